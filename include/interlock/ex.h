@@ -1,0 +1,90 @@
+/* ex.h: the executive. Raised statuses, pool, timers of the executive. */
+#ifndef INTERLOCK_EX_H
+#define INTERLOCK_EX_H
+
+#include <interlock/ke.h>
+
+INTERLOCK_BEGIN
+
+/* Raising. What is raised is caught by __try/__except (interlock/exception.h); uncaught it is a bugcheck. */
+
+NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseStatus(NTSTATUS Status);
+NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseAccessViolation(VOID);
+NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseDatatypeMisalignment(VOID);
+
+/* Pool. */
+
+typedef enum _POOL_TYPE {
+    NonPagedPool = 0,
+    NonPagedPoolExecute = 0,
+    PagedPool = 1,
+    NonPagedPoolCacheAligned = 4,
+    PagedPoolCacheAligned = 5,
+    NonPagedPoolNx = 512,
+    NonPagedPoolNxCacheAligned = 516
+} POOL_TYPE;
+
+typedef ULONG64 POOL_FLAGS;
+
+#define POOL_FLAG_USE_QUOTA 0x0000000000000001ULL
+#define POOL_FLAG_UNINITIALIZED 0x0000000000000002ULL
+#define POOL_FLAG_SESSION 0x0000000000000004ULL
+#define POOL_FLAG_CACHE_ALIGNED 0x0000000000000008ULL
+#define POOL_FLAG_RAISE_ON_FAILURE 0x0000000000000020ULL
+#define POOL_FLAG_NON_PAGED 0x0000000000000040ULL
+#define POOL_FLAG_NON_PAGED_EXECUTE 0x0000000000000080ULL
+#define POOL_FLAG_PAGED 0x0000000000000100ULL
+#define POOL_FLAG_OPTIONAL_START 0x0000000100000000ULL /* unknown flags from here on are ignored */
+
+#define POOL_RAISE_IF_ALLOCATION_FAILURE 16 /* in POOL_TYPE */
+
+NTKERNELAPI PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag);
+NTKERNELAPI PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag);
+NTKERNELAPI VOID ExFreePoolWithTag(PVOID P, ULONG Tag);
+NTKERNELAPI VOID ExFreePool(PVOID P);
+
+/* Timers of the executive. */
+
+typedef struct _EX_TIMER *PEX_TIMER;
+typedef VOID EXT_CALLBACK(PEX_TIMER Timer, PVOID Context);
+typedef EXT_CALLBACK *PEXT_CALLBACK;
+typedef VOID EXT_DELETE_CALLBACK(PVOID Context);
+typedef EXT_DELETE_CALLBACK *PEXT_DELETE_CALLBACK;
+typedef PVOID PEXT_CANCEL_PARAMETERS;
+
+typedef struct _EXT_SET_PARAMETERS_V0 {
+    ULONG Version;
+    ULONG Reserved;
+    LONGLONG NoWakeTolerance;
+} EXT_SET_PARAMETERS, *PEXT_SET_PARAMETERS, KT2_SET_PARAMETERS, *PKT2_SET_PARAMETERS;
+
+typedef struct _EXT_DELETE_PARAMETERS {
+    ULONG Version;
+    ULONG Reserved;
+    PEXT_DELETE_CALLBACK DeleteCallback;
+    PVOID DeleteContext;
+} EXT_DELETE_PARAMETERS, *PEXT_DELETE_PARAMETERS;
+
+#define EX_TIMER_HIGH_RESOLUTION 4
+#define EX_TIMER_NO_WAKE 8
+#define EX_TIMER_UNLIMITED_TOLERANCE ((LONGLONG)-1)
+#define EX_TIMER_NOTIFICATION (1u << 31)
+
+FORCEINLINE VOID ExInitializeSetTimerParameters(PEXT_SET_PARAMETERS Parameters)
+{
+    memset(Parameters, 0, sizeof(*Parameters));
+}
+
+FORCEINLINE VOID ExInitializeDeleteTimerParameters(PEXT_DELETE_PARAMETERS Parameters)
+{
+    memset(Parameters, 0, sizeof(*Parameters));
+}
+
+NTKERNELAPI PEX_TIMER ExAllocateTimer(PEXT_CALLBACK Callback, PVOID CallbackContext, ULONG Attributes);
+NTKERNELAPI BOOLEAN ExSetTimer(PEX_TIMER Timer, LONGLONG DueTime, LONGLONG Period, PEXT_SET_PARAMETERS Parameters);
+NTKERNELAPI BOOLEAN ExCancelTimer(PEX_TIMER Timer, PEXT_CANCEL_PARAMETERS Parameters);
+NTKERNELAPI BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE_PARAMETERS Parameters);
+
+INTERLOCK_END
+
+#endif

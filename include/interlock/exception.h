@@ -1,0 +1,93 @@
+/*
+ * exception.h: catching raised statuses in C, in the form that NT code has.
+ *
+ *     __try {
+ *         ProbeForRead(Buffer, Length, 1);
+ *     } __except (GetExceptionCode() == STATUS_ACCESS_VIOLATION ? EXCEPTION_EXECUTE_HANDLER : EXCEPTION_CONTINUE_SEARCH) {
+ *         return GetExceptionCode();
+ *     }
+ *
+ * return, goto, break and continue leave a body as they leave any block. What differs from a compiler that knows SEH:
+ *
+ * 1. What is caught is what Interlock raises (ExRaiseStatus, RtlRaiseStatus and functions documented to raise), not
+ *    faults of the machine.
+ * 2. The filter runs after the stack was unwound to its frame, so inner __finally blocks have run before it, and
+ *    EXCEPTION_CONTINUE_EXECUTION raises STATUS_NONCONTINUABLE_EXCEPTION, as NT does for a raised status.
+ * 3. __finally runs when its body ends, by __leave, and when a status is raised. Leave such a body in no other way:
+ *    return, goto, break and continue do not run it.
+ * 4. A local variable that the body changes and that is used after the exception must be volatile (setjmp's rule).
+ * 5. GetExceptionCode() is what this thread caught last: a handler that calls functions which catch something
+ *    themselves reads it first.
+ * 6. "if (x) __try { } __except (y) { } else" needs braces around the __try.
+ *
+ * The IRQL is not touched: a handler runs at the level at which the status was raised. In C++ the words __try and
+ * __catch are taken by the standard library; there INTERLOCK_TRY, INTERLOCK_EXCEPT and INTERLOCK_FINALLY do the same.
+ * Destructors of objects between the raise and the handler do not run.
+ */
+#ifndef INTERLOCK_EXCEPTION_H
+#define INTERLOCK_EXCEPTION_H
+
+#include <setjmp.h>
+
+#include <interlock/ntdef.h>
+
+#define EXCEPTION_EXECUTE_HANDLER 1
+#define EXCEPTION_CONTINUE_SEARCH 0
+#define EXCEPTION_CONTINUE_EXECUTION (-1)
+
+INTERLOCK_BEGIN
+
+typedef struct _KEXCEPTION_FRAME {
+    struct _KEXCEPTION_FRAME *Next;
+    BOOLEAN Entered;
+    jmp_buf Context;
+} KEXCEPTION_FRAME, *PKEXCEPTION_FRAME;
+
+typedef struct _KFINALLY_STATE {
+    BOOLEAN Raised;
+    BOOLEAN Done;
+    NTSTATUS Status;
+} KFINALLY_STATE, *PKFINALLY_STATE;
+
+NTKERNELAPI VOID KeEnterTryFrame(PKEXCEPTION_FRAME Frame);
+NTKERNELAPI VOID KeExitTryFrame(PKEXCEPTION_FRAME Frame);
+NTKERNELAPI DECLSPEC_NORETURN VOID KeLeaveTryFrame(VOID);
+NTKERNELAPI BOOLEAN KeIsExceptionCaught(VOID);
+NTKERNELAPI BOOLEAN KeFilterException(LONG Disposition);
+NTKERNELAPI NTSTATUS KeGetExceptionCode(VOID);
+NTKERNELAPI KFINALLY_STATE KeBeginFinally(VOID);
+NTKERNELAPI BOOLEAN KeContinueFinally(PKFINALLY_STATE State);
+
+INTERLOCK_END
+
+/* The block that INTERLOCK_TRY opens holds the frame; INTERLOCK_EXCEPT and INTERLOCK_FINALLY close it. */
+#define INTERLOCK_TRY INTERLOCK_TRY_IN(INTERLOCK_JOIN(InterlockFrame, __LINE__))
+#define INTERLOCK_JOIN(a, b) INTERLOCK_JOIN_EXPANDED(a, b)
+#define INTERLOCK_JOIN_EXPANDED(a, b) a##b
+#define INTERLOCK_TRY_IN(Frame)                                                                                        \
+    {                                                                                                                  \
+        KEXCEPTION_FRAME Frame __attribute__((cleanup(KeExitTryFrame)));                                              \
+        KeEnterTryFrame(&Frame);                                                                                       \
+        if (setjmp(Frame.Context) == 0)
+
+#define INTERLOCK_EXCEPT(Filter)                                                                                       \
+    }                                                                                                                  \
+    if (KeIsExceptionCaught() && KeFilterException(Filter))
+
+#define INTERLOCK_FINALLY                                                                                              \
+    }                                                                                                                  \
+    for (KFINALLY_STATE InterlockFinally = KeBeginFinally(); KeContinueFinally(&InterlockFinally);)
+
+#define INTERLOCK_LEAVE KeLeaveTryFrame()
+
+#define GetExceptionCode() KeGetExceptionCode()
+#define AbnormalTermination() (InterlockFinally.Raised)
+
+#ifndef __cplusplus
+#define __try INTERLOCK_TRY
+#define __except(Filter) INTERLOCK_EXCEPT(Filter)
+#define __finally INTERLOCK_FINALLY
+#define __leave INTERLOCK_LEAVE
+#endif
+
+#endif

@@ -1,0 +1,540 @@
+/* Interlocked operations: plain names are full barriers, a suffix says where less is meant. */
+#ifndef INTERLOCK_INTERLOCKED_H
+#define INTERLOCK_INTERLOCKED_H
+
+#include "ntdef.h"
+
+INTERLOCK_BEGIN
+
+/* Increment, Decrement and Add return the new value; every other operation returns the old one. */
+#define INTERLOCK_TARGET(Type, Address) ((volatile INTERLOCK_ALIAS(Type) *)(Address))
+#define INTERLOCK_ALIAS(Type)           __typeof__(Type) __attribute__((may_alias))
+
+#define INTERLOCK_STEP(Name, Type, Op, Order)                                                      \
+    FORCEINLINE Type Name(_Inout_ Type volatile *Addend)                                           \
+    {                                                                                              \
+        const Type value =                                                                         \
+            __atomic_##Op##_fetch(INTERLOCK_TARGET(Type, Addend), 1, __ATOMIC_##Order);            \
+        INTERLOCK_THEN_##Order;                                                                    \
+        return value;                                                                              \
+    }
+#define INTERLOCK_NEW(Name, Type, Op, Order)                                                       \
+    FORCEINLINE Type Name(_Inout_ Type volatile *Target, _In_ Type Value)                          \
+    {                                                                                              \
+        Value = __atomic_##Op##_fetch(INTERLOCK_TARGET(Type, Target), Value, __ATOMIC_##Order);    \
+        INTERLOCK_THEN_##Order;                                                                    \
+        return Value;                                                                              \
+    }
+#define INTERLOCK_OLD(Name, Type, Op, Order)                                                       \
+    FORCEINLINE Type Name(_Inout_ Type volatile *Target, _In_ Type Value)                          \
+    {                                                                                              \
+        Value = __atomic_fetch_##Op(INTERLOCK_TARGET(Type, Target), Value, __ATOMIC_##Order);      \
+        INTERLOCK_THEN_##Order;                                                                    \
+        return Value;                                                                              \
+    }
+#define INTERLOCK_EXCHANGE(Name, Type, Order)                                                      \
+    FORCEINLINE Type Name(_Inout_ Type volatile *Target, _In_opt_ Type Value)                      \
+    {                                                                                              \
+        Value = __atomic_exchange_n(INTERLOCK_TARGET(Type, Target), Value, __ATOMIC_##Order);      \
+        INTERLOCK_THEN_##Order;                                                                    \
+        return Value;                                                                              \
+    }
+#define INTERLOCK_COMPARE_EXCHANGE(Name, Type, Order)                                              \
+    FORCEINLINE Type Name(_Inout_ Type volatile *Destination, _In_opt_ Type Exchange,              \
+                          _In_opt_ Type Comparand)                                                 \
+    {                                                                                              \
+        __atomic_compare_exchange_n(INTERLOCK_TARGET(Type, Destination), &Comparand, Exchange, 0,  \
+                                    __ATOMIC_##Order, INTERLOCK_FAILED_##Order);                   \
+        INTERLOCK_THEN_##Order;                                                                    \
+        return Comparand;                                                                          \
+    }
+
+/* An LL/SC loop with seq_cst order lets a later load pass its store; NT's full barrier does not. */
+#ifdef __x86_64__
+#define INTERLOCK_THEN_SEQ_CST ((void)0)
+#else
+#define INTERLOCK_THEN_SEQ_CST __sync_synchronize()
+#endif
+#define INTERLOCK_THEN_ACQUIRE   ((void)0)
+#define INTERLOCK_THEN_RELEASE   ((void)0)
+#define INTERLOCK_THEN_RELAXED   ((void)0)
+#define INTERLOCK_FAILED_SEQ_CST __ATOMIC_SEQ_CST
+#define INTERLOCK_FAILED_ACQUIRE __ATOMIC_ACQUIRE
+#define INTERLOCK_FAILED_RELEASE __ATOMIC_RELAXED
+#define INTERLOCK_FAILED_RELAXED __ATOMIC_RELAXED
+
+#define INTERLOCK_BIT_TEST(Name, Type, Op, Operand, Order)                                         \
+    FORCEINLINE UCHAR Name(_Inout_ Type volatile *Base, _In_ Type Bit)                             \
+    {                                                                                              \
+        const U##Type mask = (U##Type)1 << (Bit & (Type)(8 * sizeof(Type) - 1));                   \
+        Base += Bit >> (sizeof(Type) == 8 ? 6 : 5);                                                \
+        const U##Type old =                                                                        \
+            __atomic_fetch_##Op(INTERLOCK_TARGET(U##Type, Base), Operand, __ATOMIC_##Order);       \
+        INTERLOCK_THEN_##Order;                                                                    \
+        return (old & mask) != 0;                                                                  \
+    }
+#define INTERLOCK_READ(Name, Type, Order)                                                          \
+    FORCEINLINE Type Name(_In_ Type const volatile *Source)                                        \
+    {                                                                                              \
+        return __atomic_load_n(INTERLOCK_TARGET(Type, Source), __ATOMIC_##Order);                  \
+    }
+#define INTERLOCK_WRITE(Name, Type, Order)                                                         \
+    FORCEINLINE VOID Name(_Out_ Type volatile *Destination, _In_opt_ Type Value)                   \
+    {                                                                                              \
+        __atomic_store_n(INTERLOCK_TARGET(Type, Destination), Value, __ATOMIC_##Order);            \
+    }
+
+/* 32 bits. */
+INTERLOCK_STEP(InterlockedIncrement, LONG, add, SEQ_CST)
+INTERLOCK_STEP(InterlockedIncrementAcquire, LONG, add, ACQUIRE)
+INTERLOCK_STEP(InterlockedIncrementRelease, LONG, add, RELEASE)
+INTERLOCK_STEP(InterlockedIncrementNoFence, LONG, add, RELAXED)
+INTERLOCK_STEP(InterlockedDecrement, LONG, sub, SEQ_CST)
+INTERLOCK_STEP(InterlockedDecrementAcquire, LONG, sub, ACQUIRE)
+INTERLOCK_STEP(InterlockedDecrementRelease, LONG, sub, RELEASE)
+INTERLOCK_STEP(InterlockedDecrementNoFence, LONG, sub, RELAXED)
+INTERLOCK_NEW(InterlockedAdd, LONG, add, SEQ_CST)
+INTERLOCK_NEW(InterlockedAddAcquire, LONG, add, ACQUIRE)
+INTERLOCK_NEW(InterlockedAddRelease, LONG, add, RELEASE)
+INTERLOCK_NEW(InterlockedAddNoFence, LONG, add, RELAXED)
+INTERLOCK_OLD(InterlockedExchangeAdd, LONG, add, SEQ_CST)
+INTERLOCK_OLD(InterlockedExchangeAddAcquire, LONG, add, ACQUIRE)
+INTERLOCK_OLD(InterlockedExchangeAddRelease, LONG, add, RELEASE)
+INTERLOCK_OLD(InterlockedExchangeAddNoFence, LONG, add, RELAXED)
+INTERLOCK_EXCHANGE(InterlockedExchange, LONG, SEQ_CST)
+INTERLOCK_EXCHANGE(InterlockedExchangeAcquire, LONG, ACQUIRE)
+INTERLOCK_EXCHANGE(InterlockedExchangeRelease, LONG, RELEASE)
+INTERLOCK_EXCHANGE(InterlockedExchangeNoFence, LONG, RELAXED)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchange, LONG, SEQ_CST)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeAcquire, LONG, ACQUIRE)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeRelease, LONG, RELEASE)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeNoFence, LONG, RELAXED)
+INTERLOCK_OLD(InterlockedAnd, LONG, and, SEQ_CST)
+INTERLOCK_OLD(InterlockedAndAcquire, LONG, and, ACQUIRE)
+INTERLOCK_OLD(InterlockedAndRelease, LONG, and, RELEASE)
+INTERLOCK_OLD(InterlockedAndNoFence, LONG, and, RELAXED)
+INTERLOCK_OLD(InterlockedOr, LONG, or, SEQ_CST)
+INTERLOCK_OLD(InterlockedOrAcquire, LONG, or, ACQUIRE)
+INTERLOCK_OLD(InterlockedOrRelease, LONG, or, RELEASE)
+INTERLOCK_OLD(InterlockedOrNoFence, LONG, or, RELAXED)
+INTERLOCK_OLD(InterlockedXor, LONG, xor, SEQ_CST)
+INTERLOCK_OLD(InterlockedXorAcquire, LONG, xor, ACQUIRE)
+INTERLOCK_OLD(InterlockedXorRelease, LONG, xor, RELEASE)
+INTERLOCK_OLD(InterlockedXorNoFence, LONG, xor, RELAXED)
+INTERLOCK_OLD(InterlockedExchangeSubtract, ULONG, sub, SEQ_CST)
+
+/* 64 bits. */
+INTERLOCK_STEP(InterlockedIncrement64, LONG64, add, SEQ_CST)
+INTERLOCK_STEP(InterlockedIncrementAcquire64, LONG64, add, ACQUIRE)
+INTERLOCK_STEP(InterlockedIncrementRelease64, LONG64, add, RELEASE)
+INTERLOCK_STEP(InterlockedIncrementNoFence64, LONG64, add, RELAXED)
+INTERLOCK_STEP(InterlockedDecrement64, LONG64, sub, SEQ_CST)
+INTERLOCK_STEP(InterlockedDecrementAcquire64, LONG64, sub, ACQUIRE)
+INTERLOCK_STEP(InterlockedDecrementRelease64, LONG64, sub, RELEASE)
+INTERLOCK_STEP(InterlockedDecrementNoFence64, LONG64, sub, RELAXED)
+INTERLOCK_NEW(InterlockedAdd64, LONG64, add, SEQ_CST)
+INTERLOCK_NEW(InterlockedAddAcquire64, LONG64, add, ACQUIRE)
+INTERLOCK_NEW(InterlockedAddRelease64, LONG64, add, RELEASE)
+INTERLOCK_NEW(InterlockedAddNoFence64, LONG64, add, RELAXED)
+INTERLOCK_OLD(InterlockedExchangeAdd64, LONG64, add, SEQ_CST)
+INTERLOCK_OLD(InterlockedExchangeAddAcquire64, LONG64, add, ACQUIRE)
+INTERLOCK_OLD(InterlockedExchangeAddRelease64, LONG64, add, RELEASE)
+INTERLOCK_OLD(InterlockedExchangeAddNoFence64, LONG64, add, RELAXED)
+INTERLOCK_EXCHANGE(InterlockedExchange64, LONG64, SEQ_CST)
+INTERLOCK_EXCHANGE(InterlockedExchangeAcquire64, LONG64, ACQUIRE)
+INTERLOCK_EXCHANGE(InterlockedExchangeRelease64, LONG64, RELEASE)
+INTERLOCK_EXCHANGE(InterlockedExchangeNoFence64, LONG64, RELAXED)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchange64, LONG64, SEQ_CST)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeAcquire64, LONG64, ACQUIRE)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeRelease64, LONG64, RELEASE)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeNoFence64, LONG64, RELAXED)
+INTERLOCK_OLD(InterlockedAnd64, LONG64, and, SEQ_CST)
+INTERLOCK_OLD(InterlockedAnd64Acquire, LONG64, and, ACQUIRE)
+INTERLOCK_OLD(InterlockedAnd64Release, LONG64, and, RELEASE)
+INTERLOCK_OLD(InterlockedAnd64NoFence, LONG64, and, RELAXED)
+INTERLOCK_OLD(InterlockedOr64, LONG64, or, SEQ_CST)
+INTERLOCK_OLD(InterlockedOr64Acquire, LONG64, or, ACQUIRE)
+INTERLOCK_OLD(InterlockedOr64Release, LONG64, or, RELEASE)
+INTERLOCK_OLD(InterlockedOr64NoFence, LONG64, or, RELAXED)
+INTERLOCK_OLD(InterlockedXor64, LONG64, xor, SEQ_CST)
+INTERLOCK_OLD(InterlockedXor64Acquire, LONG64, xor, ACQUIRE)
+INTERLOCK_OLD(InterlockedXor64Release, LONG64, xor, RELEASE)
+INTERLOCK_OLD(InterlockedXor64NoFence, LONG64, xor, RELAXED)
+
+/* 16 bits. */
+INTERLOCK_STEP(InterlockedIncrement16, SHORT, add, SEQ_CST)
+INTERLOCK_STEP(InterlockedIncrementAcquire16, SHORT, add, ACQUIRE)
+INTERLOCK_STEP(InterlockedIncrementRelease16, SHORT, add, RELEASE)
+INTERLOCK_STEP(InterlockedIncrementNoFence16, SHORT, add, RELAXED)
+INTERLOCK_STEP(InterlockedDecrement16, SHORT, sub, SEQ_CST)
+INTERLOCK_STEP(InterlockedDecrementAcquire16, SHORT, sub, ACQUIRE)
+INTERLOCK_STEP(InterlockedDecrementRelease16, SHORT, sub, RELEASE)
+INTERLOCK_STEP(InterlockedDecrementNoFence16, SHORT, sub, RELAXED)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchange16, SHORT, SEQ_CST)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeAcquire16, SHORT, ACQUIRE)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeRelease16, SHORT, RELEASE)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeNoFence16, SHORT, RELAXED)
+INTERLOCK_EXCHANGE(InterlockedExchange16, SHORT, SEQ_CST)
+INTERLOCK_OLD(InterlockedExchangeAdd16, SHORT, add, SEQ_CST)
+INTERLOCK_OLD(InterlockedAnd16, SHORT, and, SEQ_CST)
+INTERLOCK_OLD(InterlockedOr16, SHORT, or, SEQ_CST)
+INTERLOCK_OLD(InterlockedXor16, SHORT, xor, SEQ_CST)
+
+/* 8 bits. */
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchange8, CHAR, SEQ_CST)
+INTERLOCK_EXCHANGE(InterlockedExchange8, CHAR, SEQ_CST)
+INTERLOCK_OLD(InterlockedExchangeAdd8, CHAR, add, SEQ_CST)
+INTERLOCK_OLD(InterlockedAnd8, CHAR, and, SEQ_CST)
+INTERLOCK_OLD(InterlockedOr8, CHAR, or, SEQ_CST)
+INTERLOCK_OLD(InterlockedXor8, CHAR, xor, SEQ_CST)
+
+/* Pointers and integers of their size. */
+INTERLOCK_EXCHANGE(InterlockedExchangePointer, PVOID, SEQ_CST)
+INTERLOCK_EXCHANGE(InterlockedExchangePointerAcquire, PVOID, ACQUIRE)
+INTERLOCK_EXCHANGE(InterlockedExchangePointerRelease, PVOID, RELEASE)
+INTERLOCK_EXCHANGE(InterlockedExchangePointerNoFence, PVOID, RELAXED)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangePointer, PVOID, SEQ_CST)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangePointerAcquire, PVOID, ACQUIRE)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangePointerRelease, PVOID, RELEASE)
+INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangePointerNoFence, PVOID, RELAXED)
+INTERLOCK_STEP(InterlockedIncrementSizeT, SIZE_T, add, SEQ_CST)
+INTERLOCK_STEP(InterlockedDecrementSizeT, SIZE_T, sub, SEQ_CST)
+INTERLOCK_OLD(InterlockedExchangeAddSizeT, SIZE_T, add, SEQ_CST)
+INTERLOCK_OLD(InterlockedAndAffinity, KAFFINITY, and, SEQ_CST)
+INTERLOCK_OLD(InterlockedOrAffinity, KAFFINITY, or, SEQ_CST)
+
+/* Bit tests: they return the old bit. The bit may lie in a later or an earlier word. */
+INTERLOCK_BIT_TEST(InterlockedBitTestAndSet, LONG, or, mask, SEQ_CST)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndSetAcquire, LONG, or, mask, ACQUIRE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndSetRelease, LONG, or, mask, RELEASE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndSetNoFence, LONG, or, mask, RELAXED)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndReset, LONG, and, ~mask, SEQ_CST)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndResetAcquire, LONG, and, ~mask, ACQUIRE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndResetRelease, LONG, and, ~mask, RELEASE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndResetNoFence, LONG, and, ~mask, RELAXED)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement, LONG, xor, mask, SEQ_CST)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndComplementAcquire, LONG, xor, mask, ACQUIRE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndComplementRelease, LONG, xor, mask, RELEASE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndComplementNoFence, LONG, xor, mask, RELAXED)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndSet64, LONG64, or, mask, SEQ_CST)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndSet64Acquire, LONG64, or, mask, ACQUIRE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndSet64Release, LONG64, or, mask, RELEASE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndSet64NoFence, LONG64, or, mask, RELAXED)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndReset64, LONG64, and, ~mask, SEQ_CST)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndReset64Acquire, LONG64, and, ~mask, ACQUIRE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndReset64Release, LONG64, and, ~mask, RELEASE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndReset64NoFence, LONG64, and, ~mask, RELAXED)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement64, LONG64, xor, mask, SEQ_CST)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement64Acquire, LONG64, xor, mask, ACQUIRE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement64Release, LONG64, xor, mask, RELEASE)
+INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement64NoFence, LONG64, xor, mask, RELAXED)
+
+/* Reads and writes. The raw forms are atomic too. */
+INTERLOCK_READ(ReadAcquire8, CHAR, ACQUIRE)
+INTERLOCK_READ(ReadNoFence8, CHAR, RELAXED)
+INTERLOCK_READ(ReadRaw8, CHAR, RELAXED)
+INTERLOCK_WRITE(WriteRelease8, CHAR, RELEASE)
+INTERLOCK_WRITE(WriteNoFence8, CHAR, RELAXED)
+INTERLOCK_WRITE(WriteRaw8, CHAR, RELAXED)
+INTERLOCK_READ(ReadAcquire16, SHORT, ACQUIRE)
+INTERLOCK_READ(ReadNoFence16, SHORT, RELAXED)
+INTERLOCK_READ(ReadRaw16, SHORT, RELAXED)
+INTERLOCK_WRITE(WriteRelease16, SHORT, RELEASE)
+INTERLOCK_WRITE(WriteNoFence16, SHORT, RELAXED)
+INTERLOCK_WRITE(WriteRaw16, SHORT, RELAXED)
+INTERLOCK_READ(ReadAcquire, LONG, ACQUIRE)
+INTERLOCK_READ(ReadNoFence, LONG, RELAXED)
+INTERLOCK_READ(ReadRaw, LONG, RELAXED)
+INTERLOCK_WRITE(WriteRelease, LONG, RELEASE)
+INTERLOCK_WRITE(WriteNoFence, LONG, RELAXED)
+INTERLOCK_WRITE(WriteRaw, LONG, RELAXED)
+INTERLOCK_READ(ReadAcquire64, LONG64, ACQUIRE)
+INTERLOCK_READ(ReadNoFence64, LONG64, RELAXED)
+INTERLOCK_READ(ReadRaw64, LONG64, RELAXED)
+INTERLOCK_WRITE(WriteRelease64, LONG64, RELEASE)
+INTERLOCK_WRITE(WriteNoFence64, LONG64, RELAXED)
+INTERLOCK_WRITE(WriteRaw64, LONG64, RELAXED)
+INTERLOCK_READ(ReadUCharAcquire, UCHAR, ACQUIRE)
+INTERLOCK_READ(ReadUCharNoFence, UCHAR, RELAXED)
+INTERLOCK_READ(ReadUCharRaw, UCHAR, RELAXED)
+INTERLOCK_WRITE(WriteUCharRelease, UCHAR, RELEASE)
+INTERLOCK_WRITE(WriteUCharNoFence, UCHAR, RELAXED)
+INTERLOCK_WRITE(WriteUCharRaw, UCHAR, RELAXED)
+INTERLOCK_READ(ReadBooleanAcquire, BOOLEAN, ACQUIRE)
+INTERLOCK_READ(ReadBooleanNoFence, BOOLEAN, RELAXED)
+INTERLOCK_READ(ReadBooleanRaw, BOOLEAN, RELAXED)
+INTERLOCK_WRITE(WriteBooleanRelease, BOOLEAN, RELEASE)
+INTERLOCK_WRITE(WriteBooleanNoFence, BOOLEAN, RELAXED)
+INTERLOCK_WRITE(WriteBooleanRaw, BOOLEAN, RELAXED)
+INTERLOCK_READ(ReadUShortAcquire, USHORT, ACQUIRE)
+INTERLOCK_READ(ReadUShortNoFence, USHORT, RELAXED)
+INTERLOCK_READ(ReadUShortRaw, USHORT, RELAXED)
+INTERLOCK_WRITE(WriteUShortRelease, USHORT, RELEASE)
+INTERLOCK_WRITE(WriteUShortNoFence, USHORT, RELAXED)
+INTERLOCK_WRITE(WriteUShortRaw, USHORT, RELAXED)
+INTERLOCK_READ(ReadULongAcquire, ULONG, ACQUIRE)
+INTERLOCK_READ(ReadULongNoFence, ULONG, RELAXED)
+INTERLOCK_READ(ReadULongRaw, ULONG, RELAXED)
+INTERLOCK_WRITE(WriteULongRelease, ULONG, RELEASE)
+INTERLOCK_WRITE(WriteULongNoFence, ULONG, RELAXED)
+INTERLOCK_WRITE(WriteULongRaw, ULONG, RELAXED)
+INTERLOCK_READ(ReadULong64Acquire, ULONG64, ACQUIRE)
+INTERLOCK_READ(ReadULong64NoFence, ULONG64, RELAXED)
+INTERLOCK_READ(ReadULong64Raw, ULONG64, RELAXED)
+INTERLOCK_WRITE(WriteULong64Release, ULONG64, RELEASE)
+INTERLOCK_WRITE(WriteULong64NoFence, ULONG64, RELAXED)
+INTERLOCK_WRITE(WriteULong64Raw, ULONG64, RELAXED)
+INTERLOCK_READ(ReadLongPtrAcquire, LONG_PTR, ACQUIRE)
+INTERLOCK_READ(ReadLongPtrNoFence, LONG_PTR, RELAXED)
+INTERLOCK_READ(ReadLongPtrRaw, LONG_PTR, RELAXED)
+INTERLOCK_WRITE(WriteLongPtrRelease, LONG_PTR, RELEASE)
+INTERLOCK_WRITE(WriteLongPtrNoFence, LONG_PTR, RELAXED)
+INTERLOCK_WRITE(WriteLongPtrRaw, LONG_PTR, RELAXED)
+INTERLOCK_READ(ReadULongPtrAcquire, ULONG_PTR, ACQUIRE)
+INTERLOCK_READ(ReadULongPtrNoFence, ULONG_PTR, RELAXED)
+INTERLOCK_READ(ReadULongPtrRaw, ULONG_PTR, RELAXED)
+INTERLOCK_WRITE(WriteULongPtrRelease, ULONG_PTR, RELEASE)
+INTERLOCK_WRITE(WriteULongPtrNoFence, ULONG_PTR, RELAXED)
+INTERLOCK_WRITE(WriteULongPtrRaw, ULONG_PTR, RELAXED)
+INTERLOCK_READ(ReadPointerAcquire, PVOID, ACQUIRE)
+INTERLOCK_READ(ReadPointerNoFence, PVOID, RELAXED)
+INTERLOCK_READ(ReadPointerRaw, PVOID, RELAXED)
+INTERLOCK_WRITE(WritePointerRelease, PVOID, RELEASE)
+INTERLOCK_WRITE(WritePointerNoFence, PVOID, RELAXED)
+INTERLOCK_WRITE(WritePointerRaw, PVOID, RELAXED)
+
+/* 128 bits: 1 if exchanged; ComparandResult receives the old value. Needs -mcx16 on x86-64. */
+#if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16) || defined(__aarch64__)
+__extension__ typedef unsigned __int128 INTERLOCK_INT128 __attribute__((may_alias, aligned(16)));
+
+FORCEINLINE UCHAR InterlockedCompareExchange128(_Inout_ LONG64 volatile *Destination,
+                                                _In_ LONG64 ExchangeHigh, _In_ LONG64 ExchangeLow,
+                                                _Inout_ LONG64 *ComparandResult)
+{
+    /* __sync, because gcc turns the 16-byte __atomic forms into calls of libatomic. */
+    const INTERLOCK_INT128 exchange =
+        (INTERLOCK_INT128)(ULONG64)ExchangeHigh << 64 | (ULONG64)ExchangeLow;
+    const INTERLOCK_INT128 comparand =
+        (INTERLOCK_INT128)(ULONG64)ComparandResult[1] << 64 | (ULONG64)ComparandResult[0];
+    const INTERLOCK_INT128 old =
+        __sync_val_compare_and_swap((volatile INTERLOCK_INT128 *)Destination, comparand, exchange);
+    ComparandResult[0] = (LONG64)(ULONG64)old;
+    ComparandResult[1] = (LONG64)(ULONG64)(old >> 64);
+    return old == comparand;
+}
+#else
+#ifdef __x86_64__
+#define INTERLOCK_NO_CAS128 "InterlockedCompareExchange128 needs the compiler option -mcx16"
+#else
+#define INTERLOCK_NO_CAS128 "InterlockedCompareExchange128: this machine has no such instruction"
+#endif
+#if !defined(__clang__) || __clang_major__ >= 14
+__attribute__((error(INTERLOCK_NO_CAS128)))
+#endif
+UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh,
+                                    LONG64 ExchangeLow, LONG64 *ComparandResult);
+#endif
+
+/* Bits, not interlocked. BitScan returns 0, and leaves Index alone, where the mask is 0. */
+#define INTERLOCK_PLAIN_BIT_TEST(Name, Type, Base_t, Action)                                       \
+    FORCEINLINE UCHAR Name(Base_t *Base, _In_ Type Bit)                                            \
+    {                                                                                              \
+        const Type mask = (Type)((U##Type)1 << (Bit & (Type)(8 * sizeof(Type) - 1)));              \
+        Base += Bit >> (sizeof(Type) == 8 ? 6 : 5);                                                \
+        const UCHAR old = (*Base & mask) != 0;                                                     \
+        Action;                                                                                    \
+        return old;                                                                                \
+    }
+INTERLOCK_PLAIN_BIT_TEST(BitTest, LONG, LONG const, (void)0)
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndSet, LONG, LONG, *Base |= mask)
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndReset, LONG, LONG, *Base &= ~mask)
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndComplement, LONG, LONG, *Base ^= mask)
+INTERLOCK_PLAIN_BIT_TEST(BitTest64, LONG64, LONG64 const, (void)0)
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndSet64, LONG64, LONG64, *Base |= mask)
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndReset64, LONG64, LONG64, *Base &= ~mask)
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndComplement64, LONG64, LONG64, *Base ^= mask)
+
+#define INTERLOCK_BIT_SCAN(Name, Type, Position)                                                   \
+    FORCEINLINE UCHAR Name(_Out_ ULONG *Index, _In_ Type Mask)                                     \
+    {                                                                                              \
+        if (Mask == 0)                                                                             \
+            return 0;                                                                              \
+        *Index = (ULONG)(Position);                                                                \
+        return 1;                                                                                  \
+    }
+INTERLOCK_BIT_SCAN(BitScanForward, ULONG, __builtin_ctz(Mask))
+INTERLOCK_BIT_SCAN(BitScanReverse, ULONG, 31 - __builtin_clz(Mask))
+INTERLOCK_BIT_SCAN(BitScanForward64, ULONG64, __builtin_ctzll(Mask))
+INTERLOCK_BIT_SCAN(BitScanReverse64, ULONG64, 63 - __builtin_clzll(Mask))
+
+/* Barriers and the hint for spin loops. (__sync: gcc warns of a __atomic fence under TSan.) */
+FORCEINLINE VOID KeMemoryBarrier(VOID)
+{
+    __sync_synchronize();
+}
+
+FORCEINLINE VOID KeMemoryBarrierWithoutFence(VOID)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+FORCEINLINE VOID YieldProcessor(VOID)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#elif defined(__riscv)
+    __asm__ volatile(".4byte 0x0100000f" ::: "memory"); /* pause, a no-op where it is unknown */
+#else
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+#define MemoryBarrier()     KeMemoryBarrier()
+#define _ReadBarrier()      KeMemoryBarrierWithoutFence()
+#define _WriteBarrier()     KeMemoryBarrierWithoutFence()
+#define _ReadWriteBarrier() KeMemoryBarrierWithoutFence()
+
+INTERLOCK_END
+
+/* The compiler intrinsics' names. */
+#define _InterlockedIncrement                  InterlockedIncrement
+#define _InterlockedIncrement_acq              InterlockedIncrementAcquire
+#define _InterlockedIncrement_rel              InterlockedIncrementRelease
+#define _InterlockedIncrement_nf               InterlockedIncrementNoFence
+#define _InterlockedIncrement64                InterlockedIncrement64
+#define _InterlockedIncrement64_acq            InterlockedIncrementAcquire64
+#define _InterlockedIncrement64_rel            InterlockedIncrementRelease64
+#define _InterlockedIncrement64_nf             InterlockedIncrementNoFence64
+#define _InterlockedDecrement                  InterlockedDecrement
+#define _InterlockedDecrement_acq              InterlockedDecrementAcquire
+#define _InterlockedDecrement_rel              InterlockedDecrementRelease
+#define _InterlockedDecrement_nf               InterlockedDecrementNoFence
+#define _InterlockedDecrement64                InterlockedDecrement64
+#define _InterlockedDecrement64_acq            InterlockedDecrementAcquire64
+#define _InterlockedDecrement64_rel            InterlockedDecrementRelease64
+#define _InterlockedDecrement64_nf             InterlockedDecrementNoFence64
+#define _InterlockedAdd                        InterlockedAdd
+#define _InterlockedAdd_acq                    InterlockedAddAcquire
+#define _InterlockedAdd_rel                    InterlockedAddRelease
+#define _InterlockedAdd_nf                     InterlockedAddNoFence
+#define _InterlockedAdd64                      InterlockedAdd64
+#define _InterlockedAdd64_acq                  InterlockedAddAcquire64
+#define _InterlockedAdd64_rel                  InterlockedAddRelease64
+#define _InterlockedAdd64_nf                   InterlockedAddNoFence64
+#define _InterlockedExchangeAdd                InterlockedExchangeAdd
+#define _InterlockedExchangeAdd_acq            InterlockedExchangeAddAcquire
+#define _InterlockedExchangeAdd_rel            InterlockedExchangeAddRelease
+#define _InterlockedExchangeAdd_nf             InterlockedExchangeAddNoFence
+#define _InterlockedExchangeAdd64              InterlockedExchangeAdd64
+#define _InterlockedExchangeAdd64_acq          InterlockedExchangeAddAcquire64
+#define _InterlockedExchangeAdd64_rel          InterlockedExchangeAddRelease64
+#define _InterlockedExchangeAdd64_nf           InterlockedExchangeAddNoFence64
+#define _InterlockedExchange                   InterlockedExchange
+#define _InterlockedExchange_acq               InterlockedExchangeAcquire
+#define _InterlockedExchange_rel               InterlockedExchangeRelease
+#define _InterlockedExchange_nf                InterlockedExchangeNoFence
+#define _InterlockedExchange64                 InterlockedExchange64
+#define _InterlockedExchange64_acq             InterlockedExchangeAcquire64
+#define _InterlockedExchange64_rel             InterlockedExchangeRelease64
+#define _InterlockedExchange64_nf              InterlockedExchangeNoFence64
+#define _InterlockedCompareExchange            InterlockedCompareExchange
+#define _InterlockedCompareExchange_acq        InterlockedCompareExchangeAcquire
+#define _InterlockedCompareExchange_rel        InterlockedCompareExchangeRelease
+#define _InterlockedCompareExchange_nf         InterlockedCompareExchangeNoFence
+#define _InterlockedCompareExchange64          InterlockedCompareExchange64
+#define _InterlockedCompareExchange64_acq      InterlockedCompareExchangeAcquire64
+#define _InterlockedCompareExchange64_rel      InterlockedCompareExchangeRelease64
+#define _InterlockedCompareExchange64_nf       InterlockedCompareExchangeNoFence64
+#define _InterlockedAnd                        InterlockedAnd
+#define _InterlockedAnd_acq                    InterlockedAndAcquire
+#define _InterlockedAnd_rel                    InterlockedAndRelease
+#define _InterlockedAnd_nf                     InterlockedAndNoFence
+#define _InterlockedAnd64                      InterlockedAnd64
+#define _InterlockedAnd64_acq                  InterlockedAnd64Acquire
+#define _InterlockedAnd64_rel                  InterlockedAnd64Release
+#define _InterlockedAnd64_nf                   InterlockedAnd64NoFence
+#define _InterlockedOr                         InterlockedOr
+#define _InterlockedOr_acq                     InterlockedOrAcquire
+#define _InterlockedOr_rel                     InterlockedOrRelease
+#define _InterlockedOr_nf                      InterlockedOrNoFence
+#define _InterlockedOr64                       InterlockedOr64
+#define _InterlockedOr64_acq                   InterlockedOr64Acquire
+#define _InterlockedOr64_rel                   InterlockedOr64Release
+#define _InterlockedOr64_nf                    InterlockedOr64NoFence
+#define _InterlockedXor                        InterlockedXor
+#define _InterlockedXor_acq                    InterlockedXorAcquire
+#define _InterlockedXor_rel                    InterlockedXorRelease
+#define _InterlockedXor_nf                     InterlockedXorNoFence
+#define _InterlockedXor64                      InterlockedXor64
+#define _InterlockedXor64_acq                  InterlockedXor64Acquire
+#define _InterlockedXor64_rel                  InterlockedXor64Release
+#define _InterlockedXor64_nf                   InterlockedXor64NoFence
+#define _InterlockedIncrement16                InterlockedIncrement16
+#define _InterlockedIncrement16_acq            InterlockedIncrementAcquire16
+#define _InterlockedIncrement16_rel            InterlockedIncrementRelease16
+#define _InterlockedIncrement16_nf             InterlockedIncrementNoFence16
+#define _InterlockedDecrement16                InterlockedDecrement16
+#define _InterlockedDecrement16_acq            InterlockedDecrementAcquire16
+#define _InterlockedDecrement16_rel            InterlockedDecrementRelease16
+#define _InterlockedDecrement16_nf             InterlockedDecrementNoFence16
+#define _InterlockedCompareExchange16          InterlockedCompareExchange16
+#define _InterlockedCompareExchange16_acq      InterlockedCompareExchangeAcquire16
+#define _InterlockedCompareExchange16_rel      InterlockedCompareExchangeRelease16
+#define _InterlockedCompareExchange16_nf       InterlockedCompareExchangeNoFence16
+#define _InterlockedExchange16                 InterlockedExchange16
+#define _InterlockedExchangeAdd16              InterlockedExchangeAdd16
+#define _InterlockedAnd16                      InterlockedAnd16
+#define _InterlockedOr16                       InterlockedOr16
+#define _InterlockedXor16                      InterlockedXor16
+#define _InterlockedCompareExchange8           InterlockedCompareExchange8
+#define _InterlockedExchange8                  InterlockedExchange8
+#define _InterlockedExchangeAdd8               InterlockedExchangeAdd8
+#define _InterlockedAnd8                       InterlockedAnd8
+#define _InterlockedOr8                        InterlockedOr8
+#define _InterlockedXor8                       InterlockedXor8
+#define _InterlockedExchangePointer            InterlockedExchangePointer
+#define _InterlockedExchangePointer_acq        InterlockedExchangePointerAcquire
+#define _InterlockedExchangePointer_rel        InterlockedExchangePointerRelease
+#define _InterlockedExchangePointer_nf         InterlockedExchangePointerNoFence
+#define _InterlockedCompareExchangePointer     InterlockedCompareExchangePointer
+#define _InterlockedCompareExchangePointer_acq InterlockedCompareExchangePointerAcquire
+#define _InterlockedCompareExchangePointer_rel InterlockedCompareExchangePointerRelease
+#define _InterlockedCompareExchangePointer_nf  InterlockedCompareExchangePointerNoFence
+#define _InterlockedCompareExchange128         InterlockedCompareExchange128
+#define _InterlockedCompareExchange128_acq     InterlockedCompareExchange128
+#define _InterlockedCompareExchange128_rel     InterlockedCompareExchange128
+#define _InterlockedCompareExchange128_nf      InterlockedCompareExchange128
+#define _interlockedbittestandset              InterlockedBitTestAndSet
+#define _interlockedbittestandset_acq          InterlockedBitTestAndSetAcquire
+#define _interlockedbittestandset_rel          InterlockedBitTestAndSetRelease
+#define _interlockedbittestandset_nf           InterlockedBitTestAndSetNoFence
+#define _interlockedbittestandreset            InterlockedBitTestAndReset
+#define _interlockedbittestandreset_acq        InterlockedBitTestAndResetAcquire
+#define _interlockedbittestandreset_rel        InterlockedBitTestAndResetRelease
+#define _interlockedbittestandreset_nf         InterlockedBitTestAndResetNoFence
+#define _interlockedbittestandcomplement       InterlockedBitTestAndComplement
+#define _interlockedbittestandset64            InterlockedBitTestAndSet64
+#define _interlockedbittestandset64_acq        InterlockedBitTestAndSet64Acquire
+#define _interlockedbittestandset64_rel        InterlockedBitTestAndSet64Release
+#define _interlockedbittestandset64_nf         InterlockedBitTestAndSet64NoFence
+#define _interlockedbittestandreset64          InterlockedBitTestAndReset64
+#define _interlockedbittestandreset64_acq      InterlockedBitTestAndReset64Acquire
+#define _interlockedbittestandreset64_rel      InterlockedBitTestAndReset64Release
+#define _interlockedbittestandreset64_nf       InterlockedBitTestAndReset64NoFence
+#define _interlockedbittestandcomplement64     InterlockedBitTestAndComplement64
+#define _bittest                               BitTest
+#define _bittestandset                         BitTestAndSet
+#define _bittestandreset                       BitTestAndReset
+#define _bittestandcomplement                  BitTestAndComplement
+#define _bittest64                             BitTest64
+#define _bittestandset64                       BitTestAndSet64
+#define _bittestandreset64                     BitTestAndReset64
+#define _bittestandcomplement64                BitTestAndComplement64
+#define _BitScanForward                        BitScanForward
+#define _BitScanForward64                      BitScanForward64
+#define _BitScanReverse                        BitScanReverse
+#define _BitScanReverse64                      BitScanReverse64
+
+#endif

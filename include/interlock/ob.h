@@ -1,0 +1,51 @@
+/* ob.h: the object manager. References, handles, types. */
+#ifndef INTERLOCK_OB_H
+#define INTERLOCK_OB_H
+
+#include <interlock/ke.h>
+
+INTERLOCK_BEGIN
+
+typedef struct _OBJECT_TYPE *POBJECT_TYPE;
+typedef struct _ACCESS_STATE *PACCESS_STATE;
+
+typedef struct _OBJECT_HANDLE_INFORMATION {
+    ULONG HandleAttributes;
+    ACCESS_MASK GrantedAccess;
+} OBJECT_HANDLE_INFORMATION, *POBJECT_HANDLE_INFORMATION;
+
+extern NTKERNELAPI POBJECT_TYPE *ExEventObjectType;
+extern NTKERNELAPI POBJECT_TYPE *ExSemaphoreObjectType;
+
+/* Handles that stand for the caller's own process and thread without being in the handle table. */
+#define NtCurrentProcess() ((HANDLE)(LONG_PTR)-1)
+#define ZwCurrentProcess() NtCurrentProcess()
+#define NtCurrentThread() ((HANDLE)(LONG_PTR)-2)
+#define ZwCurrentThread() NtCurrentThread()
+
+/* References. An object lives as long as its pointer count is above 0; every handle counts too. */
+
+NTKERNELAPI LONG_PTR ObfReferenceObject(PVOID Object);
+NTKERNELAPI LONG_PTR ObfDereferenceObject(PVOID Object);
+NTKERNELAPI VOID ObDereferenceObjectDeferDelete(PVOID Object);
+NTKERNELAPI BOOLEAN ObReferenceObjectSafe(PVOID Object);
+NTKERNELAPI NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                                KPROCESSOR_MODE AccessMode);
+NTKERNELAPI POBJECT_TYPE ObGetObjectType(PVOID Object);
+#define ObReferenceObject ObfReferenceObject
+#define ObDereferenceObject ObfDereferenceObject
+
+/* Handles. */
+
+NTKERNELAPI NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STATE PassedAccessState,
+                                           ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                           KPROCESSOR_MODE AccessMode, PHANDLE Handle);
+NTKERNELAPI NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                               KPROCESSOR_MODE AccessMode, PVOID *Object,
+                                               POBJECT_HANDLE_INFORMATION HandleInformation);
+NTKERNELAPI NTSTATUS ObCloseHandle(HANDLE Handle, KPROCESSOR_MODE PreviousMode);
+NTSYSAPI NTSTATUS ZwClose(HANDLE Handle);
+
+INTERLOCK_END
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * pool.c: pool memory.
+ *
+ * A header in front of each block remembers how it was allocated, so that a free can be checked. It does not begin the
+ * host's allocation: the host's allocator overwrites the first words of what is freed, and the header of a block that
+ * was freed and not yet reused still says so.
+ */
+#include "exp.h"
+
+#include "../ke/irql.h"
+
+#define EXP_PAGE_SIZE 4096
+#define EXP_SMALLEST_OFFSET (2 * MEMORY_ALLOCATION_ALIGNMENT)
+#define EXP_POOL_ALLOCATED 0x6c6f6f50u /* "Pool" */
+#define EXP_POOL_FREED 0x65657246u     /* "Free" */
+
+/* What the first parameter of BAD_POOL_CALLER says. */
+#define EXP_ZERO_BYTES 0x00
+#define EXP_ALREADY_FREED 0x07
+#define EXP_ALLOCATED_AT_WRONG_IRQL 0x08
+#define EXP_FREED_AT_WRONG_IRQL 0x09
+#define EXP_WRONG_TAG 0x0a
+#define EXP_INVALID_ADDRESS 0x46
+#define EXP_NO_TAG 0x9b
+
+typedef struct _EXP_POOL_HEADER {
+    ULONG State;
+    ULONG Tag;
+    ULONG Offset; /* of the block in the host's allocation */
+    ULONG PoolType;
+} EXP_POOL_HEADER, *PEXP_POOL_HEADER;
+
+C_ASSERT(sizeof(EXP_POOL_HEADER) == MEMORY_ALLOCATION_ALIGNMENT);
+
+#define EXP_POOL_REQUIRED_FLAGS                                                                                        \
+    (POOL_FLAG_USE_QUOTA | POOL_FLAG_UNINITIALIZED | POOL_FLAG_SESSION | POOL_FLAG_CACHE_ALIGNED |                     \
+     POOL_FLAG_RAISE_ON_FAILURE | POOL_FLAG_NON_PAGED | POOL_FLAG_NON_PAGED_EXECUTE | POOL_FLAG_PAGED)
+#define EXP_POOL_KIND_FLAGS (POOL_FLAG_NON_PAGED | POOL_FLAG_NON_PAGED_EXECUTE | POOL_FLAG_PAGED)
+
+static PEXP_POOL_HEADER ExpPoolHeader(PVOID Block)
+{
+    return (PEXP_POOL_HEADER)Block - 1;
+}
+
+static BOOLEAN ExpIsPaged(ULONG PoolType)
+{
+    return (PoolType & PagedPool) != 0;
+}
+
+static KIRQL ExpHighestIrql(ULONG PoolType)
+{
+    return ExpIsPaged(PoolType) ? APC_LEVEL : DISPATCH_LEVEL;
+}
+
+static VOID ExpVerifyAllocation(ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    KIRQL Irql = KeGetCurrentIrql();
+    if (Irql > ExpHighestIrql(PoolType)) {
+        KeBugCheckEx(BAD_POOL_CALLER, EXP_ALLOCATED_AT_WRONG_IRQL, Irql, PoolType, NumberOfBytes);
+    }
+    if (NumberOfBytes == 0) {
+        KeBugCheckEx(BAD_POOL_CALLER, EXP_ZERO_BYTES, 0, PoolType, Tag);
+    }
+}
+
+static VOID ExpVerifyFree(PVOID Block, ULONG PoolType)
+{
+    KIRQL Irql = KeGetCurrentIrql();
+    if (Irql > ExpHighestIrql(PoolType)) {
+        KeBugCheckEx(BAD_POOL_CALLER, EXP_FREED_AT_WRONG_IRQL, Irql, PoolType, (ULONG_PTR)Block);
+    }
+}
+
+/* Blocks of a page or more begin on a page. */
+static SIZE_T ExpAlignment(ULONG PoolType, SIZE_T NumberOfBytes)
+{
+    if (NumberOfBytes >= EXP_PAGE_SIZE) {
+        return EXP_PAGE_SIZE;
+    }
+    return PoolType & NonPagedPoolCacheAligned ? SYSTEM_CACHE_ALIGNMENT_SIZE : MEMORY_ALLOCATION_ALIGNMENT;
+}
+
+static PVOID ExpAllocate(ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    SIZE_T Alignment = ExpAlignment(PoolType, NumberOfBytes);
+    SIZE_T Offset = Alignment > EXP_SMALLEST_OFFSET ? Alignment : EXP_SMALLEST_OFFSET;
+    if (KiVerifierEnabled) {
+        ExpVerifyAllocation(PoolType, NumberOfBytes, Tag);
+    }
+    PUCHAR Memory = NumberOfBytes <= (SIZE_T)MAXLONG_PTR - Offset ? HalAllocate(Offset + NumberOfBytes, Alignment) : NULL;
+    if (Memory == NULL) {
+        return NULL;
+    }
+    *ExpPoolHeader(Memory + Offset) = (EXP_POOL_HEADER){EXP_POOL_ALLOCATED, Tag, (ULONG)Offset, PoolType};
+    return Memory + Offset;
+}
+
+static BOOLEAN ExpAreFlagsValid(POOL_FLAGS Flags)
+{
+    POOL_FLAGS Required = Flags & (POOL_FLAG_OPTIONAL_START - 1);
+    return !(Required & ~EXP_POOL_REQUIRED_FLAGS) && __builtin_popcountll(Flags & EXP_POOL_KIND_FLAGS) == 1;
+}
+
+static ULONG ExpPoolTypeOf(POOL_FLAGS Flags)
+{
+    ULONG Kind = Flags & POOL_FLAG_PAGED ? PagedPool : Flags & POOL_FLAG_NON_PAGED ? NonPagedPoolNx : NonPagedPool;
+    return Flags & POOL_FLAG_CACHE_ALIGNED ? Kind | NonPagedPoolCacheAligned : Kind;
+}
+
+PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    NTSTATUS Status = STATUS_INVALID_PARAMETER;
+    PVOID Block = NULL;
+    if (Tag != 0 && ExpAreFlagsValid(Flags)) {
+        Status = STATUS_INSUFFICIENT_RESOURCES;
+        Block = ExpAllocate(ExpPoolTypeOf(Flags), NumberOfBytes, Tag);
+    }
+    if (Block == NULL && (Flags & POOL_FLAG_RAISE_ON_FAILURE)) {
+        ExRaiseStatus(Status);
+    }
+    return Block;
+}
+
+PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    if (Tag == 0) {
+        KeBugCheckEx(BAD_POOL_CALLER, EXP_NO_TAG, PoolType, NumberOfBytes, (ULONG_PTR)__builtin_return_address(0));
+    }
+    PVOID Block = ExpAllocate(PoolType, NumberOfBytes, Tag);
+    if (Block == NULL && (PoolType & POOL_RAISE_IF_ALLOCATION_FAILURE)) {
+        ExRaiseStatus(STATUS_INSUFFICIENT_RESOURCES);
+    }
+    return Block;
+}
+
+VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
+{
+    PEXP_POOL_HEADER Header = ExpPoolHeader(P);
+    ULONG State = EXP_POOL_ALLOCATED;
+    if ((ULONG_PTR)P % MEMORY_ALLOCATION_ALIGNMENT != 0) {
+        KeBugCheckEx(BAD_POOL_CALLER, EXP_INVALID_ADDRESS, (ULONG_PTR)P, 0, 0);
+    }
+    if (Tag != 0 && Header->State == EXP_POOL_ALLOCATED && Tag != Header->Tag) {
+        KeBugCheckEx(BAD_POOL_CALLER, EXP_WRONG_TAG, (ULONG_PTR)P, Header->Tag, Tag);
+    }
+    /* relaxed: of two threads that free the same block one is told so; the order of anything else is not affected */
+    if (!__atomic_compare_exchange_n(&Header->State, &State, EXP_POOL_FREED, FALSE, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
+        KeBugCheckEx(BAD_POOL_CALLER, State == EXP_POOL_FREED ? EXP_ALREADY_FREED : EXP_INVALID_ADDRESS,
+                     State == EXP_POOL_FREED ? 0 : (ULONG_PTR)P, State == EXP_POOL_FREED ? Header->Tag : 0,
+                     State == EXP_POOL_FREED ? (ULONG_PTR)P : 0);
+    }
+    if (KiVerifierEnabled) {
+        ExpVerifyFree(P, Header->PoolType);
+    }
+    HalFree((PUCHAR)P - Header->Offset);
+}
+
+VOID ExFreePool(PVOID P)
+{
+    ExFreePoolWithTag(P, 0);
+}

@@ -1,0 +1,144 @@
+/* dispatch.c: blocking and waking by futex, and the two clocks. */
+#include "halp.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SYSTEM_TIME_OF_1970 116444736000000000ULL
+/* The host counts time in 63 bits of nanoseconds. */
+#define LAST_HOST_SECOND ((ULONGLONG)INT64_MAX / 1000000000ULL)
+
+struct timespec HalpIntervalToTimespec(ULONGLONG Interval)
+{
+    struct timespec Host = {
+        .tv_sec = (time_t)(Interval / HALP_UNITS_PER_SECOND),
+        .tv_nsec = (long)(Interval % HALP_UNITS_PER_SECOND) * HALP_NANOSECONDS_PER_UNIT,
+    };
+
+    return Host;
+}
+
+BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host)
+{
+    ULONGLONG Time = Deadline->Time;
+
+    if (Deadline->Clock == HalNoDeadline) {
+        return FALSE;
+    }
+    if (Deadline->Clock == HalSystemTime) {
+        Time = Time > SYSTEM_TIME_OF_1970 ? Time - SYSTEM_TIME_OF_1970 : 0;
+    }
+    *Host = HalpIntervalToTimespec(Time);
+    return (ULONGLONG)Host->tv_sec < LAST_HOST_SECOND;
+}
+
+static ULONGLONG HalpQueryClock(clockid_t Clock)
+{
+    struct timespec Now;
+
+    clock_gettime(Clock, &Now);
+    return (ULONGLONG)Now.tv_sec * HALP_UNITS_PER_SECOND + (ULONGLONG)Now.tv_nsec / HALP_NANOSECONDS_PER_UNIT;
+}
+
+static ULONGLONG HalpQueryInterruptTime(VOID)
+{
+    return HalpQueryClock(CLOCK_MONOTONIC);
+}
+
+static ULONGLONG HalpQuerySystemTime(VOID)
+{
+    return HalpQueryClock(CLOCK_REALTIME) + SYSTEM_TIME_OF_1970;
+}
+
+static BOOLEAN HalpDeadlineHasPassed(const HAL_DEADLINE *Deadline)
+{
+    switch (Deadline->Clock) {
+    case HalInterruptTime:
+        return HalpQueryInterruptTime() >= Deadline->Time;
+    case HalSystemTime:
+        return HalpQuerySystemTime() >= Deadline->Time;
+    case HalNoDeadline:
+        break;
+    }
+    return FALSE;
+}
+
+/*
+ * The sanitizer runs signal handlers only between instrumented operations, and a futex wait without a timeout is
+ * restarted by the host after a signal: the handler would not run until somebody wakes the thread. One with a timeout
+ * comes back.
+ */
+static const struct timespec *HalpTimeoutOfUnlimitedWait(VOID)
+{
+#ifdef HALP_THREAD_SANITIZER
+    static const struct timespec FarFuture = {.tv_sec = INT32_MAX};
+
+    return &FarFuture;
+#else
+    return NULL;
+#endif
+}
+
+static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    struct timespec Until;
+    const struct timespec *Timeout = HalpTimeoutOfUnlimitedWait();
+    int Operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
+
+    if (HalpDeadlineToTimespec(Deadline, &Until)) {
+        Timeout = &Until;
+        Operation |= Deadline->Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
+    }
+    if (syscall(SYS_futex, Address, Operation, Expected, Timeout, NULL, FUTEX_BITSET_MATCH_ANY) == 0) {
+        return TRUE;
+    }
+    switch (errno) {
+    case EAGAIN:
+    case EINTR:
+        return TRUE;
+    case ETIMEDOUT:
+        /* The system clock may have been set back since, and a clock read here may lag behind the host's timer. */
+        return !HalpDeadlineHasPassed(Deadline);
+    default:
+        HalPrint("interlock: the host refuses to wait on %p (error %d)\n", (const void *)Address, errno);
+        HalAbort();
+    }
+}
+
+static VOID HalpWake(volatile ULONG *Address, ULONG Count)
+{
+    syscall(SYS_futex, Address, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, Count > INT_MAX ? INT_MAX : Count, NULL, NULL, 0);
+}
+
+static VOID HalpYield(VOID)
+{
+    sched_yield();
+}
+
+/* The C library reads the number from its restartable sequence area where the host offers one. */
+static ULONG HalpCurrentProcessor(VOID)
+{
+    int Number = sched_getcpu();
+
+    return Number < 0 ? 0 : (ULONG)Number;
+}
+
+ULONGLONG HalQueryPerformanceCounter(VOID)
+{
+    C_ASSERT(HAL_PERFORMANCE_FREQUENCY == HALP_UNITS_PER_SECOND);
+    return HalpQueryInterruptTime();
+}
+
+HAL_DISPATCH HalDispatch = {
+    .Wait = HalpWait,
+    .Wake = HalpWake,
+    .QueryInterruptTime = HalpQueryInterruptTime,
+    .QuerySystemTime = HalpQuerySystemTime,
+    .Yield = HalpYield,
+    .CurrentProcessor = HalpCurrentProcessor,
+};

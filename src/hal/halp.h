@@ -1,0 +1,43 @@
+/* halp.h: what the files of the Linux host share. */
+#ifndef INTERLOCK_HALP_H
+#define INTERLOCK_HALP_H
+
+#include "hal.h"
+
+#include <time.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define HALP_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HALP_THREAD_SANITIZER 1
+#endif
+#endif
+
+#define HALP_UNITS_PER_SECOND 10000000ULL
+#define HALP_NANOSECONDS_PER_UNIT 100
+
+/* Static TLS in one segment with HalCurrentThread: reachable from a signal handler, never allocated on first use. */
+#define HALP_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
+
+extern HAL_CALLBACKS HalpCallbacks;
+
+/* dispatch.c. FALSE: the deadline never comes. */
+BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host);
+struct timespec HalpIntervalToTimespec(ULONGLONG Interval);
+
+/* thread.c, interrupt.c, processor.c, priority.c, diag.c: called once by HalInitialize, in this order. */
+VOID HalpInitializeThreads(VOID);
+VOID HalpInitializeInterrupt(VOID);
+VOID HalpInitializeBarrier(VOID);
+VOID HalpInitializePriorities(VOID);
+VOID HalpInitializeStackTrace(VOID);
+
+/* Before Callbacks.ForkChild: forget what belongs to the parent. */
+VOID HalpForkChildThread(VOID);
+VOID HalpForkChildProcessor(VOID);
+VOID HalpForkChildClock(VOID);
+
+VOID HalpUnblockInterrupt(VOID);
+
+#endif

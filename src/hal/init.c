@@ -1,0 +1,52 @@
+/* init.c: the start of the host layer, and what happens around a fork. */
+#include "halp.h"
+
+#include <pthread.h>
+
+HAL_CALLBACKS HalpCallbacks;
+
+static VOID HalpForkPrepare(VOID)
+{
+    if (HalpCallbacks.ForkPrepare != NULL) {
+        HalpCallbacks.ForkPrepare();
+    }
+}
+
+static VOID HalpForkParent(VOID)
+{
+    if (HalpCallbacks.ForkParent != NULL) {
+        HalpCallbacks.ForkParent();
+    }
+}
+
+static VOID HalpForkChild(VOID)
+{
+    HalpForkChildThread();
+    HalpForkChildProcessor();
+    HalpForkChildClock();
+    if (HalpCallbacks.ForkChild != NULL) {
+        HalpCallbacks.ForkChild();
+    }
+}
+
+VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
+{
+    static pthread_mutex_t Lock = PTHREAD_MUTEX_INITIALIZER;
+    static BOOLEAN Initialized;
+
+    pthread_mutex_lock(&Lock);
+    if (!Initialized) {
+        Initialized = TRUE;
+        HalpCallbacks = *Callbacks;
+        HalpInitializeThreads();
+        HalpInitializeInterrupt();
+        HalpInitializeBarrier();
+        HalpInitializePriorities();
+        HalpInitializeStackTrace();
+        if (pthread_atfork(HalpForkPrepare, HalpForkParent, HalpForkChild) != 0) {
+            HalPrint("interlock: the host has no room for fork handlers\n");
+            HalAbort();
+        }
+    }
+    pthread_mutex_unlock(&Lock);
+}

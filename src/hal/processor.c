@@ -1,0 +1,170 @@
+/* processor.c: how many processors there are, and spinning on them. */
+#include "halp.h"
+
+#include <sched.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#define MAXIMUM_PROCESSORS 2560
+#define HOST_MASK_BITS 16384
+#define BITS_PER_WORD (8 * (ULONG)sizeof(unsigned long))
+#define MASK_WORDS (HOST_MASK_BITS / BITS_PER_WORD)
+
+/* The seeds' spin counts are cycles of a processor of about 3 GHz. */
+#define CYCLES_PER_NANOSECOND 3
+#define PAUSES_PER_SAMPLE 64
+#define SAMPLES 8
+
+#define SPINNING_ROUNDS 64
+#define YIELDING_ROUNDS 64
+#define CYCLES_PER_ROUND 2000
+#define SHORTEST_SLEEP_NS 1000
+#define LONGEST_SLEEP_DOUBLINGS 10
+
+typedef struct _HALP_AFFINITY {
+    unsigned long Mask[MASK_WORDS];
+} HALP_AFFINITY;
+
+/* The time of CLOCK_MONOTONIC_COARSE in ns after which it is stale, bit 0 replaced by the answer. */
+static volatile ULONG64 HalpOtherProcessor;
+#define ANSWER_LIFETIME_NS 1000000000ULL
+
+static volatile ULONG HalpSampleNanoseconds;
+
+static VOID HalpAddAffinity(HALP_AFFINITY *Affinity, pid_t Thread)
+{
+    HALP_AFFINITY One;
+    ULONG Word;
+
+    if (sched_getaffinity(Thread, sizeof(One.Mask), (cpu_set_t *)One.Mask) != 0) {
+        return;
+    }
+    for (Word = 0; Word < MASK_WORDS; Word++) {
+        Affinity->Mask[Word] |= One.Mask[Word];
+    }
+}
+
+static ULONG HalpCountAffinity(const HALP_AFFINITY *Affinity)
+{
+    ULONG Count = 0;
+    ULONG Word;
+
+    for (Word = 0; Word < MASK_WORDS; Word++) {
+        Count += (ULONG)__builtin_popcountl(Affinity->Mask[Word]);
+    }
+    return Count;
+}
+
+ULONG HalProcessorCount(VOID)
+{
+    HALP_AFFINITY Affinity = {{0}};
+    ULONG Count;
+
+    HalpAddAffinity(&Affinity, 0);
+    Count = HalpCountAffinity(&Affinity);
+    if (Count == 0) {
+        long Online = sysconf(_SC_NPROCESSORS_ONLN);
+
+        Count = Online > 0 ? (ULONG)Online : 1;
+    }
+    return Count < MAXIMUM_PROCESSORS ? Count : MAXIMUM_PROCESSORS;
+}
+
+static ULONGLONG HalpNanoseconds(clockid_t Clock)
+{
+    struct timespec Now;
+
+    clock_gettime(Clock, &Now);
+    return (ULONGLONG)Now.tv_sec * 1000000000ULL + (ULONGLONG)Now.tv_nsec;
+}
+
+/* A thread may be bound to one processor while the others are free to run elsewhere, so the first thread counts too. */
+static BOOLEAN HalpHasOtherProcessor(VOID)
+{
+    HALP_AFFINITY Affinity = {{0}};
+
+    HalpAddAffinity(&Affinity, 0);
+    HalpAddAffinity(&Affinity, (pid_t)HalCurrentProcessId());
+    return HalpCountAffinity(&Affinity) != 1;
+}
+
+BOOLEAN HalOtherProcessorAvailable(VOID)
+{
+    ULONGLONG Now = HalpNanoseconds(CLOCK_MONOTONIC_COARSE);
+    /* relaxed: the word is all there is, nothing else is read on its account */
+    ULONG64 Answer = __atomic_load_n(&HalpOtherProcessor, __ATOMIC_RELAXED);
+
+    if (Now >= Answer) {
+        Answer = (Now + ANSWER_LIFETIME_NS) & ~1ULL;
+        Answer |= HalpHasOtherProcessor();
+        __atomic_store_n(&HalpOtherProcessor, Answer, __ATOMIC_RELAXED);
+    }
+    return (BOOLEAN)(Answer & 1);
+}
+
+static ULONG HalpTimeSample(VOID)
+{
+    ULONGLONG Start = HalpNanoseconds(CLOCK_MONOTONIC);
+    ULONG Pause;
+
+    for (Pause = 0; Pause < PAUSES_PER_SAMPLE; Pause++) {
+        HalPause();
+    }
+    return (ULONG)(HalpNanoseconds(CLOCK_MONOTONIC) - Start);
+}
+
+/* The shortest of a few samples: the others were disturbed. */
+static ULONG HalpMeasurePause(VOID)
+{
+    ULONG Shortest = UINT32_MAX;
+    ULONG Sample;
+
+    for (Sample = 0; Sample < SAMPLES; Sample++) {
+        ULONG Time = HalpTimeSample();
+
+        Shortest = Time < Shortest ? Time : Shortest;
+    }
+    return Shortest == 0 ? 1 : Shortest;
+}
+
+ULONG HalSpinsForCycles(ULONG NtCycles)
+{
+    /* relaxed: threads that meet here measure the same thing */
+    ULONG Sample = __atomic_load_n(&HalpSampleNanoseconds, __ATOMIC_RELAXED);
+    ULONGLONG Spins;
+
+    if (Sample == 0) {
+        Sample = HalpMeasurePause();
+        __atomic_store_n(&HalpSampleNanoseconds, Sample, __ATOMIC_RELAXED);
+    }
+    Spins = (ULONGLONG)NtCycles * PAUSES_PER_SAMPLE / ((ULONGLONG)CYCLES_PER_NANOSECOND * Sample);
+    return Spins == 0 ? 1 : Spins > UINT32_MAX ? UINT32_MAX : (ULONG)Spins;
+}
+
+static VOID HalpSleepBetweenSpins(ULONG Round)
+{
+    ULONG Doublings = Round < LONGEST_SLEEP_DOUBLINGS ? Round : LONGEST_SLEEP_DOUBLINGS;
+    struct timespec Time = {.tv_nsec = (long)SHORTEST_SLEEP_NS << Doublings};
+
+    nanosleep(&Time, NULL);
+}
+
+VOID HalLongSpin(ULONG Round)
+{
+    if (Round < SPINNING_ROUNDS && HalOtherProcessorAvailable()) {
+        ULONG Spins = HalSpinsForCycles(CYCLES_PER_ROUND);
+
+        while (Spins-- != 0) {
+            HalPause();
+        }
+    } else if (Round < SPINNING_ROUNDS + YIELDING_ROUNDS) {
+        HalDispatch.Yield();
+    } else {
+        HalpSleepBetweenSpins(Round - SPINNING_ROUNDS - YIELDING_ROUNDS);
+    }
+}
+
+VOID HalpForkChildProcessor(VOID)
+{
+    __atomic_store_n(&HalpOtherProcessor, 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,297 @@
+/*
+ * apc.c: asynchronous procedure calls.
+ *
+ * Under ApcQueueLock: the two lists of a thread and KAPC.Inserted. Of the kernel APCs the special ones (no
+ * NormalRoutine) come first. The register's Apc, SpecialApc and UserApc bits say that the lists may hold something: set
+ * after an insertion, cleared under the lock when the list is found empty, so a bit may be set for nothing but never
+ * clear for something.
+ */
+#include "wait.h"
+
+#include "irql.h"
+
+VOID KeInitializeApc(PRKAPC Apc, PRKTHREAD Thread, KAPC_ENVIRONMENT Environment, PKKERNEL_ROUTINE KernelRoutine,
+                     PKRUNDOWN_ROUTINE RundownRoutine, PKNORMAL_ROUTINE NormalRoutine, KPROCESSOR_MODE ApcMode,
+                     PVOID NormalContext)
+{
+    memset(Apc, 0, sizeof(*Apc));
+    Apc->Type = ApcObject;
+    Apc->Size = sizeof(KAPC);
+    Apc->Thread = Thread;
+    Apc->ApcStateIndex = Environment == CurrentApcEnvironment ? OriginalApcEnvironment : (CCHAR)Environment;
+    Apc->KernelRoutine = KernelRoutine;
+    Apc->RundownRoutine = RundownRoutine;
+    Apc->NormalRoutine = NormalRoutine;
+    if (NormalRoutine != NULL) {
+        Apc->ApcMode = ApcMode;
+        Apc->NormalContext = NormalContext;
+    }
+}
+
+static BOOLEAN KiIsSpecial(PKAPC Apc)
+{
+    return Apc->NormalRoutine == NULL;
+}
+
+static PKAPC KiApcOf(PLIST_ENTRY Entry)
+{
+    return CONTAINING_RECORD(Entry, KAPC, ApcListEntry);
+}
+
+static VOID KiLinkApc(PLIST_ENTRY Head, PKAPC Apc)
+{
+    PLIST_ENTRY Before = Head;
+    if (KiIsSpecial(Apc)) {
+        Before = Head->Flink;
+        while (Before != Head && KiIsSpecial(KiApcOf(Before))) {
+            Before = Before->Flink;
+        }
+    }
+    InsertTailList(Before, &Apc->ApcListEntry);
+}
+
+static BOOLEAN KiQueueApc(PKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    PKTHREAD Thread = Apc->Thread;
+    BOOLEAN Queued = FALSE;
+
+    KiAcquireLock(&Thread->ApcQueueLock);
+    if (Thread->ApcQueueable && !Apc->Inserted) {
+        Apc->Inserted = TRUE;
+        Apc->SystemArgument1 = SystemArgument1;
+        Apc->SystemArgument2 = SystemArgument2;
+        KiLinkApc(&Thread->ApcState.ApcListHead[(UCHAR)Apc->ApcMode], Apc);
+        Queued = TRUE;
+    }
+    KiReleaseLock(&Thread->ApcQueueLock);
+    return Queued;
+}
+
+BOOLEAN KeInsertQueueApc(PRKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument2, KPRIORITY Increment)
+{
+    PKTHREAD Current = KiCurrentThread();
+    PKTHREAD Thread = Apc->Thread;
+    ULONG Pending = Apc->ApcMode == UserMode ? KI_WAIT_USER_APC : KI_WAIT_APC;
+
+    if (Apc->ApcMode == KernelMode && KiIsSpecial(Apc)) {
+        Pending |= KI_WAIT_SPECIAL_APC;
+    }
+    KiEnterDispatcher(Current);
+    BOOLEAN Queued = KiQueueApc(Apc, SystemArgument1, SystemArgument2);
+    if (Queued) {
+        KiInterruptWait(Thread, Pending, Increment);
+    }
+    KiExitDispatcher(Current);
+    return Queued;
+}
+
+/* With the lock held: the pending bits follow the lists. */
+static VOID KiUpdateApcBits(PKTHREAD Thread)
+{
+    PLIST_ENTRY Kernel = &Thread->ApcState.ApcListHead[KernelMode];
+    ULONG Clear = 0;
+    if (IsListEmpty(Kernel)) {
+        Clear |= KI_WAIT_APC | KI_WAIT_SPECIAL_APC;
+    } else if (!KiIsSpecial(KiApcOf(Kernel->Flink))) {
+        Clear |= KI_WAIT_SPECIAL_APC;
+    }
+    if (IsListEmpty(&Thread->ApcState.ApcListHead[UserMode])) {
+        Clear |= KI_WAIT_USER_APC;
+    }
+    /* relaxed: an insertion that is not in the list yet sets its bit afterwards */
+    __atomic_fetch_and(&Thread->WaitRegister, ~Clear, __ATOMIC_RELAXED);
+}
+
+static VOID KiUnlinkApc(PKAPC Apc)
+{
+    RemoveEntryList(&Apc->ApcListEntry);
+    Apc->Inserted = FALSE;
+    KiUpdateApcBits(Apc->Thread);
+}
+
+BOOLEAN KeRemoveQueueApc(PRKAPC Apc)
+{
+    PKTHREAD Current = KiCurrentThread();
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Apc->Thread->ApcQueueLock);
+    BOOLEAN Inserted = Apc->Inserted;
+    if (Inserted) {
+        KiUnlinkApc(Apc);
+    }
+    KiReleaseLock(&Apc->Thread->ApcQueueLock);
+    KiExitDispatcher(Current);
+    return Inserted;
+}
+
+/* What of an APC is needed once it is off the list: its kernel routine may free it. */
+typedef struct _KI_APC_CALL {
+    PKAPC Apc;
+    PKKERNEL_ROUTINE KernelRoutine;
+    PKNORMAL_ROUTINE NormalRoutine;
+    PVOID NormalContext;
+    PVOID SystemArgument1;
+    PVOID SystemArgument2;
+} KI_APC_CALL, *PKI_APC_CALL;
+
+static BOOLEAN KiTakeApc(PKTHREAD Thread, KPROCESSOR_MODE Mode, PKI_APC_CALL Call)
+{
+    PLIST_ENTRY Head = &Thread->ApcState.ApcListHead[(UCHAR)Mode];
+    BOOLEAN Taken = FALSE;
+
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(&Thread->ApcQueueLock);
+    if (IsListEmpty(Head)) {
+        KiUpdateApcBits(Thread);
+    } else {
+        PKAPC Apc = KiApcOf(Head->Flink);
+        BOOLEAN Held = Mode == KernelMode && !KiIsSpecial(Apc) &&
+                       (Thread->ApcState.KernelApcInProgress || Thread->KernelApcDisable != 0);
+        if (Held) {
+            KiUpdateApcBits(Thread);
+        } else {
+            *Call = (KI_APC_CALL){Apc,
+                                  Apc->KernelRoutine,
+                                  Apc->NormalRoutine,
+                                  Apc->NormalContext,
+                                  Apc->SystemArgument1,
+                                  Apc->SystemArgument2};
+            KiUnlinkApc(Apc);
+            Taken = TRUE;
+        }
+    }
+    KiReleaseLock(&Thread->ApcQueueLock);
+    /* Not KiExitDispatcher: this is the delivery that it would start. */
+    __atomic_store_n(&Thread->DispatcherDepth, Thread->DispatcherDepth - 1, __ATOMIC_RELEASE);
+    return Taken;
+}
+
+static VOID KiCallKernelRoutine(PKTHREAD Thread, PKI_APC_CALL Call)
+{
+    KIRQL OldIrql = Thread->Irql;
+    Thread->Irql = APC_LEVEL;
+    Call->KernelRoutine(Call->Apc, &Call->NormalRoutine, &Call->NormalContext, &Call->SystemArgument1,
+                        &Call->SystemArgument2);
+    Thread->Irql = OldIrql;
+}
+
+/* Prcb: a thread on its way to DISPATCH_LEVEL has a processor before it has the level. */
+BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread)
+{
+    return Thread->Irql < APC_LEVEL && Thread->SpecialApcDisable == 0 && Thread->DispatcherDepth == 0 &&
+           Thread->Prcb == NULL &&
+           __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) == Running;
+}
+
+VOID KiDeliverApc(PKTHREAD Thread)
+{
+    KI_APC_CALL Call;
+    while (KiKernelApcDeliverable(Thread) && KiTakeApc(Thread, KernelMode, &Call)) {
+        BOOLEAN Normal = Call.NormalRoutine != NULL;
+        KiCallKernelRoutine(Thread, &Call);
+        if (Normal && Call.NormalRoutine != NULL) {
+            Thread->ApcState.KernelApcInProgress = TRUE;
+            Call.NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
+            Thread->ApcState.KernelApcInProgress = FALSE;
+        }
+    }
+}
+
+VOID KiDeliverUserApcs(PKTHREAD Thread)
+{
+    KI_APC_CALL Call;
+    while (KiTakeApc(Thread, UserMode, &Call)) {
+        KiCallKernelRoutine(Thread, &Call);
+        if (Call.NormalRoutine != NULL) {
+            Call.NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
+        }
+    }
+}
+
+VOID KiExitDispatcherSlow(PKTHREAD Thread)
+{
+    KiDeliverApc(Thread);
+}
+
+static PKAPC KiDetachAnyApc(PKTHREAD Thread)
+{
+    PKAPC Apc = NULL;
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(&Thread->ApcQueueLock);
+    Thread->ApcQueueable = FALSE;
+    for (ULONG Mode = KernelMode; Mode < MaximumMode && Apc == NULL; Mode += 1) {
+        PLIST_ENTRY Head = &Thread->ApcState.ApcListHead[Mode];
+        if (!IsListEmpty(Head)) {
+            Apc = KiApcOf(Head->Flink);
+            KiUnlinkApc(Apc);
+        }
+    }
+    KiReleaseLock(&Thread->ApcQueueLock);
+    KiExitDispatcher(Thread);
+    return Apc;
+}
+
+VOID KiFlushThreadApcs(PKTHREAD Thread)
+{
+    PKAPC Apc;
+    KiDeliverApc(Thread);
+    while ((Apc = KiDetachAnyApc(Thread)) != NULL) {
+        if (Apc->RundownRoutine != NULL) {
+            Apc->RundownRoutine(Apc);
+        }
+    }
+}
+
+/* The regions. Their counts are the thread's own; a wait shows others what they allow (KiWaitFlags). */
+
+static VOID KiDeliverIfPending(PKTHREAD Thread)
+{
+    if (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_APC) {
+        KiDeliverApc(Thread);
+    }
+}
+
+static VOID KiLeaveRegion(PKTHREAD Thread, SHORT *Count)
+{
+    if (*Count >= 0) {
+        KeBugCheckEx(APC_INDEX_MISMATCH, (ULONG_PTR)__builtin_return_address(0), (ULONG_PTR)Thread->ApcState.KernelApcInProgress,
+                     (ULONG_PTR)(USHORT)Thread->KernelApcDisable, (ULONG_PTR)(USHORT)Thread->SpecialApcDisable);
+    }
+    *Count += 1;
+    if (*Count == 0) {
+        KiDeliverIfPending(Thread);
+    }
+}
+
+VOID KeEnterCriticalRegion(VOID)
+{
+    KiCurrentThread()->KernelApcDisable -= 1;
+}
+
+VOID KeLeaveCriticalRegion(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiLeaveRegion(Thread, &Thread->KernelApcDisable);
+}
+
+VOID KeEnterGuardedRegion(VOID)
+{
+    KiCurrentThread()->SpecialApcDisable -= 1;
+}
+
+VOID KeLeaveGuardedRegion(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiLeaveRegion(Thread, &Thread->SpecialApcDisable);
+}
+
+BOOLEAN KeAreApcsDisabled(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    return Thread->KernelApcDisable != 0 || Thread->SpecialApcDisable != 0;
+}
+
+BOOLEAN KeAreAllApcsDisabled(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    return Thread->SpecialApcDisable != 0 || Thread->Irql >= APC_LEVEL;
+}

@@ -1,0 +1,333 @@
+/* dispatch.c: the object lock, and ending the waits that an object's state satisfies. Theory in dispatch.h. */
+#include "dispatch.h"
+
+#include "wait.h"
+
+ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
+{
+    ULONG64 Word;
+    for (ULONG Round = 0; (Word = KiReadHeader(Header)) & KI_LOCKED; Round += 1) {
+        HalLongSpin(Round);
+    }
+    return Word;
+}
+
+BOOLEAN KiTryLockObject(PDISPATCHER_HEADER Header, ULONG64 *Word)
+{
+    ULONG64 Found = KiReadHeader(Header);
+    while (!(Found & KI_LOCKED)) {
+        /* seq_cst: the lock bit of this object is visible before the peeks at others that KiPeerMayBeSignaled makes */
+        if (__atomic_compare_exchange_n(KiHeaderWord(Header), &Found, Found | KI_LOCKED, FALSE, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED)) {
+            *Word = Found | KI_LOCKED;
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+ULONG64 KiLockObject(PDISPATCHER_HEADER Header)
+{
+    ULONG64 Word;
+    while (!KiTryLockObject(Header, &Word)) {
+        KiReadSettledHeader(Header);
+    }
+    return Word;
+}
+
+VOID KiUnlockObject(PDISPATCHER_HEADER Header, ULONG64 Word)
+{
+    Word &= ~(KI_LOCKED | KI_WAITERS);
+    if (!IsListEmpty(&Header->WaitListHead)) {
+        Word |= KI_WAITERS;
+    }
+    /* release: pairs with the compare-exchange of the next one who locks or consumes */
+    __atomic_store_n(KiHeaderWord(Header), Word, __ATOMIC_RELEASE);
+}
+
+/* What a wait takes from an object of each type. */
+typedef enum _KI_CONSUMPTION { KiTakeNothing, KiTakeSignal, KiTakeCount, KiTakeOwnership } KI_CONSUMPTION;
+
+static const UCHAR KiConsumption[KOBJECT_TYPE_MASK + 1] = {
+    [EventNotificationObject] = KiTakeNothing, [EventSynchronizationObject] = KiTakeSignal,
+    [MutantObject] = KiTakeOwnership,          [ProcessObject] = KiTakeNothing,
+    [QueueObject] = KiTakeNothing,             [SemaphoreObject] = KiTakeCount,
+    [ThreadObject] = KiTakeNothing,            [GateObject] = KiTakeSignal,
+    [TimerNotificationObject] = KiTakeNothing, [TimerSynchronizationObject] = KiTakeSignal,
+};
+
+static BOOLEAN KiOwnsMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    PKMUTANT Mutant = CONTAINING_RECORD(Header, KMUTANT, Header);
+    /* relaxed: only Thread itself makes this true or false for Thread */
+    return __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) == Thread;
+}
+
+BOOLEAN KiIsSignaledFor(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Thread)
+{
+    return KI_STATE(Word) > 0 || (KI_TYPE(Word) == MutantObject && KiOwnsMutant(Header, Thread));
+}
+
+static ULONG64 KiConsumed(ULONG64 Word)
+{
+    switch (KiConsumption[KI_TYPE(Word)]) {
+    case KiTakeSignal:
+        return KiWithState(Word, 0);
+    case KiTakeCount:
+    case KiTakeOwnership:
+        return KiWithState(Word, KI_STATE(Word) - 1);
+    default:
+        return Word;
+    }
+}
+
+/* Records the owner of a mutant whose count has just become 0. The list of owned mutants is the owner's own business. */
+static NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread)
+{
+    NTSTATUS Status = Mutant->Abandoned ? STATUS_ABANDONED : STATUS_SUCCESS;
+    Mutant->Abandoned = FALSE;
+    /* relaxed: see KiOwnsMutant; other readers only show it */
+    __atomic_store_n(&Mutant->OwnerThread, Thread, __ATOMIC_RELAXED);
+    return Status;
+}
+
+static NTSTATUS KiConsumeLocked(PDISPATCHER_HEADER Header, ULONG64 *Word, PKTHREAD Thread)
+{
+    *Word = KiConsumed(*Word);
+    if (KI_TYPE(*Word) == MutantObject && KI_STATE(*Word) == 0) {
+        return KiGiveMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
+    }
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    NTSTATUS Status = KiConsumeLocked(Header, &Word, Thread);
+    /* relaxed: the lock is held, its release publishes */
+    __atomic_store_n(KiHeaderWord(Header), Word, __ATOMIC_RELAXED);
+    return Status;
+}
+
+BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    for (;;) {
+        if (Word & KI_LOCKED) {
+            Word = KiReadSettledHeader(Header);
+        }
+        if (!KiIsSignaledFor(Header, Word, Thread)) {
+            return FALSE;
+        }
+        ULONG64 New = KiConsumed(Word);
+        /* An object that stays as it is still gets the compare-exchange: it is what synchronises with the signaler. */
+        if (KiCompareExchangeHeader(Header, &Word, New)) {
+            *Status = STATUS_SUCCESS;
+            if (KI_TYPE(New) == MutantObject && KI_STATE(New) == 0) {
+                *Status = KiGiveMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
+                KiTakeOwnershipOf(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
+            }
+            return TRUE;
+        }
+    }
+}
+
+static VOID KiMakeReady(PKI_READY Released, PKTHREAD Thread)
+{
+    Thread->ReadyNext = NULL;
+    *Released->Last = Thread;
+    Released->Last = &Thread->ReadyNext;
+}
+
+VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState)
+{
+    RemoveEntryList(&Block->WaitListEntry);
+    /* release: the last touch of a block by anybody but its owner, who may give up its memory on seeing this */
+    __atomic_store_n(&Block->BlockState, NewState, __ATOMIC_RELEASE);
+}
+
+/* The block that a signal reaches before its thread's wait is committed passes through the bypass states. */
+BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released)
+{
+    PKTHREAD Thread = Block->Thread;
+    ULONG Ended = KiEndWait(Thread, Status);
+    if (Ended == KI_NOT_ENDED) {
+        return FALSE;
+    }
+    if (Ended == WaitInProgress) {
+        __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
+        KiUnlinkBlock(Block, WaitBlockBypassComplete);
+    } else {
+        KiUnlinkBlock(Block, WaitBlockInactive);
+    }
+    KiMakeReady(Released, Thread);
+    return TRUE;
+}
+
+static VOID KiSatisfyAny(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
+{
+    PKTHREAD Thread = Block->Thread;
+    USHORT Key = Block->WaitKey;
+    if (KiEndWaitOfBlock(Block, Key, Released)) {
+        if (KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
+            Thread->WaitStatus = STATUS_ABANDONED_WAIT_0 + Key;
+        }
+    }
+}
+
+static VOID KiSatisfyNotification(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
+{
+    KiConsumeLocked(Header, Word, NULL);
+    RemoveEntryList(&Block->WaitListEntry);
+    Block->SparePtr = Released->Notifications;
+    Released->Notifications = Block;
+    __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
+}
+
+/*
+ * A WaitAll block satisfies its thread only when every other object of that wait is signaled too, so those are locked
+ * first. Where one signal can release several waits, all of the locks are taken before anything is changed.
+ */
+static BOOLEAN KiPrepareWaitAlls(PDISPATCHER_HEADER Header, PKI_PEERS Peers)
+{
+    for (PLIST_ENTRY Entry = Header->WaitListHead.Flink; Entry != &Header->WaitListHead; Entry = Entry->Flink) {
+        PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
+        if (Block->WaitType == WaitAll && !KiLockPeers(Peers, Block)) {
+            KiUnlockPeers(Peers, NULL);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_PEERS Peers, PKI_READY Released)
+{
+    PKTHREAD Thread = Block->Thread;
+    if (!KiPeersSignaled(Peers, Block) || KiEndWait(Thread, STATUS_WAIT_0) == KI_NOT_ENDED) {
+        return;
+    }
+    NTSTATUS Status = KiConsumePeers(Peers, Block);
+    if (KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
+        Status = STATUS_ABANDONED;
+    }
+    Thread->WaitStatus = Status;
+    KiUnlinkBlock(Block, WaitBlockInactive);
+    KiMakeReady(Released, Thread);
+}
+
+BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, PKI_READY Released)
+{
+    UCHAR Consumption = KiConsumption[KI_TYPE(*Word)];
+    BOOLEAN Several = Consumption == KiTakeNothing || (Consumption == KiTakeCount && KI_STATE(*Word) > 1);
+    KI_PEERS Peers;
+
+    KiInitializePeers(&Peers, Header);
+    if (Several && !KiPrepareWaitAlls(Header, &Peers)) {
+        return FALSE;
+    }
+    PLIST_ENTRY Next;
+    for (PLIST_ENTRY Entry = Header->WaitListHead.Flink; Entry != &Header->WaitListHead && KI_STATE(*Word) > 0;
+         Entry = Next) {
+        PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
+        Next = Entry->Flink;
+        switch (Block->WaitType) {
+        case WaitAny:
+            KiSatisfyAny(Header, Word, Block, Released);
+            break;
+        case WaitAll:
+            if (!Several && !KiLockPeers(&Peers, Block)) {
+                KiUnlockPeers(&Peers, NULL);
+                return FALSE;
+            }
+            KiSatisfyAll(Header, Word, Block, &Peers, Released);
+            break;
+        case WaitNotification:
+        case WaitDpc:
+            KiSatisfyNotification(Header, Word, Block, Released);
+            break;
+        default:
+            break; /* WaitDequeue: a queue hands entries to those itself */
+        }
+    }
+    KiUnlockPeers(&Peers, Released);
+    return TRUE;
+}
+
+static VOID KiWakeThread(PKTHREAD Thread)
+{
+    /* release: everything decided about the wait is visible to the thread that sees the word; pairs with KiPark */
+    if (__atomic_exchange_n(&Thread->WakeWord, KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING) {
+        HalDispatch.Wake(&Thread->WakeWord, 1);
+    }
+}
+
+VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
+{
+    /* A wait that was aborted before it was committed has its queue accounting undone by its own thread. */
+    if ((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_STATE_MASK) == WaitCommitted) {
+        KiUnblockFromQueue(Thread);
+    }
+    KiBoostThread(Thread, Increment);
+    __atomic_store_n(&Thread->State, DeferredReady, __ATOMIC_RELAXED);
+    KiWakeThread(Thread);
+}
+
+VOID KiReadyThreads(PKI_READY Released)
+{
+    PKTHREAD NextThread;
+    for (PKTHREAD Thread = Released->First; Thread != NULL; Thread = NextThread) {
+        NextThread = Thread->ReadyNext;
+        KPRIORITY ToFloor = Released->BoostFloor - __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED);
+        KiReadyThread(Thread, ToFloor > Released->Increment ? ToFloor : Released->Increment);
+    }
+    PKWAIT_BLOCK NextBlock;
+    for (PKWAIT_BLOCK Block = Released->Notifications; Block != NULL; Block = NextBlock) {
+        NextBlock = Block->SparePtr;
+        KiDeliverNotification(Block);
+    }
+    KiInitializeReady(Released, Released->Increment);
+}
+
+BOOLEAN KiSignal(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previous)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KI_READY Released;
+    BOOLEAN Changed;
+
+    KiInitializeReady(&Released, Signal->Increment);
+    Released.BoostFloor = Signal->BoostFloor;
+    KiEnterDispatcher(Thread);
+    for (ULONG Round = 0;; Round += 1) {
+        ULONG64 Old = KiLockObject(Header);
+        ULONG64 New = Old;
+        *Previous = KI_STATE(Old);
+        Changed = Signal->Update(Header, &New, Signal->Context);
+        if (!Changed || KI_STATE(New) <= 0 || KiReleaseWaiters(Header, &New, &Released)) {
+            KiUnlockObject(Header, Signal->Pulse ? KiWithState(New, 0) : New);
+            break;
+        }
+        KiUnlockObject(Header, Old);
+        HalLongSpin(Round);
+    }
+    if (Signal->Released != NULL && Released.First != NULL) {
+        *Signal->Released = Released.First;
+    }
+    KiReadyThreads(&Released);
+    KiExitDispatcher(Thread);
+    return Changed;
+}
+
+static BOOLEAN KiAssignState(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Header);
+    *Word = KiWithState(*Word, *(PLONG)Context);
+    return TRUE;
+}
+
+LONG KiSignalObject(PDISPATCHER_HEADER Header, LONG State, KPRIORITY Increment)
+{
+    KI_SIGNAL Signal = {.Update = KiAssignState, .Context = &State, .Increment = Increment};
+    LONG Previous;
+    KiSignal(Header, &Signal, &Previous);
+    return Previous;
+}

@@ -1,0 +1,200 @@
+/*
+ * fork.c: a process with many threads forks, and the child is usable.
+ *
+ * Only the forking thread lives on in the child, so no lock of the kernel may be held by another one at that moment.
+ * Locks are held inside dispatcher sections only (KiEnterDispatcher), and so:
+ *
+ * 1. The forker sets KiForkPending, then passes a barrier on all threads, then reads every DispatcherDepth until it has
+ *    seen each of them 0 once. A thread that enters stores its depth before it reads KiForkPending. So either the forker
+ *    sees the depth, or the thread sees the fork.
+ * 2. A thread that sees the fork on entering the outermost section takes its depth back and waits. One that is inside
+ *    goes on, nested sections too: it holds what others may wait for.
+ * 3. The forker itself enters sections freely: other handlers of the program run between prepare and the fork.
+ * 4. One fork at a time: whoever sets KiForkPending from 0.
+ *
+ * In the child the threads that stayed behind have ended as far as anybody can tell: they wait for nothing, their
+ * mutants are abandoned, their objects are signaled.
+ */
+#include "irql.h"
+#include "wait.h"
+
+static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
+
+volatile ULONG KiForkPending;
+BOOLEAN KiDispatcherFence;
+static PKTHREAD volatile KiForkingThread;
+
+static VOID KiAwaitForkEnd(VOID)
+{
+    /* acquire: pairs with the release in KiEndFork */
+    while (__atomic_load_n(&KiForkPending, __ATOMIC_ACQUIRE) != 0) {
+        HalDispatch.Wait(&KiForkPending, 1, &KiNoDeadline);
+    }
+}
+
+VOID KiEnterDispatcherSlow(PKTHREAD Thread)
+{
+    /* relaxed: only the forking thread itself finds its own address here */
+    if (__atomic_load_n(&KiForkingThread, __ATOMIC_RELAXED) == Thread) {
+        return;
+    }
+    do {
+        __atomic_store_n(&Thread->DispatcherDepth, 0, __ATOMIC_RELEASE);
+        KiAwaitForkEnd();
+        __atomic_store_n(&Thread->DispatcherDepth, 1, __ATOMIC_RELAXED);
+        /* orders the store above before the load below; pairs with the fence in KiForkPrepare */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    } while (__atomic_load_n(&KiForkPending, __ATOMIC_RELAXED) != 0);
+}
+
+static VOID KiBeginFork(PKTHREAD Thread)
+{
+    ULONG Free = 0;
+    while (!__atomic_compare_exchange_n(&KiForkPending, &Free, 1, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        KiAwaitForkEnd();
+        Free = 0;
+    }
+    __atomic_store_n(&KiForkingThread, Thread, __ATOMIC_RELAXED);
+}
+
+static VOID KiEndFork(VOID)
+{
+    __atomic_store_n(&KiForkingThread, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&KiForkPending, 0, __ATOMIC_RELEASE);
+    HalDispatch.Wake(&KiForkPending, MAXLONG);
+}
+
+static VOID KiAwaitSectionEnd(PKTHREAD Thread)
+{
+    /* acquire: pairs with the release in KiExitDispatcher; what the thread did inside is complete */
+    for (ULONG Round = 0; __atomic_load_n(&Thread->DispatcherDepth, __ATOMIC_ACQUIRE) != 0; Round++) {
+        HalLongSpin(Round);
+    }
+}
+
+VOID KiForkPrepare(VOID)
+{
+    PKTHREAD Forker = KiCurrentThread();
+    ULONG SlotsUsed;
+    KiBeginFork(Forker);
+    /* Orders KiForkPending before the depths below; pairs with KiEnterDispatcher. Where the host offers no barrier on
+       all threads, KiDispatcherFence makes every entering thread pass one of its own. */
+    HalBarrierAllThreads();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    SlotsUsed = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
+    for (ULONG Slot = 0; Slot < SlotsUsed; Slot++) {
+        PKTHREAD Thread = KiThreadFromNumber(Slot);
+        if (Thread != Forker) {
+            KiAwaitSectionEnd(Thread);
+        }
+    }
+}
+
+VOID KiForkParent(VOID)
+{
+    KiEndFork();
+}
+
+static VOID KiTakeNewIdentity(PKTHREAD Survivor)
+{
+    ULONG ThreadId = HalCurrentThreadId();
+    KiRemoveThreadId(Survivor, Survivor->ThreadId);
+    KiInsertThreadId(Survivor, ThreadId);
+    __atomic_store_n(&Survivor->ThreadId, ThreadId, __ATOMIC_RELAXED);
+    KiInitialProcess.ProcessId = HalCurrentProcessId();
+}
+
+static BOOLEAN KiWasInWait(PKTHREAD Thread)
+{
+    return Thread->State == Waiting || Thread->State == DeferredReady;
+}
+
+static BOOLEAN KiIsOnMutantList(PKTHREAD Thread, PKMUTANT Mutant)
+{
+    for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; Entry != &Thread->MutantListHead; Entry = Entry->Flink) {
+        if (Entry == &Mutant->MutantListEntry) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* A mutant that was handed over while its new owner slept is not on the owner's list yet. */
+static VOID KiClaimHandedMutant(PKTHREAD Thread, PDISPATCHER_HEADER Header)
+{
+    PKMUTANT Mutant = CONTAINING_RECORD(Header, KMUTANT, Header);
+    if (KI_TYPE(KiReadHeader(Header)) == MutantObject && Mutant->OwnerThread == Thread &&
+        !KiIsOnMutantList(Thread, Mutant)) {
+        KiTakeOwnershipOf(Mutant, Thread);
+    }
+}
+
+static VOID KiTakeOffBlock(PKTHREAD Thread, PKWAIT_BLOCK Block)
+{
+    PDISPATCHER_HEADER Header = Block->Object;
+    if (Block->BlockState == WaitBlockActive) {
+        ULONG64 Word = KiLockObject(Header);
+        KiUnlinkBlock(Block, WaitBlockInactive);
+        KiUnlockObject(Header, Word);
+    }
+    KiClaimHandedMutant(Thread, Header);
+}
+
+static VOID KiTakeOffWait(PKTHREAD Thread)
+{
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index++) {
+        KiTakeOffBlock(Thread, &Thread->WaitBlockList[Index]);
+    }
+    if (Thread->WaitListed) {
+        KiUnlistWaitingThread(Thread);
+    }
+    __atomic_store_n(&Thread->WaitRegister, 0, __ATOMIC_RELAXED);
+}
+
+static BOOLEAN KiIsInUse(PKTHREAD Thread, KI_SLOT_USE Use)
+{
+    return __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == (ULONG)Use;
+}
+
+/* Afterwards no object has a waiter that is gone. A thread that had ended before the fork is left to its references. */
+static VOID KiOrphanThreads(PKTHREAD Survivor)
+{
+    for (ULONG Slot = 0; Slot < __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE); Slot++) {
+        PKTHREAD Thread = KiThreadFromNumber(Slot);
+        if (Thread == Survivor || !KiIsInUse(Thread, KiSlotUsed) || Thread->State == Terminated) {
+            continue;
+        }
+        __atomic_store_n(&KiSlotOfThread(Thread)->Use, KiSlotOrphaned, __ATOMIC_RELAXED);
+        if (KiWasInWait(Thread)) {
+            KiTakeOffWait(Thread);
+        }
+        /* so its APCs are run down, not delivered */
+        __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELAXED);
+    }
+}
+
+static VOID KiEndOrphans(VOID)
+{
+    for (ULONG Slot = 0; Slot < __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE); Slot++) {
+        PKTHREAD Thread = KiThreadFromNumber(Slot);
+        if (KiIsInUse(Thread, KiSlotOrphaned)) {
+            KiFlushThreadApcs(Thread);
+            KiAbandonMutants(Thread);
+            KiLeaveQueue(Thread);
+            KiEndThread(Thread);
+            KiDropThread(Thread);
+        }
+    }
+}
+
+VOID KiForkChild(VOID)
+{
+    PKTHREAD Survivor = HalCurrentThread;
+    KiEndFork();
+    KiTakeNewIdentity(Survivor);
+    KiOrphanThreads(Survivor);
+    KiRebuildFreeSlots();
+    KiProcessorForkChild(Survivor);
+    KiTimerForkChild();
+    KiEndOrphans();
+}

@@ -1,0 +1,43 @@
+/*
+ * interrupt.h: simulated device interrupts.
+ *
+ * Each vector has a chain of interrupt objects. Firing one leaves a request on a processor, whose owner runs the chain
+ * as soon as its level is below the vector's. There are two kinds of requests:
+ *
+ * 1. Whoever fires from below the vector's level waits until the chain has run. Its request is on its own stack, in the
+ *    processor's InterruptQueue; each request runs the chain once.
+ * 2. From the vector's level or above nobody can wait. The request is a bit in the processor's InterruptRequest, and as
+ *    in a real interrupt controller an interrupt that is pending already is not pending twice.
+ */
+#ifndef INTERLOCK_INTERRUPT_H
+#define INTERLOCK_INTERRUPT_H
+
+#include "irql.h"
+
+typedef struct _KINTERRUPT {
+    UCHAR Type;
+    KIRQL Irql;
+    KIRQL SynchronizeIrql;
+    BOOLEAN ShareVector;
+    KINTERRUPT_MODE Mode;
+    ULONG Vector;
+    volatile ULONG ServiceCount;
+    LIST_ENTRY InterruptListEntry;
+    PKSERVICE_ROUTINE ServiceRoutine;
+    PVOID ServiceContext;
+    PKSPIN_LOCK ActualLock;       /* the caller's, or the one below */
+    KSPIN_LOCK SpinLock;
+    KAFFINITY ProcessorEnableMask; /* in group 0 */
+} KINTERRUPT;
+
+/* The interrupt is filled in. STATUS_INVALID_PARAMETER: the vector is not shared with it. */
+NTSTATUS KiConnectInterrupt(PKINTERRUPT Interrupt);
+VOID KiDisconnectInterrupt(PKINTERRUPT Interrupt); /* its service routine does not run any more */
+
+/* On the owner of Prcb: runs what is above the thread's level. TRUE: there is something left that is not. */
+BOOLEAN KiServiceDevices(PKTHREAD Thread, PKPRCB Prcb);
+
+VOID KiInitializeInterrupts(VOID);
+VOID KiResetInterrupts(PKTHREAD Survivor);
+
+#endif

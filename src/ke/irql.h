@@ -1,0 +1,160 @@
+/*
+ * irql.h: levels and the ownership of processors, as the rest of the kernel uses them.
+ *
+ * Thread->Irql and Thread->Prcb are the thread's own: no other thread reads them, but a host interrupt on this thread
+ * does, at any instruction. It decides by the Owner word of Thread->Prcb, so
+ * 1. Thread->Prcb names the processor before the compare-exchange that takes it, and as long as it is owned;
+ * 2. Thread->Irql is at least DISPATCH_LEVEL from before that compare-exchange until after the one that gives back, so a
+ *    thread that owns a processor takes no APC and is not suspended;
+ * 3. a thread whose level is HIGH_LEVEL is not interrupted, so structures that interrupt service touches are changed
+ *    at HIGH_LEVEL only;
+ * 4. after lowering the level the thread looks for what it held back.
+ */
+#ifndef INTERLOCK_IRQL_H
+#define INTERLOCK_IRQL_H
+
+#include "prcb.h"
+
+VOID KiAcquireProcessorSlow(PKTHREAD Thread);
+VOID KiReleaseProcessorSlow(PKTHREAD Thread, PKPRCB Prcb);
+BOOLEAN KiTryAcquireProcessor(PKTHREAD Thread, PKPRCB Prcb); /* at or above DISPATCH_LEVEL; FALSE: it has an owner */
+BOOLEAN KiTryRaiseOnProcessor(PKTHREAD Thread, PKPRCB Prcb); /* to DISPATCH_LEVEL, on this one */
+VOID KiServiceInterrupts(PKTHREAD Thread, PKPRCB Prcb);
+DECLSPEC_NORETURN VOID KiRaiseIrqlFailure(KIRQL OldIrql, KIRQL NewIrql);
+DECLSPEC_NORETURN VOID KiLowerIrqlFailure(KIRQL OldIrql, KIRQL NewIrql);
+
+FORCEINLINE PKTHREAD KiOwnerThread(ULONG_PTR Word)
+{
+    return (PKTHREAD)(Word & ~KI_PRCB_FLAGS);
+}
+
+FORCEINLINE ULONG_PTR KiReadOwner(PKPRCB Prcb)
+{
+    return __atomic_load_n(&Prcb->Owner, __ATOMIC_RELAXED);
+}
+
+FORCEINLINE VOID KiSetIrql(PKTHREAD Thread, KIRQL NewIrql)
+{
+    /* Against a host interrupt on this thread: what is done at a level stays between its raise and its lower. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    Thread->Irql = NewIrql;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Interrupts that are pending on the thread's processor and that its level lets through. */
+FORCEINLINE VOID KiPollInterrupts(PKTHREAD Thread)
+{
+    PKPRCB Prcb = Thread->Prcb;
+    if (Prcb != NULL) {
+        ULONG_PTR Word = KiReadOwner(Prcb);
+        if (__builtin_expect((Word & KI_PRCB_INTERRUPT) != 0, 0) && KiOwnerThread(Word) == Thread) {
+            KiServiceInterrupts(Thread, Prcb);
+        }
+    }
+}
+
+FORCEINLINE BOOLEAN KiMayRunOn(PKTHREAD Thread, ULONG Number)
+{
+    return Thread->Affinity.Group == Number / MAXIMUM_PROC_PER_GROUP &&
+           (Thread->Affinity.Mask >> Number % MAXIMUM_PROC_PER_GROUP & 1) != 0;
+}
+
+/* The processor on which the host runs the thread, or the next one after it that the thread may run on. */
+ULONG KiPreferredProcessor(PKTHREAD Thread);
+
+FORCEINLINE VOID KiAcquireProcessor(PKTHREAD Thread)
+{
+    ULONG Number = HalDispatch.CurrentProcessor();
+    if (__builtin_expect(Number < KeNumberProcessors && KiMayRunOn(Thread, Number), 1)) {
+        PKPRCB Prcb = KiProcessorBlock[Number];
+        ULONG_PTR Free = 0;
+        Thread->Prcb = Prcb;
+        /* acquire: pairs with the release of the last owner, in KiReleaseProcessor or KiReleaseProcessorSlow */
+        if (__atomic_compare_exchange_n(&Prcb->Owner, &Free, (ULONG_PTR)Thread, FALSE, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+            Prcb->CurrentThread = Thread;
+            return;
+        }
+    }
+    KiAcquireProcessorSlow(Thread);
+}
+
+FORCEINLINE VOID KiReleaseProcessor(PKTHREAD Thread)
+{
+    PKPRCB Prcb = Thread->Prcb;
+    ULONG_PTR Mine = (ULONG_PTR)Thread;
+    /* release: pairs with the acquire of the next owner, in KiAcquireProcessor or KiTryAcquireProcessor */
+    if (__builtin_expect(!__atomic_compare_exchange_n(&Prcb->Owner, &Mine, 0, FALSE, __ATOMIC_RELEASE,
+                                                      __ATOMIC_RELAXED), 0)) {
+        KiReleaseProcessorSlow(Thread, Prcb);
+    }
+    Thread->Prcb = NULL;
+}
+
+/* To a level below DISPATCH_LEVEL, by a thread that owns no processor. */
+FORCEINLINE VOID KiLowerSoftwareIrql(PKTHREAD Thread, KIRQL NewIrql)
+{
+    KiSetIrql(Thread, NewIrql);
+    /* relaxed: whoever queues an APC for a running thread also interrupts it */
+    if (NewIrql < APC_LEVEL &&
+        __builtin_expect((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_APC) != 0, 0)) {
+        KiDeliverApc(Thread);
+    }
+}
+
+/* As KfRaiseIrql and KfLowerIrql, for callers that have the current thread at hand. */
+FORCEINLINE KIRQL KiRaiseIrql(PKTHREAD Thread, KIRQL NewIrql)
+{
+    KIRQL OldIrql = Thread->Irql;
+    if (__builtin_expect(NewIrql < OldIrql || NewIrql > HIGH_LEVEL, 0)) {
+        KiRaiseIrqlFailure(OldIrql, NewIrql);
+    }
+    KiSetIrql(Thread, NewIrql);
+    if (OldIrql < DISPATCH_LEVEL && NewIrql >= DISPATCH_LEVEL) {
+        KiAcquireProcessor(Thread);
+    }
+    return OldIrql;
+}
+
+FORCEINLINE VOID KiLowerIrql(PKTHREAD Thread, KIRQL NewIrql)
+{
+    KIRQL OldIrql = Thread->Irql;
+    if (__builtin_expect(NewIrql > OldIrql, 0)) {
+        KiLowerIrqlFailure(OldIrql, NewIrql);
+    }
+    if (NewIrql >= DISPATCH_LEVEL) {
+        KiSetIrql(Thread, NewIrql);
+        KiPollInterrupts(Thread);
+        return;
+    }
+    if (OldIrql >= DISPATCH_LEVEL) {
+        KiReleaseProcessor(Thread);
+    }
+    KiLowerSoftwareIrql(Thread, NewIrql);
+}
+
+/* Number of the processor that the thread owns, or below DISPATCH_LEVEL of one that it might. */
+FORCEINLINE ULONG KiCurrentProcessorNumber(PKTHREAD Thread)
+{
+    return Thread->Irql >= DISPATCH_LEVEL ? Thread->Prcb->Number : KiPreferredProcessor(Thread);
+}
+
+FORCEINLINE PKPRCB KiCurrentPrcb(PKTHREAD Thread)
+{
+    return KiProcessorBlock[KiCurrentProcessorNumber(Thread)];
+}
+
+/* One step of a loop that waits for another processor: lets interrupts in, and gives the host CPU away in the end. */
+#define KI_SPINS_BEFORE_LONG_SPIN 128
+
+FORCEINLINE VOID KiSpin(PKTHREAD Thread, PULONG Spins)
+{
+    KiPollInterrupts(Thread);
+    if (++*Spins % KI_SPINS_BEFORE_LONG_SPIN != 0) {
+        HalPause();
+    } else {
+        HalLongSpin(*Spins / KI_SPINS_BEFORE_LONG_SPIN);
+    }
+}
+
+#endif

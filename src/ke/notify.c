@@ -1,0 +1,103 @@
+/*
+ * notify.c: waiting without a thread. A registered block is linked to its object like a thread's and consumes it in the
+ * same way, once. BlockState: WaitBlockActive while linked, WaitBlockBypassStart from the moment a signal has taken it
+ * off until the packet or DPC is on its way, then WaitBlockBypassComplete; WaitBlockInactive when it was cancelled.
+ */
+#include "wait.h"
+
+static NTSTATUS KiRegister(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    NTSTATUS Status = STATUS_PENDING;
+
+    if (KI_TYPE(KiReadHeader(Header)) == MutantObject) {
+        return STATUS_INVALID_PARAMETER_1;
+    }
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockObject(Header);
+    if (KI_STATE(Word) > 0) {
+        KiConsumeHeld(Header, NULL);
+        __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
+        Status = STATUS_SUCCESS;
+    } else {
+        KiLinkBlock(Block);
+    }
+    KiUnlockObject(Header, KiReadHeader(Header));
+    if (Status == STATUS_SUCCESS) {
+        KiDeliverNotification(Block);
+    }
+    KiExitDispatcher(Thread);
+    return Status;
+}
+
+NTSTATUS KeRegisterObjectNotification(PVOID Object, PKQUEUE Queue, PKOBJECT_NOTIFICATION Notification)
+{
+    KiPrepareBlock(&Notification->WaitBlock, NULL, Object, WaitNotification, 0);
+    Notification->WaitBlock.NotificationQueue = Queue;
+    Notification->QueueListEntry.Flink = NULL;
+    return KiRegister(Object, &Notification->WaitBlock);
+}
+
+NTSTATUS KeRegisterObjectDpc(PVOID Object, PRKDPC Dpc, PKWAIT_BLOCK WaitBlock)
+{
+    KiPrepareBlock(WaitBlock, NULL, Object, WaitDpc, 0);
+    WaitBlock->Dpc = Dpc;
+    return KiRegister(Object, WaitBlock);
+}
+
+VOID KiDeliverNotification(PKWAIT_BLOCK Block)
+{
+    if (Block->WaitType == WaitNotification) {
+        PKOBJECT_NOTIFICATION Notification = CONTAINING_RECORD(Block, KOBJECT_NOTIFICATION, WaitBlock);
+        KiQueueNotification(Block->NotificationQueue, Block, &Notification->QueueListEntry);
+        return;
+    }
+    PKDPC Dpc = Block->Dpc;
+    PVOID Object = Block->Object;
+    /* release: the last touch of the block; pairs with the load in KiUnregister */
+    __atomic_store_n(&Block->BlockState, WaitBlockBypassComplete, __ATOMIC_RELEASE);
+    KeInsertQueueDpc(Dpc, Object, NULL);
+}
+
+/* TRUE: the block was still waiting and no longer is. FALSE: a signal took it, and has finished doing so. */
+static BOOLEAN KiUnregister(PKWAIT_BLOCK Block)
+{
+    PDISPATCHER_HEADER Header = Block->Object;
+    BOOLEAN Linked;
+
+    KiLockObject(Header);
+    Linked = Block->BlockState == WaitBlockActive;
+    if (Linked) {
+        KiUnlinkBlock(Block, WaitBlockInactive);
+    }
+    KiUnlockObject(Header, KiReadHeader(Header));
+    for (ULONG Round = 0; __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockBypassStart; Round += 1) {
+        HalLongSpin(Round);
+    }
+    return Linked;
+}
+
+KNOTIFICATION_CANCEL_RESULT KeCancelObjectNotification(PKOBJECT_NOTIFICATION Notification, BOOLEAN RemoveSignaledPacket)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KNOTIFICATION_CANCEL_RESULT Result = NotificationSignaled;
+
+    KiEnterDispatcher(Thread);
+    if (KiUnregister(&Notification->WaitBlock)) {
+        Result = NotificationCancelled;
+    } else if (RemoveSignaledPacket &&
+               KiRemoveQueuedEntry(Notification->WaitBlock.NotificationQueue, &Notification->QueueListEntry)) {
+        Result = NotificationRemovedFromQueue;
+    }
+    KiExitDispatcher(Thread);
+    return Result;
+}
+
+BOOLEAN KeCancelObjectDpc(PKWAIT_BLOCK WaitBlock)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    BOOLEAN Cancelled = KiUnregister(WaitBlock);
+    KiExitDispatcher(Thread);
+    return Cancelled;
+}

@@ -1,0 +1,88 @@
+/*
+ * prcb.h: the processor. A processor is a virtual one: what makes it a processor is that a thread at DISPATCH_LEVEL or
+ * above owns it exclusively. Everything about the ownership is decided on one word:
+ *
+ *      63                                          6   5   3   2   1   0
+ *     +---------------------------------------------+-------+---+---+---+
+ *     |      PKTHREAD of the owner, 0: free         |   0   | W | I | D |
+ *     +---------------------------------------------+-------+---+---+---+
+ *
+ * D: DPCs may have to be run, or other processors be attended to, before the owner leaves. I: an interprocessor request
+ * or a device interrupt is pending. W: somebody is queued for this processor (processor.c).
+ *
+ * 1. Only a thread without a processor writes its own address into the word, from a word whose thread is 0, or finds it
+ *    written there by an owner that handed its processor over. Only the owner takes its address out again.
+ * 2. Anybody may set D and I at any time; only the owner clears them, and does the work after clearing. So work that is
+ *    added after the clearing sets the flag again and is found before the processor is given back.
+ * 3. Ownership is given back only by a compare-exchange that finds D and I clear. A free processor has D or I set only
+ *    for as long as the one who set it takes to wake the idle thread, which then becomes the owner.
+ * 4. W is changed under KiProcessorWaitLock only, and set on every processor that some queued thread may run on.
+ *    It may be set for a moment though nobody is queued any more: the owner that gives back finds out.
+ * 5. D, I and W all clear: taking and giving back is one compare-exchange each. It acquires and releases, so whatever
+ *    one owner did happens before whatever the next one does.
+ */
+#ifndef INTERLOCK_PRCB_H
+#define INTERLOCK_PRCB_H
+
+#include "ki.h"
+
+#define KI_PRCB_DPC ((ULONG_PTR)1)
+#define KI_PRCB_INTERRUPT ((ULONG_PTR)2)
+#define KI_PRCB_WAITERS ((ULONG_PTR)4)
+#define KI_PRCB_FLAGS ((ULONG_PTR)(KI_CACHE_LINE - 1))
+
+#define KI_MAXIMUM_VECTOR 256
+
+#define KI_DPC_NORMAL 0
+#define KI_DPC_THREADED 1
+
+typedef struct _KI_HELPER {
+    PKTHREAD volatile Thread;          /* once it runs */
+    volatile ULONG Wakes;              /* counts them; the thread waits on it */
+    volatile ULONG State;
+} KI_HELPER, *PKI_HELPER;
+
+struct _KPRCB {
+    volatile ULONG_PTR Owner DECLSPEC_ALIGN(KI_CACHE_LINE);
+    PKTHREAD CurrentThread;            /* the last owner */
+    ULONG Number;                      /* in the system */
+    USHORT Group;
+    UCHAR GroupIndex;                  /* in its group */
+    BOOLEAN DpcRoutineActive;
+    USHORT MajorVersion;               /* of NT */
+    USHORT MinorVersion;
+    USHORT BuildType;                  /* PRCB_BUILD_DEBUG, PRCB_BUILD_UNIPROCESSOR */
+    ULONG InterruptCount;              /* interrupts and interprocessor requests served */
+
+    /* DPCs. */
+    KDPC_DATA DpcData[2] DECLSPEC_ALIGN(KI_CACHE_LINE);
+    KDPC CallDpc;                      /* this processor's part in KeGenericCallDpc */
+
+    /* Requests from other processors (ipi.c, interrupt.c). */
+    struct _KPRCB *volatile SignalDone DECLSPEC_ALIGN(KI_CACHE_LINE); /* whose packet waits here */
+    struct _KI_INTERRUPT_REQUEST *volatile InterruptQueue;            /* device interrupts, newest first */
+    struct _KI_INTERRUPT_REQUEST *InterruptList;                      /* taken out of the queue by the owner */
+    volatile ULONG64 InterruptRequest[KI_MAXIMUM_VECTOR / 64];        /* a bit per vector that nobody waits for */
+
+    /* This processor's own request packet: written while it holds KiReverseStallIpiLock. */
+    PKIPI_BROADCAST_WORKER WorkerRoutine DECLSPEC_ALIGN(KI_CACHE_LINE);
+    ULONG_PTR WorkerContext;
+    volatile ULONG TargetCount;        /* targets that have not yet arrived */
+    volatile ULONG PacketBarrier;      /* targets wait here until all have arrived */
+    volatile ULONG TargetsActive;      /* targets that have not yet finished */
+
+    /* Threads of the processor's own (idle.c). */
+    KI_HELPER Idle DECLSPEC_ALIGN(KI_CACHE_LINE); /* becomes the owner when there is work and nobody else is */
+    KI_HELPER Dpc;                                /* runs threaded DPCs */
+    volatile BOOLEAN Unattended;
+
+    /* Waiting threads whose stacks may be swapped out (wait.c). */
+    LIST_ENTRY WaitListHead DECLSPEC_ALIGN(KI_CACHE_LINE);
+    KI_LOCK WaitListLock;
+
+    PVOID TimerTable;
+};
+
+extern PKPRCB KiProcessorBlock[INTERLOCK_MAXIMUM_PROCESSORS];
+
+#endif

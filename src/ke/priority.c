@@ -1,0 +1,208 @@
+/*
+ * priority.c: priorities as NT keeps and shows them.
+ *
+ * A thread has a base priority and a current one. In the variable range (1 to 15) the current one is raised by boosts
+ * and sinks back to the base by one level for every quantum; in the real-time range (16 to 31) it stays where it was
+ * set. There is no clock interrupt here that could lower it, so the level that the thread has sunk to is worked out
+ * when somebody asks: BoostTime is the moment from which the next quantum counts, 0 when nothing is to decay.
+ *
+ * 1. Priority, BasePriority, PriorityDecrement, BasePriorityIncrement, Saturation, DisableBoost and BoostTime change
+ *    under ThreadLock only. The first three may be read without it: they show the state of the last change.
+ * 2. BoostTime is not 0 only if Priority is above BasePriority and below 16.
+ * 3. PriorityDecrement is the part of a boost that is lost at the first quantum's end, not level by level.
+ *
+ * The host's scheduler hears of priorities that were set, never of boosts, and only where the process may.
+ */
+#include "ki.h"
+
+#define KI_QUANTUM (2 * KI_TICK)
+#define KI_SATURATION ((HIGH_PRIORITY + 1) / 2)
+
+static PKTHREAD KiLockPriority(PKTHREAD Thread)
+{
+    PKTHREAD Current = KiCurrentThread();
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->ThreadLock);
+    return Current;
+}
+
+static VOID KiUnlockPriority(PKTHREAD Thread, PKTHREAD Current)
+{
+    KiReleaseLock(&Thread->ThreadLock);
+    KiExitDispatcher(Current);
+}
+
+static BOOLEAN KiIsRealTime(KPRIORITY Priority)
+{
+    return Priority >= LOW_REALTIME_PRIORITY;
+}
+
+static KPRIORITY KiClampPriority(LONG Priority, KPRIORITY Lowest, KPRIORITY Highest)
+{
+    return Priority < Lowest ? Lowest : Priority > Highest ? Highest : Priority;
+}
+
+/* relaxed, here and for the other two: the lock orders writers; readers without it take what they get */
+static VOID KiStorePriority(PKTHREAD Thread, KPRIORITY Priority)
+{
+    __atomic_store_n(&Thread->Priority, (SCHAR)Priority, __ATOMIC_RELAXED);
+}
+
+static VOID KiStoreBoost(PKTHREAD Thread, KPRIORITY Decrement, ULONGLONG Time)
+{
+    __atomic_store_n(&Thread->PriorityDecrement, (SCHAR)Decrement, __ATOMIC_RELAXED);
+    Thread->BoostTime = Time;
+}
+
+/* A thread that waits adopts the change when its wait ends. */
+static VOID KiNotePriorityChange(PKTHREAD Thread)
+{
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
+    /* relaxed: the bit says only that it is worth looking */
+    while ((Register & KI_WAIT_ACTIVE) &&
+           !__atomic_compare_exchange_n(&Thread->WaitRegister, &Register, Register | KI_WAIT_PRIORITY, TRUE,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+static VOID KiDecayPriority(PKTHREAD Thread)
+{
+    ULONGLONG Quanta;
+    LONG Priority;
+    if (Thread->BoostTime == 0) {
+        return;
+    }
+    Quanta = (HalDispatch.QueryInterruptTime() - Thread->BoostTime) / KI_QUANTUM;
+    if (Quanta == 0) {
+        return;
+    }
+    Priority = Thread->Priority - Thread->PriorityDecrement - (LONG)(Quanta < HIGH_PRIORITY ? Quanta : HIGH_PRIORITY);
+    if (Priority > Thread->BasePriority) {
+        KiStoreBoost(Thread, 0, Thread->BoostTime + Quanta * KI_QUANTUM);
+    } else {
+        Priority = Thread->BasePriority;
+        KiStoreBoost(Thread, 0, 0);
+    }
+    KiStorePriority(Thread, Priority);
+}
+
+static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority, KPRIORITY Decrement)
+{
+    ULONGLONG Now;
+    if (Priority <= Thread->Priority) {
+        return;
+    }
+    Now = HalDispatch.QueryInterruptTime();
+    KiStorePriority(Thread, Priority);
+    KiStoreBoost(Thread, Decrement, Now != 0 ? Now : 1);
+    KiNotePriorityChange(Thread);
+}
+
+VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment)
+{
+    PKTHREAD Current;
+    if (Increment <= 0) {
+        return;
+    }
+    Current = KiLockPriority(Thread);
+    if (!KiIsRealTime(Thread->Priority) && !Thread->DisableBoost) {
+        KiDecayPriority(Thread);
+        KiRaisePriority(Thread, KiClampPriority(Thread->BasePriority + Increment, 1, LOW_REALTIME_PRIORITY - 1), 0);
+    }
+    KiUnlockPriority(Thread, Current);
+}
+
+VOID KiBoostThreadForLock(PKTHREAD Thread, KPRIORITY Priority)
+{
+    PKTHREAD Current = KiLockPriority(Thread);
+    if (!KiIsRealTime(Thread->Priority) && !Thread->DisableBoost) {
+        KPRIORITY Boosted = KiClampPriority(Priority, 1, LOW_REALTIME_PRIORITY - 1);
+        KiDecayPriority(Thread);
+        Thread->AutoBoostCount += 1;
+        KiRaisePriority(Thread, Boosted, KiClampPriority(Boosted - Thread->BasePriority - 1, 0, HIGH_PRIORITY));
+    }
+    KiUnlockPriority(Thread, Current);
+}
+
+static VOID KiTellHost(PKTHREAD Thread, KPRIORITY Priority)
+{
+    ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_RELAXED);
+    if (ThreadId != 0 && __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Terminated) {
+        HalSetThreadPriority(ThreadId, Priority);
+    }
+}
+
+static KPRIORITY KiCheckPriority(PKTHREAD Thread, KPRIORITY Priority)
+{
+    if (KiVerifierEnabled && (Priority <= LOW_PRIORITY || Priority > HIGH_PRIORITY)) {
+        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, 0x2000, (ULONG_PTR)Thread, (ULONG_PTR)Priority,
+                     0);
+    }
+    return KiClampPriority(Priority, LOW_PRIORITY + 1, HIGH_PRIORITY);
+}
+
+KPRIORITY KeSetPriorityThread(PKTHREAD Thread, KPRIORITY Priority)
+{
+    PKTHREAD Current;
+    KPRIORITY Previous;
+    Priority = KiCheckPriority(Thread, Priority);
+    Current = KiLockPriority(Thread);
+    KiDecayPriority(Thread);
+    Previous = Thread->Priority;
+    KiStoreBoost(Thread, 0, 0);
+    if (Priority != Previous) {
+        KiStorePriority(Thread, Priority);
+        KiNotePriorityChange(Thread);
+    }
+    KiUnlockPriority(Thread, Current);
+    KiTellHost(Thread, Priority);
+    return Previous;
+}
+
+/* The base stays in the range, variable or real-time, that the process is in. */
+static KPRIORITY KiBaseForIncrement(KPRIORITY ProcessBase, LONG Increment)
+{
+    KPRIORITY Lowest = KiIsRealTime(ProcessBase) ? LOW_REALTIME_PRIORITY : LOW_PRIORITY + 1;
+    KPRIORITY Highest = KiIsRealTime(ProcessBase) ? HIGH_PRIORITY : LOW_REALTIME_PRIORITY - 1;
+    return KiClampPriority(ProcessBase + KiClampPriority(Increment, -HIGH_PRIORITY, HIGH_PRIORITY), Lowest, Highest);
+}
+
+LONG KeSetBasePriorityThread(PRKTHREAD Thread, LONG Increment)
+{
+    PKTHREAD Current = KiLockPriority(Thread);
+    KPRIORITY ProcessBase = Thread->Process->BasePriority;
+    KPRIORITY Base = KiBaseForIncrement(ProcessBase, Increment);
+    LONG Previous = Thread->BasePriorityIncrement;
+
+    Thread->Saturation = Increment >= KI_SATURATION || Increment <= -KI_SATURATION;
+    Thread->BasePriorityIncrement = (SCHAR)KiClampPriority(
+        Thread->Saturation ? Increment : Base - ProcessBase, -KI_SATURATION, KI_SATURATION);
+    KiStoreBoost(Thread, 0, 0);
+    __atomic_store_n(&Thread->BasePriority, (SCHAR)Base, __ATOMIC_RELAXED);
+    if (Base != Thread->Priority) {
+        KiStorePriority(Thread, Base);
+        KiNotePriorityChange(Thread);
+    }
+    KiUnlockPriority(Thread, Current);
+    KiTellHost(Thread, Base);
+    return Previous;
+}
+
+KPRIORITY KeQueryPriorityThread(PRKTHREAD Thread)
+{
+    PKTHREAD Current = KiLockPriority(Thread);
+    KPRIORITY Priority;
+    KiDecayPriority(Thread);
+    Priority = Thread->Priority;
+    KiUnlockPriority(Thread, Current);
+    return Priority;
+}
+
+BOOLEAN KeSetDisableBoostThread(PKTHREAD Thread, BOOLEAN Disable)
+{
+    PKTHREAD Current = KiLockPriority(Thread);
+    BOOLEAN Previous = Thread->DisableBoost;
+    Thread->DisableBoost = Disable != FALSE;
+    KiUnlockPriority(Thread, Current);
+    return Previous;
+}

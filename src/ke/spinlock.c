@@ -1,0 +1,88 @@
+/* spinlock.c: the spinlock. Theory in spinlock.h. */
+#include "spinlock.h"
+
+DECLSPEC_NOINLINE VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    ULONG Spins = 0;
+    KSPIN_LOCK Word;
+    do {
+        /* relaxed: a look before the compare-exchange, which has the acquire */
+        while ((Word = __atomic_load_n(SpinLock, __ATOMIC_RELAXED)) != 0) {
+            if (KiVerifierEnabled && KiSpinLockOwner(Word) == Thread) {
+                KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Thread, 0);
+            }
+            KiSpin(Thread, &Spins);
+        }
+    } while (!KiTrySpinLock(Thread, SpinLock));
+}
+
+DECLSPEC_NOINLINE VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    KSPIN_LOCK Word = __atomic_load_n(SpinLock, __ATOMIC_RELAXED);
+    if (KiSpinLockOwner(Word) != Thread) {
+        KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)KiSpinLockOwner(Word), 0);
+    }
+}
+
+static VOID KiVerifyAtDispatchLevel(PKTHREAD Thread)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE) && Thread->Irql < DISPATCH_LEVEL) {
+        KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, Thread->Irql, DISPATCH_LEVEL, 0, 0);
+    }
+}
+
+VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
+{
+    __atomic_store_n(SpinLock, 0, __ATOMIC_RELAXED);
+}
+
+KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KIRQL OldIrql = KiRaiseIrql(Thread, DISPATCH_LEVEL);
+    KiAcquireSpinLock(Thread, SpinLock);
+    return OldIrql;
+}
+
+KIRQL KeAcquireSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KIRQL OldIrql = KiRaiseIrql(Thread, SYNCH_LEVEL);
+    KiAcquireSpinLock(Thread, SpinLock);
+    return OldIrql;
+}
+
+VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiVerifyAtDispatchLevel(Thread);
+    KiAcquireSpinLock(Thread, SpinLock);
+}
+
+BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiVerifyAtDispatchLevel(Thread);
+    return KiTrySpinLock(Thread, SpinLock);
+}
+
+VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiVerifyAtDispatchLevel(Thread);
+    KiReleaseSpinLock(Thread, SpinLock);
+    KiLowerIrql(Thread, NewIrql);
+}
+
+VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiVerifyAtDispatchLevel(Thread);
+    KiReleaseSpinLock(Thread, SpinLock);
+}
+
+BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
+{
+    /* relaxed: a hint; nothing may be concluded from it but that trying is worth while */
+    return __atomic_load_n(SpinLock, __ATOMIC_RELAXED) == 0;
+}

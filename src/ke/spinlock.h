@@ -1,0 +1,49 @@
+/*
+ * spinlock.h: the spinlock. The word is 0 while the lock is free. While it is held the word is 1, or with the verifier
+ * on the address of the owner's KTHREAD plus 1: then acquiring it again and releasing it by anybody else are noticed.
+ *
+ * A thread that holds a spinlock owns a processor, but the host may stop it at any time. A spin that lasts therefore
+ * gives the host's CPU away, harder the longer it takes (KiSpin), as NT tells a hypervisor of a long spin.
+ */
+#ifndef INTERLOCK_SPINLOCK_H
+#define INTERLOCK_SPINLOCK_H
+
+#include "irql.h"
+
+#define KI_SPIN_LOCK_HELD ((KSPIN_LOCK)1)
+
+VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
+VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
+
+FORCEINLINE PKTHREAD KiSpinLockOwner(KSPIN_LOCK Word)
+{
+    return (PKTHREAD)(Word & ~KI_SPIN_LOCK_HELD);
+}
+
+FORCEINLINE BOOLEAN KiTrySpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    KSPIN_LOCK Free = 0;
+    KSPIN_LOCK Held = KI_SPIN_LOCK_HELD;
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        Held |= (KSPIN_LOCK)Thread;
+    }
+    /* acquire: pairs with the release in KiReleaseSpinLock */
+    return __atomic_compare_exchange_n(SpinLock, &Free, Held, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+FORCEINLINE VOID KiAcquireSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    if (__builtin_expect(!KiTrySpinLock(Thread, SpinLock), 0)) {
+        KiAcquireSpinLockSlow(Thread, SpinLock);
+    }
+}
+
+FORCEINLINE VOID KiReleaseSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiVerifySpinLockOwned(Thread, SpinLock);
+    }
+    __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * suspend.c: suspension.
+ *
+ * A thread is suspended by its SchedulerApc, a normal kernel APC that waits for SuspendEvent: so critical regions,
+ * guarded regions and APC_LEVEL hold a suspension back. A running thread is interrupted by the host to take that APC at
+ * once. A committed wait that no active WaitAny block belongs to is converted instead (lightweight suspend): its blocks
+ * come off their objects, it has no deadline, and resuming puts everything back.
+ *
+ * SuspendCount is changed under SuspendLock. SuspendEvent is signaled exactly while SuspendCount is 0, unless the
+ * suspension was a lightweight one, which leaves it alone.
+ */
+#include "wait.h"
+
+static VOID KiSchedulerApcKernelRoutine(PKAPC Apc, PKNORMAL_ROUTINE *NormalRoutine, PVOID *NormalContext,
+                                        PVOID *SystemArgument1, PVOID *SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(Apc);
+    UNREFERENCED_PARAMETER(NormalRoutine);
+    UNREFERENCED_PARAMETER(NormalContext);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+}
+
+static VOID KiSchedulerApc(PVOID NormalContext, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(NormalContext);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    KeWaitForSingleObject(&KiCurrentThread()->SuspendEvent, Suspended, KernelMode, FALSE, NULL);
+}
+
+VOID KiInitializeSuspension(PKTHREAD Thread)
+{
+    Thread->SuspendCount = 0;
+    KeInitializeEvent(&Thread->SuspendEvent, NotificationEvent, TRUE);
+    KeInitializeApc(&Thread->SchedulerApc, Thread, OriginalApcEnvironment, KiSchedulerApcKernelRoutine, NULL,
+                    KiSchedulerApc, KernelMode, NULL);
+}
+
+static VOID KiSuspendBlock(PKWAIT_BLOCK Block)
+{
+    PDISPATCHER_HEADER Header = Block->Object;
+    KiLockObject(Header);
+    if (Block->BlockState == WaitBlockActive) {
+        KiUnlinkBlock(Block, WaitBlockSuspended);
+    }
+    KiUnlockObject(Header, KiReadHeader(Header));
+}
+
+static BOOLEAN KiLightweightSuspend(PKTHREAD Thread)
+{
+    if (KiDisableLightWeightSuspend != 0 || !KiBeginSuspend(Thread)) {
+        return FALSE;
+    }
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        KiSuspendBlock(&Thread->WaitBlockList[Index]);
+    }
+    KiFinishSuspend(Thread);
+    return TRUE;
+}
+
+/* The wait is a WaitAll: either it can be satisfied now, or all of its blocks go back. */
+static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
+{
+    PKWAIT_BLOCK Lowest;
+    BOOLEAN Satisfied = FALSE;
+
+    KiSortBlocks(Thread->WaitBlockList, Thread->WaitBlockCount, &Lowest);
+    KiLockInOrder(Lowest);
+    if (Lowest != NULL && KiAllSignaledFor(Lowest, Thread) && KiEndWait(Thread, STATUS_WAIT_0) != KI_NOT_ENDED) {
+        Thread->WaitStatus = KiConsumeAll(Lowest, Thread);
+        Satisfied = TRUE;
+    }
+    for (PKWAIT_BLOCK Block = Lowest; Block != NULL; Block = Block->SparePtr) {
+        if (Satisfied) {
+            __atomic_store_n(&Block->BlockState, WaitBlockInactive, __ATOMIC_RELEASE);
+        } else {
+            KiLinkBlock(Block);
+        }
+    }
+    KiUnlockInOrder(Lowest);
+    return Satisfied;
+}
+
+/* The thread may be about to sleep without a deadline, or sleep already. A word that is no longer KI_SLEEPING keeps it
+   from the one and the wake ends the other; then it looks at its register again. */
+static VOID KiReconsiderDeadline(PKTHREAD Thread)
+{
+    ULONG Sleeping = KI_SLEEPING;
+    /* release: pairs with the acquire in KiPark, which then sees the register as KiFinishResume left it */
+    if (__atomic_compare_exchange_n(&Thread->WakeWord, &Sleeping, KI_AWAKE, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        HalDispatch.Wake(&Thread->WakeWord, 1);
+    }
+}
+
+static BOOLEAN KiLightweightResume(PKTHREAD Thread)
+{
+    if (!KiBeginResume(Thread)) {
+        return FALSE;
+    }
+    if (KiRelinkOrSatisfy(Thread)) {
+        KiReadyThread(Thread, 0);
+        return TRUE;
+    }
+    KiFinishResume(Thread);
+    KiReconsiderDeadline(Thread);
+    return TRUE;
+}
+
+/* TRUE: the thread may be running and has to be interrupted. */
+static BOOLEAN KiSuspendFirst(PKTHREAD Thread)
+{
+    if (KiLightweightSuspend(Thread)) {
+        return FALSE;
+    }
+    KeClearEvent(&Thread->SuspendEvent);
+    KeInsertQueueApc(&Thread->SchedulerApc, NULL, NULL, 0);
+    return TRUE;
+}
+
+static BOOLEAN KiIsAlive(PKTHREAD Thread)
+{
+    UCHAR State = __atomic_load_n(&Thread->State, __ATOMIC_RELAXED);
+    return State != Terminated;
+}
+
+ULONG KeSuspendThread(PKTHREAD Thread)
+{
+    PKTHREAD Current = KiCurrentThread();
+    BOOLEAN Interrupt = FALSE;
+
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->SuspendLock);
+    CHAR Previous = Thread->SuspendCount;
+    if (Previous == MAXIMUM_SUSPEND_COUNT) {
+        KiReleaseLock(&Thread->SuspendLock);
+        KiExitDispatcher(Current);
+        KiRaiseStatus(STATUS_SUSPEND_COUNT_EXCEEDED);
+    }
+    if (KiIsAlive(Thread)) {
+        Thread->SuspendCount = (CHAR)(Previous + 1);
+        Interrupt = Previous == 0 && KiSuspendFirst(Thread);
+    }
+    KiReleaseLock(&Thread->SuspendLock);
+    if (Interrupt && Thread != Current) {
+        HalInterruptThread(Thread->ThreadId);
+    }
+    KiExitDispatcher(Current);
+    return (ULONG)Previous;
+}
+
+ULONG KeResumeThread(PKTHREAD Thread)
+{
+    PKTHREAD Current = KiCurrentThread();
+
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->SuspendLock);
+    CHAR Previous = Thread->SuspendCount;
+    if (Previous != 0) {
+        Thread->SuspendCount = (CHAR)(Previous - 1);
+    }
+    if (Previous == 1 && !KiLightweightResume(Thread)) {
+        KeSetEvent(&Thread->SuspendEvent, 0, FALSE);
+    }
+    KiReleaseLock(&Thread->SuspendLock);
+    KiExitDispatcher(Current);
+    return (ULONG)Previous;
+}
+
+/*
+ * Only the suspension is taken here, with every other APC held back: they do not expect to interrupt arbitrary code of
+ * the host program. They run when the thread next looks for them.
+ */
+VOID KiSuspendInterrupt(PKTHREAD Thread)
+{
+    if (!KiKernelApcDeliverable(Thread) || Thread->KernelApcDisable != 0 || Thread->ApcState.KernelApcInProgress) {
+        return;
+    }
+    Thread->SpecialApcDisable -= 1;
+    if (KeRemoveQueueApc(&Thread->SchedulerApc)) {
+        KiSchedulerApc(NULL, NULL, NULL);
+    }
+    Thread->SpecialApcDisable += 1;
+}

@@ -1,0 +1,52 @@
+/* time.c: the clocks. Both have the full resolution of the host, whether or not a caller asks for it. */
+#include "ki.h"
+
+VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime)
+{
+    CurrentTime->QuadPart = (LONGLONG)HalDispatch.QuerySystemTime();
+}
+
+VOID KeQuerySystemTime(PLARGE_INTEGER CurrentTime)
+{
+    KeQuerySystemTimePrecise(CurrentTime);
+}
+
+ULONGLONG KeQueryInterruptTime(VOID)
+{
+    return HalDispatch.QueryInterruptTime();
+}
+
+ULONGLONG KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp)
+{
+    *QpcTimeStamp = HalQueryPerformanceCounter();
+    return HalDispatch.QueryInterruptTime();
+}
+
+VOID KeQueryTickCount(PLARGE_INTEGER CurrentCount)
+{
+    CurrentCount->QuadPart = (LONGLONG)(HalDispatch.QueryInterruptTime() / KI_TICK);
+}
+
+ULONG KeQueryTimeIncrement(VOID)
+{
+    return (ULONG)KI_TICK;
+}
+
+LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency)
+{
+    LARGE_INTEGER Counter;
+    if (PerformanceFrequency != NULL) {
+        PerformanceFrequency->QuadPart = (LONGLONG)HAL_PERFORMANCE_FREQUENCY;
+    }
+    Counter.QuadPart = (LONGLONG)HalQueryPerformanceCounter();
+    return Counter;
+}
+
+VOID KeStallExecutionProcessor(ULONG MicroSeconds)
+{
+    /* A clock that has just been read may already be almost one unit further. */
+    ULONGLONG End = HalDispatch.QueryInterruptTime() + MicroSeconds * 10ULL + 1;
+    while (HalDispatch.QueryInterruptTime() < End) {
+        HalPause();
+    }
+}

@@ -1,0 +1,287 @@
+/* timer.c: timer objects. Theory in timer.h. */
+#include "timer.h"
+
+#include "irql.h"
+
+#define KI_UNITS_PER_MILLISECOND 10000ULL
+
+VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
+{
+    Timer->Header.TimerMiscFlags = 0;
+    KiInitializeHeader(&Timer->Header, (UCHAR)(TimerNotificationObject + Type), sizeof(*Timer), 0);
+}
+
+VOID KeInitializeTimer(PKTIMER Timer)
+{
+    KeInitializeTimerEx(Timer, NotificationTimer);
+}
+
+ULONG KiEncodeTolerance(ULONG64 Units)
+{
+    return Units < 2 ? 0 : (63 - (ULONG)__builtin_clzll(Units)) << KI_TIMER_TOLERANCE_SHIFT;
+}
+
+static ULONG64 KiPeriodOf(PKTIMER Timer)
+{
+    return Timer->Processor & KI_TIMER_EXECUTIVE ? Timer->Period : Timer->Period * KI_UNITS_PER_MILLISECOND;
+}
+
+/* With the object and the table locked. */
+static VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+{
+    ULONG Slot = KiFileTimer(KiTimerWheel(Table, Timer), Timer);
+    ULONG64 Hand = Slot % KI_WHEEL_SLOTS;
+    ULONG64 Index = Slot / KI_WHEEL_SLOTS;
+    *Word = (*Word & ~KI_TIMER_PLACE) | Hand << KI_TIMER_HAND_SHIFT | Index << KI_TIMER_INDEX_SHIFT;
+    *Word |= KI_TIMER_INSERTED | (Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_INSERTED : 0);
+}
+
+static ULONG64 KiWithoutInserted(PKTIMER Timer, ULONG64 Word)
+{
+    Word &= ~KI_TIMER_INSERTED;
+    return Timer->Processor & KI_TIMER_EXECUTIVE ? Word & ~KI_TIMER2_INSERTED : Word;
+}
+
+BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word)
+{
+    if (!(*Word & KI_TIMER_INSERTED)) {
+        return FALSE;
+    }
+    PKTIMER_TABLE Table = KiTimerTableOf(Timer);
+    KiAcquireLock(&Table->Lock);
+    KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
+    KiReleaseLock(&Table->Lock);
+    *Word = KiWithoutInserted(Timer, *Word);
+    return TRUE;
+}
+
+/* Writes how the timer is filed into its members and flags. */
+static VOID KiDescribeTimer(PKTIMER Timer, ULONG Processor, ULONG Type, ULONG64 *Word)
+{
+    Timer->Processor = Processor | Type | (Timer->Dpc != NULL ? KI_TIMER_HAS_DPC : 0);
+    if (!(Type & KI_TIMER_EXECUTIVE)) {
+        *Word &= ~KI_TIMER_CONTROL_FLAGS;
+        *Word |= (ULONG64)KiTimerTolerance(Timer) << KI_TIMER_CONTROL_DELAY_SHIFT;
+        *Word |= Type & KI_TIMER_ABSOLUTE ? KI_TIMER_CONTROL_ABSOLUTE : 0;
+    }
+}
+
+/*
+ * The next time of a periodic timer that was due at Base: a whole number of periods after it, so that lateness does not
+ * add up, and the first such time in the future, so that missed ones are not made good in a burst. From its first
+ * expiration on a periodic timer counts in interrupt time.
+ */
+static VOID KiFileNextPeriod(PKTIMER Timer, ULONG64 Base, ULONG64 Now, ULONG64 *Word)
+{
+    PKTIMER_TABLE Table = KiTimerTableOf(Timer);
+    ULONG64 Period = KiPeriodOf(Timer);
+    ULONG64 Late = Now > Base ? Now - Base : 0;
+    Timer->DueTime.QuadPart = Base + (Late / Period + 1) * Period;
+    KiDescribeTimer(Timer, Table->Processor, Timer->Processor & ~(KI_TIMER_NUMBER_MASK | KI_TIMER_ABSOLUTE), Word);
+    KiAcquireLock(&Table->Lock);
+    KiFileLockedTimer(Table, Timer, Word);
+    KiReleaseLock(&Table->Lock);
+}
+
+static VOID KiQueueTimerDpc(PKTIMER Timer, ULONG64 *Word)
+{
+    ULARGE_INTEGER Now;
+    if (Timer->Dpc == NULL) {
+        return;
+    }
+    if (Timer->Processor & KI_TIMER_EXECUTIVE) {
+        if (*Word & KI_TIMER2_EXPIRING) {
+            return;
+        }
+        *Word |= KI_TIMER2_EXPIRING;
+    }
+    Now.QuadPart = HalDispatch.QuerySystemTime();
+    KeInsertQueueDpc(Timer->Dpc, ULongToPtr(Now.LowPart), ULongToPtr(Now.HighPart));
+}
+
+/* The interrupt time at which the timer was due. */
+static ULONG64 KiDueInterruptTime(PKTIMER Timer, ULONG64 Now)
+{
+    if (!(Timer->Processor & KI_TIMER_ABSOLUTE)) {
+        return Timer->DueTime.QuadPart;
+    }
+    ULONG64 Late = HalDispatch.QuerySystemTime() - Timer->DueTime.QuadPart;
+    return Late < Now ? Now - Late : Now;
+}
+
+/*
+ * With the object locked and the timer in no table. AtOnce: the time had passed when the timer was set, its periods
+ * begin now. FALSE: nothing was done, the caller has to start over.
+ */
+static BOOLEAN KiSignalTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 *Word, PKI_READY Released)
+{
+    ULONG64 New = KiWithState(KiWithoutInserted(Timer, *Word) | KI_TIMER_EXPIRED, 1);
+    if (!KiReleaseWaiters(&Timer->Header, &New, Released)) {
+        return FALSE;
+    }
+    if (Timer->Period != 0) {
+        ULONG64 Now = HalDispatch.QueryInterruptTime();
+        KiFileNextPeriod(Timer, AtOnce ? Now : KiDueInterruptTime(Timer, Now), Now, &New);
+    }
+    KiQueueTimerDpc(Timer, &New);
+    *Word = New;
+    return TRUE;
+}
+
+BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word)
+{
+    KI_READY Released;
+    KiInitializeReady(&Released, IO_NO_INCREMENT);
+    BOOLEAN Expired = KiSignalTimer(Timer, FALSE, &Word, &Released);
+    if (!Expired) {
+        KiAcquireLock(&Table->Lock);
+        KiMakeTimerDue(KiTimerWheel(Table, Timer), Timer);
+        KiReleaseLock(&Table->Lock);
+    }
+    KiUnlockObject(&Timer->Header, Word);
+    KiReadyThreads(&Released);
+    return Expired;
+}
+
+/* An absolute time that has passed is not filed. The clock is read under the lock so that it is not behind the wheel. */
+static BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+{
+    BOOLEAN Past = FALSE;
+    KiAcquireLock(&Table->Lock);
+    if (Timer->Processor & KI_TIMER_ABSOLUTE) {
+        PKI_WHEEL Wheel = KiTimerWheel(Table, Timer);
+        ULONG64 Now = HalDispatch.QuerySystemTime();
+        Past = Timer->DueTime.QuadPart <= Now;
+        if (Now < Wheel->Time) {
+            KiTurnWheel(Wheel, Now, 0);
+        }
+    }
+    if (!Past) {
+        KiFileLockedTimer(Table, Timer, Word);
+    }
+    KiReleaseLock(&Table->Lock);
+    return !Past;
+}
+
+static ULONG64 KiAbsoluteTime(LONGLONG DueTime)
+{
+    ULONG64 Time;
+    if (DueTime >= 0) {
+        return (ULONG64)DueTime;
+    }
+    Time = HalDispatch.QueryInterruptTime() - (ULONG64)DueTime;
+    return Time <= KI_TIME_LAST ? Time : KI_TIME_LAST;
+}
+
+/* With the object locked. FALSE: it has to be unlocked and tried again. */
+static BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIMER_SETTING *Setting, ULONG64 DueTime,
+                                ULONG64 *Word, PKI_READY Released)
+{
+    Timer->DueTime.QuadPart = DueTime;
+    Timer->Period = Setting->Period;
+    Timer->Dpc = Setting->Dpc;
+    KiDescribeTimer(Timer, Table->Processor, Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0), Word);
+    *Word = KiWithState(*Word & ~KI_TIMER_EXPIRED, 0);
+    if (KiFileUnlessPast(Table, Timer, Word)) {
+        return TRUE;
+    }
+    return KiSignalTimer(Timer, TRUE, Word, Released);
+}
+
+/* A timer that may have to be signaled at once, and has a DPC. */
+static KIRQL KiRaiseForTimer(PKTHREAD Thread, const KI_TIMER_SETTING *Setting)
+{
+    KIRQL OldIrql = Thread->Irql;
+    if (OldIrql < DISPATCH_LEVEL && Setting->Dpc != NULL && Setting->DueTime >= 0) {
+        KiRaiseIrql(Thread, DISPATCH_LEVEL);
+    }
+    return OldIrql;
+}
+
+static VOID KiLowerAfterTimer(PKTHREAD Thread, KIRQL OldIrql)
+{
+    if (Thread->Irql != OldIrql) {
+        KiLowerIrql(Thread, OldIrql);
+    }
+}
+
+BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KIRQL OldIrql = KiRaiseForTimer(Thread, Setting);
+    PKTIMER_TABLE Table = KiSelectTimerTable(Thread);
+    ULONG64 DueTime = KiAbsoluteTime(Setting->DueTime);
+    BOOLEAN WasSet = FALSE;
+    BOOLEAN Absolute = FALSE;
+    ULONG64 Next = KI_TIME_NEVER;
+    KI_READY Released;
+
+    KiInitializeReady(&Released, IO_NO_INCREMENT);
+    KiEnterDispatcher(Thread);
+    for (ULONG Round = 0;; Round += 1) {
+        ULONG64 Word = KiLockObject(&Timer->Header);
+        if ((Setting->Type & KI_TIMER_EXECUTIVE) && (Word & KI_TIMER2_DISABLED)) {
+            KiUnlockObject(&Timer->Header, Word);
+            break;
+        }
+        WasSet |= KiRemoveTimer(Timer, &Word);
+        BOOLEAN Done = KiSetLockedTimer(Timer, Table, Setting, DueTime, &Word, &Released);
+        if (Word & KI_TIMER_INSERTED) {
+            Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
+            Next = KiTimerKey(Timer);
+        }
+        KiUnlockObject(&Timer->Header, Word);
+        if (Done) {
+            break;
+        }
+        HalLongSpin(Round);
+    }
+    KiReadyThreads(&Released);
+    KiExitDispatcher(Thread);
+    KiLowerAfterTimer(Thread, OldIrql);
+    KiNoticeTimer(Absolute, Next);
+    return WasSet;
+}
+
+BOOLEAN KeSetCoalescableTimer(PKTIMER Timer, LARGE_INTEGER DueTime, ULONG Period, ULONG TolerableDelay, PKDPC Dpc)
+{
+    KI_TIMER_SETTING Setting = {
+        .DueTime = DueTime.QuadPart,
+        .Period = Period,
+        .Type = KiEncodeTolerance(TolerableDelay * KI_UNITS_PER_MILLISECOND),
+        .Dpc = Dpc,
+    };
+    return KiSetTimer(Timer, &Setting);
+}
+
+BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dpc)
+{
+    KI_TIMER_SETTING Setting = {.DueTime = DueTime.QuadPart, .Period = (ULONG)Period, .Type = 0, .Dpc = Dpc};
+    return KiSetTimer(Timer, &Setting);
+}
+
+BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc)
+{
+    return KeSetTimerEx(Timer, DueTime, 0, Dpc);
+}
+
+BOOLEAN KeCancelTimer(PKTIMER Timer)
+{
+    /* acquire: pairs with the expirer's KiUnlockObject, after which the timer's memory may be given up */
+    ULONG64 Word = __atomic_load_n(KiHeaderWord(&Timer->Header), __ATOMIC_ACQUIRE);
+    if (!(Word & (KI_LOCKED | KI_TIMER_INSERTED))) {
+        return FALSE;
+    }
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    Word = KiLockObject(&Timer->Header);
+    BOOLEAN WasSet = KiRemoveTimer(Timer, &Word);
+    KiUnlockObject(&Timer->Header, Word);
+    KiExitDispatcher(Thread);
+    return WasSet;
+}
+
+BOOLEAN KeReadStateTimer(PKTIMER Timer)
+{
+    return KI_STATE(KiReadSettledHeader(&Timer->Header)) != 0;
+}

@@ -1,0 +1,103 @@
+/*
+ * timertable.h: where set timers are filed until they expire.
+ *
+ * Each processor has a table, each table two wheels: one for relative timers, whose times are interrupt times, and one
+ * for absolute timers, whose times are system times and which alone follows a step of the system clock.
+ *
+ * A wheel has KI_WHEEL_LEVELS levels of 64 slots. Read times as numbers with six-bit digits. A timer is filed by the
+ * highest digit in which its time T differs from the wheel's own time W: that digit's place is the level, the digit of T
+ * the slot. A slot of level 0 so holds one single time, a slot of level n 64^n of them.
+ *
+ *      W = .. 17 | 04 | 31        T = .. 17 | 09 | 02   ->  level 1, slot 9
+ *                                 T = .. 17 | 04 | 40   ->  level 0, slot 40
+ *
+ * 1. T > W for every timer in a level. Timers with T <= W are in the slot KI_WHEEL_DUE, in the order of their times.
+ * 2. A timer of level n agrees with W in every digit above n and is greater in digit n. So the first occupied slot of
+ *    the lowest occupied level holds the earliest timers of the wheel, and finding it takes two bit scans.
+ * 3. When W reaches the beginning of a slot, its timers are filed again; each lands on a lower level. So a timer moves
+ *    at most KI_WHEEL_LEVELS - 1 times in its life, and filing, taking out and expiring do not depend on the number of
+ *    timers. The timers of a slot that is being filed again wait in KI_WHEEL_CASCADE, so that the table's lock can be
+ *    given up in between; while that slot is occupied, W stays where it is.
+ * 4. A bit of Occupied is set exactly if the list of that slot is not empty; the list head of an empty slot is garbage.
+ *    A zeroed wheel is an empty one that stands at time 0.
+ * 5. Earliest of a slot is never later than the earliest timer in it. It may be earlier after that timer was taken out;
+ *    then the clock thread wakes once for nothing, which files the slot again.
+ * 6. Timers with the same time expire in the order in which they were set, unless one of them was set while the others
+ *    were waiting in KI_WHEEL_CASCADE.
+ */
+#ifndef INTERLOCK_TIMERTABLE_H
+#define INTERLOCK_TIMERTABLE_H
+
+#include "ki.h"
+
+#define KI_WHEEL_DIGIT 6
+#define KI_WHEEL_SLOTS (1u << KI_WHEEL_DIGIT)
+#define KI_WHEEL_LEVELS 11 /* of six bits each: times are below 2^63 */
+#define KI_WHEEL_DUE (KI_WHEEL_LEVELS * KI_WHEEL_SLOTS)
+#define KI_WHEEL_CASCADE (KI_WHEEL_DUE + 1)
+
+#define KI_TIME_NEVER MAXULONGLONG
+#define KI_TIME_LAST ((ULONG64)MAXLONGLONG)
+
+typedef struct _KI_WHEEL_SLOT {
+    LIST_ENTRY List;
+    ULONG64 Earliest;
+} KI_WHEEL_SLOT, *PKI_WHEEL_SLOT;
+
+typedef struct _KI_WHEEL {
+    ULONG64 Time;
+    ULONG OccupiedLevels; /* bit n: a bit of Occupied[n] is set */
+    ULONG64 Occupied[KI_WHEEL_LEVELS + 1];
+    KI_WHEEL_SLOT Slot[KI_WHEEL_CASCADE + 1];
+} KI_WHEEL, *PKI_WHEEL;
+
+typedef struct _KTIMER_TABLE {
+    KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
+    ULONG Processor;
+    struct _KTIMER_TABLE *Next; /* all tables that exist, see clock.c */
+    KI_WHEEL Wheel[2];          /* 0: interrupt time, 1: system time */
+} KTIMER_TABLE, *PKTIMER_TABLE;
+
+/*
+ * KTIMER.Processor: the low half is the processor whose table the timer is in, the high half, which Windows 10 calls
+ * TimerType, says how it is filed. It is written under the object's lock while the timer is in no table.
+ */
+#define KI_TIMER_NUMBER_MASK 0x0000ffffu
+#define KI_TIMER_ABSOLUTE 0x00010000u  /* DueTime is a system time */
+#define KI_TIMER_EXECUTIVE 0x00020000u /* an EX_TIMER: Period is in 100 ns, header byte 1 are its Timer2 flags */
+#define KI_TIMER_HAS_DPC 0x00040000u   /* expires at DISPATCH_LEVEL */
+#define KI_TIMER_TOLERANCE_SHIFT 24    /* six bits n: may expire up to 2^n * 100 ns late, 0: no tolerance */
+
+FORCEINLINE ULONG KiTimerTolerance(PKTIMER Timer)
+{
+    return Timer->Processor >> KI_TIMER_TOLERANCE_SHIFT;
+}
+
+/* When the timer is to expire: DueTime, or the first multiple of its tolerance after it, where timers meet. */
+FORCEINLINE ULONG64 KiTimerKey(PKTIMER Timer)
+{
+    ULONG64 Mask = (1ULL << KiTimerTolerance(Timer)) - 1;
+    ULONG64 Key = (Timer->DueTime.QuadPart + Mask) & ~Mask;
+    return Key <= KI_TIME_LAST ? Key : Timer->DueTime.QuadPart;
+}
+
+FORCEINLINE PKI_WHEEL KiTimerWheel(PKTIMER_TABLE Table, PKTIMER Timer)
+{
+    return &Table->Wheel[(Timer->Processor & KI_TIMER_ABSOLUTE) != 0];
+}
+
+/* All of these are called with the table's lock held. */
+
+ULONG KiFileTimer(PKI_WHEEL Wheel, PKTIMER Timer);            /* returns the number of the slot */
+VOID KiTakeOutTimer(PKI_WHEEL Wheel, PKTIMER Timer);
+VOID KiMakeTimerDue(PKI_WHEEL Wheel, PKTIMER Timer);          /* files it as the next one to expire */
+PKTIMER KiNextDueTimer(PKI_WHEEL Wheel, PKTIMER Previous);    /* the one after Previous, or NULL; NULL: the first one */
+ULONG64 KiNextWheelTime(PKI_WHEEL Wheel);                     /* when there is something to do: 0 now, KI_TIME_NEVER */
+
+/*
+ * Brings the wheel to Time, which may lie before the wheel's own if the clock was set back. Returns FALSE if that took
+ * more than Budget moves: then it has to be called again.
+ */
+BOOLEAN KiTurnWheel(PKI_WHEEL Wheel, ULONG64 Time, ULONG Budget);
+
+#endif

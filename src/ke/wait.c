@@ -1,0 +1,383 @@
+/* wait.c: KeWaitForSingleObject, KeWaitForMultipleObjects and the steps of a wait. Theory in wait.h. */
+#include "wait.h"
+
+#include "irql.h"
+
+static VOID KiCheckWaitLevel(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeout)
+{
+    if (Thread->Irql < DISPATCH_LEVEL || (Timeout != NULL && Timeout->QuadPart == 0)) {
+        return;
+    }
+    if (Thread->DpcDepth != 0) {
+        KeBugCheckEx(ATTEMPTED_SWITCH_FROM_DPC, (ULONG_PTR)Thread, (ULONG_PTR)Object, 0, 0);
+    }
+    KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Object, Thread->Irql, 0, (ULONG_PTR)__builtin_return_address(0));
+}
+
+/* A signal with Wait TRUE left the thread at DISPATCH_LEVEL for this wait to come down from. */
+static VOID KiResolveWaitNext(PKTHREAD Thread)
+{
+    if (Thread->WaitNext) {
+        Thread->WaitNext = FALSE;
+        KfLowerIrql(Thread->WaitIrql);
+    }
+}
+
+VOID KiSetWaitNext(PKTHREAD Thread)
+{
+    Thread->WaitIrql = KiRaiseIrql(Thread, DISPATCH_LEVEL);
+    Thread->WaitNext = TRUE;
+}
+
+static HAL_DEADLINE KiDeadline(PLARGE_INTEGER Timeout)
+{
+    HAL_DEADLINE Deadline = {HalNoDeadline, 0};
+    if (Timeout == NULL) {
+        return Deadline;
+    }
+    if (Timeout->QuadPart > 0) {
+        Deadline.Clock = HalSystemTime;
+        Deadline.Time = (ULONGLONG)Timeout->QuadPart;
+    } else {
+        Deadline.Clock = HalInterruptTime;
+        Deadline.Time = HalDispatch.QueryInterruptTime() + (0 - (ULONGLONG)Timeout->QuadPart);
+    }
+    return Deadline;
+}
+
+VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
+                      PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiResolveWaitNext(Thread);
+    KiCheckWaitLevel(Thread, Object, Timeout);
+    Wait->Thread = Thread;
+    Wait->Objects = NULL;
+    Wait->Blocks = Thread->WaitBlock;
+    Wait->Count = 0;
+    Wait->WaitType = WaitAny;
+    Wait->Reason = Reason;
+    Wait->Mode = Mode;
+    Wait->Alertable = Alertable;
+    Wait->Poll = Timeout != NULL && Timeout->QuadPart == 0;
+    Wait->Flags = 0;
+    Wait->Deadline = Wait->Poll ? KiDeadline(NULL) : KiDeadline(Timeout);
+}
+
+VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key)
+{
+    Block->WaitType = WaitType;
+    Block->BlockState = WaitBlockInactive;
+    Block->WaitKey = Key;
+    Block->SpareLong = 0;
+    Block->Thread = Thread;
+    Block->Object = Object;
+    Block->SparePtr = NULL;
+}
+
+VOID KiLinkBlock(PKWAIT_BLOCK Block)
+{
+    PDISPATCHER_HEADER Header = Block->Object;
+    __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
+    InsertTailList(&Header->WaitListHead, &Block->WaitListEntry);
+}
+
+/*
+ * The block goes on the list of its object, unless the object is signaled: then the thread tries to end its own wait
+ * and consumes it. Returns TRUE when the wait is over, by this object or by one linked before.
+ */
+static BOOLEAN KiLinkOrConsume(PKI_WAIT Wait, PKWAIT_BLOCK Block, NTSTATUS *Status)
+{
+    PDISPATCHER_HEADER Header = Block->Object;
+    ULONG64 Word = KiLockObject(Header);
+    BOOLEAN Over = FALSE;
+
+    if (!KiIsSignaledFor(Header, Word, Wait->Thread)) {
+        if (!Wait->Poll) {
+            KiLinkBlock(Block);
+        }
+    } else if (KiEndOwnWait(Wait->Thread)) {
+        *Status = KiConsumeHeld(Header, Wait->Thread) == STATUS_ABANDONED ? STATUS_ABANDONED_WAIT_0 + Block->WaitKey
+                                                                         : STATUS_WAIT_0 + Block->WaitKey;
+        Over = TRUE;
+    } else {
+        *Status = STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait finds out */
+        Over = TRUE;
+    }
+    KiUnlockObject(Header, KiReadHeader(Header));
+    return Over;
+}
+
+static NTSTATUS KiLinkAny(PKI_WAIT Wait)
+{
+    NTSTATUS Status;
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        if (KiLinkOrConsume(Wait, &Wait->Blocks[Index], &Status)) {
+            return Status;
+        }
+    }
+    return STATUS_PENDING;
+}
+
+static NTSTATUS KiLinkAll(PKI_WAIT Wait)
+{
+    PKWAIT_BLOCK Lowest;
+    NTSTATUS Status = STATUS_PENDING;
+
+    KiSortBlocks(Wait->Blocks, Wait->Count, &Lowest);
+    KiLockInOrder(Lowest);
+    if (KiAllSignaledFor(Lowest, Wait->Thread)) {
+        KiEndOwnWait(Wait->Thread);
+        Status = KiConsumeAll(Lowest, Wait->Thread);
+    } else if (!Wait->Poll) {
+        for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+            KiLinkBlock(&Wait->Blocks[Index]);
+        }
+    }
+    KiUnlockInOrder(Lowest);
+    return Status;
+}
+
+/* Takes off whatever the end of the wait has left linked. */
+static VOID KiUnlinkBlocks(PKI_WAIT Wait)
+{
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        PKWAIT_BLOCK Block = &Wait->Blocks[Index];
+        /* acquire: pairs with the release store in KiUnlinkBlock */
+        if (__atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) != WaitBlockActive) {
+            continue;
+        }
+        PDISPATCHER_HEADER Header = Block->Object;
+        KiLockObject(Header);
+        if (Block->BlockState == WaitBlockActive) {
+            KiUnlinkBlock(Block, WaitBlockInactive);
+        }
+        KiUnlockObject(Header, KiReadHeader(Header));
+    }
+}
+
+static VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    if (KI_TYPE(Word) == MutantObject && KI_STATE(Word) == 0) {
+        KiTakeOwnershipOf(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
+    }
+}
+
+static VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
+{
+    BOOLEAN Satisfied = Status < STATUS_WAIT_0 + MAXIMUM_WAIT_OBJECTS;
+    BOOLEAN Abandoned = Status >= STATUS_ABANDONED_WAIT_0 && Status < STATUS_ABANDONED_WAIT_0 + MAXIMUM_WAIT_OBJECTS;
+    if (!NT_SUCCESS(Status) || (!Satisfied && !Abandoned)) {
+        return;
+    }
+    if (Wait->WaitType == WaitAny) {
+        ULONG Index = (ULONG)(Status - (Abandoned ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0));
+        if (Index < Wait->Count) {
+            KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
+        }
+        return;
+    }
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
+    }
+}
+
+/* One attempt: from begin to unlink. STATUS_KERNEL_APC: a kernel APC wants to run first. */
+static NTSTATUS KiWaitOnce(PKI_WAIT Wait)
+{
+    PKTHREAD Thread = Wait->Thread;
+    BOOLEAN EndedByOther = FALSE;
+    LONG_PTR Result;
+
+    NTSTATUS Status = KiBeginWait(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable) | Wait->Flags);
+    if (Status != STATUS_PENDING) {
+        return Status;
+    }
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
+    }
+    Thread->WaitBlockList = Wait->Blocks;
+    Thread->WaitBlockCount = (UCHAR)Wait->Count;
+    Status = Wait->WaitType == WaitAll ? KiLinkAll(Wait) : KiLinkAny(Wait);
+    if (Status == STATUS_PENDING && Wait->Poll && KiEndOwnWait(Thread)) {
+        Status = STATUS_TIMEOUT;
+    }
+    if (Status == STATUS_PENDING) {
+        Status = KiCommitAndPark(Wait, &EndedByOther, &Result);
+        KiUnlinkBlocks(Wait);
+        KiLeaveWaitState(Wait, EndedByOther);
+    } else {
+        KiUnlinkBlocks(Wait);
+    }
+    return Status;
+}
+
+NTSTATUS KiWait(PKI_WAIT Wait)
+{
+    PKTHREAD Thread = Wait->Thread;
+    for (;;) {
+        KiEnterDispatcher(Thread);
+        NTSTATUS Status = KiWaitOnce(Wait);
+        KiTakeOwnerships(Wait, Status);
+        KiExitDispatcher(Thread);
+        if (Status != STATUS_KERNEL_APC) {
+            if (Status == STATUS_USER_APC) {
+                KiDeliverUserApcs(Thread);
+            }
+            return Status;
+        }
+        KiDeliverApc(Thread);
+    }
+}
+
+static VOID KiCheckMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    if (KI_TYPE(Word) == MutantObject && KI_STATE(Word) == (LONG)0x80000000 && KiIsSignaledFor(Header, Word, Thread)) {
+        KiRaiseStatus(STATUS_MUTANT_LIMIT_EXCEEDED);
+    }
+}
+
+/* TRUE: something is pending that keeps the wait from looking at any object, and *Status says what. */
+static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
+{
+    if (!Wait->Alertable) {
+        return FALSE;
+    }
+    *Status = KiTakeAlert(Wait->Thread, KiWaitFlags(Wait->Thread, Wait->Mode, TRUE));
+    if (*Status == STATUS_USER_APC) {
+        KiDeliverUserApcs(Wait->Thread);
+    }
+    return *Status != STATUS_PENDING;
+}
+
+static NTSTATUS KiWaitForSingleObject(PKTHREAD Thread, PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+                                      BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    KI_WAIT Wait;
+    NTSTATUS Status;
+
+    KiInitializeWait(&Wait, Object, WaitReason, WaitMode, Alertable, Timeout);
+    KiCheckMutantLimit(Object, Thread);
+    if (KiIsAlerted(&Wait, &Status) || KiTryConsume(Object, Thread, &Status)) {
+        return Status;
+    }
+    if (Wait.Poll) {
+        return STATUS_TIMEOUT;
+    }
+    if (KiSpinForObject(Object, Thread, &Status)) {
+        return Status;
+    }
+    Wait.Objects = &Object;
+    Wait.Count = 1;
+    return KiWait(&Wait);
+}
+
+NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                               PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    NTSTATUS Status;
+
+    if (!Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL) {
+        PDISPATCHER_HEADER Header = Object;
+        if (KI_TYPE(KiReadHeader(Header)) != MutantObject && KiTryConsume(Header, Thread, &Status)) {
+            return Status;
+        }
+    }
+    return KiWaitForSingleObject(Thread, Object, WaitReason, WaitMode, Alertable, Timeout);
+}
+
+static PKWAIT_BLOCK KiChooseBlocks(PKTHREAD Thread, ULONG Count, PKWAIT_BLOCK WaitBlockArray)
+{
+    ULONG Most = WaitBlockArray != NULL ? MAXIMUM_WAIT_OBJECTS : THREAD_WAIT_OBJECTS;
+    if (Count > Most) {
+        KeBugCheckEx(MAXIMUM_WAIT_OBJECTS_EXCEEDED, Count, Most, (ULONG_PTR)Thread, (ULONG_PTR)WaitBlockArray);
+    }
+    return WaitBlockArray != NULL ? WaitBlockArray : Thread->WaitBlock;
+}
+
+static BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count)
+{
+    for (ULONG First = 0; First < Count; First += 1) {
+        for (ULONG Second = First + 1; Second < Count; Second += 1) {
+            if (Object[First] == Object[Second]) {
+                return TRUE;
+            }
+        }
+    }
+    return FALSE;
+}
+
+/* Looks at the objects in order, as the documented function does, and takes the first one that is signaled. */
+static BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ULONG64 Word = KiReadHeader(Object[Index]);
+        if (KI_STATE(Word) <= 0 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject) {
+            continue;
+        }
+        KiCheckMutantLimit(Object[Index], Thread);
+        if (KiTryConsume(Object[Index], Thread, Status)) {
+            *Status += (NTSTATUS)Index;
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+                                  KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                                  PKWAIT_BLOCK WaitBlockArray)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PKWAIT_BLOCK Blocks = KiChooseBlocks(Thread, Count, WaitBlockArray);
+    KI_WAIT Wait;
+    NTSTATUS Status;
+
+    if (Count == 0) {
+        return STATUS_INVALID_PARAMETER_1;
+    }
+    if (WaitType != WaitAny && WaitType != WaitAll) {
+        return STATUS_INVALID_PARAMETER_3;
+    }
+    if (WaitType == WaitAll && KiHasDuplicates(Object, Count)) {
+        return STATUS_INVALID_PARAMETER_MIX;
+    }
+    KiInitializeWait(&Wait, Object[0], WaitReason, WaitMode, Alertable, Timeout);
+    Wait.Objects = Object;
+    Wait.Blocks = Blocks;
+    Wait.Count = Count;
+    Wait.WaitType = (UCHAR)WaitType;
+    Wait.Flags = WaitType == WaitAll ? KI_WAIT_LIGHT : 0;
+    if (WaitType == WaitAny) {
+        if (KiIsAlerted(&Wait, &Status) || KiTryConsumeAny(Object, Count, Thread, &Status)) {
+            return Status;
+        }
+        if (Wait.Poll) {
+            return STATUS_TIMEOUT;
+        }
+    } else {
+        for (ULONG Index = 0; Index < Count; Index += 1) {
+            KiCheckMutantLimit(Object[Index], Thread);
+        }
+    }
+    return KiWait(&Wait);
+}
+
+NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
+{
+    KI_WAIT Wait;
+
+    KiInitializeWait(&Wait, NULL, DelayExecution, WaitMode, Alertable, Interval);
+    Wait.Flags = KI_WAIT_LIGHT;
+    NTSTATUS Status = KiWait(&Wait);
+    if (Status != STATUS_TIMEOUT) {
+        return Status;
+    }
+    if (Wait.Poll) {
+        HalDispatch.Yield();
+    }
+    return STATUS_SUCCESS;
+}

@@ -1,0 +1,122 @@
+/*
+ * wait.h: the wait engine.
+ *
+ * A wait goes through these steps; T is the waiting thread, S whoever ends the wait.
+ *
+ *   T: begin      WaitRegister becomes Active|WaitInProgress, unless an alert or user APC stops the wait right here
+ *   T: link       each object is locked, tested, and T's block put on its list (a WaitAll holds all locks at once)
+ *   T: commit     WaitInProgress -> WaitCommitted by compare-exchange, unless something has come in between
+ *   T: park       on WakeWord, until the deadline
+ *   S: end        clears Active by compare-exchange; the one who does has ended the wait, nobody else can
+ *   S: ready      consumes the object, unlinks T's block, stores WaitStatus, and last of all WakeWord
+ *   T: unlink     takes the blocks off that S has left, lock by lock
+ *
+ * 1. S reaches T either through a block on the list of an object that S has locked, or through T's register (alert,
+ *    APC, suspension). T cannot leave its wait while S holds that lock, because T has to take it to unlink; KTHREADs
+ *    are never unmapped. So S never touches a wait that is over.
+ * 2. A wait that was ended by another thread returns only after that thread's store to WakeWord, its last touch.
+ * 3. T's own end of the wait (timeout, alert found at commit) is the same compare-exchange, so a signal and a timeout
+ *    that meet have one winner, and only the winner consumes.
+ * 4. Before commit, alerts and APCs only set their bits: T finds them when it commits. A signal that meets a wait in
+ *    progress aborts it (WaitAborted, the block passes through WaitBlockBypassStart and -Complete).
+ * 5. A stray wake of the host changes nothing: T looks at WakeWord again, with the same deadline.
+ */
+#ifndef INTERLOCK_WAIT_H
+#define INTERLOCK_WAIT_H
+
+#include "dispatch.h"
+
+/* WakeWord: reset by the thread before its wait becomes Active. */
+#define KI_AWAKE 0u
+#define KI_WOKEN 1u
+#define KI_SLEEPING 2u
+
+/* Objects. */
+
+BOOLEAN KiIsSignaledFor(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Thread);
+BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* with the lock held */
+VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState);
+BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released);
+
+/* mutant.c: the thread enters a mutant that it has just been given into its own list. */
+VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread);
+
+/* register.c: everything that changes a wait status register. */
+
+#define KI_NOT_ENDED 0xffu
+ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status); /* the KWAIT_STATE that the wait was in, or KI_NOT_ENDED */
+NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued); /* STATUS_PENDING, or why there is nothing to wait for */
+NTSTATUS KiCommitWait(PKTHREAD Thread);                 /* STATUS_PENDING, or why the wait is over */
+BOOLEAN KiEndOwnWait(PKTHREAD Thread);                  /* FALSE: somebody else has ended it */
+ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment); /* sets Pending bits, which may end the wait;
+                                                           returns the register before */
+BOOLEAN KiBeginSuspend(PKTHREAD Thread);                /* WaitCommitted -> WaitSuspendInProgress, if that is allowed */
+VOID KiFinishSuspend(PKTHREAD Thread);                  /* -> WaitSuspended */
+BOOLEAN KiBeginResume(PKTHREAD Thread);                 /* WaitSuspended -> WaitResumeInProgress; FALSE: was not suspended so */
+VOID KiFinishResume(PKTHREAD Thread);                   /* -> WaitCommitted, unless a signal has ended the wait meanwhile */
+NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued);  /* what an alertable wait issued like this finds pending */
+BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode);
+ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable);
+
+/* waitall.c: the other objects of a WaitAll, locked on behalf of a signaler that holds one of them. */
+
+typedef struct _KI_PEERS {
+    PDISPATCHER_HEADER Held;    /* the object that is being signaled */
+    PDISPATCHER_HEADER Highest; /* the highest address locked so far */
+    LONG Mark;                  /* the signaler's own, for KWAIT_BLOCK.SpareLong */
+    ULONG Count;                /* peers locked */
+} KI_PEERS, *PKI_PEERS;
+
+VOID KiInitializePeers(PKI_PEERS Peers, PDISPATCHER_HEADER Held);
+BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block);
+BOOLEAN KiPeersSignaled(PKI_PEERS Peers, PKWAIT_BLOCK Block);
+NTSTATUS KiConsumePeers(PKI_PEERS Peers, PKWAIT_BLOCK Block);
+VOID KiUnlockPeers(PKI_PEERS Peers, PKI_READY Released);
+
+VOID KiSortBlocks(PKWAIT_BLOCK Blocks, ULONG Count, PKWAIT_BLOCK *Lowest);
+VOID KiLockInOrder(PKWAIT_BLOCK Lowest);
+VOID KiUnlockInOrder(PKWAIT_BLOCK Lowest);
+BOOLEAN KiAllSignaledFor(PKWAIT_BLOCK Lowest, PKTHREAD Thread);
+NTSTATUS KiConsumeAll(PKWAIT_BLOCK Lowest, PKTHREAD Thread);
+
+/* wait.c */
+
+typedef struct _KI_WAIT {
+    PKTHREAD Thread;
+    PVOID *Objects;
+    PKWAIT_BLOCK Blocks; /* prepared anew for every attempt: an APC in between may have used the same ones */
+    ULONG Count;
+    UCHAR WaitType;
+    KWAIT_REASON Reason;
+    KPROCESSOR_MODE Mode;
+    BOOLEAN Alertable;
+    BOOLEAN Poll; /* a timeout of zero: look, never block */
+    ULONG Flags;  /* more KI_WAIT_ bits for the register */
+    HAL_DEADLINE Deadline;
+} KI_WAIT, *PKI_WAIT;
+
+VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
+                      PLARGE_INTEGER Timeout); /* checks the level; Object is only for the bugcheck */
+VOID KiLinkBlock(PKWAIT_BLOCK Block);   /* with the object locked */
+VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key);
+NTSTATUS KiWait(PKI_WAIT Wait);         /* runs the steps above, delivers kernel APCs and starts over as often as need be */
+VOID KiSetWaitNext(PKTHREAD Thread);    /* a signal with Wait TRUE: to DISPATCH_LEVEL until the wait that follows */
+
+/* block.c: the part of a wait in which the thread is off the processor. */
+
+VOID KiLeaveWaitState(PKI_WAIT Wait, BOOLEAN EndedByOther);
+NTSTATUS KiCommitAndPark(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result);
+VOID KiUnlistWaitingThread(PKTHREAD Thread); /* off its PRCB's WaitListHead */
+
+/* spin.c: a short look before a wait goes to sleep. */
+BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+
+/* queue.c, notify.c */
+VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another one run */
+VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait is over: it counts again, above the limit if need be */
+VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry);
+BOOLEAN KiRemoveQueuedEntry(PKQUEUE Queue, PLIST_ENTRY Entry);
+VOID KiDeliverNotification(PKWAIT_BLOCK Block);
+
+#endif

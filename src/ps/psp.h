@@ -1,0 +1,24 @@
+/* psp.h: the executive's view of threads and processes. */
+#ifndef INTERLOCK_PSP_H
+#define INTERLOCK_PSP_H
+
+#include <interlock/ps.h>
+
+#include "../ob/obp.h"
+
+/* A thread's slot from its KTHREAD on. */
+typedef struct _ETHREAD {
+    KTHREAD Tcb;
+    PKSTART_ROUTINE StartRoutine;
+    PVOID StartContext;
+    BOOLEAN Terminating;             /* PsTerminateSystemThread was called; written by the thread itself */
+} ETHREAD;
+
+C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + KI_THREAD_SUFFIX);
+C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Suffix) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
+
+typedef struct _EPROCESS {
+    KPROCESS Pcb;
+} EPROCESS;
+
+#endif

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Every public header compiles alone, once and twice, as C11 and as C++17, with gcc and clang."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tap import Tap
+
+STRICT = ["-Wall", "-Wextra", "-Werror", "-Wundef", "-Wshadow", "-fsyntax-only"]
+LANGUAGES = {
+    "C11": ["-x", "c", "-std=c11", "-pedantic", "-Wstrict-prototypes"],
+    "C++17": ["-x", "c++", "-std=c++17"],
+}
+COMPILERS = {"C11": ["gcc", "clang"], "C++17": ["g++", "clang++"]}
+FOLDERS = {"interlock": "interlock/", "wdk": "", "win32": ""}
+
+
+def compile_text(text, language, compiler, include):
+    """What the compiler complains about."""
+    command = [compiler, *LANGUAGES[language], *STRICT]
+    command += [f"-I{include}", f"-I{include}/wdk", f"-I{include}/win32", "-"]
+    result = subprocess.run(command, input=text, capture_output=True, text=True)
+    return [result.stderr] if result.returncode != 0 else []
+
+
+def main():
+    tap = Tap()
+    include = Path(sys.argv[1]).resolve() / "include"
+
+    for language, compilers in COMPILERS.items():
+        for compiler in compilers:
+            caught = compile_text("static int unused(int x) { return 0; }\n", language, compiler, include)
+            tap.case(f"self-test: {compiler} refuses a warning",
+                     [] if caught else ["it compiled"])
+
+    cases = []
+    for folder, prefix in FOLDERS.items():
+        for path in sorted((include / folder).glob("*.h")):
+            line = f"#include <{prefix}{path.name}>\n"
+            for language, compilers in COMPILERS.items():
+                for compiler in compilers:
+                    name = f"{folder}/{path.name} {language} {compiler}"
+                    cases.append((name, line, language, compiler))
+
+    def run(case):
+        name, line, language, compiler = case
+        return name, (compile_text(line, language, compiler, include) or
+                      [f"included twice:\n{p}" for p in
+                       compile_text(line + line, language, compiler, include)])
+
+    with ThreadPoolExecutor(2) as pool:
+        for name, problems in pool.map(run, cases):
+            tap.case(name, problems)
+    tap.case("there are public headers", [] if cases else ["none was found"])
+    tap.done()
+
+
+main()

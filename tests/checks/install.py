@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What `meson install` leaves behind can be used: by pkg-config and by CMake, from C and from C++."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tap import Tap
+
+PROGRAMS = {"plain": "interlock", "kernel": "interlock-wdk", "user": "interlock-win32"}
+LANGUAGES = {"c": ["gcc", "-std=c11"], "cpp": ["g++", "-std=c++17"]}
+STRICT = ["-Wall", "-Wextra", "-Werror"]
+# The library may need nothing but the C library and its loader.
+MAY_NEED = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def run(*command, **options):
+    """(output, problems): problems is empty when the command succeeded."""
+    result = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, **options)
+    failed = result.returncode != 0
+    return result.stdout, [f"{shlex.join(map(str, command))}\n{result.stdout}"] if failed else []
+
+
+def main():
+    tap = Tap()
+    source, build, meson = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), shlex.split(sys.argv[3])
+    prefix, libdir, version = sys.argv[4], sys.argv[5], sys.argv[6]
+    with tempfile.TemporaryDirectory() as directory:
+        stage = Path(directory) / "stage"
+        work = Path(directory) / "consumer"
+        shutil.copytree(source / "tests" / "checks" / "install", work)
+        for name in PROGRAMS:
+            shutil.copy(work / f"{name}.c", work / f"{name}.cpp")
+        environment = {name: value for name, value in os.environ.items() if name != "DESTDIR"}
+
+        _, problems = run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", stage,
+                          env=environment)
+        tap.case("meson install", problems)
+        root = stage / prefix.lstrip("/")
+        library = root / libdir / f"libinterlock.so.{version}"
+        environment["LD_LIBRARY_PATH"] = str(library.parent)
+
+        output, problems = run("readelf", "-d", library)
+        soname = re.findall(r"SONAME.*\[(.*)\]", output)
+        needed = set(re.findall(r"NEEDED.*\[(.*)\]", output))
+        tap.case("the soname carries the major version",
+                 problems or ([] if soname == [f"libinterlock.so.{version.split('.')[0]}"]
+                              else [soname]))
+        tap.case("the library needs only the C library", problems or needed - MAY_NEED)
+        links = {name: (root / libdir / name).resolve() for name in
+                 ("libinterlock.so", f"libinterlock.so.{version.split('.')[0]}")}
+        tap.case("both links lead to the library",
+                 [f"{n} -> {t}" for n, t in links.items() if t != library.resolve()])
+
+        pkgconfig = {**environment, "PKG_CONFIG_SYSROOT_DIR": str(stage),
+                     "PKG_CONFIG_LIBDIR": str(root / libdir / "pkgconfig")}
+        for program, package in PROGRAMS.items():
+            output, problems = run("pkg-config", "--modversion", package, env=pkgconfig)
+            tap.case(f"pkg-config knows the version of {package}",
+                     problems or ([] if output.strip() == version else [output]))
+            flags, problems = run("pkg-config", "--cflags", "--libs", package, env=pkgconfig)
+            archive, _ = run("pkg-config", "--cflags", "--static", "--libs", package, env=pkgconfig)
+            archive = archive.replace("-linterlock", "-l:libinterlock.a")
+            for language, compiler in LANGUAGES.items():
+                for kind, words in (("shared", flags), ("static", archive)):
+                    target = work / f"{program}-{language}-{kind}"
+                    failed = problems or run(*compiler, *STRICT, work / f"{program}.{language}", "-o",
+                                             target, *shlex.split(words))[1]
+                    tap.case(f"{program}.{language} by pkg-config {package}, {kind}",
+                             failed or run(target, env=environment)[1])
+
+        _, problems = run("cmake", "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={root}",
+                          env=environment)
+        problems = problems or run("cmake", "--build", work / "build")[1]
+        tap.case("find_package(Interlock) builds", problems)
+        for program in PROGRAMS:
+            for language in LANGUAGES:
+                tap.case(f"{program}.{language} by CMake",
+                         problems or run(work / "build" / f"{program}-{language}",
+                                         env=environment)[1])
+        for wrong in ("0.0", "0.2", "1.0"):
+            text = (work / "CMakeLists.txt").read_text().replace("Interlock 0.1", f"Interlock {wrong}")
+            other = work / f"wrong-{wrong}"
+            shutil.copytree(work, other, ignore=shutil.ignore_patterns("build", "wrong-*"))
+            (other / "CMakeLists.txt").write_text(text)
+            output, failed = run("cmake", "-S", other, "-B", other / "build",
+                                 f"-DCMAKE_PREFIX_PATH={root}", env=environment)
+            tap.case(f"find_package(Interlock {wrong}) is refused",
+                     [] if failed and "version" in output else [output])
+    tap.done()
+
+
+main()

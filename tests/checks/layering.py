@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""A file includes headers of its own layer and lower ones, and only src/hal knows the host."""
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from tap import Tap
+
+LAYERS = [["hal"], ["ke"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+BELOW_ALL = -1
+
+# What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
+# on the host's kernel.
+PORTABLE = {
+    "ctype.h", "inttypes.h", "limits.h", "setjmp.h", "stdalign.h", "stdarg.h", "stdatomic.h",
+    "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h",
+}
+HOST_CALL = re.compile(
+    r"\b(syscall|futex|pthread_\w+|sem_\w+|sig(?:action|procmask|queue|altstack)|tgkill|nanosleep|"
+    r"clock_\w+|usleep|sched_\w+|mmap|munmap|mprotect|membarrier|gettid|getcpu|backtrace\w*)\s*\("
+)
+# Assembly without operands (a pause) touches no variable and is fine everywhere.
+ASSEMBLY = re.compile(
+    r"\b(?:asm|__asm|__asm__)\b(?!\s*(?:volatile|__volatile__)?\s*\(\s*\"\"\s*(?:::: *\"\"\s*)?\))"
+)
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+INCLUDE_BY_MACRO = re.compile(r"^\s*#\s*include\s+[A-Za-z_]", re.M)
+
+
+def code_only(text):
+    """The text without comments and without the contents of literals, line numbers kept."""
+    def blank(match):
+        token = match.group(0)
+        if token.startswith(("'", '"')):
+            return token[0] + token[0]
+        return "\n" * token.count("\n") or " "
+
+    return re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", blank, text,
+                  flags=re.S)
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S)
+
+
+def public_rank(header):
+    """The layer of include/interlock/<header>."""
+    return RANK.get(Path(header).stem, BELOW_ALL)
+
+
+def check_file(root, path):
+    """The violations in one file of src/<layer> or include/interlock."""
+    relative = path.relative_to(root)
+    public = relative.parts[0] == "include"
+    layer = "public" if public else relative.parts[1]
+    rank = public_rank(path.name) if public else RANK[layer]
+    text = path.read_text(encoding="utf-8")
+    includes = without_comments(text)
+    code = code_only(text)
+
+    def at(source, match):
+        return f"{relative}:{source.count(chr(10), 0, match.start(0)) + 1}"
+
+    for match in INCLUDE_BY_MACRO.finditer(includes):
+        yield f"{at(includes, match)}: the name of an included file must be written out"
+
+    for match in INCLUDE.finditer(includes):
+        place = at(includes, match)
+        kind, name = match.groups()
+        if name.startswith("interlock/"):
+            if not (root / "include" / name).exists():
+                yield f"{place}: there is no public header {name}"
+            elif public_rank(name) > rank:
+                yield f"{place}: {name} belongs to a higher layer than {layer}"
+        elif kind == '"':
+            places = [path.parent / name, root / "src" / name]
+            target = next((p.resolve() for p in places if p.exists()), None)
+            if target is None:
+                yield f"{place}: \"{name}\" is not a file of this project"
+                continue
+            parts = target.relative_to(root).parts
+            if parts[0] == "include":
+                target_rank = public_rank(name)
+            else:
+                target_rank = RANK[parts[1]]
+                if public:
+                    yield f"{place}: a public header includes the internal {name}"
+                    continue
+            if target_rank > rank:
+                yield f"{place}: \"{name}\" belongs to a higher layer than {layer}"
+        elif layer != "hal" and name not in PORTABLE:
+            yield f"{place}: only src/hal may include <{name}>"
+
+    if layer != "hal":
+        for match in HOST_CALL.finditer(code):
+            yield f"{at(code, match)}: only src/hal calls the host: {match.group(1)}()"
+        for match in ASSEMBLY.finditer(code):
+            yield f"{at(code, match)}: only src/hal may have assembly with operands"
+
+
+def check_tree(root):
+    """Violations for each folder that holds code: {folder: [violation, ...]}."""
+    root = root.resolve()
+    result = {}
+    for folder in sorted(p for p in (root / "src").iterdir() if p.is_dir()):
+        name = f"src/{folder.name}"
+        if folder.name not in RANK:
+            result[name] = [f"{name} is not one of the layers"]
+            continue
+        files = sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h"))
+        if files:
+            result[name] = [v for path in files for v in check_file(root, path)]
+    for path in sorted((root / "include" / "interlock").glob("*.h")):
+        result[f"include/interlock/{path.name}"] = list(check_file(root, path))
+    return result
+
+
+CLEAN = {
+    "include/interlock/ntdef.h": "#include <stddef.h>\n",
+    "include/interlock/ke.h": "#include <interlock/ntdef.h>\n",
+    "include/interlock/ex.h": "#include <interlock/ke.h>\n",
+    "src/hal/hal.h": "#include <interlock/ntdef.h>\n",
+    "src/hal/wait.c": "#include \"hal.h\"\n#include <linux/futex.h>\nvoid f(void) { syscall(1); }\n",
+    "src/ke/ki.h": "#include \"../hal/hal.h\"\n#include <interlock/ke.h>\n",
+    "src/ke/a.c": "#include \"ki.h\"\n/* syscall( */ const char *s = \"pthread_self()\";\n"
+                  "void f(void) { __asm__ volatile(\"yield\" ::: \"memory\"); __asm__(\"nop\"); }\n",
+    "src/ob/obp.h": "",
+    "src/ps/a.c": "#include \"ob/obp.h\"\n#include \"ke/ki.h\"\n",
+}
+PLANTED = {
+    "an internal header of a higher layer": ("src/ke/b.c", "#include \"ob/obp.h\"\n"),
+    "a public header of a higher layer": ("src/hal/b.c", "#include <interlock/ke.h>\n"),
+    "a public header that includes a higher one":
+        ("include/interlock/ke.h", "#include <interlock/ex.h>\n"),
+    "a public header that includes an internal one":
+        ("include/interlock/ke.h", "#include \"../../src/ke/ki.h\"\n"),
+    "a kernel header outside of hal": ("src/ke/b.c", "#include <linux/futex.h>\n"),
+    "a POSIX header outside of hal": ("src/ex/b.c", "#include <pthread.h>\n"),
+    "a clock header outside of hal": ("src/ps/b.c", "# include <time.h>\n"),
+    "a system call outside of hal": ("src/ke/b.c", "long f(void) { return syscall (1); }\n"),
+    "a thread call outside of hal": ("src/ke/b.c", "void f(void) { pthread_self(); }\n"),
+    "assembly outside of hal": ("src/ke/b.c", "void f(int *x) { __asm__(\"incl %0\" : \"+m\"(*x)); }\n"),
+    "a header that does not exist": ("src/ke/b.c", "#include \"nothing.h\"\n"),
+    "a folder that is no layer": ("src/misc/b.c", "\n"),
+    "a file name hidden in a macro": ("src/ke/b.c", "#include HEADER\n"),
+}
+
+
+def write_tree(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def self_test(tap):
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory) / "clean"
+        write_tree(root, CLEAN)
+        tap.case("self-test: a clean tree passes", [v for vs in check_tree(root).values() for v in vs])
+        for number, (what, (name, text)) in enumerate(PLANTED.items()):
+            root = Path(directory) / str(number)
+            write_tree(root, {**CLEAN, name: text})
+            found = [v for vs in check_tree(root).values() for v in vs]
+            tap.case(f"self-test: {what} is caught", [] if found else ["nothing was reported"])
+
+
+def main():
+    tap = Tap()
+    self_test(tap)
+    for folder, violations in check_tree(Path(sys.argv[1])).items():
+        tap.case(folder, violations)
+    tap.done()
+
+
+main()

@@ -1,0 +1,96 @@
+/* The sizes and offsets of 64-bit Windows 10, written down by hand: no header of ours or of anybody
+ * else had a part in this table. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include <interlock/ke.h>
+
+struct entry {
+    const char *name;
+    size_t expected;
+    size_t actual;
+};
+
+#define SIZE(type, size)             {"sizeof " #type, (size), sizeof(type)}
+#define OFFSET(type, member, offset) {#type "." #member, (offset), offsetof(type, member)}
+
+static const struct entry entries[] = {
+    SIZE(LIST_ENTRY, 16),
+    SIZE(SINGLE_LIST_ENTRY, 8),
+    SIZE(LARGE_INTEGER, 8),
+    SIZE(UNICODE_STRING, 16),
+    OFFSET(UNICODE_STRING, Buffer, 8),
+    SIZE(KSPIN_LOCK, 8),
+    SIZE(KAFFINITY, 8),
+    SIZE(KIRQL, 1),
+    SIZE(GROUP_AFFINITY, 16),
+    SIZE(PROCESSOR_NUMBER, 4),
+
+    SIZE(DISPATCHER_HEADER, 24),
+    OFFSET(DISPATCHER_HEADER, Type, 0),
+    OFFSET(DISPATCHER_HEADER, Size, 2),
+    OFFSET(DISPATCHER_HEADER, SignalState, 4),
+    OFFSET(DISPATCHER_HEADER, WaitListHead, 8),
+
+    SIZE(KEVENT, 24),
+
+    SIZE(KSEMAPHORE, 32),
+    OFFSET(KSEMAPHORE, Limit, 24),
+
+    SIZE(KMUTANT, 56),
+    OFFSET(KMUTANT, MutantListEntry, 24),
+    OFFSET(KMUTANT, OwnerThread, 40),
+    OFFSET(KMUTANT, Abandoned, 48),
+    OFFSET(KMUTANT, ApcDisable, 49),
+
+    SIZE(KTIMER, 64),
+    OFFSET(KTIMER, DueTime, 24),
+    OFFSET(KTIMER, TimerListEntry, 32),
+    OFFSET(KTIMER, Dpc, 48),
+    OFFSET(KTIMER, Period, 60),
+
+    SIZE(KQUEUE, 64),
+    OFFSET(KQUEUE, EntryListHead, 24),
+    OFFSET(KQUEUE, CurrentCount, 40),
+    OFFSET(KQUEUE, MaximumCount, 44),
+    OFFSET(KQUEUE, ThreadListHead, 48),
+
+    SIZE(KWAIT_BLOCK, 48),
+    OFFSET(KWAIT_BLOCK, WaitListEntry, 0x00),
+    OFFSET(KWAIT_BLOCK, WaitType, 0x10),
+    OFFSET(KWAIT_BLOCK, BlockState, 0x11),
+    OFFSET(KWAIT_BLOCK, WaitKey, 0x12),
+    OFFSET(KWAIT_BLOCK, SpareLong, 0x14),
+    OFFSET(KWAIT_BLOCK, Thread, 0x18),
+    OFFSET(KWAIT_BLOCK, NotificationQueue, 0x18),
+    OFFSET(KWAIT_BLOCK, Object, 0x20),
+    OFFSET(KWAIT_BLOCK, SparePtr, 0x28),
+
+    SIZE(KDPC, 64),
+    OFFSET(KDPC, DeferredRoutine, 24),
+    OFFSET(KDPC, DeferredContext, 32),
+    OFFSET(KDPC, DpcData, 56),
+
+    SIZE(KAPC, 88),
+};
+
+int main(void)
+{
+    const size_t count = sizeof(entries) / sizeof(entries[0]);
+    int failed = 0;
+    size_t i;
+
+    printf("1..%zu\n", count);
+    for (i = 0; i < count; i++) {
+        const struct entry *entry = &entries[i];
+
+        if (entry->actual == entry->expected) {
+            printf("ok %zu - %s is %zu\n", i + 1, entry->name, entry->expected);
+        } else {
+            printf("not ok %zu - %s is %zu, not %zu\n", i + 1, entry->name, entry->actual,
+                   entry->expected);
+            failed = 1;
+        }
+    }
+    return failed;
+}

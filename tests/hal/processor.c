@@ -1,0 +1,161 @@
+#include "haltest.h"
+
+#include <sched.h>
+#include <string.h>
+
+static unsigned yields;
+
+static VOID count_yield(VOID)
+{
+    yields++;
+}
+
+static int first_processor(void)
+{
+    cpu_set_t all;
+    int number;
+
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    for (number = 0; !CPU_ISSET(number, &all); number++)
+        continue;
+    return number;
+}
+
+static void bind_to(int number)
+{
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET(number, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+static void the_count_is_what_the_process_may_use(void **state)
+{
+    cpu_set_t all;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    assert_int_equal(HalProcessorCount(), CPU_COUNT(&all));
+    assert_int_equal(HalOtherProcessorAvailable(), CPU_COUNT(&all) > 1);
+}
+
+static void be_alone(void *argument)
+{
+    cpu_set_t all;
+
+    (void)argument;
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    bind_to(first_processor());
+    assert_int_equal(HalProcessorCount(), 1);
+    assert_int_equal(HalDispatch.CurrentProcessor(), first_processor());
+    assert_false(HalOtherProcessorAvailable());
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+    while (HalOtherProcessorAvailable() != (CPU_COUNT(&all) > 1))
+        sleep_milliseconds(50);
+}
+
+static void a_bound_process_is_alone_until_it_is_freed(void **state)
+{
+    (void)state;
+    run_in_child(be_alone, NULL);
+}
+
+static void look_from_bound_thread(void *argument, unsigned index)
+{
+    (void)index;
+    bind_to(first_processor());
+    *(BOOLEAN *)argument = HalOtherProcessorAvailable();
+}
+
+static void bind_one_thread_only(void *argument)
+{
+    BOOLEAN available;
+
+    run_threads(1, 20, look_from_bound_thread, &available);
+    assert_int_equal(available, *(ULONG *)argument > 1);
+}
+
+static void a_bound_thread_has_company(void **state)
+{
+    ULONG processors = HalProcessorCount();
+
+    (void)state;
+    run_in_child(bind_one_thread_only, &processors);
+}
+
+static void spins_grow_with_cycles(void **state)
+{
+    static const ULONG cycles[] = {0, 1, 1024, 2000, 10240, 1000000, MAXULONG};
+    ULONG previous = 1;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(cycles) / sizeof(cycles[0]); i++) {
+        ULONG spins = HalSpinsForCycles(cycles[i]);
+
+        assert_true(spins >= previous);
+        previous = spins;
+    }
+    assert_true(HalSpinsForCycles(MAXULONG) > HalSpinsForCycles(10240));
+}
+
+static void the_longest_spin_is_short(void **state)
+{
+    ULONGLONG shortest = MAXULONGLONG;
+    unsigned tries;
+
+    (void)state;
+    for (tries = 0; tries < 20; tries++) {
+        ULONGLONG start = HalDispatch.QueryInterruptTime();
+        ULONGLONG time;
+        ULONG spins = HalSpinsForCycles(10240);
+
+        while (spins-- != 0)
+            HalPause();
+        time = HalDispatch.QueryInterruptTime() - start;
+        shortest = time < shortest ? time : shortest;
+    }
+    assert_true(shortest < MILLISECOND);
+}
+
+static void a_long_spin_gives_more_and_more_away(void **state)
+{
+    const unsigned at_once = HalOtherProcessorAvailable() ? 0 : 1;
+    const struct {
+        ULONG round;
+        unsigned yields;
+    } cases[] = {
+        {0, at_once}, {1, at_once}, {63, at_once}, {64, 1}, {127, 1}, {128, 0}, {140, 0}, {MAXULONG, 0},
+    };
+    VOID (*yield)(VOID) = HalDispatch.Yield;
+    size_t i;
+
+    (void)state;
+    HalDispatch.Yield = count_yield;
+    watchdog_start(20);
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        yields = 0;
+        HalLongSpin(cases[i].round);
+        assert_int_equal(yields, cases[i].yields);
+    }
+    watchdog_stop();
+    HalDispatch.Yield = yield;
+    HalDispatch.Yield();
+}
+
+int main(void)
+{
+    static const HAL_CALLBACKS callbacks;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_count_is_what_the_process_may_use),
+        cmocka_unit_test(a_bound_process_is_alone_until_it_is_freed),
+        cmocka_unit_test(a_bound_thread_has_company),
+        cmocka_unit_test(spins_grow_with_cycles),
+        cmocka_unit_test(the_longest_spin_is_short),
+        cmocka_unit_test(a_long_spin_gives_more_and_more_away),
+    };
+
+    HalInitialize(&callbacks);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+#include "support.h"
+
+#include <interlock/ps.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ke/ki.h"
+
+/* In the child a failed check ends the process with the line it is on. */
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "child: line %d: %s\n", __LINE__, #condition);                                             \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+static void in_child(void (*function)(void *), void *argument)
+{
+    int status;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60 * test_slowdown());
+        function(argument);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static NTSTATUS wait_ms(PVOID object, LONG milliseconds)
+{
+    LARGE_INTEGER timeout = {.QuadPart = -10000LL * milliseconds};
+
+    return KeWaitForSingleObject(object, Executive, KernelMode, FALSE, &timeout);
+}
+
+static VOID set_event(PVOID event)
+{
+    KeSetEvent(event, 0, FALSE);
+}
+
+/* Everything a child wants to do: threads, waits, timers, handles. */
+static void use_everything(void *argument)
+{
+    LARGE_INTEGER soon = {.QuadPart = -10000};
+    KEVENT event;
+    KTIMER timer;
+    HANDLE handle;
+    PVOID thread;
+
+    (void)argument;
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+    CHECK(wait_ms(&event, 1) == STATUS_TIMEOUT);
+    CHECK(NT_SUCCESS(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, set_event, &event)));
+    CHECK(NT_SUCCESS(ObReferenceObjectByHandle(handle, SYNCHRONIZE, *PsThreadType, KernelMode, &thread, NULL)));
+    CHECK(ZwClose(handle) == STATUS_SUCCESS);
+    CHECK(wait_ms(&event, 30000) == STATUS_SUCCESS);
+    CHECK(wait_ms(thread, 30000) == STATUS_SUCCESS);
+    ObDereferenceObject(thread);
+    KeInitializeTimer(&timer);
+    KeSetTimer(&timer, soon, NULL);
+    CHECK(wait_ms(&timer, 30000) == STATUS_SUCCESS);
+}
+
+static void check_identity(void *parent)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+
+    CHECK(thread == parent);
+    CHECK(thread->ThreadId == (ULONG)getpid());
+    CHECK((pid_t)(uintptr_t)PsGetCurrentProcessId() == getpid());
+    CHECK(KiLookupThreadById((ULONG)getpid()) == thread);
+    CHECK(KiLookupThreadById((ULONG)getppid()) == NULL);
+    use_everything(NULL);
+    in_child(use_everything, NULL);
+}
+
+static void the_child_is_itself(void **state)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+
+    (void)state;
+    in_child(check_identity, thread);
+    assert_int_equal(thread->ThreadId, gettid());
+    assert_int_equal((uintptr_t)PsGetCurrentProcessId(), getpid());
+    assert_ptr_equal(KiLookupThreadById((ULONG)gettid()), thread);
+}
+
+static void fork_unadopted(void *argument)
+{
+    (void)argument;
+    in_child(use_everything, NULL);
+}
+
+static void *run_unadopted(void *argument)
+{
+    fork_unadopted(argument);
+    return NULL;
+}
+
+static void a_thread_that_never_called_in_forks(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, run_unadopted, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+struct others {
+    KMUTANT mutant;
+    KEVENT owned;
+    KEVENT first, second;
+    KEVENT synchronization;
+    KSEMAPHORE end;
+    KQUEUE queue;
+    PKTHREAD threads[4];
+};
+
+static void be_another(void *argument, unsigned index)
+{
+    struct others *others = argument;
+    PVOID both[] = {&others->first, &others->second};
+
+    others->threads[index] = KeGetCurrentThread();
+    ObReferenceObject(others->threads[index]);
+    switch (index) {
+    case 0:
+        KeWaitForSingleObject(&others->mutant, Executive, KernelMode, FALSE, NULL);
+        KeSetEvent(&others->owned, 0, FALSE);
+        KeWaitForSingleObject(&others->end, Executive, KernelMode, FALSE, NULL);
+        KeReleaseMutant(&others->mutant, 0, FALSE, FALSE);
+        break;
+    case 1:
+        KeWaitForSingleObject(&others->synchronization, Executive, UserMode, TRUE, NULL);
+        break;
+    case 2:
+        KeWaitForMultipleObjects(2, both, WaitAll, Executive, KernelMode, FALSE, NULL, NULL);
+        break;
+    default:
+        KeRemoveQueue(&others->queue, KernelMode, NULL);
+        break;
+    }
+}
+
+static bool has_waiters(PVOID object)
+{
+    return (__atomic_load_n(&((PDISPATCHER_HEADER)object)->Type, __ATOMIC_ACQUIRE) & KOBJECT_WAITERS_BIT) != 0;
+}
+
+static void check_without_others(void *argument)
+{
+    struct others *others = argument;
+    LIST_ENTRY entry;
+    LARGE_INTEGER zero = {.QuadPart = 0};
+
+    for (int i = 0; i < 4; i++) {
+        CHECK(others->threads[i]->State == Terminated);
+        CHECK(wait_ms(others->threads[i], 0) == STATUS_SUCCESS);
+        ObDereferenceObject(others->threads[i]);
+    }
+    CHECK(!has_waiters(&others->synchronization) && !has_waiters(&others->first) && !has_waiters(&others->second));
+    CHECK(!has_waiters(&others->queue) && !has_waiters(&others->end));
+    CHECK(wait_ms(&others->mutant, 0) == STATUS_ABANDONED);
+    KeReleaseMutant(&others->mutant, 0, FALSE, FALSE);
+    KeSetEvent(&others->synchronization, 0, FALSE);
+    CHECK(KeReadStateEvent(&others->synchronization) == 1);
+    KeSetEvent(&others->first, 0, FALSE);
+    KeSetEvent(&others->second, 0, FALSE);
+    CHECK(KeReadStateEvent(&others->first) == 1 && KeReadStateEvent(&others->second) == 1);
+    KeInsertQueue(&others->queue, &entry);
+    CHECK(KeRemoveQueue(&others->queue, KernelMode, &zero) == &entry);
+    use_everything(NULL);
+}
+
+static void threads_that_stay_behind_have_ended(void **state)
+{
+    struct others others;
+    LIST_ENTRY entry;
+    test_threads *threads;
+
+    (void)state;
+    KeInitializeMutant(&others.mutant, FALSE);
+    KeInitializeEvent(&others.owned, NotificationEvent, FALSE);
+    KeInitializeEvent(&others.first, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&others.second, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&others.synchronization, SynchronizationEvent, FALSE);
+    KeInitializeSemaphore(&others.end, 0, 1);
+    KeInitializeQueue(&others.queue, 1);
+    threads = start_threads(4, be_another, &others);
+    watchdog_start(60);
+    assert_int_equal(wait_ms(&others.owned, 30000), STATUS_SUCCESS);
+    while (!has_waiters(&others.synchronization) || !has_waiters(&others.first) || !has_waiters(&others.second) ||
+           !has_waiters(&others.queue) || !has_waiters(&others.end))
+        HalDispatch.Yield();
+    in_child(check_without_others, &others);
+    watchdog_stop();
+
+    KeReleaseSemaphore(&others.end, 0, 1, FALSE);
+    KeSetEvent(&others.synchronization, 0, FALSE);
+    KeSetEvent(&others.first, 0, FALSE);
+    KeSetEvent(&others.second, 0, FALSE);
+    KeInsertQueue(&others.queue, &entry);
+    join_threads(threads, 60);
+    for (int i = 0; i < 4; i++)
+        ObDereferenceObject(others.threads[i]);
+    assert_int_equal(wait_ms(&others.mutant, 0), STATUS_SUCCESS);
+    KeReleaseMutant(&others.mutant, 0, FALSE, FALSE);
+}
+
+static void prepare_calls_in(void)
+{
+    KEVENT event;
+
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+    KeSetEvent(&event, 0, FALSE);
+    wait_ms(&event, 0);
+    wait_ms(&event, 1);
+    KeQueryPriorityThread(KeGetCurrentThread());
+}
+
+static void fork_handlers_of_the_program_may_call_in(void **state)
+{
+    (void)state;
+    /* after the library's own: runs first before the fork, last after it */
+    assert_int_equal(pthread_atfork(prepare_calls_in, prepare_calls_in, prepare_calls_in), 0);
+    in_child(use_everything, NULL);
+}
+
+struct entering {
+    PKTHREAD volatile thread;
+    volatile LONG entered;
+};
+
+static void enter_section(void *argument, unsigned index)
+{
+    struct entering *entering = argument;
+    PKTHREAD thread = KeGetCurrentThread();
+
+    (void)index;
+    __atomic_store_n(&entering->thread, thread, __ATOMIC_RELEASE);
+    KiEnterDispatcher(thread);
+    __atomic_store_n(&entering->entered, (LONG)thread->DispatcherDepth, __ATOMIC_RELEASE);
+    KiEnterDispatcher(thread);
+    KiExitDispatcher(thread);
+    KiExitDispatcher(thread);
+}
+
+static void sections_wait_for_the_fork(void **state)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    struct entering entering = {0};
+    test_threads *threads;
+
+    (void)state;
+    KiForkPrepare();
+    threads = start_threads(1, enter_section, &entering);
+    while (__atomic_load_n(&entering.thread, __ATOMIC_ACQUIRE) == NULL)
+        HalDispatch.Yield();
+    /* The forker itself goes through. */
+    KiEnterDispatcher(thread);
+    KiEnterDispatcher(thread);
+    assert_int_equal(thread->DispatcherDepth, 2);
+    KiExitDispatcher(thread);
+    KiExitDispatcher(thread);
+    usleep(20000);
+    assert_int_equal(__atomic_load_n(&entering.entered, __ATOMIC_ACQUIRE), 0);
+    KiForkParent();
+    join_threads(threads, 20);
+    assert_int_equal(entering.entered, 1);
+    assert_int_equal(KiForkPending, 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_child_is_itself),
+        cmocka_unit_test(a_thread_that_never_called_in_forks),
+        cmocka_unit_test(threads_that_stay_behind_have_ended),
+        cmocka_unit_test(sections_wait_for_the_fork),
+        cmocka_unit_test(fork_handlers_of_the_program_may_call_in),
+    };
+
+    return cmocka_run_group_tests_name("ke/fork", tests, NULL, NULL);
+}

@@ -1,0 +1,224 @@
+#include "support.h"
+
+#include <interlock/ps.h>
+
+#include "ke/ki.h"
+
+#define QUANTUM (2 * KI_TICK)
+
+static ULONGLONG fake_time = 1000 * QUANTUM;
+
+static ULONGLONG query_fake_time(VOID)
+{
+    return fake_time;
+}
+
+static PKTHREAD create_thread(void)
+{
+    PKTHREAD thread = KiAllocateThread();
+
+    assert_non_null(thread);
+    return thread;
+}
+
+static void base_priorities(void **state)
+{
+    static const struct {
+        LONG increment, base, returned_next;
+    } rows[] = {
+        {0, 8, 0},   {1, 9, 1},     {2, 10, 2},   {-1, 7, -1},   {-2, 6, -2},  {7, 15, 7},    {8, 15, 7},
+        {15, 15, 7}, {16, 15, 16},  {17, 15, 16}, {-7, 1, -7},   {-8, 1, -7},  {-15, 1, -7},  {-16, 1, -16},
+        {100, 15, 16}, {-100, 1, -16}, {0, 8, 0},
+    };
+    PKTHREAD thread = create_thread();
+    LONG expected = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
+        assert_int_equal(KeSetBasePriorityThread(thread, rows[i].increment), expected);
+        assert_int_equal(thread->BasePriority, rows[i].base);
+        assert_int_equal(KeQueryPriorityThread(thread), rows[i].base);
+        assert_int_equal(thread->Saturation, rows[i].increment >= 16 || rows[i].increment <= -16);
+        expected = rows[i].returned_next;
+    }
+    KiDropThread(thread);
+}
+
+static void set_priorities(void **state)
+{
+    static const struct {
+        KPRIORITY given, set;
+    } rows[] = {{8, 8}, {1, 1}, {15, 15}, {16, 16}, {31, 31}, {12, 12}, {0, 1}, {-5, 1}, {32, 31}, {1000, 31}};
+    PKTHREAD thread = create_thread();
+    KPRIORITY expected = 8;
+
+    (void)state;
+    KiVerifierEnabled = FALSE;
+    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
+        assert_int_equal(KeSetPriorityThread(thread, rows[i].given), expected);
+        assert_int_equal(KeQueryPriorityThread(thread), rows[i].set);
+        assert_int_equal(thread->BasePriority, 8);
+        expected = rows[i].set;
+    }
+    fake_time += 100 * QUANTUM;
+    assert_int_equal(KeQueryPriorityThread(thread), 31);
+    KiDropThread(thread);
+}
+
+static void set_impossible_priority(void *priority)
+{
+    KiVerifierEnabled = TRUE;
+    KeSetPriorityThread(KeGetCurrentThread(), (KPRIORITY)(LONG_PTR)priority);
+}
+
+static void verifier_refuses_impossible_priorities(void **state)
+{
+    (void)state;
+    expect_bugcheck(DRIVER_VERIFIER_DETECTED_VIOLATION, set_impossible_priority, (void *)0);
+    expect_bugcheck(DRIVER_VERIFIER_DETECTED_VIOLATION, set_impossible_priority, (void *)32);
+}
+
+static void boosts(void **state)
+{
+    static const struct {
+        KPRIORITY set; /* 0: the base */
+        LONG base_increment;
+        KPRIORITY increment;
+        BOOLEAN disabled;
+        KPRIORITY expected;
+    } rows[] = {
+        {0, 0, 0, FALSE, 8},    {0, 0, 1, FALSE, 9},    {0, 0, 2, FALSE, 10},   {0, 0, 7, FALSE, 15},
+        {0, 0, 8, FALSE, 15},   {0, 0, 100, FALSE, 15}, {0, 0, 1, TRUE, 8},     {0, 7, 1, FALSE, 15},
+        {0, -7, 1, FALSE, 2},   {16, 0, 6, FALSE, 16},  {31, 0, 1, FALSE, 31},  {12, 0, 2, FALSE, 12},
+        {12, 0, 6, FALSE, 14},  {1, 0, 1, FALSE, 9},    {0, 0, -3, FALSE, 8},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
+        PKTHREAD thread = create_thread();
+
+        KeSetBasePriorityThread(thread, rows[i].base_increment);
+        if (rows[i].set != 0)
+            KeSetPriorityThread(thread, rows[i].set);
+        assert_false(KeSetDisableBoostThread(thread, rows[i].disabled));
+        KiBoostThread(thread, rows[i].increment);
+        assert_int_equal(KeQueryPriorityThread(thread), rows[i].expected);
+        assert_int_equal(KeSetDisableBoostThread(thread, FALSE), rows[i].disabled);
+        KiDropThread(thread);
+    }
+}
+
+static void boosts_decay_by_a_level_for_each_quantum(void **state)
+{
+    static const struct {
+        ULONGLONG later;
+        KPRIORITY boost, expected;
+    } rows[] = {
+        {0, 6, 14},           {QUANTUM - 1, 0, 14}, {1, 0, 13},         {QUANTUM, 0, 12},
+        {QUANTUM / 2, 3, 12}, {QUANTUM / 2, 0, 11}, {3 * QUANTUM, 0, 8}, {5 * QUANTUM, 0, 8},
+        {0, 2, 10},           {0, 1, 10},           {QUANTUM, 2, 10},   {QUANTUM, 0, 9},
+        {1000 * QUANTUM, 0, 8}, {0, 100, 15},       {6 * QUANTUM, 0, 9}, {QUANTUM, 0, 8},
+    };
+    PKTHREAD thread = create_thread();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
+        fake_time += rows[i].later;
+        KiBoostThread(thread, rows[i].boost);
+        assert_int_equal(KeQueryPriorityThread(thread), rows[i].expected);
+    }
+    KiBoostThread(thread, 4);
+    assert_int_equal(KeSetBasePriorityThread(thread, 2), 0);
+    assert_int_equal(KeQueryPriorityThread(thread), 10);
+    fake_time += 10 * QUANTUM;
+    assert_int_equal(KeQueryPriorityThread(thread), 10);
+    KiDropThread(thread);
+}
+
+struct waiting {
+    KEVENT event;
+    KEVENT ready;
+    PKTHREAD thread;
+    KPRIORITY after;
+    ULONG bits_after;
+};
+
+static void wait_for_event(void *argument, unsigned index)
+{
+    struct waiting *waiting = argument;
+
+    (void)index;
+    waiting->thread = KeGetCurrentThread();
+    KeSetEvent(&waiting->ready, 0, FALSE);
+    KeWaitForSingleObject(&waiting->event, Executive, KernelMode, FALSE, NULL);
+    waiting->after = KeQueryPriorityThread(waiting->thread);
+    waiting->bits_after = waiting->thread->WaitRegister & KI_WAIT_PRIORITY;
+    KeSetPriorityThread(waiting->thread, 8);
+}
+
+static BOOLEAN is_waiting(PKTHREAD thread)
+{
+    ULONG wait = __atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE);
+
+    return (wait & KI_WAIT_ACTIVE) && (wait & KI_WAIT_STATE_MASK) == WaitCommitted;
+}
+
+static void a_waiting_thread_hears_of_the_change(void **state)
+{
+    struct waiting waiting;
+    test_threads *threads;
+
+    (void)state;
+    KeInitializeEvent(&waiting.event, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&waiting.ready, SynchronizationEvent, FALSE);
+    threads = start_threads(1, wait_for_event, &waiting);
+    KeWaitForSingleObject(&waiting.ready, Executive, KernelMode, FALSE, NULL);
+    while (!is_waiting(waiting.thread))
+        HalDispatch.Yield();
+    assert_int_equal(waiting.thread->WaitRegister & KI_WAIT_PRIORITY, 0);
+    assert_int_equal(KeSetPriorityThread(waiting.thread, 10), 8);
+    assert_int_equal(waiting.thread->WaitRegister & KI_WAIT_PRIORITY, KI_WAIT_PRIORITY);
+    KeSetEvent(&waiting.event, EVENT_INCREMENT, FALSE);
+    join_threads(threads, 20);
+    assert_int_equal(waiting.after, 10);
+    assert_int_equal(waiting.bits_after, 0);
+}
+
+static void a_signal_boosts_the_waiter(void **state)
+{
+    struct waiting waiting;
+    test_threads *threads;
+
+    (void)state;
+    KeInitializeEvent(&waiting.event, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&waiting.ready, SynchronizationEvent, FALSE);
+    threads = start_threads(1, wait_for_event, &waiting);
+    KeWaitForSingleObject(&waiting.ready, Executive, KernelMode, FALSE, NULL);
+    while (!is_waiting(waiting.thread))
+        HalDispatch.Yield();
+    KeSetEvent(&waiting.event, 3, FALSE);
+    join_threads(threads, 20);
+    assert_int_equal(waiting.after, 11);
+}
+
+static int replace_clock(void **state)
+{
+    (void)state;
+    HalDispatch.QueryInterruptTime = query_fake_time;
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(base_priorities),
+        cmocka_unit_test(set_priorities),
+        cmocka_unit_test(verifier_refuses_impossible_priorities),
+        cmocka_unit_test(boosts),
+        cmocka_unit_test(boosts_decay_by_a_level_for_each_quantum),
+        cmocka_unit_test(a_waiting_thread_hears_of_the_change),
+        cmocka_unit_test(a_signal_boosts_the_waiter),
+    };
+
+    return cmocka_run_group_tests_name("ke/priority", tests, replace_clock, NULL);
+}

@@ -1,0 +1,290 @@
+/*
+ * The timing wheel against a reference model: an array of timers that is searched from end to end. Time is simulated.
+ */
+#include "ke/timertable.h"
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAXIMUM_TIMERS 512
+#define UNLIMITED MAXULONG
+
+typedef struct model_timer {
+    KTIMER timer;
+    BOOLEAN set;
+    ULONG64 order; /* of the set calls */
+} model_timer;
+
+typedef struct model {
+    KI_WHEEL *wheel;
+    ULONG64 time;
+    ULONG64 sets;
+    ULONG count;
+    model_timer timers[MAXIMUM_TIMERS];
+} model;
+
+static model *new_model(ULONG count, ULONG64 time)
+{
+    model *m = calloc(1, sizeof(*m));
+    assert_non_null(m);
+    m->wheel = calloc(1, sizeof(*m->wheel));
+    assert_non_null(m->wheel);
+    m->count = count;
+    m->time = time;
+    assert_true(KiTurnWheel(m->wheel, time, UNLIMITED));
+    return m;
+}
+
+static void free_model(model *m)
+{
+    free(m->wheel);
+    free(m);
+}
+
+static void set_timer(model *m, ULONG index, ULONG64 due, ULONG tolerance)
+{
+    model_timer *t = &m->timers[index];
+    t->timer.DueTime.QuadPart = due;
+    t->timer.Processor = tolerance << KI_TIMER_TOLERANCE_SHIFT;
+    t->set = TRUE;
+    t->order = m->sets++;
+    KiFileTimer(m->wheel, &t->timer);
+}
+
+static void cancel_timer(model *m, ULONG index)
+{
+    KiTakeOutTimer(m->wheel, &m->timers[index].timer);
+    m->timers[index].set = FALSE;
+}
+
+static ULONG64 earliest_in_model(const model *m)
+{
+    ULONG64 earliest = KI_TIME_NEVER;
+    for (ULONG i = 0; i < m->count; i += 1) {
+        if (m->timers[i].set && KiTimerKey((PKTIMER)&m->timers[i].timer) < earliest) {
+            earliest = KiTimerKey((PKTIMER)&m->timers[i].timer);
+        }
+    }
+    return earliest;
+}
+
+/* Expires everything that the wheel says is due and checks that it is, in order of time, and that nothing else was. */
+static ULONG expire(model *m, BOOLEAN check_order)
+{
+    ULONG64 last_key = 0, last_order = 0;
+    ULONG expired = 0;
+    PKTIMER timer;
+    while ((timer = KiNextDueTimer(m->wheel, NULL)) != NULL) {
+        model_timer *t = CONTAINING_RECORD(timer, model_timer, timer);
+        ULONG64 key = KiTimerKey(timer);
+        assert_true(t->set);
+        assert_true(key <= m->time);
+        if (check_order) {
+            assert_true(key >= last_key);
+            assert_true(key > last_key || expired == 0 || t->order > last_order);
+        }
+        last_key = key;
+        last_order = t->order;
+        KiTakeOutTimer(m->wheel, timer);
+        t->set = FALSE;
+        expired += 1;
+    }
+    assert_true(earliest_in_model(m) > m->time);
+    return expired;
+}
+
+static void check_wheel(const model *m)
+{
+    ULONG counted = 0, set = 0;
+    for (ULONG number = 0; number <= KI_WHEEL_CASCADE; number += 1) {
+        BOOLEAN occupied = (m->wheel->Occupied[number / 64] >> (number % 64)) & 1;
+        PLIST_ENTRY head = &m->wheel->Slot[number].List;
+        if (!occupied) {
+            continue;
+        }
+        assert_false(IsListEmpty(head));
+        assert_true((m->wheel->OccupiedLevels >> (number / 64)) & 1);
+        for (PLIST_ENTRY entry = head->Flink; entry != head; entry = entry->Flink) {
+            PKTIMER timer = CONTAINING_RECORD(entry, KTIMER, TimerListEntry);
+            if (number < KI_WHEEL_DUE) {
+                assert_true(KiTimerKey(timer) > m->wheel->Time);
+                assert_true(m->wheel->Slot[number].Earliest <= KiTimerKey(timer));
+            }
+            counted += 1;
+        }
+    }
+    for (ULONG level = 0; level <= KI_WHEEL_LEVELS; level += 1) {
+        assert_int_equal((m->wheel->OccupiedLevels >> level) & 1, m->wheel->Occupied[level] != 0);
+    }
+    for (ULONG i = 0; i < m->count; i += 1) {
+        set += m->timers[i].set;
+    }
+    assert_int_equal(counted, set);
+}
+
+static ULONG64 random_span(test_random *random, ULONG bits)
+{
+    ULONG width = 1 + random_below(random, bits);
+    return random_next(random) & ((1ULL << width) - 1);
+}
+
+typedef struct run {
+    const char *name;
+    ULONG64 start;
+    ULONG timers;
+    ULONG due_bits;  /* due times lie up to 2^n units ahead */
+    ULONG step_bits; /* time advances by up to 2^n units */
+    ULONG tolerance;
+    BOOLEAN jump; /* half of the time goes straight to the next due time */
+    BOOLEAN back; /* the clock is set back now and then */
+    ULONG budget;
+} run;
+
+static const run runs[] = {
+    {"close together", 0, 200, 8, 6, 1, FALSE, FALSE, UNLIMITED},
+    {"milliseconds", 1000000, 400, 18, 14, 1, FALSE, FALSE, UNLIMITED},
+    {"seconds to hours", 123456789012345ULL, 512, 36, 30, 1, TRUE, FALSE, UNLIMITED},
+    {"years", 132000000000000000ULL, 512, 56, 52, 1, TRUE, FALSE, UNLIMITED},
+    {"the end of time", KI_TIME_LAST - (1ULL << 40), 300, 50, 33, 1, TRUE, FALSE, UNLIMITED},
+    {"tolerant", 5, 300, 24, 18, 20, TRUE, FALSE, UNLIMITED},
+    {"clock set back", 132000000000000000ULL, 300, 40, 36, 1, TRUE, TRUE, UNLIMITED},
+    {"small budget", 77777, 400, 30, 28, 1, TRUE, FALSE, 3},
+    {"small budget and clock set back", 132000000000000000ULL, 300, 34, 32, 8, TRUE, TRUE, 7},
+};
+
+static void turn(model *m, const run *r)
+{
+    ULONG64 before = m->wheel->Time;
+    ULONG calls = 0;
+    while (!KiTurnWheel(m->wheel, m->time, r->budget)) {
+        calls += 1;
+        assert_int_equal(KiNextWheelTime(m->wheel), 0);
+        assert_true(calls <= m->count * KI_WHEEL_LEVELS);
+    }
+    assert_int_equal(m->wheel->Time, m->time);
+    if (!r->back) {
+        assert_true(before <= m->time);
+    }
+}
+
+static void advance(model *m, const run *r, test_random *random)
+{
+    if (r->back && random_below(random, 20) == 0) {
+        m->time -= random_span(random, r->step_bits);
+    } else if (r->jump && random_below(random, 2) == 0 && earliest_in_model(m) != KI_TIME_NEVER) {
+        m->time = earliest_in_model(m);
+    } else {
+        m->time += random_span(random, r->step_bits);
+    }
+    if (m->time > KI_TIME_LAST - 1) {
+        m->time = KI_TIME_LAST - 1;
+    }
+}
+
+static void run_against_model(const run *r, ULONG steps)
+{
+    model *m = new_model(r->timers, r->start);
+    test_random random;
+    ULONG expired = 0;
+    random_seed(&random, r->start + r->due_bits);
+    for (ULONG step = 0; step < steps; step += 1) {
+        for (ULONG i = random_below(&random, 8); i > 0; i -= 1) {
+            ULONG index = random_below(&random, m->count);
+            if (m->timers[index].set) {
+                cancel_timer(m, index);
+            } else {
+                ULONG64 due = m->time + 1 + random_span(&random, r->due_bits);
+                set_timer(m, index, due <= KI_TIME_LAST ? due : KI_TIME_LAST, random_below(&random, r->tolerance));
+            }
+        }
+        assert_true(KiNextWheelTime(m->wheel) <= earliest_in_model(m));
+        advance(m, r, &random);
+        turn(m, r);
+        expired += expire(m, r->budget == UNLIMITED && !r->back);
+        if (step % 16 == 0) {
+            check_wheel(m);
+        }
+    }
+    assert_true(expired > 0);
+    free_model(m);
+}
+
+static void test_wheel_against_model(void **state)
+{
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(runs); i += 1) {
+        print_message("# %s\n", runs[i].name);
+        run_against_model(&runs[i], (ULONG)test_rounds(4000));
+    }
+}
+
+/* With nothing taken out, the wheel knows its next time exactly, at any distance, without being turned in between. */
+static void test_next_time_is_exact(void **state)
+{
+    (void)state;
+    test_random random;
+    random_seed(&random, 5);
+    for (ULONG round = 0; round < 2000; round += 1) {
+        model *m = new_model(16, random_span(&random, 60));
+        for (ULONG i = 0; i < m->count; i += 1) {
+            set_timer(m, i, m->time + 1 + random_span(&random, 60), 0);
+            assert_int_equal(KiNextWheelTime(m->wheel), earliest_in_model(m));
+        }
+        m->time = earliest_in_model(m) - 1;
+        assert_true(KiTurnWheel(m->wheel, m->time, UNLIMITED));
+        assert_int_equal(expire(m, TRUE), 0);
+        m->time += 1;
+        assert_true(KiTurnWheel(m->wheel, m->time, UNLIMITED));
+        assert_true(expire(m, TRUE) >= 1);
+        free_model(m);
+    }
+}
+
+/* A next time that is too early because its timer was taken out costs one turn and is then right again. */
+static void test_stale_next_time_heals(void **state)
+{
+    (void)state;
+    model *m = new_model(3, 1000);
+    set_timer(m, 0, 1000 + (1 << 20) + 1, 0);
+    set_timer(m, 1, 1000 + (1 << 20) + 500, 0);
+    cancel_timer(m, 0);
+    m->time = KiNextWheelTime(m->wheel);
+    assert_true(m->time <= earliest_in_model(m));
+    assert_true(KiTurnWheel(m->wheel, m->time, UNLIMITED));
+    assert_int_equal(expire(m, TRUE), 0);
+    assert_int_equal(KiNextWheelTime(m->wheel), earliest_in_model(m));
+    free_model(m);
+}
+
+static const struct tolerance_row {
+    ULONG64 due;
+    ULONG tolerance;
+    ULONG64 key;
+} tolerance_rows[] = {
+    {1000, 0, 1000},         {1024, 10, 1024},  {1025, 10, 2048}, {2047, 10, 2048},
+    {1, 4, 16},              {0, 12, 0},        {KI_TIME_LAST, 20, KI_TIME_LAST},
+    {KI_TIME_LAST, 0, KI_TIME_LAST},
+};
+
+static void test_tolerance_moves_to_a_common_time(void **state)
+{
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(tolerance_rows); i += 1) {
+        KTIMER timer = {.DueTime.QuadPart = tolerance_rows[i].due,
+                        .Processor = 3 | tolerance_rows[i].tolerance << KI_TIMER_TOLERANCE_SHIFT};
+        assert_int_equal(KiTimerKey(&timer), tolerance_rows[i].key);
+        assert_int_equal(timer.Processor & KI_TIMER_NUMBER_MASK, 3);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wheel_against_model),
+        cmocka_unit_test(test_next_time_is_exact),
+        cmocka_unit_test(test_stale_next_time_heals),
+        cmocka_unit_test(test_tolerance_moves_to_a_common_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

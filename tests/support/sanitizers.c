@@ -1,0 +1,58 @@
+#include "support.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER 1
+#elif defined(__SANITIZE_ADDRESS__)
+#define ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER 1
+#elif __has_feature(address_sanitizer)
+#define ADDRESS_SANITIZER 1
+#endif
+#endif
+
+#if defined(THREAD_SANITIZER)
+
+const char *__tsan_default_options(void);
+
+/* A bugcheck is expected in a forked child and must end in a plain SIGABRT there. */
+const char *__tsan_default_options(void)
+{
+    return "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:handle_abort=0";
+}
+
+unsigned test_slowdown(void)
+{
+    return 5;
+}
+
+#elif defined(ADDRESS_SANITIZER)
+
+const char *__asan_default_options(void);
+const char *__ubsan_default_options(void);
+
+/* Wait blocks live on stacks: a frame that was left must not be touched any more. */
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=1:detect_stack_use_after_return=1:handle_abort=0";
+}
+
+const char *__ubsan_default_options(void)
+{
+    return "print_stacktrace=1";
+}
+
+unsigned test_slowdown(void)
+{
+    return 3;
+}
+
+#else
+
+unsigned test_slowdown(void)
+{
+    return 1;
+}
+
+#endif

@@ -1,0 +1,73 @@
+#ifndef INTERLOCK_TESTS_SUPPORT_H
+#define INTERLOCK_TESTS_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/*
+ * Runs function(argument) in a forked child and fails the test unless the child ends by SIGABRT after
+ * a report whose first line begins with "*** STOP: 0x<code>". An assertion of cmocka that fails in the
+ * child is a failure of the test too.
+ */
+#define expect_bugcheck(code, function, argument) \
+    test_expect_bugcheck((code), (function), (argument), __FILE__, __LINE__)
+
+void test_expect_bugcheck(uint32_t code, void (*function)(void *argument), void *argument,
+                          const char *file, int line);
+
+/*
+ * Threads that leave a barrier together. join_threads waits for all of them; when that takes longer
+ * than the given seconds (more under a sanitizer), the stacks of all threads go to stderr and the
+ * program aborts. function gets the number of its thread, 0 to count - 1.
+ */
+typedef void test_thread_function(void *argument, unsigned index);
+typedef struct test_threads test_threads;
+
+test_threads *start_threads(unsigned count, test_thread_function *function, void *argument);
+void join_threads(test_threads *threads, unsigned seconds);
+void run_threads(unsigned count, unsigned seconds, test_thread_function *function, void *argument);
+
+/* The same watch over code that blocks the calling thread. One watch at a time. */
+void watchdog_start(unsigned seconds);
+void watchdog_stop(void);
+
+/*
+ * How often a race is tried: rounds, unless INTERLOCK_STRESS_ROUNDS says otherwise, either as a number
+ * or as a share of the default ("5%"). Never 0.
+ */
+unsigned long test_rounds(unsigned long rounds);
+
+/* 1, or how many times slower the sanitizer of this build may make a test. */
+unsigned test_slowdown(void);
+
+/* xorshift64*; a seed of 0 is replaced. Each thread has its own. */
+typedef struct test_random {
+    uint64_t state;
+} test_random;
+
+static inline void random_seed(test_random *random, uint64_t seed)
+{
+    random->state = (seed ^ UINT64_C(0x9E3779B97F4A7C15)) | 1;
+}
+
+static inline uint64_t random_next(test_random *random)
+{
+    uint64_t x = random->state;
+
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    random->state = x;
+    return x * UINT64_C(0x2545F4914F6CDD1D);
+}
+
+static inline uint32_t random_below(test_random *random, uint32_t limit)
+{
+    return (uint32_t)(((random_next(random) >> 32) * limit) >> 32);
+}
+
+#endif
