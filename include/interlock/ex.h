@@ -3,6 +3,8 @@
 #define INTERLOCK_EX_H
 
 #include <interlock/ke.h>
+#include <interlock/pushlock.h>
+#include <interlock/slist.h>
 
 INTERLOCK_BEGIN
 
@@ -11,6 +13,61 @@ INTERLOCK_BEGIN
 NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseStatus(NTSTATUS Status);
 NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseAccessViolation(VOID);
 NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseDatatypeMisalignment(VOID);
+
+/*
+ * Spinlocks of readers and writers; zeroed memory is a free one. A writer that waits keeps new readers out, so a reader
+ * must not ask for the lock again. The conversion fails while there are other readers, and then is still shared.
+ */
+
+typedef volatile LONG EX_SPIN_LOCK, *PEX_SPIN_LOCK;
+#define ALIGNED_EX_SPINLOCK DECLSPEC_CACHEALIGN EX_SPIN_LOCK
+
+NTKERNELAPI KIRQL ExAcquireSpinLockShared(PEX_SPIN_LOCK SpinLock);
+NTKERNELAPI KIRQL ExAcquireSpinLockExclusive(PEX_SPIN_LOCK SpinLock);
+NTKERNELAPI VOID ExAcquireSpinLockSharedAtDpcLevel(PEX_SPIN_LOCK SpinLock);
+NTKERNELAPI VOID ExAcquireSpinLockExclusiveAtDpcLevel(PEX_SPIN_LOCK SpinLock);
+NTKERNELAPI LOGICAL ExTryAcquireSpinLockSharedAtDpcLevel(PEX_SPIN_LOCK SpinLock);
+NTKERNELAPI LOGICAL ExTryAcquireSpinLockExclusiveAtDpcLevel(PEX_SPIN_LOCK SpinLock);
+NTKERNELAPI LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock);
+NTKERNELAPI VOID ExReleaseSpinLockShared(PEX_SPIN_LOCK SpinLock, KIRQL OldIrql);
+NTKERNELAPI VOID ExReleaseSpinLockExclusive(PEX_SPIN_LOCK SpinLock, KIRQL OldIrql);
+NTKERNELAPI VOID ExReleaseSpinLockSharedFromDpcLevel(PEX_SPIN_LOCK SpinLock);
+NTKERNELAPI VOID ExReleaseSpinLockExclusiveFromDpcLevel(PEX_SPIN_LOCK SpinLock);
+#define ExTryConvertSharedSpinLockToExclusive ExTryConvertSharedSpinLockExclusive
+
+#define ExAcquireSpinLock(SpinLock, OldIrql) KeAcquireSpinLock(SpinLock, OldIrql)
+#define ExReleaseSpinLock(SpinLock, OldIrql) KeReleaseSpinLock(SpinLock, OldIrql)
+#define ExAcquireSpinLockAtDpcLevel(SpinLock) KeAcquireSpinLockAtDpcLevel(SpinLock)
+#define ExReleaseSpinLockFromDpcLevel(SpinLock) KeReleaseSpinLockFromDpcLevel(SpinLock)
+
+/*
+ * Interlocked operations under a spinlock, at any IRQL. The lock must be used with these routines only. Insertions return
+ * the entry that was first or last before, additions the value before, removals what they removed; NULL: the list was
+ * empty. The macros do not look at the lock: one instruction does the same.
+ */
+
+NTKERNELAPI PLIST_ENTRY ExInterlockedInsertHeadList(PLIST_ENTRY ListHead, PLIST_ENTRY ListEntry, PKSPIN_LOCK Lock);
+NTKERNELAPI PLIST_ENTRY ExInterlockedInsertTailList(PLIST_ENTRY ListHead, PLIST_ENTRY ListEntry, PKSPIN_LOCK Lock);
+NTKERNELAPI PLIST_ENTRY ExInterlockedRemoveHeadList(PLIST_ENTRY ListHead, PKSPIN_LOCK Lock);
+NTKERNELAPI PSINGLE_LIST_ENTRY ExInterlockedPushEntryList(PSINGLE_LIST_ENTRY ListHead, PSINGLE_LIST_ENTRY ListEntry,
+                                                          PKSPIN_LOCK Lock);
+NTKERNELAPI PSINGLE_LIST_ENTRY ExInterlockedPopEntryList(PSINGLE_LIST_ENTRY ListHead, PKSPIN_LOCK Lock);
+NTKERNELAPI ULONG ExInterlockedAddUlong(PULONG Addend, ULONG Increment, PKSPIN_LOCK Lock);
+NTKERNELAPI LARGE_INTEGER ExInterlockedAddLargeInteger(PLARGE_INTEGER Addend, LARGE_INTEGER Increment,
+                                                       PKSPIN_LOCK Lock);
+#define ExInterlockedAddLargeStatistic(Addend, Increment) ((VOID)InterlockedAdd64(&(Addend)->QuadPart, Increment))
+#define ExInterlockedCompareExchange64(Destination, Exchange, Comperand, Lock)                                         \
+    InterlockedCompareExchange64(Destination, *(Exchange), *(Comperand))
+
+/* Interlocked singly linked lists (interlock/slist.h) by the executive's names. The lock is not looked at. */
+
+NTKERNELAPI PSLIST_ENTRY ExInterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry, PKSPIN_LOCK Lock);
+NTKERNELAPI PSLIST_ENTRY ExInterlockedPopEntrySList(PSLIST_HEADER ListHead, PKSPIN_LOCK Lock);
+#define ExInterlockedPushEntrySList(ListHead, ListEntry, Lock) InterlockedPushEntrySList(ListHead, ListEntry)
+#define ExInterlockedPopEntrySList(ListHead, Lock) InterlockedPopEntrySList(ListHead)
+#define ExInterlockedFlushSList InterlockedFlushSList
+#define ExInitializeSListHead InitializeSListHead
+#define ExQueryDepthSList QueryDepthSList
 
 /* Pool. */
 

@@ -70,9 +70,9 @@ INTERLOCK_END
         KeEnterTryFrame(&Frame);                                                                                       \
         if (setjmp(Frame.Context) == 0)
 
-#define INTERLOCK_EXCEPT(Filter)                                                                                       \
+#define INTERLOCK_EXCEPT(...)                                                                                          \
     }                                                                                                                  \
-    if (KeIsExceptionCaught() && KeFilterException(Filter))
+    if (KeIsExceptionCaught() && KeFilterException((__VA_ARGS__)))
 
 #define INTERLOCK_FINALLY                                                                                              \
     }                                                                                                                  \
@@ -85,7 +85,7 @@ INTERLOCK_END
 
 #ifndef __cplusplus
 #define __try INTERLOCK_TRY
-#define __except(Filter) INTERLOCK_EXCEPT(Filter)
+#define __except(...) INTERLOCK_EXCEPT(__VA_ARGS__)
 #define __finally INTERLOCK_FINALLY
 #define __leave INTERLOCK_LEAVE
 #endif

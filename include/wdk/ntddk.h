@@ -3,11 +3,14 @@
 
 #include <interlock/bugcodes.h>
 #include <interlock/ex.h>
+#include <interlock/exception.h>
 #include <interlock/interlocked.h>
+#include <interlock/io.h>
 #include <interlock/ke.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>
 #include <interlock/ob.h>
 #include <interlock/ps.h>
+#include <interlock/rtl.h>
 
 #endif

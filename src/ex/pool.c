@@ -87,7 +87,10 @@ static PVOID ExpAllocate(ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag)
     if (KiVerifierEnabled) {
         ExpVerifyAllocation(PoolType, NumberOfBytes, Tag);
     }
-    PUCHAR Memory = NumberOfBytes <= (SIZE_T)MAXLONG_PTR - Offset ? HalAllocate(Offset + NumberOfBytes, Alignment) : NULL;
+    if (NumberOfBytes > (SIZE_T)MAXLONG_PTR - Offset) {
+        return NULL;
+    }
+    PUCHAR Memory = HalAllocate(Offset + NumberOfBytes, Alignment);
     if (Memory == NULL) {
         return NULL;
     }
@@ -133,12 +136,20 @@ PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
     return Block;
 }
 
+static DECLSPEC_NORETURN VOID ExpBadFree(PVOID Block, ULONG State)
+{
+    if (State == EXP_POOL_FREED) {
+        KeBugCheckEx(BAD_POOL_CALLER, EXP_ALREADY_FREED, 0, ExpPoolHeader(Block)->Tag, (ULONG_PTR)Block);
+    }
+    KeBugCheckEx(BAD_POOL_CALLER, EXP_INVALID_ADDRESS, (ULONG_PTR)Block, 0, 0);
+}
+
 VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
 {
     PEXP_POOL_HEADER Header = ExpPoolHeader(P);
     ULONG State = EXP_POOL_ALLOCATED;
     if ((ULONG_PTR)P % MEMORY_ALLOCATION_ALIGNMENT != 0) {
-        KeBugCheckEx(BAD_POOL_CALLER, EXP_INVALID_ADDRESS, (ULONG_PTR)P, 0, 0);
+        ExpBadFree(P, 0);
     }
     if (Tag != 0 && Header->State == EXP_POOL_ALLOCATED && Tag != Header->Tag) {
         KeBugCheckEx(BAD_POOL_CALLER, EXP_WRONG_TAG, (ULONG_PTR)P, Header->Tag, Tag);
@@ -146,9 +157,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
     /* relaxed: of two threads that free the same block one is told so; the order of anything else is not affected */
     if (!__atomic_compare_exchange_n(&Header->State, &State, EXP_POOL_FREED, FALSE, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED)) {
-        KeBugCheckEx(BAD_POOL_CALLER, State == EXP_POOL_FREED ? EXP_ALREADY_FREED : EXP_INVALID_ADDRESS,
-                     State == EXP_POOL_FREED ? 0 : (ULONG_PTR)P, State == EXP_POOL_FREED ? Header->Tag : 0,
-                     State == EXP_POOL_FREED ? (ULONG_PTR)P : 0);
+        ExpBadFree(P, State);
     }
     if (KiVerifierEnabled) {
         ExpVerifyFree(P, Header->PoolType);

@@ -78,6 +78,14 @@ ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMAN
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL when there is none */
 VOID HalFree(PVOID Memory);
 
+/* Reading memory that another thread may unmap at any time. */
+typedef struct _HAL_READ {
+    PVOID Value;
+    ULONG_PTR Readable;                             /* 0: the address cannot be read, Value says nothing */
+} HAL_READ;
+
+HAL_READ HalReadPointerOrFault(PVOID volatile *Address);
+
 /* Diagnostics. */
 PCSTR HalGetEnvironment(PCSTR Name);
 VOID HalPrint(PCSTR Format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, safe in any context */

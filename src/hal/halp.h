@@ -40,4 +40,6 @@ VOID HalpForkChildClock(VOID);
 
 VOID HalpUnblockInterrupt(VOID);
 
+extern volatile ULONG64 HalpFailedReads; /* reads of HalReadPointerOrFault that found nothing there */
+
 #endif

@@ -118,6 +118,7 @@ static VOID KiChangeAffinity(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, BO
     KiAcquireLock(&Thread->ThreadLock);
     Thread->Affinity = *Affinity;
     Thread->SystemAffinityActive = System;
+    Thread->LastPrcb = NULL;
     KiReleaseLock(&Thread->ThreadLock);
     KiExitDispatcher(Thread);
 }

@@ -109,7 +109,8 @@ NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread)
     return Status;
 }
 
-BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
+/* An object that stays as it is still gets the compare-exchange: it is what synchronises with the signaler. */
+static BOOLEAN KiTryTake(PDISPATCHER_HEADER Header, PKTHREAD Thread, ULONG64 *New)
 {
     ULONG64 Word = KiReadHeader(Header);
     for (;;) {
@@ -119,17 +120,38 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
         if (!KiIsSignaledFor(Header, Word, Thread)) {
             return FALSE;
         }
-        ULONG64 New = KiConsumed(Word);
-        /* An object that stays as it is still gets the compare-exchange: it is what synchronises with the signaler. */
-        if (KiCompareExchangeHeader(Header, &Word, New)) {
-            *Status = STATUS_SUCCESS;
-            if (KI_TYPE(New) == MutantObject && KI_STATE(New) == 0) {
-                *Status = KiGiveMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
-                KiTakeOwnershipOf(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
-            }
+        *New = KiConsumed(Word);
+        if (KiCompareExchangeHeader(Header, &Word, *New)) {
             return TRUE;
         }
     }
+}
+
+/* In a dispatcher section: a fork must not find a mutant that is taken and has no owner yet. */
+static BOOLEAN KiTryConsumeMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
+{
+    ULONG64 New;
+    KiEnterDispatcher(Thread);
+    BOOLEAN Taken = KiTryTake(&Mutant->Header, Thread, &New);
+    if (Taken) {
+        *Status = STATUS_SUCCESS;
+        if (KI_STATE(New) == 0) {
+            *Status = KiGiveMutant(Mutant, Thread);
+            KiTakeOwnershipOf(Mutant, Thread);
+        }
+    }
+    KiExitDispatcher(Thread);
+    return Taken;
+}
+
+BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
+{
+    ULONG64 New;
+    if (KI_TYPE(KiReadHeader(Header)) == MutantObject) {
+        return KiTryConsumeMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread, Status);
+    }
+    *Status = STATUS_SUCCESS;
+    return KiTryTake(Header, Thread, &New);
 }
 
 static VOID KiMakeReady(PKI_READY Released, PKTHREAD Thread)

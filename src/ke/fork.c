@@ -5,8 +5,8 @@
  * Locks are held inside dispatcher sections only (KiEnterDispatcher), and so:
  *
  * 1. The forker sets KiForkPending, then passes a barrier on all threads, then reads every DispatcherDepth until it has
- *    seen each of them 0 once. A thread that enters stores its depth before it reads KiForkPending. So either the forker
- *    sees the depth, or the thread sees the fork.
+ *    seen each of them 0 once. A thread that enters stores its depth before it reads KiForkPending. So either the
+ *    forker sees the depth, or the thread sees the fork.
  * 2. A thread that sees the fork on entering the outermost section takes its depth back and waits. One that is inside
  *    goes on, nested sections too: it holds what others may wait for.
  * 3. The forker itself enters sections freely: other handlers of the program run between prepare and the fork.
@@ -41,16 +41,16 @@ VOID KiEnterDispatcherSlow(PKTHREAD Thread)
     do {
         __atomic_store_n(&Thread->DispatcherDepth, 0, __ATOMIC_RELEASE);
         KiAwaitForkEnd();
-        __atomic_store_n(&Thread->DispatcherDepth, 1, __ATOMIC_RELAXED);
-        /* orders the store above before the load below; pairs with the fence in KiForkPrepare */
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    } while (__atomic_load_n(&KiForkPending, __ATOMIC_RELAXED) != 0);
+        /* seq_cst, both: the store comes before the load; pairs with KiBeginFork and KiAwaitSectionEnd */
+        __atomic_exchange_n(&Thread->DispatcherDepth, 1, __ATOMIC_SEQ_CST);
+    } while (__atomic_load_n(&KiForkPending, __ATOMIC_SEQ_CST) != 0);
 }
 
 static VOID KiBeginFork(PKTHREAD Thread)
 {
     ULONG Free = 0;
-    while (!__atomic_compare_exchange_n(&KiForkPending, &Free, 1, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    /* seq_cst: pairs with KiEnterDispatcher where there is no barrier on all threads, and with KiEnterDispatcherSlow */
+    while (!__atomic_compare_exchange_n(&KiForkPending, &Free, 1, FALSE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
         KiAwaitForkEnd();
         Free = 0;
     }
@@ -66,8 +66,8 @@ static VOID KiEndFork(VOID)
 
 static VOID KiAwaitSectionEnd(PKTHREAD Thread)
 {
-    /* acquire: pairs with the release in KiExitDispatcher; what the thread did inside is complete */
-    for (ULONG Round = 0; __atomic_load_n(&Thread->DispatcherDepth, __ATOMIC_ACQUIRE) != 0; Round++) {
+    /* seq_cst: after KiForkPending was set; also acquires what KiExitDispatcher releases, so all it did is complete */
+    for (ULONG Round = 0; __atomic_load_n(&Thread->DispatcherDepth, __ATOMIC_SEQ_CST) != 0; Round++) {
         HalLongSpin(Round);
     }
 }
@@ -77,10 +77,9 @@ VOID KiForkPrepare(VOID)
     PKTHREAD Forker = KiCurrentThread();
     ULONG SlotsUsed;
     KiBeginFork(Forker);
-    /* Orders KiForkPending before the depths below; pairs with KiEnterDispatcher. Where the host offers no barrier on
-       all threads, KiDispatcherFence makes every entering thread pass one of its own. */
+    /* Orders KiForkPending before the depths below; pairs with KiEnterDispatcher. Where the host does not offer it,
+       KiDispatcherFence makes every entering thread do its part. */
     HalBarrierAllThreads();
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     SlotsUsed = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
     for (ULONG Slot = 0; Slot < SlotsUsed; Slot++) {
         PKTHREAD Thread = KiThreadFromNumber(Slot);

@@ -3,6 +3,7 @@
 
 #include "dpc.h"
 #include "interrupt.h"
+#include "queuedlock.h"
 
 #define KI_MAJOR_VERSION 10
 #define KI_MINOR_VERSION 0
@@ -70,6 +71,7 @@ static VOID KiInitializeProcessor(PKPRCB Prcb, ULONG Number)
                                (KeNumberProcessors == 1 ? PRCB_BUILD_UNIPROCESSOR : 0));
     InitializeListHead(&Prcb->WaitListHead);
     KiInitializeDpcData(Prcb);
+    KiInitializeLockQueues(Prcb);
     KiProcessorBlock[Number] = Prcb;
 }
 

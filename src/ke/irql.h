@@ -16,7 +16,7 @@
 #include "prcb.h"
 
 VOID KiAcquireProcessorSlow(PKTHREAD Thread);
-VOID KiReleaseProcessorSlow(PKTHREAD Thread, PKPRCB Prcb);
+VOID KiLowerIrqlSlow(PKTHREAD Thread, KIRQL NewIrql);
 BOOLEAN KiTryAcquireProcessor(PKTHREAD Thread, PKPRCB Prcb); /* at or above DISPATCH_LEVEL; FALSE: it has an owner */
 BOOLEAN KiTryRaiseOnProcessor(PKTHREAD Thread, PKPRCB Prcb); /* to DISPATCH_LEVEL, on this one */
 VOID KiServiceInterrupts(PKTHREAD Thread, PKPRCB Prcb);
@@ -62,33 +62,33 @@ FORCEINLINE BOOLEAN KiMayRunOn(PKTHREAD Thread, ULONG Number)
 /* The processor on which the host runs the thread, or the next one after it that the thread may run on. */
 ULONG KiPreferredProcessor(PKTHREAD Thread);
 
-FORCEINLINE VOID KiAcquireProcessor(PKTHREAD Thread)
+/*
+ * The first guess is the processor that the thread owned last. The host may have moved the thread since, but to ask it
+ * every time would cost more than the cache line that comes along once. Threads that meet on a processor part: who
+ * finds it busy asks the host and goes elsewhere.
+ */
+FORCEINLINE BOOLEAN KiTryLastProcessor(PKTHREAD Thread)
 {
-    ULONG Number = HalDispatch.CurrentProcessor();
-    if (__builtin_expect(Number < KeNumberProcessors && KiMayRunOn(Thread, Number), 1)) {
-        PKPRCB Prcb = KiProcessorBlock[Number];
-        ULONG_PTR Free = 0;
-        Thread->Prcb = Prcb;
-        /* acquire: pairs with the release of the last owner, in KiReleaseProcessor or KiReleaseProcessorSlow */
-        if (__atomic_compare_exchange_n(&Prcb->Owner, &Free, (ULONG_PTR)Thread, FALSE, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED)) {
-            Prcb->CurrentThread = Thread;
-            return;
-        }
+    PKPRCB Prcb = Thread->LastPrcb;
+    ULONG_PTR Free = 0;
+    if (__builtin_expect(Prcb == NULL, 0)) {
+        return FALSE;
     }
-    KiAcquireProcessorSlow(Thread);
+    Thread->Prcb = Prcb;
+    /* acquire: pairs with the release of the last owner, in KiTryReleaseIdleProcessor or processor.c */
+    if (__builtin_expect(!__atomic_compare_exchange_n(&Prcb->Owner, &Free, (ULONG_PTR)Thread, FALSE, __ATOMIC_ACQUIRE,
+                                                      __ATOMIC_RELAXED), 0)) {
+        return FALSE;
+    }
+    Prcb->CurrentThread = Thread;
+    return TRUE;
 }
 
-FORCEINLINE VOID KiReleaseProcessor(PKTHREAD Thread)
+FORCEINLINE BOOLEAN KiTryReleaseIdleProcessor(PKTHREAD Thread)
 {
-    PKPRCB Prcb = Thread->Prcb;
     ULONG_PTR Mine = (ULONG_PTR)Thread;
-    /* release: pairs with the acquire of the next owner, in KiAcquireProcessor or KiTryAcquireProcessor */
-    if (__builtin_expect(!__atomic_compare_exchange_n(&Prcb->Owner, &Mine, 0, FALSE, __ATOMIC_RELEASE,
-                                                      __ATOMIC_RELAXED), 0)) {
-        KiReleaseProcessorSlow(Thread, Prcb);
-    }
-    Thread->Prcb = NULL;
+    /* release: pairs with the acquire of the next owner, in KiTryLastProcessor or KiTryAcquireProcessor */
+    return __atomic_compare_exchange_n(&Thread->Prcb->Owner, &Mine, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* To a level below DISPATCH_LEVEL, by a thread that owns no processor. */
@@ -110,8 +110,8 @@ FORCEINLINE KIRQL KiRaiseIrql(PKTHREAD Thread, KIRQL NewIrql)
         KiRaiseIrqlFailure(OldIrql, NewIrql);
     }
     KiSetIrql(Thread, NewIrql);
-    if (OldIrql < DISPATCH_LEVEL && NewIrql >= DISPATCH_LEVEL) {
-        KiAcquireProcessor(Thread);
+    if (OldIrql < DISPATCH_LEVEL && NewIrql >= DISPATCH_LEVEL && !KiTryLastProcessor(Thread)) {
+        KiAcquireProcessorSlow(Thread);
     }
     return OldIrql;
 }
@@ -128,15 +128,20 @@ FORCEINLINE VOID KiLowerIrql(PKTHREAD Thread, KIRQL NewIrql)
         return;
     }
     if (OldIrql >= DISPATCH_LEVEL) {
-        KiReleaseProcessor(Thread);
+        if (__builtin_expect(!KiTryReleaseIdleProcessor(Thread), 0)) {
+            KiLowerIrqlSlow(Thread, NewIrql);
+            return;
+        }
+        Thread->Prcb = NULL;
     }
     KiLowerSoftwareIrql(Thread, NewIrql);
 }
 
-/* Number of the processor that the thread owns, or below DISPATCH_LEVEL of one that it might. */
+/* Number of the processor that the thread owns, or below DISPATCH_LEVEL of the one that it would try first. */
 FORCEINLINE ULONG KiCurrentProcessorNumber(PKTHREAD Thread)
 {
-    return Thread->Irql >= DISPATCH_LEVEL ? Thread->Prcb->Number : KiPreferredProcessor(Thread);
+    PKPRCB Prcb = Thread->Irql >= DISPATCH_LEVEL ? Thread->Prcb : Thread->LastPrcb;
+    return Prcb != NULL ? Prcb->Number : KiPreferredProcessor(Thread);
 }
 
 FORCEINLINE PKPRCB KiCurrentPrcb(PKTHREAD Thread)

@@ -113,6 +113,7 @@ typedef struct _KTHREAD {
     BOOLEAN AutoAlignment;
     volatile ULONG DispatcherDepth;  /* > 0: holds locks of the kernel, must not be parked by a host signal */
     struct _KPRCB *Prcb;             /* the processor it owns; NULL below DISPATCH_LEVEL */
+    struct _KPRCB *LastPrcb;         /* the one it owned last, or NULL: where it tries first */
     ULONG IdealProcessor;
     BOOLEAN SystemAffinityActive;
     BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
@@ -243,7 +244,6 @@ PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread wh
 
 /* priority.c */
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* by whoever ended Thread's wait, before it is woken */
-VOID KiBoostThreadForLock(PKTHREAD Thread, KPRIORITY Priority); /* who gets a lock runs at Priority for a quantum */
 
 /* apc.c */
 VOID KiDeliverApc(PKTHREAD Thread);              /* runs every kernel APC that may run now */
@@ -333,12 +333,13 @@ FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
     ULONG Depth = Thread->DispatcherDepth;
     __atomic_store_n(&Thread->DispatcherDepth, Depth + 1, __ATOMIC_RELAXED);
     /* Orders the store above before the load below. The forker pairs with it by a barrier on all threads
-       (HalBarrierAllThreads), so a compiler barrier is enough here; where the host has none, a real fence is. */
+       (HalBarrierAllThreads), so a compiler barrier is enough here; where the host has none, the store is made once
+       more as a read-modify-write. (Not a bare fence: thread sanitizers do not know those.) */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__builtin_expect(KiDispatcherFence, FALSE)) {
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        __atomic_exchange_n(&Thread->DispatcherDepth, Depth + 1, __ATOMIC_SEQ_CST);
     }
-    if (__builtin_expect(__atomic_load_n(&KiForkPending, __ATOMIC_RELAXED) != 0, 0) && Depth == 0) {
+    if (__builtin_expect(__atomic_load_n(&KiForkPending, __ATOMIC_SEQ_CST) != 0, 0) && Depth == 0) {
         KiEnterDispatcherSlow(Thread);
     }
 }
@@ -355,7 +356,8 @@ FORCEINLINE VOID KiExitDispatcher(PKTHREAD Thread)
 }
 
 /* Global settings, read once from the environment when the library is loaded. */
-extern BOOLEAN KiVerifierEnabled;   /* INTERLOCK_VERIFIER, always on in debug builds */
+/* hidden: spares the fast paths that look at it an indirection */
+extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden"))); /* INTERLOCK_VERIFIER, always on in debug builds */
 extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else as many as the host has */
 extern ULONG KiDisableLightWeightSuspend; /* INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND */
 VOID KiInitializeSystem(VOID);

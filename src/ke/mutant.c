@@ -49,6 +49,9 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
         KiChangeDpcActive(Mutant, KI_DPC_ACTIVE);
         return;
     }
+    if (KiReadHeader(&Mutant->Header) & KI_DPC_ACTIVE) {
+        KiChangeDpcActive(Mutant, 0); /* left by whoever had the memory before: the initializer keeps that byte */
+    }
     InsertTailList(&Thread->MutantListHead, &Mutant->MutantListEntry);
     if (Mutant->ApcDisable) {
         Thread->KernelApcDisable -= 1;
@@ -111,8 +114,10 @@ LONG KeReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, B
         Previous = KiLeaveOnce(Mutant);
     } else {
         Mutant->Abandoned = Abandoned;
+        KiEnterDispatcher(Thread); /* a fork must not find a mutant that has no owner and is not free */
         BOOLEAN LeaveRegion = KiDropOwnershipOf(Mutant);
         KiFreeMutant(Mutant, Increment);
+        KiExitDispatcher(Thread);
         if (LeaveRegion) {
             KeLeaveCriticalRegion();
         }

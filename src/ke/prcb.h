@@ -36,6 +36,8 @@
 #define KI_DPC_NORMAL 0
 #define KI_DPC_THREADED 1
 
+#define KI_HELD_LOCKS 32
+
 typedef struct _KI_HELPER {
     PKTHREAD volatile Thread;          /* once it runs */
     volatile ULONG Wakes;              /* counts them; the thread waits on it */
@@ -81,6 +83,14 @@ struct _KPRCB {
     KI_LOCK WaitListLock;
 
     PVOID TimerTable;
+
+    /* This processor's places in the queues of the numbered spinlocks (queuedlock.c). */
+    KSPIN_LOCK_QUEUE LockQueue[LockQueueMaximumLock] DECLSPEC_ALIGN(KI_CACHE_LINE);
+
+    /* With the verifier on: the spinlocks held here whose words do not name their owner (heldlock.c). */
+    ULONG_PTR HeldLock[KI_HELD_LOCKS];
+    ULONG HeldLocks;
+    ULONG HeldLocksUnnoted;            /* for which there was no room */
 };
 
 extern PKPRCB KiProcessorBlock[INTERLOCK_MAXIMUM_PROCESSORS];

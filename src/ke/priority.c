@@ -8,8 +8,9 @@
  *
  * 1. Priority, BasePriority, PriorityDecrement, BasePriorityIncrement, Saturation, DisableBoost and BoostTime change
  *    under ThreadLock only. The first three may be read without it: they show the state of the last change.
- * 2. BoostTime is not 0 only if Priority is above BasePriority and below 16.
- * 3. PriorityDecrement is the part of a boost that is lost at the first quantum's end, not level by level.
+ * 2. BoostTime is not 0 only if Priority is above BasePriority and below 16. PriorityDecrement is then how far above it
+ *    was boosted, otherwise 0.
+ * 3. A priority that was set does not decay; once a boost has gone above it, that decays to the base.
  *
  * The host's scheduler hears of priorities that were set, never of boosts, and only where the process may.
  */
@@ -42,7 +43,7 @@ static KPRIORITY KiClampPriority(LONG Priority, KPRIORITY Lowest, KPRIORITY High
     return Priority < Lowest ? Lowest : Priority > Highest ? Highest : Priority;
 }
 
-/* relaxed, here and for the other two: the lock orders writers; readers without it take what they get */
+/* relaxed, here and below: the lock orders writers; readers without it take what they get */
 static VOID KiStorePriority(PKTHREAD Thread, KPRIORITY Priority)
 {
     __atomic_store_n(&Thread->Priority, (SCHAR)Priority, __ATOMIC_RELAXED);
@@ -76,9 +77,9 @@ static VOID KiDecayPriority(PKTHREAD Thread)
     if (Quanta == 0) {
         return;
     }
-    Priority = Thread->Priority - Thread->PriorityDecrement - (LONG)(Quanta < HIGH_PRIORITY ? Quanta : HIGH_PRIORITY);
+    Priority = Thread->Priority - (LONG)(Quanta < HIGH_PRIORITY ? Quanta : HIGH_PRIORITY);
     if (Priority > Thread->BasePriority) {
-        KiStoreBoost(Thread, 0, Thread->BoostTime + Quanta * KI_QUANTUM);
+        KiStoreBoost(Thread, Thread->PriorityDecrement, Thread->BoostTime + Quanta * KI_QUANTUM);
     } else {
         Priority = Thread->BasePriority;
         KiStoreBoost(Thread, 0, 0);
@@ -86,7 +87,7 @@ static VOID KiDecayPriority(PKTHREAD Thread)
     KiStorePriority(Thread, Priority);
 }
 
-static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority, KPRIORITY Decrement)
+static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority)
 {
     ULONGLONG Now;
     if (Priority <= Thread->Priority) {
@@ -94,7 +95,7 @@ static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority, KPRIORITY Decre
     }
     Now = HalDispatch.QueryInterruptTime();
     KiStorePriority(Thread, Priority);
-    KiStoreBoost(Thread, Decrement, Now != 0 ? Now : 1);
+    KiStoreBoost(Thread, Priority - Thread->BasePriority, Now != 0 ? Now : 1);
     KiNotePriorityChange(Thread);
 }
 
@@ -107,19 +108,7 @@ VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment)
     Current = KiLockPriority(Thread);
     if (!KiIsRealTime(Thread->Priority) && !Thread->DisableBoost) {
         KiDecayPriority(Thread);
-        KiRaisePriority(Thread, KiClampPriority(Thread->BasePriority + Increment, 1, LOW_REALTIME_PRIORITY - 1), 0);
-    }
-    KiUnlockPriority(Thread, Current);
-}
-
-VOID KiBoostThreadForLock(PKTHREAD Thread, KPRIORITY Priority)
-{
-    PKTHREAD Current = KiLockPriority(Thread);
-    if (!KiIsRealTime(Thread->Priority) && !Thread->DisableBoost) {
-        KPRIORITY Boosted = KiClampPriority(Priority, 1, LOW_REALTIME_PRIORITY - 1);
-        KiDecayPriority(Thread);
-        Thread->AutoBoostCount += 1;
-        KiRaisePriority(Thread, Boosted, KiClampPriority(Boosted - Thread->BasePriority - 1, 0, HIGH_PRIORITY));
+        KiRaisePriority(Thread, KiClampPriority(Thread->BasePriority + Increment, 1, LOW_REALTIME_PRIORITY - 1));
     }
     KiUnlockPriority(Thread, Current);
 }

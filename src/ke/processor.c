@@ -19,6 +19,7 @@
 #include "idle.h"
 #include "interrupt.h"
 #include "ipi.h"
+#include "queuedlock.h"
 
 #define KI_WAKES_BEFORE_HANDOVER 4
 
@@ -165,6 +166,7 @@ DECLSPEC_NOINLINE VOID KiAcquireProcessorSlow(PKTHREAD Thread)
     if (!KiTryAnyProcessor(Thread)) {
         KiWaitForProcessor(Thread);
     }
+    Thread->LastPrcb = Thread->Prcb;
     KiPollInterrupts(Thread);
 }
 
@@ -176,6 +178,7 @@ BOOLEAN KiTryRaiseOnProcessor(PKTHREAD Thread, PKPRCB Prcb)
         KiPollInterrupts(Thread);
         return TRUE;
     }
+    Thread->Prcb = NULL;
     KiLowerSoftwareIrql(Thread, OldIrql);
     return FALSE;
 }
@@ -254,13 +257,16 @@ static BOOLEAN KiTryReleaseProcessor(PKTHREAD Thread, PKPRCB Prcb)
     return __atomic_compare_exchange_n(&Prcb->Owner, &Word, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-DECLSPEC_NOINLINE VOID KiReleaseProcessorSlow(PKTHREAD Thread, PKPRCB Prcb)
+/* From DISPATCH_LEVEL or above to below it, where there is something to do on the way. */
+DECLSPEC_NOINLINE VOID KiLowerIrqlSlow(PKTHREAD Thread, KIRQL NewIrql)
 {
     KiSetIrql(Thread, DISPATCH_LEVEL);
-    while (!KiTryReleaseProcessor(Thread, Prcb)) {
+    while (!KiTryReleaseProcessor(Thread, Thread->Prcb)) {
     }
+    Thread->Prcb = NULL;
     KiSetIrql(Thread, APC_LEVEL);
     KiAttendProcessors(Thread);
+    KiLowerSoftwareIrql(Thread, NewIrql);
 }
 
 /* In a forked child: the survivor keeps what it owns, every other processor is free. DPCs stay queued. */
@@ -286,6 +292,7 @@ VOID KiProcessorForkChild(PKTHREAD Survivor)
     for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
         KiResetProcessor(KiProcessorBlock[Number], Survivor);
     }
+    KiResetLockQueues(Survivor);
     KiResetIpi();
     KiResetInterrupts(Survivor);
     KiInitializeCallDpc();

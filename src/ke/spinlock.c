@@ -24,13 +24,6 @@ DECLSPEC_NOINLINE VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLo
     }
 }
 
-static VOID KiVerifyAtDispatchLevel(PKTHREAD Thread)
-{
-    if (__builtin_expect(KiVerifierEnabled, FALSE) && Thread->Irql < DISPATCH_LEVEL) {
-        KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, Thread->Irql, DISPATCH_LEVEL, 0, 0);
-    }
-}
-
 VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
 {
     __atomic_store_n(SpinLock, 0, __ATOMIC_RELAXED);
@@ -66,11 +59,22 @@ BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
     return KiTrySpinLock(Thread, SpinLock);
 }
 
-VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
+static DECLSPEC_NOINLINE VOID KiReleaseVerifiedSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
 {
     PKTHREAD Thread = KiCurrentThread();
     KiVerifyAtDispatchLevel(Thread);
     KiReleaseSpinLock(Thread, SpinLock);
+    KiLowerIrql(Thread, NewIrql);
+}
+
+VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
+{
+    PKTHREAD Thread = HalCurrentThread;
+    if (__builtin_expect(Thread == NULL || KiVerifierEnabled, FALSE)) {
+        KiReleaseVerifiedSpinLock(SpinLock, NewIrql);
+        return;
+    }
+    __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
     KiLowerIrql(Thread, NewIrql);
 }
 

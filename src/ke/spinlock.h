@@ -15,6 +15,13 @@
 VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
 VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
 
+FORCEINLINE VOID KiVerifyAtDispatchLevel(PKTHREAD Thread)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE) && Thread->Irql < DISPATCH_LEVEL) {
+        KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, Thread->Irql, DISPATCH_LEVEL, 0, 0);
+    }
+}
+
 FORCEINLINE PKTHREAD KiSpinLockOwner(KSPIN_LOCK Word)
 {
     return (PKTHREAD)(Word & ~KI_SPIN_LOCK_HELD);

@@ -54,7 +54,7 @@ PKTHREAD KiThreadFromNumber(ULONG Slot)
 
 static KI_THREAD_SLOT *KiPopFreeSlot(VOID)
 {
-    /* acquire: pairs with the release in KiPushFreeSlot, so what the last user wrote comes before what the next writes */
+    /* acquire: pairs with the release in KiPushFreeSlot, so the last user's writes come before the next one's */
     ULONG64 Head = __atomic_load_n(&KiFreeThreadSlots, __ATOMIC_ACQUIRE);
     while ((ULONG)Head != 0) {
         KI_THREAD_SLOT *Slot = KiSlotFromNumber((ULONG)Head - 1);

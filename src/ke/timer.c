@@ -42,6 +42,17 @@ static ULONG64 KiWithoutInserted(PKTIMER Timer, ULONG64 Word)
     return Timer->Processor & KI_TIMER_EXECUTIVE ? Word & ~KI_TIMER2_INSERTED : Word;
 }
 
+/* With the object and the table locked, if the timer is in that table. */
+static BOOLEAN KiRemoveLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+{
+    if (!(*Word & KI_TIMER_INSERTED)) {
+        return FALSE;
+    }
+    KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
+    *Word = KiWithoutInserted(Timer, *Word);
+    return TRUE;
+}
+
 BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word)
 {
     if (!(*Word & KI_TIMER_INSERTED)) {
@@ -49,9 +60,8 @@ BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word)
     }
     PKTIMER_TABLE Table = KiTimerTableOf(Timer);
     KiAcquireLock(&Table->Lock);
-    KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
+    KiRemoveLockedTimer(Table, Timer, Word);
     KiReleaseLock(&Table->Lock);
-    *Word = KiWithoutInserted(Timer, *Word);
     return TRUE;
 }
 
@@ -143,24 +153,22 @@ BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word)
     return Expired;
 }
 
-/* An absolute time that has passed is not filed. The clock is read under the lock so that it is not behind the wheel. */
+/* With the object and the table locked. FALSE: it is an absolute time, and it has passed. */
 static BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
 {
-    BOOLEAN Past = FALSE;
-    KiAcquireLock(&Table->Lock);
     if (Timer->Processor & KI_TIMER_ABSOLUTE) {
+        /* Read under the lock, the clock is behind the wheel only if it was set back. */
         PKI_WHEEL Wheel = KiTimerWheel(Table, Timer);
         ULONG64 Now = HalDispatch.QuerySystemTime();
-        Past = Timer->DueTime.QuadPart <= Now;
+        if (Timer->DueTime.QuadPart <= Now) {
+            return FALSE;
+        }
         if (Now < Wheel->Time) {
             KiTurnWheel(Wheel, Now, 0);
         }
     }
-    if (!Past) {
-        KiFileLockedTimer(Table, Timer, Word);
-    }
-    KiReleaseLock(&Table->Lock);
-    return !Past;
+    KiFileLockedTimer(Table, Timer, Word);
+    return TRUE;
 }
 
 static ULONG64 KiAbsoluteTime(LONGLONG DueTime)
@@ -173,19 +181,26 @@ static ULONG64 KiAbsoluteTime(LONGLONG DueTime)
     return Time <= KI_TIME_LAST ? Time : KI_TIME_LAST;
 }
 
-/* With the object locked. FALSE: it has to be unlocked and tried again. */
+/*
+ * With the object locked. A timer that is in a table stays in that one, so that one lock is enough. FALSE: the object
+ * has to be unlocked and the call repeated, WasSet remembers what was found.
+ */
 static BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIMER_SETTING *Setting, ULONG64 DueTime,
-                                ULONG64 *Word, PKI_READY Released)
+                                ULONG64 *Word, PKI_READY Released, BOOLEAN *WasSet)
 {
+    if (*Word & KI_TIMER_INSERTED) {
+        Table = KiTimerTableOf(Timer);
+    }
+    KiAcquireLock(&Table->Lock);
+    *WasSet |= KiRemoveLockedTimer(Table, Timer, Word);
     Timer->DueTime.QuadPart = DueTime;
     Timer->Period = Setting->Period;
     Timer->Dpc = Setting->Dpc;
     KiDescribeTimer(Timer, Table->Processor, Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0), Word);
     *Word = KiWithState(*Word & ~KI_TIMER_EXPIRED, 0);
-    if (KiFileUnlessPast(Table, Timer, Word)) {
-        return TRUE;
-    }
-    return KiSignalTimer(Timer, TRUE, Word, Released);
+    BOOLEAN Filed = KiFileUnlessPast(Table, Timer, Word);
+    KiReleaseLock(&Table->Lock);
+    return Filed || KiSignalTimer(Timer, TRUE, Word, Released);
 }
 
 /* A timer that may have to be signaled at once, and has a DPC. */
@@ -224,8 +239,7 @@ BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting)
             KiUnlockObject(&Timer->Header, Word);
             break;
         }
-        WasSet |= KiRemoveTimer(Timer, &Word);
-        BOOLEAN Done = KiSetLockedTimer(Timer, Table, Setting, DueTime, &Word, &Released);
+        BOOLEAN Done = KiSetLockedTimer(Timer, Table, Setting, DueTime, &Word, &Released, &WasSet);
         if (Word & KI_TIMER_INSERTED) {
             Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
             Next = KiTimerKey(Timer);

@@ -13,8 +13,8 @@
  *    again if it is periodic, and its DPC is queued. So whoever cancels and then calls KeFlushQueuedDpcs may give up
  *    the DPC as well.
  * 4. Only one lock of a table is held at a time, and no object is waited for under it.
- * 5. A timer with a DPC is signaled at DISPATCH_LEVEL, where a DPC is only queued: it runs after the object is unlocked,
- *    when whoever expired the timer comes down.
+ * 5. A timer with a DPC is signaled at DISPATCH_LEVEL, where a DPC is only queued: it runs after the object is
+ *    unlocked, when whoever expired the timer comes down.
  */
 #ifndef INTERLOCK_TIMER_H
 #define INTERLOCK_TIMER_H

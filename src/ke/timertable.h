@@ -5,8 +5,8 @@
  * for absolute timers, whose times are system times and which alone follows a step of the system clock.
  *
  * A wheel has KI_WHEEL_LEVELS levels of 64 slots. Read times as numbers with six-bit digits. A timer is filed by the
- * highest digit in which its time T differs from the wheel's own time W: that digit's place is the level, the digit of T
- * the slot. A slot of level 0 so holds one single time, a slot of level n 64^n of them.
+ * highest digit in which its time T differs from the wheel's own time W: that digit's place is the level, the digit of
+ * T the slot. A slot of level 0 so holds one single time, a slot of level n 64^n of them.
  *
  *      W = .. 17 | 04 | 31        T = .. 17 | 09 | 02   ->  level 1, slot 9
  *                                 T = .. 17 | 04 | 40   ->  level 0, slot 40

@@ -2,6 +2,7 @@
 #include "wait.h"
 
 #include "irql.h"
+#include "timer.h"
 
 static VOID KiCheckWaitLevel(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeout)
 {
@@ -224,6 +225,8 @@ NTSTATUS KiWait(PKI_WAIT Wait)
         if (Status != STATUS_KERNEL_APC) {
             if (Status == STATUS_USER_APC) {
                 KiDeliverUserApcs(Thread);
+            } else if (Status == STATUS_TIMEOUT) {
+                KiPollClock();
             }
             return Status;
         }

@@ -1,8 +1,8 @@
 /*
  * handle.c: the handle table.
  *
- * A handle is the index of an entry times four. Entries live in leaves, leaves hang on branches, branches on a root that
- * is always there; leaves and branches are added when they are needed and never taken away. An entry is two words:
+ * A handle is the index of an entry times four. Entries live in leaves, leaves hang on branches, branches on a root
+ * that is always there; leaves and branches are added when they are needed and never taken away. An entry is two words:
  *
  *      63          48 47                              4  3  2   1    0
  *     +--------------+---------------------------------+-----+----+----+
@@ -19,12 +19,12 @@
  * The requirements, and what meets them:
  * 1. A lookup takes no lock and does not touch the object: it takes one prepaid reference by compare-exchange on the
  *    Object word. While the word shows an object the handle has a reference of its own, so the object is alive.
- * 2. A lookup of an open handle never fails. When few references are left, whoever takes one pays for more. It can do so
- *    because the one it has just taken keeps the object; should the handle be closed meanwhile, it takes them back.
+ * 2. A lookup of an open handle never fails. When few references are left, whoever takes one pays for more. It can do
+ *    so because the one it has just taken keeps the object; should the handle be closed meanwhile, it takes them back.
  *    Where none is left the others wait for that. It happens inside a dispatcher section, so a fork or a suspension
  *    does not come in between.
- * 3. No lookup succeeds after a close has returned: closing takes the word to 0 by compare-exchange, and the one who did
- *    that gives back the handle's reference and whatever was prepaid.
+ * 3. No lookup succeeds after a close has returned: closing takes the word to 0 by compare-exchange, and the one who
+ *    did that gives back the handle's reference and whatever was prepaid.
  * 4. Object and Access belong together: Incarnation grows each time the entry is opened, and a lookup that finds
  *    another Access after its compare-exchange than before starts over.
  * 5. A closed handle stays invalid for long: free entries are used first in first out, and not before
@@ -148,7 +148,7 @@ static VOID ObpUnlockTable(PKTHREAD Thread)
     KiExitDispatcher(Thread);
 }
 
-/* With the table locked. A new index is only good once its leaf is there: *Missing is then the index to make one for. */
+/* With the table locked. A new index is only good once its leaf is there: *Missing is the index to make one for. */
 static ULONG ObpTakeIndex(PULONG Missing)
 {
     ULONG Index;

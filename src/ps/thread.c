@@ -28,7 +28,8 @@ static NTSTATUS PspCheckProcess(HANDLE ProcessHandle)
     if (ProcessHandle == NULL) {
         return STATUS_SUCCESS;
     }
-    Status = ObReferenceObjectByHandle(ProcessHandle, PROCESS_CREATE_THREAD, *PsProcessType, KernelMode, &Process, NULL);
+    Status =
+        ObReferenceObjectByHandle(ProcessHandle, PROCESS_CREATE_THREAD, *PsProcessType, KernelMode, &Process, NULL);
     if (NT_SUCCESS(Status)) {
         ObDereferenceObject(Process);
     }

@@ -96,10 +96,11 @@ class Headers:
         found = re.finditer(r"^value_(\w+):\n\t\.quad\t(-?\d+)", assembly, re.M)
         return {m.group(1): int(m.group(2)) for m in found}
 
-    def exported(self, folder):
-        """The functions and variables with external linkage that files below folder declare."""
+    def declared(self, folder):
+        """What files below folder declare with a name of its own at run time: two dictionaries from
+        names to files, one of functions and variables with external linkage, one of inline functions."""
         tree = json.loads(self.run("-fsyntax-only", "-Xclang", "-ast-dump=json").stdout)
-        names = {}
+        external, inline = {}, {}
         file = ""
 
         # clang writes a file name only where it differs from the one written before.
@@ -123,10 +124,10 @@ class Headers:
             walk(node.get("range"))
             walk(node.get("inner"))
             if (node["kind"] in ("FunctionDecl", "VarDecl") and not node.get("isImplicit")
-                    and node.get("storageClass") != "static" and not node.get("inline")
                     and place.startswith(str(folder))):
-                names[node["name"]] = place
-        return names
+                hidden = node.get("storageClass") == "static" or node.get("inline")
+                (inline if hidden else external)[node["name"]] = place
+        return external, inline
 
 
 class Types:

@@ -11,6 +11,12 @@ from tap import Tap
 LAYERS = [["hal"], ["ke"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 BELOW_ALL = -1
+# The public headers that do not have the name of a layer.
+PARTS = {
+    "bugcodes.h": BELOW_ALL, "exception.h": BELOW_ALL, "interlocked.h": BELOW_ALL,
+    "ntdef.h": BELOW_ALL, "ntstatus.h": BELOW_ALL,
+    "pushlock.h": RANK["ex"], "slist.h": RANK["ex"],
+}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
 # on the host's kernel.
@@ -47,8 +53,13 @@ def without_comments(text):
 
 
 def public_rank(header):
-    """The layer of include/interlock/<header>."""
-    return RANK.get(Path(header).stem, BELOW_ALL)
+    """The layer of include/interlock/<header>; None if nobody said which."""
+    return RANK.get(Path(header).stem, PARTS.get(Path(header).name))
+
+
+def is_above(target, rank):
+    """An unknown layer is reported where its header is, not where it is included."""
+    return target is not None and target > rank
 
 
 def check_file(root, path):
@@ -57,6 +68,9 @@ def check_file(root, path):
     public = relative.parts[0] == "include"
     layer = "public" if public else relative.parts[1]
     rank = public_rank(path.name) if public else RANK[layer]
+    if rank is None:
+        yield f"{relative}: which layer is it part of? Add it to PARTS in {Path(__file__).name}"
+        return
     text = path.read_text(encoding="utf-8")
     includes = without_comments(text)
     code = code_only(text)
@@ -73,7 +87,7 @@ def check_file(root, path):
         if name.startswith("interlock/"):
             if not (root / "include" / name).exists():
                 yield f"{place}: there is no public header {name}"
-            elif public_rank(name) > rank:
+            elif is_above(public_rank(name), rank):
                 yield f"{place}: {name} belongs to a higher layer than {layer}"
         elif kind == '"':
             places = [path.parent / name, root / "src" / name]
@@ -89,7 +103,7 @@ def check_file(root, path):
                 if public:
                     yield f"{place}: a public header includes the internal {name}"
                     continue
-            if target_rank > rank:
+            if is_above(target_rank, rank):
                 yield f"{place}: \"{name}\" belongs to a higher layer than {layer}"
         elif layer != "hal" and name not in PORTABLE:
             yield f"{place}: only src/hal may include <{name}>"
@@ -144,6 +158,7 @@ PLANTED = {
     "a thread call outside of hal": ("src/ke/b.c", "void f(void) { pthread_self(); }\n"),
     "assembly outside of hal": ("src/ke/b.c", "void f(int *x) { __asm__(\"incl %0\" : \"+m\"(*x)); }\n"),
     "a header that does not exist": ("src/ke/b.c", "#include \"nothing.h\"\n"),
+    "a public header of no layer": ("include/interlock/misc.h", "\n"),
     "a folder that is no layer": ("src/misc/b.c", "\n"),
     "a file name hidden in a macro": ("src/ke/b.c", "#include HEADER\n"),
 }

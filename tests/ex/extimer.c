@@ -232,16 +232,20 @@ static void test_deletion(void **state)
 static void test_disabled_timer_refuses(void **state)
 {
     (void)state;
-    calls c = {.count = 0};
+    calls c = {.hold = 1};
     EXT_DELETE_PARAMETERS parameters = deletion(&c);
     watchdog_start(PATIENCE);
     PEX_TIMER timer = ExAllocateTimer(callback, &c, 0);
-    ExSetTimer(timer, -100 * MILLISECOND, 0, NULL);
+    ExSetTimer(timer, -MILLISECOND, 0, NULL);
+    await(&c.count, 1);
+    assert_true(KiReadHeader(&timer->Timer.Header) & KI_TIMER2_RUNNING);
     assert_false(ExDeleteTimer(timer, FALSE, FALSE, &parameters));
-    assert_true(timer->Timer.Header.Timer2Disabled);
+    assert_true(KiReadHeader(&timer->Timer.Header) & KI_TIMER2_DISABLED);
     assert_false(ExSetTimer(timer, -LONG_TIME, 0, NULL));
     assert_false(ExCancelTimer(timer, NULL));
     assert_false(ExDeleteTimer(timer, TRUE, FALSE, NULL));
+    assert_int_equal(read_count(&c.deleted), 0);
+    __atomic_store_n(&c.hold, 0, __ATOMIC_RELEASE);
     await(&c.deleted, 1);
     assert_int_equal(read_count(&c.count), 1);
     watchdog_stop();

@@ -130,28 +130,33 @@ static const struct {
 };
 #define OCCUPATIONS (sizeof(occupations) / sizeof(occupations[0]))
 
+static void interrupt_thread_that(void (*occupation)(struct target *target))
+{
+    struct target target = {.occupation = occupation, .adopted = TRUE};
+    int ends[2];
+    test_threads *threads;
+    ULONG count;
+
+    interrupts = 0;
+    threads = start_target(&target, ends);
+    watchdog_start(20);
+    for (count = 1; count <= 20; count++) {
+        HalInterruptThread(target.id);
+        wait_for_interrupts(&interrupts, count);
+    }
+    watchdog_stop();
+    assert_int_equal(interrupts, 20);
+    stop_target(&target, ends, threads);
+}
+
 static void a_thread_is_interrupted_whatever_it_does(void **state)
 {
     size_t i;
 
     (void)state;
     for (i = 0; i < OCCUPATIONS; i++) {
-        struct target target = {.occupation = occupations[i].occupation, .adopted = TRUE};
-        int ends[2];
-        test_threads *threads;
-        ULONG count;
-
         print_message("# %s\n", occupations[i].name);
-        interrupts = 0;
-        threads = start_target(&target, ends);
-        watchdog_start(20);
-        for (count = 1; count <= 20; count++) {
-            HalInterruptThread(target.id);
-            wait_for_interrupts(&interrupts, count);
-        }
-        watchdog_stop();
-        assert_int_equal(interrupts, 20);
-        stop_target(&target, ends, threads);
+        interrupt_thread_that(occupations[i].occupation);
     }
 }
 
@@ -232,7 +237,8 @@ static void other_senders_reach_the_previous_handler(void **state)
 static void interrupt_in_child(void *argument)
 {
     a_thread_interrupts_itself_at_once(argument);
-    a_thread_is_interrupted_whatever_it_does(argument);
+    interrupt_thread_that(compute);
+    interrupt_thread_that(wait_on_word);
 }
 
 static void interrupts_work_in_a_forked_child(void **state)

@@ -155,7 +155,7 @@ static inline void end_process(test_object *o)
 static inline void make_thread(test_object *o)
 {
     start_actor(&o->actor);
-    ObReferenceObject(o->actor.thread);
+    check(ObReferenceObjectByPointer(o->actor.thread, SYNCHRONIZE, *PsThreadType, KernelMode) == STATUS_SUCCESS);
 }
 
 static inline void end_thread(test_object *o)

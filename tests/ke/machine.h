@@ -4,6 +4,7 @@
 
 #include "../support/support.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -126,8 +126,10 @@ static void boosts_decay_by_a_level_for_each_quantum(void **state)
         fake_time += rows[i].later;
         KiBoostThread(thread, rows[i].boost);
         assert_int_equal(KeQueryPriorityThread(thread), rows[i].expected);
+        assert_int_equal(thread->PriorityDecrement != 0, rows[i].expected > 8);
     }
     KiBoostThread(thread, 4);
+    assert_int_equal(thread->PriorityDecrement, 4);
     assert_int_equal(KeSetBasePriorityThread(thread, 2), 0);
     assert_int_equal(KeQueryPriorityThread(thread), 10);
     fake_time += 10 * QUANTUM;

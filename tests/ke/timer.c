@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MILLISECOND 10000LL
 #define SECOND (1000 * MILLISECOND)
@@ -596,9 +599,95 @@ static void test_clock_step_and_period(void **state)
     watchdog_stop();
 }
 
+/* Runs in a forked child; TRUE is success. */
+static void run_in_child(BOOLEAN (*function)(PVOID context), PVOID context)
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(PATIENCE * test_slowdown());
+        _exit(function(context) ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EXIT_SUCCESS);
+}
+
+static BOOLEAN timers_expire_in_child(PVOID context)
+{
+    KTIMER *timers = context;
+    KTIMER late;
+    KeInitializeTimer(&late);
+    KeSetTimer(&late, relative(MILLISECOND), NULL);
+    return KeWaitForSingleObject(&timers[0], Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS &&
+           KeWaitForSingleObject(&timers[1], Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS &&
+           KeWaitForSingleObject(&timers[1], Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS &&
+           KeWaitForSingleObject(&late, Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS &&
+           KeCancelTimer(&timers[1]) && KeCancelTimer(&timers[2]);
+}
+
+/* Timers that are pending at a fork expire on both sides. */
+static void test_fork(void **state)
+{
+    (void)state;
+    KTIMER timers[3];
+    for (ULONG i = 0; i < ARRAYSIZE(timers); i += 1) {
+        KeInitializeTimerEx(&timers[i], SynchronizationTimer);
+    }
+    KeSetTimer(&timers[0], relative(100 * MILLISECOND), NULL);
+    KeSetTimerEx(&timers[1], relative(50 * MILLISECOND), 5, NULL);
+    KeSetTimer(&timers[2], relative(LONG_TIME), NULL);
+    run_in_child(timers_expire_in_child, timers);
+    assert_int_equal(wait_for(&timers[0], PATIENCE * SECOND), STATUS_SUCCESS);
+    assert_int_equal(wait_for(&timers[1], PATIENCE * SECOND), STATUS_SUCCESS);
+    assert_true(KeCancelTimer(&timers[1]));
+    assert_true(KeCancelTimer(&timers[2]));
+}
+
+static BOOLEAN timers_expire_without_thread(PVOID context)
+{
+    struct rlimit unlimited, none;
+    KTIMER first, second;
+    (void)context;
+    KeInitializeTimer(&first);
+    KeInitializeTimer(&second);
+    KeCancelTimer(&first);
+    if (getrlimit(RLIMIT_AS, &unlimited) != 0) {
+        return FALSE;
+    }
+    none = unlimited;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_AS, &none);
+    KeSetTimer(&first, relative(MILLISECOND), NULL);
+    KeStallExecutionProcessor(20000);
+    if (KeReadStateTimer(&first)) {
+        return FALSE; /* there is a thread: this has shown nothing */
+    }
+    KeSetTimer(&second, relative(MILLISECOND), NULL);
+    BOOLEAN by_setting = KeReadStateTimer(&first);
+    KeStallExecutionProcessor(5000);
+    KiPollClock();
+    BOOLEAN by_polling = KeReadStateTimer(&second);
+    setrlimit(RLIMIT_AS, &unlimited);
+    KeSetTimer(&first, relative(MILLISECOND), NULL);
+    return by_setting && by_polling && wait_for(&first, PATIENCE * SECOND) == STATUS_SUCCESS;
+}
+
+/* While the host refuses the clock's thread, timers expire when others are set or waits time out. */
+static void test_without_a_thread(void **state)
+{
+    (void)state;
+    if (test_slowdown() > 1) {
+        skip(); /* a sanitizer needs address space of its own */
+    }
+    run_in_child(timers_expire_without_thread, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_a_thread), /* first: the host keeps the stacks of ended threads for new ones */
         cmocka_unit_test(test_initialization_writes_the_header_only),
         cmocka_unit_test(test_initialization_works_at_any_level),
         cmocka_unit_test(test_semantics),
@@ -617,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_clock_step_forward),
         cmocka_unit_test(test_clock_step_back),
         cmocka_unit_test(test_clock_step_and_period),
+        cmocka_unit_test(test_fork),
     };
     install_stepped_clock();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,8 +60,8 @@ static void handles_have_the_form_of_windows(void **state)
 
 static void refused_handles(void **state)
 {
-    static const intptr_t rows[] = {0, 1, 3, -3, -4, -5, -6, -7, INT32_MIN, 0x03fffffc, 0x04000000, 0x7ffffffc, 0xfffffffc,
-                                    INT64_C(0x100000004), INT64_MIN, INT64_MAX};
+    static const intptr_t rows[] = {0, 1, 3, -3, -4, -5, -6, -7, INT32_MIN, 0x03fffffc, 0x04000000,
+                                    0x7ffffffc, 0xfffffffc, INT64_C(0x100000004), INT64_MIN, INT64_MAX};
 
     (void)state;
     KiVerifierEnabled = FALSE;

@@ -154,7 +154,8 @@ static void parameters_are_checked(void **state)
         NTSTATUS status;
 
         InitializeObjectAttributes(&attributes, NULL, rows[i].attributes, NULL, NULL);
-        status = PsCreateSystemThread(&handle, SYNCHRONIZE, &attributes, (HANDLE)rows[i].process, NULL, do_nothing, NULL);
+        status = PsCreateSystemThread(&handle, SYNCHRONIZE, &attributes, (HANDLE)rows[i].process, NULL, do_nothing,
+                                      NULL);
         assert_int_equal(status, rows[i].expected);
         if (NT_SUCCESS(status)) {
             PVOID thread;
@@ -219,7 +220,8 @@ static void many_threads_in_turn_use_few_slots(void **state)
         PETHREAD thread;
 
         KeInitializeEvent(&event, NotificationEvent, FALSE);
-        assert_int_equal(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, wait_for_creator, &event), 0);
+        assert_int_equal(
+            PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, wait_for_creator, &event), 0);
         thread = reference_thread(handle);
         assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
         KeSetEvent(&event, 0, FALSE);

@@ -4,6 +4,8 @@
  */
 #include "stress.h"
 
+#include <limits.h>
+
 typedef void victim_step(void);
 
 static void step_running(void);
@@ -34,6 +36,7 @@ static struct {
     unsigned long rounds;
     PKTHREAD victim;
     int stop;
+    unsigned long last_step;
     lone_counter steps;
     unsigned long signals;
     unsigned long light;
@@ -88,25 +91,35 @@ static void victim(void)
 {
     want_exact_timeouts();
     store(&race.victim, KeGetCurrentThread());
-    while (!load(&race.stop) || (race.row->signals && race.steps.value < load(&race.signals))) {
+    while (race.steps.value < load(&race.last_step)) {
         race.row->step();
         add(&race.steps.value, 1);
     }
-    store(&race.victim, NULL);
 }
 
-/* One signal at a time; a WaitAll needs both events and gets them one after the other. */
-static void send_signals(void)
+/* A WaitAll needs both events and gets them one after the other. */
+static void send_one_signal(void)
 {
     int both = race.row->step == step_all || race.row->step == step_timed_all;
 
-    while (race.row->signals && !load(&race.stop)) {
-        add(&race.signals, 1);
-        require(KeSetEvent(&race.event[0], EVENT_INCREMENT, FALSE) == 0);
-        if (both)
-            require(KeSetEvent(&race.event[1], EVENT_INCREMENT, FALSE) == 0);
-        await(load(&race.steps.value) == race.signals);
+    race.signals++;
+    require(KeSetEvent(&race.event[0], EVENT_INCREMENT, FALSE) == 0);
+    if (both)
+        require(KeSetEvent(&race.event[1], EVENT_INCREMENT, FALSE) == 0);
+    await(load(&race.steps.value) == race.signals);
+}
+
+static void send_signals(void)
+{
+    if (!race.row->signals) {
+        await(load(&race.stop));
+        store(&race.last_step, 0);
+        return;
     }
+    while (!load(&race.stop))
+        send_one_signal();
+    store(&race.last_step, race.signals + 1);
+    send_one_signal();
 }
 
 static int is_stopped(PKTHREAD thread, unsigned long *light)
@@ -171,6 +184,7 @@ static void suspended_threads_stand_still(void **state)
         memset(&race, 0, sizeof(race));
         race.row = &rows[i];
         race.rounds = test_rounds(race.row->rounds);
+        race.last_step = ULONG_MAX;
         KeInitializeEvent(&race.event[0], SynchronizationEvent, FALSE);
         KeInitializeEvent(&race.event[1], SynchronizationEvent, FALSE);
         run_threads(3, HANG_SECONDS, race_thread, NULL);

@@ -1,0 +1,165 @@
+/*
+ * slist.c: interlocked singly linked lists.
+ *
+ * The header is one 16-byte word, changed by compare-exchange only:
+ *
+ *     127                                      68 67  64 63                              16 15         0
+ *     +------------------------------------------+------+----------------------------------+-----------+
+ *     |          address of the first entry      |   0  |             Sequence             |   Depth   |
+ *     +------------------------------------------+------+----------------------------------+-----------+
+ *
+ * 1. Every push adds 1 to Sequence. So as long as Sequence is the same, entries have only left the list, and an entry
+ *    that is first now has been in the list all the time.
+ * 2. The link of an entry does not change while the entry is in the list.
+ * 3. A pop reads Sequence, then the first entry, then that entry's link, each after the other. If the compare-exchange
+ *    then finds the header unchanged, the link was read while the entry was in the list (1), and is what follows it (2).
+ *    If not, anything may have been read, even from memory that is somebody else's by now, or nobody's.
+ * 4. Therefore the link is read by HalReadPointerOrFault. When that fails, the header has changed, and the pop starts
+ *    over; if it has not, the program has unmapped an entry that is in the list: then the fault is the program's.
+ * 5. Depth counts modulo 65536 and never touches Sequence.
+ *
+ * The halves of the header are read one after the other, so what is read may never have been there. A pop may also read
+ * a Sequence that is older than the entry it finds. Both make the compare-exchange fail, nothing else.
+ */
+#include "exp.h"
+
+#define EXP_SLIST_ALIGNMENT 16
+#define EXP_SLIST_DEPTH ((ULONG64)0xffff)
+#define EXP_SLIST_SEQUENCE ((ULONG64)0x10000)
+#define EXP_LONGEST_BACKOFF 64
+
+FORCEINLINE VOID ExpRequireAligned(ULONG_PTR Addresses)
+{
+    if (__builtin_expect((Addresses & (EXP_SLIST_ALIGNMENT - 1)) != 0, 0)) {
+        ExRaiseDatatypeMisalignment();
+    }
+}
+
+FORCEINLINE SLIST_HEADER ExpReadSList(const SLIST_HEADER *ListHead)
+{
+    SLIST_HEADER Header;
+    /* acquire, both: the order of 3. The entry was filled before the compare-exchange that put it there. */
+    Header.Alignment = __atomic_load_n(&ListHead->Alignment, __ATOMIC_ACQUIRE);
+    Header.Region = __atomic_load_n(&ListHead->Region, __ATOMIC_ACQUIRE);
+    return Header;
+}
+
+/* On failure *Header is what the list's header holds now. */
+FORCEINLINE BOOLEAN ExpReplaceSList(PSLIST_HEADER ListHead, PSLIST_HEADER Header, ULONG64 Alignment, PSLIST_ENTRY First)
+{
+    return InterlockedCompareExchange128((LONG64 volatile *)ListHead, (LONG64)(ULONG_PTR)First, (LONG64)Alignment,
+                                         (LONG64 *)Header);
+}
+
+FORCEINLINE PSLIST_ENTRY ExpFirstEntry(const SLIST_HEADER *Header)
+{
+    return (PSLIST_ENTRY)(ULONG_PTR)Header->Region;
+}
+
+FORCEINLINE ULONG64 ExpChangeDepth(ULONG64 Alignment, ULONG Change)
+{
+    return (Alignment & ~EXP_SLIST_DEPTH) | ((Alignment + Change) & EXP_SLIST_DEPTH);
+}
+
+/* Somebody else was faster: leaves the header's cache line to the others for a while, longer each time. */
+static DECLSPEC_NOINLINE VOID ExpBackOff(PULONG Pauses)
+{
+    for (ULONG Left = *Pauses; Left != 0; Left -= 1) {
+        HalPause();
+    }
+    if (*Pauses < EXP_LONGEST_BACKOFF) {
+        *Pauses *= 2;
+    }
+}
+
+VOID InitializeSListHead(PSLIST_HEADER ListHead)
+{
+    ExpRequireAligned((ULONG_PTR)ListHead);
+    /* relaxed: who hands the list to others orders that */
+    __atomic_store_n(&ListHead->Alignment, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&ListHead->Region, 0, __ATOMIC_RELAXED);
+}
+
+PSLIST_ENTRY InterlockedPushListSListEx(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd, ULONG Count)
+{
+    ULONG Pauses = 1;
+    ExpRequireAligned((ULONG_PTR)ListHead | (ULONG_PTR)List);
+    SLIST_HEADER Header = ExpReadSList(ListHead);
+    for (;;) {
+        /* relaxed: the compare-exchange is a full barrier */
+        __atomic_store_n(&ListEnd->Next, ExpFirstEntry(&Header), __ATOMIC_RELAXED);
+        if (ExpReplaceSList(ListHead, &Header, ExpChangeDepth(Header.Alignment + EXP_SLIST_SEQUENCE, Count), List)) {
+            return ExpFirstEntry(&Header);
+        }
+        ExpBackOff(&Pauses);
+    }
+}
+
+PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry)
+{
+    return InterlockedPushListSListEx(ListHead, ListEntry, ListEntry, 1);
+}
+
+/* The entry cannot be read: another thread took it out, or this is the program's own fault, which happens here again. */
+static DECLSPEC_NOINLINE SLIST_HEADER ExpRecheckSList(PSLIST_HEADER ListHead, const SLIST_HEADER *Before)
+{
+    SLIST_HEADER Now = ExpReadSList(ListHead);
+    if (Now.Alignment == Before->Alignment && Now.Region == Before->Region) {
+        (VOID)__atomic_load_n((PSLIST_ENTRY volatile *)&ExpFirstEntry(&Now)->Next, __ATOMIC_RELAXED);
+    }
+    return Now;
+}
+
+PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead)
+{
+    ULONG Pauses = 1;
+    ExpRequireAligned((ULONG_PTR)ListHead);
+    SLIST_HEADER Header = ExpReadSList(ListHead);
+    PSLIST_ENTRY First;
+    while ((First = ExpFirstEntry(&Header)) != NULL) {
+        HAL_READ Next = HalReadPointerOrFault((PVOID volatile *)&First->Next);
+        if (!Next.Readable) {
+            Header = ExpRecheckSList(ListHead, &Header);
+        } else if (ExpReplaceSList(ListHead, &Header, ExpChangeDepth(Header.Alignment, (ULONG)-1), Next.Value)) {
+            break;
+        } else {
+            ExpBackOff(&Pauses);
+        }
+    }
+    return First;
+}
+
+PSLIST_ENTRY InterlockedFlushSList(PSLIST_HEADER ListHead)
+{
+    ULONG Pauses = 1;
+    ExpRequireAligned((ULONG_PTR)ListHead);
+    SLIST_HEADER Header = ExpReadSList(ListHead);
+    while (ExpFirstEntry(&Header) != NULL &&
+           !ExpReplaceSList(ListHead, &Header, Header.Alignment & ~EXP_SLIST_DEPTH, NULL)) {
+        ExpBackOff(&Pauses);
+    }
+    return ExpFirstEntry(&Header);
+}
+
+USHORT QueryDepthSList(PSLIST_HEADER ListHead)
+{
+    return (USHORT)__atomic_load_n(&ListHead->Alignment, __ATOMIC_RELAXED);
+}
+
+PSLIST_ENTRY RtlFirstEntrySList(const SLIST_HEADER *ListHead)
+{
+    /* acquire: pairs with the compare-exchange that pushed the entry, so that its content may be looked at */
+    return (PSLIST_ENTRY)(ULONG_PTR)__atomic_load_n(&ListHead->Region, __ATOMIC_ACQUIRE);
+}
+
+PSLIST_ENTRY(ExInterlockedPushEntrySList)(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry, PKSPIN_LOCK Lock)
+{
+    UNREFERENCED_PARAMETER(Lock);
+    return InterlockedPushEntrySList(ListHead, ListEntry);
+}
+
+PSLIST_ENTRY(ExInterlockedPopEntrySList)(PSLIST_HEADER ListHead, PKSPIN_LOCK Lock)
+{
+    UNREFERENCED_PARAMETER(Lock);
+    return InterlockedPopEntrySList(ListHead);
+}

@@ -1,0 +1,308 @@
+/*
+ * queuedlock.c: queued spinlocks.
+ *
+ * The lock's word is 0 or points to the newest entry of a queue, whose oldest entry is that of the owner:
+ *
+ *     lock --------------------------------------+
+ *                                                v
+ *     owner's entry --Next--> waiter's --Next--> waiter's --Next--> NULL
+ *     Lock: &lock | OWNER     &lock | WAIT       &lock | WAIT | PARKED
+ *
+ * 1. Exclusion: an entry has OWNER if it found the word 0, or if the owner before it has turned its WAIT into OWNER.
+ * 2. First come, first served: an entry's place is where its exchange on the word put it, and the lock is handed over to
+ *    the Next of the owner only. So nobody overtakes, a try least of all: it takes a free lock or none.
+ * 3. A waiter spins on its own entry only, until its predecessor writes into it.
+ * 4. An entry is in place while it waits and until it is released; after the release nobody touches it. The releaser
+ *    writes to the next one's entry with the very write that hands over, and reads nothing of it afterwards.
+ * 5. An entry that is neither waiting nor owner has Next NULL and no bits in Lock. So the entries in the processors'
+ *    LockQueue arrays are ready to be used again.
+ * 6. A waiter that has exchanged the word but not yet linked itself to its predecessor holds up the predecessor's
+ *    release. The link is the next thing it does; should the host stop it there, the releaser's loop gives the host's
+ *    CPU away (KiSpin). Until it is linked the predecessor's entry is in place.
+ * 7. A waiter that has spun for a while marks its entry PARKED and sleeps; who hands over to it then also wakes it. To
+ *    spin on and give the CPU away now and then was rejected: the lock goes to one particular waiter, and where there
+ *    are more of them than CPUs the host finds that one last. Only the first in line has reason to spin for long.
+ */
+#include "queuedlock.h"
+
+#include "heldlock.h"
+
+#define KI_LOCK_QUEUE_PARKED ((ULONG_PTR)4)
+#define KI_LOCK_QUEUE_BITS ((ULONG_PTR)(LOCK_QUEUE_WAIT | LOCK_QUEUE_OWNER))
+
+#define KI_SPINS_IN_LINE KI_SPINS_BEFORE_LONG_SPIN
+#define KI_SPINS_FIRST_IN_LINE (16 * KI_SPINS_BEFORE_LONG_SPIN)
+
+typedef struct _KI_NUMBERED_LOCK {
+    KSPIN_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
+} KI_NUMBERED_LOCK;
+
+static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
+static KI_NUMBERED_LOCK KiNumberedLocks[LockQueueMaximumLock];
+
+/* relaxed: of one's own entry, or a hint */
+static ULONG_PTR KiReadQueueLock(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    return (ULONG_PTR)__atomic_load_n(&LockQueue->Lock, __ATOMIC_RELAXED);
+}
+
+static VOID KiWriteQueueLock(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock, ULONG_PTR Bits)
+{
+    __atomic_store_n(&LockQueue->Lock, (PKSPIN_LOCK)((ULONG_PTR)SpinLock | Bits), __ATOMIC_RELAXED);
+}
+
+static PKSPIN_LOCK KiLockOfQueue(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    return (PKSPIN_LOCK)(KiReadQueueLock(LockQueue) & ~KI_LOCK_QUEUE_BITS);
+}
+
+static BOOLEAN KiIsWaiting(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    /* acquire: pairs with the release in KiHandOver */
+    return ((ULONG_PTR)__atomic_load_n(&LockQueue->Lock, __ATOMIC_ACQUIRE) & LOCK_QUEUE_WAIT) != 0;
+}
+
+static VOID KiSpinInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, ULONG MostSpins)
+{
+    ULONG Spins = 0;
+    while (KiIsWaiting(LockQueue) && Spins < MostSpins) {
+        KiSpin(Thread, &Spins);
+    }
+}
+
+static VOID KiParkInQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    PKSPIN_LOCK Spinning = (PKSPIN_LOCK)((ULONG_PTR)SpinLock | LOCK_QUEUE_WAIT);
+    PKSPIN_LOCK Parked = (PKSPIN_LOCK)((ULONG_PTR)Spinning | KI_LOCK_QUEUE_PARKED);
+    /* relaxed: KiIsWaiting has the acquire */
+    __atomic_compare_exchange_n(&LockQueue->Lock, &Spinning, Parked, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    while (KiIsWaiting(LockQueue)) {
+        HalDispatch.Wait((volatile ULONG *)&LockQueue->Lock, (ULONG)(ULONG_PTR)Parked, &KiNoDeadline);
+    }
+}
+
+static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock,
+                                            PKSPIN_LOCK_QUEUE Previous)
+{
+    if (KiVerifierEnabled && ((ULONG_PTR)Previous & KI_SPIN_LOCK_HELD)) {
+        KeBugCheckEx(SPIN_LOCK_INIT_FAILURE, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Previous, 0);
+    }
+    BOOLEAN FirstInLine = !(KiReadQueueLock(Previous) & LOCK_QUEUE_WAIT);
+    KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_WAIT);
+    /* release: WAIT is there before the predecessor can find the entry; pairs with the acquire in KiHandOver */
+    __atomic_store_n(&Previous->Next, LockQueue, __ATOMIC_RELEASE);
+    KiSpinInQueue(Thread, LockQueue, FirstInLine ? KI_SPINS_FIRST_IN_LINE : KI_SPINS_IN_LINE);
+    KiParkInQueue(LockQueue, SpinLock);
+}
+
+static DECLSPEC_NOINLINE VOID KiHandOver(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    PKSPIN_LOCK Owner = (PKSPIN_LOCK)((ULONG_PTR)SpinLock | LOCK_QUEUE_OWNER);
+    PKSPIN_LOCK_QUEUE Waiter;
+    ULONG Spins = 0;
+    /* acquire: pairs with the release in KiWaitInQueue */
+    while ((Waiter = __atomic_load_n(&LockQueue->Next, __ATOMIC_ACQUIRE)) == NULL) {
+        KiSpin(Thread, &Spins);
+    }
+    __atomic_store_n(&LockQueue->Next, NULL, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in KiIsWaiting */
+    if ((ULONG_PTR)__atomic_exchange_n(&Waiter->Lock, Owner, __ATOMIC_RELEASE) & KI_LOCK_QUEUE_PARKED) {
+        HalDispatch.Wake((volatile ULONG *)&Waiter->Lock, 1);
+    }
+}
+
+FORCEINLINE VOID KiAcquireQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    KiVerifyAcquire(Thread, SpinLock, KiHoldExclusive);
+    /* acquire: pairs with the release in KiReleaseQueuedLock that left 0. release: Next is NULL before a successor can
+       find the entry; pairs with the acquire of the successor's exchange. */
+    PKSPIN_LOCK_QUEUE Previous =
+        (PKSPIN_LOCK_QUEUE)__atomic_exchange_n(SpinLock, (KSPIN_LOCK)LockQueue, __ATOMIC_ACQ_REL);
+    if (__builtin_expect(Previous == NULL, 1)) {
+        KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
+    } else {
+        KiWaitInQueue(Thread, LockQueue, SpinLock, Previous);
+    }
+    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive);
+}
+
+FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    KSPIN_LOCK Free = 0;
+    KiVerifyAtDispatchLevel(Thread);
+    /* orders as in KiAcquireQueuedLock */
+    if (!__atomic_compare_exchange_n(SpinLock, &Free, (KSPIN_LOCK)LockQueue, FALSE, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+        return FALSE;
+    }
+    KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
+    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive);
+    return TRUE;
+}
+
+FORCEINLINE VOID KiReleaseQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue)
+{
+    PKSPIN_LOCK SpinLock = KiLockOfQueue(LockQueue);
+    KSPIN_LOCK Newest = (KSPIN_LOCK)LockQueue;
+    KiVerifyRelease(Thread, SpinLock, KiHoldExclusive);
+    KiWriteQueueLock(LockQueue, SpinLock, 0);
+    /* release: pairs with the acquire of the next owner */
+    if (__builtin_expect(!__atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED),
+                         0)) {
+        KiHandOver(Thread, LockQueue, SpinLock);
+    }
+}
+
+/* The locks of the system, by number. */
+
+VOID KiInitializeLockQueues(PKPRCB Prcb)
+{
+    for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+        Prcb->LockQueue[Number].Next = NULL;
+        Prcb->LockQueue[Number].Lock = &KiNumberedLocks[Number].Lock;
+    }
+    Prcb->HeldLocks = 0;
+    Prcb->HeldLocksUnnoted = 0;
+}
+
+/* In a forked child: what the survivor holds it keeps, and nobody waits for it. */
+static VOID KiKeepLockQueues(PKPRCB Prcb)
+{
+    for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+        PKSPIN_LOCK_QUEUE LockQueue = &Prcb->LockQueue[Number];
+        LockQueue->Next = NULL;
+        if (KiReadQueueLock(LockQueue) & LOCK_QUEUE_OWNER) {
+            KiNumberedLocks[Number].Lock = (KSPIN_LOCK)LockQueue;
+        }
+    }
+}
+
+VOID KiResetLockQueues(PKTHREAD Survivor)
+{
+    for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+        KiNumberedLocks[Number].Lock = 0;
+    }
+    for (ULONG Processor = 0; Processor < KeNumberProcessors; Processor++) {
+        PKPRCB Prcb = KiProcessorBlock[Processor];
+        if (KiOwnerThread(Prcb->Owner) == Survivor) {
+            KiKeepLockQueues(Prcb);
+        } else {
+            KiInitializeLockQueues(Prcb);
+        }
+    }
+}
+
+static KIRQL KiAcquireNumberedLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL NewIrql)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KIRQL OldIrql = KiRaiseIrql(Thread, NewIrql);
+    KiAcquireQueuedLock(Thread, &Thread->Prcb->LockQueue[Number], &KiNumberedLocks[Number].Lock);
+    return OldIrql;
+}
+
+static LOGICAL KiTryNumberedLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL NewIrql, PKIRQL OldIrql)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    *OldIrql = KiRaiseIrql(Thread, NewIrql);
+    if (KiTryQueuedLock(Thread, &Thread->Prcb->LockQueue[Number], &KiNumberedLocks[Number].Lock)) {
+        return TRUE;
+    }
+    KiLowerIrql(Thread, *OldIrql);
+    return FALSE;
+}
+
+KIRQL KeAcquireQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number)
+{
+    return KiAcquireNumberedLock(Number, DISPATCH_LEVEL);
+}
+
+KIRQL KeAcquireQueuedSpinLockRaiseToSynch(KSPIN_LOCK_QUEUE_NUMBER Number)
+{
+    return KiAcquireNumberedLock(Number, SYNCH_LEVEL);
+}
+
+LOGICAL KeTryToAcquireQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, PKIRQL OldIrql)
+{
+    return KiTryNumberedLock(Number, DISPATCH_LEVEL, OldIrql);
+}
+
+LOGICAL KeTryToAcquireQueuedSpinLockRaiseToSynch(KSPIN_LOCK_QUEUE_NUMBER Number, PKIRQL OldIrql)
+{
+    return KiTryNumberedLock(Number, SYNCH_LEVEL, OldIrql);
+}
+
+VOID KeReleaseQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL OldIrql)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiVerifyAtDispatchLevel(Thread);
+    KiReleaseQueuedLock(Thread, &Thread->Prcb->LockQueue[Number]);
+    KiLowerIrql(Thread, OldIrql);
+}
+
+VOID KeAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    KiAcquireQueuedLock(KiCurrentThread(), LockQueue, KiLockOfQueue(LockQueue));
+}
+
+LOGICAL KeTryToAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    return KiTryQueuedLock(KiCurrentThread(), LockQueue, KiLockOfQueue(LockQueue));
+}
+
+VOID KeReleaseQueuedSpinLockFromDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    KiReleaseQueuedLock(KiCurrentThread(), LockQueue);
+}
+
+/* Any lock, with the entry in the caller's handle. */
+
+FORCEINLINE VOID KiAcquireInStack(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    __atomic_store_n(&LockHandle->LockQueue.Next, NULL, __ATOMIC_RELAXED);
+    KiAcquireQueuedLock(Thread, &LockHandle->LockQueue, SpinLock);
+}
+
+FORCEINLINE VOID KiRaiseAndAcquireInStack(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle, KIRQL NewIrql)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    LockHandle->OldIrql = KiRaiseIrql(Thread, NewIrql);
+    KiAcquireInStack(Thread, SpinLock, LockHandle);
+}
+
+VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KiRaiseAndAcquireInStack(SpinLock, LockHandle, DISPATCH_LEVEL);
+}
+
+VOID KeAcquireInStackQueuedSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KiRaiseAndAcquireInStack(SpinLock, LockHandle, SYNCH_LEVEL);
+}
+
+VOID KeReleaseInStackQueuedSpinLock(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiReleaseQueuedLock(Thread, &LockHandle->LockQueue);
+    KiLowerIrql(Thread, LockHandle->OldIrql);
+}
+
+VOID KeAcquireInStackQueuedSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KiAcquireInStack(KiCurrentThread(), SpinLock, LockHandle);
+}
+
+VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KiReleaseQueuedLock(KiCurrentThread(), &LockHandle->LockQueue);
+}
+
+/* A threaded DPC runs below DISPATCH_LEVEL, an ordinary one does not: the same routine serves as both. */
+VOID KeAcquireInStackQueuedSpinLockForDpc(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KeAcquireInStackQueuedSpinLock(SpinLock, LockHandle);
+}
+
+VOID KeReleaseInStackQueuedSpinLockForDpc(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KeReleaseInStackQueuedSpinLock(LockHandle);
+}

@@ -1,0 +1,836 @@
+/* APCs: special kernel, normal kernel, user. */
+#include "waittest.h"
+
+#include <interlock/ps.h>
+
+/* A journal of what ran, in order: one letter per call. */
+static char journal[64];
+static volatile ULONG journal_length;
+
+static void note(char letter)
+{
+    ULONG at = __atomic_fetch_add(&journal_length, 1, __ATOMIC_RELAXED);
+    check(at < sizeof(journal) - 1);
+    journal[at] = letter;
+}
+
+static void clear_journal(void)
+{
+    memset(journal, 0, sizeof(journal));
+    __atomic_store_n(&journal_length, 0, __ATOMIC_RELEASE);
+}
+
+static ULONG notes(void)
+{
+    return __atomic_load_n(&journal_length, __ATOMIC_ACQUIRE);
+}
+
+/* An APC that writes its letter: lower case from the kernel routine, upper case from the normal routine. */
+typedef struct test_apc {
+    KAPC apc;
+    char letter;
+    KIRQL kernel_irql, normal_irql;
+    PVOID argument1, argument2, context;
+    BOOLEAN drop_normal; /* the kernel routine takes the normal routine away */
+    void (*during)(struct test_apc *a); /* in the normal routine, or in a special one's kernel routine */
+    void *data;
+    NTSTATUS status;
+    PKTHREAD ran_on;
+} test_apc;
+
+static void kernel_routine(PKAPC apc, PKNORMAL_ROUTINE *routine, PVOID *context, PVOID *argument1, PVOID *argument2)
+{
+    test_apc *a = CONTAINING_RECORD(apc, test_apc, apc);
+    a->kernel_irql = KeGetCurrentIrql();
+    a->ran_on = KeGetCurrentThread();
+    a->argument1 = *argument1;
+    a->argument2 = *argument2;
+    a->context = *context;
+    check(!apc->Inserted);
+    if (a->drop_normal) {
+        *routine = NULL;
+    } else if (*routine != NULL) {
+        *context = a;
+    } else if (a->during != NULL) {
+        a->during(a);
+    }
+    note(a->letter);
+}
+
+static void normal_routine(PVOID context, PVOID argument1, PVOID argument2)
+{
+    test_apc *a = context;
+    a->normal_irql = KeGetCurrentIrql();
+    check(argument1 == a->argument1 && argument2 == a->argument2);
+    if (a->during != NULL) {
+        a->during(a);
+    }
+    note((char)(a->letter - 'a' + 'A'));
+}
+
+static void rundown_routine(PKAPC apc)
+{
+    test_apc *a = CONTAINING_RECORD(apc, test_apc, apc);
+    check(!apc->Inserted);
+    note('!');
+    note(a->letter);
+}
+
+typedef enum apc_kind { SPECIAL, NORMAL, USER } apc_kind;
+
+static void make_apc(test_apc *a, PKTHREAD thread, apc_kind kind, char letter)
+{
+    memset(a, 0, sizeof(*a));
+    a->letter = letter;
+    KeInitializeApc(&a->apc, thread, OriginalApcEnvironment, kernel_routine, rundown_routine,
+                    kind == SPECIAL ? NULL : normal_routine, kind == USER ? UserMode : KernelMode, a);
+}
+
+static BOOLEAN insert(test_apc *a)
+{
+    return KeInsertQueueApc(&a->apc, (PVOID)1, (PVOID)2, 0);
+}
+
+static void queue_apc(test_apc *a, PKTHREAD thread, apc_kind kind, char letter)
+{
+    make_apc(a, thread, kind, letter);
+    assert_true(insert(a));
+}
+
+static void test_initialize(void **state)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    KAPC apc;
+    (void)state;
+    memset(&apc, 0xff, sizeof(apc));
+    KeInitializeApc(&apc, self, CurrentApcEnvironment, kernel_routine, rundown_routine, NULL, UserMode, self);
+    assert_int_equal(apc.Type, ApcObject);
+    assert_int_equal(apc.Size, sizeof(apc));
+    assert_ptr_equal(apc.Thread, self);
+    assert_int_equal(apc.ApcMode, KernelMode); /* without a normal routine it is a special one, whatever was asked for */
+    assert_null(apc.NormalContext);
+    assert_int_equal(apc.ApcStateIndex, OriginalApcEnvironment);
+    assert_false(apc.Inserted);
+    KeInitializeApc(&apc, self, OriginalApcEnvironment, kernel_routine, NULL, normal_routine, UserMode, self);
+    assert_int_equal(apc.ApcMode, UserMode);
+    assert_ptr_equal(apc.NormalContext, self);
+}
+
+/* For the current thread, with nothing in the way, at once; kernel routines at APC_LEVEL, normal ones at PASSIVE_LEVEL. */
+static void test_own_thread(void **state)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    test_apc special, normal;
+    (void)state;
+    clear_journal();
+    queue_apc(&special, self, SPECIAL, 's');
+    assert_string_equal(journal, "s");
+    queue_apc(&normal, self, NORMAL, 'n');
+    assert_string_equal(journal, "snN");
+    assert_int_equal(special.kernel_irql, APC_LEVEL);
+    assert_int_equal(normal.kernel_irql, APC_LEVEL);
+    assert_int_equal(normal.normal_irql, PASSIVE_LEVEL);
+    assert_ptr_equal(normal.argument1, (PVOID)1);
+    assert_ptr_equal(normal.argument2, (PVOID)2);
+    assert_ptr_equal(normal.context, &normal);
+    assert_ptr_equal(normal.ran_on, self);
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+}
+
+/* What holds which APCs back, and that they run when it ends. */
+
+static void raise_to_apc_level(void)
+{
+    KfRaiseIrql(APC_LEVEL);
+}
+
+static void raise_to_dispatch_level(void)
+{
+    KfRaiseIrql(DISPATCH_LEVEL);
+}
+
+static void lower_to_passive_level(void)
+{
+    KfLowerIrql(PASSIVE_LEVEL);
+}
+
+static void enter_both_regions(void)
+{
+    KeEnterCriticalRegion();
+    KeEnterGuardedRegion();
+}
+
+static void leave_both_regions(void)
+{
+    KeLeaveGuardedRegion();
+    KeLeaveCriticalRegion();
+}
+
+static void enter_twice(void)
+{
+    KeEnterCriticalRegion();
+    KeEnterCriticalRegion();
+}
+
+static void leave_twice(void)
+{
+    KeLeaveCriticalRegion();
+    KeLeaveCriticalRegion();
+}
+
+static const struct barrier {
+    const char *name;
+    void (*enter)(void);
+    void (*leave)(void);
+    BOOLEAN holds_special;
+    BOOLEAN apcs_disabled, all_apcs_disabled; /* what the two questions answer */
+} barriers[] = {
+    {"critical region", KeEnterCriticalRegion, KeLeaveCriticalRegion, FALSE, TRUE, FALSE},
+    {"nested critical regions", enter_twice, leave_twice, FALSE, TRUE, FALSE},
+    {"guarded region", KeEnterGuardedRegion, KeLeaveGuardedRegion, TRUE, TRUE, TRUE},
+    {"both regions", enter_both_regions, leave_both_regions, TRUE, TRUE, TRUE},
+    {"APC_LEVEL", raise_to_apc_level, lower_to_passive_level, TRUE, FALSE, TRUE},
+    {"DISPATCH_LEVEL", raise_to_dispatch_level, lower_to_passive_level, TRUE, FALSE, TRUE},
+};
+
+static void test_barriers(void **state)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    (void)state;
+    assert_false(KeAreApcsDisabled());
+    assert_false(KeAreAllApcsDisabled());
+    for (ULONG i = 0; i < ARRAYSIZE(barriers); i += 1) {
+        const struct barrier *b = &barriers[i];
+        test_apc special, normal;
+        print_message("# %s\n", b->name);
+        clear_journal();
+        b->enter();
+        BOOLEAN disabled = KeAreApcsDisabled();
+        BOOLEAN all_disabled = KeAreAllApcsDisabled();
+        make_apc(&normal, self, NORMAL, 'n');
+        make_apc(&special, self, SPECIAL, 's');
+        BOOLEAN inserted = insert(&normal) && insert(&special);
+        ULONG ran_inside = notes();
+        b->leave();
+        assert_true(inserted);
+        assert_int_equal(disabled, b->apcs_disabled);
+        assert_int_equal(all_disabled, b->all_apcs_disabled);
+        assert_int_equal(ran_inside, b->holds_special ? 0 : 1);
+        assert_string_equal(journal, "snN");
+        assert_false(KeAreApcsDisabled());
+        assert_false(KeAreAllApcsDisabled());
+    }
+}
+
+/* Leaving the guarded region inside a critical one lets the special ones run, and only those. */
+static void test_guarded_in_critical(void **state)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    test_apc special, normal;
+    (void)state;
+    clear_journal();
+    KeEnterCriticalRegion();
+    KeEnterGuardedRegion();
+    queue_apc(&normal, self, NORMAL, 'n');
+    queue_apc(&special, self, SPECIAL, 's');
+    assert_int_equal(notes(), 0);
+    KeLeaveGuardedRegion();
+    assert_string_equal(journal, "s");
+    KeLeaveCriticalRegion();
+    assert_string_equal(journal, "snN");
+}
+
+/* A mutex is such a barrier for normal APCs. */
+static void test_mutex_is_a_barrier(void **state)
+{
+    KMUTEX mutex;
+    test_apc special, normal;
+    (void)state;
+    clear_journal();
+    KeInitializeMutex(&mutex, 0);
+    wait_for(&mutex, NULL);
+    wait_for(&mutex, NULL);
+    queue_apc(&normal, KeGetCurrentThread(), NORMAL, 'n');
+    queue_apc(&special, KeGetCurrentThread(), SPECIAL, 's');
+    KeReleaseMutex(&mutex, FALSE);
+    assert_string_equal(journal, "s");
+    KeReleaseMutex(&mutex, FALSE);
+    assert_string_equal(journal, "snN");
+}
+
+/* Special ones before normal ones, each kind in the order of insertion. */
+static void test_order(void **state)
+{
+    static const struct {
+        apc_kind kind;
+        char letter;
+    } inserted[] = {{NORMAL, 'a'}, {SPECIAL, 'b'}, {NORMAL, 'c'}, {SPECIAL, 'd'}, {SPECIAL, 'e'}, {NORMAL, 'f'}};
+    test_apc apcs[ARRAYSIZE(inserted)];
+    (void)state;
+    clear_journal();
+    KeEnterGuardedRegion();
+    for (ULONG i = 0; i < ARRAYSIZE(inserted); i += 1) {
+        queue_apc(&apcs[i], KeGetCurrentThread(), inserted[i].kind, inserted[i].letter);
+    }
+    KeLeaveGuardedRegion();
+    assert_string_equal(journal, "bdeaAcCfF");
+}
+
+/* The kernel routine may take the normal routine away. */
+static void test_kernel_routine_drops_the_normal_one(void **state)
+{
+    static const apc_kind apc_kinds[] = {NORMAL, USER};
+    KEVENT event;
+    (void)state;
+    KeInitializeEvent(&event, NotificationEvent, TRUE);
+    for (ULONG i = 0; i < ARRAYSIZE(apc_kinds); i += 1) {
+        test_apc a;
+        clear_journal();
+        make_apc(&a, KeGetCurrentThread(), apc_kinds[i], 'a');
+        a.drop_normal = TRUE;
+        assert_true(insert(&a));
+        if (apc_kinds[i] == USER) {
+            wait_call call = {.count = 1, .object = {&event}, .mode = UserMode, .alertable = TRUE};
+            assert_int_equal(perform(&call), STATUS_USER_APC);
+        }
+        assert_string_equal(journal, "a");
+    }
+}
+
+/* An APC is queued at most once, and can be queued again from its own routine, by when it is out of the queue. */
+
+static void insert_again(test_apc *a)
+{
+    a->during = NULL;
+    check(insert(a));
+    check(!insert(a));
+}
+
+static void test_insert_twice(void **state)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    test_apc a;
+    (void)state;
+    clear_journal();
+    KeEnterGuardedRegion();
+    queue_apc(&a, self, NORMAL, 'a');
+    assert_true(a.apc.Inserted);
+    assert_false(KeInsertQueueApc(&a.apc, (PVOID)3, (PVOID)4, 0));
+    assert_ptr_equal(a.apc.SystemArgument1, (PVOID)1);
+    KeLeaveGuardedRegion();
+    assert_string_equal(journal, "aA");
+    assert_false(a.apc.Inserted);
+    assert_true(insert(&a));
+    assert_string_equal(journal, "aAaA");
+
+    clear_journal();
+    make_apc(&a, self, NORMAL, 'b');
+    a.during = insert_again;
+    assert_true(insert(&a));
+    assert_string_equal(journal, "bBbB");
+}
+
+static void test_remove(void **state)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    static const apc_kind apc_kinds[] = {SPECIAL, NORMAL, USER};
+    (void)state;
+    clear_journal();
+    for (ULONG i = 0; i < ARRAYSIZE(apc_kinds); i += 1) {
+        test_apc a;
+        make_apc(&a, self, apc_kinds[i], 'a');
+        assert_false(KeRemoveQueueApc(&a.apc));
+        KeEnterGuardedRegion();
+        assert_true(insert(&a));
+        assert_true(KeRemoveQueueApc(&a.apc));
+        assert_false(a.apc.Inserted);
+        assert_false(KeRemoveQueueApc(&a.apc));
+        KeLeaveGuardedRegion();
+        assert_int_equal(notes(), 0);
+        assert_int_equal(self->WaitRegister & (KI_WAIT_APC | KI_WAIT_SPECIAL_APC | KI_WAIT_USER_APC), 0);
+    }
+}
+
+/* Normal APCs do not interrupt each other; special ones interrupt normal ones. */
+
+static void queue_inner_and_wait(test_apc *a)
+{
+    test_apc *inner = a->data;
+    KEVENT event;
+    LARGE_INTEGER time = relative(MILLISECOND);
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    check(insert(&inner[0]));
+    check(insert(&inner[1]));
+    check(wait_for(&event, &time) == STATUS_TIMEOUT);
+    KeEnterCriticalRegion();
+    KeLeaveCriticalRegion();
+    note('-');
+}
+
+static void test_nesting(void **state)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    test_apc outer, inner[2];
+    (void)state;
+    clear_journal();
+    make_apc(&outer, self, NORMAL, 'o');
+    make_apc(&inner[0], self, NORMAL, 'n');
+    make_apc(&inner[1], self, SPECIAL, 's');
+    outer.data = inner;
+    outer.during = queue_inner_and_wait;
+    assert_true(insert(&outer));
+    assert_string_equal(journal, "os-OnN");
+    assert_false(self->ApcState.KernelApcInProgress);
+}
+
+/* In a wait: it is interrupted, the APC runs, the wait goes on. */
+
+static void use_every_wait_block(test_apc *a)
+{
+    KEVENT events[3];
+    LARGE_INTEGER time = relative(1);
+    (void)a;
+    for (ULONG i = 0; i < 3; i += 1) {
+        KeInitializeEvent(&events[i], SynchronizationEvent, i == 2);
+    }
+    wait_call any = {.count = 3, .object = {&events[0], &events[1], &events[2]}};
+    wait_call all = {.count = 3, .object = {&events[0], &events[1], &events[2]}, .all = TRUE, .timeout = &time};
+    check(perform(&any) == STATUS_WAIT_2);
+    check(perform(&all) == STATUS_TIMEOUT);
+    check(KeDelayExecutionThread(KernelMode, FALSE, &time) == STATUS_SUCCESS);
+    any.timeout = &time;
+    check(perform(&any) == STATUS_TIMEOUT);
+}
+
+static void test_in_waits(void **state)
+{
+    static const apc_kind apc_kinds[] = {SPECIAL, NORMAL};
+    waiter w;
+    (void)state;
+    start_waiters(&w, 1);
+    for (ULONG n = 0; n < ARRAYSIZE(apc_kinds) * 5 * 2; n += 1) {
+        KEVENT events[5];
+        LARGE_INTEGER long_time = relative(600 * SECOND);
+        apc_kind which = apc_kinds[n % ARRAYSIZE(apc_kinds)];
+        ULONG form = n / ARRAYSIZE(apc_kinds) % 5;
+        BOOLEAN waits = n / ARRAYSIZE(apc_kinds) / 5 != 0;
+        test_apc a;
+        for (ULONG i = 0; i < 5; i += 1) {
+            KeInitializeEvent(&events[i], SynchronizationEvent, FALSE);
+        }
+        const wait_call calls[] = {
+            {.count = 1, .object = {&events[0]}},
+            {.count = 3, .object = {&events[1], &events[2], &events[0]}, .mode = UserMode},
+            {.count = 5, .object = {&events[1], &events[2], &events[3], &events[4], &events[0]}, .timeout = &long_time},
+            {.count = 3, .object = {&events[0], &events[1], &events[2]}, .all = TRUE},
+            {.count = 0, .timeout = &long_time, .alertable = TRUE},
+        };
+        print_message("# %s, form %u%s\n", which == SPECIAL ? "special" : "normal", form, waits ? ", APC waits" : "");
+        clear_journal();
+        w.call = calls[form];
+        begin_wait(&w);
+        make_apc(&a, w.actor.thread, which, 'a');
+        a.during = waits && which == NORMAL ? use_every_wait_block : NULL;
+        assert_true(insert(&a));
+        await(notes() == (which == SPECIAL ? 1 : 2));
+        await(still_waits(&w));
+        assert_ptr_equal(a.ran_on, w.actor.thread);
+        if (form == 3) {
+            KeSetEvent(&events[1], 0, FALSE);
+            KeSetEvent(&events[2], 0, FALSE);
+            assert_true(still_waits(&w));
+        }
+        if (form == 4) {
+            KeAlertThread(w.actor.thread, KernelMode);
+        } else {
+            KeSetEvent(&events[0], 0, FALSE);
+        }
+        assert_int_equal(end_wait(&w), form == 4   ? STATUS_ALERTED
+                                       : form == 3 ? STATUS_WAIT_0
+                                                   : STATUS_WAIT_0 + (NTSTATUS)calls[form].count - 1);
+        for (ULONG i = 0; i < 5; i += 1) {
+            assert_int_equal(KeReadStateEvent(&events[i]), 0);
+            assert_true(has_no_waiters(&events[i]));
+        }
+    }
+    end_waiters(&w, 1);
+}
+
+/* The deadline stays where it was, however often the wait starts over. */
+static void test_same_deadline(void **state)
+{
+    waiter w;
+    KEVENT event;
+    LARGE_INTEGER time = relative(40 * MILLISECOND);
+    (void)state;
+    clear_journal();
+    start_waiters(&w, 1);
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    w.call = (wait_call){.count = 1, .object = {&event}, .timeout = &time};
+    begin_wait(&w);
+    HAL_DEADLINE deadline = w.actor.thread->WaitDeadline;
+    for (ULONG i = 0; i < 10 && !is_idle(&w.actor); i += 1) {
+        test_apc a;
+        ULONG before = notes();
+        queue_apc(&a, w.actor.thread, SPECIAL, 'a');
+        await(notes() > before || is_idle(&w.actor));
+        await(still_waits(&w) || is_idle(&w.actor));
+        if (notes() == before) {
+            KeRemoveQueueApc(&a.apc);
+        }
+        assert_int_equal(w.actor.thread->WaitDeadline.Time, deadline.Time);
+    }
+    assert_int_equal(end_wait(&w), STATUS_TIMEOUT);
+    assert_true(HalDispatch.QueryInterruptTime() >= deadline.Time);
+    end_waiters(&w, 1);
+}
+
+/* The interrupted thread is off the list, misses a pulse, and comes back at the tail. */
+
+static sem_t apc_entered, apc_may_go;
+
+static void pause_in_apc(test_apc *a)
+{
+    (void)a;
+    sem_post(&apc_entered);
+    while (sem_wait(&apc_may_go) != 0) {
+    }
+}
+
+static void test_pulse_is_missed_and_place_is_lost(void **state)
+{
+    waiter w[2];
+    KEVENT event;
+    test_apc a;
+    (void)state;
+    clear_journal();
+    sem_init(&apc_entered, 0, 0);
+    sem_init(&apc_may_go, 0, 0);
+    start_waiters(w, 2);
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+    begin_wait_for(&w[0], &event);
+    begin_wait_for(&w[1], &event);
+    make_apc(&a, w[0].actor.thread, SPECIAL, 'a');
+    a.during = pause_in_apc;
+    assert_true(insert(&a));
+    while (sem_wait(&apc_entered) != 0) {
+    }
+    assert_ptr_equal(event.Header.WaitListHead.Flink, &w[1].actor.thread->WaitBlock[0].WaitListEntry);
+    assert_ptr_equal(event.Header.WaitListHead.Blink, &w[1].actor.thread->WaitBlock[0].WaitListEntry);
+    KePulseEvent(&event, 0, FALSE);
+    assert_int_equal(end_wait(&w[1]), STATUS_SUCCESS);
+    begin_wait_for(&w[1], &event);
+    sem_post(&apc_may_go);
+    await(still_waits(&w[0]));
+    assert_ptr_equal(event.Header.WaitListHead.Flink, &w[1].actor.thread->WaitBlock[0].WaitListEntry);
+    assert_ptr_equal(event.Header.WaitListHead.Blink, &w[0].actor.thread->WaitBlock[0].WaitListEntry);
+    KeSetEvent(&event, 0, FALSE);
+    assert_int_equal(end_wait(&w[1]), STATUS_SUCCESS);
+    assert_true(still_waits(&w[0]));
+    KeSetEvent(&event, 0, FALSE);
+    assert_int_equal(end_wait(&w[0]), STATUS_SUCCESS);
+    end_waiters(w, 2);
+}
+
+/* A wait that was issued where APCs are held back is not interrupted. */
+
+typedef struct guarded_wait {
+    waiter waiter;
+    const struct barrier *barrier;
+} guarded_wait;
+
+static void wait_behind_barrier(void *argument)
+{
+    guarded_wait *g = argument;
+    g->barrier->enter();
+    g->waiter.status = perform(&g->waiter.call);
+    note('-');
+    g->barrier->leave();
+}
+
+static void test_waits_behind_barriers(void **state)
+{
+    guarded_wait g;
+    KEVENT event;
+    (void)state;
+    start_waiters(&g.waiter, 1);
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+    for (ULONG i = 0; i < ARRAYSIZE(barriers); i += 1) {
+        test_apc special, normal;
+        if (barriers[i].enter == raise_to_dispatch_level) {
+            continue;
+        }
+        print_message("# %s\n", barriers[i].name);
+        clear_journal();
+        g.barrier = &barriers[i];
+        g.waiter.call = (wait_call){.count = 1, .object = {&event}};
+        tell(&g.waiter.actor, wait_behind_barrier, &g);
+        await(still_waits(&g.waiter));
+        queue_apc(&normal, g.waiter.actor.thread, NORMAL, 'n');
+        assert_true(still_waits(&g.waiter));
+        queue_apc(&special, g.waiter.actor.thread, SPECIAL, 's');
+        if (!barriers[i].holds_special) {
+            await(notes() == 1);
+        }
+        await(still_waits(&g.waiter));
+        KeSetEvent(&event, 0, FALSE);
+        await(is_idle(&g.waiter.actor));
+        assert_int_equal(g.waiter.status, STATUS_SUCCESS);
+        assert_string_equal(journal, barriers[i].holds_special ? "-snN" : "s-nN");
+    }
+    end_waiters(&g.waiter, 1);
+}
+
+/* The same when they were queued before the wait: nothing that may not run keeps the wait from being one. */
+
+typedef struct stale_wait {
+    waiter waiter;
+    test_apc normal;
+} stale_wait;
+
+static void wait_with_stale_bits(void *argument)
+{
+    stale_wait *s = argument;
+    KeEnterCriticalRegion();
+    make_apc(&s->normal, KeGetCurrentThread(), NORMAL, 'n');
+    check(insert(&s->normal));
+    /* As an inserter leaves it whose special APC has been run before it came to set the bit. */
+    __atomic_fetch_or(&KeGetCurrentThread()->WaitRegister, KI_WAIT_APC | KI_WAIT_SPECIAL_APC, __ATOMIC_RELAXED);
+    s->waiter.status = perform(&s->waiter.call);
+    note('-');
+    KeLeaveCriticalRegion();
+}
+
+static void test_stale_bits_do_not_keep_a_wait_off(void **state)
+{
+    stale_wait s;
+    KEVENT event;
+    (void)state;
+    clear_journal();
+    start_waiters(&s.waiter, 1);
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+    s.waiter.call = (wait_call){.count = 1, .object = {&event}};
+    tell(&s.waiter.actor, wait_with_stale_bits, &s);
+    await(still_waits(&s.waiter));
+    KeSetEvent(&event, 0, FALSE);
+    await(is_idle(&s.waiter.actor));
+    assert_int_equal(s.waiter.status, STATUS_SUCCESS);
+    assert_string_equal(journal, "-nN");
+    end_waiters(&s.waiter, 1);
+}
+
+/* User APCs run in alertable user-mode waits only, all of them, and the object stays as it was. */
+static void test_user_apcs(void **state)
+{
+    (void)state;
+    for (ULONG n = 0; n < 2 * 2 * 4; n += 1) {
+        BOOLEAN alertable = n % 2 != 0;
+        KPROCESSOR_MODE mode = n / 2 % 2 ? UserMode : KernelMode;
+        ULONG form = n / 4;
+        BOOLEAN runs = alertable && mode == UserMode;
+        KEVENT events[2];
+        test_apc a[3];
+        wait_call call = {.count = form == 0 ? 1 : 2, .object = {&events[0], &events[1]}, .all = form == 2};
+        clear_journal();
+        KeInitializeEvent(&events[0], SynchronizationEvent, TRUE);
+        KeInitializeEvent(&events[1], SynchronizationEvent, TRUE);
+        call.mode = mode;
+        call.alertable = alertable;
+        call.timeout = form == 3 ? NO_TIME : NULL;
+        for (ULONG i = 0; i < 3; i += 1) {
+            queue_apc(&a[i], KeGetCurrentThread(), USER, (char)('a' + i));
+        }
+        assert_int_equal(perform(&call), runs ? STATUS_USER_APC : STATUS_SUCCESS);
+        assert_int_equal(KeReadStateEvent(&events[0]), runs);
+        assert_string_equal(journal, runs ? "aAbBcC" : "");
+        for (ULONG i = 0; i < 3; i += 1) {
+            assert_int_equal(KeRemoveQueueApc(&a[i].apc), !runs);
+        }
+    }
+}
+
+static void test_user_apc_ends_a_committed_wait(void **state)
+{
+    waiter w;
+    KEVENT event;
+    test_apc a[2];
+    (void)state;
+    clear_journal();
+    start_waiters(&w, 1);
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    w.call = (wait_call){.count = 1, .object = {&event}, .mode = UserMode, .alertable = TRUE};
+    begin_wait(&w);
+    make_apc(&a[0], w.actor.thread, USER, 'a');
+    assert_true(KeInsertQueueApc(&a[0].apc, (PVOID)1, (PVOID)2, 3));
+    assert_false(still_waits(&w));
+    assert_int_equal(end_wait(&w), STATUS_USER_APC);
+    assert_string_equal(journal, "aA");
+    assert_int_equal(a[0].normal_irql, PASSIVE_LEVEL);
+    assert_true(has_no_waiters(&event));
+
+    /* Not so in a wait of kernel mode; the APC then meets the next wait that may run it. */
+    w.call.mode = KernelMode;
+    begin_wait(&w);
+    queue_apc(&a[1], w.actor.thread, USER, 'b');
+    assert_true(still_waits(&w));
+    KeSetEvent(&event, 0, FALSE);
+    assert_int_equal(end_wait(&w), STATUS_SUCCESS);
+    assert_string_equal(journal, "aA");
+    w.call.mode = UserMode;
+    run_on(&w.actor, perform_wait, &w);
+    assert_int_equal(w.status, STATUS_USER_APC);
+    assert_string_equal(journal, "aAbB");
+    end_waiters(&w, 1);
+}
+
+/* The wait that an APC ends gets the increment that the APC was queued with. */
+static void test_increment(void **state)
+{
+    static const struct {
+        apc_kind kind;
+        KPRIORITY increment;
+        LONG expected;
+    } cases[] = {{SPECIAL, 0, 8}, {SPECIAL, 3, 11}, {NORMAL, 0, 8}, {NORMAL, 5, 13}, {USER, 0, 8}, {USER, 20, 15}};
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(cases); i += 1) {
+        waiter w;
+        KEVENT event;
+        test_apc a;
+        clear_journal();
+        start_waiters(&w, 1);
+        KeInitializeEvent(&event, NotificationEvent, FALSE);
+        w.call = (wait_call){.count = 1, .object = {&event}, .mode = UserMode, .alertable = TRUE};
+        begin_wait(&w);
+        make_apc(&a, w.actor.thread, cases[i].kind, 'a');
+        assert_true(KeInsertQueueApc(&a.apc, NULL, NULL, cases[i].increment));
+        LONG priority = priority_of(w.actor.thread);
+        await(notes() >= 1);
+        KeSetEvent(&event, 0, FALSE);
+        end_wait(&w);
+        end_waiters(&w, 1);
+        print_message("# kind %u, increment %d\n", cases[i].kind, cases[i].increment);
+        assert_int_equal(priority, cases[i].expected);
+    }
+}
+
+/* A thread that has ended takes no APCs, and those that it had are run down. */
+
+static void enter_guarded_region(void *argument)
+{
+    (void)argument;
+    KeEnterGuardedRegion();
+}
+
+static void test_end_of_a_thread(void **state)
+{
+    actor ending = {0};
+    test_apc special, normal, user, late;
+    (void)state;
+    clear_journal();
+    start_actor(&ending);
+    assert_int_equal(ObReferenceObjectByPointer(ending.thread, SYNCHRONIZE, *PsThreadType, KernelMode), STATUS_SUCCESS);
+    run_on(&ending, enter_guarded_region, NULL);
+    queue_apc(&special, ending.thread, SPECIAL, 's');
+    queue_apc(&normal, ending.thread, NORMAL, 'n');
+    queue_apc(&user, ending.thread, USER, 'u');
+    PKTHREAD thread = ending.thread;
+    end_actor(&ending);
+    assert_int_equal(state_of(thread), 1);
+    assert_string_equal(journal, "!s!n!u");
+    make_apc(&late, thread, NORMAL, 'l');
+    assert_false(insert(&late));
+    make_apc(&late, thread, USER, 'l');
+    assert_false(insert(&late));
+    assert_false(late.apc.Inserted);
+    ObDereferenceObject(thread);
+}
+
+/* Kernel APCs that may run are run, not run down. */
+static void test_end_of_a_thread_that_may_run_them(void **state)
+{
+    actor ending = {0};
+    test_apc normal, user;
+    (void)state;
+    clear_journal();
+    start_actor(&ending);
+    queue_apc(&normal, ending.thread, NORMAL, 'n');
+    queue_apc(&user, ending.thread, USER, 'u');
+    end_actor(&ending);
+    assert_string_equal(journal, "nN!u");
+}
+
+/* Queueing against signaling, with real threads: every APC runs once, every signal ends one wait. */
+
+static void count_apc(PKAPC apc, PKNORMAL_ROUTINE *routine, PVOID *context, PVOID *argument1, PVOID *argument2)
+{
+    (void)apc;
+    (void)routine;
+    (void)argument1;
+    (void)argument2;
+    __atomic_add_fetch((volatile ULONG *)*context, 1, __ATOMIC_RELAXED);
+}
+
+static void ignore_call(PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+}
+
+static void test_apcs_against_signals(void **state)
+{
+    ULONG rounds = (ULONG)test_rounds(500);
+    volatile ULONG calls = 0;
+    ULONG queued = 0;
+    waiter w;
+    KEVENT event;
+    KAPC apc;
+    (void)state;
+    start_waiters(&w, 1);
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+    KeInitializeApc(&apc, w.actor.thread, OriginalApcEnvironment, count_apc, NULL, ignore_call, KernelMode,
+                    (PVOID)(ULONG_PTR)&calls);
+    for (ULONG i = 0; i < rounds; i += 1) {
+        w.call = (wait_call){.count = 1, .object = {&event}};
+        tell(&w.actor, perform_wait, &w);
+        if (i % 2) {
+            await(still_waits(&w));
+        }
+        queued += KeInsertQueueApc(&apc, NULL, NULL, 0);
+        KeSetEvent(&event, 0, FALSE);
+        assert_int_equal(end_wait(&w), STATUS_SUCCESS);
+        assert_int_equal(KeReadStateEvent(&event), 0);
+    }
+    w.call = (wait_call){.count = 0, .timeout = NO_TIME};
+    run_on(&w.actor, perform_wait, &w);
+    end_waiters(&w, 1);
+    assert_int_equal(calls, queued);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WATCHED(test_initialize),
+        WATCHED(test_own_thread),
+        WATCHED(test_barriers),
+        WATCHED(test_guarded_in_critical),
+        WATCHED(test_mutex_is_a_barrier),
+        WATCHED(test_order),
+        WATCHED(test_kernel_routine_drops_the_normal_one),
+        WATCHED(test_insert_twice),
+        WATCHED(test_remove),
+        WATCHED(test_nesting),
+        WATCHED(test_in_waits),
+        WATCHED(test_same_deadline),
+        WATCHED(test_pulse_is_missed_and_place_is_lost),
+        WATCHED(test_waits_behind_barriers),
+        WATCHED(test_stale_bits_do_not_keep_a_wait_off),
+        WATCHED(test_user_apcs),
+        WATCHED(test_user_apc_ends_a_committed_wait),
+        WATCHED(test_increment),
+        WATCHED(test_end_of_a_thread),
+        WATCHED(test_end_of_a_thread_that_may_run_them),
+        WATCHED(test_apcs_against_signals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,686 @@
+/* KQUEUE: entries first in first out, threads last in first out, and a limit on how many run at a time. */
+#include "waittest.h"
+
+typedef struct entry {
+    LIST_ENTRY link;
+    ULONG number;
+} entry;
+
+static entry entries[8];
+
+/* An actor that takes entries out of a queue. */
+typedef struct remover {
+    actor actor;
+    PKQUEUE queue;
+    PLARGE_INTEGER timeout;
+    PLIST_ENTRY taken; /* or a status */
+    PKEVENT event;
+} remover;
+
+static void perform_remove(void *argument)
+{
+    remover *r = argument;
+    r->taken = KeRemoveQueue(r->queue, KernelMode, r->timeout);
+}
+
+static void start_removers(remover *r, ULONG count, PKQUEUE queue)
+{
+    for (ULONG i = 0; i < count; i += 1) {
+        memset(&r[i], 0, sizeof(r[i]));
+        r[i].queue = queue;
+        start_actor(&r[i].actor);
+    }
+    for (ULONG i = 0; i < ARRAYSIZE(entries); i += 1) {
+        entries[i].number = i;
+    }
+}
+
+static void end_removers(remover *r, ULONG count)
+{
+    for (ULONG i = 0; i < count; i += 1) {
+        end_actor(&r[i].actor);
+    }
+}
+
+static void begin_remove(remover *r)
+{
+    tell(&r->actor, perform_remove, r);
+    await(is_committed(r->actor.thread));
+}
+
+static PLIST_ENTRY end_remove(remover *r)
+{
+    await(is_idle(&r->actor));
+    return r->taken;
+}
+
+static PLIST_ENTRY remove_now(remover *r)
+{
+    tell(&r->actor, perform_remove, r);
+    return end_remove(r);
+}
+
+static BOOLEAN still_removes(remover *r)
+{
+    return is_committed(r->actor.thread);
+}
+
+static PLIST_ENTRY link_of(ULONG number)
+{
+    return &entries[number].link;
+}
+
+static PLIST_ENTRY as_entry(NTSTATUS status)
+{
+    return (PLIST_ENTRY)(LONG_PTR)status;
+}
+
+/* The thread of the test belongs to a queue after its first remove; this takes it out again. */
+static void run_down(PKQUEUE queue)
+{
+    KeRundownQueue(queue);
+    assert_null(KeGetCurrentThread()->Queue);
+}
+
+static void test_entries_are_first_in_first_out(void **state)
+{
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    assert_int_equal(queue.MaximumCount, 1);
+    for (ULONG i = 0; i < 4; i += 1) {
+        assert_int_equal(KeReadStateQueue(&queue), i);
+        assert_int_equal(KeInsertQueue(&queue, link_of(i)), i);
+    }
+    for (ULONG i = 0; i < 4; i += 1) {
+        assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), link_of(i));
+        assert_int_equal(KeReadStateQueue(&queue), 3 - i);
+        assert_int_equal(queue.CurrentCount, 1);
+    }
+    run_down(&queue);
+}
+
+static void test_insert_at_the_head(void **state)
+{
+    static const ULONG order[] = {3, 2, 0, 1};
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    KeInsertQueue(&queue, link_of(0));
+    KeInsertQueue(&queue, link_of(1));
+    assert_int_equal(KeInsertHeadQueue(&queue, link_of(2)), 2);
+    assert_int_equal(KeInsertHeadQueue(&queue, link_of(3)), 3);
+    for (ULONG i = 0; i < ARRAYSIZE(order); i += 1) {
+        assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), link_of(order[i]));
+    }
+    run_down(&queue);
+}
+
+static void test_default_limit_is_the_number_of_processors(void **state)
+{
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 0);
+    assert_int_equal(queue.MaximumCount, KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS));
+}
+
+/* The thread that began to wait last gets the entry, and an entry that is handed over was never in the queue. */
+static void test_threads_are_last_in_first_out(void **state)
+{
+    remover r[3];
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 3);
+    start_removers(r, 3, &queue);
+    for (ULONG i = 0; i < 3; i += 1) {
+        begin_remove(&r[i]);
+    }
+    assert_int_equal(queue.CurrentCount, 0);
+    for (ULONG i = 0; i < 3; i += 1) {
+        assert_int_equal(KeInsertQueue(&queue, link_of(i)), 0);
+        assert_int_equal(KeReadStateQueue(&queue), 0);
+        assert_ptr_equal(end_remove(&r[2 - i]), link_of(i));
+        assert_int_equal(queue.CurrentCount, i + 1);
+    }
+    end_removers(r, 3);
+    assert_int_equal(queue.CurrentCount, 0);
+    assert_true(IsListEmpty(&queue.ThreadListHead));
+}
+
+/* Who waits for the queue longest is the last to be served: a thread that comes back passes it. */
+static void test_busy_thread_is_preferred(void **state)
+{
+    remover r[2];
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 2);
+    start_removers(r, 2, &queue);
+    begin_remove(&r[0]);
+    begin_remove(&r[1]);
+    for (ULONG i = 0; i < 5; i += 1) {
+        KeInsertQueue(&queue, link_of(i));
+        assert_ptr_equal(end_remove(&r[1]), link_of(i));
+        begin_remove(&r[1]);
+        assert_true(still_removes(&r[0]));
+    }
+    run_down(&queue);
+    assert_ptr_equal(end_remove(&r[0]), as_entry(STATUS_ABANDONED));
+    end_removers(r, 2);
+}
+
+static void wait_for_event(void *argument)
+{
+    remover *r = argument;
+    check(wait_for(r->event, NULL) == STATUS_SUCCESS);
+}
+
+/*
+ * With a limit of one: while the thread that has an entry runs, the next entry stays in the queue although somebody waits
+ * for it; when it blocks, on anything, the other goes on; and it comes back above the limit.
+ */
+static void test_concurrency_limit(void **state)
+{
+    remover r[2];
+    KQUEUE queue;
+    KEVENT event;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    start_removers(r, 2, &queue);
+    r[0].event = &event;
+    KeInsertQueue(&queue, link_of(0));
+    assert_ptr_equal(remove_now(&r[0]), link_of(0));
+    begin_remove(&r[1]);
+    assert_int_equal(queue.CurrentCount, 1);
+
+    assert_int_equal(KeInsertQueue(&queue, link_of(1)), 0);
+    assert_int_equal(KeInsertQueue(&queue, link_of(2)), 1);
+    assert_true(still_removes(&r[1]));
+    assert_int_equal(KeReadStateQueue(&queue), 2);
+
+    tell(&r[0].actor, wait_for_event, &r[0]);
+    assert_ptr_equal(end_remove(&r[1]), link_of(1));
+    await(is_committed(r[0].actor.thread));
+    assert_int_equal(queue.CurrentCount, 1);
+    assert_int_equal(KeReadStateQueue(&queue), 1);
+
+    KeSetEvent(&event, 0, FALSE);
+    await(is_idle(&r[0].actor));
+    assert_int_equal(queue.CurrentCount, 2);
+
+    /* Two run where one may: the first that asks has to wait although an entry is there. */
+    begin_remove(&r[0]);
+    assert_int_equal(queue.CurrentCount, 1);
+    assert_int_equal(KeReadStateQueue(&queue), 1);
+    assert_ptr_equal(remove_now(&r[1]), link_of(2));
+    assert_int_equal(queue.CurrentCount, 1);
+    assert_int_equal(KeReadStateQueue(&queue), 0);
+
+    KeInsertQueue(&queue, link_of(3));
+    assert_true(still_removes(&r[0]));
+    end_removers(&r[1], 1);
+    assert_ptr_equal(end_remove(&r[0]), link_of(3));
+    end_removers(r, 1);
+    assert_int_equal(queue.CurrentCount, 0);
+}
+
+/* A delay, a wait for all and a suspension give the place up like any other wait. */
+
+static void delay(void *argument)
+{
+    LARGE_INTEGER long_time = relative(600 * SECOND);
+    (void)argument;
+    KeDelayExecutionThread(KernelMode, TRUE, &long_time);
+}
+
+static void wait_for_all(void *argument)
+{
+    remover *r = argument;
+    KEVENT other;
+    KeInitializeEvent(&other, NotificationEvent, TRUE);
+    perform(&(wait_call){.count = 2, .object = {r->event, &other}, .all = TRUE, .alertable = TRUE});
+}
+
+static void suspend_self(void *argument)
+{
+    (void)argument;
+    KeSuspendThread(KeGetCurrentThread());
+}
+
+static void alert(remover *r)
+{
+    KeAlertThread(r->actor.thread, KernelMode);
+}
+
+static void resume(remover *r)
+{
+    KeResumeThread(r->actor.thread);
+}
+
+static void test_any_wait_gives_the_place_up(void **state)
+{
+    static const struct {
+        void (*block)(void *argument);
+        void (*unblock)(remover *r);
+    } ways[] = {{delay, alert}, {wait_for_all, alert}, {suspend_self, resume}};
+    KEVENT event;
+    (void)state;
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    for (ULONG i = 0; i < ARRAYSIZE(ways); i += 1) {
+        remover r[2];
+        KQUEUE queue;
+        KeInitializeQueue(&queue, 1);
+        start_removers(r, 2, &queue);
+        r[0].event = &event;
+        KeInsertQueue(&queue, link_of(0));
+        assert_ptr_equal(remove_now(&r[0]), link_of(0));
+        begin_remove(&r[1]);
+        KeInsertQueue(&queue, link_of(1));
+        assert_true(still_removes(&r[1]));
+        tell(&r[0].actor, ways[i].block, &r[0]);
+        assert_ptr_equal(end_remove(&r[1]), link_of(1));
+        await(is_committed(r[0].actor.thread));
+        ways[i].unblock(&r[0]);
+        await(is_idle(&r[0].actor));
+        assert_int_equal(queue.CurrentCount, 2);
+        end_removers(r, 2);
+        assert_int_equal(queue.CurrentCount, 0);
+    }
+}
+
+/* The status of a remove that brought nothing comes as a pointer. */
+static void test_timeout(void **state)
+{
+    LARGE_INTEGER time = relative(MILLISECOND);
+    LARGE_INTEGER point = absolute(MILLISECOND);
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 2);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NO_TIME), as_entry(STATUS_TIMEOUT));
+    assert_int_equal(queue.CurrentCount, 1);
+    assert_ptr_equal(KeRemoveQueue(&queue, UserMode, &time), as_entry(STATUS_TIMEOUT));
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &point), as_entry(STATUS_TIMEOUT));
+    assert_int_equal(queue.CurrentCount, 1);
+    assert_true(has_no_waiters(&queue));
+    KeInsertQueue(&queue, link_of(0));
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NO_TIME), link_of(0));
+    run_down(&queue);
+}
+
+/* The limit holds for a remove that does not want to wait, too. */
+static void test_poll_respects_the_limit(void **state)
+{
+    remover r;
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    start_removers(&r, 1, &queue);
+    KeInsertQueue(&queue, link_of(0));
+    assert_ptr_equal(remove_now(&r), link_of(0));
+    KeInsertQueue(&queue, link_of(1));
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NO_TIME), as_entry(STATUS_TIMEOUT));
+    assert_int_equal(KeReadStateQueue(&queue), 1);
+    end_removers(&r, 1);
+    run_down(&queue);
+}
+
+static void test_remove_several(void **state)
+{
+    PLIST_ENTRY array[4];
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    assert_int_equal(KeRemoveQueueEx(&queue, KernelMode, FALSE, NO_TIME, array, 0), 0);
+    assert_int_equal(KeRemoveQueueEx(&queue, KernelMode, FALSE, NO_TIME, array, 4), 1);
+    assert_ptr_equal(array[0], as_entry(STATUS_TIMEOUT));
+    for (ULONG i = 0; i < 6; i += 1) {
+        KeInsertQueue(&queue, link_of(i));
+    }
+    assert_int_equal(KeRemoveQueueEx(&queue, KernelMode, FALSE, NULL, array, 4), 4);
+    for (ULONG i = 0; i < 4; i += 1) {
+        assert_ptr_equal(array[i], link_of(i));
+    }
+    assert_int_equal(KeReadStateQueue(&queue), 2);
+    assert_int_equal(KeRemoveQueueEx(&queue, KernelMode, FALSE, NULL, array, 4), 2);
+    assert_ptr_equal(array[0], link_of(4));
+    assert_ptr_equal(array[1], link_of(5));
+    assert_int_equal(KeReadStateQueue(&queue), 0);
+    run_down(&queue);
+}
+
+static void remove_alertably(void *argument)
+{
+    remover *r = argument;
+    PLIST_ENTRY array[2];
+    check(KeRemoveQueueEx(r->queue, UserMode, TRUE, NULL, array, 2) == 1);
+    r->taken = array[0];
+}
+
+static void test_alertable_remove(void **state)
+{
+    static const KPROCESSOR_MODE modes[] = {KernelMode, UserMode};
+    remover r;
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    start_removers(&r, 1, &queue);
+    for (ULONG i = 0; i < ARRAYSIZE(modes); i += 1) {
+        for (ULONG before = 0; before < 2; before += 1) {
+            if (before) {
+                KeInsertQueue(&queue, link_of(0));
+                KeAlertThread(r.actor.thread, modes[i]);
+            }
+            tell(&r.actor, remove_alertably, &r);
+            if (!before) {
+                await(is_committed(r.actor.thread));
+                KeAlertThread(r.actor.thread, modes[i]);
+            }
+            assert_ptr_equal(end_remove(&r), as_entry(STATUS_ALERTED));
+            assert_int_equal(KeReadStateQueue(&queue), before);
+            if (before) {
+                assert_ptr_equal(remove_now(&r), link_of(0));
+            }
+            assert_int_equal(queue.CurrentCount, 1);
+        }
+    }
+    end_removers(&r, 1);
+}
+
+/* Waiting for the queue itself leaves its entries alone, and does not make the thread one of its removers. */
+static void test_plain_waits_do_not_consume(void **state)
+{
+    waiter w[2];
+    remover r;
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    start_waiters(w, 2);
+    start_removers(&r, 1, &queue);
+    begin_wait_for(&w[0], &queue);
+    begin_wait_for(&w[1], &queue);
+    KeInsertQueue(&queue, link_of(0));
+    assert_int_equal(end_wait(&w[0]), STATUS_WAIT_0);
+    assert_int_equal(end_wait(&w[1]), STATUS_WAIT_0);
+    assert_int_equal(KeReadStateQueue(&queue), 1);
+    assert_int_equal(queue.CurrentCount, 0);
+    assert_int_equal(wait_for(&queue, NO_TIME), STATUS_WAIT_0);
+    assert_int_equal(KeReadStateQueue(&queue), 1);
+    assert_null(KeGetCurrentThread()->Queue);
+    assert_ptr_equal(remove_now(&r), link_of(0));
+    assert_int_equal(wait_for(&queue, NO_TIME), STATUS_TIMEOUT);
+    end_removers(&r, 1);
+    end_waiters(w, 2);
+}
+
+/* An entry goes to who wants to remove it; those who only wait for the queue see nothing of it. */
+static void test_remover_comes_before_plain_waiters(void **state)
+{
+    waiter w;
+    remover r;
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    start_waiters(&w, 1);
+    start_removers(&r, 1, &queue);
+    begin_wait_for(&w, &queue);
+    begin_remove(&r);
+    KeInsertQueue(&queue, link_of(0));
+    assert_ptr_equal(end_remove(&r), link_of(0));
+    assert_true(still_waits(&w));
+    KeInsertQueue(&queue, link_of(1));
+    assert_int_equal(end_wait(&w), STATUS_WAIT_0);
+    assert_ptr_equal(remove_now(&r), link_of(1));
+    end_removers(&r, 1);
+    end_waiters(&w, 1);
+}
+
+/* Rundown: removers get STATUS_ABANDONED, plain waiters success, the caller the entries, linked without a head. */
+static void test_rundown(void **state)
+{
+    remover r[3];
+    waiter w;
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    start_waiters(&w, 1);
+    start_removers(r, 3, &queue);
+    KeInsertQueue(&queue, link_of(0));
+    assert_ptr_equal(remove_now(&r[0]), link_of(0));
+    begin_remove(&r[1]);
+    begin_remove(&r[2]);
+    begin_wait_for(&w, &queue);
+    assert_null(KeRundownQueue(&queue));
+    assert_ptr_equal(end_remove(&r[1]), as_entry(STATUS_ABANDONED));
+    assert_ptr_equal(end_remove(&r[2]), as_entry(STATUS_ABANDONED));
+    assert_int_equal(end_wait(&w), STATUS_WAIT_0);
+    assert_true(queue.Header.Abandoned);
+    for (ULONG i = 0; i < 3; i += 1) {
+        assert_null(r[i].actor.thread->Queue);
+    }
+    assert_ptr_equal(remove_now(&r[0]), as_entry(STATUS_ABANDONED));
+    assert_null(r[0].actor.thread->Queue);
+    end_removers(r, 3);
+    end_waiters(&w, 1);
+}
+
+static void test_rundown_returns_the_entries(void **state)
+{
+    (void)state;
+    for (ULONG count = 1; count <= 3; count += 1) {
+        KQUEUE queue;
+        KeInitializeQueue(&queue, 1);
+        for (ULONG i = 0; i < count; i += 1) {
+            KeInsertQueue(&queue, link_of(i));
+        }
+        PLIST_ENTRY first = KeRundownQueue(&queue);
+        PLIST_ENTRY link = first;
+        for (ULONG i = 0; i < count; i += 1) {
+            assert_ptr_equal(link, link_of(i));
+            assert_ptr_equal(link->Flink->Blink, link);
+            link = link->Flink;
+        }
+        assert_ptr_equal(link, first);
+        assert_int_equal(KeReadStateQueue(&queue), 0);
+    }
+}
+
+/* When the rundown has returned the memory of the queue is the caller's, whatever its removers are about to do. */
+static void test_queue_is_gone_after_rundown(void **state)
+{
+    (void)state;
+    for (ULONG round = 0; round < 100; round += 1) {
+        remover r[2];
+        KEVENT event;
+        PKQUEUE queue = malloc(sizeof(*queue));
+        assert_non_null(queue);
+        KeInitializeEvent(&event, NotificationEvent, FALSE);
+        KeInitializeQueue(queue, 2);
+        start_removers(r, 2, queue);
+        r[1].event = &event;
+        begin_remove(&r[0]);
+        KeInsertQueue(queue, link_of(0));
+        assert_ptr_equal(end_remove(&r[0]), link_of(0));
+        begin_remove(&r[0]);
+        begin_remove(&r[1]);
+        KeInsertQueue(queue, link_of(1));
+        assert_ptr_equal(end_remove(&r[1]), link_of(1));
+        tell(&r[1].actor, wait_for_event, &r[1]);
+        await(is_committed(r[1].actor.thread));
+        KeRundownQueue(queue);
+        memset(queue, 0xdd, sizeof(*queue));
+        free(queue);
+        KeSetEvent(&event, 0, FALSE);
+        assert_ptr_equal(end_remove(&r[0]), as_entry(STATUS_ABANDONED));
+        end_removers(r, 2);
+    }
+}
+
+/* A thread belongs to one queue: removing from another takes it out of the first, which may let somebody else run. */
+static void test_changing_queues(void **state)
+{
+    remover r[2];
+    KQUEUE first, second;
+    (void)state;
+    KeInitializeQueue(&first, 1);
+    KeInitializeQueue(&second, 1);
+    start_removers(r, 2, &first);
+    KeInsertQueue(&first, link_of(0));
+    assert_ptr_equal(remove_now(&r[0]), link_of(0));
+    assert_ptr_equal(r[0].actor.thread->Queue, &first);
+    begin_remove(&r[1]);
+    KeInsertQueue(&first, link_of(1));
+    assert_true(still_removes(&r[1]));
+
+    r[0].queue = &second;
+    begin_remove(&r[0]);
+    assert_ptr_equal(end_remove(&r[1]), link_of(1));
+    assert_int_equal(first.CurrentCount, 1);
+    assert_int_equal(second.CurrentCount, 0);
+    KeInsertQueue(&second, link_of(2));
+    assert_ptr_equal(end_remove(&r[0]), link_of(2));
+    assert_ptr_equal(r[0].actor.thread->Queue, &second);
+    assert_int_equal(first.CurrentCount, 1);
+    assert_int_equal(second.CurrentCount, 1);
+    end_removers(r, 2);
+    assert_int_equal(first.CurrentCount, 0);
+    assert_int_equal(second.CurrentCount, 0);
+    assert_true(IsListEmpty(&first.ThreadListHead));
+    assert_true(IsListEmpty(&second.ThreadListHead));
+}
+
+/* The end of a thread frees its place for the next. */
+static void test_end_of_a_thread(void **state)
+{
+    remover r[2];
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    start_removers(r, 2, &queue);
+    KeInsertQueue(&queue, link_of(0));
+    assert_ptr_equal(remove_now(&r[0]), link_of(0));
+    begin_remove(&r[1]);
+    KeInsertQueue(&queue, link_of(1));
+    assert_true(still_removes(&r[1]));
+    end_removers(r, 1);
+    assert_ptr_equal(end_remove(&r[1]), link_of(1));
+    assert_int_equal(queue.CurrentCount, 1);
+    end_removers(&r[1], 1);
+    assert_int_equal(queue.CurrentCount, 0);
+}
+
+/* The waiting thread shows why it waits. */
+static void test_wait_reason(void **state)
+{
+    remover r;
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    start_removers(&r, 1, &queue);
+    begin_remove(&r);
+    assert_int_equal(r.actor.thread->WaitReason, WrQueue);
+    assert_int_equal(r.actor.thread->WaitBlockCount, 1);
+    assert_int_equal(r.actor.thread->WaitBlockList->WaitType, WaitDequeue);
+    assert_ptr_equal(r.actor.thread->WaitBlockList->Object, &queue);
+    KeInsertQueue(&queue, link_of(0));
+    assert_ptr_equal(end_remove(&r), link_of(0));
+    end_removers(&r, 1);
+}
+
+/* Whatever threads do, an entry reaches exactly one of them, and never more run than may. */
+
+#define WORKERS 4
+#define LIMIT 2
+
+typedef struct work {
+    LIST_ENTRY link;
+    volatile ULONG taken;
+} work;
+
+typedef struct pool {
+    KQUEUE queue;
+    KEVENT tick;
+    volatile ULONG running;
+    volatile ULONG most;
+    volatile ULONG done;
+    volatile ULONG last;
+} pool;
+
+static void work_until_rundown(void *argument)
+{
+    pool *p = argument;
+    for (;;) {
+        PLIST_ENTRY link = KeRemoveQueue(&p->queue, UserMode, NULL);
+        if (link == as_entry(STATUS_ABANDONED)) {
+            return;
+        }
+        ULONG running = __atomic_add_fetch(&p->running, 1, __ATOMIC_SEQ_CST);
+        ULONG most = __atomic_load_n(&p->most, __ATOMIC_RELAXED);
+        while (running > most && !__atomic_compare_exchange_n(&p->most, &most, running, FALSE, __ATOMIC_RELAXED,
+                                                              __ATOMIC_RELAXED)) {
+        }
+        __atomic_add_fetch(&CONTAINING_RECORD(link, work, link)->taken, 1, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&p->running, 1, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&p->done, 1, __ATOMIC_RELEASE);
+    }
+}
+
+static void test_pool_of_workers(void **state)
+{
+    ULONG count = (ULONG)test_rounds(20000);
+    work *works = calloc(count, sizeof(*works));
+    actor workers[WORKERS];
+    pool p = {.most = 0};
+    (void)state;
+    assert_non_null(works);
+    KeInitializeQueue(&p.queue, LIMIT);
+    memset(workers, 0, sizeof(workers));
+    for (ULONG i = 0; i < WORKERS; i += 1) {
+        start_actor(&workers[i]);
+        tell(&workers[i], work_until_rundown, &p);
+    }
+    for (ULONG i = 0; i < count; i += 1) {
+        if (i % 3 == 0) {
+            KeInsertHeadQueue(&p.queue, &works[i].link);
+        } else {
+            KeInsertQueue(&p.queue, &works[i].link);
+        }
+    }
+    await(__atomic_load_n(&p.done, __ATOMIC_ACQUIRE) == count);
+    assert_null(KeRundownQueue(&p.queue));
+    for (ULONG i = 0; i < WORKERS; i += 1) {
+        end_actor(&workers[i]);
+    }
+    for (ULONG i = 0; i < count; i += 1) {
+        assert_int_equal(works[i].taken, 1);
+    }
+    assert_true(p.most >= 1);
+    assert_true(p.most <= LIMIT);
+    free(works);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WATCHED(test_entries_are_first_in_first_out),
+        WATCHED(test_insert_at_the_head),
+        WATCHED(test_default_limit_is_the_number_of_processors),
+        WATCHED(test_threads_are_last_in_first_out),
+        WATCHED(test_busy_thread_is_preferred),
+        WATCHED(test_concurrency_limit),
+        WATCHED(test_any_wait_gives_the_place_up),
+        WATCHED(test_timeout),
+        WATCHED(test_poll_respects_the_limit),
+        WATCHED(test_remove_several),
+        WATCHED(test_alertable_remove),
+        WATCHED(test_plain_waits_do_not_consume),
+        WATCHED(test_remover_comes_before_plain_waiters),
+        WATCHED(test_rundown),
+        WATCHED(test_rundown_returns_the_entries),
+        WATCHED(test_queue_is_gone_after_rundown),
+        WATCHED(test_changing_queues),
+        WATCHED(test_end_of_a_thread),
+        WATCHED(test_wait_reason),
+        WATCHED(test_pool_of_workers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
