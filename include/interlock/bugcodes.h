@@ -64,6 +64,7 @@
 #define INVALID_SLOT_ALLOCATOR_FLAGS                        ((ULONG)0x0000016D)
 #define ERESOURCE_INVALID_RELEASE                           ((ULONG)0x0000016E)
 #define KERNEL_AUTO_BOOST_LOCK_ACQUISITION_WITH_RAISED_IRQL ((ULONG)0x00000192)
+#define FAST_ERESOURCE_PRECONDITION_VIOLATION               ((ULONG)0x000001C6)
 #define THREAD_TERMINATE_HELD_MUTEX                         ((ULONG)0x4000008A)
 
 /* X(name, first parameter, second, third, fourth). Where NT documents no parameters, these are
@@ -145,6 +146,8 @@
     X(INVALID_SLOT_ALLOCATOR_FLAGS, "flags", "", "", "")                                           \
     X(ERESOURCE_INVALID_RELEASE, "resource", "current thread", "thread passed in", "")             \
     X(KERNEL_AUTO_BOOST_LOCK_ACQUISITION_WITH_RAISED_IRQL, "thread", "lock", "current IRQL", "")   \
+    X(FAST_ERESOURCE_PRECONDITION_VIOLATION, "kind of violation", "resource or owner entry",       \
+      "depends on the kind", "depends on the kind")                                                \
     X(THREAD_TERMINATE_HELD_MUTEX, "thread", "mutex", "", "")
 
 /* DRIVER_VERIFIER_DETECTED_VIOLATION: X(first parameter, second, third, fourth, violation). */
@@ -209,6 +212,7 @@
     X(0x1008, "lock", "", "", "lock acquired by a function of another lock type")                  \
     X(0x1009, "lock", "", "", "lock released by a function of another lock type")                  \
     X(0x100A, "thread", "lock", "", "thread ended while it holds a lock")                          \
-    X(0x100B, "lock", "owner", "", "lock deleted while it is held")
+    X(0x100B, "lock", "owner", "", "lock deleted while it is held")                                \
+    X(0x2000, "thread", "priority", "", "thread priority outside of 1 to 31")
 
 #endif

@@ -2,8 +2,10 @@
 #ifndef INTERLOCK_EX_H
 #define INTERLOCK_EX_H
 
+#include <interlock/fastmutex.h>
 #include <interlock/ke.h>
 #include <interlock/pushlock.h>
+#include <interlock/resource.h>
 #include <interlock/slist.h>
 
 INTERLOCK_BEGIN

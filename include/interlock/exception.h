@@ -3,7 +3,7 @@
  *
  *     __try {
  *         ProbeForRead(Buffer, Length, 1);
- *     } __except (GetExceptionCode() == STATUS_ACCESS_VIOLATION ? EXCEPTION_EXECUTE_HANDLER : EXCEPTION_CONTINUE_SEARCH) {
+ *     } __except (EXCEPTION_EXECUTE_HANDLER) {
  *         return GetExceptionCode();
  *     }
  *
@@ -15,7 +15,8 @@
  *    EXCEPTION_CONTINUE_EXECUTION raises STATUS_NONCONTINUABLE_EXCEPTION, as NT does for a raised status.
  * 3. __finally runs when its body ends, by __leave, and when a status is raised. Leave such a body in no other way:
  *    return, goto, break and continue do not run it.
- * 4. A local variable that the body changes and that is used after the exception must be volatile (setjmp's rule).
+ * 4. A local variable that the body changes and that is used after the exception must be volatile (setjmp's rule; gcc
+ *    finds them with -Wclobbered, and sometimes more).
  * 5. GetExceptionCode() is what this thread caught last: a handler that calls functions which catch something
  *    themselves reads it first.
  * 6. "if (x) __try { } __except (y) { } else" needs braces around the __try.

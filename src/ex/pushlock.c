@@ -1,42 +1,61 @@
-/* pushlock.c: the pushlocks of the kernel: the algorithm of pushlockcore.c over events, with AutoBoost. */
+/*
+ * pushlock.c: the pushlocks of the kernel: the algorithm of pushlockcore.c over events, with AutoBoost.
+ *
+ * AutoBoost: a sleeper that is given a lock runs at least at the priority of the one who gives it, and a little above its
+ * own, so that it can let in those who wait behind it. It belongs to the acquire, not to the release: a thread that
+ * asked for the lock without it is woken without it. A thread's AutoBoostCount counts the boosts it got.
+ */
 #include "pushlock.h"
 
-static VOID ExpPrepareEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block)
+#define EXP_PUSH_LOCK_FLAGS EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST
+
+/* What the first parameter of DRIVER_VERIFIER_DETECTED_VIOLATION says. */
+#define EXP_ACQUIRED_WITH_APCS 0xea
+#define EXP_RELEASED_WITH_APCS 0xeb
+
+static VOID ExpPrepareBoosted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
 {
+    Block->AutoBoost = TRUE;
+    KeInitializeEvent(&Block->WakeEvent, SynchronizationEvent, FALSE);
+}
+
+static VOID ExpPrepareUnboosted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
+{
+    Block->AutoBoost = FALSE;
     KeInitializeEvent(&Block->WakeEvent, SynchronizationEvent, FALSE);
 }
 
 static VOID ExpSleepOnEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block)
 {
     KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, NULL);
+    if (Block->AutoBoost) {
+        KiCurrentThread()->AutoBoostCount += 1;
+    }
 }
 
 static VOID ExpWakeByEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block)
 {
-    KeSetEvent(&Block->WakeEvent, IO_NO_INCREMENT, FALSE);
-}
-
-/* AutoBoost: whoever gets a lock that others wait for is to run before them, so it can let them in. */
-static VOID ExpWakeByEventAndBoost(PEX_PUSH_LOCK_WAIT_BLOCK Block)
-{
-    KeSetEventBoostPriority(&Block->WakeEvent, NULL);
+    if (Block->AutoBoost) {
+        KeSetEventBoostPriority(&Block->WakeEvent, NULL);
+    } else {
+        KeSetEvent(&Block->WakeEvent, IO_NO_INCREMENT, FALSE);
+    }
 }
 
 static VOID ExpBugcheckNotOwned(volatile ULONG_PTR *Lock)
 {
-    KeBugCheckEx(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, (ULONG_PTR)KiCurrentThread(), (ULONG_PTR)Lock,
-                 __atomic_load_n(Lock, __ATOMIC_RELAXED), 0);
+    KeBugCheckEx(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, (ULONG_PTR)KiCurrentThread(), (ULONG_PTR)Lock, 0, 0);
 }
 
-static const EXP_PUSH_LOCK_METHODS ExpPushLockMethods = {
-    .Prepare = ExpPrepareEvent,
+static const EXP_PUSH_LOCK_METHODS ExpBoostedMethods = {
+    .Prepare = ExpPrepareBoosted,
     .Sleep = ExpSleepOnEvent,
-    .Wake = ExpWakeByEventAndBoost,
+    .Wake = ExpWakeByEvent,
     .NotOwned = ExpBugcheckNotOwned,
 };
 
-static const EXP_PUSH_LOCK_METHODS ExpPlainPushLockMethods = {
-    .Prepare = ExpPrepareEvent,
+const EXP_PUSH_LOCK_METHODS ExpPushLockMethods = {
+    .Prepare = ExpPrepareUnboosted,
     .Sleep = ExpSleepOnEvent,
     .Wake = ExpWakeByEvent,
     .NotOwned = ExpBugcheckNotOwned,
@@ -44,36 +63,81 @@ static const EXP_PUSH_LOCK_METHODS ExpPlainPushLockMethods = {
 
 static const EXP_PUSH_LOCK_METHODS *ExpMethodsFor(ULONG Flags)
 {
-    return (Flags & EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST) ? &ExpPlainPushLockMethods : &ExpPushLockMethods;
+    return Flags & EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST ? &ExpPushLockMethods : &ExpBoostedMethods;
+}
+
+/* With the verifier on. */
+
+VOID ExpCheckFlags(PEX_PUSH_LOCK PushLock, ULONG Flags)
+{
+    if (Flags & ~(ULONG)EXP_PUSH_LOCK_FLAGS) {
+        KeBugCheckEx(INVALID_PUSH_LOCK_FLAGS, Flags, (ULONG_PTR)PushLock, 0, 0);
+    }
+}
+
+static VOID ExpCheckCall(PEX_PUSH_LOCK PushLock, ULONG Flags, ULONG_PTR Violation)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpCheckFlags(PushLock, Flags);
+    if (Thread->Irql > APC_LEVEL) {
+        KeBugCheckEx(KERNEL_AUTO_BOOST_LOCK_ACQUISITION_WITH_RAISED_IRQL, (ULONG_PTR)Thread, (ULONG_PTR)PushLock,
+                     Thread->Irql, 0);
+    }
+    if (Thread->Irql < APC_LEVEL && !KeAreApcsDisabled()) {
+        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, Violation, Thread->Irql, (ULONG_PTR)Thread->KernelApcDisable,
+                     (ULONG_PTR)PushLock);
+    }
+}
+
+VOID ExpCheckAcquire(PEX_PUSH_LOCK PushLock, ULONG Flags)
+{
+    ExpCheckCall(PushLock, Flags, EXP_ACQUIRED_WITH_APCS);
+}
+
+VOID ExpCheckRelease(PEX_PUSH_LOCK PushLock, ULONG Flags)
+{
+    ExpCheckCall(PushLock, Flags, EXP_RELEASED_WITH_APCS);
 }
 
 VOID ExfAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
+    ExpVerifyAcquire(PushLock, Flags);
     ExpAcquireExclusive(PushLock, ExpMethodsFor(Flags));
 }
 
 VOID ExfAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
+    ExpVerifyAcquire(PushLock, Flags);
     ExpAcquireShared(PushLock, ExpMethodsFor(Flags));
 }
 
-BOOLEAN ExfTryAcquirePushLockShared(PEX_PUSH_LOCK PushLock)
+BOOLEAN ExfTryAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
+    ExpVerifyAcquire(PushLock, Flags);
+    return ExpTryAcquireExclusive(PushLock);
+}
+
+BOOLEAN ExfTryAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
+{
+    ExpVerifyAcquire(PushLock, Flags);
     return ExpTryAcquireShared(PushLock);
 }
 
-VOID ExfReleasePushLock(PEX_PUSH_LOCK PushLock)
+VOID ExfReleasePushLockEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
+    ExpVerifyRelease(PushLock, Flags);
     ExpRelease(PushLock, &ExpPushLockMethods);
 }
 
-VOID ExfReleasePushLockExclusive(PEX_PUSH_LOCK PushLock)
+VOID ExfReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
+    ExpVerifyRelease(PushLock, Flags);
     ExpReleaseExclusive(PushLock, &ExpPushLockMethods);
 }
 
-VOID ExfReleasePushLockShared(PEX_PUSH_LOCK PushLock)
+VOID ExfReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
+    ExpVerifyRelease(PushLock, Flags);
     ExpReleaseShared(PushLock, &ExpPushLockMethods);
 }
 

@@ -11,27 +11,19 @@
 
 #define EXP_PUSH_LOCK_BITS ((ULONG_PTR)0xf)
 
-/* How far a waiter's block has got. The one who wakes it exchanges the word and touches the block no more, unless the
+C_ASSERT(sizeof(EX_PUSH_LOCK_WAIT_BLOCK) == 64);
+
+/* How far a waiter's block has got. The one who tells it exchanges the word and touches the block no more, unless the
    waiter had gone to sleep: then the wake of the sleeper is the last touch. */
 typedef enum _EXP_WAIT_STATE {
-    ExpSpinning,
+    ExpAwake,
     ExpSleeping,
     ExpWoken,       /* try again; nobody is left in the queue */
     ExpWokenWaking, /* try again; the Waking bit is yours now */
     ExpGranted      /* the lock is yours */
 } EXP_WAIT_STATE;
 
-typedef struct _EX_PUSH_LOCK_WAIT_BLOCK {
-    KEVENT WakeEvent;
-    struct _EX_PUSH_LOCK_WAIT_BLOCK *Next;              /* the one that came before, NULL in the oldest */
-    struct _EX_PUSH_LOCK_WAIT_BLOCK *Previous;          /* the one that came after; set by the optimisation */
-    struct _EX_PUSH_LOCK_WAIT_BLOCK *volatile Last;     /* the oldest, if the optimisation has been here */
-    volatile LONG ShareCount;                           /* in the oldest: sharers left, with MultipleShared */
-    volatile ULONG State;                               /* EXP_WAIT_STATE */
-    BOOLEAN Exclusive;
-    UCHAR Lost;                                         /* how often it was woken in vain */
-} DECLSPEC_ALIGN(16) EX_PUSH_LOCK_WAIT_BLOCK, *PEX_PUSH_LOCK_WAIT_BLOCK;
-
+/* Sleep returns when Wake was called for the block, not before: Wake may still be about to touch it. */
 typedef struct _EXP_PUSH_LOCK_METHODS {
     VOID (*Prepare)(PEX_PUSH_LOCK_WAIT_BLOCK Block);
     VOID (*Sleep)(PEX_PUSH_LOCK_WAIT_BLOCK Block);
@@ -48,5 +40,65 @@ VOID ExpReleaseShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Met
 VOID ExpRelease(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods); /* whichever way it is held */
 VOID ExpConvertToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 BOOLEAN ExpTryConvertToExclusive(volatile ULONG_PTR *Lock);
+
+/*
+ * Before a waiter sleeps it looks for a while, first by spinning, then by giving the host's processor away: what it
+ * waits for may be that somebody who was stopped by the host gets on. Both together take less than being put to sleep
+ * and woken does, so in the worst case a wait costs twice what it has to.
+ */
+typedef struct _EXP_PATIENCE {
+    ULONG Spins;
+    ULONG Yields;
+} EXP_PATIENCE;
+
+EXP_PATIENCE ExpFreshPatience(VOID);
+BOOLEAN ExpStayAwake(EXP_PATIENCE *Patience); /* a moment passes; FALSE: time to sleep */
+
+/* A block and its waiter. */
+VOID ExpTell(PEX_PUSH_LOCK_WAIT_BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods);
+BOOLEAN ExpFallAsleep(PEX_PUSH_LOCK_WAIT_BLOCK Block); /* FALSE: it was told already */
+
+FORCEINLINE EXP_WAIT_STATE ExpStateOf(PEX_PUSH_LOCK_WAIT_BLOCK Block)
+{
+    /* acquire: pairs with the exchange in ExpTell */
+    return (EXP_WAIT_STATE)__atomic_load_n(&Block->State, __ATOMIC_ACQUIRE);
+}
+
+/* pushlock.c: sleeping on the event in the block. */
+extern const EXP_PUSH_LOCK_METHODS ExpPushLockMethods;
+
+/* The rules: level, APCs, flags. The inline paths of the public header do not look. */
+VOID ExpCheckFlags(PEX_PUSH_LOCK PushLock, ULONG Flags);
+VOID ExpCheckAcquire(PEX_PUSH_LOCK PushLock, ULONG Flags);
+VOID ExpCheckRelease(PEX_PUSH_LOCK PushLock, ULONG Flags);
+
+FORCEINLINE VOID ExpVerifyFlags(PEX_PUSH_LOCK PushLock, ULONG Flags)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpCheckFlags(PushLock, Flags);
+    }
+}
+
+FORCEINLINE VOID ExpVerifyAcquire(PEX_PUSH_LOCK PushLock, ULONG Flags)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpCheckAcquire(PushLock, Flags);
+    }
+}
+
+FORCEINLINE VOID ExpVerifyRelease(PEX_PUSH_LOCK PushLock, ULONG Flags)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpCheckRelease(PushLock, Flags);
+    }
+}
+
+FORCEINLINE BOOLEAN ExpGuessSharedAcquire(PEX_PUSH_LOCK PushLock)
+{
+    ULONG_PTR Free = 0;
+    /* acquire: pairs with the release of an exclusive owner */
+    return __atomic_compare_exchange_n(PushLock, &Free, EX_PUSH_LOCK_LOCK | EX_PUSH_LOCK_SHARE_INC, FALSE,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
 
 #endif

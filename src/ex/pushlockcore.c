@@ -12,15 +12,18 @@
  *     B|W|L          held exclusively or by one sharer; B is the newest waiter
  *     B|W|L|M        held by several sharers, their number is in the oldest waiter's block
  *     B|W|K          free, and a waiter is on its way (or being chosen)
- *     B|W|K|L[|M]    held, and so on
+ *     B|W|K|L        held exclusively or by one sharer, and so on
+ *     B|W|K|L|M      held by one sharer that was the exclusive owner: whoever has K is to let waiting sharers in
  *
  * Always: K implies W; M implies L and W; W without L implies K; neither L nor W means 0.
  *
  * The waiters are a chain from the newest to the oldest. Anybody pushes a new one by compare-exchange. Everything else
- * that is done to the chain is done by the owner of K, and K is owned from the release that set it until the thread it
+ * that is done to the chain is done by the owner of K, and K is owned from the change that set it until the thread it
  * has woken holds the lock or is back in the chain: so there is at most one woken waiter on its way, and releases in the
  * meantime wake nobody. The owner of K goes from the newest block to the first one that knows the oldest, fills in the
- * backward links on the way and leaves the answer in the newest: each block is walked once.
+ * backward links on the way and leaves the answer in the newest: each block is walked once. A block that is older than
+ * the newest one with an answer may know a wrong one; nobody asks it. Those who decrement the number of sharers read
+ * the chain too, but only while K is clear.
  *
  * Requirements, each with a test of that number in tests/ex/pushlock.c:
  *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
@@ -37,6 +40,10 @@
  *  9. After the compare-exchange that releases it nobody touches the lock's memory on behalf of the releaser, unless
  *     somebody waits and so keeps it alive; a wait block is not touched after its waiter was told.
  * 10. The uncontended paths are one compare-exchange each.
+ *
+ * Where more threads run than there are processors the enemy is the convoy: everybody queues, and every hand-over wakes
+ * a sleeper. So nobody queues at once. Newcomers look at the word for a while (ExpStayAwake) and overtake nobody by it:
+ * a sharer that looks on while an exclusive waiter is queued waits just as if it were queued itself.
  */
 #include "pushlock.h"
 
@@ -48,9 +55,11 @@
 
 #define EXP_MOST_LOSSES 3
 #define EXP_SPIN_CYCLES 10240
+#define EXP_YIELDS 16
 
 typedef PEX_PUSH_LOCK_WAIT_BLOCK BLOCK;
 
+/* relaxed: a first look; whatever is done on its account is decided by a compare-exchange */
 static ULONG_PTR ExpRead(volatile ULONG_PTR *Lock)
 {
     return __atomic_load_n(Lock, __ATOMIC_RELAXED);
@@ -72,66 +81,76 @@ static ULONG_PTR ExpSharers(ULONG_PTR Value)
     return Value / SHARE;
 }
 
+static BOOLEAN ExpIsOpenToSharers(ULONG_PTR Value)
+{
+    return Value == 0 || (!(Value & W) && ExpSharers(Value) != 0);
+}
+
 /* Waiting. */
 
-static VOID ExpTell(BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods)
+EXP_PATIENCE ExpFreshPatience(VOID)
 {
-    /* release: pairs with the acquire in ExpAwait */
+    EXP_PATIENCE Patience = {.Yields = EXP_YIELDS};
+    if (HalOtherProcessorAvailable()) {
+        Patience.Spins = HalSpinsForCycles(EXP_SPIN_CYCLES);
+    }
+    return Patience;
+}
+
+BOOLEAN ExpStayAwake(EXP_PATIENCE *Patience)
+{
+    if (Patience->Spins != 0) {
+        Patience->Spins -= 1;
+        HalPause();
+        return TRUE;
+    }
+    if (Patience->Yields != 0) {
+        Patience->Yields -= 1;
+        HalDispatch.Yield();
+        return TRUE;
+    }
+    return FALSE;
+}
+
+VOID ExpTell(BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    /* acq_rel: pairs with ExpStateOf, and with the compare-exchange in ExpFallAsleep */
     if (__atomic_exchange_n(&Block->State, (ULONG)State, __ATOMIC_ACQ_REL) == ExpSleeping) {
         Methods->Wake(Block);
     }
 }
 
-static BOOLEAN ExpMaySpin(VOID)
+BOOLEAN ExpFallAsleep(BLOCK Block)
 {
-    return HalOtherProcessorAvailable();
+    ULONG State = ExpAwake;
+    /* acq_rel: pairs with the exchange in ExpTell, which wakes through what the block holds */
+    return __atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 static EXP_WAIT_STATE ExpAwait(BLOCK Block, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    ULONG State = ExpSpinning;
-    for (ULONG Left = ExpMaySpin() ? HalSpinsForCycles(EXP_SPIN_CYCLES) : 0; Left != 0; Left -= 1) {
-        State = __atomic_load_n(&Block->State, __ATOMIC_ACQUIRE);
-        if (State != ExpSpinning) {
-            return (EXP_WAIT_STATE)State;
+    EXP_PATIENCE Patience = ExpFreshPatience();
+    while (ExpStateOf(Block) == ExpAwake) {
+        if (!ExpStayAwake(&Patience) && ExpFallAsleep(Block)) {
+            Methods->Sleep(Block);
         }
-        HalPause();
     }
-    if (__atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-        Methods->Sleep(Block);
-        State = __atomic_load_n(&Block->State, __ATOMIC_ACQUIRE);
-    }
-    return (EXP_WAIT_STATE)State;
-}
-
-/* TRUE: the lock looks free. */
-static BOOLEAN ExpSpinWhileHeld(volatile ULONG_PTR *Lock)
-{
-    if (!ExpMaySpin()) {
-        return FALSE;
-    }
-    for (ULONG Left = HalSpinsForCycles(EXP_SPIN_CYCLES); Left != 0; Left -= 1) {
-        if (!(ExpRead(Lock) & L)) {
-            return TRUE;
-        }
-        HalPause();
-    }
-    return FALSE;
+    return ExpStateOf(Block);
 }
 
 static VOID ExpPrepareBlock(BLOCK Block, BOOLEAN Exclusive, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     Block->Exclusive = Exclusive;
-    Block->Lost = 0;
+    Block->Losses = 0;
     Methods->Prepare(Block);
 }
 
-/* Makes Block the newest waiter of a lock that Value shows as held or waited for. */
+/* Makes Block the newest waiter of a lock that *Found shows as held or waited for. */
 static BOOLEAN ExpPush(volatile ULONG_PTR *Lock, ULONG_PTR *Found, BLOCK Block)
 {
     ULONG_PTR Value = *Found;
     ULONG_PTR New = (ULONG_PTR)Block | W | (Value & (L | K | M));
-    Block->State = ExpSpinning;
+    Block->State = ExpAwake;
     Block->Previous = NULL;
     Block->ShareCount = 0;
     if (Value & W) {
@@ -150,65 +169,97 @@ static BOOLEAN ExpPush(volatile ULONG_PTR *Lock, ULONG_PTR *Found, BLOCK Block)
 
 /* The chain. */
 
-static BLOCK ExpOldest(BLOCK Newest)
+/* relaxed, here and below: the blocks were published by the word, and so was what owners of K wrote into them */
+static BLOCK ExpKnownOldest(BLOCK Block)
+{
+    return __atomic_load_n(&Block->Last, __ATOMIC_RELAXED);
+}
+
+static VOID ExpRememberOldest(BLOCK Newest, BLOCK Oldest)
+{
+    __atomic_store_n(&Newest->Last, Oldest, __ATOMIC_RELAXED);
+}
+
+/* For who only reads. */
+static BLOCK ExpFindOldest(BLOCK Newest)
 {
     BLOCK Block = Newest;
-    BLOCK Last;
-    /* relaxed: the blocks themselves were published by the word; Last is the same whoever writes it */
-    while ((Last = __atomic_load_n(&Block->Last, __ATOMIC_RELAXED)) == NULL) {
+    while (ExpKnownOldest(Block) == NULL) {
         Block = Block->Next;
     }
-    return Last;
+    return ExpKnownOldest(Block);
 }
 
 /* By the owner of K. */
 static BLOCK ExpOptimize(BLOCK Newest)
 {
     BLOCK Block = Newest;
-    while (__atomic_load_n(&Block->Last, __ATOMIC_RELAXED) == NULL) {
+    while (ExpKnownOldest(Block) == NULL) {
         Block->Next->Previous = Block;
         Block = Block->Next;
     }
-    BLOCK Oldest = __atomic_load_n(&Block->Last, __ATOMIC_RELAXED);
-    __atomic_store_n(&Newest->Last, Oldest, __ATOMIC_RELAXED);
-    return Oldest;
+    ExpRememberOldest(Newest, ExpKnownOldest(Block));
+    return ExpKnownOldest(Block);
 }
 
-static VOID ExpMakeOldest(BLOCK Newest, BLOCK Block)
+static VOID ExpLink(BLOCK Newest, BLOCK Oldest, BLOCK Older)
 {
-    Block->Next = NULL;
-    __atomic_store_n(&Newest->Last, Block, __ATOMIC_RELAXED);
+    Oldest->Next = Older;
+    ExpRememberOldest(Newest, Older != NULL ? Older : Oldest);
 }
 
-/* Releasing. */
+/* Giving on what was released. All by the owner of K. */
 
-static VOID ExpForgetWaking(volatile ULONG_PTR *Lock)
+/*
+ * Takes the blocks from Oldest to Youngest out of the chain and gives the lock to Sharers threads, or if that is 0 to
+ * one alone. K goes by the same compare-exchange: from then on another one may own it.
+ */
+static BOOLEAN ExpCutAndGive(volatile ULONG_PTR *Lock, ULONG_PTR Value, BLOCK Oldest, BLOCK Youngest,
+                             ULONG_PTR Sharers)
 {
-    /* release: what the owner of K did to the chain comes before the next owner of K */
-    __atomic_fetch_and(Lock, ~K, __ATOMIC_ACQ_REL);
+    BLOCK Newest = ExpNewest(Value);
+    if (Youngest == Newest) {
+        return ExpChange(Lock, &Value, L + Sharers * SHARE);
+    }
+    BLOCK Remaining = Youngest->Previous;
+    BOOLEAN Multiple = Sharers > 1;
+    __atomic_store_n(&Remaining->ShareCount, Multiple ? (LONG)Sharers : 0, __ATOMIC_RELAXED);
+    ExpLink(Newest, Remaining, NULL);
+    if (ExpChange(Lock, &Value, (ULONG_PTR)Newest | W | L | (Multiple ? M : 0))) {
+        return TRUE;
+    }
+    Remaining->Next = Youngest;
+    ExpRememberOldest(Newest, Oldest);
+    return FALSE;
 }
 
-/* The chain is Newest to Oldest and nobody holds the lock. Tells the oldest, an exclusive waiter, to try again. */
+static BOOLEAN ExpGiveToExclusive(volatile ULONG_PTR *Lock, ULONG_PTR Value, BLOCK Oldest,
+                                  const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (!ExpCutAndGive(Lock, Value, Oldest, Oldest, 0)) {
+        return FALSE;
+    }
+    ExpTell(Oldest, ExpGranted, Methods);
+    return TRUE;
+}
+
+/* Tells an exclusive waiter to try again; if others wait, K goes with it. */
 static BOOLEAN ExpWakeExclusive(volatile ULONG_PTR *Lock, ULONG_PTR Value, BLOCK Oldest,
                                 const EXP_PUSH_LOCK_METHODS *Methods)
 {
     BLOCK Newest = ExpNewest(Value);
-    BOOLEAN HandOver = Oldest->Lost >= EXP_MOST_LOSSES;
-    if (Oldest == Newest) {
-        if (!ExpChange(Lock, &Value, HandOver ? L : 0)) {
-            return FALSE;
-        }
-        ExpTell(Oldest, HandOver ? ExpGranted : ExpWoken, Methods);
+    if (Oldest->Losses >= EXP_MOST_LOSSES) {
+        return ExpGiveToExclusive(Lock, Value, Oldest, Methods);
+    }
+    if (Oldest != Newest) {
+        ExpLink(Newest, Oldest->Previous, NULL);
+        ExpTell(Oldest, ExpWokenWaking, Methods);
         return TRUE;
     }
-    if (HandOver && !ExpChange(Lock, &Value, Value | L)) {
+    if (!ExpChange(Lock, &Value, 0)) {
         return FALSE;
     }
-    ExpMakeOldest(Newest, Oldest->Previous);
-    if (HandOver) {
-        ExpForgetWaking(Lock);
-    }
-    ExpTell(Oldest, HandOver ? ExpGranted : ExpWokenWaking, Methods);
+    ExpTell(Oldest, ExpWoken, Methods);
     return TRUE;
 }
 
@@ -221,108 +272,106 @@ static VOID ExpTellGroup(BLOCK Oldest, ULONG_PTR Count, const EXP_PUSH_LOCK_METH
     }
 }
 
-/* Grants the lock to the sharers at the old end of the chain, beside Holders that have it already. */
-static BOOLEAN ExpGrantShared(volatile ULONG_PTR *Lock, ULONG_PTR Value, BLOCK Oldest, ULONG_PTR Holders,
+/* Grants the lock to the sharers at the old end of the chain, beside the one that Value may show as holding it. */
+static BOOLEAN ExpGrantShared(volatile ULONG_PTR *Lock, ULONG_PTR Value, BLOCK Oldest,
                               const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    BLOCK Newest = ExpNewest(Value);
+    ULONG_PTR Holders = Value & L ? 1 : 0;
     ULONG_PTR Count = 1;
     BLOCK Youngest = Oldest;
-    while (Youngest != Newest && !Youngest->Previous->Exclusive) {
+    while (Youngest != ExpNewest(Value) && !Youngest->Previous->Exclusive) {
         Youngest = Youngest->Previous;
         Count += 1;
     }
-    if (Youngest == Newest) {
-        if (!ExpChange(Lock, &Value, L + (Count + Holders) * SHARE)) {
-            return FALSE;
-        }
-    } else {
-        BLOCK Remaining = Youngest->Previous;
-        LONG Sharers = (LONG)(Count + Holders);
-        /* relaxed: nobody decrements before M is seen, and the compare-exchange publishes both */
-        __atomic_store_n(&Remaining->ShareCount, Sharers > 1 ? Sharers : 0, __ATOMIC_RELAXED);
-        if (!ExpChange(Lock, &Value, Value | L | (Sharers > 1 ? M : 0))) {
-            return FALSE;
-        }
-        ExpMakeOldest(Newest, Remaining);
-        ExpForgetWaking(Lock);
+    if (!ExpCutAndGive(Lock, Value, Oldest, Youngest, Holders + Count)) {
+        return FALSE;
     }
     ExpTellGroup(Oldest, Count, Methods);
     return TRUE;
 }
 
-/* By the owner of K: gives the lock on, or K back if somebody holds the lock. */
+/* Gives the lock on, or gives K back if somebody holds it that cannot be joined. */
 static VOID ExpPassOn(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    for (;;) {
+    BOOLEAN Done;
+    do {
         /* acquire: the chain as it was pushed */
         ULONG_PTR Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
-        if (Value & L) {
-            if (ExpChange(Lock, &Value, Value & ~K)) {
-                return;
-            }
-            continue;
-        }
         BLOCK Oldest = ExpOptimize(ExpNewest(Value));
-        if (Oldest->Exclusive ? ExpWakeExclusive(Lock, Value, Oldest, Methods)
-                              : ExpGrantShared(Lock, Value, Oldest, 0, Methods)) {
-            return;
+        if ((Value & L) && (!(Value & M) || Oldest->Exclusive)) {
+            Done = ExpChange(Lock, &Value, Value & ~(K | M));
+        } else if (Oldest->Exclusive) {
+            Done = ExpWakeExclusive(Lock, Value, Oldest, Methods);
+        } else {
+            Done = ExpGrantShared(Lock, Value, Oldest, Methods);
         }
-    }
+    } while (!Done);
 }
 
-/* The last holder of a lock with waiters goes. */
-static VOID ExpReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR Value, const EXP_PUSH_LOCK_METHODS *Methods)
+/* Releasing. */
+
+/* The only holder of a lock with waiters goes. FALSE: *Value has changed. */
+static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    while (!ExpChange(Lock, &Value, (Value & ~(L | M)) | K)) {
+    ULONG_PTR Found = *Value;
+    if (!ExpChange(Lock, Value, (Found & ~(L | M)) | K)) {
+        return FALSE;
     }
-    if (!(Value & K)) {
+    if (!(Found & K)) {
         ExpPassOn(Lock, Methods);
     }
+    return TRUE;
 }
 
 VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    ULONG_PTR Value = L;
-    if (ExpChange(Lock, &Value, 0)) {
-        return;
-    }
-    if ((Value & (L | W)) != (L | W) || (Value & M)) {
-        Methods->NotOwned(Lock);
-    }
-    ExpReleaseWaited(Lock, Value, Methods);
+    ULONG_PTR Value = ExpRead(Lock);
+    BOOLEAN Done;
+    do {
+        if (Value != L && (Value & (L | W | M)) != (L | W)) {
+            Methods->NotOwned(Lock);
+        }
+        Done = Value == L ? ExpChange(Lock, &Value, 0) : ExpTryReleaseWaited(Lock, &Value, Methods);
+    } while (!Done);
+}
+
+static BOOLEAN ExpTryLeaveSharers(volatile ULONG_PTR *Lock, ULONG_PTR *Value)
+{
+    return ExpChange(Lock, Value, ExpSharers(*Value) == 1 ? 0 : *Value - SHARE);
+}
+
+/* The number of sharers is in the oldest block. TRUE: there are others left. */
+static BOOLEAN ExpLeaveCountedSharers(volatile ULONG_PTR *Lock)
+{
+    /* acquire: the chain as it was pushed */
+    BLOCK Oldest = ExpFindOldest(ExpNewest(__atomic_load_n(Lock, __ATOMIC_ACQUIRE)));
+    /* acq_rel: what each sharer did comes before the last one's release */
+    return __atomic_sub_fetch(&Oldest->ShareCount, 1, __ATOMIC_ACQ_REL) != 0;
 }
 
 VOID ExpReleaseShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     ULONG_PTR Value = ExpRead(Lock);
-    while (!(Value & W)) {
-        if (!(Value & L) || ExpSharers(Value) == 0) {
+    BOOLEAN Counted = FALSE;
+    BOOLEAN Done;
+    do {
+        if (!(Value & L) || Value == L) {
             Methods->NotOwned(Lock);
         }
-        if (ExpChange(Lock, &Value, ExpSharers(Value) == 1 ? 0 : Value - SHARE)) {
-            return;
+        /* With K the number is not in the block: see B|W|K|L|M above. */
+        if (!Counted && (Value & (M | K)) == M) {
+            if (ExpLeaveCountedSharers(Lock)) {
+                return;
+            }
+            Counted = TRUE;
         }
-    }
-    if (!(Value & L)) {
-        Methods->NotOwned(Lock);
-    }
-    if (Value & M) {
-        /* acquire: the chain as it was pushed */
-        Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
-        BLOCK Oldest = ExpOldest(ExpNewest(Value));
-        /* acq_rel: what each sharer did comes before the last one's release */
-        if (__atomic_sub_fetch(&Oldest->ShareCount, 1, __ATOMIC_ACQ_REL) != 0) {
-            return;
-        }
-    }
-    ExpReleaseWaited(Lock, Value, Methods);
+        Done = Value & W ? ExpTryReleaseWaited(Lock, &Value, Methods) : ExpTryLeaveSharers(Lock, &Value);
+    } while (!Done);
 }
 
 VOID ExpRelease(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    ULONG_PTR Value = ExpRead(Lock);
-    if (!(Value & W) && ExpSharers(Value) == 0) {
+    if (ExpRead(Lock) == L) {
         ExpReleaseExclusive(Lock, Methods);
     } else {
         ExpReleaseShared(Lock, Methods);
@@ -330,75 +379,6 @@ VOID ExpRelease(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 }
 
 /* Acquiring. */
-
-/* The woken thread owns K and has found the lock taken again: it goes back to where it came from, the old end. */
-static VOID ExpRequeue(volatile ULONG_PTR *Lock, BLOCK Block, const EXP_PUSH_LOCK_METHODS *Methods)
-{
-    BLOCK Newest = ExpNewest(__atomic_load_n(Lock, __ATOMIC_ACQUIRE));
-    BLOCK Oldest = ExpOptimize(Newest);
-    Block->State = ExpSpinning;
-    Block->Last = NULL;
-    Block->Previous = Oldest;
-    Oldest->Next = Block;
-    ExpMakeOldest(Newest, Block);
-    ExpPassOn(Lock, Methods);
-}
-
-VOID ExpAcquireExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
-{
-    EX_PUSH_LOCK_WAIT_BLOCK Block;
-    EXP_WAIT_STATE State = ExpWoken;
-    ULONG_PTR Value = ExpRead(Lock);
-
-    ExpPrepareBlock(&Block, TRUE, Methods);
-    for (;;) {
-        if (!(Value & L)) {
-            if (ExpChange(Lock, &Value, (Value | L) & ~(State == ExpWokenWaking ? K : 0))) {
-                return;
-            }
-            continue;
-        }
-        if (ExpSpinWhileHeld(Lock)) {
-            Value = ExpRead(Lock);
-            continue;
-        }
-        if (State == ExpWokenWaking) {
-            ExpRequeue(Lock, &Block, Methods);
-        } else if (!ExpPush(Lock, &Value, &Block)) {
-            continue;
-        }
-        State = ExpAwait(&Block, Methods);
-        if (State == ExpGranted) {
-            return;
-        }
-        Block.Lost += 1;
-        Value = ExpRead(Lock);
-    }
-}
-
-VOID ExpAcquireShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
-{
-    EX_PUSH_LOCK_WAIT_BLOCK Block;
-    ULONG_PTR Value = ExpRead(Lock);
-
-    ExpPrepareBlock(&Block, FALSE, Methods);
-    for (;;) {
-        if (Value == 0 || (!(Value & W) && ExpSharers(Value) != 0)) {
-            if (ExpChange(Lock, &Value, (Value | L) + SHARE)) {
-                return;
-            }
-            continue;
-        }
-        if (!(Value & W) && ExpSpinWhileHeld(Lock)) {
-            Value = ExpRead(Lock);
-            continue;
-        }
-        if (ExpPush(Lock, &Value, &Block)) {
-            ExpAwait(&Block, Methods);
-            return;
-        }
-    }
-}
 
 BOOLEAN ExpTryAcquireExclusive(volatile ULONG_PTR *Lock)
 {
@@ -414,7 +394,7 @@ BOOLEAN ExpTryAcquireExclusive(volatile ULONG_PTR *Lock)
 BOOLEAN ExpTryAcquireShared(volatile ULONG_PTR *Lock)
 {
     ULONG_PTR Value = ExpRead(Lock);
-    while (Value == 0 || (!(Value & W) && ExpSharers(Value) != 0)) {
+    while (ExpIsOpenToSharers(Value)) {
         if (ExpChange(Lock, &Value, (Value | L) + SHARE)) {
             return TRUE;
         }
@@ -422,44 +402,114 @@ BOOLEAN ExpTryAcquireShared(volatile ULONG_PTR *Lock)
     return FALSE;
 }
 
-/* Converting. */
-
-BOOLEAN ExpTryConvertToExclusive(volatile ULONG_PTR *Lock)
+/* The woken thread owns K and has found the lock taken again: it goes back to where it came from, the old end. */
+static VOID ExpRequeue(volatile ULONG_PTR *Lock, BLOCK Block, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    ULONG_PTR Value = ExpRead(Lock);
-    while (Value == L + SHARE) {
-        if (ExpChange(Lock, &Value, L)) {
-            return TRUE;
-        }
-    }
-    return (Value & W) && !(Value & M); /* with waiters an only sharer looks like an exclusive owner already */
+    /* acquire: the chain as it was pushed */
+    BLOCK Newest = ExpNewest(__atomic_load_n(Lock, __ATOMIC_ACQUIRE));
+    BLOCK Oldest = ExpOptimize(Newest);
+    Block->State = ExpAwake;
+    Block->Next = NULL;
+    Block->Last = NULL;
+    Block->Previous = Oldest;
+    ExpLink(Newest, Oldest, Block);
+    ExpPassOn(Lock, Methods);
 }
 
-/* With waiters the owner becomes an only sharer, which looks the same, and lets waiting sharers in beside it. */
-VOID ExpConvertToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+static DECLSPEC_NOINLINE VOID ExpWaitForExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    ULONG_PTR Value = ExpRead(Lock);
-    while (!(Value & W)) {
-        if (Value != L) {
-            Methods->NotOwned(Lock);
+    EX_PUSH_LOCK_WAIT_BLOCK Block;
+    EXP_WAIT_STATE State = ExpWoken;
+    EXP_PATIENCE Patience = ExpFreshPatience();
+
+    ExpPrepareBlock(&Block, TRUE, Methods);
+    while (State != ExpGranted) {
+        ULONG_PTR Value = ExpRead(Lock);
+        if (!(Value & L)) {
+            if (ExpChange(Lock, &Value, (Value | L) & ~(State == ExpWokenWaking ? K : 0))) {
+                return;
+            }
+            continue;
         }
-        if (ExpChange(Lock, &Value, L + SHARE)) {
+        if (ExpStayAwake(&Patience)) {
+            continue;
+        }
+        if (State == ExpWokenWaking) {
+            ExpRequeue(Lock, &Block, Methods);
+        } else if (!ExpPush(Lock, &Value, &Block)) {
+            continue;
+        }
+        State = ExpAwait(&Block, Methods);
+        Block.Losses += 1;
+        Patience = ExpFreshPatience();
+    }
+}
+
+static DECLSPEC_NOINLINE VOID ExpWaitForShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    EX_PUSH_LOCK_WAIT_BLOCK Block;
+    EXP_PATIENCE Patience = ExpFreshPatience();
+
+    ExpPrepareBlock(&Block, FALSE, Methods);
+    for (;;) {
+        ULONG_PTR Value = ExpRead(Lock);
+        if (ExpIsOpenToSharers(Value)) {
+            if (ExpChange(Lock, &Value, (Value | L) + SHARE)) {
+                return;
+            }
+            continue;
+        }
+        if (!ExpStayAwake(&Patience) && ExpPush(Lock, &Value, &Block)) {
+            ExpAwait(&Block, Methods);
             return;
         }
     }
-    while (!(Value & K)) {
-        if (!ExpChange(Lock, &Value, Value | K)) {
-            continue;
+}
+
+VOID ExpAcquireExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (!ExpTryAcquireExclusive(Lock)) {
+        ExpWaitForExclusive(Lock, Methods);
+    }
+}
+
+VOID ExpAcquireShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (!ExpTryAcquireShared(Lock)) {
+        ExpWaitForShared(Lock, Methods);
+    }
+}
+
+/* Converting. */
+
+/* With waiters an only sharer looks like an exclusive owner already, but for its wish to let sharers in. */
+BOOLEAN ExpTryConvertToExclusive(volatile ULONG_PTR *Lock)
+{
+    ULONG_PTR Value = ExpRead(Lock);
+    while (Value == L + SHARE || (Value & (W | M | K)) == (W | M | K)) {
+        if (ExpChange(Lock, &Value, Value & W ? Value & ~M : L)) {
+            return TRUE;
         }
-        Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
-        for (BLOCK Oldest = ExpOptimize(ExpNewest(Value)); !Oldest->Exclusive;
-             Oldest = ExpOptimize(ExpNewest(Value))) {
-            if (ExpGrantShared(Lock, Value, Oldest, 1, Methods)) {
-                return;
-            }
-            Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
+    }
+    return (Value & (W | M)) == W;
+}
+
+/*
+ * With waiters the owner becomes an only sharer, which looks the same, and waiting sharers are to be let in beside it: by
+ * the owner of K, who may be somebody else and may have made up its mind already that the holder cannot be joined. M
+ * makes its compare-exchange fail.
+ */
+VOID ExpConvertToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    ULONG_PTR Value = ExpRead(Lock);
+    ULONG_PTR New;
+    do {
+        if (Value != L && (Value & (L | W | M)) != (L | W)) {
+            Methods->NotOwned(Lock);
         }
-        ExpForgetWaking(Lock);
-        return;
+        New = Value & W ? Value | K | M : L + SHARE;
+    } while (!ExpChange(Lock, &Value, New));
+    if ((Value & (W | K)) == W) {
+        ExpPassOn(Lock, Methods);
     }
 }

@@ -68,31 +68,45 @@ static BOOLEAN HalpDeadlineHasPassed(const HAL_DEADLINE *Deadline)
     return FALSE;
 }
 
-/*
- * The sanitizer runs signal handlers only between instrumented operations, and a futex wait without a timeout is
- * restarted by the host after a signal: the handler would not run until somebody wakes the thread. One with a timeout
- * comes back.
- */
-static const struct timespec *HalpTimeoutOfUnlimitedWait(VOID)
-{
 #ifdef HALP_THREAD_SANITIZER
-    static const struct timespec FarFuture = {.tv_sec = INT32_MAX};
+#define LONGEST_SANITIZED_WAIT (HALP_UNITS_PER_SECOND / 50)
 
-    return &FarFuture;
-#else
-    return NULL;
-#endif
+static ULONGLONG HalpTimeUntil(const HAL_DEADLINE *Deadline)
+{
+    ULONGLONG Now = Deadline->Clock == HalSystemTime ? HalpQuerySystemTime() : HalpQueryInterruptTime();
+
+    return Deadline->Clock == HalNoDeadline ? MAXULONGLONG : Deadline->Time > Now ? Deadline->Time - Now : 0;
 }
+
+/*
+ * The sanitizer holds signals back until the next instrumented operation: the handler of one that comes just before the
+ * wait would not run before somebody wakes the thread. So a long wait comes back now and then.
+ */
+static VOID HalpShortenWait(HAL_DEADLINE *Deadline)
+{
+    if (HalpTimeUntil(Deadline) > LONGEST_SANITIZED_WAIT) {
+        Deadline->Clock = HalInterruptTime;
+        Deadline->Time = HalpQueryInterruptTime() + LONGEST_SANITIZED_WAIT;
+    }
+}
+#else
+static VOID HalpShortenWait(HAL_DEADLINE *Deadline)
+{
+    (VOID)Deadline;
+}
+#endif
 
 static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
 {
+    HAL_DEADLINE Limit = *Deadline;
     struct timespec Until;
-    const struct timespec *Timeout = HalpTimeoutOfUnlimitedWait();
+    const struct timespec *Timeout = NULL;
     int Operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
 
-    if (HalpDeadlineToTimespec(Deadline, &Until)) {
+    HalpShortenWait(&Limit);
+    if (HalpDeadlineToTimespec(&Limit, &Until)) {
         Timeout = &Until;
-        Operation |= Deadline->Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
+        Operation |= Limit.Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
     }
     if (syscall(SYS_futex, Address, Operation, Expected, Timeout, NULL, FUTEX_BITSET_MATCH_ANY) == 0) {
         return TRUE;

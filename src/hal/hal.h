@@ -24,6 +24,7 @@ typedef struct _HAL_DEADLINE {
 /*
  * The operations that tests replace. Wait blocks while *Address == Expected and may return early for no reason; it
  * returns FALSE only when the deadline has passed. Wake wakes at most Count threads blocked on Address.
+ * CurrentProcessor is the host's number: a hint, and not always below HalProcessorCount.
  */
 typedef struct _HAL_DISPATCH {
     BOOLEAN (*Wait)(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline);
@@ -43,7 +44,8 @@ extern __thread struct _KTHREAD *HalCurrentThread __attribute__((tls_model("init
 /* What the host tells the layers above; ke sets them once, before anything else of hal is used. */
 typedef struct _HAL_CALLBACKS {
     VOID (*ThreadExit)(struct _KTHREAD *Thread); /* on the exiting host thread, with HalCurrentThread still set */
-    VOID (*Interrupt)(VOID);                     /* on the interrupted host thread, asynchronously */
+    VOID (*Interrupt)(VOID);                     /* on the interrupted host thread, asynchronously, never nested: it
+                                                    returns or ends the thread */
     VOID (*ForkPrepare)(VOID);
     VOID (*ForkParent)(VOID);
     VOID (*ForkChild)(VOID);
@@ -56,19 +58,22 @@ ULONG HalCurrentThreadId(VOID);
 ULONG HalCurrentProcessId(VOID);
 NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name);
 DECLSPEC_NORETURN VOID HalExitThread(VOID);
-VOID HalWatchThreadExit(struct _KTHREAD *Thread);   /* arranges that Callbacks.ThreadExit runs for this thread */
-VOID HalInterruptThread(ULONG ThreadId);            /* Callbacks.Interrupt runs on that thread soon */
+/* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: it need not run any more. */
+VOID HalWatchThreadExit(struct _KTHREAD *Thread);
+/* Callbacks.Interrupt runs on that thread soon; several may become one. INTERLOCK_SIGNAL, see interrupt.c. */
+VOID HalInterruptThread(ULONG ThreadId);
 BOOLEAN HalBarrierAllThreads(VOID);                 /* every running thread passes a full barrier; FALSE: not offered */
 BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the process may not */
 
 /* Processors. */
 ULONG HalProcessorCount(VOID);
 BOOLEAN HalOtherProcessorAvailable(VOID);           /* can anybody else run while this thread spins? */
-ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that take as long as that many cycles of the seeds' spin counts */
+ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that last as long as NT spins for that many cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
-VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the host CPU away, harder with every round */
+VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */
 
-/* The clock thread's sleep: until *Wake != Expected, or either deadline, or a step of the system clock. 0: none. */
+/* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, or a step of the
+   system clock, or for no reason. 0: no deadline. Whoever has changed *Wake calls HalClockWake. */
 VOID HalClockWait(volatile ULONG *Wake, ULONG Expected, ULONGLONG InterruptTime, ULONGLONG SystemTime);
 VOID HalClockWake(volatile ULONG *Wake);
 ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMANCE_FREQUENCY */

@@ -1,7 +1,7 @@
 /*
- * priority.c: NT priorities on the host's scheduler. 16 to 31 are SCHED_FIFO 1 to 16. 0 to 15 are nice values, two steps
- * for each level; 8 is the nice value that the process started with. The host changes policy and nice value in one call,
- * so a refusal leaves the thread as it was.
+ * priority.c: NT priorities on the host's scheduler. 16 to 31 are SCHED_FIFO 1 to 16. 0 to 15 are nice values, two
+ * steps for each level; 8 is the nice value that the process started with. The host changes policy and nice value in
+ * one call, so a refusal leaves the thread as it was.
  */
 #include "halp.h"
 

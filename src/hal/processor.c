@@ -10,7 +10,7 @@
 #define BITS_PER_WORD (8 * (ULONG)sizeof(unsigned long))
 #define MASK_WORDS (HOST_MASK_BITS / BITS_PER_WORD)
 
-/* The seeds' spin counts are cycles of a processor of about 3 GHz. */
+/* NT's spin counts are cycles of a processor of about 3 GHz. */
 #define CYCLES_PER_NANOSECOND 3
 #define PAUSES_PER_SAMPLE 64
 #define SAMPLES 8

@@ -2,9 +2,8 @@
  * apc.c: asynchronous procedure calls.
  *
  * Under ApcQueueLock: the two lists of a thread and KAPC.Inserted. Of the kernel APCs the special ones (no
- * NormalRoutine) come first. The register's Apc, SpecialApc and UserApc bits say that the lists may hold something: set
- * after an insertion, cleared under the lock when the list is found empty, so a bit may be set for nothing but never
- * clear for something.
+ * NormalRoutine) come first. The register's Apc, SpecialApc and UserApc bits say what the lists hold; they change under the
+ * lock too, so a wait never ends for an APC that has been taken already.
  */
 #include "wait.h"
 
@@ -50,6 +49,14 @@ static VOID KiLinkApc(PLIST_ENTRY Head, PKAPC Apc)
     InsertTailList(Before, &Apc->ApcListEntry);
 }
 
+static ULONG KiPendingBits(PKAPC Apc)
+{
+    if (Apc->ApcMode == UserMode) {
+        return KI_WAIT_USER_APC;
+    }
+    return KiIsSpecial(Apc) ? KI_WAIT_APC | KI_WAIT_SPECIAL_APC : KI_WAIT_APC;
+}
+
 static BOOLEAN KiQueueApc(PKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument2)
 {
     PKTHREAD Thread = Apc->Thread;
@@ -61,6 +68,8 @@ static BOOLEAN KiQueueApc(PKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument
         Apc->SystemArgument1 = SystemArgument1;
         Apc->SystemArgument2 = SystemArgument2;
         KiLinkApc(&Thread->ApcState.ApcListHead[(UCHAR)Apc->ApcMode], Apc);
+        /* relaxed: the lists are read under the lock; KiInterruptWait or the thread's commit act on the bits */
+        __atomic_fetch_or(&Thread->WaitRegister, KiPendingBits(Apc), __ATOMIC_RELAXED);
         Queued = TRUE;
     }
     KiReleaseLock(&Thread->ApcQueueLock);
@@ -71,15 +80,11 @@ BOOLEAN KeInsertQueueApc(PRKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument
 {
     PKTHREAD Current = KiCurrentThread();
     PKTHREAD Thread = Apc->Thread;
-    ULONG Pending = Apc->ApcMode == UserMode ? KI_WAIT_USER_APC : KI_WAIT_APC;
 
-    if (Apc->ApcMode == KernelMode && KiIsSpecial(Apc)) {
-        Pending |= KI_WAIT_SPECIAL_APC;
-    }
     KiEnterDispatcher(Current);
     BOOLEAN Queued = KiQueueApc(Apc, SystemArgument1, SystemArgument2);
     if (Queued) {
-        KiInterruptWait(Thread, Pending, Increment);
+        KiInterruptWait(Thread, 0, Increment);
     }
     KiExitDispatcher(Current);
     return Queued;
@@ -98,7 +103,7 @@ static VOID KiUpdateApcBits(PKTHREAD Thread)
     if (IsListEmpty(&Thread->ApcState.ApcListHead[UserMode])) {
         Clear |= KI_WAIT_USER_APC;
     }
-    /* relaxed: an insertion that is not in the list yet sets its bit afterwards */
+    /* relaxed: see KiQueueApc */
     __atomic_fetch_and(&Thread->WaitRegister, ~Clear, __ATOMIC_RELAXED);
 }
 

@@ -34,7 +34,8 @@ static VOID KiEnterWaitState(PKI_WAIT Wait)
 {
     PKTHREAD Thread = Wait->Thread;
     __atomic_store_n(&Thread->State, Waiting, __ATOMIC_RELAXED);
-    Thread->WaitReason = (UCHAR)Wait->Reason;
+    /* relaxed: others only show it */
+    __atomic_store_n(&Thread->WaitReason, (UCHAR)Wait->Reason, __ATOMIC_RELAXED);
     Thread->WaitMode = Wait->Mode;
     Thread->WaitIrql = Thread->Irql;
     Thread->Alertable = Wait->Alertable;

@@ -2,9 +2,9 @@
  * exception.c: raising a status, and the frames that catch it.
  *
  * A thread's frames are a list, innermost first; each is on the stack of the function that has the __try. Frames are
- * left in the order in which they were entered, so the innermost frame is always the one to leave, and a raise takes the
- * innermost one off and jumps to it. Its __except or __finally then asks whether something was caught: that question
- * comes directly after the frame's block, so the answer belongs to that frame.
+ * left in the reverse order of their entering, so the innermost frame is always the one to leave, and a raise takes it
+ * off and jumps to it. Its __except or __finally then asks whether something was caught: that question comes directly
+ * after the frame's block, so the answer belongs to that frame.
  *
  * An interrupt service routine, an IPI function and a DPC run on the stack of whatever thread was there. They start
  * with an empty list, so what they raise and don't catch is a bugcheck and never ends up in that thread's handler.

@@ -1,7 +1,7 @@
 /*
  * idle.c: the threads that belong to a processor. The idle thread becomes the owner when there is work on a processor
- * that nobody owns; the DPC thread runs threaded DPCs. Both are made when they are first needed, by a thread at or below
- * DISPATCH_LEVEL: above it the thread may be in the middle of a host interrupt, where no thread can be made.
+ * that nobody owns; the DPC thread runs threaded DPCs. Both are made when they are first needed, but not in the middle
+ * of a host interrupt, where no thread can be made, nor at IPI_LEVEL, where nobody can wait for another one's making it.
  *
  * Where there is no idle thread and none can be made now, the processor is marked Unattended. The thread that marked it
  * sees to it when it comes below DISPATCH_LEVEL: it tries to make the idle thread again, and where the host still
@@ -30,6 +30,7 @@ static DECLSPEC_NORETURN VOID KiRunHelper(PKPRCB Prcb, PKI_HELPER Helper, BOOLEA
     Thread->Affinity.Group = Prcb->Group;
     Thread->Affinity.Mask = (KAFFINITY)1 << Prcb->GroupIndex;
     Thread->UserAffinity = Thread->Affinity;
+    Thread->LastPrcb = NULL;
     __atomic_store_n(&Helper->Thread, Thread, __ATOMIC_RELEASE);
     for (;;) {
         /* acquire: pairs with the release in KiWakeHelper; the work that was left before the wake is visible */
@@ -82,7 +83,7 @@ static BOOLEAN KiStartHelper(PKTHREAD Thread, PKPRCB Prcb, PKI_HELPER Helper, VO
     ULONG State = __atomic_load_n(&Helper->State, __ATOMIC_RELAXED);
     ULONG Spins = 0;
     while (State != KiHelperStarted) {
-        if (Thread->Irql > DISPATCH_LEVEL) {
+        if (Thread->HostInterrupts != 0 || Thread->Irql >= IPI_LEVEL) {
             return FALSE;
         }
         if (State == KiHelperStarting) {
@@ -127,10 +128,22 @@ VOID KiWakeDpcThread(PKPRCB Prcb)
 }
 
 /* The flag on the thread's own processor takes it through the slow way down, and so to KiAttendProcessors. */
-VOID KiAttendWhenLower(PKPRCB Own)
+static VOID KiAttendWhenLower(PKPRCB Own)
 {
     __atomic_fetch_add(&KiUnattendedProcessors, 1, __ATOMIC_RELAXED);
     __atomic_fetch_or(&Own->Owner, KI_PRCB_DPC, __ATOMIC_RELAXED);
+}
+
+BOOLEAN KiTakeBesideOwn(PKTHREAD Thread, PKPRCB Prcb)
+{
+    PKPRCB Own = Thread->Prcb;
+    BOOLEAN Owns = KiOwnerThread(KiReadOwner(Prcb)) == Thread;
+    if (!Owns && KiTryAcquireProcessor(Thread, Prcb)) {
+        KiAttendWhenLower(Own);
+        Owns = TRUE;
+    }
+    Thread->Prcb = Own;
+    return Owns;
 }
 
 VOID KiProvideOwner(PKTHREAD Thread, PKPRCB Prcb)

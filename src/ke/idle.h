@@ -13,7 +13,12 @@ BOOLEAN KiStartDpcThread(PKTHREAD Thread, PKPRCB Prcb);
 VOID KiWakeDpcThread(PKPRCB Prcb);
 
 VOID KiStartIdleThreads(PKTHREAD Thread);  /* all of them, as far as the host has room */
-VOID KiAttendWhenLower(PKPRCB Own);        /* the owner of Own calls KiAttendProcessors on its way down */
+
+/*
+ * At or above DISPATCH_LEVEL: takes a processor that nobody owns and that has no idle thread beside the thread's own,
+ * until the thread comes below DISPATCH_LEVEL. TRUE: the thread owns it, from now on or already. FALSE: another one does.
+ */
+BOOLEAN KiTakeBesideOwn(PKTHREAD Thread, PKPRCB Prcb);
 VOID KiAttendProcessors(PKTHREAD Thread);  /* at APC_LEVEL, by a thread that has just given its processor back */
 VOID KiResetIdleThreads(PKPRCB Prcb);
 

@@ -276,13 +276,6 @@ BOOLEAN KiServiceDevices(PKTHREAD Thread, PKPRCB Prcb)
 
 /* Firing. */
 
-static VOID KiRequestDevice(PKTHREAD Thread, PKPRCB Prcb)
-{
-    if (!KiRequestInterrupt(Thread, Prcb)) {
-        KiProvideOwner(Thread, Prcb);
-    }
-}
-
 static VOID KiPushRequest(PKPRCB Prcb, PKI_INTERRUPT_REQUEST Request)
 {
     Request->Next = __atomic_load_n(&Prcb->InterruptQueue, __ATOMIC_RELAXED);
@@ -310,14 +303,33 @@ static BOOLEAN KiAwaitRequest(PKTHREAD Thread, PKI_INTERRUPT_REQUEST Request)
 static VOID KiFireAndForget(PKTHREAD Thread, PKPRCB Prcb, ULONG Vector)
 {
     __atomic_fetch_or(&Prcb->InterruptRequest[Vector / 64], 1ULL << Vector % 64, __ATOMIC_RELAXED);
-    KiRequestDevice(Thread, Prcb);
+    if (!KiRequestInterrupt(Thread, Prcb)) {
+        KiProvideOwner(Thread, Prcb);
+    }
+}
+
+static VOID KiServeOrphanedProcessor(PKTHREAD Thread, PKPRCB Prcb)
+{
+    PKPRCB Own = Thread->Prcb;
+    if (KiTakeBesideOwn(Thread, Prcb)) {
+        Thread->Prcb = Prcb;
+        KiServiceInterrupts(Thread, Prcb);
+        Thread->Prcb = Own;
+        KiPollInterrupts(Thread);
+    }
 }
 
 static BOOLEAN KiFireAndWait(PKTHREAD Thread, PKPRCB Prcb, ULONG Vector)
 {
     KI_INTERRUPT_REQUEST Request = {.Vector = Vector, .State = KiRequestPending};
     KiPushRequest(Prcb, &Request);
-    KiRequestDevice(Thread, Prcb);
+    if (!KiRequestInterrupt(Thread, Prcb)) {
+        if (Thread->Irql < DISPATCH_LEVEL) {
+            KiProvideOwner(Thread, Prcb);
+        } else {
+            KiServeOrphanedProcessor(Thread, Prcb);
+        }
+    }
     return KiAwaitRequest(Thread, &Request);
 }
 

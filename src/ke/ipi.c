@@ -83,11 +83,10 @@ static VOID KiAcquireIpiLock(PKTHREAD Thread)
 /* Not taken: somebody else has become the owner meanwhile, and finds the packet. */
 static VOID KiTakeOrphanedTarget(PKTHREAD Thread, PKPRCB Source, PKPRCB Target)
 {
-    if (KiTryAcquireProcessor(Thread, Target)) {
+    if (KiTakeBesideOwn(Thread, Target)) {
         __atomic_store_n(&Target->SignalDone, NULL, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&Source->TargetCount, 1, __ATOMIC_RELAXED);
     }
-    Thread->Prcb = Source;
 }
 
 static VOID KiSendPacket(PKTHREAD Thread, PKPRCB Source, PKPRCB Target)
@@ -118,7 +117,6 @@ static VOID KiRunOrphanedTargets(PKTHREAD Thread, PKPRCB Source)
     for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
         if (KiIsOrphanedTarget(Thread, Source, Number)) {
             KiRunBroadcast(Thread, KiProcessorBlock[Number], Source);
-            KiAttendWhenLower(Source);
             __atomic_fetch_sub(&Source->TargetsActive, 1, __ATOMIC_RELAXED);
         }
     }
@@ -152,9 +150,7 @@ ULONG_PTR KeIpiGenericCall(PKIPI_BROADCAST_WORKER BroadcastFunction, ULONG_PTR C
     if (OldIrql >= IPI_LEVEL) {
         KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, IPI_LEVEL - 1, OldIrql, 0, (ULONG_PTR)KeIpiGenericCall);
     }
-    if (OldIrql <= DISPATCH_LEVEL) {
-        KiStartIdleThreads(Thread);
-    }
+    KiStartIdleThreads(Thread);
     KiRaiseIrql(Thread, OldIrql < SYNCH_LEVEL ? SYNCH_LEVEL : OldIrql);
     KiAcquireIpiLock(Thread);
     Result = KiBroadcast(Thread, Thread->Prcb, BroadcastFunction, Context);

@@ -68,19 +68,30 @@ BOOLEAN KiRequestInterrupt(PKTHREAD Thread, PKPRCB Prcb)
     if (Owner == NULL) {
         return KiWakeIdleThread(Thread, Prcb);
     }
+    if (Owner == Thread) {
+        return Prcb == Thread->Prcb;
+    }
     /* relaxed: a stale id interrupts a thread that finds nothing to do */
     ThreadId = __atomic_load_n(&Owner->ThreadId, __ATOMIC_RELAXED);
-    if (Owner != Thread && ThreadId != 0) {
+    if (ThreadId != 0) {
         HalInterruptThread(ThreadId);
     }
     return TRUE;
 }
 
+/* What runs here must not raise into the frames of the code that it interrupted: the host's interrupt would not end. */
 VOID KiHostInterrupt(VOID)
 {
     PKTHREAD Thread = HalCurrentThread;
-    if (Thread != NULL) {
-        KiPollInterrupts(Thread);
-        KiSuspendInterrupt(Thread);
+    PVOID ExceptionList;
+    if (Thread == NULL) {
+        return;
     }
+    ExceptionList = Thread->ExceptionList;
+    Thread->ExceptionList = NULL;
+    Thread->HostInterrupts += 1;
+    KiPollInterrupts(Thread);
+    KiSuspendInterrupt(Thread);
+    Thread->HostInterrupts -= 1;
+    Thread->ExceptionList = ExceptionList;
 }

@@ -4,8 +4,8 @@
  * Thread->Irql and Thread->Prcb are the thread's own: no other thread reads them, but a host interrupt on this thread
  * does, at any instruction. It decides by the Owner word of Thread->Prcb, so
  * 1. Thread->Prcb names the processor before the compare-exchange that takes it, and as long as it is owned;
- * 2. Thread->Irql is at least DISPATCH_LEVEL from before that compare-exchange until after the one that gives back, so a
- *    thread that owns a processor takes no APC and is not suspended;
+ * 2. Thread->Irql is at least DISPATCH_LEVEL from before that compare-exchange until after the one that gives back, so
+ *    a thread that owns a processor takes no APC and is not suspended;
  * 3. a thread whose level is HIGH_LEVEL is not interrupted, so structures that interrupt service touches are changed
  *    at HIGH_LEVEL only;
  * 4. after lowering the level the thread looks for what it held back.

@@ -118,6 +118,7 @@ typedef struct _KTHREAD {
     BOOLEAN SystemAffinityActive;
     BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
+    UCHAR HostInterrupts;            /* > 0: in the middle of an interrupt of the host */
     GROUP_AFFINITY Affinity;
     GROUP_AFFINITY UserAffinity;
 
@@ -148,6 +149,8 @@ typedef struct _KTHREAD {
 
     /* What the thread owns or belongs to. */
     LIST_ENTRY MutantListHead;       /* touched by the thread itself only */
+    PVOID ResourceOwner;             /* the owner record it linked last, a hint, and */
+    volatile ULONG ResourceOwners;   /* how many name it: ex/resourceowner.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
@@ -192,6 +195,7 @@ typedef struct _KI_THREAD_SLOT {
     ULONG Number;
     volatile ULONG NextFree;         /* number of the next free slot + 1, see thread.c */
     volatile ULONG Use;              /* KI_SLOT_USE */
+    PVOID SpareOwner;                /* an owner record that outlives the thread: ex/resourceowner.c */
 } KI_THREAD_SLOT;
 
 typedef enum _KI_SLOT_USE {
@@ -356,8 +360,8 @@ FORCEINLINE VOID KiExitDispatcher(PKTHREAD Thread)
 }
 
 /* Global settings, read once from the environment when the library is loaded. */
-/* hidden: spares the fast paths that look at it an indirection */
-extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden"))); /* INTERLOCK_VERIFIER, always on in debug builds */
+/* INTERLOCK_VERIFIER, always on in debug builds; hidden spares the fast paths that look at it an indirection */
+extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden")));
 extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else as many as the host has */
 extern ULONG KiDisableLightWeightSuspend; /* INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND */
 VOID KiInitializeSystem(VOID);

@@ -66,7 +66,8 @@ static BOOLEAN KiUnregister(PKWAIT_BLOCK Block)
     BOOLEAN Linked;
 
     KiLockObject(Header);
-    Linked = Block->BlockState == WaitBlockActive;
+    /* relaxed: only under this lock does it become or cease to be Active; the rest is the loop's business */
+    Linked = __atomic_load_n(&Block->BlockState, __ATOMIC_RELAXED) == WaitBlockActive;
     if (Linked) {
         KiUnlinkBlock(Block, WaitBlockInactive);
     }

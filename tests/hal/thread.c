@@ -125,7 +125,7 @@ static void threads_get_their_stack_and_name(void **state)
         {.stack_size = 0, .name = "default", .host_name = "default"},
         {.stack_size = 1, .name = "fifteen letters", .host_name = "fifteen letters"},
         {.stack_size = 65537, .name = "sixteen letters!", .host_name = "sixteen letters"},
-        {.stack_size = 3 * 1024 * 1024 + 1, .name = "a name for people, not for the host", .host_name = "a name for peop"},
+        {.stack_size = 3 * 1024 * 1024 + 1, .name = "a name for people only", .host_name = "a name for peop"},
         {.stack_size = 0, .name = NULL, .host_name = NULL},
         {.stack_size = 0, .name = "", .host_name = NULL},
     };

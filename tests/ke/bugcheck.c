@@ -77,7 +77,7 @@ static void the_report(void **state)
     assert_non_null(strstr(text, "IRQL 2, processor "));
 
     report_of(verifier_code, text, sizeof(text));
-    assert_non_null(strstr(text, "DRIVER_VERIFIER_DETECTED_VIOLATION: KeAcquireSpinLockAtDpcLevel below DISPATCH_LEVEL"));
+    assert_non_null(strstr(text, "DRIVER_VERIFIER_DETECTED_VIOLATION: KeAcquireSpinLockAtDpcLevel below DISPATCH"));
     assert_non_null(strstr(text, "3: 0x0000000000005678  spin lock\n"));
 
     report_of(unknown_code, text, sizeof(text));

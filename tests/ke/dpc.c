@@ -221,7 +221,8 @@ static void visit(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
     (void)argument1;
     (void)argument2;
     require(inside[number]++ == 0);
-    ++*(unsigned long *)context;
+    /* atomic: queued again for another processor, the DPC may start there while it ends here */
+    __atomic_add_fetch((unsigned long *)context, 1, __ATOMIC_RELAXED);
     require(--inside[number] == 0);
 }
 
@@ -479,9 +480,9 @@ static int without_threads(void)
 static void no_host_threads(void **state)
 {
     (void)state;
-    if (test_slowdown() != 1)
-        skip();
-    assert_int_equal(run_on_processors("3", "threadless"), 0);
+    /* A sanitizer needs the address space that this takes away. */
+    if (test_slowdown() == 1)
+        assert_int_equal(run_on_processors("3", "threadless"), 0);
 }
 
 /* DPCs stay queued in a forked child, whose processors have no threads of their own any more. */

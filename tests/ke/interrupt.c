@@ -1,5 +1,7 @@
 #include "machine.h"
 
+#include <sys/resource.h>
+
 #include <interlock/ex.h>
 #include <interlock/exception.h>
 #include <interlock/io.h>
@@ -153,7 +155,8 @@ static void shared_vectors(void **state)
         }
         assert_int_equal(connect(&other, VECTOR, DIRQL, DIRQL, cases[c].mode, FALSE), STATUS_INVALID_PARAMETER);
         assert_int_equal(connect(&other, VECTOR, DIRQL + 1, DIRQL + 1, cases[c].mode, TRUE), STATUS_INVALID_PARAMETER);
-        assert_int_equal(connect(&other, VECTOR, DIRQL, DIRQL, cases[c].mode == Latched ? LevelSensitive : Latched, TRUE),
+        assert_int_equal(connect(&other, VECTOR, DIRQL, DIRQL, cases[c].mode == Latched ? LevelSensitive : Latched,
+                                 TRUE),
                          STATUS_INVALID_PARAMETER);
         assert_int_equal(KeFireInterrupt(d[2].interrupt, 0), cases[c].claimed);
         for (int i = 0; i < 3; i++) {
@@ -303,6 +306,40 @@ static void storm(void **state)
     IoDisconnectInterrupt(d.interrupt);
 }
 
+/* A host that gives no more threads: interrupts of processors that nobody owns are served all the same. */
+static int without_threads(void)
+{
+    struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+    device d = {.claims = TRUE};
+
+    require(connect(&d, VECTOR, DIRQL, DIRQL, Latched, FALSE) == STATUS_SUCCESS);
+    require(setrlimit(RLIMIT_AS, &limit) == 0);
+    for (KIRQL irql = PASSIVE_LEVEL; irql <= DIRQL; irql++) {
+        for (ULONG processor = 0; processor < KeNumberProcessors; processor++) {
+            KIRQL old = KfRaiseIrql(irql);
+            ULONG before = d.served;
+
+            for (ULONG round = 1; round <= 2; round++) {
+                require(KeFireInterrupt(d.interrupt, processor) == (irql < DIRQL));
+                require(d.served == (irql < DIRQL ? before + round : before));
+            }
+            KeLowerIrql(old);
+            require(d.served == before + (irql < DIRQL ? 2 : 1) && d.processor == processor);
+        }
+    }
+    for (ULONG number = 0; number < KeNumberProcessors; number++)
+        require(KiProcessorBlock[number]->Owner == 0);
+    return 0;
+}
+
+static void no_host_threads(void **state)
+{
+    (void)state;
+    /* A sanitizer needs the address space that this takes away. */
+    if (test_slowdown() == 1)
+        assert_int_equal(run_on_processors("3", "threadless"), 0);
+}
+
 static BOOLEAN raise_status(PKINTERRUPT interrupt, PVOID context)
 {
     (void)interrupt;
@@ -355,7 +392,7 @@ static void misuse(void **state)
     expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, connect_raised, NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(invalid_parameters),
@@ -367,7 +404,10 @@ int main(void)
         cmocka_unit_test(routine_queues_a_dpc),
         cmocka_unit_test(busy_processor),
         cmocka_unit_test(storm),
+        cmocka_unit_test(no_host_threads),
         cmocka_unit_test(misuse),
     };
+    if (argc == 2 && strcmp(argv[1], "threadless") == 0)
+        return without_threads();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

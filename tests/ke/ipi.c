@@ -1,5 +1,7 @@
 #include "machine.h"
 
+#include <sys/resource.h>
+
 #include "ke/irql.h"
 
 #define CALLERS 3
@@ -161,6 +163,33 @@ static void concurrent_callers(void **state)
         assert_int_equal(KiOwnerThread(__atomic_load_n(&KiProcessorBlock[number]->Owner, __ATOMIC_RELAXED)) == NULL, 1);
 }
 
+/* A host that gives no more threads: the caller stands in for the processors that nobody owns. */
+static int without_threads(void)
+{
+    struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+
+    KeGetCurrentThread();
+    require(setrlimit(RLIMIT_AS, &limit) == 0);
+    for (KIRQL irql = PASSIVE_LEVEL; irql < IPI_LEVEL; irql++) {
+        KIRQL old = KfRaiseIrql(irql);
+
+        broadcast_once();
+        broadcast_once();
+        KeLowerIrql(old);
+        for (ULONG number = 0; number < KeNumberProcessors; number++)
+            require(KiProcessorBlock[number]->Owner == 0);
+    }
+    return 0;
+}
+
+static void no_host_threads(void **state)
+{
+    (void)state;
+    /* A sanitizer needs the address space that this takes away. */
+    if (test_slowdown() == 1)
+        assert_int_equal(run_on_processors("3", "threadless"), 0);
+}
+
 static void call_too_high(void *unused)
 {
     (void)unused;
@@ -174,14 +203,17 @@ static void misuse(void **state)
     expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, call_too_high, NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_processor_once),
         cmocka_unit_test(at_the_same_time),
         cmocka_unit_test(busy_targets),
         cmocka_unit_test(concurrent_callers),
+        cmocka_unit_test(no_host_threads),
         cmocka_unit_test(misuse),
     };
+    if (argc == 2 && strcmp(argv[1], "threadless") == 0)
+        return without_threads();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

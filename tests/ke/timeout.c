@@ -172,16 +172,16 @@ static void test_stray_wakes(void **state)
  * A host whose Wait returns early again and again, with the clock standing still in between and then jumping: the deadline
  * that the wait passes to the host is the same every time.
  */
-static BOOLEAN (*real_wait)(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline);
-static volatile ULONG *watched_word;
+static BOOLEAN (*host_wait)(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline);
+static volatile ULONG *volatile watched_word;
 static ULONG waits_seen;
 static HAL_DEADLINE first_deadline;
 static BOOLEAN deadline_changed;
 
 static BOOLEAN restless_wait(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline)
 {
-    if (address != watched_word) {
-        return real_wait(address, expected, deadline);
+    if (address != __atomic_load_n(&watched_word, __ATOMIC_RELAXED)) {
+        return host_wait(address, expected, deadline);
     }
     waits_seen += 1;
     if (waits_seen == 1) {
@@ -198,12 +198,10 @@ static void test_one_deadline(void **state)
     KEVENT event;
     (void)state;
     KeInitializeEvent(&event, NotificationEvent, FALSE);
-    watched_word = &KeGetCurrentThread()->WakeWord;
-    real_wait = HalDispatch.Wait;
+    __atomic_store_n(&watched_word, &KeGetCurrentThread()->WakeWord, __ATOMIC_RELAXED);
     ULONGLONG before = HalDispatch.QueryInterruptTime();
-    HalDispatch.Wait = restless_wait;
     NTSTATUS status = wait_for(&event, &time);
-    HalDispatch.Wait = real_wait;
+    __atomic_store_n(&watched_word, NULL, __ATOMIC_RELAXED);
     assert_int_equal(status, STATUS_TIMEOUT);
     assert_int_equal(waits_seen, 100);
     assert_false(deadline_changed);
@@ -245,5 +243,7 @@ int main(void)
         WATCHED(test_very_long),   WATCHED(test_stray_wakes),            WATCHED(test_one_deadline),
         WATCHED(test_signal_against_timeout),
     };
+    host_wait = HalDispatch.Wait;
+    HalDispatch.Wait = restless_wait;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,10 @@ static const struct row {
     unsigned kinds;           /* bit for each kind that is sent */
     unsigned long rounds;
 } rows[] = {
-    {"special kernel APCs", KernelMode, FALSE, 0, 1 << SPECIAL_KERNEL, 100000},
-    {"normal kernel APCs", KernelMode, FALSE, 1, 1 << NORMAL_KERNEL, 100000},
-    {"user APCs", UserMode, TRUE, 0, 1 << USER, 100000},
-    {"all kinds", UserMode, TRUE, 1, 7, 100000},
+    {"special kernel APCs", KernelMode, FALSE, 0, 1 << SPECIAL_KERNEL, 60000},
+    {"normal kernel APCs", KernelMode, FALSE, 1, 1 << NORMAL_KERNEL, 60000},
+    {"user APCs", UserMode, TRUE, 0, 1 << USER, 60000},
+    {"all kinds", UserMode, TRUE, 1, 7, 60000},
 };
 
 static struct {

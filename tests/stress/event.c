@@ -44,7 +44,7 @@ static void notification_events_make_a_barrier(void **state)
 {
     (void)state;
     memset(&barrier, 0, sizeof(barrier));
-    barrier.rounds = test_rounds(100000);
+    barrier.rounds = test_rounds(60000);
     KeInitializeEvent(&barrier.turn[0], NotificationEvent, FALSE);
     KeInitializeEvent(&barrier.turn[1], NotificationEvent, FALSE);
     run_threads(THREADS, HANG_SECONDS, barrier_thread, NULL);
@@ -137,7 +137,7 @@ static void a_token_goes_round(void **state)
     for (size_t i = 0; i < ARRAYSIZE(ways); i++) {
         memset(&token, 0, sizeof(token));
         token.way = &ways[i];
-        token.rounds = test_rounds(100000);
+        token.rounds = test_rounds(60000);
         for (unsigned side = 0; side < 2; side++) {
             KeInitializeEvent(&token.event[side], NotificationEvent, FALSE);
             KeInitializeGate(&token.gate[side]);
@@ -183,7 +183,7 @@ static void client_and_server_take_turns(void **state)
 {
     (void)state;
     memset(&conversation, 0, sizeof(conversation));
-    conversation.rounds = test_rounds(100000);
+    conversation.rounds = test_rounds(60000);
     KeInitializeEventPair(&conversation.pair);
     run_threads(2, HANG_SECONDS, speak, NULL);
 }

@@ -103,7 +103,7 @@ static void duel_thread(void *argument, unsigned index)
 static void set_near_the_deadline(void **state)
 {
     (void)state;
-    start_race(60000);
+    start_race(30000);
     run_threads(2, HANG_SECONDS, duel_thread, NULL);
     check_conservation();
     assert_true(race.rounds < 1000 || (race.successes > 0 && race.timeouts > 0));

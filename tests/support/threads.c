@@ -71,7 +71,7 @@ static void print_stack(void)
     if (dladdr((void *)print_stack, &own) == 0)
         return;
     length = (size_t)snprintf(command, sizeof(command),
-                              "addr2line -a -p -f -s -e /proc/%ld/exe", (long)getpid());
+                              "addr2line -a -p -f -i -s -e /proc/%ld/exe", (long)getpid());
     for (i = 0; i < stack_depth; i++) {
         if (dladdr(stack[i], &place) != 0 && place.dli_fbase == own.dli_fbase)
             length += (size_t)snprintf(command + length, sizeof(command) - length, " 0x%lx",

@@ -1,0 +1,104 @@
+/*
+ * Lightweight suspend. A thread that waits for all of its objects, or only for time to pass, is suspended by a change of
+ * its wait status register alone: it does not even wake up. The register is private; this program looks at it as a
+ * debugger would.
+ */
+#include "tour.h"
+
+#include "ke/ki.h"
+
+static KEVENT first, second;
+
+static void wait_for_both(PVOID unused)
+{
+    PVOID objects[] = {&first, &second};
+
+    UNREFERENCED_PARAMETER(unused);
+    KeWaitForMultipleObjects(2, objects, WaitAll, UserRequest, UserMode, FALSE, NULL, NULL);
+}
+
+static void wait_for_one(PVOID unused)
+{
+    UNREFERENCED_PARAMETER(unused);
+    KeWaitForSingleObject(&first, UserRequest, UserMode, FALSE, NULL);
+}
+
+static ULONG state_of(PKTHREAD thread)
+{
+    return __atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_STATE_MASK;
+}
+
+static BOOLEAN is_committed(PKTHREAD thread, KWAIT_REASON reason)
+{
+    return (__atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_ACTIVE) &&
+           state_of(thread) == WaitCommitted && __atomic_load_n(&thread->WaitReason, __ATOMIC_RELAXED) == reason;
+}
+
+static void show(const char *what, PKTHREAD thread)
+{
+    static const char *const names[] = {"WaitInProgress", "WaitCommitted",        "WaitAborted",      "WaitSuspendInProgress",
+                                        "WaitSuspended",  "WaitResumeInProgress", "WaitResumeAborted"};
+
+    printf("  %-32s %-15s wait lists: first %s, second %s\n", what, names[state_of(thread)],
+           IsListEmpty(&first.Header.WaitListHead) ? "empty" : "1 block",
+           IsListEmpty(&second.Header.WaitListHead) ? "empty" : "1 block");
+}
+
+static void initialize(void)
+{
+    KeInitializeEvent(&first, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&second, SynchronizationEvent, FALSE);
+}
+
+static void show_lightweight(void)
+{
+    PVOID thread;
+
+    initialize();
+    thread = start_thread(wait_for_both, NULL);
+    while (!is_committed(thread, UserRequest))
+        sleep_for(1);
+    printf("WaitAll, the wait itself is suspended:\n");
+    show("waiting", thread);
+    KeSuspendThread(thread);
+    show("suspended", thread);
+    expect(state_of(thread) == WaitSuspended && IsListEmpty(&first.Header.WaitListHead));
+    KeSetEvent(&first, EVENT_INCREMENT, FALSE);
+    KeSetEvent(&second, EVENT_INCREMENT, FALSE);
+    show("both events set meanwhile", thread);
+    expect(KeReadStateEvent(&first) == 1 && KeReadStateEvent(&second) == 1);
+    KeResumeThread(thread);
+    join_thread(thread);
+    printf("  resumed: the wait is satisfied, both events are taken: %d, %d\n", (int)KeReadStateEvent(&first),
+           (int)KeReadStateEvent(&second));
+    expect(KeReadStateEvent(&first) == 0 && KeReadStateEvent(&second) == 0);
+}
+
+static void show_heavy(void)
+{
+    PVOID thread;
+
+    initialize();
+    thread = start_thread(wait_for_one, NULL);
+    while (!is_committed(thread, UserRequest))
+        sleep_for(1);
+    printf("\nWaitAny, an APC interrupts the wait and blocks the thread:\n");
+    show("waiting", thread);
+    KeSuspendThread(thread);
+    while (!is_committed(thread, Suspended))
+        sleep_for(1);
+    show("suspended, in another wait", thread);
+    expect(IsListEmpty(&first.Header.WaitListHead));
+    KeSetEvent(&first, EVENT_INCREMENT, FALSE);
+    KeResumeThread(thread);
+    join_thread(thread);
+    printf("  resumed: the wait starts over and finds the event: %d\n", (int)KeReadStateEvent(&first));
+    expect(KeReadStateEvent(&first) == 0);
+}
+
+int main(void)
+{
+    show_lightweight();
+    show_heavy();
+    return 0;
+}

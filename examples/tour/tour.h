@@ -1,0 +1,52 @@
+/* tour.h: starting and awaiting threads, in the words of a driver. */
+#ifndef INTERLOCK_TOUR_H
+#define INTERLOCK_TOUR_H
+
+#include <ntddk.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline PVOID start_thread(PKSTART_ROUTINE routine, PVOID context)
+{
+    HANDLE handle;
+    PVOID thread;
+
+    if (!NT_SUCCESS(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, routine, context)) ||
+        !NT_SUCCESS(ObReferenceObjectByHandle(handle, SYNCHRONIZE, *PsThreadType, KernelMode, &thread, NULL))) {
+        fprintf(stderr, "cannot start a thread\n");
+        exit(1);
+    }
+    ZwClose(handle);
+    return thread;
+}
+
+static inline void join_thread(PVOID thread)
+{
+    KeWaitForSingleObject(thread, Executive, KernelMode, FALSE, NULL);
+    ObDereferenceObject(thread);
+}
+
+static inline NTSTATUS wait_for(PVOID object)
+{
+    return KeWaitForSingleObject(object, Executive, KernelMode, FALSE, NULL);
+}
+
+static inline void sleep_for(LONGLONG milliseconds)
+{
+    LARGE_INTEGER interval = {.QuadPart = -10000 * milliseconds};
+
+    KeDelayExecutionThread(KernelMode, FALSE, &interval);
+}
+
+/* The program is part of the tests, too: what it shows must be so. */
+#define expect(condition) ((condition) ? (void)0 : tour_failed(#condition, __FILE__, __LINE__))
+
+static inline void tour_failed(const char *condition, const char *file, int line)
+{
+    fflush(stdout);
+    fprintf(stderr, "%s:%d: not as told: %s\n", file, line, condition);
+    exit(1);
+}
+
+#endif

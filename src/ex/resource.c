@@ -1,0 +1,729 @@
+/*
+ * resource.c: executive resources.
+ *
+ *     nobody owns it       ActiveEntries 0, ActiveCount 0; nobody waits
+ *     owned exclusively    Flag 0x80, ActiveCount 1; all owners are one thread
+ *     shared               Flag 0x80 clear, ActiveCount 1; ActiveEntries is the number of owners
+ *
+ * Everything in a resource but the list of all resources changes under its SpinLock, a short lock of the kernel. Nobody
+ * waits while holding it. Waiters are in two queues, first come first served, made of blocks in the waiters' own stack
+ * frames: a shared waiter waits on a semaphore in its block, an exclusive one on a synchronization event in its. Whoever
+ * makes it possible gives the resource to the waiters it picks, notes them as owners, takes them off their queue, unlocks
+ * and only then signals them: a waiter that wakes up owns the resource already.
+ *
+ * Requirements, each with a test of that number in tests/ex/resource.c:
+ *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
+ *  2. The exclusive owner may acquire it again, either way, and stays exclusive until it has released as often.
+ *  3. A thread that shares it may acquire it shared again, even with an exclusive waiter; each thread's acquires are
+ *     counted by themselves. (To make every sharer wait behind the exclusive waiter fails this: the waiter waits for the
+ *     sharer, and the sharer for the waiter.)
+ *  4. A thread that does not share it yet waits behind an exclusive waiter; with StarveExclusive it does not; with
+ *     WaitForExclusive even one that shares it does.
+ *  5. The last release of an exclusive owner lets in all waiting sharers, or if there are none the exclusive waiter that
+ *     came first; the release of the last sharer lets in the exclusive waiter that came first. So neither kind shuts out
+ *     the other, and the resource never idles while somebody waits. It is done when the release returns.
+ *     (To let in an exclusive waiter always fails this: two writers that take turns shut all sharers out. To open the
+ *     resource and let the woken ones compete fails it too: a release has handed over.)
+ *  6. Converting lets in all waiting sharers and keeps the owner's count, whoever else waits. It never waits.
+ *  7. Without Wait an acquire never waits, and succeeds whenever it would not have to.
+ *  8. Ownership may go to an owner pointer; then anybody who knows it may release.
+ *  9. ContentionCount counts the acquires that waited.
+ * 10. Nothing is allocated; resourceowner.c says how the owners are noted.
+ * 11. After a release has unlocked nobody touches the resource on its behalf, and deleting takes the lock: then the
+ *     memory may go. A waiter's block is not touched after its signal.
+ * 12. A waiter that has waited for half a second raises the owners to priority 15, if they are below its own, and again
+ *     after the next one, unless boosting is disabled for the resource.
+ * 13. Releasing by somebody who does not own it, deleting it with owners or waiters, an owner pointer without its low
+ *     bits: bugchecks. Verifier: also APCs that are not disabled, a wrong level, a sharer that waits for itself.
+ */
+#include "resource.h"
+
+#define EXP_RESOURCE_TIMEOUT 5000000LL /* half a second */
+#define EXP_OWNER_RECORD_DELAY 10000LL /* a millisecond */
+#define EXP_BOOSTED_PRIORITY (LOW_REALTIME_PRIORITY - 1)
+
+#define EXP_ACQUIRED_WITH_APCS 0x37
+#define EXP_RELEASED_WITH_APCS 0x38
+#define EXP_MISALIGNED 0x3D
+#define EXP_INITIALIZED_AGAIN 0xD0
+#define EXP_NOT_INITIALIZED 0xD1
+#define EXP_DELETED_WHILE_HELD 0x100B
+
+#define EXP_NO_LEGACY_ROUTINE 0xE
+#define EXP_NO_LEGACY_APIS 0xF
+#define EXP_RELEASED_FOR_OTHER 0x11
+#define EXP_CONVERTED_WITHOUT_OWNING 0x16
+
+LIST_ENTRY ExpSystemResourcesList = {&ExpSystemResourcesList, &ExpSystemResourcesList};
+KI_LOCK ExpResourceSpinLock;
+
+static PKI_LOCK ExpResourceLock(PERESOURCE Resource)
+{
+    return (PKI_LOCK)(PVOID)&Resource->SpinLock;
+}
+
+VOID ExpLockResource(PERESOURCE Resource, PKTHREAD Thread)
+{
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(ExpResourceLock(Resource));
+}
+
+VOID ExpUnlockResource(PERESOURCE Resource, PKTHREAD Thread)
+{
+    KiReleaseLock(ExpResourceLock(Resource));
+    KiExitDispatcher(Thread);
+}
+
+/* Bugchecks. */
+
+static DECLSPEC_NORETURN VOID ExpViolation(ULONG_PTR Kind, ULONG_PTR Second, ULONG_PTR Third, PERESOURCE Resource)
+{
+    KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, Kind, Second, Third, (ULONG_PTR)Resource);
+}
+
+static DECLSPEC_NORETURN VOID ExpNotOwned(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
+{
+    KeBugCheckEx(RESOURCE_NOT_OWNED, (ULONG_PTR)Resource, OwnerThread, (ULONG_PTR)Resource->OwnerTable, 0);
+}
+
+static VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL HighestLevel, BOOLEAN ThreadMayBeExempt)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    if (((ULONG_PTR)Resource & (sizeof(PVOID) - 1)) != 0) {
+        ExpViolation(EXP_MISALIGNED, 0, 0, Resource);
+    }
+    if (Thread->Irql > HighestLevel) {
+        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Resource, Thread->Irql, 0, (ULONG_PTR)__builtin_return_address(0));
+    }
+    if (Thread->Irql < APC_LEVEL && Thread->KernelApcDisable == 0 && Thread->SpecialApcDisable == 0 &&
+        !(ThreadMayBeExempt && !Thread->Foreign)) {
+        ExpViolation(ApcsEnabled, Thread->Irql, 0, Resource);
+    }
+}
+
+static DECLSPEC_NOINLINE VOID ExpVerifyAcquire(PERESOURCE Resource)
+{
+    ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL, FALSE);
+}
+
+/* A thread that the system created has no APCs that could keep it from releasing. */
+static DECLSPEC_NOINLINE VOID ExpVerifyRelease(PERESOURCE Resource)
+{
+    ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL, TRUE);
+}
+
+static DECLSPEC_NOINLINE VOID ExpRefuseFastResource(PERESOURCE Resource, ULONG_PTR Violation)
+{
+    ULONG_PTR Kind = (ULONG_PTR)Resource->Reserved2;
+    if (Violation != EXP_NO_LEGACY_APIS || !(Kind & EX_FAST_RESOURCE_ENABLE_LEGACY_APIS)) {
+        KeBugCheckEx(FAST_ERESOURCE_PRECONDITION_VIOLATION, Violation, (ULONG_PTR)Resource, 0, 0);
+    }
+}
+
+/* In a function that also takes fast resources, if they were initialized for that. */
+static VOID ExpCheckAnyResource(PERESOURCE Resource)
+{
+    if (__builtin_expect(Resource->Reserved2 != NULL, 0)) {
+        ExpRefuseFastResource(Resource, EXP_NO_LEGACY_APIS);
+    }
+}
+
+static VOID ExpCheckNoFastResource(PERESOURCE Resource)
+{
+    if (Resource->Reserved2 != NULL) {
+        ExpRefuseFastResource(Resource, EXP_NO_LEGACY_ROUTINE);
+    }
+}
+
+/* Waiters. */
+
+/* relaxed: ExGetSharedWaiterCount and its sister read without the lock */
+static VOID ExpCountWaiters(PULONG Number, LONG Difference)
+{
+    __atomic_store_n(Number, *Number + (ULONG)Difference, __ATOMIC_RELAXED);
+}
+
+static PEXP_RESOURCE_WAIT ExpAppendWaiter(PEXP_RESOURCE_WAIT First, PEXP_RESOURCE_WAIT Block)
+{
+    Block->Next = NULL;
+    if (First == NULL) {
+        Block->Last = Block;
+        return Block;
+    }
+    First->Last->Next = Block;
+    First->Last = Block;
+    return First;
+}
+
+static VOID ExpEnqueue(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
+{
+    Block->Event.Header.Lock = 0; /* the initializers keep some of its bytes */
+    if (Block->Exclusive) {
+        KeInitializeEvent(&Block->Event, SynchronizationEvent, FALSE);
+        Resource->ExclusiveWaiters = &ExpAppendWaiter((PEXP_RESOURCE_WAIT)Resource->ExclusiveWaiters, Block)->Event;
+        ExpCountWaiters(&Resource->NumberOfExclusiveWaiters, 1);
+    } else {
+        KeInitializeSemaphore(&Block->Semaphore, 0, 1);
+        Resource->SharedWaiters = &ExpAppendWaiter((PEXP_RESOURCE_WAIT)Resource->SharedWaiters, Block)->Semaphore;
+        ExpCountWaiters(&Resource->NumberOfSharedWaiters, 1);
+    }
+    Resource->ContentionCount += 1;
+}
+
+static BOOLEAN ExpMayBoost(PERESOURCE Resource)
+{
+    return !(Resource->Flag & EXP_RESOURCE_NO_BOOST);
+}
+
+static VOID ExpBoostOwner(POWNER_ENTRY Entry, KPRIORITY Priority)
+{
+    BOOLEAN IsThread = !(Entry->OwnerThread & EXP_OWNER_POINTER) || Entry->OwnerReferenced;
+    PKTHREAD Owner = (PKTHREAD)(Entry->OwnerThread & ~EXP_OWNER_POINTER);
+    if (Owner != NULL && IsThread && KeQueryPriorityThread(Owner) < Priority) {
+        KiBoostThread(Owner, EXP_BOOSTED_PRIORITY);
+    }
+}
+
+/* By a waiter, or one that has just been let in and does not know yet. */
+static VOID ExpBoostOwners(PERESOURCE Resource, PKTHREAD Thread)
+{
+    KPRIORITY Priority = KeQueryPriorityThread(Thread);
+    ExpLockResource(Resource, Thread);
+    if (ExpMayBoost(Resource)) {
+        ExpBoostOwner(&Resource->OwnerEntry, Priority);
+        for (PEXP_OWNER Owner = ExpFirstOwner(Resource); Owner != NULL; Owner = Owner->Next) {
+            ExpBoostOwner(&Owner->Entry, Priority);
+        }
+    }
+    ExpUnlockResource(Resource, Thread);
+}
+
+static VOID ExpAwait(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
+{
+    LARGE_INTEGER Timeout = {.QuadPart = -EXP_RESOURCE_TIMEOUT};
+    while (KeWaitForSingleObject(Block, WrResource, KernelMode, FALSE, &Timeout) == STATUS_TIMEOUT) {
+        ExpBoostOwners(Resource, Block->Thread);
+    }
+}
+
+VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released)
+{
+    PEXP_RESOURCE_WAIT Next;
+    for (PEXP_RESOURCE_WAIT Block = Released; Block != NULL; Block = Next) {
+        Next = Block->Next;
+        if (Block->Exclusive) {
+            KeSetEventBoostPriority(&Block->Event, NULL);
+        } else {
+            KeReleaseSemaphore(&Block->Semaphore, IO_NO_INCREMENT, 1, FALSE);
+        }
+    }
+}
+
+/* Owners. */
+
+/* A new owner: in the resource itself if there is room, otherwise in Owner. Entries of fast resources are always used. */
+static BOOLEAN ExpAddOwner(PERESOURCE Resource, PKTHREAD Thread, PEXP_OWNER Owner)
+{
+    BOOLEAN Linked = FALSE;
+    if (Resource->OwnerEntry.OwnerThread == 0 && (Owner == NULL || Owner->Kind == EXP_POOLED_OWNER)) {
+        Resource->OwnerEntry.OwnerThread = (ERESOURCE_THREAD)Thread;
+        Resource->OwnerEntry.TableSize = 0;
+        Resource->OwnerEntry.OwnerCount = 1;
+    } else {
+        ExpLinkOwner(Resource, Owner, Thread);
+        Linked = TRUE;
+    }
+    Resource->ActiveEntries += 1;
+    Resource->ActiveCount = 1;
+    return Linked;
+}
+
+static VOID ExpLetIn(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
+{
+    if (ExpAddOwner(Resource, Block->Thread, Block->Owner)) {
+        Block->Owner = NULL;
+    }
+}
+
+PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource)
+{
+    PEXP_RESOURCE_WAIT Released = (PEXP_RESOURCE_WAIT)Resource->SharedWaiters;
+    Resource->Flag &= (USHORT)~ResourceOwnedExclusive;
+    Resource->SharedWaiters = NULL;
+    ExpCountWaiters(&Resource->NumberOfSharedWaiters, -(LONG)Resource->NumberOfSharedWaiters);
+    for (PEXP_RESOURCE_WAIT Block = Released; Block != NULL; Block = Block->Next) {
+        ExpLetIn(Resource, Block);
+    }
+    return Released;
+}
+
+static PEXP_RESOURCE_WAIT ExpLetExclusiveIn(PERESOURCE Resource)
+{
+    PEXP_RESOURCE_WAIT Released = (PEXP_RESOURCE_WAIT)Resource->ExclusiveWaiters;
+    PEXP_RESOURCE_WAIT Next = Released->Next;
+    if (Next != NULL) {
+        Next->Last = Released->Last;
+    }
+    Resource->ExclusiveWaiters = (PKEVENT)Next;
+    ExpCountWaiters(&Resource->NumberOfExclusiveWaiters, -1);
+    Released->Next = NULL;
+    Resource->Flag |= ResourceOwnedExclusive;
+    ExpLetIn(Resource, Released);
+    return Released;
+}
+
+/* The last owner is gone. */
+static PEXP_RESOURCE_WAIT ExpPassOn(PERESOURCE Resource)
+{
+    BOOLEAN WasExclusive = ExpIsOwnedExclusively(Resource);
+    Resource->Flag &= (USHORT)~ResourceOwnedExclusive;
+    Resource->ActiveCount = 0;
+    if (Resource->SharedWaiters != NULL && (WasExclusive || Resource->ExclusiveWaiters == NULL)) {
+        return ExpShareResource(Resource);
+    }
+    return Resource->ExclusiveWaiters != NULL ? ExpLetExclusiveIn(Resource) : NULL;
+}
+
+VOID ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry, PEXP_RESOURCE_WAIT *Released)
+{
+    *Released = NULL;
+    Entry->OwnerCount -= 1;
+    if (Entry->OwnerCount != 0) {
+        return;
+    }
+    if (Entry == &Resource->OwnerEntry) {
+        Entry->OwnerThread = 0;
+        Entry->TableSize = 0;
+    } else {
+        PEXP_OWNER Owner = ExpOwnerOfEntry(Entry);
+        ExpUnlinkOwner(Owner);
+        if (Owner->Kind == EXP_POOLED_OWNER) {
+            ExpGiveBackOwnerRecord(Thread, Owner);
+        }
+    }
+    Resource->ActiveEntries -= 1;
+    if (Resource->ActiveEntries == 0) {
+        *Released = ExpPassOn(Resource);
+    }
+}
+
+/* Acquiring. */
+
+typedef enum _EXP_OUTCOME {
+    ExpAcquired,
+    ExpMustWait,
+    ExpNoOwnerRecord
+} EXP_OUTCOME;
+
+static BOOLEAN ExpMayAcquire(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access)
+{
+    if (Resource->ActiveEntries == 0) {
+        return TRUE;
+    }
+    if (ExpIsOwnedExclusively(Resource)) {
+        return ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_ANY_OWNER) != NULL;
+    }
+    switch (Access) {
+    case ExpShared:
+        return Resource->ExclusiveWaiters == NULL ||
+               ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_ANY_OWNER) != NULL;
+    case ExpSharedStarveExclusive:
+        return TRUE;
+    case ExpSharedWaitForExclusive:
+        return Resource->ExclusiveWaiters == NULL;
+    default:
+        return FALSE;
+    }
+}
+
+/* Where the owner will be noted, if there is no place for it in the resource. FALSE: all records are in use. */
+static BOOLEAN ExpReserveOwner(PKTHREAD Thread, BOOLEAN Needed, PEXP_OWNER *Owner)
+{
+    if (*Owner == NULL && Needed) {
+        *Owner = ExpTakeOwnerRecord(Thread);
+        return *Owner != NULL;
+    }
+    return TRUE;
+}
+
+static EXP_OUTCOME ExpTakeResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access, PEXP_OWNER Owner)
+{
+    POWNER_ENTRY Entry = Owner == NULL ? ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_POOLED_OWNER) : NULL;
+    if (Entry != NULL) {
+        Entry->OwnerCount += 1;
+        return ExpAcquired;
+    }
+    if (!ExpReserveOwner(Thread, Resource->OwnerEntry.OwnerThread != 0, &Owner)) {
+        return ExpNoOwnerRecord;
+    }
+    if (Access == ExpExclusive) {
+        Resource->Flag |= ResourceOwnedExclusive;
+    }
+    if (ExpAddOwner(Resource, Thread, Owner) && Owner->Kind == EXP_POOLED_OWNER) {
+        Thread->ResourceOwner = Owner;
+    }
+    return ExpAcquired;
+}
+
+/* Whoever shares the resource and waits for it exclusively waits for itself. */
+static VOID ExpVerifyConversion(PERESOURCE Resource, PKTHREAD Thread)
+{
+    if (ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_ANY_OWNER) != NULL) {
+        KeBugCheckEx(SHARED_RESOURCE_CONV_ERROR, (ULONG_PTR)Resource, (ULONG_PTR)Thread, 0, 0);
+    }
+}
+
+static EXP_OUTCOME ExpBecomeWaiter(PERESOURCE Resource, EXP_ACCESS Access, PEXP_RESOURCE_WAIT Block)
+{
+    Block->Exclusive = Access == ExpExclusive;
+    if (Block->Exclusive && __builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpVerifyConversion(Resource, Block->Thread);
+    }
+    if (!ExpReserveOwner(Block->Thread, !Block->Exclusive, &Block->Owner)) {
+        return ExpNoOwnerRecord;
+    }
+    ExpEnqueue(Resource, Block);
+    return ExpMustWait;
+}
+
+/* The waiter owns the resource now; a record that was not needed goes back. */
+static VOID ExpSettle(PKTHREAD Thread, PEXP_OWNER Record, BOOLEAN Linked)
+{
+    if (Record == NULL || Record->Kind != EXP_POOLED_OWNER) {
+        return;
+    }
+    if (Linked) {
+        Thread->ResourceOwner = Record;
+        return;
+    }
+    KiEnterDispatcher(Thread);
+    ExpGiveBackOwnerRecord(Thread, Record);
+    KiExitDispatcher(Thread);
+}
+
+static VOID ExpAwaitOwnerRecord(VOID)
+{
+    LARGE_INTEGER Delay = {.QuadPart = -EXP_OWNER_RECORD_DELAY};
+    KeDelayExecutionThread(KernelMode, FALSE, &Delay);
+}
+
+BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    EXP_RESOURCE_WAIT Block;
+    for (;;) {
+        EXP_OUTCOME Outcome = ExpMustWait;
+        PEXP_OWNER Record = NULL;
+        ExpLockResource(Resource, Thread);
+        if (ExpMayAcquire(Resource, Thread, Access)) {
+            Outcome = ExpTakeResource(Resource, Thread, Access, FastOwner);
+        } else if (Wait) {
+            Block.Thread = Thread;
+            Block.Owner = FastOwner;
+            Outcome = ExpBecomeWaiter(Resource, Access, &Block);
+            Record = Block.Owner;
+        }
+        ExpUnlockResource(Resource, Thread);
+        if (Outcome == ExpAcquired) {
+            return TRUE;
+        }
+        if (!Wait) {
+            return FALSE;
+        }
+        if (Outcome == ExpMustWait) {
+            ExpAwait(Resource, &Block);
+            ExpSettle(Thread, Record, Block.Owner == NULL);
+            return TRUE;
+        }
+        ExpAwaitOwnerRecord();
+    }
+}
+
+static BOOLEAN ExpAcquireChecked(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpVerifyAcquire(Resource);
+    }
+    ExpCheckAnyResource(Resource);
+    return ExpAcquireResource(Resource, Access, Wait, NULL);
+}
+
+BOOLEAN ExAcquireResourceExclusiveLite(PERESOURCE Resource, BOOLEAN Wait)
+{
+    return ExpAcquireChecked(Resource, ExpExclusive, Wait);
+}
+
+BOOLEAN ExTryToAcquireResourceExclusiveLite(PERESOURCE Resource)
+{
+    return ExpAcquireChecked(Resource, ExpExclusive, FALSE);
+}
+
+BOOLEAN ExAcquireResourceSharedLite(PERESOURCE Resource, BOOLEAN Wait)
+{
+    return ExpAcquireChecked(Resource, ExpShared, Wait);
+}
+
+BOOLEAN ExAcquireSharedStarveExclusive(PERESOURCE Resource, BOOLEAN Wait)
+{
+    return ExpAcquireChecked(Resource, ExpSharedStarveExclusive, Wait);
+}
+
+BOOLEAN ExAcquireSharedWaitForExclusive(PERESOURCE Resource, BOOLEAN Wait)
+{
+    return ExpAcquireChecked(Resource, ExpSharedWaitForExclusive, Wait);
+}
+
+static PVOID ExpEnterAndAcquire(PERESOURCE Resource, EXP_ACCESS Access)
+{
+    KeEnterCriticalRegion();
+    ExpAcquireChecked(Resource, Access, TRUE);
+    return KiCurrentThread();
+}
+
+PVOID ExEnterCriticalRegionAndAcquireResourceExclusive(PERESOURCE Resource)
+{
+    return ExpEnterAndAcquire(Resource, ExpExclusive);
+}
+
+PVOID ExEnterCriticalRegionAndAcquireResourceShared(PERESOURCE Resource)
+{
+    return ExpEnterAndAcquire(Resource, ExpShared);
+}
+
+PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource)
+{
+    return ExpEnterAndAcquire(Resource, ExpSharedWaitForExclusive);
+}
+
+/* Releasing. */
+
+static VOID ExpReleaseFor(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PEXP_RESOURCE_WAIT Released;
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpVerifyRelease(Resource);
+    }
+    ExpCheckAnyResource(Resource);
+    ExpLockResource(Resource, Thread);
+    POWNER_ENTRY Entry = ExpFindOwner(Resource, OwnerThread, EXP_POOLED_OWNER);
+    if (Entry == NULL || Entry->OwnerCount == 0) {
+        ExpNotOwned(Resource, OwnerThread);
+    }
+    ExpDropOwner(Resource, Thread, Entry, &Released);
+    ExpUnlockResource(Resource, Thread);
+    ExpWakeReleased(Released);
+}
+
+VOID ExReleaseResourceLite(PERESOURCE Resource)
+{
+    ExpReleaseFor(Resource, (ERESOURCE_THREAD)KiCurrentThread());
+}
+
+/* The waiter that ExAcquireSharedWaitForExclusive makes of a sharer needs a release by another thread. */
+VOID ExReleaseResourceForThreadLite(PERESOURCE Resource, ERESOURCE_THREAD ResourceThreadId)
+{
+    ERESOURCE_THREAD Current = (ERESOURCE_THREAD)KiCurrentThread();
+    BOOLEAN ForOther = ResourceThreadId != Current;
+    if (ForOther && Resource->Reserved2 != NULL) {
+        KeBugCheckEx(FAST_ERESOURCE_PRECONDITION_VIOLATION, EXP_RELEASED_FOR_OTHER, (ULONG_PTR)Resource,
+                     ResourceThreadId, 0);
+    }
+    if (ForOther && !(ResourceThreadId & EXP_OWNER_POINTER) && __builtin_expect(KiVerifierEnabled, FALSE)) {
+        KeBugCheckEx(ERESOURCE_INVALID_RELEASE, (ULONG_PTR)Resource, Current, ResourceThreadId, 0);
+    }
+    ExpReleaseFor(Resource, ResourceThreadId);
+}
+
+VOID ExReleaseResourceAndLeaveCriticalRegion(PERESOURCE Resource)
+{
+    ExReleaseResourceLite(Resource);
+    KeLeaveCriticalRegion();
+}
+
+VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpCheckAnyResource(Resource);
+    ExpLockResource(Resource, Thread);
+    if (!ExpIsOwnedExclusively(Resource) ||
+        ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_POOLED_OWNER) == NULL) {
+        if (Resource->Reserved2 != NULL) {
+            KeBugCheckEx(FAST_ERESOURCE_PRECONDITION_VIOLATION, EXP_CONVERTED_WITHOUT_OWNING, (ULONG_PTR)Resource,
+                         (ULONG_PTR)Thread, 0);
+        }
+        ExpNotOwned(Resource, (ERESOURCE_THREAD)Thread);
+    }
+    PEXP_RESOURCE_WAIT Released = ExpShareResource(Resource);
+    ExpUnlockResource(Resource, Thread);
+    ExpWakeReleased(Released);
+}
+
+/* Owner pointers. */
+
+/* The entry goes to NewOwner; if that has one already, it takes over the count. */
+static VOID ExpBequeath(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry, ERESOURCE_THREAD NewOwner)
+{
+    PEXP_RESOURCE_WAIT Released;
+    POWNER_ENTRY Heir = ExpFindOwner(Resource, NewOwner, EXP_POOLED_OWNER);
+    if (Heir == NULL) {
+        ExpRenameOwner(Resource, Entry, NewOwner);
+        return;
+    }
+    Heir->OwnerCount += Entry->OwnerCount;
+    Entry->OwnerCount = 1;
+    ExpDropOwner(Resource, Thread, Entry, &Released); /* the heir is left, so nobody is let in */
+}
+
+VOID ExSetResourceOwnerPointerEx(PERESOURCE Resource, PVOID OwnerPointer, ULONG Flags)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ERESOURCE_THREAD NewOwner = (ERESOURCE_THREAD)OwnerPointer;
+    ExpCheckNoFastResource(Resource);
+    if ((NewOwner & EXP_OWNER_POINTER) != EXP_OWNER_POINTER) {
+        KeBugCheckEx(RESOURCE_OWNER_POINTER_INVALID, (ULONG_PTR)Resource, (ULONG_PTR)Resource->OwnerTable,
+                     (ULONG_PTR)Thread, NewOwner);
+    }
+    ExpLockResource(Resource, Thread);
+    POWNER_ENTRY Entry = ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_POOLED_OWNER);
+    if (Entry == NULL) {
+        ExpNotOwned(Resource, (ERESOURCE_THREAD)Thread);
+    }
+    Entry->OwnerReferenced = (Flags & FLAG_OWNER_POINTER_IS_THREAD) != 0;
+    ExpBequeath(Resource, Thread, Entry, NewOwner);
+    ExpUnlockResource(Resource, Thread);
+}
+
+VOID ExSetResourceOwnerPointer(PERESOURCE Resource, PVOID OwnerPointer)
+{
+    ExSetResourceOwnerPointerEx(Resource, OwnerPointer, 0);
+}
+
+/* Asking. */
+
+static ULONG ExpCountAcquires(PERESOURCE Resource, PKTHREAD Thread)
+{
+    POWNER_ENTRY Entry = ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_POOLED_OWNER);
+    return Entry != NULL ? Entry->OwnerCount : 0;
+}
+
+BOOLEAN ExIsResourceAcquiredExclusiveLite(PERESOURCE Resource)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpCheckAnyResource(Resource);
+    ExpLockResource(Resource, Thread);
+    BOOLEAN Mine = ExpIsOwnedExclusively(Resource) && ExpCountAcquires(Resource, Thread) != 0;
+    ExpUnlockResource(Resource, Thread);
+    return Mine;
+}
+
+ULONG ExIsResourceAcquiredSharedLite(PERESOURCE Resource)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpCheckAnyResource(Resource);
+    ExpLockResource(Resource, Thread);
+    ULONG Acquires = ExpCountAcquires(Resource, Thread);
+    ExpUnlockResource(Resource, Thread);
+    return Acquires;
+}
+
+ULONG ExGetSharedWaiterCount(PERESOURCE Resource)
+{
+    return __atomic_load_n(&Resource->NumberOfSharedWaiters, __ATOMIC_RELAXED);
+}
+
+ULONG ExGetExclusiveWaiterCount(PERESOURCE Resource)
+{
+    return __atomic_load_n(&Resource->NumberOfExclusiveWaiters, __ATOMIC_RELAXED);
+}
+
+VOID ExDisableResourceBoostLite(PERESOURCE Resource)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpLockResource(Resource, Thread);
+    Resource->Flag |= EXP_RESOURCE_NO_BOOST;
+    ExpUnlockResource(Resource, Thread);
+}
+
+/* A resource's life. */
+
+static VOID ExpVerifyNotListed(PERESOURCE Resource)
+{
+    for (PLIST_ENTRY Entry = ExpSystemResourcesList.Flink; Entry != &ExpSystemResourcesList; Entry = Entry->Flink) {
+        if (CONTAINING_RECORD(Entry, ERESOURCE, SystemResourcesList) == Resource) {
+            ExpViolation(EXP_INITIALIZED_AGAIN, (ULONG_PTR)Resource, 0, NULL);
+        }
+    }
+}
+
+/* Everything but its place in the list. */
+static VOID ExpClearResource(PERESOURCE Resource, ULONG_PTR Kind)
+{
+    memset(&Resource->OwnerTable, 0, sizeof(*Resource) - FIELD_OFFSET(ERESOURCE, OwnerTable));
+    Resource->Reserved2 = (PVOID)Kind;
+}
+
+VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(&ExpResourceSpinLock);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpVerifyNotListed(Resource);
+    }
+    ExpClearResource(Resource, Kind);
+    InsertTailList(&ExpSystemResourcesList, &Resource->SystemResourcesList);
+    KiReleaseLock(&ExpResourceSpinLock);
+    KiExitDispatcher(Thread);
+}
+
+VOID ExpRemoveResource(PERESOURCE Resource)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    if (Resource->SystemResourcesList.Flink == NULL) {
+        ExpViolation(EXP_NOT_INITIALIZED, (ULONG_PTR)Resource, 0, NULL);
+    }
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(&ExpResourceSpinLock);
+    RemoveEntryList(&Resource->SystemResourcesList);
+    Resource->SystemResourcesList.Flink = NULL;
+    Resource->SystemResourcesList.Blink = NULL;
+    KiReleaseLock(&ExpResourceSpinLock);
+    KiExitDispatcher(Thread);
+}
+
+BOOLEAN ExpIsResourceIdle(PERESOURCE Resource)
+{
+    return Resource->ActiveEntries == 0 && Resource->SharedWaiters == NULL && Resource->ExclusiveWaiters == NULL;
+}
+
+static VOID ExpRequireIdle(PERESOURCE Resource)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpCheckNoFastResource(Resource);
+    ExpLockResource(Resource, Thread);
+    if (!ExpIsResourceIdle(Resource)) {
+        ExpViolation(EXP_DELETED_WHILE_HELD, (ULONG_PTR)Resource, Resource->OwnerEntry.OwnerThread, NULL);
+    }
+    ExpUnlockResource(Resource, Thread);
+}
+
+NTSTATUS ExInitializeResourceLite(PERESOURCE Resource)
+{
+    ExpInitializeResource(Resource, 0);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS ExReinitializeResourceLite(PERESOURCE Resource)
+{
+    ExpRequireIdle(Resource);
+    ExpClearResource(Resource, 0);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS ExDeleteResourceLite(PERESOURCE Resource)
+{
+    ExpRequireIdle(Resource);
+    ExpRemoveResource(Resource);
+    return STATUS_SUCCESS;
+}

@@ -1,0 +1,95 @@
+/*
+ * resource.h: what executive resources and fast resources share: owners, waiters, and who comes next. The theory is in
+ * resource.c, that of the owner records in resourceowner.c.
+ */
+#ifndef INTERLOCK_EXP_RESOURCE_H
+#define INTERLOCK_EXP_RESOURCE_H
+
+#include <interlock/ex.h>
+
+#include "../ke/ki.h"
+
+#define EXP_OWNER_POINTER ((ULONG_PTR)3)  /* set in an OwnerThread that is no thread */
+#define EXP_RESOURCE_NO_BOOST 0x0008      /* in Flag */
+
+/* Reserved2 of a resource: NULL, or of a fast resource this plus the flags it was initialized with. */
+#define EXP_FAST_RESOURCE ((ULONG_PTR)0x74736146 << 8)
+
+/* An owner of a resource that is not in its OwnerEntry. It is in the chain that OwnerTable begins. */
+typedef struct _EXP_OWNER {
+    OWNER_ENTRY Entry;
+    struct _EXP_OWNER *Next;
+    struct _EXP_OWNER *Previous;
+    PERESOURCE Resource; /* NULL: it is in no chain */
+    USHORT Kind;
+    BOOLEAN Exclusive;   /* these two: of a fast resource's entry */
+    BOOLEAN Disowned;
+} EXP_OWNER, *PEXP_OWNER;
+
+#define EXP_ANY_OWNER 0
+#define EXP_POOLED_OWNER 0x4f50
+#define EXP_FAST_OWNER 0x4f46
+
+C_ASSERT(sizeof(EXP_OWNER) == 48);
+C_ASSERT(FIELD_OFFSET(EXP_OWNER, Entry) == 0);
+C_ASSERT(sizeof(EXP_OWNER) <= sizeof(FAST_OWNER_ENTRY));
+
+/* A waiter, in its own stack frame. What it waits on comes first: SharedWaiters and ExclusiveWaiters point to it. */
+typedef struct _EXP_RESOURCE_WAIT {
+    __extension__ union {
+        KSEMAPHORE Semaphore; /* of a shared waiter */
+        KEVENT Event;         /* of an exclusive one */
+    };
+    struct _EXP_RESOURCE_WAIT *Next;
+    struct _EXP_RESOURCE_WAIT *Last; /* in the first of a queue */
+    PKTHREAD Thread;
+    PEXP_OWNER Owner;                /* what is linked when it gets the resource; NULL afterwards, or if not needed */
+    BOOLEAN Exclusive;
+} EXP_RESOURCE_WAIT, *PEXP_RESOURCE_WAIT;
+
+typedef enum _EXP_ACCESS {
+    ExpExclusive,
+    ExpShared,
+    ExpSharedStarveExclusive,
+    ExpSharedWaitForExclusive
+} EXP_ACCESS;
+
+/* All resources that are initialized and not deleted. */
+extern LIST_ENTRY ExpSystemResourcesList;
+extern KI_LOCK ExpResourceSpinLock;
+
+/* resource.c */
+VOID ExpLockResource(PERESOURCE Resource, PKTHREAD Thread);
+VOID ExpUnlockResource(PERESOURCE Resource, PKTHREAD Thread);
+VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind);
+BOOLEAN ExpIsResourceIdle(PERESOURCE Resource); /* with the resource locked: nobody owns it or waits */
+VOID ExpRemoveResource(PERESOURCE Resource);    /* off the system's list */
+BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner);
+VOID ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry, PEXP_RESOURCE_WAIT *Released);
+PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource); /* it is shared from now on: lets all sharers in */
+VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released); /* with nothing locked */
+
+/* resourceowner.c: with the resource locked */
+PEXP_OWNER ExpTakeOwnerRecord(PKTHREAD Thread); /* Thread is the current one; NULL: all are in use */
+VOID ExpGiveBackOwnerRecord(PKTHREAD Thread, PEXP_OWNER Owner);
+VOID ExpLinkOwner(PERESOURCE Resource, PEXP_OWNER Owner, PKTHREAD Thread);
+VOID ExpUnlinkOwner(PEXP_OWNER Owner);
+VOID ExpRenameOwner(PERESOURCE Resource, POWNER_ENTRY Entry, ERESOURCE_THREAD NewOwner);
+POWNER_ENTRY ExpFindOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind);
+
+FORCEINLINE BOOLEAN ExpIsOwnedExclusively(PERESOURCE Resource)
+{
+    return (Resource->Flag & ResourceOwnedExclusive) != 0;
+}
+
+FORCEINLINE PEXP_OWNER ExpFirstOwner(PERESOURCE Resource)
+{
+    return (PEXP_OWNER)Resource->OwnerTable;
+}
+
+FORCEINLINE PEXP_OWNER ExpOwnerOfEntry(POWNER_ENTRY Entry)
+{
+    return (PEXP_OWNER)Entry;
+}
+
+#endif

@@ -1,0 +1,597 @@
+/*
+ * Queued spinlocks. Numbers are those of the requirements in queuedlock.c. The program runs on machines with 1, 2, 64 and
+ * 2560 processors; what needs more processors than there are is left out.
+ */
+#include "machine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "ke/irql.h"
+
+#define MOST_WAITERS 8
+#define SECONDS 60
+
+static unsigned processors(void)
+{
+    return KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS);
+}
+
+static KSPIN_LOCK read_lock(KSPIN_LOCK *lock)
+{
+    return __atomic_load_n(lock, __ATOMIC_ACQUIRE);
+}
+
+static ULONG_PTR lock_of(KSPIN_LOCK_QUEUE *entry)
+{
+    return (ULONG_PTR)__atomic_load_n(&entry->Lock, __ATOMIC_ACQUIRE) & ~(ULONG_PTR)7;
+}
+
+static unsigned bits_of(KSPIN_LOCK_QUEUE *entry)
+{
+    return (ULONG_PTR)__atomic_load_n(&entry->Lock, __ATOMIC_ACQUIRE) & (LOCK_QUEUE_OWNER | LOCK_QUEUE_WAIT);
+}
+
+static KSPIN_LOCK_QUEUE *next_of(KSPIN_LOCK_QUEUE *entry)
+{
+    return __atomic_load_n(&entry->Next, __ATOMIC_ACQUIRE);
+}
+
+static KSPIN_LOCK_QUEUE *own_entry(KSPIN_LOCK_QUEUE_NUMBER number)
+{
+    return &KiCurrentThread()->Prcb->LockQueue[number];
+}
+
+/* Every way to take a lock: which level it leads to, from which level, and that the way back restores everything. */
+
+static KSPIN_LOCK the_lock;
+static KLOCK_QUEUE_HANDLE the_handle;
+static KSPIN_LOCK_QUEUE the_entry = {NULL, &the_lock};
+static KIRQL old_irql;
+
+static void acquire_numbered(void) { old_irql = KeAcquireQueuedSpinLock(LockQueueIoVpbLock); }
+static void acquire_numbered_synch(void) { old_irql = KeAcquireQueuedSpinLockRaiseToSynch(LockQueueIoVpbLock); }
+static void try_numbered(void) { assert_true(KeTryToAcquireQueuedSpinLock(LockQueueIoVpbLock, &old_irql)); }
+static void try_numbered_synch(void)
+{
+    assert_true(KeTryToAcquireQueuedSpinLockRaiseToSynch(LockQueueIoVpbLock, &old_irql));
+}
+static void release_numbered(void) { KeReleaseQueuedSpinLock(LockQueueIoVpbLock, old_irql); }
+static void acquire_entry(void) { KeAcquireQueuedSpinLockAtDpcLevel(&the_entry); }
+static void try_entry(void) { assert_true(KeTryToAcquireQueuedSpinLockAtDpcLevel(&the_entry)); }
+static void release_entry(void) { KeReleaseQueuedSpinLockFromDpcLevel(&the_entry); }
+static void acquire_in_stack(void) { KeAcquireInStackQueuedSpinLock(&the_lock, &the_handle); }
+static void acquire_in_stack_synch(void) { KeAcquireInStackQueuedSpinLockRaiseToSynch(&the_lock, &the_handle); }
+static void release_in_stack(void) { KeReleaseInStackQueuedSpinLock(&the_handle); }
+static void acquire_in_stack_dpc(void) { KeAcquireInStackQueuedSpinLockAtDpcLevel(&the_lock, &the_handle); }
+static void release_in_stack_dpc(void) { KeReleaseInStackQueuedSpinLockFromDpcLevel(&the_handle); }
+static void acquire_in_stack_for_dpc(void) { KeAcquireInStackQueuedSpinLockForDpc(&the_lock, &the_handle); }
+static void release_in_stack_for_dpc(void) { KeReleaseInStackQueuedSpinLockForDpc(&the_handle); }
+
+static void levels(void **state)
+{
+    static const struct {
+        void (*acquire)(void);
+        void (*release)(void);
+        KIRQL from, held;
+    } ways[] = {
+        {acquire_numbered, release_numbered, PASSIVE_LEVEL, DISPATCH_LEVEL},
+        {acquire_numbered, release_numbered, APC_LEVEL, DISPATCH_LEVEL},
+        {acquire_numbered, release_numbered, DISPATCH_LEVEL, DISPATCH_LEVEL},
+        {acquire_numbered_synch, release_numbered, PASSIVE_LEVEL, SYNCH_LEVEL},
+        {acquire_numbered_synch, release_numbered, DISPATCH_LEVEL, SYNCH_LEVEL},
+        {try_numbered, release_numbered, PASSIVE_LEVEL, DISPATCH_LEVEL},
+        {try_numbered_synch, release_numbered, APC_LEVEL, SYNCH_LEVEL},
+        {acquire_entry, release_entry, DISPATCH_LEVEL, DISPATCH_LEVEL},
+        {acquire_entry, release_entry, HIGH_LEVEL, HIGH_LEVEL},
+        {try_entry, release_entry, DISPATCH_LEVEL, DISPATCH_LEVEL},
+        {acquire_in_stack, release_in_stack, PASSIVE_LEVEL, DISPATCH_LEVEL},
+        {acquire_in_stack, release_in_stack, APC_LEVEL, DISPATCH_LEVEL},
+        {acquire_in_stack_synch, release_in_stack, PASSIVE_LEVEL, SYNCH_LEVEL},
+        {acquire_in_stack_dpc, release_in_stack_dpc, DISPATCH_LEVEL, DISPATCH_LEVEL},
+        {acquire_in_stack_dpc, release_in_stack_dpc, SYNCH_LEVEL, SYNCH_LEVEL},
+        {acquire_in_stack_for_dpc, release_in_stack_for_dpc, PASSIVE_LEVEL, DISPATCH_LEVEL},
+        {acquire_in_stack_for_dpc, release_in_stack_for_dpc, DISPATCH_LEVEL, DISPATCH_LEVEL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        KIRQL before;
+
+        KeRaiseIrql(ways[i].from, &before);
+        for (int times = 0; times < 2; times++) {
+            ways[i].acquire();
+            assert_int_equal(KeGetCurrentIrql(), ways[i].held);
+            ways[i].release();
+            assert_int_equal(KeGetCurrentIrql(), ways[i].from);
+            assert_int_equal(the_lock, 0);
+        }
+        KeLowerIrql(before);
+    }
+}
+
+/* The word and the entry of a lock that nobody else wants; zeroed memory is a free lock. */
+static void uncontended_state(void **state)
+{
+    static KSPIN_LOCK lock;
+    KLOCK_QUEUE_HANDLE handle;
+    KSPIN_LOCK_QUEUE *entry;
+
+    (void)state;
+    memset(&handle, 0xa5, sizeof(handle));
+    KeAcquireInStackQueuedSpinLock(&lock, &handle);
+    assert_ptr_equal(lock, &handle.LockQueue);
+    assert_int_equal((ULONG_PTR)handle.LockQueue.Lock, (ULONG_PTR)&lock | LOCK_QUEUE_OWNER);
+    assert_null(handle.LockQueue.Next);
+    assert_int_equal(handle.OldIrql, PASSIVE_LEVEL);
+    assert_false(KeTestSpinLock(&lock));
+    KeReleaseInStackQueuedSpinLock(&handle);
+    assert_int_equal(lock, 0);
+    assert_true(KeTestSpinLock(&lock));
+
+    old_irql = KeAcquireQueuedSpinLock(LockQueueMasterLock);
+    entry = own_entry(LockQueueMasterLock);
+    assert_ptr_equal(*(KSPIN_LOCK *)lock_of(entry), entry);
+    assert_int_equal(bits_of(entry), LOCK_QUEUE_OWNER);
+    assert_null(entry->Next);
+    KeReleaseQueuedSpinLock(LockQueueMasterLock, old_irql);
+    /* 5 */
+    assert_int_equal(bits_of(entry), 0);
+    assert_int_equal(*(KSPIN_LOCK *)lock_of(entry), 0);
+}
+
+/* The numbers name different locks, the same ones on every processor. */
+static void numbers(void **state)
+{
+    KIRQL old[LockQueueMaximumLock];
+
+    (void)state;
+    for (ULONG p = 0; p < processors(); p++)
+        for (ULONG n = 0; n < LockQueueMaximumLock; n++) {
+            KSPIN_LOCK_QUEUE *entry = &KiProcessorBlock[p]->LockQueue[n];
+
+            assert_ptr_equal(entry->Lock, KiProcessorBlock[0]->LockQueue[n].Lock);
+            assert_null(entry->Next);
+            assert_true(n == 0 || entry->Lock != entry[-1].Lock);
+        }
+    for (ULONG n = 0; n < LockQueueMaximumLock; n++)
+        old[n] = KeAcquireQueuedSpinLock(n);
+    for (ULONG n = LockQueueMaximumLock; n-- != 0;)
+        KeReleaseQueuedSpinLock(n, old[n]);
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+}
+
+/* Waiting threads, each started after the one before was seen in the queue. */
+
+typedef struct queue_test queue_test;
+
+typedef struct waiter {
+    queue_test *test;
+    unsigned index;
+    KLOCK_QUEUE_HANDLE handle;
+    KSPIN_LOCK_QUEUE *volatile entry;
+    volatile ULONG go;
+    test_threads *thread;
+} waiter;
+
+struct queue_test {
+    KSPIN_LOCK lock;
+    KSPIN_LOCK *word;
+    int numbered;
+    volatile ULONG acquired;       /* how many have had the lock */
+    unsigned order[MOST_WAITERS];
+    volatile ULONG release_freely;
+    waiter waiters[MOST_WAITERS];
+};
+
+static void release_when_told(waiter *self)
+{
+    while (!__atomic_load_n(&self->go, __ATOMIC_ACQUIRE) && !__atomic_load_n(&self->test->release_freely, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+static void wait_in_queue(void *argument, unsigned index)
+{
+    waiter *self = argument;
+    queue_test *test = self->test;
+    KIRQL old = PASSIVE_LEVEL;
+
+    (void)index;
+    if (test->numbered) {
+        old = KeRaiseIrqlToDpcLevel();
+        __atomic_store_n(&self->entry, own_entry(LockQueueBcbLock), __ATOMIC_RELEASE);
+        KeAcquireQueuedSpinLock(LockQueueBcbLock);
+    } else {
+        __atomic_store_n(&self->entry, &self->handle.LockQueue, __ATOMIC_RELEASE);
+        KeAcquireInStackQueuedSpinLock(&test->lock, &self->handle);
+    }
+    test->order[test->acquired] = self->index;
+    __atomic_store_n(&test->acquired, test->acquired + 1, __ATOMIC_RELEASE);
+    release_when_told(self);
+    if (test->numbered)
+        KeReleaseQueuedSpinLock(LockQueueBcbLock, old);
+    else
+        KeReleaseInStackQueuedSpinLock(&self->handle);
+}
+
+static KSPIN_LOCK_QUEUE *start_waiter(queue_test *test, unsigned index, KSPIN_LOCK_QUEUE *predecessor)
+{
+    waiter *self = &test->waiters[index];
+    KSPIN_LOCK_QUEUE *entry;
+
+    self->test = test;
+    self->index = index;
+    self->thread = start_threads(1, wait_in_queue, self);
+    while ((entry = __atomic_load_n(&self->entry, __ATOMIC_ACQUIRE)) == NULL || next_of(predecessor) != entry)
+        sched_yield();
+    assert_ptr_equal(read_lock(test->word), entry);
+    assert_int_equal(bits_of(entry), LOCK_QUEUE_WAIT);
+    assert_ptr_equal(lock_of(entry), test->word);
+    assert_null(next_of(entry));
+    return entry;
+}
+
+static KSPIN_LOCK_QUEUE *take_first(queue_test *test, KLOCK_QUEUE_HANDLE *handle, KIRQL *old)
+{
+    if (test->numbered) {
+        *old = KeAcquireQueuedSpinLock(LockQueueBcbLock);
+        test->word = (KSPIN_LOCK *)lock_of(own_entry(LockQueueBcbLock));
+        return own_entry(LockQueueBcbLock);
+    }
+    test->word = &test->lock;
+    KeAcquireInStackQueuedSpinLock(&test->lock, handle);
+    return &handle->LockQueue;
+}
+
+static void give_first(queue_test *test, KLOCK_QUEUE_HANDLE *handle, KIRQL old)
+{
+    if (test->numbered)
+        KeReleaseQueuedSpinLock(LockQueueBcbLock, old);
+    else
+        KeReleaseInStackQueuedSpinLock(handle);
+}
+
+/* 2, 3, 5, and with a long hold 7: whoever came first gets it first, however long it waited. */
+static void first_come_first_served(int numbered, long hold_milliseconds)
+{
+    queue_test test = {.numbered = numbered};
+    unsigned count = processors() - 1 < MOST_WAITERS ? processors() - 1 : MOST_WAITERS;
+    struct timespec hold = {.tv_nsec = hold_milliseconds * 1000000};
+    KLOCK_QUEUE_HANDLE handle;
+    KSPIN_LOCK_QUEUE *first, *entry;
+    KIRQL old = PASSIVE_LEVEL;
+
+    if (count == 0)
+        skip();
+    first = entry = take_first(&test, &handle, &old);
+    for (unsigned i = 0; i < count; i++)
+        entry = start_waiter(&test, i, entry);
+    nanosleep(&hold, NULL);
+    assert_int_equal(test.acquired, 0);
+    assert_int_equal(bits_of(first), LOCK_QUEUE_OWNER);
+    test.release_freely = 1;
+    give_first(&test, &handle, old);
+    for (unsigned i = 0; i < count; i++)
+        join_threads(test.waiters[i].thread, SECONDS);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(test.order[i], i);
+    assert_int_equal(read_lock(test.word), 0);
+    assert_int_equal(bits_of(first), 0);
+    assert_null(first->Next);
+}
+
+static void handles_are_served_in_order(void **state)
+{
+    (void)state;
+    first_come_first_served(0, 0);
+    first_come_first_served(0, 20);
+}
+
+static void numbered_locks_are_served_in_order(void **state)
+{
+    (void)state;
+    first_come_first_served(1, 0);
+    first_come_first_served(1, 20);
+}
+
+/* The example of the slides: three processors take a lock one after the other and give it back in that order. */
+static void the_slides_example(void **state)
+{
+    queue_test test = {.word = &test.lock};
+    KLOCK_QUEUE_HANDLE handle;
+    KSPIN_LOCK_QUEUE *ql[3];
+
+    (void)state;
+    if (processors() < 3)
+        skip();
+    KeAcquireInStackQueuedSpinLock(&test.lock, &handle);
+    ql[0] = &handle.LockQueue;
+    assert_ptr_equal(read_lock(&test.lock), ql[0]);
+    ql[1] = start_waiter(&test, 0, ql[0]);
+    ql[2] = start_waiter(&test, 1, ql[1]);
+
+    KeReleaseInStackQueuedSpinLock(&handle);
+    assert_null(ql[0]->Next);
+    assert_int_equal(bits_of(ql[0]), 0);
+    while (__atomic_load_n(&test.acquired, __ATOMIC_ACQUIRE) != 1)
+        sched_yield();
+    assert_ptr_equal(read_lock(&test.lock), ql[2]);
+    assert_int_equal(bits_of(ql[1]), LOCK_QUEUE_OWNER);
+    assert_ptr_equal(next_of(ql[1]), ql[2]);
+    assert_int_equal(bits_of(ql[2]), LOCK_QUEUE_WAIT);
+
+    __atomic_store_n(&test.waiters[0].go, 1, __ATOMIC_RELEASE);
+    join_threads(test.waiters[0].thread, SECONDS);
+    while (__atomic_load_n(&test.acquired, __ATOMIC_ACQUIRE) != 2)
+        sched_yield();
+    assert_ptr_equal(read_lock(&test.lock), ql[2]);
+    assert_int_equal(bits_of(ql[2]), LOCK_QUEUE_OWNER);
+    assert_null(next_of(ql[2]));
+    assert_int_equal(bits_of(ql[1]), 0);
+    assert_null(ql[1]->Next);
+
+    __atomic_store_n(&test.waiters[1].go, 1, __ATOMIC_RELEASE);
+    join_threads(test.waiters[1].thread, SECONDS);
+    assert_int_equal(read_lock(&test.lock), 0);
+    assert_int_equal(bits_of(ql[2]), 0);
+}
+
+/* 2: a try takes a free lock or none, and leaves nothing behind. */
+static void try_numbered_lock(void *argument, unsigned index)
+{
+    int *expected = argument;
+    KIRQL old = HIGH_LEVEL;
+
+    (void)index;
+    require(KeTryToAcquireQueuedSpinLock(LockQueueVacbLock, &old) == (LOGICAL)*expected);
+    require(old == PASSIVE_LEVEL);
+    require(KeGetCurrentIrql() == (*expected ? DISPATCH_LEVEL : PASSIVE_LEVEL));
+    if (*expected)
+        KeReleaseQueuedSpinLock(LockQueueVacbLock, old);
+}
+
+static void a_try_never_waits(void **state)
+{
+    KSPIN_LOCK_QUEUE entry = {NULL, &the_lock};
+    int free = 1, busy = 0;
+    KLOCK_QUEUE_HANDLE handle;
+    KIRQL old;
+
+    (void)state;
+    run_threads(1, SECONDS, try_numbered_lock, &free);
+    if (processors() > 1) {
+        old = KeAcquireQueuedSpinLock(LockQueueVacbLock);
+        run_threads(1, SECONDS, try_numbered_lock, &busy);
+        assert_null(own_entry(LockQueueVacbLock)->Next);
+        KeReleaseQueuedSpinLock(LockQueueVacbLock, old);
+        run_threads(1, SECONDS, try_numbered_lock, &free);
+    }
+    KeAcquireInStackQueuedSpinLock(&the_lock, &handle);
+    assert_false(KeTryToAcquireQueuedSpinLockAtDpcLevel(&entry));
+    assert_ptr_equal(the_lock, &handle.LockQueue);
+    assert_int_equal(bits_of(&entry), 0);
+    assert_null(entry.Next);
+    KeReleaseInStackQueuedSpinLock(&handle);
+}
+
+/* A forked child: what other threads held is free, what the survivor held it holds. */
+
+static void hold_numbered_lock(void *argument, unsigned index)
+{
+    volatile ULONG *phase = argument;
+    KIRQL old = KeAcquireQueuedSpinLock(LockQueueIoCancelLock);
+
+    (void)index;
+    __atomic_store_n(phase, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(phase, __ATOMIC_ACQUIRE) == 1)
+        sched_yield();
+    KeReleaseQueuedSpinLock(LockQueueIoCancelLock, old);
+}
+
+static void use_in_child(int keeps_master, KIRQL old)
+{
+    pid_t child;
+    int status;
+
+    fflush(NULL);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        KIRQL before;
+
+        setenv("CMOCKA_TEST_ABORT", "1", 1);
+        signal(SIGABRT, SIG_DFL);
+        alarm(20 * test_slowdown());
+        if (keeps_master) {
+            require(bits_of(own_entry(LockQueueMasterLock)) == LOCK_QUEUE_OWNER);
+            require(read_lock((KSPIN_LOCK *)lock_of(own_entry(LockQueueMasterLock))) ==
+                    (KSPIN_LOCK)own_entry(LockQueueMasterLock));
+            KeReleaseQueuedSpinLock(LockQueueMasterLock, old);
+        }
+        before = KeAcquireQueuedSpinLock(LockQueueIoCancelLock);
+        KeReleaseQueuedSpinLock(LockQueueIoCancelLock, before);
+        before = KeAcquireQueuedSpinLock(LockQueueMasterLock);
+        KeReleaseQueuedSpinLock(LockQueueMasterLock, before);
+        _exit(0);
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    assert_int_equal(status, 0);
+}
+
+static void forked_child(void **state)
+{
+    volatile ULONG phase = 0;
+    test_threads *holder = start_threads(1, hold_numbered_lock, (void *)&phase);
+    KIRQL old;
+
+    (void)state;
+    while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 0)
+        sched_yield();
+    use_in_child(0, PASSIVE_LEVEL);
+    if (processors() > 1) {
+        old = KeAcquireQueuedSpinLock(LockQueueMasterLock);
+        use_in_child(1, old);
+        KeReleaseQueuedSpinLock(LockQueueMasterLock, old);
+    }
+    __atomic_store_n(&phase, 2, __ATOMIC_RELEASE);
+    join_threads(holder, SECONDS);
+}
+
+/* Misuse. The verifier is on in the children. */
+
+static void acquire_handle_twice(void *unused)
+{
+    KLOCK_QUEUE_HANDLE first, second;
+
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeAcquireInStackQueuedSpinLock(&the_lock, &first);
+    KeAcquireInStackQueuedSpinLockAtDpcLevel(&the_lock, &second);
+}
+
+static void acquire_number_twice(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeAcquireQueuedSpinLock(LockQueueMasterLock);
+    KeAcquireQueuedSpinLock(LockQueueMasterLock);
+}
+
+static void release_free_handle(void *unused)
+{
+    KLOCK_QUEUE_HANDLE handle;
+
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeAcquireInStackQueuedSpinLock(&the_lock, &handle);
+    KeReleaseInStackQueuedSpinLockFromDpcLevel(&handle);
+    KeReleaseInStackQueuedSpinLock(&handle);
+}
+
+static void release_free_number(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeRaiseIrqlToDpcLevel();
+    KeReleaseQueuedSpinLock(LockQueueMasterLock, PASSIVE_LEVEL);
+}
+
+static void acquire_handle_too_low(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeAcquireInStackQueuedSpinLockAtDpcLevel(&the_lock, &the_handle);
+}
+
+static void acquire_entry_too_low(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeAcquireQueuedSpinLockAtDpcLevel(&the_entry);
+}
+
+static void try_entry_too_low(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeTryToAcquireQueuedSpinLockAtDpcLevel(&the_entry);
+}
+
+static void release_number_too_low(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeReleaseQueuedSpinLock(LockQueueMasterLock, PASSIVE_LEVEL);
+}
+
+static void acquire_too_high(void *unused)
+{
+    (void)unused;
+    KfRaiseIrql(DISPATCH_LEVEL + 1);
+    KeAcquireInStackQueuedSpinLock(&the_lock, &the_handle);
+}
+
+static void release_to_higher(void *unused)
+{
+    (void)unused;
+    KeAcquireQueuedSpinLock(LockQueueMasterLock);
+    KeReleaseQueuedSpinLock(LockQueueMasterLock, SYNCH_LEVEL);
+}
+
+static void mix_with_plain_spinlock(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    KeAcquireSpinLockRaiseToDpc(&the_lock);
+    KeAcquireInStackQueuedSpinLockAtDpcLevel(&the_lock, &the_handle);
+}
+
+static void misuse(void **state)
+{
+    static const struct {
+        ULONG code;
+        void (*function)(void *);
+    } cases[] = {
+        {SPIN_LOCK_ALREADY_OWNED, acquire_handle_twice},
+        {SPIN_LOCK_ALREADY_OWNED, acquire_number_twice},
+        {SPIN_LOCK_NOT_OWNED, release_free_handle},
+        {SPIN_LOCK_NOT_OWNED, release_free_number},
+        {IRQL_NOT_GREATER_OR_EQUAL, acquire_handle_too_low},
+        {IRQL_NOT_GREATER_OR_EQUAL, acquire_entry_too_low},
+        {IRQL_NOT_GREATER_OR_EQUAL, try_entry_too_low},
+        {IRQL_NOT_GREATER_OR_EQUAL, release_number_too_low},
+        {IRQL_NOT_LESS_OR_EQUAL, acquire_too_high},
+        {IRQL_NOT_GREATER_OR_EQUAL, release_to_higher},
+        {SPIN_LOCK_INIT_FAILURE, mix_with_plain_spinlock},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        expect_bugcheck(cases[i].code, cases[i].function, NULL);
+}
+
+/* The verifier has room for so many locks; more are taken and given back without complaint. */
+static void hold_many(void *unused)
+{
+    enum { MANY = 3 * KI_HELD_LOCKS };
+    static KSPIN_LOCK locks[MANY];
+    static KLOCK_QUEUE_HANDLE handles[MANY];
+    KIRQL old = KeRaiseIrqlToDpcLevel();
+
+    (void)unused;
+    KiVerifierEnabled = TRUE;
+    for (int times = 0; times < 2; times++) {
+        for (int i = 0; i < MANY; i++)
+            KeAcquireInStackQueuedSpinLockAtDpcLevel(&locks[i], &handles[i]);
+        for (int i = 0; i < MANY; i++)
+            KeReleaseInStackQueuedSpinLockFromDpcLevel(&handles[i * 7 % MANY]);
+    }
+    KeLowerIrql(old);
+    KeBugCheck(MANUALLY_INITIATED_CRASH);
+}
+
+static void many_locks_at_once(void **state)
+{
+    (void)state;
+    expect_bugcheck(MANUALLY_INITIATED_CRASH, hold_many, NULL);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels),
+        cmocka_unit_test(uncontended_state),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(handles_are_served_in_order),
+        cmocka_unit_test(numbered_locks_are_served_in_order),
+        cmocka_unit_test(the_slides_example),
+        cmocka_unit_test(a_try_never_waits),
+        cmocka_unit_test(forked_child),
+        cmocka_unit_test(misuse),
+        cmocka_unit_test(many_locks_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
