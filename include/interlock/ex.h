@@ -3,10 +3,13 @@
 #define INTERLOCK_EX_H
 
 #include <interlock/fastmutex.h>
+#include <interlock/fastref.h>
 #include <interlock/ke.h>
 #include <interlock/pushlock.h>
 #include <interlock/resource.h>
+#include <interlock/rundown.h>
 #include <interlock/slist.h>
+#include <interlock/workqueue.h>
 
 INTERLOCK_BEGIN
 
@@ -43,9 +46,9 @@ NTKERNELAPI VOID ExReleaseSpinLockExclusiveFromDpcLevel(PEX_SPIN_LOCK SpinLock);
 #define ExReleaseSpinLockFromDpcLevel(SpinLock) KeReleaseSpinLockFromDpcLevel(SpinLock)
 
 /*
- * Interlocked operations under a spinlock, at any IRQL. The lock must be used with these routines only. Insertions return
- * the entry that was first or last before, additions the value before, removals what they removed; NULL: the list was
- * empty. The macros do not look at the lock: one instruction does the same.
+ * Interlocked operations under a spinlock, at any IRQL. The lock must be used with these routines only. Insertions
+ * return the entry that was first or last before, additions the value before, removals what they removed; NULL: the list
+ * was empty. The macros do not look at the lock: one instruction does the same.
  */
 
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertHeadList(PLIST_ENTRY ListHead, PLIST_ENTRY ListEntry, PKSPIN_LOCK Lock);
@@ -101,6 +104,10 @@ NTKERNELAPI PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG 
 NTKERNELAPI PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag);
 NTKERNELAPI VOID ExFreePoolWithTag(PVOID P, ULONG Tag);
 NTKERNELAPI VOID ExFreePool(PVOID P);
+
+/* Rundown protection with a line for each processor (interlock/rundown.h), from pool; NULL when there is no memory. */
+
+NTKERNELAPI PEX_RUNDOWN_REF_CACHE_AWARE ExAllocateCacheAwareRundownProtection(POOL_TYPE PoolType, ULONG PoolTag);
 
 /* Timers of the executive. */
 

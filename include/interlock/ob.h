@@ -2,6 +2,7 @@
 #ifndef INTERLOCK_OB_H
 #define INTERLOCK_OB_H
 
+#include <interlock/fastref.h>
 #include <interlock/ke.h>
 
 INTERLOCK_BEGIN
@@ -34,6 +35,18 @@ NTKERNELAPI NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK Desire
 NTKERNELAPI POBJECT_TYPE ObGetObjectType(PVOID Object);
 #define ObReferenceObject ObfReferenceObject
 #define ObDereferenceObject ObfDereferenceObject
+
+/*
+ * Fast references (interlock/fastref.h). Initialising and replacing take over one reference of the caller's on the
+ * object; replacing returns the old object with the one that the caller has to give back, after it has acquired and
+ * released exclusively the lock under which others call the locked form. They do that when the plain form returns NULL.
+ */
+
+NTKERNELAPI VOID ObInitializeFastReference(PEX_FAST_REF FastRef, PVOID Object);
+NTKERNELAPI PVOID ObFastReferenceObject(PEX_FAST_REF FastRef);
+NTKERNELAPI PVOID ObFastReferenceObjectLocked(PEX_FAST_REF FastRef);
+NTKERNELAPI VOID ObFastDereferenceObject(PEX_FAST_REF FastRef, PVOID Object);
+NTKERNELAPI PVOID ObFastReplaceObject(PEX_FAST_REF FastRef, PVOID Object);
 
 /* Handles. */
 

@@ -9,6 +9,32 @@ INTERLOCK_BEGIN
 /* What is raised is caught by __try/__except (interlock/exception.h); uncaught it is a bugcheck. */
 NTSYSAPI DECLSPEC_NORETURN VOID RtlRaiseStatus(NTSTATUS Status);
 
+/*
+ * One-time initialisation; zeroed memory is one that nobody has begun. The low RTL_RUN_ONCE_CTX_RESERVED_BITS bits of a
+ * context must be clear.
+ */
+
+#define RTL_RUN_ONCE_INIT {0}
+#define RTL_RUN_ONCE_CHECK_ONLY 0x00000001UL
+#define RTL_RUN_ONCE_ASYNC 0x00000002UL
+#define RTL_RUN_ONCE_INIT_FAILED 0x00000004UL
+#define RTL_RUN_ONCE_CTX_RESERVED_BITS 2
+
+typedef union _RTL_RUN_ONCE {
+    PVOID Ptr;
+} RTL_RUN_ONCE, *PRTL_RUN_ONCE;
+
+C_ASSERT(sizeof(RTL_RUN_ONCE) == 8);
+
+typedef ULONG RTL_RUN_ONCE_INIT_FN(PRTL_RUN_ONCE RunOnce, PVOID Parameter, PVOID *Context);
+typedef RTL_RUN_ONCE_INIT_FN *PRTL_RUN_ONCE_INIT_FN;
+
+NTSYSAPI VOID RtlRunOnceInitialize(PRTL_RUN_ONCE RunOnce);
+NTSYSAPI NTSTATUS RtlRunOnceExecuteOnce(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter,
+                                        PVOID *Context);
+NTSYSAPI NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context);
+NTSYSAPI NTSTATUS RtlRunOnceComplete(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID Context);
+
 INTERLOCK_END
 
 #endif

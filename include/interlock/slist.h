@@ -1,11 +1,11 @@
 /*
  * slist.h: interlocked singly linked lists. Lock-free, last in first out, usable at any IRQL and from user mode.
  *
- * Header and entries are aligned to 16 bytes; what is not raises STATUS_DATATYPE_MISALIGNMENT. Zeroed memory is an empty
- * list. The depth is kept in 16 bits. An entry that was popped may be unmapped at once, though others may still try to
- * pop it: they recognise the fault and start over. For that the library handles SIGSEGV and SIGBUS from the first pop
- * on, and passes on every other fault to the handler that was installed before. A program that installs a handler later
- * is noticed within a few thousand pops of a thread.
+ * Header and entries are aligned to 16 bytes; what is not raises STATUS_DATATYPE_MISALIGNMENT. Zeroed memory is an
+ * empty list. The depth is kept in 16 bits. An entry that was popped may be unmapped at once, though others may still
+ * try to pop it: they recognise the fault and start over. For that the library handles SIGSEGV and SIGBUS from the first
+ * pop on, and passes every other fault on to the handler that was installed before. A handler that the program installs
+ * later is noticed within a few thousand pops of a thread.
  */
 #ifndef INTERLOCK_SLIST_H
 #define INTERLOCK_SLIST_H

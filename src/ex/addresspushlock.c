@@ -203,9 +203,6 @@ NTSTATUS ExBlockOnAddressPushLock(PEX_PUSH_LOCK PushLock, PVOID Address, PVOID C
     if (!ExpIsValueSize(Size)) {
         return STATUS_INVALID_PARAMETER;
     }
-    if (!ExpSameValue(Address, CompareAddress, Size)) {
-        return STATUS_SUCCESS;
-    }
     ExpAnnounce(PushLock, &Block, Address);
     if (ExpSameValue(Address, CompareAddress, Size)) {
         return ExTimedWaitForUnblockPushLock(PushLock, &Block, Timeout);

@@ -2,9 +2,9 @@
  * interlockedlist.c: list operations and additions under a spinlock, at any level.
  *
  * They run with interrupts off, that is at HIGH_LEVEL, so that an interrupt routine may use them on the same list. The
- * lock is tried with interrupts off at once; when that fails they are let in again while it is busy, and the whole starts
- * over. The Ke routines leave interrupts on while they hold a spinlock: a lock used with both would deadlock on its own
- * processor, so a lock used here must not be used there.
+ * lock is tried with interrupts off at once; when that fails they are let in again while it is busy, and the whole
+ * starts over. The Ke routines leave interrupts on while they hold a spinlock: a lock used with both would deadlock on
+ * its own processor, so a lock used here must not be used there.
  */
 #include "exp.h"
 

@@ -15,8 +15,8 @@
  *    is never left behind by somebody who has stopped waiting. Between the step and the setting again E keeps readers
  *    out; if the writer is through before the next one looks, a reader may get in between two writers.
  * 4. A release leaves W alone.
- * 5. A try changes the word once or not at all, and fails only for what the word says: for a reader E or W, for a writer
- *    any bit at all, for a conversion E or another sharer.
+ * 5. A try changes the word once or not at all, and fails only for what the word says: for a reader E or W, for a
+ *    writer any bit at all, for a conversion E or another sharer.
  * 6. A conversion needs no more than to be the only sharer: it goes ahead of a waiting writer, and W stays.
  * 7. Zeroed memory is a free lock. Nothing is touched after the release.
  *
@@ -30,7 +30,7 @@
 #define EXP_EXCLUSIVE ((LONG)0x80000000)
 #define EXP_WRITER_WAITS 0x40000000
 
-/* On failure *Word is what the lock holds now. acquire: pairs with the releases in ExpReleaseShared, ExpReleaseExclusive */
+/* On failure *Word is what the lock holds now. acquire: pairs with the releases in ExpReleaseShared and -Exclusive. */
 FORCEINLINE BOOLEAN ExpReplaceLock(PEX_SPIN_LOCK SpinLock, PLONG Word, LONG New)
 {
     return __atomic_compare_exchange_n(SpinLock, Word, New, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);

@@ -12,11 +12,14 @@
  *    that is first now has been in the list all the time.
  * 2. The link of an entry does not change while the entry is in the list.
  * 3. A pop reads Sequence, then the first entry, then that entry's link, each after the other. If the compare-exchange
- *    then finds the header unchanged, the link was read while the entry was in the list (1), and is what follows it (2).
+ *    then finds the header unchanged, the link was read while the entry was in the list (1), and says what follows (2).
  *    If not, anything may have been read, even from memory that is somebody else's by now, or nobody's.
  * 4. Therefore the link is read by HalReadPointerOrFault. When that fails, the header has changed, and the pop starts
  *    over; if it has not, the program has unmapped an entry that is in the list: then the fault is the program's.
- * 5. Depth counts modulo 65536 and never touches Sequence.
+ * 5. A push depends on nothing but the header. So it may guess what the header holds: a right guess saves waiting for
+ *    the load, and a wrong one fetches the cache line for writing, which the next try needs anyway. A pop must not guess:
+ *    the list may have been initialised anew since, and then 1 says nothing.
+ * 6. Depth counts modulo 65536 and never touches Sequence.
  *
  * The halves of the header are read one after the other, so what is read may never have been there. A pop may also read
  * a Sequence that is older than the entry it finds. Both make the compare-exchange fail, nothing else.
@@ -26,7 +29,8 @@
 #define EXP_SLIST_ALIGNMENT 16
 #define EXP_SLIST_DEPTH ((ULONG64)0xffff)
 #define EXP_SLIST_SEQUENCE ((ULONG64)0x10000)
-#define EXP_LONGEST_BACKOFF 64
+#define EXP_SHORTEST_BACKOFF 8
+#define EXP_LONGEST_BACKOFF 128
 
 FORCEINLINE VOID ExpRequireAligned(ULONG_PTR Addresses)
 {
@@ -61,8 +65,40 @@ FORCEINLINE ULONG64 ExpChangeDepth(ULONG64 Alignment, ULONG Change)
     return (Alignment & ~EXP_SLIST_DEPTH) | ((Alignment + Change) & EXP_SLIST_DEPTH);
 }
 
-/* Somebody else was faster: leaves the header's cache line to the others for a while, longer each time. */
-static DECLSPEC_NOINLINE VOID ExpBackOff(PULONG Pauses)
+/* What this thread left in a list's header last. */
+typedef struct _EXP_SLIST_GUESS {
+    PSLIST_HEADER ListHead;
+    ULONG64 Alignment;
+    PSLIST_ENTRY First;
+} EXP_SLIST_GUESS;
+
+static __thread EXP_SLIST_GUESS ExpSListGuess __attribute__((tls_model("initial-exec")));
+
+FORCEINLINE BOOLEAN ExpReplaceAndRemember(PSLIST_HEADER ListHead, PSLIST_HEADER Header, ULONG64 Alignment,
+                                          PSLIST_ENTRY First)
+{
+    if (!ExpReplaceSList(ListHead, Header, Alignment, First)) {
+        return FALSE;
+    }
+    ExpSListGuess.ListHead = ListHead;
+    ExpSListGuess.Alignment = Alignment;
+    ExpSListGuess.First = First;
+    return TRUE;
+}
+
+FORCEINLINE SLIST_HEADER ExpGuessSList(const SLIST_HEADER *ListHead)
+{
+    SLIST_HEADER Header;
+    if (ExpSListGuess.ListHead != ListHead) {
+        return ExpReadSList(ListHead);
+    }
+    Header.Alignment = ExpSListGuess.Alignment;
+    Header.Region = (ULONG_PTR)ExpSListGuess.First;
+    return Header;
+}
+
+/* Others are at it: leaves the header's cache line to them for a while, longer each time. */
+static SLIST_HEADER ExpBackOff(const SLIST_HEADER *ListHead, PULONG Pauses)
 {
     for (ULONG Left = *Pauses; Left != 0; Left -= 1) {
         HalPause();
@@ -70,6 +106,7 @@ static DECLSPEC_NOINLINE VOID ExpBackOff(PULONG Pauses)
     if (*Pauses < EXP_LONGEST_BACKOFF) {
         *Pauses *= 2;
     }
+    return ExpReadSList(ListHead);
 }
 
 VOID InitializeSListHead(PSLIST_HEADER ListHead)
@@ -80,28 +117,47 @@ VOID InitializeSListHead(PSLIST_HEADER ListHead)
     __atomic_store_n(&ListHead->Region, 0, __ATOMIC_RELAXED);
 }
 
+/* One try. On failure *Header is what the list's header holds now. */
+FORCEINLINE BOOLEAN ExpTryPush(PSLIST_HEADER ListHead, PSLIST_HEADER Header, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd,
+                               ULONG Count)
+{
+    /* relaxed: the compare-exchange is a full barrier */
+    __atomic_store_n(&ListEnd->Next, ExpFirstEntry(Header), __ATOMIC_RELAXED);
+    return ExpReplaceAndRemember(ListHead, Header, ExpChangeDepth(Header->Alignment + EXP_SLIST_SEQUENCE, Count), List);
+}
+
+static DECLSPEC_NOINLINE PSLIST_ENTRY ExpPushAgain(PSLIST_HEADER ListHead, SLIST_HEADER Header, PSLIST_ENTRY List,
+                                                   PSLIST_ENTRY ListEnd, ULONG Count)
+{
+    ULONG Pauses = EXP_SHORTEST_BACKOFF;
+    while (!ExpTryPush(ListHead, &Header, List, ListEnd, Count)) {
+        Header = ExpBackOff(ListHead, &Pauses);
+    }
+    return ExpFirstEntry(&Header);
+}
+
+FORCEINLINE PSLIST_ENTRY ExpPush(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd, ULONG Count)
+{
+    ExpRequireAligned((ULONG_PTR)ListHead | (ULONG_PTR)List);
+    SLIST_HEADER Header = ExpGuessSList(ListHead);
+    if (__builtin_expect(ExpTryPush(ListHead, &Header, List, ListEnd, Count), 1)) {
+        return ExpFirstEntry(&Header);
+    }
+    return ExpPushAgain(ListHead, Header, List, ListEnd, Count);
+}
+
 PSLIST_ENTRY InterlockedPushListSListEx(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd, ULONG Count)
 {
-    ULONG Pauses = 1;
-    ExpRequireAligned((ULONG_PTR)ListHead | (ULONG_PTR)List);
-    SLIST_HEADER Header = ExpReadSList(ListHead);
-    for (;;) {
-        /* relaxed: the compare-exchange is a full barrier */
-        __atomic_store_n(&ListEnd->Next, ExpFirstEntry(&Header), __ATOMIC_RELAXED);
-        if (ExpReplaceSList(ListHead, &Header, ExpChangeDepth(Header.Alignment + EXP_SLIST_SEQUENCE, Count), List)) {
-            return ExpFirstEntry(&Header);
-        }
-        ExpBackOff(&Pauses);
-    }
+    return ExpPush(ListHead, List, ListEnd, Count);
 }
 
 PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry)
 {
-    return InterlockedPushListSListEx(ListHead, ListEntry, ListEntry, 1);
+    return ExpPush(ListHead, ListEntry, ListEntry, 1);
 }
 
-/* The entry cannot be read: another thread took it out, or this is the program's own fault, which happens here again. */
-static DECLSPEC_NOINLINE SLIST_HEADER ExpRecheckSList(PSLIST_HEADER ListHead, const SLIST_HEADER *Before)
+/* The first entry cannot be read: another thread took it out, or the fault is the program's, and happens here again. */
+static SLIST_HEADER ExpRecheckSList(const SLIST_HEADER *ListHead, const SLIST_HEADER *Before)
 {
     SLIST_HEADER Now = ExpReadSList(ListHead);
     if (Now.Alignment == Before->Alignment && Now.Region == Before->Region) {
@@ -110,33 +166,51 @@ static DECLSPEC_NOINLINE SLIST_HEADER ExpRecheckSList(PSLIST_HEADER ListHead, co
     return Now;
 }
 
-PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead)
+FORCEINLINE BOOLEAN ExpTryPop(PSLIST_HEADER ListHead, PSLIST_HEADER Header, HAL_READ Next)
 {
-    ULONG Pauses = 1;
-    ExpRequireAligned((ULONG_PTR)ListHead);
-    SLIST_HEADER Header = ExpReadSList(ListHead);
+    return ExpReplaceAndRemember(ListHead, Header, ExpChangeDepth(Header->Alignment, (ULONG)-1), Next.Value);
+}
+
+static DECLSPEC_NOINLINE PSLIST_ENTRY ExpPopAgain(PSLIST_HEADER ListHead, SLIST_HEADER Header)
+{
+    ULONG Pauses = EXP_SHORTEST_BACKOFF;
     PSLIST_ENTRY First;
     while ((First = ExpFirstEntry(&Header)) != NULL) {
         HAL_READ Next = HalReadPointerOrFault((PVOID volatile *)&First->Next);
         if (!Next.Readable) {
             Header = ExpRecheckSList(ListHead, &Header);
-        } else if (ExpReplaceSList(ListHead, &Header, ExpChangeDepth(Header.Alignment, (ULONG)-1), Next.Value)) {
+        } else if (ExpTryPop(ListHead, &Header, Next)) {
             break;
         } else {
-            ExpBackOff(&Pauses);
+            Header = ExpBackOff(ListHead, &Pauses);
         }
     }
     return First;
 }
 
+PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead)
+{
+    ExpRequireAligned((ULONG_PTR)ListHead);
+    SLIST_HEADER Header = ExpReadSList(ListHead);
+    PSLIST_ENTRY First = ExpFirstEntry(&Header);
+    if (First == NULL) {
+        return NULL;
+    }
+    HAL_READ Next = HalReadPointerOrFault((PVOID volatile *)&First->Next);
+    if (__builtin_expect(Next.Readable && ExpTryPop(ListHead, &Header, Next), 1)) {
+        return First;
+    }
+    return ExpPopAgain(ListHead, Header);
+}
+
 PSLIST_ENTRY InterlockedFlushSList(PSLIST_HEADER ListHead)
 {
-    ULONG Pauses = 1;
+    ULONG Pauses = EXP_SHORTEST_BACKOFF;
     ExpRequireAligned((ULONG_PTR)ListHead);
     SLIST_HEADER Header = ExpReadSList(ListHead);
     while (ExpFirstEntry(&Header) != NULL &&
            !ExpReplaceSList(ListHead, &Header, Header.Alignment & ~EXP_SLIST_DEPTH, NULL)) {
-        ExpBackOff(&Pauses);
+        Header = ExpBackOff(ListHead, &Pauses);
     }
     return ExpFirstEntry(&Header);
 }

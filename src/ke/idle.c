@@ -1,7 +1,7 @@
 /*
  * idle.c: the threads that belong to a processor. The idle thread becomes the owner when there is work on a processor
  * that nobody owns; the DPC thread runs threaded DPCs. Both are made when they are first needed, but not in the middle
- * of a host interrupt, where no thread can be made, nor at IPI_LEVEL, where nobody can wait for another one's making it.
+ * of a host interrupt, where no thread can be made, nor at IPI_LEVEL, where nobody can wait for another one to make it.
  *
  * Where there is no idle thread and none can be made now, the processor is marked Unattended. The thread that marked it
  * sees to it when it comes below DISPATCH_LEVEL: it tries to make the idle thread again, and where the host still

@@ -16,7 +16,8 @@ VOID KiStartIdleThreads(PKTHREAD Thread);  /* all of them, as far as the host ha
 
 /*
  * At or above DISPATCH_LEVEL: takes a processor that nobody owns and that has no idle thread beside the thread's own,
- * until the thread comes below DISPATCH_LEVEL. TRUE: the thread owns it, from now on or already. FALSE: another one does.
+ * until the thread comes below DISPATCH_LEVEL. TRUE: the thread owns it, from now on or already. FALSE: somebody else
+ * does.
  */
 BOOLEAN KiTakeBesideOwn(PKTHREAD Thread, PKPRCB Prcb);
 VOID KiAttendProcessors(PKTHREAD Thread);  /* at APC_LEVEL, by a thread that has just given its processor back */

@@ -28,7 +28,6 @@ typedef struct _KI_VECTOR {
 } KI_VECTOR, *PKI_VECTOR;
 
 static KI_VECTOR KiVectorTable[KI_MAXIMUM_VECTOR];
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 
 VOID KiInitializeInterrupts(VOID)
 {
@@ -285,16 +284,26 @@ static VOID KiPushRequest(PKPRCB Prcb, PKI_INTERRUPT_REQUEST Request)
     }
 }
 
-static BOOLEAN KiAwaitRequest(PKTHREAD Thread, PKI_INTERRUPT_REQUEST Request)
+/* FALSE: it is time to ask again. */
+static BOOLEAN KiPauseForRequest(PKTHREAD Thread, PKI_INTERRUPT_REQUEST Request, PULONG Spins)
+{
+    HAL_DEADLINE Deadline = {.Clock = HalInterruptTime};
+    if (Thread->Irql >= DISPATCH_LEVEL) {
+        KiSpin(Thread, Spins);
+        return *Spins % KI_SPINS_BEFORE_REPEAT != 0;
+    }
+    Deadline.Time = HalDispatch.QueryInterruptTime() + KI_TIME_BEFORE_REPEAT;
+    return HalDispatch.Wait(&Request->State, KiRequestPending, &Deadline);
+}
+
+static BOOLEAN KiAwaitRequest(PKTHREAD Thread, PKPRCB Prcb, PKI_INTERRUPT_REQUEST Request)
 {
     ULONG Spins = 0;
     ULONG State;
     /* acquire: pairs with the release in KiCompleteRequest */
     while ((State = __atomic_load_n(&Request->State, __ATOMIC_ACQUIRE)) == KiRequestPending) {
-        if (Thread->Irql >= DISPATCH_LEVEL) {
-            KiSpin(Thread, &Spins);
-        } else {
-            HalDispatch.Wait(&Request->State, KiRequestPending, &KiNoDeadline);
+        if (!KiPauseForRequest(Thread, Request, &Spins)) {
+            KiRequestInterrupt(Thread, Prcb);
         }
     }
     return State == KiRequestClaimed;
@@ -330,7 +339,7 @@ static BOOLEAN KiFireAndWait(PKTHREAD Thread, PKPRCB Prcb, ULONG Vector)
             KiServeOrphanedProcessor(Thread, Prcb);
         }
     }
-    return KiAwaitRequest(Thread, &Request);
+    return KiAwaitRequest(Thread, Prcb, &Request);
 }
 
 BOOLEAN KeFireInterrupt(PKINTERRUPT Interrupt, ULONG Processor)

@@ -36,6 +36,27 @@ static VOID KiAwaitCount(PKTHREAD Thread, volatile ULONG *Count, ULONG Value)
     }
 }
 
+static VOID KiRepeatPackets(PKTHREAD Thread, PKPRCB Source)
+{
+    for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
+        if (__atomic_load_n(&KiProcessorBlock[Number]->SignalDone, __ATOMIC_RELAXED) == Source) {
+            KiRequestInterrupt(Thread, KiProcessorBlock[Number]);
+        }
+    }
+}
+
+static VOID KiAwaitArrivals(PKTHREAD Thread, PKPRCB Source)
+{
+    ULONG Spins = 0;
+    /* acquire: pairs with the release in KiServiceIpi */
+    while (__atomic_load_n(&Source->TargetCount, __ATOMIC_ACQUIRE) != 0) {
+        KiSpin(Thread, &Spins);
+        if (Spins % KI_SPINS_BEFORE_REPEAT == 0) {
+            KiRepeatPackets(Thread, Source);
+        }
+    }
+}
+
 static ULONG_PTR KiRunBroadcast(PKTHREAD Thread, PKPRCB Prcb, PKPRCB Source)
 {
     PVOID ExceptionList = Thread->ExceptionList;
@@ -48,16 +69,13 @@ static ULONG_PTR KiRunBroadcast(PKTHREAD Thread, PKPRCB Prcb, PKPRCB Source)
     return Result;
 }
 
-BOOLEAN KiServiceIpi(PKTHREAD Thread, PKPRCB Prcb)
+VOID KiServiceIpi(PKTHREAD Thread, PKPRCB Prcb)
 {
     KIRQL OldIrql = Thread->Irql;
     PKPRCB Source;
     /* relaxed: only a hint, the exchange below decides */
     if (__atomic_load_n(&Prcb->SignalDone, __ATOMIC_RELAXED) == NULL) {
-        return FALSE;
-    }
-    if (OldIrql >= IPI_LEVEL) {
-        return TRUE;
+        return;
     }
     KiSetIrql(Thread, IPI_LEVEL);
     /* acquire: pairs with the release in KiSendPacket */
@@ -69,7 +87,6 @@ BOOLEAN KiServiceIpi(PKTHREAD Thread, PKPRCB Prcb)
         __atomic_fetch_sub(&Source->TargetsActive, 1, __ATOMIC_RELEASE);
     }
     KiSetIrql(Thread, OldIrql);
-    return FALSE;
 }
 
 static VOID KiAcquireIpiLock(PKTHREAD Thread)
@@ -133,7 +150,7 @@ static ULONG_PTR KiBroadcast(PKTHREAD Thread, PKPRCB Source, PKIPI_BROADCAST_WOR
     __atomic_store_n(&Source->PacketBarrier, 0, __ATOMIC_RELAXED);
     KiSendPackets(Thread, Source);
     KiSetIrql(Thread, IPI_LEVEL);
-    KiAwaitCount(Thread, &Source->TargetCount, 0);
+    KiAwaitArrivals(Thread, Source);
     /* release: what every processor did before it arrived happens before the function runs anywhere */
     __atomic_store_n(&Source->PacketBarrier, 1, __ATOMIC_RELEASE);
     Result = KiRunBroadcast(Thread, Source, Source);

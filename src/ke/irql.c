@@ -42,8 +42,8 @@ KIRQL KeRaiseIrqlToSynchLevel(VOID)
 }
 
 /*
- * Serves what is pending on the thread's processor and is above the thread's level; the rest stays pending. The flag is
- * cleared before the requests are looked at, so a request that comes later sets it again.
+ * Below IPI_LEVEL: serves what is pending on the thread's processor and is above the thread's level; the rest stays
+ * pending. The flag is cleared before the requests are looked at, so a request that comes later sets it again.
  */
 VOID KiServiceInterrupts(PKTHREAD Thread, PKPRCB Prcb)
 {
@@ -51,8 +51,8 @@ VOID KiServiceInterrupts(PKTHREAD Thread, PKPRCB Prcb)
     do {
         /* acquire: pairs with the release in KiRequestInterrupt, the requests are visible */
         __atomic_fetch_and(&Prcb->Owner, ~KI_PRCB_INTERRUPT, __ATOMIC_ACQUIRE);
-        Left = KiServiceIpi(Thread, Prcb);
-        Left |= KiServiceDevices(Thread, Prcb);
+        KiServiceIpi(Thread, Prcb);
+        Left = KiServiceDevices(Thread, Prcb);
     } while (!Left && (KiReadOwner(Prcb) & KI_PRCB_INTERRUPT) != 0);
     if (Left) {
         __atomic_fetch_or(&Prcb->Owner, KI_PRCB_INTERRUPT, __ATOMIC_RELAXED);

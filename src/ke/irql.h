@@ -41,11 +41,11 @@ FORCEINLINE VOID KiSetIrql(PKTHREAD Thread, KIRQL NewIrql)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Interrupts that are pending on the thread's processor and that its level lets through. */
+/* Interrupts that are pending on the thread's processor and that its level lets through: from IPI_LEVEL on, none. */
 FORCEINLINE VOID KiPollInterrupts(PKTHREAD Thread)
 {
     PKPRCB Prcb = Thread->Prcb;
-    if (Prcb != NULL) {
+    if (Prcb != NULL && Thread->Irql < IPI_LEVEL) {
         ULONG_PTR Word = KiReadOwner(Prcb);
         if (__builtin_expect((Word & KI_PRCB_INTERRUPT) != 0, 0) && KiOwnerThread(Word) == Thread) {
             KiServiceInterrupts(Thread, Prcb);

@@ -9,8 +9,8 @@
  *     Lock: &lock | OWNER     &lock | WAIT       &lock | WAIT | PARKED
  *
  * 1. Exclusion: an entry has OWNER if it found the word 0, or if the owner before it has turned its WAIT into OWNER.
- * 2. First come, first served: an entry's place is where its exchange on the word put it, and the lock is handed over to
- *    the Next of the owner only. So nobody overtakes, a try least of all: it takes a free lock or none.
+ * 2. First come, first served: an entry's place is where its exchange on the word put it, and the lock is handed over
+ *    to the Next of the owner only. So nobody overtakes, a try least of all: it takes a free lock or none.
  * 3. A waiter spins on its own entry only, until its predecessor writes into it.
  * 4. An entry is in place while it waits and until it is released; after the release nobody touches it. The releaser
  *    writes to the next one's entry with the very write that hands over, and reads nothing of it afterwards.

@@ -11,12 +11,9 @@ from tap import Tap
 LAYERS = [["hal"], ["ke"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 BELOW_ALL = -1
-# The public headers that do not have the name of a layer.
-PARTS = {
-    "bugcodes.h": BELOW_ALL, "exception.h": BELOW_ALL, "interlocked.h": BELOW_ALL,
-    "ntdef.h": BELOW_ALL, "ntstatus.h": BELOW_ALL,
-    "pushlock.h": RANK["ex"], "slist.h": RANK["ex"],
-}
+# The public headers below every layer. Another one without the name of a layer is a part of the header
+# that includes it.
+BASE = {"bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
 # on the host's kernel.
@@ -52,9 +49,17 @@ def without_comments(text):
     return re.sub(r"//[^\n]*|/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S)
 
 
-def public_rank(header):
-    """The layer of include/interlock/<header>; None if nobody said which."""
-    return RANK.get(Path(header).stem, PARTS.get(Path(header).name))
+def public_rank(root, name):
+    """The layer of a public header; None if it is no layer's."""
+    header = Path(name).name
+    if header in BASE:
+        return BELOW_ALL
+    if Path(header).stem in RANK:
+        return RANK[Path(header).stem]
+    return min((RANK[layer] for layer in RANK
+                for whole in [root / "include" / "interlock" / f"{layer}.h"] if whole.exists()
+                and header in {Path(n).name for _, n in INCLUDE.findall(whole.read_text("utf-8"))}),
+               default=None)
 
 
 def is_above(target, rank):
@@ -67,9 +72,9 @@ def check_file(root, path):
     relative = path.relative_to(root)
     public = relative.parts[0] == "include"
     layer = "public" if public else relative.parts[1]
-    rank = public_rank(path.name) if public else RANK[layer]
+    rank = public_rank(root, path.name) if public else RANK[layer]
     if rank is None:
-        yield f"{relative}: which layer is it part of? Add it to PARTS in {Path(__file__).name}"
+        yield f"{relative}: it has not the name of a layer, and no layer's header includes it"
         return
     text = path.read_text(encoding="utf-8")
     includes = without_comments(text)
@@ -87,7 +92,7 @@ def check_file(root, path):
         if name.startswith("interlock/"):
             if not (root / "include" / name).exists():
                 yield f"{place}: there is no public header {name}"
-            elif is_above(public_rank(name), rank):
+            elif is_above(public_rank(root, name), rank):
                 yield f"{place}: {name} belongs to a higher layer than {layer}"
         elif kind == '"':
             places = [path.parent / name, root / "src" / name]
@@ -97,7 +102,7 @@ def check_file(root, path):
                 continue
             parts = target.relative_to(root).parts
             if parts[0] == "include":
-                target_rank = public_rank(name)
+                target_rank = public_rank(root, name)
             else:
                 target_rank = RANK[parts[1]]
                 if public:
@@ -135,7 +140,8 @@ def check_tree(root):
 CLEAN = {
     "include/interlock/ntdef.h": "#include <stddef.h>\n",
     "include/interlock/ke.h": "#include <interlock/ntdef.h>\n",
-    "include/interlock/ex.h": "#include <interlock/ke.h>\n",
+    "include/interlock/ex.h": "#include <interlock/ke.h>\n#include <interlock/part.h>\n",
+    "include/interlock/part.h": "#include <interlock/ke.h>\n",
     "src/hal/hal.h": "#include <interlock/ntdef.h>\n",
     "src/hal/wait.c": "#include \"hal.h\"\n#include <linux/futex.h>\nvoid f(void) { syscall(1); }\n",
     "src/ke/ki.h": "#include \"../hal/hal.h\"\n#include <interlock/ke.h>\n",
@@ -158,6 +164,7 @@ PLANTED = {
     "a thread call outside of hal": ("src/ke/b.c", "void f(void) { pthread_self(); }\n"),
     "assembly outside of hal": ("src/ke/b.c", "void f(int *x) { __asm__(\"incl %0\" : \"+m\"(*x)); }\n"),
     "a header that does not exist": ("src/ke/b.c", "#include \"nothing.h\"\n"),
+    "a part of a header of a higher layer": ("src/ke/b.c", "#include <interlock/part.h>\n"),
     "a public header of no layer": ("include/interlock/misc.h", "\n"),
     "a folder that is no layer": ("src/misc/b.c", "\n"),
     "a file name hidden in a macro": ("src/ke/b.c", "#include HEADER\n"),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include <interlock/ke.h>
+#include <interlock/slist.h>
 
 struct entry {
     const char *name;
@@ -72,6 +73,14 @@ static const struct entry entries[] = {
     OFFSET(KDPC, DpcData, 56),
 
     SIZE(KAPC, 88),
+
+    SIZE(KSPIN_LOCK_QUEUE, 16),
+    OFFSET(KSPIN_LOCK_QUEUE, Lock, 8),
+    SIZE(KLOCK_QUEUE_HANDLE, 24),
+    OFFSET(KLOCK_QUEUE_HANDLE, OldIrql, 16),
+    SIZE(SLIST_ENTRY, 16),
+    SIZE(SLIST_HEADER, 16),
+    OFFSET(SLIST_HEADER, Region, 8),
 };
 
 int main(void)

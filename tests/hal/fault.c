@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "hal/halp.h"
@@ -20,12 +21,10 @@ static void *map_page(int protection)
     return page;
 }
 
-static void *unmapped_page(void)
+/* Mapped, so that nobody else gets the address. */
+static void *unreadable_page(void)
 {
-    void *page = map_page(PROT_READ);
-
-    assert_int_equal(munmap(page, PAGE), 0);
-    return page;
+    return map_page(PROT_NONE);
 }
 
 static void *page_behind_end_of_file(void)
@@ -95,7 +94,7 @@ static void reads(void **state)
     munmap(page, PAGE);
     must_fail(&page[8]);
     must_fail(NULL);
-    must_fail(unmapped_page());
+    must_fail(unreadable_page());
     must_fail(page_behind_end_of_file());
     must_read();
 }
@@ -111,14 +110,14 @@ static struct sigaction replaced;
 
 static void note(int number)
 {
+    const char *here = __builtin_frame_address(0);
     sigset_t mask;
-    char here;
 
     seen_signal = number;
     seen_count++;
     sigprocmask(SIG_BLOCK, NULL, &mask);
     seen_blocked = sigismember(&mask, number);
-    seen_on_stack = &here >= alternate_stack && &here < alternate_stack + sizeof(alternate_stack);
+    seen_on_stack = here >= alternate_stack && here < alternate_stack + sizeof(alternate_stack);
 }
 
 static void jump_out(int number)
@@ -178,7 +177,7 @@ static void must_be_seen(void *address, int number)
 
 static void handler_with_info(void *unused)
 {
-    void *page = unmapped_page();
+    void *page = unreadable_page();
 
     (void)unused;
     install(SIGSEGV, jump_out_with_info, 0);
@@ -198,8 +197,8 @@ static void plain_handler(void *unused)
     install_plain(SIGSEGV, jump_out);
     install_plain(SIGBUS, jump_out);
     first_read();
-    must_be_seen(unmapped_page(), SIGSEGV);
-    must_fail(unmapped_page());
+    must_be_seen(unreadable_page(), SIGSEGV);
+    must_fail(unreadable_page());
 }
 
 static void bus_errors(void *unused)
@@ -232,8 +231,10 @@ static void handler_that_stays_unblocked(void *unused)
     (void)unused;
     install(SIGSEGV, jump_out_with_info, SA_NODEFER);
     first_read();
-    must_be_seen(unmapped_page(), SIGSEGV);
+    must_be_seen(unreadable_page(), SIGSEGV);
+#ifndef HALP_THREAD_SANITIZER /* which blocks every signal in every handler */
     assert_false(seen_blocked);
+#endif
 }
 
 static void handler_on_its_own_stack(void *unused)
@@ -244,15 +245,15 @@ static void handler_on_its_own_stack(void *unused)
     sigaltstack(&stack, NULL);
     install(SIGSEGV, jump_out_with_info, SA_ONSTACK);
     first_read();
-    must_be_seen(unmapped_page(), SIGSEGV);
+    must_be_seen(unreadable_page(), SIGSEGV);
     assert_true(seen_on_stack);
-    must_fail(unmapped_page());
+    must_fail(unreadable_page());
 }
 
 /* A handler that came later: noticed after a while, and then both get what is theirs. */
 static void later_handler(void *unused)
 {
-    void *page = unmapped_page();
+    void *page = unreadable_page();
 
     (void)unused;
     first_read();
@@ -268,7 +269,7 @@ static void later_handler(void *unused)
 /* A handler that came later and passes on what is not its own: it ends with the one that was there first, once. */
 static void later_handler_passes_on(void *unused)
 {
-    void *page = unmapped_page();
+    void *page = unreadable_page();
 
     (void)unused;
     install(SIGSEGV, jump_out_with_info, 0);
@@ -289,7 +290,7 @@ static void later_handler_passes_on(void *unused)
 /* A handler that comes and goes, as around a piece of code that may fault. */
 static void passing_handler(void *unused)
 {
-    void *page = unmapped_page();
+    void *page = unreadable_page();
 
     (void)unused;
     install(SIGSEGV, jump_out_with_info, 0);
@@ -323,7 +324,7 @@ static void many_handlers(void *unused)
                     (flags & 8 ? SA_NOCLDWAIT : 0));
         for (int i = 0; i < MANY_READS; i++)
             must_read();
-        must_be_seen(unmapped_page(), SIGSEGV);
+        must_be_seen(unreadable_page(), SIGSEGV);
     }
 }
 
@@ -345,7 +346,7 @@ static void blocked_signals(void *unused)
 
     (void)unused;
     first_read();
-    pthread_create(&thread, NULL, read_with_everything_blocked, unmapped_page());
+    pthread_create(&thread, NULL, read_with_everything_blocked, unreadable_page());
     pthread_join(thread, NULL);
 }
 
@@ -372,7 +373,7 @@ static void others_faults(void **state)
 
 /* The end by a signal, as it would be without the library. */
 
-static void fault(void) { touch(unmapped_page()); }
+static void fault(void) { touch(unreadable_page()); }
 static void fault_on_bus(void) { (void)*(volatile char *)page_behind_end_of_file(); }
 static void send_to_process(void) { kill(getpid(), SIGSEGV); }
 static void send_to_thread(void) { raise(SIGBUS); }
@@ -467,6 +468,8 @@ static void come_and_go(void **state)
     shared_page = map_page(PROT_READ | PROT_WRITE);
     ((VOID **)shared_page)[3] = &value;
     readers = start_threads(2, read_on, counts);
+    while (__atomic_load_n(&counts[1], __ATOMIC_RELAXED) == 0)
+        sched_yield();
     for (unsigned long round = 0; round < rounds; round++) {
         mprotect((void *)shared_page, PAGE, PROT_NONE);
         if (round % 64 == 0)
@@ -475,7 +478,6 @@ static void come_and_go(void **state)
     }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     join_threads(readers, 60);
-    assert_true(counts[1] != 0);
 }
 
 int main(void)

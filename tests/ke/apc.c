@@ -107,7 +107,7 @@ static void test_initialize(void **state)
     assert_int_equal(apc.Type, ApcObject);
     assert_int_equal(apc.Size, sizeof(apc));
     assert_ptr_equal(apc.Thread, self);
-    assert_int_equal(apc.ApcMode, KernelMode); /* without a normal routine it is a special one, whatever was asked for */
+    assert_int_equal(apc.ApcMode, KernelMode); /* a special one, whatever mode was asked for */
     assert_null(apc.NormalContext);
     assert_int_equal(apc.ApcStateIndex, OriginalApcEnvironment);
     assert_false(apc.Inserted);
@@ -116,7 +116,7 @@ static void test_initialize(void **state)
     assert_ptr_equal(apc.NormalContext, self);
 }
 
-/* For the current thread, with nothing in the way, at once; kernel routines at APC_LEVEL, normal ones at PASSIVE_LEVEL. */
+/* For the current thread, with nothing in the way, at once: kernel routines at APC_LEVEL, others at PASSIVE_LEVEL. */
 static void test_own_thread(void **state)
 {
     PKTHREAD self = KeGetCurrentThread();
@@ -532,6 +532,74 @@ static void test_pulse_is_missed_and_place_is_lost(void **state)
     end_waiters(w, 2);
 }
 
+/* What becomes signaled while the APC runs is found when the wait starts over, as if it had just been issued. */
+
+static void acquire_mutant(void *mutant)
+{
+    check(wait_for(mutant, NULL) == STATUS_SUCCESS);
+}
+
+static void release_mutant(void *mutant)
+{
+    KeReleaseMutant(mutant, 0, FALSE, FALSE);
+}
+
+static void test_signaled_during_the_apc(void **state)
+{
+    waiter w;
+    (void)state;
+    sem_init(&apc_entered, 0, 0);
+    sem_init(&apc_may_go, 0, 0);
+    start_waiters(&w, 1);
+    for (ULONG n = 0; n < 3 * 2; n += 1) {
+        ULONG what = n % 3; /* the event, the mutant released, the mutant abandoned */
+        BOOLEAN all = n / 3 != 0;
+        NTSTATUS index = all ? 0 : what == 0 ? 1 : 2;
+        actor owner = {0};
+        KEVENT never, event;
+        KMUTANT mutant;
+        test_apc a;
+        clear_journal();
+        start_actor(&owner);
+        KeInitializeEvent(&never, NotificationEvent, FALSE);
+        KeInitializeEvent(&event, SynchronizationEvent, all && what != 0);
+        KeInitializeMutant(&mutant, FALSE);
+        if (!all || what != 0) {
+            run_on(&owner, acquire_mutant, &mutant);
+        }
+        w.call = all ? (wait_call){.count = 2, .object = {&event, &mutant}, .all = TRUE}
+                     : (wait_call){.count = 3, .object = {&never, &event, &mutant}};
+        begin_wait(&w);
+        make_apc(&a, w.actor.thread, SPECIAL, 'a');
+        a.during = pause_in_apc;
+        assert_true(insert(&a));
+        while (sem_wait(&apc_entered) != 0) {
+        }
+        if (what == 0) {
+            KeSetEvent(&event, 0, FALSE);
+        } else if (what == 1) {
+            run_on(&owner, release_mutant, &mutant);
+        } else {
+            end_actor(&owner);
+        }
+        sem_post(&apc_may_go);
+        assert_int_equal(end_wait(&w), (what == 2 ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0) + index);
+        assert_int_equal(KeReadStateEvent(&event), 0);
+        assert_true(has_no_waiters(&event));
+        assert_true(has_no_waiters(&mutant));
+        if (all || what != 0) {
+            assert_ptr_equal(mutant.OwnerThread, w.actor.thread);
+            assert_int_equal(KeReadStateMutant(&mutant), 0);
+            run_on(&w.actor, release_mutant, &mutant);
+            assert_int_equal(KeReadStateMutant(&mutant), 1);
+        }
+        if (what != 2) {
+            end_actor(&owner);
+        }
+    }
+    end_waiters(&w, 1);
+}
+
 /* A wait that was issued where APCs are held back is not interrupted. */
 
 typedef struct guarded_wait {
@@ -823,6 +891,7 @@ int main(void)
         WATCHED(test_in_waits),
         WATCHED(test_same_deadline),
         WATCHED(test_pulse_is_missed_and_place_is_lost),
+        WATCHED(test_signaled_during_the_apc),
         WATCHED(test_waits_behind_barriers),
         WATCHED(test_stale_bits_do_not_keep_a_wait_off),
         WATCHED(test_user_apcs),

@@ -222,7 +222,8 @@ static void leave_twice(void *unused)
 
 static void test_regions(void **state)
 {
-    void (*const misuses[])(void *) = {leave_critical_region, leave_guarded_region, leave_the_wrong_region, leave_twice};
+    void (*const misuses[])(void *) = {leave_critical_region, leave_guarded_region, leave_the_wrong_region,
+                                       leave_twice};
     (void)state;
     for (ULONG i = 0; i < ARRAYSIZE(misuses); i += 1) {
         expect_bugcheck(APC_INDEX_MISMATCH, misuses[i], NULL);
@@ -304,8 +305,8 @@ static void test_wait_type(void **state)
     PVOID objects[] = {&semaphore};
     (void)state;
     initialize_objects();
-    assert_false(NT_SUCCESS(KeWaitForMultipleObjects(1, objects, WaitNotification, Executive, KernelMode, FALSE, NO_TIME,
-                                                     NULL)));
+    assert_int_equal(KeWaitForMultipleObjects(1, objects, WaitNotification, Executive, KernelMode, FALSE, NO_TIME, NULL),
+                     STATUS_INVALID_PARAMETER_3);
     assert_int_equal(KeReadStateSemaphore(&semaphore), 1);
 }
 

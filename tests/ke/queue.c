@@ -175,8 +175,8 @@ static void wait_for_event(void *argument)
 }
 
 /*
- * With a limit of one: while the thread that has an entry runs, the next entry stays in the queue although somebody waits
- * for it; when it blocks, on anything, the other goes on; and it comes back above the limit.
+ * With a limit of one: while the thread that has an entry runs, the next entry stays in the queue although somebody
+ * waits for it; when it blocks, on anything, the other goes on; and it comes back above the limit.
  */
 static void test_concurrency_limit(void **state)
 {

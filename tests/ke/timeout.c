@@ -169,8 +169,7 @@ static void test_stray_wakes(void **state)
 }
 
 /*
- * A host whose Wait returns early again and again, with the clock standing still in between and then jumping: the deadline
- * that the wait passes to the host is the same every time.
+ * A host whose Wait returns early again and again: the deadline that it is given is the same every time.
  */
 static BOOLEAN (*host_wait)(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline);
 static volatile ULONG *volatile watched_word;

@@ -1,6 +1,6 @@
 /*
- * Table 8-27: each kind of object, waited for in every form, with every kind of timeout, alertable or not, in both modes,
- * signaled before the wait, while it is committed, or not at all.
+ * Table 8-27: each kind of object, waited for in every form, with every kind of timeout, alertable or not, in both
+ * modes, signaled before the wait, while it is committed, or not at all.
  */
 #include "kinds.h"
 
@@ -13,13 +13,25 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {"single", 1, 0, FALSE, FALSE},        {"any of one", 1, 0, TRUE, FALSE},     {"any, first of three", 3, 0, TRUE, FALSE},
-    {"any, middle of three", 3, 1, TRUE, FALSE}, {"any, last of three", 3, 2, TRUE, FALSE},
-    {"any, last of seven", 7, 6, TRUE, FALSE},   {"all of one", 1, 0, TRUE, TRUE},
-    {"all, first of three", 3, 0, TRUE, TRUE},   {"all, last of seven", 7, 6, TRUE, TRUE},
+    {"single", 1, 0, FALSE, FALSE},
+    {"any of one", 1, 0, TRUE, FALSE},
+    {"any, first of three", 3, 0, TRUE, FALSE},
+    {"any, middle of three", 3, 1, TRUE, FALSE},
+    {"any, last of three", 3, 2, TRUE, FALSE},
+    {"any, last of seven", 7, 6, TRUE, FALSE},
+    {"all of one", 1, 0, TRUE, TRUE},
+    {"all, first of three", 3, 0, TRUE, TRUE},
+    {"all, last of seven", 7, 6, TRUE, TRUE},
 };
 
-typedef enum timeout_kind { TIMEOUT_NONE, TIMEOUT_ZERO, TIMEOUT_RELATIVE, TIMEOUT_ABSOLUTE, TIMEOUT_KINDS } timeout_kind;
+typedef enum timeout_kind {
+    TIMEOUT_NONE,
+    TIMEOUT_ZERO,
+    TIMEOUT_RELATIVE,
+    TIMEOUT_ABSOLUTE,
+    TIMEOUT_KINDS
+} timeout_kind;
+
 static const char *const timeout_names[] = {"no timeout", "timeout 0", "relative timeout", "absolute timeout"};
 
 typedef enum moment { SIGNALED_BEFORE, SIGNALED_WHILE_COMMITTED, NEVER_SIGNALED, MOMENTS } moment;

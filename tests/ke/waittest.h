@@ -16,6 +16,14 @@
 
 #include <interlock/exception.h>
 
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER 1
+#endif
+#endif
+
 #define MILLISECOND 10000LL
 #define SECOND 10000000LL
 #define TEST_SECONDS 30
@@ -183,7 +191,7 @@ static inline BOOLEAN poll_object(PVOID object)
     return status == STATUS_WAIT_0;
 }
 
-/* The state of a thread's wait, or MaximumWaitState if it is not in one. Everything the thread did before is visible. */
+/* The state of a thread's wait, or MaximumWaitState outside of one. Everything the thread did before is visible. */
 static inline ULONG wait_state(PKTHREAD thread)
 {
     ULONG wait_register = __atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE);

@@ -145,7 +145,7 @@ static void parameters_are_checked(void **state)
         {0, OBJ_OPENIF, STATUS_INVALID_PARAMETER},
         {0, 1, STATUS_INVALID_PARAMETER},
     };
-    ULONG objects = ObpThreadType.TotalNumberOfObjects;
+    ULONG objects = __atomic_load_n(&ObpThreadType.TotalNumberOfObjects, __ATOMIC_RELAXED);
 
     (void)state;
     for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
@@ -168,7 +168,7 @@ static void parameters_are_checked(void **state)
             assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
         }
     }
-    while (ObpThreadType.TotalNumberOfObjects > objects)
+    while (__atomic_load_n(&ObpThreadType.TotalNumberOfObjects, __ATOMIC_RELAXED) > objects)
         HalDispatch.Yield();
 }
 
@@ -190,14 +190,14 @@ static NTSTATUS create_with_impossible_stack(void)
 
 static void a_failure_leaves_nothing_behind(void **state)
 {
-    ULONG objects = ObpThreadType.TotalNumberOfObjects;
+    ULONG objects = __atomic_load_n(&ObpThreadType.TotalNumberOfObjects, __ATOMIC_RELAXED);
     ULONG handles = ObpThreadType.TotalNumberOfHandles;
     NTSTATUS status;
 
     (void)state;
     status = create_with_impossible_stack();
     assert_false(NT_SUCCESS(status));
-    assert_int_equal(ObpThreadType.TotalNumberOfObjects, objects);
+    assert_int_equal(__atomic_load_n(&ObpThreadType.TotalNumberOfObjects, __ATOMIC_RELAXED), objects);
     assert_int_equal(ObpThreadType.TotalNumberOfHandles, handles);
 }
 

@@ -5,8 +5,8 @@
 #include "stress.h"
 
 #define PRODUCERS 3
-#define WORKERS 6
-#define LIMIT 2
+#define WORKERS 8
+#define BURST 4
 
 typedef struct packet {
     LIST_ENTRY entry;
@@ -68,7 +68,8 @@ static void produce(unsigned index)
             KeInsertHeadQueue(race.queue, &race.packets[number - 1].entry);
         else
             KeInsertQueue(race.queue, &race.packets[number - 1].entry);
-        spin_for(random_below(&random, 20));
+        if (number % BURST == 0)
+            spin_for(random_below(&random, 200));
     }
     /* The last producer sends the workers home. */
     if (add(&race.producers_left, -1UL) == 0) {
@@ -144,29 +145,32 @@ static void race_thread(void *argument, unsigned index)
         work(index);
 }
 
-static void packets_come_once_under_the_limit(void **state)
+static void run_race(unsigned long rounds, ULONG limit, int blocking)
 {
-    (void)state;
-    start_race(test_rounds(300000), LIMIT);
+    start_race(test_rounds(rounds), limit);
+    race.blocking = blocking;
     run_threads(PRODUCERS + WORKERS, HANG_SECONDS, race_thread, NULL);
     assert_int_equal(race.removed, race.count);
-    assert_in_range(race.highest, 1, LIMIT);
     assert_int_equal(race.queue->CurrentCount, 0);
     assert_true(IsListEmpty(&race.queue->ThreadListHead));
     assert_int_equal(KeReadStateQueue(race.queue), 0);
+    if (!blocking)
+        assert_in_range(race.highest, 1, limit);
     end_race();
+}
+
+static void packets_come_once_under_the_limit(void **state)
+{
+    (void)state;
+    for (ULONG limit = 1; limit <= 3; limit++)
+        run_race(150000, limit, 0);
 }
 
 static void the_count_survives_blocking_workers(void **state)
 {
     (void)state;
-    start_race(test_rounds(150000), LIMIT);
-    race.blocking = 1;
-    run_threads(PRODUCERS + WORKERS, HANG_SECONDS, race_thread, NULL);
-    assert_int_equal(race.removed, race.count);
-    assert_int_equal(race.queue->CurrentCount, 0);
-    assert_true(IsListEmpty(&race.queue->ThreadListHead));
-    end_race();
+    for (ULONG limit = 1; limit <= 3; limit++)
+        run_race(50000, limit, 1);
 }
 
 /* Rundown under load: what the workers got and what came back is everything that went in. The queue's memory goes. */
@@ -187,6 +191,7 @@ static void rundown_worker(void)
         if (entry == (PLIST_ENTRY)(LONG_PTR)STATUS_ABANDONED)
             return;
         take_packet(entry);
+        spin_for(100);
     }
 }
 
@@ -199,21 +204,24 @@ static void rundown_thread(void *argument, unsigned index)
         rundown_worker();
 }
 
-static void take_ring(PLIST_ENTRY first)
+static unsigned long take_ring(PLIST_ENTRY first)
 {
     PLIST_ENTRY entry = first;
+    unsigned long count = 0;
 
-    while (entry != NULL) {
+    for (; entry != NULL; count++) {
         PLIST_ENTRY next = entry->Flink;
 
         take_packet(entry);
         entry = next == first ? NULL : next;
     }
+    return count;
 }
 
 static void rundown_gives_everything_back(void **state)
 {
     unsigned long rounds = test_rounds(1000);
+    unsigned long given_back = 0;
 
     (void)state;
     for (unsigned long round = 0; round < rounds; round++) {
@@ -222,11 +230,12 @@ static void rundown_gives_everything_back(void **state)
         start_race(200, 1 + (ULONG)(round % WORKERS));
         threads = start_threads(PRODUCERS + WORKERS, rundown_thread, NULL);
         await(load(&race.producers_left) == 0);
-        take_ring(KeRundownQueue(race.queue));
+        given_back += take_ring(KeRundownQueue(race.queue));
         join_threads(threads, HANG_SECONDS);
         assert_true(IsListEmpty(&race.queue->ThreadListHead));
         end_race();
     }
+    assert_true(given_back > 0);
 }
 
 /* A thread that asks a queue which was run down does not belong to it afterwards. */
@@ -246,14 +255,72 @@ static void an_abandoned_queue_may_go(void **state)
     assert_int_equal(KeDelayExecutionThread(KernelMode, FALSE, &interval), STATUS_SUCCESS);
 }
 
+/*
+ * The moment between linking for a packet and committing the wait, made long: packets come in it. The thread that is
+ * given the first one counts as running from then on, so the second has to stay in the queue. The wait reads the clock in
+ * that moment.
+ */
+static struct {
+    PKTHREAD thread;
+    int entered;
+    int leave;
+    ULONGLONG (*query)(VOID);
+    KQUEUE queue;
+    LIST_ENTRY packets[2];
+    int taken;
+} moment;
+
+static ULONGLONG query_in_the_moment(VOID)
+{
+    if (HalCurrentThread == load(&moment.thread) && !load(&moment.entered)) {
+        store(&moment.entered, 1);
+        await(load(&moment.leave));
+    }
+    return moment.query();
+}
+
+static void moment_thread(void *argument, unsigned index)
+{
+    (void)argument;
+    if (index == 1) {
+        await(load(&moment.queue.Header.Type) & KOBJECT_WAITERS_BIT);
+        store(&moment.thread, KeGetCurrentThread());
+    }
+    require(KeRemoveQueue(&moment.queue, KernelMode, NULL) == &moment.packets[!index]);
+    if (add(&moment.taken, 1) == 1) {
+        require(index == 1);
+        for (unsigned i = 0; i < 1000; i++)
+            require(load(&moment.taken) == 1 && KeReadStateQueue(&moment.queue) == 1);
+    }
+    /* The thread ends and makes room. */
+}
+
+static void packets_that_come_before_the_commit(void **state)
+{
+    test_threads *threads;
+
+    (void)state;
+    KeInitializeQueue(&moment.queue, 1);
+    threads = start_threads(2, moment_thread, NULL);
+    await(load(&moment.entered));
+    KeInsertQueue(&moment.queue, &moment.packets[0]);
+    KeInsertQueue(&moment.queue, &moment.packets[1]);
+    store(&moment.leave, 1);
+    join_threads(threads, HANG_SECONDS);
+    assert_int_equal(moment.queue.CurrentCount, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packets_that_come_before_the_commit),
         cmocka_unit_test(packets_come_once_under_the_limit),
         cmocka_unit_test(the_count_survives_blocking_workers),
         cmocka_unit_test(an_abandoned_queue_may_go),
         cmocka_unit_test(rundown_gives_everything_back),
     };
 
+    moment.query = HalDispatch.QueryInterruptTime;
+    HalDispatch.QueryInterruptTime = query_in_the_moment;
     return cmocka_run_group_tests_name("stress/queue", tests, NULL, NULL);
 }

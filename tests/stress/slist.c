@@ -1,4 +1,4 @@
-/* Interlocked lists under many threads: no entry is lost or given out twice, also when entries are unmapped meanwhile. */
+/* Interlocked lists under many threads: no entry is lost or given out twice, also when entries are unmapped. */
 #include "stress.h"
 
 #include <sys/mman.h>
@@ -129,12 +129,12 @@ static void entries_are_conserved(void **state)
 }
 
 /*
- * Each entry is a page of its own, and is unmapped by whoever popped it, then mapped again and pushed. The page is that of
- * a file and is taken out of the address space's page tables after the push: so the next one to read the link waits for
- * the host for a while, and when it gets there, another thread may have popped the entry.
+ * Each entry is a page of its own, and is unmapped by whoever popped it, then mapped again and pushed. The page is that
+ * of a file and is taken out of the address space's page tables after the push: so the next one to read the link waits
+ * for the host for a while, and when it gets there, another thread may have popped the entry.
  */
 
-#define PAGES 3
+#define PAGES 4
 
 typedef struct page {
     SLIST_ENTRY link;
@@ -156,25 +156,52 @@ static page *map_page(vanishing *v, unsigned number)
     return p;
 }
 
-static void pop_and_unmap(void *argument, unsigned index)
+static page *pop_page(vanishing *v)
+{
+    page *p = (page *)InterlockedPopEntrySList(&v->list);
+
+    if (p != NULL) {
+        require(p->number < PAGES);
+        require(__atomic_exchange_n(&v->taken[p->number], 1, __ATOMIC_RELAXED) == 0);
+    }
+    return p;
+}
+
+static page *map_again(vanishing *v, page *p)
+{
+    unsigned number = p->number;
+
+    require(munmap(p, PAGE) == 0);
+    return map_page(v, number);
+}
+
+static void push_page(vanishing *v, page *p)
+{
+    require(__atomic_exchange_n(&v->taken[p->number], 0, __ATOMIC_RELAXED) == 1);
+    InterlockedPushEntrySList(&v->list, &p->link);
+    madvise(p, PAGE, MADV_DONTNEED); /* fails where the entry is gone already */
+}
+
+/* Some pages out, and back in another order, some of them at another address: a pop that was held up meanwhile may find
+ * the same first entry again, followed by another one. */
+static void shuffle(void *argument, unsigned index)
 {
     vanishing *v = argument;
+    test_random random;
 
-    (void)index;
+    random_seed(&random, index);
     for (unsigned long round = 0; round < v->rounds; round++) {
-        page *p = (page *)InterlockedPopEntrySList(&v->list);
-        unsigned number;
+        page *pages[PAGES];
+        unsigned count = 0, wanted = 1 + random_below(&random, PAGES);
 
-        if (p == NULL)
-            continue;
-        number = p->number;
-        require(number < PAGES);
-        require(__atomic_exchange_n(&v->taken[number], 1, __ATOMIC_RELAXED) == 0);
-        require(munmap(p, PAGE) == 0);
-        p = map_page(v, number);
-        __atomic_store_n(&v->taken[number], 0, __ATOMIC_RELAXED);
-        InterlockedPushEntrySList(&v->list, &p->link);
-        madvise(p, PAGE, MADV_DONTNEED); /* fails where the entry is gone already */
+        while (count < wanted && (pages[count] = pop_page(v)) != NULL)
+            count++;
+        while (count != 0) {
+            unsigned next = random_below(&random, count);
+
+            push_page(v, random_below(&random, 2) ? map_again(v, pages[next]) : pages[next]);
+            pages[next] = pages[--count];
+        }
     }
 }
 
@@ -185,7 +212,7 @@ static void unmapped_under_pops(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
-        vanishing v = {.rounds = test_rounds(100000) / threads[i] + 1, .file = memfd_create("entries", 0)};
+        vanishing v = {.rounds = test_rounds(60000) / threads[i] + 1, .file = memfd_create("entries", 0)};
         unsigned count = 0;
         page *p;
 
@@ -195,7 +222,7 @@ static void unmapped_under_pops(void **state)
             p->number = number;
             InterlockedPushEntrySList(&v.list, &p->link);
         }
-        run_threads(threads[i], HANG_SECONDS, pop_and_unmap, &v);
+        run_threads(threads[i], HANG_SECONDS, shuffle, &v);
         assert_int_equal(QueryDepthSList(&v.list), PAGES);
         for (; (p = (page *)InterlockedPopEntrySList(&v.list)) != NULL; count++)
             munmap(p, PAGE);

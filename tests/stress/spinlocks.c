@@ -1,6 +1,6 @@
 /*
- * Queued spinlocks, those of readers and writers, and operations under a spinlock, under many threads. The program runs on
- * machines with 1, 2, 64 and 2560 processors.
+ * Queued spinlocks, those of readers and writers, and operations under a spinlock, under many threads. The program runs
+ * on machines with 1, 2, 64 and 2560 processors.
  */
 #include "stress.h"
 
@@ -15,7 +15,7 @@ static const unsigned thread_counts[] = {2, 4, 16, 64};
  * many rounds are shared by all of them, and there fewer. */
 static unsigned long rounds_each(unsigned long rounds, unsigned threads)
 {
-    return test_rounds(KeNumberProcessors == 1 ? rounds / 10 : rounds) / threads + 1;
+    return test_rounds(KeNumberProcessors == 1 ? rounds / 100 : rounds) / threads + 1;
 }
 
 /* Queued spinlocks: what a lock protects changes under that lock only. */
@@ -291,7 +291,7 @@ static void crowd_in(void *argument, unsigned index)
 
 static void writers_do_not_starve(void **state)
 {
-    crowd c = {.rounds = test_rounds(20000)};
+    crowd c = {.rounds = rounds_each(20000, 1)};
 
     (void)state;
     run_threads(4, HANG_SECONDS, crowd_in, &c);

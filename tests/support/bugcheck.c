@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -68,17 +69,20 @@ static bool has_line_beginning(const char *text, const char *beginning)
     return false;
 }
 
-void test_expect_bugcheck(uint32_t code, void (*function)(void *argument), void *argument,
-                          const char *file, int line)
+void test_expect_bugcheck(uint32_t code, const uint64_t *parameter, void (*function)(void *argument),
+                          void *argument, const char *file, int line)
 {
-    char expected[32];
+    char expected[48];
     char *output;
     int ends[2];
     int status;
     pid_t child;
     bool stopped;
 
-    snprintf(expected, sizeof(expected), "*** STOP: 0x%08X", (unsigned)code);
+    if (parameter != NULL)
+        snprintf(expected, sizeof(expected), "*** STOP: 0x%08X (0x%016" PRIX64, (unsigned)code, *parameter);
+    else
+        snprintf(expected, sizeof(expected), "*** STOP: 0x%08X", (unsigned)code);
     fflush(NULL);
     if (pipe(ends) != 0)
         fail_msg("pipe: %s", strerror(errno));

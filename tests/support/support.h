@@ -14,10 +14,14 @@
  * child is a failure of the test too.
  */
 #define expect_bugcheck(code, function, argument) \
-    test_expect_bugcheck((code), (function), (argument), __FILE__, __LINE__)
+    test_expect_bugcheck((code), NULL, (function), (argument), __FILE__, __LINE__)
 
-void test_expect_bugcheck(uint32_t code, void (*function)(void *argument), void *argument,
-                          const char *file, int line);
+/* The same, and the first parameter is kind, which for some codes says what the violation was. */
+#define expect_violation(code, kind, function, argument) \
+    test_expect_bugcheck((code), &(uint64_t){(kind)}, (function), (argument), __FILE__, __LINE__)
+
+void test_expect_bugcheck(uint32_t code, const uint64_t *parameter, void (*function)(void *argument),
+                          void *argument, const char *file, int line);
 
 /*
  * Threads that leave a barrier together. join_threads waits for all of them; when that takes longer

@@ -1,0 +1,107 @@
+/*
+ * keyedevent.c: keyed events: two threads meet at a key, one that waits and one that releases.
+ *
+ * 1. A wait ends with success exactly when a release does: each is paired with one of the other side. Whoever comes
+ *    second finds the first in the waiter hash, takes it out, tells it, and does not block; whoever comes first blocks,
+ *    so a release that nobody waits for yet is not lost.
+ * 2. The oldest of the other side is paired first.
+ * 3. Only threads of the same process that name the same keyed event and the same key are paired.
+ * 4. A timeout, an alert or a user APC that meets a pairing loses: who was taken out of the hash has been paired, waits
+ *    for the word of the other one, and returns success. An alert that ended its sleep is given back.
+ * 5. Nothing is allocated, so neither side can fail for lack of memory.
+ * 6. An odd key is refused before anything else is looked at. Every even one is legal, also NULL.
+ *
+ * A count of releases in the object would make releasing not block, and fail 1: a thread that gave up in between would
+ * leave a release behind for one that never asked for it.
+ */
+#include "keyedevent.h"
+
+#include "waiterhash.h"
+
+enum { ExpKeyedWait, ExpKeyedRelease };
+
+typedef struct _EXP_KEYED_WAITER {
+    EXP_WAITER Waiter;
+    KEVENT Paired;
+} EXP_KEYED_WAITER, *PEXP_KEYED_WAITER;
+
+EX_KEYED_EVENT ExpCritSecOutOfMemoryEvent = {
+    .Signaled = {
+        .Header = {
+            .Type = EventNotificationObject,
+            .Size = sizeof(KEVENT) / sizeof(LONG),
+            .SignalState = 1,
+            .WaitListHead = {&ExpCritSecOutOfMemoryEvent.Signaled.Header.WaitListHead,
+                             &ExpCritSecOutOfMemoryEvent.Signaled.Header.WaitListHead},
+        },
+    },
+};
+
+VOID ExpInitializeKeyedEvent(PEX_KEYED_EVENT KeyedEvent)
+{
+    KeInitializeEvent(&KeyedEvent->Signaled, NotificationEvent, TRUE);
+}
+
+/* TRUE: somebody of the other side was there and has been told. FALSE: Self is in the hash. */
+static BOOLEAN ExpPairOrEnter(PEXP_KEYED_WAITER Self, PKTHREAD Thread)
+{
+    EXP_WAIT_KEY Other = Self->Waiter.Key;
+    Other.Kind = Self->Waiter.Key.Kind == ExpKeyedWait ? ExpKeyedRelease : ExpKeyedWait;
+    PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(&Other, Thread);
+    PEXP_WAITER Found = ExpTakeFirstWaiter(Bucket, &Other);
+    if (Found == NULL) {
+        ExpInsertWaiter(Bucket, &Self->Waiter);
+    }
+    ExpUnlockWaiters(Bucket, Thread);
+    if (Found != NULL) {
+        KeSetEvent(&CONTAINING_RECORD(Found, EXP_KEYED_WAITER, Waiter)->Paired, EVENT_INCREMENT, FALSE);
+    }
+    return Found != NULL;
+}
+
+static NTSTATUS ExpAwaitPairing(PEXP_KEYED_WAITER Self, PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                                PLARGE_INTEGER Timeout)
+{
+    NTSTATUS Status = KeWaitForSingleObject(&Self->Paired, WrKeyedEvent, WaitMode, Alertable, Timeout);
+    if (Status == STATUS_SUCCESS || ExpTakeWaiter(&Self->Waiter, Thread)) {
+        return Status;
+    }
+    KeWaitForSingleObject(&Self->Paired, WrKeyedEvent, KernelMode, FALSE, NULL);
+    if (Status == STATUS_ALERTED) {
+        KeAlertThread(Thread, WaitMode);
+    }
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS ExpMeetAtKey(PEX_KEYED_EVENT KeyedEvent, PVOID Key, ULONG Kind, KPROCESSOR_MODE WaitMode,
+                             BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    EXP_KEYED_WAITER Self;
+    if ((ULONG_PTR)Key & 1) {
+        return STATUS_INVALID_PARAMETER_1;
+    }
+    Self.Waiter.Key = (EXP_WAIT_KEY){
+        .Key = Key,
+        .Object = KeyedEvent != NULL ? KeyedEvent : &ExpCritSecOutOfMemoryEvent,
+        .Process = Thread->Process,
+        .Kind = Kind,
+    };
+    KeInitializeEvent(&Self.Paired, SynchronizationEvent, FALSE);
+    if (ExpPairOrEnter(&Self, Thread)) {
+        return STATUS_SUCCESS;
+    }
+    return ExpAwaitPairing(&Self, Thread, WaitMode, Alertable, Timeout);
+}
+
+NTSTATUS ExpWaitForKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                              PLARGE_INTEGER Timeout)
+{
+    return ExpMeetAtKey(KeyedEvent, Key, ExpKeyedWait, WaitMode, Alertable, Timeout);
+}
+
+NTSTATUS ExpReleaseKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                              PLARGE_INTEGER Timeout)
+{
+    return ExpMeetAtKey(KeyedEvent, Key, ExpKeyedRelease, WaitMode, Alertable, Timeout);
+}

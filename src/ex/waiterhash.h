@@ -1,0 +1,44 @@
+/*
+ * waiterhash.h: the table of those who wait for a key. It knows who waits, in which order, and for what; how a waiter
+ * is put to sleep and woken is up to whoever uses it.
+ *
+ * 1. A waiter's entry is on its own stack, linked in one bucket under the bucket's lock. The lock is held inside a
+ *    dispatcher section and for as long as a look through one bucket takes.
+ * 2. Waiters of one key leave in the order in which they came.
+ * 3. Who takes an entry out owes its owner a wake and is the only one to touch it until then; so an owner that wants to
+ *    leave and finds its entry gone waits for that wake.
+ * 4. Entries of different keys never match, whatever bucket they share. Process is part of the key.
+ * 5. Nothing is allocated. Zeroed memory is an empty table, and a forked child finds it empty: those who waited are not
+ *    there any more.
+ */
+#ifndef INTERLOCK_WAITERHASH_H
+#define INTERLOCK_WAITERHASH_H
+
+#include "exp.h"
+
+typedef struct _EXP_WAIT_KEY {
+    PVOID Key;
+    PVOID Object;        /* what the key belongs to */
+    PKPROCESS Process;
+    ULONG Kind;          /* tells apart what one key may be waited on for */
+} EXP_WAIT_KEY, *PEXP_WAIT_KEY;
+
+typedef struct _EXP_WAITER {
+    LIST_ENTRY Link;
+    EXP_WAIT_KEY Key;
+} EXP_WAITER, *PEXP_WAITER;
+
+typedef struct _EXP_WAITER_BUCKET *PEXP_WAITER_BUCKET;
+
+/* Keys that differ in nothing but Kind share a bucket, so one lock covers both sides of a meeting. */
+PEXP_WAITER_BUCKET ExpLockWaiters(const EXP_WAIT_KEY *Key, PKTHREAD Thread);
+VOID ExpUnlockWaiters(PEXP_WAITER_BUCKET Bucket, PKTHREAD Thread);
+
+/* With the bucket of the key locked. */
+VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter);
+PEXP_WAITER ExpTakeFirstWaiter(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key); /* NULL: nobody waits */
+
+/* FALSE: somebody else has taken it out. */
+BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread);
+
+#endif

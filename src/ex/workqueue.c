@@ -1,0 +1,229 @@
+/*
+ * workqueue.c: work items and the threads that run them.
+ *
+ * There is a KQUEUE for every priority; it keeps as many workers running as there are processors. The threads of a
+ * queue are counted in one word:
+ *
+ *      31            16 15             0
+ *     +----------------+----------------+
+ *     |      Busy      |    Workers     |    Busy: those that run an item
+ *     +----------------+----------------+
+ *
+ * 1. Every item runs once, on a thread of its queue's priority, at PASSIVE_LEVEL.
+ * 2. While an item is queued or runs, a worker is idle or on its way, unless the limit of workers is reached. So an
+ *    item that blocks until another one of its queue has run does not stop that one: the KQUEUE lets the idle worker
+ *    have it. The first worker is made by who queues; the worker that leaves none idle when it begins an item makes the
+ *    next. To wait with that until an item finds nobody would not do: an item that is queued while as many run as may
+ *    run finds an idle worker only if one was made before, because when one of them blocks nobody is there to make it.
+ * 3. Where no thread can be made now (in the middle of a host interrupt, or the host refuses), a timer tries again
+ *    until the queue has a worker: queueing an item cannot fail.
+ * 4. A worker that was idle for ExpWorkerPatience ends if another idle one is left.
+ * 5. The item is not touched any more once its routine has been called.
+ * 6. In a forked child the workers are gone; the first item that is queued there makes new ones.
+ * 7. Queueing an item that is in a queue, or that has no routine, or for a queue that does not exist, and returning
+ *    from a routine above PASSIVE_LEVEL are bugchecks.
+ */
+#include "workqueue.h"
+
+#define EXP_WORKER_PRIORITIES 32
+#define EXP_WORKER_LIMIT 256
+#define EXP_WORKER_RETRY (-10 * 10000LL)
+
+#define EXP_BUSY_ONE ((ULONG)1 << 16)
+#define EXP_WORKERS(Word) ((Word) & 0xffff)
+#define EXP_BUSY(Word) ((Word) >> 16)
+
+/* What the first parameter of WORKER_INVALID says. */
+#define EXP_ITEM_QUEUED 1
+#define EXP_ITEM_INVALID 2
+
+typedef struct _EXP_WORK_QUEUE {
+    KQUEUE Queue DECLSPEC_ALIGN(KI_CACHE_LINE);
+    volatile ULONG Threads DECLSPEC_ALIGN(KI_CACHE_LINE);
+    volatile ULONG ProcessId;                   /* whose threads are counted; 0: never used */
+} EXP_WORK_QUEUE, *PEXP_WORK_QUEUE;
+
+static EXP_WORK_QUEUE ExpWorkQueues[EXP_WORKER_PRIORITIES];
+LONGLONG ExpWorkerPatience = -60 * 10000000LL;
+
+static KI_LOCK ExpWorkQueueLock;                /* for the first use of a queue in a process */
+
+static struct {
+    KTIMER Timer;
+    KDPC Dpc;
+    BOOLEAN Initialized;
+} ExpWorkerRetry;
+
+static const UCHAR ExpPriorityOfType[MaximumWorkQueue] = {
+    [CriticalWorkQueue] = 13, [DelayedWorkQueue] = 12,  [HyperCriticalWorkQueue] = 15, [NormalWorkQueue] = 8,
+    [BackgroundWorkQueue] = 7, [RealTimeWorkQueue] = 18, [SuperCriticalWorkQueue] = 14,
+};
+
+static VOID ExpWorkerThread(PVOID Context);
+
+/* Threads. */
+
+/* relaxed, here and for all of the word: it counts threads and guards nothing */
+static BOOLEAN ExpChangeThreads(PEXP_WORK_QUEUE WorkQueue, ULONG *Word, ULONG New)
+{
+    return __atomic_compare_exchange_n(&WorkQueue->Threads, Word, New, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static BOOLEAN ExpMayCreateThread(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    return Thread->HostInterrupts == 0 && Thread->Irql <= DISPATCH_LEVEL;
+}
+
+static VOID ExpRetryLater(VOID)
+{
+    KeSetTimer(&ExpWorkerRetry.Timer, (LARGE_INTEGER){.QuadPart = EXP_WORKER_RETRY}, &ExpWorkerRetry.Dpc);
+}
+
+/* The worker has been counted already. */
+static VOID ExpStartWorker(PEXP_WORK_QUEUE WorkQueue)
+{
+    if (ExpMayCreateThread() && NT_SUCCESS(HalCreateThread(ExpWorkerThread, WorkQueue, 0, "interlock-work"))) {
+        return;
+    }
+    __atomic_fetch_sub(&WorkQueue->Threads, 1, __ATOMIC_RELAXED);
+    ExpRetryLater();
+}
+
+/* Requirement 2. */
+static VOID ExpEnsureIdleWorker(PEXP_WORK_QUEUE WorkQueue)
+{
+    ULONG Word = __atomic_load_n(&WorkQueue->Threads, __ATOMIC_RELAXED);
+    while (EXP_WORKERS(Word) == EXP_BUSY(Word) && EXP_WORKERS(Word) < EXP_WORKER_LIMIT) {
+        if (ExpChangeThreads(WorkQueue, &Word, Word + 1)) {
+            ExpStartWorker(WorkQueue);
+            return;
+        }
+    }
+}
+
+ULONG ExpQueryWorkers(ULONG Priority)
+{
+    return EXP_WORKERS(__atomic_load_n(&ExpWorkQueues[Priority].Threads, __ATOMIC_RELAXED));
+}
+
+/* Requirement 4. */
+static BOOLEAN ExpMayLeave(PEXP_WORK_QUEUE WorkQueue)
+{
+    ULONG Word = __atomic_load_n(&WorkQueue->Threads, __ATOMIC_RELAXED);
+    while (EXP_WORKERS(Word) - EXP_BUSY(Word) > 1) {
+        if (ExpChangeThreads(WorkQueue, &Word, Word - 1)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static VOID ExpRunItem(PWORK_QUEUE_ITEM Item)
+{
+    PWORKER_THREAD_ROUTINE Routine = Item->WorkerRoutine;
+    PVOID Parameter = Item->Parameter;
+    Routine(Parameter);
+    if (KeGetCurrentIrql() != PASSIVE_LEVEL) {
+        KeBugCheckEx(WORKER_THREAD_RETURNED_AT_BAD_IRQL, (ULONG_PTR)Routine, KeGetCurrentIrql(), (ULONG_PTR)Parameter,
+                     (ULONG_PTR)Item);
+    }
+}
+
+static VOID ExpWorkerThread(PVOID Context)
+{
+    PEXP_WORK_QUEUE WorkQueue = Context;
+    KPRIORITY Priority = (KPRIORITY)(WorkQueue - ExpWorkQueues);
+    PKTHREAD Thread = KiCurrentThread();
+    Thread->Foreign = FALSE;
+    for (;;) {
+        KeSetPriorityThread(Thread, Priority != 0 ? Priority : 1);
+        /* relaxed: a setting */
+        LARGE_INTEGER Patience = {.QuadPart = __atomic_load_n(&ExpWorkerPatience, __ATOMIC_RELAXED)};
+        PLIST_ENTRY Entry = KeRemoveQueue(&WorkQueue->Queue, KernelMode, &Patience);
+        if ((LONG_PTR)Entry == STATUS_TIMEOUT) {
+            if (ExpMayLeave(WorkQueue)) {
+                return;
+            }
+            continue;
+        }
+        __atomic_fetch_add(&WorkQueue->Threads, EXP_BUSY_ONE, __ATOMIC_RELAXED);
+        ExpEnsureIdleWorker(WorkQueue);
+        ExpRunItem(CONTAINING_RECORD(Entry, WORK_QUEUE_ITEM, List));
+        __atomic_fetch_sub(&WorkQueue->Threads, EXP_BUSY_ONE, __ATOMIC_RELAXED);
+    }
+}
+
+/* Requirement 3. */
+static VOID ExpRetryWorkers(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(DeferredContext);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    for (ULONG Priority = 0; Priority < EXP_WORKER_PRIORITIES; Priority++) {
+        PEXP_WORK_QUEUE WorkQueue = &ExpWorkQueues[Priority];
+        if (__atomic_load_n(&WorkQueue->ProcessId, __ATOMIC_ACQUIRE) == KiInitialProcess.ProcessId) {
+            ExpEnsureIdleWorker(WorkQueue);
+        }
+    }
+}
+
+/* Queues. */
+
+/* With the lock held. */
+static VOID ExpPrepareWorkQueue(PEXP_WORK_QUEUE WorkQueue)
+{
+    if (!ExpWorkerRetry.Initialized) {
+        KeInitializeTimer(&ExpWorkerRetry.Timer);
+        KeInitializeDpc(&ExpWorkerRetry.Dpc, ExpRetryWorkers, NULL);
+        ExpWorkerRetry.Initialized = TRUE;
+    }
+    if (WorkQueue->ProcessId == 0) {
+        KeInitializeQueue(&WorkQueue->Queue, 0);
+    }
+    __atomic_store_n(&WorkQueue->Threads, 0, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in ExpWorkQueueOf and ExpRetryWorkers */
+    __atomic_store_n(&WorkQueue->ProcessId, KiInitialProcess.ProcessId, __ATOMIC_RELEASE);
+}
+
+static PEXP_WORK_QUEUE ExpWorkQueueOf(ULONG Priority)
+{
+    PEXP_WORK_QUEUE WorkQueue = &ExpWorkQueues[Priority];
+    if (__atomic_load_n(&WorkQueue->ProcessId, __ATOMIC_ACQUIRE) != KiInitialProcess.ProcessId) {
+        PKTHREAD Thread = KiCurrentThread();
+        KiEnterDispatcher(Thread);
+        KiAcquireLock(&ExpWorkQueueLock);
+        if (WorkQueue->ProcessId != KiInitialProcess.ProcessId) {
+            ExpPrepareWorkQueue(WorkQueue);
+        }
+        KiReleaseLock(&ExpWorkQueueLock);
+        KiExitDispatcher(Thread);
+    }
+    return WorkQueue;
+}
+
+static BOOLEAN ExpPriorityOf(WORK_QUEUE_TYPE QueueType, ULONG *Priority)
+{
+    ULONG Type = (ULONG)QueueType;
+    if (Type < MaximumWorkQueue) {
+        *Priority = ExpPriorityOfType[Type];
+        return TRUE;
+    }
+    *Priority = Type - CustomPriorityWorkQueue;
+    return Type >= CustomPriorityWorkQueue && *Priority < EXP_WORKER_PRIORITIES;
+}
+
+VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
+{
+    ULONG Priority;
+    if (!ExpPriorityOf(QueueType, &Priority) || WorkItem->WorkerRoutine == NULL) {
+        KeBugCheckEx(WORKER_INVALID, EXP_ITEM_INVALID, (ULONG_PTR)WorkItem, (ULONG_PTR)WorkItem, QueueType);
+    }
+    if (WorkItem->List.Flink != NULL) {
+        KeBugCheckEx(WORKER_INVALID, EXP_ITEM_QUEUED, (ULONG_PTR)WorkItem, (ULONG_PTR)WorkItem, QueueType);
+    }
+    PEXP_WORK_QUEUE WorkQueue = ExpWorkQueueOf(Priority);
+    KeInsertQueue(&WorkQueue->Queue, &WorkItem->List);
+    ExpEnsureIdleWorker(WorkQueue);
+}

@@ -1,0 +1,136 @@
+/* Cache-aware pushlocks. */
+#include "pushlockcrew.h"
+#include "heap.h"
+
+#define L EX_PUSH_LOCK_LOCK
+#define SHARE EX_PUSH_LOCK_SHARE_INC
+
+static ULONG slot_count(void)
+{
+    return KeNumberProcessors < EX_PUSH_LOCK_FANNED_COUNT ? KeNumberProcessors : EX_PUSH_LOCK_FANNED_COUNT;
+}
+
+static void assert_words(PEX_CACHE_AWARE_PUSH_LOCK lock, ULONG_PTR all, ULONG exception, ULONG_PTR word)
+{
+    for (ULONG i = 0; i < slot_count(); i++) {
+        assert_int_equal(*lock->Locks[i], i == exception ? word : all);
+    }
+}
+
+static void it_has_a_line_for_each_processor(void **state)
+{
+    PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
+    (void)state;
+    assert_int_equal(sizeof(*lock), 32 * sizeof(void *));
+    for (ULONG i = 0; i < EX_PUSH_LOCK_FANNED_COUNT; i++) {
+        assert_int_equal((ULONG_PTR)lock->Locks[i] % 64, 0);
+        for (ULONG j = 0; j < i; j++) {
+            assert_true((lock->Locks[i] == lock->Locks[j]) == (i % slot_count() == j % slot_count()));
+        }
+        assert_true((ULONG_PTR)lock->Locks[i] >= (ULONG_PTR)(lock + 1));
+    }
+    assert_words(lock, 0, 0, 0);
+    ExFreeCacheAwarePushLock(lock);
+}
+
+static void a_sharer_touches_its_own_line_only(void **state)
+{
+    PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
+    (void)state;
+    for (fake_processor = 0; fake_processor < 70; fake_processor++) {
+        ULONG slot = fake_processor % EX_PUSH_LOCK_FANNED_COUNT % slot_count();
+        PEX_PUSH_LOCK held = ExAcquireCacheAwarePushLockShared(lock);
+        assert_ptr_equal(held, lock->Locks[slot]);
+        assert_words(lock, 0, slot, L + SHARE);
+        fake_processor += 1; /* moved meanwhile */
+        ExReleaseCacheAwarePushLockShared(held);
+        fake_processor -= 1;
+        assert_words(lock, 0, 0, 0);
+    }
+    fake_processor = 0;
+    ExFreeCacheAwarePushLock(lock);
+}
+
+static void an_owner_takes_all(void **state)
+{
+    PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
+    (void)state;
+    ExAcquireCacheAwarePushLockExclusive(lock);
+    assert_words(lock, L, 0, L);
+    ExReleaseCacheAwarePushLockExclusive(lock);
+    assert_words(lock, 0, 0, 0);
+    ExFreeCacheAwarePushLock(lock);
+}
+
+static void own_and_release(void *lock)
+{
+    ExAcquireCacheAwarePushLockExclusiveEx(lock, EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST);
+    ExReleaseCacheAwarePushLockExclusiveEx(lock, EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST);
+}
+
+/* The owner waits for every sharer, wherever it came from; sharers on processors that it has not got to still get in. */
+static void an_owner_waits_for_sharers_of_all_processors(void **state)
+{
+    PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
+    actor owner;
+    (void)state;
+    start_actor_in_region(&owner);
+    for (ULONG last = 0; last < slot_count(); last++) {
+        fake_processor = last;
+        PEX_PUSH_LOCK held = ExAcquireCacheAwarePushLockShared(lock);
+        tell(&owner, own_and_release, lock);
+        await(is_committed(owner.thread));
+        for (ULONG i = 0; i < last; i++) {
+            assert_false(ExTryAcquirePushLockShared(lock->Locks[i]));
+        }
+        for (ULONG i = last + 1; i < slot_count(); i++) {
+            assert_true(ExTryAcquirePushLockShared(lock->Locks[i]));
+            ExReleasePushLockShared(lock->Locks[i]);
+        }
+        assert_false(is_idle(&owner));
+        ExReleaseCacheAwarePushLockShared(held);
+        await(is_idle(&owner));
+    }
+    end_actor_in_region(&owner);
+    assert_words(lock, 0, 0, 0);
+    ExFreeCacheAwarePushLock(lock);
+}
+
+static void without_memory_there_is_none(void **state)
+{
+    (void)state;
+#ifdef HEAP_IS_WATCHED_ONLY
+    skip();
+#endif
+    allocations_left = 0;
+    PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
+    allocations_left = -1;
+    assert_null(lock);
+}
+
+static void using_it_allocates_nothing(void **state)
+{
+    PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
+    unsigned refused = allocations_refused;
+    (void)state;
+    allocations_left = 0;
+    ExAcquireCacheAwarePushLockExclusive(lock);
+    ExReleaseCacheAwarePushLockExclusive(lock);
+    ExReleaseCacheAwarePushLockShared(ExAcquireCacheAwarePushLockShared(lock));
+    allocations_left = -1;
+    assert_int_equal(allocations_refused, refused);
+    ExFreeCacheAwarePushLock(lock);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        WATCHED(it_has_a_line_for_each_processor),
+        WATCHED(a_sharer_touches_its_own_line_only),
+        WATCHED(an_owner_takes_all),
+        WATCHED(an_owner_waits_for_sharers_of_all_processors),
+        WATCHED(without_memory_there_is_none),
+        WATCHED(using_it_allocates_nothing),
+    };
+    return cmocka_run_group_tests(tests, fake_processors, NULL);
+}

@@ -1,0 +1,80 @@
+/* heap.h: a heap that refuses allocations of chosen threads and counts them. Under a sanitizer it only counts. */
+#ifndef INTERLOCK_TESTS_HEAP_H
+#define INTERLOCK_TESTS_HEAP_H
+
+#include <errno.h>
+#include <stddef.h>
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define HEAP_IS_WATCHED_ONLY 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define HEAP_IS_WATCHED_ONLY 1
+#endif
+#endif
+
+/* How many more allocations the thread gets; negative: any number. */
+static __thread volatile int allocations_left __attribute__((tls_model("initial-exec"))) = -1;
+static volatile unsigned allocations_refused;
+
+static inline int refuse_allocation(void)
+{
+    if (allocations_left > 0) {
+        allocations_left -= 1;
+    } else if (allocations_left == 0) {
+        __atomic_add_fetch(&allocations_refused, 1, __ATOMIC_RELAXED);
+        errno = ENOMEM;
+        return 1;
+    }
+    return 0;
+}
+
+#ifdef HEAP_IS_WATCHED_ONLY
+
+void __sanitizer_malloc_hook(const volatile void *memory, size_t size);
+void __sanitizer_malloc_hook(const volatile void *memory, size_t size)
+{
+    (void)memory;
+    (void)size;
+    refuse_allocation();
+}
+
+#else
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+
+void *malloc(size_t size)
+{
+    return refuse_allocation() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return refuse_allocation() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+    return refuse_allocation() ? NULL : __libc_realloc(memory, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return refuse_allocation() ? NULL : __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size)
+{
+    if (refuse_allocation()) {
+        return ENOMEM;
+    }
+    *memory = __libc_memalign(alignment, size);
+    return *memory != NULL ? 0 : ENOMEM;
+}
+
+#endif
+
+#endif
