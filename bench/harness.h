@@ -1,6 +1,6 @@
 /*
- * harness.h: measuring side by side. A table has one row per measurement; the rows of a table are run in turn, again and
- * again, so that a disturbance of the machine hits all of them. A sample during which a calibration loop ran more than
+ * harness.h: measuring side by side. A table has one row per measurement; the rows of a table are run in turn, again
+ * and again, so that a disturbance of the machine hits all of them. A sample during which a calibration loop ran more than
  * a tenth slower than at its best is thrown away. Nothing here passes or fails.
  */
 #ifndef INTERLOCK_BENCH_HARNESS_H

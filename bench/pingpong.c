@@ -1,6 +1,6 @@
 /*
- * There and back between two threads: an event of Interlock beside a bare futex, in one run. Each side waits for its own
- * signal and then signals the other, so one round is two hand-overs.
+ * There and back between two threads: an event of Interlock beside a bare futex, in one run. Each side waits for its
+ * own signal and then signals the other, so one round is two hand-overs.
  */
 #include "harness.h"
 

@@ -58,7 +58,8 @@ static void insert_slowly_locked(PVOID unused)
     UNREFERENCED_PARAMETER(unused);
     KeAcquireSpinLock(&lock, &old);
     place = queue.tail;
-    KeSetEvent(&has_read, IO_NO_INCREMENT, FALSE); /* setting is allowed at DISPATCH_LEVEL, waiting would be a bugcheck */
+    /* Setting is allowed at DISPATCH_LEVEL; waiting would be a bugcheck. */
+    KeSetEvent(&has_read, IO_NO_INCREMENT, FALSE);
     KeStallExecutionProcessor(20000);
     queue.data[place] = 'A';
     queue.tail = (place + 1) % SLOTS;

@@ -1,6 +1,6 @@
 /*
- * Lightweight suspend. A thread that waits for all of its objects, or only for time to pass, is suspended by a change of
- * its wait status register alone: it does not even wake up. The register is private; this program looks at it as a
+ * Lightweight suspend. A thread that waits for all of its objects, or only for time to pass, is suspended by a change
+ * of its wait status register alone: it does not even wake up. The register is private; this program looks at it as a
  * debugger would.
  */
 #include "tour.h"
@@ -36,8 +36,10 @@ static BOOLEAN is_committed(PKTHREAD thread, KWAIT_REASON reason)
 
 static void show(const char *what, PKTHREAD thread)
 {
-    static const char *const names[] = {"WaitInProgress", "WaitCommitted",        "WaitAborted",      "WaitSuspendInProgress",
-                                        "WaitSuspended",  "WaitResumeInProgress", "WaitResumeAborted"};
+    static const char *const names[] = {
+        "WaitInProgress", "WaitCommitted",        "WaitAborted",       "WaitSuspendInProgress",
+        "WaitSuspended",  "WaitResumeInProgress", "WaitResumeAborted",
+    };
 
     printf("  %-32s %-15s wait lists: first %s, second %s\n", what, names[state_of(thread)],
            IsListEmpty(&first.Header.WaitListHead) ? "empty" : "1 block",

@@ -59,6 +59,11 @@ static void take_both(PVOID unused)
     expect(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
 }
 
+static BOOLEAN has_waiters(KEVENT *event)
+{
+    return (__atomic_load_n(&event->Header.Type, __ATOMIC_ACQUIRE) & KOBJECT_WAITERS_BIT) != 0;
+}
+
 static void show_wait_all(void)
 {
     LARGE_INTEGER poll = {.QuadPart = 0};
@@ -67,7 +72,8 @@ static void show_wait_all(void)
     KeInitializeEvent(&first, SynchronizationEvent, FALSE);
     KeInitializeEvent(&second, SynchronizationEvent, FALSE);
     thread = start_thread(take_both, NULL);
-    sleep_for(20);
+    while (!has_waiters(&first) || !has_waiters(&second))
+        sleep_for(1);
     KeSetEvent(&first, EVENT_INCREMENT, FALSE);
     printf("WaitAll: first set:  first %s, second %s: nothing taken\n", state_of(&first), state_of(&second));
     expect(KeReadStateEvent(&first) == 1);

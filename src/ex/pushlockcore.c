@@ -25,7 +25,7 @@
  * the newest one with an answer may know a wrong one; nobody asks it. Those who decrement the number of sharers read
  * the chain too, but only while K is clear.
  *
- * Requirements, each with a test of that number in tests/ex/pushlock.c:
+ * Requirements, each with a test of that number in tests/ex/pushlock.c (10: pushlockfast.c):
  *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
  *  2. No lost wake: when the lock is free and somebody waits, somebody is on its way.
  *  3. Shared is shared: sharers that may hold it together do, in every state. So a sharer never takes a lock that has

@@ -112,3 +112,22 @@ POBJECT_TYPE ObGetObjectType(PVOID Object)
 {
     return ObpHeaderOf(Object)->Type;
 }
+
+static VOID ObpInitializeThreadObject(PKTHREAD Thread)
+{
+    ObpInitializeObject(Thread, &ObpThreadType);
+}
+
+static VOID ObpDereferenceThreadObject(PKTHREAD Thread)
+{
+    ObpDereferenceObjectEx(Thread, 1);
+}
+
+/* Before any other constructor that could call in: every thread gets an object header when it is adopted. Here, because
+   whoever uses the reference counts of objects links this file. */
+static __attribute__((constructor(101))) VOID ObpInitializeSystem(VOID)
+{
+    ObpInitializeObject(&KiInitialProcess, &ObpProcessType);
+    KiThreadObjectRoutines.Initialize = ObpInitializeThreadObject;
+    KiThreadObjectRoutines.Dereference = ObpDereferenceThreadObject;
+}

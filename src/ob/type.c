@@ -68,21 +68,3 @@ ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access)
     }
     return Mapped;
 }
-
-static VOID ObpInitializeThreadObject(PKTHREAD Thread)
-{
-    ObpInitializeObject(Thread, &ObpThreadType);
-}
-
-static VOID ObpDereferenceThreadObject(PKTHREAD Thread)
-{
-    ObpDereferenceObjectEx(Thread, 1);
-}
-
-/* Before any other constructor that could call in: every thread gets an object header when it is adopted. */
-static __attribute__((constructor(101))) VOID ObpInitializeSystem(VOID)
-{
-    ObpInitializeObject(&KiInitialProcess, &ObpProcessType);
-    KiThreadObjectRoutines.Initialize = ObpInitializeThreadObject;
-    KiThreadObjectRoutines.Dereference = ObpDereferenceThreadObject;
-}

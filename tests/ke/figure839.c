@@ -1,5 +1,5 @@
 /*
- * Figure 8-39: thread 1 waits for object B, thread 2 for objects A and B, both on a processor's list of waiting threads.
+ * Figure 8-39: thread 1 waits for object B, thread 2 for A and B, both on a processor's list of waiting threads.
  * The wait blocks are shown as the kernel debugger shows them, and every link is followed both ways.
  */
 #include "waittest.h"
@@ -62,7 +62,8 @@ static void show_thread(FILE *out, PKTHREAD thread)
     fprintf(out, "# THREAD %016llx  Cid %04x.%04x  WAIT: (%s) %s %s\n", (unsigned long long)(ULONG_PTR)thread,
             HandleToULong(PsGetCurrentProcessId()), thread->ThreadId,
             thread->WaitReason == UserRequest ? "UserRequest" : "?",
-            thread->WaitMode == UserMode ? "UserMode" : "KernelMode", thread->Alertable ? "Alertable" : "Non-Alertable");
+            thread->WaitMode == UserMode ? "UserMode" : "KernelMode",
+            thread->Alertable ? "Alertable" : "Non-Alertable");
     for (ULONG i = 0; i < thread->WaitBlockCount; i += 1) {
         PVOID object = thread->WaitBlockList[i].Object;
         fprintf(out, "#     %016llx  %s\n", (unsigned long long)(ULONG_PTR)object, object_name(object));

@@ -305,8 +305,9 @@ static void test_wait_type(void **state)
     PVOID objects[] = {&semaphore};
     (void)state;
     initialize_objects();
-    assert_int_equal(KeWaitForMultipleObjects(1, objects, WaitNotification, Executive, KernelMode, FALSE, NO_TIME, NULL),
-                     STATUS_INVALID_PARAMETER_3);
+    NTSTATUS status =
+        KeWaitForMultipleObjects(1, objects, WaitNotification, Executive, KernelMode, FALSE, NO_TIME, NULL);
+    assert_int_equal(status, STATUS_INVALID_PARAMETER_3);
     assert_int_equal(KeReadStateSemaphore(&semaphore), 1);
 }
 

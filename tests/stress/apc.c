@@ -44,7 +44,8 @@ static void count_apc(kind which, void *number)
     store(&race.ran[which].value, race.ran[which].value + 1);
 }
 
-static void kernel_routine(struct _KAPC *apc, PKNORMAL_ROUTINE *normal, PVOID *context, PVOID *argument1, PVOID *argument2)
+static void kernel_routine(struct _KAPC *apc, PKNORMAL_ROUTINE *normal, PVOID *context, PVOID *argument1,
+                           PVOID *argument2)
 {
     kind which = (kind)(uintptr_t)*argument1;
     int *in_use = &race.in_use[which][apc - race.apc[which]];

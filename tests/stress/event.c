@@ -4,8 +4,8 @@
 #define THREADS 4
 
 /*
- * A barrier of two notification events that take turns. The last to arrive closes the other one before it opens its own,
- * so nobody overtakes.
+ * A barrier of two notification events that take turns. The last to arrive closes the other one before it opens its
+ * own, so nobody overtakes.
  */
 static struct {
     KEVENT turn[2];

@@ -257,8 +257,8 @@ static void an_abandoned_queue_may_go(void **state)
 
 /*
  * The moment between linking for a packet and committing the wait, made long: packets come in it. The thread that is
- * given the first one counts as running from then on, so the second has to stay in the queue. The wait reads the clock in
- * that moment.
+ * given the first one counts as running from then on, so the second has to stay in the queue. The wait reads the clock
+ * in that moment.
  */
 static struct {
     PKTHREAD thread;

@@ -94,9 +94,8 @@ static void frames_are_left_alone(void **state)
 }
 
 /*
- * The event itself is on the waiter's stack, and gone as soon as the wait returns. That is allowed for an event that one
- * thread sets once for one waiter which then knows that the setter is done: so the setter must not touch it after the
- * waiter could have returned. KeSetEvent with a waiter queued ends the wait as the last thing it does to the event.
+ * The event itself is on the waiter's stack, and gone as soon as the wait returns: so the setter must not touch it any
+ * more once the waiter can return.
  */
 static struct {
     KEVENT *event;

@@ -233,7 +233,22 @@ static void moment_thread(void *argument, unsigned index)
     (void)argument;
     (void)index;
     store(&moment.thread, KeGetCurrentThread());
-    require(KeDelayExecutionThread(KernelMode, FALSE, &interval) == STATUS_SUCCESS);
+    do {
+        require(KeDelayExecutionThread(KernelMode, FALSE, &interval) == STATUS_SUCCESS);
+    } while (!load(&moment.leave));
+}
+
+/* A delay that ends before it can be suspended is followed by the next. */
+static void suspend_a_delay(void)
+{
+    await(load(&moment.thread) != NULL);
+    for (;;) {
+        await(is_in_wait(moment.thread, WaitCommitted));
+        assert_int_equal(KeSuspendThread(moment.thread), 0);
+        if (is_in_wait(moment.thread, WaitSuspended))
+            return;
+        assert_int_equal(KeResumeThread(moment.thread), 1);
+    }
 }
 
 static void resumed_before_it_sleeps(void **state)
@@ -241,8 +256,7 @@ static void resumed_before_it_sleeps(void **state)
     test_threads *threads = start_threads(1, moment_thread, NULL);
 
     (void)state;
-    await(load(&moment.thread) != NULL && is_in_wait(moment.thread, WaitCommitted));
-    assert_int_equal(KeSuspendThread(moment.thread), 0);
+    suspend_a_delay();
     await(load(&moment.entered));
     assert_int_equal(KeResumeThread(moment.thread), 1);
     store(&moment.leave, 1);
