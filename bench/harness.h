@@ -1,7 +1,7 @@
 /*
  * harness.h: measuring side by side. A table has one row per measurement; the rows of a table are run in turn, again
- * and again, so that a disturbance of the machine hits all of them. A sample during which a calibration loop ran more than
- * a tenth slower than at its best is thrown away. Nothing here passes or fails.
+ * and again, so that a disturbance of the machine hits all of them. A sample during which a calibration loop ran more
+ * than a tenth slower than at its best is thrown away. Nothing here passes or fails.
  */
 #ifndef INTERLOCK_BENCH_HARNESS_H
 #define INTERLOCK_BENCH_HARNESS_H
