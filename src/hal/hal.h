@@ -67,7 +67,7 @@ BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the pro
 
 /* Processors. */
 ULONG HalProcessorCount(VOID);
-BOOLEAN HalOtherProcessorAvailable(VOID);           /* can anybody else run while this thread spins? */
+BOOLEAN HalOtherProcessorAvailable(VOID);           /* can anybody else run while a thread of this process spins? As of when the library was loaded */
 ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that last as long as NT spins for that many cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
 VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */

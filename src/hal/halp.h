@@ -26,7 +26,8 @@ extern HAL_CALLBACKS HalpCallbacks;
 BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host);
 struct timespec HalpIntervalToTimespec(ULONGLONG Interval);
 
-/* thread.c, interrupt.c, processor.c, priority.c, diag.c: called once by HalInitialize, in this order. */
+/* processor.c, thread.c, interrupt.c, priority.c, diag.c: called once by HalInitialize, in this order. */
+VOID HalpInitializeProcessors(VOID);
 VOID HalpInitializeThreads(VOID);
 VOID HalpInitializeInterrupt(VOID);
 VOID HalpInitializeBarrier(VOID);
@@ -35,7 +36,6 @@ VOID HalpInitializeStackTrace(VOID);
 
 /* Before Callbacks.ForkChild: forget what belongs to the parent. */
 VOID HalpForkChildThread(VOID);
-VOID HalpForkChildProcessor(VOID);
 VOID HalpForkChildClock(VOID);
 
 VOID HalpUnblockInterrupt(VOID);

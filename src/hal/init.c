@@ -22,7 +22,6 @@ static VOID HalpForkParent(VOID)
 static VOID HalpForkChild(VOID)
 {
     HalpForkChildThread();
-    HalpForkChildProcessor();
     HalpForkChildClock();
     if (HalpCallbacks.ForkChild != NULL) {
         HalpCallbacks.ForkChild();
@@ -38,6 +37,7 @@ VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
     if (!Initialized) {
         Initialized = TRUE;
         HalpCallbacks = *Callbacks;
+        HalpInitializeProcessors();
         HalpInitializeThreads();
         HalpInitializeInterrupt();
         HalpInitializeBarrier();

@@ -25,9 +25,8 @@ typedef struct _HALP_AFFINITY {
     unsigned long Mask[MASK_WORDS];
 } HALP_AFFINITY;
 
-/* The time of CLOCK_MONOTONIC_COARSE in ns after which it is stale, bit 0 replaced by the answer. */
-static volatile ULONG64 HalpOtherProcessor;
-#define ANSWER_LIFETIME_NS 1000000000ULL
+/* Of the process, when the library was loaded. What single threads are bound to changes too often to ask. */
+static BOOLEAN HalpSeveralProcessors;
 
 static volatile ULONG HalpSampleNanoseconds;
 
@@ -78,28 +77,14 @@ static ULONGLONG HalpNanoseconds(clockid_t Clock)
     return (ULONGLONG)Now.tv_sec * 1000000000ULL + (ULONGLONG)Now.tv_nsec;
 }
 
-/* A thread may be bound to one processor while the others are free to run elsewhere, so the first thread counts too. */
-static BOOLEAN HalpHasOtherProcessor(VOID)
+VOID HalpInitializeProcessors(VOID)
 {
-    HALP_AFFINITY Affinity = {{0}};
-
-    HalpAddAffinity(&Affinity, 0);
-    HalpAddAffinity(&Affinity, (pid_t)HalCurrentProcessId());
-    return HalpCountAffinity(&Affinity) != 1;
+    HalpSeveralProcessors = HalProcessorCount() > 1;
 }
 
 BOOLEAN HalOtherProcessorAvailable(VOID)
 {
-    ULONGLONG Now = HalpNanoseconds(CLOCK_MONOTONIC_COARSE);
-    /* relaxed: the word is all there is, nothing else is read on its account */
-    ULONG64 Answer = __atomic_load_n(&HalpOtherProcessor, __ATOMIC_RELAXED);
-
-    if (Now >= Answer) {
-        Answer = (Now + ANSWER_LIFETIME_NS) & ~1ULL;
-        Answer |= HalpHasOtherProcessor();
-        __atomic_store_n(&HalpOtherProcessor, Answer, __ATOMIC_RELAXED);
-    }
-    return (BOOLEAN)(Answer & 1);
+    return HalpSeveralProcessors;
 }
 
 static ULONG HalpTimeSample(VOID)
@@ -162,9 +147,4 @@ VOID HalLongSpin(ULONG Round)
     } else {
         HalpSleepBetweenSpins(Round - SPINNING_ROUNDS - YIELDING_ROUNDS);
     }
-}
-
-VOID HalpForkChildProcessor(VOID)
-{
-    __atomic_store_n(&HalpOtherProcessor, 0, __ATOMIC_RELAXED);
 }

@@ -179,11 +179,9 @@ static VOID KiCallKernelRoutine(PKTHREAD Thread, PKI_APC_CALL Call)
     Thread->Irql = OldIrql;
 }
 
-/* Prcb: a thread on its way to DISPATCH_LEVEL has a processor before it has the level. */
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread)
 {
     return Thread->Irql < APC_LEVEL && Thread->SpecialApcDisable == 0 && Thread->DispatcherDepth == 0 &&
-           Thread->Prcb == NULL &&
            __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) == Running;
 }
 

@@ -110,6 +110,10 @@ NTSTATUS KiCommitAndPark(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
         return Status;
     }
     KiExitDispatcher(Thread);
+    if (!Wait->Spun) {
+        Wait->Spun = TRUE;
+        KiSpinForWake(Thread);
+    }
     *EndedByOther = KiPark(Thread);
     KiEnterDispatcher(Thread);
     *Result = *EndedByOther ? Thread->WaitStatus : STATUS_TIMEOUT;

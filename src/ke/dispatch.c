@@ -277,9 +277,11 @@ BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, PKI_READY Rel
 
 static VOID KiWakeThread(PKTHREAD Thread)
 {
+    __atomic_store_n(&Thread->WakerProcessor, HalDispatch.CurrentProcessor() + 1, __ATOMIC_RELAXED);
     /* release: everything decided about the wait is visible to the thread that sees the word; pairs with KiPark */
     if (__atomic_exchange_n(&Thread->WakeWord, KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING) {
         HalDispatch.Wake(&Thread->WakeWord, 1);
+        KiCurrentThread()->WokeSleeper = TRUE;
     }
 }
 

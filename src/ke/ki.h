@@ -155,8 +155,10 @@ typedef struct _KTHREAD {
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
     BOOLEAN QueueBlocked;            /* not counted in Queue->CurrentCount, because the thread waits elsewhere */
-    UCHAR SpinFailures;              /* spins in a row that did not pay, and */
-    UCHAR SpinSkipped;               /* waits since then that did not try: see spin.c */
+    UCHAR SpinFailures;              /* long spins in a row that did not pay, and */
+    UCHAR SpinSkipped;               /* chances for one so far: see spin.c */
+    BOOLEAN WokeSleeper;             /* since its last wait */
+    volatile ULONG WakerProcessor;   /* the host processor of whoever woke it last, plus 1 */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
     NTSTATUS ExceptionCode;          /* what was last caught */

@@ -62,6 +62,7 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
     Wait->Alertable = Alertable;
     Wait->Poll = Timeout != NULL && Timeout->QuadPart == 0;
     Wait->Flags = 0;
+    Wait->Spun = FALSE;
     Wait->Deadline = Wait->Poll ? KiDeadline(NULL) : KiDeadline(Timeout);
 }
 
@@ -274,6 +275,7 @@ static NTSTATUS KiWaitForSingleObject(PKTHREAD Thread, PVOID Object, KWAIT_REASO
     }
     Wait.Objects = &Object;
     Wait.Count = 1;
+    Wait.Spun = TRUE;
     return KiWait(&Wait);
 }
 
@@ -375,6 +377,7 @@ NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLA
 
     KiInitializeWait(&Wait, NULL, DelayExecution, WaitMode, Alertable, Interval);
     Wait.Flags = KI_WAIT_LIGHT;
+    Wait.Spun = TRUE;
     NTSTATUS Status = KiWait(&Wait);
     if (Status != STATUS_TIMEOUT) {
         return Status;

@@ -91,6 +91,7 @@ typedef struct _KI_WAIT {
     KWAIT_REASON Reason;
     KPROCESSOR_MODE Mode;
     BOOLEAN Alertable;
+    BOOLEAN Spun; /* has spun already, or has nothing to spin for */
     BOOLEAN Poll; /* a timeout of zero: look, never block */
     ULONG Flags;  /* more KI_WAIT_ bits for the register */
     HAL_DEADLINE Deadline;
@@ -111,6 +112,7 @@ VOID KiUnlistWaitingThread(PKTHREAD Thread); /* off its PRCB's WaitListHead */
 
 /* spin.c: a short look before a wait goes to sleep. */
 BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+VOID KiSpinForWake(PKTHREAD Thread);
 
 /* queue.c, notify.c */
 VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another one run */
