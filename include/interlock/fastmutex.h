@@ -35,7 +35,7 @@ FORCEINLINE VOID ExInitializeFastMutex(PFAST_MUTEX FastMutex)
     FastMutex->OldIrql = 0;
 }
 
-/* Acquiring raises to APC_LEVEL; releasing goes back. The Unsafe forms leave the level alone: APCs are disabled already. */
+/* Acquiring raises to APC_LEVEL, releasing goes back. The Unsafe forms do neither: APCs are disabled already. */
 
 NTKERNELAPI VOID ExAcquireFastMutex(PFAST_MUTEX FastMutex);
 NTKERNELAPI VOID ExReleaseFastMutex(PFAST_MUTEX FastMutex);

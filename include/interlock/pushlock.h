@@ -110,7 +110,7 @@ FORCEINLINE VOID ExReleasePushLockEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 
 /*
  * Cache-aware pushlocks: a pushlock for each processor, up to 32, each on a cache line of its own. A sharer takes that
- * of the processor it runs on and gets it back as the handle of its release; an exclusive owner takes all of them. NULL:
+ * of the processor it runs on and gets it as the handle of its release; an exclusive owner takes all of them. NULL:
  * there is no memory for one.
  */
 
@@ -136,8 +136,9 @@ NTKERNELAPI VOID ExReleaseCacheAwarePushLockSharedEx(PEX_PUSH_LOCK Held, ULONG F
 #define ExReleaseCacheAwarePushLockShared(Held) ExReleaseCacheAwarePushLockSharedEx(Held, EX_DEFAULT_PUSH_LOCK_FLAGS)
 
 /*
- * Auto-expand pushlocks: one word while sharers do not meet on it, then more and more words on cache lines of the single
- * processors. Sharers get what they hold as the handle of their release. The theory is in src/ex/autoexpandpushlock.c.
+ * Auto-expand pushlocks: one word while sharers do not meet on it, then more and more words on cache lines of the
+ * single processors. Sharers get what they hold as the handle of their release. The theory is in
+ * src/ex/autoexpandpushlock.c.
  */
 
 typedef struct _EX_PUSH_LOCK_AUTO_EXPAND {
@@ -159,12 +160,13 @@ NTKERNELAPI VOID ExReleaseAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND Pus
 
 /*
  * Address-based pushlocks: the word is the list of those who wait for a change. ExBlockOnAddressPushLock waits as long
- * as the Size bytes (1, 2, 4 or 8) at Address and at CompareAddress are the same; it may return early, so look again. Who
- * changes the value calls ExUnblockOnAddressPushLockEx afterwards, which wakes all who wait for that address; NULL as
- * Address wakes nobody.
+ * as the Size bytes (1, 2, 4 or 8) at Address and at CompareAddress are the same; it may return early, so look again.
+ * Who changes the value calls ExUnblockOnAddressPushLockEx afterwards, which wakes all who wait for that address; NULL
+ * as Address wakes nobody.
  *
- * The same in single steps, for conditions of any kind: announce a block of your own, look at the condition, then either
- * wait for the announced block or take it back by ExUnblockPushLockEx. With NULL as WaitBlock that wakes everybody.
+ * The same in single steps, for conditions of any kind: announce a block of your own, look at the condition, then
+ * either wait for the announced block or take it back by ExUnblockPushLockEx. With NULL as WaitBlock that wakes
+ * everybody.
  */
 
 typedef struct _EX_PUSH_LOCK_WAIT_BLOCK {

@@ -1,6 +1,6 @@
 /*
- * resource.h: executive resources and fast resources, locks for shared and exclusive access that know their owners. Part
- * of ex.h, which includes it. The theory is in src/ex/resource.c.
+ * resource.h: executive resources and fast resources, locks for shared and exclusive access that know their owners.
+ * Part of ex.h, which includes it. The theory is in src/ex/resource.c.
  */
 #ifndef INTERLOCK_RESOURCE_H
 #define INTERLOCK_RESOURCE_H
@@ -63,7 +63,7 @@ NTKERNELAPI NTSTATUS ExInitializeResourceLite(PERESOURCE Resource);
 NTKERNELAPI NTSTATUS ExReinitializeResourceLite(PERESOURCE Resource);
 NTKERNELAPI NTSTATUS ExDeleteResourceLite(PERESOURCE Resource);
 
-/* Normal kernel APCs must be disabled from the acquire to the release. FALSE: Wait was FALSE and it would have waited. */
+/* Normal kernel APCs must be disabled from the acquire to the release. FALSE: it would have had to wait. */
 NTKERNELAPI BOOLEAN ExAcquireResourceExclusiveLite(PERESOURCE Resource, BOOLEAN Wait);
 NTKERNELAPI BOOLEAN ExAcquireResourceSharedLite(PERESOURCE Resource, BOOLEAN Wait);
 NTKERNELAPI BOOLEAN ExAcquireSharedStarveExclusive(PERESOURCE Resource, BOOLEAN Wait);
@@ -103,8 +103,8 @@ NTKERNELAPI VOID ExReleaseResourceAndLeaveCriticalRegion(PERESOURCE Resource);
 #define ExDisableResourceBoost ExDisableResourceBoostLite
 
 /*
- * Fast resources: the caller brings the place where an acquire is noted, an owner entry, and names it at the release. An
- * entry stands for one acquire at a time; a thread that acquires again brings another one. With
+ * Fast resources: the caller brings the place where an acquire is noted, an owner entry, and names it at the release.
+ * An entry stands for one acquire at a time; a thread that acquires again brings another one. With
  * EX_FAST_RESOURCE_ENABLE_LEGACY_APIS the functions above that acquire, release, convert and ask take one as well.
  */
 

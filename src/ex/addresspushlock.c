@@ -13,9 +13,9 @@
  * 2. No lost wake: a waiter locks the list to put its block in, and then looks at the value; who changes the value then
  *    looks at the list. Both come to the word by a read-modify-write, so one comes second and sees what the other did
  *    before.
- * 3. Who takes a block out of the list tells its waiter, and touches neither the block nor the word afterwards. A waiter
- *    whose time is up takes its block out itself; if it is not there any more a wake was delivered, and wins: the waiter
- *    waits for the end of it and returns as woken.
+ * 3. Who takes a block out of the list tells its waiter, and touches neither the block nor the word afterwards. A
+ *    waiter whose time is up takes its block out itself; if it is not there any more a wake was delivered, and wins:
+ *    the waiter waits for the end of it and returns as woken.
  * 4. The oldest waiter is told first.
  */
 #include "pushlock.h"
@@ -158,7 +158,7 @@ static VOID ExpUnblock(PEX_PUSH_LOCK PushLock, PVOID Address)
 
 /* Values. */
 
-/* By bytes, so that any address will do. If that catches a value half changed, the wake for the change is yet to come. */
+/* By bytes, so that any address will do. A value that this catches half changed: the wake for it is yet to come. */
 static BOOLEAN ExpSameBytes(const volatile UCHAR *Address, const UCHAR *CompareAddress, SIZE_T Size)
 {
     while (Size != 0 && __atomic_load_n(Address, __ATOMIC_ACQUIRE) == *CompareAddress) {

@@ -18,10 +18,10 @@
  * 2. A sharer holds LocalLock or one of the words that State showed when it came. Either keeps exclusive owners out,
  *    whatever State has become since: LocalLock is always taken, and words are only added. So nobody has to move when
  *    the lock grows, and a sharer that read an old State is as good as any.
- * 3. A sharer that meets another one on its word counts that in Stats; who releases while the count is high enough makes
- *    the lock grow, if it can have LocalLock exclusively without waiting: a sharer that waited for that could wait for
- *    somebody who waits for it. All it does with it is to store one word, so sharers that come meanwhile have nothing
- *    to wait for but that.
+ * 3. A sharer that meets another one on its word counts that in Stats; who releases while the count is high enough
+ *    makes the lock grow, if it can have LocalLock exclusively without waiting: a sharer that waited for that could
+ *    wait for somebody who waits for it. All it does with it is to store one word, so sharers that come meanwhile have
+ *    nothing to wait for but that.
  * 4. Growing allocates nothing: the words are the lock's since it was allocated. If there was no memory for them the
  *    lock works all the same.
  * 5. Sharers of an expanded lock write to their word only, which nobody but their processor's sharers and exclusive

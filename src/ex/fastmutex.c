@@ -3,43 +3,50 @@
  *
  * Count and the gap behind it are one word:
  *
- *      63                          35  34  33  32  31                              0
- *     +------------------------------+---+---+---+---------------------------------+
- *     |   number of starving waiters | G | W | O |              Count              |
- *     +------------------------------+---+---+---+---------------------------------+
+ *      63          53 52         35  34  33  32  31                              0
+ *     +--------------+-------------+---+---+---+---------------------------------+
+ *     |   overtaken  |   starving  | G | W | O |              Count              |
+ *     +--------------+-------------+---+---+---+---------------------------------+
  *
  *     Count          1 - (1 if somebody holds it) - (number of waiters): 1 free, 0 held, negative with waiters
  *     O, open        nobody holds it, though somebody waits
  *     W, woken       one waiter has been woken and is on its way
  *     G, granted     the mutex belongs to the woken waiter, who does not know yet
+ *     starving       how many of the waiters have come too late too often
+ *     overtaken      how often others have come first since a waiter last got it
  *
- * Always: O implies W; G implies W; O and G exclude each other; with no waiters everything above Count is 0. The mutex is
- * held if Count is not 1 and O is clear.
+ * Always: O implies W; G implies W; O and G exclude each other; with no waiters everything above Count is 0. The mutex
+ * is held if Count is not 1 and O is clear.
  *
  * Count is what it is in NT, where an acquire decrements it, a release increments it, and a release that finds waiters
- * hands the mutex to the one that the event wakes. Handing over costs a wake for every release as soon as somebody waits
- * once: all the others come while the woken one is still on its way, and wait too. So here a release with waiters opens
- * the mutex: it belongs to whoever comes first, the waiter that it woke or a thread that runs anyway. A waiter that came
- * too late waits again, and after EXP_MOST_LOSSES times calls itself starving. While anybody starves, releases hand over
- * in the order of the event's wait list. The event is set only by the release that sets W, and who sets W again comes
- * after the one who was woken has cleared it: two signals never fall together.
+ * hands the mutex to the one that the event wakes. Handing over costs a wake for every release as soon as somebody
+ * waits once: all the others come while the woken one is still on its way, and wait too. So here a release with waiters
+ * opens the mutex: it belongs to whoever comes first, the waiter that it woke or a thread that runs anyway. Now and
+ * then a release hands over all the same: when the waiters have been overtaken EXP_MOST_OVERTAKEN times, which gives
+ * each thread its turn at the cost of few wakes; and as long as anybody starves. A waiter that was woken and came too
+ * late waits again, behind the others, and after EXP_MOST_LOSSES times it starves. Handing over is in the order of the
+ * event's wait list, so a starving waiter gets the mutex after those that wait before it.
+ *
+ * The event is set only by the release that sets W, and who sets W again comes after the one who was woken has cleared
+ * it: two signals never fall together.
  *
  * Requirements, each with a test of that number in tests/ex/fastmutex.c:
  *  1. Exclusion.
  *  2. No lost wake: when nobody holds it and somebody waits, somebody is on its way.
  *  3. Count has the documented values at every moment; Contention counts the acquires that waited.
- *  4. Acquiring raises to APC_LEVEL, the old level is kept in the mutex and is there again after the release. A try that
- *     fails leaves the level as it was. The Unsafe forms do not touch it.
- *  5. Bounded overtaking: see above. (Handing over always was rejected: see above. Never handing over too: a waiter that
- *     has to be woken loses against a thread that runs for as long as that one likes.)
+ *  4. Acquiring raises to APC_LEVEL, the old level is kept in the mutex and is there again after the release. A try
+ *     that fails leaves the level as it was. The Unsafe forms do not touch it.
+ *  5. Bounded overtaking: see above. (Handing over always was rejected: see above. Never handing over too: a waiter
+ *     that has to be woken loses against a thread that runs for as long as that one likes.)
  *  6. A try never waits, and takes a mutex that is free of holders and waiters.
  *  7. Nothing is allocated.
  *  8. After the compare-exchange that releases it nobody touches the mutex on behalf of the releaser, unless somebody
  *     waits and so keeps it alive: a waiter that is not on its way cannot get on before the event is set.
- *  9. Free build: acquiring it again deadlocks, as on NT; releasing what nobody holds is a bugcheck. Verifier: both, and
- *     the release by another thread, a wrong level and enabled APCs, are bugchecks.
+ *  9. Free build: acquiring it again deadlocks, as on NT; releasing what nobody holds is a bugcheck. Verifier: both,
+ *     and the release by another thread, a wrong level and enabled APCs, are bugchecks.
  */
 #include "exp.h"
+#include "pushlock.h"
 
 #include "../ke/irql.h"
 
@@ -48,12 +55,17 @@
 #define EXP_OPEN ((ULONG64)1 << 32)
 #define EXP_WOKEN ((ULONG64)2 << 32)
 #define EXP_GRANTED ((ULONG64)4 << 32)
-#define EXP_STARVING ((ULONG64)8 << 32) /* one of them */
-#define EXP_STARVING_MASK (~(EXP_STARVING - 1))
+#define EXP_STARVING ((ULONG64)1 << 35) /* one of them */
+#define EXP_STARVING_MASK ((ULONG64)0x3ffff << 35)
+#define EXP_OVERTAKEN ((ULONG64)1 << 53) /* once */
+#define EXP_OVERTAKEN_MASK ((ULONG64)0x7ff << 53)
 #define EXP_ABOVE_COUNT ((ULONG64)0xffffffff << 32)
 
 #define EXP_MOST_LOSSES 8
-#define EXP_SPIN_CYCLES 10240
+#define EXP_MOST_OVERTAKEN 2000
+
+C_ASSERT(KI_THREAD_CHUNK * KI_THREAD_CHUNKS <= EXP_STARVING_MASK / EXP_STARVING + 1);
+C_ASSERT(EXP_MOST_OVERTAKEN < EXP_OVERTAKEN_MASK / EXP_OVERTAKEN);
 
 #define EXP_ACQUIRED_AT_WRONG_IRQL 0x33
 #define EXP_RELEASED_AT_WRONG_IRQL 0x34
@@ -112,7 +124,8 @@ static PKTHREAD ExpOwner(PFAST_MUTEX Mutex)
 static BOOLEAN ExpTakeInPassing(PFAST_MUTEX Mutex, ULONG64 *Word)
 {
     while (*Word == EXP_FREE || (*Word & EXP_OPEN)) {
-        if (ExpChangeWord(Mutex, Word, ExpAddToCount(*Word & ~EXP_OPEN, -1))) {
+        ULONG64 New = *Word == EXP_FREE ? EXP_HELD : ExpAddToCount(*Word & ~EXP_OPEN, -1) + EXP_OVERTAKEN;
+        if (ExpChangeWord(Mutex, Word, New)) {
             return TRUE;
         }
     }
@@ -127,21 +140,15 @@ static BOOLEAN ExpOwnerWaits(PFAST_MUTEX Mutex)
     return Owner != NULL && __atomic_load_n(&Owner->State, __ATOMIC_RELAXED) == Waiting;
 }
 
-static BOOLEAN ExpSpinToTake(PFAST_MUTEX Mutex)
+static BOOLEAN ExpTakeWhileAwake(PFAST_MUTEX Mutex)
 {
-    if (!HalOtherProcessorAvailable()) {
-        return FALSE;
-    }
-    for (ULONG Left = HalSpinsForCycles(EXP_SPIN_CYCLES); Left != 0; Left -= 1) {
+    EXP_PATIENCE Patience = ExpFreshPatience();
+    do {
         ULONG64 Word = ExpReadWord(Mutex);
         if (ExpTakeInPassing(Mutex, &Word)) {
             return TRUE;
         }
-        if (ExpOwnerWaits(Mutex)) {
-            return FALSE;
-        }
-        HalPause();
-    }
+    } while (!ExpOwnerWaits(Mutex) && ExpStayAwake(&Patience));
     return FALSE;
 }
 
@@ -161,25 +168,23 @@ static BOOLEAN ExpTakeOrEnter(PFAST_MUTEX Mutex)
 static BOOLEAN ExpClaim(PFAST_MUTEX Mutex, ULONG64 *Word, ULONG64 Starving)
 {
     while (*Word & (EXP_OPEN | EXP_GRANTED)) {
-        if (ExpChangeWord(Mutex, Word, (*Word & ~(EXP_OPEN | EXP_GRANTED | EXP_WOKEN)) - Starving)) {
+        ULONG64 New = *Word & ~(EXP_OPEN | EXP_GRANTED | EXP_WOKEN | EXP_OVERTAKEN_MASK);
+        if (ExpChangeWord(Mutex, Word, New - Starving)) {
             return TRUE;
         }
     }
     return FALSE;
 }
 
-static BOOLEAN ExpSpinToClaim(PFAST_MUTEX Mutex, ULONG64 Starving)
+static BOOLEAN ExpClaimWhileAwake(PFAST_MUTEX Mutex, ULONG64 Starving)
 {
-    for (ULONG Left = HalOtherProcessorAvailable() ? HalSpinsForCycles(EXP_SPIN_CYCLES) : 1; Left != 0; Left -= 1) {
+    EXP_PATIENCE Patience = ExpFreshPatience();
+    do {
         ULONG64 Word = ExpReadWord(Mutex);
         if (ExpClaim(Mutex, &Word, Starving)) {
             return TRUE;
         }
-        if (ExpOwnerWaits(Mutex)) {
-            return FALSE;
-        }
-        HalPause();
-    }
+    } while (!ExpOwnerWaits(Mutex) && ExpStayAwake(&Patience));
     return FALSE;
 }
 
@@ -198,7 +203,7 @@ static BOOLEAN ExpClaimOrLose(PFAST_MUTEX Mutex, ULONG64 Starving, ULONG64 Newly
 static DECLSPEC_NOINLINE VOID ExpContend(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
 {
     ULONG64 Starving = 0;
-    if (ExpSpinToTake(Mutex) || ExpTakeOrEnter(Mutex)) {
+    if (ExpTakeWhileAwake(Mutex) || ExpTakeOrEnter(Mutex)) {
         return;
     }
     /* relaxed: a statistic */
@@ -206,11 +211,16 @@ static DECLSPEC_NOINLINE VOID ExpContend(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
     for (ULONG Lost = 1;; Lost += 1) {
         ULONG64 NewlyStarving = Lost == EXP_MOST_LOSSES ? EXP_STARVING : 0;
         KeWaitForSingleObject(&Mutex->Event, Reason, KernelMode, FALSE, NULL);
-        if (ExpSpinToClaim(Mutex, Starving) || ExpClaimOrLose(Mutex, Starving, NewlyStarving)) {
+        if (ExpClaimWhileAwake(Mutex, Starving) || ExpClaimOrLose(Mutex, Starving, NewlyStarving)) {
             return;
         }
         Starving += NewlyStarving;
     }
+}
+
+static BOOLEAN ExpMustHandOver(ULONG64 Word)
+{
+    return (Word & EXP_STARVING_MASK) != 0 || (Word & EXP_OVERTAKEN_MASK) >= EXP_MOST_OVERTAKEN * EXP_OVERTAKEN;
 }
 
 static DECLSPEC_NOINLINE VOID ExpReleaseContended(PFAST_MUTEX Mutex, ULONG64 Word)
@@ -222,7 +232,7 @@ static DECLSPEC_NOINLINE VOID ExpReleaseContended(PFAST_MUTEX Mutex, ULONG64 Wor
         }
         New = ExpAddToCount(Word, 1);
         if (New != EXP_FREE) {
-            New |= EXP_WOKEN | ((Word & EXP_STARVING_MASK) ? EXP_GRANTED : EXP_OPEN);
+            New |= EXP_WOKEN | (ExpMustHandOver(Word) ? EXP_GRANTED : EXP_OPEN);
         }
     } while (!ExpChangeWord(Mutex, &Word, New));
     if (New != EXP_FREE && !(Word & EXP_WOKEN)) {
@@ -232,42 +242,42 @@ static DECLSPEC_NOINLINE VOID ExpReleaseContended(PFAST_MUTEX Mutex, ULONG64 Wor
 
 /* The verifier. */
 
-static DECLSPEC_NORETURN VOID ExpViolation(ULONG_PTR Kind, ULONG_PTR Second, ULONG_PTR Third, ULONG_PTR Fourth)
+static DECLSPEC_NORETURN VOID ExpMutexViolation(ULONG_PTR Kind, ULONG_PTR Second, ULONG_PTR Third, ULONG_PTR Fourth)
 {
     KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, Kind, Second, Third, Fourth);
 }
 
-static VOID ExpVerifyLevel(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level, ULONG_PTR WrongLevel,
+static VOID ExpVerifyMutexLevel(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level, ULONG_PTR WrongLevel,
                            ULONG_PTR ApcsEnabled)
 {
     KIRQL Irql = Thread->Irql;
     BOOLEAN Acquires = WrongLevel == EXP_ACQUIRED_AT_WRONG_IRQL;
     if (Irql > APC_LEVEL || (Level == ExpRaisesLevel && !Acquires && Irql != APC_LEVEL)) {
-        ExpViolation(WrongLevel, Irql, (ULONG_PTR)Mutex, 0);
+        ExpMutexViolation(WrongLevel, Irql, (ULONG_PTR)Mutex, 0);
     }
     if (Level == ExpKeepsLevel && Irql < APC_LEVEL && Thread->KernelApcDisable == 0 && Thread->SpecialApcDisable == 0) {
-        ExpViolation(ApcsEnabled, Irql, 0, (ULONG_PTR)Mutex);
+        ExpMutexViolation(ApcsEnabled, Irql, 0, (ULONG_PTR)Mutex);
     }
 }
 
-static DECLSPEC_NOINLINE VOID ExpVerifyAcquire(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level)
+static DECLSPEC_NOINLINE VOID ExpVerifyMutexAcquire(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level)
 {
-    ExpVerifyLevel(Thread, Mutex, Level, EXP_ACQUIRED_AT_WRONG_IRQL, EXP_ACQUIRED_WITH_APCS);
+    ExpVerifyMutexLevel(Thread, Mutex, Level, EXP_ACQUIRED_AT_WRONG_IRQL, EXP_ACQUIRED_WITH_APCS);
     if (ExpOwner(Mutex) == Thread) {
-        ExpViolation(EXP_ACQUIRED_AGAIN, (ULONG_PTR)Mutex, (ULONG_PTR)Thread, 0);
+        ExpMutexViolation(EXP_ACQUIRED_AGAIN, (ULONG_PTR)Mutex, (ULONG_PTR)Thread, 0);
     }
 }
 
-static DECLSPEC_NOINLINE VOID ExpVerifyRelease(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level)
+static DECLSPEC_NOINLINE VOID ExpVerifyMutexRelease(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level)
 {
     PKTHREAD Owner = ExpOwner(Mutex);
     if (Owner == NULL) {
-        ExpViolation(EXP_RELEASED_FREE, (ULONG_PTR)Mutex, 0, 0);
+        ExpMutexViolation(EXP_RELEASED_FREE, (ULONG_PTR)Mutex, 0, 0);
     }
     if (Owner != Thread) {
-        ExpViolation(EXP_RELEASED_BY_OTHER, (ULONG_PTR)Mutex, (ULONG_PTR)Owner, (ULONG_PTR)Thread);
+        ExpMutexViolation(EXP_RELEASED_BY_OTHER, (ULONG_PTR)Mutex, (ULONG_PTR)Owner, (ULONG_PTR)Thread);
     }
-    ExpVerifyLevel(Thread, Mutex, Level, EXP_RELEASED_AT_WRONG_IRQL, EXP_RELEASED_WITH_APCS);
+    ExpVerifyMutexLevel(Thread, Mutex, Level, EXP_RELEASED_AT_WRONG_IRQL, EXP_RELEASED_WITH_APCS);
 }
 
 /* The operations, as both names have them. */
@@ -278,7 +288,7 @@ FORCEINLINE VOID ExpAcquireFastMutex(PFAST_MUTEX Mutex, KWAIT_REASON Reason, EXP
     ULONG64 Word = EXP_FREE;
     KIRQL OldIrql = PASSIVE_LEVEL;
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyAcquire(Thread, Mutex, Level);
+        ExpVerifyMutexAcquire(Thread, Mutex, Level);
     }
     if (Level == ExpRaisesLevel) {
         OldIrql = KiRaiseIrql(Thread, APC_LEVEL);
@@ -297,7 +307,7 @@ FORCEINLINE BOOLEAN ExpTryAcquireFastMutex(PFAST_MUTEX Mutex)
     PKTHREAD Thread = KiCurrentThread();
     ULONG64 Word = EXP_FREE;
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyLevel(Thread, Mutex, ExpRaisesLevel, EXP_ACQUIRED_AT_WRONG_IRQL, 0);
+        ExpVerifyMutexLevel(Thread, Mutex, ExpRaisesLevel, EXP_ACQUIRED_AT_WRONG_IRQL, 0);
     }
     KIRQL OldIrql = KiRaiseIrql(Thread, APC_LEVEL);
     if (!ExpChangeWord(Mutex, &Word, EXP_HELD)) {
@@ -315,7 +325,7 @@ FORCEINLINE VOID ExpReleaseFastMutex(PFAST_MUTEX Mutex, EXP_LEVEL Level)
     ULONG64 Word = EXP_HELD;
     KIRQL OldIrql = PASSIVE_LEVEL;
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyRelease(Thread, Mutex, Level);
+        ExpVerifyMutexRelease(Thread, Mutex, Level);
     }
     if (Level == ExpRaisesLevel) {
         OldIrql = (KIRQL)Mutex->OldIrql;

@@ -1,8 +1,8 @@
 /*
  * pushlock.c: the pushlocks of the kernel: the algorithm of pushlockcore.c over events, with AutoBoost.
  *
- * AutoBoost: a sleeper that is given a lock runs at least at the priority of the one who gives it, and a little above its
- * own, so that it can let in those who wait behind it. It belongs to the acquire, not to the release: a thread that
+ * AutoBoost: a sleeper that is given a lock runs at least at the priority of the one who gives it, and a little above
+ * its own, so that it can let in those who wait behind it. It belongs to the acquire, not to the release: a thread that
  * asked for the lock without it is woken without it. A thread's AutoBoostCount counts the boosts it got.
  */
 #include "pushlock.h"

@@ -19,11 +19,11 @@
  *
  * The waiters are a chain from the newest to the oldest. Anybody pushes a new one by compare-exchange. Everything else
  * that is done to the chain is done by the owner of K, and K is owned from the change that set it until the thread it
- * has woken holds the lock or is back in the chain: so there is at most one woken waiter on its way, and releases in the
- * meantime wake nobody. The owner of K goes from the newest block to the first one that knows the oldest, fills in the
- * backward links on the way and leaves the answer in the newest: each block is walked once. A block that is older than
- * the newest one with an answer may know a wrong one; nobody asks it. Those who decrement the number of sharers read
- * the chain too, but only while K is clear.
+ * has woken holds the lock or is back in the chain: so there is at most one woken waiter on its way, and releases
+ * in the meantime wake nobody. The owner of K goes from the newest block to the first one that knows the oldest, fills
+ * in the backward links on the way and leaves the answer in the newest: each block is walked once. A block that is
+ * older than the newest one with an answer may know a wrong one; nobody asks it. Those who decrement the number of
+ * sharers read the chain too, but only while K is clear.
  *
  * Requirements, each with a test of that number in tests/ex/pushlock.c (10: pushlockfast.c):
  *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
@@ -495,8 +495,8 @@ BOOLEAN ExpTryConvertToExclusive(volatile ULONG_PTR *Lock)
 }
 
 /*
- * With waiters the owner becomes an only sharer, which looks the same, and waiting sharers are to be let in beside it: by
- * the owner of K, who may be somebody else and may have made up its mind already that the holder cannot be joined. M
+ * With waiters the owner becomes an only sharer, which looks the same, and waiting sharers are to be let in beside it:
+ * by the owner of K, who may be somebody else and may have made up its mind already that the holder cannot be joined. M
  * makes its compare-exchange fail.
  */
 VOID ExpConvertToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)

@@ -7,22 +7,22 @@
  *
  * Everything in a resource but the list of all resources changes under its SpinLock, a short lock of the kernel. Nobody
  * waits while holding it. Waiters are in two queues, first come first served, made of blocks in the waiters' own stack
- * frames: a shared waiter waits on a semaphore in its block, an exclusive one on a synchronization event in its. Whoever
- * makes it possible gives the resource to the waiters it picks, notes them as owners, takes them off their queue, unlocks
- * and only then signals them: a waiter that wakes up owns the resource already.
+ * frames: a shared waiter waits on a semaphore in its block, an exclusive one on a synchronization event in its.
+ * Whoever makes it possible gives the resource to the waiters it picks, notes them as owners, takes them off their
+ * queue, unlocks and only then signals them: a waiter that wakes up owns the resource already.
  *
  * Requirements, each with a test of that number in tests/ex/resource.c:
  *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
  *  2. The exclusive owner may acquire it again, either way, and stays exclusive until it has released as often.
  *  3. A thread that shares it may acquire it shared again, even with an exclusive waiter; each thread's acquires are
- *     counted by themselves. (To make every sharer wait behind the exclusive waiter fails this: the waiter waits for the
- *     sharer, and the sharer for the waiter.)
+ *     counted by themselves. (To make every sharer wait behind the exclusive waiter fails this: the waiter waits for
+ *     the sharer, and the sharer for the waiter.)
  *  4. A thread that does not share it yet waits behind an exclusive waiter; with StarveExclusive it does not; with
  *     WaitForExclusive even one that shares it does.
- *  5. The last release of an exclusive owner lets in all waiting sharers, or if there are none the exclusive waiter that
- *     came first; the release of the last sharer lets in the exclusive waiter that came first. So neither kind shuts out
- *     the other, and the resource never idles while somebody waits. It is done when the release returns.
- *     (To let in an exclusive waiter always fails this: two writers that take turns shut all sharers out. To open the
+ *  5. The last release of an exclusive owner lets in all waiting sharers, or if there are none the exclusive waiter
+ *     that came first; the release of the last sharer lets in the exclusive waiter that came first. So neither kind
+ *     shuts out the other, and the resource never idles while somebody waits. It is done when the release returns. (To
+ *     let in an exclusive waiter always fails this: two writers that take turns shut all sharers out. To open the
  *     resource and let the woken ones compete fails it too: a release has handed over.)
  *  6. Converting lets in all waiting sharers and keeps the owner's count, whoever else waits. It never waits.
  *  7. Without Wait an acquire never waits, and succeeds whenever it would not have to.
@@ -76,7 +76,8 @@ VOID ExpUnlockResource(PERESOURCE Resource, PKTHREAD Thread)
 
 /* Bugchecks. */
 
-static DECLSPEC_NORETURN VOID ExpViolation(ULONG_PTR Kind, ULONG_PTR Second, ULONG_PTR Third, PERESOURCE Resource)
+static DECLSPEC_NORETURN VOID ExpResourceViolation(ULONG_PTR Kind, ULONG_PTR Second, ULONG_PTR Third,
+                                                   PERESOURCE Resource)
 {
     KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, Kind, Second, Third, (ULONG_PTR)Resource);
 }
@@ -90,24 +91,25 @@ static VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL 
 {
     PKTHREAD Thread = KiCurrentThread();
     if (((ULONG_PTR)Resource & (sizeof(PVOID) - 1)) != 0) {
-        ExpViolation(EXP_MISALIGNED, 0, 0, Resource);
+        ExpResourceViolation(EXP_MISALIGNED, 0, 0, Resource);
     }
     if (Thread->Irql > HighestLevel) {
-        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Resource, Thread->Irql, 0, (ULONG_PTR)__builtin_return_address(0));
+        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Resource, Thread->Irql, 0,
+                     (ULONG_PTR)__builtin_return_address(0));
     }
     if (Thread->Irql < APC_LEVEL && Thread->KernelApcDisable == 0 && Thread->SpecialApcDisable == 0 &&
         !(ThreadMayBeExempt && !Thread->Foreign)) {
-        ExpViolation(ApcsEnabled, Thread->Irql, 0, Resource);
+        ExpResourceViolation(ApcsEnabled, Thread->Irql, 0, Resource);
     }
 }
 
-static DECLSPEC_NOINLINE VOID ExpVerifyAcquire(PERESOURCE Resource)
+static DECLSPEC_NOINLINE VOID ExpVerifyResourceAcquire(PERESOURCE Resource)
 {
     ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL, FALSE);
 }
 
 /* A thread that the system created has no APCs that could keep it from releasing. */
-static DECLSPEC_NOINLINE VOID ExpVerifyRelease(PERESOURCE Resource)
+static DECLSPEC_NOINLINE VOID ExpVerifyResourceRelease(PERESOURCE Resource)
 {
     ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL, TRUE);
 }
@@ -221,7 +223,8 @@ VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released)
 
 /* Owners. */
 
-/* A new owner: in the resource itself if there is room, otherwise in Owner. Entries of fast resources are always used. */
+/* A new owner: in the resource itself if there is room, otherwise in Owner, and then TRUE. An entry of a fast resource
+   is always used. */
 static BOOLEAN ExpAddOwner(PERESOURCE Resource, PKTHREAD Thread, PEXP_OWNER Owner)
 {
     BOOLEAN Linked = FALSE;
@@ -442,7 +445,7 @@ BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait,
 static BOOLEAN ExpAcquireChecked(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyAcquire(Resource);
+        ExpVerifyResourceAcquire(Resource);
     }
     ExpCheckAnyResource(Resource);
     return ExpAcquireResource(Resource, Access, Wait, NULL);
@@ -502,7 +505,7 @@ static VOID ExpReleaseFor(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
     PKTHREAD Thread = KiCurrentThread();
     PEXP_RESOURCE_WAIT Released;
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyRelease(Resource);
+        ExpVerifyResourceRelease(Resource);
     }
     ExpCheckAnyResource(Resource);
     ExpLockResource(Resource, Thread);
@@ -651,7 +654,7 @@ static VOID ExpVerifyNotListed(PERESOURCE Resource)
 {
     for (PLIST_ENTRY Entry = ExpSystemResourcesList.Flink; Entry != &ExpSystemResourcesList; Entry = Entry->Flink) {
         if (CONTAINING_RECORD(Entry, ERESOURCE, SystemResourcesList) == Resource) {
-            ExpViolation(EXP_INITIALIZED_AGAIN, (ULONG_PTR)Resource, 0, NULL);
+            ExpResourceViolation(EXP_INITIALIZED_AGAIN, (ULONG_PTR)Resource, 0, NULL);
         }
     }
 }
@@ -681,7 +684,7 @@ VOID ExpRemoveResource(PERESOURCE Resource)
 {
     PKTHREAD Thread = KiCurrentThread();
     if (Resource->SystemResourcesList.Flink == NULL) {
-        ExpViolation(EXP_NOT_INITIALIZED, (ULONG_PTR)Resource, 0, NULL);
+        ExpResourceViolation(EXP_NOT_INITIALIZED, (ULONG_PTR)Resource, 0, NULL);
     }
     KiEnterDispatcher(Thread);
     KiAcquireLock(&ExpResourceSpinLock);
@@ -703,7 +706,7 @@ static VOID ExpRequireIdle(PERESOURCE Resource)
     ExpCheckNoFastResource(Resource);
     ExpLockResource(Resource, Thread);
     if (!ExpIsResourceIdle(Resource)) {
-        ExpViolation(EXP_DELETED_WHILE_HELD, (ULONG_PTR)Resource, Resource->OwnerEntry.OwnerThread, NULL);
+        ExpResourceViolation(EXP_DELETED_WHILE_HELD, (ULONG_PTR)Resource, Resource->OwnerEntry.OwnerThread, NULL);
     }
     ExpUnlockResource(Resource, Thread);
 }

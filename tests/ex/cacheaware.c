@@ -68,7 +68,7 @@ static void own_and_release(void *lock)
     ExReleaseCacheAwarePushLockExclusiveEx(lock, EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST);
 }
 
-/* The owner waits for every sharer, wherever it came from; sharers on processors that it has not got to still get in. */
+/* The owner waits for every sharer, wherever it came from; sharers of words that it has not got to still get in. */
 static void an_owner_waits_for_sharers_of_all_processors(void **state)
 {
     PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();

@@ -219,6 +219,51 @@ static void bounded_overtaking_5(void **state)
     assert_false(poll_object(&mutex.Event));
 }
 
+/* 5: a waiter whose wake takes long is granted the mutex, when it has been overtaken often enough. */
+
+#define GRANTED 4 /* in Waking */
+#define MOST_TIMES 2001
+
+static void lose_wake(volatile ULONG *address, ULONG count)
+{
+    (void)address;
+    (void)count;
+}
+
+static void late_waiter_5(void **state)
+{
+    HAL_DISPATCH host = HalDispatch;
+    FAST_MUTEX mutex;
+    rival r;
+    ULONG overtaken = 0;
+    (void)state;
+    ExInitializeFastMutex(&mutex);
+    start_rivals(&r, 1, &kinds[0], &mutex);
+    ExAcquireFastMutex(&mutex);
+    tell(&r.actor, pass, &r);
+    await(__atomic_load_n(&r.actor.thread->WakeWord, __ATOMIC_ACQUIRE) == KI_SLEEPING);
+    HalDispatch.Wake = lose_wake;
+    for (;;) {
+        ExReleaseFastMutex(&mutex);
+        if (__atomic_load_n(&mutex.Waking, __ATOMIC_RELAXED) & GRANTED) {
+            break;
+        }
+        assert_in_range(overtaken, 0, MOST_TIMES);
+        ExAcquireFastMutex(&mutex);
+        assert_int_equal(count_of(&mutex), -1);
+        overtaken += 1;
+    }
+    assert_in_range(overtaken, 10, MOST_TIMES);
+    assert_int_equal(count_of(&mutex), 0);
+    assert_false(ExTryToAcquireFastMutex(&mutex));
+    HalDispatch.Wake = host.Wake;
+    host.Wake(&r.actor.thread->WakeWord, 1);
+    await(is_idle(&r.actor));
+    end_rivals(&r, 1);
+    assert_int_equal(mutex.Count, 1);
+    assert_int_equal(mutex.Waking, 0);
+}
+
 /* 7 */
 static void use_without_heap(void *argument, unsigned index)
 {
@@ -429,6 +474,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WATCHED(counts_3),          WATCHED(levels_4),
         WATCHED(bounded_overtaking_5),
+        WATCHED(late_waiter_5),
         cmocka_unit_test(no_allocation_7), cmocka_unit_test(freed_at_once_8),
         cmocka_unit_test(misuse_9), WATCHED(recursion_deadlocks_9),
     };

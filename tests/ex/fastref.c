@@ -145,8 +145,11 @@ static void test_locked_form(void **state)
 
 static void initialize_unaligned(void *argument)
 {
+    DECLSPEC_ALIGN(16) static UCHAR object[16];
     EX_FAST_REF ref;
-    ExInitializeFastReference(&ref, (UCHAR *)argument + 8);
+
+    (void)argument;
+    ExInitializeFastReference(&ref, object + 8);
 }
 
 static void test_unaligned(void **state)

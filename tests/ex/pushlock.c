@@ -145,8 +145,8 @@ static void requirement_2_no_wake_is_lost(void **state)
 }
 
 /*
- * Sharers that need each other inside. In every round thread 0 holds the lock exclusively while 1 and 2 come for it shared, at
- * any moment of its release.
+ * Sharers that need each other inside. In every round thread 0 holds the lock exclusively while 1 and 2 come for it
+ * shared, at any moment of its release.
  */
 typedef struct meeting {
     EX_PUSH_LOCK lock;

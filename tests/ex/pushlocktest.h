@@ -1,14 +1,14 @@
 /*
- * pushlocktest.h: threads that use one pushlock as a script says, with wakes that can be held back, so that the lock can
- * be looked at in every state it goes through.
+ * pushlocktest.h: threads that use one pushlock as a script says, with wakes that can be held back, so that the lock
+ * can be looked at in every state it goes through.
  *
  * A script is a list of steps, each a thread's digit and what it does:
  *     X S    acquire exclusively, shared         T t    try to, exclusively, shared
  *     x s r  release exclusively, shared, however it is held
  *     C      convert to shared                   c      try to convert to exclusive
- * followed by what is expected: nothing: it is done at once; ! it goes to sleep; + it succeeds; - it fails. A digit with
- * only a dot: what the thread was doing is now done; with only ! : it is asleep again. Two steps belong to nobody: < holds
- * back the wakes from here on, > delivers them.
+ * followed by what is expected: nothing: it is done at once; ! it goes to sleep; + it succeeds; - it fails. A digit
+ * with only a dot: what the thread was doing is now done; with only ! : it is asleep again. Two steps belong to nobody:
+ * < holds back the wakes from here on, > delivers them.
  */
 #ifndef INTERLOCK_TESTS_PUSHLOCKTEST_H
 #define INTERLOCK_TESTS_PUSHLOCKTEST_H

@@ -19,7 +19,8 @@ static BOOLEAN acquire(player *p, char how, BOOLEAN wait)
 {
     switch (how) {
     case 'X':
-        return wait ? ExAcquireResourceExclusiveLite(p->resource, TRUE) : ExTryToAcquireResourceExclusiveLite(p->resource);
+        return wait ? ExAcquireResourceExclusiveLite(p->resource, TRUE)
+                    : ExTryToAcquireResourceExclusiveLite(p->resource);
     case 'S':
         return ExAcquireResourceSharedLite(p->resource, wait);
     case 'V':

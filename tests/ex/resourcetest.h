@@ -1,14 +1,15 @@
 /*
- * resourcetest.h: threads that use one resource as a script says. The same scripts run over executive and fast resources.
+ * resourcetest.h: threads that use one resource as a script says. The same scripts run over executive and fast
+ * resources.
  *
  * A script is a list of steps separated by blanks. A step is a thread's digit and what it does:
  *     X S V W   acquire: exclusively, shared, shared starving exclusive waiters, shared waiting for exclusive waiters
  *     x s v w   the same without waiting
  *     R C       release, convert to shared
  *     F         release for the thread whose digit follows
- * After an acquire comes what is expected: + it succeeds, - it fails, ! it waits. A digit with a dot: what the thread was
- * waiting for it has got by now. =A/S/E says what the resource looks like: A owners (with an x: exclusively), S shared
- * and E exclusive waiters.
+ * After an acquire comes what is expected: + it succeeds, - it fails, ! it waits. A digit with a dot: what the thread
+ * was waiting for it has got by now. =A/S/E says what the resource looks like: A owners (with an x: exclusively), S
+ * shared and E exclusive waiters.
  */
 #ifndef INTERLOCK_TESTS_RESOURCETEST_H
 #define INTERLOCK_TESTS_RESOURCETEST_H

@@ -1,5 +1,7 @@
-/* Table 8-26, row by row: which kernel APCs each mechanism holds back, whether a thread may acquire it again, and whether
- * it can be shared. */
+/*
+ * Table 8-26, row by row: which kernel APCs each mechanism holds back, whether a thread may acquire it again, and
+ * whether it can be shared.
+ */
 #include <interlock/ex.h>
 
 #include "../ke/waittest.h"
@@ -13,7 +15,7 @@ typedef struct mechanism {
     void (*acquire_shared)(void);  /* NULL: there is no such thing */
     BOOLEAN (*try_shared)(void);
     void (*release_shared)(void);
-    BOOLEAN in_region;             /* the caller has to disable APCs, the mechanism does not: left out of the APC columns */
+    BOOLEAN in_region;             /* APCs have to be disabled by the caller: the mechanism does not */
     BOOLEAN holds_back_normal, holds_back_special, recursive, shareable;
 } mechanism;
 

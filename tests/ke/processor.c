@@ -33,7 +33,7 @@ static void visit_processors(void *rounds, unsigned index)
 
 static int owners_exclude_each_other(void)
 {
-    unsigned long rounds = test_rounds(60000), visits = 0;
+    unsigned long rounds = test_rounds(20000), visits = 0;
 
     run_threads(THREADS, 60, visit_processors, &rounds);
     for (ULONG number = 0; number < INTERLOCK_MAXIMUM_PROCESSORS; number++) {

@@ -1,4 +1,4 @@
-/* Fast mutexes and guarded mutexes under many threads: exclusion, no lost wake, the count, and memory that goes at once. */
+/* Fast mutexes and guarded mutexes under many threads: exclusion, no lost wake, memory that goes at once. */
 #include "stress.h"
 
 #include <interlock/ex.h>

@@ -271,7 +271,7 @@ static void everything_at_once(void **state)
     assert_true(IsListEmpty(&ExpSystemResourcesList));
 }
 
-/* Whoever is the last to leave deletes and frees the resource that the others have just left, and makes the next one. */
+/* The last one to leave deletes and frees the resource that the others have just left, and makes the next one. */
 
 typedef struct object {
     ERESOURCE resource;
