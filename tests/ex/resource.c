@@ -172,7 +172,7 @@ static ULONG acquires_of(player *p, PERESOURCE resource)
 
 static void owner_pointers_8(void **state)
 {
-    ERESOURCE resource;
+    ERESOURCE resource, other;
     ULONG place;
     bequest b = {&resource, (ERESOURCE_THREAD)&place | 3, 0};
     player *one = &players[0], *two = &players[1], *three = &players[2];
@@ -193,6 +193,9 @@ static void owner_pointers_8(void **state)
     expect_state(&resource, "=0/0/0", "exclusive bequest");
 
     /* Shared: the heir of two threads takes over both counts, wherever they are noted. */
+    initialize(&other);
+    run_script(&executive, &other, "1S+ 2S+");
+    run_on(&one->actor, acquire_shared, &resource);
     run_on(&one->actor, acquire_shared, &resource);
     run_on(&two->actor, acquire_shared, &resource);
     run_on(&two->actor, acquire_shared, &resource);
@@ -206,11 +209,13 @@ static void owner_pointers_8(void **state)
     assert_int_equal(acquires_of(three, &resource), 1);
     run_on(&three->actor, release_resource, &resource);
     run_script(&executive, &resource, "4X!");
-    for (ULONG i = 0; i < 3; i += 1) {
+    for (ULONG i = 0; i < 4; i += 1) {
         expect_state(&resource, "=1/0/1", "the heir's releases");
         run_on(&three->actor, release_for_heir, &b);
     }
     run_script(&executive, &resource, "4. =1x/0/0 4R");
+    run_script(&executive, &other, "1R 2R");
+    remove_resource(&other);
 
     /* An owner pointer that is a thread says so. */
     b.heir = (ERESOURCE_THREAD)one->actor.thread | 3;

@@ -93,6 +93,7 @@ static inline int end_players(void **state)
 {
     (void)state;
     for (ULONG i = 0; i < PLAYERS; i += 1) {
+        check(players[i].actor.thread->ResourceOwners == 0);
         run_on(&players[i].actor, leave_region, NULL);
         end_actor(&players[i].actor);
     }
@@ -211,6 +212,7 @@ static const char *const hand_over_scripts[] = {
     "1X+ 2S! 3S! 1R =2/0/0 2. 3. 2R 3R",
     "1X+ 2S! 3X! 4S! =1x/2/1 1R =2/0/1 2. 4. 2R =1/0/1 4R =1x/0/0 3. 3R",
     "1X+ 2X! 3X! 4X! =1x/0/3 1R =1x/0/2 2. 2R =1x/0/1 3. 3R 4. 4R",
+    "1X+ 2X! 3X! 4X! 1R 2. 5X! 2R =1x/0/2 3. 3R 4. 4R 5. 5R",
     "1S+ 2X! 3S! 4X! 1R =1x/1/1 2. 2R =1/0/1 3. 3R =1x/0/0 4. 4R",
     "1X+ 2X! 1R 2. 1X! 2R 1. 2X! 1R 2. 2R",
 };
