@@ -385,7 +385,7 @@ static ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Aler
 
 PLIST_ENTRY KeRemoveQueue(PRKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout)
 {
-    PLIST_ENTRY Entry;
+    PLIST_ENTRY Entry = NULL;
     KiRemoveQueue(Queue, WaitMode, FALSE, Timeout, &Entry, 1);
     return Entry;
 }
