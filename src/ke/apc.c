@@ -210,11 +210,6 @@ VOID KiDeliverUserApcs(PKTHREAD Thread)
     }
 }
 
-VOID KiExitDispatcherSlow(PKTHREAD Thread)
-{
-    KiDeliverApc(Thread);
-}
-
 static PKAPC KiDetachAnyApc(PKTHREAD Thread)
 {
     PKAPC Apc = NULL;

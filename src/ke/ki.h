@@ -28,7 +28,6 @@ typedef struct _KAPC_STATE {
     LIST_ENTRY ApcListHead[MaximumMode];
     struct _KPROCESS *Process;
     BOOLEAN KernelApcInProgress;
-    BOOLEAN UserApcInProgress;
 } KAPC_STATE, *PKAPC_STATE;
 
 /* A spin lock of the kernel's own: 0 free, 1 held. Taken only between KiEnterDispatcher and KiExitDispatcher. */
@@ -110,7 +109,6 @@ typedef struct _KTHREAD {
     KIRQL Irql DECLSPEC_ALIGN(KI_CACHE_LINE);
     KPROCESSOR_MODE PreviousMode;
     BOOLEAN EnableStackSwap;
-    BOOLEAN AutoAlignment;
     volatile ULONG DispatcherDepth;  /* > 0: holds locks of the kernel, must not be parked by a host signal */
     struct _KPRCB *Prcb;             /* the processor it owns; NULL below DISPATCH_LEVEL */
     struct _KPRCB *LastPrcb;         /* the one it owned last, or NULL: where it tries first */
@@ -332,7 +330,6 @@ FORCEINLINE VOID KiReleaseLock(PKI_LOCK Lock)
 extern volatile ULONG KiForkPending;
 extern BOOLEAN KiDispatcherFence;
 VOID KiEnterDispatcherSlow(PKTHREAD Thread);
-VOID KiExitDispatcherSlow(PKTHREAD Thread);
 
 FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
 {
@@ -357,7 +354,7 @@ FORCEINLINE VOID KiExitDispatcher(PKTHREAD Thread)
     /* release: the forker that sees 0 also sees every lock of ours free */
     __atomic_store_n(&Thread->DispatcherDepth, Depth, __ATOMIC_RELEASE);
     if (Depth == 0 && __builtin_expect((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_APC) != 0, 0)) {
-        KiExitDispatcherSlow(Thread);
+        KiDeliverApc(Thread);
     }
 }
 

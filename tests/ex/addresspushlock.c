@@ -1,6 +1,6 @@
 /* Address-based pushlocks. */
 #include "pushlockcrew.h"
-#include "heap.h"
+#include "../support/heap.h"
 
 static EX_PUSH_LOCK lock;
 

@@ -1,6 +1,6 @@
 /* Auto-expand pushlocks. The tests with a number are those of the numbers in src/ex/autoexpandpushlock.c. */
 #include "pushlockcrew.h"
-#include "heap.h"
+#include "../support/heap.h"
 
 #define L EX_PUSH_LOCK_LOCK
 #define SHARE EX_PUSH_LOCK_SHARE_INC

@@ -1,6 +1,6 @@
 /* Cache-aware pushlocks. */
 #include "pushlockcrew.h"
-#include "heap.h"
+#include "../support/heap.h"
 
 #define L EX_PUSH_LOCK_LOCK
 #define SHARE EX_PUSH_LOCK_SHARE_INC

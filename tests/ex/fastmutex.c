@@ -3,7 +3,7 @@
 
 #include "../ke/waittest.h"
 
-#include "heap.h"
+#include "../support/heap.h"
 
 #define MOST_OVERTAKINGS 16
 

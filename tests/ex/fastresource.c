@@ -1,7 +1,7 @@
 /* Fast resources. Numbers are those of the requirements in fastresource.c. */
 #include "resourcetest.h"
 
-#include "heap.h"
+#include "../support/heap.h"
 
 static PFAST_ERESOURCE fast(PERESOURCE resource)
 {

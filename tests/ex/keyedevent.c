@@ -2,7 +2,7 @@
 #include "ex/keyedevent.h"
 #include "ex/waiterhash.h"
 #include "../ke/waittest.h"
-#include "heap.h"
+#include "../support/heap.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Normal pushlocks. The tests with a number are those of the requirements in src/ex/pushlockcore.c. */
 #include "pushlockcrew.h"
 #include "pushlocktest.h"
-#include "heap.h"
+#include "../support/heap.h"
 
 static int enter_region(void **state)
 {

@@ -1,7 +1,7 @@
 /* Executive resources. Numbers are those of the requirements in resource.c. */
 #include "resourcetest.h"
 
-#include "heap.h"
+#include "../support/heap.h"
 
 #include <interlock/ps.h>
 

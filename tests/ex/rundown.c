@@ -1,7 +1,7 @@
 /* Rundown protection, plain and cache-aware, by the numbers in src/ex/rundown.c and src/ex/cacheawarerundown.c. */
 #include "ex/rundown.h"
 #include "../ke/waittest.h"
-#include "heap.h"
+#include "../support/heap.h"
 
 #define TAG 0x6e755274u
 #define HOLDERS 3

@@ -1,6 +1,6 @@
 /* One-time initialisation, by the numbers in src/rtl/runonce.c. */
 #include "../ke/waittest.h"
-#include "heap.h"
+#include "../support/heap.h"
 
 #include <interlock/rtl.h>
 

@@ -1,7 +1,5 @@
 #include "machine.h"
 
-#include <sys/resource.h>
-
 #include <interlock/ex.h>
 #include <interlock/exception.h>
 
@@ -448,13 +446,12 @@ static void misuse(void **state)
 /* A host that gives no more threads: DPCs for other processors run all the same. */
 static int without_threads(void)
 {
-    struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
     record r[3];
     KIRQL old;
 
     memset(r, 0, sizeof(r));
     KeGetCurrentThread();
-    require(setrlimit(RLIMIT_AS, &limit) == 0);
+    take_threads_away();
     for (int i = 0; i < 3; i++) {
         KeInitializeDpc(&r[i].dpc, note, &r[i]);
         KeSetTargetProcessorDpc(&r[i].dpc, (CCHAR)i);
@@ -472,17 +469,8 @@ static int without_threads(void)
         require(r[i].runs == 2 && r[i].processor == (ULONG)i);
     KeInitializeThreadedDpc(&r[0].dpc, note, &r[0]);
     require(KeInsertQueueDpc(&r[0].dpc, NULL, NULL) && r[0].runs == 3 && r[0].irql == DISPATCH_LEVEL);
-    for (ULONG number = 0; number < KeNumberProcessors; number++)
-        require(KiProcessorBlock[number]->Owner == 0);
+    require_free_processors();
     return 0;
-}
-
-static void no_host_threads(void **state)
-{
-    (void)state;
-    /* A sanitizer needs the address space that this takes away. */
-    if (test_slowdown() == 1)
-        assert_int_equal(run_on_processors("3", "threadless"), 0);
 }
 
 /* DPCs stay queued in a forked child, whose processors have no threads of their own any more. */

@@ -1,7 +1,5 @@
 #include "machine.h"
 
-#include <sys/resource.h>
-
 #include <interlock/ex.h>
 #include <interlock/exception.h>
 #include <interlock/io.h>
@@ -309,11 +307,10 @@ static void storm(void **state)
 /* A host that gives no more threads: interrupts of processors that nobody owns are served all the same. */
 static int without_threads(void)
 {
-    struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
     device d = {.claims = TRUE};
 
     require(connect(&d, VECTOR, DIRQL, DIRQL, Latched, FALSE) == STATUS_SUCCESS);
-    require(setrlimit(RLIMIT_AS, &limit) == 0);
+    take_threads_away();
     for (KIRQL irql = PASSIVE_LEVEL; irql <= DIRQL; irql++) {
         for (ULONG processor = 0; processor < KeNumberProcessors; processor++) {
             KIRQL old = KfRaiseIrql(irql);
@@ -327,17 +324,8 @@ static int without_threads(void)
             require(d.served == before + (irql < DIRQL ? 2 : 1) && d.processor == processor);
         }
     }
-    for (ULONG number = 0; number < KeNumberProcessors; number++)
-        require(KiProcessorBlock[number]->Owner == 0);
+    require_free_processors();
     return 0;
-}
-
-static void no_host_threads(void **state)
-{
-    (void)state;
-    /* A sanitizer needs the address space that this takes away. */
-    if (test_slowdown() == 1)
-        assert_int_equal(run_on_processors("3", "threadless"), 0);
 }
 
 static BOOLEAN raise_status(PKINTERRUPT interrupt, PVOID context)

@@ -1,7 +1,5 @@
 #include "machine.h"
 
-#include <sys/resource.h>
-
 #include "ke/irql.h"
 
 #define CALLERS 3
@@ -166,28 +164,17 @@ static void concurrent_callers(void **state)
 /* A host that gives no more threads: the caller stands in for the processors that nobody owns. */
 static int without_threads(void)
 {
-    struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
-
     KeGetCurrentThread();
-    require(setrlimit(RLIMIT_AS, &limit) == 0);
+    take_threads_away();
     for (KIRQL irql = PASSIVE_LEVEL; irql < IPI_LEVEL; irql++) {
         KIRQL old = KfRaiseIrql(irql);
 
         broadcast_once();
         broadcast_once();
         KeLowerIrql(old);
-        for (ULONG number = 0; number < KeNumberProcessors; number++)
-            require(KiProcessorBlock[number]->Owner == 0);
+        require_free_processors();
     }
     return 0;
-}
-
-static void no_host_threads(void **state)
-{
-    (void)state;
-    /* A sanitizer needs the address space that this takes away. */
-    if (test_slowdown() == 1)
-        assert_int_equal(run_on_processors("3", "threadless"), 0);
 }
 
 static void call_too_high(void *unused)

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "ke/irql.h"
 
 /* Runs this program again with one argument and INTERLOCK_PROCESSORS set; returns its wait status. */
 static inline int run_on_processors(const char *processors, const char *argument)
@@ -35,5 +38,28 @@ static inline int run_on_processors(const char *processors, const char *argument
             abort();                                                                               \
         }                                                                                          \
     } while (0)
+
+static inline void require_free_processors(void)
+{
+    for (ULONG number = 0; number < KeNumberProcessors; number++)
+        require(KiProcessorBlock[number]->Owner == 0);
+}
+
+/* From here on the host gives no more threads. */
+static inline void take_threads_away(void)
+{
+    struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+
+    require(setrlimit(RLIMIT_AS, &limit) == 0);
+}
+
+/* The program does by itself, told "threadless", what it can do without threads of the host. */
+static inline void no_host_threads(void **state)
+{
+    (void)state;
+    /* A sanitizer needs the address space that this takes away. */
+    if (test_slowdown() == 1)
+        assert_int_equal(run_on_processors("3", "threadless"), 0);
+}
 
 #endif

@@ -1,91 +1,18 @@
 /* Waiting and signaling never allocate: everything works while the heap gives nothing. */
 #include "kinds.h"
 
-#include <errno.h>
-
-/* Threads for which the heap is empty. */
-static __thread volatile BOOLEAN heap_is_empty __attribute__((tls_model("initial-exec")));
-static volatile ULONG allocations_refused;
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-
-#ifdef HAS_SANITIZER
-
-/* The heap is the sanitizer's; it tells of every allocation, which is as good. */
-void __sanitizer_malloc_hook(const volatile void *memory, size_t size);
-void __sanitizer_malloc_hook(const volatile void *memory, size_t size)
-{
-    (void)memory;
-    (void)size;
-    if (heap_is_empty) {
-        __atomic_add_fetch(&allocations_refused, 1, __ATOMIC_RELAXED);
-    }
-}
-
-#else
-
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *memory, size_t size);
-extern void *__libc_memalign(size_t alignment, size_t size);
-
-static BOOLEAN refuse(void)
-{
-    if (heap_is_empty) {
-        __atomic_add_fetch(&allocations_refused, 1, __ATOMIC_RELAXED);
-        errno = ENOMEM;
-        return TRUE;
-    }
-    return FALSE;
-}
-
-void *malloc(size_t size)
-{
-    return refuse() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    return refuse() ? NULL : __libc_calloc(count, size);
-}
-
-void *realloc(void *memory, size_t size)
-{
-    return refuse() ? NULL : __libc_realloc(memory, size);
-}
-
-void *aligned_alloc(size_t alignment, size_t size)
-{
-    return refuse() ? NULL : __libc_memalign(alignment, size);
-}
-
-int posix_memalign(void **memory, size_t alignment, size_t size)
-{
-    if (refuse()) {
-        return ENOMEM;
-    }
-    *memory = __libc_memalign(alignment, size);
-    return *memory != NULL ? 0 : ENOMEM;
-}
-
-#endif
+#include "../support/heap.h"
 
 static void empty_heap(void *unused)
 {
     (void)unused;
-    heap_is_empty = TRUE;
+    allocations_left = 0;
 }
 
 static void fill_heap(void *unused)
 {
     (void)unused;
-    heap_is_empty = FALSE;
+    allocations_left = -1;
 }
 
 static void *volatile sink;
@@ -95,9 +22,9 @@ static void test_self(void **state)
 {
     ULONG before = allocations_refused;
     (void)state;
-    heap_is_empty = TRUE;
+    allocations_left = 0;
     sink = malloc(100);
-    heap_is_empty = FALSE;
+    allocations_left = -1;
     assert_int_equal(allocations_refused, before + 1);
     free(sink);
 }
@@ -134,12 +61,12 @@ static void start_without_heap(waiter *w)
         run_on(&w[i].actor, empty_heap, NULL);
     }
     allocations_refused = 0;
-    heap_is_empty = TRUE;
+    allocations_left = 0;
 }
 
 static void end_without_heap(waiter *w)
 {
-    heap_is_empty = FALSE;
+    allocations_left = -1;
     for (ULONG i = 0; i < WAITERS; i += 1) {
         run_on(&w[i].actor, fill_heap, NULL);
     }
@@ -317,7 +244,7 @@ typedef struct newcomer {
 static void *live_and_die(void *argument)
 {
     newcomer *n = argument;
-    heap_is_empty = TRUE;
+    allocations_left = 0;
     KeSetEvent(&n->event, 0, FALSE);
     check(NT_SUCCESS(wait_for(&n->mutant, NULL)));
     return NULL;

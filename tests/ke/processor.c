@@ -41,8 +41,7 @@ static int owners_exclude_each_other(void)
         visits += processors[number].visits;
     }
     require(visits == THREADS * rounds);
-    for (ULONG number = 0; number < KeNumberProcessors; number++)
-        require(KiProcessorBlock[number]->Owner == 0);
+    require_free_processors();
     return 0;
 }
 
