@@ -6,11 +6,15 @@
 
 #include "../ke/ki.h"
 
+#define OBP_ALWAYS_SIGNALED (-1)
+
 /* What the objects of one kind have in common. Types are never deleted. */
 typedef struct _OBJECT_TYPE {
     PCSTR Name;
     GENERIC_MAPPING GenericMapping;
     ACCESS_MASK ValidAccessMask;
+    LONG WaitOffset;                 /* where in the body the dispatcher header is that a wait by handle waits for;
+                                        OBP_ALWAYS_SIGNALED: a wait by handle ends at once */
     BOOLEAN OwnsMemory;              /* the body is not freed after DeleteProcedure: its memory belongs to the type */
     VOID (*DeleteProcedure)(PVOID Object);
     VOID (*CloseProcedure)(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft);
