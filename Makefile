@@ -3,13 +3,14 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: help tour test bench lab install clean
+.PHONY: help tour test conformance bench lab install clean
 
 help:
 	@echo 'make tour      see Interlock at work: a handful of small programs, explained'
 	@echo 'make test      build and test with gcc, clang, ASan+UBSan, TSan and the verifier'
+	@echo 'make conformance  run the same Win32 programs under Wine and with Interlock, and compare'
 	@echo 'make bench     measure'
-	@echo 'make lab       run code under the explorer (not part of this version)'
+	@echo 'make lab       run the scenarios and the known bugs under the explorer'
 	@echo 'make install   install below PREFIX=$(PREFIX), staged below DESTDIR if that is set'
 	@echo 'make clean     remove everything that was built'
 
@@ -21,13 +22,17 @@ test:
 	@scripts/ensure-deps build test
 	@scripts/test
 
+conformance:
+	@scripts/ensure-deps build test conformance
+	@scripts/conformance
+
 bench:
 	@scripts/ensure-deps build
 	@scripts/bench
 
 lab:
-	@echo 'The explorer is not part of this version of Interlock yet.' >&2
-	@exit 2
+	@scripts/ensure-deps build
+	@scripts/lab
 
 install:
 	@scripts/ensure-deps build

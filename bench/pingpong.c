@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <interlock/ke.h>
+#include <interlock/nt.h>
+#include <interlock/rtl.h>
 
 #define SPINS 500
 
@@ -40,6 +42,19 @@ static struct {
 static KEVENT events[2];
 static KSEMAPHORE semaphores[2];
 static KEVENT_PAIR pair;
+static HANDLE threads[2];
+
+/* A flag, and what tells of its change. */
+static struct {
+    ULONG flag __attribute__((aligned(64)));
+    RTL_SRWLOCK lock;
+    RTL_CONDITION_VARIABLE variable;
+    pthread_mutex_t host_lock;
+    pthread_cond_t host_variable;
+} letters[2] = {
+    {.host_lock = PTHREAD_MUTEX_INITIALIZER, .host_variable = PTHREAD_COND_INITIALIZER},
+    {.host_lock = PTHREAD_MUTEX_INITIALIZER, .host_variable = PTHREAD_COND_INITIALIZER},
+};
 
 static void futex_signal(unsigned side)
 {
@@ -122,12 +137,76 @@ static void pair_await(unsigned side)
         KeWaitForHighEventPair(&pair, KernelMode, FALSE, NULL);
 }
 
+static void alert_signal(unsigned side)
+{
+    NtAlertThreadByThreadId(threads[side]);
+}
+
+static void alert_await(unsigned side)
+{
+    (void)side;
+    NtWaitForAlertByThreadId(NULL, NULL);
+}
+
+static void address_signal(unsigned side)
+{
+    __atomic_store_n(&letters[side].flag, 1, __ATOMIC_RELEASE);
+    RtlWakeAddressSingle(&letters[side].flag);
+}
+
+static void address_await(unsigned side)
+{
+    ULONG none = 0;
+
+    while (__atomic_load_n(&letters[side].flag, __ATOMIC_ACQUIRE) == 0)
+        RtlWaitOnAddress(&letters[side].flag, &none, sizeof(none), NULL);
+    __atomic_store_n(&letters[side].flag, 0, __ATOMIC_RELAXED);
+}
+
+static void variable_signal(unsigned side)
+{
+    RtlAcquireSRWLockExclusive(&letters[side].lock);
+    letters[side].flag = 1;
+    RtlReleaseSRWLockExclusive(&letters[side].lock);
+    RtlWakeConditionVariable(&letters[side].variable);
+}
+
+static void variable_await(unsigned side)
+{
+    RtlAcquireSRWLockExclusive(&letters[side].lock);
+    while (letters[side].flag == 0)
+        RtlSleepConditionVariableSRW(&letters[side].variable, &letters[side].lock, NULL, 0);
+    letters[side].flag = 0;
+    RtlReleaseSRWLockExclusive(&letters[side].lock);
+}
+
+static void host_variable_signal(unsigned side)
+{
+    pthread_mutex_lock(&letters[side].host_lock);
+    letters[side].flag = 1;
+    pthread_mutex_unlock(&letters[side].host_lock);
+    pthread_cond_signal(&letters[side].host_variable);
+}
+
+static void host_variable_await(unsigned side)
+{
+    pthread_mutex_lock(&letters[side].host_lock);
+    while (letters[side].flag == 0)
+        pthread_cond_wait(&letters[side].host_variable, &letters[side].host_lock);
+    letters[side].flag = 0;
+    pthread_mutex_unlock(&letters[side].host_lock);
+}
+
 static channel futex_channel = {futex_signal, futex_await};
 static channel futex_spin_channel = {futex_signal, futex_spin_await};
 static channel event_channel = {event_signal, event_await};
 static channel any_channel = {event_signal, any_await};
 static channel semaphore_channel = {semaphore_signal, semaphore_await};
 static channel pair_channel = {pair_signal, pair_await};
+static channel alert_channel = {alert_signal, alert_await};
+static channel address_channel = {address_signal, address_await};
+static channel variable_channel = {variable_signal, variable_await};
+static channel host_variable_channel = {host_variable_signal, host_variable_await};
 
 typedef struct partner {
     const channel *over;
@@ -139,6 +218,7 @@ static void *answer(void *argument)
     const partner *self = argument;
 
     bench_bind(current_place->processor[1]);
+    threads[1] = PsGetCurrentThreadId();
     self->over->signal(0);
     for (unsigned long round = 0; round < self->count; round++) {
         self->over->await(1);
@@ -154,6 +234,7 @@ static uint64_t there_and_back(unsigned long count, void *argument)
     uint64_t start;
 
     bench_bind(current_place->processor[0]);
+    threads[0] = PsGetCurrentThreadId();
     if (pthread_create(&thread, NULL, answer, &other) != 0)
         return 0;
     other.over->await(0);
@@ -175,6 +256,10 @@ static const bench_row rows[] = {
     {"KeSetEvent, KeWaitForMultipleObjects, any of 2", there_and_back, &any_channel, 0},
     {"KeReleaseSemaphore, KeWaitForSingleObject", there_and_back, &semaphore_channel, 0},
     {"event pair", there_and_back, &pair_channel, 0},
+    {"NtAlertThreadByThreadId, NtWaitForAlertByThreadId", there_and_back, &alert_channel, 0},
+    {"RtlWakeAddressSingle, RtlWaitOnAddress", there_and_back, &address_channel, 0},
+    {"condition variable with an SRW lock", there_and_back, &variable_channel, 0},
+    {"pthread condition variable with a mutex", there_and_back, &host_variable_channel, 0},
 };
 
 static void run_at(const place *where)

@@ -5,6 +5,8 @@
 #include <semaphore.h>
 
 #include <interlock/ke.h>
+#include <interlock/nt.h>
+#include <interlock/rtl.h>
 
 #define MANY 64
 
@@ -22,6 +24,15 @@ static LIST_ENTRY packet;
 static KTIMER timer;
 static pthread_mutex_t host_mutex = PTHREAD_MUTEX_INITIALIZER;
 static sem_t host_semaphore;
+static RTL_SRWLOCK srw_lock;
+static RTL_CONDITION_VARIABLE variable;
+static RTL_CRITICAL_SECTION section, entered;
+static RTL_RESOURCE resource;
+static RTL_BARRIER barrier;
+static RTL_RUN_ONCE done = {(PVOID)(ULONG_PTR)2};
+static VOID (*volatile acquire_srw)(PRTL_SRWLOCK) = RtlAcquireSRWLockExclusive;
+static VOID (*volatile release_srw)(PRTL_SRWLOCK) = RtlReleaseSRWLockExclusive;
+static HANDLE self;
 
 static void take_word(void)
 {
@@ -65,6 +76,20 @@ BENCH_LOOP(run_at_dispatch, KeAcquireSpinLockAtDpcLevel(&spin_lock); KeReleaseSp
 BENCH_LOOP(run_queue, KeInsertQueue(&queue, &packet); KeRemoveQueue(&queue, KernelMode, NULL))
 BENCH_LOOP(run_timer, LARGE_INTEGER due; due.QuadPart = -36000000000LL; KeSetTimer(&timer, due, NULL);
            KeCancelTimer(&timer))
+
+BENCH_LOOP(run_srw, RtlAcquireSRWLockExclusive(&srw_lock); RtlReleaseSRWLockExclusive(&srw_lock))
+BENCH_LOOP(run_srw_shared, RtlAcquireSRWLockShared(&srw_lock); RtlReleaseSRWLockShared(&srw_lock))
+BENCH_LOOP(run_srw_called, acquire_srw(&srw_lock); release_srw(&srw_lock))
+BENCH_LOOP(run_section, RtlEnterCriticalSection(&section); RtlLeaveCriticalSection(&section))
+BENCH_LOOP(run_try_section, RtlTryEnterCriticalSection(&section); RtlLeaveCriticalSection(&section))
+BENCH_LOOP(run_section_again, RtlEnterCriticalSection(&entered); RtlLeaveCriticalSection(&entered))
+BENCH_LOOP(run_resource, RtlAcquireResourceShared(&resource, TRUE); RtlReleaseResource(&resource))
+BENCH_LOOP(run_barrier, RtlBarrier(&barrier, 0))
+BENCH_LOOP(run_once, RtlRunOnceBeginInitialize(&done, 0, NULL))
+BENCH_LOOP(run_wake_address, RtlWakeAddressSingle(&word))
+BENCH_LOOP(run_wake_variable, RtlWakeConditionVariable(&variable))
+BENCH_LOOP(run_alert, NtAlertThreadByThreadId(self); NtWaitForAlertByThreadId(NULL, NULL))
+BENCH_LOOP(run_changed, ULONG other = 1; RtlWaitOnAddress(&word, &other, sizeof(other), NULL))
 
 /* The last of the objects is signaled and stays so. */
 static uint64_t run_any(unsigned long count, void *argument)
@@ -114,6 +139,19 @@ static const bench_row rows[] = {
     {"spinlock pair at DISPATCH_LEVEL", run_spin_lock_at_dispatch, NULL, 10},
     {"KQUEUE: insert, remove, one thread", run_queue, NULL, 0},
     {"timer: set, cancel", run_timer, NULL, 50},
+    {"SRW lock: acquire, release exclusively", run_srw, NULL, 0},
+    {"SRW lock: acquire, release shared", run_srw_shared, NULL, 0},
+    {"SRW lock: the exported functions", run_srw_called, NULL, 0},
+    {"critical section: enter, leave", run_section, NULL, 16},
+    {"critical section: try, leave", run_try_section, NULL, 0},
+    {"critical section: enter again, leave", run_section_again, NULL, 0},
+    {"RTL_RESOURCE: acquire shared, release", run_resource, NULL, 0},
+    {"barrier of one", run_barrier, NULL, 0},
+    {"run-once, done", run_once, NULL, 0},
+    {"RtlWakeAddressSingle, no waiters", run_wake_address, NULL, 0},
+    {"RtlWakeConditionVariable, no sleepers", run_wake_variable, NULL, 0},
+    {"RtlWaitOnAddress, the value differs", run_changed, NULL, 0},
+    {"alert by id, wait for it", run_alert, NULL, 0},
 };
 
 static void initialize(void)
@@ -131,6 +169,12 @@ static void initialize(void)
     KeInitializeQueue(&queue, 1);
     KeInitializeTimer(&timer);
     sem_init(&host_semaphore, 0, 0);
+    RtlInitializeCriticalSection(&section);
+    RtlInitializeCriticalSection(&entered);
+    RtlEnterCriticalSection(&entered);
+    RtlInitializeResource(&resource);
+    RtlInitBarrier(&barrier, 1, 0);
+    self = PsGetCurrentThreadId();
 }
 
 int main(int argc, char **argv)

@@ -21,6 +21,8 @@
  *    themselves reads it first.
  * 6. "if (x) __try { } __except (y) { } else" needs braces around the __try.
  *
+ * 7. GetExceptionInformation() belongs to what this thread raised last; its ContextRecord is NULL.
+ *
  * The IRQL is not touched: a handler runs at the level at which the status was raised. In C++ the words __try and
  * __catch are taken by the standard library; there INTERLOCK_TRY, INTERLOCK_EXCEPT and INTERLOCK_FINALLY do the same.
  * Destructors of objects between the raise and the handler do not run.
@@ -36,7 +38,28 @@
 #define EXCEPTION_CONTINUE_SEARCH 0
 #define EXCEPTION_CONTINUE_EXECUTION (-1)
 
+#define EXCEPTION_NONCONTINUABLE 0x1
+#define EXCEPTION_MAXIMUM_PARAMETERS 15
+
 INTERLOCK_BEGIN
+
+typedef struct _EXCEPTION_RECORD {
+    NTSTATUS ExceptionCode;
+    ULONG ExceptionFlags;
+    struct _EXCEPTION_RECORD *ExceptionRecord;
+    PVOID ExceptionAddress;
+    ULONG NumberParameters;
+    ULONG_PTR ExceptionInformation[EXCEPTION_MAXIMUM_PARAMETERS];
+} EXCEPTION_RECORD, *PEXCEPTION_RECORD;
+
+C_ASSERT(sizeof(EXCEPTION_RECORD) == 152);
+
+typedef struct _CONTEXT CONTEXT, *PCONTEXT;
+
+typedef struct _EXCEPTION_POINTERS {
+    PEXCEPTION_RECORD ExceptionRecord;
+    PCONTEXT ContextRecord;
+} EXCEPTION_POINTERS, *PEXCEPTION_POINTERS;
 
 typedef struct _KEXCEPTION_FRAME {
     struct _KEXCEPTION_FRAME *Next;
@@ -47,7 +70,7 @@ typedef struct _KEXCEPTION_FRAME {
 typedef struct _KFINALLY_STATE {
     BOOLEAN Raised;
     BOOLEAN Done;
-    NTSTATUS Status;
+    EXCEPTION_RECORD Exception;
 } KFINALLY_STATE, *PKFINALLY_STATE;
 
 NTKERNELAPI VOID KeEnterTryFrame(PKEXCEPTION_FRAME Frame);
@@ -56,6 +79,7 @@ NTKERNELAPI DECLSPEC_NORETURN VOID KeLeaveTryFrame(VOID);
 NTKERNELAPI BOOLEAN KeIsExceptionCaught(VOID);
 NTKERNELAPI BOOLEAN KeFilterException(LONG Disposition);
 NTKERNELAPI NTSTATUS KeGetExceptionCode(VOID);
+NTKERNELAPI PEXCEPTION_POINTERS KeGetExceptionInformation(VOID);
 NTKERNELAPI KFINALLY_STATE KeBeginFinally(VOID);
 NTKERNELAPI BOOLEAN KeContinueFinally(PKFINALLY_STATE State);
 
@@ -82,6 +106,7 @@ INTERLOCK_END
 #define INTERLOCK_LEAVE KeLeaveTryFrame()
 
 #define GetExceptionCode() KeGetExceptionCode()
+#define GetExceptionInformation() KeGetExceptionInformation()
 #define AbnormalTermination() (InterlockFinally.Raised)
 
 #ifndef __cplusplus

@@ -2,6 +2,7 @@
 #ifndef INTERLOCK_IO_H
 #define INTERLOCK_IO_H
 
+#include <interlock/descriptor.h>
 #include <interlock/ke.h>
 #include <interlock/workqueue.h>
 

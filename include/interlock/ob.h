@@ -18,6 +18,9 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
 extern NTKERNELAPI POBJECT_TYPE *ExEventObjectType;
 extern NTKERNELAPI POBJECT_TYPE *ExSemaphoreObjectType;
 
+/* What a handle's attributes may have beside OBJ_INHERIT. */
+#define OBJ_PROTECT_CLOSE 0x00000001
+
 /* Handles that stand for the caller's own process and thread without being in the handle table. */
 #define NtCurrentProcess() ((HANDLE)(LONG_PTR)-1)
 #define ZwCurrentProcess() NtCurrentProcess()
@@ -33,6 +36,7 @@ NTKERNELAPI BOOLEAN ObReferenceObjectSafe(PVOID Object);
 NTKERNELAPI NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
                                                 KPROCESSOR_MODE AccessMode);
 NTKERNELAPI POBJECT_TYPE ObGetObjectType(PVOID Object);
+NTKERNELAPI VOID ObMakeTemporaryObject(PVOID Object);
 #define ObReferenceObject ObfReferenceObject
 #define ObDereferenceObject ObfDereferenceObject
 

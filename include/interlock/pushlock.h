@@ -170,7 +170,13 @@ NTKERNELAPI VOID ExReleaseAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND Pus
  */
 
 typedef struct _EX_PUSH_LOCK_WAIT_BLOCK {
-    KEVENT WakeEvent;
+    __extension__ union {
+        KEVENT WakeEvent;
+        __extension__ struct {
+            PKTHREAD Thread;                        /* for an alert in the place of the event */
+            volatile ULONG Woken;
+        };
+    };
     struct _EX_PUSH_LOCK_WAIT_BLOCK *Next;          /* the one that came before, NULL in the oldest */
     struct _EX_PUSH_LOCK_WAIT_BLOCK *volatile Last; /* the oldest, if the optimisation has been here */
     union {

@@ -2,7 +2,18 @@
 #ifndef INTERLOCK_RTL_H
 #define INTERLOCK_RTL_H
 
+#include <interlock/addresswait.h>
+#include <interlock/barrier.h>
+#include <interlock/conditionvariable.h>
+#include <interlock/criticalsection.h>
 #include <interlock/ntdef.h>
+#include <interlock/rtlerror.h>
+#include <interlock/rtlexception.h>
+#include <interlock/rtlresource.h>
+#include <interlock/rtltime.h>
+#include <interlock/srwlock.h>
+#include <interlock/threadpool.h>
+#include <interlock/winerror.h>
 
 INTERLOCK_BEGIN
 

@@ -18,6 +18,7 @@
  *    the waiter waits for the end of it and returns as woken.
  * 4. The oldest waiter is told first.
  */
+#include "addressvalue.h"
 #include "pushlock.h"
 
 #include "../ke/irql.h"
@@ -156,44 +157,6 @@ static VOID ExpUnblock(PEX_PUSH_LOCK PushLock, PVOID Address)
     }
 }
 
-/* Values. */
-
-/* By bytes, so that any address will do. A value that this catches half changed: the wake for it is yet to come. */
-static BOOLEAN ExpSameBytes(const volatile UCHAR *Address, const UCHAR *CompareAddress, SIZE_T Size)
-{
-    while (Size != 0 && __atomic_load_n(Address, __ATOMIC_ACQUIRE) == *CompareAddress) {
-        Address += 1;
-        CompareAddress += 1;
-        Size -= 1;
-    }
-    return Size == 0;
-}
-
-#define EXP_SAME(Type, Address, CompareAddress)                                                                        \
-    (__atomic_load_n((volatile Type *)(Address), __ATOMIC_ACQUIRE) == *(const Type *)(CompareAddress))
-
-static BOOLEAN ExpSameValue(PVOID Address, PVOID CompareAddress, SIZE_T Size)
-{
-    if (((ULONG_PTR)Address | (ULONG_PTR)CompareAddress) % Size != 0) {
-        return ExpSameBytes(Address, CompareAddress, Size);
-    }
-    switch (Size) {
-    case sizeof(UCHAR):
-        return EXP_SAME(UCHAR, Address, CompareAddress);
-    case sizeof(USHORT):
-        return EXP_SAME(USHORT, Address, CompareAddress);
-    case sizeof(ULONG):
-        return EXP_SAME(ULONG, Address, CompareAddress);
-    default:
-        return EXP_SAME(ULONG64, Address, CompareAddress);
-    }
-}
-
-static BOOLEAN ExpIsValueSize(SIZE_T Size)
-{
-    return Size == sizeof(UCHAR) || Size == sizeof(USHORT) || Size == sizeof(ULONG) || Size == sizeof(ULONG64);
-}
-
 /* The calls. */
 
 NTSTATUS ExBlockOnAddressPushLock(PEX_PUSH_LOCK PushLock, PVOID Address, PVOID CompareAddress, SIZE_T Size,
@@ -204,7 +167,7 @@ NTSTATUS ExBlockOnAddressPushLock(PEX_PUSH_LOCK PushLock, PVOID Address, PVOID C
         return STATUS_INVALID_PARAMETER;
     }
     ExpAnnounce(PushLock, &Block, Address);
-    if (ExpSameValue(Address, CompareAddress, Size)) {
+    if (ExpIsSameValue(Address, CompareAddress, Size)) {
         return ExTimedWaitForUnblockPushLock(PushLock, &Block, Timeout);
     }
     ExpTakeBack(PushLock, &Block);

@@ -16,6 +16,7 @@
  */
 #include "keyedevent.h"
 
+#include "../ke/wait.h"
 #include "waiterhash.h"
 
 enum { ExpKeyedWait, ExpKeyedRelease };
@@ -62,7 +63,7 @@ static BOOLEAN ExpPairOrEnter(PEXP_KEYED_WAITER Self, PKTHREAD Thread)
 static NTSTATUS ExpAwaitPairing(PEXP_KEYED_WAITER Self, PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                 PLARGE_INTEGER Timeout)
 {
-    NTSTATUS Status = KeWaitForSingleObject(&Self->Paired, WrKeyedEvent, WaitMode, Alertable, Timeout);
+    NTSTATUS Status = KiWaitForSingleObject(&Self->Paired, WrKeyedEvent, WaitMode, Alertable, Timeout);
     if (Status == STATUS_SUCCESS || ExpTakeWaiter(&Self->Waiter, Thread)) {
         return Status;
     }

@@ -16,7 +16,8 @@ extern EX_KEYED_EVENT ExpCritSecOutOfMemoryEvent;
 
 VOID ExpInitializeKeyedEvent(PEX_KEYED_EVENT KeyedEvent);
 
-/* STATUS_INVALID_PARAMETER_1 for an odd key. NULL for KeyedEvent is ExpCritSecOutOfMemoryEvent. */
+/* STATUS_INVALID_PARAMETER_1 for an odd key. NULL for KeyedEvent is ExpCritSecOutOfMemoryEvent. After STATUS_USER_APC the
+   caller runs KiDeliverUserApcs, when it has given back what it holds. */
 NTSTATUS ExpWaitForKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                               PLARGE_INTEGER Timeout);
 NTSTATUS ExpReleaseKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,

@@ -25,8 +25,9 @@ static VOID ExpPrepareUnboosted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
     KeInitializeEvent(&Block->WakeEvent, SynchronizationEvent, FALSE);
 }
 
-static VOID ExpSleepOnEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block)
+static VOID ExpSleepOnEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block, volatile ULONG_PTR *Lock)
 {
+    UNREFERENCED_PARAMETER(Lock);
     KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, NULL);
     if (Block->AutoBoost) {
         KiCurrentThread()->AutoBoostCount += 1;

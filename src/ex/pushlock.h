@@ -23,10 +23,11 @@ typedef enum _EXP_WAIT_STATE {
     ExpGranted      /* the lock is yours */
 } EXP_WAIT_STATE;
 
-/* Sleep returns when Wake was called for the block, not before: Wake may still be about to touch it. */
+/* Sleep returns when Wake was called for the block, not before: Wake may still be about to touch it. Lock is what is
+   waited for. */
 typedef struct _EXP_PUSH_LOCK_METHODS {
     VOID (*Prepare)(PEX_PUSH_LOCK_WAIT_BLOCK Block);
-    VOID (*Sleep)(PEX_PUSH_LOCK_WAIT_BLOCK Block);
+    VOID (*Sleep)(PEX_PUSH_LOCK_WAIT_BLOCK Block, volatile ULONG_PTR *Lock);
     VOID (*Wake)(PEX_PUSH_LOCK_WAIT_BLOCK Block);
     VOID (*NotOwned)(volatile ULONG_PTR *Lock); /* a release of what is not held; does not return */
 } EXP_PUSH_LOCK_METHODS;
@@ -40,6 +41,8 @@ VOID ExpReleaseShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Met
 VOID ExpRelease(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods); /* whichever way it is held */
 VOID ExpConvertToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 BOOLEAN ExpTryConvertToExclusive(volatile ULONG_PTR *Lock);
+BOOLEAN ExpIsHeldExclusively(ULONG_PTR Value);
+BOOLEAN ExpIsHeldShared(ULONG_PTR Value);
 
 /*
  * Before a waiter sleeps it looks for a while, first by spinning, then by giving the host's processor away: what it

@@ -86,6 +86,17 @@ static BOOLEAN ExpIsOpenToSharers(ULONG_PTR Value)
     return Value == 0 || (!(Value & W) && ExpSharers(Value) != 0);
 }
 
+/* For all that the word tells: with waiters one holder looks the same in both. */
+BOOLEAN ExpIsHeldExclusively(ULONG_PTR Value)
+{
+    return Value == L || (Value & (L | W | M)) == (L | W);
+}
+
+BOOLEAN ExpIsHeldShared(ULONG_PTR Value)
+{
+    return (Value & L) && Value != L;
+}
+
 /* Waiting. */
 
 EXP_PATIENCE ExpFreshPatience(VOID)
@@ -127,12 +138,12 @@ BOOLEAN ExpFallAsleep(BLOCK Block)
     return __atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-static EXP_WAIT_STATE ExpAwait(BLOCK Block, const EXP_PUSH_LOCK_METHODS *Methods)
+static EXP_WAIT_STATE ExpAwait(BLOCK Block, volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     EXP_PATIENCE Patience = ExpFreshPatience();
     while (ExpStateOf(Block) == ExpAwake) {
         if (!ExpStayAwake(&Patience) && ExpFallAsleep(Block)) {
-            Methods->Sleep(Block);
+            Methods->Sleep(Block, Lock);
         }
     }
     return ExpStateOf(Block);
@@ -328,7 +339,7 @@ VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *
     ULONG_PTR Value = ExpRead(Lock);
     BOOLEAN Done;
     do {
-        if (Value != L && (Value & (L | W | M)) != (L | W)) {
+        if (!ExpIsHeldExclusively(Value)) {
             Methods->NotOwned(Lock);
         }
         Done = Value == L ? ExpChange(Lock, &Value, 0) : ExpTryReleaseWaited(Lock, &Value, Methods);
@@ -355,7 +366,7 @@ VOID ExpReleaseShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Met
     BOOLEAN Counted = FALSE;
     BOOLEAN Done;
     do {
-        if (!(Value & L) || Value == L) {
+        if (!ExpIsHeldShared(Value)) {
             Methods->NotOwned(Lock);
         }
         /* With K the number is not in the block: see B|W|K|L|M above. */
@@ -439,7 +450,7 @@ static DECLSPEC_NOINLINE VOID ExpWaitForExclusive(volatile ULONG_PTR *Lock, cons
         } else if (!ExpPush(Lock, &Value, &Block)) {
             continue;
         }
-        State = ExpAwait(&Block, Methods);
+        State = ExpAwait(&Block, Lock, Methods);
         Block.Losses += 1;
         Patience = ExpFreshPatience();
     }
@@ -460,7 +471,7 @@ static DECLSPEC_NOINLINE VOID ExpWaitForShared(volatile ULONG_PTR *Lock, const E
             continue;
         }
         if (!ExpStayAwake(&Patience) && ExpPush(Lock, &Value, &Block)) {
-            ExpAwait(&Block, Methods);
+            ExpAwait(&Block, Lock, Methods);
             return;
         }
     }
@@ -504,7 +515,7 @@ VOID ExpConvertToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *M
     ULONG_PTR Value = ExpRead(Lock);
     ULONG_PTR New;
     do {
-        if (Value != L && (Value & (L | W | M)) != (L | W)) {
+        if (!ExpIsHeldExclusively(Value)) {
             Methods->NotOwned(Lock);
         }
         New = Value & W ? Value | K | M : L + SHARE;

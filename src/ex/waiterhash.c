@@ -7,6 +7,7 @@
 typedef struct _EXP_WAITER_BUCKET {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
     ULONG ProcessId;       /* whose the list is: 0, or that of the parent, and there is none yet */
+    volatile ULONG Count;  /* in the list; written under the lock */
     LIST_ENTRY WaiterList;
 } EXP_WAITER_BUCKET;
 
@@ -21,6 +22,12 @@ static PEXP_WAITER_BUCKET ExpBucketOf(const EXP_WAIT_KEY *Key)
     return &ExpWaiterTable[Mixed * 0x9e3779b97f4a7c15ull >> EXP_WAITER_BUCKET_SHIFT];
 }
 
+/* relaxed: what orders it for who reads it without the lock is the lock's own word, see ExpMayHaveWaiters */
+static VOID ExpSetCount(PEXP_WAITER_BUCKET Bucket, ULONG Count)
+{
+    __atomic_store_n(&Bucket->Count, Count, __ATOMIC_RELAXED);
+}
+
 PEXP_WAITER_BUCKET ExpLockWaiters(const EXP_WAIT_KEY *Key, PKTHREAD Thread)
 {
     PEXP_WAITER_BUCKET Bucket = ExpBucketOf(Key);
@@ -28,6 +35,7 @@ PEXP_WAITER_BUCKET ExpLockWaiters(const EXP_WAIT_KEY *Key, PKTHREAD Thread)
     KiAcquireLock(&Bucket->Lock);
     if (Bucket->ProcessId != KiInitialProcess.ProcessId) {
         InitializeListHead(&Bucket->WaiterList);
+        ExpSetCount(Bucket, 0);
         Bucket->ProcessId = KiInitialProcess.ProcessId;
     }
     return Bucket;
@@ -42,6 +50,15 @@ VOID ExpUnlockWaiters(PEXP_WAITER_BUCKET Bucket, PKTHREAD Thread)
 VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
 {
     InsertTailList(&Bucket->WaiterList, &Waiter->Link);
+    Waiter->Listed = TRUE;
+    ExpSetCount(Bucket, Bucket->Count + 1);
+}
+
+static VOID ExpUnlist(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
+{
+    RemoveEntryList(&Waiter->Link);
+    Waiter->Listed = FALSE;
+    ExpSetCount(Bucket, Bucket->Count - 1);
 }
 
 static BOOLEAN ExpIsSameKey(const EXP_WAIT_KEY *One, const EXP_WAIT_KEY *Other)
@@ -50,31 +67,59 @@ static BOOLEAN ExpIsSameKey(const EXP_WAIT_KEY *One, const EXP_WAIT_KEY *Other)
            One->Kind == Other->Kind;
 }
 
-PEXP_WAITER ExpTakeFirstWaiter(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key)
+ULONG ExpTakeWaiters(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key, ULONG Most, PLIST_ENTRY Taken)
 {
     PLIST_ENTRY Head = &Bucket->WaiterList;
-    for (PLIST_ENTRY Link = Head->Flink; Link != Head; Link = Link->Flink) {
+    PLIST_ENTRY Next;
+    ULONG Count = 0;
+    InitializeListHead(Taken);
+    for (PLIST_ENTRY Link = Head->Flink; Link != Head && Count < Most; Link = Next) {
         PEXP_WAITER Waiter = CONTAINING_RECORD(Link, EXP_WAITER, Link);
+        Next = Link->Flink;
         if (ExpIsSameKey(&Waiter->Key, Key)) {
-            RemoveEntryList(Link);
-            return Waiter;
+            ExpUnlist(Bucket, Waiter);
+            InsertTailList(Taken, Link);
+            Count += 1;
         }
     }
-    return NULL;
+    return Count;
+}
+
+PEXP_WAITER ExpTakeFirstWaiter(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key)
+{
+    LIST_ENTRY Taken;
+    return ExpTakeWaiters(Bucket, Key, 1, &Taken) != 0 ? CONTAINING_RECORD(Taken.Flink, EXP_WAITER, Link) : NULL;
+}
+
+BOOLEAN ExpTakeListedWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
+{
+    BOOLEAN Listed = Waiter->Listed;
+    if (Listed) {
+        ExpUnlist(Bucket, Waiter);
+    }
+    return Listed;
 }
 
 BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread)
 {
     PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(&Waiter->Key, Thread);
-    PLIST_ENTRY Head = &Bucket->WaiterList;
-    PLIST_ENTRY Link = Head->Flink;
-    while (Link != Head && Link != &Waiter->Link) {
-        Link = Link->Flink;
-    }
-    BOOLEAN Found = Link != Head;
-    if (Found) {
-        RemoveEntryList(Link);
-    }
+    BOOLEAN Taken = ExpTakeListedWaiter(Bucket, Waiter);
     ExpUnlockWaiters(Bucket, Thread);
-    return Found;
+    return Taken;
+}
+
+/*
+ * The lock's word is read by a read-modify-write that leaves it as it is, so it has its place among the changes of that
+ * word. Let W be a waiter that locked the bucket.
+ *   Before: W's lock is held still, and the word is not 0; or it was released, and Count as W left it, or as somebody
+ *   did after W, is visible to who found the 0 (the release in KiReleaseLock pairs with the acquire here).
+ *   After: W's lock was taken on top of this change of the word (the release here pairs with the acquire in
+ *   KiTryAcquireLock), so W sees what the caller did before.
+ * A plain read would not do: it could come before a store that the caller has made to what W looks at.
+ */
+BOOLEAN ExpMayHaveWaiters(const EXP_WAIT_KEY *Key)
+{
+    PEXP_WAITER_BUCKET Bucket = ExpBucketOf(Key);
+    return __atomic_fetch_add(&Bucket->Lock, 0, __ATOMIC_ACQ_REL) != 0 ||
+           __atomic_load_n(&Bucket->Count, __ATOMIC_RELAXED) != 0;
 }

@@ -8,7 +8,8 @@
  * 3. Who takes an entry out owes its owner a wake and is the only one to touch it until then; so an owner that wants to
  *    leave and finds its entry gone waits for that wake.
  * 4. Entries of different keys never match, whatever bucket they share. Process is part of the key.
- * 5. Nothing is allocated. Zeroed memory is an empty table, and a forked child finds it empty: those who waited are not
+ * 5. That nobody waits for a key can be seen without the lock (ExpMayHaveWaiters): the proof is there.
+ * 6. Nothing is allocated. Zeroed memory is an empty table, and a forked child finds it empty: those who waited are not
  *    there any more.
  */
 #ifndef INTERLOCK_WAITERHASH_H
@@ -26,6 +27,7 @@ typedef struct _EXP_WAIT_KEY {
 typedef struct _EXP_WAITER {
     LIST_ENTRY Link;
     EXP_WAIT_KEY Key;
+    BOOLEAN Listed;      /* under the bucket's lock */
 } EXP_WAITER, *PEXP_WAITER;
 
 typedef struct _EXP_WAITER_BUCKET *PEXP_WAITER_BUCKET;
@@ -37,8 +39,16 @@ VOID ExpUnlockWaiters(PEXP_WAITER_BUCKET Bucket, PKTHREAD Thread);
 /* With the bucket of the key locked. */
 VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter);
 PEXP_WAITER ExpTakeFirstWaiter(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key); /* NULL: nobody waits */
+ULONG ExpTakeWaiters(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key, ULONG Most, PLIST_ENTRY Taken);
+BOOLEAN ExpTakeListedWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter);         /* FALSE: it is out already */
 
 /* FALSE: somebody else has taken it out. */
 BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread);
+
+/*
+ * Without the lock. FALSE: whoever comes to wait for the key from now on, having locked the bucket, sees all that the
+ * caller did before the call. TRUE: lock the bucket and look.
+ */
+BOOLEAN ExpMayHaveWaiters(const EXP_WAIT_KEY *Key);
 
 #endif

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -132,6 +133,22 @@ static VOID HalpWake(volatile ULONG *Address, ULONG Count)
 static VOID HalpYield(VOID)
 {
     sched_yield();
+}
+
+/* The host counts how often a thread was switched away from, and counts a yield only if another thread ran. */
+static long HalpCountSwitches(VOID)
+{
+    struct rusage Usage;
+
+    return getrusage(RUSAGE_THREAD, &Usage) == 0 ? Usage.ru_nvcsw + Usage.ru_nivcsw : 0;
+}
+
+BOOLEAN HalYieldToOther(VOID)
+{
+    long Before = HalpCountSwitches();
+
+    HalDispatch.Yield();
+    return HalpCountSwitches() != Before;
 }
 
 /* The C library reads the number from its restartable sequence area where the host offers one. */

@@ -58,10 +58,15 @@ ULONG HalCurrentThreadId(VOID);
 ULONG HalCurrentProcessId(VOID);
 NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name);
 DECLSPEC_NORETURN VOID HalExitThread(VOID);
+/* Ends the host thread at once, safe in any context: no destructor and no cleanup handler runs, its stack is not freed. */
+DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
+VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host takes */
+VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
 /* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: it need not run any more. */
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
 /* Callbacks.Interrupt runs on that thread soon; several may become one. INTERLOCK_SIGNAL, see interrupt.c. */
 VOID HalInterruptThread(ULONG ThreadId);
+BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */
 BOOLEAN HalBarrierAllThreads(VOID);                 /* every running thread passes a full barrier; FALSE: not offered */
 BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the process may not */
 
@@ -70,6 +75,7 @@ ULONG HalProcessorCount(VOID);
 BOOLEAN HalOtherProcessorAvailable(VOID);           /* can anybody else run while a thread of this process spins? As of when the library was loaded */
 ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that last as long as NT spins for that many cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
+BOOLEAN HalYieldToOther(VOID);                      /* gives the CPU away once; FALSE: nobody else wanted it */
 VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */
 
 /* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, or a step of the
@@ -78,10 +84,56 @@ VOID HalClockWait(volatile ULONG *Wake, ULONG Expected, ULONGLONG InterruptTime,
 VOID HalClockWake(volatile ULONG *Wake);
 ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMANCE_FREQUENCY */
 #define HAL_PERFORMANCE_FREQUENCY 10000000ULL
+LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime);  /* what local time has more than SystemTime, at that time */
+
+/* Descriptors. The events are the host's own bits. A watch is for one event: it has to be renewed after that. */
+#define HAL_DESCRIPTOR_READABLE 0x001u
+#define HAL_DESCRIPTOR_URGENT 0x002u
+#define HAL_DESCRIPTOR_WRITABLE 0x004u
+#define HAL_DESCRIPTOR_FAILED 0x008u
+#define HAL_DESCRIPTOR_CLOSED 0x010u
+#define HAL_MOST_READY 32
+
+typedef struct _HAL_READY {
+    ULONG64 Cookie;
+    ULONG Events;
+} HAL_READY, *PHAL_READY;
+
+LONG HalDuplicateDescriptor(LONG Descriptor);       /* this and what creates one: below 0 if there is none */
+VOID HalCloseDescriptor(LONG Descriptor);
+ULONG HalPollDescriptor(LONG Descriptor, ULONG Events);
+LONG HalCreateDescriptorSet(VOID);
+NTSTATUS HalWatchDescriptor(LONG Set, LONG Descriptor, ULONG Events, ULONG64 Cookie); /* STATUS_NOT_SUPPORTED: it is
+                                                       always ready */
+VOID HalForgetDescriptor(LONG Set, LONG Descriptor);
+ULONG HalWaitForDescriptors(LONG Set, PHAL_READY Ready, ULONG Count); /* 0: for no reason */
+LONG HalCreateSignalDescriptor(VOID);
+VOID HalSignalDescriptor(LONG Descriptor);          /* readable from now on, until it is drained */
+VOID HalDrainDescriptor(LONG Descriptor);
+
+/* Processes, each known by a descriptor that becomes readable when it ends. */
+typedef enum _HAL_PROCESS_REQUEST { HalSuspendProcess, HalResumeProcess, HalTerminateProcess } HAL_PROCESS_REQUEST;
+
+typedef struct _HAL_SPAWN {
+    PCSTR Path;                                     /* looked up in PATH if it has no slash */
+    PSTR *Arguments;                                /* at least one, ended by NULL */
+    PSTR *Environment;                              /* NULL: that of this process */
+    PCSTR Directory;                                /* NULL: that of this process */
+    LONG Standard[3];                               /* descriptors for input, output, errors; -1: those of this process */
+    BOOLEAN Stopped;                                /* until HalResumeProcess */
+} HAL_SPAWN;
+
+LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
+NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor);
+BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode); /* FALSE: it runs, or is nobody's child here */
+VOID HalAwaitProcess(LONG Process);                  /* until a child has ended */
+NTSTATUS HalRequestOfProcess(LONG Process, HAL_PROCESS_REQUEST Request);
+DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce);
 
 /* Memory: never used on a wait, signal, acquire or release path. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL when there is none */
 VOID HalFree(PVOID Memory);
+ULONG HalQueryPageSize(VOID);
 
 /* Reading memory that another thread may unmap at any time. */
 typedef struct _HAL_READ {
@@ -91,10 +143,21 @@ typedef struct _HAL_READ {
 
 HAL_READ HalReadPointerOrFault(PVOID volatile *Address);
 
+/* The C library's error number, for functions that have it in their contract. */
+typedef enum _HAL_ERROR { HalErrorInvalid, HalErrorAccess, HalErrorMemory, HalErrorAgain } HAL_ERROR;
+VOID HalSetError(HAL_ERROR Error);
+
 /* Diagnostics. */
 PCSTR HalGetEnvironment(PCSTR Name);
 VOID HalPrint(PCSTR Format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, safe in any context */
 VOID HalPrintStackTrace(ULONG FramesToSkip);
+BOOLEAN HalIsDebuggerPresent(VOID);
+VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);
+
+/* What this library, or the program itself, exports by that name; NULL: nothing. Linked into the program, the library
+   exports what the program's dynamic symbol table has of it. */
+typedef enum _HAL_MODULE { HalLibrary, HalProgram } HAL_MODULE;
+PVOID HalFindExport(HAL_MODULE Module, PCSTR Name);
 
 #endif

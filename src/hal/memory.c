@@ -2,6 +2,7 @@
 #include "hal.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 {
@@ -23,4 +24,9 @@ PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 VOID HalFree(PVOID Memory)
 {
     free(Memory);
+}
+
+ULONG HalQueryPageSize(VOID)
+{
+    return (ULONG)sysconf(_SC_PAGESIZE);
 }

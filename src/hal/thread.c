@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -38,6 +39,16 @@ ULONG HalCurrentThreadId(VOID)
 ULONG HalCurrentProcessId(VOID)
 {
     return HalpProcessId;
+}
+
+/* Both questions can be answered without the right to do anything to the thread. */
+BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId)
+{
+    pid_t Thread = (pid_t)ThreadId;
+    if (Thread <= 0 || syscall(SYS_tgkill, getpid(), Thread, 0) == 0) {
+        return FALSE;
+    }
+    return sched_getscheduler(Thread) != -1;
 }
 
 static VOID *HalpRunThread(VOID *Argument)
@@ -110,6 +121,13 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
 VOID HalExitThread(VOID)
 {
     pthread_exit(NULL);
+}
+
+VOID HalTerminateThread(VOID)
+{
+    for (;;) {
+        syscall(SYS_exit, 0);
+    }
 }
 
 /*

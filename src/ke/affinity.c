@@ -111,16 +111,51 @@ static VOID KiVerifyAffinityLevel(PKTHREAD Thread)
     }
 }
 
+/* With ThreadLock held. relaxed: see KiMayRunOn */
+static VOID KiStoreAffinity(PKTHREAD Thread, const GROUP_AFFINITY *Affinity)
+{
+    __atomic_store_n(&Thread->Affinity.Mask, Affinity->Mask, __ATOMIC_RELAXED);
+    __atomic_store_n(&Thread->Affinity.Group, Affinity->Group, __ATOMIC_RELAXED);
+    __atomic_store_n(&Thread->LastPrcb, NULL, __ATOMIC_RELAXED);
+}
+
 /* ThreadLock: others read a thread's affinity. */
 static VOID KiChangeAffinity(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, BOOLEAN System)
 {
     KiEnterDispatcher(Thread);
     KiAcquireLock(&Thread->ThreadLock);
-    Thread->Affinity = *Affinity;
+    KiStoreAffinity(Thread, Affinity);
     Thread->SystemAffinityActive = System;
-    Thread->LastPrcb = NULL;
     KiReleaseLock(&Thread->ThreadLock);
     KiExitDispatcher(Thread);
+}
+
+VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity)
+{
+    PKTHREAD Current = KiCurrentThread();
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->ThreadLock);
+    *Affinity = Thread->UserAffinity;
+    KiReleaseLock(&Thread->ThreadLock);
+    KiExitDispatcher(Current);
+}
+
+BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity)
+{
+    PKTHREAD Current = KiCurrentThread();
+    BOOLEAN Valid = KiIsValidAffinity(Affinity);
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->ThreadLock);
+    *PreviousAffinity = Thread->UserAffinity;
+    if (Valid) {
+        Thread->UserAffinity = *Affinity;
+        if (!Thread->SystemAffinityActive) {
+            KiStoreAffinity(Thread, Affinity);
+        }
+    }
+    KiReleaseLock(&Thread->ThreadLock);
+    KiExitDispatcher(Current);
+    return Valid;
 }
 
 VOID KeSetSystemGroupAffinityThread(PGROUP_AFFINITY Affinity, PGROUP_AFFINITY PreviousAffinity)
@@ -145,7 +180,8 @@ VOID KeRevertToUserGroupAffinityThread(PGROUP_AFFINITY PreviousAffinity)
         return;
     }
     if (PreviousAffinity->Mask == 0) {
-        KiChangeAffinity(Thread, &Thread->UserAffinity, FALSE);
+        GROUP_AFFINITY User = Thread->UserAffinity;
+        KiChangeAffinity(Thread, &User, FALSE);
     } else if (KiIsValidAffinity(PreviousAffinity)) {
         KiChangeAffinity(Thread, PreviousAffinity, TRUE);
     }

@@ -185,28 +185,59 @@ BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread)
            __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) == Running;
 }
 
+static VOID KiRunKernelApc(PKTHREAD Thread, PKI_APC_CALL Call)
+{
+    BOOLEAN Normal = Call->NormalRoutine != NULL;
+    KiCallKernelRoutine(Thread, Call);
+    if (Normal && Call->NormalRoutine != NULL) {
+        Thread->ApcState.KernelApcInProgress = TRUE;
+        Call->NormalRoutine(Call->NormalContext, Call->SystemArgument1, Call->SystemArgument2);
+        Thread->ApcState.KernelApcInProgress = FALSE;
+    }
+}
+
+/* One of the queued kernel APCs may run now. relaxed: who queues an APC for a running thread also interrupts it */
+static BOOLEAN KiHasKernelApc(PKTHREAD Thread)
+{
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
+    BOOLEAN NormalOk = Thread->KernelApcDisable == 0 && !Thread->ApcState.KernelApcInProgress;
+    return (Register & (NormalOk ? KI_WAIT_APC : KI_WAIT_SPECIAL_APC)) != 0 && KiKernelApcDeliverable(Thread);
+}
+
+/* The look at the register comes after the section that KiTakeApc makes: what came during it has found nobody who looks
+   when it ends. */
 VOID KiDeliverApc(PKTHREAD Thread)
 {
     KI_APC_CALL Call;
-    while (KiKernelApcDeliverable(Thread) && KiTakeApc(Thread, KernelMode, &Call)) {
-        BOOLEAN Normal = Call.NormalRoutine != NULL;
-        KiCallKernelRoutine(Thread, &Call);
-        if (Normal && Call.NormalRoutine != NULL) {
-            Thread->ApcState.KernelApcInProgress = TRUE;
-            Call.NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
-            Thread->ApcState.KernelApcInProgress = FALSE;
+    KiExitIfRequested(Thread);
+    while (KiHasKernelApc(Thread)) {
+        if (KiTakeApc(Thread, KernelMode, &Call)) {
+            KiRunKernelApc(Thread, &Call);
         }
     }
+    KiExitIfRequested(Thread);
+}
+
+/* In user mode, whatever service the wait belongs to that is interrupted. */
+static VOID KiCallUserRoutine(PKTHREAD Thread, PKI_APC_CALL Call)
+{
+    UCHAR ServiceDepth = Thread->ServiceDepth;
+    Thread->ServiceDepth = 0;
+    Call->NormalRoutine(Call->NormalContext, Call->SystemArgument1, Call->SystemArgument2);
+    Thread->ServiceDepth = ServiceDepth;
 }
 
 VOID KiDeliverUserApcs(PKTHREAD Thread)
 {
     KI_APC_CALL Call;
-    while (KiTakeApc(Thread, UserMode, &Call)) {
+    while (!KiIsExiting(Thread) && KiTakeApc(Thread, UserMode, &Call)) {
         KiCallKernelRoutine(Thread, &Call);
         if (Call.NormalRoutine != NULL) {
-            Call.NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
+            KiCallUserRoutine(Thread, &Call);
         }
+    }
+    if (KiIsDeliveryPending(Thread)) {
+        KiDeliverApc(Thread);
     }
 }
 
@@ -243,7 +274,7 @@ VOID KiFlushThreadApcs(PKTHREAD Thread)
 
 static VOID KiDeliverIfPending(PKTHREAD Thread)
 {
-    if (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_APC) {
+    if (KiIsDeliveryPending(Thread)) {
         KiDeliverApc(Thread);
     }
 }

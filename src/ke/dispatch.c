@@ -201,8 +201,9 @@ static VOID KiSatisfyNotification(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWA
 {
     KiConsumeLocked(Header, Word, NULL);
     RemoveEntryList(&Block->WaitListEntry);
-    Block->SparePtr = Released->Notifications;
-    Released->Notifications = Block;
+    Block->SparePtr = NULL;
+    *Released->LastNotification = Block;
+    Released->LastNotification = &Block->SparePtr;
     __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
 }
 

@@ -82,7 +82,8 @@ typedef struct _KI_READY {
     PKTHREAD *Last;
     KPRIORITY Increment;
     SCHAR BoostFloor;           /* a released thread is boosted to this priority at least; 0: no more than Increment */
-    PKWAIT_BLOCK Notifications; /* linked by SparePtr */
+    PVOID Notifications;        /* blocks, linked by SparePtr, in the order in which they waited */
+    PVOID *LastNotification;
 } KI_READY, *PKI_READY;
 
 FORCEINLINE VOID KiInitializeReady(PKI_READY Released, KPRIORITY Increment)
@@ -92,6 +93,7 @@ FORCEINLINE VOID KiInitializeReady(PKI_READY Released, KPRIORITY Increment)
     Released->Increment = Increment;
     Released->BoostFloor = 0;
     Released->Notifications = NULL;
+    Released->LastNotification = &Released->Notifications;
 }
 
 /*

@@ -16,6 +16,9 @@
 #define KI_TRY_RAISED 1
 #define KI_TRY_LEFT 2
 
+KI_EXCEPTION_ROUTINE *volatile KiFirstChanceRoutine;
+KI_EXCEPTION_ROUTINE *volatile KiLastChanceRoutine;
+
 VOID KeEnterTryFrame(PKEXCEPTION_FRAME Frame)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -49,20 +52,79 @@ VOID KeLeaveTryFrame(VOID)
     KiJumpToFrame(Thread, Thread->ExceptionList, KI_TRY_LEFT);
 }
 
-static DECLSPEC_NORETURN VOID KiRaiseStatusAt(NTSTATUS Status, PVOID Address)
+/* A program's handlers are not asked at a level where a program cannot be. */
+static LONG KiAskRoutine(KI_EXCEPTION_ROUTINE *volatile *Routine, PKTHREAD Thread, PEXCEPTION_RECORD Record)
 {
-    PKTHREAD Thread = KiCurrentThread();
+    EXCEPTION_POINTERS Exception = {.ExceptionRecord = Record, .ContextRecord = NULL};
+    /* acquire: pairs with the release of whoever has registered it, whose list it uses */
+    KI_EXCEPTION_ROUTINE *Ask = __atomic_load_n(Routine, __ATOMIC_ACQUIRE);
+    return Ask != NULL && Thread->Irql < DISPATCH_LEVEL ? Ask(&Exception) : EXCEPTION_CONTINUE_SEARCH;
+}
+
+static DECLSPEC_NORETURN VOID KiExceptionNotHandled(PEXCEPTION_RECORD Record)
+{
+    KeBugCheckEx(KMODE_EXCEPTION_NOT_HANDLED, (ULONG_PTR)(LONG_PTR)Record->ExceptionCode,
+                 (ULONG_PTR)Record->ExceptionAddress, Record->ExceptionInformation[0], Record->ExceptionInformation[1]);
+}
+
+/* Returns if no frame is left and the last one to be asked continues. */
+static VOID KiRaiseToFrames(PKTHREAD Thread, PEXCEPTION_RECORD Record)
+{
     if (Thread->ExceptionList == NULL) {
-        KeBugCheckEx(KMODE_EXCEPTION_NOT_HANDLED, (ULONG_PTR)(LONG_PTR)Status, (ULONG_PTR)Address, 0, 0);
+        if (KiAskRoutine(&KiLastChanceRoutine, Thread, Record) < 0) {
+            return;
+        }
+        KiExceptionNotHandled(Record);
     }
-    Thread->ExceptionCode = Status;
+    if (Record != &Thread->ExceptionRecord) {
+        Thread->ExceptionRecord = *Record;
+        Thread->ExceptionRecord.ExceptionRecord = NULL;
+    }
+    Thread->ExceptionPointers.ExceptionRecord = &Thread->ExceptionRecord;
+    Thread->ExceptionCode = Record->ExceptionCode;
     Thread->ExceptionCaught = TRUE;
     KiJumpToFrame(Thread, Thread->ExceptionList, KI_TRY_RAISED);
 }
 
+/* Whoever continued what cannot be continued is not asked about that again. */
+static DECLSPEC_NORETURN VOID KiRaiseNoncontinuable(PKTHREAD Thread, PVOID Address)
+{
+    EXCEPTION_RECORD Record = {
+        .ExceptionCode = STATUS_NONCONTINUABLE_EXCEPTION,
+        .ExceptionFlags = EXCEPTION_NONCONTINUABLE,
+        .ExceptionAddress = Address,
+    };
+    KiRaiseToFrames(Thread, &Record);
+    KiExceptionNotHandled(&Record);
+}
+
+VOID KiRaiseException(PEXCEPTION_RECORD Record)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    if (KiAskRoutine(&KiFirstChanceRoutine, Thread, Record) >= 0) {
+        KiRaiseToFrames(Thread, Record);
+    }
+    if (Record->ExceptionFlags & EXCEPTION_NONCONTINUABLE) {
+        KiRaiseNoncontinuable(Thread, Record->ExceptionAddress);
+    }
+}
+
 DECLSPEC_NOINLINE VOID KiRaiseStatus(NTSTATUS Status)
 {
-    KiRaiseStatusAt(Status, __builtin_return_address(0));
+    EXCEPTION_RECORD Record = {
+        .ExceptionCode = Status,
+        .ExceptionFlags = EXCEPTION_NONCONTINUABLE,
+        .ExceptionAddress = __builtin_return_address(0),
+    };
+    KiRaiseException(&Record);
+    __builtin_unreachable();
+}
+
+/* A frame passes on what it has got: the frames around it are next. The place of the raise is gone by now. */
+static DECLSPEC_NORETURN VOID KiPassOn(PKTHREAD Thread)
+{
+    KiRaiseToFrames(Thread, &Thread->ExceptionRecord);
+    KiRaiseNoncontinuable(Thread, Thread->ExceptionRecord.ExceptionAddress);
 }
 
 BOOLEAN KeIsExceptionCaught(VOID)
@@ -78,20 +140,29 @@ NTSTATUS KeGetExceptionCode(VOID)
     return KiCurrentThread()->ExceptionCode;
 }
 
+PEXCEPTION_POINTERS KeGetExceptionInformation(VOID)
+{
+    return &KiCurrentThread()->ExceptionPointers;
+}
+
 BOOLEAN KeFilterException(LONG Disposition)
 {
+    PKTHREAD Thread = KiCurrentThread();
     if (Disposition == EXCEPTION_CONTINUE_SEARCH) {
-        KiRaiseStatusAt(KeGetExceptionCode(), __builtin_return_address(0));
+        KiPassOn(Thread);
     }
     if (Disposition < 0) {
-        KiRaiseStatusAt(STATUS_NONCONTINUABLE_EXCEPTION, __builtin_return_address(0));
+        KiRaiseNoncontinuable(Thread, Thread->ExceptionRecord.ExceptionAddress);
     }
     return TRUE;
 }
 
 KFINALLY_STATE KeBeginFinally(VOID)
 {
-    KFINALLY_STATE State = {.Raised = KeIsExceptionCaught(), .Done = FALSE, .Status = KeGetExceptionCode()};
+    KFINALLY_STATE State = {.Raised = KeIsExceptionCaught(), .Done = FALSE};
+    if (State.Raised) {
+        State.Exception = KiCurrentThread()->ExceptionRecord;
+    }
     return State;
 }
 
@@ -103,7 +174,8 @@ BOOLEAN KeContinueFinally(PKFINALLY_STATE State)
         return TRUE;
     }
     if (State->Raised) {
-        KiRaiseStatusAt(State->Status, __builtin_return_address(0));
+        KiCurrentThread()->ExceptionRecord = State->Exception;
+        KiPassOn(KiCurrentThread());
     }
     return FALSE;
 }

@@ -21,6 +21,7 @@
 static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 
 volatile ULONG KiForkPending;
+ULONG KiForkDepth;
 BOOLEAN KiDispatcherFence;
 static PKTHREAD volatile KiForkingThread;
 
@@ -76,6 +77,7 @@ VOID KiForkPrepare(VOID)
 {
     PKTHREAD Forker = KiCurrentThread();
     ULONG SlotsUsed;
+    Forker->SpecialApcDisable -= 1; /* nobody may stop or end the thread that the others wait for */
     KiBeginFork(Forker);
     /* Orders KiForkPending before the depths below; pairs with KiEnterDispatcher. Where the host does not offer it,
        KiDispatcherFence makes every entering thread do its part. */
@@ -91,12 +93,19 @@ VOID KiForkPrepare(VOID)
 
 VOID KiForkParent(VOID)
 {
+    PKTHREAD Forker = HalCurrentThread;
     KiEndFork();
+    Forker->SpecialApcDisable += 1;
+    if (KiIsDeliveryPending(Forker)) {
+        KiDeliverApc(Forker);
+    }
 }
 
 static VOID KiTakeNewIdentity(PKTHREAD Survivor)
 {
     ULONG ThreadId = HalCurrentThreadId();
+    KiForkDepth += 1;
+    Survivor->ThreadIdBeforeFork = Survivor->ThreadId;
     KiRemoveThreadId(Survivor, Survivor->ThreadId);
     KiInsertThreadId(Survivor, ThreadId);
     __atomic_store_n(&Survivor->ThreadId, ThreadId, __ATOMIC_RELAXED);
@@ -141,7 +150,8 @@ static VOID KiTakeOffBlock(PKTHREAD Thread, PKWAIT_BLOCK Block)
 
 static VOID KiTakeOffWait(PKTHREAD Thread)
 {
-    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index++) {
+    ULONG Count = KiObjectBlocks(Thread);
+    for (ULONG Index = 0; Index < Count; Index++) {
         KiTakeOffBlock(Thread, &Thread->WaitBlockList[Index]);
     }
     if (Thread->WaitListed) {
@@ -190,6 +200,8 @@ VOID KiForkChild(VOID)
 {
     PKTHREAD Survivor = HalCurrentThread;
     KiEndFork();
+    KiTerminateForkChild();
+    Survivor->SpecialApcDisable += 1;
     KiTakeNewIdentity(Survivor);
     KiOrphanThreads(Survivor);
     KiRebuildFreeSlots();

@@ -22,15 +22,14 @@ static BOOLEAN KiParseNumber(PCSTR Text, ULONG *Number)
 {
     ULONG Value = 0;
     PCSTR Digit = Text;
-    while (*Digit >= '0' && *Digit <= '9' && Value <= MAXUSHORT) {
+    while (*Digit >= '0' && *Digit <= '9' && Value <= (MAXULONG - 9) / 10) {
         Value = Value * 10 + (ULONG)(*Digit++ - '0');
     }
     *Number = Value;
     return Digit != Text && *Digit == '\0';
 }
 
-/* The value of a setting from the environment; one that makes no sense is said so and ignored. */
-static ULONG KiReadSetting(PCSTR Name, ULONG Minimum, ULONG Maximum, ULONG Default)
+ULONG KiReadSetting(PCSTR Name, ULONG Minimum, ULONG Maximum, ULONG Default)
 {
     PCSTR Text = HalGetEnvironment(Name);
     ULONG Value;

@@ -91,7 +91,9 @@ VOID KiHostInterrupt(VOID)
     Thread->ExceptionList = NULL;
     Thread->HostInterrupts += 1;
     KiPollInterrupts(Thread);
+    KiExitIfRequested(Thread);
     KiSuspendInterrupt(Thread);
+    KiExitIfRequested(Thread);
     Thread->HostInterrupts -= 1;
     Thread->ExceptionList = ExceptionList;
 }

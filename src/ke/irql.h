@@ -53,10 +53,11 @@ FORCEINLINE VOID KiPollInterrupts(PKTHREAD Thread)
     }
 }
 
+/* relaxed, here and for LastPrcb: another thread may change the affinity, which counts from some moment on */
 FORCEINLINE BOOLEAN KiMayRunOn(PKTHREAD Thread, ULONG Number)
 {
-    return Thread->Affinity.Group == Number / MAXIMUM_PROC_PER_GROUP &&
-           (Thread->Affinity.Mask >> Number % MAXIMUM_PROC_PER_GROUP & 1) != 0;
+    return __atomic_load_n(&Thread->Affinity.Group, __ATOMIC_RELAXED) == Number / MAXIMUM_PROC_PER_GROUP &&
+           (__atomic_load_n(&Thread->Affinity.Mask, __ATOMIC_RELAXED) >> Number % MAXIMUM_PROC_PER_GROUP & 1) != 0;
 }
 
 /* The processor on which the host runs the thread, or the next one after it that the thread may run on. */
@@ -69,7 +70,7 @@ ULONG KiPreferredProcessor(PKTHREAD Thread);
  */
 FORCEINLINE BOOLEAN KiTryLastProcessor(PKTHREAD Thread)
 {
-    PKPRCB Prcb = Thread->LastPrcb;
+    PKPRCB Prcb = __atomic_load_n(&Thread->LastPrcb, __ATOMIC_RELAXED);
     ULONG_PTR Free = 0;
     if (__builtin_expect(Prcb == NULL, 0)) {
         return FALSE;
@@ -95,9 +96,7 @@ FORCEINLINE BOOLEAN KiTryReleaseIdleProcessor(PKTHREAD Thread)
 FORCEINLINE VOID KiLowerSoftwareIrql(PKTHREAD Thread, KIRQL NewIrql)
 {
     KiSetIrql(Thread, NewIrql);
-    /* relaxed: whoever queues an APC for a running thread also interrupts it */
-    if (NewIrql < APC_LEVEL &&
-        __builtin_expect((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_APC) != 0, 0)) {
+    if (NewIrql < APC_LEVEL && __builtin_expect(KiIsDeliveryPending(Thread), 0)) {
         KiDeliverApc(Thread);
     }
 }
@@ -140,7 +139,7 @@ FORCEINLINE VOID KiLowerIrql(PKTHREAD Thread, KIRQL NewIrql)
 /* Number of the processor that the thread owns, or below DISPATCH_LEVEL of the one that it would try first. */
 FORCEINLINE ULONG KiCurrentProcessorNumber(PKTHREAD Thread)
 {
-    PKPRCB Prcb = Thread->Irql >= DISPATCH_LEVEL ? Thread->Prcb : Thread->LastPrcb;
+    PKPRCB Prcb = Thread->Irql >= DISPATCH_LEVEL ? Thread->Prcb : __atomic_load_n(&Thread->LastPrcb, __ATOMIC_RELAXED);
     return Prcb != NULL ? Prcb->Number : KiPreferredProcessor(Thread);
 }
 

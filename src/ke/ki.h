@@ -5,6 +5,7 @@
 #ifndef INTERLOCK_KI_H
 #define INTERLOCK_KI_H
 
+#include <interlock/exception.h>
 #include <interlock/ke.h>
 
 #include "../hal/hal.h"
@@ -54,10 +55,12 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  18    SuspendedUserMode: a lightweight suspend keeps the wait's mode here
  *   bit  19    SuspendedTimer: the suspended wait has a deadline, to be armed again on resume
  *   bit  20    Light: the current wait has no active WaitAny block, so a suspension may convert it
+ *   bit  21    Exit: another thread wants this one to end (terminate.c)
+ *   bit  22    ExitOk: that may end the current wait
  *
- * Invariants: bits 10-14, 17 and 20 change only when a wait begins or ends; whoever clears Active by compare-exchange is
- * the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9, 15, 16 may be set
- * by anybody at any time and are cleared by the thread itself.
+ * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by compare-exchange
+ * is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9, 15, 16 and 21 may
+ * be set by anybody at any time and are cleared by the thread itself, Exit never.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -77,6 +80,8 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_SUSPENDED_USER_MODE 0x00040000u
 #define KI_WAIT_SUSPENDED_TIMER 0x00080000u
 #define KI_WAIT_LIGHT 0x00100000u
+#define KI_WAIT_EXIT 0x00200000u
+#define KI_WAIT_EXIT_OK 0x00400000u
 
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
@@ -117,6 +122,7 @@ typedef struct _KTHREAD {
     BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR HostInterrupts;            /* > 0: in the middle of an interrupt of the host */
+    UCHAR ServiceDepth;              /* > 0: in a system service, which must end before the thread may */
     GROUP_AFFINITY Affinity;
     GROUP_AFFINITY UserAffinity;
 
@@ -159,12 +165,20 @@ typedef struct _KTHREAD {
     volatile ULONG WakerProcessor;   /* the host processor of whoever woke it last, plus 1 */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
+    EXCEPTION_RECORD ExceptionRecord; /* what was last raised and */
+    EXCEPTION_POINTERS ExceptionPointers; /* what a filter is given of it */
     NTSTATUS ExceptionCode;          /* what was last caught */
     BOOLEAN ExceptionCaught;         /* and has not yet been asked for by its __except or __finally */
     NTSTATUS ExitStatus;
 
     /* Identity and lifetime. */
+    volatile ULONG64 ExitRequest;    /* see terminate.c */
+    struct _KTHREAD *NextDead;       /* links threads that have stopped and are not yet run down */
+    ULONGLONG ExitTime;              /* and the processor times below: written by the thread as the last it does */
+    ULONGLONG KernelTime;
+    ULONGLONG UserTime;
     volatile ULONG ThreadId;         /* the host's; 0: the slot is free */
+    ULONG ThreadIdBeforeFork;        /* that of the forking thread in the parent; 0: never was one */
     BOOLEAN Foreign;                 /* adopted, not created by the library */
     ULONGLONG CreateTime;
 } KTHREAD;
@@ -222,6 +236,7 @@ extern KI_PROCESS_SLOT KiInitialProcessSlot;
 typedef struct _KI_THREAD_OBJECT_ROUTINES {
     VOID (*Initialize)(PKTHREAD Thread);  /* in a fresh slot: one reference, that of the thread itself */
     VOID (*Dereference)(PKTHREAD Thread); /* the thread has ended and gives its own reference back */
+    VOID (*Exit)(PKTHREAD Thread, BOOLEAN WasTerminated); /* it is about to end: what user mode wants done */
 } KI_THREAD_OBJECT_ROUTINES;
 
 extern KI_THREAD_OBJECT_ROUTINES KiThreadObjectRoutines;
@@ -241,12 +256,29 @@ VOID KiDropThread(PKTHREAD Thread);              /* gives the thread's own refer
 VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
 
+/* terminate.c */
+BOOLEAN KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus); /* FALSE: it is about to end already */
+VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread is to end and may */
+BOOLEAN KiIsExiting(PKTHREAD Thread);            /* is to end, or ends */
+VOID KiClaimExit(PKTHREAD Thread);               /* the thread ends by itself from here on */
+VOID KiRecordTimes(PKTHREAD Thread);
+PKTHREAD KiTakeDeadThreads(volatile ULONG **Wakes, PULONG Seen); /* linked by NextDead */
+VOID KiRundownThread(PKTHREAD Thread);           /* by another thread, for one that has stopped */
+VOID KiTerminateForkChild(VOID);
+
 /* cid.c */
 VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId);
 VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId);
 PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread whose object still exists, or NULL */
 
+/* affinity.c */
+VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);
+BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity); /* FALSE:
+                                                    no such processors, nothing has changed */
+
 /* priority.c */
+LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBasePriorityThread takes it */
+BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* by whoever ended Thread's wait, before it is woken */
 
 /* apc.c */
@@ -255,9 +287,16 @@ VOID KiDeliverUserApcs(PKTHREAD Thread);         /* runs every user APC that is 
 VOID KiFlushThreadApcs(PKTHREAD Thread);         /* no more can be queued; those queued are run down */
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
+/* alertbyid.c: the one way in which user mode blocks. An alert may be stray: look at what is waited for again. */
+NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
+VOID KeAlertThreadById(PKTHREAD Thread);         /* a running, ended or even another thread in its slot: all the same */
+
 /* suspend.c */
 VOID KiInitializeSuspension(PKTHREAD Thread);
 VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is to be suspended */
+NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
+ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
+VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: whatever its count is */
 
 /* mutant.c, queue.c */
 VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or by a forked child for one that is gone */
@@ -270,13 +309,21 @@ VOID KiHostInterrupt(VOID);                      /* the host interrupted the cur
 VOID KiTimerForkChild(VOID);
 VOID KiProcessorForkChild(PKTHREAD Survivor);
 
-/* fork.c: the callbacks of hal */
+/* fork.c: how many forks lie between this process and the one that loaded the library; the callbacks of hal */
+extern ULONG KiForkDepth;
 VOID KiForkPrepare(VOID);
 VOID KiForkParent(VOID);
 VOID KiForkChild(VOID);
 
 /* exception.c: one place for everything that is raised */
 DECLSPEC_NORETURN VOID KiRaiseStatus(NTSTATUS Status);
+VOID KiRaiseException(PEXCEPTION_RECORD Record); /* returns if it is continued */
+
+/* Who is asked about an exception besides the frames; whoever registers the first handler sets them. Each returns an
+   EXCEPTION_… disposition. NULL: nobody. */
+typedef LONG KI_EXCEPTION_ROUTINE(PEXCEPTION_POINTERS Exception);
+extern KI_EXCEPTION_ROUTINE *volatile KiFirstChanceRoutine; /* before the frames */
+extern KI_EXCEPTION_ROUTINE *volatile KiLastChanceRoutine;  /* after them */
 
 FORCEINLINE PKTHREAD KiCurrentThread(VOID)
 {
@@ -347,13 +394,42 @@ FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
     }
 }
 
+/* Something wants to run on the thread, or to end it. relaxed: who sets these bits also interrupts a running thread */
+FORCEINLINE BOOLEAN KiIsDeliveryPending(PKTHREAD Thread)
+{
+    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0;
+}
+
 /* Leaves the section; at the outermost level a suspension or APC that arrived meanwhile is looked after. */
 FORCEINLINE VOID KiExitDispatcher(PKTHREAD Thread)
 {
     ULONG Depth = Thread->DispatcherDepth - 1;
     /* release: the forker that sees 0 also sees every lock of ours free */
     __atomic_store_n(&Thread->DispatcherDepth, Depth, __ATOMIC_RELEASE);
-    if (Depth == 0 && __builtin_expect((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_APC) != 0, 0)) {
+    if (Depth == 0 && __builtin_expect(KiIsDeliveryPending(Thread), 0)) {
+        KiDeliverApc(Thread);
+    }
+}
+
+/*
+ * A system service: whoever wants to end the thread waits until it is out, so that references are given back, blocks
+ * come off their lists, and memory that is being allocated is not lost. A wait in user mode that is made inside ends at
+ * once with STATUS_USER_APC in that case, and the service has to return. User APCs that run inside run as outside.
+ */
+FORCEINLINE VOID KiEnterService(PKTHREAD Thread)
+{
+    Thread->ServiceDepth += 1;
+    /* against a host interrupt on this thread: nothing of the service comes before */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+FORCEINLINE VOID KiExitService(PKTHREAD Thread)
+{
+    /* as above: nothing of the service comes after, and the look at the register does */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    Thread->ServiceDepth -= 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (Thread->ServiceDepth == 0 && __builtin_expect(KiIsDeliveryPending(Thread), 0)) {
         KiDeliverApc(Thread);
     }
 }
@@ -364,6 +440,8 @@ extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden")));
 extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else as many as the host has */
 extern ULONG KiDisableLightWeightSuspend; /* INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND */
 VOID KiInitializeSystem(VOID);
+/* The value of a setting from the environment; one that makes no sense is said so and ignored. */
+ULONG KiReadSetting(PCSTR Name, ULONG Minimum, ULONG Maximum, ULONG Default);
 
 #define KI_TICK 156250ULL /* 15.625 ms: the clock interrupt of NT, in which WaitTime and quanta are counted */
 

@@ -101,13 +101,13 @@ static LONG KiLeaveOnce(PKMUTANT Mutant)
     return KI_STATE(Word);
 }
 
-LONG KeReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait)
+NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait, PLONG PreviousCount)
 {
     PKTHREAD Thread = KiCurrentThread();
     LONG Previous;
 
     if (__atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) != Thread) {
-        KiRaiseStatus(STATUS_MUTANT_NOT_OWNED);
+        return STATUS_MUTANT_NOT_OWNED;
     }
     Previous = KI_STATE(KiReadHeader(&Mutant->Header)); /* only the owner changes it */
     if (Previous < 0 && !Abandoned) {
@@ -124,6 +124,17 @@ LONG KeReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, B
     }
     if (Wait) {
         KiSetWaitNext(Thread);
+    }
+    *PreviousCount = Previous;
+    return STATUS_SUCCESS;
+}
+
+LONG KeReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait)
+{
+    LONG Previous;
+    NTSTATUS Status = KiReleaseMutant(Mutant, Increment, Abandoned, Wait, &Previous);
+    if (!NT_SUCCESS(Status)) {
+        KiRaiseStatus(Status);
     }
     return Previous;
 }

@@ -177,6 +177,22 @@ LONG KeSetBasePriorityThread(PRKTHREAD Thread, LONG Increment)
     return Previous;
 }
 
+LONG KiQueryBasePriorityThread(PKTHREAD Thread)
+{
+    PKTHREAD Current = KiLockPriority(Thread);
+    LONG Increment = Thread->BasePriorityIncrement;
+    KiUnlockPriority(Thread, Current);
+    return Increment;
+}
+
+BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread)
+{
+    PKTHREAD Current = KiLockPriority(Thread);
+    BOOLEAN Disable = Thread->DisableBoost;
+    KiUnlockPriority(Thread, Current);
+    return Disable;
+}
+
 KPRIORITY KeQueryPriorityThread(PRKTHREAD Thread)
 {
     PKTHREAD Current = KiLockPriority(Thread);

@@ -166,7 +166,7 @@ DECLSPEC_NOINLINE VOID KiAcquireProcessorSlow(PKTHREAD Thread)
     if (!KiTryAnyProcessor(Thread)) {
         KiWaitForProcessor(Thread);
     }
-    Thread->LastPrcb = Thread->Prcb;
+    __atomic_store_n(&Thread->LastPrcb, Thread->Prcb, __ATOMIC_RELAXED);
     KiPollInterrupts(Thread);
 }
 

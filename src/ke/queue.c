@@ -13,6 +13,7 @@
  *    QueueLock only tries the queue's lock, so the two orders do not meet. A queue that is run down is out of every
  *    thread before its memory goes.
  * 4. An entry that is not queued has a NULL Flink.
+ * 5. A queue that KiAbandonQueue has abandoned stays signaled: its SignalState is one more than the number of entries.
  */
 #include "wait.h"
 
@@ -349,8 +350,8 @@ static NTSTATUS KiRemoveOnce(PKI_WAIT Wait, PKQUEUE Queue, PLIST_ENTRY *EntryArr
 }
 
 /* Returns the number of entries taken; when there is none, EntryArray[0] is the status and the number is 1. */
-static ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
-                           PLIST_ENTRY *EntryArray, ULONG Count)
+ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                    PLIST_ENTRY *EntryArray, ULONG Count)
 {
     KI_WAIT Wait;
     ULONG Taken = 0;
@@ -373,9 +374,6 @@ static ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Aler
         }
         KiDeliverApc(Thread);
     }
-    if (Status == STATUS_USER_APC) {
-        KiDeliverUserApcs(Thread);
-    }
     if (Taken == 0) {
         EntryArray[0] = (PLIST_ENTRY)(LONG_PTR)Status;
         return 1;
@@ -396,7 +394,11 @@ ULONG KeRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
     if (Count == 0) {
         return 0;
     }
-    return KiRemoveQueue(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
+    ULONG Removed = KiRemoveQueue(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
+    if (EntryArray[0] == (PLIST_ENTRY)(LONG_PTR)STATUS_USER_APC) {
+        KiDeliverUserApcs(KiCurrentThread());
+    }
+    return Removed;
 }
 
 static VOID KiReleaseDequeuers(PKQUEUE Queue, PKI_READY Released)
@@ -431,6 +433,69 @@ static PLIST_ENTRY KiDetachEntries(PKQUEUE Queue)
     return First;
 }
 
+/* Releases whoever waits or belongs to the queue. Leaves it locked and returns its word. */
+static ULONG64 KiLockAndRelease(PKQUEUE Queue, PKI_READY Released)
+{
+    for (ULONG Round = 0;; Round += 1) {
+        ULONG64 Word = KiLockObject(&Queue->Header);
+        ULONG64 Signaled = KiWithState(Word, 1);
+        if (KiReleaseWaiters(&Queue->Header, &Signaled, Released)) {
+            KiReleaseDequeuers(Queue, Released);
+            KiExpelThreads(Queue);
+            Queue->CurrentCount = 0;
+            return Word;
+        }
+        KiUnlockObject(&Queue->Header, Word);
+        HalLongSpin(Round);
+    }
+}
+
+VOID KiAbandonQueue(PKQUEUE Queue)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KI_READY Released;
+
+    KiInitializeReady(&Released, 0);
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockAndRelease(Queue, &Released);
+    if (!(Word & KI_QUEUE_ABANDONED)) {
+        Word = KiWithState(Word, KI_STATE(Word) + 1) | KI_QUEUE_ABANDONED;
+    }
+    KiUnlockObject(&Queue->Header, Word);
+    KiReadyThreads(&Released);
+    KiExitDispatcher(Thread);
+}
+
+PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PLIST_ENTRY Entry = NULL;
+
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockObject(&Queue->Header);
+    if (!IsListEmpty(&Queue->EntryListHead)) {
+        Entry = KiTakeEntry(Queue, &Word);
+    }
+    KiUnlockObject(&Queue->Header, Word);
+    KiExitDispatcher(Thread);
+    return Entry;
+}
+
+VOID KiSetQueueLimit(PKQUEUE Queue, ULONG MaximumCount)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KI_READY Released;
+
+    KiInitializeReady(&Released, 0);
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockObject(&Queue->Header);
+    Queue->MaximumCount = MaximumCount;
+    KiActivateWaiter(Queue, &Word, &Released);
+    KiUnlockObject(&Queue->Header, Word);
+    KiReadyThreads(&Released);
+    KiExitDispatcher(Thread);
+}
+
 /* Returns the entries that were queued, linked in a ring without a head, or NULL. */
 PLIST_ENTRY KeRundownQueue(PRKQUEUE Queue)
 {
@@ -439,20 +504,9 @@ PLIST_ENTRY KeRundownQueue(PRKQUEUE Queue)
 
     KiInitializeReady(&Released, 0);
     KiEnterDispatcher(Thread);
-    for (ULONG Round = 0;; Round += 1) {
-        ULONG64 Word = KiLockObject(&Queue->Header);
-        ULONG64 Signaled = KiWithState(Word, 1);
-        if (KiReleaseWaiters(&Queue->Header, &Signaled, &Released)) {
-            break;
-        }
-        KiUnlockObject(&Queue->Header, Word);
-        HalLongSpin(Round);
-    }
-    KiReleaseDequeuers(Queue, &Released);
+    ULONG64 Word = KiLockAndRelease(Queue, &Released);
     PLIST_ENTRY First = KiDetachEntries(Queue);
-    KiExpelThreads(Queue);
-    Queue->CurrentCount = 0;
-    KiUnlockObject(&Queue->Header, KiWithState(KiReadHeader(&Queue->Header), 0) | KI_QUEUE_ABANDONED);
+    KiUnlockObject(&Queue->Header, KiWithState(Word, 0) | KI_QUEUE_ABANDONED);
     KiReadyThreads(&Released);
     KiExitDispatcher(Thread);
     return First;

@@ -107,8 +107,12 @@ static BOOLEAN KiKernelApcInterrupts(ULONG Register)
            ((Register & KI_WAIT_NORMAL_APC_OK) || ((Register & KI_WAIT_SPECIAL_APC) && (Register & KI_WAIT_SPECIAL_APC_OK)));
 }
 
+/* A thread that is to end gives up its wait as for a user APC, alertable or not: the service that waits returns. */
 static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
 {
+    if ((Register & KI_WAIT_EXIT) && (Register & KI_WAIT_EXIT_OK)) {
+        return STATUS_USER_APC;
+    }
     if (KiKernelApcInterrupts(Register)) {
         return STATUS_KERNEL_APC;
     }
@@ -121,7 +125,7 @@ static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
 
 #define KI_WAIT_ISSUED                                                                                                 \
     (KI_WAIT_ALERTABLE | KI_WAIT_USER_MODE | KI_WAIT_SPECIAL_APC_OK | KI_WAIT_NORMAL_APC_OK | KI_WAIT_ALERT_BY_ID |    \
-     KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT)
+     KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT | KI_WAIT_EXIT_OK)
 
 ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable)
 {
@@ -136,6 +140,7 @@ ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable)
         Flags |= KI_WAIT_SPECIAL_APC_OK;
         if (Thread->KernelApcDisable == 0 && !Thread->ApcState.KernelApcInProgress) {
             Flags |= KI_WAIT_NORMAL_APC_OK;
+            Flags |= Thread->ServiceDepth == 0 || WaitMode == UserMode ? KI_WAIT_EXIT_OK : 0;
         }
     }
     return Flags;
@@ -159,6 +164,16 @@ BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode)
     while (!KiChangeRegister(Thread, &Register, KiWithoutAlert(Register, Mode))) {
     }
     return (Register & KI_WAIT_ALERTED((UCHAR)Mode)) != 0;
+}
+
+BOOLEAN KiTakeAlertById(PKTHREAD Thread)
+{
+    if (!(KiReadRegister(Thread) & KI_WAIT_ALERT_BY_ID_PENDING)) {
+        return FALSE;
+    }
+    /* acquire: pairs with KiInterruptWait, by which the alert came */
+    __atomic_and_fetch(&Thread->WaitRegister, ~KI_WAIT_ALERT_BY_ID_PENDING, __ATOMIC_ACQUIRE);
+    return TRUE;
 }
 
 NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued)

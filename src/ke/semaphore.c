@@ -20,7 +20,8 @@ static BOOLEAN KiAdjustCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Con
     return TRUE;
 }
 
-LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait)
+NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
+                            PLONG PreviousCount)
 {
     PDISPATCHER_HEADER Header = &Semaphore->Header;
     ULONG64 Word = KiReadHeader(Header);
@@ -39,10 +40,21 @@ LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjust
         Accepted = KiSignal(Header, &Signal, &Previous);
     }
     if (!Accepted) {
-        KiRaiseStatus(STATUS_SEMAPHORE_LIMIT_EXCEEDED);
+        return STATUS_SEMAPHORE_LIMIT_EXCEEDED;
     }
     if (Wait) {
         KiSetWaitNext(KiCurrentThread());
+    }
+    *PreviousCount = Previous;
+    return STATUS_SUCCESS;
+}
+
+LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait)
+{
+    LONG Previous;
+    NTSTATUS Status = KiReleaseSemaphore(Semaphore, Increment, Adjustment, Wait, &Previous);
+    if (!NT_SUCCESS(Status)) {
+        KiRaiseStatus(Status);
     }
     return Previous;
 }

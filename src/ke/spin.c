@@ -21,6 +21,11 @@ static BOOLEAN KiWasWokenHere(PKTHREAD Thread)
     return __atomic_load_n(&Thread->WakerProcessor, __ATOMIC_RELAXED) == HalDispatch.CurrentProcessor() + 1;
 }
 
+BOOLEAN KiMaySpin(PKTHREAD Thread)
+{
+    return HalOtherProcessorAvailable() && !KiWasWokenHere(Thread);
+}
+
 /* Is it worth the while to stay for the answer? */
 static BOOLEAN KiMayAwaitAnswer(PKTHREAD Thread)
 {
@@ -44,7 +49,7 @@ static VOID KiNoteAnswer(PKTHREAD Thread, BOOLEAN Came)
 /* Satisfied looks once, and consumes. */
 static BOOLEAN KiSpinBeforeSleep(PKTHREAD Thread, BOOLEAN (*Satisfied)(PVOID Context), PVOID Context)
 {
-    if (!HalOtherProcessorAvailable() || KiWasWokenHere(Thread)) {
+    if (!KiMaySpin(Thread)) {
         Thread->WokeSleeper = FALSE;
         return FALSE;
     }
@@ -79,6 +84,16 @@ BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *St
 {
     KI_OBJECT_SPIN Spin = {Header, Thread, Status};
     return KiSpinBeforeSleep(Thread, KiObjectSatisfies, &Spin);
+}
+
+static BOOLEAN KiAlertByIdSatisfies(PVOID Context)
+{
+    return KiTakeAlertById(Context);
+}
+
+BOOLEAN KiSpinForAlertById(PKTHREAD Thread)
+{
+    return KiSpinBeforeSleep(Thread, KiAlertByIdSatisfies, Thread);
 }
 
 static BOOLEAN KiWasWoken(PVOID Context)

@@ -52,20 +52,21 @@ static BOOLEAN KiLightweightSuspend(PKTHREAD Thread)
     if (KiDisableLightWeightSuspend != 0 || !KiBeginSuspend(Thread)) {
         return FALSE;
     }
-    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+    ULONG Count = KiObjectBlocks(Thread);
+    for (ULONG Index = 0; Index < Count; Index += 1) {
         KiSuspendBlock(&Thread->WaitBlockList[Index]);
     }
     KiFinishSuspend(Thread);
     return TRUE;
 }
 
-/* The wait is a WaitAll: either it can be satisfied now, or all of its blocks go back. */
+/* If the wait is a WaitAll: either it can be satisfied now, or all of its blocks go back. */
 static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
 {
     PKWAIT_BLOCK Lowest;
     BOOLEAN Satisfied = FALSE;
 
-    KiSortBlocks(Thread->WaitBlockList, Thread->WaitBlockCount, &Lowest);
+    KiSortBlocks(Thread->WaitBlockList, KiObjectBlocks(Thread), &Lowest);
     KiLockInOrder(Lowest);
     if (Lowest != NULL && KiAllSignaledFor(Lowest, Thread) && KiEndWait(Thread, STATUS_WAIT_0) != KI_NOT_ENDED) {
         Thread->WaitStatus = KiConsumeAll(Lowest, Thread);
@@ -124,29 +125,74 @@ static BOOLEAN KiIsAlive(PKTHREAD Thread)
     return State != Terminated;
 }
 
-ULONG KeSuspendThread(PKTHREAD Thread)
+/* With SuspendLock held. A thread that is to end must not be stopped on its way. */
+static NTSTATUS KiCheckSuspend(PKTHREAD Thread)
+{
+    if (Thread->SuspendCount == MAXIMUM_SUSPEND_COUNT) {
+        return STATUS_SUSPEND_COUNT_EXCEEDED;
+    }
+    return KiIsAlive(Thread) && !KiIsExiting(Thread) ? STATUS_SUCCESS : STATUS_THREAD_IS_TERMINATING;
+}
+
+NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount)
 {
     PKTHREAD Current = KiCurrentThread();
     BOOLEAN Interrupt = FALSE;
 
     KiEnterDispatcher(Current);
     KiAcquireLock(&Thread->SuspendLock);
-    CHAR Previous = Thread->SuspendCount;
-    if (Previous == MAXIMUM_SUSPEND_COUNT) {
-        KiReleaseLock(&Thread->SuspendLock);
-        KiExitDispatcher(Current);
-        KiRaiseStatus(STATUS_SUSPEND_COUNT_EXCEEDED);
-    }
-    if (KiIsAlive(Thread)) {
-        Thread->SuspendCount = (CHAR)(Previous + 1);
-        Interrupt = Previous == 0 && KiSuspendFirst(Thread);
+    NTSTATUS Status = KiCheckSuspend(Thread);
+    *PreviousCount = (ULONG)Thread->SuspendCount;
+    if (NT_SUCCESS(Status)) {
+        Thread->SuspendCount += 1;
+        Interrupt = *PreviousCount == 0 && KiSuspendFirst(Thread);
     }
     KiReleaseLock(&Thread->SuspendLock);
-    if (Interrupt && Thread != Current) {
-        HalInterruptThread(Thread->ThreadId);
+    /* acquire: pairs with the release store of the id in KiStartThread; one that has not started looks by itself */
+    ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
+    if (Interrupt && Thread != Current && ThreadId != 0) {
+        HalInterruptThread(ThreadId);
     }
     KiExitDispatcher(Current);
-    return (ULONG)Previous;
+    return Status;
+}
+
+ULONG KeSuspendThread(PKTHREAD Thread)
+{
+    ULONG Previous;
+    if (KiSuspendThread(Thread, &Previous) == STATUS_SUSPEND_COUNT_EXCEEDED) {
+        KiRaiseStatus(STATUS_SUSPEND_COUNT_EXCEEDED);
+    }
+    return Previous;
+}
+
+/* With SuspendLock held: the last suspension is over. */
+static VOID KiLetGo(PKTHREAD Thread)
+{
+    if (!KiLightweightResume(Thread)) {
+        KeSetEvent(&Thread->SuspendEvent, 0, FALSE);
+    }
+}
+
+ULONG KiQuerySuspendCountThread(PKTHREAD Thread)
+{
+    PKTHREAD Current = KiCurrentThread();
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->SuspendLock);
+    ULONG Count = (ULONG)Thread->SuspendCount;
+    KiReleaseLock(&Thread->SuspendLock);
+    KiExitDispatcher(Current);
+    return Count;
+}
+
+VOID KiForceResumeThread(PKTHREAD Thread)
+{
+    KiAcquireLock(&Thread->SuspendLock);
+    if (Thread->SuspendCount != 0) {
+        Thread->SuspendCount = 0;
+        KiLetGo(Thread);
+    }
+    KiReleaseLock(&Thread->SuspendLock);
 }
 
 ULONG KeResumeThread(PKTHREAD Thread)
@@ -159,8 +205,8 @@ ULONG KeResumeThread(PKTHREAD Thread)
     if (Previous != 0) {
         Thread->SuspendCount = (CHAR)(Previous - 1);
     }
-    if (Previous == 1 && !KiLightweightResume(Thread)) {
-        KeSetEvent(&Thread->SuspendEvent, 0, FALSE);
+    if (Previous == 1) {
+        KiLetGo(Thread);
     }
     KiReleaseLock(&Thread->SuspendLock);
     KiExitDispatcher(Current);

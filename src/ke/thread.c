@@ -139,7 +139,6 @@ static VOID KiInitializeThread(PKTHREAD Thread)
     Thread->EnableStackSwap = TRUE;
     __atomic_store_n(&Thread->Priority, KiInitialProcess.BasePriority, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->BasePriority, KiInitialProcess.BasePriority, __ATOMIC_RELAXED);
-    Thread->ExitStatus = STATUS_PENDING;
     Thread->CreateTime = HalDispatch.QuerySystemTime();
     KiInitializeAffinity(Thread);
     KiInitializeSuspension(Thread);
@@ -276,9 +275,6 @@ static VOID KiCheckMutexesAtExit(PKTHREAD Thread)
 
 VOID KiTerminateCurrentThread(PKTHREAD Thread)
 {
-    if (Thread->ExitStatus == STATUS_PENDING) {
-        Thread->ExitStatus = STATUS_SUCCESS;
-    }
     KiCheckMutexesAtExit(Thread);
     KiCheckLevelAtExit(Thread);
     KiFlushThreadApcs(Thread);
@@ -289,6 +285,11 @@ VOID KiTerminateCurrentThread(PKTHREAD Thread)
 
 VOID KiThreadExit(PKTHREAD Thread)
 {
+    if (KiThreadObjectRoutines.Exit != NULL) {
+        KiThreadObjectRoutines.Exit(Thread, FALSE);
+    }
+    KiClaimExit(Thread);
+    KiRecordTimes(Thread);
     KiTerminateCurrentThread(Thread);
     /* From here on the slot may be given to another thread, so a host interrupt must not find it any more. */
     HalCurrentThread = NULL;

@@ -68,7 +68,7 @@ BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word)
 /* Writes how the timer is filed into its members and flags. */
 static VOID KiDescribeTimer(PKTIMER Timer, ULONG Processor, ULONG Type, ULONG64 *Word)
 {
-    Timer->Processor = Processor | Type | (Timer->Dpc != NULL ? KI_TIMER_HAS_DPC : 0);
+    Timer->Processor = Processor | Type | (Timer->Dpc != NULL && !(Type & KI_TIMER_CALLS) ? KI_TIMER_HAS_DPC : 0);
     if (!(Type & KI_TIMER_EXECUTIVE)) {
         *Word &= ~KI_TIMER_CONTROL_FLAGS;
         *Word |= (ULONG64)KiTimerTolerance(Timer) << KI_TIMER_CONTROL_DELAY_SHIFT;
@@ -93,6 +93,7 @@ static VOID KiFileNextPeriod(PKTIMER Timer, ULONG64 Base, ULONG64 Now, ULONG64 *
     KiReleaseLock(&Table->Lock);
 }
 
+/* The DPC that goes with the timer, or what stands in its place. */
 static VOID KiQueueTimerDpc(PKTIMER Timer, ULONG64 *Word)
 {
     ULARGE_INTEGER Now;
@@ -106,6 +107,11 @@ static VOID KiQueueTimerDpc(PKTIMER Timer, ULONG64 *Word)
         *Word |= KI_TIMER2_EXPIRING;
     }
     Now.QuadPart = HalDispatch.QuerySystemTime();
+    if (Timer->Processor & KI_TIMER_CALLS) {
+        PKI_TIMER_CALL Call = (PVOID)Timer->Dpc;
+        Call->Routine(Call, Now);
+        return;
+    }
     KeInsertQueueDpc(Timer->Dpc, ULongToPtr(Now.LowPart), ULongToPtr(Now.HighPart));
 }
 
@@ -195,8 +201,11 @@ static BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIM
     *WasSet |= KiRemoveLockedTimer(Table, Timer, Word);
     Timer->DueTime.QuadPart = DueTime;
     Timer->Period = Setting->Period;
-    Timer->Dpc = Setting->Dpc;
-    KiDescribeTimer(Timer, Table->Processor, Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0), Word);
+    Timer->Dpc = Setting->Call != NULL ? (PVOID)Setting->Call : Setting->Dpc;
+    KiDescribeTimer(Timer, Table->Processor,
+                    Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0) |
+                        (Setting->Call != NULL ? KI_TIMER_CALLS : 0),
+                    Word);
     *Word = KiWithState(*Word & ~KI_TIMER_EXPIRED, 0);
     BOOLEAN Filed = KiFileUnlessPast(Table, Timer, Word);
     KiReleaseLock(&Table->Lock);

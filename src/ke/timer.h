@@ -39,11 +39,20 @@
 #define KI_TIMER2_RUNNING 0x00001000ull
 #define KI_TIMER2_DISABLED 0x00002000ull
 
+/*
+ * What a timer of a system service does at the moment when it expires: Routine runs under the object's lock, at any
+ * level, so that after KeCancelTimer it does not run any more. It may queue an APC; it may not touch the timer.
+ */
+typedef struct _KI_TIMER_CALL {
+    VOID (*Routine)(struct _KI_TIMER_CALL *Call, ULARGE_INTEGER SystemTime);
+} KI_TIMER_CALL, *PKI_TIMER_CALL;
+
 typedef struct _KI_TIMER_SETTING {
     LONGLONG DueTime; /* negative: relative to now */
     ULONG Period;     /* in ms, for an EX_TIMER in 100 ns; 0: once */
     ULONG Type;       /* KI_TIMER_EXECUTIVE and the tolerance, as in KTIMER.Processor; the rest is found out */
     PKDPC Dpc;
+    PKI_TIMER_CALL Call; /* in place of Dpc */
 } KI_TIMER_SETTING;
 
 /* timer.c */

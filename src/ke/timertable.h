@@ -66,6 +66,7 @@ typedef struct _KTIMER_TABLE {
 #define KI_TIMER_ABSOLUTE 0x00010000u  /* DueTime is a system time */
 #define KI_TIMER_EXECUTIVE 0x00020000u /* an EX_TIMER: Period is in 100 ns, header byte 1 are its Timer2 flags */
 #define KI_TIMER_HAS_DPC 0x00040000u   /* expires at DISPATCH_LEVEL */
+#define KI_TIMER_CALLS 0x00080000u     /* Dpc is a KI_TIMER_CALL (timer.h) */
 #define KI_TIMER_TOLERANCE_SHIFT 24    /* six bits n: may expire up to 2^n * 100 ns late, 0: no tolerance */
 
 FORCEINLINE ULONG KiTimerTolerance(PKTIMER Timer)

@@ -185,6 +185,17 @@ static VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
     }
 }
 
+static VOID KiPrepareBlocks(PKI_WAIT Wait)
+{
+    PKTHREAD Thread = Wait->Thread;
+    ULONG Count = Wait->WaitType == KI_HINT_BLOCK ? 1 : Wait->Count;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
+    }
+    Thread->WaitBlockList = Wait->Blocks;
+    Thread->WaitBlockCount = (UCHAR)Count;
+}
+
 /* One attempt: from begin to unlink. STATUS_KERNEL_APC: a kernel APC wants to run first. */
 static NTSTATUS KiWaitOnce(PKI_WAIT Wait)
 {
@@ -196,11 +207,7 @@ static NTSTATUS KiWaitOnce(PKI_WAIT Wait)
     if (Status != STATUS_PENDING) {
         return Status;
     }
-    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
-    }
-    Thread->WaitBlockList = Wait->Blocks;
-    Thread->WaitBlockCount = (UCHAR)Wait->Count;
+    KiPrepareBlocks(Wait);
     Status = Wait->WaitType == WaitAll ? KiLinkAll(Wait) : KiLinkAny(Wait);
     if (Status == STATUS_PENDING && Wait->Poll && KiEndOwnWait(Thread)) {
         Status = STATUS_TIMEOUT;
@@ -224,9 +231,7 @@ NTSTATUS KiWait(PKI_WAIT Wait)
         KiTakeOwnerships(Wait, Status);
         KiExitDispatcher(Thread);
         if (Status != STATUS_KERNEL_APC) {
-            if (Status == STATUS_USER_APC) {
-                KiDeliverUserApcs(Thread);
-            } else if (Status == STATUS_TIMEOUT) {
+            if (Status == STATUS_TIMEOUT) {
                 KiPollClock();
             }
             return Status;
@@ -235,12 +240,21 @@ NTSTATUS KiWait(PKI_WAIT Wait)
     }
 }
 
-static VOID KiCheckMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+static BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
 {
     ULONG64 Word = KiReadHeader(Header);
-    if (KI_TYPE(Word) == MutantObject && KI_STATE(Word) == (LONG)0x80000000 && KiIsSignaledFor(Header, Word, Thread)) {
-        KiRaiseStatus(STATUS_MUTANT_LIMIT_EXCEEDED);
+    return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == (LONG)MINLONG && KiIsSignaledFor(Header, Word, Thread);
+}
+
+/* The end of a wait that kernel code asked for: user APCs run, and what the kernel raises is raised. */
+static NTSTATUS KiFinishWait(NTSTATUS Status)
+{
+    if (Status == STATUS_USER_APC) {
+        KiDeliverUserApcs(KiCurrentThread());
+    } else if (Status == STATUS_MUTANT_LIMIT_EXCEEDED) {
+        KiRaiseStatus(Status);
     }
+    return Status;
 }
 
 /* TRUE: something is pending that keeps the wait from looking at any object, and *Status says what. */
@@ -250,20 +264,21 @@ static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
         return FALSE;
     }
     *Status = KiTakeAlert(Wait->Thread, KiWaitFlags(Wait->Thread, Wait->Mode, TRUE));
-    if (*Status == STATUS_USER_APC) {
-        KiDeliverUserApcs(Wait->Thread);
-    }
     return *Status != STATUS_PENDING;
 }
 
-static NTSTATUS KiWaitForSingleObject(PKTHREAD Thread, PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
-                                      BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+static DECLSPEC_NOINLINE NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason,
+                                                            KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                                                            PLARGE_INTEGER Timeout)
 {
     KI_WAIT Wait;
     NTSTATUS Status;
 
     KiInitializeWait(&Wait, Object, WaitReason, WaitMode, Alertable, Timeout);
-    KiCheckMutantLimit(Object, Thread);
+    PKTHREAD Thread = Wait.Thread;
+    if (KiIsAtMutantLimit(Object, Thread)) {
+        return STATUS_MUTANT_LIMIT_EXCEEDED;
+    }
     if (KiIsAlerted(&Wait, &Status) || KiTryConsume(Object, Thread, &Status)) {
         return Status;
     }
@@ -279,7 +294,7 @@ static NTSTATUS KiWaitForSingleObject(PKTHREAD Thread, PVOID Object, KWAIT_REASO
     return KiWait(&Wait);
 }
 
-NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -291,7 +306,13 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
             return Status;
         }
     }
-    return KiWaitForSingleObject(Thread, Object, WaitReason, WaitMode, Alertable, Timeout);
+    return KiWaitForSingleObjectSlow(Object, WaitReason, WaitMode, Alertable, Timeout);
+}
+
+NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                               PLARGE_INTEGER Timeout)
+{
+    return KiFinishWait(KiWaitForSingleObject(Object, WaitReason, WaitMode, Alertable, Timeout));
 }
 
 static PKWAIT_BLOCK KiChooseBlocks(PKTHREAD Thread, ULONG Count, PKWAIT_BLOCK WaitBlockArray)
@@ -303,7 +324,7 @@ static PKWAIT_BLOCK KiChooseBlocks(PKTHREAD Thread, ULONG Count, PKWAIT_BLOCK Wa
     return WaitBlockArray != NULL ? WaitBlockArray : Thread->WaitBlock;
 }
 
-static BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count)
+BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count)
 {
     for (ULONG First = 0; First < Count; First += 1) {
         for (ULONG Second = First + 1; Second < Count; Second += 1) {
@@ -323,7 +344,10 @@ static BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTS
         if (KI_STATE(Word) <= 0 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject) {
             continue;
         }
-        KiCheckMutantLimit(Object[Index], Thread);
+        if (KiIsAtMutantLimit(Object[Index], Thread)) {
+            *Status = STATUS_MUTANT_LIMIT_EXCEEDED;
+            return TRUE;
+        }
         if (KiTryConsume(Object[Index], Thread, Status)) {
             *Status += (NTSTATUS)Index;
             return TRUE;
@@ -332,7 +356,7 @@ static BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTS
     return FALSE;
 }
 
-NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray)
 {
@@ -365,10 +389,20 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
         }
     } else {
         for (ULONG Index = 0; Index < Count; Index += 1) {
-            KiCheckMutantLimit(Object[Index], Thread);
+            if (KiIsAtMutantLimit(Object[Index], Thread)) {
+                return STATUS_MUTANT_LIMIT_EXCEEDED;
+            }
         }
     }
     return KiWait(&Wait);
+}
+
+NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+                                  KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                                  PKWAIT_BLOCK WaitBlockArray)
+{
+    return KiFinishWait(KiWaitForMultipleObjects(Count, Object, WaitType, WaitReason, WaitMode, Alertable, Timeout,
+                                                 WaitBlockArray));
 }
 
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
@@ -380,7 +414,7 @@ NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLA
     Wait.Spun = TRUE;
     NTSTATUS Status = KiWait(&Wait);
     if (Status != STATUS_TIMEOUT) {
-        return Status;
+        return KiFinishWait(Status);
     }
     if (Wait.Poll) {
         HalDispatch.Yield();

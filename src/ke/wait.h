@@ -39,6 +39,11 @@ NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* with the 
 VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState);
 BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released);
 
+/* semaphore.c, mutant.c: the documented functions, but what they raise is returned, and then nothing has happened. */
+NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
+                            PLONG PreviousCount);
+NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait, PLONG PreviousCount);
+
 /* mutant.c: the thread enters a mutant that it has just been given into its own list. */
 VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread);
 
@@ -57,6 +62,7 @@ BOOLEAN KiBeginResume(PKTHREAD Thread);                 /* WaitSuspended -> Wait
 VOID KiFinishResume(PKTHREAD Thread);                   /* -> WaitCommitted, unless a signal has ended the wait meanwhile */
 NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued);  /* what an alertable wait issued like this finds pending */
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode);
+BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself; FALSE: none is pending */
 ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable);
 
 /* waitall.c: the other objects of a WaitAll, locked on behalf of a signaler that holds one of them. */
@@ -82,9 +88,18 @@ NTSTATUS KiConsumeAll(PKWAIT_BLOCK Lowest, PKTHREAD Thread);
 
 /* wait.c */
 
+/* The WaitType of the one block of a wait for an alert by id: in the place of the object it has the hint. */
+#define KI_HINT_BLOCK 0xff
+
+/* How many of the blocks of Thread's wait are for an object. */
+FORCEINLINE ULONG KiObjectBlocks(PKTHREAD Thread)
+{
+    return Thread->WaitBlockCount != 0 && Thread->WaitBlockList->WaitType == KI_HINT_BLOCK ? 0 : Thread->WaitBlockCount;
+}
+
 typedef struct _KI_WAIT {
     PKTHREAD Thread;
-    PVOID *Objects;
+    PVOID *Objects;      /* Count of them; or with WaitType KI_HINT_BLOCK none, and the hint */
     PKWAIT_BLOCK Blocks; /* prepared anew for every attempt: an APC in between may have used the same ones */
     ULONG Count;
     UCHAR WaitType;
@@ -102,6 +117,14 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
 VOID KiLinkBlock(PKWAIT_BLOCK Block);   /* with the object locked */
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key);
 NTSTATUS KiWait(PKI_WAIT Wait);         /* runs the steps above, delivers kernel APCs and starts over as often as need be */
+BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count);
+/* The documented functions but for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, when it has given
+   back what it holds, and STATUS_MUTANT_LIMIT_EXCEEDED is returned, not raised. */
+NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                               PLARGE_INTEGER Timeout);
+NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+                                  KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                                  PKWAIT_BLOCK WaitBlockArray);
 VOID KiSetWaitNext(PKTHREAD Thread);    /* a signal with Wait TRUE: to DISPATCH_LEVEL until the wait that follows */
 
 /* block.c: the part of a wait in which the thread is off the processor. */
@@ -112,13 +135,20 @@ VOID KiUnlistWaitingThread(PKTHREAD Thread); /* off its PRCB's WaitListHead */
 
 /* spin.c: a short look before a wait goes to sleep. */
 BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+BOOLEAN KiMaySpin(PKTHREAD Thread); /* rule 1 there */
+BOOLEAN KiSpinForAlertById(PKTHREAD Thread);
 VOID KiSpinForWake(PKTHREAD Thread);
 
 /* queue.c, notify.c */
+ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                    PLIST_ENTRY *EntryArray, ULONG Count); /* KeRemoveQueueEx, but user APCs are left to the caller */
 VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another one run */
 VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait is over: it counts again, above the limit if need be */
 VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry);
 BOOLEAN KiRemoveQueuedEntry(PKQUEUE Queue, PLIST_ENTRY Entry);
+PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue); /* the oldest one, whatever the number of threads that run; or NULL */
+VOID KiAbandonQueue(PKQUEUE Queue);           /* KeRundownQueue, but the entries stay, to be taken one by one */
+VOID KiSetQueueLimit(PKQUEUE Queue, ULONG MaximumCount); /* how many threads may run, from now on */
 VOID KiDeliverNotification(PKWAIT_BLOCK Block);
 
 #endif

@@ -33,7 +33,7 @@
  * A lock in the entry would fail 1 under contention; counting on the object would make every lookup of a shared object
  * meet on its header, and could not exclude that the object goes between reading the entry and counting.
  */
-#include "obp.h"
+#include "namespace.h"
 
 #define OBP_LEAF 256
 #define OBP_BRANCH 512
@@ -214,23 +214,35 @@ static VOID ObpOpenEntry(POBP_HANDLE_ENTRY Entry, PVOID Object, ULONG64 Attribut
                      __ATOMIC_RELEASE);
 }
 
-static NTSTATUS ObpCreateHandle(PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess, PHANDLE Handle)
+HANDLE ObpReserveHandle(VOID)
+{
+    return ULongToHandle(ObpAllocateIndex() << 2);
+}
+
+VOID ObpCancelReservedHandle(HANDLE Handle)
+{
+    ObpFreeIndex(HandleToULong(Handle) >> 2);
+}
+
+VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
-    ULONG64 Attributes = (HandleAttributes & OBJ_INHERIT) ? OBP_INHERIT : 0;
-    ULONG Index;
-    if (((ULONG_PTR)Object & ~OBP_ADDRESS) != 0) {
-        return STATUS_INVALID_ADDRESS;
-    }
-    Index = ObpAllocateIndex();
-    if (Index == 0) {
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
+    ULONG64 Attributes = ((HandleAttributes & OBJ_INHERIT) ? OBP_INHERIT : 0) |
+                         ((HandleAttributes & OBJ_PROTECT_CLOSE) ? OBP_PROTECT : 0);
     ObpReferenceObjectEx(Object, 1 + OBP_PREPAID_BATCH);
     __atomic_fetch_add(&Header->HandleCount, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&Header->Type->TotalNumberOfHandles, 1, __ATOMIC_RELAXED);
-    ObpOpenEntry(ObpEntry(Index), Object, Attributes, GrantedAccess);
-    *Handle = ULongToHandle(Index << 2);
+    ObpCountUp(&Header->Type->TotalNumberOfHandles, &Header->Type->HighWaterNumberOfHandles);
+    ObpOpenEntry(ObpEntryOfHandle(Handle), Object, Attributes, GrantedAccess);
+}
+
+static NTSTATUS ObpOpenObject(PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess, PHANDLE Handle)
+{
+    HANDLE Reserved = ObpReserveHandle();
+    if (Reserved == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    ObpOpenReservedHandle(Reserved, Object, HandleAttributes, GrantedAccess);
+    *Handle = Reserved;
     return STATUS_SUCCESS;
 }
 
@@ -238,7 +250,7 @@ NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STA
                                ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType, KPROCESSOR_MODE AccessMode,
                                PHANDLE Handle)
 {
-    ACCESS_MASK Access;
+    ACCESS_MASK GrantedAccess;
     NTSTATUS Status;
     UNREFERENCED_PARAMETER(PassedAccessState);
     if (HandleAttributes & ~(ULONG)OBJ_VALID_ATTRIBUTES) {
@@ -251,11 +263,9 @@ NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STA
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Access = ObpMapGenericAccess(ObpHeaderOf(Object)->Type, DesiredAccess);
-    if (AccessMode != KernelMode && (Access & ~ObpHeaderOf(Object)->Type->ValidAccessMask) != 0) {
-        Status = STATUS_ACCESS_DENIED;
-    } else {
-        Status = ObpCreateHandle(Object, HandleAttributes, Access & ObpHeaderOf(Object)->Type->ValidAccessMask, Handle);
+    Status = ObpGrantAccess(ObpHeaderOf(Object)->Type, DesiredAccess, AccessMode, &GrantedAccess);
+    if (NT_SUCCESS(Status)) {
+        Status = ObpOpenObject(Object, HandleAttributes, GrantedAccess, Handle);
     }
     ObpDereferenceObjectEx(Object, 1);
     return Status;
@@ -405,12 +415,18 @@ NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POB
 static VOID ObpReleaseHandle(PVOID Object, LONG_PTR References, ACCESS_MASK GrantedAccess)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
-    LONG_PTR HandlesLeft = __atomic_sub_fetch(&Header->HandleCount, 1, __ATOMIC_RELAXED);
+    BOOLEAN Unlinked = FALSE;
+    LONG_PTR HandlesLeft;
+    if (Header->NameInfo != NULL) {
+        HandlesLeft = ObpCloseNamedHandle(Object, &Unlinked);
+    } else {
+        HandlesLeft = __atomic_sub_fetch(&Header->HandleCount, 1, __ATOMIC_RELAXED);
+    }
     __atomic_fetch_sub(&Header->Type->TotalNumberOfHandles, 1, __ATOMIC_RELAXED);
     if (Header->Type->CloseProcedure != NULL) {
         Header->Type->CloseProcedure(Object, GrantedAccess, HandlesLeft);
     }
-    ObpDereferenceObjectEx(Object, References);
+    ObpDereferenceObjectEx(Object, References + (Unlinked ? 1 : 0));
 }
 
 static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, ULONG Index)
@@ -451,7 +467,12 @@ NTSTATUS ObCloseHandle(HANDLE Handle, KPROCESSOR_MODE PreviousMode)
 
 NTSTATUS ZwClose(HANDLE Handle)
 {
-    return ObCloseHandle(Handle, KernelMode);
+    PKTHREAD Thread = KiCurrentThread();
+    NTSTATUS Status;
+    KiEnterService(Thread);
+    Status = ObCloseHandle(Handle, KernelMode);
+    KiExitService(Thread);
+    return Status;
 }
 
 NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectFromClose)
@@ -464,4 +485,13 @@ NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectF
                                                      TRUE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
     return Word != 0 ? STATUS_SUCCESS : STATUS_INVALID_HANDLE;
+}
+
+NTSTATUS ObpQueryHandleAttributes(HANDLE Handle, BOOLEAN *Inherit, BOOLEAN *ProtectFromClose)
+{
+    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    ULONG64 Word = Entry != NULL ? __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) : 0;
+    *Inherit = (Word & OBP_INHERIT) != 0;
+    *ProtectFromClose = (Word & OBP_PROTECT) != 0;
+    return Word != 0 || ObpIsPseudoHandle(Handle) ? STATUS_SUCCESS : STATUS_INVALID_HANDLE;
 }

@@ -1,13 +1,23 @@
 /* object.c: objects and their reference counts. */
 #include "obp.h"
 
+VOID ObpCountUp(volatile ULONG *Count, volatile ULONG *Highest)
+{
+    /* relaxed, all: numbers to be shown, on which nothing depends */
+    ULONG Now = __atomic_add_fetch(Count, 1, __ATOMIC_RELAXED);
+    ULONG High = __atomic_load_n(Highest, __ATOMIC_RELAXED);
+    while (Now > High &&
+           !__atomic_compare_exchange_n(Highest, &High, Now, TRUE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
 VOID ObpInitializeObject(PVOID Object, POBJECT_TYPE Type)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
     Header->Type = Type;
     Header->NameInfo = NULL;
     __atomic_store_n(&Header->HandleCount, 0, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&Type->TotalNumberOfObjects, 1, __ATOMIC_RELAXED);
+    ObpCountUp(&Type->TotalNumberOfObjects, &Type->HighWaterNumberOfObjects);
     /* release: pairs with ObReferenceObjectSafe on memory that held another object before */
     __atomic_store_n(&Header->PointerCount, 1, __ATOMIC_RELEASE);
 }
@@ -35,12 +45,20 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
         ObpBadReferenceCount(Header, 0);
     }
     __atomic_fetch_sub(&Type->TotalNumberOfObjects, 1, __ATOMIC_RELAXED);
+    HalFree(Header->NameInfo);
     if (Type->DeleteProcedure != NULL) {
         Type->DeleteProcedure(Header->Body);
     }
     if (!OwnsMemory) {
         HalFree(Header);
     }
+}
+
+VOID ObpDiscardObject(PVOID Object)
+{
+    POBJECT_HEADER Header = ObpHeaderOf(Object);
+    __atomic_fetch_sub(&Header->Type->TotalNumberOfObjects, 1, __ATOMIC_RELAXED);
+    HalFree(Header);
 }
 
 LONG_PTR ObpReferenceObjectEx(PVOID Object, LONG_PTR Count)

@@ -13,13 +13,20 @@ typedef struct _OBJECT_TYPE {
     PCSTR Name;
     GENERIC_MAPPING GenericMapping;
     ACCESS_MASK ValidAccessMask;
+    ULONG InvalidAttributes;         /* OBJ_ flags that neither creating nor opening such an object knows */
     LONG WaitOffset;                 /* where in the body the dispatcher header is that a wait by handle waits for;
                                         OBP_ALWAYS_SIGNALED: a wait by handle ends at once */
     BOOLEAN OwnsMemory;              /* the body is not freed after DeleteProcedure: its memory belongs to the type */
+    BOOLEAN CaseInsensitive;         /* names of such objects are looked up so, whether the caller says it or not */
+    UCHAR Index;                     /* given by ObpRegisterType */
+    struct _OBJECT_TYPE *NextType;
+    VOID (*WaitProcedure)(PVOID Object); /* before a wait by handle looks at the state; NULL: the state is always right */
     VOID (*DeleteProcedure)(PVOID Object);
     VOID (*CloseProcedure)(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft);
     volatile ULONG TotalNumberOfObjects;
     volatile ULONG TotalNumberOfHandles;
+    volatile ULONG HighWaterNumberOfObjects;
+    volatile ULONG HighWaterNumberOfHandles;
 } OBJECT_TYPE;
 
 /*
@@ -51,13 +58,57 @@ extern OBJECT_TYPE ObpProcessType;
 /* object.c */
 PVOID ObpCreateObject(POBJECT_TYPE Type, SIZE_T Size); /* zeroed, one reference; NULL when there is no memory */
 VOID ObpInitializeObject(PVOID Object, POBJECT_TYPE Type);
+VOID ObpCountUp(volatile ULONG *Count, volatile ULONG *Highest);
+VOID ObpDiscardObject(PVOID Object); /* one that could not be initialised: its memory, not DeleteProcedure */
 LONG_PTR ObpReferenceObjectEx(PVOID Object, LONG_PTR Count);
 LONG_PTR ObpDereferenceObjectEx(PVOID Object, LONG_PTR Count);
 
-/* handle.c */
+/*
+ * create.c: what every service that creates or opens an object does, from the attributes to the handle. Initialize runs
+ * before anybody can see the object, and when it fails nothing has happened. Where the name exists and OBJ_OPENIF allows
+ * it, that object is opened instead: STATUS_OBJECT_NAME_EXISTS.
+ */
+typedef NTSTATUS OBP_INITIALIZE(PVOID Object, PVOID Context);
+
+typedef struct _OBP_BLUEPRINT {
+    POBJECT_TYPE Type;
+    SIZE_T BodySize;
+    OBP_INITIALIZE *Initialize;
+    PVOID Context;
+} OBP_BLUEPRINT, *POBP_BLUEPRINT;
+
+NTSTATUS ObpBuildObject(const OBP_BLUEPRINT *Blueprint, PVOID *Object); /* with one reference */
+NTSTATUS ObpCreateHandleAs(KPROCESSOR_MODE AccessMode, const OBP_BLUEPRINT *Blueprint, POBJECT_ATTRIBUTES Attributes,
+                           ACCESS_MASK DesiredAccess, PHANDLE Handle);
+NTSTATUS ObpOpenHandleAs(KPROCESSOR_MODE AccessMode, POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes,
+                         ACCESS_MASK DesiredAccess, PHANDLE Handle);
+
+/* The same for user mode. */
+NTSTATUS ObpCreateHandle(POBJECT_TYPE Type, SIZE_T BodySize, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess,
+                         NTSTATUS (*Initialize)(PVOID Object, PVOID Context), PVOID Context, PHANDLE Handle);
+NTSTATUS ObpOpenHandle(POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess, PHANDLE Handle);
+
+/* handle.c. A reserved handle is not open yet; opening it cannot fail. */
+HANDLE ObpReserveHandle(VOID); /* NULL: no memory, or too many handles */
+VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess);
+VOID ObpCancelReservedHandle(HANDLE Handle);
 NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectFromClose);
+NTSTATUS ObpQueryHandleAttributes(HANDLE Handle, BOOLEAN *Inherit, BOOLEAN *ProtectFromClose);
 
 /* type.c */
+extern POBJECT_TYPE volatile ObpFirstType; /* all that are registered, by NextType */
+VOID ObpRegisterType(POBJECT_TYPE Type);
+ULONG ObpCountHandles(VOID); /* of all types */
 ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access);
+NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
+                        PACCESS_MASK GrantedAccess);
+
+/* When the library is loaded, so that a type is known before its first object is. */
+#define OBP_REGISTER_TYPE(Type)                                                                                        \
+    static __attribute__((constructor(102))) VOID Type##Register(VOID)                                                 \
+    {                                                                                                                  \
+        ObpRegisterType(&(Type));                                                                                      \
+    }                                                                                                                  \
+    _Static_assert(sizeof(Type) == sizeof(OBJECT_TYPE), "one type")
 
 #endif

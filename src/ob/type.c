@@ -1,6 +1,30 @@
 /* type.c: the types of objects. */
 #include "obp.h"
 
+#define OBP_FIRST_TYPE_INDEX 2 /* 0 is none, 1 no longer used */
+
+POBJECT_TYPE volatile ObpFirstType;
+
+VOID ObpRegisterType(POBJECT_TYPE Type)
+{
+    POBJECT_TYPE First = __atomic_load_n(&ObpFirstType, __ATOMIC_RELAXED);
+    do {
+        Type->NextType = First;
+        Type->Index = First != NULL ? First->Index + 1 : OBP_FIRST_TYPE_INDEX;
+        /* release: pairs with the acquire load of who walks the list */
+    } while (!__atomic_compare_exchange_n(&ObpFirstType, &First, Type, TRUE, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+ULONG ObpCountHandles(VOID)
+{
+    ULONG Handles = 0;
+    /* acquire: pairs with the release in ObpRegisterType */
+    for (POBJECT_TYPE Type = __atomic_load_n(&ObpFirstType, __ATOMIC_ACQUIRE); Type != NULL; Type = Type->NextType) {
+        Handles += __atomic_load_n(&Type->TotalNumberOfHandles, __ATOMIC_RELAXED);
+    }
+    return Handles;
+}
+
 static VOID ObpDeleteThread(PVOID Object)
 {
     KiFreeThread(Object);
@@ -14,9 +38,12 @@ OBJECT_TYPE ObpThreadType = {
                        STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION | THREAD_RESUME,
                        THREAD_ALL_ACCESS},
     .ValidAccessMask = THREAD_ALL_ACCESS,
+    .InvalidAttributes = OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF,
     .OwnsMemory = TRUE,
     .DeleteProcedure = ObpDeleteThread,
 };
+
+OBP_REGISTER_TYPE(ObpThreadType);
 
 OBJECT_TYPE ObpProcessType = {
     .Name = "Process",
@@ -27,28 +54,11 @@ OBJECT_TYPE ObpProcessType = {
                        STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE | PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_TERMINATE,
                        PROCESS_ALL_ACCESS},
     .ValidAccessMask = PROCESS_ALL_ACCESS,
+    .InvalidAttributes = OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF,
     .OwnsMemory = TRUE,
 };
 
-static OBJECT_TYPE ObpEventType = {
-    .Name = "Event",
-    .GenericMapping = {STANDARD_RIGHTS_READ | EVENT_QUERY_STATE, STANDARD_RIGHTS_WRITE | EVENT_MODIFY_STATE,
-                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, EVENT_ALL_ACCESS},
-    .ValidAccessMask = EVENT_ALL_ACCESS,
-};
-
-static OBJECT_TYPE ObpSemaphoreType = {
-    .Name = "Semaphore",
-    .GenericMapping = {STANDARD_RIGHTS_READ | SEMAPHORE_QUERY_STATE, STANDARD_RIGHTS_WRITE | SEMAPHORE_MODIFY_STATE,
-                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, SEMAPHORE_ALL_ACCESS},
-    .ValidAccessMask = SEMAPHORE_ALL_ACCESS,
-};
-
-static POBJECT_TYPE ObpEventTypePointer = &ObpEventType;
-static POBJECT_TYPE ObpSemaphoreTypePointer = &ObpSemaphoreType;
-
-POBJECT_TYPE *ExEventObjectType = &ObpEventTypePointer;
-POBJECT_TYPE *ExSemaphoreObjectType = &ObpSemaphoreTypePointer;
+OBP_REGISTER_TYPE(ObpProcessType);
 
 ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access)
 {
@@ -67,4 +77,20 @@ ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access)
         Mapped |= Type->GenericMapping.GenericAll;
     }
     return Mapped;
+}
+
+NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
+                        PACCESS_MASK GrantedAccess)
+{
+    ACCESS_MASK Access = ObpMapGenericAccess(Type, DesiredAccess);
+    if (AccessMode != KernelMode) {
+        if (Access & ACCESS_SYSTEM_SECURITY) {
+            return STATUS_PRIVILEGE_NOT_HELD;
+        }
+        if (Access & ~Type->ValidAccessMask) {
+            return STATUS_ACCESS_DENIED;
+        }
+    }
+    *GrantedAccess = Access & Type->ValidAccessMask;
+    return STATUS_SUCCESS;
 }

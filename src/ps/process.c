@@ -1,10 +1,22 @@
-/* process.c: the one process there is. */
+/*
+ * process.c: this process, and others of the host as objects.
+ *
+ * 1. A process is known by its id. There is one object for each that runs: whoever opens it again gets the same. An
+ *    object whose process has ended is not found any more, since the host may give its id to another one.
+ * 2. The host tells the exit status of children only. Those that were created here are reaped here, so their objects are
+ *    kept until they end, handles or not; children that the program has made by itself are left for it to reap.
+ */
 #include "psp.h"
+
+#include "../ke/dispatch.h"
 
 static POBJECT_TYPE PspProcessTypePointer = &ObpProcessType;
 
 POBJECT_TYPE *PsProcessType = &PspProcessTypePointer;
 PEPROCESS PsInitialSystemProcess = (PEPROCESS)&KiInitialProcess;
+
+static KI_LOCK PspProcessLock;
+static LIST_ENTRY PspProcessList = {&PspProcessList, &PspProcessList};
 
 PEPROCESS PsGetCurrentProcess(VOID)
 {
@@ -19,4 +31,272 @@ HANDLE PsGetProcessId(PEPROCESS Process)
 HANDLE PsGetCurrentProcessId(VOID)
 {
     return PsGetProcessId(PsGetCurrentProcess());
+}
+
+static BOOLEAN PspIsThisProcess(PEPROCESS Process)
+{
+    return &Process->Pcb == &KiInitialProcess;
+}
+
+static PKTHREAD PspLockProcesses(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(&PspProcessLock);
+    return Thread;
+}
+
+static VOID PspUnlockProcesses(PKTHREAD Thread)
+{
+    KiReleaseLock(&PspProcessLock);
+    KiExitDispatcher(Thread);
+}
+
+/* With a reference; NULL if there is none. With the lock held. */
+static PEPROCESS PspFindProcess(ULONG ProcessId)
+{
+    for (PLIST_ENTRY Link = PspProcessList.Flink; Link != &PspProcessList; Link = Link->Flink) {
+        PEPROCESS Process = CONTAINING_RECORD(Link, EPROCESS, ProcessListEntry);
+        if (Process->Pcb.ProcessId == ProcessId && !Process->Ended && ObReferenceObjectSafe(Process)) {
+            return Process;
+        }
+    }
+    return NULL;
+}
+
+static VOID PspEndProcess(PEPROCESS Process)
+{
+    ULONG ExitCode;
+    BOOLEAN Known = HalQueryProcessExit(Process->Watch.Descriptor, Process->Child, &ExitCode);
+    /* acquire: pairs with the release in PspTerminateProcess */
+    BOOLEAN Requested = __atomic_load_n(&Process->TerminationRequested, __ATOMIC_ACQUIRE);
+    if (Known) {
+        Process->Pcb.ExitStatus =
+            Requested ? __atomic_load_n(&Process->RequestedStatus, __ATOMIC_RELAXED) : (NTSTATUS)ExitCode;
+    }
+    Process->ExitStatusKnown = Known;
+    PKTHREAD Thread = PspLockProcesses();
+    /* release: pairs with the acquire in PspQueryExitStatus */
+    __atomic_store_n(&Process->Ended, TRUE, __ATOMIC_RELEASE);
+    PspUnlockProcesses(Thread);
+    KiSignalObject(&Process->Pcb.Header, 1, 0);
+    if (Process->Child) {
+        ObDereferenceObject(Process);
+    }
+}
+
+/* On the watching thread, the only one that ends a process. */
+static VOID PspProcessReady(PVOID Object)
+{
+    PEPROCESS Process = Object;
+    if (Process->Ended) {
+        return;
+    }
+    if (HalPollDescriptor(Process->Watch.Descriptor, HAL_DESCRIPTOR_READABLE) != 0) {
+        PspEndProcess(Process);
+    } else {
+        IopArmWatch(&Process->Watch);
+    }
+}
+
+static VOID PspDeleteProcess(PVOID Object)
+{
+    PEPROCESS Process = Object;
+    PKTHREAD Thread = PspLockProcesses();
+    RemoveEntryList(&Process->ProcessListEntry);
+    PspUnlockProcesses(Thread);
+    IopDeleteWatch(&Process->Watch);
+    HalFree(ObpHeaderOf(Process));
+}
+
+static __attribute__((constructor(102))) VOID PspInitializeProcesses(VOID)
+{
+    ObpProcessType.DeleteProcedure = PspDeleteProcess;
+}
+
+/* An object for a process that is not known yet. */
+static PEPROCESS PspBuildProcess(BOOLEAN Child)
+{
+    PEPROCESS Process = ObpCreateObject(&ObpProcessType, sizeof(EPROCESS));
+    if (Process == NULL) {
+        return NULL;
+    }
+    if (!NT_SUCCESS(IopInitializeWatch(&Process->Watch, -1, HAL_DESCRIPTOR_READABLE, Process, PspProcessReady))) {
+        ObpDiscardObject(Process);
+        return NULL;
+    }
+    KiInitializeHeader(&Process->Pcb.Header, ProcessObject, sizeof(KPROCESS), 0);
+    Process->Pcb.BasePriority = KiInitialProcess.BasePriority;
+    Process->Pcb.ExitStatus = STATUS_PENDING;
+    Process->Child = Child;
+    InitializeListHead(&Process->ProcessListEntry);
+    return Process;
+}
+
+/* From here on it is found by its id and seen to end. */
+static NTSTATUS PspWatchProcess(PEPROCESS Process, ULONG ProcessId, LONG Descriptor)
+{
+    PKTHREAD Thread = PspLockProcesses();
+    Process->Pcb.ProcessId = ProcessId;
+    Process->Watch.Descriptor = Descriptor;
+    InsertTailList(&PspProcessList, &Process->ProcessListEntry);
+    PspUnlockProcesses(Thread);
+    if (Process->Child) {
+        ObReferenceObject(Process);
+    }
+    return IopArmWatch(&Process->Watch);
+}
+
+static NTSTATUS PspOpenOther(ULONG ProcessId, PEPROCESS *Process)
+{
+    LONG Descriptor = HalOpenProcess(ProcessId);
+    if (Descriptor < 0) {
+        return STATUS_INVALID_CID;
+    }
+    PEPROCESS Built = PspBuildProcess(FALSE);
+    if (Built == NULL) {
+        HalCloseDescriptor(Descriptor);
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    NTSTATUS Status = PspWatchProcess(Built, ProcessId, Descriptor);
+    if (!NT_SUCCESS(Status)) {
+        ObDereferenceObject(Built);
+        return Status;
+    }
+    *Process = Built;
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS PspReferenceProcess(ULONG ProcessId, PEPROCESS *Process)
+{
+    PKTHREAD Thread = PspLockProcesses();
+    *Process = PspFindProcess(ProcessId);
+    PspUnlockProcesses(Thread);
+    return *Process != NULL ? STATUS_SUCCESS : PspOpenOther(ProcessId, Process);
+}
+
+NTSTATUS PsLookupProcessByProcessId(HANDLE ProcessId, PEPROCESS *Process)
+{
+    if (ProcessId == PsGetCurrentProcessId()) {
+        *Process = PsGetCurrentProcess();
+        ObReferenceObject(*Process);
+        return STATUS_SUCCESS;
+    }
+    return PspReferenceProcess(HandleToULong(ProcessId), Process);
+}
+
+/* Who may ask for everything may ask for a part of it. */
+static ACCESS_MASK PspAddLimitedAccess(ACCESS_MASK DesiredAccess)
+{
+    return DesiredAccess & PROCESS_QUERY_INFORMATION ? DesiredAccess | PROCESS_QUERY_LIMITED_INFORMATION : DesiredAccess;
+}
+
+NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle)
+{
+    PEPROCESS Process;
+    NTSTATUS Status = PsLookupProcessByProcessId(ProcessId, &Process);
+    if (NT_SUCCESS(Status)) {
+        Status = ObOpenObjectByPointer(Process, Attributes, NULL, PspAddLimitedAccess(DesiredAccess), *PsProcessType,
+                                       UserMode, ProcessHandle);
+        ObDereferenceObject(Process);
+    }
+    return Status;
+}
+
+static NTSTATUS PspOpenTwice(PEPROCESS Process, ULONG Attributes, ACCESS_MASK DesiredAccess, HANDLE Handles[2])
+{
+    NTSTATUS Status =
+        ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, &Handles[0]);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, &Handles[1]);
+    if (!NT_SUCCESS(Status)) {
+        ObCloseHandle(Handles[0], UserMode);
+    }
+    return Status;
+}
+
+static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
+{
+    ULONG ProcessId;
+    LONG Descriptor;
+    NTSTATUS Status = HalSpawnProcess(Spawn, &ProcessId, &Descriptor);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = PspWatchProcess(Process, ProcessId, Descriptor);
+    if (!NT_SUCCESS(Status)) {
+        HalRequestOfProcess(Descriptor, HalTerminateProcess);
+        HalAwaitProcess(Descriptor);
+        PspEndProcess(Process);
+    }
+    return Status;
+}
+
+/* Everything that can fail comes before the process is there, as far as possible. */
+NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
+                          PHANDLE ThreadHandle, PCLIENT_ID ClientId)
+{
+    HANDLE Handles[2];
+    PEPROCESS Process = PspBuildProcess(TRUE);
+    NTSTATUS Status;
+    if (Process == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    Status = PspOpenTwice(Process, Attributes, DesiredAccess, Handles);
+    if (NT_SUCCESS(Status)) {
+        Status = PspSpawn(Process, Spawn);
+        if (NT_SUCCESS(Status)) {
+            *ProcessHandle = Handles[0];
+            *ThreadHandle = Handles[1];
+            ClientId->UniqueProcess = ULongToHandle(Process->Pcb.ProcessId);
+            ClientId->UniqueThread = ClientId->UniqueProcess;
+        } else {
+            ObCloseHandle(Handles[0], UserMode);
+            ObCloseHandle(Handles[1], UserMode);
+        }
+    }
+    ObDereferenceObject(Process);
+    return Status;
+}
+
+NTSTATUS PspTerminateProcess(PEPROCESS Process, NTSTATUS ExitStatus)
+{
+    if (PspIsThisProcess(Process)) {
+        HalExitProcess((ULONG)ExitStatus, TRUE);
+    }
+    if (__atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE)) {
+        return STATUS_PROCESS_IS_TERMINATING;
+    }
+    __atomic_store_n(&Process->RequestedStatus, ExitStatus, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in PspEndProcess, so the status goes with it */
+    __atomic_store_n(&Process->TerminationRequested, TRUE, __ATOMIC_RELEASE);
+    return HalRequestOfProcess(Process->Watch.Descriptor, HalTerminateProcess);
+}
+
+NTSTATUS PspSuspendProcess(PEPROCESS Process)
+{
+    return PspIsThisProcess(Process) ? STATUS_NOT_SUPPORTED
+                                     : HalRequestOfProcess(Process->Watch.Descriptor, HalSuspendProcess);
+}
+
+NTSTATUS PspResumeProcess(PEPROCESS Process)
+{
+    return PspIsThisProcess(Process) ? STATUS_SUCCESS
+                                     : HalRequestOfProcess(Process->Watch.Descriptor, HalResumeProcess);
+}
+
+NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus)
+{
+    /* acquire: pairs with the release in PspEndProcess, so the status is there */
+    if (PspIsThisProcess(Process) || !__atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE)) {
+        *ExitStatus = STATUS_PENDING;
+        return STATUS_SUCCESS;
+    }
+    if (!Process->ExitStatusKnown) {
+        return STATUS_NOT_SUPPORTED;
+    }
+    *ExitStatus = Process->Pcb.ExitStatus;
+    return STATUS_SUCCESS;
 }

@@ -4,33 +4,113 @@
 
 #include <interlock/ps.h>
 
+#include <interlock/pushlock.h>
+
+#include "../io/watch.h"
 #include "../ob/obp.h"
 
-/* What user mode keeps of a thread. It begins as zeroes, and only the thread itself touches it. */
+/* What user mode keeps of a thread. It begins as zeroes, and only the thread itself touches it, unless a member says
+   otherwise. */
 #define TLS_MINIMUM_AVAILABLE 64
 
 typedef struct _TEB {
     ULONG LastErrorValue;
-    PVOID TlsSlots[TLS_MINIMUM_AVAILABLE];
-    PVOID *TlsExpansionSlots;        /* NULL: none has been set */
-    PVOID *FlsSlots;                 /* likewise */
+    NTSTATUS LastStatusValue;        /* what RtlNtStatusToDosError last mapped */
+    PVOID TlsSlots[TLS_MINIMUM_AVAILABLE]; /* and */
+    PVOID *TlsExpansionSlots;        /* NULL: none has been set; others clear them when an index is freed: win32/tls.c */
+    PVOID *FlsSlots;                 /* likewise: win32/fls.c */
+    ULONG GuaranteedStackBytes;      /* what SetThreadStackGuarantee was told */
+    HANDLE CrtThreadHandle;          /* the one that _endthread closes, or NULL */
+    ULONG FlsCallback;               /* the index whose callback runs on this thread, 0: none */
+    PVOID ThreadPoolData;            /* what a pool keeps of a thread of its own: rtl/tpworker.c; NULL: it is none */
 } TEB, *PTEB;
 
 /* A thread's slot from its KTHREAD on. */
 typedef struct _ETHREAD {
     KTHREAD Tcb;
-    PKSTART_ROUTINE StartRoutine;
+    PKSTART_ROUTINE StartRoutine;    /* of a system thread, or */
+    NTSTATUS (*UserStartRoutine)(PVOID Context); /* of one that NtCreateThreadEx has made */
     PVOID StartContext;
+    PCLIENT_ID StartClientId;        /* where the new thread writes its id before anything else; NULL: nowhere */
+    PVOID Win32StartAddress;
+    BOOLEAN UserThread;              /* made by NtCreateThreadEx */
     BOOLEAN Terminating;             /* PsTerminateSystemThread was called; written by the thread itself */
+    BOOLEAN HideFromDebugger;
+    BOOLEAN BreakOnTermination;
+    EX_PUSH_LOCK NameLock;
+    UNICODE_STRING ThreadName;       /* under NameLock; Buffer is freed with the thread's object */
+    KI_LOCK ActiveTimerListLock;     /* of the timers whose APC goes to this thread: nt/timer.c */
+    LIST_ENTRY ActiveTimerListHead;  /* zeroes: no timer ever had one */
     TEB Teb;
 } ETHREAD;
 
 C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + KI_THREAD_SUFFIX);
 C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Suffix) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
 
+/* What is behind Pcb is there only for other processes than this one. */
 typedef struct _EPROCESS {
     KPROCESS Pcb;
+    IOP_WATCH Watch;                 /* its descriptor is readable when the process has ended */
+    LIST_ENTRY ProcessListEntry;     /* under PspProcessLock */
+    BOOLEAN Child;                   /* created here: ours to reap, and kept until it ends */
+    volatile BOOLEAN Ended;
+    BOOLEAN ExitStatusKnown;
+    volatile BOOLEAN TerminationRequested; /* with the exit status in RequestedStatus */
+    NTSTATUS RequestedStatus;
 } EPROCESS;
+
+/* process.c */
+NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
+                          PHANDLE ThreadHandle, PCLIENT_ID ClientId);
+NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle);
+NTSTATUS PspTerminateProcess(PEPROCESS Process, NTSTATUS ExitStatus);
+NTSTATUS PspSuspendProcess(PEPROCESS Process);
+NTSTATUS PspResumeProcess(PEPROCESS Process);
+NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus); /* STATUS_NOT_SUPPORTED: the host does not tell */
+
+/*
+ * exit.c: what is to be done when a thread ends, in the order of registration. Routine runs on the thread itself while
+ * everything still works, and once more if a destructor of the host's brings the thread back into the library after that.
+ * A thread that was terminated by another one has no say: WasTerminated is TRUE, Routine runs on a system thread when
+ * Thread has stopped, and may call nothing of the program.
+ */
+VOID PspRegisterThreadExit(VOID (*Routine)(PETHREAD Thread, BOOLEAN WasTerminated));
+VOID PspRunThreadExit(PETHREAD Thread, BOOLEAN WasTerminated);
+
+/* thread.c */
+typedef struct _PSP_CREATE {
+    PKSTART_ROUTINE StartRoutine;
+    NTSTATUS (*UserStartRoutine)(PVOID Context);
+    PVOID StartContext;
+    SIZE_T StackSize;                /* 0: what the host gives */
+    BOOLEAN Suspended;
+    BOOLEAN HideFromDebugger;
+    const GROUP_AFFINITY *Affinity;  /* NULL, or where it may run */
+    ULONG IdealProcessor;            /* MAXULONG: whichever */
+    PCLIENT_ID ClientId;             /* NULL, or where its id goes */
+    PVOID *TebAddress;               /* likewise its TEB */
+} PSP_CREATE, *PPSP_CREATE;
+
+NTSTATUS PspCreateThread(PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
+                         PHANDLE ThreadHandle); /* the handle and the id are written before the thread runs */
+DECLSPEC_NORETURN VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus); /* the current one */
+BOOLEAN PspHasEnded(PETHREAD Thread);
+
+/* terminate.c */
+NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus);
+
+/* information.c */
+typedef struct _PSP_TIMES {
+    ULONGLONG CreateTime;
+    ULONGLONG ExitTime;              /* 0: it runs */
+    ULONGLONG KernelTime;
+    ULONGLONG UserTime;
+} PSP_TIMES, *PPSP_TIMES;
+
+VOID PspQueryTimes(PETHREAD Thread, PPSP_TIMES Times);
+NTSTATUS PspSetName(PETHREAD Thread, PCUNICODE_STRING Name);
+NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length); /* STATUS_BUFFER_TOO_SMALL: *Length bytes are needed */
+BOOLEAN PspIsLastThread(VOID);       /* no other thread of the program lives */
 
 FORCEINLINE PTEB PspCurrentTeb(VOID)
 {

@@ -5,20 +5,38 @@ static POBJECT_TYPE PspThreadTypePointer = &ObpThreadType;
 
 POBJECT_TYPE *PsThreadType = &PspThreadTypePointer;
 
-static DECLSPEC_NORETURN VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus)
+VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus)
 {
     Thread->Tcb.ExitStatus = ExitStatus;
     /* relaxed: a reader acts on nothing but the flag */
     __atomic_store_n(&Thread->Terminating, TRUE, __ATOMIC_RELAXED);
+    PspRunThreadExit(Thread, FALSE);
     HalExitThread();
 }
 
+static VOID PspWriteClientId(PCLIENT_ID ClientId)
+{
+    ClientId->UniqueProcess = ULongToHandle(KiInitialProcess.ProcessId);
+    ClientId->UniqueThread = ULongToHandle(HalCurrentThreadId());
+}
+
+/* A thread that was made suspended stops in KiDeliverApc. What was queued for it by then comes before its routine. */
 static VOID PspStartThread(PVOID Context)
 {
     PETHREAD Thread = Context;
+    NTSTATUS ExitStatus = STATUS_SUCCESS;
+    if (Thread->StartClientId != NULL) {
+        PspWriteClientId(Thread->StartClientId);
+    }
     KiStartCurrentThread(&Thread->Tcb);
-    Thread->StartRoutine(Thread->StartContext);
-    PspExitThread(Thread, STATUS_SUCCESS);
+    KiDeliverApc(&Thread->Tcb);
+    if (Thread->UserThread) {
+        KiDeliverUserApcs(&Thread->Tcb);
+        ExitStatus = Thread->UserStartRoutine(Thread->StartContext);
+    } else {
+        Thread->StartRoutine(Thread->StartContext);
+    }
+    PspExitThread(Thread, ExitStatus);
 }
 
 static NTSTATUS PspCheckProcess(HANDLE ProcessHandle)
@@ -37,15 +55,37 @@ static NTSTATUS PspCheckProcess(HANDLE ProcessHandle)
 }
 
 /* The thread with one reference of its own and one of the caller's. */
-static PETHREAD PspAllocateThread(PKSTART_ROUTINE StartRoutine, PVOID StartContext)
+static PETHREAD PspAllocateThread(PPSP_CREATE Create)
 {
     PETHREAD Thread = (PETHREAD)KiAllocateThread();
     if (Thread != NULL) {
-        Thread->StartRoutine = StartRoutine;
-        Thread->StartContext = StartContext;
+        Thread->StartRoutine = Create->StartRoutine;
+        Thread->UserStartRoutine = Create->UserStartRoutine;
+        Thread->UserThread = Create->UserStartRoutine != NULL;
+        Thread->Win32StartAddress =
+            Thread->UserThread ? (PVOID)Create->UserStartRoutine : (PVOID)Create->StartRoutine;
+        Thread->StartContext = Create->StartContext;
+        Thread->StartClientId = Create->ClientId;
+        Thread->HideFromDebugger = Create->HideFromDebugger;
+        if (Create->IdealProcessor != MAXULONG) {
+            Thread->Tcb.IdealProcessor = Create->IdealProcessor;
+        }
         ObReferenceObject(Thread);
     }
     return Thread;
+}
+
+static NTSTATUS PspPrepareThread(PETHREAD Thread, PPSP_CREATE Create)
+{
+    GROUP_AFFINITY Previous;
+    ULONG PreviousCount;
+    if (Create->Affinity != NULL && !KiSetUserAffinityThread(&Thread->Tcb, Create->Affinity, &Previous)) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    if (Create->TebAddress != NULL) {
+        *Create->TebAddress = &Thread->Teb;
+    }
+    return Create->Suspended ? KiSuspendThread(&Thread->Tcb, &PreviousCount) : STATUS_SUCCESS;
 }
 
 static VOID PspAwaitStart(PETHREAD Thread)
@@ -58,32 +98,53 @@ static VOID PspAwaitStart(PETHREAD Thread)
 }
 
 /* From here on the thread owns its own reference, unless it could not be started: then that is given back. */
-static NTSTATUS PspRunThread(PETHREAD Thread)
+static NTSTATUS PspRunThread(PETHREAD Thread, PPSP_CREATE Create)
 {
-    NTSTATUS Status = HalCreateThread(PspStartThread, Thread, 0, "interlock");
+    NTSTATUS Status = PspPrepareThread(Thread, Create);
+    if (NT_SUCCESS(Status)) {
+        Status = HalCreateThread(PspStartThread, Thread, Create->StackSize, "interlock");
+    }
     if (NT_SUCCESS(Status)) {
         PspAwaitStart(Thread);
     } else {
+        KiFlushThreadApcs(&Thread->Tcb);
         KiDropThread(&Thread->Tcb);
     }
     return Status;
 }
 
-static NTSTATUS PspOpenAndRunThread(PETHREAD Thread, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ThreadHandle)
+static NTSTATUS PspOpenAndRunThread(PETHREAD Thread, PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK DesiredAccess,
+                                    KPROCESSOR_MODE AccessMode, PHANDLE ThreadHandle)
 {
-    HANDLE Handle;
+    HANDLE Before = *ThreadHandle;
     NTSTATUS Status =
-        ObOpenObjectByPointer(Thread, Attributes, NULL, DesiredAccess, *PsThreadType, KernelMode, &Handle);
+        ObOpenObjectByPointer(Thread, Attributes, NULL, DesiredAccess, *PsThreadType, AccessMode, ThreadHandle);
     if (!NT_SUCCESS(Status)) {
         KiDropThread(&Thread->Tcb);
         return Status;
     }
-    Status = PspRunThread(Thread);
+    Status = PspRunThread(Thread, Create);
     if (!NT_SUCCESS(Status)) {
-        ZwClose(Handle);
-        return Status;
+        ZwClose(*ThreadHandle);
+        *ThreadHandle = Before;
     }
-    *ThreadHandle = Handle;
+    return Status;
+}
+
+NTSTATUS PspCreateThread(PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
+                         PHANDLE ThreadHandle)
+{
+    PETHREAD Thread;
+    NTSTATUS Status;
+    if (Attributes & (OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF)) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    Thread = PspAllocateThread(Create);
+    if (Thread == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    Status = PspOpenAndRunThread(Thread, Create, Attributes, DesiredAccess, AccessMode, ThreadHandle);
+    ObDereferenceObject(Thread);
     return Status;
 }
 
@@ -92,25 +153,15 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT
                               PVOID StartContext)
 {
     ULONG Attributes = ObjectAttributes != NULL ? ObjectAttributes->Attributes : 0;
+    PSP_CREATE Create = {.StartRoutine = StartRoutine,
+                         .StartContext = StartContext,
+                         .IdealProcessor = MAXULONG,
+                         .ClientId = ClientId};
     NTSTATUS Status = PspCheckProcess(ProcessHandle);
-    PETHREAD Thread;
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    if (Attributes & (OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF)) {
-        return STATUS_INVALID_PARAMETER;
-    }
-    Thread = PspAllocateThread(StartRoutine, StartContext);
-    if (Thread == NULL) {
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
-    Status = PspOpenAndRunThread(Thread, Attributes | OBJ_KERNEL_HANDLE, DesiredAccess, ThreadHandle);
-    if (NT_SUCCESS(Status) && ClientId != NULL) {
-        ClientId->UniqueProcess = PsGetThreadProcessId(Thread);
-        ClientId->UniqueThread = PsGetThreadId(Thread);
-    }
-    ObDereferenceObject(Thread);
-    return Status;
+    return PspCreateThread(&Create, Attributes | OBJ_KERNEL_HANDLE, DesiredAccess, KernelMode, ThreadHandle);
 }
 
 NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)
@@ -137,7 +188,7 @@ HANDLE PsGetThreadProcessId(PETHREAD Thread)
     return PsGetProcessId((PEPROCESS)Thread->Tcb.Process);
 }
 
-static BOOLEAN PspHasEnded(PETHREAD Thread)
+BOOLEAN PspHasEnded(PETHREAD Thread)
 {
     /* acquire: pairs with the release in KiEndThread, so the exit status is there */
     return __atomic_load_n(&Thread->Tcb.State, __ATOMIC_ACQUIRE) == Terminated;
@@ -150,12 +201,13 @@ NTSTATUS PsGetThreadExitStatus(PETHREAD Thread)
 
 BOOLEAN PsIsThreadTerminating(PETHREAD Thread)
 {
-    return PspHasEnded(Thread) || __atomic_load_n(&Thread->Terminating, __ATOMIC_RELAXED);
+    return PspHasEnded(Thread) || KiIsExiting(&Thread->Tcb) ||
+           __atomic_load_n(&Thread->Terminating, __ATOMIC_RELAXED);
 }
 
 BOOLEAN PsIsSystemThread(PETHREAD Thread)
 {
-    return !Thread->Tcb.Foreign;
+    return (!Thread->Tcb.Foreign && !Thread->UserThread) || Thread->Tcb.IsIdleThread;
 }
 
 NTSTATUS PsLookupThreadByThreadId(HANDLE UniqueThreadId, PETHREAD *Thread)

@@ -1,5 +1,7 @@
 /*
- * runonce.c: one-time initialisation, the form of the kernel, where those who wait do so on events.
+ * runonce.c: one-time initialisation, for kernel and user mode. Those who wait do so on events on their stacks. (User mode
+ * of NT uses the global keyed event. Its release blocks until the waiter comes: whoever completes would wait for threads
+ * that are not yet asleep, and in a forked child for ever for those that stayed behind.)
  *
  *      63                                              2   1   0
  *     +-------------------------------------------------+-------+
@@ -12,7 +14,7 @@
  * 1. Of those who begin synchronously one is told to run it (STATUS_PENDING), the others wait until it completes. If it
  *    fails the word is idle again and the waiters begin anew, so that one of them runs it.
  * 2. Of those who begin asynchronously all are told to run it, and the first that completes sets the context; the
- *    others get STATUS_OBJECT_NAME_COLLISION.
+ *    others get STATUS_UNSUCCESSFUL.
  * 3. Done is for ever, and whoever sees it sees all that the one who completed has done before.
  * 4. A call that does not fit the state or has flags that do not go together changes nothing and says so.
  * 5. Whoever completes takes the chain of waiters with the same compare-exchange that changes the state, and touches
@@ -127,9 +129,6 @@ static NTSTATUS RtlpCheckCompletion(ULONG_PTR Word, ULONG_PTR Running)
     ULONG_PTR State = Word & RTLP_STATE_MASK;
     if (State == Running) {
         return STATUS_SUCCESS;
-    }
-    if (State == RTLP_DONE && Running == RTLP_ASYNC) {
-        return STATUS_OBJECT_NAME_COLLISION;
     }
     return State == RTLP_SYNC || State == RTLP_ASYNC ? STATUS_INVALID_PARAMETER_2 : STATUS_UNSUCCESSFUL;
 }

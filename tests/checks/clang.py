@@ -98,7 +98,7 @@ class Headers:
 
     def declared(self, folder):
         """What files below folder declare with a name of its own at run time: two dictionaries from
-        names to files, one of functions and variables with external linkage, one of inline functions."""
+        names to files, one of functions and variables with external linkage, one of static ones."""
         tree = json.loads(self.run("-fsyntax-only", "-Xclang", "-ast-dump=json").stdout)
         external, inline = {}, {}
         file = ""
@@ -125,7 +125,7 @@ class Headers:
             walk(node.get("inner"))
             if (node["kind"] in ("FunctionDecl", "VarDecl") and not node.get("isImplicit")
                     and place.startswith(str(folder))):
-                hidden = node.get("storageClass") == "static" or node.get("inline")
+                hidden = node.get("storageClass") == "static"
                 (inline if hidden else external)[node["name"]] = place
         return external, inline
 

@@ -14,7 +14,7 @@ LANGUAGES = {
     "C++17": ["-x", "c++", "-std=c++17"],
 }
 COMPILERS = {"C11": ["gcc", "clang"], "C++17": ["g++", "clang++"]}
-FOLDERS = {"interlock": "interlock/", "wdk": "", "win32": ""}
+FOLDERS = {"interlock": "interlock/", "interlock/win32": "interlock/win32/", "wdk": "", "win32": ""}
 
 
 def compile_text(text, language, compiler, include):

@@ -21,6 +21,8 @@ PORTABLE = {
     "ctype.h", "inttypes.h", "limits.h", "setjmp.h", "stdalign.h", "stdarg.h", "stdatomic.h",
     "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h",
 }
+# What a public header may also need, to give functions of the C library other names.
+FOR_DIALECTS = {"strings.h", "wchar.h"}
 HOST_CALL = re.compile(
     r"\b(syscall|futex|pthread_\w+|sem_\w+|sig(?:action|procmask|queue|altstack)|tgkill|nanosleep|"
     r"clock_\w+|usleep|sched_\w+|mmap|munmap|mprotect|membarrier|gettid|getcpu|backtrace\w*)\s*\("
@@ -52,6 +54,8 @@ def without_comments(text):
 def public_rank(root, name):
     """The layer of a public header; None if it is no layer's."""
     header = Path(name).name
+    if Path(name).parent.name in RANK:
+        return RANK[Path(name).parent.name]
     if header in BASE:
         return BELOW_ALL
     if Path(header).stem in RANK:
@@ -72,7 +76,7 @@ def check_file(root, path):
     relative = path.relative_to(root)
     public = relative.parts[0] == "include"
     layer = "public" if public else relative.parts[1]
-    rank = public_rank(root, path.name) if public else RANK[layer]
+    rank = public_rank(root, str(relative)) if public else RANK[layer]
     if rank is None:
         yield f"{relative}: it has not the name of a layer, and no layer's header includes it"
         return
@@ -110,7 +114,7 @@ def check_file(root, path):
                     continue
             if is_above(target_rank, rank):
                 yield f"{place}: \"{name}\" belongs to a higher layer than {layer}"
-        elif layer != "hal" and name not in PORTABLE:
+        elif layer != "hal" and name not in (PORTABLE | FOR_DIALECTS if public else PORTABLE):
             yield f"{place}: only src/hal may include <{name}>"
 
     if layer != "hal":
@@ -132,8 +136,8 @@ def check_tree(root):
         files = sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h"))
         if files:
             result[name] = [v for path in files for v in check_file(root, path)]
-    for path in sorted((root / "include" / "interlock").glob("*.h")):
-        result[f"include/interlock/{path.name}"] = list(check_file(root, path))
+    for path in sorted((root / "include" / "interlock").rglob("*.h")):
+        result[str(path.relative_to(root))] = list(check_file(root, path))
     return result
 
 
@@ -142,6 +146,7 @@ CLEAN = {
     "include/interlock/ke.h": "#include <interlock/ntdef.h>\n",
     "include/interlock/ex.h": "#include <interlock/ke.h>\n#include <interlock/part.h>\n",
     "include/interlock/part.h": "#include <interlock/ke.h>\n",
+    "include/interlock/win32/base.h": "#include <interlock/ex.h>\n#include <wchar.h>\n",
     "src/hal/hal.h": "#include <interlock/ntdef.h>\n",
     "src/hal/wait.c": "#include \"hal.h\"\n#include <linux/futex.h>\nvoid f(void) { syscall(1); }\n",
     "src/ke/ki.h": "#include \"../hal/hal.h\"\n#include <interlock/ke.h>\n",
@@ -165,6 +170,11 @@ PLANTED = {
     "assembly outside of hal": ("src/ke/b.c", "void f(int *x) { __asm__(\"incl %0\" : \"+m\"(*x)); }\n"),
     "a header that does not exist": ("src/ke/b.c", "#include \"nothing.h\"\n"),
     "a part of a header of a higher layer": ("src/ke/b.c", "#include <interlock/part.h>\n"),
+    "a public header in the folder of a higher layer":
+        ("src/ex/b.c", "#include <interlock/win32/base.h>\n"),
+    "a POSIX header in a public header":
+        ("include/interlock/win32/base.h", "#include <pthread.h>\n"),
+    "a wide header outside of public headers": ("src/ex/b.c", "#include <wchar.h>\n"),
     "a public header of no layer": ("include/interlock/misc.h", "\n"),
     "a folder that is no layer": ("src/misc/b.c", "\n"),
     "a file name hidden in a macro": ("src/ke/b.c", "#include HEADER\n"),

@@ -37,7 +37,7 @@ class Side:
             external, inline = headers.declared(folder)
             own = external.keys() | inline.keys()
             self.functions = {n: t for n, t in self.functions.items() if n in own}
-            words = {w for p in folder.glob("*.h")
+            words = {w for p in folder.rglob("*.h")
                      for w in re.findall(r"\w+", p.read_text(encoding="utf-8"))}
             self.constants &= words
 

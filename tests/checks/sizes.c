@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include <interlock/ke.h>
+#include <interlock/rtl.h>
 #include <interlock/slist.h>
 
 struct entry {
@@ -81,6 +82,22 @@ static const struct entry entries[] = {
     SIZE(SLIST_ENTRY, 16),
     SIZE(SLIST_HEADER, 16),
     OFFSET(SLIST_HEADER, Region, 8),
+    SIZE(RTL_CRITICAL_SECTION, 40),
+    OFFSET(RTL_CRITICAL_SECTION, LockCount, 8),
+    OFFSET(RTL_CRITICAL_SECTION, RecursionCount, 12),
+    OFFSET(RTL_CRITICAL_SECTION, OwningThread, 16),
+    OFFSET(RTL_CRITICAL_SECTION, LockSemaphore, 24),
+    OFFSET(RTL_CRITICAL_SECTION, SpinCount, 32),
+    SIZE(RTL_CRITICAL_SECTION_DEBUG, 48),
+    OFFSET(RTL_CRITICAL_SECTION_DEBUG, ProcessLocksList, 16),
+    OFFSET(RTL_CRITICAL_SECTION_DEBUG, EntryCount, 32),
+    SIZE(RTL_RESOURCE, 96),
+    OFFSET(RTL_RESOURCE, SharedSemaphore, 40),
+    OFFSET(RTL_RESOURCE, ExclusiveSemaphore, 56),
+    OFFSET(RTL_RESOURCE, NumberOfActive, 68),
+    OFFSET(RTL_RESOURCE, DebugInfo, 88),
+    SIZE(RTL_BARRIER, 32),
+    SIZE(RTL_RUN_ONCE, 8),
 };
 
 int main(void)

@@ -35,11 +35,11 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         (Path(directory) / "planted.h").write_text(
             "#include <interlock/ke.h>\nvoid KePlanted(void);\nextern int KePlantedData;\n"
-            "static inline void KeInline(void) {}\n", encoding="utf-8")
+            "static inline void KeInline(void) {}\ninline void KeInlineToo(void) {}\n", encoding="utf-8")
         planted = Headers("#include <planted.h>\n", [*headers.options, f"-I{directory}"])
         external, inline = planted.declared(directory)
-    tap.case("self-test: declarations are seen, inline functions and other headers are not",
-             [] if external.keys() == {"KePlanted", "KePlantedData"} and inline.keys() == {"KeInline"}
+    tap.case("self-test: declarations are seen, static functions and other headers are not",
+             [] if external.keys() == {"KePlanted", "KePlantedData", "KeInlineToo"} and inline.keys() == {"KeInline"}
              else [sorted(external), sorted(inline)])
     missing, extra = compare({"KeSetEvent": "ke.h"}, {"KiInternal"})
     tap.case("self-test: differences are reported", [] if missing and extra else ["none was"])

@@ -60,9 +60,10 @@ static inline void prepare_player(PEX_PUSH_LOCK_WAIT_BLOCK block)
     *player_in(block) = self;
 }
 
-static inline void sleep_player(PEX_PUSH_LOCK_WAIT_BLOCK block)
+static inline void sleep_player(PEX_PUSH_LOCK_WAIT_BLOCK block, volatile ULONG_PTR *lock)
 {
     (void)block;
+    (void)lock;
     __atomic_store_n(&self->asleep, 1, __ATOMIC_RELEASE);
     while (sem_wait(&self->wake) != 0) {
     }

@@ -119,9 +119,11 @@ static void type_is_checked_by_pointer(void **state)
     ObDereferenceObject(object);
 }
 
+/* Of a type whose memory stays, so that the count can be looked at once more. */
 static void dereference_once_too_often(void *argument)
 {
-    PVOID object = PsGetCurrentProcess();
+    static OBJECT_TYPE type = {.Name = "Kept", .OwnsMemory = TRUE};
+    PVOID object = ObpCreateObject(&type, 16);
 
     (void)argument;
     ObDereferenceObject(object);

@@ -1,0 +1,140 @@
+/*
+ * language.h: the words that Microsoft's compilers and C library add to C and C++, for sources that were written for
+ * them. windows.h and its parts include it; it is no part of win32.h.
+ */
+#ifndef INTERLOCK_WIN32_LANGUAGE_H
+#define INTERLOCK_WIN32_LANGUAGE_H
+
+#include <stdlib.h>
+#include <strings.h>
+#include <wchar.h>
+
+#include <interlock/win32/base.h>
+#include <interlock/win32/wide.h>
+
+#ifndef _WIN32_WINNT
+#define _WIN32_WINNT 0x0A00
+#endif
+#ifndef WINVER
+#define WINVER _WIN32_WINNT
+#endif
+#ifndef NTDDI_VERSION
+#define NTDDI_VERSION 0x0A000008
+#endif
+
+/*
+ * __declspec(name) and __declspec(name(argument)). One name in each. A name makes an attribute, or a comma and a storage
+ * class.
+ */
+#ifndef __declspec
+#define __declspec(...) INTERLOCK_DECLSPEC(INTERLOCK_DECLSPEC_##__VA_ARGS__)
+#endif
+#define INTERLOCK_DECLSPEC(...) INTERLOCK_DECLSPEC_CHOOSE(__VA_ARGS__, , )
+#define INTERLOCK_DECLSPEC_CHOOSE(Attribute, Storage, ...) __attribute__((Attribute)) Storage
+#define INTERLOCK_DECLSPEC_align(Bytes) aligned(Bytes)
+#define INTERLOCK_DECLSPEC_allocate(Section)
+#define INTERLOCK_DECLSPEC_deprecated deprecated
+#define INTERLOCK_DECLSPEC_dllexport visibility("default")
+#define INTERLOCK_DECLSPEC_dllimport visibility("default")
+#define INTERLOCK_DECLSPEC_noalias
+#define INTERLOCK_DECLSPEC_noinline noinline
+#define INTERLOCK_DECLSPEC_noreturn noreturn
+#define INTERLOCK_DECLSPEC_nothrow nothrow
+#define INTERLOCK_DECLSPEC_novtable
+#define INTERLOCK_DECLSPEC_restrict
+#define INTERLOCK_DECLSPEC_selectany weak
+#define INTERLOCK_DECLSPEC_uuid(Text)
+#ifdef __cplusplus
+#define INTERLOCK_DECLSPEC_thread , thread_local
+#else
+#define INTERLOCK_DECLSPEC_thread , _Thread_local
+#endif
+#define DECLSPEC_THREAD __declspec(thread)
+
+#ifndef _cdecl
+#define _cdecl
+#endif
+#ifndef _stdcall
+#define _stdcall
+#endif
+#ifndef __vectorcall
+#define __vectorcall
+#endif
+#ifndef __thiscall
+#define __thiscall
+#endif
+#ifndef __ptr64
+#define __ptr64
+#endif
+#ifndef __w64
+#define __w64
+#endif
+#ifndef __unaligned
+#define __unaligned
+#endif
+#ifndef _inline
+#define _inline inline
+#endif
+#ifndef __debugbreak
+#define __debugbreak() __builtin_trap()
+#endif
+#ifndef __assume
+#define __assume(Condition) ((Condition) ? (void)0 : __builtin_unreachable())
+#endif
+#ifndef __noop
+#define __noop(...) ((void)0)
+#endif
+#ifndef _countof
+#define _countof(Array) RTL_NUMBER_OF(Array)
+#endif
+
+/* In C++ they would be in the way of the standard library. */
+#if !defined(__cplusplus) && !defined(NOMINMAX)
+#ifndef min
+#define min(a, b) (((a) < (b)) ? (a) : (b))
+#endif
+#ifndef max
+#define max(a, b) (((a) > (b)) ? (a) : (b))
+#endif
+#endif
+#define __max(a, b) (((a) > (b)) ? (a) : (b))
+#define __min(a, b) (((a) < (b)) ? (a) : (b))
+
+/* The underscored names of functions that the C library of the host has. */
+#define _stricmp strcasecmp
+#define _strnicmp strncasecmp
+#define _strdup strdup
+#define _snprintf snprintf
+#define _vsnprintf vsnprintf
+
+/* Wide strings of 16-bit units (wide.h). The host's functions of these names work on 32-bit ones. */
+#define _wcsicmp InterlockWcsicmp
+#define _wcsnicmp InterlockWcsnicmp
+#define _wcsdup InterlockWcsdup
+#define _wtoi InterlockWtoi
+#define _snwprintf InterlockSnwprintf
+#define _vsnwprintf InterlockVsnwprintf
+#if __SIZEOF_WCHAR_T__ == 2
+#define wcslen InterlockWcslen
+#define wcsnlen InterlockWcsnlen
+#define wcscpy InterlockWcscpy
+#define wcsncpy InterlockWcsncpy
+#define wcscat InterlockWcscat
+#define wcsncat InterlockWcsncat
+#define wcscmp InterlockWcscmp
+#define wcsncmp InterlockWcsncmp
+#define wcschr InterlockWcschr
+#define wcsrchr InterlockWcsrchr
+#define wcsstr InterlockWcsstr
+#define wcspbrk InterlockWcspbrk
+#define wcsspn InterlockWcsspn
+#define wcscspn InterlockWcscspn
+#define wcstol InterlockWcstol
+#define wcstoul InterlockWcstoul
+#define swprintf InterlockSnwprintf
+#define vswprintf InterlockVsnwprintf
+#define wprintf InterlockWprintf
+#define fwprintf InterlockFwprintf
+#endif
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WIN32_DEBUGAPI_H
+#define INTERLOCK_WIN32_DEBUGAPI_H
+
+#include <windows.h>
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WIN32_PROCESSTHREADSAPI_H
+#define INTERLOCK_WIN32_PROCESSTHREADSAPI_H
+
+#include <windows.h>
+
+#endif

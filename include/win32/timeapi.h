@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WIN32_TIMEAPI_H
+#define INTERLOCK_WIN32_TIMEAPI_H
+
+#include <windows.h>
+
+#endif

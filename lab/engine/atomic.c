@@ -1,0 +1,492 @@
+/*
+ * atomic.c: what an atomic access does.
+ *
+ * Memory always holds the newest value of every variable. Under the model "sc" a load reads that. Under "c11" each
+ * store is kept as a version, and a load may read any version that the order of the program does not hide from it:
+ *
+ * 1. A thread's view has for each cell the oldest version it may still read: at least what it read or wrote last.
+ * 2. A release store carries the view of its thread; an acquire load that reads it joins that into its own.
+ * 3. A read-modify-write reads the newest version and carries on what that one carried (release sequence).
+ * 4. Sequentially consistent accesses exchange views with one common view before and after. That is a little stronger
+ *    than C11 where they are mixed with weaker ones, so what is found is a failure by C11 too.
+ * 5. A store becomes visible in the end: a thread that repeats a load with nothing else in between reads a newer
+ *    version, if there is one (lab_sched_point puts it to sleep if there is none).
+ *
+ * Loads are not reordered with later stores (no out-of-thin-air, and no load buffering either).
+ * Happens-before, for data races, follows the same releases and acquires in both models.
+ */
+#include "engine.h"
+
+#include <string.h>
+
+#define VIEW_HEADER 64 /* a copied view has the number of its cells in front */
+
+static bool acquires(int order)
+{
+    return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+static bool releases(int order)
+{
+    return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+static u128 memory_read(uintptr_t address, size_t size)
+{
+    u128 value = 0;
+    switch (size) {
+    case 1: return *(volatile uint8_t *)address;
+    case 2: return *(volatile uint16_t *)address;
+    case 4: return *(volatile uint32_t *)address;
+    case 8: return *(volatile uint64_t *)address;
+    default: memcpy(&value, (const void *)address, size); return value;
+    }
+}
+
+static void memory_write(uintptr_t address, size_t size, u128 value)
+{
+    switch (size) {
+    case 1: *(volatile uint8_t *)address = (uint8_t)value; break;
+    case 2: *(volatile uint16_t *)address = (uint16_t)value; break;
+    case 4: *(volatile uint32_t *)address = (uint32_t)value; break;
+    case 8: *(volatile uint64_t *)address = (uint64_t)value; break;
+    default: memcpy((void *)address, &value, size); break;
+    }
+}
+
+static u128 combine(lab_rmw_kind kind, u128 old, u128 operand, size_t size)
+{
+    u128 value = 0;
+    switch (kind) {
+    case RMW_EXCHANGE: value = operand; break;
+    case RMW_ADD: value = old + operand; break;
+    case RMW_SUB: value = old - operand; break;
+    case RMW_AND: value = old & operand; break;
+    case RMW_OR: value = old | operand; break;
+    case RMW_XOR: value = old ^ operand; break;
+    case RMW_NAND: value = ~(old & operand); break;
+    }
+    return size == 16 ? value : value & (((u128)1 << (8 * size)) - 1);
+}
+
+/* Views. */
+
+static uint16_t *view_copy(const uint16_t *view)
+{
+    size_t size = lab->cell_count * sizeof(uint16_t);
+    size_t used = (lab->run.view_used + 63) & ~63ul;
+
+    if (used + VIEW_HEADER + size > lab->view_room)
+        lab_sched_leave(RUN_TRUNCATED);
+    uint16_t *copy = (uint16_t *)((char *)lab->views + used + VIEW_HEADER);
+    memcpy(copy, view, size);
+    ((uint32_t *)copy)[-1] = lab->cell_count;
+    lab->run.view_used = used + VIEW_HEADER + size;
+    return copy;
+}
+
+static void view_join(uint16_t *into, const uint16_t *from, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        into[i] = into[i] > from[i] ? into[i] : from[i];
+}
+
+/* A copy has no more cells than there were when it was made. */
+static void view_join_copy(uint16_t *into, const uint16_t *copy)
+{
+    view_join(into, copy, ((const uint32_t *)copy)[-1]);
+}
+
+static void exchange_views(lab_thread *t)
+{
+    view_join(lab->thread_view[t->number], lab->sc_view, lab->cell_count);
+    memcpy(lab->sc_view, lab->thread_view[t->number], lab->cell_count * sizeof(uint16_t));
+}
+
+/* Versions. */
+
+static u128 cell_value(const lab_cell *c)
+{
+    return c->size <= 16 ? memory_read(c->address, c->size) : 0;
+}
+
+static bool keeps_versions(const lab_cell *c)
+{
+    return lab->options.weak && c->size <= 16;
+}
+
+static lab_version *new_version(lab_cell *c)
+{
+    if (lab->run.versions == MAX_STEPS || c->stamp == UINT16_MAX)
+        lab_sched_leave(RUN_TRUNCATED);
+    lab_version *v = &lab->versions[lab->run.versions];
+    v->older = c->newest;
+    v->stamp = ++c->stamp;
+    v->value = cell_value(c);
+    v->view = NULL;
+    c->newest = (int32_t)lab->run.versions++;
+    return v;
+}
+
+/* The history begins anew when the variable was written by a plain access, or by none that was seen. */
+static void ensure_history(lab_cell *c)
+{
+    if (c->newest >= 0 && lab->versions[c->newest].value == cell_value(c))
+        return;
+    c->newest = -1;
+    lab_version *v = new_version(c);
+    v->writer = MAX_THREADS;
+    memset(&v->release, 0, sizeof(v->release));
+    memset(&c->release, 0, sizeof(c->release));
+    c->writer = MAX_THREADS;
+}
+
+void lab_atomic_plain_write(uintptr_t address, size_t size)
+{
+    for (uintptr_t at = address; at < address + size; at = (at & ~7ul) + 8) {
+        lab_granule *shadow = lab_memory_shadow(at);
+        if (shadow == NULL)
+            continue;
+        for (uint32_t i = at & 7; i < 8 && (at & ~7ul) + i < address + size; i++) {
+            uint32_t number = shadow->cell[i];
+            if (number != NO_CELL && lab->cells[number].generation == lab->generation) {
+                lab->cells[number].newest = -1;
+                lab->cells[number].writer = MAX_THREADS;
+                memset(&lab->cells[number].release, 0, sizeof(lab_vclock));
+            }
+        }
+    }
+}
+
+static void get(lab_thread *t, int order, const lab_vclock *release, const uint16_t *view)
+{
+    if (acquires(order)) {
+        lab_clock_join(&t->sync, release);
+        if (view != NULL)
+            view_join_copy(lab->thread_view[t->number], view);
+    } else {
+        lab_clock_join(&t->fence_acquire, release);
+        if (view != NULL)
+            view_join_copy(lab->acquire_view[t->number], view);
+    }
+}
+
+/* What a store leaves for those who acquire it. */
+static void give(lab_thread *t, lab_cell *c, int order, bool rmw)
+{
+    if (releases(order)) {
+        if (rmw)
+            lab_clock_join(&c->release, &t->sync);
+        else
+            c->release = t->sync;
+        t->sync.at[t->number]++;
+    } else if (t->fenced) {
+        if (rmw)
+            lab_clock_join(&c->release, &t->fence_release);
+        else
+            c->release = t->fence_release;
+    } else if (!rmw && c->writer != t->number) {
+        memset(&c->release, 0, sizeof(c->release));
+    }
+    c->writer = t->number;
+}
+
+static void store_version(lab_thread *t, uint32_t number, lab_cell *c, int order, bool rmw)
+{
+    if (!keeps_versions(c))
+        return;
+    const lab_version *replaced = c->newest >= 0 ? &lab->versions[c->newest] : NULL;
+    uint16_t *view = rmw && replaced != NULL ? replaced->view : NULL;
+    lab_version *v = new_version(c);
+    lab->thread_view[t->number][number] = v->stamp;
+    if (releases(order)) {
+        uint16_t *own = view_copy(lab->thread_view[t->number]);
+        if (view != NULL)
+            view_join_copy(own, view);
+        view = own;
+    } else if (t->fenced) {
+        uint16_t *own = view_copy(lab->release_view[t->number]);
+        if (view != NULL)
+            view_join_copy(own, view);
+        view = own;
+    }
+    v->view = view;
+    v->release = c->release;
+    v->writer = t->number;
+}
+
+/* Which version a load reads: the newest is 0. */
+static lab_version *choose_version(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t pc)
+{
+    uint16_t oldest = lab->thread_view[t->number][number];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < t->watched_count; i++)
+        if (t->watch[i].pc == pc && t->watch[i].cell == number && t->watch[i].callers == t->op.callers && t->watch[i].stamp < c->stamp &&
+            t->watch[i].stamp >= oldest)
+            oldest = (uint16_t)(t->watch[i].stamp + 1);
+    for (int32_t v = c->newest; v >= 0 && (v == c->newest || lab->versions[v].stamp >= oldest); v = lab->versions[v].older)
+        count++;
+    if (count > 1 && lab->run.stale == 0)
+        count = 1;
+    uint32_t back = count > 1 ? lab_sched_choose(count) : 0;
+    lab->run.stale -= back != 0;
+    int32_t v = c->newest;
+    while (back-- != 0)
+        v = lab->versions[v].older;
+    return &lab->versions[v];
+}
+
+static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t size, int order, uint32_t number, bool write,
+                     uintptr_t pc)
+{
+    t->op.kind = (uint8_t)kind;
+    t->op.size = (uint8_t)size;
+    t->op.order = (uint8_t)order;
+    t->op.address = address;
+    t->op.pc = pc;
+    t->op.callers = kind == OP_LOAD || kind == OP_CAS || kind == OP_RMW ? lab_sched_callers(t) : 0;
+    t->op.accesses = 1;
+    t->op.access[0] = (lab_access){number, write};
+    if (lab->options.weak && order == __ATOMIC_SEQ_CST)
+        t->op.access[t->op.accesses++] = (lab_access){lab_cell_pseudo(PSEUDO_STRONG), true};
+}
+
+static bool visible(uintptr_t address)
+{
+    return lab_sched_active() && !lab_memory_is_tls(address) && lab_memory_shadow(address) != NULL;
+}
+
+static void wrote(lab_thread *t, uint32_t number)
+{
+    t->watched_count = 0;
+    lab_sched_changed(number);
+}
+
+u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
+{
+    if (!visible(address))
+        return memory_read(address, size);
+    lab_thread *t = lab->current;
+    uint32_t number = lab_cell_find(address, size);
+    u128 value;
+
+    announce(t, OP_LOAD, address, size, order, number, false, pc);
+    lab_sched_point(t);
+    lab_race_access(address, size, false, true, pc);
+    lab_sched_step(t, t->op.accesses, t->op.access);
+    lab_cell *c = lab_cell_of(number);
+    bool stale = false;
+    if (keeps_versions(c)) {
+        ensure_history(c);
+        if (order == __ATOMIC_SEQ_CST)
+            exchange_views(t);
+        const lab_version *v = choose_version(t, number, c, pc);
+        stale = v->stamp != c->stamp;
+        lab->thread_view[t->number][number] = v->stamp;
+        value = v->value >> (8 * (address - c->address));
+        value = size == 16 ? value : value & (((u128)1 << (8 * size)) - 1);
+        get(t, order, &v->release, v->view);
+        if (order == __ATOMIC_SEQ_CST)
+            exchange_views(t);
+        lab_sched_watch(t, number, address, size, v->stamp, (uint64_t)value, pc);
+    } else {
+        value = memory_read(address, size);
+        get(t, order, &c->release, NULL);
+        lab_sched_watch(t, number, address, size, c->stamp, (uint64_t)value, pc);
+    }
+    lab_report_event(OP_LOAD, address, size, order, (uint64_t)value, (uint64_t)value, stale, pc);
+    return value;
+}
+
+u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc)
+{
+    if (!visible(address))
+        return memory_read(address, size);
+    lab_thread *t = lab->current;
+
+    announce(t, OP_LOAD, address, size, __ATOMIC_RELAXED, lab_cell_find(address, size), false, pc);
+    lab_sched_point(t);
+    lab_sched_step(t, t->op.accesses, t->op.access);
+    u128 value = memory_read(address, size);
+    lab_report_event(OP_LOAD, address, size, __ATOMIC_RELAXED, (uint64_t)value, (uint64_t)value, false, pc);
+    return value;
+}
+
+void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc)
+{
+    if (!visible(address)) {
+        memory_write(address, size, value);
+        return;
+    }
+    lab_thread *t = lab->current;
+    uint32_t number = lab_cell_find(address, size);
+
+    announce(t, OP_STORE, address, size, order, number, true, pc);
+    lab_sched_point(t);
+    lab_race_access(address, size, true, true, pc);
+    lab_sched_step(t, t->op.accesses, t->op.access);
+    lab_cell *c = lab_cell_of(number);
+    u128 old = memory_read(address, size);
+    if (keeps_versions(c)) {
+        ensure_history(c);
+        if (order == __ATOMIC_SEQ_CST)
+            exchange_views(t);
+    }
+    memory_write(address, size, value);
+    give(t, c, order, false);
+    store_version(t, number, c, order, false);
+    if (lab->options.weak && order == __ATOMIC_SEQ_CST)
+        exchange_views(t);
+    lab_report_event(OP_STORE, address, size, order, (uint64_t)old, (uint64_t)value, false, pc);
+    wrote(t, number);
+}
+
+void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc)
+{
+    if (!visible(address))
+        return;
+    lab_thread *t = lab->current;
+    uint32_t number = lab_cell_find(address, size);
+
+    announce(t, OP_STORE, address, size, __ATOMIC_RELAXED, number, true, pc);
+    lab_sched_point(t);
+    lab_race_access(address, size, true, true, pc);
+    lab_sched_step(t, t->op.accesses, t->op.access);
+    lab_cell *c = lab_cell_of(number);
+    give(t, c, __ATOMIC_RELAXED, false);
+    c->newest = -1; /* no history: the value is not known yet */
+    lab_report_event(OP_STORE, address, size, __ATOMIC_RELAXED, (uint64_t)memory_read(address, size), 0, true, pc);
+    wrote(t, number);
+}
+
+/* Reads the newest and replaces it. */
+static void replace(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t address, size_t size, u128 value, int order)
+{
+    bool strong = lab->options.weak && order == __ATOMIC_SEQ_CST;
+
+    if (strong)
+        exchange_views(t);
+    const lab_version *v = keeps_versions(c) ? &lab->versions[c->newest] : NULL;
+    get(t, order, v != NULL ? &v->release : &c->release, v != NULL ? v->view : NULL);
+    memory_write(address, size, value);
+    give(t, c, order, true);
+    store_version(t, number, c, order, true);
+    if (strong)
+        exchange_views(t);
+}
+
+u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 operand, int order, uintptr_t pc)
+{
+    if (!visible(address)) {
+        u128 old = memory_read(address, size);
+        memory_write(address, size, combine(kind, old, operand, size));
+        return old;
+    }
+    lab_thread *t = lab->current;
+    uint32_t number = lab_cell_find(address, size);
+
+    announce(t, OP_RMW, address, size, order, number, true, pc);
+    lab_sched_point(t);
+    lab_race_access(address, size, true, true, pc);
+    lab_sched_step(t, t->op.accesses, t->op.access);
+    lab_cell *c = lab_cell_of(number);
+    if (keeps_versions(c))
+        ensure_history(c);
+    u128 old = memory_read(address, size);
+    u128 value = combine(kind, old, operand, size);
+    replace(t, number, c, address, size, value, order);
+    lab_report_event(OP_RMW, address, size, order, (uint64_t)old, (uint64_t)value, false, pc);
+    if (value != old)
+        wrote(t, number);
+    else
+        lab_sched_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
+    return old;
+}
+
+/* Returns what it found; it has succeeded if that is what was expected. */
+u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc)
+{
+    if (!visible(address)) {
+        u128 old = memory_read(address, size);
+        if (old == expected)
+            memory_write(address, size, desired);
+        return old;
+    }
+    lab_thread *t = lab->current;
+    uint32_t number = lab_cell_find(address, size);
+
+    announce(t, OP_CAS, address, size, order, number, true, pc);
+    lab_sched_point(t);
+    u128 old = memory_read(address, size);
+    bool success = old == expected;
+    lab_access made[2] = {{number, success}, t->op.access[1]};
+    lab_race_access(address, size, success, true, pc);
+    lab_sched_step(t, t->op.accesses, made);
+    lab_cell *c = lab_cell_of(number);
+    if (keeps_versions(c))
+        ensure_history(c);
+    lab_report_event(OP_CAS, address, size, order, (uint64_t)old, (uint64_t)desired, !success, pc);
+    if (success) {
+        replace(t, number, c, address, size, desired, order);
+        if (desired != old) {
+            wrote(t, number);
+            return old;
+        }
+    } else {
+        const lab_version *v = keeps_versions(c) ? &lab->versions[c->newest] : NULL;
+        if (v != NULL)
+            lab->thread_view[t->number][number] = v->stamp;
+        get(t, failure, v != NULL ? &v->release : &c->release, v != NULL ? v->view : NULL);
+    }
+    lab_sched_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
+    return old;
+}
+
+void lab_atomic_fence(int order, uintptr_t pc)
+{
+    if (!lab_sched_active())
+        return;
+    lab_thread *t = lab->current;
+    if (lab->options.weak && order == __ATOMIC_SEQ_CST) {
+        announce(t, OP_FENCE, 0, 0, order, NO_CELL, false, pc);
+        lab_sched_point(t);
+        lab_sched_step(t, t->op.accesses, t->op.access);
+        lab_report_event(OP_FENCE, 0, 0, order, 0, 0, false, pc);
+    }
+    if (acquires(order)) {
+        lab_clock_join(&t->sync, &t->fence_acquire);
+        if (lab->options.weak)
+            view_join(lab->thread_view[t->number], lab->acquire_view[t->number], lab->cell_count);
+    }
+    if (releases(order)) {
+        if (lab->options.weak)
+            memcpy(lab->release_view[t->number], lab->thread_view[t->number], lab->cell_count * sizeof(uint16_t));
+        t->fence_release = t->sync;
+        t->fenced = true;
+        t->sync.at[t->number]++;
+    }
+    if (lab->options.weak && order == __ATOMIC_SEQ_CST)
+        exchange_views(t);
+}
+
+/* Every thread passes a full barrier. */
+void lab_atomic_barrier_all(void)
+{
+    if (!lab->options.weak)
+        return;
+    for (int turn = 0; turn < 2; turn++)
+        for (uint32_t i = 0; i < lab->run.thread_count; i++)
+            exchange_views(&lab->run.threads[i]);
+}
+
+void lab_atomic_begin(void)
+{
+    if (!lab->options.weak)
+        return;
+    memset(lab->sc_view, 0, lab->cell_count * sizeof(uint16_t));
+    for (uint32_t i = 0; i < MAX_THREADS; i++) {
+        memset(lab->thread_view[i], 0, lab->cell_count * sizeof(uint16_t));
+        memset(lab->acquire_view[i], 0, lab->cell_count * sizeof(uint16_t));
+    }
+}

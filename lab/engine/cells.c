@@ -1,0 +1,114 @@
+/* cells.c: which bytes are one variable. Theory at struct cell. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t cell_new(uintptr_t address, size_t size)
+{
+    if (lab->cell_count == MAX_CELLS) {
+        fprintf(stderr, "lab: more than %d variables are accessed atomically\n", MAX_CELLS);
+        exit(2);
+    }
+    lab_cell *c = &lab->cells[lab->cell_count];
+    memset(c, 0, sizeof(*c));
+    c->address = address;
+    c->size = (uint32_t)size;
+    return lab->cell_count++;
+}
+
+lab_cell *lab_cell_of(uint32_t number)
+{
+    lab_cell *c = &lab->cells[number];
+
+    if (c->generation != lab->generation) {
+        c->generation = lab->generation;
+        c->last_write = NO_STEP;
+        c->readers = 0;
+        c->writer = MAX_THREADS;
+        c->stamp = 0;
+        c->newest = -1;
+        memset(&c->release, 0, sizeof(c->release));
+    }
+    return c;
+}
+
+bool lab_cell_is_shared(const lab_cell *c)
+{
+    return c->written && (c->users & (c->users - 1)) != 0;
+}
+
+static uint16_t *cell_slot(uintptr_t address)
+{
+    lab_granule *shadow = lab_memory_shadow(address);
+    return shadow != NULL ? &shadow->cell[address & 7] : NULL;
+}
+
+/* Everything from start to end becomes one new cell. */
+static uint32_t cell_cover(uintptr_t start, uintptr_t end)
+{
+    uint32_t number = cell_new(start, end - start);
+
+    for (uintptr_t at = start; at < end; at++) {
+        uint16_t *slot = cell_slot(at);
+        if (slot != NULL) {
+            if (*slot != NO_CELL) {
+                lab->cells[number].users |= lab->cells[*slot].users;
+                lab->cells[number].written |= lab->cells[*slot].written;
+            }
+            *slot = (uint16_t)number;
+        }
+    }
+    return number;
+}
+
+static uint32_t cell_find_slow(uintptr_t address, size_t size)
+{
+    uintptr_t start = address, end = address + size;
+    bool merges = false;
+
+    for (uintptr_t at = address; at < address + size; at++) {
+        uint16_t *slot = cell_slot(at);
+        if (slot != NULL && *slot != NO_CELL) {
+            const lab_cell *other = &lab->cells[*slot];
+            start = other->address < start ? other->address : start;
+            end = other->address + other->size > end ? other->address + other->size : end;
+            if (start <= address && end >= address + size && other->address == start &&
+                other->address + other->size == end && other->size >= size)
+                return *slot; /* a part of a larger one that is known */
+            merges = true;
+        }
+    }
+    lab->cells_changed |= merges;
+    return cell_cover(start, end);
+}
+
+uint32_t lab_cell_find(uintptr_t address, size_t size)
+{
+    uint16_t *slot = cell_slot(address);
+
+    if (slot == NULL)
+        return NO_CELL;
+    const lab_cell *c = &lab->cells[*slot];
+    if (*slot != NO_CELL && address >= c->address && address + size <= c->address + c->size)
+        return *slot;
+    return cell_find_slow(address, size);
+}
+
+uint32_t lab_cell_queue(uintptr_t address)
+{
+    lab_granule *shadow = lab_memory_shadow(address);
+
+    if (shadow == NULL)
+        return NO_CELL;
+    uint16_t *queue = &shadow->queue[address >> 2 & 1];
+    if (*queue == NO_CELL)
+        *queue = (uint16_t)cell_new(address, 0);
+    return *queue;
+}
+
+uint32_t lab_cell_pseudo(uint32_t number)
+{
+    return 1 + number;
+}

@@ -1,0 +1,511 @@
+/*
+ * engine.h: what the files of the explorer share.
+ *
+ * Everything runs on one host thread. The threads of a scenario are fibers. A *step* is one visible operation: an
+ * atomic access, an operation of the simulated machine, the start of a thread. A thread announces its next step and
+ * then calls the scheduler, which decides who makes a step; so for every thread the next step is always known. Plain
+ * accesses are no steps: they are checked for races, and code without races behaves the same wherever they happen
+ * between two steps.
+ *
+ * Memory comes in three kinds.
+ * 1. What the explored program writes: its data segment and the arena (heap, stacks). It is put back to the state after
+ *    Setup before every schedule: memory.c.
+ * 2. lab_run, the explorer's state of one schedule: put back in the same way, by one copy.
+ * 3. lab, everything else: options, the tree, shadow memory. It stays, and lies outside of the data segment.
+ */
+#ifndef LAB_ENGINE_H
+#define LAB_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <interlock/lab.h>
+
+#define MAX_THREADS     16
+#define MAX_CELLS       60000
+#define MAX_NODES       65536
+#define MAX_STEPS       65536
+#define MAX_OPERATIONS  64
+#define MAX_TLS         512
+#define STACK_SIZE      (256 * 1024)
+#define NO_STEP         (-1)
+#define NO_CELL         0
+#define NANO_PER_SECOND 1000000000ull
+
+typedef unsigned __int128 u128;
+
+typedef struct lab_vclock {
+    uint32_t at[MAX_THREADS];
+} __attribute__((aligned(64))) lab_vclock;
+
+static inline void lab_clock_join(lab_vclock *into, const lab_vclock *other)
+{
+    for (int i = 0; i < MAX_THREADS; i++)
+        into->at[i] = into->at[i] > other->at[i] ? into->at[i] : other->at[i];
+}
+
+/* Steps. */
+
+typedef enum lab_op_kind {
+    OP_START,
+    OP_LOAD,
+    OP_STORE,
+    OP_RMW,
+    OP_CAS,
+    OP_FENCE,
+    OP_WAIT,
+    OP_WAKE,
+    OP_TIMEOUT,
+    OP_RESUME,
+    OP_CLOCK,
+    OP_INTERRUPT,
+    OP_SPAWN,
+    OP_JOIN,
+    OP_END,
+    OP_LOCAL
+} lab_op_kind;
+
+#define MAX_ACCESSES 3
+
+typedef struct lab_access {
+    uint32_t cell;
+    bool write;
+} lab_access;
+
+typedef struct lab_operation {
+    uint8_t kind;
+    uint8_t size;
+    uint8_t order;
+    uint8_t accesses;
+    lab_access access[MAX_ACCESSES];
+    uintptr_t address;
+    uintptr_t pc;
+    uint64_t callers;
+} lab_operation;
+
+/*
+ * A cell is what accesses agree on to be one variable: the union of all atomic accesses that ever overlapped. Cells are
+ * never forgotten, so that a second schedule finds them as the first left them; when one grows, the search starts over.
+ */
+typedef struct lab_cell {
+    uintptr_t address;
+    uint32_t size;
+    uint32_t next_merged;   /* 0, or the cell that this one became a part of */
+    uint32_t users;         /* threads that ever accessed it, and */
+    bool written;           /* whether one of them wrote: together, whether a step here can matter to others */
+    /* The rest belongs to the schedule number `generation`. */
+    uint32_t generation;
+    int32_t last_write;     /* step */
+    uint32_t readers;       /* threads that read since, and */
+    int32_t read[MAX_THREADS]; /* their steps */
+    uint8_t writer;
+    uint16_t stamp;         /* number of the newest version */
+    int32_t newest;         /* version, -1: none yet */
+    lab_vclock release;         /* what an acquire of the newest version gets */
+} lab_cell;
+
+/* One store, for memory models in which an older one may be read. */
+typedef struct lab_version {
+    u128 value;
+    int32_t older;
+    uint16_t stamp;
+    uint8_t writer;
+    lab_vclock release;
+    uint16_t *view;         /* NULL: a relaxed store, nothing comes with it */
+} lab_version;
+
+/* Threads. */
+
+typedef enum lab_thread_state {
+    THREAD_UNUSED,
+    THREAD_READY,
+    THREAD_BLOCKED,         /* in a wait; with a deadline it may time out */
+    THREAD_JOINING,
+    THREAD_DONE
+} lab_thread_state;
+
+#define MAX_WATCHED 64
+#define MAX_LENT    24
+
+typedef struct lab_watched {
+    uintptr_t pc;
+    uintptr_t address;
+    uint32_t cell;
+    uint16_t stamp;
+    uint8_t size;
+    uint64_t value;
+    uint64_t callers;       /* a hash of the return addresses: the same function may be called from two places */
+} lab_watched;
+
+typedef struct lab_thread {
+    void *sp;
+    char *stack;            /* lowest address; the stack of thread n is slot n of the arena */
+    uint8_t number;
+    uint8_t state;
+    bool service;           /* of the library's own: need not end */
+    bool timed_out;
+    bool in_interrupt;
+    bool interrupt_pending;
+    uint8_t joined;         /* THREAD_JOINING: whom */
+    bool asleep;            /* spins: nothing it looks at has changed */
+    bool yielded;           /* gave way: nobody else has made a step since */
+    bool runs_exit;         /* ends as a host thread does */
+    void *exit_object;      /* what the machine is to end with it */
+    bool adopt;             /* becomes a thread of the library before its first step */
+    const char *name;
+    void (*routine)(void *);
+    void *argument;
+    uintptr_t entry;        /* the function that it runs */
+    lab_operation op;           /* what it does next */
+    uint64_t deadline;      /* interrupt time; 0: none */
+    uint32_t expected;
+    uint32_t steps;
+    int32_t last_step;
+    int32_t last_interrupt; /* the step that sent it */
+    lab_vclock sync;            /* happens-before of the program */
+    lab_vclock dep;             /* order of steps that do not commute */
+    lab_vclock fence_release;
+    lab_vclock fence_acquire;
+    bool fenced;
+    uintptr_t lowest_lent;  /* lowest address on its stack that others have accessed */
+    uint32_t lent_count;
+    uintptr_t lent[MAX_LENT]; /* all of them */
+    /* What it has read since it last wrote anything: for spin loops. */
+    uint32_t watched_count;
+    lab_watched watch[MAX_WATCHED]; /* from here on only what is in use is put back */
+    uint8_t tls[MAX_TLS];
+} lab_thread;
+
+/* The tree that is searched: one node for each decision of the current schedule. */
+
+typedef enum lab_node_kind {
+    NODE_THREAD,            /* who makes the next step */
+    NODE_CHOICE             /* which of several things happens in it */
+} lab_node_kind;
+
+typedef struct lab_node {
+    uint8_t kind;
+    uint8_t chosen;
+    uint8_t count;          /* choices */
+    uint8_t preemptions;    /* before this node */
+    uint16_t enabled;
+    uint16_t backtrack;
+    uint16_t done;
+    uint16_t sleep;
+    int32_t step;
+} lab_node;
+
+typedef struct lab_step {
+    lab_vclock dep;
+    int32_t node;
+    uint32_t ordinal;       /* among its thread's steps, from 1 */
+    uint8_t thread;
+    lab_operation op;
+} lab_step;
+
+typedef struct lab_event {      /* for the trace */
+    uint8_t thread;
+    uint8_t kind;
+    uint8_t size;
+    uint8_t order;
+    bool flag;              /* CAS failed, wait did not block, stale load */
+    uintptr_t address;
+    uintptr_t pc;
+    uint64_t before, after;
+    const char *text;
+} lab_event;
+
+typedef enum lab_verdict {
+    VERDICT_NONE,
+    VERDICT_ASSERTION,
+    VERDICT_BUGCHECK,
+    VERDICT_RACE,
+    VERDICT_DEADLOCK,
+    VERDICT_LOST_WAKEUP,
+    VERDICT_LIVELOCK,
+    VERDICT_DEAD_FRAME,
+    VERDICT_FREED_MEMORY,
+    VERDICT_WILD_ACCESS,
+    VERDICT_LEAK,
+    VERDICT_CRASH,
+    VERDICT_LINEARIZABILITY,
+    VERDICT_UNSUPPORTED,
+    VERDICTS
+} lab_verdict;
+
+extern const char *const lab_verdict_names[VERDICTS];
+
+typedef enum lab_run_end {
+    RUN_FINISHED,
+    RUN_FAILED,
+    RUN_PRUNED,             /* everything from here on has been seen */
+    RUN_TRUNCATED           /* too long */
+} lab_run_end;
+
+/* The state of one schedule. */
+typedef struct lab_run_state {
+    uint32_t thread_count;
+    uint64_t now;           /* interrupt time */
+    char *heap_top;
+    uint32_t spurious, failures, stale, deferred;
+    uint32_t steps;
+    uint32_t idle_rounds;
+    uint32_t yielders;
+    uint32_t versions;
+    size_t view_used;
+    uint32_t operations;
+    uint32_t ordinal;
+    uint32_t allocations;
+    lab_thread threads[MAX_THREADS]; /* from here on only what is in use is put back */
+    LAB_OPERATION history[MAX_OPERATIONS];
+} lab_run_state;
+
+typedef enum lab_strategy {
+    STRATEGY_PORTFOLIO,
+    STRATEGY_DPOR,
+    STRATEGY_BOUNDED,
+    STRATEGY_PCT,
+    STRATEGY_RANDOM,
+    STRATEGY_REPLAY
+} lab_strategy;
+
+typedef struct lab_options {
+    lab_strategy strategy;
+    bool weak;
+    bool verbose;
+    bool plain;             /* every plain access is a step too */
+    bool keep_going;
+    uint32_t preemptions;
+    uint32_t depth;         /* of PCT */
+    uint32_t stale;
+    uint32_t jobs;
+    uint64_t seed;
+    uint64_t schedules;
+    double seconds;
+    uint32_t max_steps;
+    uint32_t patience;      /* so often a thread may repeat a loop of reads in which nothing changes */
+    const char *replay;
+    const char *only;
+} lab_options;
+
+typedef struct lab_result {
+    uint64_t schedules, pruned, truncated, steps;
+    bool exhausted;
+    lab_verdict verdict;
+    uint64_t found_at;
+    double seconds;
+    const char *found_by;
+} lab_result;
+
+#define SLOTS 7
+#define SLOT_WRITE  1
+#define SLOT_ATOMIC 2
+
+typedef struct lab_slot {
+    uint32_t clock;
+    uint32_t pc;
+    uint8_t thread;
+    uint8_t mask;
+    uint8_t flags;
+} lab_slot;
+
+typedef enum lab_poison {
+    POISON_NONE,
+    POISON_FREED,
+    POISON_ZONE
+} lab_poison;
+
+/* The shadow of 8 bytes: who accessed them in this schedule, which cells they belong to. */
+typedef struct lab_granule {
+    uint32_t generation;
+    uint8_t used;
+    uint8_t poison;
+    uint16_t queue[2];      /* the cells that stand for the threads blocked on either half */
+    lab_slot slots[SLOTS];
+    uint16_t cell[8];
+} lab_granule;
+
+typedef struct lab_decision {
+    bool choice;
+    uint8_t value;
+} lab_decision;
+
+typedef struct lab_engine {
+    lab_options options;
+    const LAB_SCENARIO *scenario;
+    lab_run_state run;
+    lab_run_state start;        /* the state every schedule begins with */
+    bool running;           /* a schedule runs: accesses are steps */
+    bool quiet;             /* the machine stands still: invariant, finish */
+    bool tracing;
+    lab_thread *current;        /* NULL: the explorer itself */
+    void *main_sp;
+    uint8_t main_tls[MAX_TLS];
+    lab_run_end end;
+
+    /* Memory of the explored program. */
+    char *arena, *arena_end, *heap, *stacks, *stacks_end;
+    char *data, *data_end;
+    char *tls;
+    size_t tls_size;
+    const char *tls_image;
+    size_t tls_image_size;
+    lab_granule *data_shadow, *arena_shadow;
+    uint32_t generation;
+
+    lab_cell *cells;
+    uint32_t cell_count;
+    bool cells_changed;
+    uint32_t shared_changes;
+
+    /* The tree. */
+    lab_strategy active;
+    lab_node *nodes;
+    uint32_t node_count;    /* of the current schedule */
+    uint32_t replay_count;  /* so many are given */
+    int32_t last_node;      /* the NODE_THREAD whose step was made last */
+    lab_step *steps;
+    lab_version *versions;
+    uint16_t *views;
+    uint16_t *thread_view[MAX_THREADS];
+    uint16_t *acquire_view[MAX_THREADS]; /* what a fence would get, and */
+    uint16_t *release_view[MAX_THREADS]; /* what the last one left for later stores */
+    uint16_t *sc_view;
+    size_t view_room;
+    uint64_t random;
+    uint32_t priority[MAX_THREADS];
+    uint32_t change_at[16];
+    uint32_t longest;
+
+    /* A given schedule: of a token, or of the minimiser, which need not fit any more. */
+    lab_decision *given;
+    uint32_t given_count, given_next;
+    bool lenient;
+
+    /* The failure. */
+    lab_verdict verdict;
+    char text[4096];
+    char printed[2048];     /* what the library has to say */
+    size_t printed_length;
+    uintptr_t failure_pc;
+    uint8_t failure_thread;
+
+    lab_event *events;
+    uint32_t event_count;
+    lab_result result;
+} lab_engine;
+
+extern lab_engine *lab;
+
+/* fiber.c */
+void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void));
+void lab_fiber_switch(void **save, void *restore);
+
+/* memory.c */
+void lab_memory_initialize(void);
+void lab_memory_snapshot(void);
+void lab_memory_restore(void);
+void *lab_memory_allocate(size_t size, size_t alignment);
+bool lab_memory_free(void *memory, uintptr_t pc);
+lab_granule *lab_memory_shadow(uintptr_t address); /* NULL: not the program's */
+bool lab_memory_is_tls(uintptr_t address);
+void lab_memory_report_leaks(void);
+void lab_memory_check(uintptr_t address, lab_granule *shadow, uintptr_t pc);
+bool lab_memory_in_program(uintptr_t address);
+const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size);
+
+/* race.c */
+void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc); /* what lies below sp on its stack is gone */
+void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, uintptr_t pc);
+
+/* cells.c */
+uint32_t lab_cell_find(uintptr_t address, size_t size);
+uint32_t lab_cell_queue(uintptr_t address);
+uint32_t lab_cell_pseudo(uint32_t number); /* PSEUDO_ */
+lab_cell *lab_cell_of(uint32_t number);
+bool lab_cell_is_shared(const lab_cell *c);
+#define PSEUDO_CLOCK 0
+#define PSEUDO_CONTEXT(lab_thread) (1 + (lab_thread))
+#define PSEUDO_STRONG (1 + MAX_THREADS) /* the common view of sequentially consistent accesses */
+#define PSEUDO_CELLS (2 + MAX_THREADS)
+
+/* atomic.c */
+typedef enum lab_rmw_kind {
+    RMW_EXCHANGE,
+    RMW_ADD,
+    RMW_SUB,
+    RMW_AND,
+    RMW_OR,
+    RMW_XOR,
+    RMW_NAND
+} lab_rmw_kind;
+
+u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc);
+void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc);
+u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 operand, int order, uintptr_t pc);
+u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc);
+void lab_atomic_fence(int order, uintptr_t pc);
+/* A store that the program makes itself, right after this. */
+void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc);
+void lab_atomic_plain_write(uintptr_t address, size_t size);
+void lab_atomic_barrier_all(void);
+u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed load that may race */
+void lab_atomic_begin(void);
+
+/* sched.c */
+void lab_sched_point(lab_thread *t);            /* t's next step is announced; returns when it is t's turn */
+void lab_sched_step(lab_thread *t, int count, const lab_access *accesses); /* t makes it */
+uint32_t lab_sched_choose(uint32_t count);  /* inside of a step */
+void lab_sched_block(lab_thread *t);            /* until woken or timed out */
+void lab_sched_wake(lab_thread *t);
+void lab_sched_changed(uint32_t cell);
+uint64_t lab_sched_callers(lab_thread *t);
+void lab_sched_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, uint16_t stamp, uint64_t value, uintptr_t pc);
+void lab_sched_yield_hint(lab_thread *t);
+lab_thread *lab_sched_spawn(void (*routine)(void *), void *argument, const char *name, bool service);
+void lab_sched_exit(void) __attribute__((noreturn));
+void lab_sched_terminate(void) __attribute__((noreturn)); /* the same, and nobody is told */
+void lab_sched_leave(lab_run_end end) __attribute__((noreturn));
+void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
+    __attribute__((noreturn, format(printf, 3, 4)));
+void lab_sched_start_threads(void);
+lab_run_end lab_sched_run(void);
+bool lab_sched_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintptr_t pc);
+void lab_sched_wake_address(uintptr_t address, uint32_t count, uintptr_t pc);
+void lab_sched_interrupt(uint32_t number, uintptr_t pc);
+uint64_t lab_sched_clock(uintptr_t pc);
+
+static inline bool lab_sched_active(void)
+{
+    return lab != NULL && lab->running && !lab->quiet;
+}
+
+/* explore.c */
+uint8_t lab_explore_pick(uint16_t enabled);
+uint32_t lab_explore_choose(uint32_t count);
+void lab_explore_race(int32_t earlier, int32_t later, const lab_vclock *before);
+void lab_explore_scenario(const LAB_SCENARIO *scenario);
+bool lab_explore_replay(const LAB_SCENARIO *scenario, const char *decisions);
+double lab_explore_seconds(void);
+
+/* report.c */
+void lab_report_failure(void);
+void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after, bool flag,
+                  uintptr_t pc);
+char *lab_report_token(char *buffer, size_t size);
+void lab_report_place(uintptr_t pc, char *buffer, size_t size);
+void lab_report_symbol(uintptr_t address, char *buffer, size_t size);
+
+/* The machine: lab/hal. */
+typedef struct lab_machine_routines {
+    void (*adopt)(void);                     /* the fiber that runs becomes a thread of the library */
+    void (*thread_exit)(void);
+    void (*interrupt)(void);
+    bool (*describe_wait)(lab_thread *t, char *buffer, size_t size, bool *satisfied);
+} lab_machine_routines;
+
+extern lab_machine_routines lab_machine;
+bool lab_describe_wait(lab_thread *Thread, char *Buffer, size_t Size, bool *Satisfied);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * history.c: is there an order of the operations, in accordance with real time, that the model allows? The search of
+ * Wing and Gong: any operation that begins before every other open one ends may come next. An operation that has not
+ * returned may have taken effect or not.
+ */
+#include "engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+unsigned LabBegin(unsigned name, intptr_t argument)
+{
+    if (lab->run.operations == MAX_OPERATIONS)
+        lab_sched_fail(VERDICT_UNSUPPORTED, 0, "more than %d operations in a history", MAX_OPERATIONS);
+    lab->run.history[lab->run.operations] = (LAB_OPERATION){
+        .Thread = LabCurrentThread(),
+        .Name = name,
+        .Argument = argument,
+        .Begin = ++lab->run.ordinal,
+        .End = UINT32_MAX,
+    };
+    return lab->run.operations++;
+}
+
+void LabEnd(unsigned operation, intptr_t result)
+{
+    LAB_OPERATION *o = &lab->run.history[operation];
+
+    o->Result = result;
+    o->Returned = 1;
+    o->End = ++lab->run.ordinal;
+}
+
+static bool search(const LAB_MODEL *model, const intptr_t *state, uint64_t left)
+{
+    unsigned earliest_end = UINT32_MAX;
+    bool open_only = true;
+
+    for (uint64_t set = left; set != 0; set &= set - 1) {
+        const LAB_OPERATION *o = &lab->run.history[__builtin_ctzll(set)];
+        earliest_end = o->End < earliest_end ? o->End : earliest_end;
+        open_only &= !o->Returned;
+    }
+    if (open_only)
+        return true;
+    for (uint64_t set = left; set != 0; set &= set - 1) {
+        uint32_t index = (uint32_t)__builtin_ctzll(set);
+        const LAB_OPERATION *o = &lab->run.history[index];
+        intptr_t next[LAB_MODEL_STATE];
+
+        if (o->Begin > earliest_end)
+            continue;
+        memcpy(next, state, sizeof(next));
+        if (model->Apply(next, o) && search(model, next, left & ~(1ull << index)))
+            return true;
+    }
+    return false;
+}
+
+void LabCheckLinearizable(const LAB_MODEL *model)
+{
+    intptr_t state[LAB_MODEL_STATE] = {0};
+    uint64_t all = lab->run.operations == 64 ? ~0ull : (1ull << lab->run.operations) - 1;
+    char text[1500];
+    size_t used = 0;
+
+    model->Initialize(state);
+    if (search(model, state, all))
+        return;
+    for (uint32_t i = 0; i < lab->run.operations && used < sizeof(text) - 100; i++) {
+        const LAB_OPERATION *o = &lab->run.history[i];
+
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "\n    %c %s(%ld)", 'a' + o->Thread,
+                                 model->OperationNames[o->Name], (long)o->Argument);
+        if (o->Returned)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, " = %ld, from %u to %u", (long)o->Result, o->Begin, o->End);
+        else
+            used += (size_t)snprintf(text + used, sizeof(text) - used, " does not return, from %u", o->Begin);
+    }
+    lab_sched_fail(VERDICT_LINEARIZABILITY, 0, "no order of these operations is one of a %s:%s", model->Name, text);
+}

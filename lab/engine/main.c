@@ -1,0 +1,290 @@
+/* main.c: the program that a test becomes. Every scenario runs in a process of its own. */
+#include "engine.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern const LAB_SCENARIO *const __start_lab_scenarios[] __attribute__((weak));
+extern const LAB_SCENARIO *const __stop_lab_scenarios[] __attribute__((weak));
+
+static const char usage[] =
+    "usage: %s [options] [scenario...]\n"
+    "  --list                 the scenarios of this program\n"
+    "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
+    "  --model M              sc (default), c11: loads may read older stores, as far as the orders allow\n"
+    "  --schedules N          at most so many (default 1000000)\n"
+    "  --seconds S            and at most so long, per scenario (default 10)\n"
+    "  --preemptions N        bounded: at most so many (default 2)\n"
+    "  --depth D              pct: of the bugs looked for (default 3)\n"
+    "  --stale N              c11: so many loads of a schedule may not see the newest store (default 3)\n"
+    "  --steps N              a schedule that is longer is cut off (default 20000)\n"
+    "  --patience N           a loop that reads the same values again waits for a change after N turns (default 1)\n"
+    "  --processors N         of the simulated machine (default 2)\n"
+    "  --seed N               of the random strategies\n"
+    "  --jobs N               processes; the first does the strategy, the others pct and random\n"
+    "  --replay TOKEN         runs one schedule again and shows it\n"
+    "  --tap                  output for a test harness\n";
+
+typedef struct outcome {
+    lab_result result;
+    volatile int finished;
+} outcome;
+
+static outcome *outcomes;
+
+static lab_strategy parse_strategy(const char *name)
+{
+    static const char *const names[] = {"portfolio", "dpor", "bounded", "pct", "random"};
+
+    for (int i = 0; i < 5; i++)
+        if (strcmp(names[i], name) == 0)
+            return (lab_strategy)i;
+    fprintf(stderr, "lab: there is no strategy %s\n", name);
+    exit(2);
+}
+
+/* The number of processors is read when the library is loaded, so another one needs another start. */
+static void set_processors(char **argv, const char *count)
+{
+    const char *now = getenv("INTERLOCK_PROCESSORS");
+
+    if (now != NULL && strcmp(now, count) == 0)
+        return;
+    setenv("INTERLOCK_PROCESSORS", count, 1);
+    execv("/proc/self/exe", argv);
+    perror("lab: execv");
+    exit(2);
+}
+
+static const LAB_SCENARIO *find_scenario(const char *name, size_t length)
+{
+    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+        if (strlen((*s)->Name) == length && strncmp((*s)->Name, name, length) == 0)
+            return *s;
+    return NULL;
+}
+
+static int replay(char **argv, const char *token)
+{
+    const char *at = strchr(token, '@');
+    const char *comma = at != NULL ? strchr(at, ',') : NULL;
+    const char *colon = comma != NULL ? strchr(comma, ':') : NULL;
+    const LAB_SCENARIO *scenario = at != NULL ? find_scenario(token, (size_t)(at - token)) : NULL;
+    char processors[16];
+
+    if (colon == NULL || scenario == NULL) {
+        fprintf(stderr, "lab: this token is not of a scenario of this program\n");
+        return 2;
+    }
+    snprintf(processors, sizeof(processors), "%.*s", (int)(colon - comma - 2), comma + 2);
+    set_processors(argv, processors);
+    lab->options.weak = strncmp(at + 1, "c11", 3) == 0;
+    printf("%s:\n", scenario->Name);
+    return lab_explore_replay(scenario, colon + 1) ? 1 : 0;
+}
+
+static void run_worker(const LAB_SCENARIO *scenario, uint32_t job)
+{
+    if (job != 0) {
+        lab->options.strategy = job & 1 ? STRATEGY_PCT : STRATEGY_RANDOM;
+        lab->options.seed += job;
+        lab->options.depth = 2 + job / 2 % 4;
+    }
+    lab_explore_scenario(scenario);
+    outcomes[job].result = lab->result;
+    outcomes[job].finished = 1;
+    fflush(stdout);
+    _exit(0);
+}
+
+/* As soon as one has an answer, the others may go. */
+static bool is_decided(const outcome *o)
+{
+    return o->finished && (o->result.verdict != VERDICT_NONE || o->result.exhausted);
+}
+
+static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
+{
+    pid_t workers[64];
+    uint32_t left = jobs;
+
+    memset(outcomes, 0, jobs * sizeof(*outcomes));
+    fflush(stdout);
+    for (uint32_t job = 0; job < jobs; job++) {
+        workers[job] = fork();
+        if (workers[job] == 0)
+            run_worker(scenario, job);
+    }
+    while (left != 0) {
+        int status;
+        pid_t ended = waitpid(-1, &status, 0);
+
+        for (uint32_t job = 0; job < jobs; job++) {
+            if (workers[job] != ended)
+                continue;
+            left--;
+            workers[job] = 0;
+            if (is_decided(&outcomes[job]))
+                for (uint32_t other = 0; other < jobs; other++)
+                    if (workers[other] > 0)
+                        kill(workers[other], SIGKILL);
+        }
+    }
+}
+
+static lab_result combine(uint32_t jobs)
+{
+    lab_result all = {0};
+
+    for (uint32_t job = 0; job < jobs; job++) {
+        const lab_result *r = &outcomes[job].result;
+
+        all.schedules += r->schedules;
+        all.pruned += r->pruned;
+        all.truncated += r->truncated;
+        all.steps += r->steps;
+        all.exhausted |= r->exhausted;
+        all.seconds = r->seconds > all.seconds ? r->seconds : all.seconds;
+        if (r->verdict != VERDICT_NONE && all.verdict == VERDICT_NONE) {
+            all.verdict = r->verdict;
+            all.found_at = r->found_at;
+            all.found_by = r->found_by;
+        }
+    }
+    return all;
+}
+
+/* TRUE: as it should be. */
+static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number)
+{
+    uint32_t jobs = lab->options.jobs;
+
+    lab->options.verbose = !tap && scenario->Expect == NULL;
+    if (!tap)
+        printf("%s: ", scenario->Name);
+    if (lab->options.verbose)
+        printf("\n");
+    run_workers(scenario, jobs);
+    lab_result r = combine(jobs);
+    bool ended = false;
+    for (uint32_t job = 0; job < jobs; job++)
+        ended |= outcomes[job].finished != 0;
+    const char *wanted = scenario->Expect != NULL ? scenario->Expect : lab_verdict_names[VERDICT_NONE];
+    bool good = ended && strcmp(wanted, lab_verdict_names[r.verdict]) == 0;
+    char text[256];
+    if (!ended)
+        snprintf(text, sizeof(text), "the explorer itself failed");
+    else if (r.verdict != VERDICT_NONE)
+        snprintf(text, sizeof(text), "%s after %lu schedules (%s)%s%s%s", lab_verdict_names[r.verdict], r.found_at, r.found_by,
+                 good ? "" : ", but expected: ", good ? "" : wanted, "");
+    else
+        snprintf(text, sizeof(text), "%s, %lu schedules%s", r.exhausted ? "exhaustive" : "NOT exhaustive", r.schedules,
+                 good ? "" : ", but a failure was expected");
+    if (tap)
+        printf("%s %u - %s: %s\n", good ? "ok" : "not ok", number, scenario->Name, text);
+    else
+        printf("  %s%s, %lu pruned, %lu cut off, %.1f steps each, %.2f s, %.0f schedules/s, model %s\n",
+               good && scenario->Expect != NULL ? "as expected: " : "", text, r.pruned, r.truncated,
+               (double)r.steps / (double)(r.schedules + r.pruned + 1e-9), r.seconds,
+               (double)(r.schedules + r.pruned) / (r.seconds + 1e-9),
+               scenario->Model != NULL ? scenario->Model : lab->options.weak ? "c11" : "sc");
+    fflush(stdout);
+    return good;
+}
+
+static void default_options(lab_options *o)
+{
+    *o = (lab_options){
+        .strategy = STRATEGY_PORTFOLIO,
+        .preemptions = 2,
+        .depth = 3,
+        .stale = 3,
+        .jobs = 1,
+        .seed = 1,
+        .schedules = 1000000,
+        .seconds = 10,
+        .max_steps = 20000,
+        .patience = 1,
+    };
+}
+
+int main(int argc, char **argv)
+{
+    const char *chosen[256];
+    unsigned chosen_count = 0, number = 0, bad = 0;
+    bool tap = false, list = false;
+    const char *token = NULL, *processors = getenv("INTERLOCK_PROCESSORS");
+
+    lab_memory_initialize();
+    default_options(&lab->options);
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+
+        if (strcmp(argv[i], "--list") == 0) {
+            list = true;
+        } else if (strcmp(argv[i], "--tap") == 0) {
+            tap = true;
+        } else if (argv[i][0] != '-') {
+            if (chosen_count < 256)
+                chosen[chosen_count++] = argv[i];
+        } else {
+            i++;
+            if (strcmp(argv[i - 1], "--strategy") == 0)
+                lab->options.strategy = parse_strategy(value);
+            else if (strcmp(argv[i - 1], "--model") == 0)
+                lab->options.weak = strcmp(value, "c11") == 0;
+            else if (strcmp(argv[i - 1], "--schedules") == 0)
+                lab->options.schedules = strtoull(value, NULL, 10);
+            else if (strcmp(argv[i - 1], "--seconds") == 0)
+                lab->options.seconds = strtod(value, NULL);
+            else if (strcmp(argv[i - 1], "--preemptions") == 0)
+                lab->options.preemptions = (uint32_t)strtoul(value, NULL, 10);
+            else if (strcmp(argv[i - 1], "--depth") == 0)
+                lab->options.depth = (uint32_t)strtoul(value, NULL, 10) % 16;
+            else if (strcmp(argv[i - 1], "--stale") == 0)
+                lab->options.stale = (uint32_t)strtoul(value, NULL, 10);
+            else if (strcmp(argv[i - 1], "--steps") == 0)
+                lab->options.max_steps = (uint32_t)strtoul(value, NULL, 10);
+            else if (strcmp(argv[i - 1], "--patience") == 0)
+                lab->options.patience = (uint32_t)strtoul(value, NULL, 10);
+            else if (strcmp(argv[i - 1], "--seed") == 0)
+                lab->options.seed = strtoull(value, NULL, 10);
+            else if (strcmp(argv[i - 1], "--jobs") == 0)
+                lab->options.jobs = (uint32_t)strtoul(value, NULL, 10);
+            else if (strcmp(argv[i - 1], "--processors") == 0)
+                processors = value;
+            else if (strcmp(argv[i - 1], "--replay") == 0)
+                token = value;
+            else {
+                fprintf(stderr, usage, argv[0]);
+                return 2;
+            }
+        }
+    }
+    if (lab->options.jobs == 0 || lab->options.jobs > 64)
+        lab->options.jobs = 1;
+    if (lab->options.max_steps > MAX_STEPS - 64)
+        lab->options.max_steps = MAX_STEPS - 64;
+    if (token != NULL)
+        return replay(argv, token);
+    set_processors(argv, processors != NULL ? processors : "2");
+    outcomes = mmap(NULL, 64 * sizeof(*outcomes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++) {
+        bool run = chosen_count == 0;
+
+        for (unsigned i = 0; i < chosen_count; i++)
+            run |= strcmp(chosen[i], (*s)->Name) == 0;
+        if (list)
+            printf("%s\n", (*s)->Name);
+        else if (run)
+            bad += !run_scenario(*s, tap, ++number);
+    }
+    if (tap)
+        printf("1..%u\n", number);
+    return bad != 0;
+}

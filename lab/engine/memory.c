@@ -1,0 +1,417 @@
+/*
+ * memory.c: the memory of the explored program, and how it is put back between schedules.
+ *
+ * After Setup the data segment and the used part of the heap become read-only. The first write to a page ever, in
+ * whatever schedule, faults once; the page's contents are kept, and from then on the page belongs to those that are
+ * copied back before every schedule. There are few of them and they are in the cache, so putting everything back costs
+ * about a microsecond, and it does not matter who wrote: the program, the C library, or a vector instruction.
+ *
+ * The stack of a fiber is put back from its stack pointer of then upwards; what lies below is garbage by definition.
+ */
+#include "engine.h"
+
+#include <elf.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE          4096ul
+#define HEAP_SIZE     (256ul << 20)
+#define ARENA_ADDRESS 0x200000000000ul
+#define MAX_HOT       4096
+#define RED_ZONE      32
+#define HEADER_MAGIC  0x4c61624865617031ull
+
+typedef struct hot_page {
+    char *page;
+    char *copy;
+} hot_page;
+
+typedef struct saved_stack {
+    char *sp;
+    size_t size;
+    char *copy;
+} saved_stack;
+
+typedef struct block {
+    uint64_t magic;
+    size_t size;
+    uint32_t number;
+    uint32_t freed;
+    uint64_t unused;
+} block;
+
+static struct memory_state {
+    hot_page hot[MAX_HOT];
+    uint32_t hot_count;
+    saved_stack stacks[MAX_THREADS];
+    char *protected_heap_end;
+    char *snapshot_room, *snapshot_end;
+    bool protects;
+    struct { lab_granule *shadow; uint8_t value; } poisoned[65536];
+    uint32_t poisoned_count;
+} *memory;
+
+lab_engine *lab;
+
+static void *map(uintptr_t address, size_t size)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0);
+    void *result = mmap((void *)address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+    if (result == MAP_FAILED) {
+        perror("lab: mmap");
+        exit(2);
+    }
+    return result;
+}
+
+/* The writable segment of the program, without what the loader has made read-only, and its thread-local storage. */
+static int find_program(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    uintptr_t relro = 0;
+
+    (void)size;
+    (void)unused;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+        if (header->p_type == PT_GNU_RELRO)
+            relro = info->dlpi_addr + header->p_vaddr + header->p_memsz;
+        if (header->p_type == PT_TLS && header->p_memsz != 0) {
+            uintptr_t pointer = (uintptr_t)__builtin_thread_pointer();
+            uintptr_t align = header->p_align > 1 ? header->p_align : 1;
+#if defined(__x86_64__)
+            lab->tls = (char *)(pointer - (header->p_memsz + align - 1) / align * align);
+#else
+            lab->tls = (char *)((pointer + 16 + align - 1) / align * align);
+#endif
+            lab->tls_size = header->p_memsz;
+            lab->tls_image = (const char *)(info->dlpi_addr + header->p_vaddr);
+            lab->tls_image_size = header->p_filesz;
+        }
+    }
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_W)) {
+            uintptr_t start = info->dlpi_addr + header->p_vaddr;
+            uintptr_t end = start + header->p_memsz;
+
+            start = relro > start ? relro : start;
+            lab->data = (char *)((start + PAGE - 1) / PAGE * PAGE);
+            lab->data_end = (char *)((end + PAGE - 1) / PAGE * PAGE);
+        }
+    }
+    return 1; /* the first one is the program itself */
+}
+
+void lab_memory_initialize(void)
+{
+    if (lab != NULL)
+        return;
+    lab = map(0, sizeof(*lab));
+    memory = map(0, sizeof(*memory));
+    dl_iterate_phdr(find_program, NULL);
+    if (lab->tls_size > MAX_TLS) {
+        fprintf(stderr, "lab: the program has %zu bytes of thread-local variables, at most %d are supported\n",
+                lab->tls_size, MAX_TLS);
+        exit(2);
+    }
+    size_t arena = HEAP_SIZE + MAX_THREADS * STACK_SIZE;
+    lab->arena = map(ARENA_ADDRESS, arena);
+    lab->arena_end = lab->arena + arena;
+    lab->heap = lab->arena;
+    lab->run.heap_top = lab->heap;
+    lab->stacks = lab->arena + HEAP_SIZE;
+    lab->stacks_end = lab->arena_end;
+    lab->data_shadow = map(0, (size_t)(lab->data_end - lab->data) / 8 * sizeof(lab_granule));
+    lab->arena_shadow = map(0, arena / 8 * sizeof(lab_granule));
+    lab->cells = map(0, MAX_CELLS * sizeof(lab_cell));
+    lab->nodes = map(0, MAX_NODES * sizeof(lab_node));
+    lab->steps = map(0, MAX_STEPS * sizeof(lab_step));
+    lab->versions = map(0, MAX_STEPS * sizeof(lab_version));
+    lab->view_room = 64ul << 20;
+    lab->views = map(0, lab->view_room);
+    for (int i = 0; i < MAX_THREADS; i++) {
+        lab->thread_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
+        lab->acquire_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
+        lab->release_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
+    }
+    lab->sc_view = map(0, MAX_CELLS * sizeof(uint16_t));
+    lab->given = map(0, MAX_NODES * sizeof(lab_decision));
+    lab->events = map(0, MAX_STEPS * sizeof(lab_event));
+    lab->generation = 1;
+    lab->cell_count = 1 + PSEUDO_CELLS;
+}
+
+lab_granule *lab_memory_shadow(uintptr_t address)
+{
+    if (address - (uintptr_t)lab->data < (uintptr_t)(lab->data_end - lab->data))
+        return &lab->data_shadow[(address - (uintptr_t)lab->data) / 8];
+    if (address - (uintptr_t)lab->arena < (uintptr_t)(lab->arena_end - lab->arena))
+        return &lab->arena_shadow[(address - (uintptr_t)lab->arena) / 8];
+    return NULL;
+}
+
+bool lab_memory_is_tls(uintptr_t address)
+{
+    return address - (uintptr_t)lab->tls < lab->tls_size;
+}
+
+bool lab_memory_in_program(uintptr_t address)
+{
+    return lab_memory_shadow(address) != NULL || lab_memory_is_tls(address);
+}
+
+/* Keeping and putting back. */
+
+static void *keep(const void *from, size_t size)
+{
+    if (memory->snapshot_room == NULL || memory->snapshot_room + size > memory->snapshot_end) {
+        size_t room = size > (4u << 20) ? size : 4u << 20;
+        memory->snapshot_room = map(0, room);
+        memory->snapshot_end = memory->snapshot_room + room;
+    }
+    void *copy = memory->snapshot_room;
+    memcpy(copy, from, size);
+    memory->snapshot_room += (size + 63) & ~63ul;
+    return copy;
+}
+
+static bool is_protected(uintptr_t address)
+{
+    return memory->protects &&
+           (address - (uintptr_t)lab->data < (uintptr_t)(lab->data_end - lab->data) ||
+            address - (uintptr_t)lab->heap < (uintptr_t)(memory->protected_heap_end - lab->heap));
+}
+
+static void make_hot(uintptr_t address)
+{
+    char *page = (char *)(address / PAGE * PAGE);
+
+    if (memory->hot_count == MAX_HOT) {
+        static const char text[] = "lab: the program writes to too many pages\n";
+        (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+        _exit(2);
+    }
+    memory->hot[memory->hot_count++] = (hot_page){page, keep(page, PAGE)};
+    mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static void on_fault(int signal, siginfo_t *information, void *context)
+{
+    uintptr_t address = (uintptr_t)information->si_addr;
+
+    (void)context;
+    if (signal == SIGSEGV && is_protected(address)) {
+        bool hot = false;
+        for (uint32_t i = 0; i < memory->hot_count && !hot; i++)
+            hot = memory->hot[i].page == (char *)(address / PAGE * PAGE);
+        if (!hot) {
+            make_hot(address);
+            return;
+        }
+    }
+    if (lab->running && lab->current != NULL && !lab->quiet)
+        lab_sched_fail(VERDICT_CRASH, 0, "signal %d, address %#lx", signal, address);
+    static const char text[] = "lab: a signal outside of any schedule\n";
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigaction(signal, &plain, NULL);
+    raise(signal);
+}
+
+static void install_handlers(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    stack_t stack = {.ss_sp = map(0, 256 * 1024), .ss_size = 256 * 1024};
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+
+    sigaltstack(&stack, NULL);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+static void protect(int protection)
+{
+    memory->protects = protection == PROT_READ;
+    mprotect(lab->data, (size_t)(lab->data_end - lab->data), protection);
+    if (memory->protected_heap_end > lab->heap)
+        mprotect(lab->heap, (size_t)(memory->protected_heap_end - lab->heap), protection);
+}
+
+static void forget_snapshot(void)
+{
+    if (!memory->protects)
+        return;
+    protect(PROT_READ | PROT_WRITE);
+    memory->hot_count = 0;
+}
+
+/* Called twice for a scenario: before Setup of the first, so that the next scenario starts from there, and after. */
+void lab_memory_snapshot(void)
+{
+    if (!memory->protects)
+        install_handlers();
+    forget_snapshot();
+    lab->start = lab->run;
+    memory->protected_heap_end = (char *)(((uintptr_t)lab->run.heap_top + PAGE - 1) / PAGE * PAGE);
+    /* The heap goes on behind the protected part. */
+    lab->start.heap_top = lab->run.heap_top = memory->protected_heap_end;
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        lab_thread *t = &lab->run.threads[i];
+        saved_stack *saved = &memory->stacks[i];
+
+        saved->sp = t->sp;
+        saved->size = (size_t)(t->stack + STACK_SIZE - saved->sp);
+        saved->copy = keep(saved->sp, saved->size);
+    }
+    memory->poisoned_count = 0;
+    protect(PROT_READ);
+}
+
+void lab_memory_restore(void)
+{
+    for (uint32_t i = 0; i < memory->hot_count; i++)
+        memcpy(memory->hot[i].page, memory->hot[i].copy, PAGE);
+    for (uint32_t i = 0; i < lab->start.thread_count; i++)
+        memcpy(memory->stacks[i].sp, memory->stacks[i].copy, memory->stacks[i].size);
+    while (memory->poisoned_count != 0) {
+        memory->poisoned_count--;
+        memory->poisoned[memory->poisoned_count].shadow->poison =
+            memory->poisoned[memory->poisoned_count].value;
+    }
+    memcpy(&lab->run, &lab->start, offsetof(lab_run_state, threads));
+    for (uint32_t i = 0; i < lab->start.thread_count; i++) {
+        memcpy(&lab->run.threads[i], &lab->start.threads[i], offsetof(lab_thread, watch));
+        memcpy(lab->run.threads[i].tls, lab->start.threads[i].tls, lab->tls_size);
+    }
+}
+
+/* The heap: never reuses within a schedule. */
+
+static void set_poison(char *from, size_t size, lab_poison value)
+{
+    for (size_t offset = 0; offset < size; offset += 8) {
+        lab_granule *shadow = lab_memory_shadow((uintptr_t)from + offset);
+
+        if (shadow->poison == value)
+            continue;
+        if (lab->running && memory->poisoned_count < sizeof(memory->poisoned) / sizeof(memory->poisoned[0])) {
+            memory->poisoned[memory->poisoned_count].shadow = shadow;
+            memory->poisoned[memory->poisoned_count].value = shadow->poison;
+            memory->poisoned_count++;
+        }
+        shadow->poison = (uint8_t)value;
+    }
+}
+
+void *lab_memory_allocate(size_t size, size_t alignment)
+{
+    lab_memory_initialize();
+    alignment = alignment < 16 ? 16 : alignment;
+    uintptr_t start = (uintptr_t)lab->run.heap_top + sizeof(block) + RED_ZONE;
+
+    start = (start + alignment - 1) / alignment * alignment;
+    if (size > HEAP_SIZE / 4 || start + size + RED_ZONE > (uintptr_t)lab->heap + HEAP_SIZE)
+        return NULL;
+    block *header = (block *)(start - sizeof(block));
+    char *zone = lab->run.heap_top;
+    *header = (block){.magic = HEADER_MAGIC, .size = size, .number = lab->run.allocations++};
+    if (lab->running)
+        memset((void *)start, 0, size);
+    lab->run.heap_top = (char *)((start + size + 7) & ~7ul);
+    if (lab->running || size < 65536) {
+        set_poison(zone, (size_t)((char *)start - zone), POISON_ZONE);
+        set_poison((char *)start, size, POISON_NONE);
+    }
+    return (void *)start;
+}
+
+bool lab_memory_free(void *address, uintptr_t pc)
+{
+    block *header = (block *)address - 1;
+
+    if (address == NULL)
+        return true;
+    if ((char *)address < lab->heap || (char *)address >= lab->run.heap_top || header->magic != HEADER_MAGIC ||
+        header->freed != 0)
+        return false;
+    if (lab_sched_active()) /* like a write to all of it: whoever still uses it races */
+        lab_race_access((uintptr_t)address, header->size, true, false, pc);
+    header->freed = 1;
+    set_poison(address, (header->size + 7) & ~7ul, POISON_FREED);
+    return true;
+}
+
+void lab_memory_report_leaks(void)
+{
+    for (char *at = lab->start.heap_top; at + sizeof(block) < lab->run.heap_top; at += 8) {
+        block *header = (block *)at;
+
+        if (header->magic == HEADER_MAGIC && header->freed == 0 && header->number >= lab->start.allocations &&
+            header->number < lab->run.allocations)
+            lab_sched_fail(VERDICT_LEAK, 0, "%zu bytes, allocation %u of the schedule, were not freed", header->size,
+                       header->number - lab->start.allocations + 1);
+    }
+}
+
+/* Another thread accesses the owner's stack: it must be done with it when the frame ends. */
+static void lend(lab_thread *owner, uintptr_t address)
+{
+    for (uint32_t i = 0; i < owner->lent_count; i++)
+        if (owner->lent[i] == address)
+            return;
+    if (owner->lent_count == MAX_LENT)
+        return;
+    owner->lent[owner->lent_count++] = address;
+    if (owner->lent_count == 1 || address < owner->lowest_lent)
+        owner->lowest_lent = address;
+}
+
+/* Is this address fit to be accessed by the running thread? */
+void lab_memory_check(uintptr_t address, lab_granule *shadow, uintptr_t pc)
+{
+    if (shadow->poison == POISON_FREED)
+        lab_sched_fail(VERDICT_FREED_MEMORY, pc, "access to %#lx, which was freed", address);
+    if (shadow->poison == POISON_ZONE)
+        lab_sched_fail(VERDICT_WILD_ACCESS, pc, "access to %#lx, beside an allocated block", address);
+    if (address < (uintptr_t)lab->stacks || address >= (uintptr_t)lab->stacks_end)
+        return;
+    lab_thread *owner = &lab->run.threads[(address - (uintptr_t)lab->stacks) / STACK_SIZE];
+    uintptr_t sp = owner == lab->current ? (uintptr_t)__builtin_frame_address(0) : (uintptr_t)owner->sp;
+    if (owner->state == THREAD_DONE || owner->state == THREAD_UNUSED)
+        sp = (uintptr_t)owner->stack + STACK_SIZE;
+    if (owner != lab->current && address >= sp)
+        lend(owner, address & ~7ul);
+    if (address < sp)
+        lab_sched_fail(VERDICT_DEAD_FRAME, pc, "access to %#lx, on the stack of thread %c below its frames", address,
+                   'a' + owner->number);
+}
+
+const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size)
+{
+    if (address >= (uintptr_t)lab->stacks && address < (uintptr_t)lab->stacks_end) {
+        size_t slot = (address - (uintptr_t)lab->stacks) / STACK_SIZE;
+        snprintf(buffer, size, "stack of %c, -%#lx", (char)('a' + slot),
+                 (slot + 1) * STACK_SIZE - (address - (uintptr_t)lab->stacks));
+        return buffer;
+    }
+    if (address >= (uintptr_t)lab->heap && address < (uintptr_t)lab->run.heap_top) {
+        for (uintptr_t at = address & ~7ul; at >= (uintptr_t)lab->heap + sizeof(block) && address - at < 1 << 20; at -= 8) {
+            block *header = (block *)at - 1;
+            if (header->magic == HEADER_MAGIC) {
+                snprintf(buffer, size, "heap block %u+%#lx", header->number, address - at);
+                return buffer;
+            }
+        }
+        snprintf(buffer, size, "heap+%#lx", address - (uintptr_t)lab->heap);
+        return buffer;
+    }
+    return NULL;
+}

@@ -1,0 +1,109 @@
+/*
+ * race.c: data races by vector clocks. A granule of 8 bytes remembers the last accesses of this schedule, each with its
+ * thread's clock, its bytes, and whether it wrote and was atomic. Two accesses race if they share a byte, one of them
+ * writes, not both are atomic, and neither happens before the other.
+ */
+#include "engine.h"
+
+#include <string.h>
+
+static void lab_report_race(const lab_slot *earlier, uintptr_t address, bool write, bool atomic, uintptr_t pc)
+{
+    char here[256], there[256];
+
+    lab_report_place(pc, here, sizeof(here));
+    lab_report_place(earlier->pc, there, sizeof(there));
+    lab_sched_fail(VERDICT_RACE, pc, "%s %s by thread %c at %s and %s %s by thread %c at %s, address %#lx",
+               earlier->flags & SLOT_ATOMIC ? "atomic" : "plain", earlier->flags & SLOT_WRITE ? "write" : "read",
+               'a' + earlier->thread, there, atomic ? "atomic" : "plain", write ? "write" : "read",
+               'a' + lab->current->number, here, address);
+}
+
+static void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool write, bool atomic, uintptr_t pc)
+{
+    lab_thread *t = lab->current;
+    uint8_t flags = (uint8_t)((write ? SLOT_WRITE : 0) | (atomic ? SLOT_ATOMIC : 0));
+    lab_slot new = {t->sync.at[t->number], (uint32_t)pc, t->number, mask, flags};
+
+    lab_memory_check(address, g, pc);
+    if (g->generation != lab->generation) {
+        g->generation = lab->generation;
+        g->slots[0] = new;
+        g->used = 1;
+        return;
+    }
+    uint32_t kept = 0;
+    bool covered = false;
+    for (uint32_t i = 0; i < g->used; i++) {
+        lab_slot *old = &g->slots[i];
+        bool own = old->thread == t->number;
+        bool ordered = own || old->clock <= t->sync.at[old->thread];
+
+        if (!ordered && (old->mask & mask) && ((old->flags | flags) & SLOT_WRITE) && !(old->flags & flags & SLOT_ATOMIC))
+            lab_report_race(old, address, write, atomic, pc);
+        if (own && old->clock == new.clock && old->mask == mask && old->flags == flags) {
+            old->pc = new.pc;
+            covered = true;
+        } else if (ordered && (old->mask & ~mask) == 0 && (write || (own && !(old->flags & SLOT_WRITE))) &&
+                   (!atomic || (old->flags & SLOT_ATOMIC))) {
+            continue; /* whatever races with the old one races with the new one */
+        }
+        g->slots[kept++] = *old;
+    }
+    if (!covered) {
+        if (kept == SLOTS) {
+            memmove(&g->slots[0], &g->slots[1], (SLOTS - 1) * sizeof(lab_slot));
+            kept--;
+        }
+        g->slots[kept++] = new;
+    }
+    g->used = (uint8_t)kept;
+}
+
+void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, uintptr_t pc)
+{
+    while (size != 0) {
+        size_t offset = address & 7;
+        size_t part = 8 - offset < size ? 8 - offset : size;
+        lab_granule *g = lab_memory_shadow(address);
+
+        if (g != NULL)
+            access_granule(g, address, (uint8_t)(((1u << part) - 1) << offset), write, atomic, pc);
+        address += part;
+        size -= part;
+    }
+}
+
+/*
+ * A frame that ends is like a write to all of it: whoever accessed it, and is not known to have done so before, could as
+ * well have come later.
+ */
+void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < t->lent_count; i++) {
+        lab_granule *g = lab_memory_shadow(t->lent[i]);
+
+        if (t->lent[i] >= sp) {
+            t->lent[kept++] = t->lent[i];
+            continue;
+        }
+        for (uint32_t s = 0; g->generation == lab->generation && s < g->used; s++) {
+            lab_slot *old = &g->slots[s];
+            char there[64];
+
+            lab_report_place(old->pc, there, sizeof(there));
+            if (old->thread != t->number && old->clock > t->sync.at[old->thread])
+                lab_sched_fail(VERDICT_DEAD_FRAME, pc,
+                               "thread %c may access $%lx$ at %s when that frame of thread %c has ended",
+                               'a' + old->thread, t->lent[i], there, 'a' + t->number);
+        }
+        if (g->generation == lab->generation)
+            g->used = 0;
+    }
+    t->lent_count = kept;
+    t->lowest_lent = UINTPTR_MAX;
+    for (uint32_t i = 0; i < kept; i++)
+        t->lowest_lent = t->lent[i] < t->lowest_lent ? t->lent[i] : t->lowest_lent;
+}

@@ -1,0 +1,353 @@
+/*
+ * report.c: what a failure looks like. Places in the code and variables are written as @address@ and $address$ while a
+ * schedule runs, and get their names only when they are shown.
+ */
+#include "engine.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_PLACES   4096
+#define PLACE_LENGTH 160
+#define COLUMN       52
+
+typedef struct place {
+    uintptr_t pc;
+    char text[PLACE_LENGTH];
+} place;
+
+static place *places;
+static uint32_t place_count;
+
+void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after, bool flag,
+                  uintptr_t pc)
+{
+    if (!lab->tracing || lab->event_count == MAX_STEPS)
+        return;
+    lab->events[lab->event_count++] = (lab_event){
+        .thread = lab->current->number,
+        .kind = (uint8_t)kind,
+        .size = (uint8_t)size,
+        .order = (uint8_t)order,
+        .flag = flag,
+        .address = address,
+        .pc = pc,
+        .before = before,
+        .after = after,
+    };
+}
+
+void lab_report_place(uintptr_t pc, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "@%lx@", pc);
+}
+
+void lab_report_symbol(uintptr_t address, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "$%lx$", address);
+}
+
+/* Variables, by the program's own symbol table. */
+
+static const char *elf;
+
+static void open_program(void)
+{
+    struct stat status;
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+    if (file < 0 || fstat(file, &status) != 0)
+        return;
+    void *mapped = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    elf = mapped != MAP_FAILED ? mapped : NULL;
+    close(file);
+}
+
+static bool find_symbol(uintptr_t address, int type, char *buffer, size_t size)
+{
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)elf;
+
+    if (elf == NULL)
+        return false;
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(elf + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_SYMTAB)
+            continue;
+        const Elf64_Sym *symbols = (const Elf64_Sym *)(elf + sections[i].sh_offset);
+        const char *names = elf + sections[sections[i].sh_link].sh_offset;
+        for (size_t s = 0; s < sections[i].sh_size / sizeof(Elf64_Sym); s++) {
+            const Elf64_Sym *symbol = &symbols[s];
+            uintptr_t offset = address - symbol->st_value;
+
+            if (ELF64_ST_TYPE(symbol->st_info) != type || offset >= (symbol->st_size ? symbol->st_size : 1))
+                continue;
+            if (offset == 0)
+                snprintf(buffer, size, "%s", names + symbol->st_name);
+            else
+                snprintf(buffer, size, "%s+%#lx", names + symbol->st_name, offset);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void name_address(uintptr_t address, char *buffer, size_t size)
+{
+    if (lab_memory_describe(address, buffer, size) == NULL && !find_symbol(address, STT_OBJECT, buffer, size))
+        snprintf(buffer, size, "%#lx", address);
+}
+
+/* Places, by addr2line, all at once. */
+
+static void want_place(uintptr_t pc)
+{
+    for (uint32_t i = 0; i < place_count; i++)
+        if (places[i].pc == pc)
+            return;
+    if (place_count < MAX_PLACES)
+        places[place_count++].pc = pc;
+}
+
+static const char *place_text(uintptr_t pc)
+{
+    for (uint32_t i = 0; i < place_count; i++)
+        if (places[i].pc == pc)
+            return places[i].text;
+    return "?";
+}
+
+static char *base_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void resolve_places(void)
+{
+    char name[] = "/tmp/interlock-lab-XXXXXX";
+    int file = mkstemp(name);
+    char command[256];
+
+    if (file < 0)
+        return;
+    for (uint32_t i = 0; i < place_count; i++) {
+        find_symbol(places[i].pc, STT_FUNC, places[i].text, PLACE_LENGTH);
+        dprintf(file, "%#lx\n", places[i].pc == 0 ? 0 : places[i].pc - 1);
+    }
+    close(file);
+    snprintf(command, sizeof(command), "addr2line -f -e /proc/%d/exe < %s 2>/dev/null", getpid(), name);
+    FILE *pipe = popen(command, "r");
+    char function[512], line[1024];
+    for (uint32_t i = 0; pipe != NULL && i < place_count && fgets(function, sizeof(function), pipe) != NULL &&
+                         fgets(line, sizeof(line), pipe) != NULL;
+         i++) {
+        function[strcspn(function, "\n")] = '\0';
+        line[strcspn(line, " \n")] = '\0';
+        if (line[0] != '?')
+            snprintf(places[i].text, PLACE_LENGTH, "%.60s %.90s", base_name(line), function);
+    }
+    if (pipe != NULL)
+        pclose(pipe);
+    unlink(name);
+}
+
+/* Finds, or prints with names, what is written as @pc@ and $address$ in a text. */
+static void walk_text(const char *text, bool print)
+{
+    while (*text != '\0') {
+        if (*text == '@' || *text == '$') {
+            char *end;
+            uintptr_t value = strtoul(text + 1, &end, 16);
+
+            if (end != text + 1 && *end == *text) {
+                char symbol[256];
+                if (!print) {
+                    if (*text == '@')
+                        want_place(value);
+                } else if (*text == '@') {
+                    fputs(value == 0 ? "?" : place_text(value), stdout);
+                } else {
+                    name_address(value, symbol, sizeof(symbol));
+                    fputs(symbol, stdout);
+                }
+                text = end + 1;
+                continue;
+            }
+        }
+        if (print)
+            putchar(*text);
+        text++;
+    }
+}
+
+static const char *const kind_names[] = {
+    [OP_START] = "starts", [OP_LOAD] = "load", [OP_STORE] = "store", [OP_RMW] = "rmw", [OP_CAS] = "cas",
+    [OP_FENCE] = "fence", [OP_WAIT] = "wait", [OP_WAKE] = "wake", [OP_TIMEOUT] = "times out", [OP_RESUME] = "resumes",
+    [OP_CLOCK] = "clock", [OP_INTERRUPT] = "interrupt", [OP_SPAWN] = "spawns", [OP_JOIN] = "joins", [OP_END] = "ends",
+    [OP_LOCAL] = "chooses",
+};
+
+static const char *order_name(int order)
+{
+    static const char *const names[] = {" rlx", " acq", " acq", " rel", " a/r", ""};
+    return order >= 0 && order < 6 ? names[order] : "";
+}
+
+static void describe_event(const lab_event *e, char *text, size_t size)
+{
+    char symbol[128];
+    const char *kind = kind_names[e->kind];
+
+    name_address(e->address, symbol, sizeof(symbol));
+    switch (e->kind) {
+    case OP_LOAD:
+        snprintf(text, size, "%s%s %s = %#lx%s", kind, order_name(e->order), symbol, e->before, e->flag ? " (stale)" : "");
+        break;
+    case OP_STORE:
+        if (e->flag)
+            snprintf(text, size, "store volatile %s", symbol);
+        else
+            snprintf(text, size, "%s%s %s: %#lx -> %#lx", kind, order_name(e->order), symbol, e->before, e->after);
+        break;
+    case OP_RMW:
+        snprintf(text, size, "%s%s %s: %#lx -> %#lx", kind, order_name(e->order), symbol, e->before, e->after);
+        break;
+    case OP_CAS:
+        if (e->flag)
+            snprintf(text, size, "%s%s %s fails: %#lx", kind, order_name(e->order), symbol, e->before);
+        else
+            snprintf(text, size, "%s%s %s: %#lx -> %#lx", kind, order_name(e->order), symbol, e->before, e->after);
+        break;
+    case OP_WAIT:
+        snprintf(text, size, e->flag ? "does not wait, %s is %lu" : "sleeps, %s is %lu", symbol, e->before);
+        break;
+    case OP_WAKE:
+        snprintf(text, size, "wakes %lu of %lu at %s", e->after < e->before ? e->after : e->before, e->before, symbol);
+        break;
+    case OP_LOCAL:
+        snprintf(text, size, "chooses %lu of %lu", e->after, e->before);
+        break;
+    case OP_SPAWN:
+        snprintf(text, size, "starts thread %c", (char)('a' + e->after));
+        break;
+    case OP_RESUME:
+        snprintf(text, size, "a stray wake");
+        break;
+    case OP_INTERRUPT:
+        if (e->flag)
+            snprintf(text, size, "is interrupted");
+        else
+            snprintf(text, size, "interrupts %c", (char)('a' + e->address));
+        break;
+    default:
+        snprintf(text, size, "%s", kind);
+        break;
+    }
+}
+
+/* What nobody else ever touches tells nothing. */
+static bool is_interesting(const lab_event *e)
+{
+    if (e->kind != OP_LOAD && e->kind != OP_STORE && e->kind != OP_RMW && e->kind != OP_CAS)
+        return true;
+    lab_granule *shadow = lab_memory_shadow(e->address);
+    return shadow == NULL || lab_cell_is_shared(&lab->cells[shadow->cell[e->address & 7]]);
+}
+
+static void print_trace(void)
+{
+    uint32_t column[MAX_THREADS], columns = 0;
+    bool present[MAX_THREADS] = {false};
+    char text[256];
+
+    for (uint32_t i = 0; i < lab->event_count; i++)
+        present[lab->events[i].thread] = true;
+    printf("\n        ");
+    for (uint32_t t = 0; t < MAX_THREADS; t++) {
+        if (present[t]) {
+            char function[128] = "";
+            find_symbol(lab->run.threads[t].entry, STT_FUNC, function, sizeof(function));
+            column[t] = columns++;
+            snprintf(text, sizeof(text), "%c %s", 'a' + t, function);
+            printf("%-*s", COLUMN, text);
+        }
+    }
+    printf("\n");
+    int last = -1;
+    for (uint32_t i = 0; i < lab->event_count; i++) {
+        const lab_event *e = &lab->events[i];
+
+        if (!is_interesting(e))
+            continue;
+        describe_event(e, text, sizeof(text));
+        if (last != -1 && last != e->thread)
+            printf("        %*s---\n", (int)(column[e->thread] * COLUMN), "");
+        last = e->thread;
+        printf("  %4u  %*s%s", i + 1, (int)(column[e->thread] * COLUMN), "", text);
+        if (e->pc != 0)
+            printf("   [%s]", place_text(e->pc));
+        printf("\n");
+    }
+}
+
+char *lab_report_token(char *buffer, size_t size)
+{
+    size_t used = (size_t)snprintf(buffer, size, "%s@%s,p%s:", lab->scenario->Name, lab->options.weak ? "c11" : "sc",
+                                   getenv("INTERLOCK_PROCESSORS") != NULL ? getenv("INTERLOCK_PROCESSORS") : "2");
+    uint32_t i = 0;
+
+    while (i < lab->given_count && used + 16 < size) {
+        if (!lab->given[i].choice) {
+            uint32_t count = 0;
+            uint8_t thread = lab->given[i].value;
+            while (i < lab->given_count && !lab->given[i].choice && lab->given[i].value == thread) {
+                count++;
+                i++;
+            }
+            used += (size_t)snprintf(buffer + used, size - used, count > 1 ? "%c%u" : "%c", 'a' + thread, count);
+            continue;
+        }
+        uint32_t end = i;
+        while (end < lab->given_count && lab->given[end].choice)
+            end++;
+        uint32_t last = end;
+        while (last > i && lab->given[last - 1].value == 0)
+            last--;
+        for (; i < last && used + 16 < size; i++)
+            used += (size_t)snprintf(buffer + used, size - used, "~%u", lab->given[i].value);
+        i = end;
+    }
+    return buffer;
+}
+
+void lab_report_failure(void)
+{
+    static char token[65536];
+
+    open_program();
+    places = calloc(MAX_PLACES, sizeof(place));
+    place_count = 0;
+    walk_text(lab->text, false);
+    want_place(lab->failure_pc);
+    for (uint32_t i = 0; i < lab->event_count; i++)
+        want_place(lab->events[i].pc);
+    resolve_places();
+    printf("  %s", lab_verdict_names[lab->verdict]);
+    if (lab->failure_thread < MAX_THREADS)
+        printf(" in thread %c", 'a' + lab->failure_thread);
+    printf(": ");
+    walk_text(lab->text, true);
+    if (lab->failure_pc != 0)
+        printf("\n    at %s", place_text(lab->failure_pc));
+    printf("\n");
+    print_trace();
+    printf("\n  replay: %s\n", lab_report_token(token, sizeof(token)));
+    fflush(stdout);
+    free(places);
+}

@@ -1,0 +1,77 @@
+/* dispatch.c: blocking, waking, and virtual time. Nobody sleeps: a wait with a deadline may time out at any moment. */
+#include "labhal.h"
+
+/* Interrupt time; 0: never. */
+static uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time)
+{
+    if (Clock == HalNoDeadline) {
+        return 0;
+    }
+    if (Clock == HalSystemTime) {
+        Time = Time > LABHAL_SYSTEM_OFFSET ? Time - LABHAL_SYSTEM_OFFSET : 1;
+    }
+    return Time > lab->run.now + LABHAL_LONGEST_WAIT ? 0 : Time == 0 ? 1 : Time;
+}
+
+static BOOLEAN LabhalWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    return lab_sched_wait((uintptr_t)Address, Expected, LabhalDeadline(Deadline->Clock, Deadline->Time),
+                          LABHAL_CALLER);
+}
+
+static VOID LabhalWake(volatile ULONG *Address, ULONG Count)
+{
+    lab_sched_wake_address((uintptr_t)Address, Count, LABHAL_CALLER);
+}
+
+static ULONGLONG LabhalQueryInterruptTime(VOID)
+{
+    return lab_sched_clock(LABHAL_CALLER);
+}
+
+static ULONGLONG LabhalQuerySystemTime(VOID)
+{
+    return lab_sched_clock(LABHAL_CALLER) + LABHAL_SYSTEM_OFFSET;
+}
+
+static VOID LabhalYield(VOID)
+{
+    if (lab_sched_active()) {
+        lab_sched_yield_hint(lab->current);
+    }
+}
+
+static ULONG LabhalCurrentProcessor(VOID)
+{
+    return lab != NULL && lab->current != NULL ? lab->current->number : 0;
+}
+
+HAL_DISPATCH HalDispatch = {
+    .Wait = LabhalWait,
+    .Wake = LabhalWake,
+    .QueryInterruptTime = LabhalQueryInterruptTime,
+    .QuerySystemTime = LabhalQuerySystemTime,
+    .Yield = LabhalYield,
+    .CurrentProcessor = LabhalCurrentProcessor,
+};
+
+VOID HalClockWait(volatile ULONG *Wake, ULONG Expected, ULONGLONG InterruptTime, ULONGLONG SystemTime)
+{
+    uint64_t Deadline = InterruptTime != 0 ? LabhalDeadline(HalInterruptTime, InterruptTime) : 0;
+    uint64_t Other = SystemTime != 0 ? LabhalDeadline(HalSystemTime, SystemTime) : 0;
+
+    if (Deadline == 0 || (Other != 0 && Other < Deadline)) {
+        Deadline = Other;
+    }
+    lab_sched_wait((uintptr_t)Wake, Expected, Deadline, LABHAL_CALLER);
+}
+
+VOID HalClockWake(volatile ULONG *Wake)
+{
+    lab_sched_wake_address((uintptr_t)Wake, 1, LABHAL_CALLER);
+}
+
+ULONGLONG HalQueryPerformanceCounter(VOID)
+{
+    return lab_sched_clock(LABHAL_CALLER);
+}

@@ -1,0 +1,35 @@
+/*
+ * processor.c: the processors of the simulated machine. A spin before a block is an optimisation that no schedule
+ * depends on: the machine says that nobody else runs meanwhile, and the code goes the other way.
+ */
+#include "labhal.h"
+
+#define LABHAL_PROCESSORS 2
+
+ULONG HalProcessorCount(VOID)
+{
+    return LABHAL_PROCESSORS;
+}
+
+BOOLEAN HalOtherProcessorAvailable(VOID)
+{
+    return FALSE;
+}
+
+ULONG HalSpinsForCycles(ULONG NtCycles)
+{
+    UNREFERENCED_PARAMETER(NtCycles);
+    return 1;
+}
+
+BOOLEAN HalYieldToOther(VOID)
+{
+    HalDispatch.Yield();
+    return TRUE;
+}
+
+VOID HalLongSpin(ULONG Round)
+{
+    UNREFERENCED_PARAMETER(Round);
+    HalDispatch.Yield();
+}

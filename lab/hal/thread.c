@@ -1,0 +1,131 @@
+/* thread.c: fibers as host threads, and interrupts among them. */
+#include "labhal.h"
+
+#include <interlock/ke.h>
+
+HAL_CALLBACKS LabhalCallbacks;
+__thread struct _KTHREAD *HalCurrentThread __attribute__((tls_model("initial-exec")));
+
+static void LabhalAdopt(void)
+{
+    KeGetCurrentThread();
+}
+
+static void LabhalThreadExit(void)
+{
+    struct _KTHREAD *Thread = lab->current->exit_object;
+
+    if (Thread != NULL && LabhalCallbacks.ThreadExit != NULL) {
+        lab->current->exit_object = NULL;
+        HalCurrentThread = Thread;
+        LabhalCallbacks.ThreadExit(Thread);
+        HalCurrentThread = NULL;
+    }
+}
+
+static void LabhalInterrupt(void)
+{
+    if (HalCurrentThread != NULL && LabhalCallbacks.Interrupt != NULL) {
+        LabhalCallbacks.Interrupt();
+    }
+}
+
+VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
+{
+    lab_memory_initialize();
+    LabhalCallbacks = *Callbacks;
+    lab->run.now = 10000000000ull;
+    lab_machine.adopt = LabhalAdopt;
+    lab_machine.thread_exit = LabhalThreadExit;
+    lab_machine.interrupt = LabhalInterrupt;
+    lab_machine.describe_wait = lab_describe_wait;
+}
+
+ULONG HalCurrentThreadId(VOID)
+{
+    return lab->current != NULL ? LABHAL_FIRST_THREAD + lab->current->number : LABHAL_FIRST_THREAD - 1;
+}
+
+ULONG HalCurrentProcessId(VOID)
+{
+    return LABHAL_PROCESS;
+}
+
+BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId)
+{
+    UNREFERENCED_PARAMETER(ThreadId);
+    return FALSE;
+}
+
+/* A thread that ke makes for itself serves as long as the machine runs. */
+static BOOLEAN LabhalIsService(PCSTR Name)
+{
+    return Name != NULL && strncmp(Name, "interlock-", 10) == 0;
+}
+
+NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name)
+{
+    lab_thread *Thread;
+
+    UNREFERENCED_PARAMETER(StackSize);
+    if (lab->run.failures != 0 && lab_sched_active() && lab_sched_choose(2) == 1) {
+        lab->run.failures--;
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    Thread = lab_sched_spawn(StartRoutine, Context, Name, LabhalIsService(Name));
+    if (Thread == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    Thread->runs_exit = true;
+    return STATUS_SUCCESS;
+}
+
+VOID HalExitThread(VOID)
+{
+    lab_sched_exit();
+}
+
+VOID HalTerminateThread(VOID)
+{
+    lab_sched_terminate();
+}
+
+VOID HalWatchThreadExit(struct _KTHREAD *Thread)
+{
+    if (lab->current != NULL) {
+        lab->current->exit_object = Thread;
+    }
+}
+
+VOID HalInterruptThread(ULONG ThreadId)
+{
+    if (ThreadId >= LABHAL_FIRST_THREAD) {
+        lab_sched_interrupt(ThreadId - LABHAL_FIRST_THREAD, LABHAL_CALLER);
+    }
+}
+
+BOOLEAN HalBarrierAllThreads(VOID)
+{
+    lab_atomic_barrier_all();
+    return TRUE;
+}
+
+BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority)
+{
+    UNREFERENCED_PARAMETER(ThreadId);
+    UNREFERENCED_PARAMETER(NtPriority);
+    return TRUE;
+}
+
+VOID HalSetThreadName(ULONG ThreadId, PCSTR Name)
+{
+    UNREFERENCED_PARAMETER(ThreadId);
+    UNREFERENCED_PARAMETER(Name);
+}
+
+VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime)
+{
+    UNREFERENCED_PARAMETER(ThreadId);
+    *KernelTime = 0;
+    *UserTime = 0;
+}

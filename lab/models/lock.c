@@ -1,0 +1,68 @@
+/* lock.c: what a mutex and a reader/writer lock do when one operation comes after the other. */
+#include <interlock/lab.h>
+
+/* 0 acquire, 1 release, 2 try (result 1: got it). State: the owner + 1. Not recursive. */
+static const char *const mutex_operations[] = {"acquire", "release", "try"};
+
+static void initialize_zero(intptr_t state[LAB_MODEL_STATE])
+{
+    state[0] = 0;
+    state[1] = 0;
+}
+
+static int apply_mutex(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *operation)
+{
+    intptr_t self = (intptr_t)operation->Thread + 1;
+
+    switch (operation->Name) {
+    case 0:
+        if (state[0] != 0)
+            return 0;
+        state[0] = self;
+        return 1;
+    case 1:
+        if (state[0] != self)
+            return 0;
+        state[0] = 0;
+        return 1;
+    default:
+        if (operation->Returned && operation->Result == 0)
+            return state[0] != 0;
+        if (state[0] != 0)
+            return 0;
+        state[0] = self;
+        return 1;
+    }
+}
+
+const LAB_MODEL LabModelMutex = {"mutex", initialize_zero, apply_mutex, mutex_operations};
+
+/* 0 acquire exclusive, 1 release exclusive, 2 acquire shared, 3 release shared. State: the writer + 1, the readers. */
+static const char *const rw_operations[] = {"acquire exclusive", "release exclusive", "acquire shared", "release shared"};
+
+static int apply_rw(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *operation)
+{
+    intptr_t self = (intptr_t)operation->Thread + 1;
+
+    switch (operation->Name) {
+    case 0:
+        if (state[0] != 0 || state[1] != 0)
+            return 0;
+        state[0] = self;
+        return 1;
+    case 1:
+        if (state[0] != self)
+            return 0;
+        state[0] = 0;
+        return 1;
+    case 2:
+        if (state[0] != 0)
+            return 0;
+        state[1]++;
+        return 1;
+    default:
+        return state[1]-- > 0;
+    }
+}
+
+const LAB_MODEL LabModelRwLock = {"reader/writer lock", initialize_zero, apply_rw, rw_operations};

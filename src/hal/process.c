@@ -1,0 +1,223 @@
+/* process.c: other processes of the host. */
+#include "hal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+extern char **environ;
+
+LONG HalOpenProcess(ULONG ProcessId)
+{
+    pid_t Process = (pid_t)ProcessId;
+    return Process > 0 ? (LONG)syscall(SYS_pidfd_open, Process, 0) : -1;
+}
+
+/* What a process that a signal has killed would have told on NT. */
+static ULONG HalpExitCodeOfSignal(int Signal)
+{
+    switch (Signal) {
+    case SIGSEGV:
+    case SIGBUS:
+        return (ULONG)STATUS_ACCESS_VIOLATION;
+    case SIGILL:
+        return (ULONG)STATUS_ILLEGAL_INSTRUCTION;
+    case SIGFPE:
+        return (ULONG)STATUS_INTEGER_DIVIDE_BY_ZERO;
+    case SIGTRAP:
+        return (ULONG)STATUS_BREAKPOINT;
+    case SIGINT:
+        return (ULONG)STATUS_CONTROL_C_EXIT;
+    case SIGABRT:
+        return 3;
+    default:
+        return 1;
+    }
+}
+
+BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode)
+{
+    siginfo_t Info = {0};
+    int Result;
+    do {
+        Result = waitid((idtype_t)P_PIDFD, (id_t)Process, &Info, WEXITED | WNOHANG | (Reap ? 0 : WNOWAIT));
+    } while (Result != 0 && errno == EINTR);
+    if (Result != 0 || Info.si_pid == 0) {
+        return FALSE;
+    }
+    *ExitCode = Info.si_code == CLD_EXITED ? (ULONG)Info.si_status : HalpExitCodeOfSignal(Info.si_status);
+    return TRUE;
+}
+
+VOID HalAwaitProcess(LONG Process)
+{
+    siginfo_t Info;
+    while (waitid((idtype_t)P_PIDFD, (id_t)Process, &Info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
+}
+
+static int HalpSignalOf(HAL_PROCESS_REQUEST Request)
+{
+    switch (Request) {
+    case HalSuspendProcess:
+        return SIGSTOP;
+    case HalResumeProcess:
+        return SIGCONT;
+    default:
+        return SIGKILL;
+    }
+}
+
+NTSTATUS HalRequestOfProcess(LONG Process, HAL_PROCESS_REQUEST Request)
+{
+    if (syscall(SYS_pidfd_send_signal, Process, HalpSignalOf(Request), NULL, 0) == 0) {
+        return STATUS_SUCCESS;
+    }
+    return errno == EPERM ? STATUS_ACCESS_DENIED : STATUS_PROCESS_IS_TERMINATING;
+}
+
+DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce)
+{
+    if (AtOnce) {
+        _exit((int)ExitCode);
+    }
+    exit((int)ExitCode);
+}
+
+/* Programs that begin stopped: a shell stops itself, and becomes the program when it is told to go on. */
+static const char HalpStopScript[] = "kill -STOP $$; exec \"$@\"";
+
+static NTSTATUS HalpStatusOfSpawn(int Error)
+{
+    switch (Error) {
+    case ENOENT:
+    case ENOTDIR:
+        return STATUS_OBJECT_NAME_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+        return STATUS_ACCESS_DENIED;
+    case ENOEXEC:
+        return STATUS_INVALID_IMAGE_FORMAT;
+    case E2BIG:
+        return STATUS_NAME_TOO_LONG;
+    default:
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+}
+
+static int HalpRedirect(posix_spawn_file_actions_t *Actions, const HAL_SPAWN *Spawn)
+{
+    int Error = Spawn->Directory != NULL ? posix_spawn_file_actions_addchdir_np(Actions, Spawn->Directory) : 0;
+    for (int Number = 0; Number < 3 && Error == 0; Number += 1) {
+        if (Spawn->Standard[Number] >= 0) {
+            Error = posix_spawn_file_actions_adddup2(Actions, Spawn->Standard[Number], Number);
+        }
+    }
+    return Error;
+}
+
+/* The child gets every signal as a fresh program expects it, whatever this process has done to them. */
+static int HalpPrepareSignals(posix_spawnattr_t *Attributes)
+{
+    sigset_t All, None;
+    sigfillset(&All);
+    sigemptyset(&None);
+    posix_spawnattr_setsigdefault(Attributes, &All);
+    posix_spawnattr_setsigmask(Attributes, &None);
+    return posix_spawnattr_setflags(Attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+}
+
+static int HalpSpawn(pid_t *Process, PCSTR Path, PSTR *Arguments, const HAL_SPAWN *Spawn)
+{
+    posix_spawn_file_actions_t Actions;
+    posix_spawnattr_t Attributes;
+    int Error = posix_spawn_file_actions_init(&Actions);
+    if (Error != 0) {
+        return Error;
+    }
+    Error = posix_spawnattr_init(&Attributes);
+    if (Error == 0) {
+        Error = HalpRedirect(&Actions, Spawn);
+        if (Error == 0) {
+            Error = HalpPrepareSignals(&Attributes);
+        }
+        if (Error == 0) {
+            Error = posix_spawnp(Process, Path, &Actions, &Attributes, Arguments,
+                                 Spawn->Environment != NULL ? Spawn->Environment : environ);
+        }
+        posix_spawnattr_destroy(&Attributes);
+    }
+    posix_spawn_file_actions_destroy(&Actions);
+    return Error;
+}
+
+static BOOLEAN HalpIsExecutable(PCSTR Path)
+{
+    return strchr(Path, '/') == NULL || access(Path, X_OK) == 0;
+}
+
+static NTSTATUS HalpSpawnStopped(pid_t *Process, const HAL_SPAWN *Spawn)
+{
+    siginfo_t Info;
+    SIZE_T Count = 0;
+    int Error;
+    while (Spawn->Arguments[Count] != NULL) {
+        Count += 1;
+    }
+    if (!HalpIsExecutable(Spawn->Path)) {
+        return HalpStatusOfSpawn(errno);
+    }
+    PSTR *Arguments = malloc((Count + 5) * sizeof(*Arguments));
+    if (Arguments == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    Arguments[0] = (PSTR) "sh";
+    Arguments[1] = (PSTR) "-c";
+    Arguments[2] = (PSTR)HalpStopScript;
+    Arguments[3] = (PSTR) "sh";
+    memcpy(&Arguments[4], Spawn->Arguments, (Count + 1) * sizeof(*Arguments));
+    Arguments[4] = (PSTR)Spawn->Path;
+    Error = HalpSpawn(Process, "/bin/sh", Arguments, Spawn);
+    free(Arguments);
+    if (Error != 0) {
+        return HalpStatusOfSpawn(Error);
+    }
+    /* A resume must not come before the stop: it would be lost. */
+    while (waitid(P_PID, (id_t)*Process, &Info, WSTOPPED | WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor)
+{
+    pid_t Process = 0;
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (Spawn->Stopped) {
+        Status = HalpSpawnStopped(&Process, Spawn);
+    } else {
+        int Error = HalpSpawn(&Process, Spawn->Path, Spawn->Arguments, Spawn);
+        Status = Error == 0 ? STATUS_SUCCESS : HalpStatusOfSpawn(Error);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    *ProcessId = (ULONG)Process;
+    /* Nobody reaps it before us, so the number is still this process's. */
+    *Descriptor = HalOpenProcess(*ProcessId);
+    if (*Descriptor < 0) {
+        kill(Process, SIGKILL);
+        waitpid(Process, NULL, 0);
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    return STATUS_SUCCESS;
+}

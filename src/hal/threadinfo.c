@@ -1,0 +1,124 @@
+/* threadinfo.c: what the host knows about a thread, mostly asked for by another one. */
+#include "halp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOST_NAME_SIZE 16
+#define PATH_SIZE 48
+#define LINE_SIZE 1024
+/* The fields of a stat line behind the name: state is the first of them. */
+#define FIELDS_BEFORE_TIMES 11
+#define UNITS_PER_SECOND 10000000ULL
+/* The host's number for the processor time of one thread: its id inverted, three bits that say so. */
+#define THREAD_CLOCK(ThreadId) ((clockid_t)((~(clockid_t)(ThreadId) << 3) | 6))
+
+static int HalpOpenThreadFile(ULONG ThreadId, PCSTR File, int Flags)
+{
+    CHAR Path[PATH_SIZE];
+
+    snprintf(Path, sizeof(Path), "/proc/self/task/%u/%s", ThreadId, File);
+    return open(Path, Flags | O_CLOEXEC);
+}
+
+VOID HalSetThreadName(ULONG ThreadId, PCSTR Name)
+{
+    int Error = errno;
+    int File = HalpOpenThreadFile(ThreadId, "comm", O_WRONLY);
+
+    if (File >= 0) {
+        SIZE_T Length = strnlen(Name, HOST_NAME_SIZE - 1);
+
+        if (write(File, Name, Length) < 0) {
+            /* a thread that has just ended keeps the name it had */
+        }
+        close(File);
+    }
+    errno = Error;
+}
+
+static ULONGLONG HalpUnitsOfTimeval(const struct timeval *Time)
+{
+    return (ULONGLONG)Time->tv_sec * UNITS_PER_SECOND + (ULONGLONG)Time->tv_usec * 10;
+}
+
+static VOID HalpQueryOwnTimes(PULONGLONG KernelTime, PULONGLONG UserTime)
+{
+    struct rusage Usage;
+
+    if (getrusage(RUSAGE_THREAD, &Usage) == 0) {
+        *KernelTime = HalpUnitsOfTimeval(&Usage.ru_stime);
+        *UserTime = HalpUnitsOfTimeval(&Usage.ru_utime);
+    }
+}
+
+/* The name in parentheses may contain anything, so the fields are counted from the last parenthesis on. */
+static BOOLEAN HalpReadTicks(ULONG ThreadId, PULONGLONG Kernel, PULONGLONG User)
+{
+    CHAR Line[LINE_SIZE];
+    int File = HalpOpenThreadFile(ThreadId, "stat", O_RDONLY);
+    ssize_t Length = File >= 0 ? read(File, Line, sizeof(Line) - 1) : -1;
+    char *Field;
+
+    if (File >= 0) {
+        close(File);
+    }
+    if (Length <= 0) {
+        return FALSE;
+    }
+    Line[Length] = '\0';
+    Field = strrchr(Line, ')');
+    for (ULONG Skipped = 0; Field != NULL && Skipped <= FIELDS_BEFORE_TIMES; Skipped++) {
+        Field = strchr(Field + 1, ' ');
+    }
+    if (Field == NULL) {
+        return FALSE;
+    }
+    *User = strtoull(Field, &Field, 10);
+    *Kernel = strtoull(Field, NULL, 10);
+    return TRUE;
+}
+
+/* The host gives the sum exactly and the two parts in ticks: they are scaled to the sum. */
+static VOID HalpQueryTimesOf(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime)
+{
+    ULONGLONG Kernel, User, Sum;
+    struct timespec Time;
+
+    if (!HalpReadTicks(ThreadId, &Kernel, &User) || clock_gettime(THREAD_CLOCK(ThreadId), &Time) != 0) {
+        return;
+    }
+    Sum = (ULONGLONG)Time.tv_sec * UNITS_PER_SECOND + (ULONGLONG)Time.tv_nsec / 100;
+    if (Kernel + User != 0) {
+        *KernelTime = (ULONGLONG)((__extension__ (unsigned __int128)Sum) * Kernel / (Kernel + User));
+    }
+    *UserTime = Sum - *KernelTime;
+}
+
+VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime)
+{
+    int Error = errno;
+
+    *KernelTime = 0;
+    *UserTime = 0;
+    if (ThreadId == HalCurrentThreadId()) {
+        HalpQueryOwnTimes(KernelTime, UserTime);
+    } else {
+        HalpQueryTimesOf(ThreadId, KernelTime, UserTime);
+    }
+    errno = Error;
+}
+
+VOID HalSetError(HAL_ERROR Error)
+{
+    static const int Numbers[] = {
+        [HalErrorInvalid] = EINVAL, [HalErrorAccess] = EACCES, [HalErrorMemory] = ENOMEM, [HalErrorAgain] = EAGAIN};
+
+    errno = Numbers[Error];
+}

@@ -1,0 +1,112 @@
+/*
+ * descriptor.c: descriptors of the host as objects.
+ *
+ * The event stands for the state of the descriptor and is brought up to date when somebody is about to wait: set if the
+ * descriptor is ready now, else reset and the descriptor watched, after which the watching thread sets it. A thread that
+ * resets it at the same moment watches too, so whatever comes after that reset is seen.
+ */
+#include <interlock/io.h>
+
+#include "watch.h"
+
+#define IOP_EVENTS (IO_DESCRIPTOR_READABLE | IO_DESCRIPTOR_URGENT | IO_DESCRIPTOR_WRITABLE)
+#define IOP_ALWAYS_REPORTED (IO_DESCRIPTOR_FAILED | IO_DESCRIPTOR_CLOSED)
+
+C_ASSERT(IO_DESCRIPTOR_READABLE == HAL_DESCRIPTOR_READABLE && IO_DESCRIPTOR_URGENT == HAL_DESCRIPTOR_URGENT);
+C_ASSERT(IO_DESCRIPTOR_WRITABLE == HAL_DESCRIPTOR_WRITABLE && IO_DESCRIPTOR_FAILED == HAL_DESCRIPTOR_FAILED);
+C_ASSERT(IO_DESCRIPTOR_CLOSED == HAL_DESCRIPTOR_CLOSED);
+
+typedef struct _IOP_DESCRIPTOR {
+    KEVENT Ready;
+    IOP_WATCH Watch;
+} IOP_DESCRIPTOR, *PIOP_DESCRIPTOR;
+
+static ULONG IopPoll(PIOP_DESCRIPTOR Descriptor)
+{
+    return HalPollDescriptor(Descriptor->Watch.Descriptor, Descriptor->Watch.Events);
+}
+
+static VOID IopRefreshDescriptor(PVOID Object)
+{
+    PIOP_DESCRIPTOR Descriptor = Object;
+    if (IopPoll(Descriptor) != 0) {
+        KeSetEvent(&Descriptor->Ready, IO_NO_INCREMENT, FALSE);
+        return;
+    }
+    KeClearEvent(&Descriptor->Ready);
+    if (!NT_SUCCESS(IopArmWatch(&Descriptor->Watch))) {
+        /* It cannot be watched: let the caller look for itself rather than sleep for ever. */
+        KeSetEvent(&Descriptor->Ready, IO_NO_INCREMENT, FALSE);
+    }
+}
+
+static VOID IopDeleteDescriptor(PVOID Object)
+{
+    IopDeleteWatch(&((PIOP_DESCRIPTOR)Object)->Watch);
+}
+
+static OBJECT_TYPE IopDescriptorType = {
+    .Name = "Descriptor",
+    .GenericMapping = {STANDARD_RIGHTS_READ | IO_DESCRIPTOR_QUERY_STATE, STANDARD_RIGHTS_WRITE,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, IO_DESCRIPTOR_ALL_ACCESS},
+    .ValidAccessMask = IO_DESCRIPTOR_ALL_ACCESS,
+    .WaitOffset = FIELD_OFFSET(IOP_DESCRIPTOR, Ready),
+    .WaitProcedure = IopRefreshDescriptor,
+    .DeleteProcedure = IopDeleteDescriptor,
+};
+
+OBP_REGISTER_TYPE(IopDescriptorType);
+
+typedef struct _IOP_DESCRIPTOR_PLAN {
+    LONG Descriptor;
+    ULONG Events;
+} IOP_DESCRIPTOR_PLAN;
+
+static NTSTATUS IopInitializeDescriptor(PVOID Object, PVOID Context)
+{
+    PIOP_DESCRIPTOR Descriptor = Object;
+    IOP_DESCRIPTOR_PLAN *Plan = Context;
+    LONG Duplicate = HalDuplicateDescriptor(Plan->Descriptor);
+    NTSTATUS Status;
+    if (Duplicate < 0) {
+        return STATUS_INVALID_HANDLE;
+    }
+    KeInitializeEvent(&Descriptor->Ready, NotificationEvent, FALSE);
+    Status = IopInitializeWatch(&Descriptor->Watch, Duplicate, Plan->Events, Object, IopRefreshDescriptor);
+    if (!NT_SUCCESS(Status)) {
+        HalCloseDescriptor(Duplicate);
+    }
+    return Status;
+}
+
+NTSTATUS IoCreateDescriptorObject(PHANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                                  int Descriptor, ULONG Events)
+{
+    IOP_DESCRIPTOR_PLAN Plan = {Descriptor, Events | IOP_ALWAYS_REPORTED};
+    if (Handle == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    if ((Events & ~(ULONG)(IOP_EVENTS | IOP_ALWAYS_REPORTED)) != 0 || (Events & IOP_EVENTS) == 0) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return ObpCreateHandle(&IopDescriptorType, sizeof(IOP_DESCRIPTOR), ObjectAttributes, DesiredAccess,
+                           IopInitializeDescriptor, &Plan, Handle);
+}
+
+NTSTATUS IoQueryDescriptorObject(HANDLE Handle, PULONG ReadyEvents, int *Descriptor)
+{
+    PVOID Object;
+    NTSTATUS Status = ObReferenceObjectByHandle(Handle, IO_DESCRIPTOR_QUERY_STATE, &IopDescriptorType, UserMode, &Object,
+                                                NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (ReadyEvents != NULL) {
+        *ReadyEvents = IopPoll(Object);
+    }
+    if (Descriptor != NULL) {
+        *Descriptor = ((PIOP_DESCRIPTOR)Object)->Watch.Descriptor;
+    }
+    ObDereferenceObject(Object);
+    return STATUS_SUCCESS;
+}

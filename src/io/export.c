@@ -1,0 +1,201 @@
+/*
+ * export.c: objects as descriptors of the host.
+ *
+ * An export waits for its object without a thread, by a DPC (ke/notify.c), which makes the descriptor readable.
+ *
+ *   IopWaiting --DPC--> IopSatisfied --IoAcceptExport--> IopWaiting
+ *
+ * 1. While the wait is registered, or its DPC on the way, it holds a reference on the export.
+ * 2. The last handle that is closed ends the wait. If it is too late for that, the DPC has the reference and finds the
+ *    export closed; an acceptor that has registered in the meantime finds it closed too and ends its own wait. Ending
+ *    one wait twice is harmless: only one of the two is told that it did.
+ * 3. What was satisfied and never accepted is given back when the export goes away.
+ */
+#include <interlock/io.h>
+
+#include "../ke/wait.h"
+#include "watch.h"
+
+typedef enum _IOP_EXPORT_STATE { IopWaiting, IopSatisfied } IOP_EXPORT_STATE;
+
+typedef struct _IOP_EXPORT {
+    PVOID Target;                    /* the object, referenced */
+    PVOID Header;                    /* what a wait for it waits for */
+    KWAIT_BLOCK WaitBlock;
+    KDPC Dpc;
+    LONG Descriptor;
+    volatile ULONG State;            /* IOP_EXPORT_STATE */
+    volatile BOOLEAN Closed;
+} IOP_EXPORT, *PIOP_EXPORT;
+
+static VOID IopExportSatisfied(PKDPC Dpc, PVOID Context, PVOID Argument1, PVOID Argument2)
+{
+    PIOP_EXPORT Export = Context;
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(Argument1);
+    UNREFERENCED_PARAMETER(Argument2);
+    /* release: pairs with the acquire in IoAcceptExport; the wait is over before the next one begins */
+    __atomic_store_n(&Export->State, IopSatisfied, __ATOMIC_RELEASE);
+    HalSignalDescriptor(Export->Descriptor);
+    ObDereferenceObjectDeferDelete(Export);
+}
+
+static VOID IopEndWait(PIOP_EXPORT Export)
+{
+    if (KeCancelObjectDpc(&Export->WaitBlock)) {
+        ObDereferenceObject(Export);
+    }
+}
+
+static NTSTATUS IopBeginWait(PIOP_EXPORT Export)
+{
+    POBJECT_TYPE Type = ObpHeaderOf(Export->Target)->Type;
+    NTSTATUS Status;
+    if (Type->WaitProcedure != NULL) {
+        Type->WaitProcedure(Export->Target);
+    }
+    ObReferenceObject(Export);
+    Status = KeRegisterObjectDpc(Export->Header, &Export->Dpc, &Export->WaitBlock);
+    if (!NT_SUCCESS(Status)) {
+        ObDereferenceObject(Export);
+        return STATUS_OBJECT_TYPE_MISMATCH;
+    }
+    /* seq_cst: pairs with the store in IopCloseExport; one of the two sees the other and ends the wait */
+    if (__atomic_load_n(&Export->Closed, __ATOMIC_SEQ_CST)) {
+        IopEndWait(Export);
+    }
+    return STATUS_SUCCESS;
+}
+
+static VOID IopCloseExport(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft)
+{
+    PIOP_EXPORT Export = Object;
+    UNREFERENCED_PARAMETER(GrantedAccess);
+    if (HandlesLeft == 0) {
+        __atomic_store_n(&Export->Closed, TRUE, __ATOMIC_SEQ_CST);
+        IopEndWait(Export);
+    }
+}
+
+/* A semaphore that somebody else has filled up in the meantime has no room for it. */
+static VOID IopGiveBack(PDISPATCHER_HEADER Header)
+{
+    LONG Previous;
+    switch (KI_TYPE(KiReadHeader(Header))) {
+    case EventSynchronizationObject:
+        KeSetEvent(CONTAINING_RECORD(Header, KEVENT, Header), IO_NO_INCREMENT, FALSE);
+        break;
+    case SemaphoreObject:
+        KiReleaseSemaphore(CONTAINING_RECORD(Header, KSEMAPHORE, Header), IO_NO_INCREMENT, 1, FALSE, &Previous);
+        break;
+    default:
+        break;
+    }
+}
+
+static VOID IopDeleteExport(PVOID Object)
+{
+    PIOP_EXPORT Export = Object;
+    if (Export->State == IopSatisfied) {
+        IopGiveBack(Export->Header);
+    }
+    HalCloseDescriptor(Export->Descriptor);
+    ObDereferenceObject(Export->Target);
+}
+
+static OBJECT_TYPE IopExportType = {
+    .Name = "DescriptorExport",
+    .GenericMapping = {STANDARD_RIGHTS_READ, STANDARD_RIGHTS_WRITE | IO_EXPORT_ACCEPT, STANDARD_RIGHTS_EXECUTE,
+                       IO_EXPORT_ALL_ACCESS},
+    .ValidAccessMask = IO_EXPORT_ALL_ACCESS,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+    .DeleteProcedure = IopDeleteExport,
+    .CloseProcedure = IopCloseExport,
+};
+
+OBP_REGISTER_TYPE(IopExportType);
+
+static NTSTATUS IopInitializeExport(PVOID Object, PVOID Target)
+{
+    PIOP_EXPORT Export = Object;
+    Export->Descriptor = HalCreateSignalDescriptor();
+    if (Export->Descriptor < 0) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    Export->Target = Target;
+    Export->Header = (PUCHAR)Target + ObpHeaderOf(Target)->Type->WaitOffset;
+    Export->State = IopWaiting;
+    KeInitializeDpc(&Export->Dpc, IopExportSatisfied, Export);
+    KiPrepareBlock(&Export->WaitBlock, NULL, Export->Header, WaitDpc, 0);
+    ObReferenceObject(Target);
+    return STATUS_SUCCESS;
+}
+
+/* The wait begins when there is a handle whose closing can end it. */
+static NTSTATUS IopBeginFirstWait(HANDLE Handle, int *Descriptor)
+{
+    PVOID Export;
+    NTSTATUS Status = ObReferenceObjectByHandle(Handle, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Export, NULL);
+    if (NT_SUCCESS(Status)) {
+        *Descriptor = ((PIOP_EXPORT)Export)->Descriptor;
+        Status = IopBeginWait(Export);
+        ObDereferenceObject(Export);
+    }
+    return Status;
+}
+
+static NTSTATUS IopExportTarget(PVOID Target, PHANDLE Export, int *Descriptor)
+{
+    HANDLE Handle;
+    NTSTATUS Status;
+    if (ObpHeaderOf(Target)->Type->WaitOffset == OBP_ALWAYS_SIGNALED) {
+        return STATUS_OBJECT_TYPE_MISMATCH;
+    }
+    Status = ObpCreateHandle(&IopExportType, sizeof(IOP_EXPORT), NULL, IO_EXPORT_ALL_ACCESS, IopInitializeExport, Target,
+                             &Handle);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = IopBeginFirstWait(Handle, Descriptor);
+    if (!NT_SUCCESS(Status)) {
+        ObCloseHandle(Handle, UserMode);
+        return Status;
+    }
+    *Export = Handle;
+    return Status;
+}
+
+NTSTATUS IoExportObject(HANDLE Object, PHANDLE Export, int *Descriptor)
+{
+    PVOID Target;
+    NTSTATUS Status;
+    if (Export == NULL || Descriptor == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    Status = ObReferenceObjectByHandle(Object, SYNCHRONIZE, NULL, UserMode, &Target, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = IopExportTarget(Target, Export, Descriptor);
+        ObDereferenceObject(Target);
+    }
+    return Status;
+}
+
+NTSTATUS IoAcceptExport(HANDLE Export)
+{
+    ULONG Satisfied = IopSatisfied;
+    PVOID Object;
+    NTSTATUS Status = ObReferenceObjectByHandle(Export, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Object, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    PIOP_EXPORT Self = Object;
+    /* acquire: pairs with the release in IopExportSatisfied */
+    if (__atomic_compare_exchange_n(&Self->State, &Satisfied, IopWaiting, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        HalDrainDescriptor(Self->Descriptor);
+        Status = IopBeginWait(Self);
+    } else {
+        Status = STATUS_TIMEOUT;
+    }
+    ObDereferenceObject(Object);
+    return Status;
+}

@@ -1,0 +1,143 @@
+/*
+ * terminate.c: ending another thread.
+ *
+ * The thread that is to end cannot be taken away from the outside: it may hold locks of the kernel. So it is asked to
+ * stop by itself, at the first moment when it holds none, and whoever asked does not wait for that.
+ *
+ *      63          33 32                            31              0
+ *     +--------------+------+------------------------+---------------+
+ *     |              |   2  Exiting   1  Requested   |  exit status  |    KTHREAD.ExitRequest; 0: it lives
+ *     +--------------+------+------------------------+---------------+
+ *
+ * 1. The word changes once from 0 to Requested (by another thread) or to Exiting (by the thread, when its end by itself
+ *    has gone so far that only the kernel's part is left), and from Requested to Exiting: such a thread ends in the
+ *    orderly way with the status that was asked for.
+ * 2. Who has made it Requested sets the register's Exit bit. That ends a wait which may be ended so (ExitOk), ends a
+ *    suspension, and goes with a host interrupt. The bit is looked at wherever an APC could be delivered.
+ * 3. The thread stops where a normal kernel APC could run, and not inside a system service: no lock of the kernel is
+ *    held, no level raised, no region entered, no block of its own is on any list of the kernel, none of the library's
+ *    memory is half allocated. A thread that is elsewhere goes on until it comes there.
+ * 4. Stopping is all that it does itself. It may have been interrupted anywhere in the program, with the lock of the
+ *    heap held: so it allocates and frees nothing, calls nothing of the program, enters itself into the list of the
+ *    dead, and leaves by the system call that ends a thread of the host and nothing else. From the moment when it is in
+ *    the list it touches its KTHREAD no more.
+ * 5. Whoever takes it from that list runs it down as its own end would have done: exit routines, APCs, mutants, queue,
+ *    and then its object is signaled.
+ *
+ * What stays behind is what the program had on the thread's stack and in its hands: the host's stack and its
+ * thread-local memory, what it had allocated, locks of user mode that it held or waited for.
+ */
+#include "wait.h"
+
+#define KI_EXIT_REQUESTED ((ULONG64)1 << 32)
+#define KI_EXITING ((ULONG64)2 << 32)
+
+static struct {
+    PKTHREAD volatile First DECLSPEC_ALIGN(KI_CACHE_LINE);
+    volatile ULONG Wakes;
+} KiDeadThreads;
+
+BOOLEAN KiIsExiting(PKTHREAD Thread)
+{
+    /* relaxed: who acts on it looks again, or cannot be too late */
+    return __atomic_load_n(&Thread->ExitRequest, __ATOMIC_RELAXED) != 0;
+}
+
+BOOLEAN KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus)
+{
+    PKTHREAD Current = KiCurrentThread();
+    ULONG64 None = 0;
+    ULONG ThreadId;
+    /* release: pairs with the acquire in KiStop and KiClaimExit, what the requester did comes before the end */
+    if (!__atomic_compare_exchange_n(&Thread->ExitRequest, &None, KI_EXIT_REQUESTED | (ULONG)ExitStatus, FALSE,
+                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        return FALSE;
+    }
+    KiEnterDispatcher(Current);
+    KiInterruptWait(Thread, KI_WAIT_EXIT, 0);
+    KiForceResumeThread(Thread);
+    /* acquire: pairs with the release store of the id in KiStartThread; a thread that has not started looks by itself */
+    ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
+    if (ThreadId != 0 && Thread != Current) {
+        HalInterruptThread(ThreadId);
+    }
+    KiExitDispatcher(Current);
+    return TRUE;
+}
+
+VOID KiClaimExit(PKTHREAD Thread)
+{
+    /* acquire: pairs with the release in KiRequestExit */
+    ULONG64 Request = __atomic_exchange_n(&Thread->ExitRequest, KI_EXITING, __ATOMIC_ACQUIRE);
+    if (Request & KI_EXIT_REQUESTED) {
+        Thread->ExitStatus = (NTSTATUS)(ULONG)Request;
+    }
+}
+
+VOID KiRecordTimes(PKTHREAD Thread)
+{
+    Thread->ExitTime = HalDispatch.QuerySystemTime();
+    HalQueryThreadTimes(HalCurrentThreadId(), &Thread->KernelTime, &Thread->UserTime);
+}
+
+static VOID KiPushDeadThread(PKTHREAD Thread)
+{
+    Thread->NextDead = __atomic_load_n(&KiDeadThreads.First, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in KiTakeDeadThreads; all that the thread did comes before its rundown */
+    while (!__atomic_compare_exchange_n(&KiDeadThreads.First, &Thread->NextDead, Thread, FALSE, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
+    /* release: whoever sees the new number also sees the list */
+    __atomic_fetch_add(&KiDeadThreads.Wakes, 1, __ATOMIC_RELEASE);
+    HalDispatch.Wake(&KiDeadThreads.Wakes, 1);
+}
+
+/* Requirement 4. Transition: not running, so no APC is delivered any more, and not yet ended. */
+static DECLSPEC_NORETURN VOID KiStop(PKTHREAD Thread)
+{
+    KiClaimExit(Thread);
+    KiRecordTimes(Thread);
+    __atomic_store_n(&Thread->State, Transition, __ATOMIC_RELAXED);
+    HalCurrentThread = NULL;
+    KiPushDeadThread(Thread);
+    HalTerminateThread();
+}
+
+/* Requirement 3. */
+VOID KiExitIfRequested(PKTHREAD Thread)
+{
+    if ((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_EXIT) == 0 || Thread != HalCurrentThread) {
+        return;
+    }
+    if (Thread->ServiceDepth == 0 && Thread->KernelApcDisable == 0 && !Thread->ApcState.KernelApcInProgress &&
+        KiKernelApcDeliverable(Thread) &&
+        (__atomic_load_n(&Thread->ExitRequest, __ATOMIC_RELAXED) & KI_EXIT_REQUESTED) != 0) {
+        KiStop(Thread);
+    }
+}
+
+PKTHREAD KiTakeDeadThreads(volatile ULONG **Wakes, PULONG Seen)
+{
+    *Wakes = &KiDeadThreads.Wakes;
+    /* acquire: the number is read before the list, so a thread that is missed there changes it */
+    *Seen = __atomic_load_n(&KiDeadThreads.Wakes, __ATOMIC_ACQUIRE);
+    return __atomic_exchange_n(&KiDeadThreads.First, NULL, __ATOMIC_ACQUIRE);
+}
+
+VOID KiRundownThread(PKTHREAD Thread)
+{
+    if (KiThreadObjectRoutines.Exit != NULL) {
+        KiThreadObjectRoutines.Exit(Thread, TRUE);
+    }
+    KiFlushThreadApcs(Thread);
+    KiAbandonMutants(Thread);
+    KiLeaveQueue(Thread);
+    KiEndThread(Thread);
+    KiDropThread(Thread);
+}
+
+/* Those in the list are among the threads that stayed behind. */
+VOID KiTerminateForkChild(VOID)
+{
+    __atomic_store_n(&KiDeadThreads.First, NULL, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,56 @@
+/*
+ * completion.h: completion ports and what is queued to them.
+ *
+ * A port is a KQUEUE. What its entries are links of, their Kind says:
+ *
+ *   plain     from NtSetIoCompletion: memory of the port, taken when it is set and given back when it is removed
+ *   reserve   from NtSetIoCompletionEx: part of a reserve object, which is referenced as long as it is queued
+ *   wait      from a signal: part of a wait completion packet, which has its own rules (waitpacket.c)
+ *
+ * Whoever takes an entry out of the queue, in whatever way, owns the packet, and gives it back by NtpReleasePacket.
+ */
+#ifndef INTERLOCK_NT_COMPLETION_H
+#define INTERLOCK_NT_COMPLETION_H
+
+#include <interlock/slist.h>
+
+#include "ntp.h"
+
+typedef enum _NTP_PACKET_KIND { NtpPlainPacket, NtpReservePacket, NtpWaitPacket } NTP_PACKET_KIND;
+
+typedef struct _NTP_PACKET {
+    union {
+        LIST_ENTRY QueueListEntry;
+        SLIST_ENTRY FreeEntry;       /* of a plain one that is not in use */
+    };
+    NTP_PACKET_KIND Kind;
+    NTSTATUS IoStatus;
+    PVOID KeyContext;
+    PVOID ApcContext;
+    ULONG_PTR IoStatusInformation;
+} NTP_PACKET, *PNTP_PACKET;
+
+typedef struct _NTP_PORT {
+    KQUEUE Queue;
+    SLIST_HEADER FreePackets;        /* plain ones to be used again */
+} NTP_PORT, *PNTP_PORT;
+
+extern OBJECT_TYPE NtpPortType;
+
+FORCEINLINE VOID NtpFillPacket(PNTP_PACKET Packet, PVOID KeyContext, PVOID ApcContext, NTSTATUS IoStatus,
+                               ULONG_PTR IoStatusInformation)
+{
+    Packet->KeyContext = KeyContext;
+    Packet->ApcContext = ApcContext;
+    Packet->IoStatus = IoStatus;
+    Packet->IoStatusInformation = IoStatusInformation;
+}
+
+/* iocompletion.c */
+VOID NtpReleasePacket(PNTP_PORT Port, PNTP_PACKET Packet);
+
+/* reserve.c, waitpacket.c: the same for one kind */
+VOID NtpReleaseReserve(PNTP_PACKET Packet);
+VOID NtpReleaseWaitPacket(PNTP_PACKET Packet);
+
+#endif

@@ -1,0 +1,185 @@
+/* event.c: events by handle. */
+#include "ntp.h"
+
+static OBJECT_TYPE NtpEventType = {
+    .Name = "Event",
+    .GenericMapping = {STANDARD_RIGHTS_READ | EVENT_QUERY_STATE, STANDARD_RIGHTS_WRITE | EVENT_MODIFY_STATE,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, EVENT_ALL_ACCESS},
+    .ValidAccessMask = EVENT_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = FIELD_OFFSET(KEVENT, Header),
+};
+
+OBP_REGISTER_TYPE(NtpEventType);
+
+static POBJECT_TYPE NtpEventTypePointer = &NtpEventType;
+POBJECT_TYPE *ExEventObjectType = &NtpEventTypePointer;
+
+typedef struct _NTP_EVENT_SETTING {
+    EVENT_TYPE Type;
+    BOOLEAN State;
+} NTP_EVENT_SETTING;
+
+static NTSTATUS NtpInitializeEvent(PVOID Object, PVOID Context)
+{
+    NTP_EVENT_SETTING *Setting = Context;
+    KeInitializeEvent(Object, Setting->Type, Setting->State);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS NtpCreateEvent(KPROCESSOR_MODE Mode, PHANDLE EventHandle, ACCESS_MASK DesiredAccess,
+                               POBJECT_ATTRIBUTES ObjectAttributes, EVENT_TYPE EventType, BOOLEAN InitialState)
+{
+    NTP_EVENT_SETTING Setting = {EventType, InitialState != FALSE};
+    OBP_BLUEPRINT Blueprint = {&NtpEventType, sizeof(KEVENT), NtpInitializeEvent, &Setting};
+    if (EventHandle == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    if (EventType != NotificationEvent && EventType != SynchronizationEvent) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return ObpCreateHandleAs(Mode, &Blueprint, ObjectAttributes, DesiredAccess, EventHandle);
+}
+
+NTSTATUS NtCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                       EVENT_TYPE EventType, BOOLEAN InitialState)
+{
+    return NTP_SERVICE(NtpCreateEvent(UserMode, EventHandle, DesiredAccess, ObjectAttributes, EventType, InitialState));
+}
+
+NTSTATUS ZwCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                       EVENT_TYPE EventType, BOOLEAN InitialState)
+{
+    return NTP_SERVICE(NtpCreateEvent(KernelMode, EventHandle, DesiredAccess, ObjectAttributes, EventType, InitialState));
+}
+
+NTSTATUS NtOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandleAs(UserMode, &NtpEventType, ObjectAttributes, DesiredAccess, EventHandle));
+}
+
+NTSTATUS ZwOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandleAs(KernelMode, &NtpEventType, ObjectAttributes, DesiredAccess, EventHandle));
+}
+
+static LONG NtpSet(PKEVENT Event)
+{
+    return KeSetEvent(Event, EVENT_INCREMENT, FALSE);
+}
+
+static LONG NtpPulse(PKEVENT Event)
+{
+    return KePulseEvent(Event, EVENT_INCREMENT, FALSE);
+}
+
+/* What set, reset, clear and pulse have in common. */
+FORCEINLINE NTSTATUS NtpChangeEvent(KPROCESSOR_MODE Mode, HANDLE EventHandle, LONG (*Change)(PKEVENT Event),
+                                    PLONG PreviousState)
+{
+    PVOID Event;
+    LONG Previous;
+    NTSTATUS Status = ObReferenceObjectByHandle(EventHandle, EVENT_MODIFY_STATE, &NtpEventType, Mode, &Event, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Previous = Change(Event);
+    ObpDereferenceObjectEx(Event, 1);
+    if (PreviousState != NULL) {
+        *PreviousState = Previous;
+    }
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtSetEvent(HANDLE EventHandle, PLONG PreviousState)
+{
+    return NTP_SERVICE(NtpChangeEvent(UserMode, EventHandle, NtpSet, PreviousState));
+}
+
+NTSTATUS ZwSetEvent(HANDLE EventHandle, PLONG PreviousState)
+{
+    return NTP_SERVICE(NtpChangeEvent(KernelMode, EventHandle, NtpSet, PreviousState));
+}
+
+NTSTATUS NtResetEvent(HANDLE EventHandle, PLONG PreviousState)
+{
+    return NTP_SERVICE(NtpChangeEvent(UserMode, EventHandle, KeResetEvent, PreviousState));
+}
+
+NTSTATUS ZwResetEvent(HANDLE EventHandle, PLONG PreviousState)
+{
+    return NTP_SERVICE(NtpChangeEvent(KernelMode, EventHandle, KeResetEvent, PreviousState));
+}
+
+NTSTATUS NtClearEvent(HANDLE EventHandle)
+{
+    return NTP_SERVICE(NtpChangeEvent(UserMode, EventHandle, KeResetEvent, NULL));
+}
+
+NTSTATUS ZwClearEvent(HANDLE EventHandle)
+{
+    return NTP_SERVICE(NtpChangeEvent(KernelMode, EventHandle, KeResetEvent, NULL));
+}
+
+NTSTATUS NtPulseEvent(HANDLE EventHandle, PLONG PreviousState)
+{
+    return NTP_SERVICE(NtpChangeEvent(UserMode, EventHandle, NtpPulse, PreviousState));
+}
+
+NTSTATUS ZwPulseEvent(HANDLE EventHandle, PLONG PreviousState)
+{
+    return NTP_SERVICE(NtpChangeEvent(KernelMode, EventHandle, NtpPulse, PreviousState));
+}
+
+static EVENT_TYPE NtpEventTypeOf(PKEVENT Event)
+{
+    return KI_TYPE(KiReadHeader(&Event->Header)) == EventNotificationObject ? NotificationEvent : SynchronizationEvent;
+}
+
+static NTSTATUS NtpSetEventBoostPriority(HANDLE EventHandle)
+{
+    PVOID Event;
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(EventHandle, EVENT_MODIFY_STATE, &NtpEventType, UserMode, &Event, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (NtpEventTypeOf(Event) == SynchronizationEvent) {
+        KeSetEventBoostPriority(Event, NULL);
+    } else {
+        Status = STATUS_OBJECT_TYPE_MISMATCH;
+    }
+    ObpDereferenceObjectEx(Event, 1);
+    return Status;
+}
+
+NTSTATUS NtSetEventBoostPriority(HANDLE EventHandle)
+{
+    return NTP_SERVICE(NtpSetEventBoostPriority(EventHandle));
+}
+
+static NTSTATUS NtpQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS InformationClass,
+                              PEVENT_BASIC_INFORMATION Information, ULONG Length, PULONG ReturnLength)
+{
+    PVOID Event;
+    NTSTATUS Status =
+        NtpCheckQuery(InformationClass == EventBasicInformation, Information, Length, sizeof(*Information));
+    if (NT_SUCCESS(Status)) {
+        Status = ObReferenceObjectByHandle(EventHandle, EVENT_QUERY_STATE, &NtpEventType, UserMode, &Event, NULL);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Information->EventType = NtpEventTypeOf(Event);
+    Information->EventState = KeReadStateEvent(Event);
+    ObpDereferenceObjectEx(Event, 1);
+    NtpReturnLength(ReturnLength, sizeof(*Information));
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS EventInformationClass, PVOID EventInformation,
+                      ULONG EventInformationLength, PULONG ReturnLength)
+{
+    return NTP_SERVICE(
+        NtpQueryEvent(EventHandle, EventInformationClass, EventInformation, EventInformationLength, ReturnLength));
+}

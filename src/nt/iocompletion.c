@@ -1,0 +1,271 @@
+/* iocompletion.c: completion ports. */
+#include "completion.h"
+
+#include "wait.h"
+
+#define NTP_FREE_PACKETS 1024 /* that a port keeps at most */
+#define NTP_REMOVE_BATCH 64
+
+static VOID NtpFreePackets(PNTP_PORT Port)
+{
+    PSLIST_ENTRY Entry = InterlockedFlushSList(&Port->FreePackets);
+    while (Entry != NULL) {
+        PSLIST_ENTRY Next = Entry->Next;
+        HalFree(CONTAINING_RECORD(Entry, NTP_PACKET, FreeEntry));
+        Entry = Next;
+    }
+}
+
+static PNTP_PACKET NtpAllocatePacket(PNTP_PORT Port)
+{
+    PSLIST_ENTRY Entry = InterlockedPopEntrySList(&Port->FreePackets);
+    return Entry != NULL ? CONTAINING_RECORD(Entry, NTP_PACKET, FreeEntry)
+                         : HalAllocate(sizeof(NTP_PACKET), MEMORY_ALLOCATION_ALIGNMENT);
+}
+
+static VOID NtpFreePacket(PNTP_PORT Port, PNTP_PACKET Packet)
+{
+    if (QueryDepthSList(&Port->FreePackets) < NTP_FREE_PACKETS) {
+        InterlockedPushEntrySList(&Port->FreePackets, &Packet->FreeEntry);
+    } else {
+        HalFree(Packet);
+    }
+}
+
+VOID NtpReleasePacket(PNTP_PORT Port, PNTP_PACKET Packet)
+{
+    switch (Packet->Kind) {
+    case NtpPlainPacket:
+        NtpFreePacket(Port, Packet);
+        break;
+    case NtpReservePacket:
+        NtpReleaseReserve(Packet);
+        break;
+    case NtpWaitPacket:
+        NtpReleaseWaitPacket(Packet);
+        break;
+    }
+}
+
+static VOID NtpDiscardEntries(PNTP_PORT Port)
+{
+    PLIST_ENTRY Entry;
+    while ((Entry = KiTakeQueuedEntry(&Port->Queue)) != NULL) {
+        NtpReleasePacket(Port, CONTAINING_RECORD(Entry, NTP_PACKET, QueueListEntry));
+    }
+}
+
+/* Nobody can ask for a packet any more: those who do get STATUS_ABANDONED, plain waiters go on. */
+static VOID NtpClosePort(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft)
+{
+    PNTP_PORT Port = Object;
+    UNREFERENCED_PARAMETER(GrantedAccess);
+    if (HandlesLeft == 0) {
+        KiAbandonQueue(&Port->Queue);
+        NtpDiscardEntries(Port);
+    }
+}
+
+/* A set that was under way when the last handle was closed may have left an entry. */
+static VOID NtpDeletePort(PVOID Object)
+{
+    PNTP_PORT Port = Object;
+    KiAbandonQueue(&Port->Queue);
+    NtpDiscardEntries(Port);
+    NtpFreePackets(Port);
+}
+
+OBJECT_TYPE NtpPortType = {
+    .Name = "IoCompletion",
+    .GenericMapping = {STANDARD_RIGHTS_READ | IO_COMPLETION_QUERY_STATE,
+                       STANDARD_RIGHTS_WRITE | IO_COMPLETION_MODIFY_STATE, STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE,
+                       IO_COMPLETION_ALL_ACCESS},
+    .ValidAccessMask = IO_COMPLETION_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = FIELD_OFFSET(NTP_PORT, Queue.Header),
+    .CloseProcedure = NtpClosePort,
+    .DeleteProcedure = NtpDeletePort,
+};
+
+OBP_REGISTER_TYPE(NtpPortType);
+
+static NTSTATUS NtpInitializePort(PVOID Object, PVOID Context)
+{
+    PNTP_PORT Port = Object;
+    KeInitializeQueue(&Port->Queue, *(PULONG)Context);
+    InitializeSListHead(&Port->FreePackets);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtCreateIoCompletion(PHANDLE IoCompletionHandle, ACCESS_MASK DesiredAccess,
+                              POBJECT_ATTRIBUTES ObjectAttributes, ULONG Count)
+{
+    return ObpCreateHandle(&NtpPortType, sizeof(NTP_PORT), ObjectAttributes, DesiredAccess, NtpInitializePort, &Count,
+                           IoCompletionHandle);
+}
+
+NTSTATUS NtOpenIoCompletion(PHANDLE IoCompletionHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return ObpOpenHandle(&NtpPortType, ObjectAttributes, DesiredAccess, IoCompletionHandle);
+}
+
+FORCEINLINE NTSTATUS NtpReferencePort(HANDLE Handle, ACCESS_MASK DesiredAccess, PNTP_PORT *Port)
+{
+    return ObReferenceObjectByHandle(Handle, DesiredAccess, &NtpPortType, UserMode, (PVOID *)Port, NULL);
+}
+
+NTSTATUS NtQueryIoCompletion(HANDLE IoCompletionHandle, IO_COMPLETION_INFORMATION_CLASS IoCompletionInformationClass,
+                             PVOID IoCompletionInformation, ULONG IoCompletionInformationLength, PULONG ReturnLength)
+{
+    PIO_COMPLETION_BASIC_INFORMATION Information = IoCompletionInformation;
+    PNTP_PORT Port;
+    NTSTATUS Status = NtpCheckQuery(IoCompletionInformationClass == IoCompletionBasicInformation,
+                                    IoCompletionInformation, IoCompletionInformationLength, sizeof(*Information));
+    if (NT_SUCCESS(Status)) {
+        Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Port);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Information->Depth = KeReadStateQueue(&Port->Queue);
+    ObpDereferenceObjectEx(Port, 1);
+    NtpReturnLength(ReturnLength, sizeof(*Information));
+    return STATUS_SUCCESS;
+}
+
+FORCEINLINE NTSTATUS NtpSetPlainPacket(PNTP_PORT Port, PVOID KeyContext, PVOID ApcContext, NTSTATUS IoStatus,
+                                       ULONG_PTR IoStatusInformation)
+{
+    PNTP_PACKET Packet = NtpAllocatePacket(Port);
+    if (Packet == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    Packet->Kind = NtpPlainPacket;
+    NtpFillPacket(Packet, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+    KeInsertQueue(&Port->Queue, &Packet->QueueListEntry);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtSetIoCompletion(HANDLE IoCompletionHandle, PVOID KeyContext, PVOID ApcContext, NTSTATUS IoStatus,
+                           ULONG_PTR IoStatusInformation)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PNTP_PORT Port;
+    KiEnterService(Thread);
+    NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpSetPlainPacket(Port, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+        ObpDereferenceObjectEx(Port, 1);
+    }
+    KiExitService(Thread);
+    return Status;
+}
+
+static VOID NtpDeliverPacket(PNTP_PORT Port, PLIST_ENTRY Entry, PFILE_IO_COMPLETION_INFORMATION Information)
+{
+    PNTP_PACKET Packet = CONTAINING_RECORD(Entry, NTP_PACKET, QueueListEntry);
+    Information->KeyContext = Packet->KeyContext;
+    Information->ApcContext = Packet->ApcContext;
+    Information->IoStatusBlock.Pointer = ULongToPtr((ULONG)Packet->IoStatus); /* the other half of it is 0 */
+    Information->IoStatusBlock.Information = Packet->IoStatusInformation;
+    NtpReleasePacket(Port, Packet);
+}
+
+/* What a queue hands out in the place of an entry; no entry is at so low an address. */
+static BOOLEAN NtpIsStatus(PLIST_ENTRY Entry)
+{
+    return (ULONG_PTR)Entry <= MAXUSHORT;
+}
+
+/* Up to NTP_REMOVE_BATCH packets. STATUS_SUCCESS, and *Removed of them; or why there is none. */
+static NTSTATUS NtpRemoveBatch(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION Information, ULONG Count,
+                               BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
+{
+    PLIST_ENTRY Entries[NTP_REMOVE_BATCH];
+    ULONG Wanted = Count < NTP_REMOVE_BATCH ? Count : NTP_REMOVE_BATCH;
+    ULONG Taken = KiRemoveQueue(&Port->Queue, UserMode, Alertable, Timeout, Entries, Wanted);
+    if (NtpIsStatus(Entries[0])) {
+        return (NTSTATUS)(LONG_PTR)Entries[0];
+    }
+    for (ULONG Index = 0; Index < Taken; Index += 1) {
+        NtpDeliverPacket(Port, Entries[Index], &Information[Index]);
+    }
+    *Removed = Taken;
+    return STATUS_SUCCESS;
+}
+
+/* The first batch as the caller wants it; after a full one whatever else is there. */
+static NTSTATUS NtpRemovePackets(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION Information, ULONG Count,
+                                 BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
+{
+    LARGE_INTEGER Poll = {.QuadPart = 0};
+    ULONG Batch = 0;
+    NTSTATUS Status = NtpRemoveBatch(Port, Information, Count, Alertable, Timeout, &Batch);
+    *Removed = Batch;
+    while (NT_SUCCESS(Status) && Batch == NTP_REMOVE_BATCH && *Removed < Count) {
+        Batch = 0;
+        NtpRemoveBatch(Port, Information + *Removed, Count - *Removed, FALSE, &Poll, &Batch);
+        *Removed += Batch;
+    }
+    return Status;
+}
+
+/* One packet, or why there is none: then nothing is written. */
+FORCEINLINE NTSTATUS NtpRemovePacket(PNTP_PORT Port, PVOID *KeyContext, PVOID *ApcContext,
+                                     PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER Timeout)
+{
+    FILE_IO_COMPLETION_INFORMATION Information;
+    PLIST_ENTRY Entry;
+    KiRemoveQueue(&Port->Queue, UserMode, FALSE, Timeout, &Entry, 1);
+    if (NtpIsStatus(Entry)) {
+        return (NTSTATUS)(LONG_PTR)Entry;
+    }
+    NtpDeliverPacket(Port, Entry, &Information);
+    *KeyContext = Information.KeyContext;
+    *ApcContext = Information.ApcContext;
+    *IoStatusBlock = Information.IoStatusBlock;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtRemoveIoCompletion(HANDLE IoCompletionHandle, PVOID *KeyContext, PVOID *ApcContext,
+                              PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PNTP_PORT Port;
+
+    if (KeyContext == NULL || ApcContext == NULL || IoStatusBlock == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    KiEnterService(Thread);
+    NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpRemovePacket(Port, KeyContext, ApcContext, IoStatusBlock, Timeout);
+        ObpDereferenceObjectEx(Port, 1);
+    }
+    KiExitService(Thread);
+    return Status;
+}
+
+NTSTATUS NtRemoveIoCompletionEx(HANDLE IoCompletionHandle, PFILE_IO_COMPLETION_INFORMATION IoCompletionInformation,
+                                ULONG Count, PULONG NumEntriesRemoved, PLARGE_INTEGER Timeout, BOOLEAN Alertable)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PNTP_PORT Port;
+
+    if (Count == 0) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    if (IoCompletionInformation == NULL || NumEntriesRemoved == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    KiEnterService(Thread);
+    NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    if (NT_SUCCESS(Status)) {
+        ULONG Removed;
+        Status = NtpRemovePackets(Port, IoCompletionInformation, Count, Alertable, Timeout, &Removed);
+        ObpDereferenceObjectEx(Port, 1);
+        *NumEntriesRemoved = Removed;
+    }
+    KiExitService(Thread);
+    return NtpFinishWait(Status);
+}

@@ -1,0 +1,165 @@
+/*
+ * mutant.c: mutants by handle.
+ *
+ * A mutant may lose its last reference while a thread owns it. Its memory is then still in that thread's list of mutants,
+ * which only the thread itself touches, so it is the thread that takes it out and frees it: by a special kernel APC, or
+ * when it ends, where its mutants are abandoned and its APCs are run down. Nobody can find the mutant any more, so its
+ * owner does not change but by the owner's end.
+ */
+#include "ntp.h"
+
+typedef struct _NTP_MUTANT {
+    KMUTANT Mutant;
+    KAPC FreeApc;
+} NTP_MUTANT, *PNTP_MUTANT;
+
+static VOID NtpDeleteMutant(PVOID Object);
+
+static OBJECT_TYPE NtpMutantType = {
+    .Name = "Mutant",
+    .GenericMapping = {STANDARD_RIGHTS_READ | MUTANT_QUERY_STATE, STANDARD_RIGHTS_WRITE,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, MUTANT_ALL_ACCESS},
+    .ValidAccessMask = MUTANT_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = FIELD_OFFSET(NTP_MUTANT, Mutant),
+    .OwnsMemory = TRUE,
+    .DeleteProcedure = NtpDeleteMutant,
+};
+
+OBP_REGISTER_TYPE(NtpMutantType);
+
+/* By the owner itself, or when nobody owns it; or for an owner that stayed behind in the parent of a fork. */
+static VOID NtpFreeMutant(PNTP_MUTANT Mutant, PKTHREAD Thread)
+{
+    if (__atomic_load_n(&Mutant->Mutant.OwnerThread, __ATOMIC_RELAXED) == Thread) {
+        RemoveEntryList(&Mutant->Mutant.MutantListEntry);
+    }
+    HalFree(ObpHeaderOf(Mutant));
+}
+
+static VOID NtpFreeMutantRundown(PKAPC Apc)
+{
+    NtpFreeMutant(CONTAINING_RECORD(Apc, NTP_MUTANT, FreeApc), Apc->Thread);
+}
+
+static VOID NtpFreeMutantKernel(PKAPC Apc, PKNORMAL_ROUTINE *NormalRoutine, PVOID *NormalContext,
+                                PVOID *SystemArgument1, PVOID *SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(NormalRoutine);
+    UNREFERENCED_PARAMETER(NormalContext);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    NtpFreeMutant(CONTAINING_RECORD(Apc, NTP_MUTANT, FreeApc), Apc->Thread);
+}
+
+/* TRUE: it will be freed. FALSE: the owner has gone so far in its end that it takes no APC; it abandons the mutant. */
+static BOOLEAN NtpLeaveToOwner(PNTP_MUTANT Mutant, PKTHREAD Owner)
+{
+    KeInitializeApc(&Mutant->FreeApc, Owner, OriginalApcEnvironment, NtpFreeMutantKernel, NtpFreeMutantRundown, NULL,
+                    KernelMode, NULL);
+    return KeInsertQueueApc(&Mutant->FreeApc, NULL, NULL, IO_NO_INCREMENT);
+}
+
+static VOID NtpDeleteMutant(PVOID Object)
+{
+    PNTP_MUTANT Mutant = Object;
+    PKTHREAD Thread = KiCurrentThread();
+    /* An owner that abandons clears OwnerThread first, and its last touch is to make the state 1. */
+    for (ULONG Round = 0; KeReadStateMutant(&Mutant->Mutant) != 1; Round++) {
+        PKTHREAD Owner = __atomic_load_n(&Mutant->Mutant.OwnerThread, __ATOMIC_RELAXED);
+        if (Owner == Thread) {
+            break;
+        }
+        if (Owner != NULL && NtpLeaveToOwner(Mutant, Owner)) {
+            return;
+        }
+        HalLongSpin(Round);
+    }
+    NtpFreeMutant(Mutant, Thread);
+}
+
+static NTSTATUS NtpInitializeMutant(PVOID Object, PVOID Context)
+{
+    KeInitializeMutant(&((PNTP_MUTANT)Object)->Mutant, *(PBOOLEAN)Context);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtCreateMutant(PHANDLE MutantHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                        BOOLEAN InitialOwner)
+{
+    return NTP_SERVICE(ObpCreateHandle(&NtpMutantType, sizeof(NTP_MUTANT), ObjectAttributes, DesiredAccess,
+                                       NtpInitializeMutant, &InitialOwner, MutantHandle));
+}
+
+NTSTATUS NtOpenMutant(PHANDLE MutantHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandle(&NtpMutantType, ObjectAttributes, DesiredAccess, MutantHandle));
+}
+
+static NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
+{
+    PVOID Mutant;
+    LONG Previous;
+    NTSTATUS Status = ObReferenceObjectByHandle(MutantHandle, 0, &NtpMutantType, UserMode, &Mutant, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = KiReleaseMutant(Mutant, MUTANT_INCREMENT, FALSE, FALSE, &Previous);
+    ObpDereferenceObjectEx(Mutant, 1);
+    if (NT_SUCCESS(Status) && PreviousCount != NULL) {
+        *PreviousCount = Previous;
+    }
+    return Status;
+}
+
+NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
+{
+    return NTP_SERVICE(NtpReleaseMutant(MutantHandle, PreviousCount));
+}
+
+static VOID NtpDescribeMutant(PKMUTANT Mutant, PMUTANT_BASIC_INFORMATION Information)
+{
+    Information->CurrentCount = KeReadStateMutant(Mutant);
+    /* relaxed: only the caller itself makes the caller the owner */
+    Information->OwnedByCaller = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) == KiCurrentThread();
+    Information->AbandonedState = __atomic_load_n(&Mutant->Abandoned, __ATOMIC_RELAXED);
+}
+
+/* An owner that ends meanwhile leaves its slot, never its memory: at worst the id is that of the slot's next thread. */
+static VOID NtpDescribeOwner(PKMUTANT Mutant, PMUTANT_OWNER_INFORMATION Information)
+{
+    PETHREAD Owner = (PETHREAD)__atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
+    Information->ClientId.UniqueProcess = Owner != NULL ? PsGetCurrentProcessId() : NULL;
+    Information->ClientId.UniqueThread = Owner != NULL ? PsGetThreadId(Owner) : NULL;
+}
+
+static NTSTATUS NtpQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS InformationClass, PVOID Information,
+                               ULONG Length, PULONG ReturnLength)
+{
+    BOOLEAN Basic = InformationClass == MutantBasicInformation;
+    ULONG Required = Basic ? sizeof(MUTANT_BASIC_INFORMATION) : sizeof(MUTANT_OWNER_INFORMATION);
+    PVOID Mutant;
+    NTSTATUS Status =
+        NtpCheckQuery(Basic || InformationClass == MutantOwnerInformation, Information, Length, Required);
+    if (NT_SUCCESS(Status)) {
+        Status = ObReferenceObjectByHandle(MutantHandle, MUTANT_QUERY_STATE, &NtpMutantType, UserMode, &Mutant, NULL);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (Basic) {
+        NtpDescribeMutant(Mutant, Information);
+    } else {
+        NtpDescribeOwner(Mutant, Information);
+    }
+    ObpDereferenceObjectEx(Mutant, 1);
+    NtpReturnLength(ReturnLength, Required);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS MutantInformationClass, PVOID MutantInformation,
+                       ULONG MutantInformationLength, PULONG ReturnLength)
+{
+    return NTP_SERVICE(NtpQueryMutant(MutantHandle, MutantInformationClass, MutantInformation, MutantInformationLength,
+                                      ReturnLength));
+}

@@ -1,0 +1,394 @@
+/* object.c: what can be done to any object by its handle. */
+#include "ntp.h"
+
+#include "../ob/namespace.h"
+
+#define NTP_LOWEST_PSEUDO_HANDLE (-6) /* -1 to -6: process, thread, and the tokens of Windows */
+
+static BOOLEAN NtpIsPseudoHandle(HANDLE Handle)
+{
+    return (LONG_PTR)Handle < 0 && (LONG_PTR)Handle >= NTP_LOWEST_PSEUDO_HANDLE;
+}
+
+/* A pseudo handle is not open, so closing it succeeds by doing nothing. */
+NTSTATUS NtClose(HANDLE Handle)
+{
+    return NtpIsPseudoHandle(Handle) ? STATUS_SUCCESS : NTP_SERVICE(ObCloseHandle(Handle, UserMode));
+}
+
+/* Duplicating. */
+
+/* Handles of another process are out of reach. */
+static NTSTATUS NtpCheckProcess(HANDLE ProcessHandle, KPROCESSOR_MODE Mode)
+{
+    PVOID Process;
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(ProcessHandle, PROCESS_DUP_HANDLE, &ObpProcessType, Mode, &Process, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = Process == (PVOID)PsGetCurrentProcess() ? STATUS_SUCCESS : STATUS_NOT_SUPPORTED;
+        ObpDereferenceObjectEx(Process, 1);
+    }
+    return Status;
+}
+
+typedef struct _NTP_DUPLICATION {
+    HANDLE SourceHandle;
+    ACCESS_MASK DesiredAccess;
+    ULONG HandleAttributes;
+    ULONG Options;
+} NTP_DUPLICATION, *PNTP_DUPLICATION;
+
+static NTSTATUS NtpGrantDuplicate(PNTP_DUPLICATION Duplication, KPROCESSOR_MODE Mode, PVOID Object,
+                                  ACCESS_MASK SourceAccess, PACCESS_MASK GrantedAccess)
+{
+    if (Duplication->Options & DUPLICATE_SAME_ACCESS) {
+        *GrantedAccess = SourceAccess;
+        return STATUS_SUCCESS;
+    }
+    return ObpGrantAccess(ObpHeaderOf(Object)->Type, Duplication->DesiredAccess, Mode, GrantedAccess);
+}
+
+static ULONG NtpDuplicateAttributes(PNTP_DUPLICATION Duplication)
+{
+    BOOLEAN Inherit, ProtectFromClose;
+    if (!(Duplication->Options & DUPLICATE_SAME_ATTRIBUTES)) {
+        return Duplication->HandleAttributes & (OBJ_INHERIT | OBJ_PROTECT_CLOSE);
+    }
+    ObpQueryHandleAttributes(Duplication->SourceHandle, &Inherit, &ProtectFromClose);
+    return (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0);
+}
+
+/* A duplicate that nobody is told of is not made. */
+static NTSTATUS NtpDuplicate(PNTP_DUPLICATION Duplication, KPROCESSOR_MODE Mode, PHANDLE TargetHandle)
+{
+    OBJECT_HANDLE_INFORMATION Information;
+    ACCESS_MASK GrantedAccess;
+    PVOID Object;
+    NTSTATUS Status = ObReferenceObjectByHandle(Duplication->SourceHandle, 0, NULL, Mode, &Object, &Information);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = NtpGrantDuplicate(Duplication, Mode, Object, Information.GrantedAccess, &GrantedAccess);
+    if (NT_SUCCESS(Status) && TargetHandle != NULL) {
+        HANDLE Duplicate = ObpReserveHandle();
+        if (Duplicate != NULL) {
+            ObpOpenReservedHandle(Duplicate, Object, NtpDuplicateAttributes(Duplication), GrantedAccess);
+            *TargetHandle = Duplicate;
+        } else {
+            Status = STATUS_INSUFFICIENT_RESOURCES;
+        }
+    }
+    ObpDereferenceObjectEx(Object, 1);
+    return Status;
+}
+
+/* The source is closed whatever becomes of the duplicate. */
+static NTSTATUS NtpDuplicateObject(KPROCESSOR_MODE Mode, HANDLE SourceProcessHandle, HANDLE TargetProcessHandle,
+                                   PHANDLE TargetHandle, PNTP_DUPLICATION Duplication)
+{
+    BOOLEAN Close = (Duplication->Options & DUPLICATE_CLOSE_SOURCE) != 0;
+    NTSTATUS Status = NtpCheckProcess(SourceProcessHandle, Mode);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (TargetProcessHandle == NULL && Close) {
+        return ObCloseHandle(Duplication->SourceHandle, Mode);
+    }
+    Status = NtpCheckProcess(TargetProcessHandle, Mode);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpDuplicate(Duplication, Mode, TargetHandle);
+    }
+    if (Close && Status != STATUS_INVALID_HANDLE && !NtpIsPseudoHandle(Duplication->SourceHandle)) {
+        ObCloseHandle(Duplication->SourceHandle, Mode);
+    }
+    return Status;
+}
+
+NTSTATUS NtDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HANDLE TargetProcessHandle,
+                           PHANDLE TargetHandle, ACCESS_MASK DesiredAccess, ULONG HandleAttributes, ULONG Options)
+{
+    NTP_DUPLICATION Duplication = {SourceHandle, DesiredAccess, HandleAttributes, Options};
+    return NTP_SERVICE(
+        NtpDuplicateObject(UserMode, SourceProcessHandle, TargetProcessHandle, TargetHandle, &Duplication));
+}
+
+NTSTATUS ZwDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HANDLE TargetProcessHandle,
+                           PHANDLE TargetHandle, ACCESS_MASK DesiredAccess, ULONG HandleAttributes, ULONG Options)
+{
+    NTP_DUPLICATION Duplication = {SourceHandle, DesiredAccess, HandleAttributes, Options};
+    return NTP_SERVICE(
+        NtpDuplicateObject(KernelMode, SourceProcessHandle, TargetProcessHandle, TargetHandle, &Duplication));
+}
+
+static NTSTATUS NtpCompareObjects(HANDLE FirstHandle, HANDLE SecondHandle)
+{
+    PVOID First, Second;
+    NTSTATUS Status = ObReferenceObjectByHandle(FirstHandle, 0, NULL, UserMode, &First, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = ObReferenceObjectByHandle(SecondHandle, 0, NULL, UserMode, &Second, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = First == Second ? STATUS_SUCCESS : STATUS_NOT_SAME_OBJECT;
+        ObpDereferenceObjectEx(Second, 1);
+    }
+    ObpDereferenceObjectEx(First, 1);
+    return Status;
+}
+
+NTSTATUS NtCompareObjects(HANDLE FirstObjectHandle, HANDLE SecondObjectHandle)
+{
+    return NTP_SERVICE(NtpCompareObjects(FirstObjectHandle, SecondObjectHandle));
+}
+
+/* Permanence. An object without a name has nothing to keep. */
+
+static NTSTATUS NtpSetPermanent(HANDLE Handle, ACCESS_MASK Access, KPROCESSOR_MODE Mode, BOOLEAN Permanent)
+{
+    PVOID Object;
+    NTSTATUS Status = ObReferenceObjectByHandle(Handle, Access, NULL, Mode, &Object, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (ObpHeaderOf(Object)->NameInfo != NULL) {
+        ObpSetPermanent(Object, Permanent);
+    }
+    ObpDereferenceObjectEx(Object, 1);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtMakeTemporaryObject(HANDLE Handle)
+{
+    return NTP_SERVICE(NtpSetPermanent(Handle, DELETE, UserMode, FALSE));
+}
+
+NTSTATUS ZwMakeTemporaryObject(HANDLE Handle)
+{
+    return NTP_SERVICE(NtpSetPermanent(Handle, DELETE, KernelMode, FALSE));
+}
+
+NTSTATUS NtMakePermanentObject(HANDLE Handle)
+{
+    return NTP_SERVICE(NtpSetPermanent(Handle, 0, UserMode, TRUE));
+}
+
+/* Querying. */
+
+/* What a caller gave for the answer. Each query below says how much it needs, and fails if that is more. */
+typedef struct _NTP_ANSWER {
+    PVOID Information;
+    ULONG Length;
+    ULONG Needed;
+} NTP_ANSWER, *PNTP_ANSWER;
+
+static ULONG NtpTypeNameBytes(POBJECT_TYPE Type)
+{
+    return (ULONG)strlen(Type->Name) * (ULONG)sizeof(WCHAR);
+}
+
+static ULONG NtpTypeSize(POBJECT_TYPE Type)
+{
+    return (ULONG)sizeof(OBJECT_TYPE_INFORMATION) + NtpTypeNameBytes(Type) + (ULONG)sizeof(WCHAR);
+}
+
+static VOID NtpDescribeType(POBJECT_TYPE Type, POBJECT_TYPE_INFORMATION Information)
+{
+    PWCHAR Name = (PWCHAR)(Information + 1);
+    memset(Information, 0, sizeof(*Information));
+    Information->TypeName.Length = (USHORT)NtpTypeNameBytes(Type);
+    Information->TypeName.MaximumLength = Information->TypeName.Length + (USHORT)sizeof(WCHAR);
+    Information->TypeName.Buffer = Name;
+    for (PCSTR Text = Type->Name; *Text != 0; Text++) {
+        *Name++ = (WCHAR)(UCHAR)*Text;
+    }
+    *Name = 0;
+    /* relaxed: see ObpCountUp */
+    Information->TotalNumberOfObjects = __atomic_load_n(&Type->TotalNumberOfObjects, __ATOMIC_RELAXED);
+    Information->TotalNumberOfHandles = __atomic_load_n(&Type->TotalNumberOfHandles, __ATOMIC_RELAXED);
+    Information->HighWaterNumberOfObjects = __atomic_load_n(&Type->HighWaterNumberOfObjects, __ATOMIC_RELAXED);
+    Information->HighWaterNumberOfHandles = __atomic_load_n(&Type->HighWaterNumberOfHandles, __ATOMIC_RELAXED);
+    Information->InvalidAttributes = Type->InvalidAttributes;
+    Information->GenericMapping = Type->GenericMapping;
+    Information->ValidAccessMask = Type->ValidAccessMask;
+    Information->TypeIndex = Type->Index;
+}
+
+static NTSTATUS NtpQueryType(PVOID Object, PNTP_ANSWER Answer)
+{
+    POBJECT_TYPE Type = ObpHeaderOf(Object)->Type;
+    Answer->Needed = NtpTypeSize(Type);
+    if (Answer->Length < Answer->Needed) {
+        return STATUS_INFO_LENGTH_MISMATCH;
+    }
+    NtpDescribeType(Type, Answer->Information);
+    return STATUS_SUCCESS;
+}
+
+static ULONG NtpAlignType(ULONG Size)
+{
+    return (Size + 7u) & ~7u;
+}
+
+static NTSTATUS NtpQueryTypes(PNTP_ANSWER Answer)
+{
+    POBJECT_TYPES_INFORMATION Information = Answer->Information;
+    /* acquire: pairs with the release in ObpRegisterType */
+    POBJECT_TYPE First = __atomic_load_n(&ObpFirstType, __ATOMIC_ACQUIRE);
+    ULONG Offset = NtpAlignType(sizeof(*Information));
+    ULONG Count = 0;
+    for (POBJECT_TYPE Type = First; Type != NULL; Type = Type->NextType) {
+        ULONG End = Offset + NtpTypeSize(Type);
+        if (End <= Answer->Length) {
+            NtpDescribeType(Type, (PVOID)((PUCHAR)Information + Offset));
+        }
+        Answer->Needed = End;
+        Offset = NtpAlignType(End);
+        Count += 1;
+    }
+    if (Answer->Length < Answer->Needed) {
+        return STATUS_INFO_LENGTH_MISMATCH;
+    }
+    Information->NumberOfTypes = Count;
+    return STATUS_SUCCESS;
+}
+
+/* 0: the object has no name. */
+static ULONG NtpNameSize(ULONG Length)
+{
+    return Length != 0 ? (ULONG)sizeof(OBJECT_NAME_INFORMATION) + (Length + 1) * (ULONG)sizeof(WCHAR) : 0;
+}
+
+static NTSTATUS NtpQueryName(PVOID Object, PNTP_ANSWER Answer)
+{
+    POBJECT_NAME_INFORMATION Information = Answer->Information;
+    ULONG Room = Answer->Length >= sizeof(*Information) ? (Answer->Length - sizeof(*Information)) / sizeof(WCHAR) : 0;
+    ULONG Length;
+    BOOLEAN Fits = ObpQueryPath(Object, (PWCHAR)(Information + 1), Room != 0 ? Room - 1 : 0, &Length);
+    Answer->Needed = Length != 0 ? NtpNameSize(Length) : sizeof(*Information);
+    if (Length > UNICODE_STRING_MAX_CHARS - 1) {
+        return STATUS_NAME_TOO_LONG;
+    }
+    if (!Fits || Answer->Length < Answer->Needed) {
+        return STATUS_INFO_LENGTH_MISMATCH;
+    }
+    memset(Information, 0, sizeof(*Information));
+    if (Length != 0) {
+        Information->Name.Buffer = (PWCHAR)(Information + 1);
+        Information->Name.Buffer[Length] = 0;
+        Information->Name.Length = (USHORT)(Length * sizeof(WCHAR));
+        Information->Name.MaximumLength = Information->Name.Length + (USHORT)sizeof(WCHAR);
+    }
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS NtpQueryBasic(HANDLE Handle, PVOID Object, ACCESS_MASK GrantedAccess, PNTP_ANSWER Answer)
+{
+    POBJECT_BASIC_INFORMATION Information = Answer->Information;
+    POBJECT_HEADER Header = ObpHeaderOf(Object);
+    BOOLEAN Inherit, ProtectFromClose;
+    ULONG Length;
+    Answer->Needed = sizeof(*Information);
+    if (Answer->Length != Answer->Needed) {
+        return STATUS_INFO_LENGTH_MISMATCH;
+    }
+    ObpQueryHandleAttributes(Handle, &Inherit, &ProtectFromClose);
+    ObpQueryPath(Object, NULL, 0, &Length);
+    memset(Information, 0, sizeof(*Information));
+    Information->Attributes = (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0) |
+                              (Header->NameInfo != NULL ? ObpQueryNameAttributes(Object) : 0);
+    Information->GrantedAccess = GrantedAccess;
+    /* relaxed, both: numbers to be shown; without the reference of this call */
+    Information->HandleCount = (ULONG)__atomic_load_n(&Header->HandleCount, __ATOMIC_RELAXED);
+    Information->PointerCount = (ULONG)__atomic_load_n(&Header->PointerCount, __ATOMIC_RELAXED) - 1;
+    Information->NameInfoSize = NtpNameSize(Length);
+    Information->TypeInfoSize = NtpTypeSize(Header->Type);
+    if (Header->Type == &ObpSymbolicLinkType) {
+        Information->CreationTime = ((POBJECT_SYMBOLIC_LINK)Object)->CreationTime;
+    }
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS NtpQueryFlags(HANDLE Handle, PNTP_ANSWER Answer)
+{
+    POBJECT_HANDLE_FLAG_INFORMATION Information = Answer->Information;
+    Answer->Needed = sizeof(*Information);
+    if (Answer->Length < Answer->Needed) {
+        return STATUS_INFO_LENGTH_MISMATCH;
+    }
+    return ObpQueryHandleAttributes(Handle, &Information->Inherit, &Information->ProtectFromClose);
+}
+
+static NTSTATUS NtpQueryOne(HANDLE Handle, KPROCESSOR_MODE Mode, OBJECT_INFORMATION_CLASS InformationClass,
+                            PNTP_ANSWER Answer)
+{
+    OBJECT_HANDLE_INFORMATION HandleInformation;
+    PVOID Object;
+    NTSTATUS Status = ObReferenceObjectByHandle(Handle, 0, NULL, Mode, &Object, &HandleInformation);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    switch (InformationClass) {
+    case ObjectBasicInformation:
+        Status = NtpQueryBasic(Handle, Object, HandleInformation.GrantedAccess, Answer);
+        break;
+    case ObjectNameInformation:
+        Status = NtpQueryName(Object, Answer);
+        break;
+    case ObjectTypeInformation:
+        Status = NtpQueryType(Object, Answer);
+        break;
+    case ObjectHandleFlagInformation:
+        Status = NtpQueryFlags(Handle, Answer);
+        break;
+    default:
+        Status = STATUS_INVALID_INFO_CLASS;
+        break;
+    }
+    ObpDereferenceObjectEx(Object, 1);
+    return Status;
+}
+
+static NTSTATUS NtpQueryObject(KPROCESSOR_MODE Mode, HANDLE Handle, OBJECT_INFORMATION_CLASS InformationClass,
+                               PVOID Information, ULONG Length, PULONG ReturnLength)
+{
+    NTP_ANSWER Answer = {Information, Length, 0};
+    NTSTATUS Status;
+    if (Information == NULL && Length != 0) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    if (InformationClass == ObjectTypesInformation) {
+        Status = NtpQueryTypes(&Answer);
+    } else {
+        Status = NtpQueryOne(Handle, Mode, InformationClass, &Answer);
+    }
+    if (Answer.Needed != 0) {
+        NtpReturnLength(ReturnLength, Answer.Needed);
+    }
+    return Status;
+}
+
+NTSTATUS NtQueryObject(HANDLE Handle, OBJECT_INFORMATION_CLASS ObjectInformationClass, PVOID ObjectInformation,
+                       ULONG ObjectInformationLength, PULONG ReturnLength)
+{
+    return NTP_SERVICE(NtpQueryObject(UserMode, Handle, ObjectInformationClass, ObjectInformation,
+                                      ObjectInformationLength, ReturnLength));
+}
+
+NTSTATUS ZwQueryObject(HANDLE Handle, OBJECT_INFORMATION_CLASS ObjectInformationClass, PVOID ObjectInformation,
+                       ULONG ObjectInformationLength, PULONG ReturnLength)
+{
+    return NTP_SERVICE(NtpQueryObject(KernelMode, Handle, ObjectInformationClass, ObjectInformation,
+                                      ObjectInformationLength, ReturnLength));
+}
+
+NTSTATUS NtSetInformationObject(HANDLE Handle, OBJECT_INFORMATION_CLASS ObjectInformationClass,
+                                PVOID ObjectInformation, ULONG ObjectInformationLength)
+{
+    POBJECT_HANDLE_FLAG_INFORMATION Information = ObjectInformation;
+    NTSTATUS Status = NtpCheckQuery(ObjectInformationClass == ObjectHandleFlagInformation, ObjectInformation,
+                                    ObjectInformationLength, sizeof(*Information));
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    return ObpSetHandleAttributes(Handle, Information->Inherit, Information->ProtectFromClose);
+}

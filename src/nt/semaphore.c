@@ -1,0 +1,100 @@
+/* semaphore.c: semaphores by handle. */
+#include "ntp.h"
+
+static OBJECT_TYPE NtpSemaphoreType = {
+    .Name = "Semaphore",
+    .GenericMapping = {STANDARD_RIGHTS_READ | SEMAPHORE_QUERY_STATE, STANDARD_RIGHTS_WRITE | SEMAPHORE_MODIFY_STATE,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, SEMAPHORE_ALL_ACCESS},
+    .ValidAccessMask = SEMAPHORE_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = FIELD_OFFSET(KSEMAPHORE, Header),
+};
+
+OBP_REGISTER_TYPE(NtpSemaphoreType);
+
+static POBJECT_TYPE NtpSemaphoreTypePointer = &NtpSemaphoreType;
+POBJECT_TYPE *ExSemaphoreObjectType = &NtpSemaphoreTypePointer;
+
+typedef struct _NTP_SEMAPHORE_SETTING {
+    LONG Count;
+    LONG Limit;
+} NTP_SEMAPHORE_SETTING;
+
+static NTSTATUS NtpInitializeSemaphore(PVOID Object, PVOID Context)
+{
+    NTP_SEMAPHORE_SETTING *Setting = Context;
+    KeInitializeSemaphore(Object, Setting->Count, Setting->Limit);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtCreateSemaphore(PHANDLE SemaphoreHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                           LONG InitialCount, LONG MaximumCount)
+{
+    NTP_SEMAPHORE_SETTING Setting = {InitialCount, MaximumCount};
+    if (SemaphoreHandle == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    if (MaximumCount <= 0 || InitialCount < 0 || InitialCount > MaximumCount) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return NTP_SERVICE(ObpCreateHandle(&NtpSemaphoreType, sizeof(KSEMAPHORE), ObjectAttributes, DesiredAccess,
+                                       NtpInitializeSemaphore, &Setting, SemaphoreHandle));
+}
+
+NTSTATUS NtOpenSemaphore(PHANDLE SemaphoreHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandle(&NtpSemaphoreType, ObjectAttributes, DesiredAccess, SemaphoreHandle));
+}
+
+static NTSTATUS NtpReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG PreviousCount)
+{
+    PVOID Semaphore;
+    LONG Previous;
+    NTSTATUS Status;
+    if (ReleaseCount <= 0) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    Status = ObReferenceObjectByHandle(SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType, UserMode,
+                                       &Semaphore, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = KiReleaseSemaphore(Semaphore, SEMAPHORE_INCREMENT, ReleaseCount, FALSE, &Previous);
+    ObpDereferenceObjectEx(Semaphore, 1);
+    if (NT_SUCCESS(Status) && PreviousCount != NULL) {
+        *PreviousCount = Previous;
+    }
+    return Status;
+}
+
+NTSTATUS NtReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG PreviousCount)
+{
+    return NTP_SERVICE(NtpReleaseSemaphore(SemaphoreHandle, ReleaseCount, PreviousCount));
+}
+
+static NTSTATUS NtpQuerySemaphore(HANDLE SemaphoreHandle, SEMAPHORE_INFORMATION_CLASS InformationClass,
+                                  PSEMAPHORE_BASIC_INFORMATION Information, ULONG Length, PULONG ReturnLength)
+{
+    PVOID Semaphore;
+    NTSTATUS Status =
+        NtpCheckQuery(InformationClass == SemaphoreBasicInformation, Information, Length, sizeof(*Information));
+    if (NT_SUCCESS(Status)) {
+        Status = ObReferenceObjectByHandle(SemaphoreHandle, SEMAPHORE_QUERY_STATE, &NtpSemaphoreType, UserMode,
+                                           &Semaphore, NULL);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Information->CurrentCount = KeReadStateSemaphore(Semaphore);
+    Information->MaximumCount = ((PKSEMAPHORE)Semaphore)->Limit;
+    ObpDereferenceObjectEx(Semaphore, 1);
+    NtpReturnLength(ReturnLength, sizeof(*Information));
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtQuerySemaphore(HANDLE SemaphoreHandle, SEMAPHORE_INFORMATION_CLASS SemaphoreInformationClass,
+                          PVOID SemaphoreInformation, ULONG SemaphoreInformationLength, PULONG ReturnLength)
+{
+    return NTP_SERVICE(NtpQuerySemaphore(SemaphoreHandle, SemaphoreInformationClass, SemaphoreInformation,
+                                         SemaphoreInformationLength, ReturnLength));
+}

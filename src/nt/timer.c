@@ -1,0 +1,422 @@
+/*
+ * timer.c: timers by handle.
+ *
+ * 1. Lock guards everything but the kernel timer itself, and is held while that is set or cancelled, so what expires is
+ *    what was set last. Behind it come the kernel timer's lock, the lock of a thread's list, and that of its APC queue.
+ * 2. A timer that was set with an APC routine belongs to the thread that set it: it is in the thread's list, which has a
+ *    reference on it, until it is set again, cancelled, or its APC has begun and no other will follow. Thread says so,
+ *    and is NULL at all other times.
+ * 3. The APC is queued at the moment of expiry, under the kernel timer's lock (KI_TIMER_CALL). What is in the queue has a
+ *    reference of its own, which goes to whoever takes it out. So an APC that is just being delivered keeps the timer,
+ *    though another thread cancels it; it then finds that the timer is not its thread's any more, and does nothing.
+ * 4. When a thread ends its timers are cancelled.
+ */
+#include "ntp.h"
+
+#include "../ke/timer.h"
+#include "../ps/psp.h"
+
+#define NTP_UNITS_PER_MILLISECOND 10000ull
+
+typedef struct _NTP_TIMER {
+    KTIMER Timer;
+    KI_TIMER_CALL Call;
+    KI_LOCK Lock;
+    BOOLEAN Periodic;
+    PETHREAD Thread;
+    LIST_ENTRY ActiveTimerListEntry;
+    KAPC Apc;
+} NTP_TIMER, *PNTP_TIMER;
+
+static VOID NtpDeleteTimer(PVOID Object)
+{
+    KeCancelTimer(&((PNTP_TIMER)Object)->Timer);
+}
+
+static OBJECT_TYPE NtpTimerType = {
+    .Name = "Timer",
+    .GenericMapping = {STANDARD_RIGHTS_READ | TIMER_QUERY_STATE, STANDARD_RIGHTS_WRITE | TIMER_MODIFY_STATE,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, TIMER_ALL_ACCESS},
+    .ValidAccessMask = TIMER_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = FIELD_OFFSET(NTP_TIMER, Timer),
+    .DeleteProcedure = NtpDeleteTimer,
+};
+
+OBP_REGISTER_TYPE(NtpTimerType);
+
+static VOID NtpLockTimer(PNTP_TIMER Timer, PKTHREAD Current)
+{
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Timer->Lock);
+}
+
+/* Gives back as many references on the timer. */
+static VOID NtpUnlockTimer(PNTP_TIMER Timer, PKTHREAD Current, LONG_PTR References)
+{
+    KiReleaseLock(&Timer->Lock);
+    KiExitDispatcher(Current);
+    if (References != 0) {
+        ObpDereferenceObjectEx(Timer, References);
+    }
+}
+
+/* The three that follow: with the timer locked. Timers join the list of the current thread only. */
+static VOID NtpJoinThread(PNTP_TIMER Timer, PETHREAD Thread)
+{
+    KiAcquireLock(&Thread->ActiveTimerListLock);
+    if (Thread->ActiveTimerListHead.Flink == NULL) {
+        InitializeListHead(&Thread->ActiveTimerListHead);
+    }
+    InsertTailList(&Thread->ActiveTimerListHead, &Timer->ActiveTimerListEntry);
+    KiReleaseLock(&Thread->ActiveTimerListLock);
+    Timer->Thread = Thread;
+    ObpReferenceObjectEx(Timer, 1);
+}
+
+static VOID NtpLeaveThread(PNTP_TIMER Timer)
+{
+    KiAcquireLock(&Timer->Thread->ActiveTimerListLock);
+    RemoveEntryList(&Timer->ActiveTimerListEntry);
+    KiReleaseLock(&Timer->Thread->ActiveTimerListLock);
+    Timer->Thread = NULL;
+}
+
+/* Returns how many references on it there are to be given back. */
+static LONG_PTR NtpDisarmTimer(PNTP_TIMER Timer)
+{
+    LONG_PTR References = 0;
+    KeCancelTimer(&Timer->Timer);
+    if (Timer->Thread != NULL) {
+        References = KeRemoveQueueApc(&Timer->Apc) ? 2 : 1;
+        NtpLeaveThread(Timer);
+    }
+    return References;
+}
+
+/* The timer has expired, and is locked as a kernel object. */
+static VOID NtpQueueTimerApc(PKI_TIMER_CALL Call, ULARGE_INTEGER SystemTime)
+{
+    PNTP_TIMER Timer = CONTAINING_RECORD(Call, NTP_TIMER, Call);
+    ObpReferenceObjectEx(Timer, 1);
+    if (!KeInsertQueueApc(&Timer->Apc, ULongToPtr(SystemTime.LowPart), ULongToPtr(SystemTime.HighPart),
+                          IO_NO_INCREMENT)) {
+        ObpDereferenceObjectEx(Timer, 1); /* not the last one: the timer is its thread's */
+    }
+}
+
+/* Returns FALSE if the timer has been taken from the thread since the APC was queued. */
+static BOOLEAN NtpTakeTimerApc(PKAPC Apc, PETHREAD Thread, BOOLEAN Last)
+{
+    PNTP_TIMER Timer = CONTAINING_RECORD(Apc, NTP_TIMER, Apc);
+    PKTHREAD Current = KiCurrentThread();
+    LONG_PTR References = 1;
+    BOOLEAN Mine;
+    NtpLockTimer(Timer, Current);
+    Mine = Timer->Thread == Thread;
+    if (Mine && (Last || !Timer->Periodic)) {
+        NtpLeaveThread(Timer);
+        References += 1;
+    }
+    NtpUnlockTimer(Timer, Current, References);
+    return Mine;
+}
+
+static VOID NtpTimerApcKernel(PKAPC Apc, PKNORMAL_ROUTINE *NormalRoutine, PVOID *NormalContext, PVOID *SystemArgument1,
+                              PVOID *SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(NormalContext);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    if (!NtpTakeTimerApc(Apc, PsGetCurrentThread(), FALSE)) {
+        *NormalRoutine = NULL;
+    }
+}
+
+static VOID NtpTimerApcRundown(PKAPC Apc)
+{
+    NtpTakeTimerApc(Apc, (PETHREAD)Apc->Thread, TRUE);
+}
+
+static PNTP_TIMER NtpReferenceFirstTimer(PETHREAD Thread, PKTHREAD Current)
+{
+    PNTP_TIMER Timer = NULL;
+    PLIST_ENTRY Head = &Thread->ActiveTimerListHead;
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->ActiveTimerListLock);
+    if (Head->Flink != NULL && !IsListEmpty(Head)) {
+        Timer = CONTAINING_RECORD(Head->Flink, NTP_TIMER, ActiveTimerListEntry);
+        ObpReferenceObjectEx(Timer, 1);
+    }
+    KiReleaseLock(&Thread->ActiveTimerListLock);
+    KiExitDispatcher(Current);
+    return Timer;
+}
+
+static VOID NtpCancelTimersOf(PETHREAD Thread, BOOLEAN WasTerminated)
+{
+    PKTHREAD Current = KiCurrentThread();
+    PNTP_TIMER Timer;
+    UNREFERENCED_PARAMETER(WasTerminated);
+    while ((Timer = NtpReferenceFirstTimer(Thread, Current)) != NULL) {
+        LONG_PTR References = 1;
+        NtpLockTimer(Timer, Current);
+        if (Timer->Thread == Thread) {
+            References += NtpDisarmTimer(Timer);
+        }
+        NtpUnlockTimer(Timer, Current, References);
+    }
+}
+
+static __attribute__((constructor(102))) VOID NtpRegisterTimerExit(VOID)
+{
+    PspRegisterThreadExit(NtpCancelTimersOf);
+}
+
+static NTSTATUS NtpInitializeTimer(PVOID Object, PVOID Context)
+{
+    PNTP_TIMER Timer = Object;
+    KeInitializeTimerEx(&Timer->Timer, *(TIMER_TYPE *)Context);
+    Timer->Call.Routine = NtpQueueTimerApc;
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS NtpCreateTimer(KPROCESSOR_MODE Mode, PHANDLE TimerHandle, ACCESS_MASK DesiredAccess,
+                               POBJECT_ATTRIBUTES ObjectAttributes, TIMER_TYPE TimerType)
+{
+    OBP_BLUEPRINT Blueprint = {&NtpTimerType, sizeof(NTP_TIMER), NtpInitializeTimer, &TimerType};
+    if (TimerHandle == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    if (TimerType != NotificationTimer && TimerType != SynchronizationTimer) {
+        return STATUS_INVALID_PARAMETER_4;
+    }
+    return ObpCreateHandleAs(Mode, &Blueprint, ObjectAttributes, DesiredAccess, TimerHandle);
+}
+
+NTSTATUS NtCreateTimer(PHANDLE TimerHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                       TIMER_TYPE TimerType)
+{
+    return NTP_SERVICE(NtpCreateTimer(UserMode, TimerHandle, DesiredAccess, ObjectAttributes, TimerType));
+}
+
+NTSTATUS ZwCreateTimer(PHANDLE TimerHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                       TIMER_TYPE TimerType)
+{
+    return NTP_SERVICE(NtpCreateTimer(KernelMode, TimerHandle, DesiredAccess, ObjectAttributes, TimerType));
+}
+
+NTSTATUS NtOpenTimer(PHANDLE TimerHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandleAs(UserMode, &NtpTimerType, ObjectAttributes, DesiredAccess, TimerHandle));
+}
+
+NTSTATUS ZwOpenTimer(PHANDLE TimerHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandleAs(KernelMode, &NtpTimerType, ObjectAttributes, DesiredAccess, TimerHandle));
+}
+
+/* How a timer is to be set, whichever service it was that was asked. */
+typedef struct _NTP_TIMER_SETTING {
+    KPROCESSOR_MODE Mode;
+    LARGE_INTEGER DueTime;
+    PTIMER_APC_ROUTINE ApcRoutine;
+    PVOID ApcContext;
+    ULONG Period;         /* in ms, as */
+    ULONG TolerableDelay;
+    PBOOLEAN PreviousState;
+} NTP_TIMER_SETTING, *PNTP_TIMER_SETTING;
+
+/* With the timer locked. */
+static VOID NtpArmTimer(PNTP_TIMER Timer, PNTP_TIMER_SETTING Setting, PKTHREAD Current)
+{
+    KI_TIMER_SETTING KernelSetting = {
+        .DueTime = Setting->DueTime.QuadPart,
+        .Period = Setting->Period,
+        .Type = KiEncodeTolerance(Setting->TolerableDelay * NTP_UNITS_PER_MILLISECOND),
+    };
+    Timer->Periodic = Setting->Period != 0;
+    if (Setting->ApcRoutine != NULL) {
+        KeInitializeApc(&Timer->Apc, Current, CurrentApcEnvironment, NtpTimerApcKernel, NtpTimerApcRundown,
+                        (PKNORMAL_ROUTINE)(PVOID)Setting->ApcRoutine, Setting->Mode, Setting->ApcContext);
+        NtpJoinThread(Timer, (PETHREAD)Current);
+        KernelSetting.Call = &Timer->Call;
+    }
+    KiSetTimer(&Timer->Timer, &KernelSetting);
+}
+
+static NTSTATUS NtpSetTimerByHandle(HANDLE TimerHandle, PNTP_TIMER_SETTING Setting)
+{
+    PKTHREAD Current = KiCurrentThread();
+    PVOID Object;
+    PNTP_TIMER Timer;
+    BOOLEAN Previous;
+    LONG_PTR References;
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(TimerHandle, TIMER_MODIFY_STATE, &NtpTimerType, Setting->Mode, &Object, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Timer = Object;
+    NtpLockTimer(Timer, Current);
+    References = 1 + NtpDisarmTimer(Timer);
+    Previous = KeReadStateTimer(&Timer->Timer);
+    NtpArmTimer(Timer, Setting, Current);
+    NtpUnlockTimer(Timer, Current, References);
+    if (Setting->PreviousState != NULL) {
+        *Setting->PreviousState = Previous;
+    }
+    return STATUS_SUCCESS;
+}
+
+/* The machine's sleep is the host's affair: a timer cannot end it. */
+static NTSTATUS NtpResumeIgnored(NTSTATUS Status, BOOLEAN Resume)
+{
+    return NT_SUCCESS(Status) && Resume ? STATUS_TIMER_RESUME_IGNORED : Status;
+}
+
+static NTSTATUS NtpSetTimer(KPROCESSOR_MODE Mode, HANDLE TimerHandle, PLARGE_INTEGER DueTime,
+                            PTIMER_APC_ROUTINE TimerApcRoutine, PVOID TimerContext, BOOLEAN ResumeTimer, LONG Period,
+                            PBOOLEAN PreviousState)
+{
+    NTP_TIMER_SETTING Setting = {.Mode = Mode,
+                                 .ApcRoutine = TimerApcRoutine,
+                                 .ApcContext = TimerContext,
+                                 .Period = (ULONG)Period,
+                                 .PreviousState = PreviousState};
+    if (DueTime == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    if (Period < 0) {
+        return STATUS_INVALID_PARAMETER_6;
+    }
+    Setting.DueTime = *DueTime;
+    return NtpResumeIgnored(NtpSetTimerByHandle(TimerHandle, &Setting), ResumeTimer);
+}
+
+NTSTATUS NtSetTimer(HANDLE TimerHandle, PLARGE_INTEGER DueTime, PTIMER_APC_ROUTINE TimerApcRoutine, PVOID TimerContext,
+                    BOOLEAN ResumeTimer, LONG Period, PBOOLEAN PreviousState)
+{
+    return NTP_SERVICE(NtpSetTimer(UserMode, TimerHandle, DueTime, TimerApcRoutine, TimerContext, ResumeTimer, Period,
+                                   PreviousState));
+}
+
+NTSTATUS ZwSetTimer(HANDLE TimerHandle, PLARGE_INTEGER DueTime, PTIMER_APC_ROUTINE TimerApcRoutine, PVOID TimerContext,
+                    BOOLEAN ResumeTimer, LONG Period, PBOOLEAN PreviousState)
+{
+    return NTP_SERVICE(NtpSetTimer(KernelMode, TimerHandle, DueTime, TimerApcRoutine, TimerContext, ResumeTimer,
+                                   Period, PreviousState));
+}
+
+static NTSTATUS NtpSetTimerEx(KPROCESSOR_MODE Mode, HANDLE TimerHandle, TIMER_SET_INFORMATION_CLASS InformationClass,
+                              PVOID Information, ULONG Length)
+{
+    PTIMER_SET_COALESCABLE_TIMER_INFO Info = Information;
+    NTP_TIMER_SETTING Setting;
+    NTSTATUS Status = NtpCheckQuery(InformationClass == TimerSetCoalescableTimer, Information, Length, sizeof(*Info));
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (Info->Period > MAXLONG || Info->TolerableDelay > MAXLONG) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    Setting = (NTP_TIMER_SETTING){Mode,         Info->DueTime,        Info->TimerApcRoutine, Info->TimerContext,
+                                  Info->Period, Info->TolerableDelay, Info->PreviousState};
+    return NtpResumeIgnored(NtpSetTimerByHandle(TimerHandle, &Setting), Info->WakeContext != NULL);
+}
+
+NTSTATUS NtSetTimerEx(HANDLE TimerHandle, TIMER_SET_INFORMATION_CLASS TimerSetInformationClass,
+                      PVOID TimerSetInformation, ULONG TimerSetInformationLength)
+{
+    return NTP_SERVICE(NtpSetTimerEx(UserMode, TimerHandle, TimerSetInformationClass, TimerSetInformation,
+                                     TimerSetInformationLength));
+}
+
+NTSTATUS ZwSetTimerEx(HANDLE TimerHandle, TIMER_SET_INFORMATION_CLASS TimerSetInformationClass,
+                      PVOID TimerSetInformation, ULONG TimerSetInformationLength)
+{
+    return NTP_SERVICE(NtpSetTimerEx(KernelMode, TimerHandle, TimerSetInformationClass, TimerSetInformation,
+                                     TimerSetInformationLength));
+}
+
+static NTSTATUS NtpCancelTimer(KPROCESSOR_MODE Mode, HANDLE TimerHandle, PBOOLEAN CurrentState)
+{
+    PKTHREAD Current = KiCurrentThread();
+    PVOID Object;
+    PNTP_TIMER Timer;
+    BOOLEAN State;
+    LONG_PTR References;
+    NTSTATUS Status = ObReferenceObjectByHandle(TimerHandle, TIMER_MODIFY_STATE, &NtpTimerType, Mode, &Object, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Timer = Object;
+    NtpLockTimer(Timer, Current);
+    References = 1 + NtpDisarmTimer(Timer);
+    State = KeReadStateTimer(&Timer->Timer);
+    NtpUnlockTimer(Timer, Current, References);
+    if (CurrentState != NULL) {
+        *CurrentState = State;
+    }
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtCancelTimer(HANDLE TimerHandle, PBOOLEAN CurrentState)
+{
+    return NTP_SERVICE(NtpCancelTimer(UserMode, TimerHandle, CurrentState));
+}
+
+NTSTATUS ZwCancelTimer(HANDLE TimerHandle, PBOOLEAN CurrentState)
+{
+    return NTP_SERVICE(NtpCancelTimer(KernelMode, TimerHandle, CurrentState));
+}
+
+/* 0: it is due, or not set. */
+static LONGLONG NtpRemainingTime(PKTIMER Timer, ULONG64 Word)
+{
+    BOOLEAN Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
+    ULONG64 Now = Absolute ? HalDispatch.QuerySystemTime() : HalDispatch.QueryInterruptTime();
+    if (!(Word & KI_TIMER_INSERTED) || Timer->DueTime.QuadPart <= Now) {
+        return 0;
+    }
+    return (LONGLONG)(Timer->DueTime.QuadPart - Now);
+}
+
+static VOID NtpDescribeTimer(PKTIMER Timer, PTIMER_BASIC_INFORMATION Information)
+{
+    PKTHREAD Current = KiCurrentThread();
+    LONGLONG RemainingTime;
+    ULONG64 Word;
+    KiEnterDispatcher(Current);
+    Word = KiLockObject(&Timer->Header);
+    RemainingTime = NtpRemainingTime(Timer, Word);
+    KiUnlockObject(&Timer->Header, Word);
+    KiExitDispatcher(Current);
+    Information->RemainingTime.QuadPart = RemainingTime;
+    Information->TimerState = KI_STATE(Word) != 0;
+}
+
+static NTSTATUS NtpQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS InformationClass, PVOID Information,
+                              ULONG Length, PULONG ReturnLength)
+{
+    PVOID Timer;
+    NTSTATUS Status = NtpCheckQuery(InformationClass == TimerBasicInformation, Information, Length,
+                                    sizeof(TIMER_BASIC_INFORMATION));
+    if (NT_SUCCESS(Status)) {
+        Status = ObReferenceObjectByHandle(TimerHandle, TIMER_QUERY_STATE, &NtpTimerType, UserMode, &Timer, NULL);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    NtpDescribeTimer(&((PNTP_TIMER)Timer)->Timer, Information);
+    ObpDereferenceObjectEx(Timer, 1);
+    NtpReturnLength(ReturnLength, sizeof(TIMER_BASIC_INFORMATION));
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS TimerInformationClass, PVOID TimerInformation,
+                      ULONG TimerInformationLength, PULONG ReturnLength)
+{
+    return NTP_SERVICE(NtpQueryTimer(TimerHandle, TimerInformationClass, TimerInformation, TimerInformationLength,
+                                     ReturnLength));
+}

@@ -1,0 +1,181 @@
+/* wait.c: waiting for objects by handle. The waiter holds a reference on each object until its wait is over. */
+#include "wait.h"
+
+KEVENT NtpDefaultObject = {
+    .Header = {
+        .Type = EventNotificationObject,
+        .Size = sizeof(KEVENT) / sizeof(LONG),
+        .SignalState = 1,
+        .WaitListHead = {&NtpDefaultObject.Header.WaitListHead, &NtpDefaultObject.Header.WaitListHead},
+    },
+};
+
+FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
+                                            PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID Object;
+    KiEnterService(Thread);
+    NTSTATUS Status = ObReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Object, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = KiWaitForSingleObject(NtpWaitObject(Object), UserRequest, Mode, Alertable, Timeout);
+        ObpDereferenceObjectEx(Object, 1);
+    }
+    KiExitService(Thread);
+    return NtpFinishWait(Status);
+}
+
+NTSTATUS NtWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    return NtpWaitForSingleObject(Handle, UserMode, Alertable, Timeout);
+}
+
+NTSTATUS ZwWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    return NtpWaitForSingleObject(Handle, KernelMode, Alertable, Timeout);
+}
+
+static VOID NtpDereferenceObjects(PVOID Objects[], ULONG Count)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ObpDereferenceObjectEx(Objects[Index], 1);
+    }
+}
+
+/* All or none. */
+static NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCESSOR_MODE Mode, PVOID Objects[])
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        HANDLE Handle = Handles[Index];
+        BOOLEAN Pseudo = Handle == NtCurrentProcess() || Handle == NtCurrentThread();
+        NTSTATUS Status =
+            Pseudo ? STATUS_INVALID_HANDLE
+                   : ObReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Objects[Index], NULL);
+        if (!NT_SUCCESS(Status)) {
+            NtpDereferenceObjects(Objects, Index);
+            return Status;
+        }
+    }
+    return STATUS_SUCCESS;
+}
+
+/* Of a WaitAll those that are always signaled are left out, so that the others are different ones. Never empty. */
+static ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, PVOID WaitObjects[])
+{
+    ULONG Chosen = 0;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        if (WaitType == WaitAny || !NtpIsAlwaysSignaled(Objects[Index])) {
+            WaitObjects[Chosen] = NtpWaitObject(Objects[Index]);
+            Chosen += 1;
+        }
+    }
+    if (Chosen == 0) {
+        WaitObjects[0] = &NtpDefaultObject;
+        Chosen = 1;
+    }
+    return Chosen;
+}
+
+static NTSTATUS NtpWaitForObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, KPROCESSOR_MODE Mode,
+                                  BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    PVOID WaitObjects[MAXIMUM_WAIT_OBJECTS];
+    KWAIT_BLOCK WaitBlocks[MAXIMUM_WAIT_OBJECTS];
+
+    if (WaitType == WaitAll && KiHasDuplicates(Objects, Count)) {
+        return STATUS_INVALID_PARAMETER_MIX;
+    }
+    Count = NtpChooseWaitObjects(Objects, Count, WaitType, WaitObjects);
+    return KiWaitForMultipleObjects(Count, WaitObjects, WaitType, UserRequest, Mode, Alertable, Timeout, WaitBlocks);
+}
+
+static NTSTATUS NtpWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, KPROCESSOR_MODE Mode,
+                                          BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    PVOID Objects[MAXIMUM_WAIT_OBJECTS];
+
+    if (Count == 0 || Count > MAXIMUM_WAIT_OBJECTS) {
+        return STATUS_INVALID_PARAMETER_1;
+    }
+    if (WaitType != WaitAny && WaitType != WaitAll) {
+        return STATUS_INVALID_PARAMETER_3;
+    }
+    if (Handles == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    NTSTATUS Status = NtpReferenceObjects(Handles, Count, Mode, Objects);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpWaitForObjects(Objects, Count, WaitType, Mode, Alertable, Timeout);
+        NtpDereferenceObjects(Objects, Count);
+    }
+    KiExitService(Thread);
+    return NtpFinishWait(Status);
+}
+
+NTSTATUS NtWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
+                                  PLARGE_INTEGER Timeout)
+{
+    return NtpWaitForMultipleObjects(Count, Handles, WaitType, UserMode, Alertable, Timeout);
+}
+
+NTSTATUS ZwWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
+                                  PLARGE_INTEGER Timeout)
+{
+    return NtpWaitForMultipleObjects(Count, Handles, WaitType, KernelMode, Alertable, Timeout);
+}
+
+/* Signals in the way in which the wait follows at once. What it refuses leaves the thread where it was. */
+static NTSTATUS NtpSignalBeforeWait(PVOID Object, ACCESS_MASK GrantedAccess)
+{
+    ACCESS_MASK Missing = ~GrantedAccess;
+    LONG Previous;
+    if (ObGetObjectType(Object) == *ExEventObjectType) {
+        if (Missing & EVENT_MODIFY_STATE) {
+            return STATUS_ACCESS_DENIED;
+        }
+        KeSetEvent(Object, EVENT_INCREMENT, TRUE);
+        return STATUS_SUCCESS;
+    }
+    if (ObGetObjectType(Object) == *ExSemaphoreObjectType) {
+        return Missing & SEMAPHORE_MODIFY_STATE ? STATUS_ACCESS_DENIED
+                                                : KiReleaseSemaphore(Object, SEMAPHORE_INCREMENT, 1, TRUE, &Previous);
+    }
+    PDISPATCHER_HEADER Header = NtpWaitObject(Object);
+    if (KI_TYPE(KiReadHeader(Header)) == MutantObject) { /* nothing but the type Mutant has one */
+        return KiReleaseMutant((PKMUTANT)(PVOID)Header, MUTANT_INCREMENT, FALSE, TRUE, &Previous);
+    }
+    return STATUS_OBJECT_TYPE_MISMATCH;
+}
+
+/* Both handles are looked at before either object is: then the type of the first, then the access to it. */
+static NTSTATUS NtpSignalAndWait(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    OBJECT_HANDLE_INFORMATION Information;
+    PVOID SignalObject, WaitObject;
+    NTSTATUS Status = ObReferenceObjectByHandle(SignalHandle, 0, NULL, UserMode, &SignalObject, &Information);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = ObReferenceObjectByHandle(WaitHandle, SYNCHRONIZE, NULL, UserMode, &WaitObject, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpSignalBeforeWait(SignalObject, Information.GrantedAccess);
+        if (NT_SUCCESS(Status)) {
+            Status = KiWaitForSingleObject(NtpWaitObject(WaitObject), UserRequest, UserMode, Alertable, Timeout);
+        }
+        ObDereferenceObject(WaitObject);
+    }
+    ObDereferenceObject(SignalObject);
+    return Status;
+}
+
+NTSTATUS NtSignalAndWaitForSingleObject(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN Alertable,
+                                        PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    NTSTATUS Status = NtpSignalAndWait(SignalHandle, WaitHandle, Alertable, Timeout);
+    KiExitService(Thread);
+    return NtpFinishWait(Status);
+}

@@ -1,0 +1,235 @@
+/*
+ * waitpacket.c: wait completion packets.
+ *
+ * A packet is idle or in use. Associating it makes it used; it is idle again when its entry is taken out of the port's
+ * queue, or when it is cancelled before that.
+ *
+ * 1. InUse, Closed, Port and Target are written under Lock. The packet's values and its notification block are touched
+ *    by whoever has just set InUse under Lock, and then by nobody but the signal, until InUse is cleared.
+ * 2. A packet in use has references on its port, on its target and on itself. Whoever clears InUse gives them back,
+ *    after it has let go of Lock. So a signal that is on its way finds the port, and who has taken the entry out of the
+ *    queue finds the packet, whatever was closed meanwhile.
+ * 3. Between a signal and a cancellation the target's lock decides, between a removal and a cancellation the queue's.
+ *    A removal then still has to clear InUse: until it has, the packet cannot be associated again, and a cancellation
+ *    says STATUS_PENDING.
+ * 4. Closed is set when the last handle goes. From then on the packet is not associated any more, so it goes too.
+ *
+ * Order of locks: Lock, then a target's or a queue's. None of those is held by anybody who waits for Lock.
+ */
+#include "completion.h"
+
+#include "wait.h"
+
+typedef struct _NTP_WAIT_COMPLETION_PACKET {
+    union {
+        KOBJECT_NOTIFICATION Notification;
+        struct {
+            KWAIT_BLOCK WaitBlock;
+            NTP_PACKET Packet;       /* begins where the notification has its queue entry */
+        };
+    };
+    KI_LOCK Lock;
+    BOOLEAN InUse;
+    BOOLEAN Closed;
+    PNTP_PORT Port;
+    PVOID Target;
+} NTP_WAIT_COMPLETION_PACKET, *PNTP_WAIT_COMPLETION_PACKET;
+
+C_ASSERT(FIELD_OFFSET(NTP_WAIT_COMPLETION_PACKET, Packet.QueueListEntry) ==
+         FIELD_OFFSET(NTP_WAIT_COMPLETION_PACKET, Notification.QueueListEntry));
+
+static PKTHREAD NtpLockWaitPacket(PNTP_WAIT_COMPLETION_PACKET WaitPacket)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(&WaitPacket->Lock);
+    return Thread;
+}
+
+static VOID NtpUnlockWaitPacket(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PKTHREAD Thread)
+{
+    KiReleaseLock(&WaitPacket->Lock);
+    KiExitDispatcher(Thread);
+}
+
+/* With Lock held, which is let go of: the packet is idle again. */
+static VOID NtpEndUse(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PKTHREAD Thread)
+{
+    PNTP_PORT Port = WaitPacket->Port;
+    PVOID Target = WaitPacket->Target;
+    WaitPacket->InUse = FALSE;
+    NtpUnlockWaitPacket(WaitPacket, Thread);
+    ObDereferenceObject(Target);
+    ObDereferenceObject(Port);
+    ObDereferenceObject(WaitPacket);
+}
+
+VOID NtpReleaseWaitPacket(PNTP_PACKET Packet)
+{
+    PNTP_WAIT_COMPLETION_PACKET WaitPacket = CONTAINING_RECORD(Packet, NTP_WAIT_COMPLETION_PACKET, Packet);
+    NtpEndUse(WaitPacket, NtpLockWaitPacket(WaitPacket));
+}
+
+static NTSTATUS NtpCancelWaitPacket(PNTP_WAIT_COMPLETION_PACKET WaitPacket, BOOLEAN RemoveSignaledPacket, BOOLEAN Close)
+{
+    PKTHREAD Thread = NtpLockWaitPacket(WaitPacket);
+    NTSTATUS Status = STATUS_CANCELLED;
+    WaitPacket->Closed |= Close;
+    if (WaitPacket->InUse) {
+        if (KeCancelObjectNotification(&WaitPacket->Notification, RemoveSignaledPacket) != NotificationSignaled) {
+            NtpEndUse(WaitPacket, Thread);
+            return STATUS_SUCCESS;
+        }
+        Status = STATUS_PENDING;
+    }
+    NtpUnlockWaitPacket(WaitPacket, Thread);
+    return Status;
+}
+
+static VOID NtpCloseWaitPacket(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft)
+{
+    UNREFERENCED_PARAMETER(GrantedAccess);
+    if (HandlesLeft == 0) {
+        NtpCancelWaitPacket(Object, TRUE, TRUE);
+    }
+}
+
+static OBJECT_TYPE NtpWaitPacketType = {
+    .Name = "WaitCompletionPacket",
+    .GenericMapping = {STANDARD_RIGHTS_READ, STANDARD_RIGHTS_WRITE | WAIT_COMPLETION_PACKET_MODIFY_STATE,
+                       STANDARD_RIGHTS_EXECUTE, WAIT_COMPLETION_PACKET_ALL_ACCESS},
+    .ValidAccessMask = WAIT_COMPLETION_PACKET_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+    .CloseProcedure = NtpCloseWaitPacket,
+};
+
+OBP_REGISTER_TYPE(NtpWaitPacketType);
+
+static NTSTATUS NtpInitializeWaitPacket(PVOID Object, PVOID Context)
+{
+    PNTP_WAIT_COMPLETION_PACKET WaitPacket = Object;
+    UNREFERENCED_PARAMETER(Context);
+    WaitPacket->Packet.Kind = NtpWaitPacket;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtCreateWaitCompletionPacket(PHANDLE WaitCompletionPacketHandle, ACCESS_MASK DesiredAccess,
+                                      POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return ObpCreateHandle(&NtpWaitPacketType, sizeof(NTP_WAIT_COMPLETION_PACKET), ObjectAttributes, DesiredAccess,
+                           NtpInitializeWaitPacket, NULL, WaitCompletionPacketHandle);
+}
+
+/* Only a thread can own a mutant; and an object that never changes has nothing to notify of. */
+static BOOLEAN NtpCanNotify(PVOID Target)
+{
+    return !NtpIsAlwaysSignaled(Target) && KI_TYPE(KiReadHeader(NtpWaitObject(Target))) != MutantObject;
+}
+
+/* The references that the caller has on all three are the packet's from here on, if this succeeds. */
+static NTSTATUS NtpAssociate(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PNTP_PORT Port, PVOID Target,
+                             const NTP_PACKET *Values)
+{
+    PKTHREAD Thread = NtpLockWaitPacket(WaitPacket);
+    NTSTATUS Status;
+    if (WaitPacket->InUse) {
+        Status = STATUS_INVALID_PARAMETER_1;
+    } else if (WaitPacket->Closed) {
+        Status = STATUS_INVALID_HANDLE;
+    } else {
+        WaitPacket->InUse = TRUE;
+        WaitPacket->Port = Port;
+        WaitPacket->Target = Target;
+        NtpFillPacket(&WaitPacket->Packet, Values->KeyContext, Values->ApcContext, Values->IoStatus,
+                      Values->IoStatusInformation);
+        Status = KeRegisterObjectNotification(NtpWaitObject(Target), &Port->Queue, &WaitPacket->Notification);
+    }
+    NtpUnlockWaitPacket(WaitPacket, Thread);
+    return Status;
+}
+
+typedef struct _NTP_ASSOCIATION {
+    PVOID WaitPacket;
+    PVOID Port;
+    PVOID Target;
+} NTP_ASSOCIATION, *PNTP_ASSOCIATION;
+
+static VOID NtpDereferenceAssociation(PNTP_ASSOCIATION Association)
+{
+    if (Association->Target != NULL) {
+        ObDereferenceObject(Association->Target);
+    }
+    if (Association->Port != NULL) {
+        ObDereferenceObject(Association->Port);
+    }
+    if (Association->WaitPacket != NULL) {
+        ObDereferenceObject(Association->WaitPacket);
+    }
+}
+
+static NTSTATUS NtpReferenceAssociation(HANDLE WaitPacketHandle, HANDLE PortHandle, HANDLE TargetHandle,
+                                        PNTP_ASSOCIATION Association)
+{
+    NTSTATUS Status = ObReferenceObjectByHandle(WaitPacketHandle, WAIT_COMPLETION_PACKET_MODIFY_STATE,
+                                                &NtpWaitPacketType, UserMode, &Association->WaitPacket, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = ObReferenceObjectByHandle(PortHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode,
+                                           &Association->Port, NULL);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = ObReferenceObjectByHandle(TargetHandle, SYNCHRONIZE, NULL, UserMode, &Association->Target, NULL);
+    }
+    return Status;
+}
+
+static NTSTATUS NtpAssociateByHandle(HANDLE WaitPacketHandle, HANDLE PortHandle, HANDLE TargetHandle,
+                                     const NTP_PACKET *Values)
+{
+    NTP_ASSOCIATION Association = {NULL, NULL, NULL};
+    NTSTATUS Status = NtpReferenceAssociation(WaitPacketHandle, PortHandle, TargetHandle, &Association);
+    if (NT_SUCCESS(Status) && !NtpCanNotify(Association.Target)) {
+        Status = STATUS_INVALID_PARAMETER_3;
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = NtpAssociate(Association.WaitPacket, Association.Port, Association.Target, Values);
+    }
+    if (!NT_SUCCESS(Status)) {
+        NtpDereferenceAssociation(&Association);
+    }
+    return Status;
+}
+
+NTSTATUS NtAssociateWaitCompletionPacket(HANDLE WaitCompletionPacketHandle, HANDLE IoCompletionHandle,
+                                         HANDLE TargetObjectHandle, PVOID KeyContext, PVOID ApcContext,
+                                         NTSTATUS IoStatus, ULONG_PTR IoStatusInformation, PBOOLEAN AlreadySignaled)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    NTP_PACKET Values;
+    NtpFillPacket(&Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+    KiEnterService(Thread);
+    NTSTATUS Status = NtpAssociateByHandle(WaitCompletionPacketHandle, IoCompletionHandle, TargetObjectHandle, &Values);
+    KiExitService(Thread);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (AlreadySignaled != NULL) {
+        *AlreadySignaled = Status != STATUS_PENDING;
+    }
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtCancelWaitCompletionPacket(HANDLE WaitCompletionPacketHandle, BOOLEAN RemoveSignaledPacket)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID WaitPacket;
+    KiEnterService(Thread);
+    NTSTATUS Status = ObReferenceObjectByHandle(WaitCompletionPacketHandle, WAIT_COMPLETION_PACKET_MODIFY_STATE,
+                                                &NtpWaitPacketType, UserMode, &WaitPacket, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpCancelWaitPacket(WaitPacket, RemoveSignaledPacket, FALSE);
+        ObDereferenceObject(WaitPacket);
+    }
+    KiExitService(Thread);
+    return Status;
+}

@@ -1,0 +1,151 @@
+/*
+ * barrier.c: barriers: TotalThreads threads wait for each other, round after round.
+ *
+ * Reserved1 and Reserved2 are one word:
+ *
+ *      63                            32 31                             0
+ *     +--------------------------------+--------------------------------+
+ *     |             round              |      missing in this round     |
+ *     +--------------------------------+--------------------------------+
+ *
+ * Who comes takes one off what is missing. The last one begins the next round in the same compare-exchange, so the word
+ * never says that nobody is missing, and a thread that comes back early counts for the next round. The others sleep on
+ * the half that has the round.
+ *
+ * Requirements, each with a test of that number in tests/rtl/barrier.c:
+ *  1. Nobody leaves a round before all have come, and what each did before is visible to all after.
+ *  2. Exactly one thread of each round is told TRUE.
+ *  3. Deleting waits until all who came by then are out; then nobody touches the barrier any more. Inside counts them,
+ *     except those that have said NO_DELETE. (The last to leave may still look for sleepers, for which it needs nothing
+ *     but the address.)
+ *  4. Nothing is allocated, so only bad arguments fail.
+ */
+#include <interlock/rtl.h>
+
+#include "../hal/hal.h"
+
+#define RTLP_DEFAULT_BARRIER_SPIN 2000
+#define RTLP_ROUND ((ULONG64)1 << 32)
+#define RTLP_DELETING 0x80000000u /* in Inside: somebody waits for the others to leave */
+
+typedef struct _RTLP_BARRIER {
+    __extension__ union {
+        volatile ULONG64 State;
+        __extension__ struct {
+            volatile ULONG Missing;
+            volatile ULONG Round;
+        };
+    };
+    volatile ULONG Inside;
+    ULONG Unused[3];
+    ULONG TotalThreads;
+    ULONG SpinCount;
+} RTLP_BARRIER, *PRTLP_BARRIER;
+
+C_ASSERT(sizeof(RTLP_BARRIER) == sizeof(RTL_BARRIER));
+C_ASSERT(FIELD_OFFSET(RTLP_BARRIER, Inside) == FIELD_OFFSET(RTL_BARRIER, Reserved3));
+C_ASSERT(FIELD_OFFSET(RTLP_BARRIER, TotalThreads) == FIELD_OFFSET(RTL_BARRIER, Reserved4));
+
+FORCEINLINE PRTLP_BARRIER RtlpBarrierOf(PRTL_BARRIER Barrier)
+{
+    return (PRTLP_BARRIER)(PVOID)Barrier;
+}
+
+NTSTATUS RtlInitBarrier(PRTL_BARRIER Barrier, ULONG TotalThreads, ULONG SpinCount)
+{
+    if (TotalThreads == 0 || TotalThreads > MAXLONG) {
+        return STATUS_INVALID_PARAMETER_2;
+    }
+    if (SpinCount > MAXLONG && SpinCount != MAXULONG) {
+        return STATUS_INVALID_PARAMETER_3;
+    }
+    *RtlpBarrierOf(Barrier) = (RTLP_BARRIER){
+        .State = TotalThreads,
+        .TotalThreads = TotalThreads,
+        .SpinCount = SpinCount == MAXULONG ? RTLP_DEFAULT_BARRIER_SPIN : SpinCount,
+    };
+    return STATUS_SUCCESS;
+}
+
+/* *Round: the one that the thread has come to. TRUE: it was the last one missing. */
+static BOOLEAN RtlpArrive(PRTLP_BARRIER Barrier, ULONG *Round)
+{
+    ULONG64 Old = __atomic_load_n(&Barrier->State, __ATOMIC_RELAXED);
+    ULONG64 New;
+    do {
+        New = (ULONG)Old == 1 ? (Old & ~(RTLP_ROUND - 1)) + RTLP_ROUND + Barrier->TotalThreads : Old - 1;
+        /* acq_rel: the last one sees what all before it did, and they see it by RtlpIsRoundOver */
+    } while (!__atomic_compare_exchange_n(&Barrier->State, &Old, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    *Round = (ULONG)(Old >> 32);
+    return (ULONG)Old == 1;
+}
+
+static BOOLEAN RtlpIsRoundOver(PRTLP_BARRIER Barrier, ULONG Round)
+{
+    /* acquire: pairs with the last one in RtlpArrive */
+    return __atomic_load_n(&Barrier->State, __ATOMIC_ACQUIRE) >> 32 != Round;
+}
+
+static VOID RtlpSpinForRound(PRTLP_BARRIER Barrier, ULONG Round, ULONG Flags)
+{
+    BOOLEAN SpinsOnly = (Flags & RTL_BARRIER_FLAGS_SPIN_ONLY) && !(Flags & RTL_BARRIER_FLAGS_BLOCK_ONLY);
+    BOOLEAN Blocks = (Flags & RTL_BARRIER_FLAGS_BLOCK_ONLY) || !HalOtherProcessorAvailable();
+    ULONG Spins = Blocks ? 0 : HalSpinsForCycles(Barrier->SpinCount);
+    for (; Spins != 0 && !RtlpIsRoundOver(Barrier, Round); Spins -= 1) {
+        HalPause();
+    }
+    for (ULONG Turn = 0; SpinsOnly && !RtlpIsRoundOver(Barrier, Round); Turn += 1) {
+        HalLongSpin(Turn);
+    }
+}
+
+static VOID RtlpAwaitRound(PRTLP_BARRIER Barrier, ULONG Round, ULONG Flags)
+{
+    RtlpSpinForRound(Barrier, Round, Flags);
+    while (!RtlpIsRoundOver(Barrier, Round)) {
+        RtlWaitOnAddress(&Barrier->Round, &Round, sizeof(Round), NULL);
+    }
+}
+
+static BOOLEAN RtlpPassBarrier(PRTLP_BARRIER Barrier, ULONG Flags)
+{
+    ULONG Round;
+    BOOLEAN Last = RtlpArrive(Barrier, &Round);
+    if (Last) {
+        RtlWakeAddressAll((PVOID)&Barrier->Round);
+    } else {
+        RtlpAwaitRound(Barrier, Round, Flags);
+    }
+    return Last;
+}
+
+BOOLEAN RtlBarrierForDelete(PRTL_BARRIER Barrier, ULONG Flags)
+{
+    volatile ULONG *Inside = &RtlpBarrierOf(Barrier)->Inside;
+    /* relaxed: who deletes was told of this round by the word, which this comes before */
+    __atomic_add_fetch(Inside, 1, __ATOMIC_RELAXED);
+    BOOLEAN Last = RtlpPassBarrier(RtlpBarrierOf(Barrier), Flags);
+    /* release: pairs with the acquires in RtlDeleteBarrier */
+    if (__atomic_sub_fetch(Inside, 1, __ATOMIC_RELEASE) == RTLP_DELETING) {
+        RtlWakeAddressAll((PVOID)Inside);
+    }
+    return Last;
+}
+
+BOOLEAN RtlBarrier(PRTL_BARRIER Barrier, ULONG Flags)
+{
+    return Flags & RTL_BARRIER_FLAGS_NO_DELETE ? RtlpPassBarrier(RtlpBarrierOf(Barrier), Flags)
+                                               : RtlBarrierForDelete(Barrier, Flags);
+}
+
+NTSTATUS RtlDeleteBarrier(PRTL_BARRIER Barrier)
+{
+    volatile ULONG *Inside = &RtlpBarrierOf(Barrier)->Inside;
+    /* acquire, both: pair with the release in RtlBarrierForDelete */
+    ULONG Left = __atomic_or_fetch(Inside, RTLP_DELETING, __ATOMIC_ACQUIRE);
+    while (Left != RTLP_DELETING) {
+        RtlWaitOnAddress(Inside, &Left, sizeof(Left), NULL);
+        Left = __atomic_load_n(Inside, __ATOMIC_ACQUIRE);
+    }
+    return STATUS_SUCCESS;
+}

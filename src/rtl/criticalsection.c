@@ -1,0 +1,557 @@
+/*
+ * criticalsection.c: critical sections.
+ *
+ * LockCount is the lock:
+ *
+ *      31                              2   1   0
+ *     +---------------------------------+---+---+
+ *     |           ~ waiters             | N | F |
+ *     +---------------------------------+---+---+
+ *
+ *     F, free        nobody holds it
+ *     N, none woken  clear: one waiter was woken and has not yet tried again; it is not counted among the waiters
+ *     waiters        threads that sleep or are about to
+ *
+ * So -1 is free, -2 is held, and with n waiters it is that minus 4n. Entering clears F and leaving sets it. Leaving with
+ * waiters and N set also takes one of them off the count, clears N and wakes somebody. Whoever is woken while N is clear
+ * sets it again, in the same compare-exchange that takes the section, or counts itself in once more when a thread that
+ * ran anyway was faster.
+ *
+ * Requirements, each with a test of that number in tests/rtl/criticalsection.c, 1, 2 and 5 also as races in
+ * tests/stress/criticalsections.c:
+ *  1. Exclusion. The owner may enter again, and has to leave as often.
+ *  2. No lost wake: when the section is free and somebody waits, a thread is on its way (N is clear) or will be as soon
+ *     as the one who left has come to the wake. A wake is for no one in particular: any waiter that is awake and sees N
+ *     clear may answer it, the others sleep on.
+ *  3. The fields have the values of Windows 10 at every moment.
+ *  4. Entering and leaving neither allocate nor fail. The event of the compatibility form is made before the first wait;
+ *     if there is none to be had this section waits on its address for good.
+ *  5. After the compare-exchange that leaves nobody touches the section on behalf of the one who left: the next owner may
+ *     free it. An address is only a key to look for waiters with; and a waiter that uses an event does not get on before
+ *     the event was set.
+ *  6. A thread that runs may pass those that sleep; nobody is handed the section.
+ *  7. A wait that lasts longer than the timeout is reported and goes on. When it does so again STATUS_POSSIBLE_DEADLOCK
+ *     is raised, and the thread no longer waits.
+ *  8. In a forked child the waiters that stayed behind do not count, and what the forking thread owned it owns still: by
+ *     the id that it had before the fork, until it enters again.
+ *  9. Leaving what nobody owns changes nothing. Free build: leaving what somebody else owns makes it free, as on Windows.
+ *     Verifier: both, entering what is not initialized, and deleting what is held are bugchecks.
+ *
+ * LockSemaphore says how the waiters of this section wait, which is decided when the first one comes: NULL, undecided;
+ * an event's handle; or -1, by address. Its high half is the number of forks that came before (the -1 becomes -2, -3,
+ * and so on): if that is not KiForkDepth, the waiters that LockCount counts stayed behind in a parent.
+ */
+#include "criticalsection.h"
+
+#define RTLP_UNLOCKED (-1)
+#define RTLP_LOCKED (-2)
+#define RTLP_SPIN_MASK 0x00FFFFFF
+#define RTLP_DEFAULT_SPIN 2000
+
+#define RTLP_NOT_INITIALIZED 0x1002
+#define RTLP_LEFT_BY_OTHER 0x1004
+#define RTLP_LEFT_FREE 0x1007
+#define RTLP_DELETED_HELD 0x100B
+
+BOOLEAN RtlpForceCSToUseEvents;
+BOOLEAN RtlpEarlyEventCreation;
+
+static __attribute__((constructor(102))) VOID RtlpReadSettings(VOID)
+{
+    RtlpForceCSToUseEvents = KiReadSetting("INTERLOCK_FORCE_CS_EVENTS", 0, 1, 0) != 0;
+    RtlpTimeout = RTLP_SECOND * KiReadSetting("INTERLOCK_CRITICAL_SECTION_TIMEOUT", 0, MAXLONG, RTLP_DEFAULT_TIMEOUT);
+}
+
+/* The owner. */
+
+BOOLEAN RtlpIsThreadId(PKTHREAD Thread, ULONG ThreadId)
+{
+    if (ThreadId == Thread->ThreadId) {
+        return TRUE;
+    }
+    return ThreadId != 0 && ThreadId == Thread->ThreadIdBeforeFork && KiLookupThreadById(ThreadId) == NULL;
+}
+
+FORCEINLINE VOID RtlpSetOwner(PRTL_CRITICAL_SECTION CriticalSection, ULONG ThreadId, LONG RecursionCount)
+{
+    /* relaxed: see RtlpReadOwner */
+    __atomic_store_n(&CriticalSection->OwningThread, ULongToHandle(ThreadId), __ATOMIC_RELAXED);
+    CriticalSection->RecursionCount = RecursionCount;
+}
+
+/* The lock. */
+
+FORCEINLINE BOOLEAN RtlpTryTake(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    /* acquire: pairs with the release of who left */
+    return (__atomic_fetch_and(&CriticalSection->LockCount, ~RTLP_FREE, __ATOMIC_ACQUIRE) & RTLP_FREE) != 0;
+}
+
+/* On failure *Old is what is there now. acq_rel: entering pairs with leaving, and a leaver sees LockSemaphore. */
+FORCEINLINE BOOLEAN RtlpChangeLockCount(PRTL_CRITICAL_SECTION CriticalSection, LONG *Old, LONG New)
+{
+    return __atomic_compare_exchange_n(&CriticalSection->LockCount, Old, New, FALSE, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
+/*
+ * How much to spin is learned where the section is initialized for that: each time it was in vain halves it, each time
+ * it paid doubles it again. What was learned is kept apart, in a table that sections of the same hash share.
+ */
+#define RTLP_SPIN_HISTORIES 256
+#define RTLP_MOST_HALVINGS 6
+
+static volatile UCHAR RtlpSpinHistory[RTLP_SPIN_HISTORIES];
+
+static volatile UCHAR *RtlpSpinHistoryOf(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    if (!(CriticalSection->SpinCount & RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN)) {
+        return NULL;
+    }
+    return &RtlpSpinHistory[(ULONG_PTR)CriticalSection * 0x9e3779b97f4a7c15ull >> 56];
+}
+
+static BOOLEAN RtlpSpinFor(PRTL_CRITICAL_SECTION CriticalSection, ULONG Spins)
+{
+    for (; Spins != 0; Spins -= 1) {
+        /* relaxed: a look; who takes it synchronises */
+        if ((__atomic_load_n(&CriticalSection->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) &&
+            RtlpTryTake(CriticalSection)) {
+            return TRUE;
+        }
+        HalPause();
+    }
+    return FALSE;
+}
+
+static BOOLEAN RtlpSpinToEnter(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    ULONG SpinCount = (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK;
+    if (SpinCount == 0 || !HalOtherProcessorAvailable()) {
+        return FALSE;
+    }
+    volatile UCHAR *History = RtlpSpinHistoryOf(CriticalSection);
+    /* relaxed, here and below: a hint */
+    UCHAR Halvings = History != NULL ? __atomic_load_n(History, __ATOMIC_RELAXED) : 0;
+    BOOLEAN Entered = RtlpSpinFor(CriticalSection, HalSpinsForCycles(SpinCount) >> Halvings);
+    if (History != NULL && Entered && Halvings != 0) {
+        __atomic_store_n(History, (UCHAR)(Halvings - 1), __ATOMIC_RELAXED);
+    } else if (History != NULL && !Entered && Halvings < RTLP_MOST_HALVINGS) {
+        __atomic_store_n(History, (UCHAR)(Halvings + 1), __ATOMIC_RELAXED);
+    }
+    return Entered;
+}
+
+/* How the waiters of a section wait. */
+
+static LONG_PTR RtlpReadLockSemaphore(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    /* acquire: who sees that the ghosts of a fork are gone sees a LockCount without them */
+    return (LONG_PTR)__atomic_load_n(&CriticalSection->LockSemaphore, __ATOMIC_ACQUIRE);
+}
+
+static ULONG RtlpForksBefore(LONG_PTR LockSemaphore)
+{
+    return LockSemaphore < 0 ? (ULONG)~LockSemaphore : (ULONG)(LockSemaphore >> 32);
+}
+
+/* NULL: by address. */
+static HANDLE RtlpEventOf(LONG_PTR LockSemaphore)
+{
+    return LockSemaphore < 0 ? NULL : ULongToHandle(LockSemaphore);
+}
+
+static LONG_PTR RtlpLockSemaphoreOf(HANDLE Event)
+{
+    return Event != NULL ? (LONG_PTR)((ULONG_PTR)KiForkDepth << 32 | HandleToULong(Event)) : ~(LONG_PTR)KiForkDepth;
+}
+
+/* On failure *Event is NULL. */
+static NTSTATUS RtlpCreateEvent(PHANDLE Event)
+{
+    NTSTATUS Status = NtCreateEvent(Event, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, FALSE);
+    if (!NT_SUCCESS(Status)) {
+        *Event = NULL;
+    }
+    return Status;
+}
+
+/* The first decision holds. */
+static LONG_PTR RtlpDecideLockSemaphore(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    HANDLE Event = NULL;
+    HANDLE Decided = NULL;
+    if (RtlpForceCSToUseEvents) {
+        RtlpCreateEvent(&Event);
+    }
+    HANDLE Own = (HANDLE)RtlpLockSemaphoreOf(Event);
+    if (__atomic_compare_exchange_n(&CriticalSection->LockSemaphore, &Decided, Own, FALSE, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+        return (LONG_PTR)Own;
+    }
+    if (Event != NULL) {
+        NtClose(Event);
+    }
+    return (LONG_PTR)Decided;
+}
+
+/* Requirement 8. An event may be signaled for one of those who are gone: its next waiter finds N set and sleeps on. */
+static LONG_PTR RtlpForgetWaitersOfParent(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(&RtlCriticalSectionLock);
+    LONG_PTR LockSemaphore = RtlpReadLockSemaphore(CriticalSection);
+    if (RtlpForksBefore(LockSemaphore) != KiForkDepth) {
+        LONG Old = RtlpReadLockCount(CriticalSection);
+        while (!RtlpChangeLockCount(CriticalSection, &Old, Old & RTLP_FREE ? RTLP_UNLOCKED : RTLP_LOCKED)) {
+        }
+        LockSemaphore = RtlpLockSemaphoreOf(RtlpEventOf(LockSemaphore));
+        /* release: pairs with RtlpReadLockSemaphore */
+        __atomic_store_n(&CriticalSection->LockSemaphore, (HANDLE)LockSemaphore, __ATOMIC_RELEASE);
+    }
+    KiReleaseLock(&RtlCriticalSectionLock);
+    KiExitDispatcher(Thread);
+    return LockSemaphore;
+}
+
+static HANDLE RtlpPrepareToWait(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    LONG_PTR LockSemaphore = RtlpReadLockSemaphore(CriticalSection);
+    if (LockSemaphore == 0) {
+        LockSemaphore = RtlpDecideLockSemaphore(CriticalSection);
+    }
+    if (RtlpForksBefore(LockSemaphore) != KiForkDepth) {
+        LockSemaphore = RtlpForgetWaitersOfParent(CriticalSection);
+    }
+    return RtlpEventOf(LockSemaphore);
+}
+
+/* Waiting. */
+
+/*
+ * TRUE: the section is taken. FALSE: the thread is one of the waiters, and *LockCount is what to sleep on. Waits: it is
+ * one already, and may take the section only in answer to a wake.
+ */
+static BOOLEAN RtlpTakeOrWait(PRTL_CRITICAL_SECTION CriticalSection, BOOLEAN Waits, LONG *LockCount)
+{
+    LONG Old = RtlpReadLockCount(CriticalSection);
+    LONG New;
+    do {
+        if (Waits && (Old & RTLP_NONE_WOKEN)) {
+            *LockCount = Old;
+            return FALSE;
+        }
+        New = (Old & RTLP_FREE ? Old - RTLP_FREE : Old - RTLP_WAITER) + (Waits ? RTLP_NONE_WOKEN : 0);
+    } while (!RtlpChangeLockCount(CriticalSection, &Old, New));
+    *LockCount = New;
+    return (Old & RTLP_FREE) != 0;
+}
+
+/* The thread, a waiter, waits no longer. FALSE: it is the last one and was woken. */
+static BOOLEAN RtlpStopWaiting(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    LONG Old = RtlpReadLockCount(CriticalSection);
+    do {
+        if (RtlpWaitersOf(Old) == 0) {
+            return FALSE;
+        }
+    } while (!RtlpChangeLockCount(CriticalSection, &Old, Old + RTLP_WAITER));
+    return TRUE;
+}
+
+static VOID RtlpReportLongWait(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    LONG LockCount = RtlpReadLockCount(CriticalSection);
+    RTLP_LONG_WAIT Wait = {
+        .Function = "RtlEnterCriticalSection",
+        .Lock = CriticalSection,
+        .Owner = RtlpReadOwner(CriticalSection),
+        .Count = LockCount,
+        .Waiters = RtlpWaitersOf(LockCount),
+        .DebugInfo = CriticalSection->DebugInfo,
+    };
+    RtlpReportPossibleDeadlock(&Wait);
+}
+
+/* FALSE: the timeout passed. */
+static BOOLEAN RtlpSleep(PRTL_CRITICAL_SECTION CriticalSection, HANDLE Event, LONG LockCount)
+{
+    LARGE_INTEGER Timeout;
+    PLARGE_INTEGER Limit = RtlpDeadlockTimeout(&Timeout);
+    NTSTATUS Status = Event != NULL
+                          ? NtWaitForSingleObject(Event, FALSE, Limit)
+                          : RtlWaitOnAddress(&CriticalSection->LockCount, &LockCount, sizeof(LockCount), Limit);
+    if (!NT_SUCCESS(Status)) { /* the program has closed a handle that is not its own */
+        RtlRaiseStatus(Status);
+    }
+    return Status != STATUS_TIMEOUT;
+}
+
+/* Requirement 7. Returns to wait again. */
+static VOID RtlpWaitedTooLong(PRTL_CRITICAL_SECTION CriticalSection, ULONG Times)
+{
+    RtlpReportLongWait(CriticalSection);
+    if (Times > 1 && RtlpStopWaiting(CriticalSection)) {
+        RtlRaiseStatus(STATUS_POSSIBLE_DEADLOCK);
+    }
+}
+
+static VOID RtlpWaitToEnter(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    HANDLE Event = RtlpPrepareToWait(CriticalSection);
+    BOOLEAN Waits = FALSE;
+    ULONG TimedOut = 0;
+    LONG LockCount;
+    while (!RtlpTakeOrWait(CriticalSection, Waits, &LockCount)) {
+        if (!Waits) {
+            RtlpCountContention(CriticalSection->DebugInfo);
+            Waits = TRUE;
+        }
+        while (!RtlpSleep(CriticalSection, Event, LockCount)) {
+            TimedOut += 1;
+            RtlpWaitedTooLong(CriticalSection, TimedOut);
+        }
+    }
+}
+
+/* Entering and leaving. */
+
+static BOOLEAN RtlpEnterAgain(PRTL_CRITICAL_SECTION CriticalSection, PKTHREAD Thread)
+{
+    if (!RtlpIsThreadId(Thread, RtlpReadOwner(CriticalSection))) {
+        return FALSE;
+    }
+    RtlpSetOwner(CriticalSection, Thread->ThreadId, CriticalSection->RecursionCount + 1);
+    return TRUE;
+}
+
+/* The verifier. */
+
+static DECLSPEC_NORETURN VOID RtlpViolation(ULONG_PTR Kind, PRTL_CRITICAL_SECTION CriticalSection, ULONG Thread)
+{
+    KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, Kind, (ULONG_PTR)CriticalSection, RtlpReadOwner(CriticalSection),
+                 Thread);
+}
+
+static VOID RtlpVerifyEnter(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    if (KiVerifierEnabled && CriticalSection->DebugInfo == NULL) {
+        RtlpViolation(RTLP_NOT_INITIALIZED, CriticalSection, 0);
+    }
+}
+
+static VOID RtlpVerifyLeave(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ULONG Owner = RtlpReadOwner(CriticalSection);
+    if (!KiVerifierEnabled) {
+        return;
+    }
+    if (Owner == 0) {
+        RtlpViolation(RTLP_LEFT_FREE, CriticalSection, 0);
+    }
+    if (!RtlpIsThreadId(Thread, Owner)) {
+        RtlpViolation(RTLP_LEFT_BY_OTHER, CriticalSection, Thread->ThreadId);
+    }
+}
+
+/* Whatever the fast paths below do not know how to do. */
+
+static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    RtlpVerifyEnter(CriticalSection);
+    if (RtlpEnterAgain(CriticalSection, Thread)) {
+        return STATUS_SUCCESS;
+    }
+    if (!RtlpTryTake(CriticalSection) && !RtlpSpinToEnter(CriticalSection)) {
+        RtlpWaitToEnter(CriticalSection);
+    }
+    RtlpSetOwner(CriticalSection, Thread->ThreadId, 1);
+    return STATUS_SUCCESS;
+}
+
+static DECLSPEC_NOINLINE LOGICAL RtlpTryEnterSlow(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    RtlpVerifyEnter(CriticalSection);
+    if (RtlpEnterAgain(CriticalSection, Thread)) {
+        return TRUE;
+    }
+    if (!RtlpTryTake(CriticalSection)) {
+        return FALSE;
+    }
+    RtlpSetOwner(CriticalSection, Thread->ThreadId, 1);
+    return TRUE;
+}
+
+/* Old: what LockCount was last. */
+static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION CriticalSection, LONG Old)
+{
+    HANDLE Event = NULL;
+    BOOLEAN Wakes;
+    LONG New;
+    do {
+        Wakes = RtlpWaitersOf(Old) != 0 && (Old & RTLP_NONE_WOKEN);
+        New = Wakes ? Old + RTLP_FREE - RTLP_NONE_WOKEN + RTLP_WAITER : Old | RTLP_FREE;
+        if (Wakes) {
+            Event = RtlpEventOf(RtlpReadLockSemaphore(CriticalSection));
+        }
+    } while (!RtlpChangeLockCount(CriticalSection, &Old, New));
+    if (Wakes && Event != NULL) {
+        NtSetEvent(Event, NULL);
+    } else if (Wakes) {
+        RtlWakeAddressSingle(&CriticalSection->LockCount);
+    }
+    return STATUS_SUCCESS;
+}
+
+static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveSlow(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    RtlpVerifyLeave(CriticalSection);
+    if (CriticalSection->RecursionCount <= 0) {
+        return STATUS_RESOURCE_NOT_OWNED;
+    }
+    if (CriticalSection->RecursionCount > 1) {
+        CriticalSection->RecursionCount -= 1;
+        return STATUS_SUCCESS;
+    }
+    RtlpSetOwner(CriticalSection, 0, 0);
+    return RtlpLeaveContended(CriticalSection, RtlpReadLockCount(CriticalSection));
+}
+
+/* What programs call. */
+
+NTSTATUS RtlEnterCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    PKTHREAD Thread = HalCurrentThread;
+    if (__builtin_expect(Thread == NULL || KiVerifierEnabled || !RtlpTryTake(CriticalSection), FALSE)) {
+        return RtlpEnterSlow(CriticalSection);
+    }
+    RtlpSetOwner(CriticalSection, Thread->ThreadId, 1);
+    return STATUS_SUCCESS;
+}
+
+LOGICAL RtlTryEnterCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    PKTHREAD Thread = HalCurrentThread;
+    if (__builtin_expect(Thread == NULL || KiVerifierEnabled || !RtlpTryTake(CriticalSection), FALSE)) {
+        return RtlpTryEnterSlow(CriticalSection);
+    }
+    RtlpSetOwner(CriticalSection, Thread->ThreadId, 1);
+    return TRUE;
+}
+
+NTSTATUS RtlLeaveCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    LONG Old = RTLP_LOCKED;
+    if (__builtin_expect(KiVerifierEnabled || CriticalSection->RecursionCount != 1, FALSE)) {
+        return RtlpLeaveSlow(CriticalSection);
+    }
+    RtlpSetOwner(CriticalSection, 0, 0);
+    if (__builtin_expect(!RtlpChangeLockCount(CriticalSection, &Old, RTLP_UNLOCKED), FALSE)) {
+        return RtlpLeaveContended(CriticalSection, Old);
+    }
+    return STATUS_SUCCESS;
+}
+
+static ULONG_PTR RtlpInitialSpinCount(ULONG SpinCount, ULONG Flags)
+{
+    if (KeNumberProcessors == 1) {
+        return 0;
+    }
+    if (SpinCount == 0) {
+        return RTLP_DEFAULT_SPIN | RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN;
+    }
+    return SpinCount | (Flags & RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN);
+}
+
+static NTSTATUS RtlpCreateEventEarly(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    HANDLE Event;
+    NTSTATUS Status = RtlpCreateEvent(&Event);
+    if (NT_SUCCESS(Status)) {
+        CriticalSection->LockSemaphore = (HANDLE)RtlpLockSemaphoreOf(Event);
+    }
+    return Status;
+}
+
+NTSTATUS RtlInitializeCriticalSectionEx(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount, ULONG Flags)
+{
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (Flags & (RTL_CRITICAL_SECTION_FLAG_RESERVED | ~RTL_CRITICAL_SECTION_ALL_FLAG_BITS)) {
+        return STATUS_INVALID_PARAMETER_3;
+    }
+    if (SpinCount & RTL_CRITICAL_SECTION_ALL_FLAG_BITS) {
+        return STATUS_INVALID_PARAMETER_2;
+    }
+    *CriticalSection = (RTL_CRITICAL_SECTION){
+        .DebugInfo = RTLP_NO_DEBUG_INFO,
+        .LockCount = RTLP_UNLOCKED,
+        .SpinCount = RtlpInitialSpinCount(SpinCount, Flags),
+    };
+    if (RtlpEarlyEventCreation) {
+        Status = RtlpCreateEventEarly(CriticalSection);
+    }
+    if (NT_SUCCESS(Status) && (Flags & RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)) {
+        Status = RtlpCreateDebugInfo(CriticalSection, Flags);
+    }
+    if (!NT_SUCCESS(Status)) {
+        RtlDeleteCriticalSection(CriticalSection);
+    }
+    return Status;
+}
+
+/* The high bits once asked for the event in advance. */
+NTSTATUS RtlInitializeCriticalSectionAndSpinCount(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount)
+{
+    return RtlInitializeCriticalSectionEx(CriticalSection, SpinCount & RTLP_SPIN_MASK, 0);
+}
+
+NTSTATUS RtlInitializeCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    return RtlInitializeCriticalSectionEx(CriticalSection, 0, 0);
+}
+
+NTSTATUS RtlDeleteCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    HANDLE Event = RtlpEventOf(RtlpReadLockSemaphore(CriticalSection));
+    if (KiVerifierEnabled && CriticalSection->DebugInfo != NULL &&
+        RtlpReadLockCount(CriticalSection) != RTLP_UNLOCKED) {
+        RtlpViolation(RTLP_DELETED_HELD, CriticalSection, 0);
+    }
+    if (Event != NULL) {
+        NtClose(Event);
+    }
+    RtlpDeleteDebugInfo(CriticalSection->DebugInfo);
+    *CriticalSection = (RTL_CRITICAL_SECTION){.LockCount = RTLP_UNLOCKED};
+    return STATUS_SUCCESS;
+}
+
+ULONG RtlSetCriticalSectionSpinCount(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount)
+{
+    ULONG Old = (ULONG)CriticalSection->SpinCount;
+    CriticalSection->SpinCount = KeNumberProcessors == 1 ? 0 : SpinCount & RTLP_SPIN_MASK;
+    return Old;
+}
+
+LOGICAL RtlIsCriticalSectionLocked(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    return !(RtlpReadLockCount(CriticalSection) & RTLP_FREE);
+}
+
+LOGICAL RtlIsCriticalSectionLockedByThread(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    return RtlpIsThreadId(KiCurrentThread(), RtlpReadOwner(CriticalSection));
+}
+
+ULONG RtlGetCriticalSectionRecursionCount(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    return RtlIsCriticalSectionLockedByThread(CriticalSection) ? (ULONG)CriticalSection->RecursionCount : 0;
+}
+
+VOID RtlEnableEarlyCriticalSectionEventCreation(VOID)
+{
+    RtlpEarlyEventCreation = TRUE;
+}

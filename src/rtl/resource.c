@@ -1,0 +1,322 @@
+/*
+ * resource.c: resources of user mode: shared by many or owned by one.
+ *
+ * Everything is changed inside the critical section of the resource, and decided there: who cannot have it yet counts
+ * itself as a waiter, leaves the section and waits for one of two semaphores. Whoever makes the resource available
+ * enters the waiters as owners before it releases the semaphore, so a waiter that gets on has it. In the other order a
+ * third thread could take it in between, and the waiter would have to ask again.
+ *
+ * Requirements, each with a test of that number in tests/rtl/rtlresource.c:
+ *  1. NumberOfActive is 0 when it is free, n when it is shared n times, -n when its owner has acquired it n times.
+ *  2. A request for a share is granted unless somebody owns it exclusively: those who wait for it to be exclusive are no
+ *     reason to wait. (So sharers that relieve each other starve an exclusive waiter; that is the contract.)
+ *  3. The exclusive owner may acquire it again, in either way. A sharer that asks for it exclusively waits for itself.
+ *  4. Without Wait nothing blocks, and a request that would have to changes nothing.
+ *  5. When it becomes free one exclusive waiter gets it, the longest one; or all who wait to share it.
+ *  6. Converting to exclusive is immediate for the only sharer; another one gives its share up and waits. Converting to
+ *     shared keeps as many shares as there were acquires, and lets in all who wait to share it.
+ *  7. Releasing or converting what is not held that way raises STATUS_RESOURCE_NOT_OWNED.
+ *  8. Acquiring and releasing allocate nothing. What initializing cannot get it raises, and nothing is left behind.
+ *  9. A wait that lasts too long is reported, as those for critical sections are, unless RTL_RESOURCE_FLAG_LONG_TERM.
+ * 10. In a forked child the waiters that stayed behind are forgotten. Reserved is KiForkDepth, by which that is known.
+ */
+#include "criticalsection.h"
+
+#define RTLP_MOST_WAITERS MAXLONG
+
+static NTSTATUS RtlpCreateSemaphore(PHANDLE Semaphore)
+{
+    return NtCreateSemaphore(Semaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, RTLP_MOST_WAITERS);
+}
+
+static NTSTATUS RtlpCreateSemaphores(PRTL_RESOURCE Resource)
+{
+    NTSTATUS Status = RtlpCreateSemaphore(&Resource->SharedSemaphore);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = RtlpCreateSemaphore(&Resource->ExclusiveSemaphore);
+    if (!NT_SUCCESS(Status)) {
+        NtClose(Resource->SharedSemaphore);
+    }
+    return Status;
+}
+
+VOID RtlInitializeResource(PRTL_RESOURCE Resource)
+{
+    *Resource = (RTL_RESOURCE){.Reserved = KiForkDepth};
+    NTSTATUS Status =
+        RtlInitializeCriticalSectionEx(&Resource->CriticalSection, 0, RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE);
+    if (NT_SUCCESS(Status)) {
+        Status = RtlpCreateSemaphores(Resource);
+        if (!NT_SUCCESS(Status)) {
+            RtlDeleteCriticalSection(&Resource->CriticalSection);
+        }
+    }
+    if (!NT_SUCCESS(Status)) {
+        RtlRaiseStatus(Status);
+    }
+    Resource->DebugInfo = Resource->CriticalSection.DebugInfo;
+}
+
+VOID RtlDeleteResource(PRTL_RESOURCE Resource)
+{
+    RtlDeleteCriticalSection(&Resource->CriticalSection);
+    NtClose(Resource->SharedSemaphore);
+    NtClose(Resource->ExclusiveSemaphore);
+    *Resource = (RTL_RESOURCE){.CriticalSection = Resource->CriticalSection};
+}
+
+/* The section. */
+
+static VOID RtlpDrain(HANDLE Semaphore)
+{
+    LARGE_INTEGER Now = {.QuadPart = 0};
+    while (NtWaitForSingleObject(Semaphore, FALSE, &Now) == STATUS_WAIT_0) {
+    }
+}
+
+/* Requirement 10. What a thread that stayed behind owned it owns for ever. */
+static VOID RtlpForgetResourceWaiters(PRTL_RESOURCE Resource)
+{
+    Resource->NumberOfWaitingShared = 0;
+    Resource->NumberOfWaitingExclusive = 0;
+    RtlpDrain(Resource->SharedSemaphore);
+    RtlpDrain(Resource->ExclusiveSemaphore);
+    Resource->Reserved = KiForkDepth;
+}
+
+static VOID RtlpLockResource(PRTL_RESOURCE Resource)
+{
+    RtlEnterCriticalSection(&Resource->CriticalSection);
+    if (Resource->Reserved != KiForkDepth) {
+        RtlpForgetResourceWaiters(Resource);
+    }
+}
+
+static VOID RtlpUnlockResource(PRTL_RESOURCE Resource)
+{
+    RtlLeaveCriticalSection(&Resource->CriticalSection);
+}
+
+static DECLSPEC_NORETURN VOID RtlpNotOwned(PRTL_RESOURCE Resource)
+{
+    RtlpUnlockResource(Resource);
+    RtlRaiseStatus(STATUS_RESOURCE_NOT_OWNED);
+}
+
+/* With the section entered. */
+
+static HANDLE RtlpOwnId(VOID)
+{
+    return ULongToHandle(KiCurrentThread()->ThreadId);
+}
+
+/* relaxed, both: a waiter that was given the resource writes its name outside of the section, and nobody else's thread
+   finds its own id there */
+static VOID RtlpSetExclusiveOwner(PRTL_RESOURCE Resource, HANDLE Owner)
+{
+    __atomic_store_n(&Resource->ExclusiveOwnerThread, Owner, __ATOMIC_RELAXED);
+}
+
+static ULONG RtlpExclusiveOwner(PRTL_RESOURCE Resource)
+{
+    return HandleToULong(__atomic_load_n(&Resource->ExclusiveOwnerThread, __ATOMIC_RELAXED));
+}
+
+static BOOLEAN RtlpIsOwnedByCaller(PRTL_RESOURCE Resource)
+{
+    return Resource->NumberOfActive < 0 && RtlpIsThreadId(KiCurrentThread(), RtlpExclusiveOwner(Resource));
+}
+
+static VOID RtlpOwn(PRTL_RESOURCE Resource)
+{
+    Resource->NumberOfActive = -1;
+    RtlpSetExclusiveOwner(Resource, RtlpOwnId());
+}
+
+static BOOLEAN RtlpOwnAgain(PRTL_RESOURCE Resource)
+{
+    if (!RtlpIsOwnedByCaller(Resource)) {
+        return FALSE;
+    }
+    Resource->NumberOfActive -= 1;
+    RtlpSetExclusiveOwner(Resource, RtlpOwnId());
+    return TRUE;
+}
+
+static BOOLEAN RtlpTryShare(PRTL_RESOURCE Resource)
+{
+    if (Resource->NumberOfActive < 0) {
+        return RtlpOwnAgain(Resource);
+    }
+    Resource->NumberOfActive += 1;
+    return TRUE;
+}
+
+static BOOLEAN RtlpTryOwn(PRTL_RESOURCE Resource)
+{
+    if (Resource->NumberOfActive == 0) {
+        RtlpOwn(Resource);
+        return TRUE;
+    }
+    return RtlpOwnAgain(Resource);
+}
+
+/* Waiters that have been given the resource and do not know yet. */
+typedef struct _RTLP_ADMITTED {
+    HANDLE Semaphore;
+    LONG Count;
+} RTLP_ADMITTED;
+
+static RTLP_ADMITTED RtlpAdmitSharers(PRTL_RESOURCE Resource)
+{
+    RTLP_ADMITTED Admitted = {Resource->SharedSemaphore, (LONG)Resource->NumberOfWaitingShared};
+    Resource->NumberOfActive += Admitted.Count;
+    Resource->NumberOfWaitingShared = 0;
+    return Admitted;
+}
+
+/* It is free. An exclusive waiter enters its own name when it gets on; until then there is none. */
+static RTLP_ADMITTED RtlpHandOver(PRTL_RESOURCE Resource)
+{
+    RtlpSetExclusiveOwner(Resource, NULL);
+    if (Resource->NumberOfWaitingExclusive == 0) {
+        return RtlpAdmitSharers(Resource);
+    }
+    Resource->NumberOfWaitingExclusive -= 1;
+    Resource->NumberOfActive = -1;
+    return (RTLP_ADMITTED){Resource->ExclusiveSemaphore, 1};
+}
+
+/* With the section left: who gets on may delete the resource. */
+static VOID RtlpTellAdmitted(RTLP_ADMITTED Admitted)
+{
+    if (Admitted.Count != 0) {
+        NtReleaseSemaphore(Admitted.Semaphore, Admitted.Count, NULL);
+    }
+}
+
+/* Waiting, with the section left. */
+
+static VOID RtlpReportResourceWait(PRTL_RESOURCE Resource, PCSTR Function)
+{
+    RtlpLockResource(Resource);
+    RTLP_LONG_WAIT Wait = {
+        .Function = Function,
+        .Lock = Resource,
+        .Owner = RtlpExclusiveOwner(Resource),
+        .Count = Resource->NumberOfActive,
+        .Waiters = Resource->NumberOfWaitingShared + Resource->NumberOfWaitingExclusive,
+        .DebugInfo = Resource->DebugInfo,
+    };
+    RtlpUnlockResource(Resource);
+    RtlpReportPossibleDeadlock(&Wait);
+}
+
+static VOID RtlpAwait(PRTL_RESOURCE Resource, HANDLE Semaphore, PCSTR Function)
+{
+    LARGE_INTEGER Timeout;
+    PLARGE_INTEGER Limit = Resource->Flags & RTL_RESOURCE_FLAG_LONG_TERM ? NULL : RtlpDeadlockTimeout(&Timeout);
+    NTSTATUS Status;
+    RtlpCountContention(Resource->DebugInfo);
+    while ((Status = NtWaitForSingleObject(Semaphore, FALSE, Limit)) == STATUS_TIMEOUT) {
+        RtlpReportResourceWait(Resource, Function);
+    }
+    if (!NT_SUCCESS(Status)) {
+        RtlRaiseStatus(Status);
+    }
+}
+
+/* With the section entered; returns with it left, and with the resource owned. */
+static VOID RtlpWaitToOwn(PRTL_RESOURCE Resource, PCSTR Function)
+{
+    Resource->NumberOfWaitingExclusive += 1;
+    RtlpUnlockResource(Resource);
+    RtlpAwait(Resource, Resource->ExclusiveSemaphore, Function);
+    RtlpSetExclusiveOwner(Resource, RtlpOwnId());
+}
+
+/* What programs call. */
+
+BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
+{
+    RtlpLockResource(Resource);
+    BOOLEAN Granted = RtlpTryShare(Resource);
+    if (!Granted && Wait) {
+        Resource->NumberOfWaitingShared += 1;
+    }
+    RtlpUnlockResource(Resource);
+    if (!Granted && Wait) {
+        RtlpAwait(Resource, Resource->SharedSemaphore, "RtlAcquireResourceShared");
+    }
+    return Granted || Wait;
+}
+
+BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
+{
+    RtlpLockResource(Resource);
+    BOOLEAN Granted = RtlpTryOwn(Resource);
+    if (Granted || !Wait) {
+        RtlpUnlockResource(Resource);
+        return Granted;
+    }
+    RtlpWaitToOwn(Resource, "RtlAcquireResourceExclusive");
+    return TRUE;
+}
+
+/* Anybody may give a share back; exclusive ownership is the owner's. */
+VOID RtlReleaseResource(PRTL_RESOURCE Resource)
+{
+    RtlpLockResource(Resource);
+    LONG Active = Resource->NumberOfActive;
+    if (Active == 0 || (Active < 0 && !RtlpIsOwnedByCaller(Resource))) {
+        RtlpNotOwned(Resource);
+    }
+    Resource->NumberOfActive += Active > 0 ? -1 : 1;
+    RTLP_ADMITTED Admitted = {NULL, 0};
+    if (Resource->NumberOfActive == 0) {
+        Admitted = RtlpHandOver(Resource);
+    }
+    RtlpUnlockResource(Resource);
+    RtlpTellAdmitted(Admitted);
+}
+
+VOID RtlConvertSharedToExclusive(PRTL_RESOURCE Resource)
+{
+    RtlpLockResource(Resource);
+    if (Resource->NumberOfActive <= 0) {
+        RtlpNotOwned(Resource);
+    }
+    if (Resource->NumberOfActive == 1) {
+        RtlpOwn(Resource);
+        RtlpUnlockResource(Resource);
+        return;
+    }
+    Resource->NumberOfActive -= 1;
+    RtlpWaitToOwn(Resource, "RtlConvertSharedToExclusive");
+}
+
+VOID RtlConvertExclusiveToShared(PRTL_RESOURCE Resource)
+{
+    RtlpLockResource(Resource);
+    if (!RtlpIsOwnedByCaller(Resource)) {
+        RtlpNotOwned(Resource);
+    }
+    Resource->NumberOfActive = -Resource->NumberOfActive;
+    RtlpSetExclusiveOwner(Resource, NULL);
+    RTLP_ADMITTED Admitted = RtlpAdmitSharers(Resource);
+    RtlpUnlockResource(Resource);
+    RtlpTellAdmitted(Admitted);
+}
+
+VOID RtlDumpResource(PRTL_RESOURCE Resource)
+{
+    RtlpLockResource(Resource);
+    HalPrint("interlock: resource %p: NumberOfActive %d, owner: thread %u, waiting: %u shared, %u "
+             "exclusive, "
+             "ContentionCount %u\n",
+             (PVOID)Resource, Resource->NumberOfActive, RtlpExclusiveOwner(Resource), Resource->NumberOfWaitingShared,
+             Resource->NumberOfWaitingExclusive, RtlpContentionCount(Resource->DebugInfo));
+    RtlpUnlockResource(Resource);
+}

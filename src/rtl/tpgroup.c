@@ -1,0 +1,145 @@
+/*
+ * tpgroup.c: cleanup groups.
+ *
+ * An object is in the list of its group until it is deleted, so a group also waits for objects that were closed one by
+ * one and still have a callback. A group lives as long as it is open or has objects.
+ *
+ * Releasing the members takes a hold on one after the other, under the group's lock, under which they also leave. One that
+ * is being deleted cannot be held: it leaves on its own, and Emptied tells when the last has.
+ */
+#include "tpp.h"
+
+struct _TP_CLEANUP_GROUP {
+    volatile LONG References;
+    KI_LOCK Lock;
+    LIST_ENTRY MemberListHead;
+    KEVENT Emptied;
+};
+
+NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
+{
+    PTP_CLEANUP_GROUP Group = HalAllocate(sizeof(*Group), __alignof__(*Group));
+    if (Group == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    Group->References = 1;
+    InitializeListHead(&Group->MemberListHead);
+    KeInitializeEvent(&Group->Emptied, NotificationEvent, TRUE);
+    *CleanupGroupReturn = Group;
+    return STATUS_SUCCESS;
+}
+
+static VOID TppDropGroup(PTP_CLEANUP_GROUP Group)
+{
+    /* acq_rel: the last one comes after all the others */
+    if (__atomic_sub_fetch(&Group->References, 1, __ATOMIC_ACQ_REL) == 0) {
+        HalFree(Group);
+    }
+}
+
+VOID TpReleaseCleanupGroup(PTP_CLEANUP_GROUP CleanupGroup)
+{
+    TppDropGroup(CleanupGroup);
+}
+
+VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group)
+{
+    Object->Group = Group;
+    PKTHREAD Thread = TppLock(&Group->Lock);
+    __atomic_fetch_add(&Group->References, 1, __ATOMIC_RELAXED); /* relaxed: the caller has one */
+    InsertTailList(&Group->MemberListHead, &Object->GroupEntry);
+    KeClearEvent(&Group->Emptied);
+    TppUnlock(&Group->Lock, Thread);
+}
+
+VOID TppLeaveGroup(PTPP_OBJECT Object)
+{
+    PTP_CLEANUP_GROUP Group = Object->Group;
+    if (Group == NULL) {
+        return;
+    }
+    PKTHREAD Thread = TppLock(&Group->Lock);
+    RemoveEntryList(&Object->GroupEntry);
+    if (IsListEmpty(&Group->MemberListHead)) {
+        KeSetEvent(&Group->Emptied, 0, FALSE);
+    }
+    TppUnlock(&Group->Lock, Thread);
+    TppDropGroup(Group);
+}
+
+/* The pool of a member that is not ready for this process, with a reference; or NULL. */
+static PTP_POOL TppFindForeignPool(PTP_CLEANUP_GROUP Group)
+{
+    PTP_POOL Pool = NULL;
+    PKTHREAD Thread = TppLock(&Group->Lock);
+    PLIST_ENTRY Head = &Group->MemberListHead;
+    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Pool == NULL; Entry = Entry->Flink) {
+        PTP_POOL Next = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry)->Pool;
+        if (!TppIsPoolReady(Next)) {
+            __atomic_fetch_add(&Next->References, 1, __ATOMIC_RELAXED); /* relaxed: the member has one */
+            Pool = Next;
+        }
+    }
+    TppUnlock(&Group->Lock, Thread);
+    return Pool;
+}
+
+/* In a forked child, before any member is held: making a pool ready takes holds away. */
+static VOID TppEnterPools(PTP_CLEANUP_GROUP Group)
+{
+    PTP_POOL Pool;
+    while ((Pool = TppFindForeignPool(Group)) != NULL) {
+        TppEnterPool(Pool);
+        TppDropPool(Pool);
+    }
+}
+
+/* A member that nobody has released with the group, held; or NULL. */
+static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
+{
+    PTPP_OBJECT Held = NULL;
+    PKTHREAD Thread = TppLock(&Group->Lock);
+    PLIST_ENTRY Head = &Group->MemberListHead;
+    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Held == NULL; Entry = Entry->Flink) {
+        PTPP_OBJECT Object = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry);
+        if (!Object->Released && TppTryHold(Object)) {
+            Object->Released = TRUE;
+            Held = Object;
+        }
+    }
+    TppUnlock(&Group->Lock, Thread);
+    return Held;
+}
+
+static VOID TppReleaseMember(PTPP_OBJECT Object, BOOLEAN Cancel, PVOID CleanupParameter)
+{
+    BOOLEAN WasClosed = TppIsClosed(Object);
+    ULONG Cancelled;
+    if (!Cancel) {
+        TppClose(Object);
+        return;
+    }
+    TppCancelAndClose(Object, &Cancelled);
+    if (Object->CancelCallback != NULL && (!WasClosed || Cancelled != 0)) {
+        Object->CancelCallback(Object->Context, CleanupParameter);
+    }
+}
+
+VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL CancelPendingCallbacks,
+                                  PVOID CleanupParameter)
+{
+    LIST_ENTRY Held;
+    PTPP_OBJECT Object;
+    InitializeListHead(&Held);
+    TppEnterPools(CleanupGroup);
+    while ((Object = TppHoldNextMember(CleanupGroup)) != NULL) {
+        TppReleaseMember(Object, CancelPendingCallbacks != FALSE, CleanupParameter);
+        InsertTailList(&Held, &Object->ReleaseEntry);
+    }
+    while (!IsListEmpty(&Held)) {
+        Object = CONTAINING_RECORD(RemoveHeadList(&Held), TPP_OBJECT, ReleaseEntry);
+        TppWaitForCallbacks(Object, FALSE);
+        TppDropHold(Object);
+    }
+    KeWaitForSingleObject(&CleanupGroup->Emptied, UserRequest, KernelMode, FALSE, NULL);
+}

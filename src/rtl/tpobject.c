@@ -1,0 +1,297 @@
+/* tpobject.c: the life of an object: allocated, its callbacks one by one, closed, deleted. Theory in tpp.h. */
+#include "tpp.h"
+
+/* acq_rel: what came before a callback was asked for is visible in it, and what it did to who sees it ended */
+static BOOLEAN TppChangeState(PTPP_OBJECT Object, ULONG64 *State, ULONG64 New)
+{
+    return __atomic_compare_exchange_n(&Object->State, State, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* relaxed, wherever the state is read first: the compare-exchange decides */
+static ULONG64 TppReadState(PTPP_OBJECT Object)
+{
+    return __atomic_load_n(&Object->State, __ATOMIC_RELAXED);
+}
+
+/* Allocation. */
+
+static NTSTATUS TppCheckEnviron(PTP_CALLBACK_ENVIRON Environ)
+{
+    if (Environ->Version == 1) {
+        return STATUS_SUCCESS;
+    }
+    if (Environ->Version != 3 || Environ->Size < sizeof(*Environ) ||
+        (ULONG)Environ->CallbackPriority >= TP_CALLBACK_PRIORITY_INVALID) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return STATUS_SUCCESS;
+}
+
+static VOID TppApplyEnviron(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ)
+{
+    Object->Pool = Environ->Pool != NULL ? Environ->Pool : Object->Pool;
+    Object->FinalizationCallback = Environ->FinalizationCallback;
+    Object->LongFunction = Environ->u.s.LongFunction;
+    Object->Persistent = Environ->u.s.Persistent;
+    Object->CancelCallback = Environ->CleanupGroupCancelCallback;
+    if (Environ->Version == 3) {
+        Object->Priority = (UCHAR)Environ->CallbackPriority;
+    }
+}
+
+static VOID TppInitializeObject(PTPP_OBJECT Object, const TPP_TYPE *Type, PVOID Callback, PVOID Context)
+{
+    Object->Type = Type;
+    Object->Task.Kind = TppTaskPacket;
+    Object->Pool = &TppDefaultPool;
+    Object->Callback = Callback;
+    Object->Context = Context;
+    Object->Priority = TP_CALLBACK_PRIORITY_NORMAL;
+    InitializeListHead(&Object->WaiterListHead);
+}
+
+NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
+                     PVOID *ObjectReturn)
+{
+    NTSTATUS Status = Callback == NULL ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
+    if (NT_SUCCESS(Status) && Environ != NULL) {
+        Status = TppCheckEnviron(Environ);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    PTPP_OBJECT Object = HalAllocate(Type->Size, MEMORY_ALLOCATION_ALIGNMENT);
+    if (Object == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    TppInitializeObject(Object, Type, Callback, Context);
+    if (Environ != NULL) {
+        TppApplyEnviron(Object, Environ);
+    }
+    TppEnterPool(Object->Pool);
+    TppAddObject(Object);
+    if (Environ != NULL && Environ->CleanupGroup != NULL) {
+        TppJoinGroup(Object, Environ->CleanupGroup);
+    }
+    *ObjectReturn = Object;
+    return STATUS_SUCCESS;
+}
+
+/* Nobody refers to the object any more but its lists. */
+VOID TppDelete(PTPP_OBJECT Object)
+{
+    PTP_POOL Pool = Object->Pool;
+    VOID (*Destroy)(PVOID) = Object->Destroy;
+    PVOID DestroyContext = Object->DestroyContext;
+
+    TppLeaveGroup(Object);
+    TppRemoveObject(Object);
+    HalFree(Object);
+    if (Destroy != NULL) {
+        Destroy(DestroyContext);
+    }
+    TppDropPool(Pool);
+}
+
+/* Holds. */
+
+BOOLEAN TppTryHold(PTPP_OBJECT Object)
+{
+    ULONG64 State = TppReadState(Object);
+    do {
+        if (State == TPP_CLOSED) {
+            return FALSE;
+        }
+    } while (!TppChangeState(Object, &State, State + TPP_HOLD_ONE));
+    return TRUE;
+}
+
+VOID TppDropHold(PTPP_OBJECT Object)
+{
+    if (__atomic_sub_fetch(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL) == TPP_CLOSED) {
+        TppDelete(Object);
+    }
+}
+
+/* Callbacks. */
+
+BOOLEAN TppAddPending(PTPP_OBJECT Object)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ULONG64 State = TppReadState(Object);
+    /* From the change of the state to the insertion: a fork in between would lose the task. */
+    KiEnterDispatcher(Thread);
+    do {
+        if ((State & TPP_PENDING_MASK) == TPP_PENDING_MASK) {
+            KiExitDispatcher(Thread);
+            return FALSE;
+        }
+    } while (!TppChangeState(Object, &State, (State + TPP_PENDING_ONE) | TPP_LINKED));
+    if (!(State & TPP_LINKED)) {
+        TppQueueTask(Object);
+    }
+    KiExitDispatcher(Thread);
+    return TRUE;
+}
+
+/* One pending callback begins, if there is one. Returns the new state. */
+static ULONG64 TppTakePending(PTPP_OBJECT Object, PBOOLEAN Taken)
+{
+    ULONG64 State = TppReadState(Object);
+    ULONG64 New;
+    do {
+        ULONG64 Pending = State & TPP_PENDING_MASK;
+        *Taken = Pending != 0;
+        New = *Taken ? State - TPP_PENDING_ONE + TPP_RUNNING_ONE : State;
+        New = Pending > 1 ? New : New & ~TPP_LINKED;
+    } while (!TppChangeState(Object, &State, New));
+    if (New & TPP_LINKED) {
+        TppQueueTask(Object);
+    }
+    return New;
+}
+
+static ULONG TppTakeResult(PTPP_OBJECT Object)
+{
+    ULONG Result = STATUS_WAIT_0;
+    PKTHREAD Thread = TppLock(&Object->Lock);
+    if (Object->PendingTimeouts != 0) {
+        Object->PendingTimeouts -= 1;
+        Result = STATUS_TIMEOUT;
+    }
+    TppUnlock(&Object->Lock, Thread);
+    return Result;
+}
+
+BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result)
+{
+    BOOLEAN Taken;
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    ULONG64 State = TppTakePending(Object, &Taken);
+    KiExitDispatcher(Thread);
+    if (Taken) {
+        *Result = Object->Type->Collect != NULL ? TppTakeResult(Object) : STATUS_WAIT_0;
+    } else if (State == TPP_CLOSED) {
+        TppDelete(Object);
+    }
+    return Taken;
+}
+
+/* With the object's lock. FALSE: there is something else to do first. */
+static BOOLEAN TppBeginDelivered(PTPP_OBJECT Object, ULONG Result)
+{
+    if (Object->Priority == TP_CALLBACK_PRIORITY_LOW && TppHasBacklog(Object->Pool)) {
+        Object->PendingTimeouts += Result == STATUS_TIMEOUT;
+        TppAddPending(Object);
+        return FALSE;
+    }
+    __atomic_fetch_add(&Object->State, TPP_RUNNING_ONE, __ATOMIC_ACQ_REL);
+    return TRUE;
+}
+
+BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result)
+{
+    PTPP_OBJECT Object = Source->Object;
+    PVOID Dereference = NULL;
+    BOOLEAN Begun = FALSE;
+    PKTHREAD Thread = TppLock(&Object->Lock);
+    if (TppAcceptPacket(Source)) {
+        *Result = Object->Type->Arrive(Object, Source, &Dereference);
+        Begun = TppBeginDelivered(Object, *Result);
+    }
+    TppUnlock(&Object->Lock, Thread);
+    if (Dereference != NULL) {
+        ObDereferenceObject(Dereference);
+    }
+    TppDropHold(Object); /* the packet's */
+    return Begun;
+}
+
+VOID TppFinish(PTPP_OBJECT Object)
+{
+    ULONG64 State = TppReadState(Object);
+    ULONG64 New;
+    BOOLEAN Wake;
+    do {
+        New = State - TPP_RUNNING_ONE;
+        Wake = (New & TPP_WAITERS) && TppIsIdle(New);
+        New += Wake ? TPP_HOLD_ONE : 0;
+    } while (!TppChangeState(Object, &State, New));
+    if (Wake) {
+        PKTHREAD Thread = TppLock(&Object->Lock);
+        TppReleaseWaiters(Object);
+        TppUnlock(&Object->Lock, Thread);
+        TppDropHold(Object);
+    } else if (New == TPP_CLOSED) {
+        TppDelete(Object);
+    }
+}
+
+/* The end. */
+
+/* Cancelled: NULL, or what is pending is cancelled and counted there. */
+static BOOLEAN TppCloseObject(PTPP_OBJECT Object, PULONG Cancelled)
+{
+    PVOID Dereference = NULL;
+    TppEnterPool(Object->Pool);
+    __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
+    PKTHREAD Thread = TppLock(&Object->Lock);
+    if (Object->Type->Collect != NULL) {
+        Dereference = Object->Type->Collect(Object, TRUE);
+    }
+    if (Cancelled != NULL) {
+        *Cancelled = TppCancelPending(Object);
+    }
+    ULONG64 State = __atomic_fetch_or(&Object->State, TPP_CLOSED, __ATOMIC_ACQ_REL);
+    TppUnlock(&Object->Lock, Thread);
+    if (Dereference != NULL) {
+        ObDereferenceObject(Dereference);
+    }
+    TppDropHold(Object);
+    return (State & TPP_RUNNING_MASK) != 0;
+}
+
+VOID TppClose(PTPP_OBJECT Object)
+{
+    TppCloseObject(Object, NULL);
+}
+
+BOOLEAN TppCancelAndClose(PTPP_OBJECT Object, PULONG Cancelled)
+{
+    return TppCloseObject(Object, Cancelled);
+}
+
+/* In a forked child. */
+
+static BOOLEAN TppIsRunBy(PTPP_WORKER Worker, PTPP_OBJECT Object)
+{
+    return Worker->Instance.Object == Object;
+}
+
+static BOOLEAN TppIsStillRunning(PTPP_OBJECT Object)
+{
+    PLIST_ENTRY Head = &Object->Pool->WorkerListHead;
+    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
+        if (TppIsRunBy(CONTAINING_RECORD(Entry, TPP_WORKER, Entry), Object)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+BOOLEAN TppRepairObject(PTPP_OBJECT Object)
+{
+    ULONG64 State = TppReadState(Object) & ~(TPP_RUNNING_MASK | TPP_HOLD_MASK | TPP_WAITERS);
+    State += TppIsStillRunning(Object) ? TPP_RUNNING_ONE : 0;
+    /* relaxed: nobody else uses the object before its pool is adopted */
+    __atomic_store_n(&Object->State, State, __ATOMIC_RELAXED);
+    InitializeListHead(&Object->WaiterListHead);
+    if (Object->Type->Repair != NULL) {
+        Object->Type->Repair(Object);
+    }
+    if ((State & TPP_LINKED) && Object->Task.Entry.Flink == NULL) {
+        TppQueueTaskLocked(Object);
+    }
+    return TppReadState(Object) != TPP_CLOSED;
+}

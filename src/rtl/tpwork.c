@@ -1,0 +1,68 @@
+/* tpwork.c: work objects, and callbacks that are submitted once and have no object to see. */
+#include "tpp.h"
+
+static VOID TppExecuteWork(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
+{
+    PTP_WORK Work = CONTAINING_RECORD(Object, TP_WORK, Object);
+    UNREFERENCED_PARAMETER(Result);
+    ((PTP_WORK_CALLBACK)Object->Callback)(Instance, Object->Context, Work);
+}
+
+static VOID TppExecuteSimple(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
+{
+    UNREFERENCED_PARAMETER(Result);
+    ((PTP_SIMPLE_CALLBACK)Object->Callback)(Instance, Object->Context);
+}
+
+static const TPP_TYPE TppWorkType = {.Size = sizeof(TP_WORK), .Execute = TppExecuteWork};
+static const TPP_TYPE TppSimpleType = {.Size = sizeof(TP_WORK), .Execute = TppExecuteSimple};
+
+NTSTATUS TpAllocWork(PTP_WORK *WorkReturn, PTP_WORK_CALLBACK Callback, PVOID Context,
+                     PTP_CALLBACK_ENVIRON CallbackEnviron)
+{
+    PVOID Work;
+    NTSTATUS Status = TppAllocate(&TppWorkType, (PVOID)Callback, Context, CallbackEnviron, &Work);
+    if (NT_SUCCESS(Status)) {
+        *WorkReturn = Work;
+    }
+    return Status;
+}
+
+static VOID TppPost(PTPP_OBJECT Object)
+{
+    TppReadyPool(Object->Pool);
+    if (!TppAddPending(Object)) {
+        RtlRaiseStatus(STATUS_INTEGER_OVERFLOW);
+    }
+}
+
+VOID TpPostWork(PTP_WORK Work)
+{
+    TppPost(&Work->Object);
+}
+
+VOID TpWaitForWork(PTP_WORK Work, LOGICAL CancelPendingCallbacks)
+{
+    TppWaitForCallbacks(&Work->Object, CancelPendingCallbacks != FALSE);
+}
+
+VOID TpReleaseWork(PTP_WORK Work)
+{
+    TppClose(&Work->Object);
+}
+
+NTSTATUS TppSubmitOnce(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ)
+{
+    PVOID Object;
+    NTSTATUS Status = TppAllocate(Type, Callback, Context, Environ, &Object);
+    if (NT_SUCCESS(Status)) {
+        TppPost(Object);
+        TppClose(Object);
+    }
+    return Status;
+}
+
+NTSTATUS TpSimpleTryPost(PTP_SIMPLE_CALLBACK Callback, PVOID Context, PTP_CALLBACK_ENVIRON CallbackEnviron)
+{
+    return TppSubmitOnce(&TppSimpleType, (PVOID)Callback, Context, CallbackEnviron);
+}

@@ -1,0 +1,248 @@
+/* tpworker.c: the threads of a pool. Theory in tpp.h. */
+#include "tpp.h"
+
+LONGLONG TppPatience = -30 * 10000000LL;
+
+/* seq_cst, for every change of the word: pairs with the loads in tptick.c, see there */
+static BOOLEAN TppChangeThreads(PTP_POOL Pool, ULONG64 *Word, ULONG64 New)
+{
+    return __atomic_compare_exchange_n(&Pool->Threads, Word, New, FALSE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static ULONG TppMaximum(PTP_POOL Pool)
+{
+    return __atomic_load_n(&Pool->Maximum, __ATOMIC_RELAXED);
+}
+
+/* Beginning and end. */
+
+static VOID TppEnlist(PTPP_WORKER Worker)
+{
+    PTP_POOL Pool = Worker->Pool;
+    PKTHREAD Thread = TppLock(&Pool->Lock);
+    InsertTailList(&Pool->WorkerListHead, &Worker->Entry);
+    __atomic_fetch_add(&Pool->Lifetime, 1, __ATOMIC_RELAXED); /* relaxed: the caller's reference keeps it above 0 */
+    TppUnlock(&Pool->Lock, Thread);
+}
+
+/* The worker is no longer counted. */
+static VOID TppDischarge(PTPP_WORKER Worker)
+{
+    PTP_POOL Pool = Worker->Pool;
+    PKTHREAD Thread = TppLock(&Pool->Lock);
+    RemoveEntryList(&Worker->Entry);
+    TppUnlock(&Pool->Lock, Thread);
+    HalFree(Worker);
+    TppReleaseLifetime(Pool);
+}
+
+static BOOLEAN TppIsExcess(PTP_POOL Pool, ULONG64 Word)
+{
+    return TPP_WORKERS(Word) > TppMaximum(Pool);
+}
+
+static BOOLEAN TppIsUnneeded(PTP_POOL Pool, ULONG64 Word)
+{
+    return TPP_WORKERS(Word) > __atomic_load_n(&Pool->Minimum, __ATOMIC_RELAXED) &&
+           TPP_WORKERS(Word) - TPP_BUSY(Word) > 1;
+}
+
+/* By a worker that is not busy. */
+static BOOLEAN TppMayLeave(PTPP_WORKER Worker, BOOLEAN WasIdleForLong)
+{
+    PTP_POOL Pool = Worker->Pool;
+    ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+    while (TppIsExcess(Pool, Word) || (WasIdleForLong && !Worker->Persistent && TppIsUnneeded(Pool, Word))) {
+        if (TppChangeThreads(Pool, &Word, Word - TPP_WORKER_ONE)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static VOID TppBeginPacket(PTPP_WORKER Worker)
+{
+    PTP_POOL Pool = Worker->Pool;
+    Worker->Busy = TRUE;
+    ULONG64 Word = __atomic_add_fetch(&Pool->Threads, TPP_BUSY_ONE + TPP_BEGUN_ONE, __ATOMIC_SEQ_CST);
+    if (TPP_WORKERS(Word) == TPP_BUSY(Word)) {
+        TppEnsureThread(Pool);
+    }
+    TppTickWhileBusy(Pool);
+}
+
+static VOID TppEndPacket(PTPP_WORKER Worker)
+{
+    Worker->Busy = FALSE;
+    __atomic_fetch_sub(&Worker->Pool->Threads, TPP_BUSY_ONE, __ATOMIC_SEQ_CST);
+}
+
+/* The callback of a packet, which is now running; or NULL. */
+static PTPP_OBJECT TppOpenPacket(PTP_POOL Pool, PTPP_PACKET Packet, PULONG Result)
+{
+    PTPP_OBJECT Object = CONTAINING_RECORD(Packet, TPP_OBJECT, Task);
+    if (Packet->Kind == TppSourcePacket) {
+        PTPP_SOURCE Source = CONTAINING_RECORD(Packet, TPP_SOURCE, Notification.QueueListEntry);
+        Object = Source->Object;
+        return TppArrive(Source, Result) ? Object : NULL;
+    }
+    if (Packet->Kind == TppLanePacket) {
+        PKTHREAD Thread = KiCurrentThread();
+        KiEnterDispatcher(Thread);
+        Object = TppTakeFromLane(Pool, Packet);
+        KiExitDispatcher(Thread);
+    }
+    return Object != NULL && TppTake(Object, Result) ? Object : NULL;
+}
+
+/* FALSE: the worker has been taken out of the count. */
+static BOOLEAN TppServe(PTPP_WORKER Worker)
+{
+    PTP_POOL Pool = Worker->Pool;
+    ULONG Result;
+    /* relaxed: a setting */
+    LARGE_INTEGER Patience = {.QuadPart = __atomic_load_n(&TppPatience, __ATOMIC_RELAXED)};
+    PLIST_ENTRY Entry = KeRemoveQueue(&Pool->Queue, KernelMode, &Patience);
+    if ((LONG_PTR)Entry == STATUS_TIMEOUT) {
+        return !TppMayLeave(Worker, TRUE);
+    }
+    if ((LONG_PTR)Entry == STATUS_ABANDONED) {
+        __atomic_fetch_sub(&Pool->Threads, TPP_WORKER_ONE, __ATOMIC_SEQ_CST);
+        return FALSE;
+    }
+    TppBeginPacket(Worker);
+    PTPP_OBJECT Object = TppOpenPacket(Pool, CONTAINING_RECORD(Entry, TPP_PACKET, Entry), &Result);
+    if (Object != NULL) {
+        TppRunCallback(Worker, Object, Result);
+    }
+    TppEndPacket(Worker);
+    return !TppMayLeave(Worker, FALSE);
+}
+
+static VOID TppWorkerThread(PVOID Context)
+{
+    PTPP_WORKER Worker = Context;
+    PKTHREAD Thread = KiCurrentThread();
+    Thread->Foreign = FALSE;
+    ((PETHREAD)Thread)->UserThread = TRUE;
+    PspCurrentTeb()->ThreadPoolData = Worker;
+    /* release: who finds the thread here finds the line above done; pairs with TppHasSurvived */
+    __atomic_store_n(&Worker->Thread, Thread, __ATOMIC_RELEASE);
+    while (TppServe(Worker)) {
+    }
+    PspCurrentTeb()->ThreadPoolData = NULL;
+    TppDischarge(Worker);
+}
+
+/* A thread of a pool that ends inside a callback. Nothing of the callback's is done any more. */
+static VOID TppThreadExit(PETHREAD Thread, BOOLEAN ByOther)
+{
+    PTPP_WORKER Worker = Thread->Teb.ThreadPoolData;
+    UNREFERENCED_PARAMETER(ByOther);
+    if (Worker == NULL) {
+        return;
+    }
+    PTP_POOL Pool = Worker->Pool;
+    Thread->Teb.ThreadPoolData = NULL;
+    if (Worker->Instance.Object != NULL) {
+        TppFinish(Worker->Instance.Object);
+    }
+    __atomic_fetch_sub(&Pool->Threads, TPP_WORKER_ONE + (Worker->Busy ? TPP_BUSY_ONE : 0), __ATOMIC_SEQ_CST);
+    TppEnsureThread(Pool);
+    TppDischarge(Worker);
+}
+
+static __attribute__((constructor)) VOID TppInitializeThreadExit(VOID)
+{
+    PspRegisterThreadExit(TppThreadExit);
+}
+
+/* How many there are. */
+
+/* Counted already. */
+static NTSTATUS TppStartWorker(PTP_POOL Pool)
+{
+    PTPP_WORKER Worker = HalAllocate(sizeof(*Worker), __alignof__(*Worker));
+    NTSTATUS Status = STATUS_NO_MEMORY;
+    if (Worker != NULL) {
+        Worker->Pool = Pool;
+        Worker->Instance.Worker = Worker;
+        TppEnlist(Worker);
+        Status = HalCreateThread(TppWorkerThread, Worker, Pool->Stack.StackReserve, "interlock-pool");
+        if (NT_SUCCESS(Status)) {
+            return Status;
+        }
+        TppDischarge(Worker);
+    }
+    __atomic_fetch_sub(&Pool->Threads, TPP_WORKER_ONE, __ATOMIC_SEQ_CST);
+    return Status;
+}
+
+VOID TppEnsureThread(PTP_POOL Pool)
+{
+    /* relaxed: if another thread has just become busy, it sees to this itself */
+    ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+    while (TPP_WORKERS(Word) == TPP_BUSY(Word) && TPP_WORKERS(Word) < TppMaximum(Pool)) {
+        if (TppChangeThreads(Pool, &Word, Word + TPP_WORKER_ONE)) {
+            if (!NT_SUCCESS(TppStartWorker(Pool))) {
+                TppStartTicking(Pool);
+            }
+            return;
+        }
+    }
+}
+
+NTSTATUS TppStartMinimum(PTP_POOL Pool, ULONG Count)
+{
+    NTSTATUS Status = STATUS_SUCCESS;
+    ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+    while (NT_SUCCESS(Status) && TPP_WORKERS(Word) < Count) {
+        if (TppChangeThreads(Pool, &Word, Word + TPP_WORKER_ONE)) {
+            Status = TppStartWorker(Pool);
+            Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+        }
+    }
+    return Status;
+}
+
+BOOLEAN TppRunUncounted(PTPP_WORKER Worker)
+{
+    PTP_POOL Pool = Worker->Pool;
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    KiLeaveQueue(Thread);
+    KiExitDispatcher(Thread);
+    TppEnsureThread(Pool);
+    ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+    return TPP_WORKERS(Word) > TPP_BUSY(Word);
+}
+
+/* In a forked child. */
+
+/* The slot of a lost thread may have been given to another one, which has its own user-mode data. */
+static BOOLEAN TppHasSurvived(PTPP_WORKER Worker)
+{
+    PKTHREAD Thread = __atomic_load_n(&Worker->Thread, __ATOMIC_ACQUIRE);
+    return Thread != NULL && __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Terminated &&
+           ((PETHREAD)Thread)->Teb.ThreadPoolData == Worker;
+}
+
+VOID TppRepairWorkers(PTP_POOL Pool)
+{
+    ULONG64 Word = 0;
+    PLIST_ENTRY Next;
+    for (PLIST_ENTRY Entry = Pool->WorkerListHead.Flink; Entry != &Pool->WorkerListHead; Entry = Next) {
+        PTPP_WORKER Worker = CONTAINING_RECORD(Entry, TPP_WORKER, Entry);
+        Next = Entry->Flink;
+        if (TppHasSurvived(Worker)) {
+            Word += TPP_WORKER_ONE + (Worker->Busy ? TPP_BUSY_ONE : 0);
+        } else {
+            RemoveEntryList(Entry);
+            HalFree(Worker);
+        }
+    }
+    TppInitializeTicking(Pool);
+    /* relaxed: the store to ProcessId publishes both */
+    __atomic_store_n(&Pool->Threads, Word, __ATOMIC_RELAXED);
+    __atomic_store_n(&Pool->Lifetime, (LONG)TPP_WORKERS(Word) + 1, __ATOMIC_RELAXED);
+}

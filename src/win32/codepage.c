@@ -1,0 +1,212 @@
+/*
+ * codepage.c: UTF-8 and UTF-16, which are all the code pages there are.
+ *
+ * What is no character (a byte that begins none, a sequence that is cut short, overlong or a surrogate, half of a
+ * surrogate pair) becomes U+FFFD: in UTF-8 once for every longest piece that could have begun a character.
+ */
+#include <limits.h>
+
+#include <interlock/win32/error.h>
+#include <interlock/win32/string.h>
+
+#include "base.h"
+
+#define BASE_REPLACEMENT 0xFFFDu
+#define BASE_LAST_ONE_UNIT 0xFFFFu
+
+static ULONG BaseReplace(PBOOLEAN Invalid)
+{
+    if (Invalid != NULL) {
+        *Invalid = TRUE;
+    }
+    return BASE_REPLACEMENT;
+}
+
+/* How many bytes follow the first one, and between which bounds the next one is; -1: no character begins with it. */
+static LONG BaseLeadByte(UCHAR Lead, PUCHAR Low, PUCHAR High)
+{
+    *Low = Lead == 0xE0 ? 0xA0 : Lead == 0xF0 ? 0x90 : 0x80;
+    *High = Lead == 0xED ? 0x9F : Lead == 0xF4 ? 0x8F : 0xBF;
+    if (Lead < 0x80) {
+        return 0;
+    }
+    if (Lead >= 0xC2 && Lead <= 0xDF) {
+        return 1;
+    }
+    if (Lead >= 0xE0 && Lead <= 0xEF) {
+        return 2;
+    }
+    return Lead >= 0xF0 && Lead <= 0xF4 ? 3 : -1;
+}
+
+static ULONG BaseNextUtf8(const UCHAR **Source, const UCHAR *End, PBOOLEAN Invalid)
+{
+    UCHAR Low, High;
+    UCHAR Lead = *(*Source)++;
+    LONG More = BaseLeadByte(Lead, &Low, &High);
+    ULONG Character;
+    if (More < 0) {
+        return BaseReplace(Invalid);
+    }
+    Character = More == 0 ? Lead : Lead & (0x3F >> More);
+    for (; More > 0; More--) {
+        if (*Source == End || **Source < Low || **Source > High) {
+            return BaseReplace(Invalid);
+        }
+        Character = Character << 6 | (*(*Source)++ & 0x3F);
+        Low = 0x80;
+        High = 0xBF;
+    }
+    return Character;
+}
+
+static ULONG BaseNextWide(LPCWSTR *Source, LPCWSTR End, PBOOLEAN Invalid)
+{
+    ULONG Unit = *(*Source)++;
+    if ((Unit & 0xF800) != 0xD800) {
+        return Unit;
+    }
+    if (Unit < 0xDC00 && *Source != End && (**Source & 0xFC00) == 0xDC00) {
+        return 0x10000 + ((Unit & 0x3FF) << 10) + (*(*Source)++ & 0x3FF);
+    }
+    return BaseReplace(Invalid);
+}
+
+SIZE_T BaseUtf8ToWide(LPCSTR Source, SIZE_T Length, PWSTR Target, SIZE_T Room, PBOOLEAN Invalid)
+{
+    const UCHAR *At = (const UCHAR *)Source;
+    const UCHAR *End = At + Length;
+    SIZE_T Used = 0;
+    while (At != End) {
+        ULONG Character = BaseNextUtf8(&At, End, Invalid);
+        SIZE_T Units = Character > BASE_LAST_ONE_UNIT ? 2 : 1;
+        if (Used + Units <= Room && Units == 1) {
+            Target[Used] = (WCHAR)Character;
+        } else if (Used + Units <= Room) {
+            Target[Used] = (WCHAR)(0xD7C0 + (Character >> 10));
+            Target[Used + 1] = (WCHAR)(0xDC00 + (Character & 0x3FF));
+        }
+        Used += Units;
+    }
+    return Used;
+}
+
+static SIZE_T BaseUtf8Bytes(ULONG Character)
+{
+    return Character < 0x80 ? 1 : Character < 0x800 ? 2 : Character <= BASE_LAST_ONE_UNIT ? 3 : 4;
+}
+
+static VOID BaseEncodeUtf8(ULONG Character, PSTR Target, SIZE_T Bytes)
+{
+    static const UCHAR Marks[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
+    SIZE_T i;
+    for (i = Bytes - 1; i > 0; i--) {
+        Target[i] = (CHAR)(0x80 | (Character & 0x3F));
+        Character >>= 6;
+    }
+    Target[0] = (CHAR)(Marks[Bytes] | Character);
+}
+
+SIZE_T BaseWideToUtf8(LPCWSTR Source, SIZE_T Length, PSTR Target, SIZE_T Room, PBOOLEAN Invalid)
+{
+    LPCWSTR End = Source + Length;
+    SIZE_T Used = 0;
+    while (Source != End) {
+        ULONG Character = BaseNextWide(&Source, End, Invalid);
+        SIZE_T Bytes = BaseUtf8Bytes(Character);
+        if (Used + Bytes <= Room) {
+            BaseEncodeUtf8(Character, Target + Used, Bytes);
+        }
+        Used += Bytes;
+    }
+    return Used;
+}
+
+UINT GetACP(VOID)
+{
+    return CP_UTF8;
+}
+
+UINT GetOEMCP(VOID)
+{
+    return CP_UTF8;
+}
+
+static BOOLEAN BaseIsDefaultCodePage(UINT CodePage)
+{
+    return CodePage == CP_ACP || CodePage == CP_OEMCP || CodePage == CP_THREAD_ACP;
+}
+
+/* Flags that are meant for other code pages are refused with CP_UTF8; with CP_ACP they have no effect. */
+static ULONG BaseCheckConversion(UINT CodePage, DWORD Flags, DWORD InvalidFlag, DWORD OtherFlags)
+{
+    if (CodePage != CP_UTF8 && !BaseIsDefaultCodePage(CodePage)) {
+        return ERROR_INVALID_PARAMETER;
+    }
+    return Flags & ~(CodePage == CP_UTF8 ? InvalidFlag : InvalidFlag | OtherFlags) ? ERROR_INVALID_FLAGS
+                                                                                   : ERROR_SUCCESS;
+}
+
+static BOOLEAN BaseAreStringsUsable(LPCVOID Source, int Length, LPCVOID Target, int Room)
+{
+    return Source != NULL && Length != 0 && Room >= 0 && (Room == 0 || (Target != NULL && Target != Source));
+}
+
+static int BaseConversionFailed(ULONG Error)
+{
+    BaseSetLastError(Error);
+    return 0;
+}
+
+/* What a conversion that needs this much returns. */
+static int BaseConverted(SIZE_T Needed, int Room, BOOLEAN Refused)
+{
+    if (Refused) {
+        return BaseConversionFailed(ERROR_NO_UNICODE_TRANSLATION);
+    }
+    if (Needed > INT_MAX || (Room != 0 && Needed > (SIZE_T)Room)) {
+        return BaseConversionFailed(ERROR_INSUFFICIENT_BUFFER);
+    }
+    return (int)Needed;
+}
+
+int MultiByteToWideChar(UINT CodePage, DWORD dwFlags, LPCCH lpMultiByteStr, int cbMultiByte, LPWSTR lpWideCharStr,
+                        int cchWideChar)
+{
+    BOOLEAN Invalid = FALSE;
+    SIZE_T Length, Needed;
+    ULONG Error = BaseCheckConversion(CodePage, dwFlags, MB_ERR_INVALID_CHARS,
+                                      MB_PRECOMPOSED | MB_COMPOSITE | MB_USEGLYPHCHARS);
+    if (!BaseAreStringsUsable(lpMultiByteStr, cbMultiByte, lpWideCharStr, cchWideChar)) {
+        return BaseConversionFailed(ERROR_INVALID_PARAMETER);
+    }
+    if (Error != ERROR_SUCCESS) {
+        return BaseConversionFailed(Error);
+    }
+    Length = cbMultiByte < 0 ? strlen(lpMultiByteStr) + 1 : (SIZE_T)cbMultiByte;
+    Needed = BaseUtf8ToWide(lpMultiByteStr, Length, lpWideCharStr, (SIZE_T)cchWideChar, &Invalid);
+    return BaseConverted(Needed, cchWideChar, Invalid && (dwFlags & MB_ERR_INVALID_CHARS));
+}
+
+int WideCharToMultiByte(UINT CodePage, DWORD dwFlags, LPCWCH lpWideCharStr, int cchWideChar, LPSTR lpMultiByteStr,
+                        int cbMultiByte, LPCCH lpDefaultChar, LPBOOL lpUsedDefaultChar)
+{
+    BOOLEAN Invalid = FALSE;
+    SIZE_T Length, Needed;
+    ULONG Error = BaseCheckConversion(CodePage, dwFlags, WC_ERR_INVALID_CHARS,
+                                      WC_DISCARDNS | WC_SEPCHARS | WC_DEFAULTCHAR | WC_COMPOSITECHECK |
+                                          WC_NO_BEST_FIT_CHARS);
+    if (!BaseAreStringsUsable(lpWideCharStr, cchWideChar, lpMultiByteStr, cbMultiByte) ||
+        (CodePage == CP_UTF8 && (lpDefaultChar != NULL || lpUsedDefaultChar != NULL))) {
+        return BaseConversionFailed(ERROR_INVALID_PARAMETER);
+    }
+    if (Error != ERROR_SUCCESS) {
+        return BaseConversionFailed(Error);
+    }
+    Length = cchWideChar < 0 ? (SIZE_T)lstrlenW(lpWideCharStr) + 1 : (SIZE_T)cchWideChar;
+    Needed = BaseWideToUtf8(lpWideCharStr, Length, lpMultiByteStr, (SIZE_T)cbMultiByte, &Invalid);
+    if (lpUsedDefaultChar != NULL) {
+        *lpUsedDefaultChar = Invalid;
+    }
+    return BaseConverted(Needed, cbMultiByte, Invalid && (dwFlags & WC_ERR_INVALID_CHARS));
+}

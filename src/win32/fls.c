@@ -1,0 +1,244 @@
+/*
+ * fls.c: fiber-local storage: thread-local storage with a callback for each value that is not NULL when its thread ends or
+ * its index is freed.
+ *
+ * 1. A value is given to its callback once: whoever calls has taken it out of its slot before, under BasepFls.Lock. The
+ *    thread that ends does so for its own values, in the order of the indexes; who frees an index, for that of every
+ *    thread, on its own thread.
+ * 2. No lock is held while a callback runs: it may call every function here.
+ * 3. FlsFree returns when no callback of that index runs any more: what the callback is made of may then be unloaded.
+ *    A callback that frees its own index does not wait for itself.
+ * 4. An index that is being freed is not given away and takes no values.
+ * 5. A thread that was terminated has no callbacks; its values are dropped. If it was in one, that runs no more.
+ */
+#include <interlock/win32/tls.h>
+
+#include "local.h"
+
+typedef enum _BASE_FLS_STATE { BaseFlsFree, BaseFlsUsed, BaseFlsClosing } BASE_FLS_STATE;
+
+typedef struct _BASE_FLS_INDEX {
+    PFLS_CALLBACK_FUNCTION Callback;
+    volatile UCHAR State; /* BASE_FLS_STATE; changes under the lock */
+    ULONG Running;        /* callbacks of threads that end; under the lock */
+    KEVENT Idle;          /* signaled when Running falls, for the one who closes */
+} BASE_FLS_INDEX, *PBASE_FLS_INDEX;
+
+/* Index 0 is never given away. */
+static struct {
+    EX_PUSH_LOCK Lock;
+    BASE_FLS_INDEX Index[FLS_MAXIMUM_AVAILABLE];
+} BasepFls;
+
+static VOID BasepLockFls(VOID)
+{
+    BasepLockStorage(&BasepFls.Lock);
+}
+
+static VOID BasepUnlockFls(VOID)
+{
+    BasepUnlockStorage(&BasepFls.Lock);
+}
+
+/* relaxed: a value of an index that is freed meanwhile is lost in one way or the other */
+static BOOLEAN BasepIsFlsUsed(DWORD Index)
+{
+    return Index != 0 && Index < FLS_MAXIMUM_AVAILABLE &&
+           __atomic_load_n(&BasepFls.Index[Index].State, __ATOMIC_RELAXED) == BaseFlsUsed;
+}
+
+static VOID BasepSetFlsState(PBASE_FLS_INDEX Index, BASE_FLS_STATE State)
+{
+    __atomic_store_n(&Index->State, (UCHAR)State, __ATOMIC_RELAXED);
+}
+
+DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
+{
+    DWORD Found = FLS_OUT_OF_INDEXES;
+    BasepWatchThreadExits();
+    BasepLockFls();
+    for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE && Found == FLS_OUT_OF_INDEXES; Number++) {
+        PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
+        if (Index->State == BaseFlsFree) {
+            Index->Callback = lpCallback;
+            KeInitializeEvent(&Index->Idle, SynchronizationEvent, FALSE);
+            BasepSetFlsState(Index, BaseFlsUsed);
+            Found = Number;
+        }
+    }
+    BasepUnlockFls();
+    if (Found == FLS_OUT_OF_INDEXES) {
+        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    }
+    return Found;
+}
+
+PVOID FlsGetValue(DWORD dwFlsIndex)
+{
+    PVOID *Slots = PspCurrentTeb()->FlsSlots;
+    if (dwFlsIndex == 0 || dwFlsIndex >= FLS_MAXIMUM_AVAILABLE) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return NULL;
+    }
+    BaseSetLastError(ERROR_SUCCESS);
+    /* relaxed: the thread's own, or taken by who frees the index */
+    return Slots != NULL ? __atomic_load_n(&Slots[dwFlsIndex], __ATOMIC_RELAXED) : NULL;
+}
+
+/* In a service, as in BasepExpandTls. */
+static PVOID *BasepMakeFlsSlots(PKTHREAD Thread)
+{
+    PTEB Teb = &((PETHREAD)Thread)->Teb;
+    PVOID *Slots;
+    KiEnterService(Thread);
+    Slots = HalAllocate(FLS_MAXIMUM_AVAILABLE * sizeof(PVOID), MEMORY_ALLOCATION_ALIGNMENT);
+    /* release: pairs with the acquire in BasepTakeValue, the array is clear */
+    __atomic_store_n(&Teb->FlsSlots, Slots, __ATOMIC_RELEASE);
+    KiExitService(Thread);
+    return Slots;
+}
+
+BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
+{
+    PVOID *Slots = PspCurrentTeb()->FlsSlots;
+    if (!BasepIsFlsUsed(dwFlsIndex)) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    if (Slots == NULL) {
+        Slots = BasepMakeFlsSlots(KiCurrentThread());
+    }
+    if (Slots == NULL) {
+        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        return FALSE;
+    }
+    /* release: pairs with the exchange in BasepTakeValue, for who calls the callback on another thread */
+    __atomic_store_n(&Slots[dwFlsIndex], lpFlsData, __ATOMIC_RELEASE);
+    return TRUE;
+}
+
+/* With the lock held, under which alone the array goes. */
+static PVOID BasepTakeValue(PTEB Teb, DWORD Index)
+{
+    PVOID *Slots = __atomic_load_n(&Teb->FlsSlots, __ATOMIC_ACQUIRE);
+    return Slots != NULL ? __atomic_exchange_n(&Slots[Index], NULL, __ATOMIC_ACQUIRE) : NULL;
+}
+
+/* Freeing. */
+
+static BOOLEAN BasepBeginClosing(DWORD Number)
+{
+    BOOLEAN Used;
+    BasepLockFls();
+    Used = BasepIsFlsUsed(Number);
+    if (Used) {
+        BasepSetFlsState(&BasepFls.Index[Number], BaseFlsClosing);
+    }
+    BasepUnlockFls();
+    return Used;
+}
+
+/* The value of one more thread, counted from *Slot on; NULL: there is none. */
+static PVOID BasepTakeNextValue(DWORD Number, PULONG Slot)
+{
+    PVOID Value = NULL;
+    PKTHREAD Thread;
+    BasepLockFls();
+    while (Value == NULL && (Thread = KiThreadFromNumber(*Slot)) != NULL) {
+        Value = BasepTakeValue(&((PETHREAD)Thread)->Teb, Number);
+        *Slot += 1;
+    }
+    BasepUnlockFls();
+    return Value;
+}
+
+static VOID BasepAwaitCallbacks(DWORD Number)
+{
+    PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
+    ULONG Own = PspCurrentTeb()->FlsCallback == Number;
+    BasepLockFls();
+    while (Index->Running > Own) {
+        BasepUnlockFls();
+        KeWaitForSingleObject(&Index->Idle, UserRequest, UserMode, FALSE, NULL);
+        BasepLockFls();
+    }
+    BasepSetFlsState(Index, BaseFlsFree);
+    BasepUnlockFls();
+}
+
+BOOL FlsFree(DWORD dwFlsIndex)
+{
+    PFLS_CALLBACK_FUNCTION Callback;
+    ULONG Slot = 0;
+    PVOID Value;
+    if (!BasepBeginClosing(dwFlsIndex)) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    Callback = BasepFls.Index[dwFlsIndex].Callback;
+    while ((Value = BasepTakeNextValue(dwFlsIndex, &Slot)) != NULL) {
+        if (Callback != NULL) {
+            Callback(Value);
+        }
+    }
+    BasepAwaitCallbacks(dwFlsIndex);
+    return TRUE;
+}
+
+/* A thread ends. */
+
+/* NULL: nothing to call. Otherwise the callback counts as running. */
+static PFLS_CALLBACK_FUNCTION BasepBeginCallback(PTEB Teb, DWORD Number, PVOID *Value)
+{
+    PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
+    PFLS_CALLBACK_FUNCTION Callback = NULL;
+    BasepLockFls();
+    *Value = BasepTakeValue(Teb, Number);
+    if (*Value != NULL && Index->State != BaseFlsFree && Index->Callback != NULL) {
+        Callback = Index->Callback;
+        Index->Running += 1;
+        Teb->FlsCallback = Number;
+    }
+    BasepUnlockFls();
+    return Callback;
+}
+
+static VOID BasepFinishCallback(PTEB Teb, DWORD Number)
+{
+    PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
+    BasepLockFls();
+    Teb->FlsCallback = 0;
+    Index->Running -= 1;
+    KeSetEvent(&Index->Idle, 0, FALSE);
+    BasepUnlockFls();
+}
+
+static VOID BasepCallFlsCallbacks(PTEB Teb)
+{
+    for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE; Number++) {
+        PVOID Value;
+        PFLS_CALLBACK_FUNCTION Callback = BasepBeginCallback(Teb, Number, &Value);
+        if (Callback != NULL) {
+            Callback(Value);
+            BasepFinishCallback(Teb, Number);
+        }
+    }
+}
+
+VOID BasepEndFls(PETHREAD Thread, BOOLEAN WasTerminated)
+{
+    PVOID *Slots;
+    if (Thread->Teb.FlsSlots == NULL) {
+        return;
+    }
+    if (!WasTerminated) {
+        BasepCallFlsCallbacks(&Thread->Teb);
+    } else if (Thread->Teb.FlsCallback != 0) {
+        BasepFinishCallback(&Thread->Teb, Thread->Teb.FlsCallback);
+    }
+    BasepLockFls();
+    Slots = Thread->Teb.FlsSlots;
+    __atomic_store_n(&Thread->Teb.FlsSlots, NULL, __ATOMIC_RELAXED);
+    BasepUnlockFls();
+    HalFree(Slots);
+}

@@ -1,0 +1,250 @@
+/*
+ * memory.c: heaps and the older allocators. Every block comes from the C library and has a header in front of it that
+ * tells its heap and size; the blocks of a heap that can be destroyed are on its list.
+ */
+#include <interlock/win32/error.h>
+#include <interlock/win32/memory.h>
+
+#include "../ke/ki.h"
+#include "base.h"
+
+typedef struct _BASE_HEAP {
+    KI_LOCK Lock;
+    LIST_ENTRY Blocks;
+    SIZE_T Maximum; /* 0: no limit */
+    SIZE_T Used;
+} BASE_HEAP, *PBASE_HEAP;
+
+typedef struct _BASE_BLOCK {
+    LIST_ENTRY ListEntry;
+    PBASE_HEAP Heap;
+    SIZE_T Size;
+    UCHAR Data[] DECLSPEC_ALIGN(MEMORY_ALLOCATION_ALIGNMENT);
+} BASE_BLOCK, *PBASE_BLOCK;
+
+C_ASSERT(sizeof(BASE_BLOCK) % MEMORY_ALLOCATION_ALIGNMENT == 0);
+
+static BASE_HEAP BaseProcessHeap;
+
+static PBASE_BLOCK BaseBlockOf(LPCVOID Memory)
+{
+    return CONTAINING_RECORD(Memory, BASE_BLOCK, Data);
+}
+
+static VOID BaseLockHeap(PBASE_HEAP Heap)
+{
+    KiEnterDispatcher(KiCurrentThread());
+    KiAcquireLock(&Heap->Lock);
+}
+
+static VOID BaseUnlockHeap(PBASE_HEAP Heap)
+{
+    KiReleaseLock(&Heap->Lock);
+    KiExitDispatcher(KiCurrentThread());
+}
+
+/* FALSE: it does not fit below the heap's limit. */
+static BOOLEAN BaseLinkBlock(PBASE_HEAP Heap, PBASE_BLOCK Block)
+{
+    BOOLEAN Fits = TRUE;
+    if (Heap != &BaseProcessHeap) {
+        BaseLockHeap(Heap);
+        Fits = Heap->Maximum == 0 || Block->Size <= Heap->Maximum - Heap->Used;
+        if (Fits) {
+            Heap->Used += Block->Size;
+            InsertTailList(&Heap->Blocks, &Block->ListEntry);
+        }
+        BaseUnlockHeap(Heap);
+    }
+    return Fits;
+}
+
+static VOID BaseFreeBlock(PBASE_BLOCK Block)
+{
+    PBASE_HEAP Heap = Block->Heap;
+    if (Heap != &BaseProcessHeap) {
+        BaseLockHeap(Heap);
+        Heap->Used -= Block->Size;
+        RemoveEntryList(&Block->ListEntry);
+        BaseUnlockHeap(Heap);
+    }
+    Block->Heap = NULL;
+    HalFree(Block);
+}
+
+/* Zeroed, or NULL. */
+static PVOID BaseAllocate(PBASE_HEAP Heap, SIZE_T Bytes)
+{
+    PBASE_BLOCK Block = NULL;
+    if (Bytes <= MAXSIZE_T - sizeof(BASE_BLOCK)) {
+        Block = HalAllocate(sizeof(BASE_BLOCK) + Bytes, MEMORY_ALLOCATION_ALIGNMENT);
+    }
+    if (Block == NULL) {
+        return NULL;
+    }
+    Block->Heap = Heap;
+    Block->Size = Bytes;
+    if (!BaseLinkBlock(Heap, Block)) {
+        HalFree(Block);
+        return NULL;
+    }
+    return Block->Data;
+}
+
+static PVOID BaseAllocationFailed(DWORD Flags)
+{
+    if (Flags & HEAP_GENERATE_EXCEPTIONS) {
+        RtlRaiseStatus(STATUS_NO_MEMORY);
+    }
+    BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    return NULL;
+}
+
+HANDLE GetProcessHeap(VOID)
+{
+    return &BaseProcessHeap;
+}
+
+HANDLE HeapCreate(DWORD flOptions, SIZE_T dwInitialSize, SIZE_T dwMaximumSize)
+{
+    PBASE_HEAP Heap = NULL;
+    if (dwMaximumSize != 0 && dwInitialSize > dwMaximumSize) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return NULL;
+    }
+    Heap = HalAllocate(sizeof(*Heap), MEMORY_ALLOCATION_ALIGNMENT);
+    if (Heap == NULL) {
+        return BaseAllocationFailed(flOptions);
+    }
+    InitializeListHead(&Heap->Blocks);
+    Heap->Maximum = dwMaximumSize;
+    return Heap;
+}
+
+/* Nobody else uses the heap any more, so the list needs no lock. */
+BOOL HeapDestroy(HANDLE hHeap)
+{
+    PBASE_HEAP Heap = hHeap;
+    if (Heap == NULL || Heap == &BaseProcessHeap) {
+        BaseSetLastError(ERROR_INVALID_HANDLE);
+        return FALSE;
+    }
+    while (!IsListEmpty(&Heap->Blocks)) {
+        HalFree(CONTAINING_RECORD(RemoveHeadList(&Heap->Blocks), BASE_BLOCK, ListEntry));
+    }
+    HalFree(Heap);
+    return TRUE;
+}
+
+LPVOID HeapAlloc(HANDLE hHeap, DWORD dwFlags, SIZE_T dwBytes)
+{
+    PVOID Memory = hHeap != NULL ? BaseAllocate(hHeap, dwBytes) : NULL;
+    return Memory != NULL ? Memory : BaseAllocationFailed(dwFlags);
+}
+
+static BOOLEAN BaseIsBlockOf(HANDLE Heap, LPCVOID Memory)
+{
+    if (Heap != NULL && Memory != NULL && BaseBlockOf(Memory)->Heap == Heap) {
+        return TRUE;
+    }
+    BaseSetLastError(ERROR_INVALID_PARAMETER);
+    return FALSE;
+}
+
+LPVOID HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes)
+{
+    SIZE_T Old;
+    PVOID Memory;
+    if (!BaseIsBlockOf(hHeap, lpMem)) {
+        return NULL;
+    }
+    Old = BaseBlockOf(lpMem)->Size;
+    if (dwBytes == Old) {
+        return lpMem;
+    }
+    Memory = dwFlags & HEAP_REALLOC_IN_PLACE_ONLY ? NULL : BaseAllocate(hHeap, dwBytes);
+    if (Memory == NULL) {
+        return BaseAllocationFailed(dwFlags);
+    }
+    memcpy(Memory, lpMem, Old < dwBytes ? Old : dwBytes);
+    BaseFreeBlock(BaseBlockOf(lpMem));
+    return Memory;
+}
+
+BOOL HeapFree(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem)
+{
+    UNREFERENCED_PARAMETER(dwFlags);
+    if (lpMem == NULL) {
+        return TRUE;
+    }
+    if (!BaseIsBlockOf(hHeap, lpMem)) {
+        return FALSE;
+    }
+    BaseFreeBlock(BaseBlockOf(lpMem));
+    return TRUE;
+}
+
+SIZE_T HeapSize(HANDLE hHeap, DWORD dwFlags, LPCVOID lpMem)
+{
+    UNREFERENCED_PARAMETER(dwFlags);
+    return BaseIsBlockOf(hHeap, lpMem) ? BaseBlockOf(lpMem)->Size : MAXSIZE_T;
+}
+
+HLOCAL LocalAlloc(UINT uFlags, SIZE_T uBytes)
+{
+    UNREFERENCED_PARAMETER(uFlags);
+    return HeapAlloc(&BaseProcessHeap, 0, uBytes);
+}
+
+/* NULL, or the handle if it is none. */
+HLOCAL LocalFree(HLOCAL hMem)
+{
+    if (hMem == NULL || HeapFree(&BaseProcessHeap, 0, hMem)) {
+        return NULL;
+    }
+    BaseSetLastError(ERROR_INVALID_HANDLE);
+    return hMem;
+}
+
+LPVOID LocalLock(HLOCAL hMem)
+{
+    return hMem;
+}
+
+/* Fixed memory has no locks to count. */
+BOOL LocalUnlock(HLOCAL hMem)
+{
+    UNREFERENCED_PARAMETER(hMem);
+    BaseSetLastError(ERROR_NOT_LOCKED);
+    return FALSE;
+}
+
+SIZE_T LocalSize(HLOCAL hMem)
+{
+    return BaseIsBlockOf(&BaseProcessHeap, hMem) ? BaseBlockOf(hMem)->Size : 0;
+}
+
+HGLOBAL GlobalAlloc(UINT uFlags, SIZE_T dwBytes)
+{
+    return LocalAlloc(uFlags, dwBytes);
+}
+
+HGLOBAL GlobalFree(HGLOBAL hMem)
+{
+    return LocalFree(hMem);
+}
+
+LPVOID GlobalLock(HGLOBAL hMem)
+{
+    return LocalLock(hMem);
+}
+
+BOOL GlobalUnlock(HGLOBAL hMem)
+{
+    return LocalUnlock(hMem);
+}
+
+SIZE_T GlobalSize(HGLOBAL hMem)
+{
+    return LocalSize(hMem);
+}

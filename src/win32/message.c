@@ -1,0 +1,393 @@
+/* message.c: texts of the system's errors. A text is the error's name in words. */
+#include <ctype.h>
+
+#include <interlock/win32/error.h>
+#include <interlock/win32/memory.h>
+
+#include "base.h"
+
+#define LONGEST_TEXT 128
+#define LINE_END "\r\n"
+#define HRESULT_OF_WIN32 0x80070000u
+
+typedef struct _BASE_ERROR_NAME {
+    ULONG Error;
+    PCSTR Name;
+} BASE_ERROR_NAME;
+
+#define NAME(Name)                                                                                                     \
+    {                                                                                                                  \
+        ERROR_##Name, #Name                                                                                            \
+    }
+
+/* Sorted. */
+static const BASE_ERROR_NAME BaseErrorNames[] = {
+    NAME(SUCCESS),
+    NAME(INVALID_FUNCTION),
+    NAME(FILE_NOT_FOUND),
+    NAME(PATH_NOT_FOUND),
+    NAME(TOO_MANY_OPEN_FILES),
+    NAME(ACCESS_DENIED),
+    NAME(INVALID_HANDLE),
+    NAME(ARENA_TRASHED),
+    NAME(NOT_ENOUGH_MEMORY),
+    NAME(INVALID_BLOCK),
+    NAME(BAD_ENVIRONMENT),
+    NAME(BAD_FORMAT),
+    NAME(INVALID_ACCESS),
+    NAME(INVALID_DATA),
+    NAME(OUTOFMEMORY),
+    NAME(INVALID_DRIVE),
+    NAME(NOT_SAME_DEVICE),
+    NAME(NO_MORE_FILES),
+    NAME(WRITE_PROTECT),
+    NAME(NOT_READY),
+    NAME(BAD_COMMAND),
+    NAME(CRC),
+    NAME(BAD_LENGTH),
+    NAME(WRITE_FAULT),
+    NAME(READ_FAULT),
+    NAME(GEN_FAILURE),
+    NAME(SHARING_VIOLATION),
+    NAME(LOCK_VIOLATION),
+    NAME(HANDLE_EOF),
+    NAME(NOT_SUPPORTED),
+    NAME(TOO_MANY_CMDS),
+    NAME(UNEXP_NET_ERR),
+    NAME(NETNAME_DELETED),
+    NAME(FILE_EXISTS),
+    NAME(INVALID_PARAMETER),
+    NAME(NO_PROC_SLOTS),
+    NAME(TOO_MANY_SEMAPHORES),
+    NAME(EXCL_SEM_ALREADY_OWNED),
+    NAME(SEM_IS_SET),
+    NAME(TOO_MANY_SEM_REQUESTS),
+    NAME(BROKEN_PIPE),
+    NAME(BUFFER_OVERFLOW),
+    NAME(DISK_FULL),
+    NAME(CALL_NOT_IMPLEMENTED),
+    NAME(SEM_TIMEOUT),
+    NAME(INSUFFICIENT_BUFFER),
+    NAME(INVALID_NAME),
+    NAME(INVALID_LEVEL),
+    NAME(MOD_NOT_FOUND),
+    NAME(PROC_NOT_FOUND),
+    NAME(WAIT_NO_CHILDREN),
+    NAME(NEGATIVE_SEEK),
+    NAME(DIR_NOT_EMPTY),
+    NAME(SIGNAL_REFUSED),
+    NAME(NOT_LOCKED),
+    NAME(BAD_ARGUMENTS),
+    NAME(BAD_PATHNAME),
+    NAME(SIGNAL_PENDING),
+    NAME(MAX_THRDS_REACHED),
+    NAME(LOCK_FAILED),
+    NAME(BUSY),
+    NAME(INVALID_ORDINAL),
+    NAME(ALREADY_EXISTS),
+    NAME(SEM_NOT_FOUND),
+    NAME(BAD_EXE_FORMAT),
+    NAME(ENVVAR_NOT_FOUND),
+    NAME(NO_SIGNAL_SENT),
+    NAME(FILENAME_EXCED_RANGE),
+    NAME(THREAD_1_INACTIVE),
+    NAME(LOCKED),
+    NAME(NESTING_NOT_ALLOWED),
+    NAME(BAD_PIPE),
+    NAME(PIPE_BUSY),
+    NAME(NO_DATA),
+    NAME(PIPE_NOT_CONNECTED),
+    NAME(MORE_DATA),
+    NAME(NO_WORK_DONE),
+    NAME(NO_MORE_ITEMS),
+    NAME(DIRECTORY),
+    NAME(NOT_OWNER),
+    NAME(TOO_MANY_POSTS),
+    NAME(PARTIAL_COPY),
+    NAME(INVALID_LOCK_RANGE),
+    NAME(MR_MID_NOT_FOUND),
+    NAME(OPERATION_IN_PROGRESS),
+    NAME(THREAD_MODE_ALREADY_BACKGROUND),
+    NAME(THREAD_MODE_NOT_BACKGROUND),
+    NAME(PROCESS_MODE_ALREADY_BACKGROUND),
+    NAME(NO_SUCH_DEVICE),
+    NAME(INVALID_ADDRESS),
+    NAME(ARITHMETIC_OVERFLOW),
+    NAME(PIPE_CONNECTED),
+    NAME(PIPE_LISTENING),
+    NAME(VERIFIER_STOP),
+    NAME(TIMER_NOT_CANCELED),
+    NAME(UNWIND),
+    NAME(BAD_STACK),
+    NAME(INVALID_UNWIND_TARGET),
+    NAME(INVALID_PORT_ATTRIBUTES),
+    NAME(PORT_MESSAGE_TOO_LONG),
+    NAME(INVALID_QUOTA_LOWER),
+    NAME(DEVICE_ALREADY_ATTACHED),
+    NAME(INSTRUCTION_MISALIGNMENT),
+    NAME(CANT_WAIT),
+    NAME(CANT_TERMINATE_SELF),
+    NAME(BAD_FUNCTION_TABLE),
+    NAME(TOO_MANY_THREADS),
+    NAME(THREAD_NOT_IN_PROCESS),
+    NAME(PAGEFILE_QUOTA_EXCEEDED),
+    NAME(SYNCHRONIZATION_REQUIRED),
+    NAME(NET_OPEN_FAILED),
+    NAME(CONTROL_C_EXIT),
+    NAME(UNHANDLED_EXCEPTION),
+    NAME(APP_INIT_FAILURE),
+    NAME(NO_EVENT_PAIR),
+    NAME(ILLEGAL_CHARACTER),
+    NAME(UNDEFINED_CHARACTER),
+    NAME(MUTANT_LIMIT_EXCEEDED),
+    NAME(DEBUG_ATTACH_FAILED),
+    NAME(SYSTEM_PROCESS_TERMINATED),
+    NAME(DATA_NOT_ACCEPTED),
+    NAME(DRIVER_CANCEL_TIMEOUT),
+    NAME(REPLY_MESSAGE_MISMATCH),
+    NAME(STACK_OVERFLOW_READ),
+    NAME(FOUND_OUT_OF_SCOPE),
+    NAME(TIMER_RESOLUTION_NOT_SET),
+    NAME(NO_CALLBACK_ACTIVE),
+    NAME(VALIDATE_CONTINUE),
+    NAME(NO_MORE_MATCHES),
+    NAME(FLOAT_MULTIPLE_FAULTS),
+    NAME(FLOAT_MULTIPLE_TRAPS),
+    NAME(NOINTERFACE),
+    NAME(COMMITMENT_MINIMUM),
+    NAME(SYSTEM_SHUTDOWN),
+    NAME(PORT_NOT_SET),
+    NAME(ASSERTION_FAILURE),
+    NAME(HANDLES_CLOSED),
+    NAME(STOPPED_ON_SYMLINK),
+    NAME(LONGJUMP),
+    NAME(UNWIND_CONSOLIDATE),
+    NAME(DBG_EXCEPTION_NOT_HANDLED),
+    NAME(DBG_REPLY_LATER),
+    NAME(DBG_TERMINATE_THREAD),
+    NAME(DBG_TERMINATE_PROCESS),
+    NAME(DBG_CONTROL_C),
+    NAME(DBG_PRINTEXCEPTION_C),
+    NAME(DBG_RIPEXCEPTION),
+    NAME(DBG_CONTROL_BREAK),
+    NAME(DBG_COMMAND_EXCEPTION),
+    NAME(OBJECT_NAME_EXISTS),
+    NAME(THREAD_WAS_SUSPENDED),
+    NAME(RECEIVE_PARTIAL),
+    NAME(EVENT_DONE),
+    NAME(EVENT_PENDING),
+    NAME(FATAL_APP_EXIT),
+    NAME(PREDEFINED_HANDLE),
+    NAME(WAS_UNLOCKED),
+    NAME(WAS_LOCKED),
+    NAME(ALREADY_WIN32),
+    NAME(NO_YIELD_PERFORMED),
+    NAME(TIMER_RESUME_IGNORED),
+    NAME(WAIT_1),
+    NAME(WAIT_2),
+    NAME(WAIT_3),
+    NAME(WAIT_63),
+    NAME(ABANDONED_WAIT_0),
+    NAME(ABANDONED_WAIT_63),
+    NAME(USER_APC),
+    NAME(KERNEL_APC),
+    NAME(ALERTED),
+    NAME(ELEVATION_REQUIRED),
+    NAME(REPARSE),
+    NAME(NOTIFY_CLEANUP),
+    NAME(CRASH_DUMP),
+    NAME(REPARSE_OBJECT),
+    NAME(NOTHING_TO_TERMINATE),
+    NAME(PROCESS_NOT_IN_JOB),
+    NAME(PROCESS_IN_JOB),
+    NAME(INTERRUPT_VECTOR_ALREADY_CONNECTED),
+    NAME(INTERRUPT_STILL_CONNECTED),
+    NAME(DBG_EXCEPTION_HANDLED),
+    NAME(DBG_CONTINUE),
+    NAME(CALLBACK_POP_STACK),
+    NAME(NOT_CAPABLE),
+    NAME(REQUEST_OUT_OF_SEQUENCE),
+    NAME(OPERATION_ABORTED),
+    NAME(IO_INCOMPLETE),
+    NAME(IO_PENDING),
+    NAME(NOACCESS),
+    NAME(SWAPERROR),
+    NAME(STACK_OVERFLOW),
+    NAME(INVALID_MESSAGE),
+    NAME(CAN_NOT_COMPLETE),
+    NAME(INVALID_FLAGS),
+    NAME(NO_TOKEN),
+    NAME(KEY_DELETED),
+    NAME(NOTIFY_ENUM_DIR),
+    NAME(SERVICE_NOT_ACTIVE),
+    NAME(NO_UNICODE_TRANSLATION),
+    NAME(DLL_INIT_FAILED),
+    NAME(SHUTDOWN_IN_PROGRESS),
+    NAME(IO_DEVICE),
+    NAME(COUNTER_TIMEOUT),
+    NAME(NOT_ENOUGH_SERVER_MEMORY),
+    NAME(POSSIBLE_DEADLOCK),
+    NAME(MAPPED_ALIGNMENT),
+    NAME(OLD_WIN_VERSION),
+    NAME(DEVICE_NOT_CONNECTED),
+    NAME(NOT_FOUND),
+    NAME(NO_MATCH),
+    NAME(CANCELLED),
+    NAME(CONNECTION_REFUSED),
+    NAME(GRACEFUL_DISCONNECT),
+    NAME(CONNECTION_INVALID),
+    NAME(CONNECTION_ACTIVE),
+    NAME(REQUEST_ABORTED),
+    NAME(CONNECTION_ABORTED),
+    NAME(RETRY),
+    NAME(ALREADY_REGISTERED),
+    NAME(ALREADY_INITIALIZED),
+    NAME(ALREADY_FIBER),
+    NAME(ALREADY_THREAD),
+    NAME(STACK_BUFFER_OVERRUN),
+    NAME(PARAMETER_QUOTA_EXCEEDED),
+    NAME(DEBUGGER_INACTIVE),
+    NAME(INVALID_CRUNTIME_PARAMETER),
+    NAME(IMPLEMENTATION_LIMIT),
+    NAME(PROCESS_IS_PROTECTED),
+    NAME(NOT_ALL_ASSIGNED),
+    NAME(SOME_NOT_MAPPED),
+    NAME(UNKNOWN_REVISION),
+    NAME(REVISION_MISMATCH),
+    NAME(INVALID_OWNER),
+    NAME(NO_IMPERSONATION_TOKEN),
+    NAME(NO_SUCH_PRIVILEGE),
+    NAME(PRIVILEGE_NOT_HELD),
+    NAME(INVALID_ACL),
+    NAME(INVALID_SID),
+    NAME(INVALID_SECURITY_DESCR),
+    NAME(BAD_IMPERSONATION_LEVEL),
+    NAME(CANT_OPEN_ANONYMOUS),
+    NAME(NO_SECURITY_ON_OBJECT),
+    NAME(INTERNAL_ERROR),
+    NAME(GENERIC_NOT_MAPPED),
+    NAME(CANNOT_IMPERSONATE),
+    NAME(TOKEN_ALREADY_IN_USE),
+    NAME(INVALID_INDEX),
+    NAME(INVALID_THREAD_ID),
+    NAME(NO_SYSTEM_RESOURCES),
+    NAME(WORKING_SET_QUOTA),
+    NAME(PAGEFILE_QUOTA),
+    NAME(COMMITMENT_LIMIT),
+    NAME(TIMEOUT),
+    NAME(SYMLINK_CLASS_DISABLED),
+    NAME(THREAD_ALREADY_IN_TASK),
+    NAME(DEVICE_REMOVED),
+    NAME(FAIL_FAST_EXCEPTION),
+    NAME(NOT_SAME_OBJECT),
+    NAME(INVALID_USER_BUFFER),
+    NAME(INVALID_PRIORITY),
+    NAME(RESOURCE_TYPE_NOT_FOUND),
+    NAME(NOT_ENOUGH_QUOTA),
+    NAME(ACTIVE_CONNECTIONS),
+    NAME(INVALID_OPERATION),
+    NAME(REPARSE_POINT_ENCOUNTERED),
+    NAME(RESOURCE_NOT_FOUND),
+    NAME(INVALID_STATE),
+};
+
+static PCSTR BaseNameOfError(ULONG Error)
+{
+    SIZE_T Low = 0;
+    SIZE_T High = RTL_NUMBER_OF(BaseErrorNames);
+    while (Low < High) {
+        SIZE_T Middle = (Low + High) / 2;
+        if (BaseErrorNames[Middle].Error < Error) {
+            Low = Middle + 1;
+        } else {
+            High = Middle;
+        }
+    }
+    return Low < RTL_NUMBER_OF(BaseErrorNames) && BaseErrorNames[Low].Error == Error ? BaseErrorNames[Low].Name : NULL;
+}
+
+/* FILE_NOT_FOUND: "File not found.". Returns the length. */
+static SIZE_T BaseWordsOfName(PCSTR Name, PSTR Text, PCSTR End)
+{
+    SIZE_T Length;
+    for (Length = 0; Name[Length] != 0; Length++) {
+        Text[Length] = Name[Length] == '_' ? ' ' : (CHAR)tolower((UCHAR)Name[Length]);
+    }
+    Text[0] = Name[0];
+    Text[Length++] = '.';
+    strcpy(Text + Length, End);
+    return Length + strlen(End);
+}
+
+/* The length, or 0 with the last error set. */
+static SIZE_T BaseFormatText(DWORD Flags, ULONG Error, PSTR Text)
+{
+    PCSTR Name;
+    if (!(Flags & FORMAT_MESSAGE_FROM_SYSTEM) || Flags & FORMAT_MESSAGE_FROM_STRING) {
+        BaseSetLastError(Flags & FORMAT_MESSAGE_FROM_STRING ? ERROR_NOT_SUPPORTED : ERROR_INVALID_PARAMETER);
+        return 0;
+    }
+    Name = BaseNameOfError((Error & 0xFFFF0000u) == HRESULT_OF_WIN32 ? Error & 0xFFFF : Error);
+    if (Name == NULL) {
+        BaseSetLastError(ERROR_MR_MID_NOT_FOUND);
+        return 0;
+    }
+    return BaseWordsOfName(Name, Text,
+                           (Flags & FORMAT_MESSAGE_MAX_WIDTH_MASK) == FORMAT_MESSAGE_MAX_WIDTH_MASK ? " " : LINE_END);
+}
+
+/* Where a text of Needed bytes goes: the caller's buffer, or a new one that the caller is told of. */
+static PVOID BaseMessageBuffer(DWORD Flags, PVOID Buffer, SIZE_T Room, SIZE_T Needed)
+{
+    PVOID Memory;
+    if (Buffer == NULL || (!(Flags & FORMAT_MESSAGE_ALLOCATE_BUFFER) && Room < Needed)) {
+        BaseSetLastError(Buffer == NULL ? ERROR_INVALID_PARAMETER : ERROR_INSUFFICIENT_BUFFER);
+        return NULL;
+    }
+    if (!(Flags & FORMAT_MESSAGE_ALLOCATE_BUFFER)) {
+        return Buffer;
+    }
+    Memory = LocalAlloc(LMEM_FIXED, Room > Needed ? Room : Needed);
+    memcpy(Buffer, &Memory, sizeof(Memory));
+    return Memory;
+}
+
+DWORD FormatMessageA(DWORD dwFlags, LPCVOID lpSource, DWORD dwMessageId, DWORD dwLanguageId, LPSTR lpBuffer,
+                     DWORD nSize, va_list *Arguments)
+{
+    CHAR Text[LONGEST_TEXT];
+    PVOID Target;
+    SIZE_T Length = BaseFormatText(dwFlags, dwMessageId, Text);
+    UNREFERENCED_PARAMETER(lpSource);
+    UNREFERENCED_PARAMETER(dwLanguageId);
+    UNREFERENCED_PARAMETER(Arguments);
+    if (Length == 0) {
+        return 0;
+    }
+    Target = BaseMessageBuffer(dwFlags, lpBuffer, nSize, Length + 1);
+    if (Target == NULL) {
+        return 0;
+    }
+    memcpy(Target, Text, Length + 1);
+    return (DWORD)Length;
+}
+
+DWORD FormatMessageW(DWORD dwFlags, LPCVOID lpSource, DWORD dwMessageId, DWORD dwLanguageId, LPWSTR lpBuffer,
+                     DWORD nSize, va_list *Arguments)
+{
+    CHAR Text[LONGEST_TEXT];
+    PVOID Target;
+    SIZE_T Length = BaseFormatText(dwFlags, dwMessageId, Text);
+    UNREFERENCED_PARAMETER(lpSource);
+    UNREFERENCED_PARAMETER(dwLanguageId);
+    UNREFERENCED_PARAMETER(Arguments);
+    if (Length == 0) {
+        return 0;
+    }
+    Target = BaseMessageBuffer(dwFlags, lpBuffer, (SIZE_T)nSize * sizeof(WCHAR), (Length + 1) * sizeof(WCHAR));
+    if (Target == NULL) {
+        return 0;
+    }
+    BaseUtf8ToWide(Text, Length + 1, Target, Length + 1, NULL);
+    return (DWORD)Length;
+}

@@ -1,0 +1,190 @@
+/*
+ * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that begin
+ * with Nt, Zw and Rtl, the other two have the rest. What belongs to the kernel is in none of them.
+ */
+#include <ctype.h>
+
+#include <interlock/win32/error.h>
+#include <interlock/win32/module.h>
+
+#include "../hal/hal.h"
+#include "base.h"
+
+typedef struct _BASE_MODULE {
+    PCSTR Name;
+    HAL_MODULE Where;
+    BOOLEAN HasServices;
+} BASE_MODULE;
+
+static const BASE_MODULE BaseProgram = {"", HalProgram, FALSE};
+static const BASE_MODULE BaseModules[] = {
+    {"kernel32", HalLibrary, FALSE},
+    {"kernelbase", HalLibrary, FALSE},
+    {"ntdll", HalLibrary, TRUE},
+};
+
+#define BASE_FROM_MODULE(Module) ((HMODULE)(ULONG_PTR)(Module))
+
+static BOOLEAN BaseEqualsIgnoringCase(PCSTR First, PCSTR Second)
+{
+    while (*First != 0 && tolower((UCHAR)*First) == tolower((UCHAR)*Second)) {
+        First++;
+        Second++;
+    }
+    return *First == *Second;
+}
+
+static HMODULE BaseNoModule(VOID)
+{
+    BaseSetLastError(ERROR_MOD_NOT_FOUND);
+    return NULL;
+}
+
+/* A point at the end says that there is no extension; without one it is .dll. */
+HMODULE GetModuleHandleA(LPCSTR lpModuleName)
+{
+    CHAR Name[MAX_PATH];
+    SIZE_T i;
+    if (lpModuleName == NULL) {
+        return BASE_FROM_MODULE(&BaseProgram);
+    }
+    if (strlen(lpModuleName) >= sizeof(Name)) {
+        return BaseNoModule();
+    }
+    strcpy(Name, lpModuleName);
+    if (strlen(Name) > 4 && BaseEqualsIgnoringCase(Name + strlen(Name) - 4, ".dll")) {
+        Name[strlen(Name) - 4] = 0;
+    }
+    for (i = 0; i < RTL_NUMBER_OF(BaseModules); i++) {
+        if (BaseEqualsIgnoringCase(Name, BaseModules[i].Name)) {
+            return BASE_FROM_MODULE(&BaseModules[i]);
+        }
+    }
+    return BaseNoModule();
+}
+
+HMODULE GetModuleHandleW(LPCWSTR lpModuleName)
+{
+    CHAR Name[MAX_PATH];
+    SIZE_T Length = 0;
+    if (lpModuleName == NULL) {
+        return GetModuleHandleA(NULL);
+    }
+    while (lpModuleName[Length] != 0) {
+        Length++;
+    }
+    if (BaseWideToUtf8(lpModuleName, Length + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
+        return BaseNoModule();
+    }
+    return GetModuleHandleA(Name);
+}
+
+static BOOL BaseStoreModule(DWORD Flags, HMODULE Module, HMODULE *Stored)
+{
+    if (Stored == NULL || Flags & GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    *Stored = Module;
+    return Module != NULL;
+}
+
+BOOL GetModuleHandleExA(DWORD dwFlags, LPCSTR lpModuleName, HMODULE *phModule)
+{
+    return BaseStoreModule(dwFlags, GetModuleHandleA(lpModuleName), phModule);
+}
+
+BOOL GetModuleHandleExW(DWORD dwFlags, LPCWSTR lpModuleName, HMODULE *phModule)
+{
+    return BaseStoreModule(dwFlags, GetModuleHandleW(lpModuleName), phModule);
+}
+
+HMODULE LoadLibraryA(LPCSTR lpLibFileName)
+{
+    if (lpLibFileName == NULL) {
+        return BaseNoModule();
+    }
+    return GetModuleHandleA(lpLibFileName);
+}
+
+HMODULE LoadLibraryW(LPCWSTR lpLibFileName)
+{
+    if (lpLibFileName == NULL) {
+        return BaseNoModule();
+    }
+    return GetModuleHandleW(lpLibFileName);
+}
+
+HMODULE LoadLibraryExA(LPCSTR lpLibFileName, HANDLE hFile, DWORD dwFlags)
+{
+    UNREFERENCED_PARAMETER(hFile);
+    UNREFERENCED_PARAMETER(dwFlags);
+    return LoadLibraryA(lpLibFileName);
+}
+
+HMODULE LoadLibraryExW(LPCWSTR lpLibFileName, HANDLE hFile, DWORD dwFlags)
+{
+    UNREFERENCED_PARAMETER(hFile);
+    UNREFERENCED_PARAMETER(dwFlags);
+    return LoadLibraryW(lpLibFileName);
+}
+
+static const BASE_MODULE *BaseModuleOf(HMODULE Module)
+{
+    SIZE_T i;
+    for (i = 0; i < RTL_NUMBER_OF(BaseModules); i++) {
+        if (Module == BASE_FROM_MODULE(&BaseModules[i])) {
+            return &BaseModules[i];
+        }
+    }
+    return Module == NULL || Module == BASE_FROM_MODULE(&BaseProgram) ? &BaseProgram : NULL;
+}
+
+BOOL FreeLibrary(HMODULE hLibModule)
+{
+    if (hLibModule == NULL || BaseModuleOf(hLibModule) == NULL) {
+        BaseSetLastError(ERROR_INVALID_HANDLE);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* A prefix is one if a capital letter follows: ExitProcess has none. */
+static BOOLEAN BaseHasPrefix(PCSTR Name, const PCSTR *Prefixes)
+{
+    for (; *Prefixes != NULL; Prefixes++) {
+        SIZE_T Length = strlen(*Prefixes);
+        if (strncmp(Name, *Prefixes, Length) == 0 && isupper((UCHAR)Name[Length])) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static BOOLEAN BaseIsInModule(const BASE_MODULE *Module, PCSTR Name)
+{
+    static const PCSTR Services[] = {"Nt", "Zw", "Rtl", "Tp", "Dbg", "Ldr", NULL};
+    static const PCSTR Kernel[] = {"Ke", "Ki", "Ex", "Exf", "Ob", "Obf", "Ps", "Io", "Interlock", NULL};
+    if (Module->Where == HalProgram) {
+        return TRUE;
+    }
+    return BaseHasPrefix(Name, Services) == Module->HasServices && !BaseHasPrefix(Name, Kernel);
+}
+
+/* Functions have names here and no numbers. */
+FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
+{
+    const BASE_MODULE *Module = BaseModuleOf(hModule);
+    PVOID Found = NULL;
+    if (Module == NULL) {
+        BaseSetLastError(ERROR_MOD_NOT_FOUND);
+        return NULL;
+    }
+    if ((ULONG_PTR)lpProcName > MAXUSHORT && BaseIsInModule(Module, lpProcName)) {
+        Found = HalFindExport(Module->Where, lpProcName);
+    }
+    if (Found == NULL) {
+        BaseSetLastError(ERROR_PROC_NOT_FOUND);
+    }
+    return (FARPROC)Found;
+}

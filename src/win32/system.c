@@ -1,0 +1,185 @@
+/* system.c: the machine, the version, the environment. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include <interlock/ke.h>
+#include <interlock/win32/error.h>
+#include <interlock/win32/system.h>
+
+#include "../hal/hal.h"
+#include "base.h"
+
+#define BASE_MAJOR_VERSION 10
+#define BASE_MINOR_VERSION 0
+#define BASE_BUILD_NUMBER 19045
+
+#define BASE_ALLOCATION_GRANULARITY 0x10000
+#define BASE_LOWEST_ADDRESS ((LPVOID)0x10000)
+#define BASE_HIGHEST_ADDRESS ((LPVOID)0x7FFFFFFEFFFF)
+
+#if defined(__x86_64__)
+#define BASE_ARCHITECTURE PROCESSOR_ARCHITECTURE_AMD64
+#define BASE_PROCESSOR_TYPE PROCESSOR_AMD_X8664
+#elif defined(__aarch64__)
+#define BASE_ARCHITECTURE PROCESSOR_ARCHITECTURE_ARM64
+#define BASE_PROCESSOR_TYPE 0
+#else
+#define BASE_ARCHITECTURE PROCESSOR_ARCHITECTURE_UNKNOWN
+#define BASE_PROCESSOR_TYPE 0
+#endif
+
+VOID GetSystemInfo(LPSYSTEM_INFO lpSystemInfo)
+{
+    KAFFINITY Active;
+    SYSTEM_INFO Information = {
+        .wProcessorArchitecture = BASE_ARCHITECTURE,
+        .dwPageSize = HalQueryPageSize(),
+        .lpMinimumApplicationAddress = BASE_LOWEST_ADDRESS,
+        .lpMaximumApplicationAddress = BASE_HIGHEST_ADDRESS,
+        .dwNumberOfProcessors = KeQueryActiveProcessorCount(&Active),
+        .dwProcessorType = BASE_PROCESSOR_TYPE,
+        .dwAllocationGranularity = BASE_ALLOCATION_GRANULARITY,
+    };
+    Information.dwActiveProcessorMask = Active;
+    *lpSystemInfo = Information;
+}
+
+VOID GetNativeSystemInfo(LPSYSTEM_INFO lpSystemInfo)
+{
+    GetSystemInfo(lpSystemInfo);
+}
+
+static DWORD BaseCountOrError(DWORD Count)
+{
+    if (Count == 0) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+    }
+    return Count;
+}
+
+DWORD GetActiveProcessorCount(WORD GroupNumber)
+{
+    return BaseCountOrError(KeQueryActiveProcessorCountEx(GroupNumber));
+}
+
+DWORD GetMaximumProcessorCount(WORD GroupNumber)
+{
+    return BaseCountOrError(KeQueryMaximumProcessorCountEx(GroupNumber));
+}
+
+WORD GetActiveProcessorGroupCount(VOID)
+{
+    return KeQueryActiveGroupCount();
+}
+
+WORD GetMaximumProcessorGroupCount(VOID)
+{
+    return KeQueryMaximumGroupCount();
+}
+
+DWORD GetVersion(VOID)
+{
+    return MAKELONG(MAKEWORD(BASE_MAJOR_VERSION, BASE_MINOR_VERSION), BASE_BUILD_NUMBER);
+}
+
+BOOL GetVersionExA(LPOSVERSIONINFOA lpVersionInformation)
+{
+    DWORD Size = lpVersionInformation->dwOSVersionInfoSize;
+    if (Size != sizeof(OSVERSIONINFOA) && Size != sizeof(OSVERSIONINFOEXA)) {
+        return BaseBoolStatus(STATUS_BUFFER_TOO_SMALL);
+    }
+    memset(lpVersionInformation, 0, Size);
+    lpVersionInformation->dwOSVersionInfoSize = Size;
+    lpVersionInformation->dwMajorVersion = BASE_MAJOR_VERSION;
+    lpVersionInformation->dwMinorVersion = BASE_MINOR_VERSION;
+    lpVersionInformation->dwBuildNumber = BASE_BUILD_NUMBER;
+    lpVersionInformation->dwPlatformId = VER_PLATFORM_WIN32_NT;
+    if (Size == sizeof(OSVERSIONINFOEXA)) {
+        ((LPOSVERSIONINFOEXA)lpVersionInformation)->wProductType = VER_NT_WORKSTATION;
+    }
+    return TRUE;
+}
+
+BOOL GetVersionExW(LPOSVERSIONINFOW lpVersionInformation)
+{
+    DWORD Size = lpVersionInformation->dwOSVersionInfoSize;
+    if (Size != sizeof(OSVERSIONINFOW) && Size != sizeof(OSVERSIONINFOEXW)) {
+        return BaseBoolStatus(STATUS_BUFFER_TOO_SMALL);
+    }
+    memset(lpVersionInformation, 0, Size);
+    lpVersionInformation->dwOSVersionInfoSize = Size;
+    lpVersionInformation->dwMajorVersion = BASE_MAJOR_VERSION;
+    lpVersionInformation->dwMinorVersion = BASE_MINOR_VERSION;
+    lpVersionInformation->dwBuildNumber = BASE_BUILD_NUMBER;
+    lpVersionInformation->dwPlatformId = VER_PLATFORM_WIN32_NT;
+    if (Size == sizeof(OSVERSIONINFOEXW)) {
+        ((LPOSVERSIONINFOEXW)lpVersionInformation)->wProductType = VER_NT_WORKSTATION;
+    }
+    return TRUE;
+}
+
+/* What the functions return for a value of that length: the length, or what the buffer needs. */
+static DWORD BaseVariableLength(SIZE_T Length, DWORD Room)
+{
+    return Length < Room ? (DWORD)Length : (DWORD)(Length + 1);
+}
+
+static PCSTR BaseQueryVariable(PCSTR Name)
+{
+    PCSTR Value = getenv(Name);
+    if (Value == NULL) {
+        BaseSetLastError(ERROR_ENVVAR_NOT_FOUND);
+    } else {
+        BaseSetLastError(ERROR_SUCCESS);
+    }
+    return Value;
+}
+
+DWORD GetEnvironmentVariableA(LPCSTR lpName, LPSTR lpBuffer, DWORD nSize)
+{
+    PCSTR Value = BaseQueryVariable(lpName);
+    SIZE_T Length;
+    if (Value == NULL) {
+        return 0;
+    }
+    Length = strlen(Value);
+    if (Length < nSize) {
+        memcpy(lpBuffer, Value, Length + 1);
+    }
+    return BaseVariableLength(Length, nSize);
+}
+
+DWORD GetEnvironmentVariableW(LPCWSTR lpName, LPWSTR lpBuffer, DWORD nSize)
+{
+    CHAR Name[MAX_PATH * 3];
+    PCSTR Value;
+    SIZE_T Length = 0;
+    while (lpName[Length] != 0) {
+        Length++;
+    }
+    if (BaseWideToUtf8(lpName, Length + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
+        BaseSetLastError(ERROR_ENVVAR_NOT_FOUND);
+        return 0;
+    }
+    Value = BaseQueryVariable(Name);
+    if (Value == NULL) {
+        return 0;
+    }
+    Length = BaseUtf8ToWide(Value, strlen(Value), NULL, 0, NULL);
+    if (Length < nSize) {
+        BaseUtf8ToWide(Value, strlen(Value) + 1, lpBuffer, nSize, NULL);
+    }
+    return BaseVariableLength(Length, nSize);
+}
+
+int MulDiv(int nNumber, int nNumerator, int nDenominator)
+{
+    LONGLONG Product = (LONGLONG)nNumber * nNumerator;
+    LONGLONG Half = (nDenominator < 0 ? -(LONGLONG)nDenominator : nDenominator) / 2;
+    LONGLONG Result;
+    if (nDenominator == 0) {
+        return -1;
+    }
+    Result = (Product < 0 ? Product - Half : Product + Half) / nDenominator;
+    return Result < INT_MIN || Result > INT_MAX ? -1 : (int)Result;
+}

@@ -1,0 +1,395 @@
+/* thread.c: threads. */
+#include <interlock/win32/thread.h>
+
+#include <interlock/win32/memory.h>
+
+#include "base.h"
+
+#include "../ps/psp.h"
+
+#define BASE_CREATION_FLAGS (CREATE_SUSPENDED | STACK_SIZE_PARAM_IS_A_RESERVATION)
+#define BASE_SATURATION ((HIGH_PRIORITY + 1) / 2)
+
+/* Making and ending. */
+
+static NTSTATUS BaseCreateThread(HANDLE Process, LPSECURITY_ATTRIBUTES Security, SIZE_T StackSize,
+                                 LPTHREAD_START_ROUTINE Start, LPVOID Parameter, DWORD Flags, PHANDLE Thread,
+                                 PCLIENT_ID ClientId)
+{
+    BOOLEAN Reservation = (Flags & STACK_SIZE_PARAM_IS_A_RESERVATION) != 0;
+    PS_ATTRIBUTE_LIST List = {
+        .TotalLength = sizeof(List),
+        .Attributes = {{.Attribute = PS_ATTRIBUTE_CLIENT_ID, .Size = sizeof(*ClientId), .ValuePtr = ClientId}},
+    };
+    OBJECT_ATTRIBUTES Attributes;
+    InitializeObjectAttributes(&Attributes, NULL, Security != NULL && Security->bInheritHandle ? OBJ_INHERIT : 0, NULL,
+                               NULL);
+    if ((Flags & ~(DWORD)BASE_CREATION_FLAGS) != 0) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return NtCreateThreadEx(Thread, THREAD_ALL_ACCESS, &Attributes, Process, (PUSER_THREAD_START_ROUTINE)(PVOID)Start,
+                            Parameter, (Flags & CREATE_SUSPENDED) ? THREAD_CREATE_FLAGS_CREATE_SUSPENDED : 0, 0,
+                            Reservation ? 0 : StackSize, Reservation ? StackSize : 0, &List);
+}
+
+HANDLE CreateRemoteThreadEx(HANDLE hProcess, LPSECURITY_ATTRIBUTES lpThreadAttributes, SIZE_T dwStackSize,
+                            LPTHREAD_START_ROUTINE lpStartAddress, LPVOID lpParameter, DWORD dwCreationFlags,
+                            LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList, LPDWORD lpThreadId)
+{
+    CLIENT_ID ClientId;
+    HANDLE Thread = NULL;
+    NTSTATUS Status = STATUS_NOT_SUPPORTED;
+    if (lpAttributeList == NULL) {
+        Status = BaseCreateThread(hProcess, lpThreadAttributes, dwStackSize, lpStartAddress, lpParameter,
+                                  dwCreationFlags, &Thread, &ClientId);
+    }
+    if (!NT_SUCCESS(Status)) {
+        BaseSetLastNTError(Status);
+        return NULL;
+    }
+    if (lpThreadId != NULL) {
+        *lpThreadId = HandleToULong(ClientId.UniqueThread);
+    }
+    return Thread;
+}
+
+HANDLE CreateRemoteThread(HANDLE hProcess, LPSECURITY_ATTRIBUTES lpThreadAttributes, SIZE_T dwStackSize,
+                          LPTHREAD_START_ROUTINE lpStartAddress, LPVOID lpParameter, DWORD dwCreationFlags,
+                          LPDWORD lpThreadId)
+{
+    return CreateRemoteThreadEx(hProcess, lpThreadAttributes, dwStackSize, lpStartAddress, lpParameter, dwCreationFlags,
+                                NULL, lpThreadId);
+}
+
+HANDLE CreateThread(LPSECURITY_ATTRIBUTES lpThreadAttributes, SIZE_T dwStackSize, LPTHREAD_START_ROUTINE lpStartAddress,
+                    LPVOID lpParameter, DWORD dwCreationFlags, LPDWORD lpThreadId)
+{
+    return CreateRemoteThreadEx(NtCurrentProcess(), lpThreadAttributes, dwStackSize, lpStartAddress, lpParameter,
+                                dwCreationFlags, NULL, lpThreadId);
+}
+
+/* An id of nobody is a bad parameter here, not a bad client id. */
+HANDLE OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId)
+{
+    CLIENT_ID ClientId = {NULL, ULongToHandle(dwThreadId)};
+    OBJECT_ATTRIBUTES Attributes;
+    HANDLE Thread;
+    NTSTATUS Status;
+    InitializeObjectAttributes(&Attributes, NULL, bInheritHandle ? OBJ_INHERIT : 0, NULL, NULL);
+    Status = NtOpenThread(&Thread, dwDesiredAccess, &Attributes, &ClientId);
+    if (!NT_SUCCESS(Status)) {
+        BaseSetLastNTError(Status == STATUS_INVALID_CID ? STATUS_INVALID_PARAMETER : Status);
+        return NULL;
+    }
+    return Thread;
+}
+
+VOID ExitThread(DWORD dwExitCode)
+{
+    PspExitThread(PsGetCurrentThread(), (NTSTATUS)dwExitCode);
+}
+
+BOOL TerminateThread(HANDLE hThread, DWORD dwExitCode)
+{
+    if (hThread == NULL) {
+        BaseSetLastError(ERROR_INVALID_HANDLE);
+        return FALSE;
+    }
+    return BaseBoolStatus(NtTerminateThread(hThread, (NTSTATUS)dwExitCode));
+}
+
+DWORD SuspendThread(HANDLE hThread)
+{
+    ULONG Previous;
+    return BaseBoolStatus(NtSuspendThread(hThread, &Previous)) ? Previous : MAXDWORD;
+}
+
+/* What CreateProcess gives as the thread of a new process stands for the process: win32/process.h. */
+DWORD ResumeThread(HANDLE hThread)
+{
+    ULONG Previous = 1;
+    NTSTATUS Status = NtResumeThread(hThread, &Previous);
+    if (Status == STATUS_OBJECT_TYPE_MISMATCH) {
+        Status = NtResumeProcess(hThread);
+    }
+    return BaseBoolStatus(Status) ? Previous : MAXDWORD;
+}
+
+/* Which one. */
+
+static BOOL BaseQueryThread(HANDLE Thread, THREADINFOCLASS Class, PVOID Information, ULONG Length)
+{
+    return BaseBoolStatus(NtQueryInformationThread(Thread, Class, Information, Length, NULL));
+}
+
+static BOOL BaseSetThread(HANDLE Thread, THREADINFOCLASS Class, PVOID Information, ULONG Length)
+{
+    return BaseBoolStatus(NtSetInformationThread(Thread, Class, Information, Length));
+}
+
+static BOOL BaseQueryBasic(HANDLE Thread, PTHREAD_BASIC_INFORMATION Basic)
+{
+    return BaseQueryThread(Thread, ThreadBasicInformation, Basic, sizeof(*Basic));
+}
+
+BOOL GetExitCodeThread(HANDLE hThread, LPDWORD lpExitCode)
+{
+    THREAD_BASIC_INFORMATION Basic;
+    if (!BaseQueryBasic(hThread, &Basic)) {
+        return FALSE;
+    }
+    if (lpExitCode == NULL) {
+        BaseSetLastError(ERROR_NOACCESS);
+        return FALSE;
+    }
+    *lpExitCode = (DWORD)Basic.ExitStatus;
+    return TRUE;
+}
+
+HANDLE GetCurrentThread(VOID)
+{
+    return NtCurrentThread();
+}
+
+DWORD GetCurrentThreadId(VOID)
+{
+    return HandleToULong(PsGetCurrentThreadId());
+}
+
+HANDLE GetCurrentProcess(VOID)
+{
+    return NtCurrentProcess();
+}
+
+DWORD GetCurrentProcessId(VOID)
+{
+    return HandleToULong(PsGetCurrentProcessId());
+}
+
+DWORD GetThreadId(HANDLE Thread)
+{
+    THREAD_BASIC_INFORMATION Basic;
+    return BaseQueryBasic(Thread, &Basic) ? HandleToULong(Basic.ClientId.UniqueThread) : 0;
+}
+
+DWORD GetProcessIdOfThread(HANDLE Thread)
+{
+    THREAD_BASIC_INFORMATION Basic;
+    return BaseQueryBasic(Thread, &Basic) ? HandleToULong(Basic.ClientId.UniqueProcess) : 0;
+}
+
+/* Scheduling. The two extremes saturate: they mean the edge of the range, whatever the class of the process. */
+
+BOOL SetThreadPriority(HANDLE hThread, int nPriority)
+{
+    LONG Increment = nPriority;
+    if (nPriority == THREAD_PRIORITY_TIME_CRITICAL) {
+        Increment = BASE_SATURATION;
+    } else if (nPriority == THREAD_PRIORITY_IDLE) {
+        Increment = -BASE_SATURATION;
+    } else if (nPriority == BASE_SATURATION || nPriority == -BASE_SATURATION) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    return BaseSetThread(hThread, ThreadBasePriority, &Increment, sizeof(Increment));
+}
+
+int GetThreadPriority(HANDLE hThread)
+{
+    THREAD_BASIC_INFORMATION Basic;
+    if (!BaseQueryBasic(hThread, &Basic)) {
+        return THREAD_PRIORITY_ERROR_RETURN;
+    }
+    if (Basic.BasePriority == BASE_SATURATION) {
+        return THREAD_PRIORITY_TIME_CRITICAL;
+    }
+    return Basic.BasePriority == -BASE_SATURATION ? THREAD_PRIORITY_IDLE : Basic.BasePriority;
+}
+
+BOOL SetThreadPriorityBoost(HANDLE hThread, BOOL bDisablePriorityBoost)
+{
+    ULONG Disable = bDisablePriorityBoost != FALSE;
+    return BaseSetThread(hThread, ThreadPriorityBoost, &Disable, sizeof(Disable));
+}
+
+BOOL GetThreadPriorityBoost(HANDLE hThread, PBOOL pDisablePriorityBoost)
+{
+    return BaseQueryThread(hThread, ThreadPriorityBoost, pDisablePriorityBoost, sizeof(ULONG));
+}
+
+DWORD_PTR SetThreadAffinityMask(HANDLE hThread, DWORD_PTR dwThreadAffinityMask)
+{
+    THREAD_BASIC_INFORMATION Basic;
+    KAFFINITY Mask = dwThreadAffinityMask;
+    if (!BaseQueryBasic(hThread, &Basic) || !BaseSetThread(hThread, ThreadAffinityMask, &Mask, sizeof(Mask))) {
+        return 0;
+    }
+    return Basic.AffinityMask;
+}
+
+BOOL GetThreadGroupAffinity(HANDLE hThread, PGROUP_AFFINITY GroupAffinity)
+{
+    return BaseQueryThread(hThread, ThreadGroupInformation, GroupAffinity, sizeof(*GroupAffinity));
+}
+
+BOOL SetThreadGroupAffinity(HANDLE hThread, const GROUP_AFFINITY *GroupAffinity, PGROUP_AFFINITY PreviousGroupAffinity)
+{
+    GROUP_AFFINITY Previous;
+    if (!GetThreadGroupAffinity(hThread, &Previous) ||
+        !BaseSetThread(hThread, ThreadGroupInformation, (PVOID)GroupAffinity, sizeof(*GroupAffinity))) {
+        return FALSE;
+    }
+    if (PreviousGroupAffinity != NULL) {
+        *PreviousGroupAffinity = Previous;
+    }
+    return TRUE;
+}
+
+DWORD SetThreadIdealProcessor(HANDLE hThread, DWORD dwIdealProcessor)
+{
+    NTSTATUS Status =
+        NtSetInformationThread(hThread, ThreadIdealProcessor, &dwIdealProcessor, sizeof(dwIdealProcessor));
+    return BaseBoolStatus(Status) ? (DWORD)Status : MAXDWORD;
+}
+
+BOOL SetThreadIdealProcessorEx(HANDLE hThread, PPROCESSOR_NUMBER lpIdealProcessor,
+                               PPROCESSOR_NUMBER lpPreviousIdealProcessor)
+{
+    PROCESSOR_NUMBER Number;
+    if (lpIdealProcessor == NULL) {
+        BaseSetLastError(ERROR_NOACCESS);
+        return FALSE;
+    }
+    Number = *lpIdealProcessor;
+    if (!BaseSetThread(hThread, ThreadIdealProcessorEx, &Number, sizeof(Number))) {
+        return FALSE;
+    }
+    if (lpPreviousIdealProcessor != NULL) {
+        *lpPreviousIdealProcessor = Number;
+    }
+    return TRUE;
+}
+
+BOOL GetThreadIdealProcessorEx(HANDLE hThread, PPROCESSOR_NUMBER lpIdealProcessor)
+{
+    return BaseQueryThread(hThread, ThreadIdealProcessorEx, lpIdealProcessor, sizeof(*lpIdealProcessor));
+}
+
+DWORD GetCurrentProcessorNumber(VOID)
+{
+    return NtGetCurrentProcessorNumber();
+}
+
+VOID GetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber)
+{
+    NtGetCurrentProcessorNumberEx(ProcNumber);
+}
+
+/* The rest. */
+
+static VOID BaseStoreFileTime(LPFILETIME FileTime, LARGE_INTEGER Time)
+{
+    FileTime->dwLowDateTime = Time.LowPart;
+    FileTime->dwHighDateTime = (DWORD)Time.HighPart;
+}
+
+BOOL GetThreadTimes(HANDLE hThread, LPFILETIME lpCreationTime, LPFILETIME lpExitTime, LPFILETIME lpKernelTime,
+                    LPFILETIME lpUserTime)
+{
+    KERNEL_USER_TIMES Times;
+    if (!BaseQueryThread(hThread, ThreadTimes, &Times, sizeof(Times))) {
+        return FALSE;
+    }
+    if (lpCreationTime == NULL || lpExitTime == NULL || lpKernelTime == NULL || lpUserTime == NULL) {
+        BaseSetLastError(ERROR_NOACCESS);
+        return FALSE;
+    }
+    BaseStoreFileTime(lpCreationTime, Times.CreateTime);
+    BaseStoreFileTime(lpExitTime, Times.ExitTime);
+    BaseStoreFileTime(lpKernelTime, Times.KernelTime);
+    BaseStoreFileTime(lpUserTime, Times.UserTime);
+    return TRUE;
+}
+
+HRESULT SetThreadDescription(HANDLE hThread, PCWSTR lpThreadDescription)
+{
+    THREAD_NAME_INFORMATION Name = {{0, 0, (PWSTR)lpThreadDescription}};
+    SIZE_T Length = 0;
+    while (lpThreadDescription != NULL && lpThreadDescription[Length] != 0) {
+        Length++;
+    }
+    if (Length > UNICODE_STRING_MAX_CHARS) {
+        return HRESULT_FROM_NT(STATUS_INVALID_PARAMETER);
+    }
+    Name.ThreadName.Length = Name.ThreadName.MaximumLength = (USHORT)(Length * sizeof(WCHAR));
+    return HRESULT_FROM_NT(NtSetInformationThread(hThread, ThreadNameInformation, &Name, sizeof(Name)));
+}
+
+/* The text is moved to the front of the buffer, which then is the string that the caller frees. */
+HRESULT GetThreadDescription(HANDLE hThread, PWSTR *ppszThreadDescription)
+{
+    ULONG Room = sizeof(THREAD_NAME_INFORMATION) + sizeof(WCHAR);
+    NTSTATUS Status;
+    if (ppszThreadDescription == NULL) {
+        return HRESULT_FROM_NT(STATUS_ACCESS_VIOLATION);
+    }
+    *ppszThreadDescription = NULL;
+    for (;;) {
+        PTHREAD_NAME_INFORMATION Name = LocalAlloc(0, Room + sizeof(WCHAR));
+        if (Name == NULL) {
+            return HRESULT_FROM_NT(STATUS_NO_MEMORY);
+        }
+        Status = NtQueryInformationThread(hThread, ThreadNameInformation, Name, Room, &Room);
+        if (NT_SUCCESS(Status)) {
+            USHORT Length = Name->ThreadName.Length;
+            *ppszThreadDescription = memmove(Name, Name->ThreadName.Buffer, Length);
+            (*ppszThreadDescription)[Length / sizeof(WCHAR)] = 0;
+            return HRESULT_FROM_NT(Status);
+        }
+        LocalFree(Name);
+        if (Status != STATUS_BUFFER_TOO_SMALL) {
+            return HRESULT_FROM_NT(Status);
+        }
+    }
+}
+
+static VOID BaseDispatchApc(PVOID Routine, PVOID Data, PVOID Unused)
+{
+    UNREFERENCED_PARAMETER(Unused);
+    ((PAPCFUNC)Routine)((ULONG_PTR)Data);
+}
+
+BOOL QueueUserAPC2(PAPCFUNC ApcRoutine, HANDLE Thread, ULONG_PTR Data, QUEUE_USER_APC_FLAGS Flags)
+{
+    if (ApcRoutine == NULL) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    return BaseBoolStatus(NtQueueApcThreadEx2(Thread, NULL, (ULONG)Flags, BaseDispatchApc, (PVOID)ApcRoutine,
+                                              (PVOID)Data, NULL));
+}
+
+DWORD QueueUserAPC(PAPCFUNC pfnAPC, HANDLE hThread, ULONG_PTR dwData)
+{
+    return (DWORD)QueueUserAPC2(pfnAPC, hThread, dwData, QUEUE_USER_APC_FLAGS_NONE);
+}
+
+BOOL GetThreadIOPendingFlag(HANDLE hThread, PBOOL lpIOIsPending)
+{
+    return BaseQueryThread(hThread, ThreadIsIoPending, lpIOIsPending, sizeof(ULONG));
+}
+
+BOOL SetThreadStackGuarantee(PULONG StackSizeInBytes)
+{
+    PTEB Teb = PspCurrentTeb();
+    ULONG Previous = Teb->GuaranteedStackBytes;
+    if (StackSizeInBytes == NULL) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    if (*StackSizeInBytes > Previous) {
+        Teb->GuaranteedStackBytes = *StackSizeInBytes;
+    }
+    *StackSizeInBytes = Previous;
+    return TRUE;
+}

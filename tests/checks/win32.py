@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Programs written for Windows compile unchanged, with and without UNICODE and 16-bit wchar_t, and run.
+
+The headers of Windows are read in every combination too, each alone."""
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tap import Tap
+
+COMPILERS = {
+    ".c": (["gcc", "-std=gnu11"], ["clang", "-std=gnu11"]),
+    ".cpp": (["g++", "-std=c++17"], ["clang++", "-std=c++17"]),
+}
+STRICT = ["-Wall", "-Wextra", "-Werror", "-Wno-attributes"]
+CHARACTERS = {"": [], " UNICODE": ["-DUNICODE", "-D_UNICODE"]}
+WIDTHS = {"": [], " -fshort-wchar": ["-fshort-wchar"]}
+HEADERS = ["windows.h", "winternl.h", "tchar.h"]
+TIMEOUT = 100
+
+
+def run(command, **options):
+    """What went wrong, or nothing."""
+    result = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, timeout=TIMEOUT, **options)
+    return [] if result.returncode == 0 else [f"exit code {result.returncode}\n{result.stdout}"]
+
+
+def main():
+    tap = Tap()
+    root, library, options = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), sys.argv[3:]
+    folder = root / "tests" / "checks" / "win32"
+    paths = [f"-I{root}/include", f"-I{root}/include/win32"]
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
+    settings = [(a + b, CHARACTERS[a] + WIDTHS[b]) for a, b in itertools.product(CHARACTERS, WIDTHS)]
+
+    with tempfile.TemporaryDirectory() as directory:
+        link = Path(directory) / "libinterlock.so"
+        link.symlink_to(library)
+
+        def build(case):
+            number, source, compiler, (name, flags) = case
+            target = Path(directory) / str(number)
+            problems = run([*compiler, *STRICT, *flags, *options, *paths, source, link, "-o", target,
+                            "-pthread", f"-Wl,-rpath,{library.parent}"])
+            return f"{source.name} {compiler[0]}{name}", problems or run([target], env=environment)
+
+        def read(case):
+            header, language, compiler, (name, flags) = case
+            problems = run([*compiler, *STRICT, *flags, *options, *paths, "-fsyntax-only", "-x", language, "-"],
+                           input=f"#include <{header}>\n#include <{header}>\n")
+            return f"{header} {compiler[0]}{name}", problems
+
+        planted = Path(directory) / "planted.c"
+        planted.write_text("#include <windows.h>\nint main(void) { return CloseHandle(NULL) ? 0 : 9; }\n")
+        _, problems = build((99, planted, COMPILERS[".c"][0], settings[0]))
+        tap.case("self-test: a program that fails is caught", [] if problems else ["it was not"])
+
+        sources = [(source, compiler) for source in sorted(folder.iterdir())
+                   for compiler in COMPILERS[source.suffix]]
+        programs = [(n, source, compiler, setting)
+                    for n, ((source, compiler), setting) in enumerate(itertools.product(sources, settings))]
+        headers = [(header, language, compiler, setting) for header in HEADERS
+                   for language, suffix in (("c", ".c"), ("c++", ".cpp"))
+                   for compiler in COMPILERS[suffix] for setting in settings]
+        with ThreadPoolExecutor(2) as pool:
+            for name, problems in pool.map(build, programs):
+                tap.case(name, problems)
+            for name, problems in pool.map(read, headers):
+                tap.case(name, problems)
+        tap.case("there are programs", [] if programs else ["none was found"])
+    tap.done()
+
+
+main()

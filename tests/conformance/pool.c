@@ -1,0 +1,210 @@
+/* pool.c: the thread pool, timer queues, registered waits, work items. */
+#include "report.h"
+
+static volatile LONG count;
+static HANDLE done;
+static DWORD lastResult;
+
+static void Until(LONG wanted)
+{
+    int i;
+    for (i = 0; i < 6000 && count < wanted; i++) {
+        Sleep(10);
+    }
+}
+
+static VOID CALLBACK Work(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    (void)instance;
+    (void)work;
+    InterlockedExchangeAdd(&count, (LONG)(LONG_PTR)context);
+}
+
+static VOID CALLBACK Simple(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    (void)context;
+    SetEventWhenCallbackReturns(instance, done);
+    InterlockedIncrement(&count);
+}
+
+static void Works(void)
+{
+    PTP_WORK work = CreateThreadpoolWork(Work, (PVOID)(LONG_PTR)2, NULL);
+    int i;
+    count = 0;
+    for (i = 0; i < 10; i++) {
+        SubmitThreadpoolWork(work);
+    }
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    SHOW(count);
+    CloseThreadpoolWork(work);
+    count = 0;
+    SHOW(TrySubmitThreadpoolCallback(Simple, NULL, NULL));
+    SHOW(WaitForSingleObject(done, 60000));
+    SHOW(count);
+}
+
+static FILETIME In(LONG milliseconds)
+{
+    LARGE_INTEGER due;
+    FILETIME time;
+    due.QuadPart = -10000LL * milliseconds;
+    time.dwLowDateTime = due.u.LowPart;
+    time.dwHighDateTime = (DWORD)due.u.HighPart;
+    return time;
+}
+
+static VOID CALLBACK Tick(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER timer)
+{
+    (void)instance;
+    (void)context;
+    (void)timer;
+    InterlockedIncrement(&count);
+}
+
+static void Timers(void)
+{
+    PTP_TIMER timer = CreateThreadpoolTimer(Tick, NULL, NULL);
+    FILETIME time;
+    LONG seen;
+    time = In(60000);
+    count = 0;
+    SHOW(IsThreadpoolTimerSet(timer));
+    SetThreadpoolTimer(timer, &time, 0, 0);
+    SHOW(IsThreadpoolTimerSet(timer));
+    time = In(1);
+    SetThreadpoolTimer(timer, &time, 0, 0);
+    Until(1);
+    WaitForThreadpoolTimerCallbacks(timer, FALSE);
+    SHOW(count);
+    SetThreadpoolTimer(timer, &time, 1, 0);
+    Until(5);
+    SetThreadpoolTimer(timer, NULL, 0, 0);
+    WaitForThreadpoolTimerCallbacks(timer, TRUE);
+    SHOW(IsThreadpoolTimerSet(timer));
+    seen = count;
+    Sleep(30);
+    SHOW(count == seen);
+    CloseThreadpoolTimer(timer);
+}
+
+static VOID CALLBACK Waited(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAIT wait, TP_WAIT_RESULT result)
+{
+    (void)instance;
+    (void)context;
+    (void)wait;
+    lastResult = result;
+    InterlockedIncrement(&count);
+}
+
+static void Waits(void)
+{
+    HANDLE event = CreateEventW(NULL, FALSE, FALSE, NULL);
+    PTP_WAIT wait = CreateThreadpoolWait(Waited, NULL, NULL);
+    FILETIME time = In(1);
+    count = 0;
+    SetThreadpoolWait(wait, event, NULL);
+    SetEvent(event);
+    Until(1);
+    WaitForThreadpoolWaitCallbacks(wait, FALSE);
+    SHOW(count);
+    SHOW(lastResult);
+    SHOW(WaitForSingleObject(event, 0));
+    SetThreadpoolWait(wait, event, &time);
+    Until(2);
+    WaitForThreadpoolWaitCallbacks(wait, FALSE);
+    SHOW(count);
+    SHOW(lastResult);
+    SetThreadpoolWait(wait, event, NULL);
+    SetThreadpoolWait(wait, NULL, NULL);
+    SetEvent(event);
+    WaitForThreadpoolWaitCallbacks(wait, TRUE);
+    SHOW(count);
+    SHOW(WaitForSingleObject(event, 0));
+    CloseThreadpoolWait(wait);
+    CloseHandle(event);
+}
+
+static void Groups(void)
+{
+    PTP_POOL pool = CreateThreadpool(NULL);
+    PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
+    TP_CALLBACK_ENVIRON environment;
+    PTP_WORK work;
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolThreadMaximum(pool, 1);
+    SHOW(SetThreadpoolThreadMinimum(pool, 1));
+    SetThreadpoolCallbackPool(&environment, pool);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, NULL);
+    count = 0;
+    work = CreateThreadpoolWork(Work, (PVOID)(LONG_PTR)1, &environment);
+    SubmitThreadpoolWork(work);
+    SubmitThreadpoolWork(work);
+    CloseThreadpoolCleanupGroupMembers(group, FALSE, NULL);
+    SHOW(count);
+    CloseThreadpoolCleanupGroup(group);
+    CloseThreadpool(pool);
+    DestroyThreadpoolEnvironment(&environment);
+}
+
+static DWORD WINAPI Item(LPVOID parameter)
+{
+    InterlockedExchangeAdd(&count, (LONG)(LONG_PTR)parameter);
+    SetEvent(done);
+    return 0;
+}
+
+static VOID CALLBACK Registered(PVOID parameter, BOOLEAN timedOut)
+{
+    (void)parameter;
+    lastResult = timedOut;
+    InterlockedIncrement(&count);
+    SetEvent(done);
+}
+
+static VOID CALLBACK QueueTick(PVOID parameter, BOOLEAN timedOut)
+{
+    (void)parameter;
+    lastResult = timedOut;
+    InterlockedIncrement(&count);
+}
+
+static void Legacy(void)
+{
+    HANDLE event = CreateEventW(NULL, FALSE, FALSE, NULL), wait = NULL, queue, timer = NULL;
+    count = 0;
+    SHOW(QueueUserWorkItem(Item, (LPVOID)(LONG_PTR)3, WT_EXECUTEDEFAULT));
+    SHOW(WaitForSingleObject(done, 60000));
+    SHOW(count);
+    SHOW(RegisterWaitForSingleObject(&wait, event, Registered, NULL, INFINITE, WT_EXECUTEONLYONCE));
+    SetEvent(event);
+    SHOW(WaitForSingleObject(done, 60000));
+    SHOW(lastResult);
+    SHOW(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
+    SHOW(RegisterWaitForSingleObject(&wait, event, Registered, NULL, 1, WT_EXECUTEONLYONCE));
+    SHOW(WaitForSingleObject(done, 60000));
+    SHOW(lastResult);
+    SHOW(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
+    SHOW(UnregisterWait(NULL));
+    queue = CreateTimerQueue();
+    count = 0;
+    SHOW(CreateTimerQueueTimer(&timer, queue, QueueTick, NULL, 1, 1, 0));
+    Until(3);
+    SHOW(lastResult);
+    SHOW(ChangeTimerQueueTimer(queue, timer, 60000, 0));
+    SHOW(DeleteTimerQueueTimer(queue, timer, INVALID_HANDLE_VALUE));
+    SHOW(DeleteTimerQueueEx(queue, INVALID_HANDLE_VALUE));
+    CloseHandle(event);
+}
+
+int main(void)
+{
+    done = CreateEventW(NULL, FALSE, FALSE, NULL);
+    Works();
+    Timers();
+    Waits();
+    Groups();
+    Legacy();
+    CloseHandle(done);
+    return 0;
+}

@@ -1,0 +1,641 @@
+/* Completion ports: packets, threads, the limit, the end of a port. */
+#include "handles.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heap.h"
+#include "nt/completion.h"
+
+static HANDLE make_port(ULONG count)
+{
+    HANDLE port;
+    assert_int_equal(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, NULL, count), STATUS_SUCCESS);
+    return port;
+}
+
+static void close_port(HANDLE port)
+{
+    close_handle(port);
+    assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
+}
+
+static PKQUEUE queue_of(HANDLE port)
+{
+    return &((PNTP_PORT)object_of(port))->Queue;
+}
+
+static PVOID value(ULONG_PTR number)
+{
+    return (PVOID)number;
+}
+
+static void post(HANDLE port, ULONG_PTR number)
+{
+    check(NtSetIoCompletion(port, value(number), value(number + 1), (NTSTATUS)number + 2, number + 3) ==
+          STATUS_SUCCESS);
+}
+
+static BOOLEAN is_posted(const FILE_IO_COMPLETION_INFORMATION *information, ULONG_PTR number)
+{
+    return information->KeyContext == value(number) && information->ApcContext == value(number + 1) &&
+           information->IoStatusBlock.Status == (NTSTATUS)number + 2 &&
+           information->IoStatusBlock.Information == number + 3;
+}
+
+static NTSTATUS take(HANDLE port, PFILE_IO_COMPLETION_INFORMATION information, PLARGE_INTEGER timeout)
+{
+    return NtRemoveIoCompletion(port, &information->KeyContext, &information->ApcContext, &information->IoStatusBlock,
+                                timeout);
+}
+
+static void expect_packet(HANDLE port, ULONG_PTR number)
+{
+    FILE_IO_COMPLETION_INFORMATION information;
+    assert_int_equal(take(port, &information, NO_TIME), STATUS_SUCCESS);
+    assert_true(is_posted(&information, number));
+}
+
+static void expect_nothing(HANDLE port)
+{
+    FILE_IO_COMPLETION_INFORMATION information;
+    assert_int_equal(take(port, &information, NO_TIME), STATUS_TIMEOUT);
+}
+
+static LONG depth_of(HANDLE port)
+{
+    IO_COMPLETION_BASIC_INFORMATION information = {-1};
+    ULONG length = 0;
+    check(NtQueryIoCompletion(port, IoCompletionBasicInformation, &information, sizeof(information), &length) ==
+          STATUS_SUCCESS);
+    check(length == sizeof(information));
+    return information.Depth;
+}
+
+static void test_packets_are_first_in_first_out(void **state)
+{
+    HANDLE port = make_port(0);
+    (void)state;
+    assert_int_equal(depth_of(port), 0);
+    expect_nothing(port);
+    for (ULONG i = 0; i < 5; i += 1) {
+        post(port, i);
+        assert_int_equal(depth_of(port), i + 1);
+    }
+    for (ULONG i = 0; i < 5; i += 1) {
+        expect_packet(port, i);
+    }
+    expect_nothing(port);
+    close_port(port);
+}
+
+/* Everything that is set comes back as it was, a failure too. */
+static void test_values(void **state)
+{
+    HANDLE port = make_port(1);
+    FILE_IO_COMPLETION_INFORMATION information;
+    (void)state;
+    memset(&information, 0xdd, sizeof(information));
+    assert_int_equal(NtSetIoCompletion(port, value(MAXULONG_PTR), NULL, STATUS_END_OF_FILE, MAXULONG_PTR),
+                     STATUS_SUCCESS);
+    assert_int_equal(take(port, &information, NULL), STATUS_SUCCESS);
+    assert_ptr_equal(information.KeyContext, value(MAXULONG_PTR));
+    assert_null(information.ApcContext);
+    assert_int_equal(information.IoStatusBlock.Status, STATUS_END_OF_FILE);
+    assert_true(information.IoStatusBlock.Pointer == value((ULONG)STATUS_END_OF_FILE));
+    assert_true(information.IoStatusBlock.Information == MAXULONG_PTR);
+    close_port(port);
+}
+
+static void test_nothing_is_written_without_a_packet(void **state)
+{
+    HANDLE port = make_port(1);
+    FILE_IO_COMPLETION_INFORMATION information, before;
+    LARGE_INTEGER timeout = relative(MILLISECOND);
+    ULONG removed = 7;
+    (void)state;
+    memset(&information, 0xdd, sizeof(information));
+    memcpy(&before, &information, sizeof(before));
+    assert_int_equal(take(port, &information, &timeout), STATUS_TIMEOUT);
+    assert_int_equal(NtRemoveIoCompletionEx(port, &information, 1, &removed, &timeout, FALSE), STATUS_TIMEOUT);
+    assert_int_equal(removed, 0);
+    assert_memory_equal(&information, &before, sizeof(before));
+    close_port(port);
+}
+
+static void test_handles(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE query_only = same_object(port, IO_COMPLETION_QUERY_STATE | SYNCHRONIZE);
+    HANDLE modify_only = same_object(port, IO_COMPLETION_MODIFY_STATE);
+    HANDLE other = make_event(NotificationEvent, TRUE, NULL);
+    HANDLE closed = closed_handle();
+    FILE_IO_COMPLETION_INFORMATION information;
+    IO_COMPLETION_BASIC_INFORMATION basic;
+    ULONG removed;
+    struct {
+        HANDLE handle;
+        NTSTATUS modify, query, wait;
+    } cases[] = {
+        {closed, STATUS_INVALID_HANDLE, STATUS_INVALID_HANDLE, STATUS_INVALID_HANDLE},
+        {NULL, STATUS_INVALID_HANDLE, STATUS_INVALID_HANDLE, STATUS_INVALID_HANDLE},
+        {other, STATUS_OBJECT_TYPE_MISMATCH, STATUS_OBJECT_TYPE_MISMATCH, STATUS_WAIT_0},
+        {query_only, STATUS_ACCESS_DENIED, STATUS_SUCCESS, STATUS_TIMEOUT},
+        {modify_only, STATUS_TIMEOUT, STATUS_ACCESS_DENIED, STATUS_ACCESS_DENIED},
+    };
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(cases); i += 1) {
+        HANDLE handle = cases[i].handle;
+        if (handle != modify_only) {
+            assert_int_equal(NtSetIoCompletion(handle, NULL, NULL, 0, 0), cases[i].modify);
+        }
+        assert_int_equal(take(handle, &information, NO_TIME), cases[i].modify);
+        assert_int_equal(NtRemoveIoCompletionEx(handle, &information, 1, &removed, NO_TIME, FALSE), cases[i].modify);
+        assert_int_equal(NtQueryIoCompletion(handle, IoCompletionBasicInformation, &basic, sizeof(basic), NULL),
+                         cases[i].query);
+        assert_int_equal(poll_handle(handle), cases[i].wait);
+    }
+    assert_int_equal(NtSetIoCompletion(modify_only, NULL, NULL, 0, 0), STATUS_SUCCESS);
+    close_handle(other);
+    close_handle(query_only);
+    close_handle(modify_only);
+    close_port(port);
+}
+
+static void test_parameters(void **state)
+{
+    HANDLE port = make_port(1);
+    FILE_IO_COMPLETION_INFORMATION information;
+    IO_COMPLETION_BASIC_INFORMATION basic[2];
+    ULONG removed;
+    (void)state;
+    post(port, 1);
+    assert_int_equal(NtCreateIoCompletion(NULL, IO_COMPLETION_ALL_ACCESS, NULL, 0), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtRemoveIoCompletion(port, NULL, &information.ApcContext, &information.IoStatusBlock, NULL),
+                     STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtRemoveIoCompletion(port, &information.KeyContext, NULL, &information.IoStatusBlock, NULL),
+                     STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtRemoveIoCompletion(port, &information.KeyContext, &information.ApcContext, NULL, NULL),
+                     STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtRemoveIoCompletionEx(port, NULL, 1, &removed, NULL, FALSE), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtRemoveIoCompletionEx(port, &information, 1, NULL, NULL, FALSE), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtRemoveIoCompletionEx(port, &information, 0, &removed, NULL, FALSE), STATUS_INVALID_PARAMETER);
+    assert_int_equal(NtQueryIoCompletion(port, (IO_COMPLETION_INFORMATION_CLASS)1, basic, sizeof(basic[0]), NULL),
+                     STATUS_INVALID_INFO_CLASS);
+    assert_int_equal(NtQueryIoCompletion(port, IoCompletionBasicInformation, basic, sizeof(basic), NULL),
+                     STATUS_INFO_LENGTH_MISMATCH);
+    assert_int_equal(NtQueryIoCompletion(port, IoCompletionBasicInformation, basic, 0, NULL),
+                     STATUS_INFO_LENGTH_MISMATCH);
+    assert_int_equal(NtQueryIoCompletion(port, IoCompletionBasicInformation, NULL, sizeof(basic[0]), NULL),
+                     STATUS_ACCESS_VIOLATION);
+    expect_packet(port, 1);
+    close_port(port);
+}
+
+/* As many as there are, as many as are wanted: also more than a batch. */
+static void test_many_at_once(void **state)
+{
+    static const ULONG queued[] = {1, 3, 63, 64, 65, 200};
+    static const ULONG wanted[] = {1, 2, 64, 100, 128, 300};
+    FILE_IO_COMPLETION_INFORMATION information[300];
+    HANDLE port = make_port(1);
+    (void)state;
+    for (ULONG q = 0; q < ARRAYSIZE(queued); q += 1) {
+        for (ULONG w = 0; w < ARRAYSIZE(wanted); w += 1) {
+            ULONG expected = queued[q] < wanted[w] ? queued[q] : wanted[w];
+            ULONG removed = 0;
+            for (ULONG i = 0; i < queued[q]; i += 1) {
+                post(port, i);
+            }
+            assert_int_equal(NtRemoveIoCompletionEx(port, information, wanted[w], &removed, NULL, FALSE),
+                             STATUS_SUCCESS);
+            assert_int_equal(removed, expected);
+            for (ULONG i = 0; i < removed; i += 1) {
+                assert_true(is_posted(&information[i], i));
+            }
+            for (ULONG i = removed; i < queued[q]; i += 1) {
+                expect_packet(port, i);
+            }
+        }
+    }
+    close_port(port);
+}
+
+static void test_alertable_removal(void **state)
+{
+    HANDLE port = make_port(1);
+    FILE_IO_COMPLETION_INFORMATION information;
+    ULONG removed;
+    KAPC apc[2];
+    (void)state;
+    apcs_run = 0;
+    post(port, 1);
+    queue_user_apc(&apc[0], KeGetCurrentThread(), count_apc, NULL);
+    queue_user_apc(&apc[1], KeGetCurrentThread(), count_apc, NULL);
+    KeAlertThread(KeGetCurrentThread(), UserMode);
+    assert_int_equal(NtRemoveIoCompletionEx(port, &information, 1, &removed, NULL, TRUE), STATUS_ALERTED);
+    assert_int_equal(removed, 0);
+    assert_int_equal(NtRemoveIoCompletionEx(port, &information, 1, &removed, NULL, FALSE), STATUS_SUCCESS);
+    assert_int_equal(apcs_run, 0);
+    post(port, 2);
+    assert_int_equal(take(port, &information, NULL), STATUS_SUCCESS);
+    assert_int_equal(apcs_run, 0);
+    post(port, 3);
+    assert_int_equal(NtRemoveIoCompletionEx(port, &information, 1, &removed, NULL, TRUE), STATUS_USER_APC);
+    assert_int_equal(apcs_run, 2);
+    assert_int_equal(removed, 0);
+    assert_int_equal(NtRemoveIoCompletionEx(port, &information, 1, &removed, NULL, TRUE), STATUS_SUCCESS);
+    assert_true(is_posted(&information, 3));
+    close_port(port);
+}
+
+static void close_in_apc(PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)argument1, (void)argument2;
+    close_port(context);
+}
+
+static void test_apcs_run_after_the_removal(void **state)
+{
+    HANDLE port = make_port(1);
+    FILE_IO_COMPLETION_INFORMATION information;
+    ULONG removed;
+    KAPC apc;
+    (void)state;
+    queue_user_apc(&apc, KeGetCurrentThread(), close_in_apc, port);
+    assert_int_equal(NtRemoveIoCompletionEx(port, &information, 1, &removed, NULL, TRUE), STATUS_USER_APC);
+    assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
+}
+
+/* Threads that take packets as told. */
+typedef struct remover {
+    actor actor;
+    HANDLE port;
+    NTSTATUS status;
+    FILE_IO_COMPLETION_INFORMATION information;
+} remover;
+
+static void remove_packet(void *argument)
+{
+    remover *r = argument;
+    r->status = take(r->port, &r->information, NULL);
+}
+
+static void start_removers(remover *r, ULONG count, HANDLE port)
+{
+    for (ULONG i = 0; i < count; i += 1) {
+        memset(&r[i], 0, sizeof(r[i]));
+        r[i].port = port;
+        start_actor(&r[i].actor);
+    }
+}
+
+static void end_removers(remover *r, ULONG count)
+{
+    for (ULONG i = 0; i < count; i += 1) {
+        end_actor(&r[i].actor);
+    }
+}
+
+static void begin_remove(remover *r)
+{
+    tell(&r->actor, remove_packet, r);
+    await(is_committed(r->actor.thread));
+}
+
+static BOOLEAN has_removed(remover *r, ULONG_PTR number)
+{
+    await(is_idle(&r->actor));
+    return r->status == STATUS_SUCCESS && is_posted(&r->information, number);
+}
+
+static void test_threads_are_last_in_first_out(void **state)
+{
+    HANDLE port = make_port(3);
+    remover r[3];
+    (void)state;
+    start_removers(r, 3, port);
+    for (ULONG i = 0; i < 3; i += 1) {
+        begin_remove(&r[i]);
+    }
+    for (ULONG i = 0; i < 3; i += 1) {
+        post(port, i);
+        assert_true(has_removed(&r[2 - i], i));
+    }
+    end_removers(r, 3);
+    close_port(port);
+}
+
+static void block_on(void *argument)
+{
+    check(NtWaitForSingleObject(*(HANDLE *)argument, FALSE, NULL) == STATUS_WAIT_0);
+}
+
+/* One at a time: the second thread gets its packet when the first blocks, and then both run. */
+static void test_limit(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE event = make_event(SynchronizationEvent, FALSE, NULL);
+    remover r[3];
+    (void)state;
+    start_removers(r, 3, port);
+    begin_remove(&r[0]);
+    begin_remove(&r[1]);
+    post(port, 1);
+    assert_true(has_removed(&r[1], 1));
+    post(port, 2);
+    assert_int_equal(depth_of(port), 1);
+    assert_true(is_committed(r[0].actor.thread));
+    tell(&r[1].actor, block_on, &event);
+    assert_true(has_removed(&r[0], 2));
+    assert_int_equal(KeSetEvent(&((padded_object *)object_of(event))->event, 0, FALSE), 0);
+    await(is_idle(&r[1].actor));
+    assert_int_equal(queue_of(port)->CurrentCount, 2);
+    /* Two run where one may: nobody else is let go before one of them has come back, and then the other. */
+    begin_remove(&r[2]);
+    post(port, 3);
+    assert_int_equal(depth_of(port), 1);
+    tell(&r[1].actor, remove_packet, &r[1]);
+    await(is_committed(r[1].actor.thread));
+    assert_int_equal(depth_of(port), 1);
+    tell(&r[0].actor, remove_packet, &r[0]);
+    assert_true(has_removed(&r[0], 3));
+    end_removers(&r[0], 1); /* a thread that ends makes room too */
+    post(port, 4);
+    assert_true(has_removed(&r[1], 4));
+    end_removers(&r[1], 1);
+    post(port, 5);
+    assert_true(has_removed(&r[2], 5));
+    end_removers(&r[2], 1);
+    close_handle(event);
+    close_port(port);
+}
+
+static void test_limit_of_zero(void **state)
+{
+    HANDLE port = make_port(0);
+    (void)state;
+    assert_int_equal(queue_of(port)->MaximumCount, KeNumberProcessors);
+    close_port(port);
+    port = make_port(MAXULONG);
+    assert_int_equal(queue_of(port)->MaximumCount, MAXULONG);
+    close_port(port);
+}
+
+/* A wait for the port itself ends while something is queued, and takes nothing. */
+static void test_waiting_for_the_port(void **state)
+{
+    HANDLE port = make_port(1);
+    handle_waiter w;
+    (void)state;
+    start_handle_waiter(&w);
+    w.count = 1;
+    w.handle[0] = port;
+    assert_int_equal(poll_handle(port), STATUS_TIMEOUT);
+    begin_handle_wait(&w);
+    post(port, 1);
+    assert_int_equal(end_handle_wait(&w), STATUS_WAIT_0);
+    assert_int_equal(poll_handle(port), STATUS_WAIT_0);
+    assert_int_equal(NtWaitForMultipleObjects(1, &port, WaitAll, FALSE, NO_TIME), STATUS_WAIT_0);
+    assert_int_equal(depth_of(port), 1);
+    expect_packet(port, 1);
+    assert_int_equal(poll_handle(port), STATUS_TIMEOUT);
+    end_actor(&w.actor);
+    close_port(port);
+}
+
+/* The last handle wakes everybody; one before it nobody. What was queued is gone. */
+static void test_closing(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE other = same_object(port, IO_COMPLETION_ALL_ACCESS);
+    handle_waiter w;
+    remover r[2];
+    (void)state;
+    start_handle_waiter(&w);
+    start_removers(r, 2, port);
+    w.count = 1;
+    w.handle[0] = port;
+    begin_remove(&r[0]);
+    begin_remove(&r[1]);
+    begin_handle_wait(&w);
+    close_handle(other);
+    assert_true(is_committed(r[0].actor.thread) && is_committed(r[1].actor.thread) && is_committed(w.actor.thread));
+    close_handle(port);
+    for (ULONG i = 0; i < 2; i += 1) {
+        await(is_idle(&r[i].actor));
+        assert_int_equal(r[i].status, STATUS_ABANDONED_WAIT_0);
+    }
+    assert_int_equal(end_handle_wait(&w), STATUS_WAIT_0);
+    assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
+    end_removers(r, 2);
+    end_actor(&w.actor);
+}
+
+static void test_closing_with_packets(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE reserve;
+    (void)state;
+    assert_int_equal(NtAllocateReserveObject(&reserve, NULL, MemoryReserveIoCompletion), STATUS_SUCCESS);
+    for (ULONG i = 0; i < 2000; i += 1) {
+        post(port, i);
+    }
+    assert_int_equal(NtSetIoCompletionEx(port, reserve, NULL, NULL, 0, 0), STATUS_SUCCESS);
+    for (ULONG i = 0; i < 1500; i += 1) {
+        expect_packet(port, i);
+    }
+    close_port(port);
+    port = make_port(1);
+    assert_int_equal(NtSetIoCompletionEx(port, reserve, NULL, NULL, 0, 0), STATUS_SUCCESS);
+    close_port(port);
+    close_handle(reserve);
+}
+
+/* Who has looked up the handle before it was closed and comes to the port only then. */
+static void test_latecomers(void **state)
+{
+    HANDLE handle = make_port(1);
+    PNTP_PORT port = object_of(handle);
+    PLIST_ENTRY entry;
+    (void)state;
+    ObReferenceObject(port);
+    close_handle(handle);
+    assert_int_equal(KiRemoveQueue(&port->Queue, UserMode, FALSE, NULL, &entry, 1), 1);
+    assert_int_equal((LONG_PTR)entry, STATUS_ABANDONED);
+    assert_int_equal(wait_for(port, NULL), STATUS_WAIT_0);
+    PNTP_PACKET packet = HalAllocate(sizeof(*packet), MEMORY_ALLOCATION_ALIGNMENT);
+    assert_non_null(packet);
+    KeInsertQueue(&port->Queue, &packet->QueueListEntry);
+    assert_int_equal(KiRemoveQueue(&port->Queue, UserMode, FALSE, NULL, &entry, 1), 1);
+    assert_int_equal((LONG_PTR)entry, STATUS_ABANDONED);
+    ObDereferenceObject(port);
+    assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
+}
+
+static void test_no_memory(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE none = NULL;
+    NTSTATUS create, first, second;
+    (void)state;
+#ifdef HEAP_IS_WATCHED_ONLY
+    close_port(port);
+    skip();
+#endif
+    allocations_left = 0;
+    create = NtCreateIoCompletion(&none, IO_COMPLETION_ALL_ACCESS, NULL, 0);
+    first = NtSetIoCompletion(port, NULL, NULL, 0, 0);
+    allocations_left = -1;
+    assert_int_equal(create, STATUS_INSUFFICIENT_RESOURCES);
+    assert_null(none);
+    assert_int_equal(first, STATUS_INSUFFICIENT_RESOURCES);
+    assert_int_equal(depth_of(port), 0);
+    post(port, 1);
+    expect_packet(port, 1);
+    allocations_left = 0; /* the port has one to use again */
+    first = NtSetIoCompletion(port, value(2), value(3), 4, 5);
+    second = NtSetIoCompletion(port, NULL, NULL, 0, 0);
+    allocations_left = -1;
+    assert_int_equal(first, STATUS_SUCCESS);
+    assert_int_equal(second, STATUS_INSUFFICIENT_RESOURCES);
+    expect_packet(port, 2);
+    expect_nothing(port);
+    close_port(port);
+}
+
+static void test_reserve(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE reserve, other;
+    (void)state;
+    assert_int_equal(NtAllocateReserveObject(NULL, NULL, MemoryReserveIoCompletion), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtAllocateReserveObject(&reserve, NULL, MemoryReserveTypeMax), STATUS_INVALID_PARAMETER);
+    assert_int_equal(NtAllocateReserveObject(&reserve, NULL, MemoryReserveIoCompletion), STATUS_SUCCESS);
+    assert_int_equal(NtAllocateReserveObject(&other, NULL, MemoryReserveIoCompletion), STATUS_SUCCESS);
+    assert_int_equal(NtSetIoCompletionEx(port, NULL, NULL, NULL, 0, 0), STATUS_INVALID_HANDLE);
+    assert_int_equal(NtSetIoCompletionEx(port, port, NULL, NULL, 0, 0), STATUS_OBJECT_TYPE_MISMATCH);
+    assert_int_equal(NtSetIoCompletionEx(reserve, reserve, NULL, NULL, 0, 0), STATUS_OBJECT_TYPE_MISMATCH);
+    for (ULONG i = 0; i < 3; i += 1) {
+        allocations_left = 0;
+        NTSTATUS status = NtSetIoCompletionEx(port, reserve, value(1), value(2), 3, 4);
+        NTSTATUS again = NtSetIoCompletionEx(port, reserve, NULL, NULL, 0, 0);
+        allocations_left = -1;
+        assert_int_equal(status, STATUS_SUCCESS);
+        assert_int_equal(again, STATUS_INVALID_PARAMETER_2);
+        assert_int_equal(NtSetIoCompletionEx(port, other, value(2), value(3), 4, 5), STATUS_SUCCESS);
+        expect_packet(port, 1);
+        expect_packet(port, 2);
+    }
+    /* Closed while it is queued: it is delivered all the same. */
+    assert_int_equal(NtSetIoCompletionEx(port, reserve, value(7), value(8), 9, 10), STATUS_SUCCESS);
+    close_handle(reserve);
+    expect_packet(port, 7);
+    close_handle(other);
+    close_port(port);
+}
+
+static void test_names(void **state)
+{
+    static const WCHAR path[] = u"\\BaseNamedObjects\\interlock-port-test";
+    UNICODE_STRING name = {sizeof(path) - sizeof(WCHAR), sizeof(path), (PWSTR)path};
+    OBJECT_ATTRIBUTES attributes = RTL_INIT_OBJECT_ATTRIBUTES(&name, OBJ_CASE_INSENSITIVE);
+    HANDLE port, opened, other;
+    (void)state;
+    assert_int_equal(NtOpenIoCompletion(&opened, IO_COMPLETION_ALL_ACCESS, &attributes), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, &attributes, 0), STATUS_SUCCESS);
+    assert_int_equal(NtCreateIoCompletion(&other, IO_COMPLETION_ALL_ACCESS, &attributes, 0),
+                     STATUS_OBJECT_NAME_COLLISION);
+    assert_int_equal(NtCreateEvent(&other, EVENT_ALL_ACCESS, &attributes, NotificationEvent, FALSE),
+                     STATUS_OBJECT_NAME_COLLISION);
+    assert_int_equal(NtOpenEvent(&other, EVENT_ALL_ACCESS, &attributes), STATUS_OBJECT_TYPE_MISMATCH);
+    assert_int_equal(NtOpenIoCompletion(&opened, IO_COMPLETION_ALL_ACCESS, &attributes), STATUS_SUCCESS);
+    attributes.Attributes |= OBJ_OPENIF;
+    assert_int_equal(NtCreateIoCompletion(&other, IO_COMPLETION_MODIFY_STATE, &attributes, 7),
+                     STATUS_OBJECT_NAME_EXISTS);
+    post(port, 1);
+    expect_packet(opened, 1);
+    post(opened, 2);
+    close_handle(port);
+    expect_packet(other, 2);
+    close_handle(opened);
+    close_port(other);
+    attributes.Attributes &= ~(ULONG)OBJ_OPENIF;
+    assert_int_equal(NtOpenIoCompletion(&opened, IO_COMPLETION_ALL_ACCESS, &attributes), STATUS_OBJECT_NAME_NOT_FOUND);
+}
+
+/* A forked child has the port with what was queued, and nobody but itself at it. */
+static int use_port_in_child(HANDLE port, HANDLE waited)
+{
+    for (ULONG i = 0; i < 3; i += 1) {
+        FILE_IO_COMPLETION_INFORMATION information;
+        if (take(port, &information, NULL) != STATUS_SUCCESS || !is_posted(&information, i)) {
+            return 1;
+        }
+    }
+    post(waited, 9); /* its remover stayed behind */
+    FILE_IO_COMPLETION_INFORMATION information;
+    if (depth_of(waited) != 1 || take(waited, &information, NULL) != STATUS_SUCCESS || !is_posted(&information, 9)) {
+        return 2;
+    }
+    return queue_of(waited)->CurrentCount == 1 ? 0 : 3;
+}
+
+static void test_fork(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE waited = make_port(1);
+    remover r[2];
+    int status;
+    (void)state;
+    start_removers(&r[0], 1, waited);
+    start_removers(&r[1], 1, waited);
+    begin_remove(&r[0]);
+    post(waited, 5);
+    assert_true(has_removed(&r[0], 5)); /* counts as running */
+    begin_remove(&r[1]);
+    for (ULONG i = 0; i < 3; i += 1) {
+        post(port, i);
+    }
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(use_port_in_child(port, waited));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(depth_of(port), 3);
+    end_removers(&r[0], 1);
+    post(waited, 6);
+    assert_true(has_removed(&r[1], 6));
+    end_removers(&r[1], 1);
+    close_handle(waited);
+    close_port(port);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WATCHED(test_packets_are_first_in_first_out),
+        WATCHED(test_values),
+        WATCHED(test_nothing_is_written_without_a_packet),
+        WATCHED(test_handles),
+        WATCHED(test_parameters),
+        WATCHED(test_many_at_once),
+        WATCHED(test_alertable_removal),
+        WATCHED(test_apcs_run_after_the_removal),
+        WATCHED(test_threads_are_last_in_first_out),
+        WATCHED(test_limit),
+        WATCHED(test_limit_of_zero),
+        WATCHED(test_waiting_for_the_port),
+        WATCHED(test_closing),
+        WATCHED(test_closing_with_packets),
+        WATCHED(test_latecomers),
+        WATCHED(test_no_memory),
+        WATCHED(test_reserve),
+        WATCHED(test_names),
+        WATCHED(test_fork),
+    };
+    return cmocka_run_group_tests_name("nt/iocompletion", tests, NULL, NULL);
+}

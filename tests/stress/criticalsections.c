@@ -1,0 +1,271 @@
+/* Critical sections under contention: with waits by address and by event, with timeouts, freed by the last owner. */
+#include "stress.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <interlock/exception.h>
+
+#include "rtl/criticalsection.h"
+
+#define MOST_THREADS 16
+
+/* Exclusion, recursion, tries. What is protected is plain memory, for sanitizers to see. */
+
+struct account {
+    RTL_CRITICAL_SECTION section;
+    unsigned long rounds;
+    unsigned long balance;
+    unsigned depth;
+};
+
+static void deposit(struct account *account, unsigned nested)
+{
+    require(account->depth == nested);
+    account->depth += 1;
+    account->balance += 1;
+    if (nested < 2) {
+        require(RtlTryEnterCriticalSection(&account->section));
+        deposit(account, nested + 1);
+        require(RtlLeaveCriticalSection(&account->section) == STATUS_SUCCESS);
+    }
+    account->depth -= 1;
+}
+
+static void enter_somehow(struct account *account, test_random *random)
+{
+    if (random_below(random, 4) == 0) {
+        while (!RtlTryEnterCriticalSection(&account->section))
+            sched_yield();
+    } else {
+        require(RtlEnterCriticalSection(&account->section) == STATUS_SUCCESS);
+    }
+}
+
+static void contend(void *argument, unsigned index)
+{
+    struct account *account = argument;
+    test_random random;
+
+    random_seed(&random, index);
+    for (unsigned long i = 0; i < account->rounds; i++) {
+        enter_somehow(account, &random);
+        require(account->section.OwningThread == ULongToHandle(KeGetCurrentThread()->ThreadId));
+        deposit(account, 0);
+        if (random_below(&random, 64) == 0)
+            sched_yield();
+        require(RtlLeaveCriticalSection(&account->section) == STATUS_SUCCESS);
+        spin_for(random_below(&random, 50));
+    }
+}
+
+static void assert_free(RTL_CRITICAL_SECTION *section)
+{
+    assert_int_equal(section->LockCount, -1);
+    assert_int_equal(section->RecursionCount, 0);
+    assert_null(section->OwningThread);
+}
+
+static void contend_with(unsigned threads, BOOLEAN events)
+{
+    struct account account = {.rounds = test_rounds(40000) / threads + 1};
+
+    RtlpForceCSToUseEvents = events;
+    assert_int_equal(
+        RtlInitializeCriticalSectionEx(&account.section, 0, RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO),
+        STATUS_SUCCESS);
+    run_threads(threads, HANG_SECONDS, contend, &account);
+    assert_free(&account.section);
+    assert_int_equal(account.balance, 3 * account.rounds * threads);
+    assert_int_equal(account.section.DebugInfo->EntryCount, account.section.DebugInfo->ContentionCount);
+    assert_int_equal(RtlDeleteCriticalSection(&account.section), STATUS_SUCCESS);
+    RtlpForceCSToUseEvents = FALSE;
+}
+
+static void two_threads(void **state)
+{
+    (void)state;
+    contend_with(2, FALSE);
+    contend_with(2, TRUE);
+}
+
+static void four_threads(void **state)
+{
+    (void)state;
+    contend_with(4, FALSE);
+    contend_with(4, TRUE);
+}
+
+static void sixteen_threads(void **state)
+{
+    (void)state;
+    contend_with(16, FALSE);
+    contend_with(16, TRUE);
+}
+
+/* Sections that do not spin: every contention is a sleep and a wake, and a lost one hangs. */
+
+static void pass_on(void *argument, unsigned index)
+{
+    struct account *account = argument;
+
+    (void)index;
+    for (unsigned long i = 0; i < account->rounds; i++) {
+        require(RtlEnterCriticalSection(&account->section) == STATUS_SUCCESS);
+        account->balance += 1;
+        sched_yield();
+        require(RtlLeaveCriticalSection(&account->section) == STATUS_SUCCESS);
+    }
+}
+
+static void sleepers(void **state)
+{
+    (void)state;
+    for (int events = 0; events < 2; events++) {
+        struct account account = {.rounds = test_rounds(2000)};
+
+        RtlpForceCSToUseEvents = events != 0;
+        RtlInitializeCriticalSection(&account.section);
+        RtlSetCriticalSectionSpinCount(&account.section, 0);
+        run_threads(4, HANG_SECONDS, pass_on, &account);
+        assert_free(&account.section);
+        assert_int_equal(account.balance, 4 * account.rounds);
+        RtlDeleteCriticalSection(&account.section);
+    }
+    RtlpForceCSToUseEvents = FALSE;
+}
+
+/* Whoever leaves last deletes the section and frees it, whatever the one before is still about to do. */
+
+struct common {
+    RTL_CRITICAL_SECTION section;
+    unsigned users;
+};
+
+struct relay {
+    struct common *volatile current;
+    unsigned long rounds;
+    unsigned threads;
+    volatile unsigned long finished;
+};
+
+static struct common *new_common(unsigned users)
+{
+    struct common *common = malloc(sizeof(*common));
+
+    require(common != NULL);
+    common->users = users;
+    require(RtlInitializeCriticalSection(&common->section) == STATUS_SUCCESS);
+    return common;
+}
+
+static int is_last_user(struct common *common)
+{
+    int last;
+
+    require(RtlEnterCriticalSection(&common->section) == STATUS_SUCCESS);
+    common->users -= 1;
+    last = common->users == 0;
+    require(RtlLeaveCriticalSection(&common->section) == STATUS_SUCCESS);
+    return last;
+}
+
+static void use_and_free(void *argument, unsigned index)
+{
+    struct relay *relay = argument;
+
+    (void)index;
+    for (unsigned long i = 0; i < relay->rounds; i++) {
+        struct common *common;
+
+        await(load(&relay->finished) == i);
+        common = load(&relay->current);
+        if (is_last_user(common)) {
+            require(RtlDeleteCriticalSection(&common->section) == STATUS_SUCCESS);
+            memset(common, 0xdd, sizeof(*common));
+            free(common);
+            store(&relay->current, new_common(relay->threads));
+            add(&relay->finished, 1);
+        }
+    }
+}
+
+static void freed_by_the_last(void **state)
+{
+    (void)state;
+    for (int events = 0; events < 2; events++) {
+        struct relay relay = {.rounds = test_rounds(3000), .threads = 3};
+
+        RtlpForceCSToUseEvents = events != 0;
+        relay.current = new_common(relay.threads);
+        run_threads(relay.threads, HANG_SECONDS, use_and_free, &relay);
+        RtlDeleteCriticalSection(&relay.current->section);
+        free(relay.current);
+    }
+    RtlpForceCSToUseEvents = FALSE;
+}
+
+/* Timeouts: waits end by the second one, at the same moment as they are woken, and nothing is lost or left over. */
+
+static unsigned long given_up;
+
+static void enter_or_give_up(struct account *account)
+{
+    __try {
+        RtlEnterCriticalSection(&account->section);
+        account->balance += 1;
+        spin_for(2000);
+        RtlLeaveCriticalSection(&account->section);
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        require(GetExceptionCode() == STATUS_POSSIBLE_DEADLOCK);
+        add(&given_up, 1);
+    }
+}
+
+static void contend_and_give_up(void *argument, unsigned index)
+{
+    struct account *account = argument;
+
+    (void)index;
+    want_exact_timeouts();
+    for (unsigned long i = 0; i < account->rounds; i++)
+        enter_or_give_up(account);
+}
+
+static void giving_up(void **state)
+{
+    LONGLONG timeout = RtlpTimeout;
+    int errors = dup(STDERR_FILENO);
+    int nowhere = open("/dev/null", O_WRONLY);
+
+    (void)state;
+    RtlpTimeout = 200;
+    dup2(nowhere, STDERR_FILENO);
+    for (int events = 0; events < 2; events++) {
+        struct account account = {.rounds = test_rounds(300)};
+
+        RtlpForceCSToUseEvents = events != 0;
+        given_up = 0;
+        RtlInitializeCriticalSection(&account.section);
+        RtlSetCriticalSectionSpinCount(&account.section, 0);
+        run_threads(4, HANG_SECONDS, contend_and_give_up, &account);
+        assert_free(&account.section);
+        assert_int_equal(account.balance + given_up, 4 * account.rounds);
+        RtlDeleteCriticalSection(&account.section);
+    }
+    dup2(errors, STDERR_FILENO);
+    close(errors);
+    close(nowhere);
+    RtlpTimeout = timeout;
+    RtlpForceCSToUseEvents = FALSE;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_threads), cmocka_unit_test(four_threads),      cmocka_unit_test(sixteen_threads),
+        cmocka_unit_test(sleepers),    cmocka_unit_test(freed_by_the_last), cmocka_unit_test(giving_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

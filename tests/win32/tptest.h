@@ -1,0 +1,123 @@
+/* tptest.h: what the tests of the thread pool share. */
+#ifndef INTERLOCK_TESTS_TPTEST_H
+#define INTERLOCK_TESTS_TPTEST_H
+
+#include "../ke/waittest.h"
+#include "rtl/tpp.h"
+
+#include <interlock/win32.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static inline HANDLE make_event(EVENT_TYPE type)
+{
+    HANDLE event = NULL;
+    check(NT_SUCCESS(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, type, FALSE)));
+    return event;
+}
+
+static inline void set_event(HANDLE event)
+{
+    check(NT_SUCCESS(NtSetEvent(event, NULL)));
+}
+
+static inline void wait_event(HANDLE event)
+{
+    check(NtWaitForSingleObject(event, FALSE, NULL) == STATUS_WAIT_0);
+}
+
+static inline BOOLEAN is_set(HANDLE event)
+{
+    EVENT_BASIC_INFORMATION information;
+    check(NT_SUCCESS(NtQueryEvent(event, EventBasicInformation, &information, sizeof(information), NULL)));
+    return information.EventState != 0;
+}
+
+static inline ULONG count_of(volatile ULONG *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
+}
+
+static inline ULONG add_one(volatile ULONG *counter)
+{
+    return __atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
+}
+
+static inline ULONG subtract_one(volatile ULONG *counter)
+{
+    return __atomic_sub_fetch(counter, 1, __ATOMIC_SEQ_CST);
+}
+
+static inline PFILETIME in_milliseconds(LONGLONG milliseconds, PFILETIME time)
+{
+    LARGE_INTEGER due = relative(milliseconds * MILLISECOND);
+    time->dwLowDateTime = due.LowPart;
+    time->dwHighDateTime = (DWORD)due.HighPart;
+    return time;
+}
+
+static inline PTP_POOL make_pool(ULONG maximum, PTP_CALLBACK_ENVIRON environ)
+{
+    PTP_POOL pool = CreateThreadpool(NULL);
+    check(pool != NULL);
+    SetThreadpoolThreadMaximum(pool, maximum);
+    InitializeThreadpoolEnvironment(environ);
+    SetThreadpoolCallbackPool(environ, pool);
+    return pool;
+}
+
+/* Keeps a thread busy until it is opened. */
+typedef struct gate {
+    HANDLE entered;
+    HANDLE opened;
+    PTP_WORK work;
+} gate;
+
+static inline void gate_pass(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    gate *g = context;
+    (void)instance;
+    (void)work;
+    set_event(g->entered);
+    wait_event(g->opened);
+}
+
+static inline void gate_start(gate *g, PTP_CALLBACK_ENVIRON environ)
+{
+    g->entered = make_event(SynchronizationEvent);
+    g->opened = make_event(NotificationEvent);
+    g->work = CreateThreadpoolWork(gate_pass, g, environ);
+    check(g->work != NULL);
+    SubmitThreadpoolWork(g->work);
+}
+
+/* The one thread of the pool of environ is in the gate when this returns. */
+static inline void gate_block(gate *g, PTP_CALLBACK_ENVIRON environ)
+{
+    gate_start(g, environ);
+    wait_event(g->entered);
+}
+
+static inline void gate_close(gate *g)
+{
+    WaitForThreadpoolWorkCallbacks(g->work, FALSE);
+    CloseThreadpoolWork(g->work);
+    NtClose(g->entered);
+    NtClose(g->opened);
+}
+
+/* The status with which a forked child ends: 0 if function returned TRUE. A child that hangs is ended by its alarm. */
+static inline int in_child(BOOLEAN (*function)(void *argument), void *argument)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(TEST_SECONDS);
+        _exit(function(argument) ? 0 : 1);
+    }
+    check(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+#endif

@@ -1,0 +1,611 @@
+/* Work objects and the threads that run them, by the numbers in src/rtl/tpp.h. */
+#include "tptest.h"
+
+#include <time.h>
+
+static PTP_WORK last_work;
+static PVOID last_context;
+static volatile ULONG runs;
+
+static void count(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    check(instance != NULL);
+    last_work = work;
+    last_context = context;
+    add_one(&runs);
+}
+
+static void test_submit(void **state)
+{
+    PTP_WORK work = CreateThreadpoolWork(count, &last_context, NULL);
+    (void)state;
+    assert_non_null(work);
+    runs = 0;
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    for (ULONG i = 1; i <= 100; i += 1) {
+        SubmitThreadpoolWork(work);
+        WaitForThreadpoolWorkCallbacks(work, FALSE);
+        assert_int_equal(count_of(&runs), i);
+    }
+    assert_ptr_equal(last_work, work);
+    assert_ptr_equal(last_context, &last_context);
+    for (ULONG i = 0; i < 1000; i += 1) {
+        SubmitThreadpoolWork(work);
+    }
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    assert_int_equal(count_of(&runs), 1100);
+    CloseThreadpoolWork(work);
+}
+
+static void simple(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    (void)instance;
+    set_event(context);
+}
+
+static void test_simple(void **state)
+{
+    HANDLE event = make_event(SynchronizationEvent);
+    (void)state;
+    for (int i = 0; i < 100; i += 1) {
+        assert_true(TrySubmitThreadpoolCallback(simple, event, NULL));
+        wait_event(event);
+    }
+    NtClose(event);
+}
+
+static void expect_refusal(PTP_CALLBACK_ENVIRON environ)
+{
+    SetLastError(0);
+    assert_null(CreateThreadpoolWork(count, NULL, environ));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+}
+
+static void test_parameters(void **state)
+{
+    TP_CALLBACK_ENVIRON environ;
+    (void)state;
+    SetLastError(0);
+    assert_null(CreateThreadpoolWork(NULL, NULL, NULL));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    assert_false(TrySubmitThreadpoolCallback(NULL, NULL, NULL));
+    assert_null(CreateThreadpool(&environ));
+    InitializeThreadpoolEnvironment(&environ);
+    environ.Version = 2;
+    expect_refusal(&environ);
+    InitializeThreadpoolEnvironment(&environ);
+    environ.Size -= 1;
+    expect_refusal(&environ);
+    InitializeThreadpoolEnvironment(&environ);
+    SetThreadpoolCallbackPriority(&environ, TP_CALLBACK_PRIORITY_INVALID);
+    expect_refusal(&environ);
+    InitializeThreadpoolEnvironment(&environ);
+    environ.Version = 1;
+    environ.Size = 0;
+    PTP_WORK work = CreateThreadpoolWork(count, NULL, &environ);
+    assert_non_null(work);
+    CloseThreadpoolWork(work);
+    DestroyThreadpoolEnvironment(&environ);
+}
+
+static void test_cancel(void **state)
+{
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(1, &environ);
+    gate g;
+    (void)state;
+    for (int priority = TP_CALLBACK_PRIORITY_HIGH; priority <= TP_CALLBACK_PRIORITY_LOW; priority += 1) {
+        SetThreadpoolCallbackPriority(&environ, (TP_CALLBACK_PRIORITY)priority);
+        PTP_WORK work = CreateThreadpoolWork(count, NULL, &environ);
+        gate_block(&g, &environ);
+        runs = 0;
+        for (int i = 0; i < 5; i += 1) {
+            SubmitThreadpoolWork(work);
+        }
+        WaitForThreadpoolWorkCallbacks(work, TRUE);
+        SubmitThreadpoolWork(work);
+        SubmitThreadpoolWork(work);
+        set_event(g.opened);
+        WaitForThreadpoolWorkCallbacks(work, FALSE);
+        assert_int_equal(count_of(&runs), 2);
+        CloseThreadpoolWork(work);
+        gate_close(&g);
+    }
+    CloseThreadpool(pool);
+}
+
+static void test_close_with_pending(void **state)
+{
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(1, &environ);
+    gate g;
+    (void)state;
+    gate_block(&g, &environ);
+    PTP_WORK work = CreateThreadpoolWork(count, NULL, &environ);
+    runs = 0;
+    for (int i = 0; i < 5; i += 1) {
+        SubmitThreadpoolWork(work);
+    }
+    CloseThreadpoolWork(work);
+    CloseThreadpool(pool);
+    assert_int_equal(count_of(&runs), 0);
+    set_event(g.opened);
+    await(count_of(&runs) == 5);
+    gate_close(&g);
+}
+
+static void close_itself(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    (void)instance;
+    CloseThreadpoolWork(work);
+    set_event(context);
+}
+
+static void test_close_inside_callback(void **state)
+{
+    HANDLE event = make_event(SynchronizationEvent);
+    (void)state;
+    for (int i = 0; i < 50; i += 1) {
+        SubmitThreadpoolWork(CreateThreadpoolWork(close_itself, event, NULL));
+        wait_event(event);
+    }
+    NtClose(event);
+}
+
+/* The callbacks of one object run side by side, each blocked one gives its place to the next. */
+typedef struct meeting {
+    volatile ULONG present;
+    ULONG expected;
+    HANDLE all;
+} meeting;
+
+static void meet(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    meeting *m = context;
+    (void)instance;
+    (void)work;
+    if (add_one(&m->present) == m->expected) {
+        set_event(m->all);
+    }
+    wait_event(m->all);
+}
+
+static void test_blocked_callbacks_make_room(void **state)
+{
+    meeting m = {.expected = 40, .all = make_event(NotificationEvent)};
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(40, &environ);
+    PTP_WORK work = CreateThreadpoolWork(meet, &m, &environ);
+    (void)state;
+    for (ULONG i = 0; i < m.expected; i += 1) {
+        SubmitThreadpoolWork(work);
+    }
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    assert_int_equal(m.present, m.expected);
+    assert_in_range(TppQueryThreads(pool), 1, 40);
+    CloseThreadpoolWork(work);
+    CloseThreadpool(pool);
+    NtClose(m.all);
+}
+
+/* 2 of the threads: those that block in the host do not keep the others from running for ever. */
+static volatile ULONG released;
+
+static void block_in_host(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    (void)instance;
+    add_one(context);
+    await(count_of(&released) != 0);
+    subtract_one(context);
+}
+
+static void test_blocked_in_host(void **state)
+{
+    enum { BLOCKED = 6 };
+    volatile ULONG blocked = 0;
+    HANDLE event = make_event(SynchronizationEvent);
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(100, &environ);
+    (void)state;
+    released = 0;
+    __atomic_store_n(&TppTickInterval, -2 * MILLISECOND, __ATOMIC_RELAXED);
+    for (ULONG i = 0; i < BLOCKED; i += 1) {
+        assert_true(TrySubmitThreadpoolCallback(block_in_host, (PVOID)&blocked, &environ));
+    }
+    assert_true(TrySubmitThreadpoolCallback(simple, event, &environ));
+    wait_event(event);
+    await(count_of(&blocked) == BLOCKED);
+    add_one(&released);
+    await(count_of(&blocked) == 0);
+    await(__atomic_load_n(&pool->Limit, __ATOMIC_RELAXED) == KeNumberProcessors);
+    CloseThreadpool(pool);
+    NtClose(event);
+}
+
+/* The same at once for those who say so. */
+static void run_long(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    volatile ULONG *blocked = context;
+    check(CallbackMayRunLong(instance));
+    block_in_host(instance, (PVOID)blocked);
+}
+
+static void test_long_callbacks(void **state)
+{
+    enum { BLOCKED = 6 };
+    HANDLE event = make_event(SynchronizationEvent);
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(100, &environ);
+    (void)state;
+    __atomic_store_n(&TppTickInterval, -3600 * SECOND, __ATOMIC_RELAXED);
+    for (int declared = 0; declared <= 1; declared += 1) {
+        volatile ULONG blocked = 0;
+        released = 0;
+        if (declared) {
+            SetThreadpoolCallbackRunsLong(&environ);
+        }
+        for (ULONG i = 0; i < BLOCKED; i += 1) {
+            assert_true(TrySubmitThreadpoolCallback(declared ? block_in_host : run_long, (PVOID)&blocked, &environ));
+        }
+        assert_true(TrySubmitThreadpoolCallback(simple, event, &environ));
+        wait_event(event);
+        await(count_of(&blocked) == BLOCKED);
+        add_one(&released);
+        await(count_of(&blocked) == 0);
+    }
+    CloseThreadpool(pool);
+    NtClose(event);
+}
+
+static void ask_for_long(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    SetLastError(0);
+    check(!CallbackMayRunLong(instance));
+    check(GetLastError() != 0);
+    set_event(context);
+}
+
+static void test_no_thread_for_long_callback(void **state)
+{
+    HANDLE event = make_event(SynchronizationEvent);
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(1, &environ);
+    (void)state;
+    assert_true(TrySubmitThreadpoolCallback(ask_for_long, event, &environ));
+    wait_event(event);
+    CloseThreadpool(pool);
+    NtClose(event);
+}
+
+/* A pool of one thread: one after the other, in the order in which they came. */
+typedef struct place {
+    ULONG number;
+} place;
+
+static ULONG order[64];
+static ULONG order_length;
+
+static void note_order(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    (void)instance;
+    order[order_length] = ((place *)context)->number;
+    order_length += 1;
+    pause_briefly();
+}
+
+static void note_and_set(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    (void)instance;
+    set_event(context);
+}
+
+static void test_one_thread_keeps_order(void **state)
+{
+    static place places[64];
+    HANDLE event = make_event(SynchronizationEvent);
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(1, &environ);
+    (void)state;
+    order_length = 0;
+    for (ULONG i = 0; i < ARRAYSIZE(places); i += 1) {
+        places[i].number = i;
+        assert_true(TrySubmitThreadpoolCallback(note_order, &places[i], &environ));
+    }
+    assert_true(TrySubmitThreadpoolCallback(note_and_set, event, &environ));
+    wait_event(event);
+    for (ULONG i = 0; i < ARRAYSIZE(places); i += 1) {
+        assert_int_equal(order[i], i);
+    }
+    assert_int_equal(TppQueryThreads(pool), 1);
+    CloseThreadpool(pool);
+    NtClose(event);
+}
+
+static void test_priorities(void **state)
+{
+    static const TP_CALLBACK_PRIORITY submitted[] = {
+        TP_CALLBACK_PRIORITY_LOW,    TP_CALLBACK_PRIORITY_NORMAL, TP_CALLBACK_PRIORITY_HIGH, TP_CALLBACK_PRIORITY_LOW,
+        TP_CALLBACK_PRIORITY_NORMAL, TP_CALLBACK_PRIORITY_HIGH,   TP_CALLBACK_PRIORITY_LOW,  TP_CALLBACK_PRIORITY_HIGH,
+    };
+    static const ULONG expected[] = {2, 5, 7, 1, 4, 0, 3, 6};
+    place places[ARRAYSIZE(submitted)];
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(1, &environ);
+    gate g;
+    (void)state;
+    gate_block(&g, &environ);
+    order_length = 0;
+    for (ULONG i = 0; i < ARRAYSIZE(submitted); i += 1) {
+        places[i].number = i;
+        SetThreadpoolCallbackPriority(&environ, submitted[i]);
+        assert_true(TrySubmitThreadpoolCallback(note_order, &places[i], &environ));
+    }
+    HANDLE event = make_event(SynchronizationEvent);
+    SetThreadpoolCallbackPriority(&environ, TP_CALLBACK_PRIORITY_LOW);
+    assert_true(TrySubmitThreadpoolCallback(note_and_set, event, &environ));
+    set_event(g.opened);
+    wait_event(event);
+    assert_int_equal(order_length, ARRAYSIZE(expected));
+    for (ULONG i = 0; i < ARRAYSIZE(expected); i += 1) {
+        assert_int_equal(order[i], expected[i]);
+    }
+    CloseThreadpool(pool);
+    gate_close(&g);
+    NtClose(event);
+}
+
+/* Threads come when they are needed, and go. */
+static void need_threads(PTP_CALLBACK_ENVIRON environ, ULONG number)
+{
+    meeting m = {.expected = number, .all = make_event(NotificationEvent)};
+    PTP_WORK work = CreateThreadpoolWork(meet, &m, environ);
+    for (ULONG i = 0; i < number; i += 1) {
+        SubmitThreadpoolWork(work);
+    }
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    CloseThreadpoolWork(work);
+    NtClose(m.all);
+}
+
+static void test_threads_leave(void **state)
+{
+    LONGLONG patience = TppPatience;
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(100, &environ);
+    (void)state;
+    assert_int_equal(TppQueryThreads(pool), 0);
+    __atomic_store_n(&TppPatience, -10 * MILLISECOND, __ATOMIC_RELAXED);
+    need_threads(&environ, 8);
+    await(TppQueryThreads(pool) == 1);
+    assert_true(SetThreadpoolThreadMinimum(pool, 3));
+    assert_int_equal(TppQueryThreads(pool), 3);
+    need_threads(&environ, 8);
+    await(TppQueryThreads(pool) == 3);
+    SetThreadpoolThreadMaximum(pool, 2);
+    need_threads(&environ, 2);
+    await(TppQueryThreads(pool) == 2);
+    assert_int_equal(pool->Minimum, 2);
+    assert_true(SetThreadpoolThreadMinimum(pool, 4));
+    assert_int_equal(pool->Maximum, 4);
+    assert_int_equal(TppQueryThreads(pool), 4);
+    __atomic_store_n(&TppPatience, patience, __ATOMIC_RELAXED);
+    CloseThreadpool(pool);
+}
+
+static void test_persistent(void **state)
+{
+    LONGLONG patience = TppPatience;
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(100, &environ);
+    (void)state;
+    SetThreadpoolCallbackPersistent(&environ);
+    __atomic_store_n(&TppPatience, -5 * MILLISECOND, __ATOMIC_RELAXED);
+    need_threads(&environ, 4);
+    await(TppQueryThreads(pool) == 4);
+    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+    assert_int_equal(TppQueryThreads(pool), 4);
+    __atomic_store_n(&TppPatience, patience, __ATOMIC_RELAXED);
+    CloseThreadpool(pool);
+}
+
+static void test_stack(void **state)
+{
+    TP_POOL_STACK_INFORMATION stack = {.StackReserve = 1 << 20, .StackCommit = 4096};
+    TP_POOL_STACK_INFORMATION bad = {.StackReserve = 4096, .StackCommit = 1 << 20};
+    TP_POOL_STACK_INFORMATION read = {0, 0};
+    PTP_POOL pool = CreateThreadpool(NULL);
+    (void)state;
+    assert_true(SetThreadpoolStackInformation(pool, &stack));
+    assert_true(QueryThreadpoolStackInformation(pool, &read));
+    assert_memory_equal(&read, &stack, sizeof(read));
+    SetLastError(0);
+    assert_false(SetThreadpoolStackInformation(pool, &bad));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    assert_true(SetThreadpoolThreadMinimum(pool, 1));
+    CloseThreadpool(pool);
+}
+
+/* A thread that ends inside a callback is replaced, and its callback counts as over. */
+static void end_thread(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    (void)instance;
+    (void)context;
+    (void)work;
+    NtTerminateThread(NtCurrentThread(), STATUS_SUCCESS);
+}
+
+static void test_thread_ends_in_callback(void **state)
+{
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(1, &environ);
+    PTP_WORK work = CreateThreadpoolWork(end_thread, NULL, &environ);
+    (void)state;
+    for (int i = 0; i < 5; i += 1) {
+        SubmitThreadpoolWork(work);
+    }
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    CloseThreadpoolWork(work);
+    CloseThreadpool(pool);
+}
+
+static void submit(void *argument)
+{
+    SubmitThreadpoolWork(argument);
+}
+
+static void test_overflow(void **state)
+{
+    PTP_WORK work = CreateThreadpoolWork(count, NULL, NULL);
+    (void)state;
+    work->Object.State = TPP_PENDING_MASK | TPP_LINKED;
+    assert_int_equal(raised_by(submit, work), STATUS_INTEGER_OVERFLOW);
+    work->Object.State = 0;
+    CloseThreadpoolWork(work);
+}
+
+/* In a forked child the pool starts over, with what was queued. */
+static BOOLEAN use_work(void *argument)
+{
+    SubmitThreadpoolWork(argument);
+    WaitForThreadpoolWorkCallbacks(argument, FALSE);
+    return count_of(&runs) == 1;
+}
+
+static BOOLEAN finish_pending(void *argument)
+{
+    WaitForThreadpoolWorkCallbacks(argument, FALSE);
+    return count_of(&runs) == 3;
+}
+
+static void test_fork(void **state)
+{
+    TP_CALLBACK_ENVIRON environ;
+    PTP_POOL pool = make_pool(1, &environ);
+    PTP_WORK shared = CreateThreadpoolWork(count, NULL, NULL);
+    gate g;
+    (void)state;
+    need_threads(NULL, 4);
+    runs = 0;
+    assert_int_equal(in_child(use_work, shared), 0);
+    for (int priority = TP_CALLBACK_PRIORITY_HIGH; priority <= TP_CALLBACK_PRIORITY_LOW; priority += 1) {
+        SetThreadpoolCallbackPriority(&environ, (TP_CALLBACK_PRIORITY)priority);
+        PTP_WORK work = CreateThreadpoolWork(count, NULL, &environ);
+        gate_block(&g, &environ);
+        runs = 0;
+        SubmitThreadpoolWork(work);
+        SubmitThreadpoolWork(work);
+        SubmitThreadpoolWork(work);
+        assert_int_equal(in_child(finish_pending, work), 0);
+        set_event(g.opened);
+        WaitForThreadpoolWorkCallbacks(work, FALSE);
+        assert_int_equal(count_of(&runs), 3);
+        CloseThreadpoolWork(work);
+        gate_close(&g);
+    }
+    CloseThreadpoolWork(shared);
+    CloseThreadpool(pool);
+}
+
+/* The callback goes on in the child, on the only thread that it has, and so does the pool. */
+typedef struct forking {
+    PTP_WORK work;
+    PTP_WORK other;
+    HANDLE done;
+    int status;
+} forking;
+
+static void fork_inside(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    forking *f = context;
+    (void)work;
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(TEST_SECONDS);
+        SetEventWhenCallbackReturns(instance, f->done);
+        runs = 0;
+        SubmitThreadpoolWork(f->other);
+        return;
+    }
+    check(waitpid(child, &f->status, 0) == child);
+}
+
+static void end_child(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    forking *f = context;
+    (void)instance;
+    (void)work;
+    wait_event(f->done);
+    WaitForThreadpoolWorkCallbacks(f->work, FALSE);
+    _exit(0);
+}
+
+static void test_fork_inside_callback(void **state)
+{
+    forking f = {.done = make_event(NotificationEvent), .status = -1};
+    (void)state;
+    f.work = CreateThreadpoolWork(fork_inside, &f, NULL);
+    f.other = CreateThreadpoolWork(end_child, &f, NULL);
+    SubmitThreadpoolWork(f.work);
+    WaitForThreadpoolWorkCallbacks(f.work, FALSE);
+    assert_int_equal(f.status, 0);
+    CloseThreadpoolWork(f.work);
+    CloseThreadpoolWork(f.other);
+    NtClose(f.done);
+}
+
+static void raise_in_callback(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    KIRQL old;
+    (void)instance;
+    (void)context;
+    KeRaiseIrql(APC_LEVEL, &old);
+}
+
+static void raise_status_in_callback(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    (void)instance;
+    (void)context;
+    RtlRaiseStatus(STATUS_ACCESS_DENIED);
+}
+
+static void submit_misuse(void *argument)
+{
+    TrySubmitThreadpoolCallback(*(PTP_SIMPLE_CALLBACK *)argument, NULL, NULL);
+    NtDelayExecution(FALSE, &(LARGE_INTEGER){.QuadPart = -TEST_SECONDS * SECOND});
+}
+
+static void test_misuse(void **state)
+{
+    static PTP_SIMPLE_CALLBACK level = raise_in_callback;
+    static PTP_SIMPLE_CALLBACK status = raise_status_in_callback;
+    (void)state;
+    expect_bugcheck(WORKER_THREAD_RETURNED_AT_BAD_IRQL, submit_misuse, &level);
+    expect_bugcheck(KMODE_EXCEPTION_NOT_HANDLED, submit_misuse, &status);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_misuse),
+        WATCHED(test_submit),
+        WATCHED(test_simple),
+        WATCHED(test_parameters),
+        WATCHED(test_cancel),
+        WATCHED(test_close_with_pending),
+        WATCHED(test_close_inside_callback),
+        WATCHED(test_blocked_callbacks_make_room),
+        WATCHED(test_blocked_in_host),
+        WATCHED(test_long_callbacks),
+        WATCHED(test_no_thread_for_long_callback),
+        WATCHED(test_one_thread_keeps_order),
+        WATCHED(test_priorities),
+        WATCHED(test_threads_leave),
+        WATCHED(test_persistent),
+        WATCHED(test_stack),
+        WATCHED(test_thread_ends_in_callback),
+        WATCHED(test_overflow),
+        WATCHED(test_fork),
+        WATCHED(test_fork_inside_callback),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,8 @@
+/* command.h: the subcommands of interlock. */
+#ifndef INTERLOCK_COMMAND_H
+#define INTERLOCK_COMMAND_H
+
+/* argv[0] is the subcommand. Returns the status of the program. */
+int command_lab(int argc, char **argv);
+
+#endif

@@ -1,0 +1,42 @@
+/* main.c: the command `interlock`. A subcommand is a line of the table. */
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct subcommand {
+    const char *name;
+    const char *purpose;
+    int (*run)(int argc, char **argv);
+} subcommand;
+
+static const subcommand subcommands[] = {
+    {"lab", "run a test under every schedule", command_lab},
+};
+
+#define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
+
+static int usage(FILE *to)
+{
+    fprintf(to, "usage: interlock SUBCOMMAND [arguments]\n");
+    for (size_t i = 0; i < SUBCOMMANDS; i++)
+        fprintf(to, "  %-10s %s\n", subcommands[i].name, subcommands[i].purpose);
+    return to == stderr ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return usage(stderr);
+    if (strcmp(argv[1], "--help") == 0)
+        return usage(stdout);
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("interlock %s\n", INTERLOCK_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < SUBCOMMANDS; i++)
+        if (strcmp(argv[1], subcommands[i].name) == 0)
+            return subcommands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "interlock: there is no subcommand %s\n", argv[1]);
+    return usage(stderr);
+}
