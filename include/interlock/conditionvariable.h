@@ -9,8 +9,8 @@ INTERLOCK_BEGIN
 
 /*
  * Zeroed memory is a condition variable, at any address. Sleeping releases the lock, once, and takes it again in the
- * same mode before it returns, whatever the status is: STATUS_SUCCESS when woken, STATUS_TIMEOUT. A wake is for those who
- * sleep at that moment, the one that has slept longest or all; it is not kept for others. A sleeper may also return
+ * same mode before it returns, whatever the status is: STATUS_SUCCESS when woken, STATUS_TIMEOUT. A wake is for those
+ * who sleep at that moment, the one that has slept longest or all; it is not kept for others. A sleeper may also return
  * early, so look at the condition again.
  */
 

@@ -6,6 +6,7 @@
 #define INTERLOCK_KE_H
 
 #include <interlock/bugcodes.h>
+#include <interlock/debugdata.h>
 #include <interlock/interlocked.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>

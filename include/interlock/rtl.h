@@ -10,6 +10,7 @@
 #include <interlock/rtlerror.h>
 #include <interlock/rtlexception.h>
 #include <interlock/rtlresource.h>
+#include <interlock/rtlstring.h>
 #include <interlock/rtltime.h>
 #include <interlock/srwlock.h>
 #include <interlock/threadpool.h>

@@ -36,8 +36,8 @@ NTSYSAPI VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
 
 /*
  * The functions below are inline, and exported too for whoever takes their address or calls from another language. They
- * guess the common value instead of reading it first: a read would have to wait for the last store to the line. acq_rel:
- * an acquire pairs with the release before it.
+ * guess the common value instead of reading it first: a read would have to wait for the last store to the line.
+ * acq_rel: an acquire pairs with the release before it.
  */
 
 #define RTLP_SRWLOCK_EXCLUSIVE ((ULONG_PTR)0x1)

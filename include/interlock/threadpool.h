@@ -180,7 +180,8 @@ NTSYSAPI VOID TpWaitForTimer(PTP_TIMER Timer, LOGICAL CancelPendingCallbacks);
 
 /*
  * Waits: one callback, when the object is signaled or the time is over, then none until the wait is set again. A handle
- * that cannot be waited for raises its status; a mutex, which only a thread can own, STATUS_THREADPOOL_HANDLE_EXCEPTION.
+ * that cannot be waited for raises its status; a mutex, since only a thread can own one, raises
+ * STATUS_THREADPOOL_HANDLE_EXCEPTION.
  */
 
 NTSYSAPI NTSTATUS TpAllocWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Context,
@@ -189,6 +190,18 @@ NTSYSAPI VOID TpReleaseWait(PTP_WAIT Wait);
 NTSYSAPI VOID TpSetWait(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout);
 NTSYSAPI LOGICAL TpSetWaitEx(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout, PVOID Reserved);
 NTSYSAPI VOID TpWaitForWait(PTP_WAIT Wait, LOGICAL CancelPendingCallbacks);
+
+/*
+ * I/O. File is a descriptor object (interlock/descriptor.h): each operation that is started has one callback, when the
+ * descriptor is ready. Everything else is not a file: STATUS_OBJECT_TYPE_MISMATCH.
+ */
+
+NTSYSAPI NTSTATUS TpAllocIoCompletion(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Callback, PVOID Context,
+                                      PTP_CALLBACK_ENVIRON CallbackEnviron);
+NTSYSAPI VOID TpReleaseIoCompletion(PTP_IO Io);
+NTSYSAPI VOID TpStartAsyncIoOperation(PTP_IO Io);
+NTSYSAPI VOID TpCancelAsyncIoOperation(PTP_IO Io);
+NTSYSAPI VOID TpWaitForIoCompletion(PTP_IO Io, LOGICAL CancelPendingCallbacks);
 
 /* The interface from before: everything runs in the pool of the process. */
 

@@ -13,6 +13,12 @@
  *    version, if there is one (lab_sched_point puts it to sleep if there is none).
  *
  * Loads are not reordered with later stores (no out-of-thin-air, and no load buffering either).
+ *
+ * Under "tso", the model of x86, stores reach memory in one order, and a load may be ahead of earlier stores of its own
+ * thread: it reads memory as it was at some time between the thread's last load, locked instruction or fence and its
+ * last store, except that it sees its own stores at once. So the order of stores matters even if they are to different
+ * variables.
+ *
  * Happens-before, for data races, follows the same releases and acquires in both models.
  */
 #include "engine.h"
@@ -99,6 +105,11 @@ static void view_join_copy(uint16_t *into, const uint16_t *copy)
 
 static void exchange_views(lab_thread *t)
 {
+    if (lab->options.model == MODEL_TSO) {
+        t->seen_until = lab->run.stores; /* a fence: the store buffer is empty */
+        t->last_store = 0;
+        return;
+    }
     view_join(lab->thread_view[t->number], lab->sc_view, lab->cell_count);
     memcpy(lab->sc_view, lab->thread_view[t->number], lab->cell_count * sizeof(uint16_t));
 }
@@ -123,6 +134,7 @@ static lab_version *new_version(lab_cell *c)
     v->older = c->newest;
     v->stamp = ++c->stamp;
     v->value = cell_value(c);
+    v->when = ++lab->run.stores;
     v->view = NULL;
     c->newest = (int32_t)lab->run.versions++;
     return v;
@@ -136,6 +148,7 @@ static void ensure_history(lab_cell *c)
     c->newest = -1;
     lab_version *v = new_version(c);
     v->writer = MAX_THREADS;
+    v->when = 0;
     memset(&v->release, 0, sizeof(v->release));
     memset(&c->release, 0, sizeof(c->release));
     c->writer = MAX_THREADS;
@@ -199,12 +212,13 @@ static void store_version(lab_thread *t, uint32_t number, lab_cell *c, int order
     uint16_t *view = rmw && replaced != NULL ? replaced->view : NULL;
     lab_version *v = new_version(c);
     lab->thread_view[t->number][number] = v->stamp;
-    if (releases(order)) {
+    t->last_store = v->when;
+    if (lab->options.model == MODEL_C11 && releases(order)) {
         uint16_t *own = view_copy(lab->thread_view[t->number]);
         if (view != NULL)
             view_join_copy(own, view);
         view = own;
-    } else if (t->fenced) {
+    } else if (lab->options.model == MODEL_C11 && t->fenced) {
         uint16_t *own = view_copy(lab->release_view[t->number]);
         if (view != NULL)
             view_join_copy(own, view);
@@ -215,26 +229,68 @@ static void store_version(lab_thread *t, uint32_t number, lab_cell *c, int order
     v->writer = t->number;
 }
 
+#define MAX_VISIBLE 8
+
+/* Those that were the newest at a time at which the load may have been made. */
+static uint32_t find_visible_tso(const lab_thread *t, const lab_cell *c, int32_t visible[MAX_VISIBLE])
+{
+    uint32_t count = 0;
+
+    visible[count++] = c->newest;
+    for (int32_t v = c->newest; count < MAX_VISIBLE; v = lab->versions[v].older) {
+        const lab_version *newer = &lab->versions[v];
+
+        if (newer->writer == t->number || newer->when <= t->seen_until || newer->older < 0)
+            break;
+        if (lab->versions[newer->older].when < t->last_store)
+            visible[count++] = newer->older;
+    }
+    return count;
+}
+
+static uint32_t find_visible_c11(const lab_thread *t, uint32_t number, const lab_cell *c, uint16_t oldest,
+                                 int32_t visible[MAX_VISIBLE])
+{
+    uint32_t count = 0;
+
+    oldest = lab->thread_view[t->number][number] > oldest ? lab->thread_view[t->number][number] : oldest;
+    for (int32_t v = c->newest; v >= 0 && count < MAX_VISIBLE && (count == 0 || lab->versions[v].stamp >= oldest);
+         v = lab->versions[v].older)
+        visible[count++] = v;
+    return count;
+}
+
+/* A load that is repeated must not read the same old version again: a store becomes visible in the end. */
+static uint16_t oldest_for_repeated(const lab_thread *t, uint32_t number, const lab_cell *c, uintptr_t pc)
+{
+    uint16_t oldest = 0;
+
+    for (uint32_t i = 0; i < t->watched_count; i++) {
+        const lab_watched *w = &t->watch[i];
+        if (w->pc == pc && w->cell == number && w->callers == t->op.callers && w->stamp < c->stamp && w->stamp >= oldest)
+            oldest = (uint16_t)(w->stamp + 1);
+    }
+    return oldest;
+}
+
 /* Which version a load reads: the newest is 0. */
 static lab_version *choose_version(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t pc)
 {
-    uint16_t oldest = lab->thread_view[t->number][number];
-    uint32_t count = 0;
+    int32_t visible[MAX_VISIBLE];
+    uint16_t oldest = oldest_for_repeated(t, number, c, pc);
+    uint32_t count = 1;
 
-    for (uint32_t i = 0; i < t->watched_count; i++)
-        if (t->watch[i].pc == pc && t->watch[i].cell == number && t->watch[i].callers == t->op.callers && t->watch[i].stamp < c->stamp &&
-            t->watch[i].stamp >= oldest)
-            oldest = (uint16_t)(t->watch[i].stamp + 1);
-    for (int32_t v = c->newest; v >= 0 && (v == c->newest || lab->versions[v].stamp >= oldest); v = lab->versions[v].older)
-        count++;
-    if (count > 1 && lab->run.stale == 0)
-        count = 1;
-    uint32_t back = count > 1 ? lab_sched_choose(count) : 0;
-    lab->run.stale -= back != 0;
-    int32_t v = c->newest;
-    while (back-- != 0)
-        v = lab->versions[v].older;
-    return &lab->versions[v];
+    visible[0] = c->newest;
+    if (lab->options.model == MODEL_C11)
+        count = find_visible_c11(t, number, c, oldest, visible);
+    else if (oldest == 0)
+        count = find_visible_tso(t, c, visible);
+    uint32_t index = lab->run.stale != 0 ? lab_sched_choose(count) : 0;
+    lab_version *v = &lab->versions[visible[index]];
+    lab->run.stale -= index != 0;
+    if (v->writer != t->number && v->when > t->seen_until)
+        t->seen_until = v->when;
+    return v;
 }
 
 static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t size, int order, uint32_t number, bool write,
@@ -248,7 +304,7 @@ static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t 
     t->op.callers = kind == OP_LOAD || kind == OP_CAS || kind == OP_RMW ? lab_sched_callers(t) : 0;
     t->op.accesses = 1;
     t->op.access[0] = (lab_access){number, write};
-    if (lab->options.weak && order == __ATOMIC_SEQ_CST)
+    if (lab->options.model == MODEL_TSO ? write : lab->options.weak && order == __ATOMIC_SEQ_CST)
         t->op.access[t->op.accesses++] = (lab_access){lab_cell_pseudo(PSEUDO_STRONG), true};
 }
 
@@ -279,7 +335,8 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
     bool stale = false;
     if (keeps_versions(c)) {
         ensure_history(c);
-        if (order == __ATOMIC_SEQ_CST)
+        bool strong = order == __ATOMIC_SEQ_CST && lab->options.model == MODEL_C11;
+        if (strong)
             exchange_views(t);
         const lab_version *v = choose_version(t, number, c, pc);
         stale = v->stamp != c->stamp;
@@ -287,7 +344,7 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
         value = v->value >> (8 * (address - c->address));
         value = size == 16 ? value : value & (((u128)1 << (8 * size)) - 1);
         get(t, order, &v->release, v->view);
-        if (order == __ATOMIC_SEQ_CST)
+        if (strong)
             exchange_views(t);
         lab_sched_watch(t, number, address, size, v->stamp, (uint64_t)value, pc);
     } else {
@@ -363,7 +420,7 @@ void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc)
 /* Reads the newest and replaces it. */
 static void replace(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t address, size_t size, u128 value, int order)
 {
-    bool strong = lab->options.weak && order == __ATOMIC_SEQ_CST;
+    bool strong = lab->options.model == MODEL_TSO || (lab->options.weak && order == __ATOMIC_SEQ_CST);
 
     if (strong)
         exchange_views(t);
@@ -387,6 +444,8 @@ u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 oper
     uint32_t number = lab_cell_find(address, size);
 
     announce(t, OP_RMW, address, size, order, number, true, pc);
+    t->operand = operand;
+    t->rmw = (uint8_t)kind;
     lab_sched_point(t);
     lab_race_access(address, size, true, true, pc);
     lab_sched_step(t, t->op.accesses, t->op.access);
@@ -417,6 +476,7 @@ u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired,
     uint32_t number = lab_cell_find(address, size);
 
     announce(t, OP_CAS, address, size, order, number, true, pc);
+    t->operand = expected;
     lab_sched_point(t);
     u128 old = memory_read(address, size);
     bool success = old == expected;
@@ -437,10 +497,21 @@ u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired,
         const lab_version *v = keeps_versions(c) ? &lab->versions[c->newest] : NULL;
         if (v != NULL)
             lab->thread_view[t->number][number] = v->stamp;
+        if (lab->options.model == MODEL_TSO)
+            exchange_views(t);
         get(t, failure, v != NULL ? &v->release : &c->release, v != NULL ? v->view : NULL);
     }
     lab_sched_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
     return old;
+}
+
+bool lab_atomic_would_write(const lab_thread *t)
+{
+    u128 now = memory_read(t->op.address, t->op.size);
+
+    if (t->op.kind == OP_CAS)
+        return now == t->operand;
+    return t->op.kind == OP_RMW && combine((lab_rmw_kind)t->rmw, now, t->operand, t->op.size) != now;
 }
 
 void lab_atomic_fence(int order, uintptr_t pc)

@@ -18,20 +18,15 @@ static uint32_t cell_new(uintptr_t address, size_t size)
     return lab->cell_count++;
 }
 
-lab_cell *lab_cell_of(uint32_t number)
+void lab_cell_begin(lab_cell *c)
 {
-    lab_cell *c = &lab->cells[number];
-
-    if (c->generation != lab->generation) {
-        c->generation = lab->generation;
-        c->last_write = NO_STEP;
-        c->readers = 0;
-        c->writer = MAX_THREADS;
-        c->stamp = 0;
-        c->newest = -1;
-        memset(&c->release, 0, sizeof(c->release));
-    }
-    return c;
+    c->generation = lab->generation;
+    c->last_write = NO_STEP;
+    c->readers = 0;
+    c->writer = MAX_THREADS;
+    c->stamp = 0;
+    c->newest = -1;
+    memset(&c->release, 0, sizeof(c->release));
 }
 
 bool lab_cell_is_shared(const lab_cell *c)
@@ -63,7 +58,7 @@ static uint32_t cell_cover(uintptr_t start, uintptr_t end)
     return number;
 }
 
-static uint32_t cell_find_slow(uintptr_t address, size_t size)
+uint32_t lab_cell_find_slow(uintptr_t address, size_t size)
 {
     uintptr_t start = address, end = address + size;
     bool merges = false;
@@ -84,28 +79,22 @@ static uint32_t cell_find_slow(uintptr_t address, size_t size)
     return cell_cover(start, end);
 }
 
-uint32_t lab_cell_find(uintptr_t address, size_t size)
-{
-    uint16_t *slot = cell_slot(address);
-
-    if (slot == NULL)
-        return NO_CELL;
-    const lab_cell *c = &lab->cells[*slot];
-    if (*slot != NO_CELL && address >= c->address && address + size <= c->address + c->size)
-        return *slot;
-    return cell_find_slow(address, size);
-}
-
 uint32_t lab_cell_queue(uintptr_t address)
 {
-    lab_granule *shadow = lab_memory_shadow(address);
+    uint32_t index = (uint32_t)((address >> 2) * 0x9E3779B97F4A7C15ull >> 40) % MAX_QUEUES;
 
-    if (shadow == NULL)
-        return NO_CELL;
-    uint16_t *queue = &shadow->queue[address >> 2 & 1];
-    if (*queue == NO_CELL)
-        *queue = (uint16_t)cell_new(address, 0);
-    return *queue;
+    for (uint32_t tries = 0; tries < MAX_QUEUES; tries++, index = (index + 1) % MAX_QUEUES) {
+        lab_queue *queue = &lab->queues[index];
+
+        if (queue->address == address)
+            return queue->cell;
+        if (queue->address == 0) {
+            *queue = (lab_queue){address, cell_new(address, 0)};
+            return queue->cell;
+        }
+    }
+    fprintf(stderr, "lab: threads wait on more than %d addresses\n", MAX_QUEUES);
+    exit(2);
 }
 
 uint32_t lab_cell_pseudo(uint32_t number)

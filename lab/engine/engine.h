@@ -111,6 +111,7 @@ typedef struct lab_version {
     int32_t older;
     uint16_t stamp;
     uint8_t writer;
+    uint32_t when;          /* among all stores of the schedule */
     lab_vclock release;
     uint16_t *view;         /* NULL: a relaxed store, nothing comes with it */
 } lab_version;
@@ -149,7 +150,7 @@ typedef struct lab_thread {
     bool interrupt_pending;
     uint8_t joined;         /* THREAD_JOINING: whom */
     bool asleep;            /* spins: nothing it looks at has changed */
-    bool yielded;           /* gave way: nobody else has made a step since */
+    uint32_t yielded;       /* gave way: others make so many steps first */
     bool runs_exit;         /* ends as a host thread does */
     void *exit_object;      /* what the machine is to end with it */
     bool adopt;             /* becomes a thread of the library before its first step */
@@ -158,6 +159,8 @@ typedef struct lab_thread {
     void *argument;
     uintptr_t entry;        /* the function that it runs */
     lab_operation op;           /* what it does next */
+    u128 operand;           /* of its next step: what a compare-exchange expects, what a read-modify-write adds, and */
+    uint8_t rmw;            /* how */
     uint64_t deadline;      /* interrupt time; 0: none */
     uint32_t expected;
     uint32_t steps;
@@ -168,6 +171,8 @@ typedef struct lab_thread {
     lab_vclock fence_release;
     lab_vclock fence_acquire;
     bool fenced;
+    uint32_t seen_until;    /* tso: its loads have seen all stores up to this one, and */
+    uint32_t last_store;    /* its own last store since a fence is this one; 0: none */
     uintptr_t lowest_lent;  /* lowest address on its stack that others have accessed */
     uint32_t lent_count;
     uintptr_t lent[MAX_LENT]; /* all of them */
@@ -204,6 +209,8 @@ typedef struct lab_step {
     lab_operation op;
 } lab_step;
 
+#define EVENT_CALLERS 12
+
 typedef struct lab_event {      /* for the trace */
     uint8_t thread;
     uint8_t kind;
@@ -213,7 +220,7 @@ typedef struct lab_event {      /* for the trace */
     uintptr_t address;
     uintptr_t pc;
     uint64_t before, after;
-    const char *text;
+    uintptr_t callers[EVENT_CALLERS]; /* return addresses, innermost first */
 } lab_event;
 
 typedef enum lab_verdict {
@@ -230,6 +237,7 @@ typedef enum lab_verdict {
     VERDICT_LEAK,
     VERDICT_CRASH,
     VERDICT_LINEARIZABILITY,
+    VERDICT_ENDLESS,
     VERDICT_UNSUPPORTED,
     VERDICTS
 } lab_verdict;
@@ -248,17 +256,23 @@ typedef struct lab_run_state {
     uint32_t thread_count;
     uint64_t now;           /* interrupt time */
     char *heap_top;
-    uint32_t spurious, failures, stale, deferred;
+    uint32_t spurious, failures, stale, deferred, timeouts; /* that are still allowed */
+    uint32_t lonely_timeouts; /* that came when nobody else could run */
     uint32_t steps;
     uint32_t idle_rounds;
+    bool ended;             /* everybody but service threads */
+    uint32_t epilogue;      /* timeouts that service threads still get when everybody else has ended */
     uint32_t yielders;
     uint32_t versions;
+    uint32_t stores;
     size_t view_used;
     uint32_t operations;
     uint32_t ordinal;
     uint32_t allocations;
     lab_thread threads[MAX_THREADS]; /* from here on only what is in use is put back */
     LAB_OPERATION history[MAX_OPERATIONS];
+    lab_vclock began[MAX_OPERATIONS]; /* what had happened before each operation of the history, and */
+    uint32_t ended_at[MAX_OPERATIONS]; /* its thread's clock when it ended */
 } lab_run_state;
 
 typedef enum lab_strategy {
@@ -270,15 +284,28 @@ typedef enum lab_strategy {
     STRATEGY_REPLAY
 } lab_strategy;
 
+typedef enum lab_model {
+    MODEL_SC,
+    MODEL_TSO,
+    MODEL_C11,
+    MODELS
+} lab_model;
+
+extern const char *const lab_model_names[MODELS];
+void lab_set_model(const char *name);
+
 typedef struct lab_options {
     lab_strategy strategy;
-    bool weak;
+    lab_model model;
+    bool weak;              /* older stores may be read */
     bool verbose;
+    bool to_stderr;         /* the report of a failure: standard output belongs to a test harness */
     bool plain;             /* every plain access is a step too */
-    bool keep_going;
+    bool strict;            /* a schedule that is cut off is a failure */
     uint32_t preemptions;
     uint32_t depth;         /* of PCT */
     uint32_t stale;
+    uint32_t timeouts;
     uint32_t jobs;
     uint64_t seed;
     uint64_t schedules;
@@ -292,22 +319,23 @@ typedef struct lab_options {
 typedef struct lab_result {
     uint64_t schedules, pruned, truncated, steps;
     bool exhausted;
+    int bound;              /* every schedule with so many preemptions; -1: none */
     lab_verdict verdict;
     uint64_t found_at;
     double seconds;
     const char *found_by;
 } lab_result;
 
-#define SLOTS 7
+#define SLOTS 5
 #define SLOT_WRITE  1
 #define SLOT_ATOMIC 2
 
 typedef struct lab_slot {
-    uint32_t clock;
     uint32_t pc;
-    uint8_t thread;
+    uint16_t clock;
     uint8_t mask;
-    uint8_t flags;
+    uint8_t thread : 4;
+    uint8_t flags : 4;
 } lab_slot;
 
 typedef enum lab_poison {
@@ -316,15 +344,23 @@ typedef enum lab_poison {
     POISON_ZONE
 } lab_poison;
 
-/* The shadow of 8 bytes: who accessed them in this schedule, which cells they belong to. */
+/* The shadow of 8 bytes: who accessed them in this schedule, which cells they belong to. One cache line. */
 typedef struct lab_granule {
     uint32_t generation;
     uint8_t used;
+    uint8_t last;           /* the slot of the last access */
     uint8_t poison;
-    uint16_t queue[2];      /* the cells that stand for the threads blocked on either half */
     lab_slot slots[SLOTS];
     uint16_t cell[8];
 } lab_granule;
+
+#define MAX_QUEUES 1024
+
+/* The cell that stands for the threads blocked on an address. */
+typedef struct lab_queue {
+    uintptr_t address;
+    uint32_t cell;
+} lab_queue;
 
 typedef struct lab_decision {
     bool choice;
@@ -356,6 +392,7 @@ typedef struct lab_engine {
 
     lab_cell *cells;
     uint32_t cell_count;
+    lab_queue queues[MAX_QUEUES]; /* a hash table */
     bool cells_changed;
     uint32_t shared_changes;
 
@@ -408,11 +445,31 @@ void lab_memory_snapshot(void);
 void lab_memory_restore(void);
 void *lab_memory_allocate(size_t size, size_t alignment);
 bool lab_memory_free(void *memory, uintptr_t pc);
-lab_granule *lab_memory_shadow(uintptr_t address); /* NULL: not the program's */
-bool lab_memory_is_tls(uintptr_t address);
 void lab_memory_report_leaks(void);
-void lab_memory_check(uintptr_t address, lab_granule *shadow, uintptr_t pc);
-bool lab_memory_in_program(uintptr_t address);
+void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc);
+
+/* NULL: not the program's. */
+static inline lab_granule *lab_memory_shadow(uintptr_t address)
+{
+    if (address - (uintptr_t)lab->data < (uintptr_t)(lab->data_end - lab->data))
+        return &lab->data_shadow[(address - (uintptr_t)lab->data) / 8];
+    if (address - (uintptr_t)lab->arena < (uintptr_t)(lab->arena_end - lab->arena))
+        return &lab->arena_shadow[(address - (uintptr_t)lab->arena) / 8];
+    return NULL;
+}
+
+static inline bool lab_memory_is_tls(uintptr_t address)
+{
+    return address - (uintptr_t)lab->tls < lab->tls_size;
+}
+
+/* Is this address fit to be accessed by the running thread? */
+static inline void lab_memory_check(uintptr_t address, lab_granule *shadow, uintptr_t pc)
+{
+    if (shadow->poison != POISON_NONE || address - (uintptr_t)lab->stacks < (uintptr_t)(lab->stacks_end - lab->stacks))
+        lab_memory_check_slow(address, shadow, pc);
+}
+
 const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size);
 
 /* race.c */
@@ -420,11 +477,35 @@ void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc); /* what lies be
 void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, uintptr_t pc);
 
 /* cells.c */
-uint32_t lab_cell_find(uintptr_t address, size_t size);
+uint32_t lab_cell_find_slow(uintptr_t address, size_t size);
 uint32_t lab_cell_queue(uintptr_t address);
 uint32_t lab_cell_pseudo(uint32_t number); /* PSEUDO_ */
-lab_cell *lab_cell_of(uint32_t number);
+void lab_cell_begin(lab_cell *c);
 bool lab_cell_is_shared(const lab_cell *c);
+
+static inline uint32_t lab_cell_find(uintptr_t address, size_t size)
+{
+    lab_granule *shadow = lab_memory_shadow(address);
+
+    if (shadow == NULL)
+        return NO_CELL;
+    uint32_t number = shadow->cell[address & 7];
+    const lab_cell *c = &lab->cells[number];
+    if (number != NO_CELL && address >= c->address && address + size <= c->address + c->size)
+        return number;
+    return lab_cell_find_slow(address, size);
+}
+
+/* As it is in this schedule. */
+static inline lab_cell *lab_cell_of(uint32_t number)
+{
+    lab_cell *c = &lab->cells[number];
+
+    if (c->generation != lab->generation)
+        lab_cell_begin(c);
+    return c;
+}
+
 #define PSEUDO_CLOCK 0
 #define PSEUDO_CONTEXT(lab_thread) (1 + (lab_thread))
 #define PSEUDO_STRONG (1 + MAX_THREADS) /* the common view of sequentially consistent accesses */
@@ -445,6 +526,7 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc);
 void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc);
 u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 operand, int order, uintptr_t pc);
 u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc);
+bool lab_atomic_would_write(const lab_thread *t); /* would its next step change memory? */
 void lab_atomic_fence(int order, uintptr_t pc);
 /* A store that the program makes itself, right after this. */
 void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc);
@@ -462,7 +544,7 @@ void lab_sched_wake(lab_thread *t);
 void lab_sched_changed(uint32_t cell);
 uint64_t lab_sched_callers(lab_thread *t);
 void lab_sched_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, uint16_t stamp, uint64_t value, uintptr_t pc);
-void lab_sched_yield_hint(lab_thread *t);
+void lab_sched_yield_hint(lab_thread *t, uint32_t steps); /* gives way to so many steps of others */
 lab_thread *lab_sched_spawn(void (*routine)(void *), void *argument, const char *name, bool service);
 void lab_sched_exit(void) __attribute__((noreturn));
 void lab_sched_terminate(void) __attribute__((noreturn)); /* the same, and nobody is told */
@@ -502,10 +584,12 @@ typedef struct lab_machine_routines {
     void (*adopt)(void);                     /* the fiber that runs becomes a thread of the library */
     void (*thread_exit)(void);
     void (*interrupt)(void);
+    bool (*describe_address)(uintptr_t address, char *buffer, size_t size);
     bool (*describe_wait)(lab_thread *t, char *buffer, size_t size, bool *satisfied);
 } lab_machine_routines;
 
 extern lab_machine_routines lab_machine;
 bool lab_describe_wait(lab_thread *Thread, char *Buffer, size_t Size, bool *Satisfied);
+bool lab_describe_address(uintptr_t Address, char *Buffer, size_t Size);
 
 #endif

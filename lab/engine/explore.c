@@ -8,7 +8,8 @@
  * bounded: every schedule with at most so many preemptions, at steps on variables that are shared. No reduction.
  * pct: random priorities with d - 1 random changes; finds a bug of depth d with a probability that is known.
  * random: a random thread at every step on a shared variable.
- * portfolio: dpor, and if that does not come to an end in half of the time, pct and random by turns.
+ * portfolio: a few of the random kinds; dpor; if that does not come to an end in half of the time, bounded with 0, 1,
+ *    2, ... preemptions for a quarter; and the random kinds by turns.
  */
 #include "engine.h"
 
@@ -21,14 +22,15 @@
 #define BIT(n)              ((uint16_t)(1u << (n)))
 #define MINIMISING_RUNS     4000
 #define MINIMISING_SECONDS  3.0
-#define DEFAULT_STALE       3
 #define DEFERRALS           2
+#define QUICK_SCHEDULES     500
 
+/* Processor time: what else the host does is none of our business. */
 double lab_explore_seconds(void)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
@@ -118,8 +120,10 @@ static uint8_t pick_dpor(lab_node *n, int32_t previous)
 {
     n->sleep = inherit_sleep(previous);
     uint16_t awake = (uint16_t)(n->enabled & ~n->sleep);
-    if (awake == 0)
+    if (awake == 0) {
+        lab->node_count--; /* it decides nothing */
         lab_sched_leave(RUN_PRUNED);
+    }
     uint8_t chosen = prefer(awake);
     n->backtrack = BIT(chosen);
     return chosen;
@@ -318,10 +322,6 @@ static bool backtrack(void)
         n->done |= BIT(n->chosen);
         uint16_t left = (uint16_t)(n->backtrack & ~n->done & ~n->sleep);
         if (left != 0) {
-            if (lab->active == STRATEGY_BOUNDED) {
-                uint8_t stayed = lowest(n->done); /* the first that was tried is who ran on */
-                (void)stayed;
-            }
             n->chosen = lowest(left);
             lab->replay_count = i + 1;
             return true;
@@ -416,15 +416,42 @@ static bool search_randomly(lab_strategy active, uint64_t schedules, double unti
     return false;
 }
 
+/* As many preemptions as there is time for; what was completed counts. */
+static bool search_bounded(uint64_t schedules, double until)
+{
+    lab->result.found_by = "bounded";
+    for (lab->options.preemptions = 0; !is_over(schedules, until); lab->options.preemptions++) {
+        if (search_tree(STRATEGY_BOUNDED, schedules, until))
+            return true;
+        if (!lab->result.exhausted)
+            return false;
+        lab->result.exhausted = false;
+        lab->result.bound = (int)lab->options.preemptions;
+    }
+    return false;
+}
+
+/* Most bugs that there are turn up at once. */
+static bool search_quickly(uint64_t schedules, double until)
+{
+    lab->result.found_by = "random";
+    if (search_randomly(STRATEGY_RANDOM, QUICK_SCHEDULES < schedules ? QUICK_SCHEDULES : schedules, until))
+        return true;
+    lab->result.found_by = "pct";
+    return search_randomly(STRATEGY_PCT, 2 * QUICK_SCHEDULES < schedules ? 2 * QUICK_SCHEDULES : schedules, until);
+}
+
 static bool search_portfolio(uint64_t schedules, double start, double seconds)
 {
-    uint64_t first = schedules - schedules / 2;
-
+    if (search_quickly(schedules, start + seconds / 8))
+        return true;
     lab->result.found_by = "dpor";
-    if (search_tree(STRATEGY_DPOR, first, start + seconds / 2))
+    if (search_tree(STRATEGY_DPOR, schedules / 2, start + seconds / 2))
         return true;
     if (lab->result.exhausted)
         return false;
+    if (search_bounded(schedules - schedules / 4, start + seconds * 3 / 4))
+        return true;
     for (uint64_t turn = 1; !is_over(schedules, start + seconds); turn++) {
         bool pct = turn & 1;
         uint64_t until = lab->result.schedules + lab->result.pruned + 1000;
@@ -549,10 +576,8 @@ static void minimise(void)
 }
 
 /* Once more, with a trace. */
-static void show_failure(void)
+static void show_failure(lab_verdict found)
 {
-    lab_verdict found = lab->verdict;
-
     lab->active = STRATEGY_REPLAY;
     lab->replay_count = 0;
     lab->lenient = true;
@@ -575,7 +600,12 @@ static bool search(void)
         return search_tree(STRATEGY_DPOR, schedules, until);
     case STRATEGY_BOUNDED:
         lab->result.found_by = "bounded";
-        return search_tree(STRATEGY_BOUNDED, schedules, until);
+        if (search_tree(STRATEGY_BOUNDED, schedules, until))
+            return true;
+        if (lab->result.exhausted)
+            lab->result.bound = (int)lab->options.preemptions;
+        lab->result.exhausted = false;
+        return false;
     case STRATEGY_PCT:
         lab->result.found_by = "pct";
         return search_randomly(STRATEGY_PCT, schedules, until);
@@ -592,7 +622,7 @@ static void prepare(const LAB_SCENARIO *scenario)
 {
     lab->scenario = scenario;
     if (scenario->Model != NULL)
-        lab->options.weak = strcmp(scenario->Model, "c11") == 0;
+        lab_set_model(scenario->Model);
     if (scenario->MaximumSchedules != 0)
         lab->options.schedules = scenario->MaximumSchedules;
     lab->random = (lab->options.seed ^ 0x9E3779B97F4A7C15ull) | 1;
@@ -606,6 +636,7 @@ static void prepare(const LAB_SCENARIO *scenario)
     lab->run.failures = scenario->AllocationFailures;
     lab->run.stale = scenario->StaleReads != 0 ? scenario->StaleReads : lab->options.stale;
     lab->run.deferred = DEFERRALS;
+    lab->run.timeouts = scenario->Timeouts != 0 ? scenario->Timeouts : lab->options.timeouts;
     lab_memory_snapshot();
 }
 
@@ -616,6 +647,7 @@ void lab_explore_scenario(const LAB_SCENARIO *scenario)
 
     prepare(scenario);
     memset(&lab->result, 0, sizeof(lab->result));
+    lab->result.bound = -1;
     bool found = search();
     lab->result.seconds = lab_explore_seconds() - start;
     if (found) {
@@ -624,7 +656,7 @@ void lab_explore_scenario(const LAB_SCENARIO *scenario)
         lab_result r = lab->result;
         minimise();
         if (lab->options.verbose)
-            show_failure();
+            show_failure(r.verdict);
         lab->result = r;
     }
 }

@@ -1,7 +1,8 @@
 /*
  * history.c: is there an order of the operations, in accordance with real time, that the model allows? The search of
- * Wing and Gong: any operation that begins before every other open one ends may come next. An operation that has not
- * returned may have taken effect or not.
+ * Wing and Gong: an operation may come next if none of the others comes before it. An operation that has not returned
+ * may have taken effect or not. Under "sc" one comes before another if it ended before that began; under "c11", where
+ * there is no common time, if its end happens before that beginning.
  */
 #include "engine.h"
 
@@ -19,39 +20,57 @@ unsigned LabBegin(unsigned name, intptr_t argument)
         .Begin = ++lab->run.ordinal,
         .End = UINT32_MAX,
     };
+    if (lab->current != NULL)
+        lab->run.began[lab->run.operations] = lab->current->sync;
     return lab->run.operations++;
 }
 
-void LabEnd(unsigned operation, intptr_t result)
+void LabEnd(unsigned number, intptr_t result)
 {
-    LAB_OPERATION *o = &lab->run.history[operation];
+    LAB_OPERATION *o = &lab->run.history[number];
 
     o->Result = result;
     o->Returned = 1;
     o->End = ++lab->run.ordinal;
+    if (lab->current != NULL)
+        lab->run.ended_at[number] = lab->current->sync.at[lab->current->number]++;
+}
+
+static bool comes_before(uint32_t a, uint32_t b)
+{
+    const LAB_OPERATION *first = &lab->run.history[a];
+    const LAB_OPERATION *second = &lab->run.history[b];
+
+    if (!first->Returned || first->End > second->Begin)
+        return false;
+    return lab->options.model != MODEL_C11 || first->Thread == second->Thread ||
+           lab->run.ended_at[a] <= lab->run.began[b].at[first->Thread];
+}
+
+static bool may_come_next(uint32_t index, uint64_t left)
+{
+    for (uint64_t set = left; set != 0; set &= set - 1)
+        if (comes_before((uint32_t)__builtin_ctzll(set), index))
+            return false;
+    return true;
 }
 
 static bool search(const LAB_MODEL *model, const intptr_t *state, uint64_t left)
 {
-    unsigned earliest_end = UINT32_MAX;
     bool open_only = true;
 
-    for (uint64_t set = left; set != 0; set &= set - 1) {
-        const LAB_OPERATION *o = &lab->run.history[__builtin_ctzll(set)];
-        earliest_end = o->End < earliest_end ? o->End : earliest_end;
-        open_only &= !o->Returned;
-    }
+    for (uint64_t set = left; set != 0; set &= set - 1)
+        open_only &= !lab->run.history[__builtin_ctzll(set)].Returned;
     if (open_only)
         return true;
     for (uint64_t set = left; set != 0; set &= set - 1) {
         uint32_t index = (uint32_t)__builtin_ctzll(set);
-        const LAB_OPERATION *o = &lab->run.history[index];
         intptr_t next[LAB_MODEL_STATE];
 
-        if (o->Begin > earliest_end)
+        if (!may_come_next(index, left))
             continue;
         memcpy(next, state, sizeof(next));
-        if (model->Apply(next, o) && search(model, next, left & ~(1ull << index)))
+        if (model->Apply(next, &lab->run.history[index]) && search(model, next, left & ~(1ull << index)))
             return true;
     }
     return false;

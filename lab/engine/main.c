@@ -16,19 +16,36 @@ static const char usage[] =
     "usage: %s [options] [scenario...]\n"
     "  --list                 the scenarios of this program\n"
     "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
-    "  --model M              sc (default), c11: loads may read older stores, as far as the orders allow\n"
+    "  --model M              memory: sc (default), tso: as x86, c11: all that the orders of the program allow\n"
     "  --schedules N          at most so many (default 1000000)\n"
     "  --seconds S            and at most so long, per scenario (default 10)\n"
     "  --preemptions N        bounded: at most so many (default 2)\n"
     "  --depth D              pct: of the bugs looked for (default 3)\n"
-    "  --stale N              c11: so many loads of a schedule may not see the newest store (default 3)\n"
+    "  --stale N              tso, c11: so many loads of a schedule may not see the newest store (default 3)\n"
+    "  --timeouts N           so many timeouts of a schedule come while others could run (default 2)\n"
     "  --steps N              a schedule that is longer is cut off (default 20000)\n"
     "  --patience N           a loop that reads the same values again waits for a change after N turns (default 1)\n"
     "  --processors N         of the simulated machine (default 2)\n"
     "  --seed N               of the random strategies\n"
     "  --jobs N               processes; the first does the strategy, the others pct and random\n"
     "  --replay TOKEN         runs one schedule again and shows it\n"
+    "  --strict               a schedule that is cut off is a failure\n"
     "  --tap                  output for a test harness\n";
+
+const char *const lab_model_names[MODELS] = {"sc", "tso", "c11"};
+
+void lab_set_model(const char *name)
+{
+    for (int i = 0; i < MODELS; i++) {
+        if (strcmp(name, lab_model_names[i]) == 0) {
+            lab->options.model = (lab_model)i;
+            lab->options.weak = i != MODEL_SC;
+            return;
+        }
+    }
+    fprintf(stderr, "lab: there is no memory model %s\n", name);
+    exit(2);
+}
 
 typedef struct outcome {
     lab_result result;
@@ -83,13 +100,17 @@ static int replay(char **argv, const char *token)
     }
     snprintf(processors, sizeof(processors), "%.*s", (int)(colon - comma - 2), comma + 2);
     set_processors(argv, processors);
-    lab->options.weak = strncmp(at + 1, "c11", 3) == 0;
+    char model[16];
+    snprintf(model, sizeof(model), "%.*s", (int)(comma - at - 1), at + 1);
+    lab_set_model(model);
     printf("%s:\n", scenario->Name);
     return lab_explore_replay(scenario, colon + 1) ? 1 : 0;
 }
 
 static void run_worker(const LAB_SCENARIO *scenario, uint32_t job)
 {
+    if (lab->options.to_stderr)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
     if (job != 0) {
         lab->options.strategy = job & 1 ? STRATEGY_PCT : STRATEGY_RANDOM;
         lab->options.seed += job;
@@ -139,7 +160,7 @@ static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
 
 static lab_result combine(uint32_t jobs)
 {
-    lab_result all = {0};
+    lab_result all = {.bound = -1};
 
     for (uint32_t job = 0; job < jobs; job++) {
         const lab_result *r = &outcomes[job].result;
@@ -149,6 +170,7 @@ static lab_result combine(uint32_t jobs)
         all.truncated += r->truncated;
         all.steps += r->steps;
         all.exhausted |= r->exhausted;
+        all.bound = r->bound > all.bound ? r->bound : all.bound;
         all.seconds = r->seconds > all.seconds ? r->seconds : all.seconds;
         if (r->verdict != VERDICT_NONE && all.verdict == VERDICT_NONE) {
             all.verdict = r->verdict;
@@ -159,15 +181,28 @@ static lab_result combine(uint32_t jobs)
     return all;
 }
 
+static const char *describe_extent(const lab_result *r)
+{
+    static char text[64];
+
+    if (r->exhausted)
+        return "exhaustive";
+    if (r->bound < 0)
+        return "NOT exhaustive";
+    snprintf(text, sizeof(text), "exhaustive up to %d preemptions", r->bound);
+    return text;
+}
+
 /* TRUE: as it should be. */
 static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number)
 {
     uint32_t jobs = lab->options.jobs;
 
-    lab->options.verbose = !tap && scenario->Expect == NULL;
+    lab->options.verbose = scenario->Expect == NULL;
+    lab->options.to_stderr = tap;
     if (!tap)
         printf("%s: ", scenario->Name);
-    if (lab->options.verbose)
+    if (lab->options.verbose && !tap)
         printf("\n");
     run_workers(scenario, jobs);
     lab_result r = combine(jobs);
@@ -180,10 +215,12 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
     if (!ended)
         snprintf(text, sizeof(text), "the explorer itself failed");
     else if (r.verdict != VERDICT_NONE)
-        snprintf(text, sizeof(text), "%s after %lu schedules (%s)%s%s%s", lab_verdict_names[r.verdict], r.found_at, r.found_by,
-                 good ? "" : ", but expected: ", good ? "" : wanted, "");
+        snprintf(text, sizeof(text), "%s%s after %lu schedules (%s)%s%s", scenario->Expect == NULL ? "FAILED: " : "",
+                 lab_verdict_names[r.verdict], r.found_at, r.found_by,
+                 good || scenario->Expect == NULL ? "" : ", but expected: ",
+                 good || scenario->Expect == NULL ? "" : wanted);
     else
-        snprintf(text, sizeof(text), "%s, %lu schedules%s", r.exhausted ? "exhaustive" : "NOT exhaustive", r.schedules,
+        snprintf(text, sizeof(text), "%s, %lu schedules%s", describe_extent(&r), r.schedules,
                  good ? "" : ", but a failure was expected");
     if (tap)
         printf("%s %u - %s: %s\n", good ? "ok" : "not ok", number, scenario->Name, text);
@@ -192,7 +229,7 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
                good && scenario->Expect != NULL ? "as expected: " : "", text, r.pruned, r.truncated,
                (double)r.steps / (double)(r.schedules + r.pruned + 1e-9), r.seconds,
                (double)(r.schedules + r.pruned) / (r.seconds + 1e-9),
-               scenario->Model != NULL ? scenario->Model : lab->options.weak ? "c11" : "sc");
+               scenario->Model != NULL ? scenario->Model : lab_model_names[lab->options.model]);
     fflush(stdout);
     return good;
 }
@@ -204,6 +241,7 @@ static void default_options(lab_options *o)
         .preemptions = 2,
         .depth = 3,
         .stale = 3,
+        .timeouts = 2,
         .jobs = 1,
         .seed = 1,
         .schedules = 1000000,
@@ -227,6 +265,8 @@ int main(int argc, char **argv)
 
         if (strcmp(argv[i], "--list") == 0) {
             list = true;
+        } else if (strcmp(argv[i], "--strict") == 0) {
+            lab->options.strict = true;
         } else if (strcmp(argv[i], "--tap") == 0) {
             tap = true;
         } else if (argv[i][0] != '-') {
@@ -237,7 +277,7 @@ int main(int argc, char **argv)
             if (strcmp(argv[i - 1], "--strategy") == 0)
                 lab->options.strategy = parse_strategy(value);
             else if (strcmp(argv[i - 1], "--model") == 0)
-                lab->options.weak = strcmp(value, "c11") == 0;
+                lab_set_model(value);
             else if (strcmp(argv[i - 1], "--schedules") == 0)
                 lab->options.schedules = strtoull(value, NULL, 10);
             else if (strcmp(argv[i - 1], "--seconds") == 0)
@@ -248,6 +288,8 @@ int main(int argc, char **argv)
                 lab->options.depth = (uint32_t)strtoul(value, NULL, 10) % 16;
             else if (strcmp(argv[i - 1], "--stale") == 0)
                 lab->options.stale = (uint32_t)strtoul(value, NULL, 10);
+            else if (strcmp(argv[i - 1], "--timeouts") == 0)
+                lab->options.timeouts = (uint32_t)strtoul(value, NULL, 10);
             else if (strcmp(argv[i - 1], "--steps") == 0)
                 lab->options.max_steps = (uint32_t)strtoul(value, NULL, 10);
             else if (strcmp(argv[i - 1], "--patience") == 0)

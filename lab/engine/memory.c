@@ -149,25 +149,6 @@ void lab_memory_initialize(void)
     lab->cell_count = 1 + PSEUDO_CELLS;
 }
 
-lab_granule *lab_memory_shadow(uintptr_t address)
-{
-    if (address - (uintptr_t)lab->data < (uintptr_t)(lab->data_end - lab->data))
-        return &lab->data_shadow[(address - (uintptr_t)lab->data) / 8];
-    if (address - (uintptr_t)lab->arena < (uintptr_t)(lab->arena_end - lab->arena))
-        return &lab->arena_shadow[(address - (uintptr_t)lab->arena) / 8];
-    return NULL;
-}
-
-bool lab_memory_is_tls(uintptr_t address)
-{
-    return address - (uintptr_t)lab->tls < lab->tls_size;
-}
-
-bool lab_memory_in_program(uintptr_t address)
-{
-    return lab_memory_shadow(address) != NULL || lab_memory_is_tls(address);
-}
-
 /* Keeping and putting back. */
 
 static void *keep(const void *from, size_t size)
@@ -374,8 +355,7 @@ static void lend(lab_thread *owner, uintptr_t address)
         owner->lowest_lent = address;
 }
 
-/* Is this address fit to be accessed by the running thread? */
-void lab_memory_check(uintptr_t address, lab_granule *shadow, uintptr_t pc)
+void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc)
 {
     if (shadow->poison == POISON_FREED)
         lab_sched_fail(VERDICT_FREED_MEMORY, pc, "access to %#lx, which was freed", address);

@@ -19,19 +19,23 @@ static void lab_report_race(const lab_slot *earlier, uintptr_t address, bool wri
                'a' + lab->current->number, here, address);
 }
 
-static void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool write, bool atomic, uintptr_t pc)
+static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool write, bool atomic, uintptr_t pc)
 {
     lab_thread *t = lab->current;
     uint8_t flags = (uint8_t)((write ? SLOT_WRITE : 0) | (atomic ? SLOT_ATOMIC : 0));
-    lab_slot new = {t->sync.at[t->number], (uint32_t)pc, t->number, mask, flags};
+    lab_slot new = {(uint32_t)pc, (uint16_t)t->sync.at[t->number], mask, t->number, flags};
 
     lab_memory_check(address, g, pc);
     if (g->generation != lab->generation) {
         g->generation = lab->generation;
         g->slots[0] = new;
         g->used = 1;
+        g->last = 0;
         return;
     }
+    const lab_slot *last = &g->slots[g->last];
+    if (last->clock == new.clock && last->thread == new.thread && last->mask == mask && last->flags == flags)
+        return; /* nobody was here since */
     uint32_t kept = 0;
     bool covered = false;
     for (uint32_t i = 0; i < g->used; i++) {
@@ -44,6 +48,7 @@ static void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool
         if (own && old->clock == new.clock && old->mask == mask && old->flags == flags) {
             old->pc = new.pc;
             covered = true;
+            g->last = (uint8_t)kept;
         } else if (ordered && (old->mask & ~mask) == 0 && (write || (own && !(old->flags & SLOT_WRITE))) &&
                    (!atomic || (old->flags & SLOT_ATOMIC))) {
             continue; /* whatever races with the old one races with the new one */
@@ -55,6 +60,7 @@ static void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool
             memmove(&g->slots[0], &g->slots[1], (SLOTS - 1) * sizeof(lab_slot));
             kept--;
         }
+        g->last = (uint8_t)kept;
         g->slots[kept++] = new;
     }
     g->used = (uint8_t)kept;
@@ -62,6 +68,12 @@ static void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool
 
 void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, uintptr_t pc)
 {
+    lab_granule *only = (address & 7) + size <= 8 ? lab_memory_shadow(address) : NULL;
+
+    if (only != NULL) {
+        access_granule(only, address, (uint8_t)(((1u << size) - 1) << (address & 7)), write, atomic, pc);
+        return;
+    }
     while (size != 0) {
         size_t offset = address & 7;
         size_t part = 8 - offset < size ? 8 - offset : size;
@@ -99,8 +111,7 @@ void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc)
                                "thread %c may access $%lx$ at %s when that frame of thread %c has ended",
                                'a' + old->thread, t->lent[i], there, 'a' + t->number);
         }
-        if (g->generation == lab->generation)
-            g->used = 0;
+        g->generation = 0;
     }
     t->lent_count = kept;
     t->lowest_lent = UINTPTR_MAX;

@@ -15,22 +15,41 @@
 
 #define MAX_PLACES   4096
 #define PLACE_LENGTH 160
-#define COLUMN       52
+#define WIDE_COLUMN  56
+#define COLUMN       44
 
 typedef struct place {
     uintptr_t pc;
     char text[PLACE_LENGTH];
+    char line[96];
+    char function[96];        /* that the code is in, though it may be inlined from another one */
 } place;
 
 static place *places;
 static uint32_t place_count;
+
+/* By the chain of frame pointers, from the caller of the entry point on. */
+static void find_callers(lab_event *e)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    const lab_thread *t = lab->current;
+    int count = 0;
+
+    while (count < EVENT_CALLERS && (const char *)frame >= t->stack &&
+           (const char *)frame < t->stack + STACK_SIZE - 2 * sizeof(*frame) && frame[1] != 0) {
+        if (count != 0 || frame[1] == e->pc)
+            e->callers[count++] = frame[1];
+        frame = (const uintptr_t *)frame[0];
+    }
+}
 
 void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after, bool flag,
                   uintptr_t pc)
 {
     if (!lab->tracing || lab->event_count == MAX_STEPS)
         return;
-    lab->events[lab->event_count++] = (lab_event){
+    lab_event *e = &lab->events[lab->event_count++];
+    *e = (lab_event){
         .thread = lab->current->number,
         .kind = (uint8_t)kind,
         .size = (uint8_t)size,
@@ -41,6 +60,7 @@ void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int orde
         .before = before,
         .after = after,
     };
+    find_callers(e);
 }
 
 void lab_report_place(uintptr_t pc, char *buffer, size_t size)
@@ -99,6 +119,8 @@ static bool find_symbol(uintptr_t address, int type, char *buffer, size_t size)
 
 static void name_address(uintptr_t address, char *buffer, size_t size)
 {
+    if (lab_machine.describe_address != NULL && lab_machine.describe_address(address, buffer, size))
+        return;
     if (lab_memory_describe(address, buffer, size) == NULL && !find_symbol(address, STT_OBJECT, buffer, size))
         snprintf(buffer, size, "%#lx", address);
 }
@@ -114,12 +136,19 @@ static void want_place(uintptr_t pc)
         places[place_count++].pc = pc;
 }
 
-static const char *place_text(uintptr_t pc)
+static const place *find_place(uintptr_t pc)
 {
+    static const place unknown = {0, "?", "?", "?"};
+
     for (uint32_t i = 0; i < place_count; i++)
         if (places[i].pc == pc)
-            return places[i].text;
-    return "?";
+            return &places[i];
+    return &unknown;
+}
+
+static const char *place_text(uintptr_t pc)
+{
+    return find_place(pc)->text;
 }
 
 static char *base_name(char *path)
@@ -151,6 +180,9 @@ static void resolve_places(void)
         line[strcspn(line, " \n")] = '\0';
         if (line[0] != '?')
             snprintf(places[i].text, PLACE_LENGTH, "%.60s %.90s", base_name(line), function);
+        snprintf(places[i].line, sizeof(places[i].line), "%.90s", base_name(line));
+        find_symbol(places[i].pc, STT_FUNC, places[i].function, sizeof(places[i].function));
+        places[i].function[strcspn(places[i].function, "+")] = '\0';
     }
     if (pipe != NULL)
         pclose(pipe);
@@ -260,36 +292,81 @@ static bool is_interesting(const lab_event *e)
     return shadow == NULL || lab_cell_is_shared(&lab->cells[shadow->cell[e->address & 7]]);
 }
 
-static void print_trace(void)
+/* Same file, whatever the line. */
+static bool is_same_file(const char *a, const char *b)
 {
-    uint32_t column[MAX_THREADS], columns = 0;
+    size_t length = strcspn(a, ":");
+    return length == strcspn(b, ":") && strncmp(a, b, length) == 0;
+}
+
+/* Where the test itself is, and which function it called: "eat (forks.c:24): KeWaitForSingleObject". */
+static void describe_caller(const lab_event *e, char *text, size_t size)
+{
+    const place *entry = find_place(lab->run.threads[e->thread].entry + 1);
+    int own = 0;
+
+    text[0] = '\0';
+    while (own < EVENT_CALLERS && e->callers[own] != 0 && !is_same_file(find_place(e->callers[own])->line, entry->line))
+        own++;
+    if (own == 0 || own == EVENT_CALLERS || e->callers[own] == 0)
+        return;
+    snprintf(text, size, "%.40s, in %.60s:", find_place(e->callers[own])->text, find_place(e->callers[own - 1])->function);
+}
+
+static bool is_repeated(const lab_event *a, const lab_event *b)
+{
+    return a->thread == b->thread && a->kind == OP_LOAD && b->kind == OP_LOAD && a->address == b->address &&
+           a->before == b->before && a->size == b->size;
+}
+
+static uint32_t print_header(uint32_t column[MAX_THREADS])
+{
     bool present[MAX_THREADS] = {false};
+    uint32_t columns = 0, width;
     char text[256];
 
     for (uint32_t i = 0; i < lab->event_count; i++)
         present[lab->events[i].thread] = true;
+    for (uint32_t t = 0; t < MAX_THREADS; t++)
+        column[t] = present[t] ? columns++ : 0;
+    width = columns <= 2 ? WIDE_COLUMN : COLUMN;
     printf("\n        ");
     for (uint32_t t = 0; t < MAX_THREADS; t++) {
-        if (present[t]) {
-            char function[128] = "";
-            find_symbol(lab->run.threads[t].entry, STT_FUNC, function, sizeof(function));
-            column[t] = columns++;
-            snprintf(text, sizeof(text), "%c %s", 'a' + t, function);
-            printf("%-*s", COLUMN, text);
-        }
+        char function[128] = "";
+
+        if (!present[t])
+            continue;
+        find_symbol(lab->run.threads[t].entry, STT_FUNC, function, sizeof(function));
+        snprintf(text, sizeof(text), "%c %s", 'a' + t, function);
+        printf("%-*s", column[t] + 1 < columns ? (int)width : 0, text);
     }
     printf("\n");
-    int last = -1;
+    return width;
+}
+
+/* One column for each thread; a line is drawn where another one goes on. */
+static void print_trace(void)
+{
+    uint32_t column[MAX_THREADS], width = print_header(column);
+    char text[256], caller[160], last_caller[MAX_THREADS][160] = {{0}};
+    const lab_event *last = NULL;
+
     for (uint32_t i = 0; i < lab->event_count; i++) {
         const lab_event *e = &lab->events[i];
+        int indent = (int)(column[e->thread] * width);
 
-        if (!is_interesting(e))
+        if (!is_interesting(e) || (last != NULL && is_repeated(last, e)))
             continue;
+        if (last != NULL && last->thread != e->thread)
+            printf("        %*s---\n", indent, "");
+        last = e;
+        describe_caller(e, caller, sizeof(caller));
+        if (caller[0] != '\0' && strcmp(caller, last_caller[e->thread]) != 0)
+            printf("        %*s%s\n", indent, "", caller);
+        if (caller[0] != '\0')
+            memcpy(last_caller[e->thread], caller, sizeof(caller));
         describe_event(e, text, sizeof(text));
-        if (last != -1 && last != e->thread)
-            printf("        %*s---\n", (int)(column[e->thread] * COLUMN), "");
-        last = e->thread;
-        printf("  %4u  %*s%s", i + 1, (int)(column[e->thread] * COLUMN), "", text);
+        printf("  %4u  %*s%s%s", i + 1, indent, "", caller[0] != '\0' ? "  " : "", text);
         if (e->pc != 0)
             printf("   [%s]", place_text(e->pc));
         printf("\n");
@@ -298,7 +375,7 @@ static void print_trace(void)
 
 char *lab_report_token(char *buffer, size_t size)
 {
-    size_t used = (size_t)snprintf(buffer, size, "%s@%s,p%s:", lab->scenario->Name, lab->options.weak ? "c11" : "sc",
+    size_t used = (size_t)snprintf(buffer, size, "%s@%s,p%s:", lab->scenario->Name, lab_model_names[lab->options.model],
                                    getenv("INTERLOCK_PROCESSORS") != NULL ? getenv("INTERLOCK_PROCESSORS") : "2");
     uint32_t i = 0;
 
@@ -326,6 +403,14 @@ char *lab_report_token(char *buffer, size_t size)
     return buffer;
 }
 
+static void want_event_places(const lab_event *e)
+{
+    want_place(e->pc);
+    want_place(lab->run.threads[e->thread].entry + 1);
+    for (int i = 0; i < EVENT_CALLERS && e->callers[i] != 0; i++)
+        want_place(e->callers[i]);
+}
+
 void lab_report_failure(void)
 {
     static char token[65536];
@@ -336,7 +421,7 @@ void lab_report_failure(void)
     walk_text(lab->text, false);
     want_place(lab->failure_pc);
     for (uint32_t i = 0; i < lab->event_count; i++)
-        want_place(lab->events[i].pc);
+        want_event_places(&lab->events[i]);
     resolve_places();
     printf("  %s", lab_verdict_names[lab->verdict]);
     if (lab->failure_thread < MAX_THREADS)

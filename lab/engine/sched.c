@@ -5,7 +5,7 @@
  * 1. It is blocked. With a deadline it can always be chosen: then it times out, and virtual time moves on to it.
  * 2. It spins: it is about to repeat a read, at the same place, and nothing that it has read since it last wrote has
  *    changed. It is chosen again when somebody changes one of those variables.
- * 3. It gave way (HalLongSpin, Yield), and nobody else has made a step since.
+ * 3. It gave way (HalLongSpin, Yield), and the others have not made enough steps since: more, the longer it has spun.
  * When nobody is left, those of 2 and 3 get another round, since a loop may give up after some time, and virtual time
  * passes. If nothing was changed in MAX_IDLE_ROUNDS of these, it is a livelock.
  */
@@ -19,6 +19,8 @@
 
 #define MAX_IDLE_ROUNDS 400
 #define MAX_CALLERS     12
+#define MAX_LONELY_TIMEOUTS 64
+#define EPILOGUE_TIMEOUTS 1
 #define IDLE_TIME       10000 /* 1 ms */
 
 lab_machine_routines lab_machine;
@@ -38,6 +40,7 @@ const char *const lab_verdict_names[VERDICTS] = {
     [VERDICT_LEAK] = "leak",
     [VERDICT_CRASH] = "crash",
     [VERDICT_LINEARIZABILITY] = "not linearizable",
+    [VERDICT_ENDLESS] = "endless",
     [VERDICT_UNSUPPORTED] = "unsupported",
 };
 
@@ -131,7 +134,7 @@ static bool repeats_itself(const lab_thread *t)
         if (w->pc == t->op.pc && w->cell == t->op.access[0].cell && w->callers == t->op.callers)
             turns++;
     }
-    return turns == lab->options.patience;
+    return turns == lab->options.patience && (t->op.kind == OP_CLOCK || !lab_atomic_would_write(t));
 }
 
 void lab_sched_watch(lab_thread *t, uint32_t number, uintptr_t address, size_t size, uint16_t stamp, uint64_t value, uintptr_t pc)
@@ -158,10 +161,10 @@ void lab_sched_changed(uint32_t number)
     }
 }
 
-void lab_sched_yield_hint(lab_thread *t)
+void lab_sched_yield_hint(lab_thread *t, uint32_t steps)
 {
-    lab->run.yielders += !t->yielded;
-    t->yielded = true;
+    lab->run.yielders += t->yielded == 0;
+    t->yielded = steps;
 }
 
 /* Nobody can go on: those that spin or gave way get another turn. */
@@ -172,10 +175,10 @@ static bool stir(void)
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         lab_thread *t = &lab->run.threads[i];
 
-        if (t->state == THREAD_READY && (t->asleep || t->yielded)) {
+        if (t->state == THREAD_READY && (t->asleep || t->yielded != 0)) {
             any = true;
             t->asleep = false;
-            t->yielded = false;
+            t->yielded = 0;
             t->watched_count = 0;
         }
     }
@@ -233,17 +236,64 @@ static void fail_stuck(lab_verdict verdict)
                verdict == VERDICT_LOST_WAKEUP ? ", though what one of them sleeps for has happened" : "", text);
 }
 
+/*
+ * A few timeouts of a schedule come as early as they can, in any order. The others come when nobody else can run, the
+ * earliest first: time passes when everybody waits for it.
+ */
 static uint16_t enabled_threads(void)
 {
-    uint16_t enabled = 0;
+    uint16_t ready = 0, timed = 0, earliest = 0;
+    uint64_t first = UINT64_MAX;
 
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         const lab_thread *t = &lab->run.threads[i];
-        bool can = (t->state == THREAD_READY && !t->asleep && !t->yielded) ||
-                   (t->state == THREAD_BLOCKED && (t->deadline != 0 || t->interrupt_pending));
-        enabled |= (uint16_t)(can << i);
+
+        ready |= (uint16_t)((t->state == THREAD_READY && !t->asleep && t->yielded == 0) << i);
+        ready |= (uint16_t)((t->state == THREAD_BLOCKED && t->interrupt_pending) << i);
+        if (t->state != THREAD_BLOCKED || t->deadline == 0)
+            continue;
+        timed |= (uint16_t)(1u << i);
+        if (t->deadline < first)
+            earliest = 0;
+        first = t->deadline < first ? t->deadline : first;
+        earliest |= (uint16_t)((t->deadline == first) << i);
     }
-    return enabled;
+    if (lab->run.timeouts != 0)
+        return ready | timed;
+    return ready != 0 ? ready : earliest;
+}
+
+static bool somebody_is_ready(void)
+{
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        const lab_thread *t = &lab->run.threads[i];
+        if (t->state == THREAD_READY && !t->asleep && t->yielded == 0)
+            return true;
+    }
+    return false;
+}
+
+static void time_out(lab_thread *t)
+{
+    t->timed_out = true;
+    if (somebody_is_ready())
+        lab->run.timeouts -= lab->run.timeouts != 0;
+    else if (++lab->run.lonely_timeouts == MAX_LONELY_TIMEOUTS)
+        fail_stuck(VERDICT_LIVELOCK);
+}
+
+/*
+ * Everybody has ended but threads of the library's own. They run on until they sleep, and get a few timeouts: what they
+ * would do next must be known, or the search could not tell whether it could have come earlier.
+ */
+static void finish_if_quiet(uint16_t enabled)
+{
+    bool ready = false;
+
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        ready |= (enabled >> i & 1) && lab->run.threads[i].state == THREAD_READY;
+    if (!ready && (enabled == 0 || lab->run.epilogue++ == EPILOGUE_TIMEOUTS))
+        lab_sched_leave(RUN_FINISHED);
 }
 
 /* The one who makes the next step. */
@@ -251,6 +301,8 @@ static lab_thread *next_thread(void)
 {
     uint16_t enabled = enabled_threads();
 
+    if (lab->run.ended)
+        finish_if_quiet(enabled);
     if (enabled == 0) {
         if (!stir()) {
             if (lab->scenario->Flags & LAB_MAY_BLOCK)
@@ -263,8 +315,9 @@ static lab_thread *next_thread(void)
     }
     lab_thread *next = &lab->run.threads[lab_explore_pick(enabled)];
     if (next->state == THREAD_BLOCKED) {
+        if (!next->interrupt_pending)
+            time_out(next);
         next->state = THREAD_READY;
-        next->timed_out = !next->interrupt_pending;
     }
     return next;
 }
@@ -307,8 +360,11 @@ void lab_sched_point(lab_thread *t)
     check_invariant();
     check_frames(t);
     for (;;) {
-        if (lab->run.steps >= lab->options.max_steps)
+        if (lab->run.steps >= lab->options.max_steps) {
+            if (lab->options.strict)
+                lab_sched_fail(VERDICT_ENDLESS, t->op.pc, "no end after %u steps", lab->run.steps);
             lab_sched_leave(RUN_TRUNCATED);
+        }
         t->asleep = repeats_itself(t);
         switch_to(next_thread());
         if (!t->interrupt_pending || t->in_interrupt || lab_machine.interrupt == NULL)
@@ -384,10 +440,8 @@ void lab_sched_step(lab_thread *t, int count, const lab_access *accesses)
     if (lab->run.yielders != 0) {
         for (uint32_t i = 0; i < lab->run.thread_count; i++) {
             lab_thread *other = &lab->run.threads[i];
-            if (other != t && other->yielded) {
-                other->yielded = false;
-                lab->run.yielders--;
-            }
+            if (other != t && other->yielded != 0)
+                lab->run.yielders -= --other->yielded == 0;
         }
     }
 }
@@ -427,8 +481,7 @@ static void finish_thread(lab_thread *t)
             lab_sched_wake(other);
     }
     check_invariant();
-    if (all_done())
-        lab_sched_leave(RUN_FINISHED);
+    lab->run.ended = all_done();
     switch_to(next_thread());
     __builtin_unreachable();
 }
@@ -629,9 +682,8 @@ bool lab_sched_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uin
     lab_sched_block(t);
     t->deadline = 0;
     if (t->timed_out) {
-        bool later = deadline > lab->run.now;
-        lab_sched_step(t, later ? 2 : 1, t->op.access);
-        if (later) {
+        lab_sched_step(t, 2, t->op.access);
+        if (deadline > lab->run.now) {
             lab->run.now = deadline;
             lab_sched_changed(lab_cell_pseudo(PSEUDO_CLOCK));
         }

@@ -54,13 +54,30 @@ VOID HalAbort(VOID)
     lab_sched_fail(VERDICT_BUGCHECK, 0, "\n%s", lab->printed);
 }
 
+static struct _KTHREAD *LabhalObjectOf(const lab_thread *Thread)
+{
+    struct _KTHREAD *Object;
+
+    memcpy(&Object, Thread->tls + ((char *)&HalCurrentThread - lab->tls), sizeof(Object));
+    return Object;
+}
+
+static size_t LabhalDescribeOwner(struct _KTHREAD *Owner, char *Buffer, size_t Size)
+{
+    for (uint32_t Index = 0; Owner != NULL && Index < lab->run.thread_count; Index += 1) {
+        if (LabhalObjectOf(&lab->run.threads[Index]) == Owner) {
+            return (size_t)snprintf(Buffer, Size, ", owned by %c", (char)('a' + Index));
+        }
+    }
+    return 0;
+}
+
 /* What the thread waits for, as the library sees it. */
 bool lab_describe_wait(lab_thread *Thread, char *Buffer, size_t Size, bool *Satisfied)
 {
-    struct _KTHREAD *Object;
+    struct _KTHREAD *Object = LabhalObjectOf(Thread);
     size_t Used = 0;
 
-    memcpy(&Object, Thread->tls + ((char *)&HalCurrentThread - lab->tls), sizeof(Object));
     if (Object == NULL || Thread->op.address != (uintptr_t)&Object->WakeWord || !(Object->WaitRegister & KI_WAIT_ACTIVE)) {
         return false;
     }
@@ -72,7 +89,54 @@ bool lab_describe_wait(lab_thread *Thread, char *Buffer, size_t Size, bool *Sati
         lab_report_symbol((uintptr_t)Header, Symbol, sizeof(Symbol));
         Used += (size_t)snprintf(Buffer + Used, Size - Used, "%s%s (SignalState %d)", Index == 0 ? "waits for " : ", ",
                                  Symbol, Header->SignalState);
+        if ((Header->Type & KOBJECT_TYPE_MASK) == MutantObject) {
+            Used += LabhalDescribeOwner(CONTAINING_RECORD(Header, KMUTANT, Header)->OwnerThread, Buffer + Used,
+                                        Size - Used);
+        }
         *Satisfied |= Block->WaitType == WaitAny && Header->SignalState > 0;
     }
     return true;
+}
+
+typedef struct _LABHAL_FIELD {
+    size_t Offset;
+    size_t Size;
+    PCSTR Name;
+} LABHAL_FIELD;
+
+#define LABHAL_FIELD_ENTRY(Name) {offsetof(struct _KTHREAD, Name), sizeof(((struct _KTHREAD *)0)->Name), #Name}
+
+/* What a trace shows most. */
+static const LABHAL_FIELD LabhalThreadFields[] = {
+    LABHAL_FIELD_ENTRY(Header),       LABHAL_FIELD_ENTRY(WaitRegister), LABHAL_FIELD_ENTRY(WakeWord),
+    LABHAL_FIELD_ENTRY(WaitStatus),   LABHAL_FIELD_ENTRY(WaitBlock),    LABHAL_FIELD_ENTRY(State),
+    LABHAL_FIELD_ENTRY(WaitReason),   LABHAL_FIELD_ENTRY(Irql),         LABHAL_FIELD_ENTRY(DispatcherDepth),
+    LABHAL_FIELD_ENTRY(ApcQueueLock), LABHAL_FIELD_ENTRY(ThreadLock),   LABHAL_FIELD_ENTRY(SuspendLock),
+    LABHAL_FIELD_ENTRY(SuspendEvent), LABHAL_FIELD_ENTRY(Priority),     LABHAL_FIELD_ENTRY(QueueLock),
+    LABHAL_FIELD_ENTRY(ThreadId),     LABHAL_FIELD_ENTRY(Timer),        LABHAL_FIELD_ENTRY(WakerProcessor),
+};
+
+static VOID LabhalDescribeField(ULONG Number, size_t Offset, char *Buffer, size_t Size)
+{
+    for (ULONG Index = 0; Index < RTL_NUMBER_OF(LabhalThreadFields); Index += 1) {
+        const LABHAL_FIELD *Field = &LabhalThreadFields[Index];
+        if (Offset >= Field->Offset && Offset < Field->Offset + Field->Size) {
+            snprintf(Buffer, Size, Offset == Field->Offset ? "%c.%s" : "%c.%s+%zu", (char)('a' + Number), Field->Name,
+                     Offset - Field->Offset);
+            return;
+        }
+    }
+    snprintf(Buffer, Size, "%c.KTHREAD+%#zx", (char)('a' + Number), Offset);
+}
+
+bool lab_describe_address(uintptr_t Address, char *Buffer, size_t Size)
+{
+    for (ULONG Index = 0; Index < lab->run.thread_count; Index += 1) {
+        uintptr_t Object = (uintptr_t)LabhalObjectOf(&lab->run.threads[Index]);
+        if (Object != 0 && Address >= Object && Address < Object + sizeof(struct _KTHREAD)) {
+            LabhalDescribeField(Index, Address - Object, Buffer, Size);
+            return true;
+        }
+    }
+    return false;
 }

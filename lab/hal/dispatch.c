@@ -37,7 +37,7 @@ static ULONGLONG LabhalQuerySystemTime(VOID)
 static VOID LabhalYield(VOID)
 {
     if (lab_sched_active()) {
-        lab_sched_yield_hint(lab->current);
+        lab_sched_yield_hint(lab->current, LABHAL_YIELD_STEPS);
     }
 }
 

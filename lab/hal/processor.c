@@ -5,6 +5,7 @@
 #include "labhal.h"
 
 #define LABHAL_PROCESSORS 2
+#define MOST_DOUBLINGS    10
 
 ULONG HalProcessorCount(VOID)
 {
@@ -30,6 +31,7 @@ BOOLEAN HalYieldToOther(VOID)
 
 VOID HalLongSpin(ULONG Round)
 {
-    UNREFERENCED_PARAMETER(Round);
-    HalDispatch.Yield();
+    if (lab_sched_active()) {
+        lab_sched_yield_hint(lab->current, LABHAL_YIELD_STEPS << (Round < MOST_DOUBLINGS ? Round : MOST_DOUBLINGS));
+    }
 }

@@ -39,6 +39,7 @@ VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
     lab_machine.thread_exit = LabhalThreadExit;
     lab_machine.interrupt = LabhalInterrupt;
     lab_machine.describe_wait = lab_describe_wait;
+    lab_machine.describe_address = lab_describe_address;
 }
 
 ULONG HalCurrentThreadId(VOID)

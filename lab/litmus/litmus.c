@@ -35,6 +35,8 @@ static void sb_finish(void)
 STORE_BUFFERING(sb_interleaved, relaxed, relaxed, .Model = "sc");
 STORE_BUFFERING(sb_relaxed, relaxed, relaxed, .Model = "c11", .Expect = "assertion");
 STORE_BUFFERING(sb_release_acquire, release, acquire, .Model = "c11", .Expect = "assertion");
+STORE_BUFFERING(sb_tso, release, acquire, .Model = "tso", .Expect = "assertion");
+STORE_BUFFERING(sb_tso_seq_cst, seq_cst, seq_cst, .Model = "tso");
 STORE_BUFFERING(sb_seq_cst, seq_cst, seq_cst, .Model = "c11");
 
 static void sb_fenced_1(void)
@@ -67,6 +69,7 @@ LAB_SCENARIO(sb_exchange_between, .Threads = {sb_fenced_1, sb_fenced_2}, .Finish
     LAB_SCENARIO(name, .Threads = {name##_1, name##_2}, __VA_ARGS__)
 
 MESSAGE_PASSING(mp_interleaved, relaxed, relaxed, .Model = "sc");
+MESSAGE_PASSING(mp_tso, relaxed, relaxed, .Model = "tso");
 MESSAGE_PASSING(mp_relaxed, relaxed, relaxed, .Model = "c11", .Expect = "assertion");
 MESSAGE_PASSING(mp_release_only, release, relaxed, .Model = "c11", .Expect = "assertion");
 MESSAGE_PASSING(mp_acquire_only, relaxed, acquire, .Model = "c11", .Expect = "assertion");
@@ -113,6 +116,29 @@ static void sequence_breaker(void)
 LAB_SCENARIO(release_sequence_broken, .Threads = {plain_writer, sequence_breaker, sequence_reader}, .Model = "c11",
              .Expect = "race");
 
+/* x86 forwards a thread's own store before others see it. */
+static void forward_1(void)
+{
+    STORE(x, 1, relaxed);
+    r[0] = LOAD(x, relaxed);
+    r[1] = LOAD(y, relaxed);
+}
+
+static void forward_2(void)
+{
+    STORE(y, 1, relaxed);
+    r[2] = LOAD(y, relaxed);
+    r[3] = LOAD(x, relaxed);
+}
+
+static void forward_finish(void)
+{
+    LabAssert(r[0] == 1 && r[2] == 1);
+    LabAssert(r[1] == 1 || r[3] == 1);
+}
+LAB_SCENARIO(forwarding_tso, .Threads = {forward_1, forward_2}, .Finish = forward_finish, .Model = "tso",
+             .Expect = "assertion");
+
 /* Write to read causality. */
 #define CAUSALITY(name, store_order, load_order, ...)                              \
     static void name##_1(void)                                                     \
@@ -132,6 +158,7 @@ LAB_SCENARIO(release_sequence_broken, .Threads = {plain_writer, sequence_breaker
     LAB_SCENARIO(name, .Threads = {name##_1, name##_2, name##_3}, __VA_ARGS__)
 
 CAUSALITY(wrc_relaxed, relaxed, relaxed, .Model = "c11", .Expect = "assertion");
+CAUSALITY(wrc_tso, relaxed, relaxed, .Model = "tso");
 CAUSALITY(wrc_release_acquire, release, acquire, .Model = "c11");
 
 /* Independent reads of independent writes. */
@@ -162,6 +189,7 @@ static void iriw_finish(void)
 }
 
 INDEPENDENT_READS(iriw_release_acquire, release, acquire, .Model = "c11", .Expect = "assertion");
+INDEPENDENT_READS(iriw_tso, release, acquire, .Model = "tso");
 INDEPENDENT_READS(iriw_seq_cst, seq_cst, seq_cst, .Model = "c11");
 
 /* Coherence: two reads of one variable never go back. */

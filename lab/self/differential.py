@@ -27,18 +27,20 @@ def outcomes(program, seed, *options):
     for name, verdict in re.findall(r"^random_(\d+):\s+(.*)$", text, re.M):
         number = seed + int(name)
         schedules[number] = int(re.search(r"(\d+) schedules", verdict).group(1))
-        if verdict.startswith("exhaustive"):
+        if re.match(r"exhaustive(,| up to 200)", verdict):
             complete.add(number)
     return found, complete, schedules
 
 
 def main():
-    program, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    program = sys.argv[1]
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    most = sys.argv[3] if len(sys.argv) > 3 else "40000"
     results = []
-    for model, stale in (("sc", 0), ("c11", 100)):
+    for model, stale in (("sc", 0), ("tso", 100), ("c11", 100)):
         for turn in range(rounds):
             seed = turn * PROGRAMS
-            limits = ["--schedules", "400000", "--seconds", "20", "--model", model, "--stale", str(stale)]
+            limits = ["--schedules", most, "--seconds", "20", "--model", model, "--stale", str(stale)]
             full, all_of, full_runs = outcomes(program, seed, "--strategy", "bounded", "--preemptions", "200", *limits)
             reduced, done, runs = outcomes(program, seed, "--strategy", "dpor", *limits)
             for number in sorted(done & set(full)):

@@ -58,7 +58,7 @@ static void step(unsigned thread, unsigned position)
     unsigned *r = &result[thread][position];
     unsigned expected = 0;
 
-    switch (draw(thread, position, 3, 8)) {
+    switch (draw(thread, position, 3, 10)) {
     case 0:
     case 1:
     case 2:
@@ -73,6 +73,14 @@ static void step(unsigned thread, unsigned position)
         break;
     case 6:
         *r = (unsigned)__atomic_compare_exchange_n(v, &expected, value, 0, order(strength), load_order(strength));
+        break;
+    case 7:
+        LabWaitOnWord(v, 0);
+        *r = 1;
+        break;
+    case 8:
+        __atomic_store_n(v, value, store_order(strength));
+        LabWakeWord(v, 1);
         break;
     default: /* a small critical section */
         while (__atomic_exchange_n(&turn, 1, __ATOMIC_ACQUIRE) != 0)
@@ -140,7 +148,8 @@ static void finish(void)
     {                                                                                                   \
         setup(n);                                                                                       \
     }                                                                                                   \
-    LAB_SCENARIO(random_##n, .Setup = setup_##n, .Threads = {first, second, third}, .Finish = finish)
+    LAB_SCENARIO(random_##n, .Setup = setup_##n, .Threads = {first, second, third}, .Finish = finish,  \
+                 .Flags = LAB_MAY_BLOCK, .SpuriousWakes = 1)
 
 PROGRAM(0);
 PROGRAM(1);

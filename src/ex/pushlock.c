@@ -27,10 +27,12 @@ static VOID ExpPrepareUnboosted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
 
 static VOID ExpSleepOnEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block, volatile ULONG_PTR *Lock)
 {
-    UNREFERENCED_PARAMETER(Lock);
+    PKTHREAD Thread = KiCurrentThread();
+    Thread->PushLock = (PVOID)Lock;
     KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, NULL);
+    Thread->PushLock = NULL;
     if (Block->AutoBoost) {
-        KiCurrentThread()->AutoBoostCount += 1;
+        Thread->AutoBoostCount += 1;
     }
 }
 

@@ -336,8 +336,12 @@ static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, c
 
 VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
+    PKTHREAD Thread = KiCurrentThread();
     ULONG_PTR Value = ExpRead(Lock);
     BOOLEAN Done;
+    if (Thread->PushLockOwned == (PVOID)Lock) {
+        Thread->PushLockOwned = NULL;
+    }
     do {
         if (!ExpIsHeldExclusively(Value)) {
             Methods->NotOwned(Lock);
@@ -481,6 +485,7 @@ VOID ExpAcquireExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *
 {
     if (!ExpTryAcquireExclusive(Lock)) {
         ExpWaitForExclusive(Lock, Methods);
+        KiCurrentThread()->PushLockOwned = (PVOID)Lock;
     }
 }
 

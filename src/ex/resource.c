@@ -38,6 +38,8 @@
  */
 #include "resource.h"
 
+#include "../ke/debugdata.h"
+
 #define EXP_RESOURCE_TIMEOUT 5000000LL /* half a second */
 #define EXP_OWNER_RECORD_DELAY 10000LL /* a millisecond */
 #define EXP_BOOSTED_PRIORITY (LOW_REALTIME_PRIORITY - 1)
@@ -55,6 +57,7 @@
 #define EXP_CONVERTED_WITHOUT_OWNING 0x16
 
 LIST_ENTRY ExpSystemResourcesList = {&ExpSystemResourcesList, &ExpSystemResourcesList};
+KD_REGISTER_ROOT(ExpSystemResourcesList);
 KI_LOCK ExpResourceSpinLock;
 
 static PKI_LOCK ExpResourceLock(PERESOURCE Resource)

@@ -1,19 +1,14 @@
 /* waiterhash.c: the table of those who wait for a key. The theory is in waiterhash.h. */
 #include "waiterhash.h"
 
-#define EXP_WAITER_BUCKETS 256
-#define EXP_WAITER_BUCKET_SHIFT 56
+#include "../ke/debugdata.h"
 
-typedef struct _EXP_WAITER_BUCKET {
-    KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
-    ULONG ProcessId;       /* whose the list is: 0, or that of the parent, and there is none yet */
-    volatile ULONG Count;  /* in the list; written under the lock */
-    LIST_ENTRY WaiterList;
-} EXP_WAITER_BUCKET;
+#define EXP_WAITER_BUCKET_SHIFT 56
 
 C_ASSERT(EXP_WAITER_BUCKETS == 1 << (64 - EXP_WAITER_BUCKET_SHIFT));
 
 static EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS];
+KD_REGISTER_ROOT(ExpWaiterTable);
 
 /* Multiplying by the golden ratio spreads neighbouring addresses over the high bits. */
 static PEXP_WAITER_BUCKET ExpBucketOf(const EXP_WAIT_KEY *Key)

@@ -30,7 +30,14 @@ typedef struct _EXP_WAITER {
     BOOLEAN Listed;      /* under the bucket's lock */
 } EXP_WAITER, *PEXP_WAITER;
 
-typedef struct _EXP_WAITER_BUCKET *PEXP_WAITER_BUCKET;
+#define EXP_WAITER_BUCKETS 256
+
+typedef struct _EXP_WAITER_BUCKET {
+    KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
+    ULONG ProcessId;       /* whose the list is: 0, or that of the parent, and there is none yet */
+    volatile ULONG Count;  /* in the list; written under the lock */
+    LIST_ENTRY WaiterList;
+} EXP_WAITER_BUCKET, *PEXP_WAITER_BUCKET;
 
 /* Keys that differ in nothing but Kind share a bucket, so one lock covers both sides of a meeting. */
 PEXP_WAITER_BUCKET ExpLockWaiters(const EXP_WAIT_KEY *Key, PKTHREAD Thread);
@@ -40,7 +47,7 @@ VOID ExpUnlockWaiters(PEXP_WAITER_BUCKET Bucket, PKTHREAD Thread);
 VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter);
 PEXP_WAITER ExpTakeFirstWaiter(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key); /* NULL: nobody waits */
 ULONG ExpTakeWaiters(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key, ULONG Most, PLIST_ENTRY Taken);
-BOOLEAN ExpTakeListedWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter);         /* FALSE: it is out already */
+BOOLEAN ExpTakeListedWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter); /* FALSE: it is out already */
 
 /* FALSE: somebody else has taken it out. */
 BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread);

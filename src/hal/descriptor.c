@@ -42,11 +42,18 @@ LONG HalCreateDescriptorSet(VOID)
 NTSTATUS HalWatchDescriptor(LONG Set, LONG Descriptor, ULONG Events, ULONG64 Cookie)
 {
     struct epoll_event Event = {.events = Events | EPOLLONESHOT, .data.u64 = Cookie};
-    if (epoll_ctl(Set, EPOLL_CTL_MOD, Descriptor, &Event) == 0 || epoll_ctl(Set, EPOLL_CTL_ADD, Descriptor, &Event) == 0) {
-        return STATUS_SUCCESS;
+    int Operation = EPOLL_CTL_MOD;
+    while (epoll_ctl(Set, Operation, Descriptor, &Event) != 0) {
+        if (errno == ENOENT) {
+            Operation = EPOLL_CTL_ADD;
+        } else if (errno == EEXIST) { /* another thread has just added it */
+            Operation = EPOLL_CTL_MOD;
+        } else {
+            /* EPERM: a file or directory, which is ready at any time */
+            return errno == EPERM ? STATUS_NOT_SUPPORTED : STATUS_INSUFFICIENT_RESOURCES;
+        }
     }
-    /* EPERM: a file or directory, which is ready at any time */
-    return errno == EPERM ? STATUS_NOT_SUPPORTED : STATUS_INSUFFICIENT_RESOURCES;
+    return STATUS_SUCCESS;
 }
 
 VOID HalForgetDescriptor(LONG Set, LONG Descriptor)

@@ -58,7 +58,7 @@ ULONG HalCurrentThreadId(VOID);
 ULONG HalCurrentProcessId(VOID);
 NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name);
 DECLSPEC_NORETURN VOID HalExitThread(VOID);
-/* Ends the host thread at once, safe in any context: no destructor and no cleanup handler runs, its stack is not freed. */
+/* Ends the host thread at once, in any context: no destructor and no cleanup handler runs, its stack is not freed. */
 DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host takes */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */

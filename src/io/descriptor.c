@@ -2,8 +2,12 @@
  * descriptor.c: descriptors of the host as objects.
  *
  * The event stands for the state of the descriptor and is brought up to date when somebody is about to wait: set if the
- * descriptor is ready now, else reset and the descriptor watched, after which the watching thread sets it. A thread that
- * resets it at the same moment watches too, so whatever comes after that reset is seen.
+ * descriptor is ready now, else reset and the descriptor watched, after which the watching thread sets it.
+ *
+ * 1. Looking at the descriptor and changing the event are one step, as far as anybody can tell: who finds that the event
+ *    has been brought up to date since it began to look, looks again. So what one thread has read is not announced to it
+ *    once more by another that had looked before.
+ * 2. Whoever resets the event watches afterwards, so whatever comes after the reset is seen.
  */
 #include <interlock/io.h>
 
@@ -18,6 +22,8 @@ C_ASSERT(IO_DESCRIPTOR_CLOSED == HAL_DESCRIPTOR_CLOSED);
 
 typedef struct _IOP_DESCRIPTOR {
     KEVENT Ready;
+    KI_LOCK Lock;
+    volatile ULONG Updates;          /* of Ready, which is changed with the lock held */
     IOP_WATCH Watch;
 } IOP_DESCRIPTOR, *PIOP_DESCRIPTOR;
 
@@ -26,15 +32,39 @@ static ULONG IopPoll(PIOP_DESCRIPTOR Descriptor)
     return HalPollDescriptor(Descriptor->Watch.Descriptor, Descriptor->Watch.Events);
 }
 
+/* FALSE: somebody else has brought the event up to date since Updates was read. */
+static BOOLEAN IopUpdateState(PIOP_DESCRIPTOR Descriptor, ULONG Updates, BOOLEAN IsReady)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    BOOLEAN Current;
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(&Descriptor->Lock);
+    Current = Descriptor->Updates == Updates;
+    if (Current) {
+        /* release: pairs with the acquire in IopRefreshDescriptor; who sees the new number looks after this one did */
+        __atomic_store_n(&Descriptor->Updates, Updates + 1, __ATOMIC_RELEASE);
+        if (IsReady) {
+            KeSetEvent(&Descriptor->Ready, IO_NO_INCREMENT, FALSE);
+        } else {
+            KeClearEvent(&Descriptor->Ready);
+        }
+    }
+    KiReleaseLock(&Descriptor->Lock);
+    KiExitDispatcher(Thread);
+    return Current;
+}
+
 static VOID IopRefreshDescriptor(PVOID Object)
 {
     PIOP_DESCRIPTOR Descriptor = Object;
-    if (IopPoll(Descriptor) != 0) {
-        KeSetEvent(&Descriptor->Ready, IO_NO_INCREMENT, FALSE);
-        return;
-    }
-    KeClearEvent(&Descriptor->Ready);
-    if (!NT_SUCCESS(IopArmWatch(&Descriptor->Watch))) {
+    ULONG Updates;
+    BOOLEAN IsReady;
+    do {
+        /* acquire: pairs with the release in IopUpdateState */
+        Updates = __atomic_load_n(&Descriptor->Updates, __ATOMIC_ACQUIRE);
+        IsReady = IopPoll(Descriptor) != 0;
+    } while (!IopUpdateState(Descriptor, Updates, IsReady));
+    if (!IsReady && !NT_SUCCESS(IopArmWatch(&Descriptor->Watch))) {
         /* It cannot be watched: let the caller look for itself rather than sleep for ever. */
         KeSetEvent(&Descriptor->Ready, IO_NO_INCREMENT, FALSE);
     }
@@ -45,7 +75,7 @@ static VOID IopDeleteDescriptor(PVOID Object)
     IopDeleteWatch(&((PIOP_DESCRIPTOR)Object)->Watch);
 }
 
-static OBJECT_TYPE IopDescriptorType = {
+OBJECT_TYPE IopDescriptorType = {
     .Name = "Descriptor",
     .GenericMapping = {STANDARD_RIGHTS_READ | IO_DESCRIPTOR_QUERY_STATE, STANDARD_RIGHTS_WRITE,
                        STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, IO_DESCRIPTOR_ALL_ACCESS},

@@ -31,4 +31,6 @@ NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, LONG Descriptor, ULONG Events, PVO
 NTSTATUS IopArmWatch(PIOP_WATCH Watch);   /* STATUS_NOT_SUPPORTED: such a descriptor is always ready */
 VOID IopDeleteWatch(PIOP_WATCH Watch);    /* while the object is being deleted; closes the descriptor */
 
+extern OBJECT_TYPE IopDescriptorType;     /* descriptor.c */
+
 #endif

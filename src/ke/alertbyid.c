@@ -5,8 +5,8 @@
  *    two are one. It neither ends nor satisfies any other wait.
  * 2. The alert is set by a read-modify-write even where it is pending already: a thread that takes it sees what every
  *    one of those who alerted it did before.
- * 3. A wait that finds the alert pending, or sees it come while it spins, neither sleeps nor begins: the register is all
- *    that both sides touch.
+ * 3. A wait that finds the alert pending, or sees it come while it spins, neither sleeps nor begins: the register is
+ *    all that both sides touch.
  * 4. The wait is not alertable, and has no object, so a suspension converts it. Its one block shows the hint.
  */
 #include "wait.h"

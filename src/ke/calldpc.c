@@ -42,12 +42,14 @@ VOID KeGenericCallDpc(PKDEFERRED_ROUTINE Routine, PVOID Context)
         KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, APC_LEVEL, OldIrql, 0, (ULONG_PTR)KeGenericCallDpc);
     }
     KeInitializeEvent(&Call.Done, NotificationEvent, FALSE);
+    KeEnterCriticalRegion(); /* the lock must not be lost with the thread */
     KeWaitForSingleObject(&KiCallDpcLock, Executive, KernelMode, FALSE, NULL);
     KiRaiseIrql(Thread, DISPATCH_LEVEL);
     KiQueueCallDpcs(&Call, Routine, Context);
     KiLowerIrql(Thread, OldIrql);
     KeWaitForSingleObject(&Call.Done, Executive, KernelMode, FALSE, NULL);
     KeSetEvent(&KiCallDpcLock, 0, FALSE);
+    KeLeaveCriticalRegion();
 }
 
 VOID KeSignalCallDpcDone(PVOID SystemArgument1)

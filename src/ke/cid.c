@@ -66,9 +66,11 @@ VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId)
     }
 }
 
+/* Or has stopped, so that the host may have given its id away (terminate.c). */
 static BOOLEAN KiThreadHasEnded(PKTHREAD Thread)
 {
-    return __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) == Terminated;
+    UCHAR State = __atomic_load_n(&Thread->State, __ATOMIC_RELAXED);
+    return State == Terminated || State == Transition;
 }
 
 static PKTHREAD KiFindThreadById(ULONG ThreadId)

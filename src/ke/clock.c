@@ -17,6 +17,7 @@
  */
 #include "timer.h"
 
+#include "debugdata.h"
 #include "irql.h"
 
 #define KI_CLOCK_STACK (256 * 1024)
@@ -30,6 +31,7 @@ static volatile ULONG KiClockRunning; /* the clock has a thread, or somebody is 
 /* Processor 0's table is always there; any timer may go into it when there is no memory for another. */
 static KTIMER_TABLE KiFirstTimerTable;
 static PKTIMER_TABLE KiTimerTables = &KiFirstTimerTable;
+KD_REGISTER_ROOT(KiTimerTables);
 
 static VOID KiPublishTable(PKTIMER_TABLE Table)
 {

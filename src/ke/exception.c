@@ -6,6 +6,11 @@
  * off and jumps to it. Its __except or __finally then asks whether something was caught: that question comes directly
  * after the frame's block, so the answer belongs to that frame.
  *
+ * Others are asked too, where a program runs (below DISPATCH_LEVEL): the handlers of the process before the frames, its
+ * last filter after them. They run where the exception was raised, with the stack as it was, so that they may continue:
+ * then the raise returns, or, if it cannot, STATUS_NONCONTINUABLE_EXCEPTION goes to the frames. A frame that passes on
+ * what it has got goes to the frames around it and to the last filter; the handlers have been asked.
+ *
  * An interrupt service routine, an IPI function and a DPC run on the stack of whatever thread was there. They start
  * with an empty list, so what they raise and don't catch is a bugcheck and never ends up in that thread's handler.
  */

@@ -187,6 +187,9 @@ static VOID KiEndOrphans(VOID)
     for (ULONG Slot = 0; Slot < __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE); Slot++) {
         PKTHREAD Thread = KiThreadFromNumber(Slot);
         if (KiIsInUse(Thread, KiSlotOrphaned)) {
+            if (KiThreadObjectRoutines.Orphan != NULL) {
+                KiThreadObjectRoutines.Orphan(Thread);
+            }
             KiFlushThreadApcs(Thread);
             KiAbandonMutants(Thread);
             KiLeaveQueue(Thread);

@@ -1,6 +1,7 @@
 /* init.c: the start of the kernel, when the library is loaded. */
 #include "dispatch.h"
 
+#include "debugdata.h"
 #include "dpc.h"
 #include "interrupt.h"
 #include "queuedlock.h"
@@ -102,6 +103,7 @@ static VOID KiInitialize(VOID)
     KiInitializeCallDpc();
     KiInitialProcess.ProcessId = HalCurrentProcessId();
     KiDispatcherFence = !HalBarrierAllThreads();
+    KdInitSystem();
 }
 
 /* First among the constructors; one of another library that calls in earlier gets here through KiAdoptThread. */

@@ -58,9 +58,9 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  21    Exit: another thread wants this one to end (terminate.c)
  *   bit  22    ExitOk: that may end the current wait
  *
- * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by compare-exchange
- * is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9, 15, 16 and 21 may
- * be set by anybody at any time and are cleared by the thread itself, Exit never.
+ * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by
+ * compare-exchange is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9,
+ * 15, 16 and 21 may be set by anybody at any time and are cleared by the thread itself, Exit never.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -155,6 +155,8 @@ typedef struct _KTHREAD {
     LIST_ENTRY MutantListHead;       /* touched by the thread itself only */
     PVOID ResourceOwner;             /* the owner record it linked last, a hint, and */
     volatile ULONG ResourceOwners;   /* how many name it: ex/resourceowner.c */
+    PVOID PushLock;                  /* what it sleeps for, and */
+    PVOID PushLockOwned;             /* the last one that it got exclusively after a wait: for a debugger, which has to doubt */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
@@ -237,6 +239,7 @@ typedef struct _KI_THREAD_OBJECT_ROUTINES {
     VOID (*Initialize)(PKTHREAD Thread);  /* in a fresh slot: one reference, that of the thread itself */
     VOID (*Dereference)(PKTHREAD Thread); /* the thread has ended and gives its own reference back */
     VOID (*Exit)(PKTHREAD Thread, BOOLEAN WasTerminated); /* it is about to end: what user mode wants done */
+    VOID (*Orphan)(PKTHREAD Thread);      /* in a forked child: it stayed behind in the parent */
 } KI_THREAD_OBJECT_ROUTINES;
 
 extern KI_THREAD_OBJECT_ROUTINES KiThreadObjectRoutines;
@@ -273,8 +276,8 @@ PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread wh
 
 /* affinity.c */
 VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);
-BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity); /* FALSE:
-                                                    no such processors, nothing has changed */
+/* FALSE: there are no such processors, nothing has changed. */
+BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity);
 
 /* priority.c */
 LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBasePriorityThread takes it */

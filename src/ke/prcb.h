@@ -95,4 +95,19 @@ struct _KPRCB {
 
 extern PKPRCB KiProcessorBlock[INTERLOCK_MAXIMUM_PROCESSORS];
 
+/* A thread that is queued for a processor (processor.c). */
+typedef enum _KI_WAITER_STATE {
+    KiWaiterQueued,
+    KiWaiterWoken,
+    KiWaiterOwns
+} KI_WAITER_STATE;
+
+typedef struct _KI_PROCESSOR_WAITER {
+    LIST_ENTRY Entry;
+    PKTHREAD Thread;
+    PKPRCB Prcb;           /* handed over */
+    ULONG Wakes;
+    volatile ULONG State;  /* KI_WAITER_STATE */
+} KI_PROCESSOR_WAITER, *PKI_PROCESSOR_WAITER;
+
 #endif

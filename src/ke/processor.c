@@ -15,6 +15,7 @@
  */
 #include "irql.h"
 
+#include "debugdata.h"
 #include "dpc.h"
 #include "idle.h"
 #include "interrupt.h"
@@ -23,25 +24,12 @@
 
 #define KI_WAKES_BEFORE_HANDOVER 4
 
-typedef enum _KI_WAITER_STATE {
-    KiWaiterQueued,
-    KiWaiterWoken,
-    KiWaiterOwns
-} KI_WAITER_STATE;
-
-typedef struct _KI_PROCESSOR_WAITER {
-    LIST_ENTRY Entry;
-    PKTHREAD Thread;
-    PKPRCB Prcb;           /* handed over */
-    ULONG Wakes;
-    volatile ULONG State;  /* KI_WAITER_STATE */
-} KI_PROCESSOR_WAITER, *PKI_PROCESSOR_WAITER;
-
 PKPRCB KiProcessorBlock[INTERLOCK_MAXIMUM_PROCESSORS];
 ULONG KeNumberProcessors;
 
 static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 static LIST_ENTRY KiProcessorWaitList = {&KiProcessorWaitList, &KiProcessorWaitList};
+KD_REGISTER_ROOT(KiProcessorWaitList);
 static KI_LOCK KiProcessorWaitLock;
 
 static ULONG KiNextAllowedProcessor(PKTHREAD Thread, ULONG Number)

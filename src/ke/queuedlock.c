@@ -25,6 +25,7 @@
  */
 #include "queuedlock.h"
 
+#include "debugdata.h"
 #include "heldlock.h"
 
 #define KI_LOCK_QUEUE_PARKED ((ULONG_PTR)4)
@@ -39,6 +40,7 @@ typedef struct _KI_NUMBERED_LOCK {
 
 static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 static KI_NUMBERED_LOCK KiNumberedLocks[LockQueueMaximumLock];
+KD_REGISTER_ROOT(KiNumberedLocks);
 
 /* relaxed: of one's own entry, or a hint */
 static ULONG_PTR KiReadQueueLock(PKSPIN_LOCK_QUEUE LockQueue)

@@ -9,9 +9,9 @@
  *     |              |   2  Exiting   1  Requested   |  exit status  |    KTHREAD.ExitRequest; 0: it lives
  *     +--------------+------+------------------------+---------------+
  *
- * 1. The word changes once from 0 to Requested (by another thread) or to Exiting (by the thread, when its end by itself
- *    has gone so far that only the kernel's part is left), and from Requested to Exiting: such a thread ends in the
- *    orderly way with the status that was asked for.
+ * 1. The word changes once from 0 to Requested (by another thread) or to Exiting (by the thread, when it ends by itself
+ *    and all that is left is the C library's and the kernel's), and from Requested to Exiting: such a thread ends in
+ *    the orderly way with the status that was asked for.
  * 2. Who has made it Requested sets the register's Exit bit. That ends a wait which may be ended so (ExitOk), ends a
  *    suspension, and goes with a host interrupt. The bit is looked at wherever an APC could be delivered.
  * 3. The thread stops where a normal kernel APC could run, and not inside a system service: no lock of the kernel is
@@ -56,7 +56,7 @@ BOOLEAN KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus)
     KiEnterDispatcher(Current);
     KiInterruptWait(Thread, KI_WAIT_EXIT, 0);
     KiForceResumeThread(Thread);
-    /* acquire: pairs with the release store of the id in KiStartThread; a thread that has not started looks by itself */
+    /* acquire: pairs with the release store of the id in KiStartThread; one that has not started looks by itself */
     ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
     if (ThreadId != 0 && Thread != Current) {
         HalInterruptThread(ThreadId);

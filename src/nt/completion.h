@@ -16,6 +16,8 @@
 
 #include "ntp.h"
 
+#include "../ob/namespace.h"
+
 typedef enum _NTP_PACKET_KIND { NtpPlainPacket, NtpReservePacket, NtpWaitPacket } NTP_PACKET_KIND;
 
 typedef struct _NTP_PACKET {
@@ -44,6 +46,13 @@ FORCEINLINE VOID NtpFillPacket(PNTP_PACKET Packet, PVOID KeyContext, PVOID ApcCo
     Packet->ApcContext = ApcContext;
     Packet->IoStatus = IoStatus;
     Packet->IoStatusInformation = IoStatusInformation;
+}
+
+/* For a CloseProcedure: nobody can get at the object any more. A permanent one can still be opened by its name. */
+FORCEINLINE BOOLEAN NtpIsOutOfReach(PVOID Object, LONG_PTR HandlesLeft)
+{
+    return HandlesLeft == 0 &&
+           (ObpHeaderOf(Object)->NameInfo == NULL || !(ObpQueryNameAttributes(Object) & OBJ_PERMANENT));
 }
 
 /* iocompletion.c */

@@ -42,7 +42,8 @@ NTSTATUS NtOpenDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAcces
 
 NTSTATUS ZwOpenDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
 {
-    return NTP_SERVICE(ObpOpenHandleAs(KernelMode, &ObpDirectoryType, ObjectAttributes, DesiredAccess, DirectoryHandle));
+    return NTP_SERVICE(
+        ObpOpenHandleAs(KernelMode, &ObpDirectoryType, ObjectAttributes, DesiredAccess, DirectoryHandle));
 }
 
 /*
@@ -52,10 +53,10 @@ NTSTATUS ZwOpenDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAcces
 typedef struct _NTP_LISTING {
     POBJECT_DIRECTORY_INFORMATION Entry;
     ULONG Length;
-    ULONG Most;      /* entries that are asked for */
+    ULONG Most;    /* entries that are asked for */
     ULONG Count;
-    ULONG Strings;   /* bytes at the back */
-    ULONG Missing;   /* what the first one that did not fit would have needed; 0: all were seen */
+    ULONG Strings; /* bytes at the back */
+    ULONG Missing; /* what the first one that did not fit would have needed; 0: all were seen */
 } NTP_LISTING, *PNTP_LISTING;
 
 static ULONG NtpTypeNameSize(POBJECT_TYPE Type)
@@ -141,7 +142,7 @@ static NTSTATUS NtpListDirectory(POBJECT_DIRECTORY Directory, PNTP_LISTING Listi
 static NTSTATUS NtpQueryDirectory(KPROCESSOR_MODE Mode, HANDLE DirectoryHandle, PVOID Buffer, ULONG Length,
                                   BOOLEAN ReturnSingleEntry, BOOLEAN RestartScan, PULONG Context, PULONG ReturnLength)
 {
-    NTP_LISTING Listing = {.Entry = Buffer, .Length = Length, .Most = ReturnSingleEntry ? 1 : MAXULONG};
+    NTP_LISTING Listing = {.Entry = Buffer, .Length = Length & ~1u, .Most = ReturnSingleEntry ? 1 : MAXULONG};
     PVOID Directory;
     NTSTATUS Status;
     if (Context == NULL || (Buffer == NULL && Length != 0)) {
@@ -162,13 +163,13 @@ static NTSTATUS NtpQueryDirectory(KPROCESSOR_MODE Mode, HANDLE DirectoryHandle, 
 NTSTATUS NtQueryDirectoryObject(HANDLE DirectoryHandle, PVOID Buffer, ULONG Length, BOOLEAN ReturnSingleEntry,
                                 BOOLEAN RestartScan, PULONG Context, PULONG ReturnLength)
 {
-    return NTP_SERVICE(NtpQueryDirectory(UserMode, DirectoryHandle, Buffer, Length, ReturnSingleEntry, RestartScan, Context,
-                             ReturnLength));
+    return NTP_SERVICE(NtpQueryDirectory(UserMode, DirectoryHandle, Buffer, Length, ReturnSingleEntry, RestartScan,
+                                         Context, ReturnLength));
 }
 
 NTSTATUS ZwQueryDirectoryObject(HANDLE DirectoryHandle, PVOID Buffer, ULONG Length, BOOLEAN ReturnSingleEntry,
                                 BOOLEAN RestartScan, PULONG Context, PULONG ReturnLength)
 {
-    return NTP_SERVICE(NtpQueryDirectory(KernelMode, DirectoryHandle, Buffer, Length, ReturnSingleEntry, RestartScan, Context,
-                             ReturnLength));
+    return NTP_SERVICE(NtpQueryDirectory(KernelMode, DirectoryHandle, Buffer, Length, ReturnSingleEntry, RestartScan,
+                                         Context, ReturnLength));
 }

@@ -50,7 +50,8 @@ NTSTATUS NtCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_A
 NTSTATUS ZwCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                        EVENT_TYPE EventType, BOOLEAN InitialState)
 {
-    return NTP_SERVICE(NtpCreateEvent(KernelMode, EventHandle, DesiredAccess, ObjectAttributes, EventType, InitialState));
+    return NTP_SERVICE(
+        NtpCreateEvent(KernelMode, EventHandle, DesiredAccess, ObjectAttributes, EventType, InitialState));
 }
 
 NTSTATUS NtOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)

@@ -60,7 +60,7 @@ static VOID NtpClosePort(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR Handl
 {
     PNTP_PORT Port = Object;
     UNREFERENCED_PARAMETER(GrantedAccess);
-    if (HandlesLeft == 0) {
+    if (NtpIsOutOfReach(Object, HandlesLeft)) {
         KiAbandonQueue(&Port->Queue);
         NtpDiscardEntries(Port);
     }

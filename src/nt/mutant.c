@@ -1,10 +1,10 @@
 /*
  * mutant.c: mutants by handle.
  *
- * A mutant may lose its last reference while a thread owns it. Its memory is then still in that thread's list of mutants,
- * which only the thread itself touches, so it is the thread that takes it out and frees it: by a special kernel APC, or
- * when it ends, where its mutants are abandoned and its APCs are run down. Nobody can find the mutant any more, so its
- * owner does not change but by the owner's end.
+ * A mutant may lose its last reference while a thread owns it. Its memory is then still in that thread's list of
+ * mutants, which only the thread itself touches, so it is the thread that takes it out and frees it: by a special kernel
+ * APC, or when it ends, where its mutants are abandoned and its APCs are run down. Nobody can find the mutant any more,
+ * so its owner does not change but by the owner's end.
  */
 #include "ntp.h"
 
@@ -60,12 +60,19 @@ static BOOLEAN NtpLeaveToOwner(PNTP_MUTANT Mutant, PKTHREAD Owner)
     return KeInsertQueueApc(&Mutant->FreeApc, NULL, NULL, IO_NO_INCREMENT);
 }
 
+static BOOLEAN NtpIsFreeMutant(PKMUTANT Mutant)
+{
+    /* acquire: pairs with the compare-exchange or unlock by which an owner that abandons makes the state 1, its last
+       touch */
+    ULONG64 Word = __atomic_load_n(KiHeaderWord(&Mutant->Header), __ATOMIC_ACQUIRE);
+    return !(Word & KI_LOCKED) && KI_STATE(Word) == 1;
+}
+
 static VOID NtpDeleteMutant(PVOID Object)
 {
     PNTP_MUTANT Mutant = Object;
     PKTHREAD Thread = KiCurrentThread();
-    /* An owner that abandons clears OwnerThread first, and its last touch is to make the state 1. */
-    for (ULONG Round = 0; KeReadStateMutant(&Mutant->Mutant) != 1; Round++) {
+    for (ULONG Round = 0; !NtpIsFreeMutant(&Mutant->Mutant); Round++) {
         PKTHREAD Owner = __atomic_load_n(&Mutant->Mutant.OwnerThread, __ATOMIC_RELAXED);
         if (Owner == Thread) {
             break;

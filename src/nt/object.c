@@ -263,7 +263,8 @@ static NTSTATUS NtpQueryName(PVOID Object, PNTP_ANSWER Answer)
     POBJECT_NAME_INFORMATION Information = Answer->Information;
     ULONG Room = Answer->Length >= sizeof(*Information) ? (Answer->Length - sizeof(*Information)) / sizeof(WCHAR) : 0;
     ULONG Length;
-    BOOLEAN Fits = ObpQueryPath(Object, (PWCHAR)(Information + 1), Room != 0 ? Room - 1 : 0, &Length);
+    BOOLEAN Fits =
+        ObpQueryPath(Object, Room != 0 ? (PWCHAR)(Information + 1) : NULL, Room != 0 ? Room - 1 : 0, &Length);
     Answer->Needed = Length != 0 ? NtpNameSize(Length) : sizeof(*Information);
     if (Length > UNICODE_STRING_MAX_CHARS - 1) {
         return STATUS_NAME_TOO_LONG;

@@ -1,6 +1,6 @@
 /*
- * threadinfo.c: asking for and setting what is known about a thread. Each class has one line in a table; a class without
- * one, or with one in the other table only, is refused as on Windows.
+ * threadinfo.c: asking for and setting what is known about a thread. Each class has one line in a table; a class
+ * without one, or with one in the other table only, is refused as on Windows.
  */
 #include "thread.h"
 

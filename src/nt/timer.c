@@ -3,13 +3,13 @@
  *
  * 1. Lock guards everything but the kernel timer itself, and is held while that is set or cancelled, so what expires is
  *    what was set last. Behind it come the kernel timer's lock, the lock of a thread's list, and that of its APC queue.
- * 2. A timer that was set with an APC routine belongs to the thread that set it: it is in the thread's list, which has a
- *    reference on it, until it is set again, cancelled, or its APC has begun and no other will follow. Thread says so,
+ * 2. A timer that was set with an APC routine belongs to the thread that set it: it is in the thread's list, which has
+ *    a reference on it, until it is set again, cancelled, or its APC has begun and no other will follow. Thread says so,
  *    and is NULL at all other times.
- * 3. The APC is queued at the moment of expiry, under the kernel timer's lock (KI_TIMER_CALL). What is in the queue has a
- *    reference of its own, which goes to whoever takes it out. So an APC that is just being delivered keeps the timer,
+ * 3. The APC is queued at the moment of expiry, under the kernel timer's lock (KI_TIMER_CALL). What is in the queue has
+ *    a reference of its own, which goes to whoever takes it out. So an APC that is just being delivered keeps the timer,
  *    though another thread cancels it; it then finds that the timer is not its thread's any more, and does nothing.
- * 4. When a thread ends its timers are cancelled.
+ * 4. When a thread ends its timers are cancelled, as are in a forked child those of the threads that stayed behind.
  */
 #include "ntp.h"
 
@@ -168,9 +168,15 @@ static VOID NtpCancelTimersOf(PETHREAD Thread, BOOLEAN WasTerminated)
     }
 }
 
+static VOID NtpCancelTimersOfOrphan(PKTHREAD Thread)
+{
+    NtpCancelTimersOf((PETHREAD)Thread, TRUE);
+}
+
 static __attribute__((constructor(102))) VOID NtpRegisterTimerExit(VOID)
 {
     PspRegisterThreadExit(NtpCancelTimersOf);
+    KiThreadObjectRoutines.Orphan = NtpCancelTimersOfOrphan;
 }
 
 static NTSTATUS NtpInitializeTimer(PVOID Object, PVOID Context)

@@ -160,9 +160,10 @@ static NTSTATUS NtpSignalAndWait(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN
     }
     Status = ObReferenceObjectByHandle(WaitHandle, SYNCHRONIZE, NULL, UserMode, &WaitObject, NULL);
     if (NT_SUCCESS(Status)) {
+        PVOID Waited = NtpWaitObject(WaitObject); /* not between the signal and the wait, at DISPATCH_LEVEL */
         Status = NtpSignalBeforeWait(SignalObject, Information.GrantedAccess);
         if (NT_SUCCESS(Status)) {
-            Status = KiWaitForSingleObject(NtpWaitObject(WaitObject), UserRequest, UserMode, Alertable, Timeout);
+            Status = KiWaitForSingleObject(Waited, UserRequest, UserMode, Alertable, Timeout);
         }
         ObDereferenceObject(WaitObject);
     }

@@ -89,7 +89,7 @@ static NTSTATUS NtpCancelWaitPacket(PNTP_WAIT_COMPLETION_PACKET WaitPacket, BOOL
 static VOID NtpCloseWaitPacket(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft)
 {
     UNREFERENCED_PARAMETER(GrantedAccess);
-    if (HandlesLeft == 0) {
+    if (NtpIsOutOfReach(Object, HandlesLeft)) {
         NtpCancelWaitPacket(Object, TRUE, TRUE);
     }
 }
@@ -121,38 +121,13 @@ NTSTATUS NtCreateWaitCompletionPacket(PHANDLE WaitCompletionPacketHandle, ACCESS
                            NtpInitializeWaitPacket, NULL, WaitCompletionPacketHandle);
 }
 
-/* Only a thread can own a mutant; and an object that never changes has nothing to notify of. */
-static BOOLEAN NtpCanNotify(PVOID Target)
-{
-    return !NtpIsAlwaysSignaled(Target) && KI_TYPE(KiReadHeader(NtpWaitObject(Target))) != MutantObject;
-}
-
-/* The references that the caller has on all three are the packet's from here on, if this succeeds. */
-static NTSTATUS NtpAssociate(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PNTP_PORT Port, PVOID Target,
-                             const NTP_PACKET *Values)
-{
-    PKTHREAD Thread = NtpLockWaitPacket(WaitPacket);
-    NTSTATUS Status;
-    if (WaitPacket->InUse) {
-        Status = STATUS_INVALID_PARAMETER_1;
-    } else if (WaitPacket->Closed) {
-        Status = STATUS_INVALID_HANDLE;
-    } else {
-        WaitPacket->InUse = TRUE;
-        WaitPacket->Port = Port;
-        WaitPacket->Target = Target;
-        NtpFillPacket(&WaitPacket->Packet, Values->KeyContext, Values->ApcContext, Values->IoStatus,
-                      Values->IoStatusInformation);
-        Status = KeRegisterObjectNotification(NtpWaitObject(Target), &Port->Queue, &WaitPacket->Notification);
-    }
-    NtpUnlockWaitPacket(WaitPacket, Thread);
-    return Status;
-}
-
+/* What an association is between, each with a reference or NULL, and what it carries. */
 typedef struct _NTP_ASSOCIATION {
     PVOID WaitPacket;
     PVOID Port;
     PVOID Target;
+    PDISPATCHER_HEADER Waited;       /* what of the target is waited for */
+    NTP_PACKET Values;
 } NTP_ASSOCIATION, *PNTP_ASSOCIATION;
 
 static VOID NtpDereferenceAssociation(PNTP_ASSOCIATION Association)
@@ -183,19 +158,51 @@ static NTSTATUS NtpReferenceAssociation(HANDLE WaitPacketHandle, HANDLE PortHand
     return Status;
 }
 
-static NTSTATUS NtpAssociateByHandle(HANDLE WaitPacketHandle, HANDLE PortHandle, HANDLE TargetHandle,
-                                     const NTP_PACKET *Values)
+/* Only a thread can own a mutant; and an object that never changes has nothing to notify of. */
+static NTSTATUS NtpChooseWaited(PNTP_ASSOCIATION Association)
 {
-    NTP_ASSOCIATION Association = {NULL, NULL, NULL};
-    NTSTATUS Status = NtpReferenceAssociation(WaitPacketHandle, PortHandle, TargetHandle, &Association);
-    if (NT_SUCCESS(Status) && !NtpCanNotify(Association.Target)) {
-        Status = STATUS_INVALID_PARAMETER_3;
+    if (NtpIsAlwaysSignaled(Association->Target)) {
+        return STATUS_INVALID_PARAMETER_3;
+    }
+    Association->Waited = NtpWaitObject(Association->Target);
+    return KI_TYPE(KiReadHeader(Association->Waited)) != MutantObject ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER_3;
+}
+
+/* The references are the packet's from here on, if this succeeds. */
+static NTSTATUS NtpAssociate(PNTP_ASSOCIATION Association)
+{
+    PNTP_WAIT_COMPLETION_PACKET WaitPacket = Association->WaitPacket;
+    PNTP_PACKET Values = &Association->Values;
+    PKTHREAD Thread = NtpLockWaitPacket(WaitPacket);
+    NTSTATUS Status;
+    if (WaitPacket->InUse) {
+        Status = STATUS_INVALID_PARAMETER_1;
+    } else if (WaitPacket->Closed) {
+        Status = STATUS_INVALID_HANDLE;
+    } else {
+        WaitPacket->InUse = TRUE;
+        WaitPacket->Port = Association->Port;
+        WaitPacket->Target = Association->Target;
+        NtpFillPacket(&WaitPacket->Packet, Values->KeyContext, Values->ApcContext, Values->IoStatus,
+                      Values->IoStatusInformation);
+        Status = KeRegisterObjectNotification(Association->Waited, &WaitPacket->Port->Queue, &WaitPacket->Notification);
+    }
+    NtpUnlockWaitPacket(WaitPacket, Thread);
+    return Status;
+}
+
+static NTSTATUS NtpAssociateByHandle(HANDLE WaitPacketHandle, HANDLE PortHandle, HANDLE TargetHandle,
+                                     PNTP_ASSOCIATION Association)
+{
+    NTSTATUS Status = NtpReferenceAssociation(WaitPacketHandle, PortHandle, TargetHandle, Association);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpChooseWaited(Association);
     }
     if (NT_SUCCESS(Status)) {
-        Status = NtpAssociate(Association.WaitPacket, Association.Port, Association.Target, Values);
+        Status = NtpAssociate(Association);
     }
     if (!NT_SUCCESS(Status)) {
-        NtpDereferenceAssociation(&Association);
+        NtpDereferenceAssociation(Association);
     }
     return Status;
 }
@@ -205,10 +212,11 @@ NTSTATUS NtAssociateWaitCompletionPacket(HANDLE WaitCompletionPacketHandle, HAND
                                          NTSTATUS IoStatus, ULONG_PTR IoStatusInformation, PBOOLEAN AlreadySignaled)
 {
     PKTHREAD Thread = KiCurrentThread();
-    NTP_PACKET Values;
-    NtpFillPacket(&Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+    NTP_ASSOCIATION Association = {.WaitPacket = NULL};
+    NtpFillPacket(&Association.Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
     KiEnterService(Thread);
-    NTSTATUS Status = NtpAssociateByHandle(WaitCompletionPacketHandle, IoCompletionHandle, TargetObjectHandle, &Values);
+    NTSTATUS Status =
+        NtpAssociateByHandle(WaitCompletionPacketHandle, IoCompletionHandle, TargetObjectHandle, &Association);
     KiExitService(Thread);
     if (!NT_SUCCESS(Status)) {
         return Status;

@@ -1,20 +1,5 @@
 /*
- * handle.c: the handle table.
- *
- * A handle is the index of an entry times four. Entries live in leaves, leaves hang on branches, branches on a root
- * that is always there; leaves and branches are added when they are needed and never taken away. An entry is two words:
- *
- *      63          48 47                              4  3  2   1    0
- *     +--------------+---------------------------------+-----+----+----+
- *     |   Prepaid    |  the object's address           |  0  | P  | I  |    Object; 0: the handle is not open
- *     +--------------+---------------------------------+-----+----+----+
- *      63                            32 31                            0
- *     +--------------------------------+-------------------------------+
- *     |           Incarnation          | GrantedAccess, or next free   |    Access
- *     +--------------------------------+-------------------------------+
- *
- * P: protected from close. I: inherited. Prepaid: references that the handle has already taken on the object, beside
- * the one of its own, for lookups to take away.
+ * handle.c: the handle table. How it is laid out is in handletable.h.
  *
  * The requirements, and what meets them:
  * 1. A lookup takes no lock and does not touch the object: it takes one prepaid reference by compare-exchange on the
@@ -33,37 +18,19 @@
  * A lock in the entry would fail 1 under contention; counting on the object would make every lookup of a shared object
  * meet on its header, and could not exclude that the object goes between reading the entry and counting.
  */
+#include "handletable.h"
 #include "namespace.h"
 
-#define OBP_LEAF 256
-#define OBP_BRANCH 512
-#define OBP_ROOT 128
-#define OBP_HANDLE_LIMIT (OBP_LEAF * OBP_BRANCH * OBP_ROOT)
-#define OBP_REUSE_DELAY 128
+#include "../ke/debugdata.h"
 
-#define OBP_INHERIT 1ull
-#define OBP_PROTECT 2ull
-#define OBP_ATTRIBUTES (OBP_INHERIT | OBP_PROTECT)
-#define OBP_ADDRESS 0x0000fffffffffff0ull
+#define OBP_REUSE_DELAY 128
 #define OBP_PREPAID_ONE (1ull << 48)
 #define OBP_PREPAID_MOST 0xffffu
 #define OBP_PREPAID_BATCH 0x7fff
 #define OBP_PREPAID_FEW 0x400u
 
-typedef struct _OBP_HANDLE_ENTRY {
-    volatile ULONG64 Object;
-    volatile ULONG64 Access;
-} OBP_HANDLE_ENTRY, *POBP_HANDLE_ENTRY;
-
-typedef struct _OBP_LEAF_TABLE {
-    OBP_HANDLE_ENTRY Entry[OBP_LEAF];
-} OBP_LEAF_TABLE;
-
-typedef struct _OBP_BRANCH_TABLE {
-    OBP_LEAF_TABLE *volatile Leaf[OBP_BRANCH];
-} OBP_BRANCH_TABLE;
-
 static OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT];
+KD_REGISTER_ROOT(ObpRoot);
 
 /* Everything below is guarded by Lock. Index 0 is no handle. */
 static struct {
@@ -85,7 +52,7 @@ static ULONG ObpPrepaidOf(ULONG64 Word)
 }
 
 /* Where the entry with this index is or would be: NULL if its leaf does not exist. */
-static POBP_HANDLE_ENTRY ObpEntry(ULONG Index)
+FORCEINLINE POBP_HANDLE_ENTRY ObpEntry(ULONG Index)
 {
     OBP_BRANCH_TABLE *Branch;
     OBP_LEAF_TABLE *Leaf;
@@ -101,7 +68,7 @@ static POBP_HANDLE_ENTRY ObpEntry(ULONG Index)
     return Leaf != NULL ? &Leaf->Entry[Index % OBP_LEAF] : NULL;
 }
 
-static POBP_HANDLE_ENTRY ObpEntryOfHandle(HANDLE Handle)
+FORCEINLINE POBP_HANDLE_ENTRY ObpEntryOfHandle(HANDLE Handle)
 {
     ULONG_PTR Index = (ULONG_PTR)Handle >> 2;
     return Index < OBP_HANDLE_LIMIT ? ObpEntry((ULONG)Index) : NULL;
@@ -294,7 +261,7 @@ static BOOLEAN ObpTakeOne(POBP_HANDLE_ENTRY Entry, ULONG64 *Word)
                                        __ATOMIC_RELAXED);
 }
 
-static ULONG64 ObpTakeOneOfFew(POBP_HANDLE_ENTRY Entry)
+static DECLSPEC_NOINLINE ULONG64 ObpTakeOneOfFew(POBP_HANDLE_ENTRY Entry)
 {
     PKTHREAD Thread = KiCurrentThread();
     ULONG64 Word;
@@ -330,7 +297,7 @@ typedef struct _OBP_REFERENCE {
     OBJECT_HANDLE_INFORMATION Information;
 } OBP_REFERENCE, *POBP_REFERENCE;
 
-static BOOLEAN ObpReferenceEntry(POBP_HANDLE_ENTRY Entry, POBP_REFERENCE Reference)
+FORCEINLINE BOOLEAN ObpReferenceEntry(POBP_HANDLE_ENTRY Entry, POBP_REFERENCE Reference)
 {
     for (;;) {
         /* acquire: read before the compare-exchange in ObpTakePrepaid, which itself comes before the second read */
@@ -354,7 +321,7 @@ static BOOLEAN ObpIsPseudoHandle(HANDLE Handle)
     return Handle == NtCurrentProcess() || Handle == NtCurrentThread();
 }
 
-static VOID ObpReferencePseudoHandle(HANDLE Handle, POBP_REFERENCE Reference)
+static DECLSPEC_NOINLINE VOID ObpReferencePseudoHandle(HANDLE Handle, POBP_REFERENCE Reference)
 {
     if (Handle == NtCurrentProcess()) {
         Reference->Object = &KiInitialProcess;
@@ -367,15 +334,17 @@ static VOID ObpReferencePseudoHandle(HANDLE Handle, POBP_REFERENCE Reference)
     ObpReferenceObjectEx(Reference->Object, 1);
 }
 
-static BOOLEAN ObpReferenceHandle(HANDLE Handle, POBP_REFERENCE Reference)
+FORCEINLINE BOOLEAN ObpReferenceHandle(HANDLE Handle, POBP_REFERENCE Reference)
 {
-    POBP_HANDLE_ENTRY Entry;
+    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    if (__builtin_expect(Entry != NULL, TRUE)) {
+        return ObpReferenceEntry(Entry, Reference);
+    }
     if (ObpIsPseudoHandle(Handle)) {
         ObpReferencePseudoHandle(Handle, Reference);
         return TRUE;
     }
-    Entry = ObpEntryOfHandle(Handle);
-    return Entry != NULL && ObpReferenceEntry(Entry, Reference);
+    return FALSE;
 }
 
 static NTSTATUS ObpCheckReference(POBP_REFERENCE Reference, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,

@@ -3,10 +3,13 @@
 
 #include "upcase.h"
 
+#include "../ke/debugdata.h"
+
 #define OBP_FEWEST_BUCKETS 64
 #define OBP_MOST_BUCKETS (1u << 20)
 #define OBP_LONGEST_PATH (UNICODE_STRING_MAX_CHARS)
 #define OBP_MOST_LINKS 32
+#define OBP_DOTS 3
 
 static POBJECT_HEADER_NAME_INFO ObpFewestBuckets[OBP_FEWEST_BUCKETS];
 
@@ -20,14 +23,18 @@ static struct {
 
 /* The directory that every path begins at; it has no name, and is never deleted. */
 static struct {
-    OBJECT_HEADER Header;
+    UCHAR Header[sizeof(OBJECT_HEADER)] DECLSPEC_ALIGN(MEMORY_ALLOCATION_ALIGNMENT);
     OBJECT_DIRECTORY Body;
-} ObpRoot = {
-    .Header = {.PointerCount = 1, .Type = &ObpDirectoryType},
-    .Body = {.Entries = {&ObpRoot.Body.Entries, &ObpRoot.Body.Entries}},
-};
+} ObpRootDirectory;
+KD_REGISTER_ROOT(ObpRootDirectory);
 
 C_ASSERT(FIELD_OFFSET(OBJECT_HEADER, Body) == sizeof(OBJECT_HEADER));
+
+static __attribute__((constructor(101))) VOID ObpInitializeNamespace(VOID)
+{
+    ObpInitializeObject(&ObpRootDirectory.Body, &ObpDirectoryType);
+    ObpInitializeDirectory(&ObpRootDirectory.Body, NULL);
+}
 
 static VOID ObpLockNames(PKTHREAD Thread)
 {
@@ -254,6 +261,9 @@ static NTSTATUS ObpEnter(POBP_WALK Walk)
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
+    if (Walk->Component.Length > Info->Capacity) {
+        return STATUS_OBJECT_NAME_INVALID; /* the caller changes the text meanwhile */
+    }
     Info->Object = Request->NewObject;
     Info->Permanent = (Request->Attributes & OBJ_PERMANENT) != 0;
     Info->Exclusive = (Request->Attributes & OBJ_EXCLUSIVE) != 0;
@@ -293,7 +303,7 @@ static NTSTATUS ObpStartWalk(POBP_WALK Walk, POBJECT_DIRECTORY RootDirectory, OB
     if (Absolute != (RootDirectory == NULL)) {
         return STATUS_OBJECT_PATH_SYNTAX_BAD;
     }
-    Walk->Directory = Absolute ? &ObpRoot.Body : RootDirectory;
+    Walk->Directory = Absolute ? &ObpRootDirectory.Body : RootDirectory;
     Walk->Rest = (OBP_TEXT){Path.Text + Absolute, Path.Length - Absolute};
     return STATUS_SUCCESS;
 }
@@ -469,6 +479,20 @@ static POBJECT_HEADER_NAME_INFO ObpParentName(POBJECT_HEADER_NAME_INFO Info)
     return Parent != NULL && Parent->Directory != NULL ? Parent : NULL;
 }
 
+/* Locked. A path that begins in a directory that has lost its name begins with dots. */
+static ULONG ObpPathLength(POBJECT_HEADER_NAME_INFO Info)
+{
+    ULONG Length = 0;
+    for (;;) {
+        POBJECT_HEADER_NAME_INFO Parent = ObpParentName(Info);
+        Length += 1u + Info->Length;
+        if (Parent == NULL) {
+            return Info->Directory == &ObpRootDirectory.Body ? Length : Length + OBP_DOTS;
+        }
+        Info = Parent;
+    }
+}
+
 /* Locked. Writes backwards from the end of Path, which has room. */
 static VOID ObpWritePath(POBJECT_HEADER_NAME_INFO Info, PWCHAR Path, ULONG Length)
 {
@@ -478,6 +502,9 @@ static VOID ObpWritePath(POBJECT_HEADER_NAME_INFO Info, PWCHAR Path, ULONG Lengt
         Path[--Length] = OBP_SEPARATOR;
         Info = ObpParentName(Info);
     }
+    while (Length != 0) {
+        Path[--Length] = u'.';
+    }
 }
 
 BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
@@ -486,7 +513,7 @@ BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
     POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Object)->NameInfo;
     BOOLEAN Fits;
     *Length = 0;
-    if (Object == &ObpRoot.Body) {
+    if (Object == &ObpRootDirectory.Body) {
         *Length = 1;
         if (Capacity != 0) {
             Path[0] = OBP_SEPARATOR;
@@ -498,9 +525,7 @@ BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
     }
     ObpLockNames(Thread);
     if (Info->Directory != NULL) {
-        for (POBJECT_HEADER_NAME_INFO Part = Info; Part != NULL; Part = ObpParentName(Part)) {
-            *Length += 1u + Part->Length;
-        }
+        *Length = ObpPathLength(Info);
     }
     Fits = *Length <= Capacity;
     if (Fits && *Length != 0) {

@@ -5,9 +5,9 @@
  * 1. A name is entered in one directory. The entry refers to the object, and the object's name refers to the directory,
  *    so a directory lives as long as anything in it.
  * 2. A temporary object has its name as long as it has a handle. Entering, finding together with opening, and closing
- *    together with taking the name away are single steps under one lock. So a name leads to an object whose handle count
- *    is not 0, or, if it is permanent, to one that keeps its name, and never to one that is being deleted; and of two
- *    that create the same name one finds the other's object.
+ *    together with taking the name away are single steps under one lock. So a name leads to an object whose handle
+ *    count is not 0, or, if it is permanent, to one that keeps its name, and never to one that is being deleted; and of
+ *    two that create the same name one finds the other's object.
  * 3. Nothing is allocated and no routine of a type is called under the lock: it is one of the kernel's own, held inside
  *    a dispatcher section, so a forked child finds the names whole. They are its own copy from then on.
  * 4. All names are in one hash table, by directory and name without regard to case, with their directory's entries

@@ -65,8 +65,8 @@ LONG_PTR ObpDereferenceObjectEx(PVOID Object, LONG_PTR Count);
 
 /*
  * create.c: what every service that creates or opens an object does, from the attributes to the handle. Initialize runs
- * before anybody can see the object, and when it fails nothing has happened. Where the name exists and OBJ_OPENIF allows
- * it, that object is opened instead: STATUS_OBJECT_NAME_EXISTS.
+ * before anybody can see the object, and when it fails nothing has happened. Where the name exists and OBJ_OPENIF
+ * allows it, that object is opened instead: STATUS_OBJECT_NAME_EXISTS.
  */
 typedef NTSTATUS OBP_INITIALIZE(PVOID Object, PVOID Context);
 

@@ -10,7 +10,6 @@ OBJECT_TYPE ObpDirectoryType = {
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = OBP_ALWAYS_SIGNALED,
     .CaseInsensitive = TRUE,
-    .TotalNumberOfObjects = 1, /* the root */
 };
 
 OBJECT_TYPE ObpSymbolicLinkType = {
@@ -49,8 +48,8 @@ NTSTATUS ObpInitializeSymbolicLink(PVOID Object, PVOID Context)
 }
 
 /*
- * The process is a session of its own, number 0, and so as in session 0 of Windows what begins with Global\, with Local\
- * and with neither is in \BaseNamedObjects. Session\<n>\ is for naming another session; there is none.
+ * The process is a session of its own, number 0, and so as in session 0 of Windows what begins with Global\, with
+ * Local\ and with neither is in \BaseNamedObjects. Session\<n>\ is for naming another session; there is none.
  */
 static UNICODE_STRING ObpNamesTarget = RTL_CONSTANT_STRING(u"\\BaseNamedObjects");
 static UNICODE_STRING ObpSessionsTarget = RTL_CONSTANT_STRING(u"\\Sessions\\BNOLINKS");

@@ -1,9 +1,12 @@
 /* type.c: the types of objects. */
 #include "obp.h"
 
+#include "../ke/debugdata.h"
+
 #define OBP_FIRST_TYPE_INDEX 2 /* 0 is none, 1 no longer used */
 
 POBJECT_TYPE volatile ObpFirstType;
+KD_REGISTER_ROOT(ObpFirstType);
 
 VOID ObpRegisterType(POBJECT_TYPE Type)
 {

@@ -17,8 +17,8 @@ typedef struct _TEB {
     ULONG LastErrorValue;
     NTSTATUS LastStatusValue;        /* what RtlNtStatusToDosError last mapped */
     PVOID TlsSlots[TLS_MINIMUM_AVAILABLE]; /* and */
-    PVOID *TlsExpansionSlots;        /* NULL: none has been set; others clear them when an index is freed: win32/tls.c */
-    PVOID *FlsSlots;                 /* likewise: win32/fls.c */
+    PVOID *TlsExpansionSlots;        /* NULL: none has been set; others clear all of these when an index is freed */
+    PVOID *FlsSlots;                 /* likewise */
     ULONG GuaranteedStackBytes;      /* what SetThreadStackGuarantee was told */
     HANDLE CrtThreadHandle;          /* the one that _endthread closes, or NULL */
     ULONG FlsCallback;               /* the index whose callback runs on this thread, 0: none */
@@ -70,9 +70,9 @@ NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus); /* STATUS_
 
 /*
  * exit.c: what is to be done when a thread ends, in the order of registration. Routine runs on the thread itself while
- * everything still works, and once more if a destructor of the host's brings the thread back into the library after that.
- * A thread that was terminated by another one has no say: WasTerminated is TRUE, Routine runs on a system thread when
- * Thread has stopped, and may call nothing of the program.
+ * everything still works, and once more at the very end, for what a destructor of the host's has brought back. A thread
+ * that was terminated by another one has no say: WasTerminated is TRUE, Routine runs on a system thread when Thread has
+ * stopped, and may call nothing of the program.
  */
 VOID PspRegisterThreadExit(VOID (*Routine)(PETHREAD Thread, BOOLEAN WasTerminated));
 VOID PspRunThreadExit(PETHREAD Thread, BOOLEAN WasTerminated);
@@ -109,7 +109,8 @@ typedef struct _PSP_TIMES {
 
 VOID PspQueryTimes(PETHREAD Thread, PPSP_TIMES Times);
 NTSTATUS PspSetName(PETHREAD Thread, PCUNICODE_STRING Name);
-NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length); /* STATUS_BUFFER_TOO_SMALL: *Length bytes are needed */
+NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length); /* STATUS_BUFFER_TOO_SMALL:
+                                                        *Length bytes are needed */
 BOOLEAN PspIsLastThread(VOID);       /* no other thread of the program lives */
 
 FORCEINLINE PTEB PspCurrentTeb(VOID)

@@ -3,8 +3,8 @@
  *
  * It is a thread of its own because what is to be done may block and frees memory, and because nobody who is there
  * already can be relied on: who asked for the end may be ended in turn, a work item may be waiting for the very thread.
- * It is made by the first who ends another thread, before anything is asked of that one. In a forked child it is gone and
- * made again; those that it had not yet run down are among the threads that stayed behind.
+ * It is made by the first who ends another thread, before anything is asked of that one. In a forked child it is gone
+ * and made again; those that it had not yet run down are among the threads that stayed behind.
  */
 #include "psp.h"
 

@@ -5,12 +5,15 @@ static POBJECT_TYPE PspThreadTypePointer = &ObpThreadType;
 
 POBJECT_TYPE *PsThreadType = &PspThreadTypePointer;
 
+/* Up to the claim another thread may still end this one. From there on it would be stopped while the C library takes it
+   apart, with locks of the C library held. */
 VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus)
 {
     Thread->Tcb.ExitStatus = ExitStatus;
     /* relaxed: a reader acts on nothing but the flag */
     __atomic_store_n(&Thread->Terminating, TRUE, __ATOMIC_RELAXED);
     PspRunThreadExit(Thread, FALSE);
+    KiClaimExit(&Thread->Tcb);
     HalExitThread();
 }
 

@@ -1,10 +1,10 @@
 /*
  * addresswait.c: waiting for the value at an address to change.
  *
- * 1. No lost wake: a waiter enters the hash and then looks at the value; who changes the value then looks into the hash.
- *    ExpMayHaveWaiters proves that one of the two sees the other.
- * 2. A wake with nobody in the bucket takes no lock. With waiters it takes out of the hash, under the lock of one bucket,
- *    the longest waiter of the address or all of them, and tells them after it.
+ * 1. No lost wake: a waiter enters the hash and then looks at the value; who changes the value then looks into the
+ *    hash. ExpMayHaveWaiters proves that one of the two sees the other.
+ * 2. A wake with nobody in the bucket takes no lock. With waiters it takes out of the hash, under the lock of one
+ *    bucket, the longest waiter of the address or all of them, and tells them after it.
  * 3. Waiters of one address leave in the order in which they came. Waiters of other addresses in the bucket stay.
  * 4. A wake and a timeout that meet have one winner: waiter.h.
  * 5. Nothing is allocated, and the address is looked at only by the one who waits: a wake does not touch it.

@@ -6,16 +6,16 @@
  *     |             sleepers            |            0            |     slept     |
  *     +---------------------------------+-------------------------+---------------+
  *
- * 1. The word is written under the lock of its bucket in the hash. Slept is 1 exactly if sleepers is not 0. It is a byte
- *    of its own, so that a wake can read it at any address without finding half of a change.
+ * 1. The word is written under the lock of its bucket in the hash. Slept is 1 exactly if sleepers is not 0. It is a
+ *    byte of its own, so that a wake can read it at any address without finding half of a change.
  * 2. A wake that finds slept clear is over: the lock orders it. A sleeper is in the hash before it releases the lock,
  *    and who wakes it has held the lock since then, to change what the sleeper waits for.
- * 3. A wake takes those it wakes out of the hash, in the order in which they came, and is the last to touch the variable
- *    on their account; it tells them after that. So a variable may go as soon as its sleepers have returned and no call
- *    to wake it has begun.
+ * 3. A wake takes those it wakes out of the hash, in the order in which they came, and is the last to touch the
+ *    variable on their account; it tells them after that. So a variable may go as soon as its sleepers have returned
+ *    and no call to wake it has begun.
  * 4. A wake and a timeout that meet have one winner (waiter.h), and it is decided before the lock is taken again.
- * 5. Nothing is allocated. Zeroed memory is a variable that nobody sleeps on. In a forked child the word may count those
- *    who slept in the parent: the first wake that looks for them puts it right.
+ * 5. Nothing is allocated. Zeroed memory is a variable that nobody sleeps on. In a forked child the word may count
+ *    those who slept in the parent: the first wake that looks for them puts it right.
  */
 #include <interlock/rtl.h>
 

@@ -5,9 +5,11 @@
  */
 #include "criticalsection.h"
 
+#include "../ke/debugdata.h"
 #include "../ob/obp.h"
 
 LIST_ENTRY RtlCriticalSectionList = {&RtlCriticalSectionList, &RtlCriticalSectionList};
+KD_REGISTER_ROOT(RtlCriticalSectionList);
 KI_LOCK RtlCriticalSectionLock;
 volatile LONGLONG RtlpTimeout = RTLP_DEFAULT_TIMEOUT * RTLP_SECOND;
 volatile ULONG RtlpPossibleDeadlocks;

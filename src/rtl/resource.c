@@ -17,12 +17,14 @@
  *     shared keeps as many shares as there were acquires, and lets in all who wait to share it.
  *  7. Releasing or converting what is not held that way raises STATUS_RESOURCE_NOT_OWNED.
  *  8. Acquiring and releasing allocate nothing. What initializing cannot get it raises, and nothing is left behind.
- *  9. A wait that lasts too long is reported, as those for critical sections are, unless RTL_RESOURCE_FLAG_LONG_TERM.
+ *  9. DebugInfo is that of the section, and counts the waits for the resource too. A wait that lasts too long is
+ *     reported, as those for critical sections are, unless RTL_RESOURCE_FLAG_LONG_TERM is set.
  * 10. In a forked child the waiters that stayed behind are forgotten. Reserved is KiForkDepth, by which that is known.
  */
 #include "criticalsection.h"
 
 #define RTLP_MOST_WAITERS MAXLONG
+#define RTLP_RESOURCE_SECTION (RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE | RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)
 
 static NTSTATUS RtlpCreateSemaphore(PHANDLE Semaphore)
 {
@@ -45,8 +47,7 @@ static NTSTATUS RtlpCreateSemaphores(PRTL_RESOURCE Resource)
 VOID RtlInitializeResource(PRTL_RESOURCE Resource)
 {
     *Resource = (RTL_RESOURCE){.Reserved = KiForkDepth};
-    NTSTATUS Status =
-        RtlInitializeCriticalSectionEx(&Resource->CriticalSection, 0, RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE);
+    NTSTATUS Status = RtlInitializeCriticalSectionEx(&Resource->CriticalSection, 0, RTLP_RESOURCE_SECTION);
     if (NT_SUCCESS(Status)) {
         Status = RtlpCreateSemaphores(Resource);
         if (!NT_SUCCESS(Status)) {

@@ -1,8 +1,8 @@
 /*
  * srwlock.c: slim reader/writer locks: the algorithm of ex/pushlockcore.c over alerts by thread id.
  *
- * A sleeper is alerted by who wakes it, and only then, so every alert is taken by the sleep it is meant for. Woken tells
- * it from a stray one, and is the last touch of the waker.
+ * A sleeper is alerted by who wakes it, and only then, so every alert is taken by the sleep it is meant for. Woken
+ * tells it from a stray one, and is the last touch of the waker.
  */
 #include <interlock/rtl.h>
 

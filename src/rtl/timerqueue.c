@@ -1,6 +1,6 @@
 /*
- * timerqueue.c: timer queues. A timer is a timer object of the pool. A queue is a list of timers, for deleting them all,
- * and lives until it has been deleted and the last of its timers is gone.
+ * timerqueue.c: timer queues. A timer is a timer object of the pool. A queue is a list of timers, for deleting them
+ * all, and lives until it has been deleted and the last of its timers is gone.
  */
 #include "tplegacy.h"
 

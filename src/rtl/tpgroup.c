@@ -4,8 +4,8 @@
  * An object is in the list of its group until it is deleted, so a group also waits for objects that were closed one by
  * one and still have a callback. A group lives as long as it is open or has objects.
  *
- * Releasing the members takes a hold on one after the other, under the group's lock, under which they also leave. One that
- * is being deleted cannot be held: it leaves on its own, and Emptied tells when the last has.
+ * Releasing the members takes a hold on one after the other, under the group's lock, under which they also leave. One
+ * that is being deleted cannot be held: it leaves on its own, and Emptied tells when the last has.
  */
 #include "tpp.h"
 
@@ -60,6 +60,7 @@ VOID TppLeaveGroup(PTPP_OBJECT Object)
     }
     PKTHREAD Thread = TppLock(&Group->Lock);
     RemoveEntryList(&Object->GroupEntry);
+    Object->Group = NULL; /* under the lock: a forked child may have to delete the object once more */
     if (IsListEmpty(&Group->MemberListHead)) {
         KeSetEvent(&Group->Emptied, 0, FALSE);
     }

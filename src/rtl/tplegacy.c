@@ -28,8 +28,8 @@ VOID RtlpFormatEnviron(PTP_CALLBACK_ENVIRON Environ, ULONG Flags)
     TpInitializeCallbackEnviron(Environ);
     Environ->u.s.LongFunction = (Flags & WT_EXECUTELONGFUNCTION) != 0;
     /* Whoever starts I/O needs its thread to stay: the thread's end would cancel it. */
-    Environ->u.s.Persistent = (Flags & (WT_EXECUTEINPERSISTENTTHREAD | WT_EXECUTEINPERSISTENTIOTHREAD |
-                                        WT_EXECUTEINIOTHREAD)) != 0;
+    Environ->u.s.Persistent =
+        (Flags & (WT_EXECUTEINPERSISTENTTHREAD | WT_EXECUTEINPERSISTENTIOTHREAD | WT_EXECUTEINIOTHREAD)) != 0;
     if (Flags & WT_EXECUTEINTIMERTHREAD) {
         Environ->Pool = &TppTimerThreadPool;
     } else if (Flags & WT_EXECUTEINWAITTHREAD) {

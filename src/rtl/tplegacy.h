@@ -4,7 +4,7 @@
 
 #include "tpp.h"
 
-/* A completion event: none, the caller waits (INVALID_HANDLE_VALUE), or one that is set when the last callback is over. */
+/* A completion event: none; INVALID_HANDLE_VALUE, the caller waits; or one to set when the last callback is over. */
 typedef struct _RTLP_COMPLETION {
     BOOLEAN Wait;
     PKEVENT Event; /* with a reference, or NULL */

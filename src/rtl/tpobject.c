@@ -77,7 +77,8 @@ NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CA
     return STATUS_SUCCESS;
 }
 
-/* Nobody refers to the object any more but its lists. */
+/* Nobody refers to the object any more but its lists. A fork in between leaves what it finds to the child: who is still
+   in the list of its pool is deleted there too (TppRepairPool). */
 VOID TppDelete(PTPP_OBJECT Object)
 {
     PTP_POOL Pool = Object->Pool;
@@ -287,6 +288,7 @@ BOOLEAN TppRepairObject(PTPP_OBJECT Object)
     /* relaxed: nobody else uses the object before its pool is adopted */
     __atomic_store_n(&Object->State, State, __ATOMIC_RELAXED);
     InitializeListHead(&Object->WaiterListHead);
+    Object->Released = FALSE;
     if (Object->Type->Repair != NULL) {
         Object->Type->Repair(Object);
     }

@@ -1,17 +1,17 @@
 /*
  * tpp.h: the thread pool inside.
  *
- * A pool is a KQUEUE and the threads that take from it, what a completion port is made of. An object (work, timer, wait,
- * I/O) has memory of its own for everything that goes through the queue, so that nothing on the way to a callback can
- * fail. What goes through is a packet:
+ * A pool is a KQUEUE and the threads that take from it, what a completion port is made of. An object (work, timer,
+ * wait, I/O) has memory of its own for everything that goes through the queue, so that nothing on the way to a callback
+ * can fail. What goes through is a packet:
  *
  *   the object's task      callbacks are pending, and any thread may take one of them
  *   a source               a kernel object was signaled (a KOBJECT_NOTIFICATION, what a wait completion packet is made
  *                          of): one callback, which the thread that gets the packet runs
  *   a lane                 objects of another priority than the normal one are waiting in a list
  *
- * All locks here are KI_LOCKs, held inside dispatcher sections, in the order group, object, pool. So a fork finds them free,
- * and what a forked child has to put in order is only what its lost threads had in their hands (TppAdoptPool).
+ * All locks here are KI_LOCKs, held inside dispatcher sections, in the order group, object, pool. So a fork finds them
+ * free, and what a forked child has to put in order is only what its lost threads had in their hands (TppAdoptPool).
  */
 #ifndef INTERLOCK_TPP_H
 #define INTERLOCK_TPP_H
@@ -51,8 +51,8 @@ typedef struct _TPP_PACKET {
  * 3. The object is deleted by whoever leaves Closed and nothing else. Nothing can be added to that, so there is one.
  * 4. Waiters is set under the object's lock, with the waiter in the list, while Pending or Running is not 0. Whoever
  *    takes both to 0 then keeps a hold until it has looked at the list. It is cleared with the list, under the lock.
- * 5. A callback that was taken out of Pending is counted in Running by the same compare-exchange: at no time does it look
- *    as if it had ended.
+ * 5. A callback that was taken out of Pending is counted in Running by the same compare-exchange: at no time does it
+ *    look as if it had ended.
  */
 #define TPP_PENDING_ONE ((ULONG64)1)
 #define TPP_PENDING_MASK ((ULONG64)0x7fffffff)
@@ -132,6 +132,15 @@ struct _TP_WAIT {
     TPP_SOURCE Timeout;
     KTIMER Timer;
     PVOID Target; /* what is waited for, with a reference; NULL: the wait is not set */
+};
+
+struct _TP_IO {
+    TPP_OBJECT Object;
+    TPP_SOURCE Source;
+    PVOID Target;
+    ULONG Started; /* operations that have not had their callback begin */
+    BOOLEAN Busy;
+    PVOID Win32Callback; /* of CreateThreadpoolIo, whose callback has other parameters */
 };
 
 /* A thread of a pool. Not on its stack: who ends in a callback is still found. */

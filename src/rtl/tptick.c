@@ -1,29 +1,44 @@
 /*
- * tptick.c: what a pool does about threads that do not come back, and about threads that could not be made: requirements
- * 2 and 3 in tpp.h. The timer is set only while there may be something to do.
+ * tptick.c: what a pool does about threads that do not come back, and about threads that could not be made:
+ * requirements 2 and 3 in tpp.h. The timer is set only while there may be something to do.
  *
- * A thread changes Threads and then looks at Ticking; a tick that stops clears Ticking and then looks at Threads, all in
- * sequentially consistent order. So one of the two sees the other, and no reason to tick is missed.
+ * A thread changes Threads and then looks at Ticking; a tick that stops clears Ticking and then looks at Threads, all
+ * in sequentially consistent order. So one of the two sees the other, and no reason to tick is missed.
  */
 #include "tpp.h"
 
 LONGLONG TppTickInterval = -50 * 10000LL;
 
+/* relaxed: a copy of what is in the queue, to be read without the queue's lock */
+static ULONG TppLimit(PTP_POOL Pool)
+{
+    return __atomic_load_n(&Pool->Limit, __ATOMIC_RELAXED);
+}
+
 static VOID TppSetLimit(PTP_POOL Pool, ULONG Limit)
 {
-    /* relaxed: only a copy that can be read without the queue's lock */
-    if (__atomic_load_n(&Pool->Limit, __ATOMIC_RELAXED) != Limit) {
+    if (TppLimit(Pool) != Limit) {
         __atomic_store_n(&Pool->Limit, Limit, __ATOMIC_RELAXED);
         KiSetQueueLimit(&Pool->Queue, Limit);
     }
 }
 
-static BOOLEAN TppMayBlock(PTP_POOL Pool, ULONG64 Threads)
+static BOOLEAN TppMayGetStuck(PTP_POOL Pool, ULONG64 Threads)
 {
-    ULONG Limit = __atomic_load_n(&Pool->Limit, __ATOMIC_RELAXED);
-    ULONG Maximum = __atomic_load_n(&Pool->Maximum, __ATOMIC_RELAXED);
-    return (TPP_BUSY(Threads) >= Limit && Limit < Maximum) ||
-           (TPP_WORKERS(Threads) == TPP_BUSY(Threads) && TPP_WORKERS(Threads) < Maximum);
+    ULONG Limit = TppLimit(Pool);
+    return TPP_BUSY(Threads) >= Limit && Limit < __atomic_load_n(&Pool->Maximum, __ATOMIC_RELAXED);
+}
+
+static BOOLEAN TppLacksThread(PTP_POOL Pool, ULONG64 Threads)
+{
+    return TPP_WORKERS(Threads) == TPP_BUSY(Threads) &&
+           TPP_WORKERS(Threads) < __atomic_load_n(&Pool->Maximum, __ATOMIC_RELAXED);
+}
+
+/* Also as long as a limit that was raised has not been taken back. */
+static BOOLEAN TppNeedsTick(PTP_POOL Pool, ULONG64 Threads)
+{
+    return TppMayGetStuck(Pool, Threads) || TppLacksThread(Pool, Threads) || TppLimit(Pool) != KeNumberProcessors;
 }
 
 static VOID TppSetTimer(PTP_POOL Pool)
@@ -43,7 +58,7 @@ VOID TppStartTicking(PTP_POOL Pool)
 
 VOID TppTickWhileBusy(PTP_POOL Pool)
 {
-    if (TppMayBlock(Pool, __atomic_load_n(&Pool->Threads, __ATOMIC_SEQ_CST)) &&
+    if (TppNeedsTick(Pool, __atomic_load_n(&Pool->Threads, __ATOMIC_SEQ_CST)) &&
         !__atomic_load_n(&Pool->Ticking, __ATOMIC_SEQ_CST)) {
         TppStartTicking(Pool);
     }
@@ -73,8 +88,8 @@ static VOID TppTick(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
     /* relaxed: a pool that is being given up needs no more ticks; one too many does no harm */
     if (__atomic_load_n(&Pool->References, __ATOMIC_RELAXED) != 0) {
         TppEnsureThread(Pool);
-        if (TppIsStuck(Pool, Threads) && TppMayBlock(Pool, Threads)) {
-            TppSetLimit(Pool, __atomic_load_n(&Pool->Limit, __ATOMIC_RELAXED) + 1);
+        if (TppIsStuck(Pool, Threads) && TppMayGetStuck(Pool, Threads)) {
+            TppSetLimit(Pool, TppLimit(Pool) + 1);
         } else if (TPP_BUSY(Threads) < KeNumberProcessors) {
             TppSetLimit(Pool, KeNumberProcessors);
         }

@@ -105,10 +105,9 @@ NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target)
 }
 
 /* The object first: if it is signaled now, a timeout of zero comes too late. */
-static VOID TppStartWait(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
+static VOID TppStartWait(PTP_WAIT Wait, PVOID WaitObject, PLARGE_INTEGER Timeout)
 {
-    Wait->Target = Target;
-    TppArm(&Wait->Signal, NtpWaitObject(Target));
+    TppArm(&Wait->Signal, WaitObject);
     if (Timeout != NULL) {
         KeSetTimer(&Wait->Timer, *Timeout, NULL);
         TppArm(&Wait->Timeout, &Wait->Timer);
@@ -119,13 +118,15 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
 {
     TPP_DISARMED Disarmed = TppWasNotArmed;
     PVOID Dereference = Target;
+    PVOID WaitObject = Target != NULL ? NtpWaitObject(Target) : NULL;
     TppReadyPool(Wait->Object.Pool);
     PKTHREAD Thread = TppLock(&Wait->Object.Lock);
     if (!TppIsClosed(&Wait->Object)) {
         Disarmed = TppStopWait(Wait);
         Dereference = TppReleaseTarget(Wait);
         if (Target != NULL) {
-            TppStartWait(Wait, Target, Timeout);
+            Wait->Target = Target;
+            TppStartWait(Wait, WaitObject, Timeout);
         }
     }
     TppUnlock(&Wait->Object.Lock, Thread);

@@ -93,11 +93,15 @@ static BOOLEAN RtlpAwaitAlertInTime(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout)
     return FALSE;
 }
 
-/* For a waiter that is asleep and about to be told. */
+/* For a waiter that is asleep and about to be told. A thread that is to end does not sleep any more: it gives way. */
 static VOID RtlpAwaitAlert(PRTLP_WAITER Waiter)
 {
+    ULONG Round = 0;
     do {
-        KeWaitForAlertByThreadId(Waiter->Waiter.Key.Key, NULL);
+        if (KeWaitForAlertByThreadId(Waiter->Waiter.Key.Key, NULL) != STATUS_ALERTED) {
+            HalLongSpin(Round);
+            Round += 1;
+        }
     } while (!RtlpIsTold(Waiter));
 }
 

@@ -14,8 +14,8 @@ BOOL BaseBoolStatus(NTSTATUS Status);      /* TRUE; or FALSE, with the last erro
 /* time.c. NULL: for ever. */
 PLARGE_INTEGER BaseFormatTimeOut(PLARGE_INTEGER Timeout, ULONG Milliseconds);
 
-/* codepage.c: how much Target would need; it is filled as far as Room goes. Invalid, if not NULL, tells whether something
-   became U+FFFD; it is never set back. */
+/* codepage.c: how much Target would need; it is filled as far as Room goes. Invalid, if not NULL, tells whether
+   something became U+FFFD; it is never set back. */
 SIZE_T BaseUtf8ToWide(LPCSTR Source, SIZE_T Length, PWSTR Target, SIZE_T Room, PBOOLEAN Invalid);
 SIZE_T BaseWideToUtf8(LPCWSTR Source, SIZE_T Length, PSTR Target, SIZE_T Room, PBOOLEAN Invalid);
 

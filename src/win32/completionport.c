@@ -3,12 +3,21 @@
 
 #include "wait.h"
 
+#include <interlock/io.h>
+
 C_ASSERT(sizeof(OVERLAPPED_ENTRY) == sizeof(FILE_IO_COMPLETION_INFORMATION));
 C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, lpOverlapped) == FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, ApcContext));
 C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, Internal) ==
          FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, IoStatusBlock.Status));
 C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, dwNumberOfBytesTransferred) ==
          FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, IoStatusBlock.Information));
+
+/* The nearest thing to a file is a descriptor object. It has no overlapped operations, and a file must. */
+static NTSTATUS BaseRefuseFile(HANDLE FileHandle)
+{
+    NTSTATUS Status = IoQueryDescriptorObject(FileHandle, NULL, NULL);
+    return NT_SUCCESS(Status) ? STATUS_INVALID_PARAMETER : Status;
+}
 
 HANDLE CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort, ULONG_PTR CompletionKey,
                               DWORD NumberOfConcurrentThreads)
@@ -18,7 +27,7 @@ HANDLE CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort, 
 
     UNREFERENCED_PARAMETER(CompletionKey); /* goes with a file */
     if (FileHandle != INVALID_HANDLE_VALUE) {
-        Status = STATUS_INVALID_HANDLE;
+        Status = BaseRefuseFile(FileHandle);
     } else if (ExistingCompletionPort == NULL) {
         Status = NtCreateIoCompletion(&Port, IO_COMPLETION_ALL_ACCESS, NULL, NumberOfConcurrentThreads);
     }

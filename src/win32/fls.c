@@ -1,6 +1,6 @@
 /*
- * fls.c: fiber-local storage: thread-local storage with a callback for each value that is not NULL when its thread ends or
- * its index is freed.
+ * fls.c: fiber-local storage: thread-local storage with a callback for each value that is not NULL when its thread ends
+ * or its index is freed.
  *
  * 1. A value is given to its callback once: whoever calls has taken it out of its slot before, under BasepFls.Lock. The
  *    thread that ends does so for its own values, in the order of the indexes; who frees an index, for that of every

@@ -221,7 +221,11 @@ BOOL LocalUnlock(HLOCAL hMem)
 
 SIZE_T LocalSize(HLOCAL hMem)
 {
-    return BaseIsBlockOf(&BaseProcessHeap, hMem) ? BaseBlockOf(hMem)->Size : 0;
+    if (BaseIsBlockOf(&BaseProcessHeap, hMem)) {
+        return BaseBlockOf(hMem)->Size;
+    }
+    BaseSetLastError(ERROR_INVALID_HANDLE);
+    return 0;
 }
 
 HGLOBAL GlobalAlloc(UINT uFlags, SIZE_T dwBytes)

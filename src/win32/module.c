@@ -1,11 +1,12 @@
 /*
- * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that begin
- * with Nt, Zw and Rtl, the other two have the rest. What belongs to the kernel is in none of them.
+ * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that
+ * begin with Nt, Zw and Rtl, the other two have the rest. What belongs to the kernel is in none of them.
  */
 #include <ctype.h>
 
 #include <interlock/win32/error.h>
 #include <interlock/win32/module.h>
+#include <interlock/win32/wide.h>
 
 #include "../hal/hal.h"
 #include "base.h"
@@ -66,14 +67,10 @@ HMODULE GetModuleHandleA(LPCSTR lpModuleName)
 HMODULE GetModuleHandleW(LPCWSTR lpModuleName)
 {
     CHAR Name[MAX_PATH];
-    SIZE_T Length = 0;
     if (lpModuleName == NULL) {
         return GetModuleHandleA(NULL);
     }
-    while (lpModuleName[Length] != 0) {
-        Length++;
-    }
-    if (BaseWideToUtf8(lpModuleName, Length + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
+    if (BaseWideToUtf8(lpModuleName, InterlockWcslen(lpModuleName) + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
         return BaseNoModule();
     }
     return GetModuleHandleA(Name);

@@ -2,25 +2,17 @@
  * objectname.c: the names of Win32 objects as paths of the object manager. A name stands below \BaseNamedObjects, where
  * Local, Global and Session are links. Any other backslash is part of a path, whose directories must exist.
  */
+#include <interlock/win32/wide.h>
+
 #include "base.h"
 
 #define BASE_DIRECTORY u"\\BaseNamedObjects\\"
-
-/* Counts no further than Limit. */
-static SIZE_T BaseNameLength(LPCWSTR Name, SIZE_T Limit)
-{
-    SIZE_T Length = 0;
-    while (Length < Limit && Name[Length] != 0) {
-        Length++;
-    }
-    return Length;
-}
 
 /* The empty name is the directory itself. */
 static NTSTATUS BaseFormatPath(PBASE_OBJECT_ATTRIBUTES Object, LPCWSTR Name)
 {
     SIZE_T Directory = sizeof(BASE_DIRECTORY) - sizeof(WCHAR);
-    SIZE_T Length = BaseNameLength(Name, MAX_PATH + 1);
+    SIZE_T Length = InterlockWcsnlen(Name, MAX_PATH + 1);
     if (Length > MAX_PATH) {
         return STATUS_NAME_TOO_LONG;
     }

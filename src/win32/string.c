@@ -1,5 +1,6 @@
-/* string.c: the strings of kernel32. Letters of ASCII are the ones that compare without case. */
+/* string.c: the strings of kernel32, which compare by the numbers of their characters; letters of ASCII have case. */
 #include <interlock/win32/string.h>
+#include <interlock/win32/wide.h>
 
 #include "base.h"
 
@@ -10,11 +11,7 @@ int lstrlenA(LPCSTR lpString)
 
 int lstrlenW(LPCWSTR lpString)
 {
-    int Length = 0;
-    while (lpString != NULL && lpString[Length] != 0) {
-        Length++;
-    }
-    return Length;
+    return lpString != NULL ? (int)InterlockWcslen(lpString) : 0;
 }
 
 LPSTR lstrcpyA(LPSTR lpString1, LPCSTR lpString2)
@@ -80,64 +77,45 @@ LPWSTR lstrcatW(LPWSTR lpString1, LPCWSTR lpString2)
     return lpString1;
 }
 
-static ULONG BaseLowerCase(ULONG Character)
-{
-    return Character >= 'A' && Character <= 'Z' ? Character + ('a' - 'A') : Character;
-}
-
 /* NULL is before everything but itself. */
-static int BaseCompareA(LPCSTR First, LPCSTR Second, BOOLEAN IgnoreCase)
+static BOOLEAN BaseEitherIsNull(LPCVOID First, LPCVOID Second, int *Order)
 {
-    if (First == NULL || Second == NULL) {
-        return (First != NULL) - (Second != NULL);
-    }
-    for (;; First++, Second++) {
-        ULONG A = (UCHAR)*First;
-        ULONG B = (UCHAR)*Second;
-        if (IgnoreCase) {
-            A = BaseLowerCase(A);
-            B = BaseLowerCase(B);
-        }
-        if (A != B || A == 0) {
-            return (A > B) - (A < B);
-        }
-    }
-}
-
-static int BaseCompareW(LPCWSTR First, LPCWSTR Second, BOOLEAN IgnoreCase)
-{
-    if (First == NULL || Second == NULL) {
-        return (First != NULL) - (Second != NULL);
-    }
-    for (;; First++, Second++) {
-        ULONG A = *First;
-        ULONG B = *Second;
-        if (IgnoreCase) {
-            A = BaseLowerCase(A);
-            B = BaseLowerCase(B);
-        }
-        if (A != B || A == 0) {
-            return (A > B) - (A < B);
-        }
-    }
+    *Order = (First != NULL) - (Second != NULL);
+    return First == NULL || Second == NULL;
 }
 
 int lstrcmpA(LPCSTR lpString1, LPCSTR lpString2)
 {
-    return BaseCompareA(lpString1, lpString2, FALSE);
+    int Order;
+    return BaseEitherIsNull(lpString1, lpString2, &Order) ? Order : strcmp(lpString1, lpString2);
 }
 
 int lstrcmpW(LPCWSTR lpString1, LPCWSTR lpString2)
 {
-    return BaseCompareW(lpString1, lpString2, FALSE);
+    int Order;
+    return BaseEitherIsNull(lpString1, lpString2, &Order) ? Order : InterlockWcscmp(lpString1, lpString2);
+}
+
+static int BaseLowerCase(CHAR Character)
+{
+    return Character >= 'A' && Character <= 'Z' ? Character + ('a' - 'A') : (UCHAR)Character;
 }
 
 int lstrcmpiA(LPCSTR lpString1, LPCSTR lpString2)
 {
-    return BaseCompareA(lpString1, lpString2, TRUE);
+    int Order;
+    if (BaseEitherIsNull(lpString1, lpString2, &Order)) {
+        return Order;
+    }
+    while (*lpString1 != 0 && BaseLowerCase(*lpString1) == BaseLowerCase(*lpString2)) {
+        lpString1++;
+        lpString2++;
+    }
+    return BaseLowerCase(*lpString1) - BaseLowerCase(*lpString2);
 }
 
 int lstrcmpiW(LPCWSTR lpString1, LPCWSTR lpString2)
 {
-    return BaseCompareW(lpString1, lpString2, TRUE);
+    int Order;
+    return BaseEitherIsNull(lpString1, lpString2, &Order) ? Order : InterlockWcsicmp(lpString1, lpString2);
 }

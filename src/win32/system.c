@@ -5,6 +5,7 @@
 #include <interlock/ke.h>
 #include <interlock/win32/error.h>
 #include <interlock/win32/system.h>
+#include <interlock/win32/wide.h>
 
 #include "../hal/hal.h"
 #include "base.h"
@@ -124,13 +125,12 @@ static DWORD BaseVariableLength(SIZE_T Length, DWORD Room)
     return Length < Room ? (DWORD)Length : (DWORD)(Length + 1);
 }
 
+/* An empty value has length 0 too: the last error tells that it is there. */
 static PCSTR BaseQueryVariable(PCSTR Name)
 {
     PCSTR Value = getenv(Name);
-    if (Value == NULL) {
-        BaseSetLastError(ERROR_ENVVAR_NOT_FOUND);
-    } else {
-        BaseSetLastError(ERROR_SUCCESS);
+    if (Value == NULL || Value[0] == 0) {
+        BaseSetLastError(Value == NULL ? ERROR_ENVVAR_NOT_FOUND : ERROR_SUCCESS);
     }
     return Value;
 }
@@ -153,11 +153,8 @@ DWORD GetEnvironmentVariableW(LPCWSTR lpName, LPWSTR lpBuffer, DWORD nSize)
 {
     CHAR Name[MAX_PATH * 3];
     PCSTR Value;
-    SIZE_T Length = 0;
-    while (lpName[Length] != 0) {
-        Length++;
-    }
-    if (BaseWideToUtf8(lpName, Length + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
+    SIZE_T Length;
+    if (BaseWideToUtf8(lpName, InterlockWcslen(lpName) + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
         BaseSetLastError(ERROR_ENVVAR_NOT_FOUND);
         return 0;
     }

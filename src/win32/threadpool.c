@@ -1,6 +1,7 @@
 /* threadpool.c: the thread pool by its Win32 names. */
 #include <interlock/win32/threadpool.h>
 
+#include "../rtl/tpp.h"
 #include "base.h"
 
 /* NULL stays NULL: no time was given. */
@@ -179,4 +180,42 @@ VOID WaitForThreadpoolWaitCallbacks(PTP_WAIT pwa, BOOL fCancelPendingCallbacks)
 VOID CloseThreadpoolWait(PTP_WAIT pwa)
 {
     TpReleaseWait(pwa);
+}
+
+static VOID BaseIoCallback(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PVOID ApcContext,
+                           PIO_STATUS_BLOCK IoStatusBlock, PTP_IO Io)
+{
+    PTP_WIN32_IO_CALLBACK Callback = (PTP_WIN32_IO_CALLBACK)Io->Win32Callback;
+    Callback(Instance, Context, ApcContext, RtlNtStatusToDosError(IoStatusBlock->Status), IoStatusBlock->Information,
+             Io);
+}
+
+PTP_IO CreateThreadpoolIo(HANDLE fl, PTP_WIN32_IO_CALLBACK pfnio, PVOID pv, PTP_CALLBACK_ENVIRON pcbe)
+{
+    PTP_IO Io = NULL;
+    if (!BaseBoolStatus(TpAllocIoCompletion(&Io, fl, pfnio != NULL ? BaseIoCallback : NULL, pv, pcbe))) {
+        return NULL;
+    }
+    Io->Win32Callback = (PVOID)pfnio;
+    return Io;
+}
+
+VOID StartThreadpoolIo(PTP_IO pio)
+{
+    TpStartAsyncIoOperation(pio);
+}
+
+VOID CancelThreadpoolIo(PTP_IO pio)
+{
+    TpCancelAsyncIoOperation(pio);
+}
+
+VOID WaitForThreadpoolIoCallbacks(PTP_IO pio, BOOL fCancelPendingCallbacks)
+{
+    TpWaitForIoCompletion(pio, (LOGICAL)fCancelPendingCallbacks);
+}
+
+VOID CloseThreadpoolIo(PTP_IO pio)
+{
+    TpReleaseIoCompletion(pio);
 }

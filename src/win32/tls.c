@@ -60,7 +60,7 @@ static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
 VOID BasepWatchThreadExits(VOID)
 {
     static volatile ULONG Registered;
-    /* relaxed: a thread that uses what it has just seen allocated runs its exit after the registration, or never frees */
+    /* relaxed: whoever learns of an index learns of the registration with it */
     if (__atomic_load_n(&Registered, __ATOMIC_RELAXED) == 0 &&
         __atomic_exchange_n(&Registered, 1, __ATOMIC_RELAXED) == 0) {
         PspRegisterThreadExit(BasepThreadExits);

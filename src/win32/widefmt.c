@@ -1,6 +1,6 @@
 /*
- * widefmt.c: formatted output of 16-bit strings. A conversion is read into its parts; strings and characters are put out
- * here, numbers by the host's snprintf with a narrow copy of the conversion.
+ * widefmt.c: formatted output of 16-bit strings. A conversion is read into its parts; strings and characters are put
+ * out here, numbers by the host's snprintf with a narrow copy of the conversion.
  */
 #include <limits.h>
 #include <stdint.h>
@@ -24,7 +24,17 @@ typedef struct _BASE_OUTPUT {
     BOOLEAN Failed;
 } BASE_OUTPUT, *PBASE_OUTPUT;
 
-typedef enum _BASE_SIZE { SizeNone, SizeChar, SizeShort, SizeLong, SizeLongLong, SizePointer, SizeInt32, SizeLongDouble, SizeWide } BASE_SIZE;
+typedef enum _BASE_SIZE {
+    SizeNone,
+    SizeChar,
+    SizeShort,
+    SizeLong,
+    SizeLongLong,
+    SizePointer,
+    SizeInt32,
+    SizeLongDouble,
+    SizeWide
+} BASE_SIZE;
 
 typedef struct _BASE_CONVERSION {
     CHAR Flags[8];
@@ -78,13 +88,14 @@ static VOID BasePutNarrow(PBASE_OUTPUT Output, PCSTR Text, size_t Bytes)
 static VOID BasePad(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, size_t Length, BOOLEAN Left)
 {
     static const WCHAR Space = ' ';
-    size_t i;
+    size_t Count = (size_t)Conversion->Width > Length ? (size_t)Conversion->Width - Length : 0;
     if ((strchr(Conversion->Flags, '-') != NULL) != Left) {
         return;
     }
-    for (i = Length; i < (size_t)Conversion->Width; i++) {
+    for (; Count != 0 && (Output->Stream != NULL || Output->Length < Output->Room); Count--) {
         BasePutWide(Output, &Space, 1);
     }
+    Output->Length += Count;
 }
 
 static BOOLEAN BaseIsNarrow(const BASE_CONVERSION *Conversion)
@@ -168,7 +179,8 @@ static int BaseFormatNumber(CHAR *Number, const BASE_CONVERSION *Conversion, PBA
     CHAR Type = (CHAR)Conversion->Type;
     if (strchr("di", Type) != NULL) {
         snprintf(Format, sizeof(Format), "%%%s*.*ll%c", Conversion->Flags, Type);
-        return snprintf(Number, LONGEST_NUMBER, Format, Width, Precision, BaseSignedArgument(Conversion->Size, Arguments));
+        return snprintf(Number, LONGEST_NUMBER, Format, Width, Precision,
+                        BaseSignedArgument(Conversion->Size, Arguments));
     }
     if (strchr("uoxX", Type) != NULL) {
         snprintf(Format, sizeof(Format), "%%%s*.*ll%c", Conversion->Flags, Type);

@@ -22,7 +22,7 @@ PORTABLE = {
     "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h",
 }
 # What a public header may also need, to give functions of the C library other names.
-FOR_DIALECTS = {"strings.h", "wchar.h"}
+FOR_DIALECTS = {"cwchar", "strings.h", "wchar.h"}
 HOST_CALL = re.compile(
     r"\b(syscall|futex|pthread_\w+|sem_\w+|sig(?:action|procmask|queue|altstack)|tgkill|nanosleep|"
     r"clock_\w+|usleep|sched_\w+|mmap|munmap|mprotect|membarrier|gettid|getcpu|backtrace\w*)\s*\("

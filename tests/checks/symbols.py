@@ -26,7 +26,7 @@ def main():
     tap = Tap()
     root, library, options = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
     folder = root / "include" / "interlock"
-    text = "".join(f"#include <interlock/{p.name}>\n" for p in sorted(folder.glob("*.h")))
+    text = "".join(f"#include <interlock/{p.relative_to(folder)}>\n" for p in sorted(folder.rglob("*.h")))
     headers = Headers(text, [*options, f"-I{folder.parent}"])
     declared, _ = headers.declared(folder)
     exported = exports(library)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Programs written for Windows compile unchanged, with and without UNICODE and 16-bit wchar_t, and run.
 
-The headers of Windows are read in every combination too, each alone."""
+The headers of Windows are read in every combination too, each alone. And the table of errors in the test of
+RtlNtStatusToDosError has every status that there is."""
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,13 @@ def run(command, **options):
     return [] if result.returncode == 0 else [f"exit code {result.returncode}\n{result.stdout}"]
 
 
+def statuses_without_an_error(header, test):
+    """The names of statuses in the text of ntstatus.h that the table in the test's text does not have."""
+    defined = re.findall(r"^#define (\w+)\s+\(\(NTSTATUS\)", header, re.M)
+    listed = set(re.findall(r"\{(\w+), \d+u\}", test))
+    return [name for name in defined if name not in listed] if defined else ["there are no statuses"]
+
+
 def main():
     tap = Tap()
     root, library, options = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), sys.argv[3:]
@@ -38,6 +47,12 @@ def main():
     paths = [f"-I{root}/include", f"-I{root}/include/win32"]
     environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
     settings = [(a + b, CHARACTERS[a] + WIDTHS[b]) for a, b in itertools.product(CHARACTERS, WIDTHS)]
+
+    found = statuses_without_an_error("#define A ((NTSTATUS)1)\n#define B ((NTSTATUS)2)\n", "{A, 5u},")
+    tap.case("self-test: a status without an error is found", [] if found == ["B"] else found)
+    tap.case("every status has an error in tests/win32/error.c", statuses_without_an_error(
+        (root / "include" / "interlock" / "ntstatus.h").read_text(encoding="utf-8"),
+        (root / "tests" / "win32" / "error.c").read_text(encoding="utf-8")))
 
     with tempfile.TemporaryDirectory() as directory:
         link = Path(directory) / "libinterlock.so"

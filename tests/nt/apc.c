@@ -224,7 +224,7 @@ static VOID stay_for_ever(PVOID a, PVOID b, PVOID c)
     (void)b;
     (void)c;
     __atomic_store_n((volatile ULONG *)a, 2, __ATOMIC_RELEASE);
-    for (;;)
+    while (__atomic_load_n((volatile ULONG *)a, __ATOMIC_RELAXED) == 2)
         HalDispatch.Yield();
 }
 

@@ -371,6 +371,99 @@ static void test_limit(void **state)
     close_port(port);
 }
 
+/* Every way to block frees the place. */
+static void delay_briefly(void *argument)
+{
+    LARGE_INTEGER hour = relative(3600 * SECOND);
+    (void)argument;
+    check(NtDelayExecution(TRUE, &hour) == STATUS_ALERTED);
+}
+
+static void wait_for_alert(void *argument)
+{
+    (void)argument;
+    check(NtWaitForAlertByThreadId(NULL, NULL) == STATUS_ALERTED);
+}
+
+static void wait_for_several(void *argument)
+{
+    HANDLE handles[] = {make_event(NotificationEvent, FALSE, NULL), make_event(NotificationEvent, FALSE, NULL)};
+    (void)argument;
+    check(NtWaitForMultipleObjects(2, handles, WaitAll, TRUE, NULL) == STATUS_ALERTED);
+    close_handle(handles[0]);
+    close_handle(handles[1]);
+}
+
+static void ask_another_port(void *argument)
+{
+    FILE_IO_COMPLETION_INFORMATION information;
+    ULONG removed;
+    HANDLE port;
+    (void)argument;
+    check(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, NULL, 1) == STATUS_SUCCESS);
+    check(NtRemoveIoCompletionEx(port, &information, 1, &removed, NULL, TRUE) == STATUS_ALERTED);
+    close_handle(port);
+}
+
+static void test_every_block_makes_room(void **state)
+{
+    void (*blocks[])(void *) = {delay_briefly, wait_for_alert, wait_for_several, ask_another_port};
+    HANDLE port = make_port(1);
+    remover r[2];
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(blocks); i += 1) {
+        start_removers(r, 2, port);
+        begin_remove(&r[0]);
+        begin_remove(&r[1]);
+        post(port, 1);
+        assert_true(has_removed(&r[1], 1));
+        post(port, 2);
+        assert_int_equal(depth_of(port), 1);
+        tell(&r[1].actor, blocks[i], NULL);
+        assert_true(has_removed(&r[0], 2));
+        await(is_committed(r[1].actor.thread));
+        KeAlertThread(r[1].actor.thread, UserMode);
+        KeAlertThreadById(r[1].actor.thread);
+        end_removers(r, 2);
+        assert_int_equal(queue_of(port)->CurrentCount, 0);
+    }
+    close_port(port);
+}
+
+/* A thread that is ended while it waits at a port, or after it has come through one, leaves nothing behind. */
+static NTSTATUS ask_for_ever(PVOID port)
+{
+    FILE_IO_COMPLETION_INFORMATION information;
+    while (take(port, &information, NULL) == STATUS_SUCCESS) {
+    }
+    check_failed("the thread should have been ended", __FILE__, __LINE__);
+    return STATUS_UNSUCCESSFUL;
+}
+
+static void test_terminated_remover(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE thread;
+    (void)state;
+    for (ULONG round = 0; round < 3; round += 1) {
+        assert_int_equal(NtCreateThreadEx(&thread, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), ask_for_ever, port, 0,
+                                          0, 0, 0, NULL),
+                         STATUS_SUCCESS);
+        if (round != 0) {
+            await(is_committed(object_of(thread)));
+        }
+        if (round == 2) {
+            post(port, 1);
+        }
+        assert_int_equal(NtTerminateThread(thread, STATUS_CANCELLED), STATUS_SUCCESS);
+        assert_int_equal(NtWaitForSingleObject(thread, FALSE, NULL), STATUS_WAIT_0);
+        close_handle(thread);
+        assert_int_equal(queue_of(port)->CurrentCount, 0);
+        assert_true(IsListEmpty(&queue_of(port)->ThreadListHead));
+    }
+    close_port(port);
+}
+
 static void test_limit_of_zero(void **state)
 {
     HANDLE port = make_port(0);
@@ -562,6 +655,17 @@ static void test_names(void **state)
     close_port(other);
     attributes.Attributes &= ~(ULONG)OBJ_OPENIF;
     assert_int_equal(NtOpenIoCompletion(&opened, IO_COMPLETION_ALL_ACCESS, &attributes), STATUS_OBJECT_NAME_NOT_FOUND);
+    /* A permanent one keeps its packets while nobody has it open. */
+    attributes.Attributes |= OBJ_PERMANENT;
+    assert_int_equal(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, &attributes, 0), STATUS_SUCCESS);
+    post(port, 3);
+    post(port, 4);
+    close_handle(port);
+    attributes.Attributes &= ~(ULONG)OBJ_PERMANENT;
+    assert_int_equal(NtOpenIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, &attributes), STATUS_SUCCESS);
+    expect_packet(port, 3);
+    assert_int_equal(NtMakeTemporaryObject(port), STATUS_SUCCESS);
+    close_port(port);
 }
 
 /* A forked child has the port with what was queued, and nobody but itself at it. */
@@ -627,6 +731,8 @@ int main(void)
         WATCHED(test_apcs_run_after_the_removal),
         WATCHED(test_threads_are_last_in_first_out),
         WATCHED(test_limit),
+        WATCHED(test_every_block_makes_room),
+        WATCHED(test_terminated_remover),
         WATCHED(test_limit_of_zero),
         WATCHED(test_waiting_for_the_port),
         WATCHED(test_closing),

@@ -20,7 +20,8 @@ static NTSTATUS return_argument(PVOID argument)
 
 static NTSTATUS create(PHANDLE thread, PUSER_THREAD_START_ROUTINE routine, PVOID argument, ULONG flags)
 {
-    return NtCreateThreadEx(thread, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), routine, argument, flags, 0, 0, 0, NULL);
+    return NtCreateThreadEx(thread, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), routine, argument, flags, 0, 0, 0,
+                            NULL);
 }
 
 static void join(HANDLE thread)
@@ -376,7 +377,8 @@ static void opening_by_id(void **state)
     assert_int_equal(NtSuspendThread(thread, NULL), STATUS_ACCESS_DENIED);
     assert_int_equal(NtResumeThread(thread, NULL), STATUS_ACCESS_DENIED);
     assert_int_equal(NtAlertThread(thread), STATUS_ACCESS_DENIED);
-    assert_int_equal(NtQueueApcThread(thread, (PPS_APC_ROUTINE)(PVOID)close_handle, NULL, NULL, NULL), STATUS_ACCESS_DENIED);
+    assert_int_equal(NtQueueApcThread(thread, (PPS_APC_ROUTINE)(PVOID)close_handle, NULL, NULL, NULL),
+                     STATUS_ACCESS_DENIED);
     close_handle(thread);
     id.UniqueProcess = PsGetCurrentProcessId();
     assert_int_equal(NtOpenThread(&thread, SYNCHRONIZE, &no_attributes, &id), 0);
@@ -629,7 +631,8 @@ static void names(void **state)
     (void)state;
     KeInitializeEvent(&go, NotificationEvent, FALSE);
     assert_int_equal(create(&thread, stay, &go, 0), 0);
-    assert_int_equal(NtQueryInformationThread(thread, ThreadNameInformation, NULL, 0, &length), STATUS_BUFFER_TOO_SMALL);
+    assert_int_equal(NtQueryInformationThread(thread, ThreadNameInformation, NULL, 0, &length),
+                     STATUS_BUFFER_TOO_SMALL);
     assert_int_equal(length, 16);
     assert_int_equal(NtQueryInformationThread(thread, ThreadNameInformation, &buffer, sizeof(buffer), &length), 0);
     assert_int_equal(buffer.information.ThreadName.Length, 0);

@@ -442,6 +442,30 @@ static void test_thread_ends(void **state)
     close_handle(thread);
 }
 
+static NTSTATUS wait_for_ever(PVOID handles)
+{
+    return NtWaitForMultipleObjects(2, handles, WaitAny, FALSE, NULL);
+}
+
+/* A thread that is ended while it waits gives its references back. */
+static void test_terminated_waiter(void **state)
+{
+    HANDLE handles[2], thread;
+    (void)state;
+    for (ULONG i = 0; i < 2; i += 1) {
+        handles[i] = make_event(SynchronizationEvent, FALSE, NULL);
+    }
+    assert_int_equal(NtCreateThreadEx(&thread, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), wait_for_ever, handles, 0,
+                                      0, 0, 0, NULL),
+                     STATUS_SUCCESS);
+    await(is_committed(object_of(thread)));
+    close_handle(handles[0]);
+    assert_int_equal(NtTerminateThread(thread, STATUS_CANCELLED), STATUS_SUCCESS);
+    assert_int_equal(NtWaitForSingleObject(thread, FALSE, NULL), STATUS_WAIT_0);
+    close_handle(thread);
+    close_all(&handles[1], 1);
+}
+
 static HANDLE make_real_event(EVENT_TYPE type, BOOLEAN state, ACCESS_MASK access)
 {
     HANDLE handle;
@@ -529,6 +553,38 @@ static void test_signal_checks(void **state)
     close_all(&padded, 1);
 }
 
+static KIRQL level_of_procedure;
+static ULONG procedures_run;
+
+static void note_level(PVOID object)
+{
+    (void)object;
+    level_of_procedure = KeGetCurrentIrql();
+    procedures_run += 1;
+}
+
+/* A type may bring the state up to date before a wait looks at it: in every wait, and never at a raised level. */
+static void test_wait_procedure(void **state)
+{
+    HANDLE handle = make_event(SynchronizationEvent, TRUE, NULL);
+    HANDLE event = make_real_event(SynchronizationEvent, FALSE, EVENT_ALL_ACCESS);
+    (void)state;
+    procedures_run = 0;
+    padded_type.WaitProcedure = note_level;
+    assert_int_equal(NtWaitForSingleObject(handle, FALSE, NULL), STATUS_WAIT_0);
+    assert_int_equal(procedures_run, 1);
+    assert_int_equal(NtWaitForMultipleObjects(1, &handle, WaitAny, FALSE, NO_TIME), STATUS_TIMEOUT);
+    assert_int_equal(NtWaitForMultipleObjects(1, &handle, WaitAll, FALSE, NO_TIME), STATUS_TIMEOUT);
+    assert_int_equal(procedures_run, 3);
+    level_of_procedure = HIGH_LEVEL;
+    assert_int_equal(NtSignalAndWaitForSingleObject(event, handle, FALSE, NO_TIME), STATUS_TIMEOUT);
+    assert_int_equal(procedures_run, 4);
+    assert_int_equal(level_of_procedure, PASSIVE_LEVEL);
+    padded_type.WaitProcedure = NULL;
+    close_handle(event);
+    close_all(&handle, 1);
+}
+
 /* The signal has happened when an alert or an APC keeps the wait from beginning. */
 static void test_signal_and_alerted_wait(void **state)
 {
@@ -596,9 +652,11 @@ int main(void)
         WATCHED(test_alerts),
         WATCHED(test_zw_runs_no_user_apcs),
         WATCHED(test_thread_ends),
+        WATCHED(test_terminated_waiter),
         WATCHED(test_signal_and_wait),
         WATCHED(test_signal_that_fails),
         WATCHED(test_signal_checks),
+        WATCHED(test_wait_procedure),
         WATCHED(test_signal_and_alerted_wait),
         WATCHED(test_rendezvous),
     };

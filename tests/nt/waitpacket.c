@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <interlock/io.h>
+
 #include "nt/completion.h"
 
 static HANDLE make_port(void)
@@ -266,6 +268,37 @@ static void test_targets(void **state)
     end_scene(&s);
 }
 
+/* A pipe tells a port that there is something to read; its state is looked at when the packet is associated. */
+static void test_descriptor(void **state)
+{
+    scene s = make_scene(NotificationEvent);
+    HANDLE descriptor;
+    BOOLEAN already = FALSE;
+    int ends[2];
+    char byte = 1;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(IoCreateDescriptorObject(&descriptor, IO_DESCRIPTOR_ALL_ACCESS, NULL, ends[0],
+                                              IO_DESCRIPTOR_READABLE),
+                     STATUS_SUCCESS);
+    arm(s.packet, s.port, descriptor, 1);
+    assert_int_equal(write(ends[1], &byte, 1), 1);
+    assert_int_equal(NtWaitForSingleObject(s.port, FALSE, NULL), STATUS_WAIT_0);
+    expect_packet(s.port, 1);
+    assert_int_equal(associate(s.packet, s.port, descriptor, 2, &already), STATUS_SUCCESS);
+    assert_int_equal(already, TRUE);
+    expect_packet(s.port, 2);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    arm(s.packet, s.port, descriptor, 3);
+    close_handle(descriptor);
+    assert_int_equal(write(ends[1], &byte, 1), 1);
+    assert_int_equal(NtWaitForSingleObject(s.port, FALSE, NULL), STATUS_WAIT_0);
+    expect_packet(s.port, 3);
+    close(ends[0]);
+    close(ends[1]);
+    end_scene(&s);
+}
+
 /* Several packets of one object come in the order in which they were associated, among others. */
 static void test_order(void **state)
 {
@@ -417,6 +450,33 @@ static void test_closing_in_every_order(void **state)
     }
 }
 
+static HANDLE packet_to_close;
+
+static void close_packet(PVOID object)
+{
+    (void)object;
+    if (packet_to_close != NULL) {
+        close_handle(packet_to_close);
+        packet_to_close = NULL;
+    }
+}
+
+/* The last handle goes when the association has just looked it up: it comes too late, for nobody could cancel it. */
+static void test_packet_is_closed_meanwhile(void **state)
+{
+    scene s = make_scene(SynchronizationEvent);
+    (void)state;
+    packet_to_close = s.packet;
+    padded_type.WaitProcedure = close_packet;
+    assert_int_equal(associate(s.packet, s.port, s.target, 1, NULL), STATUS_INVALID_HANDLE);
+    padded_type.WaitProcedure = NULL;
+    assert_null(packet_to_close);
+    assert_int_equal(packet_type->TotalNumberOfObjects, 0);
+    close_handle(s.target);
+    close_handle(s.port);
+    expect_nothing_left();
+}
+
 /* A forked child has the association too, with its own copies of all three. */
 static void test_associated_in_a_fork(void **state)
 {
@@ -448,12 +508,14 @@ int main(void)
         WATCHED(test_cancel),
         WATCHED(test_checks),
         WATCHED(test_targets),
+        WATCHED(test_descriptor),
         WATCHED(test_order),
         WATCHED(test_a_sleeper_gets_it),
         WATCHED(test_target_is_closed),
         WATCHED(test_port_is_closed),
         WATCHED(test_packet_is_closed),
         WATCHED(test_closing_in_every_order),
+        WATCHED(test_packet_is_closed_meanwhile),
         WATCHED(test_associated_in_a_fork),
     };
     return cmocka_run_group_tests_name("nt/waitpacket", tests, NULL, NULL);

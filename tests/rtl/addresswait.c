@@ -428,9 +428,9 @@ static void a_terminated_waiter_takes_no_wake(void **state)
     watcher w;
     (void)state;
     start_watchers(&w, 1, &watched, sizeof(watched));
-    assert_int_equal(NtCreateThreadEx(&handle, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), watch_for_ever, NULL, 0, 0, 0, 0,
-                                      NULL),
-                     STATUS_SUCCESS);
+    assert_int_equal(
+        NtCreateThreadEx(&handle, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), watch_for_ever, NULL, 0, 0, 0, 0, NULL),
+        STATUS_SUCCESS);
     assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &thread, NULL), 0);
     await(is_committed(thread));
     begin(&w);

@@ -442,9 +442,9 @@ static void a_terminated_sleeper_takes_no_wake(void **state)
     sleeper s;
     (void)state;
     start_sleepers(&s, 1);
-    assert_int_equal(NtCreateThreadEx(&handle, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), sleep_for_ever, NULL, 0, 0, 0, 0,
-                                      NULL),
-                     STATUS_SUCCESS);
+    assert_int_equal(
+        NtCreateThreadEx(&handle, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), sleep_for_ever, NULL, 0, 0, 0, 0, NULL),
+        STATUS_SUCCESS);
     assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &thread, NULL), 0);
     await(is_committed(thread));
     begin(&s);

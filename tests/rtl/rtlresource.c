@@ -75,6 +75,10 @@ static void test_initialize(void **state)
     assert_state(&resource, 0, 0, 0);
     assert_int_equal(resource.Flags, 0);
     assert_ptr_equal(resource.DebugInfo, resource.CriticalSection.DebugInfo);
+    assert_int_equal(resource.DebugInfo->Type, RTL_RESOURCE_TYPE);
+    assert_ptr_equal(resource.DebugInfo->CriticalSection, &resource.CriticalSection);
+    assert_int_equal(resource.DebugInfo->ContentionCount, 0);
+    assert_ptr_equal(RtlCriticalSectionList.Blink, &resource.DebugInfo->ProcessLocksList);
     assert_int_equal(resource.CriticalSection.LockCount, -1);
     HANDLE handles[] = {resource.SharedSemaphore, resource.ExclusiveSemaphore};
     for (ULONG i = 0; i < ARRAYSIZE(handles); i += 1) {
@@ -84,6 +88,7 @@ static void test_initialize(void **state)
         assert_int_equal(semaphore.CurrentCount, 0);
     }
     RtlDeleteResource(&resource);
+    assert_true(IsListEmpty(&RtlCriticalSectionList));
     for (ULONG i = 0; i < ARRAYSIZE(handles); i += 1) {
         assert_int_equal(NtReleaseSemaphore(handles[i], 1, NULL), STATUS_INVALID_HANDLE);
     }
@@ -204,6 +209,7 @@ static void test_handing_over(void **state)
         begin_to_wait(&writer[i], own_without_memory, &resource);
     }
     assert_state(&resource, -1, 3, 2);
+    assert_true(resource.DebugInfo->ContentionCount >= 5); /* and perhaps some for its section */
     release(&resource);
     await(is_idle(&writer[0]));
     assert_state(&resource, -1, 3, 1);
@@ -333,7 +339,8 @@ static void test_no_memory(void **state)
         assert_int_equal(semaphores(), before);
         failures += 1;
     }
-    assert_true(failures >= 2);
+    assert_true(failures >= 3);
+    assert_ptr_equal(RtlCriticalSectionList.Flink, &resource.DebugInfo->ProcessLocksList);
     RtlDeleteResource(&resource);
     assert_int_equal(semaphores(), before);
 }

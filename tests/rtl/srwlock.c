@@ -145,8 +145,13 @@ static void releasing_what_is_not_held_raises(void **state)
         ULONG_PTR word;
         void (*misuse)(void *lock);
     } rows[] = {
-        {0, release_exclusive},   {0, release_shared},       {L, release_shared},       {L + SHARE, release_exclusive},
-        {0, convert_to_shared},   {L + SHARE, convert_to_shared}, {L + 3 * SHARE, release_exclusive},
+        {0, release_exclusive},
+        {0, release_shared},
+        {0, convert_to_shared},
+        {L, release_shared},
+        {L + SHARE, release_exclusive},
+        {L + SHARE, convert_to_shared},
+        {L + 3 * SHARE, release_exclusive},
     };
     (void)state;
     for (size_t i = 0; i < ARRAYSIZE(rows); i += 1) {
@@ -165,9 +170,10 @@ static void uncaught_it_ends_the_program(void **state)
 }
 
 /*
- * Shared is shared: readers that come while somebody holds the lock exclusively, while it is given on and afterwards are
- * all inside together in the end. None of them leaves before; a lock that lets one of them in alone hangs here. Nobody
- * waits for the lock exclusively meanwhile, which would hold readers off by right, but somebody tries to take it.
+ * Shared is shared: readers that come while somebody holds the lock exclusively, while it is given on and afterwards
+ * are all inside together in the end. None of them leaves before; a lock that lets one of them in alone hangs here.
+ * Nobody waits for the lock exclusively meanwhile, which would hold readers off by right, but somebody tries to take
+ * it.
  */
 #define READERS 4
 

@@ -4,9 +4,9 @@
  * A script is a list of steps, each a thread's digit and what it does:
  *     X S    acquire exclusively, shared         T t    try to, exclusively, shared
  *     x s    release exclusively, shared         C c    convert to shared, to exclusive
- * followed by what is expected: nothing: it is done at once; ! it sleeps; + it succeeds; - it fails. A digit with only a
- * dot: what the thread was doing is now done; with only ! : it sleeps again. z: the thread, which sleeps, is suspended, so
- * that a wake that reaches it has no effect yet; w: it is resumed.
+ * followed by what is expected: nothing: it is done at once; ! it sleeps; + it succeeds; - it fails. A digit with only
+ * a dot: what the thread was doing is now done; with only ! : it sleeps again. z: the thread, which sleeps, is
+ * suspended, so that a wake that reaches it has no effect yet; w: it is resumed.
  */
 #ifndef INTERLOCK_TESTS_SRWTEST_H
 #define INTERLOCK_TESTS_SRWTEST_H

@@ -1,6 +1,7 @@
 /* Address waits against wakes and timeouts. */
 #include "stress.h"
 
+#include <interlock/nt.h>
 #include <interlock/rtl.h>
 
 /*
@@ -60,6 +61,14 @@ static void await_value(volatile UCHAR *place, SIZE_T size, ULONG64 before)
     }
 }
 
+/* No wake has left an alert behind that the thread did not sleep for. */
+static void require_no_alert(void)
+{
+    LARGE_INTEGER now = no_time();
+
+    require(NtWaitForAlertByThreadId(NULL, &now) == STATUS_TIMEOUT);
+}
+
 static void play_rally(void *argument, unsigned index)
 {
     rally *r = argument;
@@ -77,6 +86,7 @@ static void play_rally(void *argument, unsigned index)
             RtlWakeAddressAll((PVOID)r->place[0]);
         }
     }
+    require_no_alert();
 }
 
 static void there_and_back(void **state)
@@ -136,6 +146,7 @@ static void trade(void *argument, unsigned index)
             take_token(place, &random);
         }
     }
+    require_no_alert();
 }
 
 static void no_token_is_left(void **state)
@@ -153,8 +164,8 @@ static void no_token_is_left(void **state)
 }
 
 /*
- * One waiter whose time is about to be up, one behind it with all the time in the world, and one wake. If the first says
- * that it timed out, the wake was for the second, which would hang without it; if not, the second still waits.
+ * One waiter whose time is about to be up, one behind it with all the time in the world, and one wake. If the first
+ * says that it timed out, the wake was for the second, which would hang without it; if not, the second still waits.
  */
 static struct {
     ULONG value;

@@ -51,9 +51,12 @@ static NTSTATUS post(unsigned producer, ULONG_PTR key, test_random *random)
 {
     PVOID context = (PVOID)(key ^ 0x5555);
 
-    if (random_below(random, 8) == 0 &&
-        NtSetIoCompletionEx(race.port, race.reserve[producer], (PVOID)key, context, (NTSTATUS)key, ~key) == STATUS_SUCCESS)
-        return STATUS_SUCCESS;
+    if (random_below(random, 8) == 0) {
+        HANDLE reserve = race.reserve[producer];
+
+        if (NtSetIoCompletionEx(race.port, reserve, (PVOID)key, context, (NTSTATUS)key, ~key) == STATUS_SUCCESS)
+            return STATUS_SUCCESS;
+    }
     return NtSetIoCompletion(race.port, (PVOID)key, context, (NTSTATUS)key, ~key);
 }
 

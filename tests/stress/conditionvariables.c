@@ -131,8 +131,8 @@ static void nothing_is_lost_in_a_ring(void **state)
 }
 
 /*
- * One sleeper whose time is about to be up, one behind it with all the time in the world, and one wake. If the first says
- * that it timed out, the wake was for the second, which would hang without it; if not, the second still sleeps.
+ * One sleeper whose time is about to be up, one behind it with all the time in the world, and one wake. If the first
+ * says that it timed out, the wake was for the second, which would hang without it; if not, the second still sleeps.
  */
 static struct {
     RTL_SRWLOCK lock;
@@ -150,7 +150,8 @@ static NTSTATUS sleep_in_queue(unsigned index, unsigned long round, PLARGE_INTEG
 
     RtlAcquireSRWLockShared(&queue.lock);
     store(&queue.asleep[index], round);
-    status = RtlSleepConditionVariableSRW(&queue.variable, &queue.lock, timeout, RTL_CONDITION_VARIABLE_LOCKMODE_SHARED);
+    status =
+        RtlSleepConditionVariableSRW(&queue.variable, &queue.lock, timeout, RTL_CONDITION_VARIABLE_LOCKMODE_SHARED);
     RtlReleaseSRWLockShared(&queue.lock);
     return status;
 }

@@ -60,8 +60,8 @@ static void replace_some(test_random *random)
     HANDLE fresh;
     NTSTATUS status;
 
-    require(NtCreateEvent(&fresh, EVENT_ALL_ACCESS, NULL, random_below(random, 2) ? NotificationEvent : SynchronizationEvent,
-                          FALSE) == STATUS_SUCCESS);
+    EVENT_TYPE type = random_below(random, 2) ? NotificationEvent : SynchronizationEvent;
+    require(NtCreateEvent(&fresh, EVENT_ALL_ACCESS, NULL, type, FALSE) == STATUS_SUCCESS);
     HANDLE old = __atomic_exchange_n(&race.handle[random_below(random, SLOTS)], fresh, __ATOMIC_SEQ_CST);
     status = NtSetEvent(old, NULL);
     require(status == STATUS_SUCCESS);
@@ -200,6 +200,55 @@ static void counts_are_conserved(void **state)
     assert_true(race.taken > 0);
 }
 
+/* A poll of what is signaled all the time succeeds every time, whatever others do to the object meanwhile. */
+static void poll_thread(void *argument, unsigned index)
+{
+    HANDLE pair[2] = {race.handle[0], race.handle[1]};
+
+    (void)argument;
+    for (unsigned long i = 0; i < race.rounds; i++) {
+        LARGE_INTEGER timeout = no_time();
+
+        switch (index) {
+        case 0:
+            require(NtSetEvent(pair[i % 2], NULL) == STATUS_SUCCESS);
+            break;
+        case 1:
+            require(NtReleaseSemaphore(race.semaphore[0], 1, NULL) == STATUS_SUCCESS);
+            break;
+        case 2:
+            require(NtWaitForMultipleObjects(2, pair, WaitAll, FALSE, &timeout) == STATUS_WAIT_0);
+            break;
+        case 3:
+            require(NtWaitForMultipleObjects(2, pair, WaitAny, FALSE, &timeout) == STATUS_WAIT_0);
+            break;
+        case 4:
+            pair[0] = race.semaphore[0];
+            require(NtWaitForMultipleObjects(2, pair, WaitAll, FALSE, &timeout) == STATUS_WAIT_0);
+            break;
+        default:
+            require(NtWaitForSingleObject(pair[i % 2], FALSE, &timeout) == STATUS_WAIT_0);
+            break;
+        }
+    }
+}
+
+static void polls_succeed(void **state)
+{
+    (void)state;
+    memset(&race, 0, sizeof(race));
+    race.rounds = test_rounds(30000);
+    for (ULONG i = 0; i < 2; i++)
+        assert_int_equal(NtCreateEvent(&race.handle[i], EVENT_ALL_ACCESS, NULL, NotificationEvent, TRUE),
+                         STATUS_SUCCESS);
+    assert_int_equal(NtCreateSemaphore(&race.semaphore[0], SEMAPHORE_ALL_ACCESS, NULL, (LONG)race.rounds, MAXLONG),
+                     STATUS_SUCCESS);
+    run_threads(THREADS, HANG_SECONDS, poll_thread, NULL);
+    for (ULONG i = 0; i < 2; i++)
+        assert_int_equal(ObCloseHandle(race.handle[i], UserMode), STATUS_SUCCESS);
+    assert_int_equal(ObCloseHandle(race.semaphore[0], UserMode), STATUS_SUCCESS);
+}
+
 /*
  * A wait that is interrupted without a pause, by kernel APCs, by suspensions and by stray wakes of its parking place,
  * still ends at its deadline: if any of them restarted it, it would not end as long as they go on, and they go on until
@@ -247,7 +296,8 @@ static void disturb(void)
 
     random_seed(&random, 1);
     await(load(&sleeper.thread) != NULL);
-    KeInitializeApc(&sleeper.apc, sleeper.thread, OriginalApcEnvironment, nothing_special, NULL, NULL, KernelMode, NULL);
+    KeInitializeApc(&sleeper.apc, sleeper.thread, OriginalApcEnvironment, nothing_special, NULL, NULL, KernelMode,
+                    NULL);
     while (!load(&sleeper.done)) {
         switch (random_below(&random, 3)) {
         case 0:
@@ -299,6 +349,7 @@ int main(void)
         cmocka_unit_test(close_under_waiters),
         cmocka_unit_test(sleepers_without_a_handle),
         cmocka_unit_test(counts_are_conserved),
+        cmocka_unit_test(polls_succeed),
         cmocka_unit_test(one_deadline),
     };
 

@@ -1,6 +1,9 @@
 /* Win32 completion ports: results, what is written, last errors. */
 #include "../nt/handles.h"
 
+#include <unistd.h>
+
+#include <interlock/io.h>
 #include <interlock/win32/completion.h>
 #include <interlock/win32/error.h>
 
@@ -25,12 +28,19 @@ static void test_create(void **state)
     HANDLE port = make_port();
     HANDLE event = make_event(NotificationEvent, FALSE, NULL);
     HANDLE closed = closed_handle();
+    HANDLE descriptor;
     (void)state;
     expect(CreateIoCompletionPort(INVALID_HANDLE_VALUE, port, 0, 0), NULL, ERROR_INVALID_PARAMETER);
     expect(CreateIoCompletionPort(NULL, port, 0, 0), NULL, ERROR_INVALID_HANDLE);
     expect(CreateIoCompletionPort(closed, port, 0, 0), NULL, ERROR_INVALID_HANDLE);
     expect(CreateIoCompletionPort(event, port, 0, 0), NULL, ERROR_INVALID_HANDLE);
     expect(CreateIoCompletionPort(event, NULL, 0, 0), NULL, ERROR_INVALID_HANDLE);
+    assert_int_equal(IoCreateDescriptorObject(&descriptor, IO_DESCRIPTOR_ALL_ACCESS, NULL, STDERR_FILENO,
+                                              IO_DESCRIPTOR_WRITABLE),
+                     STATUS_SUCCESS);
+    expect(CreateIoCompletionPort(descriptor, port, 0, 0), NULL, ERROR_INVALID_PARAMETER);
+    expect(CreateIoCompletionPort(descriptor, NULL, 0, 0), NULL, ERROR_INVALID_PARAMETER);
+    close_handle(descriptor);
     SetLastError(UNTOUCHED);
     HANDLE other = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 7, 3);
     assert_non_null(other);

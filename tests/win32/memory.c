@@ -101,6 +101,7 @@ static void local_and_global(void **state)
     assert_null(GlobalFree(global));
     assert_null(LocalFree(NULL));
     assert_int_equal(LocalSize(NULL), 0);
+    assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
 }
 
 int main(void)

@@ -75,7 +75,8 @@ static void what_is_no_module(void **state)
 
 static void functions(void **state)
 {
-    HMODULE kernel = GetModuleHandleA("kernel32"), base = GetModuleHandleA("kernelbase"), nt = GetModuleHandleA("ntdll");
+    HMODULE kernel = GetModuleHandleA("kernel32"), base = GetModuleHandleA("kernelbase");
+    HMODULE nt = GetModuleHandleA("ntdll");
 
     (void)state;
     assert_ptr_equal(GetProcAddress(kernel, "CloseHandle"), CloseHandle);
@@ -89,7 +90,7 @@ static void functions(void **state)
     assert_not_found(GetProcAddress(nt, "KeSetEvent"), ERROR_PROC_NOT_FOUND);
     assert_not_found(GetProcAddress(kernel, "closehandle"), ERROR_PROC_NOT_FOUND);
     assert_not_found(GetProcAddress(kernel, "MessageBoxA"), ERROR_PROC_NOT_FOUND);
-    assert_not_found(GetProcAddress(kernel, "malloc"), ERROR_PROC_NOT_FOUND);
+    assert_not_found(GetProcAddress(kernel, "getopt_long"), ERROR_PROC_NOT_FOUND);
     assert_not_found(GetProcAddress(kernel, ""), ERROR_PROC_NOT_FOUND);
     assert_not_found(GetProcAddress(kernel, (LPCSTR)5), ERROR_PROC_NOT_FOUND);
     assert_not_found(GetProcAddress(kernel, NULL), ERROR_PROC_NOT_FOUND);

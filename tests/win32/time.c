@@ -48,6 +48,18 @@ static void known_dates(void **state)
     }
 }
 
+/* It has no FILETIME of its own any more: the last year is not whole. */
+static void the_last_time(void **state)
+{
+    static const SYSTEMTIME expected = {30828, 9, 4, 14, 2, 48, 5, 477};
+    FILETIME time = file_time(0x7FFFFFFFFFFFFFFF);
+    SYSTEMTIME last;
+
+    (void)state;
+    assert_true(FileTimeToSystemTime(&time, &last));
+    assert_memory_equal(&last, &expected, sizeof(last));
+}
+
 /* Against the calendar of the C library, over 800 years, which are two of its cycles. */
 static void every_day(void **state)
 {
@@ -191,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_dates),
+        cmocka_unit_test(the_last_time),
         cmocka_unit_test(every_day),
         cmocka_unit_test(what_is_no_date),
         cmocka_unit_test(times_compare),

@@ -70,14 +70,27 @@ typedef struct twice {
     CRITICAL_SECTION section;
 } twice;
 
-static void ask_event(void *t) { SetEventWhenCallbackReturns(((twice *)t)->instance, ((twice *)t)->event); }
-static void ask_semaphore(void *t) { ReleaseSemaphoreWhenCallbackReturns(((twice *)t)->instance, ((twice *)t)->event, 1); }
-static void ask_mutex(void *t) { ReleaseMutexWhenCallbackReturns(((twice *)t)->instance, ((twice *)t)->event); }
+static void ask_event(void *t)
+{
+    SetEventWhenCallbackReturns(((twice *)t)->instance, ((twice *)t)->event);
+}
+
+static void ask_semaphore(void *t)
+{
+    ReleaseSemaphoreWhenCallbackReturns(((twice *)t)->instance, ((twice *)t)->event, 1);
+}
+
+static void ask_mutex(void *t)
+{
+    ReleaseMutexWhenCallbackReturns(((twice *)t)->instance, ((twice *)t)->event);
+}
+
 static void ask_section(void *t)
 {
     LeaveCriticalSectionWhenCallbackReturns(((twice *)t)->instance,
                                             ((twice *)t)->event != NULL ? &((twice *)t)->section : NULL);
 }
+
 static void ask_library(void *t)
 {
     FreeLibraryWhenCallbackReturns(((twice *)t)->instance, (HMODULE)((twice *)t)->event);
@@ -139,7 +152,7 @@ static void test_failures(void **state)
                                         STATUS_THREADPOOL_RELEASE_MUTEX_ON_COMPLETION_FAILED};
     (void)state;
     for (ULONG i = 0; i < ARRAYSIZE(bad); i += 1) {
-        expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (ULONG)statuses[i], submit_bad, &bad[i]);
+        expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (uint64_t)statuses[i], submit_bad, &bad[i]);
     }
 }
 
@@ -189,13 +202,13 @@ static void before_finalize(PTP_CALLBACK_INSTANCE instance, PVOID context)
 static void test_finalization(void **state)
 {
     HANDLE event = make_event(SynchronizationEvent);
-    TP_CALLBACK_ENVIRON environ;
+    TP_CALLBACK_ENVIRON environment;
     (void)state;
     runs = 0;
-    InitializeThreadpoolEnvironment(&environ);
-    TpSetCallbackFinalizationCallback(&environ, finalize);
+    InitializeThreadpoolEnvironment(&environment);
+    TpSetCallbackFinalizationCallback(&environment, finalize);
     for (ULONG i = 1; i <= 10; i += 1) {
-        assert_true(TrySubmitThreadpoolCallback(before_finalize, event, &environ));
+        assert_true(TrySubmitThreadpoolCallback(before_finalize, event, &environment));
         wait_event(event);
         assert_int_equal(runs, 2 * i);
     }
@@ -213,11 +226,11 @@ static void raise_priority(PTP_CALLBACK_INSTANCE instance, PVOID context)
 static void test_priority_is_restored(void **state)
 {
     HANDLE event = make_event(SynchronizationEvent);
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     (void)state;
     for (ULONG i = 0; i < 3; i += 1) {
-        assert_true(TrySubmitThreadpoolCallback(raise_priority, event, &environ));
+        assert_true(TrySubmitThreadpoolCallback(raise_priority, event, &environment));
         wait_event(event);
     }
     CloseThreadpool(pool);

@@ -46,7 +46,7 @@ static void on_cancel(PVOID context, PVOID cleanup)
 typedef struct members {
     PTP_POOL pool;
     PTP_CLEANUP_GROUP group;
-    TP_CALLBACK_ENVIRON environ;
+    TP_CALLBACK_ENVIRON environment;
     gate g;
     HANDLE event;
 } members;
@@ -58,28 +58,28 @@ static void prepare(members *m)
     FILETIME due;
     runs = 0;
     cancelled = 0;
-    m->pool = make_pool(1, &m->environ);
+    m->pool = make_pool(1, &m->environment);
     m->group = CreateThreadpoolCleanupGroup();
     assert_non_null(m->group);
     m->event = make_event(SynchronizationEvent);
-    gate_block(&m->g, &m->environ);
-    SetThreadpoolCallbackCleanupGroup(&m->environ, m->group, on_cancel);
-    PTP_WORK work = CreateThreadpoolWork(run_work, (PVOID)&runs, &m->environ);
+    gate_block(&m->g, &m->environment);
+    SetThreadpoolCallbackCleanupGroup(&m->environment, m->group, on_cancel);
+    PTP_WORK work = CreateThreadpoolWork(run_work, (PVOID)&runs, &m->environment);
     for (int i = 0; i < 3; i += 1) {
         SubmitThreadpoolWork(work);
     }
-    assert_non_null(CreateThreadpoolWork(run_work, (PVOID)&runs, &m->environ));
-    PTP_TIMER timer = CreateThreadpoolTimer(run_timer, (PVOID)&runs, &m->environ);
+    assert_non_null(CreateThreadpoolWork(run_work, (PVOID)&runs, &m->environment));
+    PTP_TIMER timer = CreateThreadpoolTimer(run_timer, (PVOID)&runs, &m->environment);
     SetThreadpoolTimer(timer, in_milliseconds(0, &due), 0, 0);
     await(!IsThreadpoolTimerSet(timer));
-    timer = CreateThreadpoolTimer(run_timer, (PVOID)&runs, &m->environ);
+    timer = CreateThreadpoolTimer(run_timer, (PVOID)&runs, &m->environment);
     SetThreadpoolTimer(timer, in_milliseconds(3600000, &due), 100, 0);
-    PTP_WAIT wait = CreateThreadpoolWait(run_wait, (PVOID)&runs, &m->environ);
+    PTP_WAIT wait = CreateThreadpoolWait(run_wait, (PVOID)&runs, &m->environment);
     SetThreadpoolWait(wait, m->event, NULL);
     set_event(m->event);
-    wait = CreateThreadpoolWait(run_wait, (PVOID)&runs, &m->environ);
+    wait = CreateThreadpoolWait(run_wait, (PVOID)&runs, &m->environment);
     SetThreadpoolWait(wait, m->event, NULL);
-    assert_true(TrySubmitThreadpoolCallback(run_simple, (PVOID)&runs, &m->environ));
+    assert_true(TrySubmitThreadpoolCallback(run_simple, (PVOID)&runs, &m->environment));
 }
 
 static void finish(members *m)
@@ -141,14 +141,14 @@ static void test_running(void **state)
 {
     PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
     HANDLE event = make_event(SynchronizationEvent);
-    TP_CALLBACK_ENVIRON environ;
+    TP_CALLBACK_ENVIRON environment;
     (void)state;
-    InitializeThreadpoolEnvironment(&environ);
-    SetThreadpoolCallbackCleanupGroup(&environ, group, on_cancel);
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, on_cancel);
     cancelled = 0;
     for (ULONG i = 1; i <= 5; i += 1) {
         runs = 0;
-        assert_true(TrySubmitThreadpoolCallback(slow, event, &environ));
+        assert_true(TrySubmitThreadpoolCallback(slow, event, &environment));
         wait_event(event);
         CloseThreadpoolCleanupGroupMembers(group, TRUE, (PVOID)&cancelled);
         assert_int_equal(count_of(&runs), 1);
@@ -163,18 +163,18 @@ static void test_running(void **state)
 static void test_member_leaves(void **state)
 {
     PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
-    TP_CALLBACK_ENVIRON environ;
+    TP_CALLBACK_ENVIRON environment;
     (void)state;
-    InitializeThreadpoolEnvironment(&environ);
-    SetThreadpoolCallbackCleanupGroup(&environ, group, on_cancel);
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, on_cancel);
     cancelled = 0;
     for (int i = 0; i < 10; i += 1) {
-        PTP_WORK work = CreateThreadpoolWork(run_work, NULL, &environ);
+        PTP_WORK work = CreateThreadpoolWork(run_work, NULL, &environment);
         SubmitThreadpoolWork(work);
         CloseThreadpoolWork(work);
     }
     CloseThreadpoolCleanupGroupMembers(group, FALSE, NULL);
-    PTP_WORK work = CreateThreadpoolWork(run_work, NULL, &environ);
+    PTP_WORK work = CreateThreadpoolWork(run_work, NULL, &environment);
     CloseThreadpoolWork(work);
     CloseThreadpoolCleanupGroupMembers(group, TRUE, (PVOID)&cancelled);
     assert_int_equal(cancelled, 0);
@@ -185,11 +185,11 @@ static void test_member_leaves(void **state)
 static void test_group_closed_first(void **state)
 {
     PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
-    TP_CALLBACK_ENVIRON environ;
+    TP_CALLBACK_ENVIRON environment;
     (void)state;
-    InitializeThreadpoolEnvironment(&environ);
-    SetThreadpoolCallbackCleanupGroup(&environ, group, on_cancel);
-    PTP_WORK work = CreateThreadpoolWork(run_work, NULL, &environ);
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, on_cancel);
+    PTP_WORK work = CreateThreadpoolWork(run_work, NULL, &environment);
     CloseThreadpoolCleanupGroup(group);
     CloseThreadpoolWork(work);
 }
@@ -215,7 +215,7 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_cancel),       WATCHED(test_no_cancel),          WATCHED(test_running),
+        WATCHED(test_cancel),        WATCHED(test_no_cancel),          WATCHED(test_running),
         WATCHED(test_member_leaves), WATCHED(test_group_closed_first), WATCHED(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

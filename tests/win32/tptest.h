@@ -57,14 +57,27 @@ static inline PFILETIME in_milliseconds(LONGLONG milliseconds, PFILETIME time)
     return time;
 }
 
-static inline PTP_POOL make_pool(ULONG maximum, PTP_CALLBACK_ENVIRON environ)
+static inline PTP_POOL make_pool(ULONG maximum, PTP_CALLBACK_ENVIRON environment)
 {
     PTP_POOL pool = CreateThreadpool(NULL);
     check(pool != NULL);
     SetThreadpoolThreadMaximum(pool, maximum);
-    InitializeThreadpoolEnvironment(environ);
-    SetThreadpoolCallbackPool(environ, pool);
+    InitializeThreadpoolEnvironment(environment);
+    SetThreadpoolCallbackPool(environment, pool);
     return pool;
+}
+
+/* Tells when a closed object is gone, and with it its last callback. */
+static inline void note_gone(PVOID gone)
+{
+    add_one(gone);
+}
+
+static inline void watch_object(PTPP_OBJECT object, volatile ULONG *gone)
+{
+    *gone = 0;
+    object->Destroy = note_gone;
+    object->DestroyContext = (PVOID)gone;
 }
 
 /* Keeps a thread busy until it is opened. */
@@ -83,19 +96,19 @@ static inline void gate_pass(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_
     wait_event(g->opened);
 }
 
-static inline void gate_start(gate *g, PTP_CALLBACK_ENVIRON environ)
+static inline void gate_start(gate *g, PTP_CALLBACK_ENVIRON environment)
 {
     g->entered = make_event(SynchronizationEvent);
     g->opened = make_event(NotificationEvent);
-    g->work = CreateThreadpoolWork(gate_pass, g, environ);
+    g->work = CreateThreadpoolWork(gate_pass, g, environment);
     check(g->work != NULL);
     SubmitThreadpoolWork(g->work);
 }
 
-/* The one thread of the pool of environ is in the gate when this returns. */
-static inline void gate_block(gate *g, PTP_CALLBACK_ENVIRON environ)
+/* The one thread of the pool of environment is in the gate when this returns. */
+static inline void gate_block(gate *g, PTP_CALLBACK_ENVIRON environment)
 {
-    gate_start(g, environ);
+    gate_start(g, environment);
     wait_event(g->entered);
 }
 

@@ -16,11 +16,11 @@ static void tick(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER timer)
     set_event(w->ran);
 }
 
-static PTP_TIMER make_timer(clock_watch *w, PTP_CALLBACK_ENVIRON environ)
+static PTP_TIMER make_timer(clock_watch *w, PTP_CALLBACK_ENVIRON environment)
 {
     w->runs = 0;
     w->ran = make_event(SynchronizationEvent);
-    PTP_TIMER timer = CreateThreadpoolTimer(tick, w, environ);
+    PTP_TIMER timer = CreateThreadpoolTimer(tick, w, environment);
     check(timer != NULL);
     return timer;
 }
@@ -123,13 +123,13 @@ static void expire(PTP_TIMER timer)
    is what a wait cancels or waits for. */
 static void test_queued_expirations(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     clock_watch w;
     gate g;
-    PTP_TIMER timer = make_timer(&w, &environ);
+    PTP_TIMER timer = make_timer(&w, &environment);
     (void)state;
-    gate_block(&g, &environ);
+    gate_block(&g, &environment);
     expire(timer);
     assert_false(SetThreadpoolTimerEx(timer, NULL, 0, 0));
     expire(timer);
@@ -148,13 +148,13 @@ static void test_queued_expirations(void **state)
 /* Closing does not take back what was queued. */
 static void test_close_with_queued(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     clock_watch w;
     gate g;
-    PTP_TIMER timer = make_timer(&w, &environ);
+    PTP_TIMER timer = make_timer(&w, &environment);
     (void)state;
-    gate_block(&g, &environ);
+    gate_block(&g, &environment);
     expire(timer);
     CloseThreadpoolTimer(timer);
     CloseThreadpool(pool);
@@ -213,12 +213,12 @@ static void test_many(void **state)
 {
     static PTP_TIMER timers[TIMERS];
     static volatile ULONG runs[TIMERS];
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(500, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(500, &environment);
     FILETIME due;
     (void)state;
     for (ULONG i = 0; i < TIMERS; i += 1) {
-        timers[i] = CreateThreadpoolTimer(count_tick, (PVOID)&runs[i], &environ);
+        timers[i] = CreateThreadpoolTimer(count_tick, (PVOID)&runs[i], &environment);
         assert_non_null(timers[i]);
         SetThreadpoolTimer(timers[i], in_milliseconds(1 + i % 50, &due), 0, 0);
     }
@@ -236,18 +236,18 @@ static void test_many(void **state)
 
 static void test_low_priority(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     clock_watch w;
     gate first;
     gate second;
     (void)state;
-    gate_block(&first, &environ);
-    SetThreadpoolCallbackPriority(&environ, TP_CALLBACK_PRIORITY_LOW);
-    PTP_TIMER timer = make_timer(&w, &environ);
+    gate_block(&first, &environment);
+    SetThreadpoolCallbackPriority(&environment, TP_CALLBACK_PRIORITY_LOW);
+    PTP_TIMER timer = make_timer(&w, &environment);
     expire(timer);
-    SetThreadpoolCallbackPriority(&environ, TP_CALLBACK_PRIORITY_NORMAL);
-    gate_start(&second, &environ);
+    SetThreadpoolCallbackPriority(&environment, TP_CALLBACK_PRIORITY_NORMAL);
+    gate_start(&second, &environment);
     set_event(first.opened);
     wait_event(second.entered);
     assert_int_equal(count_of(&w.runs), 0);
@@ -300,10 +300,18 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_one_shot),          WATCHED(test_due_times),       WATCHED(test_period),
-        WATCHED(test_set_again),         WATCHED(test_queued_expirations), WATCHED(test_close_with_queued),
-        WATCHED(test_close_while_set),   WATCHED(test_inside_callback), WATCHED(test_many),
-        WATCHED(test_low_priority),      WATCHED(test_fork),            WATCHED(test_parameters),
+        WATCHED(test_one_shot),
+        WATCHED(test_due_times),
+        WATCHED(test_period),
+        WATCHED(test_set_again),
+        WATCHED(test_queued_expirations),
+        WATCHED(test_close_with_queued),
+        WATCHED(test_close_while_set),
+        WATCHED(test_inside_callback),
+        WATCHED(test_many),
+        WATCHED(test_low_priority),
+        WATCHED(test_fork),
+        WATCHED(test_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,12 +20,12 @@ static void note(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAIT wait, T
     set_event(w->ran);
 }
 
-static void prepare(watched *w, EVENT_TYPE type, PTP_CALLBACK_ENVIRON environ)
+static void prepare(watched *w, EVENT_TYPE type, PTP_CALLBACK_ENVIRON environment)
 {
     w->event = make_event(type);
     w->ran = make_event(SynchronizationEvent);
     w->runs = 0;
-    w->wait = CreateThreadpoolWait(note, w, environ);
+    w->wait = CreateThreadpoolWait(note, w, environment);
     check(w->wait != NULL);
 }
 
@@ -184,14 +184,14 @@ static void test_refusals(void **state)
 /* What has been signaled and has no thread yet. */
 static void test_queued(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     watched w;
     gate g;
     FILETIME due;
     (void)state;
-    prepare(&w, SynchronizationEvent, &environ);
-    gate_block(&g, &environ);
+    prepare(&w, SynchronizationEvent, &environment);
+    gate_block(&g, &environment);
     SetThreadpoolWait(w.wait, w.event, NULL);
     set_event(w.event);
     assert_false(is_set(w.event));
@@ -209,14 +209,14 @@ static void test_queued(void **state)
 /* Both have come: the object has been consumed, so that is what the callback is told. */
 static void test_signal_wins(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     watched w;
     gate g;
     FILETIME due;
     (void)state;
-    prepare(&w, SynchronizationEvent, &environ);
-    gate_block(&g, &environ);
+    prepare(&w, SynchronizationEvent, &environment);
+    gate_block(&g, &environment);
     SetThreadpoolWait(w.wait, w.event, in_milliseconds(0, &due));
     await(TppHasBacklog(pool));
     set_event(w.event);
@@ -259,12 +259,12 @@ static void test_inside_callback(void **state)
 static void test_many(void **state)
 {
     static watched w[WAITS];
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(500, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(500, &environment);
     FILETIME due;
     (void)state;
     for (ULONG i = 0; i < WAITS; i += 1) {
-        prepare(&w[i], SynchronizationEvent, &environ);
+        prepare(&w[i], SynchronizationEvent, &environment);
         SetThreadpoolWait(w[i].wait, w[i].event, i % 2 ? in_milliseconds(3600000, &due) : NULL);
     }
     assert_in_range(TppQueryThreads(pool), 1, 2);
@@ -307,9 +307,9 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_signal), WATCHED(test_timeout),    WATCHED(test_set_again),       WATCHED(test_objects),
-        WATCHED(test_refusals), WATCHED(test_queued),   WATCHED(test_signal_wins),     WATCHED(test_inside_callback),
-        WATCHED(test_many),   WATCHED(test_fork),
+        WATCHED(test_signal),   WATCHED(test_timeout), WATCHED(test_set_again),   WATCHED(test_objects),
+        WATCHED(test_refusals), WATCHED(test_queued),  WATCHED(test_signal_wins), WATCHED(test_inside_callback),
+        WATCHED(test_many),     WATCHED(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

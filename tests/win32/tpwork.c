@@ -3,23 +3,22 @@
 
 #include <time.h>
 
-static PTP_WORK last_work;
-static PVOID last_context;
+static PTP_WORK expected_work;
 static volatile ULONG runs;
 
 static void count(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
 {
     check(instance != NULL);
-    last_work = work;
-    last_context = context;
+    check(context == NULL || (context == &expected_work && work == expected_work));
     add_one(&runs);
 }
 
 static void test_submit(void **state)
 {
-    PTP_WORK work = CreateThreadpoolWork(count, &last_context, NULL);
+    PTP_WORK work = CreateThreadpoolWork(count, &expected_work, NULL);
     (void)state;
     assert_non_null(work);
+    expected_work = work;
     runs = 0;
     WaitForThreadpoolWorkCallbacks(work, FALSE);
     for (ULONG i = 1; i <= 100; i += 1) {
@@ -27,8 +26,6 @@ static void test_submit(void **state)
         WaitForThreadpoolWorkCallbacks(work, FALSE);
         assert_int_equal(count_of(&runs), i);
     }
-    assert_ptr_equal(last_work, work);
-    assert_ptr_equal(last_context, &last_context);
     for (ULONG i = 0; i < 1000; i += 1) {
         SubmitThreadpoolWork(work);
     }
@@ -54,50 +51,50 @@ static void test_simple(void **state)
     NtClose(event);
 }
 
-static void expect_refusal(PTP_CALLBACK_ENVIRON environ)
+static void expect_refusal(PTP_CALLBACK_ENVIRON environment)
 {
     SetLastError(0);
-    assert_null(CreateThreadpoolWork(count, NULL, environ));
+    assert_null(CreateThreadpoolWork(count, NULL, environment));
     assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
 }
 
 static void test_parameters(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
+    TP_CALLBACK_ENVIRON environment;
     (void)state;
     SetLastError(0);
     assert_null(CreateThreadpoolWork(NULL, NULL, NULL));
     assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
     assert_false(TrySubmitThreadpoolCallback(NULL, NULL, NULL));
-    assert_null(CreateThreadpool(&environ));
-    InitializeThreadpoolEnvironment(&environ);
-    environ.Version = 2;
-    expect_refusal(&environ);
-    InitializeThreadpoolEnvironment(&environ);
-    environ.Size -= 1;
-    expect_refusal(&environ);
-    InitializeThreadpoolEnvironment(&environ);
-    SetThreadpoolCallbackPriority(&environ, TP_CALLBACK_PRIORITY_INVALID);
-    expect_refusal(&environ);
-    InitializeThreadpoolEnvironment(&environ);
-    environ.Version = 1;
-    environ.Size = 0;
-    PTP_WORK work = CreateThreadpoolWork(count, NULL, &environ);
+    assert_null(CreateThreadpool(&environment));
+    InitializeThreadpoolEnvironment(&environment);
+    environment.Version = 2;
+    expect_refusal(&environment);
+    InitializeThreadpoolEnvironment(&environment);
+    environment.Size -= 1;
+    expect_refusal(&environment);
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackPriority(&environment, TP_CALLBACK_PRIORITY_INVALID);
+    expect_refusal(&environment);
+    InitializeThreadpoolEnvironment(&environment);
+    environment.Version = 1;
+    environment.Size = 0;
+    PTP_WORK work = CreateThreadpoolWork(count, NULL, &environment);
     assert_non_null(work);
     CloseThreadpoolWork(work);
-    DestroyThreadpoolEnvironment(&environ);
+    DestroyThreadpoolEnvironment(&environment);
 }
 
 static void test_cancel(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     gate g;
     (void)state;
     for (int priority = TP_CALLBACK_PRIORITY_HIGH; priority <= TP_CALLBACK_PRIORITY_LOW; priority += 1) {
-        SetThreadpoolCallbackPriority(&environ, (TP_CALLBACK_PRIORITY)priority);
-        PTP_WORK work = CreateThreadpoolWork(count, NULL, &environ);
-        gate_block(&g, &environ);
+        SetThreadpoolCallbackPriority(&environment, (TP_CALLBACK_PRIORITY)priority);
+        PTP_WORK work = CreateThreadpoolWork(count, NULL, &environment);
+        gate_block(&g, &environment);
         runs = 0;
         for (int i = 0; i < 5; i += 1) {
             SubmitThreadpoolWork(work);
@@ -116,12 +113,12 @@ static void test_cancel(void **state)
 
 static void test_close_with_pending(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     gate g;
     (void)state;
-    gate_block(&g, &environ);
-    PTP_WORK work = CreateThreadpoolWork(count, NULL, &environ);
+    gate_block(&g, &environment);
+    PTP_WORK work = CreateThreadpoolWork(count, NULL, &environment);
     runs = 0;
     for (int i = 0; i < 5; i += 1) {
         SubmitThreadpoolWork(work);
@@ -173,9 +170,9 @@ static void meet(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
 static void test_blocked_callbacks_make_room(void **state)
 {
     meeting m = {.expected = 40, .all = make_event(NotificationEvent)};
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(40, &environ);
-    PTP_WORK work = CreateThreadpoolWork(meet, &m, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(40, &environment);
+    PTP_WORK work = CreateThreadpoolWork(meet, &m, &environment);
     (void)state;
     for (ULONG i = 0; i < m.expected; i += 1) {
         SubmitThreadpoolWork(work);
@@ -204,15 +201,15 @@ static void test_blocked_in_host(void **state)
     enum { BLOCKED = 6 };
     volatile ULONG blocked = 0;
     HANDLE event = make_event(SynchronizationEvent);
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(100, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(100, &environment);
     (void)state;
     released = 0;
     __atomic_store_n(&TppTickInterval, -2 * MILLISECOND, __ATOMIC_RELAXED);
     for (ULONG i = 0; i < BLOCKED; i += 1) {
-        assert_true(TrySubmitThreadpoolCallback(block_in_host, (PVOID)&blocked, &environ));
+        assert_true(TrySubmitThreadpoolCallback(block_in_host, (PVOID)&blocked, &environment));
     }
-    assert_true(TrySubmitThreadpoolCallback(simple, event, &environ));
+    assert_true(TrySubmitThreadpoolCallback(simple, event, &environment));
     wait_event(event);
     await(count_of(&blocked) == BLOCKED);
     add_one(&released);
@@ -234,20 +231,21 @@ static void test_long_callbacks(void **state)
 {
     enum { BLOCKED = 6 };
     HANDLE event = make_event(SynchronizationEvent);
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(100, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(100, &environment);
     (void)state;
     __atomic_store_n(&TppTickInterval, -3600 * SECOND, __ATOMIC_RELAXED);
     for (int declared = 0; declared <= 1; declared += 1) {
         volatile ULONG blocked = 0;
         released = 0;
         if (declared) {
-            SetThreadpoolCallbackRunsLong(&environ);
+            SetThreadpoolCallbackRunsLong(&environment);
         }
         for (ULONG i = 0; i < BLOCKED; i += 1) {
-            assert_true(TrySubmitThreadpoolCallback(declared ? block_in_host : run_long, (PVOID)&blocked, &environ));
+            assert_true(
+                TrySubmitThreadpoolCallback(declared ? block_in_host : run_long, (PVOID)&blocked, &environment));
         }
-        assert_true(TrySubmitThreadpoolCallback(simple, event, &environ));
+        assert_true(TrySubmitThreadpoolCallback(simple, event, &environment));
         wait_event(event);
         await(count_of(&blocked) == BLOCKED);
         add_one(&released);
@@ -268,10 +266,10 @@ static void ask_for_long(PTP_CALLBACK_INSTANCE instance, PVOID context)
 static void test_no_thread_for_long_callback(void **state)
 {
     HANDLE event = make_event(SynchronizationEvent);
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     (void)state;
-    assert_true(TrySubmitThreadpoolCallback(ask_for_long, event, &environ));
+    assert_true(TrySubmitThreadpoolCallback(ask_for_long, event, &environment));
     wait_event(event);
     CloseThreadpool(pool);
     NtClose(event);
@@ -303,15 +301,15 @@ static void test_one_thread_keeps_order(void **state)
 {
     static place places[64];
     HANDLE event = make_event(SynchronizationEvent);
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     (void)state;
     order_length = 0;
     for (ULONG i = 0; i < ARRAYSIZE(places); i += 1) {
         places[i].number = i;
-        assert_true(TrySubmitThreadpoolCallback(note_order, &places[i], &environ));
+        assert_true(TrySubmitThreadpoolCallback(note_order, &places[i], &environment));
     }
-    assert_true(TrySubmitThreadpoolCallback(note_and_set, event, &environ));
+    assert_true(TrySubmitThreadpoolCallback(note_and_set, event, &environment));
     wait_event(event);
     for (ULONG i = 0; i < ARRAYSIZE(places); i += 1) {
         assert_int_equal(order[i], i);
@@ -329,20 +327,20 @@ static void test_priorities(void **state)
     };
     static const ULONG expected[] = {2, 5, 7, 1, 4, 0, 3, 6};
     place places[ARRAYSIZE(submitted)];
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     gate g;
     (void)state;
-    gate_block(&g, &environ);
+    gate_block(&g, &environment);
     order_length = 0;
     for (ULONG i = 0; i < ARRAYSIZE(submitted); i += 1) {
         places[i].number = i;
-        SetThreadpoolCallbackPriority(&environ, submitted[i]);
-        assert_true(TrySubmitThreadpoolCallback(note_order, &places[i], &environ));
+        SetThreadpoolCallbackPriority(&environment, submitted[i]);
+        assert_true(TrySubmitThreadpoolCallback(note_order, &places[i], &environment));
     }
     HANDLE event = make_event(SynchronizationEvent);
-    SetThreadpoolCallbackPriority(&environ, TP_CALLBACK_PRIORITY_LOW);
-    assert_true(TrySubmitThreadpoolCallback(note_and_set, event, &environ));
+    SetThreadpoolCallbackPriority(&environment, TP_CALLBACK_PRIORITY_LOW);
+    assert_true(TrySubmitThreadpoolCallback(note_and_set, event, &environment));
     set_event(g.opened);
     wait_event(event);
     assert_int_equal(order_length, ARRAYSIZE(expected));
@@ -355,10 +353,10 @@ static void test_priorities(void **state)
 }
 
 /* Threads come when they are needed, and go. */
-static void need_threads(PTP_CALLBACK_ENVIRON environ, ULONG number)
+static void need_threads(PTP_CALLBACK_ENVIRON environment, ULONG number)
 {
     meeting m = {.expected = number, .all = make_event(NotificationEvent)};
-    PTP_WORK work = CreateThreadpoolWork(meet, &m, environ);
+    PTP_WORK work = CreateThreadpoolWork(meet, &m, environment);
     for (ULONG i = 0; i < number; i += 1) {
         SubmitThreadpoolWork(work);
     }
@@ -370,19 +368,19 @@ static void need_threads(PTP_CALLBACK_ENVIRON environ, ULONG number)
 static void test_threads_leave(void **state)
 {
     LONGLONG patience = TppPatience;
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(100, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(100, &environment);
     (void)state;
     assert_int_equal(TppQueryThreads(pool), 0);
     __atomic_store_n(&TppPatience, -10 * MILLISECOND, __ATOMIC_RELAXED);
-    need_threads(&environ, 8);
+    need_threads(&environment, 8);
     await(TppQueryThreads(pool) == 1);
     assert_true(SetThreadpoolThreadMinimum(pool, 3));
     assert_int_equal(TppQueryThreads(pool), 3);
-    need_threads(&environ, 8);
+    need_threads(&environment, 8);
     await(TppQueryThreads(pool) == 3);
     SetThreadpoolThreadMaximum(pool, 2);
-    need_threads(&environ, 2);
+    need_threads(&environment, 2);
     await(TppQueryThreads(pool) == 2);
     assert_int_equal(pool->Minimum, 2);
     assert_true(SetThreadpoolThreadMinimum(pool, 4));
@@ -395,12 +393,12 @@ static void test_threads_leave(void **state)
 static void test_persistent(void **state)
 {
     LONGLONG patience = TppPatience;
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(100, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(100, &environment);
     (void)state;
-    SetThreadpoolCallbackPersistent(&environ);
+    SetThreadpoolCallbackPersistent(&environment);
     __atomic_store_n(&TppPatience, -5 * MILLISECOND, __ATOMIC_RELAXED);
-    need_threads(&environ, 4);
+    need_threads(&environment, 4);
     await(TppQueryThreads(pool) == 4);
     nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
     assert_int_equal(TppQueryThreads(pool), 4);
@@ -436,9 +434,9 @@ static void end_thread(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK w
 
 static void test_thread_ends_in_callback(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
-    PTP_WORK work = CreateThreadpoolWork(end_thread, NULL, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
+    PTP_WORK work = CreateThreadpoolWork(end_thread, NULL, &environment);
     (void)state;
     for (int i = 0; i < 5; i += 1) {
         SubmitThreadpoolWork(work);
@@ -446,6 +444,47 @@ static void test_thread_ends_in_callback(void **state)
     WaitForThreadpoolWorkCallbacks(work, FALSE);
     CloseThreadpoolWork(work);
     CloseThreadpool(pool);
+}
+
+/* So is one that another thread terminates. */
+typedef struct victim {
+    HANDLE started;
+    DWORD id;
+} victim;
+
+static void block_for_ever(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    victim *v = context;
+    (void)instance;
+    (void)work;
+    v->id = GetCurrentThreadId();
+    set_event(v->started);
+    NtDelayExecution(FALSE, &(LARGE_INTEGER){.QuadPart = -3600 * SECOND});
+}
+
+static void test_thread_is_terminated(void **state)
+{
+    victim v = {.started = make_event(SynchronizationEvent)};
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
+    PTP_WORK work = CreateThreadpoolWork(block_for_ever, &v, &environment);
+    PTP_WORK other = CreateThreadpoolWork(count, NULL, &environment);
+    (void)state;
+    SubmitThreadpoolWork(work);
+    wait_event(v.started);
+    HANDLE thread = OpenThread(THREAD_TERMINATE, FALSE, v.id);
+    assert_non_null(thread);
+    assert_true(TerminateThread(thread, 1));
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    runs = 0;
+    SubmitThreadpoolWork(other);
+    WaitForThreadpoolWorkCallbacks(other, FALSE);
+    assert_int_equal(runs, 1);
+    CloseThreadpoolWork(work);
+    CloseThreadpoolWork(other);
+    CloseThreadpool(pool);
+    NtClose(thread);
+    NtClose(v.started);
 }
 
 static void submit(void *argument)
@@ -479,8 +518,8 @@ static BOOLEAN finish_pending(void *argument)
 
 static void test_fork(void **state)
 {
-    TP_CALLBACK_ENVIRON environ;
-    PTP_POOL pool = make_pool(1, &environ);
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
     PTP_WORK shared = CreateThreadpoolWork(count, NULL, NULL);
     gate g;
     (void)state;
@@ -488,9 +527,9 @@ static void test_fork(void **state)
     runs = 0;
     assert_int_equal(in_child(use_work, shared), 0);
     for (int priority = TP_CALLBACK_PRIORITY_HIGH; priority <= TP_CALLBACK_PRIORITY_LOW; priority += 1) {
-        SetThreadpoolCallbackPriority(&environ, (TP_CALLBACK_PRIORITY)priority);
-        PTP_WORK work = CreateThreadpoolWork(count, NULL, &environ);
-        gate_block(&g, &environ);
+        SetThreadpoolCallbackPriority(&environment, (TP_CALLBACK_PRIORITY)priority);
+        PTP_WORK work = CreateThreadpoolWork(count, NULL, &environment);
+        gate_block(&g, &environment);
         runs = 0;
         SubmitThreadpoolWork(work);
         SubmitThreadpoolWork(work);
@@ -603,6 +642,7 @@ int main(void)
         WATCHED(test_persistent),
         WATCHED(test_stack),
         WATCHED(test_thread_ends_in_callback),
+        WATCHED(test_thread_is_terminated),
         WATCHED(test_overflow),
         WATCHED(test_fork),
         WATCHED(test_fork_inside_callback),

@@ -5,8 +5,10 @@
 
 #include <interlock/bugcodes.h>
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -268,7 +270,8 @@ static void pass_on(void *argument)
 static void what_nobody_handles(void **state)
 {
     (void)state;
-    expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (uint64_t)(int64_t)STATUS_INTEGER_OVERFLOW, raise_with_a_filter, NULL);
+    expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (uint64_t)(int64_t)STATUS_INTEGER_OVERFLOW, raise_with_a_filter,
+                     NULL);
     expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (uint64_t)(int64_t)STATUS_INTEGER_OVERFLOW, raise_with_a_filter,
                      (void *)search_b);
     /* Continued, though it cannot be. */
@@ -276,6 +279,29 @@ static void what_nobody_handles(void **state)
                      raise_with_a_filter, (void *)go_on);
     /* The place of the raise is gone when the last frame has passed it on. */
     expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (uint64_t)(int64_t)STATUS_NONCONTINUABLE_EXCEPTION, pass_on, NULL);
+}
+
+/* Where no code of a program can run, its handlers are not asked. */
+static void at_dispatch_level(void **state)
+{
+    PVOID handler = AddVectoredExceptionHandler(0, go_on);
+    volatile NTSTATUS code = 0;
+    volatile KIRQL level = 0;
+    KIRQL old;
+
+    (void)state;
+    KeRaiseIrql(DISPATCH_LEVEL, &old);
+    __try {
+        RtlRaiseStatus(STATUS_UNSUCCESSFUL);
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        code = GetExceptionCode();
+        level = KeGetCurrentIrql();
+    }
+    KeLowerIrql(PASSIVE_LEVEL);
+    assert_int_equal(code, STATUS_UNSUCCESSFUL);
+    assert_int_equal(level, DISPATCH_LEVEL);
+    expect_calls("");
+    assert_int_equal(RemoveVectoredExceptionHandler(handler), 1);
 }
 
 static LONG end_quietly(PEXCEPTION_POINTERS exception)
@@ -321,6 +347,35 @@ static void breakpoints(void **state)
     assert_int_equal(SetErrorMode(0), SEM_FAILCRITICALERRORS);
 }
 
+/* The test is the child's debugger: 0 is the exit code of a child that saw it and stopped for it. */
+static void a_debugger(void **state)
+{
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (IsDebuggerPresent())
+            _exit(77);
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(77);
+        if (!IsDebuggerPresent())
+            _exit(1);
+        DebugBreak();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_true(WIFSTOPPED(status));
+    assert_int_equal(WSTOPSIG(status), SIGTRAP);
+    assert_int_equal(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static volatile LONG counted;
 
 static LONG count(PEXCEPTION_POINTERS exception)
@@ -363,7 +418,9 @@ int main(void)
         cmocka_unit_test(the_filter_of_unhandled_exceptions),
         cmocka_unit_test(what_nobody_handles),
         cmocka_unit_test(a_filter_may_end_the_process),
+        cmocka_unit_test(at_dispatch_level),
         cmocka_unit_test(breakpoints),
+        cmocka_unit_test(a_debugger),
         cmocka_unit_test(threads_register_and_raise),
     };
 

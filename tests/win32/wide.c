@@ -155,6 +155,8 @@ static void what_does_not_fit(void **state)
     assert_int_equal(InterlockSnwprintf(text, 4, u"%s", u"vwxyz"), -1);
     expect_wide(text, u"vwx");
     assert_int_equal(InterlockSnwprintf(NULL, 0, u"abc"), -1);
+    assert_int_equal(InterlockSnwprintf(text, 4, u"%2147483647s|%2147483647c|%-2147483647s", u"a", 'b', u"c"), -1);
+    expect_wide(text, u"   ");
     assert_int_equal(InterlockSnwprintf(text, 4, u"%n", NULL), -1);
     assert_int_equal(InterlockSnwprintf(text, 4, u"%"), -1);
     assert_int_equal(InterlockSnwprintf(text, 4, u"%5"), -1);

@@ -13,7 +13,7 @@ static DWORD count(LPVOID context)
 
 static void test_flags(void **state)
 {
-    static const ULONG flags[] = {WT_EXECUTEDEFAULT,      WT_EXECUTEINIOTHREAD,         WT_EXECUTELONGFUNCTION,
+    static const ULONG flags[] = {WT_EXECUTEDEFAULT,       WT_EXECUTEINIOTHREAD,         WT_EXECUTELONGFUNCTION,
                                   WT_EXECUTEINTIMERTHREAD, WT_EXECUTEINPERSISTENTTHREAD, WT_TRANSFER_IMPERSONATION};
     HANDLE event = make_event(SynchronizationEvent);
     (void)state;
@@ -92,8 +92,7 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_flags),   WATCHED(test_many), WATCHED(test_timer_thread),
-        WATCHED(test_maximum), WATCHED(test_fork),
+        WATCHED(test_flags), WATCHED(test_many), WATCHED(test_timer_thread), WATCHED(test_maximum), WATCHED(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

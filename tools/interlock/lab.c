@@ -121,7 +121,7 @@ static int link_program(const words *objects, const char *program)
     for (int i = 0; i < objects->count; i++)
         add(&command, objects->word[i]);
     add_split(&command, is_in_build_folder() ? "-L" INTERLOCK_BUILD "/lab" : "-L" INTERLOCK_LIBDIR);
-    add_split(&command, "-no-pie -Wl,--warn-unresolved-symbols -linterlock-lab -o");
+    add_split(&command, "-no-pie -Wl,-z,now -Wl,--warn-unresolved-symbols -linterlock-lab -o");
     add(&command, program);
     return run(&command);
 }

@@ -6,7 +6,8 @@
 
 INTERLOCK_BEGIN
 
-/* There are no files here, so FileHandle is INVALID_HANDLE_VALUE: any other gives ERROR_INVALID_HANDLE. */
+/* No object here has overlapped operations, so FileHandle is INVALID_HANDLE_VALUE. A descriptor object (descriptor.h)
+   gives ERROR_INVALID_PARAMETER, as a file that was not opened for them does; anything else ERROR_INVALID_HANDLE. */
 WINBASEAPI HANDLE WINAPI CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort,
                                                 ULONG_PTR CompletionKey, DWORD NumberOfConcurrentThreads);
 WINBASEAPI BOOL WINAPI PostQueuedCompletionStatus(HANDLE CompletionPort, DWORD dwNumberOfBytesTransferred,

@@ -7,7 +7,11 @@
 
 #include <stdlib.h>
 #include <strings.h>
+#ifdef __cplusplus
+#include <cwchar> /* it takes back macros of these names, so not after them */
+#else
 #include <wchar.h>
+#endif
 
 #include <interlock/win32/base.h>
 #include <interlock/win32/wide.h>
@@ -23,8 +27,8 @@
 #endif
 
 /*
- * __declspec(name) and __declspec(name(argument)). One name in each. A name makes an attribute, or a comma and a storage
- * class.
+ * __declspec(name) and __declspec(name(argument)), one name in each. A name makes an attribute, or a comma and a
+ * storage class.
  */
 #ifndef __declspec
 #define __declspec(...) INTERLOCK_DECLSPEC(INTERLOCK_DECLSPEC_##__VA_ARGS__)

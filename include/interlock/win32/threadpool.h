@@ -93,7 +93,15 @@ WINBASEAPI BOOL SetThreadpoolWaitEx(PTP_WAIT pwa, HANDLE h, PFILETIME pftTimeout
 WINBASEAPI VOID WaitForThreadpoolWaitCallbacks(PTP_WAIT pwa, BOOL fCancelPendingCallbacks);
 WINBASEAPI VOID CloseThreadpoolWait(PTP_WAIT pwa);
 
-/* The older interface. INVALID_HANDLE_VALUE as the completion event: the call returns when the last callback is over. */
+/* fl is a descriptor object: see TpAllocIoCompletion. The callback's Overlapped is NULL, its IoResult NO_ERROR. */
+
+WINBASEAPI PTP_IO CreateThreadpoolIo(HANDLE fl, PTP_WIN32_IO_CALLBACK pfnio, PVOID pv, PTP_CALLBACK_ENVIRON pcbe);
+WINBASEAPI VOID StartThreadpoolIo(PTP_IO pio);
+WINBASEAPI VOID CancelThreadpoolIo(PTP_IO pio);
+WINBASEAPI VOID WaitForThreadpoolIoCallbacks(PTP_IO pio, BOOL fCancelPendingCallbacks);
+WINBASEAPI VOID CloseThreadpoolIo(PTP_IO pio);
+
+/* The older interface. Completion event INVALID_HANDLE_VALUE: the call returns when the last callback is over. */
 
 WINBASEAPI BOOL QueueUserWorkItem(LPTHREAD_START_ROUTINE Function, PVOID Context, ULONG Flags);
 

@@ -39,7 +39,7 @@ WINBASEAPI HANDLE WINAPI CreateWaitableTimerExW(LPSECURITY_ATTRIBUTES lpTimerAtt
                                                 DWORD dwFlags, DWORD dwDesiredAccess);
 WINBASEAPI HANDLE WINAPI OpenWaitableTimerA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpTimerName);
 WINBASEAPI HANDLE WINAPI OpenWaitableTimerW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpTimerName);
-/* With fResume TRUE the timer is set, and the last error is ERROR_NOT_SUPPORTED: the host cannot be woken from sleep. */
+/* With fResume TRUE the timer is set, and the last error is ERROR_NOT_SUPPORTED: nobody wakes the host from sleep. */
 WINBASEAPI BOOL WINAPI SetWaitableTimer(HANDLE hTimer, const LARGE_INTEGER *lpDueTime, LONG lPeriod,
                                         PTIMERAPCROUTINE pfnCompletionRoutine, LPVOID lpArgToCompletionRoutine,
                                         BOOL fResume);

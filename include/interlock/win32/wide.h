@@ -34,8 +34,8 @@ WINBASEAPI unsigned long InterlockWcstoul(const WCHAR *String, WCHAR **End, int 
 WINBASEAPI int InterlockWtoi(const WCHAR *String);
 
 /*
- * Formats. %s and %c are wide in these functions, as are %ls, %ws and %lc; %hs, %S, %hc and %C are narrow, in UTF-8. The
- * numbers are those of the host's printf, and I64, I32 and I (of pointer size) are sizes too; %n is not taken.
+ * Formats. %s and %c are wide in these functions, as are %ls, %ws and %lc; %hs, %S, %hc and %C are narrow, in UTF-8.
+ * The numbers are those of the host's printf, and I64, I32 and I (of pointer size) are sizes too; %n is not taken.
  * Snwprintf returns the length, or -1 if it did not fit; the text is cut then and ends with a null character.
  */
 WINBASEAPI int InterlockVsnwprintf(WCHAR *Buffer, size_t Count, const WCHAR *Format, va_list Arguments);

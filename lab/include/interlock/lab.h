@@ -44,12 +44,12 @@ typedef struct _LAB_SCENARIO {
     /* How often, in one schedule, the machine may do what it may do at any time. */
     unsigned SpuriousWakes;
     unsigned AllocationFailures;
-    unsigned Processors;       /* 0: whatever the command line says */
+    unsigned Timeouts;         /* that come while others could run; 0: the default, which is 2 */
     /* What is known about it: */
     const char *Expect;        /* the verdict that must be found, or NULL: none may be */
-    const char *Model;         /* "sc" or "c11"; NULL: whatever the command line says */
+    const char *Model;         /* "sc", "tso" or "c11"; NULL: whatever the command line says */
     unsigned MaximumSchedules; /* an exhaustive search that needs more goes on at random; 0: the default */
-    unsigned StaleReads;       /* c11: loads of one schedule that may not see the newest store; 0: the default */
+    unsigned StaleReads;       /* tso, c11: loads of one schedule that may not see the newest store; 0: the default */
 } LAB_SCENARIO;
 
 #define LAB_SCENARIO(Identifier, ...) LAB_SCENARIO_NAMED(Identifier, #Identifier, __VA_ARGS__)

@@ -1,0 +1,109 @@
+/* json.c: writing JSON. */
+#include "json.h"
+
+#include <inttypes.h>
+
+static void text(json *out, const char *value)
+{
+    fputc('"', out->file);
+    for (const unsigned char *c = (const unsigned char *)value; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(out->file, "\\%c", *c);
+        else if (*c < 0x20)
+            fprintf(out->file, "\\u%04x", *c);
+        else
+            fputc(*c, out->file);
+    }
+    fputc('"', out->file);
+}
+
+static void begin_value(json *out, const char *key)
+{
+    if (out->depth > 0) {
+        fputs(out->used[out->depth] ? ",\n" : "\n", out->file);
+        out->used[out->depth] = true;
+        fprintf(out->file, "%*s", 2 * out->depth, "");
+    }
+    if (key != NULL) {
+        text(out, key);
+        fputs(": ", out->file);
+    }
+}
+
+static void open_level(json *out, const char *key, char begin, char end)
+{
+    begin_value(out, key);
+    fputc(begin, out->file);
+    out->depth++;
+    out->used[out->depth] = false;
+    out->end[out->depth] = end;
+}
+
+void json_object(json *out, const char *key)
+{
+    open_level(out, key, '{', '}');
+}
+
+void json_array(json *out, const char *key)
+{
+    open_level(out, key, '[', ']');
+}
+
+void json_end(json *out)
+{
+    char end = out->end[out->depth];
+    bool used = out->used[out->depth];
+
+    out->depth--;
+    if (used)
+        fprintf(out->file, "\n%*s", 2 * out->depth, "");
+    fputc(end, out->file);
+    if (out->depth == 0)
+        fputc('\n', out->file);
+}
+
+void json_string(json *out, const char *key, const char *value)
+{
+    begin_value(out, key);
+    if (value != NULL)
+        text(out, value);
+    else
+        fputs("null", out->file);
+}
+
+void json_number(json *out, const char *key, int64_t value)
+{
+    begin_value(out, key);
+    fprintf(out->file, "%" PRId64, value);
+}
+
+void json_real(json *out, const char *key, double value)
+{
+    begin_value(out, key);
+    fprintf(out->file, "%.6f", value);
+}
+
+void json_bool(json *out, const char *key, bool value)
+{
+    begin_value(out, key);
+    fputs(value ? "true" : "false", out->file);
+}
+
+void json_null(json *out, const char *key)
+{
+    json_string(out, key, NULL);
+}
+
+void json_hex(json *out, const char *key, uint64_t value)
+{
+    begin_value(out, key);
+    fprintf(out->file, "\"0x%" PRIx64 "\"", value);
+}
+
+void json_address(json *out, const char *key, uint64_t value)
+{
+    if (value == 0)
+        json_null(out, key);
+    else
+        json_hex(out, key, value);
+}

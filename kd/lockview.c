@@ -1,0 +1,117 @@
+/* lockview.c: `interlock locks`, after !locks. */
+#include "kd.h"
+#include "views.h"
+
+#include <inttypes.h>
+
+/* What is no lock is shown by `interlock threads`. */
+static bool is_lock(const kd_lock *lock)
+{
+    switch (lock->kind) {
+    case KD_MUTANT:
+    case KD_PUSH_LOCK:
+    case KD_FAST_MUTEX:
+    case KD_GUARDED_MUTEX:
+    case KD_RESOURCE:
+    case KD_FAST_RESOURCE:
+    case KD_SRW_LOCK:
+    case KD_CRITICAL_SECTION:
+    case KD_RTL_RESOURCE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_shown(const kd_lock *lock, const kd_options *options)
+{
+    return is_lock(lock) && (options->verbose || lock->hold != KD_FREE || lock->waiter_count != 0);
+}
+
+static void print_one(kd_snapshot *snapshot, const kd_lock *lock, const kd_options *options)
+{
+    kd_print_lock(snapshot, lock, true);
+    for (size_t i = 0; i < lock->owner_count; i++) {
+        if (lock->owners[i].thread >= 0) {
+            printf("\n  owner:\n");
+            kd_print_thread(snapshot, &snapshot->threads[lock->owners[i].thread], options);
+        }
+    }
+    for (size_t i = 0; i < lock->waiter_count; i++) {
+        printf("\n  waiter:\n");
+        kd_print_thread(snapshot, &snapshot->threads[lock->waiters[i].thread], options);
+    }
+}
+
+static int show_one(kd_snapshot *snapshot, const kd_options *options)
+{
+    uint64_t address;
+    json out = {.file = stdout};
+    int lock;
+
+    if (!kd_parse_number(options->argument, &address)) {
+        kd_say("%s is not an address: `interlock locks` lists the locks with theirs", options->argument);
+        return 1;
+    }
+    lock = kd_find_lock(snapshot, address);
+    if (lock < 0) {
+        kd_say("0x%" PRIx64 " is not a lock that anybody waits for, nor a resource, a critical section with debug "
+               "information or a mutant that is owned",
+               address);
+        return 1;
+    }
+    if (options->json)
+        kd_json_lock(&out, NULL, snapshot, &snapshot->locks[lock]);
+    else
+        print_one(snapshot, &snapshot->locks[lock], options);
+    return 0;
+}
+
+static int show_locks(kd_snapshot *snapshot, const kd_options *options)
+{
+    size_t total = 0, held = 0;
+    json out = {.file = stdout};
+
+    if (options->argument != NULL)
+        return show_one(snapshot, options);
+    if (options->json) {
+        json_object(&out, NULL);
+        json_number(&out, "process_id", snapshot->process_id);
+        kd_json_deadlocks(&out, snapshot);
+        json_array(&out, "locks");
+        for (size_t i = 0; i < snapshot->lock_count; i++)
+            if (is_lock(&snapshot->locks[i]))
+                kd_json_lock(&out, NULL, snapshot, &snapshot->locks[i]);
+        json_end(&out);
+        json_end(&out);
+        return 0;
+    }
+    kd_print_deadlocks(snapshot);
+    printf("**** DUMP OF ALL %s ****\n", options->verbose ? "LOCKS" : "LOCKS THAT ARE HELD");
+    for (size_t i = 0; i < snapshot->lock_count; i++) {
+        const kd_lock *lock = &snapshot->locks[i];
+
+        total += is_lock(lock);
+        held += is_lock(lock) && lock->hold != KD_FREE;
+        if (is_shown(lock, options))
+            kd_print_lock(snapshot, lock, options->verbose);
+    }
+    printf("%zu total locks, %zu locks currently held\n", total, held);
+    return 0;
+}
+
+int command_locks(int argc, char **argv)
+{
+    static const kd_view view = {
+        .name = "locks",
+        .arguments = "[--json] [-v] [--stack] PID|CORE [ADDRESS]\n"
+                     "  -v        also those that nobody holds\n"
+                     "  ADDRESS   one lock, with its owners and waiters\n"
+                     "Resources, critical sections with debug information and owned mutants are always known; pushlocks,\n"
+                     "SRW locks, fast mutexes and other critical sections while somebody waits for them.",
+        .has_argument = true,
+        .show = show_locks,
+    };
+
+    return kd_run(&view, argc, argv);
+}

@@ -1,0 +1,350 @@
+/* threads.c: `interlock threads`, after !thread, and `interlock deadlocks`. */
+#include "kd.h"
+#include "views.h"
+
+#include <inttypes.h>
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} pending[] = {
+    {KI_WAIT_APC, "kernel_apc"},          {KI_WAIT_SPECIAL_APC, "special_apc"},
+    {KI_WAIT_USER_APC, "user_apc"},       {KI_WAIT_ALERTED(KernelMode), "kernel_alert"},
+    {KI_WAIT_ALERTED(UserMode), "user_alert"}, {KI_WAIT_ALERT_BY_ID_PENDING, "alert_by_id"},
+    {KI_WAIT_EXIT, "exit"},
+};
+
+static const char *mode_name(unsigned mode)
+{
+    return mode == UserMode ? "UserMode" : "KernelMode";
+}
+
+/* Seconds until the deadline; FALSE: there is none, or in a core file the time is not known. */
+static bool time_left(const kd_snapshot *snapshot, const kd_thread *thread, double *left)
+{
+    const HAL_DEADLINE *deadline = &thread->raw->WaitDeadline;
+    uint64_t now = deadline->Clock == HalSystemTime ? snapshot->system_time : snapshot->now;
+
+    if (deadline->Clock == HalNoDeadline || snapshot->now == 0)
+        return false;
+    *left = deadline->Time > now ? kd_seconds(deadline->Time - now) : 0;
+    return true;
+}
+
+static double waited(const kd_snapshot *snapshot, const kd_thread *thread)
+{
+    uint64_t since = thread->raw->WaitTime * KI_TICK;
+
+    return snapshot->now > since ? kd_seconds(snapshot->now - since) : 0;
+}
+
+static void object_type(kd_snapshot *snapshot, const kd_block *block, const char **name)
+{
+    DISPATCHER_HEADER header;
+
+    *name = NULL;
+    if (block->raw.WaitType != KI_HINT_BLOCK &&
+        kd_read(snapshot->target, KD_ADDRESS(block->raw.Object), &header, sizeof(header)))
+        *name = kd_object_type_name(header.Type & KOBJECT_TYPE_MASK);
+}
+
+static bool owns(const kd_lock *lock, int thread)
+{
+    for (size_t i = 0; i < lock->owner_count; i++)
+        if (lock->owners[i].thread == thread && lock->kind != KD_THREAD)
+            return true;
+    return false;
+}
+
+/* JSON. */
+
+static void json_blocks(json *out, kd_snapshot *snapshot, const kd_thread *thread)
+{
+    json_array(out, "blocks");
+    for (size_t i = 0; i < thread->block_count; i++) {
+        const kd_block *block = &thread->blocks[i];
+        const char *type;
+
+        object_type(snapshot, block, &type);
+        json_object(out, NULL);
+        json_address(out, "address", block->address);
+        json_string(out, "wait_type", kd_wait_type_name(block->raw.WaitType));
+        json_string(out, "block_state", kd_block_state_name(block->raw.BlockState));
+        json_number(out, "wait_key", block->raw.WaitKey);
+        json_address(out, "object", KD_ADDRESS(block->raw.Object));
+        json_string(out, "object_type", type);
+        if (block->lock >= 0)
+            kd_json_lock(out, "waits_for", snapshot, &snapshot->locks[block->lock]);
+        else
+            json_null(out, "waits_for");
+        json_end(out);
+    }
+    json_end(out);
+}
+
+static void json_wait(json *out, kd_snapshot *snapshot, const kd_thread *thread)
+{
+    double left;
+
+    if (!thread->waiting) {
+        json_null(out, "wait");
+        return;
+    }
+    json_object(out, "wait");
+    json_string(out, "reason", kd_wait_reason_name(thread->raw->WaitReason));
+    json_string(out, "state", kd_wait_state_name(thread->raw->WaitRegister & KI_WAIT_STATE_MASK));
+    json_string(out, "mode", mode_name(thread->raw->WaitMode));
+    json_bool(out, "alertable", thread->raw->Alertable != 0);
+    json_number(out, "irql", thread->raw->WaitIrql);
+    json_number(out, "start_tick", thread->raw->WaitTime);
+    if (snapshot->now != 0)
+        json_real(out, "seconds", waited(snapshot, thread));
+    else
+        json_null(out, "seconds");
+    json_bool(out, "has_timeout", thread->raw->WaitDeadline.Clock != HalNoDeadline);
+    if (time_left(snapshot, thread, &left))
+        json_real(out, "timeout_in", left);
+    else
+        json_null(out, "timeout_in");
+    json_blocks(out, snapshot, thread);
+    json_end(out);
+}
+
+static void json_frame(const kd_frame *frame, void *context)
+{
+    json *out = context;
+
+    json_object(out, NULL);
+    json_address(out, "pc", frame->pc);
+    json_string(out, "symbol", frame->symbol);
+    json_string(out, "file", frame->line != 0 ? frame->file : NULL);
+    json_number(out, "line", frame->line);
+    json_end(out);
+}
+
+static void json_owned(json *out, const kd_snapshot *snapshot, int thread)
+{
+    json_array(out, "owns");
+    for (size_t i = 0; i < snapshot->lock_count; i++) {
+        const kd_lock *lock = &snapshot->locks[i];
+
+        if (!owns(lock, thread))
+            continue;
+        json_object(out, NULL);
+        json_string(out, "kind", kd_kind_name(lock->kind));
+        json_address(out, "address", lock->address);
+        json_string(out, "name", lock->name[0] != '\0' ? lock->name : NULL);
+        json_end(out);
+    }
+    json_end(out);
+}
+
+static void json_priority(json *out, const KTHREAD *thread)
+{
+    json_number(out, "priority", thread->Priority);
+    json_number(out, "base_priority", thread->BasePriority);
+    json_number(out, "boost", thread->PriorityDecrement);
+    json_number(out, "auto_boost_count", thread->AutoBoostCount);
+}
+
+static void json_one(json *out, kd_snapshot *snapshot, int index, const kd_options *options)
+{
+    const kd_thread *thread = &snapshot->threads[index];
+    const char host[2] = {thread->host_state, '\0'};
+
+    json_object(out, NULL);
+    json_number(out, "id", thread->id);
+    json_string(out, "name", thread->name);
+    json_address(out, "address", thread->address);
+    json_string(out, "state", kd_thread_state_name(thread->raw->State));
+    json_string(out, "host_state", thread->host_state != '?' ? host : NULL);
+    json_bool(out, "system", thread->system);
+    json_bool(out, "moving", thread->moving);
+    json_bool(out, "deadlocked", thread->deadlocked);
+    json_number(out, "irql", thread->raw->Irql);
+    json_priority(out, thread->raw);
+    json_number(out, "suspend_count", thread->raw->SuspendCount);
+    json_number(out, "context_switches", thread->raw->ContextSwitches);
+    json_array(out, "pending");
+    for (size_t i = 0; i < sizeof(pending) / sizeof(pending[0]); i++)
+        if (thread->raw->WaitRegister & pending[i].bit)
+            json_string(out, NULL, pending[i].name);
+    json_end(out);
+    json_owned(out, snapshot, index);
+    json_wait(out, snapshot, thread);
+    if (options->stack) {
+        json_array(out, "stack");
+        kd_stack(snapshot->target, thread->id, json_frame, out);
+        json_end(out);
+    }
+    json_end(out);
+}
+
+static void json_process(json *out, const kd_snapshot *snapshot)
+{
+    json_number(out, "process_id", snapshot->process_id);
+    json_string(out, "version", kd_version(snapshot->target));
+    json_number(out, "processors", snapshot->processors);
+}
+
+/* Text. */
+
+static void print_block(kd_snapshot *snapshot, const kd_block *block)
+{
+    const kd_lock *lock = block->lock >= 0 ? &snapshot->locks[block->lock] : NULL;
+    const char *type;
+    char text[512];
+
+    object_type(snapshot, block, &type);
+    printf("        %016" PRIx64 "  %s", KD_ADDRESS(block->raw.Object), type != NULL ? type : "Hint");
+    if (block->raw.WaitType != KI_HINT_BLOCK)
+        printf("  %s, %s", kd_wait_type_name(block->raw.WaitType), kd_block_state_name(block->raw.BlockState));
+    printf("\n");
+    if (lock == NULL)
+        return;
+    printf("            %s", kd_describe_lock(lock, text, sizeof(text)));
+    for (size_t i = 0; i < lock->owner_count; i++)
+        if (lock->owners[i].id != 0 && lock->kind != KD_THREAD)
+            printf("%s %u%s", i == 0 ? ", owned by" : ",", lock->owners[i].id,
+                   lock->owners[i].probable ? " (probably)" : "");
+    printf("\n");
+}
+
+static void print_wait(kd_snapshot *snapshot, const kd_thread *thread)
+{
+    double left;
+
+    for (size_t i = 0; i < thread->block_count; i++)
+        print_block(snapshot, &thread->blocks[i]);
+    printf("    Wait Start TickCount      %u", thread->raw->WaitTime);
+    if (snapshot->now != 0)
+        printf("    Ticks: %.0f (%.3f s)", waited(snapshot, thread) / kd_seconds(KI_TICK), waited(snapshot, thread));
+    if (time_left(snapshot, thread, &left))
+        printf("    Timeout in %.3f s", left);
+    printf("\n");
+}
+
+static void print_owned(const kd_snapshot *snapshot, int thread)
+{
+    char text[512];
+
+    for (size_t i = 0; i < snapshot->lock_count; i++)
+        if (owns(&snapshot->locks[i], thread))
+            printf("    Owns %s\n", kd_describe_lock(&snapshot->locks[i], text, sizeof(text)));
+}
+
+void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options)
+{
+    const KTHREAD *raw = thread->raw;
+
+    printf("THREAD %016" PRIx64 "  Cid %04x.%04x (%u)  %s  ", thread->address, snapshot->process_id, thread->id,
+           thread->id, thread->name);
+    if (thread->moving)
+        printf("it moves too fast to be looked at\n");
+    else if (thread->waiting)
+        printf("WAIT: (%s) %s %s%s%s\n", kd_wait_reason_name(raw->WaitReason), mode_name(raw->WaitMode),
+               raw->Alertable ? "Alertable" : "Non-Alertable",
+               (raw->WaitRegister & KI_WAIT_STATE_MASK) >= WaitFirstSuspendState ? " SUSPENDED" : "",
+               thread->deadlocked ? " *** DEADLOCKED" : "");
+    else if (raw->Prcb != NULL)
+        printf("RUNNING at IRQL %u, host state %c\n", raw->Irql, thread->host_state);
+    else
+        printf("%s, host state %c\n", kd_thread_state_name(raw->State), thread->host_state);
+    if (thread->waiting)
+        print_wait(snapshot, thread);
+    print_owned(snapshot, (int)(thread - snapshot->threads));
+    printf("    IRQL %u  Context Switch Count %u", raw->Irql, raw->ContextSwitches);
+    if (raw->SuspendCount != 0)
+        printf("  SuspendCount %d", raw->SuspendCount);
+    for (size_t i = 0; i < sizeof(pending) / sizeof(pending[0]); i++)
+        if (raw->WaitRegister & pending[i].bit)
+            printf("  %s pending", pending[i].name);
+    printf("\n    Priority %d BasePriority %d PriorityDecrement %d\n", raw->Priority, raw->BasePriority,
+           raw->PriorityDecrement);
+    if (options->stack)
+        kd_print_stack(snapshot->target, thread->id);
+    printf("\n");
+}
+
+static int show_threads(kd_snapshot *snapshot, const kd_options *options)
+{
+    json out = {.file = stdout};
+
+    if (options->json) {
+        json_object(&out, NULL);
+        json_process(&out, snapshot);
+        kd_json_deadlocks(&out, snapshot);
+        json_array(&out, "threads");
+        for (size_t i = 0; i < snapshot->thread_count; i++)
+            json_one(&out, snapshot, (int)i, options);
+        json_end(&out);
+        json_end(&out);
+        return 0;
+    }
+    kd_print_deadlocks(snapshot);
+    for (size_t i = 0; i < snapshot->thread_count; i++)
+        if (options->verbose || !snapshot->threads[i].system)
+            kd_print_thread(snapshot, &snapshot->threads[i], options);
+    return 0;
+}
+
+int command_threads(int argc, char **argv)
+{
+    static const kd_view view = {
+        .name = "threads",
+        .arguments = "[--json] [--stack] [-v] PID|CORE\n"
+                     "  --stack   with the stacks of the threads\n"
+                     "  -v        also the threads of the library itself",
+        .show = show_threads,
+    };
+
+    return kd_run(&view, argc, argv);
+}
+
+static void print_stacks(kd_snapshot *snapshot)
+{
+    char text[192];
+
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        if (!snapshot->threads[i].deadlocked)
+            continue;
+        printf("%s:\n", kd_describe_thread(snapshot, (int)i, text, sizeof(text)));
+        kd_print_stack(snapshot->target, snapshot->threads[i].id);
+    }
+}
+
+static int show_deadlocks(kd_snapshot *snapshot, const kd_options *options)
+{
+    json out = {.file = stdout};
+
+    if (options->json) {
+        json_object(&out, NULL);
+        json_process(&out, snapshot);
+        kd_json_deadlocks(&out, snapshot);
+        json_array(&out, "deadlocked_threads");
+        for (size_t i = 0; i < snapshot->thread_count; i++)
+            if (snapshot->threads[i].deadlocked)
+                json_number(&out, NULL, snapshot->threads[i].id);
+        json_end(&out);
+        json_end(&out);
+        return 0;
+    }
+    kd_print_deadlocks(snapshot);
+    if (snapshot->deadlocks->cycle_count == 0 && snapshot->deadlocks->suspicion_count == 0)
+        printf("No deadlock: every wait can end, as far as owners are known.\n");
+    else if (options->stack)
+        print_stacks(snapshot);
+    return 0;
+}
+
+int command_deadlocks(int argc, char **argv)
+{
+    static const kd_view view = {
+        .name = "deadlocks",
+        .arguments = "[--json] [--stack] PID|CORE\n"
+                     "  --stack   with the stacks of the threads that are stuck",
+        .show = show_deadlocks,
+    };
+
+    return kd_run(&view, argc, argv);
+}

@@ -1,0 +1,204 @@
+/* view.c: what the views share: options, and how threads and locks are shown. */
+#include "kd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+double kd_seconds(uint64_t interval)
+{
+    return (double)interval / 1e7;
+}
+
+bool kd_parse_number(const char *text, uint64_t *number)
+{
+    char *end;
+
+    errno = 0;
+    *number = strtoull(text, &end, 0);
+    return *text != '\0' && *text != '-' && *end == '\0' && errno == 0;
+}
+
+static int usage(const kd_view *view, FILE *to)
+{
+    fprintf(to, "usage: interlock %s %s\n", view->name, view->arguments);
+    return to == stderr ? 2 : 0;
+}
+
+/* 0: go on; otherwise the status plus 1. */
+static int parse(const kd_view *view, int argc, char **argv, kd_options *options)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            options->json = true;
+        else if (strcmp(argv[i], "--stack") == 0)
+            options->stack = true;
+        else if (strcmp(argv[i], "-v") == 0)
+            options->verbose = true;
+        else if (strcmp(argv[i], "--help") == 0)
+            return usage(view, stdout) + 1;
+        else if (argv[i][0] == '-' && argv[i][1] != '\0')
+            return usage(view, stderr) + 1;
+        else if (options->target == NULL)
+            options->target = argv[i];
+        else if (options->argument == NULL && view->has_argument)
+            options->argument = argv[i];
+        else
+            return usage(view, stderr) + 1;
+    }
+    if (options->target == NULL || (view->needs_argument && options->argument == NULL))
+        return usage(view, stderr) + 1;
+    return 0;
+}
+
+int kd_run(const kd_view *view, int argc, char **argv)
+{
+    kd_options options = {.json = false};
+    int status = parse(view, argc, argv, &options);
+    kd_target *target;
+    kd_snapshot *snapshot;
+
+    if (status != 0)
+        return status - 1;
+    target = kd_open(options.target, false);
+    if (target == NULL)
+        return 1;
+    snapshot = kd_snapshot_take(target);
+    status = snapshot != NULL ? view->show(snapshot, &options) : 1;
+    if (snapshot != NULL)
+        kd_snapshot_free(snapshot);
+    kd_close(target);
+    return status;
+}
+
+/* Threads and locks as members of JSON objects. */
+
+void kd_json_thread(json *out, const char *key, const kd_snapshot *snapshot, int thread)
+{
+    json_object(out, key);
+    json_number(out, "id", snapshot->threads[thread].id);
+    json_string(out, "name", snapshot->threads[thread].name);
+    json_end(out);
+}
+
+static const char *hold_name(kd_hold hold)
+{
+    static const char *const names[] = {"free", "exclusive", "shared", NULL};
+
+    return names[hold];
+}
+
+void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock)
+{
+    json_object(out, key);
+    json_string(out, "kind", kd_kind_name(lock->kind));
+    json_address(out, "address", lock->address);
+    json_string(out, "name", lock->name[0] != '\0' ? lock->name : NULL);
+    json_string(out, "held", hold_name(lock->hold));
+    if (lock->contention >= 0)
+        json_number(out, "contention_count", lock->contention);
+    else
+        json_null(out, "contention_count");
+    json_array(out, "owners");
+    for (size_t i = 0; i < lock->owner_count; i++) {
+        const kd_owner *owner = &lock->owners[i];
+
+        json_object(out, NULL);
+        json_address(out, "address", owner->address);
+        if (owner->id != 0)
+            json_number(out, "id", owner->id);
+        else
+            json_null(out, "id");
+        json_number(out, "count", owner->count);
+        json_bool(out, "probable", owner->probable);
+        json_bool(out, "ended", owner->thread < 0 && owner->id != 0);
+        json_end(out);
+    }
+    json_end(out);
+    json_array(out, "waiters");
+    for (size_t i = 0; i < lock->waiter_count; i++) {
+        json_object(out, NULL);
+        json_number(out, "id", snapshot->threads[lock->waiters[i].thread].id);
+        json_bool(out, "exclusive", lock->waiters[i].exclusive);
+        json_end(out);
+    }
+    json_end(out);
+    json_end(out);
+}
+
+/* As !locks shows them. */
+
+static const char *hold_title(const kd_lock *lock, char *buffer, size_t size)
+{
+    if (lock->hold == KD_FREE)
+        return "Available";
+    if (lock->hold == KD_EXCLUSIVE)
+        return "Exclusively owned";
+    if (lock->hold == KD_HOLD_UNKNOWN)
+        return "Held";
+    snprintf(buffer, size, "Shared %zu owning threads", lock->owner_count);
+    return lock->owner_count != 0 ? buffer : "Shared";
+}
+
+static void print_owners(const kd_snapshot *snapshot, const kd_lock *lock)
+{
+    printf("    Threads:");
+    for (size_t i = 0; i < lock->owner_count; i++) {
+        const kd_owner *owner = &lock->owners[i];
+
+        printf(" %016" PRIx64 "-%02u<*>", owner->address, owner->count);
+        if (owner->thread >= 0)
+            printf(" %s%s", snapshot->threads[owner->thread].name, owner->probable ? " (probably)" : "");
+        printf(owner->id != 0 ? " [%u]" : " *** an owner pointer", owner->id);
+        if (owner->thread < 0 && owner->id != 0)
+            printf(" *** has ended");
+    }
+    printf("\n");
+}
+
+static void print_waiters(const kd_snapshot *snapshot, const kd_lock *lock, bool exclusive)
+{
+    size_t count = 0;
+    char text[192];
+
+    for (size_t i = 0; i < lock->waiter_count; i++)
+        if (lock->waiters[i].exclusive == exclusive)
+            printf("%s %s", count++ == 0 ? (exclusive ? "    Threads Waiting On Exclusive Access:"
+                                                      : "    Threads Waiting On Shared Access:") : ",",
+                   kd_describe_thread(snapshot, lock->waiters[i].thread, text, sizeof(text)));
+    printf("%s", count != 0 ? "\n" : "");
+}
+
+void kd_print_lock(const kd_snapshot *snapshot, const kd_lock *lock, bool verbose)
+{
+    const char *title = kd_kind_title(lock->kind);
+    char text[64];
+
+    printf("%c%s @ ", title[0] >= 'a' && title[0] <= 'z' ? title[0] - 'a' + 'A' : title[0], title + 1);
+    printf(lock->name[0] != '\0' ? "%s (0x%" PRIx64 ")" : "%s0x%" PRIx64, lock->name, lock->address);
+    printf("    %s\n", hold_title(lock, text, sizeof(text)));
+    if (lock->contention > 0 || (verbose && lock->contention >= 0))
+        printf("    Contention Count = %" PRId64 "\n", lock->contention);
+    if (lock->owner_count != 0)
+        print_owners(snapshot, lock);
+    print_waiters(snapshot, lock, true);
+    print_waiters(snapshot, lock, false);
+}
+
+static void print_frame(const kd_frame *frame, void *context)
+{
+    (void)context;
+    printf("        %016" PRIx64 " %s", frame->pc, frame->symbol);
+    if (frame->line != 0)
+        printf(" [%s @ %d]", frame->file, frame->line);
+    printf("\n");
+}
+
+void kd_print_stack(kd_target *target, uint32_t id)
+{
+    const char *problem = kd_stack(target, id, print_frame, NULL);
+
+    if (problem != NULL)
+        printf("        no stack: %s\n", problem);
+}

@@ -1,0 +1,16 @@
+/* views.h: the subcommands that look into a process. */
+#ifndef INTERLOCK_KD_VIEWS_H
+#define INTERLOCK_KD_VIEWS_H
+
+/* argv[0] is the subcommand. 0: shown; 1: there is nothing to look at, and it has said why; 2: used wrongly. */
+int command_ps(int argc, char **argv);
+int command_threads(int argc, char **argv);
+int command_deadlocks(int argc, char **argv);
+int command_locks(int argc, char **argv);
+int command_object(int argc, char **argv);
+int command_handles(int argc, char **argv);
+int command_qlocks(int argc, char **argv);
+int command_dpcs(int argc, char **argv);
+int command_timers(int argc, char **argv);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * debugdata.h: the roots that a debugger starts from. A root is registered by one line beside its variable, in whatever
+ * layer that is. The linker collects them: registering costs nothing, and a static program has the roots of those parts
+ * that are linked.
+ */
+#ifndef INTERLOCK_KE_DEBUGDATA_H
+#define INTERLOCK_KE_DEBUGDATA_H
+
+#include "prcb.h"
+#include "timertable.h"
+
+#define KD_REGISTER_ROOT(Variable)                                                                                     \
+    static const KD_ROOT KdRootOf##Variable __attribute__((used, section("interlock_kd"))) = {                         \
+        #Variable, (PVOID)&(Variable), sizeof(Variable)}
+
+VOID KdInitSystem(VOID); /* the roots may be looked at from now on */
+
+#define KDP_MEMBER(Type, Member) FIELD_OFFSET(Type, Member), sizeof(((Type *)0)->Member)
+
+/* Where the members are that a debugger reads; what is in public structures does not move. */
+FORCEINLINE ULONG64 KdpLayoutHash(VOID)
+{
+    const ULONG Layout[] = {
+        sizeof(KI_THREAD_SLOT),
+        KDP_MEMBER(KI_THREAD_SLOT, Tcb),
+        KDP_MEMBER(KI_THREAD_SLOT, Suffix),
+        KDP_MEMBER(KI_THREAD_SLOT, Use),
+        KDP_MEMBER(KTHREAD, WaitRegister),
+        KDP_MEMBER(KTHREAD, WaitBlockList),
+        KDP_MEMBER(KTHREAD, WaitReason),
+        KDP_MEMBER(KTHREAD, State),
+        KDP_MEMBER(KTHREAD, WaitTime),
+        KDP_MEMBER(KTHREAD, WaitDeadline),
+        KDP_MEMBER(KTHREAD, WaitBlock),
+        KDP_MEMBER(KTHREAD, Irql),
+        KDP_MEMBER(KTHREAD, Prcb),
+        KDP_MEMBER(KTHREAD, ApcState),
+        KDP_MEMBER(KTHREAD, SuspendCount),
+        KDP_MEMBER(KTHREAD, SuspendEvent),
+        KDP_MEMBER(KTHREAD, Priority),
+        KDP_MEMBER(KTHREAD, MutantListHead),
+        KDP_MEMBER(KTHREAD, PushLock),
+        KDP_MEMBER(KTHREAD, ThreadId),
+        KDP_MEMBER(KTHREAD, CreateTime),
+        sizeof(KPRCB),
+        KDP_MEMBER(KPRCB, Owner),
+        KDP_MEMBER(KPRCB, DpcData),
+        KDP_MEMBER(KPRCB, InterruptRequest),
+        KDP_MEMBER(KPRCB, Idle),
+        KDP_MEMBER(KPRCB, LockQueue),
+        KDP_MEMBER(KTIMER_TABLE, Processor),
+        KDP_MEMBER(KTIMER_TABLE, Wheel),
+        KDP_MEMBER(KI_WHEEL, Slot),
+        KDP_MEMBER(KI_PROCESS_SLOT, Pcb),
+    };
+    ULONG64 Hash = 0xcbf29ce484222325ull;
+    for (ULONG Index = 0; Index < sizeof(Layout) / sizeof(Layout[0]); Index += 1) {
+        Hash = (Hash ^ Layout[Index]) * 0x100000001b3ull;
+    }
+    return Hash;
+}
+
+#endif

@@ -1,0 +1,342 @@
+/* Registered waits. */
+#include "tptest.h"
+
+#define WAITS 512
+#define HOUR  3600000
+
+typedef struct registration {
+    HANDLE handle;
+    HANDLE event; /* what is waited for */
+    HANDLE ran;
+    HANDLE opened; /* if not NULL, the callback waits for it */
+    volatile ULONG inside;
+    volatile ULONG runs;
+    volatile ULONG timeouts;
+} registration;
+
+static void note(PVOID context, BOOLEAN timed_out)
+{
+    registration *r = context;
+    add_one(&r->inside);
+    if (timed_out) {
+        add_one(&r->timeouts);
+    }
+    add_one(&r->runs);
+    set_event(r->ran);
+    if (r->opened != NULL) {
+        wait_event(r->opened);
+    }
+    subtract_one(&r->inside);
+}
+
+static void enter(registration *r, EVENT_TYPE type, ULONG milliseconds, ULONG flags)
+{
+    *r = (registration){.event = make_event(type), .ran = make_event(SynchronizationEvent)};
+    check(RegisterWaitForSingleObject(&r->handle, r->event, note, r, milliseconds, flags));
+    check(r->handle != NULL);
+}
+
+/* When it is no longer registered. */
+static void forget(registration *r)
+{
+    await(count_of(&r->inside) == 0);
+    NtClose(r->event);
+    NtClose(r->ran);
+    if (r->opened != NULL) {
+        NtClose(r->opened);
+    }
+}
+
+static void leave(registration *r)
+{
+    check(UnregisterWaitEx(r->handle, INVALID_HANDLE_VALUE));
+    forget(r);
+}
+
+static void test_signal(void **state)
+{
+    registration r;
+    (void)state;
+    enter(&r, SynchronizationEvent, INFINITE, WT_EXECUTEDEFAULT);
+    for (ULONG i = 1; i <= 10; i += 1) {
+        set_event(r.event);
+        wait_event(r.ran);
+        assert_int_equal(count_of(&r.runs), i);
+    }
+    leave(&r);
+    assert_int_equal(r.timeouts, 0);
+}
+
+/* Without WT_EXECUTEONLYONCE an object that stays signaled calls back again and again. */
+static void test_stays_signaled(void **state)
+{
+    registration r;
+    (void)state;
+    enter(&r, NotificationEvent, INFINITE, WT_EXECUTEDEFAULT);
+    set_event(r.event);
+    await(count_of(&r.runs) >= 5);
+    leave(&r);
+    ULONG runs = count_of(&r.runs);
+    pause_briefly();
+    assert_int_equal(count_of(&r.runs), runs);
+}
+
+static void test_only_once(void **state)
+{
+    registration r;
+    (void)state;
+    enter(&r, SynchronizationEvent, INFINITE, WT_EXECUTEONLYONCE);
+    set_event(r.event);
+    wait_event(r.ran);
+    set_event(r.event);
+    pause_briefly();
+    assert_true(is_set(r.event));
+    leave(&r);
+    assert_int_equal(r.runs, 1);
+}
+
+static void test_timeout(void **state)
+{
+    registration r;
+    (void)state;
+    enter(&r, SynchronizationEvent, 1, WT_EXECUTEDEFAULT);
+    await(count_of(&r.timeouts) >= 3);
+    leave(&r);
+    assert_int_equal(r.runs, r.timeouts);
+    enter(&r, SynchronizationEvent, 0, WT_EXECUTEONLYONCE);
+    wait_event(r.ran);
+    leave(&r);
+    assert_int_equal(r.timeouts, 1);
+}
+
+/* All callbacks of the wait thread come one after the other. */
+static volatile ULONG inside;
+
+static void alone(PVOID context, BOOLEAN timed_out)
+{
+    check(add_one(&inside) == 1);
+    pause_briefly();
+    subtract_one(&inside);
+    note(context, timed_out);
+}
+
+static void test_wait_thread(void **state)
+{
+    static registration r[20];
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(r); i += 1) {
+        r[i] = (registration){.event = make_event(SynchronizationEvent), .ran = make_event(SynchronizationEvent)};
+        assert_true(RegisterWaitForSingleObject(&r[i].handle, r[i].event, alone, &r[i], INFINITE,
+                                                WT_EXECUTEINWAITTHREAD | WT_EXECUTEONLYONCE));
+    }
+    for (ULONG i = 0; i < ARRAYSIZE(r); i += 1) {
+        set_event(r[i].event);
+    }
+    for (ULONG i = 0; i < ARRAYSIZE(r); i += 1) {
+        wait_event(r[i].ran);
+        leave(&r[i]);
+    }
+}
+
+/* Unregistering while the callback runs. */
+static void block(registration *r)
+{
+    enter(r, SynchronizationEvent, INFINITE, WT_EXECUTEDEFAULT);
+    r->opened = make_event(NotificationEvent);
+    set_event(r->event);
+    wait_event(r->ran);
+}
+
+static void unblock(registration *r)
+{
+    set_event(r->opened);
+}
+
+static void *open_later(void *argument)
+{
+    pause_briefly();
+    set_event(argument);
+    return NULL;
+}
+
+static void test_unregister(void **state)
+{
+    registration r;
+    HANDLE done = make_event(SynchronizationEvent);
+    pthread_t thread;
+    (void)state;
+
+    enter(&r, SynchronizationEvent, INFINITE, WT_EXECUTEDEFAULT);
+    assert_true(UnregisterWait(r.handle));
+    forget(&r);
+    enter(&r, SynchronizationEvent, INFINITE, WT_EXECUTEDEFAULT);
+    assert_true(UnregisterWaitEx(r.handle, done));
+    wait_event(done);
+    forget(&r);
+
+    block(&r);
+    SetLastError(0);
+    assert_false(UnregisterWaitEx(r.handle, done));
+    assert_int_equal(GetLastError(), ERROR_IO_PENDING);
+    assert_false(is_set(done));
+    unblock(&r);
+    wait_event(done);
+    assert_int_equal(r.inside, 0);
+    forget(&r);
+
+    block(&r);
+    pthread_create(&thread, NULL, open_later, r.opened);
+    assert_true(UnregisterWaitEx(r.handle, INVALID_HANDLE_VALUE));
+    pthread_join(thread, NULL);
+    assert_int_equal(r.runs, 1);
+    assert_int_equal(r.inside, 0);
+    forget(&r);
+    NtClose(done);
+}
+
+static void test_unregister_pending(void **state)
+{
+    registration r;
+    (void)state;
+    block(&r);
+    SetLastError(0);
+    assert_false(UnregisterWait(r.handle));
+    assert_int_equal(GetLastError(), ERROR_IO_PENDING);
+    unblock(&r);
+    forget(&r);
+}
+
+static void unregister_itself(PVOID context, BOOLEAN timed_out)
+{
+    registration *r = context;
+    (void)timed_out;
+    SetLastError(0);
+    check(!UnregisterWait(r->handle));
+    check(GetLastError() == ERROR_IO_PENDING);
+    set_event(r->ran);
+}
+
+static void test_unregister_inside_callback(void **state)
+{
+    registration r = {.event = make_event(NotificationEvent), .ran = make_event(SynchronizationEvent)};
+    (void)state;
+    set_event(r.event);
+    for (int i = 0; i < 20; i += 1) {
+        assert_true(RegisterWaitForSingleObject(&r.handle, r.event, unregister_itself, &r, INFINITE, 0));
+        wait_event(r.ran);
+    }
+    NtClose(r.event);
+    NtClose(r.ran);
+}
+
+static void test_refusals(void **state)
+{
+    HANDLE mutant;
+    HANDLE handle = NULL;
+    registration r;
+    (void)state;
+    assert_int_equal(NtCreateMutant(&mutant, MUTANT_ALL_ACCESS, NULL, FALSE), STATUS_SUCCESS);
+    SetLastError(0);
+    assert_false(RegisterWaitForSingleObject(&handle, ULongToHandle(0x7ffffff0), note, NULL, INFINITE, 0));
+    assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
+    assert_false(RegisterWaitForSingleObject(&handle, mutant, note, NULL, INFINITE, 0));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    SetLastError(0);
+    assert_false(RegisterWaitForSingleObject(&handle, mutant, NULL, NULL, INFINITE, 0));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    assert_null(handle);
+    assert_false(UnregisterWait(NULL));
+    assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
+    enter(&r, SynchronizationEvent, INFINITE, 0);
+    assert_false(UnregisterWaitEx(r.handle, mutant));
+    assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
+    set_event(r.event);
+    wait_event(r.ran);
+    leave(&r);
+    NtClose(mutant);
+}
+
+/* The handle may be closed, the wait goes on. */
+static void test_handle_is_closed(void **state)
+{
+    registration r;
+    HANDLE other;
+    (void)state;
+    enter(&r, SynchronizationEvent, INFINITE, 0);
+    assert_int_equal(
+        NtDuplicateObject(NtCurrentProcess(), r.event, NtCurrentProcess(), &other, 0, 0, DUPLICATE_SAME_ACCESS),
+        STATUS_SUCCESS);
+    NtClose(r.event);
+    for (int i = 0; i < 3; i += 1) {
+        set_event(other);
+        wait_event(r.ran);
+    }
+    r.event = other;
+    leave(&r);
+}
+
+static void test_many(void **state)
+{
+    static registration r[WAITS];
+    (void)state;
+    for (ULONG i = 0; i < WAITS; i += 1) {
+        enter(&r[i], SynchronizationEvent, i % 2 ? HOUR : INFINITE, WT_EXECUTEDEFAULT);
+    }
+    for (ULONG round = 1; round <= 3; round += 1) {
+        for (ULONG i = 0; i < WAITS; i += 1) {
+            set_event(r[i].event);
+        }
+        for (ULONG i = 0; i < WAITS; i += 1) {
+            wait_event(r[i].ran);
+            assert_int_equal(count_of(&r[i].runs), round);
+        }
+    }
+    assert_in_range(TppQueryThreads(&TppDefaultPool), 1, KeNumberProcessors + 8);
+    for (ULONG i = 0; i < WAITS; i += 1) {
+        leave(&r[i]);
+    }
+}
+
+static BOOLEAN use_in_child(void *argument)
+{
+    registration *r = argument;
+    registration fresh;
+    enter(&fresh, SynchronizationEvent, INFINITE, 0);
+    set_event(fresh.event);
+    wait_event(fresh.ran);
+    leave(&fresh);
+    set_event(r->event);
+    wait_event(r->ran);
+    leave(r);
+    return TRUE;
+}
+
+static void test_fork(void **state)
+{
+    registration r;
+    (void)state;
+    enter(&r, SynchronizationEvent, INFINITE, 0);
+    assert_int_equal(in_child(use_in_child, &r), 0);
+    set_event(r.event);
+    wait_event(r.ran);
+    leave(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WATCHED(test_signal),
+        WATCHED(test_stays_signaled),
+        WATCHED(test_only_once),
+        WATCHED(test_timeout),
+        WATCHED(test_wait_thread),
+        WATCHED(test_unregister),
+        WATCHED(test_unregister_pending),
+        WATCHED(test_unregister_inside_callback),
+        WATCHED(test_refusals),
+        WATCHED(test_handle_is_closed),
+        WATCHED(test_many),
+        WATCHED(test_fork),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
