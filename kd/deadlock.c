@@ -225,11 +225,11 @@ static void print_cycle(const kd_snapshot *snapshot, const kd_cycle *cycle)
             kd_describe_thread(snapshot, link->owner, owner, sizeof(owner));
         else
             snprintf(owner, sizeof(owner), "thread %u, which has ended", link->owner_id);
-        printf("    %s waits for %s\n        %s by %s\n", thread, lock,
-               snapshot->locks[link->lock].kind == KD_THREAD ? "which is to be ended"
-               : is_probable(snapshot, link)                 ? "probably held"
-                                                             : "held",
-               owner);
+        if (snapshot->locks[link->lock].kind == KD_THREAD)
+            printf("    %s waits for the end of %s\n", thread, owner);
+        else
+            printf("    %s waits for %s\n        %s by %s\n", thread, lock,
+                   is_probable(snapshot, link) ? "probably held" : "held", owner);
     }
     printf("\n");
 }

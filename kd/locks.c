@@ -53,6 +53,13 @@ static int add_lock(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_
     return (int)snapshot->lock_count++;
 }
 
+static kd_lock *new_lock(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_address object)
+{
+    int index = add_lock(snapshot, kind, address, object);
+
+    return &snapshot->locks[index];
+}
+
 static void add_owner(kd_lock *lock, kd_owner owner)
 {
     lock->owners = kd_grow(lock->owners, lock->owner_count, sizeof(kd_owner));
@@ -127,7 +134,7 @@ static void add_resource_waiters(kd_snapshot *snapshot, kd_lock *lock, kd_addres
 static void add_resource(kd_snapshot *snapshot, kd_address address, const ERESOURCE *resource)
 {
     kd_kind kind = resource->Reserved2 != NULL ? KD_FAST_RESOURCE : KD_RESOURCE;
-    kd_lock *lock = &snapshot->locks[add_lock(snapshot, kind, address, 0)];
+    kd_lock *lock = new_lock(snapshot, kind, address, 0);
     EXP_OWNER owner;
     size_t count = 0;
 
@@ -178,19 +185,6 @@ static void fill_section(kd_snapshot *snapshot, kd_lock *lock, const RTL_CRITICA
         lock->contention = debug.ContentionCount;
 }
 
-/* A section without debug information is only known by its looks. */
-static bool looks_like_section(kd_snapshot *snapshot, kd_address address, const RTL_CRITICAL_SECTION *section)
-{
-    RTL_CRITICAL_SECTION_DEBUG debug;
-
-    if (section->DebugInfo == RTLP_NO_DEBUG_INFO)
-        return (intptr_t)section->LockSemaphore < 0 && (intptr_t)section->LockSemaphore > -65536 &&
-               section->LockCount < 0 && (section->LockCount & RTLP_FREE || section->RecursionCount > 0) &&
-               (uintptr_t)section->OwningThread <= UINT32_MAX;
-    return kd_read(snapshot->target, KD_ADDRESS(section->DebugInfo), &debug, sizeof(debug)) &&
-           KD_ADDRESS(debug.CriticalSection) == address;
-}
-
 static kd_address header_of_handle(kd_snapshot *snapshot, HANDLE value)
 {
     const kd_handle *handle = kd_handle_with_value(snapshot, (uint32_t)(uintptr_t)value);
@@ -205,8 +199,7 @@ static void add_rtl_resource(kd_snapshot *snapshot, kd_address address)
 
     if (!kd_read(snapshot->target, address, &resource, sizeof(resource)))
         return;
-    lock = &snapshot->locks[add_lock(snapshot, KD_RTL_RESOURCE, address,
-                                     header_of_handle(snapshot, resource.ExclusiveSemaphore))];
+    lock = new_lock(snapshot, KD_RTL_RESOURCE, address, header_of_handle(snapshot, resource.ExclusiveSemaphore));
     lock->hold = resource.NumberOfActive == 0 ? KD_FREE : resource.NumberOfActive < 0 ? KD_EXCLUSIVE : KD_SHARED;
     if (lock->hold == KD_EXCLUSIVE && resource.ExclusiveOwnerThread != NULL)
         add_owner_by_id(snapshot, lock, (uint32_t)(uintptr_t)resource.ExclusiveOwnerThread,
@@ -232,7 +225,7 @@ static void collect_sections(kd_snapshot *snapshot)
         if (kd_read(snapshot->target, address, &section, sizeof(section))) {
             kd_address event = header_of_handle(snapshot, section.LockSemaphore);
 
-            fill_section(snapshot, &snapshot->locks[add_lock(snapshot, KD_CRITICAL_SECTION, address, event)], &section);
+            fill_section(snapshot, new_lock(snapshot, KD_CRITICAL_SECTION, address, event), &section);
             if (debug.Type == RTL_RESOURCE_TYPE)
                 add_rtl_resource(snapshot, address);
         }
@@ -290,7 +283,7 @@ static void guess_push_lock_owner(kd_snapshot *snapshot, kd_lock *lock)
         const kd_thread *thread = &snapshot->threads[i];
         bool waits = false;
 
-        if (KD_ADDRESS(thread->raw->PushLockOwned) != lock->address || thread->raw->State == Terminated)
+        if (KD_ADDRESS(thread->raw->LockOwned) != lock->address || thread->raw->State == Terminated)
             continue;
         for (size_t w = 0; w < lock->waiter_count; w++)
             waits = waits || lock->waiters[w].thread == (int)i;
@@ -315,7 +308,7 @@ static int push_lock_of(kd_snapshot *snapshot, kd_kind kind, kd_address address,
 
 static int kernel_push_lock_of(kd_snapshot *snapshot, int thread, kd_address event)
 {
-    kd_address address = KD_ADDRESS(snapshot->threads[thread].raw->PushLock);
+    kd_address address = KD_ADDRESS(snapshot->threads[thread].raw->LockWaitedFor);
     EX_PUSH_LOCK_WAIT_BLOCK block;
     int lock;
 
@@ -489,8 +482,7 @@ static int section_of(kd_snapshot *snapshot, kd_address address, int thread)
     int lock = find_lock(snapshot, KD_CRITICAL_SECTION, address);
 
     if (lock < 0) {
-        if (!kd_read(snapshot->target, address, &section, sizeof(section)) ||
-            !looks_like_section(snapshot, address, &section))
+        if (!kd_read(snapshot->target, address, &section, sizeof(section)))
             return -1;
         lock = add_lock(snapshot, KD_CRITICAL_SECTION, address, 0);
         fill_section(snapshot, &snapshot->locks[lock], &section);
@@ -506,9 +498,6 @@ static int hint_of(kd_snapshot *snapshot, int thread, kd_address hint)
     int lock;
 
     if (find_in_hash(snapshot, snapshot->threads[thread].address, &wait)) {
-        if (wait == RtlpAddressWait &&
-            (lock = section_of(snapshot, hint - offsetof(RTL_CRITICAL_SECTION, LockCount), thread)) >= 0)
-            return lock;
         kind = wait == RtlpConditionWait ? KD_CONDITION_VARIABLE : KD_ADDRESS_WAIT;
     } else if (find_push_block(snapshot, hint, 0, snapshot->threads[thread].address, &block)) {
         return push_lock_of(snapshot, KD_SRW_LOCK, hint, thread, block.Exclusive);
@@ -524,11 +513,20 @@ static int own_event_of(kd_snapshot *snapshot, kd_kind kind, int thread, kd_addr
     return note_wait(snapshot, lock >= 0 ? lock : add_lock(snapshot, kind, object, object), thread, true);
 }
 
+/* A section's waiters wait for its event, or on the address of its LockCount; either way the thread says for which. */
+static kd_address section_waited_for(const kd_thread *thread)
+{
+    return thread->raw->WaitReason == WrAlertByThreadId || thread->raw->WaitReason == UserRequest
+               ? KD_ADDRESS(thread->raw->LockWaitedFor) : 0;
+}
+
 static int lock_of_block(kd_snapshot *snapshot, int thread, const kd_block *block)
 {
     kd_address object = KD_ADDRESS(block->raw.Object);
     int lock;
 
+    if (section_waited_for(&snapshot->threads[thread]) != 0)
+        return section_of(snapshot, section_waited_for(&snapshot->threads[thread]), thread);
     if (block->raw.WaitType == KI_HINT_BLOCK)
         return hint_of(snapshot, thread, object);
     switch (snapshot->threads[thread].raw->WaitReason) {

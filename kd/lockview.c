@@ -54,7 +54,7 @@ static int show_one(kd_snapshot *snapshot, const kd_options *options)
         return 1;
     }
     lock = kd_find_lock(snapshot, address);
-    if (lock < 0) {
+    if (lock < 0 || !is_lock(&snapshot->locks[lock])) {
         kd_say("0x%" PRIx64 " is not a lock that anybody waits for, nor a resource, a critical section with debug "
                "information or a mutant that is owned",
                address);

@@ -105,7 +105,7 @@ static bool is_same_wait(const KTHREAD *one, const KTHREAD *other)
     return one->WaitRegister == other->WaitRegister && one->WaitBlockList == other->WaitBlockList &&
            one->WaitBlockCount == other->WaitBlockCount && one->WaitTime == other->WaitTime &&
            one->State == other->State && one->ContextSwitches == other->ContextSwitches &&
-           one->PushLock == other->PushLock && one->ThreadId == other->ThreadId;
+           one->LockWaitedFor == other->LockWaitedFor && one->ThreadId == other->ThreadId;
 }
 
 static bool is_committed(const KTHREAD *thread)

@@ -1,15 +1,15 @@
 /*
- * A condition variable with two groups of waiters, G1 that gets the signals and G2 of newcomers, reduced from the design
- * in which glibc had bug 25847: when G1 is used up, G2 takes its place and the slot of the old G1 is cleared for
+ * A condition variable with two groups of waiters, G1 that gets the signals and G2 of newcomers, reduced from the
+ * design in which glibc had bug 25847: when G1 is used up, G2 takes its place and the slot of the old G1 is cleared for
  * newcomers, though a waiter of the old group may not have taken its signal yet. That signal is lost.
  */
 #include <interlock/lab.h>
 
 static uint32_t mutex;
-static uint32_t group;               /* number of G1; newcomers belong to the next one; a group's slot is its low bit */
-static uint32_t signals[2];          /* that are there to be taken, and */
-static uint32_t size[2];             /* waiters that have not been signaled */
-static uint32_t pending[2];          /* waiters that have been, and have not taken it */
+static uint32_t group;      /* number of G1; newcomers belong to the next one; a group's slot is its low bit */
+static uint32_t signals[2]; /* that are there to be taken, and */
+static uint32_t size[2];    /* waiters that have not been signaled */
+static uint32_t pending[2]; /* waiters that have been, and have not taken it */
 static uint32_t queued;
 
 static void lock(void)

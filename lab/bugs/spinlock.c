@@ -36,6 +36,7 @@ static void update_acquire(void)
     update(__ATOMIC_ACQUIRE);
 }
 
-LAB_SCENARIO(spinlock_missing_acquire, .Threads = {update_relaxed, update_relaxed}, .Model = "c11", .Expect = "assertion");
+LAB_SCENARIO(spinlock_missing_acquire, .Threads = {update_relaxed, update_relaxed}, .Model = "c11",
+             .Expect = "assertion");
 LAB_SCENARIO(spinlock_missing_acquire_interleaved, .Threads = {update_relaxed, update_relaxed}, .Model = "sc");
 LAB_SCENARIO(spinlock_correct, .Threads = {update_acquire, update_acquire}, .Model = "c11");

@@ -29,7 +29,8 @@
 
 static bool acquires(int order)
 {
-    return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+    return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME || order == __ATOMIC_ACQ_REL ||
+           order == __ATOMIC_SEQ_CST;
 }
 
 static bool releases(int order)
@@ -41,22 +42,38 @@ static u128 memory_read(uintptr_t address, size_t size)
 {
     u128 value = 0;
     switch (size) {
-    case 1: return *(volatile uint8_t *)address;
-    case 2: return *(volatile uint16_t *)address;
-    case 4: return *(volatile uint32_t *)address;
-    case 8: return *(volatile uint64_t *)address;
-    default: memcpy(&value, (const void *)address, size); return value;
+    case 1:
+        return *(volatile uint8_t *)address;
+    case 2:
+        return *(volatile uint16_t *)address;
+    case 4:
+        return *(volatile uint32_t *)address;
+    case 8:
+        return *(volatile uint64_t *)address;
+    default:
+        memcpy(&value, (const void *)address, size);
+        return value;
     }
 }
 
 static void memory_write(uintptr_t address, size_t size, u128 value)
 {
     switch (size) {
-    case 1: *(volatile uint8_t *)address = (uint8_t)value; break;
-    case 2: *(volatile uint16_t *)address = (uint16_t)value; break;
-    case 4: *(volatile uint32_t *)address = (uint32_t)value; break;
-    case 8: *(volatile uint64_t *)address = (uint64_t)value; break;
-    default: memcpy((void *)address, &value, size); break;
+    case 1:
+        *(volatile uint8_t *)address = (uint8_t)value;
+        break;
+    case 2:
+        *(volatile uint16_t *)address = (uint16_t)value;
+        break;
+    case 4:
+        *(volatile uint32_t *)address = (uint32_t)value;
+        break;
+    case 8:
+        *(volatile uint64_t *)address = (uint64_t)value;
+        break;
+    default:
+        memcpy((void *)address, &value, size);
+        break;
     }
 }
 
@@ -64,13 +81,27 @@ static u128 combine(lab_rmw_kind kind, u128 old, u128 operand, size_t size)
 {
     u128 value = 0;
     switch (kind) {
-    case RMW_EXCHANGE: value = operand; break;
-    case RMW_ADD: value = old + operand; break;
-    case RMW_SUB: value = old - operand; break;
-    case RMW_AND: value = old & operand; break;
-    case RMW_OR: value = old | operand; break;
-    case RMW_XOR: value = old ^ operand; break;
-    case RMW_NAND: value = ~(old & operand); break;
+    case RMW_EXCHANGE:
+        value = operand;
+        break;
+    case RMW_ADD:
+        value = old + operand;
+        break;
+    case RMW_SUB:
+        value = old - operand;
+        break;
+    case RMW_AND:
+        value = old & operand;
+        break;
+    case RMW_OR:
+        value = old | operand;
+        break;
+    case RMW_XOR:
+        value = old ^ operand;
+        break;
+    case RMW_NAND:
+        value = ~(old & operand);
+        break;
     }
     return size == 16 ? value : value & (((u128)1 << (8 * size)) - 1);
 }
@@ -267,7 +298,8 @@ static uint16_t oldest_for_repeated(const lab_thread *t, uint32_t number, const 
 
     for (uint32_t i = 0; i < t->watched_count; i++) {
         const lab_watched *w = &t->watch[i];
-        if (w->pc == pc && w->cell == number && w->callers == t->op.callers && w->stamp < c->stamp && w->stamp >= oldest)
+        if (w->pc == pc && w->cell == number && w->callers == t->op.callers && w->stamp < c->stamp &&
+            w->stamp >= oldest)
             oldest = (uint16_t)(w->stamp + 1);
     }
     return oldest;
@@ -293,8 +325,8 @@ static lab_version *choose_version(lab_thread *t, uint32_t number, lab_cell *c, 
     return v;
 }
 
-static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t size, int order, uint32_t number, bool write,
-                     uintptr_t pc)
+static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t size, int order, uint32_t number,
+                     bool write, uintptr_t pc)
 {
     t->op.kind = (uint8_t)kind;
     t->op.size = (uint8_t)size;

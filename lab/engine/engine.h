@@ -91,18 +91,18 @@ typedef struct lab_operation {
 typedef struct lab_cell {
     uintptr_t address;
     uint32_t size;
-    uint32_t next_merged;   /* 0, or the cell that this one became a part of */
-    uint32_t users;         /* threads that ever accessed it, and */
-    bool written;           /* whether one of them wrote: together, whether a step here can matter to others */
+    uint32_t next_merged; /* 0, or the cell that this one became a part of */
+    uint32_t users;       /* threads that ever accessed it, and */
+    bool written;         /* whether one of them wrote: together, whether a step here can matter to others */
     /* The rest belongs to the schedule number `generation`. */
     uint32_t generation;
-    int32_t last_write;     /* step */
-    uint32_t readers;       /* threads that read since, and */
+    int32_t last_write;        /* step */
+    uint32_t readers;          /* threads that read since, and */
     int32_t read[MAX_THREADS]; /* their steps */
     uint8_t writer;
-    uint16_t stamp;         /* number of the newest version */
-    int32_t newest;         /* version, -1: none yet */
-    lab_vclock release;         /* what an acquire of the newest version gets */
+    uint16_t stamp;     /* number of the newest version */
+    int32_t newest;     /* version, -1: none yet */
+    lab_vclock release; /* what an acquire of the newest version gets */
 } lab_cell;
 
 /* One store, for memory models in which an older one may be read. */
@@ -111,9 +111,9 @@ typedef struct lab_version {
     int32_t older;
     uint16_t stamp;
     uint8_t writer;
-    uint32_t when;          /* among all stores of the schedule */
+    uint32_t when; /* among all stores of the schedule */
     lab_vclock release;
-    uint16_t *view;         /* NULL: a relaxed store, nothing comes with it */
+    uint16_t *view; /* NULL: a relaxed store, nothing comes with it */
 } lab_version;
 
 /* Threads. */
@@ -121,7 +121,7 @@ typedef struct lab_version {
 typedef enum lab_thread_state {
     THREAD_UNUSED,
     THREAD_READY,
-    THREAD_BLOCKED,         /* in a wait; with a deadline it may time out */
+    THREAD_BLOCKED, /* in a wait; with a deadline it may time out */
     THREAD_JOINING,
     THREAD_DONE
 } lab_thread_state;
@@ -136,44 +136,48 @@ typedef struct lab_watched {
     uint16_t stamp;
     uint8_t size;
     uint64_t value;
-    uint64_t callers;       /* a hash of the return addresses: the same function may be called from two places */
+    uint64_t callers; /* a hash of the return addresses: the same function may be called from two places */
 } lab_watched;
 
 typedef struct lab_thread {
     void *sp;
-    char *stack;            /* lowest address; the stack of thread n is slot n of the arena */
+    char *stack; /* lowest address; the stack of thread n is slot n of the arena */
     uint8_t number;
     uint8_t state;
-    bool service;           /* of the library's own: need not end */
+    bool service; /* of the library's own: need not end */
     bool timed_out;
     bool in_interrupt;
     bool interrupt_pending;
-    uint8_t joined;         /* THREAD_JOINING: whom */
-    bool asleep;            /* spins: nothing it looks at has changed */
-    uint32_t yielded;       /* gave way: others make so many steps first */
-    bool runs_exit;         /* ends as a host thread does */
-    void *exit_object;      /* what the machine is to end with it */
-    bool adopt;             /* becomes a thread of the library before its first step */
+    uint8_t joined;   /* THREAD_JOINING: whom */
+    bool asleep;      /* spins: nothing it looks at has changed */
+    bool may_give_up; /* the loop may end all the same: if it is chosen nevertheless, it goes on until it does */
+    bool gives_up;
+    bool no_step;      /* what it does next is no step, because it repeats the last one */
+    uint32_t turns;    /* of the loop since it gave up waiting for a change */
+    uint32_t yielded;  /* gave way: others make so many steps first */
+    bool runs_exit;    /* ends as a host thread does */
+    void *exit_object; /* what the machine is to end with it */
+    bool adopt;        /* becomes a thread of the library before its first step */
     const char *name;
     void (*routine)(void *);
     void *argument;
-    uintptr_t entry;        /* the function that it runs */
-    lab_operation op;           /* what it does next */
-    u128 operand;           /* of its next step: what a compare-exchange expects, what a read-modify-write adds, and */
-    uint8_t rmw;            /* how */
-    uint64_t deadline;      /* interrupt time; 0: none */
+    uintptr_t entry;   /* the function that it runs */
+    lab_operation op;  /* what it does next */
+    u128 operand;      /* of its next step: what a compare-exchange expects, what a read-modify-write adds, and */
+    uint8_t rmw;       /* how */
+    uint64_t deadline; /* interrupt time; 0: none */
     uint32_t expected;
     uint32_t steps;
     int32_t last_step;
     int32_t last_interrupt; /* the step that sent it */
-    lab_vclock sync;            /* happens-before of the program */
-    lab_vclock dep;             /* order of steps that do not commute */
+    lab_vclock sync;        /* happens-before of the program */
+    lab_vclock dep;         /* order of steps that do not commute */
     lab_vclock fence_release;
     lab_vclock fence_acquire;
     bool fenced;
-    uint32_t seen_until;    /* tso: its loads have seen all stores up to this one, and */
-    uint32_t last_store;    /* its own last store since a fence is this one; 0: none */
-    uintptr_t lowest_lent;  /* lowest address on its stack that others have accessed */
+    uint32_t seen_until;   /* tso: its loads have seen all stores up to this one, and */
+    uint32_t last_store;   /* its own last store since a fence is this one; 0: none */
+    uintptr_t lowest_lent; /* lowest address on its stack that others have accessed */
     uint32_t lent_count;
     uintptr_t lent[MAX_LENT]; /* all of them */
     /* What it has read since it last wrote anything: for spin loops. */
@@ -185,15 +189,15 @@ typedef struct lab_thread {
 /* The tree that is searched: one node for each decision of the current schedule. */
 
 typedef enum lab_node_kind {
-    NODE_THREAD,            /* who makes the next step */
-    NODE_CHOICE             /* which of several things happens in it */
+    NODE_THREAD, /* who makes the next step */
+    NODE_CHOICE  /* which of several things happens in it */
 } lab_node_kind;
 
 typedef struct lab_node {
     uint8_t kind;
     uint8_t chosen;
-    uint8_t count;          /* choices */
-    uint8_t preemptions;    /* before this node */
+    uint8_t count;       /* choices */
+    uint8_t preemptions; /* before this node */
     uint16_t enabled;
     uint16_t backtrack;
     uint16_t done;
@@ -204,19 +208,19 @@ typedef struct lab_node {
 typedef struct lab_step {
     lab_vclock dep;
     int32_t node;
-    uint32_t ordinal;       /* among its thread's steps, from 1 */
+    uint32_t ordinal; /* among its thread's steps, from 1 */
     uint8_t thread;
     lab_operation op;
 } lab_step;
 
 #define EVENT_CALLERS 12
 
-typedef struct lab_event {      /* for the trace */
+typedef struct lab_event { /* for the trace */
     uint8_t thread;
     uint8_t kind;
     uint8_t size;
     uint8_t order;
-    bool flag;              /* CAS failed, wait did not block, stale load */
+    bool flag; /* CAS failed, wait did not block, stale load */
     uintptr_t address;
     uintptr_t pc;
     uint64_t before, after;
@@ -247,21 +251,22 @@ extern const char *const lab_verdict_names[VERDICTS];
 typedef enum lab_run_end {
     RUN_FINISHED,
     RUN_FAILED,
-    RUN_PRUNED,             /* everything from here on has been seen */
-    RUN_TRUNCATED           /* too long */
+    RUN_PRUNED,   /* everything from here on has been seen */
+    RUN_TRUNCATED /* too long */
 } lab_run_end;
 
 /* The state of one schedule. */
 typedef struct lab_run_state {
     uint32_t thread_count;
-    uint64_t now;           /* interrupt time */
+    uint64_t now; /* interrupt time */
     char *heap_top;
     uint32_t spurious, failures, stale, deferred, timeouts; /* that are still allowed */
-    uint32_t lonely_timeouts; /* that came when nobody else could run */
+    uint32_t lonely_timeouts;                               /* that came when nobody else could run */
     uint32_t steps;
     uint32_t idle_rounds;
-    bool ended;             /* everybody but service threads */
-    uint32_t epilogue;      /* timeouts that service threads still get when everybody else has ended */
+    bool stirred;      /* those that spin had their turn when nobody could run */
+    bool ended;        /* everybody but service threads */
+    uint32_t epilogue; /* timeouts that service threads still get when everybody else has ended */
     uint32_t yielders;
     uint32_t versions;
     uint32_t stores;
@@ -271,7 +276,7 @@ typedef struct lab_run_state {
     uint32_t allocations;
     lab_thread threads[MAX_THREADS]; /* from here on only what is in use is put back */
     LAB_OPERATION history[MAX_OPERATIONS];
-    lab_vclock began[MAX_OPERATIONS]; /* what had happened before each operation of the history, and */
+    lab_vclock began[MAX_OPERATIONS];  /* what had happened before each operation of the history, and */
     uint32_t ended_at[MAX_OPERATIONS]; /* its thread's clock when it ended */
 } lab_run_state;
 
@@ -284,12 +289,7 @@ typedef enum lab_strategy {
     STRATEGY_REPLAY
 } lab_strategy;
 
-typedef enum lab_model {
-    MODEL_SC,
-    MODEL_TSO,
-    MODEL_C11,
-    MODELS
-} lab_model;
+typedef enum lab_model { MODEL_SC, MODEL_TSO, MODEL_C11, MODELS } lab_model;
 
 extern const char *const lab_model_names[MODELS];
 void lab_set_model(const char *name);
@@ -297,13 +297,13 @@ void lab_set_model(const char *name);
 typedef struct lab_options {
     lab_strategy strategy;
     lab_model model;
-    bool weak;              /* older stores may be read */
+    bool weak; /* older stores may be read */
     bool verbose;
-    bool to_stderr;         /* the report of a failure: standard output belongs to a test harness */
-    bool plain;             /* every plain access is a step too */
-    bool strict;            /* a schedule that is cut off is a failure */
+    bool to_stderr; /* the report of a failure: standard output belongs to a test harness */
+    bool plain;     /* every plain access is a step too */
+    bool strict;    /* a schedule that is cut off is a failure */
     uint32_t preemptions;
-    uint32_t depth;         /* of PCT */
+    uint32_t depth; /* of PCT */
     uint32_t stale;
     uint32_t timeouts;
     uint32_t jobs;
@@ -311,7 +311,7 @@ typedef struct lab_options {
     uint64_t schedules;
     double seconds;
     uint32_t max_steps;
-    uint32_t patience;      /* so often a thread may repeat a loop of reads in which nothing changes */
+    uint32_t patience; /* so often a thread may repeat a loop of reads in which nothing changes */
     const char *replay;
     const char *only;
 } lab_options;
@@ -319,14 +319,14 @@ typedef struct lab_options {
 typedef struct lab_result {
     uint64_t schedules, pruned, truncated, steps;
     bool exhausted;
-    int bound;              /* every schedule with so many preemptions; -1: none */
+    int bound; /* every schedule with so many preemptions; -1: none */
     lab_verdict verdict;
     uint64_t found_at;
     double seconds;
     const char *found_by;
 } lab_result;
 
-#define SLOTS 5
+#define SLOTS       5
 #define SLOT_WRITE  1
 #define SLOT_ATOMIC 2
 
@@ -338,23 +338,20 @@ typedef struct lab_slot {
     uint8_t flags : 4;
 } lab_slot;
 
-typedef enum lab_poison {
-    POISON_NONE,
-    POISON_FREED,
-    POISON_ZONE
-} lab_poison;
+typedef enum lab_poison { POISON_NONE, POISON_FREED, POISON_ZONE } lab_poison;
 
 /* The shadow of 8 bytes: who accessed them in this schedule, which cells they belong to. One cache line. */
 typedef struct lab_granule {
     uint32_t generation;
     uint8_t used;
-    uint8_t last;           /* the slot of the last access */
+    uint8_t last; /* the slot of the last access */
     uint8_t poison;
     lab_slot slots[SLOTS];
     uint16_t cell[8];
 } lab_granule;
 
-#define MAX_QUEUES 1024
+#define MAX_QUEUES  1024
+#define MAX_ENDLESS 1024
 
 /* The cell that stands for the threads blocked on an address. */
 typedef struct lab_queue {
@@ -371,11 +368,11 @@ typedef struct lab_engine {
     lab_options options;
     const LAB_SCENARIO *scenario;
     lab_run_state run;
-    lab_run_state start;        /* the state every schedule begins with */
-    bool running;           /* a schedule runs: accesses are steps */
-    bool quiet;             /* the machine stands still: invariant, finish */
+    lab_run_state start; /* the state every schedule begins with */
+    bool running;        /* a schedule runs: accesses are steps */
+    bool quiet;          /* the machine stands still: invariant, finish */
     bool tracing;
-    lab_thread *current;        /* NULL: the explorer itself */
+    lab_thread *current; /* NULL: the explorer itself */
     void *main_sp;
     uint8_t main_tls[MAX_TLS];
     lab_run_end end;
@@ -395,13 +392,15 @@ typedef struct lab_engine {
     lab_queue queues[MAX_QUEUES]; /* a hash table */
     bool cells_changed;
     uint32_t shared_changes;
+    uint64_t endless[MAX_ENDLESS]; /* loops that do not end before something changes: a hash table */
+    uint32_t endless_count;
 
     /* The tree. */
     lab_strategy active;
     lab_node *nodes;
-    uint32_t node_count;    /* of the current schedule */
-    uint32_t replay_count;  /* so many are given */
-    int32_t last_node;      /* the NODE_THREAD whose step was made last */
+    uint32_t node_count;   /* of the current schedule */
+    uint32_t replay_count; /* so many are given */
+    int32_t last_node;     /* the NODE_THREAD whose step was made last */
     lab_step *steps;
     lab_version *versions;
     uint16_t *views;
@@ -423,7 +422,7 @@ typedef struct lab_engine {
     /* The failure. */
     lab_verdict verdict;
     char text[4096];
-    char printed[2048];     /* what the library has to say */
+    char printed[2048]; /* what the library has to say */
     size_t printed_length;
     uintptr_t failure_pc;
     uint8_t failure_thread;
@@ -506,21 +505,13 @@ static inline lab_cell *lab_cell_of(uint32_t number)
     return c;
 }
 
-#define PSEUDO_CLOCK 0
+#define PSEUDO_CLOCK               0
 #define PSEUDO_CONTEXT(lab_thread) (1 + (lab_thread))
-#define PSEUDO_STRONG (1 + MAX_THREADS) /* the common view of sequentially consistent accesses */
-#define PSEUDO_CELLS (2 + MAX_THREADS)
+#define PSEUDO_STRONG              (1 + MAX_THREADS) /* the common view of sequentially consistent accesses */
+#define PSEUDO_CELLS               (2 + MAX_THREADS)
 
 /* atomic.c */
-typedef enum lab_rmw_kind {
-    RMW_EXCHANGE,
-    RMW_ADD,
-    RMW_SUB,
-    RMW_AND,
-    RMW_OR,
-    RMW_XOR,
-    RMW_NAND
-} lab_rmw_kind;
+typedef enum lab_rmw_kind { RMW_EXCHANGE, RMW_ADD, RMW_SUB, RMW_AND, RMW_OR, RMW_XOR, RMW_NAND } lab_rmw_kind;
 
 u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc);
 void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc);
@@ -536,14 +527,15 @@ u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed
 void lab_atomic_begin(void);
 
 /* sched.c */
-void lab_sched_point(lab_thread *t);            /* t's next step is announced; returns when it is t's turn */
+void lab_sched_point(lab_thread *t); /* t's next step is announced; returns when it is t's turn */
 void lab_sched_step(lab_thread *t, int count, const lab_access *accesses); /* t makes it */
-uint32_t lab_sched_choose(uint32_t count);  /* inside of a step */
-void lab_sched_block(lab_thread *t);            /* until woken or timed out */
+uint32_t lab_sched_choose(uint32_t count);                                 /* inside of a step */
+void lab_sched_block(lab_thread *t);                                       /* until woken or timed out */
 void lab_sched_wake(lab_thread *t);
 void lab_sched_changed(uint32_t cell);
 uint64_t lab_sched_callers(lab_thread *t);
-void lab_sched_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, uint16_t stamp, uint64_t value, uintptr_t pc);
+void lab_sched_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, uint16_t stamp, uint64_t value,
+                     uintptr_t pc);
 void lab_sched_yield_hint(lab_thread *t, uint32_t steps); /* gives way to so many steps of others */
 lab_thread *lab_sched_spawn(void (*routine)(void *), void *argument, const char *name, bool service);
 void lab_sched_exit(void) __attribute__((noreturn));
@@ -573,15 +565,15 @@ double lab_explore_seconds(void);
 
 /* report.c */
 void lab_report_failure(void);
-void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after, bool flag,
-                  uintptr_t pc);
+void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after,
+                      bool flag, uintptr_t pc);
 char *lab_report_token(char *buffer, size_t size);
 void lab_report_place(uintptr_t pc, char *buffer, size_t size);
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size);
 
 /* The machine: lab/hal. */
 typedef struct lab_machine_routines {
-    void (*adopt)(void);                     /* the fiber that runs becomes a thread of the library */
+    void (*adopt)(void); /* the fiber that runs becomes a thread of the library */
     void (*thread_exit)(void);
     void (*interrupt)(void);
     bool (*describe_address)(uintptr_t address, char *buffer, size_t size);

@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BIT(n)              ((uint16_t)(1u << (n)))
-#define MINIMISING_RUNS     4000
-#define MINIMISING_SECONDS  3.0
-#define DEFERRALS           2
-#define QUICK_SCHEDULES     500
+#define BIT(n)             ((uint16_t)(1u << (n)))
+#define MINIMISING_RUNS    4000
+#define MINIMISING_SECONDS 3.0
+#define DEFERRALS          2
+#define QUICK_SCHEDULES    500
 
 /* Processor time: what else the host does is none of our business. */
 double lab_explore_seconds(void)
@@ -70,15 +70,16 @@ static uint8_t lowest(uint16_t set)
 /* Goes on with who runs, else with the first that is no service thread. */
 static uint8_t prefer(uint16_t set)
 {
-    if (lab->current != NULL && (set & BIT(lab->current->number)) && lab->current->state == THREAD_READY)
+    if (lab->current != NULL && (set & BIT(lab->current->number)) && lab->current->state == THREAD_READY &&
+        !lab->current->asleep)
         return lab->current->number;
     for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1)) {
         const lab_thread *t = &lab->run.threads[lowest(left)];
-        if (!t->service && t->state == THREAD_READY)
+        if (!t->service && t->state == THREAD_READY && !t->asleep)
             return t->number;
     }
     for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1))
-        if (lab->run.threads[lowest(left)].state == THREAD_READY)
+        if (lab->run.threads[lowest(left)].state == THREAD_READY && !lab->run.threads[lowest(left)].asleep)
             return lowest(left);
     return lowest(set);
 }
@@ -131,8 +132,8 @@ static uint8_t pick_dpor(lab_node *n, int32_t previous)
 
 static uint8_t pick_bounded(lab_node *n, int32_t previous)
 {
-    bool can_stay = lab->current != NULL && lab->current->state == THREAD_READY &&
-                    (n->enabled & BIT(lab->current->number));
+    bool can_stay =
+        lab->current != NULL && lab->current->state == THREAD_READY && (n->enabled & BIT(lab->current->number));
     uint8_t chosen = prefer(n->enabled);
 
     n->preemptions = previous >= 0 ? lab->nodes[previous].preemptions : 0;
@@ -181,7 +182,7 @@ static uint8_t pick_given(uint16_t enabled)
             return d.value;
         if (!lab->lenient)
             lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the token does not fit: thread %c cannot run at step %u",
-                       'a' + d.value, lab->run.steps);
+                           'a' + d.value, lab->run.steps);
     }
     return prefer(enabled);
 }
@@ -248,7 +249,7 @@ uint32_t lab_explore_choose(uint32_t count)
         lab_node *n = &lab->nodes[lab->node_count++];
         if (n->kind != NODE_CHOICE || n->count != count)
             lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program does not do the same thing again (decision %u)",
-                       lab->node_count - 1);
+                           lab->node_count - 1);
         return n->chosen;
     }
     lab_node *n = new_node(NODE_CHOICE);
@@ -342,7 +343,8 @@ static void count_preemptions(void)
         if (n->kind != NODE_THREAD)
             continue;
         n->preemptions = count;
-        if (previous >= 0 && n->chosen != lab->nodes[previous].chosen && (n->enabled & BIT(lab->nodes[previous].chosen)))
+        if (previous >= 0 && n->chosen != lab->nodes[previous].chosen &&
+            (n->enabled & BIT(lab->nodes[previous].chosen)))
             count++;
         n->preemptions = count;
         previous = (int32_t)i;
@@ -458,7 +460,8 @@ static bool search_portfolio(uint64_t schedules, double start, double seconds)
 
         lab->result.found_by = pct ? "pct" : "random";
         lab->options.depth = 2 + (uint32_t)(turn / 2 % 4);
-        if (search_randomly(pct ? STRATEGY_PCT : STRATEGY_RANDOM, until < schedules ? until : schedules, start + seconds))
+        if (search_randomly(pct ? STRATEGY_PCT : STRATEGY_RANDOM, until < schedules ? until : schedules,
+                            start + seconds))
             return true;
     }
     return false;
@@ -692,7 +695,7 @@ bool lab_explore_replay(const LAB_SCENARIO *scenario, const char *decisions)
     prepare(scenario);
     if (!parse_decisions(decisions)) {
         fprintf(stderr, "lab: this is not a replay token\n");
-        return false;
+        exit(2);
     }
     lab->active = STRATEGY_REPLAY;
     lab->replay_count = 0;

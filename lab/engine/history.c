@@ -92,7 +92,8 @@ void LabCheckLinearizable(const LAB_MODEL *model)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "\n    %c %s(%ld)", 'a' + o->Thread,
                                  model->OperationNames[o->Name], (long)o->Argument);
         if (o->Returned)
-            used += (size_t)snprintf(text + used, sizeof(text) - used, " = %ld, from %u to %u", (long)o->Result, o->Begin, o->End);
+            used += (size_t)snprintf(text + used, sizeof(text) - used, " = %ld, from %u to %u", (long)o->Result,
+                                     o->Begin, o->End);
         else
             used += (size_t)snprintf(text + used, sizeof(text) - used, " does not return, from %u", o->Begin);
     }

@@ -215,10 +215,10 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
     if (!ended)
         snprintf(text, sizeof(text), "the explorer itself failed");
     else if (r.verdict != VERDICT_NONE)
-        snprintf(text, sizeof(text), "%s%s after %lu schedules (%s)%s%s", scenario->Expect == NULL ? "FAILED: " : "",
-                 lab_verdict_names[r.verdict], r.found_at, r.found_by,
-                 good || scenario->Expect == NULL ? "" : ", but expected: ",
-                 good || scenario->Expect == NULL ? "" : wanted);
+        snprintf(
+            text, sizeof(text), "%s%s after %lu schedules (%s)%s%s", scenario->Expect == NULL ? "FAILED: " : "",
+            lab_verdict_names[r.verdict], r.found_at, r.found_by,
+            good || scenario->Expect == NULL ? "" : ", but expected: ", good || scenario->Expect == NULL ? "" : wanted);
     else
         snprintf(text, sizeof(text), "%s, %lu schedules%s", describe_extent(&r), r.schedules,
                  good ? "" : ", but a failure was expected");

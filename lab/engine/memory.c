@@ -52,9 +52,12 @@ static struct memory_state {
     char *protected_heap_end;
     char *snapshot_room, *snapshot_end;
     bool protects;
-    struct { lab_granule *shadow; uint8_t value; } poisoned[65536];
+    struct {
+        lab_granule *shadow;
+        uint8_t value;
+    } poisoned[65536];
     uint32_t poisoned_count;
-} *memory;
+} * memory;
 
 lab_engine *lab;
 
@@ -166,9 +169,8 @@ static void *keep(const void *from, size_t size)
 
 static bool is_protected(uintptr_t address)
 {
-    return memory->protects &&
-           (address - (uintptr_t)lab->data < (uintptr_t)(lab->data_end - lab->data) ||
-            address - (uintptr_t)lab->heap < (uintptr_t)(memory->protected_heap_end - lab->heap));
+    return memory->protects && (address - (uintptr_t)lab->data < (uintptr_t)(lab->data_end - lab->data) ||
+                                address - (uintptr_t)lab->heap < (uintptr_t)(memory->protected_heap_end - lab->heap));
 }
 
 static void make_hot(uintptr_t address)
@@ -264,8 +266,7 @@ void lab_memory_restore(void)
         memcpy(memory->stacks[i].sp, memory->stacks[i].copy, memory->stacks[i].size);
     while (memory->poisoned_count != 0) {
         memory->poisoned_count--;
-        memory->poisoned[memory->poisoned_count].shadow->poison =
-            memory->poisoned[memory->poisoned_count].value;
+        memory->poisoned[memory->poisoned_count].shadow->poison = memory->poisoned[memory->poisoned_count].value;
     }
     memcpy(&lab->run, &lab->start, offsetof(lab_run_state, threads));
     for (uint32_t i = 0; i < lab->start.thread_count; i++) {
@@ -296,20 +297,22 @@ void *lab_memory_allocate(size_t size, size_t alignment)
 {
     lab_memory_initialize();
     alignment = alignment < 16 ? 16 : alignment;
-    uintptr_t start = (uintptr_t)lab->run.heap_top + sizeof(block) + RED_ZONE;
+    uintptr_t start = (uintptr_t)lab->run.heap_top + sizeof(block);
 
     start = (start + alignment - 1) / alignment * alignment;
-    if (size > HEAP_SIZE / 4 || start + size + RED_ZONE > (uintptr_t)lab->heap + HEAP_SIZE)
+    if (size > HEAP_SIZE / 4 || start + size + 2 * RED_ZONE > (uintptr_t)lab->heap + HEAP_SIZE)
         return NULL;
     block *header = (block *)(start - sizeof(block));
     char *zone = lab->run.heap_top;
     *header = (block){.magic = HEADER_MAGIC, .size = size, .number = lab->run.allocations++};
     if (lab->running)
         memset((void *)start, 0, size);
-    lab->run.heap_top = (char *)((start + size + 7) & ~7ul);
+    char *end = (char *)((start + size + 7) & ~7ul);
+    lab->run.heap_top = end + RED_ZONE;
     if (lab->running || size < 65536) {
         set_poison(zone, (size_t)((char *)start - zone), POISON_ZONE);
         set_poison((char *)start, size, POISON_NONE);
+        set_poison(end, RED_ZONE, POISON_ZONE);
     }
     return (void *)start;
 }
@@ -338,7 +341,7 @@ void lab_memory_report_leaks(void)
         if (header->magic == HEADER_MAGIC && header->freed == 0 && header->number >= lab->start.allocations &&
             header->number < lab->run.allocations)
             lab_sched_fail(VERDICT_LEAK, 0, "%zu bytes, allocation %u of the schedule, were not freed", header->size,
-                       header->number - lab->start.allocations + 1);
+                           header->number - lab->start.allocations + 1);
     }
 }
 
@@ -371,7 +374,7 @@ void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc)
         lend(owner, address & ~7ul);
     if (address < sp)
         lab_sched_fail(VERDICT_DEAD_FRAME, pc, "access to %#lx, on the stack of thread %c below its frames", address,
-                   'a' + owner->number);
+                       'a' + owner->number);
 }
 
 const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size)
@@ -383,7 +386,8 @@ const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size)
         return buffer;
     }
     if (address >= (uintptr_t)lab->heap && address < (uintptr_t)lab->run.heap_top) {
-        for (uintptr_t at = address & ~7ul; at >= (uintptr_t)lab->heap + sizeof(block) && address - at < 1 << 20; at -= 8) {
+        for (uintptr_t at = address & ~7ul; at >= (uintptr_t)lab->heap + sizeof(block) && address - at < 1 << 20;
+             at -= 8) {
             block *header = (block *)at - 1;
             if (header->magic == HEADER_MAGIC) {
                 snprintf(buffer, size, "heap block %u+%#lx", header->number, address - at);

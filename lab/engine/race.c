@@ -14,12 +14,13 @@ static void lab_report_race(const lab_slot *earlier, uintptr_t address, bool wri
     lab_report_place(pc, here, sizeof(here));
     lab_report_place(earlier->pc, there, sizeof(there));
     lab_sched_fail(VERDICT_RACE, pc, "%s %s by thread %c at %s and %s %s by thread %c at %s, address %#lx",
-               earlier->flags & SLOT_ATOMIC ? "atomic" : "plain", earlier->flags & SLOT_WRITE ? "write" : "read",
-               'a' + earlier->thread, there, atomic ? "atomic" : "plain", write ? "write" : "read",
-               'a' + lab->current->number, here, address);
+                   earlier->flags & SLOT_ATOMIC ? "atomic" : "plain", earlier->flags & SLOT_WRITE ? "write" : "read",
+                   'a' + earlier->thread, there, atomic ? "atomic" : "plain", write ? "write" : "read",
+                   'a' + lab->current->number, here, address);
 }
 
-static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool write, bool atomic, uintptr_t pc)
+static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool write, bool atomic,
+                                  uintptr_t pc)
 {
     lab_thread *t = lab->current;
     uint8_t flags = (uint8_t)((write ? SLOT_WRITE : 0) | (atomic ? SLOT_ATOMIC : 0));
@@ -43,7 +44,8 @@ static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mas
         bool own = old->thread == t->number;
         bool ordered = own || old->clock <= t->sync.at[old->thread];
 
-        if (!ordered && (old->mask & mask) && ((old->flags | flags) & SLOT_WRITE) && !(old->flags & flags & SLOT_ATOMIC))
+        if (!ordered && (old->mask & mask) && ((old->flags | flags) & SLOT_WRITE) &&
+            !(old->flags & flags & SLOT_ATOMIC))
             lab_report_race(old, address, write, atomic, pc);
         if (own && old->clock == new.clock && old->mask == mask && old->flags == flags) {
             old->pc = new.pc;
@@ -87,8 +89,8 @@ void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, ui
 }
 
 /*
- * A frame that ends is like a write to all of it: whoever accessed it, and is not known to have done so before, could as
- * well have come later.
+ * A frame that ends is like a write to all of it: whoever accessed it, and is not known to have done so before, could
+ * as well have come later.
  */
 void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc)
 {

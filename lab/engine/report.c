@@ -22,7 +22,7 @@ typedef struct place {
     uintptr_t pc;
     char text[PLACE_LENGTH];
     char line[96];
-    char function[96];        /* that the code is in, though it may be inlined from another one */
+    char function[96]; /* that the code is in, though it may be inlined from another one */
 } place;
 
 static place *places;
@@ -43,8 +43,8 @@ static void find_callers(lab_event *e)
     }
 }
 
-void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after, bool flag,
-                  uintptr_t pc)
+void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after,
+                      bool flag, uintptr_t pc)
 {
     if (!lab->tracing || lab->event_count == MAX_STEPS)
         return;
@@ -219,10 +219,10 @@ static void walk_text(const char *text, bool print)
 }
 
 static const char *const kind_names[] = {
-    [OP_START] = "starts", [OP_LOAD] = "load", [OP_STORE] = "store", [OP_RMW] = "rmw", [OP_CAS] = "cas",
-    [OP_FENCE] = "fence", [OP_WAIT] = "wait", [OP_WAKE] = "wake", [OP_TIMEOUT] = "times out", [OP_RESUME] = "resumes",
-    [OP_CLOCK] = "clock", [OP_INTERRUPT] = "interrupt", [OP_SPAWN] = "spawns", [OP_JOIN] = "joins", [OP_END] = "ends",
-    [OP_LOCAL] = "chooses",
+    [OP_START] = "starts",      [OP_LOAD] = "load",      [OP_STORE] = "store", [OP_RMW] = "rmw",
+    [OP_CAS] = "cas",           [OP_FENCE] = "fence",    [OP_WAIT] = "wait",   [OP_WAKE] = "wake",
+    [OP_TIMEOUT] = "times out", [OP_RESUME] = "resumes", [OP_CLOCK] = "clock", [OP_INTERRUPT] = "interrupt",
+    [OP_SPAWN] = "spawns",      [OP_JOIN] = "joins",     [OP_END] = "ends",    [OP_LOCAL] = "chooses",
 };
 
 static const char *order_name(int order)
@@ -239,7 +239,8 @@ static void describe_event(const lab_event *e, char *text, size_t size)
     name_address(e->address, symbol, sizeof(symbol));
     switch (e->kind) {
     case OP_LOAD:
-        snprintf(text, size, "%s%s %s = %#lx%s", kind, order_name(e->order), symbol, e->before, e->flag ? " (stale)" : "");
+        snprintf(text, size, "%s%s %s = %#lx%s", kind, order_name(e->order), symbol, e->before,
+                 e->flag ? " (stale)" : "");
         break;
     case OP_STORE:
         if (e->flag)
@@ -283,13 +284,43 @@ static void describe_event(const lab_event *e, char *text, size_t size)
     }
 }
 
-/* What nobody else ever touches tells nothing. */
+typedef struct use {
+    uint16_t threads;
+    bool written;
+} use;
+
+static use *uses; /* of each cell, in this schedule */
+
+static uint32_t cell_of_event(const lab_event *e)
+{
+    lab_granule *shadow = lab_memory_shadow(e->address);
+    return shadow != NULL ? shadow->cell[e->address & 7] : NO_CELL;
+}
+
+static bool is_access(const lab_event *e)
+{
+    return e->kind == OP_LOAD || e->kind == OP_STORE || e->kind == OP_RMW || e->kind == OP_CAS;
+}
+
+static void find_uses(void)
+{
+    uses = calloc(lab->cell_count, sizeof(*uses));
+    for (uint32_t i = 0; i < lab->event_count; i++) {
+        const lab_event *e = &lab->events[i];
+        uint32_t number = cell_of_event(e);
+
+        if (number == NO_CELL || (!is_access(e) && e->kind != OP_WAIT && e->kind != OP_WAKE))
+            continue;
+        uses[number].threads |= (uint16_t)(1u << e->thread);
+        uses[number].written |= is_access(e) && e->kind != OP_LOAD;
+    }
+}
+
+/* What nobody else touches tells nothing. */
 static bool is_interesting(const lab_event *e)
 {
-    if (e->kind != OP_LOAD && e->kind != OP_STORE && e->kind != OP_RMW && e->kind != OP_CAS)
-        return true;
-    lab_granule *shadow = lab_memory_shadow(e->address);
-    return shadow == NULL || lab_cell_is_shared(&lab->cells[shadow->cell[e->address & 7]]);
+    const use *u = &uses[cell_of_event(e)];
+    return !is_access(e) || (u->written && (u->threads & (u->threads - 1)) != 0);
 }
 
 /* Same file, whatever the line. */
@@ -310,7 +341,8 @@ static void describe_caller(const lab_event *e, char *text, size_t size)
         own++;
     if (own == 0 || own == EVENT_CALLERS || e->callers[own] == 0)
         return;
-    snprintf(text, size, "%.40s, in %.60s:", find_place(e->callers[own])->text, find_place(e->callers[own - 1])->function);
+    snprintf(text, size, "%.40s, in %.60s:", find_place(e->callers[own])->text,
+             find_place(e->callers[own - 1])->function);
 }
 
 static bool is_repeated(const lab_event *a, const lab_event *b)
@@ -351,6 +383,7 @@ static void print_trace(void)
     char text[256], caller[160], last_caller[MAX_THREADS][160] = {{0}};
     const lab_event *last = NULL;
 
+    find_uses();
     for (uint32_t i = 0; i < lab->event_count; i++) {
         const lab_event *e = &lab->events[i];
         int indent = (int)(column[e->thread] * width);
@@ -371,6 +404,7 @@ static void print_trace(void)
             printf("   [%s]", place_text(e->pc));
         printf("\n");
     }
+    free(uses);
 }
 
 char *lab_report_token(char *buffer, size_t size)

@@ -4,8 +4,10 @@
  * A thread is not chosen while it cannot get anywhere:
  * 1. It is blocked. With a deadline it can always be chosen: then it times out, and virtual time moves on to it.
  * 2. It spins: it is about to repeat a read, at the same place, and nothing that it has read since it last wrote has
- *    changed. It is chosen again when somebody changes one of those variables.
- * 3. It gave way (HalLongSpin, Yield), and the others have not made enough steps since: more, the longer it has spun.
+ *    changed. It is chosen again when somebody changes one of those variables. A loop may also end by itself, because
+ *    it counts its turns: so the thread can be chosen at any time, and then turns, without others in between, until it
+ *    does something else. If it has not after MAX_TURNS, that loop is known to be endless, and the search starts over.
+ * 3. It gave way (HalLongSpin), and the others have not made enough steps since: more, the longer it has spun.
  * When nobody is left, those of 2 and 3 get another round, since a loop may give up after some time, and virtual time
  * passes. If nothing was changed in MAX_IDLE_ROUNDS of these, it is a livelock.
  */
@@ -17,11 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_IDLE_ROUNDS 400
-#define MAX_CALLERS     12
+#define MAX_IDLE_ROUNDS     400
+#define MAX_CALLERS         12
+#define MAX_TURNS           300
 #define MAX_LONELY_TIMEOUTS 64
-#define EPILOGUE_TIMEOUTS 1
-#define IDLE_TIME       10000 /* 1 ms */
+#define EPILOGUE_TIMEOUTS   1
+#define IDLE_TIME           10000              /* 1 ms */
+#define FAR_AWAY            (60ull * 10000000) /* a minute */
 
 lab_machine_routines lab_machine;
 static jmp_buf main_failed;
@@ -137,11 +141,56 @@ static bool repeats_itself(const lab_thread *t)
     return turns == lab->options.patience && (t->op.kind == OP_CLOCK || !lab_atomic_would_write(t));
 }
 
-void lab_sched_watch(lab_thread *t, uint32_t number, uintptr_t address, size_t size, uint16_t stamp, uint64_t value, uintptr_t pc)
+void lab_sched_watch(lab_thread *t, uint32_t number, uintptr_t address, size_t size, uint16_t stamp, uint64_t value,
+                     uintptr_t pc)
 {
+    if (t->no_step)
+        return;
     if (t->watched_count == MAX_WATCHED)
         t->watched_count = 0;
     t->watch[t->watched_count++] = (lab_watched){pc, address, number, stamp, (uint8_t)size, value, t->op.callers};
+}
+
+static uint64_t *find_endless(const lab_operation *op)
+{
+    uint64_t key = (op->callers ^ op->pc * 0x9E3779B97F4A7C15ull) | 1;
+    uint32_t index = (uint32_t)(key >> 40) % MAX_ENDLESS;
+
+    while (lab->endless[index] != 0 && lab->endless[index] != key)
+        index = (index + 1) % MAX_ENDLESS;
+    return &lab->endless[index];
+}
+
+static bool is_endless(const lab_operation *op)
+{
+    return *find_endless(op) != 0;
+}
+
+static void remember_endless(const lab_operation *op)
+{
+    if (lab->endless_count == MAX_ENDLESS / 2)
+        return;
+    lab->endless_count++;
+    *find_endless(op) = (op->callers ^ op->pc * 0x9E3779B97F4A7C15ull) | 1;
+    lab->cells_changed = true;
+}
+
+/* Before a step is announced to the scheduler: is it one? And can the thread get anywhere with it? */
+static void look_for_spin(lab_thread *t)
+{
+    bool repeats = repeats_itself(t);
+
+    t->no_step = false;
+    if (t->gives_up && repeats && t->turns < MAX_TURNS) {
+        t->turns++;
+        t->no_step = true;
+        return;
+    }
+    if (t->gives_up && repeats)
+        remember_endless(&t->op);
+    t->gives_up = false;
+    t->asleep = repeats;
+    t->may_give_up = repeats && !is_endless(&t->op);
 }
 
 /* Somebody has changed that variable. */
@@ -163,6 +212,8 @@ void lab_sched_changed(uint32_t number)
 
 void lab_sched_yield_hint(lab_thread *t, uint32_t steps)
 {
+    if (t->gives_up)
+        return;
     lab->run.yielders += t->yielded == 0;
     t->yielded = steps;
 }
@@ -204,7 +255,8 @@ static size_t describe_thread(lab_thread *t, char *buffer, size_t size, bool *sa
 
     lab_report_place(t->op.pc, place, sizeof(place));
     if (t->state == THREAD_JOINING)
-        return (size_t)snprintf(buffer, size, "\n  %c waits for the end of %c, at %s", 'a' + t->number, 'a' + t->joined, place);
+        return (size_t)snprintf(buffer, size, "\n  %c waits for the end of %c, at %s", 'a' + t->number, 'a' + t->joined,
+                                place);
     if (t->state == THREAD_READY)
         return (size_t)snprintf(buffer, size, "\n  %c spins at %s", 'a' + t->number, place);
     if (t->state != THREAD_BLOCKED)
@@ -214,7 +266,8 @@ static size_t describe_thread(lab_thread *t, char *buffer, size_t size, bool *sa
         *satisfied = !t->service && value != t->expected;
     }
     return (size_t)snprintf(buffer, size, "\n  %c%s sleeps on %s (%u, it is %u)%s%s, at %s", 'a' + t->number,
-                            t->service ? " (service)" : "", symbol, t->expected, value, wait[0] != 0 ? ": " : "", wait, place);
+                            t->service ? " (service)" : "", symbol, t->expected, value, wait[0] != 0 ? ": " : "", wait,
+                            place);
 }
 
 static void fail_stuck(lab_verdict verdict)
@@ -233,51 +286,49 @@ static void fail_stuck(lab_verdict verdict)
     if (lost && verdict == VERDICT_DEADLOCK)
         verdict = VERDICT_LOST_WAKEUP;
     lab_sched_fail(verdict, 0, "nobody can go on%s%s",
-               verdict == VERDICT_LOST_WAKEUP ? ", though what one of them sleeps for has happened" : "", text);
+                   verdict == VERDICT_LOST_WAKEUP ? ", though what one of them sleeps for has happened" : "", text);
 }
 
 /*
- * A few timeouts of a schedule come as early as they can, in any order. The others come when nobody else can run, the
- * earliest first: time passes when everybody waits for it.
+ * A few timeouts of a schedule come as early as they can, in any order, unless they are far away. The others come when
+ * nobody else can run, the earliest first: time passes when everybody waits for it.
  */
-static uint16_t enabled_threads(void)
+static uint16_t enabled_threads(uint16_t *earliest)
 {
-    uint16_t ready = 0, timed = 0, earliest = 0;
+    uint16_t ready = 0, timed = 0;
     uint64_t first = UINT64_MAX;
 
+    *earliest = 0;
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         const lab_thread *t = &lab->run.threads[i];
 
-        ready |= (uint16_t)((t->state == THREAD_READY && !t->asleep && t->yielded == 0) << i);
+        ready |= (uint16_t)((t->state == THREAD_READY && (!t->asleep || t->may_give_up) && t->yielded == 0) << i);
         ready |= (uint16_t)((t->state == THREAD_BLOCKED && t->interrupt_pending) << i);
         if (t->state != THREAD_BLOCKED || t->deadline == 0)
             continue;
-        timed |= (uint16_t)(1u << i);
+        timed |= (uint16_t)((t->deadline < lab->run.now + FAR_AWAY) << i);
         if (t->deadline < first)
-            earliest = 0;
+            *earliest = 0;
         first = t->deadline < first ? t->deadline : first;
-        earliest |= (uint16_t)((t->deadline == first) << i);
+        *earliest |= (uint16_t)((t->deadline == first) << i);
     }
-    if (lab->run.timeouts != 0)
-        return ready | timed;
-    return ready != 0 ? ready : earliest;
+    return lab->run.timeouts != 0 ? ready | timed : ready;
 }
 
+/* Also one that spins or gave way. */
 static bool somebody_is_ready(void)
 {
-    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
-        const lab_thread *t = &lab->run.threads[i];
-        if (t->state == THREAD_READY && !t->asleep && t->yielded == 0)
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        if (lab->run.threads[i].state == THREAD_READY)
             return true;
-    }
     return false;
 }
 
 static void time_out(lab_thread *t)
 {
     t->timed_out = true;
-    if (somebody_is_ready())
-        lab->run.timeouts -= lab->run.timeouts != 0;
+    if (somebody_is_ready() && lab->run.timeouts != 0)
+        lab->run.timeouts--;
     else if (++lab->run.lonely_timeouts == MAX_LONELY_TIMEOUTS)
         fail_stuck(VERDICT_LIVELOCK);
 }
@@ -296,23 +347,35 @@ static void finish_if_quiet(uint16_t enabled)
         lab_sched_leave(RUN_FINISHED);
 }
 
+/* Nobody can run: by turns, those that spin get another round, and the next timeout comes. */
+static uint16_t next_round(uint16_t earliest)
+{
+    bool turn = lab->run.stirred && earliest != 0;
+
+    lab->run.stirred = !turn;
+    if (turn)
+        return earliest;
+    if (!stir()) {
+        if (earliest != 0)
+            return earliest;
+        if (lab->scenario->Flags & LAB_MAY_BLOCK)
+            lab_sched_leave(RUN_FINISHED);
+        fail_stuck(VERDICT_DEADLOCK);
+    }
+    if (++lab->run.idle_rounds == MAX_IDLE_ROUNDS)
+        fail_stuck(VERDICT_LIVELOCK);
+    return enabled_threads(&earliest);
+}
+
 /* The one who makes the next step. */
 static lab_thread *next_thread(void)
 {
-    uint16_t enabled = enabled_threads();
+    uint16_t earliest, enabled = enabled_threads(&earliest);
 
     if (lab->run.ended)
-        finish_if_quiet(enabled);
-    if (enabled == 0) {
-        if (!stir()) {
-            if (lab->scenario->Flags & LAB_MAY_BLOCK)
-                lab_sched_leave(RUN_FINISHED);
-            fail_stuck(VERDICT_DEADLOCK);
-        }
-        if (++lab->run.idle_rounds == MAX_IDLE_ROUNDS)
-            fail_stuck(VERDICT_LIVELOCK);
-        enabled = enabled_threads();
-    }
+        finish_if_quiet(enabled | earliest);
+    if (enabled == 0)
+        enabled = next_round(earliest);
     lab_thread *next = &lab->run.threads[lab_explore_pick(enabled)];
     if (next->state == THREAD_BLOCKED) {
         if (!next->interrupt_pending)
@@ -365,8 +428,15 @@ void lab_sched_point(lab_thread *t)
                 lab_sched_fail(VERDICT_ENDLESS, t->op.pc, "no end after %u steps", lab->run.steps);
             lab_sched_leave(RUN_TRUNCATED);
         }
-        t->asleep = repeats_itself(t);
+        look_for_spin(t);
+        if (t->no_step)
+            return;
         switch_to(next_thread());
+        if (t->asleep) {
+            t->asleep = false;
+            t->gives_up = true;
+            t->turns = 0;
+        }
         if (!t->interrupt_pending || t->in_interrupt || lab_machine.interrupt == NULL)
             return;
         if (lab->run.deferred != 0 && lab_sched_choose(2) == 1) {
@@ -418,6 +488,8 @@ static void order_access(lab_thread *t, lab_access a, int32_t own, const lab_vcl
 
 void lab_sched_step(lab_thread *t, int count, const lab_access *accesses)
 {
+    if (t->no_step)
+        return;
     int32_t own = (int32_t)lab->run.steps++;
     lab_step *s = &lab->steps[own];
     lab_vclock before = t->dep;
@@ -777,7 +849,8 @@ void LabFail(const char *text_verdict, const char *text, const char *file, int l
     for (int i = 1; i < VERDICTS; i++)
         if (strcmp(lab_verdict_names[i], text_verdict) == 0)
             found = (lab_verdict)i;
-    lab_sched_fail(found, (uintptr_t)__builtin_return_address(0), "%s (%s:%d)", text, slash != NULL ? slash + 1 : file, line);
+    lab_sched_fail(found, (uintptr_t)__builtin_return_address(0), "%s (%s:%d)", text, slash != NULL ? slash + 1 : file,
+                   line);
 }
 
 unsigned LabChoose(unsigned count)

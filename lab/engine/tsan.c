@@ -38,56 +38,56 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
     }
 }
 
-#define PLAIN(size)                                                                             \
-    void __tsan_read##size(void *address);                                                      \
-    void __tsan_write##size(void *address);                                                     \
-    void __tsan_unaligned_read##size(void *address);                                            \
-    void __tsan_unaligned_write##size(void *address);                                           \
-    void __tsan_read_write##size(void *address);                                                \
-    void __tsan_unaligned_read_write##size(void *address);                                      \
-    void __tsan_volatile_read##size(void *address);                                             \
-    void __tsan_volatile_write##size(void *address);                                            \
-    void __tsan_unaligned_volatile_read##size(void *address);                                   \
-    void __tsan_unaligned_volatile_write##size(void *address);                                  \
-    void __tsan_read##size(void *address)                                                       \
-    {                                                                                           \
-        plain((uintptr_t)address, size, false, CALLER);                                         \
-    }                                                                                           \
-    void __tsan_write##size(void *address)                                                      \
-    {                                                                                           \
-        plain((uintptr_t)address, size, true, CALLER);                                          \
-    }                                                                                           \
-    void __tsan_unaligned_read##size(void *address)                                             \
-    {                                                                                           \
-        plain((uintptr_t)address, size, false, CALLER);                                         \
-    }                                                                                           \
-    void __tsan_unaligned_write##size(void *address)                                            \
-    {                                                                                           \
-        plain((uintptr_t)address, size, true, CALLER);                                          \
-    }                                                                                           \
-    void __tsan_read_write##size(void *address)                                                 \
-    {                                                                                           \
-        plain((uintptr_t)address, size, true, CALLER);                                          \
-    }                                                                                           \
-    void __tsan_unaligned_read_write##size(void *address)                                       \
-    {                                                                                           \
-        plain((uintptr_t)address, size, true, CALLER);                                          \
-    }                                                                                           \
-    void __tsan_volatile_read##size(void *address)                                              \
-    {                                                                                           \
-        lab_atomic_load((uintptr_t)address, size, __ATOMIC_RELAXED, CALLER);                        \
-    }                                                                                           \
-    void __tsan_volatile_write##size(void *address)                                             \
-    {                                                                                           \
-        volatile_write((uintptr_t)address, size, CALLER);                                       \
-    }                                                                                           \
-    void __tsan_unaligned_volatile_read##size(void *address)                                    \
-    {                                                                                           \
-        lab_atomic_load((uintptr_t)address, size, __ATOMIC_RELAXED, CALLER);                        \
-    }                                                                                           \
-    void __tsan_unaligned_volatile_write##size(void *address)                                   \
-    {                                                                                           \
-        volatile_write((uintptr_t)address, size, CALLER);                                       \
+#define PLAIN(size)                                                                                                    \
+    void __tsan_read##size(void *address);                                                                             \
+    void __tsan_write##size(void *address);                                                                            \
+    void __tsan_unaligned_read##size(void *address);                                                                   \
+    void __tsan_unaligned_write##size(void *address);                                                                  \
+    void __tsan_read_write##size(void *address);                                                                       \
+    void __tsan_unaligned_read_write##size(void *address);                                                             \
+    void __tsan_volatile_read##size(void *address);                                                                    \
+    void __tsan_volatile_write##size(void *address);                                                                   \
+    void __tsan_unaligned_volatile_read##size(void *address);                                                          \
+    void __tsan_unaligned_volatile_write##size(void *address);                                                         \
+    void __tsan_read##size(void *address)                                                                              \
+    {                                                                                                                  \
+        plain((uintptr_t)address, size, false, CALLER);                                                                \
+    }                                                                                                                  \
+    void __tsan_write##size(void *address)                                                                             \
+    {                                                                                                                  \
+        plain((uintptr_t)address, size, true, CALLER);                                                                 \
+    }                                                                                                                  \
+    void __tsan_unaligned_read##size(void *address)                                                                    \
+    {                                                                                                                  \
+        plain((uintptr_t)address, size, false, CALLER);                                                                \
+    }                                                                                                                  \
+    void __tsan_unaligned_write##size(void *address)                                                                   \
+    {                                                                                                                  \
+        plain((uintptr_t)address, size, true, CALLER);                                                                 \
+    }                                                                                                                  \
+    void __tsan_read_write##size(void *address)                                                                        \
+    {                                                                                                                  \
+        plain((uintptr_t)address, size, true, CALLER);                                                                 \
+    }                                                                                                                  \
+    void __tsan_unaligned_read_write##size(void *address)                                                              \
+    {                                                                                                                  \
+        plain((uintptr_t)address, size, true, CALLER);                                                                 \
+    }                                                                                                                  \
+    void __tsan_volatile_read##size(void *address)                                                                     \
+    {                                                                                                                  \
+        lab_atomic_load((uintptr_t)address, size, __ATOMIC_RELAXED, CALLER);                                           \
+    }                                                                                                                  \
+    void __tsan_volatile_write##size(void *address)                                                                    \
+    {                                                                                                                  \
+        volatile_write((uintptr_t)address, size, CALLER);                                                              \
+    }                                                                                                                  \
+    void __tsan_unaligned_volatile_read##size(void *address)                                                           \
+    {                                                                                                                  \
+        lab_atomic_load((uintptr_t)address, size, __ATOMIC_RELAXED, CALLER);                                           \
+    }                                                                                                                  \
+    void __tsan_unaligned_volatile_write##size(void *address)                                                          \
+    {                                                                                                                  \
+        volatile_write((uintptr_t)address, size, CALLER);                                                              \
     }
 
 /* The store itself comes after this call: it is made as if it were atomic, by the thread that has just been chosen. */
@@ -152,57 +152,57 @@ void *__tsan_memset(void *to, int value, size_t size)
     return memset(to, value, size);
 }
 
-#define RMW(bits, type, name, kind)                                                                       \
-    type __tsan_atomic##bits##_##name(volatile type *address, type operand, int order);                   \
-    type __tsan_atomic##bits##_##name(volatile type *address, type operand, int order)                    \
-    {                                                                                                     \
-        return (type)lab_atomic_rmw((uintptr_t)address, sizeof(type), kind, operand, order, CALLER);          \
+#define RMW(bits, type, name, kind)                                                                                    \
+    type __tsan_atomic##bits##_##name(volatile type *address, type operand, int order);                                \
+    type __tsan_atomic##bits##_##name(volatile type *address, type operand, int order)                                 \
+    {                                                                                                                  \
+        return (type)lab_atomic_rmw((uintptr_t)address, sizeof(type), kind, operand, order, CALLER);                   \
     }
 
-#define ATOMIC(bits, type)                                                                                        \
-    type __tsan_atomic##bits##_load(const volatile type *address, int order);                                     \
-    void __tsan_atomic##bits##_store(volatile type *address, type value, int order);                              \
-    int __tsan_atomic##bits##_compare_exchange_strong(volatile type *address, type *expected, type desired,       \
-                                                      int order, int failure);                                    \
-    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *address, type *expected, type desired,         \
-                                                    int order, int failure);                                      \
-    type __tsan_atomic##bits##_compare_exchange_val(volatile type *address, type expected, type desired,          \
-                                                    int order, int failure);                                      \
-    type __tsan_atomic##bits##_load(const volatile type *address, int order)                                      \
-    {                                                                                                             \
-        return (type)lab_atomic_load((uintptr_t)address, sizeof(type), order, CALLER);                                \
-    }                                                                                                             \
-    void __tsan_atomic##bits##_store(volatile type *address, type value, int order)                               \
-    {                                                                                                             \
-        lab_atomic_store((uintptr_t)address, sizeof(type), value, order, CALLER);                                     \
-    }                                                                                                             \
-    int __tsan_atomic##bits##_compare_exchange_strong(volatile type *address, type *expected, type desired,       \
-                                                      int order, int failure)                                     \
-    {                                                                                                             \
+#define ATOMIC(bits, type)                                                                                             \
+    type __tsan_atomic##bits##_load(const volatile type *address, int order);                                          \
+    void __tsan_atomic##bits##_store(volatile type *address, type value, int order);                                   \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile type *address, type *expected, type desired, int order, \
+                                                      int failure);                                                    \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *address, type *expected, type desired, int order,   \
+                                                    int failure);                                                      \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *address, type expected, type desired, int order,    \
+                                                    int failure);                                                      \
+    type __tsan_atomic##bits##_load(const volatile type *address, int order)                                           \
+    {                                                                                                                  \
+        return (type)lab_atomic_load((uintptr_t)address, sizeof(type), order, CALLER);                                 \
+    }                                                                                                                  \
+    void __tsan_atomic##bits##_store(volatile type *address, type value, int order)                                    \
+    {                                                                                                                  \
+        lab_atomic_store((uintptr_t)address, sizeof(type), value, order, CALLER);                                      \
+    }                                                                                                                  \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile type *address, type *expected, type desired, int order, \
+                                                      int failure)                                                     \
+    {                                                                                                                  \
         type old = (type)lab_atomic_cas((uintptr_t)address, sizeof(type), *expected, desired, order, failure, CALLER); \
-        bool success = old == *expected;                                                                          \
-        *expected = old;                                                                                          \
-        return success;                                                                                           \
-    }                                                                                                             \
-    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *address, type *expected, type desired,         \
-                                                    int order, int failure)                                       \
-    {                                                                                                             \
+        bool success = old == *expected;                                                                               \
+        *expected = old;                                                                                               \
+        return success;                                                                                                \
+    }                                                                                                                  \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *address, type *expected, type desired, int order,   \
+                                                    int failure)                                                       \
+    {                                                                                                                  \
         type old = (type)lab_atomic_cas((uintptr_t)address, sizeof(type), *expected, desired, order, failure, CALLER); \
-        bool success = old == *expected;                                                                          \
-        *expected = old;                                                                                          \
-        return success;                                                                                           \
-    }                                                                                                             \
-    type __tsan_atomic##bits##_compare_exchange_val(volatile type *address, type expected, type desired,          \
-                                                    int order, int failure)                                       \
-    {                                                                                                             \
-        return (type)lab_atomic_cas((uintptr_t)address, sizeof(type), expected, desired, order, failure, CALLER);     \
-    }                                                                                                             \
-    RMW(bits, type, exchange, RMW_EXCHANGE)                                                                       \
-    RMW(bits, type, fetch_add, RMW_ADD)                                                                           \
-    RMW(bits, type, fetch_sub, RMW_SUB)                                                                           \
-    RMW(bits, type, fetch_and, RMW_AND)                                                                           \
-    RMW(bits, type, fetch_or, RMW_OR)                                                                             \
-    RMW(bits, type, fetch_xor, RMW_XOR)                                                                           \
+        bool success = old == *expected;                                                                               \
+        *expected = old;                                                                                               \
+        return success;                                                                                                \
+    }                                                                                                                  \
+    type __tsan_atomic##bits##_compare_exchange_val(volatile type *address, type expected, type desired, int order,    \
+                                                    int failure)                                                       \
+    {                                                                                                                  \
+        return (type)lab_atomic_cas((uintptr_t)address, sizeof(type), expected, desired, order, failure, CALLER);      \
+    }                                                                                                                  \
+    RMW(bits, type, exchange, RMW_EXCHANGE)                                                                            \
+    RMW(bits, type, fetch_add, RMW_ADD)                                                                                \
+    RMW(bits, type, fetch_sub, RMW_SUB)                                                                                \
+    RMW(bits, type, fetch_and, RMW_AND)                                                                                \
+    RMW(bits, type, fetch_or, RMW_OR)                                                                                  \
+    RMW(bits, type, fetch_xor, RMW_XOR)                                                                                \
     RMW(bits, type, fetch_nand, RMW_NAND)
 
 ATOMIC(8, uint8_t)

@@ -78,7 +78,8 @@ bool lab_describe_wait(lab_thread *Thread, char *Buffer, size_t Size, bool *Sati
     struct _KTHREAD *Object = LabhalObjectOf(Thread);
     size_t Used = 0;
 
-    if (Object == NULL || Thread->op.address != (uintptr_t)&Object->WakeWord || !(Object->WaitRegister & KI_WAIT_ACTIVE)) {
+    if (Object == NULL || Thread->op.address != (uintptr_t)&Object->WakeWord ||
+        !(Object->WaitRegister & KI_WAIT_ACTIVE)) {
         return false;
     }
     for (ULONG Index = 0; Index < Object->WaitBlockCount && Used + 100 < Size; Index += 1) {
@@ -104,7 +105,10 @@ typedef struct _LABHAL_FIELD {
     PCSTR Name;
 } LABHAL_FIELD;
 
-#define LABHAL_FIELD_ENTRY(Name) {offsetof(struct _KTHREAD, Name), sizeof(((struct _KTHREAD *)0)->Name), #Name}
+#define LABHAL_FIELD_ENTRY(Name)                                                                                       \
+    {                                                                                                                  \
+        offsetof(struct _KTHREAD, Name), sizeof(((struct _KTHREAD *)0)->Name), #Name                                   \
+    }
 
 /* What a trace shows most. */
 static const LABHAL_FIELD LabhalThreadFields[] = {

@@ -15,8 +15,7 @@ static uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time)
 
 static BOOLEAN LabhalWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
 {
-    return lab_sched_wait((uintptr_t)Address, Expected, LabhalDeadline(Deadline->Clock, Deadline->Time),
-                          LABHAL_CALLER);
+    return lab_sched_wait((uintptr_t)Address, Expected, LabhalDeadline(Deadline->Clock, Deadline->Time), LABHAL_CALLER);
 }
 
 static VOID LabhalWake(volatile ULONG *Address, ULONG Count)
@@ -34,11 +33,9 @@ static ULONGLONG LabhalQuerySystemTime(VOID)
     return lab_sched_clock(LABHAL_CALLER) + LABHAL_SYSTEM_OFFSET;
 }
 
+/* Nobody else may want the CPU. */
 static VOID LabhalYield(VOID)
 {
-    if (lab_sched_active()) {
-        lab_sched_yield_hint(lab->current, LABHAL_YIELD_STEPS);
-    }
 }
 
 static ULONG LabhalCurrentProcessor(VOID)

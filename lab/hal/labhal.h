@@ -6,12 +6,12 @@
 
 #include "../engine/engine.h"
 
-#define LABHAL_CALLER         ((uintptr_t)__builtin_return_address(0))
-#define LABHAL_FIRST_THREAD   1000u /* the id of the first fiber; that of the explorer is one less */
-#define LABHAL_PROCESS        4u
-#define LABHAL_YIELD_STEPS    4u
-#define LABHAL_SYSTEM_OFFSET  132539328000000000ull /* the machine was started on 2021-01-01 */
-#define LABHAL_LONGEST_WAIT   (10000000ull * 3600 * 24 * 365 * 100)
+#define LABHAL_CALLER        ((uintptr_t)__builtin_return_address(0))
+#define LABHAL_FIRST_THREAD  1000u /* the id of the first fiber; that of the explorer is one less */
+#define LABHAL_PROCESS       4u
+#define LABHAL_YIELD_STEPS   4u
+#define LABHAL_SYSTEM_OFFSET 132539328000000000ull     /* the machine was started on 2021-01-01 */
+#define LABHAL_LONGEST_WAIT  (10000000ull * 3600 * 24) /* a wait of more than a day is for ever */
 
 extern HAL_CALLBACKS LabhalCallbacks;
 

@@ -5,7 +5,7 @@
 #include "labhal.h"
 
 #define LABHAL_PROCESSORS 2
-#define MOST_DOUBLINGS    10
+#define MOST_DOUBLINGS    6
 
 ULONG HalProcessorCount(VOID)
 {

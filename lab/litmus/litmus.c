@@ -14,17 +14,17 @@ static int r[4];
 #define STORE(a, v, o) atomic_store_explicit(&(a), v, memory_order_##o)
 
 /* Store buffering. */
-#define STORE_BUFFERING(name, store_order, load_order, ...)       \
-    static void name##_1(void)                                    \
-    {                                                             \
-        STORE(x, 1, store_order);                                 \
-        r[0] = LOAD(y, load_order);                               \
-    }                                                             \
-    static void name##_2(void)                                    \
-    {                                                             \
-        STORE(y, 1, store_order);                                 \
-        r[1] = LOAD(x, load_order);                               \
-    }                                                             \
+#define STORE_BUFFERING(name, store_order, load_order, ...)                                                            \
+    static void name##_1(void)                                                                                         \
+    {                                                                                                                  \
+        STORE(x, 1, store_order);                                                                                      \
+        r[0] = LOAD(y, load_order);                                                                                    \
+    }                                                                                                                  \
+    static void name##_2(void)                                                                                         \
+    {                                                                                                                  \
+        STORE(y, 1, store_order);                                                                                      \
+        r[1] = LOAD(x, load_order);                                                                                    \
+    }                                                                                                                  \
     LAB_SCENARIO(name, .Threads = {name##_1, name##_2}, .Finish = sb_finish, __VA_ARGS__)
 
 static void sb_finish(void)
@@ -55,17 +55,17 @@ static void sb_fenced_2(void)
 LAB_SCENARIO(sb_exchange_between, .Threads = {sb_fenced_1, sb_fenced_2}, .Finish = sb_finish, .Model = "c11");
 
 /* Message passing. */
-#define MESSAGE_PASSING(name, store_order, load_order, ...)            \
-    static void name##_1(void)                                         \
-    {                                                                  \
-        STORE(x, 1, relaxed);                                          \
-        STORE(y, 1, store_order);                                      \
-    }                                                                  \
-    static void name##_2(void)                                         \
-    {                                                                  \
-        if (LOAD(y, load_order) == 1)                                  \
-            LabAssert(LOAD(x, relaxed) == 1);                          \
-    }                                                                  \
+#define MESSAGE_PASSING(name, store_order, load_order, ...)                                                            \
+    static void name##_1(void)                                                                                         \
+    {                                                                                                                  \
+        STORE(x, 1, relaxed);                                                                                          \
+        STORE(y, 1, store_order);                                                                                      \
+    }                                                                                                                  \
+    static void name##_2(void)                                                                                         \
+    {                                                                                                                  \
+        if (LOAD(y, load_order) == 1)                                                                                  \
+            LabAssert(LOAD(x, relaxed) == 1);                                                                          \
+    }                                                                                                                  \
     LAB_SCENARIO(name, .Threads = {name##_1, name##_2}, __VA_ARGS__)
 
 MESSAGE_PASSING(mp_interleaved, relaxed, relaxed, .Model = "sc");
@@ -140,21 +140,21 @@ LAB_SCENARIO(forwarding_tso, .Threads = {forward_1, forward_2}, .Finish = forwar
              .Expect = "assertion");
 
 /* Write to read causality. */
-#define CAUSALITY(name, store_order, load_order, ...)                              \
-    static void name##_1(void)                                                     \
-    {                                                                              \
-        STORE(x, 1, relaxed);                                                      \
-    }                                                                              \
-    static void name##_2(void)                                                     \
-    {                                                                              \
-        if (LOAD(x, relaxed) == 1)                                                 \
-            STORE(y, 1, store_order);                                              \
-    }                                                                              \
-    static void name##_3(void)                                                     \
-    {                                                                              \
-        if (LOAD(y, load_order) == 1)                                              \
-            LabAssert(LOAD(x, relaxed) == 1);                                      \
-    }                                                                              \
+#define CAUSALITY(name, store_order, load_order, ...)                                                                  \
+    static void name##_1(void)                                                                                         \
+    {                                                                                                                  \
+        STORE(x, 1, relaxed);                                                                                          \
+    }                                                                                                                  \
+    static void name##_2(void)                                                                                         \
+    {                                                                                                                  \
+        if (LOAD(x, relaxed) == 1)                                                                                     \
+            STORE(y, 1, store_order);                                                                                  \
+    }                                                                                                                  \
+    static void name##_3(void)                                                                                         \
+    {                                                                                                                  \
+        if (LOAD(y, load_order) == 1)                                                                                  \
+            LabAssert(LOAD(x, relaxed) == 1);                                                                          \
+    }                                                                                                                  \
     LAB_SCENARIO(name, .Threads = {name##_1, name##_2, name##_3}, __VA_ARGS__)
 
 CAUSALITY(wrc_relaxed, relaxed, relaxed, .Model = "c11", .Expect = "assertion");
@@ -162,25 +162,25 @@ CAUSALITY(wrc_tso, relaxed, relaxed, .Model = "tso");
 CAUSALITY(wrc_release_acquire, release, acquire, .Model = "c11");
 
 /* Independent reads of independent writes. */
-#define INDEPENDENT_READS(name, store_order, load_order, ...)                                  \
-    static void name##_1(void)                                                                 \
-    {                                                                                          \
-        STORE(x, 1, store_order);                                                              \
-    }                                                                                          \
-    static void name##_2(void)                                                                 \
-    {                                                                                          \
-        STORE(y, 1, store_order);                                                              \
-    }                                                                                          \
-    static void name##_3(void)                                                                 \
-    {                                                                                          \
-        r[0] = LOAD(x, load_order);                                                            \
-        r[1] = LOAD(y, load_order);                                                            \
-    }                                                                                          \
-    static void name##_4(void)                                                                 \
-    {                                                                                          \
-        r[2] = LOAD(y, load_order);                                                            \
-        r[3] = LOAD(x, load_order);                                                            \
-    }                                                                                          \
+#define INDEPENDENT_READS(name, store_order, load_order, ...)                                                          \
+    static void name##_1(void)                                                                                         \
+    {                                                                                                                  \
+        STORE(x, 1, store_order);                                                                                      \
+    }                                                                                                                  \
+    static void name##_2(void)                                                                                         \
+    {                                                                                                                  \
+        STORE(y, 1, store_order);                                                                                      \
+    }                                                                                                                  \
+    static void name##_3(void)                                                                                         \
+    {                                                                                                                  \
+        r[0] = LOAD(x, load_order);                                                                                    \
+        r[1] = LOAD(y, load_order);                                                                                    \
+    }                                                                                                                  \
+    static void name##_4(void)                                                                                         \
+    {                                                                                                                  \
+        r[2] = LOAD(y, load_order);                                                                                    \
+        r[3] = LOAD(x, load_order);                                                                                    \
+    }                                                                                                                  \
     LAB_SCENARIO(name, .Threads = {name##_1, name##_2, name##_3, name##_4}, .Finish = iriw_finish, __VA_ARGS__)
 
 static void iriw_finish(void)

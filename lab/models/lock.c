@@ -37,31 +37,67 @@ static int apply_mutex(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *ope
 
 const LAB_MODEL LabModelMutex = {"mutex", initialize_zero, apply_mutex, mutex_operations};
 
-/* 0 acquire exclusive, 1 release exclusive, 2 acquire shared, 3 release shared. State: the writer + 1, the readers. */
-static const char *const rw_operations[] = {"acquire exclusive", "release exclusive", "acquire shared", "release shared"};
+/*
+ * 0 acquire exclusive, 1 release exclusive, 2 acquire shared, 3 release shared, 4 try exclusive, 5 try shared, 6 convert to
+ * exclusive (each of these with result 1: got it), 7 convert to shared. State: the writer + 1, the readers.
+ */
+static const char *const rw_operations[] = {"acquire exclusive", "release exclusive", "acquire shared",
+                                            "release shared",    "try exclusive",     "try shared",
+                                            "convert to exclusive", "convert to shared"};
+
+/* What a try that has failed says: somebody else has the lock, or waits for it and so may as well have it already. */
+static int is_refused(const LAB_OPERATION *operation)
+{
+    return operation->Name >= 4 && operation->Name <= 6 && operation->Returned && operation->Result == 0;
+}
+
+static int acquire_exclusive(intptr_t state[LAB_MODEL_STATE], intptr_t self, intptr_t readers)
+{
+    if (state[0] != 0 || state[1] != readers)
+        return 0;
+    state[0] = self;
+    state[1] = 0;
+    return 1;
+}
+
+static int acquire_shared(intptr_t state[LAB_MODEL_STATE])
+{
+    if (state[0] != 0)
+        return 0;
+    state[1]++;
+    return 1;
+}
+
+static int release_exclusive(intptr_t state[LAB_MODEL_STATE], intptr_t self, intptr_t readers)
+{
+    if (state[0] != self)
+        return 0;
+    state[0] = 0;
+    state[1] = readers;
+    return 1;
+}
 
 static int apply_rw(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *operation)
 {
     intptr_t self = (intptr_t)operation->Thread + 1;
 
+    if (is_refused(operation))
+        return state[0] != 0 || state[1] > (operation->Name == 6);
     switch (operation->Name) {
     case 0:
-        if (state[0] != 0 || state[1] != 0)
-            return 0;
-        state[0] = self;
-        return 1;
+    case 4:
+        return acquire_exclusive(state, self, 0);
     case 1:
-        if (state[0] != self)
-            return 0;
-        state[0] = 0;
-        return 1;
+        return release_exclusive(state, self, 0);
     case 2:
-        if (state[0] != 0)
-            return 0;
-        state[1]++;
-        return 1;
-    default:
+    case 5:
+        return acquire_shared(state);
+    case 3:
         return state[1]-- > 0;
+    case 6:
+        return acquire_exclusive(state, self, 1);
+    default:
+        return release_exclusive(state, self, 1);
     }
 }
 

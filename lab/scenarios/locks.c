@@ -74,8 +74,7 @@ static void queued_locker(void)
     value += 1;
     KeReleaseInStackQueuedSpinLock(&handle);
 }
-LAB_SCENARIO(queued_spin_lock_two, .Setup = setup, .Threads = {queued_locker, queued_locker},
-             .Finish = counted_twice);
+LAB_SCENARIO(queued_spin_lock_two, .Setup = setup, .Threads = {queued_locker, queued_locker}, .Finish = counted_twice);
 LAB_SCENARIO(queued_spin_lock_two_c11, .Setup = setup, .Threads = {queued_locker, queued_locker},
              .Finish = counted_twice, .Model = "c11");
 

@@ -60,8 +60,8 @@ static void alerted_waiter(void)
 }
 LAB_SCENARIO(alert_only, .Setup = setup, .Threads = {alerted_waiter, alerter});
 
-static VOID kernel_routine(PKAPC routine_apc, PKNORMAL_ROUTINE *normal_routine, PVOID *normal_context,
-                           PVOID *argument1, PVOID *argument2)
+static VOID kernel_routine(PKAPC routine_apc, PKNORMAL_ROUTINE *normal_routine, PVOID *normal_context, PVOID *argument1,
+                           PVOID *argument2)
 {
     UNREFERENCED_PARAMETER(routine_apc);
     UNREFERENCED_PARAMETER(normal_routine);
@@ -92,7 +92,8 @@ static void delivered_once(void)
 {
     LabAssert(delivered == 1 && ran == 1);
 }
-LAB_SCENARIO(apc_against_set, .Setup = setup, .Threads = {waiter_with_apc, queue_special_apc}, .Finish = delivered_once);
+LAB_SCENARIO(apc_against_set, .Setup = setup, .Threads = {waiter_with_apc, queue_special_apc},
+             .Finish = delivered_once);
 
 /* A thread that is suspended runs again after it was resumed, and misses no signal. */
 static void suspender(void)

@@ -23,7 +23,7 @@ static unsigned result[THREADS][LENGTH];
 static struct outcomes {
     unsigned count;
     uint64_t seen[OUTCOMES];
-} *outcomes;
+} * outcomes;
 static int file = -1;
 
 static unsigned draw(unsigned thread, unsigned position, unsigned salt, unsigned limit)
@@ -143,12 +143,12 @@ static void finish(void)
         abort();
 }
 
-#define PROGRAM(n)                                                                                      \
-    static void setup_##n(void)                                                                         \
-    {                                                                                                   \
-        setup(n);                                                                                       \
-    }                                                                                                   \
-    LAB_SCENARIO(random_##n, .Setup = setup_##n, .Threads = {first, second, third}, .Finish = finish,  \
+#define PROGRAM(n)                                                                                                     \
+    static void setup_##n(void)                                                                                        \
+    {                                                                                                                  \
+        setup(n);                                                                                                      \
+    }                                                                                                                  \
+    LAB_SCENARIO(random_##n, .Setup = setup_##n, .Threads = {first, second, third}, .Finish = finish,                  \
                  .Flags = LAB_MAY_BLOCK, .SpuriousWakes = 1)
 
 PROGRAM(0);

@@ -28,9 +28,9 @@ static VOID ExpPrepareUnboosted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
 static VOID ExpSleepOnEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block, volatile ULONG_PTR *Lock)
 {
     PKTHREAD Thread = KiCurrentThread();
-    Thread->PushLock = (PVOID)Lock;
+    PVOID Previous = KiNoteLockWaitedFor(Thread, (PVOID)Lock);
     KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, NULL);
-    Thread->PushLock = NULL;
+    KiNoteLockWaitedFor(Thread, Previous);
     if (Block->AutoBoost) {
         Thread->AutoBoostCount += 1;
     }

@@ -339,8 +339,8 @@ VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *
     PKTHREAD Thread = KiCurrentThread();
     ULONG_PTR Value = ExpRead(Lock);
     BOOLEAN Done;
-    if (Thread->PushLockOwned == (PVOID)Lock) {
-        Thread->PushLockOwned = NULL;
+    if (Thread->LockOwned == (PVOID)Lock) {
+        Thread->LockOwned = NULL;
     }
     do {
         if (!ExpIsHeldExclusively(Value)) {
@@ -485,7 +485,7 @@ VOID ExpAcquireExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *
 {
     if (!ExpTryAcquireExclusive(Lock)) {
         ExpWaitForExclusive(Lock, Methods);
-        KiCurrentThread()->PushLockOwned = (PVOID)Lock;
+        KiCurrentThread()->LockOwned = (PVOID)Lock;
     }
 }
 

@@ -17,7 +17,7 @@
 #define FIELDS_BEFORE_TIMES 11
 #define UNITS_PER_SECOND 10000000ULL
 /* The host's number for the processor time of one thread: its id inverted, three bits that say so. */
-#define THREAD_CLOCK(ThreadId) ((clockid_t)((~(clockid_t)(ThreadId) << 3) | 6))
+#define THREAD_CLOCK(ThreadId) ((clockid_t)(~(ULONG)(ThreadId) << 3 | 6))
 
 static int HalpOpenThreadFile(ULONG ThreadId, PCSTR File, int Flags)
 {

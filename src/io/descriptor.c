@@ -112,31 +112,44 @@ static NTSTATUS IopInitializeDescriptor(PVOID Object, PVOID Context)
 NTSTATUS IoCreateDescriptorObject(PHANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                                   int Descriptor, ULONG Events)
 {
+    PKTHREAD Thread = KiCurrentThread();
     IOP_DESCRIPTOR_PLAN Plan = {Descriptor, Events | IOP_ALWAYS_REPORTED};
+    NTSTATUS Status;
     if (Handle == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
     if ((Events & ~(ULONG)(IOP_EVENTS | IOP_ALWAYS_REPORTED)) != 0 || (Events & IOP_EVENTS) == 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    return ObpCreateHandle(&IopDescriptorType, sizeof(IOP_DESCRIPTOR), ObjectAttributes, DesiredAccess,
-                           IopInitializeDescriptor, &Plan, Handle);
+    KiEnterService(Thread);
+    Status = ObpCreateHandle(&IopDescriptorType, sizeof(IOP_DESCRIPTOR), ObjectAttributes, DesiredAccess,
+                             IopInitializeDescriptor, &Plan, Handle);
+    KiExitService(Thread);
+    return Status;
 }
 
-NTSTATUS IoQueryDescriptorObject(HANDLE Handle, PULONG ReadyEvents, int *Descriptor)
+static VOID IopQueryDescriptor(PIOP_DESCRIPTOR Object, PULONG ReadyEvents, int *Descriptor)
 {
-    PVOID Object;
-    NTSTATUS Status = ObReferenceObjectByHandle(Handle, IO_DESCRIPTOR_QUERY_STATE, &IopDescriptorType, UserMode, &Object,
-                                                NULL);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
     if (ReadyEvents != NULL) {
         *ReadyEvents = IopPoll(Object);
     }
     if (Descriptor != NULL) {
-        *Descriptor = ((PIOP_DESCRIPTOR)Object)->Watch.Descriptor;
+        *Descriptor = Object->Watch.Descriptor;
     }
-    ObDereferenceObject(Object);
-    return STATUS_SUCCESS;
+}
+
+NTSTATUS IoQueryDescriptorObject(HANDLE Handle, PULONG ReadyEvents, int *Descriptor)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID Object;
+    NTSTATUS Status;
+    KiEnterService(Thread);
+    Status =
+        ObReferenceObjectByHandle(Handle, IO_DESCRIPTOR_QUERY_STATE, &IopDescriptorType, UserMode, &Object, NULL);
+    if (NT_SUCCESS(Status)) {
+        IopQueryDescriptor(Object, ReadyEvents, Descriptor);
+        ObDereferenceObject(Object);
+    }
+    KiExitService(Thread);
+    return Status;
 }

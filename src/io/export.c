@@ -167,35 +167,45 @@ static NTSTATUS IopExportTarget(PVOID Target, PHANDLE Export, int *Descriptor)
 
 NTSTATUS IoExportObject(HANDLE Object, PHANDLE Export, int *Descriptor)
 {
+    PKTHREAD Thread = KiCurrentThread();
     PVOID Target;
     NTSTATUS Status;
     if (Export == NULL || Descriptor == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
+    KiEnterService(Thread);
     Status = ObReferenceObjectByHandle(Object, SYNCHRONIZE, NULL, UserMode, &Target, NULL);
     if (NT_SUCCESS(Status)) {
         Status = IopExportTarget(Target, Export, Descriptor);
         ObDereferenceObject(Target);
     }
+    KiExitService(Thread);
     return Status;
+}
+
+static NTSTATUS IopAccept(PIOP_EXPORT Export)
+{
+    ULONG Satisfied = IopSatisfied;
+    /* acquire: pairs with the release in IopExportSatisfied */
+    if (!__atomic_compare_exchange_n(&Export->State, &Satisfied, IopWaiting, FALSE, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED)) {
+        return STATUS_TIMEOUT;
+    }
+    HalDrainDescriptor(Export->Descriptor);
+    return IopBeginWait(Export);
 }
 
 NTSTATUS IoAcceptExport(HANDLE Export)
 {
-    ULONG Satisfied = IopSatisfied;
+    PKTHREAD Thread = KiCurrentThread();
     PVOID Object;
-    NTSTATUS Status = ObReferenceObjectByHandle(Export, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Object, NULL);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
+    NTSTATUS Status;
+    KiEnterService(Thread);
+    Status = ObReferenceObjectByHandle(Export, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Object, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = IopAccept(Object);
+        ObDereferenceObject(Object);
     }
-    PIOP_EXPORT Self = Object;
-    /* acquire: pairs with the release in IopExportSatisfied */
-    if (__atomic_compare_exchange_n(&Self->State, &Satisfied, IopWaiting, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        HalDrainDescriptor(Self->Descriptor);
-        Status = IopBeginWait(Self);
-    } else {
-        Status = STATUS_TIMEOUT;
-    }
-    ObDereferenceObject(Object);
+    KiExitService(Thread);
     return Status;
 }

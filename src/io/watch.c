@@ -166,10 +166,12 @@ static NTSTATUS IopTellHost(PIOP_WATCH Watch)
 /* In a forked child. One at a time: the host is not called under the lock. */
 static VOID IopArmInherited(VOID)
 {
-    for (ULONG Number = 0; Number < IopSlotsUsed; Number += 1) {
+    BOOLEAN More = TRUE;
+    for (ULONG Number = 0; More; Number += 1) {
         PKTHREAD Thread = IopLockWatches();
-        PIOP_WATCH Watch = IopSlotOf(Number)->Watch;
-        PVOID Object = IopReferenceWatched(Number);
+        More = Number < IopSlotsUsed;
+        PIOP_WATCH Watch = More ? IopSlotOf(Number)->Watch : NULL;
+        PVOID Object = More ? IopReferenceWatched(Number) : NULL;
         IopUnlockWatches(Thread);
         if (Object != NULL) {
             IopTellHost(Watch);
@@ -178,7 +180,8 @@ static VOID IopArmInherited(VOID)
     }
 }
 
-static NTSTATUS IopStartWatcher(BOOLEAN InForkedChild)
+/* Found: how far the watcher of a parent had got when this process was forked. */
+static NTSTATUS IopStartWatcher(ULONG Found)
 {
     NTSTATUS Status;
     LONG Inherited = IopDescriptorSet;
@@ -192,8 +195,10 @@ static NTSTATUS IopStartWatcher(BOOLEAN InForkedChild)
         return Status;
     }
     IopDescriptorSet = Set;
-    if (InForkedChild) {
+    if (Found == IopStarted) {
         HalCloseDescriptor(Inherited);
+    }
+    if (Found != IopNotStarted) {
         IopArmInherited();
     }
     return STATUS_SUCCESS;
@@ -210,7 +215,7 @@ static NTSTATUS IopEnsureWatcher(VOID)
             Word = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
         } else if (__atomic_compare_exchange_n(&IopWatcher, &Word, Self | IopStarting, FALSE, __ATOMIC_ACQUIRE,
                                                __ATOMIC_ACQUIRE)) {
-            NTSTATUS Status = IopStartWatcher((ULONG)Word == IopStarted);
+            NTSTATUS Status = IopStartWatcher((ULONG)Word);
             /* release: pairs with the acquire above */
             __atomic_store_n(&IopWatcher, NT_SUCCESS(Status) ? Self | IopStarted : Word, __ATOMIC_RELEASE);
             return Status;

@@ -9,9 +9,11 @@
 #include "prcb.h"
 #include "timertable.h"
 
+/* aligned: the compiler must not leave gaps between them */
 #define KD_REGISTER_ROOT(Variable)                                                                                     \
-    static const KD_ROOT KdRootOf##Variable __attribute__((used, section("interlock_kd"))) = {                         \
-        #Variable, (PVOID)&(Variable), sizeof(Variable)}
+    static const KD_ROOT KdRootOf##Variable                                                                            \
+        __attribute__((used, section("interlock_kd"), aligned(sizeof(PVOID)))) = {#Variable, (PVOID)&(Variable),       \
+                                                                                  sizeof(Variable)}
 
 VOID KdInitSystem(VOID); /* the roots may be looked at from now on */
 
@@ -39,7 +41,7 @@ FORCEINLINE ULONG64 KdpLayoutHash(VOID)
         KDP_MEMBER(KTHREAD, SuspendEvent),
         KDP_MEMBER(KTHREAD, Priority),
         KDP_MEMBER(KTHREAD, MutantListHead),
-        KDP_MEMBER(KTHREAD, PushLock),
+        KDP_MEMBER(KTHREAD, LockWaitedFor),
         KDP_MEMBER(KTHREAD, ThreadId),
         KDP_MEMBER(KTHREAD, CreateTime),
         sizeof(KPRCB),

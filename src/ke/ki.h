@@ -155,8 +155,8 @@ typedef struct _KTHREAD {
     LIST_ENTRY MutantListHead;       /* touched by the thread itself only */
     PVOID ResourceOwner;             /* the owner record it linked last, a hint, and */
     volatile ULONG ResourceOwners;   /* how many name it: ex/resourceowner.c */
-    PVOID PushLock;                  /* what it sleeps for, and */
-    PVOID PushLockOwned;             /* the last one that it got exclusively after a wait: for a debugger, which has to doubt */
+    PVOID LockWaitedFor;             /* the pushlock or critical section that it sleeps for, and */
+    PVOID LockOwned;                 /* the last pushlock that it got exclusively after a wait: both for debuggers only */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
@@ -332,6 +332,14 @@ FORCEINLINE PKTHREAD KiCurrentThread(VOID)
 {
     PKTHREAD Thread = HalCurrentThread;
     return __builtin_expect(Thread != NULL, 1) ? Thread : KiAdoptThread();
+}
+
+/* relaxed: whoever looks at another thread's only shows it. Returns what was noted before: an APC may wait in a wait. */
+FORCEINLINE PVOID KiNoteLockWaitedFor(PKTHREAD Thread, PVOID Lock)
+{
+    PVOID Previous = Thread->LockWaitedFor;
+    __atomic_store_n(&Thread->LockWaitedFor, Lock, __ATOMIC_RELAXED);
+    return Previous;
 }
 
 /* Processors. */

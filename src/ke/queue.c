@@ -114,14 +114,17 @@ static PKQUEUE KiLockThreadQueue(PKTHREAD Thread, ULONG64 *Word)
 static VOID KiAssignQueue(PKTHREAD Thread, PKQUEUE Queue)
 {
     KiAcquireLock(&Thread->QueueLock);
-    __atomic_store_n(&Thread->Queue, Queue, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in KiHasOtherQueue; whoever took the thread's entry out has done with it */
+    __atomic_store_n(&Thread->Queue, Queue, __ATOMIC_RELEASE);
     KiReleaseLock(&Thread->QueueLock);
 }
 
-/* relaxed: only a hint for the thread itself that there is accounting to do; KiLockThreadQueue looks again */
+/* A hint for the thread itself that there is accounting to do: KiLockThreadQueue looks again. Without a queue its entry
+   is its own again, to link it elsewhere. */
 static BOOLEAN KiHasOtherQueue(PKTHREAD Thread, PKQUEUE Queue)
 {
-    PKQUEUE Own = __atomic_load_n(&Thread->Queue, __ATOMIC_RELAXED);
+    /* acquire: pairs with the release in KiAssignQueue */
+    PKQUEUE Own = __atomic_load_n(&Thread->Queue, __ATOMIC_ACQUIRE);
     return Own != NULL && Own != Queue;
 }
 
@@ -196,28 +199,27 @@ static VOID KiCountAgain(PKQUEUE Queue, PKTHREAD Thread)
     Thread->QueueBlocked = FALSE;
 }
 
-/* Queue is locked by the caller and unlocked here. Returns the previous number of entries. */
-static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 Word, PLIST_ENTRY Entry, BOOLEAN Head, PKI_READY Released)
+/* With Queue locked, which may be let go of in between. Returns the previous number of entries. */
+static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLEAN Head, PKI_READY Released)
 {
     LONG Previous;
     Entry->Flink = NULL;
     for (ULONG Round = 0;; Round += 1) {
-        Previous = KI_STATE(Word);
+        Previous = KI_STATE(*Word);
         if (KiMayRunOneMore(Queue) && KiHandOver(Queue, Entry, Released)) {
             break;
         }
         /* Plain waiters on the queue itself come before the entry is there: they look at the state only. */
-        ULONG64 New = KiWithState(Word, Previous + 1);
+        ULONG64 New = KiWithState(*Word, Previous + 1);
         if (KiReleaseWaiters(&Queue->Header, &New, Released)) {
             KiLinkEntry(Queue, Entry, Head);
-            Word = New;
+            *Word = New;
             break;
         }
-        KiUnlockObject(&Queue->Header, Word);
+        KiUnlockObject(&Queue->Header, *Word);
         HalLongSpin(Round);
-        Word = KiLockObject(&Queue->Header);
+        *Word = KiLockObject(&Queue->Header);
     }
-    KiUnlockObject(&Queue->Header, Word);
     return Previous;
 }
 
@@ -228,7 +230,9 @@ static LONG KiInsertQueue(PKQUEUE Queue, PLIST_ENTRY Entry, BOOLEAN Head)
 
     KiInitializeReady(&Released, 0);
     KiEnterDispatcher(Thread);
-    LONG Previous = KiInsertEntry(Queue, KiLockObject(&Queue->Header), Entry, Head, &Released);
+    ULONG64 Word = KiLockObject(&Queue->Header);
+    LONG Previous = KiInsertEntry(Queue, &Word, Entry, Head, &Released);
+    KiUnlockObject(&Queue->Header, Word);
     KiReadyThreads(&Released);
     KiExitDispatcher(Thread);
     return Previous;
@@ -249,9 +253,10 @@ VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry)
     KI_READY Released;
     KiInitializeReady(&Released, 0);
     ULONG64 Word = KiLockObject(&Queue->Header);
+    KiInsertEntry(Queue, &Word, Entry, FALSE, &Released);
     /* release, and under the queue's lock: who cancels and sees this finds the entry in the queue or already taken */
     __atomic_store_n(&Block->BlockState, WaitBlockBypassComplete, __ATOMIC_RELEASE);
-    KiInsertEntry(Queue, Word, Entry, FALSE, &Released);
+    KiUnlockObject(&Queue->Header, Word);
     KiReadyThreads(&Released);
 }
 

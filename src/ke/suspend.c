@@ -84,12 +84,13 @@ static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
 }
 
 /* The thread may be about to sleep without a deadline, or sleep already. A word that is no longer KI_SLEEPING keeps it
-   from the one and the wake ends the other; then it looks at its register again. */
+   from the one and the wake ends the other; then it looks at its register again. The word is written whatever it is (a
+   compare-exchange that fails would only read): whoever of the two comes second on it sees the other. */
 static VOID KiReconsiderDeadline(PKTHREAD Thread)
 {
-    ULONG Sleeping = KI_SLEEPING;
+    C_ASSERT((KI_SLEEPING & KI_WOKEN) == KI_AWAKE);
     /* release: pairs with the acquire in KiPark, which then sees the register as KiFinishResume left it */
-    if (__atomic_compare_exchange_n(&Thread->WakeWord, &Sleeping, KI_AWAKE, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    if (__atomic_fetch_and(&Thread->WakeWord, KI_WOKEN, __ATOMIC_RELEASE) == KI_SLEEPING) {
         HalDispatch.Wake(&Thread->WakeWord, 1);
     }
 }

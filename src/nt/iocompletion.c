@@ -100,13 +100,13 @@ static NTSTATUS NtpInitializePort(PVOID Object, PVOID Context)
 NTSTATUS NtCreateIoCompletion(PHANDLE IoCompletionHandle, ACCESS_MASK DesiredAccess,
                               POBJECT_ATTRIBUTES ObjectAttributes, ULONG Count)
 {
-    return ObpCreateHandle(&NtpPortType, sizeof(NTP_PORT), ObjectAttributes, DesiredAccess, NtpInitializePort, &Count,
-                           IoCompletionHandle);
+    return NTP_SERVICE(ObpCreateHandle(&NtpPortType, sizeof(NTP_PORT), ObjectAttributes, DesiredAccess,
+                                       NtpInitializePort, &Count, IoCompletionHandle));
 }
 
 NTSTATUS NtOpenIoCompletion(PHANDLE IoCompletionHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
 {
-    return ObpOpenHandle(&NtpPortType, ObjectAttributes, DesiredAccess, IoCompletionHandle);
+    return NTP_SERVICE(ObpOpenHandle(&NtpPortType, ObjectAttributes, DesiredAccess, IoCompletionHandle));
 }
 
 FORCEINLINE NTSTATUS NtpReferencePort(HANDLE Handle, ACCESS_MASK DesiredAccess, PNTP_PORT *Port)
@@ -114,23 +114,30 @@ FORCEINLINE NTSTATUS NtpReferencePort(HANDLE Handle, ACCESS_MASK DesiredAccess, 
     return ObReferenceObjectByHandle(Handle, DesiredAccess, &NtpPortType, UserMode, (PVOID *)Port, NULL);
 }
 
+static NTSTATUS NtpQueryDepth(HANDLE IoCompletionHandle, PIO_COMPLETION_BASIC_INFORMATION Information)
+{
+    PNTP_PORT Port;
+    NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Port);
+    if (NT_SUCCESS(Status)) {
+        Information->Depth = KeReadStateQueue(&Port->Queue);
+        ObpDereferenceObjectEx(Port, 1);
+    }
+    return Status;
+}
+
 NTSTATUS NtQueryIoCompletion(HANDLE IoCompletionHandle, IO_COMPLETION_INFORMATION_CLASS IoCompletionInformationClass,
                              PVOID IoCompletionInformation, ULONG IoCompletionInformationLength, PULONG ReturnLength)
 {
-    PIO_COMPLETION_BASIC_INFORMATION Information = IoCompletionInformation;
-    PNTP_PORT Port;
+    ULONG Required = sizeof(IO_COMPLETION_BASIC_INFORMATION);
     NTSTATUS Status = NtpCheckQuery(IoCompletionInformationClass == IoCompletionBasicInformation,
-                                    IoCompletionInformation, IoCompletionInformationLength, sizeof(*Information));
+                                    IoCompletionInformation, IoCompletionInformationLength, Required);
     if (NT_SUCCESS(Status)) {
-        Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Port);
+        Status = NTP_SERVICE(NtpQueryDepth(IoCompletionHandle, IoCompletionInformation));
     }
-    if (!NT_SUCCESS(Status)) {
-        return Status;
+    if (NT_SUCCESS(Status)) {
+        NtpReturnLength(ReturnLength, Required);
     }
-    Information->Depth = KeReadStateQueue(&Port->Queue);
-    ObpDereferenceObjectEx(Port, 1);
-    NtpReturnLength(ReturnLength, sizeof(*Information));
-    return STATUS_SUCCESS;
+    return Status;
 }
 
 FORCEINLINE NTSTATUS NtpSetPlainPacket(PNTP_PORT Port, PVOID KeyContext, PVOID ApcContext, NTSTATUS IoStatus,

@@ -3,18 +3,10 @@
 
 #include "../ps/psp.h"
 
-NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
-                       PCLIENT_ID ClientId)
+static NTSTATUS NtpOpenProcess(PCLIENT_ID ClientId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle)
 {
+    HANDLE ProcessId = ClientId->UniqueProcess;
     PETHREAD Thread;
-    HANDLE ProcessId;
-    if (ProcessHandle == NULL || ObjectAttributes == NULL) {
-        return STATUS_ACCESS_VIOLATION;
-    }
-    if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {
-        return STATUS_INVALID_PARAMETER_MIX;
-    }
-    ProcessId = ClientId->UniqueProcess;
     if (ClientId->UniqueThread != NULL) {
         if (!NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
             return STATUS_INVALID_CID;
@@ -22,7 +14,19 @@ NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT
         ObDereferenceObject(Thread);
         ProcessId = PsGetCurrentProcessId();
     }
-    return PspOpenProcess(ProcessId, ObjectAttributes->Attributes, DesiredAccess, ProcessHandle);
+    return PspOpenProcess(ProcessId, Attributes, DesiredAccess, ProcessHandle);
+}
+
+NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                       PCLIENT_ID ClientId)
+{
+    if (ProcessHandle == NULL || ObjectAttributes == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {
+        return STATUS_INVALID_PARAMETER_MIX;
+    }
+    return NTP_SERVICE(NtpOpenProcess(ClientId, ObjectAttributes->Attributes, DesiredAccess, ProcessHandle));
 }
 
 static NTSTATUS NtpReferenceProcess(HANDLE ProcessHandle, ACCESS_MASK DesiredAccess, PEPROCESS *Process)
@@ -30,16 +34,21 @@ static NTSTATUS NtpReferenceProcess(HANDLE ProcessHandle, ACCESS_MASK DesiredAcc
     return ObReferenceObjectByHandle(ProcessHandle, DesiredAccess, *PsProcessType, UserMode, (PVOID *)Process, NULL);
 }
 
-NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
+static NTSTATUS NtpTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
 {
     PEPROCESS Process;
-    NTSTATUS Status =
-        NtpReferenceProcess(ProcessHandle != NULL ? ProcessHandle : NtCurrentProcess(), PROCESS_TERMINATE, &Process);
+    NTSTATUS Status = NtpReferenceProcess(ProcessHandle, PROCESS_TERMINATE, &Process);
     if (NT_SUCCESS(Status)) {
         Status = PspTerminateProcess(Process, ExitStatus);
         ObDereferenceObject(Process);
     }
     return Status;
+}
+
+NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
+{
+    HANDLE Handle = ProcessHandle != NULL ? ProcessHandle : NtCurrentProcess();
+    return NTP_SERVICE(NtpTerminateProcess(Handle, ExitStatus));
 }
 
 static NTSTATUS NtpRequest(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS Process))
@@ -55,12 +64,12 @@ static NTSTATUS NtpRequest(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS P
 
 NTSTATUS NtSuspendProcess(HANDLE ProcessHandle)
 {
-    return NtpRequest(ProcessHandle, PspSuspendProcess);
+    return NTP_SERVICE(NtpRequest(ProcessHandle, PspSuspendProcess));
 }
 
 NTSTATUS NtResumeProcess(HANDLE ProcessHandle)
 {
-    return NtpRequest(ProcessHandle, PspResumeProcess);
+    return NTP_SERVICE(NtpRequest(ProcessHandle, PspResumeProcess));
 }
 
 static NTSTATUS NtpQueryBasic(PEPROCESS Process, PPROCESS_BASIC_INFORMATION Information)
@@ -72,31 +81,36 @@ static NTSTATUS NtpQueryBasic(PEPROCESS Process, PPROCESS_BASIC_INFORMATION Info
     return PspQueryExitStatus(Process, &Information->ExitStatus);
 }
 
+static NTSTATUS NtpQueryProcess(HANDLE ProcessHandle, BOOLEAN Basic, PVOID Information)
+{
+    PEPROCESS Process;
+    NTSTATUS Status = NtpReferenceProcess(ProcessHandle, PROCESS_QUERY_LIMITED_INFORMATION, &Process);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (Basic) {
+        Status = NtpQueryBasic(Process, Information);
+    } else if (Process == PsGetCurrentProcess()) {
+        *(PULONG)Information = ObpCountHandles();
+    } else {
+        Status = STATUS_NOT_SUPPORTED;
+    }
+    ObDereferenceObject(Process);
+    return Status;
+}
+
 NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
                                    PVOID ProcessInformation, ULONG ProcessInformationLength, PULONG ReturnLength)
 {
     BOOLEAN Basic = ProcessInformationClass == ProcessBasicInformation;
     ULONG Required = Basic ? sizeof(PROCESS_BASIC_INFORMATION) : sizeof(ULONG);
-    PEPROCESS Process;
     NTSTATUS Status = NtpCheckQuery(Basic || ProcessInformationClass == ProcessHandleCount, ProcessInformation,
                                     ProcessInformationLength, Required);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    Status = NtpReferenceProcess(ProcessHandle, PROCESS_QUERY_LIMITED_INFORMATION, &Process);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    if (Basic) {
-        Status = NtpQueryBasic(Process, ProcessInformation);
-    } else if (Process == PsGetCurrentProcess()) {
-        *(PULONG)ProcessInformation = ObpCountHandles();
-    } else {
-        Status = STATUS_NOT_SUPPORTED;
+    if (NT_SUCCESS(Status)) {
+        Status = NTP_SERVICE(NtpQueryProcess(ProcessHandle, Basic, ProcessInformation));
     }
     if (NT_SUCCESS(Status)) {
         NtpReturnLength(ReturnLength, Required);
     }
-    ObDereferenceObject(Process);
     return Status;
 }

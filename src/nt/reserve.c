@@ -32,8 +32,8 @@ NTSTATUS NtAllocateReserveObject(PHANDLE MemoryReserveHandle, POBJECT_ATTRIBUTES
     if (Type != MemoryReserveIoCompletion) {
         return STATUS_INVALID_PARAMETER;
     }
-    return ObpCreateHandle(&NtpReserveType, sizeof(NTP_RESERVE), ObjectAttributes, NTP_RESERVE_ALL_ACCESS,
-                           NtpInitializeReserve, NULL, MemoryReserveHandle);
+    return NTP_SERVICE(ObpCreateHandle(&NtpReserveType, sizeof(NTP_RESERVE), ObjectAttributes, NTP_RESERVE_ALL_ACCESS,
+                                       NtpInitializeReserve, NULL, MemoryReserveHandle));
 }
 
 VOID NtpReleaseReserve(PNTP_PACKET Packet)

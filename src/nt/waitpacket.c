@@ -117,8 +117,8 @@ static NTSTATUS NtpInitializeWaitPacket(PVOID Object, PVOID Context)
 NTSTATUS NtCreateWaitCompletionPacket(PHANDLE WaitCompletionPacketHandle, ACCESS_MASK DesiredAccess,
                                       POBJECT_ATTRIBUTES ObjectAttributes)
 {
-    return ObpCreateHandle(&NtpWaitPacketType, sizeof(NTP_WAIT_COMPLETION_PACKET), ObjectAttributes, DesiredAccess,
-                           NtpInitializeWaitPacket, NULL, WaitCompletionPacketHandle);
+    return NTP_SERVICE(ObpCreateHandle(&NtpWaitPacketType, sizeof(NTP_WAIT_COMPLETION_PACKET), ObjectAttributes,
+                                       DesiredAccess, NtpInitializeWaitPacket, NULL, WaitCompletionPacketHandle));
 }
 
 /* What an association is between, each with a reference or NULL, and what it carries. */

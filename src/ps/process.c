@@ -133,18 +133,19 @@ static PEPROCESS PspBuildProcess(BOOLEAN Child)
     return Process;
 }
 
-/* From here on it is found by its id and seen to end. */
-static NTSTATUS PspWatchProcess(PEPROCESS Process, ULONG ProcessId, LONG Descriptor)
+/* From here on it is found by its id. Of several who open the same process at once one is first, and the others are
+   given its object, with a reference; NULL: this is the first. That of a child counts in any case: it reaps the child. */
+static PEPROCESS PspEnterProcess(PEPROCESS Process, ULONG ProcessId, LONG Descriptor)
 {
     PKTHREAD Thread = PspLockProcesses();
+    PEPROCESS First = Process->Child ? NULL : PspFindProcess(ProcessId);
     Process->Pcb.ProcessId = ProcessId;
     Process->Watch.Descriptor = Descriptor;
-    InsertTailList(&PspProcessList, &Process->ProcessListEntry);
-    PspUnlockProcesses(Thread);
-    if (Process->Child) {
-        ObReferenceObject(Process);
+    if (First == NULL) {
+        InsertHeadList(&PspProcessList, &Process->ProcessListEntry);
     }
-    return IopArmWatch(&Process->Watch);
+    PspUnlockProcesses(Thread);
+    return First;
 }
 
 static NTSTATUS PspOpenOther(ULONG ProcessId, PEPROCESS *Process)
@@ -158,7 +159,12 @@ static NTSTATUS PspOpenOther(ULONG ProcessId, PEPROCESS *Process)
         HalCloseDescriptor(Descriptor);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    NTSTATUS Status = PspWatchProcess(Built, ProcessId, Descriptor);
+    *Process = PspEnterProcess(Built, ProcessId, Descriptor);
+    if (*Process != NULL) {
+        ObDereferenceObject(Built);
+        return STATUS_SUCCESS;
+    }
+    NTSTATUS Status = IopArmWatch(&Built->Watch);
     if (!NT_SUCCESS(Status)) {
         ObDereferenceObject(Built);
         return Status;
@@ -225,7 +231,9 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = PspWatchProcess(Process, ProcessId, Descriptor);
+    PspEnterProcess(Process, ProcessId, Descriptor);
+    ObReferenceObject(Process); /* until it has ended */
+    Status = IopArmWatch(&Process->Watch);
     if (!NT_SUCCESS(Status)) {
         HalRequestOfProcess(Descriptor, HalTerminateProcess);
         HalAwaitProcess(Descriptor);
@@ -235,8 +243,8 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
 }
 
 /* Everything that can fail comes before the process is there, as far as possible. */
-NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
-                          PHANDLE ThreadHandle, PCLIENT_ID ClientId)
+static NTSTATUS PspBuildAndSpawn(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess,
+                                 PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId)
 {
     HANDLE Handles[2];
     PEPROCESS Process = PspBuildProcess(TRUE);
@@ -258,6 +266,17 @@ NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK 
         }
     }
     ObDereferenceObject(Process);
+    return Status;
+}
+
+NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
+                          PHANDLE ThreadHandle, PCLIENT_ID ClientId)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    NTSTATUS Status;
+    KiEnterService(Thread);
+    Status = PspBuildAndSpawn(Spawn, Attributes, DesiredAccess, ProcessHandle, ThreadHandle, ClientId);
+    KiExitService(Thread);
     return Status;
 }
 

@@ -242,7 +242,7 @@ static BOOLEAN RtlpTakeOrWait(PRTL_CRITICAL_SECTION CriticalSection, BOOLEAN Wai
             *LockCount = Old;
             return FALSE;
         }
-        New = (Old & RTLP_FREE ? Old - RTLP_FREE : Old - RTLP_WAITER) + (Waits ? RTLP_NONE_WOKEN : 0);
+        New = (Old & RTLP_FREE ? Old - RTLP_FREE : Old - RTLP_ONE_WAITER) + (Waits ? RTLP_NONE_WOKEN : 0);
     } while (!RtlpChangeLockCount(CriticalSection, &Old, New));
     *LockCount = New;
     return (Old & RTLP_FREE) != 0;
@@ -256,7 +256,7 @@ static BOOLEAN RtlpStopWaiting(PRTL_CRITICAL_SECTION CriticalSection)
         if (RtlpWaitersOf(Old) == 0) {
             return FALSE;
         }
-    } while (!RtlpChangeLockCount(CriticalSection, &Old, Old + RTLP_WAITER));
+    } while (!RtlpChangeLockCount(CriticalSection, &Old, Old + RTLP_ONE_WAITER));
     return TRUE;
 }
 
@@ -277,11 +277,14 @@ static VOID RtlpReportLongWait(PRTL_CRITICAL_SECTION CriticalSection)
 /* FALSE: the timeout passed. */
 static BOOLEAN RtlpSleep(PRTL_CRITICAL_SECTION CriticalSection, HANDLE Event, LONG LockCount)
 {
+    PKTHREAD Thread = KiCurrentThread();
     LARGE_INTEGER Timeout;
     PLARGE_INTEGER Limit = RtlpDeadlockTimeout(&Timeout);
+    PVOID Previous = KiNoteLockWaitedFor(Thread, CriticalSection);
     NTSTATUS Status = Event != NULL
                           ? NtWaitForSingleObject(Event, FALSE, Limit)
                           : RtlWaitOnAddress(&CriticalSection->LockCount, &LockCount, sizeof(LockCount), Limit);
+    KiNoteLockWaitedFor(Thread, Previous);
     if (!NT_SUCCESS(Status)) { /* the program has closed a handle that is not its own */
         RtlRaiseStatus(Status);
     }
@@ -394,7 +397,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
     LONG New;
     do {
         Wakes = RtlpWaitersOf(Old) != 0 && (Old & RTLP_NONE_WOKEN);
-        New = Wakes ? Old + RTLP_FREE - RTLP_NONE_WOKEN + RTLP_WAITER : Old | RTLP_FREE;
+        New = Wakes ? Old + RTLP_FREE - RTLP_NONE_WOKEN + RTLP_ONE_WAITER : Old | RTLP_FREE;
         if (Wakes) {
             Event = RtlpEventOf(RtlpReadLockSemaphore(CriticalSection));
         }

@@ -12,7 +12,7 @@
 /* Bits 0 and 1 of LockCount, and what one waiter takes off it. */
 #define RTLP_FREE 1
 #define RTLP_NONE_WOKEN 2
-#define RTLP_WAITER 4
+#define RTLP_ONE_WAITER 4
 
 FORCEINLINE LONG RtlpReadLockCount(PRTL_CRITICAL_SECTION CriticalSection)
 {

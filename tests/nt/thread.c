@@ -186,7 +186,7 @@ static void what_cannot_be_created(void **state)
     assert_ptr_equal(thread, (HANDLE)0x55);
 }
 
-/* Of each host resource that runs out nothing stays behind. */
+/* Of each host resource that runs out nothing stays behind. Threads of earlier cases may still be on their way out. */
 static void a_creation_that_fails_leaks_nothing(void **state)
 {
     ULONG objects = ObpThreadType.TotalNumberOfObjects;
@@ -198,7 +198,7 @@ static void a_creation_that_fails_leaks_nothing(void **state)
         assert_int_equal(NtCreateThreadEx(&thread, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), return_argument, NULL,
                                           round & 1, 0, (SIZE_T)1 << 46, 0, NULL),
                          STATUS_INSUFFICIENT_RESOURCES);
-    assert_int_equal(ObpThreadType.TotalNumberOfObjects, objects);
+    assert_true(ObpThreadType.TotalNumberOfObjects <= objects);
     assert_int_equal(ObpThreadType.TotalNumberOfHandles, handles);
 }
 

@@ -678,6 +678,8 @@ static void leave_what_is_free(void *argument)
     RtlLeaveCriticalSection(&section);
 }
 
+#ifndef THREAD_SANITIZER /* a forked child may not create threads there */
+
 static void *enter_in_another(void *section)
 {
     enter(section);
@@ -695,6 +697,8 @@ static void leave_what_is_not_ones_own(void *argument)
     pthread_join(thread, NULL);
     RtlLeaveCriticalSection(&section);
 }
+
+#endif
 
 static void enter_what_is_not_initialized(void *argument)
 {

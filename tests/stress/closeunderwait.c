@@ -491,6 +491,40 @@ static void names_of_everybody(void **state)
     assert_int_equal(handle_count(), handles);
 }
 
+/* Who opens a process at the same time as others gets the same object as they. */
+
+static struct {
+    HANDLE opened[WAITERS];
+    unsigned long arrived, compared;
+} openers;
+
+static void open_together(void *argument, unsigned index)
+{
+    unsigned long rounds = *(unsigned long *)argument;
+
+    for (unsigned long i = 1; i <= rounds; i++) {
+        openers.opened[index] = OpenProcess(SYNCHRONIZE, FALSE, (DWORD)getppid());
+        require(openers.opened[index] != NULL);
+        add(&openers.arrived, 1);
+        await(load(&openers.arrived) >= i * WAITERS);
+        for (unsigned other = 0; other < WAITERS; other++)
+            require(CompareObjectHandles(openers.opened[index], openers.opened[other]));
+        add(&openers.compared, 1);
+        await(load(&openers.compared) >= i * WAITERS);
+        require(CloseHandle(openers.opened[index]));
+    }
+}
+
+static void a_process_is_one_object(void **state)
+{
+    unsigned long rounds = test_rounds(2000);
+    ULONG handles = handle_count();
+
+    (void)state;
+    run_threads(WAITERS, HANG_SECONDS, open_together, &rounds);
+    assert_int_equal(handle_count(), handles);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +532,7 @@ int main(void)
         cmocka_unit_test(removers_of_a_closed_port_are_told),
         cmocka_unit_test(handles_of_everybody),
         cmocka_unit_test(names_of_everybody),
+        cmocka_unit_test(a_process_is_one_object),
     };
 
     return cmocka_run_group_tests_name("stress/closeunderwait", tests, NULL, NULL);

@@ -31,7 +31,7 @@ static struct {
     HANDLE registration;
     volatile LONG signals;
     PTP_POOL pool;
-    TP_CALLBACK_ENVIRON environ;
+    TP_CALLBACK_ENVIRON how;
     PTP_WORK work[2];          /* of the default pool and of the other one */
     volatile LONG submitted, run;
     HANDLE readable;           /* a descriptor object */
@@ -40,7 +40,7 @@ static struct {
 } storm;
 
 /* Sanitizers do not bring their heap over a fork while others use it: then those who allocate stand still. */
-static pthread_rwlock_t breath = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t breath = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 static volatile int *child_line; /* how far the child has got */
 
@@ -87,7 +87,7 @@ static void use_pool(void)
 {
     static volatile LONG expired; /* not on the stack, which a forked child does not have: there the timer expires too */
     FILETIME due;
-    PTP_TIMER timer = CreateThreadpoolTimer(count_expiry, (PVOID)&expired, &storm.environ);
+    PTP_TIMER timer = CreateThreadpoolTimer(count_expiry, (PVOID)&expired, &storm.how);
 
     require(timer != NULL);
     SetThreadpoolTimer(timer, soon(&due), 1, 0);
@@ -251,13 +251,13 @@ static void child_pool_objects(void)
 {
     static volatile LONG expired, signals;
     PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
-    TP_CALLBACK_ENVIRON environ;
+    TP_CALLBACK_ENVIRON how;
     HANDLE event = CreateEventA(NULL, FALSE, FALSE, NULL), wait, queue = CreateTimerQueue(), timer;
     FILETIME due;
 
-    InitializeThreadpoolEnvironment(&environ);
-    SetThreadpoolCallbackCleanupGroup(&environ, group, NULL);
-    SetThreadpoolTimer(CreateThreadpoolTimer(count_expiry, (PVOID)&expired, &environ), soon(&due), 0, 0);
+    InitializeThreadpoolEnvironment(&how);
+    SetThreadpoolCallbackCleanupGroup(&how, group, NULL);
+    SetThreadpoolTimer(CreateThreadpoolTimer(count_expiry, (PVOID)&expired, &how), soon(&due), 0, 0);
     in_child(RegisterWaitForSingleObject(&wait, event, count_signal, (PVOID)&signals, INFINITE, WT_EXECUTEONLYONCE));
     in_child(CreateTimerQueueTimer(&timer, queue, count_signal, (PVOID)&signals, 1, 0, 0));
     in_child(SetEvent(event));
@@ -442,10 +442,10 @@ static void begin(void)
                                             (PVOID)&storm.signals, INFINITE, 0));
     storm.pool = CreateThreadpool(NULL);
     SetThreadpoolThreadMaximum(storm.pool, 3);
-    InitializeThreadpoolEnvironment(&storm.environ);
-    SetThreadpoolCallbackPool(&storm.environ, storm.pool);
+    InitializeThreadpoolEnvironment(&storm.how);
+    SetThreadpoolCallbackPool(&storm.how, storm.pool);
     storm.work[0] = CreateThreadpoolWork(count_work, NULL, NULL);
-    storm.work[1] = CreateThreadpoolWork(count_work, NULL, &storm.environ);
+    storm.work[1] = CreateThreadpoolWork(count_work, NULL, &storm.how);
 }
 
 static void end(void)

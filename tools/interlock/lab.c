@@ -16,10 +16,9 @@ typedef struct words {
     int count;
 } words;
 
-static const char usage[] =
-    "usage: interlock lab [options of the explorer] FILE.c... [-- options of the compiler]\n"
-    "  --gdb     runs it in gdb (with --replay TOKEN)\n"
-    "  --help    also shows the options of the explorer\n";
+static const char usage[] = "usage: interlock lab [options of the explorer] FILE.c... [-- options of the compiler]\n"
+                            "  --gdb     runs it in gdb (with --replay TOKEN)\n"
+                            "  --help    also shows the options of the explorer\n";
 
 static void add(words *list, const char *word)
 {
@@ -62,8 +61,9 @@ static void add_compiler(words *list)
     const char *compiler = getenv("CC");
 
     add_split(list, compiler != NULL ? compiler : "gcc");
-    add_split(list, "-std=gnu11 -O1 -g -fsanitize=thread -fno-omit-frame-pointer "
-                    "--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 " INTERLOCK_USER_ARGS);
+    add_split(list,
+              "-std=gnu11 -O1 -g -fsanitize=thread -fno-omit-frame-pointer "
+              "--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 " INTERLOCK_USER_ARGS);
     if (is_in_build_folder()) {
         add_split(list, "-I" INTERLOCK_SOURCE "/lab/include -I" INTERLOCK_SOURCE "/include -I" INTERLOCK_SOURCE
                         "/include/wdk -I" INTERLOCK_SOURCE "/include/win32");

@@ -1,5 +1,8 @@
 /* main.c: the command `interlock`. A subcommand is a line of the table. */
 #include "command.h"
+#ifdef INTERLOCK_KD
+#include "views.h"
+#endif
 
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +15,17 @@ typedef struct subcommand {
 
 static const subcommand subcommands[] = {
     {"lab", "run a test under every schedule", command_lab},
+#ifdef INTERLOCK_KD
+    {"ps", "the processes that use Interlock", command_ps},
+    {"threads", "the threads of a process or core file, and what they wait for", command_threads},
+    {"deadlocks", "threads whose waits can never end, and why", command_deadlocks},
+    {"locks", "locks with their owners and waiters", command_locks},
+    {"object", "a dispatcher object, its flags and waiters", command_object},
+    {"handles", "the handle table", command_handles},
+    {"qlocks", "the numbered queued spinlocks by processor", command_qlocks},
+    {"dpcs", "what runs and waits on the processors", command_dpcs},
+    {"timers", "the timers that are set", command_timers},
+#endif
 };
 
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))

@@ -38,13 +38,13 @@ typedef struct _LAB_SCENARIO {
     const char *Name;
     void (*Setup)(void);
     void (*Threads[LAB_MAXIMUM_THREADS])(void);
-    void (*Invariant)(void);   /* after every step */
-    void (*Finish)(void);      /* at the end of every schedule */
+    void (*Invariant)(void); /* after every step */
+    void (*Finish)(void);    /* at the end of every schedule */
     unsigned Flags;
     /* How often, in one schedule, the machine may do what it may do at any time. */
     unsigned SpuriousWakes;
     unsigned AllocationFailures;
-    unsigned Timeouts;         /* that come while others could run; 0: the default, which is 2 */
+    unsigned Timeouts; /* that come while others could run; 0: the default, which is 2 */
     /* What is known about it: */
     const char *Expect;        /* the verdict that must be found, or NULL: none may be */
     const char *Model;         /* "sc", "tso" or "c11"; NULL: whatever the command line says */
@@ -53,10 +53,10 @@ typedef struct _LAB_SCENARIO {
 } LAB_SCENARIO;
 
 #define LAB_SCENARIO(Identifier, ...) LAB_SCENARIO_NAMED(Identifier, #Identifier, __VA_ARGS__)
-#define LAB_SCENARIO_NAMED(Identifier, Text, ...)                                                            \
-    static const LAB_SCENARIO LabScenario_##Identifier = {.Name = Text, __VA_ARGS__};                        \
-    static const LAB_SCENARIO *const LabRegistered_##Identifier                                              \
-        __attribute__((used, section("lab_scenarios"))) = &LabScenario_##Identifier
+#define LAB_SCENARIO_NAMED(Identifier, Text, ...)                                                                      \
+    static const LAB_SCENARIO LabScenario_##Identifier = {.Name = Text, __VA_ARGS__};                                  \
+    static const LAB_SCENARIO *const LabRegistered_##Identifier __attribute__((used, section("lab_scenarios"))) =      \
+        &LabScenario_##Identifier
 
 /* A failure of the schedule that runs. */
 #define LabAssert(Condition) ((Condition) ? (void)0 : LabFail("assertion", #Condition, __FILE__, __LINE__))
@@ -92,11 +92,11 @@ void LabWakeWord(volatile uint32_t *Address, unsigned Count);
  */
 typedef struct _LAB_OPERATION {
     unsigned Thread;
-    unsigned Name;             /* the model's own numbering */
+    unsigned Name; /* the model's own numbering */
     intptr_t Argument;
-    intptr_t Result;           /* valid if Returned */
+    intptr_t Result; /* valid if Returned */
     int Returned;
-    unsigned Begin, End;       /* ordinal times */
+    unsigned Begin, End; /* ordinal times */
 } LAB_OPERATION;
 
 #define LAB_MODEL_STATE 16

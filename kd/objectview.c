@@ -1,0 +1,363 @@
+/* objectview.c: `interlock object` and `interlock handles`. */
+#include "kd.h"
+#include "views.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#define MOST_WAITERS 10000
+#define LAST_HANDLE ((uint64_t)OBP_HANDLE_LIMIT * 4)
+
+/* The object in the target, as far as its type goes. */
+typedef struct object {
+    kd_address address;
+    unsigned type;
+    const kd_handle *handle;
+    union {
+        DISPATCHER_HEADER header;
+        KMUTANT mutant;
+        KSEMAPHORE semaphore;
+        KTIMER timer;
+        KQUEUE queue;
+    };
+} object;
+
+/* Table 8-29: which flags mean something in which type. */
+typedef struct flag {
+    const char *name;
+    uint64_t value;
+} flag;
+
+#define FLAG(member) {#member, h->member}
+
+static size_t flags_of(const object *o, flag flags[16])
+{
+    const DISPATCHER_HEADER *h = &o->header;
+    const flag timer[] = {FLAG(Absolute), FLAG(Wake), FLAG(EncodedTolerableDelay), FLAG(Hand), FLAG(Index),
+                          FLAG(Inserted), FLAG(Expired)};
+    const flag timer2[] = {FLAG(Timer2Inserted), FLAG(Timer2Expiring), FLAG(Timer2CancelPending),
+                           FLAG(Timer2SetPending), FLAG(Timer2Running), FLAG(Timer2Disabled),
+                           FLAG(Timer2ComponentId), FLAG(Inserted), FLAG(Expired)};
+    const flag queue[] = {FLAG(Abandoned), FLAG(DisableIncrement), FLAG(QueueSize)};
+    const flag thread[] = {FLAG(CycleProfiling), FLAG(CounterProfiling), FLAG(GroupScheduling), FLAG(AffinitySet),
+                           FLAG(Tagged), FLAG(EnergyProfiling), FLAG(SchedulerAssist), FLAG(ActiveDR7),
+                           FLAG(Instrumented), FLAG(Minimal), FLAG(AltSyscall), FLAG(UmsScheduled), FLAG(UmsPrimary)};
+    const flag mutant[] = {FLAG(MutantSize), FLAG(DpcActive)};
+    const flag other[] = {FLAG(Signalling), FLAG(Size)};
+    const flag *from = other;
+    size_t count = 2;
+
+    switch (o->type) {
+    case TimerNotificationObject:
+    case TimerSynchronizationObject:
+        from = o->timer.Processor & KI_TIMER_EXECUTIVE ? timer2 : timer;
+        count = o->timer.Processor & KI_TIMER_EXECUTIVE ? sizeof(timer2) / sizeof(flag) : sizeof(timer) / sizeof(flag);
+        break;
+    case QueueObject:
+        from = queue;
+        count = sizeof(queue) / sizeof(flag);
+        break;
+    case ThreadObject:
+        from = thread;
+        count = sizeof(thread) / sizeof(flag);
+        break;
+    case MutantObject:
+        from = mutant;
+        count = sizeof(mutant) / sizeof(flag);
+        break;
+    default:
+        break;
+    }
+    memcpy(flags, from, count * sizeof(flag));
+    return count;
+}
+
+/* What the object has beside its header. */
+static size_t members_of(const object *o, flag members[8])
+{
+    size_t count = 0;
+
+    switch (o->type) {
+    case MutantObject:
+        members[count++] = (flag){"OwnerThread", KD_ADDRESS(o->mutant.OwnerThread)};
+        members[count++] = (flag){"Abandoned", o->mutant.Abandoned};
+        members[count++] = (flag){"ApcDisable", o->mutant.ApcDisable};
+        break;
+    case SemaphoreObject:
+        members[count++] = (flag){"Limit", (uint64_t)o->semaphore.Limit};
+        break;
+    case QueueObject:
+        members[count++] = (flag){"CurrentCount", o->queue.CurrentCount};
+        members[count++] = (flag){"MaximumCount", o->queue.MaximumCount};
+        break;
+    case TimerNotificationObject:
+    case TimerSynchronizationObject:
+        members[count++] = (flag){"DueTime", o->timer.DueTime.QuadPart};
+        members[count++] = (flag){"Period", o->timer.Period};
+        members[count++] = (flag){"Dpc", KD_ADDRESS(o->timer.Dpc)};
+        members[count++] = (flag){"Processor", o->timer.Processor & KI_TIMER_NUMBER_MASK};
+        break;
+    default:
+        break;
+    }
+    return count;
+}
+
+static size_t size_of_type(unsigned type)
+{
+    switch (type) {
+    case MutantObject:
+        return sizeof(KMUTANT);
+    case SemaphoreObject:
+        return sizeof(KSEMAPHORE);
+    case QueueObject:
+        return sizeof(KQUEUE);
+    case TimerNotificationObject:
+    case TimerSynchronizationObject:
+        return sizeof(KTIMER);
+    default:
+        return sizeof(DISPATCHER_HEADER);
+    }
+}
+
+/* Both neighbours of a list head know it, unless somebody is just changing the list. */
+static bool is_list_head(kd_snapshot *snapshot, kd_address head, const LIST_ENTRY *list)
+{
+    LIST_ENTRY next, previous;
+
+    return kd_read(snapshot->target, KD_ADDRESS(list->Flink), &next, sizeof(next)) &&
+           kd_read(snapshot->target, KD_ADDRESS(list->Blink), &previous, sizeof(previous)) &&
+           KD_ADDRESS(next.Blink) == head && KD_ADDRESS(previous.Flink) == head;
+}
+
+static bool read_object(kd_snapshot *snapshot, kd_address address, object *o)
+{
+    kd_address head = address + offsetof(DISPATCHER_HEADER, WaitListHead);
+
+    memset(o, 0, sizeof(*o));
+    o->address = address;
+    for (int i = 0; i < 8; i++) {
+        if (address % 8 != 0 || !kd_read(snapshot->target, address, &o->header, sizeof(o->header))) {
+            kd_say("there is no object at 0x%" PRIx64, address);
+            return false;
+        }
+        o->type = o->header.Type & KOBJECT_TYPE_MASK;
+        if (o->type <= TimerSynchronizationObject && is_list_head(snapshot, head, &o->header.WaitListHead) &&
+            kd_read(snapshot->target, address, &o->header, size_of_type(o->type))) {
+            o->handle = kd_handle_of_header(snapshot, address);
+            return true;
+        }
+    }
+    kd_say("0x%" PRIx64 " is not a dispatcher object: its type would be %u, and its list of waiters does not close",
+           address, o->type);
+    return false;
+}
+
+/* An address, a handle, or a name: the whole path or its last part. */
+static const kd_handle *find_handle(const kd_snapshot *snapshot, const char *name)
+{
+    for (size_t i = 0; i < snapshot->handle_count; i++) {
+        const char *path = snapshot->handles[i].name, *last = strrchr(path, '\\');
+
+        if (last != NULL && (strcasecmp(path, name) == 0 || strcasecmp(last + 1, name) == 0))
+            return &snapshot->handles[i];
+    }
+    return NULL;
+}
+
+static bool find_object(kd_snapshot *snapshot, const char *what, object *o)
+{
+    const kd_handle *handle;
+    uint64_t number;
+
+    if (kd_parse_number(what, &number) && number >= LAST_HANDLE) {
+        for (size_t i = 0; i < snapshot->handle_count; i++)
+            if (snapshot->handles[i].body == number && snapshot->handles[i].header != 0)
+                number = snapshot->handles[i].header;
+        return read_object(snapshot, number, o);
+    }
+    handle = kd_parse_number(what, &number) ? kd_handle_with_value(snapshot, number & ~(uint64_t)3)
+                                            : find_handle(snapshot, what);
+    if (handle == NULL) {
+        kd_say("there is no handle or named object %s: `interlock handles` lists them", what);
+        return false;
+    }
+    if (handle->header == 0) {
+        kd_say("%s is a %s: there is nothing to wait for", what, handle->type);
+        return false;
+    }
+    return read_object(snapshot, handle->header, o);
+}
+
+/* Its waiters. */
+
+static void visit_waiters(kd_snapshot *snapshot, const object *o,
+                          void (*visit)(const kd_snapshot *snapshot, const KWAIT_BLOCK *block, kd_address at, json *out),
+                          json *out)
+{
+    kd_address head = o->address + offsetof(DISPATCHER_HEADER, WaitListHead);
+    size_t count = 0;
+    KWAIT_BLOCK block;
+
+    for (kd_address at = KD_ADDRESS(o->header.WaitListHead.Flink); at != head && count < MOST_WAITERS;
+         at = KD_ADDRESS(block.WaitListEntry.Flink), count++) {
+        if (!kd_read(snapshot->target, at, &block, sizeof(block)) || KD_ADDRESS(block.Object) != o->address)
+            return;
+        visit(snapshot, &block, at, out);
+    }
+}
+
+static void json_waiter(const kd_snapshot *snapshot, const KWAIT_BLOCK *block, kd_address at, json *out)
+{
+    int thread = block->WaitType == WaitNotification || block->WaitType == WaitDpc
+                     ? -1 : kd_thread_at(snapshot, KD_ADDRESS(block->Thread));
+
+    json_object(out, NULL);
+    json_address(out, "block", at);
+    json_string(out, "wait_type", kd_wait_type_name(block->WaitType));
+    json_string(out, "block_state", kd_block_state_name(block->BlockState));
+    if (thread >= 0)
+        json_number(out, "id", snapshot->threads[thread].id);
+    else
+        json_null(out, "id");
+    json_address(out, "target", KD_ADDRESS(block->Thread));
+    json_end(out);
+}
+
+static void print_waiter(const kd_snapshot *snapshot, const KWAIT_BLOCK *block, kd_address at, json *out)
+{
+    int thread = kd_thread_at(snapshot, KD_ADDRESS(block->Thread));
+    char text[192];
+
+    (void)out;
+    printf("    wait block %016" PRIx64 "  %s, %s  ", at, kd_wait_type_name(block->WaitType),
+           kd_block_state_name(block->BlockState));
+    if (block->WaitType == WaitNotification)
+        printf("queue 0x%" PRIx64 "\n", KD_ADDRESS(block->NotificationQueue));
+    else if (block->WaitType == WaitDpc)
+        printf("DPC 0x%" PRIx64 "\n", KD_ADDRESS(block->Dpc));
+    else
+        printf("%s\n", thread >= 0 ? kd_describe_thread(snapshot, thread, text, sizeof(text)) : "a thread that has ended");
+}
+
+static int json_object_view(kd_snapshot *snapshot, const object *o)
+{
+    json out = {.file = stdout};
+    flag flags[16];
+    size_t count = flags_of(o, flags);
+
+    json_object(&out, NULL);
+    json_address(&out, "address", o->address);
+    json_string(&out, "type", kd_object_type_name(o->type));
+    json_string(&out, "name", o->handle != NULL && o->handle->name[0] != '\0' ? o->handle->name : NULL);
+    json_number(&out, "signal_state", o->header.SignalState);
+    json_bool(&out, "locked", (o->header.Type & KOBJECT_LOCK_BIT) != 0);
+    json_object(&out, "flags");
+    for (size_t i = 0; i < count; i++)
+        json_number(&out, flags[i].name, (int64_t)flags[i].value);
+    json_end(&out);
+    json_object(&out, "members");
+    count = members_of(o, flags);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(flags[i].name, "OwnerThread") == 0 || strcmp(flags[i].name, "Dpc") == 0)
+            json_address(&out, flags[i].name, flags[i].value);
+        else
+            json_number(&out, flags[i].name, (int64_t)flags[i].value);
+    }
+    json_end(&out);
+    json_array(&out, "waiters");
+    visit_waiters(snapshot, o, json_waiter, &out);
+    json_end(&out);
+    json_end(&out);
+    return 0;
+}
+
+static int show_object(kd_snapshot *snapshot, const kd_options *options)
+{
+    object o;
+    flag flags[16];
+    size_t count;
+
+    if (!find_object(snapshot, options->argument, &o))
+        return 1;
+    if (options->json)
+        return json_object_view(snapshot, &o);
+    printf("0x%" PRIx64 " [Type: %s]", o.address, kd_object_type_name(o.type));
+    printf(o.handle != NULL && o.handle->name[0] != '\0' ? "  %s\n" : "\n", o.handle != NULL ? o.handle->name : "");
+    printf("    %-24s: 0x%x%s\n", "Type", o.header.Type,
+           o.header.Type & KOBJECT_LOCK_BIT ? "  (its lock is held: somebody is just changing it)" : "");
+    printf("    %-24s: %d\n", "SignalState", o.header.SignalState);
+    count = flags_of(&o, flags);
+    for (size_t i = 0; i < count; i++)
+        printf("    %-24s: 0x%" PRIx64 "\n", flags[i].name, flags[i].value);
+    count = members_of(&o, flags);
+    for (size_t i = 0; i < count; i++)
+        printf("    %-24s: 0x%" PRIx64 "\n", flags[i].name, flags[i].value);
+    visit_waiters(snapshot, &o, print_waiter, NULL);
+    return 0;
+}
+
+int command_object(int argc, char **argv)
+{
+    static const kd_view view = {
+        .name = "object",
+        .arguments = "[--json] PID|CORE ADDRESS|HANDLE|NAME\n"
+                     "Shows a dispatcher object with the flags that mean something in its type, and who waits for it.",
+        .has_argument = true,
+        .needs_argument = true,
+        .show = show_object,
+    };
+
+    return kd_run(&view, argc, argv);
+}
+
+/* Handles. */
+
+static int show_handles(kd_snapshot *snapshot, const kd_options *options)
+{
+    json out = {.file = stdout};
+
+    if (options->json) {
+        json_object(&out, NULL);
+        json_number(&out, "process_id", snapshot->process_id);
+        json_array(&out, "handles");
+    }
+    for (size_t i = 0; i < snapshot->handle_count; i++) {
+        const kd_handle *h = &snapshot->handles[i];
+
+        if (!options->json) {
+            printf("%04" PRIx64 ": Object: %016" PRIx64 "  GrantedAccess: %08x  HandleCount: %" PRId64
+                   "  Type: %s%s%s%s%s\n",
+                   h->handle, h->body, h->access, h->handle_count, h->type, h->inherit ? "  (Inherit)" : "",
+                   h->protect ? "  (Protected)" : "", h->name[0] != '\0' ? "  Name: " : "", h->name);
+            continue;
+        }
+        json_object(&out, NULL);
+        json_hex(&out, "handle", h->handle);
+        json_address(&out, "object", h->body);
+        json_address(&out, "header", h->header);
+        json_string(&out, "type", h->type);
+        json_string(&out, "name", h->name[0] != '\0' ? h->name : NULL);
+        json_hex(&out, "granted_access", h->access);
+        json_number(&out, "handle_count", h->handle_count);
+        json_number(&out, "pointer_count", h->pointer_count);
+        json_bool(&out, "inherit", h->inherit);
+        json_bool(&out, "protected", h->protect);
+        json_end(&out);
+    }
+    if (options->json) {
+        json_end(&out);
+        json_end(&out);
+    } else {
+        printf("%zu handles\n", snapshot->handle_count);
+    }
+    return 0;
+}
+
+int command_handles(int argc, char **argv)
+{
+    static const kd_view view = {.name = "handles", .arguments = "[--json] PID|CORE", .show = show_handles};
+
+    return kd_run(&view, argc, argv);
+}

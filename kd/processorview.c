@@ -1,0 +1,443 @@
+/* processorview.c: `interlock qlocks`, `interlock dpcs` and `interlock timers`: what belongs to the processors. */
+#include "kd.h"
+#include "views.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ke/timer.h"
+
+#define MOST_ENTRIES 10000
+#define LOCK_QUEUE_BITS ((kd_address)7)
+
+static bool read_processor(kd_snapshot *snapshot, uint32_t number, kd_address *address, KPRCB *prcb)
+{
+    kd_address table = kd_root(snapshot->target, "KiProcessorBlock", NULL);
+
+    return kd_read(snapshot->target, table + number * sizeof(kd_address), address, sizeof(*address)) &&
+           kd_read(snapshot->target, *address, prcb, sizeof(*prcb));
+}
+
+static int owner_of(const kd_snapshot *snapshot, const KPRCB *prcb)
+{
+    return kd_thread_at(snapshot, prcb->Owner & ~(kd_address)KI_PRCB_FLAGS);
+}
+
+/* Numbered queued spinlocks. */
+
+static const char *const lock_names[LockQueueMaximumLock] = {
+    "KE   - Unused Spare", "MM   - Unused Spare", "MM   - Unused Spare", "MM   - Unused Spare", "CC   - Vacb",
+    "CC   - Master",       "EX   - NonPagedPool", "IO   - Cancel",       "CC   - Unused Spare", "IO   - Vpb",
+    "IO   - Database",     "IO   - Completion",   "NTFS - Struct",       "AFD  - WorkQueue",    "CC   - Bcb",
+    "MM   - Unused Spare", "MM   - Unused Spare",
+};
+
+typedef struct entry {
+    kd_address address;
+    KSPIN_LOCK_QUEUE raw;
+    char state[8]; /* "O", "1".. in the order of waiting, "C", or empty */
+} entry;
+
+static void order_waiters(entry *entries, uint32_t count, kd_address lock)
+{
+    uint32_t order = 0;
+    kd_address next = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        kd_address word = KD_ADDRESS(entries[i].raw.Lock);
+
+        if ((word & ~LOCK_QUEUE_BITS) != lock)
+            strcpy(entries[i].state, "C");
+        else if (word & LOCK_QUEUE_OWNER) {
+            strcpy(entries[i].state, "O");
+            next = KD_ADDRESS(entries[i].raw.Next);
+        } else if (word & LOCK_QUEUE_WAIT)
+            strcpy(entries[i].state, "w"); /* not linked to the one before it yet */
+    }
+    while (next != 0 && order < count) {
+        kd_address at = next;
+
+        next = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (entries[i].address == at) {
+                snprintf(entries[i].state, sizeof(entries[i].state), "%u", ++order);
+                next = KD_ADDRESS(entries[i].raw.Next);
+            }
+        }
+    }
+}
+
+static int show_qlocks(kd_snapshot *snapshot, const kd_options *options)
+{
+    size_t size;
+    kd_address locks = kd_root(snapshot->target, "KiNumberedLocks", &size);
+    uint32_t count = snapshot->processors;
+    entry *entries = calloc((size_t)count * LockQueueMaximumLock, sizeof(entry));
+    KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
+    int *owners = calloc(count, sizeof(int));
+    json out = {.file = stdout};
+
+    for (uint32_t p = 0; p < count; p++) {
+        kd_address address;
+
+        owners[p] = -1;
+        if (!read_processor(snapshot, p, &address, prcb))
+            continue;
+        owners[p] = owner_of(snapshot, prcb);
+        for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
+            entries[l * count + p] = (entry){
+                .address = address + offsetof(KPRCB, LockQueue) + l * sizeof(KSPIN_LOCK_QUEUE),
+                .raw = prcb->LockQueue[l],
+            };
+    }
+    for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
+        order_waiters(&entries[l * count], count, locks + l * (size / LockQueueMaximumLock));
+    if (options->json) {
+        json_object(&out, NULL);
+        json_number(&out, "process_id", snapshot->process_id);
+        json_number(&out, "processors", count);
+        json_array(&out, "locks");
+        for (uint32_t l = 0; l < LockQueueMaximumLock; l++) {
+            json_object(&out, NULL);
+            json_number(&out, "number", l);
+            json_string(&out, "name", lock_names[l]);
+            json_array(&out, "queue");
+            for (uint32_t p = 0; p < count; p++) {
+                const entry *e = &entries[l * count + p];
+
+                if (e->state[0] == '\0')
+                    continue;
+                json_object(&out, NULL);
+                json_number(&out, "processor", p);
+                json_string(&out, "state", e->state);
+                if (owners[p] >= 0)
+                    json_number(&out, "id", snapshot->threads[owners[p]].id);
+                else
+                    json_null(&out, "id");
+                json_end(&out);
+            }
+            json_end(&out);
+            json_end(&out);
+        }
+        json_end(&out);
+        json_end(&out);
+    } else {
+        printf("Key: O = Owner, 1-n = Wait order, blank = not owned/waiting, C = corrupt\n\n");
+        printf("                       Processor Number\n    Lock Name         ");
+        for (uint32_t p = 0; p < count; p++)
+            printf(" %3u", p);
+        printf("\n");
+        for (uint32_t l = 0; l < LockQueueMaximumLock; l++) {
+            printf("%-22s", lock_names[l]);
+            for (uint32_t p = 0; p < count; p++)
+                printf(" %3s", entries[l * count + p].state);
+            printf("\n");
+        }
+    }
+    free(entries);
+    free(prcb);
+    free(owners);
+    return 0;
+}
+
+int command_qlocks(int argc, char **argv)
+{
+    static const kd_view view = {.name = "qlocks", .arguments = "[--json] PID|CORE", .show = show_qlocks};
+
+    return kd_run(&view, argc, argv);
+}
+
+/* DPCs. */
+
+static const char *importance_name(unsigned importance)
+{
+    static const char *const names[] = {"Low", "Medium", "High", "MediumHigh"};
+
+    return importance < 4 ? names[importance] : "?";
+}
+
+static void show_dpc(kd_snapshot *snapshot, kd_address address, const char *title, json *out)
+{
+    KDPC dpc;
+    char symbol[KD_SYMBOL_SIZE] = "";
+
+    if (!kd_read(snapshot->target, address, &dpc, sizeof(dpc))) {
+        if (out == NULL)
+            printf("      %s 0x%" PRIx64 ": its memory is gone\n", title, address);
+        return;
+    }
+    kd_symbol(snapshot->target, KD_ADDRESS(dpc.DeferredRoutine), symbol);
+    if (out == NULL) {
+        printf("      %s 0x%" PRIx64 "  %s 0x%" PRIx64 "  Context 0x%" PRIx64 "  %s importance\n", title, address,
+               symbol[0] != '\0' ? symbol : "Routine", KD_ADDRESS(dpc.DeferredRoutine), KD_ADDRESS(dpc.DeferredContext),
+               importance_name(dpc.Importance));
+        return;
+    }
+    json_object(out, strcmp(title, "active") == 0 ? "active" : NULL);
+    json_address(out, "address", address);
+    json_address(out, "routine", KD_ADDRESS(dpc.DeferredRoutine));
+    json_string(out, "symbol", symbol[0] != '\0' ? symbol : NULL);
+    json_address(out, "context", KD_ADDRESS(dpc.DeferredContext));
+    json_string(out, "importance", importance_name(dpc.Importance));
+    json_end(out);
+}
+
+static void show_queue(kd_snapshot *snapshot, kd_address address, const KDPC_DATA *data, const char *name, json *out)
+{
+    kd_address head = address + offsetof(KDPC_DATA, DpcListHead);
+    size_t count = 0;
+
+    if (out != NULL) {
+        json_object(out, name);
+        json_number(out, "depth", data->DpcQueueDepth);
+        json_number(out, "count", data->DpcCount);
+        if (data->ActiveDpc != NULL)
+            show_dpc(snapshot, KD_ADDRESS(data->ActiveDpc), "active", out);
+        else
+            json_null(out, "active");
+        json_array(out, "queued");
+    } else {
+        printf("    %s: depth %u, %u so far\n", name, data->DpcQueueDepth, data->DpcCount);
+        if (data->ActiveDpc != NULL)
+            show_dpc(snapshot, KD_ADDRESS(data->ActiveDpc), "active", NULL);
+    }
+    for (kd_address at = KD_ADDRESS(data->DpcListHead.Flink); at != head && at != 0 && count < MOST_ENTRIES; count++) {
+        LIST_ENTRY link;
+
+        show_dpc(snapshot, at - offsetof(KDPC, DpcListEntry), "queued", out);
+        if (!kd_read(snapshot->target, at, &link, sizeof(link)))
+            break;
+        at = KD_ADDRESS(link.Flink);
+    }
+    if (out != NULL) {
+        json_end(out);
+        json_end(out);
+    }
+}
+
+static void show_processor(kd_snapshot *snapshot, kd_address address, const KPRCB *prcb, json *out)
+{
+    kd_address data = address + offsetof(KPRCB, DpcData);
+    int owner = owner_of(snapshot, prcb);
+    char text[192];
+
+    if (out != NULL) {
+        json_object(out, NULL);
+        json_number(out, "number", prcb->Number);
+        json_address(out, "address", address);
+        if (owner >= 0)
+            kd_json_thread(out, "owner", snapshot, owner);
+        else
+            json_null(out, "owner");
+        json_bool(out, "dpc_pending", (prcb->Owner & KI_PRCB_DPC) != 0);
+        json_bool(out, "interrupt_pending", (prcb->Owner & KI_PRCB_INTERRUPT) != 0);
+        json_bool(out, "waited_for", (prcb->Owner & KI_PRCB_WAITERS) != 0);
+        json_bool(out, "dpc_routine_active", prcb->DpcRoutineActive != 0);
+    } else {
+        printf("Processor %u @ 0x%" PRIx64 "  %s%s%s%s%s\n", prcb->Number, address,
+               owner >= 0 ? kd_describe_thread(snapshot, owner, text, sizeof(text)) : "free",
+               prcb->DpcRoutineActive ? "  in a DPC routine" : "", prcb->Owner & KI_PRCB_DPC ? "  DPC pending" : "",
+               prcb->Owner & KI_PRCB_INTERRUPT ? "  interrupt pending" : "",
+               prcb->Owner & KI_PRCB_WAITERS ? "  threads are queued for it" : "");
+    }
+    show_queue(snapshot, data, &prcb->DpcData[KI_DPC_NORMAL], "normal", out);
+    show_queue(snapshot, data + sizeof(KDPC_DATA), &prcb->DpcData[KI_DPC_THREADED], "threaded", out);
+    if (out != NULL)
+        json_end(out);
+}
+
+static void show_queued_threads(kd_snapshot *snapshot, json *out)
+{
+    kd_address head = kd_root(snapshot->target, "KiProcessorWaitList", NULL);
+    KI_PROCESSOR_WAITER waiter;
+    LIST_ENTRY list;
+    size_t count = 0;
+    char text[192];
+
+    if (out != NULL)
+        json_array(out, "waiting_for_processor");
+    if (kd_read(snapshot->target, head, &list, sizeof(list))) {
+        for (kd_address at = KD_ADDRESS(list.Flink); at != head && count < MOST_ENTRIES; count++) {
+            int thread;
+
+            if (!kd_read(snapshot->target, at, &waiter, sizeof(waiter)))
+                break;
+            thread = kd_thread_at(snapshot, KD_ADDRESS(waiter.Thread));
+            if (thread >= 0 && out != NULL)
+                kd_json_thread(out, NULL, snapshot, thread);
+            else if (thread >= 0)
+                printf("%s waits for a processor\n", kd_describe_thread(snapshot, thread, text, sizeof(text)));
+            at = KD_ADDRESS(waiter.Entry.Flink);
+        }
+    }
+    if (out != NULL)
+        json_end(out);
+}
+
+/* A processor that nobody owns and that has nothing to do. */
+static bool is_idle(const KPRCB *prcb)
+{
+    return prcb->Owner == 0 && prcb->DpcData[0].DpcQueueDepth == 0 && prcb->DpcData[1].DpcQueueDepth == 0 &&
+           prcb->DpcData[0].ActiveDpc == NULL && prcb->DpcData[1].ActiveDpc == NULL;
+}
+
+static int show_dpcs(kd_snapshot *snapshot, const kd_options *options)
+{
+    KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
+    json out = {.file = stdout};
+    uint32_t idle = 0;
+    kd_address address;
+
+    if (options->json) {
+        json_object(&out, NULL);
+        json_number(&out, "process_id", snapshot->process_id);
+        json_array(&out, "processors");
+    }
+    for (uint32_t p = 0; p < snapshot->processors; p++) {
+        if (!read_processor(snapshot, p, &address, prcb))
+            continue;
+        if (!options->json && !options->verbose && is_idle(prcb))
+            idle++;
+        else
+            show_processor(snapshot, address, prcb, options->json ? &out : NULL);
+    }
+    if (options->json)
+        json_end(&out);
+    show_queued_threads(snapshot, options->json ? &out : NULL);
+    if (options->json)
+        json_end(&out);
+    else
+        printf("%u of %u processors have nothing to do\n", idle, snapshot->processors);
+    free(prcb);
+    return 0;
+}
+
+int command_dpcs(int argc, char **argv)
+{
+    static const kd_view view = {
+        .name = "dpcs",
+        .arguments = "[--json] [-v] PID|CORE\n"
+                     "  -v        also the processors that have nothing to do",
+        .show = show_dpcs,
+    };
+
+    return kd_run(&view, argc, argv);
+}
+
+/* Timers. */
+
+static void show_timer(kd_snapshot *snapshot, kd_address address, const KTIMER *timer, json *out)
+{
+    bool absolute = (timer->Processor & KI_TIMER_ABSOLUTE) != 0, executive = (timer->Processor & KI_TIMER_EXECUTIVE) != 0;
+    bool calls = (timer->Processor & KI_TIMER_CALLS) != 0;
+    uint64_t now = absolute ? snapshot->system_time : snapshot->now, due = timer->DueTime.QuadPart;
+    double left = due > now ? kd_seconds(due - now) : -kd_seconds(now - due);
+    const kd_handle *handle = kd_handle_of_header(snapshot, address);
+    const char *type = executive ? "executive" : calls ? "service" : "kernel";
+    double period = executive ? kd_seconds(timer->Period) : timer->Period / 1000.0;
+    char symbol[KD_SYMBOL_SIZE] = "", name[KD_SYMBOL_SIZE] = "";
+    KDPC dpc;
+
+    if (!calls && timer->Dpc != NULL && kd_read(snapshot->target, KD_ADDRESS(timer->Dpc), &dpc, sizeof(dpc)))
+        kd_symbol(snapshot->target, KD_ADDRESS(dpc.DeferredRoutine), symbol);
+    if (handle != NULL && handle->name[0] != '\0')
+        snprintf(name, sizeof(name), "%.255s", handle->name);
+    else
+        kd_symbol(snapshot->target, address, name);
+    if (out == NULL) {
+        printf("%016" PRIx64 "  %-7s %-20s", address, executive ? "EX" : calls ? "NT" : "KE",
+               kd_object_type_name(timer->Header.Type & KOBJECT_TYPE_MASK));
+        if (snapshot->now != 0)
+            printf("  due in %10.3f s", left);
+        printf("  period %8.3f s  processor %u%s%s%s%s%s\n", period, timer->Processor & KI_TIMER_NUMBER_MASK,
+               absolute ? "  absolute" : "", symbol[0] != '\0' ? "  DPC " : "", symbol, name[0] != '\0' ? "  " : "", name);
+        return;
+    }
+    json_object(out, NULL);
+    json_address(out, "address", address);
+    json_string(out, "type", kd_object_type_name(timer->Header.Type & KOBJECT_TYPE_MASK));
+    json_string(out, "owner", type);
+    json_string(out, "name", name[0] != '\0' ? name : NULL);
+    json_bool(out, "absolute", absolute);
+    json_number(out, "due_time", (int64_t)due);
+    if (snapshot->now != 0)
+        json_real(out, "due_in", left);
+    else
+        json_null(out, "due_in");
+    json_real(out, "period", period);
+    json_number(out, "tolerable_delay", timer->Processor >> KI_TIMER_TOLERANCE_SHIFT);
+    json_number(out, "processor", timer->Processor & KI_TIMER_NUMBER_MASK);
+    json_address(out, "dpc", calls ? 0 : KD_ADDRESS(timer->Dpc));
+    json_string(out, "dpc_routine", symbol[0] != '\0' ? symbol : NULL);
+    json_end(out);
+}
+
+/* FALSE: somebody was changing the list. */
+static bool show_slot(kd_snapshot *snapshot, kd_address head, kd_address first, size_t *count, json *out)
+{
+    size_t steps = 0;
+    KTIMER timer;
+
+    for (kd_address at = first; at != head; steps++) {
+        kd_address address = at - offsetof(KTIMER, TimerListEntry);
+
+        if (steps > MOST_ENTRIES || !kd_read(snapshot->target, address, &timer, sizeof(timer)) ||
+            (timer.Header.Type & KOBJECT_TYPE_MASK) < TimerNotificationObject ||
+            (timer.Header.Type & KOBJECT_TYPE_MASK) > TimerSynchronizationObject)
+            return false;
+        show_timer(snapshot, address, &timer, out);
+        *count += 1;
+        at = KD_ADDRESS(timer.TimerListEntry.Flink);
+    }
+    return true;
+}
+
+static bool show_wheel(kd_snapshot *snapshot, kd_address address, const KI_WHEEL *wheel, size_t *count, json *out)
+{
+    bool whole = true;
+
+    for (size_t slot = 0; slot <= KI_WHEEL_CASCADE; slot++)
+        if (wheel->Occupied[slot / KI_WHEEL_SLOTS] >> slot % KI_WHEEL_SLOTS & 1)
+            whole = show_slot(snapshot, address + offsetof(KI_WHEEL, Slot) + slot * sizeof(KI_WHEEL_SLOT),
+                              KD_ADDRESS(wheel->Slot[slot].List.Flink), count, out) && whole;
+    return whole;
+}
+
+static int show_timers(kd_snapshot *snapshot, const kd_options *options)
+{
+    KTIMER_TABLE *table = aligned_alloc(KI_CACHE_LINE, sizeof(*table));
+    kd_address at = 0;
+    json out = {.file = stdout}, *to = options->json ? &out : NULL;
+    size_t count = 0;
+    bool whole = true;
+
+    kd_read(snapshot->target, kd_root(snapshot->target, "KiTimerTables", NULL), &at, sizeof(at));
+    if (options->json) {
+        json_object(&out, NULL);
+        json_number(&out, "process_id", snapshot->process_id);
+        json_array(&out, "timers");
+    }
+    while (at != 0 && kd_read(snapshot->target, at, table, sizeof(*table))) {
+        for (size_t w = 0; w < 2; w++)
+            whole = show_wheel(snapshot, at + offsetof(KTIMER_TABLE, Wheel) + w * sizeof(KI_WHEEL), &table->Wheel[w],
+                               &count, to) && whole;
+        at = KD_ADDRESS(table->Next);
+    }
+    if (options->json) {
+        json_end(&out);
+        json_bool(&out, "complete", whole);
+        json_end(&out);
+    } else {
+        printf("%zu timers are set%s\n", count, whole ? "" : "; some moved while they were looked at");
+    }
+    free(table);
+    return 0;
+}
+
+int command_timers(int argc, char **argv)
+{
+    static const kd_view view = {.name = "timers", .arguments = "[--json] PID|CORE", .show = show_timers};
+
+    return kd_run(&view, argc, argv);
+}

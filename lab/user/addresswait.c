@@ -1,0 +1,169 @@
+/* Waiting on an address: no lost wake, wakes and timeouts, neighbours in the hash, memory that goes at once. */
+#include <interlock/lab.h>
+
+#include <ntddk.h>
+
+#include <interlock/nt.h>
+#include <interlock/rtl.h>
+
+#include "rtl/waiter.h"
+
+static volatile ULONG word;
+static int data;
+static ULONG zero;
+
+static ULONG read_word(volatile ULONG *address)
+{
+    return __atomic_load_n(address, __ATOMIC_ACQUIRE);
+}
+
+static void await_change(volatile ULONG *address)
+{
+    while (read_word(address) == 0)
+        LabAssert(RtlWaitOnAddress(address, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);
+}
+
+static void waiter(void)
+{
+    await_change(&word);
+    LabAssert(data == 1);
+}
+
+static void change(void)
+{
+    data = 1;
+    __atomic_store_n(&word, 1, __ATOMIC_RELEASE);
+}
+
+static void wake_one(void)
+{
+    change();
+    RtlWakeAddressSingle((PVOID)&word);
+}
+
+static void wake_each(void)
+{
+    change();
+    RtlWakeAddressSingle((PVOID)&word);
+    RtlWakeAddressSingle((PVOID)&word);
+}
+
+static void wake_all(void)
+{
+    change();
+    RtlWakeAddressAll((PVOID)&word);
+}
+LAB_SCENARIO(address_handover, .Threads = {waiter, wake_one}, .SpuriousWakes = 1);
+LAB_SCENARIO(address_handover_c11, .Threads = {waiter, wake_one}, .Model = "c11", .StaleReads = 2);
+LAB_SCENARIO(address_wake_all, .Threads = {waiter, waiter, wake_all});
+LAB_SCENARIO(address_wake_each, .Threads = {waiter, waiter, wake_each});
+
+/* A stray alert ends nobody's wait. */
+static void patient_waiter(void)
+{
+    LabAssert(RtlWaitOnAddress(&word, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);
+    LabAssert(read_word(&word) == 1 && data == 1);
+}
+
+static void stray_alerter(void)
+{
+    NtAlertThreadByThreadId(ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread()));
+}
+LAB_SCENARIO(address_stray_alert, .Threads = {patient_waiter, wake_one, stray_alerter});
+
+/*
+ * One token and one wake for two that want it, of which one gives up. A wake that was meant for the one that gave up
+ * must not have gone with it: at the end the token is taken.
+ */
+static BOOLEAN take_token(void)
+{
+    ULONG one = 1;
+    return __atomic_compare_exchange_n(&word, &one, 0, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void token_waiter(void)
+{
+    while (!take_token())
+        RtlWaitOnAddress(&word, &zero, sizeof(zero), NULL);
+}
+
+static void impatient_token_waiter(void)
+{
+    LARGE_INTEGER timeout = {.QuadPart = -10000};
+    while (!take_token())
+        if (RtlWaitOnAddress(&word, &zero, sizeof(zero), &timeout) == STATUS_TIMEOUT)
+            return;
+}
+
+static void token_is_taken(void)
+{
+    LabAssert(word == 0);
+}
+LAB_SCENARIO(address_timeout, .Threads = {impatient_token_waiter, token_waiter, wake_one}, .Finish = token_is_taken,
+             .Flags = LAB_MAY_BLOCK, .Timeouts = 1);
+
+/* Two addresses in one bucket: a wake of one leaves the other's waiter alone. */
+#define CANDIDATES 4096
+
+static volatile ULONG words[CANDIDATES];
+static volatile ULONG *first, *second;
+
+static PEXP_WAITER_BUCKET bucket_of(volatile ULONG *address)
+{
+    EXP_WAIT_KEY key = RtlpWaitKey(address, RtlpAddressWait);
+    PEXP_WAITER_BUCKET bucket = ExpLockWaiters(&key, KeGetCurrentThread());
+    ExpUnlockWaiters(bucket, KeGetCurrentThread());
+    return bucket;
+}
+
+static void find_neighbours(void)
+{
+    first = second = &words[0];
+    do {
+        second += 1;
+        LabAssert(second != &words[CANDIDATES]);
+    } while (bucket_of(second) != bucket_of(first));
+}
+
+static void first_waiter(void)
+{
+    LabAssert(RtlWaitOnAddress(first, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);
+    LabAssert(read_word(first) == 1);
+}
+
+static void second_waiter(void)
+{
+    LabAssert(RtlWaitOnAddress(second, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);
+    LabAssert(read_word(second) == 1);
+}
+
+static void wake_both(void)
+{
+    __atomic_store_n(first, 1, __ATOMIC_RELEASE);
+    RtlWakeAddressAll((PVOID)first);
+    __atomic_store_n(second, 1, __ATOMIC_RELEASE);
+    RtlWakeAddressSingle((PVOID)second);
+}
+LAB_SCENARIO(address_neighbours, .Setup = find_neighbours, .Threads = {first_waiter, second_waiter, wake_both});
+
+/* Whoever sees the change frees the memory; the wake needs nothing but the address. */
+static volatile ULONG *heap_word;
+
+static void setup_heap(void)
+{
+    heap_word = LabAllocate(sizeof(*heap_word));
+}
+
+static void waiter_that_frees(void)
+{
+    await_change(heap_word);
+    LabFree((void *)heap_word);
+}
+
+static void wake_after_last_touch(void)
+{
+    volatile ULONG *address = heap_word;
+    __atomic_store_n(address, 1, __ATOMIC_RELEASE);
+    RtlWakeAddressSingle((PVOID)address);
+}
+LAB_SCENARIO(address_freed, .Setup = setup_heap, .Threads = {waiter_that_frees, wake_after_last_touch});

@@ -1,0 +1,103 @@
+/* Handles: a lookup against a close, two closes, a duplicate. Whoever got the object may use it. */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+#include <interlock/nt.h>
+
+static HANDLE event, copy;
+static int closed;
+
+static void setup(void)
+{
+    LabAssert(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, NotificationEvent, FALSE) == STATUS_SUCCESS);
+}
+
+static void user(void)
+{
+    LONG before = -1;
+    NTSTATUS status = NtSetEvent(event, &before);
+    LabAssert(status == STATUS_INVALID_HANDLE || (status == STATUS_SUCCESS && (before == 0 || before == 1)));
+}
+
+static void closer(void)
+{
+    NTSTATUS status = NtClose(event);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE);
+    __atomic_fetch_add(&closed, status == STATUS_SUCCESS, __ATOMIC_RELAXED);
+}
+
+static void closed_once(void)
+{
+    LabAssert(closed == 1 && NtClose(event) == STATUS_INVALID_HANDLE);
+}
+LAB_SCENARIO(handle_use_against_close, .Setup = setup, .Threads = {user, closer}, .Finish = closed_once);
+LAB_SCENARIO(handle_use_against_close_c11, .Setup = setup, .Threads = {user, closer}, .Finish = closed_once,
+             .Model = "c11", .StaleReads = 2);
+LAB_SCENARIO(handle_two_closes, .Setup = setup, .Threads = {closer, closer, user}, .Finish = closed_once);
+
+/* What is referenced by a pointer outlives its handle. */
+static void keeper(void)
+{
+    PVOID object;
+    NTSTATUS status = ObReferenceObjectByHandle(event, EVENT_MODIFY_STATE, *ExEventObjectType, UserMode, &object, NULL);
+    if (status == STATUS_SUCCESS) {
+        LabAssert(KeSetEvent(object, IO_NO_INCREMENT, FALSE) == 0);
+        LabAssert(KeReadStateEvent(object) == 1);
+        ObDereferenceObject(object);
+    } else {
+        LabAssert(status == STATUS_INVALID_HANDLE);
+    }
+}
+LAB_SCENARIO(handle_reference_against_close, .Setup = setup, .Threads = {keeper, closer}, .Finish = closed_once);
+
+/* A duplicate keeps the object, or comes too late. And the slot is used again at once, by another object. */
+static void duplicator(void *unused)
+{
+    UNREFERENCED_PARAMETER(unused);
+    NTSTATUS status =
+        NtDuplicateObject(NtCurrentProcess(), event, NtCurrentProcess(), &copy, 0, 0, DUPLICATE_SAME_ACCESS);
+    if (status == STATUS_SUCCESS) {
+        LabAssert(NtSetEvent(copy, NULL) == STATUS_SUCCESS);
+        LabAssert(NtClose(copy) == STATUS_SUCCESS);
+    } else {
+        LabAssert(status == STATUS_INVALID_HANDLE);
+    }
+}
+
+static void replacer(void *unused)
+{
+    HANDLE other;
+    UNREFERENCED_PARAMETER(unused);
+    LabAssert(NtClose(event) == STATUS_SUCCESS);
+    LabAssert(NtCreateEvent(&other, EVENT_ALL_ACCESS, NULL, NotificationEvent, FALSE) == STATUS_SUCCESS);
+    LabAssert(NtClose(other) == STATUS_SUCCESS);
+}
+
+/* A table of handles is made for the first one, and stays. */
+static void setup_table(void)
+{
+    setup();
+    NtClose(event);
+}
+
+/* The event is of this schedule, so that what is left of it is a leak. */
+static void duplicate_against_close(void)
+{
+    setup();
+    unsigned first = LabSpawn(duplicator, NULL);
+    unsigned second = LabSpawn(replacer, NULL);
+    LabJoin(first);
+    LabJoin(second);
+}
+LAB_SCENARIO(handle_duplicate_against_close, .Setup = setup_table, .Threads = {duplicate_against_close},
+             .Flags = LAB_CHECK_LEAKS);
+
+/* A wait keeps what it waits for. */
+static void waiter(void)
+{
+    LARGE_INTEGER timeout = {.QuadPart = -10000};
+    NTSTATUS status = NtWaitForSingleObject(event, FALSE, &timeout);
+    LabAssert(status == STATUS_TIMEOUT || status == STATUS_INVALID_HANDLE);
+}
+LAB_SCENARIO(handle_wait_against_close, .Setup = setup, .Threads = {waiter, closer}, .Finish = closed_once);

@@ -1,0 +1,239 @@
+/* SRW locks: exclusion, sharing, groups of sharers, conversion, try, memory that goes at once. */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+#include <interlock/nt.h>
+#include <interlock/rtl.h>
+
+#include "ex/pushlock.h"
+
+#include "sleepers.h"
+
+static RTL_SRWLOCK lock;
+static int value;
+
+static void writer(void)
+{
+    RtlAcquireSRWLockExclusive(&lock);
+    value += 1;
+    RtlReleaseSRWLockExclusive(&lock);
+}
+
+static void reader(void)
+{
+    RtlAcquireSRWLockShared(&lock);
+    int seen = value;
+    LabYield();
+    LabAssert(value == seen);
+    RtlReleaseSRWLockShared(&lock);
+}
+
+static void is_free(void)
+{
+    LabAssert(lock.Ptr == NULL);
+}
+
+static void written_twice(void)
+{
+    LabAssert(lock.Ptr == NULL && value == 2);
+}
+
+static void written_thrice(void)
+{
+    LabAssert(lock.Ptr == NULL && value == 3);
+}
+LAB_SCENARIO(srw_writers, .Threads = {writer, writer}, .Finish = written_twice);
+LAB_SCENARIO(srw_writers_c11, .Threads = {writer, writer}, .Finish = written_twice, .Model = "c11");
+LAB_SCENARIO(srw_writers_sleep, .Setup = sleep_soon, .Threads = {writer, writer}, .Finish = written_twice,
+             .SpuriousWakes = 1);
+LAB_SCENARIO(srw_three_writers_sleep, .Setup = sleep_soon, .Threads = {writer, writer, writer},
+             .Finish = written_thrice);
+LAB_SCENARIO(srw_readers_writer, .Threads = {reader, reader, writer}, .Finish = is_free);
+LAB_SCENARIO(srw_readers_writer_sleep, .Setup = sleep_soon, .Threads = {reader, writer, reader}, .Finish = is_free);
+LAB_SCENARIO(srw_readers_writer_sleep_c11, .Setup = sleep_soon, .Threads = {reader, writer, reader}, .Finish = is_free,
+             .Model = "c11", .StaleReads = 2);
+
+/* A stray alert wakes nobody before its time. */
+static void stray_alerter(void)
+{
+    NtAlertThreadByThreadId(ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread()));
+}
+LAB_SCENARIO(srw_stray_alert, .Setup = sleep_soon, .Threads = {writer, writer, stray_alerter}, .Finish = written_twice);
+
+/* Two sharers that need each other inside. What is shared stays so, whoever waited before them. */
+static volatile ULONG inside;
+
+static void meet(void)
+{
+    ULONG count = __atomic_add_fetch(&inside, 1, __ATOMIC_ACQ_REL);
+    if (count == 2)
+        LabWakeWord(&inside, 1);
+    while (count != 2) {
+        LabWaitOnWord(&inside, count);
+        count = __atomic_load_n(&inside, __ATOMIC_ACQUIRE);
+    }
+}
+
+static void held(void)
+{
+    RtlAcquireSRWLockExclusive(&lock);
+    sleep_soon();
+}
+
+static void release_held(void)
+{
+    RtlReleaseSRWLockExclusive(&lock);
+}
+
+static void meeting_reader(void)
+{
+    RtlAcquireSRWLockShared(&lock);
+    meet();
+    RtlReleaseSRWLockShared(&lock);
+}
+
+LAB_SCENARIO(srw_readers_meet, .Setup = held, .Threads = {release_held, meeting_reader, meeting_reader},
+             .Finish = is_free);
+
+/*
+ * With a writer that waits too, before both of them or behind both: between them it might pass, which is its right. As
+ * long as the lock is held the chain grows and does nothing else.
+ */
+static void await_waiters(unsigned count)
+{
+    for (unsigned waiters = 0; waiters < count;) {
+        ULONG_PTR found = (ULONG_PTR)__atomic_load_n(&lock.Ptr, __ATOMIC_ACQUIRE);
+        PEX_PUSH_LOCK_WAIT_BLOCK block = (PVOID)(found & EX_PUSH_LOCK_WAITING ? found & ~EXP_PUSH_LOCK_BITS : 0);
+        for (waiters = 0; block != NULL; block = block->Next)
+            waiters += 1;
+    }
+}
+
+static void release_when_three_wait(void)
+{
+    await_waiters(3);
+    release_held();
+}
+
+static void late_reader(void)
+{
+    await_waiters(1);
+    meeting_reader();
+}
+
+static void late_writer(void)
+{
+    await_waiters(2);
+    writer();
+}
+LAB_SCENARIO(srw_readers_meet_behind_writer, .Setup = held,
+             .Threads = {release_when_three_wait, writer, late_reader, late_reader}, .Finish = is_free);
+LAB_SCENARIO(srw_readers_meet_before_writer, .Setup = held,
+             .Threads = {release_when_three_wait, meeting_reader, meeting_reader, late_writer}, .Finish = is_free);
+
+/* Conversion to shared lets the sharers in that wait; to exclusive it takes an only sharer. */
+static void meeting_converter(void)
+{
+    RtlConvertSRWLockExclusiveToShared(&lock);
+    meet();
+    RtlReleaseSRWLockShared(&lock);
+}
+
+static void converter(void)
+{
+    RtlAcquireSRWLockExclusive(&lock);
+    value += 1;
+    RtlConvertSRWLockExclusiveToShared(&lock);
+    LabAssert(value >= 1);
+    RtlReleaseSRWLockShared(&lock);
+}
+LAB_SCENARIO(srw_convert_meet, .Setup = held, .Threads = {meeting_converter, meeting_reader}, .Finish = is_free);
+LAB_SCENARIO(srw_convert, .Setup = sleep_soon, .Threads = {converter, writer, reader}, .Finish = is_free);
+
+static void upgrader(void)
+{
+    RtlAcquireSRWLockShared(&lock);
+    if (RtlConvertSRWLockSharedToExclusive(&lock)) {
+        value += 1;
+        RtlReleaseSRWLockExclusive(&lock);
+    } else {
+        RtlReleaseSRWLockShared(&lock);
+    }
+}
+LAB_SCENARIO(srw_upgrade, .Threads = {upgrader, upgrader}, .Finish = is_free);
+LAB_SCENARIO(srw_upgrade_writer, .Setup = sleep_soon, .Threads = {upgrader, writer, upgrader}, .Finish = is_free);
+
+/* Histories against the model, with try in both forms. */
+enum { ACQUIRE_EXCLUSIVE, RELEASE_EXCLUSIVE, ACQUIRE_SHARED, RELEASE_SHARED, TRY_EXCLUSIVE, TRY_SHARED };
+
+static void record(unsigned name, VOID (*routine)(PRTL_SRWLOCK))
+{
+    unsigned operation = LabBegin(name, 0);
+    routine(&lock);
+    LabEnd(operation, 0);
+}
+
+static BOOLEAN record_try(unsigned name, BOOLEAN (*routine)(PRTL_SRWLOCK))
+{
+    unsigned operation = LabBegin(name, 0);
+    BOOLEAN taken = routine(&lock);
+    LabEnd(operation, taken);
+    return taken;
+}
+
+static void recorded_writer(void)
+{
+    record(ACQUIRE_EXCLUSIVE, RtlAcquireSRWLockExclusive);
+    record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive);
+}
+
+static void recorded_reader(void)
+{
+    record(ACQUIRE_SHARED, RtlAcquireSRWLockShared);
+    record(RELEASE_SHARED, RtlReleaseSRWLockShared);
+}
+
+static void recorded_trier(void)
+{
+    if (record_try(TRY_EXCLUSIVE, RtlTryAcquireSRWLockExclusive))
+        record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive);
+    if (record_try(TRY_SHARED, RtlTryAcquireSRWLockShared))
+        record(RELEASE_SHARED, RtlReleaseSRWLockShared);
+}
+
+static void is_a_lock(void)
+{
+    is_free();
+    LabCheckLinearizable(&LabModelRwLock);
+}
+LAB_SCENARIO(srw_history_try, .Threads = {recorded_writer, recorded_trier}, .Finish = is_a_lock);
+LAB_SCENARIO(srw_history, .Setup = sleep_soon, .Threads = {recorded_writer, recorded_reader, recorded_trier},
+             .Finish = is_a_lock);
+
+/* Whoever is the last to leave frees the lock. */
+typedef struct common {
+    RTL_SRWLOCK lock;
+    int users;
+} common;
+
+static common *shared;
+
+static void setup_shared(void)
+{
+    sleep_soon();
+    shared = LabAllocate(sizeof(*shared));
+    shared->users = 2;
+}
+
+static void use_and_free(void)
+{
+    common *mine = shared;
+    RtlAcquireSRWLockExclusive(&mine->lock);
+    mine->users -= 1;
+    int last = mine->users == 0;
+    RtlReleaseSRWLockExclusive(&mine->lock);
+    if (last)
+        LabFree(mine);
+}
+LAB_SCENARIO(srw_freed, .Setup = setup_shared, .Threads = {use_and_free, use_and_free});

@@ -1,0 +1,537 @@
+/*
+ * program.c: a program whose threads wait for each other in a way that is known. The argument is a scenario. It says
+ * where its locks and threads are, a line each, then "ready", and ends when its standard input does.
+ */
+#include <ntddk.h>
+#include <windows.h>
+
+#include <interlock/ex.h>
+#include <interlock/nt.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static HANDLE go[2]; /* each thread has what it takes first */
+static ERESOURCE resources[2];
+static CRITICAL_SECTION section, debugged;
+static SRWLOCK srw = SRWLOCK_INIT;
+static EX_PUSH_LOCK push_lock;
+static FAST_MUTEX fast_mutex;
+static KGUARDED_MUTEX guarded_mutex;
+static CONDITION_VARIABLE condition = CONDITION_VARIABLE_INIT;
+static volatile LONG address_value;
+static KQUEUE queue;
+static KTIMER timer;
+static KDPC timer_dpc, dpcs[2];
+static HANDLE mutants[3], event, semaphore, threads[8];
+static volatile LONG stop, dpc_runs;
+static int threads_made;
+
+static void say(const char *name, const volatile void *address)
+{
+    printf("%s %p\n", name, (const void *)(uintptr_t)address);
+}
+
+static DWORD id_of_last_thread;
+
+static HANDLE make(LPTHREAD_START_ROUTINE routine, const char *name)
+{
+    WCHAR wide[32] = {0};
+    HANDLE thread = CreateThread(NULL, 0, routine, NULL, CREATE_SUSPENDED, &id_of_last_thread);
+
+    for (size_t i = 0; name[i] != '\0'; i++)
+        wide[i] = (unsigned char)name[i];
+    SetThreadDescription(thread, wide);
+    printf("%s %u\n", name, id_of_last_thread);
+    threads[threads_made++] = thread;
+    ResumeThread(thread);
+    return thread;
+}
+
+/* Both have their first one before either asks for its second. */
+static void meet(int self)
+{
+    SetEvent(go[self]);
+    WaitForSingleObject(go[1 - self], INFINITE);
+}
+
+/* Two resources, crossed; a third thread is behind them. */
+
+static void cross_resources(int self)
+{
+    KeEnterCriticalRegion();
+    ExAcquireResourceExclusiveLite(&resources[self], TRUE);
+    meet(self);
+    if (self == 0)
+        ExAcquireResourceExclusiveLite(&resources[1], TRUE);
+    else
+        ExAcquireResourceSharedLite(&resources[0], TRUE);
+}
+
+static DWORD WINAPI resource_alice(void *context)
+{
+    (void)context;
+    cross_resources(0);
+    return 0;
+}
+
+static DWORD WINAPI resource_bob(void *context)
+{
+    (void)context;
+    cross_resources(1);
+    return 0;
+}
+
+static DWORD WINAPI resource_carol(void *context)
+{
+    (void)context;
+    KeEnterCriticalRegion();
+    ExAcquireResourceSharedLite(&resources[1], TRUE);
+    return 0;
+}
+
+static void crossed_resources(void)
+{
+    ExInitializeResourceLite(&resources[0]);
+    ExInitializeResourceLite(&resources[1]);
+    say("first", &resources[0]);
+    say("second", &resources[1]);
+    make(resource_alice, "alice");
+    make(resource_bob, "bob");
+    make(resource_carol, "carol");
+}
+
+/* An SRW lock, which does not say who holds it, against a critical section. */
+
+static DWORD WINAPI srw_then_section(void *context)
+{
+    (void)context;
+    AcquireSRWLockExclusive(&srw);
+    meet(0);
+    EnterCriticalSection(&section);
+    return 0;
+}
+
+static DWORD WINAPI section_then_srw(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&section);
+    meet(1);
+    AcquireSRWLockExclusive(&srw);
+    return 0;
+}
+
+static void srw_against_section(void)
+{
+    InitializeCriticalSection(&section);
+    say("srw", &srw);
+    say("section", &section);
+    make(srw_then_section, "alice");
+    make(section_then_srw, "bob");
+}
+
+/* The same, but the SRW lock was taken after a wait, so its owner has been noted. */
+
+static void contended_srw(void)
+{
+    AcquireSRWLockExclusive(&srw);
+    srw_against_section();
+    while (__atomic_load_n(&srw.Ptr, __ATOMIC_RELAXED) == (PVOID)1) /* until alice waits */
+        Sleep(1);
+    ReleaseSRWLockExclusive(&srw);
+}
+
+/* A WaitAll cycle. */
+
+static DWORD WINAPI wait_for_all(void *context)
+{
+    HANDLE both[2] = {mutants[1], mutants[2]};
+
+    (void)context;
+    WaitForSingleObject(mutants[0], INFINITE);
+    meet(0);
+    WaitForMultipleObjects(2, both, TRUE, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_for_any(void *context)
+{
+    HANDLE both[2] = {mutants[1], event};
+
+    (void)context;
+    WaitForSingleObject(mutants[0], INFINITE);
+    meet(0);
+    WaitForMultipleObjects(2, both, FALSE, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_for_first(void *context)
+{
+    (void)context;
+    WaitForSingleObject(mutants[1], INFINITE);
+    meet(1);
+    WaitForSingleObject(mutants[0], INFINITE);
+    return 0;
+}
+
+static void make_mutants(void)
+{
+    static const char *const names[] = {"m0", "m1", "m2"};
+
+    for (int i = 0; i < 3; i++) {
+        mutants[i] = CreateMutexA(NULL, FALSE, names[i]);
+        printf("%s %p\n", names[i], mutants[i]);
+    }
+    event = CreateEventA(NULL, TRUE, FALSE, "never");
+}
+
+static void wait_all(void)
+{
+    make_mutants();
+    make(wait_for_all, "alice");
+    make(wait_for_first, "bob");
+}
+
+static void wait_any(void)
+{
+    make_mutants();
+    make(wait_for_any, "alice");
+    make(wait_for_first, "bob");
+}
+
+/* A mutant of a thread that sleeps. */
+
+static DWORD WINAPI own_and_sleep(void *context)
+{
+    (void)context;
+    WaitForSingleObject(mutants[0], INFINITE);
+    WaitForSingleObject(mutants[0], INFINITE);
+    SetEvent(go[0]);
+    Sleep(INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_for_mutant(void *context)
+{
+    (void)context;
+    WaitForSingleObject(go[0], INFINITE);
+    WaitForSingleObjectEx(mutants[0], 3600000, TRUE);
+    return 0;
+}
+
+static void sleeping_owner(void)
+{
+    make_mutants();
+    make(own_and_sleep, "sleeper");
+    make(wait_for_mutant, "waiter");
+}
+
+/* A critical section of a thread that has ended. */
+
+static DWORD WINAPI enter_and_end(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&section);
+    return 0;
+}
+
+static DWORD WINAPI enter(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&section);
+    return 0;
+}
+
+static void orphan(void)
+{
+    InitializeCriticalSection(&section);
+    say("section", &section);
+    WaitForSingleObject(make(enter_and_end, "dead"), INFINITE);
+    make(enter, "waiter");
+}
+
+/* A thread waits for the end of one that waits for its lock. */
+
+static DWORD WINAPI join_holding(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&section);
+    WaitForSingleObject(make(enter, "child"), INFINITE);
+    return 0;
+}
+
+static void join_deadlock(void)
+{
+    InitializeCriticalSection(&section);
+    say("section", &section);
+    make(join_holding, "parent");
+    while (threads_made < 2)
+        Sleep(1);
+}
+
+/* Locks of the kernel: a pushlock against a fast mutex against a guarded mutex. */
+
+static DWORD WINAPI push_then_fast(void *context)
+{
+    (void)context;
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&push_lock);
+    SetEvent(go[0]);
+    WaitForSingleObject(go[1], INFINITE);
+    ExAcquireFastMutexUnsafe(&fast_mutex);
+    return 0;
+}
+
+static DWORD WINAPI fast_then_guarded(void *context)
+{
+    (void)context;
+    ExAcquireFastMutex(&fast_mutex);
+    SetEvent(go[1]);
+    while (!guarded_mutex.Owner)
+        KeStallExecutionProcessor(100);
+    KeAcquireGuardedMutexUnsafe(&guarded_mutex);
+    return 0;
+}
+
+static DWORD WINAPI guarded_then_push(void *context)
+{
+    (void)context;
+    KeAcquireGuardedMutex(&guarded_mutex);
+    while (push_lock == 0)
+        KeStallExecutionProcessor(100);
+    ExAcquirePushLockShared(&push_lock);
+    return 0;
+}
+
+static void kernel_locks(void)
+{
+    ExInitializePushLock(&push_lock);
+    ExInitializeFastMutex(&fast_mutex);
+    KeInitializeGuardedMutex(&guarded_mutex);
+    say("push", &push_lock);
+    say("fast", &fast_mutex);
+    say("guarded", &guarded_mutex);
+    make(push_then_fast, "alice");
+    make(fast_then_guarded, "bob");
+    make(guarded_then_push, "carol");
+}
+
+/* A DPC that does not end blocks its processor. */
+
+static void spin(PKDPC dpc, void *context, void *argument1, void *argument2)
+{
+    (void)dpc;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+    dpc_runs = TRUE;
+    while (!stop)
+        KeStallExecutionProcessor(100);
+}
+
+static void never_runs(PKDPC dpc, void *context, void *argument1, void *argument2)
+{
+    (void)dpc;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+}
+
+static DWORD WINAPI run_dpc(void *context)
+{
+    (void)context;
+    KeInsertQueueDpc(&dpcs[0], NULL, NULL);
+    return 0;
+}
+
+static void blocking_dpc(void)
+{
+    KeInitializeDpc(&dpcs[0], spin, NULL);
+    KeInitializeDpc(&dpcs[1], never_runs, &dpcs);
+    KeSetTargetProcessorDpc(&dpcs[0], 1);
+    KeSetTargetProcessorDpc(&dpcs[1], 1);
+    KeSetImportanceDpc(&dpcs[1], LowImportance);
+    say("active", &dpcs[0]);
+    say("queued", &dpcs[1]);
+    make(run_dpc, "inserter");
+    while (!dpc_runs)
+        Sleep(1);
+    KeInsertQueueDpc(&dpcs[1], NULL, NULL);
+}
+
+/* Numbered queued spinlocks. */
+
+static DWORD WINAPI hold_queued(void *context)
+{
+    KIRQL old = KeAcquireQueuedSpinLock(LockQueueVacbLock);
+
+    (void)context;
+    SetEvent(go[0]);
+    while (!stop)
+        KeStallExecutionProcessor(100);
+    KeReleaseQueuedSpinLock(LockQueueVacbLock, old);
+    return 0;
+}
+
+static DWORD WINAPI want_queued(void *context)
+{
+    (void)context;
+    WaitForSingleObject(go[0], INFINITE);
+    KeReleaseQueuedSpinLock(LockQueueVacbLock, KeAcquireQueuedSpinLock(LockQueueVacbLock));
+    return 0;
+}
+
+static void queued_locks(void)
+{
+    make(hold_queued, "owner");
+    make(want_queued, "waiter");
+}
+
+/* One of everything. */
+
+static DWORD WINAPI wait_condition(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&debugged);
+    SleepConditionVariableCS(&condition, &debugged, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_address(void *context)
+{
+    LONG zero = 0;
+
+    (void)context;
+    WaitOnAddress(&address_value, &zero, sizeof(zero), INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_queue(void *context)
+{
+    (void)context;
+    KeRemoveQueue(&queue, UserMode, NULL);
+    return 0;
+}
+
+static DWORD WINAPI wait_semaphore(void *context)
+{
+    (void)context;
+    WaitForSingleObject(semaphore, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_keyed(void *context)
+{
+    (void)context;
+    NtWaitForKeyedEvent(NULL, (PVOID)&address_value, FALSE, NULL);
+    return 0;
+}
+
+static DWORD WINAPI suspended(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static void zoo(void)
+{
+    LARGE_INTEGER due = {.QuadPart = -36000000000LL};
+
+    InitializeCriticalSectionEx(&debugged, 0, RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO);
+    KeInitializeQueue(&queue, 1);
+    KeInitializeTimerEx(&timer, SynchronizationTimer);
+    KeInitializeDpc(&timer_dpc, never_runs, NULL);
+    KeSetTimerEx(&timer, due, 1000, &timer_dpc);
+    semaphore = CreateSemaphoreA(NULL, 0, 7, "limited");
+    event = CreateEventA(NULL, TRUE, TRUE, "set");
+    say("section", &debugged);
+    say("condition", &condition);
+    say("address", &address_value);
+    say("queue", &queue);
+    say("timer", &timer);
+    printf("semaphore %p\nevent %p\n", semaphore, event);
+    make(wait_condition, "condition-waiter");
+    make(wait_address, "address-waiter");
+    make(wait_queue, "queue-waiter");
+    make(wait_semaphore, "semaphore-waiter");
+    make(wait_keyed, "keyed-waiter");
+    threads[threads_made++] = CreateThread(NULL, 0, suspended, NULL, CREATE_SUSPENDED, &id_of_last_thread);
+    printf("suspended %u\n", id_of_last_thread);
+}
+
+/* A process that does not hold still. */
+
+static DWORD WINAPI play(void *context)
+{
+    (void)context;
+    while (!stop) {
+        HANDLE timed = CreateEventA(NULL, TRUE, FALSE, NULL);
+
+        AcquireSRWLockExclusive(&srw);
+        EnterCriticalSection(&section);
+        WaitForSingleObject(timed, 1);
+        LeaveCriticalSection(&section);
+        ReleaseSRWLockExclusive(&srw);
+        WaitForSingleObject(mutants[0], INFINITE);
+        ReleaseMutex(mutants[0]);
+        CloseHandle(timed);
+    }
+    return 0;
+}
+
+static void busy(void)
+{
+    InitializeCriticalSection(&section);
+    make_mutants();
+    for (int i = 0; i < 4; i++)
+        make(play, "player");
+}
+
+/* What a debugger cannot read. */
+
+static void other_version(void)
+{
+    strcpy(KdDebuggerDataBlock.Version, "9.9.9");
+}
+
+static void other_layout(void)
+{
+    KdDebuggerDataBlock.LayoutHash ^= 1;
+}
+
+static void not_ready(void)
+{
+    KdDebuggerDataBlock.Ready = 0;
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} scenarios[] = {
+    {"resources", crossed_resources}, {"srw", srw_against_section}, {"contended-srw", contended_srw},
+    {"wait-all", wait_all},           {"wait-any", wait_any},       {"sleeping-owner", sleeping_owner},
+    {"orphan", orphan},               {"join", join_deadlock},      {"kernel-locks", kernel_locks},
+    {"dpc", blocking_dpc},            {"queued-locks", queued_locks}, {"zoo", zoo},
+    {"busy", busy},                   {"other-version", other_version}, {"other-layout", other_layout},
+    {"not-ready", not_ready},
+};
+
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    go[0] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    go[1] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+        if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0) {
+            scenarios[i].run();
+            puts("ready");
+            while (getchar() != EOF) {
+            }
+            _exit(0);
+        }
+    }
+    return 2;
+}

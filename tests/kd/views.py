@@ -1,0 +1,426 @@
+#!/usr/bin/env python3
+"""The views of `interlock` show what is true of programs that wait in known ways.
+
+usage: views.py CHECKS INTERLOCK STATIC SHARED [sanitized]
+
+A view is taken again until it shows what it should, for at most a minute: no case depends on how fast the
+program gets there."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, sys.argv[1])
+from tap import Tap  # noqa: E402
+
+INTERLOCK, STATIC, SHARED = sys.argv[2:5]
+SANITIZED = "sanitized" in sys.argv[5:]
+PATIENCE = 60
+
+
+def interlock(*words, **options):
+    return subprocess.run([INTERLOCK, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE,
+                          check=False, **options)
+
+
+def view(*words):
+    """The JSON of a view that must succeed."""
+    result = interlock(*words, "--json")
+    if result.returncode != 0:
+        raise AssertionError(f"interlock {words}: {result.returncode}: {result.stderr}")
+    return json.loads(result.stdout)
+
+
+class Program:
+    """A scenario of program.c. What it says about itself are its members: addresses and thread ids."""
+
+    def __init__(self, scenario, program=STATIC):
+        environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0"}
+        # Not a with block: __exit__ ends it.
+        self.process = subprocess.Popen([program, scenario], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, env=environment)
+        self.id = self.process.pid
+        self.facts = {}
+        for line in self.process.stdout:
+            if line == "ready\n":
+                return
+            name, value = line.split()
+            self.facts[name] = int(value, 0)
+        raise AssertionError(f"{scenario} has not come to be ready")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def __getattr__(self, name):
+        return self.facts[name]
+
+
+def until(take, is_so):
+    """The first thing taken of which it is so, or the last one."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        taken = take()
+        try:
+            if is_so(taken) or time.monotonic() > end:
+                return taken
+        except (KeyError, IndexError, TypeError):
+            if time.monotonic() > end:
+                return taken
+        time.sleep(0.05)
+
+
+def number(address):
+    return int(address, 16) if address else 0
+
+
+def differences(what, found, expected):
+    return [] if found == expected else [f"{what}: {found!r} instead of {expected!r}"]
+
+
+def thread_of(threads, id):
+    return next(t for t in threads["threads"] if t["id"] == id)
+
+
+def waits_for(threads, id):
+    """The kinds and addresses that a thread waits for."""
+    wait = thread_of(threads, id)["wait"]
+    return [(b["waits_for"]["kind"], number(b["waits_for"]["address"])) for b in wait["blocks"]] if wait else []
+
+
+def chain(deadlock):
+    return [(link["thread"]["id"], link["waits_for"]["kind"], number(link["waits_for"]["address"]), link["held_by"])
+            for link in deadlock["chain"]]
+
+
+def rotated(links, first):
+    """A cycle begins anywhere."""
+    at = next((i for i, link in enumerate(links) if link[0] == first), 0)
+    return links[at:] + links[:at]
+
+
+def take_deadlocks(program, expected_threads):
+    return until(lambda: view("deadlocks", program.id),
+                 lambda found: len(found["deadlocked_threads"]) == expected_threads)
+
+
+def crossed_resources(tap, name, executable, target=None):
+    with Program("resources", executable) as p:
+        found = take_deadlocks(p, 3)
+        if target:
+            found = view("deadlocks", target(p))
+        expected = [(p.alice, "resource", p.second, p.bob), (p.bob, "resource", p.first, p.alice)]
+        problems = differences("deadlocks", len(found["deadlocks"]), 1)
+        if found["deadlocks"]:
+            problems += differences("chain", rotated(chain(found["deadlocks"][0]), p.alice), expected)
+            problems += differences("certain", found["deadlocks"][0]["certain"], True)
+        problems += differences("deadlocked", sorted(found["deadlocked_threads"]), sorted([p.alice, p.bob, p.carol]))
+        tap.case(f"{name}: two resources, crossed, and a third thread behind them", problems)
+        return p
+
+
+def resources(tap):
+    crossed_resources(tap, "static", STATIC)
+    crossed_resources(tap, "shared", SHARED)
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = Path(folder) / "program"
+        subprocess.run(["strip", "-o", stripped, STATIC], check=True)
+        crossed_resources(tap, "static and stripped", stripped)
+    with Program("resources") as p:
+        take_deadlocks(p, 3)
+        locks = {number(lock["address"]): lock for lock in view("locks", p.id)["locks"]}
+        second = locks[p.second]
+        problems = differences("owners", [(o["id"], o["count"]) for o in second["owners"]], [(p.bob, 1)])
+        problems += differences("held", second["held"], "exclusive")
+        problems += differences("contention", second["contention_count"], 2)
+        problems += differences("waiters", {(w["id"], w["exclusive"]) for w in second["waiters"]},
+                                {(p.alice, True), (p.carol, False)})
+        tap.case("locks: owners, waiters and contention of a resource", problems)
+        one = view("locks", p.id, hex(p.second))
+        tap.case("locks: one by its address", differences("lock", one, second))
+        threads = view("threads", p.id)
+        alice = thread_of(threads, p.alice)
+        problems = differences("name", alice["name"], "alice") + differences("state", alice["state"], "Waiting")
+        problems += differences("reason", alice["wait"]["reason"], "WrResource")
+        problems += differences("mode", alice["wait"]["mode"], "KernelMode")
+        problems += differences("alertable", alice["wait"]["alertable"], False)
+        problems += differences("wait state", alice["wait"]["state"], "WaitCommitted")
+        problems += differences("block", (alice["wait"]["blocks"][0]["wait_type"],
+                                          alice["wait"]["blocks"][0]["object_type"]),
+                                ("WaitAny", "SynchronizationEvent"))
+        problems += differences("owns", [number(o["address"]) for o in alice["owns"]], [p.first])
+        problems += differences("priority", (alice["base_priority"], alice["priority"] >= 8), (8, True))
+        tap.case("threads: a thread that waits for a resource", problems)
+        stacks = view("threads", p.id, "--stack")
+        symbols = [f["symbol"] for f in thread_of(stacks, p.alice)["stack"]]
+        tap.case("threads --stack: the way to the wait", [] if any("resource_alice" in s for s in symbols) else symbols)
+        text = interlock("threads", p.id).stdout
+        tap.case("threads: deadlocks come first", [] if text.startswith("Deadlock: these threads") else [text])
+        listed = {q["process_id"]: q for q in view("ps")["processes"]}
+        tap.case("ps: lists the process", [] if listed.get(p.id, {}).get("deadlocks") == 1 else [listed])
+
+
+def core_file(tap):
+    name = "core file: two resources, crossed, and a third thread behind them"
+    if SANITIZED or not shutil.which("gcore"):
+        print(f"ok {tap.count + 1} - {name} # SKIP gcore is missing, or this is a sanitizer's build")
+        tap.count += 1
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        def dump(p):
+            subprocess.run(["gcore", "-o", f"{folder}/core", str(p.id)], check=True, capture_output=True,
+                           timeout=2 * PATIENCE)
+            return f"{folder}/core.{p.id}"
+
+        p = crossed_resources(tap, "core file", SHARED, dump)
+        core = f"{folder}/core.{p.id}"
+        threads = view("threads", core, "--stack")
+        alice = thread_of(threads, p.alice)
+        problems = differences("name", alice["name"], "alice") + differences("seconds", alice["wait"]["seconds"], None)
+        problems += differences("owner", waits_for(threads, p.alice), [("resource", p.second)])
+        if not any("resource_alice" in f["symbol"] for f in alice["stack"]):
+            problems.append(alice["stack"])
+        tap.case("core file: threads with their names and stacks", problems)
+        types = {h["type"] for h in view("handles", core)["handles"]}
+        tap.case("core file: types of objects", [] if {"Event", "Thread"} <= types else [types])
+
+
+def srw_locks(tap):
+    with Program("srw") as p:
+        found = until(lambda: view("deadlocks", p.id), lambda d: d["possible_deadlocks"])
+        problems = differences("certain ones", found["deadlocks"], [])
+        for possible in found["possible_deadlocks"]:
+            problems += differences("lock", (possible["lock"]["kind"], number(possible["lock"]["address"])),
+                                    ("srw_lock", p.srw))
+            problems += differences("waiters", [w["id"] for w in possible["lock"]["waiters"]], [p.bob])
+            problems += differences("suspects", [s["id"] for s in possible["suspects"]], [p.alice])
+        problems += differences("possible ones", len(found["possible_deadlocks"]), 1)
+        tap.case("an SRW lock against a critical section: possible", problems)
+        threads = view("threads", p.id)
+        tap.case("threads: waits for an SRW lock and a critical section",
+                 differences("alice", waits_for(threads, p.alice), [("critical_section", p.section)]) +
+                 differences("bob", waits_for(threads, p.bob), [("srw_lock", p.srw)]))
+    with Program("contended-srw") as p:
+        found = take_deadlocks(p, 2)
+        expected = [(p.alice, "critical_section", p.section, p.bob), (p.bob, "srw_lock", p.srw, p.alice)]
+        problems = differences("deadlocks", [rotated(chain(d), p.alice) for d in found["deadlocks"]], [expected])
+        problems += differences("certain", [d["certain"] for d in found["deadlocks"]], [False])
+        tap.case("an SRW lock that was waited for against a critical section: probable", problems)
+
+
+def mutants(tap):
+    with Program("wait-all") as p:
+        found = take_deadlocks(p, 2)
+        handles = {number(h["handle"]): number(h["object"]) for h in view("handles", p.id)["handles"]}
+        expected = [(p.alice, "mutant", handles[p.m1], p.bob), (p.bob, "mutant", handles[p.m0], p.alice)]
+        tap.case("a WaitAll cycle", differences("deadlocks", [rotated(chain(d), p.alice) for d in found["deadlocks"]],
+                                                [expected]))
+        threads = view("threads", p.id)
+        blocks = thread_of(threads, p.alice)["wait"]["blocks"]
+        tap.case("threads: every block of a WaitAll",
+                 differences("blocks", [(b["wait_type"], b["block_state"], number(b["object"]), b["wait_key"])
+                                        for b in blocks],
+                             [("WaitAll", "WaitBlockActive", handles[p.m1], 0),
+                              ("WaitAll", "WaitBlockActive", handles[p.m2], 1)]))
+    with Program("wait-any") as p:
+        threads = until(lambda: view("threads", p.id),
+                        lambda t: len(waits_for(t, p.alice)) == 2 and len(waits_for(t, p.bob)) == 1 and
+                        waits_for(t, p.bob)[0][0] == "mutant")
+        problems = differences("waits", [k for k, _ in waits_for(threads, p.alice)], ["mutant", "event"])
+        problems += differences("deadlocks", threads["deadlocks"], [])
+        tap.case("a WaitAny that an event may still end is no deadlock", problems)
+    with Program("sleeping-owner") as p:
+        threads = until(lambda: view("threads", p.id),
+                        lambda t: waits_for(t, p.waiter)[0][0] == "mutant" and thread_of(t, p.sleeper)["wait"])
+        sleeper, waiter = thread_of(threads, p.sleeper), thread_of(threads, p.waiter)
+        problems = differences("reason", sleeper["wait"]["reason"], "DelayExecution")
+        problems += differences("owns", [o["name"] for o in sleeper["owns"]], ["\\BaseNamedObjects\\m0"])
+        problems += differences("alertable", waiter["wait"]["alertable"], True)
+        problems += differences("mode", waiter["wait"]["mode"], "UserMode")
+        owners = waiter["wait"]["blocks"][0]["waits_for"]["owners"]
+        problems += differences("owner", [(o["id"], o["count"]) for o in owners], [(p.sleeper, 2)])
+        if not 0 < waiter["wait"]["timeout_in"] <= 3600:
+            problems.append(waiter["wait"])
+        problems += differences("deadlocks", threads["deadlocks"], [])
+        tap.case("a mutant of a thread that sleeps", problems)
+
+
+def other_deadlocks(tap):
+    with Program("orphan") as p:
+        found = take_deadlocks(p, 1)
+        problems = differences("chains", [chain(d) for d in found["deadlocks"]],
+                               [[(p.waiter, "critical_section", p.section, p.dead)]])
+        problems += differences("orphaned", [d["orphaned"] for d in found["deadlocks"]], [True])
+        tap.case("a critical section of a thread that has ended", problems)
+    with Program("join") as p:
+        found = take_deadlocks(p, 2)
+        cycles = [rotated(chain(d), p.parent) for d in found["deadlocks"]]
+        expected = [(p.parent, "thread", p.child), (p.child, "critical_section", p.parent)]
+        tap.case("the end of a thread against a critical section",
+                 differences("chain", [[(a, b, d) for a, b, _, d in c] for c in cycles], [expected]))
+    with Program("kernel-locks") as p:
+        locks = until(lambda: view("locks", p.id), lambda found: len(found["locks"]) == 3)
+        by_kind = {lock["kind"]: lock for lock in locks["locks"]}
+        problems = []
+        for kind, address, owner, waiter, exclusive in [("push_lock", p.push, None, p.carol, False),
+                                                        ("fast_mutex", p.fast, p.bob, p.alice, True),
+                                                        ("guarded_mutex", p.guarded, p.carol, p.bob, True)]:
+            lock = by_kind.get(kind)
+            if lock is None:
+                problems.append(f"no {kind}")
+                continue
+            problems += differences(f"{kind}", (number(lock["address"]), [o["id"] for o in lock["owners"]],
+                                                [(w["id"], w["exclusive"]) for w in lock["waiters"]]),
+                                    (address, [owner] if owner else [], [(waiter, exclusive)]))
+        problems += differences("suspects", [sorted(s["id"] for s in d["suspects"])
+                                             for d in locks["possible_deadlocks"]], [sorted([p.alice, p.bob])])
+        tap.case("a pushlock, a fast mutex and a guarded mutex", problems)
+
+
+def processors(tap):
+    with Program("dpc") as p:
+        found = until(lambda: view("dpcs", p.id), lambda d: d["processors"][1]["normal"]["depth"] == 1)
+        first = found["processors"][1]
+        problems = differences("active", number(first["normal"]["active"]["address"]), p.active)
+        problems += differences("queued", [(number(d["address"]), d["importance"]) for d in first["normal"]["queued"]],
+                                [(p.queued, "Low")])
+        problems += differences("routine active", first["dpc_routine_active"], True)
+        if not first["normal"]["active"]["symbol"].endswith("!spin"):
+            problems.append(first["normal"]["active"])
+        if not first["owner"]:
+            problems.append("nobody owns the processor")
+        problems += differences("idle", found["processors"][3]["normal"]["active"], None)
+        tap.case("dpcs: a DPC that blocks its processor, and the one behind it", problems)
+    with Program("queued-locks") as p:
+        found = until(lambda: view("qlocks", p.id), lambda q: len(q["locks"][4]["queue"]) == 2 and
+                      {e["state"] for e in q["locks"][4]["queue"]} == {"O", "1"})
+        tap.case("qlocks: owner and waiter of a numbered lock",
+                 differences("queue", {e["state"]: e["id"] for e in found["locks"][4]["queue"]},
+                             {"O": p.owner, "1": p.waiter}) +
+                 differences("others", [n["queue"] for n in found["locks"] if n["number"] != 4], [[]] * 16))
+
+
+def zoo(tap):
+    with Program("zoo") as p:
+        expected = {
+            "condition-waiter": ("WrAlertByThreadId", "condition_variable", p.condition),
+            "address-waiter": ("WrAlertByThreadId", "address", p.address),
+            "queue-waiter": ("WrQueue", "queue", p.queue),
+            "keyed-waiter": ("WrKeyedEvent", "keyed_event", p.address),
+        }
+        threads = until(lambda: view("threads", p.id),
+                        lambda t: all(waits_for(t, p.facts[n]) for n in [*expected, "semaphore-waiter", "suspended"]))
+        for name, (reason, kind, address) in expected.items():
+            wait = thread_of(threads, p.facts[name])["wait"]
+            tap.case(f"threads: {name}",
+                     differences("wait", (wait["reason"], *waits_for(threads, p.facts[name])), (reason, (kind, address))))
+        thread = thread_of(threads, p.suspended)
+        tap.case("threads: a suspended one", differences("suspension", (thread["suspend_count"], thread["wait"]["reason"]),
+                                                         (1, "Suspended")))
+        timers = view("timers", p.id)
+        timer = next((t for t in timers["timers"] if number(t["address"]) == p.timer), None)
+        problems = [timers] if timer is None else differences(
+            "timer", (timer["type"], timer["period"], timer["absolute"]), ("SynchronizationTimer", 1.0, False))
+        if timer and not (3000 < timer["due_in"] <= 3600 and timer["dpc_routine"].endswith("!never_runs")):
+            problems.append(timer)
+        tap.case("timers: one that is set", problems)
+        objects(tap, p)
+
+
+def objects(tap, p):
+    handles = {number(h["handle"]): h for h in view("handles", p.id)["handles"]}
+    problems = differences("semaphore", (handles[p.semaphore]["type"], handles[p.semaphore]["name"]),
+                           ("Semaphore", "\\BaseNamedObjects\\limited"))
+    problems += differences("thread", sum(h["type"] == "Thread" for h in handles.values()), 6)
+    tap.case("handles: types and names", problems)
+    by_name = view("object", p.id, "limited")
+    tap.case("object: by name, by handle and by address are the same",
+             differences("handle", view("object", p.id, hex(p.semaphore)), by_name) +
+             differences("address", view("object", p.id, by_name["address"]), by_name))
+    tap.case("object: a semaphore with its waiter",
+             differences("object", (by_name["type"], by_name["signal_state"], by_name["members"],
+                                    [(w["id"], w["wait_type"]) for w in by_name["waiters"]]),
+                         ("Semaphore", 0, {"Limit": 7}, [(p.facts["semaphore-waiter"], "WaitAny")])))
+    event = view("object", p.id, "set")
+    tap.case("object: an event that is set", differences("event", (event["type"], event["signal_state"], event["flags"]),
+                                                         ("NotificationEvent", 1, {"Signalling": 0, "Size": 6})))
+    timer = view("object", p.id, hex(p.timer))
+    problems = differences("flags", sorted(timer["flags"]), sorted(["Absolute", "Wake", "EncodedTolerableDelay", "Hand",
+                                                                    "Index", "Inserted", "Expired"]))
+    problems += differences("inserted", timer["flags"]["Inserted"], 1) + differences("period", timer["members"]["Period"],
+                                                                                     1000)
+    tap.case("object: the flags of a timer are those of table 8-29", problems)
+    for what in ("nothing", "0x7ffff000", hex(p.section + 1), hex(p.section)):
+        result = interlock("object", p.id, what)
+        tap.case(f"object: {'a lock' if what == hex(p.section) else what.split('0x5')[0] or 'an odd address'} is refused",
+                 [] if result.returncode == 1 and result.stderr.startswith("interlock: ") else [result])
+
+
+def moving(tap):
+    with Program("busy") as p:
+        problems = []
+        for _ in range(10):
+            for name in ("threads", "locks", "handles", "timers", "deadlocks"):
+                found = view(name, p.id)
+                if found.get("deadlocks"):
+                    problems.append(found["deadlocks"])
+        tap.case("a process that goes on: every view is whole, and there is no deadlock", problems)
+        tap.case("it still runs", [] if p.process.poll() is None else ["it has ended"])
+
+
+def refusals(tap):
+    def refused(name, result, part, status=1):
+        said = result.stderr.startswith(("interlock: ", "usage: ")) and part in result.stderr
+        tap.case(f"refused: {name}", [] if result.returncode == status and said and not result.stdout else [result])
+
+    with subprocess.Popen(["sleep", "1000"]) as other:
+        refused("a process without Interlock", interlock("threads", other.pid), "does not use Interlock")
+        other.kill()
+    refused("no such process", interlock("threads", 2 ** 30), "there is no process")
+    refused("no such file", interlock("locks", "/nonexistent"), "neither a process id nor a file")
+    refused("not a core file", interlock("locks", STATIC), "is not a core file")
+    refused("no target", interlock("threads"), "usage: ", 2)
+    refused("an unknown option", interlock("threads", "--loud", "1"), "usage: ", 2)
+    refused("too many words", interlock("threads", "1", "2"), "usage: ", 2)
+    for scenario, part in [("other-version", "uses Interlock 9.9.9"), ("other-layout", "another build"),
+                           ("not-ready", "has not started")]:
+        with Program(scenario) as p:
+            refused(scenario, interlock("threads", p.id), part)
+    with Program("zoo") as p:
+        refused("not a lock", interlock("locks", p.id, hex(p.queue)), "is not a lock")
+        refused("not an address", interlock("locks", p.id, "lock"), "is not an address")
+        if os.geteuid() == 0:
+            with tempfile.TemporaryDirectory() as folder:
+                os.chmod(folder, 0o755)
+                copy = shutil.copy(INTERLOCK, folder)
+                result = subprocess.run([copy, "threads", str(p.id)], user=65534, group=65534, capture_output=True,
+                                        text=True, check=False)
+            refused("somebody else's process", result, "as root")
+        if p.process.poll() is not None:
+            tap.case("the program has not suffered", ["it has ended"])
+
+
+def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    tap = Tap()
+    for cases in (resources, core_file, srw_locks, mutants, other_deadlocks, processors, zoo, moving, refusals):
+        try:
+            cases(tap)
+        except (AssertionError, KeyError, StopIteration, IndexError, TypeError, OSError,
+                subprocess.SubprocessError) as problem:
+            tap.case(cases.__name__, [repr(problem)])
+    tap.done()
+
+
+main()
