@@ -26,7 +26,7 @@ static LONG running, most, done;
 static void NoteRunning(void)
 {
     LONG now = InterlockedIncrement(&running);
-    LONG seen = most;
+    LONG seen = InterlockedCompareExchange(&most, 0, 0);
     while (now > seen) {
         LONG before = InterlockedCompareExchange(&most, now, seen);
         if (before == seen) {

@@ -252,7 +252,8 @@ typedef enum lab_run_end {
     RUN_FINISHED,
     RUN_FAILED,
     RUN_PRUNED,   /* everything from here on has been seen */
-    RUN_TRUNCATED /* too long */
+    RUN_TRUNCATED, /* too long */
+    RUN_SKIPPED    /* another process explores it */
 } lab_run_end;
 
 /* The state of one schedule. */
@@ -273,6 +274,7 @@ typedef struct lab_run_state {
     size_t view_used;
     uint32_t operations;
     uint32_t ordinal;
+    uint32_t branches; /* nodes at which more than one thread could go on */
     uint32_t allocations;
     lab_thread threads[MAX_THREADS]; /* from here on only what is in use is put back */
     LAB_OPERATION history[MAX_OPERATIONS];
@@ -307,6 +309,7 @@ typedef struct lab_options {
     uint32_t stale;
     uint32_t timeouts;
     uint32_t jobs;
+    uint32_t job; /* which of them this process is */
     uint64_t seed;
     uint64_t schedules;
     double seconds;
@@ -562,6 +565,7 @@ void lab_explore_race(int32_t earlier, int32_t later, const lab_vclock *before);
 void lab_explore_scenario(const LAB_SCENARIO *scenario);
 bool lab_explore_replay(const LAB_SCENARIO *scenario, const char *decisions);
 double lab_explore_seconds(void);
+bool lab_may_report(void); /* of several processes the first that finds a failure shows it */
 
 /* report.c */
 void lab_report_failure(void);

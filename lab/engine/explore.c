@@ -24,6 +24,7 @@
 #define MINIMISING_SECONDS 3.0
 #define DEFERRALS          2
 #define QUICK_SCHEDULES    500
+#define SPLIT_DEPTH        6
 
 /* Processor time: what else the host does is none of our business. */
 double lab_explore_seconds(void)
@@ -117,6 +118,26 @@ static bool runs_on(uint16_t enabled)
     return t != NULL && t->state == THREAD_READY && (enabled & BIT(t->number)) && !is_on_shared(t);
 }
 
+/*
+ * Several processes share a tree. At the first SPLIT_DEPTH branchings everything is tried by each of them, and a hash of
+ * what was chosen there says whose the rest is. What sleeps in a branch because it was tried in another is tried there
+ * by somebody.
+ */
+static bool is_shared_out(void)
+{
+    return lab->options.jobs > 1 && (lab->active == STRATEGY_DPOR || lab->active == STRATEGY_BOUNDED);
+}
+
+static void leave_to_others(uint32_t nodes)
+{
+    uint64_t hash = 1;
+
+    for (uint32_t i = 0; i < nodes; i++)
+        hash = (hash ^ lab->nodes[i].chosen) * 0x9E3779B97F4A7C15ull + i;
+    if ((hash >> 33) % lab->options.jobs != lab->options.job)
+        lab_sched_leave(RUN_SKIPPED);
+}
+
 static uint8_t pick_dpor(lab_node *n, int32_t previous)
 {
     n->sleep = inherit_sleep(previous);
@@ -126,7 +147,7 @@ static uint8_t pick_dpor(lab_node *n, int32_t previous)
         lab_sched_leave(RUN_PRUNED);
     }
     uint8_t chosen = prefer(awake);
-    n->backtrack = BIT(chosen);
+    n->backtrack = is_shared_out() && lab->run.branches <= SPLIT_DEPTH ? n->enabled : BIT(chosen);
     return chosen;
 }
 
@@ -199,6 +220,10 @@ static lab_node *new_node(lab_node_kind kind)
 
 uint8_t lab_explore_pick(uint16_t enabled)
 {
+    bool branches = (enabled & (enabled - 1)) != 0;
+
+    if (branches && is_shared_out() && ++lab->run.branches == SPLIT_DEPTH + 1)
+        leave_to_others(lab->node_count);
     int32_t previous = lab->last_node;
     int32_t index = (int32_t)lab->node_count;
 
@@ -365,7 +390,7 @@ static bool finds_failure(void)
 {
     lab_run_end end = lab_sched_run();
 
-    lab->result.schedules += end != RUN_PRUNED;
+    lab->result.schedules += end != RUN_PRUNED && end != RUN_SKIPPED;
     lab->result.pruned += end == RUN_PRUNED;
     lab->result.truncated += end == RUN_TRUNCATED;
     lab->result.steps += lab->run.steps;
@@ -657,9 +682,10 @@ void lab_explore_scenario(const LAB_SCENARIO *scenario)
         lab->result.verdict = lab->verdict;
         lab->result.found_at = lab->result.schedules + lab->result.pruned;
         lab_result r = lab->result;
-        minimise();
-        if (lab->options.verbose)
+        if (lab->options.verbose && lab_may_report()) {
+            minimise();
             show_failure(r.verdict);
+        }
         lab->result = r;
     }
 }

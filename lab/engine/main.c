@@ -27,7 +27,7 @@ static const char usage[] =
     "  --patience N           a loop that reads the same values again waits for a change after N turns (default 1)\n"
     "  --processors N         of the simulated machine (default 2)\n"
     "  --seed N               of the random strategies\n"
-    "  --jobs N               processes; the first does the strategy, the others pct and random\n"
+    "  --jobs N               processes that share the work\n"
     "  --replay TOKEN         runs one schedule again and shows it\n"
     "  --strict               a schedule that is cut off is a failure\n"
     "  --tap                  output for a test harness\n";
@@ -50,6 +50,7 @@ void lab_set_model(const char *name)
 typedef struct outcome {
     lab_result result;
     volatile int finished;
+    int reported; /* the first one's: somebody shows the failure */
 } outcome;
 
 static outcome *outcomes;
@@ -107,26 +108,23 @@ static int replay(char **argv, const char *token)
     return lab_explore_replay(scenario, colon + 1) ? 1 : 0;
 }
 
+bool lab_may_report(void)
+{
+    int none = 0;
+    return __atomic_compare_exchange_n(&outcomes->reported, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static void run_worker(const LAB_SCENARIO *scenario, uint32_t job)
 {
     if (lab->options.to_stderr)
         dup2(STDERR_FILENO, STDOUT_FILENO);
-    if (job != 0) {
-        lab->options.strategy = job & 1 ? STRATEGY_PCT : STRATEGY_RANDOM;
-        lab->options.seed += job;
-        lab->options.depth = 2 + job / 2 % 4;
-    }
+    lab->options.job = job;
+    lab->options.seed += job;
     lab_explore_scenario(scenario);
     outcomes[job].result = lab->result;
     outcomes[job].finished = 1;
     fflush(stdout);
     _exit(0);
-}
-
-/* As soon as one has an answer, the others may go. */
-static bool is_decided(const outcome *o)
-{
-    return o->finished && (o->result.verdict != VERDICT_NONE || o->result.exhausted);
 }
 
 static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
@@ -150,7 +148,8 @@ static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
                 continue;
             left--;
             workers[job] = 0;
-            if (is_decided(&outcomes[job]))
+            /* One failure is enough. */
+            if (outcomes[job].finished && outcomes[job].result.verdict != VERDICT_NONE)
                 for (uint32_t other = 0; other < jobs; other++)
                     if (workers[other] > 0)
                         kill(workers[other], SIGKILL);
@@ -160,17 +159,17 @@ static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
 
 static lab_result combine(uint32_t jobs)
 {
-    lab_result all = {.bound = -1};
+    lab_result all = outcomes[0].result;
 
-    for (uint32_t job = 0; job < jobs; job++) {
+    for (uint32_t job = 1; job < jobs; job++) {
         const lab_result *r = &outcomes[job].result;
 
         all.schedules += r->schedules;
         all.pruned += r->pruned;
         all.truncated += r->truncated;
         all.steps += r->steps;
-        all.exhausted |= r->exhausted;
-        all.bound = r->bound > all.bound ? r->bound : all.bound;
+        all.exhausted &= r->exhausted;
+        all.bound = r->bound < all.bound ? r->bound : all.bound;
         all.seconds = r->seconds > all.seconds ? r->seconds : all.seconds;
         if (r->verdict != VERDICT_NONE && all.verdict == VERDICT_NONE) {
             all.verdict = r->verdict;

@@ -38,11 +38,11 @@ static int apply_mutex(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *ope
 const LAB_MODEL LabModelMutex = {"mutex", initialize_zero, apply_mutex, mutex_operations};
 
 /*
- * 0 acquire exclusive, 1 release exclusive, 2 acquire shared, 3 release shared, 4 try exclusive, 5 try shared, 6 convert to
- * exclusive (each of these with result 1: got it), 7 convert to shared. State: the writer + 1, the readers.
+ * 0 acquire exclusive, 1 release exclusive, 2 acquire shared, 3 release shared, 4 try exclusive, 5 try shared, 6
+ * convert to exclusive (each of these with result 1: got it), 7 convert to shared. State: the writer + 1, the readers.
  */
-static const char *const rw_operations[] = {"acquire exclusive", "release exclusive", "acquire shared",
-                                            "release shared",    "try exclusive",     "try shared",
+static const char *const rw_operations[] = {"acquire exclusive",    "release exclusive", "acquire shared",
+                                            "release shared",       "try exclusive",     "try shared",
                                             "convert to exclusive", "convert to shared"};
 
 /* What a try that has failed says: somebody else has the lock, or waits for it and so may as well have it already. */

@@ -165,7 +165,16 @@ LAB_SCENARIO(srw_upgrade, .Threads = {upgrader, upgrader}, .Finish = is_free);
 LAB_SCENARIO(srw_upgrade_writer, .Setup = sleep_soon, .Threads = {upgrader, writer, upgrader}, .Finish = is_free);
 
 /* Histories against the model, with try in both forms. */
-enum { ACQUIRE_EXCLUSIVE, RELEASE_EXCLUSIVE, ACQUIRE_SHARED, RELEASE_SHARED, TRY_EXCLUSIVE, TRY_SHARED };
+enum {
+    ACQUIRE_EXCLUSIVE,
+    RELEASE_EXCLUSIVE,
+    ACQUIRE_SHARED,
+    RELEASE_SHARED,
+    TRY_EXCLUSIVE,
+    TRY_SHARED,
+    CONVERT_TO_EXCLUSIVE,
+    CONVERT_TO_SHARED
+};
 
 static void record(unsigned name, VOID (*routine)(PRTL_SRWLOCK))
 {
@@ -202,6 +211,16 @@ static void recorded_trier(void)
         record(RELEASE_SHARED, RtlReleaseSRWLockShared);
 }
 
+static void recorded_converter(void)
+{
+    record(ACQUIRE_EXCLUSIVE, RtlAcquireSRWLockExclusive);
+    record(CONVERT_TO_SHARED, RtlConvertSRWLockExclusiveToShared);
+    if (record_try(CONVERT_TO_EXCLUSIVE, RtlConvertSRWLockSharedToExclusive))
+        record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive);
+    else
+        record(RELEASE_SHARED, RtlReleaseSRWLockShared);
+}
+
 static void is_a_lock(void)
 {
     is_free();
@@ -209,6 +228,8 @@ static void is_a_lock(void)
 }
 LAB_SCENARIO(srw_history_try, .Threads = {recorded_writer, recorded_trier}, .Finish = is_a_lock);
 LAB_SCENARIO(srw_history, .Setup = sleep_soon, .Threads = {recorded_writer, recorded_reader, recorded_trier},
+             .Finish = is_a_lock);
+LAB_SCENARIO(srw_history_convert, .Setup = sleep_soon, .Threads = {recorded_converter, recorded_reader, recorded_trier},
              .Finish = is_a_lock);
 
 /* Whoever is the last to leave frees the lock. */

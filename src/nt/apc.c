@@ -56,7 +56,7 @@ NTSTATUS NtQueueApcThreadEx2(HANDLE ThreadHandle, HANDLE ReserveHandle, ULONG Ap
         return STATUS_NOT_SUPPORTED;
     }
     if (ReserveHandle != NULL) {
-        return STATUS_INVALID_HANDLE; /* there are no reserve objects, so it is the handle of something else */
+        return STATUS_INVALID_HANDLE; /* reserve objects are for completion packets, none is for APCs */
     }
     KiEnterService(Current);
     Status = NtpReferenceThread(ThreadHandle, THREAD_SET_CONTEXT, &Thread);

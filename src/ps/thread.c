@@ -52,6 +52,9 @@ static NTSTATUS PspCheckProcess(HANDLE ProcessHandle)
     Status =
         ObReferenceObjectByHandle(ProcessHandle, PROCESS_CREATE_THREAD, *PsProcessType, KernelMode, &Process, NULL);
     if (NT_SUCCESS(Status)) {
+        if (Process != (PVOID)PsGetCurrentProcess()) {
+            Status = STATUS_ACCESS_DENIED; /* threads can be made here only */
+        }
         ObDereferenceObject(Process);
     }
     return Status;

@@ -1,6 +1,11 @@
 /*
  * registeredwait.c: RtlRegisterWait. A wait object of the pool that is set again after each callback, so the callbacks
  * of one registration do not run side by side. It keeps the object it waits for: the handle may be closed.
+ *
+ * Deregistering cancels: a callback that has not begun by then never does, even if the object has been signaled and
+ * consumed for it already. The program is told that no callback begins any more, not how often the object was signaled;
+ * with a semaphore it may lose the one count that was in flight. Where that counts, SetThreadpoolWait(wait, NULL, NULL)
+ * and a wait without cancelling keep it.
  */
 #include "tplegacy.h"
 
@@ -17,8 +22,11 @@ typedef struct _RTLP_WAIT {
 
 static VOID RtlpStartWait(PRTLP_WAIT Registration)
 {
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
     ObReferenceObject(Registration->Target);
     TppSetWaitTarget(Registration->Wait, Registration->Target, Registration->Infinite ? NULL : &Registration->Timeout);
+    KiExitService(Thread);
 }
 
 static VOID RtlpWaitCallback(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PTP_WAIT Wait, TP_WAIT_RESULT WaitResult)
@@ -66,14 +74,11 @@ static NTSTATUS RtlpCreateWait(PVOID Target, WAITORTIMERCALLBACKFUNC Function, P
     return Status;
 }
 
-NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
-                         ULONG Milliseconds, ULONG Flags)
+static NTSTATUS RtlpRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
+                                 ULONG Milliseconds, ULONG Flags)
 {
     PRTLP_WAIT Registration;
     PVOID Target;
-    if (Function == NULL) {
-        return STATUS_INVALID_PARAMETER;
-    }
     NTSTATUS Status = TppReferenceTarget(Handle, &Target);
     if (!NT_SUCCESS(Status)) {
         return Status == STATUS_THREADPOOL_HANDLE_EXCEPTION ? STATUS_INVALID_PARAMETER_2 : Status;
@@ -90,19 +95,28 @@ NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKF
     return Status;
 }
 
-NTSTATUS RtlDeregisterWaitEx(HANDLE WaitHandle, HANDLE Event)
+NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
+                         ULONG Milliseconds, ULONG Flags)
 {
-    PRTLP_WAIT Registration = WaitHandle;
+    return Function != NULL
+               ? NTP_SERVICE(RtlpRegisterWait(WaitHandle, Handle, Function, Context, Milliseconds, Flags))
+               : STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS RtlpDeregisterWait(PRTLP_WAIT Registration, HANDLE Event)
+{
     RTLP_COMPLETION Completion;
-    if (WaitHandle == NULL) {
-        return STATUS_INVALID_HANDLE;
-    }
     NTSTATUS Status = RtlpOpenCompletion(Event, &Completion);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
     Registration->CompletionEvent = Completion.Event;
     return RtlpEndObject(&Registration->Wait->Object, Completion.Wait);
+}
+
+NTSTATUS RtlDeregisterWaitEx(HANDLE WaitHandle, HANDLE Event)
+{
+    return WaitHandle != NULL ? NTP_SERVICE(RtlpDeregisterWait(WaitHandle, Event)) : STATUS_INVALID_HANDLE;
 }
 
 NTSTATUS RtlDeregisterWait(HANDLE WaitHandle)

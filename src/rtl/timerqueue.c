@@ -40,7 +40,7 @@ static VOID RtlpDropTimerQueue(PRTLP_TIMER_QUEUE Queue)
     }
 }
 
-NTSTATUS RtlCreateTimerQueue(PHANDLE TimerQueueHandle)
+static NTSTATUS RtlpCreateTimerQueue(PHANDLE TimerQueueHandle)
 {
     PRTLP_TIMER_QUEUE Queue = HalAllocate(sizeof(*Queue), __alignof__(*Queue));
     if (Queue == NULL) {
@@ -50,6 +50,11 @@ NTSTATUS RtlCreateTimerQueue(PHANDLE TimerQueueHandle)
     InitializeListHead(&Queue->TimerListHead);
     *TimerQueueHandle = Queue;
     return STATUS_SUCCESS;
+}
+
+NTSTATUS RtlCreateTimerQueue(PHANDLE TimerQueueHandle)
+{
+    return NTP_SERVICE(RtlpCreateTimerQueue(TimerQueueHandle));
 }
 
 /* Timers. */
@@ -108,13 +113,10 @@ static VOID RtlpSetTimer(PRTLP_TIMER Entry, ULONG DueTime, ULONG Period)
     TpSetTimer(Entry->Timer, DueTime != MAXULONG ? &Relative : NULL, Period, 0);
 }
 
-NTSTATUS RtlCreateTimer(HANDLE TimerQueueHandle, PHANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
-                        ULONG DueTime, ULONG Period, ULONG Flags)
+static NTSTATUS RtlpCreateTimer(HANDLE TimerQueueHandle, PHANDLE Handle, WAITORTIMERCALLBACKFUNC Function,
+                                PVOID Context, ULONG DueTime, ULONG Period, ULONG Flags)
 {
     PRTLP_TIMER Entry;
-    if (Function == NULL || ((Flags & WT_EXECUTEONLYONCE) && Period != 0)) {
-        return STATUS_INVALID_PARAMETER;
-    }
     NTSTATUS Status = RtlpAllocateTimer(Function, Context, Flags, &Entry);
     if (NT_SUCCESS(Status)) {
         RtlpEnqueueTimer(Entry, RtlpQueueOf(TimerQueueHandle));
@@ -122,6 +124,15 @@ NTSTATUS RtlCreateTimer(HANDLE TimerQueueHandle, PHANDLE Handle, WAITORTIMERCALL
         RtlpSetTimer(Entry, DueTime, Period);
     }
     return Status;
+}
+
+NTSTATUS RtlCreateTimer(HANDLE TimerQueueHandle, PHANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
+                        ULONG DueTime, ULONG Period, ULONG Flags)
+{
+    if (Function == NULL || ((Flags & WT_EXECUTEONLYONCE) && Period != 0)) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return NTP_SERVICE(RtlpCreateTimer(TimerQueueHandle, Handle, Function, Context, DueTime, Period, Flags));
 }
 
 NTSTATUS RtlUpdateTimer(HANDLE TimerQueueHandle, HANDLE TimerHandle, ULONG DueTime, ULONG Period)
@@ -144,14 +155,9 @@ static VOID RtlpDequeueTimer(PRTLP_TIMER Entry)
     TppUnlock(&Entry->Queue->Lock, Thread);
 }
 
-NTSTATUS RtlDeleteTimer(HANDLE TimerQueueHandle, HANDLE TimerToCancel, HANDLE Event)
+static NTSTATUS RtlpDeleteTimer(PRTLP_TIMER Entry, HANDLE Event)
 {
-    PRTLP_TIMER Entry = TimerToCancel;
     RTLP_COMPLETION Completion;
-    UNREFERENCED_PARAMETER(TimerQueueHandle);
-    if (Entry == NULL) {
-        return STATUS_INVALID_PARAMETER;
-    }
     NTSTATUS Status = RtlpOpenCompletion(Event, &Completion);
     if (!NT_SUCCESS(Status)) {
         return Status;
@@ -159,6 +165,12 @@ NTSTATUS RtlDeleteTimer(HANDLE TimerQueueHandle, HANDLE TimerToCancel, HANDLE Ev
     RtlpDequeueTimer(Entry);
     Entry->CompletionEvent = Completion.Event;
     return RtlpEndObject(&Entry->Timer->Object, Completion.Wait);
+}
+
+NTSTATUS RtlDeleteTimer(HANDLE TimerQueueHandle, HANDLE TimerToCancel, HANDLE Event)
+{
+    UNREFERENCED_PARAMETER(TimerQueueHandle);
+    return TimerToCancel != NULL ? NTP_SERVICE(RtlpDeleteTimer(TimerToCancel, Event)) : STATUS_INVALID_PARAMETER;
 }
 
 /* Queues. */
@@ -174,7 +186,7 @@ static PRTLP_TIMER RtlpDequeueFirst(PRTLP_TIMER_QUEUE Queue)
     return Entry;
 }
 
-/* All timers stop before any is waited for. */
+/* All timers stop before any is waited for. If somebody ends the thread meanwhile, the waits are over at once. */
 static NTSTATUS RtlpEndTimers(PRTLP_TIMER_QUEUE Queue, BOOLEAN Wait)
 {
     NTSTATUS Status = STATUS_SUCCESS;
@@ -201,13 +213,9 @@ static NTSTATUS RtlpEndTimers(PRTLP_TIMER_QUEUE Queue, BOOLEAN Wait)
     return Status;
 }
 
-NTSTATUS RtlDeleteTimerQueueEx(HANDLE TimerQueueHandle, HANDLE Event)
+static NTSTATUS RtlpDeleteTimerQueue(PRTLP_TIMER_QUEUE Queue, HANDLE Event)
 {
-    PRTLP_TIMER_QUEUE Queue = TimerQueueHandle;
     RTLP_COMPLETION Completion;
-    if (Queue == NULL) {
-        return STATUS_INVALID_HANDLE;
-    }
     NTSTATUS Status = RtlpOpenCompletion(Event, &Completion);
     if (!NT_SUCCESS(Status)) {
         return Status;
@@ -216,6 +224,12 @@ NTSTATUS RtlDeleteTimerQueueEx(HANDLE TimerQueueHandle, HANDLE Event)
     Status = RtlpEndTimers(Queue, Completion.Wait);
     RtlpDropTimerQueue(Queue);
     return Status;
+}
+
+NTSTATUS RtlDeleteTimerQueueEx(HANDLE TimerQueueHandle, HANDLE Event)
+{
+    return TimerQueueHandle != NULL ? NTP_SERVICE(RtlpDeleteTimerQueue(TimerQueueHandle, Event))
+                                    : STATUS_INVALID_HANDLE;
 }
 
 NTSTATUS RtlDeleteTimerQueue(HANDLE TimerQueueHandle)

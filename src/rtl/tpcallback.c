@@ -39,34 +39,65 @@ static VOID TppRestoreThread(PVOID Callback, PVOID Context)
     }
 }
 
-VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
+static VOID TppBeginExecution(PTPP_WORKER Worker, PTPP_OBJECT Object)
 {
-    PTP_CALLBACK_INSTANCE Instance = &Worker->Instance;
-    PTP_SIMPLE_CALLBACK FinalizationCallback = Object->FinalizationCallback;
-    PVOID Callback = Object->Callback;
-    PVOID Context = Object->Context;
-
-    *Instance = (TP_CALLBACK_INSTANCE){.Worker = Worker, .Object = Object};
+    Worker->Instance = (TP_CALLBACK_INSTANCE){.Worker = Worker, .Object = Object};
+    if (Object->Type->Executed != NULL) {
+        __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
+        Worker->Instance.Held = Object;
+    }
     Worker->Persistent |= Object->Persistent;
     if (Object->LongFunction) {
         TppRunUncounted(Worker);
     }
+}
+
+VOID TppEndExecution(PTP_CALLBACK_INSTANCE Instance)
+{
+    PTPP_OBJECT Object = Instance->Held;
+    if (Object != NULL) {
+        Object->Type->Executed(Object);
+        Instance->Held = NULL;
+        TppDropHold(Object);
+    }
+}
+
+/* Outside of the service that the worker is in: this is the program's, and its last before the end if it never returns. */
+static VOID TppExecute(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
+{
+    PTP_SIMPLE_CALLBACK FinalizationCallback = Object->FinalizationCallback;
+    PVOID Callback = Object->Callback;
+    PVOID Context = Object->Context;
+    PKTHREAD Thread = KiCurrentThread();
+
+    KiExitService(Thread);
     Object->Type->Execute(Object, Instance, Result);
     if (FinalizationCallback != NULL) {
         FinalizationCallback(Instance, Context);
     }
     TppRestoreThread(Callback, Context);
     TppComplete(Instance);
+    KiEnterService(Thread);
+}
+
+VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
+{
+    TppBeginExecution(Worker, Object);
+    TppExecute(Object, &Worker->Instance, Result);
     TppReadyPool(Worker->Pool); /* the callback may have forked */
-    TpDisassociateCallback(Instance);
+    TppEndExecution(&Worker->Instance);
+    TpDisassociateCallback(&Worker->Instance);
 }
 
 VOID TpDisassociateCallback(PTP_CALLBACK_INSTANCE Instance)
 {
+    PKTHREAD Thread = KiCurrentThread();
     PTPP_OBJECT Object = Instance->Object;
     if (Object != NULL) {
+        KiEnterService(Thread);
         Instance->Object = NULL;
         TppFinish(Object);
+        KiExitService(Thread);
     }
 }
 

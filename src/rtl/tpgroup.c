@@ -4,10 +4,14 @@
  * An object is in the list of its group until it is deleted, so a group also waits for objects that were closed one by
  * one and still have a callback. A group lives as long as it is open or has objects.
  *
- * Releasing the members takes a hold on one after the other, under the group's lock, under which they also leave. One
- * that is being deleted cannot be held: it leaves on its own, and Emptied tells when the last has.
+ * Releasing the members closes one after the other, each with a hold that is taken under the group's lock, under which
+ * they also leave. One that is being deleted cannot be held. All leave on their own when their callbacks are over, and
+ * Emptied tells when the last has. No hold is kept while the program's code runs or the thread waits: both may be the
+ * last that the thread does.
  */
 #include "tpp.h"
+
+#include "../nt/ntp.h"
 
 struct _TP_CLEANUP_GROUP {
     volatile LONG References;
@@ -16,7 +20,7 @@ struct _TP_CLEANUP_GROUP {
     KEVENT Emptied;
 };
 
-NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
+static NTSTATUS TppAllocateGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
 {
     PTP_CLEANUP_GROUP Group = HalAllocate(sizeof(*Group), __alignof__(*Group));
     if (Group == NULL) {
@@ -29,6 +33,11 @@ NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
     return STATUS_SUCCESS;
 }
 
+NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
+{
+    return NTP_SERVICE(TppAllocateGroup(CleanupGroupReturn));
+}
+
 static VOID TppDropGroup(PTP_CLEANUP_GROUP Group)
 {
     /* acq_rel: the last one comes after all the others */
@@ -39,7 +48,10 @@ static VOID TppDropGroup(PTP_CLEANUP_GROUP Group)
 
 VOID TpReleaseCleanupGroup(PTP_CLEANUP_GROUP CleanupGroup)
 {
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
     TppDropGroup(CleanupGroup);
+    KiExitService(Thread);
 }
 
 VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group)
@@ -112,35 +124,43 @@ static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
     return Held;
 }
 
-static VOID TppReleaseMember(PTPP_OBJECT Object, BOOLEAN Cancel, PVOID CleanupParameter)
+/* Closes one more; FALSE: there is none. CancelCallback: what is to be called for it, or NULL. */
+static BOOLEAN TppReleaseNextMember(PTP_CLEANUP_GROUP Group, BOOLEAN Cancel,
+                                    PTP_CLEANUP_GROUP_CANCEL_CALLBACK *CancelCallback, PVOID *Context)
 {
+    ULONG Cancelled = 0;
+    PTPP_OBJECT Object = TppHoldNextMember(Group);
+    if (Object == NULL) {
+        return FALSE;
+    }
+    TppReadyPool(Object->Pool); /* what is pending needs a thread, in a forked child too */
     BOOLEAN WasClosed = TppIsClosed(Object);
-    ULONG Cancelled;
-    if (!Cancel) {
+    if (Cancel) {
+        TppCancelAndClose(Object, &Cancelled);
+    } else {
         TppClose(Object);
-        return;
     }
-    TppCancelAndClose(Object, &Cancelled);
-    if (Object->CancelCallback != NULL && (!WasClosed || Cancelled != 0)) {
-        Object->CancelCallback(Object->Context, CleanupParameter);
-    }
+    *CancelCallback = Cancel && (!WasClosed || Cancelled != 0) ? Object->CancelCallback : NULL;
+    *Context = Object->Context;
+    TppDropHold(Object);
+    return TRUE;
 }
 
 VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL CancelPendingCallbacks,
                                   PVOID CleanupParameter)
 {
-    LIST_ENTRY Held;
-    PTPP_OBJECT Object;
-    InitializeListHead(&Held);
+    PKTHREAD Thread = KiCurrentThread();
+    PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback;
+    PVOID Context;
+    KiEnterService(Thread);
     TppEnterPools(CleanupGroup);
-    while ((Object = TppHoldNextMember(CleanupGroup)) != NULL) {
-        TppReleaseMember(Object, CancelPendingCallbacks != FALSE, CleanupParameter);
-        InsertTailList(&Held, &Object->ReleaseEntry);
+    while (TppReleaseNextMember(CleanupGroup, CancelPendingCallbacks != FALSE, &CancelCallback, &Context)) {
+        KiExitService(Thread);
+        if (CancelCallback != NULL) {
+            CancelCallback(Context, CleanupParameter);
+        }
+        KiEnterService(Thread);
     }
-    while (!IsListEmpty(&Held)) {
-        Object = CONTAINING_RECORD(RemoveHeadList(&Held), TPP_OBJECT, ReleaseEntry);
-        TppWaitForCallbacks(Object, FALSE);
-        TppDropHold(Object);
-    }
+    KiExitService(Thread);
     KeWaitForSingleObject(&CleanupGroup->Emptied, UserRequest, KernelMode, FALSE, NULL);
 }

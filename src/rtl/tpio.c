@@ -9,6 +9,7 @@
 #include "tpp.h"
 
 #include "../io/watch.h"
+#include "../nt/ntp.h"
 #include "../nt/wait.h"
 
 static PTP_IO TppIoOf(PTPP_OBJECT Object)
@@ -40,11 +41,13 @@ static VOID TppExecuteIo(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULO
     PTP_IO Io = TppIoOf(Object);
     IO_STATUS_BLOCK IoStatusBlock = {.Status = STATUS_SUCCESS};
     UNREFERENCED_PARAMETER(Result);
-    __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL); /* the callback may disassociate itself */
     ((PTP_IO_CALLBACK)Object->Callback)(Instance, Object->Context, NULL, &IoStatusBlock, Io);
-    TppClearBusy(Io);
-    TppStartNextIo(Io);
-    TppDropHold(Object);
+}
+
+static VOID TppIoExecuted(PTPP_OBJECT Object)
+{
+    TppClearBusy(TppIoOf(Object));
+    TppStartNextIo(TppIoOf(Object));
 }
 
 /* With the object's lock. */
@@ -89,13 +92,14 @@ static VOID TppDestroyIo(PVOID Target)
 static const TPP_TYPE TppIoType = {
     .Size = sizeof(TP_IO),
     .Execute = TppExecuteIo,
+    .Executed = TppIoExecuted,
     .Collect = TppCollectIo,
     .Arrive = TppIoArrived,
     .Repair = TppRepairIo,
 };
 
-NTSTATUS TpAllocIoCompletion(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Callback, PVOID Context,
-                             PTP_CALLBACK_ENVIRON CallbackEnviron)
+static NTSTATUS TppAllocateIo(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Callback, PVOID Context,
+                              PTP_CALLBACK_ENVIRON CallbackEnviron)
 {
     PVOID Target;
     PVOID Object;
@@ -115,6 +119,12 @@ NTSTATUS TpAllocIoCompletion(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Call
     Io->Object.DestroyContext = Target;
     *IoReturn = Io;
     return Status;
+}
+
+NTSTATUS TpAllocIoCompletion(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Callback, PVOID Context,
+                             PTP_CALLBACK_ENVIRON CallbackEnviron)
+{
+    return NTP_SERVICE(TppAllocateIo(IoReturn, File, Callback, Context, CallbackEnviron));
 }
 
 VOID TpStartAsyncIoOperation(PTP_IO Io)

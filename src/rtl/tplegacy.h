@@ -4,6 +4,8 @@
 
 #include "tpp.h"
 
+#include "../nt/ntp.h"
+
 /* A completion event: none; INVALID_HANDLE_VALUE, the caller waits; or one to set when the last callback is over. */
 typedef struct _RTLP_COMPLETION {
     BOOLEAN Wait;

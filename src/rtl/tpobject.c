@@ -1,6 +1,8 @@
 /* tpobject.c: the life of an object: allocated, its callbacks one by one, closed, deleted. Theory in tpp.h. */
 #include "tpp.h"
 
+#include "../nt/ntp.h"
+
 /* acq_rel: what came before a callback was asked for is visible in it, and what it did to who sees it ended */
 static BOOLEAN TppChangeState(PTPP_OBJECT Object, ULONG64 *State, ULONG64 New)
 {
@@ -50,8 +52,8 @@ static VOID TppInitializeObject(PTPP_OBJECT Object, const TPP_TYPE *Type, PVOID 
     InitializeListHead(&Object->WaiterListHead);
 }
 
-NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
-                     PVOID *ObjectReturn)
+static NTSTATUS TppAllocateInService(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
+                                     PVOID *ObjectReturn)
 {
     NTSTATUS Status = Callback == NULL ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
     if (NT_SUCCESS(Status) && Environ != NULL) {
@@ -75,6 +77,12 @@ NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CA
     }
     *ObjectReturn = Object;
     return STATUS_SUCCESS;
+}
+
+NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
+                     PVOID *ObjectReturn)
+{
+    return NTP_SERVICE(TppAllocateInService(Type, Callback, Context, Environ, ObjectReturn));
 }
 
 /* Nobody refers to the object any more but its lists. A fork in between leaves what it finds to the child: who is still
@@ -234,7 +242,9 @@ VOID TppFinish(PTPP_OBJECT Object)
 /* Cancelled: NULL, or what is pending is cancelled and counted there. */
 static BOOLEAN TppCloseObject(PTPP_OBJECT Object, PULONG Cancelled)
 {
+    PKTHREAD Service = KiCurrentThread();
     PVOID Dereference = NULL;
+    KiEnterService(Service);
     TppEnterPool(Object->Pool);
     __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
     PKTHREAD Thread = TppLock(&Object->Lock);
@@ -250,6 +260,7 @@ static BOOLEAN TppCloseObject(PTPP_OBJECT Object, PULONG Cancelled)
         ObDereferenceObject(Dereference);
     }
     TppDropHold(Object);
+    KiExitService(Service);
     return (State & TPP_RUNNING_MASK) != 0;
 }
 
@@ -265,26 +276,23 @@ BOOLEAN TppCancelAndClose(PTPP_OBJECT Object, PULONG Cancelled)
 
 /* In a forked child. */
 
-static BOOLEAN TppIsRunBy(PTPP_WORKER Worker, PTPP_OBJECT Object)
+/* What the callback of the thread that forked, if it is one of this object, still counts for. */
+static ULONG64 TppStillCounted(PTPP_OBJECT Object)
 {
-    return Worker->Instance.Object == Object;
-}
-
-static BOOLEAN TppIsStillRunning(PTPP_OBJECT Object)
-{
+    ULONG64 Count = 0;
     PLIST_ENTRY Head = &Object->Pool->WorkerListHead;
     for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
-        if (TppIsRunBy(CONTAINING_RECORD(Entry, TPP_WORKER, Entry), Object)) {
-            return TRUE;
-        }
+        PTP_CALLBACK_INSTANCE Instance = &CONTAINING_RECORD(Entry, TPP_WORKER, Entry)->Instance;
+        Count += Instance->Object == Object ? TPP_RUNNING_ONE : 0;
+        Count += Instance->Held == Object ? TPP_HOLD_ONE : 0;
     }
-    return FALSE;
+    return Count;
 }
 
 BOOLEAN TppRepairObject(PTPP_OBJECT Object)
 {
     ULONG64 State = TppReadState(Object) & ~(TPP_RUNNING_MASK | TPP_HOLD_MASK | TPP_WAITERS);
-    State += TppIsStillRunning(Object) ? TPP_RUNNING_ONE : 0;
+    State += TppStillCounted(Object);
     /* relaxed: nobody else uses the object before its pool is adopted */
     __atomic_store_n(&Object->State, State, __ATOMIC_RELAXED);
     InitializeListHead(&Object->WaiterListHead);

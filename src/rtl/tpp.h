@@ -50,7 +50,8 @@ typedef struct _TPP_PACKET {
  * 2. Cancelling takes Pending to 0, and the task out if it is in the queue. A thread that has it finds nothing to do.
  * 3. The object is deleted by whoever leaves Closed and nothing else. Nothing can be added to that, so there is one.
  * 4. Waiters is set under the object's lock, with the waiter in the list, while Pending or Running is not 0. Whoever
- *    takes both to 0 then keeps a hold until it has looked at the list. It is cleared with the list, under the lock.
+ *    takes both to 0 then keeps a hold until it has looked at the list. It is cleared with the list, under the lock. A
+ *    waiter whose thread is ended leaves the list, not the bit.
  * 5. A callback that was taken out of Pending is counted in Running by the same compare-exchange: at no time does it
  *    look as if it had ended.
  */
@@ -70,6 +71,7 @@ struct _TPP_SOURCE;
 typedef struct _TPP_TYPE {
     SIZE_T Size;
     VOID (*Execute)(struct _TPP_OBJECT *Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result);
+    VOID (*Executed)(struct _TPP_OBJECT *Object); /* NULL, or the callback has returned or its thread has ended */
     /* For an object with sources, with its lock held. What they have delivered becomes pending; Disarm: and they are
        disarmed. Returns a kernel object to dereference, or NULL. */
     PVOID (*Collect)(struct _TPP_OBJECT *Object, BOOLEAN Disarm);
@@ -91,11 +93,10 @@ typedef struct _TPP_OBJECT {
     BOOLEAN Persistent;
     KI_LOCK Lock;
     ULONG PendingTimeouts;                 /* how many of the pending callbacks are told so; under Lock */
-    LIST_ENTRY WaiterListHead;             /* TPP_WAITER, under Lock */
+    LIST_ENTRY WaiterListHead;             /* TPP_WAITER, under a lock of its own: tpidle.c */
     LIST_ENTRY PoolEntry;                  /* under the pool's lock */
     LIST_ENTRY GroupEntry;                 /* under the group's lock, and */
-    BOOLEAN Released;                      /* with the other members; by then it is in a list by */
-    LIST_ENTRY ReleaseEntry;               /* of whoever releases them */
+    BOOLEAN Released;                      /* with the other members */
     PTP_CLEANUP_GROUP Group;               /* with a reference, or NULL */
     PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback;
     VOID (*Destroy)(PVOID DestroyContext); /* when the object is gone; may be NULL */
@@ -149,6 +150,7 @@ struct _TPP_WORKER;
 struct _TP_CALLBACK_INSTANCE {
     struct _TPP_WORKER *Worker;
     PTPP_OBJECT Object; /* NULL: none, or no longer associated */
+    PTPP_OBJECT Held;   /* until it is told Executed: NULL, or the same, also if no longer associated */
     PRTL_CRITICAL_SECTION CriticalSection;
     HANDLE Mutex;
     HANDLE Semaphore;
@@ -327,5 +329,6 @@ VOID TppLeaveGroup(PTPP_OBJECT Object);
 
 /* tpcallback.c */
 VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result);
+VOID TppEndExecution(PTP_CALLBACK_INSTANCE Instance); /* what is left of it, if its thread has ended */
 
 #endif

@@ -1,6 +1,8 @@
 /* tppool.c: pools as such. Theory in tpp.h. */
 #include "tpp.h"
 
+#include "../nt/ntp.h"
+
 TP_POOL TppDefaultPool;
 TP_POOL TppTimerThreadPool = {.Maximum = 1};
 TP_POOL TppWaitThreadPool = {.Maximum = 1};
@@ -40,8 +42,10 @@ static VOID TppRepairPool(PTP_POOL Pool, PLIST_ENTRY Dead)
 
 static VOID TppAdoptPool(PTP_POOL Pool)
 {
+    PKTHREAD Service = KiCurrentThread();
     LIST_ENTRY Dead;
     InitializeListHead(&Dead);
+    KiEnterService(Service);
     PKTHREAD Thread = TppLock(&Pool->Lock);
     if (Pool->ProcessId == 0) {
         TppInitializePool(Pool);
@@ -54,6 +58,7 @@ static VOID TppAdoptPool(PTP_POOL Pool)
     while (!IsListEmpty(&Dead)) {
         TppDelete(CONTAINING_RECORD(Dead.Flink, TPP_OBJECT, PoolEntry));
     }
+    KiExitService(Service);
 }
 
 BOOLEAN TppIsPoolReady(PTP_POOL Pool)
@@ -116,11 +121,8 @@ ULONG TppQueryThreads(PTP_POOL Pool)
     return TPP_WORKERS(__atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED));
 }
 
-NTSTATUS TpAllocPool(PTP_POOL *PoolReturn, PVOID Reserved)
+static NTSTATUS TppAllocatePool(PTP_POOL *PoolReturn)
 {
-    if (Reserved != NULL) {
-        return STATUS_INVALID_PARAMETER;
-    }
     PTP_POOL Pool = HalAllocate(sizeof(*Pool), KI_CACHE_LINE);
     if (Pool == NULL) {
         return STATUS_NO_MEMORY;
@@ -130,9 +132,17 @@ NTSTATUS TpAllocPool(PTP_POOL *PoolReturn, PVOID Reserved)
     return STATUS_SUCCESS;
 }
 
+NTSTATUS TpAllocPool(PTP_POOL *PoolReturn, PVOID Reserved)
+{
+    return Reserved == NULL ? NTP_SERVICE(TppAllocatePool(PoolReturn)) : STATUS_INVALID_PARAMETER;
+}
+
 VOID TpReleasePool(PTP_POOL Pool)
 {
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
     TppDropPool(Pool);
+    KiExitService(Thread);
 }
 
 static ULONG TppClampThreads(ULONG Count)

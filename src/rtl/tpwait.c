@@ -5,6 +5,7 @@
  */
 #include "tpp.h"
 
+#include "../nt/ntp.h"
 #include "../nt/wait.h"
 
 static PTP_WAIT TppWaitOf(PTPP_OBJECT Object)
@@ -136,17 +137,25 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
     return Disarmed == TppWasWaiting;
 }
 
-LOGICAL TpSetWaitEx(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout, PVOID Reserved)
+static NTSTATUS TppSetWait(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout, LOGICAL *Cancelled)
 {
     PVOID Target = NULL;
-    NTSTATUS Status = Reserved != NULL ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
-    if (NT_SUCCESS(Status) && Handle != NULL) {
-        Status = TppReferenceTarget(Handle, &Target);
+    NTSTATUS Status = Handle != NULL ? TppReferenceTarget(Handle, &Target) : STATUS_SUCCESS;
+    if (NT_SUCCESS(Status)) {
+        *Cancelled = TppSetWaitTarget(Wait, Target, Timeout);
     }
+    return Status;
+}
+
+LOGICAL TpSetWaitEx(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout, PVOID Reserved)
+{
+    LOGICAL Cancelled = FALSE;
+    NTSTATUS Status =
+        Reserved == NULL ? NTP_SERVICE(TppSetWait(Wait, Handle, Timeout, &Cancelled)) : STATUS_INVALID_PARAMETER;
     if (!NT_SUCCESS(Status)) {
         RtlRaiseStatus(Status);
     }
-    return TppSetWaitTarget(Wait, Target, Timeout);
+    return Cancelled;
 }
 
 VOID TpSetWait(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout)

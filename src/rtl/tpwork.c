@@ -1,6 +1,8 @@
 /* tpwork.c: work objects, and callbacks that are submitted once and have no object to see. */
 #include "tpp.h"
 
+#include "../nt/ntp.h"
+
 static VOID TppExecuteWork(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
 {
     PTP_WORK Work = CONTAINING_RECORD(Object, TP_WORK, Object);
@@ -51,7 +53,7 @@ VOID TpReleaseWork(PTP_WORK Work)
     TppClose(&Work->Object);
 }
 
-NTSTATUS TppSubmitOnce(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ)
+static NTSTATUS TppSubmitInService(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ)
 {
     PVOID Object;
     NTSTATUS Status = TppAllocate(Type, Callback, Context, Environ, &Object);
@@ -60,6 +62,11 @@ NTSTATUS TppSubmitOnce(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_
         TppClose(Object);
     }
     return Status;
+}
+
+NTSTATUS TppSubmitOnce(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ)
+{
+    return NTP_SERVICE(TppSubmitInService(Type, Callback, Context, Environ));
 }
 
 NTSTATUS TpSimpleTryPost(PTP_SIMPLE_CALLBACK Callback, PVOID Context, PTP_CALLBACK_ENVIRON CallbackEnviron)

@@ -95,14 +95,39 @@ static PTPP_OBJECT TppOpenPacket(PTP_POOL Pool, PTPP_PACKET Packet, PULONG Resul
     return Object != NULL && TppTake(Object, Result) ? Object : NULL;
 }
 
+/* A callback that is counted as running has not begun, and its thread is to end: it is another thread's. */
+static VOID TppPutBack(PTPP_OBJECT Object, ULONG Result)
+{
+    PKTHREAD Thread = TppLock(&Object->Lock);
+    Object->PendingTimeouts += Result == STATUS_TIMEOUT;
+    TppUnlock(&Object->Lock, Thread);
+    TppAddPending(Object);
+    TppFinish(Object);
+}
+
+static VOID TppServePacket(PTPP_WORKER Worker, PTPP_PACKET Packet)
+{
+    ULONG Result;
+    TppBeginPacket(Worker);
+    PTPP_OBJECT Object = TppOpenPacket(Worker->Pool, Packet, &Result);
+    if (Object != NULL && KiIsExiting(KiCurrentThread())) {
+        TppPutBack(Object, Result);
+    } else if (Object != NULL) {
+        TppRunCallback(Worker, Object, Result);
+    }
+    TppEndPacket(Worker);
+}
+
 /* FALSE: the worker has been taken out of the count. */
 static BOOLEAN TppServe(PTPP_WORKER Worker)
 {
     PTP_POOL Pool = Worker->Pool;
-    ULONG Result;
     /* relaxed: a setting */
     LARGE_INTEGER Patience = {.QuadPart = __atomic_load_n(&TppPatience, __ATOMIC_RELAXED)};
-    PLIST_ENTRY Entry = KeRemoveQueue(&Pool->Queue, KernelMode, &Patience);
+    PLIST_ENTRY Entry = KeRemoveQueue(&Pool->Queue, UserMode, &Patience);
+    if ((LONG_PTR)Entry == STATUS_USER_APC) {
+        return TRUE; /* somebody ends the thread */
+    }
     if ((LONG_PTR)Entry == STATUS_TIMEOUT) {
         return !TppMayLeave(Worker, TRUE);
     }
@@ -110,27 +135,40 @@ static BOOLEAN TppServe(PTPP_WORKER Worker)
         __atomic_fetch_sub(&Pool->Threads, TPP_WORKER_ONE, __ATOMIC_SEQ_CST);
         return FALSE;
     }
-    TppBeginPacket(Worker);
-    PTPP_OBJECT Object = TppOpenPacket(Pool, CONTAINING_RECORD(Entry, TPP_PACKET, Entry), &Result);
-    if (Object != NULL) {
-        TppRunCallback(Worker, Object, Result);
-    }
-    TppEndPacket(Worker);
+    TppServePacket(Worker, CONTAINING_RECORD(Entry, TPP_PACKET, Entry));
     return !TppMayLeave(Worker, FALSE);
 }
 
+/*
+ * But for the program's callbacks all of it is a service: a thread that somebody ends goes between two packets, or in a
+ * callback, as TppThreadExit finds it. It has no packet in its hands, and is counted in no other way than it tells.
+ */
 static VOID TppWorkerThread(PVOID Context)
 {
     PTPP_WORKER Worker = Context;
     PKTHREAD Thread = KiCurrentThread();
     Thread->Foreign = FALSE;
     ((PETHREAD)Thread)->UserThread = TRUE;
+    KiEnterService(Thread);
     PspCurrentTeb()->ThreadPoolData = Worker;
     /* release: who finds the thread here finds the line above done; pairs with TppHasSurvived */
     __atomic_store_n(&Worker->Thread, Thread, __ATOMIC_RELEASE);
     while (TppServe(Worker)) {
+        KiExitService(Thread);
+        KiEnterService(Thread);
     }
     PspCurrentTeb()->ThreadPoolData = NULL;
+    TppDischarge(Worker);
+    KiExitService(Thread);
+}
+
+static VOID TppLoseWorker(PTPP_WORKER Worker)
+{
+    PTP_POOL Pool = Worker->Pool;
+    TppEndExecution(&Worker->Instance);
+    TpDisassociateCallback(&Worker->Instance);
+    __atomic_fetch_sub(&Pool->Threads, TPP_WORKER_ONE + (Worker->Busy ? TPP_BUSY_ONE : 0), __ATOMIC_SEQ_CST);
+    TppEnsureThread(Pool);
     TppDischarge(Worker);
 }
 
@@ -138,18 +176,14 @@ static VOID TppWorkerThread(PVOID Context)
 static VOID TppThreadExit(PETHREAD Thread, BOOLEAN ByOther)
 {
     PTPP_WORKER Worker = Thread->Teb.ThreadPoolData;
+    PKTHREAD Current = KiCurrentThread();
     UNREFERENCED_PARAMETER(ByOther);
-    if (Worker == NULL) {
-        return;
+    if (Worker != NULL) {
+        KiEnterService(Current);
+        Thread->Teb.ThreadPoolData = NULL;
+        TppLoseWorker(Worker);
+        KiExitService(Current);
     }
-    PTP_POOL Pool = Worker->Pool;
-    Thread->Teb.ThreadPoolData = NULL;
-    if (Worker->Instance.Object != NULL) {
-        TppFinish(Worker->Instance.Object);
-    }
-    __atomic_fetch_sub(&Pool->Threads, TPP_WORKER_ONE + (Worker->Busy ? TPP_BUSY_ONE : 0), __ATOMIC_SEQ_CST);
-    TppEnsureThread(Pool);
-    TppDischarge(Worker);
 }
 
 static __attribute__((constructor)) VOID TppInitializeThreadExit(VOID)
@@ -178,7 +212,7 @@ static NTSTATUS TppStartWorker(PTP_POOL Pool)
     return Status;
 }
 
-VOID TppEnsureThread(PTP_POOL Pool)
+static VOID TppEnsureThreadInService(PTP_POOL Pool)
 {
     /* relaxed: if another thread has just become busy, it sees to this itself */
     ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
@@ -192,9 +226,19 @@ VOID TppEnsureThread(PTP_POOL Pool)
     }
 }
 
+VOID TppEnsureThread(PTP_POOL Pool)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    TppEnsureThreadInService(Pool);
+    KiExitService(Thread);
+}
+
 NTSTATUS TppStartMinimum(PTP_POOL Pool, ULONG Count)
 {
+    PKTHREAD Thread = KiCurrentThread();
     NTSTATUS Status = STATUS_SUCCESS;
+    KiEnterService(Thread);
     ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
     while (NT_SUCCESS(Status) && TPP_WORKERS(Word) < Count) {
         if (TppChangeThreads(Pool, &Word, Word + TPP_WORKER_ONE)) {
@@ -202,6 +246,7 @@ NTSTATUS TppStartMinimum(PTP_POOL Pool, ULONG Count)
             Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
         }
     }
+    KiExitService(Thread);
     return Status;
 }
 

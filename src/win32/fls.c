@@ -20,13 +20,12 @@ typedef enum _BASE_FLS_STATE { BaseFlsFree, BaseFlsUsed, BaseFlsClosing } BASE_F
 typedef struct _BASE_FLS_INDEX {
     PFLS_CALLBACK_FUNCTION Callback;
     volatile UCHAR State; /* BASE_FLS_STATE; changes under the lock */
-    ULONG Running;        /* callbacks of threads that end; under the lock */
-    KEVENT Idle;          /* signaled when Running falls, for the one who closes */
+    KEVENT Idle;          /* signaled when a callback of a thread that ends is over, for the one who closes */
 } BASE_FLS_INDEX, *PBASE_FLS_INDEX;
 
 /* Index 0 is never given away. */
 static struct {
-    EX_PUSH_LOCK Lock;
+    KI_LOCK Lock;
     BASE_FLS_INDEX Index[FLS_MAXIMUM_AVAILABLE];
 } BasepFls;
 
@@ -152,12 +151,26 @@ static PVOID BasepTakeNextValue(DWORD Number, PULONG Slot)
     return Value;
 }
 
+/* With the lock held: is one running on another thread? Not on those that a fork has left behind. */
+static BOOLEAN BasepIsCallbackRunning(DWORD Number)
+{
+    PKTHREAD Current = KiCurrentThread();
+    PKTHREAD Thread;
+    for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
+        /* relaxed: changes in a fork only, for a thread that is not there */
+        if (Thread != Current && ((PETHREAD)Thread)->Teb.FlsCallback == Number &&
+            __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == KiSlotUsed) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
 static VOID BasepAwaitCallbacks(DWORD Number)
 {
     PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
-    ULONG Own = PspCurrentTeb()->FlsCallback == Number;
     BasepLockFls();
-    while (Index->Running > Own) {
+    while (BasepIsCallbackRunning(Number)) {
         BasepUnlockFls();
         KeWaitForSingleObject(&Index->Idle, UserRequest, UserMode, FALSE, NULL);
         BasepLockFls();
@@ -187,7 +200,7 @@ BOOL FlsFree(DWORD dwFlsIndex)
 
 /* A thread ends. */
 
-/* NULL: nothing to call. Otherwise the callback counts as running. */
+/* NULL: nothing to call. Otherwise the callback counts as running, by FlsCallback, which is written under the lock. */
 static PFLS_CALLBACK_FUNCTION BasepBeginCallback(PTEB Teb, DWORD Number, PVOID *Value)
 {
     PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
@@ -196,7 +209,6 @@ static PFLS_CALLBACK_FUNCTION BasepBeginCallback(PTEB Teb, DWORD Number, PVOID *
     *Value = BasepTakeValue(Teb, Number);
     if (*Value != NULL && Index->State != BaseFlsFree && Index->Callback != NULL) {
         Callback = Index->Callback;
-        Index->Running += 1;
         Teb->FlsCallback = Number;
     }
     BasepUnlockFls();
@@ -208,7 +220,6 @@ static VOID BasepFinishCallback(PTEB Teb, DWORD Number)
     PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
     BasepLockFls();
     Teb->FlsCallback = 0;
-    Index->Running -= 1;
     KeSetEvent(&Index->Idle, 0, FALSE);
     BasepUnlockFls();
 }

@@ -7,8 +7,8 @@
 #include "../ps/psp.h"
 
 /* tls.c */
-VOID BasepLockStorage(PEX_PUSH_LOCK Lock);   /* no longer than a walk over the threads takes */
-VOID BasepUnlockStorage(PEX_PUSH_LOCK Lock);
+VOID BasepLockStorage(PKI_LOCK Lock);        /* no longer than a walk over the threads takes; a fork finds it free */
+VOID BasepUnlockStorage(PKI_LOCK Lock);
 VOID BasepWatchThreadExits(VOID);            /* before the first index is given away */
 
 /* fls.c */

@@ -13,6 +13,7 @@ typedef struct _BASE_HEAP {
     LIST_ENTRY Blocks;
     SIZE_T Maximum; /* 0: no limit */
     SIZE_T Used;
+    DWORD Options;  /* of HeapCreate: HEAP_GENERATE_EXCEPTIONS holds for every call, whatever its own flags are */
 } BASE_HEAP, *PBASE_HEAP;
 
 typedef struct _BASE_BLOCK {
@@ -118,6 +119,7 @@ HANDLE HeapCreate(DWORD flOptions, SIZE_T dwInitialSize, SIZE_T dwMaximumSize)
     }
     InitializeListHead(&Heap->Blocks);
     Heap->Maximum = dwMaximumSize;
+    Heap->Options = flOptions;
     return Heap;
 }
 
@@ -138,8 +140,9 @@ BOOL HeapDestroy(HANDLE hHeap)
 
 LPVOID HeapAlloc(HANDLE hHeap, DWORD dwFlags, SIZE_T dwBytes)
 {
-    PVOID Memory = hHeap != NULL ? BaseAllocate(hHeap, dwBytes) : NULL;
-    return Memory != NULL ? Memory : BaseAllocationFailed(dwFlags);
+    PBASE_HEAP Heap = hHeap;
+    PVOID Memory = Heap != NULL ? BaseAllocate(Heap, dwBytes) : NULL;
+    return Memory != NULL ? Memory : BaseAllocationFailed(dwFlags | (Heap != NULL ? Heap->Options : 0));
 }
 
 static BOOLEAN BaseIsBlockOf(HANDLE Heap, LPCVOID Memory)
@@ -164,7 +167,7 @@ LPVOID HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes)
     }
     Memory = dwFlags & HEAP_REALLOC_IN_PLACE_ONLY ? NULL : BaseAllocate(hHeap, dwBytes);
     if (Memory == NULL) {
-        return BaseAllocationFailed(dwFlags);
+        return BaseAllocationFailed(dwFlags | ((PBASE_HEAP)hHeap)->Options);
     }
     memcpy(Memory, lpMem, Old < dwBytes ? Old : dwBytes);
     BaseFreeBlock(BaseBlockOf(lpMem));
@@ -243,9 +246,11 @@ LPVOID GlobalLock(HGLOBAL hMem)
     return LocalLock(hMem);
 }
 
+/* Of fixed memory, unlike LocalUnlock, this succeeds. */
 BOOL GlobalUnlock(HGLOBAL hMem)
 {
-    return LocalUnlock(hMem);
+    UNREFERENCED_PARAMETER(hMem);
+    return TRUE;
 }
 
 SIZE_T GlobalSize(HGLOBAL hMem)

@@ -64,24 +64,38 @@ HANDLE OpenWaitableTimerA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpT
 }
 
 /* A timer that cannot wake the machine is set all the same, and the last error tells. */
-BOOL SetWaitableTimer(HANDLE hTimer, const LARGE_INTEGER *lpDueTime, LONG lPeriod,
-                      PTIMERAPCROUTINE pfnCompletionRoutine, LPVOID lpArgToCompletionRoutine, BOOL fResume)
+static BOOL BasepTimerSet(NTSTATUS Status)
 {
-    NTSTATUS Status = NtSetTimer(hTimer, (PLARGE_INTEGER)lpDueTime, (PTIMER_APC_ROUTINE)(PVOID)pfnCompletionRoutine,
-                                 lpArgToCompletionRoutine, fResume != FALSE, lPeriod, NULL);
     if (Status == STATUS_TIMER_RESUME_IGNORED) {
         BaseSetLastError(ERROR_NOT_SUPPORTED);
     }
     return BaseBoolStatus(Status);
 }
 
+BOOL SetWaitableTimer(HANDLE hTimer, const LARGE_INTEGER *lpDueTime, LONG lPeriod,
+                      PTIMERAPCROUTINE pfnCompletionRoutine, LPVOID lpArgToCompletionRoutine, BOOL fResume)
+{
+    NTSTATUS Status = NtSetTimer(hTimer, (PLARGE_INTEGER)lpDueTime, (PTIMER_APC_ROUTINE)(PVOID)pfnCompletionRoutine,
+                                 lpArgToCompletionRoutine, fResume != FALSE, lPeriod, NULL);
+    return BasepTimerSet(Status);
+}
+
 BOOL SetWaitableTimerEx(HANDLE hTimer, const LARGE_INTEGER *lpDueTime, LONG lPeriod,
                         PTIMERAPCROUTINE pfnCompletionRoutine, LPVOID lpArgToCompletionRoutine,
                         PREASON_CONTEXT WakeContext, ULONG TolerableDelay)
 {
-    UNREFERENCED_PARAMETER(TolerableDelay);
-    return SetWaitableTimer(hTimer, lpDueTime, lPeriod, pfnCompletionRoutine, lpArgToCompletionRoutine,
-                            WakeContext != NULL);
+    TIMER_SET_COALESCABLE_TIMER_INFO Info = {
+        .TimerApcRoutine = (PTIMER_APC_ROUTINE)(PVOID)pfnCompletionRoutine,
+        .TimerContext = lpArgToCompletionRoutine,
+        .WakeContext = (PVOID)WakeContext,
+        .Period = (ULONG)lPeriod,
+        .TolerableDelay = TolerableDelay,
+    };
+    if (lpDueTime == NULL) {
+        return BaseBoolStatus(STATUS_ACCESS_VIOLATION);
+    }
+    Info.DueTime = *lpDueTime;
+    return BasepTimerSet(NtSetTimerEx(hTimer, TimerSetCoalescableTimer, &Info, sizeof(Info)));
 }
 
 BOOL CancelWaitableTimer(HANDLE hTimer)

@@ -18,22 +18,22 @@
 #define BASE_TLS_INDEXES (TLS_MINIMUM_AVAILABLE + BASE_TLS_EXPANSION)
 
 static struct {
-    EX_PUSH_LOCK Lock;
+    KI_LOCK Lock;
     ULONG64 Used[BASE_TLS_INDEXES / 64];
 } BasepTls;
 
 C_ASSERT(BASE_TLS_INDEXES % 64 == 0);
 
-VOID BasepLockStorage(PEX_PUSH_LOCK Lock)
+VOID BasepLockStorage(PKI_LOCK Lock)
 {
-    KeEnterCriticalRegion();
-    ExAcquirePushLockExclusive(Lock);
+    KiEnterDispatcher(KiCurrentThread());
+    KiAcquireLock(Lock);
 }
 
-VOID BasepUnlockStorage(PEX_PUSH_LOCK Lock)
+VOID BasepUnlockStorage(PKI_LOCK Lock)
 {
-    ExReleasePushLockExclusive(Lock);
-    KeLeaveCriticalRegion();
+    KiReleaseLock(Lock);
+    KiExitDispatcher(KiCurrentThread());
 }
 
 /* What the thread is used for after its end begins again with nothing. */

@@ -3,12 +3,12 @@
 
 static volatile LONG count;
 static HANDLE done;
-static DWORD lastResult;
+static volatile LONG lastResult;
 
 static void Until(LONG wanted)
 {
     int i;
-    for (i = 0; i < 6000 && count < wanted; i++) {
+    for (i = 0; i < 6000 && InterlockedCompareExchange(&count, 0, 0) < wanted; i++) {
         Sleep(10);
     }
 }
@@ -31,17 +31,17 @@ static void Works(void)
 {
     PTP_WORK work = CreateThreadpoolWork(Work, (PVOID)(LONG_PTR)2, NULL);
     int i;
-    count = 0;
+    InterlockedExchange(&count, 0);
     for (i = 0; i < 10; i++) {
         SubmitThreadpoolWork(work);
     }
     WaitForThreadpoolWorkCallbacks(work, FALSE);
-    SHOW(count);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
     CloseThreadpoolWork(work);
-    count = 0;
+    InterlockedExchange(&count, 0);
     SHOW(TrySubmitThreadpoolCallback(Simple, NULL, NULL));
     SHOW(WaitForSingleObject(done, 60000));
-    SHOW(count);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
 }
 
 static FILETIME In(LONG milliseconds)
@@ -68,7 +68,7 @@ static void Timers(void)
     FILETIME time;
     LONG seen;
     time = In(60000);
-    count = 0;
+    InterlockedExchange(&count, 0);
     SHOW(IsThreadpoolTimerSet(timer));
     SetThreadpoolTimer(timer, &time, 0, 0);
     SHOW(IsThreadpoolTimerSet(timer));
@@ -76,15 +76,15 @@ static void Timers(void)
     SetThreadpoolTimer(timer, &time, 0, 0);
     Until(1);
     WaitForThreadpoolTimerCallbacks(timer, FALSE);
-    SHOW(count);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
     SetThreadpoolTimer(timer, &time, 1, 0);
     Until(5);
     SetThreadpoolTimer(timer, NULL, 0, 0);
     WaitForThreadpoolTimerCallbacks(timer, TRUE);
     SHOW(IsThreadpoolTimerSet(timer));
-    seen = count;
+    seen = InterlockedCompareExchange(&count, 0, 0);
     Sleep(30);
-    SHOW(count == seen);
+    SHOW(InterlockedCompareExchange(&count, 0, 0) == seen);
     CloseThreadpoolTimer(timer);
 }
 
@@ -93,7 +93,7 @@ static VOID CALLBACK Waited(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_W
     (void)instance;
     (void)context;
     (void)wait;
-    lastResult = result;
+    InterlockedExchange(&lastResult, (LONG)result);
     InterlockedIncrement(&count);
 }
 
@@ -102,24 +102,24 @@ static void Waits(void)
     HANDLE event = CreateEventW(NULL, FALSE, FALSE, NULL);
     PTP_WAIT wait = CreateThreadpoolWait(Waited, NULL, NULL);
     FILETIME time = In(1);
-    count = 0;
+    InterlockedExchange(&count, 0);
     SetThreadpoolWait(wait, event, NULL);
     SetEvent(event);
     Until(1);
     WaitForThreadpoolWaitCallbacks(wait, FALSE);
-    SHOW(count);
-    SHOW(lastResult);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
+    SHOW(InterlockedCompareExchange(&lastResult, 0, 0));
     SHOW(WaitForSingleObject(event, 0));
     SetThreadpoolWait(wait, event, &time);
     Until(2);
     WaitForThreadpoolWaitCallbacks(wait, FALSE);
-    SHOW(count);
-    SHOW(lastResult);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
+    SHOW(InterlockedCompareExchange(&lastResult, 0, 0));
     SetThreadpoolWait(wait, event, NULL);
     SetThreadpoolWait(wait, NULL, NULL);
     SetEvent(event);
     WaitForThreadpoolWaitCallbacks(wait, TRUE);
-    SHOW(count);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
     SHOW(WaitForSingleObject(event, 0));
     CloseThreadpoolWait(wait);
     CloseHandle(event);
@@ -136,12 +136,12 @@ static void Groups(void)
     SHOW(SetThreadpoolThreadMinimum(pool, 1));
     SetThreadpoolCallbackPool(&environment, pool);
     SetThreadpoolCallbackCleanupGroup(&environment, group, NULL);
-    count = 0;
+    InterlockedExchange(&count, 0);
     work = CreateThreadpoolWork(Work, (PVOID)(LONG_PTR)1, &environment);
     SubmitThreadpoolWork(work);
     SubmitThreadpoolWork(work);
     CloseThreadpoolCleanupGroupMembers(group, FALSE, NULL);
-    SHOW(count);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
     CloseThreadpoolCleanupGroup(group);
     CloseThreadpool(pool);
     DestroyThreadpoolEnvironment(&environment);
@@ -157,7 +157,7 @@ static DWORD WINAPI Item(LPVOID parameter)
 static VOID CALLBACK Registered(PVOID parameter, BOOLEAN timedOut)
 {
     (void)parameter;
-    lastResult = timedOut;
+    InterlockedExchange(&lastResult, timedOut);
     InterlockedIncrement(&count);
     SetEvent(done);
 }
@@ -165,32 +165,32 @@ static VOID CALLBACK Registered(PVOID parameter, BOOLEAN timedOut)
 static VOID CALLBACK QueueTick(PVOID parameter, BOOLEAN timedOut)
 {
     (void)parameter;
-    lastResult = timedOut;
+    InterlockedExchange(&lastResult, timedOut);
     InterlockedIncrement(&count);
 }
 
 static void Legacy(void)
 {
     HANDLE event = CreateEventW(NULL, FALSE, FALSE, NULL), wait = NULL, queue, timer = NULL;
-    count = 0;
+    InterlockedExchange(&count, 0);
     SHOW(QueueUserWorkItem(Item, (LPVOID)(LONG_PTR)3, WT_EXECUTEDEFAULT));
     SHOW(WaitForSingleObject(done, 60000));
-    SHOW(count);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
     SHOW(RegisterWaitForSingleObject(&wait, event, Registered, NULL, INFINITE, WT_EXECUTEONLYONCE));
     SetEvent(event);
     SHOW(WaitForSingleObject(done, 60000));
-    SHOW(lastResult);
+    SHOW(InterlockedCompareExchange(&lastResult, 0, 0));
     SHOW(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
     SHOW(RegisterWaitForSingleObject(&wait, event, Registered, NULL, 1, WT_EXECUTEONLYONCE));
     SHOW(WaitForSingleObject(done, 60000));
-    SHOW(lastResult);
+    SHOW(InterlockedCompareExchange(&lastResult, 0, 0));
     SHOW(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
     SHOW(UnregisterWait(NULL));
     queue = CreateTimerQueue();
-    count = 0;
+    InterlockedExchange(&count, 0);
     SHOW(CreateTimerQueueTimer(&timer, queue, QueueTick, NULL, 1, 1, 0));
     Until(3);
-    SHOW(lastResult);
+    SHOW(InterlockedCompareExchange(&lastResult, 0, 0));
     SHOW(ChangeTimerQueueTimer(queue, timer, 60000, 0));
     SHOW(DeleteTimerQueueTimer(queue, timer, INVALID_HANDLE_VALUE));
     SHOW(DeleteTimerQueueEx(queue, INVALID_HANDLE_VALUE));

@@ -14,6 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LOAD(variable) __atomic_load_n(&(variable), __ATOMIC_ACQUIRE)
+#define STORE(variable, value) __atomic_store_n(&(variable), value, __ATOMIC_RELEASE)
+
 static HANDLE go[2]; /* each thread has what it takes first */
 static ERESOURCE resources[2];
 static CRITICAL_SECTION section, debugged;
@@ -46,7 +49,8 @@ static HANDLE make(LPTHREAD_START_ROUTINE routine, const char *name)
         wide[i] = (unsigned char)name[i];
     SetThreadDescription(thread, wide);
     printf("%s %u\n", name, id_of_last_thread);
-    threads[threads_made++] = thread;
+    threads[threads_made] = thread;
+    STORE(threads_made, threads_made + 1);
     ResumeThread(thread);
     return thread;
 }
@@ -139,7 +143,7 @@ static void contended_srw(void)
 {
     AcquireSRWLockExclusive(&srw);
     srw_against_section();
-    while (__atomic_load_n(&srw.Ptr, __ATOMIC_RELAXED) == (PVOID)1) /* until alice waits */
+    while (LOAD(srw.Ptr) == (PVOID)1) /* until alice waits */
         Sleep(1);
     ReleaseSRWLockExclusive(&srw);
 }
@@ -268,7 +272,7 @@ static void join_deadlock(void)
     InitializeCriticalSection(&section);
     say("section", &section);
     make(join_holding, "parent");
-    while (threads_made < 2)
+    while (LOAD(threads_made) < 2)
         Sleep(1);
 }
 
@@ -290,7 +294,7 @@ static DWORD WINAPI fast_then_guarded(void *context)
     (void)context;
     ExAcquireFastMutex(&fast_mutex);
     SetEvent(go[1]);
-    while (!guarded_mutex.Owner)
+    while (!LOAD(guarded_mutex.Owner))
         KeStallExecutionProcessor(100);
     KeAcquireGuardedMutexUnsafe(&guarded_mutex);
     return 0;
@@ -300,7 +304,7 @@ static DWORD WINAPI guarded_then_push(void *context)
 {
     (void)context;
     KeAcquireGuardedMutex(&guarded_mutex);
-    while (push_lock == 0)
+    while (LOAD(push_lock) == 0)
         KeStallExecutionProcessor(100);
     ExAcquirePushLockShared(&push_lock);
     return 0;
@@ -327,8 +331,8 @@ static void spin(PKDPC dpc, void *context, void *argument1, void *argument2)
     (void)context;
     (void)argument1;
     (void)argument2;
-    dpc_runs = TRUE;
-    while (!stop)
+    STORE(dpc_runs, TRUE);
+    while (!LOAD(stop))
         KeStallExecutionProcessor(100);
 }
 
@@ -357,7 +361,7 @@ static void blocking_dpc(void)
     say("active", &dpcs[0]);
     say("queued", &dpcs[1]);
     make(run_dpc, "inserter");
-    while (!dpc_runs)
+    while (!LOAD(dpc_runs))
         Sleep(1);
     KeInsertQueueDpc(&dpcs[1], NULL, NULL);
 }
@@ -370,7 +374,7 @@ static DWORD WINAPI hold_queued(void *context)
 
     (void)context;
     SetEvent(go[0]);
-    while (!stop)
+    while (!LOAD(stop))
         KeStallExecutionProcessor(100);
     KeReleaseQueuedSpinLock(LockQueueVacbLock, old);
     return 0;
@@ -458,7 +462,7 @@ static void zoo(void)
     make(wait_queue, "queue-waiter");
     make(wait_semaphore, "semaphore-waiter");
     make(wait_keyed, "keyed-waiter");
-    threads[threads_made++] = CreateThread(NULL, 0, suspended, NULL, CREATE_SUSPENDED, &id_of_last_thread);
+    CreateThread(NULL, 0, suspended, NULL, CREATE_SUSPENDED, &id_of_last_thread);
     printf("suspended %u\n", id_of_last_thread);
 }
 
@@ -467,7 +471,7 @@ static void zoo(void)
 static DWORD WINAPI play(void *context)
 {
     (void)context;
-    while (!stop) {
+    while (!LOAD(stop)) {
         HANDLE timed = CreateEventA(NULL, TRUE, FALSE, NULL);
 
         AcquireSRWLockExclusive(&srw);

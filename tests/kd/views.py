@@ -6,87 +6,14 @@ usage: views.py CHECKS INTERLOCK STATIC SHARED [sanitized]
 A view is taken again until it shows what it should, for at most a minute: no case depends on how fast the
 program gets there."""
 
-import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-sys.path.insert(0, sys.argv[1])
-from tap import Tap  # noqa: E402
-
-INTERLOCK, STATIC, SHARED = sys.argv[2:5]
-SANITIZED = "sanitized" in sys.argv[5:]
-PATIENCE = 60
-
-
-def interlock(*words, **options):
-    return subprocess.run([INTERLOCK, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE,
-                          check=False, **options)
-
-
-def view(*words):
-    """The JSON of a view that must succeed."""
-    result = interlock(*words, "--json")
-    if result.returncode != 0:
-        raise AssertionError(f"interlock {words}: {result.returncode}: {result.stderr}")
-    return json.loads(result.stdout)
-
-
-class Program:
-    """A scenario of program.c. What it says about itself are its members: addresses and thread ids."""
-
-    def __init__(self, scenario, program=STATIC):
-        environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0"}
-        # Not a with block: __exit__ ends it.
-        self.process = subprocess.Popen([program, scenario], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env=environment)
-        self.id = self.process.pid
-        self.facts = {}
-        for line in self.process.stdout:
-            if line == "ready\n":
-                return
-            name, value = line.split()
-            self.facts[name] = int(value, 0)
-        raise AssertionError(f"{scenario} has not come to be ready")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-    def __getattr__(self, name):
-        return self.facts[name]
-
-
-def until(take, is_so):
-    """The first thing taken of which it is so, or the last one."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        taken = take()
-        try:
-            if is_so(taken) or time.monotonic() > end:
-                return taken
-        except (KeyError, IndexError, TypeError):
-            if time.monotonic() > end:
-                return taken
-        time.sleep(0.05)
-
-
-def number(address):
-    return int(address, 16) if address else 0
-
-
-def differences(what, found, expected):
-    return [] if found == expected else [f"{what}: {found!r} instead of {expected!r}"]
+from kdtest import INTERLOCK, SANITIZED, SHARED, STATIC, PATIENCE, Program, Tap, differences, interlock, number, until, view
 
 
 def thread_of(threads, id):

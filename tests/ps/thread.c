@@ -3,6 +3,8 @@
 #include <interlock/ps.h>
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ps/psp.h"
@@ -172,6 +174,25 @@ static void parameters_are_checked(void **state)
         HalDispatch.Yield();
 }
 
+static void not_in_another_process(void **state)
+{
+    pid_t child = fork();
+    HANDLE process, thread = NULL;
+
+    (void)state;
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(PspOpenProcess(ULongToHandle((ULONG)child), 0, PROCESS_ALL_ACCESS, &process), STATUS_SUCCESS);
+    assert_int_equal(PsCreateSystemThread(&thread, SYNCHRONIZE, NULL, process, NULL, do_nothing, NULL),
+                     STATUS_ACCESS_DENIED);
+    assert_null(thread);
+    assert_int_equal(ZwClose(process), STATUS_SUCCESS);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* The host has no room for a stack of this size. */
 static NTSTATUS create_with_impossible_stack(void)
 {
@@ -238,6 +259,7 @@ int main(void)
         cmocka_unit_test(the_process),
         cmocka_unit_test(an_adopted_thread_is_no_system_thread),
         cmocka_unit_test(parameters_are_checked),
+        cmocka_unit_test(not_in_another_process),
         cmocka_unit_test(a_failure_leaves_nothing_behind),
         cmocka_unit_test(many_threads_in_turn_use_few_slots),
     };

@@ -1,16 +1,21 @@
 /*
- * Threads are ended in the middle of services that have looked up a handle. The service comes to its end first: no
- * reference is lost, whatever the moment was.
+ * Threads are ended in the middle of services that have looked up a handle or wait for callbacks, and threads of a pool
+ * anywhere. The service comes to its end first: no reference, waiter or callback is lost, whatever the moment was.
  */
 #include "stress.h"
 
 #include <windows.h>
 
+#include <interlock/descriptor.h>
 #include <interlock/nt.h>
 
-#include "ob/obp.h"
+#include <pthread.h>
+#include <unistd.h>
 
-enum { EVENT, PORT, TIMER, SEMAPHORE, OBJECTS };
+#include "ob/obp.h"
+#include "rtl/tpp.h"
+
+enum { DESCRIPTOR, EXPORT, EVENT, PORT, TIMER, SEMAPHORE, OBJECTS };
 
 static HANDLE handles[OBJECTS];
 static PVOID objects[OBJECTS];
@@ -20,14 +25,19 @@ static DWORD WINAPI ask_until_ended(LPVOID argument)
     IO_COMPLETION_BASIC_INFORMATION port;
     TIMER_BASIC_INFORMATION timer;
     SEMAPHORE_BASIC_INFORMATION semaphore;
+    ULONG ready, count;
 
     (void)argument;
     for (;;) {
+        IoQueryDescriptorObject(handles[DESCRIPTOR], &ready, NULL);
+        IoAcceptExport(handles[EXPORT]);
         SetEvent(handles[EVENT]);
         NtQueryIoCompletion(handles[PORT], IoCompletionBasicInformation, &port, sizeof(port), NULL);
         NtQueryTimer(handles[TIMER], TimerBasicInformation, &timer, sizeof(timer), NULL);
         NtQuerySemaphore(handles[SEMAPHORE], SemaphoreBasicInformation, &semaphore, sizeof(semaphore), NULL);
-        WaitForMultipleObjects(OBJECTS, handles, FALSE, 0);
+        NtQueryInformationProcess(GetCurrentProcess(), ProcessHandleCount, &count, sizeof(count), NULL);
+        WaitForMultipleObjects(OBJECTS - 2, &handles[EVENT], FALSE, 0);
+        WaitForSingleObject(handles[DESCRIPTOR], 0);
     }
     return 0;
 }
@@ -51,9 +61,13 @@ static void end_many(void *argument, unsigned index)
     }
 }
 
-static void begin(void)
+static void begin(int ends[2], int *exported)
 {
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(IoCreateDescriptorObject(&handles[DESCRIPTOR], IO_DESCRIPTOR_ALL_ACCESS, NULL, ends[0],
+                                              IO_DESCRIPTOR_READABLE), 0);
     handles[EVENT] = CreateEventA(NULL, FALSE, FALSE, NULL);
+    assert_int_equal(IoExportObject(handles[EVENT], &handles[EXPORT], exported), 0);
     handles[PORT] = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, 0);
     handles[TIMER] = CreateWaitableTimerA(NULL, FALSE, NULL);
     handles[SEMAPHORE] = CreateSemaphoreA(NULL, 0, 1, NULL);
@@ -63,20 +77,224 @@ static void begin(void)
 
 static void no_reference_is_lost(void **state)
 {
+    int ends[2], exported;
+    LONG_PTR process;
+
     (void)state;
-    begin();
+    begin(ends, &exported);
+    process = ObpHeaderOf(PsGetCurrentProcess())->PointerCount;
     run_threads(2, HANG_SECONDS, end_many, NULL);
-    for (int i = 0; i < OBJECTS; i++) {
+    assert_int_equal(ObpHeaderOf(PsGetCurrentProcess())->PointerCount, process);
+    for (int i = 0; i < OBJECTS; i++)
         assert_true(CloseHandle(handles[i]));
-        assert_int_equal(ObpHeaderOf(objects[i])->PointerCount, 1);
+    watchdog_start(HANG_SECONDS); /* the library's own threads may have references for a moment */
+    ObDereferenceObject(objects[EXPORT]); /* which refers to the event as long as it is there */
+    for (int i = 0; i < OBJECTS; i++) {
+        if (i == EXPORT)
+            continue;
+        await(load(&ObpHeaderOf(objects[i])->PointerCount) == 1);
         ObDereferenceObject(objects[i]);
     }
+    watchdog_stop();
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* A thread that waits for callbacks is ended, and its stack is gone before they are over. */
+
+static struct {
+    PTP_WORK work;
+    PTP_CLEANUP_GROUP group;
+    HANDLE open;
+    HANDLE queue;
+    volatile DWORD id;
+    volatile BOOLEAN began;
+} pool;
+
+static VOID CALLBACK wait_for_gate(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    (void)instance;
+    (void)context;
+    (void)work;
+    require(WaitForSingleObject(pool.open, INFINITE) == WAIT_OBJECT_0);
+}
+
+static void *wait_for_work(void *argument)
+{
+    (void)argument;
+    store(&pool.id, GetCurrentThreadId());
+    WaitForThreadpoolWorkCallbacks(pool.work, FALSE);
+    return NULL;
+}
+
+static void *wait_for_group(void *argument)
+{
+    (void)argument;
+    store(&pool.id, GetCurrentThreadId());
+    CloseThreadpoolCleanupGroupMembers(pool.group, FALSE, NULL);
+    return NULL;
+}
+
+static VOID CALLBACK wait_for_gate_by_timer(PVOID context, BOOLEAN fired)
+{
+    (void)context;
+    (void)fired;
+    store(&pool.began, TRUE);
+    require(WaitForSingleObject(pool.open, INFINITE) == WAIT_OBJECT_0);
+}
+
+static void *wait_for_queue(void *argument)
+{
+    (void)argument;
+    store(&pool.id, GetCurrentThreadId());
+    DeleteTimerQueueEx(pool.queue, INVALID_HANDLE_VALUE);
+    return NULL;
+}
+
+static void end_while_it_waits(void *(*routine)(void *))
+{
+    pthread_t thread;
+    HANDLE handle;
+    PVOID object;
+
+    store(&pool.id, 0);
+    require(pthread_create(&thread, NULL, routine, NULL) == 0);
+    await(load(&pool.id) != 0);
+    handle = OpenThread(THREAD_ALL_ACCESS, FALSE, pool.id);
+    require(ObReferenceObjectByHandle(handle, 0, *PsThreadType, KernelMode, &object, NULL) == 0);
+    await(is_in_wait(object, WaitCommitted));
+    require(TerminateThread(handle, 1));
+    require(WaitForSingleObject(handle, INFINITE) == WAIT_OBJECT_0);
+    ObDereferenceObject(object);
+    require(CloseHandle(handle));
+    require(pthread_join(thread, NULL) == 0);
+}
+
+static void wait_without_end(void)
+{
+    TP_CALLBACK_ENVIRON environment;
+    HANDLE timer;
+
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, pool.group, NULL);
+    pool.work = CreateThreadpoolWork(wait_for_gate, NULL, &environment);
+    SubmitThreadpoolWork(pool.work);
+    end_while_it_waits(wait_for_work);
+    require(IsListEmpty(&pool.work->Object.WaiterListHead));
+    end_while_it_waits(wait_for_group); /* which has closed the work by then */
+    require(IsListEmpty(&pool.work->Object.WaiterListHead));
+    store(&pool.began, FALSE);
+    require(CreateTimerQueueTimer(&timer, pool.queue, wait_for_gate_by_timer, NULL, 0, 0, 0));
+    await(load(&pool.began));
+    end_while_it_waits(wait_for_queue);
+}
+
+static void a_waiter_for_callbacks_leaves_no_trace(void **state)
+{
+    (void)state;
+    watchdog_start(HANG_SECONDS);
+    for (unsigned long i = test_rounds(50); i > 0; i--) {
+        pool.open = CreateEventA(NULL, TRUE, FALSE, NULL);
+        pool.group = CreateThreadpoolCleanupGroup();
+        pool.queue = CreateTimerQueue();
+        wait_without_end();
+        require(SetEvent(pool.open));
+        CloseThreadpoolCleanupGroupMembers(pool.group, FALSE, NULL);
+        CloseThreadpoolCleanupGroup(pool.group);
+        await(IsListEmpty(&TppDefaultPool.ObjectListHead)); /* the timer too */
+        require(CloseHandle(pool.open));
+    }
+    watchdog_stop();
+}
+
+/*
+ * Threads of a pool are ended wherever they are. Each may take the one callback with it that it was in, and nothing
+ * else: the others run, and whoever waits for them is told.
+ */
+
+#define CALLBACKS 40
+
+static struct {
+    volatile DWORD worker; /* one that has run a callback, 0: the last was ended */
+    unsigned long over, ended;
+    volatile BOOLEAN stop;
+} crowd;
+
+static VOID CALLBACK run_for_a_while(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    (void)instance;
+    (void)context;
+    (void)work;
+    store(&crowd.worker, GetCurrentThreadId());
+    spin_for(300);
+    add(&crowd.over, 1);
+}
+
+/* FALSE: there was none. */
+static int end_worker(void)
+{
+    DWORD id = __atomic_exchange_n(&crowd.worker, 0, __ATOMIC_SEQ_CST);
+    HANDLE thread = id != 0 ? OpenThread(THREAD_ALL_ACCESS, FALSE, id) : NULL;
+
+    if (thread == NULL)
+        return FALSE;
+    add(&crowd.ended, 1);
+    require(TerminateThread(thread, 1));
+    require(WaitForSingleObject(thread, INFINITE) == WAIT_OBJECT_0); /* also if it has nothing to do */
+    require(CloseHandle(thread));
+    return TRUE;
+}
+
+static void *end_workers(void *argument)
+{
+    test_random random;
+
+    (void)argument;
+    random_seed(&random, 1);
+    while (!load(&crowd.stop)) {
+        if (!end_worker())
+            sched_yield();
+        spin_for(random_below(&random, 3000));
+    }
+    return NULL;
+}
+
+static void a_worker_takes_one_callback_with_it(void **state)
+{
+    TP_POOL_STACK_INFORMATION stack = {.StackReserve = 0x40000};
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL own = CreateThreadpool(NULL);
+    pthread_t hunter;
+    PTP_WORK work;
+
+    (void)state;
+    watchdog_start(HANG_SECONDS);
+    assert_true(SetThreadpoolStackInformation(own, &stack));
+    SetThreadpoolThreadMaximum(own, 4);
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackPool(&environment, own);
+    work = CreateThreadpoolWork(run_for_a_while, NULL, &environment);
+    assert_int_equal(pthread_create(&hunter, NULL, end_workers, NULL), 0);
+    for (unsigned long i = test_rounds(150); i > 0; i--) {
+        for (int n = 0; n < CALLBACKS; n++)
+            SubmitThreadpoolWork(work);
+        WaitForThreadpoolWorkCallbacks(work, FALSE);
+        require(load(&crowd.over) <= (test_rounds(150) - i + 1) * CALLBACKS);
+        require(load(&crowd.over) + load(&crowd.ended) >= (test_rounds(150) - i + 1) * CALLBACKS);
+    }
+    store(&crowd.stop, TRUE);
+    assert_int_equal(pthread_join(hunter, NULL), 0);
+    CloseThreadpoolWork(work);
+    CloseThreadpool(own);
+    watchdog_stop();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_reference_is_lost),
+        cmocka_unit_test(a_waiter_for_callbacks_leaves_no_trace),
+        cmocka_unit_test(a_worker_takes_one_callback_with_it),
     };
 
     return cmocka_run_group_tests_name("stress/endinservice", tests, NULL, NULL);

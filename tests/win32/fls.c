@@ -3,6 +3,8 @@
 #include <windows.h>
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define CALLS 64
 
@@ -273,6 +275,38 @@ static void ended_in_a_callback(void **state)
     watchdog_stop();
 }
 
+static VOID WINAPI wait_in_callback(PVOID event)
+{
+    InterlockedExchange(&in_callback, 1);
+    WaitForSingleObject(event, INFINITE);
+}
+
+/* A callback that runs at the moment of a fork is not the child's: nobody there waits for its end. */
+static void a_forked_child_waits_for_no_callback(void **state)
+{
+    HANDLE event = CreateEventA(NULL, TRUE, FALSE, NULL), thread;
+    pid_t child;
+    int status;
+
+    (void)state;
+    in_callback = 0;
+    nested = FlsAlloc(wait_in_callback);
+    thread = CreateThread(NULL, 0, set_nested, event, 0, NULL);
+    while (InterlockedCompareExchange(&in_callback, 1, 1) == 0)
+        SwitchToThread();
+    child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(!FlsFree(nested));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    SetEvent(event);
+    join(thread);
+    assert_true(FlsFree(nested));
+    CloseHandle(event);
+}
+
 static volatile LONG balance;
 
 static VOID WINAPI give_back(PVOID value)
@@ -318,6 +352,7 @@ int main(void)
         CASE(all_indexes),                     CASE(freeing_calls_for_all_threads),
         CASE(a_terminated_thread_has_no_callbacks), CASE(a_callback_may_use_everything),
         CASE(ended_in_a_callback),             CASE(freeing_while_threads_end),
+        CASE(a_forked_child_waits_for_no_callback),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,33 @@ static void what_there_is_not_enough_of(void **state)
     assert_int_equal(code, STATUS_NO_MEMORY);
 }
 
+/* What a heap was created with holds for every call, and for that heap alone. */
+static void a_heap_that_raises(void **state)
+{
+    HANDLE heap = HeapCreate(HEAP_GENERATE_EXCEPTIONS, 0, 4096), other = HeapCreate(0, 0, 4096);
+    void *memory = HeapAlloc(heap, 0, 16);
+    volatile int raised = 0;
+
+    (void)state;
+    assert_non_null(memory);
+    __try {
+        HeapAlloc(heap, 0, 100000);
+    } __except (GetExceptionCode() == STATUS_NO_MEMORY ? EXCEPTION_EXECUTE_HANDLER : EXCEPTION_CONTINUE_SEARCH) {
+        raised += 1;
+    }
+    __try {
+        HeapReAlloc(heap, 0, memory, 100000);
+    } __except (GetExceptionCode() == STATUS_NO_MEMORY ? EXCEPTION_EXECUTE_HANDLER : EXCEPTION_CONTINUE_SEARCH) {
+        raised += 1;
+    }
+    assert_int_equal(raised, 2);
+    assert_int_equal(HeapSize(heap, 0, memory), 16);
+    assert_null(HeapAlloc(other, 0, 100000));
+    assert_int_equal(GetLastError(), ERROR_NOT_ENOUGH_MEMORY);
+    assert_true(HeapDestroy(heap));
+    assert_true(HeapDestroy(other));
+}
+
 static void local_and_global(void **state)
 {
     HLOCAL local = LocalAlloc(LPTR, 50);
@@ -96,7 +123,9 @@ static void local_and_global(void **state)
     assert_ptr_equal(LocalLock(local), local);
     assert_false(LocalUnlock(local));
     assert_int_equal(GetLastError(), ERROR_NOT_LOCKED);
-    assert_false(GlobalUnlock(global));
+    SetLastError(77);
+    assert_true(GlobalUnlock(global)); /* the older one is another */
+    assert_int_equal(GetLastError(), 77);
     assert_null(LocalFree(local));
     assert_null(GlobalFree(global));
     assert_null(LocalFree(NULL));
@@ -110,6 +139,7 @@ int main(void)
         cmocka_unit_test(the_process_heap),
         cmocka_unit_test(heaps_of_their_own),
         cmocka_unit_test(what_there_is_not_enough_of),
+        cmocka_unit_test(a_heap_that_raises),
         cmocka_unit_test(local_and_global),
     };
 

@@ -1,5 +1,8 @@
 #include "objects.h"
 
+#include <interlock/ke.h>
+#include <interlock/ob.h>
+
 #define MILLISECONDS(n) ((n) * 10000LL)
 
 static LARGE_INTEGER due(LONGLONG value)
@@ -113,6 +116,29 @@ static void waking_the_machine(void **state)
     close_all(handle, NULL);
 }
 
+static void tolerance(void **state)
+{
+    HANDLE handle = CreateWaitableTimerA(NULL, TRUE, NULL);
+    LARGE_INTEGER far = due(-MILLISECONDS(3600000)), soon = due(-1);
+    PVOID object;
+    PKTIMER timer;
+
+    (void)state;
+    assert_int_equal(ObReferenceObjectByHandle(handle, TIMER_QUERY_STATE, NULL, UserMode, &object, NULL), 0);
+    timer = object;
+    assert_leaves_last_error(SetWaitableTimerEx(handle, &far, 0, NULL, NULL, NULL, 1000));
+    assert_int_not_equal(timer->Header.EncodedTolerableDelay, 0);
+    assert_leaves_last_error(SetWaitableTimerEx(handle, &far, 0, NULL, NULL, NULL, 0));
+    assert_int_equal(timer->Header.EncodedTolerableDelay, 0);
+    assert_leaves_last_error(SetWaitableTimerEx(handle, &soon, 1, NULL, NULL, NULL, 10));
+    wait_for(handle);
+    assert_fails(SetWaitableTimerEx(handle, &far, -1, NULL, NULL, NULL, 0), ERROR_INVALID_PARAMETER);
+    assert_fails(SetWaitableTimerEx(handle, NULL, 0, NULL, NULL, NULL, 0), ERROR_NOACCESS);
+    assert_fails(SetWaitableTimerEx(NULL, &far, 0, NULL, NULL, NULL, 0), ERROR_INVALID_HANDLE);
+    ObDereferenceObject(object);
+    close_all(handle, NULL);
+}
+
 static void by_name(void **state)
 {
     HANDLE first = created(CreateWaitableTimerA(NULL, TRUE, "timer"), ERROR_SUCCESS);
@@ -155,6 +181,7 @@ int main(void)
         cmocka_unit_test(periods),
         cmocka_unit_test(a_completion_routine),
         cmocka_unit_test(waking_the_machine),
+        cmocka_unit_test(tolerance),
         cmocka_unit_test(by_name),
         cmocka_unit_test(bad_arguments),
     };

@@ -2,6 +2,9 @@
 
 #include <windows.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "ps/psp.h"
 
 #define INDEXES (64 + 1024)
@@ -188,6 +191,42 @@ static void freeing_while_threads_end(void **state)
         TlsFree(fill[i]);
 }
 
+static DWORD WINAPI allocate_and_free(LPVOID argument)
+{
+    while (__atomic_load_n((ULONG *)argument, __ATOMIC_RELAXED) == 0) {
+        DWORD index = TlsAlloc(), fiber = FlsAlloc(NULL);
+
+        TlsFree(index);
+        FlsFree(fiber);
+    }
+    return 0;
+}
+
+/* Whatever others do at the moment of a fork, the child finds both kinds of storage usable. */
+static void a_forked_child_allocates(void **state)
+{
+    ULONG done = 0;
+    HANDLE threads[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        threads[i] = CreateThread(NULL, 0x40000, allocate_and_free, &done, 0, NULL);
+    for (unsigned long round = test_rounds(200); round > 0; round--) {
+        pid_t child = fork();
+        int status;
+
+        if (child == 0) {
+            alarm(60);
+            _exit(!TlsFree(TlsAlloc()) || !FlsFree(FlsAlloc(NULL)));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    __atomic_store_n(&done, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++)
+        join(threads[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +234,7 @@ int main(void)
         cmocka_unit_test(errors),
         cmocka_unit_test(freeing_clears_the_index_in_all_threads),
         cmocka_unit_test(freeing_while_threads_end),
+        cmocka_unit_test(a_forked_child_allocates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@ typedef struct channel {
     volatile ULONG bytes;
     BOOLEAN again; /* the callback starts the next operation */
     BOOLEAN close; /* the callback closes the object */
+    BOOLEAN end;   /* its thread ends in it */
 } channel;
 
 static void take(channel *c)
@@ -38,6 +39,9 @@ static void ready(PTP_CALLBACK_INSTANCE instance, PVOID context, PVOID overlappe
         CloseThreadpoolIo(io);
     }
     set_event(c->ran);
+    if (c->end) {
+        ExitThread(0);
+    }
 }
 
 static void prepare(channel *c, PTP_CALLBACK_ENVIRON environment)
@@ -166,6 +170,29 @@ static void test_close_inside_callback(void **state)
     finish(&c);
 }
 
+/* The next operation is served all the same, and the object goes when it is closed. */
+static void test_thread_ends_inside_callback(void **state)
+{
+    TP_CALLBACK_ENVIRON environment;
+    PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
+    channel c;
+    (void)state;
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, NULL);
+    prepare(&c, &environment);
+    c.end = TRUE;
+    for (ULONG i = 1; i <= 5; i += 1) {
+        StartThreadpoolIo(c.io);
+        put(&c);
+        wait_event(c.ran);
+    }
+    assert_int_equal(c.runs, 5);
+    CloseThreadpoolCleanupGroupMembers(group, FALSE, NULL);
+    CloseThreadpoolCleanupGroup(group);
+    c.close = TRUE; /* it is */
+    finish(&c);
+}
+
 static void test_refusals(void **state)
 {
     HANDLE event = make_event(SynchronizationEvent);
@@ -222,7 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WATCHED(test_operations),          WATCHED(test_several_started),       WATCHED(test_cancel),
         WATCHED(test_cancel_pending),      WATCHED(test_close_inside_callback), WATCHED(test_refusals),
-        WATCHED(test_wait_for_descriptor),
+        WATCHED(test_wait_for_descriptor), WATCHED(test_thread_ends_inside_callback),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

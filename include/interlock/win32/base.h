@@ -2,6 +2,8 @@
 #ifndef INTERLOCK_WIN32_BASE_H
 #define INTERLOCK_WIN32_BASE_H
 
+#include <stdint.h>
+
 #include <interlock/interlocked.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>

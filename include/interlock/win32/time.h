@@ -4,7 +4,6 @@
 
 #include <interlock/win32/base.h>
 
-
 typedef UINT MMRESULT;
 #define TIMERR_NOERROR 0
 #define TIMERR_NOCANDO 97

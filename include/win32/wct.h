@@ -1,0 +1,8 @@
+#ifndef INTERLOCK_WIN32_WCT_H
+#define INTERLOCK_WIN32_WCT_H
+
+#include <windows.h>
+
+#include <interlock/win32/waitchain.h>
+
+#endif

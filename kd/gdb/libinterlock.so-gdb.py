@@ -1,0 +1,288 @@
+"""gdb: commands and printers for programs that use Interlock. gdb loads it with the library."""
+
+import gdb
+
+THREAD_CHUNK = 4096
+ACTIVE = 0x4000
+HINT_BLOCK = 0xFF
+REASONS = {}
+TYPES = {0: "NotificationEvent", 1: "SynchronizationEvent", 2: "Mutant", 3: "Process", 4: "Queue", 5: "Semaphore",
+         6: "Thread", 7: "Gate", 8: "NotificationTimer", 9: "SynchronizationTimer"}
+
+
+def value(expression):
+    return gdb.parse_and_eval(expression)
+
+
+def pointer_to(name):
+    return gdb.lookup_type(name).pointer()
+
+
+def reason_name(number):
+    """The enumerator, as the debug information has it."""
+    if not REASONS:
+        for field in gdb.lookup_type("enum _KWAIT_REASON").fields():
+            REASONS.setdefault(field.enumval, field.name)
+    return REASONS.get(number, str(number))
+
+
+def symbol(address):
+    text = gdb.execute(f"info symbol {int(address):#x}", to_string=True).strip()
+    return "" if text.startswith("No symbol") else text.split(" in section")[0]
+
+
+def type_of(header):
+    return int(header["Type"]) & 0x3F
+
+
+def is_state(thread, name):
+    return int(thread["State"]) == int(value(name))
+
+
+def threads():
+    """The KTHREADs of threads that have not ended."""
+    chunks = value("KiThreadChunk")
+    for number in range(int(value("KiThreadSlotsUsed"))):
+        chunk = chunks[number // THREAD_CHUNK]
+        if int(chunk) == 0:
+            continue
+        slot = chunk[number % THREAD_CHUNK]
+        thread = slot["Tcb"]
+        if int(slot["Use"]) == int(value("KiSlotUsed")) and int(thread["ThreadId"]) != 0 and \
+                not is_state(thread, "Terminated"):
+            yield thread
+
+
+def is_waiting(thread):
+    return is_state(thread, "Waiting") and int(thread["WaitRegister"]) & ACTIVE != 0
+
+
+def name_of(thread):
+    string = thread.address.cast(pointer_to("struct _ETHREAD"))["ThreadName"]
+    if int(string["Buffer"]) == 0:
+        return ""
+    data = gdb.selected_inferior().read_memory(int(string["Buffer"]), int(string["Length"]))
+    return bytes(data).decode("utf-16-le", "replace")
+
+
+def thread_title(thread):
+    name = name_of(thread)
+    return f"thread {int(thread['ThreadId'])}" + (f" ({name})" if name else "")
+
+
+def thread_at(address):
+    for thread in threads():
+        if int(thread.address) == int(address):
+            return thread
+    return None
+
+
+def owner_title(address):
+    thread = thread_at(address) if int(address) else None
+    return thread_title(thread) if thread is not None else "a thread that has ended"
+
+
+def address_title(address):
+    name = symbol(address)
+    return f"{int(address):#x}" + (f" ({name})" if name else "")
+
+
+def list_of(head, type_name, member):
+    """The structures of a LIST_ENTRY list."""
+    struct = gdb.lookup_type(type_name)
+    offset = next(f.bitpos // 8 for f in struct.fields() if f.name == member)
+    link = head["Flink"]
+    while int(link) != int(head.address):
+        yield (link.cast(gdb.lookup_type("char").pointer()) - offset).cast(struct.pointer()).dereference()
+        link = link["Flink"]
+
+
+def optional(name):
+    """A variable of a part that a static program may lack."""
+    try:
+        return value(name)
+    except gdb.error:
+        return None
+
+
+# What is printed of an object in one line.
+
+def describe_header(header):
+    return f"{TYPES.get(type_of(header), '?')}, SignalState {int(header['SignalState'])}" + \
+        (", threads wait" if int(header["Type"]) & 0x40 else "")
+
+
+def describe_event(event):
+    header = event["Header"]
+    return f"{TYPES.get(type_of(header), '?')}, {'signaled' if int(header['SignalState']) > 0 else 'not signaled'}" + \
+        (", threads wait" if int(header["Type"]) & 0x40 else "")
+
+
+def describe_mutant(mutant):
+    state = int(mutant["Header"]["SignalState"])
+    owner = "free" if state > 0 else f"owned {1 - state} times by {owner_title(mutant['OwnerThread'])}"
+    return f"Mutant, {owner}" + (", abandoned" if int(mutant["Abandoned"]) else "")
+
+
+def describe_semaphore(semaphore):
+    return f"Semaphore, {int(semaphore['Header']['SignalState'])} of {int(semaphore['Limit'])}"
+
+
+def describe_thread(thread):
+    if not is_waiting(thread):
+        return f"{thread_title(thread)}, not waiting"
+    return f"{thread_title(thread)}, WAIT: ({reason_name(int(thread['WaitReason']))})"
+
+
+def describe_push_word(word):
+    if word == 0:
+        return "free"
+    if word & 2:
+        held = "several share it" if word & 8 else "held" if word & 1 else "free"
+        return f"{held}, threads wait" + (", one is on its way" if word & 4 else "")
+    return "held exclusively" if word == 1 else f"shared by {word >> 4}"
+
+
+def describe_srw(lock):
+    return describe_push_word(int(lock["Ptr"]))
+
+
+def describe_resource(resource):
+    if int(resource["ActiveEntries"]) == 0:
+        held = "available"
+    elif int(resource["Flag"]) & 0x80:
+        held = f"owned exclusively by {owner_title(resource['OwnerEntry']['OwnerThread'])}"
+    else:
+        held = f"shared, {int(resource['ActiveEntries'])} owners"
+    return f"{held}, waiters {int(resource['NumberOfExclusiveWaiters'])} exclusive " \
+        f"{int(resource['NumberOfSharedWaiters'])} shared, contention {int(resource['ContentionCount'])}"
+
+
+def describe_section(section):
+    count = int(section["LockCount"])
+    if count & 1:
+        return "free"
+    waiters = ~((count & 0xFFFFFFFF) >> 2) & 0x3FFFFFFF
+    return f"owned {int(section['RecursionCount'])} times by thread {int(section['OwningThread'])}, {waiters} wait"
+
+
+PRINTED = {
+    "_KEVENT": describe_event,
+    "_KMUTANT": describe_mutant,
+    "_KSEMAPHORE": describe_semaphore,
+    "_KTHREAD": describe_thread,
+    "_RTL_SRWLOCK": describe_srw,
+    "_ERESOURCE": describe_resource,
+    "_RTL_CRITICAL_SECTION": describe_section,
+    "_DISPATCHER_HEADER": describe_header,
+}
+
+
+class Printer:
+    def __init__(self, described, describe):
+        self.described = described
+        self.describe = describe
+
+    def to_string(self):
+        try:
+            return self.describe(self.described)
+        except gdb.error as problem:
+            return f"<{problem}>"
+
+
+class PushLockPrinter(Printer):
+    def __init__(self, described):
+        super().__init__(described, lambda word: describe_push_word(int(word)))
+
+
+def find_printer(described):
+    if described.type.name in ("EX_PUSH_LOCK",):
+        return PushLockPrinter(described)
+    kind = described.type.strip_typedefs()
+    describe = PRINTED.get(kind.tag) if kind.code == gdb.TYPE_CODE_STRUCT else None
+    return Printer(described, describe) if describe else None
+
+
+# Commands.
+
+OBJECTS = {0: "_KEVENT", 1: "_KEVENT", 2: "_KMUTANT", 5: "_KSEMAPHORE", 6: "_KTHREAD"}
+
+
+def describe_waited(thread, block):
+    section = int(thread["LockWaitedFor"])
+    reason = reason_name(int(thread["WaitReason"]))
+    if section and reason in ("WrAlertByThreadId", "UserRequest"):
+        struct = thread["LockWaitedFor"].cast(pointer_to("struct _RTL_CRITICAL_SECTION")).dereference()
+        return f"critical section {address_title(section)}: {describe_section(struct)}"
+    if section and reason == "WrPushLock":
+        return f"pushlock {address_title(section)}"
+    if int(block["WaitType"]) == HINT_BLOCK:
+        return f"address {address_title(block['Object'])}"
+    header = block["Object"].cast(pointer_to("struct _DISPATCHER_HEADER")).dereference()
+    name = OBJECTS.get(type_of(header), "_DISPATCHER_HEADER")
+    described = PRINTED[name](block["Object"].cast(pointer_to(f"struct {name}")).dereference())
+    return f"{address_title(block['Object'])}: {described}"
+
+
+def print_thread(thread):
+    print(f"THREAD {int(thread.address):#x}  {describe_thread(thread)}  "
+          f"IRQL {int(thread['Irql'])}  Priority {int(thread['Priority'])}")
+    if is_waiting(thread):
+        for index in range(int(thread["WaitBlockCount"])):
+            print(f"    {describe_waited(thread, thread['WaitBlockList'][index])}")
+
+
+class InterlockCommand(gdb.Command):
+    """What Interlock knows of the program: interlock threads, interlock waits, interlock locks."""
+
+    def __init__(self):
+        super().__init__("interlock", gdb.COMMAND_STATUS, gdb.COMPLETE_NONE, True)
+
+
+class Subcommand(gdb.Command):
+    def __init__(self, name):
+        super().__init__(f"interlock {name}", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        try:
+            self.show()
+        except gdb.error as problem:
+            raise gdb.GdbError(f"Interlock's structures cannot be read ({problem}): is the program running, and has "
+                               "the library debug information?") from problem
+
+
+class Threads(Subcommand):
+    """The threads of the program with their waits."""
+
+    def show(self):
+        for thread in threads():
+            print_thread(thread)
+
+
+class Waits(Subcommand):
+    """The threads that wait, and for what."""
+
+    def show(self):
+        for thread in threads():
+            if is_waiting(thread):
+                print_thread(thread)
+
+
+class Locks(Subcommand):
+    """Resources, and critical sections with debug information."""
+
+    def show(self):
+        head = optional("ExpSystemResourcesList")
+        for resource in list_of(head, "struct _ERESOURCE", "SystemResourcesList") if head is not None else ():
+            print(f"Resource @ {address_title(resource.address)}: {describe_resource(resource)}")
+        head = optional("RtlCriticalSectionList")
+        for debug in list_of(head, "struct _RTL_CRITICAL_SECTION_DEBUG", "ProcessLocksList") if head is not None else ():
+            section = debug["CriticalSection"]
+            print(f"Critical section @ {address_title(section)}: {describe_section(section.dereference())}")
+
+
+gdb.pretty_printers.append(find_printer)
+InterlockCommand()
+Threads("threads")
+Waits("waits")
+Locks("locks")
