@@ -19,7 +19,7 @@ tour:
 	@scripts/tour
 
 test:
-	@scripts/ensure-deps build test
+	@scripts/ensure-deps build test tools
 	@scripts/test
 
 conformance:

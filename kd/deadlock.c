@@ -1,10 +1,10 @@
 /*
  * deadlock.c: threads whose waits can never end.
  *
- * A thread gets on if it does not wait; or waits for something whose owner is not known, since anybody may signal it; or
- * waits for something all of whose owners get on. Of a WaitAny one object is enough, of a WaitAll every one has to come.
- * The threads for which this can be shown, step by step, are all that ever run again. The others are deadlocked, whatever
- * kinds of locks are involved, or wait for a lock whose owner has ended.
+ * A thread gets on if it does not wait; or waits for something whose owner is not known, since anybody may signal it;
+ * or waits for something all of whose owners get on. Of a WaitAny one object is enough, of a WaitAll every one has to
+ * come. The threads for which this can be shown, step by step, are all that ever run again. The others are deadlocked,
+ * whatever kinds of locks are involved, or wait for a lock whose owner has ended.
  *
  * Every deadlocked thread waits for another one of them. Following that, one arrives at a cycle, which is the cause.
  * Timeouts and alerts are not counted on: they end a deadlock, but nobody meant to wait for them.
@@ -213,9 +213,12 @@ static void print_cycle(const kd_snapshot *snapshot, const kd_cycle *cycle)
 {
     char thread[192], lock[512], owner[192];
 
-    printf("%s\n", cycle->orphaned  ? "Deadlock: a lock is owned by a thread that has ended."
-                   : cycle->certain ? "Deadlock: these threads wait for each other."
-                                    : "Probable deadlock: these threads wait for each other, as far as owners are known.");
+    if (cycle->orphaned)
+        printf("Deadlock: a lock is owned by a thread that has ended.\n");
+    else if (cycle->certain)
+        printf("Deadlock: these threads wait for each other.\n");
+    else
+        printf("Probable deadlock: these threads wait for each other, as far as owners are known.\n");
     for (size_t i = 0; i < cycle->count; i++) {
         const kd_link *link = &cycle->links[i];
 
@@ -256,11 +259,10 @@ void kd_print_deadlocks(const kd_snapshot *snapshot)
 
     for (size_t i = 0; i < deadlocks->cycle_count; i++)
         print_cycle(snapshot, &deadlocks->cycles[i]);
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
-        if (snapshot->threads[i].deadlocked && !is_in_cycle(deadlocks, (int)i)) {
-            printf("%s%s", count++ == 0 ? "Behind them: " : ", ", kd_describe_thread(snapshot, (int)i, text, sizeof(text)));
-        }
-    }
+    for (size_t i = 0; i < snapshot->thread_count; i++)
+        if (snapshot->threads[i].deadlocked && !is_in_cycle(deadlocks, (int)i))
+            printf("%s%s", count++ == 0 ? "Behind them: " : ", ",
+                   kd_describe_thread(snapshot, (int)i, text, sizeof(text)));
     printf("%s", count > 0 ? "\n\n" : "");
     for (size_t i = 0; i < deadlocks->suspicion_count; i++)
         print_suspicion(snapshot, &deadlocks->suspicions[i]);

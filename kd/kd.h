@@ -55,8 +55,9 @@ typedef struct kd_frame {
     char file[KD_SYMBOL_SIZE];
     int line; /* 0: not known */
 } kd_frame;
+typedef void kd_visit_frame(const kd_frame *frame, void *context);
 /* Why there is no stack, or NULL. Visits the innermost frame first. */
-const char *kd_stack(kd_target *target, uint32_t id, void (*visit)(const kd_frame *frame, void *context), void *context);
+const char *kd_stack(kd_target *target, uint32_t id, kd_visit_frame *visit, void *context);
 
 /* names.c: NT's words. */
 const char *kd_thread_state_name(unsigned state);

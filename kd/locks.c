@@ -449,31 +449,40 @@ static int lock_with_object(kd_snapshot *snapshot, kd_address object)
 
 /* Waits for an alert by id: the hint is all there is, and the waiter hash knows what it is for. */
 
-static bool find_in_hash(kd_snapshot *snapshot, kd_address thread, uint32_t *kind)
+static bool find_in_bucket(kd_snapshot *snapshot, const EXP_WAITER_BUCKET *bucket, kd_address head, kd_address thread,
+                           uint32_t *kind)
 {
-    size_t size;
-    kd_address table = kd_root(snapshot->target, "ExpWaiterTable", &size);
-    EXP_WAITER_BUCKET bucket;
+    size_t count = 0;
 
-    for (size_t i = 0; table != 0 && i < size / sizeof(bucket); i++) {
-        kd_address at = table + i * sizeof(bucket), head = at + offsetof(EXP_WAITER_BUCKET, WaiterList);
-        size_t count = 0;
+    for (kd_address at = KD_ADDRESS(bucket->WaiterList.Flink); at != head && at != 0 && count < MOST_ENTRIES; count++) {
+        RTLP_WAITER waiter;
 
-        if (!kd_read(snapshot->target, at, &bucket, sizeof(bucket)) || bucket.ProcessId != snapshot->process_id)
-            continue;
-        for (at = KD_ADDRESS(bucket.WaiterList.Flink); at != head && at != 0 && count < MOST_ENTRIES; count++) {
-            RTLP_WAITER waiter;
-
-            if (!kd_read(snapshot->target, at, &waiter, sizeof(waiter)))
-                break;
-            if (waiter.Waiter.Key.Object == NULL && KD_ADDRESS(waiter.Thread) == thread) {
-                *kind = waiter.Waiter.Key.Kind;
-                return true;
-            }
-            at = KD_ADDRESS(waiter.Waiter.Link.Flink);
+        if (!kd_read(snapshot->target, at, &waiter, sizeof(waiter)))
+            return false;
+        if (waiter.Waiter.Key.Object == NULL && KD_ADDRESS(waiter.Thread) == thread) {
+            *kind = waiter.Waiter.Key.Kind;
+            return true;
         }
+        at = KD_ADDRESS(waiter.Waiter.Link.Flink);
     }
     return false;
+}
+
+static bool find_in_hash(kd_snapshot *snapshot, kd_address thread, uint32_t *kind)
+{
+    static EXP_WAITER_BUCKET buckets[EXP_WAITER_BUCKETS];
+    kd_address table = kd_root(snapshot->target, "ExpWaiterTable", NULL);
+    bool found = false;
+
+    if (!kd_read(snapshot->target, table, buckets, sizeof(buckets)))
+        return false;
+    for (size_t i = 0; !found && i < EXP_WAITER_BUCKETS; i++) {
+        kd_address head = table + i * sizeof(buckets[0]) + offsetof(EXP_WAITER_BUCKET, WaiterList);
+
+        found = buckets[i].ProcessId == snapshot->process_id && buckets[i].Count != 0 &&
+                find_in_bucket(snapshot, &buckets[i], head, thread, kind);
+    }
+    return found;
 }
 
 static int section_of(kd_snapshot *snapshot, kd_address address, int thread)

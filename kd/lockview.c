@@ -107,8 +107,8 @@ int command_locks(int argc, char **argv)
         .arguments = "[--json] [-v] [--stack] PID|CORE [ADDRESS]\n"
                      "  -v        also those that nobody holds\n"
                      "  ADDRESS   one lock, with its owners and waiters\n"
-                     "Resources, critical sections with debug information and owned mutants are always known; pushlocks,\n"
-                     "SRW locks, fast mutexes and other critical sections while somebody waits for them.",
+                     "Resources, critical sections with debug information and owned mutants are always known;\n"
+                     "pushlocks, SRW locks, fast mutexes and other critical sections while somebody waits for them.",
         .has_argument = true,
         .show = show_locks,
     };

@@ -1,7 +1,8 @@
 /* names.c: NT's words for states, reasons and types. */
 #include "kd.h"
 
-#define NAME(array, index) ((index) < sizeof(array) / sizeof((array)[0]) && (array)[index] != NULL ? (array)[index] : "?")
+#define NAME(array, index)                                                                                             \
+    ((index) < sizeof(array) / sizeof((array)[0]) && (array)[index] != NULL ? (array)[index] : "?")
 
 const char *kd_thread_state_name(unsigned state)
 {

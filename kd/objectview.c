@@ -192,9 +192,9 @@ static bool find_object(kd_snapshot *snapshot, const char *what, object *o)
 
 /* Its waiters. */
 
-static void visit_waiters(kd_snapshot *snapshot, const object *o,
-                          void (*visit)(const kd_snapshot *snapshot, const KWAIT_BLOCK *block, kd_address at, json *out),
-                          json *out)
+typedef void visit_waiter(const kd_snapshot *snapshot, const KWAIT_BLOCK *block, kd_address at, json *out);
+
+static void visit_waiters(kd_snapshot *snapshot, const object *o, visit_waiter *visit, json *out)
 {
     kd_address head = o->address + offsetof(DISPATCHER_HEADER, WaitListHead);
     size_t count = 0;
@@ -238,7 +238,7 @@ static void print_waiter(const kd_snapshot *snapshot, const KWAIT_BLOCK *block, 
     else if (block->WaitType == WaitDpc)
         printf("DPC 0x%" PRIx64 "\n", KD_ADDRESS(block->Dpc));
     else
-        printf("%s\n", thread >= 0 ? kd_describe_thread(snapshot, thread, text, sizeof(text)) : "a thread that has ended");
+        printf("%s\n", thread >= 0 ? kd_describe_thread(snapshot, thread, text, sizeof(text)) : "a thread that ended");
 }
 
 static int json_object_view(kd_snapshot *snapshot, const object *o)

@@ -329,7 +329,8 @@ int command_dpcs(int argc, char **argv)
 
 static void show_timer(kd_snapshot *snapshot, kd_address address, const KTIMER *timer, json *out)
 {
-    bool absolute = (timer->Processor & KI_TIMER_ABSOLUTE) != 0, executive = (timer->Processor & KI_TIMER_EXECUTIVE) != 0;
+    bool absolute = (timer->Processor & KI_TIMER_ABSOLUTE) != 0;
+    bool executive = (timer->Processor & KI_TIMER_EXECUTIVE) != 0;
     bool calls = (timer->Processor & KI_TIMER_CALLS) != 0;
     uint64_t now = absolute ? snapshot->system_time : snapshot->now, due = timer->DueTime.QuadPart;
     double left = due > now ? kd_seconds(due - now) : -kd_seconds(now - due);
@@ -351,7 +352,8 @@ static void show_timer(kd_snapshot *snapshot, kd_address address, const KTIMER *
         if (snapshot->now != 0)
             printf("  due in %10.3f s", left);
         printf("  period %8.3f s  processor %u%s%s%s%s%s\n", period, timer->Processor & KI_TIMER_NUMBER_MASK,
-               absolute ? "  absolute" : "", symbol[0] != '\0' ? "  DPC " : "", symbol, name[0] != '\0' ? "  " : "", name);
+               absolute ? "  absolute" : "", symbol[0] != '\0' ? "  DPC " : "", symbol,
+               name[0] != '\0' ? "  " : "", name);
         return;
     }
     json_object(out, NULL);

@@ -37,8 +37,8 @@ static void show(const char *process, kd_snapshot *snapshot, json *out)
 
     read_name(process, name, sizeof(name));
     if (out == NULL) {
-        printf("%8s  %-16s %8s %8zu %8zu %8zu  %s\n", process, name, kd_version(snapshot->target), snapshot->thread_count,
-               count_waiting(snapshot), snapshot->handle_count,
+        printf("%8s  %-16s %8s %8zu %8zu %8zu  %s\n", process, name, kd_version(snapshot->target),
+               snapshot->thread_count, count_waiting(snapshot), snapshot->handle_count,
                snapshot->deadlocks->cycle_count != 0 ? "deadlock" : "");
         return;
     }

@@ -223,7 +223,20 @@ static bool collect_process(kd_snapshot *snapshot)
     return true;
 }
 
-kd_snapshot *kd_snapshot_take(kd_target *target)
+static void free_deadlocks(kd_deadlocks *deadlocks)
+{
+    if (deadlocks == NULL)
+        return;
+    for (size_t i = 0; i < deadlocks->cycle_count; i++)
+        free(deadlocks->cycles[i].links);
+    for (size_t i = 0; i < deadlocks->suspicion_count; i++)
+        free(deadlocks->suspicions[i].suspects);
+    free(deadlocks->cycles);
+    free(deadlocks->suspicions);
+    free(deadlocks);
+}
+
+static kd_snapshot *take_once(kd_target *target)
 {
     kd_snapshot *snapshot = calloc(1, sizeof(*snapshot));
 
@@ -243,17 +256,71 @@ kd_snapshot *kd_snapshot_take(kd_target *target)
     return snapshot;
 }
 
-static void free_deadlocks(kd_deadlocks *deadlocks)
+/*
+ * Threads and owners are read one after the other, so what one snapshot takes for a cycle may never have been one. A
+ * second one tells: threads that have been in the same wait from one to the next stood still in between, all at once.
+ * A waiter of a resource wakes twice a second to look after the owners; it still waits for the same.
+ */
+static bool has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread)
 {
-    if (deadlocks == NULL)
-        return;
-    for (size_t i = 0; i < deadlocks->cycle_count; i++)
-        free(deadlocks->cycles[i].links);
-    for (size_t i = 0; i < deadlocks->suspicion_count; i++)
-        free(deadlocks->suspicions[i].suspects);
-    free(deadlocks->cycles);
-    free(deadlocks->suspicions);
-    free(deadlocks);
+    int index = kd_thread_at(before, thread->address);
+    const kd_thread *then = index >= 0 ? &before->threads[index] : NULL;
+
+    if (then == NULL || then->id != thread->id || !then->waiting || then->block_count != thread->block_count ||
+        (thread->raw->WaitReason != WrResource && then->raw->ContextSwitches != thread->raw->ContextSwitches))
+        return false;
+    for (size_t i = 0; i < thread->block_count; i++) {
+        int old = then->blocks[i].lock, new = thread->blocks[i].lock;
+
+        if ((old < 0) != (new < 0) || (new >= 0 && before->locks[old].address != now->locks[new].address))
+            return false;
+    }
+    return true;
+}
+
+static bool is_confirmed(const kd_snapshot *before, const kd_snapshot *now)
+{
+    for (size_t i = 0; i < now->thread_count; i++)
+        if (now->threads[i].deadlocked && !has_waited_since(before, now, &now->threads[i]))
+            return false;
+    for (size_t i = 0; i < now->deadlocks->suspicion_count; i++) {
+        const kd_suspicion *suspicion = &now->deadlocks->suspicions[i];
+
+        for (size_t s = 0; s < suspicion->count; s++)
+            if (!has_waited_since(before, now, &now->threads[suspicion->suspects[s]]))
+                return false;
+    }
+    return true;
+}
+
+static bool has_deadlocks(const kd_snapshot *snapshot)
+{
+    return snapshot->deadlocks->cycle_count != 0 || snapshot->deadlocks->suspicion_count != 0;
+}
+
+static void forget_deadlocks(kd_snapshot *snapshot)
+{
+    free_deadlocks(snapshot->deadlocks);
+    snapshot->deadlocks = calloc(1, sizeof(kd_deadlocks));
+    for (size_t i = 0; i < snapshot->thread_count; i++)
+        snapshot->threads[i].deadlocked = false;
+}
+
+kd_snapshot *kd_snapshot_take(kd_target *target)
+{
+    kd_snapshot *snapshot = take_once(target);
+    bool confirmed = kd_process_of(target) == 0;
+
+    for (int i = 0; snapshot != NULL && !confirmed && has_deadlocks(snapshot) && i < MOST_READS; i++) {
+        kd_snapshot *next = take_once(target);
+
+        confirmed = next != NULL && is_confirmed(snapshot, next);
+        kd_snapshot_free(snapshot);
+        snapshot = next;
+    }
+    if (snapshot != NULL && !confirmed && has_deadlocks(snapshot))
+        forget_deadlocks(snapshot);
+    return snapshot;
 }
 
 void kd_snapshot_free(kd_snapshot *snapshot)

@@ -78,7 +78,7 @@ static int visit_frame(Dwfl_Frame *state, void *context)
     return ++w->count < MOST_FRAMES ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-const char *kd_stack(kd_target *target, uint32_t id, void (*visit)(const kd_frame *frame, void *context), void *context)
+const char *kd_stack(kd_target *target, uint32_t id, kd_visit_frame *visit, void *context)
 {
     walk w = {.target = target, .visit = visit, .context = context};
     Dwfl *dwfl = kd_dwfl(target);

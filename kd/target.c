@@ -343,7 +343,7 @@ static bool is_readable_version(kd_target *target, const char *what)
 
     if (strncmp(data->Version, INTERLOCK_VERSION, sizeof(data->Version)) != 0)
         return FAIL(target,
-                    "%s uses Interlock %.32s, and this is the debugger of %s: use the one that was built with the library",
+                    "%s uses Interlock %.32s, and this is the debugger of %s: use the one built with that library",
                     what, data->Version, INTERLOCK_VERSION);
     if (!data->Ready)
         return FAIL(target, "%s has not started the library yet: try again in a moment", what);

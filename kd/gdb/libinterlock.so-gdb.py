@@ -276,7 +276,8 @@ class Locks(Subcommand):
         for resource in list_of(head, "struct _ERESOURCE", "SystemResourcesList") if head is not None else ():
             print(f"Resource @ {address_title(resource.address)}: {describe_resource(resource)}")
         head = optional("RtlCriticalSectionList")
-        for debug in list_of(head, "struct _RTL_CRITICAL_SECTION_DEBUG", "ProcessLocksList") if head is not None else ():
+        debugs = list_of(head, "struct _RTL_CRITICAL_SECTION_DEBUG", "ProcessLocksList") if head is not None else ()
+        for debug in debugs:
             section = debug["CriticalSection"]
             print(f"Critical section @ {address_title(section)}: {describe_section(section.dereference())}")
 

@@ -119,9 +119,9 @@ static bool runs_on(uint16_t enabled)
 }
 
 /*
- * Several processes share a tree. At the first SPLIT_DEPTH branchings everything is tried by each of them, and a hash of
- * what was chosen there says whose the rest is. What sleeps in a branch because it was tried in another is tried there
- * by somebody.
+ * Several processes share a tree. At the first SPLIT_DEPTH branchings everything is tried by each of them, and a hash
+ * of what was chosen there says whose the rest is. What sleeps in a branch because it was tried in another is tried
+ * there by somebody.
  */
 static bool is_shared_out(void)
 {

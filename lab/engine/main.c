@@ -9,6 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MAX_CHOSEN 256
+#define MAX_JOBS   64
+#define MAX_DEPTH  16
+
 extern const LAB_SCENARIO *const __start_lab_scenarios[] __attribute__((weak));
 extern const LAB_SCENARIO *const __stop_lab_scenarios[] __attribute__((weak));
 
@@ -129,7 +133,7 @@ static void run_worker(const LAB_SCENARIO *scenario, uint32_t job)
 
 static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
 {
-    pid_t workers[64];
+    pid_t workers[MAX_JOBS];
     uint32_t left = jobs;
 
     memset(outcomes, 0, jobs * sizeof(*outcomes));
@@ -250,82 +254,128 @@ static void default_options(lab_options *o)
     };
 }
 
+typedef struct arguments {
+    const char *chosen[MAX_CHOSEN];
+    unsigned chosen_count;
+    bool tap, list;
+    const char *token, *processors;
+} arguments;
+
+static uint32_t number(const char *text)
+{
+    return (uint32_t)strtoul(text, NULL, 10);
+}
+
+/* An option with a value. FALSE: there is none of that name. */
+static bool take_option(arguments *a, const char *name, const char *value)
+{
+    lab_options *o = &lab->options;
+    const struct {
+        const char *name;
+        uint32_t *target;
+    } numbers[] = {
+        {"--preemptions", &o->preemptions},
+        {"--depth", &o->depth},
+        {"--stale", &o->stale},
+        {"--timeouts", &o->timeouts},
+        {"--steps", &o->max_steps},
+        {"--patience", &o->patience},
+        {"--jobs", &o->jobs},
+    };
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (strcmp(name, numbers[i].name) == 0) {
+            *numbers[i].target = number(value);
+            return true;
+        }
+    }
+    if (strcmp(name, "--strategy") == 0)
+        o->strategy = parse_strategy(value);
+    else if (strcmp(name, "--model") == 0)
+        lab_set_model(value);
+    else if (strcmp(name, "--schedules") == 0)
+        o->schedules = strtoull(value, NULL, 10);
+    else if (strcmp(name, "--seconds") == 0)
+        o->seconds = strtod(value, NULL);
+    else if (strcmp(name, "--seed") == 0)
+        o->seed = strtoull(value, NULL, 10);
+    else if (strcmp(name, "--processors") == 0)
+        a->processors = value;
+    else if (strcmp(name, "--replay") == 0)
+        a->token = value;
+    else
+        return false;
+    return true;
+}
+
+static bool take_arguments(arguments *a, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--list") == 0)
+            a->list = true;
+        else if (strcmp(argv[i], "--strict") == 0)
+            lab->options.strict = true;
+        else if (strcmp(argv[i], "--tap") == 0)
+            a->tap = true;
+        else if (argv[i][0] != '-' && a->chosen_count < MAX_CHOSEN)
+            a->chosen[a->chosen_count++] = argv[i];
+        else if (i + 1 == argc || !take_option(a, argv[i], argv[i + 1]))
+            return false;
+        else
+            i++;
+    }
+    return true;
+}
+
+static void limit_options(lab_options *o)
+{
+    o->jobs = o->jobs == 0 || o->jobs > MAX_JOBS ? 1 : o->jobs;
+    o->depth = o->depth > MAX_DEPTH ? MAX_DEPTH : o->depth;
+    o->max_steps = o->max_steps > MAX_STEPS - 64 ? MAX_STEPS - 64 : o->max_steps;
+    o->patience = o->patience == 0 ? 1 : o->patience;
+}
+
+static bool is_chosen(const arguments *a, const char *name)
+{
+    bool chosen = a->chosen_count == 0;
+
+    for (unsigned i = 0; i < a->chosen_count; i++)
+        chosen |= strcmp(a->chosen[i], name) == 0;
+    return chosen;
+}
+
+/* How many were not as they should be. */
+static unsigned run_scenarios(const arguments *a)
+{
+    unsigned count = 0, bad = 0;
+
+    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+        if (is_chosen(a, (*s)->Name))
+            bad += !run_scenario(*s, a->tap, ++count);
+    if (a->tap)
+        printf("1..%u\n", count);
+    return count == 0 ? 1 : bad;
+}
+
 int main(int argc, char **argv)
 {
-    const char *chosen[256];
-    unsigned chosen_count = 0, number = 0, bad = 0;
-    bool tap = false, list = false;
-    const char *token = NULL, *processors = getenv("INTERLOCK_PROCESSORS");
+    arguments a = {.processors = getenv("INTERLOCK_PROCESSORS")};
 
     lab_memory_initialize();
     default_options(&lab->options);
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-
-        if (strcmp(argv[i], "--list") == 0) {
-            list = true;
-        } else if (strcmp(argv[i], "--strict") == 0) {
-            lab->options.strict = true;
-        } else if (strcmp(argv[i], "--tap") == 0) {
-            tap = true;
-        } else if (argv[i][0] != '-') {
-            if (chosen_count < 256)
-                chosen[chosen_count++] = argv[i];
-        } else {
-            i++;
-            if (strcmp(argv[i - 1], "--strategy") == 0)
-                lab->options.strategy = parse_strategy(value);
-            else if (strcmp(argv[i - 1], "--model") == 0)
-                lab_set_model(value);
-            else if (strcmp(argv[i - 1], "--schedules") == 0)
-                lab->options.schedules = strtoull(value, NULL, 10);
-            else if (strcmp(argv[i - 1], "--seconds") == 0)
-                lab->options.seconds = strtod(value, NULL);
-            else if (strcmp(argv[i - 1], "--preemptions") == 0)
-                lab->options.preemptions = (uint32_t)strtoul(value, NULL, 10);
-            else if (strcmp(argv[i - 1], "--depth") == 0)
-                lab->options.depth = (uint32_t)strtoul(value, NULL, 10) % 16;
-            else if (strcmp(argv[i - 1], "--stale") == 0)
-                lab->options.stale = (uint32_t)strtoul(value, NULL, 10);
-            else if (strcmp(argv[i - 1], "--timeouts") == 0)
-                lab->options.timeouts = (uint32_t)strtoul(value, NULL, 10);
-            else if (strcmp(argv[i - 1], "--steps") == 0)
-                lab->options.max_steps = (uint32_t)strtoul(value, NULL, 10);
-            else if (strcmp(argv[i - 1], "--patience") == 0)
-                lab->options.patience = (uint32_t)strtoul(value, NULL, 10);
-            else if (strcmp(argv[i - 1], "--seed") == 0)
-                lab->options.seed = strtoull(value, NULL, 10);
-            else if (strcmp(argv[i - 1], "--jobs") == 0)
-                lab->options.jobs = (uint32_t)strtoul(value, NULL, 10);
-            else if (strcmp(argv[i - 1], "--processors") == 0)
-                processors = value;
-            else if (strcmp(argv[i - 1], "--replay") == 0)
-                token = value;
-            else {
-                fprintf(stderr, usage, argv[0]);
-                return 2;
-            }
-        }
+    if (!take_arguments(&a, argc, argv)) {
+        fprintf(stderr, usage, argv[0]);
+        return 2;
     }
-    if (lab->options.jobs == 0 || lab->options.jobs > 64)
-        lab->options.jobs = 1;
-    if (lab->options.max_steps > MAX_STEPS - 64)
-        lab->options.max_steps = MAX_STEPS - 64;
-    if (token != NULL)
-        return replay(argv, token);
-    set_processors(argv, processors != NULL ? processors : "2");
-    outcomes = mmap(NULL, 64 * sizeof(*outcomes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++) {
-        bool run = chosen_count == 0;
-
-        for (unsigned i = 0; i < chosen_count; i++)
-            run |= strcmp(chosen[i], (*s)->Name) == 0;
-        if (list)
+    limit_options(&lab->options);
+    if (a.token != NULL)
+        return replay(argv, a.token);
+    set_processors(argv, a.processors != NULL ? a.processors : "2");
+    outcomes = mmap(NULL, MAX_JOBS * sizeof(*outcomes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (a.list) {
+        for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
             printf("%s\n", (*s)->Name);
-        else if (run)
-            bad += !run_scenario(*s, tap, ++number);
+        return 0;
     }
-    if (tap)
-        printf("1..%u\n", number);
-    return bad != 0;
+    return run_scenarios(&a) != 0;
 }

@@ -29,20 +29,6 @@ static PIOP_SLOT IopSlotOf(ULONG Number)
     return &IopChunk[Number / IOP_SLOTS_IN_CHUNK][Number % IOP_SLOTS_IN_CHUNK];
 }
 
-static PKTHREAD IopLockWatches(VOID)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&IopWatchLock);
-    return Thread;
-}
-
-static VOID IopUnlockWatches(PKTHREAD Thread)
-{
-    KiReleaseLock(&IopWatchLock);
-    KiExitDispatcher(Thread);
-}
-
 static ULONG64 IopCookieOf(PIOP_WATCH Watch)
 {
     return (ULONG64)IopSlotOf(Watch->Slot)->Generation << 32 | Watch->Slot;
@@ -77,9 +63,9 @@ static BOOLEAN IopAddChunk(PIOP_SLOT Chunk)
 
 static BOOLEAN IopEnterSlot(PIOP_WATCH Watch)
 {
-    PKTHREAD Thread = IopLockWatches();
+    PKTHREAD Thread = KiEnterLocked(&IopWatchLock);
     BOOLEAN Entered = IopTakeSlot(Watch);
-    IopUnlockWatches(Thread);
+    KiExitLocked(&IopWatchLock, Thread);
     if (Entered) {
         return TRUE;
     }
@@ -87,10 +73,10 @@ static BOOLEAN IopEnterSlot(PIOP_WATCH Watch)
     if (Chunk == NULL) {
         return FALSE;
     }
-    Thread = IopLockWatches();
+    Thread = KiEnterLocked(&IopWatchLock);
     BOOLEAN Added = IopAddChunk(Chunk);
     Entered = IopTakeSlot(Watch);
-    IopUnlockWatches(Thread);
+    KiExitLocked(&IopWatchLock, Thread);
     if (!Added) {
         HalFree(Chunk);
     }
@@ -108,13 +94,13 @@ NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, LONG Descriptor, ULONG Events, PVO
 
 VOID IopDeleteWatch(PIOP_WATCH Watch)
 {
-    PKTHREAD Thread = IopLockWatches();
+    PKTHREAD Thread = KiEnterLocked(&IopWatchLock);
     PIOP_SLOT Slot = IopSlotOf(Watch->Slot);
     Slot->Watch = NULL;
     Slot->Generation += 1;
     Slot->NextFree = IopFreeSlots;
     IopFreeSlots = Watch->Slot + 1;
-    IopUnlockWatches(Thread);
+    KiExitLocked(&IopWatchLock, Thread);
     if (__atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE) == ((ULONG64)HalCurrentProcessId() << 32 | IopStarted)) {
         HalForgetDescriptor(IopDescriptorSet, Watch->Descriptor);
     }
@@ -132,13 +118,13 @@ static VOID IopDispatchReady(ULONG64 Cookie)
 {
     PVOID Object = NULL;
     VOID (*Routine)(PVOID) = NULL;
-    PKTHREAD Thread = IopLockWatches();
+    PKTHREAD Thread = KiEnterLocked(&IopWatchLock);
     PIOP_SLOT Slot = IopSlotOf((ULONG)Cookie);
     if (Slot->Generation == (ULONG)(Cookie >> 32) && Slot->Watch != NULL) {
         Routine = Slot->Watch->Routine;
         Object = IopReferenceWatched((ULONG)Cookie);
     }
-    IopUnlockWatches(Thread);
+    KiExitLocked(&IopWatchLock, Thread);
     if (Object != NULL) {
         Routine(Object);
         ObDereferenceObject(Object);
@@ -168,11 +154,11 @@ static VOID IopArmInherited(VOID)
 {
     BOOLEAN More = TRUE;
     for (ULONG Number = 0; More; Number += 1) {
-        PKTHREAD Thread = IopLockWatches();
+        PKTHREAD Thread = KiEnterLocked(&IopWatchLock);
         More = Number < IopSlotsUsed;
         PIOP_WATCH Watch = More ? IopSlotOf(Number)->Watch : NULL;
         PVOID Object = More ? IopReferenceWatched(Number) : NULL;
-        IopUnlockWatches(Thread);
+        KiExitLocked(&IopWatchLock, Thread);
         if (Object != NULL) {
             IopTellHost(Watch);
             ObDereferenceObject(Object);

@@ -445,6 +445,21 @@ FORCEINLINE VOID KiExitService(PKTHREAD Thread)
     }
 }
 
+/* A lock of the kernel with the section around it. */
+FORCEINLINE PKTHREAD KiEnterLocked(PKI_LOCK Lock)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    KiAcquireLock(Lock);
+    return Thread;
+}
+
+FORCEINLINE VOID KiExitLocked(PKI_LOCK Lock, PKTHREAD Thread)
+{
+    KiReleaseLock(Lock);
+    KiExitDispatcher(Thread);
+}
+
 /* Global settings, read once from the environment when the library is loaded. */
 /* INTERLOCK_VERIFIER, always on in debug builds; hidden spares the fast paths that look at it an indirection */
 extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden")));

@@ -38,20 +38,6 @@ static BOOLEAN PspIsThisProcess(PEPROCESS Process)
     return &Process->Pcb == &KiInitialProcess;
 }
 
-static PKTHREAD PspLockProcesses(VOID)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&PspProcessLock);
-    return Thread;
-}
-
-static VOID PspUnlockProcesses(PKTHREAD Thread)
-{
-    KiReleaseLock(&PspProcessLock);
-    KiExitDispatcher(Thread);
-}
-
 /* With a reference; NULL if there is none. With the lock held. */
 static PEPROCESS PspFindProcess(ULONG ProcessId)
 {
@@ -75,10 +61,10 @@ static VOID PspEndProcess(PEPROCESS Process)
             Requested ? __atomic_load_n(&Process->RequestedStatus, __ATOMIC_RELAXED) : (NTSTATUS)ExitCode;
     }
     Process->ExitStatusKnown = Known;
-    PKTHREAD Thread = PspLockProcesses();
+    PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
     /* release: pairs with the acquire in PspQueryExitStatus */
     __atomic_store_n(&Process->Ended, TRUE, __ATOMIC_RELEASE);
-    PspUnlockProcesses(Thread);
+    KiExitLocked(&PspProcessLock, Thread);
     KiSignalObject(&Process->Pcb.Header, 1, 0);
     if (Process->Child) {
         ObDereferenceObject(Process);
@@ -102,9 +88,9 @@ static VOID PspProcessReady(PVOID Object)
 static VOID PspDeleteProcess(PVOID Object)
 {
     PEPROCESS Process = Object;
-    PKTHREAD Thread = PspLockProcesses();
+    PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
     RemoveEntryList(&Process->ProcessListEntry);
-    PspUnlockProcesses(Thread);
+    KiExitLocked(&PspProcessLock, Thread);
     IopDeleteWatch(&Process->Watch);
     HalFree(ObpHeaderOf(Process));
 }
@@ -137,14 +123,14 @@ static PEPROCESS PspBuildProcess(BOOLEAN Child)
    given its object, with a reference; NULL: this is the first. That of a child counts in any case: it reaps the child. */
 static PEPROCESS PspEnterProcess(PEPROCESS Process, ULONG ProcessId, LONG Descriptor)
 {
-    PKTHREAD Thread = PspLockProcesses();
+    PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
     PEPROCESS First = Process->Child ? NULL : PspFindProcess(ProcessId);
     Process->Pcb.ProcessId = ProcessId;
     Process->Watch.Descriptor = Descriptor;
     if (First == NULL) {
         InsertHeadList(&PspProcessList, &Process->ProcessListEntry);
     }
-    PspUnlockProcesses(Thread);
+    KiExitLocked(&PspProcessLock, Thread);
     return First;
 }
 
@@ -175,9 +161,9 @@ static NTSTATUS PspOpenOther(ULONG ProcessId, PEPROCESS *Process)
 
 static NTSTATUS PspReferenceProcess(ULONG ProcessId, PEPROCESS *Process)
 {
-    PKTHREAD Thread = PspLockProcesses();
+    PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
     *Process = PspFindProcess(ProcessId);
-    PspUnlockProcesses(Thread);
+    KiExitLocked(&PspProcessLock, Thread);
     return *Process != NULL ? STATUS_SUCCESS : PspOpenOther(ProcessId, Process);
 }
 

@@ -14,20 +14,6 @@ KI_LOCK RtlCriticalSectionLock;
 volatile LONGLONG RtlpTimeout = RTLP_DEFAULT_TIMEOUT * RTLP_SECOND;
 volatile ULONG RtlpPossibleDeadlocks;
 
-static PKTHREAD RtlpLockList(VOID)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&RtlCriticalSectionLock);
-    return Thread;
-}
-
-static VOID RtlpUnlockList(PKTHREAD Thread)
-{
-    KiReleaseLock(&RtlCriticalSectionLock);
-    KiExitDispatcher(Thread);
-}
-
 /* Debug information. */
 
 NTSTATUS RtlpCreateDebugInfo(PRTL_CRITICAL_SECTION CriticalSection, ULONG Flags)
@@ -40,9 +26,9 @@ NTSTATUS RtlpCreateDebugInfo(PRTL_CRITICAL_SECTION CriticalSection, ULONG Flags)
     DebugInfo->Flags = Flags & RTL_CRITICAL_SECTION_FLAG_STATIC_INIT ? RTL_CRITICAL_SECTION_DEBUG_FLAG_STATIC_INIT : 0;
     DebugInfo->CriticalSection = CriticalSection;
     CriticalSection->DebugInfo = DebugInfo;
-    PKTHREAD Thread = RtlpLockList();
+    PKTHREAD Thread = KiEnterLocked(&RtlCriticalSectionLock);
     InsertTailList(&RtlCriticalSectionList, &DebugInfo->ProcessLocksList);
-    RtlpUnlockList(Thread);
+    KiExitLocked(&RtlCriticalSectionLock, Thread);
     return STATUS_SUCCESS;
 }
 
@@ -54,9 +40,9 @@ static BOOLEAN RtlpIsDebugInfo(PRTL_CRITICAL_SECTION_DEBUG DebugInfo)
 VOID RtlpDeleteDebugInfo(PRTL_CRITICAL_SECTION_DEBUG DebugInfo)
 {
     if (RtlpIsDebugInfo(DebugInfo)) {
-        PKTHREAD Thread = RtlpLockList();
+        PKTHREAD Thread = KiEnterLocked(&RtlCriticalSectionLock);
         RemoveEntryList(&DebugInfo->ProcessLocksList);
-        RtlpUnlockList(Thread);
+        KiExitLocked(&RtlCriticalSectionLock, Thread);
         HalFree(DebugInfo);
     }
 }
@@ -119,7 +105,7 @@ static ULONG RtlpThreadIdOfHandle(HANDLE Handle)
 VOID RtlCheckForOrphanedCriticalSections(HANDLE ThreadHandle)
 {
     ULONG ThreadId = RtlpThreadIdOfHandle(ThreadHandle);
-    PKTHREAD Thread = RtlpLockList();
+    PKTHREAD Thread = KiEnterLocked(&RtlCriticalSectionLock);
     PLIST_ENTRY Head = &RtlCriticalSectionList;
     for (PLIST_ENTRY Entry = Head->Flink; ThreadId != 0 && Entry != Head; Entry = Entry->Flink) {
         PRTL_CRITICAL_SECTION_DEBUG DebugInfo = CONTAINING_RECORD(Entry, RTL_CRITICAL_SECTION_DEBUG, ProcessLocksList);
@@ -128,5 +114,5 @@ VOID RtlCheckForOrphanedCriticalSections(HANDLE ThreadHandle)
                      ThreadId);
         }
     }
-    RtlpUnlockList(Thread);
+    KiExitLocked(&RtlCriticalSectionLock, Thread);
 }

@@ -98,9 +98,8 @@ static NTSTATUS RtlpRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERC
 NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
                          ULONG Milliseconds, ULONG Flags)
 {
-    return Function != NULL
-               ? NTP_SERVICE(RtlpRegisterWait(WaitHandle, Handle, Function, Context, Milliseconds, Flags))
-               : STATUS_INVALID_PARAMETER;
+    return Function != NULL ? NTP_SERVICE(RtlpRegisterWait(WaitHandle, Handle, Function, Context, Milliseconds, Flags))
+                            : STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS RtlpDeregisterWait(PRTLP_WAIT Registration, HANDLE Event)

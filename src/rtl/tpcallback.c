@@ -62,7 +62,7 @@ VOID TppEndExecution(PTP_CALLBACK_INSTANCE Instance)
     }
 }
 
-/* Outside of the service that the worker is in: this is the program's, and its last before the end if it never returns. */
+/* Outside of the service that the worker is in: this is the program's, and perhaps the last that the thread does. */
 static VOID TppExecute(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
 {
     PTP_SIMPLE_CALLBACK FinalizationCallback = Object->FinalizationCallback;

@@ -133,11 +133,11 @@ static BOOLEAN TppReleaseNextMember(PTP_CLEANUP_GROUP Group, BOOLEAN Cancel,
     if (Object == NULL) {
         return FALSE;
     }
-    TppReadyPool(Object->Pool); /* what is pending needs a thread, in a forked child too */
     BOOLEAN WasClosed = TppIsClosed(Object);
     if (Cancel) {
         TppCancelAndClose(Object, &Cancelled);
     } else {
+        TppReadyPool(Object->Pool); /* what is pending needs a thread, in a forked child too */
         TppClose(Object);
     }
     *CancelCallback = Cancel && (!WasClosed || Cancelled != 0) ? Object->CancelCallback : NULL;

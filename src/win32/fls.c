@@ -157,8 +157,8 @@ static BOOLEAN BasepIsCallbackRunning(DWORD Number)
     PKTHREAD Current = KiCurrentThread();
     PKTHREAD Thread;
     for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
-        /* relaxed: changes in a fork only, for a thread that is not there */
-        if (Thread != Current && ((PETHREAD)Thread)->Teb.FlsCallback == Number &&
+        /* relaxed, both: with the lock, but for a slot that is given to a new thread or orphaned by a fork */
+        if (Thread != Current && __atomic_load_n(&((PETHREAD)Thread)->Teb.FlsCallback, __ATOMIC_RELAXED) == Number &&
             __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == KiSlotUsed) {
             return TRUE;
         }
@@ -209,7 +209,7 @@ static PFLS_CALLBACK_FUNCTION BasepBeginCallback(PTEB Teb, DWORD Number, PVOID *
     *Value = BasepTakeValue(Teb, Number);
     if (*Value != NULL && Index->State != BaseFlsFree && Index->Callback != NULL) {
         Callback = Index->Callback;
-        Teb->FlsCallback = Number;
+        __atomic_store_n(&Teb->FlsCallback, Number, __ATOMIC_RELAXED);
     }
     BasepUnlockFls();
     return Callback;
@@ -219,7 +219,7 @@ static VOID BasepFinishCallback(PTEB Teb, DWORD Number)
 {
     PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
     BasepLockFls();
-    Teb->FlsCallback = 0;
+    __atomic_store_n(&Teb->FlsCallback, 0, __ATOMIC_RELAXED);
     KeSetEvent(&Index->Idle, 0, FALSE);
     BasepUnlockFls();
 }

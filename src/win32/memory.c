@@ -13,7 +13,7 @@ typedef struct _BASE_HEAP {
     LIST_ENTRY Blocks;
     SIZE_T Maximum; /* 0: no limit */
     SIZE_T Used;
-    DWORD Options;  /* of HeapCreate: HEAP_GENERATE_EXCEPTIONS holds for every call, whatever its own flags are */
+    DWORD Options; /* of HeapCreate: HEAP_GENERATE_EXCEPTIONS holds for every call, whatever its own flags are */
 } BASE_HEAP, *PBASE_HEAP;
 
 typedef struct _BASE_BLOCK {

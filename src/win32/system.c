@@ -83,40 +83,35 @@ DWORD GetVersion(VOID)
     return MAKELONG(MAKEWORD(BASE_MAJOR_VERSION, BASE_MINOR_VERSION), BASE_BUILD_NUMBER);
 }
 
-BOOL GetVersionExA(LPOSVERSIONINFOA lpVersionInformation)
+/* The A and the W form begin with the same members. */
+static BOOL BaseFillVersion(LPOSVERSIONINFOA Information, DWORD Plain, DWORD Extended, LONG ProductType)
 {
-    DWORD Size = lpVersionInformation->dwOSVersionInfoSize;
-    if (Size != sizeof(OSVERSIONINFOA) && Size != sizeof(OSVERSIONINFOEXA)) {
+    DWORD Size = Information->dwOSVersionInfoSize;
+    if (Size != Plain && Size != Extended) {
         return BaseBoolStatus(STATUS_BUFFER_TOO_SMALL);
     }
-    memset(lpVersionInformation, 0, Size);
-    lpVersionInformation->dwOSVersionInfoSize = Size;
-    lpVersionInformation->dwMajorVersion = BASE_MAJOR_VERSION;
-    lpVersionInformation->dwMinorVersion = BASE_MINOR_VERSION;
-    lpVersionInformation->dwBuildNumber = BASE_BUILD_NUMBER;
-    lpVersionInformation->dwPlatformId = VER_PLATFORM_WIN32_NT;
-    if (Size == sizeof(OSVERSIONINFOEXA)) {
-        ((LPOSVERSIONINFOEXA)lpVersionInformation)->wProductType = VER_NT_WORKSTATION;
+    memset(Information, 0, Size);
+    Information->dwOSVersionInfoSize = Size;
+    Information->dwMajorVersion = BASE_MAJOR_VERSION;
+    Information->dwMinorVersion = BASE_MINOR_VERSION;
+    Information->dwBuildNumber = BASE_BUILD_NUMBER;
+    Information->dwPlatformId = VER_PLATFORM_WIN32_NT;
+    if (Size == Extended) {
+        *((PUCHAR)Information + ProductType) = VER_NT_WORKSTATION;
     }
     return TRUE;
 }
 
+BOOL GetVersionExA(LPOSVERSIONINFOA lpVersionInformation)
+{
+    return BaseFillVersion(lpVersionInformation, sizeof(OSVERSIONINFOA), sizeof(OSVERSIONINFOEXA),
+                           FIELD_OFFSET(OSVERSIONINFOEXA, wProductType));
+}
+
 BOOL GetVersionExW(LPOSVERSIONINFOW lpVersionInformation)
 {
-    DWORD Size = lpVersionInformation->dwOSVersionInfoSize;
-    if (Size != sizeof(OSVERSIONINFOW) && Size != sizeof(OSVERSIONINFOEXW)) {
-        return BaseBoolStatus(STATUS_BUFFER_TOO_SMALL);
-    }
-    memset(lpVersionInformation, 0, Size);
-    lpVersionInformation->dwOSVersionInfoSize = Size;
-    lpVersionInformation->dwMajorVersion = BASE_MAJOR_VERSION;
-    lpVersionInformation->dwMinorVersion = BASE_MINOR_VERSION;
-    lpVersionInformation->dwBuildNumber = BASE_BUILD_NUMBER;
-    lpVersionInformation->dwPlatformId = VER_PLATFORM_WIN32_NT;
-    if (Size == sizeof(OSVERSIONINFOEXW)) {
-        ((LPOSVERSIONINFOEXW)lpVersionInformation)->wProductType = VER_NT_WORKSTATION;
-    }
-    return TRUE;
+    return BaseFillVersion((LPOSVERSIONINFOA)lpVersionInformation, sizeof(OSVERSIONINFOW), sizeof(OSVERSIONINFOEXW),
+                           FIELD_OFFSET(OSVERSIONINFOEXW, wProductType));
 }
 
 /* What the functions return for a value of that length: the length, or what the buffer needs. */

@@ -10,10 +10,18 @@ from clang import Headers
 from tap import Tap
 
 
+def exported(line):
+    """The name in a line of readelf if others can link with it. Some linkers list hidden names too."""
+    words = line.split()
+    if len(words) < 8 or words[4] not in ("GLOBAL", "WEAK") or words[5] not in ("DEFAULT", "PROTECTED"):
+        return None
+    return words[7].split("@")[0] if words[6] != "UND" else None
+
+
 def exports(library):
-    output = subprocess.run(["nm", "-D", "--defined-only", "-P", library], check=True,
+    output = subprocess.run(["readelf", "--dyn-syms", "--wide", library], check=True,
                             capture_output=True, text=True).stdout
-    return {line.split()[0].split("@")[0] for line in output.splitlines()}
+    return {name for name in map(exported, output.splitlines()) if name}
 
 
 def compare(declared, exported):
@@ -29,8 +37,8 @@ def main():
     text = "".join(f"#include <interlock/{p.relative_to(folder)}>\n" for p in sorted(folder.rglob("*.h")))
     headers = Headers(text, [*options, f"-I{folder.parent}"])
     declared, _ = headers.declared(folder)
-    exported = exports(library)
-    tap.note(f"{len(declared)} names declared, {len(exported)} exported")
+    found = exports(library)
+    tap.note(f"{len(declared)} names declared, {len(found)} exported")
 
     with tempfile.TemporaryDirectory() as directory:
         (Path(directory) / "planted.h").write_text(
@@ -41,10 +49,13 @@ def main():
     tap.case("self-test: declarations are seen, static functions and other headers are not",
              [] if external.keys() == {"KePlanted", "KePlantedData", "KeInlineToo"} and inline.keys() == {"KeInline"}
              else [sorted(external), sorted(inline)])
+    line = "  140: 0000000000070ec0     0 NOTYPE  GLOBAL {}    25 Name"
+    tap.case("self-test: hidden names are not exported",
+             [] if exported(line.format("DEFAULT")) == "Name" and exported(line.format("HIDDEN")) is None else [line])
     missing, extra = compare({"KeSetEvent": "ke.h"}, {"KiInternal"})
     tap.case("self-test: differences are reported", [] if missing and extra else ["none was"])
 
-    missing, extra = compare(declared, exported)
+    missing, extra = compare(declared, found)
     tap.case("every declared name is exported", missing)
     tap.case("every exported name is declared", extra)
     tap.done()

@@ -45,7 +45,8 @@ def cases(tap):
         until(lambda: view("threads", p.id), lambda t: any(w["id"] == p.waiter and w["wait"] and
                                                            w["wait"]["blocks"][0]["object_type"] == "Mutant"
                                                            for w in t["threads"]))
-        expect(tap, "waits: a mutant", gdb(p, "interlock waits"), f"Mutant, owned 2 times by thread {p.sleeper} (sleeper)")
+        expect(tap, "waits: a mutant", gdb(p, "interlock waits"),
+               f"Mutant, owned 2 times by thread {p.sleeper} (sleeper)")
     expect_none = subprocess.run(["gdb", "-q", "-nx", "-batch", "-ex", f"source {sys.argv[5]}", "-ex",
                                   "interlock threads"], capture_output=True, text=True, timeout=PATIENCE, check=False)
     tap.case("without a program it says so",

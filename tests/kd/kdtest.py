@@ -30,8 +30,8 @@ def view(*words):
 class Program:
     """A scenario of program.c. What it says about itself are its members: addresses and thread ids."""
 
-    def __init__(self, scenario, program=STATIC):
-        environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0"}
+    def __init__(self, scenario, program=STATIC, **settings):
+        environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0", **settings}
         # Not a with block: __exit__ ends it.
         self.process = subprocess.Popen([program, scenario], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=environment)

@@ -7,6 +7,7 @@
 
 #include <interlock/ex.h>
 #include <interlock/nt.h>
+#include <interlock/rtl.h>
 
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 static HANDLE go[2]; /* each thread has what it takes first */
 static ERESOURCE resources[2];
 static CRITICAL_SECTION section, debugged;
+static RTL_RESOURCE rtl_resource;
 static SRWLOCK srw = SRWLOCK_INIT;
 static EX_PUSH_LOCK push_lock;
 static FAST_MUTEX fast_mutex;
@@ -255,6 +257,36 @@ static void orphan(void)
     say("section", &section);
     WaitForSingleObject(make(enter_and_end, "dead"), INFINITE);
     make(enter, "waiter");
+}
+
+/* A resource of user mode against a critical section. */
+
+static DWORD WINAPI section_then_resource(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&section);
+    meet(0);
+    RtlAcquireResourceShared(&rtl_resource, TRUE);
+    return 0;
+}
+
+static DWORD WINAPI resource_then_section(void *context)
+{
+    (void)context;
+    RtlAcquireResourceExclusive(&rtl_resource, TRUE);
+    meet(1);
+    EnterCriticalSection(&section);
+    return 0;
+}
+
+static void rtl_resource_against_section(void)
+{
+    InitializeCriticalSection(&section);
+    RtlInitializeResource(&rtl_resource);
+    say("section", &section);
+    say("resource", &rtl_resource);
+    make(section_then_resource, "alice");
+    make(resource_then_section, "bob");
 }
 
 /* A thread waits for the end of one that waits for its lock. */
@@ -520,7 +552,7 @@ static const struct {
     {"orphan", orphan},               {"join", join_deadlock},      {"kernel-locks", kernel_locks},
     {"dpc", blocking_dpc},            {"queued-locks", queued_locks}, {"zoo", zoo},
     {"busy", busy},                   {"other-version", other_version}, {"other-layout", other_layout},
-    {"not-ready", not_ready},
+    {"not-ready", not_ready},         {"rtl-resource", rtl_resource_against_section},
 };
 
 int main(int argc, char **argv)

@@ -38,8 +38,9 @@ static void ready(PTP_CALLBACK_INSTANCE instance, PVOID context, PVOID overlappe
     if (c->close) {
         CloseThreadpoolIo(io);
     }
+    BOOLEAN end = c->end; /* whoever waits for ran may be gone with it */
     set_event(c->ran);
-    if (c->end) {
+    if (end) {
         ExitThread(0);
     }
 }

@@ -79,7 +79,7 @@ typedef VOID(CALLBACK *PWAITCHAINCALLBACK)(HWCT WctHandle, DWORD_PTR Context, DW
 WINBASEAPI HWCT WINAPI OpenThreadWaitChainSession(DWORD Flags, PWAITCHAINCALLBACK callback);
 WINBASEAPI VOID WINAPI CloseThreadWaitChainSession(HWCT WctHandle);
 
-/* ERROR_OBJECT_NOT_FOUND: no such thread in this process. ERROR_MORE_DATA: the chain goes on; what is there is valid. */
+/* ERROR_OBJECT_NOT_FOUND: no such thread in this process. ERROR_MORE_DATA: the chain goes on; what fits is valid. */
 WINBASEAPI BOOL WINAPI GetThreadWaitChain(HWCT WctHandle, DWORD_PTR Context, DWORD Flags, DWORD ThreadId,
                                           LPDWORD NodeCount, PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
 
