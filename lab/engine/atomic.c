@@ -423,8 +423,9 @@ void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uin
             exchange_views(t);
     }
     memory_write(address, size, value);
-    give(t, c, order, false);
-    store_version(t, number, c, order, false);
+    /* A store to a part of the cell leaves what the rest of it carried. */
+    give(t, c, order, size != c->size);
+    store_version(t, number, c, order, size != c->size);
     if (lab->options.weak && order == __ATOMIC_SEQ_CST)
         exchange_views(t);
     lab_report_event(OP_STORE, address, size, order, (uint64_t)old, (uint64_t)value, false, pc);

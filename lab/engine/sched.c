@@ -100,8 +100,6 @@ static uint64_t current_value(const lab_watched *w)
 
 static bool is_unchanged(const lab_watched *w)
 {
-    if (lab->options.weak && lab_cell_of(w->cell)->stamp != w->stamp)
-        return false;
     return w->cell == lab_cell_pseudo(PSEUDO_CLOCK) ? w->value == lab->run.now : current_value(w) == w->value;
 }
 
@@ -342,7 +340,7 @@ static void finish_if_quiet(uint16_t enabled)
     bool ready = false;
 
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
-        ready |= (enabled >> i & 1) && lab->run.threads[i].state == THREAD_READY;
+        ready |= lab->run.threads[i].state == THREAD_READY && ((enabled >> i & 1) || lab->run.threads[i].yielded != 0);
     if (!ready && (enabled == 0 || lab->run.epilogue++ == EPILOGUE_TIMEOUTS))
         lab_sched_leave(RUN_FINISHED);
 }
