@@ -168,8 +168,9 @@ static const NTP_CLASS NtpQueries[MaxThreadInfoClass] = {
 static NTSTATUS NtpQueryName(PETHREAD Thread, PTHREAD_NAME_INFORMATION Name, ULONG Length, PULONG Needed)
 {
     ULONG Room = Length > sizeof(*Name) ? Length - (ULONG)sizeof(*Name) : 0;
+    PWSTR Text = Room != 0 ? (PWSTR)(Name + 1) : NULL; /* Name may be NULL to ask for the length */
     USHORT TextLength;
-    NTSTATUS Status = PspQueryName(Thread, (PWSTR)(Name + 1), Room, &TextLength);
+    NTSTATUS Status = PspQueryName(Thread, Text, Room, &TextLength);
     *Needed = (ULONG)sizeof(*Name) + TextLength;
     if (Length < sizeof(*Name)) {
         return STATUS_BUFFER_TOO_SMALL;

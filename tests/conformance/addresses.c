@@ -1,14 +1,14 @@
 /* addresses.c: waiting on addresses, and singly linked lists. */
 #include "report.h"
 
-static UCHAR bytes[16];
+static volatile LONG flags[2];
 static volatile LONG woken;
 
-static DWORD WINAPI WaitForByte(LPVOID parameter)
+static DWORD WINAPI WaitForFlag(LPVOID parameter)
 {
-    UCHAR zero = 0;
-    while (*(volatile UCHAR *)parameter == 0) {
-        WaitOnAddress(parameter, &zero, 1, INFINITE);
+    LONG zero = 0;
+    while (InterlockedCompareExchange((volatile LONG *)parameter, 0, 0) == 0) {
+        WaitOnAddress((volatile VOID *)parameter, &zero, sizeof(zero), INFINITE);
     }
     return (DWORD)InterlockedIncrement(&woken);
 }
@@ -29,15 +29,15 @@ static void Addresses(void)
     WakeByAddressSingle(&value);
     WakeByAddressAll(&value);
     WakeByAddressAll(NULL);
-    threads[0] = StartThread(WaitForByte, &bytes[3]);
-    threads[1] = StartThread(WaitForByte, &bytes[5]);
+    threads[0] = StartThread(WaitForFlag, (LPVOID)&flags[0]);
+    threads[1] = StartThread(WaitForFlag, (LPVOID)&flags[1]);
     Sleep(20);
-    bytes[3] = 1;
-    WakeByAddressAll(&bytes[3]);
+    InterlockedExchange(&flags[0], 1);
+    WakeByAddressAll((PVOID)&flags[0]);
     JoinThread(threads[0]);
     SHOW(woken);
-    bytes[5] = 1;
-    WakeByAddressSingle(&bytes[5]);
+    InterlockedExchange(&flags[1], 1);
+    WakeByAddressSingle((PVOID)&flags[1]);
     JoinThread(threads[1]);
     SHOW(woken);
 }
