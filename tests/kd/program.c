@@ -94,6 +94,7 @@ static DWORD WINAPI resource_bob(void *context)
 static DWORD WINAPI resource_carol(void *context)
 {
     (void)context;
+    WaitForMultipleObjects(2, go, TRUE, INFINITE); /* both are owned */
     KeEnterCriticalRegion();
     ExAcquireResourceSharedLite(&resources[1], TRUE);
     return 0;
