@@ -561,6 +561,7 @@ static inline bool lab_sched_active(void)
 /* explore.c */
 uint8_t lab_explore_pick(uint16_t enabled);
 uint32_t lab_explore_choose(uint32_t count);
+void lab_explore_instead(uint8_t thread);
 void lab_explore_race(int32_t earlier, int32_t later, const lab_vclock *before);
 void lab_explore_scenario(const LAB_SCENARIO *scenario);
 bool lab_explore_replay(const LAB_SCENARIO *scenario, const char *decisions);

@@ -293,6 +293,18 @@ static bool happened_before(int32_t earlier, const lab_vclock *clock)
 }
 
 /*
+ * The step that is about to be made takes a step from another thread that could be made now (a wake, its timeout), so
+ * that one is never seen to come later: it is to be tried in its place.
+ */
+void lab_explore_instead(uint8_t thread)
+{
+    lab_node *n = &lab->nodes[lab->last_node];
+
+    if (lab->active == STRATEGY_DPOR)
+        n->backtrack |= n->enabled & BIT(thread);
+}
+
+/*
  * `later` is being made and could have come before `earlier`. Those who could begin a schedule in which it does are the
  * initials of what lies between without depending on `earlier`; unless one of them is tried at that node anyway, one is
  * added.

@@ -788,6 +788,9 @@ void lab_sched_wake_address(uintptr_t address, uint32_t count, uintptr_t pc)
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
         if (lab->run.threads[i].state == THREAD_BLOCKED && lab->run.threads[i].op.address == address)
             waiting[waiters++] = &lab->run.threads[i];
+    for (uint32_t i = 0; i < waiters; i++)
+        if (waiting[i]->deadline != 0)
+            lab_explore_instead(waiting[i]->number);
     lab_access made = {t->op.access[0].cell, waiters != 0};
     lab_sched_step(t, 1, &made);
     lab_report_event(OP_WAKE, address, 4, 0, waiters, count, false, pc);
