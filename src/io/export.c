@@ -49,13 +49,10 @@ static VOID IopEndWait(PIOP_EXPORT Export)
 
 static NTSTATUS IopBeginWait(PIOP_EXPORT Export)
 {
-    POBJECT_TYPE Type = ObpHeaderOf(Export->Target)->Type;
+    PVOID Header = ObpWaitObject(Export->Target);
     NTSTATUS Status;
-    if (Type->WaitProcedure != NULL) {
-        Type->WaitProcedure(Export->Target);
-    }
     ObReferenceObject(Export);
-    Status = KeRegisterObjectDpc(Export->Header, &Export->Dpc, &Export->WaitBlock);
+    Status = KeRegisterObjectDpc(Header, &Export->Dpc, &Export->WaitBlock);
     if (!NT_SUCCESS(Status)) {
         ObDereferenceObject(Export);
         return STATUS_OBJECT_TYPE_MISMATCH;
@@ -123,7 +120,7 @@ static NTSTATUS IopInitializeExport(PVOID Object, PVOID Target)
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     Export->Target = Target;
-    Export->Header = (PUCHAR)Target + ObpHeaderOf(Target)->Type->WaitOffset;
+    Export->Header = ObpDispatcherObject(Target);
     Export->State = IopWaiting;
     KeInitializeDpc(&Export->Dpc, IopExportSatisfied, Export);
     KiPrepareBlock(&Export->WaitBlock, NULL, Export->Header, WaitDpc, 0);
@@ -148,7 +145,7 @@ static NTSTATUS IopExportTarget(PVOID Target, PHANDLE Export, int *Descriptor)
 {
     HANDLE Handle;
     NTSTATUS Status;
-    if (ObpHeaderOf(Target)->Type->WaitOffset == OBP_ALWAYS_SIGNALED) {
+    if (ObpIsAlwaysSignaled(Target)) {
         return STATUS_OBJECT_TYPE_MISMATCH;
     }
     Status = ObpCreateHandle(&IopExportType, sizeof(IOP_EXPORT), NULL, IO_EXPORT_ALL_ACCESS, IopInitializeExport, Target,

@@ -1,15 +1,6 @@
 /* wait.c: waiting for objects by handle. The waiter holds a reference on each object until its wait is over. */
 #include "wait.h"
 
-KEVENT NtpDefaultObject = {
-    .Header = {
-        .Type = EventNotificationObject,
-        .Size = sizeof(KEVENT) / sizeof(LONG),
-        .SignalState = 1,
-        .WaitListHead = {&NtpDefaultObject.Header.WaitListHead, &NtpDefaultObject.Header.WaitListHead},
-    },
-};
-
 FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
                                             PLARGE_INTEGER Timeout)
 {
@@ -18,7 +9,7 @@ FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode,
     KiEnterService(Thread);
     NTSTATUS Status = ObReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Object, NULL);
     if (NT_SUCCESS(Status)) {
-        Status = KiWaitForSingleObject(NtpWaitObject(Object), UserRequest, Mode, Alertable, Timeout);
+        Status = KiWaitForSingleObject(ObpWaitObject(Object), UserRequest, Mode, Alertable, Timeout);
         ObpDereferenceObjectEx(Object, 1);
     }
     KiExitService(Thread);
@@ -64,13 +55,13 @@ static ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitTy
 {
     ULONG Chosen = 0;
     for (ULONG Index = 0; Index < Count; Index += 1) {
-        if (WaitType == WaitAny || !NtpIsAlwaysSignaled(Objects[Index])) {
-            WaitObjects[Chosen] = NtpWaitObject(Objects[Index]);
+        if (WaitType == WaitAny || !ObpIsAlwaysSignaled(Objects[Index])) {
+            WaitObjects[Chosen] = ObpWaitObject(Objects[Index]);
             Chosen += 1;
         }
     }
     if (Chosen == 0) {
-        WaitObjects[0] = &NtpDefaultObject;
+        WaitObjects[0] = &ObpDefaultObject;
         Chosen = 1;
     }
     return Chosen;
@@ -142,7 +133,7 @@ static NTSTATUS NtpSignalBeforeWait(PVOID Object, ACCESS_MASK GrantedAccess)
         return Missing & SEMAPHORE_MODIFY_STATE ? STATUS_ACCESS_DENIED
                                                 : KiReleaseSemaphore(Object, SEMAPHORE_INCREMENT, 1, TRUE, &Previous);
     }
-    PDISPATCHER_HEADER Header = NtpWaitObject(Object);
+    PDISPATCHER_HEADER Header = ObpWaitObject(Object);
     if (KI_TYPE(KiReadHeader(Header)) == MutantObject) { /* nothing but the type Mutant has one */
         return KiReleaseMutant((PKMUTANT)(PVOID)Header, MUTANT_INCREMENT, FALSE, TRUE, &Previous);
     }
@@ -160,7 +151,7 @@ static NTSTATUS NtpSignalAndWait(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN
     }
     Status = ObReferenceObjectByHandle(WaitHandle, SYNCHRONIZE, NULL, UserMode, &WaitObject, NULL);
     if (NT_SUCCESS(Status)) {
-        PVOID Waited = NtpWaitObject(WaitObject); /* not between the signal and the wait, at DISPATCH_LEVEL */
+        PVOID Waited = ObpWaitObject(WaitObject); /* not between the signal and the wait, at DISPATCH_LEVEL */
         Status = NtpSignalBeforeWait(SignalObject, Information.GrantedAccess);
         if (NT_SUCCESS(Status)) {
             Status = KiWaitForSingleObject(Waited, UserRequest, UserMode, Alertable, Timeout);

@@ -161,10 +161,10 @@ static NTSTATUS NtpReferenceAssociation(HANDLE WaitPacketHandle, HANDLE PortHand
 /* Only a thread can own a mutant; and an object that never changes has nothing to notify of. */
 static NTSTATUS NtpChooseWaited(PNTP_ASSOCIATION Association)
 {
-    if (NtpIsAlwaysSignaled(Association->Target)) {
+    if (ObpIsAlwaysSignaled(Association->Target)) {
         return STATUS_INVALID_PARAMETER_3;
     }
-    Association->Waited = NtpWaitObject(Association->Target);
+    Association->Waited = ObpWaitObject(Association->Target);
     return KI_TYPE(KiReadHeader(Association->Waited)) != MutantObject ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER_3;
 }
 

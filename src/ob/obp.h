@@ -52,6 +52,31 @@ FORCEINLINE POBJECT_HEADER ObpHeaderOf(PVOID Object)
     return CONTAINING_RECORD(Object, OBJECT_HEADER, Body);
 }
 
+/* Stands for every object that has nothing to wait for: a notification event that is always set. */
+extern KEVENT ObpDefaultObject;
+
+FORCEINLINE BOOLEAN ObpIsAlwaysSignaled(PVOID Object)
+{
+    return ObpHeaderOf(Object)->Type->WaitOffset == OBP_ALWAYS_SIGNALED;
+}
+
+/* What a wait by handle waits for. */
+FORCEINLINE PVOID ObpDispatcherObject(PVOID Object)
+{
+    LONG Offset = ObpHeaderOf(Object)->Type->WaitOffset;
+    return __builtin_expect(Offset != OBP_ALWAYS_SIGNALED, 1) ? (PVOID)((PUCHAR)Object + Offset) : &ObpDefaultObject;
+}
+
+/* The same, and its state is right when this returns. */
+FORCEINLINE PVOID ObpWaitObject(PVOID Object)
+{
+    POBJECT_TYPE Type = ObpHeaderOf(Object)->Type;
+    if (__builtin_expect(Type->WaitProcedure != NULL, 0)) {
+        Type->WaitProcedure(Object);
+    }
+    return ObpDispatcherObject(Object);
+}
+
 extern OBJECT_TYPE ObpThreadType;
 extern OBJECT_TYPE ObpProcessType;
 

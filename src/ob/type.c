@@ -6,6 +6,15 @@
 #define OBP_FIRST_TYPE_INDEX 2 /* 0 is none, 1 no longer used */
 
 POBJECT_TYPE volatile ObpFirstType;
+
+KEVENT ObpDefaultObject = {
+    .Header = {
+        .Type = EventNotificationObject,
+        .Size = sizeof(KEVENT) / sizeof(LONG),
+        .SignalState = 1,
+        .WaitListHead = {&ObpDefaultObject.Header.WaitListHead, &ObpDefaultObject.Header.WaitListHead},
+    },
+};
 KD_REGISTER_ROOT(ObpFirstType);
 
 VOID ObpRegisterType(POBJECT_TYPE Type)

@@ -101,10 +101,10 @@ static NTSTATUS RtlpAllocateTimer(WAITORTIMERCALLBACKFUNC Function, PVOID Contex
 static VOID RtlpEnqueueTimer(PRTLP_TIMER Entry, PRTLP_TIMER_QUEUE Queue)
 {
     Entry->Queue = Queue;
-    PKTHREAD Thread = TppLock(&Queue->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Queue->Lock);
     __atomic_fetch_add(&Queue->References, 1, __ATOMIC_RELAXED); /* relaxed: the queue is not deleted yet */
     InsertTailList(&Queue->TimerListHead, &Entry->Entry);
-    TppUnlock(&Queue->Lock, Thread);
+    KiExitLocked(&Queue->Lock, Thread);
 }
 
 static VOID RtlpSetTimer(PRTLP_TIMER Entry, ULONG DueTime, ULONG Period)
@@ -150,9 +150,9 @@ NTSTATUS RtlUpdateTimer(HANDLE TimerQueueHandle, HANDLE TimerHandle, ULONG DueTi
 
 static VOID RtlpDequeueTimer(PRTLP_TIMER Entry)
 {
-    PKTHREAD Thread = TppLock(&Entry->Queue->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Entry->Queue->Lock);
     RemoveEntryList(&Entry->Entry);
-    TppUnlock(&Entry->Queue->Lock, Thread);
+    KiExitLocked(&Entry->Queue->Lock, Thread);
 }
 
 static NTSTATUS RtlpDeleteTimer(PRTLP_TIMER Entry, HANDLE Event)
@@ -178,11 +178,11 @@ NTSTATUS RtlDeleteTimer(HANDLE TimerQueueHandle, HANDLE TimerToCancel, HANDLE Ev
 static PRTLP_TIMER RtlpDequeueFirst(PRTLP_TIMER_QUEUE Queue)
 {
     PRTLP_TIMER Entry = NULL;
-    PKTHREAD Thread = TppLock(&Queue->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Queue->Lock);
     if (!IsListEmpty(&Queue->TimerListHead)) {
         Entry = CONTAINING_RECORD(RemoveHeadList(&Queue->TimerListHead), RTLP_TIMER, Entry);
     }
-    TppUnlock(&Queue->Lock, Thread);
+    KiExitLocked(&Queue->Lock, Thread);
     return Entry;
 }
 

@@ -57,11 +57,11 @@ VOID TpReleaseCleanupGroup(PTP_CLEANUP_GROUP CleanupGroup)
 VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group)
 {
     Object->Group = Group;
-    PKTHREAD Thread = TppLock(&Group->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
     __atomic_fetch_add(&Group->References, 1, __ATOMIC_RELAXED); /* relaxed: the caller has one */
     InsertTailList(&Group->MemberListHead, &Object->GroupEntry);
     KeClearEvent(&Group->Emptied);
-    TppUnlock(&Group->Lock, Thread);
+    KiExitLocked(&Group->Lock, Thread);
 }
 
 VOID TppLeaveGroup(PTPP_OBJECT Object)
@@ -70,13 +70,13 @@ VOID TppLeaveGroup(PTPP_OBJECT Object)
     if (Group == NULL) {
         return;
     }
-    PKTHREAD Thread = TppLock(&Group->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
     RemoveEntryList(&Object->GroupEntry);
     Object->Group = NULL; /* under the lock: a forked child may have to delete the object once more */
     if (IsListEmpty(&Group->MemberListHead)) {
         KeSetEvent(&Group->Emptied, 0, FALSE);
     }
-    TppUnlock(&Group->Lock, Thread);
+    KiExitLocked(&Group->Lock, Thread);
     TppDropGroup(Group);
 }
 
@@ -84,7 +84,7 @@ VOID TppLeaveGroup(PTPP_OBJECT Object)
 static PTP_POOL TppFindForeignPool(PTP_CLEANUP_GROUP Group)
 {
     PTP_POOL Pool = NULL;
-    PKTHREAD Thread = TppLock(&Group->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
     PLIST_ENTRY Head = &Group->MemberListHead;
     for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Pool == NULL; Entry = Entry->Flink) {
         PTP_POOL Next = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry)->Pool;
@@ -93,7 +93,7 @@ static PTP_POOL TppFindForeignPool(PTP_CLEANUP_GROUP Group)
             Pool = Next;
         }
     }
-    TppUnlock(&Group->Lock, Thread);
+    KiExitLocked(&Group->Lock, Thread);
     return Pool;
 }
 
@@ -111,7 +111,7 @@ static VOID TppEnterPools(PTP_CLEANUP_GROUP Group)
 static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
 {
     PTPP_OBJECT Held = NULL;
-    PKTHREAD Thread = TppLock(&Group->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
     PLIST_ENTRY Head = &Group->MemberListHead;
     for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Held == NULL; Entry = Entry->Flink) {
         PTPP_OBJECT Object = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry);
@@ -120,7 +120,7 @@ static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
             Held = Object;
         }
     }
-    TppUnlock(&Group->Lock, Thread);
+    KiExitLocked(&Group->Lock, Thread);
     return Held;
 }
 

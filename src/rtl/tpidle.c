@@ -66,11 +66,11 @@ static BOOLEAN TppEnterWaiter(PTPP_OBJECT Object, PTPP_WAITER Waiter)
 /* The thread is to end. Waiters stays set, as long as there are callbacks it does no harm. */
 static VOID TppTakeOutWaiter(PTPP_WAITER Waiter)
 {
-    PKTHREAD Thread = TppLock(&TppWaiterLock);
+    PKTHREAD Thread = KiEnterLocked(&TppWaiterLock);
     if (!KeReadStateEvent(&Waiter->Event)) {
         RemoveEntryList(&Waiter->Entry);
     }
-    TppUnlock(&TppWaiterLock, Thread);
+    KiExitLocked(&TppWaiterLock, Thread);
 }
 
 /* FALSE: there is nothing to wait for. */
@@ -79,7 +79,7 @@ static BOOLEAN TppBeginWaiting(PTPP_OBJECT Object, BOOLEAN Cancel, PTPP_WAITER W
     PVOID Dereference = NULL;
     TppReadyPool(Object->Pool);
     __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
-    PKTHREAD Thread = TppLock(&Object->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
     if (Object->Type->Collect != NULL) {
         Dereference = Object->Type->Collect(Object, FALSE);
     }
@@ -87,7 +87,7 @@ static BOOLEAN TppBeginWaiting(PTPP_OBJECT Object, BOOLEAN Cancel, PTPP_WAITER W
         TppCancelPending(Object);
     }
     BOOLEAN Wait = TppEnterWaiter(Object, Waiter);
-    TppUnlock(&Object->Lock, Thread);
+    KiExitLocked(&Object->Lock, Thread);
     if (Dereference != NULL) {
         ObDereferenceObject(Dereference);
     }

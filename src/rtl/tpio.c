@@ -20,20 +20,20 @@ static PTP_IO TppIoOf(PTPP_OBJECT Object)
 /* Serves the next operation, if there is one and none is being served. */
 static VOID TppStartNextIo(PTP_IO Io)
 {
-    PVOID WaitObject = NtpWaitObject(Io->Target);
-    PKTHREAD Thread = TppLock(&Io->Object.Lock);
+    PVOID WaitObject = ObpWaitObject(Io->Target);
+    PKTHREAD Thread = KiEnterLocked(&Io->Object.Lock);
     if (Io->Started != 0 && !Io->Busy && !TppIsClosed(&Io->Object)) {
         Io->Busy = TRUE;
         TppArm(&Io->Source, WaitObject);
     }
-    TppUnlock(&Io->Object.Lock, Thread);
+    KiExitLocked(&Io->Object.Lock, Thread);
 }
 
 static VOID TppClearBusy(PTP_IO Io)
 {
-    PKTHREAD Thread = TppLock(&Io->Object.Lock);
+    PKTHREAD Thread = KiEnterLocked(&Io->Object.Lock);
     Io->Busy = FALSE;
-    TppUnlock(&Io->Object.Lock, Thread);
+    KiExitLocked(&Io->Object.Lock, Thread);
 }
 
 static VOID TppExecuteIo(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
@@ -130,9 +130,9 @@ NTSTATUS TpAllocIoCompletion(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Call
 VOID TpStartAsyncIoOperation(PTP_IO Io)
 {
     TppReadyPool(Io->Object.Pool);
-    PKTHREAD Thread = TppLock(&Io->Object.Lock);
+    PKTHREAD Thread = KiEnterLocked(&Io->Object.Lock);
     Io->Started += 1;
-    TppUnlock(&Io->Object.Lock, Thread);
+    KiExitLocked(&Io->Object.Lock, Thread);
     TppStartNextIo(Io);
 }
 
@@ -140,25 +140,25 @@ VOID TpStartAsyncIoOperation(PTP_IO Io)
 VOID TpCancelAsyncIoOperation(PTP_IO Io)
 {
     TppEnterPool(Io->Object.Pool);
-    PKTHREAD Thread = TppLock(&Io->Object.Lock);
+    PKTHREAD Thread = KiEnterLocked(&Io->Object.Lock);
     if (Io->Started != 0) {
         Io->Started -= 1;
         if (Io->Started == 0 && TppDisarm(&Io->Source) != TppWasNotArmed) {
             Io->Busy = FALSE;
         }
     }
-    TppUnlock(&Io->Object.Lock, Thread);
+    KiExitLocked(&Io->Object.Lock, Thread);
 }
 
 VOID TpWaitForIoCompletion(PTP_IO Io, LOGICAL CancelPendingCallbacks)
 {
     TppWaitForCallbacks(&Io->Object, CancelPendingCallbacks != FALSE);
-    PKTHREAD Thread = TppLock(&Io->Object.Lock);
+    PKTHREAD Thread = KiEnterLocked(&Io->Object.Lock);
     /* The callback that would have gone on with the next operation may have been cancelled. */
     if (!Io->Source.Armed && TppIsIdle(__atomic_load_n(&Io->Object.State, __ATOMIC_RELAXED))) {
         Io->Busy = FALSE;
     }
-    TppUnlock(&Io->Object.Lock, Thread);
+    KiExitLocked(&Io->Object.Lock, Thread);
     TppStartNextIo(Io);
 }
 

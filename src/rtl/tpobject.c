@@ -163,12 +163,12 @@ static ULONG64 TppTakePending(PTPP_OBJECT Object, PBOOLEAN Taken)
 static ULONG TppTakeResult(PTPP_OBJECT Object)
 {
     ULONG Result = STATUS_WAIT_0;
-    PKTHREAD Thread = TppLock(&Object->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
     if (Object->PendingTimeouts != 0) {
         Object->PendingTimeouts -= 1;
         Result = STATUS_TIMEOUT;
     }
-    TppUnlock(&Object->Lock, Thread);
+    KiExitLocked(&Object->Lock, Thread);
     return Result;
 }
 
@@ -204,12 +204,12 @@ BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result)
     PTPP_OBJECT Object = Source->Object;
     PVOID Dereference = NULL;
     BOOLEAN Begun = FALSE;
-    PKTHREAD Thread = TppLock(&Object->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
     if (TppAcceptPacket(Source)) {
         *Result = Object->Type->Arrive(Object, Source, &Dereference);
         Begun = TppBeginDelivered(Object, *Result);
     }
-    TppUnlock(&Object->Lock, Thread);
+    KiExitLocked(&Object->Lock, Thread);
     if (Dereference != NULL) {
         ObDereferenceObject(Dereference);
     }
@@ -228,9 +228,9 @@ VOID TppFinish(PTPP_OBJECT Object)
         New += Wake ? TPP_HOLD_ONE : 0;
     } while (!TppChangeState(Object, &State, New));
     if (Wake) {
-        PKTHREAD Thread = TppLock(&Object->Lock);
+        PKTHREAD Thread = KiEnterLocked(&Object->Lock);
         TppReleaseWaiters(Object);
-        TppUnlock(&Object->Lock, Thread);
+        KiExitLocked(&Object->Lock, Thread);
         TppDropHold(Object);
     } else if (New == TPP_CLOSED) {
         TppDelete(Object);
@@ -247,7 +247,7 @@ static BOOLEAN TppCloseObject(PTPP_OBJECT Object, PULONG Cancelled)
     KiEnterService(Service);
     TppEnterPool(Object->Pool);
     __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
-    PKTHREAD Thread = TppLock(&Object->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
     if (Object->Type->Collect != NULL) {
         Dereference = Object->Type->Collect(Object, TRUE);
     }
@@ -255,7 +255,7 @@ static BOOLEAN TppCloseObject(PTPP_OBJECT Object, PULONG Cancelled)
         *Cancelled = TppCancelPending(Object);
     }
     ULONG64 State = __atomic_fetch_or(&Object->State, TPP_CLOSED, __ATOMIC_ACQ_REL);
-    TppUnlock(&Object->Lock, Thread);
+    KiExitLocked(&Object->Lock, Thread);
     if (Dereference != NULL) {
         ObDereferenceObject(Dereference);
     }

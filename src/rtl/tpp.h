@@ -290,20 +290,6 @@ FORCEINLINE BOOLEAN TppIsClosed(PTPP_OBJECT Object)
     return (__atomic_load_n(&Object->State, __ATOMIC_RELAXED) & TPP_CLOSED) != 0;
 }
 
-FORCEINLINE PKTHREAD TppLock(PKI_LOCK Lock)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(Lock);
-    return Thread;
-}
-
-FORCEINLINE VOID TppUnlock(PKI_LOCK Lock, PKTHREAD Thread)
-{
-    KiReleaseLock(Lock);
-    KiExitDispatcher(Thread);
-}
-
 /* tpsource.c, all with the object's lock held */
 typedef enum _TPP_DISARMED { TppWasNotArmed, TppWasWaiting, TppHadFired } TPP_DISARMED;
 

@@ -46,7 +46,7 @@ static VOID TppAdoptPool(PTP_POOL Pool)
     LIST_ENTRY Dead;
     InitializeListHead(&Dead);
     KiEnterService(Service);
-    PKTHREAD Thread = TppLock(&Pool->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     if (Pool->ProcessId == 0) {
         TppInitializePool(Pool);
     } else if (Pool->ProcessId != KiInitialProcess.ProcessId) {
@@ -54,7 +54,7 @@ static VOID TppAdoptPool(PTP_POOL Pool)
     }
     /* release: pairs with the acquire in TppIsPoolReady */
     __atomic_store_n(&Pool->ProcessId, KiInitialProcess.ProcessId, __ATOMIC_RELEASE);
-    TppUnlock(&Pool->Lock, Thread);
+    KiExitLocked(&Pool->Lock, Thread);
     while (!IsListEmpty(&Dead)) {
         TppDelete(CONTAINING_RECORD(Dead.Flink, TPP_OBJECT, PoolEntry));
     }
@@ -101,19 +101,19 @@ VOID TppDropPool(PTP_POOL Pool)
 VOID TppAddObject(PTPP_OBJECT Object)
 {
     PTP_POOL Pool = Object->Pool;
-    PKTHREAD Thread = TppLock(&Pool->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     /* relaxed: the caller has the right to use the pool, so there is a reference */
     __atomic_fetch_add(&Pool->References, 1, __ATOMIC_RELAXED);
     InsertTailList(&Pool->ObjectListHead, &Object->PoolEntry);
-    TppUnlock(&Pool->Lock, Thread);
+    KiExitLocked(&Pool->Lock, Thread);
 }
 
 VOID TppRemoveObject(PTPP_OBJECT Object)
 {
     PTP_POOL Pool = Object->Pool;
-    PKTHREAD Thread = TppLock(&Pool->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     RemoveEntryList(&Object->PoolEntry);
-    TppUnlock(&Pool->Lock, Thread);
+    KiExitLocked(&Pool->Lock, Thread);
 }
 
 ULONG TppQueryThreads(PTP_POOL Pool)
@@ -182,16 +182,16 @@ NTSTATUS TpSetPoolStackInformation(PTP_POOL Pool, PTP_POOL_STACK_INFORMATION Poo
         PoolStackInformation->StackReserve != 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    PKTHREAD Thread = TppLock(&Pool->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     Pool->Stack = *PoolStackInformation;
-    TppUnlock(&Pool->Lock, Thread);
+    KiExitLocked(&Pool->Lock, Thread);
     return STATUS_SUCCESS;
 }
 
 NTSTATUS TpQueryPoolStackInformation(PTP_POOL Pool, PTP_POOL_STACK_INFORMATION PoolStackInformation)
 {
-    PKTHREAD Thread = TppLock(&Pool->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     *PoolStackInformation = Pool->Stack;
-    TppUnlock(&Pool->Lock, Thread);
+    KiExitLocked(&Pool->Lock, Thread);
     return STATUS_SUCCESS;
 }

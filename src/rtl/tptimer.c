@@ -83,7 +83,7 @@ LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULON
 {
     TPP_DISARMED Disarmed = TppWasNotArmed;
     TppReadyPool(Timer->Object.Pool);
-    PKTHREAD Thread = TppLock(&Timer->Object.Lock);
+    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
     if (!TppIsClosed(&Timer->Object)) {
         Disarmed = TppStopTimer(Timer);
         Timer->WasSet = DueTime != NULL;
@@ -93,7 +93,7 @@ LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULON
             TppArm(&Timer->Source, &Timer->Timer);
         }
     }
-    TppUnlock(&Timer->Object.Lock, Thread);
+    KiExitLocked(&Timer->Object.Lock, Thread);
     return Disarmed == TppWasWaiting;
 }
 
@@ -110,17 +110,17 @@ static BOOLEAN TppIsTimerSet(PTP_TIMER Timer)
 
 LOGICAL TpIsTimerSet(PTP_TIMER Timer)
 {
-    PKTHREAD Thread = TppLock(&Timer->Object.Lock);
+    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
     BOOLEAN Set = TppIsTimerSet(Timer);
-    TppUnlock(&Timer->Object.Lock, Thread);
+    KiExitLocked(&Timer->Object.Lock, Thread);
     return Set;
 }
 
 BOOLEAN TppHasTimerEnded(PTP_TIMER Timer)
 {
-    PKTHREAD Thread = TppLock(&Timer->Object.Lock);
+    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
     BOOLEAN Ended = Timer->WasSet && !TppIsTimerSet(Timer);
-    TppUnlock(&Timer->Object.Lock, Thread);
+    KiExitLocked(&Timer->Object.Lock, Thread);
     return Ended;
 }
 

@@ -98,7 +98,7 @@ NTSTATUS TpAllocWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Con
 NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target)
 {
     NTSTATUS Status = ObReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, UserMode, Target, NULL);
-    if (NT_SUCCESS(Status) && KI_TYPE(KiReadHeader(NtpWaitObject(*Target))) == MutantObject) {
+    if (NT_SUCCESS(Status) && KI_TYPE(KiReadHeader(ObpDispatcherObject(*Target))) == MutantObject) {
         ObDereferenceObject(*Target);
         Status = STATUS_THREADPOOL_HANDLE_EXCEPTION;
     }
@@ -119,9 +119,9 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
 {
     TPP_DISARMED Disarmed = TppWasNotArmed;
     PVOID Dereference = Target;
-    PVOID WaitObject = Target != NULL ? NtpWaitObject(Target) : NULL;
+    PVOID WaitObject = Target != NULL ? ObpWaitObject(Target) : NULL;
     TppReadyPool(Wait->Object.Pool);
-    PKTHREAD Thread = TppLock(&Wait->Object.Lock);
+    PKTHREAD Thread = KiEnterLocked(&Wait->Object.Lock);
     if (!TppIsClosed(&Wait->Object)) {
         Disarmed = TppStopWait(Wait);
         Dereference = TppReleaseTarget(Wait);
@@ -130,7 +130,7 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
             TppStartWait(Wait, WaitObject, Timeout);
         }
     }
-    TppUnlock(&Wait->Object.Lock, Thread);
+    KiExitLocked(&Wait->Object.Lock, Thread);
     if (Dereference != NULL) {
         ObDereferenceObject(Dereference);
     }

@@ -19,19 +19,19 @@ static ULONG TppMaximum(PTP_POOL Pool)
 static VOID TppEnlist(PTPP_WORKER Worker)
 {
     PTP_POOL Pool = Worker->Pool;
-    PKTHREAD Thread = TppLock(&Pool->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     InsertTailList(&Pool->WorkerListHead, &Worker->Entry);
     __atomic_fetch_add(&Pool->Lifetime, 1, __ATOMIC_RELAXED); /* relaxed: the caller's reference keeps it above 0 */
-    TppUnlock(&Pool->Lock, Thread);
+    KiExitLocked(&Pool->Lock, Thread);
 }
 
 /* The worker is no longer counted. */
 static VOID TppDischarge(PTPP_WORKER Worker)
 {
     PTP_POOL Pool = Worker->Pool;
-    PKTHREAD Thread = TppLock(&Pool->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     RemoveEntryList(&Worker->Entry);
-    TppUnlock(&Pool->Lock, Thread);
+    KiExitLocked(&Pool->Lock, Thread);
     HalFree(Worker);
     TppReleaseLifetime(Pool);
 }
@@ -98,9 +98,9 @@ static PTPP_OBJECT TppOpenPacket(PTP_POOL Pool, PTPP_PACKET Packet, PULONG Resul
 /* A callback that is counted as running has not begun, and its thread is to end: it is another thread's. */
 static VOID TppPutBack(PTPP_OBJECT Object, ULONG Result)
 {
-    PKTHREAD Thread = TppLock(&Object->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
     Object->PendingTimeouts += Result == STATUS_TIMEOUT;
-    TppUnlock(&Object->Lock, Thread);
+    KiExitLocked(&Object->Lock, Thread);
     TppAddPending(Object);
     TppFinish(Object);
 }

@@ -163,10 +163,10 @@ static void end_while_it_waits(LPTHREAD_START_ROUTINE routine)
 
 static int has_objects(PTP_POOL any)
 {
-    PKTHREAD thread = TppLock(&any->Lock);
+    PKTHREAD thread = KiEnterLocked(&any->Lock);
     int empty = IsListEmpty(&any->ObjectListHead);
 
-    TppUnlock(&any->Lock, thread);
+    KiExitLocked(&any->Lock, thread);
     return !empty;
 }
 
