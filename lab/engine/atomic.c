@@ -23,6 +23,8 @@
  */
 #include "engine.h"
 
+#include "value.h"
+
 #include <string.h>
 
 #define VIEW_HEADER 64 /* a copied view has the number of its cells in front */
@@ -36,74 +38,6 @@ static bool acquires(int order)
 static bool releases(int order)
 {
     return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
-}
-
-static u128 memory_read(uintptr_t address, size_t size)
-{
-    u128 value = 0;
-    switch (size) {
-    case 1:
-        return *(volatile uint8_t *)address;
-    case 2:
-        return *(volatile uint16_t *)address;
-    case 4:
-        return *(volatile uint32_t *)address;
-    case 8:
-        return *(volatile uint64_t *)address;
-    default:
-        memcpy(&value, (const void *)address, size);
-        return value;
-    }
-}
-
-static void memory_write(uintptr_t address, size_t size, u128 value)
-{
-    switch (size) {
-    case 1:
-        *(volatile uint8_t *)address = (uint8_t)value;
-        break;
-    case 2:
-        *(volatile uint16_t *)address = (uint16_t)value;
-        break;
-    case 4:
-        *(volatile uint32_t *)address = (uint32_t)value;
-        break;
-    case 8:
-        *(volatile uint64_t *)address = (uint64_t)value;
-        break;
-    default:
-        memcpy((void *)address, &value, size);
-        break;
-    }
-}
-
-static u128 combine(lab_rmw_kind kind, u128 old, u128 operand, size_t size)
-{
-    u128 value = 0;
-    switch (kind) {
-    case RMW_EXCHANGE:
-        value = operand;
-        break;
-    case RMW_ADD:
-        value = old + operand;
-        break;
-    case RMW_SUB:
-        value = old - operand;
-        break;
-    case RMW_AND:
-        value = old & operand;
-        break;
-    case RMW_OR:
-        value = old | operand;
-        break;
-    case RMW_XOR:
-        value = old ^ operand;
-        break;
-    case RMW_NAND:
-        value = ~(old & operand);
-        break;
-    }
-    return size == 16 ? value : value & (((u128)1 << (8 * size)) - 1);
 }
 
 /* Views. */
@@ -149,7 +83,7 @@ static void exchange_views(lab_thread *t)
 
 static u128 cell_value(const lab_cell *c)
 {
-    return c->size <= 16 ? memory_read(c->address, c->size) : 0;
+    return c->size <= 16 ? lab_value_read(c->address, c->size) : 0;
 }
 
 static bool keeps_versions(const lab_cell *c)
@@ -317,7 +251,7 @@ static lab_version *choose_version(lab_thread *t, uint32_t number, lab_cell *c, 
         count = find_visible_c11(t, number, c, oldest, visible);
     else if (oldest == 0)
         count = find_visible_tso(t, c, visible);
-    uint32_t index = lab->run.stale != 0 ? lab_sched_choose(count) : 0;
+    uint32_t index = lab->run.stale != 0 ? lab_explore_choose(count) : 0;
     lab_version *v = &lab->versions[visible[index]];
     lab->run.stale -= index != 0;
     if (v->writer != t->number && v->when > t->seen_until)
@@ -333,7 +267,7 @@ static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t 
     t->op.order = (uint8_t)order;
     t->op.address = address;
     t->op.pc = pc;
-    t->op.callers = kind == OP_LOAD || kind == OP_CAS || kind == OP_RMW ? lab_sched_callers(t) : 0;
+    t->op.callers = kind == OP_LOAD || kind == OP_CAS || kind == OP_RMW ? lab_spin_callers(t) : 0;
     t->op.accesses = 1;
     t->op.access[0] = (lab_access){number, write};
     if (lab->options.model == MODEL_TSO ? write : lab->options.weak && order == __ATOMIC_SEQ_CST)
@@ -348,23 +282,17 @@ static bool visible(uintptr_t address)
 static void wrote(lab_thread *t, uint32_t number)
 {
     t->watched_count = 0;
-    lab_sched_changed(number);
+    lab_spin_changed(number);
 }
 
-u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
+/* What the announced load reads: the newest value, or an older one that the model allows. */
+static u128 load(lab_thread *t, uintptr_t address, size_t size, int order, uintptr_t pc)
 {
-    if (!visible(address))
-        return memory_read(address, size);
-    lab_thread *t = lab->current;
-    uint32_t number = lab_cell_find(address, size);
-    u128 value;
-
-    announce(t, OP_LOAD, address, size, order, number, false, pc);
-    lab_sched_point(t);
-    lab_race_access(address, size, false, true, pc);
-    lab_sched_step(t, t->op.accesses, t->op.access);
+    uint32_t number = t->op.access[0].cell;
     lab_cell *c = lab_cell_of(number);
     bool stale = false;
+    u128 value;
+
     if (keeps_versions(c)) {
         ensure_history(c);
         bool strong = order == __ATOMIC_SEQ_CST && lab->options.model == MODEL_C11;
@@ -378,51 +306,63 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
         get(t, order, &v->release, v->view);
         if (strong)
             exchange_views(t);
-        lab_sched_watch(t, number, address, size, v->stamp, (uint64_t)value, pc);
+        lab_spin_watch(t, number, address, size, v->stamp, (uint64_t)value, pc);
     } else {
-        value = memory_read(address, size);
+        value = lab_value_read(address, size);
         get(t, order, &c->release, NULL);
-        lab_sched_watch(t, number, address, size, c->stamp, (uint64_t)value, pc);
+        lab_spin_watch(t, number, address, size, c->stamp, (uint64_t)value, pc);
     }
     lab_report_event(OP_LOAD, address, size, order, (uint64_t)value, (uint64_t)value, stale, pc);
     return value;
 }
 
+u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
+{
+    if (!visible(address))
+        return lab_value_read(address, size);
+    lab_thread *t = lab->current;
+
+    announce(t, OP_LOAD, address, size, order, lab_cell_find(address, size), false, pc);
+    lab_sched_point(t);
+    lab_race_access(address, size, false, true, pc);
+    lab_step_make(t, t->op.accesses, t->op.access);
+    return load(t, address, size, order, pc);
+}
+
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc)
 {
     if (!visible(address))
-        return memory_read(address, size);
+        return lab_value_read(address, size);
     lab_thread *t = lab->current;
 
     announce(t, OP_LOAD, address, size, __ATOMIC_RELAXED, lab_cell_find(address, size), false, pc);
     lab_sched_point(t);
-    lab_sched_step(t, t->op.accesses, t->op.access);
-    u128 value = memory_read(address, size);
-    lab_report_event(OP_LOAD, address, size, __ATOMIC_RELAXED, (uint64_t)value, (uint64_t)value, false, pc);
-    return value;
+    lab_step_make(t, t->op.accesses, t->op.access);
+    return load(t, address, size, __ATOMIC_RELAXED, pc);
 }
 
 void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc)
 {
     if (!visible(address)) {
-        memory_write(address, size, value);
+        lab_value_write(address, size, value);
         return;
     }
     lab_thread *t = lab->current;
     uint32_t number = lab_cell_find(address, size);
 
     announce(t, OP_STORE, address, size, order, number, true, pc);
+    t->desired = value;
     lab_sched_point(t);
     lab_race_access(address, size, true, true, pc);
-    lab_sched_step(t, t->op.accesses, t->op.access);
+    lab_step_make(t, t->op.accesses, t->op.access);
     lab_cell *c = lab_cell_of(number);
-    u128 old = memory_read(address, size);
+    u128 old = lab_value_read(address, size);
     if (keeps_versions(c)) {
         ensure_history(c);
         if (order == __ATOMIC_SEQ_CST)
             exchange_views(t);
     }
-    memory_write(address, size, value);
+    lab_value_write(address, size, value);
     /* A store to a part of the cell leaves what the rest of it carried. */
     give(t, c, order, size != c->size);
     store_version(t, number, c, order, size != c->size);
@@ -442,11 +382,11 @@ void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc)
     announce(t, OP_STORE, address, size, __ATOMIC_RELAXED, number, true, pc);
     lab_sched_point(t);
     lab_race_access(address, size, true, true, pc);
-    lab_sched_step(t, t->op.accesses, t->op.access);
+    lab_step_make(t, t->op.accesses, t->op.access);
     lab_cell *c = lab_cell_of(number);
     give(t, c, __ATOMIC_RELAXED, false);
     c->newest = -1; /* no history: the value is not known yet */
-    lab_report_event(OP_STORE, address, size, __ATOMIC_RELAXED, (uint64_t)memory_read(address, size), 0, true, pc);
+    lab_report_event(OP_STORE, address, size, __ATOMIC_RELAXED, (uint64_t)lab_value_read(address, size), 0, true, pc);
     wrote(t, number);
 }
 
@@ -459,7 +399,7 @@ static void replace(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t addre
         exchange_views(t);
     const lab_version *v = keeps_versions(c) ? &lab->versions[c->newest] : NULL;
     get(t, order, v != NULL ? &v->release : &c->release, v != NULL ? v->view : NULL);
-    memory_write(address, size, value);
+    lab_value_write(address, size, value);
     give(t, c, order, true);
     store_version(t, number, c, order, true);
     if (strong)
@@ -469,8 +409,8 @@ static void replace(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t addre
 u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 operand, int order, uintptr_t pc)
 {
     if (!visible(address)) {
-        u128 old = memory_read(address, size);
-        memory_write(address, size, combine(kind, old, operand, size));
+        u128 old = lab_value_read(address, size);
+        lab_value_write(address, size, lab_value_combine(kind, old, operand, size));
         return old;
     }
     lab_thread *t = lab->current;
@@ -481,50 +421,51 @@ u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 oper
     t->rmw = (uint8_t)kind;
     lab_sched_point(t);
     lab_race_access(address, size, true, true, pc);
-    lab_sched_step(t, t->op.accesses, t->op.access);
+    lab_step_make(t, t->op.accesses, t->op.access);
     lab_cell *c = lab_cell_of(number);
     if (keeps_versions(c))
         ensure_history(c);
-    u128 old = memory_read(address, size);
-    u128 value = combine(kind, old, operand, size);
+    u128 old = lab_value_read(address, size);
+    u128 value = lab_value_combine(kind, old, operand, size);
     replace(t, number, c, address, size, value, order);
     lab_report_event(OP_RMW, address, size, order, (uint64_t)old, (uint64_t)value, false, pc);
     if (value != old)
         wrote(t, number);
     else
-        lab_sched_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
+        lab_spin_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
     return old;
 }
 
-/* Returns what it found; it has succeeded if that is what was expected. */
-u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc)
+/* FALSE: it failed. *expected becomes what it found. */
+static bool compare_exchange(uintptr_t address, size_t size, u128 *expected, u128 desired, int order, int failure,
+                             bool weak, uintptr_t pc)
 {
-    if (!visible(address)) {
-        u128 old = memory_read(address, size);
-        if (old == expected)
-            memory_write(address, size, desired);
-        return old;
-    }
     lab_thread *t = lab->current;
     uint32_t number = lab_cell_find(address, size);
 
     announce(t, OP_CAS, address, size, order, number, true, pc);
-    t->operand = expected;
+    t->operand = *expected;
+    t->desired = desired;
     lab_sched_point(t);
-    u128 old = memory_read(address, size);
-    bool success = old == expected;
+    u128 old = lab_value_read(address, size);
+    bool success = old == *expected;
+    if (success && weak && lab->run.weak_failures != 0 && lab_explore_choose(2) == 1) {
+        lab->run.weak_failures--;
+        success = false;
+    }
     lab_access made[2] = {{number, success}, t->op.access[1]};
     lab_race_access(address, size, success, true, pc);
-    lab_sched_step(t, t->op.accesses, made);
+    lab_step_make(t, t->op.accesses, made);
     lab_cell *c = lab_cell_of(number);
     if (keeps_versions(c))
         ensure_history(c);
     lab_report_event(OP_CAS, address, size, order, (uint64_t)old, (uint64_t)desired, !success, pc);
+    *expected = old;
     if (success) {
         replace(t, number, c, address, size, desired, order);
         if (desired != old) {
             wrote(t, number);
-            return old;
+            return true;
         }
     } else {
         const lab_version *v = keeps_versions(c) ? &lab->versions[c->newest] : NULL;
@@ -534,17 +475,43 @@ u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired,
             exchange_views(t);
         get(t, failure, v != NULL ? &v->release : &c->release, v != NULL ? v->view : NULL);
     }
-    lab_sched_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
-    return old;
+    lab_spin_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
+    return success;
+}
+
+/* Returns what it found; it has succeeded if that is what was expected. */
+u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc)
+{
+    if (!visible(address)) {
+        u128 old = lab_value_read(address, size);
+        if (old == expected)
+            lab_value_write(address, size, desired);
+        return old;
+    }
+    compare_exchange(address, size, &expected, desired, order, failure, false, pc);
+    return expected;
+}
+
+bool lab_atomic_cas_weak(uintptr_t address, size_t size, u128 *expected, u128 desired, int order, int failure,
+                         uintptr_t pc)
+{
+    if (visible(address))
+        return compare_exchange(address, size, expected, desired, order, failure, true, pc);
+    u128 old = lab_value_read(address, size);
+    bool success = old == *expected;
+    if (success)
+        lab_value_write(address, size, desired);
+    *expected = old;
+    return success;
 }
 
 bool lab_atomic_would_write(const lab_thread *t)
 {
-    u128 now = memory_read(t->op.address, t->op.size);
+    u128 now = lab_value_read(t->op.address, t->op.size);
 
     if (t->op.kind == OP_CAS)
         return now == t->operand;
-    return t->op.kind == OP_RMW && combine((lab_rmw_kind)t->rmw, now, t->operand, t->op.size) != now;
+    return t->op.kind == OP_RMW && lab_value_combine((lab_rmw_kind)t->rmw, now, t->operand, t->op.size) != now;
 }
 
 void lab_atomic_fence(int order, uintptr_t pc)
@@ -555,7 +522,7 @@ void lab_atomic_fence(int order, uintptr_t pc)
     if (lab->options.weak && order == __ATOMIC_SEQ_CST) {
         announce(t, OP_FENCE, 0, 0, order, NO_CELL, false, pc);
         lab_sched_point(t);
-        lab_sched_step(t, t->op.accesses, t->op.access);
+        lab_step_make(t, t->op.accesses, t->op.access);
         lab_report_event(OP_FENCE, 0, 0, order, 0, 0, false, pc);
     }
     if (acquires(order)) {

@@ -1,16 +1,12 @@
 /* cells.c: which bytes are one variable. Theory at struct cell. */
 #include "engine.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static uint32_t cell_new(uintptr_t address, size_t size)
 {
-    if (lab->cell_count == MAX_CELLS) {
-        fprintf(stderr, "lab: more than %d variables are accessed atomically\n", MAX_CELLS);
-        exit(2);
-    }
+    if (lab->cell_count == MAX_CELLS)
+        lab_sched_fail(VERDICT_UNSUPPORTED, 0, "more than %d variables are accessed atomically", MAX_CELLS);
     lab_cell *c = &lab->cells[lab->cell_count];
     memset(c, 0, sizeof(*c));
     c->address = address;
@@ -93,8 +89,7 @@ uint32_t lab_cell_queue(uintptr_t address)
             return queue->cell;
         }
     }
-    fprintf(stderr, "lab: threads wait on more than %d addresses\n", MAX_QUEUES);
-    exit(2);
+    lab_sched_fail(VERDICT_UNSUPPORTED, 0, "threads wait on more than %d addresses", MAX_QUEUES);
 }
 
 uint32_t lab_cell_pseudo(uint32_t number)

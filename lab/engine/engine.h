@@ -29,6 +29,7 @@
 #define MAX_OPERATIONS  64
 #define MAX_TLS         512
 #define STACK_SIZE      (256 * 1024)
+#define CYCLE_STEPS     1000 /* of a schedule in which states are compared */
 #define NO_STEP         (-1)
 #define NO_CELL         0
 #define NANO_PER_SECOND 1000000000ull
@@ -142,7 +143,7 @@ typedef struct lab_watched {
 typedef struct lab_thread {
     void *sp;
     char *stack; /* lowest address; the stack of thread n is slot n of the arena */
-    uint8_t number;
+    uint16_t number;
     uint8_t state;
     bool service; /* of the library's own: need not end */
     bool timed_out;
@@ -152,12 +153,13 @@ typedef struct lab_thread {
     bool asleep;      /* spins: nothing it looks at has changed */
     bool may_give_up; /* the loop may end all the same: if it is chosen nevertheless, it goes on until it does */
     bool gives_up;
-    bool no_step;      /* what it does next is no step, because it repeats the last one */
-    uint32_t turns;    /* of the loop since it gave up waiting for a change */
-    uint32_t yielded;  /* gave way: others make so many steps first */
-    bool runs_exit;    /* ends as a host thread does */
-    void *exit_object; /* what the machine is to end with it */
-    bool adopt;        /* becomes a thread of the library before its first step */
+    bool waits_for_owner; /* stuck.c: for a lock that somebody has */
+    bool no_step;         /* what it does next is no step, because it repeats the last one */
+    uint32_t turns;       /* of the loop since it gave up waiting for a change */
+    uint32_t yielded;     /* gave way: others make so many steps first */
+    bool runs_exit;       /* ends as a host thread does */
+    void *exit_object;    /* what the machine is to end with it */
+    bool adopt;           /* becomes a thread of the library before its first step */
     const char *name;
     void (*routine)(void *);
     void *argument;
@@ -165,6 +167,7 @@ typedef struct lab_thread {
     lab_operation op;  /* what it does next */
     u128 operand;      /* of its next step: what a compare-exchange expects, what a read-modify-write adds, and */
     uint8_t rmw;       /* how */
+    u128 desired;      /* what it writes */
     uint64_t deadline; /* interrupt time; 0: none */
     uint32_t expected;
     uint32_t steps;
@@ -178,6 +181,14 @@ typedef struct lab_thread {
     uint32_t seen_until;   /* tso: its loads have seen all stores up to this one, and */
     uint32_t last_store;   /* its own last store since a fence is this one; 0: none */
     uintptr_t lowest_lent; /* lowest address on its stack that others have accessed */
+    uint32_t progress;     /* how often it said that it gets on */
+    bool mortal;           /* may end before a step of its own function */
+    bool from_table;       /* one of the scenario's */
+    /* cycle.c: where it was when it last gave up control. */
+    uintptr_t base_frame; /* of the explorer, below that of its own function */
+    uintptr_t frame;      /* the lowest that is the program's, and */
+    uint64_t registers;   /* what they hold there */
+    uintptr_t place;      /* in its own function */
     uint32_t lent_count;
     uintptr_t lent[MAX_LENT]; /* all of them */
     /* What it has read since it last wrote anything: for spin loops. */
@@ -235,6 +246,7 @@ typedef enum lab_verdict {
     VERDICT_DEADLOCK,
     VERDICT_LOST_WAKEUP,
     VERDICT_LIVELOCK,
+    VERDICT_STARVATION,
     VERDICT_DEAD_FRAME,
     VERDICT_FREED_MEMORY,
     VERDICT_WILD_ACCESS,
@@ -251,7 +263,7 @@ extern const char *const lab_verdict_names[VERDICTS];
 typedef enum lab_run_end {
     RUN_FINISHED,
     RUN_FAILED,
-    RUN_PRUNED,   /* everything from here on has been seen */
+    RUN_PRUNED,    /* everything from here on has been seen */
     RUN_TRUNCATED, /* too long */
     RUN_SKIPPED    /* another process explores it */
 } lab_run_end;
@@ -261,8 +273,8 @@ typedef struct lab_run_state {
     uint32_t thread_count;
     uint64_t now; /* interrupt time */
     char *heap_top;
-    uint32_t spurious, failures, stale, deferred, timeouts; /* that are still allowed */
-    uint32_t lonely_timeouts;                               /* that came when nobody else could run */
+    uint32_t spurious, failures, stale, deferred, timeouts, weak_failures, deaths; /* that are still allowed */
+    uint32_t lonely_timeouts; /* that came when nobody else could run */
     uint32_t steps;
     uint32_t idle_rounds;
     bool stirred;      /* those that spin had their turn when nobody could run */
@@ -303,11 +315,13 @@ typedef struct lab_options {
     bool verbose;
     bool to_stderr; /* the report of a failure: standard output belongs to a test harness */
     bool plain;     /* every plain access is a step too */
+    bool brief;     /* of a failure only the verdict */
     bool strict;    /* a schedule that is cut off is a failure */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
     uint32_t stale;
     uint32_t timeouts;
+    uint32_t weak_failures;
     uint32_t jobs;
     uint32_t job; /* which of them this process is */
     uint64_t seed;
@@ -373,8 +387,11 @@ typedef struct lab_engine {
     lab_run_state run;
     lab_run_state start; /* the state every schedule begins with */
     bool running;        /* a schedule runs: accesses are steps */
+    bool preparing;      /* Setup runs */
+    bool failing;        /* what went wrong is being written down */
     bool quiet;          /* the machine stands still: invariant, finish */
     bool tracing;
+    bool tracking;       /* states are compared: cycle.c */
     lab_thread *current; /* NULL: the explorer itself */
     void *main_sp;
     uint8_t main_tls[MAX_TLS];
@@ -401,6 +418,7 @@ typedef struct lab_engine {
     /* The tree. */
     lab_strategy active;
     lab_node *nodes;
+    lab_node *kept_nodes;  /* while the program is searched for cycles; NULL: it has not been yet */
     uint32_t node_count;   /* of the current schedule */
     uint32_t replay_count; /* so many are given */
     int32_t last_node;     /* the NODE_THREAD whose step was made last */
@@ -429,6 +447,9 @@ typedef struct lab_engine {
     size_t printed_length;
     uintptr_t failure_pc;
     uint8_t failure_thread;
+    struct lab_cycle_states *cycles;
+    bool cycle_found;     /* the failure is that the end of the schedule */
+    uint32_t cycle_event; /* from this event on can be repeated for ever */
 
     lab_event *events;
     uint32_t event_count;
@@ -440,6 +461,7 @@ extern lab_engine *lab;
 /* fiber.c */
 void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void));
 void lab_fiber_switch(void **save, void *restore);
+void lab_fiber_clear_stack(void);
 
 /* memory.c */
 void lab_memory_initialize(void);
@@ -447,7 +469,13 @@ void lab_memory_snapshot(void);
 void lab_memory_restore(void);
 void *lab_memory_allocate(size_t size, size_t alignment);
 bool lab_memory_free(void *memory, uintptr_t pc);
+bool lab_memory_is_heap(const void *memory); /* of the program */
+size_t lab_memory_size(const void *memory);  /* of a block of it */
 void lab_memory_report_leaks(void);
+bool lab_memory_take_fault(uintptr_t address); /* FALSE: it is none that the explorer has caused */
+void *lab_memory_map(size_t size);             /* for the explorer itself */
+uint64_t lab_memory_hash(void);                /* of all that the program has changed */
+uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size); /* size: a multiple of 8 */
 void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc);
 
 /* NULL: not the program's. */
@@ -473,6 +501,9 @@ static inline void lab_memory_check(uintptr_t address, lab_granule *shadow, uint
 }
 
 const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size);
+
+/* signals.c */
+void lab_signals_install(void);
 
 /* race.c */
 void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc); /* what lies below sp on its stack is gone */
@@ -520,6 +551,9 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc);
 void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc);
 u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 operand, int order, uintptr_t pc);
 u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc);
+/* The same for one that may fail though it finds what was expected. FALSE: it failed; *expected is what it found. */
+bool lab_atomic_cas_weak(uintptr_t address, size_t size, u128 *expected, u128 desired, int order, int failure,
+                         uintptr_t pc);
 bool lab_atomic_would_write(const lab_thread *t); /* would its next step change memory? */
 void lab_atomic_fence(int order, uintptr_t pc);
 /* A store that the program makes itself, right after this. */
@@ -530,43 +564,128 @@ u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed
 void lab_atomic_begin(void);
 
 /* sched.c */
-void lab_sched_point(lab_thread *t); /* t's next step is announced; returns when it is t's turn */
-void lab_sched_step(lab_thread *t, int count, const lab_access *accesses); /* t makes it */
-uint32_t lab_sched_choose(uint32_t count);                                 /* inside of a step */
-void lab_sched_block(lab_thread *t);                                       /* until woken or timed out */
-void lab_sched_wake(lab_thread *t);
-void lab_sched_changed(uint32_t cell);
-uint64_t lab_sched_callers(lab_thread *t);
-void lab_sched_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, uint16_t stamp, uint64_t value,
-                     uintptr_t pc);
-void lab_sched_yield_hint(lab_thread *t, uint32_t steps); /* gives way to so many steps of others */
-lab_thread *lab_sched_spawn(void (*routine)(void *), void *argument, const char *name, bool service);
-void lab_sched_exit(void) __attribute__((noreturn));
-void lab_sched_terminate(void) __attribute__((noreturn)); /* the same, and nobody is told */
+void lab_sched_point(lab_thread *t);     /* t's next step is announced; returns when it is t's turn */
+void lab_sched_reschedule(void);         /* somebody makes the next step; returns when it is the caller's turn */
+void lab_sched_switch(lab_thread *next); /* NULL: to the explorer itself */
+void lab_sched_check_invariant(void);
 void lab_sched_leave(lab_run_end end) __attribute__((noreturn));
+void lab_sched_too_long(void) __attribute__((noreturn));
 void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-void lab_sched_start_threads(void);
 lab_run_end lab_sched_run(void);
-bool lab_sched_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintptr_t pc);
-void lab_sched_wake_address(uintptr_t address, uint32_t count, uintptr_t pc);
-void lab_sched_interrupt(uint32_t number, uintptr_t pc);
-uint64_t lab_sched_clock(uintptr_t pc);
+bool lab_sched_prepare(void (*setup)(void)); /* before the first schedule; FALSE: it has failed */
 
 static inline bool lab_sched_active(void)
 {
     return lab != NULL && lab->running && !lab->quiet;
 }
 
+/* spin.c */
+uint64_t lab_spin_callers(lab_thread *t);
+void lab_spin_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, uint16_t stamp, uint64_t value,
+                    uintptr_t pc);
+void lab_spin_look(lab_thread *t); /* before a step is announced: is it one? And can the thread get anywhere with it? */
+void lab_spin_changed(uint32_t cell);
+void lab_spin_yield_hint(lab_thread *t, uint32_t steps); /* gives way to so many steps of others */
+bool lab_spin_stir(void); /* those that spin or gave way get another turn; FALSE: there is nobody */
+
+/* cycle.c */
+void lab_cycle_begin(void);
+void lab_cycle_note(void);                      /* before each decision */
+uintptr_t lab_cycle_place(const lab_thread *t); /* in its own function, of the running thread; 0: not known */
+
+/* Before the program goes on. */
+static inline void lab_cycle_sweep(void)
+{
+    if (lab != NULL && lab->tracking)
+        lab_fiber_clear_stack();
+}
+
+/* stuck.c */
+void lab_stuck_describe_brief(const lab_thread *t, char *buffer, size_t size);
+void lab_stuck_fail(lab_verdict verdict) __attribute__((noreturn));
+void lab_stuck_fail_endless(void) __attribute__((noreturn));
+
+/* step.c */
+void lab_step_announce(lab_thread *t, lab_op_kind kind, uintptr_t address, uintptr_t pc);
+void lab_step_access(lab_thread *t, uint32_t cell, bool write); /* that the announced step will make */
+void lab_step_make(lab_thread *t, int count, const lab_access *accesses);
+void lab_step_local(lab_thread *t, lab_op_kind kind, uintptr_t pc); /* a whole step that touches nothing */
+void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab_vclock *before);
+
+static inline bool lab_step_happened_before(int32_t step, const lab_vclock *clock)
+{
+    const lab_step *s = &lab->steps[step];
+    return clock->at[s->thread] >= s->ordinal;
+}
+
+/* thread.c */
+lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char *name, bool service);
+void lab_thread_exit(void) __attribute__((noreturn));
+bool lab_thread_dies(lab_thread *t);                       /* a choice, before a step */
+void lab_thread_terminate(void) __attribute__((noreturn)); /* the same, and nobody is told */
+void lab_thread_start_all(void);
+
+/* block.c */
+bool lab_block_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintptr_t pc);
+void lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc);
+void lab_block_wake(lab_thread *t);
+void lab_block_interrupt(uint32_t number, uintptr_t pc);
+uint64_t lab_block_clock(uintptr_t pc);
+
 /* explore.c */
+#define LAB_BIT(n) ((uint16_t)(1u << (n)))
+
+static inline uint8_t lab_lowest(uint16_t set)
+{
+    return (uint8_t)__builtin_ctz(set);
+}
+
 uint8_t lab_explore_pick(uint16_t enabled);
-uint32_t lab_explore_choose(uint32_t count);
-void lab_explore_instead(uint8_t thread);
-void lab_explore_race(int32_t earlier, int32_t later, const lab_vclock *before);
+uint32_t lab_explore_choose(uint32_t count); /* inside of a step */
+uint8_t lab_explore_prefer(uint16_t set);
+
+/* A choice, while failures are allowed: an allocation, or what needs one, fails. */
+static inline bool lab_explore_memory_runs_out(void)
+{
+    if (!lab_sched_active() || lab->run.failures == 0 || lab_explore_choose(2) == 0)
+        return false;
+    lab->run.failures--;
+    return true;
+}
+
+bool lab_explore_runs_on(uint16_t enabled);             /* nothing can come between who runs and its next step */
+bool lab_explore_is_shared_out(void);                   /* several processes search the tree, and */
+bool lab_explore_is_split_here(void);                   /* at this node each of them tries everything */
+bool lab_explore_prepare(const LAB_SCENARIO *scenario); /* FALSE: Setup has failed */
 void lab_explore_scenario(const LAB_SCENARIO *scenario);
-bool lab_explore_replay(const LAB_SCENARIO *scenario, const char *decisions);
 double lab_explore_seconds(void);
 bool lab_may_report(void); /* of several processes the first that finds a failure shows it */
+
+/* dpor.c */
+uint8_t lab_dpor_pick(lab_node *n, int32_t previous);
+void lab_dpor_race(int32_t earlier, int32_t later, const lab_vclock *before);
+void lab_dpor_instead(uint8_t thread);
+
+/* bounded.c */
+uint8_t lab_bounded_pick(lab_node *n, int32_t previous);
+void lab_bounded_count(void);
+
+/* random.c */
+uint32_t lab_random_below(uint32_t limit);
+uint8_t lab_random_pick(uint16_t enabled);
+uint8_t lab_random_pick_pct(uint16_t enabled);
+void lab_random_prepare(lab_strategy active);
+
+/* minimise.c */
+void lab_minimise(void);
+void lab_minimise_give(void); /* the schedule that was run becomes the one that is given */
+void lab_minimise_show(lab_verdict found);
+
+/* replay.c */
+uint8_t lab_replay_pick(uint16_t enabled);
+uint32_t lab_replay_choose(uint32_t count);
+bool lab_replay_run(const LAB_SCENARIO *scenario, const char *decisions);
 
 /* report.c */
 void lab_report_failure(void);
@@ -575,6 +694,9 @@ void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int orde
 char *lab_report_token(char *buffer, size_t size);
 void lab_report_place(uintptr_t pc, char *buffer, size_t size);
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size);
+void lab_report_print(const char *text); /* with the names of what the two above have written into it */
+/* Who else has changed that variable, and where. */
+void lab_report_changes(uintptr_t address, uint8_t thread, char *buffer, size_t size);
 
 /* The machine: lab/hal. */
 typedef struct lab_machine_routines {

@@ -1,28 +1,48 @@
-/* fiber.c: the context switch. A switch saves what the calling convention preserves, nothing else. */
+/*
+ * fiber.c: the context switch. A switch saves what the calling convention preserves, nothing else. On other machines
+ * than these two, or if it is asked for (LAB_PORTABLE_FIBERS), ucontext does it: correct, and many times as slow.
+ */
 #include "engine.h"
 
-#if defined(__x86_64__)
+#include <string.h>
 
-__attribute__((naked, noinline)) void lab_fiber_switch(void **save, void *restore)
+#define CLEARED_BYTES 16384
+
+/* A function of its own, with nothing around it: not every compiler has naked functions. */
+#define SWITCH_BEGIN                                                                                                   \
+    ".text\n\t.p2align 4\n\t.globl lab_fiber_switch\n\t.hidden lab_fiber_switch\n\t"                                   \
+    ".type lab_fiber_switch, %function\nlab_fiber_switch:\n\t"
+#define SWITCH_END ".size lab_fiber_switch, . - lab_fiber_switch\n"
+
+/* What deeper calls have left on the stack of the running fiber. */
+__attribute__((noinline)) void lab_fiber_clear_stack(void)
 {
-    (void)save;
-    (void)restore;
-    __asm__("pushq %rbp\n\t"
-            "pushq %rbx\n\t"
-            "pushq %r12\n\t"
-            "pushq %r13\n\t"
-            "pushq %r14\n\t"
-            "pushq %r15\n\t"
-            "movq %rsp, (%rdi)\n\t"
-            "movq %rsi, %rsp\n\t"
-            "popq %r15\n\t"
-            "popq %r14\n\t"
-            "popq %r13\n\t"
-            "popq %r12\n\t"
-            "popq %rbx\n\t"
-            "popq %rbp\n\t"
-            "ret");
+    char room[CLEARED_BYTES];
+    const lab_thread *t = lab->current;
+
+    if (t == NULL || (char *)__builtin_frame_address(0) - t->stack < 2 * CLEARED_BYTES)
+        return;
+    memset(room, 0, sizeof(room));
+    __asm__ volatile("" : : "r"(room) : "memory");
 }
+
+#if defined(__x86_64__) && !defined(LAB_PORTABLE_FIBERS)
+
+__asm__(SWITCH_BEGIN "pushq %rbp\n\t"
+                     "pushq %rbx\n\t"
+                     "pushq %r12\n\t"
+                     "pushq %r13\n\t"
+                     "pushq %r14\n\t"
+                     "pushq %r15\n\t"
+                     "movq %rsp, (%rdi)\n\t"
+                     "movq %rsi, %rsp\n\t"
+                     "popq %r15\n\t"
+                     "popq %r14\n\t"
+                     "popq %r13\n\t"
+                     "popq %r12\n\t"
+                     "popq %rbx\n\t"
+                     "popq %rbp\n\t"
+                     "ret\n\t" SWITCH_END);
 
 void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void))
 {
@@ -37,39 +57,34 @@ void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void))
     fiber->sp = top;
 }
 
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(LAB_PORTABLE_FIBERS)
 
-__attribute__((naked, noinline)) void lab_fiber_switch(void **save, void *restore)
-{
-    (void)save;
-    (void)restore;
-    __asm__("sub sp, sp, #160\n\t"
-            "stp x19, x20, [sp, #0]\n\t"
-            "stp x21, x22, [sp, #16]\n\t"
-            "stp x23, x24, [sp, #32]\n\t"
-            "stp x25, x26, [sp, #48]\n\t"
-            "stp x27, x28, [sp, #64]\n\t"
-            "stp x29, x30, [sp, #80]\n\t"
-            "stp d8, d9, [sp, #96]\n\t"
-            "stp d10, d11, [sp, #112]\n\t"
-            "stp d12, d13, [sp, #128]\n\t"
-            "stp d14, d15, [sp, #144]\n\t"
-            "mov x9, sp\n\t"
-            "str x9, [x0]\n\t"
-            "mov sp, x1\n\t"
-            "ldp x19, x20, [sp, #0]\n\t"
-            "ldp x21, x22, [sp, #16]\n\t"
-            "ldp x23, x24, [sp, #32]\n\t"
-            "ldp x25, x26, [sp, #48]\n\t"
-            "ldp x27, x28, [sp, #64]\n\t"
-            "ldp x29, x30, [sp, #80]\n\t"
-            "ldp d8, d9, [sp, #96]\n\t"
-            "ldp d10, d11, [sp, #112]\n\t"
-            "ldp d12, d13, [sp, #128]\n\t"
-            "ldp d14, d15, [sp, #144]\n\t"
-            "add sp, sp, #160\n\t"
-            "ret");
-}
+__asm__(SWITCH_BEGIN "sub sp, sp, #160\n\t"
+                     "stp x19, x20, [sp, #0]\n\t"
+                     "stp x21, x22, [sp, #16]\n\t"
+                     "stp x23, x24, [sp, #32]\n\t"
+                     "stp x25, x26, [sp, #48]\n\t"
+                     "stp x27, x28, [sp, #64]\n\t"
+                     "stp x29, x30, [sp, #80]\n\t"
+                     "stp d8, d9, [sp, #96]\n\t"
+                     "stp d10, d11, [sp, #112]\n\t"
+                     "stp d12, d13, [sp, #128]\n\t"
+                     "stp d14, d15, [sp, #144]\n\t"
+                     "mov x9, sp\n\t"
+                     "str x9, [x0]\n\t"
+                     "mov sp, x1\n\t"
+                     "ldp x19, x20, [sp, #0]\n\t"
+                     "ldp x21, x22, [sp, #16]\n\t"
+                     "ldp x23, x24, [sp, #32]\n\t"
+                     "ldp x25, x26, [sp, #48]\n\t"
+                     "ldp x27, x28, [sp, #64]\n\t"
+                     "ldp x29, x30, [sp, #80]\n\t"
+                     "ldp d8, d9, [sp, #96]\n\t"
+                     "ldp d10, d11, [sp, #112]\n\t"
+                     "ldp d12, d13, [sp, #128]\n\t"
+                     "ldp d14, d15, [sp, #144]\n\t"
+                     "add sp, sp, #160\n\t"
+                     "ret\n\t" SWITCH_END);
 
 void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void))
 {
@@ -82,5 +97,31 @@ void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void))
 }
 
 #else
-#error The lab switches contexts on x86-64 and aarch64 only.
+
+#include <ucontext.h>
+
+#define ROOM_ABOVE 4096 /* for the first frame */
+
+/* The context lies in the frame of the switch: it is put back with the stack. */
+__attribute__((noinline)) void lab_fiber_switch(void **save, void *restore)
+{
+    ucontext_t own;
+
+    *save = &own;
+    swapcontext(&own, restore);
+}
+
+void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void))
+{
+    ucontext_t *context = (ucontext_t *)(fiber->stack + STACK_SIZE - ROOM_ABOVE - sizeof(ucontext_t));
+
+    context = (ucontext_t *)((uintptr_t)context & ~63ul);
+    getcontext(context);
+    context->uc_stack.ss_sp = fiber->stack;
+    context->uc_stack.ss_size = STACK_SIZE;
+    context->uc_link = NULL;
+    makecontext(context, entry, 0);
+    fiber->sp = context;
+}
+
 #endif

@@ -32,6 +32,7 @@ void LabEnd(unsigned number, intptr_t result)
     o->Result = result;
     o->Returned = 1;
     o->End = ++lab->run.ordinal;
+    LabProgress();
     if (lab->current != NULL)
         lab->run.ended_at[number] = lab->current->sync.at[lab->current->number]++;
 }

@@ -27,6 +27,7 @@ static const char usage[] =
     "  --depth D              pct: of the bugs looked for (default 3)\n"
     "  --stale N              tso, c11: so many loads of a schedule may not see the newest store (default 3)\n"
     "  --timeouts N           so many timeouts of a schedule come while others could run (default 2)\n"
+    "  --weak-failures N      so many weak compare-exchanges of a schedule fail for no reason (default 0)\n"
     "  --steps N              a schedule that is longer is cut off (default 20000)\n"
     "  --patience N           a loop that reads the same values again waits for a change after N turns (default 1)\n"
     "  --processors N         of the simulated machine (default 2)\n"
@@ -34,6 +35,7 @@ static const char usage[] =
     "  --jobs N               processes that share the work\n"
     "  --replay TOKEN         runs one schedule again and shows it\n"
     "  --strict               a schedule that is cut off is a failure\n"
+    "  --brief                of a failure only the verdict: no shortest schedule, no trace\n"
     "  --tap                  output for a test harness\n";
 
 const char *const lab_model_names[MODELS] = {"sc", "tso", "c11"};
@@ -58,6 +60,7 @@ typedef struct outcome {
 } outcome;
 
 static outcome *outcomes;
+static int host_status; /* how the last process ended */
 
 static lab_strategy parse_strategy(const char *name)
 {
@@ -103,13 +106,15 @@ static int replay(char **argv, const char *token)
         fprintf(stderr, "lab: this token is not of a scenario of this program\n");
         return 2;
     }
-    snprintf(processors, sizeof(processors), "%.*s", (int)(colon - comma - 2), comma + 2);
+    snprintf(processors, sizeof(processors), "%.*s", (int)strcspn(comma + 2, ",:"), comma + 2);
     set_processors(argv, processors);
     char model[16];
     snprintf(model, sizeof(model), "%.*s", (int)(comma - at - 1), at + 1);
     lab_set_model(model);
+    const char *states = strstr(comma, ",states:");
+    lab->tracking = states != NULL && states < colon;
     printf("%s:\n", scenario->Name);
-    return lab_explore_replay(scenario, colon + 1) ? 1 : 0;
+    return lab_replay_run(scenario, colon + 1) ? 1 : 0;
 }
 
 bool lab_may_report(void)
@@ -146,6 +151,8 @@ static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
     while (left != 0) {
         int status;
         pid_t ended = waitpid(-1, &status, 0);
+
+        host_status = status;
 
         for (uint32_t job = 0; job < jobs; job++) {
             if (workers[job] != ended)
@@ -201,7 +208,7 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
 {
     uint32_t jobs = lab->options.jobs;
 
-    lab->options.verbose = scenario->Expect == NULL;
+    lab->options.verbose = scenario->Expect == NULL && !lab->options.brief;
     lab->options.to_stderr = tap;
     if (!tap)
         printf("%s: ", scenario->Name);
@@ -216,7 +223,7 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
     bool good = ended && strcmp(wanted, lab_verdict_names[r.verdict]) == 0;
     char text[256];
     if (!ended)
-        snprintf(text, sizeof(text), "the explorer itself failed");
+        snprintf(text, sizeof(text), "the explorer itself failed (status %#x)", host_status);
     else if (r.verdict != VERDICT_NONE)
         snprintf(
             text, sizeof(text), "%s%s after %lu schedules (%s)%s%s", scenario->Expect == NULL ? "FAILED: " : "",
@@ -237,6 +244,49 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
     return good;
 }
 
+typedef struct arguments {
+    int argc;
+    char **argv;
+    const char *chosen[MAX_CHOSEN];
+    unsigned chosen_count;
+    unsigned first_number; /* in the output for a test harness */
+    bool tap, list;
+    const char *token, *processors;
+} arguments;
+
+static bool has_other_processors(const LAB_SCENARIO *scenario)
+{
+    return scenario->Processors != 0 && scenario->Processors != strtoul(getenv("INTERLOCK_PROCESSORS"), NULL, 10);
+}
+
+/* The library reads the number of processors when it is loaded: so in another process, with the same options. */
+static bool run_with_other_processors(const arguments *a, const LAB_SCENARIO *scenario, unsigned number)
+{
+    const char *argv[MAX_CHOSEN];
+    char processors[16], first[16];
+    int count = 0, status;
+
+    snprintf(processors, sizeof(processors), "%u", scenario->Processors);
+    snprintf(first, sizeof(first), "%u", number);
+    for (int i = 0; i < a->argc && count < MAX_CHOSEN - 8; i++) {
+        bool chosen = false;
+        for (unsigned c = 0; c < a->chosen_count; c++)
+            chosen |= a->chosen[c] == a->argv[i];
+        if (!chosen)
+            argv[count++] = a->argv[i];
+    }
+    const char *const more[] = {"--processors", processors, "--first-number", first, scenario->Name, NULL};
+    memcpy(&argv[count], more, sizeof(more));
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("INTERLOCK_PROCESSORS", processors, 1);
+        execv("/proc/self/exe", (char **)(void *)argv);
+        _exit(2);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static void default_options(lab_options *o)
 {
     *o = (lab_options){
@@ -253,13 +303,6 @@ static void default_options(lab_options *o)
         .patience = 1,
     };
 }
-
-typedef struct arguments {
-    const char *chosen[MAX_CHOSEN];
-    unsigned chosen_count;
-    bool tap, list;
-    const char *token, *processors;
-} arguments;
 
 static uint32_t number(const char *text)
 {
@@ -278,6 +321,7 @@ static bool take_option(arguments *a, const char *name, const char *value)
         {"--depth", &o->depth},
         {"--stale", &o->stale},
         {"--timeouts", &o->timeouts},
+        {"--weak-failures", &o->weak_failures},
         {"--steps", &o->max_steps},
         {"--patience", &o->patience},
         {"--jobs", &o->jobs},
@@ -289,7 +333,9 @@ static bool take_option(arguments *a, const char *name, const char *value)
             return true;
         }
     }
-    if (strcmp(name, "--strategy") == 0)
+    if (strcmp(name, "--first-number") == 0)
+        a->first_number = number(value);
+    else if (strcmp(name, "--strategy") == 0)
         o->strategy = parse_strategy(value);
     else if (strcmp(name, "--model") == 0)
         lab_set_model(value);
@@ -315,6 +361,8 @@ static bool take_arguments(arguments *a, int argc, char **argv)
             a->list = true;
         else if (strcmp(argv[i], "--strict") == 0)
             lab->options.strict = true;
+        else if (strcmp(argv[i], "--brief") == 0)
+            lab->options.brief = true;
         else if (strcmp(argv[i], "--tap") == 0)
             a->tap = true;
         else if (argv[i][0] != '-' && a->chosen_count < MAX_CHOSEN)
@@ -350,16 +398,18 @@ static unsigned run_scenarios(const arguments *a)
     unsigned count = 0, bad = 0;
 
     for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
-        if (is_chosen(a, (*s)->Name))
-            bad += !run_scenario(*s, a->tap, ++count);
-    if (a->tap)
+        if (is_chosen(a, (*s)->Name)) {
+            unsigned own = a->first_number + count++;
+            bad += !(has_other_processors(*s) ? run_with_other_processors(a, *s, own) : run_scenario(*s, a->tap, own));
+        }
+    if (a->tap && a->first_number == 1)
         printf("1..%u\n", count);
     return count == 0 ? 1 : bad;
 }
 
 int main(int argc, char **argv)
 {
-    arguments a = {.processors = getenv("INTERLOCK_PROCESSORS")};
+    arguments a = {.argc = argc, .argv = argv, .first_number = 1, .processors = getenv("INTERLOCK_PROCESSORS")};
 
     lab_memory_initialize();
     default_options(&lab->options);

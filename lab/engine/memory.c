@@ -12,12 +12,10 @@
 
 #include <elf.h>
 #include <link.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define PAGE          4096ul
 #define HEAP_SIZE     (256ul << 20)
@@ -29,6 +27,7 @@
 typedef struct hot_page {
     char *page;
     char *copy;
+    uint64_t hash; /* of the copy */
 } hot_page;
 
 typedef struct saved_stack {
@@ -177,47 +176,21 @@ static void make_hot(uintptr_t address)
 {
     char *page = (char *)(address / PAGE * PAGE);
 
-    if (memory->hot_count == MAX_HOT) {
-        static const char text[] = "lab: the program writes to too many pages\n";
-        (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
-        _exit(2);
-    }
-    memory->hot[memory->hot_count++] = (hot_page){page, keep(page, PAGE)};
+    if (memory->hot_count == MAX_HOT)
+        lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program writes to more than %d pages", MAX_HOT);
+    memory->hot[memory->hot_count++] = (hot_page){page, keep(page, PAGE), lab_memory_hash_bytes(0, page, PAGE)};
     mprotect(page, PAGE, PROT_READ | PROT_WRITE);
 }
 
-static void on_fault(int signal, siginfo_t *information, void *context)
+bool lab_memory_take_fault(uintptr_t address)
 {
-    uintptr_t address = (uintptr_t)information->si_addr;
-
-    (void)context;
-    if (signal == SIGSEGV && is_protected(address)) {
-        bool hot = false;
-        for (uint32_t i = 0; i < memory->hot_count && !hot; i++)
-            hot = memory->hot[i].page == (char *)(address / PAGE * PAGE);
-        if (!hot) {
-            make_hot(address);
-            return;
-        }
-    }
-    if (lab->running && lab->current != NULL && !lab->quiet)
-        lab_sched_fail(VERDICT_CRASH, 0, "signal %d, address %#lx", signal, address);
-    static const char text[] = "lab: a signal outside of any schedule\n";
-    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(signal, &plain, NULL);
-    raise(signal);
-}
-
-static void install_handlers(void)
-{
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-    stack_t stack = {.ss_sp = map(0, 256 * 1024), .ss_size = 256 * 1024};
-    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-
-    sigaltstack(&stack, NULL);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-        sigaction(signals[i], &action, NULL);
+    if (!is_protected(address))
+        return false;
+    for (uint32_t i = 0; i < memory->hot_count; i++)
+        if (memory->hot[i].page == (char *)(address / PAGE * PAGE))
+            return false;
+    make_hot(address);
+    return true;
 }
 
 static void protect(int protection)
@@ -239,8 +212,6 @@ static void forget_snapshot(void)
 /* Called twice for a scenario: before Setup of the first, so that the next scenario starts from there, and after. */
 void lab_memory_snapshot(void)
 {
-    if (!memory->protects)
-        install_handlers();
     forget_snapshot();
     lab->start = lab->run;
     memory->protected_heap_end = (char *)(((uintptr_t)lab->run.heap_top + PAGE - 1) / PAGE * PAGE);
@@ -275,6 +246,35 @@ void lab_memory_restore(void)
     }
 }
 
+void *lab_memory_map(size_t size)
+{
+    return map(0, size);
+}
+
+uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const uint64_t *words = bytes;
+
+    for (size_t i = 0; i < size / sizeof(*words); i++) {
+        hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15ull;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* A page that is as it was at the start adds nothing, whether it was ever written or not. */
+uint64_t lab_memory_hash(void)
+{
+    uint64_t hash = 0;
+    size_t heap = (size_t)(lab->run.heap_top - lab->start.heap_top) & ~7ul;
+
+    for (uint32_t i = 0; i < memory->hot_count; i++) {
+        const hot_page *hot = &memory->hot[i];
+        hash += (lab_memory_hash_bytes(0, hot->page, PAGE) - hot->hash) * ((uintptr_t)hot->page | 1);
+    }
+    return lab_memory_hash_bytes(hash + heap, lab->start.heap_top, heap);
+}
+
 /* The heap: never reuses within a schedule. */
 
 static void set_poison(char *from, size_t size, lab_poison value)
@@ -284,7 +284,9 @@ static void set_poison(char *from, size_t size, lab_poison value)
 
         if (shadow->poison == value)
             continue;
-        if (lab->running && memory->poisoned_count < sizeof(memory->poisoned) / sizeof(memory->poisoned[0])) {
+        if (lab->running) {
+            if (memory->poisoned_count == sizeof(memory->poisoned) / sizeof(memory->poisoned[0]))
+                lab_sched_fail(VERDICT_UNSUPPORTED, 0, "a schedule allocates and frees too much memory");
             memory->poisoned[memory->poisoned_count].shadow = shadow;
             memory->poisoned[memory->poisoned_count].value = shadow->poison;
             memory->poisoned_count++;
@@ -331,6 +333,17 @@ bool lab_memory_free(void *address, uintptr_t pc)
     header->freed = 1;
     set_poison(address, (header->size + 7) & ~7ul, POISON_FREED);
     return true;
+}
+
+bool lab_memory_is_heap(const void *address)
+{
+    return lab != NULL && (const char *)address >= lab->heap && (const char *)address < lab->stacks;
+}
+
+size_t lab_memory_size(const void *address)
+{
+    const block *header = (const block *)address - 1;
+    return header->magic == HEADER_MAGIC ? header->size : 0;
 }
 
 void lab_memory_report_leaks(void)

@@ -1,6 +1,7 @@
 /*
  * report.c: what a failure looks like. Places in the code and variables are written as @address@ and $address$ while a
- * schedule runs, and get their names only when they are shown.
+ * schedule runs, and get their names only when they are shown. #address.thread# stands for those who have changed that
+ * variable, but for one thread.
  */
 #include "engine.h"
 
@@ -22,7 +23,8 @@ typedef struct place {
     uintptr_t pc;
     char text[PLACE_LENGTH];
     char line[96];
-    char function[96]; /* that the code is in, though it may be inlined from another one */
+    char function[96];        /* that the code is in, though it may be inlined from another one, and */
+    char outer[PLACE_LENGTH]; /* where in that one */
 } place;
 
 static place *places;
@@ -71,6 +73,11 @@ void lab_report_place(uintptr_t pc, char *buffer, size_t size)
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size)
 {
     snprintf(buffer, size, "$%lx$", address);
+}
+
+void lab_report_changes(uintptr_t address, uint8_t thread, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "#%lx.%u#", address, thread);
 }
 
 /* Variables, by the program's own symbol table. */
@@ -138,7 +145,7 @@ static void want_place(uintptr_t pc)
 
 static const place *find_place(uintptr_t pc)
 {
-    static const place unknown = {0, "?", "?", "?"};
+    static const place unknown = {0, "?", "?", "?", "?"};
 
     for (uint32_t i = 0; i < place_count; i++)
         if (places[i].pc == pc)
@@ -157,6 +164,36 @@ static char *base_name(char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+/* One of the frames that a place is in: a function, and a line of it. The innermost comes first. */
+static void note_frame(place *p, char *function, char *line)
+{
+    function[strcspn(function, "\n")] = '\0';
+    line[strcspn(line, " \n")] = '\0';
+    if (p->line[0] == '\0') {
+        if (line[0] != '?')
+            snprintf(p->text, PLACE_LENGTH, "%.60s %.90s", base_name(line), function);
+        snprintf(p->line, sizeof(p->line), "%.90s", base_name(line));
+    }
+    snprintf(p->outer, PLACE_LENGTH, "%.60s %.90s", base_name(line), function);
+}
+
+/* For each place its address, and then two lines for each frame. */
+static void read_places(FILE *pipe)
+{
+    char function[512], line[1024];
+    uint32_t count = 0;
+
+    while (fgets(function, sizeof(function), pipe) != NULL) {
+        if (strncmp(function, "0x", 2) == 0) {
+            count++;
+            continue;
+        }
+        if (count == 0 || count > place_count || fgets(line, sizeof(line), pipe) == NULL)
+            return;
+        note_frame(&places[count - 1], function, line);
+    }
+}
+
 static void resolve_places(void)
 {
     char name[] = "/tmp/interlock-lab-XXXXXX";
@@ -167,26 +204,100 @@ static void resolve_places(void)
         return;
     for (uint32_t i = 0; i < place_count; i++) {
         find_symbol(places[i].pc, STT_FUNC, places[i].text, PLACE_LENGTH);
+        find_symbol(places[i].pc, STT_FUNC, places[i].function, sizeof(places[i].function));
+        places[i].function[strcspn(places[i].function, "+")] = '\0';
         dprintf(file, "%#lx\n", places[i].pc == 0 ? 0 : places[i].pc - 1);
     }
     close(file);
-    snprintf(command, sizeof(command), "addr2line -f -e /proc/%d/exe < %s 2>/dev/null", getpid(), name);
+    snprintf(command, sizeof(command), "addr2line -a -i -f -e /proc/%d/exe < %s 2>/dev/null", getpid(), name);
     FILE *pipe = popen(command, "r");
-    char function[512], line[1024];
-    for (uint32_t i = 0; pipe != NULL && i < place_count && fgets(function, sizeof(function), pipe) != NULL &&
-                         fgets(line, sizeof(line), pipe) != NULL;
-         i++) {
-        function[strcspn(function, "\n")] = '\0';
-        line[strcspn(line, " \n")] = '\0';
-        if (line[0] != '?')
-            snprintf(places[i].text, PLACE_LENGTH, "%.60s %.90s", base_name(line), function);
-        snprintf(places[i].line, sizeof(places[i].line), "%.90s", base_name(line));
-        find_symbol(places[i].pc, STT_FUNC, places[i].function, sizeof(places[i].function));
-        places[i].function[strcspn(places[i].function, "+")] = '\0';
-    }
-    if (pipe != NULL)
+    if (pipe != NULL) {
+        read_places(pipe);
         pclose(pipe);
+    }
     unlink(name);
+}
+
+static uint32_t cell_of_event(const lab_event *e)
+{
+    lab_granule *shadow = lab_memory_shadow(e->address);
+    return shadow != NULL ? shadow->cell[e->address & 7] : NO_CELL;
+}
+
+static bool is_access(const lab_event *e)
+{
+    return e->kind == OP_LOAD || e->kind == OP_STORE || e->kind == OP_RMW || e->kind == OP_CAS;
+}
+
+/* Same file, whatever the line. */
+static bool is_same_file(const char *a, const char *b)
+{
+    size_t length = strcspn(a, ":");
+    return length == strcspn(b, ":") && strncmp(a, b, length) == 0;
+}
+
+/* Where the test itself is, and which function it called: "eat (forks.c:24): KeWaitForSingleObject". */
+static void describe_caller(const lab_event *e, char *text, size_t size)
+{
+    const place *entry = find_place(lab->run.threads[e->thread].entry + 1);
+    const place *called = NULL;
+
+    text[0] = '\0';
+    for (int own = 0; own < EVENT_CALLERS && e->callers[own] != 0; own++) {
+        const place *p = find_place(e->callers[own]);
+
+        if (is_same_file(p->line, entry->line)) {
+            if (called != NULL)
+                snprintf(text, size, "%.40s, in %.60s:", p->text, called->function);
+            return;
+        }
+        if (is_same_file(p->outer, entry->line)) { /* inlined from a header */
+            const char *function = strchr(p->text, ' ');
+            snprintf(text, size, "%.40s, in %.60s:", p->outer, function != NULL ? function + 1 : "?");
+            return;
+        }
+        called = p;
+    }
+}
+
+/* The variable's last change by that thread, or NULL. */
+static const lab_event *find_change(uintptr_t address, uint8_t thread)
+{
+    const lab_granule *shadow = lab_memory_shadow(address);
+    uint32_t number = shadow != NULL ? shadow->cell[address & 7] : NO_CELL;
+
+    for (uint32_t i = lab->event_count; i-- != 0 && number != NO_CELL;) {
+        const lab_event *e = &lab->events[i];
+
+        if (e->thread == thread && cell_of_event(e) == number && is_access(e) && e->kind != OP_LOAD &&
+            !(e->kind == OP_CAS && e->flag))
+            return e;
+    }
+    return NULL;
+}
+
+static void print_changes(uintptr_t address, uint8_t but)
+{
+    bool any = false;
+
+    for (uint8_t thread = 0; thread < lab->run.thread_count; thread++) {
+        const lab_event *e = thread != but ? find_change(address, thread) : NULL;
+        char caller[160];
+
+        if (e == NULL)
+            continue;
+        any = true;
+        describe_caller(e, caller, sizeof(caller));
+        if (caller[0] != '\0')
+            caller[strlen(caller) - 1] = '\0'; /* the colon */
+        printf("\n      %c%s changed it last at %s", 'a' + thread,
+               lab->run.threads[thread].state == THREAD_DONE ? ", which has ended," : "",
+               caller[0] != '\0' ? caller : place_text(e->pc));
+        if (e->kind != OP_STORE || !e->flag)
+            printf(": %#lx -> %#lx", e->before, e->after);
+    }
+    if (!any)
+        printf("\n      nobody else has changed it");
 }
 
 /* Finds, or prints with names, what is written as @pc@ and $address$ in a text. */
@@ -208,6 +319,18 @@ static void walk_text(const char *text, bool print)
                     name_address(value, symbol, sizeof(symbol));
                     fputs(symbol, stdout);
                 }
+                text = end + 1;
+                continue;
+            }
+        }
+        if (*text == '#') {
+            char *dot, *end;
+            uintptr_t address = strtoul(text + 1, &dot, 16);
+            unsigned long thread = *dot == '.' ? strtoul(dot + 1, &end, 10) : 0;
+
+            if (*dot == '.' && *end == '#') {
+                if (print)
+                    print_changes(address, (uint8_t)thread);
                 text = end + 1;
                 continue;
             }
@@ -269,6 +392,9 @@ static void describe_event(const lab_event *e, char *text, size_t size)
     case OP_SPAWN:
         snprintf(text, size, "starts thread %c", (char)('a' + e->after));
         break;
+    case OP_END:
+        snprintf(text, size, e->flag ? "dies" : "ends");
+        break;
     case OP_RESUME:
         snprintf(text, size, "a stray wake");
         break;
@@ -291,17 +417,6 @@ typedef struct use {
 
 static use *uses; /* of each cell, in this schedule */
 
-static uint32_t cell_of_event(const lab_event *e)
-{
-    lab_granule *shadow = lab_memory_shadow(e->address);
-    return shadow != NULL ? shadow->cell[e->address & 7] : NO_CELL;
-}
-
-static bool is_access(const lab_event *e)
-{
-    return e->kind == OP_LOAD || e->kind == OP_STORE || e->kind == OP_RMW || e->kind == OP_CAS;
-}
-
 static void find_uses(void)
 {
     uses = calloc(lab->cell_count, sizeof(*uses));
@@ -321,28 +436,6 @@ static bool is_interesting(const lab_event *e)
 {
     const use *u = &uses[cell_of_event(e)];
     return !is_access(e) || (u->written && (u->threads & (u->threads - 1)) != 0);
-}
-
-/* Same file, whatever the line. */
-static bool is_same_file(const char *a, const char *b)
-{
-    size_t length = strcspn(a, ":");
-    return length == strcspn(b, ":") && strncmp(a, b, length) == 0;
-}
-
-/* Where the test itself is, and which function it called: "eat (forks.c:24): KeWaitForSingleObject". */
-static void describe_caller(const lab_event *e, char *text, size_t size)
-{
-    const place *entry = find_place(lab->run.threads[e->thread].entry + 1);
-    int own = 0;
-
-    text[0] = '\0';
-    while (own < EVENT_CALLERS && e->callers[own] != 0 && !is_same_file(find_place(e->callers[own])->line, entry->line))
-        own++;
-    if (own == 0 || own == EVENT_CALLERS || e->callers[own] == 0)
-        return;
-    snprintf(text, size, "%.40s, in %.60s:", find_place(e->callers[own])->text,
-             find_place(e->callers[own - 1])->function);
 }
 
 static bool is_repeated(const lab_event *a, const lab_event *b)
@@ -382,6 +475,7 @@ static void print_trace(void)
     uint32_t column[MAX_THREADS], width = print_header(column);
     char text[256], caller[160], last_caller[MAX_THREADS][160] = {{0}};
     const lab_event *last = NULL;
+    bool marked = false;
 
     find_uses();
     for (uint32_t i = 0; i < lab->event_count; i++) {
@@ -390,8 +484,12 @@ static void print_trace(void)
 
         if (!is_interesting(e) || (last != NULL && is_repeated(last, e)))
             continue;
-        if (last != NULL && last->thread != e->thread)
+        if (lab->cycle_found && i >= lab->cycle_event && !marked) {
+            printf("        ==== from here to the end, again and again ====\n");
+            marked = true;
+        } else if (last != NULL && last->thread != e->thread) {
             printf("        %*s---\n", indent, "");
+        }
         last = e;
         describe_caller(e, caller, sizeof(caller));
         if (caller[0] != '\0' && strcmp(caller, last_caller[e->thread]) != 0)
@@ -409,8 +507,9 @@ static void print_trace(void)
 
 char *lab_report_token(char *buffer, size_t size)
 {
-    size_t used = (size_t)snprintf(buffer, size, "%s@%s,p%s:", lab->scenario->Name, lab_model_names[lab->options.model],
-                                   getenv("INTERLOCK_PROCESSORS") != NULL ? getenv("INTERLOCK_PROCESSORS") : "2");
+    size_t used = (size_t)snprintf(
+        buffer, size, "%s@%s,p%s%s:", lab->scenario->Name, lab_model_names[lab->options.model],
+        getenv("INTERLOCK_PROCESSORS") != NULL ? getenv("INTERLOCK_PROCESSORS") : "2", lab->tracking ? ",states" : "");
     uint32_t i = 0;
 
     while (i < lab->given_count && used + 16 < size) {
@@ -445,6 +544,12 @@ static void want_event_places(const lab_event *e)
         want_place(e->callers[i]);
 }
 
+static bool concerns_all(lab_verdict verdict)
+{
+    return verdict == VERDICT_DEADLOCK || verdict == VERDICT_LOST_WAKEUP || verdict == VERDICT_LIVELOCK ||
+           verdict == VERDICT_STARVATION || verdict == VERDICT_ENDLESS;
+}
+
 void lab_report_failure(void)
 {
     static char token[65536];
@@ -458,15 +563,27 @@ void lab_report_failure(void)
         want_event_places(&lab->events[i]);
     resolve_places();
     printf("  %s", lab_verdict_names[lab->verdict]);
-    if (lab->failure_thread < MAX_THREADS)
+    if (lab->failure_thread < MAX_THREADS && !concerns_all(lab->verdict))
         printf(" in thread %c", 'a' + lab->failure_thread);
     printf(": ");
     walk_text(lab->text, true);
     if (lab->failure_pc != 0)
         printf("\n    at %s", place_text(lab->failure_pc));
     printf("\n");
-    print_trace();
+    if (lab->event_count != 0)
+        print_trace();
     printf("\n  replay: %s\n", lab_report_token(token, sizeof(token)));
     fflush(stdout);
+    free(places);
+}
+
+void lab_report_print(const char *text)
+{
+    open_program();
+    places = calloc(MAX_PLACES, sizeof(place));
+    place_count = 0;
+    walk_text(text, false);
+    resolve_places();
+    walk_text(text, true);
     free(places);
 }

@@ -36,6 +36,7 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
         if (lab->options.weak)
             lab_atomic_plain_write(address, size);
     }
+    lab_cycle_sweep();
 }
 
 #define PLAIN(size)                                                                                                    \
@@ -76,6 +77,7 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
     void __tsan_volatile_read##size(void *address)                                                                     \
     {                                                                                                                  \
         lab_atomic_load((uintptr_t)address, size, __ATOMIC_RELAXED, CALLER);                                           \
+        lab_cycle_sweep();                                                                                             \
     }                                                                                                                  \
     void __tsan_volatile_write##size(void *address)                                                                    \
     {                                                                                                                  \
@@ -84,6 +86,7 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
     void __tsan_unaligned_volatile_read##size(void *address)                                                           \
     {                                                                                                                  \
         lab_atomic_load((uintptr_t)address, size, __ATOMIC_RELAXED, CALLER);                                           \
+        lab_cycle_sweep();                                                                                             \
     }                                                                                                                  \
     void __tsan_unaligned_volatile_write##size(void *address)                                                          \
     {                                                                                                                  \
@@ -94,6 +97,7 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
 static void volatile_write(uintptr_t address, size_t size, uintptr_t pc)
 {
     lab_atomic_touch(address, size, pc);
+    lab_cycle_sweep();
 }
 
 PLAIN(1)
@@ -156,7 +160,9 @@ void *__tsan_memset(void *to, int value, size_t size)
     type __tsan_atomic##bits##_##name(volatile type *address, type operand, int order);                                \
     type __tsan_atomic##bits##_##name(volatile type *address, type operand, int order)                                 \
     {                                                                                                                  \
-        return (type)lab_atomic_rmw((uintptr_t)address, sizeof(type), kind, operand, order, CALLER);                   \
+        type old = (type)lab_atomic_rmw((uintptr_t)address, sizeof(type), kind, operand, order, CALLER);               \
+        lab_cycle_sweep();                                                                                             \
+        return old;                                                                                                    \
     }
 
 #define ATOMIC(bits, type)                                                                                             \
@@ -170,11 +176,14 @@ void *__tsan_memset(void *to, int value, size_t size)
                                                     int failure);                                                      \
     type __tsan_atomic##bits##_load(const volatile type *address, int order)                                           \
     {                                                                                                                  \
-        return (type)lab_atomic_load((uintptr_t)address, sizeof(type), order, CALLER);                                 \
+        type value = (type)lab_atomic_load((uintptr_t)address, sizeof(type), order, CALLER);                           \
+        lab_cycle_sweep();                                                                                             \
+        return value;                                                                                                  \
     }                                                                                                                  \
     void __tsan_atomic##bits##_store(volatile type *address, type value, int order)                                    \
     {                                                                                                                  \
         lab_atomic_store((uintptr_t)address, sizeof(type), value, order, CALLER);                                      \
+        lab_cycle_sweep();                                                                                             \
     }                                                                                                                  \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile type *address, type *expected, type desired, int order, \
                                                       int failure)                                                     \
@@ -182,20 +191,24 @@ void *__tsan_memset(void *to, int value, size_t size)
         type old = (type)lab_atomic_cas((uintptr_t)address, sizeof(type), *expected, desired, order, failure, CALLER); \
         bool success = old == *expected;                                                                               \
         *expected = old;                                                                                               \
+        lab_cycle_sweep();                                                                                             \
         return success;                                                                                                \
     }                                                                                                                  \
     int __tsan_atomic##bits##_compare_exchange_weak(volatile type *address, type *expected, type desired, int order,   \
                                                     int failure)                                                       \
     {                                                                                                                  \
-        type old = (type)lab_atomic_cas((uintptr_t)address, sizeof(type), *expected, desired, order, failure, CALLER); \
-        bool success = old == *expected;                                                                               \
-        *expected = old;                                                                                               \
+        u128 found = *expected;                                                                                        \
+        bool success = lab_atomic_cas_weak((uintptr_t)address, sizeof(type), &found, desired, order, failure, CALLER); \
+        *expected = (type)found;                                                                                       \
+        lab_cycle_sweep();                                                                                             \
         return success;                                                                                                \
     }                                                                                                                  \
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *address, type expected, type desired, int order,    \
                                                     int failure)                                                       \
     {                                                                                                                  \
-        return (type)lab_atomic_cas((uintptr_t)address, sizeof(type), expected, desired, order, failure, CALLER);      \
+        type old = (type)lab_atomic_cas((uintptr_t)address, sizeof(type), expected, desired, order, failure, CALLER);  \
+        lab_cycle_sweep();                                                                                             \
+        return old;                                                                                                    \
     }                                                                                                                  \
     RMW(bits, type, exchange, RMW_EXCHANGE)                                                                            \
     RMW(bits, type, fetch_add, RMW_ADD)                                                                                \

@@ -17,7 +17,7 @@ VOID HalPrint(PCSTR Format, ...)
     va_list Arguments;
 
     va_start(Arguments, Format);
-    if (lab->running) {
+    if (lab->running || lab->preparing) {
         size_t Room = sizeof(lab->printed) - lab->printed_length;
         int Length = vsnprintf(lab->printed + lab->printed_length, Room, Format, Arguments);
         lab->printed_length += Length > 0 && (size_t)Length < Room ? (size_t)Length : 0;
@@ -48,55 +48,10 @@ VOID HalPrintStackTrace(ULONG FramesToSkip)
 
 VOID HalAbort(VOID)
 {
-    if (!lab->running) {
+    if (!lab->running && !lab->preparing) {
         abort();
     }
     lab_sched_fail(VERDICT_BUGCHECK, 0, "\n%s", lab->printed);
-}
-
-static struct _KTHREAD *LabhalObjectOf(const lab_thread *Thread)
-{
-    struct _KTHREAD *Object;
-
-    memcpy(&Object, Thread->tls + ((char *)&HalCurrentThread - lab->tls), sizeof(Object));
-    return Object;
-}
-
-static size_t LabhalDescribeOwner(struct _KTHREAD *Owner, char *Buffer, size_t Size)
-{
-    for (uint32_t Index = 0; Owner != NULL && Index < lab->run.thread_count; Index += 1) {
-        if (LabhalObjectOf(&lab->run.threads[Index]) == Owner) {
-            return (size_t)snprintf(Buffer, Size, ", owned by %c", (char)('a' + Index));
-        }
-    }
-    return 0;
-}
-
-/* What the thread waits for, as the library sees it. */
-bool lab_describe_wait(lab_thread *Thread, char *Buffer, size_t Size, bool *Satisfied)
-{
-    struct _KTHREAD *Object = LabhalObjectOf(Thread);
-    size_t Used = 0;
-
-    if (Object == NULL || Thread->op.address != (uintptr_t)&Object->WakeWord ||
-        !(Object->WaitRegister & KI_WAIT_ACTIVE)) {
-        return false;
-    }
-    for (ULONG Index = 0; Index < Object->WaitBlockCount && Used + 100 < Size; Index += 1) {
-        PKWAIT_BLOCK Block = &Object->WaitBlockList[Index];
-        PDISPATCHER_HEADER Header = Block->Object;
-        char Symbol[64];
-
-        lab_report_symbol((uintptr_t)Header, Symbol, sizeof(Symbol));
-        Used += (size_t)snprintf(Buffer + Used, Size - Used, "%s%s (SignalState %d)", Index == 0 ? "waits for " : ", ",
-                                 Symbol, Header->SignalState);
-        if ((Header->Type & KOBJECT_TYPE_MASK) == MutantObject) {
-            Used += LabhalDescribeOwner(CONTAINING_RECORD(Header, KMUTANT, Header)->OwnerThread, Buffer + Used,
-                                        Size - Used);
-        }
-        *Satisfied |= Block->WaitType == WaitAny && Header->SignalState > 0;
-    }
-    return true;
 }
 
 typedef struct _LABHAL_FIELD {
@@ -136,7 +91,7 @@ static VOID LabhalDescribeField(ULONG Number, size_t Offset, char *Buffer, size_
 bool lab_describe_address(uintptr_t Address, char *Buffer, size_t Size)
 {
     for (ULONG Index = 0; Index < lab->run.thread_count; Index += 1) {
-        uintptr_t Object = (uintptr_t)LabhalObjectOf(&lab->run.threads[Index]);
+        uintptr_t Object = (uintptr_t)LabhalThreadObject(&lab->run.threads[Index]);
         if (Object != 0 && Address >= Object && Address < Object + sizeof(struct _KTHREAD)) {
             LabhalDescribeField(Index, Address - Object, Buffer, Size);
             return true;

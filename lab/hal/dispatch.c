@@ -15,22 +15,22 @@ static uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time)
 
 static BOOLEAN LabhalWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
 {
-    return lab_sched_wait((uintptr_t)Address, Expected, LabhalDeadline(Deadline->Clock, Deadline->Time), LABHAL_CALLER);
+    return lab_block_wait((uintptr_t)Address, Expected, LabhalDeadline(Deadline->Clock, Deadline->Time), LABHAL_CALLER);
 }
 
 static VOID LabhalWake(volatile ULONG *Address, ULONG Count)
 {
-    lab_sched_wake_address((uintptr_t)Address, Count, LABHAL_CALLER);
+    lab_block_wake_address((uintptr_t)Address, Count, LABHAL_CALLER);
 }
 
 static ULONGLONG LabhalQueryInterruptTime(VOID)
 {
-    return lab_sched_clock(LABHAL_CALLER);
+    return lab_block_clock(LABHAL_CALLER);
 }
 
 static ULONGLONG LabhalQuerySystemTime(VOID)
 {
-    return lab_sched_clock(LABHAL_CALLER) + LABHAL_SYSTEM_OFFSET;
+    return lab_block_clock(LABHAL_CALLER) + LABHAL_SYSTEM_OFFSET;
 }
 
 /* Nobody else may want the CPU. */
@@ -43,10 +43,13 @@ static ULONG LabhalCurrentProcessor(VOID)
     return lab != NULL && lab->current != NULL ? lab->current->number : 0;
 }
 
+ULONG HalTickLength = 1;
+
 HAL_DISPATCH HalDispatch = {
     .Wait = LabhalWait,
     .Wake = LabhalWake,
     .QueryInterruptTime = LabhalQueryInterruptTime,
+    .QueryTickTime = LabhalQueryInterruptTime,
     .QuerySystemTime = LabhalQuerySystemTime,
     .Yield = LabhalYield,
     .CurrentProcessor = LabhalCurrentProcessor,
@@ -60,15 +63,15 @@ VOID HalClockWait(volatile ULONG *Wake, ULONG Expected, ULONGLONG InterruptTime,
     if (Deadline == 0 || (Other != 0 && Other < Deadline)) {
         Deadline = Other;
     }
-    lab_sched_wait((uintptr_t)Wake, Expected, Deadline, LABHAL_CALLER);
+    lab_block_wait((uintptr_t)Wake, Expected, Deadline, LABHAL_CALLER);
 }
 
 VOID HalClockWake(volatile ULONG *Wake)
 {
-    lab_sched_wake_address((uintptr_t)Wake, 1, LABHAL_CALLER);
+    lab_block_wake_address((uintptr_t)Wake, 1, LABHAL_CALLER);
 }
 
 ULONGLONG HalQueryPerformanceCounter(VOID)
 {
-    return lab_sched_clock(LABHAL_CALLER);
+    return lab_block_clock(LABHAL_CALLER);
 }

@@ -15,4 +15,6 @@
 
 extern HAL_CALLBACKS LabhalCallbacks;
 
+struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has none yet */
+
 #endif

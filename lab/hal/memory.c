@@ -1,13 +1,17 @@
 /* memory.c: memory that the explorer watches, and that may run out. */
 #include "labhal.h"
 
+/* The zeros are written by who allocates: who gets at them without an acquire races. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 {
-    if (lab_sched_active() && lab->run.failures != 0 && lab_sched_choose(2) == 1) {
-        lab->run.failures--;
+    if (lab_explore_memory_runs_out()) {
         return NULL;
     }
-    return lab_memory_allocate(Size, Alignment);
+    PVOID Memory = lab_memory_allocate(Size, Alignment);
+    if (Memory != NULL && lab_sched_active()) {
+        lab_race_access((uintptr_t)Memory, Size, true, false, LABHAL_CALLER);
+    }
+    return Memory;
 }
 
 VOID HalFree(PVOID Memory)
@@ -22,16 +26,20 @@ ULONG HalQueryPageSize(VOID)
     return 4096;
 }
 
-/* Memory that is gone cannot be read; what a stack still holds can, whoever it belongs to. */
+/* Memory that is gone cannot be read; what a stack still holds can, whoever it belongs to. The others may run before
+   the read, so it is looked at afterwards whether there was anything to read. */
 HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
 {
     lab_granule *Shadow = lab_memory_shadow((uintptr_t)Address);
     HAL_READ Read = {NULL, 0};
 
-    if (Shadow == NULL || Shadow->poison != POISON_NONE) {
+    if (Shadow == NULL) {
         return Read;
     }
-    Read.Value = (PVOID)(uintptr_t)lab_atomic_peek((uintptr_t)Address, sizeof(PVOID), LABHAL_CALLER);
-    Read.Readable = 1;
+    PVOID Value = (PVOID)(uintptr_t)lab_atomic_peek((uintptr_t)Address, sizeof(PVOID), LABHAL_CALLER);
+    if (Shadow->poison == POISON_NONE) {
+        Read.Value = Value;
+        Read.Readable = 1;
+    }
     return Read;
 }

@@ -32,6 +32,6 @@ BOOLEAN HalYieldToOther(VOID)
 VOID HalLongSpin(ULONG Round)
 {
     if (lab_sched_active()) {
-        lab_sched_yield_hint(lab->current, LABHAL_YIELD_STEPS << (Round < MOST_DOUBLINGS ? Round : MOST_DOUBLINGS));
+        lab_spin_yield_hint(lab->current, LABHAL_YIELD_STEPS << (Round < MOST_DOUBLINGS ? Round : MOST_DOUBLINGS));
     }
 }

@@ -69,11 +69,10 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
     lab_thread *Thread;
 
     UNREFERENCED_PARAMETER(StackSize);
-    if (lab->run.failures != 0 && lab_sched_active() && lab_sched_choose(2) == 1) {
-        lab->run.failures--;
+    if (lab_explore_memory_runs_out()) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    Thread = lab_sched_spawn(StartRoutine, Context, Name, LabhalIsService(Name));
+    Thread = lab_thread_spawn(StartRoutine, Context, Name, LabhalIsService(Name));
     if (Thread == NULL) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
@@ -83,12 +82,12 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
 
 VOID HalExitThread(VOID)
 {
-    lab_sched_exit();
+    lab_thread_exit();
 }
 
 VOID HalTerminateThread(VOID)
 {
-    lab_sched_terminate();
+    lab_thread_terminate();
 }
 
 VOID HalWatchThreadExit(struct _KTHREAD *Thread)
@@ -101,7 +100,7 @@ VOID HalWatchThreadExit(struct _KTHREAD *Thread)
 VOID HalInterruptThread(ULONG ThreadId)
 {
     if (ThreadId >= LABHAL_FIRST_THREAD) {
-        lab_sched_interrupt(ThreadId - LABHAL_FIRST_THREAD, LABHAL_CALLER);
+        lab_block_interrupt(ThreadId - LABHAL_FIRST_THREAD, LABHAL_CALLER);
     }
 }
 

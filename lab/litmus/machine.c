@@ -87,7 +87,8 @@ static void heir(void)
     KeWaitForSingleObject(&owned, Executive, KernelMode, FALSE, NULL);
     LabAssert(KeWaitForSingleObject(&mutant, Executive, KernelMode, FALSE, NULL) == STATUS_ABANDONED);
 }
-LAB_SCENARIO(return_and_exit, .Setup = initialize, .Threads = {owner, heir}, .Flags = LAB_RUN_EXIT);
+LAB_SCENARIO(return_and_exit, .Setup = initialize, .Threads = {owner, heir}, .Flags = LAB_RUN_EXIT,
+             .MaximumSchedules = 30000);
 LAB_SCENARIO(return_and_stay, .Setup = initialize, .Threads = {owner, heir}, .Expect = "deadlock");
 
 /* Virtual time. */

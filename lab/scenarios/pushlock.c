@@ -1,7 +1,9 @@
-/* Pushlocks: exclusion, sharing, conversion, readers that need each other. */
+/* Pushlocks: exclusion, sharing, conversion, who is handed what, when the lock is taken again under way, histories. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
+
+#include "ke/turn.h"
 
 static EX_PUSH_LOCK lock;
 static int value;
@@ -82,6 +84,30 @@ static void converter(void)
 }
 LAB_SCENARIO(pushlock_convert, .Setup = setup, .Threads = {converter, writer}, .Finish = is_free);
 
+/* Who has become a sharer is joined at once by those who wait to share it, whoever has the task of letting them in. */
+static void convert_and_meet(void)
+{
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&lock);
+    ExConvertPushLockExclusiveToShared(&lock);
+    KeWaitForSingleObject(&met, Executive, KernelMode, FALSE, NULL);
+    ExReleasePushLockShared(&lock);
+    KeLeaveCriticalRegion();
+}
+
+static void reader_to_be_met(void)
+{
+    KeEnterCriticalRegion();
+    ExAcquirePushLockShared(&lock);
+    KeSetEvent(&met, IO_NO_INCREMENT, FALSE);
+    ExReleasePushLockShared(&lock);
+    KeLeaveCriticalRegion();
+}
+LAB_SCENARIO(pushlock_convert_lets_in, .Setup = setup, .Threads = {convert_and_meet, reader_to_be_met},
+             .Finish = is_free);
+LAB_SCENARIO(pushlock_convert_in_between, .Setup = held, .Threads = {release_held, convert_and_meet, reader_to_be_met},
+             .Finish = is_free);
+
 static void upgrader(void)
 {
     KeEnterCriticalRegion();
@@ -96,71 +122,347 @@ static void upgrader(void)
 }
 LAB_SCENARIO(pushlock_upgrade, .Setup = setup, .Threads = {upgrader, reader}, .Finish = is_free);
 
-/* Waiting for an address. */
-static volatile LONG condition;
-
-static void address_waiter(void)
+/* Several wait: who is handed what. */
+static void held_by_two_sharers(void)
 {
-    LONG zero = 0;
-    while (__atomic_load_n(&condition, __ATOMIC_ACQUIRE) == 0)
-        ExBlockOnAddressPushLock(&lock, (PVOID)&condition, &zero, sizeof(zero), NULL);
+    ExInitializePushLock(&lock);
+    ExAcquirePushLockShared(&lock);
+    ExAcquirePushLockShared(&lock);
 }
 
-static void address_waker(void)
+static void release_shared(void)
 {
-    __atomic_store_n(&condition, 1, __ATOMIC_RELEASE);
-    ExUnblockOnAddressPushLock(&lock, (PVOID)&condition);
-}
-LAB_SCENARIO(pushlock_address, .Setup = setup, .Threads = {address_waiter, address_waker});
-
-static PEX_CACHE_AWARE_PUSH_LOCK aware;
-
-static void setup_aware(void)
-{
-    aware = ExAllocateCacheAwarePushLock();
+    LabAssert(value == 0);
+    ExReleasePushLockShared(&lock);
 }
 
-static void aware_writer(void)
+LAB_SCENARIO(pushlock_handed_to_readers, .Setup = held, .Threads = {release_held, reader, writer}, .Finish = is_free);
+LAB_SCENARIO(pushlock_handed_to_a_group, .Setup = held, .Threads = {release_held, reader, reader, writer},
+             .Finish = is_free, .Flags = LAB_LARGE);
+LAB_SCENARIO(pushlock_handed_past_newcomers, .Setup = held, .Threads = {release_held, reader, writer, writer},
+             .Finish = is_free, .Flags = LAB_LARGE);
+LAB_SCENARIO(pushlock_counted_sharers, .Setup = held_by_two_sharers,
+             .Threads = {release_shared, release_shared, writer, writer}, .Finish = is_free, .Flags = LAB_LARGE);
+
+/* A thread that takes the lock again and again, each time when somebody waits: the waiter is woken in vain, and in the
+   end it is handed the lock. */
+static int waiters_expected, done;
+
+static void counted_writer(void)
+{
+    writer();
+    __atomic_fetch_add(&done, 1, __ATOMIC_RELAXED);
+}
+
+static BOOLEAN somebody_waits(void)
+{
+    return (__atomic_load_n(&lock, __ATOMIC_RELAXED) & EX_PUSH_LOCK_WAITING) != 0 ||
+           __atomic_load_n(&done, __ATOMIC_RELAXED) == waiters_expected;
+}
+
+static void take_when_waited_for(int rounds)
 {
     KeEnterCriticalRegion();
-    ExAcquireCacheAwarePushLockExclusive(aware);
+    for (int i = 0; i < rounds; i++) {
+        while (!somebody_waits()) {
+        }
+        ExReleasePushLockExclusive(&lock);
+        ExAcquirePushLockExclusive(&lock);
+        value += 1;
+    }
+    ExReleasePushLockExclusive(&lock);
+    KeLeaveCriticalRegion();
+}
+
+static void take_five_times(void)
+{
+    take_when_waited_for(5);
+}
+
+static void take_twice(void)
+{
+    take_when_waited_for(2);
+}
+
+static void held_against_one(void)
+{
+    waiters_expected = 1;
+    held();
+}
+
+static void held_against_two(void)
+{
+    waiters_expected = 2;
+    held();
+}
+
+static void held_against_three(void)
+{
+    waiters_expected = 3;
+    held();
+}
+LAB_SCENARIO(pushlock_overtaken, .Setup = held_against_one, .Threads = {take_five_times, counted_writer},
+             .Finish = is_free);
+LAB_SCENARIO(pushlock_overtaken_two, .Setup = held_against_two,
+             .Threads = {take_five_times, counted_writer, counted_writer}, .Finish = is_free);
+LAB_SCENARIO(pushlock_overtaken_reader, .Setup = held_against_one, .Threads = {take_five_times, counted_writer, reader},
+             .Finish = is_free);
+LAB_SCENARIO(pushlock_overtaken_three, .Setup = held_against_three,
+             .Threads = {take_twice, counted_writer, counted_writer, counted_writer}, .Finish = is_free,
+             .Flags = LAB_LARGE);
+
+/* A turn that is over: who has passed waiters for long enough waits behind them, though the lock be free. */
+static PEX_PUSH_LOCK_WAIT_BLOCK newest_waiter(void)
+{
+    return (PEX_PUSH_LOCK_WAIT_BLOCK)(__atomic_load_n(&lock, __ATOMIC_ACQUIRE) & ~(ULONG_PTR)15);
+}
+
+static void await_two_waiters(void)
+{
+    while (newest_waiter() == NULL || newest_waiter()->Next == NULL) {
+    }
+}
+
+static void pass_waiters_after(ULONG passes)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    thread->TurnLock = &lock;
+    thread->TurnPasses = passes;
+    ExReleasePushLockExclusive(&lock);
+    ExAcquirePushLockExclusive(&lock);
+}
+
+static void take_for_longest_turn(void)
+{
+    KeEnterCriticalRegion();
+    await_two_waiters();
+    pass_waiters_after(KI_LONGEST_TURN - 1);
+    LabAssert(value >= 1);
+    ExReleasePushLockExclusive(&lock);
+    KeLeaveCriticalRegion();
+}
+LAB_SCENARIO(pushlock_longest_turn, .Setup = held, .Threads = {take_for_longest_turn, writer, writer},
+             .Finish = is_free, .Flags = LAB_LARGE);
+
+/* Earlier, if the woken waiter is there and looks on. */
+#define PASSES_BEFORE_LOOK ((KI_TURN + KI_TURN_NOTICE - 1) / KI_TURN_NOTICE * KI_TURN_NOTICE - 1)
+
+static void take_until_attended(void)
+{
+    KeEnterCriticalRegion();
+    await_two_waiters();
+    pass_waiters_after(0);
+    if (value == 0) {
+        while (!__atomic_load_n(&newest_waiter()->Attended, __ATOMIC_RELAXED)) {
+        }
+        pass_waiters_after(PASSES_BEFORE_LOOK);
+        LabAssert(value >= 1);
+    }
+    ExReleasePushLockExclusive(&lock);
+    KeLeaveCriticalRegion();
+}
+LAB_SCENARIO(pushlock_attended_turn, .Setup = held, .Threads = {take_until_attended, writer, writer}, .Finish = is_free,
+             .Flags = LAB_LARGE);
+
+/* Whoever became an only sharer by conversion is one: while a woken waiter is on its way, too. */
+static void convert_both_ways(void)
+{
+    KeEnterCriticalRegion();
+    while (!somebody_waits()) {
+    }
+    ExReleasePushLockExclusive(&lock);
+    ExAcquirePushLockExclusive(&lock);
     value += 1;
-    ExReleaseCacheAwarePushLockExclusive(aware);
-    KeLeaveCriticalRegion();
-}
-
-static void aware_reader(void)
-{
-    KeEnterCriticalRegion();
-    PEX_PUSH_LOCK mine = ExAcquireCacheAwarePushLockShared(aware);
-    LabAssert(value >= 0);
-    ExReleaseCacheAwarePushLockShared(mine);
-    KeLeaveCriticalRegion();
-}
-LAB_SCENARIO(pushlock_cache_aware, .Setup = setup_aware, .Threads = {aware_writer, aware_reader});
-
-static PEX_PUSH_LOCK_AUTO_EXPAND expanding;
-
-static void setup_expanding(void)
-{
-    expanding = ExAllocateAutoExpandPushLock(EX_DEFAULT_PUSH_LOCK_FLAGS);
-}
-
-static void expanding_writer(void)
-{
-    KeEnterCriticalRegion();
-    ExAcquireAutoExpandPushLockExclusive(expanding, EX_DEFAULT_PUSH_LOCK_FLAGS);
+    ExConvertPushLockExclusiveToShared(&lock);
+    LabAssert(value >= 1);
+    LabAssert(ExTryConvertPushLockSharedToExclusive(&lock));
     value += 1;
-    ExReleaseAutoExpandPushLockExclusive(expanding, EX_DEFAULT_PUSH_LOCK_FLAGS);
+    ExReleasePushLockExclusive(&lock);
+    KeLeaveCriticalRegion();
+}
+LAB_SCENARIO(pushlock_convert_both_ways, .Setup = held_against_two,
+             .Threads = {convert_both_ways, counted_writer, counted_writer}, .Finish = is_free);
+
+/* However it is held. */
+static void writer_releases_either(void)
+{
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&lock);
+    value += 1;
+    ExReleasePushLock(&lock);
     KeLeaveCriticalRegion();
 }
 
-static void expanding_reader(void)
+static void reader_releases_either(void)
 {
     KeEnterCriticalRegion();
-    PEX_PUSH_LOCK mine = ExAcquireAutoExpandPushLockShared(expanding, EX_DEFAULT_PUSH_LOCK_FLAGS);
+    ExAcquirePushLockShared(&lock);
     LabAssert(value >= 0);
-    ExReleaseAutoExpandPushLockShared(expanding, mine, EX_DEFAULT_PUSH_LOCK_FLAGS);
+    ExReleasePushLock(&lock);
     KeLeaveCriticalRegion();
 }
-LAB_SCENARIO(pushlock_auto_expand, .Setup = setup_expanding, .Threads = {expanding_writer, expanding_reader});
+LAB_SCENARIO(pushlock_release_either, .Setup = setup,
+             .Threads = {writer_releases_either, reader_releases_either, reader_releases_either}, .Finish = is_free);
+
+/* A lock without holders or waiters, or with sharers only, is there to be had at once. */
+static void try_alone(void)
+{
+    LabAssert(ExfTryAcquirePushLockExclusiveEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS));
+    value = 1;
+    LabAssert(!ExfTryAcquirePushLockExclusiveEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS));
+    LabAssert(!ExfTryAcquirePushLockSharedEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS));
+    ExfReleasePushLockEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+LAB_SCENARIO(pushlock_try_alone, .Setup = setup, .Threads = {try_alone}, .Finish = is_free);
+
+static void try_to_share(void)
+{
+    LabAssert(ExfTryAcquirePushLockSharedEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS));
+    LabAssert(value == 0);
+    LabAssert(ExTryAcquirePushLockShared(&lock));
+    ExReleasePushLockShared(&lock);
+    ExReleasePushLockShared(&lock);
+}
+LAB_SCENARIO(pushlock_try_to_share, .Setup = setup, .Threads = {try_to_share, try_to_share}, .Finish = is_free);
+
+static void try_writer(void)
+{
+    KeEnterCriticalRegion();
+    if (ExTryAcquirePushLockExclusive(&lock)) {
+        value += 1;
+        ExReleasePushLockExclusive(&lock);
+    }
+    KeLeaveCriticalRegion();
+}
+
+static void try_reader(void)
+{
+    KeEnterCriticalRegion();
+    if (ExTryAcquirePushLockShared(&lock)) {
+        LabAssert(value >= 0);
+        ExReleasePushLockShared(&lock);
+    }
+    KeLeaveCriticalRegion();
+}
+LAB_SCENARIO(pushlock_try, .Setup = setup, .Threads = {try_writer, try_reader, writer}, .Finish = is_free);
+
+/* Nobody holds it, or not in that way. */
+static void release_exclusive_unheld(void)
+{
+    ExfReleasePushLockExclusiveEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+static void release_shared_unheld(void)
+{
+    ExfReleasePushLockSharedEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+static void convert_unheld(void)
+{
+    ExConvertPushLockExclusiveToShared(&lock);
+}
+LAB_SCENARIO(pushlock_release_exclusive_unheld, .Setup = setup, .Threads = {release_exclusive_unheld},
+             .Expect = "bugcheck");
+LAB_SCENARIO(pushlock_release_shared_unheld, .Setup = setup, .Threads = {release_shared_unheld}, .Expect = "bugcheck");
+LAB_SCENARIO(pushlock_convert_unheld, .Setup = setup, .Threads = {convert_unheld}, .Expect = "bugcheck");
+
+/* Histories, with try and conversion. */
+enum {
+    ACQUIRE_EXCLUSIVE,
+    RELEASE_EXCLUSIVE,
+    ACQUIRE_SHARED,
+    RELEASE_SHARED,
+    TRY_EXCLUSIVE,
+    TRY_SHARED,
+    CONVERT_TO_EXCLUSIVE,
+    CONVERT_TO_SHARED
+};
+
+static void record_acquire_exclusive(void)
+{
+    unsigned operation = LabBegin(ACQUIRE_EXCLUSIVE, 0);
+    ExAcquirePushLockExclusive(&lock);
+    LabEnd(operation, 1);
+}
+
+static void record_release_exclusive(void)
+{
+    unsigned operation = LabBegin(RELEASE_EXCLUSIVE, 0);
+    ExReleasePushLockExclusive(&lock);
+    LabEnd(operation, 0);
+}
+
+static void record_acquire_shared(void)
+{
+    unsigned operation = LabBegin(ACQUIRE_SHARED, 0);
+    ExAcquirePushLockShared(&lock);
+    LabEnd(operation, 1);
+}
+
+static void record_release_shared(void)
+{
+    unsigned operation = LabBegin(RELEASE_SHARED, 0);
+    ExReleasePushLockShared(&lock);
+    LabEnd(operation, 0);
+}
+
+static BOOLEAN record_try(unsigned name, BOOLEAN (*attempt)(PEX_PUSH_LOCK))
+{
+    unsigned operation = LabBegin(name, 0);
+    BOOLEAN got = attempt(&lock);
+    LabEnd(operation, got);
+    return got;
+}
+
+static BOOLEAN try_exclusive(PEX_PUSH_LOCK push_lock)
+{
+    return ExTryAcquirePushLockExclusiveEx(push_lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+static BOOLEAN try_shared(PEX_PUSH_LOCK push_lock)
+{
+    return ExTryAcquirePushLockSharedEx(push_lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+static void recorded_upgrader(void)
+{
+    KeEnterCriticalRegion();
+    record_acquire_shared();
+    if (record_try(CONVERT_TO_EXCLUSIVE, ExTryConvertPushLockSharedToExclusive)) {
+        value += 1;
+        unsigned operation = LabBegin(CONVERT_TO_SHARED, 0);
+        ExConvertPushLockExclusiveToShared(&lock);
+        LabEnd(operation, 0);
+    }
+    record_release_shared();
+    KeLeaveCriticalRegion();
+}
+
+static void recorded_trier(void)
+{
+    KeEnterCriticalRegion();
+    if (record_try(TRY_EXCLUSIVE, try_exclusive)) {
+        value += 1;
+        record_release_exclusive();
+    }
+    if (record_try(TRY_SHARED, try_shared))
+        record_release_shared();
+    KeLeaveCriticalRegion();
+}
+
+static void recorded_writer(void)
+{
+    KeEnterCriticalRegion();
+    record_acquire_exclusive();
+    value += 1;
+    record_release_exclusive();
+    KeLeaveCriticalRegion();
+}
+
+static void is_a_lock(void)
+{
+    LabAssert(lock == 0);
+    LabCheckLinearizable(&LabModelRwLock);
+}
+LAB_SCENARIO(pushlock_history_try, .Threads = {recorded_upgrader, recorded_trier}, .Finish = is_a_lock);
+LAB_SCENARIO(pushlock_history, .Threads = {recorded_trier, recorded_writer}, .Finish = is_a_lock, .Flags = LAB_LARGE);

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The command `interlock lab`: it compiles a test, finds its bug, and a token replays exactly that."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +14,27 @@ EXAMPLES = {
     "philosophers.c": {"philosophers": "deadlock", "left_handed": None},
     "publish.c": {"publish_relaxed": "assertion", "publish_release": None},
 }
+# Who has what the first thread of lab/self/graphs.c waits for, as the report of a deadlock says it.
+GRAPHS = {
+    "word": r"a sleeps on word\+0x4 .*\n +b changed it last at .*: 0 -> 0x1",
+    "mutant": r"a sleeps .*: waits for mutant\+\S+ \(SignalState 0\), owned by b\n",
+    "event": r"a sleeps .*: waits for event\+0x18 \(SignalState 0\)\n +nobody else has changed it",
+    "cleared": r"a sleeps .*: waits for event\+0x18 .*\n +b, which has ended, changed it last at graphs.c:\d+ "
+               r".* Ke(Clear|Reset)Event",
+    "thread": r"a sleeps .*: waits for b.Header \(SignalState 0\), the end of b\n",
+    "fastmutex": r"a sleeps .*: waits for the mutex fastmutex\+\S+, owned by b\n",
+    "guarded": r"a sleeps .*: waits for the mutex guarded\+\S+, owned by b\n",
+    "resource": r"a sleeps .*: waits for the resource resource\+\S+, owned by b\n",
+    "pushlock": r"a sleeps .*: waits for the pushlock pushlock\+0x8\n +b changed it last at graphs.c:\d+ .*: 0 -> 0x1",
+    "srwlock": r"a sleeps .*: waits for srwlock\+0x8\n +b changed it last at .*: 0 -> 0x1",
+    "section": r"a sleeps .*: waits for the critical section section\+\S+, owned by b\n",
+    "spinlock": r"looks at spinlock\+0x8\n +b changed it last at graphs.c:\d+ .*: 0 -> 0x1",
+}
 OPTIONS = {"publish.c": ["--model", "c11"], "philosophers.c": ["--seconds", "1"]}
 
 
-def lab(program, *arguments):
-    result = subprocess.run([program, "lab", *arguments], capture_output=True, text=True)
+def lab(program, *arguments, typed=None):
+    result = subprocess.run([program, "lab", *arguments], capture_output=True, text=True, input=typed)
     return result.returncode, result.stdout + result.stderr
 
 
@@ -29,6 +47,24 @@ def sections(output):
     """{scenario: its part of the output}"""
     parts = re.split(r"^(\w+):", output, flags=re.M)
     return dict(zip(parts[1::2], parts[2::2]))
+
+
+def graphs(program, root):
+    """What the reports of deadlocks say."""
+    found = sections(lab(program, "--schedules", "2000", str(root / "lab" / "self" / "graphs.c"))[1])
+    for scenario, pattern in GRAPHS.items():
+        verdict = "livelock" if scenario == "spinlock" else "deadlock"
+        part = found.get(scenario, "")
+        yield f"  {verdict}: " in part and re.search(pattern, part) is not None, f"{scenario}: who has it"
+
+
+def in_gdb(program, path, token):
+    """A breakpoint is hit, and the failure is where the thread is that has made the last step."""
+    typed = "tbreak deposit\nrun\nup 0\ncontinue\nbacktrace\ncontinue\n"
+    _, output = lab(program, "--gdb", "--replay", token, path, typed=typed)
+    stopped = re.search(r"Temporary breakpoint \d+, deposit", output)
+    failed = re.search(r"Breakpoint \d+, lab_sched_fail(.|\n)*LabFail(.|\n)*account.c:\d+", output)
+    return stopped is not None and failed is not None and f"replay: {token}" in output
 
 
 def main():
@@ -48,10 +84,18 @@ def main():
             token = re.search(r"replay: (\S+)", part)
             code, again = lab(program, "--replay", token.group(1) if token else "none", path)
             results.append((code == 1 and trace(again) == trace(part) != [], f"{scenario}: the token replays it"))
+            if name == "account.c" and shutil.which("gdb"):
+                results.append((token and in_gdb(program, path, token.group(1)), f"{scenario}: and in gdb"))
+    results += graphs(program, root)
     code, output = lab(program, "--replay", "account@sc,p2:zz", str(root / "examples" / "lab" / "account.c"))
     results.append((code != 0 and code != 1, "a token that is none is refused"))
     code, output = lab(program, "nothing.c")
     results.append((code != 0, "a file that is not there is an error"))
+    code, output = lab(program, "--scale", "--lock", "queued", "--processors", "1,4", "--json")
+    counted = json.loads(output) if code == 0 else []
+    results.append(([c["processors"] for c in counted] == [1, 4], "--scale counts"))
+    code, output = lab(program, "--scale", "--processors", "0")
+    results.append((code == 2, "--scale refuses a machine without processors"))
     for number, (good, text) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {text}")
     print(f"1..{len(results)}")

@@ -58,7 +58,7 @@ static void step(unsigned thread, unsigned position)
     unsigned *r = &result[thread][position];
     unsigned expected = 0;
 
-    switch (draw(thread, position, 3, 10)) {
+    switch (draw(thread, position, 3, 12)) {
     case 0:
     case 1:
     case 2:
@@ -81,6 +81,9 @@ static void step(unsigned thread, unsigned position)
     case 8:
         __atomic_store_n(v, value, store_order(strength));
         LabWakeWord(v, 1);
+        break;
+    case 9: /* against the wake, and against the other timeouts */
+        *r = 1 + (unsigned)LabWaitOnWordFor(v, 0, 10 + thread);
         break;
     default: /* a small critical section */
         while (__atomic_exchange_n(&turn, 1, __ATOMIC_ACQUIRE) != 0)

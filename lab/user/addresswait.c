@@ -167,3 +167,14 @@ static void wake_after_last_touch(void)
     RtlWakeAddressSingle((PVOID)address);
 }
 LAB_SCENARIO(address_freed, .Setup = setup_heap, .Threads = {waiter_that_frees, wake_after_last_touch});
+
+/* One wait is enough where nobody wakes for another reason, and what the change came after is visible afterwards, without
+   a look of the caller's own that would order it. */
+static void waiter_without_look(void)
+{
+    LabAssert(RtlWaitOnAddress(&word, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);
+    LabAssert(__atomic_load_n(&word, __ATOMIC_RELAXED) == 1);
+    LabAssert(data == 1);
+}
+LAB_SCENARIO(address_order, .Threads = {waiter_without_look, wake_one});
+LAB_SCENARIO(address_order_c11, .Threads = {waiter_without_look, waiter_without_look, wake_all}, .Model = "c11");

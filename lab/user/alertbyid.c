@@ -79,3 +79,14 @@ static void timed_waiter(void)
     LabAssert(NtWaitForAlertByThreadId(NULL, &now) == STATUS_TIMEOUT);
 }
 LAB_SCENARIO(alert_by_id_timeout, .Threads = {timed_waiter, alerter});
+
+/* One that is pending is there for a wait that does not wait, once. */
+static void alert_and_poll(void)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+
+    LabAssert(NtAlertThreadByThreadId(PsGetCurrentThreadId()) == STATUS_SUCCESS);
+    LabAssert(NtWaitForAlertByThreadId(NULL, &now) == STATUS_ALERTED);
+    LabAssert(NtWaitForAlertByThreadId(NULL, &now) == STATUS_TIMEOUT);
+}
+LAB_SCENARIO(alert_by_id_poll, .Threads = {alert_and_poll});

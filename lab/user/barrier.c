@@ -73,7 +73,7 @@ LAB_SCENARIO(barrier_two, .Setup = of_two, .Threads = {first_of_two, second_of_t
 LAB_SCENARIO(barrier_two_c11, .Setup = of_two, .Threads = {first_of_two, second_of_two}, .Finish = one_was_told,
              .Model = "c11", .StaleReads = 2);
 LAB_SCENARIO(barrier_three, .Setup = of_three, .Threads = {first_of_three, second_of_three, third_of_three},
-             .Finish = one_was_told);
+             .Finish = one_was_told, .Flags = LAB_LARGE);
 
 /* Two rounds of two threads: nobody is counted for the wrong one. */
 static int come;

@@ -77,11 +77,12 @@ static void both_were_taken(void)
     LabAssert(taken[1] == 1 && taken[2] == 1 && depth() == 0);
 }
 LAB_SCENARIO(port_one, .Setup = setup, .Threads = {post_first, remover}, .Finish = one_was_taken);
-LAB_SCENARIO(port_two, .Setup = setup, .Threads = {post_first, post_second, remove_both}, .Finish = both_were_taken);
+LAB_SCENARIO(port_two, .Setup = setup, .Threads = {post_first, post_second, remove_both}, .Finish = both_were_taken,
+             .Flags = LAB_LARGE);
 LAB_SCENARIO(port_two_removers, .Setup = setup, .Threads = {post_first, post_second, remover, remover},
-             .Finish = both_were_taken);
+             .Finish = both_were_taken, .Flags = LAB_LARGE);
 LAB_SCENARIO(port_narrow, .Setup = setup_narrow, .Threads = {post_first, post_second, remover, remover},
-             .Finish = both_were_taken, .Flags = LAB_RUN_EXIT);
+             .Finish = both_were_taken, .Flags = LAB_LARGE | LAB_RUN_EXIT);
 
 static void impatient_remover(void)
 {
@@ -95,7 +96,7 @@ static void taken_or_there(void)
     LabAssert(taken[1] + depth() == 1);
 }
 LAB_SCENARIO(port_timeout, .Setup = setup, .Threads = {post_first, impatient_remover, impatient_remover},
-             .Finish = taken_or_there, .Timeouts = 1);
+             .Finish = taken_or_there, .Timeouts = 1, .Flags = LAB_LARGE);
 
 /* Several at once. */
 static void remove_some(void)
@@ -113,7 +114,7 @@ static void all_are_accounted_for(void)
     LabAssert(taken[1] <= 1 && taken[2] <= 1 && taken[1] + taken[2] + depth() == 2);
 }
 LAB_SCENARIO(port_several, .Setup = setup, .Threads = {post_first, post_second, remove_some},
-             .Finish = all_are_accounted_for);
+             .Finish = all_are_accounted_for, .Flags = LAB_LARGE);
 
 /* The last handle goes while somebody waits, or comes too late, or posts. Nothing is left of the port. */
 static void closer(void)
@@ -139,30 +140,32 @@ static void spawned_remover(void *unused)
     remover_at_closed();
 }
 
-static void spawned_poster(void *unused)
+static void spawned_closer(void *unused)
 {
     UNREFERENCED_PARAMETER(unused);
-    poster_at_closed();
+    closer();
 }
 
-/* A table of handles is made for the first one, and stays. */
+/* A table of handles is made for the first one, and stays; so does the memory of a packet. */
 static void setup_table(void)
 {
     setup();
+    post(2);
+    remover();
     closer();
 }
 
-/* The port is of this schedule, so that what is left of it is a leak. */
+/* The port is of this schedule, so that what is left of it is a leak. The packet is the one of Setup. */
 static void creator(void)
 {
     setup();
-    unsigned first = LabSpawn(spawned_poster, NULL);
+    unsigned first = LabSpawn(spawned_closer, NULL);
     unsigned second = LabSpawn(spawned_remover, NULL);
-    closer();
+    poster_at_closed();
     LabJoin(first);
     LabJoin(second);
 }
-LAB_SCENARIO(port_close, .Setup = setup, .Threads = {closer, remover_at_closed, poster_at_closed});
+LAB_SCENARIO(port_close, .Setup = setup, .Threads = {closer, remover_at_closed, poster_at_closed}, .Flags = LAB_LARGE);
 LAB_SCENARIO(port_close_leaves_nothing, .Setup = setup_table, .Threads = {creator}, .Flags = LAB_CHECK_LEAKS);
 
 /* A port is a queue. */
@@ -197,4 +200,4 @@ static void is_a_queue(void)
 }
 LAB_SCENARIO(port_history, .Setup = setup, .Threads = {recorded_poster, recorded_remover}, .Finish = is_a_queue);
 LAB_SCENARIO(port_history_two, .Setup = setup, .Threads = {recorded_poster, recorded_remover, recorded_remover},
-             .Finish = is_a_queue);
+             .Finish = is_a_queue, .Flags = LAB_LARGE);

@@ -66,7 +66,8 @@ LAB_SCENARIO(condition_one, .Threads = {consumer, producer}, .Finish = nothing_l
 LAB_SCENARIO(condition_one_c11, .Threads = {consumer, producer}, .Finish = nothing_left, .Model = "c11",
              .StaleReads = 2);
 LAB_SCENARIO(condition_inside, .Setup = sleep_soon, .Threads = {consumer, producer_inside}, .Finish = nothing_left);
-LAB_SCENARIO(condition_two, .Threads = {consumer, consumer, double_producer}, .Finish = nothing_left);
+LAB_SCENARIO(condition_two, .Threads = {consumer, consumer, double_producer}, .Finish = nothing_left,
+             .Flags = LAB_LARGE);
 
 /* Everybody who sleeps is woken, sharers too. */
 static int opened;
@@ -86,9 +87,10 @@ static void shared_waiter(void)
         RtlSleepConditionVariableSRW(&condition, &lock, NULL, RTL_CONDITION_VARIABLE_LOCKMODE_SHARED);
     RtlReleaseSRWLockShared(&lock);
 }
-LAB_SCENARIO(condition_all, .Threads = {shared_waiter, shared_waiter, opener}, .Finish = nothing_left);
+LAB_SCENARIO(condition_all, .Threads = {shared_waiter, shared_waiter, opener}, .Finish = nothing_left,
+             .Flags = LAB_LARGE);
 LAB_SCENARIO(condition_all_sleep, .Setup = sleep_soon, .Threads = {shared_waiter, shared_waiter, opener},
-             .Finish = nothing_left);
+             .Finish = nothing_left, .Flags = LAB_LARGE);
 
 /*
  * One token and one wake for two that want it, of which one gives up. A wake that was delivered has won over the
@@ -111,7 +113,7 @@ static void token_is_taken(void)
     LabAssert(tokens == 0 && lock.Ptr == NULL);
 }
 LAB_SCENARIO(condition_timeout, .Threads = {impatient_consumer, consumer, producer}, .Finish = token_is_taken,
-             .Flags = LAB_MAY_BLOCK, .Timeouts = 1);
+             .Flags = LAB_LARGE | LAB_MAY_BLOCK, .Timeouts = 1);
 
 /* A stray alert is no wake. */
 static int woken;
@@ -131,7 +133,8 @@ static void stray_alerter(void)
 {
     NtAlertThreadByThreadId(ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread()));
 }
-LAB_SCENARIO(condition_stray_alert, .Threads = {single_sleeper, opener, stray_alerter}, .Finish = nothing_left);
+LAB_SCENARIO(condition_stray_alert, .Threads = {single_sleeper, opener, stray_alerter}, .Finish = nothing_left,
+             .Flags = LAB_LARGE);
 
 /* With a critical section. */
 static void section_producer(void)
@@ -172,7 +175,7 @@ LAB_SCENARIO(condition_section, .Setup = setup_section, .Threads = {section_cons
              .Finish = section_is_free);
 LAB_SCENARIO(condition_section_timeout, .Setup = setup_section,
              .Threads = {impatient_section_consumer, section_consumer, section_producer}, .Finish = section_is_free,
-             .Flags = LAB_MAY_BLOCK, .Timeouts = 1);
+             .Flags = LAB_LARGE | LAB_MAY_BLOCK, .Timeouts = 1);
 
 /* Who was woken may free the variable, though the one who woke it has not returned yet. */
 static RTL_CONDITION_VARIABLE *heap_condition;

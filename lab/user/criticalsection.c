@@ -101,18 +101,21 @@ LAB_SCENARIO(section_two, .Setup = initialize_patient, .Threads = {user, user}, 
 LAB_SCENARIO(section_two_c11, .Setup = initialize_patient, .Threads = {user, user}, .Finish = two_came, .Model = "c11",
              .StaleReads = 2);
 LAB_SCENARIO(section_nested, .Setup = initialize_patient, .Threads = {nested_user, user}, .Finish = two_came);
-LAB_SCENARIO(section_three, .Setup = initialize_patient, .Threads = {user, user, user}, .Finish = three_came);
-LAB_SCENARIO(section_try, .Setup = initialize_patient, .Threads = {user, trier, user}, .Finish = three_came);
+LAB_SCENARIO(section_three, .Setup = initialize_patient, .Threads = {user, user, user}, .Finish = three_came,
+             .Flags = LAB_LARGE);
+LAB_SCENARIO(section_try, .Setup = initialize_patient, .Threads = {user, trier, user}, .Finish = three_came,
+             .Flags = LAB_LARGE);
 LAB_SCENARIO(section_event_two, .Setup = initialize_with_event, .Threads = {user, user}, .Finish = two_came);
-LAB_SCENARIO(section_event_three, .Setup = initialize_with_event, .Threads = {user, user, user}, .Finish = three_came);
+LAB_SCENARIO(section_event_three, .Setup = initialize_with_event, .Threads = {user, user, user}, .Finish = three_came,
+             .Flags = LAB_LARGE);
 LAB_SCENARIO(section_event_or_not, .Setup = initialize_with_event, .Threads = {user, user}, .Finish = two_came,
              .AllocationFailures = 1);
 LAB_SCENARIO(section_give_up_two, .Setup = initialize_impatient, .Threads = {impatient_user, impatient_user},
              .Finish = two_came);
 LAB_SCENARIO(section_give_up_three, .Setup = initialize_impatient,
-             .Threads = {impatient_user, impatient_user, impatient_user}, .Finish = three_came);
+             .Threads = {impatient_user, impatient_user, impatient_user}, .Finish = three_came, .Flags = LAB_LARGE);
 LAB_SCENARIO(section_event_give_up, .Setup = initialize_impatient_with_event,
-             .Threads = {impatient_user, impatient_user, impatient_user}, .Finish = three_came);
+             .Threads = {impatient_user, impatient_user, impatient_user}, .Finish = three_came, .Flags = LAB_LARGE);
 
 /* Whoever leaves last deletes the section and frees it. */
 

@@ -50,5 +50,7 @@ static void is_free(void)
     LabAssert(resource.ExclusiveOwnerThread == NULL);
 }
 LAB_SCENARIO(rtl_resource_writers, .Setup = initialize, .Threads = {writer, writer}, .Finish = is_free);
-LAB_SCENARIO(rtl_resource_mixed, .Setup = initialize, .Threads = {reader, writer, reader}, .Finish = is_free);
-LAB_SCENARIO(rtl_resource_convert, .Setup = initialize, .Threads = {converter, reader, writer}, .Finish = is_free);
+LAB_SCENARIO(rtl_resource_mixed, .Setup = initialize, .Threads = {reader, writer, reader}, .Finish = is_free,
+             .Flags = LAB_LARGE);
+LAB_SCENARIO(rtl_resource_convert, .Setup = initialize, .Threads = {converter, reader, writer}, .Finish = is_free,
+             .Flags = LAB_LARGE);

@@ -72,7 +72,7 @@ static void failed_once(void)
 }
 LAB_SCENARIO(run_once_fails, .Threads = {user_of_failing, user_of_failing}, .Finish = failed_once);
 LAB_SCENARIO(run_once_fails_three, .Threads = {user_of_failing, user_of_failing, user_of_failing},
-             .Finish = failed_once);
+             .Finish = failed_once, .Flags = LAB_LARGE);
 
 /* Asynchronously: each makes its own, the first that completes wins, and the loser gets what the winner made. */
 static void racer(int *made)

@@ -52,7 +52,20 @@ LAB_SCENARIO(srw_three_writers_sleep, .Setup = sleep_soon, .Threads = {writer, w
 LAB_SCENARIO(srw_readers_writer, .Threads = {reader, reader, writer}, .Finish = is_free);
 LAB_SCENARIO(srw_readers_writer_sleep, .Setup = sleep_soon, .Threads = {reader, writer, reader}, .Finish = is_free);
 LAB_SCENARIO(srw_readers_writer_sleep_c11, .Setup = sleep_soon, .Threads = {reader, writer, reader}, .Finish = is_free,
-             .Model = "c11", .StaleReads = 2);
+             .Model = "c11", .StaleReads = 2, .Flags = LAB_LARGE);
+
+/* A thread whose turn is over waits behind the others, though the lock be free, and is not forgotten there. */
+static void writer_after_its_turn(void)
+{
+    KiCurrentThread()->TurnLock = &lock;
+    KiCurrentThread()->TurnOver = TRUE;
+    writer();
+}
+LAB_SCENARIO(srw_turn_over, .Setup = sleep_soon, .Threads = {writer, writer_after_its_turn}, .Finish = written_twice);
+LAB_SCENARIO(srw_turn_over_three, .Setup = sleep_soon, .Threads = {writer, writer, writer_after_its_turn},
+             .Finish = written_thrice);
+LAB_SCENARIO(srw_turns_over_c11, .Setup = sleep_soon, .Threads = {writer, writer_after_its_turn, writer_after_its_turn},
+             .Finish = written_thrice, .Model = "c11", .StaleReads = 2, .Flags = LAB_LARGE);
 
 /* A stray alert wakes nobody before its time. */
 static void stray_alerter(void)
@@ -94,7 +107,7 @@ static void meeting_reader(void)
 }
 
 LAB_SCENARIO(srw_readers_meet, .Setup = held, .Threads = {release_held, meeting_reader, meeting_reader},
-             .Finish = is_free);
+             .Finish = is_free, .Flags = LAB_LARGE);
 
 /*
  * With a writer that waits too, before both of them or behind both: between them it might pass, which is its right. As
@@ -128,9 +141,11 @@ static void late_writer(void)
     writer();
 }
 LAB_SCENARIO(srw_readers_meet_behind_writer, .Setup = held,
-             .Threads = {release_when_three_wait, writer, late_reader, late_reader}, .Finish = is_free);
+             .Threads = {release_when_three_wait, writer, late_reader, late_reader}, .Finish = is_free,
+             .Flags = LAB_LARGE);
 LAB_SCENARIO(srw_readers_meet_before_writer, .Setup = held,
-             .Threads = {release_when_three_wait, meeting_reader, meeting_reader, late_writer}, .Finish = is_free);
+             .Threads = {release_when_three_wait, meeting_reader, meeting_reader, late_writer}, .Finish = is_free,
+             .Flags = LAB_LARGE);
 
 /* Conversion to shared lets the sharers in that wait; to exclusive it takes an only sharer. */
 static void meeting_converter(void)
@@ -149,7 +164,8 @@ static void converter(void)
     RtlReleaseSRWLockShared(&lock);
 }
 LAB_SCENARIO(srw_convert_meet, .Setup = held, .Threads = {meeting_converter, meeting_reader}, .Finish = is_free);
-LAB_SCENARIO(srw_convert, .Setup = sleep_soon, .Threads = {converter, writer, reader}, .Finish = is_free);
+LAB_SCENARIO(srw_convert, .Setup = sleep_soon, .Threads = {converter, writer, reader}, .Finish = is_free,
+             .Flags = LAB_LARGE);
 
 static void upgrader(void)
 {
@@ -162,7 +178,8 @@ static void upgrader(void)
     }
 }
 LAB_SCENARIO(srw_upgrade, .Threads = {upgrader, upgrader}, .Finish = is_free);
-LAB_SCENARIO(srw_upgrade_writer, .Setup = sleep_soon, .Threads = {upgrader, writer, upgrader}, .Finish = is_free);
+LAB_SCENARIO(srw_upgrade_writer, .Setup = sleep_soon, .Threads = {upgrader, writer, upgrader}, .Finish = is_free,
+             .Flags = LAB_LARGE);
 
 /* Histories against the model, with try in both forms. */
 enum {

@@ -60,7 +60,7 @@ static void is_consumed(void)
     LabAssert(got == 1 && KeReadStateEvent(&event) == 0);
 }
 LAB_SCENARIO(terminate_against_set, .Setup = setup, .Threads = {waiter, terminator, setter, waiter},
-             .Finish = is_consumed, .Flags = LAB_MAY_BLOCK | LAB_RUN_EXIT);
+             .Finish = is_consumed, .Flags = LAB_LARGE | LAB_MAY_BLOCK | LAB_RUN_EXIT);
 
 /* The other waiter of the address is woken, whatever becomes of the first. */
 static void address_waiter(void)
@@ -82,7 +82,7 @@ static void other_was_woken(void)
     LabAssert(got == 1 || got == 2);
 }
 LAB_SCENARIO(terminate_address_waiter, .Threads = {address_waiter, terminator, waker, address_waiter},
-             .Finish = other_was_woken, .Flags = LAB_RUN_EXIT);
+             .Finish = other_was_woken, .Flags = LAB_LARGE | LAB_RUN_EXIT);
 
 /* What the victim owned is abandoned; it may also have been ended before it got it. */
 static void owner(void)
@@ -104,4 +104,4 @@ static void mutant_is_free(void)
     LabAssert(KeReadStateMutant(&mutant) == 1 && got == 1);
 }
 LAB_SCENARIO(terminate_owner, .Setup = setup, .Threads = {owner, terminator, heir}, .Finish = mutant_is_free,
-             .Flags = LAB_RUN_EXIT);
+             .Flags = LAB_LARGE | LAB_RUN_EXIT);

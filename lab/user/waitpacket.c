@@ -140,7 +140,8 @@ static void lone_canceller(void)
     LabAssert(cancelled == STATUS_SUCCESS && depth() == 0);
 }
 LAB_SCENARIO(wait_packet_cancel_wait_all, .Setup = setup_other,
-             .Threads = {setter, lone_canceller, wait_for_port_and_other, touch_other}, .Timeouts = 1);
+             .Threads = {setter, lone_canceller, wait_for_port_and_other, touch_other}, .Timeouts = 1,
+             .Flags = LAB_LARGE);
 
 static void plain_removing_canceller(void)
 {
@@ -155,7 +156,7 @@ static void cancelled_or_removed(void)
     LabAssert((cancelled == STATUS_SUCCESS) == (removed == STATUS_TIMEOUT));
 }
 LAB_SCENARIO(wait_packet_cancel_or_remove, .Setup = setup, .Threads = {setter, plain_removing_canceller, remover},
-             .Finish = cancelled_or_removed, .Timeouts = 1);
+             .Finish = cancelled_or_removed, .Timeouts = 1, .Flags = LAB_LARGE);
 
 /* Who has taken the packet may use it again at once, whatever the one who signaled still does. */
 static void remove_and_associate(void)
@@ -165,7 +166,7 @@ static void remove_and_associate(void)
     LabAssert(associate(packet) == STATUS_SUCCESS);
 }
 LAB_SCENARIO(wait_packet_again, .Setup = setup, .Threads = {setter, remove_and_associate, setter},
-             .Finish = posted_once, .Timeouts = 1);
+             .Finish = posted_once, .Timeouts = 1, .Flags = LAB_LARGE);
 
 /* Everything is closed while the signal is under way: it finds all that it needs, and nothing is left. */
 static void set_if_there(void *unused)

@@ -33,6 +33,7 @@ extern "C" {
 #define LAB_RUN_EXIT    0x1u /* a thread that returns ends as a host thread does: its mutants are abandoned, ... */
 #define LAB_CHECK_LEAKS 0x2u /* what was allocated during the schedule must be free at its end */
 #define LAB_MAY_BLOCK   0x4u /* a schedule in which threads stay blocked is no deadlock, Finish looks at it */
+#define LAB_LARGE       0x8u /* too large to be exhausted: not tried, and a third of the time for the rest */
 
 typedef struct _LAB_SCENARIO {
     const char *Name;
@@ -44,11 +45,14 @@ typedef struct _LAB_SCENARIO {
     /* How often, in one schedule, the machine may do what it may do at any time. */
     unsigned SpuriousWakes;
     unsigned AllocationFailures;
-    unsigned Timeouts; /* that come while others could run; 0: the default, which is 2 */
+    unsigned Deaths;       /* of threads that have called LabMayDie */
+    unsigned WeakFailures; /* of weak compare-exchanges, for no reason; 0: what the command line says */
+    unsigned Timeouts;     /* that come while others could run; 0: the default, which is 2 */
     /* What is known about it: */
     const char *Expect;        /* the verdict that must be found, or NULL: none may be */
     const char *Model;         /* "sc", "tso" or "c11"; NULL: whatever the command line says */
     unsigned MaximumSchedules; /* an exhaustive search that needs more goes on at random; 0: the default */
+    unsigned Processors;       /* of the machine; 0: what the command line says, or 2 */
     unsigned StaleReads;       /* tso, c11: loads of one schedule that may not see the newest store; 0: the default */
 } LAB_SCENARIO;
 
@@ -71,7 +75,18 @@ unsigned LabSpawn(void (*Routine)(void *), void *Argument);
 void LabJoin(unsigned Thread);
 /* The calling thread ends here, as a host thread does. */
 void LabExitThread(void) __attribute__((noreturn));
+/*
+ * From here on the calling thread may end, as by LabExitThread, before any step that its own function makes (LabYield
+ * is one), but not inside of what it calls: .Deaths times in a schedule.
+ */
+void LabMayDie(void);
 unsigned LabCurrentThread(void);
+
+/*
+ * The calling thread has got on. Only for programs that do not end: if the machine comes back to a state in which it
+ * was before, a thread that has not said this (or LabEnd) in between gets nowhere, and may never do.
+ */
+void LabProgress(void);
 
 /* A point at which other threads may run, though no memory is accessed. */
 void LabYield(void);
@@ -84,6 +99,8 @@ void LabFree(void *Memory);
 
 /* Blocks while *Address == Expected, like a futex; wakes at most Count threads that do. */
 void LabWaitOnWord(volatile uint32_t *Address, uint32_t Expected);
+/* At most so long, in 100 ns. 0: the time has passed. */
+int LabWaitOnWordFor(volatile uint32_t *Address, uint32_t Expected, uint64_t Time);
 void LabWakeWord(volatile uint32_t *Address, unsigned Count);
 
 /*
@@ -121,6 +138,17 @@ extern const LAB_MODEL LabModelMutex;
 extern const LAB_MODEL LabModelRwLock;
 extern const LAB_MODEL LabModelStack;
 extern const LAB_MODEL LabModelQueue;
+extern const LAB_MODEL LabModelMutant;
+extern const LAB_MODEL LabModelNotificationTimer;
+extern const LAB_MODEL LabModelSynchronizationTimer;
+extern const LAB_MODEL LabModelNarrowQueue;
+extern const LAB_MODEL LabModelResource;
+extern const LAB_MODEL LabModelRundown;
+extern const LAB_MODEL LabModelFastReference;
+extern const LAB_MODEL LabModelList;
+extern const LAB_MODEL LabModelRunOnce;
+extern const LAB_MODEL LabModelKeyedEvent;
+extern const LAB_MODEL LabModelBarrierOfTwo;
 
 #ifdef __cplusplus
 }

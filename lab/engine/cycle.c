@@ -1,0 +1,259 @@
+/*
+ * cycle.c: schedules that go round for ever.
+ *
+ * A schedule that comes back to a state in which it was before can go on like that for ever. If it is fair, that is a
+ * failure: a *livelock*, or *starvation* if some threads get on meanwhile and others do not.
+ *
+ * 1. The state: the memory of the program, and for each thread its registers, its stack, its thread-local variables,
+ * and the step it is about to make. What the machine may do only a limited number of times counts as well.
+ * 2. Fair: whoever could run all the time has run. One that spins in a loop of which it is known that it does not end
+ *    (spin.c), with nothing changed that it looks at, has run: every turn of it leads back to the same state.
+ * 3. A thread gets on if it says so (LabProgress, LabEnd). If nobody in the schedule ever does, a thread of the
+ *    scenario's table gets on if it was at two places of its own function, and one that stays in a single call does
+ * not.
+ *
+ * The registers are those that the calling convention preserves, as the unwinder finds them in the frame that called
+ * the explorer; all others are dead, or arguments, which are part of the step. Below that frame lies what the explorer
+ * has left, with its counters: so it is cleared whenever the program goes on (lab_cycle_sweep), or it would show up in
+ * frames that are not initialised.
+ *
+ * Comparing states is slow, so it is done only after a schedule was found to be too long, in schedules of their own.
+ */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unwind.h>
+
+typedef struct state {
+    uint64_t hash;
+    uint32_t event; /* of the trace */
+    uint32_t total; /* steps */
+    uint32_t steps[MAX_THREADS];
+    uint32_t progress[MAX_THREADS];
+    uintptr_t place[MAX_THREADS]; /* in the thread's own function */
+} state;
+
+typedef struct lab_cycle_states {
+    uint32_t count;
+    int32_t last_idle[MAX_THREADS]; /* the last state in which it could not run */
+    state states[CYCLE_STEPS];
+} lab_cycle_states;
+
+void lab_cycle_begin(void)
+{
+    if (!lab->tracking)
+        return;
+    if (lab->cycles == NULL)
+        lab->cycles = lab_memory_map(sizeof(*lab->cycles));
+    lab->cycles->count = 0;
+    memset(lab->cycles->last_idle, 0xff, sizeof(lab->cycles->last_idle));
+}
+
+/* Who is where. */
+
+typedef struct frame_search {
+    uintptr_t pc;
+    uintptr_t frame;
+    uint64_t registers;
+} frame_search;
+
+#if defined(__x86_64__)
+static const int preserved[] = {3, 6, 12, 13, 14, 15}; /* rbx, rbp, r12 to r15 */
+#else
+static const int preserved[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
+#endif
+
+static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *argument)
+{
+    frame_search *search = argument;
+
+    if (_Unwind_GetIP(context) != search->pc)
+        return _URC_NO_REASON;
+    search->frame = _Unwind_GetCFA(context);
+    for (size_t i = 0; i < sizeof(preserved) / sizeof(preserved[0]); i++) {
+        uint64_t value = _Unwind_GetGR(context, preserved[i]);
+        search->registers = lab_memory_hash_bytes(search->registers, &value, sizeof(value));
+    }
+    return _URC_NORMAL_STOP;
+}
+
+/* By the chain of frame pointers: the return address that leads into the thread's own function. */
+uintptr_t lab_cycle_place(const lab_thread *t)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+
+    while ((const char *)frame >= t->stack && (const char *)frame < t->stack + STACK_SIZE - 2 * sizeof(*frame)) {
+        const uintptr_t *caller = (const uintptr_t *)frame[0];
+
+        if ((const char *)caller <= t->stack || (const char *)caller >= t->stack + STACK_SIZE)
+            break;
+        if (*caller == t->base_frame)
+            return frame[1];
+        frame = caller;
+    }
+    return 0;
+}
+
+/* FALSE: it cannot be told. */
+static bool note_position(lab_thread *t)
+{
+    frame_search search = {.pc = t->op.pc};
+
+    if (t->in_interrupt)
+        return false;
+    _Unwind_Backtrace(look_at_frame, &search);
+    t->frame = search.frame;
+    t->registers = search.registers;
+    t->place = lab_cycle_place(t);
+    return search.frame != 0;
+}
+
+static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
+{
+    const uint64_t parts[] = {
+        t->state,
+        t->op.kind,
+        t->op.address,
+        t->op.pc,
+        (uint64_t)t->operand,
+        (uint64_t)t->desired,
+        t->state == THREAD_BLOCKED ? t->expected : 0,
+        t->deadline != 0 ? t->deadline - lab->run.now : 0,
+        t->interrupt_pending,
+        t->registers,
+        t->frame,
+    };
+
+    hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
+    if (t->state == THREAD_DONE)
+        return hash;
+    hash = lab_memory_hash_bytes(hash, t == lab->current ? (const uint8_t *)lab->tls : t->tls, lab->tls_size & ~7ul);
+    if (t->frame != 0)
+        hash = lab_memory_hash_bytes(hash, (const void *)t->frame, (uintptr_t)t->stack + STACK_SIZE - t->frame);
+    return hash;
+}
+
+static uint64_t hash_everything(void)
+{
+    const uint64_t limits[] = {lab->run.spurious, lab->run.failures,      lab->run.timeouts,
+                               lab->run.deferred, lab->run.weak_failures, lab->run.deaths};
+    uint64_t hash = lab_memory_hash_bytes(lab_memory_hash(), limits, sizeof(limits));
+
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        hash = hash_thread(hash, &lab->run.threads[i]);
+    return hash;
+}
+
+/* Cycles. */
+
+static bool is_idle(const lab_thread *t)
+{
+    if (t->state == THREAD_BLOCKED)
+        return t->deadline == 0 && !t->interrupt_pending;
+    return t->state != THREAD_READY || (t->asleep && !t->may_give_up);
+}
+
+static bool is_fair(const state *from)
+{
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        if (lab->run.threads[i].steps == from->steps[i] && lab->cycles->last_idle[i] < from - lab->cycles->states)
+            return false;
+    return true;
+}
+
+static bool changes_place(uint32_t thread, const state *from)
+{
+    for (const state *s = from; s < &lab->cycles->states[lab->cycles->count]; s++)
+        if (s->place[thread] != from->place[thread])
+            return true;
+    return false;
+}
+
+static bool anybody_says_so(void)
+{
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        if (lab->run.threads[i].progress != 0)
+            return true;
+    return false;
+}
+
+static bool gets_on(const lab_thread *t, const state *from)
+{
+    if (anybody_says_so())
+        return t->progress != from->progress[t->number];
+    return t->steps != from->steps[t->number] && (!t->from_table || changes_place(t->number, from));
+}
+
+static bool may_stay(const lab_thread *t)
+{
+    return t->service || t->state == THREAD_DONE ||
+           (t->state == THREAD_BLOCKED && (lab->scenario->Flags & LAB_MAY_BLOCK) != 0);
+}
+
+static size_t describe(const lab_thread *t, const state *from, char *buffer, size_t size)
+{
+    char what[160];
+
+    if (gets_on(t, from))
+        return (size_t)snprintf(buffer, size, "\n  %c goes round", 'a' + t->number);
+    lab_stuck_describe_brief(t, what, sizeof(what));
+    return (size_t)snprintf(buffer, size, "\n  %c does not get on: %u steps, %s", 'a' + t->number,
+                            t->steps - from->steps[t->number], what);
+}
+
+/* Everybody who need not end gets on: the program is meant to run for ever. */
+static void fail_or_finish(const state *from)
+{
+    uint32_t moving = 0, stuck = 0;
+    char text[1800] = "";
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < lab->run.thread_count && used < sizeof(text) - 300; i++) {
+        const lab_thread *t = &lab->run.threads[i];
+
+        if (may_stay(t))
+            continue;
+        if (gets_on(t, from))
+            moving++;
+        else
+            stuck++;
+        used += describe(t, from, text + used, sizeof(text) - used);
+    }
+    if (stuck == 0 && anybody_says_so())
+        lab_sched_leave(RUN_FINISHED);
+    lab->cycle_event = from->event;
+    lab->cycle_found = true;
+    lab_sched_fail(stuck != 0 && moving != 0 ? VERDICT_STARVATION : VERDICT_LIVELOCK, 0,
+                   "everybody who can run does, and after %u steps everything is as it was before: this can go on for "
+                   "ever%s",
+                   lab->run.steps - from->total, text);
+}
+
+void lab_cycle_note(void)
+{
+    lab_thread *t = lab->current;
+
+    if (lab->cycles->count == CYCLE_STEPS || lab->run.steps >= CYCLE_STEPS)
+        lab_sched_leave(RUN_SKIPPED);
+    if (t != NULL && t->state != THREAD_DONE && !note_position(t))
+        return;
+    state *now = &lab->cycles->states[lab->cycles->count];
+    now->hash = hash_everything();
+    now->event = lab->event_count;
+    now->total = lab->run.steps;
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        const lab_thread *other = &lab->run.threads[i];
+
+        now->steps[i] = other->steps;
+        now->progress[i] = other->progress;
+        now->place[i] = other->place;
+        if (is_idle(other))
+            lab->cycles->last_idle[i] = (int32_t)lab->cycles->count;
+    }
+    for (uint32_t i = lab->cycles->count++; i-- != 0;)
+        if (lab->cycles->states[i].hash == now->hash && lab->cycles->states[i].total != now->total &&
+            is_fair(&lab->cycles->states[i]))
+            fail_or_finish(&lab->cycles->states[i]);
+}

@@ -1,0 +1,107 @@
+/*
+ * dpor.c: every schedule that can make a difference. A depth-first search with source sets (Abdulla, Aronis, Jonsson,
+ * Sagonas 2014) and sleep sets: when a step is made that could also have come before an earlier one of another thread,
+ * the node before that one gets a thread to try there; what was tried from a node sleeps in its other branches until a
+ * step is made that it does not commute with.
+ */
+#include "engine.h"
+
+/* Two steps commute. */
+static bool accesses_conflict(const lab_operation *a, const lab_operation *b)
+{
+    for (uint32_t i = 0; i < a->accesses; i++)
+        for (uint32_t j = 0; j < b->accesses; j++)
+            if (a->access[i].cell == b->access[j].cell && a->access[i].cell != NO_CELL &&
+                (a->access[i].write || b->access[j].write))
+                return true;
+    return false;
+}
+
+static bool independent(const lab_operation *a, uint8_t a_thread, const lab_operation *b, uint8_t b_thread)
+{
+    if (a->kind == OP_INTERRUPT && a->address == b_thread)
+        return false;
+    if (b->kind == OP_INTERRUPT && b->address == a_thread)
+        return false;
+    return !accesses_conflict(a, b);
+}
+
+static uint16_t inherit_sleep(int32_t previous)
+{
+    if (previous < 0)
+        return 0;
+    const lab_node *p = &lab->nodes[previous];
+    const lab_step *made = &lab->steps[p->step];
+    uint16_t set = (uint16_t)((p->sleep | p->done) & ~LAB_BIT(p->chosen));
+
+    for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1)) {
+        const lab_thread *t = &lab->run.threads[lab_lowest(left)];
+        if (!independent(&made->op, made->thread, &t->op, t->number))
+            set &= (uint16_t)~LAB_BIT(t->number);
+    }
+    return set;
+}
+
+uint8_t lab_dpor_pick(lab_node *n, int32_t previous)
+{
+    n->sleep = inherit_sleep(previous);
+    uint16_t awake = (uint16_t)(n->enabled & ~n->sleep);
+    if (awake == 0) {
+        lab->node_count--; /* it decides nothing */
+        lab_sched_leave(RUN_PRUNED);
+    }
+    uint8_t chosen = lab_explore_prefer(awake);
+    n->backtrack = lab_explore_is_split_here() ? n->enabled : LAB_BIT(chosen);
+    return chosen;
+}
+
+/*
+ * The step that is about to be made takes a step from another thread that could be made now (a wake, its timeout), so
+ * that one is never seen to come later: it is to be tried in its place.
+ */
+void lab_dpor_instead(uint8_t thread)
+{
+    lab_node *n = &lab->nodes[lab->last_node];
+
+    if (lab->active == STRATEGY_DPOR)
+        n->backtrack |= n->enabled & LAB_BIT(thread);
+}
+
+/*
+ * `later` is being made and could have come before `earlier`. Those who could begin a schedule in which it does are the
+ * initials of what lies between without depending on `earlier`; unless one of them is tried at that node anyway, one is
+ * added.
+ */
+void lab_dpor_race(int32_t earlier, int32_t later, const lab_vclock *before)
+{
+    lab_node *n = &lab->nodes[lab->steps[earlier].node];
+    const lab_step *late = &lab->steps[later];
+    lab_vclock clock = *before;
+    int32_t first[MAX_THREADS];
+    uint16_t seen = 0, initials = 0;
+
+    if (lab->last_node < (int32_t)lab->replay_count - 1)
+        return; /* seen by an earlier schedule with the same beginning */
+    for (int32_t k = earlier + 1; k <= later; k++) {
+        const lab_step *s = &lab->steps[k];
+        const lab_vclock *own = k == later ? &clock : &s->dep;
+        bool initial = true;
+
+        if (k < later && lab_step_happened_before(earlier, &s->dep))
+            continue;
+        if (k < later && !independent(&s->op, s->thread, &late->op, late->thread))
+            lab_clock_join(&clock, &s->dep);
+        if (seen & LAB_BIT(s->thread))
+            continue;
+        for (uint16_t left = seen; left != 0 && initial; left &= (uint16_t)(left - 1))
+            initial = !lab_step_happened_before(first[lab_lowest(left)], own);
+        seen |= LAB_BIT(s->thread);
+        first[s->thread] = k;
+        initials |= (uint16_t)(initial ? LAB_BIT(s->thread) : 0);
+    }
+    if (initials & (n->backtrack | n->sleep))
+        return;
+    initials &= n->enabled;
+    if (initials != 0)
+        n->backtrack |= initials & LAB_BIT(late->thread) ? LAB_BIT(late->thread) : LAB_BIT(lab_lowest(initials));
+}

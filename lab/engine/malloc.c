@@ -1,0 +1,148 @@
+/*
+ * malloc.c: the C library's heap, as the test sees it. The linker sends the test's calls here (--wrap). During Setup
+ * and in a schedule the memory is the machine's: watched, put back between schedules, and it may run out. What the C
+ * library allocates for itself is its own, and comes back to it.
+ */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLER  ((uintptr_t)__builtin_return_address(0))
+#define GARBAGE 0xbe /* what malloc leaves in the memory */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void __real_free(void *memory);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_reallocarray(void *memory, size_t count, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_memalign(size_t alignment, size_t size);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t size);
+void __wrap_free(void *memory);
+
+static bool is_for_program(void)
+{
+    return lab != NULL && (lab->running || lab->preparing);
+}
+
+static void *allocate(size_t size, size_t alignment, int garbage)
+{
+    void *memory = lab_explore_memory_runs_out() ? NULL : lab_memory_allocate(size, alignment);
+
+    if (memory == NULL)
+        errno = ENOMEM;
+    else
+        memset(memory, garbage, size);
+    lab_cycle_sweep();
+    return memory;
+}
+
+static void release(void *memory, uintptr_t pc)
+{
+    if (!lab_memory_free(memory, pc))
+        lab_sched_fail(VERDICT_FREED_MEMORY, pc, "%p freed twice, or never allocated", memory);
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return is_for_program() ? allocate(size, 0, GARBAGE) : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    size_t bytes;
+
+    if (!is_for_program() || __builtin_mul_overflow(count, size, &bytes))
+        return __real_calloc(count, size);
+    return allocate(bytes, 0, 0);
+}
+
+static void *reallocate(void *memory, size_t size, uintptr_t pc)
+{
+    if (memory != NULL && !lab_memory_is_heap(memory))
+        return __real_realloc(memory, size);
+    if (memory == NULL && !is_for_program())
+        return __real_malloc(size);
+    void *other = allocate(size, 0, GARBAGE);
+    if (other == NULL || memory == NULL)
+        return other;
+    size_t kept = lab_memory_size(memory) < size ? lab_memory_size(memory) : size;
+    if (lab_sched_active())
+        lab_race_access((uintptr_t)memory, kept, false, false, pc);
+    memcpy(other, memory, kept);
+    release(memory, pc);
+    return other;
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return reallocate(memory, size, CALLER);
+}
+
+void *__wrap_reallocarray(void *memory, size_t count, size_t size)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return reallocate(memory, bytes, CALLER);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return is_for_program() ? allocate(size, alignment, GARBAGE) : __real_aligned_alloc(alignment, size);
+}
+
+void *__wrap_memalign(size_t alignment, size_t size)
+{
+    return __wrap_aligned_alloc(alignment, size);
+}
+
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
+{
+    void *found = __wrap_aligned_alloc(alignment, size);
+
+    if (found == NULL)
+        return ENOMEM;
+    *memory = found;
+    return 0;
+}
+
+char *__wrap_strndup(const char *text, size_t size)
+{
+    size_t length = strnlen(text, size);
+    char *copy = __wrap_malloc(length + 1);
+
+    if (copy != NULL) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return __wrap_strndup(text, strlen(text));
+}
+
+void __wrap_free(void *memory)
+{
+    if (memory == NULL)
+        return;
+    if (lab_memory_is_heap(memory))
+        release(memory, CALLER);
+    else
+        __real_free(memory);
+    lab_cycle_sweep();
+}

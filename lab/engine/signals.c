@@ -1,0 +1,94 @@
+/*
+ * signals.c: what the host has to say. A first write to a page of the program is memory.c's business; everything else
+ * is a failure of the schedule, as are a thread that computes and computes without making a step, and one that ends the
+ * process.
+ */
+#include "engine.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define SIGNAL_STACK           (256 * 1024)
+#define SECONDS_WITHOUT_STEP   3
+#define SECONDS_STANDING_STILL 60 /* Setup may have much to do, and so may a search for an order of operations */
+
+static uintptr_t place_of(const void *context)
+{
+    const mcontext_t *machine = &((const ucontext_t *)context)->uc_mcontext;
+#if defined(__x86_64__)
+    return (uintptr_t)machine->gregs[REG_RIP] + 1;
+#else
+    return (uintptr_t)machine->pc + 1;
+#endif
+}
+
+static bool is_program_running(void)
+{
+    return (lab->running || lab->preparing) && !lab->failing;
+}
+
+static const char *where(void)
+{
+    return lab->preparing ? " in Setup" : lab->quiet ? " in Invariant or Finish" : "";
+}
+
+static void on_fault(int number, siginfo_t *information, void *context)
+{
+    uintptr_t address = (uintptr_t)information->si_addr;
+
+    if (number == SIGSEGV && lab_memory_take_fault(address))
+        return;
+    if (is_program_running())
+        lab_sched_fail(VERDICT_CRASH, place_of(context), "signal %d (%s)%s, address %#lx", number, strsignal(number),
+                       where(), address);
+    static const char text[] = "lab: a signal outside of any schedule\n";
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Once in a second of processor time. */
+static void on_tick(int number, siginfo_t *information, void *context)
+{
+    static uint32_t steps, generation, ticks;
+
+    (void)number;
+    (void)information;
+    ticks = lab->run.steps == steps && lab->generation == generation && is_program_running() ? ticks + 1 : 0;
+    steps = lab->run.steps;
+    generation = lab->generation;
+    uint32_t limit = lab->preparing || lab->quiet ? SECONDS_STANDING_STILL : SECONDS_WITHOUT_STEP;
+    if (ticks < limit)
+        return;
+    ticks = 0;
+    lab_sched_fail(VERDICT_ENDLESS, place_of(context), "no step%s in %u seconds", where(), limit);
+}
+
+static void on_exit_of_program(void)
+{
+    if (!is_program_running())
+        return;
+    atexit(on_exit_of_program); /* for the next schedule */
+    lab_sched_fail(VERDICT_CRASH, 0, "the program ends the process%s", where());
+}
+
+void lab_signals_install(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    stack_t stack = {.ss_sp = lab_memory_map(SIGNAL_STACK), .ss_size = SIGNAL_STACK};
+    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    struct sigaction tick = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
+    struct itimerval second = {{1, 0}, {1, 0}};
+
+    sigaltstack(&stack, NULL);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        sigaction(faults[i], &fault, NULL);
+    sigaction(SIGPROF, &tick, NULL);
+    setitimer(ITIMER_PROF, &second, NULL);
+    atexit(on_exit_of_program);
+}

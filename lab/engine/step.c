@@ -1,0 +1,83 @@
+/* step.c: steps, their order, and which of them could have come the other way round. */
+#include "engine.h"
+
+void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab_vclock *before)
+{
+    if (earlier == NO_STEP || lab->steps[earlier].thread == t->number)
+        return;
+    if (!lab_step_happened_before(earlier, before) && lab->active == STRATEGY_DPOR)
+        lab_dpor_race(earlier, own, before);
+    lab_clock_join(&t->dep, &lab->steps[earlier].dep);
+}
+
+static void order_access(lab_thread *t, lab_access a, int32_t own, const lab_vclock *before)
+{
+    lab_cell *c = lab_cell_of(a.cell);
+
+    lab_step_order_after(t, c->last_write, own, before);
+    if (a.write) {
+        for (uint32_t readers = c->readers; readers != 0; readers &= readers - 1)
+            lab_step_order_after(t, c->read[__builtin_ctz(readers)], own, before);
+        c->last_write = own;
+        c->readers = 0;
+    } else {
+        c->readers |= 1u << t->number;
+        c->read[t->number] = own;
+    }
+    if (!(c->users >> t->number & 1) || (a.write && !c->written)) {
+        bool shared = lab_cell_is_shared(c);
+        c->users |= 1u << t->number;
+        c->written |= a.write;
+        lab->shared_changes += lab_cell_is_shared(c) && !shared;
+    }
+}
+
+void lab_step_make(lab_thread *t, int count, const lab_access *accesses)
+{
+    if (t->no_step)
+        return;
+    int32_t own = (int32_t)lab->run.steps++;
+    lab_step *s = &lab->steps[own];
+    lab_vclock before = t->dep;
+
+    s->thread = t->number;
+    s->ordinal = ++t->steps;
+    s->node = lab->last_node;
+    s->op = t->op;
+    s->op.accesses = (uint8_t)count;
+    for (int i = 0; i < count; i++)
+        s->op.access[i] = accesses[i];
+    lab->nodes[lab->last_node].step = own;
+    t->dep.at[t->number] = t->steps;
+    for (int i = 0; i < count; i++)
+        if (accesses[i].cell != NO_CELL)
+            order_access(t, accesses[i], own, &before);
+    lab_step_order_after(t, t->last_interrupt, own, &before);
+    s->dep = t->dep;
+    t->last_step = own;
+    if (lab->run.yielders != 0) {
+        for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+            lab_thread *other = &lab->run.threads[i];
+            if (other != t && other->yielded != 0)
+                lab->run.yielders -= --other->yielded == 0;
+        }
+    }
+}
+
+void lab_step_announce(lab_thread *t, lab_op_kind kind, uintptr_t address, uintptr_t pc)
+{
+    t->op = (lab_operation){.kind = (uint8_t)kind, .address = address, .pc = pc};
+}
+
+void lab_step_access(lab_thread *t, uint32_t number, bool write)
+{
+    t->op.access[t->op.accesses++] = (lab_access){number, write};
+}
+
+/* A step that touches nothing. */
+void lab_step_local(lab_thread *t, lab_op_kind kind, uintptr_t pc)
+{
+    lab_step_announce(t, kind, 0, pc);
+    lab_sched_point(t);
+    lab_step_make(t, 0, NULL);
+}

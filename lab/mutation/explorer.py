@@ -1,0 +1,265 @@
+"""Building the lab's programs with one source file changed, and running their scenarios."""
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import mutants
+
+PROGRAMS = ("scenarios", "user")
+LIBRARY = "lab/libinterlock-lab-instrumented.a.p/"
+SECONDS = 10  # of processor time: a scenario's limit is its number of schedules, this one is for mutants that hang
+REACH_BYTES = 4 * 4096
+
+
+class BuildError(Exception):
+    pass
+
+
+class Build:
+    """A build directory of Meson: how its objects are compiled, from which files, and how the programs are linked."""
+
+    def __init__(self, root, directory):
+        self.root = Path(root).resolve()
+        self.directory = Path(directory).resolve()
+        commands = json.loads((self.directory / "compile_commands.json").read_text())
+        folders = (LIBRARY, *(f"lab/lab-{name}.p/" for name in PROGRAMS))
+        self.compile = {c["output"]: c["command"] for c in commands if c["output"].startswith(folders)}
+        self.users = self.read_users()
+        self.definitions = {}
+        self.leading = {}
+        self.link = {name: self.read_link(name) for name in PROGRAMS}
+
+    def ninja(self, *arguments):
+        return subprocess.run(["ninja", "-C", self.directory, *arguments], check=True, capture_output=True,
+                              text=True).stdout
+
+    def read_users(self):
+        """{source file: objects that are made from it}"""
+        users, current = {}, None
+        for line in self.ninja("-t", "deps").splitlines():
+            if not line.startswith(" "):
+                current = line.split(":")[0]
+            elif current in self.compile:
+                path = Path(os.path.normpath(self.directory / line.strip()))
+                if path.is_relative_to(self.root):
+                    users.setdefault(str(path.relative_to(self.root)), []).append(current)
+        return users
+
+    def read_link(self, name):
+        return self.ninja("-t", "commands", f"lab/lab-{name}").strip().splitlines()[-1].split()
+
+    def users_of(self, path, function):
+        """The objects in which a change of function can show: those whose sources name it, by way of headers or not."""
+        users = self.users.get(path, [])
+        if path.endswith(".c"):
+            return users
+        names = self.names_for(function)
+        word = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
+        return [output for output in users if word.search(self.source_of(output).read_text())]
+
+    def names_for(self, function):
+        """function, and what of the headers' functions and macros leads to it."""
+        if function not in self.leading:
+            names, found = {function}, True
+            while found:
+                found = {name for name, body in self.header_definitions().items() if name not in names
+                         and names & set(re.findall(r"\w+", body))}
+                names |= found
+            self.leading[function] = names
+        return self.leading[function]
+
+    def header_definitions(self):
+        """{function or macro: its text} of all headers."""
+        if not self.definitions:
+            for folder in ("src", "include"):
+                for header in (self.root / folder).rglob("*.h"):
+                    text = header.read_text()
+                    for found in mutants.functions(str(header), text):
+                        self.definitions[found.name] = found.body
+                    for name, body in re.findall(r"^#define (\w+)((?:.*\\\n)*.*)", text, re.M):
+                        self.definitions[name] = self.definitions.get(name, "") + body
+        return self.definitions
+
+    def source_of(self, output):
+        return self.directory / self.compile[output].split()[-1]
+
+    def scenarios(self, pattern):
+        """[(program, scenario)] whose names match pattern"""
+        found = []
+        for name in PROGRAMS:
+            text = subprocess.run([self.directory / "lab" / f"lab-{name}", "--list"], check=True, capture_output=True,
+                                  text=True).stdout
+            found += [(name, scenario) for scenario in text.split() if re.search(pattern, scenario)]
+        return found
+
+    def options(self):
+        usage = subprocess.run([self.directory / "lab" / "lab-scenarios", "--help"], capture_output=True, text=True)
+        return ["--brief"] if "--brief" in usage.stderr else []
+
+
+class Workshop:
+    """A copy of the sources to change, and the programs made from it."""
+
+    def __init__(self, build, folder):
+        self.build = build
+        self.folder = Path(folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in ("src", "include"):
+            shutil.copytree(build.root / name, self.folder / name)
+        self.originals = {}
+
+    def command(self, output, target):
+        """The build's command for an object, for this copy of the sources."""
+        words, skip = [], False
+        for word in self.build.compile[output].split():
+            if skip or word in ("-MD",):
+                skip = False
+                continue
+            if word in ("-MQ", "-MF", "-o"):
+                skip = True
+                continue
+            words.append(self.moved(word.replace("'", "").replace('\\"', '"')))
+        return [*words, "-g0", "-w", "-o", str(target)]
+
+    def moved(self, word):
+        option, path = re.fullmatch(r"(-I)?(.*)", word).groups()
+        if not option and not word.endswith(".c"):
+            return word
+        resolved = Path(os.path.normpath(self.build.directory / path))
+        for name in ("src", "include"):
+            if resolved.is_relative_to(self.build.root / name):
+                resolved = self.folder / resolved.relative_to(self.build.root)
+        return (option or "") + str(resolved)
+
+    def compiled(self, output, number):
+        target = self.folder / f"{number}.o"
+        result = subprocess.run(self.command(output, target), cwd=self.build.directory, capture_output=True, text=True)
+        if result.returncode != 0:
+            raise BuildError(result.stderr)
+        return target
+
+    def original(self, output):
+        if output not in self.originals:
+            self.originals[output] = self.compiled(output, "original").read_bytes()
+        return self.originals[output]
+
+    def objects(self, changed, outputs):
+        """{object of the build: its replacement} for {path: text}; those that come out the same are left out."""
+        for output in outputs:
+            self.original(output)
+        try:
+            for path, text in changed.items():
+                (self.folder / path).write_text(text)
+            made = {}
+            for number, output in enumerate(outputs):
+                target = self.compiled(output, number)
+                if target.read_bytes() != self.originals[output]:
+                    made[output] = target
+            return made
+        finally:
+            for path in changed:
+                shutil.copy(self.build.root / path, self.folder / path)
+
+    def program(self, name, objects, more=()):
+        target = self.folder / f"lab-{name}"
+        words = []
+        for word in self.build.link[name]:
+            if word == "-Wl,--start-group":
+                words += [str(path) for output, path in objects.items() if output.startswith(LIBRARY)]
+                words += [str(path) for path in more]
+            words.append(str(objects[word]) if word in objects else word)
+        words[words.index("-o") + 1] = str(target)
+        result = subprocess.run([*words, "-Wl,--strip-debug"], cwd=self.build.directory, capture_output=True, text=True)
+        if result.returncode != 0:
+            raise BuildError(result.stderr)
+        return target
+
+
+def limit_time():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS + 2, SECONDS + 2))
+    os.setpgid(0, 0)
+
+
+def run(program, options, scenarios, model, schedules, environment=None):
+    """[(scenario, verdict)] until the first one that fails; the verdict of one that does not is None."""
+    command = [program, "--tap", "--strict", *options, "--model", model, "--schedules", str(schedules), "--seconds",
+               str(SECONDS), *scenarios]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                               preexec_fn=limit_time, env=environment)
+    results = []
+    begin = time.monotonic()
+    try:
+        for line in process.stdout:
+            match = re.match(r"(not )?ok \d+ - (\w+): (?:FAILED: )?(.*)", line)
+            if match:
+                verdict = match.group(3) if match.group(1) else None
+                if verdict == "the explorer itself failed" and time.monotonic() - begin > SECONDS:
+                    verdict = "hangs between two steps"
+                results.append((match.group(2), verdict))
+                begin = time.monotonic()
+                if match.group(1):
+                    break
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        process.stdout.close()
+    if not results and scenarios:
+        results.append((scenarios[0], "the program does not start"))
+    return results
+
+
+def reached(build, folder, sources, pattern, options, schedules, models, map_jobs):
+    """
+    {(path, function): {model: [(program, scenario)], quickest first}}, by running every scenario once. What a scenario
+    does not come to in that many schedules it cannot notice a change of either.
+    """
+    shop = Workshop(build, folder / "reach")
+    numbers, changed = {}, {}
+    for path, source in sources.items():
+        edits = []
+        for function in mutants.functions(path, source):
+            numbers[path, function.name] = len(numbers)
+            edits.append((function.start + 1, f" extern void mutation_reached(unsigned); mutation_reached("
+                                              f"{numbers[path, function.name]});"))
+        for offset, text in reversed(edits):
+            source = source[:offset] + text + source[offset:]
+        changed[path] = source
+    objects = shop.objects(changed, sorted({output for path, function in numbers
+                                            for output in build.users_of(path, function)}))
+    counter = shop.folder / "reach.o"
+    subprocess.run(["cc", "-O2", "-c", Path(__file__).parent / "reach.c", "-o", counter], check=True)
+    programs = {name: shop.program(name, objects, [counter]) for name in PROGRAMS}
+
+    def measure(job):
+        (name, scenario), model = job
+        path = shop.folder / f"counts-{scenario}-{model}"
+        path.write_bytes(bytes(REACH_BYTES))
+        begin = time.monotonic()
+        result = run(programs[name], options, [scenario], model, schedules,
+                     dict(os.environ, MUTATION_REACH=str(path)))
+        took = time.monotonic() - begin
+        counts = struct.unpack(f"{REACH_BYTES // 4}I", path.read_bytes())
+        path.unlink()
+        return job, result[0][1], took, counts
+
+    by_function = {key: {model: [] for model in models} for key in numbers}
+    bad = []
+    jobs = [(scenario, model) for scenario in build.scenarios(pattern) for model in models]
+    for (scenario, model), verdict, took, counts in sorted(map_jobs(measure, jobs), key=lambda r: r[2]):
+        if verdict is not None:
+            bad.append((scenario[1], model, verdict))
+        for key, number in numbers.items():
+            if counts[number] and verdict is None:
+                by_function[key][model].append(scenario)
+    return by_function, bad

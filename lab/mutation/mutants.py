@@ -1,0 +1,308 @@
+"""The rules by which the mutation check changes a source file. Everything is decided from the text of the targets.
+
+An access is a call of an __atomic_ builtin or of an Interlocked function. A look is an access, a call of a function of
+the targets that returns the outcome of a look, or a local variable that was filled by one.
+
+  order      an order is weakened by one step: seq_cst -> acq_rel (acquire for a load, release for a store),
+             acq_rel -> acquire and acq_rel -> release, acquire and release -> relaxed. The order of a compare-exchange
+             that fails is weakened with the other one where the language wants that.
+  never      the condition of an if, a while or a for that contains a look is still computed, but taken as false; for a
+             loop that means that nothing is looked at again
+  always     the same, taken as true; for an if only
+  ignored    one operand of && or || that contains a look is left out, in a condition or in what is returned
+  deleted    a statement that is an access, or a call that makes one or wakes somebody, is left out
+"""
+
+import re
+from dataclasses import dataclass
+
+WEAKER = {
+    "SEQ_CST": {"load": ["ACQUIRE"], "store": ["RELEASE"], "change": ["ACQ_REL"]},
+    "ACQ_REL": {"change": ["ACQUIRE", "RELEASE"]},
+    "ACQUIRE": {"load": ["RELAXED"], "change": ["RELAXED"]},
+    "RELEASE": {"store": ["RELAXED"], "change": ["RELAXED"]},
+}
+STRENGTH = {"RELAXED": 0, "RELEASE": 0, "ACQUIRE": 1, "ACQ_REL": 1, "SEQ_CST": 2}
+
+# Calls that lead out of the targets and wake somebody, or give back a lock.
+WAKES = r"(?:\w+(?:->|\.))?(?:Wake|KeSetEvent\w*|KeAlertThreadById|KiDeliverNotification|KiReleaseLock)"
+
+ACCESS = r"\b(?:__atomic_(?!signal_fence)|Interlocked(?:Compare|Exchange|And|Or|Xor|Add|Increment|Decrement))\w*"
+
+KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "do", "else"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    path: str
+    function: str
+    text: str  # what is changed, on one line
+    change: str  # how
+    edits: tuple  # ((from, to, replacement), ...) in the file
+    line: int
+
+    @property
+    def key(self):
+        return (self.path, self.function, self.text, self.change)
+
+    def apply(self, source):
+        for start, end, replacement in sorted(self.edits, reverse=True):
+            source = source[:start] + replacement + source[end:]
+        return source
+
+
+def blank(source):
+    """The source with comments and literals as spaces: every offset stays what it was."""
+
+    def spaces(match):
+        return re.sub(r"[^\n]", " ", match.group())
+
+    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])+'", spaces, source, flags=re.S)
+
+
+def closing(text, start):
+    """The offset after what closes the bracket at start."""
+    depth = 0
+    for offset in range(start, len(text)):
+        if text[offset] in "([{":
+            depth += 1
+        elif text[offset] in ")]}":
+            depth -= 1
+            if depth == 0:
+                return offset + 1
+    raise ValueError("a bracket is not closed")
+
+
+def one_line(text):
+    return re.sub(r"\s+", " ", text.replace("\\\n", " ")).strip()
+
+
+@dataclass
+class Function:
+    path: str
+    name: str
+    head: str
+    start: int  # of the body, with its brace
+    end: int
+    body: str  # blanked
+
+    @property
+    def returns(self):
+        return not re.search(r"\bVOID\s+\(?\w*\)?\s*\(", self.head) and "void " not in self.head
+
+
+def functions(path, source):
+    text = blank(source)
+    found = []
+    for match in re.finditer(r"^\{\n", text, re.M):
+        head_start = max(text.rfind("\n}", 0, match.start()), text.rfind(";\n", 0, match.start()),
+                         text.rfind("\n\n", 0, match.start())) + 1
+        head = text[head_start:match.start()]
+        parameters = re.search(r"(\w+)\)?\s*\(", head)
+        if parameters is None or ")" not in head:
+            continue
+        end = closing(text, match.start())
+        found.append(Function(path, parameters.group(1), head, match.start(), end, text[match.start():end]))
+    return found
+
+
+def calls(text):
+    return set(re.findall(r"(\w+)\s*\(", text)) - KEYWORDS
+
+
+class Looks:
+    """Which functions of the targets make accesses, and which return what came of one."""
+
+    def __init__(self, sources):
+        every = [function for path, source in sources.items() for function in functions(path, source)]
+        self.accessing = {f.name for f in every if re.search(ACCESS, f.body)}
+        self.looking = {f.name for f in every if f.returns and re.search(ACCESS, f.body)}
+        while True:
+            more = {f.name for f in every if f.name not in self.accessing and calls(f.body) & self.accessing}
+            looks = {f.name for f in every if f.name not in self.looking and self.returned(f)}
+            if not more and not looks:
+                break
+            self.accessing |= more
+            self.looking |= looks
+
+    def returned(self, function):
+        """Does the function say what came of a look? A BOOLEAN may be TRUE or FALSE on account of one."""
+        filled = self.variables(function)
+        if "BOOLEAN" in function.head.split("(")[0]:
+            return bool(calls(function.body) & self.looking)
+        returned = re.findall(r"\breturn\b([^;]*);", function.body)
+        return function.returns and any(self.is_look(text, filled) for text in returned)
+
+    def is_direct(self, text):
+        return bool(re.search(ACCESS, text)) or bool(calls(text) & self.looking)
+
+    def variables(self, function):
+        """Local variables that a look fills."""
+        filled = set()
+        for statement in re.split(r"[;{}]", function.body):
+            if not self.is_direct(statement):
+                continue
+            filled |= {name + r"\b(?!\s*\()" for name in re.findall(r"\b(\w+)\s*=(?!=)", statement)}
+            # By its address: a structure that is handed on is not meant.
+            filled |= {name + r"\b(?!\s*[(.])" for name in re.findall(r"[(,]\s*&(\w+)\s*[,)]", statement)}
+        return filled
+
+    def is_look(self, text, filled):
+        return self.is_direct(text) or any(re.search(rf"(?<![\w.>&]){name}", text) for name in filled)
+
+
+def kind_of(builtin):
+    if builtin.startswith("__atomic_load"):
+        return "load"
+    if builtin.startswith("__atomic_store"):
+        return "store"
+    return "change"
+
+
+def weakened(path, source):
+    """Mutants by the rule `order`."""
+    text = blank(source)
+    bodies = functions(path, source)
+    for call in re.finditer(r"\b(__atomic_\w+)\s*\(", text):
+        if "fence" in call.group(1):
+            continue
+        end = closing(text, call.end() - 1)
+        orders = list(re.finditer(r"__ATOMIC_(\w+)", text[call.start():end]))
+        for number, order in enumerate(orders):
+            fails = "compare_exchange" in call.group(1) and number == 1
+            kind = "load" if fails else kind_of(call.group(1))
+            for weaker in WEAKER.get(order.group(1), {}).get(kind, []):
+                edits = [(call.start() + order.start(1), call.start() + order.end(1), weaker)]
+                if not fails and len(orders) == 2 and STRENGTH[orders[1].group(1)] > STRENGTH[weaker]:
+                    edits.append((call.start() + orders[1].start(1), call.start() + orders[1].end(1),
+                                  "ACQUIRE" if STRENGTH[weaker] == 1 else "RELAXED"))
+                change = f"{order.group(1).lower()} -> {weaker.lower()}{' on failure' if fails else ''}"
+                yield Mutant(path, owner(bodies, text, call.start()), one_line(source[call.start():end]), change,
+                             tuple(edits), line_of(source, call.start()))
+
+
+def owner(bodies, text, offset):
+    for function in bodies:
+        if function.start <= offset < function.end:
+            return function.name
+    macros = re.findall(r"^#define (\w+)", text[:offset], re.M)
+    return macros[-1] if macros else "?"
+
+
+def line_of(source, offset):
+    return source.count("\n", 0, offset) + 1
+
+
+def conditions(function):
+    """(keyword, from, to) of what stands in the brackets, relative to the file."""
+    for match in re.finditer(r"\b(if|while|for)\s*\(", function.body):
+        start, end = match.end(), closing(function.body, match.end() - 1) - 1
+        if match.group(1) == "for":
+            parts = function.body[start:end].split(";")
+            start += len(parts[0]) + 1
+            end = start + len(parts[1])
+        yield match.group(1), function.start + start, function.start + end
+    for match in re.finditer(r"\breturn\b([^;]*);", function.body):
+        yield "return", function.start + match.start(1), function.start + match.end(1)
+
+
+def operands(text):
+    """[(from, to, operator)] of the operands of && and || in text, outermost and nested in plain brackets."""
+    found = []
+
+    def split(start, end):
+        pieces, depth, at = [], 0, start
+        operators = []
+        offset = start
+        while offset < end:
+            char = text[offset]
+            if char in "([{":
+                depth += 1
+            elif char in ")]}":
+                depth -= 1
+            elif depth == 0 and char in "?":
+                return
+            elif depth == 0 and text[offset:offset + 2] in ("&&", "||"):
+                pieces.append((at, offset))
+                operators.append(text[offset:offset + 2])
+                at = offset + 2
+                offset += 1
+            offset += 1
+        pieces.append((at, end))
+        if operators:
+            for number, piece in enumerate(pieces):
+                near = {operators[max(number - 1, 0)], operators[min(number, len(operators) - 1)]}
+                # && binds closer: beside both, an operand belongs to the &&.
+                found.append((*piece, "&&" if "&&" in near else "||"))
+        for first, last in pieces:
+            inner = text[first:last]
+            stripped = inner.strip()
+            lead = len(inner) - len(inner.lstrip())
+            negated = re.match(r"!?\(", stripped)
+            if negated and closing(stripped, negated.end() - 1) == len(stripped):
+                split(first + lead + negated.end(), first + lead + len(stripped) - 1)
+
+    split(0, len(text))
+    return found
+
+
+def condition_mutants(path, source, looks):
+    text = blank(source)
+    for function in functions(path, source):
+        filled = looks.variables(function)
+        for keyword, start, end in conditions(function):
+            condition = text[start:end]
+            shown = one_line(f"{keyword} ({source[start:end].strip()})" if keyword != "return"
+                             else f"return {source[start:end].strip()}")
+            line = line_of(source, start + len(condition) - len(condition.lstrip()))
+
+            def mutant(what, change, edit):
+                return Mutant(path, function.name, what, change, (edit,), line)
+
+            if keyword != "return" and condition.strip() and looks.is_look(condition, filled):
+                yield mutant(shown, "never", (start, end, f"(({source[start:end]}), 0)"))
+                if keyword == "if":
+                    yield mutant(shown, "always", (start, end, f"(({source[start:end]}), 1)"))
+            for first, last, operator in operands(condition):
+                piece = condition[first:last]
+                if looks.is_look(piece, filled):
+                    neutral = "1" if operator == "&&" else "0"
+                    yield mutant(shown, f"ignored: {one_line(source[start + first:start + last])}",
+                                 (start + first, start + last, f" {neutral} "))
+
+
+def deletions(path, source, looks):
+    text = blank(source)
+    for function in functions(path, source):
+        for match in re.finditer(rf"(?<=[;{{}}])\s*(?:\(VOID\))?({WAKES}|\w+)\s*\(", function.body):
+            name = match.group(1)
+            if name in KEYWORDS or not (re.fullmatch(ACCESS, name) or name in looks.accessing
+                                        or re.fullmatch(WAKES, name)):
+                continue
+            end = closing(function.body, match.end() - 1)
+            if not re.match(r"\s*;", function.body[end:]):
+                continue
+            start = function.start + match.start() + len(match.group()) - len(match.group().lstrip())
+            end += function.start
+            yield Mutant(path, function.name, one_line(source[start:end]), "deleted", ((start, end, "(void)0"),),
+                         line_of(source, start))
+
+
+def unique(mutants):
+    """Where the same text stands in a function more than once, it gets a number."""
+    seen = {}
+    for mutant in mutants:
+        count = seen[mutant.key] = seen.get(mutant.key, 0) + 1
+        if count > 1:
+            mutant = Mutant(mutant.path, mutant.function, mutant.text, f"{mutant.change} (#{count})", mutant.edits,
+                            mutant.line)
+        yield mutant
+
+
+def generate(sources, paths):
+    """All mutants of paths; sources: {path: text} of all the targets."""
+    looks = Looks(sources)
+    for path in paths:
+        source = sources[path]
+        every = [*weakened(path, source), *condition_mutants(path, source, looks), *deletions(path, source, looks)]
+        yield from unique(sorted(every, key=lambda m: m.line))

@@ -1,0 +1,62 @@
+/*
+ * cache.h: the caches of the machine on which locks are counted. One for each processor, without limit of size, kept
+ * coherent by MESI in lines of 64 bytes. A line is never thrown out to make room, so it is cold once, and after that
+ * whatever moves it is somebody else's access.
+ */
+#ifndef LAB_SCALE_CACHE_H
+#define LAB_SCALE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CACHE_LINE 64
+
+typedef enum cache_answer {
+    CACHE_HIT,
+    CACHE_COLD,     /* no cache had it */
+    CACHE_TRANSFER, /* another cache had it */
+    CACHE_UPGRADE   /* this cache had it, and so had others: a write had to take it from them */
+} cache_answer;
+
+typedef enum cache_line_state {
+    LINE_UNCACHED,
+    LINE_EXCLUSIVE, /* one cache has it, unchanged */
+    LINE_MODIFIED,  /* one cache has it, changed */
+    LINE_SHARED     /* several caches have it */
+} cache_line_state;
+
+typedef enum cache_line_kind { KIND_OTHER, KIND_LOCK, KIND_DATA, KINDS } cache_line_kind;
+
+typedef struct cache_line {
+    uintptr_t address;   /* divided by CACHE_LINE; 0: an empty place of the table */
+    uint64_t busy_until; /* of the machine that uses the model: transfers of a line follow each other */
+    uint64_t transfers, invalidations;
+    uint32_t sharers; /* LINE_SHARED: number of its set */
+    uint16_t owner;   /* LINE_EXCLUSIVE, LINE_MODIFIED */
+    uint8_t state;
+    uint8_t kind;
+} cache_line;
+
+/* What has been counted since cache_clear_counts, in lines of one kind. */
+typedef struct cache_counts {
+    uint64_t hits, cold, transfers, upgrades, invalidations;
+} cache_counts;
+
+/* Accesses that had to ask other caches. */
+static inline uint64_t cache_remote(const cache_counts *counts)
+{
+    return counts->transfers + counts->upgrades;
+}
+
+typedef void cache_invalidated(uint32_t processor, const cache_line *line);
+
+void cache_initialize(uint32_t processors, cache_invalidated *invalidated); /* forgets everything; NULL: nobody asks */
+cache_line *cache_find(uintptr_t address);                                  /* makes it, in no cache, if it is new */
+bool cache_has(const cache_line *line, uint32_t processor, bool write);     /* would it be a hit? */
+cache_answer cache_access(cache_line *line, uint32_t processor, bool write);
+void cache_set_kind(uintptr_t address, size_t size, cache_line_kind kind);
+void cache_clear_counts(void);
+const cache_counts *cache_get_counts(cache_line_kind kind);
+
+#endif

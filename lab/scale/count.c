@@ -1,0 +1,171 @@
+/*
+ * count.c: what is counted, and from when to when. A lock that adapts to its use is first used by all processors, for
+ * some rounds each. Then each goes two rounds alone, so that it has touched everything that is its own. At last they go
+ * round together, and after a while the counting begins. It ends when there are enough acquisitions, and nobody stops
+ * before.
+ */
+#include "../hal/labhal.h"
+
+#include <interlock/ke.h>
+
+#include "locks.h"
+#include "machine.h"
+
+#define ROUNDS_ALONE  2
+#define HELD_CYCLES   50
+#define LEAST_BETWEEN 100
+#define MOST_BETWEEN  300
+
+static struct count_state {
+    const scale_lock *lock;
+    uint64_t warm_up, wanted;
+    uint64_t acquired;
+    uint64_t began;
+    bool prepared, finished;
+    scale_result result;
+} count;
+
+static void start(uint64_t now)
+{
+    cache_clear_counts();
+    access_lines_from_here();
+    count.began = now;
+}
+
+static void finish(uint64_t now)
+{
+    count.result.acquisitions = count.wanted;
+    count.result.cycles = now - count.began;
+    for (int kind = 0; kind < KINDS; kind++)
+        count.result.counts[kind] = *cache_get_counts((cache_line_kind)kind);
+    count.finished = true;
+    machine_stop();
+}
+
+void count_lock(void *lock, size_t size)
+{
+    cache_set_kind((uintptr_t)lock, size, KIND_LOCK);
+}
+
+void count_begins(void)
+{
+    scale_thread *t = machine_current();
+    t->began = t->clock;
+}
+
+void count_acquired(void)
+{
+    scale_thread *t = machine_current();
+    uint64_t waited = t->clock - t->began;
+
+    if (!count.prepared)
+        return;
+    if (count.acquired++ >= count.warm_up && waited > count.result.longest_wait)
+        count.result.longest_wait = waited;
+    if (count.acquired == count.warm_up)
+        start(t->clock);
+    if (count.acquired == count.warm_up + count.wanted)
+        finish(t->clock);
+}
+
+void count_holds(void)
+{
+    machine_pass(HELD_CYCLES);
+}
+
+/* Not always as long, or all processors would go in step. */
+static void do_something_else(scale_thread *t)
+{
+    t->random = t->random * 6364136223846793005ull + 1442695040888963407ull;
+    machine_pass(LEAST_BETWEEN + (t->random >> 40) % (MOST_BETWEEN - LEAST_BETWEEN));
+}
+
+/* The thread becomes one of the library, on its own processor. */
+static void adopt(uint32_t number)
+{
+    GROUP_AFFINITY affinity = {
+        .Mask = (KAFFINITY)1 << number % MAXIMUM_PROC_PER_GROUP,
+        .Group = (USHORT)(number / MAXIMUM_PROC_PER_GROUP),
+    };
+
+    lab->quiet = true;
+    KeSetSystemGroupAffinityThread(&affinity, NULL);
+    lab->quiet = false;
+}
+
+static void go_round(scale_thread *t)
+{
+    count.lock->round();
+    do_something_else(t);
+}
+
+static void run(void *argument)
+{
+    scale_thread *t = argument;
+
+    adopt(t->base.number);
+    if (count.lock->at_dispatch)
+        KeRaiseIrqlToDpcLevel();
+    for (uint32_t i = 0; i < count.lock->warm_up; i++)
+        go_round(t);
+    machine_gate();
+    for (int i = 0; i < ROUNDS_ALONE && count.lock->first == 0; i++)
+        count.lock->round();
+    machine_gate();
+    for (;;)
+        go_round(t);
+}
+
+static VOID yield(VOID)
+{
+    machine_pass(CALL_CYCLES);
+}
+
+static void set_up(void)
+{
+    const char *heap = lab->run.heap_top;
+
+    HalDispatch.Yield = yield;
+    count.lock->setup();
+    cache_set_kind((uintptr_t)&data, sizeof(data), KIND_DATA);
+    count_lock((void *)heap, (size_t)(lab->run.heap_top - heap));
+}
+
+static bool run_alone(uint32_t processors)
+{
+    for (uint32_t i = 0; i < processors; i++) {
+        machine_open_gate(i);
+        if (!machine_run())
+            return false;
+    }
+    return true;
+}
+
+static bool run_together(uint32_t processors)
+{
+    machine_level_clocks();
+    for (uint32_t i = 0; i < processors; i++)
+        machine_open_gate(i);
+    return machine_run();
+}
+
+static bool run_counted(uint32_t processors)
+{
+    count.prepared = true;
+    machine_level_clocks();
+    if (count.warm_up == 0)
+        start(machine_thread(0)->clock);
+    return run_together(processors) && count.finished;
+}
+
+bool count_measure(const scale_lock *lock, uint32_t processors, uint64_t acquisitions, scale_result *result)
+{
+    count.lock = lock;
+    count.wanted = lock->first != 0 ? lock->first : acquisitions;
+    count.warm_up = lock->first != 0 ? 0 : acquisitions / 4;
+    machine_start(processors, run, access_line_taken);
+    set_up();
+    bool done = run_together(processors) && run_alone(processors) && run_counted(processors);
+    *result = count.result;
+    return done;
+}

@@ -1,0 +1,326 @@
+/* Rundown protection: nobody is inside when the wait is over, nobody gets in after; several at once, several who wait,
+   use again, a slot for each processor, histories. */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+static EX_RUNDOWN_REF rundown;
+static int *object;
+static int users;
+
+static void setup(void)
+{
+    rundown.Count = 6; /* whatever was there */
+    ExInitializeRundownProtection(&rundown);
+    object = LabAllocate(sizeof(*object));
+}
+
+static void use(void)
+{
+    LabAssert(__atomic_load_n(object, __ATOMIC_RELAXED) == 0);
+    __atomic_fetch_add(&users, 1, __ATOMIC_RELAXED);
+}
+
+static void user_in_line(void)
+{
+    if (ExAcquireRundownProtection(&rundown)) {
+        LabAssert(*object == 0);
+        ExReleaseRundownProtection(&rundown);
+    }
+}
+
+static void user_of_three(void)
+{
+    if (ExAcquireRundownProtectionEx(&rundown, 3)) {
+        use();
+        ExReleaseRundownProtectionEx(&rundown, 1);
+        use();
+        ExReleaseRundownProtectionEx(&rundown, 2);
+    }
+}
+
+static void user(void)
+{
+    if (ExfAcquireRundownProtection(&rundown)) {
+        use();
+        ExfReleaseRundownProtection(&rundown);
+    }
+}
+
+static void destroyer(void)
+{
+    ExWaitForRundownProtectionRelease(&rundown);
+    LabAssert(!ExAcquireRundownProtection(&rundown));
+    LabFree(object);
+}
+
+/* All who wait return, and not before the last user is out. */
+static int returned;
+
+static void one_of_two_destroyers(void)
+{
+    ExfWaitForRundownProtectionRelease(&rundown);
+    LabAssert(!ExAcquireRundownProtection(&rundown));
+    if (__atomic_add_fetch(&returned, 1, __ATOMIC_ACQ_REL) == 2)
+        LabFree(object);
+}
+
+static void is_run_down(void)
+{
+    LabAssert(rundown.Count == EX_RUNDOWN_ACTIVE);
+}
+LAB_SCENARIO(rundown_one_user, .Setup = setup, .Threads = {user_in_line, destroyer}, .Finish = is_run_down);
+LAB_SCENARIO(rundown_one_user_c11, .Setup = setup, .Threads = {user_in_line, destroyer}, .Finish = is_run_down,
+             .Model = "c11");
+LAB_SCENARIO(rundown_counted_user, .Setup = setup, .Threads = {user_of_three, destroyer}, .Finish = is_run_down);
+LAB_SCENARIO(rundown_users_that_meet, .Setup = setup, .Threads = {user, user_of_three, destroyer},
+             .Finish = is_run_down);
+LAB_SCENARIO(rundown_two_destroyers, .Setup = setup, .Threads = {user, one_of_two_destroyers, one_of_two_destroyers},
+             .Finish = is_run_down);
+
+/* What a user did is visible to who waited for it, without any help. */
+static int left_behind;
+
+static void held(void)
+{
+    setup();
+    LabAssert(ExAcquireRundownProtectionEx(&rundown, 2));
+}
+
+static void leave(void)
+{
+    left_behind = 1;
+    ExReleaseRundownProtection(&rundown);
+}
+
+static void leave_without_a_word(void)
+{
+    ExReleaseRundownProtection(&rundown);
+}
+
+static void heir(void)
+{
+    ExWaitForRundownProtectionRelease(&rundown);
+    LabAssert(left_behind == 1);
+}
+LAB_SCENARIO(rundown_heir, .Setup = held, .Threads = {leave, leave_without_a_word, heir}, .Finish = is_run_down);
+LAB_SCENARIO(rundown_two_heirs, .Setup = held, .Threads = {leave, leave_without_a_word, heir, heir},
+             .Finish = is_run_down, .Flags = LAB_LARGE);
+
+/* Run down and used again. */
+static int used;
+
+static void renewer(void)
+{
+    ExWaitForRundownProtectionRelease(&rundown);
+    *object = 1;
+    ExReInitializeRundownProtection(&rundown);
+}
+
+static void user_of_either(void)
+{
+    if (ExAcquireRundownProtection(&rundown)) {
+        used = 1 + *object;
+        ExReleaseRundownProtection(&rundown);
+    }
+}
+
+static void is_open(void)
+{
+    LabAssert(rundown.Count == 0 && used <= 2);
+}
+LAB_SCENARIO(rundown_renewed, .Setup = setup, .Threads = {user_of_either, renewer}, .Finish = is_open);
+LAB_SCENARIO(rundown_renewed_c11, .Setup = setup, .Threads = {user_of_either, renewer}, .Finish = is_open,
+             .Model = "c11", .StaleReads = 2);
+
+static void complete(void)
+{
+    ExRundownCompleted(&rundown);
+    LabAssert(!ExAcquireRundownProtection(&rundown));
+    ExWaitForRundownProtectionRelease(&rundown);
+    ExReInitializeRundownProtection(&rundown);
+    LabAssert(ExfAcquireRundownProtection(&rundown));
+    ExfReleaseRundownProtection(&rundown);
+    LabAssert(rundown.Count == 0);
+}
+LAB_SCENARIO(rundown_completed, .Setup = setup, .Threads = {complete});
+
+static void release_unheld(void)
+{
+    ExReleaseRundownProtection(&rundown);
+}
+LAB_SCENARIO(rundown_release_unheld, .Setup = setup, .Threads = {release_unheld}, .Expect = "bugcheck");
+
+/* Histories. Who has it already is refused like anybody else. */
+enum { ACQUIRE, RELEASE, BEGIN_RUNDOWN, COMPLETE_RUNDOWN };
+
+static BOOLEAN record_acquire(void)
+{
+    unsigned operation = LabBegin(ACQUIRE, 0);
+    BOOLEAN got = ExAcquireRundownProtection(&rundown);
+    LabEnd(operation, got);
+    return got;
+}
+
+static void record_release(void)
+{
+    unsigned operation = LabBegin(RELEASE, 0);
+    ExReleaseRundownProtection(&rundown);
+    LabEnd(operation, 0);
+}
+
+static void recorded_nested_user(void)
+{
+    if (record_acquire()) {
+        if (record_acquire())
+            record_release();
+        record_release();
+    }
+}
+
+static void recorded_waiter(void)
+{
+    unsigned begin = LabBegin(BEGIN_RUNDOWN, 0);
+    unsigned complete = LabBegin(COMPLETE_RUNDOWN, 0);
+    ExWaitForRundownProtectionRelease(&rundown);
+    LabEnd(begin, 0);
+    LabEnd(complete, 0);
+}
+
+static void is_a_rundown(void)
+{
+    LabCheckLinearizable(&LabModelRundown);
+}
+LAB_SCENARIO(rundown_history, .Setup = setup, .Threads = {recorded_nested_user, recorded_waiter},
+             .Finish = is_a_rundown);
+
+/*
+ * With a slot for each processor: users come through one and may leave through another. An acquire that meets the
+ * beginning of a wait may succeed after another one has failed, so there is no history of the model; nobody is inside
+ * when the wait is over all the same. The memory is the caller's, and held something else before.
+ */
+static ULONG64 memory[64];
+static PEX_RUNDOWN_REF_CACHE_AWARE aware;
+
+static void setup_aware(void)
+{
+    LabAssert(ExSizeOfRundownProtectionCacheAware() <= sizeof(memory));
+    for (int i = 0; i < 64; i++)
+        memory[i] = 6;
+    aware = (PEX_RUNDOWN_REF_CACHE_AWARE)memory;
+    ExInitializeRundownProtectionCacheAware(aware, sizeof(memory));
+    object = LabAllocate(sizeof(*object));
+}
+
+static void aware_user(void)
+{
+    if (ExAcquireRundownProtectionCacheAware(aware)) {
+        LabAssert(*object == 0);
+        ExReleaseRundownProtectionCacheAware(aware);
+    }
+}
+
+static void aware_user_of_two(void)
+{
+    if (ExAcquireRundownProtectionCacheAwareEx(aware, 2)) {
+        use();
+        ExReleaseRundownProtectionCacheAwareEx(aware, 1);
+        use();
+        ExReleaseRundownProtectionCacheAware(aware);
+    }
+}
+
+static void aware_destroyer(void)
+{
+    ExWaitForRundownProtectionReleaseCacheAware(aware);
+    LabFree(object);
+    LabAssert(!ExAcquireRundownProtectionCacheAware(aware));
+}
+
+static void aware_destroyer_of_two(void)
+{
+    ExWaitForRundownProtectionReleaseCacheAware(aware);
+    if (__atomic_add_fetch(&returned, 1, __ATOMIC_ACQ_REL) == 2)
+        LabFree(object);
+}
+LAB_SCENARIO(rundown_cache_aware, .Setup = setup_aware, .Threads = {aware_destroyer, aware_user});
+LAB_SCENARIO(rundown_cache_aware_c11, .Setup = setup_aware, .Threads = {aware_destroyer, aware_user}, .Model = "c11",
+             .StaleReads = 2);
+LAB_SCENARIO(rundown_cache_aware_users, .Setup = setup_aware,
+             .Threads = {aware_user, aware_user_of_two, aware_destroyer_of_two, aware_destroyer_of_two},
+             .Flags = LAB_LARGE);
+
+/* Who came through one slot leaves through the other, so that one counts below zero. */
+static KEVENT handed;
+static int got;
+
+static void setup_handover(void)
+{
+    setup_aware();
+    KeInitializeEvent(&handed, NotificationEvent, FALSE);
+}
+
+static void giver(void)
+{
+    got = ExAcquireRundownProtectionCacheAware(aware);
+    KeSetEvent(&handed, IO_NO_INCREMENT, FALSE);
+}
+
+static void taker(void)
+{
+    KeWaitForSingleObject(&handed, Executive, KernelMode, FALSE, NULL);
+    if (got) {
+        LabAssert(*object == 0);
+        ExReleaseRundownProtectionCacheAware(aware);
+    }
+}
+LAB_SCENARIO(rundown_cache_aware_handed_on, .Setup = setup_handover, .Threads = {giver, taker, aware_destroyer},
+             .Flags = LAB_LARGE);
+
+static void aware_second_life(void)
+{
+    ExWaitForRundownProtectionReleaseCacheAware(aware);
+    LabAssert(!ExAcquireRundownProtectionCacheAware(aware));
+    ExReInitializeRundownProtectionCacheAware(aware);
+    LabAssert(ExAcquireRundownProtectionCacheAware(aware));
+    ExReleaseRundownProtectionCacheAware(aware);
+    ExRundownCompletedCacheAware(aware);
+    LabAssert(!ExAcquireRundownProtectionCacheAware(aware));
+}
+LAB_SCENARIO(rundown_cache_aware_second_life, .Setup = setup_aware, .Threads = {aware_second_life});
+
+/* A release that nobody may make is found by who waits, or if it comes too late by what the wait has left there. */
+static void aware_release_unheld(void)
+{
+    ExReleaseRundownProtectionCacheAware(aware);
+    ExWaitForRundownProtectionReleaseCacheAware(aware);
+}
+LAB_SCENARIO(rundown_cache_aware_release_unheld, .Setup = setup_aware, .Threads = {aware_release_unheld},
+             .Expect = "bugcheck");
+
+static void aware_waiter(void)
+{
+    ExWaitForRundownProtectionReleaseCacheAware(aware);
+    KeSetEvent(&handed, IO_NO_INCREMENT, FALSE);
+}
+
+/* Through the other slot. */
+static void aware_late_releaser(void)
+{
+    KeWaitForSingleObject(&handed, Executive, KernelMode, FALSE, NULL);
+    ExReleaseRundownProtectionCacheAware(aware);
+}
+LAB_SCENARIO(rundown_cache_aware_release_late, .Setup = setup_handover, .Threads = {aware_waiter, aware_late_releaser},
+             .Expect = "bugcheck");
+
+/* No memory: none. */
+static void aware_allocator(void)
+{
+    PEX_RUNDOWN_REF_CACHE_AWARE mine = ExAllocateCacheAwareRundownProtection(NonPagedPool, 0x62614c20);
+    if (mine != NULL) {
+        LabAssert(ExAcquireRundownProtectionCacheAware(mine));
+        ExFreeCacheAwareRundownProtection(mine);
+    }
+}
+LAB_SCENARIO(rundown_cache_aware_no_memory, .Threads = {aware_allocator}, .AllocationFailures = 1,
+             .Flags = LAB_CHECK_LEAKS);

@@ -1,0 +1,240 @@
+/*
+ * Suspension in both ways, with nothing left to chance: of a thread that runs, and of a committed wait that is
+ * converted. A suspended thread does not get on, whatever ends its wait, before it is resumed; then it does.
+ */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+#include "ke/wait.h"
+
+static KEVENT events[2];
+static PVOID both[2] = {&events[1], &events[0]};
+static KQUEUE queue;
+static LIST_ENTRY entry;
+static PKTHREAD target;
+static int done, held, go;
+
+/* The target is a thread that its queue counts, so that a wait whose end is taken for another one shows. */
+static void setup(void)
+{
+    KeInitializeEvent(&events[0], SynchronizationEvent, FALSE);
+    KeInitializeEvent(&events[1], SynchronizationEvent, FALSE);
+    KeInitializeQueue(&queue, 1);
+    KeInsertQueue(&queue, &entry);
+}
+
+static void begin(void)
+{
+    LabAssert(KeRemoveQueue(&queue, KernelMode, NULL) == &entry);
+    __atomic_store_n(&target, KeGetCurrentThread(), __ATOMIC_RELEASE);
+}
+
+static void end(void)
+{
+    LabAssert(!__atomic_load_n(&held, __ATOMIC_RELAXED));
+    LabAssert(queue.CurrentCount == 1);
+    LabAssert(!(__atomic_load_n(&KeGetCurrentThread()->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_ACTIVE));
+    __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+}
+
+static PKTHREAD find_target(void)
+{
+    PKTHREAD thread;
+    while ((thread = __atomic_load_n(&target, __ATOMIC_ACQUIRE)) == NULL)
+        ;
+    return thread;
+}
+
+static int is_in_wait(PKTHREAD thread, ULONG state)
+{
+    ULONG wait = __atomic_load_n(&thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_ACTIVE | KI_WAIT_STATE_MASK);
+    return wait == (KI_WAIT_ACTIVE | state);
+}
+
+/* FALSE: its wait was over before. */
+static int suspend_in_wait(PKTHREAD thread)
+{
+    while (!is_in_wait(thread, WaitCommitted) && !__atomic_load_n(&done, __ATOMIC_RELAXED))
+        ;
+    KeSuspendThread(thread);
+    __atomic_store_n(&held, is_in_wait(thread, WaitSuspended), __ATOMIC_RELAXED);
+    return __atomic_load_n(&held, __ATOMIC_RELAXED);
+}
+
+static void resume(PKTHREAD thread)
+{
+    __atomic_store_n(&held, 0, __ATOMIC_RELAXED);
+    LabAssert(KeResumeThread(thread) == 1);
+}
+
+static void suspender(void)
+{
+    PKTHREAD thread = find_target();
+    suspend_in_wait(thread);
+    LabYield();
+    resume(thread);
+}
+
+static void wait_all(void)
+{
+    begin();
+    LabAssert(KeWaitForMultipleObjects(2, both, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
+    end();
+}
+
+static void all_is_taken(void)
+{
+    LabAssert(done && KeReadStateEvent(&events[0]) == 0 && KeReadStateEvent(&events[1]) == 0);
+    LabAssert(IsListEmpty(&events[0].Header.WaitListHead) && IsListEmpty(&events[1].Header.WaitListHead));
+}
+
+/* Each of the two comes while the wait is suspended, or afterwards. */
+static void suspend_and_set(void)
+{
+    PKTHREAD thread = find_target();
+    unsigned now = LabChoose(4);
+
+    suspend_in_wait(thread);
+    for (unsigned i = 0; i < 2; i++)
+        if (now & 1u << i)
+            KeSetEvent(&events[i], IO_NO_INCREMENT, FALSE);
+    LabAssert(!__atomic_load_n(&done, __ATOMIC_RELAXED));
+    resume(thread);
+    for (unsigned i = 0; i < 2; i++)
+        if (!(now & 1u << i))
+            KeSetEvent(&events[i], IO_NO_INCREMENT, FALSE);
+}
+LAB_SCENARIO(suspend_converted_all, .Setup = setup, .Threads = {wait_all, suspend_and_set}, .Finish = all_is_taken);
+
+/* They come when they come. */
+static void set_both(void)
+{
+    KeSetEvent(&events[0], IO_NO_INCREMENT, FALSE);
+    KeSetEvent(&events[1], IO_NO_INCREMENT, FALSE);
+}
+LAB_SCENARIO(suspend_converted_against_set, .Setup = setup, .Threads = {wait_all, suspender, set_both},
+             .Finish = all_is_taken);
+
+/* The first one is there, the other one comes while the blocks are being put back, or when they are. */
+static void suspend_with_one_set(void)
+{
+    PKTHREAD thread = find_target();
+
+    suspend_in_wait(thread);
+    KeSetEvent(&events[0], IO_NO_INCREMENT, FALSE);
+    resume(thread);
+    __atomic_store_n(&go, 1, __ATOMIC_RELAXED);
+}
+
+static void set_other(void)
+{
+    PKTHREAD thread = find_target();
+    while (!is_in_wait(thread, WaitResumeInProgress) && !__atomic_load_n(&go, __ATOMIC_RELAXED))
+        ;
+    KeSetEvent(&events[1], IO_NO_INCREMENT, FALSE);
+}
+LAB_SCENARIO(suspend_converted_resume, .Setup = setup, .Threads = {wait_all, suspend_with_one_set, set_other},
+             .Finish = all_is_taken);
+
+/* A deadline that passes meanwhile counts when the thread is resumed, and one that has been put off is there again. */
+static void delay(void)
+{
+    LARGE_INTEGER interval = {.QuadPart = -10000};
+    begin();
+    LabAssert(KeDelayExecutionThread(KernelMode, FALSE, &interval) == STATUS_SUCCESS);
+    end();
+}
+
+static void it_is_done(void)
+{
+    LabAssert(done);
+}
+LAB_SCENARIO(suspend_converted_delay, .Setup = setup, .Threads = {delay, suspender}, .Finish = it_is_done);
+
+/* An alert is kept until then. */
+static void wait_for_alert(void)
+{
+    begin();
+    LabAssert(KeWaitForAlertByThreadId(NULL, NULL) == STATUS_ALERTED);
+    end();
+}
+
+static void alerter(void)
+{
+    KeAlertThreadById(find_target());
+}
+LAB_SCENARIO(suspend_converted_alert, .Setup = setup, .Threads = {wait_for_alert, suspender, alerter},
+             .Finish = it_is_done);
+
+/* A thread that runs, and one that waits in the way that is not converted: it stops, and stays where it is. */
+static int is_stopped(PKTHREAD thread)
+{
+    return __atomic_load_n(&thread->State, __ATOMIC_RELAXED) == Waiting &&
+           __atomic_load_n(&thread->WaitReason, __ATOMIC_RELAXED) == Suspended;
+}
+
+static void runner(void)
+{
+    begin();
+    while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
+        ;
+    end();
+}
+
+static void wait_single(void)
+{
+    begin();
+    LabAssert(KeWaitForSingleObject(&events[0], Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS);
+    end();
+}
+
+static void stop(void)
+{
+    PKTHREAD thread = find_target();
+
+    LabAssert(KeSuspendThread(thread) == 0);
+    while (!is_stopped(thread))
+        ;
+    __atomic_store_n(&held, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    KeSetEvent(&events[0], IO_NO_INCREMENT, FALSE);
+    LabYield();
+    resume(thread);
+}
+LAB_SCENARIO(suspend_runner, .Setup = setup, .Threads = {runner, stop}, .Finish = it_is_done);
+LAB_SCENARIO(suspend_single, .Setup = setup, .Threads = {wait_single, stop}, .Finish = it_is_done);
+
+/* By itself, until the other one resumes it. */
+static void suspend_myself(void)
+{
+    begin();
+    __atomic_store_n(&held, 1, __ATOMIC_RELAXED);
+    LabAssert(KeSuspendThread(KeGetCurrentThread()) == 0);
+    end();
+}
+
+static void resume_stopped(void)
+{
+    PKTHREAD thread = find_target();
+    while (!is_stopped(thread))
+        ;
+    resume(thread);
+}
+LAB_SCENARIO(suspend_myself, .Setup = setup, .Threads = {suspend_myself, resume_stopped}, .Finish = it_is_done);
+
+/* What is refused changes nothing. */
+static void suspend_too_often(void)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    volatile NTSTATUS raised = STATUS_SUCCESS;
+
+    thread->SuspendCount = MAXIMUM_SUSPEND_COUNT;
+    __try {
+        KeSuspendThread(thread);
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        raised = GetExceptionCode();
+    }
+    LabAssert(raised == STATUS_SUSPEND_COUNT_EXCEEDED && thread->SuspendCount == MAXIMUM_SUSPEND_COUNT);
+}
+LAB_SCENARIO(suspend_too_often, .Threads = {suspend_too_often});

@@ -1,0 +1,146 @@
+/* WaitAll: several waits of one signal that share their other objects, and others who take from those meanwhile. */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+static KEVENT door, lamp, ticket;
+static KSEMAPHORE seats;
+static int inside;
+
+static void setup(void)
+{
+    KeInitializeEvent(&door, NotificationEvent, FALSE);
+    KeInitializeEvent(&lamp, NotificationEvent, FALSE);
+    KeInitializeEvent(&ticket, SynchronizationEvent, FALSE);
+    KeInitializeSemaphore(&seats, 0, 2);
+}
+
+static NTSTATUS wait_for_both(PVOID first, PVOID second)
+{
+    PVOID objects[] = {first, second};
+
+    return KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL);
+}
+
+static void visitor(void)
+{
+    LabAssert(wait_for_both(&door, &lamp) == STATUS_WAIT_0);
+    LabAssert(inside == 1);
+}
+
+static void visitor_the_other_way(void)
+{
+    LabAssert(wait_for_both(&lamp, &door) == STATUS_WAIT_0);
+    LabAssert(inside == 1);
+}
+
+static void open_and_light(void)
+{
+    inside = 1;
+    KeSetEvent(&lamp, IO_NO_INCREMENT, FALSE);
+    KeSetEvent(&door, IO_NO_INCREMENT, FALSE);
+}
+
+static void prepare_and_open(void)
+{
+    inside = 1;
+    KeSetEvent(&door, IO_NO_INCREMENT, FALSE);
+}
+
+static void light(void)
+{
+    KeSetEvent(&lamp, IO_NO_INCREMENT, FALSE);
+}
+LAB_SCENARIO(wait_all_same_objects, .Setup = setup, .Threads = {visitor, visitor, open_and_light});
+LAB_SCENARIO(wait_all_same_objects_crossed, .Setup = setup,
+             .Threads = {visitor, visitor_the_other_way, open_and_light});
+LAB_SCENARIO(wait_all_two_signalers, .Setup = setup, .Threads = {visitor, prepare_and_open, light});
+LAB_SCENARIO(wait_all_two_signalers_two_waits, .Setup = setup,
+             .Threads = {visitor, visitor_the_other_way, prepare_and_open, light});
+
+/* Two seats for two visitors, and the lamp is on or not: each gets one, or none does. */
+static void seated_visitor(void)
+{
+    LabAssert(wait_for_both(&seats, &lamp) == STATUS_WAIT_0);
+}
+
+static void two_seats(void)
+{
+    KeReleaseSemaphore(&seats, IO_NO_INCREMENT, 2, FALSE);
+}
+
+static void no_seat_is_left(void)
+{
+    LabAssert(seats.Header.SignalState == 0 && lamp.Header.SignalState == 1);
+}
+LAB_SCENARIO(wait_all_seats, .Setup = setup, .Threads = {seated_visitor, seated_visitor, two_seats, light},
+             .Finish = no_seat_is_left);
+
+/* The ticket is for one: of two waits that a signal finds complete, one. The other waits for the next ticket. */
+static void ticketed_visitor(void)
+{
+    LabAssert(wait_for_both(&ticket, &lamp) == STATUS_WAIT_0);
+    LabAssert(__atomic_fetch_add(&inside, 1, __ATOMIC_RELAXED) == 0);
+    __atomic_fetch_sub(&inside, 1, __ATOMIC_RELAXED);
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+}
+
+static void one_ticket(void)
+{
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+}
+
+static void one_is_left(void)
+{
+    LabAssert(ticket.Header.SignalState == 1);
+}
+LAB_SCENARIO(wait_all_ticket, .Setup = setup, .Threads = {ticketed_visitor, ticketed_visitor, one_ticket, light},
+             .Finish = one_is_left);
+
+/* Somebody else wants the ticket alone. */
+static void thief(void)
+{
+    KeWaitForSingleObject(&ticket, Executive, KernelMode, FALSE, NULL);
+    LabAssert(__atomic_fetch_add(&inside, 1, __ATOMIC_RELAXED) == 0);
+    __atomic_fetch_sub(&inside, 1, __ATOMIC_RELAXED);
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+}
+LAB_SCENARIO(wait_all_thief, .Setup = setup, .Threads = {ticketed_visitor, thief, one_ticket, light},
+             .Finish = one_is_left);
+
+/* Of three objects a signaler has to lock two. */
+static void visitor_with_everything(void)
+{
+    PVOID objects[] = {&lamp, &ticket, &door};
+
+    LabAssert(KeWaitForMultipleObjects(3, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
+    LabAssert(__atomic_fetch_add(&inside, 1, __ATOMIC_RELAXED) == 0);
+    __atomic_fetch_sub(&inside, 1, __ATOMIC_RELAXED);
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+}
+
+static void light_a_ticket(void)
+{
+    KeSetEvent(&lamp, IO_NO_INCREMENT, FALSE);
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+}
+
+static void open(void)
+{
+    KeSetEvent(&door, IO_NO_INCREMENT, FALSE);
+}
+LAB_SCENARIO(wait_all_three_objects, .Setup = setup, .Threads = {visitor_with_everything, thief, light_a_ticket, open},
+             .Finish = one_is_left);
+LAB_SCENARIO(wait_all_three_objects_twice, .Setup = setup,
+             .Threads = {visitor_with_everything, visitor_with_everything, light_a_ticket, open},
+             .Finish = one_is_left);
+
+/* A signaler that found the wait complete, and then not, comes again. */
+static void signal_again(void)
+{
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+    KeSetEvent(&lamp, IO_NO_INCREMENT, FALSE);
+    KeSetEvent(&lamp, IO_NO_INCREMENT, FALSE);
+}
+LAB_SCENARIO(wait_all_same_signaler, .Setup = setup, .Threads = {ticketed_visitor, thief, signal_again},
+             .Finish = one_is_left);

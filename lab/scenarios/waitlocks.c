@@ -1,0 +1,64 @@
+/* The locks of a WaitAll's objects that a signaler takes: given back when one is not to be had, and their marks too. */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+/* By address: a signaler of the last one has to try the others. */
+static KEVENT events[3], never;
+static KWAIT_BLOCK blocks[2][3];
+static LARGE_INTEGER now;
+
+static void prepare(EVENT_TYPE type)
+{
+    KeInitializeEvent(&events[0], NotificationEvent, TRUE);
+    KeInitializeEvent(&events[1], NotificationEvent, TRUE);
+    KeInitializeEvent(&events[2], type, FALSE);
+    KeInitializeEvent(&never, NotificationEvent, FALSE);
+}
+
+static void setup_for_one(void)
+{
+    prepare(SynchronizationEvent);
+}
+
+static void setup_for_all(void)
+{
+    prepare(NotificationEvent);
+}
+
+/* Nothing is left of whoever has locked the objects on behalf of the wait. */
+static void wait_for(int number, PVOID *objects, ULONG count)
+{
+    LabAssert(KeWaitForMultipleObjects(count, objects, WaitAll, Executive, KernelMode, FALSE, NULL, blocks[number]) ==
+              STATUS_WAIT_0);
+    for (ULONG i = 0; i < count; i++)
+        LabAssert(__atomic_load_n(&blocks[number][i].SpareLong, __ATOMIC_RELAXED) == 0);
+}
+
+static void wait_for_three(void)
+{
+    PVOID objects[] = {&events[0], &events[1], &events[2]};
+    wait_for(0, objects, 3);
+}
+
+static void wait_for_two(void)
+{
+    PVOID objects[] = {&events[1], &events[2]};
+    wait_for(1, objects, 2);
+}
+
+static void set_last(void)
+{
+    KeSetEvent(&events[2], IO_NO_INCREMENT, FALSE);
+}
+
+/* Locks the middle one and changes nothing. */
+static void disturb(void)
+{
+    PVOID objects[] = {&events[1], &never};
+    LabAssert(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, &now, NULL) ==
+              STATUS_TIMEOUT);
+}
+LAB_SCENARIO(wait_all_disturbed, .Setup = setup_for_one, .Threads = {wait_for_three, set_last, disturb});
+LAB_SCENARIO(wait_all_disturbed_several, .Setup = setup_for_all, .Threads = {wait_for_three, set_last, disturb});
+LAB_SCENARIO(wait_all_shared, .Setup = setup_for_all, .Threads = {wait_for_three, wait_for_two, set_last});

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""
+The mutation check itself: its rules make the mutants they say, it sees a mutant killed, a survivor that nobody has
+explained, one that somebody has, and an explanation that is out of date. On a few mutants of the SLIST.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "lab" / "mutation"), str(ROOT / "tests" / "checks")]
+sys.dont_write_bytecode = True
+
+import mutants  # noqa: E402
+from tap import Tap  # noqa: E402
+
+SOURCE = """\
+static BOOLEAN Change(ULONG *Word, ULONG *Found, ULONG New)
+{
+    /* __ATOMIC_SEQ_CST in a comment is none */
+    return __atomic_compare_exchange_n(Word, Found, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static VOID Publish(ULONG *Word)
+{
+    __atomic_store_n(Word, 1, __ATOMIC_RELEASE);
+}
+
+BOOLEAN Take(ULONG *Word, ULONG Flags)
+{
+    ULONG Found = __atomic_load_n(Word, __ATOMIC_RELAXED);
+    if (Flags == 0) {
+        return FALSE;
+    }
+    while (Found == 0 && Flags != 1) {
+        if (Change(Word, &Found, 1)) {
+            Publish(Word);
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+"""
+EXPECTED = {
+    ("Change", "acq_rel -> acquire"),
+    ("Change", "acq_rel -> release"),
+    ("Change", "acquire -> relaxed on failure"),
+    ("Publish", "release -> relaxed"),
+    ("Publish", "deleted"),
+    ("Take", "never"),
+    ("Take", "ignored: Found == 0"),
+    ("Take", "always"),
+    ("Take", "deleted"),
+}
+KILLED = "src/ex/slist.c:ExpReplaceAndRemember"
+SURVIVES = "src/ex/slist.c:RtlFirstEntrySList"  # not called by the two scenarios
+
+
+def check_rules():
+    made = list(mutants.generate({"a.c": SOURCE}, ["a.c"]))
+    found = {(mutant.function, mutant.change) for mutant in made}
+    if found != EXPECTED:
+        yield f"not made: {sorted(EXPECTED - found)}; made: {sorted(found - EXPECTED)}"
+    for mutant in made:
+        if mutant.apply(SOURCE) == SOURCE:
+            yield f"{mutant.key} changes nothing"
+    both = [m.apply(SOURCE) for m in made if m.change == "acq_rel -> release"]
+    if "__ATOMIC_RELEASE, __ATOMIC_RELAXED" not in both[0]:
+        yield "a failing compare-exchange would be stronger than one that succeeds"
+
+
+def mutate(build, folder, survivors, what):
+    path = Path(folder) / "survivors.txt"
+    path.write_text(survivors)
+    command = [sys.executable, ROOT / "scripts" / "mutate", "--build", build, "--folder", folder, "--jobs", "1",
+               "--schedules", "300", "--scenarios", "^slist_(history|two_poppers)$", "--survivors", path, what]
+    result = subprocess.run(command, capture_output=True, text=True)
+    return result.returncode, result.stdout + result.stderr
+
+
+def check_run(run, code, *texts):
+    if run[0] != code:
+        yield f"exit code {run[0]}, not {code}:\n{run[1]}"
+    for text in texts:
+        if text not in run[1]:
+            yield f"without {text!r}:\n{run[1]}"
+
+
+def main():
+    build = sys.argv[1]
+    tap = Tap()
+    tap.case("the rules", check_rules())
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("mutants that are killed", check_run(
+            mutate(build, folder, "", KILLED), 0, "2 mutants in", "2 killed", "slist_history: not linearizable"))
+        survivor = mutate(build, folder, "", SURVIVES)
+        tap.case("survivors that nobody has explained", check_run(survivor, 1, "0 killed"))
+        listing = subprocess.run([ROOT / "scripts" / "mutate", "--list", SURVIVES], capture_output=True, text=True)
+        tap.case("survivors that are explained", check_run(
+            mutate(build, folder, listing.stdout + "    Because.\n", SURVIVES), 0, "Because."))
+        listing = subprocess.run([ROOT / "scripts" / "mutate", "--list", KILLED], capture_output=True, text=True)
+        tap.case("explanations of what does not survive", check_run(
+            mutate(build, folder, listing.stdout + "    Because.\n", KILLED), 1, "explains what does not survive"))
+    tap.done()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+/* The objects of the thread pool: timers, waits that time out, registered waits, cleanup groups, what a callback leaves
+   behind. Whoever has waited for an object's callbacks, or released its group, sees none of them run any more. */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+#include <interlock/nt.h>
+#include <interlock/rtl.h>
+
+#include "rtl/criticalsection.h"
+
+static HANDLE event;
+static int ran, cancelled, over;
+static PTP_TIMER timer;
+static PTP_WAIT wait;
+static PTP_WORK work;
+static LARGE_INTEGER soon = {.QuadPart = -10000};
+
+static void setup(void)
+{
+    RtlpTimeout = 0;
+    LabAssert(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, FALSE) == STATUS_SUCCESS);
+}
+
+static void count_run(void)
+{
+    LabAssert(!__atomic_load_n(&over, __ATOMIC_RELAXED));
+    __atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
+}
+
+static int runs(void)
+{
+    __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+    return __atomic_load_n(&ran, __ATOMIC_RELAXED);
+}
+
+static LONG event_state(void)
+{
+    EVENT_BASIC_INFORMATION information = {0};
+    NtQueryEvent(event, EventBasicInformation, &information, sizeof(information), NULL);
+    return information.EventState;
+}
+
+static void setter(void)
+{
+    NtSetEvent(event, NULL);
+}
+
+/* Timers: taken back in time, or the callback runs, once. */
+static VOID timer_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER item)
+{
+    UNREFERENCED_PARAMETER(instance);
+    UNREFERENCED_PARAMETER(context);
+    LabAssert(item == timer);
+    count_run();
+}
+
+static void setup_timer(void)
+{
+    setup();
+    LabAssert(TpAllocTimer(&timer, timer_callback, NULL, NULL) == STATUS_SUCCESS);
+}
+
+static void set_and_unset(void)
+{
+    TpSetTimer(timer, &soon, 0, 0);
+    LOGICAL was_set = TpSetTimerEx(timer, NULL, 0, 0);
+    TpWaitForTimer(timer, FALSE);
+    LabAssert(runs() == !was_set);
+    TpReleaseTimer(timer);
+}
+
+static void set_and_cancel(void)
+{
+    TpSetTimer(timer, &soon, 0, 0);
+    TpSetTimer(timer, NULL, 0, 0);
+    TpWaitForTimer(timer, TRUE);
+    LabAssert(runs() <= 1);
+    TpReleaseTimer(timer);
+}
+LAB_SCENARIO(pool_timer_unset, .Setup = setup_timer, .Threads = {set_and_unset}, .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_timer_cancelled, .Setup = setup_timer, .Threads = {set_and_cancel}, .Flags = LAB_LARGE);
+
+/* Waits: for the signal or for the time that is over, once; the signal is consumed by the callback that says so. */
+static VOID wait_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAIT item, TP_WAIT_RESULT result)
+{
+    UNREFERENCED_PARAMETER(instance);
+    UNREFERENCED_PARAMETER(context);
+    LabAssert(item == wait);
+    LabAssert(result == STATUS_WAIT_0 || result == STATUS_TIMEOUT);
+    cancelled = result == STATUS_TIMEOUT;
+    count_run();
+}
+
+static void setup_wait(void)
+{
+    setup();
+    LabAssert(TpAllocWait(&wait, wait_callback, NULL, NULL) == STATUS_SUCCESS);
+    TpSetWait(wait, event, &soon);
+}
+
+static void signaled_or_timed_out(void)
+{
+    LabAssert(ran == 1 && event_state() == cancelled);
+}
+LAB_SCENARIO(pool_wait_timeout, .Setup = setup_wait, .Threads = {setter}, .Finish = signaled_or_timed_out,
+             .Flags = LAB_LARGE);
+
+/* Registered waits. */
+static HANDLE registered;
+
+static VOID registered_callback(PVOID context, BOOLEAN timed_out)
+{
+    UNREFERENCED_PARAMETER(context);
+    LabAssert(!timed_out);
+    count_run();
+}
+
+static void setup_registered(void)
+{
+    setup();
+    LabAssert(RtlRegisterWait(&registered, event, registered_callback, NULL, MAXULONG, WT_EXECUTEONLYONCE) ==
+              STATUS_SUCCESS);
+}
+
+static void set_twice(void)
+{
+    setter();
+    setter();
+}
+
+static void deregister(void)
+{
+    LabAssert(RtlDeregisterWaitEx(registered, (HANDLE)(LONG_PTR)-1) == STATUS_SUCCESS);
+    LabAssert(runs() <= 1);
+}
+
+LAB_SCENARIO(pool_registered_wait, .Setup = setup_registered, .Threads = {set_twice, deregister}, .Flags = LAB_LARGE);
+
+/* Cleanup groups: a callback has run, or was cancelled and its owner was told, never both. */
+static PTP_CLEANUP_GROUP group;
+
+static VOID work_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
+{
+    UNREFERENCED_PARAMETER(instance);
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(item);
+    count_run();
+}
+
+static VOID cancel_callback(PVOID context, PVOID parameter)
+{
+    LabAssert(context == &ran && parameter == &cancelled);
+    cancelled += 1;
+}
+
+static void setup_group(void)
+{
+    TP_CALLBACK_ENVIRON environment;
+    setup();
+    TpInitializeCallbackEnviron(&environment);
+    LabAssert(TpAllocCleanupGroup(&group) == STATUS_SUCCESS);
+    TpSetCallbackCleanupGroup(&environment, group, cancel_callback);
+    LabAssert(TpAllocWork(&work, work_callback, &ran, &environment) == STATUS_SUCCESS);
+}
+
+static void release_cancelling(void)
+{
+    TpPostWork(work);
+    TpReleaseCleanupGroupMembers(group, TRUE, &cancelled);
+    LabAssert(runs() <= 1 && cancelled == 1); /* told of each member, whether or not something was pending */
+    TpReleaseCleanupGroup(group);
+}
+
+static void release_waiting(void)
+{
+    TpPostWork(work);
+    TpReleaseCleanupGroupMembers(group, FALSE, &cancelled);
+    LabAssert(runs() == 1 && cancelled == 0);
+    TpReleaseCleanupGroup(group);
+}
+LAB_SCENARIO(pool_group_cancel, .Setup = setup_group, .Threads = {release_cancelling}, .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_group_wait, .Setup = setup_group, .Threads = {release_waiting}, .Flags = LAB_LARGE);
+
+static VOID wait_for_event(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
+{
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(item);
+    TpCallbackSetEventOnCompletion(instance, event);
+    TpDisassociateCallback(instance);
+    count_run();
+}
+
+/* What is to be done after the callback is done after it, also where nobody waits for the callback any more. */
+static void setup_disassociating(void)
+{
+    setup();
+    LabAssert(TpAllocWork(&work, wait_for_event, NULL, NULL) == STATUS_SUCCESS);
+}
+
+static void post_and_wait_for_event(void)
+{
+    TpPostWork(work);
+    TpWaitForWork(work, FALSE);
+    TpReleaseWork(work);
+    LabAssert(NtWaitForSingleObject(event, FALSE, NULL) == STATUS_SUCCESS);
+    LabAssert(runs() == 1);
+}
+LAB_SCENARIO(pool_event_after_callback, .Setup = setup_disassociating, .Threads = {post_and_wait_for_event},
+             .Flags = LAB_LARGE);
+
+/* No memory, no threads: what was accepted runs, what was not does not. */
+static VOID simple_callback(PTP_CALLBACK_INSTANCE instance, PVOID context)
+{
+    UNREFERENCED_PARAMETER(instance);
+    UNREFERENCED_PARAMETER(context);
+    count_run();
+    NtSetEvent(event, NULL);
+}
+
+static void try_post(void)
+{
+    LARGE_INTEGER while_ = {.QuadPart = -1000000};
+    NTSTATUS status = TpSimpleTryPost(simple_callback, NULL, NULL);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_NO_MEMORY || status == STATUS_INSUFFICIENT_RESOURCES);
+    while (status == STATUS_SUCCESS && NtWaitForSingleObject(event, FALSE, &while_) == STATUS_TIMEOUT)
+        ;
+    LabAssert(runs() == (status == STATUS_SUCCESS));
+}
+LAB_SCENARIO(pool_no_memory, .Setup = setup, .Threads = {try_post}, .AllocationFailures = 2, .Flags = LAB_LARGE);
+
+/* A pool of its own that is released while its work runs. */
+static PTP_POOL pool;
+
+static void setup_pool(void)
+{
+    TP_CALLBACK_ENVIRON environment;
+    setup();
+    TpInitializeCallbackEnviron(&environment);
+    LabAssert(TpAllocPool(&pool, NULL) == STATUS_SUCCESS);
+    TpSetPoolMaxThreads(pool, 1);
+    TpSetCallbackThreadpool(&environment, pool);
+    LabAssert(TpAllocWork(&work, work_callback, NULL, &environment) == STATUS_SUCCESS);
+}
+
+static void post_and_release_pool(void)
+{
+    TpPostWork(work);
+    TpReleasePool(pool);
+    TpWaitForWork(work, FALSE);
+    LabAssert(runs() == 1);
+    TpReleaseWork(work);
+}
+LAB_SCENARIO(pool_released, .Setup = setup_pool, .Threads = {post_and_release_pool}, .Flags = LAB_LARGE);

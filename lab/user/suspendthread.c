@@ -1,0 +1,59 @@
+/* Suspension by handles: the count, and a suspended thread that is ended nevertheless. */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+#include <interlock/nt.h>
+
+static KEVENT event;
+static int here, never;
+
+static void setup(void)
+{
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+}
+
+/* Waits in the way that is converted, in the way that is not, or runs; nothing but its end ends that. */
+static void victim(void)
+{
+    LARGE_INTEGER forever = {.QuadPart = -MAXLONGLONG};
+    unsigned how = LabChoose(3);
+
+    KeGetCurrentThread();
+    __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
+    if (how == 0)
+        NtDelayExecution(FALSE, &forever);
+    else if (how == 1)
+        KeWaitForSingleObject(&event, UserRequest, UserMode, FALSE, NULL);
+    while (!__atomic_load_n(&never, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static ULONG suspend_count(HANDLE thread)
+{
+    ULONG count;
+
+    LabAssert(NtQueryInformationThread(thread, ThreadSuspendCount, &count, sizeof(count), NULL) == STATUS_SUCCESS);
+    return count;
+}
+
+static void terminator(void)
+{
+    OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes)};
+    CLIENT_ID id = {.UniqueThread = ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread())};
+    HANDLE thread;
+    ULONG before;
+
+    while (!__atomic_load_n(&here, __ATOMIC_ACQUIRE))
+        ;
+    LabAssert(NtOpenThread(&thread, THREAD_ALL_ACCESS, &attributes, &id) == STATUS_SUCCESS);
+    LabAssert(NtSuspendThread(thread, &before) == STATUS_SUCCESS && before == 0);
+    LabAssert(suspend_count(thread) == 1);
+    LabAssert(NtTerminateThread(thread, STATUS_CANCELLED) == STATUS_SUCCESS);
+    LabAssert(suspend_count(thread) == 0);
+    LabAssert(NtSuspendThread(thread, &before) == STATUS_THREAD_IS_TERMINATING);
+    LabAssert(suspend_count(thread) == 0);
+    LabAssert(NtWaitForSingleObject(thread, FALSE, NULL) == STATUS_SUCCESS);
+    LabAssert(NtClose(thread) == STATUS_SUCCESS);
+}
+LAB_SCENARIO(terminate_suspended, .Setup = setup, .Threads = {victim, terminator}, .Flags = LAB_RUN_EXIT);
