@@ -123,6 +123,18 @@ static void add_cycle(const kd_snapshot *snapshot, kd_deadlocks *deadlocks, int 
     deadlocks->cycles[deadlocks->cycle_count++] = cycle;
 }
 
+/* One who waits for a lock that nobody will release tells all there is to know; the others are behind. */
+static bool is_known_orphan(const kd_deadlocks *deadlocks, int lock)
+{
+    for (size_t c = 0; c < deadlocks->cycle_count; c++) {
+        const kd_cycle *cycle = &deadlocks->cycles[c];
+
+        if (cycle->orphaned && cycle->links[cycle->count - 1].lock == lock)
+            return true;
+    }
+    return false;
+}
+
 /* Goes on from thread until it has been somewhere before: that is in the cycle. A chain that ends is one itself. */
 static void follow(kd_snapshot *snapshot, kd_deadlocks *deadlocks, int thread, const bool *gets_on)
 {
@@ -136,7 +148,7 @@ static void follow(kd_snapshot *snapshot, kd_deadlocks *deadlocks, int thread, c
     }
     if (thread >= 0 && seen[thread])
         add_cycle(snapshot, deadlocks, thread, gets_on);
-    else if (thread < 0)
+    else if (thread < 0 && !is_known_orphan(deadlocks, link_of(snapshot, first, gets_on).lock))
         add_cycle(snapshot, deadlocks, first, gets_on);
     free(seen);
 }
@@ -283,7 +295,7 @@ void kd_json_deadlocks(json *out, const kd_snapshot *snapshot)
         for (size_t i = 0; i < cycle->count; i++) {
             json_object(out, NULL);
             kd_json_thread(out, "thread", snapshot, cycle->links[i].thread);
-            kd_json_lock(out, "waits_for", snapshot, &snapshot->locks[cycle->links[i].lock]);
+            kd_json_lock_briefly(out, "waits_for", &snapshot->locks[cycle->links[i].lock]);
             json_number(out, "held_by", cycle->links[i].owner_id);
             json_end(out);
         }

@@ -20,13 +20,15 @@ static void text(json *out, const char *value)
 static void begin_value(json *out, const char *key)
 {
     if (out->depth > 0) {
-        fputs(out->used[out->depth] ? ",\n" : "\n", out->file);
+        if (out->used[out->depth])
+            fputc(',', out->file);
         out->used[out->depth] = true;
-        fprintf(out->file, "%*s", 2 * out->depth, "");
+        if (!out->compact)
+            fprintf(out->file, "\n%*s", 2 * out->depth, "");
     }
     if (key != NULL) {
         text(out, key);
-        fputs(": ", out->file);
+        fputs(out->compact ? ":" : ": ", out->file);
     }
 }
 
@@ -55,7 +57,7 @@ void json_end(json *out)
     bool used = out->used[out->depth];
 
     out->depth--;
-    if (used)
+    if (used && !out->compact)
         fprintf(out->file, "\n%*s", 2 * out->depth, "");
     fputc(end, out->file);
     if (out->depth == 0)

@@ -10,6 +10,7 @@
 
 typedef struct json {
     FILE *file;
+    bool compact; /* without line breaks and indentation */
     int depth;
     bool used[JSON_DEPTH];
     char end[JSON_DEPTH];

@@ -44,8 +44,26 @@ bool kd_read_string(kd_target *target, kd_address address, char *buffer, size_t 
 kd_address kd_root(kd_target *target, const char *name, size_t *size); /* 0: the program has no such part */
 const char *kd_version(const kd_target *target);
 struct Dwfl *kd_dwfl(kd_target *target);
+struct Dwfl_Module *kd_module_at(kd_target *target, kd_address address); /* NULL: none */
+
+/* A loaded part of a program or library, with all of its .bss: only what is in the file belongs to libdwfl's module. */
+typedef struct kd_segment {
+    kd_address begin, end;
+    struct Dwfl_Module *module;
+} kd_segment;
+
+typedef struct kd_segments {
+    kd_segment *list;
+    size_t count;
+} kd_segments;
+
+struct Dwfl_Module *kd_module_in(struct Dwfl *dwfl, kd_segments *segments, kd_address address);
 struct Elf *kd_core(kd_target *target); /* NULL: a process */
-void kd_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* to standard error */
+void kd_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, or to */
+void kd_say_into(char *buffer, size_t size); /* what kd_say says from now on; NULL: standard error */
+
+/* layout.c */
+bool kd_has_known_layout(kd_target *target);
 
 /* symbol.c */
 bool kd_symbol(kd_target *target, kd_address address, char buffer[KD_SYMBOL_SIZE]); /* as module!name+0x10 */
@@ -55,6 +73,9 @@ typedef struct kd_frame {
     char file[KD_SYMBOL_SIZE];
     int line; /* 0: not known */
 } kd_frame;
+/* Without a target; the module may be NULL. */
+bool kd_symbol_in(struct Dwfl_Module *module, kd_address address, char buffer[KD_SYMBOL_SIZE]);
+void kd_describe_frame(struct Dwfl_Module *module, kd_address pc, bool activation, kd_frame *frame);
 typedef void kd_visit_frame(const kd_frame *frame, void *context);
 /* Why there is no stack, or NULL. Visits the innermost frame first. */
 const char *kd_stack(kd_target *target, uint32_t id, kd_visit_frame *visit, void *context);
@@ -122,6 +143,7 @@ typedef struct kd_lock {
     kd_address object;   /* the dispatcher header, 0: it has none */
     char name[KD_SYMBOL_SIZE];
     kd_hold hold;
+    bool has_state;      /* it is a dispatcher object itself, with */
     int64_t signal_state;
     int64_t contention;  /* -1: not counted */
     kd_owner *owners;
@@ -234,7 +256,8 @@ void kd_json_deadlocks(json *out, const kd_snapshot *snapshot);   /* two members
 
 /* view.c: what the views share. */
 typedef struct kd_options {
-    bool json, verbose, stack, all;
+    bool json, compact, verbose, stack, dot;
+    FILE *file;          /* where JSON goes */
     const char *target;
     const char *argument;
 } kd_options;
@@ -243,17 +266,37 @@ typedef struct kd_view {
     const char *name;
     const char *arguments;
     bool has_argument, needs_argument;
+    bool has_dot;
     int (*show)(kd_snapshot *snapshot, const kd_options *options);
 } kd_view;
 
+extern const kd_view kd_threads_view, kd_deadlocks_view, kd_locks_view, kd_object_view, kd_handles_view;
+extern const kd_view kd_qlocks_view, kd_dpcs_view, kd_timers_view, kd_graph_view;
+
 int kd_run(const kd_view *view, int argc, char **argv);
+json kd_json(const kd_options *options);
 bool kd_parse_number(const char *text, uint64_t *number);
 void kd_json_thread(json *out, const char *key, const kd_snapshot *snapshot, int thread); /* id and name */
 void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock);
+/* Without its waiters: for what is said once for each of those. */
+void kd_json_lock_briefly(json *out, const char *key, const kd_lock *lock);
 void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options);
 void kd_print_lock(const kd_snapshot *snapshot, const kd_lock *lock, bool verbose);
 void kd_print_stack(kd_target *target, uint32_t id);
 double kd_seconds(uint64_t interval);
+
+/* threads.c */
+double kd_waited(const kd_snapshot *snapshot, const kd_thread *thread);
+bool kd_time_left(const kd_snapshot *snapshot, const kd_thread *thread, double *left);
+bool kd_owns(const kd_lock *lock, int thread);
+
+/* lockview.c: what `interlock locks` shows. */
+bool kd_is_lock(const kd_lock *lock);
+
+/* processorview.c */
+bool kd_read_processor(kd_snapshot *snapshot, uint32_t number, kd_address *address, KPRCB *prcb);
+int kd_owner_of_processor(const kd_snapshot *snapshot, const KPRCB *prcb); /* -1: nobody */
+bool kd_is_idle_processor(const KPRCB *prcb);
 
 void *kd_grow(void *array, size_t count, size_t size); /* room for one more; does not fail */
 

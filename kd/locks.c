@@ -419,6 +419,7 @@ static int object_lock(kd_snapshot *snapshot, kd_address address)
         return index;
     index = add_lock(snapshot, kind, address, address);
     lock = &snapshot->locks[index];
+    lock->has_state = true;
     lock->signal_state = header.SignalState;
     lock->hold = header.SignalState > 0 ? KD_FREE : KD_HOLD_UNKNOWN;
     if (kind == KD_MUTANT)

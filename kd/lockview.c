@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 /* What is no lock is shown by `interlock threads`. */
-static bool is_lock(const kd_lock *lock)
+bool kd_is_lock(const kd_lock *lock)
 {
     switch (lock->kind) {
     case KD_MUTANT:
@@ -25,7 +25,7 @@ static bool is_lock(const kd_lock *lock)
 
 static bool is_shown(const kd_lock *lock, const kd_options *options)
 {
-    return is_lock(lock) && (options->verbose || lock->hold != KD_FREE || lock->waiter_count != 0);
+    return kd_is_lock(lock) && (options->verbose || lock->hold != KD_FREE || lock->waiter_count != 0);
 }
 
 static void print_one(kd_snapshot *snapshot, const kd_lock *lock, const kd_options *options)
@@ -46,7 +46,7 @@ static void print_one(kd_snapshot *snapshot, const kd_lock *lock, const kd_optio
 static int show_one(kd_snapshot *snapshot, const kd_options *options)
 {
     uint64_t address;
-    json out = {.file = stdout};
+    json out = kd_json(options);
     int lock;
 
     if (!kd_parse_number(options->argument, &address)) {
@@ -54,7 +54,7 @@ static int show_one(kd_snapshot *snapshot, const kd_options *options)
         return 1;
     }
     lock = kd_find_lock(snapshot, address);
-    if (lock < 0 || !is_lock(&snapshot->locks[lock])) {
+    if (lock < 0 || !kd_is_lock(&snapshot->locks[lock])) {
         kd_say("0x%" PRIx64 " is not a lock that anybody waits for, nor a resource, a critical section with debug "
                "information or a mutant that is owned",
                address);
@@ -70,7 +70,7 @@ static int show_one(kd_snapshot *snapshot, const kd_options *options)
 static int show_locks(kd_snapshot *snapshot, const kd_options *options)
 {
     size_t total = 0, held = 0;
-    json out = {.file = stdout};
+    json out = kd_json(options);
 
     if (options->argument != NULL)
         return show_one(snapshot, options);
@@ -80,7 +80,7 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
         kd_json_deadlocks(&out, snapshot);
         json_array(&out, "locks");
         for (size_t i = 0; i < snapshot->lock_count; i++)
-            if (is_lock(&snapshot->locks[i]))
+            if (kd_is_lock(&snapshot->locks[i]))
                 kd_json_lock(&out, NULL, snapshot, &snapshot->locks[i]);
         json_end(&out);
         json_end(&out);
@@ -91,8 +91,8 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
     for (size_t i = 0; i < snapshot->lock_count; i++) {
         const kd_lock *lock = &snapshot->locks[i];
 
-        total += is_lock(lock);
-        held += is_lock(lock) && lock->hold != KD_FREE;
+        total += kd_is_lock(lock);
+        held += kd_is_lock(lock) && lock->hold != KD_FREE;
         if (is_shown(lock, options))
             kd_print_lock(snapshot, lock, options->verbose);
     }
@@ -100,18 +100,18 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
     return 0;
 }
 
+const kd_view kd_locks_view = {
+    .name = "locks",
+    .arguments = "[--json] [-v] [--stack] PID|CORE [ADDRESS]\n"
+                 "  -v        also those that nobody holds\n"
+                 "  ADDRESS   one lock, with its owners and waiters\n"
+                 "Resources, critical sections with debug information and owned mutants are always known;\n"
+                 "pushlocks, SRW locks, fast mutexes and other critical sections while somebody waits for them.",
+    .has_argument = true,
+    .show = show_locks,
+};
+
 int command_locks(int argc, char **argv)
 {
-    static const kd_view view = {
-        .name = "locks",
-        .arguments = "[--json] [-v] [--stack] PID|CORE [ADDRESS]\n"
-                     "  -v        also those that nobody holds\n"
-                     "  ADDRESS   one lock, with its owners and waiters\n"
-                     "Resources, critical sections with debug information and owned mutants are always known;\n"
-                     "pushlocks, SRW locks, fast mutexes and other critical sections while somebody waits for them.",
-        .has_argument = true,
-        .show = show_locks,
-    };
-
-    return kd_run(&view, argc, argv);
+    return kd_run(&kd_locks_view, argc, argv);
 }

@@ -1,6 +1,8 @@
 /* names.c: NT's words for states, reasons and types. */
 #include "kd.h"
 
+#include "ke/tracefile.h"
+
 #define NAME(array, index)                                                                                             \
     ((index) < sizeof(array) / sizeof((array)[0]) && (array)[index] != NULL ? (array)[index] : "?")
 
@@ -14,18 +16,7 @@ const char *kd_thread_state_name(unsigned state)
 
 const char *kd_wait_reason_name(unsigned reason)
 {
-    static const char *const names[] = {
-        "Executive",        "FreePage",      "PageIn",          "PoolAllocation",   "DelayExecution",
-        "Suspended",        "UserRequest",   "WrExecutive",     "WrFreePage",       "WrPageIn",
-        "WrPoolAllocation", "WrDelayExecution", "WrSuspended",  "WrUserRequest",    "WrSpare0",
-        "WrQueue",          "WrLpcReceive",  "WrLpcReply",      "WrVirtualMemory",  "WrPageOut",
-        "WrRendezvous",     "WrKeyedEvent",  "WrTerminated",    "WrProcessInSwap",  "WrCpuRateControl",
-        "WrCalloutStack",   "WrKernel",      "WrResource",      "WrPushLock",       "WrMutex",
-        "WrQuantumEnd",     "WrDispatchInt", "WrPreempted",     "WrYieldExecution", "WrFastMutex",
-        "WrGuardedMutex",   "WrRundown",     "WrAlertByThreadId", "WrDeferredPreempt", "WrPhysicalFault",
-    };
-    C_ASSERT(sizeof(names) / sizeof(names[0]) == MaximumWaitReason);
-    return NAME(names, reason);
+    return KiWaitReasonName(reason);
 }
 
 const char *kd_wait_type_name(unsigned type)

@@ -241,9 +241,9 @@ static void print_waiter(const kd_snapshot *snapshot, const KWAIT_BLOCK *block, 
         printf("%s\n", thread >= 0 ? kd_describe_thread(snapshot, thread, text, sizeof(text)) : "a thread that ended");
 }
 
-static int json_object_view(kd_snapshot *snapshot, const object *o)
+static int json_object_view(kd_snapshot *snapshot, const object *o, const kd_options *options)
 {
-    json out = {.file = stdout};
+    json out = kd_json(options);
     flag flags[16];
     size_t count = flags_of(o, flags);
 
@@ -282,7 +282,7 @@ static int show_object(kd_snapshot *snapshot, const kd_options *options)
     if (!find_object(snapshot, options->argument, &o))
         return 1;
     if (options->json)
-        return json_object_view(snapshot, &o);
+        return json_object_view(snapshot, &o, options);
     printf("0x%" PRIx64 " [Type: %s]", o.address, kd_object_type_name(o.type));
     printf(o.handle != NULL && o.handle->name[0] != '\0' ? "  %s\n" : "\n", o.handle != NULL ? o.handle->name : "");
     printf("    %-24s: 0x%x%s\n", "Type", o.header.Type,
@@ -298,25 +298,25 @@ static int show_object(kd_snapshot *snapshot, const kd_options *options)
     return 0;
 }
 
+const kd_view kd_object_view = {
+    .name = "object",
+    .arguments = "[--json] PID|CORE ADDRESS|HANDLE|NAME\n"
+                 "Shows a dispatcher object with the flags that mean something in its type, and who waits for it.",
+    .has_argument = true,
+    .needs_argument = true,
+    .show = show_object,
+};
+
 int command_object(int argc, char **argv)
 {
-    static const kd_view view = {
-        .name = "object",
-        .arguments = "[--json] PID|CORE ADDRESS|HANDLE|NAME\n"
-                     "Shows a dispatcher object with the flags that mean something in its type, and who waits for it.",
-        .has_argument = true,
-        .needs_argument = true,
-        .show = show_object,
-    };
-
-    return kd_run(&view, argc, argv);
+    return kd_run(&kd_object_view, argc, argv);
 }
 
 /* Handles. */
 
 static int show_handles(kd_snapshot *snapshot, const kd_options *options)
 {
-    json out = {.file = stdout};
+    json out = kd_json(options);
 
     if (options->json) {
         json_object(&out, NULL);
@@ -355,9 +355,9 @@ static int show_handles(kd_snapshot *snapshot, const kd_options *options)
     return 0;
 }
 
+const kd_view kd_handles_view = {.name = "handles", .arguments = "[--json] PID|CORE", .show = show_handles};
+
 int command_handles(int argc, char **argv)
 {
-    static const kd_view view = {.name = "handles", .arguments = "[--json] PID|CORE", .show = show_handles};
-
-    return kd_run(&view, argc, argv);
+    return kd_run(&kd_handles_view, argc, argv);
 }

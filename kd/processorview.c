@@ -11,7 +11,7 @@
 #define MOST_ENTRIES 10000
 #define LOCK_QUEUE_BITS ((kd_address)7)
 
-static bool read_processor(kd_snapshot *snapshot, uint32_t number, kd_address *address, KPRCB *prcb)
+bool kd_read_processor(kd_snapshot *snapshot, uint32_t number, kd_address *address, KPRCB *prcb)
 {
     kd_address table = kd_root(snapshot->target, "KiProcessorBlock", NULL);
 
@@ -19,7 +19,7 @@ static bool read_processor(kd_snapshot *snapshot, uint32_t number, kd_address *a
            kd_read(snapshot->target, *address, prcb, sizeof(*prcb));
 }
 
-static int owner_of(const kd_snapshot *snapshot, const KPRCB *prcb)
+int kd_owner_of_processor(const kd_snapshot *snapshot, const KPRCB *prcb)
 {
     return kd_thread_at(snapshot, prcb->Owner & ~(kd_address)KI_PRCB_FLAGS);
 }
@@ -76,15 +76,15 @@ static int show_qlocks(kd_snapshot *snapshot, const kd_options *options)
     entry *entries = calloc((size_t)count * LockQueueMaximumLock, sizeof(entry));
     KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
     int *owners = calloc(count, sizeof(int));
-    json out = {.file = stdout};
+    json out = kd_json(options);
 
     for (uint32_t p = 0; p < count; p++) {
         kd_address address;
 
         owners[p] = -1;
-        if (!read_processor(snapshot, p, &address, prcb))
+        if (!kd_read_processor(snapshot, p, &address, prcb))
             continue;
-        owners[p] = owner_of(snapshot, prcb);
+        owners[p] = kd_owner_of_processor(snapshot, prcb);
         for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
             entries[l * count + p] = (entry){
                 .address = address + offsetof(KPRCB, LockQueue) + l * sizeof(KSPIN_LOCK_QUEUE),
@@ -141,11 +141,11 @@ static int show_qlocks(kd_snapshot *snapshot, const kd_options *options)
     return 0;
 }
 
+const kd_view kd_qlocks_view = {.name = "qlocks", .arguments = "[--json] PID|CORE", .show = show_qlocks};
+
 int command_qlocks(int argc, char **argv)
 {
-    static const kd_view view = {.name = "qlocks", .arguments = "[--json] PID|CORE", .show = show_qlocks};
-
-    return kd_run(&view, argc, argv);
+    return kd_run(&kd_qlocks_view, argc, argv);
 }
 
 /* DPCs. */
@@ -219,7 +219,7 @@ static void show_queue(kd_snapshot *snapshot, kd_address address, const KDPC_DAT
 static void show_processor(kd_snapshot *snapshot, kd_address address, const KPRCB *prcb, json *out)
 {
     kd_address data = address + offsetof(KPRCB, DpcData);
-    int owner = owner_of(snapshot, prcb);
+    int owner = kd_owner_of_processor(snapshot, prcb);
     char text[192];
 
     if (out != NULL) {
@@ -276,7 +276,7 @@ static void show_queued_threads(kd_snapshot *snapshot, json *out)
 }
 
 /* A processor that nobody owns and that has nothing to do. */
-static bool is_idle(const KPRCB *prcb)
+bool kd_is_idle_processor(const KPRCB *prcb)
 {
     return prcb->Owner == 0 && prcb->DpcData[0].DpcQueueDepth == 0 && prcb->DpcData[1].DpcQueueDepth == 0 &&
            prcb->DpcData[0].ActiveDpc == NULL && prcb->DpcData[1].ActiveDpc == NULL;
@@ -285,7 +285,7 @@ static bool is_idle(const KPRCB *prcb)
 static int show_dpcs(kd_snapshot *snapshot, const kd_options *options)
 {
     KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
-    json out = {.file = stdout};
+    json out = kd_json(options);
     uint32_t idle = 0;
     kd_address address;
 
@@ -295,9 +295,9 @@ static int show_dpcs(kd_snapshot *snapshot, const kd_options *options)
         json_array(&out, "processors");
     }
     for (uint32_t p = 0; p < snapshot->processors; p++) {
-        if (!read_processor(snapshot, p, &address, prcb))
+        if (!kd_read_processor(snapshot, p, &address, prcb))
             continue;
-        if (!options->json && !options->verbose && is_idle(prcb))
+        if (!options->json && !options->verbose && kd_is_idle_processor(prcb))
             idle++;
         else
             show_processor(snapshot, address, prcb, options->json ? &out : NULL);
@@ -313,16 +313,16 @@ static int show_dpcs(kd_snapshot *snapshot, const kd_options *options)
     return 0;
 }
 
+const kd_view kd_dpcs_view = {
+    .name = "dpcs",
+    .arguments = "[--json] [-v] PID|CORE\n"
+                 "  -v        also the processors that have nothing to do",
+    .show = show_dpcs,
+};
+
 int command_dpcs(int argc, char **argv)
 {
-    static const kd_view view = {
-        .name = "dpcs",
-        .arguments = "[--json] [-v] PID|CORE\n"
-                     "  -v        also the processors that have nothing to do",
-        .show = show_dpcs,
-    };
-
-    return kd_run(&view, argc, argv);
+    return kd_run(&kd_dpcs_view, argc, argv);
 }
 
 /* Timers. */
@@ -410,7 +410,7 @@ static int show_timers(kd_snapshot *snapshot, const kd_options *options)
 {
     KTIMER_TABLE *table = aligned_alloc(KI_CACHE_LINE, sizeof(*table));
     kd_address at = 0;
-    json out = {.file = stdout}, *to = options->json ? &out : NULL;
+    json out = kd_json(options), *to = options->json ? &out : NULL;
     size_t count = 0;
     bool whole = true;
 
@@ -437,9 +437,9 @@ static int show_timers(kd_snapshot *snapshot, const kd_options *options)
     return 0;
 }
 
+const kd_view kd_timers_view = {.name = "timers", .arguments = "[--json] PID|CORE", .show = show_timers};
+
 int command_timers(int argc, char **argv)
 {
-    static const kd_view view = {.name = "timers", .arguments = "[--json] PID|CORE", .show = show_timers};
-
-    return kd_run(&view, argc, argv);
+    return kd_run(&kd_timers_view, argc, argv);
 }

@@ -53,6 +53,8 @@ char *kd_utf8(kd_target *target, kd_address text, size_t units, char *buffer, si
             high = unit;
             continue;
         }
+        if (unit < 0x20 || unit == 0x7f) /* nothing that a terminal obeys */
+            unit = '?';
         if (unit >= 0xdc00 && unit < 0xe000)
             to = put_utf8(to, high != 0 ? 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00u) : 0xfffd);
         else
@@ -86,6 +88,9 @@ static void read_host_state(kd_snapshot *snapshot, kd_thread *thread)
             *end = '\0';
             if (thread->name[0] == '\0')
                 snprintf(thread->name, sizeof(thread->name), "%s", name + 1);
+            for (char *c = thread->name; *c != '\0'; c++)
+                if ((unsigned char)*c < 0x20 || *c == 0x7f)
+                    *c = '?';
         }
     }
     fclose(file);

@@ -1,6 +1,7 @@
 /* symbol.c: names of addresses, and stacks. */
 #include "kd.h"
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -21,9 +22,8 @@ static const char *module_name(Dwfl_Module *module)
     return name != NULL ? name : "?";
 }
 
-bool kd_symbol(kd_target *target, kd_address address, char buffer[KD_SYMBOL_SIZE])
+bool kd_symbol_in(Dwfl_Module *module, kd_address address, char buffer[KD_SYMBOL_SIZE])
 {
-    Dwfl_Module *module = dwfl_addrmodule(kd_dwfl(target), address);
     GElf_Off offset;
     GElf_Sym symbol;
     const char *name;
@@ -41,6 +41,11 @@ bool kd_symbol(kd_target *target, kd_address address, char buffer[KD_SYMBOL_SIZE
     return true;
 }
 
+bool kd_symbol(kd_target *target, kd_address address, char buffer[KD_SYMBOL_SIZE])
+{
+    return kd_symbol_in(kd_module_at(target, address), address, buffer);
+}
+
 typedef struct walk {
     kd_target *target;
     void (*visit)(const kd_frame *frame, void *context);
@@ -48,11 +53,26 @@ typedef struct walk {
     int count;
 } walk;
 
-static void find_line(kd_target *target, kd_address address, kd_frame *frame)
+/* For what clang has compiled: it leaves out the index that dwfl_module_getsrc looks in. */
+static const char *search_units(Dwfl_Module *module, kd_address address, int *number)
 {
-    Dwfl_Module *module = dwfl_addrmodule(kd_dwfl(target), address);
+    Dwarf_Die *unit = NULL;
+    Dwarf_Addr bias;
+
+    while ((unit = dwfl_module_nextcu(module, unit, &bias)) != NULL) {
+        Dwarf_Line *line = dwarf_haspc(unit, address - bias) > 0 ? dwarf_getsrc_die(unit, address - bias) : NULL;
+
+        if (line != NULL && dwarf_lineno(line, number) == 0)
+            return dwarf_linesrc(line, NULL, NULL);
+    }
+    return NULL;
+}
+
+static void find_line(Dwfl_Module *module, kd_address address, kd_frame *frame)
+{
     Dwfl_Line *line = module != NULL ? dwfl_module_getsrc(module, address) : NULL;
-    const char *file = line != NULL ? dwfl_lineinfo(line, NULL, &frame->line, NULL, NULL, NULL) : NULL;
+    const char *file = line != NULL ? dwfl_lineinfo(line, NULL, &frame->line, NULL, NULL, NULL)
+                       : module != NULL ? search_units(module, address, &frame->line) : NULL;
 
     if (file != NULL)
         snprintf(frame->file, sizeof(frame->file), "%s", base_name(file));
@@ -60,20 +80,27 @@ static void find_line(kd_target *target, kd_address address, kd_frame *frame)
         frame->line = 0;
 }
 
+void kd_describe_frame(Dwfl_Module *module, kd_address pc, bool activation, kd_frame *frame)
+{
+    /* a return address may be the first one after the function that called */
+    kd_address address = activation ? pc : pc - 1;
+
+    *frame = (kd_frame){.pc = pc};
+    if (!kd_symbol_in(module, address, frame->symbol))
+        snprintf(frame->symbol, sizeof(frame->symbol), "0x%" PRIx64, (uint64_t)pc);
+    find_line(module, address, frame);
+}
+
 static int visit_frame(Dwfl_Frame *state, void *context)
 {
     walk *w = context;
-    kd_frame frame = {.line = 0};
+    kd_frame frame;
     Dwarf_Addr pc;
     bool activation;
 
     if (!dwfl_frame_pc(state, &pc, &activation))
         return DWARF_CB_ABORT;
-    frame.pc = pc;
-    /* a return address may be the first one after the function that called */
-    if (!kd_symbol(w->target, activation ? pc : pc - 1, frame.symbol))
-        snprintf(frame.symbol, sizeof(frame.symbol), "0x%" PRIx64, (uint64_t)pc);
-    find_line(w->target, activation ? pc : pc - 1, &frame);
+    kd_describe_frame(kd_module_at(w->target, activation ? pc : pc - 1), pc, activation, &frame);
     w->visit(&frame, w->context);
     return ++w->count < MOST_FRAMES ? DWARF_CB_OK : DWARF_CB_ABORT;
 }

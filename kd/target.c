@@ -39,21 +39,35 @@ struct kd_target {
     Dwfl *dwfl;
     kd_region *regions;
     size_t region_count;
+    kd_segments segments;
     KD_DEBUGGER_DATA data;
     kd_named_root *roots;
     size_t root_count;
     bool quiet;
 };
 
+static char *said;
+static size_t said_size;
+
+void kd_say_into(char *buffer, size_t size)
+{
+    said = buffer;
+    said_size = size;
+}
+
 void kd_say(const char *format, ...)
 {
     va_list arguments;
 
-    fputs("interlock: ", stderr);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    if (said != NULL) {
+        vsnprintf(said, said_size, format, arguments);
+    } else {
+        fputs("interlock: ", stderr);
+        vfprintf(stderr, format, arguments);
+        fputc('\n', stderr);
+    }
     va_end(arguments);
-    fputc('\n', stderr);
 }
 
 #define FAIL(target, ...) ((target)->quiet ? (void)0 : kd_say(__VA_ARGS__), false)
@@ -231,6 +245,45 @@ static bool map_core(kd_target *target)
     return target->region_count > 0;
 }
 
+static int add_segments(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr begin, void *context)
+{
+    kd_segments *segments = context;
+    GElf_Addr bias;
+    size_t headers;
+    Elf *elf = dwfl_module_getelf(module, &bias);
+
+    (void)data;
+    (void)name;
+    (void)begin;
+    if (elf == NULL || elf_getphdrnum(elf, &headers) != 0)
+        return DWARF_CB_OK;
+    for (size_t i = 0; i < headers; i++) {
+        GElf_Phdr header;
+
+        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_LOAD)
+            continue;
+        segments->list = kd_grow(segments->list, segments->count, sizeof(kd_segment));
+        segments->list[segments->count++] = (kd_segment){
+            .begin = header.p_vaddr + bias, .end = header.p_vaddr + bias + header.p_memsz, .module = module};
+    }
+    return DWARF_CB_OK;
+}
+
+struct Dwfl_Module *kd_module_in(struct Dwfl *dwfl, kd_segments *segments, kd_address address)
+{
+    if (segments->count == 0)
+        dwfl_getmodules(dwfl, add_segments, segments, 0);
+    for (size_t i = 0; i < segments->count; i++)
+        if (address >= segments->list[i].begin && address < segments->list[i].end)
+            return segments->list[i].module;
+    return dwfl_addrmodule(dwfl, address);
+}
+
+struct Dwfl_Module *kd_module_at(kd_target *target, kd_address address)
+{
+    return kd_module_in(target->dwfl, &target->segments, address);
+}
+
 /* The block. */
 
 static bool is_block(kd_target *target, kd_address address)
@@ -347,13 +400,15 @@ static bool is_readable_version(kd_target *target, const char *what)
                     what, data->Version, INTERLOCK_VERSION);
     if (!data->Ready)
         return FAIL(target, "%s has not started the library yet: try again in a moment", what);
-    if (data->Size != sizeof(*data) || data->LayoutHash != KdpLayoutHash())
-        return FAIL(target,
-                    "%s uses another build of Interlock %s, with other structures: use the debugger of the same build",
-                    what, INTERLOCK_VERSION);
-    if (!read_roots(target))
-        return FAIL(target, "%s: the library's roots cannot be read; is its memory damaged?", what);
-    return true;
+    if (data->Size == sizeof(*data) && data->LayoutHash == KdpLayoutHash()) {
+        if (!read_roots(target))
+            return FAIL(target, "%s: the library's roots cannot be read; is its memory damaged?", what);
+        if (kd_has_known_layout(target))
+            return true;
+    }
+    return FAIL(target,
+                "%s uses another build of Interlock %s, with other structures: use the debugger of the same build",
+                what, INTERLOCK_VERSION);
 }
 
 /* Opening. */
@@ -460,6 +515,7 @@ void kd_close(kd_target *target)
     if (target->file >= 0)
         close(target->file);
     free(target->regions);
+    free(target->segments.list);
     free(target->roots);
     free(target);
 }

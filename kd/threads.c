@@ -20,7 +20,7 @@ static const char *mode_name(unsigned mode)
 }
 
 /* Seconds until the deadline; FALSE: there is none, or in a core file the time is not known. */
-static bool time_left(const kd_snapshot *snapshot, const kd_thread *thread, double *left)
+bool kd_time_left(const kd_snapshot *snapshot, const kd_thread *thread, double *left)
 {
     const HAL_DEADLINE *deadline = &thread->raw->WaitDeadline;
     uint64_t now = deadline->Clock == HalSystemTime ? snapshot->system_time : snapshot->now;
@@ -31,7 +31,7 @@ static bool time_left(const kd_snapshot *snapshot, const kd_thread *thread, doub
     return true;
 }
 
-static double waited(const kd_snapshot *snapshot, const kd_thread *thread)
+double kd_waited(const kd_snapshot *snapshot, const kd_thread *thread)
 {
     uint64_t since = thread->raw->WaitTime * KI_TICK;
 
@@ -48,7 +48,7 @@ static void object_type(kd_snapshot *snapshot, const kd_block *block, const char
         *name = kd_object_type_name(header.Type & KOBJECT_TYPE_MASK);
 }
 
-static bool owns(const kd_lock *lock, int thread)
+bool kd_owns(const kd_lock *lock, int thread)
 {
     for (size_t i = 0; i < lock->owner_count; i++)
         if (lock->owners[i].thread == thread && lock->kind != KD_THREAD)
@@ -74,7 +74,7 @@ static void json_blocks(json *out, kd_snapshot *snapshot, const kd_thread *threa
         json_address(out, "object", KD_ADDRESS(block->raw.Object));
         json_string(out, "object_type", type);
         if (block->lock >= 0)
-            kd_json_lock(out, "waits_for", snapshot, &snapshot->locks[block->lock]);
+            kd_json_lock_briefly(out, "waits_for", &snapshot->locks[block->lock]);
         else
             json_null(out, "waits_for");
         json_end(out);
@@ -98,11 +98,11 @@ static void json_wait(json *out, kd_snapshot *snapshot, const kd_thread *thread)
     json_number(out, "irql", thread->raw->WaitIrql);
     json_number(out, "start_tick", thread->raw->WaitTime);
     if (snapshot->now != 0)
-        json_real(out, "seconds", waited(snapshot, thread));
+        json_real(out, "seconds", kd_waited(snapshot, thread));
     else
         json_null(out, "seconds");
     json_bool(out, "has_timeout", thread->raw->WaitDeadline.Clock != HalNoDeadline);
-    if (time_left(snapshot, thread, &left))
+    if (kd_time_left(snapshot, thread, &left))
         json_real(out, "timeout_in", left);
     else
         json_null(out, "timeout_in");
@@ -128,7 +128,7 @@ static void json_owned(json *out, const kd_snapshot *snapshot, int thread)
     for (size_t i = 0; i < snapshot->lock_count; i++) {
         const kd_lock *lock = &snapshot->locks[i];
 
-        if (!owns(lock, thread))
+        if (!kd_owns(lock, thread))
             continue;
         json_object(out, NULL);
         json_string(out, "kind", kd_kind_name(lock->kind));
@@ -173,9 +173,12 @@ static void json_one(json *out, kd_snapshot *snapshot, int index, const kd_optio
     json_owned(out, snapshot, index);
     json_wait(out, snapshot, thread);
     if (options->stack) {
+        const char *problem;
+
         json_array(out, "stack");
-        kd_stack(snapshot->target, thread->id, json_frame, out);
+        problem = kd_stack(snapshot->target, thread->id, json_frame, out);
         json_end(out);
+        json_string(out, "stack_problem", problem);
     }
     json_end(out);
 }
@@ -218,8 +221,9 @@ static void print_wait(kd_snapshot *snapshot, const kd_thread *thread)
         print_block(snapshot, &thread->blocks[i]);
     printf("    Wait Start TickCount      %u", thread->raw->WaitTime);
     if (snapshot->now != 0)
-        printf("    Ticks: %.0f (%.3f s)", waited(snapshot, thread) / kd_seconds(KI_TICK), waited(snapshot, thread));
-    if (time_left(snapshot, thread, &left))
+        printf("    Ticks: %.0f (%.3f s)", kd_waited(snapshot, thread) / kd_seconds(KI_TICK),
+               kd_waited(snapshot, thread));
+    if (kd_time_left(snapshot, thread, &left))
         printf("    Timeout in %.3f s", left);
     printf("\n");
 }
@@ -229,7 +233,7 @@ static void print_owned(const kd_snapshot *snapshot, int thread)
     char text[512];
 
     for (size_t i = 0; i < snapshot->lock_count; i++)
-        if (owns(&snapshot->locks[i], thread))
+        if (kd_owns(&snapshot->locks[i], thread))
             printf("    Owns %s\n", kd_describe_lock(&snapshot->locks[i], text, sizeof(text)));
 }
 
@@ -266,19 +270,42 @@ void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_op
     printf("\n");
 }
 
+/* The one that was asked for: a number among the threads. FALSE: it has said that there is none. */
+static bool find_one(const kd_snapshot *snapshot, const kd_options *options, int *thread)
+{
+    uint64_t id;
+
+    *thread = -1;
+    if (options->argument == NULL)
+        return true;
+    if (kd_parse_number(options->argument, &id) && id <= UINT32_MAX)
+        *thread = kd_thread_with_id(snapshot, (uint32_t)id);
+    if (*thread < 0)
+        kd_say("there is no thread %s: `interlock threads` lists them", options->argument);
+    return *thread >= 0;
+}
+
 static int show_threads(kd_snapshot *snapshot, const kd_options *options)
 {
-    json out = {.file = stdout};
+    json out = kd_json(options);
+    int one;
 
+    if (!find_one(snapshot, options, &one))
+        return 1;
     if (options->json) {
         json_object(&out, NULL);
         json_process(&out, snapshot);
         kd_json_deadlocks(&out, snapshot);
         json_array(&out, "threads");
         for (size_t i = 0; i < snapshot->thread_count; i++)
-            json_one(&out, snapshot, (int)i, options);
+            if (one < 0 || one == (int)i)
+                json_one(&out, snapshot, (int)i, options);
         json_end(&out);
         json_end(&out);
+        return 0;
+    }
+    if (one >= 0) {
+        kd_print_thread(snapshot, &snapshot->threads[one], options);
         return 0;
     }
     kd_print_deadlocks(snapshot);
@@ -288,17 +315,19 @@ static int show_threads(kd_snapshot *snapshot, const kd_options *options)
     return 0;
 }
 
+const kd_view kd_threads_view = {
+    .name = "threads",
+    .arguments = "[--json] [--stack] [-v] PID|CORE [ID]\n"
+                 "  --stack   with the stacks of the threads\n"
+                 "  -v        also the threads of the library itself\n"
+                 "  ID        one thread",
+    .has_argument = true,
+    .show = show_threads,
+};
+
 int command_threads(int argc, char **argv)
 {
-    static const kd_view view = {
-        .name = "threads",
-        .arguments = "[--json] [--stack] [-v] PID|CORE\n"
-                     "  --stack   with the stacks of the threads\n"
-                     "  -v        also the threads of the library itself",
-        .show = show_threads,
-    };
-
-    return kd_run(&view, argc, argv);
+    return kd_run(&kd_threads_view, argc, argv);
 }
 
 static void print_stacks(kd_snapshot *snapshot)
@@ -315,7 +344,7 @@ static void print_stacks(kd_snapshot *snapshot)
 
 static int show_deadlocks(kd_snapshot *snapshot, const kd_options *options)
 {
-    json out = {.file = stdout};
+    json out = kd_json(options);
 
     if (options->json) {
         json_object(&out, NULL);
@@ -337,14 +366,14 @@ static int show_deadlocks(kd_snapshot *snapshot, const kd_options *options)
     return 0;
 }
 
+const kd_view kd_deadlocks_view = {
+    .name = "deadlocks",
+    .arguments = "[--json] [--stack] PID|CORE\n"
+                 "  --stack   with the stacks of the threads that are stuck",
+    .show = show_deadlocks,
+};
+
 int command_deadlocks(int argc, char **argv)
 {
-    static const kd_view view = {
-        .name = "deadlocks",
-        .arguments = "[--json] [--stack] PID|CORE\n"
-                     "  --stack   with the stacks of the threads that are stuck",
-        .show = show_deadlocks,
-    };
-
-    return kd_run(&view, argc, argv);
+    return kd_run(&kd_deadlocks_view, argc, argv);
 }

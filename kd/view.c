@@ -36,6 +36,8 @@ static int parse(const kd_view *view, int argc, char **argv, kd_options *options
             options->stack = true;
         else if (strcmp(argv[i], "-v") == 0)
             options->verbose = true;
+        else if (strcmp(argv[i], "--dot") == 0 && view->has_dot)
+            options->dot = true;
         else if (strcmp(argv[i], "--help") == 0)
             return usage(view, stdout) + 1;
         else if (argv[i][0] == '-' && argv[i][1] != '\0')
@@ -54,7 +56,7 @@ static int parse(const kd_view *view, int argc, char **argv, kd_options *options
 
 int kd_run(const kd_view *view, int argc, char **argv)
 {
-    kd_options options = {.json = false};
+    kd_options options = {.file = stdout};
     int status = parse(view, argc, argv, &options);
     kd_target *target;
     kd_snapshot *snapshot;
@@ -70,6 +72,11 @@ int kd_run(const kd_view *view, int argc, char **argv)
         kd_snapshot_free(snapshot);
     kd_close(target);
     return status;
+}
+
+json kd_json(const kd_options *options)
+{
+    return (json){.file = options->file, .compact = options->compact};
 }
 
 /* Threads and locks as members of JSON objects. */
@@ -89,13 +96,16 @@ static const char *hold_name(kd_hold hold)
     return names[hold];
 }
 
-void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock)
+static void json_lock_without_waiters(json *out, const kd_lock *lock)
 {
-    json_object(out, key);
     json_string(out, "kind", kd_kind_name(lock->kind));
     json_address(out, "address", lock->address);
     json_string(out, "name", lock->name[0] != '\0' ? lock->name : NULL);
     json_string(out, "held", hold_name(lock->hold));
+    if (lock->has_state)
+        json_number(out, "signal_state", lock->signal_state);
+    else
+        json_null(out, "signal_state");
     if (lock->contention >= 0)
         json_number(out, "contention_count", lock->contention);
     else
@@ -116,6 +126,19 @@ void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const
         json_end(out);
     }
     json_end(out);
+}
+
+void kd_json_lock_briefly(json *out, const char *key, const kd_lock *lock)
+{
+    json_object(out, key);
+    json_lock_without_waiters(out, lock);
+    json_end(out);
+}
+
+void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock)
+{
+    json_object(out, key);
+    json_lock_without_waiters(out, lock);
     json_array(out, "waiters");
     for (size_t i = 0; i < lock->waiter_count; i++) {
         json_object(out, NULL);

@@ -6,11 +6,17 @@
 int command_ps(int argc, char **argv);
 int command_threads(int argc, char **argv);
 int command_deadlocks(int argc, char **argv);
+int command_graph(int argc, char **argv);
 int command_locks(int argc, char **argv);
 int command_object(int argc, char **argv);
 int command_handles(int argc, char **argv);
 int command_qlocks(int argc, char **argv);
 int command_dpcs(int argc, char **argv);
 int command_timers(int argc, char **argv);
+int command_top(int argc, char **argv);
+int command_view(int argc, char **argv); /* if it is built: INTERLOCK_VIEW */
+/* These run a command, and end with its status. */
+int command_trace(int argc, char **argv);
+int command_contention(int argc, char **argv);
 
 #endif

@@ -268,17 +268,80 @@ class Waits(Subcommand):
                 print_thread(thread)
 
 
+def waited_lock(thread, block):
+    """The lock that a thread waits for, as (title, address, description), or None if it is no lock."""
+    address = int(thread["LockWaitedFor"])
+    reason = reason_name(int(thread["WaitReason"]))
+    if address and reason in ("WrAlertByThreadId", "UserRequest"):
+        section = thread["LockWaitedFor"].cast(pointer_to("struct _RTL_CRITICAL_SECTION")).dereference()
+        return "Critical section", address, describe_section(section)
+    if address and reason == "WrPushLock":
+        word = int(thread["LockWaitedFor"].cast(pointer_to("unsigned long")).dereference())
+        return "Pushlock", address, describe_push_word(word)
+    if reason in ("WrFastMutex", "WrGuardedMutex"):
+        return fast_mutex_of(block, reason)
+    if int(block["WaitType"]) == HINT_BLOCK:
+        return srw_lock_of(block["Object"])
+    header = block["Object"].cast(pointer_to("struct _DISPATCHER_HEADER")).dereference()
+    if type_of(header) == 2:
+        mutant = block["Object"].cast(pointer_to("struct _KMUTANT")).dereference()
+        return "Mutant", int(block["Object"]), describe_mutant(mutant)
+    return None
+
+
+def fast_mutex_of(block, reason):
+    struct = gdb.lookup_type("struct _FAST_MUTEX")
+    offset = next(f.bitpos // 8 for f in struct.fields() if f.name == "Event")
+    mutex = gdb.Value(int(block["Object"]) - offset).cast(struct.pointer()).dereference()
+    owner = f"owned by {owner_title(mutex['Owner'])}" if int(mutex["Owner"]) else "free"
+    return ("Fast mutex" if reason == "WrFastMutex" else "Guarded mutex", int(mutex.address),
+            f"{owner}, contention {int(mutex['Contention'])}")
+
+
+def srw_lock_of(pointer):
+    """A hint is an SRW lock if its word says that threads wait; an address wait's word may be anything."""
+    word = int(pointer.cast(pointer_to("unsigned long")).dereference())
+    return ("SRW lock", int(pointer), describe_push_word(word)) if word & 2 and word >> 4 else None
+
+
+def owned_locks(thread):
+    """The mutants that a thread owns, and the last pushlock or SRW lock that it got after a wait."""
+    for mutant in list_of(thread["MutantListHead"], "struct _KMUTANT", "MutantListEntry"):
+        yield "Mutant", int(mutant.address), describe_mutant(mutant)
+    if int(thread["LockOwned"]):
+        word = int(thread["LockOwned"].cast(pointer_to("unsigned long")).dereference())
+        if word & 1:
+            yield "Pushlock or SRW lock", int(thread["LockOwned"]), \
+                f"{describe_push_word(word)}, last got by {thread_title(thread)}"
+
+
 class Locks(Subcommand):
-    """Resources, and critical sections with debug information."""
+    """Resources, critical sections with debug information, owned mutants, and whatever lock threads wait for."""
 
     def show(self):
+        self.show_lists()
+        seen = set()
+        for thread in threads():
+            found = list(owned_locks(thread))
+            if is_waiting(thread):
+                found = [waited_lock(thread, thread["WaitBlockList"][i])
+                         for i in range(int(thread["WaitBlockCount"]))] + found
+            for lock in found:
+                if lock is not None and lock[1] not in seen and lock[1] not in self.listed:
+                    seen.add(lock[1])
+                    print(f"{lock[0]} @ {address_title(lock[1])}: {lock[2]}")
+
+    def show_lists(self):
+        self.listed = set()
         head = optional("ExpSystemResourcesList")
         for resource in list_of(head, "struct _ERESOURCE", "SystemResourcesList") if head is not None else ():
+            self.listed.add(int(resource.address))
             print(f"Resource @ {address_title(resource.address)}: {describe_resource(resource)}")
         head = optional("RtlCriticalSectionList")
         debugs = list_of(head, "struct _RTL_CRITICAL_SECTION_DEBUG", "ProcessLocksList") if head is not None else ()
         for debug in debugs:
             section = debug["CriticalSection"]
+            self.listed.add(int(section))
             print(f"Critical section @ {address_title(section)}: {describe_section(section.dereference())}")
 
 

@@ -41,12 +41,26 @@ def cases(tap):
                gdb(p, "p section", "p srw", "p push_lock", "p fast_mutex.Event"),
                f"$1 = owned 1 times by thread {p.bob}, 1 wait", "$2 = held, threads wait", "$3 = free",
                "$4 = NotificationEvent, not signaled")
+    with Program("kernel-locks", STATIC) as p:
+        until(lambda: view("locks", p.id), lambda found: len(found["locks"]) == 3)
+        expect(tap, "locks: those that threads wait for", gdb(p, "interlock locks"),
+               f"Fast mutex @ {p.fast:#x} (fast_mutex): owned by thread {p.bob} (bob), contention 1",
+               f"Guarded mutex @ {p.guarded:#x} (guarded_mutex): owned by thread {p.carol} (carol), contention 1",
+               f"Pushlock @ {p.push:#x} (push_lock): held, threads wait")
+    with Program("contended-srw", STATIC) as p:
+        until(lambda: view("deadlocks", p.id), lambda found: found["deadlocks"])
+        expect(tap, "locks: a critical section without debug information, and an SRW lock that was got after a wait",
+               gdb(p, "interlock locks"),
+               f"Critical section @ {p.section:#x} (section): owned 1 times by thread {p.bob}, 1 wait",
+               f"SRW lock @ {p.srw:#x} (srw): held, threads wait, last got by thread {p.alice} (alice)")
     with Program("sleeping-owner", SHARED) as p:
         until(lambda: view("threads", p.id), lambda t: any(w["id"] == p.waiter and w["wait"] and
                                                            w["wait"]["blocks"][0]["object_type"] == "Mutant"
                                                            for w in t["threads"]))
         expect(tap, "waits: a mutant", gdb(p, "interlock waits"),
                f"Mutant, owned 2 times by thread {p.sleeper} (sleeper)")
+        expect(tap, "locks: a mutant that is owned", gdb(p, "interlock locks"),
+               f": Mutant, owned 2 times by thread {p.sleeper} (sleeper)")
     expect_none = subprocess.run(["gdb", "-q", "-nx", "-batch", "-ex", f"source {sys.argv[5]}", "-ex",
                                   "interlock threads"], capture_output=True, text=True, timeout=PATIENCE, check=False)
     tap.case("without a program it says so",

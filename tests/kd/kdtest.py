@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, sys.argv[1])
 from tap import Tap  # noqa: E402,F401
 
-INTERLOCK, STATIC, SHARED = sys.argv[2:5]
+INTERLOCK, STATIC, SHARED = map(os.path.abspath, sys.argv[2:5])
 SANITIZED = "sanitized" in sys.argv[5:]
 PATIENCE = 60
 

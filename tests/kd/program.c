@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOAD(variable) __atomic_load_n(&(variable), __ATOMIC_ACQUIRE)
+#define LOAD(variable)         __atomic_load_n(&(variable), __ATOMIC_ACQUIRE)
 #define STORE(variable, value) __atomic_store_n(&(variable), value, __ATOMIC_RELEASE)
 
 static HANDLE go[2]; /* each thread has what it takes first */
@@ -31,7 +31,7 @@ static volatile LONG address_value;
 static KQUEUE queue;
 static KTIMER timer;
 static KDPC timer_dpc, dpcs[2];
-static HANDLE mutants[3], event, semaphore, threads[8];
+static HANDLE mutants[3], event, semaphore, threads[16];
 static volatile LONG stop, dpc_runs;
 static int threads_made;
 
@@ -111,6 +111,33 @@ static void crossed_resources(void)
     make(resource_carol, "carol");
 }
 
+static DWORD WINAPI wait_event(void *context)
+{
+    (void)context;
+    WaitForSingleObject(event, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_semaphore(void *context)
+{
+    (void)context;
+    WaitForSingleObject(semaphore, INFINITE);
+    return 0;
+}
+
+/* What the program is told on its standard input. */
+
+static HANDLE started;
+
+static void obey(void)
+{
+    char line[64];
+
+    while (fgets(line, sizeof(line), stdin) != NULL)
+        if (strcmp(line, "start\n") == 0)
+            SetEvent(started);
+}
+
 /* An SRW lock, which does not say who holds it, against a critical section. */
 
 static DWORD WINAPI srw_then_section(void *context)
@@ -149,6 +176,125 @@ static void contended_srw(void)
     while (LOAD(srw.Ptr) == (PVOID)1) /* until alice waits */
         Sleep(1);
     ReleaseSRWLockExclusive(&srw);
+}
+
+/* Two fast resources, crossed. */
+
+static FAST_ERESOURCE fast_resources[2];
+static FAST_OWNER_ENTRY fast_owners[2][2];
+
+static void cross_fast_resources(int self)
+{
+    ExInitializeFastOwnerEntry(&fast_owners[self][0]);
+    ExInitializeFastOwnerEntry(&fast_owners[self][1]);
+    KeEnterCriticalRegion();
+    ExAcquireFastResourceExclusive(&fast_resources[self], &fast_owners[self][0], TRUE);
+    meet(self);
+    ExAcquireFastResourceShared(&fast_resources[1 - self], &fast_owners[self][1], TRUE);
+}
+
+static DWORD WINAPI fast_resource_alice(void *context)
+{
+    (void)context;
+    cross_fast_resources(0);
+    return 0;
+}
+
+static DWORD WINAPI fast_resource_bob(void *context)
+{
+    (void)context;
+    cross_fast_resources(1);
+    return 0;
+}
+
+static void crossed_fast_resources(void)
+{
+    ExInitializeFastResource(&fast_resources[0], 0);
+    ExInitializeFastResource(&fast_resources[1], 0);
+    say("first", &fast_resources[0]);
+    say("second", &fast_resources[1]);
+    make(fast_resource_alice, "alice");
+    make(fast_resource_bob, "bob");
+}
+
+/*
+ * A sleep on a condition variable that ends while its lock is taken: alice has the section of the other thread and is
+ * woken, but gets her own back only from bob, who wants the section.
+ */
+
+static DWORD WINAPI sleep_on_condition(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&section);
+    EnterCriticalSection(&debugged);
+    SetEvent(go[0]);
+    SleepConditionVariableCS(&condition, &debugged, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wake_and_enter(void *context)
+{
+    (void)context;
+    WaitForSingleObject(go[0], INFINITE);
+    EnterCriticalSection(&debugged);
+    WakeConditionVariable(&condition);
+    EnterCriticalSection(&section);
+    return 0;
+}
+
+static void condition_cycle(void)
+{
+    InitializeCriticalSection(&section);
+    InitializeCriticalSection(&debugged);
+    say("outer", &section);
+    say("inner", &debugged);
+    make(sleep_on_condition, "alice");
+    make(wake_and_enter, "bob");
+}
+
+/* Nobody knows who will wake a condition variable: bob would, but wants what the sleeper holds. */
+
+static DWORD WINAPI enter_section_of_sleeper(void *context)
+{
+    (void)context;
+    WaitForSingleObject(go[0], INFINITE);
+    EnterCriticalSection(&section);
+    WakeConditionVariable(&condition);
+    return 0;
+}
+
+static void condition_chain(void)
+{
+    InitializeCriticalSection(&section);
+    InitializeCriticalSection(&debugged);
+    say("outer", &section);
+    say("condition", &condition);
+    make(sleep_on_condition, "alice");
+    make(enter_section_of_sleeper, "bob");
+}
+
+/* A process with threads that wait, and its child, which has one of its own. */
+
+static void forked(void)
+{
+    int told[2];
+    char byte = 0;
+
+    event = CreateEventA(NULL, TRUE, FALSE, "never");
+    semaphore = CreateSemaphoreA(NULL, 0, 7, "limited");
+    make(wait_event, "alice");
+    make(wait_event, "bob");
+    if (pipe(told) != 0)
+        exit(2);
+    if (fork() == 0) {
+        make(wait_semaphore, "carol");
+        printf("child %d\n", (int)getpid());
+        if (write(told[1], &byte, 1) == 1)
+            obey();
+        _exit(0);
+    }
+    if (read(told[0], &byte, 1) != 1)
+        exit(2);
 }
 
 /* A WaitAll cycle. */
@@ -207,6 +353,20 @@ static void wait_any(void)
     make_mutants();
     make(wait_for_any, "alice");
     make(wait_for_first, "bob");
+}
+
+static DWORD WINAPI wait_m0(void *context)
+{
+    (void)context;
+    WaitForSingleObject(mutants[0], INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_alone(void *context)
+{
+    (void)context;
+    WaitForSingleObject(CreateEventA(NULL, TRUE, FALSE, NULL), INFINITE);
+    return 0;
 }
 
 /* A mutant of a thread that sleeps. */
@@ -453,13 +613,6 @@ static DWORD WINAPI wait_queue(void *context)
     return 0;
 }
 
-static DWORD WINAPI wait_semaphore(void *context)
-{
-    (void)context;
-    WaitForSingleObject(semaphore, INFINITE);
-    return 0;
-}
-
 static DWORD WINAPI wait_keyed(void *context)
 {
     (void)context;
@@ -527,6 +680,181 @@ static void busy(void)
         make(play, "player");
 }
 
+/*
+ * A service as there are many: a writer and a checkpoint that deadlock, workers at a queue, readers that share a table
+ * which the indexer wants, and a monitor that waits for all of its events. A line "start" sets one of those.
+ */
+
+static CRITICAL_SECTION cache;
+static ERESOURCE table;
+static KQUEUE requests;
+static HANDLE journal, loaded, readers_in[2], listener;
+
+static DWORD WINAPI writer(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&cache);
+    meet(0);
+    WaitForSingleObject(journal, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI checkpoint(void *context)
+{
+    (void)context;
+    WaitForSingleObject(journal, INFINITE);
+    meet(1);
+    EnterCriticalSection(&cache);
+    return 0;
+}
+
+static DWORD WINAPI flusher(void *context)
+{
+    (void)context;
+    WaitForMultipleObjects(2, go, TRUE, INFINITE); /* both are owned */
+    EnterCriticalSection(&cache);
+    return 0;
+}
+
+static DWORD WINAPI monitor(void *context)
+{
+    HANDLE both[2] = {started, loaded};
+
+    (void)context;
+    WaitForMultipleObjects(2, both, TRUE, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_for_start(void *context)
+{
+    (void)context;
+    WaitForSingleObject(started, INFINITE);
+    Sleep(INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI reader(void *context)
+{
+    static volatile LONG readers;
+    LONG self = InterlockedIncrement(&readers) - 1;
+
+    (void)context;
+    KeEnterCriticalRegion();
+    ExAcquireResourceSharedLite(&table, TRUE);
+    SetEvent(readers_in[self]);
+    WaitForSingleObject(semaphore, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI indexer(void *context)
+{
+    (void)context;
+    WaitForMultipleObjects(2, readers_in, TRUE, INFINITE);
+    KeEnterCriticalRegion();
+    ExAcquireResourceExclusiveLite(&table, TRUE);
+    return 0;
+}
+
+static DWORD WINAPI worker(void *context)
+{
+    (void)context;
+    KeRemoveQueue(&requests, UserMode, NULL);
+    return 0;
+}
+
+static void service(void)
+{
+    InitializeCriticalSection(&cache);
+    ExInitializeResourceLite(&table);
+    KeInitializeQueue(&requests, 2);
+    journal = CreateMutexA(NULL, FALSE, "journal");
+    started = CreateEventA(NULL, TRUE, FALSE, "started");
+    loaded = CreateEventA(NULL, TRUE, FALSE, "loaded");
+    semaphore = CreateSemaphoreA(NULL, 0, 16, "io-slots");
+    readers_in[0] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    readers_in[1] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    say("cache", &cache);
+    say("table", &table);
+    printf("journal %p\nstarted %p\n", journal, started);
+    make(writer, "writer");
+    make(checkpoint, "checkpoint");
+    make(flusher, "flusher");
+    make(monitor, "monitor");
+    listener = make(wait_for_start, "listener");
+    make(reader, "reader-1");
+    make(reader, "reader-2");
+    make(indexer, "indexer");
+    for (int i = 0; i < 6; i++)
+        make(worker, "worker");
+}
+
+/* Locks that are contended by turns, for a few seconds each. */
+
+static CRITICAL_SECTION catalog;
+static ERESOURCE index_lock;
+static FAST_MUTEX log_mutex;
+
+static void contend(unsigned which)
+{
+    if (which == 0) {
+        EnterCriticalSection(&catalog);
+        Sleep(2);
+        LeaveCriticalSection(&catalog);
+    } else if (which == 1) {
+        KeEnterCriticalRegion();
+        ExAcquireResourceExclusiveLite(&index_lock, TRUE);
+        Sleep(3);
+        ExReleaseResourceLite(&index_lock);
+        KeLeaveCriticalRegion();
+    } else {
+        ExAcquireFastMutex(&log_mutex);
+        KeStallExecutionProcessor(50);
+        ExReleaseFastMutex(&log_mutex);
+    }
+}
+
+static DWORD WINAPI contender(void *context)
+{
+    unsigned seed = GetCurrentThreadId() * 2654435761u;
+
+    (void)context;
+    while (!LOAD(stop)) {
+        unsigned turn = (unsigned)(GetTickCount() / 4000 % 3);
+
+        seed = seed * 1103515245 + 12345;
+        contend((seed >> 16) % 4 == 0 ? (seed >> 20) % 3 : turn);
+        if ((seed >> 24) % 3 == 0)
+            Sleep(1 + turn * 4);
+    }
+    return 0;
+}
+
+static void turns(void)
+{
+    InitializeCriticalSectionEx(&catalog, 0, RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO);
+    ExInitializeResourceLite(&index_lock);
+    ExInitializeFastMutex(&log_mutex);
+    for (int i = 0; i < 8; i++)
+        make(contender, "contender");
+}
+
+/* A thousand threads. */
+
+static void crowd(void)
+{
+    event = CreateEventA(NULL, TRUE, FALSE, "never");
+    mutants[0] = CreateMutexA(NULL, TRUE, "owned");
+    for (int i = 0; i < 1000; i++) {
+        HANDLE thread = CreateThread(NULL, 65536,
+                                     i % 10 == 0  ? wait_alone
+                                     : i % 2 == 0 ? wait_event
+                                                  : wait_m0,
+                                     NULL, 0, &id_of_last_thread);
+
+        CloseHandle(thread);
+    }
+}
+
 /* What a debugger cannot read. */
 
 static void other_version(void)
@@ -539,6 +867,25 @@ static void other_layout(void)
     KdDebuggerDataBlock.LayoutHash ^= 1;
 }
 
+/* As if a structure of the executive had another size. */
+static void other_ex_layout(void)
+{
+    static KD_ROOT copy[64];
+    static ULONG layout[64];
+    size_t count = (size_t)(KdDebuggerDataBlock.EndOfRoots - KdDebuggerDataBlock.FirstRoot);
+
+    memcpy(copy, KdDebuggerDataBlock.FirstRoot, count * sizeof(KD_ROOT));
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(copy[i].Name, "ExpWaiterLayout") == 0) {
+            memcpy(layout, copy[i].Address, copy[i].Size);
+            layout[1] += 8;
+            copy[i].Address = layout;
+        }
+    }
+    KdDebuggerDataBlock.FirstRoot = copy;
+    KdDebuggerDataBlock.EndOfRoots = copy + count;
+}
+
 static void not_ready(void)
 {
     KdDebuggerDataBlock.Ready = 0;
@@ -548,12 +895,31 @@ static const struct {
     const char *name;
     void (*run)(void);
 } scenarios[] = {
-    {"resources", crossed_resources}, {"srw", srw_against_section}, {"contended-srw", contended_srw},
-    {"wait-all", wait_all},           {"wait-any", wait_any},       {"sleeping-owner", sleeping_owner},
-    {"orphan", orphan},               {"join", join_deadlock},      {"kernel-locks", kernel_locks},
-    {"dpc", blocking_dpc},            {"queued-locks", queued_locks}, {"zoo", zoo},
-    {"busy", busy},                   {"other-version", other_version}, {"other-layout", other_layout},
-    {"not-ready", not_ready},         {"rtl-resource", rtl_resource_against_section},
+    {"resources", crossed_resources},
+    {"srw", srw_against_section},
+    {"contended-srw", contended_srw},
+    {"wait-all", wait_all},
+    {"wait-any", wait_any},
+    {"sleeping-owner", sleeping_owner},
+    {"orphan", orphan},
+    {"join", join_deadlock},
+    {"kernel-locks", kernel_locks},
+    {"dpc", blocking_dpc},
+    {"queued-locks", queued_locks},
+    {"zoo", zoo},
+    {"busy", busy},
+    {"other-version", other_version},
+    {"other-layout", other_layout},
+    {"not-ready", not_ready},
+    {"rtl-resource", rtl_resource_against_section},
+    {"service", service},
+    {"crowd", crowd},
+    {"turns", turns},
+    {"fork", forked},
+    {"fast-resources", crossed_fast_resources},
+    {"condition-cycle", condition_cycle},
+    {"condition-chain", condition_chain},
+    {"other-ex-layout", other_ex_layout},
 };
 
 int main(int argc, char **argv)
@@ -565,8 +931,7 @@ int main(int argc, char **argv)
         if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0) {
             scenarios[i].run();
             puts("ready");
-            while (getchar() != EOF) {
-            }
+            obey();
             _exit(0);
         }
     }

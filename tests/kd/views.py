@@ -334,7 +334,7 @@ def refusals(tap):
     refused("not a core file", interlock("locks", STATIC), "is not a core file")
     refused("no target", interlock("threads"), "usage: ", 2)
     refused("an unknown option", interlock("threads", "--loud", "1"), "usage: ", 2)
-    refused("too many words", interlock("threads", "1", "2"), "usage: ", 2)
+    refused("too many words", interlock("threads", "1", "2", "3"), "usage: ", 2)
     for scenario, part in [("other-version", "uses Interlock 9.9.9"), ("other-layout", "another build"),
                            ("not-ready", "has not started")]:
         with Program(scenario) as p:

@@ -17,7 +17,9 @@ typedef struct words {
 } words;
 
 static const char usage[] = "usage: interlock lab [options of the explorer] FILE.c... [-- options of the compiler]\n"
+                            "       interlock lab --scale [options]\n"
                             "  --gdb     runs it in gdb (with --replay TOKEN)\n"
+                            "  --scale   counts the cache lines that locks move (--scale --help)\n"
                             "  --help    also shows the options of the explorer\n";
 
 static void add(words *list, const char *word)
@@ -121,9 +123,24 @@ static int link_program(const words *objects, const char *program)
     for (int i = 0; i < objects->count; i++)
         add(&command, objects->word[i]);
     add_split(&command, is_in_build_folder() ? "-L" INTERLOCK_BUILD "/lab" : "-L" INTERLOCK_LIBDIR);
-    add_split(&command, "-no-pie -Wl,-z,now -Wl,--warn-unresolved-symbols -linterlock-lab -o");
+    add_split(&command, "-no-pie -Wl,-z,now -Wl,--warn-unresolved-symbols " INTERLOCK_LAB_WRAPS " -linterlock-lab -o");
     add(&command, program);
     return run(&command);
+}
+
+/* The explorer lives on faults; it stops where it knows of a failure, with the thread that has made the last step. */
+static void add_gdb(words *command)
+{
+    static const char *const orders[] = {"handle SIGSEGV SIGPROF nostop noprint pass", "break lab_sched_fail",
+                                         "set print thread-events off"};
+
+    add(command, "gdb");
+    add(command, "-q");
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+        add(command, "-ex");
+        add(command, orders[i]);
+    }
+    add(command, "--args");
 }
 
 static void remove_folder(const char *folder, const words *objects, const char *program)
@@ -134,12 +151,25 @@ static void remove_folder(const char *folder, const words *objects, const char *
     rmdir(folder);
 }
 
+static int count_lines(int argc, char **argv)
+{
+    const char *program = INTERLOCK_LIBEXECDIR "/interlock/lab-scale";
+    words command = {.count = 0};
+
+    add(&command, is_in_build_folder() ? INTERLOCK_BUILD "/lab/scale/lab-scale" : program);
+    for (int i = 0; i < argc; i++)
+        add(&command, argv[i]);
+    return run(&command);
+}
+
 int command_lab(int argc, char **argv)
 {
     words files = {.count = 0}, options = {.count = 0}, extra = {.count = 0}, objects = {.count = 0};
     char folder[] = "/tmp/interlock-lab-XXXXXX";
     int gdb = 0, i;
 
+    if (argc > 1 && strcmp(argv[1], "--scale") == 0)
+        return count_lines(argc - 2, argv + 2);
     for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         size_t length = strlen(argv[i]);
 
@@ -170,7 +200,7 @@ int command_lab(int argc, char **argv)
         words command = {.count = 0};
 
         if (gdb)
-            add_split(&command, "gdb -q --args");
+            add_gdb(&command);
         add(&command, program);
         for (int w = 0; w < options.count; w++)
             add(&command, options.word[w]);

@@ -19,12 +19,19 @@ static const subcommand subcommands[] = {
     {"ps", "the processes that use Interlock", command_ps},
     {"threads", "the threads of a process or core file, and what they wait for", command_threads},
     {"deadlocks", "threads whose waits can never end, and why", command_deadlocks},
+    {"graph", "threads, wait blocks, objects and owners: who waits for whom", command_graph},
     {"locks", "locks with their owners and waiters", command_locks},
     {"object", "a dispatcher object, its flags and waiters", command_object},
     {"handles", "the handle table", command_handles},
     {"qlocks", "the numbered queued spinlocks by processor", command_qlocks},
     {"dpcs", "what runs and waits on the processors", command_dpcs},
     {"timers", "the timers that are set", command_timers},
+    {"trace", "run a command and write its waits, signals and contended acquires as a trace", command_trace},
+    {"contention", "run a command and show its most contended locks, with stacks", command_contention},
+    {"top", "deadlocks, contended locks and long waits, refreshed", command_top},
+#ifdef INTERLOCK_VIEW
+    {"view", "all of it on a web page, live", command_view},
+#endif
 #endif
 };
 

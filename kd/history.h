@@ -1,0 +1,53 @@
+/*
+ * history.h: what happened between one snapshot and the next: how many waits, who waited for which lock. The counters
+ * of the process only grow, so differences are what is shown.
+ */
+#ifndef INTERLOCK_KD_HISTORY_H
+#define INTERLOCK_KD_HISTORY_H
+
+#include "kd.h"
+
+#define KD_MOST_SAMPLES 600
+
+/* A lock that somebody waited for, or that was contended since the sample before. */
+typedef struct kd_sample_lock {
+    kd_kind kind;
+    kd_address address;
+    char *name;
+    size_t waiters;
+    int64_t contention; /* as the lock counts it, -1: it does not */
+    uint64_t contended; /* since the sample before */
+} kd_sample_lock;
+
+typedef struct kd_sample {
+    uint64_t number;    /* from 1 */
+    double time;        /* seconds since the first one */
+    double interval;    /* since the sample before, 0: there was none */
+    size_t threads, waiting, deadlocked;
+    uint64_t waits, dpcs, interrupts; /* since the sample before */
+    kd_sample_lock *locks;
+    size_t lock_count;
+} kd_sample;
+
+typedef struct kd_counter {
+    uint64_t key;
+    uint32_t value;
+} kd_counter;
+
+/* A ring of samples; and the counters as they were at the last one. */
+typedef struct kd_history {
+    kd_sample samples[KD_MOST_SAMPLES];
+    uint64_t taken;
+    uint64_t first_time, last_time; /* interrupt time */
+    kd_counter *switches, *dpcs, *interrupts, *contentions;
+    size_t switch_count, dpc_count, interrupt_count, contention_count;
+} kd_history;
+
+kd_history *kd_history_create(void);
+void kd_history_free(kd_history *history);
+const kd_sample *kd_history_add(kd_history *history, kd_snapshot *snapshot);
+const kd_sample *kd_history_last(const kd_history *history);                   /* NULL: none yet */
+void kd_json_sample(json *out, const char *key, const kd_sample *sample);
+void kd_json_history(json *out, const kd_history *history, uint64_t after);    /* an array "samples" */
+
+#endif

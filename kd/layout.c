@@ -1,0 +1,37 @@
+/* layout.c: whether the structures of a process are those that the debugger was compiled with, layer by layer. */
+#include "kd.h"
+
+#include <string.h>
+
+static const ULONG ex_resource[] = {EXP_RESOURCE_LAYOUT};
+static const ULONG ex_waiter[] = {EXP_WAITER_LAYOUT};
+static const ULONG ob[] = {OBP_LAYOUT};
+static const ULONG ps[] = {PSP_LAYOUT};
+static const ULONG rtl_waiter[] = {RTLP_WAITER_LAYOUT};
+
+static const struct {
+    const char *name; /* as it is registered */
+    const ULONG *layout;
+    size_t size;
+} layouts[] = {
+    {"ExpResourceLayout", ex_resource, sizeof(ex_resource)}, {"ExpWaiterLayout", ex_waiter, sizeof(ex_waiter)},
+    {"ObpLayout", ob, sizeof(ob)},                           {"PspLayout", ps, sizeof(ps)},
+    {"RtlpWaiterLayout", rtl_waiter, sizeof(rtl_waiter)},
+};
+
+bool kd_has_known_layout(kd_target *target)
+{
+    ULONG theirs[64];
+
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+        size_t size = 0;
+        kd_address address = kd_root(target, layouts[i].name, &size);
+
+        if (address == 0) /* a static program without that part */
+            continue;
+        if (size != layouts[i].size || size > sizeof(theirs) || !kd_read(target, address, theirs, size) ||
+            memcmp(theirs, layouts[i].layout, size) != 0)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,243 @@
+/* record.c: running a command that records itself, and what it and its children leave behind. */
+#include "record.h"
+
+#include <dirent.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FAILED_TO_RUN 127
+
+static volatile sig_atomic_t command_process;
+
+static void pass_on(int number)
+{
+    if (command_process > 0)
+        kill((pid_t)command_process, number);
+}
+
+static const int passed_on[] = {SIGTERM, SIGHUP};
+
+/* Until it is known whom to tell. Returns those that were blocked before. */
+static sigset_t block_signals(void)
+{
+    sigset_t set, before;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGQUIT);
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        sigaddset(&set, passed_on[i]);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    return before;
+}
+
+/* What ends a command from outside must not end the one who is to tell about it. */
+static void handle_signals(const sigset_t *mask)
+{
+    struct sigaction action = {.sa_handler = SIG_IGN};
+
+    sigaction(SIGINT, &action, NULL); /* the terminal tells the command too */
+    sigaction(SIGQUIT, &action, NULL);
+    action.sa_handler = pass_on;
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        sigaction(passed_on[i], &action, NULL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+static int status_of(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run(char **command, kd_recordings *recordings)
+{
+    int status, failed[2];
+    int reason = 0;
+    sigset_t mask;
+    pid_t child;
+
+    if (pipe2(failed, O_CLOEXEC) != 0)
+        return kd_say("cannot run %s: %s", command[0], strerror(errno)), 1;
+    mask = block_signals();
+    child = fork();
+    if (child == 0) {
+        sigprocmask(SIG_SETMASK, &mask, NULL);
+        execvp(command[0], command);
+        reason = errno;
+        if (write(failed[1], &reason, sizeof(reason)) < 0)
+            _exit(FAILED_TO_RUN + 1);
+        _exit(FAILED_TO_RUN);
+    }
+    close(failed[1]);
+    if (child > 0) {
+        command_process = child;
+        handle_signals(&mask);
+        if (read(failed[0], &reason, sizeof(reason)) != sizeof(reason))
+            reason = 0;
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+            ;
+        command_process = 0;
+        recordings->process = child;
+        recordings->status = status_of(status);
+    } else {
+        reason = errno;
+    }
+    close(failed[0]);
+    if (reason != 0)
+        return kd_say("cannot run %s: %s", command[0], strerror(reason)), FAILED_TO_RUN;
+    return 0;
+}
+
+/* The modules of the process at its end, or if it did not come to that at its beginning. */
+static struct Dwfl *open_modules(const KI_TRACE_FILE *file)
+{
+    static char *debug_path;
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_linux_proc_find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .debuginfo_path = &debug_path,
+    };
+    struct Dwfl *dwfl = NULL;
+    FILE *maps = file->ModulesLength != 0 ? fmemopen((void *)(uintptr_t)file->Modules, file->ModulesLength, "r") : NULL;
+
+    if (maps != NULL)
+        dwfl = dwfl_begin(&callbacks);
+    if (dwfl != NULL) {
+        dwfl_linux_proc_maps_report(dwfl, maps);
+        dwfl_report_end(dwfl, NULL, NULL);
+    }
+    if (maps != NULL)
+        fclose(maps);
+    return dwfl;
+}
+
+struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address address)
+{
+    return recording->dwfl != NULL ? kd_module_in(recording->dwfl, &recording->segments, address) : NULL;
+}
+
+/* FALSE: it is none. errno is 0 if it could be read. */
+static bool open_recording(const char *path, KI_TRACE_CONTENT content, kd_recording *recording)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    void *memory = MAP_FAILED;
+
+    if (file < 0)
+        return false;
+    if (fstat(file, &status) == 0 && status.st_size > 0)
+        memory = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    else
+        errno = 0;
+    close(file);
+    if (memory == MAP_FAILED)
+        return false;
+    errno = 0;
+    if (!KiIsTraceFile(memory, (size_t)status.st_size, content)) {
+        munmap(memory, (size_t)status.st_size);
+        return false;
+    }
+    *recording = (kd_recording){.path = strdup(path), .file = memory, .size = (size_t)status.st_size};
+    recording->dwfl = open_modules(recording->file);
+    return true;
+}
+
+static int by_start(const void *one, const void *other)
+{
+    uint64_t a = ((const kd_recording *)one)->file->Start, b = ((const kd_recording *)other)->file->Start;
+
+    return a < b ? -1 : a > b;
+}
+
+/* Opens what is in the folder, and removes it: what is open stays. */
+static void collect(const char *folder, KI_TRACE_CONTENT content, kd_recordings *recordings)
+{
+    DIR *directory = opendir(folder);
+    struct dirent *entry;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        char *path = NULL;
+        kd_recording recording;
+
+        if (entry->d_name[0] == '.' || asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
+            continue;
+        if (open_recording(path, content, &recording)) {
+            recordings->list = kd_grow(recordings->list, recordings->count, sizeof(*recordings->list));
+            recordings->list[recordings->count++] = recording;
+        }
+        unlink(path);
+        free(path);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    rmdir(folder);
+    if (recordings->count > 1)
+        qsort(recordings->list, recordings->count, sizeof(*recordings->list), by_start);
+}
+
+static int read_one(const char *path, KI_TRACE_CONTENT content, kd_recordings *recordings)
+{
+    recordings->list = kd_grow(NULL, 0, sizeof(*recordings->list));
+    if (open_recording(path, content, recordings->list)) {
+        recordings->count = 1;
+        return 0;
+    }
+    if (errno != 0)
+        kd_say("cannot read %s: %s", path, strerror(errno));
+    else
+        kd_say("%s is not a recording of %s by this version of Interlock", path,
+               content == KiTraceEvents ? "a trace" : "contention");
+    return 1;
+}
+
+int kd_record(const char *setting, KI_TRACE_CONTENT content, const kd_record_options *options,
+              kd_recordings *recordings)
+{
+    const char *parent = getenv("TMPDIR");
+    char *folder = NULL, *value = NULL;
+    int result;
+
+    *recordings = (kd_recordings){.list = NULL};
+    if (options->recording != NULL)
+        return read_one(options->recording, content, recordings);
+    if (asprintf(&folder, "%s/interlock-XXXXXX", parent != NULL && parent[0] != '\0' ? parent : "/tmp") < 0)
+        return 1;
+    if (mkdtemp(folder) == NULL) {
+        kd_say("cannot make a folder for what is recorded, %s: %s", folder, strerror(errno));
+        free(folder);
+        return 1;
+    }
+    if (asprintf(&value, "%s/%%p.trace", folder) < 0)
+        return 1;
+    setenv(setting, value, 1);
+    if (options->limit != NULL)
+        setenv("INTERLOCK_TRACE_LIMIT", options->limit, 1);
+    result = run(options->command, recordings);
+    collect(folder, content, recordings);
+    if (result == 0 && recordings->count == 0)
+        kd_say("nothing was recorded: neither %s nor a child of it that has ended uses this version of Interlock",
+               options->command[0]);
+    free(value);
+    free(folder);
+    return result;
+}
+
+void kd_discard(kd_recordings *recordings)
+{
+    for (size_t i = 0; i < recordings->count; i++) {
+        munmap((void *)(uintptr_t)recordings->list[i].file, recordings->list[i].size);
+        if (recordings->list[i].dwfl != NULL)
+            dwfl_end(recordings->list[i].dwfl);
+        free(recordings->list[i].segments.list);
+        free(recordings->list[i].path);
+    }
+    free(recordings->list);
+}

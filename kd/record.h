@@ -1,0 +1,40 @@
+/* record.h: running a command that records itself, and what it and its children leave behind. */
+#ifndef INTERLOCK_KD_RECORD_H
+#define INTERLOCK_KD_RECORD_H
+
+#include "kd.h"
+
+#include "ke/tracefile.h"
+
+typedef struct kd_record_options {
+    bool json;
+    const char *output;    /* NULL: the default */
+    const char *recording; /* one that is there already; NULL: a command is run */
+    const char *limit;     /* in megabytes; NULL: the library's own */
+    uint64_t top;
+    char **command;        /* ended by NULL */
+} kd_record_options;
+
+/* One process. */
+typedef struct kd_recording {
+    char *path;
+    const KI_TRACE_FILE *file;
+    size_t size;
+    struct Dwfl *dwfl;     /* its modules; NULL: they are not known */
+    kd_segments segments;
+} kd_recording;
+
+typedef struct kd_recordings {
+    kd_recording *list;    /* in the order in which the processes began */
+    size_t count;
+    int process;           /* of the command; 0: none was run */
+    int status;            /* what the command ended with, as a shell has it */
+} kd_recordings;
+
+/* 0, or the status to end with: it has said why. */
+int kd_record(const char *setting, KI_TRACE_CONTENT content, const kd_record_options *options,
+              kd_recordings *recordings);
+void kd_discard(kd_recordings *recordings);
+struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address address); /* NULL: none */
+
+#endif

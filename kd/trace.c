@@ -1,0 +1,141 @@
+/* trace.c: `interlock trace`: a command's waits, signals and contended acquires, for Perfetto and chrome://tracing. */
+#include "record.h"
+#include "views.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: interlock trace [-o FILE] [--limit MEGABYTES] [--] COMMAND [ARGUMENTS]\n"
+    "       interlock trace [-o FILE] --convert RECORDING\n"
+    "  -o FILE      where the trace goes, %p is the id of the process (interlock-%p.json)\n"
+    "  --limit N    how much is kept of each process; what is older is dropped and counted (32)\n"
+    "  --convert    a recording that a process has left which INTERLOCK_TRACE was set for\n";
+
+static int parse(int argc, char **argv, kd_record_options *options)
+{
+    static const struct option known[] = {
+        {"output", required_argument, NULL, 'o'},
+        {"limit", required_argument, NULL, 'l'},
+        {"convert", required_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    uint64_t limit;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "+o:h", known, NULL)) != -1) {
+        switch (option) {
+        case 'o':
+            options->output = optarg;
+            break;
+        case 'l':
+            if (!kd_parse_number(optarg, &limit) || limit < 1 || limit > 4096)
+                return kd_say("--limit takes a number of megabytes from 1 to 4096"), 2;
+            options->limit = optarg;
+            break;
+        case 'c':
+            options->recording = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return -1;
+        default:
+            fputs(usage, stderr);
+            return 2;
+        }
+    }
+    options->command = argv + optind;
+    if ((options->command[0] == NULL) == (options->recording == NULL))
+        return fputs(usage, stderr), 2;
+    return 0;
+}
+
+/* The name with the id of the process, where it has %p or before its last dot. */
+static char *output_name(const char *pattern, int process, bool always)
+{
+    const char *place = strstr(pattern, "%p"), *slash = strrchr(pattern, '/'), *dot = strrchr(pattern, '.');
+    char *name = NULL;
+    int result;
+
+    if (place != NULL)
+        result = asprintf(&name, "%.*s%d%s", (int)(place - pattern), pattern, process, place + 2);
+    else if (!always)
+        result = asprintf(&name, "%s", pattern);
+    else if (dot != NULL && (slash == NULL || dot > slash))
+        result = asprintf(&name, "%.*s.%d%s", (int)(dot - pattern), pattern, process, dot);
+    else
+        result = asprintf(&name, "%s.%d", pattern, process);
+    return result < 0 ? NULL : name;
+}
+
+typedef struct output {
+    FILE *file;
+    kd_recording *recording;
+} output;
+
+static BOOLEAN write_text(PVOID context, PCSTR text, SIZE_T length)
+{
+    return fwrite(text, 1, length, ((output *)context)->file) == length;
+}
+
+static BOOLEAN name_address(PVOID context, ULONG64 address, PSTR buffer, SIZE_T size)
+{
+    char symbol[KD_SYMBOL_SIZE];
+    struct Dwfl_Module *module = kd_recorded_module(((output *)context)->recording, address);
+
+    if (module == NULL || !kd_symbol_in(module, address, symbol))
+        return FALSE;
+    snprintf(buffer, size, "%s", symbol);
+    return TRUE;
+}
+
+static bool convert(kd_recording *recording, const char *path)
+{
+    output out = {.file = fopen(path, "we"), .recording = recording};
+    KI_TRACE_SINK sink = {.Write = write_text, .Name = name_address, .Context = &out};
+    KI_TRACE_SUMMARY summary;
+
+    if (out.file == NULL) {
+        kd_say("cannot write %s: %s", path, strerror(errno));
+        return false;
+    }
+    sink.Scratch = malloc(KiTraceScratchSize(recording->file) + 1);
+    bool written = KiWriteTraceJson(recording->file, &sink, &summary);
+    free(sink.Scratch);
+    if (fclose(out.file) != 0 || !written) {
+        kd_say("cannot write %s: %s", path, strerror(errno));
+        return false;
+    }
+    kd_say("%s: %llu events of %u thread%s%s", path, (unsigned long long)summary.Events, summary.Threads,
+           summary.Threads == 1 ? "" : "s", recording->file->End == 0 ? ", the process did not end by itself" : "");
+    if (summary.Dropped != 0)
+        kd_say("%llu older events were dropped, --limit allows for more", (unsigned long long)summary.Dropped);
+    return true;
+}
+
+int command_trace(int argc, char **argv)
+{
+    kd_record_options options = {.output = "interlock-%p.json"};
+    kd_recordings recordings;
+    int result = parse(argc, argv, &options);
+
+    if (result != 0)
+        return result < 0 ? 0 : result;
+    result = kd_record("INTERLOCK_TRACE", KiTraceEvents, &options, &recordings);
+    if (result != 0)
+        return result;
+    for (size_t i = 0; i < recordings.count; i++) {
+        int process = (int)recordings.list[i].file->ProcessId;
+        bool only = recordings.count == 1 || process == recordings.process;
+        char *path = output_name(options.output, process, !only);
+
+        if (path == NULL || !convert(&recordings.list[i], path))
+            result = 1;
+        free(path);
+    }
+    kd_discard(&recordings);
+    return result != 0 ? result : recordings.status;
+}

@@ -1,0 +1,301 @@
+// main.js: asks the server for what is shown, again and again, and shows it.
+
+import { byId, html, objectName, set, setText, threadName } from './dom.js';
+import { Charts } from './chart.js';
+import { Detail } from './detail.js';
+import { Graph } from './graph.js';
+import { handleTable, lockTable, processorTable, threadTable, timerTable } from './tables.js';
+
+const MOST_SAMPLES = 600;
+
+const state = {
+    tab: 'graph',
+    rate: 1000,
+    paused: false,
+    selected: null,
+    filter: '',
+    samples: [],
+    status: null,
+    graph: null,
+    shown: {},
+    connected: false,
+};
+
+async function ask(path) {
+    const answer = await fetch(`api/${path}`, { cache: 'no-store' });
+    return answer.json();
+}
+
+const objectId = (lock) => `o${lock.address.slice(2)}_${lock.kind}`;
+const inCycle = (lock) => (state.graph?.objects.find((o) => o.id === objectId(lock))?.cycle ?? null) !== null;
+const nameOf = (id) => {
+    const thread = state.graph?.threads.find((t) => t.thread === id);
+    return thread ? `${threadName(thread)} ${id}` : `${id}`;
+};
+
+// The views.
+
+const graph = new Graph((id) => select(id));
+const charts = new Charts();
+const detail = new Detail(ask, (id) => select(id));
+const tables = {
+    threads: {
+        table: threadTable(byId('view-threads')),
+        rows: (d) => d.threads.filter((t) => t.state !== 'Terminated'),
+        options: { idOf: (t) => `t${t.id}`, isBad: (t) => t.deadlocked },
+    },
+    locks: {
+        table: lockTable(byId('view-locks'), nameOf),
+        rows: (d) => d.locks,
+        options: { idOf: objectId, isBad: inCycle },
+    },
+    dpcs: {
+        table: processorTable(byId('view-dpcs')),
+        rows: (d) => d.processors,
+        options: { idOf: (p) => `p${p.number}` },
+    },
+    timers: { table: timerTable(byId('view-timers')), rows: (d) => d.timers, options: {} },
+    handles: { table: handleTable(byId('view-handles')), rows: (d) => d.handles, options: {} },
+};
+
+function select(id) {
+    state.selected = id;
+    graph.select(id);
+    detail.open(id, state.graph).catch(() => lost());
+    showTab();
+}
+
+function reveal(id) {
+    openTab('graph');
+    select(id);
+    graph.reveal(id);
+}
+
+function showHead() {
+    const { status, samples } = state;
+    const last = samples[samples.length - 1];
+    const name = status.name || 'process';
+    setText(byId('process'), name);
+    setText(
+        byId('subtitle'),
+        `${status.target === 'core' ? 'core file of process' : 'process'} ${status.process_id} · Interlock ${status.version}`,
+    );
+    document.title = `${last.deadlocked ? 'Deadlock · ' : ''}${name} · interlock view`;
+    const rate = last.interval > 0 ? last.waits / last.interval : 0;
+    const figures = [
+        ['threads', last.threads],
+        ['waiting', last.waiting],
+        ['waits / s', rate < 10 ? +rate.toFixed(1) : Math.round(rate)],
+        ['deadlocked', last.deadlocked, last.deadlocked > 0],
+    ];
+    byId('figures').replaceChildren(
+        ...figures.map(([label, value, bad]) =>
+            html('div', { class: bad ? 'bad' : null }, html('dt', {}, label), html('dd', {}, String(value))),
+        ),
+    );
+}
+
+function showState() {
+    const { status, paused, connected } = state;
+    let [name, text] = ['live', 'live'];
+    if (!status) [name, text] = ['', connected ? 'reading' : 'connecting'];
+    else if (status.ended) [name, text] = ['ended', status.why ?? 'the process has ended'];
+    else if (status.target === 'core') [name, text] = ['', 'core file'];
+    else if (!connected) [name, text] = ['lost', 'interlock view does not answer'];
+    else if (paused) [name, text] = ['paused', 'paused'];
+    set(byId('state'), { class: `state ${name}` });
+    setText(byId('state'), text);
+}
+
+function threadButton(thread) {
+    return html(
+        'button',
+        { type: 'button', onclick: () => reveal(`t${thread.id}`) },
+        thread.name || `thread ${thread.id}`,
+    );
+}
+
+function deadlockLine(deadlock) {
+    const parts = deadlock.chain.flatMap((link, i) => {
+        const owner = state.graph.threads.find((t) => t.thread === link.held_by);
+        const held =
+            link.waits_for.kind === 'thread'
+                ? ' to end'
+                : deadlock.orphaned && i === deadlock.chain.length - 1
+                  ? ` (held by thread ${link.held_by}, which has ended)`
+                  : ` (held by ${owner?.name || link.held_by})`;
+        const what =
+            link.waits_for.kind === 'thread' ? owner?.name || `thread ${link.held_by}` : objectName(link.waits_for);
+        return [i ? ' · ' : '', threadButton(link.thread), ` waits for ${what}${held}`];
+    });
+    const heading = deadlock.orphaned
+        ? 'A lock nobody will release'
+        : deadlock.certain
+          ? 'Deadlock'
+          : 'Probable deadlock';
+    return html('div', {}, html('strong', {}, heading), html('span', {}, ...parts));
+}
+
+function showDeadlocks() {
+    const lines = state.graph.deadlocks.map(deadlockLine);
+    for (const possible of state.graph.possible_deadlocks) {
+        lines.push(
+            html(
+                'div',
+                { class: 'possible' },
+                html('strong', {}, 'Possible deadlock'),
+                html(
+                    'span',
+                    {},
+                    `${objectName(possible.lock)} does not say who holds it; no end if it is `,
+                    ...possible.suspects.flatMap((s, i) => [i ? ' or ' : '', threadButton(s)]),
+                ),
+            ),
+        );
+    }
+    const text = lines.map((line) => line.outerHTML).join('');
+    if (text === state.shown.deadlocks) return;
+    state.shown.deadlocks = text;
+    byId('deadlocks').className = state.graph.deadlocks.length ? '' : 'suspicion';
+    byId('deadlocks').replaceChildren(...lines);
+}
+
+function showTab() {
+    const { tab } = state;
+    if (tab === 'graph') {
+        if (state.graph) graph.show(state.graph);
+    } else if (tab === 'contention') {
+        charts.show(state.samples);
+    } else if (state[tab]) {
+        const { table, rows, options } = tables[tab];
+        table.show(rows(state[tab]), state.filter, { ...options, selected: state.selected, onSelect: select });
+    }
+}
+
+// Asking.
+
+function lost() {
+    state.connected = false;
+    showState();
+}
+
+async function update() {
+    const known = state.samples.length ? state.samples[state.samples.length - 1].number : 0;
+    const history = await ask(`history?after=${known}`);
+    state.connected = true;
+    state.status = history.status;
+    state.samples = [...state.samples, ...history.samples].slice(-MOST_SAMPLES);
+    const [graphData, tabData] = await Promise.all([ask('graph'), tables[state.tab] ? ask(state.tab) : null]);
+    if (!graphData.error) state.graph = graphData;
+    if (tabData && !tabData.error) state[state.tab] = tabData;
+    showHead();
+    showState();
+    showDeadlocks();
+    showTab();
+    if (state.selected) {
+        detail.show(state.graph);
+        if (!state.status.ended && state.status.target !== 'core') await detail.refresh();
+    }
+}
+
+let timer = null;
+
+async function loop() {
+    clearTimeout(timer);
+    try {
+        if (!document.hidden && !(state.paused && state.graph)) await update();
+    } catch (problem) {
+        if (!(problem instanceof TypeError) && !(problem instanceof SyntaxError)) throw problem;
+        lost();
+    } finally {
+        const still = state.status?.ended || state.status?.target === 'core';
+        timer = setTimeout(loop, still ? 5000 : state.rate);
+    }
+}
+
+// What the reader does.
+
+const tabs = [...document.querySelectorAll('[role=tab]')];
+
+function openTab(name) {
+    state.tab = name;
+    for (const tab of tabs) {
+        const chosen = tab.id === `tab-${name}`;
+        set(tab, { 'aria-selected': chosen, tabindex: chosen ? 0 : -1 });
+        byId(tab.getAttribute('aria-controls')).hidden = !chosen;
+    }
+    showTab();
+    if (tables[name] && !state.status?.ended) {
+        ask(name)
+            .then((data) => {
+                if (data.error) return;
+                state[name] = data;
+                showTab();
+            })
+            .catch(lost);
+    }
+}
+
+byId('tabs').addEventListener('click', (event) => {
+    const tab = event.target.closest('[role=tab]');
+    if (tab) openTab(tab.id.slice(4));
+});
+byId('tabs').addEventListener('keydown', (event) => {
+    const at = tabs.indexOf(event.target);
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (at < 0 || !step) return;
+    const next = tabs[(at + step + tabs.length) % tabs.length];
+    openTab(next.id.slice(4));
+    next.focus();
+});
+
+function pause() {
+    state.paused = !state.paused;
+    byId('pause').setAttribute('aria-pressed', state.paused);
+    setText(byId('pause'), state.paused ? 'Resume' : 'Pause');
+    showState();
+    if (!state.paused) loop();
+}
+
+byId('pause').addEventListener('click', pause);
+byId('rate').addEventListener('change', (event) => {
+    state.rate = Number(event.target.value);
+    loop();
+});
+byId('search').addEventListener('input', (event) => {
+    state.filter = event.target.value;
+    graph.filter(state.filter);
+    showTab();
+});
+document.addEventListener('keydown', (event) => {
+    if (event.target.closest('input, select') || event.ctrlKey || event.metaKey || event.altKey) {
+        if (event.key === 'Escape') event.target.blur();
+        return;
+    }
+    const keys = {
+        p: pause,
+        '/': () => byId('search').focus(),
+        '+': () => graph.zoom(1.25),
+        '-': () => graph.zoom(0.8),
+        0: () => graph.fit(),
+        Escape: () => select(null),
+    };
+    const pan = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }[event.key];
+    if (keys[event.key]) {
+        keys[event.key]();
+        event.preventDefault();
+    } else if (
+        pan &&
+        event.target.closest('#view-graph, body') &&
+        state.tab === 'graph' &&
+        !event.target.closest('[role=tab], aside')
+    ) {
+        graph.pan(...pan);
+        event.preventDefault();
+    }
+});
+document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) loop();
+});
+
+loop();
