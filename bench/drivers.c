@@ -1,0 +1,287 @@
+/* The kinds of measurement. */
+#include "drivers.h"
+
+#include <string.h>
+
+#define FEWEST_ROUNDS      16
+#define MOST_ROUNDS        1000000000
+#define FEWEST_ITEMS       4096
+#define ITEMS_PER_PRODUCER 65536
+#define MOST_THREADS       64
+
+uint64_t bench_shared[2][16] __attribute__((aligned(128)));
+
+/* Rounds that take about that long, found by doing more and more of them. */
+static unsigned long rounds_for(const measurement *of, unsigned milliseconds,
+                                uint64_t (*run)(unsigned long, const measurement *))
+{
+    int stream = of->row->kind == BENCH_KIND_STREAM;
+    unsigned long fewest = stream ? FEWEST_ITEMS : FEWEST_ROUNDS;
+    unsigned long most = stream ? (unsigned long)ITEMS_PER_PRODUCER * of->row->number : MOST_ROUNDS;
+    uint64_t wanted = (uint64_t)milliseconds * 1000000, took;
+    unsigned long rounds = fewest;
+
+    while ((took = run(rounds, of)) < wanted / 8 && rounds < most)
+        rounds *= 4;
+    rounds = (unsigned long)((double)rounds * (double)wanted / (double)(took + 1));
+    return rounds < fewest ? fewest : rounds > most ? most : rounds;
+}
+
+static void sample_timed(measurement *of, unsigned milliseconds, uint64_t (*run)(unsigned long, const measurement *),
+                         sample *result)
+{
+    if (of->rounds == 0 || of->rounds_for != milliseconds) {
+        of->rounds = rounds_for(of, milliseconds, run);
+        of->rounds_for = milliseconds;
+    }
+    result->value = (double)run(of->rounds, of) / (double)of->rounds;
+}
+
+static uint64_t run_loop(unsigned long count, const measurement *of)
+{
+    return of->by->loop(count, of->row);
+}
+
+static void sample_loop(measurement *of, unsigned milliseconds, sample *result)
+{
+    bench_bind(0);
+    sample_timed(of, milliseconds, run_loop, result);
+    bench_unbind();
+}
+
+/* Who pushes and pops in turn ends with an item in hand: when all have ended, all items are out again. */
+bench_item *bench_item_of(const bench_worker *worker)
+{
+    static bench_item items[MOST_THREADS];
+
+    return &items[worker->index % MOST_THREADS];
+}
+
+typedef struct crowd {
+    int stop __attribute__((aligned(128)));
+    int go, ready;
+    void (*work)(bench_worker *);
+    int bound; /* each to a processor of its own */
+} crowd;
+
+typedef struct member {
+    bench_worker worker __attribute__((aligned(128)));
+    crowd *all;
+} member;
+
+static void await_go(crowd *all)
+{
+    __atomic_add_fetch(&all->ready, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&all->go, __ATOMIC_ACQUIRE))
+        bench_yield();
+}
+
+/* When all threads are there; returns the time. */
+static uint64_t let_go(crowd *all, unsigned threads)
+{
+    uint64_t now;
+
+    while (__atomic_load_n(&all->ready, __ATOMIC_ACQUIRE) != (int)threads)
+        bench_yield();
+    now = bench_now();
+    __atomic_store_n(&all->go, 1, __ATOMIC_RELEASE);
+    return now;
+}
+
+static void work(void *argument)
+{
+    member *self = argument;
+
+    if (self->all->bound)
+        bench_bind((int)self->worker.index);
+    await_go(self->all);
+    self->all->work(&self->worker);
+}
+
+static void rate(const member *members, unsigned threads, uint64_t took, int per_operation, sample *result)
+{
+    uint64_t least = UINT64_MAX, most = 0, all = 0;
+
+    for (unsigned i = 0; i < threads; i++) {
+        uint64_t count = members[i].worker.count;
+
+        least = count < least ? count : least;
+        most = count > most ? count : most;
+        all += count;
+    }
+    result->value = per_operation ? (double)took / (double)(all + 1) : (double)all * 1000 / (double)took;
+    result->fairness = most == 0 ? 0 : (double)least / (double)most;
+}
+
+/* More threads than processors go wherever the host puts them. */
+static void sample_contended(measurement *of, unsigned milliseconds, sample *result)
+{
+    unsigned threads = of->row->number;
+    crowd all = {.work = of->by->work, .bound = threads <= (unsigned)bench_processors()};
+    member *members = aligned_allocate(sizeof(*members) * threads);
+    bench_thread **handles = aligned_allocate(sizeof(void *) * threads);
+    uint64_t start;
+
+    for (unsigned i = 0; i < threads; i++) {
+        members[i] = (member){{&all.stop, of->row->other, i, (i + 1) * 0x9E3779B97F4A7C15u, 0}, &all};
+        handles[i] = bench_thread_start(work, &members[i]);
+    }
+    start = let_go(&all, threads);
+    bench_sleep(milliseconds);
+    __atomic_store_n(&all.stop, 1, __ATOMIC_RELAXED);
+    start = bench_now() - start;
+    for (unsigned i = 0; i < threads; i++)
+        bench_thread_join(handles[i]);
+    rate(members, threads, start, strcmp(of->row->unit, "ns") == 0, result);
+    aligned_free(handles);
+    aligned_free(members);
+}
+
+typedef struct partner {
+    const measurement *of;
+    unsigned long count;
+} partner;
+
+static void bind_to_place(const bench_row *row, int side)
+{
+    if (row->number == BENCH_ANYWHERE)
+        bench_unbind();
+    else
+        bench_bind(row->number == BENCH_TWO ? side : 0);
+}
+
+static void answer(void *argument)
+{
+    const partner *self = argument;
+    const entry *by = self->of->by;
+
+    bind_to_place(self->of->row, 1);
+    by->signal(0);
+    for (unsigned long round = 0; round < self->count; round++) {
+        by->await(1);
+        by->signal(0);
+    }
+}
+
+/* The first answer, outside of the measured time, tells that the partner is there. */
+static uint64_t run_exchange(unsigned long count, const measurement *of)
+{
+    partner other = {of, count};
+    bench_thread *thread;
+    uint64_t start;
+
+    bind_to_place(of->row, 0);
+    thread = bench_thread_start(answer, &other);
+    of->by->await(0);
+    start = bench_now();
+    for (unsigned long round = 0; round < count; round++) {
+        of->by->signal(1);
+        of->by->await(0);
+    }
+    start = bench_now() - start;
+    bench_thread_join(thread);
+    bench_unbind();
+    return start;
+}
+
+static void sample_exchange(measurement *of, unsigned milliseconds, sample *result)
+{
+    sample_timed(of, milliseconds, run_exchange, result);
+}
+
+typedef struct end { /* a producer or a consumer */
+    const entry *by;
+    crowd *all;
+    unsigned long count;
+    bench_item *items;
+    int processor; /* -1: any */
+} end;
+
+static void begin_end(const end *self)
+{
+    if (self->processor >= 0)
+        bench_bind(self->processor);
+    await_go(self->all);
+}
+
+static void produce(void *argument)
+{
+    const end *self = argument;
+
+    begin_end(self);
+    for (unsigned long i = 0; i < self->count; i++)
+        self->by->put(&self->items[i]);
+}
+
+static void consume(void *argument)
+{
+    const end *self = argument;
+
+    begin_end(self);
+    for (unsigned long i = 0; i < self->count; i++)
+        bench_keep(self->by->get());
+}
+
+/* Each item is used once, so that what a producer writes is not in the cache of a consumer already. */
+static uint64_t run_stream(unsigned long count, const measurement *of)
+{
+    unsigned producers = of->row->number, consumers = of->row->other, threads = producers + consumers;
+    int bound = threads <= (unsigned)bench_processors();
+    crowd all = {.stop = 0};
+    unsigned long each = count / producers + consumers, all_items = each / consumers * consumers * producers;
+    unsigned long per_producer = all_items / producers;
+    bench_item *items = aligned_allocate(sizeof(*items) * all_items);
+    end *ends = aligned_allocate(sizeof(*ends) * threads);
+    bench_thread **handles = aligned_allocate(sizeof(void *) * threads);
+    uint64_t start;
+
+    for (unsigned i = 0; i < threads; i++) {
+        int puts = i < producers;
+
+        ends[i] = (end){of->by, &all, puts ? per_producer : all_items / consumers,
+                        puts ? items + i * per_producer : NULL, bound ? (int)i : -1};
+        handles[i] = bench_thread_start(puts ? produce : consume, &ends[i]);
+    }
+    memset(items, 0, sizeof(*items) * all_items);
+    start = let_go(&all, threads);
+    for (unsigned i = 0; i < threads; i++)
+        bench_thread_join(handles[i]);
+    start = bench_now() - start;
+    aligned_free(handles);
+    aligned_free(ends);
+    aligned_free(items);
+    return start;
+}
+
+static void sample_stream(measurement *of, unsigned milliseconds, sample *result)
+{
+    sample_timed(of, milliseconds, run_stream, result);
+}
+
+static void sample_value(measurement *of, unsigned milliseconds, sample *result)
+{
+    (void)milliseconds;
+    result->value = of->by->value(of->row);
+}
+
+void take_sample(measurement *of, unsigned milliseconds, sample *result)
+{
+    static void (*const drivers[])(measurement *, unsigned, sample *) = {
+        [BENCH_KIND_LOOP] = sample_loop,         [BENCH_KIND_CONTENDED] = sample_contended,
+        [BENCH_KIND_EXCHANGE] = sample_exchange, [BENCH_KIND_STREAM] = sample_stream,
+        [BENCH_KIND_VALUE] = sample_value,
+    };
+
+    drivers[of->row->kind](of, milliseconds, result);
+}
+
+int uses_two_processors(const bench_row *row)
+{
+    return row->kind == BENCH_KIND_CONTENDED || row->kind == BENCH_KIND_STREAM ||
+           (row->kind == BENCH_KIND_EXCHANGE && row->number != BENCH_SAME);
+}
+
+void count_rounds(const measurement *of, unsigned long rounds)
+{
+    bench_keep(of->by->loop(rounds, of->row));
+}

@@ -1,0 +1,21 @@
+/* heap.h: what threads take of the heap. */
+#ifndef INTERLOCK_BENCH_HEAP_H
+#define INTERLOCK_BENCH_HEAP_H
+
+typedef struct bench_heap_use {
+    double of_thread; /* bytes after `use`, beyond a thread that did nothing */
+    double of_waiter; /* bytes while it is in `block`, beyond that */
+} bench_heap_use;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* `release` lets all threads out of `block`. */
+bench_heap_use bench_heap(void (*use)(void), void (*block)(void), void (*release)(void));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,120 @@
+/* What is measured. The targets are those of docs/performance.md, set on another machine: ratios count. */
+#include "bench.h"
+
+#define FULL  0
+#define BRIEF 1
+
+#define LOOP(row, family, number, target, brief, title)                                                                \
+    {                                                                                                                  \
+        row, family, BENCH_KIND_LOOP, number, 0, "ns", target, 0, NULL, brief, title                                   \
+    }
+#define CONTENDED(row, family, threads, reads, target, fairness, brief, title)                                         \
+    {                                                                                                                  \
+        row, family, BENCH_KIND_CONTENDED, threads, reads, "M/s", target, fairness, NULL, brief, title                 \
+    }
+#define TEAM(row, family, threads, target, brief, title)                                                               \
+    {                                                                                                                  \
+        row, family, BENCH_KIND_CONTENDED, threads, 0, "ns", target, 0, NULL, brief, title                             \
+    }
+#define EXCHANGE(row, family, place, target, relative, brief, title)                                                   \
+    {                                                                                                                  \
+        row, family, BENCH_KIND_EXCHANGE, place, 0, "ns", target, 0, relative, brief, title                            \
+    }
+#define STREAM(row, family, producers, consumers, target, brief, title)                                                \
+    {                                                                                                                  \
+        row, family, BENCH_KIND_STREAM, producers, consumers, "ns", target, 0, NULL, brief, title                      \
+    }
+#define VALUE(row, family, number, unit, target, brief, title)                                                         \
+    {                                                                                                                  \
+        row, family, BENCH_KIND_VALUE, number, 0, unit, target, 0, NULL, brief, title                                  \
+    }
+
+const bench_row bench_rows[] = {
+    LOOP("exclusive", "exclusive", 1, 0, BRIEF, "lock, unlock"),
+    LOOP("shared", "shared", 1, 0, BRIEF, "lock for reading, unlock"),
+    LOOP("recursive", "recursive", 1, 0, FULL, "lock again what one holds, unlock"),
+    LOOP("spinlock", "spinlock", 1, 0, BRIEF, "spin lock: lock, unlock"),
+    LOOP("spin-shared", "spin-shared", 1, 0, FULL, "spin lock: lock for reading, unlock"),
+    LOOP("event", "event", 1, 0, BRIEF, "set an event, wait for it"),
+    LOOP("reset", "reset", 1, 0, FULL, "set an event, reset it"),
+    LOOP("semaphore", "semaphore", 1, 0, BRIEF, "release a semaphore, wait for it"),
+    LOOP("mutex-object", "mutex-object", 1, 0, FULL, "mutex that a wait acquires: wait, release"),
+    LOOP("any-2", "any", 2, 25, BRIEF, "wait for any of 2, the last is signaled"),
+    LOOP("any-8", "any", 8, 30, BRIEF, "wait for any of 8, the last is signaled"),
+    LOOP("any-64", "any", 64, 70, BRIEF, "wait for any of 64, the last is signaled"),
+    LOOP("all-2", "all", 2, 0, FULL, "wait for all of 2, all signaled"),
+    LOOP("all-8", "all", 8, 0, FULL, "wait for all of 8, all signaled"),
+    LOOP("all-64", "all", 64, 0, BRIEF, "wait for all of 64, all signaled"),
+    LOOP("wake-nobody", "wake-nobody", 1, 0, BRIEF, "wake an address that nobody waits for"),
+    LOOP("reference", "reference", 1, 0, BRIEF, "keep an object in use, let it go"),
+    LOOP("handle", "handle", 1, 0, BRIEF, "look up a handle"),
+    LOOP("once", "once", 1, 0, FULL, "what is done once, done already"),
+    LOOP("level", "level", 1, 0, FULL, "raise the interrupt level, lower it"),
+    LOOP("alert", "alert", 1, 0, FULL, "alert the thread itself, wait for that"),
+    LOOP("packet", "packet", 1, 0, FULL, "wait completion packets"),
+
+    CONTENDED("mutex-2", "mutex", 2, 0, 12, 0.8, BRIEF, "mutex, 2 threads"),
+    CONTENDED("mutex-4", "mutex", 4, 0, 15.5, 0.4, BRIEF, "mutex, 4 threads"),
+    CONTENDED("mutex-16", "mutex", 16, 0, 15.5, 0.4, FULL, "mutex, 16 threads"),
+    CONTENDED("mutex-64", "mutex", 64, 0, 15.5, 0.4, BRIEF, "mutex, 64 threads"),
+    CONTENDED("spin-2", "spin", 2, 0, 0, 0, FULL, "spin lock, 2 threads"),
+    CONTENDED("readers-100-2", "rwlock", 2, 100, 0, 0, FULL, "100 % readers, 2 threads"),
+    CONTENDED("readers-100-4", "rwlock", 4, 100, 16, 0, BRIEF, "100 % readers, 4 threads"),
+    CONTENDED("readers-100-16", "rwlock", 16, 100, 0, 0, FULL, "100 % readers, 16 threads"),
+    CONTENDED("readers-100-64", "rwlock", 64, 100, 0, 0, FULL, "100 % readers, 64 threads"),
+    CONTENDED("readers-95-2", "rwlock", 2, 95, 14, 0.4, FULL, "95 % readers, 2 threads"),
+    CONTENDED("readers-95-4", "rwlock", 4, 95, 15.5, 0.4, BRIEF, "95 % readers, 4 threads"),
+    CONTENDED("readers-95-16", "rwlock", 16, 95, 14, 0.4, FULL, "95 % readers, 16 threads"),
+    CONTENDED("readers-95-64", "rwlock", 64, 95, 13.5, 0.4, FULL, "95 % readers, 64 threads"),
+    CONTENDED("readers-50-2", "rwlock", 2, 50, 0, 0, FULL, "50 % readers, 2 threads"),
+    CONTENDED("readers-50-4", "rwlock", 4, 50, 13, 0.7, BRIEF, "50 % readers, 4 threads"),
+    CONTENDED("readers-50-16", "rwlock", 16, 50, 0, 0, FULL, "50 % readers, 16 threads"),
+    CONTENDED("readers-50-64", "rwlock", 64, 50, 10, 0.3, FULL, "50 % readers, 64 threads"),
+
+    EXCHANGE("event-same", "event", BENCH_SAME, 1.1, "futex", BRIEF, "event there and back, one processor"),
+    EXCHANGE("event-two", "event", BENCH_TWO, 700, NULL, BRIEF, "event there and back, two processors"),
+    EXCHANGE("event-anywhere", "event", BENCH_ANYWHERE, 700, NULL, BRIEF, "event there and back, not bound"),
+    EXCHANGE("condition-same", "condition", BENCH_SAME, 0, NULL, FULL,
+             "condition variable there and back, one processor"),
+    EXCHANGE("condition-two", "condition", BENCH_TWO, 0, NULL, FULL,
+             "condition variable there and back, two processors"),
+    EXCHANGE("address-same", "address", BENCH_SAME, 1.15, "futex", BRIEF, "address wait there and back, one processor"),
+    EXCHANGE("address-two", "address", BENCH_TWO, 800, NULL, BRIEF, "address wait there and back, two processors"),
+    EXCHANGE("any-2-same", "any-2", BENCH_SAME, 0, NULL, FULL, "any of 2 there and back, one processor"),
+    EXCHANGE("any-8-same", "any-8", BENCH_SAME, 0, NULL, FULL, "any of 8 there and back, one processor"),
+    EXCHANGE("any-64-same", "any-64", BENCH_SAME, 3800, NULL, BRIEF, "any of 64 there and back, one processor"),
+    EXCHANGE("any-64-two", "any-64", BENCH_TWO, 0, NULL, FULL, "any of 64 there and back, two processors"),
+
+    LOOP("stack-1", "stack", 1, 30, BRIEF, "stack: push, pop, 1 thread"),
+    TEAM("stack-2", "stack", 2, 65, BRIEF, "stack: push, pop, 2 threads, per pair"),
+    LOOP("queue-0", "queue", 1, 0, FULL, "queue: put, get, 1 thread"),
+    STREAM("queue-1x1", "queue", 1, 1, 35, BRIEF, "queue, 1 producer, 1 consumer, per item"),
+    STREAM("queue-2x2", "queue", 2, 2, 60, BRIEF, "queue, 2 producers, 2 consumers, per item"),
+    STREAM("queue-8x2", "queue", 8, 2, 0, FULL, "queue, 8 producers, 2 consumers, per item"),
+    LOOP("port-0", "port", 1, 0, FULL, "completion port: post, get, 1 thread"),
+    STREAM("port-1x1", "port", 1, 1, 70, BRIEF, "completion port, 1 producer, 1 consumer, per item"),
+    STREAM("port-2x2", "port", 2, 2, 100, FULL, "completion port, 2 producers, 2 consumers, per item"),
+    STREAM("port-8x2", "port", 8, 2, 0, FULL, "completion port, 8 producers, 2 consumers, per item"),
+
+    LOOP("timer-set-1k", "timer-set", 1000, 25, FULL, "set a timer among 1,000"),
+    LOOP("timer-set-100k", "timer-set", 100000, 25, BRIEF, "set a timer among 100,000"),
+    LOOP("timer-set-1m", "timer-set", 1000000, 25, FULL, "set a timer among 1,000,000"),
+    LOOP("timer-cancel-1k", "timer-cancel", 1000, 25, FULL, "cancel a timer among 1,000"),
+    LOOP("timer-cancel-100k", "timer-cancel", 100000, 25, BRIEF, "cancel a timer among 100,000"),
+    LOOP("timer-cancel-1m", "timer-cancel", 1000000, 25, FULL, "cancel a timer among 1,000,000"),
+    VALUE("timer-expiry-1k", "timer-expiry", 1000, "ns", 0, FULL, "1,000 timers expire, processor time of each"),
+    VALUE("timer-expiry-100k", "timer-expiry", 100000, "ns", 0, BRIEF, "100,000 timers expire, processor time of each"),
+    VALUE("timer-expiry-1m", "timer-expiry", 1000000, "ns", 0, FULL, "1,000,000 timers expire, processor time of each"),
+
+    LOOP("pool-work", "pool-work", 1, 0, BRIEF, "thread pool: work items, each"),
+    LOOP("pool-512-waits", "pool-waits", 512, 0, BRIEF, "512 waits of a thread pool satisfied, each"),
+    LOOP("new-thread", "new-thread", 1, 0, BRIEF, "start a thread that uses the library once, and its end"),
+
+    VALUE("bytes-lock", "bytes-lock", 1, "bytes", 0, BRIEF, "size of a lock"),
+    VALUE("bytes-event", "bytes-event", 1, "bytes", 0, FULL, "size of an event or a semaphore"),
+    VALUE("bytes-timer", "bytes-timer", 1, "bytes", 0, FULL, "size of a timer"),
+    VALUE("bytes-thread", "bytes-thread", 1, "bytes", 0, BRIEF, "memory of a thread that has used the library"),
+    VALUE("bytes-waiter", "bytes-waiter", 1, "bytes", 0, BRIEF, "heap of a thread that waits, beyond that"),
+};
+
+const size_t bench_row_count = sizeof(bench_rows) / sizeof(bench_rows[0]);

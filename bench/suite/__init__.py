@@ -1,0 +1,1 @@
+"""Runs the agents of bench/, makes the statistics, the tables, the plots and the document."""
