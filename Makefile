@@ -3,14 +3,17 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: help tour test conformance bench lab install clean
+.PHONY: help tour test conformance cross bench lab mutate deb install clean
 
 help:
 	@echo 'make tour      see Interlock at work: a handful of small programs, explained'
 	@echo 'make test      build and test with gcc, clang, ASan+UBSan, TSan and the verifier'
 	@echo 'make conformance  run the same Win32 programs under Wine and with Interlock, and compare'
-	@echo 'make bench     measure'
-	@echo 'make lab       run the scenarios and the known bugs under the explorer'
+	@echo 'make cross     build for aarch64, riscv64 and musl, and run the tests there'
+	@echo 'make bench     measure Interlock beside its peers (FULL=1: everything; ROWS=pattern: some rows)'
+	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines'
+	@echo 'make mutate    break the lock-free code in hundreds of ways, one at a time: does the explorer notice?'
+	@echo 'make deb       build the Debian packages from the last commit'
 	@echo 'make install   install below PREFIX=$(PREFIX), staged below DESTDIR if that is set'
 	@echo 'make clean     remove everything that was built'
 
@@ -26,13 +29,26 @@ conformance:
 	@scripts/ensure-deps build test conformance
 	@scripts/conformance
 
+cross:
+	@scripts/ensure-deps build cross
+	@scripts/cross
+
 bench:
 	@scripts/ensure-deps build
-	@scripts/bench
+	@scripts/ensure-deps bench
+	@scripts/bench $(if $(FULL),--full) $(if $(ROWS),--rows '$(ROWS)') $(BENCH_OPTIONS)
 
 lab:
-	@scripts/ensure-deps build
+	@scripts/ensure-deps build lab
 	@scripts/lab
+
+mutate:
+	@scripts/ensure-deps build
+	@scripts/mutate
+
+deb:
+	@scripts/ensure-deps build tools package
+	@scripts/package
 
 install:
 	@scripts/ensure-deps build

@@ -322,15 +322,19 @@ FORCEINLINE UCHAR InterlockedCompareExchange128(_Inout_ LONG64 volatile *Destina
     ComparandResult[1] = (LONG64)(ULONG64)(old >> 64);
     return old == comparand;
 }
-#else
-#ifdef __x86_64__
-#define INTERLOCK_NO_CAS128 "InterlockedCompareExchange128 needs the compiler option -mcx16"
-#else
-#define INTERLOCK_NO_CAS128 "InterlockedCompareExchange128: this machine has no such instruction"
-#endif
+#elif defined(__x86_64__)
 #if !defined(__clang__) || __clang_major__ >= 14
-__attribute__((error(INTERLOCK_NO_CAS128)))
+__attribute__((error("InterlockedCompareExchange128 needs the compiler option -mcx16")))
 #endif
+UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh,
+                                    LONG64 ExchangeLow, LONG64 *ComparandResult);
+#else
+/* There is no such instruction: the library does it, atomically with respect to itself. */
+#define INTERLOCK_EMULATED_CAS128 1
+#ifdef __cplusplus
+extern "C"
+#endif
+__attribute__((visibility("default")))
 UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh,
                                     LONG64 ExchangeLow, LONG64 *ComparandResult);
 #endif

@@ -9,41 +9,50 @@
 #include <dlfcn.h>
 #include <link.h>
 
-static BOOLEAN HalpIsInObject(PVOID Address, const struct link_map *Object)
+static BOOLEAN HalpAreInOneObject(PVOID One, PVOID Other)
+{
+    Dl_info PlaceOfOne, PlaceOfOther;
+
+    return One != NULL && Other != NULL && dladdr(One, &PlaceOfOne) != 0 && dladdr(Other, &PlaceOfOther) != 0 &&
+           PlaceOfOne.dli_fbase == PlaceOfOther.dli_fbase;
+}
+
+/* An address in the object; every object that the host has linked has this part. */
+static PVOID HalpDynamicSection(PVOID Object)
 {
     struct link_map *Map = NULL;
-    Dl_info Place;
 
-    return dladdr1(Address, &Place, (void **)&Map, RTLD_DL_LINKMAP) != 0 && Map == Object;
+    return Object != NULL && dlinfo(Object, RTLD_DI_LINKMAP, &Map) == 0 ? Map->l_ld : NULL;
 }
 
 /* Linked into the program, the library is where the program is. */
 static PVOID HalpOpenModule(HAL_MODULE Module)
 {
-    struct link_map *Map = NULL;
+    PVOID Program = dlopen(NULL, RTLD_LAZY);
     Dl_info Place;
 
-    if (Module == HalLibrary && dladdr1((PVOID)HalFindExport, &Place, (void **)&Map, RTLD_DL_LINKMAP) != 0 &&
-        Map->l_name != NULL && Map->l_name[0] != 0) {
-        return dlopen(Map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (Module != HalLibrary || HalpAreInOneObject((PVOID)HalFindExport, HalpDynamicSection(Program)) ||
+        dladdr((PVOID)HalFindExport, &Place) == 0) {
+        return Program;
     }
-    return dlopen(NULL, RTLD_LAZY);
+    if (Program != NULL) {
+        dlclose(Program);
+    }
+    return dlopen(Place.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 PVOID HalFindExport(HAL_MODULE Module, PCSTR Name)
 {
-    struct link_map *Map = NULL;
     PVOID Object = HalpOpenModule(Module);
-    PVOID Found = NULL;
+    PVOID Found;
 
-    if (Object != NULL && dlinfo(Object, RTLD_DI_LINKMAP, &Map) == 0) {
-        Found = dlsym(Object, Name);
+    if (Object == NULL) {
+        return NULL;
     }
-    if (Found != NULL && !HalpIsInObject(Found, Map)) {
+    Found = dlsym(Object, Name);
+    if (!HalpAreInOneObject(Found, HalpDynamicSection(Object))) {
         Found = NULL;
     }
-    if (Object != NULL) {
-        dlclose(Object);
-    }
+    dlclose(Object);
     return Found;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define HEAP_IS_WATCHED_ONLY 1
@@ -41,10 +42,34 @@ void __sanitizer_malloc_hook(const volatile void *memory, size_t size)
 
 #else
 
+#ifdef __GLIBC__ /* whose dlsym may allocate */
+
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *memory, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
+
+#else
+
+#include <dlfcn.h>
+
+/* Its functions may call each other by their public names: that is not counted again. */
+static __thread int inside_the_host __attribute__((tls_model("initial-exec")));
+
+#define HEAP_OF_THE_HOST(function, ...)                                                                  \
+    __extension__({                                                                                      \
+        inside_the_host += 1;                                                                            \
+        void *memory_of_the_host = ((__typeof__(&function))dlsym(RTLD_NEXT, #function))(__VA_ARGS__);    \
+        inside_the_host -= 1;                                                                            \
+        memory_of_the_host;                                                                              \
+    })
+#define __libc_malloc(size) HEAP_OF_THE_HOST(malloc, size)
+#define __libc_calloc(count, size) HEAP_OF_THE_HOST(calloc, count, size)
+#define __libc_realloc(memory, size) HEAP_OF_THE_HOST(realloc, memory, size)
+#define __libc_memalign(alignment, size) HEAP_OF_THE_HOST(aligned_alloc, alignment, size)
+#define refuse_allocation() (inside_the_host == 0 && refuse_allocation())
+
+#endif
 
 void *malloc(size_t size)
 {

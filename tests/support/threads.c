@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +13,24 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#else /* this C library cannot unwind */
+static int backtrace(void **frames, int size)
+{
+    (void)frames;
+    (void)size;
+    return 0;
+}
+
+static void backtrace_symbols_fd(void *const *frames, int size, int descriptor)
+{
+    (void)frames;
+    (void)size;
+    dprintf(descriptor, "(no stacks with this C library)\n");
+}
+#endif
 
 #define STACK_SIGNAL SIGRTMAX
 #define STACK_FRAMES 64

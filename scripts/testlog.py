@@ -1,0 +1,81 @@
+"""What a run of Meson's tests has left in its log, by test case."""
+
+import json
+import re
+
+LOG_LINES = 200
+
+
+def count_cases(entry):
+    """(passed, failed, skipped) of one test program."""
+    good = entry["result"] in ("OK", "EXPECTEDFAIL", "SKIP")
+    output = entry.get("stdout", "")
+    plan = re.search(r"^1\.\.(\d+)", output, re.M)
+    if not plan:
+        if entry["result"] == "SKIP":
+            return 0, 0, 1
+        return (1, 0, 0) if good else (0, 1, 0)
+    lines = re.findall(r"^(not ok|ok)\b(.*)$", output, re.M)
+    # cmocka writes "not ok" for a skipped case, and Meson believes it.
+    skipped = sum(1 for _, rest in lines if re.search(r"# *skip", rest, re.I))
+    passed = sum(1 for kind, rest in lines
+                 if kind == "ok" and not re.search(r"# *skip", rest, re.I))
+    # A case that the plan promised and that never came was lost in a crash.
+    failed = max(int(plan.group(1)), len(lines)) - passed - skipped
+    if failed == 0 and not good and not (skipped and entry["returncode"] == 0):
+        failed = 1
+    return passed, failed, skipped
+
+
+def show_failure(configuration, directory, entry):
+    print(f"--- {configuration}: {entry['name']}: {entry['result']}")
+    for stream in ("stdout", "stderr"):
+        lines = [line for line in entry.get(stream, "").splitlines()
+                 if not re.match(r"ok \d+", line)]
+        if len(lines) > LOG_LINES:
+            print(f"... {len(lines) - LOG_LINES} more lines in {directory}/meson-logs")
+        print("\n".join(lines[-LOG_LINES:]))
+
+
+class Excuses:
+    """Cases that a host cannot pass, from lines "PROGRAM CASE REASON"; CASE * is for programs not to be run."""
+
+    def __init__(self, path):
+        words = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")]
+        self.programs = {program for program, case, _ in words if case == "*"}
+        self.cases = {(program, case) for program, case, _ in words if case != "*"}
+        self.used = set()
+
+    def excuse(self, entry, counts):
+        """The counts of a program without the failures that are excused."""
+        passed, failed, skipped = counts
+        program = entry["name"].split(" / ")[-1]
+        names = {(program, name) for name in re.findall(r"^not ok \d+ - (\w+)", entry.get("stdout", ""), re.M)}
+        excused = names & self.cases
+        self.used |= excused
+        return passed, failed - len(excused), skipped + len(excused)
+
+    def unused(self):
+        return sorted(self.cases - self.used)
+
+
+class Results:
+    """Of the tests of one build directory; there are no entries if none ran."""
+
+    def __init__(self, configuration, directory, excuses=None):
+        self.configuration, self.directory = configuration, directory
+        log = directory / "meson-logs" / "testlog.json"
+        self.entries = [json.loads(line) for line in log.open()] if log.exists() else []
+        self.counts = [count_cases(entry) for entry in self.entries]
+        if excuses:
+            self.counts = [excuses.excuse(*pair) for pair in zip(self.entries, self.counts)]
+        self.passed, self.failed, self.skipped = (sum(column) for column in zip(*self.counts, (0, 0, 0)))
+
+    def show_failures(self):
+        for entry, (_, wrong, _) in zip(self.entries, self.counts):
+            if wrong:
+                show_failure(self.configuration, self.directory, entry)
+
+    @staticmethod
+    def forget(directory):
+        (directory / "meson-logs" / "testlog.json").unlink(missing_ok=True)
