@@ -109,9 +109,9 @@ FORCEINLINE VOID ExReleasePushLockEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 #define ExReleasePushLock(PushLock) ExReleasePushLockEx(PushLock, EX_DEFAULT_PUSH_LOCK_FLAGS)
 
 /*
- * Cache-aware pushlocks: a pushlock for each processor, up to 32, each on a cache line of its own. A sharer takes that
- * of the processor it runs on and gets it as the handle of its release; an exclusive owner takes all of them. NULL:
- * there is no memory for one.
+ * Cache-aware pushlocks: a pushlock for each processor, each on a cache line of its own; Locks are those of the first
+ * ones. A sharer takes that of the processor it runs on and gets it as the handle of its release; an exclusive owner
+ * takes all of them. NULL: there is no memory for one.
  */
 
 #define EX_PUSH_LOCK_FANNED_COUNT 32
@@ -188,6 +188,8 @@ typedef struct _EX_PUSH_LOCK_WAIT_BLOCK {
     BOOLEAN Exclusive;
     BOOLEAN AutoBoost;
     UCHAR Losses;                                   /* how often it was woken in vain */
+    volatile BOOLEAN Attended;                      /* in the newest: the woken waiter looks on, and */
+    volatile ULONG Passes;                          /* how often somebody else had the lock meanwhile */
 } DECLSPEC_ALIGN(16) EX_PUSH_LOCK_WAIT_BLOCK, *PEX_PUSH_LOCK_WAIT_BLOCK;
 
 NTKERNELAPI NTSTATUS ExBlockOnAddressPushLock(PEX_PUSH_LOCK PushLock, PVOID Address, PVOID CompareAddress, SIZE_T Size,

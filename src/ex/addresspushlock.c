@@ -34,8 +34,8 @@ static BLOCK ExpLockList(PEX_PUSH_LOCK PushLock, PKTHREAD Thread)
     ULONG Spins = 0;
     ULONG_PTR Word;
     KiEnterDispatcher(Thread);
-    /* acq_rel: see 2; and the list as the last owner of L left it */
-    while ((Word = __atomic_fetch_or(PushLock, L, __ATOMIC_ACQ_REL)) & L) {
+    /* acquire: see 2, pairs with ExpUnblock; and the list as the last owner of L left it */
+    while ((Word = __atomic_fetch_or(PushLock, L, __ATOMIC_ACQUIRE)) & L) {
         KiSpin(Thread, &Spins);
     }
     return (BLOCK)Word;
@@ -118,7 +118,7 @@ NTSTATUS ExTimedWaitForUnblockPushLock(PEX_PUSH_LOCK PushLock, PEX_PUSH_LOCK_WAI
 {
     EXP_PATIENCE Patience = {0};
     if (!ExpIsPoll(Timeout)) {
-        Patience = ExpFreshPatience();
+        Patience = ExpFreshPatience(EXP_YIELDS);
     }
     if (ExpAwaitAwake(WaitBlock, Patience)) {
         return STATUS_SUCCESS;
@@ -151,8 +151,8 @@ static VOID ExpTellAll(BLOCK Oldest)
 
 static VOID ExpUnblock(PEX_PUSH_LOCK PushLock, PVOID Address)
 {
-    /* acq_rel: see 2. A plain read would not do: it could come before the store to the value. */
-    if (__atomic_fetch_or(PushLock, 0, __ATOMIC_ACQ_REL) != 0) {
+    /* release: see 2, pairs with ExpLockList. A plain read would not do: it could come before the store to the value. */
+    if (__atomic_fetch_or(PushLock, 0, __ATOMIC_RELEASE) != 0) {
         ExpTellAll(ExpTakeBlocksOf(PushLock, Address));
     }
 }

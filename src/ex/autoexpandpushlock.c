@@ -13,15 +13,16 @@
  * E: expanded; log 2 of the number of words is valid. P: the memory is pageable. Column 0: no words were to be had when
  * the lock was allocated, and it stays small.
  *
- * 1. An exclusive owner takes LocalLock first, and then every word that State shows. State changes only while LocalLock
- *    is held exclusively, so it stays the same until the release, and no exclusive owner is there when it changes.
+ * 1. An exclusive owner takes LocalLock first, and then every word that State shows. State is changed only by a sharer of
+ *    LocalLock, so it stays the same until the release, and no exclusive owner is there when it changes.
  * 2. A sharer holds LocalLock or one of the words that State showed when it came. Either keeps exclusive owners out,
  *    whatever State has become since: LocalLock is always taken, and words are only added. So nobody has to move when
  *    the lock grows, and a sharer that read an old State is as good as any.
  * 3. A sharer that meets another one on its word counts that in Stats; who releases while the count is high enough
- *    makes the lock grow, if it can have LocalLock exclusively without waiting: a sharer that waited for that could
- *    wait for somebody who waits for it. All it does with it is to store one word, so sharers that come meanwhile have
- *    nothing to wait for but that.
+ *    makes the lock grow, if it shares LocalLock or can without waiting: a sharer that waited for that could wait for
+ *    somebody who waits for it. (To want LocalLock exclusively was rejected: where many processors share it, it is never
+ *    without another sharer, and the lock would stay small just where it has to grow.) Of several that find the count
+ *    high the one that takes it makes the step.
  * 4. Growing allocates nothing: the words are the lock's since it was allocated. If there was no memory for them the
  *    lock works all the same.
  * 5. Sharers of an expanded lock write to their word only, which nobody but their processor's sharers and exclusive
@@ -185,15 +186,16 @@ static ULONG ExpNextLog(ULONG State)
     return Log < Most ? Log : Most;
 }
 
-/* With LocalLock held exclusively. */
+/* By a sharer of LocalLock. */
 static VOID ExpGrow(PEX_PUSH_LOCK_AUTO_EXPAND PushLock)
 {
     ULONG State = ExpStateOfLock(PushLock);
-    __atomic_store_n(&PushLock->Stats, 0, __ATOMIC_RELAXED);
-    if (ExpCanGrow(State)) {
+    /* relaxed: a statistic; what counts is that one of several takes it */
+    ULONG Meetings = __atomic_exchange_n(&PushLock->Stats, 0, __ATOMIC_RELAXED);
+    if (Meetings >= EXP_MEETINGS_BEFORE_GROWTH && ExpCanGrow(State)) {
         ULONG Grown = (State & ~(EXP_LOG_MASK << EXP_LOG_SHIFT)) | EXP_EXPANDED | ExpNextLog(State) << EXP_LOG_SHIFT;
-        /* release: pairs with ExpStateOfLock */
-        __atomic_store_n(&PushLock->State, Grown, __ATOMIC_RELEASE);
+        /* release: pairs with ExpStateOfLock; if it fails another one has made this step */
+        __atomic_compare_exchange_n(&PushLock->State, &State, Grown, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     }
 }
 
@@ -209,23 +211,12 @@ static BOOLEAN ExpShouldGrow(PEX_PUSH_LOCK_AUTO_EXPAND PushLock)
     return __atomic_load_n(&PushLock->Stats, __ATOMIC_RELAXED) >= EXP_MEETINGS_BEFORE_GROWTH;
 }
 
-/* A sharer of LocalLock goes; if it is the only one it makes the lock grow first. */
-static VOID ExpReleaseLocalAndGrow(PEX_PUSH_LOCK_AUTO_EXPAND PushLock)
-{
-    if (ExpTryConvertToExclusive(&PushLock->LocalLock)) {
-        ExpGrow(PushLock);
-        ExpReleaseExclusive(&PushLock->LocalLock, &ExpPushLockMethods);
-    } else {
-        ExpReleaseShared(&PushLock->LocalLock, &ExpPushLockMethods);
-    }
-}
-
 /* By the sharer of a word, which keeps exclusive owners from getting everything, and so the lock alive. */
 static VOID ExpTryGrow(PEX_PUSH_LOCK_AUTO_EXPAND PushLock)
 {
-    if (ExpTryAcquireExclusive(&PushLock->LocalLock)) {
+    if (ExpTryAcquireShared(&PushLock->LocalLock)) {
         ExpGrow(PushLock);
-        ExpReleaseExclusive(&PushLock->LocalLock, &ExpPushLockMethods);
+        ExpReleaseShared(&PushLock->LocalLock, &ExpPushLockMethods);
     }
 }
 
@@ -296,15 +287,13 @@ PEX_PUSH_LOCK ExAcquireAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLo
 
 VOID ExReleaseAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, PEX_PUSH_LOCK Held, ULONG Flags)
 {
-    BOOLEAN Local = Held == &PushLock->LocalLock;
-    BOOLEAN Grow = ExpShouldGrow(PushLock);
     ExpVerifyRelease(Held, Flags);
-    if (Local && Grow) {
-        ExpReleaseLocalAndGrow(PushLock);
-        return;
-    }
-    if (Grow) {
-        ExpTryGrow(PushLock);
+    if (__builtin_expect(ExpShouldGrow(PushLock), 0)) {
+        if (Held == &PushLock->LocalLock) {
+            ExpGrow(PushLock);
+        } else {
+            ExpTryGrow(PushLock);
+        }
     }
     ExReleasePushLockSharedEx(Held, Flags);
 }

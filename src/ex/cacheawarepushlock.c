@@ -3,8 +3,8 @@
  *
  * 1. A sharer takes the pushlock of the processor it runs on. It may move while it holds it: the release is told which.
  * 2. An exclusive owner takes all of them, in one order, so two of them cannot wait for each other.
- * 3. There are no more pushlocks than processors, nor than EX_PUSH_LOCK_FANNED_COUNT. Every entry of Locks points to
- *    one, so that a processor finds its own by the low bits of its number.
+ * 3. There are as many pushlocks as processors: with fewer, sharers on different processors would meet. The public part
+ *    has room for the first EX_PUSH_LOCK_FANNED_COUNT of them; where there are less it names them again and again.
  */
 #include "exp.h"
 
@@ -21,22 +21,22 @@ typedef struct _EXP_FANNED_PUSH_LOCK {
     EXP_PADDED_PUSH_LOCK Padded[];
 } EXP_FANNED_PUSH_LOCK;
 
-static ULONG ExpFannedCount(VOID)
+static PEX_PUSH_LOCK ExpFannedLock(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Processor)
 {
-    return KeNumberProcessors < EX_PUSH_LOCK_FANNED_COUNT ? KeNumberProcessors : EX_PUSH_LOCK_FANNED_COUNT;
+    return &CONTAINING_RECORD(PushLock, EXP_FANNED_PUSH_LOCK, Public)->Padded[Processor].Lock;
 }
 
 PEX_CACHE_AWARE_PUSH_LOCK ExAllocateCacheAwarePushLock(VOID)
 {
-    ULONG Count = ExpFannedCount();
     EXP_FANNED_PUSH_LOCK *Fanned =
         ExAllocatePool2(POOL_FLAG_NON_PAGED | POOL_FLAG_CACHE_ALIGNED,
-                        sizeof(EXP_FANNED_PUSH_LOCK) + Count * sizeof(EXP_PADDED_PUSH_LOCK), EXP_FANNED_TAG);
+                        sizeof(EXP_FANNED_PUSH_LOCK) + KeNumberProcessors * sizeof(EXP_PADDED_PUSH_LOCK),
+                        EXP_FANNED_TAG);
     if (Fanned == NULL) {
         return NULL;
     }
     for (ULONG Slot = 0; Slot < EX_PUSH_LOCK_FANNED_COUNT; Slot++) {
-        Fanned->Public.Locks[Slot] = &Fanned->Padded[Slot % Count].Lock;
+        Fanned->Public.Locks[Slot] = ExpFannedLock(&Fanned->Public, Slot % KeNumberProcessors);
     }
     return &Fanned->Public;
 }
@@ -48,24 +48,23 @@ VOID ExFreeCacheAwarePushLock(PEX_CACHE_AWARE_PUSH_LOCK PushLock)
 
 VOID ExAcquireCacheAwarePushLockExclusiveEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ULONG Count = ExpFannedCount();
     ExpVerifyAcquire(PushLock->Locks[0], Flags);
-    for (ULONG Slot = 0; Slot < Count; Slot++) {
-        ExAcquirePushLockExclusiveEx(PushLock->Locks[Slot], Flags);
+    for (ULONG Processor = 0; Processor < KeNumberProcessors; Processor++) {
+        ExAcquirePushLockExclusiveEx(ExpFannedLock(PushLock, Processor), Flags);
     }
 }
 
 VOID ExReleaseCacheAwarePushLockExclusiveEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyRelease(PushLock->Locks[0], Flags);
-    for (ULONG Slot = ExpFannedCount(); Slot != 0; Slot--) {
-        ExReleasePushLockExclusiveEx(PushLock->Locks[Slot - 1], Flags);
+    for (ULONG Processor = KeNumberProcessors; Processor != 0; Processor--) {
+        ExReleasePushLockExclusiveEx(ExpFannedLock(PushLock, Processor - 1), Flags);
     }
 }
 
 PEX_PUSH_LOCK ExAcquireCacheAwarePushLockSharedEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)
 {
-    PEX_PUSH_LOCK Held = PushLock->Locks[HalDispatch.CurrentProcessor() % EX_PUSH_LOCK_FANNED_COUNT];
+    PEX_PUSH_LOCK Held = ExpFannedLock(PushLock, HalDispatch.CurrentProcessor() % KeNumberProcessors);
     ExpVerifyAcquire(Held, Flags);
     ExAcquirePushLockSharedEx(Held, Flags);
     return Held;

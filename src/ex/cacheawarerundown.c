@@ -16,7 +16,7 @@ typedef struct _EX_RUNDOWN_REF_CACHE_AWARE {
 
 static PEX_RUNDOWN_REF ExpCurrentRundownSlot(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
 {
-    return ExpRundownSlot(RunRef->First, HalDispatch.CurrentProcessor() % RunRef->Number);
+    return ExpRundownSlot(RunRef->First, KiHostProcessor(RunRef->Number));
 }
 
 static VOID ExpSetRundownSlots(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, ULONG_PTR Value)

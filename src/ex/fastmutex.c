@@ -49,6 +49,7 @@
 #include "pushlock.h"
 
 #include "../ke/irql.h"
+#include "../ke/trace.h"
 
 #define EXP_FREE ((ULONG64)FM_LOCK_BIT)
 #define EXP_HELD ((ULONG64)0)
@@ -142,7 +143,7 @@ static BOOLEAN ExpOwnerWaits(PFAST_MUTEX Mutex)
 
 static BOOLEAN ExpTakeWhileAwake(PFAST_MUTEX Mutex)
 {
-    EXP_PATIENCE Patience = ExpFreshPatience();
+    EXP_PATIENCE Patience = ExpFreshPatience(0);
     do {
         ULONG64 Word = ExpReadWord(Mutex);
         if (ExpTakeInPassing(Mutex, &Word)) {
@@ -178,7 +179,7 @@ static BOOLEAN ExpClaim(PFAST_MUTEX Mutex, ULONG64 *Word, ULONG64 Starving)
 
 static BOOLEAN ExpClaimWhileAwake(PFAST_MUTEX Mutex, ULONG64 Starving)
 {
-    EXP_PATIENCE Patience = ExpFreshPatience();
+    EXP_PATIENCE Patience = ExpFreshPatience(0);
     do {
         ULONG64 Word = ExpReadWord(Mutex);
         if (ExpClaim(Mutex, &Word, Starving)) {
@@ -200,7 +201,7 @@ static BOOLEAN ExpClaimOrLose(PFAST_MUTEX Mutex, ULONG64 Starving, ULONG64 Newly
     return FALSE;
 }
 
-static DECLSPEC_NOINLINE VOID ExpContend(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
+static VOID ExpTakeContended(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
 {
     ULONG64 Starving = 0;
     if (ExpTakeWhileAwake(Mutex) || ExpTakeOrEnter(Mutex)) {
@@ -216,6 +217,21 @@ static DECLSPEC_NOINLINE VOID ExpContend(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
         }
         Starving += NewlyStarving;
     }
+}
+
+/* The id of whoever has it, 0: nobody, or somebody who does not say so yet. */
+static ULONG ExpOwnerId(PFAST_MUTEX Mutex)
+{
+    PKTHREAD Owner = ExpOwner(Mutex);
+    return Owner != NULL ? __atomic_load_n(&Owner->ThreadId, __ATOMIC_RELAXED) : 0;
+}
+
+static DECLSPEC_NOINLINE VOID ExpContend(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
+{
+    KI_LOCK_KIND Kind = Reason == WrFastMutex ? KiLockFastMutex : KiLockGuardedMutex;
+    KTRACE_CONTENTION_BEGIN(Mutex, Kind, TRUE, ExpOwnerId(Mutex));
+    ExpTakeContended(Mutex, Reason);
+    KTRACE_CONTENTION_END(Mutex, Kind, TRUE);
 }
 
 static BOOLEAN ExpMustHandOver(ULONG64 Word)

@@ -30,6 +30,7 @@ typedef struct _EXP_PUSH_LOCK_METHODS {
     VOID (*Sleep)(PEX_PUSH_LOCK_WAIT_BLOCK Block, volatile ULONG_PTR *Lock);
     VOID (*Wake)(PEX_PUSH_LOCK_WAIT_BLOCK Block);
     VOID (*NotOwned)(volatile ULONG_PTR *Lock); /* a release of what is not held; does not return */
+    ULONG Kind; /* KI_LOCK_KIND, for traces */
 } EXP_PUSH_LOCK_METHODS;
 
 VOID ExpAcquireExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
@@ -45,16 +46,20 @@ BOOLEAN ExpIsHeldExclusively(ULONG_PTR Value);
 BOOLEAN ExpIsHeldShared(ULONG_PTR Value);
 
 /*
- * Before a waiter sleeps it looks for a while, first by spinning, then by giving the host's processor away: what it
+ * Before a waiter sleeps it looks for a while, first after pauses, then by giving the host's processor away: what it
  * waits for may be that somebody who was stopped by the host gets on. Both together take less than being put to sleep
  * and woken does, so in the worst case a wait costs twice what it has to.
  */
 typedef struct _EXP_PATIENCE {
-    ULONG Spins;
+    ULONG Spins;      /* pauses of the processor that are left */
+    ULONG Pauses;     /* how many of them before the next look: doubled each time, up to */
+    ULONG MostPauses;
     ULONG Yields;
 } EXP_PATIENCE;
 
-EXP_PATIENCE ExpFreshPatience(VOID);
+#define EXP_YIELDS 16
+
+EXP_PATIENCE ExpFreshPatience(ULONG Yields);
 BOOLEAN ExpStayAwake(EXP_PATIENCE *Patience); /* a moment passes; FALSE: time to sleep */
 
 /* A block and its waiter. */

@@ -31,8 +31,9 @@
  *  3. Shared is shared: sharers that may hold it together do, in every state. So a sharer never takes a lock that has
  *     waiters; waiting sharers are granted it as a group, with their number. (To let a sharer set L while waiters are
  *     queued leaves no room for the number, and the next sharers sleep behind it: shared has become exclusive.)
- *  4. Bounded overtaking: a waiter that was woken in vain EXP_MOST_LOSSES times is handed the lock. (Strict first come,
- *     first served was rejected: the lock would idle for as long as the host takes to wake each waiter.)
+ *  4. Bounded overtaking: a waiter that was woken in vain EXP_MOST_LOSSES times is handed the lock, and a thread that
+ *     has passed waiters for its turn (ke/turn.h) queues behind them. (Strict first come, first served was rejected:
+ *     the lock would idle for as long as the host takes to wake each waiter.)
  *  5. Sharers that come while an exclusive waiter is queued wait behind it.
  *  6. Try never blocks, and takes a lock that is free of holders and waiters.
  *  7. A conversion never blocks; to exclusive it succeeds for an only sharer.
@@ -41,11 +42,27 @@
  *     somebody waits and so keeps it alive; a wait block is not touched after its waiter was told.
  * 10. The uncontended paths are one compare-exchange each.
  *
- * Where more threads run than there are processors the enemy is the convoy: everybody queues, and every hand-over wakes
- * a sleeper. So nobody queues at once. Newcomers look at the word for a while (ExpStayAwake) and overtake nobody by it:
- * a sharer that looks on while an exclusive waiter is queued waits just as if it were queued itself.
+ * What is fast. A hand-over costs three lines that travel, if the next one runs, and a wake, if it sleeps; both are a
+ * multiple of a short section. So whoever runs goes on, and the others let it:
+ *  - who finds the lock held looks again after a pause that many short sections fit into (EXP_PAUSE_CYCLES), not all
+ *    the time: each look takes the line away from the holder;
+ *  - who finds others waiting waits behind them at once, for there is nothing to look for;
+ *  - the woken waiter, the owner of K, lets who is busy with the lock finish its turn, and is there when it ends. That
+ *    somebody is busy it sees by Passes, and that the next one is there the other sees by Attended, both in the
+ *    newest block, which stays in the chain while the lock is held exclusively, and while the owner of K only looks.
+ * A turn ends when the next one is there to take over, so the lock does not idle while the host has other things to
+ * run than the next one; or, whatever happens, after KI_LONGEST_TURN passes.
+ *
+ * Sharers never pass waiters, so they have no turns; for them the enemy is the convoy, where everybody queues and every
+ * hand-over wakes a sleeper. So a sharer, and a thread that has waited for a share of the same lock (SharedLock), does
+ * not queue at once: it looks on for a while and gives its processor away (ExpStayAwake), and overtakes nobody by it: a
+ * sharer that looks on while an exclusive waiter is queued waits just as if it were queued itself. Every
+ * EXP_SHARED_TURN waits it gives its processor away first, so that all those who are awake get their share of it.
  */
 #include "pushlock.h"
+
+#include "../ke/trace.h"
+#include "../ke/turn.h"
 
 #define L EX_PUSH_LOCK_LOCK
 #define W EX_PUSH_LOCK_WAITING
@@ -55,7 +72,9 @@
 
 #define EXP_MOST_LOSSES 3
 #define EXP_SPIN_CYCLES 10240
-#define EXP_YIELDS 16
+#define EXP_PAUSE_CYCLES 2048
+#define EXP_MOST_LOOKS 64 /* at somebody else's turn */
+#define EXP_SHARED_TURN 64
 
 typedef PEX_PUSH_LOCK_WAIT_BLOCK BLOCK;
 
@@ -65,10 +84,11 @@ static ULONG_PTR ExpRead(volatile ULONG_PTR *Lock)
     return __atomic_load_n(Lock, __ATOMIC_RELAXED);
 }
 
-/* acq_rel: acquires pair with releases, and a pushed block's contents with who walks the chain */
+/* acq_rel: acquires pair with releases, and a pushed block's contents with who walks the chain. On failure relaxed: what
+   was found is only compared and exchanged again; who walks the chain reads the word anew. */
 static BOOLEAN ExpChange(volatile ULONG_PTR *Lock, ULONG_PTR *Value, ULONG_PTR New)
 {
-    return __atomic_compare_exchange_n(Lock, Value, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return __atomic_compare_exchange_n(Lock, Value, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static BLOCK ExpNewest(ULONG_PTR Value)
@@ -99,20 +119,39 @@ BOOLEAN ExpIsHeldShared(ULONG_PTR Value)
 
 /* Waiting. */
 
-EXP_PATIENCE ExpFreshPatience(VOID)
+EXP_PATIENCE ExpFreshPatience(ULONG Yields)
 {
-    EXP_PATIENCE Patience = {.Yields = EXP_YIELDS};
+    EXP_PATIENCE Patience = {.Yields = Yields};
     if (HalOtherProcessorAvailable()) {
         Patience.Spins = HalSpinsForCycles(EXP_SPIN_CYCLES);
+        Patience.Pauses = HalSpinsForCycles(EXP_PAUSE_CYCLES);
+        Patience.MostPauses = Patience.Pauses;
     }
     return Patience;
+}
+
+static VOID ExpPause(ULONG Pauses)
+{
+    while (Pauses != 0) {
+        Pauses -= 1;
+        HalPause();
+    }
+}
+
+static VOID ExpPauseBeforeLook(EXP_PATIENCE *Patience)
+{
+    ULONG Pauses = Patience->Pauses < Patience->Spins ? Patience->Pauses : Patience->Spins;
+    Patience->Spins -= Pauses;
+    if (Patience->Pauses < Patience->MostPauses) {
+        Patience->Pauses *= 2;
+    }
+    ExpPause(Pauses);
 }
 
 BOOLEAN ExpStayAwake(EXP_PATIENCE *Patience)
 {
     if (Patience->Spins != 0) {
-        Patience->Spins -= 1;
-        HalPause();
+        ExpPauseBeforeLook(Patience);
         return TRUE;
     }
     if (Patience->Yields != 0) {
@@ -125,8 +164,8 @@ BOOLEAN ExpStayAwake(EXP_PATIENCE *Patience)
 
 VOID ExpTell(BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    /* acq_rel: pairs with ExpStateOf, and with the compare-exchange in ExpFallAsleep */
-    if (__atomic_exchange_n(&Block->State, (ULONG)State, __ATOMIC_ACQ_REL) == ExpSleeping) {
+    /* release: pairs with ExpStateOf. What Wake needs of the block was published when the block was pushed. */
+    if (__atomic_exchange_n(&Block->State, (ULONG)State, __ATOMIC_RELEASE) == ExpSleeping) {
         Methods->Wake(Block);
     }
 }
@@ -134,17 +173,14 @@ VOID ExpTell(BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Met
 BOOLEAN ExpFallAsleep(BLOCK Block)
 {
     ULONG State = ExpAwake;
-    /* acq_rel: pairs with the exchange in ExpTell, which wakes through what the block holds */
-    return __atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    /* relaxed: it tells ExpTell nothing but that the waiter sleeps; who was told looks again, by ExpStateOf */
+    return __atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static EXP_WAIT_STATE ExpAwait(BLOCK Block, volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    EXP_PATIENCE Patience = ExpFreshPatience();
-    while (ExpStateOf(Block) == ExpAwake) {
-        if (!ExpStayAwake(&Patience) && ExpFallAsleep(Block)) {
-            Methods->Sleep(Block, Lock);
-        }
+    if (ExpFallAsleep(Block)) {
+        Methods->Sleep(Block, Lock);
     }
     return ExpStateOf(Block);
 }
@@ -164,6 +200,8 @@ static BOOLEAN ExpPush(volatile ULONG_PTR *Lock, ULONG_PTR *Found, BLOCK Block)
     Block->State = ExpAwake;
     Block->Previous = NULL;
     Block->ShareCount = 0;
+    Block->Passes = 0;
+    Block->Attended = FALSE;
     if (Value & W) {
         Block->Next = ExpNewest(Value);
         Block->Last = NULL;
@@ -319,6 +357,59 @@ static VOID ExpPassOn(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Met
     } while (!Done);
 }
 
+/* Turns. */
+
+/* By an exclusive owner, as long as it is: the newest block stays where it is, and nobody else writes this. */
+static VOID ExpCountPass(PKTHREAD Thread, volatile ULONG_PTR *Lock, BLOCK Newest)
+{
+    /* relaxed, here and in ExpLookOn: hints */
+    __atomic_store_n(&Newest->Passes, Newest->Passes + 1, __ATOMIC_RELAXED);
+    if (KiCountPass(Thread, Lock)) {
+        KiEndTurn(Thread, __atomic_load_n(&Newest->Attended, __ATOMIC_RELAXED));
+        __atomic_store_n(&Newest->Attended, FALSE, __ATOMIC_RELAXED);
+    }
+}
+
+/* Another number as soon as somebody has passed. By the owner of K: the newest block stays. */
+static ULONG_PTR ExpLookOn(volatile ULONG_PTR *Lock)
+{
+    /* acquire: the newest block as it was pushed */
+    BLOCK Newest = ExpNewest(__atomic_load_n(Lock, __ATOMIC_ACQUIRE));
+    __atomic_store_n(&Newest->Attended, TRUE, __ATOMIC_RELAXED);
+    return (ULONG_PTR)Newest + __atomic_load_n(&Newest->Passes, __ATOMIC_RELAXED);
+}
+
+/*
+ * The woken waiter lets those finish their turn that are busy with the lock: to take it from them at once would be to
+ * take the lines from them that it protects, and they would take them back. It is here to see when they are gone.
+ */
+static VOID ExpAwaitEndOfTurn(volatile ULONG_PTR *Lock)
+{
+    ULONG Pauses = HalOtherProcessorAvailable() ? HalSpinsForCycles(EXP_PAUSE_CYCLES) : 0;
+    ULONG_PTR Passes = ExpLookOn(Lock);
+    BOOLEAN Busy = Pauses != 0;
+    for (ULONG Look = 0; Look < EXP_MOST_LOOKS && Busy; Look += 1) {
+        ExpPause(Pauses);
+        ULONG_PTR Now = ExpLookOn(Lock);
+        Busy = Now != Passes;
+        Passes = Now;
+    }
+}
+
+static VOID ExpCountSharedWait(PKTHREAD Thread, volatile ULONG_PTR *Lock)
+{
+    Thread->SharedLock = Lock;
+    Thread->SharedWaits += 1;
+    if (Thread->SharedWaits % EXP_SHARED_TURN == 0) {
+        HalDispatch.Yield();
+    }
+}
+
+static EXP_PATIENCE ExpPatienceOf(PKTHREAD Thread, volatile ULONG_PTR *Lock)
+{
+    return ExpFreshPatience(Thread->SharedLock == Lock ? EXP_YIELDS : 0);
+}
+
 /* Releasing. */
 
 /* The only holder of a lock with waiters goes. FALSE: *Value has changed. */
@@ -337,10 +428,14 @@ static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, c
 VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     PKTHREAD Thread = KiCurrentThread();
-    ULONG_PTR Value = ExpRead(Lock);
+    /* acquire: the newest block as it was pushed */
+    ULONG_PTR Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
     BOOLEAN Done;
     if (Thread->LockOwned == (PVOID)Lock) {
         Thread->LockOwned = NULL;
+    }
+    if ((Value & W) && ExpIsHeldExclusively(Value)) {
+        ExpCountPass(Thread, Lock, ExpNewest(Value));
     }
     do {
         if (!ExpIsHeldExclusively(Value)) {
@@ -431,40 +526,61 @@ static VOID ExpRequeue(volatile ULONG_PTR *Lock, BLOCK Block, const EXP_PUSH_LOC
     ExpPassOn(Lock, Methods);
 }
 
-static DECLSPEC_NOINLINE VOID ExpWaitForExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+/* Is told as the oldest waiter, sooner or later. FALSE: the word has changed, and nothing was done. */
+static BOOLEAN ExpQueue(volatile ULONG_PTR *Lock, ULONG_PTR Value, BLOCK Block, EXP_WAIT_STATE *State,
+                        const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (*State == ExpWokenWaking) {
+        ExpRequeue(Lock, Block, Methods);
+    } else if (!ExpPush(Lock, &Value, Block)) {
+        return FALSE;
+    }
+    *State = ExpAwait(Block, Lock, Methods);
+    Block->Losses += 1;
+    if (*State == ExpWokenWaking) {
+        ExpAwaitEndOfTurn(Lock);
+    }
+    return TRUE;
+}
+
+static BOOLEAN ExpMayLook(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG_PTR Value, EXP_WAIT_STATE State)
+{
+    return !(Value & W) || State == ExpWokenWaking || Thread->SharedLock == Lock;
+}
+
+static VOID ExpWaitForExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     EX_PUSH_LOCK_WAIT_BLOCK Block;
     EXP_WAIT_STATE State = ExpWoken;
-    EXP_PATIENCE Patience = ExpFreshPatience();
+    PKTHREAD Thread = KiCurrentThread();
+    EXP_PATIENCE Patience = ExpPatienceOf(Thread, Lock);
+    BOOLEAN TurnOver = KiIsTurnOver(Thread, Lock);
 
     ExpPrepareBlock(&Block, TRUE, Methods);
     while (State != ExpGranted) {
         ULONG_PTR Value = ExpRead(Lock);
-        if (!(Value & L)) {
+        TurnOver = TurnOver && (Value & W);
+        if (!TurnOver && !(Value & L)) {
             if (ExpChange(Lock, &Value, (Value | L) & ~(State == ExpWokenWaking ? K : 0))) {
                 return;
             }
+        } else if (!TurnOver && ExpMayLook(Thread, Lock, Value, State) && ExpStayAwake(&Patience)) {
             continue;
+        } else if (ExpQueue(Lock, Value, &Block, &State, Methods)) {
+            KiBeginTurn(Thread, Lock);
+            TurnOver = FALSE;
+            Patience = ExpPatienceOf(Thread, Lock);
+            Patience.Pauses = 1; /* it is its turn */
         }
-        if (ExpStayAwake(&Patience)) {
-            continue;
-        }
-        if (State == ExpWokenWaking) {
-            ExpRequeue(Lock, &Block, Methods);
-        } else if (!ExpPush(Lock, &Value, &Block)) {
-            continue;
-        }
-        State = ExpAwait(&Block, Lock, Methods);
-        Block.Losses += 1;
-        Patience = ExpFreshPatience();
     }
 }
 
-static DECLSPEC_NOINLINE VOID ExpWaitForShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+static VOID ExpWaitForShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     EX_PUSH_LOCK_WAIT_BLOCK Block;
-    EXP_PATIENCE Patience = ExpFreshPatience();
+    EXP_PATIENCE Patience = ExpFreshPatience(EXP_YIELDS);
 
+    ExpCountSharedWait(KiCurrentThread(), Lock);
     ExpPrepareBlock(&Block, FALSE, Methods);
     for (;;) {
         ULONG_PTR Value = ExpRead(Lock);
@@ -481,18 +597,32 @@ static DECLSPEC_NOINLINE VOID ExpWaitForShared(volatile ULONG_PTR *Lock, const E
     }
 }
 
+static DECLSPEC_NOINLINE VOID ExpContendForExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    KTRACE_CONTENTION_BEGIN(Lock, Methods->Kind, TRUE, 0);
+    ExpWaitForExclusive(Lock, Methods);
+    KiCurrentThread()->LockOwned = (PVOID)Lock;
+    KTRACE_CONTENTION_END(Lock, Methods->Kind, TRUE);
+}
+
+static DECLSPEC_NOINLINE VOID ExpContendForShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    KTRACE_CONTENTION_BEGIN(Lock, Methods->Kind, FALSE, 0);
+    ExpWaitForShared(Lock, Methods);
+    KTRACE_CONTENTION_END(Lock, Methods->Kind, FALSE);
+}
+
 VOID ExpAcquireExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    if (!ExpTryAcquireExclusive(Lock)) {
-        ExpWaitForExclusive(Lock, Methods);
-        KiCurrentThread()->LockOwned = (PVOID)Lock;
+    if (KiIsTurnOver(KiCurrentThread(), Lock) || !ExpTryAcquireExclusive(Lock)) {
+        ExpContendForExclusive(Lock, Methods);
     }
 }
 
 VOID ExpAcquireShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     if (!ExpTryAcquireShared(Lock)) {
-        ExpWaitForShared(Lock, Methods);
+        ExpContendForShared(Lock, Methods);
     }
 }
 

@@ -39,6 +39,7 @@
 #include "resource.h"
 
 #include "../ke/debugdata.h"
+#include "../ke/trace.h"
 
 #define EXP_RESOURCE_TIMEOUT 5000000LL /* half a second */
 #define EXP_OWNER_RECORD_DELAY 10000LL /* a millisecond */
@@ -58,6 +59,7 @@
 
 LIST_ENTRY ExpSystemResourcesList = {&ExpSystemResourcesList, &ExpSystemResourcesList};
 KD_REGISTER_ROOT(ExpSystemResourcesList);
+KD_REGISTER_LAYOUT(ExpResourceLayout, EXP_RESOURCE_LAYOUT);
 KI_LOCK ExpResourceSpinLock;
 
 static PKI_LOCK ExpResourceLock(PERESOURCE Resource)
@@ -203,12 +205,26 @@ static VOID ExpBoostOwners(PERESOURCE Resource, PKTHREAD Thread)
     ExpUnlockResource(Resource, Thread);
 }
 
-static VOID ExpAwait(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
+/* The id of the first owner, 0: it is not a thread. */
+static ULONG ExpFirstOwnerId(PERESOURCE Resource, PKTHREAD Thread)
+{
+    ExpLockResource(Resource, Thread);
+    ERESOURCE_THREAD Owner = Resource->OwnerEntry.OwnerThread;
+    ExpUnlockResource(Resource, Thread);
+    if (Owner == 0 || (Owner & EXP_OWNER_POINTER)) {
+        return 0;
+    }
+    return __atomic_load_n(&((PKTHREAD)Owner)->ThreadId, __ATOMIC_RELAXED);
+}
+
+static DECLSPEC_NOINLINE VOID ExpAwait(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
 {
     LARGE_INTEGER Timeout = {.QuadPart = -EXP_RESOURCE_TIMEOUT};
+    KTRACE_CONTENTION_BEGIN(Resource, KiLockResource, Block->Exclusive, ExpFirstOwnerId(Resource, Block->Thread));
     while (KeWaitForSingleObject(Block, WrResource, KernelMode, FALSE, &Timeout) == STATUS_TIMEOUT) {
         ExpBoostOwners(Resource, Block->Thread);
     }
+    KTRACE_CONTENTION_END(Resource, KiLockResource, Block->Exclusive);
 }
 
 VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released)

@@ -47,6 +47,12 @@ typedef struct _EXP_RESOURCE_WAIT {
     BOOLEAN Exclusive;
 } EXP_RESOURCE_WAIT, *PEXP_RESOURCE_WAIT;
 
+/* What a debugger reads of these. */
+#define EXP_RESOURCE_LAYOUT                                                                                            \
+    sizeof(EXP_OWNER), KDP_MEMBER(EXP_OWNER, Entry), KDP_MEMBER(EXP_OWNER, Next), sizeof(EXP_RESOURCE_WAIT),           \
+        KDP_MEMBER(EXP_RESOURCE_WAIT, Next), KDP_MEMBER(EXP_RESOURCE_WAIT, Thread),                                    \
+        KDP_MEMBER(EXP_RESOURCE_WAIT, Exclusive)
+
 typedef enum _EXP_ACCESS {
     ExpExclusive,
     ExpShared,

@@ -131,7 +131,8 @@ static VOID ExpCollectHolders(PEX_RUNDOWN_REF First, ULONG Slots, PEXP_RUNDOWN_W
         Holders += ExpRundownHolders(__atomic_exchange_n(&ExpRundownSlot(First, Index)->Count,
                                                          (ULONG_PTR)Block | EX_RUNDOWN_ACTIVE, __ATOMIC_ACQ_REL));
     }
-    LONG_PTR Left = __atomic_add_fetch(&Block->Count, Holders, __ATOMIC_ACQ_REL);
+    /* acquire: what those did who left through the block already; the block itself was published by the slots */
+    LONG_PTR Left = __atomic_add_fetch(&Block->Count, Holders, __ATOMIC_ACQUIRE);
     if (Left < 0) {
         RtlFailFast(FAST_FAIL_INVALID_REFERENCE_COUNT);
     }

@@ -11,9 +11,9 @@
  * 1. Every push adds 1 to Sequence. So as long as Sequence is the same, entries have only left the list, and an entry
  *    that is first now has been in the list all the time.
  * 2. The link of an entry does not change while the entry is in the list.
- * 3. A pop reads Sequence, then the first entry, then that entry's link, each after the other. If the compare-exchange
- *    then finds the header unchanged, the link was read while the entry was in the list (1), and says what follows (2).
- *    If not, anything may have been read, even from memory that is somebody else's by now, or nobody's.
+ * 3. A pop reads Sequence, and after that the first entry and that entry's link. If the compare-exchange then finds the
+ *    header unchanged, the link was read while the entry was in the list (1), and says what follows (2). If not,
+ *    anything may have been read, even from memory that is somebody else's by now, or nobody's.
  * 4. Therefore the link is read by HalReadPointerOrFault. When that fails, the header has changed, and the pop starts
  *    over; if it has not, the program has unmapped an entry that is in the list: then the fault is the program's.
  * 5. A push depends on nothing but the header. So it may guess what the header holds: a right guess saves waiting for
@@ -42,9 +42,10 @@ FORCEINLINE VOID ExpRequireAligned(ULONG_PTR Addresses)
 FORCEINLINE SLIST_HEADER ExpReadSList(const SLIST_HEADER *ListHead)
 {
     SLIST_HEADER Header;
-    /* acquire, both: the order of 3. The entry was filled before the compare-exchange that put it there. */
+    /* acquire: the order of 3. It pairs with the push that made this Sequence, and so with all before that: their links
+       are there. relaxed: an entry of a later push is found out by the compare-exchange. */
     Header.Alignment = __atomic_load_n(&ListHead->Alignment, __ATOMIC_ACQUIRE);
-    Header.Region = __atomic_load_n(&ListHead->Region, __ATOMIC_ACQUIRE);
+    Header.Region = __atomic_load_n(&ListHead->Region, __ATOMIC_RELAXED);
     return Header;
 }
 
@@ -156,11 +157,12 @@ PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY List
     return ExpPush(ListHead, ListEntry, ListEntry, 1);
 }
 
-/* The first entry cannot be read: another thread took it out, or the fault is the program's, and happens here again. */
-static SLIST_HEADER ExpRecheckSList(const SLIST_HEADER *ListHead, const SLIST_HEADER *Before)
+/* The first entry cannot be read: another thread took it out, or the fault is the program's, and happens here again. The
+   compare-exchange leaves the header as it is; a mere look could find what the header has been. */
+static SLIST_HEADER ExpRecheckSList(PSLIST_HEADER ListHead, const SLIST_HEADER *Before)
 {
-    SLIST_HEADER Now = ExpReadSList(ListHead);
-    if (Now.Alignment == Before->Alignment && Now.Region == Before->Region) {
+    SLIST_HEADER Now = *Before;
+    if (ExpReplaceSList(ListHead, &Now, Before->Alignment, ExpFirstEntry(Before))) {
         (VOID)__atomic_load_n((PSLIST_ENTRY volatile *)&ExpFirstEntry(&Now)->Next, __ATOMIC_RELAXED);
     }
     return Now;

@@ -130,6 +130,7 @@ BOOLEAN ExSetTimer(PEX_TIMER Timer, LONGLONG DueTime, LONGLONG Period, PEXT_SET_
         .Period = (ULONG)Period,
         .Type = KI_TIMER_EXECUTIVE | ExpTolerance(Timer, Parameters),
         .Dpc = &Timer->Dpc,
+        .Exact = TRUE,
     };
     if (Period < 0 || Period > MAXLONG) {
         ExpBadTimer(Timer, (ULONG64)Period);

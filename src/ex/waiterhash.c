@@ -9,6 +9,7 @@ C_ASSERT(EXP_WAITER_BUCKETS == 1 << (64 - EXP_WAITER_BUCKET_SHIFT));
 
 static EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS];
 KD_REGISTER_ROOT(ExpWaiterTable);
+KD_REGISTER_LAYOUT(ExpWaiterLayout, EXP_WAITER_LAYOUT);
 
 /* Multiplying by the golden ratio spreads neighbouring addresses over the high bits. */
 static PEXP_WAITER_BUCKET ExpBucketOf(const EXP_WAIT_KEY *Key)

@@ -39,6 +39,13 @@ typedef struct _EXP_WAITER_BUCKET {
     LIST_ENTRY WaiterList;
 } EXP_WAITER_BUCKET, *PEXP_WAITER_BUCKET;
 
+/* What a debugger reads of these. */
+#define EXP_WAITER_LAYOUT                                                                                              \
+    EXP_WAITER_BUCKETS, sizeof(EXP_WAITER_BUCKET), KDP_MEMBER(EXP_WAITER_BUCKET, ProcessId),                           \
+        KDP_MEMBER(EXP_WAITER_BUCKET, Count), KDP_MEMBER(EXP_WAITER_BUCKET, WaiterList), sizeof(EXP_WAITER),           \
+        KDP_MEMBER(EXP_WAITER, Link), KDP_MEMBER(EXP_WAITER, Key.Key), KDP_MEMBER(EXP_WAITER, Key.Object),             \
+        KDP_MEMBER(EXP_WAITER, Key.Kind)
+
 /* Keys that differ in nothing but Kind share a bucket, so one lock covers both sides of a meeting. */
 PEXP_WAITER_BUCKET ExpLockWaiters(const EXP_WAIT_KEY *Key, PKTHREAD Thread);
 VOID ExpUnlockWaiters(PEXP_WAITER_BUCKET Bucket, PKTHREAD Thread);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define SLOWEST_HOST_HZ 100
 #define SYSTEM_TIME_OF_1970 116444736000000000ULL
 /* The host counts time in 63 bits of nanoseconds. */
 #define LAST_HOST_SECOND ((ULONGLONG)INT64_MAX / 1000000000ULL)
@@ -38,6 +39,17 @@ BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Ho
     return (ULONGLONG)Host->tv_sec < LAST_HOST_SECOND;
 }
 
+ULONG HalTickLength = (ULONG)(HALP_UNITS_PER_SECOND / SLOWEST_HOST_HZ);
+
+VOID HalpInitializeClocks(VOID)
+{
+    struct timespec Tick;
+
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &Tick) == 0 && Tick.tv_sec == 0) {
+        HalTickLength = (ULONG)(Tick.tv_nsec / HALP_NANOSECONDS_PER_UNIT) + 1;
+    }
+}
+
 static ULONGLONG HalpQueryClock(clockid_t Clock)
 {
     struct timespec Now;
@@ -49,6 +61,11 @@ static ULONGLONG HalpQueryClock(clockid_t Clock)
 static ULONGLONG HalpQueryInterruptTime(VOID)
 {
     return HalpQueryClock(CLOCK_MONOTONIC);
+}
+
+static ULONGLONG HalpQueryTickTime(VOID)
+{
+    return HalpQueryClock(CLOCK_MONOTONIC_COARSE);
 }
 
 static ULONGLONG HalpQuerySystemTime(VOID)
@@ -169,6 +186,7 @@ HAL_DISPATCH HalDispatch = {
     .Wait = HalpWait,
     .Wake = HalpWake,
     .QueryInterruptTime = HalpQueryInterruptTime,
+    .QueryTickTime = HalpQueryTickTime,
     .QuerySystemTime = HalpQuerySystemTime,
     .Yield = HalpYield,
     .CurrentProcessor = HalpCurrentProcessor,

@@ -30,12 +30,14 @@ typedef struct _HAL_DISPATCH {
     BOOLEAN (*Wait)(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline);
     VOID (*Wake)(volatile ULONG *Address, ULONG Count);
     ULONGLONG (*QueryInterruptTime)(VOID);
+    ULONGLONG (*QueryTickTime)(VOID); /* the interrupt time of the host's last tick, HalTickLength ago at most: cheap */
     ULONGLONG (*QuerySystemTime)(VOID);
     VOID (*Yield)(VOID);
     ULONG (*CurrentProcessor)(VOID);
 } HAL_DISPATCH;
 
 extern HAL_DISPATCH HalDispatch;
+extern ULONG HalTickLength; /* in units of interrupt time */
 
 /* The thread that runs, or NULL before it was adopted. */
 struct _KTHREAD;
@@ -154,6 +156,26 @@ VOID HalPrintStackTrace(ULONG FramesToSkip);
 BOOLEAN HalIsDebuggerPresent(VOID);
 VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);
+
+/* Recording (ke/trace.c); the simulated machine has none of it. */
+typedef struct _HAL_FILE_PROBLEM {
+    PCSTR Text;
+    BOOLEAN InUse;                                  /* by another process that runs */
+} HAL_FILE_PROBLEM;
+
+ULONG64 HalQueryNanoseconds(VOID);                  /* of a clock that never steps */
+BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size);
+/* Zeroed. NULL: *Problem. */
+PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem);
+VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor);
+VOID HalRemoveFile(PCSTR Path);
+LONG HalCreateOutput(PCSTR Path, HAL_FILE_PROBLEM *Problem); /* below 0: *Problem */
+BOOLEAN HalWriteOutput(LONG Descriptor, PCSTR Text, SIZE_T Length);
+ULONG HalQueryModules(PSTR Buffer, ULONG Size);     /* the host's text about where they are; returns its length */
+VOID HalQueryProgramName(PSTR Buffer, SIZE_T Size);
+VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size); /* left alone if there is no such thread */
+BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size);
+ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* innermost first; returns how many */
 
 /* What this library, or the program itself, exports by that name; NULL: nothing. Linked into the program, the library
    exports what the program's dynamic symbol table has of it. */

@@ -25,6 +25,7 @@ extern HAL_CALLBACKS HalpCallbacks;
 /* dispatch.c. FALSE: the deadline never comes. */
 BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host);
 struct timespec HalpIntervalToTimespec(ULONGLONG Interval);
+VOID HalpInitializeClocks(VOID);
 
 /* processor.c, thread.c, interrupt.c, priority.c, diag.c: called once by HalInitialize, in this order. */
 VOID HalpInitializeProcessors(VOID);

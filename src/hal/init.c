@@ -37,6 +37,7 @@ VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
     if (!Initialized) {
         Initialized = TRUE;
         HalpCallbacks = *Callbacks;
+        HalpInitializeClocks();
         HalpInitializeProcessors();
         HalpInitializeThreads();
         HalpInitializeInterrupt();

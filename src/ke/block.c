@@ -1,5 +1,6 @@
 /* block.c: the part of a wait in which the thread is off the processor. */
 #include "prcb.h"
+#include "trace.h"
 #include "wait.h"
 
 #define KI_LAST_SWAPPABLE_PRIORITY 24
@@ -13,7 +14,7 @@ static BOOLEAN KiIsStackSwappable(PKI_WAIT Wait)
 
 static VOID KiListWaitingThread(PKTHREAD Thread)
 {
-    Thread->WaitProcessor = HalDispatch.CurrentProcessor() % KeNumberProcessors;
+    Thread->WaitProcessor = KiHostProcessor(KeNumberProcessors);
     PKPRCB Prcb = KiProcessorBlock[Thread->WaitProcessor];
     KiAcquireLock(&Prcb->WaitListLock);
     InsertTailList(&Prcb->WaitListHead, &Thread->WaitListEntry);
@@ -40,7 +41,7 @@ static VOID KiEnterWaitState(PKI_WAIT Wait)
     Thread->WaitIrql = Thread->Irql;
     Thread->Alertable = Wait->Alertable;
     Thread->WaitDeadline = Wait->Deadline;
-    Thread->WaitTime = (ULONG)(HalDispatch.QueryInterruptTime() / KI_TICK);
+    Thread->WaitTime = (ULONG)(HalDispatch.QueryTickTime() / KI_TICK);
     if (Wait->Deadline.Clock != HalNoDeadline) {
         KiPrepareBlock(&Thread->WaitBlock[TIMER_WAIT_BLOCK], Thread, &Thread->Timer, WaitAny, (USHORT)STATUS_TIMEOUT);
         Thread->Timer.DueTime.QuadPart = Wait->Deadline.Time;
@@ -97,7 +98,7 @@ static BOOLEAN KiPark(PKTHREAD Thread)
     }
 }
 
-NTSTATUS KiCommitAndPark(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
+static NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
 {
     PKTHREAD Thread = Wait->Thread;
     NTSTATUS Status;
@@ -118,4 +119,12 @@ NTSTATUS KiCommitAndPark(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
     KiEnterDispatcher(Thread);
     *Result = *EndedByOther ? Thread->WaitStatus : STATUS_TIMEOUT;
     return (NTSTATUS)*Result;
+}
+
+NTSTATUS KiCommitAndPark(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
+{
+    KTRACE_WAIT_BEGIN(Wait);
+    NTSTATUS Status = KiCommitAndSleep(Wait, EndedByOther, Result);
+    KTRACE_WAIT_END(Wait, *Result);
+    return Status;
 }

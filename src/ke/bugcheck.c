@@ -1,5 +1,6 @@
 /* bugcheck.c: the end of the process, with a report. */
 #include "irql.h"
+#include "trace.h"
 
 #define KI_BUGCHECK_PARAMETERS 4
 
@@ -168,6 +169,7 @@ DECLSPEC_NOINLINE VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParame
     KiBecomeReporter();
     KiPrintReport(BugCheckCode, Parameter);
     KiRunBugCheckCallbacks();
+    KTRACE_FINISH(FALSE);
     HalAbort();
 }
 

@@ -50,7 +50,12 @@ static PKTIMER_TABLE KiFirstTable(VOID)
 static DECLSPEC_NOINLINE PKTIMER_TABLE KiCreateTimerTable(PKPRCB Prcb)
 {
     PVOID Existing = NULL;
-    PKTIMER_TABLE Table = Prcb->Number == 0 ? NULL : HalAllocate(sizeof(*Table), KI_CACHE_LINE);
+    if (Prcb->Number == 0) {
+        /* release: as the compare-exchange below */
+        __atomic_store_n(&Prcb->TimerTable, &KiFirstTimerTable, __ATOMIC_RELEASE);
+        return &KiFirstTimerTable;
+    }
+    PKTIMER_TABLE Table = HalAllocate(sizeof(*Table), KI_CACHE_LINE);
     if (Table == NULL) {
         return &KiFirstTimerTable;
     }

@@ -2,6 +2,9 @@
  * debugdata.h: the roots that a debugger starts from. A root is registered by one line beside its variable, in whatever
  * layer that is. The linker collects them: registering costs nothing, and a static program has the roots of those parts
  * that are linked.
+ *
+ * So are layouts: where the members are that a debugger reads of a private structure. The debugger compares them with
+ * its own before it reads any. Those of the kernel are part of the hash in the block.
  */
 #ifndef INTERLOCK_KE_DEBUGDATA_H
 #define INTERLOCK_KE_DEBUGDATA_H
@@ -14,6 +17,11 @@
     static const KD_ROOT KdRootOf##Variable                                                                            \
         __attribute__((used, section("interlock_kd"), aligned(sizeof(PVOID)))) = {#Variable, (PVOID)&(Variable),       \
                                                                                   sizeof(Variable)}
+
+/* The list is a macro beside the structure, <NAME>_LAYOUT, made of sizes and of KDP_MEMBER. */
+#define KD_REGISTER_LAYOUT(Name, ...)                                                                                  \
+    static const ULONG Name[] = {__VA_ARGS__};                                                                         \
+    KD_REGISTER_ROOT(Name)
 
 VOID KdInitSystem(VOID); /* the roots may be looked at from now on */
 

@@ -1,6 +1,7 @@
 /* dispatch.c: the object lock, and ending the waits that an object's state satisfies. Theory in dispatch.h. */
 #include "dispatch.h"
 
+#include "trace.h"
 #include "wait.h"
 
 ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
@@ -12,37 +13,13 @@ ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
     return Word;
 }
 
-BOOLEAN KiTryLockObject(PDISPATCHER_HEADER Header, ULONG64 *Word)
-{
-    ULONG64 Found = KiReadHeader(Header);
-    while (!(Found & KI_LOCKED)) {
-        /* seq_cst: the lock bit of this object is visible before the peeks at others that KiPeerMayBeSignaled makes */
-        if (__atomic_compare_exchange_n(KiHeaderWord(Header), &Found, Found | KI_LOCKED, FALSE, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED)) {
-            *Word = Found | KI_LOCKED;
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-ULONG64 KiLockObject(PDISPATCHER_HEADER Header)
+ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header)
 {
     ULONG64 Word;
-    while (!KiTryLockObject(Header, &Word)) {
+    do {
         KiReadSettledHeader(Header);
-    }
+    } while (!KiTryLockObject(Header, &Word));
     return Word;
-}
-
-VOID KiUnlockObject(PDISPATCHER_HEADER Header, ULONG64 Word)
-{
-    Word &= ~(KI_LOCKED | KI_WAITERS);
-    if (!IsListEmpty(&Header->WaitListHead)) {
-        Word |= KI_WAITERS;
-    }
-    /* release: pairs with the compare-exchange of the next one who locks or consumes */
-    __atomic_store_n(KiHeaderWord(Header), Word, __ATOMIC_RELEASE);
 }
 
 /* What a wait takes from an object of each type. */
@@ -288,6 +265,7 @@ static VOID KiWakeThread(PKTHREAD Thread)
 
 VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
 {
+    KTRACE_WAKE(Thread);
     /* A wait that was aborted before it was committed has its queue accounting undone by its own thread. */
     if ((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_STATE_MASK) == WaitCommitted) {
         KiUnblockFromQueue(Thread);
@@ -297,7 +275,7 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     KiWakeThread(Thread);
 }
 
-VOID KiReadyThreads(PKI_READY Released)
+VOID KiReadyReleased(PKI_READY Released)
 {
     PKTHREAD NextThread;
     for (PKTHREAD Thread = Released->First; Thread != NULL; Thread = NextThread) {
@@ -316,6 +294,8 @@ VOID KiReadyThreads(PKI_READY Released)
 BOOLEAN KiSignal(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previous)
 {
     PKTHREAD Thread = KiCurrentThread();
+    ULONG64 Begin = KTRACE_NOW();
+    ULONG64 Old;
     KI_READY Released;
     BOOLEAN Changed;
 
@@ -323,7 +303,7 @@ BOOLEAN KiSignal(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previ
     Released.BoostFloor = Signal->BoostFloor;
     KiEnterDispatcher(Thread);
     for (ULONG Round = 0;; Round += 1) {
-        ULONG64 Old = KiLockObject(Header);
+        Old = KiLockObject(Header);
         ULONG64 New = Old;
         *Previous = KI_STATE(Old);
         Changed = Signal->Update(Header, &New, Signal->Context);
@@ -338,6 +318,9 @@ BOOLEAN KiSignal(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previ
         *Signal->Released = Released.First;
     }
     KiReadyThreads(&Released);
+    if (Changed && (Old & KI_WAITERS)) {
+        KTRACE_SIGNAL(Header, Old, Begin);
+    }
     KiExitDispatcher(Thread);
     return Changed;
 }

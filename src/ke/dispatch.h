@@ -63,15 +63,41 @@ FORCEINLINE VOID KiInitializeHeader(PDISPATCHER_HEADER Header, UCHAR Type, SIZE_
     InitializeListHead(&Header->WaitListHead);
 }
 
-/* Both return the word with the lock bit set. */
-ULONG64 KiLockObject(PDISPATCHER_HEADER Header);
-BOOLEAN KiTryLockObject(PDISPATCHER_HEADER Header, ULONG64 *Word);
-
-/* Word: the locked word with whatever the owner changed in it. Sets W from the list, clears L. */
-VOID KiUnlockObject(PDISPATCHER_HEADER Header, ULONG64 Word);
-
 /* A word without the lock bit: waits for whoever holds the lock. */
 ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header);
+ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header);
+
+/* This one and the next return the word with the lock bit set. */
+FORCEINLINE BOOLEAN KiTryLockObject(PDISPATCHER_HEADER Header, ULONG64 *Word)
+{
+    ULONG64 Found = KiReadHeader(Header);
+    while (!(Found & KI_LOCKED)) {
+        /* seq_cst: the lock bit of this object is visible before the peeks at others that KiPeerMayBeSignaled makes */
+        if (__atomic_compare_exchange_n(KiHeaderWord(Header), &Found, Found | KI_LOCKED, FALSE, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED)) {
+            *Word = Found | KI_LOCKED;
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+FORCEINLINE ULONG64 KiLockObject(PDISPATCHER_HEADER Header)
+{
+    ULONG64 Word;
+    return __builtin_expect(KiTryLockObject(Header, &Word), 1) ? Word : KiLockObjectSlow(Header);
+}
+
+/* Word: the locked word with whatever the owner changed in it. Sets W from the list, clears L. */
+FORCEINLINE VOID KiUnlockObject(PDISPATCHER_HEADER Header, ULONG64 Word)
+{
+    Word &= ~(KI_LOCKED | KI_WAITERS);
+    if (!IsListEmpty(&Header->WaitListHead)) {
+        Word |= KI_WAITERS;
+    }
+    /* release: pairs with the compare-exchange of the next one who locks or consumes */
+    __atomic_store_n(KiHeaderWord(Header), Word, __ATOMIC_RELEASE);
+}
 
 /*
  * What a signaler has decided under the lock and carries out after it: threads to wake, packets for queues, DPCs.
@@ -104,8 +130,15 @@ FORCEINLINE VOID KiInitializeReady(PKI_READY Released, KPRIORITY Increment)
 BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, PKI_READY Released);
 
 /* With no object locked: wakes what Released collected. */
-VOID KiReadyThreads(PKI_READY Released);
+VOID KiReadyReleased(PKI_READY Released);
 VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment);
+
+FORCEINLINE VOID KiReadyThreads(PKI_READY Released)
+{
+    if (Released->First != NULL || Released->Notifications != NULL) {
+        KiReadyReleased(Released);
+    }
+}
 
 /*
  * One signal: Update changes the state in the locked word (and whatever of the object goes with it, but nothing that it

@@ -16,6 +16,7 @@
  * mutants are abandoned, their objects are signaled.
  */
 #include "irql.h"
+#include "trace.h"
 #include "wait.h"
 
 static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
@@ -206,6 +207,7 @@ VOID KiForkChild(VOID)
     KiTerminateForkChild();
     Survivor->SpecialApcDisable += 1;
     KiTakeNewIdentity(Survivor);
+    KTRACE_FORK_CHILD();
     KiOrphanThreads(Survivor);
     KiRebuildFreeSlots();
     KiProcessorForkChild(Survivor);

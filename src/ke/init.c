@@ -5,6 +5,7 @@
 #include "dpc.h"
 #include "interrupt.h"
 #include "queuedlock.h"
+#include "trace.h"
 
 #define KI_MAJOR_VERSION 10
 #define KI_MINOR_VERSION 0
@@ -104,6 +105,7 @@ static VOID KiInitialize(VOID)
     KiInitialProcess.ProcessId = HalCurrentProcessId();
     KiDispatcherFence = !HalBarrierAllThreads();
     KdInitSystem();
+    KTRACE_INITIALIZE();
 }
 
 /* First among the constructors; one of another library that calls in earlier gets here through KiAdoptThread. */

@@ -86,6 +86,12 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
 
+/* An acquire that is being recorded: trace.c. */
+typedef struct _KI_CONTENTION {
+    ULONG64 Begin;                   /* 0: it is not */
+    struct _KI_CONTENTION_ENTRY *Entry;
+} KI_CONTENTION, *PKI_CONTENTION;
+
 typedef struct _KTHREAD {
     DISPATCHER_HEADER Header;
 
@@ -157,6 +163,11 @@ typedef struct _KTHREAD {
     volatile ULONG ResourceOwners;   /* how many name it: ex/resourceowner.c */
     PVOID LockWaitedFor;             /* the pushlock or critical section that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it got exclusively after a wait: both for debuggers only */
+    volatile VOID *TurnLock;         /* the lock at which it has passed others that waited, and */
+    ULONG TurnPasses;                /* how often: see turn.h */
+    BOOLEAN TurnOver;                /* it is to wait behind those */
+    ULONG SharedWaits;               /* how often it had to wait for a share of a pushlock, and */
+    volatile VOID *SharedLock;       /* of which: see ex/pushlockcore.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
@@ -183,6 +194,11 @@ typedef struct _KTHREAD {
     ULONG ThreadIdBeforeFork;        /* that of the forking thread in the parent; 0: never was one */
     BOOLEAN Foreign;                 /* adopted, not created by the library */
     ULONGLONG CreateTime;
+
+    /* Recording: trace.c. */
+    struct _KI_TRACE_TRACK *TraceTrack; /* where the thread records what it does */
+    ULONG64 TraceFlow;               /* the wake that ends its wait; written by whoever wakes it */
+    KI_CONTENTION TraceMutant;       /* the mutant that it waits for */
 } KTHREAD;
 
 typedef struct _KPROCESS {
@@ -458,6 +474,13 @@ FORCEINLINE VOID KiExitLocked(PKI_LOCK Lock, PKTHREAD Thread)
 {
     KiReleaseLock(Lock);
     KiExitDispatcher(Thread);
+}
+
+/* The host's processor as one of ours: as a rule the same number, and a division costs more than all the rest. */
+FORCEINLINE ULONG KiHostProcessor(ULONG Processors)
+{
+    ULONG Number = HalDispatch.CurrentProcessor();
+    return __builtin_expect(Number < Processors, 1) ? Number : Number % Processors;
 }
 
 /* Global settings, read once from the environment when the library is loaded. */

@@ -73,7 +73,7 @@ static VOID KiDecayPriority(PKTHREAD Thread)
     if (Thread->BoostTime == 0) {
         return;
     }
-    Quanta = (HalDispatch.QueryInterruptTime() - Thread->BoostTime) / KI_QUANTUM;
+    Quanta = (HalDispatch.QueryTickTime() - Thread->BoostTime) / KI_QUANTUM;
     if (Quanta == 0) {
         return;
     }
@@ -93,7 +93,7 @@ static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority)
     if (Priority <= Thread->Priority) {
         return;
     }
-    Now = HalDispatch.QueryInterruptTime();
+    Now = HalDispatch.QueryTickTime();
     KiStorePriority(Thread, Priority);
     KiStoreBoost(Thread, Priority - Thread->BasePriority, Now != 0 ? Now : 1);
     KiNotePriorityChange(Thread);

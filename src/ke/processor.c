@@ -42,7 +42,7 @@ static ULONG KiNextAllowedProcessor(PKTHREAD Thread, ULONG Number)
 
 ULONG KiPreferredProcessor(PKTHREAD Thread)
 {
-    ULONG Number = HalDispatch.CurrentProcessor() % KeNumberProcessors;
+    ULONG Number = KiHostProcessor(KeNumberProcessors);
     return KiMayRunOn(Thread, Number) ? Number : KiNextAllowedProcessor(Thread, Number);
 }
 

@@ -42,6 +42,8 @@ static BOOLEAN KiMayRunOneMore(PKQUEUE Queue)
 static PLIST_ENTRY KiTakeEntry(PKQUEUE Queue, ULONG64 *Word)
 {
     PLIST_ENTRY Entry = RemoveHeadList(&Queue->EntryListHead);
+    /* The next entry is still in the cache of whoever put it there: it comes while this one is used. */
+    __builtin_prefetch(Queue->EntryListHead.Flink, TRUE);
     Entry->Flink = NULL;
     *Word = KiWithState(*Word, KI_STATE(*Word) - 1);
     return Entry;
@@ -193,6 +195,13 @@ static VOID KiStopCounting(PKQUEUE Queue, PKTHREAD Thread)
     Thread->QueueBlocked = TRUE;
 }
 
+/* Asked by Thread itself: belongs to Queue, which may be run down meanwhile, and runs. */
+static BOOLEAN KiCountsFor(PKQUEUE Queue, PKTHREAD Thread)
+{
+    /* relaxed: under the queue's lock it is certain, without it a hint */
+    return __atomic_load_n(&Thread->Queue, __ATOMIC_RELAXED) == Queue && !Thread->QueueBlocked;
+}
+
 static VOID KiCountAgain(PKQUEUE Queue, PKTHREAD Thread)
 {
     Queue->CurrentCount += 1;
@@ -202,7 +211,12 @@ static VOID KiCountAgain(PKQUEUE Queue, PKTHREAD Thread)
 /* With Queue locked, which may be let go of in between. Returns the previous number of entries. */
 static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLEAN Head, PKI_READY Released)
 {
-    LONG Previous;
+    LONG Previous = KI_STATE(*Word);
+    if (IsListEmpty(&Queue->Header.WaitListHead)) {
+        KiLinkEntry(Queue, Entry, Head);
+        *Word = KiWithState(*Word, Previous + 1);
+        return Previous;
+    }
     Entry->Flink = NULL;
     for (ULONG Round = 0;; Round += 1) {
         Previous = KI_STATE(*Word);
@@ -354,9 +368,29 @@ static NTSTATUS KiRemoveOnce(PKI_WAIT Wait, PKQUEUE Queue, PLIST_ENTRY *EntryArr
     return (NTSTATUS)Result;
 }
 
+/*
+ * The thread that comes back for its next entry, and finds one, does not begin a wait: it counts already and goes on to
+ * do so. Returns the number of entries taken.
+ */
+static ULONG KiTryRemove(PKTHREAD Thread, PKQUEUE Queue, PLIST_ENTRY *EntryArray, ULONG Count)
+{
+    ULONG Taken = 0;
+    if (KI_STATE(KiReadHeader(&Queue->Header)) <= 0) {
+        return 0;
+    }
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockObject(&Queue->Header);
+    if (KiCountsFor(Queue, Thread) && !(Word & KI_QUEUE_ABANDONED) && Queue->CurrentCount <= Queue->MaximumCount) {
+        Taken = KiTakeEntries(Queue, &Word, EntryArray, Count);
+    }
+    KiUnlockObject(&Queue->Header, Word);
+    KiExitDispatcher(Thread);
+    return Taken;
+}
+
 /* Returns the number of entries taken; when there is none, EntryArray[0] is the status and the number is 1. */
-ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
-                    PLIST_ENTRY *EntryArray, ULONG Count)
+static DECLSPEC_NOINLINE ULONG KiRemoveQueueSlow(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                                                 PLARGE_INTEGER Timeout, PLIST_ENTRY *EntryArray, ULONG Count)
 {
     KI_WAIT Wait;
     ULONG Taken = 0;
@@ -364,6 +398,12 @@ ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, 
 
     KiInitializeWait(&Wait, Queue, WrQueue, WaitMode, Alertable, Timeout);
     PKTHREAD Thread = Wait.Thread;
+    if (!Alertable && !Wait.Poll && KiCountsFor(Queue, Thread)) {
+        Wait.Spun = TRUE;
+        if (KiSpinForQueue(Queue, Thread) && (Taken = KiTryRemove(Thread, Queue, EntryArray, Count)) != 0) {
+            return Taken;
+        }
+    }
     Wait.Count = 1;
     Wait.WaitType = WaitDequeue;
     for (;;) {
@@ -384,6 +424,19 @@ ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, 
         return 1;
     }
     return Taken;
+}
+
+ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                    PLIST_ENTRY *EntryArray, ULONG Count)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    if (!Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL) {
+        ULONG Taken = KiTryRemove(Thread, Queue, EntryArray, Count);
+        if (Taken != 0) {
+            return Taken;
+        }
+    }
+    return KiRemoveQueueSlow(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
 }
 
 PLIST_ENTRY KeRemoveQueue(PRKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout)

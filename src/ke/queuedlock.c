@@ -142,11 +142,21 @@ FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue
     return TRUE;
 }
 
+/* Without this the release would wait for a successor that never comes. */
+static DECLSPEC_NOINLINE VOID KiStopAtQueueNotOwner(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, 0, 0);
+}
+
 FORCEINLINE VOID KiReleaseQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue)
 {
-    PKSPIN_LOCK SpinLock = KiLockOfQueue(LockQueue);
+    ULONG_PTR Word = KiReadQueueLock(LockQueue);
+    PKSPIN_LOCK SpinLock = (PKSPIN_LOCK)(Word & ~KI_LOCK_QUEUE_BITS);
     KSPIN_LOCK Newest = (KSPIN_LOCK)LockQueue;
     KiVerifyRelease(Thread, SpinLock, KiHoldExclusive);
+    if (__builtin_expect(!(Word & LOCK_QUEUE_OWNER), 0)) {
+        KiStopAtQueueNotOwner(Thread, SpinLock);
+    }
     KiWriteQueueLock(LockQueue, SpinLock, 0);
     /* release: pairs with the acquire of the next owner */
     if (__builtin_expect(!__atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED),
@@ -194,9 +204,17 @@ VOID KiResetLockQueues(PKTHREAD Survivor)
     }
 }
 
+static VOID KiCheckLockNumber(KSPIN_LOCK_QUEUE_NUMBER Number)
+{
+    if (Number >= LockQueueMaximumLock) {
+        RtlFailFast(FAST_FAIL_INVALID_ARG);
+    }
+}
+
 static KIRQL KiAcquireNumberedLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL NewIrql)
 {
     PKTHREAD Thread = KiCurrentThread();
+    KiCheckLockNumber(Number);
     KIRQL OldIrql = KiRaiseIrql(Thread, NewIrql);
     KiAcquireQueuedLock(Thread, &Thread->Prcb->LockQueue[Number], &KiNumberedLocks[Number].Lock);
     return OldIrql;
@@ -205,6 +223,7 @@ static KIRQL KiAcquireNumberedLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL NewIrql
 static LOGICAL KiTryNumberedLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL NewIrql, PKIRQL OldIrql)
 {
     PKTHREAD Thread = KiCurrentThread();
+    KiCheckLockNumber(Number);
     *OldIrql = KiRaiseIrql(Thread, NewIrql);
     if (KiTryQueuedLock(Thread, &Thread->Prcb->LockQueue[Number], &KiNumberedLocks[Number].Lock)) {
         return TRUE;
@@ -236,7 +255,10 @@ LOGICAL KeTryToAcquireQueuedSpinLockRaiseToSynch(KSPIN_LOCK_QUEUE_NUMBER Number,
 VOID KeReleaseQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL OldIrql)
 {
     PKTHREAD Thread = KiCurrentThread();
-    KiVerifyAtDispatchLevel(Thread);
+    KiCheckLockNumber(Number);
+    if (Thread->Irql < DISPATCH_LEVEL) {
+        KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, Thread->Irql, DISPATCH_LEVEL, 0, 0);
+    }
     KiReleaseQueuedLock(Thread, &Thread->Prcb->LockQueue[Number]);
     KiLowerIrql(Thread, OldIrql);
 }

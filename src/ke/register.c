@@ -245,10 +245,11 @@ BOOLEAN KiBeginSuspend(PKTHREAD Thread)
     return TRUE;
 }
 
+/* A wait that is suspended, or being suspended or resumed, is Active: whoever ends it changes its state. */
 static VOID KiMoveState(PKTHREAD Thread, KWAIT_STATE From, KWAIT_STATE To, ULONG Set, ULONG Clear)
 {
     ULONG Register = KiReadRegister(Thread);
-    while ((Register & KI_WAIT_ACTIVE) && KiStateOf(Register) == (ULONG)From &&
+    while (KiStateOf(Register) == (ULONG)From &&
            !KiChangeRegister(Thread, &Register, KiWithWaitState((Register & ~Clear) | Set, To))) {
     }
 }
@@ -264,8 +265,7 @@ VOID KiFinishSuspend(PKTHREAD Thread)
 
 BOOLEAN KiBeginResume(PKTHREAD Thread)
 {
-    ULONG Register = KiReadRegister(Thread);
-    if (!(Register & KI_WAIT_ACTIVE) || KiStateOf(Register) != WaitSuspended) {
+    if (KiStateOf(KiReadRegister(Thread)) != WaitSuspended) {
         return FALSE;
     }
     KiMoveState(Thread, WaitSuspended, WaitResumeInProgress, 0, 0);

@@ -86,6 +86,66 @@ BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *St
     return KiSpinBeforeSleep(Thread, KiObjectSatisfies, &Spin);
 }
 
+/* A few objects at a time, so that the spin is no longer for many; what is signaled is taken in their order. */
+typedef struct _KI_ANY_SPIN {
+    PVOID *Objects;
+    ULONG Count;
+    ULONG Next;
+    PKTHREAD Thread;
+    NTSTATUS *Status;
+} KI_ANY_SPIN;
+
+#define KI_OBJECTS_AT_A_TIME 8
+
+static BOOLEAN KiAnySatisfies(PVOID Context)
+{
+    KI_ANY_SPIN *Spin = Context;
+    ULONG Looks = Spin->Count < KI_OBJECTS_AT_A_TIME ? Spin->Count : KI_OBJECTS_AT_A_TIME;
+    for (; Looks != 0; Looks -= 1) {
+        PDISPATCHER_HEADER Header = Spin->Objects[Spin->Next];
+        Spin->Next = Spin->Next + 1 < Spin->Count ? Spin->Next + 1 : 0;
+        if (KI_STATE(KiReadHeader(Header)) > 0) {
+            return KiTryConsumeAny(Spin->Objects, Spin->Count, Spin->Thread, Spin->Status);
+        }
+    }
+    return FALSE;
+}
+
+BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    KI_ANY_SPIN Spin = {Object, Count, 0, Thread, Status};
+    return KiSpinBeforeSleep(Thread, KiAnySatisfies, &Spin);
+}
+
+/*
+ * Who feeds a queue writes its header for every entry, so each look takes the line away from it. The looks become rarer
+ * the longer they find nothing: what arrives in between is then taken in one go.
+ */
+typedef struct _KI_QUEUE_SPIN {
+    PKQUEUE Queue;
+    ULONG Calls;
+    ULONG NextLook;
+} KI_QUEUE_SPIN;
+
+#define KI_LONGEST_QUEUE_GAP 32
+
+static BOOLEAN KiQueueHasEntry(PVOID Context)
+{
+    KI_QUEUE_SPIN *Spin = Context;
+    Spin->Calls += 1;
+    if (Spin->Calls < Spin->NextLook) {
+        return FALSE;
+    }
+    Spin->NextLook = Spin->Calls + (Spin->Calls < KI_LONGEST_QUEUE_GAP ? Spin->Calls : KI_LONGEST_QUEUE_GAP);
+    return KI_STATE(KiReadHeader(&Spin->Queue->Header)) > 0;
+}
+
+BOOLEAN KiSpinForQueue(PKQUEUE Queue, PKTHREAD Thread)
+{
+    KI_QUEUE_SPIN Spin = {Queue, 0, 0};
+    return KiSpinBeforeSleep(Thread, KiQueueHasEntry, &Spin);
+}
+
 static BOOLEAN KiAlertByIdSatisfies(PVOID Context)
 {
     return KiTakeAlertById(Context);

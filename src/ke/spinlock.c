@@ -1,10 +1,13 @@
 /* spinlock.c: the spinlock. Theory in spinlock.h. */
 #include "spinlock.h"
 
+#include "trace.h"
+
 DECLSPEC_NOINLINE VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
 {
     ULONG Spins = 0;
     KSPIN_LOCK Word;
+    KTRACE_CONTENTION_BEGIN(SpinLock, KiLockSpinLock, TRUE, 0);
     do {
         /* relaxed: a look before the compare-exchange, which has the acquire */
         while ((Word = __atomic_load_n(SpinLock, __ATOMIC_RELAXED)) != 0) {
@@ -14,6 +17,7 @@ DECLSPEC_NOINLINE VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLo
             KiSpin(Thread, &Spins);
         }
     } while (!KiTrySpinLock(Thread, SpinLock));
+    KTRACE_CONTENTION_END(SpinLock, KiLockSpinLock, TRUE);
 }
 
 DECLSPEC_NOINLINE VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock)

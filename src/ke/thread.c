@@ -17,6 +17,7 @@
  *    looking at its state, its registers or its id.
  */
 #include "dispatch.h"
+#include "trace.h"
 
 static KI_THREAD_SLOT KiFirstThreadChunk[KI_THREAD_CHUNK];
 KI_THREAD_SLOT *volatile KiThreadChunk[KI_THREAD_CHUNKS] = {KiFirstThreadChunk};
@@ -190,6 +191,7 @@ VOID KiEndThread(PKTHREAD Thread)
     /* release: pairs with the acquire load of whoever asks for the exit status */
     __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELEASE);
     KiSignalObject(&Thread->Header, 1, 0);
+    KTRACE_THREAD_END(Thread);
 }
 
 /* In a forked child, which has one thread: every slot that is not in use becomes free. */

@@ -4,6 +4,7 @@
 #include "irql.h"
 
 #define KI_UNITS_PER_MILLISECOND 10000ULL
+#define KI_FAR_AWAY (1000 * KI_UNITS_PER_MILLISECOND) /* against which a tick of the host does not count */
 
 VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
 {
@@ -27,7 +28,7 @@ static ULONG64 KiPeriodOf(PKTIMER Timer)
 }
 
 /* With the object and the table locked. */
-static VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+FORCEINLINE VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
 {
     ULONG Slot = KiFileTimer(KiTimerWheel(Table, Timer), Timer);
     ULONG64 Hand = Slot % KI_WHEEL_SLOTS;
@@ -36,14 +37,14 @@ static VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
     *Word |= KI_TIMER_INSERTED | (Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_INSERTED : 0);
 }
 
-static ULONG64 KiWithoutInserted(PKTIMER Timer, ULONG64 Word)
+FORCEINLINE ULONG64 KiWithoutInserted(PKTIMER Timer, ULONG64 Word)
 {
     Word &= ~KI_TIMER_INSERTED;
     return Timer->Processor & KI_TIMER_EXECUTIVE ? Word & ~KI_TIMER2_INSERTED : Word;
 }
 
 /* With the object and the table locked, if the timer is in that table. */
-static BOOLEAN KiRemoveLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+FORCEINLINE BOOLEAN KiRemoveLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
 {
     if (!(*Word & KI_TIMER_INSERTED)) {
         return FALSE;
@@ -66,7 +67,7 @@ BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word)
 }
 
 /* Writes how the timer is filed into its members and flags. */
-static VOID KiDescribeTimer(PKTIMER Timer, ULONG Processor, ULONG Type, ULONG64 *Word)
+FORCEINLINE VOID KiDescribeTimer(PKTIMER Timer, ULONG Processor, ULONG Type, ULONG64 *Word)
 {
     Timer->Processor = Processor | Type | (Timer->Dpc != NULL && !(Type & KI_TIMER_CALLS) ? KI_TIMER_HAS_DPC : 0);
     if (!(Type & KI_TIMER_EXECUTIVE)) {
@@ -177,13 +178,27 @@ static BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Wor
     return TRUE;
 }
 
-static ULONG64 KiAbsoluteTime(LONGLONG DueTime)
+/*
+ * The interrupt time from which a relative time counts. One that is far away counts from the host's last tick, to which
+ * the whole tick is added that may have passed since: it comes a tick late at most, early only where the tick itself was
+ * late, and half of what it costs to set a timer is saved. NT knows no other times than those of its own, longer ticks.
+ */
+static ULONG64 KiBeginningOfInterval(ULONG64 Interval, BOOLEAN Exact)
 {
-    ULONG64 Time;
-    if (DueTime >= 0) {
-        return (ULONG64)DueTime;
+    if (Interval < KI_FAR_AWAY || Exact) {
+        return HalDispatch.QueryInterruptTime();
     }
-    Time = HalDispatch.QueryInterruptTime() - (ULONG64)DueTime;
+    return HalDispatch.QueryTickTime() + HalTickLength;
+}
+
+static ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
+{
+    ULONG64 Interval = 0 - (ULONG64)Setting->DueTime;
+    ULONG64 Time;
+    if (Setting->DueTime >= 0) {
+        return (ULONG64)Setting->DueTime;
+    }
+    Time = KiBeginningOfInterval(Interval, Setting->Exact) + Interval;
     return Time <= KI_TIME_LAST ? Time : KI_TIME_LAST;
 }
 
@@ -234,7 +249,7 @@ BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting)
     PKTHREAD Thread = KiCurrentThread();
     KIRQL OldIrql = KiRaiseForTimer(Thread, Setting);
     PKTIMER_TABLE Table = KiSelectTimerTable(Thread);
-    ULONG64 DueTime = KiAbsoluteTime(Setting->DueTime);
+    ULONG64 DueTime = KiAbsoluteTime(Setting);
     BOOLEAN WasSet = FALSE;
     BOOLEAN Absolute = FALSE;
     ULONG64 Next = KI_TIME_NEVER;
@@ -285,7 +300,8 @@ BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dp
 
 BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc)
 {
-    return KeSetTimerEx(Timer, DueTime, 0, Dpc);
+    KI_TIMER_SETTING Setting = {.DueTime = DueTime.QuadPart, .Dpc = Dpc};
+    return KiSetTimer(Timer, &Setting);
 }
 
 BOOLEAN KeCancelTimer(PKTIMER Timer)

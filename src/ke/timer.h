@@ -53,6 +53,7 @@ typedef struct _KI_TIMER_SETTING {
     ULONG Type;       /* KI_TIMER_EXECUTIVE and the tolerance, as in KTIMER.Processor; the rest is found out */
     PKDPC Dpc;
     PKI_TIMER_CALL Call; /* in place of Dpc */
+    BOOLEAN Exact;       /* a relative time counts from this very moment, however far away it is */
 } KI_TIMER_SETTING;
 
 /* timer.c */

@@ -3,18 +3,18 @@
 
 #define KI_WHEEL_TIMED_LEVELS ((1u << KI_WHEEL_LEVELS) - 1)
 
-static BOOLEAN KiIsSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
+FORCEINLINE BOOLEAN KiIsSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
 {
     return (Wheel->Occupied[Number / KI_WHEEL_SLOTS] >> (Number % KI_WHEEL_SLOTS)) & 1;
 }
 
-static VOID KiMarkSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
+FORCEINLINE VOID KiMarkSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
 {
     Wheel->Occupied[Number / KI_WHEEL_SLOTS] |= 1ULL << (Number % KI_WHEEL_SLOTS);
     Wheel->OccupiedLevels |= 1u << (Number / KI_WHEEL_SLOTS);
 }
 
-static VOID KiMarkSlotEmpty(PKI_WHEEL Wheel, ULONG Number)
+FORCEINLINE VOID KiMarkSlotEmpty(PKI_WHEEL Wheel, ULONG Number)
 {
     ULONG Level = Number / KI_WHEEL_SLOTS;
     Wheel->Occupied[Level] &= ~(1ULL << (Number % KI_WHEEL_SLOTS));
@@ -24,7 +24,7 @@ static VOID KiMarkSlotEmpty(PKI_WHEEL Wheel, ULONG Number)
 }
 
 /* The list head of a slot, made valid if the slot was empty; from now on it is occupied. */
-static PKI_WHEEL_SLOT KiOpenSlot(PKI_WHEEL Wheel, ULONG Number)
+FORCEINLINE PKI_WHEEL_SLOT KiOpenSlot(PKI_WHEEL Wheel, ULONG Number)
 {
     PKI_WHEEL_SLOT Slot = &Wheel->Slot[Number];
     if (!KiIsSlotOccupied(Wheel, Number)) {
@@ -35,7 +35,7 @@ static PKI_WHEEL_SLOT KiOpenSlot(PKI_WHEEL Wheel, ULONG Number)
     return Slot;
 }
 
-static ULONG KiSlotForTime(PKI_WHEEL Wheel, ULONG64 Time)
+FORCEINLINE ULONG KiSlotForTime(PKI_WHEEL Wheel, ULONG64 Time)
 {
     if (Time <= Wheel->Time) {
         return KI_WHEEL_DUE;

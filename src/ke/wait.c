@@ -92,22 +92,22 @@ static BOOLEAN KiLinkOrConsume(PKI_WAIT Wait, PKWAIT_BLOCK Block, NTSTATUS *Stat
 {
     PDISPATCHER_HEADER Header = Block->Object;
     ULONG64 Word = KiLockObject(Header);
-    BOOLEAN Over = FALSE;
 
     if (!KiIsSignaledFor(Header, Word, Wait->Thread)) {
         if (!Wait->Poll) {
             KiLinkBlock(Block);
         }
-    } else if (KiEndOwnWait(Wait->Thread)) {
+        KiUnlockObject(Header, Word);
+        return FALSE;
+    }
+    if (KiEndOwnWait(Wait->Thread)) {
         *Status = KiConsumeHeld(Header, Wait->Thread) == STATUS_ABANDONED ? STATUS_ABANDONED_WAIT_0 + Block->WaitKey
                                                                          : STATUS_WAIT_0 + Block->WaitKey;
-        Over = TRUE;
     } else {
         *Status = STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait finds out */
-        Over = TRUE;
     }
     KiUnlockObject(Header, KiReadHeader(Header));
-    return Over;
+    return TRUE;
 }
 
 static NTSTATUS KiLinkAny(PKI_WAIT Wait)
@@ -150,11 +150,11 @@ static VOID KiUnlinkBlocks(PKI_WAIT Wait)
             continue;
         }
         PDISPATCHER_HEADER Header = Block->Object;
-        KiLockObject(Header);
+        ULONG64 Word = KiLockObject(Header);
         if (Block->BlockState == WaitBlockActive) {
             KiUnlinkBlock(Block, WaitBlockInactive);
         }
-        KiUnlockObject(Header, KiReadHeader(Header));
+        KiUnlockObject(Header, Word);
     }
 }
 
@@ -337,7 +337,7 @@ BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count)
 }
 
 /* Looks at the objects in order, as the documented function does, and takes the first one that is signaled. */
-static BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+FORCEINLINE BOOLEAN KiTryConsumeFirst(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
 {
     for (ULONG Index = 0; Index < Count; Index += 1) {
         ULONG64 Word = KiReadHeader(Object[Index]);
@@ -354,6 +354,11 @@ static BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTS
         }
     }
     return FALSE;
+}
+
+BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    return KiTryConsumeFirst(Object, Count, Thread, Status);
 }
 
 NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
@@ -381,12 +386,16 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     Wait.WaitType = (UCHAR)WaitType;
     Wait.Flags = WaitType == WaitAll ? KI_WAIT_LIGHT : 0;
     if (WaitType == WaitAny) {
-        if (KiIsAlerted(&Wait, &Status) || KiTryConsumeAny(Object, Count, Thread, &Status)) {
+        if (KiIsAlerted(&Wait, &Status) || KiTryConsumeFirst(Object, Count, Thread, &Status)) {
             return Status;
         }
         if (Wait.Poll) {
             return STATUS_TIMEOUT;
         }
+        if (KiSpinForAny(Object, Count, Thread, &Status)) {
+            return Status;
+        }
+        Wait.Spun = TRUE;
     } else {
         for (ULONG Index = 0; Index < Count; Index += 1) {
             if (KiIsAtMutantLimit(Object[Index], Thread)) {

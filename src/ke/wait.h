@@ -118,6 +118,7 @@ VOID KiLinkBlock(PKWAIT_BLOCK Block);   /* with the object locked */
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key);
 NTSTATUS KiWait(PKI_WAIT Wait);         /* runs the steps above, delivers kernel APCs and starts over as often as need be */
 BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count);
+BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status); /* TRUE: *Status ends the wait */
 /* The documented functions but for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, when it has given
    back what it holds, and STATUS_MUTANT_LIMIT_EXCEEDED is returned, not raised. */
 NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
@@ -137,6 +138,8 @@ VOID KiUnlistWaitingThread(PKTHREAD Thread); /* off its PRCB's WaitListHead */
 BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
 BOOLEAN KiMaySpin(PKTHREAD Thread); /* rule 1 there */
 BOOLEAN KiSpinForAlertById(PKTHREAD Thread);
+BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
+BOOLEAN KiSpinForQueue(PKQUEUE Queue, PKTHREAD Thread); /* TRUE: an entry was seen, which others see as well */
 VOID KiSpinForWake(PKTHREAD Thread);
 
 /* queue.c, notify.c */

@@ -3,7 +3,7 @@
  *
  * A port is a KQUEUE. What its entries are links of, their Kind says:
  *
- *   plain     from NtSetIoCompletion: memory of the port, taken when it is set and given back when it is removed
+ *   plain     from NtSetIoCompletion: memory of packetcache.c, taken when it is set and given back when it is removed
  *   reserve   from NtSetIoCompletionEx: part of a reserve object, which is referenced as long as it is queued
  *   wait      from a signal: part of a wait completion packet, which has its own rules (waitpacket.c)
  *
@@ -23,18 +23,20 @@ typedef enum _NTP_PACKET_KIND { NtpPlainPacket, NtpReservePacket, NtpWaitPacket 
 typedef struct _NTP_PACKET {
     union {
         LIST_ENTRY QueueListEntry;
-        SLIST_ENTRY FreeEntry;       /* of a plain one that is not in use */
+        SLIST_ENTRY FreeEntry;       /* of a plain one that is not in use: packetcache.c */
     };
     NTP_PACKET_KIND Kind;
     NTSTATUS IoStatus;
-    PVOID KeyContext;
+    union {
+        PVOID KeyContext;
+        struct _NTP_PACKET *NextFree;
+    };
     PVOID ApcContext;
     ULONG_PTR IoStatusInformation;
 } NTP_PACKET, *PNTP_PACKET;
 
 typedef struct _NTP_PORT {
     KQUEUE Queue;
-    SLIST_HEADER FreePackets;        /* plain ones to be used again */
 } NTP_PORT, *PNTP_PORT;
 
 extern OBJECT_TYPE NtpPortType;
@@ -56,7 +58,11 @@ FORCEINLINE BOOLEAN NtpIsOutOfReach(PVOID Object, LONG_PTR HandlesLeft)
 }
 
 /* iocompletion.c */
-VOID NtpReleasePacket(PNTP_PORT Port, PNTP_PACKET Packet);
+VOID NtpReleasePacket(PNTP_PACKET Packet);
+
+/* packetcache.c */
+PNTP_PACKET NtpAllocatePacket(VOID); /* NULL when there is no memory */
+VOID NtpFreePacket(PNTP_PACKET Packet);
 
 /* reserve.c, waitpacket.c: the same for one kind */
 VOID NtpReleaseReserve(PNTP_PACKET Packet);

@@ -3,40 +3,13 @@
 
 #include "wait.h"
 
-#define NTP_FREE_PACKETS 1024 /* that a port keeps at most */
 #define NTP_REMOVE_BATCH 64
 
-static VOID NtpFreePackets(PNTP_PORT Port)
-{
-    PSLIST_ENTRY Entry = InterlockedFlushSList(&Port->FreePackets);
-    while (Entry != NULL) {
-        PSLIST_ENTRY Next = Entry->Next;
-        HalFree(CONTAINING_RECORD(Entry, NTP_PACKET, FreeEntry));
-        Entry = Next;
-    }
-}
-
-static PNTP_PACKET NtpAllocatePacket(PNTP_PORT Port)
-{
-    PSLIST_ENTRY Entry = InterlockedPopEntrySList(&Port->FreePackets);
-    return Entry != NULL ? CONTAINING_RECORD(Entry, NTP_PACKET, FreeEntry)
-                         : HalAllocate(sizeof(NTP_PACKET), MEMORY_ALLOCATION_ALIGNMENT);
-}
-
-static VOID NtpFreePacket(PNTP_PORT Port, PNTP_PACKET Packet)
-{
-    if (QueryDepthSList(&Port->FreePackets) < NTP_FREE_PACKETS) {
-        InterlockedPushEntrySList(&Port->FreePackets, &Packet->FreeEntry);
-    } else {
-        HalFree(Packet);
-    }
-}
-
-VOID NtpReleasePacket(PNTP_PORT Port, PNTP_PACKET Packet)
+VOID NtpReleasePacket(PNTP_PACKET Packet)
 {
     switch (Packet->Kind) {
     case NtpPlainPacket:
-        NtpFreePacket(Port, Packet);
+        NtpFreePacket(Packet);
         break;
     case NtpReservePacket:
         NtpReleaseReserve(Packet);
@@ -51,7 +24,7 @@ static VOID NtpDiscardEntries(PNTP_PORT Port)
 {
     PLIST_ENTRY Entry;
     while ((Entry = KiTakeQueuedEntry(&Port->Queue)) != NULL) {
-        NtpReleasePacket(Port, CONTAINING_RECORD(Entry, NTP_PACKET, QueueListEntry));
+        NtpReleasePacket(CONTAINING_RECORD(Entry, NTP_PACKET, QueueListEntry));
     }
 }
 
@@ -72,7 +45,6 @@ static VOID NtpDeletePort(PVOID Object)
     PNTP_PORT Port = Object;
     KiAbandonQueue(&Port->Queue);
     NtpDiscardEntries(Port);
-    NtpFreePackets(Port);
 }
 
 OBJECT_TYPE NtpPortType = {
@@ -93,7 +65,6 @@ static NTSTATUS NtpInitializePort(PVOID Object, PVOID Context)
 {
     PNTP_PORT Port = Object;
     KeInitializeQueue(&Port->Queue, *(PULONG)Context);
-    InitializeSListHead(&Port->FreePackets);
     return STATUS_SUCCESS;
 }
 
@@ -120,7 +91,7 @@ static NTSTATUS NtpQueryDepth(HANDLE IoCompletionHandle, PIO_COMPLETION_BASIC_IN
     NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Port);
     if (NT_SUCCESS(Status)) {
         Information->Depth = KeReadStateQueue(&Port->Queue);
-        ObpDereferenceObjectEx(Port, 1);
+        ObpReturnReference(IoCompletionHandle, Port);
     }
     return Status;
 }
@@ -143,7 +114,7 @@ NTSTATUS NtQueryIoCompletion(HANDLE IoCompletionHandle, IO_COMPLETION_INFORMATIO
 FORCEINLINE NTSTATUS NtpSetPlainPacket(PNTP_PORT Port, PVOID KeyContext, PVOID ApcContext, NTSTATUS IoStatus,
                                        ULONG_PTR IoStatusInformation)
 {
-    PNTP_PACKET Packet = NtpAllocatePacket(Port);
+    PNTP_PACKET Packet = NtpAllocatePacket();
     if (Packet == NULL) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
@@ -162,20 +133,20 @@ NTSTATUS NtSetIoCompletion(HANDLE IoCompletionHandle, PVOID KeyContext, PVOID Ap
     NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
     if (NT_SUCCESS(Status)) {
         Status = NtpSetPlainPacket(Port, KeyContext, ApcContext, IoStatus, IoStatusInformation);
-        ObpDereferenceObjectEx(Port, 1);
+        ObpReturnReference(IoCompletionHandle, Port);
     }
     KiExitService(Thread);
     return Status;
 }
 
-static VOID NtpDeliverPacket(PNTP_PORT Port, PLIST_ENTRY Entry, PFILE_IO_COMPLETION_INFORMATION Information)
+static VOID NtpDeliverPacket(PLIST_ENTRY Entry, PFILE_IO_COMPLETION_INFORMATION Information)
 {
     PNTP_PACKET Packet = CONTAINING_RECORD(Entry, NTP_PACKET, QueueListEntry);
     Information->KeyContext = Packet->KeyContext;
     Information->ApcContext = Packet->ApcContext;
     Information->IoStatusBlock.Pointer = ULongToPtr((ULONG)Packet->IoStatus); /* the other half of it is 0 */
     Information->IoStatusBlock.Information = Packet->IoStatusInformation;
-    NtpReleasePacket(Port, Packet);
+    NtpReleasePacket(Packet);
 }
 
 /* What a queue hands out in the place of an entry; no entry is at so low an address. */
@@ -195,7 +166,7 @@ static NTSTATUS NtpRemoveBatch(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION I
         return (NTSTATUS)(LONG_PTR)Entries[0];
     }
     for (ULONG Index = 0; Index < Taken; Index += 1) {
-        NtpDeliverPacket(Port, Entries[Index], &Information[Index]);
+        NtpDeliverPacket(Entries[Index], &Information[Index]);
     }
     *Removed = Taken;
     return STATUS_SUCCESS;
@@ -227,7 +198,7 @@ FORCEINLINE NTSTATUS NtpRemovePacket(PNTP_PORT Port, PVOID *KeyContext, PVOID *A
     if (NtpIsStatus(Entry)) {
         return (NTSTATUS)(LONG_PTR)Entry;
     }
-    NtpDeliverPacket(Port, Entry, &Information);
+    NtpDeliverPacket(Entry, &Information);
     *KeyContext = Information.KeyContext;
     *ApcContext = Information.ApcContext;
     *IoStatusBlock = Information.IoStatusBlock;
@@ -247,7 +218,7 @@ NTSTATUS NtRemoveIoCompletion(HANDLE IoCompletionHandle, PVOID *KeyContext, PVOI
     NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
     if (NT_SUCCESS(Status)) {
         Status = NtpRemovePacket(Port, KeyContext, ApcContext, IoStatusBlock, Timeout);
-        ObpDereferenceObjectEx(Port, 1);
+        ObpReturnReference(IoCompletionHandle, Port);
     }
     KiExitService(Thread);
     return Status;
@@ -270,7 +241,7 @@ NTSTATUS NtRemoveIoCompletionEx(HANDLE IoCompletionHandle, PFILE_IO_COMPLETION_I
     if (NT_SUCCESS(Status)) {
         ULONG Removed;
         Status = NtpRemovePackets(Port, IoCompletionInformation, Count, Alertable, Timeout, &Removed);
-        ObpDereferenceObjectEx(Port, 1);
+        ObpReturnReference(IoCompletionHandle, Port);
         *NumEntriesRemoved = Removed;
     }
     KiExitService(Thread);

@@ -240,6 +240,7 @@ static VOID NtpArmTimer(PNTP_TIMER Timer, PNTP_TIMER_SETTING Setting, PKTHREAD C
         .DueTime = Setting->DueTime.QuadPart,
         .Period = Setting->Period,
         .Type = KiEncodeTolerance(Setting->TolerableDelay * NTP_UNITS_PER_MILLISECOND),
+        .Exact = TRUE,
     };
     Timer->Periodic = Setting->Period != 0;
     if (Setting->ApcRoutine != NULL) {

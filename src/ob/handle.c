@@ -31,6 +31,7 @@
 
 static OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT];
 KD_REGISTER_ROOT(ObpRoot);
+KD_REGISTER_LAYOUT(ObpLayout, OBP_LAYOUT);
 
 /* Everything below is guarded by Lock. Index 0 is no handle. */
 static struct {
@@ -381,6 +382,20 @@ NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POB
     return STATUS_SUCCESS;
 }
 
+VOID ObpReturnReference(HANDLE Handle, PVOID Object)
+{
+    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    ULONG64 Word = Entry != NULL ? __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) : 0;
+    while (ObpObjectOf(Word) == Object && ObpPrepaidOf(Word) < OBP_PREPAID_MOST) {
+        /* release: pairs with the compare-exchange in ObpCloseEntry, after which the object may be deleted */
+        if (__atomic_compare_exchange_n(&Entry->Object, &Word, Word + OBP_PREPAID_ONE, TRUE, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+            return;
+        }
+    }
+    ObpDereferenceObjectEx(Object, 1);
+}
+
 static VOID ObpReleaseHandle(PVOID Object, LONG_PTR References, ACCESS_MASK GrantedAccess)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
@@ -409,7 +424,8 @@ static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, ULONG Index)
         if (Word & OBP_PROTECT) {
             return STATUS_HANDLE_NOT_CLOSABLE;
         }
-        /* acquire: pairs with the release in ObpOpenEntry, so the Access read below is that of this handle */
+        /* acquire: pairs with the release in ObpOpenEntry, so the Access read below is that of this handle, and in
+           ObpReturnReference */
     } while (!__atomic_compare_exchange_n(&Entry->Object, &Word, 0, TRUE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
     GrantedAccess = (ACCESS_MASK)__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED);
     ObpFreeIndex(Index);

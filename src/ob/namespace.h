@@ -34,6 +34,15 @@ typedef struct _OBJECT_HEADER_NAME_INFO {
     WCHAR Name[];
 } OBJECT_HEADER_NAME_INFO, *POBJECT_HEADER_NAME_INFO;
 
+/* What a debugger reads of objects, their types, names and handles. */
+#define OBP_LAYOUT                                                                                                     \
+    sizeof(OBJECT_HEADER), KDP_MEMBER(OBJECT_HEADER, PointerCount), KDP_MEMBER(OBJECT_HEADER, HandleCount),            \
+        KDP_MEMBER(OBJECT_HEADER, Type), KDP_MEMBER(OBJECT_HEADER, NameInfo), KDP_MEMBER(OBJECT_TYPE, Name),           \
+        KDP_MEMBER(OBJECT_TYPE, WaitOffset), FIELD_OFFSET(OBJECT_HEADER_NAME_INFO, Name),                              \
+        KDP_MEMBER(OBJECT_HEADER_NAME_INFO, Directory), KDP_MEMBER(OBJECT_HEADER_NAME_INFO, Length), OBP_ROOT,         \
+        OBP_BRANCH, OBP_LEAF, sizeof(OBP_HANDLE_ENTRY), KDP_MEMBER(OBP_HANDLE_ENTRY, Object),                          \
+        KDP_MEMBER(OBP_HANDLE_ENTRY, Access)
+
 typedef struct _OBJECT_DIRECTORY {
     LIST_ENTRY Entries;
 } OBJECT_DIRECTORY, *POBJECT_DIRECTORY;

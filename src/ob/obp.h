@@ -114,6 +114,9 @@ NTSTATUS ObpCreateHandle(POBJECT_TYPE Type, SIZE_T BodySize, POBJECT_ATTRIBUTES 
 NTSTATUS ObpOpenHandle(POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess, PHANDLE Handle);
 
 /* handle.c. A reserved handle is not open yet; opening it cannot fail. */
+/* Gives back a reference that was got through Handle: to the handle, while it is open for Object. Who looks a handle up and
+   does this touches nothing of the object's header. */
+VOID ObpReturnReference(HANDLE Handle, PVOID Object);
 HANDLE ObpReserveHandle(VOID); /* NULL: no memory, or too many handles */
 VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess);
 VOID ObpCancelReservedHandle(HANDLE Handle);

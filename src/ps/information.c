@@ -1,6 +1,8 @@
 /* information.c: what is known and can be set about a thread. */
 #include "psp.h"
 
+#include "../ke/trace.h"
+
 #define PSP_HOST_NAME 16
 #define PSP_REPLACEMENT '?'
 
@@ -63,6 +65,7 @@ static VOID PspNameHostThread(PETHREAD Thread, PCUNICODE_STRING Name)
     Host[Length] = '\0';
     if (ThreadId != 0 && !PspHasEnded(Thread)) {
         HalSetThreadName(ThreadId, Host);
+        KTRACE_THREAD_NAME(&Thread->Tcb, Host);
     }
 }
 

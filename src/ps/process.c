@@ -9,6 +9,7 @@
 #include "psp.h"
 
 #include "../ke/dispatch.h"
+#include "../ke/trace.h"
 
 static POBJECT_TYPE PspProcessTypePointer = &ObpProcessType;
 
@@ -269,6 +270,7 @@ NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK 
 NTSTATUS PspTerminateProcess(PEPROCESS Process, NTSTATUS ExitStatus)
 {
     if (PspIsThisProcess(Process)) {
+        KTRACE_FINISH(TRUE);
         HalExitProcess((ULONG)ExitStatus, TRUE);
     }
     if (__atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE)) {

@@ -47,6 +47,9 @@ typedef struct _ETHREAD {
 C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + KI_THREAD_SUFFIX);
 C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Suffix) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
 
+/* What a debugger reads of a thread. */
+#define PSP_LAYOUT sizeof(ETHREAD), KDP_MEMBER(ETHREAD, ThreadName)
+
 /* What is behind Pcb is there only for other processes than this one. */
 typedef struct _EPROCESS {
     KPROCESS Pcb;

@@ -1,6 +1,10 @@
 /* thread.c: creating, ending and finding threads. */
 #include "psp.h"
 
+#include "../ke/debugdata.h"
+
+KD_REGISTER_LAYOUT(PspLayout, PSP_LAYOUT);
+
 static POBJECT_TYPE PspThreadTypePointer = &ObpThreadType;
 
 POBJECT_TYPE *PsThreadType = &PspThreadTypePointer;

@@ -43,6 +43,8 @@
  */
 #include "criticalsection.h"
 
+#include "../ke/trace.h"
+
 #define RTLP_UNLOCKED (-1)
 #define RTLP_LOCKED (-2)
 #define RTLP_SPIN_MASK 0x00FFFFFF
@@ -368,8 +370,12 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSe
     if (RtlpEnterAgain(CriticalSection, Thread)) {
         return STATUS_SUCCESS;
     }
-    if (!RtlpTryTake(CriticalSection) && !RtlpSpinToEnter(CriticalSection)) {
-        RtlpWaitToEnter(CriticalSection);
+    if (!RtlpTryTake(CriticalSection)) {
+        KTRACE_CONTENTION_BEGIN(CriticalSection, KiLockCriticalSection, TRUE, RtlpReadOwner(CriticalSection));
+        if (!RtlpSpinToEnter(CriticalSection)) {
+            RtlpWaitToEnter(CriticalSection);
+        }
+        KTRACE_CONTENTION_END(CriticalSection, KiLockCriticalSection, TRUE);
     }
     RtlpSetOwner(CriticalSection, Thread->ThreadId, 1);
     return STATUS_SUCCESS;

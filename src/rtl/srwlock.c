@@ -7,6 +7,7 @@
 #include <interlock/rtl.h>
 
 #include "../ex/pushlock.h"
+#include "../ke/trace.h"
 
 static VOID RtlpPrepareAlerted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
 {
@@ -42,6 +43,7 @@ static const EXP_PUSH_LOCK_METHODS RtlpSRWLockMethods = {
     .Sleep = RtlpSleepUntilAlerted,
     .Wake = RtlpWakeByAlert,
     .NotOwned = RtlpRaiseNotOwned,
+    .Kind = KiLockSRWLock,
 };
 
 static volatile ULONG_PTR *RtlpWordOf(PRTL_SRWLOCK SRWLock)

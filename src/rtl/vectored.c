@@ -9,6 +9,7 @@
 #include <interlock/rtl.h>
 
 #include "../ke/ki.h"
+#include "../ke/trace.h"
 
 typedef struct _RTLP_HANDLER {
     LIST_ENTRY ListEntry;
@@ -114,6 +115,7 @@ static LONG RtlpLastChance(PEXCEPTION_POINTERS Exception)
 {
     LONG Disposition = RtlUnhandledExceptionFilter(Exception);
     if (Disposition == EXCEPTION_EXECUTE_HANDLER) {
+        KTRACE_FINISH(TRUE);
         HalExitProcess((ULONG)Exception->ExceptionRecord->ExceptionCode, TRUE);
     }
     return RtlpContinueIf(Disposition, Exception);

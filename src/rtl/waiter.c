@@ -1,7 +1,10 @@
 /* waiter.c: a thread that waits in the waiter hash and sleeps until it is alerted. The theory is in waiter.h. */
 #include "waiter.h"
 
+#include "../ke/debugdata.h"
 #include "../ke/wait.h"
+
+KD_REGISTER_LAYOUT(RtlpWaiterLayout, RTLP_WAITER_LAYOUT);
 
 #define RTLP_WAIT_ON_ADDRESS_SPIN_CYCLES 1024
 

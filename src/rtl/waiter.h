@@ -26,6 +26,11 @@ typedef struct _RTLP_WAITER {
     volatile ULONG State;
 } RTLP_WAITER, *PRTLP_WAITER;
 
+/* What a debugger reads of it. */
+#define RTLP_WAITER_LAYOUT                                                                                             \
+    sizeof(RTLP_WAITER), KDP_MEMBER(RTLP_WAITER, Waiter), KDP_MEMBER(RTLP_WAITER, Thread), RtlpAddressWait,            \
+        RtlpConditionWait
+
 EXP_WAIT_KEY RtlpWaitKey(volatile VOID *Address, RTLP_WAIT_KIND Kind);
 VOID RtlpInitializeWaiter(PRTLP_WAITER Waiter, volatile VOID *Address, RTLP_WAIT_KIND Kind);
 

@@ -123,7 +123,7 @@ static DWORD BaseVariableLength(SIZE_T Length, DWORD Room)
 /* An empty value has length 0 too: the last error tells that it is there. */
 static PCSTR BaseQueryVariable(PCSTR Name)
 {
-    PCSTR Value = getenv(Name);
+    PCSTR Value = Name != NULL ? getenv(Name) : NULL;
     if (Value == NULL || Value[0] == 0) {
         BaseSetLastError(Value == NULL ? ERROR_ENVVAR_NOT_FOUND : ERROR_SUCCESS);
     }
@@ -149,7 +149,8 @@ DWORD GetEnvironmentVariableW(LPCWSTR lpName, LPWSTR lpBuffer, DWORD nSize)
     CHAR Name[MAX_PATH * 3];
     PCSTR Value;
     SIZE_T Length;
-    if (BaseWideToUtf8(lpName, InterlockWcslen(lpName) + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
+    if (lpName == NULL ||
+        BaseWideToUtf8(lpName, InterlockWcslen(lpName) + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
         BaseSetLastError(ERROR_ENVVAR_NOT_FOUND);
         return 0;
     }

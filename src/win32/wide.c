@@ -167,7 +167,7 @@ static VOID BaseNarrowNumber(const WCHAR *String, CHAR Text[LONGEST_NUMBER])
 long InterlockWcstol(const WCHAR *String, WCHAR **End, int Base)
 {
     CHAR Text[LONGEST_NUMBER];
-    char *Stop;
+    char *Stop = Text; /* where it stays if there is no such base */
     long Value;
     BaseNarrowNumber(String, Text);
     Value = strtol(Text, &Stop, Base);
@@ -180,7 +180,7 @@ long InterlockWcstol(const WCHAR *String, WCHAR **End, int Base)
 unsigned long InterlockWcstoul(const WCHAR *String, WCHAR **End, int Base)
 {
     CHAR Text[LONGEST_NUMBER];
-    char *Stop;
+    char *Stop = Text; /* where it stays if there is no such base */
     unsigned long Value;
     BaseNarrowNumber(String, Text);
     Value = strtoul(Text, &Stop, Base);

@@ -15,6 +15,8 @@ from tap import Tap
 PROGRAMS = {"plain": "interlock", "kernel": "interlock-wdk", "user": "interlock-win32"}
 LANGUAGES = {"c": ["gcc", "-std=c11"], "cpp": ["g++", "-std=c++17"]}
 STRICT = ["-Wall", "-Wextra", "-Werror"]
+# Examples of the explorer, and what it must find in them.
+EXPLORED = {"account.c": "assertion", "philosophers.c": "deadlock"}
 # The library may need nothing but the C library and its loader.
 MAY_NEED = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
@@ -25,6 +27,16 @@ def run(*command, **options):
                             stderr=subprocess.STDOUT, **options)
     failed = result.returncode != 0
     return result.stdout, [f"{shlex.join(map(str, command))}\n{result.stdout}"] if failed else []
+
+
+def explore(test, target, verdict, pkgconfig):
+    """Problems with a test of the explorer that is built as its manual says, in two steps."""
+    compiler, problems = run("pkg-config", "--cflags", "interlock-lab", env=pkgconfig)
+    linker, more = run("pkg-config", "--libs", "interlock-lab", env=pkgconfig)
+    problems = problems or more or run("gcc", "-c", test, "-o", f"{target}.o", *shlex.split(compiler))[1]
+    problems = problems or run("gcc", f"{target}.o", "-o", f"{target}.test", *shlex.split(linker))[1]
+    output = "" if problems else run(f"{target}.test", "--seconds", "1")[0]
+    return problems or ([] if f"FAILED: {verdict}" in output else [output])
 
 
 def main():
@@ -74,6 +86,11 @@ def main():
                                              target, *shlex.split(words))[1]
                     tap.case(f"{program}.{language} by pkg-config {package}, {kind}",
                              failed or run(target, env=environment)[1])
+
+        if (root / libdir / "pkgconfig" / "interlock-lab.pc").exists():
+            for name, verdict in EXPLORED.items():
+                tap.case(f"{name} by pkg-config interlock-lab",
+                         explore(source / "examples" / "lab" / name, work / name, verdict, pkgconfig))
 
         _, problems = run("cmake", "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={root}",
                           env=environment)

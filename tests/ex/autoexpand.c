@@ -164,40 +164,62 @@ static void number_2_old_sharers_count(void **state)
     ExFreeAutoExpandPushLock(lock);
 }
 
-/* A sharer that cannot have the lock alone does not wait for that. */
-static void number_3_growing_never_waits(void **state)
+/* Nor does it have to be alone: where many processors share the lock, nobody ever is. */
+static void number_3_growing_waits_for_nobody(void **state)
 {
     PEX_PUSH_LOCK_AUTO_EXPAND lock = ExAllocateAutoExpandPushLock(0);
     PEX_PUSH_LOCK other = ExAcquireAutoExpandPushLockShared(lock, 0);
     (void)state;
-    for (unsigned i = 0; i < 4 * MEETINGS; i++) {
+    for (unsigned i = 0; i < MEETINGS; i++) {
+        assert_false(is_expanded(lock));
         ExReleaseAutoExpandPushLockShared(lock, ExAcquireAutoExpandPushLockShared(lock, 0), 0);
     }
-    assert_false(is_expanded(lock));
-    ExReleaseAutoExpandPushLockShared(lock, other, 0);
     assert_int_equal(is_expanded(lock), KeNumberProcessors > 1);
+    assert_int_equal(lock->LocalLock, L + SHARE);
+    ExReleaseAutoExpandPushLockShared(lock, other, 0);
     assert_int_equal(lock->LocalLock, 0);
     ExFreeAutoExpandPushLock(lock);
 }
 
+/* An owner that has LocalLock and waits for the words has looked at State. */
 static void number_3_nor_behind_an_owner(void **state)
 {
     PEX_PUSH_LOCK_AUTO_EXPAND lock = ExAllocateAutoExpandPushLock(0);
     (void)state;
     meet(lock);
-    PEX_PUSH_LOCK held = ExAcquireAutoExpandPushLockShared(lock, 0);
-    for (unsigned i = 0; i < MEETINGS; i++) {
-        ExReleaseAutoExpandPushLockShared(lock, ExAcquireAutoExpandPushLockShared(lock, 0), 0);
-    }
-    ULONG before = lock->State;
     if (is_expanded(lock)) {
-        ExAcquirePushLockExclusive(&lock->LocalLock); /* as an owner that waits for the words */
-    }
-    ExReleaseAutoExpandPushLockShared(lock, held, 0);
-    if (is_expanded(lock)) {
+        ULONG before = lock->State;
+        PEX_PUSH_LOCK held = ExAcquireAutoExpandPushLockShared(lock, 0);
+        ExAcquirePushLockExclusive(&lock->LocalLock);
+        for (unsigned i = 0; i < 2 * MEETINGS; i++) {
+            ExReleaseAutoExpandPushLockShared(lock, ExAcquireAutoExpandPushLockShared(lock, 0), 0);
+        }
         assert_int_equal(lock->State, before);
         ExReleasePushLockExclusive(&lock->LocalLock);
+        ExReleaseAutoExpandPushLockShared(lock, held, 0);
+        assert_int_equal(lock->State != before, KeNumberProcessors > 2);
     }
+    ExFreeAutoExpandPushLock(lock);
+}
+
+/* A step for each MEETINGS, however many find that it is time. */
+static void number_3_one_makes_the_step(void **state)
+{
+    PEX_PUSH_LOCK_AUTO_EXPAND lock = ExAllocateAutoExpandPushLock(0);
+    PEX_PUSH_LOCK held[MEETINGS + 1];
+    (void)state;
+    for (unsigned i = 0; i <= MEETINGS; i++) {
+        held[i] = ExAcquireAutoExpandPushLockShared(lock, 0);
+        assert_ptr_equal(held[i], &lock->LocalLock);
+    }
+    ExReleaseAutoExpandPushLockShared(lock, held[0], 0);
+    ULONG grown = lock->State;
+    assert_int_equal(is_expanded(lock), KeNumberProcessors > 1);
+    for (unsigned i = 1; i <= MEETINGS; i++) {
+        ExReleaseAutoExpandPushLockShared(lock, held[i], 0);
+    }
+    assert_int_equal(lock->State, grown);
+    assert_int_equal(lock->LocalLock, 0);
     ExFreeAutoExpandPushLock(lock);
 }
 
@@ -324,8 +346,9 @@ int main(void)
         WATCHED(it_grows_step_by_step_up_to_a_word_for_each_processor),
         WATCHED(number_1_an_owner_takes_everything),
         WATCHED(number_2_old_sharers_count),
-        WATCHED(number_3_growing_never_waits),
+        WATCHED(number_3_growing_waits_for_nobody),
         WATCHED(number_3_nor_behind_an_owner),
+        WATCHED(number_3_one_makes_the_step),
         WATCHED(number_4_growing_allocates_nothing),
         WATCHED(number_4_without_memory_it_stays_small),
         WATCHED(number_5_a_sharer_touches_its_own_word_only),

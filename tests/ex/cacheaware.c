@@ -5,15 +5,22 @@
 #define L EX_PUSH_LOCK_LOCK
 #define SHARE EX_PUSH_LOCK_SHARE_INC
 
-static ULONG slot_count(void)
+/* Of the first processors, which the structure names. */
+static ULONG named_count(void)
 {
     return KeNumberProcessors < EX_PUSH_LOCK_FANNED_COUNT ? KeNumberProcessors : EX_PUSH_LOCK_FANNED_COUNT;
 }
 
+/* The words follow each other, a line apart. */
+static PEX_PUSH_LOCK word_of(PEX_CACHE_AWARE_PUSH_LOCK lock, ULONG processor)
+{
+    return (PEX_PUSH_LOCK)((ULONG_PTR)lock->Locks[0] + 64 * processor);
+}
+
 static void assert_words(PEX_CACHE_AWARE_PUSH_LOCK lock, ULONG_PTR all, ULONG exception, ULONG_PTR word)
 {
-    for (ULONG i = 0; i < slot_count(); i++) {
-        assert_int_equal(*lock->Locks[i], i == exception ? word : all);
+    for (ULONG i = 0; i < KeNumberProcessors; i++) {
+        assert_int_equal(*word_of(lock, i), i == exception ? word : all);
     }
 }
 
@@ -25,8 +32,9 @@ static void it_has_a_line_for_each_processor(void **state)
     for (ULONG i = 0; i < EX_PUSH_LOCK_FANNED_COUNT; i++) {
         assert_int_equal((ULONG_PTR)lock->Locks[i] % 64, 0);
         for (ULONG j = 0; j < i; j++) {
-            assert_true((lock->Locks[i] == lock->Locks[j]) == (i % slot_count() == j % slot_count()));
+            assert_true((lock->Locks[i] == lock->Locks[j]) == (i % named_count() == j % named_count()));
         }
+        assert_ptr_equal(lock->Locks[i], word_of(lock, i % named_count()));
         assert_true((ULONG_PTR)lock->Locks[i] >= (ULONG_PTR)(lock + 1));
     }
     assert_words(lock, 0, 0, 0);
@@ -37,10 +45,10 @@ static void a_sharer_touches_its_own_line_only(void **state)
 {
     PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
     (void)state;
-    for (fake_processor = 0; fake_processor < 70; fake_processor++) {
-        ULONG slot = fake_processor % EX_PUSH_LOCK_FANNED_COUNT % slot_count();
+    for (fake_processor = 0; fake_processor < KeNumberProcessors + 70; fake_processor += 1 + fake_processor / 10) {
+        ULONG slot = fake_processor % KeNumberProcessors;
         PEX_PUSH_LOCK held = ExAcquireCacheAwarePushLockShared(lock);
-        assert_ptr_equal(held, lock->Locks[slot]);
+        assert_ptr_equal(held, word_of(lock, slot));
         assert_words(lock, 0, slot, L + SHARE);
         fake_processor += 1; /* moved meanwhile */
         ExReleaseCacheAwarePushLockShared(held);
@@ -75,17 +83,17 @@ static void an_owner_waits_for_sharers_of_all_processors(void **state)
     actor owner;
     (void)state;
     start_actor_in_region(&owner);
-    for (ULONG last = 0; last < slot_count(); last++) {
+    for (ULONG last = 0; last < KeNumberProcessors; last += 1 + last / 8) {
         fake_processor = last;
         PEX_PUSH_LOCK held = ExAcquireCacheAwarePushLockShared(lock);
         tell(&owner, own_and_release, lock);
         await(is_committed(owner.thread));
         for (ULONG i = 0; i < last; i++) {
-            assert_false(ExTryAcquirePushLockShared(lock->Locks[i]));
+            assert_false(ExTryAcquirePushLockShared(word_of(lock, i)));
         }
-        for (ULONG i = last + 1; i < slot_count(); i++) {
-            assert_true(ExTryAcquirePushLockShared(lock->Locks[i]));
-            ExReleasePushLockShared(lock->Locks[i]);
+        for (ULONG i = last + 1; i < KeNumberProcessors; i++) {
+            assert_true(ExTryAcquirePushLockShared(word_of(lock, i)));
+            ExReleasePushLockShared(word_of(lock, i));
         }
         assert_false(is_idle(&owner));
         ExReleaseCacheAwarePushLockShared(held);

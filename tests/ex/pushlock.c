@@ -1,6 +1,7 @@
 /* Normal pushlocks. The tests with a number are those of the requirements in src/ex/pushlockcore.c. */
 #include "pushlockcrew.h"
 #include "pushlocktest.h"
+#include "ke/turn.h"
 #include "../support/heap.h"
 
 static int enter_region(void **state)
@@ -311,6 +312,68 @@ static void requirement_4_alone_in_the_queue_too(void **state)
     play("< 0x");
     assert_int_equal(stage_word(), L);
     play("0T- > 1.");
+    end_play();
+}
+
+/* A thread that takes the lock past a waiter whose wake never comes, as often as it may: then it waits behind it. */
+static void pass_waiters(void *argument)
+{
+    volatile ULONG_PTR *lock = argument;
+    self = &stage.player[3];
+    for (ULONG pass = 0; pass < KI_LONGEST_TURN; pass++) {
+        check(!KiIsTurnOver(KiCurrentThread(), lock));
+        ExpAcquireExclusive(lock, &stage_methods);
+        ExpReleaseExclusive(lock, &stage_methods);
+    }
+    check(KiIsTurnOver(KiCurrentThread(), lock));
+}
+
+static void requirement_4_a_turn_ends(void **state)
+{
+    (void)state;
+    play("0X 1X! 2X! < 0x");
+    run_on(&stage.player[3].actor, pass_waiters, (void *)&stage.lock);
+    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, W | K);
+    play("3T+ 3x 3X!"); /* a try may always, an acquire not any more */
+    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, W | K);
+    assert_int_equal(blocks_in(stage_word()), 2);
+    play("> 1. 1x 2. 2x 3.");
+    end_play();
+}
+
+/* With nobody left to wait behind, it takes the lock. */
+static void requirement_4_a_turn_ends_for_others_only(void **state)
+{
+    (void)state;
+    play("0X 1X! 2X! < 0x");
+    run_on(&stage.player[3].actor, pass_waiters, (void *)&stage.lock);
+    play("> 1. 1x 2. 2x 3X 3x");
+    end_play();
+}
+
+/* The turn ends early when the one who was woken is there to see it. */
+static void pass_attended(void *argument)
+{
+    volatile ULONG_PTR *lock = argument;
+    ULONG before = newest_in(stage_word())->Passes;
+    ULONG passes = 0;
+    self = &stage.player[3];
+    while (!KiIsTurnOver(KiCurrentThread(), lock)) {
+        __atomic_store_n(&newest_in(stage_word())->Attended, TRUE, __ATOMIC_RELAXED);
+        ExpAcquireExclusive(lock, &stage_methods);
+        ExpReleaseExclusive(lock, &stage_methods);
+        passes += 1;
+    }
+    check(passes >= KI_TURN && passes <= KI_TURN + KI_TURN_NOTICE);
+    check(newest_in(stage_word())->Passes == before + passes);
+}
+
+static void requirement_4_a_turn_ends_early_for_one_who_is_there(void **state)
+{
+    (void)state;
+    play("0X 1X! 2X! < 0x");
+    run_on(&stage.player[3].actor, pass_attended, (void *)&stage.lock);
+    play("3X! > 1. 1x 2. 2x 3.");
     end_play();
 }
 
@@ -645,6 +708,9 @@ int main(void)
         cmocka_unit_test(requirement_3_shared_stays_shared_after_a_conversion),
         STAGED(requirement_4_overtaking_is_bounded),
         STAGED(requirement_4_alone_in_the_queue_too),
+        STAGED(requirement_4_a_turn_ends),
+        STAGED(requirement_4_a_turn_ends_for_others_only),
+        STAGED(requirement_4_a_turn_ends_early_for_one_who_is_there),
         cmocka_unit_test(requirement_4_nobody_starves),
         STAGED(requirement_5_sharers_wait_behind_a_queued_owner),
         STAGED(requirement_5_but_not_behind_other_sharers),

@@ -95,7 +95,8 @@ static inline void not_owned(volatile ULONG_PTR *lock)
     check(!"released what is not held");
 }
 
-static const EXP_PUSH_LOCK_METHODS stage_methods = {prepare_player, sleep_player, wake_player, not_owned};
+static const EXP_PUSH_LOCK_METHODS stage_methods = {
+    .Prepare = prepare_player, .Sleep = sleep_player, .Wake = wake_player, .NotOwned = not_owned};
 
 /* Steps. */
 

@@ -207,6 +207,18 @@ static void push_list(unsigned offset)
 static void pop(unsigned offset) { InterlockedPopEntrySList(list_at(offset)); }
 static void flush(unsigned offset) { InterlockedFlushSList(list_at(offset)); }
 
+static NTSTATUS raised_by(void (*operation)(unsigned), unsigned offset)
+{
+    volatile NTSTATUS raised = STATUS_SUCCESS;
+
+    __try {
+        operation(offset);
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        raised = GetExceptionCode();
+    }
+    return raised;
+}
+
 static void misalignment(void **state)
 {
     static void (*const operations[])(unsigned) = {initialize, push_to, push, push_list_to, push_list, pop, flush};
@@ -215,15 +227,8 @@ static void misalignment(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
         for (size_t k = 0; k < sizeof(offsets) / sizeof(offsets[0]); k++) {
-            volatile NTSTATUS raised = STATUS_SUCCESS;
-
             InitializeSListHead(&aligned[0]);
-            __try {
-                operations[i](offsets[k]);
-            } __except (EXCEPTION_EXECUTE_HANDLER) {
-                raised = GetExceptionCode();
-            }
-            assert_int_equal(raised, STATUS_DATATYPE_MISALIGNMENT);
+            assert_int_equal(raised_by(operations[i], offsets[k]), STATUS_DATATYPE_MISALIGNMENT);
             assert_null(RtlFirstEntrySList(&aligned[0]));
         }
 }

@@ -20,6 +20,23 @@ static void clocks_count_in_100_ns(void **state)
     assert_in_range(host.tv_sec - (time_t)(interrupt_time / SECOND), 0, 60);
 }
 
+/* By how much a tick may itself be late is the host's matter. */
+static void the_last_tick_was_not_long_ago(void **state)
+{
+    ULONGLONG last = 0;
+
+    (void)state;
+    assert_in_range(HalTickLength, 1, SECOND / 10 + 1);
+    for (ULONG round = 0; round < 10000; round++) {
+        ULONGLONG tick = HalDispatch.QueryTickTime();
+
+        assert_true(tick >= last);
+        assert_true(tick <= HalDispatch.QueryInterruptTime());
+        last = tick;
+    }
+    assert_true(HalDispatch.QueryInterruptTime() - HalDispatch.QueryTickTime() < 20 * SECOND);
+}
+
 static void a_changed_word_is_not_waited_on(void **state)
 {
     static const HAL_DEADLINE deadlines[] = {
@@ -216,6 +233,7 @@ int main(void)
     static const HAL_CALLBACKS callbacks;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clocks_count_in_100_ns),
+        cmocka_unit_test(the_last_tick_was_not_long_ago),
         cmocka_unit_test(a_changed_word_is_not_waited_on),
         cmocka_unit_test(a_deadline_that_has_passed_ends_the_wait),
         cmocka_unit_test(no_wait_ends_early),

@@ -268,12 +268,32 @@ static void test_signal_against_alert(void **state)
     end_waiters(&w, 1);
 }
 
+static void alert_in_no_mode(void *unused)
+{
+    (void)unused;
+    KeAlertThread(KeGetCurrentThread(), MaximumMode);
+}
+
+static void test_for_no_mode(void *unused)
+{
+    (void)unused;
+    KeTestAlertThread(-1);
+}
+
+static void test_modes_that_are_none(void **state)
+{
+    (void)state;
+    expect_violation(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_INVALID_ARG, alert_in_no_mode, NULL);
+    expect_violation(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_INVALID_ARG, test_for_no_mode, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WATCHED(test_pending_before_the_wait), WATCHED(test_under_the_wait), WATCHED(test_two_alerts_count_once),
         WATCHED(test_modes_are_apart),         WATCHED(test_boost),          WATCHED(test_alert_resume),
         WATCHED(test_signal_against_alert),
+        cmocka_unit_test(test_modes_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,6 +207,7 @@ static int replace_clock(void **state)
 {
     (void)state;
     HalDispatch.QueryInterruptTime = query_fake_time;
+    HalDispatch.QueryTickTime = query_fake_time;
     return 0;
 }
 

@@ -100,6 +100,38 @@ static void test_entries_are_first_in_first_out(void **state)
     run_down(&queue);
 }
 
+/* Who comes back for an entry that is there begins no wait; where too many run already it finds none. */
+static void test_next_entry_without_a_wait(void **state)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+    PKTHREAD thread = KeGetCurrentThread();
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    for (ULONG i = 0; i < 3; i += 1) {
+        KeInsertQueue(&queue, link_of(i));
+    }
+    thread->WakeWord = KI_WOKEN; /* a wait that begins takes this back */
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), link_of(0));
+    assert_int_not_equal(thread->WakeWord, KI_WOKEN);
+    thread->WakeWord = KI_WOKEN;
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), link_of(1));
+    assert_int_equal(thread->WakeWord, KI_WOKEN);
+    assert_null(link_of(1)->Flink);
+    assert_int_equal(queue.CurrentCount, 1);
+    queue.CurrentCount = 2; /* as if another one had come back from its wait */
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &now), as_entry(STATUS_TIMEOUT));
+    assert_int_equal(queue.CurrentCount, 2);
+    queue.CurrentCount = 1;
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &now), link_of(2));
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &now), as_entry(STATUS_TIMEOUT));
+    assert_int_equal(queue.CurrentCount, 1);
+    KeInsertQueue(&queue, link_of(3));
+    assert_ptr_equal(KeRundownQueue(&queue), link_of(3));
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &now), as_entry(STATUS_ABANDONED));
+    assert_null(thread->Queue);
+}
+
 static void test_insert_at_the_head(void **state)
 {
     static const ULONG order[] = {3, 2, 0, 1};
@@ -662,6 +694,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WATCHED(test_entries_are_first_in_first_out),
+        WATCHED(test_next_entry_without_a_wait),
         WATCHED(test_insert_at_the_head),
         WATCHED(test_default_limit_is_the_number_of_processors),
         WATCHED(test_threads_are_last_in_first_out),

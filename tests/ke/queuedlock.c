@@ -573,6 +573,47 @@ static void hold_many(void *unused)
     KeBugCheck(MANUALLY_INITIATED_CRASH);
 }
 
+static void release_unowned_handle(void *unused)
+{
+    static KLOCK_QUEUE_HANDLE handle;
+
+    (void)unused;
+    KiVerifierEnabled = FALSE;
+    KeRaiseIrqlToDpcLevel();
+    KeReleaseInStackQueuedSpinLockFromDpcLevel(&handle);
+}
+
+static void release_unowned_number(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = FALSE;
+    KeRaiseIrqlToDpcLevel();
+    KeReleaseQueuedSpinLock(LockQueueMasterLock, PASSIVE_LEVEL);
+}
+
+static void release_without_processor(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = FALSE;
+    KeReleaseQueuedSpinLock(LockQueueMasterLock, PASSIVE_LEVEL);
+}
+
+static void acquire_unknown_number(void *unused)
+{
+    (void)unused;
+    KiVerifierEnabled = FALSE;
+    KeAcquireQueuedSpinLock(LockQueueMaximumLock);
+}
+
+static void misuse_without_verifier(void **state)
+{
+    (void)state;
+    expect_bugcheck(SPIN_LOCK_NOT_OWNED, release_unowned_handle, NULL);
+    expect_bugcheck(SPIN_LOCK_NOT_OWNED, release_unowned_number, NULL);
+    expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, release_without_processor, NULL);
+    expect_violation(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_INVALID_ARG, acquire_unknown_number, NULL);
+}
+
 static void many_locks_at_once(void **state)
 {
     (void)state;
@@ -591,6 +632,7 @@ int main(void)
         cmocka_unit_test(a_try_never_waits),
         cmocka_unit_test(forked_child),
         cmocka_unit_test(misuse),
+        cmocka_unit_test(misuse_without_verifier),
         cmocka_unit_test(many_locks_at_once),
     };
 

@@ -684,6 +684,31 @@ static void test_without_a_thread(void **state)
     run_in_child(timers_expire_without_thread, NULL);
 }
 
+/* A near time counts from the moment of the call, a far one from the host's last tick and a tick later. */
+static void test_where_intervals_begin(void **state)
+{
+    static const struct {
+        LONGLONG interval;
+        BOOLEAN exact;
+    } cases[] = {{1, FALSE}, {SECOND - 1, FALSE}, {SECOND, TRUE}, {LONG_TIME, TRUE}};
+    KTIMER timer;
+    (void)state;
+    KeInitializeTimer(&timer);
+    for (ULONG i = 0; i < ARRAYSIZE(cases); i += 1) {
+        KI_TIMER_SETTING setting = {.DueTime = -cases[i].interval, .Exact = cases[i].exact};
+        LONGLONG before = (LONGLONG)HalDispatch.QueryInterruptTime();
+        KiSetTimer(&timer, &setting);
+        LONGLONG begin = (LONGLONG)timer.DueTime.QuadPart - cases[i].interval;
+        assert_true(begin >= before && begin <= (LONGLONG)HalDispatch.QueryInterruptTime());
+        KeCancelTimer(&timer);
+    }
+    LONGLONG tick = (LONGLONG)HalDispatch.QueryTickTime();
+    KeSetTimer(&timer, relative(SECOND), NULL);
+    LONGLONG begin = (LONGLONG)timer.DueTime.QuadPart - SECOND - (LONGLONG)HalTickLength;
+    assert_true(begin >= tick && begin <= (LONGLONG)HalDispatch.QueryTickTime());
+    KeCancelTimer(&timer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -696,6 +721,7 @@ int main(void)
         cmocka_unit_test(test_far_future),
         cmocka_unit_test(test_tolerable_delay_is_kept_encoded),
         cmocka_unit_test(test_tolerant_timers_coalesce),
+        cmocka_unit_test(test_where_intervals_begin),
         cmocka_unit_test(test_never_early),
         cmocka_unit_test(test_absolute_never_early),
         cmocka_unit_test(test_period_does_not_drift),

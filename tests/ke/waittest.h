@@ -16,13 +16,7 @@
 
 #include <interlock/exception.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER 1
-#endif
-#endif
+#include "../support/sanitizers.h"
 
 #define MILLISECOND 10000LL
 #define SECOND 10000000LL

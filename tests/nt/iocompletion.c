@@ -566,9 +566,60 @@ static void test_latecomers(void **state)
     assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
 }
 
+/* Without memory: takes out every packet that is kept to be used again. */
+static PNTP_PACKET take_kept_packets(ULONG *number)
+{
+    PNTP_PACKET all = NULL, packet;
+    allocations_left = 0;
+    for (*number = 0; (packet = NtpAllocatePacket()) != NULL; *number += 1) {
+        packet->NextFree = all;
+        all = packet;
+    }
+    allocations_left = -1;
+    return all;
+}
+
+static void free_packets(PNTP_PACKET packet)
+{
+    while (packet != NULL) {
+        PNTP_PACKET next = packet->NextFree;
+        HalFree(packet);
+        packet = next;
+    }
+}
+
+/* However many are removed at a time, a bounded number is kept, and each of them can be used again. */
+static void test_packets_are_kept(void **state)
+{
+    enum { MANY = 8192 };
+    HANDLE port = make_port(1);
+    ULONG kept;
+    (void)state;
+#ifdef HEAP_IS_WATCHED_ONLY
+    close_port(port);
+    skip();
+#endif
+    free_packets(take_kept_packets(&kept));
+    for (ULONG i = 0; i < MANY; i += 1) {
+        post(port, i);
+    }
+    for (ULONG i = 0; i < MANY; i += 1) {
+        expect_packet(port, i);
+    }
+    free_packets(take_kept_packets(&kept));
+    assert_in_range(kept, 64, MANY / 2);
+    for (ULONG i = 0; i < 100; i += 1) {
+        post(port, i);
+    }
+    close_port(port); /* what was queued is kept as well */
+    free_packets(take_kept_packets(&kept));
+    assert_int_equal(kept, 100);
+}
+
 static void test_no_memory(void **state)
 {
     HANDLE port = make_port(1);
+    ULONG kept;
     HANDLE none = NULL;
     NTSTATUS create, first, second;
     (void)state;
@@ -576,6 +627,7 @@ static void test_no_memory(void **state)
     close_port(port);
     skip();
 #endif
+    free_packets(take_kept_packets(&kept));
     allocations_left = 0;
     create = NtCreateIoCompletion(&none, IO_COMPLETION_ALL_ACCESS, NULL, 0);
     first = NtSetIoCompletion(port, NULL, NULL, 0, 0);
@@ -586,7 +638,7 @@ static void test_no_memory(void **state)
     assert_int_equal(depth_of(port), 0);
     post(port, 1);
     expect_packet(port, 1);
-    allocations_left = 0; /* the port has one to use again */
+    allocations_left = 0; /* there is one to use again */
     first = NtSetIoCompletion(port, value(2), value(3), 4, 5);
     second = NtSetIoCompletion(port, NULL, NULL, 0, 0);
     allocations_left = -1;
@@ -738,6 +790,7 @@ int main(void)
         WATCHED(test_closing),
         WATCHED(test_closing_with_packets),
         WATCHED(test_latecomers),
+        WATCHED(test_packets_are_kept),
         WATCHED(test_no_memory),
         WATCHED(test_reserve),
         WATCHED(test_names),

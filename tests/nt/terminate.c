@@ -786,6 +786,7 @@ static void *foreign(void *argument)
     for (;;)
         pause();
     pthread_cleanup_pop(0);
+    return NULL;
 }
 
 /* The host knows that it is gone, and none of its handlers has run. */

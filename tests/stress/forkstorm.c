@@ -40,7 +40,11 @@ static struct {
 } storm;
 
 /* Sanitizers do not bring their heap over a fork while others use it: then those who allocate stand still. */
+#ifdef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static pthread_rwlock_t breath = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+#else
+static pthread_rwlock_t breath = PTHREAD_RWLOCK_INITIALIZER;
+#endif
 
 static volatile int *child_line; /* how far the child has got */
 

@@ -321,7 +321,7 @@ int main(void)
         cmocka_unit_test(rundown_gives_everything_back),
     };
 
-    moment.query = HalDispatch.QueryInterruptTime;
-    HalDispatch.QueryInterruptTime = query_in_the_moment;
+    moment.query = HalDispatch.QueryTickTime;
+    HalDispatch.QueryTickTime = query_in_the_moment;
     return cmocka_run_group_tests_name("stress/queue", tests, NULL, NULL);
 }

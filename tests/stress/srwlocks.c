@@ -1,6 +1,8 @@
 /* SRW locks, used by many threads in every way at once, while alerts come that nobody asked for. */
 #include "stress.h"
 
+#include "../support/sanitizers.h"
+
 #include "ex/pushlock.h"
 
 #include <interlock/rtl.h>
@@ -168,15 +170,7 @@ static void aligned_locks_hold(void **state)
     run_at(0, 16);
 }
 
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER 1
-#endif
-#endif
-
-#ifndef THREAD_SANITIZER /* its runtime takes an atomic operation to be aligned */
+#ifdef MISALIGNED_ATOMICS
 static void misaligned_locks_hold(void **state)
 {
     (void)state;
@@ -189,7 +183,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(aligned_locks_hold),
-#ifndef THREAD_SANITIZER
+#ifdef MISALIGNED_ATOMICS
         cmocka_unit_test(misaligned_locks_hold),
 #endif
     };

@@ -75,6 +75,12 @@ static void the_environment(void **state)
     assert_int_equal(GetLastError(), ERROR_ENVVAR_NOT_FOUND);
     assert_int_equal(GetEnvironmentVariableW(u"INTERLOCK_TEST", wide, 8), 0);
     assert_int_equal(GetLastError(), ERROR_ENVVAR_NOT_FOUND);
+    SetLastError(5);
+    assert_int_equal(GetEnvironmentVariableA(NULL, text, 8), 0);
+    assert_int_equal(GetLastError(), ERROR_ENVVAR_NOT_FOUND);
+    SetLastError(5);
+    assert_int_equal(GetEnvironmentVariableW(NULL, wide, 8), 0);
+    assert_int_equal(GetLastError(), ERROR_ENVVAR_NOT_FOUND);
 }
 
 static void multiplied_and_divided(void **state)

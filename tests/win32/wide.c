@@ -79,6 +79,10 @@ static void numbers(void **state)
     assert_int_equal(InterlockWcstoul(u"0xFFffFFff", NULL, 0), 0xFFFFFFFF);
     assert_int_equal(InterlockWcstoul(u"\u0661", NULL, 10), 0);
     assert_int_equal(InterlockWtoi(u"77 "), 77);
+    assert_int_equal(InterlockWcstol(text, &end, 1), 0);
+    assert_ptr_equal(end, text);
+    assert_int_equal(InterlockWcstoul(text, &end, 64), 0);
+    assert_ptr_equal(end, text);
 }
 
 static void expect_format(const WCHAR *expected, const WCHAR *format, ...)
