@@ -126,14 +126,17 @@ LAB_SCENARIO(pushlock_upgrade, .Setup = setup, .Threads = {upgrader, reader}, .F
 static void held_by_two_sharers(void)
 {
     ExInitializePushLock(&lock);
+    KeEnterCriticalRegion();
     ExAcquirePushLockShared(&lock);
     ExAcquirePushLockShared(&lock);
 }
 
 static void release_shared(void)
 {
+    KeEnterCriticalRegion();
     LabAssert(value == 0);
     ExReleasePushLockShared(&lock);
+    KeLeaveCriticalRegion();
 }
 
 LAB_SCENARIO(pushlock_handed_to_readers, .Setup = held, .Threads = {release_held, reader, writer}, .Finish = is_free);
@@ -307,21 +310,25 @@ LAB_SCENARIO(pushlock_release_either, .Setup = setup,
 /* A lock without holders or waiters, or with sharers only, is there to be had at once. */
 static void try_alone(void)
 {
+    KeEnterCriticalRegion();
     LabAssert(ExfTryAcquirePushLockExclusiveEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS));
     value = 1;
     LabAssert(!ExfTryAcquirePushLockExclusiveEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS));
     LabAssert(!ExfTryAcquirePushLockSharedEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS));
     ExfReleasePushLockEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+    KeLeaveCriticalRegion();
 }
 LAB_SCENARIO(pushlock_try_alone, .Setup = setup, .Threads = {try_alone}, .Finish = is_free);
 
 static void try_to_share(void)
 {
+    KeEnterCriticalRegion();
     LabAssert(ExfTryAcquirePushLockSharedEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS));
     LabAssert(value == 0);
     LabAssert(ExTryAcquirePushLockShared(&lock));
     ExReleasePushLockShared(&lock);
     ExReleasePushLockShared(&lock);
+    KeLeaveCriticalRegion();
 }
 LAB_SCENARIO(pushlock_try_to_share, .Setup = setup, .Threads = {try_to_share, try_to_share}, .Finish = is_free);
 

@@ -109,32 +109,32 @@ NTSTATUS TpCallbackMayRunLong(PTP_CALLBACK_INSTANCE Instance)
 /* One of each kind, and only something that is there. */
 VOID TpCallbackSetEventOnCompletion(PTP_CALLBACK_INSTANCE Instance, HANDLE Event)
 {
-    TppRequire(Instance->Event == NULL && Event != NULL, STATUS_INVALID_PARAMETER);
+    TppRequire(Event != NULL && Instance->Event == NULL, STATUS_INVALID_PARAMETER);
     Instance->Event = Event;
 }
 
 VOID TpCallbackReleaseSemaphoreOnCompletion(PTP_CALLBACK_INSTANCE Instance, HANDLE Semaphore, ULONG ReleaseCount)
 {
-    TppRequire(Instance->Semaphore == NULL && Semaphore != NULL, STATUS_INVALID_PARAMETER);
+    TppRequire(Semaphore != NULL && Instance->Semaphore == NULL, STATUS_INVALID_PARAMETER);
     Instance->Semaphore = Semaphore;
     Instance->ReleaseCount = ReleaseCount;
 }
 
 VOID TpCallbackReleaseMutexOnCompletion(PTP_CALLBACK_INSTANCE Instance, HANDLE Mutex)
 {
-    TppRequire(Instance->Mutex == NULL && Mutex != NULL, STATUS_INVALID_PARAMETER);
+    TppRequire(Mutex != NULL && Instance->Mutex == NULL, STATUS_INVALID_PARAMETER);
     Instance->Mutex = Mutex;
 }
 
 VOID TpCallbackLeaveCriticalSectionOnCompletion(PTP_CALLBACK_INSTANCE Instance, PRTL_CRITICAL_SECTION CriticalSection)
 {
-    TppRequire(Instance->CriticalSection == NULL && CriticalSection != NULL, STATUS_INVALID_PARAMETER);
+    TppRequire(CriticalSection != NULL && Instance->CriticalSection == NULL, STATUS_INVALID_PARAMETER);
     Instance->CriticalSection = CriticalSection;
 }
 
 /* Nothing is done about it in the end: what can be a module here is never unloaded. */
 VOID TpCallbackUnloadDllOnCompletion(PTP_CALLBACK_INSTANCE Instance, PVOID DllHandle)
 {
-    TppRequire(Instance->Library == NULL && DllHandle != NULL, STATUS_INVALID_PARAMETER);
+    TppRequire(DllHandle != NULL && Instance->Library == NULL, STATUS_INVALID_PARAMETER);
     Instance->Library = DllHandle;
 }

@@ -69,6 +69,8 @@ static const struct rule rules[] = {
     {"*SynchronizationBarrier", MAY_FAULT, 0, "a lock"},
     {"*Threadpool*", MAY_FAULT, 0, "an object of the pool"},
     {"*CallbackReturns", MAY_FAULT, 0, "an object of the pool"},
+    {"*CallbackReturns", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "STATUS_INVALID_PARAMETER is raised"},
+    {"TpCallback*OnCompletion", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "STATUS_INVALID_PARAMETER is raised"},
     {"CallbackMayRunLong", MAY_FAULT, 0, "an object of the pool"},
     {"DisassociateCurrentThreadFromCallback", MAY_FAULT, 0, "an object of the pool"},
     {"RegisterWaitForSingleObject", MAY_FAULT, 0, "an object of the pool"},
