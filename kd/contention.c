@@ -3,7 +3,6 @@
 #include "views.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,43 +17,11 @@ static const char usage[] =
     "  -o FILE      where the report goes (standard error)\n"
     "  --read       a recording that a process has left which INTERLOCK_CONTENTION was set for\n";
 
-static int parse(int argc, char **argv, kd_record_options *options)
-{
-    static const struct option known[] = {
-        {"output", required_argument, NULL, 'o'}, {"top", required_argument, NULL, 't'},
-        {"json", no_argument, NULL, 'j'},         {"read", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
-    };
-    int option;
-
-    while ((option = getopt_long(argc, argv, "+o:h", known, NULL)) != -1) {
-        switch (option) {
-        case 'o':
-            options->output = optarg;
-            break;
-        case 't':
-            if (!kd_parse_number(optarg, &options->top) || options->top == 0)
-                return kd_say("--top takes a number of locks, from 1"), 2;
-            break;
-        case 'j':
-            options->json = true;
-            break;
-        case 'r':
-            options->recording = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return -1;
-        default:
-            fputs(usage, stderr);
-            return 2;
-        }
-    }
-    options->command = argv + optind;
-    if ((options->command[0] == NULL) == (options->recording == NULL))
-        return fputs(usage, stderr), 2;
-    return 0;
-}
+static const struct option known[] = {
+    {"output", required_argument, NULL, 'o'}, {"top", required_argument, NULL, 't'},
+    {"json", no_argument, NULL, 'j'},         {"read", required_argument, NULL, 'r'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+};
 
 /* How often and how long, of a lock or of one stack. */
 typedef struct figures {
@@ -374,7 +341,7 @@ int command_contention(int argc, char **argv)
     kd_record_options options = {.top = DEFAULT_TOP};
     kd_recordings recordings;
     FILE *to = stderr;
-    int result = parse(argc, argv, &options);
+    int result = kd_parse_record(argc, argv, usage, known, &options);
 
     if (result != 0)
         return result < 0 ? 0 : result;

@@ -15,6 +15,50 @@
 
 #define FAILED_TO_RUN 127
 
+static int parse_one(int option, const char *usage, kd_record_options *options)
+{
+    uint64_t limit;
+
+    switch (option) {
+    case 'o':
+        options->output = optarg;
+        return 0;
+    case 'l':
+        if (!kd_parse_number(optarg, &limit) || limit < 1 || limit > 4096)
+            return kd_say("--limit takes a number of megabytes from 1 to 4096"), 2;
+        options->limit = optarg;
+        return 0;
+    case 't':
+        if (!kd_parse_number(optarg, &options->top) || options->top == 0)
+            return kd_say("--top takes a number of locks, from 1"), 2;
+        return 0;
+    case 'j':
+        options->json = true;
+        return 0;
+    case 'r':
+        options->recording = optarg;
+        return 0;
+    case 'h':
+        return fputs(usage, stdout), -1;
+    default:
+        return fputs(usage, stderr), 2;
+    }
+}
+
+int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options)
+{
+    int option, result = 0;
+
+    while (result == 0 && (option = getopt_long(argc, argv, "+o:h", known, NULL)) != -1)
+        result = parse_one(option, usage, options);
+    if (result != 0)
+        return result;
+    options->command = argv + optind;
+    if ((options->command[0] == NULL) == (options->recording == NULL))
+        return fputs(usage, stderr), 2;
+    return 0;
+}
+
 static volatile sig_atomic_t command_process;
 
 static void pass_on(int number)

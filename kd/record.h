@@ -4,6 +4,8 @@
 
 #include "kd.h"
 
+#include <getopt.h>
+
 #include "ke/tracefile.h"
 
 typedef struct kd_record_options {
@@ -31,6 +33,8 @@ typedef struct kd_recordings {
     int status;            /* what the command ended with, as a shell has it */
 } kd_recordings;
 
+/* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -j, -r RECORDING, -h. 0, the status to end with, or -1: it has helped. */
+int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options);
 /* 0, or the status to end with: it has said why. */
 int kd_record(const char *setting, KI_TRACE_CONTENT content, const kd_record_options *options,
               kd_recordings *recordings);

@@ -3,7 +3,6 @@
 #include "views.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,44 +13,13 @@ static const char usage[] =
     "  --limit N    how much is kept of each process; what is older is dropped and counted (32)\n"
     "  --convert    a recording that a process has left which INTERLOCK_TRACE was set for\n";
 
-static int parse(int argc, char **argv, kd_record_options *options)
-{
-    static const struct option known[] = {
-        {"output", required_argument, NULL, 'o'},
-        {"limit", required_argument, NULL, 'l'},
-        {"convert", required_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    uint64_t limit;
-    int option;
-
-    while ((option = getopt_long(argc, argv, "+o:h", known, NULL)) != -1) {
-        switch (option) {
-        case 'o':
-            options->output = optarg;
-            break;
-        case 'l':
-            if (!kd_parse_number(optarg, &limit) || limit < 1 || limit > 4096)
-                return kd_say("--limit takes a number of megabytes from 1 to 4096"), 2;
-            options->limit = optarg;
-            break;
-        case 'c':
-            options->recording = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return -1;
-        default:
-            fputs(usage, stderr);
-            return 2;
-        }
-    }
-    options->command = argv + optind;
-    if ((options->command[0] == NULL) == (options->recording == NULL))
-        return fputs(usage, stderr), 2;
-    return 0;
-}
+static const struct option known[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"limit", required_argument, NULL, 'l'},
+    {"convert", required_argument, NULL, 'r'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
 
 /* The name with the id of the process, where it has %p or before its last dot. */
 static char *output_name(const char *pattern, int process, bool always)
@@ -120,7 +88,7 @@ int command_trace(int argc, char **argv)
 {
     kd_record_options options = {.output = "interlock-%p.json"};
     kd_recordings recordings;
-    int result = parse(argc, argv, &options);
+    int result = kd_parse_record(argc, argv, usage, known, &options);
 
     if (result != 0)
         return result < 0 ? 0 : result;

@@ -3,8 +3,9 @@
 
 #include <ntifs.h>
 
+#include "target.h"
+
 static KEVENT event;
-static PKTHREAD target;
 static KAPC apc;
 static int kernel_ran, normal_ran, rundown_ran, removed, inserted;
 static NTSTATUS waited;
@@ -12,19 +13,6 @@ static NTSTATUS waited;
 static void setup(void)
 {
     KeInitializeEvent(&event, SynchronizationEvent, FALSE);
-}
-
-static void announce(void)
-{
-    __atomic_store_n(&target, KeGetCurrentThread(), __ATOMIC_RELEASE);
-}
-
-static PKTHREAD find_target(void)
-{
-    PKTHREAD thread;
-    while ((thread = __atomic_load_n(&target, __ATOMIC_ACQUIRE)) == NULL)
-        ;
-    return thread;
 }
 
 static VOID kernel_routine(PKAPC self, PKNORMAL_ROUTINE *normal_routine, PVOID *normal_context, PVOID *argument1,

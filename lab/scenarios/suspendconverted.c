@@ -8,11 +8,12 @@
 
 #include "ke/wait.h"
 
+#include "target.h"
+
 static KEVENT events[2];
 static PVOID both[2] = {&events[1], &events[0]};
 static KQUEUE queue;
 static LIST_ENTRY entry;
-static PKTHREAD target;
 static int done, held, go;
 
 /* The target is a thread that its queue counts, so that a wait whose end is taken for another one shows. */
@@ -27,7 +28,7 @@ static void setup(void)
 static void begin(void)
 {
     LabAssert(KeRemoveQueue(&queue, KernelMode, NULL) == &entry);
-    __atomic_store_n(&target, KeGetCurrentThread(), __ATOMIC_RELEASE);
+    announce();
 }
 
 static void end(void)
@@ -36,14 +37,6 @@ static void end(void)
     LabAssert(queue.CurrentCount == 1);
     LabAssert(!(__atomic_load_n(&KeGetCurrentThread()->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_ACTIVE));
     __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
-}
-
-static PKTHREAD find_target(void)
-{
-    PKTHREAD thread;
-    while ((thread = __atomic_load_n(&target, __ATOMIC_ACQUIRE)) == NULL)
-        ;
-    return thread;
 }
 
 static int is_in_wait(PKTHREAD thread, ULONG state)

@@ -3,28 +3,15 @@
 
 #include <ntifs.h>
 
+#include "target.h"
+
 static KEVENT event;
-static PKTHREAD target;
 static KAPC apc;
 static int delivered, ran, outcome;
 
 static void setup(void)
 {
     KeInitializeEvent(&event, SynchronizationEvent, FALSE);
-}
-
-/* The thread that others act upon says who it is, and they wait until it has. */
-static void announce(void)
-{
-    __atomic_store_n(&target, KeGetCurrentThread(), __ATOMIC_RELEASE);
-}
-
-static PKTHREAD find_target(void)
-{
-    PKTHREAD thread;
-    while ((thread = __atomic_load_n(&target, __ATOMIC_ACQUIRE)) == NULL)
-        ;
-    return thread;
 }
 
 static void setter(void)

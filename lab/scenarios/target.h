@@ -1,0 +1,22 @@
+/* target.h: the thread that others act upon says who it is, and they wait until it has. */
+#ifndef INTERLOCK_LAB_TARGET_H
+#define INTERLOCK_LAB_TARGET_H
+
+#include <ntddk.h>
+
+static PKTHREAD target;
+
+static inline void announce(void)
+{
+    __atomic_store_n(&target, KeGetCurrentThread(), __ATOMIC_RELEASE);
+}
+
+static inline PKTHREAD find_target(void)
+{
+    PKTHREAD thread;
+    while ((thread = __atomic_load_n(&target, __ATOMIC_ACQUIRE)) == NULL)
+        ;
+    return thread;
+}
+
+#endif
