@@ -5,6 +5,8 @@
 
 #include "base.h"
 
+#include "../hal/hal.h"
+
 /* The longest number that is looked at: 64 binary digits, sign, prefix and room for zeroes in front. */
 #define LONGEST_NUMBER 256
 
@@ -164,12 +166,28 @@ static VOID BaseNarrowNumber(const WCHAR *String, CHAR Text[LONGEST_NUMBER])
     Text[i] = 0;
 }
 
+/* FALSE: no number has that base, so that it stops where it began. */
+static BOOLEAN BaseHasNumbers(int Base, const WCHAR *String, WCHAR **End)
+{
+    if (Base == 0 || (Base >= 2 && Base <= 36)) {
+        return TRUE;
+    }
+    HalSetError(HalErrorInvalid);
+    if (End != NULL) {
+        *End = (WCHAR *)String;
+    }
+    return FALSE;
+}
+
 long InterlockWcstol(const WCHAR *String, WCHAR **End, int Base)
 {
     CHAR Text[LONGEST_NUMBER];
-    char *Stop = Text; /* where it stays if there is no such base */
+    char *Stop;
     long Value;
     BaseNarrowNumber(String, Text);
+    if (!BaseHasNumbers(Base, String, End)) {
+        return 0;
+    }
     Value = strtol(Text, &Stop, Base);
     if (End != NULL) {
         *End = (WCHAR *)String + (Stop - Text);
@@ -180,9 +198,12 @@ long InterlockWcstol(const WCHAR *String, WCHAR **End, int Base)
 unsigned long InterlockWcstoul(const WCHAR *String, WCHAR **End, int Base)
 {
     CHAR Text[LONGEST_NUMBER];
-    char *Stop = Text; /* where it stays if there is no such base */
+    char *Stop;
     unsigned long Value;
     BaseNarrowNumber(String, Text);
+    if (!BaseHasNumbers(Base, String, End)) {
+        return 0;
+    }
     Value = strtoul(Text, &Stop, Base);
     if (End != NULL) {
         *End = (WCHAR *)String + (Stop - Text);
