@@ -1,5 +1,5 @@
 /* lock.c: what a mutex and a reader/writer lock do when one operation comes after the other. */
-#include <interlock/lab.h>
+#include "rwlock.h"
 
 /* 0 acquire, 1 release, 2 try (result 1: got it). State: the owner + 1. Not recursive. */
 static const char *const mutex_operations[] = {"acquire", "release", "try"};
@@ -38,8 +38,8 @@ static int apply_mutex(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *ope
 const LAB_MODEL LabModelMutex = {"mutex", initialize_zero, apply_mutex, mutex_operations};
 
 /*
- * 0 acquire exclusive, 1 release exclusive, 2 acquire shared, 3 release shared, 4 try exclusive, 5 try shared, 6
- * convert to exclusive (each of these with result 1: got it), 7 convert to shared. State: the writer + 1, the readers.
+ * The operations are those of rwlock.h; a try and a conversion to exclusive have result 1 if they got it. State: the
+ * writer + 1, the readers.
  */
 static const char *const rw_operations[] = {"acquire exclusive",    "release exclusive", "acquire shared",
                                             "release shared",       "try exclusive",     "try shared",
@@ -48,7 +48,8 @@ static const char *const rw_operations[] = {"acquire exclusive",    "release exc
 /* What a try that has failed says: somebody else has the lock, or waits for it and so may as well have it already. */
 static int is_refused(const LAB_OPERATION *operation)
 {
-    return operation->Name >= 4 && operation->Name <= 6 && operation->Returned && operation->Result == 0;
+    return operation->Name >= TRY_EXCLUSIVE && operation->Name <= CONVERT_TO_EXCLUSIVE && operation->Returned &&
+           operation->Result == 0;
 }
 
 static int acquire_exclusive(intptr_t state[LAB_MODEL_STATE], intptr_t self, intptr_t readers)
@@ -82,19 +83,19 @@ static int apply_rw(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *operat
     intptr_t self = (intptr_t)operation->Thread + 1;
 
     if (is_refused(operation))
-        return state[0] != 0 || state[1] > (operation->Name == 6);
+        return state[0] != 0 || state[1] > (operation->Name == CONVERT_TO_EXCLUSIVE);
     switch (operation->Name) {
-    case 0:
-    case 4:
+    case ACQUIRE_EXCLUSIVE:
+    case TRY_EXCLUSIVE:
         return acquire_exclusive(state, self, 0);
-    case 1:
+    case RELEASE_EXCLUSIVE:
         return release_exclusive(state, self, 0);
-    case 2:
-    case 5:
+    case ACQUIRE_SHARED:
+    case TRY_SHARED:
         return acquire_shared(state);
-    case 3:
+    case RELEASE_SHARED:
         return state[1]-- > 0;
-    case 6:
+    case CONVERT_TO_EXCLUSIVE:
         return acquire_exclusive(state, self, 1);
     default:
         return release_exclusive(state, self, 1);

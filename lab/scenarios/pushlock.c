@@ -3,6 +3,8 @@
 
 #include <ntifs.h>
 
+#include "../models/rwlock.h"
+
 #include "ke/turn.h"
 
 static EX_PUSH_LOCK lock;
@@ -374,95 +376,36 @@ LAB_SCENARIO(pushlock_release_shared_unheld, .Setup = setup, .Threads = {release
 LAB_SCENARIO(pushlock_convert_unheld, .Setup = setup, .Threads = {convert_unheld}, .Expect = "bugcheck");
 
 /* Histories, with try and conversion. */
-enum {
-    ACQUIRE_EXCLUSIVE,
-    RELEASE_EXCLUSIVE,
-    ACQUIRE_SHARED,
-    RELEASE_SHARED,
-    TRY_EXCLUSIVE,
-    TRY_SHARED,
-    CONVERT_TO_EXCLUSIVE,
-    CONVERT_TO_SHARED
-};
-
-static void record_acquire_exclusive(void)
-{
-    unsigned operation = LabBegin(ACQUIRE_EXCLUSIVE, 0);
-    ExAcquirePushLockExclusive(&lock);
-    LabEnd(operation, 1);
-}
-
-static void record_release_exclusive(void)
-{
-    unsigned operation = LabBegin(RELEASE_EXCLUSIVE, 0);
-    ExReleasePushLockExclusive(&lock);
-    LabEnd(operation, 0);
-}
-
-static void record_acquire_shared(void)
-{
-    unsigned operation = LabBegin(ACQUIRE_SHARED, 0);
-    ExAcquirePushLockShared(&lock);
-    LabEnd(operation, 1);
-}
-
-static void record_release_shared(void)
-{
-    unsigned operation = LabBegin(RELEASE_SHARED, 0);
-    ExReleasePushLockShared(&lock);
-    LabEnd(operation, 0);
-}
-
-static BOOLEAN record_try(unsigned name, BOOLEAN (*attempt)(PEX_PUSH_LOCK))
-{
-    unsigned operation = LabBegin(name, 0);
-    BOOLEAN got = attempt(&lock);
-    LabEnd(operation, got);
-    return got;
-}
-
-static BOOLEAN try_exclusive(PEX_PUSH_LOCK push_lock)
-{
-    return ExTryAcquirePushLockExclusiveEx(push_lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
-}
-
-static BOOLEAN try_shared(PEX_PUSH_LOCK push_lock)
-{
-    return ExTryAcquirePushLockSharedEx(push_lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
-}
-
 static void recorded_upgrader(void)
 {
     KeEnterCriticalRegion();
-    record_acquire_shared();
-    if (record_try(CONVERT_TO_EXCLUSIVE, ExTryConvertPushLockSharedToExclusive)) {
+    record(ACQUIRE_SHARED, ExAcquirePushLockShared(&lock));
+    if (record_try(CONVERT_TO_EXCLUSIVE, ExTryConvertPushLockSharedToExclusive(&lock))) {
         value += 1;
-        unsigned operation = LabBegin(CONVERT_TO_SHARED, 0);
-        ExConvertPushLockExclusiveToShared(&lock);
-        LabEnd(operation, 0);
+        record(CONVERT_TO_SHARED, ExConvertPushLockExclusiveToShared(&lock));
     }
-    record_release_shared();
+    record(RELEASE_SHARED, ExReleasePushLockShared(&lock));
     KeLeaveCriticalRegion();
 }
 
 static void recorded_trier(void)
 {
     KeEnterCriticalRegion();
-    if (record_try(TRY_EXCLUSIVE, try_exclusive)) {
+    if (record_try(TRY_EXCLUSIVE, ExTryAcquirePushLockExclusiveEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS))) {
         value += 1;
-        record_release_exclusive();
+        record(RELEASE_EXCLUSIVE, ExReleasePushLockExclusive(&lock));
     }
-    if (record_try(TRY_SHARED, try_shared))
-        record_release_shared();
+    if (record_try(TRY_SHARED, ExTryAcquirePushLockSharedEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS)))
+        record(RELEASE_SHARED, ExReleasePushLockShared(&lock));
     KeLeaveCriticalRegion();
 }
 
 static void recorded_writer(void)
 {
     KeEnterCriticalRegion();
-    record_acquire_exclusive();
+    record(ACQUIRE_EXCLUSIVE, ExAcquirePushLockExclusive(&lock));
     value += 1;
-    record_release_exclusive();
+    record(RELEASE_EXCLUSIVE, ExReleasePushLockExclusive(&lock));
     KeLeaveCriticalRegion();
 }
 

@@ -3,15 +3,7 @@
 
 #include <ntifs.h>
 
-enum {
-    ACQUIRE_EXCLUSIVE,
-    RELEASE_EXCLUSIVE,
-    ACQUIRE_SHARED,
-    RELEASE_SHARED,
-    TRY_EXCLUSIVE,
-    TRY_SHARED,
-    CONVERT_TO_EXCLUSIVE
-};
+#include "../models/rwlock.h"
 
 static EX_SPIN_LOCK lock;
 static int value;
@@ -51,41 +43,26 @@ LAB_SCENARIO(rw_spin_lock_upgrade, .Threads = {upgrader, writer}, .Finish = is_f
 LAB_SCENARIO(rw_spin_lock_upgrades, .Threads = {upgrader, upgrader}, .Finish = is_free);
 
 /* A history, at DISPATCH_LEVEL all the time. */
-static void record(unsigned name, VOID (*operation)(PEX_SPIN_LOCK))
-{
-    unsigned number = LabBegin(name, 0);
-    operation(&lock);
-    LabEnd(number, 1);
-}
-
-static BOOLEAN record_try(unsigned name, LOGICAL (*operation)(PEX_SPIN_LOCK))
-{
-    unsigned number = LabBegin(name, 0);
-    BOOLEAN got = operation(&lock) != FALSE;
-    LabEnd(number, got);
-    return got;
-}
-
 static void recorded_upgrader(void)
 {
     KIRQL irql = KeRaiseIrqlToDpcLevel();
-    record(ACQUIRE_SHARED, ExAcquireSpinLockSharedAtDpcLevel);
-    if (record_try(CONVERT_TO_EXCLUSIVE, ExTryConvertSharedSpinLockExclusive))
-        record(RELEASE_EXCLUSIVE, ExReleaseSpinLockExclusiveFromDpcLevel);
+    record(ACQUIRE_SHARED, ExAcquireSpinLockSharedAtDpcLevel(&lock));
+    if (record_try(CONVERT_TO_EXCLUSIVE, ExTryConvertSharedSpinLockExclusive(&lock)))
+        record(RELEASE_EXCLUSIVE, ExReleaseSpinLockExclusiveFromDpcLevel(&lock));
     else
-        record(RELEASE_SHARED, ExReleaseSpinLockSharedFromDpcLevel);
+        record(RELEASE_SHARED, ExReleaseSpinLockSharedFromDpcLevel(&lock));
     KeLowerIrql(irql);
 }
 
 static void recorded_trier(void)
 {
     KIRQL irql = KeRaiseIrqlToDpcLevel();
-    if (record_try(TRY_SHARED, ExTryAcquireSpinLockSharedAtDpcLevel))
-        record(RELEASE_SHARED, ExReleaseSpinLockSharedFromDpcLevel);
-    if (record_try(TRY_EXCLUSIVE, ExTryAcquireSpinLockExclusiveAtDpcLevel))
-        record(RELEASE_EXCLUSIVE, ExReleaseSpinLockExclusiveFromDpcLevel);
-    record(ACQUIRE_EXCLUSIVE, ExAcquireSpinLockExclusiveAtDpcLevel);
-    record(RELEASE_EXCLUSIVE, ExReleaseSpinLockExclusiveFromDpcLevel);
+    if (record_try(TRY_SHARED, ExTryAcquireSpinLockSharedAtDpcLevel(&lock)))
+        record(RELEASE_SHARED, ExReleaseSpinLockSharedFromDpcLevel(&lock));
+    if (record_try(TRY_EXCLUSIVE, ExTryAcquireSpinLockExclusiveAtDpcLevel(&lock)))
+        record(RELEASE_EXCLUSIVE, ExReleaseSpinLockExclusiveFromDpcLevel(&lock));
+    record(ACQUIRE_EXCLUSIVE, ExAcquireSpinLockExclusiveAtDpcLevel(&lock));
+    record(RELEASE_EXCLUSIVE, ExReleaseSpinLockExclusiveFromDpcLevel(&lock));
     KeLowerIrql(irql);
 }
 

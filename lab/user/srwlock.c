@@ -6,6 +6,8 @@
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
 
+#include "../models/rwlock.h"
+
 #include "ex/pushlock.h"
 
 #include "sleepers.h"
@@ -182,60 +184,34 @@ LAB_SCENARIO(srw_upgrade_writer, .Setup = sleep_soon, .Threads = {upgrader, writ
              .Flags = LAB_LARGE);
 
 /* Histories against the model, with try in both forms. */
-enum {
-    ACQUIRE_EXCLUSIVE,
-    RELEASE_EXCLUSIVE,
-    ACQUIRE_SHARED,
-    RELEASE_SHARED,
-    TRY_EXCLUSIVE,
-    TRY_SHARED,
-    CONVERT_TO_EXCLUSIVE,
-    CONVERT_TO_SHARED
-};
-
-static void record(unsigned name, VOID (*routine)(PRTL_SRWLOCK))
-{
-    unsigned operation = LabBegin(name, 0);
-    routine(&lock);
-    LabEnd(operation, 0);
-}
-
-static BOOLEAN record_try(unsigned name, BOOLEAN (*routine)(PRTL_SRWLOCK))
-{
-    unsigned operation = LabBegin(name, 0);
-    BOOLEAN taken = routine(&lock);
-    LabEnd(operation, taken);
-    return taken;
-}
-
 static void recorded_writer(void)
 {
-    record(ACQUIRE_EXCLUSIVE, RtlAcquireSRWLockExclusive);
-    record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive);
+    record(ACQUIRE_EXCLUSIVE, RtlAcquireSRWLockExclusive(&lock));
+    record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive(&lock));
 }
 
 static void recorded_reader(void)
 {
-    record(ACQUIRE_SHARED, RtlAcquireSRWLockShared);
-    record(RELEASE_SHARED, RtlReleaseSRWLockShared);
+    record(ACQUIRE_SHARED, RtlAcquireSRWLockShared(&lock));
+    record(RELEASE_SHARED, RtlReleaseSRWLockShared(&lock));
 }
 
 static void recorded_trier(void)
 {
-    if (record_try(TRY_EXCLUSIVE, RtlTryAcquireSRWLockExclusive))
-        record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive);
-    if (record_try(TRY_SHARED, RtlTryAcquireSRWLockShared))
-        record(RELEASE_SHARED, RtlReleaseSRWLockShared);
+    if (record_try(TRY_EXCLUSIVE, RtlTryAcquireSRWLockExclusive(&lock)))
+        record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive(&lock));
+    if (record_try(TRY_SHARED, RtlTryAcquireSRWLockShared(&lock)))
+        record(RELEASE_SHARED, RtlReleaseSRWLockShared(&lock));
 }
 
 static void recorded_converter(void)
 {
-    record(ACQUIRE_EXCLUSIVE, RtlAcquireSRWLockExclusive);
-    record(CONVERT_TO_SHARED, RtlConvertSRWLockExclusiveToShared);
-    if (record_try(CONVERT_TO_EXCLUSIVE, RtlConvertSRWLockSharedToExclusive))
-        record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive);
+    record(ACQUIRE_EXCLUSIVE, RtlAcquireSRWLockExclusive(&lock));
+    record(CONVERT_TO_SHARED, RtlConvertSRWLockExclusiveToShared(&lock));
+    if (record_try(CONVERT_TO_EXCLUSIVE, RtlConvertSRWLockSharedToExclusive(&lock)))
+        record(RELEASE_EXCLUSIVE, RtlReleaseSRWLockExclusive(&lock));
     else
-        record(RELEASE_SHARED, RtlReleaseSRWLockShared);
+        record(RELEASE_SHARED, RtlReleaseSRWLockShared(&lock));
 }
 
 static void is_a_lock(void)

@@ -64,7 +64,7 @@ VOID ExReleaseCacheAwarePushLockExclusiveEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, 
 
 PEX_PUSH_LOCK ExAcquireCacheAwarePushLockSharedEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)
 {
-    PEX_PUSH_LOCK Held = ExpFannedLock(PushLock, HalDispatch.CurrentProcessor() % KeNumberProcessors);
+    PEX_PUSH_LOCK Held = ExpFannedLock(PushLock, KiHostProcessor(KeNumberProcessors));
     ExpVerifyAcquire(Held, Flags);
     ExAcquirePushLockSharedEx(Held, Flags);
     return Held;

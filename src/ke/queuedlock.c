@@ -256,9 +256,7 @@ VOID KeReleaseQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL OldIrql)
 {
     PKTHREAD Thread = KiCurrentThread();
     KiCheckLockNumber(Number);
-    if (Thread->Irql < DISPATCH_LEVEL) {
-        KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, Thread->Irql, DISPATCH_LEVEL, 0, 0);
-    }
+    KiRequireDispatchLevel(Thread);
     KiReleaseQueuedLock(Thread, &Thread->Prcb->LockQueue[Number]);
     KiLowerIrql(Thread, OldIrql);
 }

@@ -15,10 +15,17 @@
 VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
 VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
 
+FORCEINLINE VOID KiRequireDispatchLevel(PKTHREAD Thread)
+{
+    if (__builtin_expect(Thread->Irql < DISPATCH_LEVEL, FALSE)) {
+        KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, Thread->Irql, DISPATCH_LEVEL, 0, 0);
+    }
+}
+
 FORCEINLINE VOID KiVerifyAtDispatchLevel(PKTHREAD Thread)
 {
-    if (__builtin_expect(KiVerifierEnabled, FALSE) && Thread->Irql < DISPATCH_LEVEL) {
-        KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, Thread->Irql, DISPATCH_LEVEL, 0, 0);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiRequireDispatchLevel(Thread);
     }
 }
 
