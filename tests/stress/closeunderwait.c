@@ -75,14 +75,31 @@ static void signal_nothing(subject *s)
     (void)s;
 }
 
+/* An APC that comes before the thread has begun would run before its routine, and the sleep would have no end. */
+static void sleep_until_told(subject *s)
+{
+    require(write(s->ends[1], "x", 1) == 1);
+    require(SleepEx(INFINITE, TRUE) == WAIT_IO_COMPLETION);
+}
+
+static void start_sleeper(subject *s, LPTHREAD_START_ROUTINE routine)
+{
+    char byte;
+
+    require(pipe(s->ends) == 0);
+    s->aid = CreateThread(NULL, 0x40000, routine, s, 0, NULL);
+    require(read(s->ends[0], &byte, 1) == 1);
+    close(s->ends[0]);
+    close(s->ends[1]);
+}
+
 /* A mutex whose owner ends without releasing it; nobody has a handle by then. */
 static DWORD WINAPI own_until_told(LPVOID argument)
 {
     subject *s = argument;
 
     require(WaitForSingleObject(s->handle, INFINITE) == WAIT_OBJECT_0);
-    require(write(s->ends[1], "x", 1) == 1);
-    require(SleepEx(INFINITE, TRUE) == WAIT_IO_COMPLETION);
+    sleep_until_told(s);
     return 0;
 }
 
@@ -93,14 +110,8 @@ static VOID CALLBACK go_on(ULONG_PTR argument)
 
 static void make_mutex(subject *s)
 {
-    char byte;
-
-    require(pipe(s->ends) == 0);
     s->handle = CreateMutexA(NULL, FALSE, NULL);
-    s->aid = CreateThread(NULL, 0x40000, own_until_told, s, 0, NULL);
-    require(read(s->ends[0], &byte, 1) == 1);
-    close(s->ends[0]);
-    close(s->ends[1]);
+    start_sleeper(s, own_until_told);
 }
 
 static void tell_thread(subject *s)
@@ -109,17 +120,16 @@ static void tell_thread(subject *s)
     require(CloseHandle(s->aid));
 }
 
-static DWORD WINAPI sleep_until_told(LPVOID argument)
+static DWORD WINAPI only_sleep(LPVOID argument)
 {
-    (void)argument;
-    SleepEx(INFINITE, TRUE);
+    sleep_until_told(argument);
     return 0;
 }
 
 static void make_thread(subject *s)
 {
-    s->handle = CreateThread(NULL, 0x40000, sleep_until_told, NULL, 0, NULL);
-    require(DuplicateHandle(GetCurrentProcess(), s->handle, GetCurrentProcess(), &s->aid, THREAD_SET_CONTEXT, FALSE, 0));
+    start_sleeper(s, only_sleep);
+    require(DuplicateHandle(GetCurrentProcess(), s->aid, GetCurrentProcess(), &s->handle, SYNCHRONIZE, FALSE, 0));
 }
 
 static void make_process(subject *s)
@@ -198,6 +208,15 @@ static DWORD WINAPI wait_for_subject(LPVOID argument)
     return 0; /* a mutex that it owns is the next one's, abandoned */
 }
 
+/*
+ * The wait of a service by handle, which has looked its handles up: not one for a lock on the way there. The reason is
+ * written before the wait is committed.
+ */
+static int waits_by_handle(PKTHREAD thread)
+{
+    return is_in_wait(thread, WaitCommitted) && load(&thread->WaitReason) == UserRequest;
+}
+
 static int is_alive(HANDLE thread)
 {
     THREAD_BASIC_INFORMATION basic;
@@ -223,7 +242,7 @@ static void close_under_waiters(const wait_kind *kind)
         PVOID thread;
 
         require(ObReferenceObjectByHandle(waiters[i], 0, *PsThreadType, KernelMode, &thread, NULL) == 0);
-        await(is_in_wait(thread, WaitCommitted) || !is_alive(waiters[i]));
+        await(waits_by_handle(thread) || !is_alive(waiters[i]));
         ObDereferenceObject(thread);
     }
     require(CloseHandle(scene.subject.handle));
