@@ -44,8 +44,28 @@ typedef RTL_RUN_ONCE_INIT_FN *PRTL_RUN_ONCE_INIT_FN;
 NTSYSAPI VOID RtlRunOnceInitialize(PRTL_RUN_ONCE RunOnce);
 NTSYSAPI NTSTATUS RtlRunOnceExecuteOnce(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter,
                                         PVOID *Context);
-NTSYSAPI NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context);
 NTSYSAPI NTSTATUS RtlRunOnceComplete(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID Context);
+
+/* Where it is not done yet, or flags are given. */
+NTSYSAPI NTSTATUS RtlpRunOnceBegin(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context);
+
+/* The state of one that is done, in the bits that a context leaves free. */
+#define RTLP_RUN_ONCE_STATE ((ULONG_PTR)3)
+#define RTLP_RUN_ONCE_DONE ((ULONG_PTR)2)
+
+/* Inline, and exported too for whoever takes its address or calls from another language. */
+NTSYSAPI inline NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context)
+{
+    /* acquire: pairs with the release of who completed; whoever sees that it is done sees all that was done */
+    ULONG_PTR Word = __atomic_load_n((volatile ULONG_PTR *)RunOnce, __ATOMIC_ACQUIRE);
+    if ((Word & RTLP_RUN_ONCE_STATE) != RTLP_RUN_ONCE_DONE || Flags != 0) {
+        return RtlpRunOnceBegin(RunOnce, Flags, Context);
+    }
+    if (Context != NULL) {
+        *Context = (PVOID)(Word & ~RTLP_RUN_ONCE_STATE);
+    }
+    return STATUS_SUCCESS;
+}
 
 INTERLOCK_END
 

@@ -249,25 +249,13 @@ static void take_for_longest_turn(void)
 LAB_SCENARIO(pushlock_longest_turn, .Setup = held, .Threads = {take_for_longest_turn, writer, writer},
              .Finish = is_free, .Flags = LAB_LARGE);
 
-/* Earlier, if the woken waiter is there and looks on. */
-#define PASSES_BEFORE_LOOK ((KI_TURN + KI_TURN_NOTICE - 1) / KI_TURN_NOTICE * KI_TURN_NOTICE - 1)
-
-static void take_until_attended(void)
+/* Those who have learned that the others are near spin for it before they do anything else. */
+static void near_writer(void)
 {
-    KeEnterCriticalRegion();
-    await_two_waiters();
-    pass_waiters_after(0);
-    if (value == 0) {
-        while (!__atomic_load_n(&newest_waiter()->Attended, __ATOMIC_RELAXED)) {
-        }
-        pass_waiters_after(PASSES_BEFORE_LOOK);
-        LabAssert(value >= 1);
-    }
-    ExReleasePushLockExclusive(&lock);
-    KeLeaveCriticalRegion();
+    KeGetCurrentThread()->NearLooks = 1;
+    writer();
 }
-LAB_SCENARIO(pushlock_attended_turn, .Setup = held, .Threads = {take_until_attended, writer, writer}, .Finish = is_free,
-             .Flags = LAB_LARGE);
+LAB_SCENARIO(pushlock_near, .Setup = setup, .Threads = {near_writer, near_writer, reader}, .Finish = is_free);
 
 /* Whoever became an only sharer by conversion is one: while a woken waiter is on its way, too. */
 static void convert_both_ways(void)

@@ -48,9 +48,11 @@ static void adds_up(void)
 LAB_SCENARIO(semaphore_timeout, .Setup = setup, .Threads = {releaser, timed_waiter}, .Finish = adds_up);
 
 /* A history against the model. */
+enum { RELEASE, WAIT };
+
 static void recorded_releaser(void)
 {
-    unsigned operation = LabBegin(0, 1);
+    unsigned operation = LabBegin(RELEASE, 1);
     LabEnd(operation, KeReleaseSemaphore(&semaphore, IO_NO_INCREMENT, 1, FALSE));
 }
 
@@ -58,7 +60,7 @@ static void recorded_poller(void)
 {
     LARGE_INTEGER now = {.QuadPart = 0};
     for (int i = 0; i < 2; i++) {
-        unsigned operation = LabBegin(1, 0);
+        unsigned operation = LabBegin(WAIT, 0);
         NTSTATUS status = KeWaitForSingleObject(&semaphore, Executive, KernelMode, FALSE, &now);
         LabEnd(operation, status == STATUS_SUCCESS);
     }

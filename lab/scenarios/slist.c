@@ -189,10 +189,12 @@ static void empty(void)
     InitializeSListHead(&list);
 }
 
+enum { PUSH, POP };
+
 static void recorded_pusher(void)
 {
     for (int i = 0; i < 2; i++) {
-        unsigned operation = LabBegin(0, (intptr_t)&entries[i]);
+        unsigned operation = LabBegin(PUSH, (intptr_t)&entries[i]);
         InterlockedPushEntrySList(&list, &entries[i]);
         LabEnd(operation, 0);
     }
@@ -201,7 +203,7 @@ static void recorded_pusher(void)
 static void recorded_popper(void)
 {
     for (int i = 0; i < 2; i++) {
-        unsigned operation = LabBegin(1, 0);
+        unsigned operation = LabBegin(POP, 0);
         LabEnd(operation, (intptr_t)InterlockedPopEntrySList(&list));
     }
 }

@@ -144,3 +144,85 @@ static void signal_again(void)
 }
 LAB_SCENARIO(wait_all_same_signaler, .Setup = setup, .Threads = {ticketed_visitor, thief, signal_again},
              .Finish = one_is_left);
+
+/* Both are there: they are locked as they come, in whatever order they are named, and taken both or not at all. */
+static KEVENT stub;
+static KMUTANT lectern;
+
+static void setup_signaled(void)
+{
+    setup();
+    KeInitializeEvent(&ticket, SynchronizationEvent, TRUE);
+    KeInitializeEvent(&stub, SynchronizationEvent, TRUE);
+    KeInitializeMutant(&lectern, FALSE);
+}
+
+static void be_alone_inside(void)
+{
+    LabAssert(__atomic_fetch_add(&inside, 1, __ATOMIC_RELAXED) == 0);
+    __atomic_fetch_sub(&inside, 1, __ATOMIC_RELAXED);
+}
+
+static void take_ticket_and_stub(void)
+{
+    LabAssert(wait_for_both(&ticket, &stub) == STATUS_WAIT_0);
+    be_alone_inside();
+    KeSetEvent(&stub, IO_NO_INCREMENT, FALSE);
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+}
+
+static void take_stub_and_ticket(void)
+{
+    LabAssert(wait_for_both(&stub, &ticket) == STATUS_WAIT_0);
+    be_alone_inside();
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+    KeSetEvent(&stub, IO_NO_INCREMENT, FALSE);
+}
+
+static void both_are_left(void)
+{
+    LabAssert(ticket.Header.SignalState == 1 && stub.Header.SignalState == 1);
+}
+LAB_SCENARIO(wait_all_at_once, .Setup = setup_signaled, .Threads = {take_ticket_and_stub, take_stub_and_ticket},
+             .Finish = both_are_left);
+LAB_SCENARIO(wait_all_at_once_thief, .Setup = setup_signaled,
+             .Threads = {take_ticket_and_stub, take_stub_and_ticket, thief}, .Finish = both_are_left);
+
+/* One that only looks takes both or leaves both. */
+static void look_for_both(void)
+{
+    PVOID objects[] = {&stub, &ticket};
+    LARGE_INTEGER now = {.QuadPart = 0};
+    NTSTATUS status = KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, &now, NULL);
+
+    LabAssert(status == STATUS_WAIT_0 || status == STATUS_TIMEOUT);
+    if (status == STATUS_WAIT_0) {
+        be_alone_inside();
+        KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+        KeSetEvent(&stub, IO_NO_INCREMENT, FALSE);
+    }
+}
+LAB_SCENARIO(wait_all_at_once_look, .Setup = setup_signaled, .Threads = {take_ticket_and_stub, look_for_both, thief},
+             .Finish = both_are_left);
+
+/* A mutant among them is owned by who has all. */
+static void speak(void)
+{
+    LabAssert(wait_for_both(&lectern, &ticket) == STATUS_WAIT_0);
+    be_alone_inside();
+    KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
+    LabAssert(KeReleaseMutant(&lectern, IO_NO_INCREMENT, FALSE, FALSE) == 0);
+}
+
+static void hold_lectern(void)
+{
+    LabAssert(KeWaitForSingleObject(&lectern, Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS);
+    LabAssert(KeReleaseMutant(&lectern, IO_NO_INCREMENT, FALSE, FALSE) == 0);
+}
+
+static void lectern_is_free(void)
+{
+    LabAssert(lectern.Header.SignalState == 1 && lectern.OwnerThread == NULL && ticket.Header.SignalState == 1);
+}
+LAB_SCENARIO(wait_all_at_once_mutant, .Setup = setup_signaled, .Threads = {speak, speak, hold_lectern},
+             .Finish = lectern_is_free);

@@ -5,6 +5,8 @@
 
 #include <interlock/nt.h>
 
+#include "nt/completion.h"
+
 #define KEYS 3
 
 static HANDLE port;
@@ -167,6 +169,36 @@ static void creator(void)
 }
 LAB_SCENARIO(port_close, .Setup = setup, .Threads = {closer, remover_at_closed, poster_at_closed}, .Flags = LAB_LARGE);
 LAB_SCENARIO(port_close_leaves_nothing, .Setup = setup_table, .Threads = {creator}, .Flags = LAB_CHECK_LEAKS);
+
+/* What a thread has kept of the port from its first call does not keep the port. */
+static void poster_of_two_at_closed(void)
+{
+    poster_at_closed();
+    poster_at_closed();
+}
+
+static void looker_at_closed(void)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+    for (int i = 0; i < 2; i++) {
+        PVOID key, context;
+        IO_STATUS_BLOCK block;
+        NTSTATUS status = NtRemoveIoCompletion(port, &key, &context, &block, &now);
+        LabAssert(status == STATUS_SUCCESS || status == STATUS_TIMEOUT || status == STATUS_ABANDONED ||
+                  status == STATUS_INVALID_HANDLE);
+    }
+}
+
+static void port_is_gone(void)
+{
+    LabAssert(NtpPortType.TotalNumberOfObjects == 0);
+    LabAssert(NtSetIoCompletion(port, NULL, NULL, STATUS_SUCCESS, 0) == STATUS_INVALID_HANDLE);
+}
+LAB_SCENARIO(port_kept, .Setup = setup, .Threads = {poster_of_two_at_closed, closer}, .Finish = port_is_gone);
+LAB_SCENARIO(port_kept_c11, .Setup = setup, .Threads = {poster_of_two_at_closed, closer}, .Finish = port_is_gone,
+             .Model = "c11", .StaleReads = 2);
+LAB_SCENARIO(port_kept_by_two, .Setup = setup, .Threads = {poster_of_two_at_closed, looker_at_closed, closer},
+             .Finish = port_is_gone, .Flags = LAB_LARGE);
 
 /* A port is a queue. */
 static void record_post(ULONG key)

@@ -135,6 +135,21 @@ static void deregister(void)
     LabAssert(runs() <= 1);
 }
 
+/* Nobody signals it: a callback that begins while the wait is ended is told that the time is over. */
+static VOID timeout_callback(PVOID context, BOOLEAN timed_out)
+{
+    UNREFERENCED_PARAMETER(context);
+    LabAssert(timed_out);
+    count_run();
+}
+
+static void setup_registered_timeout(void)
+{
+    setup();
+    LabAssert(RtlRegisterWait(&registered, event, timeout_callback, NULL, 1, WT_EXECUTEONLYONCE) == STATUS_SUCCESS);
+}
+
+LAB_SCENARIO(pool_registered_timeout, .Setup = setup_registered_timeout, .Threads = {deregister}, .Flags = LAB_LARGE);
 LAB_SCENARIO(pool_registered_wait, .Setup = setup_registered, .Threads = {set_twice, deregister}, .Flags = LAB_LARGE);
 
 /* Cleanup groups: a callback has run, or was cancelled and its owner was told, never both. */

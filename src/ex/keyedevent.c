@@ -67,9 +67,10 @@ static NTSTATUS ExpAwaitPairing(PEXP_KEYED_WAITER Self, PKTHREAD Thread, KPROCES
     if (Status == STATUS_SUCCESS || ExpTakeWaiter(&Self->Waiter, Thread)) {
         return Status;
     }
+    KPROCESSOR_MODE Alerted = KiModeOfTakenAlert(Thread);
     KeWaitForSingleObject(&Self->Paired, WrKeyedEvent, KernelMode, FALSE, NULL);
     if (Status == STATUS_ALERTED) {
-        KeAlertThread(Thread, WaitMode);
+        KeAlertThread(Thread, Alerted);
     }
     return STATUS_SUCCESS;
 }

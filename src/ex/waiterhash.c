@@ -3,20 +3,9 @@
 
 #include "../ke/debugdata.h"
 
-#define EXP_WAITER_BUCKET_SHIFT 56
-
-C_ASSERT(EXP_WAITER_BUCKETS == 1 << (64 - EXP_WAITER_BUCKET_SHIFT));
-
-static EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS];
+EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS];
 KD_REGISTER_ROOT(ExpWaiterTable);
 KD_REGISTER_LAYOUT(ExpWaiterLayout, EXP_WAITER_LAYOUT);
-
-/* Multiplying by the golden ratio spreads neighbouring addresses over the high bits. */
-static PEXP_WAITER_BUCKET ExpBucketOf(const EXP_WAIT_KEY *Key)
-{
-    ULONG64 Mixed = (ULONG_PTR)Key->Key ^ ((ULONG_PTR)Key->Object << 13) ^ ((ULONG_PTR)Key->Process << 27);
-    return &ExpWaiterTable[Mixed * 0x9e3779b97f4a7c15ull >> EXP_WAITER_BUCKET_SHIFT];
-}
 
 /* relaxed: what orders it for who reads it without the lock is the lock's own word, see ExpMayHaveWaiters */
 static VOID ExpSetCount(PEXP_WAITER_BUCKET Bucket, ULONG Count)
@@ -102,20 +91,4 @@ BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread)
     BOOLEAN Taken = ExpTakeListedWaiter(Bucket, Waiter);
     ExpUnlockWaiters(Bucket, Thread);
     return Taken;
-}
-
-/*
- * The lock's word is read by a read-modify-write that leaves it as it is, so it has its place among the changes of that
- * word. Let W be a waiter that locked the bucket.
- *   Before: W's lock is held still, and the word is not 0; or it was released, and Count as W left it, or as somebody
- *   did after W, is visible to who found the 0 (the release in KiReleaseLock pairs with the acquire here).
- *   After: W's lock was taken on top of this change of the word (the release here pairs with the acquire in
- *   KiTryAcquireLock), so W sees what the caller did before.
- * A plain read would not do: it could come before a store that the caller has made to what W looks at.
- */
-BOOLEAN ExpMayHaveWaiters(const EXP_WAIT_KEY *Key)
-{
-    PEXP_WAITER_BUCKET Bucket = ExpBucketOf(Key);
-    return __atomic_fetch_add(&Bucket->Lock, 0, __ATOMIC_ACQ_REL) != 0 ||
-           __atomic_load_n(&Bucket->Count, __ATOMIC_RELAXED) != 0;
 }

@@ -1,5 +1,7 @@
 /* interrupt.c: connecting and disconnecting interrupt objects. */
-#include "iop.h"
+#include <interlock/io.h>
+
+#include "../ke/interrupt.h"
 
 /* Interprocessor interrupts are above every device. */
 static BOOLEAN IopIsDeviceLevel(KIRQL Irql)

@@ -6,9 +6,8 @@
  * 2. The item is not touched any more once its routine has been called: the routine may free it or queue it again.
  * 3. Freeing an item that is queued is a bugcheck.
  */
-#include "iop.h"
-
 #include <interlock/ex.h>
+#include <interlock/io.h>
 
 #define IOP_WORKITEM_TAG 0x74496f49u /* "IoIt" */
 #define IOP_QUEUED_ITEM_FREED 0      /* first parameter of WORKER_INVALID */

@@ -154,6 +154,7 @@ BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity,
         }
     }
     KiReleaseLock(&Thread->ThreadLock);
+    KiRequeueForProcessor(Thread);
     KiExitDispatcher(Current);
     return Valid;
 }

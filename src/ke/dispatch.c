@@ -22,59 +22,14 @@ ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header)
     return Word;
 }
 
-/* What a wait takes from an object of each type. */
-typedef enum _KI_CONSUMPTION { KiTakeNothing, KiTakeSignal, KiTakeCount, KiTakeOwnership } KI_CONSUMPTION;
-
-static const UCHAR KiConsumption[KOBJECT_TYPE_MASK + 1] = {
-    [EventNotificationObject] = KiTakeNothing, [EventSynchronizationObject] = KiTakeSignal,
-    [MutantObject] = KiTakeOwnership,          [ProcessObject] = KiTakeNothing,
-    [QueueObject] = KiTakeNothing,             [SemaphoreObject] = KiTakeCount,
-    [ThreadObject] = KiTakeNothing,            [GateObject] = KiTakeSignal,
-    [TimerNotificationObject] = KiTakeNothing, [TimerSynchronizationObject] = KiTakeSignal,
-};
-
-static BOOLEAN KiOwnsMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
-{
-    PKMUTANT Mutant = CONTAINING_RECORD(Header, KMUTANT, Header);
-    /* relaxed: only Thread itself makes this true or false for Thread */
-    return __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) == Thread;
-}
-
-BOOLEAN KiIsSignaledFor(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Thread)
-{
-    return KI_STATE(Word) > 0 || (KI_TYPE(Word) == MutantObject && KiOwnsMutant(Header, Thread));
-}
-
-static ULONG64 KiConsumed(ULONG64 Word)
-{
-    switch (KiConsumption[KI_TYPE(Word)]) {
-    case KiTakeSignal:
-        return KiWithState(Word, 0);
-    case KiTakeCount:
-    case KiTakeOwnership:
-        return KiWithState(Word, KI_STATE(Word) - 1);
-    default:
-        return Word;
-    }
-}
-
 /* Records the owner of a mutant whose count has just become 0. The list of owned mutants is the owner's own business. */
-static NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread)
+NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread)
 {
     NTSTATUS Status = Mutant->Abandoned ? STATUS_ABANDONED : STATUS_SUCCESS;
     Mutant->Abandoned = FALSE;
     /* relaxed: see KiOwnsMutant; other readers only show it */
     __atomic_store_n(&Mutant->OwnerThread, Thread, __ATOMIC_RELAXED);
     return Status;
-}
-
-static NTSTATUS KiConsumeLocked(PDISPATCHER_HEADER Header, ULONG64 *Word, PKTHREAD Thread)
-{
-    *Word = KiConsumed(*Word);
-    if (KI_TYPE(*Word) == MutantObject && KI_STATE(*Word) == 0) {
-        return KiGiveMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
-    }
-    return STATUS_SUCCESS;
 }
 
 NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread)
@@ -119,6 +74,33 @@ static BOOLEAN KiTryConsumeMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *St
     }
     KiExitDispatcher(Thread);
     return Taken;
+}
+
+/* In a dispatcher section, as above. */
+static BOOLEAN KiTryOwnMutant(PKMUTANT Mutant, ULONG64 Word, PKTHREAD Thread, NTSTATUS *Status)
+{
+    KiEnterDispatcher(Thread);
+    BOOLEAN Owned = KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, 0));
+    if (Owned) {
+        *Status = KiGiveMutant(Mutant, Thread);
+        KiTakeOwnershipOf(Mutant, Thread);
+    }
+    KiExitDispatcher(Thread);
+    return Owned;
+}
+
+BOOLEAN KiTryEnterMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    if (Word & KI_LOCKED) {
+        return FALSE;
+    }
+    if (KI_STATE(Word) > 0) {
+        return KiTryOwnMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Word, Thread, Status);
+    }
+    *Status = STATUS_SUCCESS;
+    return KiOwnsMutant(Header, Thread) && KI_STATE(Word) != KI_MUTANT_LIMIT &&
+           KiCompareExchangeHeader(Header, &Word, KiWithState(Word, KI_STATE(Word) - 1));
 }
 
 BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
@@ -217,8 +199,8 @@ static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK 
 
 BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, PKI_READY Released)
 {
-    UCHAR Consumption = KiConsumption[KI_TYPE(*Word)];
-    BOOLEAN Several = Consumption == KiTakeNothing || (Consumption == KiTakeCount && KI_STATE(*Word) > 1);
+    BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
+                                                         : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
     KI_PEERS Peers;
 
     KiInitializePeers(&Peers, Header);

@@ -75,8 +75,8 @@ VOID KeSetEventBoostPriority(PRKEVENT Event, PKTHREAD *Thread)
 
 LONG KeResetEvent(PRKEVENT Event)
 {
-    ULONG64 Word = KiReadSettledHeader(&Event->Header);
-    while (!KiCompareExchangeHeader(&Event->Header, &Word, KiWithState(Word, 0))) {
+    ULONG64 Word = KiReadHeader(&Event->Header);
+    while ((Word & KI_LOCKED) || !KiCompareExchangeHeader(&Event->Header, &Word, KiWithState(Word, 0))) {
         Word = KiReadSettledHeader(&Event->Header);
     }
     return KI_STATE(Word);

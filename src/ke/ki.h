@@ -57,10 +57,12 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  20    Light: the current wait has no active WaitAny block, so a suspension may convert it
  *   bit  21    Exit: another thread wants this one to end (terminate.c)
  *   bit  22    ExitOk: that may end the current wait
+ *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
  *
  * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by
  * compare-exchange is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9,
- * 15, 16 and 21 may be set by anybody at any time and are cleared by the thread itself, Exit never.
+ * 15, 16 and 21 may be set by anybody at any time and are cleared by the thread itself, Exit never. Bit 23 changes with
+ * the alert that is taken.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -82,11 +84,12 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_LIGHT 0x00100000u
 #define KI_WAIT_EXIT 0x00200000u
 #define KI_WAIT_EXIT_OK 0x00400000u
+#define KI_WAIT_KERNEL_ALERT 0x00800000u
 
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
 
-/* An acquire that is being recorded: trace.c. */
+/* An acquire that is being recorded: tracecontention.c. */
 typedef struct _KI_CONTENTION {
     ULONG64 Begin;                   /* 0: it is not */
     struct _KI_CONTENTION_ENTRY *Entry;
@@ -97,7 +100,7 @@ typedef struct _KTHREAD {
 
     /* The wait: written by others, so on a cache line apart from what the thread itself keeps writing. */
     volatile ULONG WaitRegister DECLSPEC_ALIGN(KI_CACHE_LINE);
-    volatile ULONG WakeWord;         /* parking place, see park.c */
+    volatile ULONG WakeWord;         /* parking place, see block.c */
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
     struct _KTHREAD *ReadyNext;      /* links threads that a signaler has released and not yet woken */
     PKWAIT_BLOCK WaitBlockList;
@@ -109,6 +112,7 @@ typedef struct _KTHREAD {
     BOOLEAN WaitNext;                /* a signal with Wait TRUE came; the next call is the wait */
     volatile UCHAR State;            /* KTHREAD_STATE */
     BOOLEAN WaitListed;              /* on a PRCB's WaitListHead */
+    volatile UCHAR WaitAllHint;      /* index of the block whose object was last found not signaled: waitall.c */
     ULONG WaitTime;                  /* in clock ticks of 15.625 ms */
     ULONG WaitProcessor;             /* whose WaitListHead */
     HAL_DEADLINE WaitDeadline;
@@ -166,8 +170,9 @@ typedef struct _KTHREAD {
     volatile VOID *TurnLock;         /* the lock at which it has passed others that waited, and */
     ULONG TurnPasses;                /* how often: see turn.h */
     BOOLEAN TurnOver;                /* it is to wait behind those */
-    ULONG SharedWaits;               /* how often it had to wait for a share of a pushlock, and */
-    volatile VOID *SharedLock;       /* of which: see ex/pushlockcore.c */
+    UCHAR NearLooks;                 /* looks at a word that another one had just changed that took no time, and */
+    UCHAR UntimedLooks;              /* looks until the next one is timed: see turn.h */
+    ULONG ContendedWaits;            /* how often it found a lock held: see turn.h */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
@@ -228,6 +233,9 @@ typedef struct _KI_THREAD_SLOT {
     volatile ULONG NextFree;         /* number of the next free slot + 1, see thread.c */
     volatile ULONG Use;              /* KI_SLOT_USE */
     PVOID SpareOwner;                /* an owner record that outlives the thread: ex/resourceowner.c */
+    PVOID volatile KeptPort;         /* the completion port that it used last, and */
+    HANDLE KeptHandle;               /* by which handle, and */
+    ULONG64 KeptAccess;              /* the incarnation of that: nt/keptport.c */
 } KI_THREAD_SLOT;
 
 typedef enum _KI_SLOT_USE {
@@ -401,8 +409,8 @@ FORCEINLINE VOID KiReleaseLock(PKI_LOCK Lock)
  * The dispatcher section: while a thread is in one it holds locks of the kernel or is about to, so a host signal that
  * wants to park it, and a fork, have to wait until it is out. Sections nest.
  */
-extern volatile ULONG KiForkPending;
-extern BOOLEAN KiDispatcherFence;
+extern volatile ULONG KiForkPending __attribute__((visibility("hidden"))); /* both are looked at in every section */
+extern BOOLEAN KiDispatcherFence __attribute__((visibility("hidden")));
 VOID KiEnterDispatcherSlow(PKTHREAD Thread);
 
 FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)

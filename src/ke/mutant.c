@@ -61,7 +61,7 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
 /* Returns whether a region that holds kernel APCs back has to be left. */
 static BOOLEAN KiDropOwnershipOf(PKMUTANT Mutant)
 {
-    /* relaxed: see KiOwnsMutant in dispatch.c */
+    /* relaxed: see KiOwnsMutant in wait.h */
     __atomic_store_n(&Mutant->OwnerThread, NULL, __ATOMIC_RELAXED);
     if (KiReadHeader(&Mutant->Header) & KI_DPC_ACTIVE) {
         KiChangeDpcActive(Mutant, 0);

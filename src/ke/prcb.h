@@ -105,7 +105,7 @@ typedef enum _KI_WAITER_STATE {
 typedef struct _KI_PROCESSOR_WAITER {
     LIST_ENTRY Entry;
     PKTHREAD Thread;
-    PKPRCB Prcb;           /* handed over */
+    PKPRCB Prcb;           /* handed over, or given back; NULL: neither */
     ULONG Wakes;
     volatile ULONG State;  /* KI_WAITER_STATE */
 } KI_PROCESSOR_WAITER, *PKI_PROCESSOR_WAITER;

@@ -12,6 +12,10 @@
  *    because then the processor idles while the host brings the next owner to life, and everybody queues up behind it.
  * 3. A queued thread has marked (W) every processor that it may run on, under KiProcessorWaitLock, and found each of
  *    them busy while doing so. Whoever gives back a marked processor takes the same lock, so it sees the thread queued.
+ * 4. A processor that is given back with others still queued for it (W stays set) is taken by the thread that was woken,
+ *    or has been taken by somebody else: whoever gives it back the next time looks through the queue again. So the woken
+ *    thread tries that processor first, though it might run on another one: those behind it may have no other.
+ * 5. Whoever changes the affinity of a queued thread wakes it, so that it marks the processors that it may run on now.
  */
 #include "irql.h"
 
@@ -61,16 +65,19 @@ BOOLEAN KiTryAcquireProcessor(PKTHREAD Thread, PKPRCB Prcb)
     return FALSE;
 }
 
+/* Bounded by the count too: the affinity may change meanwhile, and the first processor never come again. */
 static BOOLEAN KiTryAnyProcessor(PKTHREAD Thread)
 {
     ULONG First = KiPreferredProcessor(Thread);
     ULONG Number = First;
+    ULONG Tries = KeNumberProcessors;
     do {
         if (KiTryAcquireProcessor(Thread, KiProcessorBlock[Number])) {
             return TRUE;
         }
         Number = KiNextAllowedProcessor(Thread, Number);
-    } while (Number != First);
+        Tries -= 1;
+    } while (Number != First && Tries != 0);
     return FALSE;
 }
 
@@ -112,6 +119,7 @@ static BOOLEAN KiQueueForProcessor(PKI_PROCESSOR_WAITER Waiter)
     if (!KiTryOrMarkProcessors(Waiter->Thread)) {
         Queued = TRUE;
         Waiter->State = KiWaiterQueued;
+        Waiter->Prcb = NULL;
         if (Waiter->Wakes == 0) {
             InsertTailList(&KiProcessorWaitList, &Waiter->Entry);
         } else {
@@ -143,7 +151,7 @@ static VOID KiWaitForProcessor(PKTHREAD Thread)
             return;
         }
         Waiter.Wakes += 1;
-        if (KiTryAnyProcessor(Thread)) {
+        if ((Waiter.Prcb != NULL && KiTryAcquireProcessor(Thread, Waiter.Prcb)) || KiTryAnyProcessor(Thread)) {
             return;
         }
     }
@@ -208,6 +216,21 @@ static BOOLEAN KiGiveProcessorTo(PKI_PROCESSOR_WAITER Waiter, PKTHREAD Thread, P
         KiWakeWaiter(Waiter, Handover ? KiWaiterOwns : KiWaiterWoken);
     }
     return TRUE;
+}
+
+/* Called by a thread in the dispatcher when the other thread has its new affinity. */
+VOID KiRequeueForProcessor(PKTHREAD Thread)
+{
+    KiAcquireLock(&KiProcessorWaitLock);
+    for (PLIST_ENTRY Entry = KiProcessorWaitList.Flink; Entry != &KiProcessorWaitList; Entry = Entry->Flink) {
+        PKI_PROCESSOR_WAITER Waiter = CONTAINING_RECORD(Entry, KI_PROCESSOR_WAITER, Entry);
+        if (Waiter->Thread == Thread) {
+            RemoveEntryList(Entry);
+            KiWakeWaiter(Waiter, KiWaiterWoken);
+            break;
+        }
+    }
+    KiReleaseLock(&KiProcessorWaitLock);
 }
 
 static BOOLEAN KiGiveProcessorAway(PKTHREAD Thread, PKPRCB Prcb)

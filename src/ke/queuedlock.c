@@ -21,7 +21,9 @@
  *    CPU away (KiSpin). Until it is linked the predecessor's entry is in place.
  * 7. A waiter that has spun for a while marks its entry PARKED and sleeps; who hands over to it then also wakes it. To
  *    spin on and give the CPU away now and then was rejected: the lock goes to one particular waiter, and where there
- *    are more of them than CPUs the host finds that one last. Only the first in line has reason to spin for long.
+ *    are more of them than CPUs the host finds that one last. There only the first in line has reason to spin for long.
+ *    Where each processor has a CPU of its own all of them may run, and a hand-over to a waiter that spins is a tenth
+ *    of one to a sleeper: so everybody spins for as long as the turns of all the others should take.
  */
 #include "queuedlock.h"
 
@@ -33,6 +35,7 @@
 
 #define KI_SPINS_IN_LINE KI_SPINS_BEFORE_LONG_SPIN
 #define KI_SPINS_FIRST_IN_LINE (16 * KI_SPINS_BEFORE_LONG_SPIN)
+#define KI_SPINS_PER_PROCESSOR 64
 
 typedef struct _KI_NUMBERED_LOCK {
     KSPIN_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
@@ -64,6 +67,16 @@ static BOOLEAN KiIsWaiting(PKSPIN_LOCK_QUEUE LockQueue)
     return ((ULONG_PTR)__atomic_load_n(&LockQueue->Lock, __ATOMIC_ACQUIRE) & LOCK_QUEUE_WAIT) != 0;
 }
 
+/* With a CPU for everybody: it looks all the time. */
+static VOID KiSpinBesideOwner(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue)
+{
+    ULONG Left = KI_SPINS_FIRST_IN_LINE + KeNumberProcessors * KI_SPINS_PER_PROCESSOR;
+    for (; Left != 0 && KiIsWaiting(LockQueue); Left -= 1) {
+        KiPollInterrupts(Thread);
+        HalPause();
+    }
+}
+
 static VOID KiSpinInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, ULONG MostSpins)
 {
     ULONG Spins = 0;
@@ -93,7 +106,11 @@ static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE L
     KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_WAIT);
     /* release: WAIT is there before the predecessor can find the entry; pairs with the acquire in KiHandOver */
     __atomic_store_n(&Previous->Next, LockQueue, __ATOMIC_RELEASE);
-    KiSpinInQueue(Thread, LockQueue, FirstInLine ? KI_SPINS_FIRST_IN_LINE : KI_SPINS_IN_LINE);
+    if (HalProcessorsAvailable(KeNumberProcessors)) {
+        KiSpinBesideOwner(Thread, LockQueue);
+    } else {
+        KiSpinInQueue(Thread, LockQueue, FirstInLine ? KI_SPINS_FIRST_IN_LINE : KI_SPINS_IN_LINE);
+    }
     KiParkInQueue(LockQueue, SpinLock);
 }
 

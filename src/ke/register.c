@@ -70,7 +70,8 @@ BOOLEAN KiEndOwnWait(PKTHREAD Thread)
 
 static ULONG KiWithoutAlert(ULONG Register, KPROCESSOR_MODE Mode)
 {
-    Register &= ~KI_WAIT_ALERTED((UCHAR)Mode);
+    Register &= ~(KI_WAIT_ALERTED((UCHAR)Mode) | KI_WAIT_KERNEL_ALERT);
+    Register |= Mode == KernelMode ? KI_WAIT_KERNEL_ALERT : 0;
     if (!(Register & (KI_WAIT_ALERTED(KernelMode) | KI_WAIT_ALERTED(UserMode)))) {
         Register &= ~KI_WAIT_ALERT;
     }
@@ -108,9 +109,20 @@ static BOOLEAN KiKernelApcInterrupts(ULONG Register)
 }
 
 /* A thread that is to end gives up its wait as for a user APC, alertable or not: the service that waits returns. */
+static BOOLEAN KiExitInterrupts(ULONG Register, ULONG HowIssued)
+{
+    return (Register & KI_WAIT_EXIT) && (HowIssued & KI_WAIT_EXIT_OK);
+}
+
+BOOLEAN KiGivesUpWait(PKTHREAD Thread)
+{
+    ULONG Register = KiReadRegister(Thread);
+    return KiExitInterrupts(Register, Register);
+}
+
 static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
 {
-    if ((Register & KI_WAIT_EXIT) && (Register & KI_WAIT_EXIT_OK)) {
+    if (KiExitInterrupts(Register, Register)) {
         return STATUS_USER_APC;
     }
     if (KiKernelApcInterrupts(Register)) {
@@ -166,6 +178,11 @@ BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode)
     return (Register & KI_WAIT_ALERTED((UCHAR)Mode)) != 0;
 }
 
+KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread)
+{
+    return KiReadRegister(Thread) & KI_WAIT_KERNEL_ALERT ? KernelMode : UserMode;
+}
+
 BOOLEAN KiTakeAlertById(PKTHREAD Thread)
 {
     if (!(KiReadRegister(Thread) & KI_WAIT_ALERT_BY_ID_PENDING)) {
@@ -183,7 +200,9 @@ NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued)
     __atomic_store_n(&Thread->WakeWord, KI_AWAKE, __ATOMIC_RELAXED);
     for (;;) {
         ULONG New = KiWithWaitState((Register & ~KI_WAIT_ISSUED) | HowIssued, WaitInProgress);
-        NTSTATUS Status = KiPendingAlert(Register, HowIssued, &New);
+        /* a wait that was interrupted and begins again, by a thread that is to end, takes nothing from others */
+        NTSTATUS Status =
+            KiExitInterrupts(Register, HowIssued) ? STATUS_USER_APC : KiPendingAlert(Register, HowIssued, &New);
         if (Status == STATUS_PENDING) {
             New |= KI_WAIT_ACTIVE;
         }

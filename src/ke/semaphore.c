@@ -8,11 +8,10 @@ VOID KeInitializeSemaphore(PRKSEMAPHORE Semaphore, LONG Count, LONG Limit)
 }
 
 /* FALSE: the count would pass the limit, or fall. */
-static BOOLEAN KiAdjustCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
+FORCEINLINE BOOLEAN KiAdjustCount(PDISPATCHER_HEADER Header, ULONG64 *Word, LONG Adjustment)
 {
-    LONG Count = KI_STATE(*Word);
     LONG Adjusted;
-    if (__builtin_add_overflow(Count, *(PLONG)Context, &Adjusted) || Adjusted < Count ||
+    if (Adjustment < 0 || __builtin_add_overflow(KI_STATE(*Word), Adjustment, &Adjusted) ||
         Adjusted > CONTAINING_RECORD(Header, KSEMAPHORE, Header)->Limit) {
         return FALSE;
     }
@@ -20,24 +19,33 @@ static BOOLEAN KiAdjustCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Con
     return TRUE;
 }
 
+static BOOLEAN KiUpdateCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
+{
+    return KiAdjustCount(Header, Word, *(PLONG)Context);
+}
+
+/* TRUE: nobody waits, and it is decided. A count that is refused gets a compare-exchange, too, which changes nothing. */
+FORCEINLINE BOOLEAN KiTryRelease(PDISPATCHER_HEADER Header, LONG Adjustment, BOOLEAN *Accepted, PLONG Previous)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    while (!(Word & (KI_LOCKED | KI_WAITERS))) {
+        ULONG64 New = Word;
+        *Accepted = KiAdjustCount(Header, &New, Adjustment);
+        *Previous = KI_STATE(Word);
+        if (KiCompareExchangeHeader(Header, &Word, New)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
 NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
                             PLONG PreviousCount)
 {
-    PDISPATCHER_HEADER Header = &Semaphore->Header;
-    ULONG64 Word = KiReadHeader(Header);
-    LONG Previous = 0;
-    BOOLEAN Accepted = FALSE;
-    BOOLEAN Done = FALSE;
-
-    while (!Done && !(Word & (KI_LOCKED | KI_WAITERS))) {
-        ULONG64 New = Word;
-        Accepted = KiAdjustCount(Header, &New, &Adjustment);
-        Done = KiCompareExchangeHeader(Header, &Word, New);
-        Previous = KI_STATE(Word);
-    }
-    if (!Done) {
-        KI_SIGNAL Signal = {.Update = KiAdjustCount, .Context = &Adjustment, .Increment = Increment};
-        Accepted = KiSignal(Header, &Signal, &Previous);
+    BOOLEAN Accepted;
+    if (!KiTryRelease(&Semaphore->Header, Adjustment, &Accepted, PreviousCount)) {
+        KI_SIGNAL Signal = {.Update = KiUpdateCount, .Context = &Adjustment, .Increment = Increment};
+        Accepted = KiSignal(&Semaphore->Header, &Signal, PreviousCount);
     }
     if (!Accepted) {
         return STATUS_SEMAPHORE_LIMIT_EXCEEDED;
@@ -45,7 +53,6 @@ NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Ad
     if (Wait) {
         KiSetWaitNext(KiCurrentThread());
     }
-    *PreviousCount = Previous;
     return STATUS_SUCCESS;
 }
 

@@ -60,15 +60,16 @@ static BOOLEAN KiLightweightSuspend(PKTHREAD Thread)
     return TRUE;
 }
 
-/* If the wait is a WaitAll: either it can be satisfied now, or all of its blocks go back. */
+/* If the wait is a WaitAll: either it can be satisfied now, or all of its blocks go back. A thread that is to end takes
+   nothing any more. */
 static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
 {
-    PKWAIT_BLOCK Lowest;
+    PKWAIT_BLOCK Lowest = KiObjectBlocks(Thread) != 0 ? KiLowestBlock(Thread) : NULL;
     BOOLEAN Satisfied = FALSE;
 
-    KiSortBlocks(Thread->WaitBlockList, KiObjectBlocks(Thread), &Lowest);
     KiLockInOrder(Lowest);
-    if (Lowest != NULL && KiAllSignaledFor(Lowest, Thread) && KiEndWait(Thread, STATUS_WAIT_0) != KI_NOT_ENDED) {
+    if (Lowest != NULL && !KiGivesUpWait(Thread) && KiAllSignaledFor(Lowest, Thread) &&
+        KiEndWait(Thread, STATUS_WAIT_0) != KI_NOT_ENDED) {
         Thread->WaitStatus = KiConsumeAll(Lowest, Thread);
         Satisfied = TRUE;
     }

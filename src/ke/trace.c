@@ -1,49 +1,9 @@
-/* trace.c: recording waits, signals and contended acquires, for who asks by the environment. Theory in tracefile.h. */
-#include "trace.h"
+/* trace.c: the events of a trace: waits, signals and contended acquires. Theory in tracefile.h. */
+#include "recording.h"
 
 #include <stdio.h>
 
 #include "wait.h"
-
-#define KI_TRACE_PATH 1024
-#define KI_TRACE_DEFAULT_LIMIT 32 /* in megabytes */
-#define KI_TRACE_RAW ".trace"     /* a file of this name is left as it is, for `interlock trace` */
-#define KI_CONTENTION_ENTRIES 8192
-#define KI_CONTENTION_PROBES 64
-#define KI_TRACE_BUFFER 65536
-
-typedef struct _KI_RECORDING {
-    PCSTR Setting;
-    PKI_TRACE_FILE File;
-    SIZE_T Size;
-    LONG Descriptor;
-    CHAR Pattern[KI_TRACE_PATH]; /* absolute, with %p for the id of the process */
-    CHAR Path[KI_TRACE_PATH];    /* of the file */
-    CHAR Output[KI_TRACE_PATH];  /* what is made of it at the end, or nothing */
-} KI_RECORDING, *PKI_RECORDING;
-
-/*
- * A bit for each KI_TRACE_CONTENT that is recorded, and above KI_TRACE_POSTPONED one for each that a forked child is to
- * record from the first event on: most children become another program at once, and leave nothing behind.
- */
-#define KI_TRACE_POSTPONED 8
-#define KI_TRACE_CONTENTS 0xffu
-ULONG KiTracing;
-static KI_RECORDING KiRecording[] = {
-    [KiTraceEvents] = {.Setting = "INTERLOCK_TRACE"},
-    [KiTraceContention] = {.Setting = "INTERLOCK_CONTENTION"},
-};
-
-static DECLSPEC_NOINLINE ULONG KiBeginPostponed(VOID);
-
-static BOOLEAN KiRecords(KI_TRACE_CONTENT Content)
-{
-    ULONG Tracing = __atomic_load_n(&KiTracing, __ATOMIC_RELAXED);
-    if (Tracing >= 1u << KI_TRACE_POSTPONED) {
-        Tracing = KiBeginPostponed();
-    }
-    return (Tracing & (1u << Content)) != 0;
-}
 
 static ULONG KiIdOf(PKTHREAD Thread)
 {
@@ -55,12 +15,6 @@ static ULONG KiIdOf(PKTHREAD Thread)
 static PVOID KiUnit(ULONG Number)
 {
     return (PUCHAR)(KiRecording[KiTraceEvents].File + 1) + (SIZE_T)Number * KI_TRACE_UNIT;
-}
-
-static VOID KiCountDropped(PKI_TRACE_FILE File, ULONG64 Number)
-{
-    /* relaxed: a statistic */
-    __atomic_fetch_add(&File->Dropped, Number, __ATOMIC_RELAXED);
 }
 
 /* The number of a unit + 1; 0: there is none for a thread that has Held chunks. */
@@ -207,6 +161,33 @@ VOID KiTraceThreadName(PKTHREAD Thread, PCSTR Name)
     }
 }
 
+/* In the child of a fork, which has no other thread. */
+VOID KiForgetTracks(VOID)
+{
+    KiTrackNameLock = 0;
+    for (ULONG Slot = 0; Slot < __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_RELAXED); Slot++) {
+        PKTHREAD Thread = KiThreadFromNumber(Slot);
+        Thread->TraceTrack = NULL;
+        Thread->TraceFlow = 0;
+        Thread->TraceMutant.Entry = NULL;
+    }
+}
+
+/* When the process ends: the lock is kept. */
+VOID KiFinishTrackNames(PKI_TRACE_FILE File)
+{
+    PKI_TRACE_TRACK Track;
+    if (!KiTryAcquireLock(&KiTrackNameLock)) {
+        return;
+    }
+    for (ULONG Number = __atomic_load_n(&File->FirstTrack, __ATOMIC_ACQUIRE); Number != 0; Number = Track->Next) {
+        Track = KiUnit(Number - 1);
+        if (__atomic_load_n(&Track->State, __ATOMIC_RELAXED) == KiTrackLive) {
+            HalQueryThreadName(Track->ThreadId, Track->Name, sizeof(Track->Name));
+        }
+    }
+}
+
 /* Events. */
 
 static VOID KiAppendChunk(PKI_TRACE_TRACK Track, ULONG Number)
@@ -289,7 +270,7 @@ static VOID KiRecord(PKI_TRACE_TRACK Track, const KI_TRACE_EVENT *Event)
 }
 
 /* What the thread is in the middle of; the kind is stored last, by the caller. NULL: it is not kept. */
-static PKI_TRACE_EVENT KiOpenEvent(PKTHREAD Thread)
+PKI_TRACE_EVENT KiOpenEvent(PKTHREAD Thread)
 {
     PKI_TRACE_TRACK Track = KiTrackOf(Thread);
     if (Track == NULL) {
@@ -311,7 +292,7 @@ static PKI_TRACE_EVENT KiInnermostEvent(PKTHREAD Thread)
     return Track != NULL && Track->Depth != 0 && Track->Depth <= KI_TRACE_DEPTH ? &Track->Open[Track->Depth - 1] : NULL;
 }
 
-static VOID KiCloseEvent(PKTHREAD Thread)
+VOID KiCloseEvent(PKTHREAD Thread)
 {
     PKI_TRACE_EVENT Event = KiInnermostEvent(Thread);
     PKI_TRACE_TRACK Track = Thread->TraceTrack;
@@ -374,10 +355,6 @@ static VOID KiNameSatisfier(PKI_TRACE_EVENT Event, PKTHREAD Thread)
         KiSetObject(Event, Thread->WaitBlockList[Index].Object, KiTypeWaitedFor(&Thread->WaitBlockList[Index]));
     }
 }
-
-static VOID KiEnterContention(PKI_CONTENTION Contention, ULONG64 Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive,
-                              ULONG Owner);
-static VOID KiLeaveContention(PKI_CONTENTION Contention);
 
 /* A wait for a mutant alone is an acquire of it. */
 static VOID KiContendForMutant(PKTHREAD Thread)
@@ -456,343 +433,4 @@ VOID KiTraceWoken(PKTHREAD Thread)
         Thread->TraceFlow = Event.Flow;
         KiRecord(Track, &Event);
     }
-}
-
-/* Contended acquires. */
-
-static ULONG64 KiHash(ULONG64 Hash, ULONG64 Word)
-{
-    Hash = (Hash ^ Word) * 0x9e3779b97f4a7c15ull;
-    return Hash ^ Hash >> 32;
-}
-
-static BOOLEAN KiIsEntryOf(PKI_CONTENTION_ENTRY Entry, const KI_CONTENTION_ENTRY *Wanted)
-{
-    return Entry->Hash == Wanted->Hash && Entry->Lock == Wanted->Lock && Entry->Kind == Wanted->Kind &&
-           Entry->Exclusive == Wanted->Exclusive && Entry->Frames == Wanted->Frames &&
-           memcmp(Entry->Frame, Wanted->Frame, Wanted->Frames * sizeof(Wanted->Frame[0])) == 0;
-}
-
-static VOID KiFillEntry(PKI_CONTENTION_ENTRY Entry, const KI_CONTENTION_ENTRY *Wanted)
-{
-    Entry->Kind = Wanted->Kind;
-    Entry->Exclusive = Wanted->Exclusive;
-    Entry->Frames = Wanted->Frames;
-    Entry->Hash = Wanted->Hash;
-    Entry->Lock = Wanted->Lock;
-    memcpy(Entry->Frame, Wanted->Frame, sizeof(Entry->Frame));
-    /* release: pairs with the acquire in KiFindEntry */
-    __atomic_store_n(&Entry->State, KiEntryReady, __ATOMIC_RELEASE);
-}
-
-/* An entry that is just being filled is passed over: at worst two have the same stack, which a reader adds up. */
-static PKI_CONTENTION_ENTRY KiFindEntry(const KI_CONTENTION_ENTRY *Wanted)
-{
-    PKI_TRACE_FILE File = KiRecording[KiTraceContention].File;
-    PKI_CONTENTION_ENTRY Entries = (PKI_CONTENTION_ENTRY)(File + 1);
-    for (ULONG Probe = 0; Probe < KI_CONTENTION_PROBES; Probe++) {
-        PKI_CONTENTION_ENTRY Entry = &Entries[(Wanted->Hash + Probe) % KI_CONTENTION_ENTRIES];
-        ULONG State = __atomic_load_n(&Entry->State, __ATOMIC_ACQUIRE);
-        if (State == KiEntryReady && KiIsEntryOf(Entry, Wanted)) {
-            return Entry;
-        }
-        /* acquire: as above, when somebody else was faster */
-        if (State == KiEntryFree && __atomic_compare_exchange_n(&Entry->State, &State, KiEntryFilling, FALSE,
-                                                                __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-            KiFillEntry(Entry, Wanted);
-            __atomic_fetch_add(&File->UnitsUsed, 1, __ATOMIC_RELAXED);
-            return Entry;
-        }
-        if (State == KiEntryReady && KiIsEntryOf(Entry, Wanted)) {
-            return Entry;
-        }
-    }
-    KiCountDropped(File, 1);
-    return NULL;
-}
-
-/* In an interrupt of the host the unwinder may be what was interrupted. */
-static DECLSPEC_NOINLINE VOID KiEnterContention(PKI_CONTENTION Contention, ULONG64 Lock, KI_LOCK_KIND Kind,
-                                                BOOLEAN Exclusive, ULONG Owner)
-{
-    KI_CONTENTION_ENTRY Wanted = {.Lock = Lock, .Kind = (UCHAR)Kind, .Exclusive = Exclusive != FALSE};
-    if (KiCurrentThread()->HostInterrupts == 0) {
-        Wanted.Frames = (USHORT)HalCaptureStack(2, Wanted.Frame, KI_CONTENTION_FRAMES);
-    }
-    Wanted.Hash = KiHash(KiHash(0, Lock), (ULONG64)Kind << 1 | Wanted.Exclusive);
-    for (ULONG Frame = 0; Frame < Wanted.Frames; Frame++) {
-        Wanted.Hash = KiHash(Wanted.Hash, Wanted.Frame[Frame]);
-    }
-    Contention->Entry = KiFindEntry(&Wanted);
-    if (Contention->Entry != NULL) {
-        /* relaxed, here and below: statistics */
-        __atomic_fetch_add(&Contention->Entry->Waiting, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&Contention->Entry->LastOwner, Owner, __ATOMIC_RELAXED);
-    }
-}
-
-static VOID KiLeaveContention(PKI_CONTENTION Contention)
-{
-    PKI_CONTENTION_ENTRY Entry = Contention->Entry;
-    ULONG64 Time = HalQueryNanoseconds() - Contention->Begin;
-    ULONG64 Longest = __atomic_load_n(&Entry->Longest, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&Entry->Count, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&Entry->Time, Time, __ATOMIC_RELAXED);
-    while (Longest < Time && !__atomic_compare_exchange_n(&Entry->Longest, &Longest, Time, FALSE, __ATOMIC_RELAXED,
-                                                          __ATOMIC_RELAXED)) {
-    }
-    __atomic_fetch_sub(&Entry->Waiting, 1, __ATOMIC_RELAXED);
-}
-
-VOID KiTraceContended(PKI_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, ULONG Owner)
-{
-    Contention->Begin = HalQueryNanoseconds();
-    if (KiRecords(KiTraceEvents)) {
-        PKI_TRACE_EVENT Event = KiOpenEvent(KiCurrentThread());
-        if (Event != NULL) {
-            Event->Begin = Contention->Begin;
-            Event->Object = (ULONG64)Lock;
-            Event->Argument = Owner;
-            Event->Type = (UCHAR)Kind;
-            Event->Flags = Exclusive ? KI_TRACE_EXCLUSIVE : 0;
-            /* release: what a reader finds here is complete */
-            __atomic_store_n(&Event->Kind, KiTraceAcquire, __ATOMIC_RELEASE);
-        }
-    }
-    if (KiRecords(KiTraceContention)) {
-        KiEnterContention(Contention, (ULONG64)Lock, Kind, Exclusive, Owner);
-    }
-}
-
-/* One that began in the parent of a fork has nothing to end here. */
-static BOOLEAN KiIsOwnEntry(PKI_CONTENTION_ENTRY Entry)
-{
-    if (!KiRecords(KiTraceContention)) {
-        return FALSE;
-    }
-    PKI_CONTENTION_ENTRY First = (PKI_CONTENTION_ENTRY)(KiRecording[KiTraceContention].File + 1);
-    return Entry >= First && Entry < First + KI_CONTENTION_ENTRIES;
-}
-
-VOID KiTraceAcquired(PKI_CONTENTION Contention)
-{
-    if (Contention->Begin != 0 && KiRecords(KiTraceEvents)) {
-        KiCloseEvent(KiCurrentThread());
-    }
-    if (KiIsOwnEntry(Contention->Entry)) {
-        KiLeaveContention(Contention);
-    }
-}
-
-/* Beginning. */
-
-static BOOLEAN KiHasEnding(PCSTR Text, PCSTR Ending)
-{
-    SIZE_T Length = strlen(Text);
-    return Length >= strlen(Ending) && strcmp(Text + Length - strlen(Ending), Ending) == 0;
-}
-
-/* The pattern with the id of the process: where it has %p, or before its last dot. */
-static VOID KiExpandPattern(PCSTR Pattern, BOOLEAN Always, PSTR Path, SIZE_T Size)
-{
-    PCSTR Place = strstr(Pattern, "%p");
-    PCSTR Rest = Place != NULL ? Place + 2 : NULL;
-    PCSTR Slash = strrchr(Pattern, '/');
-    if (Place == NULL && !Always) {
-        snprintf(Path, Size, "%s", Pattern);
-        return;
-    }
-    if (Place == NULL) {
-        Place = strrchr(Pattern, '.');
-        Place = Place != NULL && (Slash == NULL || Place > Slash) ? Place : Pattern + strlen(Pattern);
-        Rest = Place;
-    }
-    snprintf(Path, Size, "%.*s%s%u%s", (int)(Place - Pattern), Pattern, Rest == Place ? "." : "", HalCurrentProcessId(),
-             Rest);
-}
-
-static BOOLEAN KiTryCreateRecording(PKI_RECORDING Recording, KI_TRACE_CONTENT Content, BOOLEAN WithId,
-                                    HAL_FILE_PROBLEM *Problem)
-{
-    PCSTR Raw = Content == KiTraceEvents && !KiHasEnding(Recording->Pattern, KI_TRACE_RAW) ? KI_TRACE_RAW : "";
-    SIZE_T Room = sizeof(Recording->Output) - sizeof(KI_TRACE_RAW);
-
-    KiExpandPattern(Recording->Pattern, WithId, Recording->Output, Room);
-    memcpy(Recording->Path, Recording->Output, sizeof(Recording->Path));
-    strcat(Recording->Path, Raw);
-    if (Raw[0] == '\0') {
-        Recording->Output[0] = '\0';
-    }
-    Recording->File = HalCreateMappedFile(Recording->Path, Recording->Size, &Recording->Descriptor, Problem);
-    return Recording->File != NULL;
-}
-
-static VOID KiCreateRecording(KI_TRACE_CONTENT Content, BOOLEAN WithId)
-{
-    PKI_RECORDING Recording = &KiRecording[Content];
-    HAL_FILE_PROBLEM Problem;
-    if (!KiTryCreateRecording(Recording, Content, WithId, &Problem) &&
-        !(Problem.InUse && KiTryCreateRecording(Recording, Content, TRUE, &Problem))) {
-        HalPrint("interlock: %s: cannot write %s: %s; nothing is recorded\n", Recording->Setting, Recording->Path,
-                 Problem.Text);
-        return;
-    }
-    PKI_TRACE_FILE File = Recording->File;
-    File->Content = Content;
-    File->ProcessId = HalCurrentProcessId();
-    File->Start = HalQueryNanoseconds();
-    File->Units = (ULONG)((Recording->Size - sizeof(*File)) / KiTraceUnitSize(Content));
-    HalQueryProgramName(File->Program, sizeof(File->Program));
-    File->ModulesLength = HalQueryModules(File->Modules, sizeof(File->Modules));
-    File->Magic = KI_TRACE_MAGIC;
-    __atomic_fetch_or(&KiTracing, 1u << Content, __ATOMIC_RELAXED);
-}
-
-static VOID KiReadRecordingSetting(KI_TRACE_CONTENT Content, PCSTR Default, SIZE_T Size)
-{
-    PKI_RECORDING Recording = &KiRecording[Content];
-    PCSTR Path = HalGetEnvironment(Recording->Setting);
-    if (Path == NULL || Path[0] == '\0' || strcmp(Path, "0") == 0) {
-        return;
-    }
-    if (!HalMakeAbsolutePath(strcmp(Path, "1") == 0 ? Default : Path, Recording->Pattern, sizeof(Recording->Pattern))) {
-        HalPrint("interlock: %s: the name is too long; nothing is recorded\n", Recording->Setting);
-        return;
-    }
-    Recording->Size = sizeof(KI_TRACE_FILE) + Size;
-    KiCreateRecording(Content, FALSE);
-}
-
-VOID KiInitializeTrace(VOID)
-{
-    SIZE_T Limit = KiReadSetting("INTERLOCK_TRACE_LIMIT", 1, 4096, KI_TRACE_DEFAULT_LIMIT);
-    KiReadRecordingSetting(KiTraceEvents, "interlock-%p.json", Limit << 20);
-    KiReadRecordingSetting(KiTraceContention, "interlock-%p.contention",
-                           KI_CONTENTION_ENTRIES * sizeof(KI_CONTENTION_ENTRY));
-}
-
-static ULONG KiBeginPostponed(VOID)
-{
-    ULONG Tracing = __atomic_fetch_and(&KiTracing, KI_TRACE_CONTENTS, __ATOMIC_RELAXED);
-    for (ULONG Content = 0; Content < RTL_NUMBER_OF(KiRecording); Content++) {
-        if (Tracing & (1u << (KI_TRACE_POSTPONED + Content))) {
-            KiCreateRecording((KI_TRACE_CONTENT)Content, TRUE);
-        }
-    }
-    return __atomic_load_n(&KiTracing, __ATOMIC_RELAXED);
-}
-
-/* The parent goes on in its file; nothing of it is the child's. */
-VOID KiTraceForkChild(VOID)
-{
-    KiTrackNameLock = 0;
-    ULONG Tracing = __atomic_exchange_n(&KiTracing, 0, __ATOMIC_RELAXED);
-    for (ULONG Slot = 0; Tracing != 0 && Slot < __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_RELAXED); Slot++) {
-        PKTHREAD Thread = KiThreadFromNumber(Slot);
-        Thread->TraceTrack = NULL;
-        Thread->TraceFlow = 0;
-        Thread->TraceMutant.Entry = NULL;
-    }
-    for (ULONG Content = 0; Content < RTL_NUMBER_OF(KiRecording); Content++) {
-        if (Tracing & (1u << Content)) {
-            HalUnmapFile(KiRecording[Content].File, KiRecording[Content].Size, KiRecording[Content].Descriptor);
-            KiRecording[Content].File = NULL;
-        }
-    }
-    Tracing = (Tracing | Tracing >> KI_TRACE_POSTPONED) & KI_TRACE_CONTENTS;
-    __atomic_store_n(&KiTracing, Tracing << KI_TRACE_POSTPONED, __ATOMIC_RELAXED);
-}
-
-/* Finishing. */
-
-typedef struct _KI_OUTPUT {
-    LONG Descriptor;
-    SIZE_T Length;
-    CHAR Buffer[KI_TRACE_BUFFER];
-} KI_OUTPUT, *PKI_OUTPUT;
-
-static BOOLEAN KiFlushOutput(PKI_OUTPUT Output)
-{
-    SIZE_T Length = Output->Length;
-    Output->Length = 0;
-    return HalWriteOutput(Output->Descriptor, Output->Buffer, Length);
-}
-
-static BOOLEAN KiWriteToOutput(PVOID Context, PCSTR Text, SIZE_T Length)
-{
-    PKI_OUTPUT Output = Context;
-    if (Length > sizeof(Output->Buffer) - Output->Length && !KiFlushOutput(Output)) {
-        return FALSE;
-    }
-    memcpy(Output->Buffer + Output->Length, Text, Length);
-    Output->Length += Length;
-    return TRUE;
-}
-
-static BOOLEAN KiNameByHost(PVOID Context, ULONG64 Address, PSTR Buffer, SIZE_T Size)
-{
-    UNREFERENCED_PARAMETER(Context);
-    return HalQueryAddressName(Address, Buffer, Size);
-}
-
-static VOID KiConvertRecording(PKI_RECORDING Recording, BOOLEAN Orderly)
-{
-    static KI_OUTPUT Output;
-    KI_TRACE_SINK Sink = {.Write = KiWriteToOutput, .Name = KiNameByHost, .Context = &Output};
-    KI_TRACE_SUMMARY Summary;
-    HAL_FILE_PROBLEM Problem;
-
-    Output.Descriptor = HalCreateOutput(Recording->Output, &Problem);
-    if (Output.Descriptor < 0) {
-        HalPrint("interlock: %s: cannot write %s: %s\n", Recording->Setting, Recording->Output, Problem.Text);
-        return;
-    }
-    if (Orderly) {
-        Sink.Scratch = HalAllocate(KiTraceScratchSize(Recording->File), sizeof(ULONG64));
-    }
-    if (KiWriteTraceJson(Recording->File, &Sink, &Summary) && KiFlushOutput(&Output)) {
-        HalRemoveFile(Recording->Path);
-    } else {
-        HalPrint("interlock: %s: %s could not be written whole; %s has what was recorded\n", Recording->Setting,
-                 Recording->Output, Recording->Path);
-    }
-    if (Sink.Scratch != NULL) {
-        HalFree(Sink.Scratch);
-    }
-    HalCloseDescriptor(Output.Descriptor);
-}
-
-static VOID KiRefreshTrackNames(PKI_TRACE_FILE File)
-{
-    PKI_TRACE_TRACK Track;
-    for (ULONG Number = __atomic_load_n(&File->FirstTrack, __ATOMIC_ACQUIRE); Number != 0; Number = Track->Next) {
-        Track = KiUnit(Number - 1);
-        if (__atomic_load_n(&Track->State, __ATOMIC_RELAXED) == KiTrackLive) {
-            HalQueryThreadName(Track->ThreadId, Track->Name, sizeof(Track->Name));
-        }
-    }
-}
-
-VOID KiFinishTrace(BOOLEAN Orderly)
-{
-    ULONG Tracing = __atomic_exchange_n(&KiTracing, 0, __ATOMIC_RELAXED);
-    for (ULONG Content = 0; Content < RTL_NUMBER_OF(KiRecording); Content++) {
-        PKI_RECORDING Recording = &KiRecording[Content];
-        if (!(Tracing & (1u << Content))) {
-            continue;
-        }
-        if (Content == KiTraceEvents && KiTryAcquireLock(&KiTrackNameLock)) {
-            KiRefreshTrackNames(Recording->File);
-        }
-        Recording->File->ModulesLength = HalQueryModules(Recording->File->Modules, sizeof(Recording->File->Modules));
-        Recording->File->End = HalQueryNanoseconds();
-        if (Recording->Output[0] != '\0') {
-            KiConvertRecording(Recording, Orderly);
-        }
-    }
-}
-
-static __attribute__((destructor)) VOID KiFinishTraceAtExit(VOID)
-{
-    KiFinishTrace(TRUE);
 }

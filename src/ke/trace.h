@@ -1,6 +1,6 @@
 /*
  * trace.h: where the library tells what blocks, and who ends that: static probes for the host's tools (hal/probe.h),
- * and the recording that INTERLOCK_TRACE and INTERLOCK_CONTENTION turn on when the library is loaded (trace.c).
+ * and the recording that INTERLOCK_TRACE and INTERLOCK_CONTENTION turn on when the library is loaded (recording.c).
  *
  * All of these are on paths that block, spin or wake somebody. What is done at one stroke (a signal that nobody waits
  * for, a wait that is satisfied, an acquire of a free lock) has none, not even a nop: whoever wants to see those too

@@ -71,8 +71,7 @@ typedef enum _KI_TRACE_KIND {
     KiTraceWait,    /* Object is what ended it, or the first; Argument the timeout in 100 ns; Flow the wake, or 0 */
     KiTraceAcquire, /* Object is the lock, Type a KI_LOCK_KIND, Argument the id of the owner */
     KiTraceSignal,  /* Status is the state before */
-    KiTraceWake,    /* Argument is the id of the thread, Status how its wait ends, Flow this wake */
-    KiTraceKinds
+    KiTraceWake     /* Argument is the id of the thread, Status how its wait ends, Flow this wake */
 } KI_TRACE_KIND;
 
 #define KI_TRACE_ALL 0x01        /* waits for all objects */

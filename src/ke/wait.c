@@ -54,6 +54,7 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
     KiCheckWaitLevel(Thread, Object, Timeout);
     Wait->Thread = Thread;
     Wait->Objects = NULL;
+    Wait->Order = NULL;
     Wait->Blocks = Thread->WaitBlock;
     Wait->Count = 0;
     Wait->WaitType = WaitAny;
@@ -123,10 +124,9 @@ static NTSTATUS KiLinkAny(PKI_WAIT Wait)
 
 static NTSTATUS KiLinkAll(PKI_WAIT Wait)
 {
-    PKWAIT_BLOCK Lowest;
+    PKWAIT_BLOCK Lowest = KiChainBlocks(Wait->Blocks, Wait->Count, Wait->Order);
     NTSTATUS Status = STATUS_PENDING;
 
-    KiSortBlocks(Wait->Blocks, Wait->Count, &Lowest);
     KiLockInOrder(Lowest);
     if (KiAllSignaledFor(Lowest, Wait->Thread)) {
         KiEndOwnWait(Wait->Thread);
@@ -158,7 +158,7 @@ static VOID KiUnlinkBlocks(PKI_WAIT Wait)
     }
 }
 
-static VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
 {
     ULONG64 Word = KiReadHeader(Header);
     if (KI_TYPE(Word) == MutantObject && KI_STATE(Word) == 0) {
@@ -243,7 +243,7 @@ NTSTATUS KiWait(PKI_WAIT Wait)
 static BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
 {
     ULONG64 Word = KiReadHeader(Header);
-    return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == (LONG)MINLONG && KiIsSignaledFor(Header, Word, Thread);
+    return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == KI_MUTANT_LIMIT && KiIsSignaledFor(Header, Word, Thread);
 }
 
 /* The end of a wait that kernel code asked for: user APCs run, and what the kernel raises is raised. */
@@ -267,9 +267,9 @@ static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
     return *Status != STATUS_PENDING;
 }
 
-static DECLSPEC_NOINLINE NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason,
-                                                            KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
-                                                            PLARGE_INTEGER Timeout)
+/* For an object that cannot be taken at once. */
+static DECLSPEC_NOINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+                                                BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
     KI_WAIT Wait;
     NTSTATUS Status;
@@ -294,25 +294,35 @@ static DECLSPEC_NOINLINE NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_
     return KiWait(&Wait);
 }
 
-NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
-                               PLARGE_INTEGER Timeout)
+FORCEINLINE NTSTATUS KiEnterMutantOrAwait(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+                                          BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
     NTSTATUS Status;
-
-    if (!Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL) {
-        PDISPATCHER_HEADER Header = Object;
-        if (KI_TYPE(KiReadHeader(Header)) != MutantObject && KiTryConsume(Header, Thread, &Status)) {
-            return Status;
-        }
+    if (KI_TYPE(KiReadHeader(Object)) == MutantObject && KiMayConsumeAtOnce(Thread, Alertable) &&
+        KiTryEnterMutant(Object, Thread, &Status)) {
+        return Status;
     }
-    return KiWaitForSingleObjectSlow(Object, WaitReason, WaitMode, Alertable, Timeout);
+    return KiAwaitObject(Object, WaitReason, WaitMode, Alertable, Timeout);
+}
+
+NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                                   PLARGE_INTEGER Timeout)
+{
+    return KiEnterMutantOrAwait(Object, WaitReason, WaitMode, Alertable, Timeout);
+}
+
+static DECLSPEC_NOINLINE NTSTATUS KiWaitAndFinish(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+                                                  BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    return KiFinishWait(KiEnterMutantOrAwait(Object, WaitReason, WaitMode, Alertable, Timeout));
 }
 
 NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                PLARGE_INTEGER Timeout)
 {
-    return KiFinishWait(KiWaitForSingleObject(Object, WaitReason, WaitMode, Alertable, Timeout));
+    return KiTryConsumeAtOnce(Object, Alertable) ? STATUS_SUCCESS
+                                                 : KiWaitAndFinish(Object, WaitReason, WaitMode, Alertable, Timeout);
 }
 
 static PKWAIT_BLOCK KiChooseBlocks(PKTHREAD Thread, ULONG Count, PKWAIT_BLOCK WaitBlockArray)
@@ -322,18 +332,6 @@ static PKWAIT_BLOCK KiChooseBlocks(PKTHREAD Thread, ULONG Count, PKWAIT_BLOCK Wa
         KeBugCheckEx(MAXIMUM_WAIT_OBJECTS_EXCEEDED, Count, Most, (ULONG_PTR)Thread, (ULONG_PTR)WaitBlockArray);
     }
     return WaitBlockArray != NULL ? WaitBlockArray : Thread->WaitBlock;
-}
-
-BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count)
-{
-    for (ULONG First = 0; First < Count; First += 1) {
-        for (ULONG Second = First + 1; Second < Count; Second += 1) {
-            if (Object[First] == Object[Second]) {
-                return TRUE;
-            }
-        }
-    }
-    return FALSE;
 }
 
 /* Looks at the objects in order, as the documented function does, and takes the first one that is signaled. */
@@ -361,13 +359,71 @@ BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *
     return KiTryConsumeFirst(Object, Count, Thread, Status);
 }
 
+static VOID KiInitializeMultipleWait(PKI_WAIT Wait, PVOID Object[], ULONG Count, WAIT_TYPE WaitType,
+                                     PKWAIT_BLOCK Blocks)
+{
+    Wait->Objects = Object;
+    Wait->Blocks = Blocks;
+    Wait->Count = Count;
+    Wait->WaitType = (UCHAR)WaitType;
+    Wait->Flags = WaitType == WaitAll ? KI_WAIT_LIGHT : 0;
+}
+
+/* Looked: it was done at once, and none of the objects was signaled. */
+static NTSTATUS KiWaitForAny(PKI_WAIT Wait, BOOLEAN Looked)
+{
+    NTSTATUS Status;
+    if (!Looked &&
+        (KiIsAlerted(Wait, &Status) || KiTryConsumeAny(Wait->Objects, Wait->Count, Wait->Thread, &Status))) {
+        return Status;
+    }
+    if (Wait->Poll) {
+        return STATUS_TIMEOUT;
+    }
+    if (KiSpinForAny(Wait->Objects, Wait->Count, Wait->Thread, &Status)) {
+        return Status;
+    }
+    Wait->Spun = TRUE;
+    return KiWait(Wait);
+}
+
+static NTSTATUS KiWaitForAll(PKI_WAIT Wait)
+{
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        if (KiIsAtMutantLimit(Wait->Objects[Index], Wait->Thread)) {
+            return STATUS_MUTANT_LIMIT_EXCEEDED;
+        }
+    }
+    return KiWait(Wait);
+}
+
+static DECLSPEC_NOINLINE NTSTATUS KiWaitForMultipleObjectsSlow(ULONG Count, PVOID Object[], WAIT_TYPE WaitType,
+                                                               KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+                                                               BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                                                               PKWAIT_BLOCK Blocks)
+{
+    BOOLEAN Looked = KiMayConsumeAtOnce(KiCurrentThread(), Alertable);
+    UCHAR Order[MAXIMUM_WAIT_OBJECTS];
+    KI_WAIT Wait;
+
+    if (WaitType == WaitAll && !KiSortObjects(Object, Count, Order)) {
+        return STATUS_INVALID_PARAMETER_MIX;
+    }
+    KiInitializeWait(&Wait, Object[0], WaitReason, WaitMode, Alertable, Timeout);
+    KiInitializeMultipleWait(&Wait, Object, Count, WaitType, Blocks);
+    if (WaitType == WaitAny) {
+        return KiWaitForAny(&Wait, Looked);
+    }
+    Wait.Order = Order;
+    return KiWaitForAll(&Wait);
+}
+
 NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray)
 {
     PKTHREAD Thread = KiCurrentThread();
     PKWAIT_BLOCK Blocks = KiChooseBlocks(Thread, Count, WaitBlockArray);
-    KI_WAIT Wait;
     NTSTATUS Status;
 
     if (Count == 0) {
@@ -376,34 +432,12 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     if (WaitType != WaitAny && WaitType != WaitAll) {
         return STATUS_INVALID_PARAMETER_3;
     }
-    if (WaitType == WaitAll && KiHasDuplicates(Object, Count)) {
-        return STATUS_INVALID_PARAMETER_MIX;
+    if (KiMayConsumeAtOnce(Thread, Alertable) &&
+        (WaitType == WaitAny ? KiTryConsumeFirst(Object, Count, Thread, &Status)
+                             : KiTryConsumeAll(Object, Count, Thread, &Status))) {
+        return Status;
     }
-    KiInitializeWait(&Wait, Object[0], WaitReason, WaitMode, Alertable, Timeout);
-    Wait.Objects = Object;
-    Wait.Blocks = Blocks;
-    Wait.Count = Count;
-    Wait.WaitType = (UCHAR)WaitType;
-    Wait.Flags = WaitType == WaitAll ? KI_WAIT_LIGHT : 0;
-    if (WaitType == WaitAny) {
-        if (KiIsAlerted(&Wait, &Status) || KiTryConsumeFirst(Object, Count, Thread, &Status)) {
-            return Status;
-        }
-        if (Wait.Poll) {
-            return STATUS_TIMEOUT;
-        }
-        if (KiSpinForAny(Object, Count, Thread, &Status)) {
-            return Status;
-        }
-        Wait.Spun = TRUE;
-    } else {
-        for (ULONG Index = 0; Index < Count; Index += 1) {
-            if (KiIsAtMutantLimit(Object[Index], Thread)) {
-                return STATUS_MUTANT_LIMIT_EXCEEDED;
-            }
-        }
-    }
-    return KiWait(&Wait);
+    return KiWaitForMultipleObjectsSlow(Count, Object, WaitType, WaitReason, WaitMode, Alertable, Timeout, Blocks);
 }
 
 NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
@@ -416,9 +450,10 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
 
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
 {
+    LARGE_INTEGER Time = *Interval;
     KI_WAIT Wait;
 
-    KiInitializeWait(&Wait, NULL, DelayExecution, WaitMode, Alertable, Interval);
+    KiInitializeWait(&Wait, NULL, DelayExecution, WaitMode, Alertable, &Time);
     Wait.Flags = KI_WAIT_LIGHT;
     Wait.Spun = TRUE;
     NTSTATUS Status = KiWait(&Wait);

@@ -33,8 +33,55 @@
 
 /* Objects. */
 
-BOOLEAN KiIsSignaledFor(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Thread);
+/* What a wait takes from an object, by its type; from those that are in no set, nothing. */
+#define KI_TAKES_SIGNAL                                                                                                \
+    ((ULONG64)1 << EventSynchronizationObject | (ULONG64)1 << GateObject | (ULONG64)1 << TimerSynchronizationObject)
+#define KI_TAKES_COUNT ((ULONG64)1 << SemaphoreObject)
+#define KI_TAKES_OWNERSHIP ((ULONG64)1 << MutantObject)
+
+FORCEINLINE BOOLEAN KiIsOfTypes(ULONG64 Word, ULONG64 Types)
+{
+    return (Types >> KI_TYPE(Word) & 1) != 0;
+}
+
+/* The word of a signaled object after a wait has taken its share. */
+FORCEINLINE ULONG64 KiConsumed(ULONG64 Word)
+{
+    if (KiIsOfTypes(Word, KI_TAKES_SIGNAL)) {
+        return KiWithState(Word, 0);
+    }
+    return KiIsOfTypes(Word, KI_TAKES_COUNT | KI_TAKES_OWNERSHIP) ? KiWithState(Word, KI_STATE(Word) - 1) : Word;
+}
+
+FORCEINLINE BOOLEAN KiOwnsMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    PKMUTANT Mutant = CONTAINING_RECORD(Header, KMUTANT, Header);
+    /* relaxed: only Thread itself makes this true or false for Thread */
+    return __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) == Thread;
+}
+
+/* The count of a mutant that its owner cannot enter once more. */
+#define KI_MUTANT_LIMIT ((LONG)MINLONG)
+
+FORCEINLINE BOOLEAN KiIsSignaledFor(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Thread)
+{
+    return KI_STATE(Word) > 0 || (KI_TYPE(Word) == MutantObject && KiOwnsMutant(Header, Thread));
+}
+
+NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread);
+
+/* With the lock held; *Word is what the caller will unlock the object with. STATUS_SUCCESS or STATUS_ABANDONED. */
+FORCEINLINE NTSTATUS KiConsumeLocked(PDISPATCHER_HEADER Header, ULONG64 *Word, PKTHREAD Thread)
+{
+    *Word = KiConsumed(*Word);
+    return KI_TYPE(*Word) == MutantObject && KI_STATE(*Word) == 0
+               ? KiGiveMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread)
+               : STATUS_SUCCESS;
+}
+
 BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+/* FALSE: it has another owner, or is locked, or is at its limit, or somebody was faster. */
+BOOLEAN KiTryEnterMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
 NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* with the lock held */
 VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState);
 BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released);
@@ -56,12 +103,14 @@ NTSTATUS KiCommitWait(PKTHREAD Thread);                 /* STATUS_PENDING, or wh
 BOOLEAN KiEndOwnWait(PKTHREAD Thread);                  /* FALSE: somebody else has ended it */
 ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment); /* sets Pending bits, which may end the wait;
                                                            returns the register before */
+BOOLEAN KiGivesUpWait(PKTHREAD Thread);                 /* it is to end, which ends its wait */
 BOOLEAN KiBeginSuspend(PKTHREAD Thread);                /* WaitCommitted -> WaitSuspendInProgress, if that is allowed */
 VOID KiFinishSuspend(PKTHREAD Thread);                  /* -> WaitSuspended */
 BOOLEAN KiBeginResume(PKTHREAD Thread);                 /* WaitSuspended -> WaitResumeInProgress; FALSE: was not suspended so */
 VOID KiFinishResume(PKTHREAD Thread);                   /* -> WaitCommitted, unless a signal has ended the wait meanwhile */
 NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued);  /* what an alertable wait issued like this finds pending */
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode);
+KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread);    /* by the thread itself, after STATUS_ALERTED: to give it back */
 BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself; FALSE: none is pending */
 ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable);
 
@@ -80,7 +129,12 @@ BOOLEAN KiPeersSignaled(PKI_PEERS Peers, PKWAIT_BLOCK Block);
 NTSTATUS KiConsumePeers(PKI_PEERS Peers, PKWAIT_BLOCK Block);
 VOID KiUnlockPeers(PKI_PEERS Peers, PKI_READY Released);
 
-VOID KiSortBlocks(PKWAIT_BLOCK Blocks, ULONG Count, PKWAIT_BLOCK *Lowest);
+/* All of them at one instant, if all are signaled; FALSE: they are not, or are locked by others, or not all different. */
+BOOLEAN KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
+VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread);
+
+PKWAIT_BLOCK KiChainBlocks(PKWAIT_BLOCK Blocks, ULONG Count, const UCHAR Order[]); /* through SparePtr; the first one */
+PKWAIT_BLOCK KiLowestBlock(PKTHREAD Thread);
 VOID KiLockInOrder(PKWAIT_BLOCK Lowest);
 VOID KiUnlockInOrder(PKWAIT_BLOCK Lowest);
 BOOLEAN KiAllSignaledFor(PKWAIT_BLOCK Lowest, PKTHREAD Thread);
@@ -100,6 +154,7 @@ FORCEINLINE ULONG KiObjectBlocks(PKTHREAD Thread)
 typedef struct _KI_WAIT {
     PKTHREAD Thread;
     PVOID *Objects;      /* Count of them; or with WaitType KI_HINT_BLOCK none, and the hint */
+    const UCHAR *Order;  /* of a WaitAll: the indices of its objects, by their addresses */
     PKWAIT_BLOCK Blocks; /* prepared anew for every attempt: an APC in between may have used the same ones */
     ULONG Count;
     UCHAR WaitType;
@@ -117,12 +172,42 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
 VOID KiLinkBlock(PKWAIT_BLOCK Block);   /* with the object locked */
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key);
 NTSTATUS KiWait(PKI_WAIT Wait);         /* runs the steps above, delivers kernel APCs and starts over as often as need be */
-BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count);
 BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status); /* TRUE: *Status ends the wait */
+/* waitorder.c. FALSE: not all of the objects are different ones. */
+BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, UCHAR Order[MAXIMUM_WAIT_OBJECTS]);
+BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count);
+
+/* A wait that nothing comes before: no alert, no level to come down from or to complain about. */
+FORCEINLINE BOOLEAN KiMayConsumeAtOnce(PKTHREAD Thread, BOOLEAN Alertable)
+{
+    return !Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL;
+}
+
+/* FALSE: the object is not signaled, or not at the first look, or is a mutant. TRUE: the wait is over, STATUS_SUCCESS. */
+FORCEINLINE BOOLEAN KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Alertable)
+{
+    PKTHREAD Thread = HalCurrentThread;
+    if (__builtin_expect(Thread == NULL, FALSE) || !KiMayConsumeAtOnce(Thread, Alertable)) {
+        return FALSE;
+    }
+    ULONG64 Word = KiReadHeader(Header);
+    return KI_STATE(Word) > 0 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject &&
+           KiCompareExchangeHeader(Header, &Word, KiConsumed(Word));
+}
+
 /* The documented functions but for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, when it has given
    back what it holds, and STATUS_MUTANT_LIMIT_EXCEEDED is returned, not raised. */
-NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
-                               PLARGE_INTEGER Timeout);
+NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                                   PLARGE_INTEGER Timeout);
+
+FORCEINLINE NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+                                           BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    return KiTryConsumeAtOnce(Object, Alertable)
+               ? STATUS_SUCCESS
+               : KiWaitForSingleObjectSlow(Object, WaitReason, WaitMode, Alertable, Timeout);
+}
+
 NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray);

@@ -1,8 +1,9 @@
 /*
  * waitall.c: locking the several objects of a WaitAll.
  *
- * The waiting thread sorts its blocks by object address (chained through SparePtr) and locks the objects in that order.
- * A signaler already holds one of them. It first peeks at the others without locking: if one is neither signaled nor
+ * A thread that finds all of its objects signaled locks them as they come, by rule 5 of dispatch.h, and takes them. One
+ * that has to wait chains its blocks by the addresses of the objects (through SparePtr) and locks in that order. A
+ * signaler already holds one of the objects. It first peeks at the others without locking: if one is neither signaled nor
  * locked, the wait cannot be satisfied now, and whoever signals that one later will find this object's lock bit or its
  * new state, because both sides lock (seq_cst) before they peek (seq_cst). Otherwise it locks the others by rule 5 of
  * dispatch.h.
@@ -53,12 +54,19 @@ static BOOLEAN KiPeerMayBeSignaled(PKWAIT_BLOCK Block)
     return (Word & KI_LOCKED) || KiIsSignaledFor(Header, Word, Block->Thread);
 }
 
+/* The look begins where the last one failed: of many signals that come one after the other, each looks at a few peers. */
 static BOOLEAN KiAllMayBeSignaled(PKI_PEERS Peers, PKWAIT_BLOCK Block)
 {
-    for (PKWAIT_BLOCK Peer = KiFirstBlock(Block); Peer != KiEndOfBlocks(Block); Peer += 1) {
+    PKTHREAD Thread = Block->Thread;
+    ULONG Index = __atomic_load_n(&Thread->WaitAllHint, __ATOMIC_RELAXED); /* relaxed, here and below: a hint */
+    for (ULONG Left = Thread->WaitBlockCount; Left != 0; Left -= 1) {
+        Index = Index < Thread->WaitBlockCount ? Index : 0;
+        PKWAIT_BLOCK Peer = &Thread->WaitBlockList[Index];
         if (Peer->Object != Peers->Held && !KiPeerMayBeSignaled(Peer)) {
+            __atomic_store_n(&Thread->WaitAllHint, (UCHAR)Index, __ATOMIC_RELAXED);
             return FALSE;
         }
+        Index += 1;
     }
     return TRUE;
 }
@@ -67,7 +75,7 @@ static BOOLEAN KiAllMayBeSignaled(PKI_PEERS Peers, PKWAIT_BLOCK Block)
 static BOOLEAN KiIsLockedElsewhere(PKI_PEERS Peers, PVOID Object)
 {
     PLIST_ENTRY Head = &Peers->Held->WaitListHead;
-    if (Peers->Count == 0) {
+    if (Peers->Count == 0 || !(KiReadHeader(Object) & KI_LOCKED)) {
         return FALSE;
     }
     for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
@@ -103,12 +111,12 @@ static BOOLEAN KiLockPeer(PKI_PEERS Peers, PKWAIT_BLOCK Peer)
     return TRUE;
 }
 
-static PKWAIT_BLOCK KiLowestBlock(PKWAIT_BLOCK Block)
+PKWAIT_BLOCK KiLowestBlock(PKTHREAD Thread)
 {
-    PKWAIT_BLOCK Lowest = KiFirstBlock(Block);
-    for (PKWAIT_BLOCK Peer = Lowest + 1; Peer < KiEndOfBlocks(Block); Peer += 1) {
-        if (Peer->Object < Lowest->Object) {
-            Lowest = Peer;
+    PKWAIT_BLOCK Lowest = Thread->WaitBlockList;
+    for (ULONG Index = 1; Index < Thread->WaitBlockCount; Index += 1) {
+        if (Thread->WaitBlockList[Index].Object < Lowest->Object) {
+            Lowest = &Thread->WaitBlockList[Index];
         }
     }
     return Lowest;
@@ -119,7 +127,7 @@ BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block)
     if (!KiAllMayBeSignaled(Peers, Block)) {
         return TRUE;
     }
-    for (PKWAIT_BLOCK Peer = KiLowestBlock(Block); Peer != NULL; Peer = Peer->SparePtr) {
+    for (PKWAIT_BLOCK Peer = KiLowestBlock(Block->Thread); Peer != NULL; Peer = Peer->SparePtr) {
         if (Peer->Object != Peers->Held && !KiLockPeer(Peers, Peer)) {
             return FALSE;
         }
@@ -201,17 +209,105 @@ VOID KiUnlockPeers(PKI_PEERS Peers, PKI_READY Released)
     Peers->Highest = Peers->Held;
 }
 
-VOID KiSortBlocks(PKWAIT_BLOCK Blocks, ULONG Count, PKWAIT_BLOCK *Lowest)
+/* A mutant that cannot be entered once more is left to the caller's own look. */
+static BOOLEAN KiMayTake(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Thread)
 {
-    *Lowest = NULL;
+    return KiIsSignaledFor(Header, Word, Thread) && KI_STATE(Word) != KI_MUTANT_LIMIT;
+}
+
+/* Without a lock: a hint, but if it is FALSE there was a moment at which they were not all signaled. */
+static BOOLEAN KiMayTakeAll(PVOID Object[], ULONG Count, PKTHREAD Thread)
+{
     for (ULONG Index = 0; Index < Count; Index += 1) {
-        PVOID *Link = (PVOID *)Lowest;
-        while (*Link != NULL && ((PKWAIT_BLOCK)*Link)->Object < Blocks[Index].Object) {
-            Link = &((PKWAIT_BLOCK)*Link)->SparePtr;
+        ULONG64 Word = KiReadHeader(Object[Index]);
+        if (!(Word & KI_LOCKED) && !KiMayTake(Object[Index], Word, Thread)) {
+            return FALSE;
         }
-        Blocks[Index].SparePtr = *Link;
-        *Link = &Blocks[Index];
     }
+    return TRUE;
+}
+
+/* Returns how many are locked, from the first one on. The second lock of an object that is named twice is tried, and
+   fails. */
+static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
+{
+    PDISPATCHER_HEADER Highest = NULL;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        PDISPATCHER_HEADER Header = Object[Index];
+        ULONG64 Word;
+        if (Header > Highest) {
+            Word = KiLockObject(Header);
+            Highest = Header;
+        } else if (!KiTryLockObject(Header, &Word)) {
+            return Index;
+        }
+        if (!KiMayTake(Header, Word, Thread)) {
+            KiUnlockObject(Header, Word);
+            return Index;
+        }
+    }
+    return Count;
+}
+
+/* With all of them locked. *Mutants: there is one among them, which its new owner has to enter into its list. */
+static NTSTATUS KiConsumeAndUnlock(PVOID Object[], ULONG Count, PKTHREAD Thread, BOOLEAN *Mutants)
+{
+    NTSTATUS Status = STATUS_WAIT_0;
+    *Mutants = FALSE;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ULONG64 Word = KiReadHeader(Object[Index]);
+        *Mutants |= KI_TYPE(Word) == MutantObject;
+        if (KiConsumeLocked(Object[Index], &Word, Thread) == STATUS_ABANDONED) {
+            Status = STATUS_ABANDONED;
+        }
+        KiUnlockObject(Object[Index], Word);
+    }
+    return Status;
+}
+
+static VOID KiUnlockFirst(PVOID Object[], ULONG Count)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        KiUnlockObject(Object[Index], KiReadHeader(Object[Index]));
+    }
+}
+
+/* With the section entered. */
+static BOOLEAN KiConsumeIfAllSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    BOOLEAN Mutants;
+    ULONG Locked = KiLockSignaled(Object, Count, Thread);
+    if (Locked != Count) {
+        KiUnlockFirst(Object, Locked);
+        return FALSE;
+    }
+    *Status = KiConsumeAndUnlock(Object, Count, Thread, &Mutants);
+    for (ULONG Index = 0; Mutants && Index < Count; Index += 1) {
+        KiTakeOwnershipIfMutant(Object[Index], Thread);
+    }
+    return TRUE;
+}
+
+BOOLEAN KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    if (!KiMayTakeAll(Object, Count, Thread)) {
+        return FALSE;
+    }
+    KiEnterDispatcher(Thread);
+    BOOLEAN Taken = KiConsumeIfAllSignaled(Object, Count, Thread, Status);
+    KiExitDispatcher(Thread);
+    return Taken;
+}
+
+PKWAIT_BLOCK KiChainBlocks(PKWAIT_BLOCK Blocks, ULONG Count, const UCHAR Order[])
+{
+    PKWAIT_BLOCK Higher = NULL;
+    for (ULONG Index = Count; Index != 0; Index -= 1) {
+        PKWAIT_BLOCK Block = &Blocks[Order[Index - 1]];
+        Block->SparePtr = Higher;
+        Higher = Block;
+    }
+    return Higher;
 }
 
 VOID KiLockInOrder(PKWAIT_BLOCK Lowest)

@@ -60,6 +60,11 @@ FORCEINLINE BOOLEAN NtpIsOutOfReach(PVOID Object, LONG_PTR HandlesLeft)
 /* iocompletion.c */
 VOID NtpReleasePacket(PNTP_PACKET Packet);
 
+/* keptport.c: a port by handle, for the time of one call of Thread's. */
+NTSTATUS NtpReferencePort(PKTHREAD Thread, HANDLE Handle, ACCESS_MASK DesiredAccess, PNTP_PORT *Port);
+VOID NtpReturnPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT Port);
+VOID NtpTakeKeptPorts(PNTP_PORT Port); /* a handle of Port has been closed */
+
 /* packetcache.c */
 PNTP_PACKET NtpAllocatePacket(VOID); /* NULL when there is no memory */
 VOID NtpFreePacket(PNTP_PACKET Packet);

@@ -1,6 +1,8 @@
 /* event.c: events by handle. */
 #include "ntp.h"
 
+#include "../ob/handletable.h"
+
 static OBJECT_TYPE NtpEventType = {
     .Name = "Event",
     .GenericMapping = {STANDARD_RIGHTS_READ | EVENT_QUERY_STATE, STANDARD_RIGHTS_WRITE | EVENT_MODIFY_STATE,
@@ -80,12 +82,12 @@ FORCEINLINE NTSTATUS NtpChangeEvent(KPROCESSOR_MODE Mode, HANDLE EventHandle, LO
 {
     PVOID Event;
     LONG Previous;
-    NTSTATUS Status = ObReferenceObjectByHandle(EventHandle, EVENT_MODIFY_STATE, &NtpEventType, Mode, &Event, NULL);
+    NTSTATUS Status = ObpReferenceByHandle(EventHandle, EVENT_MODIFY_STATE, &NtpEventType, Mode, &Event);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
     Previous = Change(Event);
-    ObpDereferenceObjectEx(Event, 1);
+    ObpDereferenceObject(Event);
     if (PreviousState != NULL) {
         *PreviousState = Previous;
     }

@@ -33,6 +33,7 @@ static VOID NtpClosePort(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR Handl
 {
     PNTP_PORT Port = Object;
     UNREFERENCED_PARAMETER(GrantedAccess);
+    NtpTakeKeptPorts(Port);
     if (NtpIsOutOfReach(Object, HandlesLeft)) {
         KiAbandonQueue(&Port->Queue);
         NtpDiscardEntries(Port);
@@ -80,18 +81,14 @@ NTSTATUS NtOpenIoCompletion(PHANDLE IoCompletionHandle, ACCESS_MASK DesiredAcces
     return NTP_SERVICE(ObpOpenHandle(&NtpPortType, ObjectAttributes, DesiredAccess, IoCompletionHandle));
 }
 
-FORCEINLINE NTSTATUS NtpReferencePort(HANDLE Handle, ACCESS_MASK DesiredAccess, PNTP_PORT *Port)
-{
-    return ObReferenceObjectByHandle(Handle, DesiredAccess, &NtpPortType, UserMode, (PVOID *)Port, NULL);
-}
-
 static NTSTATUS NtpQueryDepth(HANDLE IoCompletionHandle, PIO_COMPLETION_BASIC_INFORMATION Information)
 {
+    PKTHREAD Thread = KiCurrentThread();
     PNTP_PORT Port;
-    NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Port);
+    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Port);
     if (NT_SUCCESS(Status)) {
         Information->Depth = KeReadStateQueue(&Port->Queue);
-        ObpReturnReference(IoCompletionHandle, Port);
+        NtpReturnPort(Thread, IoCompletionHandle, Port);
     }
     return Status;
 }
@@ -130,10 +127,10 @@ NTSTATUS NtSetIoCompletion(HANDLE IoCompletionHandle, PVOID KeyContext, PVOID Ap
     PKTHREAD Thread = KiCurrentThread();
     PNTP_PORT Port;
     KiEnterService(Thread);
-    NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
     if (NT_SUCCESS(Status)) {
         Status = NtpSetPlainPacket(Port, KeyContext, ApcContext, IoStatus, IoStatusInformation);
-        ObpReturnReference(IoCompletionHandle, Port);
+        NtpReturnPort(Thread, IoCompletionHandle, Port);
     }
     KiExitService(Thread);
     return Status;
@@ -215,10 +212,10 @@ NTSTATUS NtRemoveIoCompletion(HANDLE IoCompletionHandle, PVOID *KeyContext, PVOI
         return STATUS_ACCESS_VIOLATION;
     }
     KiEnterService(Thread);
-    NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
     if (NT_SUCCESS(Status)) {
         Status = NtpRemovePacket(Port, KeyContext, ApcContext, IoStatusBlock, Timeout);
-        ObpReturnReference(IoCompletionHandle, Port);
+        NtpReturnPort(Thread, IoCompletionHandle, Port);
     }
     KiExitService(Thread);
     return Status;
@@ -237,11 +234,11 @@ NTSTATUS NtRemoveIoCompletionEx(HANDLE IoCompletionHandle, PFILE_IO_COMPLETION_I
         return STATUS_ACCESS_VIOLATION;
     }
     KiEnterService(Thread);
-    NTSTATUS Status = NtpReferencePort(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
     if (NT_SUCCESS(Status)) {
         ULONG Removed;
         Status = NtpRemovePackets(Port, IoCompletionInformation, Count, Alertable, Timeout, &Removed);
-        ObpReturnReference(IoCompletionHandle, Port);
+        NtpReturnPort(Thread, IoCompletionHandle, Port);
         *NumEntriesRemoved = Removed;
     }
     KiExitService(Thread);

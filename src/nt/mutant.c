@@ -8,6 +8,8 @@
  */
 #include "ntp.h"
 
+#include "../ob/handletable.h"
+
 typedef struct _NTP_MUTANT {
     KMUTANT Mutant;
     KAPC FreeApc;
@@ -107,12 +109,12 @@ static NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
 {
     PVOID Mutant;
     LONG Previous;
-    NTSTATUS Status = ObReferenceObjectByHandle(MutantHandle, 0, &NtpMutantType, UserMode, &Mutant, NULL);
+    NTSTATUS Status = ObpReferenceByHandle(MutantHandle, 0, &NtpMutantType, UserMode, &Mutant);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
     Status = KiReleaseMutant(Mutant, MUTANT_INCREMENT, FALSE, FALSE, &Previous);
-    ObpDereferenceObjectEx(Mutant, 1);
+    ObpDereferenceObject(Mutant);
     if (NT_SUCCESS(Status) && PreviousCount != NULL) {
         *PreviousCount = Previous;
     }

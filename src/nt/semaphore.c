@@ -1,6 +1,8 @@
 /* semaphore.c: semaphores by handle. */
 #include "ntp.h"
 
+#include "../ob/handletable.h"
+
 static OBJECT_TYPE NtpSemaphoreType = {
     .Name = "Semaphore",
     .GenericMapping = {STANDARD_RIGHTS_READ | SEMAPHORE_QUERY_STATE, STANDARD_RIGHTS_WRITE | SEMAPHORE_MODIFY_STATE,
@@ -54,13 +56,12 @@ static NTSTATUS NtpReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, P
     if (ReleaseCount <= 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    Status = ObReferenceObjectByHandle(SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType, UserMode,
-                                       &Semaphore, NULL);
+    Status = ObpReferenceByHandle(SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType, UserMode, &Semaphore);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
     Status = KiReleaseSemaphore(Semaphore, SEMAPHORE_INCREMENT, ReleaseCount, FALSE, &Previous);
-    ObpDereferenceObjectEx(Semaphore, 1);
+    ObpDereferenceObject(Semaphore);
     if (NT_SUCCESS(Status) && PreviousCount != NULL) {
         *PreviousCount = Previous;
     }

@@ -1,16 +1,18 @@
 /* wait.c: waiting for objects by handle. The waiter holds a reference on each object until its wait is over. */
 #include "wait.h"
 
+#include "../ob/handletable.h"
+
 FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
                                             PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
     PVOID Object;
     KiEnterService(Thread);
-    NTSTATUS Status = ObReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Object, NULL);
+    NTSTATUS Status = ObpReferenceByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Object);
     if (NT_SUCCESS(Status)) {
         Status = KiWaitForSingleObject(ObpWaitObject(Object), UserRequest, Mode, Alertable, Timeout);
-        ObpDereferenceObjectEx(Object, 1);
+        ObpDereferenceObject(Object);
     }
     KiExitService(Thread);
     return NtpFinishWait(Status);
@@ -29,19 +31,28 @@ NTSTATUS ZwWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER 
 static VOID NtpDereferenceObjects(PVOID Objects[], ULONG Count)
 {
     for (ULONG Index = 0; Index < Count; Index += 1) {
-        ObpDereferenceObjectEx(Objects[Index], 1);
+        ObpDereferenceObject(Objects[Index]);
     }
+}
+
+/* A pseudo handle cannot be waited for together with others. */
+static DECLSPEC_NOINLINE NTSTATUS NtpReferenceUnusual(HANDLE Handle, KPROCESSOR_MODE Mode, PVOID *Object)
+{
+    return Handle == NtCurrentProcess() || Handle == NtCurrentThread()
+               ? STATUS_INVALID_HANDLE
+               : ObpReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, Object, NULL);
 }
 
 /* All or none. */
 static NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCESSOR_MODE Mode, PVOID Objects[])
 {
+    ACCESS_MASK RequiredAccess = Mode != KernelMode ? SYNCHRONIZE : 0;
     for (ULONG Index = 0; Index < Count; Index += 1) {
-        HANDLE Handle = Handles[Index];
-        BOOLEAN Pseudo = Handle == NtCurrentProcess() || Handle == NtCurrentThread();
-        NTSTATUS Status =
-            Pseudo ? STATUS_INVALID_HANDLE
-                   : ObReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Objects[Index], NULL);
+        Objects[Index] = ObpTryReferenceByHandle(Handles[Index], RequiredAccess, NULL);
+        if (__builtin_expect(Objects[Index] != NULL, TRUE)) {
+            continue;
+        }
+        NTSTATUS Status = NtpReferenceUnusual(Handles[Index], Mode, &Objects[Index]);
         if (!NT_SUCCESS(Status)) {
             NtpDereferenceObjects(Objects, Index);
             return Status;
@@ -73,11 +84,11 @@ static NTSTATUS NtpWaitForObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitTy
     PVOID WaitObjects[MAXIMUM_WAIT_OBJECTS];
     KWAIT_BLOCK WaitBlocks[MAXIMUM_WAIT_OBJECTS];
 
-    if (WaitType == WaitAll && KiHasDuplicates(Objects, Count)) {
+    ULONG Chosen = NtpChooseWaitObjects(Objects, Count, WaitType, WaitObjects);
+    if (Chosen != Count && KiHasDuplicates(Objects, Count)) { /* the wait itself sees only those that were not left out */
         return STATUS_INVALID_PARAMETER_MIX;
     }
-    Count = NtpChooseWaitObjects(Objects, Count, WaitType, WaitObjects);
-    return KiWaitForMultipleObjects(Count, WaitObjects, WaitType, UserRequest, Mode, Alertable, Timeout, WaitBlocks);
+    return KiWaitForMultipleObjects(Chosen, WaitObjects, WaitType, UserRequest, Mode, Alertable, Timeout, WaitBlocks);
 }
 
 static NTSTATUS NtpWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, KPROCESSOR_MODE Mode,
@@ -149,16 +160,16 @@ static NTSTATUS NtpSignalAndWait(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = ObReferenceObjectByHandle(WaitHandle, SYNCHRONIZE, NULL, UserMode, &WaitObject, NULL);
+    Status = ObpReferenceByHandle(WaitHandle, SYNCHRONIZE, NULL, UserMode, &WaitObject);
     if (NT_SUCCESS(Status)) {
         PVOID Waited = ObpWaitObject(WaitObject); /* not between the signal and the wait, at DISPATCH_LEVEL */
         Status = NtpSignalBeforeWait(SignalObject, Information.GrantedAccess);
         if (NT_SUCCESS(Status)) {
             Status = KiWaitForSingleObject(Waited, UserRequest, UserMode, Alertable, Timeout);
         }
-        ObDereferenceObject(WaitObject);
+        ObpDereferenceObject(WaitObject);
     }
-    ObDereferenceObject(SignalObject);
+    ObpDereferenceObject(SignalObject);
     return Status;
 }
 

@@ -24,12 +24,10 @@
 #include "../ke/debugdata.h"
 
 #define OBP_REUSE_DELAY 128
-#define OBP_PREPAID_ONE (1ull << 48)
 #define OBP_PREPAID_MOST 0xffffu
 #define OBP_PREPAID_BATCH 0x7fff
-#define OBP_PREPAID_FEW 0x400u
 
-static OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT];
+OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT];
 KD_REGISTER_ROOT(ObpRoot);
 KD_REGISTER_LAYOUT(ObpLayout, OBP_LAYOUT);
 
@@ -41,39 +39,6 @@ static struct {
     ULONG LastFree;
     ULONG FreeCount;
 } ObpTable = {.Next = 1};
-
-static PVOID ObpObjectOf(ULONG64 Word)
-{
-    return (PVOID)(ULONG_PTR)(Word & OBP_ADDRESS);
-}
-
-static ULONG ObpPrepaidOf(ULONG64 Word)
-{
-    return (ULONG)(Word >> 48);
-}
-
-/* Where the entry with this index is or would be: NULL if its leaf does not exist. */
-FORCEINLINE POBP_HANDLE_ENTRY ObpEntry(ULONG Index)
-{
-    OBP_BRANCH_TABLE *Branch;
-    OBP_LEAF_TABLE *Leaf;
-    if (Index == 0 || Index >= OBP_HANDLE_LIMIT) {
-        return NULL;
-    }
-    /* acquire, both: pair with the release in ObpPublish */
-    Branch = __atomic_load_n(&ObpRoot[Index / (OBP_LEAF * OBP_BRANCH)], __ATOMIC_ACQUIRE);
-    if (Branch == NULL) {
-        return NULL;
-    }
-    Leaf = __atomic_load_n(&Branch->Leaf[Index / OBP_LEAF % OBP_BRANCH], __ATOMIC_ACQUIRE);
-    return Leaf != NULL ? &Leaf->Entry[Index % OBP_LEAF] : NULL;
-}
-
-FORCEINLINE POBP_HANDLE_ENTRY ObpEntryOfHandle(HANDLE Handle)
-{
-    ULONG_PTR Index = (ULONG_PTR)Handle >> 2;
-    return Index < OBP_HANDLE_LIMIT ? ObpEntry((ULONG)Index) : NULL;
-}
 
 /* Puts a fresh table where there is none; whoever comes second throws its own away. */
 static BOOLEAN ObpPublish(PVOID volatile *Place, SIZE_T Size)
@@ -255,13 +220,6 @@ static VOID ObpPayInAdvance(POBP_HANDLE_ENTRY Entry, PVOID Object)
     ObpDereferenceObjectEx(Object, OBP_PREPAID_BATCH);
 }
 
-/* acquire: pairs with the release in ObpOpenEntry and ObpPayInAdvance */
-static BOOLEAN ObpTakeOne(POBP_HANDLE_ENTRY Entry, ULONG64 *Word)
-{
-    return __atomic_compare_exchange_n(&Entry->Object, Word, *Word - OBP_PREPAID_ONE, TRUE, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED);
-}
-
 static DECLSPEC_NOINLINE ULONG64 ObpTakeOneOfFew(POBP_HANDLE_ENTRY Entry)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -360,9 +318,9 @@ static NTSTATUS ObpCheckReference(POBP_REFERENCE Reference, ACCESS_MASK DesiredA
     return STATUS_SUCCESS;
 }
 
-NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
-                                   KPROCESSOR_MODE AccessMode, PVOID *Object,
-                                   POBJECT_HANDLE_INFORMATION HandleInformation)
+NTSTATUS ObpReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                    KPROCESSOR_MODE AccessMode, PVOID *Object,
+                                    POBJECT_HANDLE_INFORMATION HandleInformation)
 {
     OBP_REFERENCE Reference;
     NTSTATUS Status;
@@ -382,18 +340,13 @@ NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POB
     return STATUS_SUCCESS;
 }
 
-VOID ObpReturnReference(HANDLE Handle, PVOID Object)
+NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                   KPROCESSOR_MODE AccessMode, PVOID *Object,
+                                   POBJECT_HANDLE_INFORMATION HandleInformation)
 {
-    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
-    ULONG64 Word = Entry != NULL ? __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) : 0;
-    while (ObpObjectOf(Word) == Object && ObpPrepaidOf(Word) < OBP_PREPAID_MOST) {
-        /* release: pairs with the compare-exchange in ObpCloseEntry, after which the object may be deleted */
-        if (__atomic_compare_exchange_n(&Entry->Object, &Word, Word + OBP_PREPAID_ONE, TRUE, __ATOMIC_RELEASE,
-                                        __ATOMIC_RELAXED)) {
-            return;
-        }
-    }
-    ObpDereferenceObjectEx(Object, 1);
+    return HandleInformation == NULL
+               ? ObpReferenceByHandle(Handle, DesiredAccess, ObjectType, AccessMode, Object)
+               : ObpReferenceObjectByHandle(Handle, DesiredAccess, ObjectType, AccessMode, Object, HandleInformation);
 }
 
 static VOID ObpReleaseHandle(PVOID Object, LONG_PTR References, ACCESS_MASK GrantedAccess)
@@ -424,9 +377,9 @@ static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, ULONG Index)
         if (Word & OBP_PROTECT) {
             return STATUS_HANDLE_NOT_CLOSABLE;
         }
-        /* acquire: pairs with the release in ObpOpenEntry, so the Access read below is that of this handle, and in
-           ObpReturnReference */
-    } while (!__atomic_compare_exchange_n(&Entry->Object, &Word, 0, TRUE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+        /* acquire: pairs with the release in ObpOpenEntry, so the Access read below is that of this handle; seq_cst:
+           comes before the looks at what threads have kept, nt/keptport.c */
+    } while (!__atomic_compare_exchange_n(&Entry->Object, &Word, 0, TRUE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     GrantedAccess = (ACCESS_MASK)__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED);
     ObpFreeIndex(Index);
     ObpReleaseHandle(ObpObjectOf(Word), 1 + (LONG_PTR)ObpPrepaidOf(Word), GrantedAccess);

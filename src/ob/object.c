@@ -72,16 +72,21 @@ LONG_PTR ObpReferenceObjectEx(PVOID Object, LONG_PTR Count)
     return Previous + Count;
 }
 
-LONG_PTR ObpDereferenceObjectEx(PVOID Object, LONG_PTR Count)
+VOID ObpEndReferences(PVOID Object, LONG_PTR Left)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
-    /* acq_rel: everything done under any reference comes before the deletion by whoever gives the last one back */
-    LONG_PTR Left = __atomic_sub_fetch(&Header->PointerCount, Count, __ATOMIC_ACQ_REL);
     if (Left < 0) {
         ObpBadReferenceCount(Header, Left);
     }
-    if (Left == 0) {
-        ObpDeleteObject(Header);
+    ObpDeleteObject(Header);
+}
+
+LONG_PTR ObpDereferenceObjectEx(PVOID Object, LONG_PTR Count)
+{
+    /* acq_rel: see ObpDereferenceObject */
+    LONG_PTR Left = __atomic_sub_fetch(&ObpHeaderOf(Object)->PointerCount, Count, __ATOMIC_ACQ_REL);
+    if (Left <= 0) {
+        ObpEndReferences(Object, Left);
     }
     return Left;
 }
@@ -93,7 +98,7 @@ LONG_PTR ObfReferenceObject(PVOID Object)
 
 LONG_PTR ObfDereferenceObject(PVOID Object)
 {
-    return ObpDereferenceObjectEx(Object, 1);
+    return ObpDereferenceObject(Object);
 }
 
 VOID ObDereferenceObjectDeferDelete(PVOID Object)

@@ -87,6 +87,17 @@ VOID ObpCountUp(volatile ULONG *Count, volatile ULONG *Highest);
 VOID ObpDiscardObject(PVOID Object); /* one that could not be initialised: its memory, not DeleteProcedure */
 LONG_PTR ObpReferenceObjectEx(PVOID Object, LONG_PTR Count);
 LONG_PTR ObpDereferenceObjectEx(PVOID Object, LONG_PTR Count);
+VOID ObpEndReferences(PVOID Object, LONG_PTR Left); /* the last one was given back; or one that there was not */
+
+FORCEINLINE LONG_PTR ObpDereferenceObject(PVOID Object)
+{
+    /* acq_rel: everything done under any reference comes before the deletion by whoever gives the last one back */
+    LONG_PTR Left = __atomic_sub_fetch(&ObpHeaderOf(Object)->PointerCount, 1, __ATOMIC_ACQ_REL);
+    if (__builtin_expect(Left <= 0, FALSE)) {
+        ObpEndReferences(Object, Left);
+    }
+    return Left;
+}
 
 /*
  * create.c: what every service that creates or opens an object does, from the attributes to the handle. Initialize runs
@@ -114,9 +125,6 @@ NTSTATUS ObpCreateHandle(POBJECT_TYPE Type, SIZE_T BodySize, POBJECT_ATTRIBUTES 
 NTSTATUS ObpOpenHandle(POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess, PHANDLE Handle);
 
 /* handle.c. A reserved handle is not open yet; opening it cannot fail. */
-/* Gives back a reference that was got through Handle: to the handle, while it is open for Object. Who looks a handle up and
-   does this touches nothing of the object's header. */
-VOID ObpReturnReference(HANDLE Handle, PVOID Object);
 HANDLE ObpReserveHandle(VOID); /* NULL: no memory, or too many handles */
 VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess);
 VOID ObpCancelReservedHandle(HANDLE Handle);

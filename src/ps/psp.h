@@ -36,7 +36,6 @@ typedef struct _ETHREAD {
     BOOLEAN UserThread;              /* made by NtCreateThreadEx */
     BOOLEAN Terminating;             /* PsTerminateSystemThread was called; written by the thread itself */
     BOOLEAN HideFromDebugger;
-    BOOLEAN BreakOnTermination;
     EX_PUSH_LOCK NameLock;
     UNICODE_STRING ThreadName;       /* under NameLock; Buffer is freed with the thread's object */
     KI_LOCK ActiveTimerListLock;     /* of the timers whose APC goes to this thread: nt/timer.c */

@@ -59,18 +59,24 @@ NTSTATUS RtlWaitOnAddress(volatile VOID *Address, PVOID CompareAddress, SIZE_T A
     return RtlpWaitForChange(Address, CompareAddress, AddressSize, Timeout);
 }
 
-static VOID RtlpWakeAddress(PVOID Address, ULONG Most)
+static DECLSPEC_NOINLINE VOID RtlpWakeWaiters(PVOID Address, ULONG Most)
 {
     EXP_WAIT_KEY Key = RtlpWaitKey(Address, RtlpAddressWait);
-    LIST_ENTRY Taken;
-    if (Address == NULL || !ExpMayHaveWaiters(&Key)) {
-        return;
-    }
     PKTHREAD Thread = KiCurrentThread();
+    LIST_ENTRY Taken;
     PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(&Key, Thread);
     ExpTakeWaiters(Bucket, &Key, Most, &Taken);
     ExpUnlockWaiters(Bucket, Thread);
     RtlpTellWaiters(&Taken);
+}
+
+FORCEINLINE VOID RtlpWakeAddress(PVOID Address, ULONG Most)
+{
+    EXP_WAIT_KEY Key = RtlpWaitKey(Address, RtlpAddressWait);
+    if (Address == NULL || !ExpMayHaveWaiters(&Key)) {
+        return;
+    }
+    RtlpWakeWaiters(Address, Most);
 }
 
 VOID RtlWakeAddressSingle(PVOID Address)

@@ -24,10 +24,10 @@
 #include <interlock/ke.h>
 #include <interlock/rtl.h>
 
-#define RTLP_STATE_MASK ((ULONG_PTR)3)
+#define RTLP_STATE_MASK RTLP_RUN_ONCE_STATE
 #define RTLP_IDLE 0
 #define RTLP_SYNC 1
-#define RTLP_DONE 2
+#define RTLP_DONE RTLP_RUN_ONCE_DONE
 #define RTLP_ASYNC 3
 
 C_ASSERT(RTLP_STATE_MASK == (1 << RTL_RUN_ONCE_CTX_RESERVED_BITS) - 1);
@@ -89,7 +89,9 @@ static BOOLEAN RtlpMayBegin(ULONG Flags)
     return Flags == 0 || Flags == RTL_RUN_ONCE_CHECK_ONLY || Flags == RTL_RUN_ONCE_ASYNC;
 }
 
-NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context)
+extern inline NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context);
+
+NTSTATUS RtlpRunOnceBegin(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context)
 {
     ULONG_PTR Running = Flags & RTL_RUN_ONCE_ASYNC ? RTLP_ASYNC : RTLP_SYNC;
     ULONG_PTR Word = RtlpReadRunOnce(RunOnce);

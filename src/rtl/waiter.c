@@ -10,11 +10,6 @@ KD_REGISTER_LAYOUT(RtlpWaiterLayout, RTLP_WAITER_LAYOUT);
 
 enum { RtlpAwake, RtlpAsleep, RtlpTold };
 
-EXP_WAIT_KEY RtlpWaitKey(volatile VOID *Address, RTLP_WAIT_KIND Kind)
-{
-    return (EXP_WAIT_KEY){.Key = (PVOID)Address, .Process = &KiInitialProcess, .Kind = (ULONG)Kind};
-}
-
 VOID RtlpInitializeWaiter(PRTLP_WAITER Waiter, volatile VOID *Address, RTLP_WAIT_KIND Kind)
 {
     Waiter->Waiter.Key = RtlpWaitKey(Address, Kind);

@@ -31,7 +31,11 @@ typedef struct _RTLP_WAITER {
     sizeof(RTLP_WAITER), KDP_MEMBER(RTLP_WAITER, Waiter), KDP_MEMBER(RTLP_WAITER, Thread), RtlpAddressWait,            \
         RtlpConditionWait
 
-EXP_WAIT_KEY RtlpWaitKey(volatile VOID *Address, RTLP_WAIT_KIND Kind);
+FORCEINLINE EXP_WAIT_KEY RtlpWaitKey(volatile VOID *Address, RTLP_WAIT_KIND Kind)
+{
+    return (EXP_WAIT_KEY){.Key = (PVOID)Address, .Process = &KiInitialProcess, .Kind = (ULONG)Kind};
+}
+
 VOID RtlpInitializeWaiter(PRTLP_WAITER Waiter, volatile VOID *Address, RTLP_WAIT_KIND Kind);
 
 /*

@@ -285,21 +285,24 @@ static BOOLEAN waits_for_word(PKTHREAD thread)
            !(__atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE) & (KI_WAIT_ALERTABLE | KI_WAIT_USER_MODE));
 }
 
-static void ask_for_alert(void *argument)
+static void ask_for_alerts(void *argument)
 {
-    *(BOOLEAN *)argument = KeTestAlertThread(UserMode);
+    BOOLEAN *alerted = argument;
+    alerted[KernelMode] = KeTestAlertThread(KernelMode);
+    alerted[UserMode] = KeTestAlertThread(UserMode);
 }
 
 static void test_interrupted_pairing(void **state)
 {
     LARGE_INTEGER timeout = relative(SECOND);
     meeting m;
-    BOOLEAN alerted;
+    BOOLEAN alerted[MaximumMode];
     (void)state;
     start_meetings(&m, 1);
-    for (int row = 0; row < 4; row += 1) {
-        BOOLEAN by_alert = row % 2 == 1;
-        m.releases = row / 2;
+    for (int row = 0; row < 6; row += 1) {
+        BOOLEAN by_alert = row % 3 != 0;
+        KPROCESSOR_MODE mode = row % 3 == 1 ? UserMode : KernelMode;
+        m.releases = row / 3;
         m.key = KEY(1);
         m.mode = UserMode;
         m.alertable = TRUE;
@@ -307,13 +310,14 @@ static void test_interrupted_pairing(void **state)
         begin(&m);
         PEXP_WAITER waiter_of_m = take_out(&m);
         if (by_alert) {
-            KeAlertThread(m.actor.thread, UserMode);
+            KeAlertThread(m.actor.thread, mode);
         }
         await(waits_for_word(m.actor.thread));
         KeSetEvent((PKEVENT)(PVOID)(waiter_of_m + 1), 0, FALSE);
         assert_int_equal(result(&m), STATUS_SUCCESS);
-        run_on(&m.actor, ask_for_alert, &alerted);
-        assert_int_equal(alerted, by_alert);
+        run_on(&m.actor, ask_for_alerts, alerted);
+        assert_int_equal(alerted[UserMode], by_alert && mode == UserMode);
+        assert_int_equal(alerted[KernelMode], by_alert && mode == KernelMode);
     }
     end_meetings(&m, 1);
 }

@@ -1,6 +1,8 @@
 #include "machine.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
 
 #include "ke/irql.h"
 
@@ -104,6 +106,135 @@ static void waiting_for_any_processor(void **state)
 {
     (void)state;
     assert_int_equal(run_on_processors("2", "any"), 0);
+}
+
+/* A thread waits for the first processor when its affinity changes to the second: that it gets, and from then on the
+   first is nothing to it. */
+static PKTHREAD third;
+
+static void set_user_affinity(PKTHREAD thread, KAFFINITY mask)
+{
+    GROUP_AFFINITY affinity = {.Mask = mask}, previous;
+
+    require(KiSetUserAffinityThread(thread, &affinity, &previous));
+}
+
+static void hold_or_come_to_first(void *unused, unsigned index)
+{
+    set_user_affinity(KeGetCurrentThread(), index == 1 ? 2 : 1);
+    if (index == 2)
+        __atomic_store_n(&third, KeGetCurrentThread(), __ATOMIC_SEQ_CST);
+    hold_or_come_third(unused, index);
+}
+
+static int affinity_of_waiting_thread(void)
+{
+    test_threads *threads = start_threads(3, hold_or_come_to_first, NULL);
+
+    watchdog_start(60);
+    while (!(KiReadOwner(KiProcessorBlock[0]) & KI_PRCB_WAITERS))
+        usleep(100);
+    set_user_affinity(__atomic_load_n(&third, __ATOMIC_SEQ_CST), 2);
+    __atomic_store_n(&leave[0], 1, __ATOMIC_SEQ_CST);
+    while (KiOwnerThread(KiReadOwner(KiProcessorBlock[0])) != NULL)
+        usleep(100);
+    require(!__atomic_load_n(&third_is_in, __ATOMIC_SEQ_CST));
+    __atomic_store_n(&leave[1], 1, __ATOMIC_SEQ_CST);
+    watchdog_stop();
+    join_threads(threads, 60);
+    require(third_is_in);
+    return 0;
+}
+
+static void waiting_for_another_processor(void **state)
+{
+    (void)state;
+    assert_int_equal(run_on_processors("2", "change"), 0);
+}
+
+/*
+ * Both processors are held; one thread waits for either, and behind it one that may run on the first only. The first is
+ * given back to the one in front, which does not notice before the second is free too. If it takes that one, nobody is
+ * left to see that the other gets the first.
+ */
+enum { HOLDS_FIRST, HOLDS_SECOND, IN_FRONT, BEHIND, MEMBERS };
+static volatile int in_front_id, in_front_is_held_up, in_front_may_go, behind_comes;
+
+static void hold_up(int signal_number)
+{
+    (void)signal_number;
+    __atomic_store_n(&in_front_is_held_up, 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&in_front_may_go, __ATOMIC_SEQ_CST))
+        usleep(100);
+}
+
+/* On the host's second processor, if there is one: there a thread would rather take our second, too. */
+static void come_in_front(void)
+{
+    cpu_set_t second;
+
+    CPU_ZERO(&second);
+    CPU_SET(1, &second);
+    sched_setaffinity(0, sizeof(second), &second);
+    __atomic_store_n(&in_front_id, gettid(), __ATOMIC_SEQ_CST);
+    hold_or_come_third(NULL, 2);
+}
+
+static void come_behind(void)
+{
+    set_user_affinity(KeGetCurrentThread(), 1);
+    while (!__atomic_load_n(&in_front_is_held_up, __ATOMIC_SEQ_CST))
+        usleep(100);
+    __atomic_store_n(&behind_comes, 1, __ATOMIC_SEQ_CST);
+    KeLowerIrql(KfRaiseIrql(DISPATCH_LEVEL));
+}
+
+static void take_a_place(void *unused, unsigned index)
+{
+    if (index == IN_FRONT) {
+        come_in_front();
+    } else if (index == BEHIND) {
+        come_behind();
+    } else {
+        set_user_affinity(KeGetCurrentThread(), index == HOLDS_FIRST ? 1 : 2);
+        hold_or_come_third(unused, index);
+    }
+}
+
+static void give_back(int index)
+{
+    __atomic_store_n(&leave[index], 1, __ATOMIC_SEQ_CST);
+    while (KiOwnerThread(KiReadOwner(KiProcessorBlock[index])) != NULL)
+        usleep(100);
+}
+
+static int place_behind_another(void)
+{
+    test_threads *threads;
+
+    signal(SIGUSR1, hold_up);
+    threads = start_threads(MEMBERS, take_a_place, NULL);
+    watchdog_start(60);
+    while (!(KiReadOwner(KiProcessorBlock[0]) & KI_PRCB_WAITERS))
+        usleep(100);
+    require(syscall(SYS_tgkill, getpid(), __atomic_load_n(&in_front_id, __ATOMIC_SEQ_CST), SIGUSR1) == 0);
+    usleep(20000);
+    __atomic_store_n(&in_front_is_held_up, 1, __ATOMIC_SEQ_CST); /* a sanitizer may keep the signal back */
+    while (!__atomic_load_n(&behind_comes, __ATOMIC_SEQ_CST))
+        usleep(100);
+    usleep(20000);
+    give_back(0);
+    give_back(1);
+    __atomic_store_n(&in_front_may_go, 1, __ATOMIC_SEQ_CST);
+    watchdog_stop();
+    join_threads(threads, 60);
+    return 0;
+}
+
+static void waiting_behind_another(void **state)
+{
+    (void)state;
+    assert_int_equal(run_on_processors("2", "behind"), 0);
 }
 
 static int groups(void)
@@ -324,14 +455,25 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(void);
     } parts[] = {
-        {"exclusion", owners_exclude_each_other}, {"any", any_processor_will_do}, {"groups", groups},
-        {"affinity", affinity},                   {"count", print_count},         {"fork", child_after_fork},
+        {"exclusion", owners_exclude_each_other},
+        {"any", any_processor_will_do},
+        {"groups", groups},
+        {"affinity", affinity},
+        {"count", print_count},
+        {"fork", child_after_fork},
+        {"change", affinity_of_waiting_thread},
+        {"behind", place_behind_another},
     };
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exclusion),        cmocka_unit_test(waiting_for_any_processor),
-        cmocka_unit_test(processor_groups), cmocka_unit_test(system_affinity),
-        cmocka_unit_test(settings),         cmocka_unit_test(block_description),
+        cmocka_unit_test(exclusion),
+        cmocka_unit_test(waiting_for_any_processor),
+        cmocka_unit_test(processor_groups),
+        cmocka_unit_test(system_affinity),
+        cmocka_unit_test(settings),
+        cmocka_unit_test(block_description),
         cmocka_unit_test(forked_child),
+        cmocka_unit_test(waiting_for_another_processor),
+        cmocka_unit_test(waiting_behind_another),
     };
     for (size_t i = 0; argc == 2 && i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (strcmp(argv[1], parts[i].name) == 0)

@@ -111,6 +111,106 @@ static void test_duplicates_are_refused(void **state)
     }
 }
 
+/* Also where there are many, and where the wait would otherwise only look, or block. */
+static void test_duplicates_among_many(void **state)
+{
+    test_random random;
+    (void)state;
+    random_seed(&random, 64);
+    for (ULONG round = 0; round < 500; round += 1) {
+        ULONG count = 2 + random_below(&random, MAXIMUM_WAIT_OBJECTS - 1);
+        wait_call call = all_of_events(MAXIMUM_WAIT_OBJECTS, SynchronizationEvent);
+        ULONG first = random_below(&random, count);
+        ULONG second = (first + 1 + random_below(&random, count - 1)) % count;
+        LONG signaled = (LONG)random_below(&random, 2);
+        call.count = count;
+        call.object[first] = call.object[second];
+        for (ULONG i = 0; i < count; i += 1) {
+            events[i].Header.SignalState = signaled;
+        }
+        assert_int_equal(perform(&call), STATUS_INVALID_PARAMETER_MIX);
+        for (ULONG i = 0; i < count; i += 1) {
+            assert_int_equal(KeReadStateEvent(&events[i]), signaled);
+        }
+    }
+}
+
+static void shuffle(wait_call *call, test_random *random)
+{
+    for (ULONG i = call->count; i > 1; i -= 1) {
+        ULONG other = random_below(random, i);
+        PVOID object = call->object[i - 1];
+        call->object[i - 1] = call->object[other];
+        call->object[other] = object;
+    }
+}
+
+/* The order in which the objects are named is nothing to the wait: taken at once, or after the last signal. */
+static void test_in_whatever_order(void **state)
+{
+    LARGE_INTEGER no_time = {.QuadPart = 0};
+    test_random random;
+    waiter w;
+    (void)state;
+    random_seed(&random, 7);
+    start_waiters(&w, 1);
+    for (ULONG round = 0; round < 60; round += 1) {
+        ULONG count = 1 + random_below(&random, MAXIMUM_WAIT_OBJECTS);
+        w.call = all_of_events(count, SynchronizationEvent);
+        shuffle(&w.call, &random);
+        KWAIT_BLOCK blocks[MAXIMUM_WAIT_OBJECTS];
+        for (ULONG i = 0; i < count; i += 1) {
+            assert_int_equal(
+                KeWaitForMultipleObjects(count, w.call.object, WaitAll, Executive, KernelMode, FALSE, &no_time, blocks),
+                STATUS_TIMEOUT);
+            KeSetEvent(&events[i], 0, FALSE);
+        }
+        assert_int_equal(
+            KeWaitForMultipleObjects(count, w.call.object, WaitAll, Executive, KernelMode, FALSE, &no_time, blocks),
+            STATUS_WAIT_0);
+        expect_states(count, 0);
+        begin_wait(&w);
+        wait_call order = w.call;
+        shuffle(&order, &random);
+        for (ULONG i = 0; i < count; i += 1) {
+            KeSetEvent(order.object[i], 0, FALSE);
+        }
+        assert_int_equal(end_wait(&w), STATUS_WAIT_0);
+        expect_states(count, 0);
+    }
+    end_waiters(&w, 1);
+}
+
+/* Objects are sorted by address, whatever they are; what is there twice is found. */
+static void test_sorting(void **state)
+{
+    static UCHAR memory[100];
+    test_random random;
+    (void)state;
+    random_seed(&random, 1);
+    for (ULONG round = 0; round < 20000; round += 1) {
+        ULONG count = 1 + random_below(&random, MAXIMUM_WAIT_OBJECTS);
+        PVOID object[MAXIMUM_WAIT_OBJECTS];
+        UCHAR order[MAXIMUM_WAIT_OBJECTS];
+        UCHAR times[sizeof(memory)] = {0}, seen[MAXIMUM_WAIT_OBJECTS] = {0};
+        UCHAR most = 0;
+        BOOLEAN nearly_in_order = random_below(&random, 2) == 0;
+        for (ULONG i = 0; i < count; i += 1) {
+            ULONG place = nearly_in_order ? i + (i == 20) : random_below(&random, sizeof(memory));
+            object[i] = &memory[place];
+            times[place] += 1;
+            most = times[place] > most ? times[place] : most;
+        }
+        assert_int_equal(KiSortObjects(object, count, order), most == 1);
+        assert_int_equal(KiHasDuplicates(object, count), most > 1);
+        for (ULONG i = 0; i < count; i += 1) {
+            assert_true(order[i] < count && !seen[order[i]]);
+            seen[order[i]] = 1;
+            assert_true(i == 0 || object[order[i - 1]] <= object[order[i]]);
+        }
+    }
+}
+
 static void acquire_mutant(void *mutant)
 {
     check(wait_for(mutant, NULL) == STATUS_SUCCESS);
@@ -364,6 +464,9 @@ int main(void)
         WATCHED(test_all_at_the_same_time),
         WATCHED(test_timeout_consumes_nothing),
         WATCHED(test_duplicates_are_refused),
+        WATCHED(test_duplicates_among_many),
+        WATCHED(test_in_whatever_order),
+        WATCHED(test_sorting),
         WATCHED(test_abandoned),
         WATCHED(test_mutant_of_the_waiter),
         WATCHED(test_mixed_kinds),

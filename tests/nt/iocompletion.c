@@ -770,6 +770,61 @@ static void test_fork(void **state)
     close_port(port);
 }
 
+/* A thread keeps its reference on a port from one call to the next. It keeps neither the port nor the rights of the
+   handle, and nothing of a handle that is another one by now. */
+static void test_kept_ports_go_with_their_handles(void **state)
+{
+    HANDLE port = make_port(1);
+    HANDLE query_only = same_object(port, IO_COMPLETION_QUERY_STATE);
+    HANDLE other = make_port(1);
+    (void)state;
+    post(port, 1);
+    assert_int_equal(NtSetIoCompletion(query_only, NULL, NULL, 0, 0), STATUS_ACCESS_DENIED);
+    assert_int_equal(depth_of(query_only), 1);
+    assert_int_equal(NtSetIoCompletion(query_only, NULL, NULL, 0, 0), STATUS_ACCESS_DENIED);
+    for (ULONG i = 0; i < 3; i += 1) { /* by turns */
+        post(other, i);
+        expect_packet(port, i + 1);
+        post(port, i + 2);
+    }
+    close_handle(port);
+    assert_int_equal(NtSetIoCompletion(port, NULL, NULL, 0, 0), STATUS_INVALID_HANDLE);
+    assert_int_equal(depth_of(query_only), 1);
+    close_handle(query_only);
+    assert_int_equal(NtpPortType.TotalNumberOfObjects, 1);
+    expect_packet(other, 0);
+    close_port(other);
+}
+
+static void post_and_keep(void *argument)
+{
+    remover *r = argument;
+    post(r->port, 1);
+    post(r->port, 2);
+}
+
+/* Whether the thread that has kept it still runs, or has ended. */
+static void test_ports_of_others_go_with_their_handles(void **state)
+{
+    remover r[2];
+    (void)state;
+    HANDLE port = make_port(1);
+    start_removers(r, 2, port);
+    for (ULONG i = 0; i < 2; i += 1) {
+        tell(&r[i].actor, post_and_keep, &r[i]);
+        await(is_idle(&r[i].actor));
+    }
+    end_removers(&r[0], 1);
+    close_port(port);
+    port = make_port(1);
+    r[1].port = port;
+    tell(&r[1].actor, post_and_keep, &r[1]);
+    await(is_idle(&r[1].actor));
+    assert_int_equal(depth_of(port), 2);
+    end_removers(&r[1], 1);
+    close_port(port);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -794,6 +849,8 @@ int main(void)
         WATCHED(test_no_memory),
         WATCHED(test_reserve),
         WATCHED(test_names),
+        WATCHED(test_kept_ports_go_with_their_handles),
+        WATCHED(test_ports_of_others_go_with_their_handles),
         WATCHED(test_fork),
     };
     return cmocka_run_group_tests_name("nt/iocompletion", tests, NULL, NULL);

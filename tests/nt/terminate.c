@@ -1,370 +1,5 @@
-#include "support.h"
-
-#include <interlock/nt.h>
-#include <interlock/rtl.h>
-
-#include <pthread.h>
-#include <unistd.h>
-
-#include "ke/wait.h"
-#include "ps/psp.h"
-
-#define EXIT_CODE ((NTSTATUS)0x1234567)
-
-/* One thread that does something until it is ended, and what it may use for that. */
-struct victim {
-    HANDLE handle;
-    PETHREAD thread;
-    NTSTATUS (*run)(struct victim *victim);
-    volatile ULONG ready;
-    volatile ULONG release;
-    volatile ULONG past;
-    KEVENT event, other;
-    KSEMAPHORE semaphore;
-    KMUTANT mutant, second;
-    KMUTEX mutex;
-    KQUEUE queue;
-    KEVENT_PAIR pair;
-    HANDLE event_handle;
-    volatile ULONG word;
-    int pipe[2];
-};
-
-static NTSTATUS start(PVOID context)
-{
-    struct victim *victim = context;
-
-    return victim->run(victim);
-}
-
-static void tell_ready(struct victim *victim)
-{
-    __atomic_store_n(&victim->ready, 1, __ATOMIC_RELEASE);
-}
-
-static void await(volatile ULONG *word)
-{
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0)
-        HalDispatch.Yield();
-}
-
-static void create_victim(struct victim *victim, NTSTATUS (*run)(struct victim *), ULONG flags)
-{
-    memset(victim, 0, sizeof(*victim));
-    victim->run = run;
-    KeInitializeEvent(&victim->event, SynchronizationEvent, FALSE);
-    KeInitializeEvent(&victim->other, NotificationEvent, FALSE);
-    KeInitializeSemaphore(&victim->semaphore, 0, 10);
-    KeInitializeMutant(&victim->mutant, FALSE);
-    KeInitializeMutant(&victim->second, FALSE);
-    KeInitializeMutex(&victim->mutex, 0);
-    KeInitializeQueue(&victim->queue, 0);
-    KeInitializeEventPair(&victim->pair);
-    assert_int_equal(NtCreateThreadEx(&victim->handle, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), start, victim, flags,
-                                      0, 0, 0, NULL),
-                     STATUS_SUCCESS);
-    assert_int_equal(ObReferenceObjectByHandle(victim->handle, 0, *PsThreadType, KernelMode, (PVOID *)&victim->thread,
-                                               NULL),
-                     STATUS_SUCCESS);
-}
-
-static NTSTATUS exit_status_of(struct victim *victim)
-{
-    THREAD_BASIC_INFORMATION basic;
-
-    assert_int_equal(NtQueryInformationThread(victim->handle, ThreadBasicInformation, &basic, sizeof(basic), NULL), 0);
-    return basic.ExitStatus;
-}
-
-static void expect_end(struct victim *victim, NTSTATUS status)
-{
-    LARGE_INTEGER timeout = {.QuadPart = -1200000000};
-
-    assert_int_equal(KeWaitForSingleObject(&victim->thread->Tcb, Executive, KernelMode, FALSE, &timeout), 0);
-    assert_int_equal(exit_status_of(victim), status);
-    assert_int_equal(__atomic_load_n(&victim->past, __ATOMIC_ACQUIRE), 0);
-}
-
-static void forget_victim(struct victim *victim)
-{
-    ObDereferenceObject(victim->thread);
-    assert_int_equal(ObCloseHandle(victim->handle, UserMode), STATUS_SUCCESS);
-}
-
-static void await_waiting(struct victim *victim)
-{
-    while (__atomic_load_n(&victim->thread->Tcb.State, __ATOMIC_RELAXED) != Waiting)
-        HalDispatch.Yield();
-}
-
-/* The ways to wait. Each returns only if its wait does. */
-
-static NTSTATUS wait_any(struct victim *victim, KPROCESSOR_MODE mode, BOOLEAN alertable)
-{
-    PVOID objects[] = {&victim->event, &victim->semaphore, &victim->other};
-
-    tell_ready(victim);
-    KeWaitForMultipleObjects(3, objects, WaitAny, Executive, mode, alertable, NULL, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_single_kernel(struct victim *victim)
-{
-    tell_ready(victim);
-    KeWaitForSingleObject(&victim->event, Executive, KernelMode, FALSE, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_single_user(struct victim *victim)
-{
-    tell_ready(victim);
-    KeWaitForSingleObject(&victim->event, UserRequest, UserMode, FALSE, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_any_kernel(struct victim *victim)
-{
-    return wait_any(victim, KernelMode, FALSE);
-}
-
-static NTSTATUS wait_any_alertable(struct victim *victim)
-{
-    return wait_any(victim, UserMode, TRUE);
-}
-
-static NTSTATUS wait_all(struct victim *victim)
-{
-    PVOID objects[] = {&victim->event, &victim->semaphore, &victim->other};
-
-    tell_ready(victim);
-    KeWaitForMultipleObjects(3, objects, WaitAll, Executive, UserMode, FALSE, NULL, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_delay(struct victim *victim)
-{
-    LARGE_INTEGER interval = {.QuadPart = -36000000000};
-
-    tell_ready(victim);
-    KeDelayExecutionThread(UserMode, FALSE, &interval);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_queue(struct victim *victim)
-{
-    tell_ready(victim);
-    KeRemoveQueue(&victim->queue, UserMode, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_pair(struct victim *victim)
-{
-    tell_ready(victim);
-    KeWaitForLowEventPair(&victim->pair, UserMode, FALSE, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_alert_by_id(struct victim *victim)
-{
-    tell_ready(victim);
-    NtWaitForAlertByThreadId(victim, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_handle(struct victim *victim)
-{
-    tell_ready(victim);
-    NtWaitForSingleObject(victim->event_handle, FALSE, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_handles(struct victim *victim)
-{
-    HANDLE handles[] = {victim->event_handle, victim->event_handle};
-
-    tell_ready(victim);
-    NtWaitForMultipleObjects(2, handles, WaitAny, TRUE, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_keyed_event(struct victim *victim)
-{
-    tell_ready(victim);
-    NtWaitForKeyedEvent(NULL, victim, FALSE, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_on_address(struct victim *victim)
-{
-    ULONG zero = 0;
-
-    tell_ready(victim);
-    RtlWaitOnAddress(&victim->word, &zero, sizeof(zero), NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_port(struct victim *victim)
-{
-    PVOID key, context;
-    IO_STATUS_BLOCK block;
-
-    tell_ready(victim);
-    NtRemoveIoCompletion(victim->event_handle, &key, &context, &block, NULL);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS wait_in_user_apc_wait(struct victim *victim)
-{
-    LARGE_INTEGER interval = {.QuadPart = -36000000000};
-
-    tell_ready(victim);
-    NtDelayExecution(TRUE, &interval);
-    victim->past = 1;
-    return 0;
-}
-
-static NTSTATUS (*const waits[])(struct victim *) = {
-    wait_single_kernel, wait_single_user, wait_any_kernel, wait_any_alertable, wait_all,          wait_delay,
-    wait_queue,         wait_pair,        wait_alert_by_id, wait_in_user_apc_wait, wait_keyed_event,
-    wait_on_address,
-};
-
-static void expect_no_waiters(struct victim *victim)
-{
-    assert_true(IsListEmpty(&victim->event.Header.WaitListHead));
-    assert_true(IsListEmpty(&victim->other.Header.WaitListHead));
-    assert_true(IsListEmpty(&victim->semaphore.Header.WaitListHead));
-    assert_true(IsListEmpty(&victim->queue.Header.WaitListHead));
-    assert_true(IsListEmpty(&victim->queue.ThreadListHead));
-    assert_int_equal(victim->queue.CurrentCount, 0);
-    assert_int_equal(KeSetEvent(&victim->event, 0, FALSE), 0);
-    assert_int_equal(KeReadStateEvent(&victim->event), 1);
-    assert_int_equal(KeReleaseSemaphore(&victim->semaphore, 0, 1, FALSE), 0);
-    assert_int_equal(KeReadStateSemaphore(&victim->semaphore), 1);
-}
-
-static void every_wait_is_ended(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < ARRAYSIZE(waits); i++) {
-        struct victim victim;
-
-        create_victim(&victim, waits[i], 0);
-        await(&victim.ready);
-        await_waiting(&victim);
-        assert_int_equal(exit_status_of(&victim), STATUS_PENDING);
-        assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), STATUS_SUCCESS);
-        expect_end(&victim, EXIT_CODE);
-        expect_no_waiters(&victim);
-        forget_victim(&victim);
-    }
-}
-
-/* What a wait by handle refers to is given back, and nobody else's signal is eaten. */
-static void a_wait_by_handle_gives_its_references_back(void **state)
-{
-    NTSTATUS (*const by_handle[])(struct victim *) = {wait_handle, wait_handles};
-
-    (void)state;
-    for (size_t i = 0; i < ARRAYSIZE(by_handle); i++) {
-        struct victim victim;
-        HANDLE event;
-        PVOID object;
-        LONG_PTR before;
-
-        assert_int_equal(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, FALSE), 0);
-        assert_int_equal(ObReferenceObjectByHandle(event, 0, NULL, KernelMode, &object, NULL), 0);
-        before = ObpHeaderOf(object)->PointerCount;
-        create_victim(&victim, by_handle[i], THREAD_CREATE_FLAGS_CREATE_SUSPENDED);
-        victim.event_handle = event;
-        assert_int_equal(NtResumeThread(victim.handle, NULL), 0);
-        await(&victim.ready);
-        await_waiting(&victim);
-        assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), 0);
-        expect_end(&victim, EXIT_CODE);
-        /* Lookups have moved references from the handle to nowhere, one for each. */
-        assert_int_equal(ObpHeaderOf(object)->PointerCount, before - (LONG_PTR)(i + 1));
-        assert_int_equal(NtSetEvent(event, NULL), 0);
-        assert_int_equal(KeReadStateEvent(object), 1);
-        ObDereferenceObject(object);
-        assert_int_equal(ObCloseHandle(event, UserMode), 0);
-        forget_victim(&victim);
-    }
-}
-
-struct waiter {
-    volatile ULONG *word;
-    NTSTATUS status;
-};
-
-static void wait_for_change(void *argument, unsigned index)
-{
-    struct waiter *waiter = argument;
-    ULONG zero = 0;
-
-    (void)index;
-    waiter->status = RtlWaitOnAddress(waiter->word, &zero, sizeof(zero), NULL);
-}
-
-/* The one wake goes to the waiter that still lives, though the other came first. */
-static void a_waiter_of_an_address_leaves_no_trace(void **state)
-{
-    struct victim victim;
-    struct waiter waiter = {&victim.word, STATUS_UNSUCCESSFUL};
-    test_threads *threads;
-
-    (void)state;
-    create_victim(&victim, wait_on_address, 0);
-    await(&victim.ready);
-    await_waiting(&victim);
-    threads = start_threads(1, wait_for_change, &waiter);
-    usleep(2000);
-    assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), 0);
-    expect_end(&victim, EXIT_CODE);
-    __atomic_store_n(&victim.word, 1, __ATOMIC_SEQ_CST);
-    RtlWakeAddressSingle((PVOID)&victim.word);
-    join_threads(threads, 60);
-    assert_int_equal(waiter.status, STATUS_SUCCESS);
-    forget_victim(&victim);
-}
-
-/* A packet that comes later is there for the next one. */
-static void a_waiter_at_a_port_leaves_no_trace(void **state)
-{
-    LARGE_INTEGER poll = {.QuadPart = 0};
-    struct victim victim;
-    PVOID key, context;
-    IO_STATUS_BLOCK block;
-    HANDLE port;
-
-    (void)state;
-    assert_int_equal(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, NULL, 1), 0);
-    create_victim(&victim, wait_port, THREAD_CREATE_FLAGS_CREATE_SUSPENDED);
-    victim.event_handle = port;
-    assert_int_equal(NtResumeThread(victim.handle, NULL), 0);
-    await(&victim.ready);
-    await_waiting(&victim);
-    assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), 0);
-    expect_end(&victim, EXIT_CODE);
-    assert_int_equal(NtSetIoCompletion(port, (PVOID)1, (PVOID)2, 3, 4), 0);
-    assert_int_equal(NtRemoveIoCompletion(port, &key, &context, &block, &poll), STATUS_SUCCESS);
-    assert_ptr_equal(context, (PVOID)2);
-    assert_int_equal(ObCloseHandle(port, UserMode), 0);
-    forget_victim(&victim);
-}
+/* terminate.c: threads that are ended while they run, are suspended, own something, and those that are not ended. */
+#include "victim.h"
 
 /* Not waiting. */
 
@@ -630,6 +265,47 @@ static void a_suspended_thread_is_ended(void **state)
     }
 }
 
+static BOOLEAN is_suspended(PKTHREAD thread)
+{
+    ULONG found = __atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE);
+
+    return (found & KI_WAIT_ACTIVE) &&
+           ((found & KI_WAIT_STATE_MASK) == WaitSuspended ||
+            ((found & KI_WAIT_STATE_MASK) == WaitCommitted && thread->WaitBlockList[0].Object == &thread->SuspendEvent));
+}
+
+/* What came while it was suspended is there for others. */
+static void a_suspended_thread_that_is_ended_takes_nothing(void **state)
+{
+    NTSTATUS (*const runs[])(struct victim *) = {wait_single_user, wait_single_kernel, wait_any_kernel, wait_all,
+                                                 wait_queue};
+    LARGE_INTEGER no_time = {.QuadPart = 0};
+    LIST_ENTRY entry;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAYSIZE(runs); i++) {
+        struct victim victim;
+
+        create_victim(&victim, runs[i], 0);
+        await(&victim.ready);
+        await_waiting(&victim);
+        assert_int_equal(NtSuspendThread(victim.handle, NULL), 0);
+        while (!is_suspended(&victim.thread->Tcb))
+            HalDispatch.Yield();
+        KeSetEvent(&victim.event, 0, FALSE);
+        KeSetEvent(&victim.other, 0, FALSE);
+        KeReleaseSemaphore(&victim.semaphore, 0, 1, FALSE);
+        KeInsertQueue(&victim.queue, &entry);
+        assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), 0);
+        expect_end(&victim, EXIT_CODE);
+        assert_int_equal(KeReadStateEvent(&victim.event), 1);
+        assert_int_equal(KeReadStateSemaphore(&victim.semaphore), 1);
+        assert_ptr_equal(KeRemoveQueue(&victim.queue, KernelMode, &no_time), &entry);
+        KeRundownQueue(&victim.queue);
+        forget_victim(&victim);
+    }
+}
+
 static NTSTATUS must_not_run(struct victim *victim)
 {
     victim->past = 1;
@@ -796,14 +472,57 @@ static void an_adopted_thread_is_ended(void **state)
     pthread_t thread;
 
     (void)state;
+#ifndef __GLIBC__
+    skip(); /* other C libraries wait for ever for a thread whose end they did not see; */
+#endif
     if (test_slowdown() != 1)
-        skip(); /* a sanitizer waits for ever for a thread whose end it did not see */
+        skip(); /* so does a sanitizer */
     assert_int_equal(pthread_create(&thread, NULL, foreign, &victim), 0);
     await(&victim.ready);
     assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), 0);
     expect_end(&victim, EXIT_CODE);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(cleaned, 0);
+    forget_victim(&victim);
+}
+
+/* Whoever gets the stack of a thread that was ended finds nothing of that one's in it. */
+static pthread_key_t key;
+
+static void *leave_a_value(void *argument)
+{
+    pthread_setspecific(key, argument);
+    return foreign(argument);
+}
+
+static void *look_for_a_value(void *unused)
+{
+    (void)unused;
+    return pthread_getspecific(key);
+}
+
+static void a_stack_is_used_again(void **state)
+{
+    struct victim victim = {0};
+    void *found = &victim;
+    pthread_t thread;
+
+    (void)state;
+#ifndef __GLIBC__
+    skip(); /* as above */
+#endif
+    if (test_slowdown() != 1)
+        skip();
+    assert_int_equal(pthread_key_create(&key, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, leave_a_value, &victim), 0);
+    await(&victim.ready);
+    assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), 0);
+    expect_end(&victim, EXIT_CODE);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, look_for_a_value, NULL), 0);
+    assert_int_equal(pthread_join(thread, &found), 0);
+    assert_null(found);
+    assert_int_equal(pthread_key_delete(key), 0);
     forget_victim(&victim);
 }
 
@@ -876,39 +595,21 @@ static void a_forked_child_can_end_threads(void **state)
     expect_bugcheck(MANUALLY_INITIATED_CRASH, in_a_forked_child, NULL);
 }
 
-static int watch(void **state)
-{
-    (void)state;
-    watchdog_start(100);
-    return 0;
-}
-
-static int unwatch(void **state)
-{
-    (void)state;
-    watchdog_stop();
-    return 0;
-}
-
-#define CASE(function) cmocka_unit_test_setup_teardown(function, watch, unwatch)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(every_wait_is_ended),
-        CASE(a_wait_by_handle_gives_its_references_back),
-        cmocka_unit_test(a_waiter_of_an_address_leaves_no_trace),
-        CASE(a_waiter_at_a_port_leaves_no_trace),
         CASE(a_running_thread_is_ended),
         CASE(a_thread_in_a_host_call_is_ended),
         CASE(an_end_waits_for_the_thread_to_come_out),
         CASE(a_user_wait_in_a_service_ends_and_the_service_returns),
         CASE(a_suspended_thread_is_ended),
+        CASE(a_suspended_thread_that_is_ended_takes_nothing),
         CASE(a_thread_that_never_ran_is_ended),
         cmocka_unit_test(its_mutants_are_abandoned),
         CASE(its_apcs_are_run_down_and_it_takes_no_more),
         CASE(a_thread_ends_itself),
         CASE(an_adopted_thread_is_ended),
+        CASE(a_stack_is_used_again),
         CASE(a_system_thread_is_not_ended),
         CASE(errors),
         cmocka_unit_test(a_forked_child_can_end_threads),

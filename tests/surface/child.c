@@ -164,6 +164,12 @@ static bool is_for_sanitizer(const struct function *function, const struct plan 
     return test_slowdown() > 1 && (plan->fault == FAULT_MISALIGNED || may_fault(function, plan));
 }
 
+static bool is_lacking_time(const struct plan *plan, unsigned allowed)
+{
+    return (allowed & NEEDS_TIME) != 0 &&
+           (plan->fault == FAULT_ALL_ZERO || strcmp(plan->description, "NULL") == 0);
+}
+
 static bool is_skipped(const struct function *function, const struct plan *plan)
 {
     unsigned allowed = allowed_for(function);
@@ -172,9 +178,9 @@ static bool is_skipped(const struct function *function, const struct plan *plan)
         return true;
     switch (plan->fault) {
     case FAULT_FOREVER:
-        return (allowed & NO_FOREVER) != 0;
+        return (allowed & NO_FOREVER) != 0 && !is_lacking_time(plan, allowed);
     case FAULT_ALL_ZERO:
-        return (allowed & (NO_FOREVER | NO_SELF)) != 0;
+        return (allowed & (NO_FOREVER | NO_SELF)) != 0 && !is_lacking_time(plan, allowed);
     case FAULT_PSEUDO:
         return (allowed & NO_SELF) != 0;
     case FAULT_HANDLE:

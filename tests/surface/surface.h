@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAXIMUM_PARAMETERS = 11, MAXIMUM_BAD = 12 };
+enum { MAXIMUM_PARAMETERS = 11 };
 
 enum layer { LAYER_kernel, LAYER_runtime, LAYER_service, LAYER_win32, LAYER_planted, LAYERS };
 enum result { RESULT_nothing, RESULT_value, RESULT_status, RESULT_boolean, RESULT_handle };
@@ -99,6 +99,7 @@ enum {
     NOT_CALLED = 128,     /* cannot be called in this way */
     CHANGES_THREAD = 256, /* the next call needs another thread */
     NULL_IS_SELF = 512,
+    NEEDS_TIME = 1024, /* NULL is not for ever */
 };
 
 #define ANY_CODE UINT32_MAX
