@@ -188,8 +188,6 @@ typedef struct _EX_PUSH_LOCK_WAIT_BLOCK {
     BOOLEAN Exclusive;
     BOOLEAN AutoBoost;
     UCHAR Losses;                                   /* how often it was woken in vain */
-    volatile BOOLEAN Attended;                      /* in the newest: the woken waiter looks on, and */
-    volatile ULONG Passes;                          /* how often somebody else had the lock meanwhile */
 } DECLSPEC_ALIGN(16) EX_PUSH_LOCK_WAIT_BLOCK, *PEX_PUSH_LOCK_WAIT_BLOCK;
 
 NTKERNELAPI NTSTATUS ExBlockOnAddressPushLock(PEX_PUSH_LOCK PushLock, PVOID Address, PVOID CompareAddress, SIZE_T Size,

@@ -12,6 +12,11 @@ ULONG HalProcessorCount(VOID)
     return LABHAL_PROCESSORS;
 }
 
+BOOLEAN HalProcessorsAvailable(ULONG Count)
+{
+    return Count < 2;
+}
+
 BOOLEAN HalOtherProcessorAvailable(VOID)
 {
     return FALSE;
@@ -20,6 +25,18 @@ BOOLEAN HalOtherProcessorAvailable(VOID)
 ULONG HalSpinsForCycles(ULONG NtCycles)
 {
     UNREFERENCED_PARAMETER(NtCycles);
+    return 1;
+}
+
+ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
+{
+    *Cycles = 0;
+    return __atomic_load_n(Word, __ATOMIC_RELAXED);
+}
+
+/* One is enough to show what it lets happen. */
+ULONG HalYieldsBeforeSleep(VOID)
+{
     return 1;
 }
 

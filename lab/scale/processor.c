@@ -5,6 +5,7 @@
 #include "machine.h"
 
 /* As src/hal/processor.c has it. */
+#define YIELDS_BEFORE_SLEEP     4
 #define SPINNING_ROUNDS         64
 #define YIELDING_ROUNDS         64
 #define CYCLES_PER_ROUND        2000
@@ -16,14 +17,33 @@ ULONG HalProcessorCount(VOID)
     return 1;
 }
 
+BOOLEAN HalProcessorsAvailable(ULONG Count)
+{
+    return Count <= machine_processors();
+}
+
 BOOLEAN HalOtherProcessorAvailable(VOID)
 {
-    return machine_processors() > 1;
+    return HalProcessorsAvailable(2);
 }
 
 ULONG HalSpinsForCycles(ULONG NtCycles)
 {
     return NtCycles > PAUSE_CYCLES ? NtCycles / PAUSE_CYCLES : 1;
+}
+
+ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
+{
+    uint64_t before = lab_sched_active() ? machine_current()->clock : 0;
+    ULONG_PTR value = __atomic_load_n(Word, __ATOMIC_RELAXED);
+
+    *Cycles = lab_sched_active() ? (ULONG)(machine_current()->clock - before) : 0;
+    return value;
+}
+
+ULONG HalYieldsBeforeSleep(VOID)
+{
+    return YIELDS_BEFORE_SLEEP;
 }
 
 /* Nobody wants the processor, so the call returns at once. */

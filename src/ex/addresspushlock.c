@@ -118,7 +118,7 @@ NTSTATUS ExTimedWaitForUnblockPushLock(PEX_PUSH_LOCK PushLock, PEX_PUSH_LOCK_WAI
 {
     EXP_PATIENCE Patience = {0};
     if (!ExpIsPoll(Timeout)) {
-        Patience = ExpFreshPatience(EXP_YIELDS);
+        Patience = ExpFreshPatience(FALSE);
     }
     if (ExpAwaitAwake(WaitBlock, Patience)) {
         return STATUS_SUCCESS;

@@ -50,6 +50,7 @@
 
 #include "../ke/irql.h"
 #include "../ke/trace.h"
+#include "../ke/turn.h"
 
 #define EXP_FREE ((ULONG64)FM_LOCK_BIT)
 #define EXP_HELD ((ULONG64)0)
@@ -143,7 +144,7 @@ static BOOLEAN ExpOwnerWaits(PFAST_MUTEX Mutex)
 
 static BOOLEAN ExpTakeWhileAwake(PFAST_MUTEX Mutex)
 {
-    EXP_PATIENCE Patience = ExpFreshPatience(0);
+    EXP_PATIENCE Patience = ExpFreshPatience(FALSE);
     do {
         ULONG64 Word = ExpReadWord(Mutex);
         if (ExpTakeInPassing(Mutex, &Word)) {
@@ -179,7 +180,7 @@ static BOOLEAN ExpClaim(PFAST_MUTEX Mutex, ULONG64 *Word, ULONG64 Starving)
 
 static BOOLEAN ExpClaimWhileAwake(PFAST_MUTEX Mutex, ULONG64 Starving)
 {
-    EXP_PATIENCE Patience = ExpFreshPatience(0);
+    EXP_PATIENCE Patience = ExpFreshPatience(FALSE);
     do {
         ULONG64 Word = ExpReadWord(Mutex);
         if (ExpClaim(Mutex, &Word, Starving)) {
@@ -204,6 +205,7 @@ static BOOLEAN ExpClaimOrLose(PFAST_MUTEX Mutex, ULONG64 Starving, ULONG64 Newly
 static VOID ExpTakeContended(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
 {
     ULONG64 Starving = 0;
+    KiCountWait(KiCurrentThread());
     if (ExpTakeWhileAwake(Mutex) || ExpTakeOrEnter(Mutex)) {
         return;
     }

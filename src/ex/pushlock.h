@@ -57,10 +57,11 @@ typedef struct _EXP_PATIENCE {
     ULONG Yields;
 } EXP_PATIENCE;
 
-#define EXP_YIELDS 16
-
-EXP_PATIENCE ExpFreshPatience(ULONG Yields);
+EXP_PATIENCE ExpFreshPatience(BOOLEAN Near); /* to who changes what is looked at, see ke/turn.h */
 BOOLEAN ExpStayAwake(EXP_PATIENCE *Patience); /* a moment passes; FALSE: time to sleep */
+
+/* The same for who looks at a word in which it has found Value, and which tells how near the others are. */
+BOOLEAN ExpLookAgain(PKTHREAD Thread, volatile ULONG_PTR *Word, ULONG_PTR Value, EXP_PATIENCE *Patience);
 
 /* A block and its waiter. */
 VOID ExpTell(PEX_PUSH_LOCK_WAIT_BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods);

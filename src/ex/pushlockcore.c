@@ -32,8 +32,8 @@
  *     waiters; waiting sharers are granted it as a group, with their number. (To let a sharer set L while waiters are
  *     queued leaves no room for the number, and the next sharers sleep behind it: shared has become exclusive.)
  *  4. Bounded overtaking: a waiter that was woken in vain EXP_MOST_LOSSES times is handed the lock, and a thread that
- *     has passed waiters for its turn (ke/turn.h) queues behind them. (Strict first come, first served was rejected:
- *     the lock would idle for as long as the host takes to wake each waiter.)
+ *     has passed waiters for the longest turn (ke/turn.h) queues behind them. (Strict first come, first served was
+ *     rejected: the lock would idle for as long as the host takes to wake each waiter.)
  *  5. Sharers that come while an exclusive waiter is queued wait behind it.
  *  6. Try never blocks, and takes a lock that is free of holders and waiters.
  *  7. A conversion never blocks; to exclusive it succeeds for an only sharer.
@@ -43,21 +43,17 @@
  * 10. The uncontended paths are one compare-exchange each.
  *
  * What is fast. A hand-over costs three lines that travel, if the next one runs, and a wake, if it sleeps; both are a
- * multiple of a short section. So whoever runs goes on, and the others let it:
- *  - who finds the lock held looks again after a pause that many short sections fit into (EXP_PAUSE_CYCLES), not all
- *    the time: each look takes the line away from the holder;
- *  - who finds others waiting waits behind them at once, for there is nothing to look for;
- *  - the woken waiter, the owner of K, lets who is busy with the lock finish its turn, and is there when it ends. That
- *    somebody is busy it sees by Passes, and that the next one is there the other sees by Attended, both in the
- *    newest block, which stays in the chain while the lock is held exclusively, and while the owner of K only looks.
- * A turn ends when the next one is there to take over, so the lock does not idle while the host has other things to
- * run than the next one; or, whatever happens, after KI_LONGEST_TURN passes.
- *
- * Sharers never pass waiters, so they have no turns; for them the enemy is the convoy, where everybody queues and every
- * hand-over wakes a sleeper. So a sharer, and a thread that has waited for a share of the same lock (SharedLock), does
- * not queue at once: it looks on for a while and gives its processor away (ExpStayAwake), and overtakes nobody by it: a
- * sharer that looks on while an exclusive waiter is queued waits just as if it were queued itself. Every
- * EXP_SHARED_TURN waits it gives its processor away first, so that all those who are awake get their share of it.
+ * multiple of a short section. And as long as anybody is queued the inline guesses fail. So it is best if hardly
+ * anybody sleeps:
+ *  - who finds the lock held looks again after a pause that many short sections fit into (EXP_PAUSE_CYCLES), because
+ *    each look takes the line away from the holder; or all the time, if it costs the holder nothing (ke/turn.h). With
+ *    others in the queue it does not spin: they may be many, and one of them is on its way;
+ *  - then it gives its processor away, some times, because the holder may need it, and only then it queues. Who wants a
+ *    share overtakes nobody by it: a sharer that looks on while an exclusive waiter is queued waits just as if it were
+ *    queued itself. (To queue at once behind others was rejected: once somebody sleeps everybody does, and each section
+ *    waits for a wake.)
+ *  - turns are made of that: who has passed waiters, or has found the lock held, often enough gives its processor away,
+ *    and only KI_LONGEST_TURN passes make a thread sleep.
  */
 #include "pushlock.h"
 
@@ -73,8 +69,8 @@
 #define EXP_MOST_LOSSES 3
 #define EXP_SPIN_CYCLES 10240
 #define EXP_PAUSE_CYCLES 2048
-#define EXP_MOST_LOOKS 64 /* at somebody else's turn */
-#define EXP_SHARED_TURN 64
+#define EXP_NEAR_PAUSE_CYCLES 256
+#define EXP_NEAR_SPIN_CYCLES 2048
 
 typedef PEX_PUSH_LOCK_WAIT_BLOCK BLOCK;
 
@@ -119,13 +115,13 @@ BOOLEAN ExpIsHeldShared(ULONG_PTR Value)
 
 /* Waiting. */
 
-EXP_PATIENCE ExpFreshPatience(ULONG Yields)
+EXP_PATIENCE ExpFreshPatience(BOOLEAN Near)
 {
-    EXP_PATIENCE Patience = {.Yields = Yields};
+    EXP_PATIENCE Patience = {.Yields = HalYieldsBeforeSleep()};
     if (HalOtherProcessorAvailable()) {
         Patience.Spins = HalSpinsForCycles(EXP_SPIN_CYCLES);
-        Patience.Pauses = HalSpinsForCycles(EXP_PAUSE_CYCLES);
-        Patience.MostPauses = Patience.Pauses;
+        Patience.MostPauses = HalSpinsForCycles(Near ? EXP_NEAR_PAUSE_CYCLES : EXP_PAUSE_CYCLES);
+        Patience.Pauses = Near ? 1 : Patience.MostPauses;
     }
     return Patience;
 }
@@ -160,6 +156,18 @@ BOOLEAN ExpStayAwake(EXP_PATIENCE *Patience)
         return TRUE;
     }
     return FALSE;
+}
+
+BOOLEAN ExpLookAgain(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG_PTR Value, EXP_PATIENCE *Patience)
+{
+    BOOLEAN Spins = Patience->Spins != 0;
+    if (!ExpStayAwake(Patience)) {
+        return FALSE;
+    }
+    if (Spins) {
+        KiTimeLook(Thread, Lock, Value);
+    }
+    return TRUE;
 }
 
 VOID ExpTell(BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods)
@@ -200,8 +208,6 @@ static BOOLEAN ExpPush(volatile ULONG_PTR *Lock, ULONG_PTR *Found, BLOCK Block)
     Block->State = ExpAwake;
     Block->Previous = NULL;
     Block->ShareCount = 0;
-    Block->Passes = 0;
-    Block->Attended = FALSE;
     if (Value & W) {
         Block->Next = ExpNewest(Value);
         Block->Last = NULL;
@@ -357,59 +363,6 @@ static VOID ExpPassOn(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Met
     } while (!Done);
 }
 
-/* Turns. */
-
-/* By an exclusive owner, as long as it is: the newest block stays where it is, and nobody else writes this. */
-static VOID ExpCountPass(PKTHREAD Thread, volatile ULONG_PTR *Lock, BLOCK Newest)
-{
-    /* relaxed, here and in ExpLookOn: hints */
-    __atomic_store_n(&Newest->Passes, Newest->Passes + 1, __ATOMIC_RELAXED);
-    if (KiCountPass(Thread, Lock)) {
-        KiEndTurn(Thread, __atomic_load_n(&Newest->Attended, __ATOMIC_RELAXED));
-        __atomic_store_n(&Newest->Attended, FALSE, __ATOMIC_RELAXED);
-    }
-}
-
-/* Another number as soon as somebody has passed. By the owner of K: the newest block stays. */
-static ULONG_PTR ExpLookOn(volatile ULONG_PTR *Lock)
-{
-    /* acquire: the newest block as it was pushed */
-    BLOCK Newest = ExpNewest(__atomic_load_n(Lock, __ATOMIC_ACQUIRE));
-    __atomic_store_n(&Newest->Attended, TRUE, __ATOMIC_RELAXED);
-    return (ULONG_PTR)Newest + __atomic_load_n(&Newest->Passes, __ATOMIC_RELAXED);
-}
-
-/*
- * The woken waiter lets those finish their turn that are busy with the lock: to take it from them at once would be to
- * take the lines from them that it protects, and they would take them back. It is here to see when they are gone.
- */
-static VOID ExpAwaitEndOfTurn(volatile ULONG_PTR *Lock)
-{
-    ULONG Pauses = HalOtherProcessorAvailable() ? HalSpinsForCycles(EXP_PAUSE_CYCLES) : 0;
-    ULONG_PTR Passes = ExpLookOn(Lock);
-    BOOLEAN Busy = Pauses != 0;
-    for (ULONG Look = 0; Look < EXP_MOST_LOOKS && Busy; Look += 1) {
-        ExpPause(Pauses);
-        ULONG_PTR Now = ExpLookOn(Lock);
-        Busy = Now != Passes;
-        Passes = Now;
-    }
-}
-
-static VOID ExpCountSharedWait(PKTHREAD Thread, volatile ULONG_PTR *Lock)
-{
-    Thread->SharedLock = Lock;
-    Thread->SharedWaits += 1;
-    if (Thread->SharedWaits % EXP_SHARED_TURN == 0) {
-        HalDispatch.Yield();
-    }
-}
-
-static EXP_PATIENCE ExpPatienceOf(PKTHREAD Thread, volatile ULONG_PTR *Lock)
-{
-    return ExpFreshPatience(Thread->SharedLock == Lock ? EXP_YIELDS : 0);
-}
-
 /* Releasing. */
 
 /* The only holder of a lock with waiters goes. FALSE: *Value has changed. */
@@ -428,14 +381,14 @@ static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, c
 VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     PKTHREAD Thread = KiCurrentThread();
-    /* acquire: the newest block as it was pushed */
-    ULONG_PTR Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
+    ULONG_PTR Value = ExpRead(Lock);
+    BOOLEAN Yields = FALSE;
     BOOLEAN Done;
     if (Thread->LockOwned == (PVOID)Lock) {
         Thread->LockOwned = NULL;
     }
     if ((Value & W) && ExpIsHeldExclusively(Value)) {
-        ExpCountPass(Thread, Lock, ExpNewest(Value));
+        Yields = KiCountPass(Thread, Lock);
     }
     do {
         if (!ExpIsHeldExclusively(Value)) {
@@ -443,6 +396,9 @@ VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *
         }
         Done = Value == L ? ExpChange(Lock, &Value, 0) : ExpTryReleaseWaited(Lock, &Value, Methods);
     } while (!Done);
+    if (Yields) {
+        HalDispatch.Yield();
+    }
 }
 
 static BOOLEAN ExpTryLeaveSharers(volatile ULONG_PTR *Lock, ULONG_PTR *Value)
@@ -537,15 +493,7 @@ static BOOLEAN ExpQueue(volatile ULONG_PTR *Lock, ULONG_PTR Value, BLOCK Block, 
     }
     *State = ExpAwait(Block, Lock, Methods);
     Block->Losses += 1;
-    if (*State == ExpWokenWaking) {
-        ExpAwaitEndOfTurn(Lock);
-    }
     return TRUE;
-}
-
-static BOOLEAN ExpMayLook(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG_PTR Value, EXP_WAIT_STATE State)
-{
-    return !(Value & W) || State == ExpWokenWaking || Thread->SharedLock == Lock;
 }
 
 static VOID ExpWaitForExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
@@ -553,23 +501,26 @@ static VOID ExpWaitForExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_ME
     EX_PUSH_LOCK_WAIT_BLOCK Block;
     EXP_WAIT_STATE State = ExpWoken;
     PKTHREAD Thread = KiCurrentThread();
-    EXP_PATIENCE Patience = ExpPatienceOf(Thread, Lock);
+    EXP_PATIENCE Patience = ExpFreshPatience(KiIsNear(Thread));
     BOOLEAN TurnOver = KiIsTurnOver(Thread, Lock);
 
     ExpPrepareBlock(&Block, TRUE, Methods);
     while (State != ExpGranted) {
         ULONG_PTR Value = ExpRead(Lock);
         TurnOver = TurnOver && (Value & W);
+        if ((Value & W) && State != ExpWokenWaking) {
+            Patience.Spins = 0;
+        }
         if (!TurnOver && !(Value & L)) {
             if (ExpChange(Lock, &Value, (Value | L) & ~(State == ExpWokenWaking ? K : 0))) {
                 return;
             }
-        } else if (!TurnOver && ExpMayLook(Thread, Lock, Value, State) && ExpStayAwake(&Patience)) {
+        } else if (!TurnOver && ExpLookAgain(Thread, Lock, Value, &Patience)) {
             continue;
         } else if (ExpQueue(Lock, Value, &Block, &State, Methods)) {
             KiBeginTurn(Thread, Lock);
             TurnOver = FALSE;
-            Patience = ExpPatienceOf(Thread, Lock);
+            Patience = ExpFreshPatience(KiIsNear(Thread));
             Patience.Pauses = 1; /* it is its turn */
         }
     }
@@ -578,9 +529,9 @@ static VOID ExpWaitForExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_ME
 static VOID ExpWaitForShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     EX_PUSH_LOCK_WAIT_BLOCK Block;
-    EXP_PATIENCE Patience = ExpFreshPatience(EXP_YIELDS);
+    PKTHREAD Thread = KiCurrentThread();
+    EXP_PATIENCE Patience = ExpFreshPatience(KiIsNear(Thread));
 
-    ExpCountSharedWait(KiCurrentThread(), Lock);
     ExpPrepareBlock(&Block, FALSE, Methods);
     for (;;) {
         ULONG_PTR Value = ExpRead(Lock);
@@ -590,7 +541,7 @@ static VOID ExpWaitForShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHO
             }
             continue;
         }
-        if (!ExpStayAwake(&Patience) && ExpPush(Lock, &Value, &Block)) {
+        if (!ExpLookAgain(Thread, Lock, Value, &Patience) && ExpPush(Lock, &Value, &Block)) {
             ExpAwait(&Block, Lock, Methods);
             return;
         }
@@ -612,16 +563,42 @@ static DECLSPEC_NOINLINE VOID ExpContendForShared(volatile ULONG_PTR *Lock, cons
     KTRACE_CONTENTION_END(Lock, Methods->Kind, FALSE);
 }
 
+/* Where a look costs nothing the lock is taken as soon as it is free. */
+static BOOLEAN ExpSpinForExclusive(PKTHREAD Thread, volatile ULONG_PTR *Lock)
+{
+    for (ULONG Spins = HalSpinsForCycles(EXP_NEAR_SPIN_CYCLES); Spins != 0; Spins -= 1) {
+        ULONG_PTR Value = ExpRead(Lock);
+        if (!(Value & L) && ExpChange(Lock, &Value, Value | L)) {
+            return TRUE;
+        }
+        if (Value & W) {
+            return FALSE;
+        }
+        HalPause();
+        KiTimeLook(Thread, Lock, Value);
+    }
+    return FALSE;
+}
+
 VOID ExpAcquireExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    if (KiIsTurnOver(KiCurrentThread(), Lock) || !ExpTryAcquireExclusive(Lock)) {
-        ExpContendForExclusive(Lock, Methods);
+    PKTHREAD Thread = KiCurrentThread();
+    if (!KiIsTurnOver(Thread, Lock)) {
+        if (ExpTryAcquireExclusive(Lock)) {
+            return;
+        }
+        KiCountWait(Thread);
+        if (KiIsNear(Thread) && ExpSpinForExclusive(Thread, Lock)) {
+            return;
+        }
     }
+    ExpContendForExclusive(Lock, Methods);
 }
 
 VOID ExpAcquireShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     if (!ExpTryAcquireShared(Lock)) {
+        KiCountWait(KiCurrentThread());
         ExpContendForShared(Lock, Methods);
     }
 }

@@ -11,6 +11,12 @@
  * Whoever makes it possible gives the resource to the waiters it picks, notes them as owners, takes them off their
  * queue, unlocks and only then signals them: a waiter that wakes up owns the resource already.
  *
+ * A hand-over to a sleeper takes as long as the host needs to wake it, and meanwhile everybody else would have to wait,
+ * too: once one sleeps all do, and each acquire costs a wake. So an acquire that has to wait does not become a waiter at
+ * once. It looks for a while whether the resource is to be had and gives its processor away some times (pushlock.h); it
+ * overtakes no waiter by that, for those are handed what is released. It looks without the lock, which makes the looks
+ * cheap and what they find a guess.
+ *
  * Requirements, each with a test of that number in tests/ex/resource.c:
  *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
  *  2. The exclusive owner may acquire it again, either way, and stays exclusive until it has released as often.
@@ -27,7 +33,7 @@
  *  6. Converting lets in all waiting sharers and keeps the owner's count, whoever else waits. It never waits.
  *  7. Without Wait an acquire never waits, and succeeds whenever it would not have to.
  *  8. Ownership may go to an owner pointer; then anybody who knows it may release.
- *  9. ContentionCount counts the acquires that waited.
+ *  9. ContentionCount counts the acquires that became waiters.
  * 10. Nothing is allocated; resourceowner.c says how the owners are noted.
  * 11. After a release has unlocked nobody touches the resource on its behalf, and deleting takes the lock: then the
  *     memory may go. A waiter's block is not touched after its signal.
@@ -36,10 +42,12 @@
  * 13. Releasing by somebody who does not own it, deleting it with owners or waiters, an owner pointer without its low
  *     bits: bugchecks. Verifier: also APCs that are not disabled, a wrong level, a sharer that waits for itself.
  */
+#include "pushlock.h"
 #include "resource.h"
 
 #include "../ke/debugdata.h"
 #include "../ke/trace.h"
+#include "../ke/turn.h"
 
 #define EXP_RESOURCE_TIMEOUT 5000000LL /* half a second */
 #define EXP_OWNER_RECORD_DELAY 10000LL /* a millisecond */
@@ -150,6 +158,18 @@ static VOID ExpCountWaiters(PULONG Number, LONG Difference)
     __atomic_store_n(Number, *Number + (ULONG)Difference, __ATOMIC_RELAXED);
 }
 
+/* relaxed, here and in ExpMarkExclusive: ExpLooksAvailable reads without the lock */
+static VOID ExpCountActive(PERESOURCE Resource, LONG Difference)
+{
+    __atomic_store_n(&Resource->ActiveEntries, Resource->ActiveEntries + (ULONG)Difference, __ATOMIC_RELAXED);
+}
+
+static VOID ExpMarkExclusive(PERESOURCE Resource, BOOLEAN Exclusive)
+{
+    USHORT Shared = Resource->Flag & (USHORT)~ResourceOwnedExclusive;
+    __atomic_store_n(&Resource->Flag, (USHORT)(Exclusive ? Shared | ResourceOwnedExclusive : Shared), __ATOMIC_RELAXED);
+}
+
 static PEXP_RESOURCE_WAIT ExpAppendWaiter(PEXP_RESOURCE_WAIT First, PEXP_RESOURCE_WAIT Block)
 {
     Block->Next = NULL;
@@ -255,7 +275,7 @@ static BOOLEAN ExpAddOwner(PERESOURCE Resource, PKTHREAD Thread, PEXP_OWNER Owne
         ExpLinkOwner(Resource, Owner, Thread);
         Linked = TRUE;
     }
-    Resource->ActiveEntries += 1;
+    ExpCountActive(Resource, 1);
     Resource->ActiveCount = 1;
     return Linked;
 }
@@ -270,7 +290,7 @@ static VOID ExpLetIn(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
 PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource)
 {
     PEXP_RESOURCE_WAIT Released = (PEXP_RESOURCE_WAIT)Resource->SharedWaiters;
-    Resource->Flag &= (USHORT)~ResourceOwnedExclusive;
+    ExpMarkExclusive(Resource, FALSE);
     Resource->SharedWaiters = NULL;
     ExpCountWaiters(&Resource->NumberOfSharedWaiters, -(LONG)Resource->NumberOfSharedWaiters);
     for (PEXP_RESOURCE_WAIT Block = Released; Block != NULL; Block = Block->Next) {
@@ -289,7 +309,7 @@ static PEXP_RESOURCE_WAIT ExpLetExclusiveIn(PERESOURCE Resource)
     Resource->ExclusiveWaiters = (PKEVENT)Next;
     ExpCountWaiters(&Resource->NumberOfExclusiveWaiters, -1);
     Released->Next = NULL;
-    Resource->Flag |= ResourceOwnedExclusive;
+    ExpMarkExclusive(Resource, TRUE);
     ExpLetIn(Resource, Released);
     return Released;
 }
@@ -298,7 +318,7 @@ static PEXP_RESOURCE_WAIT ExpLetExclusiveIn(PERESOURCE Resource)
 static PEXP_RESOURCE_WAIT ExpPassOn(PERESOURCE Resource)
 {
     BOOLEAN WasExclusive = ExpIsOwnedExclusively(Resource);
-    Resource->Flag &= (USHORT)~ResourceOwnedExclusive;
+    ExpMarkExclusive(Resource, FALSE);
     Resource->ActiveCount = 0;
     if (Resource->SharedWaiters != NULL && (WasExclusive || Resource->ExclusiveWaiters == NULL)) {
         return ExpShareResource(Resource);
@@ -323,7 +343,7 @@ VOID ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry, PEXP
             ExpGiveBackOwnerRecord(Thread, Owner);
         }
     }
-    Resource->ActiveEntries -= 1;
+    ExpCountActive(Resource, -1);
     if (Resource->ActiveEntries == 0) {
         *Released = ExpPassOn(Resource);
     }
@@ -336,6 +356,29 @@ typedef enum _EXP_OUTCOME {
     ExpMustWait,
     ExpNoOwnerRecord
 } EXP_OUTCOME;
+
+/* As far as can be told without the lock. */
+static BOOLEAN ExpLooksAvailable(PERESOURCE Resource, EXP_ACCESS Access)
+{
+    if (__atomic_load_n(&Resource->ActiveEntries, __ATOMIC_RELAXED) == 0) {
+        return TRUE;
+    }
+    if (Access == ExpExclusive || (__atomic_load_n(&Resource->Flag, __ATOMIC_RELAXED) & ResourceOwnedExclusive)) {
+        return FALSE;
+    }
+    return Access == ExpSharedStarveExclusive || ExGetExclusiveWaiterCount(Resource) == 0;
+}
+
+/* FALSE: time to wait. */
+static BOOLEAN ExpAwaitChance(PERESOURCE Resource, EXP_ACCESS Access, EXP_PATIENCE *Patience)
+{
+    do {
+        if (!ExpStayAwake(Patience)) {
+            return FALSE;
+        }
+    } while (!ExpLooksAvailable(Resource, Access));
+    return TRUE;
+}
 
 static BOOLEAN ExpMayAcquire(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access)
 {
@@ -379,7 +422,7 @@ static EXP_OUTCOME ExpTakeResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACC
         return ExpNoOwnerRecord;
     }
     if (Access == ExpExclusive) {
-        Resource->Flag |= ResourceOwnedExclusive;
+        ExpMarkExclusive(Resource, TRUE);
     }
     if (ExpAddOwner(Resource, Thread, Owner) && Owner->Kind == EXP_POOLED_OWNER) {
         Thread->ResourceOwner = Owner;
@@ -404,6 +447,7 @@ static EXP_OUTCOME ExpBecomeWaiter(PERESOURCE Resource, EXP_ACCESS Access, PEXP_
     if (!ExpReserveOwner(Block->Thread, !Block->Exclusive, &Block->Owner)) {
         return ExpNoOwnerRecord;
     }
+    Block->Record = Block->Owner;
     ExpEnqueue(Resource, Block);
     return ExpMustWait;
 }
@@ -429,35 +473,69 @@ static VOID ExpAwaitOwnerRecord(VOID)
     KeDelayExecutionThread(KernelMode, FALSE, &Delay);
 }
 
+/* Once. Block is NULL if the thread is not to wait. */
+static EXP_OUTCOME ExpTryResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access, PEXP_OWNER FastOwner,
+                                  PEXP_RESOURCE_WAIT Block)
+{
+    EXP_OUTCOME Outcome = ExpMustWait;
+    ExpLockResource(Resource, Thread);
+    if (ExpMayAcquire(Resource, Thread, Access)) {
+        Outcome = ExpTakeResource(Resource, Thread, Access, FastOwner);
+    } else if (Block != NULL) {
+        Block->Thread = Thread;
+        Block->Owner = FastOwner;
+        Outcome = ExpBecomeWaiter(Resource, Access, Block);
+    }
+    ExpUnlockResource(Resource, Thread);
+    return Outcome;
+}
+
+/* What an acquire does that could not be made at once. */
+typedef struct _EXP_CONTENDER {
+    EXP_RESOURCE_WAIT Block;
+    EXP_PATIENCE Patience;
+    PEXP_RESOURCE_WAIT Queues; /* NULL at first: it does not want to wait yet; then Block */
+} EXP_CONTENDER;
+
+/* TRUE: it waited, and has it. FALSE: it is to try again. */
+static DECLSPEC_NOINLINE BOOLEAN ExpContend(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
+                                            EXP_OUTCOME Outcome, BOOLEAN First, EXP_CONTENDER *Contender)
+{
+    if (Contender->Queues != NULL && Outcome == ExpMustWait) {
+        ExpAwait(Resource, &Contender->Block);
+        ExpSettle(Thread, Contender->Block.Record, Contender->Block.Owner == NULL);
+        return TRUE;
+    }
+    if (Contender->Queues != NULL) {
+        ExpAwaitOwnerRecord();
+        return FALSE;
+    }
+    if (First) {
+        KiCountWait(Thread);
+        Contender->Patience = ExpFreshPatience(FALSE);
+    }
+    if (!ExpAwaitChance(Resource, Access, &Contender->Patience)) {
+        Contender->Queues = &Contender->Block;
+    }
+    return FALSE;
+}
+
 BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner)
 {
     PKTHREAD Thread = KiCurrentThread();
-    EXP_RESOURCE_WAIT Block;
-    for (;;) {
-        EXP_OUTCOME Outcome = ExpMustWait;
-        PEXP_OWNER Record = NULL;
-        ExpLockResource(Resource, Thread);
-        if (ExpMayAcquire(Resource, Thread, Access)) {
-            Outcome = ExpTakeResource(Resource, Thread, Access, FastOwner);
-        } else if (Wait) {
-            Block.Thread = Thread;
-            Block.Owner = FastOwner;
-            Outcome = ExpBecomeWaiter(Resource, Access, &Block);
-            Record = Block.Owner;
-        }
-        ExpUnlockResource(Resource, Thread);
+    EXP_CONTENDER Contender;
+    Contender.Queues = NULL;
+    for (BOOLEAN First = TRUE;; First = FALSE) {
+        EXP_OUTCOME Outcome = ExpTryResource(Resource, Thread, Access, FastOwner, Contender.Queues);
         if (Outcome == ExpAcquired) {
             return TRUE;
         }
         if (!Wait) {
             return FALSE;
         }
-        if (Outcome == ExpMustWait) {
-            ExpAwait(Resource, &Block);
-            ExpSettle(Thread, Record, Block.Owner == NULL);
+        if (ExpContend(Resource, Thread, Access, Outcome, First, &Contender)) {
             return TRUE;
         }
-        ExpAwaitOwnerRecord();
     }
 }
 

@@ -44,6 +44,7 @@ typedef struct _EXP_RESOURCE_WAIT {
     struct _EXP_RESOURCE_WAIT *Last; /* in the first of a queue */
     PKTHREAD Thread;
     PEXP_OWNER Owner;                /* what is linked when it gets the resource; NULL afterwards, or if not needed */
+    PEXP_OWNER Record;               /* the same, for the waiter itself */
     BOOLEAN Exclusive;
 } EXP_RESOURCE_WAIT, *PEXP_RESOURCE_WAIT;
 

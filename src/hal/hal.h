@@ -75,8 +75,11 @@ BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the pro
 /* Processors. */
 ULONG HalProcessorCount(VOID);
 BOOLEAN HalOtherProcessorAvailable(VOID);           /* can anybody else run while a thread of this process spins? As of when the library was loaded */
+BOOLEAN HalProcessorsAvailable(ULONG Count);         /* can so many threads of this process run at a time? As of then */
 ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that last as long as NT spins for that many cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
+ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; about how long it took, of the same cycles */
+ULONG HalYieldsBeforeSleep(VOID);                   /* how often to give the CPU away before a sleep is worth it */
 BOOLEAN HalYieldToOther(VOID);                      /* gives the CPU away once; FALSE: nobody else wanted it */
 VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */
 
@@ -157,7 +160,7 @@ BOOLEAN HalIsDebuggerPresent(VOID);
 VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);
 
-/* Recording (ke/trace.c); the simulated machine has none of it. */
+/* Recording (ke/recording.c); the simulated machine has none of it. */
 typedef struct _HAL_FILE_PROBLEM {
     PCSTR Text;
     BOOLEAN InUse;                                  /* by another process that runs */

@@ -15,6 +15,8 @@
 #define PAUSES_PER_SAMPLE 64
 #define SAMPLES 8
 
+#define YIELDS_BEFORE_SLEEP 4
+
 #define SPINNING_ROUNDS 64
 #define YIELDING_ROUNDS 64
 #define CYCLES_PER_ROUND 2000
@@ -26,7 +28,7 @@ typedef struct _HALP_AFFINITY {
 } HALP_AFFINITY;
 
 /* Of the process, when the library was loaded. What single threads are bound to changes too often to ask. */
-static BOOLEAN HalpSeveralProcessors;
+static ULONG HalpProcessors;
 
 static volatile ULONG HalpSampleNanoseconds;
 
@@ -79,12 +81,17 @@ static ULONGLONG HalpNanoseconds(clockid_t Clock)
 
 VOID HalpInitializeProcessors(VOID)
 {
-    HalpSeveralProcessors = HalProcessorCount() > 1;
+    HalpProcessors = HalProcessorCount();
+}
+
+BOOLEAN HalProcessorsAvailable(ULONG Count)
+{
+    return Count <= HalpProcessors;
 }
 
 BOOLEAN HalOtherProcessorAvailable(VOID)
 {
-    return HalpSeveralProcessors;
+    return HalProcessorsAvailable(2);
 }
 
 static ULONG HalpTimeSample(VOID)
@@ -124,6 +131,38 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
     }
     Spins = (ULONGLONG)NtCycles * PAUSES_PER_SAMPLE / ((ULONGLONG)CYCLES_PER_NANOSECOND * Sample);
     return Spins == 0 ? 1 : Spins > UINT32_MAX ? UINT32_MAX : (ULONG)Spins;
+}
+
+#if defined(__x86_64__)
+/* The fences keep the read between the two. */
+static ULONGLONG HalpCycles(VOID)
+{
+    __builtin_ia32_lfence();
+    return __builtin_ia32_rdtsc();
+}
+#else
+static ULONGLONG HalpCycles(VOID)
+{
+    return HalpNanoseconds(CLOCK_MONOTONIC) * CYCLES_PER_NANOSECOND;
+}
+#endif
+
+ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
+{
+    ULONGLONG Before = HalpCycles();
+    /* relaxed: whoever cares what it means reads again */
+    ULONG_PTR Value = __atomic_load_n(Word, __ATOMIC_RELAXED);
+    ULONGLONG After = HalpCycles();
+    ULONGLONG Clock = HalpCycles() - After; /* what asking for the time takes */
+    ULONGLONG Took = After - Before > Clock ? After - Before - Clock : 0;
+
+    *Cycles = Took < UINT32_MAX ? (ULONG)Took : UINT32_MAX;
+    return Value;
+}
+
+ULONG HalYieldsBeforeSleep(VOID)
+{
+    return YIELDS_BEFORE_SLEEP;
 }
 
 static VOID HalpSleepBetweenSpins(ULONG Round)

@@ -48,7 +48,8 @@ BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId)
     if (Thread <= 0 || syscall(SYS_tgkill, getpid(), Thread, 0) == 0) {
         return FALSE;
     }
-    return sched_getscheduler(Thread) != -1;
+    /* by the system call: a C library that keeps to POSIX refuses to ask for threads */
+    return syscall(SYS_sched_getscheduler, Thread) != -1;
 }
 
 static VOID *HalpRunThread(VOID *Argument)
@@ -123,8 +124,20 @@ VOID HalExitThread(VOID)
     pthread_exit(NULL);
 }
 
+/*
+ * The thread's stack may serve another thread once it has been joined, and the host takes for granted that an ended
+ * thread has cleared its values: the other one would find them, and its end would call their destructors, ours too.
+ */
+static VOID HalpForgetValues(VOID)
+{
+    for (pthread_key_t Key = 0; Key < PTHREAD_KEYS_MAX; Key++) {
+        pthread_setspecific(Key, NULL);
+    }
+}
+
 VOID HalTerminateThread(VOID)
 {
+    HalpForgetValues();
     for (;;) {
         syscall(SYS_exit, 0);
     }

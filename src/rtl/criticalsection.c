@@ -29,7 +29,9 @@
  *  5. After the compare-exchange that leaves nobody touches the section on behalf of the one who left: the next owner may
  *     free it. An address is only a key to look for waiters with; and a waiter that uses an event does not get on before
  *     the event was set.
- *  6. A thread that runs may pass those that sleep; nobody is handed the section.
+ *  6. A thread that runs may pass those that sleep; nobody is handed the section, so how often somebody is passed has no
+ *     bound. What keeps it low: who passes others gives its processor away each KI_TURN times (ke/turn.h), and a thread
+ *     sleeps only after it has done so some times in vain.
  *  7. A wait that lasts longer than the timeout is reported and goes on. When it does so again STATUS_POSSIBLE_DEADLOCK
  *     is raised, and the thread no longer waits.
  *  8. In a forked child the waiters that stayed behind do not count, and what the forking thread owned it owns still: by
@@ -43,7 +45,9 @@
  */
 #include "criticalsection.h"
 
+#include "../ex/pushlock.h"
 #include "../ke/trace.h"
+#include "../ke/turn.h"
 
 #define RTLP_UNLOCKED (-1)
 #define RTLP_LOCKED (-2)
@@ -113,12 +117,16 @@ static volatile UCHAR *RtlpSpinHistoryOf(PRTL_CRITICAL_SECTION CriticalSection)
     return &RtlpSpinHistory[(ULONG_PTR)CriticalSection * 0x9e3779b97f4a7c15ull >> 56];
 }
 
+static BOOLEAN RtlpTakeIfFree(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    /* relaxed: a look; who takes it synchronises */
+    return (__atomic_load_n(&CriticalSection->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) && RtlpTryTake(CriticalSection);
+}
+
 static BOOLEAN RtlpSpinFor(PRTL_CRITICAL_SECTION CriticalSection, ULONG Spins)
 {
     for (; Spins != 0; Spins -= 1) {
-        /* relaxed: a look; who takes it synchronises */
-        if ((__atomic_load_n(&CriticalSection->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) &&
-            RtlpTryTake(CriticalSection)) {
+        if (RtlpTakeIfFree(CriticalSection)) {
             return TRUE;
         }
         HalPause();
@@ -142,6 +150,21 @@ static BOOLEAN RtlpSpinToEnter(PRTL_CRITICAL_SECTION CriticalSection)
         __atomic_store_n(History, (UCHAR)(Halvings + 1), __ATOMIC_RELAXED);
     }
     return Entered;
+}
+
+/* Looks that do not disturb the owner; then it may be that the host has stopped it, for want of this processor. */
+static BOOLEAN RtlpStayAwakeToEnter(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    EXP_PATIENCE Patience = ExpFreshPatience(FALSE);
+    if ((CriticalSection->SpinCount & RTLP_SPIN_MASK) == 0) {
+        Patience.Spins = 0;
+    }
+    while (ExpStayAwake(&Patience)) {
+        if (RtlpTakeIfFree(CriticalSection)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
 }
 
 /* How the waiters of a section wait. */
@@ -371,8 +394,9 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSe
         return STATUS_SUCCESS;
     }
     if (!RtlpTryTake(CriticalSection)) {
+        KiCountWait(Thread);
         KTRACE_CONTENTION_BEGIN(CriticalSection, KiLockCriticalSection, TRUE, RtlpReadOwner(CriticalSection));
-        if (!RtlpSpinToEnter(CriticalSection)) {
+        if (!RtlpSpinToEnter(CriticalSection) && !RtlpStayAwakeToEnter(CriticalSection)) {
             RtlpWaitToEnter(CriticalSection);
         }
         KTRACE_CONTENTION_END(CriticalSection, KiLockCriticalSection, TRUE);
@@ -398,6 +422,7 @@ static DECLSPEC_NOINLINE LOGICAL RtlpTryEnterSlow(PRTL_CRITICAL_SECTION Critical
 /* Old: what LockCount was last. */
 static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION CriticalSection, LONG Old)
 {
+    BOOLEAN Yields = KiCountPass(KiCurrentThread(), CriticalSection);
     HANDLE Event = NULL;
     BOOLEAN Wakes;
     LONG New;
@@ -412,6 +437,9 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
         NtSetEvent(Event, NULL);
     } else if (Wakes) {
         RtlWakeAddressSingle(&CriticalSection->LockCount);
+    }
+    if (Yields) {
+        HalDispatch.Yield();
     }
     return STATUS_SUCCESS;
 }

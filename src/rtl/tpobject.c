@@ -160,28 +160,38 @@ static ULONG64 TppTakePending(PTPP_OBJECT Object, PBOOLEAN Taken)
     return New;
 }
 
-static ULONG TppTakeResult(PTPP_OBJECT Object)
+/*
+ * Where callbacks differ in their result, the callback and its result are taken at one moment: what is cancelled in
+ * between would take the result with it. The hold is for the lock, since the task's right to the object may be over.
+ */
+static BOOLEAN TppTakeWithResult(PTPP_OBJECT Object, PULONG Result)
 {
-    ULONG Result = STATUS_WAIT_0;
+    BOOLEAN Taken;
+    __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
     PKTHREAD Thread = KiEnterLocked(&Object->Lock);
-    if (Object->PendingTimeouts != 0) {
+    TppTakePending(Object, &Taken);
+    *Result = STATUS_WAIT_0;
+    if (Taken && Object->PendingTimeouts != 0) {
         Object->PendingTimeouts -= 1;
-        Result = STATUS_TIMEOUT;
+        *Result = STATUS_TIMEOUT;
     }
     KiExitLocked(&Object->Lock, Thread);
-    return Result;
+    TppDropHold(Object);
+    return Taken;
 }
 
 BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result)
 {
     BOOLEAN Taken;
+    if (Object->Type->Collect != NULL) {
+        return TppTakeWithResult(Object, Result);
+    }
     PKTHREAD Thread = KiCurrentThread();
     KiEnterDispatcher(Thread);
     ULONG64 State = TppTakePending(Object, &Taken);
     KiExitDispatcher(Thread);
-    if (Taken) {
-        *Result = Object->Type->Collect != NULL ? TppTakeResult(Object) : STATUS_WAIT_0;
-    } else if (State == TPP_CLOSED) {
+    *Result = STATUS_WAIT_0;
+    if (!Taken && State == TPP_CLOSED) {
         TppDelete(Object);
     }
     return Taken;

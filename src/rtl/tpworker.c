@@ -100,8 +100,8 @@ static VOID TppPutBack(PTPP_OBJECT Object, ULONG Result)
 {
     PKTHREAD Thread = KiEnterLocked(&Object->Lock);
     Object->PendingTimeouts += Result == STATUS_TIMEOUT;
-    KiExitLocked(&Object->Lock, Thread);
     TppAddPending(Object);
+    KiExitLocked(&Object->Lock, Thread);
     TppFinish(Object);
 }
 

@@ -737,6 +737,58 @@ static void misuse_13(void **state)
     remove_resource(&victim);
 }
 
+/* A thread gives its processor away before it waits; what was released meanwhile it gets without having waited. */
+static struct {
+    ERESOURCE resource;
+    VOID (*yield)(VOID);
+    PKTHREAD thread; /* that yields */
+    volatile ULONG yields;
+    volatile BOOLEAN released;
+} looker;
+
+static VOID wait_until_released(VOID)
+{
+    if (KeGetCurrentThread() != looker.thread) {
+        looker.yield();
+        return;
+    }
+    __atomic_fetch_add(&looker.yields, 1, __ATOMIC_SEQ_CST);
+    await(__atomic_load_n(&looker.released, __ATOMIC_SEQ_CST));
+}
+
+static void acquire_and_release(void *argument)
+{
+    (void)argument;
+    KeEnterCriticalRegion();
+    check(ExAcquireResourceExclusiveLite(&looker.resource, TRUE));
+    ExReleaseResourceLite(&looker.resource);
+    KeLeaveCriticalRegion();
+}
+
+static void yield_before_wait_9(void **state)
+{
+    actor a;
+    (void)state;
+    initialize(&looker.resource);
+    start_actor(&a);
+    looker.yield = HalDispatch.Yield;
+    looker.thread = a.thread;
+    KeEnterCriticalRegion();
+    check(ExAcquireResourceSharedLite(&looker.resource, TRUE));
+    HalDispatch.Yield = wait_until_released;
+    tell(&a, acquire_and_release, NULL);
+    await(__atomic_load_n(&looker.yields, __ATOMIC_SEQ_CST) != 0);
+    assert_int_equal(ExGetExclusiveWaiterCount(&looker.resource), 0);
+    ExReleaseResourceLite(&looker.resource);
+    KeLeaveCriticalRegion();
+    __atomic_store_n(&looker.released, TRUE, __ATOMIC_SEQ_CST);
+    await(is_idle(&a));
+    HalDispatch.Yield = looker.yield;
+    assert_int_equal(looker.resource.ContentionCount, 0);
+    end_actor(&a);
+    remove_resource(&looker.resource);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -749,6 +801,7 @@ int main(void)
         PLAYED(tries_7),
         PLAYED(owner_pointers_8),
         PLAYED(members_9),
+        WATCHED(yield_before_wait_9),
         WATCHED(test_regions),
         PLAYED(no_allocation_10),
         PLAYED(many_resources_10),

@@ -450,6 +450,47 @@ static void test_contention_count(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
+/* 6: a thread gives its processor away before it waits; what was left meanwhile it takes without having waited. */
+static struct {
+    VOID (*yield)(VOID);
+    PKTHREAD thread; /* that yields */
+    volatile ULONG yields;
+    volatile BOOLEAN left;
+} looker;
+
+static VOID wait_until_left(VOID)
+{
+    if (KeGetCurrentThread() != looker.thread) {
+        looker.yield();
+        return;
+    }
+    __atomic_fetch_add(&looker.yields, 1, __ATOMIC_SEQ_CST);
+    await(__atomic_load_n(&looker.left, __ATOMIC_SEQ_CST));
+}
+
+static void test_yield_before_wait(void **state)
+{
+    RTL_CRITICAL_SECTION section;
+    actor a;
+    (void)state;
+    RtlInitializeCriticalSectionEx(&section, 0, RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO);
+    start_actor(&a);
+    looker.yield = HalDispatch.Yield;
+    looker.thread = a.thread;
+    enter(&section);
+    HalDispatch.Yield = wait_until_left;
+    tell(&a, enter_and_leave, &section);
+    await(__atomic_load_n(&looker.yields, __ATOMIC_SEQ_CST) != 0);
+    assert_int_equal(lock_count(&section), HELD);
+    leave(&section);
+    __atomic_store_n(&looker.left, TRUE, __ATOMIC_SEQ_CST);
+    await(is_idle(&a));
+    HalDispatch.Yield = looker.yield;
+    assert_int_equal(section.DebugInfo->ContentionCount, 0);
+    end_actor(&a);
+    RtlDeleteCriticalSection(&section);
+}
+
 /* A thread that ends leaves its sections locked; they can be found. */
 static void test_orphan(void **state)
 {
@@ -766,6 +807,7 @@ int main(void)
         WATCHED(test_debug_info),
         WATCHED(test_no_memory_for_debug_info),
         WATCHED(test_contention_count),
+        WATCHED(test_yield_before_wait),
         WATCHED(test_orphan),
         WATCHED(test_possible_deadlock),
         WATCHED(test_patience),

@@ -3,7 +3,7 @@
 
 static ULONG_PTR word(void)
 {
-    return word_of(stage.lock);
+    return stage_word();
 }
 
 static void initializers(void **state)
