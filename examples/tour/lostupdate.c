@@ -1,4 +1,5 @@
-/* Figure 8-37: two threads add to a circular queue without a lock, and with one. */
+/* Figure 8-37: two threads add to a circular queue. Without a lock, in the order of the figure; then with a spinlock.
+ */
 #include "tour.h"
 
 #define SLOTS 8
@@ -8,96 +9,110 @@ static struct {
     unsigned tail;
 } queue;
 
-static KEVENT has_read, may_write;
+static KEVENT a_has_inserted, b_has_inserted, a_has_incremented, a_has_lock;
+static volatile LONG b_comes;
 static KSPIN_LOCK lock;
 
 static void show(const char *what)
 {
-    printf("%-28s", what);
+    printf("%-34s", what);
     for (unsigned i = 0; i < 4; i++)
         printf(" [%c]", queue.data[i] ? queue.data[i] : ' ');
-    printf("   tail = %u\n", queue.tail);
+    printf("  tail = %u\n", queue.tail);
 }
 
-static void start_over(void)
+static void insert_at(unsigned place, char data)
 {
-    memset(&queue, 0, sizeof(queue));
-    KeInitializeEvent(&has_read, SynchronizationEvent, FALSE);
-    KeInitializeEvent(&may_write, SynchronizationEvent, FALSE);
+    queue.data[place] = data;
 }
 
-/* The first thread reads the tail and is held up before it writes. */
-static void insert_slowly(PVOID unused)
+static void increment_tail(void)
+{
+    queue.tail = (queue.tail + 1) % SLOTS;
+}
+
+static void add_a(PVOID unused)
 {
     unsigned place = queue.tail;
 
     UNREFERENCED_PARAMETER(unused);
-    KeSetEvent(&has_read, IO_NO_INCREMENT, FALSE);
-    wait_for(&may_write);
-    queue.data[place] = 'A';
-    queue.tail = (place + 1) % SLOTS;
+    insert_at(place, 'A');
+    show("A: gets tail, inserts");
+    KeSetEvent(&a_has_inserted, IO_NO_INCREMENT, FALSE);
+    wait_for(&b_has_inserted);
+    increment_tail();
+    show("A: increments tail");
+    KeSetEvent(&a_has_incremented, IO_NO_INCREMENT, FALSE);
 }
 
-static void insert_at_once(PVOID unused)
+static void add_b(PVOID unused)
 {
     unsigned place;
 
     UNREFERENCED_PARAMETER(unused);
-    wait_for(&has_read);
+    wait_for(&a_has_inserted);
     place = queue.tail;
-    queue.data[place] = 'B';
-    queue.tail = (place + 1) % SLOTS;
-    KeSetEvent(&may_write, IO_NO_INCREMENT, FALSE);
+    insert_at(place, 'B');
+    show("B: gets tail, inserts: A is lost");
+    KeSetEvent(&b_has_inserted, IO_NO_INCREMENT, FALSE);
+    wait_for(&a_has_incremented);
+    increment_tail();
+    show("B: increments tail: an empty slot");
 }
 
-static void insert_slowly_locked(PVOID unused)
-{
-    KIRQL old;
-    unsigned place;
-
-    UNREFERENCED_PARAMETER(unused);
-    KeAcquireSpinLock(&lock, &old);
-    place = queue.tail;
-    /* Setting is allowed at DISPATCH_LEVEL; waiting would be a bugcheck. */
-    KeSetEvent(&has_read, IO_NO_INCREMENT, FALSE);
-    KeStallExecutionProcessor(20000);
-    queue.data[place] = 'A';
-    queue.tail = (place + 1) % SLOTS;
-    KeReleaseSpinLock(&lock, old);
-}
-
-static void insert_at_once_locked(PVOID unused)
+/* With the lock A is at DISPATCH_LEVEL: it may set events, but to wait for one would be a bugcheck. */
+static void add_a_locked(PVOID unused)
 {
     KIRQL old;
 
     UNREFERENCED_PARAMETER(unused);
-    wait_for(&has_read);
     KeAcquireSpinLock(&lock, &old);
-    queue.data[queue.tail] = 'B';
-    queue.tail = (queue.tail + 1) % SLOTS;
+    insert_at(queue.tail, 'A');
+    KeSetEvent(&a_has_lock, IO_NO_INCREMENT, FALSE);
+    while (!ReadAcquire(&b_comes))
+        KeStallExecutionProcessor(100);
+    increment_tail();
     KeReleaseSpinLock(&lock, old);
 }
 
-static void run(const char *what, PKSTART_ROUTINE slow, PKSTART_ROUTINE quick)
+static void add_b_locked(PVOID unused)
+{
+    KIRQL old;
+
+    UNREFERENCED_PARAMETER(unused);
+    wait_for(&a_has_lock);
+    WriteRelease(&b_comes, TRUE);
+    KeAcquireSpinLock(&lock, &old);
+    insert_at(queue.tail, 'B');
+    increment_tail();
+    KeReleaseSpinLock(&lock, old);
+}
+
+static void run(PKSTART_ROUTINE first, PKSTART_ROUTINE second)
 {
     PVOID threads[2];
 
-    start_over();
-    threads[0] = start_thread(slow, NULL);
-    threads[1] = start_thread(quick, NULL);
+    memset(&queue, 0, sizeof(queue));
+    show("empty");
+    threads[0] = start_thread(first, NULL);
+    threads[1] = start_thread(second, NULL);
     join_thread(threads[0]);
     join_thread(threads[1]);
-    show(what);
 }
 
 int main(void)
 {
     KeInitializeSpinLock(&lock);
-    start_over();
-    show("empty");
-    run("A and B added, no lock", insert_slowly, insert_at_once);
-    expect(queue.tail == 1 && queue.data[0] == 'A' && queue.data[1] == 0);
-    run("A and B added, spinlock", insert_slowly_locked, insert_at_once_locked);
+    KeInitializeEvent(&a_has_inserted, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&b_has_inserted, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&a_has_incremented, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&a_has_lock, SynchronizationEvent, FALSE);
+
+    run(add_a, add_b);
+    expect(queue.tail == 2 && queue.data[0] == 'B' && queue.data[1] == 0);
+    printf("\nThe same with a spinlock around each:\n");
+    run(add_a_locked, add_b_locked);
+    show("A and B, one after the other");
     expect(queue.tail == 2 && queue.data[0] == 'A' && queue.data[1] == 'B');
     return 0;
 }

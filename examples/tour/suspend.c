@@ -3,9 +3,7 @@
  * of its wait status register alone: it does not even wake up. The register is private; this program looks at it as a
  * debugger would.
  */
-#include "tour.h"
-
-#include "ke/ki.h"
+#include "live.h"
 
 static KEVENT first, second;
 
@@ -28,12 +26,6 @@ static ULONG state_of(PKTHREAD thread)
     return __atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_STATE_MASK;
 }
 
-static BOOLEAN is_committed(PKTHREAD thread, KWAIT_REASON reason)
-{
-    return (__atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_ACTIVE) &&
-           state_of(thread) == WaitCommitted && __atomic_load_n(&thread->WaitReason, __ATOMIC_RELAXED) == reason;
-}
-
 static void show(const char *what, PKTHREAD thread)
 {
     static const char *const names[] = {
@@ -41,9 +33,8 @@ static void show(const char *what, PKTHREAD thread)
         "WaitSuspended",  "WaitResumeInProgress", "WaitResumeAborted",
     };
 
-    printf("  %-32s %-15s wait lists: first %s, second %s\n", what, names[state_of(thread)],
-           IsListEmpty(&first.Header.WaitListHead) ? "empty" : "1 block",
-           IsListEmpty(&second.Header.WaitListHead) ? "empty" : "1 block");
+    printf("  %-27s %-14s wait blocks: first event %d, second %d\n", what, names[state_of(thread)],
+           !IsListEmpty(&first.Header.WaitListHead), !IsListEmpty(&second.Header.WaitListHead));
 }
 
 static void initialize(void)
@@ -58,20 +49,19 @@ static void show_lightweight(void)
 
     initialize();
     thread = start_thread(wait_for_both, NULL);
-    while (!is_committed(thread, UserRequest))
-        sleep_for(1);
-    printf("WaitAll, the wait itself is suspended:\n");
+    await_committed(thread, UserRequest);
+    printf("A wait for two events, suspended where it is:\n");
     show("waiting", thread);
     KeSuspendThread(thread);
     show("suspended", thread);
     expect(state_of(thread) == WaitSuspended && IsListEmpty(&first.Header.WaitListHead));
     KeSetEvent(&first, EVENT_INCREMENT, FALSE);
     KeSetEvent(&second, EVENT_INCREMENT, FALSE);
-    show("both events set meanwhile", thread);
+    show("both events are set", thread);
     expect(KeReadStateEvent(&first) == 1 && KeReadStateEvent(&second) == 1);
     KeResumeThread(thread);
     join_thread(thread);
-    printf("  resumed: the wait is satisfied, both events are taken: %d, %d\n", (int)KeReadStateEvent(&first),
+    printf("  resumed                     both events are taken: %d, %d\n", (int)KeReadStateEvent(&first),
            (int)KeReadStateEvent(&second));
     expect(KeReadStateEvent(&first) == 0 && KeReadStateEvent(&second) == 0);
 }
@@ -82,19 +72,18 @@ static void show_heavy(void)
 
     initialize();
     thread = start_thread(wait_for_one, NULL);
-    while (!is_committed(thread, UserRequest))
-        sleep_for(1);
-    printf("\nWaitAny, an APC interrupts the wait and blocks the thread:\n");
+    await_committed(thread, UserRequest);
+    printf("A wait for one event, interrupted by an APC that waits itself:\n");
     show("waiting", thread);
     KeSuspendThread(thread);
-    while (!is_committed(thread, Suspended))
-        sleep_for(1);
-    show("suspended, in another wait", thread);
+    await_committed(thread, Suspended);
+    show("suspended, waits for that", thread);
     expect(IsListEmpty(&first.Header.WaitListHead));
     KeSetEvent(&first, EVENT_INCREMENT, FALSE);
     KeResumeThread(thread);
     join_thread(thread);
-    printf("  resumed: the wait starts over and finds the event: %d\n", (int)KeReadStateEvent(&first));
+    printf("  set, resumed                the wait starts over and takes the event: %d\n",
+           (int)KeReadStateEvent(&first));
     expect(KeReadStateEvent(&first) == 0);
 }
 

@@ -1,5 +1,5 @@
 /* An event, a mutant whose owner ends, and a WaitAll that takes everything or nothing. */
-#include "tour.h"
+#include "live.h"
 
 static KEVENT door;
 static KMUTANT mutant;
@@ -22,9 +22,10 @@ static void show_event(void)
 
     KeInitializeEvent(&door, SynchronizationEvent, FALSE);
     thread = start_thread(go_through, NULL);
-    printf("event:   previous state %d when set,", (int)KeSetEvent(&door, EVENT_INCREMENT, FALSE));
+    printf("An event:\n");
+    printf("  is set; its state before     %d\n", (int)KeSetEvent(&door, EVENT_INCREMENT, FALSE));
     join_thread(thread);
-    printf(" %s again after one thread went through\n", state_of(&door));
+    printf("  a thread has gone through    %s again\n", state_of(&door));
     expect(KeReadStateEvent(&door) == 0);
 }
 
@@ -41,13 +42,16 @@ static void show_abandoned(void)
     KeInitializeMutant(&mutant, FALSE);
     join_thread(start_thread(end_as_owner, NULL));
     status = wait_for(&mutant);
-    printf("mutant:  its owner ended; the next wait returns %#x (STATUS_ABANDONED),", (unsigned)status);
+    printf("A mutant, whose owner has ended:\n");
+    printf("  the next wait returns        %#x, STATUS_ABANDONED\n", (unsigned)status);
     expect(status == STATUS_ABANDONED);
     status = wait_for(&mutant);
-    printf(" the one after that %#x\n", (unsigned)status);
-    printf("         count %d: owned twice now; the releases return", (int)KeReadStateMutant(&mutant));
-    printf(" %d,", (int)KeReleaseMutant(&mutant, MUTANT_INCREMENT, FALSE, FALSE));
-    printf(" %d\n", (int)KeReleaseMutant(&mutant, MUTANT_INCREMENT, FALSE, FALSE));
+    printf("  the one after that           %u, STATUS_SUCCESS\n", (unsigned)status);
+    expect(status == STATUS_SUCCESS);
+    printf("  acquired twice, the count is %d\n", (int)KeReadStateMutant(&mutant));
+    KeReleaseMutant(&mutant, MUTANT_INCREMENT, FALSE, FALSE);
+    KeReleaseMutant(&mutant, MUTANT_INCREMENT, FALSE, FALSE);
+    printf("  released twice               %d: free\n", (int)KeReadStateMutant(&mutant));
     expect(KeReadStateMutant(&mutant) == 1);
 }
 
@@ -56,12 +60,7 @@ static void take_both(PVOID unused)
     PVOID objects[] = {&first, &second};
 
     UNREFERENCED_PARAMETER(unused);
-    expect(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
-}
-
-static BOOLEAN has_waiters(KEVENT *event)
-{
-    return (__atomic_load_n(&event->Header.Type, __ATOMIC_ACQUIRE) & KOBJECT_WAITERS_BIT) != 0;
+    expect(KeWaitForMultipleObjects(2, objects, WaitAll, UserRequest, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
 }
 
 static void show_wait_all(void)
@@ -72,16 +71,16 @@ static void show_wait_all(void)
     KeInitializeEvent(&first, SynchronizationEvent, FALSE);
     KeInitializeEvent(&second, SynchronizationEvent, FALSE);
     thread = start_thread(take_both, NULL);
-    while (!has_waiters(&first) || !has_waiters(&second))
-        sleep_for(1);
+    await_committed(thread, UserRequest);
+    printf("A thread waits for both of two events:\n");
     KeSetEvent(&first, EVENT_INCREMENT, FALSE);
-    printf("WaitAll: first set:  first %s, second %s: nothing taken\n", state_of(&first), state_of(&second));
+    printf("  the first is set             %s, %s: nothing is taken\n", state_of(&first), state_of(&second));
     expect(KeReadStateEvent(&first) == 1);
     expect(KeWaitForSingleObject(&first, Executive, KernelMode, FALSE, &poll) == STATUS_SUCCESS);
-    printf("         another thread may still take it: first %s\n", state_of(&first));
+    printf("  another thread may take it   %s, %s\n", state_of(&first), state_of(&second));
     KeSetEvent(&first, EVENT_INCREMENT, FALSE);
     KeSetEvent(&second, EVENT_INCREMENT, FALSE);
-    printf("         both set:   first %s, second %s: both taken at once\n", state_of(&first), state_of(&second));
+    printf("  both are set                 %s, %s: both are taken at once\n", state_of(&first), state_of(&second));
     expect(KeReadStateEvent(&first) == 0 && KeReadStateEvent(&second) == 0);
     join_thread(thread);
 }

@@ -82,17 +82,17 @@ static void meet(void)
         LabWaitOnWord(&readers_inside, inside);
 }
 
-static void writer_keeping_waiting(void)
-{
-    acquire_exclusive();
-    release_exclusive_keeping_waiting();
-}
-LAB_SCENARIO(pushlock_shared_steals, .Threads = {writer_keeping_waiting, meet, meet}, .Expect = "deadlock");
-
 static void held(void)
 {
     acquire_exclusive();
 }
+
+static void release_held_keeping_waiting(void)
+{
+    release_exclusive_keeping_waiting();
+}
+LAB_SCENARIO(pushlock_shared_steals, .Setup = held, .Threads = {release_held_keeping_waiting, meet, meet},
+             .Expect = "deadlock");
 
 static void release_held(void)
 {

@@ -1,0 +1,42 @@
+/* live.h: programs that the debugger looks at while they stand still. They need the library's internal headers. */
+#ifndef INTERLOCK_TOUR_LIVE_H
+#define INTERLOCK_TOUR_LIVE_H
+
+#include "tour.h"
+
+#include <sys/prctl.h>
+
+#include "ke/ki.h"
+
+/* Names the calling thread for the host, and so for the debugger. */
+static inline void call_me(const char *name)
+{
+    prctl(PR_SET_NAME, name);
+}
+
+/* Is it asleep in a wait for this reason, and nothing under way? */
+static inline BOOLEAN is_committed(PKTHREAD thread, KWAIT_REASON reason)
+{
+    ULONG state = __atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE);
+
+    return (state & KI_WAIT_ACTIVE) && (state & KI_WAIT_STATE_MASK) == WaitCommitted &&
+           __atomic_load_n(&thread->WaitReason, __ATOMIC_RELAXED) == reason;
+}
+
+static inline void await_committed(PKTHREAD thread, KWAIT_REASON reason)
+{
+    while (!is_committed(thread, reason))
+        sleep_for(1);
+}
+
+/* Everything is in place: says so, and stays until the standard input ends. */
+static inline void stand_still(void)
+{
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where only parents may look into a process (Yama), anybody may now */
+    printf("ready\n");
+    fflush(stdout);
+    while (getchar() != EOF)
+        ;
+}
+
+#endif

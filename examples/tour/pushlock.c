@@ -1,0 +1,168 @@
+/*
+ * The eight bytes of a pushlock, read after each change. Bit 0 is Locked, 1 Waiting, 2 Waking, 3 MultipleShared; above
+ * them is the number of sharers, or with Waiting the address of the newest waiter's block, on that waiter's stack.
+ */
+#include "live.h"
+
+#include "ex/pushlock.h"
+
+#define L EX_PUSH_LOCK_LOCK
+#define W EX_PUSH_LOCK_WAITING
+#define K EX_PUSH_LOCK_WAKING
+#define M EX_PUSH_LOCK_MULTIPLE_SHARED
+
+typedef struct actor {
+    PVOID thread;
+    KEVENT has_lock, may_release;
+} actor;
+
+static EX_PUSH_LOCK lock;
+static KEVENT may_go;
+static actor sharer_1, sharer_2, writer_1, writer_2;
+
+static PEX_PUSH_LOCK_WAIT_BLOCK newest_waiter(void)
+{
+    ULONG_PTR word = __atomic_load_n(&lock, __ATOMIC_ACQUIRE);
+
+    return word & W ? (PVOID)(word & ~EXP_PUSH_LOCK_BITS) : NULL;
+}
+
+/* Where there are waiters, the number of sharers is in the block of the oldest. */
+static ULONG sharers_in(ULONG_PTR word)
+{
+    PEX_PUSH_LOCK_WAIT_BLOCK block = newest_waiter();
+
+    if (block == NULL)
+        return (ULONG)(word / EX_PUSH_LOCK_SHARE_INC);
+    while (block->Next != NULL)
+        block = block->Next;
+    return word & M ? (ULONG)__atomic_load_n(&block->ShareCount, __ATOMIC_ACQUIRE) : 0;
+}
+
+static void show(const char *what, ULONG_PTR bits, ULONG sharers)
+{
+    ULONG_PTR word = __atomic_load_n(&lock, __ATOMIC_ACQUIRE);
+    ULONG found = sharers_in(word);
+
+    printf("%-34s %12llx %s%s%s%s%s", what, (unsigned long long)word, word == 0 ? " free" : "",
+           word & L ? " Locked" : "", word & W ? " Waiting" : "", word & K ? " Waking" : "",
+           word & M ? " MultipleShared" : "");
+    if (found != 0)
+        printf(", %u sharer%s", (unsigned)found, found == 1 ? "" : "s");
+    printf("\n");
+    expect((word & EXP_PUSH_LOCK_BITS) == bits && found == sharers);
+}
+
+static void hold(actor *self)
+{
+    KeSetEvent(&self->has_lock, IO_NO_INCREMENT, FALSE);
+    wait_for(&self->may_release);
+}
+
+static void share(PVOID self)
+{
+    KeEnterCriticalRegion();
+    ExAcquirePushLockShared(&lock);
+    hold(self);
+    ExReleasePushLockShared(&lock);
+    KeLeaveCriticalRegion();
+}
+
+/* Sleeps as waiters for pushlocks do, and once it is woken stays where it is until it is told to go on. */
+static VOID sleep_and_linger(PEX_PUSH_LOCK_WAIT_BLOCK block, volatile ULONG_PTR *waited_for)
+{
+    ExpPushLockMethods.Sleep(block, waited_for);
+    wait_for(&may_go);
+}
+
+static void write(PVOID self)
+{
+    EXP_PUSH_LOCK_METHODS lingering = ExpPushLockMethods;
+
+    lingering.Sleep = sleep_and_linger;
+    KeEnterCriticalRegion();
+    ExpAcquireExclusive(&lock, &lingering);
+    hold(self);
+    ExReleasePushLockExclusive(&lock);
+    KeLeaveCriticalRegion();
+}
+
+static void start(actor *one, PKSTART_ROUTINE routine)
+{
+    KeInitializeEvent(&one->has_lock, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&one->may_release, SynchronizationEvent, FALSE);
+    one->thread = start_thread(routine, one);
+}
+
+static void start_sharer(actor *one)
+{
+    start(one, share);
+    wait_for(&one->has_lock);
+}
+
+static void start_waiting_writer(actor *one)
+{
+    PEX_PUSH_LOCK_WAIT_BLOCK before = newest_waiter();
+
+    start(one, write);
+    while (newest_waiter() == before || ExpStateOf(newest_waiter()) != ExpSleeping)
+        sleep_for(1);
+}
+
+static void let_in(actor *woken)
+{
+    KeSetEvent(&may_go, IO_NO_INCREMENT, FALSE);
+    wait_for(&woken->has_lock);
+}
+
+static void let_out(actor *one)
+{
+    KeSetEvent(&one->may_release, IO_NO_INCREMENT, FALSE);
+    join_thread(one->thread);
+}
+
+static void show_without_waiters(void)
+{
+    show("nobody has it", 0, 0);
+    ExAcquirePushLockExclusive(&lock);
+    show("acquired exclusively", L, 0);
+    ExReleasePushLockExclusive(&lock);
+    start_sharer(&sharer_1);
+    show("acquired shared", L, 1);
+    start_sharer(&sharer_2);
+    show("a second thread shares it", L, 2);
+}
+
+static void show_waiters(void)
+{
+    start_waiting_writer(&writer_1);
+    show("a writer waits", L | W | M, 2);
+    let_out(&sharer_1);
+    show("the first sharer leaves", L | W | M, 1);
+    start_waiting_writer(&writer_2);
+    show("a second writer waits", L | W | M, 1);
+    let_out(&sharer_2);
+    show("the last sharer leaves, wakes one", W | K, 0);
+    expect(ExTryAcquirePushLockExclusive(&lock));
+    show("a passer-by is faster than that", L | W | K, 0);
+    ExReleasePushLockExclusive(&lock);
+    show("and leaves, waking nobody more", W | K, 0);
+    let_in(&writer_1);
+    show("the woken writer has it", L | W, 0);
+    let_out(&writer_1);
+    let_in(&writer_2);
+    show("the second writer has it", L, 0);
+    let_out(&writer_2);
+    show("it leaves", 0, 0);
+}
+
+int main(void)
+{
+    KeInitializeEvent(&may_go, SynchronizationEvent, FALSE);
+    ExInitializePushLock(&lock);
+    KeEnterCriticalRegion();
+    show_without_waiters();
+    show_waiters();
+    KeLeaveCriticalRegion();
+    return 0;
+}
