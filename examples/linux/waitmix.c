@@ -1,63 +1,43 @@
-/*
- * waitmix.c: one wait for an event, a child process and a file descriptor.
- *
- * What Linux programs need a self-pipe, a signal handler and an epoll set for is one call here.
- */
 #include <windows.h>
-
 #include <interlock/descriptor.h>
-
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-static DWORD WINAPI SetLater(LPVOID event)
+static DWORD WINAPI CleanUp(LPVOID done)
 {
-    Sleep(30);
-    SetEvent((HANDLE)event);
-    return 0;
+    return SetEvent((HANDLE)done) ? 0 : 1;
 }
 
 int main(void)
 {
-    static const char *const what[] = {"the event was set", "the child has ended", "the pipe has data"};
-    STARTUPINFOA startup = {.cb = sizeof(startup)};
-    PROCESS_INFORMATION child;
-    char commandLine[] = "sh -c \"sleep 0.2; exit 3\"";
-    HANDLE waits[3], thread;
-    DWORD code = 0;
-    int ends[2];
-
+    HANDLE waits[3]; /* an event, a pipe, a child */
+    DWORD which, count = 3;
+    char text[16] = "";
+    int ends[2], status;
+    pid_t child = pipe(ends) == 0 ? fork() : -1;
+    if (child == 0) {
+        return write(ends[1], "hello", 5) == 5 && pause();
+    }
     waits[0] = CreateEventA(NULL, FALSE, FALSE, NULL);
-    if (!CreateProcessA(NULL, commandLine, NULL, NULL, FALSE, 0, NULL, NULL, &startup, &child) || pipe(ends) != 0 ||
-        IoCreateDescriptorObject(&waits[2], IO_DESCRIPTOR_ALL_ACCESS, NULL, ends[0], IO_DESCRIPTOR_READABLE) != 0) {
-        fprintf(stderr, "cannot set up: error %u\n", (unsigned)GetLastError());
-        return 1;
-    }
-    waits[1] = child.hProcess;
-    thread = CreateThread(NULL, 0, SetLater, waits[0], 0, NULL);
-    for (int round = 0; round < 3; round++) {
-        DWORD which;
-        if (round == 2 && write(ends[1], "x", 1) != 1) {
-            return 1;
-        }
-        which = WaitForMultipleObjects(3, waits, FALSE, 60000);
-        if (which >= 3) {
-            return 1;
-        }
-        printf("%s\n", what[which]);
+    IoCreateDescriptorObject(&waits[1], SYNCHRONIZE, NULL, ends[0], IO_DESCRIPTOR_READABLE);
+    waits[2] = OpenProcess(SYNCHRONIZE, FALSE, (DWORD)child);
+    do {
+        which = WaitForMultipleObjects(count, waits, FALSE, INFINITE);
         if (which == 1) {
-            GetExitCodeProcess(child.hProcess, &code);
-            printf("  its exit code is %u\n", (unsigned)code);
-            waits[1] = waits[0]; /* an ended process stays signaled */
+            printf("the pipe has %d bytes: %s\n", (int)read(ends[0], text, sizeof(text) - 1), text);
+            kill(child, SIGTERM);
+        } else if (which == 2) {
+            waitpid(child, &status, 0);
+            printf("signal %d has ended the child\n", WTERMSIG(status));
+            QueueUserWorkItem(CleanUp, waits[0], 0);
+            count = 2; /* an ended process stays signaled */
         }
+    } while (which == 1 || which == 2);
+    for (int i = 0; i < 3; i++) {
+        CloseHandle(waits[i]);
     }
-    WaitForSingleObject(thread, INFINITE);
-    CloseHandle(thread);
-    CloseHandle(child.hProcess);
-    CloseHandle(child.hThread);
-    CloseHandle(waits[0]);
-    CloseHandle(waits[2]);
-    close(ends[0]);
-    close(ends[1]);
-    return code == 3 ? 0 : 1;
+    puts(which == 0 ? "a thread of the pool has cleaned up" : "failed");
+    return which != 0;
 }

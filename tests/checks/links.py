@@ -1,22 +1,37 @@
 #!/usr/bin/env python3
-"""Every relative link in the documentation leads somewhere."""
+"""Every relative link in the documentation leads somewhere: to a file, and to a heading of it if it names one."""
 
 import re
 import sys
 import tempfile
 from pathlib import Path
 
+from pages import pages
 from tap import Tap
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
+def text_of(path):
+    return re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+
+
+def headings(path):
+    """What links call the headings of a page."""
+    for heading in re.findall(r"^#+ (.+)$", text_of(path), re.M):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def broken(path):
-    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
-    for target in LINK.findall(text):
-        target = target.split("#")[0]
-        if target and not re.match(r"\w+:", target) and not (path.parent / target).exists():
+    for link in LINK.findall(text_of(path)):
+        target, _, heading = link.partition("#")
+        page = path.parent / target if target else path
+        if re.match(r"\w+:", link):
+            continue
+        if not page.exists():
             yield f"there is no {target}"
+        elif heading and page.suffix == ".md" and heading not in headings(page):
+            yield f"{page.name} has no heading {heading}"
 
 
 def main():
@@ -24,12 +39,16 @@ def main():
     root = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as directory:
         page = Path(directory) / "page.md"
-        page.write_text("[a](page.md) [b](page.md#x) [c](https://example.org/) [d](gone.md)\n")
+        page.write_text("# X: `y`, z\n\n[a](page.md) [b](page.md#x-y-z) [c](#x-y-z) [d](https://example.org/)\n"
+                        "[e](gone.md) [f](page.md#x)\n")
         found = list(broken(page))
-        tap.case("self-test: a broken link is caught, others are not",
-                 [] if found == ["there is no gone.md"] else found)
-    for path in sorted([*root.glob("*.md"), *root.glob("docs/**/*.md")]):
+        tap.case("self-test: broken links are caught, others are not",
+                 [] if found == ["there is no gone.md", "page.md has no heading x"] else found)
+    for path in pages(root):
         tap.case(str(path.relative_to(root)), broken(path))
+    index = {(root / "docs" / link.split("#")[0]).resolve() for link in LINK.findall(text_of(root / "docs" / "README.md"))}
+    tap.case("docs/README.md lists every page of docs", [page for page in root.glob("docs/*.md")
+                                                         if page.name != "README.md" and page not in index])
     tap.done()
 
 

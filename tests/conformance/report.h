@@ -60,15 +60,9 @@ static void JoinThread(HANDLE thread)
 }
 
 /* Runs to the end on a thread of its own. */
-static void OnOtherThread(LPTHREAD_START_ROUTINE routine, LPVOID parameter)
+static inline void OnOtherThread(LPTHREAD_START_ROUTINE routine, LPVOID parameter)
 {
     JoinThread(StartThread(routine, parameter));
-}
-
-/* Not every program uses all of it. */
-static inline void ReportUnused(void)
-{
-    (void)OnOtherThread;
 }
 
 #endif

@@ -1,0 +1,34 @@
+#include <ntddk.h>
+#include <stdio.h>
+
+typedef struct _DEVICE {
+    KSPIN_LOCK Lock;
+    KEVENT Idle;
+    LONG Requests;
+} DEVICE, *PDEVICE;
+
+NTSTATUS DeviceStop(PDEVICE Device);
+
+/* A driver's routine: lets the requests finish. Its bug: it waits with the spinlock held, at DISPATCH_LEVEL. */
+NTSTATUS DeviceStop(PDEVICE Device)
+{
+    NTSTATUS Status = STATUS_SUCCESS;
+    KIRQL OldIrql;
+    KeAcquireSpinLock(&Device->Lock, &OldIrql);
+    if (Device->Requests != 0) {
+        Status = KeWaitForSingleObject(&Device->Idle, Executive, KernelMode, FALSE, NULL);
+    }
+    KeReleaseSpinLock(&Device->Lock, OldIrql);
+    return Status;
+}
+
+int main(void)
+{
+    DEVICE Device = {.Requests = 0};
+    KeInitializeSpinLock(&Device.Lock);
+    KeInitializeEvent(&Device.Idle, NotificationEvent, FALSE);
+    fprintf(stderr, "idle: %08x\n", (unsigned)DeviceStop(&Device));
+    Device.Requests = 1;
+    fprintf(stderr, "busy: %08x\n", (unsigned)DeviceStop(&Device));
+    return 0;
+}
