@@ -7,8 +7,9 @@
 INTERLOCK_BEGIN
 
 /* Increment, Decrement and Add return the new value; every other operation returns the old one. */
-#define INTERLOCK_TARGET(Type, Address) ((volatile INTERLOCK_ALIAS(Type) *)(Address))
-#define INTERLOCK_ALIAS(Type)           __typeof__(Type) __attribute__((may_alias))
+#define INTERLOCK_TARGET(Type, Address)   ((volatile INTERLOCK_ALIAS(Type) *)(Address))
+#define INTERLOCK_CONSTANT(Type, Address) ((const volatile INTERLOCK_ALIAS(Type) *)(Address))
+#define INTERLOCK_ALIAS(Type)             __typeof__(Type) __attribute__((may_alias))
 
 #define INTERLOCK_STEP(Name, Type, Op, Order)                                                      \
     FORCEINLINE Type Name(_Inout_ Type volatile *Addend)                                           \
@@ -76,7 +77,7 @@ INTERLOCK_BEGIN
 #define INTERLOCK_READ(Name, Type, Order)                                                          \
     FORCEINLINE Type Name(_In_ Type const volatile *Source)                                        \
     {                                                                                              \
-        return __atomic_load_n(INTERLOCK_TARGET(Type, Source), __ATOMIC_##Order);                  \
+        return __atomic_load_n(INTERLOCK_CONSTANT(Type, Source), __ATOMIC_##Order);                \
     }
 #define INTERLOCK_WRITE(Name, Type, Order)                                                         \
     FORCEINLINE VOID Name(_Out_ Type volatile *Destination, _In_opt_ Type Value)                   \
@@ -317,7 +318,7 @@ FORCEINLINE UCHAR InterlockedCompareExchange128(_Inout_ LONG64 volatile *Destina
     const INTERLOCK_INT128 comparand =
         (INTERLOCK_INT128)(ULONG64)ComparandResult[1] << 64 | (ULONG64)ComparandResult[0];
     const INTERLOCK_INT128 old =
-        __sync_val_compare_and_swap((volatile INTERLOCK_INT128 *)Destination, comparand, exchange);
+        __sync_val_compare_and_swap((volatile INTERLOCK_INT128 *)(volatile VOID *)Destination, comparand, exchange);
     ComparandResult[0] = (LONG64)(ULONG64)old;
     ComparandResult[1] = (LONG64)(ULONG64)(old >> 64);
     return old == comparand;

@@ -1,9 +1,10 @@
 #ifndef INTERLOCK_WIN32_WINDOWS_H
 #define INTERLOCK_WIN32_WINDOWS_H
 
+#include <interlock/ntdef.h> /* first: says which targets are not for it, before the host's headers fail */
+
 #include <interlock/exception.h>
 #include <interlock/interlocked.h>
-#include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>
 #include <interlock/win32.h>
 #include <interlock/win32/language.h>

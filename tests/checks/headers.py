@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every public header compiles alone, once and twice, as C11 and as C++17, with gcc and clang."""
+"""Every public header compiles alone, once and twice, as C11 and as C++17, with gcc and clang, and not for 32 bits."""
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -8,18 +9,24 @@ from pathlib import Path
 
 from tap import Tap
 
-STRICT = ["-Wall", "-Wextra", "-Werror", "-Wundef", "-Wshadow", "-fsyntax-only"]
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wundef", "-Wshadow", "-Wcast-qual", "-Wconversion",
+          "-fsyntax-only"]
 LANGUAGES = {
-    "C11": ["-x", "c", "-std=c11", "-pedantic", "-Wstrict-prototypes"],
+    "C11": ["-x", "c", "-std=c11", "-Wstrict-prototypes"],
     "C++17": ["-x", "c++", "-std=c++17"],
 }
+# As C, everything that clang has to say, except for what the names and structures of Windows are.
+EVERYTHING = ["-Weverything", "-Wno-reserved-identifier", "-Wno-reserved-macro-identifier", "-Wno-padded",
+              "-Wno-declaration-after-statement", "-Wno-atomic-implicit-seq-cst", "-Wno-unknown-warning-option"]
+MORE = {("C11", "clang"): EVERYTHING}
 COMPILERS = {"C11": ["gcc", "clang"], "C++17": ["g++", "clang++"]}
+FRONT_DOORS = ["interlock/ke.h", "ntddk.h", "windows.h"]
 FOLDERS = {"interlock": "interlock/", "interlock/win32": "interlock/win32/", "wdk": "", "win32": ""}
 
 
-def compile_text(text, language, compiler, include):
+def compile_text(text, language, compiler, include, *options):
     """What the compiler complains about."""
-    command = [compiler, *LANGUAGES[language], *STRICT]
+    command = [compiler, *LANGUAGES[language], *STRICT, *MORE.get((language, compiler), []), *options]
     command += [f"-I{include}", f"-I{include}/wdk", f"-I{include}/win32", "-"]
     result = subprocess.run(command, input=text, capture_output=True, text=True)
     return [result.stderr] if result.returncode != 0 else []
@@ -49,6 +56,13 @@ def main():
         return name, (compile_text(line, language, compiler, include) or
                       [f"included twice:\n{p}" for p in
                        compile_text(line + line, language, compiler, include)])
+
+    for header in FRONT_DOORS:
+        for compiler in COMPILERS["C11"]:
+            said = compile_text(f"#include <{header}>\n", "C11", compiler, include, "-m32")
+            first = re.search(r"error: (.*)", said[0] if said else "error: none")
+            tap.case(f"{compiler} -m32 {header} is refused with a sentence",
+                     [] if "Interlock needs a 64-bit" in first.group(1) else said or ["it compiled"])
 
     with ThreadPoolExecutor(2) as pool:
         for name, problems in pool.map(run, cases):

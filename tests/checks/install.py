@@ -10,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import races
+from pages import all_blocks
 from tap import Tap
 
 PROGRAMS = {"plain": "interlock", "kernel": "interlock-wdk", "user": "interlock-win32"}
@@ -39,6 +41,19 @@ def explore(test, target, verdict, pkgconfig):
     return problems or ([] if f"FAILED: {verdict}" in output else [output])
 
 
+def build_block(text, work, root, environment):
+    """Problems with a block of the documentation, in a project that has the program which it names."""
+    project = Path(tempfile.mkdtemp(dir=work))
+    names = re.findall(r"target_link_libraries\(([\w-]+)", text)
+    shutil.copy(work / "kernel.c", project)
+    (project / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.16)\nproject(block C)\n" + "".join(
+        f"add_executable({name} kernel.c)\n" for name in names) + text)
+    problems = [] if names else ["it links no program"]
+    problems = problems or run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={root}",
+                               env=environment)[1]
+    return problems or run("cmake", "--build", project / "build")[1]
+
+
 def main():
     tap = Tap()
     source, build, meson = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), shlex.split(sys.argv[3])
@@ -49,6 +64,9 @@ def main():
         shutil.copytree(source / "tests" / "checks" / "install", work)
         for name in PROGRAMS:
             shutil.copy(work / f"{name}.c", work / f"{name}.cpp")
+        series = ".".join(version.split(".")[:2])
+        lists = work / "CMakeLists.txt"
+        lists.write_text(lists.read_text().replace("@VERSION@", series))
         environment = {name: value for name, value in os.environ.items() if name != "DESTDIR"}
 
         _, problems = run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", stage,
@@ -92,6 +110,9 @@ def main():
                 tap.case(f"{name} by pkg-config interlock-lab",
                          explore(source / "examples" / "lab" / name, work / name, verdict, pkgconfig))
 
+        if (root / libdir / "pkgconfig" / "interlock-tsan.pc").exists():
+            races.cases(tap, work / "races.c", work, pkgconfig, environment)
+
         _, problems = run("cmake", "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={root}",
                           env=environment)
         problems = problems or run("cmake", "--build", work / "build")[1]
@@ -101,8 +122,11 @@ def main():
                 tap.case(f"{program}.{language} by CMake",
                          problems or run(work / "build" / f"{program}-{language}",
                                          env=environment)[1])
-        for wrong in ("0.0", "0.2", "1.0"):
-            text = (work / "CMakeLists.txt").read_text().replace("Interlock 0.1", f"Interlock {wrong}")
+        for block in (block for block in all_blocks(source) if block.language == "cmake"):
+            tap.case(f"{block} builds", build_block(block.text, work, root, environment))
+        major, minor = map(int, version.split(".")[:2])
+        for wrong in ("0.0", f"{major}.{minor + 1}", f"{major + 1}.0"):
+            text = (work / "CMakeLists.txt").read_text().replace(f"Interlock {series}", f"Interlock {wrong}")
             other = work / f"wrong-{wrong}"
             shutil.copytree(work, other, ignore=shutil.ignore_patterns("build", "wrong-*"))
             (other / "CMakeLists.txt").write_text(text)

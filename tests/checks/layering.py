@@ -13,7 +13,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 BELOW_ALL = -1
 # The public headers below every layer. Another one without the name of a layer is a part of the header
 # that includes it.
-BASE = {"bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h"}
+BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
 # on the host's kernel.

@@ -11,11 +11,11 @@ from tap import Tap
 
 
 def exported(line):
-    """The name in a line of readelf if others can link with it. Some linkers list hidden names too."""
+    """The name in a line of readelf if others can link with it. Some linkers list hidden names too; versions are absolute."""
     words = line.split()
     if len(words) < 8 or words[4] not in ("GLOBAL", "WEAK") or words[5] not in ("DEFAULT", "PROTECTED"):
         return None
-    return words[7].split("@")[0] if words[6] != "UND" else None
+    return words[7].split("@")[0] if words[6] not in ("UND", "ABS") else None
 
 
 def exports(library):

@@ -1,0 +1,498 @@
+/* Source annotations: documentation only. The old forms __in, __out are missing on purpose: libstdc++ uses these words as
+ * identifiers. */
+#ifndef INTERLOCK_ANNOTATIONS_H
+#define INTERLOCK_ANNOTATIONS_H
+
+#include <stddef.h> /* so that a file of this header alone is one that declares something */
+
+#ifndef _In_
+#define _In_
+#endif
+#ifndef _In_opt_
+#define _In_opt_
+#endif
+#ifndef _In_z_
+#define _In_z_
+#endif
+#ifndef _In_opt_z_
+#define _In_opt_z_
+#endif
+#ifndef _Out_
+#define _Out_
+#endif
+#ifndef _Out_opt_
+#define _Out_opt_
+#endif
+#ifndef _Inout_
+#define _Inout_
+#endif
+#ifndef _Inout_opt_
+#define _Inout_opt_
+#endif
+#ifndef _Inout_z_
+#define _Inout_z_
+#endif
+#ifndef _Outptr_
+#define _Outptr_
+#endif
+#ifndef _Outptr_opt_
+#define _Outptr_opt_
+#endif
+#ifndef _Outptr_result_maybenull_
+#define _Outptr_result_maybenull_
+#endif
+#ifndef _Outptr_opt_result_maybenull_
+#define _Outptr_opt_result_maybenull_
+#endif
+#ifndef _COM_Outptr_
+#define _COM_Outptr_
+#endif
+#ifndef _Ret_maybenull_
+#define _Ret_maybenull_
+#endif
+#ifndef _Ret_notnull_
+#define _Ret_notnull_
+#endif
+#ifndef _Ret_z_
+#define _Ret_z_
+#endif
+#ifndef _Ret_opt_z_
+#define _Ret_opt_z_
+#endif
+#ifndef _Pre_
+#define _Pre_
+#endif
+#ifndef _Post_
+#define _Post_
+#endif
+#ifndef _Const_
+#define _Const_
+#endif
+#ifndef _Deref_pre_
+#define _Deref_pre_
+#endif
+#ifndef _Deref_post_
+#define _Deref_post_
+#endif
+#ifndef _Reserved_
+#define _Reserved_
+#endif
+#ifndef _Null_terminated_
+#define _Null_terminated_
+#endif
+#ifndef _NullNull_terminated_
+#define _NullNull_terminated_
+#endif
+#ifndef _Notnull_
+#define _Notnull_
+#endif
+#ifndef _Maybenull_
+#define _Maybenull_
+#endif
+#ifndef _Printf_format_string_
+#define _Printf_format_string_
+#endif
+#ifndef _Field_z_
+#define _Field_z_
+#endif
+#ifndef _Pre_notnull_
+#define _Pre_notnull_
+#endif
+#ifndef _Pre_maybenull_
+#define _Pre_maybenull_
+#endif
+#ifndef _Pre_valid_
+#define _Pre_valid_
+#endif
+#ifndef _Pre_opt_valid_
+#define _Pre_opt_valid_
+#endif
+#ifndef _Pre_null_
+#define _Pre_null_
+#endif
+#ifndef _Post_notnull_
+#define _Post_notnull_
+#endif
+#ifndef _Post_valid_
+#define _Post_valid_
+#endif
+#ifndef _Post_invalid_
+#define _Post_invalid_
+#endif
+#ifndef _Post_ptr_invalid_
+#define _Post_ptr_invalid_
+#endif
+#ifndef _Post_z_
+#define _Post_z_
+#endif
+#ifndef _Pre_z_
+#define _Pre_z_
+#endif
+#ifndef _Points_to_data_
+#define _Points_to_data_
+#endif
+#ifndef _Literal_
+#define _Literal_
+#endif
+#ifndef _Notliteral_
+#define _Notliteral_
+#endif
+#ifndef _Must_inspect_result_
+#define _Must_inspect_result_
+#endif
+#ifndef _Check_return_
+#define _Check_return_
+#endif
+#ifndef _Use_decl_annotations_
+#define _Use_decl_annotations_
+#endif
+#ifndef _Frees_ptr_
+#define _Frees_ptr_
+#endif
+#ifndef _Frees_ptr_opt_
+#define _Frees_ptr_opt_
+#endif
+#ifndef _Analysis_noreturn_
+#define _Analysis_noreturn_
+#endif
+#ifndef _Enum_is_bitflag_
+#define _Enum_is_bitflag_
+#endif
+#ifndef _Strict_type_match_
+#define _Strict_type_match_
+#endif
+#ifndef _Interlocked_operand_
+#define _Interlocked_operand_
+#endif
+#ifndef _IRQL_saves_
+#define _IRQL_saves_
+#endif
+#ifndef _IRQL_restores_
+#define _IRQL_restores_
+#endif
+#ifndef _IRQL_is_cancel_
+#define _IRQL_is_cancel_
+#endif
+#ifndef _IRQL_requires_same_
+#define _IRQL_requires_same_
+#endif
+#ifndef _IRQL_uses_cancel_
+#define _IRQL_uses_cancel_
+#endif
+#ifndef _Requires_no_locks_held_
+#define _Requires_no_locks_held_
+#endif
+#ifndef _Kernel_clear_do_init_
+#define _Kernel_clear_do_init_
+#endif
+#ifndef _Global_critical_region_
+#define _Global_critical_region_
+#endif
+#ifndef _Global_priority_region_
+#define _Global_priority_region_
+#endif
+#ifndef _Global_cancel_spin_lock_
+#define _Global_cancel_spin_lock_
+#endif
+#ifndef _Global_interlock_
+#define _Global_interlock_
+#endif
+#ifndef _In_reads_
+#define _In_reads_(n)
+#endif
+#ifndef _In_reads_opt_
+#define _In_reads_opt_(n)
+#endif
+#ifndef _In_reads_bytes_
+#define _In_reads_bytes_(n)
+#endif
+#ifndef _In_reads_bytes_opt_
+#define _In_reads_bytes_opt_(n)
+#endif
+#ifndef _In_reads_z_
+#define _In_reads_z_(n)
+#endif
+#ifndef _In_range_
+#define _In_range_(lo, hi)
+#endif
+#ifndef _Out_writes_
+#define _Out_writes_(n)
+#endif
+#ifndef _Out_writes_opt_
+#define _Out_writes_opt_(n)
+#endif
+#ifndef _Out_writes_bytes_
+#define _Out_writes_bytes_(n)
+#endif
+#ifndef _Out_writes_bytes_opt_
+#define _Out_writes_bytes_opt_(n)
+#endif
+#ifndef _Out_writes_all_
+#define _Out_writes_all_(n)
+#endif
+#ifndef _Out_writes_bytes_all_
+#define _Out_writes_bytes_all_(n)
+#endif
+#ifndef _Out_writes_z_
+#define _Out_writes_z_(n)
+#endif
+#ifndef _Out_writes_to_
+#define _Out_writes_to_(n, c)
+#endif
+#ifndef _Out_writes_to_opt_
+#define _Out_writes_to_opt_(n, c)
+#endif
+#ifndef _Out_writes_bytes_to_
+#define _Out_writes_bytes_to_(n, c)
+#endif
+#ifndef _Out_writes_bytes_to_opt_
+#define _Out_writes_bytes_to_opt_(n, c)
+#endif
+#ifndef _Out_range_
+#define _Out_range_(lo, hi)
+#endif
+#ifndef _Inout_updates_
+#define _Inout_updates_(n)
+#endif
+#ifndef _Inout_updates_opt_
+#define _Inout_updates_opt_(n)
+#endif
+#ifndef _Inout_updates_bytes_
+#define _Inout_updates_bytes_(n)
+#endif
+#ifndef _Inout_updates_bytes_opt_
+#define _Inout_updates_bytes_opt_(n)
+#endif
+#ifndef _Inout_updates_all_
+#define _Inout_updates_all_(n)
+#endif
+#ifndef _Inout_updates_to_
+#define _Inout_updates_to_(n, c)
+#endif
+#ifndef _Outptr_result_buffer_
+#define _Outptr_result_buffer_(n)
+#endif
+#ifndef _Outptr_result_bytebuffer_
+#define _Outptr_result_bytebuffer_(n)
+#endif
+#ifndef _Field_size_
+#define _Field_size_(n)
+#endif
+#ifndef _Field_size_opt_
+#define _Field_size_opt_(n)
+#endif
+#ifndef _Field_size_bytes_
+#define _Field_size_bytes_(n)
+#endif
+#ifndef _Field_size_bytes_opt_
+#define _Field_size_bytes_opt_(n)
+#endif
+#ifndef _Field_size_part_
+#define _Field_size_part_(n, c)
+#endif
+#ifndef _Field_size_bytes_part_
+#define _Field_size_bytes_part_(n, c)
+#endif
+#ifndef _Field_range_
+#define _Field_range_(lo, hi)
+#endif
+#ifndef _Struct_size_bytes_
+#define _Struct_size_bytes_(n)
+#endif
+#ifndef _Deref_out_range_
+#define _Deref_out_range_(lo, hi)
+#endif
+#ifndef _Deref_in_range_
+#define _Deref_in_range_(lo, hi)
+#endif
+#ifndef _Ret_range_
+#define _Ret_range_(lo, hi)
+#endif
+#ifndef _Ret_writes_
+#define _Ret_writes_(n)
+#endif
+#ifndef _Ret_writes_bytes_
+#define _Ret_writes_bytes_(n)
+#endif
+#ifndef _Ret_writes_maybenull_
+#define _Ret_writes_maybenull_(n)
+#endif
+#ifndef _Ret_writes_bytes_maybenull_
+#define _Ret_writes_bytes_maybenull_(n)
+#endif
+#ifndef _Pre_satisfies_
+#define _Pre_satisfies_(e)
+#endif
+#ifndef _Post_satisfies_
+#define _Post_satisfies_(e)
+#endif
+#ifndef _Post_equal_to_
+#define _Post_equal_to_(e)
+#endif
+#ifndef _Satisfies_
+#define _Satisfies_(e)
+#endif
+#ifndef _When_
+#define _When_(e, a)
+#endif
+#ifndef _At_
+#define _At_(t, a)
+#endif
+#ifndef _At_buffer_
+#define _At_buffer_(t, i, n, a)
+#endif
+#ifndef _Group_
+#define _Group_(a)
+#endif
+#ifndef _Success_
+#define _Success_(e)
+#endif
+#ifndef _Return_type_success_
+#define _Return_type_success_(e)
+#endif
+#ifndef _On_failure_
+#define _On_failure_(a)
+#endif
+#ifndef _Always_
+#define _Always_(a)
+#endif
+#ifndef _Guarded_by_
+#define _Guarded_by_(l)
+#endif
+#ifndef _Write_guarded_by_
+#define _Write_guarded_by_(l)
+#endif
+#ifndef _Interlocked_
+#define _Interlocked_
+#endif
+#ifndef _Function_class_
+#define _Function_class_(c)
+#endif
+#ifndef _Analysis_assume_
+#define _Analysis_assume_(e)
+#endif
+#ifndef _Analysis_mode_
+#define _Analysis_mode_(m)
+#endif
+#ifndef _IRQL_requires_
+#define _IRQL_requires_(l)
+#endif
+#ifndef _IRQL_requires_max_
+#define _IRQL_requires_max_(l)
+#endif
+#ifndef _IRQL_requires_min_
+#define _IRQL_requires_min_(l)
+#endif
+#ifndef _IRQL_raises_
+#define _IRQL_raises_(l)
+#endif
+#ifndef _IRQL_limited_to_
+#define _IRQL_limited_to_(l)
+#endif
+#ifndef _IRQL_always_function_max_
+#define _IRQL_always_function_max_(l)
+#endif
+#ifndef _IRQL_always_function_min_
+#define _IRQL_always_function_min_(l)
+#endif
+#ifndef _IRQL_saves_global_
+#define _IRQL_saves_global_(k, p)
+#endif
+#ifndef _IRQL_restores_global_
+#define _IRQL_restores_global_(k, p)
+#endif
+#ifndef _Acquires_lock_
+#define _Acquires_lock_(l)
+#endif
+#ifndef _Acquires_exclusive_lock_
+#define _Acquires_exclusive_lock_(l)
+#endif
+#ifndef _Acquires_shared_lock_
+#define _Acquires_shared_lock_(l)
+#endif
+#ifndef _Acquires_nonreentrant_lock_
+#define _Acquires_nonreentrant_lock_(l)
+#endif
+#ifndef _Releases_lock_
+#define _Releases_lock_(l)
+#endif
+#ifndef _Releases_exclusive_lock_
+#define _Releases_exclusive_lock_(l)
+#endif
+#ifndef _Releases_shared_lock_
+#define _Releases_shared_lock_(l)
+#endif
+#ifndef _Releases_nonreentrant_lock_
+#define _Releases_nonreentrant_lock_(l)
+#endif
+#ifndef _Requires_lock_held_
+#define _Requires_lock_held_(l)
+#endif
+#ifndef _Requires_exclusive_lock_held_
+#define _Requires_exclusive_lock_held_(l)
+#endif
+#ifndef _Requires_shared_lock_held_
+#define _Requires_shared_lock_held_(l)
+#endif
+#ifndef _Requires_lock_not_held_
+#define _Requires_lock_not_held_(l)
+#endif
+#ifndef _Post_same_lock_
+#define _Post_same_lock_(a, b)
+#endif
+#ifndef _Has_lock_kind_
+#define _Has_lock_kind_(k)
+#endif
+#ifndef _Has_lock_level_
+#define _Has_lock_level_(l)
+#endif
+#ifndef _Create_lock_level_
+#define _Create_lock_level_(l)
+#endif
+#ifndef _Lock_level_order_
+#define _Lock_level_order_(a, b)
+#endif
+#ifndef _Global_lock_
+#define _Global_lock_(l)
+#endif
+#ifndef _Kernel_float_saved_
+#define _Kernel_float_saved_
+#endif
+#ifndef _Kernel_float_restored_
+#define _Kernel_float_restored_
+#endif
+#ifndef _Kernel_float_used_
+#define _Kernel_float_used_
+#endif
+#ifndef _Kernel_requires_resource_held_
+#define _Kernel_requires_resource_held_(k)
+#endif
+#ifndef _Kernel_requires_resource_not_held_
+#define _Kernel_requires_resource_not_held_(k)
+#endif
+#ifndef _Kernel_acquires_resource_
+#define _Kernel_acquires_resource_(k)
+#endif
+#ifndef _Kernel_releases_resource_
+#define _Kernel_releases_resource_(k)
+#endif
+#ifndef _Kernel_IoGetDmaAdapter_
+#define _Kernel_IoGetDmaAdapter_
+#endif
+#ifndef _Dispatch_type_
+#define _Dispatch_type_(t)
+#endif
+#ifndef IN
+#define IN
+#endif
+#ifndef OUT
+#define OUT
+#endif
+#ifndef OPTIONAL
+#define OPTIONAL
+#endif
+#ifndef CONST
+#define CONST const
+#endif
+
+#endif
