@@ -46,14 +46,23 @@ const LAB_MODEL LabModelNotificationEvent = {"notification event", initialize_ze
 const LAB_MODEL LabModelSynchronizationEvent = {"synchronization event", initialize_zero, apply_synchronization,
                                                 event_operations};
 
-/* 0 release(count) (result: the count before), 1 wait (result 1: satisfied, 0: timed out) */
+/* 0 release(count) (result: the count before, -1: it would have passed the limit), 1 wait (result 1: satisfied, 0: timed
+   out). State: the count, the limit or 0 for none. */
 static const char *const semaphore_operations[] = {"release", "wait"};
+
+static void initialize_unlimited(intptr_t state[LAB_MODEL_STATE])
+{
+    state[0] = 0;
+    state[1] = 0;
+}
 
 static int apply_semaphore(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *operation)
 {
     if (operation->Name == 0) {
         intptr_t was = state[0];
 
+        if (state[1] != 0 && operation->Argument > state[1] - was)
+            return !operation->Returned || operation->Result == -1;
         state[0] += operation->Argument;
         return !operation->Returned || operation->Result == was;
     }
@@ -62,4 +71,4 @@ static int apply_semaphore(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION 
     return state[0]-- > 0;
 }
 
-const LAB_MODEL LabModelSemaphore = {"semaphore", initialize_zero, apply_semaphore, semaphore_operations};
+const LAB_MODEL LabModelSemaphore = {"semaphore", initialize_unlimited, apply_semaphore, semaphore_operations};

@@ -1,0 +1,128 @@
+/*
+ * forks.c: the process forks. The child has one thread and everything else as it was: it starts threads of its own,
+ * does steps of every family, and ends. The sanitizers do not bring their heap over a fork while others use it, so no
+ * step is in progress when the process forks.
+ */
+#include "soak.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHILD_SECONDS      60
+#define CHILD_STEPS        60
+#define CHILD_THREADS      2
+#define PAUSE_MILLISECONDS 500
+
+#ifdef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+static pthread_rwlock_t stillness = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+#else
+static pthread_rwlock_t stillness = PTHREAD_RWLOCK_INITIALIZER;
+#endif
+static pthread_t forker;
+static volatile LONG forks;
+static bool in_child;
+
+void stand_still_begin(void)
+{
+    if (!in_child)
+        require(pthread_rwlock_rdlock(&stillness) == 0);
+}
+
+void stand_still_end(void)
+{
+    if (!in_child)
+        require(pthread_rwlock_unlock(&stillness) == 0);
+}
+
+static void child_steps(uint64_t seed)
+{
+    test_random random;
+
+    random_seed(&random, seed);
+    for (int i = 0; i < CHILD_STEPS; i++)
+        soak_step(soak_choose_family(&random), &random);
+}
+
+static DWORD WINAPI child_thread(LPVOID argument)
+{
+    child_steps((uint64_t)(ULONG_PTR)argument);
+    return 0;
+}
+
+static _Noreturn void live_as_child(uint64_t seed)
+{
+    HANDLE threads[CHILD_THREADS];
+
+    in_child = true;
+    soak.workers = 0; /* those were the parent's, and so were the locks of their slots */
+    watchdog_start(CHILD_SECONDS);
+    for (unsigned i = 0; i < CHILD_THREADS; i++) {
+        threads[i] = CreateThread(NULL, SMALL_STACK, child_thread, (LPVOID)(ULONG_PTR)(seed + i), 0, NULL);
+        require(threads[i] != NULL);
+    }
+    child_steps(seed + CHILD_THREADS);
+    require(WaitForMultipleObjects(CHILD_THREADS, threads, TRUE, INFINITE) == WAIT_OBJECT_0);
+    _exit(0);
+}
+
+static void wait_for_child(pid_t child)
+{
+    int status = -1;
+    pid_t got;
+
+    do
+        got = waitpid(child, &status, 0);
+    while (got < 0 && errno == EINTR);
+    require(got == child);
+    if (status != 0)
+        fprintf(stderr, "a forked child ended with %#x\n", (unsigned)status);
+    require(status == 0);
+}
+
+static void fork_once(uint64_t seed)
+{
+    pid_t child;
+
+    pthread_rwlock_wrlock(&stillness);
+    child = fork();
+    if (child == 0)
+        live_as_child(seed);
+    pthread_rwlock_unlock(&stillness);
+    require(child > 0);
+    wait_for_child(child);
+    add(&forks, 1);
+}
+
+static void *fork_again_and_again(void *unused)
+{
+    test_random random;
+
+    (void)unused;
+    random_seed(&random, soak.seed + 2000);
+    while (!load(&soak_over)) {
+        struct timespec pause = {.tv_nsec = 1000000L * random_below(&random, PAUSE_MILLISECONDS)};
+
+        nanosleep(&pause, NULL);
+        fork_once(random_next(&random));
+    }
+    return NULL;
+}
+
+void forks_start(void)
+{
+    require(pthread_create(&forker, NULL, fork_again_and_again, NULL) == 0);
+}
+
+void forks_join(void)
+{
+    require(pthread_join(forker, NULL) == 0);
+}
+
+unsigned long forks_done(void)
+{
+    return (unsigned long)load(&forks);
+}
