@@ -3,22 +3,25 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: help tour test conformance cross bench lab mutate deb install clean
+.PHONY: help tour test conformance cross bench lab mutate fuzz soak deb install clean
 
 help:
-	@echo 'make tour      see Interlock at work: a handful of small programs, explained'
+	@echo 'make tour      see Interlock at work: nine small programs, explained'
 	@echo 'make test      build and test with gcc, clang, ASan+UBSan, TSan and the verifier'
 	@echo 'make conformance  run the same Win32 programs under Wine and with Interlock, and compare'
 	@echo 'make cross     build for aarch64, riscv64 and musl, and run the tests there'
 	@echo 'make bench     measure Interlock beside its peers (FULL=1: everything; ROWS=pattern: some rows)'
-	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines'
+	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines (MINUTES=10)'
 	@echo 'make mutate    break the lock-free code in hundreds of ways, one at a time: does the explorer notice?'
+	@echo 'make fuzz      random sequences of calls by several threads beside a model, under ASan (MINUTES=1)'
+	@echo 'make soak      mix every primitive under ASan and TSan, with threads ended, forks, no memory (MINUTES=10)'
 	@echo 'make deb       build the Debian packages from the last commit'
 	@echo 'make install   install below PREFIX=$(PREFIX), staged below DESTDIR if that is set'
 	@echo 'make clean     remove everything that was built'
 
 tour:
 	@scripts/ensure-deps build
+	@scripts/ensure-deps debugger
 	@scripts/tour
 
 test:
@@ -40,11 +43,19 @@ bench:
 
 lab:
 	@scripts/ensure-deps build lab
-	@scripts/lab
+	@scripts/lab $(if $(MINUTES),--minutes $(MINUTES))
 
 mutate:
 	@scripts/ensure-deps build
 	@scripts/mutate
+
+fuzz:
+	@scripts/ensure-deps build test
+	@scripts/fuzz $(or $(MINUTES),1) $(FUZZ_OPTIONS)
+
+soak:
+	@scripts/ensure-deps build test tools
+	@scripts/soak $(if $(MINUTES),--minutes $(MINUTES)) $(SOAK_OPTIONS)
 
 deb:
 	@scripts/ensure-deps build tools package
@@ -52,7 +63,7 @@ deb:
 
 install:
 	@scripts/ensure-deps build
-	@scripts/configure build/install --prefix='$(PREFIX)' -Dtests=disabled
+	@scripts/configure build/install --prefix='$(PREFIX)' -Dtests=disabled -Dbench=disabled
 	@meson install -C build/install
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 

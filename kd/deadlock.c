@@ -3,11 +3,12 @@
  *
  * A thread gets on if it does not wait; or waits for something whose owner is not known, since anybody may signal it;
  * or waits for something all of whose owners get on. Of a WaitAny one object is enough, of a WaitAll every one has to
- * come. The threads for which this can be shown, step by step, are all that ever run again. The others are deadlocked,
- * whatever kinds of locks are involved, or wait for a lock whose owner has ended.
+ * come. The threads for which this can be shown, step by step, are all that ever run again. The others never do,
+ * whatever kinds of locks are involved.
  *
- * Every deadlocked thread waits for another one of them. Following that, one arrives at a cycle, which is the cause.
- * Timeouts and alerts are not counted on: they end a deadlock, but nobody meant to wait for them.
+ * Each of them waits for another one of them, or for a lock whose owner has ended. Following that, one arrives at the
+ * cause: a cycle, which is a deadlock; or an orphaned lock, which is none, since its waiters do not wait for each
+ * other. Timeouts and alerts are not counted on: they end a deadlock, but nobody meant to wait for them.
  */
 #include "kd.h"
 
@@ -96,13 +97,25 @@ static bool is_probable(const kd_snapshot *snapshot, const kd_link *link)
     return false;
 }
 
-static bool is_in_cycle(const kd_deadlocks *deadlocks, int thread)
+static const kd_cycle *find_cycle(const kd_deadlocks *deadlocks, int thread)
 {
     for (size_t c = 0; c < deadlocks->cycle_count; c++)
         for (size_t i = 0; i < deadlocks->cycles[c].count; i++)
             if (deadlocks->cycles[c].links[i].thread == thread)
-                return true;
-    return false;
+                return &deadlocks->cycles[c];
+    return NULL;
+}
+
+static bool is_in_cycle(const kd_deadlocks *deadlocks, int thread)
+{
+    return find_cycle(deadlocks, thread) != NULL;
+}
+
+static bool is_at_orphan(const kd_deadlocks *deadlocks, int thread)
+{
+    const kd_cycle *cycle = find_cycle(deadlocks, thread);
+
+    return cycle != NULL && cycle->orphaned;
 }
 
 static void add_cycle(const kd_snapshot *snapshot, kd_deadlocks *deadlocks, int first, const bool *gets_on)
@@ -135,22 +148,27 @@ static bool is_known_orphan(const kd_deadlocks *deadlocks, int lock)
     return false;
 }
 
-/* Goes on from thread until it has been somewhere before: that is in the cycle. A chain that ends is one itself. */
-static void follow(kd_snapshot *snapshot, kd_deadlocks *deadlocks, int thread, const bool *gets_on)
+/*
+ * Goes on from thread until it has been somewhere before: that is in the cycle. A chain that ends is one itself. TRUE:
+ * it ends at an orphaned lock.
+ */
+static bool follow(const kd_snapshot *snapshot, kd_deadlocks *deadlocks, int thread, const bool *gets_on)
 {
     bool *seen = calloc(snapshot->thread_count, sizeof(bool));
-    int first = thread;
+    int last = thread;
 
     while (thread >= 0 && !seen[thread] && !is_in_cycle(deadlocks, thread)) {
         seen[thread] = true;
-        first = thread;
+        last = thread;
         thread = link_of(snapshot, thread, gets_on).owner;
     }
+    bool orphaned = thread < 0 || is_at_orphan(deadlocks, thread);
     if (thread >= 0 && seen[thread])
         add_cycle(snapshot, deadlocks, thread, gets_on);
-    else if (thread < 0 && !is_known_orphan(deadlocks, link_of(snapshot, first, gets_on).lock))
-        add_cycle(snapshot, deadlocks, first, gets_on);
+    else if (thread < 0 && !is_known_orphan(deadlocks, link_of(snapshot, last, gets_on).lock))
+        add_cycle(snapshot, deadlocks, last, gets_on);
     free(seen);
+    return orphaned;
 }
 
 /* Threads that wait, directly or not, for one of the marked ones. */
@@ -206,7 +224,7 @@ void kd_find_deadlocks(kd_snapshot *snapshot)
     for (size_t i = 0; i < snapshot->thread_count; i++) {
         snapshot->threads[i].deadlocked = !gets_on[i];
         if (!gets_on[i])
-            follow(snapshot, deadlocks, (int)i, gets_on);
+            snapshot->threads[i].orphaned = follow(snapshot, deadlocks, (int)i, gets_on);
     }
     for (size_t i = 0; i < snapshot->lock_count; i++) {
         const kd_lock *lock = &snapshot->locks[i];
@@ -226,7 +244,7 @@ static void print_cycle(const kd_snapshot *snapshot, const kd_cycle *cycle)
     char thread[192], lock[512], owner[192];
 
     if (cycle->orphaned)
-        printf("Deadlock: a lock is owned by a thread that has ended.\n");
+        printf("Orphaned lock: its owner has ended, and nobody will release it.\n");
     else if (cycle->certain)
         printf("Deadlock: these threads wait for each other.\n");
     else

@@ -153,6 +153,7 @@ static void json_thread(json *out, const kd_snapshot *snapshot, const kd_graph *
         json_bool(out, "system", thread->system);
         json_bool(out, "moving", thread->moving);
         json_bool(out, "deadlocked", thread->deadlocked);
+        json_bool(out, "orphaned", thread->orphaned);
         json_number(out, "irql", thread->raw->Irql);
         json_number(out, "priority", thread->raw->Priority);
         json_number(out, "context_switches", thread->raw->ContextSwitches);
@@ -374,6 +375,15 @@ static void print_block(const kd_snapshot *snapshot, const kd_graph *graph, int 
                        ? "  ***" : "");
 }
 
+static const char *stuck_text(const kd_thread *thread, bool is_cause)
+{
+    if (!thread->deadlocked)
+        return "";
+    if (thread->orphaned)
+        return is_cause ? "  *** ORPHANED LOCK" : "  *** behind an orphaned lock";
+    return is_cause ? "  *** DEADLOCK" : "  *** behind a deadlock";
+}
+
 static void print_thread(const kd_snapshot *snapshot, const kd_graph *graph, int index)
 {
     const kd_graph_thread *node = &graph->threads[index];
@@ -389,7 +399,7 @@ static void print_thread(const kd_snapshot *snapshot, const kd_graph *graph, int
         printf("%s", kd_thread_state_name(thread->raw->State));
     if (thread->waiting && snapshot->now != 0)
         printf(", %.3f s", kd_waited(snapshot, thread));
-    printf("%s\n", node->cycle >= 0 ? "  *** DEADLOCK" : thread->deadlocked ? "  *** behind a deadlock" : "");
+    printf("%s\n", stuck_text(thread, node->cycle >= 0));
     for (size_t b = 0; b < thread->block_count; b++)
         print_block(snapshot, graph, node->first_block + (int)b);
 }

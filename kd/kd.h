@@ -171,7 +171,8 @@ typedef struct kd_thread {
     bool system;
     kd_block *blocks;
     size_t block_count;
-    bool deadlocked;
+    bool deadlocked;     /* its wait can never end */
+    bool orphaned;       /* because it waits, directly or not, for a lock whose owner has ended */
 } kd_thread;
 
 /* An object that has a handle. */

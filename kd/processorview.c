@@ -68,76 +68,101 @@ static void order_waiters(entry *entries, uint32_t count, kd_address lock)
     }
 }
 
-static int show_qlocks(kd_snapshot *snapshot, const kd_options *options)
+/* The entries of all processors for each lock, and the thread that each processor runs. */
+typedef struct queues {
+    uint32_t processors;
+    entry *entries;
+    int *owners;
+} queues;
+
+static void read_queues(kd_snapshot *snapshot, queues *q)
 {
     size_t size;
     kd_address locks = kd_root(snapshot->target, "KiNumberedLocks", &size);
-    uint32_t count = snapshot->processors;
-    entry *entries = calloc((size_t)count * LockQueueMaximumLock, sizeof(entry));
     KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
-    int *owners = calloc(count, sizeof(int));
-    json out = kd_json(options);
 
-    for (uint32_t p = 0; p < count; p++) {
+    for (uint32_t p = 0; p < q->processors; p++) {
         kd_address address;
 
-        owners[p] = -1;
+        q->owners[p] = -1;
         if (!kd_read_processor(snapshot, p, &address, prcb))
             continue;
-        owners[p] = kd_owner_of_processor(snapshot, prcb);
+        q->owners[p] = kd_owner_of_processor(snapshot, prcb);
         for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
-            entries[l * count + p] = (entry){
+            q->entries[l * q->processors + p] = (entry){
                 .address = address + offsetof(KPRCB, LockQueue) + l * sizeof(KSPIN_LOCK_QUEUE),
                 .raw = prcb->LockQueue[l],
             };
     }
+    free(prcb);
     for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
-        order_waiters(&entries[l * count], count, locks + l * (size / LockQueueMaximumLock));
+        order_waiters(&q->entries[l * q->processors], q->processors, locks + l * (size / LockQueueMaximumLock));
+}
+
+static void json_queue(json *out, const kd_snapshot *snapshot, const queues *q, uint32_t lock)
+{
+    json_object(out, NULL);
+    json_number(out, "number", lock);
+    json_string(out, "name", lock_names[lock]);
+    json_array(out, "queue");
+    for (uint32_t p = 0; p < q->processors; p++) {
+        const entry *e = &q->entries[lock * q->processors + p];
+
+        if (e->state[0] == '\0')
+            continue;
+        json_object(out, NULL);
+        json_number(out, "processor", p);
+        json_string(out, "state", e->state);
+        if (q->owners[p] >= 0)
+            json_number(out, "id", snapshot->threads[q->owners[p]].id);
+        else
+            json_null(out, "id");
+        json_end(out);
+    }
+    json_end(out);
+    json_end(out);
+}
+
+static void print_queues(const queues *q)
+{
+    printf("Key: O = Owner, 1-n = Wait order, blank = not owned/waiting, C = corrupt\n\n");
+    printf("                       Processor Number\n    Lock Name         ");
+    for (uint32_t p = 0; p < q->processors; p++)
+        printf(" %3u", p);
+    printf("\n");
+    for (uint32_t l = 0; l < LockQueueMaximumLock; l++) {
+        printf("%-22s", lock_names[l]);
+        for (uint32_t p = 0; p < q->processors; p++)
+            printf(" %3s", q->entries[l * q->processors + p].state);
+        printf("\n");
+    }
+}
+
+static int show_qlocks(kd_snapshot *snapshot, const kd_options *options)
+{
+    uint32_t count = snapshot->processors;
+    queues q = {
+        .processors = count,
+        .entries = calloc((size_t)count * LockQueueMaximumLock, sizeof(entry)),
+        .owners = calloc(count, sizeof(int)),
+    };
+    json out = kd_json(options);
+
+    read_queues(snapshot, &q);
     if (options->json) {
         json_object(&out, NULL);
         json_number(&out, "process_id", snapshot->process_id);
         json_number(&out, "processors", count);
         json_array(&out, "locks");
-        for (uint32_t l = 0; l < LockQueueMaximumLock; l++) {
-            json_object(&out, NULL);
-            json_number(&out, "number", l);
-            json_string(&out, "name", lock_names[l]);
-            json_array(&out, "queue");
-            for (uint32_t p = 0; p < count; p++) {
-                const entry *e = &entries[l * count + p];
-
-                if (e->state[0] == '\0')
-                    continue;
-                json_object(&out, NULL);
-                json_number(&out, "processor", p);
-                json_string(&out, "state", e->state);
-                if (owners[p] >= 0)
-                    json_number(&out, "id", snapshot->threads[owners[p]].id);
-                else
-                    json_null(&out, "id");
-                json_end(&out);
-            }
-            json_end(&out);
-            json_end(&out);
-        }
+        for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
+            json_queue(&out, snapshot, &q, l);
         json_end(&out);
         json_end(&out);
     } else {
-        printf("Key: O = Owner, 1-n = Wait order, blank = not owned/waiting, C = corrupt\n\n");
-        printf("                       Processor Number\n    Lock Name         ");
-        for (uint32_t p = 0; p < count; p++)
-            printf(" %3u", p);
-        printf("\n");
-        for (uint32_t l = 0; l < LockQueueMaximumLock; l++) {
-            printf("%-22s", lock_names[l]);
-            for (uint32_t p = 0; p < count; p++)
-                printf(" %3s", entries[l * count + p].state);
-            printf("\n");
-        }
+        print_queues(&q);
     }
-    free(entries);
-    free(prcb);
-    free(owners);
+    free(q.entries);
+    free(q.owners);
     return 0;
 }
 

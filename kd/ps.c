@@ -31,6 +31,14 @@ static size_t count_waiting(const kd_snapshot *snapshot)
     return count;
 }
 
+static const char *problem(const kd_deadlocks *deadlocks)
+{
+    for (size_t c = 0; c < deadlocks->cycle_count; c++)
+        if (!deadlocks->cycles[c].orphaned)
+            return "deadlock";
+    return deadlocks->cycle_count != 0 ? "orphaned lock" : "";
+}
+
 static void show(const char *process, kd_snapshot *snapshot, json *out)
 {
     char name[64];
@@ -39,7 +47,7 @@ static void show(const char *process, kd_snapshot *snapshot, json *out)
     if (out == NULL) {
         printf("%8s  %-16s %8s %8zu %8zu %8zu  %s\n", process, name, kd_version(snapshot->target),
                snapshot->thread_count, count_waiting(snapshot), snapshot->handle_count,
-               snapshot->deadlocks->cycle_count != 0 ? "deadlock" : "");
+               problem(snapshot->deadlocks));
         return;
     }
     json_object(out, NULL);
@@ -56,13 +64,16 @@ static void show(const char *process, kd_snapshot *snapshot, json *out)
 int command_ps(int argc, char **argv)
 {
     bool as_json = argc == 2 && strcmp(argv[1], "--json") == 0;
+    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
     json out = {.file = stdout};
     DIR *processes = opendir("/proc");
     struct dirent *entry;
 
-    if ((argc > 1 && !as_json) || processes == NULL) {
-        fprintf(stderr, "usage: interlock ps [--json]\n");
-        return 2;
+    if (help || (argc > 1 && !as_json) || processes == NULL) {
+        fprintf(help ? stdout : stderr, "usage: interlock ps [--json]\n");
+        if (processes != NULL)
+            closedir(processes);
+        return help ? 0 : 2;
     }
     if (as_json) {
         json_object(&out, NULL);

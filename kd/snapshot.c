@@ -257,6 +257,12 @@ static kd_snapshot *take_once(kd_target *target)
     }
     kd_collect_handles(snapshot);
     kd_collect_locks(snapshot);
+    /* Memory that has gone does not come back: what can be read now could be read all the time. */
+    if (!collect_process(snapshot)) {
+        kd_say("the process has ended while it was looked at");
+        kd_snapshot_free(snapshot);
+        return NULL;
+    }
     kd_find_deadlocks(snapshot);
     return snapshot;
 }
@@ -308,7 +314,7 @@ static void forget_deadlocks(kd_snapshot *snapshot)
     free_deadlocks(snapshot->deadlocks);
     snapshot->deadlocks = calloc(1, sizeof(kd_deadlocks));
     for (size_t i = 0; i < snapshot->thread_count; i++)
-        snapshot->threads[i].deadlocked = false;
+        snapshot->threads[i].deadlocked = snapshot->threads[i].orphaned = false;
 }
 
 kd_snapshot *kd_snapshot_take(kd_target *target)

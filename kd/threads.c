@@ -161,6 +161,7 @@ static void json_one(json *out, kd_snapshot *snapshot, int index, const kd_optio
     json_bool(out, "system", thread->system);
     json_bool(out, "moving", thread->moving);
     json_bool(out, "deadlocked", thread->deadlocked);
+    json_bool(out, "orphaned", thread->orphaned);
     json_number(out, "irql", thread->raw->Irql);
     json_priority(out, thread->raw);
     json_number(out, "suspend_count", thread->raw->SuspendCount);
@@ -249,7 +250,7 @@ void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_op
         printf("WAIT: (%s) %s %s%s%s\n", kd_wait_reason_name(raw->WaitReason), mode_name(raw->WaitMode),
                raw->Alertable ? "Alertable" : "Non-Alertable",
                (raw->WaitRegister & KI_WAIT_STATE_MASK) >= WaitFirstSuspendState ? " SUSPENDED" : "",
-               thread->deadlocked ? " *** DEADLOCKED" : "");
+               thread->orphaned ? " *** ORPHANED LOCK" : thread->deadlocked ? " *** DEADLOCKED" : "");
     else if (raw->Prcb != NULL)
         printf("RUNNING at IRQL %u, host state %c\n", raw->Irql, thread->host_state);
     else

@@ -94,7 +94,7 @@ static void write_deadlocks(FILE *out, const kd_snapshot *snapshot, const char *
     for (size_t c = 0; c < deadlocks->cycle_count; c++) {
         const kd_cycle *cycle = &deadlocks->cycles[c];
 
-        fprintf(out, "%s%s%s\n", red, cycle->orphaned ? "DEADLOCK: the owner has ended"
+        fprintf(out, "%s%s%s\n", red, cycle->orphaned ? "ORPHANED LOCK: its owner has ended"
                                       : cycle->certain ? "DEADLOCK" : "PROBABLE DEADLOCK", plain);
         for (size_t i = 0; i < cycle->count && lines < LONGEST_DEADLOCKS; i++, lines++)
             fprintf(out, "%s  %s waits for %s, held by %u%s\n", red,

@@ -21,6 +21,7 @@
 
 #define SHORTEST_TICK 0.1
 #define SHARE 4 /* a snapshot may take one part in so many of the time */
+#define PATIENCE 1000 /* milliseconds for a process to end whose memory has gone */
 
 static const kd_view *const views[] = {
     &kd_graph_view, &kd_threads_view, &kd_deadlocks_view, &kd_locks_view, &kd_handles_view,
@@ -61,11 +62,16 @@ static double seconds_now(void)
 
 /* Snapshots. */
 
-static bool has_ended(const watch *w)
+static bool ends_within(const watch *w, int milliseconds)
 {
     struct pollfd process = {.fd = w->process, .events = POLLIN};
 
-    return w->process >= 0 && poll(&process, 1, 0) > 0;
+    return w->process >= 0 && poll(&process, 1, milliseconds) > 0;
+}
+
+static bool has_ended(const watch *w)
+{
+    return ends_within(w, 0);
 }
 
 static bool is_static(const watch *w)
@@ -78,14 +84,15 @@ static void take_snapshot(watch *w)
     double begin = seconds_now();
     kd_snapshot *next = NULL;
 
-    if (has_ended(w)) {
-        snprintf(w->why, sizeof(w->why), "the process has ended");
-    } else {
+    if (!has_ended(w)) {
         kd_say_into(w->why, sizeof(w->why));
         next = kd_snapshot_take(w->target);
         kd_say_into(NULL, 0);
     }
     if (next == NULL) {
+        /* Its memory goes before it has ended. */
+        if (ends_within(w, PATIENCE))
+            snprintf(w->why, sizeof(w->why), "the process has ended");
         w->ended = true;
         return;
     }

@@ -127,8 +127,11 @@ export class Detail {
         const one = this.fetched?.threads?.[0];
         const wait = one?.wait;
         const parts = [this.head(threadName(t), `Thread ${t.thread}${t.ended ? ', which has ended' : ''}`)];
-        if (t.cycle !== null) parts.push(html('p', { class: 'bad' }, 'In a deadlock: its wait can never end.'));
-        else if (t.deadlocked) parts.push(html('p', { class: 'bad' }, 'Behind a deadlock: its wait can never end.'));
+        if (t.deadlocked) {
+            const where = t.cycle !== null ? (t.orphaned ? 'Waits for' : 'In') : 'Behind';
+            const cause = t.orphaned ? 'a lock whose owner has ended' : 'a deadlock';
+            parts.push(html('p', { class: 'bad' }, `${where} ${cause}: its wait can never end.`));
+        }
         if (t.ended) return parts;
         parts.push(...this.blocks(t), ...this.owned(t), ...this.stack(one));
         parts.push(
@@ -243,7 +246,11 @@ export class Detail {
         const o = node.object;
         const decoded = this.fetched && !this.fetched.error ? this.fetched : null;
         const parts = [this.head(objectName(o), node.title)];
-        if (node.cycle !== null) parts.push(html('p', { class: 'bad' }, 'Part of a deadlock.'));
+        if (node.cycle !== null) {
+            const orphaned = this.graph.deadlocks[node.cycle].orphaned;
+            const text = orphaned ? 'Its owner has ended: nobody will release it.' : 'Part of a deadlock.';
+            parts.push(html('p', { class: 'bad' }, text));
+        }
         parts.push(
             ...section(
                 'Object',

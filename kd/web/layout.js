@@ -449,7 +449,9 @@ export function describe(node) {
     const data = node.data;
     switch (node.type) {
         case 'thread':
-            return `Thread ${threadName(data)}, ${data.thread}${data.cycle !== null ? ', in a deadlock' : ''}`;
+            return `Thread ${threadName(data)}, ${data.thread}${
+                data.cycle === null ? '' : data.orphaned ? ', behind a lock whose owner has ended' : ', in a deadlock'
+            }`;
         case 'crowd':
             return `${plural(node.threads.length, 'thread')} in the same wait`;
         case 'block':

@@ -80,7 +80,8 @@ function showHead() {
         byId('subtitle'),
         `${status.target === 'core' ? 'core file of process' : 'process'} ${status.process_id} · Interlock ${status.version}`,
     );
-    document.title = `${last.deadlocked ? 'Deadlock · ' : ''}${name} · interlock view`;
+    const problem = state.graph?.deadlocks.every((d) => d.orphaned) ? 'Orphaned lock · ' : 'Deadlock · ';
+    document.title = `${last.deadlocked ? problem : ''}${name} · interlock view`;
     const rate = last.interval > 0 ? last.waits / last.interval : 0;
     const figures = [
         ['threads', last.threads],

@@ -105,18 +105,38 @@ static lab_version *new_version(lab_cell *c)
     return v;
 }
 
-/* The history begins anew when the variable was written by a plain access, or by none that was seen. */
+/*
+ * The history begins anew when the variable was written by a plain access, or by none that was seen. If that was a
+ * neighbour, which only shares the cell, the variable still carries what its last store left.
+ */
 static void ensure_history(lab_cell *c)
 {
     if (c->newest >= 0 && lab->versions[c->newest].value == cell_value(c))
         return;
+    uint16_t *view = c->neighbour && c->newest >= 0 ? lab->versions[c->newest].view : NULL;
+    if (!c->neighbour) {
+        memset(&c->release, 0, sizeof(c->release));
+        c->writer = MAX_THREADS;
+    }
     c->newest = -1;
+    c->neighbour = false;
     lab_version *v = new_version(c);
     v->writer = MAX_THREADS;
     v->when = 0;
-    memset(&v->release, 0, sizeof(v->release));
-    memset(&c->release, 0, sizeof(c->release));
+    v->view = view;
+    v->release = c->release;
+}
+
+static void plain_write(lab_cell *c, uintptr_t address, size_t size)
+{
+    if (address + size <= c->stored || address >= c->stored + c->stored_size) {
+        c->neighbour = true;
+        return;
+    }
+    c->newest = -1;
+    c->neighbour = false;
     c->writer = MAX_THREADS;
+    memset(&c->release, 0, sizeof(c->release));
 }
 
 void lab_atomic_plain_write(uintptr_t address, size_t size)
@@ -127,11 +147,8 @@ void lab_atomic_plain_write(uintptr_t address, size_t size)
             continue;
         for (uint32_t i = at & 7; i < 8 && (at & ~7ul) + i < address + size; i++) {
             uint32_t number = shadow->cell[i];
-            if (number != NO_CELL && lab->cells[number].generation == lab->generation) {
-                lab->cells[number].newest = -1;
-                lab->cells[number].writer = MAX_THREADS;
-                memset(&lab->cells[number].release, 0, sizeof(lab_vclock));
-            }
+            if (number != NO_CELL && lab->cells[number].generation == lab->generation)
+                plain_write(&lab->cells[number], address, size);
         }
     }
 }
@@ -150,8 +167,10 @@ static void get(lab_thread *t, int order, const lab_vclock *release, const uint1
 }
 
 /* What a store leaves for those who acquire it. */
-static void give(lab_thread *t, lab_cell *c, int order, bool rmw)
+static void give(lab_thread *t, lab_cell *c, uintptr_t address, size_t size, int order, bool rmw)
 {
+    c->stored = address;
+    c->stored_size = (uint32_t)size;
     if (releases(order)) {
         if (rmw)
             lab_clock_join(&c->release, &t->sync);
@@ -364,7 +383,7 @@ void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uin
     }
     lab_value_write(address, size, value);
     /* A store to a part of the cell leaves what the rest of it carried. */
-    give(t, c, order, size != c->size);
+    give(t, c, address, size, order, size != c->size);
     store_version(t, number, c, order, size != c->size);
     if (lab->options.weak && order == __ATOMIC_SEQ_CST)
         exchange_views(t);
@@ -384,7 +403,7 @@ void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc)
     lab_race_access(address, size, true, true, pc);
     lab_step_make(t, t->op.accesses, t->op.access);
     lab_cell *c = lab_cell_of(number);
-    give(t, c, __ATOMIC_RELAXED, false);
+    give(t, c, address, size, __ATOMIC_RELAXED, false);
     c->newest = -1; /* no history: the value is not known yet */
     lab_report_event(OP_STORE, address, size, __ATOMIC_RELAXED, (uint64_t)lab_value_read(address, size), 0, true, pc);
     wrote(t, number);
@@ -400,7 +419,7 @@ static void replace(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t addre
     const lab_version *v = keeps_versions(c) ? &lab->versions[c->newest] : NULL;
     get(t, order, v != NULL ? &v->release : &c->release, v != NULL ? v->view : NULL);
     lab_value_write(address, size, value);
-    give(t, c, order, true);
+    give(t, c, address, size, order, true);
     store_version(t, number, c, order, true);
     if (strong)
         exchange_views(t);

@@ -22,6 +22,8 @@ void lab_cell_begin(lab_cell *c)
     c->writer = MAX_THREADS;
     c->stamp = 0;
     c->newest = -1;
+    c->stored_size = 0;
+    c->neighbour = false;
     memset(&c->release, 0, sizeof(c->release));
 }
 

@@ -10,7 +10,7 @@
  * Memory comes in three kinds.
  * 1. What the explored program writes: its data segment and the arena (heap, stacks). It is put back to the state after
  *    Setup before every schedule: memory.c.
- * 2. lab_run, the explorer's state of one schedule: put back in the same way, by one copy.
+ * 2. lab->run, the explorer's state of one schedule: put back in the same way, by one copy.
  * 3. lab, everything else: options, the tree, shadow memory. It stays, and lies outside of the data segment.
  */
 #ifndef LAB_ENGINE_H
@@ -22,17 +22,16 @@
 
 #include <interlock/lab.h>
 
-#define MAX_THREADS     16
-#define MAX_CELLS       60000
-#define MAX_NODES       65536
-#define MAX_STEPS       65536
-#define MAX_OPERATIONS  64
-#define MAX_TLS         512
-#define STACK_SIZE      (256 * 1024)
-#define CYCLE_STEPS     1000 /* of a schedule in which states are compared */
-#define NO_STEP         (-1)
-#define NO_CELL         0
-#define NANO_PER_SECOND 1000000000ull
+#define MAX_THREADS    16
+#define MAX_CELLS      60000
+#define MAX_NODES      65536
+#define MAX_STEPS      65536
+#define MAX_OPERATIONS 64
+#define MAX_TLS        512
+#define STACK_SIZE     (256 * 1024)
+#define CYCLE_STEPS    1000 /* of a schedule in which states are compared */
+#define NO_STEP        (-1)
+#define NO_CELL        0
 
 typedef unsigned __int128 u128;
 
@@ -92,17 +91,19 @@ typedef struct lab_operation {
 typedef struct lab_cell {
     uintptr_t address;
     uint32_t size;
-    uint32_t next_merged; /* 0, or the cell that this one became a part of */
-    uint32_t users;       /* threads that ever accessed it, and */
-    bool written;         /* whether one of them wrote: together, whether a step here can matter to others */
+    uint32_t users; /* threads that ever accessed it, and */
+    bool written;   /* whether one of them wrote: together, whether a step here can matter to others */
     /* The rest belongs to the schedule number `generation`. */
     uint32_t generation;
     int32_t last_write;        /* step */
     uint32_t readers;          /* threads that read since, and */
     int32_t read[MAX_THREADS]; /* their steps */
     uint8_t writer;
-    uint16_t stamp;     /* number of the newest version */
-    int32_t newest;     /* version, -1: none yet */
+    uint16_t stamp;   /* number of the newest version */
+    int32_t newest;   /* version, -1: none yet */
+    uintptr_t stored; /* what the last atomic store was to: all of it or a part */
+    uint32_t stored_size;
+    bool neighbour;     /* another part has been written by a plain access since */
     lab_vclock release; /* what an acquire of the newest version gets */
 } lab_cell;
 

@@ -7,11 +7,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_CHOSEN 256
 #define MAX_JOBS   64
 #define MAX_DEPTH  16
+
+#define SECONDS       10   /* for a scenario, unless something is said */
+#define LEAST_SECONDS 0.05 /* it gets, however little is left */
 
 extern const LAB_SCENARIO *const __start_lab_scenarios[] __attribute__((weak));
 extern const LAB_SCENARIO *const __stop_lab_scenarios[] __attribute__((weak));
@@ -22,7 +26,8 @@ static const char usage[] =
     "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
     "  --model M              memory: sc (default), tso: as x86, c11: all that the orders of the program allow\n"
     "  --schedules N          at most so many (default 1000000)\n"
-    "  --seconds S            and at most so long, per scenario (default 10)\n"
+    "  --seconds S            and at most so long, per scenario (default 10, or what --minutes leaves)\n"
+    "  --minutes M            and at most so long for all of them: each gets its share of what is left\n"
     "  --preemptions N        bounded: at most so many (default 2)\n"
     "  --depth D              pct: of the bugs looked for (default 3)\n"
     "  --stale N              tso, c11: so many loads of a schedule may not see the newest store (default 3)\n"
@@ -251,6 +256,7 @@ typedef struct arguments {
     unsigned chosen_count;
     unsigned first_number; /* in the output for a test harness */
     bool tap, list;
+    double minutes; /* 0: no limit */
     const char *token, *processors;
 } arguments;
 
@@ -263,19 +269,21 @@ static bool has_other_processors(const LAB_SCENARIO *scenario)
 static bool run_with_other_processors(const arguments *a, const LAB_SCENARIO *scenario, unsigned number)
 {
     const char *argv[MAX_CHOSEN];
-    char processors[16], first[16];
+    char processors[16], first[16], seconds[32];
     int count = 0, status;
 
     snprintf(processors, sizeof(processors), "%u", scenario->Processors);
     snprintf(first, sizeof(first), "%u", number);
-    for (int i = 0; i < a->argc && count < MAX_CHOSEN - 8; i++) {
+    snprintf(seconds, sizeof(seconds), "%.3f", lab->options.seconds);
+    for (int i = 0; i < a->argc && count < MAX_CHOSEN - 12; i++) {
         bool chosen = false;
         for (unsigned c = 0; c < a->chosen_count; c++)
             chosen |= a->chosen[c] == a->argv[i];
         if (!chosen)
             argv[count++] = a->argv[i];
     }
-    const char *const more[] = {"--processors", processors, "--first-number", first, scenario->Name, NULL};
+    const char *const more[] = {"--processors", processors, "--first-number", first, "--minutes", "0",
+                                "--seconds",    seconds,    scenario->Name,   NULL};
     memcpy(&argv[count], more, sizeof(more));
     fflush(stdout);
     pid_t child = fork();
@@ -298,7 +306,6 @@ static void default_options(lab_options *o)
         .jobs = 1,
         .seed = 1,
         .schedules = 1000000,
-        .seconds = 10,
         .max_steps = 20000,
         .patience = 1,
     };
@@ -343,6 +350,8 @@ static bool take_option(arguments *a, const char *name, const char *value)
         o->schedules = strtoull(value, NULL, 10);
     else if (strcmp(name, "--seconds") == 0)
         o->seconds = strtod(value, NULL);
+    else if (strcmp(name, "--minutes") == 0)
+        a->minutes = strtod(value, NULL);
     else if (strcmp(name, "--seed") == 0)
         o->seed = strtoull(value, NULL, 10);
     else if (strcmp(name, "--processors") == 0)
@@ -375,12 +384,14 @@ static bool take_arguments(arguments *a, int argc, char **argv)
     return true;
 }
 
-static void limit_options(lab_options *o)
+static void limit_options(lab_options *o, double minutes)
 {
     o->jobs = o->jobs == 0 || o->jobs > MAX_JOBS ? 1 : o->jobs;
     o->depth = o->depth > MAX_DEPTH ? MAX_DEPTH : o->depth;
     o->max_steps = o->max_steps > MAX_STEPS - 64 ? MAX_STEPS - 64 : o->max_steps;
     o->patience = o->patience == 0 ? 1 : o->patience;
+    if (o->seconds <= 0)
+        o->seconds = minutes > 0 ? minutes * 60 : SECONDS;
 }
 
 static bool is_chosen(const arguments *a, const char *name)
@@ -392,13 +403,42 @@ static bool is_chosen(const arguments *a, const char *name)
     return chosen;
 }
 
+static unsigned count_chosen(const arguments *a)
+{
+    unsigned count = 0;
+
+    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+        count += is_chosen(a, (*s)->Name);
+    return count;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* What a scenario does not need of its share is for those behind it. */
+static double share(const arguments *a, double most, double until, unsigned left)
+{
+    double seconds = (until - seconds_now()) / left;
+
+    if (a->minutes <= 0 || seconds > most)
+        return most;
+    return seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS;
+}
+
 /* How many were not as they should be. */
 static unsigned run_scenarios(const arguments *a)
 {
-    unsigned count = 0, bad = 0;
+    unsigned count = 0, bad = 0, chosen = count_chosen(a);
+    double most = lab->options.seconds, until = seconds_now() + a->minutes * 60;
 
     for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
         if (is_chosen(a, (*s)->Name)) {
+            lab->options.seconds = share(a, most, until, chosen - count);
             unsigned own = a->first_number + count++;
             bad += !(has_other_processors(*s) ? run_with_other_processors(a, *s, own) : run_scenario(*s, a->tap, own));
         }
@@ -417,7 +457,7 @@ int main(int argc, char **argv)
         fprintf(stderr, usage, argv[0]);
         return 2;
     }
-    limit_options(&lab->options);
+    limit_options(&lab->options, a.minutes);
     if (a.token != NULL)
         return replay(argv, a.token);
     set_processors(argv, a.processors != NULL ? a.processors : "2");

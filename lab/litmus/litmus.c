@@ -116,6 +116,41 @@ static void sequence_breaker(void)
 LAB_SCENARIO(release_sequence_broken, .Threads = {plain_writer, sequence_breaker, sequence_reader}, .Model = "c11",
              .Expect = "race");
 
+/*
+ * A lock that shares eight bytes with a plain member, which are cleared as one. A plain store to the member is none to
+ * the lock, which still carries what its release left.
+ */
+static union {
+    atomic_ullong both;
+    struct {
+        atomic_int lock;
+        int member;
+    };
+} shared;
+
+static void shared_setup(void)
+{
+    STORE(shared.both, 0, relaxed);
+    STORE(shared.lock, 1, relaxed);
+}
+
+static void shared_owner(void)
+{
+    data = 1;
+    STORE(shared.lock, 0, release);
+}
+
+static void shared_taker(void)
+{
+    int free = 0;
+
+    shared.member = 1;
+    if (atomic_compare_exchange_strong_explicit(&shared.lock, &free, 1, memory_order_acquire, memory_order_relaxed))
+        LabAssert(data == 1);
+}
+LAB_SCENARIO(shared_cell, .Setup = shared_setup, .Threads = {shared_owner, shared_taker});
+LAB_SCENARIO(shared_cell_c11, .Setup = shared_setup, .Threads = {shared_owner, shared_taker}, .Model = "c11");
+
 /* x86 forwards a thread's own store before others see it. */
 static void forward_1(void)
 {

@@ -67,6 +67,17 @@ def in_gdb(program, path, token):
     return stopped is not None and failed is not None and f"replay: {token}" in output
 
 
+def schedules(output, scenario):
+    found = re.search(r"(\d+) schedules", sections(output).get(scenario, ""))
+    return int(found.group(1)) if found else 0
+
+
+def share(program, path, longer):
+    """A scenario gets its share of the time for all: a twentieth of a second at least, here against one second."""
+    least = schedules(lab(program, "--minutes", "0.00001", path)[1], "left_handed")
+    return 0 < least < schedules(longer, "left_handed")
+
+
 def main():
     program, root = sys.argv[1], Path(sys.argv[2])
     results = []
@@ -75,6 +86,8 @@ def main():
         code, output = lab(program, *OPTIONS.get(name, []), path)
         results.append((code == 1, f"{name} fails"))
         found = sections(output)
+        if name == "philosophers.c":
+            results.append((share(program, path, output), "--minutes is shared out"))
         for scenario, verdict in scenarios.items():
             part = found.get(scenario, "")
             if verdict is None:
@@ -89,6 +102,8 @@ def main():
     results += graphs(program, root)
     code, output = lab(program, "--replay", "account@sc,p2:zz", str(root / "examples" / "lab" / "account.c"))
     results.append((code != 0 and code != 1, "a token that is none is refused"))
+    code, output = lab(program, "--help", str(root / "examples" / "lab" / "account.c"))
+    results.append((code == 0 and "--scale" in output and "--replay TOKEN" in output, "--help has the explorer's options"))
     code, output = lab(program, "nothing.c")
     results.append((code != 0, "a file that is not there is an error"))
     code, output = lab(program, "--scale", "--lock", "queued", "--processors", "1,4", "--json")

@@ -11,7 +11,7 @@ from tap import Tap  # noqa: E402,F401
 
 INTERLOCK, STATIC, SHARED = map(os.path.abspath, sys.argv[2:5])
 SANITIZED = "sanitized" in sys.argv[5:]
-PATIENCE = 60
+PATIENCE = 180
 
 
 def interlock(*words, **options):
@@ -28,12 +28,12 @@ def view(*words):
 
 
 class Program:
-    """A scenario of program.c. What it says about itself are its members: addresses and thread ids."""
+    """A scene of the program (program/). What it says about itself are its members: addresses and thread ids."""
 
-    def __init__(self, scenario, program=STATIC, **settings):
+    def __init__(self, scene, program=STATIC, **settings):
         environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0", **settings}
         # Not a with block: __exit__ ends it.
-        self.process = subprocess.Popen([program, scenario], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([program, scene], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=environment)
         self.id = self.process.pid
         self.facts = {}
@@ -42,7 +42,7 @@ class Program:
                 return
             name, value = line.split()
             self.facts[name] = int(value, 0)
-        raise AssertionError(f"{scenario} has not come to be ready")
+        raise AssertionError(f"{scene} has not come to be ready")
 
     def __enter__(self):
         return self

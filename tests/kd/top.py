@@ -87,7 +87,7 @@ def terminal(tap):
         os.close(theirs)
         frame = first.split(b"\033[H")[1]
         widest = max(len(re.sub(rb"\033\[[0-9;?]*[A-Za-z]", b"", line).rstrip(b"\r")) for line in frame.split(b"\n"))
-        problems = [] if b"\033[1;31mDEADLOCK: the owner has ended" in first else [first]
+        problems = [] if b"\033[1;31mORPHANED LOCK: its owner has ended" in first else [first]
         problems += [] if widest <= 60 else [f"a line has {widest} columns", frame]
         problems += [] if b"(paused)" in paused and b"Keys:" in paused else [paused]
         problems += differences("status", status, 0) + differences("terminal", after, before)

@@ -232,8 +232,9 @@ def contention(tap, folder):
 def interruptions(tap, folder):
     for number_of_signal, status in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGHUP, 128 + signal.SIGHUP)):
         with subprocess.Popen([INTERLOCK, "contention", "--json", "-o", "report", "--", TRACED, "deadlock", "stay"],
-                              cwd=folder, stdout=subprocess.PIPE, text=True,
-                              env={**os.environ, **SETTINGS}) as command:
+                              cwd=folder, stdout=subprocess.PIPE, text=True, env={**os.environ, **SETTINGS},
+                              # whoever runs the tests may ignore it: nohup does
+                              preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)) as command:
             for line in command.stdout:
                 if line.startswith("stays"):
                     break

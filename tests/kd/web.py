@@ -168,7 +168,7 @@ def data(tap, p):
         symbols = [f["symbol"] for f in one[0]["stack"]]
         problems = differences("id", [t["id"] for t in one], [p.writer])
         problems += [] if any(s.split("!")[1].split("+")[0] == "writer" for s in symbols) else [symbols]
-        if not any(f["file"] == "program.c" and f["line"] > 0 for f in one[0]["stack"]):
+        if not any(f["file"] == "service.c" and f["line"] > 0 for f in one[0]["stack"]):
             problems.append(one[0]["stack"])
         problems += differences("owns", [o["name"].split("!")[1] for o in one[0]["owns"]], ["cache"])
         tap.case("a thread's stack, with symbols and lines", problems)

@@ -1,5 +1,5 @@
 /* Barriers: every round has all of its threads and one that is told; the told one deletes and frees. */
-#include "stress.h"
+#include "freedbylast.h"
 
 #include <interlock/rtl.h>
 
@@ -100,50 +100,29 @@ static void overcrowded(void **state)
 
 /* The one that is told deletes the barrier and frees it while the others may still be on their way out. */
 
-struct relay {
-    RTL_BARRIER *volatile current;
-    unsigned threads;
-    unsigned long rounds;
-    volatile unsigned long finished;
-};
-
-static RTL_BARRIER *new_barrier(unsigned threads)
+static void make_barrier(void *object, unsigned users)
 {
-    RTL_BARRIER *barrier = malloc(sizeof(*barrier));
-
-    require(barrier != NULL);
-    require(RtlInitBarrier(barrier, threads, MAXULONG) == STATUS_SUCCESS);
-    return barrier;
+    require(RtlInitBarrier(object, users, MAXULONG) == STATUS_SUCCESS);
 }
 
-static void meet_and_free(void *argument, unsigned index)
+static int is_told(void *object, unsigned index, test_random *random)
 {
-    struct relay *relay = argument;
-
     (void)index;
-    for (unsigned long i = 0; i < relay->rounds; i++) {
-        RTL_BARRIER *barrier;
+    (void)random;
+    return RtlBarrier(object, 0);
+}
 
-        await(load(&relay->finished) == i);
-        barrier = load(&relay->current);
-        if (RtlBarrier(barrier, 0)) {
-            require(RtlDeleteBarrier(barrier) == STATUS_SUCCESS);
-            memset(barrier, 0xdd, sizeof(*barrier));
-            free(barrier);
-            store(&relay->current, new_barrier(relay->threads));
-            add(&relay->finished, 1);
-        }
-    }
+static void delete_barrier(void *object)
+{
+    require(RtlDeleteBarrier(object) == STATUS_SUCCESS);
 }
 
 static void freed_by_the_last(void **state)
 {
-    struct relay relay = {.threads = 4, .rounds = test_rounds(2000)};
+    static const object_kind kind = {sizeof(RTL_BARRIER), make_barrier, is_told, delete_barrier};
 
     (void)state;
-    relay.current = new_barrier(relay.threads);
-    run_threads(relay.threads, HANG_SECONDS, meet_and_free, &relay);
-    free(relay.current);
+    free_by_the_last(&kind, 4, test_rounds(2000));
 }
 
 int main(void)

@@ -208,15 +208,6 @@ static DWORD WINAPI wait_for_subject(LPVOID argument)
     return 0; /* a mutex that it owns is the next one's, abandoned */
 }
 
-/*
- * The wait of a service by handle, which has looked its handles up: not one for a lock on the way there. The reason is
- * written before the wait is committed.
- */
-static int waits_by_handle(PKTHREAD thread)
-{
-    return is_in_wait(thread, WaitCommitted) && load(&thread->WaitReason) == UserRequest;
-}
-
 static int is_alive(HANDLE thread)
 {
     THREAD_BASIC_INFORMATION basic;
@@ -242,7 +233,7 @@ static void close_under_waiters(const wait_kind *kind)
         PVOID thread;
 
         require(ObReferenceObjectByHandle(waiters[i], 0, *PsThreadType, KernelMode, &thread, NULL) == 0);
-        await(waits_by_handle(thread) || !is_alive(waiters[i]));
+        await(is_in_user_request(thread) || !is_alive(waiters[i]));
         ObDereferenceObject(thread);
     }
     require(CloseHandle(scene.subject.handle));

@@ -1,5 +1,5 @@
 /* Critical sections under contention: with waits by address and by event, with timeouts, freed by the last owner. */
-#include "stress.h"
+#include "freedbylast.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -137,70 +137,45 @@ static void sleepers(void **state)
 
 /* Whoever leaves last deletes the section and frees it, whatever the one before is still about to do. */
 
-struct common {
+typedef struct shared {
     RTL_CRITICAL_SECTION section;
     unsigned users;
-};
+} shared;
 
-struct relay {
-    struct common *volatile current;
-    unsigned long rounds;
-    unsigned threads;
-    volatile unsigned long finished;
-};
-
-static struct common *new_common(unsigned users)
+static void make_section(void *object, unsigned users)
 {
-    struct common *common = malloc(sizeof(*common));
+    shared *s = object;
 
-    require(common != NULL);
-    common->users = users;
-    require(RtlInitializeCriticalSection(&common->section) == STATUS_SUCCESS);
-    return common;
+    require(RtlInitializeCriticalSection(&s->section) == STATUS_SUCCESS);
+    s->users = users;
 }
 
-static int is_last_user(struct common *common)
+static int is_last(void *object, unsigned index, test_random *random)
 {
+    shared *s = object;
     int last;
 
-    require(RtlEnterCriticalSection(&common->section) == STATUS_SUCCESS);
-    common->users -= 1;
-    last = common->users == 0;
-    require(RtlLeaveCriticalSection(&common->section) == STATUS_SUCCESS);
+    (void)index;
+    (void)random;
+    require(RtlEnterCriticalSection(&s->section) == STATUS_SUCCESS);
+    last = --s->users == 0;
+    require(RtlLeaveCriticalSection(&s->section) == STATUS_SUCCESS);
     return last;
 }
 
-static void use_and_free(void *argument, unsigned index)
+static void delete_section(void *object)
 {
-    struct relay *relay = argument;
-
-    (void)index;
-    for (unsigned long i = 0; i < relay->rounds; i++) {
-        struct common *common;
-
-        await(load(&relay->finished) == i);
-        common = load(&relay->current);
-        if (is_last_user(common)) {
-            require(RtlDeleteCriticalSection(&common->section) == STATUS_SUCCESS);
-            memset(common, 0xdd, sizeof(*common));
-            free(common);
-            store(&relay->current, new_common(relay->threads));
-            add(&relay->finished, 1);
-        }
-    }
+    require(RtlDeleteCriticalSection(object) == STATUS_SUCCESS);
 }
 
 static void freed_by_the_last(void **state)
 {
+    static const object_kind kind = {sizeof(shared), make_section, is_last, delete_section};
+
     (void)state;
     for (int events = 0; events < 2; events++) {
-        struct relay relay = {.rounds = test_rounds(3000), .threads = 3};
-
         RtlpForceCSToUseEvents = events != 0;
-        relay.current = new_common(relay.threads);
-        run_threads(relay.threads, HANG_SECONDS, use_and_free, &relay);
-        RtlDeleteCriticalSection(&relay.current->section);
-        free(relay.current);
+        free_by_the_last(&kind, 3, test_rounds(3000));
     }
     RtlpForceCSToUseEvents = FALSE;
 }

@@ -154,7 +154,7 @@ static void end_while_it_waits(LPTHREAD_START_ROUTINE routine)
 
     require(thread != NULL);
     require(ObReferenceObjectByHandle(thread, 0, *PsThreadType, KernelMode, &object, NULL) == 0);
-    await(is_in_wait(object, WaitCommitted));
+    await(is_in_user_request(object));
     require(TerminateThread(thread, 1));
     require(WaitForSingleObject(thread, INFINITE) == WAIT_OBJECT_0);
     ObDereferenceObject(object);

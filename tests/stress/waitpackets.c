@@ -16,7 +16,6 @@ static struct {
     unsigned long rounds;
     lone_counter associated, removed, cancelled, pending;
     lone_counter signaled; /* a set that found the event not set */
-    unsigned long working;
     POBJECT_TYPE packet_type;
 } race;
 

@@ -307,16 +307,24 @@ static void a_forked_child_watches_for_itself(void **state)
 {
     (void)state;
     HANDLE handle = object_of(ends[0], IO_DESCRIPTOR_READABLE);
-    int status;
+    int status, told[2];
+    char byte;
     assert_int_equal(WaitForSingleObject(handle, 5), WAIT_TIMEOUT);
+    assert_int_equal(pipe(told), 0);
     pid_t child = fork();
     if (child == 0) {
         alarm(60);
         DWORD early = WaitForSingleObject(handle, 5);
+        if (write(told[1], "x", 1) != 1) {
+            _exit(2);
+        }
         DWORD late = WaitForSingleObject(handle, LONG_ENOUGH);
         _exit(early == WAIT_TIMEOUT && late == WAIT_OBJECT_0 ? 0 : 1);
     }
-    usleep(100000);
+    close(told[1]);
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    close(told[0]);
+    usleep(20000); /* so that it sleeps, most of the time */
     send_byte();
     assert_int_equal(WaitForSingleObject(handle, LONG_ENOUGH), WAIT_OBJECT_0);
     assert_int_equal(waitpid(child, &status, 0), child);

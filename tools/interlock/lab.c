@@ -20,7 +20,7 @@ static const char usage[] = "usage: interlock lab [options of the explorer] FILE
                             "       interlock lab --scale [options]\n"
                             "  --gdb     runs it in gdb (with --replay TOKEN)\n"
                             "  --scale   counts the cache lines that locks move (--scale --help)\n"
-                            "  --help    also shows the options of the explorer\n";
+                            "  --help    with a FILE.c, also the options of the explorer\n";
 
 static void add(words *list, const char *word)
 {
@@ -67,8 +67,8 @@ static void add_compiler(words *list)
               "-std=gnu11 -O1 -g -fsanitize=thread -fno-omit-frame-pointer "
               "--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 " INTERLOCK_USER_ARGS);
     if (is_in_build_folder()) {
-        add_split(list, "-I" INTERLOCK_SOURCE "/lab/include -I" INTERLOCK_SOURCE "/include -I" INTERLOCK_SOURCE
-                        "/include/wdk -I" INTERLOCK_SOURCE "/include/win32");
+        add_split(list, "-I" INTERLOCK_SOURCE_ROOT "/lab/include -I" INTERLOCK_SOURCE_ROOT
+                        "/include -I" INTERLOCK_SOURCE_ROOT "/include/wdk -I" INTERLOCK_SOURCE_ROOT "/include/win32");
     } else {
         add_split(list, "-I" INTERLOCK_INCLUDEDIR " -I" INTERLOCK_INCLUDEDIR "/interlock/wdk -I" INTERLOCK_INCLUDEDIR
                         "/interlock/win32");
@@ -166,7 +166,7 @@ int command_lab(int argc, char **argv)
 {
     words files = {.count = 0}, options = {.count = 0}, extra = {.count = 0}, objects = {.count = 0};
     char folder[] = "/tmp/interlock-lab-XXXXXX";
-    int gdb = 0, i;
+    int gdb = 0, help = 0, i;
 
     if (argc > 1 && strcmp(argv[1], "--scale") == 0)
         return count_lines(argc - 2, argv + 2);
@@ -176,7 +176,7 @@ int command_lab(int argc, char **argv)
         if (strcmp(argv[i], "--gdb") == 0)
             gdb = 1;
         else if (strcmp(argv[i], "--help") == 0)
-            return fputs(usage, stdout) < 0;
+            help = 1;
         else if (length > 2 && strcmp(argv[i] + length - 2, ".c") == 0)
             add(&files, argv[i]);
         else
@@ -184,9 +184,15 @@ int command_lab(int argc, char **argv)
     }
     for (i++; i < argc; i++)
         add(&extra, argv[i]);
+    if (help) {
+        fputs(usage, stdout);
+        fflush(stdout);
+        add(&options, "--help");
+    }
     if (files.count == 0) {
-        fputs(usage, stderr);
-        return 2;
+        if (!help)
+            fputs(usage, stderr);
+        return help ? 0 : 2;
     }
     if (mkdtemp(folder) == NULL) {
         perror("interlock: mkdtemp");
@@ -205,6 +211,8 @@ int command_lab(int argc, char **argv)
         for (int w = 0; w < options.count; w++)
             add(&command, options.word[w]);
         status = run(&command);
+        if (help)
+            status = 0; /* to the explorer --help is a wrong option, which its usage answers */
     }
     remove_folder(folder, &objects, program);
     free(program);

@@ -105,7 +105,7 @@ void LabWakeWord(volatile uint32_t *Address, unsigned Count);
 
 /*
  * Histories. A thread brackets an operation on an object with LabBegin and LabEnd; at the end of the schedule
- * LabLinearizable looks for an order of all operations that respects real time and that the model allows.
+ * LabCheckLinearizable looks for an order of all operations that respects real time and that the model allows.
  */
 typedef struct _LAB_OPERATION {
     unsigned Thread;
@@ -130,7 +130,14 @@ unsigned LabBegin(unsigned Name, intptr_t Argument);
 void LabEnd(unsigned Operation, intptr_t Result);
 void LabCheckLinearizable(const LAB_MODEL *Model);
 
-/* The models that come with the lab. */
+/*
+ * The models that come with the lab. A model's operations are numbered from 0 in the order of its OperationNames, which
+ * are for the ones that tests want most: event: set, reset, wait; semaphore: release (Argument: how many), wait; mutex:
+ * acquire, release, try; stack and queue: push (Argument: an element, not 0), pop (Result: it, or 0 if there was none);
+ * reader/writer lock: acquire and release exclusive, acquire and release shared, try exclusive, try shared, convert to
+ * exclusive, convert to shared. The Result of a set, reset or release is what the function returns: the state before; of
+ * a wait, a try or a conversion, 1 if it got what it wanted.
+ */
 extern const LAB_MODEL LabModelNotificationEvent;
 extern const LAB_MODEL LabModelSynchronizationEvent;
 extern const LAB_MODEL LabModelSemaphore;

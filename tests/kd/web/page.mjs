@@ -1,4 +1,4 @@
-// page.mjs: the page of `interlock view` in a browser, showing the scenario "service" of program.c.
+// page.mjs: the page of `interlock view` in a browser, showing the scene "service" of the program.
 //
 // usage: node page.mjs MODULES BROWSER ADDRESS FACTS PICTURES
 //
@@ -182,7 +182,7 @@ await test('a click shows the stack of a thread', async () => {
     const text = await page.locator('aside').innerText();
     return [
         ...(functions.some((f) => /^writer(\+|$)/.test(f)) ? [] : [functions]),
-        ...(where.some((w) => /program\.c:\d+/.test(w)) ? [] : [where]),
+        ...(where.some((w) => /service\.c:\d+/.test(w)) ? [] : [where]),
         ...['mutant journal', 'critical section cache', 'UserRequest'].filter((part) => !text.includes(part)),
     ];
 });

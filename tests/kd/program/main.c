@@ -1,0 +1,138 @@
+/*
+ * main.c: a program whose threads wait for each other in a way that is known. The argument is a scene. It says where
+ * its locks and threads are, a line each, then "ready", and ends when its standard input does.
+ */
+#include "program.h"
+
+HANDLE go[2], started;
+DWORD id_of_last_thread;
+int threads_made;
+
+void say(const char *name, const volatile void *address)
+{
+    printf("%s %p\n", name, (const void *)(uintptr_t)address);
+}
+
+HANDLE make(LPTHREAD_START_ROUTINE routine, const char *name)
+{
+    WCHAR wide[32] = {0};
+    HANDLE thread = CreateThread(NULL, 0, routine, NULL, CREATE_SUSPENDED, &id_of_last_thread);
+
+    for (size_t i = 0; name[i] != '\0'; i++)
+        wide[i] = (unsigned char)name[i];
+    SetThreadDescription(thread, wide);
+    printf("%s %u\n", name, id_of_last_thread);
+    STORE(threads_made, threads_made + 1);
+    ResumeThread(thread);
+    return thread;
+}
+
+/* Both have their first one before either asks for its second. */
+void meet(int self)
+{
+    SetEvent(go[self]);
+    WaitForSingleObject(go[1 - self], INFINITE);
+}
+
+void never_runs(PKDPC dpc, void *context, void *argument1, void *argument2)
+{
+    (void)dpc;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+}
+
+/* What the program is told on its standard input. */
+
+void obey(void)
+{
+    char line[64];
+
+    while (fgets(line, sizeof(line), stdin) != NULL)
+        if (strcmp(line, "start\n") == 0)
+            SetEvent(started);
+}
+
+/* What a debugger cannot read. */
+
+static void other_version(void)
+{
+    strcpy(KdDebuggerDataBlock.Version, "9.9.9");
+}
+
+static void other_layout(void)
+{
+    KdDebuggerDataBlock.LayoutHash ^= 1;
+}
+
+/* As if a structure of the executive had another size. */
+static void other_ex_layout(void)
+{
+    static KD_ROOT copy[64];
+    static ULONG layout[64];
+    size_t count = (size_t)(KdDebuggerDataBlock.EndOfRoots - KdDebuggerDataBlock.FirstRoot);
+
+    memcpy(copy, KdDebuggerDataBlock.FirstRoot, count * sizeof(KD_ROOT));
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(copy[i].Name, "ExpWaiterLayout") == 0) {
+            memcpy(layout, copy[i].Address, copy[i].Size);
+            layout[1] += 8;
+            copy[i].Address = layout;
+        }
+    }
+    KdDebuggerDataBlock.FirstRoot = copy;
+    KdDebuggerDataBlock.EndOfRoots = copy + count;
+}
+
+static void not_ready(void)
+{
+    KdDebuggerDataBlock.Ready = 0;
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} scenes[] = {
+    {"resources", crossed_resources},
+    {"srw", srw_against_section},
+    {"contended-srw", contended_srw},
+    {"wait-all", wait_all},
+    {"wait-any", wait_any},
+    {"sleeping-owner", sleeping_owner},
+    {"orphan", orphan},
+    {"orphan-behind", orphan_behind},
+    {"join", join_deadlock},
+    {"kernel-locks", kernel_locks},
+    {"dpc", blocking_dpc},
+    {"queued-locks", queued_locks},
+    {"zoo", zoo},
+    {"busy", busy},
+    {"other-version", other_version},
+    {"other-layout", other_layout},
+    {"not-ready", not_ready},
+    {"rtl-resource", rtl_resource_against_section},
+    {"service", service},
+    {"crowd", crowd},
+    {"turns", turns},
+    {"fork", forked},
+    {"fast-resources", crossed_fast_resources},
+    {"condition-cycle", condition_cycle},
+    {"condition-chain", condition_chain},
+    {"other-ex-layout", other_ex_layout},
+};
+
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    go[0] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    go[1] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+        if (argc == 2 && strcmp(argv[1], scenes[i].name) == 0) {
+            scenes[i].run();
+            puts("ready");
+            obey();
+            _exit(0);
+        }
+    }
+    return 2;
+}

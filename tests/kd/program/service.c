@@ -1,0 +1,192 @@
+/* service.c: scenes like those of real programs, and processes that do not hold still. */
+#include "program.h"
+
+static CRITICAL_SECTION played_section;
+static SRWLOCK played_srw = SRWLOCK_INIT;
+static HANDLE played_mutant, semaphore;
+
+/* A process that does not hold still. */
+
+static DWORD WINAPI play(void *context)
+{
+    (void)context;
+    for (;;) {
+        HANDLE timed = CreateEventA(NULL, TRUE, FALSE, NULL);
+
+        AcquireSRWLockExclusive(&played_srw);
+        EnterCriticalSection(&played_section);
+        WaitForSingleObject(timed, 1);
+        LeaveCriticalSection(&played_section);
+        ReleaseSRWLockExclusive(&played_srw);
+        WaitForSingleObject(played_mutant, INFINITE);
+        ReleaseMutex(played_mutant);
+        CloseHandle(timed);
+    }
+    return 0;
+}
+
+void busy(void)
+{
+    InitializeCriticalSection(&played_section);
+    played_mutant = CreateMutexA(NULL, FALSE, "m0");
+    for (int i = 0; i < 4; i++)
+        make(play, "player");
+}
+
+/*
+ * A service as there are many: a writer and a checkpoint that deadlock, workers at a queue, readers that share a table
+ * which the indexer wants, and a monitor that waits for all of its events. A line "start" sets one of those.
+ */
+
+static CRITICAL_SECTION cache;
+static ERESOURCE table;
+static KQUEUE requests;
+static HANDLE journal, loaded, readers_in[2], listener;
+
+static DWORD WINAPI writer(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&cache);
+    meet(0);
+    WaitForSingleObject(journal, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI checkpoint(void *context)
+{
+    (void)context;
+    WaitForSingleObject(journal, INFINITE);
+    meet(1);
+    EnterCriticalSection(&cache);
+    return 0;
+}
+
+static DWORD WINAPI flusher(void *context)
+{
+    (void)context;
+    WaitForMultipleObjects(2, go, TRUE, INFINITE); /* both are owned */
+    EnterCriticalSection(&cache);
+    return 0;
+}
+
+static DWORD WINAPI monitor(void *context)
+{
+    HANDLE both[2] = {started, loaded};
+
+    (void)context;
+    WaitForMultipleObjects(2, both, TRUE, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_for_start(void *context)
+{
+    (void)context;
+    WaitForSingleObject(started, INFINITE);
+    Sleep(INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI reader(void *context)
+{
+    static volatile LONG readers;
+    LONG self = InterlockedIncrement(&readers) - 1;
+
+    (void)context;
+    KeEnterCriticalRegion();
+    ExAcquireResourceSharedLite(&table, TRUE);
+    SetEvent(readers_in[self]);
+    WaitForSingleObject(semaphore, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI indexer(void *context)
+{
+    (void)context;
+    WaitForMultipleObjects(2, readers_in, TRUE, INFINITE);
+    KeEnterCriticalRegion();
+    ExAcquireResourceExclusiveLite(&table, TRUE);
+    return 0;
+}
+
+static DWORD WINAPI worker(void *context)
+{
+    (void)context;
+    KeRemoveQueue(&requests, UserMode, NULL);
+    return 0;
+}
+
+void service(void)
+{
+    InitializeCriticalSection(&cache);
+    ExInitializeResourceLite(&table);
+    KeInitializeQueue(&requests, 2);
+    journal = CreateMutexA(NULL, FALSE, "journal");
+    started = CreateEventA(NULL, TRUE, FALSE, "started");
+    loaded = CreateEventA(NULL, TRUE, FALSE, "loaded");
+    semaphore = CreateSemaphoreA(NULL, 0, 16, "io-slots");
+    readers_in[0] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    readers_in[1] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    say("cache", &cache);
+    say("table", &table);
+    printf("journal %p\nstarted %p\n", journal, started);
+    make(writer, "writer");
+    make(checkpoint, "checkpoint");
+    make(flusher, "flusher");
+    make(monitor, "monitor");
+    listener = make(wait_for_start, "listener");
+    make(reader, "reader-1");
+    make(reader, "reader-2");
+    make(indexer, "indexer");
+    for (int i = 0; i < 6; i++)
+        make(worker, "worker");
+}
+
+/* Locks that are contended by turns, for a few seconds each. */
+
+static CRITICAL_SECTION catalog;
+static ERESOURCE index_lock;
+static FAST_MUTEX log_mutex;
+
+static void contend(unsigned which)
+{
+    if (which == 0) {
+        EnterCriticalSection(&catalog);
+        Sleep(2);
+        LeaveCriticalSection(&catalog);
+    } else if (which == 1) {
+        KeEnterCriticalRegion();
+        ExAcquireResourceExclusiveLite(&index_lock, TRUE);
+        Sleep(3);
+        ExReleaseResourceLite(&index_lock);
+        KeLeaveCriticalRegion();
+    } else {
+        ExAcquireFastMutex(&log_mutex);
+        KeStallExecutionProcessor(50);
+        ExReleaseFastMutex(&log_mutex);
+    }
+}
+
+static DWORD WINAPI contender(void *context)
+{
+    unsigned seed = GetCurrentThreadId() * 2654435761u;
+
+    (void)context;
+    for (;;) {
+        unsigned turn = (unsigned)(GetTickCount() / 4000 % 3);
+
+        seed = seed * 1103515245 + 12345;
+        contend((seed >> 16) % 4 == 0 ? (seed >> 20) % 3 : turn);
+        if ((seed >> 24) % 3 == 0)
+            Sleep(1 + turn * 4);
+    }
+    return 0;
+}
+
+void turns(void)
+{
+    InitializeCriticalSectionEx(&catalog, 0, RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO);
+    ExInitializeResourceLite(&index_lock);
+    ExInitializeFastMutex(&log_mutex);
+    for (int i = 0; i < 8; i++)
+        make(contender, "contender");
+}
