@@ -1,9 +1,7 @@
 /* Queues: how many run at a time, rundown, several entries at once, threads that end; notifications. */
-#include <interlock/lab.h>
+#include "../models/kqueue.h"
 
 #include <ntifs.h>
-
-enum { INSERT, INSERT_HEAD, REMOVE, RUNDOWN, END };
 
 static KQUEUE queue;
 static LIST_ENTRY entries[4];
@@ -17,13 +15,13 @@ static void narrow(void)
 
 static void record_insert(int number, int at_head)
 {
-    unsigned operation = LabBegin(at_head ? INSERT_HEAD : INSERT, number);
+    unsigned operation = LabBegin(at_head ? QUEUE_INSERT_HEAD : QUEUE_INSERT, number);
     LabEnd(operation, (at_head ? KeInsertHeadQueue : KeInsertQueue)(&queue, &entries[number]));
 }
 
 static intptr_t record_remove(PLARGE_INTEGER timeout)
 {
-    unsigned operation = LabBegin(REMOVE, 0);
+    unsigned operation = LabBegin(QUEUE_REMOVE, 0);
     PLIST_ENTRY entry = KeRemoveQueue(&queue, KernelMode, timeout);
     intptr_t result = entry - entries;
     if ((LONG_PTR)entry == STATUS_TIMEOUT)
@@ -45,7 +43,7 @@ static void recorded_inserter(void)
 
 static void end_recorded(void)
 {
-    LabBegin(END, 0);
+    LabBegin(QUEUE_END, 0);
     LabExitThread();
 }
 
@@ -79,7 +77,7 @@ LAB_SCENARIO(queue_history_narrow, .Setup = narrow, .Threads = {recorded_inserte
 static void recorded_destroyer(void)
 {
     intptr_t found = 0;
-    unsigned operation = LabBegin(RUNDOWN, 0);
+    unsigned operation = LabBegin(QUEUE_RUNDOWN, 0);
     PLIST_ENTRY first = KeRundownQueue(&queue);
     for (PLIST_ENTRY entry = first; entry != NULL; entry = entry->Flink == first ? NULL : entry->Flink)
         found++;

@@ -206,7 +206,8 @@ static unsigned next_waiter(unsigned object, unsigned done)
     return found;
 }
 
-void satisfy(unsigned object)
+/* TRUE: the wait completion packet was among them, and goes to its port when the signal is over. */
+static bool release_waiters(unsigned object)
 {
     unsigned done = 0;
     unsigned next;
@@ -221,7 +222,12 @@ void satisfy(unsigned object)
         packet |= next == WAIT_PACKET;
         end_call(next, status, 0);
     }
-    if (packet) /* after the threads */
+    return packet;
+}
+
+void satisfy(unsigned object)
+{
+    if (release_waiters(object))
         insert_into_queue(P0, WAIT_PACKETS_PACKET, false);
 }
 
@@ -229,7 +235,7 @@ NTSTATUS release_mutant(unsigned actor, unsigned mutant, intptr_t *previous)
 {
     if (owner_of(mutant) != actor + 1)
         return STATUS_MUTANT_NOT_OWNED;
-    *previous = predict(&model.objects[mutant], MUTANT_RELEASE, actor, 0, -64, 0);
+    *previous = predict(&model.objects[mutant], MUTANT_RELEASE, actor, 0, -MOST_RECURSIONS, 0);
     satisfy(mutant);
     return STATUS_SUCCESS;
 }
@@ -238,9 +244,11 @@ intptr_t pulse(unsigned event)
 {
     intptr_t previous = predict(&model.objects[event], EVENT_SET, MAIN, 0, 0, 1);
 
-    satisfy(event);
+    bool packet = release_waiters(event);
     if (model.wrong != RULE_pulse_resets)
         predict(&model.objects[event], EVENT_RESET, MAIN, 0, 0, 1);
+    if (packet)
+        insert_into_queue(P0, WAIT_PACKETS_PACKET, false);
     return previous;
 }
 

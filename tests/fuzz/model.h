@@ -18,6 +18,7 @@
 #define MOST_WAITED      3
 #define MOST_APCS        4
 #define MOST_SUSPENSIONS 3
+#define MOST_RECURSIONS  1000 /* more than an input has calls */
 
 enum { E0, E1, E2, S0, S1, M0, M1, T0, T1, A0, PORT = A0 + ACTORS, OBJECTS };
 enum { Q0, P0, QUEUES };                      /* a KQUEUE and a completion port */

@@ -389,7 +389,7 @@ void release_lock(unsigned actor, unsigned lock)
 
     switch (lock) {
     case SECTION:
-        predict(object, SECTION_LEAVE, actor, 0, -64, 0);
+        predict(object, SECTION_LEAVE, actor, 0, -MOST_RECURSIONS, 0);
         break;
     case RESOURCE:
         predict(object, RESOURCE_RELEASE, actor, 0, 0, 0);

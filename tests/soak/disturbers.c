@@ -43,19 +43,39 @@ static VOID note_user_apc(ULONG_PTR argument)
     add(&user_apcs_ran, 1);
 }
 
+/* The routines of a kernel APC run anywhere, in the middle of the heap too: so they do not free. */
+typedef struct sent_apc {
+    SLIST_ENTRY entry;
+    KAPC apc;
+} sent_apc;
+
+static SLIST_HEADER used_apcs;
+
+static void free_used_apcs(void)
+{
+    PSLIST_ENTRY entry = InterlockedFlushSList(&used_apcs);
+
+    while (entry != NULL) {
+        PSLIST_ENTRY next = entry->Next;
+
+        free(CONTAINING_RECORD(entry, sent_apc, entry));
+        entry = next;
+    }
+}
+
 static VOID kernel_apc_runs(PKAPC apc, PKNORMAL_ROUTINE *routine, PVOID *context, PVOID *one, PVOID *two)
 {
     (void)routine;
     (void)context;
     (void)one;
     (void)two;
-    free(apc);
+    InterlockedPushEntrySList(&used_apcs, &CONTAINING_RECORD(apc, sent_apc, apc)->entry);
     add(&kernel_apcs_ran, 1);
 }
 
 static VOID kernel_apc_is_lost(PKAPC apc)
 {
-    free(apc);
+    InterlockedPushEntrySList(&used_apcs, &CONTAINING_RECORD(apc, sent_apc, apc)->entry);
     add(&kernel_apcs_lost, 1);
 }
 
@@ -69,17 +89,18 @@ static VOID normal_routine(PVOID context, PVOID one, PVOID two)
 
 static void send_kernel_apc(HANDLE handle, test_random *random)
 {
-    KAPC *apc = malloc(sizeof(*apc));
+    sent_apc *sent = malloc(sizeof(*sent));
     PVOID thread;
 
-    require(apc != NULL);
+    free_used_apcs();
+    require(sent != NULL);
     require(ObReferenceObjectByHandle(handle, 0, *PsThreadType, KernelMode, &thread, NULL) == STATUS_SUCCESS);
-    KeInitializeApc(apc, thread, OriginalApcEnvironment, kernel_apc_runs, kernel_apc_is_lost,
+    KeInitializeApc(&sent->apc, thread, OriginalApcEnvironment, kernel_apc_runs, kernel_apc_is_lost,
                     one_in(random, 2) ? normal_routine : NULL, KernelMode, NULL);
-    if (KeInsertQueueApc(apc, NULL, NULL, 0))
+    if (KeInsertQueueApc(&sent->apc, NULL, NULL, 0))
         add(&kernel_apcs_queued, 1);
     else
-        free(apc);
+        free(sent);
     ObDereferenceObject(thread);
 }
 
@@ -185,6 +206,7 @@ void disturbers_join(void)
 
 void disturbers_check(void)
 {
+    free_used_apcs();
     require(kernel_apcs_ran + kernel_apcs_lost == kernel_apcs_queued);
     require(user_apcs_ran <= user_apcs_queued);
     require(signals_taken <= signals_sent);

@@ -5,7 +5,8 @@
  */
 #include "soak.h"
 
-#include <errno.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,6 +17,8 @@
 #define CHILD_STEPS        60
 #define CHILD_THREADS      2
 #define PAUSE_MILLISECONDS 500
+#define QUIET_TRIES        400
+#define QUIET_ENOUGH       2
 
 #ifdef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static pthread_rwlock_t stillness = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
@@ -59,7 +62,6 @@ static _Noreturn void live_as_child(uint64_t seed)
 
     in_child = true;
     soak.workers = 0; /* those were the parent's, and so were the locks of their slots */
-    watchdog_start(CHILD_SECONDS);
     for (unsigned i = 0; i < CHILD_THREADS; i++) {
         threads[i] = CreateThread(NULL, SMALL_STACK, child_thread, (LPVOID)(ULONG_PTR)(seed + i), 0, NULL);
         require(threads[i] != NULL);
@@ -69,30 +71,98 @@ static _Noreturn void live_as_child(uint64_t seed)
     _exit(0);
 }
 
+/* Nobody in the child watches over it: that would take a thread which has not been forked. */
+static bool has_ended(pid_t child, int *status)
+{
+    struct timespec pause = {.tv_nsec = 2000000};
+    ULONGLONG start = GetTickCount64();
+    pid_t got = 0;
+
+    while (got == 0 && GetTickCount64() - start < 1000ULL * CHILD_SECONDS * test_slowdown()) {
+        got = waitpid(child, status, WNOHANG);
+        if (got == 0)
+            nanosleep(&pause, NULL);
+    }
+    require(got == 0 || got == child);
+    return got == child;
+}
+
 static void wait_for_child(pid_t child)
 {
     int status = -1;
-    pid_t got;
 
-    do
-        got = waitpid(child, &status, 0);
-    while (got < 0 && errno == EINTR);
-    require(got == child);
+    if (!has_ended(child, &status)) {
+        fprintf(stderr, "a forked child hangs (seed %llu)\n", (unsigned long long)soak.seed);
+        show_waits(child);
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+    }
     if (status != 0)
         fprintf(stderr, "a forked child ended with %#x\n", (unsigned)status);
     require(status == 0);
 }
 
+/* What the host says of a thread: R for one that runs or would like to. */
+static bool is_asleep(const char *id)
+{
+    char path[64], line[128];
+    const char *state;
+    ssize_t length;
+    int file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", id);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return true; /* it is gone */
+    length = read(file, line, sizeof(line) - 1);
+    close(file);
+    line[length > 0 ? length : 0] = '\0';
+    state = strstr(line, ") ");
+    return state == NULL || state[2] == 'S';
+}
+
+static bool all_others_sleep(void)
+{
+    long self = gettid();
+    bool asleep = true;
+    struct dirent *entry;
+    DIR *tasks = opendir("/proc/self/task");
+
+    require(tasks != NULL);
+    while (asleep && (entry = readdir(tasks)) != NULL)
+        asleep = entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == self || is_asleep(entry->d_name);
+    closedir(tasks);
+    return asleep;
+}
+
+/* False: somebody goes on and on. */
+static bool is_quiet(void)
+{
+    struct timespec pause = {.tv_nsec = 500000};
+
+    for (int quiet = 0, tries = 0; tries < QUIET_TRIES; tries++) {
+        quiet = all_others_sleep() ? quiet + 1 : 0;
+        if (quiet == QUIET_ENOUGH)
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
 static void fork_once(uint64_t seed)
 {
-    pid_t child;
+    pid_t child = -1;
 
     pthread_rwlock_wrlock(&stillness);
-    child = fork();
-    if (child == 0)
-        live_as_child(seed);
+    if (is_quiet()) {
+        child = fork();
+        if (child == 0)
+            live_as_child(seed);
+        require(child > 0);
+    }
     pthread_rwlock_unlock(&stillness);
-    require(child > 0);
+    if (child < 0)
+        return;
     wait_for_child(child);
     add(&forks, 1);
 }

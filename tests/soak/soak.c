@@ -29,16 +29,22 @@ static ULONG handle_count(void)
 
 /* Hangs. */
 
-static void run_command(const char *view)
+static void run_command(const char *view, int process)
 {
     char line[512];
 
     if (soak.command == NULL)
         return;
-    snprintf(line, sizeof(line), "'%s' %s %d >&2", soak.command, view, (int)getpid());
+    snprintf(line, sizeof(line), "'%s' %s %d >&2", soak.command, view, process);
     fprintf(stderr, "--- interlock %s\n", view);
     if (system(line) != 0)
         fprintf(stderr, "(interlock %s failed)\n", view);
+}
+
+void show_waits(int process)
+{
+    run_command("threads --stack", process);
+    run_command("locks", process);
 }
 
 static _Noreturn void report_hang(const char *what)
@@ -46,8 +52,7 @@ static _Noreturn void report_hang(const char *what)
     fflush(stdout);
     fprintf(stderr, "no progress in %u s: %s (seed %llu)\n", STUCK_SECONDS * test_slowdown(), what,
             (unsigned long long)soak.seed);
-    run_command("threads");
-    run_command("locks");
+    show_waits(getpid());
     watchdog_start(0); /* prints the stacks of all threads and aborts */
     for (;;)
         sleep(1);

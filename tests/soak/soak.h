@@ -89,6 +89,8 @@ void disturbers_check(void);
 void disturbers_report(void);
 extern volatile LONG soak_over; /* 1: disturbers stop */
 
+void show_waits(int process); /* by the command of the settings, if there is one */
+
 void forks_start(void);
 void forks_join(void);
 unsigned long forks_done(void);
