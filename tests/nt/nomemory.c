@@ -117,7 +117,9 @@ static void nothing_else_allocates(void **state)
     NtCreateTimer(&timer, TIMER_ALL_ACCESS, NULL, NotificationTimer);
     NtCreateEventPair(&pair, EVENT_PAIR_ALL_ACCESS, NULL);
     NtCreateKeyedEvent(&keyed, KEYEDEVENT_ALL_ACCESS, NULL, 0);
-    NtSetTimer(timer, &far, NULL, NULL, FALSE, 0, NULL); /* the clock of the machine may be started here */
+    NtSetTimer(timer, &now, NULL, NULL, FALSE, 0, NULL); /* the machine's clock begins here, by a thread of its own */
+    NtWaitForSingleObject(timer, FALSE, NULL);
+    NtSetTimer(timer, &far, NULL, NULL, FALSE, 0, NULL);
     refused = allocations_refused;
     allocations_left = 0;
     NtSetEvent(event, NULL);

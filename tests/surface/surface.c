@@ -149,11 +149,19 @@ static bool is_near_null(const struct record *record)
     return !record->general && record->address + WINDOW < 2 * (uint64_t)WINDOW;
 }
 
+/* Processors other than x86 insist on aligned words. */
+static bool is_at_odd_address(const struct plan *plan, const struct record *record)
+{
+    return plan->fault == FAULT_MISALIGNED && record->signal == SIGBUS && record->address % 2 != 0;
+}
+
 static const char *judge_fault(const struct function *function, const struct plan *plan, const struct record *record)
 {
     if (record->signal != SIGSEGV && record->signal != SIGBUS)
         return "ends by a signal";
     if (is_near_null(record) && may_fault(function, plan))
+        return NULL;
+    if (is_at_odd_address(plan, record) && trusts_pointers(function))
         return NULL;
     return trusts_pointers(function) ? "faults elsewhere" : "faults";
 }
