@@ -123,6 +123,9 @@ static void upgrader(void)
     KeLeaveCriticalRegion();
 }
 LAB_SCENARIO(pushlock_upgrade, .Setup = setup, .Threads = {upgrader, reader}, .Finish = is_free);
+LAB_SCENARIO(pushlock_upgrade_waited, .Setup = setup, .Threads = {upgrader, reader, writer}, .Finish = is_free);
+LAB_SCENARIO(pushlock_upgrade_waited_c11, .Setup = setup, .Threads = {upgrader, reader, writer}, .Finish = is_free,
+             .Model = "c11");
 
 /* Several wait: who is handed what. */
 static void held_by_two_sharers(void)

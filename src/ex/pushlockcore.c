@@ -605,16 +605,34 @@ VOID ExpAcquireShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Met
 
 /* Converting. */
 
-/* With waiters an only sharer looks like an exclusive owner already, but for its wish to let sharers in. */
+/*
+ * Asked by a sharer. With waiters an only sharer looks like an exclusive owner already, but for M: with K that is its wish
+ * to let sharers in; without, the number is in the oldest block, which stays there as long as anybody shares.
+ */
+static BOOLEAN ExpIsOnlySharer(volatile ULONG_PTR *Lock, ULONG_PTR Value)
+{
+    if (!(Value & W)) {
+        return Value == L + SHARE;
+    }
+    if ((Value & (M | K)) != M) {
+        return TRUE;
+    }
+    /* acquire: the chain as it was pushed */
+    BLOCK Oldest = ExpFindOldest(ExpNewest(__atomic_load_n(Lock, __ATOMIC_ACQUIRE)));
+    /* acquire: pairs with ExpLeaveCountedSharers, what the others did as sharers comes before what is done alone */
+    return __atomic_load_n(&Oldest->ShareCount, __ATOMIC_ACQUIRE) == 1;
+}
+
 BOOLEAN ExpTryConvertToExclusive(volatile ULONG_PTR *Lock)
 {
     ULONG_PTR Value = ExpRead(Lock);
-    while (Value == L + SHARE || (Value & (W | M | K)) == (W | M | K)) {
+    while (ExpIsOnlySharer(Lock, Value)) {
+        /* Also where the word stays as it is: what others did as sharers comes before. */
         if (ExpChange(Lock, &Value, Value & W ? Value & ~M : L)) {
             return TRUE;
         }
     }
-    return (Value & (W | M)) == W;
+    return FALSE;
 }
 
 /*

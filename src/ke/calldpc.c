@@ -6,6 +6,9 @@
  * processors would never end.
  */
 #include "dpc.h"
+#include "idle.h"
+
+#define KI_SPINS_BEFORE_RETRY 4096
 
 typedef struct _KI_CALL_DPC {
     volatile ULONG Running;  /* routines that have not called KeSignalCallDpcDone */
@@ -77,6 +80,9 @@ LOGICAL KeSignalCallDpcSynchronize(PVOID SystemArgument2)
     /* acquire: pairs with the release above */
     while (__atomic_load_n(&Call->Round, __ATOMIC_ACQUIRE) == Round) {
         KiSpin(Thread, &Spins);
+        if (Spins % KI_SPINS_BEFORE_RETRY == 0) {
+            KiStartIdleThreads(Thread); /* of processors whose DPC was queued when the host had no room for a thread */
+        }
     }
     return FALSE;
 }

@@ -483,7 +483,7 @@ static void requirement_7_a_conversion_never_blocks(void **state)
     end_play();
     play("0X 1X! 2S! 0C 0c+ 0C 0s 1.");
     end_play();
-    play("0X 1S! 2X! 3S! 0C 1. 0c- 1c- 0s 1c- 1s 2.");
+    play("0X 1S! 2X! 3S! 0C 1. 0c- 1c- 0s 1c+ 1x 2.");
     end_play();
     play("0X 1X! 2S! < 0x 3T+ 3C 3c+ 3C > 1! 3s 1. 1x 2. 2c+");
     end_play();

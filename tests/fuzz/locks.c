@@ -169,8 +169,6 @@ static bool predict_convert(call *made)
     if (!choose_held(made) || made->target == SECTION)
         return false;
     made->manner = holds_exclusively(made->caller, made->target) ? EXCLUSIVE : SHARED;
-    if (made->manner == SHARED && has_waiters(made->target))
-        return false; /* the word cannot always tell that it is the only one */
     model_object *lock = &model.locks[made->target];
     if (made->target == RESOURCE) {
         if (made->manner != EXCLUSIVE)

@@ -39,8 +39,32 @@ static void count_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2
     __atomic_add_fetch((volatile ULONG *)context, 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * A processor whose thread could not be made when its DPC was queued: the others, which wait for it at DISPATCH_LEVEL,
+ * make it when the host has memory again. No DPC may have been queued to another processor before.
+ */
+static void meet_with_heap(PKDPC dpc, PVOID context, PVOID call, PVOID barrier)
+{
+    (void)dpc;
+    allocations_left = -1;
+    if (KeSignalCallDpcSynchronize(barrier)) {
+        __atomic_add_fetch((volatile ULONG *)context, 1, __ATOMIC_RELAXED);
+    }
+    KeSignalCallDpcDone(call);
+}
+
+static void test_generic_call(void **state)
+{
+    volatile ULONG last = 0;
+    (void)state;
+    allocations_left = 0;
+    KeGenericCallDpc(meet_with_heap, (PVOID)(ULONG_PTR)&last);
+    allocations_left = -1;
+    assert_int_equal(last, 1);
+}
+
 /* The machine starts its own threads, for the clock and for DPCs, when they are first needed. */
-static int start_machine(void **state)
+static void start_machine(void **state)
 {
     volatile ULONG calls = 0;
     KTIMER timer;
@@ -51,7 +75,8 @@ static int start_machine(void **state)
     KeInitializeDpc(&dpc, count_dpc, (PVOID)(ULONG_PTR)&calls);
     KeInsertQueueDpc(&dpc, NULL, NULL);
     KeFlushQueuedDpcs();
-    return wait_for(&timer, NULL) == STATUS_SUCCESS && calls == 1 ? 0 : -1;
+    assert_int_equal(wait_for(&timer, NULL), STATUS_SUCCESS);
+    assert_int_equal(calls, 1);
 }
 
 static void start_without_heap(waiter *w)
@@ -271,8 +296,9 @@ static void test_adoption(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_self),   WATCHED(test_every_kind), WATCHED(test_everything_else),
-        WATCHED(test_queues), WATCHED(test_adoption),
+        WATCHED(test_self),       WATCHED(test_generic_call),    WATCHED(start_machine),
+        WATCHED(test_every_kind), WATCHED(test_everything_else), WATCHED(test_queues),
+        WATCHED(test_adoption),
     };
-    return cmocka_run_group_tests(tests, start_machine, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
