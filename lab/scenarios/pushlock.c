@@ -124,8 +124,6 @@ static void upgrader(void)
 }
 LAB_SCENARIO(pushlock_upgrade, .Setup = setup, .Threads = {upgrader, reader}, .Finish = is_free);
 LAB_SCENARIO(pushlock_upgrade_waited, .Setup = setup, .Threads = {upgrader, reader, writer}, .Finish = is_free);
-LAB_SCENARIO(pushlock_upgrade_waited_c11, .Setup = setup, .Threads = {upgrader, reader, writer}, .Finish = is_free,
-             .Model = "c11");
 
 /* Several wait: who is handed what. */
 static void held_by_two_sharers(void)
@@ -278,6 +276,30 @@ static void convert_both_ways(void)
 }
 LAB_SCENARIO(pushlock_convert_both_ways, .Setup = held_against_two,
              .Threads = {convert_both_ways, counted_writer, counted_writer}, .Finish = is_free);
+
+/* What other sharers did comes before what the last one does alone, though the word says so already. */
+static void upgrade_when_waited(void)
+{
+    KeEnterCriticalRegion();
+    ExAcquirePushLockShared(&lock);
+    while (!somebody_waits()) {
+    }
+    if (ExTryConvertPushLockSharedToExclusive(&lock)) {
+        value += 1;
+        ExReleasePushLockExclusive(&lock);
+    } else {
+        ExReleasePushLockShared(&lock);
+    }
+    KeLeaveCriticalRegion();
+}
+
+static void free_for_one(void)
+{
+    waiters_expected = 1;
+    setup();
+}
+LAB_SCENARIO(pushlock_upgrade_orders_c11, .Setup = free_for_one,
+             .Threads = {upgrade_when_waited, reader, counted_writer}, .Finish = is_free, .Model = "c11");
 
 /* However it is held. */
 static void writer_releases_either(void)
