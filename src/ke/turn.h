@@ -29,7 +29,7 @@
 
 #define KI_TURN 4096
 #define KI_LONGEST_TURN (8 * KI_TURN)
-#define KI_WAITS_IN_TURN 128
+#define KI_WAITS_IN_TURN 32
 
 #define KI_NEAR_CYCLES 150 /* a line that comes from another core takes longer */
 #define KI_MOST_NEAR_LOOKS 7
