@@ -224,25 +224,39 @@ static void bounded_overtaking_5(void **state)
 #define GRANTED 4 /* in Waking */
 #define MOST_TIMES 2001
 
-static void lose_wake(volatile ULONG *address, ULONG count)
+/* The host has the thread sleep, whatever happens to its word, until the test lets it go. */
+static struct {
+    HAL_DISPATCH host;
+    volatile ULONG *word;
+    volatile ULONG asleep;
+    sem_t let_go;
+} late;
+
+static BOOLEAN wait_late(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline)
 {
-    (void)address;
-    (void)count;
+    if (address != late.word || __atomic_exchange_n(&late.asleep, 1, __ATOMIC_ACQ_REL) != 0) {
+        return late.host.Wait(address, expected, deadline);
+    }
+    while (sem_wait(&late.let_go) != 0) {
+    }
+    return TRUE;
 }
 
 static void late_waiter_5(void **state)
 {
-    HAL_DISPATCH host = HalDispatch;
     FAST_MUTEX mutex;
     rival r;
     ULONG overtaken = 0;
     (void)state;
+    late.host = HalDispatch;
+    check(sem_init(&late.let_go, 0, 0) == 0);
+    HalDispatch.Wait = wait_late;
     ExInitializeFastMutex(&mutex);
     start_rivals(&r, 1, &kinds[0], &mutex);
+    late.word = &r.actor.thread->WakeWord;
     ExAcquireFastMutex(&mutex);
     tell(&r.actor, pass, &r);
-    await(__atomic_load_n(&r.actor.thread->WakeWord, __ATOMIC_ACQUIRE) == KI_SLEEPING);
-    HalDispatch.Wake = lose_wake;
+    await(__atomic_load_n(&late.asleep, __ATOMIC_ACQUIRE) != 0);
     for (;;) {
         ExReleaseFastMutex(&mutex);
         if (__atomic_load_n(&mutex.Waking, __ATOMIC_RELAXED) & GRANTED) {
@@ -256,10 +270,11 @@ static void late_waiter_5(void **state)
     assert_in_range(overtaken, 10, MOST_TIMES);
     assert_int_equal(count_of(&mutex), 0);
     assert_false(ExTryToAcquireFastMutex(&mutex));
-    HalDispatch.Wake = host.Wake;
-    host.Wake(&r.actor.thread->WakeWord, 1);
+    check(sem_post(&late.let_go) == 0);
     await(is_idle(&r.actor));
     end_rivals(&r, 1);
+    HalDispatch.Wait = late.host.Wait;
+    sem_destroy(&late.let_go);
     assert_int_equal(mutex.Count, 1);
     assert_int_equal(mutex.Waking, 0);
 }
