@@ -110,16 +110,21 @@ LAB_SCENARIO(pushlock_convert_lets_in, .Setup = setup, .Threads = {convert_and_m
 LAB_SCENARIO(pushlock_convert_in_between, .Setup = held, .Threads = {release_held, convert_and_meet, reader_to_be_met},
              .Finish = is_free);
 
-static void upgrader(void)
+static void upgrade_or_leave(void)
 {
-    KeEnterCriticalRegion();
-    ExAcquirePushLockShared(&lock);
     if (ExTryConvertPushLockSharedToExclusive(&lock)) {
         value += 1;
         ExReleasePushLockExclusive(&lock);
     } else {
         ExReleasePushLockShared(&lock);
     }
+}
+
+static void upgrader(void)
+{
+    KeEnterCriticalRegion();
+    ExAcquirePushLockShared(&lock);
+    upgrade_or_leave();
     KeLeaveCriticalRegion();
 }
 LAB_SCENARIO(pushlock_upgrade, .Setup = setup, .Threads = {upgrader, reader}, .Finish = is_free);
@@ -284,12 +289,7 @@ static void upgrade_when_waited(void)
     ExAcquirePushLockShared(&lock);
     while (!somebody_waits()) {
     }
-    if (ExTryConvertPushLockSharedToExclusive(&lock)) {
-        value += 1;
-        ExReleasePushLockExclusive(&lock);
-    } else {
-        ExReleasePushLockShared(&lock);
-    }
+    upgrade_or_leave();
     KeLeaveCriticalRegion();
 }
 

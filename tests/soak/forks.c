@@ -88,17 +88,22 @@ static bool has_ended(pid_t child, int *status)
     return got == child;
 }
 
-/*
- * What a child has to say goes to a file of its own. ThreadSanitizer's runtime never forgets a thread that another one
- * has ended, and gives up in a child whose C library uses that thread's stack again: nothing that Interlock has done.
- */
-static bool was_given_up_by_sanitizer(int output)
+/* What a child had to say: that goes to a file of its own. */
+static const char *text_of(int output)
 {
     static char text[1 << 16];
     ssize_t length = pread(output, text, sizeof(text) - 1, 0);
 
     text[length > 0 ? length : 0] = '\0';
-    fputs(text, stderr);
+    return text;
+}
+
+/*
+ * ThreadSanitizer's runtime never forgets a thread that another one has ended, and gives up in a child whose C library
+ * uses that thread's stack again: nothing that Interlock has done.
+ */
+static bool has_sanitizer_given_up(const char *text)
+{
     return strstr(text, "ThreadSanitizer: dup thread with used id") != NULL;
 }
 
@@ -112,9 +117,12 @@ static void wait_for_child(pid_t child, int output)
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
     }
-    if (status != 0)
-        fprintf(stderr, "a forked child ended with %#x\n", (unsigned)status);
-    require(status == 0 || was_given_up_by_sanitizer(output));
+    if (status != 0) {
+        const char *text = text_of(output);
+
+        fprintf(stderr, "a forked child ended with %#x\n%s", (unsigned)status, text);
+        require(has_sanitizer_given_up(text));
+    }
 }
 
 /* What the host says of a thread: R for one that runs or would like to. */
