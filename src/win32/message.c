@@ -352,19 +352,23 @@ static PVOID BaseMessageBuffer(DWORD Flags, PVOID Buffer, SIZE_T Room, SIZE_T Ne
     return Memory;
 }
 
+/* The text of the message, and the memory of Count units that it goes to, which is NULL after an error. */
+static PVOID BaseFormatMessage(DWORD Flags, DWORD MessageId, PVOID Buffer, SIZE_T Count, SIZE_T Unit,
+                               CHAR Text[LONGEST_TEXT], SIZE_T *Length)
+{
+    *Length = BaseFormatText(Flags, MessageId, Text);
+    return *Length == 0 ? NULL : BaseMessageBuffer(Flags, Buffer, Count * Unit, (*Length + 1) * Unit);
+}
+
 DWORD FormatMessageA(DWORD dwFlags, LPCVOID lpSource, DWORD dwMessageId, DWORD dwLanguageId, LPSTR lpBuffer,
                      DWORD nSize, va_list *Arguments)
 {
     CHAR Text[LONGEST_TEXT];
-    PVOID Target;
-    SIZE_T Length = BaseFormatText(dwFlags, dwMessageId, Text);
+    SIZE_T Length;
+    PVOID Target = BaseFormatMessage(dwFlags, dwMessageId, lpBuffer, nSize, sizeof(CHAR), Text, &Length);
     UNREFERENCED_PARAMETER(lpSource);
     UNREFERENCED_PARAMETER(dwLanguageId);
     UNREFERENCED_PARAMETER(Arguments);
-    if (Length == 0) {
-        return 0;
-    }
-    Target = BaseMessageBuffer(dwFlags, lpBuffer, nSize, Length + 1);
     if (Target == NULL) {
         return 0;
     }
@@ -376,15 +380,11 @@ DWORD FormatMessageW(DWORD dwFlags, LPCVOID lpSource, DWORD dwMessageId, DWORD d
                      DWORD nSize, va_list *Arguments)
 {
     CHAR Text[LONGEST_TEXT];
-    PVOID Target;
-    SIZE_T Length = BaseFormatText(dwFlags, dwMessageId, Text);
+    SIZE_T Length;
+    PVOID Target = BaseFormatMessage(dwFlags, dwMessageId, lpBuffer, nSize, sizeof(WCHAR), Text, &Length);
     UNREFERENCED_PARAMETER(lpSource);
     UNREFERENCED_PARAMETER(dwLanguageId);
     UNREFERENCED_PARAMETER(Arguments);
-    if (Length == 0) {
-        return 0;
-    }
-    Target = BaseMessageBuffer(dwFlags, lpBuffer, (SIZE_T)nSize * sizeof(WCHAR), (Length + 1) * sizeof(WCHAR));
     if (Target == NULL) {
         return 0;
     }
