@@ -39,12 +39,9 @@ def summary_line(row, title, fairness):
     line = [title, results.number(results.floor_of(row)), named(peer), named(mine)]
     if mine is None:
         return line + [""] * 4
-    target = results.target_of(row, mine)
-    aim = (("≥ " if results.higher_is_better(row) else "≤ ") + results.number(target)) if target else ""
-    if aim and "fairness_target" in mine:
-        aim += f" ({mine['fairness_target']:g})"
     return line + [results.ratio(mine["median"], peer["median"]) if peer else "",
-                   results.ratio(mine["median"], results.floor_of(row)), f"{100 * mine['spread']:.0f} %", aim]
+                   results.ratio(mine["median"], results.floor_of(row)), f"{100 * mine['spread']:.0f} %",
+                   results.aim(row, mine)]
 
 
 def summary(record):
@@ -96,6 +93,16 @@ def losses(record):
     if not lines:
         return "None by more than 5 %."
     return table(["row", "best peer", "Interlock's best", "times better"], lines)
+
+
+def missed(record):
+    """Every contender of Interlock that has a target and does not reach it, the best peer beside it."""
+    lines = [[f"{row['title']} (`{row['name']}`), {row['unit']}", named(result), results.aim(row, result),
+              named(best_of(row, "peer", 0))]
+             for row in record["rows"] for result in row["results"] if results.misses(row, result)]
+    if not lines:
+        return "All were reached."
+    return table(["row", "Interlock", "target", "best peer"], lines)
 
 
 def numbers(record):
@@ -153,6 +160,7 @@ def write(record, counts, documents, images, copy):
         "summary": lambda: summary(record),
         "rows": lambda families: rows_table(record, families),
         "losses": lambda: losses(record),
+        "missed": lambda: missed(record),
         "numbers": lambda: numbers(record),
         "conditions": lambda: conditions(record),
         "instructions": lambda: instructions(counts),

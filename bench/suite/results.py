@@ -91,6 +91,25 @@ def target_of(row, result):
     return result["target"] * to[0] if to else None
 
 
+def aim(row, result):
+    """The target as it stands in a table; nothing where there is none."""
+    target = target_of(row, result)
+    if not target:
+        return ""
+    wanted = f" ({result['fairness_target']:g})" if "fairness_target" in result else ""
+    return ("≥ " if higher_is_better(row) else "≤ ") + number(target) + wanted
+
+
+def misses(row, result):
+    """Does the median, as it is shown, miss its target, or the fairness its own?"""
+    target = target_of(row, result)
+    if not target:
+        return False
+    median = float(number(result["median"]).replace(",", ""))
+    late = median < target if higher_is_better(row) else median > target
+    return late or round(result.get("fairness", 1), 2) < result.get("fairness_target", 0)
+
+
 def number(value):
     if value is None:
         return ""
@@ -112,10 +131,6 @@ def fairness(value):
 def columns(row, result):
     peer, floor = best(row, "peer"), floor_of(row)
     ours = result["side"] == "interlock"
-    target = target_of(row, result)
-    aim = number(target)
-    if aim and "fairness_target" in result:
-        aim += f" ({result['fairness_target']:g})"
     return [
         result["contender"] + (f" [{result['build']}]" if result.get("build") else ""),
         number(result["median"]),
@@ -124,7 +139,7 @@ def columns(row, result):
         fairness(result.get("fairness")),
         ratio(result["median"], peer) if ours else "",
         ratio(result["median"], floor) if result["side"] != "floor" else "",
-        (("≥ " if higher_is_better(row) else "≤ ") + aim) if aim else "",
+        aim(row, result),
     ]
 
 
