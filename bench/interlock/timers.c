@@ -37,7 +37,7 @@ static void await_fired(unsigned number)
 BENCH_TIMERS(ke, timer_with_dpc, KeInitializeTimer(&timer->timer);
              KeInitializeDpc(&timer->dpc, count_fired, NULL),
              KeSetTimer(&timer->timer, from_now(milliseconds), &timer->dpc), KeCancelTimer(&timer->timer))
-BENCH_EXPIRY(ke, timer_with_dpc, fired, await_fired(number))
+BENCH_EXPIRY(ke, timer_with_dpc, fired, (void)0, await_fired(number))
 BENCH_SIZE(size_timer, sizeof(KTIMER))
 
 BENCH_CONTENDERS(interlock_timers, "")

@@ -23,7 +23,7 @@ static inline void set(struct event *timer, unsigned milliseconds)
 
 BENCH_TIMERS(timers, struct event, event_assign(timer, base, -1, 0, count_fired, NULL), set(timer, milliseconds),
              event_del(timer))
-BENCH_EXPIRY(timers, struct event, fired, event_base_dispatch(base))
+BENCH_EXPIRY(timers, struct event, fired, (void)0, event_base_dispatch(base))
 BENCH_SIZE(size_timer, sizeof(struct event))
 
 BENCH_CONTENDERS(event, BENCH_VERSION)

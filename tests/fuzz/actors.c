@@ -126,6 +126,7 @@ void watch_actors(void)
     if (host_wait != NULL)
         return;
     sem_init(&moved, 0, 0);
+    start_clock();
     host_wait = HalDispatch.Wait;
     HalDispatch.Wait = say_and_wait;
 }
@@ -162,6 +163,8 @@ static bool is_at_rest(unsigned number)
 
     if (self->thread == NULL || !model.actors[number].alive)
         return true;
+    if (model.actors[number].times_out)
+        return is_done(number);
     if (model.actors[number].suspended != 0)
         return is_suspended(self->thread);
     return !self->outstanding || is_done(number) || is_in_wait(self->thread, WaitCommitted);
@@ -260,6 +263,7 @@ static void await_return(unsigned number)
         mismatch("%s of A%u does not return", self->made.operation->name, number);
     self->done = 0;
     self->outstanding = false;
+    model.actors[number].times_out = false;
     compare_result(number, &self->made, self->apcs_run);
 }
 

@@ -29,13 +29,15 @@ typedef struct call {
     unsigned caller;
     bool forced;  /* by that caller and no other */
     uint8_t a, b; /* as they came */
-    bool poll, alertable, kernel, other;
+    bool poll, alertable, kernel, other, timed;
 
     /* What predict made of them. */
     unsigned target;
     unsigned manner;
     LONG amount;
+    unsigned hour; /* when the wait times out; 0: never */
 
+    LARGE_INTEGER timeout;
     NTSTATUS status;
     intptr_t value;
     bool ends_thread;
@@ -50,25 +52,28 @@ struct operation {
 };
 
 extern const operation object_operations[], thread_operations[], queue_operations[], user_operations[],
-    lock_operations[], handle_operations[];
+    lock_operations[], handle_operations[], clock_operations[], pair_operations[];
 extern const size_t object_operation_count, thread_operation_count, queue_operation_count, user_operation_count,
-    lock_operation_count, handle_operation_count;
+    lock_operation_count, handle_operation_count, clock_operation_count, pair_operation_count;
 
 /* The real things. */
 typedef struct fuzz_things {
     HANDLE handles[OBJECTS]; /* those of threads too */
-    PVOID bodies[OBJECTS];
+    PVOID bodies[ALL_OBJECTS];
     KQUEUE queue;
     LIST_ENTRY entries[PACKETS + 1];
     HANDLE port;
     PVOID port_body;
     HANDLE wait_packet;
     HANDLE keyed_event;
+    HANDLE pair_handle;
+    PKEVENT_PAIR pair;
     volatile uint32_t words[WORDS];
     RTL_SRWLOCK srw;
     EX_PUSH_LOCK push;
     RTL_CRITICAL_SECTION section;
     ERESOURCE resource;
+    KGUARDED_MUTEX guarded;
     RTL_CONDITION_VARIABLE conditions[LOCKS];
     EX_RUNDOWN_REF rundown;
     SLIST_HEADER list;
@@ -76,13 +81,16 @@ typedef struct fuzz_things {
 } fuzz_things;
 
 extern fuzz_things things;
-extern const char *const object_names[OBJECTS];
+extern const char *const object_names[ALL_OBJECTS];
 
 /* things.c */
 void things_create(void);
 void things_delete(void);
 void check_states(void);
 ULONG count_handles(void);
+
+/* objects.c */
+void predict_wait_as_said(call *made); /* by the fields of the actor */
 
 /* handles.c: a few more handles on the objects. */
 void slots_reset(void);
@@ -98,6 +106,11 @@ void dispatch(call *made);          /* lets the caller make it, and waits until 
 bool await_another_look(unsigned *seconds); /* FALSE: what does not fit now never will */
 void queue_apc(unsigned actor, unsigned number, NTSTATUS *status);
 
+/* clock.c */
+void start_clock(void);                  /* once, before HalDispatch.Wait is watched */
+void begin_time(void);                   /* hour 0 of an input */
+LARGE_INTEGER until_hour(unsigned hour); /* as a relative time */
+
 /* run.c */
 void run_input(const uint8_t *data, size_t size);
 /* Operations that belong together have numbers that follow each other. */
@@ -109,11 +122,12 @@ extern bool print_as_it_runs;
 extern void (*mismatch_hook)(void);
 extern unsigned long steps_made;
 
-static inline LARGE_INTEGER *timeout_of(const call *made)
+static inline LARGE_INTEGER *timeout_of(call *made)
 {
-    static LARGE_INTEGER none; /* never written */
-
-    return made->poll ? &none : NULL;
+    made->timeout.QuadPart = 0;
+    if (made->hour != 0)
+        made->timeout = until_hour(made->hour);
+    return made->poll || made->hour != 0 ? &made->timeout : NULL;
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* locks.c: SRW locks, pushlocks, critical sections, resources, condition variables. */
+/* locks.c: SRW locks, pushlocks, critical sections, resources, guarded mutexes, condition variables. */
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 enum { RESOURCE_CONVERT = 5 };
 
-static const char *const lock_names[LOCKS] = {"SRW lock", "pushlock", "critical section", "resource"};
+static const char *const lock_names[LOCKS] = {"SRW lock", "pushlock", "critical section", "resource", "guarded mutex"};
 static const char *const manner_names[MANNERS] = {"exclusive", "shared", "shared past others", "shared behind others"};
 
 static void describe_acquire(const call *made, char *text, size_t size)
@@ -27,12 +27,17 @@ static void note_wait(unsigned actor, unsigned lock)
         model.actors[actor].may_be_alerted_by_id = true;
 }
 
+static bool is_only_exclusive(unsigned lock)
+{
+    return lock == SECTION || lock == GUARDED;
+}
+
 static bool predict_acquire(call *made)
 {
     model_actor *self = &model.actors[made->caller];
 
     made->target = made->a % LOCKS;
-    made->manner = made->target == SECTION ? EXCLUSIVE : made->b % (made->target == RESOURCE ? MANNERS : 2);
+    made->manner = is_only_exclusive(made->target) ? EXCLUSIVE : made->b % (made->target == RESOURCE ? MANNERS : 2);
     self->place = made->target;
     self->manner = made->manner;
     note_wait(made->caller, made->target);
@@ -97,6 +102,14 @@ static BOOLEAN acquire_section(const call *made)
     return TRUE;
 }
 
+static BOOLEAN acquire_guarded(const call *made)
+{
+    if (made->poll)
+        return KeTryToAcquireGuardedMutex(&things.guarded);
+    KeAcquireGuardedMutex(&things.guarded);
+    return TRUE;
+}
+
 static void perform_acquire(call *made)
 {
     made->status = STATUS_SUCCESS;
@@ -106,6 +119,9 @@ static void perform_acquire(call *made)
         break;
     case SECTION:
         made->value = acquire_section(made) != FALSE;
+        break;
+    case GUARDED:
+        made->value = acquire_guarded(made) != FALSE;
         break;
     default:
         made->value = acquire_in_region(made) != FALSE;
@@ -154,6 +170,9 @@ static void perform_release(call *made)
     case SECTION:
         RtlLeaveCriticalSection(&things.section);
         break;
+    case GUARDED:
+        KeReleaseGuardedMutex(&things.guarded);
+        break;
     default:
         ExReleaseResourceLite(&things.resource);
         KeLeaveCriticalRegion();
@@ -166,7 +185,7 @@ static bool predict_convert(call *made)
 {
     model_actor *self = &model.actors[made->caller];
 
-    if (!choose_held(made) || made->target == SECTION)
+    if (!choose_held(made) || is_only_exclusive(made->target))
         return false;
     made->manner = holds_exclusively(made->caller, made->target) ? EXCLUSIVE : SHARED;
     model_object *lock = &model.locks[made->target];

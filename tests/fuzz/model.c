@@ -17,6 +17,7 @@ const char *const rule_names[RULE_COUNT] = {
 enum { EVENT_SET, EVENT_RESET, EVENT_WAIT };
 enum { SEMAPHORE_RELEASE, SEMAPHORE_WAIT };
 enum { MUTANT_WAIT, MUTANT_RELEASE, MUTANT_END };
+enum { TIMER_EXPIRE = 3 };
 enum { TIMER_SIGNALED_STATE = 1, MUTANT_OWNER_STATE = 1 };
 
 static intptr_t operate(const model_object *object, intptr_t state[LAB_MODEL_STATE], unsigned name, unsigned actor,
@@ -96,6 +97,8 @@ static void reset_objects(unsigned seed)
     initialize(&model.objects[M1], &LabModelMutant);
     initialize(&model.objects[T0], &LabModelNotificationTimer);
     initialize(&model.objects[T1], &LabModelSynchronizationTimer);
+    initialize(&model.objects[LOW], &LabModelSynchronizationEvent);
+    initialize(&model.objects[HIGH], &LabModelSynchronizationEvent);
 }
 
 void model_reset(unsigned seed, rule wrong)
@@ -111,6 +114,7 @@ void model_reset(unsigned seed, rule wrong)
     initialize(&model.locks[PUSH], &LabModelRwLock);
     initialize(&model.locks[SECTION], &LabModelMutant);
     initialize(&model.locks[RESOURCE], &LabModelResource);
+    initialize(&model.locks[GUARDED], &LabModelRwLock);
     initialize(&model.rundown, &LabModelRundown);
     initialize(&model.list, &LabModelList);
     initialize(&model.keys, &LabModelKeyedEvent);
@@ -321,6 +325,7 @@ void end_call(unsigned actor, NTSTATUS status, intptr_t value)
     self->waiting = NOT_WAITING;
     self->calling = false;
     self->told = false;
+    self->deadline = 0;
     self->status = status;
     self->value = value;
     if (self->suspended == 0)
@@ -428,17 +433,23 @@ void suspend(unsigned actor)
         self->linked = false;
     if (self->waiting == NOT_WAITING)
         stop_running(actor);
+    if (model.wrong == RULE_deadline_stays)
+        self->deadline = 0;
 }
 
 /* A wait for all objects is not begun again, it goes on: there the objects come before an alert. */
 static void resume_wait_for_objects(unsigned actor)
 {
+    model_actor *self = &model.actors[actor];
+    bool passed = self->deadline != 0 && self->deadline <= model.hour;
     NTSTATUS status;
 
-    if (model.actors[actor].all && consume_for(actor, &status))
+    if (self->all && consume_for(actor, &status)) {
         end_call(actor, status, 0);
-    else
-        wait_for_objects(actor, false);
+        return;
+    }
+    wait_for_objects(actor, passed);
+    self->times_out = self->waiting == NOT_WAITING && self->status == STATUS_TIMEOUT;
 }
 
 void resume(unsigned actor)
@@ -467,6 +478,61 @@ void resume(unsigned actor)
     }
 }
 
+/* Time. */
+
+static bool is_taken(unsigned hour)
+{
+    for (unsigned i = 0; i < ACTORS; i++)
+        if (model.actors[i].deadline == hour)
+            return true;
+    return model.due[0] == hour || model.due[1] == hour;
+}
+
+unsigned choose_hour(unsigned how_far)
+{
+    unsigned hour = model.hour + 1 + how_far;
+
+    while (is_taken(hour))
+        hour++;
+    return hour;
+}
+
+static void keep_earlier(unsigned *earliest, unsigned hour)
+{
+    if (hour > model.hour && (*earliest == 0 || hour < *earliest))
+        *earliest = hour;
+}
+
+unsigned next_hour(void)
+{
+    unsigned earliest = 0;
+
+    for (unsigned i = 0; i < ACTORS; i++)
+        keep_earlier(&earliest, model.actors[i].deadline);
+    keep_earlier(&earliest, model.due[0]);
+    keep_earlier(&earliest, model.due[1]);
+    return earliest;
+}
+
+/* A wait that is suspended times out when it is resumed. */
+void pass_to_hour(unsigned hour)
+{
+    model.hour = hour;
+    for (unsigned i = T0; i <= T1; i++) {
+        if (model.due[i - T0] != hour)
+            continue;
+        model.due[i - T0] = 0;
+        predict(&model.objects[i], TIMER_EXPIRE, MAIN, 1, 0, 0);
+        satisfy(i);
+    }
+    for (unsigned i = 0; i < ACTORS; i++) {
+        if (model.actors[i].deadline != hour || model.actors[i].suspended != 0)
+            continue;
+        model.actors[i].times_out = true;
+        end_call(i, STATUS_TIMEOUT, 0);
+    }
+}
+
 static void abandon_mutants(unsigned actor)
 {
     for (;;) {
@@ -492,6 +558,7 @@ void end_actor(unsigned actor)
     self->waiting = NOT_WAITING;
     self->suspended = 0;
     self->apc_count = 0;
+    self->deadline = 0;
     abandon_mutants(actor);
     leave_queue(actor);
     predict(&model.objects[A0 + actor], EVENT_SET, actor, 0, 0, 1);

@@ -21,8 +21,10 @@
 #define MOST_RECURSIONS  1000 /* more than an input has calls */
 
 enum { E0, E1, E2, S0, S1, M0, M1, T0, T1, A0, PORT = A0 + ACTORS, OBJECTS };
-enum { Q0, P0, QUEUES };                      /* a KQUEUE and a completion port */
-enum { SRW, PUSH, SECTION, RESOURCE, LOCKS }; /* condition variables: one for SRW, one for SECTION */
+/* The sides of the event pair, which are waited for in its own way only. */
+enum { LOW = OBJECTS, HIGH, ALL_OBJECTS };
+enum { Q0, P0, QUEUES };                               /* a KQUEUE and a completion port */
+enum { SRW, PUSH, SECTION, RESOURCE, GUARDED, LOCKS }; /* condition variables: one for SRW, one for SECTION */
 enum { EXCLUSIVE, SHARED, STARVE_EXCLUSIVE, WAIT_FOR_EXCLUSIVE, MANNERS };
 enum { KEYS = 2, WORDS = 2, PACKETS = 8, LIST_ENTRIES = 6 };
 enum { WAIT_PACKETS_PACKET = PACKETS + 1 };
@@ -56,7 +58,11 @@ typedef enum {
     X(sharers_wait)                                                                                                    \
     X(resource_turns)                                                                                                  \
     X(word_order)                                                                                                      \
-    X(apc_order)
+    X(apc_order)                                                                                                       \
+    X(mutex_order)                                                                                                     \
+    X(pair_sides)                                                                                                      \
+    X(due_time_replaced)                                                                                               \
+    X(deadline_stays)
 
 typedef enum {
 #define X(rule) RULE_##rule,
@@ -81,8 +87,10 @@ typedef struct model_actor {
     bool all;
     bool alertable;
     KPROCESSOR_MODE mode;
-    unsigned place;  /* the queue, key, word or lock */
-    unsigned manner; /* the side of a key, the manner of a lock */
+    unsigned deadline; /* the hour, or 0; it may have passed while the actor was suspended */
+    bool times_out;    /* in this step */
+    unsigned place;    /* the queue, key, word or lock */
+    unsigned manner;   /* the side of a key, the manner of a lock */
 
     /* How its call has ended. */
     NTSTATUS status;
@@ -109,12 +117,14 @@ typedef struct model_object {
 
 typedef struct fuzz_model {
     model_actor actors[CALLERS];
-    model_object objects[OBJECTS];
+    model_object objects[ALL_OBJECTS];
     model_object queues[QUEUES];
     model_object locks[LOCKS];
     model_object rundown, list, keys;
     uint32_t words[WORDS];
     bool packets[QUEUES][PACKETS + 2]; /* queued */
+    unsigned hour;
+    unsigned due[T1 - T0 + 1]; /* the hour, or 0 */
     unsigned long clock;
     rule wrong;
 } fuzz_model;
@@ -142,6 +152,11 @@ void wait_for_objects(unsigned actor, bool poll);
 void satisfy(unsigned object); /* after its state has changed */
 NTSTATUS release_mutant(unsigned actor, unsigned mutant, intptr_t *previous);
 intptr_t pulse(unsigned event);
+
+/* Time. At each hour one thing at most is due, so that nothing depends on which of two comes first. */
+unsigned choose_hour(unsigned how_far);
+unsigned next_hour(void); /* at which something is due; 0: none */
+void pass_to_hour(unsigned hour);
 
 void run_apcs(unsigned actor);
 void look_for_alerts(unsigned actor); /* something has come */

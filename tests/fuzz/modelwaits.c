@@ -370,7 +370,7 @@ void grant_lock(unsigned lock, bool sharers_first)
             grant_to(pick_waiter(FOR_LOCK, lock, EXCLUSIVE, false), lock);
         return;
     }
-    while (grant_to(pick_waiter(FOR_LOCK, lock, -1, false), lock)) {
+    while (grant_to(pick_waiter(FOR_LOCK, lock, -1, lock == GUARDED && model.wrong == RULE_mutex_order), lock)) {
     }
 }
 

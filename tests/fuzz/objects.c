@@ -7,6 +7,7 @@
 enum { EVENT_SET, EVENT_RESET };
 enum { SEMAPHORE_RELEASE };
 enum { TIMER_SET, TIMER_CANCEL, TIMER_WAIT, TIMER_EXPIRE };
+enum { MOST_HOURS = 6 }; /* ahead, if none of them is taken */
 
 static void choose(call *made, unsigned first, unsigned last)
 {
@@ -155,17 +156,20 @@ static void perform_release_mutant(call *made)
     }
 }
 
-/* Timers. A due time is long past or hours away: nothing here depends on when it is looked at. */
+/* Timers. A due time is long past or hours away, and hours pass only when the input says so. */
 
 static bool predict_set_timer(call *made)
 {
     model_object *timer;
 
     choose(made, T0, T1);
-    made->amount = made->b & 1;
+    unsigned *due = &model.due[made->target - T0];
+    made->hour = made->b & 1 ? choose_hour(made->b / 2 % MOST_HOURS) : 0;
     timer = &model.objects[made->target];
     intptr_t was_set = predict(timer, TIMER_SET, made->caller, 1, 0, 1);
-    if (made->amount == 0) {
+    if (made->hour == 0 || *due == 0 || model.wrong != RULE_due_time_replaced)
+        *due = made->hour;
+    if (made->hour == 0) {
         predict(timer, TIMER_EXPIRE, made->caller, 1, 0, 0);
         satisfy(made->target);
     }
@@ -175,19 +179,25 @@ static bool predict_set_timer(call *made)
 
 static void perform_set_timer(call *made)
 {
-    LARGE_INTEGER due = {.QuadPart = made->amount == 0 ? 1 : -10000000LL * 3600 * 5};
+    LARGE_INTEGER due = {.QuadPart = 1};
 
+    if (made->hour != 0)
+        due = until_hour(made->hour);
     returned_value(made, KeSetTimer(things.bodies[made->target], due, NULL));
 }
 
 static void describe_timer(const call *made, char *text, size_t size)
 {
-    snprintf(text, size, "%s, %s", object_names[made->target], made->amount == 0 ? "long past" : "hours away");
+    if (made->hour == 0)
+        snprintf(text, size, "%s, long past", object_names[made->target]);
+    else
+        snprintf(text, size, "%s, hour %u", object_names[made->target], made->hour);
 }
 
 static bool predict_cancel_timer(call *made)
 {
     choose(made, T0, T1);
+    model.due[made->target - T0] = 0;
     end_call(made->caller, STATUS_SUCCESS, predict(&model.objects[made->target], TIMER_CANCEL, made->caller, 0, 0, 1));
     return true;
 }
@@ -231,10 +241,13 @@ static bool are_all_there(const model_actor *self)
     return true;
 }
 
-static void predict_wait(call *made)
+void predict_wait_as_said(call *made)
 {
     made->poll = made->poll || would_deadlock(made->caller, FOR_OBJECTS);
+    made->hour = made->timed && !made->poll ? choose_hour(made->b % MOST_HOURS) : 0;
     wait_for_objects(made->caller, made->poll);
+    if (model.actors[made->caller].waiting == FOR_OBJECTS)
+        model.actors[made->caller].deadline = made->hour;
 }
 
 static bool predict_wait_single(call *made)
@@ -242,7 +255,7 @@ static bool predict_wait_single(call *made)
     choose_waited(made, 1);
     if (!are_all_there(&model.actors[made->caller]))
         return false;
-    predict_wait(made);
+    predict_wait_as_said(made);
     return true;
 }
 
@@ -257,7 +270,7 @@ static bool predict_wait_multiple(call *made, bool all)
     if (all && has_duplicates(self))
         end_call(made->caller, STATUS_INVALID_PARAMETER_MIX, 0);
     else
-        predict_wait(made);
+        predict_wait_as_said(made);
     return true;
 }
 
@@ -311,8 +324,10 @@ static void describe_wait(const call *made, char *text, size_t size)
 
     for (unsigned i = 0; i < (unsigned)made->amount; i++)
         used += snprintf(text + used, size - (size_t)used, "%s ", object_names[self->objects[i]]);
-    snprintf(text + used, size - (size_t)used, "%s%s%s", made->kernel ? "(Ke) " : "",
-             made->alertable ? "alertable " : "", made->poll ? "at once" : "");
+    used += snprintf(text + used, size - (size_t)used, "%s%s%s", made->kernel ? "(Ke) " : "",
+                     made->alertable ? "alertable " : "", made->poll ? "at once" : "");
+    if (made->hour != 0)
+        snprintf(text + used, size - (size_t)used, "until hour %u", made->hour);
 }
 
 static NTSTATUS signal(unsigned caller, unsigned object)
@@ -339,7 +354,7 @@ static bool predict_signal_and_wait(call *made)
         return false;
     NTSTATUS status = signal(made->caller, made->target);
     if (NT_SUCCESS(status))
-        predict_wait(made);
+        predict_wait_as_said(made);
     else
         end_call(made->caller, status, 0);
     return true;

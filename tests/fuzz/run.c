@@ -13,7 +13,7 @@ bool print_as_it_runs;
 void (*mismatch_hook)(void);
 unsigned long steps_made;
 
-enum { FLAG_POLL = 0x08, FLAG_ALERTABLE = 0x10, FLAG_KERNEL = 0x20, FLAG_OTHER = 0x40 };
+enum { FLAG_POLL = 0x08, FLAG_ALERTABLE = 0x10, FLAG_KERNEL = 0x20, FLAG_OTHER = 0x40, FLAG_TIMED = 0x80 };
 
 static const struct {
     const operation *operations;
@@ -22,6 +22,7 @@ static const struct {
     {object_operations, &object_operation_count}, {thread_operations, &thread_operation_count},
     {queue_operations, &queue_operation_count},   {user_operations, &user_operation_count},
     {lock_operations, &lock_operation_count},     {handle_operations, &handle_operation_count},
+    {clock_operations, &clock_operation_count},   {pair_operations, &pair_operation_count},
 };
 
 static call history[16 * MOST_STEPS];
@@ -164,6 +165,7 @@ static void make_decoded(const uint8_t bytes[CALL_BYTES])
                 .alertable = bytes[1] & FLAG_ALERTABLE,
                 .kernel = bytes[1] & FLAG_KERNEL,
                 .other = bytes[1] & FLAG_OTHER,
+                .timed = bytes[1] & FLAG_TIMED,
                 .a = bytes[2],
                 .b = bytes[3]});
 }
@@ -200,6 +202,8 @@ static bool let_object_go(unsigned object)
         return make_named("set timer", MAIN, (uint8_t)(object - T0), 0);
     if (object == PORT)
         return make_named("run down", MAIN, P0, 0);
+    if (object == LOW || object == HIGH)
+        return make_named("set a side of the pair", MAIN, (uint8_t)(object - LOW), 0);
     return object >= A0 && can_call(object - A0) && make_named("exit", object - A0, 0, 0);
 }
 
@@ -303,6 +307,7 @@ void run_input(const uint8_t *data, size_t size)
     reset_actors();
     model_reset(size != 0 ? data[0] : 0, wrong_rule);
     handles = count_handles();
+    begin_time();
     things_create();
     for (size_t at = 1; at + CALL_BYTES <= size && step_count < MOST_STEPS; at += CALL_BYTES)
         make_decoded(&data[at]);

@@ -9,8 +9,8 @@
 
 fuzz_things things;
 
-const char *const object_names[OBJECTS] = {"E0", "E1", "E2", "S0", "S1", "M0", "M1",
-                                           "T0", "T1", "A0", "A1", "A2", "A3", "P0"};
+const char *const object_names[ALL_OBJECTS] = {"E0", "E1", "E2", "S0", "S1", "M0", "M1",  "T0",
+                                               "T1", "A0", "A1", "A2", "A3", "P0", "low", "high"};
 
 static void must(NTSTATUS status)
 {
@@ -44,6 +44,17 @@ static ULONG limit_of(unsigned queue)
     return (ULONG)model.queues[queue].state[QUEUE_LIMIT] - (model.wrong == RULE_concurrency);
 }
 
+static void create_pair(void)
+{
+    PVOID body;
+
+    must(NtCreateEventPair(&things.pair_handle, EVENT_PAIR_ALL_ACCESS, NULL));
+    must(ObReferenceObjectByHandle(things.pair_handle, 0, NULL, KernelMode, &body, NULL));
+    things.pair = body;
+    things.bodies[LOW] = &things.pair->EventLow;
+    things.bodies[HIGH] = &things.pair->EventHigh;
+}
+
 void things_create(void)
 {
     create_objects();
@@ -54,11 +65,13 @@ void things_create(void)
     things.bodies[PORT] = ObpWaitObject(things.port_body);
     must(NtCreateWaitCompletionPacket(&things.wait_packet, WAIT_COMPLETION_PACKET_ALL_ACCESS, NULL));
     must(NtCreateKeyedEvent(&things.keyed_event, KEYEDEVENT_ALL_ACCESS, NULL, 0));
+    create_pair();
     memset((void *)things.words, 0, sizeof(things.words));
     RtlInitializeSRWLock(&things.srw);
     ExInitializePushLock(&things.push);
     must(RtlInitializeCriticalSection(&things.section));
     must(ExInitializeResourceLite(&things.resource));
+    KeInitializeGuardedMutex(&things.guarded);
     memset(things.conditions, 0, sizeof(things.conditions));
     ExInitializeRundownProtection(&things.rundown);
     InitializeSListHead(&things.list);
@@ -75,6 +88,8 @@ void things_delete(void)
         must(NtClose(things.handles[i]));
     }
     must(NtClose(things.keyed_event));
+    must(NtClose(things.pair_handle));
+    ObDereferenceObject(things.pair);
     must(NtClose(things.wait_packet));
     ObDereferenceObject(things.port_body);
     must(RtlDeleteCriticalSection(&things.section));
@@ -152,6 +167,7 @@ static void check_locks(void)
                  model.locks[SRW].state[0] != 0 || model.locks[SRW].state[1] != 0);
     expect_state("the pushlock", things.push != 0, model.locks[PUSH].state[0] != 0 || model.locks[PUSH].state[1] != 0);
     expect_state("the critical section", things.section.RecursionCount, 1 - model.locks[SECTION].state[0]);
+    expect_state("the guarded mutex", things.guarded.Count == FM_LOCK_BIT, model.locks[GUARDED].state[0] == 0);
     for (unsigned i = 0; i < ACTORS; i++)
         shares += holds_lock(i, RESOURCE);
     expect_state("the resource", (intptr_t)things.resource.ActiveEntries, shares);
@@ -165,6 +181,8 @@ void check_states(void)
 {
     for (unsigned i = 0; i < A0; i++)
         expect_state(object_names[i], real_state(i), state_of(i));
+    for (unsigned i = LOW; i <= HIGH; i++)
+        expect_state(object_names[i], KeReadStateEvent(things.bodies[i]), state_of(i));
     check_queue();
     check_port();
     check_locks();

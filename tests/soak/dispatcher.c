@@ -1,4 +1,4 @@
-/* dispatcher.c: events, gates, semaphores, and waits for any and for all of them. */
+/* dispatcher.c: events, gates, event pairs, semaphores, and waits for any and for all of them. */
 #include "soak.h"
 
 /* What a wait that may be disturbed returns beside success. */
@@ -105,6 +105,74 @@ static void gates_step(test_random *random)
 
 const soak_family gates_family = {
     .name = "gates", .weight = 6, .without_heap = true, .setup = gates_setup, .step = gates_step};
+
+/* Event pairs: each side is a token. Who has one gives it back, or exchanges it for the other in one call. */
+
+static HANDLE pair_handle;
+static PKEVENT_PAIR pair;
+static soak_cell side_cells[2];
+
+static void event_pairs_setup(void)
+{
+    PVOID body;
+
+    require(NT_SUCCESS(NtCreateEventPair(&pair_handle, EVENT_PAIR_ALL_ACCESS, NULL)));
+    require(NT_SUCCESS(ObReferenceObjectByHandle(pair_handle, 0, NULL, KernelMode, &body, NULL)));
+    pair = body;
+    KeSetLowEventPair(pair, EVENT_INCREMENT, FALSE);
+    require(NT_SUCCESS(NtSetHighEventPair(pair_handle)));
+}
+
+static NTSTATUS take_side(bool high, test_random *random)
+{
+    LARGE_INTEGER timeout = a_moment(random);
+    BOOLEAN alertable = one_in(random, 2);
+
+    if (one_in(random, 3))
+        return high ? NtWaitHighEventPair(pair_handle) : NtWaitLowEventPair(pair_handle);
+    NTSTATUS status = high ? KeWaitForHighEventPair(pair, UserMode, alertable, &timeout)
+                           : KeWaitForLowEventPair(pair, UserMode, alertable, &timeout);
+    require(status == STATUS_SUCCESS || was_disturbed(status, alertable));
+    return status;
+}
+
+static NTSTATUS exchange_sides(bool high, test_random *random)
+{
+    if (one_in(random, 2))
+        return high ? NtSetHighWaitLowEventPair(pair_handle) : NtSetLowWaitHighEventPair(pair_handle);
+    return high ? KeSetHighWaitLowThread(pair, KernelMode) : KeSetLowWaitHighThread(pair, KernelMode);
+}
+
+static void event_pairs_step(test_random *random)
+{
+    bool high = one_in(random, 2);
+
+    if (take_side(high, random) != STATUS_SUCCESS)
+        return;
+    change_cell(&side_cells[high], random);
+    while (one_in(random, 2)) {
+        require(exchange_sides(high, random) == STATUS_SUCCESS);
+        high = !high;
+        change_cell(&side_cells[high], random);
+    }
+    require((high ? KeSetHighEventPair(pair, 0, FALSE) : KeSetLowEventPair(pair, 0, FALSE)) == 0);
+}
+
+static void event_pairs_check(void)
+{
+    require(KeReadStateEvent(&pair->EventLow) == 1 && IsListEmpty(&pair->EventLow.Header.WaitListHead));
+    require(KeReadStateEvent(&pair->EventHigh) == 1 && IsListEmpty(&pair->EventHigh.Header.WaitListHead));
+    require(side_cells[0].first == side_cells[0].second && side_cells[1].first == side_cells[1].second);
+    ObDereferenceObject(pair);
+    require(NT_SUCCESS(NtClose(pair_handle)));
+}
+
+const soak_family event_pairs_family = {.name = "event pairs",
+                                        .weight = 4,
+                                        .without_heap = true,
+                                        .setup = event_pairs_setup,
+                                        .step = event_pairs_step,
+                                        .check = event_pairs_check};
 
 /* Semaphores: so many permits, and never more holders. */
 

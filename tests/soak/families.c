@@ -4,6 +4,7 @@
 const soak_family *const soak_families[] = {
     &events_family,
     &gates_family,
+    &event_pairs_family,
     &semaphores_family,
     &mutants_family,
     &any_all_family,

@@ -37,8 +37,8 @@ typedef struct soak_family {
     void (*check)(void); /* all workers have ended: do the counts add up? Gives back what setup took. */
 } soak_family;
 
-extern const soak_family events_family, gates_family, semaphores_family, mutants_family, any_all_family, timers_family,
-    user_timers_family, executive_timers_family, queues_family;
+extern const soak_family events_family, gates_family, event_pairs_family, semaphores_family, mutants_family,
+    any_all_family, timers_family, user_timers_family, executive_timers_family, queues_family;
 extern const soak_family pushlocks_family, cache_aware_family, auto_expand_family, address_pushlocks_family,
     resources_family, fast_resources_family, user_resources_family, fast_mutexes_family;
 extern const soak_family spinlocks_family, queued_spinlocks_family, shared_spinlocks_family, interrupts_family;
