@@ -144,6 +144,41 @@ static void set_coalescing(void)
 }
 LAB_SCENARIO(timer_coalescing, .Setup = notification, .Threads = {set_coalescing}, .Flags = LAB_LARGE);
 
+/* Two that go off together are in the clock's hands at the same time, while somebody locks both to wait for them. */
+static void two_notifications(void)
+{
+    notification();
+    KeInitializeTimer(&other);
+}
+
+static void set_two(PKTIMER first, PKTIMER second)
+{
+    LARGE_INTEGER due = {.QuadPart = SOON};
+    KeSetCoalescableTimer(first, due, 0, 50, NULL);
+    KeSetCoalescableTimer(second, due, 0, 50, NULL);
+}
+
+static void set_one_and_other(void)
+{
+    set_two(&timer, &other);
+}
+
+static void set_other_and_one(void)
+{
+    set_two(&other, &timer);
+}
+
+static void wait_for_both(void)
+{
+    PVOID objects[] = {&other, &timer};
+    LabAssert(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) ==
+              STATUS_SUCCESS);
+}
+LAB_SCENARIO(timer_two_at_once, .Setup = two_notifications, .Threads = {set_one_and_other, wait_for_both},
+             .Flags = LAB_LARGE);
+LAB_SCENARIO(timer_two_at_once_other_first, .Setup = two_notifications, .Threads = {set_other_and_one, wait_for_both},
+             .Flags = LAB_LARGE);
+
 /* A timer whose memory goes as soon as it is known not to be set. */
 static PKTIMER heap_timer;
 

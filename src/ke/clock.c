@@ -22,7 +22,9 @@
 
 #define KI_CLOCK_STACK (256 * 1024)
 #define KI_TURN_BUDGET 256     /* timers that are moved under one hold of a table's lock */
-#define KI_EXPIRY_BATCH 4096   /* timers of one wheel that expire before the clock looks at the other wheels */
+#define KI_EXPIRY_GROUP 16     /* timers that are taken out under one hold of a table's lock */
+#define KI_EXPIRY_LOOKS 64     /* due timers that are looked at for that: there may be a million */
+#define KI_EXPIRY_BATCH 256    /* groups of one wheel that expire before the clock looks at the other wheels */
 
 volatile ULONG64 KiClockDue[2] = {KI_TIME_NEVER, KI_TIME_NEVER};
 static volatile ULONG KiClockWake;
@@ -59,7 +61,7 @@ static DECLSPEC_NOINLINE PKTIMER_TABLE KiCreateTimerTable(PKPRCB Prcb)
     if (Table == NULL) {
         return &KiFirstTimerTable;
     }
-    Table->Processor = Prcb->Number;
+    Table->Processor = (USHORT)Prcb->Number;
     /* acq_rel: the new table is initialised before it is seen, or the other's was before we see it */
     if (!__atomic_compare_exchange_n(&Prcb->TimerTable, &Existing, Table, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         HalFree(Table);
@@ -97,45 +99,77 @@ typedef enum _KI_EXPIRY {
     KiNeedsDispatchLevel /* what is due has a DPC */
 } KI_EXPIRY;
 
-/* Locks the first due timer that can be had at the current level. */
-static PKTIMER KiLockDueTimer(PKTHREAD Thread, PKI_WHEEL Wheel, ULONG64 *Word, KI_EXPIRY *WhyNot)
+typedef struct _KI_EXPIRY_GROUP_ENTRY {
+    PKTIMER Timer;
+    ULONG64 Word; /* the locked header */
+} KI_EXPIRY_GROUP_ENTRY, *PKI_EXPIRY_GROUP_ENTRY;
+
+/* Whether expiring it may take locks of other objects (4 in timer.h). */
+static BOOLEAN KiIsLastOfGroup(PKTIMER Timer, ULONG64 Word)
 {
+    return (Word & KI_WAITERS) != 0 || (Timer->Processor & KI_TIMER_CALLS) != 0;
+}
+
+/* The first member and the last one that queueing writes: a KDPC need not begin with a cache line. */
+FORCEINLINE VOID KiPrefetchDpc(PKDPC Dpc)
+{
+    if (Dpc != NULL) {
+        __builtin_prefetch(Dpc, 1);
+        __builtin_prefetch((PVOID)&Dpc->DpcData, 1);
+    }
+}
+
+/* Of the due timers that come first: locks and takes out those that can be had at the current level. */
+static ULONG KiTakeDueTimers(PKTHREAD Thread, PKI_WHEEL Wheel, PKI_EXPIRY_GROUP_ENTRY Group, KI_EXPIRY *WhyNot)
+{
+    PKTIMER Timer = KiNextDueTimer(Wheel, NULL);
+    ULONG Count = 0;
     *WhyNot = KiNothingDue;
-    for (PKTIMER Timer = KiNextDueTimer(Wheel, NULL); Timer != NULL; Timer = KiNextDueTimer(Wheel, Timer)) {
+    for (ULONG Looks = 0; Timer != NULL && Looks < KI_EXPIRY_LOOKS && Count < KI_EXPIRY_GROUP; Looks += 1) {
+        PKTIMER Next = KiNextDueTimer(Wheel, Timer);
+        ULONG64 Word;
         if (Thread->Irql < DISPATCH_LEVEL && (Timer->Processor & KI_TIMER_HAS_DPC)) {
             *WhyNot = KiNeedsDispatchLevel;
-        } else if (KiTryLockObject(&Timer->Header, Word)) {
-            return Timer;
+        } else if (KiTryLockObject(&Timer->Header, &Word)) {
+            KiTakeOutTimer(Wheel, Timer);
+            KiPrefetchDpc(Timer->Dpc);
+            Group[Count++] = (KI_EXPIRY_GROUP_ENTRY){Timer, Word};
+            if (KiIsLastOfGroup(Timer, Word)) {
+                break;
+            }
         } else if (*WhyNot == KiNothingDue) {
             *WhyNot = KiTimersBusy;
         }
+        Timer = Next;
     }
-    return NULL;
+    return Count;
 }
 
-/* At most one timer. *Next: when there is something to do again; 0: now. */
-static KI_EXPIRY KiExpireOne(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index, ULONG64 *Next)
+/* *Next: when there is something to do again; 0: now. */
+static KI_EXPIRY KiExpireGroup(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index, ULONG64 *Next)
 {
     PKI_WHEEL Wheel = &Table->Wheel[Index];
+    KI_EXPIRY_GROUP_ENTRY Group[KI_EXPIRY_GROUP];
     BOOLEAN Turned = TRUE;
-    KI_EXPIRY WhyNot;
-    ULONG64 Word;
+    ULONG64 SystemTime = 0;
+    KI_EXPIRY Expiry;
 
     KiAcquireLock(&Table->Lock);
     if (KiNextDueTimer(Wheel, NULL) == NULL) {
         Turned = KiTurnWheel(Wheel, KiWheelClock(Index), KI_TURN_BUDGET);
     }
-    PKTIMER Timer = KiLockDueTimer(Thread, Wheel, &Word, &WhyNot);
-    if (Timer != NULL) {
-        KiTakeOutTimer(Wheel, Timer);
-    }
+    ULONG Count = KiTakeDueTimers(Thread, Wheel, Group, &Expiry);
     *Next = KiNextWheelTime(Wheel);
     KiReleaseLock(&Table->Lock);
 
-    if (Timer != NULL) {
-        return KiExpireTimer(Table, Timer, Word) ? KiTimerExpired : KiTimersBusy;
+    if (Count == 0) {
+        return Expiry == KiNothingDue && !Turned ? KiWheelTurning : Expiry;
     }
-    return WhyNot == KiNothingDue && !Turned ? KiWheelTurning : WhyNot;
+    for (ULONG Number = 0; Number < Count; Number += 1) {
+        BOOLEAN Expired = KiExpireTimer(Table, Group[Number].Timer, Group[Number].Word, &SystemTime);
+        Expiry = Expired ? KiTimerExpired : KiTimersBusy;
+    }
+    return Expiry;
 }
 
 static ULONG64 KiExpireWheel(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index)
@@ -147,7 +181,7 @@ static ULONG64 KiExpireWheel(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index)
 
     for (ULONG Count = 0; Expiry != KiNothingDue && Count < KI_EXPIRY_BATCH; Count += 1) {
         KiEnterDispatcher(Thread);
-        Expiry = KiExpireOne(Thread, Table, Index, &Next);
+        Expiry = KiExpireGroup(Thread, Table, Index, &Next);
         KiExitDispatcher(Thread);
         if (Expiry == KiTimersBusy) {
             HalLongSpin(Round);

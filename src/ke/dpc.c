@@ -9,7 +9,7 @@
 
 #include "idle.h"
 
-static KIRQL KiLockDpcData(PKTHREAD Thread, PKDPC_DATA Data)
+FORCEINLINE KIRQL KiLockDpcData(PKTHREAD Thread, PKDPC_DATA Data)
 {
     KIRQL OldIrql = Thread->Irql;
     KiEnterDispatcher(Thread);
@@ -18,7 +18,7 @@ static KIRQL KiLockDpcData(PKTHREAD Thread, PKDPC_DATA Data)
     return OldIrql;
 }
 
-static VOID KiUnlockDpcData(PKTHREAD Thread, PKDPC_DATA Data, KIRQL OldIrql)
+FORCEINLINE VOID KiUnlockDpcData(PKTHREAD Thread, PKDPC_DATA Data, KIRQL OldIrql)
 {
     KiReleaseLock(&Data->DpcLock);
     KiSetIrql(Thread, OldIrql);
@@ -86,8 +86,12 @@ static BOOLEAN KiPutInQueue(PKTHREAD Thread, PKDPC_DATA Data, PRKDPC Dpc, PVOID 
     return Inserted;
 }
 
+/* After the DPC was put in the queue, whose lock orders the load after a clearing that has not found it there. */
 static VOID KiRequestDpc(PKTHREAD Thread, PKPRCB Prcb)
 {
+    if (KiReadOwner(Prcb) & KI_PRCB_DPC) {
+        return;
+    }
     /* release: pairs with the acquire in KiRetireDpcList; who clears this flag finds the DPC in the queue */
     ULONG_PTR Word = __atomic_fetch_or(&Prcb->Owner, KI_PRCB_DPC, __ATOMIC_RELEASE);
     if (KiOwnerThread(Word) == NULL) {

@@ -30,11 +30,12 @@ static ULONG64 KiPeriodOf(PKTIMER Timer)
 /* With the object and the table locked. */
 FORCEINLINE VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
 {
+    ULONG64 Inserted = KI_TIMER_INSERTED | (Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_INSERTED : 0);
     ULONG Slot = KiFileTimer(KiTimerWheel(Table, Timer), Timer);
     ULONG64 Hand = Slot % KI_WHEEL_SLOTS;
     ULONG64 Index = Slot / KI_WHEEL_SLOTS;
     *Word = (*Word & ~KI_TIMER_PLACE) | Hand << KI_TIMER_HAND_SHIFT | Index << KI_TIMER_INDEX_SHIFT;
-    *Word |= KI_TIMER_INSERTED | (Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_INSERTED : 0);
+    *Word |= Inserted;
 }
 
 FORCEINLINE ULONG64 KiWithoutInserted(PKTIMER Timer, ULONG64 Word)
@@ -67,7 +68,7 @@ BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word)
 }
 
 /* Writes how the timer is filed into its members and flags. */
-FORCEINLINE VOID KiDescribeTimer(PKTIMER Timer, ULONG Processor, ULONG Type, ULONG64 *Word)
+FORCEINLINE VOID KiDescribeTimer(PKTIMER Timer, USHORT Processor, ULONG Type, ULONG64 *Word)
 {
     Timer->Processor = Processor | Type | (Timer->Dpc != NULL && !(Type & KI_TIMER_CALLS) ? KI_TIMER_HAS_DPC : 0);
     if (!(Type & KI_TIMER_EXECUTIVE)) {
@@ -94,8 +95,8 @@ static VOID KiFileNextPeriod(PKTIMER Timer, ULONG64 Base, ULONG64 Now, ULONG64 *
     KiReleaseLock(&Table->Lock);
 }
 
-/* The DPC that goes with the timer, or what stands in its place. */
-static VOID KiQueueTimerDpc(PKTIMER Timer, ULONG64 *Word)
+/* The DPC that goes with the timer, or what stands in its place. SystemTime: 0 as long as nobody has asked for it. */
+static VOID KiQueueTimerDpc(PKTIMER Timer, ULONG64 *Word, ULONG64 *SystemTime)
 {
     ULARGE_INTEGER Now;
     if (Timer->Dpc == NULL) {
@@ -107,7 +108,10 @@ static VOID KiQueueTimerDpc(PKTIMER Timer, ULONG64 *Word)
         }
         *Word |= KI_TIMER2_EXPIRING;
     }
-    Now.QuadPart = HalDispatch.QuerySystemTime();
+    if (*SystemTime == 0) {
+        *SystemTime = HalDispatch.QuerySystemTime();
+    }
+    Now.QuadPart = *SystemTime;
     if (Timer->Processor & KI_TIMER_CALLS) {
         PKI_TIMER_CALL Call = (PVOID)Timer->Dpc;
         Call->Routine(Call, Now);
@@ -130,26 +134,26 @@ static ULONG64 KiDueInterruptTime(PKTIMER Timer, ULONG64 Now)
  * With the object locked and the timer in no table. AtOnce: the time had passed when the timer was set, its periods
  * begin now. FALSE: nothing was done, the caller has to start over.
  */
-static BOOLEAN KiSignalTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 *Word, PKI_READY Released)
+static BOOLEAN KiSignalTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 *Word, PKI_READY Released, ULONG64 *SystemTime)
 {
     ULONG64 New = KiWithState(KiWithoutInserted(Timer, *Word) | KI_TIMER_EXPIRED, 1);
-    if (!KiReleaseWaiters(&Timer->Header, &New, Released)) {
+    if ((New & KI_WAITERS) && !KiReleaseWaiters(&Timer->Header, &New, Released)) {
         return FALSE;
     }
     if (Timer->Period != 0) {
         ULONG64 Now = HalDispatch.QueryInterruptTime();
         KiFileNextPeriod(Timer, AtOnce ? Now : KiDueInterruptTime(Timer, Now), Now, &New);
     }
-    KiQueueTimerDpc(Timer, &New);
+    KiQueueTimerDpc(Timer, &New, SystemTime);
     *Word = New;
     return TRUE;
 }
 
-BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word)
+BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word, ULONG64 *SystemTime)
 {
     KI_READY Released;
     KiInitializeReady(&Released, IO_NO_INCREMENT);
-    BOOLEAN Expired = KiSignalTimer(Timer, FALSE, &Word, &Released);
+    BOOLEAN Expired = KiSignalTimer(Timer, FALSE, &Word, &Released, SystemTime);
     if (!Expired) {
         KiAcquireLock(&Table->Lock);
         KiMakeTimerDue(KiTimerWheel(Table, Timer), Timer);
@@ -161,7 +165,7 @@ BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word)
 }
 
 /* With the object and the table locked. FALSE: it is an absolute time, and it has passed. */
-static BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+FORCEINLINE BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
 {
     if (Timer->Processor & KI_TIMER_ABSOLUTE) {
         /* Read under the lock, the clock is behind the wheel only if it was set back. */
@@ -183,7 +187,7 @@ static BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Wor
  * the whole tick is added that may have passed since: it comes a tick late at most, early only where the tick itself was
  * late, and half of what it costs to set a timer is saved. NT knows no other times than those of its own, longer ticks.
  */
-static ULONG64 KiBeginningOfInterval(ULONG64 Interval, BOOLEAN Exact)
+FORCEINLINE ULONG64 KiBeginningOfInterval(ULONG64 Interval, BOOLEAN Exact)
 {
     if (Interval < KI_FAR_AWAY || Exact) {
         return HalDispatch.QueryInterruptTime();
@@ -191,7 +195,7 @@ static ULONG64 KiBeginningOfInterval(ULONG64 Interval, BOOLEAN Exact)
     return HalDispatch.QueryTickTime() + HalTickLength;
 }
 
-static ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
+FORCEINLINE ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
 {
     ULONG64 Interval = 0 - (ULONG64)Setting->DueTime;
     ULONG64 Time;
@@ -206,9 +210,10 @@ static ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
  * With the object locked. A timer that is in a table stays in that one, so that one lock is enough. FALSE: the object
  * has to be unlocked and the call repeated, WasSet remembers what was found.
  */
-static BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIMER_SETTING *Setting, ULONG64 DueTime,
-                                ULONG64 *Word, PKI_READY Released, BOOLEAN *WasSet)
+FORCEINLINE BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIMER_SETTING *Setting,
+                                     ULONG64 DueTime, ULONG64 *Word, PKI_READY Released, BOOLEAN *WasSet)
 {
+    ULONG64 SystemTime = 0;
     if (*Word & KI_TIMER_INSERTED) {
         Table = KiTimerTableOf(Timer);
     }
@@ -224,11 +229,11 @@ static BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIM
     *Word = KiWithState(*Word & ~KI_TIMER_EXPIRED, 0);
     BOOLEAN Filed = KiFileUnlessPast(Table, Timer, Word);
     KiReleaseLock(&Table->Lock);
-    return Filed || KiSignalTimer(Timer, TRUE, Word, Released);
+    return Filed || KiSignalTimer(Timer, TRUE, Word, Released, &SystemTime);
 }
 
 /* A timer that may have to be signaled at once, and has a DPC. */
-static KIRQL KiRaiseForTimer(PKTHREAD Thread, const KI_TIMER_SETTING *Setting)
+FORCEINLINE KIRQL KiRaiseForTimer(PKTHREAD Thread, const KI_TIMER_SETTING *Setting)
 {
     KIRQL OldIrql = Thread->Irql;
     if (OldIrql < DISPATCH_LEVEL && Setting->Dpc != NULL && Setting->DueTime >= 0) {
@@ -244,7 +249,8 @@ static VOID KiLowerAfterTimer(PKTHREAD Thread, KIRQL OldIrql)
     }
 }
 
-BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting)
+/* In line, because most of what a setting may say is known where it is made. */
+FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Setting)
 {
     PKTHREAD Thread = KiCurrentThread();
     KIRQL OldIrql = KiRaiseForTimer(Thread, Setting);
@@ -281,6 +287,11 @@ BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting)
     return WasSet;
 }
 
+BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting)
+{
+    return KiSetTimerInline(Timer, Setting);
+}
+
 BOOLEAN KeSetCoalescableTimer(PKTIMER Timer, LARGE_INTEGER DueTime, ULONG Period, ULONG TolerableDelay, PKDPC Dpc)
 {
     KI_TIMER_SETTING Setting = {
@@ -301,7 +312,7 @@ BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dp
 BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc)
 {
     KI_TIMER_SETTING Setting = {.DueTime = DueTime.QuadPart, .Dpc = Dpc};
-    return KiSetTimer(Timer, &Setting);
+    return DueTime.QuadPart < 0 ? KiSetTimerInline(Timer, &Setting) : KeSetTimerEx(Timer, DueTime, 0, Dpc);
 }
 
 BOOLEAN KeCancelTimer(PKTIMER Timer)

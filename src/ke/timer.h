@@ -12,7 +12,9 @@
  * 3. The expirer keeps the object locked from the moment it has taken the timer out until the timer is signaled, filed
  *    again if it is periodic, and its DPC is queued. So whoever cancels and then calls KeFlushQueuedDpcs may give up
  *    the DPC as well.
- * 4. Only one lock of a table is held at a time, and no object is waited for under it.
+ * 4. Only one lock of a table is held at a time, and no object is waited for under it. The expirer holds several
+ *    objects, a group, where each of them but the last needs no other object's lock any more: nobody waits for it, and
+ *    it does no more than queue a DPC. They are signaled and unlocked in turn, so the last one is alone by then.
  * 5. A timer with a DPC is signaled at DISPATCH_LEVEL, where a DPC is only queued: it runs after the object is
  *    unlocked, when whoever expired the timer comes down.
  */
@@ -61,7 +63,12 @@ typedef struct _KI_TIMER_SETTING {
 ULONG KiEncodeTolerance(ULONG64 Units); /* as in KI_TIMER_TOLERANCE_SHIFT, rounded down */
 BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting); /* was it set? An EX_TIMER may refuse: disabled */
 BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word);  /* with the object locked: takes it out of its table */
-BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word); /* locked, and taken out; FALSE: put back */
+
+/*
+ * Locked, and taken out; FALSE: put back. SystemTime: 0, or what the last one has left there, so that those that expire
+ * together ask once.
+ */
+BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word, ULONG64 *SystemTime);
 
 /* clock.c */
 

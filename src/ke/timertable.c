@@ -3,17 +3,6 @@
 
 #define KI_WHEEL_TIMED_LEVELS ((1u << KI_WHEEL_LEVELS) - 1)
 
-FORCEINLINE BOOLEAN KiIsSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
-{
-    return (Wheel->Occupied[Number / KI_WHEEL_SLOTS] >> (Number % KI_WHEEL_SLOTS)) & 1;
-}
-
-FORCEINLINE VOID KiMarkSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
-{
-    Wheel->Occupied[Number / KI_WHEEL_SLOTS] |= 1ULL << (Number % KI_WHEEL_SLOTS);
-    Wheel->OccupiedLevels |= 1u << (Number / KI_WHEEL_SLOTS);
-}
-
 FORCEINLINE VOID KiMarkSlotEmpty(PKI_WHEEL Wheel, ULONG Number)
 {
     ULONG Level = Number / KI_WHEEL_SLOTS;
@@ -21,40 +10,6 @@ FORCEINLINE VOID KiMarkSlotEmpty(PKI_WHEEL Wheel, ULONG Number)
     if (Wheel->Occupied[Level] == 0) {
         Wheel->OccupiedLevels &= ~(1u << Level);
     }
-}
-
-/* The list head of a slot, made valid if the slot was empty; from now on it is occupied. */
-FORCEINLINE PKI_WHEEL_SLOT KiOpenSlot(PKI_WHEEL Wheel, ULONG Number)
-{
-    PKI_WHEEL_SLOT Slot = &Wheel->Slot[Number];
-    if (!KiIsSlotOccupied(Wheel, Number)) {
-        InitializeListHead(&Slot->List);
-        Slot->Earliest = KI_TIME_NEVER;
-        KiMarkSlotOccupied(Wheel, Number);
-    }
-    return Slot;
-}
-
-FORCEINLINE ULONG KiSlotForTime(PKI_WHEEL Wheel, ULONG64 Time)
-{
-    if (Time <= Wheel->Time) {
-        return KI_WHEEL_DUE;
-    }
-    ULONG Level = (63 - (ULONG)__builtin_clzll(Time ^ Wheel->Time)) / KI_WHEEL_DIGIT;
-    ULONG Digit = (ULONG)(Time >> (Level * KI_WHEEL_DIGIT)) % KI_WHEEL_SLOTS;
-    return Level * KI_WHEEL_SLOTS + Digit;
-}
-
-ULONG KiFileTimer(PKI_WHEEL Wheel, PKTIMER Timer)
-{
-    ULONG64 Key = KiTimerKey(Timer);
-    ULONG Number = KiSlotForTime(Wheel, Key);
-    PKI_WHEEL_SLOT Slot = KiOpenSlot(Wheel, Number);
-    if (Key < Slot->Earliest) {
-        Slot->Earliest = Key;
-    }
-    InsertTailList(&Slot->List, &Timer->TimerListEntry);
-    return Number;
 }
 
 VOID KiMakeTimerDue(PKI_WHEEL Wheel, PKTIMER Timer)
@@ -118,19 +73,28 @@ static VOID KiMoveSlot(PKI_WHEEL Wheel, ULONG From, ULONG To)
     KiMarkSlotEmpty(Wheel, From);
 }
 
+/* Only what is left at the end is linked to the head again: a timer's memory is not touched before it is its turn. */
 static BOOLEAN KiFileCascade(PKI_WHEEL Wheel, PULONG Budget)
 {
-    while (KiIsSlotOccupied(Wheel, KI_WHEEL_CASCADE)) {
-        PLIST_ENTRY Entry = Wheel->Slot[KI_WHEEL_CASCADE].List.Flink;
-        PKTIMER Timer = CONTAINING_RECORD(Entry, KTIMER, TimerListEntry);
-        if (*Budget == 0) {
-            return FALSE;
-        }
-        *Budget -= 1;
-        KiTakeOutTimer(Wheel, Timer);
-        KiFileTimer(Wheel, Timer);
+    PLIST_ENTRY Head = &Wheel->Slot[KI_WHEEL_CASCADE].List;
+    PLIST_ENTRY Next;
+    if (!KiIsSlotOccupied(Wheel, KI_WHEEL_CASCADE)) {
+        return TRUE;
     }
-    return TRUE;
+    PLIST_ENTRY Entry = Head->Flink;
+    for (; Entry != Head && *Budget != 0; Entry = Next) {
+        Next = Entry->Flink;
+        __builtin_prefetch(Next, 1);
+        KiFileTimer(Wheel, CONTAINING_RECORD(Entry, KTIMER, TimerListEntry));
+        *Budget -= 1;
+    }
+    if (Entry == Head) {
+        KiMarkSlotEmpty(Wheel, KI_WHEEL_CASCADE);
+        return TRUE;
+    }
+    Head->Flink = Entry;
+    Entry->Blink = Head;
+    return FALSE;
 }
 
 /* With an earlier time every timer may belong elsewhere. Those that were found due stay so. */
@@ -141,6 +105,17 @@ static VOID KiSetWheelBack(PKI_WHEEL Wheel, ULONG64 Time)
         KiMoveSlot(Wheel, Number, KI_WHEEL_CASCADE);
     }
     Wheel->Time = Time;
+}
+
+/* The first slot, which begins at Time or before. */
+static VOID KiReachSlot(PKI_WHEEL Wheel, ULONG Number, ULONG64 Time)
+{
+    if (Wheel->Slot[Number].Latest <= Time) {
+        KiMoveSlot(Wheel, Number, KI_WHEEL_DUE);
+    } else {
+        Wheel->Time = KiBeginningOfSlot(Wheel, Number);
+        KiMoveSlot(Wheel, Number, KI_WHEEL_CASCADE);
+    }
 }
 
 BOOLEAN KiTurnWheel(PKI_WHEEL Wheel, ULONG64 Time, ULONG Budget)
@@ -156,8 +131,7 @@ BOOLEAN KiTurnWheel(PKI_WHEEL Wheel, ULONG64 Time, ULONG Budget)
         if (!KiFindFirstSlot(Wheel, &Number) || KiBeginningOfSlot(Wheel, Number) > Time) {
             break;
         }
-        Wheel->Time = KiBeginningOfSlot(Wheel, Number);
-        KiMoveSlot(Wheel, Number, Number < KI_WHEEL_SLOTS ? KI_WHEEL_DUE : KI_WHEEL_CASCADE);
+        KiReachSlot(Wheel, Number, Time);
     }
     Wheel->Time = Time;
     return TRUE;

@@ -24,6 +24,9 @@
  *    then the clock thread wakes once for nothing, which files the slot again.
  * 6. Timers with the same time expire in the order in which they were set, unless one of them was set while the others
  *    were waiting in KI_WHEEL_CASCADE.
+ * 7. Latest of a slot is KI_TIME_NEVER if a timer was put behind a later one. Otherwise its timers are in the order of
+ *    their times, and none is later than Latest. So a slot whose Latest has passed is due as it is: its timers, mostly
+ *    set one after the other for the same interval, go to KI_WHEEL_DUE as one list. Slots of level 0 are in order.
  */
 #ifndef INTERLOCK_TIMERTABLE_H
 #define INTERLOCK_TIMERTABLE_H
@@ -42,6 +45,7 @@
 typedef struct _KI_WHEEL_SLOT {
     LIST_ENTRY List;
     ULONG64 Earliest;
+    ULONG64 Latest;
 } KI_WHEEL_SLOT, *PKI_WHEEL_SLOT;
 
 typedef struct _KI_WHEEL {
@@ -53,7 +57,7 @@ typedef struct _KI_WHEEL {
 
 typedef struct _KTIMER_TABLE {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
-    ULONG Processor;
+    USHORT Processor;
     struct _KTIMER_TABLE *Next; /* all tables that exist, see clock.c */
     KI_WHEEL Wheel[2];          /* 0: interrupt time, 1: system time */
 } KTIMER_TABLE, *PKTIMER_TABLE;
@@ -89,7 +93,54 @@ FORCEINLINE PKI_WHEEL KiTimerWheel(PKTIMER_TABLE Table, PKTIMER Timer)
 
 /* All of these are called with the table's lock held. */
 
-ULONG KiFileTimer(PKI_WHEEL Wheel, PKTIMER Timer);            /* returns the number of the slot */
+FORCEINLINE BOOLEAN KiIsSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
+{
+    return (Wheel->Occupied[Number / KI_WHEEL_SLOTS] >> (Number % KI_WHEEL_SLOTS)) & 1;
+}
+
+FORCEINLINE VOID KiMarkSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
+{
+    Wheel->Occupied[Number / KI_WHEEL_SLOTS] |= 1ULL << (Number % KI_WHEEL_SLOTS);
+    Wheel->OccupiedLevels |= 1u << (Number / KI_WHEEL_SLOTS);
+}
+
+/* The list head of a slot, made valid if the slot was empty; from now on it is occupied. */
+FORCEINLINE PKI_WHEEL_SLOT KiOpenSlot(PKI_WHEEL Wheel, ULONG Number)
+{
+    PKI_WHEEL_SLOT Slot = &Wheel->Slot[Number];
+    if (!KiIsSlotOccupied(Wheel, Number)) {
+        InitializeListHead(&Slot->List);
+        Slot->Earliest = KI_TIME_NEVER;
+        Slot->Latest = 0;
+        KiMarkSlotOccupied(Wheel, Number);
+    }
+    return Slot;
+}
+
+FORCEINLINE ULONG KiSlotForTime(PKI_WHEEL Wheel, ULONG64 Time)
+{
+    if (Time <= Wheel->Time) {
+        return KI_WHEEL_DUE;
+    }
+    ULONG Level = (63 - (ULONG)__builtin_clzll(Time ^ Wheel->Time)) / KI_WHEEL_DIGIT;
+    ULONG Digit = (ULONG)(Time >> (Level * KI_WHEEL_DIGIT)) % KI_WHEEL_SLOTS;
+    return Level * KI_WHEEL_SLOTS + Digit;
+}
+
+/* Returns the number of the slot. */
+FORCEINLINE ULONG KiFileTimer(PKI_WHEEL Wheel, PKTIMER Timer)
+{
+    ULONG64 Key = KiTimerKey(Timer);
+    ULONG Number = KiSlotForTime(Wheel, Key);
+    PKI_WHEEL_SLOT Slot = KiOpenSlot(Wheel, Number);
+    if (Key < Slot->Earliest) {
+        Slot->Earliest = Key;
+    }
+    Slot->Latest = Key >= Slot->Latest ? Key : KI_TIME_NEVER;
+    InsertTailList(&Slot->List, &Timer->TimerListEntry);
+    return Number;
+}
+
 VOID KiTakeOutTimer(PKI_WHEEL Wheel, PKTIMER Timer);
 VOID KiMakeTimerDue(PKI_WHEEL Wheel, PKTIMER Timer);          /* files it as the next one to expire */
 PKTIMER KiNextDueTimer(PKI_WHEEL Wheel, PKTIMER Previous);    /* the one after Previous, or NULL; NULL: the first one */

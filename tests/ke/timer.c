@@ -508,11 +508,11 @@ static void test_wait_all_with_timers(void **state)
                      STATUS_SUCCESS);
     for (ULONG i = 0; i < 3; i += 1) {
         assert_false(KeReadStateTimer(&timers[i]));
-        KeSetTimer(&timers[i], relative((3 - i) * 2 * MILLISECOND), NULL);
     }
-    assert_int_equal(KeWaitForMultipleObjects(3, objects, WaitAny, Executive, KernelMode, FALSE, NULL, NULL), 2);
-    assert_int_equal(KeWaitForMultipleObjects(3, objects, WaitAny, Executive, KernelMode, FALSE, NULL, NULL), 1);
-    assert_int_equal(KeWaitForMultipleObjects(3, objects, WaitAny, Executive, KernelMode, FALSE, NULL, NULL), 0);
+    for (ULONG i = 0; i < 3; i += 1) {
+        KeSetTimer(&timers[i], relative(2 * MILLISECOND), NULL);
+        assert_int_equal(KeWaitForMultipleObjects(3, objects, WaitAny, Executive, KernelMode, FALSE, NULL, NULL), i);
+    }
     watchdog_stop();
 }
 
@@ -659,7 +659,12 @@ static BOOLEAN timers_expire_without_thread(PVOID context)
     none = unlimited;
     none.rlim_cur = 0;
     setrlimit(RLIMIT_AS, &none);
-    KeSetTimer(&first, relative(MILLISECOND), NULL);
+    for (ULONG tries = 0; tries < 50; tries += 1) {
+        KeSetTimer(&first, relative(MILLISECOND), NULL);
+        if (!KeReadStateTimer(&first)) {
+            break; /* else the host took longer over the call than the timer over its interval */
+        }
+    }
     KeStallExecutionProcessor(20000);
     if (KeReadStateTimer(&first)) {
         return FALSE; /* there is a thread: this has shown nothing */
@@ -709,6 +714,85 @@ static void test_where_intervals_begin(void **state)
     KeCancelTimer(&timer);
 }
 
+#define CROWD 200 /* more than the clock takes out at a time, and more than it looks at */
+
+typedef struct crowd {
+    volatile ULONG held, released;
+    KTIMER timers[CROWD];
+    expirations ran[CROWD];
+    NTSTATUS status[2]; /* of those that wait for some of them */
+} crowd;
+
+static void hold_clock(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
+{
+    crowd *c = context;
+    (void)dpc;
+    (void)argument1;
+    (void)argument2;
+    __atomic_store_n(&c->held, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&c->released, __ATOMIC_ACQUIRE)) {
+        KeStallExecutionProcessor(10);
+    }
+}
+
+/* Both wait for two timers that the clock has in its hands at the same time. */
+static void wait_in_crowd(void *context, unsigned index)
+{
+    crowd *c = context;
+    PVOID objects[] = {&c->timers[index == 0 ? 3 : 7], &c->timers[index == 0 ? 7 : 3]};
+    c->status[index] = KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL);
+}
+
+static BOOLEAN has_dpc(ULONG index)
+{
+    return index < CROWD / 2 && index % 4 != 3;
+}
+
+static void check_crowd(crowd *c)
+{
+    for (ULONG i = 0; i < CROWD; i += 1) {
+        assert_int_equal(wait_for(&c->timers[i], PATIENCE * SECOND), STATUS_SUCCESS);
+        assert_false(KeCancelTimer(&c->timers[i]));
+        if (has_dpc(i)) {
+            await_count(&c->ran[i], 1);
+        }
+    }
+    KeFlushQueuedDpcs();
+    for (ULONG i = 0; i < CROWD; i += 1) {
+        assert_int_equal(count_of(&c->ran[i]), has_dpc(i));
+    }
+}
+
+/* While a DPC keeps the clock, timers become due: all go off, those with a DPC and those behind them, waited for or not. */
+static void test_many_due_at_once(void **state)
+{
+    crowd *c = calloc(1, sizeof(*c));
+    KTIMER holder;
+    KDPC hold;
+    (void)state;
+    assert_non_null(c);
+    KeInitializeTimer(&holder);
+    KeInitializeDpc(&hold, hold_clock, c);
+    for (ULONG i = 0; i < CROWD; i += 1) {
+        KeInitializeTimer(&c->timers[i]);
+        KeInitializeDpc(&c->ran[i].dpc, count_expiration, &c->ran[i]);
+    }
+    test_threads *threads = start_threads(2, wait_in_crowd, c);
+    KeSetTimer(&holder, relative(1), &hold);
+    while (!__atomic_load_n(&c->held, __ATOMIC_ACQUIRE)) {
+        KeStallExecutionProcessor(10);
+    }
+    for (ULONG i = 0; i < CROWD; i += 1) {
+        KeSetTimer(&c->timers[i], relative(1), has_dpc(i) ? &c->ran[i].dpc : NULL);
+    }
+    __atomic_store_n(&c->released, 1, __ATOMIC_RELEASE);
+    check_crowd(c);
+    join_threads(threads, PATIENCE);
+    assert_int_equal(c->status[0], STATUS_SUCCESS);
+    assert_int_equal(c->status[1], STATUS_SUCCESS);
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -732,6 +816,7 @@ int main(void)
         cmocka_unit_test(test_clock_step_forward),
         cmocka_unit_test(test_clock_step_back),
         cmocka_unit_test(test_clock_step_and_period),
+        cmocka_unit_test(test_many_due_at_once),
         cmocka_unit_test(test_fork),
     };
     install_stepped_clock();

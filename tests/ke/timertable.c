@@ -94,6 +94,20 @@ static ULONG expire(model *m, BOOLEAN check_order)
     return expired;
 }
 
+/* A slot that says it is in order is, and is not due before all of it is. */
+static void check_order(const KI_WHEEL_SLOT *slot)
+{
+    ULONG64 last = 0;
+    if (slot->Latest == KI_TIME_NEVER) {
+        return;
+    }
+    for (PLIST_ENTRY entry = slot->List.Flink; entry != &slot->List; entry = entry->Flink) {
+        ULONG64 key = KiTimerKey(CONTAINING_RECORD(entry, KTIMER, TimerListEntry));
+        assert_true(key >= last && key <= slot->Latest);
+        last = key;
+    }
+}
+
 static void check_wheel(const model *m)
 {
     ULONG counted = 0, set = 0;
@@ -105,6 +119,9 @@ static void check_wheel(const model *m)
         }
         assert_false(IsListEmpty(head));
         assert_true((m->wheel->OccupiedLevels >> (number / 64)) & 1);
+        if (number < KI_WHEEL_DUE) {
+            check_order(&m->wheel->Slot[number]);
+        }
         for (PLIST_ENTRY entry = head->Flink; entry != head; entry = entry->Flink) {
             PKTIMER timer = CONTAINING_RECORD(entry, KTIMER, TimerListEntry);
             if (number < KI_WHEEL_DUE) {
@@ -139,18 +156,23 @@ typedef struct run {
     BOOLEAN jump; /* half of the time goes straight to the next due time */
     BOOLEAN back; /* the clock is set back now and then */
     ULONG budget;
+    ULONG intervals; /* due times are so many different ones from now on, 0: any */
 } run;
 
 static const run runs[] = {
-    {"close together", 0, 200, 8, 6, 1, FALSE, FALSE, UNLIMITED},
-    {"milliseconds", 1000000, 400, 18, 14, 1, FALSE, FALSE, UNLIMITED},
-    {"seconds to hours", 123456789012345ULL, 512, 36, 30, 1, TRUE, FALSE, UNLIMITED},
-    {"years", 132000000000000000ULL, 512, 56, 52, 1, TRUE, FALSE, UNLIMITED},
-    {"the end of time", KI_TIME_LAST - (1ULL << 40), 300, 50, 33, 1, TRUE, FALSE, UNLIMITED},
-    {"tolerant", 5, 300, 24, 18, 20, TRUE, FALSE, UNLIMITED},
-    {"clock set back", 132000000000000000ULL, 300, 40, 36, 1, TRUE, TRUE, UNLIMITED},
-    {"small budget", 77777, 400, 30, 28, 1, TRUE, FALSE, 3},
-    {"small budget and clock set back", 132000000000000000ULL, 300, 34, 32, 8, TRUE, TRUE, 7},
+    {"close together", 0, 200, 8, 6, 1, FALSE, FALSE, UNLIMITED, 0},
+    {"milliseconds", 1000000, 400, 18, 14, 1, FALSE, FALSE, UNLIMITED, 0},
+    {"seconds to hours", 123456789012345ULL, 512, 36, 30, 1, TRUE, FALSE, UNLIMITED, 0},
+    {"years", 132000000000000000ULL, 512, 56, 52, 1, TRUE, FALSE, UNLIMITED, 0},
+    {"the end of time", KI_TIME_LAST - (1ULL << 40), 300, 50, 33, 1, TRUE, FALSE, UNLIMITED, 0},
+    {"tolerant", 5, 300, 24, 18, 20, TRUE, FALSE, UNLIMITED, 0},
+    {"clock set back", 132000000000000000ULL, 300, 40, 36, 1, TRUE, TRUE, UNLIMITED, 0},
+    {"small budget", 77777, 400, 30, 28, 1, TRUE, FALSE, 3, 0},
+    {"small budget and clock set back", 132000000000000000ULL, 300, 34, 32, 8, TRUE, TRUE, 7, 0},
+    {"one interval", 99, 400, 16, 14, 1, FALSE, FALSE, UNLIMITED, 1},
+    {"two intervals", 131071, 400, 19, 17, 1, TRUE, FALSE, UNLIMITED, 2},
+    {"three intervals, tolerant", 1 << 24, 400, 22, 20, 14, TRUE, FALSE, UNLIMITED, 3},
+    {"two intervals and clock set back", 132000000000000000ULL, 300, 20, 18, 1, TRUE, TRUE, 5, 2},
 };
 
 static void turn(model *m, const run *r)
@@ -166,6 +188,14 @@ static void turn(model *m, const run *r)
     if (!r->back) {
         assert_true(before <= m->time);
     }
+}
+
+static ULONG64 random_interval(const run *r, test_random *random)
+{
+    if (r->intervals == 0) {
+        return 1 + random_span(random, r->due_bits);
+    }
+    return (1ULL << r->due_bits) - random_below(random, r->intervals) * (1ULL << (r->due_bits - 3));
 }
 
 static void advance(model *m, const run *r, test_random *random)
@@ -194,7 +224,7 @@ static void run_against_model(const run *r, ULONG steps)
             if (m->timers[index].set) {
                 cancel_timer(m, index);
             } else {
-                ULONG64 due = m->time + 1 + random_span(&random, r->due_bits);
+                ULONG64 due = m->time + random_interval(r, &random);
                 set_timer(m, index, due <= KI_TIME_LAST ? due : KI_TIME_LAST, random_below(&random, r->tolerance));
             }
         }
@@ -257,6 +287,71 @@ static void test_stale_next_time_heals(void **state)
     free_model(m);
 }
 
+/* Timers that were set in the order of their times go off together without being filed again; others are. */
+static void test_slots_in_order_are_due_as_they_are(void **state)
+{
+    static const struct {
+        ULONG64 due[4];
+        ULONG64 time;
+        BOOLEAN moves; /* more than a budget of none allows */
+        ULONG expired;
+    } cases[] = {
+        {{5000, 5001, 5001, 8000}, 8000, FALSE, 4},
+        {{5000, 5001, 5001, 8000}, 7999, TRUE, 3},
+        {{5001, 5000, 5002, 8000}, 8000, TRUE, 4},
+        {{5000, 5001, 8000, 7999}, 8000, TRUE, 4},
+    };
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(cases); i += 1) {
+        model *m = new_model(4, 0);
+        for (ULONG timer = 0; timer < 4; timer += 1) {
+            set_timer(m, timer, cases[i].due[timer], 0);
+        }
+        m->time = cases[i].time;
+        assert_int_equal(KiTurnWheel(m->wheel, m->time, 0), !cases[i].moves);
+        assert_true(KiTurnWheel(m->wheel, m->time, UNLIMITED));
+        assert_int_equal(expire(m, TRUE), cases[i].expired);
+        check_wheel(m);
+        free_model(m);
+    }
+}
+
+/* A slot that was empty meanwhile does not remember what was in it. */
+static void test_order_of_a_slot_begins_anew(void **state)
+{
+    (void)state;
+    model *m = new_model(3, 0);
+    set_timer(m, 0, 8000, 0);
+    cancel_timer(m, 0);
+    set_timer(m, 1, 5000, 0);
+    set_timer(m, 2, 5001, 0);
+    m->time = 5001;
+    assert_true(KiTurnWheel(m->wheel, m->time, 0));
+    assert_int_equal(expire(m, TRUE), 2);
+    free_model(m);
+}
+
+/* Timers of a slot that is half filed again are taken out like others. */
+static void test_cancel_while_a_slot_is_filed_again(void **state)
+{
+    (void)state;
+    for (ULONG filed = 0; filed < 4; filed += 1) {
+        for (ULONG cancelled = 0; cancelled < 4; cancelled += 1) {
+            model *m = new_model(4, 0);
+            for (ULONG i = 0; i < 4; i += 1) {
+                set_timer(m, i, 8000 - i, 0);
+            }
+            m->time = 8000;
+            assert_false(KiTurnWheel(m->wheel, m->time, filed));
+            cancel_timer(m, cancelled);
+            check_wheel(m);
+            assert_true(KiTurnWheel(m->wheel, m->time, UNLIMITED));
+            assert_int_equal(expire(m, FALSE), 3);
+            free_model(m);
+        }
+    }
+}
+
 static const struct tolerance_row {
     ULONG64 due;
     ULONG tolerance;
@@ -284,6 +379,9 @@ int main(void)
         cmocka_unit_test(test_wheel_against_model),
         cmocka_unit_test(test_next_time_is_exact),
         cmocka_unit_test(test_stale_next_time_heals),
+        cmocka_unit_test(test_slots_in_order_are_due_as_they_are),
+        cmocka_unit_test(test_order_of_a_slot_begins_anew),
+        cmocka_unit_test(test_cancel_while_a_slot_is_filed_again),
         cmocka_unit_test(test_tolerance_moves_to_a_common_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
