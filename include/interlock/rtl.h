@@ -58,7 +58,7 @@ NTSYSAPI inline NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG 
 {
     /* acquire: pairs with the release of who completed; whoever sees that it is done sees all that was done */
     ULONG_PTR Word = __atomic_load_n((volatile ULONG_PTR *)RunOnce, __ATOMIC_ACQUIRE);
-    if ((Word & RTLP_RUN_ONCE_STATE) != RTLP_RUN_ONCE_DONE || Flags != 0) {
+    if (__builtin_expect((Word & RTLP_RUN_ONCE_STATE) != RTLP_RUN_ONCE_DONE || Flags != 0, 0)) {
         return RtlpRunOnceBegin(RunOnce, Flags, Context);
     }
     if (Context != NULL) {

@@ -46,6 +46,12 @@ BOOLEAN HalYieldToOther(VOID)
     return TRUE;
 }
 
+/* Every schedule is explored: nobody has to end its turn for another one to run. */
+VOID HalCountWait(PHAL_TURN Turn)
+{
+    UNREFERENCED_PARAMETER(Turn);
+}
+
 VOID HalLongSpin(ULONG Round)
 {
     if (lab_sched_active()) {

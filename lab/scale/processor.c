@@ -53,6 +53,12 @@ BOOLEAN HalYieldToOther(VOID)
     return FALSE;
 }
 
+/* Nor does anybody have to be made to give it away. */
+VOID HalCountWait(PHAL_TURN Turn)
+{
+    UNREFERENCED_PARAMETER(Turn);
+}
+
 VOID HalLongSpin(ULONG Round)
 {
     if (!lab_sched_active()) {

@@ -255,6 +255,33 @@ static void take_for_longest_turn(void)
 LAB_SCENARIO(pushlock_longest_turn, .Setup = held, .Threads = {take_for_longest_turn, writer, writer},
              .Finish = is_free, .Flags = LAB_LARGE);
 
+static void release_for_nobody(void)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&lock);
+    thread->TurnLock = &lock;
+    thread->TurnPasses = 0;
+    ExfReleasePushLockExclusiveEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+    LabAssert(thread->TurnPasses == 0);
+    KeLeaveCriticalRegion();
+}
+LAB_SCENARIO(pushlock_passes_nobody, .Setup = setup, .Threads = {release_for_nobody}, .Finish = is_free);
+
+/* A woken waiter that finds the lock taken goes back to its place: it does not look on and keep the task of waking. */
+static void take_past_woken(void)
+{
+    KeEnterCriticalRegion();
+    await_two_waiters();
+    ExReleasePushLockExclusive(&lock);
+    ExAcquirePushLockExclusive(&lock);
+    while (__atomic_load_n(&lock, __ATOMIC_RELAXED) & EX_PUSH_LOCK_WAKING) {
+    }
+    ExReleasePushLockExclusive(&lock);
+    KeLeaveCriticalRegion();
+}
+LAB_SCENARIO(pushlock_goes_back, .Setup = held, .Threads = {take_past_woken, writer, writer}, .Finish = is_free);
+
 /* Those who have learned that the others are near spin for it before they do anything else. */
 static void near_writer(void)
 {

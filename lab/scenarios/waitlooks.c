@@ -17,12 +17,17 @@ static void setup(void)
     KeInitializeMutant(&mutant, FALSE);
 }
 
-static NTSTATUS poll(WAIT_TYPE type, PVOID first, PVOID second)
+static NTSTATUS look(WAIT_TYPE type, PVOID first, PVOID second, BOOLEAN alertable)
 {
     PVOID objects[] = {first, second};
-    NTSTATUS status = KiWaitForMultipleObjects(2, objects, type, Executive, KernelMode, FALSE, &now, NULL);
+    NTSTATUS status = KiWaitForMultipleObjects(2, objects, type, Executive, KernelMode, alertable, &now, NULL);
     LabAssert(!(__atomic_load_n(&KeGetCurrentThread()->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_ACTIVE));
     return status;
+}
+
+static NTSTATUS poll(WAIT_TYPE type, PVOID first, PVOID second)
+{
+    return look(type, first, second, FALSE);
 }
 
 /* The thread that owns the mutant, and one that does not. Nobody else touches the event before the second poll. */
@@ -54,6 +59,17 @@ static void nobody_has_it(void)
 }
 LAB_SCENARIO(wait_poll, .Setup = setup, .Threads = {owner}, .Finish = nobody_has_it);
 LAB_SCENARIO(wait_poll_mutant, .Setup = setup, .Threads = {other, other}, .Finish = nobody_has_it);
+
+/* What is pending for the thread comes before the objects, and leaves them as they are. */
+static void alerted_poller(void)
+{
+    KeAlertThread(KeGetCurrentThread(), KernelMode);
+    LabAssert(look(WaitAny, &mutant, &event, TRUE) == STATUS_ALERTED);
+    nobody_has_it();
+    LabAssert(look(WaitAny, &never, &event, TRUE) == STATUS_WAIT_1);
+    LabAssert(look(WaitAny, &never, &event, TRUE) == STATUS_TIMEOUT);
+}
+LAB_SCENARIO(wait_poll_alertable, .Setup = setup, .Threads = {alerted_poller}, .Finish = nobody_has_it);
 
 /* A mutant that its owner takes again, with others, is in the owner's list once: what it ends with is abandoned, once.
  */

@@ -197,8 +197,34 @@ static void port_is_gone(void)
 LAB_SCENARIO(port_kept, .Setup = setup, .Threads = {poster_of_two_at_closed, closer}, .Finish = port_is_gone);
 LAB_SCENARIO(port_kept_c11, .Setup = setup, .Threads = {poster_of_two_at_closed, closer}, .Finish = port_is_gone,
              .Model = "c11", .StaleReads = 2);
+LAB_SCENARIO(port_kept_tso, .Setup = setup, .Threads = {poster_of_two_at_closed, closer}, .Finish = port_is_gone,
+             .Model = "tso");
 LAB_SCENARIO(port_kept_by_two, .Setup = setup, .Threads = {poster_of_two_at_closed, looker_at_closed, closer},
              .Finish = port_is_gone, .Flags = LAB_LARGE);
+
+/* Another one is kept in its place while its handle is closed. */
+static HANDLE other;
+
+static void setup_other(void)
+{
+    setup();
+    LabAssert(NtCreateIoCompletion(&other, IO_COMPLETION_ALL_ACCESS, NULL, 8) == STATUS_SUCCESS);
+}
+
+static void poster_to_both(void)
+{
+    poster_at_closed();
+    for (ULONG i = 0; i < 2; i++)
+        LabAssert(NtSetIoCompletion(other, ULongToPtr(i), NULL, STATUS_SUCCESS, 0) == STATUS_SUCCESS);
+}
+
+static void other_is_left(void)
+{
+    LabAssert(NtpPortType.TotalNumberOfObjects == 1);
+    LabAssert(NtClose(other) == STATUS_SUCCESS);
+    port_is_gone();
+}
+LAB_SCENARIO(port_kept_exchanged, .Setup = setup_other, .Threads = {poster_to_both, closer}, .Finish = other_is_left);
 
 /* A port is a queue. */
 static void record_post(ULONG key)

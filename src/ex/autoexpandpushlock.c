@@ -14,7 +14,8 @@
  * the lock was allocated, and it stays small.
  *
  * 1. An exclusive owner takes LocalLock first, and then every word that State shows. State is changed only by a sharer of
- *    LocalLock, so it stays the same until the release, and no exclusive owner is there when it changes.
+ *    LocalLock, so it stays the same until the release, and no exclusive owner is there when it changes. Turns
+ *    (ke/turn.h) are counted at LocalLock only: who gave its processor away at a word would have LocalLock in hand.
  * 2. A sharer holds LocalLock or one of the words that State showed when it came. Either keeps exclusive owners out,
  *    whatever State has become since: LocalLock is always taken, and words are only added. So nobody has to move when
  *    the lock grows, and a sharer that read an old State is as good as any.
@@ -253,7 +254,7 @@ VOID ExAcquireAutoExpandPushLockExclusive(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, UL
     ULONG State = ExpStateOfLock(PushLock);
     ULONG Count = ExpSlotCount(State);
     for (ULONG Processor = 0; Processor < Count; Processor++) {
-        ExAcquirePushLockExclusiveEx(ExpSlotOf(State, Processor), Flags);
+        ExpAcquireInner(ExpSlotOf(State, Processor), Flags);
     }
 }
 
@@ -262,7 +263,7 @@ VOID ExReleaseAutoExpandPushLockExclusive(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, UL
     ULONG State = ExpStateOfLock(PushLock);
     ExpVerifyRelease(&PushLock->LocalLock, Flags);
     for (ULONG Processor = ExpSlotCount(State); Processor != 0; Processor--) {
-        ExReleasePushLockExclusiveEx(ExpSlotOf(State, Processor - 1), Flags);
+        ExpReleaseInner(ExpSlotOf(State, Processor - 1));
     }
     ExReleasePushLockExclusiveEx(&PushLock->LocalLock, Flags);
 }

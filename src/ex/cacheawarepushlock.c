@@ -2,7 +2,8 @@
  * cacheawarepushlock.c: a pushlock for each processor, each on a cache line of its own.
  *
  * 1. A sharer takes the pushlock of the processor it runs on. It may move while it holds it: the release is told which.
- * 2. An exclusive owner takes all of them, in one order, so two of them cannot wait for each other.
+ * 2. An exclusive owner takes all of them, in one order, so two of them cannot wait for each other. Turns (ke/turn.h) are
+ *    counted at the first one only: a thread that gave its processor away at a later one would have the first in hand.
  * 3. There are as many pushlocks as processors: with fewer, sharers on different processors would meet. The public part
  *    has room for the first EX_PUSH_LOCK_FANNED_COUNT of them; where there are less it names them again and again.
  */
@@ -49,17 +50,19 @@ VOID ExFreeCacheAwarePushLock(PEX_CACHE_AWARE_PUSH_LOCK PushLock)
 VOID ExAcquireCacheAwarePushLockExclusiveEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyAcquire(PushLock->Locks[0], Flags);
-    for (ULONG Processor = 0; Processor < KeNumberProcessors; Processor++) {
-        ExAcquirePushLockExclusiveEx(ExpFannedLock(PushLock, Processor), Flags);
+    ExAcquirePushLockExclusiveEx(ExpFannedLock(PushLock, 0), Flags);
+    for (ULONG Processor = 1; Processor < KeNumberProcessors; Processor++) {
+        ExpAcquireInner(ExpFannedLock(PushLock, Processor), Flags);
     }
 }
 
 VOID ExReleaseCacheAwarePushLockExclusiveEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyRelease(PushLock->Locks[0], Flags);
-    for (ULONG Processor = KeNumberProcessors; Processor != 0; Processor--) {
-        ExReleasePushLockExclusiveEx(ExpFannedLock(PushLock, Processor - 1), Flags);
+    for (ULONG Processor = KeNumberProcessors - 1; Processor != 0; Processor--) {
+        ExpReleaseInner(ExpFannedLock(PushLock, Processor));
     }
+    ExReleasePushLockExclusiveEx(ExpFannedLock(PushLock, 0), Flags);
 }
 
 PEX_PUSH_LOCK ExAcquireCacheAwarePushLockSharedEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)

@@ -126,7 +126,7 @@ static BOOLEAN ExpAcquireFastResource(PFAST_ERESOURCE FastResource, PFAST_OWNER_
     }
     Owner->Exclusive = Access == ExpExclusive;
     Owner->Disowned = FALSE;
-    return ExpAcquireResource(Resource, Access, Wait, Owner);
+    return ExpAcquireForFastOwner(Resource, Access, Wait, Owner);
 }
 
 BOOLEAN ExAcquireFastResourceExclusive(PFAST_ERESOURCE Resource, PFAST_OWNER_ENTRY OwnerEntry, BOOLEAN Wait)
@@ -159,11 +159,10 @@ static VOID ExpReleaseFastResource(PFAST_ERESOURCE FastResource, PFAST_OWNER_ENT
     PERESOURCE Resource = ExpCheckFastResource(FastResource);
     PEXP_OWNER Owner = ExpCheckFastOwner(OwnerEntry);
     PKTHREAD Thread = KiCurrentThread();
-    PEXP_RESOURCE_WAIT Released;
     ExpCheckLevel(DISPATCH_LEVEL);
     ExpLockResource(Resource, Thread);
     ExpCheckOwnership(Resource, Owner, Disowned);
-    ExpDropOwner(Resource, Thread, &Owner->Entry, &Released);
+    PEXP_RESOURCE_WAIT Released = ExpDropOwner(Resource, Thread, &Owner->Entry);
     ExpUnlockResource(Resource, Thread);
     ExpWakeReleased(Released);
 }

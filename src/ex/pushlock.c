@@ -64,7 +64,7 @@ const EXP_PUSH_LOCK_METHODS ExpPushLockMethods = {
     .NotOwned = ExpBugcheckNotOwned,
 };
 
-static const EXP_PUSH_LOCK_METHODS *ExpMethodsFor(ULONG Flags)
+const EXP_PUSH_LOCK_METHODS *ExpMethodsFor(ULONG Flags)
 {
     return Flags & EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST ? &ExpPushLockMethods : &ExpBoostedMethods;
 }

@@ -40,6 +40,11 @@ BOOLEAN ExpTryAcquireShared(volatile ULONG_PTR *Lock);
 VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 VOID ExpReleaseShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 VOID ExpRelease(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods); /* whichever way it is held */
+
+/* The same by the owner of another one that comes first for everybody: that is where turns are counted and end. */
+VOID ExpAcquireInnerExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
+VOID ExpReleaseInnerExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
+
 VOID ExpConvertToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 BOOLEAN ExpTryConvertToExclusive(volatile ULONG_PTR *Lock);
 BOOLEAN ExpIsHeldExclusively(ULONG_PTR Value);
@@ -75,6 +80,7 @@ FORCEINLINE EXP_WAIT_STATE ExpStateOf(PEX_PUSH_LOCK_WAIT_BLOCK Block)
 
 /* pushlock.c: sleeping on the event in the block. */
 extern const EXP_PUSH_LOCK_METHODS ExpPushLockMethods;
+const EXP_PUSH_LOCK_METHODS *ExpMethodsFor(ULONG Flags);
 
 /* The rules: level, APCs, flags. The inline paths of the public header do not look. */
 VOID ExpCheckFlags(PEX_PUSH_LOCK PushLock, ULONG Flags);
@@ -108,6 +114,24 @@ FORCEINLINE BOOLEAN ExpGuessSharedAcquire(PEX_PUSH_LOCK PushLock)
     /* acquire: pairs with the release of an exclusive owner */
     return __atomic_compare_exchange_n(PushLock, &Free, EX_PUSH_LOCK_LOCK | EX_PUSH_LOCK_SHARE_INC, FALSE,
                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+FORCEINLINE VOID ExpAcquireInner(PEX_PUSH_LOCK PushLock, ULONG Flags)
+{
+    ULONG_PTR Free = 0;
+    /* acquire: pairs with the release of who held it */
+    if (!__atomic_compare_exchange_n(PushLock, &Free, EX_PUSH_LOCK_LOCK, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        ExpAcquireInnerExclusive(PushLock, ExpMethodsFor(Flags));
+    }
+}
+
+FORCEINLINE VOID ExpReleaseInner(PEX_PUSH_LOCK PushLock)
+{
+    ULONG_PTR Held = EX_PUSH_LOCK_LOCK;
+    /* release: pairs with the acquire of who holds it next */
+    if (!__atomic_compare_exchange_n(PushLock, &Held, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        ExpReleaseInnerExclusive(PushLock, &ExpPushLockMethods);
+    }
 }
 
 #endif

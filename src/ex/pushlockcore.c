@@ -52,8 +52,8 @@
  *    share overtakes nobody by it: a sharer that looks on while an exclusive waiter is queued waits just as if it were
  *    queued itself. (To queue at once behind others was rejected: once somebody sleeps everybody does, and each section
  *    waits for a wake.)
- *  - turns are made of that: who has passed waiters, or has found the lock held, often enough gives its processor away,
- *    and only KI_LONGEST_TURN passes make a thread sleep.
+ *  - turns are made of that: who has passed waiters often enough, or has found the lock held for long enough, gives its
+ *    processor away, and only KI_LONGEST_TURN passes make a thread sleep.
  */
 #include "pushlock.h"
 
@@ -378,17 +378,12 @@ static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, c
     return TRUE;
 }
 
-VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+static VOID ExpGiveUpExclusive(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG_PTR Value,
+                               const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    ULONG_PTR Value = ExpRead(Lock);
-    BOOLEAN Yields = FALSE;
     BOOLEAN Done;
     if (Thread->LockOwned == (PVOID)Lock) {
         Thread->LockOwned = NULL;
-    }
-    if ((Value & W) && ExpIsHeldExclusively(Value)) {
-        Yields = KiCountPass(Thread, Lock);
     }
     do {
         if (!ExpIsHeldExclusively(Value)) {
@@ -396,9 +391,22 @@ VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *
         }
         Done = Value == L ? ExpChange(Lock, &Value, 0) : ExpTryReleaseWaited(Lock, &Value, Methods);
     } while (!Done);
+}
+
+VOID ExpReleaseExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ULONG_PTR Value = ExpRead(Lock);
+    BOOLEAN Yields = (Value & W) && ExpIsHeldExclusively(Value) && KiCountPass(Thread, Lock);
+    ExpGiveUpExclusive(Thread, Lock, Value, Methods);
     if (Yields) {
         HalDispatch.Yield();
     }
+}
+
+VOID ExpReleaseInnerExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    ExpGiveUpExclusive(KiCurrentThread(), Lock, ExpRead(Lock), Methods);
 }
 
 static BOOLEAN ExpTryLeaveSharers(volatile ULONG_PTR *Lock, ULONG_PTR *Value)
@@ -580,19 +588,29 @@ static BOOLEAN ExpSpinForExclusive(PKTHREAD Thread, volatile ULONG_PTR *Lock)
     return FALSE;
 }
 
+static VOID ExpAcquireHeldExclusive(PKTHREAD Thread, volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (!KiIsNear(Thread) || !ExpSpinForExclusive(Thread, Lock)) {
+        ExpContendForExclusive(Lock, Methods);
+    }
+}
+
 VOID ExpAcquireExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     PKTHREAD Thread = KiCurrentThread();
-    if (!KiIsTurnOver(Thread, Lock)) {
-        if (ExpTryAcquireExclusive(Lock)) {
-            return;
-        }
+    if (KiIsTurnOver(Thread, Lock)) {
+        ExpContendForExclusive(Lock, Methods);
+    } else if (!ExpTryAcquireExclusive(Lock)) {
         KiCountWait(Thread);
-        if (KiIsNear(Thread) && ExpSpinForExclusive(Thread, Lock)) {
-            return;
-        }
+        ExpAcquireHeldExclusive(Thread, Lock, Methods);
     }
-    ExpContendForExclusive(Lock, Methods);
+}
+
+VOID ExpAcquireInnerExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (!ExpTryAcquireExclusive(Lock)) {
+        ExpAcquireHeldExclusive(KiCurrentThread(), Lock, Methods);
+    }
 }
 
 VOID ExpAcquireShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)

@@ -46,6 +46,7 @@
 #include "resource.h"
 
 #include "../ke/debugdata.h"
+#include "../ke/irql.h"
 #include "../ke/trace.h"
 #include "../ke/turn.h"
 
@@ -70,21 +71,50 @@ KD_REGISTER_ROOT(ExpSystemResourcesList);
 KD_REGISTER_LAYOUT(ExpResourceLayout, EXP_RESOURCE_LAYOUT);
 KI_LOCK ExpResourceSpinLock;
 
-static PKI_LOCK ExpResourceLock(PERESOURCE Resource)
+/*
+ * Whoever holds the lock is through with it before another look could be made, unless the host has stopped it. But
+ * sharers that come again and again lock it twice each time, and where two of them alternate at that the lines of the
+ * resource travel all the time. So who would wait, and meets somebody, leaves the resource alone for as long as many
+ * acquires take. Everybody else looks all the time: others may wait for what an owner is about to do. A holder that the
+ * host has stopped may need this very processor, which therefore goes to somebody else, harder the longer it takes.
+ */
+DECLSPEC_NOINLINE VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread, BOOLEAN Urgent)
 {
-    return (PKI_LOCK)(PVOID)&Resource->SpinLock;
+    PKI_LOCK Lock = ExpResourceLock(Resource);
+    EXP_PATIENCE Patience = ExpFreshPatience(Urgent);
+    ULONG Rounds = 0;
+    do {
+        do {
+            KiPollInterrupts(Thread);
+            if (!ExpStayAwake(&Patience)) {
+                HalDispatch.Yield();
+                HalLongSpin(Rounds);
+                Rounds += 1;
+            }
+            /* relaxed: a look before the compare-exchange, which has the acquire */
+        } while (__atomic_load_n(Lock, __ATOMIC_RELAXED) != 0);
+    } while (!KiTryAcquireLock(Lock));
 }
 
-VOID ExpLockResource(PERESOURCE Resource, PKTHREAD Thread)
+/* Who comes and meets somebody has found the resource held, which may end its turn (ke/turn.h). Not so who lets go of
+   it: an owner that gives its processor away keeps all others waiting meanwhile. */
+static DECLSPEC_NOINLINE VOID ExpAwaitLockToAcquire(PERESOURCE Resource, PKTHREAD Thread, BOOLEAN Wait)
+{
+    if (Wait) {
+        KiExitDispatcher(Thread);
+        KiCountWait(Thread);
+        KiEnterDispatcher(Thread);
+    }
+    ExpAwaitResourceLock(Resource, Thread, !Wait);
+}
+
+/* Wait is that of the acquire. */
+FORCEINLINE VOID ExpLockToAcquire(PERESOURCE Resource, PKTHREAD Thread, BOOLEAN Wait)
 {
     KiEnterDispatcher(Thread);
-    KiAcquireLock(ExpResourceLock(Resource));
-}
-
-VOID ExpUnlockResource(PERESOURCE Resource, PKTHREAD Thread)
-{
-    KiReleaseLock(ExpResourceLock(Resource));
-    KiExitDispatcher(Thread);
+    if (__builtin_expect(!KiTryAcquireLock(ExpResourceLock(Resource)), 0)) {
+        ExpAwaitLockToAcquire(Resource, Thread, Wait);
+    }
 }
 
 /* Bugchecks. */
@@ -262,15 +292,18 @@ VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released)
 
 /* Owners. */
 
+static VOID ExpNoteInResource(PERESOURCE Resource, PKTHREAD Thread)
+{
+    Resource->OwnerEntry = (OWNER_ENTRY){.OwnerThread = (ERESOURCE_THREAD)Thread, .OwnerCount = 1};
+}
+
 /* A new owner: in the resource itself if there is room, otherwise in Owner, and then TRUE. An entry of a fast resource
    is always used. */
 static BOOLEAN ExpAddOwner(PERESOURCE Resource, PKTHREAD Thread, PEXP_OWNER Owner)
 {
     BOOLEAN Linked = FALSE;
     if (Resource->OwnerEntry.OwnerThread == 0 && (Owner == NULL || Owner->Kind == EXP_POOLED_OWNER)) {
-        Resource->OwnerEntry.OwnerThread = (ERESOURCE_THREAD)Thread;
-        Resource->OwnerEntry.TableSize = 0;
-        Resource->OwnerEntry.OwnerCount = 1;
+        ExpNoteInResource(Resource, Thread);
     } else {
         ExpLinkOwner(Resource, Owner, Thread);
         Linked = TRUE;
@@ -314,39 +347,53 @@ static PEXP_RESOURCE_WAIT ExpLetExclusiveIn(PERESOURCE Resource)
     return Released;
 }
 
+/* The last owner is gone, and somebody waits. */
+static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BOOLEAN WasExclusive)
+{
+    if (Resource->SharedWaiters != NULL && (WasExclusive || Resource->ExclusiveWaiters == NULL)) {
+        return ExpShareResource(Resource);
+    }
+    return ExpLetExclusiveIn(Resource);
+}
+
 /* The last owner is gone. */
-static PEXP_RESOURCE_WAIT ExpPassOn(PERESOURCE Resource)
+FORCEINLINE PEXP_RESOURCE_WAIT ExpPassOn(PERESOURCE Resource)
 {
     BOOLEAN WasExclusive = ExpIsOwnedExclusively(Resource);
     ExpMarkExclusive(Resource, FALSE);
     Resource->ActiveCount = 0;
-    if (Resource->SharedWaiters != NULL && (WasExclusive || Resource->ExclusiveWaiters == NULL)) {
-        return ExpShareResource(Resource);
+    if (__builtin_expect(Resource->SharedWaiters != NULL || Resource->ExclusiveWaiters != NULL, 0)) {
+        return ExpLetNextIn(Resource, WasExclusive);
     }
-    return Resource->ExclusiveWaiters != NULL ? ExpLetExclusiveIn(Resource) : NULL;
+    return NULL;
 }
 
-VOID ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry, PEXP_RESOURCE_WAIT *Released)
+static VOID ExpForgetOwner(PKTHREAD Thread, PEXP_OWNER Owner)
 {
-    *Released = NULL;
+    ExpUnlinkOwner(Owner);
+    if (Owner->Kind == EXP_POOLED_OWNER) {
+        ExpGiveBackOwnerRecord(Thread, Owner);
+    }
+}
+
+FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry)
+{
     Entry->OwnerCount -= 1;
     if (Entry->OwnerCount != 0) {
-        return;
+        return NULL;
     }
     if (Entry == &Resource->OwnerEntry) {
-        Entry->OwnerThread = 0;
-        Entry->TableSize = 0;
+        *Entry = (OWNER_ENTRY){.OwnerThread = 0};
     } else {
-        PEXP_OWNER Owner = ExpOwnerOfEntry(Entry);
-        ExpUnlinkOwner(Owner);
-        if (Owner->Kind == EXP_POOLED_OWNER) {
-            ExpGiveBackOwnerRecord(Thread, Owner);
-        }
+        ExpForgetOwner(Thread, ExpOwnerOfEntry(Entry));
     }
     ExpCountActive(Resource, -1);
-    if (Resource->ActiveEntries == 0) {
-        *Released = ExpPassOn(Resource);
-    }
+    return Resource->ActiveEntries == 0 ? ExpPassOn(Resource) : NULL;
+}
+
+PEXP_RESOURCE_WAIT ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry)
+{
+    return ExpDrop(Resource, Thread, Entry);
 }
 
 /* Acquiring. */
@@ -430,6 +477,17 @@ static EXP_OUTCOME ExpTakeResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACC
     return ExpAcquired;
 }
 
+/* Nobody owns it, and so nobody waits. The first owner needs no record. */
+FORCEINLINE VOID ExpTakeIdleResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access)
+{
+    if (Access == ExpExclusive) {
+        ExpMarkExclusive(Resource, TRUE);
+    }
+    ExpNoteInResource(Resource, Thread);
+    ExpCountActive(Resource, 1);
+    Resource->ActiveCount = 1;
+}
+
 /* Whoever shares the resource and waits for it exclusively waits for itself. */
 static VOID ExpVerifyConversion(PERESOURCE Resource, PKTHREAD Thread)
 {
@@ -473,21 +531,19 @@ static VOID ExpAwaitOwnerRecord(VOID)
     KeDelayExecutionThread(KernelMode, FALSE, &Delay);
 }
 
-/* Once. Block is NULL if the thread is not to wait. */
-static EXP_OUTCOME ExpTryResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access, PEXP_OWNER FastOwner,
-                                  PEXP_RESOURCE_WAIT Block)
+/* Once, with the resource locked. Block is NULL if the thread is not to wait. */
+static DECLSPEC_NOINLINE EXP_OUTCOME ExpTryLocked(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
+                                                  PEXP_OWNER FastOwner, PEXP_RESOURCE_WAIT Block)
 {
-    EXP_OUTCOME Outcome = ExpMustWait;
-    ExpLockResource(Resource, Thread);
     if (ExpMayAcquire(Resource, Thread, Access)) {
-        Outcome = ExpTakeResource(Resource, Thread, Access, FastOwner);
-    } else if (Block != NULL) {
-        Block->Thread = Thread;
-        Block->Owner = FastOwner;
-        Outcome = ExpBecomeWaiter(Resource, Access, Block);
+        return ExpTakeResource(Resource, Thread, Access, FastOwner);
     }
-    ExpUnlockResource(Resource, Thread);
-    return Outcome;
+    if (Block == NULL) {
+        return ExpMustWait;
+    }
+    Block->Thread = Thread;
+    Block->Owner = FastOwner;
+    return ExpBecomeWaiter(Resource, Access, Block);
 }
 
 /* What an acquire does that could not be made at once. */
@@ -498,8 +554,8 @@ typedef struct _EXP_CONTENDER {
 } EXP_CONTENDER;
 
 /* TRUE: it waited, and has it. FALSE: it is to try again. */
-static DECLSPEC_NOINLINE BOOLEAN ExpContend(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
-                                            EXP_OUTCOME Outcome, BOOLEAN First, EXP_CONTENDER *Contender)
+static BOOLEAN ExpContend(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access, EXP_OUTCOME Outcome,
+                          EXP_CONTENDER *Contender)
 {
     if (Contender->Queues != NULL && Outcome == ExpMustWait) {
         ExpAwait(Resource, &Contender->Block);
@@ -510,42 +566,70 @@ static DECLSPEC_NOINLINE BOOLEAN ExpContend(PERESOURCE Resource, PKTHREAD Thread
         ExpAwaitOwnerRecord();
         return FALSE;
     }
-    if (First) {
-        KiCountWait(Thread);
-        Contender->Patience = ExpFreshPatience(FALSE);
-    }
     if (!ExpAwaitChance(Resource, Access, &Contender->Patience)) {
         Contender->Queues = &Contender->Block;
     }
     return FALSE;
 }
 
-BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner)
+/* Outcome is that of a first try, which was in vain. */
+static DECLSPEC_NOINLINE VOID ExpAcquireContended(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
+                                                  PEXP_OWNER FastOwner, EXP_OUTCOME Outcome)
 {
-    PKTHREAD Thread = KiCurrentThread();
     EXP_CONTENDER Contender;
+    KiCountWait(Thread);
+    Contender.Patience = ExpFreshPatience(FALSE);
     Contender.Queues = NULL;
-    for (BOOLEAN First = TRUE;; First = FALSE) {
-        EXP_OUTCOME Outcome = ExpTryResource(Resource, Thread, Access, FastOwner, Contender.Queues);
-        if (Outcome == ExpAcquired) {
-            return TRUE;
-        }
-        if (!Wait) {
-            return FALSE;
-        }
-        if (ExpContend(Resource, Thread, Access, Outcome, First, &Contender)) {
-            return TRUE;
-        }
+    while (Outcome != ExpAcquired && !ExpContend(Resource, Thread, Access, Outcome, &Contender)) {
+        ExpLockToAcquire(Resource, Thread, TRUE);
+        Outcome = ExpTryLocked(Resource, Thread, Access, FastOwner, Contender.Queues);
+        ExpUnlockResource(Resource, Thread);
     }
 }
 
-static BOOLEAN ExpAcquireChecked(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
+FORCEINLINE BOOLEAN ExpFinishAcquire(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access, BOOLEAN Wait,
+                                     PEXP_OWNER FastOwner, EXP_OUTCOME Outcome)
+{
+    if (__builtin_expect(Outcome == ExpAcquired, 1)) {
+        return TRUE;
+    }
+    if (!Wait) {
+        return FALSE;
+    }
+    ExpAcquireContended(Resource, Thread, Access, FastOwner, Outcome);
+    return TRUE;
+}
+
+BOOLEAN ExpAcquireForFastOwner(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpLockToAcquire(Resource, Thread, Wait);
+    EXP_OUTCOME Outcome = ExpTryLocked(Resource, Thread, Access, FastOwner, NULL);
+    ExpUnlockResource(Resource, Thread);
+    return ExpFinishAcquire(Resource, Thread, Access, Wait, FastOwner, Outcome);
+}
+
+FORCEINLINE BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    EXP_OUTCOME Outcome = ExpAcquired;
+    ExpLockToAcquire(Resource, Thread, Wait);
+    if (Resource->ActiveEntries == 0) {
+        ExpTakeIdleResource(Resource, Thread, Access);
+    } else {
+        Outcome = ExpTryLocked(Resource, Thread, Access, NULL, NULL);
+    }
+    ExpUnlockResource(Resource, Thread);
+    return ExpFinishAcquire(Resource, Thread, Access, Wait, NULL, Outcome);
+}
+
+FORCEINLINE BOOLEAN ExpAcquireChecked(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
         ExpVerifyResourceAcquire(Resource);
     }
     ExpCheckAnyResource(Resource);
-    return ExpAcquireResource(Resource, Access, Wait, NULL);
+    return ExpAcquireResource(Resource, Access, Wait);
 }
 
 BOOLEAN ExAcquireResourceExclusiveLite(PERESOURCE Resource, BOOLEAN Wait)
@@ -597,42 +681,41 @@ PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource)
 
 /* Releasing. */
 
-static VOID ExpReleaseFor(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
+FORCEINLINE VOID ExpReleaseFor(PERESOURCE Resource, PKTHREAD Thread, ERESOURCE_THREAD OwnerThread)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    PEXP_RESOURCE_WAIT Released;
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
         ExpVerifyResourceRelease(Resource);
     }
     ExpCheckAnyResource(Resource);
     ExpLockResource(Resource, Thread);
     POWNER_ENTRY Entry = ExpFindOwner(Resource, OwnerThread, EXP_POOLED_OWNER);
-    if (Entry == NULL || Entry->OwnerCount == 0) {
+    if (__builtin_expect(Entry == NULL || Entry->OwnerCount == 0, 0)) {
         ExpNotOwned(Resource, OwnerThread);
     }
-    ExpDropOwner(Resource, Thread, Entry, &Released);
+    PEXP_RESOURCE_WAIT Released = ExpDrop(Resource, Thread, Entry);
     ExpUnlockResource(Resource, Thread);
     ExpWakeReleased(Released);
 }
 
 VOID ExReleaseResourceLite(PERESOURCE Resource)
 {
-    ExpReleaseFor(Resource, (ERESOURCE_THREAD)KiCurrentThread());
+    PKTHREAD Thread = KiCurrentThread();
+    ExpReleaseFor(Resource, Thread, (ERESOURCE_THREAD)Thread);
 }
 
 /* The waiter that ExAcquireSharedWaitForExclusive makes of a sharer needs a release by another thread. */
 VOID ExReleaseResourceForThreadLite(PERESOURCE Resource, ERESOURCE_THREAD ResourceThreadId)
 {
-    ERESOURCE_THREAD Current = (ERESOURCE_THREAD)KiCurrentThread();
-    BOOLEAN ForOther = ResourceThreadId != Current;
+    PKTHREAD Thread = KiCurrentThread();
+    BOOLEAN ForOther = ResourceThreadId != (ERESOURCE_THREAD)Thread;
     if (ForOther && Resource->Reserved2 != NULL) {
         KeBugCheckEx(FAST_ERESOURCE_PRECONDITION_VIOLATION, EXP_RELEASED_FOR_OTHER, (ULONG_PTR)Resource,
                      ResourceThreadId, 0);
     }
     if (ForOther && !(ResourceThreadId & EXP_OWNER_POINTER) && __builtin_expect(KiVerifierEnabled, FALSE)) {
-        KeBugCheckEx(ERESOURCE_INVALID_RELEASE, (ULONG_PTR)Resource, Current, ResourceThreadId, 0);
+        KeBugCheckEx(ERESOURCE_INVALID_RELEASE, (ULONG_PTR)Resource, (ULONG_PTR)Thread, ResourceThreadId, 0);
     }
-    ExpReleaseFor(Resource, ResourceThreadId);
+    ExpReleaseFor(Resource, Thread, ResourceThreadId);
 }
 
 VOID ExReleaseResourceAndLeaveCriticalRegion(PERESOURCE Resource)
@@ -664,7 +747,6 @@ VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
 /* The entry goes to NewOwner; if that has one already, it takes over the count. */
 static VOID ExpBequeath(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry, ERESOURCE_THREAD NewOwner)
 {
-    PEXP_RESOURCE_WAIT Released;
     POWNER_ENTRY Heir = ExpFindOwner(Resource, NewOwner, EXP_POOLED_OWNER);
     if (Heir == NULL) {
         ExpRenameOwner(Resource, Entry, NewOwner);
@@ -672,7 +754,7 @@ static VOID ExpBequeath(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry
     }
     Heir->OwnerCount += Entry->OwnerCount;
     Entry->OwnerCount = 1;
-    ExpDropOwner(Resource, Thread, Entry, &Released); /* the heir is left, so nobody is let in */
+    ExpDropOwner(Resource, Thread, Entry); /* the heir is left, so nobody is let in */
 }
 
 VOID ExSetResourceOwnerPointerEx(PERESOURCE Resource, PVOID OwnerPointer, ULONG Flags)

@@ -66,13 +66,13 @@ extern LIST_ENTRY ExpSystemResourcesList;
 extern KI_LOCK ExpResourceSpinLock;
 
 /* resource.c */
-VOID ExpLockResource(PERESOURCE Resource, PKTHREAD Thread);
-VOID ExpUnlockResource(PERESOURCE Resource, PKTHREAD Thread);
+VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread, BOOLEAN Urgent); /* somebody else has it locked */
 VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind);
 BOOLEAN ExpIsResourceIdle(PERESOURCE Resource); /* with the resource locked: nobody owns it or waits */
 VOID ExpRemoveResource(PERESOURCE Resource);    /* off the system's list */
-BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner);
-VOID ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry, PEXP_RESOURCE_WAIT *Released);
+BOOLEAN ExpAcquireForFastOwner(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner);
+/* One acquire less. Returns whom that lets in. */
+PEXP_RESOURCE_WAIT ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry);
 PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource); /* it is shared from now on: lets all sharers in */
 VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released); /* with nothing locked */
 
@@ -82,7 +82,35 @@ VOID ExpGiveBackOwnerRecord(PKTHREAD Thread, PEXP_OWNER Owner);
 VOID ExpLinkOwner(PERESOURCE Resource, PEXP_OWNER Owner, PKTHREAD Thread);
 VOID ExpUnlinkOwner(PEXP_OWNER Owner);
 VOID ExpRenameOwner(PERESOURCE Resource, POWNER_ENTRY Entry, ERESOURCE_THREAD NewOwner);
-POWNER_ENTRY ExpFindOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind);
+POWNER_ENTRY ExpFindLinkedOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind); /* in the chain */
+
+FORCEINLINE PKI_LOCK ExpResourceLock(PERESOURCE Resource)
+{
+    return (PKI_LOCK)(PVOID)&Resource->SpinLock;
+}
+
+FORCEINLINE VOID ExpLockResource(PERESOURCE Resource, PKTHREAD Thread)
+{
+    KiEnterDispatcher(Thread);
+    if (__builtin_expect(!KiTryAcquireLock(ExpResourceLock(Resource)), 0)) {
+        ExpAwaitResourceLock(Resource, Thread, TRUE);
+    }
+}
+
+FORCEINLINE VOID ExpUnlockResource(PERESOURCE Resource, PKTHREAD Thread)
+{
+    KiReleaseLock(ExpResourceLock(Resource));
+    KiExitDispatcher(Thread);
+}
+
+/* Kind is EXP_ANY_OWNER or EXP_POOLED_OWNER. */
+FORCEINLINE POWNER_ENTRY ExpFindOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind)
+{
+    if (Resource->OwnerEntry.OwnerThread == OwnerThread) {
+        return &Resource->OwnerEntry;
+    }
+    return ExpFindLinkedOwner(Resource, OwnerThread, Kind);
+}
 
 FORCEINLINE BOOLEAN ExpIsOwnedExclusively(PERESOURCE Resource)
 {

@@ -13,8 +13,10 @@
  *    what it says.
  * 3. A resource has at most one entry of its own or record for each owner; the count in it says how often it was
  *    acquired. Entries that the callers of fast resources bring stand for one acquire each.
- * 4. Thread->ResourceOwners is how many records and entries name the thread, so a thread that has none looks nowhere.
- *    Thread->ResourceOwner is a guess which record it will ask for next.
+ * 4. Thread->ResourceOwners and ResourceOwnersByOthers are together how many records and entries name the thread, so a
+ *    thread that has none looks nowhere. What the thread does itself it counts in the first, which needs no locked
+ *    instruction; what others do for it, who let it in or release for it, they count in the second. Each alone may fall
+ *    below 0. Thread->ResourceOwner is a guess which record it will ask for next.
  * 5. When all records are in use, an acquire that needs one is like one that has to wait: it tries again as soon as
  *    others may have given theirs back, or if it must not wait fails.
  *
@@ -97,10 +99,18 @@ static VOID ExpSetResource(PEXP_OWNER Owner, PERESOURCE Resource)
 /* An owner pointer is nobody who would ask. */
 static VOID ExpCountOwners(ERESOURCE_THREAD OwnerThread, LONG Difference)
 {
-    if (!(OwnerThread & EXP_OWNER_POINTER)) {
-        PKTHREAD Thread = (PKTHREAD)OwnerThread;
-        __atomic_fetch_add(&Thread->ResourceOwners, (ULONG)Difference, __ATOMIC_RELAXED);
+    PKTHREAD Thread = (PKTHREAD)OwnerThread;
+    if (Thread == HalCurrentThread) {
+        Thread->ResourceOwners += (ULONG)Difference;
+    } else if (!(OwnerThread & EXP_OWNER_POINTER)) {
+        __atomic_fetch_add(&Thread->ResourceOwnersByOthers, (ULONG)Difference, __ATOMIC_RELAXED);
     }
+}
+
+/* By the thread itself. Whatever concerns the resource that it has locked is counted. */
+static BOOLEAN ExpIsNamedNowhere(PKTHREAD Thread)
+{
+    return Thread->ResourceOwners + __atomic_load_n(&Thread->ResourceOwnersByOthers, __ATOMIC_RELAXED) == 0;
 }
 
 VOID ExpLinkOwner(PERESOURCE Resource, PEXP_OWNER Owner, PKTHREAD Thread)
@@ -168,23 +178,18 @@ static PEXP_OWNER ExpFindInChain(PERESOURCE Resource, ERESOURCE_THREAD OwnerThre
     return Owner;
 }
 
-POWNER_ENTRY ExpFindOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind)
+POWNER_ENTRY ExpFindLinkedOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind)
 {
     PKTHREAD Current = HalCurrentThread;
     PEXP_OWNER Owner = NULL;
-    if (Kind != EXP_FAST_OWNER && Resource->OwnerEntry.OwnerThread == OwnerThread) {
-        return &Resource->OwnerEntry;
-    }
     if (Resource->OwnerTable == NULL) {
         return NULL;
     }
     if ((ERESOURCE_THREAD)Current == OwnerThread) {
-        if (__atomic_load_n(&Current->ResourceOwners, __ATOMIC_RELAXED) == 0) {
+        if (ExpIsNamedNowhere(Current)) {
             return NULL;
         }
-        if (Kind != EXP_FAST_OWNER) {
-            Owner = ExpGuessOwner(Resource, Current);
-        }
+        Owner = ExpGuessOwner(Resource, Current);
     }
     if (Owner == NULL) {
         Owner = ExpFindInChain(Resource, OwnerThread, Kind);

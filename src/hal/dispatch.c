@@ -114,21 +114,19 @@ static VOID HalpShortenWait(HAL_DEADLINE *Deadline)
 }
 #endif
 
-static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+/* Limit: how long the host is asked to wait. Below 0: errno says why it did not, or not until it was woken. */
+static long HalpWaitUntil(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Limit)
 {
-    HAL_DEADLINE Limit = *Deadline;
     struct timespec Until;
-    const struct timespec *Timeout = NULL;
+    const struct timespec *Timeout = HalpDeadlineToTimespec(Limit, &Until) ? &Until : NULL;
     int Operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
 
-    HalpShortenWait(&Limit);
-    if (HalpDeadlineToTimespec(&Limit, &Until)) {
-        Timeout = &Until;
-        Operation |= Limit.Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
-    }
-    if (syscall(SYS_futex, Address, Operation, Expected, Timeout, NULL, FUTEX_BITSET_MATCH_ANY) == 0) {
-        return TRUE;
-    }
+    Operation |= Limit->Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
+    return syscall(SYS_futex, Address, Operation, Expected, Timeout, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static BOOLEAN HalpWaitFailed(volatile ULONG *Address, const HAL_DEADLINE *Deadline)
+{
     switch (errno) {
     case EAGAIN:
     case EINTR:
@@ -142,9 +140,23 @@ static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADL
     }
 }
 
+static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    HAL_DEADLINE Limit = *Deadline;
+    long Result;
+
+    HalpShortenWait(&Limit);
+    if (Limit.Clock == HalNoDeadline) {
+        Result = syscall(SYS_futex, Address, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, Expected, NULL);
+    } else {
+        Result = HalpWaitUntil(Address, Expected, &Limit);
+    }
+    return Result == 0 || HalpWaitFailed(Address, Deadline);
+}
+
 static VOID HalpWake(volatile ULONG *Address, ULONG Count)
 {
-    syscall(SYS_futex, Address, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, Count > INT_MAX ? INT_MAX : Count, NULL, NULL, 0);
+    syscall(SYS_futex, Address, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, Count > INT_MAX ? INT_MAX : Count);
 }
 
 static VOID HalpYield(VOID)
@@ -153,19 +165,19 @@ static VOID HalpYield(VOID)
 }
 
 /* The host counts how often a thread was switched away from, and counts a yield only if another thread ran. */
-static long HalpCountSwitches(VOID)
+static ULONG HalpCountSwitches(VOID)
 {
     struct rusage Usage;
 
-    return getrusage(RUSAGE_THREAD, &Usage) == 0 ? Usage.ru_nvcsw + Usage.ru_nivcsw : 0;
+    return getrusage(RUSAGE_THREAD, &Usage) == 0 ? (ULONG)(Usage.ru_nvcsw + Usage.ru_nivcsw) : 0;
 }
 
 BOOLEAN HalYieldToOther(VOID)
 {
-    long Before = HalpCountSwitches();
+    ULONG Before = HalDispatch.CountSwitches();
 
     HalDispatch.Yield();
-    return HalpCountSwitches() != Before;
+    return HalDispatch.CountSwitches() != Before;
 }
 
 /* The C library reads the number from its restartable sequence area where the host offers one. */
@@ -190,4 +202,5 @@ HAL_DISPATCH HalDispatch = {
     .QuerySystemTime = HalpQuerySystemTime,
     .Yield = HalpYield,
     .CurrentProcessor = HalpCurrentProcessor,
+    .CountSwitches = HalpCountSwitches,
 };

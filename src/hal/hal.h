@@ -34,6 +34,7 @@ typedef struct _HAL_DISPATCH {
     ULONGLONG (*QuerySystemTime)(VOID);
     VOID (*Yield)(VOID);
     ULONG (*CurrentProcessor)(VOID);
+    ULONG (*CountSwitches)(VOID); /* how often the host has gone from this thread to another one */
 } HAL_DISPATCH;
 
 extern HAL_DISPATCH HalDispatch;
@@ -81,6 +82,15 @@ FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
 ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; about how long it took, of the same cycles */
 ULONG HalYieldsBeforeSleep(VOID);                   /* how often to give the CPU away before a sleep is worth it */
 BOOLEAN HalYieldToOther(VOID);                      /* gives the CPU away once; FALSE: nobody else wanted it */
+/* The thread has found a lock held. Gives the CPU away if it has had that for as long as others may: see turn.c. */
+typedef struct _HAL_TURN {
+    ULONGLONG Began;
+    ULONG Waits;
+    ULONG Turns;
+    ULONG Switches;   /* at the last look, */
+    ULONG LooksAlone; /* and so many of the last looks found nobody else there */
+} HAL_TURN, *PHAL_TURN;
+VOID HalCountWait(PHAL_TURN Turn);
 VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */
 
 /* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, or a step of the

@@ -1,18 +1,8 @@
-/* block.c: the part of a wait in which the thread is off the processor. */
+/* block.c: the waiting threads whose stacks may go, by the processor that they last ran on. */
 #include "prcb.h"
-#include "trace.h"
 #include "wait.h"
 
-#define KI_LAST_SWAPPABLE_PRIORITY 24
-
-/* The three conditions under which a waiting thread's stack may go: user mode, not forbidden, not time-critical. */
-static BOOLEAN KiIsStackSwappable(PKI_WAIT Wait)
-{
-    return Wait->Mode == UserMode && Wait->Thread->EnableStackSwap &&
-           __atomic_load_n(&Wait->Thread->Priority, __ATOMIC_RELAXED) <= KI_LAST_SWAPPABLE_PRIORITY;
-}
-
-static VOID KiListWaitingThread(PKTHREAD Thread)
+VOID KiListWaitingThread(PKTHREAD Thread)
 {
     Thread->WaitProcessor = KiHostProcessor(KeNumberProcessors);
     PKPRCB Prcb = KiProcessorBlock[Thread->WaitProcessor];
@@ -29,102 +19,4 @@ VOID KiUnlistWaitingThread(PKTHREAD Thread)
     RemoveEntryList(&Thread->WaitListEntry);
     KiReleaseLock(&Prcb->WaitListLock);
     Thread->WaitListed = FALSE;
-}
-
-static VOID KiEnterWaitState(PKI_WAIT Wait)
-{
-    PKTHREAD Thread = Wait->Thread;
-    __atomic_store_n(&Thread->State, Waiting, __ATOMIC_RELAXED);
-    /* relaxed: others only show it */
-    __atomic_store_n(&Thread->WaitReason, (UCHAR)Wait->Reason, __ATOMIC_RELAXED);
-    Thread->WaitMode = Wait->Mode;
-    Thread->WaitIrql = Thread->Irql;
-    Thread->Alertable = Wait->Alertable;
-    Thread->WaitDeadline = Wait->Deadline;
-    Thread->WaitTime = (ULONG)(HalDispatch.QueryTickTime() / KI_TICK);
-    if (Wait->Deadline.Clock != HalNoDeadline) {
-        KiPrepareBlock(&Thread->WaitBlock[TIMER_WAIT_BLOCK], Thread, &Thread->Timer, WaitAny, (USHORT)STATUS_TIMEOUT);
-        Thread->Timer.DueTime.QuadPart = Wait->Deadline.Time;
-    }
-    if (Wait->WaitType != WaitDequeue) { /* a dequeue has done its accounting when it was linked */
-        KiBlockFromQueue(Thread);
-    }
-    if (KiIsStackSwappable(Wait)) {
-        KiListWaitingThread(Thread);
-    }
-}
-
-VOID KiLeaveWaitState(PKI_WAIT Wait, BOOLEAN EndedByOther)
-{
-    PKTHREAD Thread = Wait->Thread;
-    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
-    if (Thread->WaitListed) {
-        KiUnlistWaitingThread(Thread);
-    }
-    if (!EndedByOther || (Register & KI_WAIT_STATE_MASK) != WaitCommitted) {
-        KiUnblockFromQueue(Thread);
-    }
-    Thread->WaitBlock[TIMER_WAIT_BLOCK].BlockState = WaitBlockInactive;
-    __atomic_and_fetch(&Thread->WaitRegister, ~(KI_WAIT_PRIORITY | KI_WAIT_AFFINITY), __ATOMIC_RELAXED);
-    __atomic_store_n(&Thread->State, Running, __ATOMIC_RELAXED);
-    Thread->ContextSwitches += 1;
-}
-
-/* A lightweight suspend takes the deadline away for its duration. */
-static const HAL_DEADLINE *KiEffectiveDeadline(PKTHREAD Thread)
-{
-    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
-    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
-    if (!(Register & KI_WAIT_ACTIVE) || (Register & KI_WAIT_STATE_MASK) != WaitCommitted) {
-        return &NoDeadline;
-    }
-    return &Thread->WaitDeadline;
-}
-
-/* TRUE: woken. FALSE: the deadline has passed and the thread has ended its wait itself. */
-static BOOLEAN KiPark(PKTHREAD Thread)
-{
-    for (;;) {
-        ULONG Word = KI_AWAKE;
-        /* acquire: pairs with the exchange in KiWakeThread */
-        if (!__atomic_compare_exchange_n(&Thread->WakeWord, &Word, KI_SLEEPING, FALSE, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_ACQUIRE) &&
-            Word == KI_WOKEN) {
-            return TRUE;
-        }
-        if (!HalDispatch.Wait(&Thread->WakeWord, KI_SLEEPING, KiEffectiveDeadline(Thread)) && KiEndOwnWait(Thread)) {
-            return FALSE;
-        }
-    }
-}
-
-static NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
-{
-    PKTHREAD Thread = Wait->Thread;
-    NTSTATUS Status;
-
-    KiEnterWaitState(Wait);
-    Status = KiCommitWait(Thread);
-    if (Status != STATUS_PENDING && Status != STATUS_WAIT_0) {
-        *EndedByOther = FALSE;
-        *Result = Status;
-        return Status;
-    }
-    KiExitDispatcher(Thread);
-    if (!Wait->Spun) {
-        Wait->Spun = TRUE;
-        KiSpinForWake(Thread);
-    }
-    *EndedByOther = KiPark(Thread);
-    KiEnterDispatcher(Thread);
-    *Result = *EndedByOther ? Thread->WaitStatus : STATUS_TIMEOUT;
-    return (NTSTATUS)*Result;
-}
-
-NTSTATUS KiCommitAndPark(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
-{
-    KTRACE_WAIT_BEGIN(Wait);
-    NTSTATUS Status = KiCommitAndSleep(Wait, EndedByOther, Result);
-    KTRACE_WAIT_END(Wait, *Result);
-    return Status;
 }

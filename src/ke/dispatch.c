@@ -1,8 +1,7 @@
 /* dispatch.c: the object lock, and ending the waits that an object's state satisfies. Theory in dispatch.h. */
 #include "dispatch.h"
 
-#include "trace.h"
-#include "wait.h"
+#include "signalobject.h"
 
 ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
 {
@@ -240,8 +239,8 @@ static VOID KiWakeThread(PKTHREAD Thread)
     __atomic_store_n(&Thread->WakerProcessor, HalDispatch.CurrentProcessor() + 1, __ATOMIC_RELAXED);
     /* release: everything decided about the wait is visible to the thread that sees the word; pairs with KiPark */
     if (__atomic_exchange_n(&Thread->WakeWord, KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING) {
-        HalDispatch.Wake(&Thread->WakeWord, 1);
         KiCurrentThread()->WokeSleeper = TRUE;
+        HalDispatch.Wake(&Thread->WakeWord, 1);
     }
 }
 
@@ -257,54 +256,40 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     KiWakeThread(Thread);
 }
 
-VOID KiReadyReleased(PKI_READY Released)
+static VOID KiReadyReleasedThread(PKI_READY Released, PKTHREAD Thread)
+{
+    KPRIORITY ToFloor = Released->BoostFloor - __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED);
+    KiReadyThread(Thread, ToFloor > Released->Increment ? ToFloor : Released->Increment);
+}
+
+static DECLSPEC_NOINLINE VOID KiReadyAllReleased(PKI_READY Released)
 {
     PKTHREAD NextThread;
     for (PKTHREAD Thread = Released->First; Thread != NULL; Thread = NextThread) {
         NextThread = Thread->ReadyNext;
-        KPRIORITY ToFloor = Released->BoostFloor - __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED);
-        KiReadyThread(Thread, ToFloor > Released->Increment ? ToFloor : Released->Increment);
+        KiReadyReleasedThread(Released, Thread);
     }
     PKWAIT_BLOCK NextBlock;
     for (PKWAIT_BLOCK Block = Released->Notifications; Block != NULL; Block = NextBlock) {
         NextBlock = Block->SparePtr;
         KiDeliverNotification(Block);
     }
-    KiInitializeReady(Released, Released->Increment);
+}
+
+/* As a rule it is one thread. Then all calls from here down to the host are jumps: block.h says why. */
+VOID KiReadyReleased(PKI_READY Released)
+{
+    PKTHREAD Thread = Released->First;
+    if (Thread != NULL && Thread->ReadyNext == NULL && Released->Notifications == NULL) {
+        KiReadyReleasedThread(Released, Thread);
+    } else {
+        KiReadyAllReleased(Released);
+    }
 }
 
 BOOLEAN KiSignal(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previous)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    ULONG64 Begin = KTRACE_NOW();
-    ULONG64 Old;
-    KI_READY Released;
-    BOOLEAN Changed;
-
-    KiInitializeReady(&Released, Signal->Increment);
-    Released.BoostFloor = Signal->BoostFloor;
-    KiEnterDispatcher(Thread);
-    for (ULONG Round = 0;; Round += 1) {
-        Old = KiLockObject(Header);
-        ULONG64 New = Old;
-        *Previous = KI_STATE(Old);
-        Changed = Signal->Update(Header, &New, Signal->Context);
-        if (!Changed || KI_STATE(New) <= 0 || KiReleaseWaiters(Header, &New, &Released)) {
-            KiUnlockObject(Header, Signal->Pulse ? KiWithState(New, 0) : New);
-            break;
-        }
-        KiUnlockObject(Header, Old);
-        HalLongSpin(Round);
-    }
-    if (Signal->Released != NULL && Released.First != NULL) {
-        *Signal->Released = Released.First;
-    }
-    KiReadyThreads(&Released);
-    if (Changed && (Old & KI_WAITERS)) {
-        KTRACE_SIGNAL(Header, Old, Begin);
-    }
-    KiExitDispatcher(Thread);
-    return Changed;
+    return KiSignalInline(Header, Signal, Previous);
 }
 
 static BOOLEAN KiAssignState(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)

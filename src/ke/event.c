@@ -1,5 +1,5 @@
 /* event.c: KEVENT. An event that nobody waits on is set, reset, pulsed and consumed by one compare-exchange. */
-#include "wait.h"
+#include "signalobject.h"
 
 VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
 {
@@ -28,36 +28,37 @@ FORCEINLINE BOOLEAN KiTryChangeState(PRKEVENT Event, LONG State, PLONG Previous)
     return FALSE;
 }
 
-static LONG KiSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Pulse)
+static DECLSPEC_NOINLINE LONG KiSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Pulse, BOOLEAN Wait)
 {
     KI_SIGNAL Signal = {.Update = KiUpdateSetEvent, .Increment = Increment, .Pulse = Pulse};
     LONG Previous;
-    KiSignal(&Event->Header, &Signal, &Previous);
+    KiSignalInline(&Event->Header, &Signal, &Previous);
+    if (Wait) {
+        KiSetWaitNext(KiCurrentThread());
+    }
+    return Previous;
+}
+
+FORCEINLINE LONG KiChangeState(PRKEVENT Event, LONG State, KPRIORITY Increment, BOOLEAN Wait)
+{
+    LONG Previous;
+    if (!KiTryChangeState(Event, State, &Previous)) {
+        return KiSetEvent(Event, Increment, State == 0, Wait);
+    }
+    if (Wait) {
+        KiSetWaitNext(KiCurrentThread());
+    }
     return Previous;
 }
 
 LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 {
-    LONG Previous;
-    if (!KiTryChangeState(Event, 1, &Previous)) {
-        Previous = KiSetEvent(Event, Increment, FALSE);
-    }
-    if (Wait) {
-        KiSetWaitNext(KiCurrentThread());
-    }
-    return Previous;
+    return KiChangeState(Event, 1, Increment, Wait);
 }
 
 LONG KePulseEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 {
-    LONG Previous;
-    if (!KiTryChangeState(Event, 0, &Previous)) {
-        Previous = KiSetEvent(Event, Increment, TRUE);
-    }
-    if (Wait) {
-        KiSetWaitNext(KiCurrentThread());
-    }
-    return Previous;
+    return KiChangeState(Event, 0, Increment, Wait);
 }
 
 VOID KeSetEventBoostPriority(PRKEVENT Event, PKTHREAD *Thread)

@@ -100,7 +100,7 @@ typedef struct _KTHREAD {
 
     /* The wait: written by others, so on a cache line apart from what the thread itself keeps writing. */
     volatile ULONG WaitRegister DECLSPEC_ALIGN(KI_CACHE_LINE);
-    volatile ULONG WakeWord;         /* parking place, see block.c */
+    volatile ULONG WakeWord;         /* parking place, see block.h */
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
     struct _KTHREAD *ReadyNext;      /* links threads that a signaler has released and not yet woken */
     PKWAIT_BLOCK WaitBlockList;
@@ -133,6 +133,7 @@ typedef struct _KTHREAD {
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR HostInterrupts;            /* > 0: in the middle of an interrupt of the host */
     UCHAR ServiceDepth;              /* > 0: in a system service, which must end before the thread may */
+    volatile ULONG UsesKeptPort;     /* a call of its has what KI_THREAD_SLOT keeps: nt/keptport.h */
     GROUP_AFFINITY Affinity;
     GROUP_AFFINITY UserAffinity;
 
@@ -164,7 +165,8 @@ typedef struct _KTHREAD {
     /* What the thread owns or belongs to. */
     LIST_ENTRY MutantListHead;       /* touched by the thread itself only */
     PVOID ResourceOwner;             /* the owner record it linked last, a hint, and */
-    volatile ULONG ResourceOwners;   /* how many name it: ex/resourceowner.c */
+    ULONG ResourceOwners;            /* how many name it by its own doing, and */
+    volatile ULONG ResourceOwnersByOthers; /* by that of others: ex/resourceowner.c */
     PVOID LockWaitedFor;             /* the pushlock or critical section that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it got exclusively after a wait: both for debuggers only */
     volatile VOID *TurnLock;         /* the lock at which it has passed others that waited, and */
@@ -172,7 +174,7 @@ typedef struct _KTHREAD {
     BOOLEAN TurnOver;                /* it is to wait behind those */
     UCHAR NearLooks;                 /* looks at a word that another one had just changed that took no time, and */
     UCHAR UntimedLooks;              /* looks until the next one is timed: see turn.h */
-    ULONG ContendedWaits;            /* how often it found a lock held: see turn.h */
+    HAL_TURN HostTurn;               /* with the host's processors, while it finds locks held: see hal/turn.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
@@ -180,6 +182,7 @@ typedef struct _KTHREAD {
     UCHAR SpinFailures;              /* long spins in a row that did not pay, and */
     UCHAR SpinSkipped;               /* chances for one so far: see spin.c */
     BOOLEAN WokeSleeper;             /* since its last wait */
+    UCHAR QueueGap;                  /* pauses before it looks into an empty queue again: spin.c */
     volatile ULONG WakerProcessor;   /* the host processor of whoever woke it last, plus 1 */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
@@ -233,9 +236,10 @@ typedef struct _KI_THREAD_SLOT {
     volatile ULONG NextFree;         /* number of the next free slot + 1, see thread.c */
     volatile ULONG Use;              /* KI_SLOT_USE */
     PVOID SpareOwner;                /* an owner record that outlives the thread: ex/resourceowner.c */
-    PVOID volatile KeptPort;         /* the completion port that it used last, and */
+    volatile ULONG_PTR KeptPort;     /* the completion port that it used last, and */
     HANDLE KeptHandle;               /* by which handle, and */
-    ULONG64 KeptAccess;              /* the incarnation of that: nt/keptport.c */
+    PVOID KeptEntry;                 /* where that is in the table, and */
+    ULONG64 KeptAccess;              /* its incarnation: nt/keptport.h */
 } KI_THREAD_SLOT;
 
 typedef enum _KI_SLOT_USE {
@@ -306,7 +310,7 @@ BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity,
 /* priority.c */
 LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBasePriorityThread takes it */
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
-VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* by whoever ended Thread's wait, before it is woken */
+VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section; before Thread is woken */
 
 /* apc.c */
 VOID KiDeliverApc(PKTHREAD Thread);              /* runs every kernel APC that may run now */
@@ -413,17 +417,25 @@ extern volatile ULONG KiForkPending __attribute__((visibility("hidden"))); /* bo
 extern BOOLEAN KiDispatcherFence __attribute__((visibility("hidden")));
 VOID KiEnterDispatcherSlow(PKTHREAD Thread);
 
+/*
+ * A store that comes before the loads that follow it, for whoever makes a barrier on all threads between its own store
+ * and its look at *Word (HalBarrierAllThreads): then a compiler barrier is enough here. Where the host has none, the
+ * store is made once more as a read-modify-write. (Not a bare fence: thread sanitizers do not know those.)
+ * release: what was done before is complete for whoever acquires Value.
+ */
+FORCEINLINE VOID KiStoreBeforeLook(volatile ULONG *Word, ULONG Value)
+{
+    __atomic_store_n(Word, Value, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(KiDispatcherFence, FALSE)) {
+        __atomic_exchange_n(Word, Value, __ATOMIC_SEQ_CST);
+    }
+}
+
 FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
 {
     ULONG Depth = Thread->DispatcherDepth;
-    __atomic_store_n(&Thread->DispatcherDepth, Depth + 1, __ATOMIC_RELAXED);
-    /* Orders the store above before the load below. The forker pairs with it by a barrier on all threads
-       (HalBarrierAllThreads), so a compiler barrier is enough here; where the host has none, the store is made once
-       more as a read-modify-write. (Not a bare fence: thread sanitizers do not know those.) */
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(KiDispatcherFence, FALSE)) {
-        __atomic_exchange_n(&Thread->DispatcherDepth, Depth + 1, __ATOMIC_SEQ_CST);
-    }
+    KiStoreBeforeLook(&Thread->DispatcherDepth, Depth + 1); /* the other one is the forker */
     if (__builtin_expect(__atomic_load_n(&KiForkPending, __ATOMIC_SEQ_CST) != 0, 0) && Depth == 0) {
         KiEnterDispatcherSlow(Thread);
     }

@@ -59,7 +59,7 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
 }
 
 /* Returns whether a region that holds kernel APCs back has to be left. */
-static BOOLEAN KiDropOwnershipOf(PKMUTANT Mutant)
+FORCEINLINE BOOLEAN KiDropOwnershipOf(PKMUTANT Mutant)
 {
     /* relaxed: see KiOwnsMutant in wait.h */
     __atomic_store_n(&Mutant->OwnerThread, NULL, __ATOMIC_RELAXED);
@@ -79,7 +79,14 @@ static BOOLEAN KiUpdateFreeMutant(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOI
     return TRUE;
 }
 
-static VOID KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment)
+static DECLSPEC_NOINLINE VOID KiSignalMutant(PKMUTANT Mutant, KPRIORITY Increment)
+{
+    KI_SIGNAL Signal = {.Update = KiUpdateFreeMutant, .Increment = Increment};
+    LONG Previous;
+    KiSignal(&Mutant->Header, &Signal, &Previous);
+}
+
+FORCEINLINE VOID KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment)
 {
     ULONG64 Word = KiReadHeader(&Mutant->Header);
     while (!(Word & (KI_LOCKED | KI_WAITERS))) {
@@ -87,21 +94,20 @@ static VOID KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment)
             return;
         }
     }
-    KI_SIGNAL Signal = {.Update = KiUpdateFreeMutant, .Increment = Increment};
-    LONG Previous;
-    KiSignal(&Mutant->Header, &Signal, &Previous);
+    KiSignalMutant(Mutant, Increment);
 }
 
-static LONG KiLeaveOnce(PKMUTANT Mutant)
+FORCEINLINE VOID KiLeaveOnce(PKMUTANT Mutant)
 {
-    ULONG64 Word = KiReadSettledHeader(&Mutant->Header);
-    while (!KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, KI_STATE(Word) + 1))) {
+    ULONG64 Word = KiReadHeader(&Mutant->Header);
+    while ((Word & KI_LOCKED) ||
+           !KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, KI_STATE(Word) + 1))) {
         Word = KiReadSettledHeader(&Mutant->Header);
     }
-    return KI_STATE(Word);
 }
 
-NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait, PLONG PreviousCount)
+FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait,
+                                        PLONG PreviousCount)
 {
     PKTHREAD Thread = KiCurrentThread();
     LONG Previous;
@@ -111,7 +117,7 @@ NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandone
     }
     Previous = KI_STATE(KiReadHeader(&Mutant->Header)); /* only the owner changes it */
     if (Previous < 0 && !Abandoned) {
-        Previous = KiLeaveOnce(Mutant);
+        KiLeaveOnce(Mutant);
     } else {
         Mutant->Abandoned = Abandoned;
         KiEnterDispatcher(Thread); /* a fork must not find a mutant that has no owner and is not free */
@@ -129,11 +135,16 @@ NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandone
     return STATUS_SUCCESS;
 }
 
+NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait, PLONG PreviousCount)
+{
+    return KiReleaseOwnMutant(Mutant, Increment, Abandoned, Wait, PreviousCount);
+}
+
 LONG KeReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait)
 {
     LONG Previous;
-    NTSTATUS Status = KiReleaseMutant(Mutant, Increment, Abandoned, Wait, &Previous);
-    if (!NT_SUCCESS(Status)) {
+    NTSTATUS Status = KiReleaseOwnMutant(Mutant, Increment, Abandoned, Wait, &Previous);
+    if (__builtin_expect(!NT_SUCCESS(Status), FALSE)) {
         KiRaiseStatus(Status);
     }
     return Previous;

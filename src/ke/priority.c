@@ -101,16 +101,15 @@ static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority)
 
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment)
 {
-    PKTHREAD Current;
     if (Increment <= 0) {
         return;
     }
-    Current = KiLockPriority(Thread);
+    KiAcquireLock(&Thread->ThreadLock);
     if (!KiIsRealTime(Thread->Priority) && !Thread->DisableBoost) {
         KiDecayPriority(Thread);
         KiRaisePriority(Thread, KiClampPriority(Thread->BasePriority + Increment, 1, LOW_REALTIME_PRIORITY - 1));
     }
-    KiUnlockPriority(Thread, Current);
+    KiReleaseLock(&Thread->ThreadLock);
 }
 
 static VOID KiTellHost(PKTHREAD Thread, KPRIORITY Priority)

@@ -15,7 +15,7 @@
  * 4. An entry that is not queued has a NULL Flink.
  * 5. A queue that KiAbandonQueue has abandoned stays signaled: its SignalState is one more than the number of entries.
  */
-#include "wait.h"
+#include "block.h"
 
 #define KI_QUEUE_ABANDONED ((ULONG64)1 << 8)
 
@@ -208,13 +208,22 @@ static VOID KiCountAgain(PKQUEUE Queue, PKTHREAD Thread)
     Thread->QueueBlocked = FALSE;
 }
 
+/* With Queue locked: FALSE, and nothing has happened, if somebody waits. */
+FORCEINLINE BOOLEAN KiTryInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLEAN Head)
+{
+    if (!IsListEmpty(&Queue->Header.WaitListHead)) {
+        return FALSE;
+    }
+    KiLinkEntry(Queue, Entry, Head);
+    *Word = KiWithState(*Word, KI_STATE(*Word) + 1);
+    return TRUE;
+}
+
 /* With Queue locked, which may be let go of in between. Returns the previous number of entries. */
 static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLEAN Head, PKI_READY Released)
 {
     LONG Previous = KI_STATE(*Word);
-    if (IsListEmpty(&Queue->Header.WaitListHead)) {
-        KiLinkEntry(Queue, Entry, Head);
-        *Word = KiWithState(*Word, Previous + 1);
+    if (KiTryInsertEntry(Queue, Word, Entry, Head)) {
         return Previous;
     }
     Entry->Flink = NULL;
@@ -237,29 +246,45 @@ static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLE
     return Previous;
 }
 
-static LONG KiInsertQueue(PKQUEUE Queue, PLIST_ENTRY Entry, BOOLEAN Head)
+/* With Queue locked by Word; unlocks it. */
+static DECLSPEC_NOINLINE LONG KiInsertForWaiter(PKQUEUE Queue, ULONG64 Word, PLIST_ENTRY Entry, BOOLEAN Head)
 {
-    PKTHREAD Thread = KiCurrentThread();
     KI_READY Released;
-
     KiInitializeReady(&Released, 0);
-    KiEnterDispatcher(Thread);
-    ULONG64 Word = KiLockObject(&Queue->Header);
     LONG Previous = KiInsertEntry(Queue, &Word, Entry, Head, &Released);
     KiUnlockObject(&Queue->Header, Word);
     KiReadyThreads(&Released);
+    return Previous;
+}
+
+FORCEINLINE LONG KiInsertQueueEntry(PKQUEUE Queue, PLIST_ENTRY Entry, BOOLEAN Head)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockObject(&Queue->Header);
+    LONG Previous = KI_STATE(Word);
+    if (__builtin_expect(KiTryInsertEntry(Queue, &Word, Entry, Head), TRUE)) {
+        KiUnlockObject(&Queue->Header, Word);
+    } else {
+        Previous = KiInsertForWaiter(Queue, Word, Entry, Head);
+    }
     KiExitDispatcher(Thread);
     return Previous;
 }
 
+LONG KiInsertQueue(PKQUEUE Queue, PLIST_ENTRY Entry)
+{
+    return KiInsertQueueEntry(Queue, Entry, FALSE);
+}
+
 LONG KeInsertQueue(PRKQUEUE Queue, PLIST_ENTRY Entry)
 {
-    return KiInsertQueue(Queue, Entry, FALSE);
+    return KiInsertQueue(Queue, Entry);
 }
 
 LONG KeInsertHeadQueue(PRKQUEUE Queue, PLIST_ENTRY Entry)
 {
-    return KiInsertQueue(Queue, Entry, TRUE);
+    return KiInsertQueueEntry(Queue, Entry, TRUE);
 }
 
 VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry)
@@ -372,7 +397,7 @@ static NTSTATUS KiRemoveOnce(PKI_WAIT Wait, PKQUEUE Queue, PLIST_ENTRY *EntryArr
  * The thread that comes back for its next entry, and finds one, does not begin a wait: it counts already and goes on to
  * do so. Returns the number of entries taken.
  */
-static ULONG KiTryRemove(PKTHREAD Thread, PKQUEUE Queue, PLIST_ENTRY *EntryArray, ULONG Count)
+FORCEINLINE ULONG KiTryRemove(PKTHREAD Thread, PKQUEUE Queue, PLIST_ENTRY *EntryArray, ULONG Count)
 {
     ULONG Taken = 0;
     if (KI_STATE(KiReadHeader(&Queue->Header)) <= 0) {
@@ -426,24 +451,27 @@ static DECLSPEC_NOINLINE ULONG KiRemoveQueueSlow(PKQUEUE Queue, KPROCESSOR_MODE 
     return Taken;
 }
 
-ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
-                    PLIST_ENTRY *EntryArray, ULONG Count)
+ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                      PLIST_ENTRY *EntryArray, ULONG Count)
 {
     PKTHREAD Thread = KiCurrentThread();
-    if (!Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL) {
-        ULONG Taken = KiTryRemove(Thread, Queue, EntryArray, Count);
-        if (Taken != 0) {
-            return Taken;
-        }
+    ULONG Taken = KiMayConsumeAtOnce(Thread, Alertable) ? KiTryRemove(Thread, Queue, EntryArray, Count) : 0;
+    return Taken != 0 ? Taken : KiRemoveQueueSlow(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
+}
+
+PLIST_ENTRY KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PLIST_ENTRY Entry;
+    if (!KiMayConsumeAtOnce(Thread, FALSE) || KiTryRemove(Thread, Queue, &Entry, 1) == 0) {
+        KiRemoveQueueSlow(Queue, WaitMode, FALSE, Timeout, &Entry, 1);
     }
-    return KiRemoveQueueSlow(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
+    return Entry;
 }
 
 PLIST_ENTRY KeRemoveQueue(PRKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout)
 {
-    PLIST_ENTRY Entry = NULL;
-    KiRemoveQueue(Queue, WaitMode, FALSE, Timeout, &Entry, 1);
-    return Entry;
+    return KiRemoveQueue(Queue, WaitMode, Timeout);
 }
 
 ULONG KeRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
@@ -452,7 +480,7 @@ ULONG KeRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
     if (Count == 0) {
         return 0;
     }
-    ULONG Removed = KiRemoveQueue(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
+    ULONG Removed = KiRemoveQueueEx(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
     if (EntryArray[0] == (PLIST_ENTRY)(LONG_PTR)STATUS_USER_APC) {
         KiDeliverUserApcs(KiCurrentThread());
     }

@@ -118,16 +118,20 @@ BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Sta
 }
 
 /*
- * Who feeds a queue writes its header for every entry, so each look takes the line away from it. The looks become rarer
- * the longer they find nothing: what arrives in between is then taken in one go.
+ * Who feeds a queue writes its header for every entry, so each look takes the line away from it, and each entry that is
+ * taken at once makes the two meet. The looks become rarer the longer they find nothing: what arrives in between is then
+ * taken in one go. And when a thread finds several entries at its first sight of any, it looks later the next time: they
+ * come faster than it can take them one by one. A single one makes it look sooner again.
  */
 typedef struct _KI_QUEUE_SPIN {
     PKQUEUE Queue;
     ULONG Calls;
     ULONG NextLook;
+    LONG Entries; /* at the last look */
 } KI_QUEUE_SPIN;
 
 #define KI_LONGEST_QUEUE_GAP 32
+#define KI_LONGEST_FIRST_GAP 64
 
 static BOOLEAN KiQueueHasEntry(PVOID Context)
 {
@@ -137,13 +141,25 @@ static BOOLEAN KiQueueHasEntry(PVOID Context)
         return FALSE;
     }
     Spin->NextLook = Spin->Calls + (Spin->Calls < KI_LONGEST_QUEUE_GAP ? Spin->Calls : KI_LONGEST_QUEUE_GAP);
-    return KI_STATE(KiReadHeader(&Spin->Queue->Header)) > 0;
+    Spin->Entries = KI_STATE(KiReadHeader(&Spin->Queue->Header));
+    return Spin->Entries > 0;
+}
+
+static UCHAR KiNextQueueGap(ULONG Gap, LONG Entries)
+{
+    ULONG Longer = 2 * Gap + 4;
+    if (Entries <= 1) {
+        return (UCHAR)(Gap / 2);
+    }
+    return (UCHAR)(Longer < KI_LONGEST_FIRST_GAP ? Longer : KI_LONGEST_FIRST_GAP);
 }
 
 BOOLEAN KiSpinForQueue(PKQUEUE Queue, PKTHREAD Thread)
 {
-    KI_QUEUE_SPIN Spin = {Queue, 0, 0};
-    return KiSpinBeforeSleep(Thread, KiQueueHasEntry, &Spin);
+    KI_QUEUE_SPIN Spin = {Queue, 0, Thread->QueueGap, 0};
+    BOOLEAN Found = KiSpinBeforeSleep(Thread, KiQueueHasEntry, &Spin);
+    Thread->QueueGap = KiNextQueueGap(Thread->QueueGap, Spin.Entries);
+    return Found;
 }
 
 static BOOLEAN KiAlertByIdSatisfies(PVOID Context)

@@ -103,7 +103,7 @@ static KI_THREAD_SLOT *KiTakeNewSlot(VOID)
         if (Number == KI_THREAD_CHUNK * KI_THREAD_CHUNKS || !KiEnsureThreadChunk(Number / KI_THREAD_CHUNK)) {
             return NULL;
         }
-        /* release: whoever sees the slot counted also sees its chunk; seq_cst: nt/keptport.c */
+        /* release: whoever sees the slot counted also sees its chunk; seq_cst: nt/keptport.h */
     } while (!__atomic_compare_exchange_n(&KiThreadSlotsUsed, &Number, Number + 1, FALSE, __ATOMIC_SEQ_CST,
                                           __ATOMIC_RELAXED));
     Slot = KiSlotFromNumber(Number);

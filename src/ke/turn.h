@@ -7,8 +7,9 @@
  * 1. a thread counts how often it has let go of the lock while others waited for it: its passes. After each KI_TURN of
  *    them it gives its processor away, which is what the one who was woken needs most often; after KI_LONGEST_TURN its
  *    turn is over: when it wants the lock and somebody waits, it waits behind them, though the lock be free;
- * 2. a thread that has found locks held KI_WAITS_IN_TURN times gives its processor away, too. Where more threads than
- *    processors want a lock and hardly anybody sleeps, that and not the host's much longer time slice is their turn.
+ * 2. a thread that finds locks held gives its processor away when it has had that for a while (hal/turn.c). Where more
+ *    threads than processors want a lock and hardly anybody sleeps, that and not the host's much longer slice is their
+ *    turn.
  *
  * The count of passes has no place in the lock, and needs none: whoever passes others again and again uses one lock. A
  * thread knows its passes at the lock that it last passed somebody at. The address is only compared; a new lock in the
@@ -29,7 +30,6 @@
 
 #define KI_TURN 4096
 #define KI_LONGEST_TURN (8 * KI_TURN)
-#define KI_WAITS_IN_TURN 32
 
 #define KI_NEAR_CYCLES 150 /* a line that comes from another core takes longer */
 #define KI_MOST_NEAR_LOOKS 7
@@ -65,10 +65,7 @@ FORCEINLINE BOOLEAN KiIsTurnOver(PKTHREAD Thread, volatile VOID *Lock)
 /* The thread has found a lock held. */
 FORCEINLINE VOID KiCountWait(PKTHREAD Thread)
 {
-    Thread->ContendedWaits += 1;
-    if (Thread->ContendedWaits % KI_WAITS_IN_TURN == 0) {
-        HalDispatch.Yield();
-    }
+    HalCountWait(&Thread->HostTurn);
 }
 
 FORCEINLINE BOOLEAN KiIsNear(PKTHREAD Thread)

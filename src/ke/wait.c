@@ -1,6 +1,5 @@
 /* wait.c: KeWaitForSingleObject, KeWaitForMultipleObjects and the steps of a wait. Theory in wait.h. */
-#include "wait.h"
-
+#include "block.h"
 #include "irql.h"
 #include "timer.h"
 
@@ -197,7 +196,7 @@ static VOID KiPrepareBlocks(PKI_WAIT Wait)
 }
 
 /* One attempt: from begin to unlink. STATUS_KERNEL_APC: a kernel APC wants to run first. */
-static NTSTATUS KiWaitOnce(PKI_WAIT Wait)
+FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait)
 {
     PKTHREAD Thread = Wait->Thread;
     BOOLEAN EndedByOther = FALSE;
@@ -267,10 +266,11 @@ static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
     return *Status != STATUS_PENDING;
 }
 
-/* For an object that cannot be taken at once. */
-static DECLSPEC_NOINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
-                                                BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+/* For an object that cannot be taken at once. Who has looked leaves the next look to the spin, or to the link. */
+FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                                   PLARGE_INTEGER Timeout)
 {
+    BOOLEAN Looked = KiMayConsumeAtOnce(KiCurrentThread(), Alertable);
     KI_WAIT Wait;
     NTSTATUS Status;
 
@@ -279,7 +279,7 @@ static DECLSPEC_NOINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitR
     if (KiIsAtMutantLimit(Object, Thread)) {
         return STATUS_MUTANT_LIMIT_EXCEEDED;
     }
-    if (KiIsAlerted(&Wait, &Status) || KiTryConsume(Object, Thread, &Status)) {
+    if (KiIsAlerted(&Wait, &Status) || ((Wait.Poll || !Looked) && KiTryConsume(Object, Thread, &Status))) {
         return Status;
     }
     if (Wait.Poll) {

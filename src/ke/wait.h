@@ -213,11 +213,9 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
                                   PKWAIT_BLOCK WaitBlockArray);
 VOID KiSetWaitNext(PKTHREAD Thread);    /* a signal with Wait TRUE: to DISPATCH_LEVEL until the wait that follows */
 
-/* block.c: the part of a wait in which the thread is off the processor. */
-
-VOID KiLeaveWaitState(PKI_WAIT Wait, BOOLEAN EndedByOther);
-NTSTATUS KiCommitAndPark(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result);
-VOID KiUnlistWaitingThread(PKTHREAD Thread); /* off its PRCB's WaitListHead */
+/* block.c: the WaitListHead of a PRCB. */
+VOID KiListWaitingThread(PKTHREAD Thread);
+VOID KiUnlistWaitingThread(PKTHREAD Thread);
 
 /* spin.c: a short look before a wait goes to sleep. */
 BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
@@ -228,8 +226,11 @@ BOOLEAN KiSpinForQueue(PKQUEUE Queue, PKTHREAD Thread); /* TRUE: an entry was se
 VOID KiSpinForWake(PKTHREAD Thread);
 
 /* queue.c, notify.c */
-ULONG KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
-                    PLIST_ENTRY *EntryArray, ULONG Count); /* KeRemoveQueueEx, but user APCs are left to the caller */
+/* The documented functions, called inside the library; user APCs are left to the caller. */
+LONG KiInsertQueue(PKQUEUE Queue, PLIST_ENTRY Entry);
+PLIST_ENTRY KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout);
+ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                      PLIST_ENTRY *EntryArray, ULONG Count);
 VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another one run */
 VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait is over: it counts again, above the limit if need be */
 VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry);

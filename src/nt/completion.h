@@ -12,8 +12,6 @@
 #ifndef INTERLOCK_NT_COMPLETION_H
 #define INTERLOCK_NT_COMPLETION_H
 
-#include <interlock/slist.h>
-
 #include "ntp.h"
 
 #include "../ob/namespace.h"
@@ -21,15 +19,12 @@
 typedef enum _NTP_PACKET_KIND { NtpPlainPacket, NtpReservePacket, NtpWaitPacket } NTP_PACKET_KIND;
 
 typedef struct _NTP_PACKET {
-    union {
-        LIST_ENTRY QueueListEntry;
-        SLIST_ENTRY FreeEntry;       /* of a plain one that is not in use: packetcache.c */
-    };
+    LIST_ENTRY QueueListEntry;
     NTP_PACKET_KIND Kind;
     NTSTATUS IoStatus;
     union {
         PVOID KeyContext;
-        struct _NTP_PACKET *NextFree;
+        struct _NTP_PACKET *NextFree; /* of a plain one that is not in use: packetcache.c */
     };
     PVOID ApcContext;
     ULONG_PTR IoStatusInformation;
@@ -59,11 +54,6 @@ FORCEINLINE BOOLEAN NtpIsOutOfReach(PVOID Object, LONG_PTR HandlesLeft)
 
 /* iocompletion.c */
 VOID NtpReleasePacket(PNTP_PACKET Packet);
-
-/* keptport.c: a port by handle, for the time of one call of Thread's. */
-NTSTATUS NtpReferencePort(PKTHREAD Thread, HANDLE Handle, ACCESS_MASK DesiredAccess, PNTP_PORT *Port);
-VOID NtpReturnPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT Port);
-VOID NtpTakeKeptPorts(PNTP_PORT Port); /* a handle of Port has been closed */
 
 /* packetcache.c */
 PNTP_PACKET NtpAllocatePacket(VOID); /* NULL when there is no memory */

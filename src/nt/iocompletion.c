@@ -1,5 +1,6 @@
 /* iocompletion.c: completion ports. */
 #include "completion.h"
+#include "keptport.h"
 
 #include "wait.h"
 
@@ -84,11 +85,11 @@ NTSTATUS NtOpenIoCompletion(PHANDLE IoCompletionHandle, ACCESS_MASK DesiredAcces
 static NTSTATUS NtpQueryDepth(HANDLE IoCompletionHandle, PIO_COMPLETION_BASIC_INFORMATION Information)
 {
     PKTHREAD Thread = KiCurrentThread();
-    PNTP_PORT Port;
-    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Port);
+    NTP_PORT_USE Use;
+    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Use);
     if (NT_SUCCESS(Status)) {
-        Information->Depth = KeReadStateQueue(&Port->Queue);
-        NtpReturnPort(Thread, IoCompletionHandle, Port);
+        Information->Depth = KeReadStateQueue(&Use.Port->Queue);
+        NtpReturnPort(Thread, IoCompletionHandle, &Use);
     }
     return Status;
 }
@@ -117,7 +118,7 @@ FORCEINLINE NTSTATUS NtpSetPlainPacket(PNTP_PORT Port, PVOID KeyContext, PVOID A
     }
     Packet->Kind = NtpPlainPacket;
     NtpFillPacket(Packet, KeyContext, ApcContext, IoStatus, IoStatusInformation);
-    KeInsertQueue(&Port->Queue, &Packet->QueueListEntry);
+    KiInsertQueue(&Port->Queue, &Packet->QueueListEntry);
     return STATUS_SUCCESS;
 }
 
@@ -125,12 +126,12 @@ NTSTATUS NtSetIoCompletion(HANDLE IoCompletionHandle, PVOID KeyContext, PVOID Ap
                            ULONG_PTR IoStatusInformation)
 {
     PKTHREAD Thread = KiCurrentThread();
-    PNTP_PORT Port;
+    NTP_PORT_USE Use;
     KiEnterService(Thread);
-    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Use);
     if (NT_SUCCESS(Status)) {
-        Status = NtpSetPlainPacket(Port, KeyContext, ApcContext, IoStatus, IoStatusInformation);
-        NtpReturnPort(Thread, IoCompletionHandle, Port);
+        Status = NtpSetPlainPacket(Use.Port, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+        NtpReturnPort(Thread, IoCompletionHandle, &Use);
     }
     KiExitService(Thread);
     return Status;
@@ -158,7 +159,7 @@ static NTSTATUS NtpRemoveBatch(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION I
 {
     PLIST_ENTRY Entries[NTP_REMOVE_BATCH];
     ULONG Wanted = Count < NTP_REMOVE_BATCH ? Count : NTP_REMOVE_BATCH;
-    ULONG Taken = KiRemoveQueue(&Port->Queue, UserMode, Alertable, Timeout, Entries, Wanted);
+    ULONG Taken = KiRemoveQueueEx(&Port->Queue, UserMode, Alertable, Timeout, Entries, Wanted);
     if (NtpIsStatus(Entries[0])) {
         return (NTSTATUS)(LONG_PTR)Entries[0];
     }
@@ -190,8 +191,7 @@ FORCEINLINE NTSTATUS NtpRemovePacket(PNTP_PORT Port, PVOID *KeyContext, PVOID *A
                                      PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER Timeout)
 {
     FILE_IO_COMPLETION_INFORMATION Information;
-    PLIST_ENTRY Entry;
-    KiRemoveQueue(&Port->Queue, UserMode, FALSE, Timeout, &Entry, 1);
+    PLIST_ENTRY Entry = KiRemoveQueue(&Port->Queue, UserMode, Timeout);
     if (NtpIsStatus(Entry)) {
         return (NTSTATUS)(LONG_PTR)Entry;
     }
@@ -206,16 +206,16 @@ NTSTATUS NtRemoveIoCompletion(HANDLE IoCompletionHandle, PVOID *KeyContext, PVOI
                               PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
-    PNTP_PORT Port;
+    NTP_PORT_USE Use;
 
     if (KeyContext == NULL || ApcContext == NULL || IoStatusBlock == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
     KiEnterService(Thread);
-    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Use);
     if (NT_SUCCESS(Status)) {
-        Status = NtpRemovePacket(Port, KeyContext, ApcContext, IoStatusBlock, Timeout);
-        NtpReturnPort(Thread, IoCompletionHandle, Port);
+        Status = NtpRemovePacket(Use.Port, KeyContext, ApcContext, IoStatusBlock, Timeout);
+        NtpReturnPort(Thread, IoCompletionHandle, &Use);
     }
     KiExitService(Thread);
     return Status;
@@ -225,7 +225,7 @@ NTSTATUS NtRemoveIoCompletionEx(HANDLE IoCompletionHandle, PFILE_IO_COMPLETION_I
                                 ULONG Count, PULONG NumEntriesRemoved, PLARGE_INTEGER Timeout, BOOLEAN Alertable)
 {
     PKTHREAD Thread = KiCurrentThread();
-    PNTP_PORT Port;
+    NTP_PORT_USE Use;
 
     if (Count == 0) {
         return STATUS_INVALID_PARAMETER;
@@ -234,11 +234,11 @@ NTSTATUS NtRemoveIoCompletionEx(HANDLE IoCompletionHandle, PFILE_IO_COMPLETION_I
         return STATUS_ACCESS_VIOLATION;
     }
     KiEnterService(Thread);
-    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Port);
+    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Use);
     if (NT_SUCCESS(Status)) {
         ULONG Removed;
-        Status = NtpRemovePackets(Port, IoCompletionInformation, Count, Alertable, Timeout, &Removed);
-        NtpReturnPort(Thread, IoCompletionHandle, Port);
+        Status = NtpRemovePackets(Use.Port, IoCompletionInformation, Count, Alertable, Timeout, &Removed);
+        NtpReturnPort(Thread, IoCompletionHandle, &Use);
         *NumEntriesRemoved = Removed;
     }
     KiExitService(Thread);

@@ -1,107 +1,91 @@
-/*
- * keptport.c: the reference on a port that a thread keeps from one call to the next.
- *
- * Those who post to a port and those who remove from it do so by the same handle and as often as they can. If each call
- * took its reference from the handle's entry and gave it back there, that entry would be a cache line that travels
- * twice with each packet. So a thread keeps the reference that it has got, in its slot, and as long as the handle is
- * open for the same port the entry is only read.
- *
- *      KeptPort      the port, or NULL: nothing is kept, or a call of the thread is using it
- *      KeptHandle    where the reference came from
- *      KeptAccess    the Access word of the entry then (handletable.h)
- *
- * 1. Whoever changes KeptPort from a port to NULL, by an atomic operation, has the reference: the thread for a call, or
- *    who closes a handle of the port. So no port outlives its last handle because a thread, or what is left of one that
- *    has ended or stayed behind in the parent of a fork, had used it.
- * 2. A thread that keeps a port looks at the entry afterwards; who closes a handle looks at the slots afterwards. All
- *    four accesses are seq_cst: at least one of the two sees what the other did, and takes the reference.
- * 3. KeptHandle and KeptAccess are the thread's own. What is kept is used only if the entry of KeptHandle has that
- *    Access still, so the handle is the same one with the same rights, and shows that port: an APC that uses ports, and
- *    comes between a call's note of its handle and its exchange of KeptPort, leaves its handle beside the call's port.
- */
-#include "completion.h"
+/* keptport.c: see keptport.h. */
+#include "keptport.h"
 
-#include "../ob/handletable.h"
-
-static PVOID NtpTakeKeptPort(KI_THREAD_SLOT *Slot)
+static VOID NtpDropPort(ULONG_PTR Kept)
 {
-    /* relaxed: the thread has put it there itself, or the one that had the slot before it */
-    return __atomic_exchange_n(&Slot->KeptPort, NULL, __ATOMIC_RELAXED);
-}
-
-static VOID NtpDropPort(PVOID Port)
-{
-    if (Port != NULL) {
-        ObpDereferenceObject(Port);
+    if (Kept != 0) {
+        ObpDereferenceObject((PVOID)(Kept & ~NTP_GIVE_BACK));
     }
 }
 
-/* relaxed, both: whoever has closed the handle before this call has taken what was kept, requirement 2 */
-static BOOLEAN NtpIsKeptFor(POBP_HANDLE_ENTRY Entry, PVOID Port, ULONG64 Access)
+VOID NtpTakeBackPort(KI_THREAD_SLOT *Slot)
 {
-    return __atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) == Access &&
-           ObpObjectOf(__atomic_load_n(&Entry->Object, __ATOMIC_RELAXED)) == Port;
-}
-
-/* What is kept of this handle, if it is good for this, or NULL. */
-static PVOID NtpReuseKeptPort(KI_THREAD_SLOT *Slot, HANDLE Handle, ACCESS_MASK DesiredAccess)
-{
-    if (Slot->KeptHandle != Handle || (DesiredAccess & ~(ACCESS_MASK)Slot->KeptAccess) != 0) {
-        return NULL;
+    ULONG_PTR Port = __atomic_load_n(&Slot->KeptPort, __ATOMIC_RELAXED);
+    /* relaxed, both: the reference orders itself */
+    if ((Port & NTP_GIVE_BACK) &&
+        __atomic_compare_exchange_n(&Slot->KeptPort, &Port, 0, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        NtpDropPort(Port);
     }
-    PVOID Port = NtpTakeKeptPort(Slot);
-    if (Port == NULL || NtpIsKeptFor(ObpEntryOfHandle(Handle), Port, Slot->KeptAccess)) {
-        return Port;
-    }
-    ObpDereferenceObject(Port);
-    return NULL;
 }
 
-/* The handle is one of the table if this succeeds, so it has an entry in NtpReturnPort. */
-NTSTATUS NtpReferencePort(PKTHREAD Thread, HANDLE Handle, ACCESS_MASK DesiredAccess, PNTP_PORT *Port)
+/* With UsesKeptPort set. Returns what was kept before. */
+static ULONG_PTR NtpExchangeKeptPort(KI_THREAD_SLOT *Slot, HANDLE Handle, PNTP_PORT Port)
 {
-    *Port = NtpReuseKeptPort(KiSlotOfThread(Thread), Handle, DesiredAccess);
-    return *Port != NULL ? STATUS_SUCCESS
-                         : ObpReferenceByHandle(Handle, DesiredAccess, &NtpPortType, UserMode, (PVOID *)Port);
-}
-
-/* In a dispatcher section: an APC finds both of one handle or both of another. */
-static DECLSPEC_NOINLINE VOID NtpNoteHandle(PKTHREAD Thread, KI_THREAD_SLOT *Slot, HANDLE Handle, ULONG64 Access)
-{
-    KiEnterDispatcher(Thread);
-    Slot->KeptHandle = Handle;
-    Slot->KeptAccess = Access;
-    KiExitDispatcher(Thread);
-}
-
-VOID NtpReturnPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT Port)
-{
-    KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
     POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    Slot->KeptHandle = Handle;
+    Slot->KeptEntry = Entry;
     /* relaxed: that of a handle that has been closed, or opened again, does not fit any more when it is compared */
-    ULONG64 Access = __atomic_load_n(&Entry->Access, __ATOMIC_RELAXED);
-    if (Slot->KeptHandle != Handle || Slot->KeptAccess != Access) {
-        NtpNoteHandle(Thread, Slot, Handle, Access);
-    }
-    /* seq_cst, both: requirement 2, pair with the load in NtpTakeKeptPorts and the compare-exchange in ObpCloseEntry */
-    PVOID Other = __atomic_exchange_n(&Slot->KeptPort, Port, __ATOMIC_SEQ_CST);
+    Slot->KeptAccess = __atomic_load_n(&Entry->Access, __ATOMIC_RELAXED);
+    /* seq_cst, both: requirement 4, pair with the load in NtpMarkKeptPorts and the compare-exchange in ObpCloseEntry */
+    ULONG_PTR Before = __atomic_exchange_n(&Slot->KeptPort, (ULONG_PTR)Port, __ATOMIC_SEQ_CST);
     if (ObpObjectOf(__atomic_load_n(&Entry->Object, __ATOMIC_SEQ_CST)) != Port) {
-        NtpDropPort(NtpTakeKeptPort(Slot));
+        /* relaxed: for NtpEndUse, by this thread */
+        __atomic_fetch_or(&Slot->KeptPort, NTP_GIVE_BACK, __ATOMIC_RELAXED);
     }
-    NtpDropPort(Other);
+    return Before;
+}
+
+VOID NtpKeepPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT Port)
+{
+    ULONG_PTR NotKept = (ULONG_PTR)Port;
+    if (!Thread->UsesKeptPort) {
+        KiStoreBeforeLook(&Thread->UsesKeptPort, TRUE);
+        NotKept = NtpExchangeKeptPort(KiSlotOfThread(Thread), Handle, Port);
+        NtpEndUse(Thread);
+    }
+    NtpDropPort(NotKept);
+}
+
+/* Returns whether another thread than Closer keeps the port. */
+static BOOLEAN NtpMarkKeptPorts(PNTP_PORT Port, ULONG Slots, PKTHREAD Closer)
+{
+    BOOLEAN KeptByOther = FALSE;
+    for (ULONG Number = 0; Number < Slots; Number += 1) {
+        PKTHREAD Thread = KiThreadFromNumber(Number);
+        volatile ULONG_PTR *KeptPort = &KiSlotOfThread(Thread)->KeptPort;
+        /* seq_cst: requirement 4, pairs with the exchange in NtpExchangeKeptPort */
+        ULONG_PTR Kept = __atomic_load_n(KeptPort, __ATOMIC_SEQ_CST);
+        if ((Kept & ~NTP_GIVE_BACK) == (ULONG_PTR)Port) {
+            /* Fails if somebody else has marked it or the thread has taken it. seq_cst: comes before the looks in
+               NtpIsSlotInUse also where the host has no barrier on all threads */
+            __atomic_compare_exchange_n(KeptPort, &Kept, Kept | NTP_GIVE_BACK, FALSE, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED);
+            KeptByOther |= Thread != Closer;
+        }
+    }
+    return KeptByOther;
+}
+
+/* A slot whose thread stayed behind in the parent of a fork is not in use. seq_cst, both: after the marks; the second
+   also acquires what NtpEndUse releases */
+static BOOLEAN NtpIsSlotInUse(KI_THREAD_SLOT *Slot)
+{
+    return __atomic_load_n(&Slot->Use, __ATOMIC_SEQ_CST) == KiSlotUsed &&
+           __atomic_load_n(&Slot->Tcb.UsesKeptPort, __ATOMIC_SEQ_CST);
 }
 
 VOID NtpTakeKeptPorts(PNTP_PORT Port)
 {
     /* seq_cst: pairs with KiTakeNewSlot; a thread whose slot is not counted yet has not kept anything */
     ULONG Slots = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_SEQ_CST);
+    if (NtpMarkKeptPorts(Port, Slots, KiCurrentThread())) {
+        HalBarrierAllThreads(); /* pairs with the stores of UsesKeptPort, requirement 3 */
+    }
     for (ULONG Number = 0; Number < Slots; Number += 1) {
-        PVOID volatile *Kept = &KiSlotOfThread(KiThreadFromNumber(Number))->KeptPort;
-        PVOID Expected = Port;
-        /* seq_cst: requirement 2, pairs with the exchange in NtpReturnPort; relaxed: the reference orders itself */
-        if (__atomic_load_n(Kept, __ATOMIC_SEQ_CST) == (PVOID)Port &&
-            __atomic_compare_exchange_n(Kept, &Expected, NULL, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            ObpDereferenceObject(Port);
+        KI_THREAD_SLOT *Slot = KiSlotOfThread(KiThreadFromNumber(Number));
+        if (__atomic_load_n(&Slot->KeptPort, __ATOMIC_RELAXED) == ((ULONG_PTR)Port | NTP_GIVE_BACK) &&
+            !NtpIsSlotInUse(Slot)) {
+            NtpTakeBackPort(Slot);
         }
     }
 }

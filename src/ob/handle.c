@@ -378,7 +378,7 @@ static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, ULONG Index)
             return STATUS_HANDLE_NOT_CLOSABLE;
         }
         /* acquire: pairs with the release in ObpOpenEntry, so the Access read below is that of this handle; seq_cst:
-           comes before the looks at what threads have kept, nt/keptport.c */
+           comes before the looks at what threads have kept, nt/keptport.h */
     } while (!__atomic_compare_exchange_n(&Entry->Object, &Word, 0, TRUE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     GrantedAccess = (ACCESS_MASK)__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED);
     ObpFreeIndex(Index);

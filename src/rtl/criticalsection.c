@@ -444,15 +444,21 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
     return STATUS_SUCCESS;
 }
 
-static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveSlow(PRTL_CRITICAL_SECTION CriticalSection)
+/* What is not entered once: the owner has entered it again, or nobody has. */
+FORCEINLINE NTSTATUS RtlpLeaveOnce(PRTL_CRITICAL_SECTION CriticalSection)
 {
-    RtlpVerifyLeave(CriticalSection);
     if (CriticalSection->RecursionCount <= 0) {
         return STATUS_RESOURCE_NOT_OWNED;
     }
-    if (CriticalSection->RecursionCount > 1) {
-        CriticalSection->RecursionCount -= 1;
-        return STATUS_SUCCESS;
+    CriticalSection->RecursionCount -= 1;
+    return STATUS_SUCCESS;
+}
+
+static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveVerified(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    RtlpVerifyLeave(CriticalSection);
+    if (CriticalSection->RecursionCount != 1) {
+        return RtlpLeaveOnce(CriticalSection);
     }
     RtlpSetOwner(CriticalSection, 0, 0);
     return RtlpLeaveContended(CriticalSection, RtlpReadLockCount(CriticalSection));
@@ -460,11 +466,25 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveSlow(PRTL_CRITICAL_SECTION CriticalSe
 
 /* What programs call. */
 
+/* The section is not free. (The owner is looked at only now: to look before would fetch the line twice where another
+   processor has it.) */
+static DECLSPEC_NOINLINE NTSTATUS RtlpEnterHeld(PRTL_CRITICAL_SECTION CriticalSection, PKTHREAD Thread)
+{
+    if (RtlpReadOwner(CriticalSection) != Thread->ThreadId) {
+        return RtlpEnterSlow(CriticalSection);
+    }
+    CriticalSection->RecursionCount += 1;
+    return STATUS_SUCCESS;
+}
+
 NTSTATUS RtlEnterCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
 {
     PKTHREAD Thread = HalCurrentThread;
-    if (__builtin_expect(Thread == NULL || KiVerifierEnabled || !RtlpTryTake(CriticalSection), FALSE)) {
+    if (__builtin_expect(Thread == NULL || KiVerifierEnabled, FALSE)) {
         return RtlpEnterSlow(CriticalSection);
+    }
+    if (__builtin_expect(!RtlpTryTake(CriticalSection), FALSE)) {
+        return RtlpEnterHeld(CriticalSection, Thread);
     }
     RtlpSetOwner(CriticalSection, Thread->ThreadId, 1);
     return STATUS_SUCCESS;
@@ -483,8 +503,11 @@ LOGICAL RtlTryEnterCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
 NTSTATUS RtlLeaveCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
 {
     LONG Old = RTLP_LOCKED;
-    if (__builtin_expect(KiVerifierEnabled || CriticalSection->RecursionCount != 1, FALSE)) {
-        return RtlpLeaveSlow(CriticalSection);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        return RtlpLeaveVerified(CriticalSection);
+    }
+    if (__builtin_expect(CriticalSection->RecursionCount != 1, FALSE)) {
+        return RtlpLeaveOnce(CriticalSection);
     }
     RtlpSetOwner(CriticalSection, 0, 0);
     if (__builtin_expect(!RtlpChangeLockCount(CriticalSection, &Old, RTLP_UNLOCKED), FALSE)) {

@@ -145,6 +145,43 @@ static void number_1_an_owner_takes_everything(void **state)
     ExFreeAutoExpandPushLock(lock);
 }
 
+static ULONG waits_counted;
+
+static void own_and_count_waits(void *lock)
+{
+    KeGetCurrentThread()->HostTurn.Waits = 0;
+    ExAcquireAutoExpandPushLockExclusive(lock, 0);
+    waits_counted = KeGetCurrentThread()->HostTurn.Waits;
+    ExReleaseAutoExpandPushLockExclusive(lock, 0);
+}
+
+static void await_owner_of(actor *owner, PEX_PUSH_LOCK_AUTO_EXPAND lock, PEX_PUSH_LOCK held)
+{
+    tell(owner, own_and_count_waits, lock);
+    await(is_committed(owner->thread));
+    ExReleasePushLockShared(held);
+    await(is_idle(owner));
+}
+
+/* At a word a turn that ended would end with LocalLock in hand. */
+static void number_1_turns_end_at_the_local_lock_only(void **state)
+{
+    PEX_PUSH_LOCK_AUTO_EXPAND lock = ExAllocateAutoExpandPushLock(0);
+    actor owner;
+    (void)state;
+    start_actor_in_region(&owner);
+    ExAcquirePushLockShared(&lock->LocalLock);
+    await_owner_of(&owner, lock, &lock->LocalLock);
+    assert_int_equal(waits_counted, 1);
+    grow_fully(lock);
+    if (is_expanded(lock)) {
+        await_owner_of(&owner, lock, ExAcquireAutoExpandPushLockShared(lock, 0));
+        assert_int_equal(waits_counted, 0);
+    }
+    end_actor_in_region(&owner);
+    ExFreeAutoExpandPushLock(lock);
+}
+
 /* Sharers that came before the lock grew, or looked at it before that, keep owners out all the same. */
 static void number_2_old_sharers_count(void **state)
 {
@@ -345,6 +382,7 @@ int main(void)
         WATCHED(it_starts_as_one_word_and_stays_so_without_meetings),
         WATCHED(it_grows_step_by_step_up_to_a_word_for_each_processor),
         WATCHED(number_1_an_owner_takes_everything),
+        WATCHED(number_1_turns_end_at_the_local_lock_only),
         WATCHED(number_2_old_sharers_count),
         WATCHED(number_3_growing_waits_for_nobody),
         WATCHED(number_3_nor_behind_an_owner),

@@ -104,6 +104,63 @@ static void an_owner_waits_for_sharers_of_all_processors(void **state)
     ExFreeCacheAwarePushLock(lock);
 }
 
+static ULONG waits_counted;
+
+static void own_and_count_waits(void *lock)
+{
+    KeGetCurrentThread()->HostTurn.Waits = 0;
+    ExAcquireCacheAwarePushLockExclusive(lock);
+    waits_counted = KeGetCurrentThread()->HostTurn.Waits;
+    ExReleaseCacheAwarePushLockExclusive(lock);
+}
+
+/* A wait for the first word counts; at the others a turn that ended would end with the first in hand. */
+static void turns_end_at_the_first_word_only(void **state)
+{
+    PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
+    actor owner;
+    (void)state;
+    start_actor_in_region(&owner);
+    for (ULONG processor = 0; processor < named_count(); processor++) {
+        fake_processor = processor;
+        PEX_PUSH_LOCK held = ExAcquireCacheAwarePushLockShared(lock);
+        tell(&owner, own_and_count_waits, lock);
+        await(is_committed(owner.thread));
+        ExReleaseCacheAwarePushLockShared(held);
+        await(is_idle(&owner));
+        assert_int_equal(waits_counted, processor == 0);
+    }
+    fake_processor = 0;
+    end_actor_in_region(&owner);
+    ExFreeCacheAwarePushLock(lock);
+}
+
+static void share_and_release(void *word)
+{
+    ExAcquirePushLockShared((PEX_PUSH_LOCK)word);
+    ExReleasePushLockShared((PEX_PUSH_LOCK)word);
+}
+
+/* So do passes, which would begin at 0 again and again. */
+static void passes_count_at_the_first_word_only(void **state)
+{
+    PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
+    actor sharer;
+    (void)state;
+    start_actor_in_region(&sharer);
+    for (ULONG processor = 0; processor < named_count(); processor++) {
+        ExAcquireCacheAwarePushLockExclusive(lock);
+        tell(&sharer, share_and_release, (void *)word_of(lock, processor));
+        await(is_committed(sharer.thread));
+        KeGetCurrentThread()->TurnLock = NULL;
+        ExReleaseCacheAwarePushLockExclusive(lock);
+        assert_ptr_equal(KeGetCurrentThread()->TurnLock, processor == 0 ? word_of(lock, 0) : NULL);
+        await(is_idle(&sharer));
+    }
+    end_actor_in_region(&sharer);
+    ExFreeCacheAwarePushLock(lock);
+}
+
 static void without_memory_there_is_none(void **state)
 {
     (void)state;
@@ -137,6 +194,8 @@ int main(void)
         WATCHED(a_sharer_touches_its_own_line_only),
         WATCHED(an_owner_takes_all),
         WATCHED(an_owner_waits_for_sharers_of_all_processors),
+        WATCHED(turns_end_at_the_first_word_only),
+        WATCHED(passes_count_at_the_first_word_only),
         WATCHED(without_memory_there_is_none),
         WATCHED(using_it_allocates_nothing),
     };

@@ -789,6 +789,81 @@ static void yield_before_wait_9(void **state)
     remove_resource(&looker.resource);
 }
 
+/* Whose doing it was that a record names a thread: both counts together are right, whoever links and unlinks it. */
+static void counts_of_owners_10(void **state)
+{
+    ERESOURCE resource;
+    PKTHREAD second = players[1].actor.thread;
+    (void)state;
+    if (KiVerifierEnabled) {
+        skip(); /* it does not let one thread release for another */
+    }
+    initialize(&resource);
+    run_script(&executive, &resource, "1S+ 2S+");
+    assert_int_equal(second->ResourceOwners, 1); /* by itself */
+    assert_int_equal(second->ResourceOwnersByOthers, 0);
+    run_script(&executive, &resource, "1F2");
+    assert_int_equal(second->ResourceOwners, 1);
+    assert_int_equal((LONG)second->ResourceOwnersByOthers, -1);
+    assert_int_equal(owner_count(second), 0);
+    run_script(&executive, &resource, "1R 3X+ 1S! 2S! 3R 1. 2.");
+    assert_int_equal(owner_count(players[0].actor.thread) + owner_count(second), 1); /* one is in the resource itself */
+    run_script(&executive, &resource, "2S+ 1S+ =2/0/0 2R 1R 1R 2R =0/0/0");
+    assert_int_equal(owner_count(players[0].actor.thread), 0);
+    assert_int_equal(owner_count(second), 0);
+    remove_resource(&resource);
+}
+
+/*
+ * Somebody has the resource locked for long. Whoever comes, and whoever releases, gives its processor away meanwhile;
+ * only to come and find it locked counts as finding it held, in the thread's turn.
+ */
+static struct {
+    ERESOURCE resource;
+    VOID (*yield)(VOID);
+    PKTHREAD comer, leaver;
+    volatile ULONG yields[2];
+} locked;
+
+static VOID count_yields_of_both(VOID)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    if (self == locked.comer || self == locked.leaver) {
+        __atomic_fetch_add(&locked.yields[self == locked.leaver], 1, __ATOMIC_SEQ_CST);
+    }
+    locked.yield();
+}
+
+static void long_locked_11(void **state)
+{
+    PKTHREAD self = KeGetCurrentThread();
+    (void)state;
+    initialize(&locked.resource);
+    run_script(&executive, &locked.resource, "2S+");
+    locked.comer = players[0].actor.thread;
+    locked.leaver = players[1].actor.thread;
+    locked.yield = HalDispatch.Yield;
+    HAL_TURN before[2] = {locked.comer->HostTurn, locked.leaver->HostTurn};
+    HalDispatch.Yield = count_yields_of_both;
+    ExpLockResource(&locked.resource, self);
+    players[0].step = 'S';
+    players[1].step = 'R';
+    tell(&players[0].actor, play, &players[0]);
+    tell(&players[1].actor, play, &players[1]);
+    await(__atomic_load_n(&locked.yields[0], __ATOMIC_SEQ_CST) != 0);
+    await(__atomic_load_n(&locked.yields[1], __ATOMIC_SEQ_CST) != 0);
+    assert_int_equal(locked.resource.ActiveEntries, 1);
+    ExpUnlockResource(&locked.resource, self);
+    await(is_idle(&players[0].actor) && is_idle(&players[1].actor));
+    HalDispatch.Yield = locked.yield;
+    assert_true(players[0].result);
+    assert_memory_not_equal(&locked.comer->HostTurn, &before[0], sizeof(before[0]));
+    assert_memory_equal(&locked.leaver->HostTurn, &before[1], sizeof(before[1]));
+    assert_int_equal(locked.resource.ContentionCount, 0);
+    run_script(&executive, &locked.resource, "=1/0/0 1R");
+    remove_resource(&locked.resource);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -806,7 +881,9 @@ int main(void)
         PLAYED(no_allocation_10),
         PLAYED(many_resources_10),
         PLAYED(no_records_10),
+        PLAYED(counts_of_owners_10),
         cmocka_unit_test(freed_at_once_11),
+        PLAYED(long_locked_11),
         PLAYED(boost_12),
         cmocka_unit_test(misuse_13),
     };

@@ -74,6 +74,12 @@ static inline void leave_region(void *unused)
     KeLeaveCriticalRegion();
 }
 
+/* How many records and entries name it. */
+static inline ULONG owner_count(PKTHREAD thread)
+{
+    return thread->ResourceOwners + thread->ResourceOwnersByOthers;
+}
+
 static inline int start_players(void **state)
 {
     (void)state;
@@ -93,7 +99,7 @@ static inline int end_players(void **state)
 {
     (void)state;
     for (ULONG i = 0; i < PLAYERS; i += 1) {
-        check(players[i].actor.thread->ResourceOwners == 0);
+        check(owner_count(players[i].actor.thread) == 0);
         run_on(&players[i].actor, leave_region, NULL);
         end_actor(&players[i].actor);
     }

@@ -690,6 +690,35 @@ static void test_pool_of_workers(void **state)
     free(works);
 }
 
+/* A thread that finds many entries when it sees the first one looks later the next time, and sooner again after one. */
+static void test_looks_follow_the_traffic(void **state)
+{
+    KQUEUE queue;
+    PKTHREAD thread = KeGetCurrentThread();
+    ULONG longest = 0;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    for (ULONG i = 0; i < 3; i += 1) {
+        KeInsertQueue(&queue, &entries[i].link);
+    }
+    for (ULONG i = 0; i < 8; i += 1) {
+        ULONG gap = thread->QueueGap;
+        BOOLEAN found = KiSpinForQueue(&queue, thread); /* FALSE: there is no other processor, or none to spin on */
+        assert_true(found ? thread->QueueGap > gap || thread->QueueGap == longest : thread->QueueGap == gap / 2);
+        longest = thread->QueueGap > longest ? thread->QueueGap : longest;
+    }
+    assert_in_range(longest, 0, 64); /* pauses */
+    KiTakeQueuedEntry(&queue);
+    KiTakeQueuedEntry(&queue);
+    for (ULONG i = 0; i < 8; i += 1) {
+        ULONG gap = thread->QueueGap;
+        KiSpinForQueue(&queue, thread);
+        assert_int_equal(thread->QueueGap, gap / 2);
+    }
+    assert_int_equal(thread->QueueGap, 0);
+    KeRundownQueue(&queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -714,6 +743,7 @@ int main(void)
         WATCHED(test_end_of_a_thread),
         WATCHED(test_wait_reason),
         WATCHED(test_pool_of_workers),
+        WATCHED(test_looks_follow_the_traffic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -554,13 +554,14 @@ static void test_latecomers(void **state)
     (void)state;
     ObReferenceObject(port);
     close_handle(handle);
-    assert_int_equal(KiRemoveQueue(&port->Queue, UserMode, FALSE, NULL, &entry, 1), 1);
+    assert_int_equal(KiRemoveQueueEx(&port->Queue, UserMode, FALSE, NULL, &entry, 1), 1);
     assert_int_equal((LONG_PTR)entry, STATUS_ABANDONED);
     assert_int_equal(wait_for(port, NULL), STATUS_WAIT_0);
-    PNTP_PACKET packet = HalAllocate(sizeof(*packet), MEMORY_ALLOCATION_ALIGNMENT);
+    PNTP_PACKET packet = NtpAllocatePacket();
     assert_non_null(packet);
     KeInsertQueue(&port->Queue, &packet->QueueListEntry);
-    assert_int_equal(KiRemoveQueue(&port->Queue, UserMode, FALSE, NULL, &entry, 1), 1);
+    assert_int_equal((LONG_PTR)KiRemoveQueue(&port->Queue, UserMode, NULL), STATUS_ABANDONED);
+    assert_int_equal(KiRemoveQueueEx(&port->Queue, UserMode, FALSE, NULL, &entry, 1), 1);
     assert_int_equal((LONG_PTR)entry, STATUS_ABANDONED);
     ObDereferenceObject(port);
     assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
@@ -583,9 +584,34 @@ static void free_packets(PNTP_PACKET packet)
 {
     while (packet != NULL) {
         PNTP_PACKET next = packet->NextFree;
-        HalFree(packet);
+        NtpFreePacket(packet);
         packet = next;
     }
+}
+
+static void post_and_remove(HANDLE port, ULONG count)
+{
+    for (ULONG i = 0; i < count; i += 1) {
+        post(port, i);
+    }
+    for (ULONG i = 0; i < count; i += 1) {
+        expect_packet(port, i);
+    }
+}
+
+static BOOLEAN are_all_different(PNTP_PACKET packet)
+{
+    ULONG_PTR mark = 0;
+    for (PNTP_PACKET at = packet; at != NULL; at = at->NextFree) {
+        at->IoStatusInformation = 0;
+    }
+    for (PNTP_PACKET at = packet; at != NULL; at = at->NextFree) {
+        if (at->IoStatusInformation != 0 || at->Kind != NtpPlainPacket || (ULONG_PTR)at % KI_CACHE_LINE != 0) {
+            return FALSE;
+        }
+        at->IoStatusInformation = mark += 1;
+    }
+    return TRUE;
 }
 
 /* However many are removed at a time, a bounded number is kept, and each of them can be used again. */
@@ -593,27 +619,29 @@ static void test_packets_are_kept(void **state)
 {
     enum { MANY = 8192 };
     HANDLE port = make_port(1);
-    ULONG kept;
+    ULONG kept, again;
     (void)state;
 #ifdef HEAP_IS_WATCHED_ONLY
     close_port(port);
     skip();
 #endif
-    free_packets(take_kept_packets(&kept));
-    for (ULONG i = 0; i < MANY; i += 1) {
-        post(port, i);
-    }
-    for (ULONG i = 0; i < MANY; i += 1) {
-        expect_packet(port, i);
-    }
-    free_packets(take_kept_packets(&kept));
+    post_and_remove(port, MANY);
+    PNTP_PACKET all = take_kept_packets(&kept);
     assert_in_range(kept, 64, MANY / 2);
-    for (ULONG i = 0; i < 100; i += 1) {
+    assert_true(are_all_different(all));
+    free_packets(all);
+    all = take_kept_packets(&again);
+    assert_in_range(again, 64, kept);
+    free_packets(all);
+    allocations_left = 0;
+    for (ULONG i = 0; i < again / 2; i += 1) { /* of the others the last may have gone back to the heap */
         post(port, i);
     }
+    allocations_left = -1;
     close_port(port); /* what was queued is kept as well */
-    free_packets(take_kept_packets(&kept));
-    assert_int_equal(kept, 100);
+    all = take_kept_packets(&kept);
+    assert_in_range(kept, 64, again);
+    free_packets(all);
 }
 
 static void test_no_memory(void **state)
@@ -627,7 +655,9 @@ static void test_no_memory(void **state)
     close_port(port);
     skip();
 #endif
-    free_packets(take_kept_packets(&kept));
+    post_and_remove(port, 1);
+    PNTP_PACKET all = take_kept_packets(&kept);
+    assert_in_range(kept, 1, MAXLONG);
     allocations_left = 0;
     create = NtCreateIoCompletion(&none, IO_COMPLETION_ALL_ACCESS, NULL, 0);
     first = NtSetIoCompletion(port, NULL, NULL, 0, 0);
@@ -636,9 +666,9 @@ static void test_no_memory(void **state)
     assert_null(none);
     assert_int_equal(first, STATUS_INSUFFICIENT_RESOURCES);
     assert_int_equal(depth_of(port), 0);
-    post(port, 1);
-    expect_packet(port, 1);
-    allocations_left = 0; /* there is one to use again */
+    PNTP_PACKET others = all->NextFree;
+    NtpFreePacket(all); /* there is one to use again */
+    allocations_left = 0;
     first = NtSetIoCompletion(port, value(2), value(3), 4, 5);
     second = NtSetIoCompletion(port, NULL, NULL, 0, 0);
     allocations_left = -1;
@@ -646,6 +676,7 @@ static void test_no_memory(void **state)
     assert_int_equal(second, STATUS_INSUFFICIENT_RESOURCES);
     expect_packet(port, 2);
     expect_nothing(port);
+    free_packets(others);
     close_port(port);
 }
 
@@ -825,6 +856,57 @@ static void test_ports_of_others_go_with_their_handles(void **state)
     close_port(port);
 }
 
+/* Who is in the middle of a call with the port that it keeps gives it back at the end of that. */
+static void test_kept_ports_in_use_go_at_the_end(void **state)
+{
+    remover r[2];
+    (void)state;
+    HANDLE port = make_port(2);
+    start_removers(r, 2, port);
+    for (ULONG i = 0; i < 2; i += 1) {
+        begin_remove(&r[i]);
+        post(port, i);
+        assert_true(has_removed(&r[i], i));
+        begin_remove(&r[i]);
+    }
+    HANDLE other = same_object(port, IO_COMPLETION_ALL_ACCESS);
+    close_handle(port); /* both wait still */
+    assert_int_equal(NtpPortType.TotalNumberOfObjects, 1);
+    post(other, 7);
+    assert_true(has_removed(&r[1], 7));
+    close_handle(other);
+    await(is_idle(&r[0].actor));
+    assert_int_equal(r[0].status, STATUS_ABANDONED);
+    assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
+    end_removers(r, 2);
+}
+
+/* A thread that stayed behind in the parent, in the middle of a call, keeps no port of the child. */
+static void test_kept_ports_after_fork(void **state)
+{
+    HANDLE port = make_port(1);
+    remover r;
+    int status;
+    (void)state;
+    start_removers(&r, 1, port);
+    begin_remove(&r);
+    post(port, 1);
+    assert_true(has_removed(&r, 1));
+    begin_remove(&r);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(NtClose(port) == STATUS_SUCCESS && NtpPortType.TotalNumberOfObjects == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    post(port, 2);
+    assert_true(has_removed(&r, 2));
+    end_removers(&r, 1);
+    close_port(port);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -851,6 +933,8 @@ int main(void)
         WATCHED(test_names),
         WATCHED(test_kept_ports_go_with_their_handles),
         WATCHED(test_ports_of_others_go_with_their_handles),
+        WATCHED(test_kept_ports_in_use_go_at_the_end),
+        WATCHED(test_kept_ports_after_fork),
         WATCHED(test_fork),
     };
     return cmocka_run_group_tests_name("nt/iocompletion", tests, NULL, NULL);

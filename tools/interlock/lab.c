@@ -64,7 +64,7 @@ static void add_compiler(words *list)
 
     add_split(list, compiler != NULL ? compiler : "gcc");
     add_split(list,
-              "-std=gnu11 -O1 -g -fsanitize=thread -fno-omit-frame-pointer "
+              "-std=gnu11 -O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-optimize-sibling-calls "
               "--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 " INTERLOCK_USER_ARGS);
     if (is_in_build_folder()) {
         add_split(list, "-I" INTERLOCK_SOURCE_ROOT "/lab/include -I" INTERLOCK_SOURCE_ROOT

@@ -1,0 +1,152 @@
+/* What a thread keeps of a port from one call to the next serves that handle and that port alone. */
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+#include <interlock/nt.h>
+
+#include "../scenarios/target.h"
+
+#include "nt/completion.h"
+#include "ob/obp.h"
+
+static HANDLE port, other;
+static PVOID object;
+static int again;
+static KAPC apc;
+
+static void setup(void)
+{
+    LabAssert(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, NULL, 8) == STATUS_SUCCESS);
+    LabAssert(NtCreateIoCompletion(&other, IO_COMPLETION_ALL_ACCESS, NULL, 8) == STATUS_SUCCESS);
+}
+
+static NTSTATUS post(HANDLE to)
+{
+    return NtSetIoCompletion(to, NULL, NULL, STATUS_SUCCESS, 0);
+}
+
+static LONG depth(HANDLE of)
+{
+    IO_COMPLETION_BASIC_INFORMATION information = {0};
+    LabAssert(NtQueryIoCompletion(of, IoCompletionBasicInformation, &information, sizeof(information), NULL) ==
+              STATUS_SUCCESS);
+    return information.Depth;
+}
+
+/* The handle is closed and opened again for the same port, with other rights: those are the ones that count. It is its
+   old entry at once, which takes many handles otherwise. */
+static void setup_two_handles(void)
+{
+    setup();
+    LabAssert(ObReferenceObjectByHandle(port, 0, NULL, KernelMode, &object, NULL) == STATUS_SUCCESS);
+    LabAssert(NtClose(other) == STATUS_SUCCESS);
+    LabAssert(NtDuplicateObject(NtCurrentProcess(), port, NtCurrentProcess(), &other, 0, 0, DUPLICATE_SAME_ACCESS) ==
+              STATUS_SUCCESS);
+}
+
+static void open_again(void)
+{
+    LabAssert(NtClose(port) == STATUS_SUCCESS);
+    ObpOpenReservedHandle(port, object, 0, IO_COMPLETION_QUERY_STATE);
+    __atomic_store_n(&again, 1, __ATOMIC_RELEASE);
+}
+
+static void post_before_and_after(void)
+{
+    NTSTATUS status = post(port);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE || status == STATUS_ACCESS_DENIED);
+    while (!__atomic_load_n(&again, __ATOMIC_ACQUIRE))
+        ;
+    LabAssert(post(port) == STATUS_ACCESS_DENIED);
+    LabAssert(depth(port) == (status == STATUS_SUCCESS));
+}
+LAB_SCENARIO(port_kept_opened_again, .Setup = setup_two_handles, .Threads = {post_before_and_after, open_again});
+
+/* An APC that comes in the middle of a call uses another port. */
+static VOID post_to_other(PVOID context, PVOID argument1, PVOID argument2)
+{
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(argument1);
+    UNREFERENCED_PARAMETER(argument2);
+    LabAssert(post(other) == STATUS_SUCCESS);
+}
+
+static VOID come_in_between(PKAPC self, PKNORMAL_ROUTINE *routine, PVOID *context, PVOID *argument1, PVOID *argument2)
+{
+    UNREFERENCED_PARAMETER(self);
+    UNREFERENCED_PARAMETER(routine);
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(argument1);
+    UNREFERENCED_PARAMETER(argument2);
+}
+
+static void post_to_both(void)
+{
+    announce();
+    LabAssert(post(port) == STATUS_SUCCESS);
+    LabAssert(post(other) == STATUS_SUCCESS);
+    while (!__atomic_load_n(&again, __ATOMIC_ACQUIRE))
+        ;
+    KeEnterCriticalRegion();
+    KeLeaveCriticalRegion();
+}
+
+static void interrupt(void)
+{
+    KeInitializeApc(&apc, find_target(), OriginalApcEnvironment, come_in_between, NULL, post_to_other, KernelMode,
+                    NULL);
+    LabAssert(KeInsertQueueApc(&apc, NULL, NULL, 0));
+    __atomic_store_n(&again, 1, __ATOMIC_RELEASE);
+}
+
+static void each_has_its_own(void)
+{
+    LabAssert(depth(port) == 1 && depth(other) == 2);
+}
+LAB_SCENARIO(port_kept_interrupted, .Setup = setup, .Threads = {post_to_both, interrupt}, .Finish = each_has_its_own);
+
+/* The thread goes on to the other port while the first one is closed: nothing is taken of what it keeps then. */
+static void post_to_one_then_other(void)
+{
+    NTSTATUS status = post(port);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE);
+    LabAssert(post(other) == STATUS_SUCCESS);
+    LabAssert(post(other) == STATUS_SUCCESS);
+}
+
+static void close_one(void)
+{
+    LabAssert(NtClose(port) == STATUS_SUCCESS);
+}
+
+static void other_is_there_until_closed(void)
+{
+    LabAssert(depth(other) == 2 && NtpPortType.TotalNumberOfObjects == 1);
+    LabAssert(NtClose(other) == STATUS_SUCCESS);
+    LabAssert(NtpPortType.TotalNumberOfObjects == 0);
+}
+LAB_SCENARIO(port_kept_then_other, .Setup = setup, .Threads = {post_to_one_then_other, close_one},
+             .Finish = other_is_there_until_closed);
+
+/* Both are closed, one after the other. */
+static void post_while_open(void)
+{
+    HANDLE to[] = {port, other, other};
+    for (ULONG i = 0; i < ARRAYSIZE(to); i++) {
+        NTSTATUS status = post(to[i]);
+        LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE);
+    }
+}
+
+static void close_both(void)
+{
+    LabAssert(NtClose(port) == STATUS_SUCCESS);
+    LabAssert(NtClose(other) == STATUS_SUCCESS);
+}
+
+static void none_is_there(void)
+{
+    LabAssert(NtpPortType.TotalNumberOfObjects == 0);
+}
+LAB_SCENARIO(port_kept_then_none, .Setup = setup, .Threads = {post_while_open, close_both}, .Finish = none_is_there);
