@@ -1,5 +1,6 @@
 """Takes the samples: row by row, all contenders in turn, again and again."""
 
+import random
 import re
 import sys
 import time
@@ -97,15 +98,21 @@ def repeats_of(measurements, options):
     return min(options.repeats, 3) if short and measurements[0]["kind"] == "contended" else options.repeats
 
 
+def order(count, repeat, options):
+    """What runs before leaves its traces in the host, so each time it is another one; but two builds stay neighbours."""
+    if options.against:
+        return [(repeat + index) % count for index in range(count)]
+    return random.Random(repeat).sample(range(count), count)
+
+
 def run_row(name, measurements, options):
     row = new_row(name, measurements)
     for measurement in measurements:
         if not options.smoke and measurement["kind"] != "value":
             measurement["agent"].sample(measurement, duration(measurement, options))
     repeats = repeats_of(measurements, options)
-    indexes = list(range(len(measurements)))
     for repeat in range(repeats):
-        for index in indexes[repeat % len(indexes):] + indexes[:repeat % len(indexes)]:
+        for index in order(len(measurements), repeat, options):
             row["results"][index]["samples"].append(take(measurements[index], options))
     for _ in range(repeats if options.full or options.rows else 0):
         for index in results.short_of_samples(row, repeats // 2 + 1):
