@@ -16,6 +16,11 @@ unsigned test_slowdown(void)
     return 5;
 }
 
+int test_heap_may_stay_locked(void)
+{
+    return 0;
+}
+
 #elif defined(ADDRESS_SANITIZER)
 
 const char *__asan_default_options(void);
@@ -37,11 +42,21 @@ unsigned test_slowdown(void)
     return 3;
 }
 
+int test_heap_may_stay_locked(void)
+{
+    return 1;
+}
+
 #else
 
 unsigned test_slowdown(void)
 {
     return 1;
+}
+
+int test_heap_may_stay_locked(void)
+{
+    return 0;
 }
 
 #endif

@@ -48,6 +48,14 @@ unsigned long test_rounds(unsigned long rounds);
 /* 1, or how many times slower the sanitizer of this build may make a test. */
 unsigned test_slowdown(void);
 
+/*
+ * AddressSanitizer does not bring its heap over a fork: a thread of the library that starts or ends just then has it
+ * locked, in the child for ever. Such a child is to be ended after TEST_HEAP_SECONDS and forgiven; other builds show what
+ * hangs.
+ */
+#define TEST_HEAP_SECONDS 30
+int test_heap_may_stay_locked(void);
+
 /* xorshift64*; a seed of 0 is replaced. Each thread has its own. */
 typedef struct test_random {
     uint64_t state;
