@@ -40,23 +40,21 @@ static ULONG KiTakeUnit(PKI_TRACE_FILE File, ULONG Held)
  */
 static KI_LOCK KiTrackNameLock;
 
+/* Name: NULL for what the host calls the thread. It is asked with the lock held, or a name that was just given were lost. */
 static VOID KiNameTrack(PKI_TRACE_TRACK Track, PCSTR Name)
 {
     while (KiRecords(KiTraceEvents)) {
         if (KiTryAcquireLock(&KiTrackNameLock)) {
-            snprintf(Track->Name, sizeof(Track->Name), "%s", Name);
+            CHAR ByHost[KI_TRACE_NAME] = "";
+            if (Name == NULL) {
+                HalQueryThreadName(Track->ThreadId, ByHost, sizeof(ByHost));
+            }
+            snprintf(Track->Name, sizeof(Track->Name), "%s", Name != NULL ? Name : ByHost);
             KiReleaseLock(&KiTrackNameLock);
             return;
         }
         HalDispatch.Yield();
     }
-}
-
-static VOID KiNameOwnTrack(PKI_TRACE_TRACK Track)
-{
-    CHAR Name[KI_TRACE_NAME] = "";
-    HalQueryThreadName(Track->ThreadId, Name, sizeof(Name));
-    KiNameTrack(Track, Name);
 }
 
 static VOID KiBeginTrack(PKI_TRACE_TRACK Track, PKTHREAD Thread)
@@ -67,7 +65,7 @@ static VOID KiBeginTrack(PKI_TRACE_TRACK Track, PKTHREAD Thread)
     Track->Busy = FALSE;
     /* release: pairs with KiTraceThreadName, by which another thread comes here */
     __atomic_store_n(&Thread->TraceTrack, Track, __ATOMIC_RELEASE);
-    KiNameOwnTrack(Track); /* after that: who names the thread from now on also names the track */
+    KiNameTrack(Track, NULL); /* after that: who names the thread from now on also names the track */
 }
 
 static PKI_TRACE_TRACK KiNewTrack(PKI_TRACE_FILE File)
@@ -143,7 +141,7 @@ VOID KiTraceThreadEnd(PKTHREAD Thread)
         return;
     }
     if (Thread == HalCurrentThread) {
-        KiNameOwnTrack(Track);
+        KiNameTrack(Track, NULL);
     }
     __atomic_store_n(&Thread->TraceTrack, NULL, __ATOMIC_RELAXED);
     /* relaxed: a process that ends may look at it now, and finds it there or not */
