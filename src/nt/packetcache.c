@@ -28,7 +28,7 @@
 #define NTP_MAGAZINES     16 /* a power of two */
 #define NTP_ROUNDS        32
 #define NTP_DEPOT_PACKETS 2048
-#define NTP_AHEAD         4 /* takes until a packet is wanted whose line is asked for now */
+#define NTP_AHEAD         4 /* a packet's line is asked for so many packets before its turn */
 
 typedef struct _NTP_BLOCK NTP_BLOCK, *PNTP_BLOCK;
 

@@ -16,11 +16,6 @@ unsigned test_slowdown(void)
     return 5;
 }
 
-int test_heap_may_stay_locked(void)
-{
-    return 0;
-}
-
 #elif defined(ADDRESS_SANITIZER)
 
 const char *__asan_default_options(void);
@@ -42,11 +37,6 @@ unsigned test_slowdown(void)
     return 3;
 }
 
-int test_heap_may_stay_locked(void)
-{
-    return 1;
-}
-
 #else
 
 unsigned test_slowdown(void)
@@ -54,9 +44,13 @@ unsigned test_slowdown(void)
     return 1;
 }
 
+#endif
+
 int test_heap_may_stay_locked(void)
 {
+#ifdef ADDRESS_SANITIZER
+    return 1;
+#else
     return 0;
-}
-
 #endif
+}
