@@ -26,7 +26,7 @@ static void LabhalThreadExit(void)
 static void LabhalInterrupt(void)
 {
     if (HalCurrentThread != NULL && LabhalCallbacks.Interrupt != NULL) {
-        LabhalCallbacks.Interrupt();
+        LabhalCallbacks.Interrupt(FALSE);
     }
 }
 
@@ -102,6 +102,11 @@ VOID HalInterruptThread(ULONG ThreadId)
     if (ThreadId >= LABHAL_FIRST_THREAD) {
         lab_block_interrupt(ThreadId - LABHAL_FIRST_THREAD, LABHAL_CALLER);
     }
+}
+
+BOOLEAN HalInterruptLater(VOID)
+{
+    return FALSE;
 }
 
 BOOLEAN HalBarrierAllThreads(VOID)

@@ -29,6 +29,14 @@ static void victim(void)
         ;
 }
 
+static NTSTATUS open_first(HANDLE *thread)
+{
+    OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes)};
+    CLIENT_ID id = {.UniqueThread = ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread())};
+
+    return NtOpenThread(thread, THREAD_ALL_ACCESS, &attributes, &id);
+}
+
 static ULONG suspend_count(HANDLE thread)
 {
     ULONG count;
@@ -39,14 +47,12 @@ static ULONG suspend_count(HANDLE thread)
 
 static void terminator(void)
 {
-    OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes)};
-    CLIENT_ID id = {.UniqueThread = ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread())};
     HANDLE thread;
     ULONG before;
 
     while (!__atomic_load_n(&here, __ATOMIC_ACQUIRE))
         ;
-    LabAssert(NtOpenThread(&thread, THREAD_ALL_ACCESS, &attributes, &id) == STATUS_SUCCESS);
+    LabAssert(open_first(&thread) == STATUS_SUCCESS);
     LabAssert(NtSuspendThread(thread, &before) == STATUS_SUCCESS && before == 0);
     LabAssert(suspend_count(thread) == 1);
     LabAssert(NtTerminateThread(thread, STATUS_CANCELLED) == STATUS_SUCCESS);
@@ -57,3 +63,29 @@ static void terminator(void)
     LabAssert(NtClose(thread) == STATUS_SUCCESS);
 }
 LAB_SCENARIO(terminate_suspended, .Setup = setup, .Threads = {victim, terminator}, .Flags = LAB_RUN_EXIT);
+
+/* It ends by itself, and the suspension reaches it before or in the middle of that. */
+static void mortal(void)
+{
+    KeGetCurrentThread();
+    __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
+}
+
+static void terminator_of_mortal(void)
+{
+    HANDLE thread;
+    NTSTATUS status;
+
+    while (!__atomic_load_n(&here, __ATOMIC_ACQUIRE))
+        ;
+    status = open_first(&thread);
+    if (status == STATUS_INVALID_CID)
+        return; /* too late */
+    LabAssert(status == STATUS_SUCCESS);
+    status = NtSuspendThread(thread, NULL);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_THREAD_IS_TERMINATING);
+    LabAssert(NtTerminateThread(thread, STATUS_CANCELLED) == STATUS_SUCCESS);
+    LabAssert(NtWaitForSingleObject(thread, FALSE, NULL) == STATUS_SUCCESS);
+    LabAssert(NtClose(thread) == STATUS_SUCCESS);
+}
+LAB_SCENARIO(terminate_suspended_at_its_end, .Threads = {mortal, terminator_of_mortal}, .Flags = LAB_RUN_EXIT);

@@ -13,13 +13,13 @@
  *    that one back. Until somebody has looked, a read that fails ends up in the program's handler.
  * 3. A blocked fault ends the process, so the first read of a thread unblocks the two signals.
  */
+#include "context.h"
 #include "halp.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #define READS_BETWEEN_LOOKS 4096
@@ -41,17 +41,14 @@
 
 #if defined(__x86_64__)
 TRY_READ("movq (%rdi), %rax", "movl $1, %edx", "xorl %eax, %eax\nxorl %edx, %edx");
-#define CONTEXT_INSTRUCTION(Context) ((Context)->uc_mcontext.gregs[REG_RIP])
 #define CONTEXT_ADDRESS(Context) ((Context)->uc_mcontext.gregs[REG_RDI])
 #define ADDRESS_MASK MAXULONG_PTR
 #elif defined(__aarch64__)
 TRY_READ("ldr x0, [x0]", "mov x1, #1", "mov x0, xzr\nmov x1, xzr");
-#define CONTEXT_INSTRUCTION(Context) ((Context)->uc_mcontext.pc)
 #define CONTEXT_ADDRESS(Context) ((Context)->uc_mcontext.regs[0])
 #define ADDRESS_MASK (MAXULONG_PTR >> 8) /* the host reports addresses without their tag */
 #elif defined(__riscv) && __riscv_xlen == 64
 TRY_READ("ld a0, 0(a0)", "li a1, 1", "li a0, 0\nli a1, 0");
-#define CONTEXT_INSTRUCTION(Context) ((Context)->uc_mcontext.__gregs[REG_PC])
 #define CONTEXT_ADDRESS(Context) ((Context)->uc_mcontext.__gregs[REG_A0])
 #define ADDRESS_MASK MAXULONG_PTR
 #else
@@ -73,12 +70,12 @@ static BOOLEAN HalpSkipTryRead(const siginfo_t *Information, ucontext_t *Context
 {
     ULONG_PTR Address = (ULONG_PTR)CONTEXT_ADDRESS(Context);
 
-    if ((ULONG_PTR)CONTEXT_INSTRUCTION(Context) != (ULONG_PTR)HalpTryRead || Information->si_code <= 0 ||
+    if ((ULONG_PTR)HALP_CONTEXT_INSTRUCTION(Context) != (ULONG_PTR)HalpTryRead || Information->si_code <= 0 ||
         (((ULONG_PTR)Information->si_addr ^ Address) & ADDRESS_MASK) != 0) {
         return FALSE;
     }
     __atomic_fetch_add(&HalpFailedReads, 1, __ATOMIC_RELAXED); /* a statistic */
-    CONTEXT_INSTRUCTION(Context) = (__typeof__(CONTEXT_INSTRUCTION(Context)))(ULONG_PTR)HalpTryReadFailed;
+    HALP_CONTEXT_INSTRUCTION(Context) = (__typeof__(HALP_CONTEXT_INSTRUCTION(Context)))(ULONG_PTR)HalpTryReadFailed;
     return TRUE;
 }
 

@@ -47,8 +47,9 @@ extern __thread struct _KTHREAD *HalCurrentThread __attribute__((tls_model("init
 /* What the host tells the layers above; ke sets them once, before anything else of hal is used. */
 typedef struct _HAL_CALLBACKS {
     VOID (*ThreadExit)(struct _KTHREAD *Thread); /* on the exiting host thread, with HalCurrentThread still set */
-    VOID (*Interrupt)(VOID);                     /* on the interrupted host thread, asynchronously, never nested: it
-                                                    returns or ends the thread */
+    VOID (*Interrupt)(BOOLEAN InLibrary);        /* on the interrupted host thread, asynchronously, never nested: it
+                                                    returns or ends the thread; InLibrary: which may hold the heap's
+                                                    lock and should not be stopped now */
     VOID (*ForkPrepare)(VOID);
     VOID (*ForkParent)(VOID);
     VOID (*ForkChild)(VOID);
@@ -69,6 +70,8 @@ VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserT
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
 /* Callbacks.Interrupt runs on that thread soon; several may become one. INTERLOCK_SIGNAL, see interrupt.c. */
 VOID HalInterruptThread(ULONG ThreadId);
+/* In Callbacks.Interrupt: it runs again soon. FALSE: it cannot, or was put off for long enough. */
+BOOLEAN HalInterruptLater(VOID);
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */
 BOOLEAN HalBarrierAllThreads(VOID);                 /* every running thread passes a full barrier; FALSE: not offered */
 BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the process may not */

@@ -38,8 +38,15 @@ VOID HalpInitializeStackTrace(VOID);
 /* Before Callbacks.ForkChild: forget what belongs to the parent. */
 VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);
+VOID HalpForkChildLibrary(VOID);
 
 VOID HalpUnblockInterrupt(VOID);
+
+/* library.c, for the thread that runs. */
+VOID HalpInitializeLibrary(VOID);
+BOOLEAN HalpIsInLibrary(const VOID *Context);            /* at each interrupt; Context: the host's, of where it was */
+BOOLEAN HalpInterruptLater(int Signal, PVOID Value);     /* FALSE: it cannot be, or was so often enough */
+VOID HalpCancelInterruptLater(VOID);                     /* before the thread ends */
 
 extern volatile ULONG64 HalpFailedReads; /* reads of HalReadPointerOrFault that found nothing there */
 

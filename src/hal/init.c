@@ -23,6 +23,7 @@ static VOID HalpForkChild(VOID)
 {
     HalpForkChildThread();
     HalpForkChildClock();
+    HalpForkChildLibrary();
     if (HalpCallbacks.ForkChild != NULL) {
         HalpCallbacks.ForkChild();
     }

@@ -3,7 +3,7 @@
  *
  * The signal is the first one at or above SIGRTMIN+9 that nobody handles when the library is loaded; the environment
  * variable INTERLOCK_SIGNAL names another one ("44" or "SIGRTMIN+5"). A signal of that number which this library did
- * not send goes on to the handler that was installed before.
+ * not send, itself or by the timer of library.c, goes on to the handler that was installed before.
  */
 #include "halp.h"
 
@@ -23,8 +23,11 @@ static struct sigaction HalpPreviousAction;
 
 static BOOLEAN HalpIsOwnInterrupt(const siginfo_t *Information)
 {
-    return Information->si_code == SI_QUEUE && Information->si_value.sival_ptr == &HalpInterruptSignal &&
-           (ULONG)Information->si_pid == HalCurrentProcessId();
+    if (Information->si_value.sival_ptr != &HalpInterruptSignal) {
+        return FALSE;
+    }
+    return Information->si_code == SI_TIMER ||
+           (Information->si_code == SI_QUEUE && (ULONG)Information->si_pid == HalCurrentProcessId());
 }
 
 static VOID HalpCallPreviousAction(int Signal, siginfo_t *Information, VOID *Context)
@@ -43,7 +46,7 @@ static VOID HalpHandleInterrupt(int Signal, siginfo_t *Information, VOID *Contex
     if (!HalpIsOwnInterrupt(Information)) {
         HalpCallPreviousAction(Signal, Information, Context);
     } else if (HalCurrentThread != NULL && HalpCallbacks.Interrupt != NULL) {
-        HalpCallbacks.Interrupt();
+        HalpCallbacks.Interrupt(HalpIsInLibrary(Context));
     }
     errno = Error;
 }
@@ -106,6 +109,7 @@ VOID HalpInitializeInterrupt(VOID)
 {
     struct sigaction Action = {.sa_sigaction = HalpHandleInterrupt, .sa_flags = SA_SIGINFO | SA_RESTART};
 
+    HalpInitializeLibrary();
     HalpInterruptSignal = HalpChooseSignal();
     sigaction(HalpInterruptSignal, NULL, &HalpPreviousAction);
     Action.sa_mask = HalpPreviousAction.sa_mask;
@@ -141,6 +145,11 @@ VOID HalInterruptThread(ULONG ThreadId)
         HalLongSpin(Round++);
     }
     errno = Error;
+}
+
+BOOLEAN HalInterruptLater(VOID)
+{
+    return HalpInterruptLater(HalpInterruptSignal, &HalpInterruptSignal);
 }
 
 VOID HalpInitializeBarrier(VOID)

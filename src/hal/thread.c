@@ -137,6 +137,7 @@ static VOID HalpForgetValues(VOID)
 
 VOID HalTerminateThread(VOID)
 {
+    HalpCancelInterruptLater();
     HalpForgetValues();
     for (;;) {
         syscall(SYS_exit, 0);
@@ -161,6 +162,7 @@ static VOID HalpThreadExits(VOID *Thread)
         HalpCallbacks.ThreadExit(Thread);
     }
     HalCurrentThread = NULL;
+    HalpCancelInterruptLater();
 }
 
 VOID HalWatchThreadExit(struct _KTHREAD *Thread)

@@ -288,7 +288,7 @@ VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
 
 /* terminate.c */
-BOOLEAN KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus); /* FALSE: it is about to end already */
+VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus); /* nothing more to one that ends already */
 VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread is to end and may */
 BOOLEAN KiIsExiting(PKTHREAD Thread);            /* is to end, or ends */
 VOID KiClaimExit(PKTHREAD Thread);               /* the thread ends by itself from here on */
@@ -334,7 +334,7 @@ VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or by 
 VOID KiLeaveQueue(PKTHREAD Thread);
 
 /* irql.c, dpc.c, ipi.c */
-VOID KiHostInterrupt(VOID);                      /* the host interrupted the current thread */
+VOID KiHostInterrupt(BOOLEAN InLibrary);         /* the host interrupted the current thread: HAL_CALLBACKS */
 
 /* timer.c, fork.c and others that have to be reset in a forked child */
 VOID KiTimerForkChild(VOID);

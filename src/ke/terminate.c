@@ -13,7 +13,8 @@
  *    and all that is left is the C library's and the kernel's), and from Requested to Exiting: such a thread ends in
  *    the orderly way with the status that was asked for.
  * 2. Who has made it Requested sets the register's Exit bit. That ends a wait which may be ended so (ExitOk), ends a
- *    suspension, and goes with a host interrupt. The bit is looked at wherever an APC could be delivered.
+ *    suspension, and goes with a host interrupt. The bit is looked at wherever an APC could be delivered. A thread that
+ *    was suspended just before it made the word Exiting stops in its own end; that suspension ends, too.
  * 3. The thread stops where a normal kernel APC could run, and not inside a system service: no lock of the kernel is
  *    held, no level raised, no region entered, no block of its own is on any list of the kernel, none of the library's
  *    memory is half allocated. A thread that is elsewhere goes on until it comes there.
@@ -43,26 +44,31 @@ BOOLEAN KiIsExiting(PKTHREAD Thread)
     return __atomic_load_n(&Thread->ExitRequest, __ATOMIC_RELAXED) != 0;
 }
 
-BOOLEAN KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus)
+/* TRUE: it had not begun to end, nor had anybody asked for that. */
+static BOOLEAN KiSetExitRequest(PKTHREAD Thread, NTSTATUS ExitStatus)
+{
+    ULONG64 None = 0;
+    /* release: pairs with the acquire in KiStop and KiClaimExit, what the requester did comes before the end */
+    return __atomic_compare_exchange_n(&Thread->ExitRequest, &None, KI_EXIT_REQUESTED | (ULONG)ExitStatus, FALSE,
+                                       __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus)
 {
     PKTHREAD Current = KiCurrentThread();
-    ULONG64 None = 0;
-    ULONG ThreadId;
-    /* release: pairs with the acquire in KiStop and KiClaimExit, what the requester did comes before the end */
-    if (!__atomic_compare_exchange_n(&Thread->ExitRequest, &None, KI_EXIT_REQUESTED | (ULONG)ExitStatus, FALSE,
-                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-        return FALSE;
-    }
+    BOOLEAN First = KiSetExitRequest(Thread, ExitStatus);
+    ULONG ThreadId = 0;
     KiEnterDispatcher(Current);
-    KiInterruptWait(Thread, KI_WAIT_EXIT, 0);
-    KiForceResumeThread(Thread);
-    /* acquire: pairs with the release store of the id in KiStartThread; one that has not started looks by itself */
-    ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
+    if (First) {
+        KiInterruptWait(Thread, KI_WAIT_EXIT, 0);
+        /* acquire: pairs with the release store of the id in KiStartThread; one that has not started looks by itself */
+        ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
+    }
+    KiForceResumeThread(Thread); /* also one that was suspended just before it began to end by itself */
     if (ThreadId != 0 && Thread != Current) {
         HalInterruptThread(ThreadId);
     }
     KiExitDispatcher(Current);
-    return TRUE;
 }
 
 VOID KiClaimExit(PKTHREAD Thread)

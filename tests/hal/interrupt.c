@@ -14,8 +14,9 @@ static volatile ULONG seen; /* how much of it the handler has seen */
 static struct _KTHREAD target_thread;
 
 /* A handler changes errno on purpose: the interrupted thread must not see it. */
-static VOID interrupt(VOID)
+static VOID interrupt(BOOLEAN in_library)
 {
+    (void)in_library;
     assert_ptr_equal(HalCurrentThread, &target_thread);
     errno = EBADMSG;
     __atomic_store_n(&seen, __atomic_load_n(&news, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);

@@ -110,6 +110,28 @@ static void hang(void)
     run_threads(2, 1, wait_forever, NULL);
 }
 
+static void fail_in_thread(void *argument, unsigned index)
+{
+    (void)index;
+    fail_an_assertion(argument);
+}
+
+static void fail_in_threads(void)
+{
+    unsetenv("CMOCKA_TEST_ABORT"); /* with it cmocka prints everything at once */
+    run_threads(1, 10, fail_in_thread, NULL);
+}
+
+static void failures_of_threads_are_shown(void **state)
+{
+    char text[8192];
+
+    (void)state;
+    assert_false(aborts(fail_in_threads, text, sizeof(text)));
+    assert_non_null(strstr(text, "1 != 0x2"));
+    assert_non_null(strstr(text, "self.c:"));
+}
+
 static void bugcheck_is_seen(void **state)
 {
     (void)state;
@@ -194,6 +216,7 @@ int main(void)
         cmocka_unit_test(bugcheck_is_seen),
         cmocka_unit_test(missing_bugchecks_are_reported),
         cmocka_unit_test(hanging_threads_are_shown),
+        cmocka_unit_test(failures_of_threads_are_shown),
         cmocka_unit_test(every_thread_runs_once),
         cmocka_unit_test(rounds_follow_the_environment),
         cmocka_unit_test(random_numbers_spread),
