@@ -97,11 +97,12 @@ VOID HalWatchThreadExit(struct _KTHREAD *Thread)
     }
 }
 
-VOID HalInterruptThread(ULONG ThreadId)
+BOOLEAN HalInterruptThread(ULONG ThreadId)
 {
     if (ThreadId >= LABHAL_FIRST_THREAD) {
         lab_block_interrupt(ThreadId - LABHAL_FIRST_THREAD, LABHAL_CALLER);
     }
+    return ThreadId >= LABHAL_FIRST_THREAD;
 }
 
 BOOLEAN HalInterruptLater(VOID)

@@ -29,11 +29,14 @@ static void victim(void)
         ;
 }
 
+/* The first thread, once it is there. */
 static NTSTATUS open_first(HANDLE *thread)
 {
     OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes)};
     CLIENT_ID id = {.UniqueThread = ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread())};
 
+    while (!__atomic_load_n(&here, __ATOMIC_ACQUIRE))
+        ;
     return NtOpenThread(thread, THREAD_ALL_ACCESS, &attributes, &id);
 }
 
@@ -50,8 +53,6 @@ static void terminator(void)
     HANDLE thread;
     ULONG before;
 
-    while (!__atomic_load_n(&here, __ATOMIC_ACQUIRE))
-        ;
     LabAssert(open_first(&thread) == STATUS_SUCCESS);
     LabAssert(NtSuspendThread(thread, &before) == STATUS_SUCCESS && before == 0);
     LabAssert(suspend_count(thread) == 1);
@@ -76,8 +77,6 @@ static void terminator_of_mortal(void)
     HANDLE thread;
     NTSTATUS status;
 
-    while (!__atomic_load_n(&here, __ATOMIC_ACQUIRE))
-        ;
     status = open_first(&thread);
     if (status == STATUS_INVALID_CID)
         return; /* too late */
@@ -89,3 +88,39 @@ static void terminator_of_mortal(void)
     LabAssert(NtClose(thread) == STATUS_SUCCESS);
 }
 LAB_SCENARIO(terminate_suspended_at_its_end, .Threads = {mortal, terminator_of_mortal}, .Flags = LAB_RUN_EXIT);
+
+/* It calls nothing, so that every stop is an interrupt's doing: none may get lost because another one is being served. */
+static void runner(void)
+{
+    KeGetCurrentThread();
+    __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&never, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static void suspender(void)
+{
+    HANDLE thread;
+    NTSTATUS status;
+
+    status = open_first(&thread);
+    if (status == STATUS_INVALID_CID)
+        return; /* too late */
+    LabAssert(status == STATUS_SUCCESS);
+    status = NtSuspendThread(thread, NULL);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_THREAD_IS_TERMINATING);
+    NtResumeThread(thread, NULL);
+    LabAssert(NtClose(thread) == STATUS_SUCCESS);
+}
+
+static void executioner(void)
+{
+    HANDLE thread;
+
+    LabAssert(open_first(&thread) == STATUS_SUCCESS);
+    LabAssert(NtTerminateThread(thread, STATUS_CANCELLED) == STATUS_SUCCESS);
+    LabAssert(NtWaitForSingleObject(thread, FALSE, NULL) == STATUS_SUCCESS);
+    LabAssert(NtClose(thread) == STATUS_SUCCESS);
+}
+LAB_SCENARIO(terminate_while_interrupted, .Threads = {runner, executioner, suspender},
+             .Flags = LAB_LARGE | LAB_MAY_BLOCK | LAB_RUN_EXIT);

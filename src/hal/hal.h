@@ -68,8 +68,9 @@ VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
 /* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: it need not run any more. */
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
-/* Callbacks.Interrupt runs on that thread soon; several may become one. INTERLOCK_SIGNAL, see interrupt.c. */
-VOID HalInterruptThread(ULONG ThreadId);
+/* Callbacks.Interrupt runs on that thread soon; several may become one. INTERLOCK_SIGNAL, see interrupt.c. FALSE: there
+   is no such thread any more, or the host has no room for the signal. */
+BOOLEAN HalInterruptThread(ULONG ThreadId);
 /* In Callbacks.Interrupt: it runs again soon. FALSE: it cannot, or was put off for long enough. */
 BOOLEAN HalInterruptLater(VOID);
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */

@@ -128,11 +128,16 @@ VOID HalpUnblockInterrupt(VOID)
     pthread_sigmask(SIG_UNBLOCK, &Set, NULL);
 }
 
-VOID HalInterruptThread(ULONG ThreadId)
+static BOOLEAN HalpTrySend(ULONG ThreadId, siginfo_t *Information)
+{
+    return syscall(SYS_rt_tgsigqueueinfo, HalCurrentProcessId(), ThreadId, HalpInterruptSignal, Information) == 0;
+}
+
+BOOLEAN HalInterruptThread(ULONG ThreadId)
 {
     int Error = errno;
-    ULONG Round = 0;
     siginfo_t Information;
+    BOOLEAN Sent;
 
     memset(&Information, 0, sizeof(Information));
     Information.si_signo = HalpInterruptSignal;
@@ -140,11 +145,13 @@ VOID HalInterruptThread(ULONG ThreadId)
     Information.si_pid = (pid_t)HalCurrentProcessId();
     Information.si_value.sival_ptr = &HalpInterruptSignal;
     /* EAGAIN: the user's limit of queued signals is reached for the moment. ESRCH: the thread has ended. */
-    while (syscall(SYS_rt_tgsigqueueinfo, HalCurrentProcessId(), ThreadId, HalpInterruptSignal, &Information) != 0 &&
-           errno == EAGAIN && Round < MOST_TRIES) {
-        HalLongSpin(Round++);
+    Sent = HalpTrySend(ThreadId, &Information);
+    for (ULONG Round = 0; !Sent && errno == EAGAIN && Round < MOST_TRIES; Round++) {
+        HalLongSpin(Round);
+        Sent = HalpTrySend(ThreadId, &Information);
     }
     errno = Error;
+    return Sent;
 }
 
 BOOLEAN HalInterruptLater(VOID)

@@ -206,6 +206,7 @@ VOID KiForkChild(VOID)
     KiEndFork();
     KiTerminateForkChild();
     Survivor->SpecialApcDisable += 1;
+    KiInterruptForkChild(Survivor);
     KiTakeNewIdentity(Survivor);
     KTRACE_FORK_CHILD();
     KiOrphanThreads(Survivor);

@@ -78,36 +78,3 @@ BOOLEAN KiRequestInterrupt(PKTHREAD Thread, PKPRCB Prcb)
     }
     return TRUE;
 }
-
-/* A suspension is one of the kernel APCs. */
-static BOOLEAN KiIsStopPending(PKTHREAD Thread)
-{
-    /* relaxed: the interrupt that makes the thread look comes after the bit */
-    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0;
-}
-
-static VOID KiStopInterrupted(PKTHREAD Thread)
-{
-    KiExitIfRequested(Thread);
-    KiSuspendInterrupt(Thread);
-    KiExitIfRequested(Thread);
-}
-
-/* What runs here must not raise into the frames of the code that it interrupted: the host's interrupt would not end. */
-VOID KiHostInterrupt(BOOLEAN InLibrary)
-{
-    PKTHREAD Thread = HalCurrentThread;
-    PVOID ExceptionList;
-    if (Thread == NULL) {
-        return;
-    }
-    ExceptionList = Thread->ExceptionList;
-    Thread->ExceptionList = NULL;
-    Thread->HostInterrupts += 1;
-    KiPollInterrupts(Thread);
-    if (!InLibrary || !KiIsStopPending(Thread) || !HalInterruptLater()) {
-        KiStopInterrupted(Thread);
-    }
-    Thread->HostInterrupts -= 1;
-    Thread->ExceptionList = ExceptionList;
-}

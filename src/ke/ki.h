@@ -147,6 +147,7 @@ typedef struct _KTHREAD {
     /* Suspension. */
     KI_LOCK ThreadLock;              /* priorities, affinity */
     KI_LOCK SuspendLock;
+    volatile ULONG InterruptState;   /* see hostinterrupt.c */
     CHAR SuspendCount;               /* under SuspendLock */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
@@ -333,8 +334,10 @@ VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: wha
 VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or by a forked child for one that is gone */
 VOID KiLeaveQueue(PKTHREAD Thread);
 
-/* irql.c, dpc.c, ipi.c */
+/* hostinterrupt.c */
+VOID KiInterruptThread(PKTHREAD Thread);         /* another one, which stays: it looks at its register soon */
 VOID KiHostInterrupt(BOOLEAN InLibrary);         /* the host interrupted the current thread: HAL_CALLBACKS */
+VOID KiInterruptForkChild(PKTHREAD Survivor);
 
 /* timer.c, fork.c and others that have to be reset in a forked child */
 VOID KiTimerForkChild(VOID);

@@ -150,10 +150,8 @@ NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount)
         Interrupt = *PreviousCount == 0 && KiSuspendFirst(Thread);
     }
     KiReleaseLock(&Thread->SuspendLock);
-    /* acquire: pairs with the release store of the id in KiStartThread; one that has not started looks by itself */
-    ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
-    if (Interrupt && Thread != Current && ThreadId != 0) {
-        HalInterruptThread(ThreadId);
+    if (Interrupt) {
+        KiInterruptThread(Thread);
     }
     KiExitDispatcher(Current);
     return Status;

@@ -57,16 +57,13 @@ VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus)
 {
     PKTHREAD Current = KiCurrentThread();
     BOOLEAN First = KiSetExitRequest(Thread, ExitStatus);
-    ULONG ThreadId = 0;
     KiEnterDispatcher(Current);
     if (First) {
         KiInterruptWait(Thread, KI_WAIT_EXIT, 0);
-        /* acquire: pairs with the release store of the id in KiStartThread; one that has not started looks by itself */
-        ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
     }
     KiForceResumeThread(Thread); /* also one that was suspended just before it began to end by itself */
-    if (ThreadId != 0 && Thread != Current) {
-        HalInterruptThread(ThreadId);
+    if (First) {
+        KiInterruptThread(Thread);
     }
     KiExitDispatcher(Current);
 }

@@ -5,6 +5,8 @@
 
 #include "wait.h"
 
+#define MOST_ROUNDS_FOR_NAMES 240 /* about a tenth of a second */
+
 static ULONG KiIdOf(PKTHREAD Thread)
 {
     return Thread != NULL ? __atomic_load_n(&Thread->ThreadId, __ATOMIC_RELAXED) : 0;
@@ -171,11 +173,22 @@ VOID KiForgetTracks(VOID)
     }
 }
 
+/* Who has the lock may be suspended, or be the thread that ended the process: the names are then read as they are. */
+static BOOLEAN KiKeepTrackNames(VOID)
+{
+    BOOLEAN Kept = KiTryAcquireLock(&KiTrackNameLock);
+    for (ULONG Round = 0; !Kept && Round < MOST_ROUNDS_FOR_NAMES; Round++) {
+        HalLongSpin(Round);
+        Kept = KiTryAcquireLock(&KiTrackNameLock);
+    }
+    return Kept;
+}
+
 /* When the process ends: the lock is kept. */
 VOID KiFinishTrackNames(PKI_TRACE_FILE File)
 {
     PKI_TRACE_TRACK Track;
-    if (!KiTryAcquireLock(&KiTrackNameLock)) {
+    if (!KiKeepTrackNames()) {
         return;
     }
     for (ULONG Number = __atomic_load_n(&File->FirstTrack, __ATOMIC_ACQUIRE); Number != 0; Number = Track->Next) {
