@@ -72,17 +72,26 @@ static void mortal(void)
     __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
 }
 
-static void terminator_of_mortal(void)
+/* NULL: too late, it has ended. It may also be about to. */
+static HANDLE suspend_first(void)
 {
     HANDLE thread;
-    NTSTATUS status;
+    NTSTATUS status = open_first(&thread);
 
-    status = open_first(&thread);
     if (status == STATUS_INVALID_CID)
-        return; /* too late */
+        return NULL;
     LabAssert(status == STATUS_SUCCESS);
     status = NtSuspendThread(thread, NULL);
     LabAssert(status == STATUS_SUCCESS || status == STATUS_THREAD_IS_TERMINATING);
+    return thread;
+}
+
+static void terminator_of_mortal(void)
+{
+    HANDLE thread = suspend_first();
+
+    if (thread == NULL)
+        return;
     LabAssert(NtTerminateThread(thread, STATUS_CANCELLED) == STATUS_SUCCESS);
     LabAssert(NtWaitForSingleObject(thread, FALSE, NULL) == STATUS_SUCCESS);
     LabAssert(NtClose(thread) == STATUS_SUCCESS);
@@ -100,15 +109,10 @@ static void runner(void)
 
 static void suspender(void)
 {
-    HANDLE thread;
-    NTSTATUS status;
+    HANDLE thread = suspend_first();
 
-    status = open_first(&thread);
-    if (status == STATUS_INVALID_CID)
-        return; /* too late */
-    LabAssert(status == STATUS_SUCCESS);
-    status = NtSuspendThread(thread, NULL);
-    LabAssert(status == STATUS_SUCCESS || status == STATUS_THREAD_IS_TERMINATING);
+    if (thread == NULL)
+        return;
     NtResumeThread(thread, NULL);
     LabAssert(NtClose(thread) == STATUS_SUCCESS);
 }

@@ -284,26 +284,32 @@ static VOID KiPushRequest(PKPRCB Prcb, PKI_INTERRUPT_REQUEST Request)
     }
 }
 
-/* FALSE: it is time to ask again. */
-static BOOLEAN KiPauseForRequest(PKTHREAD Thread, PKI_INTERRUPT_REQUEST Request, PULONG Spins)
+static HAL_DEADLINE KiTimeOfRepeat(VOID)
 {
-    HAL_DEADLINE Deadline = {.Clock = HalInterruptTime};
+    return (HAL_DEADLINE){.Clock = HalInterruptTime,
+                          .Time = HalDispatch.QueryInterruptTime() + KI_TIME_BEFORE_REPEAT};
+}
+
+/* FALSE: it is time to ask again. The host's wait may end earlier, as often as it likes. */
+static BOOLEAN KiPauseForRequest(PKTHREAD Thread, PKI_INTERRUPT_REQUEST Request, const HAL_DEADLINE *Repeat, PULONG Spins)
+{
     if (Thread->Irql >= DISPATCH_LEVEL) {
         KiSpin(Thread, Spins);
         return *Spins % KI_SPINS_BEFORE_REPEAT != 0;
     }
-    Deadline.Time = HalDispatch.QueryInterruptTime() + KI_TIME_BEFORE_REPEAT;
-    return HalDispatch.Wait(&Request->State, KiRequestPending, &Deadline);
+    return HalDispatch.Wait(&Request->State, KiRequestPending, Repeat);
 }
 
 static BOOLEAN KiAwaitRequest(PKTHREAD Thread, PKPRCB Prcb, PKI_INTERRUPT_REQUEST Request)
 {
+    HAL_DEADLINE Repeat = KiTimeOfRepeat();
     ULONG Spins = 0;
     ULONG State;
     /* acquire: pairs with the release in KiCompleteRequest */
     while ((State = __atomic_load_n(&Request->State, __ATOMIC_ACQUIRE)) == KiRequestPending) {
-        if (!KiPauseForRequest(Thread, Request, &Spins)) {
+        if (!KiPauseForRequest(Thread, Request, &Repeat, &Spins)) {
             KiRequestInterrupt(Thread, Prcb);
+            Repeat = KiTimeOfRepeat();
         }
     }
     return State == KiRequestClaimed;

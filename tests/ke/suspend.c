@@ -148,17 +148,6 @@ static void read_byte(void *argument)
     r->got = read(r->pipe[0], &r->byte, 1);
 }
 
-static BOOLEAN sleeps_in_the_host(PKTHREAD thread)
-{
-    char path[64], line[256] = "";
-    snprintf(path, sizeof(path), "/proc/self/task/%u/stat", thread->ThreadId);
-    FILE *file = fopen(path, "r");
-    check(file != NULL && fgets(line, sizeof(line), file) != NULL);
-    fclose(file);
-    const char *name_end = strrchr(line, ')');
-    return name_end != NULL && name_end[2] == 'S';
-}
-
 static void test_thread_blocked_in_the_host(void **state)
 {
     reader r;
@@ -167,7 +156,7 @@ static void test_thread_blocked_in_the_host(void **state)
     assert_int_equal(pipe(r.pipe), 0);
     start_actor(&r.actor);
     tell(&r.actor, read_byte, &r);
-    await(__atomic_load_n(&r.started, __ATOMIC_ACQUIRE) && sleeps_in_the_host(r.actor.thread));
+    await(__atomic_load_n(&r.started, __ATOMIC_ACQUIRE) && sleeps_in_the_host(r.actor.thread->ThreadId));
     assert_int_equal(KeSuspendThread(r.actor.thread), 0);
     await(is_suspended_by_apc(r.actor.thread));
     assert_int_equal(write(r.pipe[1], "x", 1), 1);

@@ -5,8 +5,6 @@
  */
 #include "soak.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -126,39 +124,6 @@ static void wait_for_child(pid_t child, int output)
         fprintf(stderr, "a forked child ended with %#x\n%s", (unsigned)status, text);
         require(has_sanitizer_given_up(text));
     }
-}
-
-/* What the host says of a thread: R for one that runs or would like to. */
-static bool is_asleep(const char *id)
-{
-    char path[64], line[128];
-    const char *state;
-    ssize_t length;
-    int file;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", id);
-    file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return true; /* it is gone */
-    length = read(file, line, sizeof(line) - 1);
-    close(file);
-    line[length > 0 ? length : 0] = '\0';
-    state = strstr(line, ") ");
-    return state == NULL || state[2] == 'S';
-}
-
-static bool all_others_sleep(void)
-{
-    long self = gettid();
-    bool asleep = true;
-    struct dirent *entry;
-    DIR *tasks = opendir("/proc/self/task");
-
-    require(tasks != NULL);
-    while (asleep && (entry = readdir(tasks)) != NULL)
-        asleep = entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == self || is_asleep(entry->d_name);
-    closedir(tasks);
-    return asleep;
 }
 
 /* False: somebody goes on and on. */

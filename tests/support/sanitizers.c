@@ -1,6 +1,10 @@
 #include "sanitizers.h"
 #include "support.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
 #if defined(THREAD_SANITIZER)
 
 const char *__tsan_default_options(void);
@@ -35,6 +39,24 @@ const char *__ubsan_default_options(void)
 unsigned test_slowdown(void)
 {
     return 3;
+}
+
+#define MOST_PAUSES 100
+
+/* A child of which the heap is locked hangs (support.h): a thread that is about to end, or begins, has it no more when it
+   sleeps or is gone. */
+static void await_quiet(void)
+{
+    static const struct timespec pause = {.tv_nsec = 500000};
+
+    for (int pauses = 0; pauses < MOST_PAUSES && !all_others_sleep(); pauses++)
+        nanosleep(&pause, NULL);
+}
+
+__attribute__((constructor)) static void fork_in_quiet(void)
+{
+    if (pthread_atfork(await_quiet, NULL, NULL) != 0)
+        abort();
 }
 
 #else

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,10 @@ void run_threads(unsigned count, unsigned seconds, test_thread_function *functio
 void watchdog_start(unsigned seconds);
 void watchdog_stop(void);
 
+/* Does the host say that the thread sleeps? Also if it is gone. */
+bool sleeps_in_the_host(unsigned long thread_id);
+bool all_others_sleep(void);
+
 /*
  * How often a race is tried: rounds, unless INTERLOCK_STRESS_ROUNDS says otherwise, either as a number
  * or as a share of the default ("5%"). Never 0.
@@ -50,8 +55,8 @@ unsigned test_slowdown(void);
 
 /*
  * AddressSanitizer does not bring its heap over a fork: a thread of the library that starts or ends just then has it
- * locked, in the child for ever. Such a child is to be ended after TEST_HEAP_SECONDS and forgiven; other builds show what
- * hangs.
+ * locked, in the child for ever. So a fork waits until the other threads sleep. Where some never do, such a child is to be
+ * ended after TEST_HEAP_SECONDS and forgiven; other builds show what hangs.
  */
 #define TEST_HEAP_SECONDS 30
 int test_heap_may_stay_locked(void);

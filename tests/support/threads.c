@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -246,4 +247,39 @@ void join_threads(test_threads *threads, unsigned seconds)
 void run_threads(unsigned count, unsigned seconds, test_thread_function *function, void *argument)
 {
     join_threads(start_threads(count, function, argument), seconds);
+}
+
+bool sleeps_in_the_host(unsigned long thread_id)
+{
+    char path[64], line[128];
+    const char *state;
+    ssize_t length;
+    int file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%lu/stat", thread_id);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return true;
+    length = read(file, line, sizeof(line) - 1);
+    close(file);
+    line[length > 0 ? length : 0] = '\0';
+    state = strrchr(line, ')');
+    return state == NULL || state[2] == 'S';
+}
+
+bool all_others_sleep(void)
+{
+    long self = (long)syscall(SYS_gettid);
+    bool asleep = true;
+    struct dirent *entry;
+    DIR *tasks = opendir("/proc/self/task");
+
+    require(tasks == NULL ? errno : 0, "opendir");
+    while (asleep && (entry = readdir(tasks)) != NULL) {
+        long thread = strtol(entry->d_name, NULL, 10);
+
+        asleep = thread == 0 || thread == self || sleeps_in_the_host((unsigned long)thread);
+    }
+    closedir(tasks);
+    return asleep;
 }
