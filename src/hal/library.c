@@ -1,12 +1,12 @@
 /*
  * library.c: was a thread interrupted in the middle of the C library?
  *
- * A thread that is stopped there may hold the lock of the heap. Then everybody who allocates stops too, and a fork never
+ * A thread that is stopped there may hold the lock of the heap. Then all who allocate stop, too, and a fork never
  * ends: the C library takes the locks of the heap for it when the handlers have run, ours too, and ours have closed the
  * dispatcher by then. So nobody could let the thread go on. The locks cannot be seen; what can be seen is where the
  * thread was. While it is in the C library, in the loader or in what provides malloc, it goes on for RETRY_AFTER and is
  * interrupted again. Not so
- * 1. in a system call that waits, where it may stay for good. Memory is asked for with the heap locked, so the calls for
+ * 1. in a system call that waits, where it may stay for good. Memory is asked for with the heap locked: calls for
  *    that do not count. A thread that waits for a lock holds none that matters here.
  * 2. after MOST_RETRIES: it may spin for good on something, or copy a gigabyte.
  * A program that is linked with the C library statically cannot be told from it: there it is stopped where it is.
@@ -136,7 +136,8 @@ static BOOLEAN HalpIsWaitingCall(const HALP_RANGE *Code, const ucontext_t *Conte
     if (HalpIsSystemCallAt(Code, Instruction)) {
         return !HalpIsCallForMemory((ULONG_PTR)CONTEXT_CALL(Context));
     }
-    return HalpIsSystemCallAt(Code, Instruction - sizeof(HalpSystemCall)) && (LONG_PTR)CONTEXT_RESULT(Context) == -EINTR;
+    return HalpIsSystemCallAt(Code, Instruction - sizeof(HalpSystemCall)) &&
+           (LONG_PTR)CONTEXT_RESULT(Context) == -EINTR;
 }
 
 VOID HalpCancelInterruptLater(VOID)

@@ -14,7 +14,7 @@
  * 2. The thread makes it Looking, looks, and makes it None if it is still Looking. Otherwise it looks again.
  * 3. If the thread must not be stopped now (hal.h, HalInterruptLater) the state stays as it is: another interrupt is on
  *    its way.
- * Processors interrupt their owners without this (irql.c): they hold no reference, the thread may be another one by then.
+ * Processors interrupt their owners without this (irql.c): they hold no reference, it may be another thread by then.
  */
 #include "irql.h"
 #include "wait.h"

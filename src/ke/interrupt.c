@@ -291,7 +291,8 @@ static HAL_DEADLINE KiTimeOfRepeat(VOID)
 }
 
 /* FALSE: it is time to ask again. The host's wait may end earlier, as often as it likes. */
-static BOOLEAN KiPauseForRequest(PKTHREAD Thread, PKI_INTERRUPT_REQUEST Request, const HAL_DEADLINE *Repeat, PULONG Spins)
+static BOOLEAN KiPauseForRequest(PKTHREAD Thread, PKI_INTERRUPT_REQUEST Request, const HAL_DEADLINE *Repeat,
+                                 PULONG Spins)
 {
     if (Thread->Irql >= DISPATCH_LEVEL) {
         KiSpin(Thread, Spins);

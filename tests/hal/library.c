@@ -132,7 +132,7 @@ static ULONG interrupt_while(void (*occupation)(struct target *target), BOOLEAN 
     return inside;
 }
 
-/* ThreadSanitizer provides malloc, is called by every access, and holds a signal back while the C library is at work. */
+/* ThreadSanitizer provides malloc, is called by every access, and holds signals back while the C library is at work. */
 static void need_a_plain_build(void)
 {
 #ifdef HALP_THREAD_SANITIZER
@@ -186,7 +186,8 @@ static void it_is_interrupted_again_until_it_is_outside(void **state)
         ULONG before = __atomic_load_n(&outside, __ATOMIC_ACQUIRE);
 
         HalInterruptThread(target.id);
-        while (__atomic_load_n(&outside, __ATOMIC_ACQUIRE) == before && __atomic_load_n(&refused, __ATOMIC_ACQUIRE) == 0)
+        while (__atomic_load_n(&outside, __ATOMIC_ACQUIRE) == before &&
+               __atomic_load_n(&refused, __ATOMIC_ACQUIRE) == 0)
             sleep_milliseconds(1);
     }
     watchdog_stop();

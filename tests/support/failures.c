@@ -1,6 +1,6 @@
 /*
  * cmocka keeps the text of a failed assertion for the thread that runs the test, and prints it when that test has
- * ended. In any other thread a failed assertion ends the program, and the text would be lost: here it is printed at once.
+ * ended. In any other thread a failed assertion ends the program, and the text were lost: here it is printed at once.
  */
 #include "support.h"
 
