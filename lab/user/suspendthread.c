@@ -98,7 +98,7 @@ static void terminator_of_mortal(void)
 }
 LAB_SCENARIO(terminate_suspended_at_its_end, .Threads = {mortal, terminator_of_mortal}, .Flags = LAB_RUN_EXIT);
 
-/* It calls nothing, so that every stop is an interrupt's doing: none may get lost because another one is being served. */
+/* It calls nothing, so that every stop is an interrupt's doing: none may get lost because another one is served. */
 static void runner(void)
 {
     KeGetCurrentThread();

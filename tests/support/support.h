@@ -55,8 +55,8 @@ unsigned test_slowdown(void);
 
 /*
  * AddressSanitizer does not bring its heap over a fork: a thread of the library that starts or ends just then has it
- * locked, in the child for ever. So a fork waits until the other threads sleep. Where some never do, such a child is to be
- * ended after TEST_HEAP_SECONDS and forgiven; other builds show what hangs.
+ * locked, in the child for ever. So a fork waits until the other threads sleep. Where some never do, such a child is
+ * to be ended after TEST_HEAP_SECONDS and forgiven; other builds show what hangs.
  */
 #define TEST_HEAP_SECONDS 30
 int test_heap_may_stay_locked(void);
