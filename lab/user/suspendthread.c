@@ -86,15 +86,20 @@ static HANDLE suspend_first(void)
     return thread;
 }
 
+static void end_and_close(HANDLE thread)
+{
+    LabAssert(NtTerminateThread(thread, STATUS_CANCELLED) == STATUS_SUCCESS);
+    LabAssert(NtWaitForSingleObject(thread, FALSE, NULL) == STATUS_SUCCESS);
+    LabAssert(NtClose(thread) == STATUS_SUCCESS);
+}
+
 static void terminator_of_mortal(void)
 {
     HANDLE thread = suspend_first();
 
     if (thread == NULL)
         return;
-    LabAssert(NtTerminateThread(thread, STATUS_CANCELLED) == STATUS_SUCCESS);
-    LabAssert(NtWaitForSingleObject(thread, FALSE, NULL) == STATUS_SUCCESS);
-    LabAssert(NtClose(thread) == STATUS_SUCCESS);
+    end_and_close(thread);
 }
 LAB_SCENARIO(terminate_suspended_at_its_end, .Threads = {mortal, terminator_of_mortal}, .Flags = LAB_RUN_EXIT);
 
@@ -122,9 +127,7 @@ static void executioner(void)
     HANDLE thread;
 
     LabAssert(open_first(&thread) == STATUS_SUCCESS);
-    LabAssert(NtTerminateThread(thread, STATUS_CANCELLED) == STATUS_SUCCESS);
-    LabAssert(NtWaitForSingleObject(thread, FALSE, NULL) == STATUS_SUCCESS);
-    LabAssert(NtClose(thread) == STATUS_SUCCESS);
+    end_and_close(thread);
 }
 LAB_SCENARIO(terminate_while_interrupted, .Threads = {runner, executioner, suspender},
              .Flags = LAB_LARGE | LAB_MAY_BLOCK | LAB_RUN_EXIT);

@@ -33,7 +33,7 @@ VOID KiInterruptThread(PKTHREAD Thread)
     if (ThreadId == 0 || Thread == HalCurrentThread) {
         return;
     }
-    /* acq_rel: pairs with KiHostInterrupt; what was said before is seen by who finds this */
+    /* acq_rel: pairs with KiServeInterrupt; what was said before is seen by who finds this */
     if (__atomic_exchange_n(&Thread->InterruptState, KiInterruptWanted, __ATOMIC_ACQ_REL) == KiInterruptNone &&
         !HalInterruptThread(ThreadId)) {
         __atomic_compare_exchange_n(&Thread->InterruptState, &Wanted, KiInterruptNone, FALSE, __ATOMIC_RELAXED,
@@ -44,7 +44,7 @@ VOID KiInterruptThread(PKTHREAD Thread)
 /* A suspension is one of the kernel APCs. */
 static BOOLEAN KiIsStopPending(PKTHREAD Thread)
 {
-    /* relaxed: read after the state, see KiHostInterrupt */
+    /* relaxed: read after the state, see KiServeInterrupt */
     return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0;
 }
 

@@ -43,8 +43,8 @@ unsigned test_slowdown(void)
 
 #define MOST_PAUSES 100
 
-/* A child of which the heap is locked hangs (support.h): a thread that begins or ends does not have it when it sleeps or
-   is gone. */
+/* A child of which the heap is locked hangs (support.h): a thread that begins or ends does not have it when it sleeps
+   or is gone. */
 static void await_quiet(void)
 {
     static const struct timespec pause = {.tv_nsec = 500000};
