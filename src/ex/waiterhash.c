@@ -32,40 +32,81 @@ VOID ExpUnlockWaiters(PEXP_WAITER_BUCKET Bucket, PKTHREAD Thread)
     KiExitDispatcher(Thread);
 }
 
-VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
-{
-    InsertTailList(&Bucket->WaiterList, &Waiter->Link);
-    Waiter->Listed = TRUE;
-    ExpSetCount(Bucket, Bucket->Count + 1);
-}
-
-static VOID ExpUnlist(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
-{
-    RemoveEntryList(&Waiter->Link);
-    Waiter->Listed = FALSE;
-    ExpSetCount(Bucket, Bucket->Count - 1);
-}
-
 static BOOLEAN ExpIsSameKey(const EXP_WAIT_KEY *One, const EXP_WAIT_KEY *Other)
 {
     return One->Key == Other->Key && One->Object == Other->Object && One->Process == Other->Process &&
            One->Kind == Other->Kind;
 }
 
+static PEXP_WAITER ExpWaiterOfLink(PLIST_ENTRY Link)
+{
+    return CONTAINING_RECORD(Link, EXP_WAITER, Link);
+}
+
+static PEXP_WAITER ExpFindOldest(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key)
+{
+    PLIST_ENTRY Link = Bucket->WaiterList.Flink;
+    while (Link != &Bucket->WaiterList) {
+        PEXP_WAITER Oldest = ExpWaiterOfLink(Link);
+        if (ExpIsSameKey(&Oldest->Key, Key)) {
+            return Oldest;
+        }
+        Link = Oldest->OtherEnd->Link.Flink;
+    }
+    return NULL;
+}
+
+static VOID ExpPairEnds(PEXP_WAITER Oldest, PEXP_WAITER Youngest)
+{
+    Oldest->OtherEnd = Youngest;
+    Youngest->OtherEnd = Oldest;
+}
+
+VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
+{
+    PEXP_WAITER Oldest = ExpFindOldest(Bucket, &Waiter->Key);
+    if (Oldest == NULL) {
+        InsertTailList(&Bucket->WaiterList, &Waiter->Link);
+        ExpPairEnds(Waiter, Waiter);
+    } else {
+        PEXP_WAITER Youngest = Oldest->OtherEnd;
+        InsertHeadList(&Youngest->Link, &Waiter->Link);
+        Youngest->OtherEnd = NULL;
+        ExpPairEnds(Oldest, Waiter);
+    }
+    Waiter->Listed = TRUE;
+    ExpSetCount(Bucket, Bucket->Count + 1);
+}
+
+/* For one end of several: its neighbour on the side of the other end. */
+static PEXP_WAITER ExpNeighbourOfEnd(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER End)
+{
+    PLIST_ENTRY Younger = End->Link.Flink;
+    BOOLEAN IsOldest = Younger != &Bucket->WaiterList && ExpIsSameKey(&ExpWaiterOfLink(Younger)->Key, &End->Key);
+    return ExpWaiterOfLink(IsOldest ? Younger : End->Link.Blink);
+}
+
+static VOID ExpUnlist(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
+{
+    if (Waiter->OtherEnd != NULL && Waiter->OtherEnd != Waiter) {
+        ExpPairEnds(ExpNeighbourOfEnd(Bucket, Waiter), Waiter->OtherEnd);
+    }
+    RemoveEntryList(&Waiter->Link);
+    Waiter->Listed = FALSE;
+    ExpSetCount(Bucket, Bucket->Count - 1);
+}
+
 ULONG ExpTakeWaiters(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key, ULONG Most, PLIST_ENTRY Taken)
 {
-    PLIST_ENTRY Head = &Bucket->WaiterList;
-    PLIST_ENTRY Next;
+    PEXP_WAITER Oldest = ExpFindOldest(Bucket, Key);
     ULONG Count = 0;
     InitializeListHead(Taken);
-    for (PLIST_ENTRY Link = Head->Flink; Link != Head && Count < Most; Link = Next) {
-        PEXP_WAITER Waiter = CONTAINING_RECORD(Link, EXP_WAITER, Link);
-        Next = Link->Flink;
-        if (ExpIsSameKey(&Waiter->Key, Key)) {
-            ExpUnlist(Bucket, Waiter);
-            InsertTailList(Taken, Link);
-            Count += 1;
-        }
+    while (Oldest != NULL && Count < Most) {
+        PEXP_WAITER Next = Oldest->OtherEnd != Oldest ? ExpWaiterOfLink(Oldest->Link.Flink) : NULL;
+        ExpUnlist(Bucket, Oldest);
+        InsertTailList(Taken, &Oldest->Link);
+        Count += 1;
+        Oldest = Next;
     }
     return Count;
 }
@@ -73,7 +114,7 @@ ULONG ExpTakeWaiters(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key, ULONG M
 PEXP_WAITER ExpTakeFirstWaiter(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key)
 {
     LIST_ENTRY Taken;
-    return ExpTakeWaiters(Bucket, Key, 1, &Taken) != 0 ? CONTAINING_RECORD(Taken.Flink, EXP_WAITER, Link) : NULL;
+    return ExpTakeWaiters(Bucket, Key, 1, &Taken) != 0 ? ExpWaiterOfLink(Taken.Flink) : NULL;
 }
 
 BOOLEAN ExpTakeListedWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)

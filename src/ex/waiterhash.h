@@ -3,8 +3,15 @@
  * is put to sleep and woken is up to whoever uses it.
  *
  * 1. A waiter's entry is on its own stack, linked in one bucket under the bucket's lock. The lock is held inside a
- *    dispatcher section and for as long as a look through one bucket takes.
- * 2. Waiters of one key leave in the order in which they came.
+ *    dispatcher section and for as long as a look through the keys of one bucket takes.
+ * 2. Waiters of one key leave in the order in which they came. They are neighbours on the bucket's list, oldest first,
+ *    and the oldest and the youngest know each other (OtherEnd):
+ *
+ *        head -> a1 a2 a3 a4 -> b1 -> c1 c2 -> head        a1 <=> a4   b1 <=> b1   c1 <=> c2
+ *
+ *    So whoever looks for a key steps over all waiters of another one at once, a new waiter goes behind the youngest,
+ *    and any waiter comes out in a few steps. What a wait or a wake costs depends on the number of other keys in the
+ *    bucket, of which there is rarely one, not on the number of their waiters.
  * 3. Who takes an entry out owes its owner a wake and is the only one to touch it until then; so an owner that wants to
  *    leave and finds its entry gone waits for that wake.
  * 4. Entries of different keys never match, whatever bucket they share. Process is part of the key.
@@ -27,10 +34,12 @@ typedef struct _EXP_WAIT_KEY {
 typedef struct _EXP_WAITER {
     LIST_ENTRY Link;
     EXP_WAIT_KEY Key;
-    BOOLEAN Listed;      /* under the bucket's lock */
+    struct _EXP_WAITER *OtherEnd; /* see 2; NULL: neither the oldest nor the youngest. Under the bucket's lock, as is */
+    BOOLEAN Listed;
 } EXP_WAITER, *PEXP_WAITER;
 
-#define EXP_WAITER_BUCKETS 256
+/* As many as there are threads without a table that grows: a waiter is a thread. */
+#define EXP_WAITER_BUCKETS 4096
 
 typedef struct _EXP_WAITER_BUCKET {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
@@ -62,7 +71,7 @@ BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread);
 /* hidden: spares who finds nobody waiting an indirection */
 extern EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS] __attribute__((visibility("hidden")));
 
-#define EXP_WAITER_BUCKET_SHIFT 56
+#define EXP_WAITER_BUCKET_SHIFT 52
 
 C_ASSERT(EXP_WAITER_BUCKETS == 1 << (64 - EXP_WAITER_BUCKET_SHIFT));
 

@@ -119,13 +119,6 @@ static VOID KiMakeReady(PKI_READY Released, PKTHREAD Thread)
     Released->Last = &Thread->ReadyNext;
 }
 
-VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState)
-{
-    RemoveEntryList(&Block->WaitListEntry);
-    /* release: the last touch of a block by anybody but its owner, who may give up its memory on seeing this */
-    __atomic_store_n(&Block->BlockState, NewState, __ATOMIC_RELEASE);
-}
-
 /* The block that a signal reaches before its thread's wait is committed passes through the bypass states. */
 BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released)
 {
@@ -169,10 +162,12 @@ static VOID KiSatisfyNotification(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWA
  * A WaitAll block satisfies its thread only when every other object of that wait is signaled too, so those are locked
  * first. Where one signal can release several waits, all of the locks are taken before anything is changed.
  */
-static BOOLEAN KiPrepareWaitAlls(PDISPATCHER_HEADER Header, PKI_PEERS Peers)
+static BOOLEAN KiPrepareWaitAlls(PKI_PEERS Peers)
 {
-    for (PLIST_ENTRY Entry = Header->WaitListHead.Flink; Entry != &Header->WaitListHead; Entry = Entry->Flink) {
-        PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
+    PLIST_ENTRY Next;
+    for (PLIST_ENTRY Entry = Peers->Before->Flink; KiIsEligible(Peers->Held, Entry); Entry = Next) {
+        PKWAIT_BLOCK Block = KiBlockOfEntry(Entry);
+        Next = Entry->Flink;
         if (Block->WaitType == WaitAll && !KiLockPeers(Peers, Block)) {
             KiUnlockPeers(Peers, NULL);
             return FALSE;
@@ -181,13 +176,13 @@ static BOOLEAN KiPrepareWaitAlls(PDISPATCHER_HEADER Header, PKI_PEERS Peers)
     return TRUE;
 }
 
-static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_PEERS Peers, PKI_READY Released)
+static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
 {
     PKTHREAD Thread = Block->Thread;
-    if (!KiPeersSignaled(Peers, Block) || KiEndWait(Thread, STATUS_WAIT_0) == KI_NOT_ENDED) {
+    if (!KiPeersSignaled(Block) || KiEndWait(Thread, STATUS_WAIT_0) == KI_NOT_ENDED) {
         return;
     }
-    NTSTATUS Status = KiConsumePeers(Peers, Block);
+    NTSTATUS Status = KiConsumePeers(Block);
     if (KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
         Status = STATUS_ABANDONED;
     }
@@ -196,20 +191,19 @@ static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK 
     KiMakeReady(Released, Thread);
 }
 
-BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, PKI_READY Released)
+BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released)
 {
     BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
                                                          : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
     KI_PEERS Peers;
 
-    KiInitializePeers(&Peers, Header);
-    if (Several && !KiPrepareWaitAlls(Header, &Peers)) {
+    KiInitializePeers(&Peers, Header, Before);
+    if (Several && !KiPrepareWaitAlls(&Peers)) {
         return FALSE;
     }
     PLIST_ENTRY Next;
-    for (PLIST_ENTRY Entry = Header->WaitListHead.Flink; Entry != &Header->WaitListHead && KI_STATE(*Word) > 0;
-         Entry = Next) {
-        PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
+    for (PLIST_ENTRY Entry = Before->Flink; KI_STATE(*Word) > 0 && KiIsEligible(Header, Entry); Entry = Next) {
+        PKWAIT_BLOCK Block = KiBlockOfEntry(Entry);
         Next = Entry->Flink;
         switch (Block->WaitType) {
         case WaitAny:
@@ -220,14 +214,16 @@ BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, PKI_READY Rel
                 KiUnlockPeers(&Peers, NULL);
                 return FALSE;
             }
-            KiSatisfyAll(Header, Word, Block, &Peers, Released);
+            if (!KiIsDormant(Block)) {
+                KiSatisfyAll(Header, Word, Block, Released);
+            }
             break;
         case WaitNotification:
         case WaitDpc:
             KiSatisfyNotification(Header, Word, Block, Released);
             break;
         default:
-            break; /* WaitDequeue: a queue hands entries to those itself */
+            break; /* WaitDequeue: a queue has none of those behind Before */
         }
     }
     KiUnlockPeers(&Peers, Released);

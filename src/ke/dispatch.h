@@ -72,8 +72,8 @@ FORCEINLINE BOOLEAN KiTryLockObject(PDISPATCHER_HEADER Header, ULONG64 *Word)
 {
     ULONG64 Found = KiReadHeader(Header);
     while (!(Found & KI_LOCKED)) {
-        /* seq_cst: the lock bit of this object is visible before the peeks at others that KiPeerMayBeSignaled makes */
-        if (__atomic_compare_exchange_n(KiHeaderWord(Header), &Found, Found | KI_LOCKED, FALSE, __ATOMIC_SEQ_CST,
+        /* acquire: pairs with the release in KiUnlockObject and with the compare-exchanges on an unlocked word */
+        if (__atomic_compare_exchange_n(KiHeaderWord(Header), &Found, Found | KI_LOCKED, FALSE, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
             *Word = Found | KI_LOCKED;
             return TRUE;
@@ -123,11 +123,16 @@ FORCEINLINE VOID KiInitializeReady(PKI_READY Released, KPRIORITY Increment)
 }
 
 /*
- * With the object locked and *Word saying that it is signaled: ends waits in list order until the object is no longer
- * signaled or the list is through. Returns FALSE when it could not lock what a WaitAll needs: then nothing was changed
- * in this call, the caller must undo its own change, unlock the object, relax and start over.
+ * With the object locked and *Word saying that it is signaled: ends the waits of the eligible blocks (waitlist.h) behind
+ * an entry of the list, or its head, in list order until the object is no longer signaled. Returns FALSE when it could not lock what a WaitAll needs: then nothing was changed
+ * in this call that anybody could see, the caller must undo its own change, unlock the object, relax and start over.
  */
-BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, PKI_READY Released);
+BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released);
+
+FORCEINLINE BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, PKI_READY Released)
+{
+    return KiReleaseBehind(Header, &Header->WaitListHead, Word, Released);
+}
 
 /* With no object locked: wakes what Released collected. */
 VOID KiReadyReleased(PKI_READY Released);

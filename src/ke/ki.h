@@ -112,11 +112,12 @@ typedef struct _KTHREAD {
     BOOLEAN WaitNext;                /* a signal with Wait TRUE came; the next call is the wait */
     volatile UCHAR State;            /* KTHREAD_STATE */
     BOOLEAN WaitListed;              /* on a PRCB's WaitListHead */
-    volatile UCHAR WaitAllHint;      /* index of the block whose object was last found not signaled: waitall.c */
     ULONG WaitTime;                  /* in clock ticks of 15.625 ms */
     ULONG WaitProcessor;             /* whose WaitListHead */
     HAL_DEADLINE WaitDeadline;
     LIST_ENTRY WaitListEntry;
+    const UCHAR *WaitAllOrder;       /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
+    ULONG64 WaitAllNumber;           /* its age: waitlist.h */
     KWAIT_BLOCK WaitBlock[KI_WAIT_BLOCKS];
     KTIMER Timer;                    /* stands for the timeout in the wait block array; DueTime is the deadline */
 

@@ -58,17 +58,24 @@ static VOID KiLinkEntry(PKQUEUE Queue, PLIST_ENTRY Entry, BOOLEAN Head)
     }
 }
 
+static BOOLEAN KiIsDequeuer(PKQUEUE Queue, PLIST_ENTRY Link)
+{
+    return Link != &Queue->Header.WaitListHead && KiBlockOfEntry(Link)->WaitType == WaitDequeue;
+}
+
+/* Dequeuers come first on the list: waitlist.h. */
+static BOOLEAN KiHasDequeuer(PKQUEUE Queue)
+{
+    return KiIsDequeuer(Queue, Queue->Header.WaitListHead.Flink);
+}
+
 /* Gives Entry to the thread that began to wait last. */
 static BOOLEAN KiHandOver(PKQUEUE Queue, PLIST_ENTRY Entry, PKI_READY Released)
 {
-    PLIST_ENTRY Head = &Queue->Header.WaitListHead;
     PLIST_ENTRY Next;
-    for (PLIST_ENTRY Link = Head->Flink; Link != Head; Link = Next) {
-        PKWAIT_BLOCK Block = CONTAINING_RECORD(Link, KWAIT_BLOCK, WaitListEntry);
+    for (PLIST_ENTRY Link = Queue->Header.WaitListHead.Flink; KiIsDequeuer(Queue, Link); Link = Next) {
+        PKWAIT_BLOCK Block = KiBlockOfEntry(Link);
         Next = Link->Flink;
-        if (Block->WaitType != WaitDequeue) {
-            continue;
-        }
         PKTHREAD Thread = Block->Thread;
         if (KiEndWaitOfBlock(Block, (LONG_PTR)Entry, Released)) {
             Thread->QueueBlocked = FALSE;
@@ -79,10 +86,10 @@ static BOOLEAN KiHandOver(PKQUEUE Queue, PLIST_ENTRY Entry, PKI_READY Released)
     return FALSE;
 }
 
-static BOOLEAN KiHasDequeuer(PKQUEUE Queue)
+/* Releases those that wait for the queue itself, by the state in *Word. FALSE: see KiReleaseBehind. */
+static BOOLEAN KiReleasePlainWaiters(PKQUEUE Queue, ULONG64 *Word, PKI_READY Released)
 {
-    PLIST_ENTRY Head = &Queue->Header.WaitListHead;
-    return !IsListEmpty(Head) && CONTAINING_RECORD(Head->Flink, KWAIT_BLOCK, WaitListEntry)->WaitType == WaitDequeue;
+    return KiReleaseBehind(&Queue->Header, KiLastDequeuer(&Queue->Header), Word, Released);
 }
 
 /* Invariant 1, after CurrentCount has fallen. */
@@ -232,9 +239,10 @@ static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLE
         if (KiMayRunOneMore(Queue) && KiHandOver(Queue, Entry, Released)) {
             break;
         }
-        /* Plain waiters on the queue itself come before the entry is there: they look at the state only. */
+        /* Plain waiters on the queue itself come before the entry is there: they look at the state only. In a queue that
+           is signaled already there are none that one more entry could release. */
         ULONG64 New = KiWithState(*Word, Previous + 1);
-        if (KiReleaseWaiters(&Queue->Header, &New, Released)) {
+        if (Previous > 0 || KiReleasePlainWaiters(Queue, &New, Released)) {
             KiLinkEntry(Queue, Entry, Head);
             *Word = New;
             break;
@@ -489,14 +497,10 @@ ULONG KeRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
 
 static VOID KiReleaseDequeuers(PKQUEUE Queue, PKI_READY Released)
 {
-    PLIST_ENTRY Head = &Queue->Header.WaitListHead;
     PLIST_ENTRY Next;
-    for (PLIST_ENTRY Link = Head->Flink; Link != Head; Link = Next) {
-        PKWAIT_BLOCK Block = CONTAINING_RECORD(Link, KWAIT_BLOCK, WaitListEntry);
+    for (PLIST_ENTRY Link = Queue->Header.WaitListHead.Flink; KiIsDequeuer(Queue, Link); Link = Next) {
         Next = Link->Flink;
-        if (Block->WaitType == WaitDequeue) {
-            KiEndWaitOfBlock(Block, STATUS_ABANDONED, Released);
-        }
+        KiEndWaitOfBlock(KiBlockOfEntry(Link), STATUS_ABANDONED, Released);
     }
 }
 
@@ -525,7 +529,7 @@ static ULONG64 KiLockAndRelease(PKQUEUE Queue, PKI_READY Released)
     for (ULONG Round = 0;; Round += 1) {
         ULONG64 Word = KiLockObject(&Queue->Header);
         ULONG64 Signaled = KiWithState(Word, 1);
-        if (KiReleaseWaiters(&Queue->Header, &Signaled, Released)) {
+        if (KiReleasePlainWaiters(Queue, &Signaled, Released)) {
             KiReleaseDequeuers(Queue, Released);
             KiExpelThreads(Queue);
             Queue->CurrentCount = 0;

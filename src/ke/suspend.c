@@ -64,23 +64,22 @@ static BOOLEAN KiLightweightSuspend(PKTHREAD Thread)
    nothing any more. */
 static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
 {
-    PKWAIT_BLOCK Lowest = KiObjectBlocks(Thread) != 0 ? KiLowestBlock(Thread) : NULL;
-    BOOLEAN Satisfied = FALSE;
-
-    KiLockInOrder(Lowest);
-    if (Lowest != NULL && !KiGivesUpWait(Thread) && KiAllSignaledFor(Lowest, Thread) &&
-        KiEndWait(Thread, STATUS_WAIT_0) != KI_NOT_ENDED) {
-        Thread->WaitStatus = KiConsumeAll(Lowest, Thread);
-        Satisfied = TRUE;
+    ULONG Count = KiObjectBlocks(Thread);
+    if (Count == 0) {
+        return FALSE;
     }
-    for (PKWAIT_BLOCK Block = Lowest; Block != NULL; Block = Block->SparePtr) {
-        if (Satisfied) {
-            __atomic_store_n(&Block->BlockState, WaitBlockInactive, __ATOMIC_RELEASE);
-        } else {
-            KiLinkBlock(Block);
+    KiLockInOrder(Thread);
+    BOOLEAN Satisfied = !KiGivesUpWait(Thread) && KiAllSignaledFor(Thread) &&
+                        KiEndWait(Thread, STATUS_WAIT_0) != KI_NOT_ENDED;
+    if (Satisfied) {
+        Thread->WaitStatus = KiConsumeAll(Thread);
+        for (ULONG Index = 0; Index < Count; Index += 1) {
+            __atomic_store_n(&Thread->WaitBlockList[Index].BlockState, WaitBlockInactive, __ATOMIC_RELEASE);
         }
+    } else {
+        KiLinkWaitAll(Thread);
     }
-    KiUnlockInOrder(Lowest);
+    KiUnlockInOrder(Thread);
     return Satisfied;
 }
 

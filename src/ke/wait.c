@@ -77,13 +77,6 @@ VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR Wai
     Block->SparePtr = NULL;
 }
 
-VOID KiLinkBlock(PKWAIT_BLOCK Block)
-{
-    PDISPATCHER_HEADER Header = Block->Object;
-    __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
-    InsertTailList(&Header->WaitListHead, &Block->WaitListEntry);
-}
-
 /*
  * The block goes on the list of its object, unless the object is signaled: then the thread tries to end its own wait
  * and consumes it. Returns TRUE when the wait is over, by this object or by one linked before.
@@ -123,19 +116,18 @@ static NTSTATUS KiLinkAny(PKI_WAIT Wait)
 
 static NTSTATUS KiLinkAll(PKI_WAIT Wait)
 {
-    PKWAIT_BLOCK Lowest = KiChainBlocks(Wait->Blocks, Wait->Count, Wait->Order);
+    PKTHREAD Thread = Wait->Thread;
     NTSTATUS Status = STATUS_PENDING;
 
-    KiLockInOrder(Lowest);
-    if (KiAllSignaledFor(Lowest, Wait->Thread)) {
-        KiEndOwnWait(Wait->Thread);
-        Status = KiConsumeAll(Lowest, Wait->Thread);
+    Thread->WaitAllOrder = Wait->Order;
+    KiLockInOrder(Thread);
+    if (KiAllSignaledFor(Thread)) {
+        KiEndOwnWait(Thread);
+        Status = KiConsumeAll(Thread);
     } else if (!Wait->Poll) {
-        for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-            KiLinkBlock(&Wait->Blocks[Index]);
-        }
+        KiLinkWaitAll(Thread);
     }
-    KiUnlockInOrder(Lowest);
+    KiUnlockInOrder(Thread);
     return Status;
 }
 

@@ -24,7 +24,7 @@
 #ifndef INTERLOCK_WAIT_H
 #define INTERLOCK_WAIT_H
 
-#include "dispatch.h"
+#include "waitlist.h"
 
 /* WakeWord: reset by the thread before its wait becomes Active. */
 #define KI_AWAKE 0u
@@ -83,7 +83,6 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
 /* FALSE: it has another owner, or is locked, or is at its limit, or somebody was faster. */
 BOOLEAN KiTryEnterMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
 NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* with the lock held */
-VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState);
 BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released);
 
 /* semaphore.c, mutant.c: the documented functions, but what they raise is returned, and then nothing has happened. */
@@ -118,27 +117,29 @@ ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable);
 
 typedef struct _KI_PEERS {
     PDISPATCHER_HEADER Held;    /* the object that is being signaled */
+    PLIST_ENTRY Before;         /* behind this entry of its list, or its head, the blocks begin that are examined */
     PDISPATCHER_HEADER Highest; /* the highest address locked so far */
     LONG Mark;                  /* the signaler's own, for KWAIT_BLOCK.SpareLong */
     ULONG Count;                /* peers locked */
 } KI_PEERS, *PKI_PEERS;
 
-VOID KiInitializePeers(PKI_PEERS Peers, PDISPATCHER_HEADER Held);
+VOID KiInitializePeers(PKI_PEERS Peers, PDISPATCHER_HEADER Held, PLIST_ENTRY Before);
+/* Locks the other objects of Block's wait, or finds one that is not signaled, which the wait watches from now on in the
+   place of Block's object. FALSE: one of them could not be locked, the signal has to start over. */
 BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block);
-BOOLEAN KiPeersSignaled(PKI_PEERS Peers, PKWAIT_BLOCK Block);
-NTSTATUS KiConsumePeers(PKI_PEERS Peers, PKWAIT_BLOCK Block);
+BOOLEAN KiPeersSignaled(PKWAIT_BLOCK Block); /* FALSE: the wait watches one that is not */
+NTSTATUS KiConsumePeers(PKWAIT_BLOCK Block);
 VOID KiUnlockPeers(PKI_PEERS Peers, PKI_READY Released);
 
 /* All of them at one instant, if all are signaled; FALSE: they are not, or are locked by others, or not all different. */
 BOOLEAN KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
 VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread);
 
-PKWAIT_BLOCK KiChainBlocks(PKWAIT_BLOCK Blocks, ULONG Count, const UCHAR Order[]); /* through SparePtr; the first one */
-PKWAIT_BLOCK KiLowestBlock(PKTHREAD Thread);
-VOID KiLockInOrder(PKWAIT_BLOCK Lowest);
-VOID KiUnlockInOrder(PKWAIT_BLOCK Lowest);
-BOOLEAN KiAllSignaledFor(PKWAIT_BLOCK Lowest, PKTHREAD Thread);
-NTSTATUS KiConsumeAll(PKWAIT_BLOCK Lowest, PKTHREAD Thread);
+/* All objects of Thread's wait, which is a WaitAll. */
+VOID KiLockInOrder(PKTHREAD Thread);
+VOID KiUnlockInOrder(PKTHREAD Thread);
+BOOLEAN KiAllSignaledFor(PKTHREAD Thread);
+NTSTATUS KiConsumeAll(PKTHREAD Thread);
 
 /* wait.c */
 
@@ -169,7 +170,6 @@ typedef struct _KI_WAIT {
 
 VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
                       PLARGE_INTEGER Timeout); /* checks the level; Object is only for the bugcheck */
-VOID KiLinkBlock(PKWAIT_BLOCK Block);   /* with the object locked */
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key);
 NTSTATUS KiWait(PKI_WAIT Wait);         /* runs the steps above, delivers kernel APCs and starts over as often as need be */
 BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status); /* TRUE: *Status ends the wait */

@@ -2,38 +2,42 @@
  * waitall.c: locking the several objects of a WaitAll.
  *
  * A thread that finds all of its objects signaled locks them as they come, by rule 5 of dispatch.h, and takes them. One
- * that has to wait chains its blocks by the addresses of the objects (through SparePtr) and locks in that order. A
- * signaler already holds one of the objects. It first peeks at the others without locking: if one is neither signaled nor
- * locked, the wait cannot be satisfied now, and whoever signals that one later will find this object's lock bit or its
- * new state, because both sides lock (seq_cst) before they peek (seq_cst). Otherwise it locks the others by rule 5 of
- * dispatch.h.
+ * that has to wait locks them in the order of their addresses (WaitAllOrder) and then watches one that is not signaled:
+ * waitlist.h. A signaler of that one already holds its lock. It first peeks at the others without locking. One that is
+ * neither signaled nor locked is locked, looked at again, and watched in the place of the signaler's. Otherwise all of
+ * the others are locked by rule 5 of dispatch.h, and the wait is completed, or watches the one that turned out not to be
+ * signaled. The peek decides nothing: it only chooses what to lock.
  *
  * KWAIT_BLOCK.SpareLong says by which signaler, and whether through this block, the block's object is locked. It is
  * written under that object's lock; a thread that reads its own mark there wrote it itself. Two waits of one signal may
- * share an object: it is locked through the first one's block, and only marked in the second's.
+ * share an object: it is locked through the first one's block, and only marked in the second's. KI_DORMANT is not part
+ * of the mark.
  */
 #include "wait.h"
 
 #define KI_LOCKED_HERE 1
 #define KI_LOCKED_ELSEWHERE 2
+#define KI_MARK_SHIFT 3
 
 static LONG KiReadMark(PKWAIT_BLOCK Block)
 {
     /* relaxed: see the head of this file */
-    return __atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED);
+    return __atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED) & ~KI_DORMANT;
 }
 
 static VOID KiWriteMark(PKWAIT_BLOCK Block, LONG Mark)
 {
-    __atomic_store_n(&Block->SpareLong, Mark, __ATOMIC_RELAXED);
+    LONG Dormant = __atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED) & KI_DORMANT;
+    __atomic_store_n(&Block->SpareLong, Mark | Dormant, __ATOMIC_RELAXED);
 }
 
-VOID KiInitializePeers(PKI_PEERS Peers, PDISPATCHER_HEADER Held)
+VOID KiInitializePeers(PKI_PEERS Peers, PDISPATCHER_HEADER Held, PLIST_ENTRY Before)
 {
     Peers->Held = Held;
+    Peers->Before = Before;
     Peers->Highest = Held;
     Peers->Count = 0;
-    Peers->Mark = (LONG)(KiCurrentThread()->ThreadId << 2);
+    Peers->Mark = (LONG)(KiCurrentThread()->ThreadId << KI_MARK_SHIFT);
 }
 
 static PKWAIT_BLOCK KiFirstBlock(PKWAIT_BLOCK Block)
@@ -46,27 +50,40 @@ static PKWAIT_BLOCK KiEndOfBlocks(PKWAIT_BLOCK Block)
     return Block->Thread->WaitBlockList + Block->Thread->WaitBlockCount;
 }
 
-static BOOLEAN KiPeerMayBeSignaled(PKWAIT_BLOCK Block)
+/* Without a lock: a peer that is certainly neither signaled nor locked, or NULL. The look begins behind Block, so of many
+   signals that come in the order of the objects each looks at one or two peers. */
+static PKWAIT_BLOCK KiFindUnsignaled(PKWAIT_BLOCK Block)
 {
-    PDISPATCHER_HEADER Header = Block->Object;
-    /* seq_cst: pairs with the compare-exchange in KiTryLockObject of whoever signals this peer */
-    ULONG64 Word = __atomic_load_n(KiHeaderWord(Header), __ATOMIC_SEQ_CST);
-    return (Word & KI_LOCKED) || KiIsSignaledFor(Header, Word, Block->Thread);
+    PKWAIT_BLOCK Peer = Block;
+    for (ULONG Left = Block->Thread->WaitBlockCount; Left > 1; Left -= 1) {
+        Peer = Peer + 1 != KiEndOfBlocks(Block) ? Peer + 1 : KiFirstBlock(Block);
+        ULONG64 Word = KiReadHeader(Peer->Object);
+        if (!(Word & KI_LOCKED) && !KiIsSignaledFor(Peer->Object, Word, Block->Thread)) {
+            return Peer;
+        }
+    }
+    return NULL;
 }
 
-/* The look begins where the last one failed: of many signals that come one after the other, each looks at a few peers. */
-static BOOLEAN KiAllMayBeSignaled(PKI_PEERS Peers, PKWAIT_BLOCK Block)
+/* By rule 5 of dispatch.h. */
+static BOOLEAN KiLockByAddress(PKI_PEERS Peers, PDISPATCHER_HEADER Header, ULONG64 *Word)
 {
-    PKTHREAD Thread = Block->Thread;
-    ULONG Index = __atomic_load_n(&Thread->WaitAllHint, __ATOMIC_RELAXED); /* relaxed, here and below: a hint */
-    for (ULONG Left = Thread->WaitBlockCount; Left != 0; Left -= 1) {
-        Index = Index < Thread->WaitBlockCount ? Index : 0;
-        PKWAIT_BLOCK Peer = &Thread->WaitBlockList[Index];
-        if (Peer->Object != Peers->Held && !KiPeerMayBeSignaled(Peer)) {
-            __atomic_store_n(&Thread->WaitAllHint, (UCHAR)Index, __ATOMIC_RELAXED);
-            return FALSE;
-        }
-        Index += 1;
+    if (Header > Peers->Highest) {
+        *Word = KiLockObject(Header);
+        return TRUE;
+    }
+    return KiTryLockObject(Header, Word);
+}
+
+/* With the objects of both blocks locked: TRUE if Peer's is not signaled, and watched. A block that is no longer Active
+   belongs to a wait that is over, or that a suspension is taking off its objects. */
+static BOOLEAN KiWatch(PKWAIT_BLOCK Peer, ULONG64 Word)
+{
+    if (KiIsSignaledFor(Peer->Object, Word, Peer->Thread)) {
+        return FALSE;
+    }
+    if (Peer->BlockState == WaitBlockActive) {
+        KiMakeEligible(Peer);
     }
     return TRUE;
 }
@@ -74,12 +91,11 @@ static BOOLEAN KiAllMayBeSignaled(PKI_PEERS Peers, PKWAIT_BLOCK Block)
 /* Has this signaler locked Object through a block of another wait on the same list? */
 static BOOLEAN KiIsLockedElsewhere(PKI_PEERS Peers, PVOID Object)
 {
-    PLIST_ENTRY Head = &Peers->Held->WaitListHead;
     if (Peers->Count == 0 || !(KiReadHeader(Object) & KI_LOCKED)) {
         return FALSE;
     }
-    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
-        PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
+    for (PLIST_ENTRY Entry = Peers->Before->Flink; KiIsEligible(Peers->Held, Entry); Entry = Entry->Flink) {
+        PKWAIT_BLOCK Block = KiBlockOfEntry(Entry);
         if (Block->WaitType != WaitAll) {
             continue;
         }
@@ -100,63 +116,63 @@ static BOOLEAN KiLockPeer(PKI_PEERS Peers, PKWAIT_BLOCK Peer)
         KiWriteMark(Peer, Peers->Mark | KI_LOCKED_ELSEWHERE);
         return TRUE;
     }
-    if (Header > Peers->Highest) {
-        KiLockObject(Header);
-        Peers->Highest = Header;
-    } else if (!KiTryLockObject(Header, &Word)) {
+    if (!KiLockByAddress(Peers, Header, &Word)) {
         return FALSE;
     }
+    Peers->Highest = Header > Peers->Highest ? Header : Peers->Highest;
     Peers->Count += 1;
     KiWriteMark(Peer, Peers->Mark | KI_LOCKED_HERE);
     return TRUE;
 }
 
-PKWAIT_BLOCK KiLowestBlock(PKTHREAD Thread)
+static PKWAIT_BLOCK KiBlockInOrder(PKTHREAD Thread, ULONG Index)
 {
-    PKWAIT_BLOCK Lowest = Thread->WaitBlockList;
-    for (ULONG Index = 1; Index < Thread->WaitBlockCount; Index += 1) {
-        if (Thread->WaitBlockList[Index].Object < Lowest->Object) {
-            Lowest = &Thread->WaitBlockList[Index];
-        }
-    }
-    return Lowest;
+    return &Thread->WaitBlockList[Thread->WaitAllOrder[Index]];
 }
 
 BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block)
 {
-    if (!KiAllMayBeSignaled(Peers, Block)) {
-        return TRUE;
+    PKWAIT_BLOCK Unsignaled;
+    while ((Unsignaled = KiFindUnsignaled(Block)) != NULL) {
+        ULONG64 Word;
+        if (!KiLockByAddress(Peers, Unsignaled->Object, &Word)) {
+            return FALSE;
+        }
+        BOOLEAN Watched = KiWatch(Unsignaled, Word);
+        if (Watched) {
+            KiMakeDormant(Block);
+        }
+        KiUnlockObject(Unsignaled->Object, Word);
+        if (Watched) {
+            return TRUE;
+        }
     }
-    for (PKWAIT_BLOCK Peer = KiLowestBlock(Block->Thread); Peer != NULL; Peer = Peer->SparePtr) {
-        if (Peer->Object != Peers->Held && !KiLockPeer(Peers, Peer)) {
+    PKTHREAD Thread = Block->Thread;
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        PKWAIT_BLOCK Peer = KiBlockInOrder(Thread, Index);
+        if (Peer != Block && !KiLockPeer(Peers, Peer)) {
             return FALSE;
         }
     }
     return TRUE;
 }
 
-static BOOLEAN KiIsMarked(PKI_PEERS Peers, PKWAIT_BLOCK Peer)
-{
-    LONG Mark = KiReadMark(Peer);
-    return Mark == (Peers->Mark | KI_LOCKED_HERE) || Mark == (Peers->Mark | KI_LOCKED_ELSEWHERE);
-}
-
-BOOLEAN KiPeersSignaled(PKI_PEERS Peers, PKWAIT_BLOCK Block)
+/* With all of them locked. Block itself stays eligible: the objects that were locked for it are found through it. */
+BOOLEAN KiPeersSignaled(PKWAIT_BLOCK Block)
 {
     for (PKWAIT_BLOCK Peer = KiFirstBlock(Block); Peer != KiEndOfBlocks(Block); Peer += 1) {
-        if (Peer->Object != Peers->Held &&
-            (!KiIsMarked(Peers, Peer) || !KiIsSignaledFor(Peer->Object, KiReadHeader(Peer->Object), Peer->Thread))) {
+        if (Peer != Block && KiWatch(Peer, KiReadHeader(Peer->Object))) {
             return FALSE;
         }
     }
     return TRUE;
 }
 
-NTSTATUS KiConsumePeers(PKI_PEERS Peers, PKWAIT_BLOCK Block)
+NTSTATUS KiConsumePeers(PKWAIT_BLOCK Block)
 {
     NTSTATUS Status = STATUS_WAIT_0;
     for (PKWAIT_BLOCK Peer = KiFirstBlock(Block); Peer != KiEndOfBlocks(Block); Peer += 1) {
-        if (Peer->Object == Peers->Held) {
+        if (Peer == Block) {
             continue;
         }
         if (KiConsumeHeld(Peer->Object, Peer->Thread) == STATUS_ABANDONED) {
@@ -185,9 +201,8 @@ static VOID KiUnlockPeersOf(PKI_PEERS Peers, PKTHREAD Thread, LONG How)
 
 static VOID KiUnlockAllPeers(PKI_PEERS Peers, PKI_READY Released, LONG How)
 {
-    PLIST_ENTRY Head = &Peers->Held->WaitListHead;
-    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
-        PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
+    for (PLIST_ENTRY Entry = Peers->Before->Flink; KiIsEligible(Peers->Held, Entry); Entry = Entry->Flink) {
+        PKWAIT_BLOCK Block = KiBlockOfEntry(Entry);
         if (Block->WaitType == WaitAll) {
             KiUnlockPeersOf(Peers, Block->Thread, How);
         }
@@ -299,48 +314,39 @@ BOOLEAN KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *
     return Taken;
 }
 
-PKWAIT_BLOCK KiChainBlocks(PKWAIT_BLOCK Blocks, ULONG Count, const UCHAR Order[])
+VOID KiLockInOrder(PKTHREAD Thread)
 {
-    PKWAIT_BLOCK Higher = NULL;
-    for (ULONG Index = Count; Index != 0; Index -= 1) {
-        PKWAIT_BLOCK Block = &Blocks[Order[Index - 1]];
-        Block->SparePtr = Higher;
-        Higher = Block;
-    }
-    return Higher;
-}
-
-VOID KiLockInOrder(PKWAIT_BLOCK Lowest)
-{
-    for (PKWAIT_BLOCK Block = Lowest; Block != NULL; Block = Block->SparePtr) {
-        KiLockObject(Block->Object);
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        KiLockObject(KiBlockInOrder(Thread, Index)->Object);
     }
 }
 
-VOID KiUnlockInOrder(PKWAIT_BLOCK Lowest)
+/* The wait cannot be over while one of its objects is locked: its thread has still to take the block off. */
+VOID KiUnlockInOrder(PKTHREAD Thread)
 {
-    PKWAIT_BLOCK Next;
-    for (PKWAIT_BLOCK Block = Lowest; Block != NULL; Block = Next) {
-        Next = Block->SparePtr;
-        KiUnlockObject(Block->Object, KiReadHeader(Block->Object));
+    ULONG Count = Thread->WaitBlockCount;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        PDISPATCHER_HEADER Header = KiBlockInOrder(Thread, Index)->Object;
+        KiUnlockObject(Header, KiReadHeader(Header));
     }
 }
 
-BOOLEAN KiAllSignaledFor(PKWAIT_BLOCK Lowest, PKTHREAD Thread)
+BOOLEAN KiAllSignaledFor(PKTHREAD Thread)
 {
-    for (PKWAIT_BLOCK Block = Lowest; Block != NULL; Block = Block->SparePtr) {
-        if (!KiIsSignaledFor(Block->Object, KiReadHeader(Block->Object), Thread)) {
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        PDISPATCHER_HEADER Header = Thread->WaitBlockList[Index].Object;
+        if (!KiIsSignaledFor(Header, KiReadHeader(Header), Thread)) {
             return FALSE;
         }
     }
     return TRUE;
 }
 
-NTSTATUS KiConsumeAll(PKWAIT_BLOCK Lowest, PKTHREAD Thread)
+NTSTATUS KiConsumeAll(PKTHREAD Thread)
 {
     NTSTATUS Status = STATUS_WAIT_0;
-    for (PKWAIT_BLOCK Block = Lowest; Block != NULL; Block = Block->SparePtr) {
-        if (KiConsumeHeld(Block->Object, Thread) == STATUS_ABANDONED) {
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        if (KiConsumeHeld(Thread->WaitBlockList[Index].Object, Thread) == STATUS_ABANDONED) {
             Status = STATUS_ABANDONED;
         }
     }

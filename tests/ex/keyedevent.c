@@ -137,7 +137,7 @@ static void test_other_key_or_event(void **state)
     start_meetings(&m, 1);
     m.key = KEY(0);
     begin(&m);
-    for (ULONG key = 1; key < 1000; key += 1) {
+    for (ULONG key = 1; key < 2 * EXP_WAITER_BUCKETS; key += 1) {
         assert_int_equal(now(TRUE, NULL, KEY(key)), STATUS_TIMEOUT);
     }
     assert_int_equal(now(TRUE, &event, KEY(0)), STATUS_TIMEOUT);
