@@ -96,6 +96,16 @@ const bench_row bench_rows[] = {
     STREAM("port-2x2", "port", 2, 2, 100, FULL, "completion port, 2 producers, 2 consumers, per item"),
     STREAM("port-8x2", "port", 8, 2, 0, FULL, "completion port, 8 producers, 2 consumers, per item"),
 
+    LOOP("all-bystanders-0", "all-bystanders", 0, 0, FULL, "set, reset an event, in nobody's wait for all"),
+    LOOP("all-bystanders-1k", "all-bystanders", 1000, 0, FULL, "set, reset an event, in 1,000 waits for all"),
+    LOOP("all-bystanders-4k", "all-bystanders", 4000, 0, FULL, "set, reset an event, in 4,000 waits for all"),
+    LOOP("port-bystanders-0", "port-bystanders", 0, 0, FULL, "completion port at its limit: post, get"),
+    LOOP("port-bystanders-1k", "port-bystanders", 1000, 0, FULL, "the same, 1,000 threads wait"),
+    LOOP("port-bystanders-4k", "port-bystanders", 4000, 0, FULL, "the same, 4,000 threads wait"),
+    LOOP("wake-bystanders-0", "wake-bystanders", 0, 0, FULL, "wake one of 4,096 addresses"),
+    LOOP("wake-bystanders-1k", "wake-bystanders", 1000, 0, FULL, "the same, 1,000 threads wait at others"),
+    LOOP("wake-bystanders-4k", "wake-bystanders", 4000, 0, FULL, "the same, 4,000 threads wait at others"),
+
     LOOP("timer-set-1k", "timer-set", 1000, 25, FULL, "set a timer among 1,000"),
     LOOP("timer-set-100k", "timer-set", 100000, 25, BRIEF, "set a timer among 100,000"),
     LOOP("timer-set-1m", "timer-set", 1000000, 25, FULL, "set a timer among 1,000,000"),

@@ -7,10 +7,13 @@ EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS];
 KD_REGISTER_ROOT(ExpWaiterTable);
 KD_REGISTER_LAYOUT(ExpWaiterLayout, EXP_WAITER_LAYOUT);
 
-/* relaxed: what orders it for who reads it without the lock is the lock's own word, see ExpMayHaveWaiters */
+/* relaxed: what orders it for a reader without the lock is the lock's own word, see ExpMayHaveWaiters */
 static VOID ExpSetCount(PEXP_WAITER_BUCKET Bucket, ULONG Count)
 {
     __atomic_store_n(&Bucket->Count, Count, __ATOMIC_RELAXED);
+    if (Count == 0) {
+        Bucket->Signs = 0;
+    }
 }
 
 PEXP_WAITER_BUCKET ExpLockWaiters(const EXP_WAIT_KEY *Key, PKTHREAD Thread)
@@ -46,6 +49,9 @@ static PEXP_WAITER ExpWaiterOfLink(PLIST_ENTRY Link)
 static PEXP_WAITER ExpFindOldest(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key)
 {
     PLIST_ENTRY Link = Bucket->WaiterList.Flink;
+    if (!(Bucket->Signs & ExpSignOf(Key))) {
+        return NULL;
+    }
     while (Link != &Bucket->WaiterList) {
         PEXP_WAITER Oldest = ExpWaiterOfLink(Link);
         if (ExpIsSameKey(&Oldest->Key, Key)) {
@@ -75,6 +81,7 @@ VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
         ExpPairEnds(Oldest, Waiter);
     }
     Waiter->Listed = TRUE;
+    Bucket->Signs |= ExpSignOf(&Waiter->Key);
     ExpSetCount(Bucket, Bucket->Count + 1);
 }
 

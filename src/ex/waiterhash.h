@@ -11,7 +11,8 @@
  *
  *    So whoever looks for a key steps over all waiters of another one at once, a new waiter goes behind the youngest,
  *    and any waiter comes out in a few steps. What a wait or a wake costs depends on the number of other keys in the
- *    bucket, of which there is rarely one, not on the number of their waiters.
+ *    bucket, not on the number of their waiters. Mostly not even on that: Signs has a bit for each key that came since the
+ *    bucket was last empty, and tells most others from these without a look at the stacks of the waiters.
  * 3. Who takes an entry out owes its owner a wake and is the only one to touch it until then; so an owner that wants to
  *    leave and finds its entry gone waits for that wake.
  * 4. Entries of different keys never match, whatever bucket they share. Process is part of the key.
@@ -46,6 +47,7 @@ typedef struct _EXP_WAITER_BUCKET {
     ULONG ProcessId;       /* whose the list is: 0, or that of the parent, and there is none yet */
     volatile ULONG Count;  /* in the list; written under the lock */
     LIST_ENTRY WaiterList;
+    ULONG64 Signs;         /* see 2; 0 if Count is */
 } EXP_WAITER_BUCKET, *PEXP_WAITER_BUCKET;
 
 /* What a debugger reads of these. */
@@ -72,14 +74,25 @@ BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread);
 extern EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS] __attribute__((visibility("hidden")));
 
 #define EXP_WAITER_BUCKET_SHIFT 52
+#define EXP_WAITER_SIGN_SHIFT (EXP_WAITER_BUCKET_SHIFT - 6)
 
 C_ASSERT(EXP_WAITER_BUCKETS == 1 << (64 - EXP_WAITER_BUCKET_SHIFT));
 
 /* Multiplying by the golden ratio spreads neighbouring addresses over the high bits. */
-FORCEINLINE PEXP_WAITER_BUCKET ExpBucketOf(const EXP_WAIT_KEY *Key)
+FORCEINLINE ULONG64 ExpHashOf(const EXP_WAIT_KEY *Key)
 {
     ULONG64 Mixed = (ULONG_PTR)Key->Key ^ ((ULONG_PTR)Key->Object << 13) ^ ((ULONG_PTR)Key->Process << 27);
-    return &ExpWaiterTable[Mixed * 0x9e3779b97f4a7c15ull >> EXP_WAITER_BUCKET_SHIFT];
+    return Mixed * 0x9e3779b97f4a7c15ull;
+}
+
+FORCEINLINE PEXP_WAITER_BUCKET ExpBucketOf(const EXP_WAIT_KEY *Key)
+{
+    return &ExpWaiterTable[ExpHashOf(Key) >> EXP_WAITER_BUCKET_SHIFT];
+}
+
+FORCEINLINE ULONG64 ExpSignOf(const EXP_WAIT_KEY *Key)
+{
+    return (ULONG64)1 << (ExpHashOf(Key) >> EXP_WAITER_SIGN_SHIFT & 63);
 }
 
 /*

@@ -3,9 +3,9 @@
 
 #include "wait.h"
 
-/* The number that a WaitAll took last. relaxed, everywhere: see 3 of waitlist.h, the locks order what is compared. */
-static volatile ULONG64 KiWaitAllNumber;
+volatile ULONG64 KiWaitAllNumber;
 
+/* Of an eligible block. That of a dequeuer is 0: everybody else's place is behind it. */
 static ULONG64 KiNumberOf(PKWAIT_BLOCK Block)
 {
     return (ULONG_PTR)Block->SparePtr;
@@ -15,23 +15,6 @@ static VOID KiSetDormant(PKWAIT_BLOCK Block, LONG Dormant)
 {
     LONG Marks = __atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED) & ~KI_DORMANT;
     __atomic_store_n(&Block->SpareLong, Marks | Dormant, __ATOMIC_RELAXED);
-}
-
-static VOID KiActivateBlock(PKWAIT_BLOCK Block)
-{
-    __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
-}
-
-static VOID KiLinkYoungest(PKWAIT_BLOCK Block, ULONG64 Number)
-{
-    KiActivateBlock(Block);
-    Block->SparePtr = (PVOID)Number;
-    InsertTailList(KiEndOfEligible(Block->Object), &Block->WaitListEntry);
-}
-
-VOID KiLinkBlock(PKWAIT_BLOCK Block)
-{
-    KiLinkYoungest(Block, __atomic_load_n(&KiWaitAllNumber, __ATOMIC_RELAXED));
 }
 
 static VOID KiInsertDormant(PKWAIT_BLOCK Block)
@@ -44,7 +27,7 @@ static VOID KiInsertDormant(PKWAIT_BLOCK Block)
 }
 
 /* The last dormant block that stays knows the first one that stays. */
-static VOID KiRemoveDormant(PKWAIT_BLOCK Block)
+VOID KiRemoveDormant(PKWAIT_BLOCK Block)
 {
     PLIST_ENTRY Entry = &Block->WaitListEntry;
     PKWAIT_BLOCK Last = KiBlockOfEntry(((PDISPATCHER_HEADER)Block->Object)->WaitListHead.Blink);
@@ -55,17 +38,6 @@ static VOID KiRemoveDormant(PKWAIT_BLOCK Block)
     }
     RemoveEntryList(Entry);
     KiSetDormant(Block, 0);
-}
-
-VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState)
-{
-    if (KiIsDormant(Block)) {
-        KiRemoveDormant(Block);
-    } else {
-        RemoveEntryList(&Block->WaitListEntry);
-    }
-    /* release: the last touch of a block by anybody but its owner, who may give up its memory on seeing this */
-    __atomic_store_n(&Block->BlockState, NewState, __ATOMIC_RELEASE);
 }
 
 VOID KiMakeDormant(PKWAIT_BLOCK Block)
@@ -83,8 +55,7 @@ VOID KiMakeEligible(PKWAIT_BLOCK Block)
     }
     KiRemoveDormant(Block);
     PLIST_ENTRY Older = KiEndOfEligible(Block->Object)->Blink;
-    while (Older != Head && KiBlockOfEntry(Older)->WaitType != WaitDequeue &&
-           KiNumberOf(KiBlockOfEntry(Older)) >= Number) {
+    while (Older != Head && KiNumberOf(KiBlockOfEntry(Older)) >= Number) {
         Older = Older->Blink;
     }
     Block->SparePtr = (PVOID)Number;
@@ -119,7 +90,7 @@ VOID KiLinkWaitAll(PKTHREAD Thread)
         if (Block == Watched) {
             KiLinkYoungest(Block, Thread->WaitAllNumber);
         } else {
-            KiActivateBlock(Block);
+            __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
             KiInsertDormant(Block);
         }
     }

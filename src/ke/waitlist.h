@@ -62,8 +62,35 @@ FORCEINLINE PLIST_ENTRY KiEndOfEligible(PDISPATCHER_HEADER Header)
     return Last != Head && KiIsDormant(KiBlockOfEntry(Last)) ? KiBlockOfEntry(Last)->SparePtr : Head;
 }
 
-VOID KiLinkBlock(PKWAIT_BLOCK Block);                     /* as the youngest */
-VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState);
+FORCEINLINE VOID KiLinkYoungest(PKWAIT_BLOCK Block, ULONG64 Number)
+{
+    __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
+    Block->SparePtr = (PVOID)Number;
+    InsertTailList(KiEndOfEligible(Block->Object), &Block->WaitListEntry);
+}
+
+/* The number that a WaitAll took last. relaxed, everywhere: see 3, the locks order what is compared. */
+extern volatile ULONG64 KiWaitAllNumber __attribute__((visibility("hidden")));
+
+/* For all blocks but those of a WaitAll. */
+FORCEINLINE VOID KiLinkBlock(PKWAIT_BLOCK Block)
+{
+    KiLinkYoungest(Block, __atomic_load_n(&KiWaitAllNumber, __ATOMIC_RELAXED));
+}
+
+VOID KiRemoveDormant(PKWAIT_BLOCK Block);
+
+FORCEINLINE VOID KiUnlinkBlock(PKWAIT_BLOCK Block, UCHAR NewState)
+{
+    if (KiIsDormant(Block)) {
+        KiRemoveDormant(Block);
+    } else {
+        RemoveEntryList(&Block->WaitListEntry);
+    }
+    /* release: the last touch of a block by anybody but its owner, who may give up its memory on seeing this */
+    __atomic_store_n(&Block->BlockState, NewState, __ATOMIC_RELEASE);
+}
+
 VOID KiLinkWaitAll(PKTHREAD Thread);                      /* with all of its objects locked */
 VOID KiMakeEligible(PKWAIT_BLOCK Block);                  /* of a WaitAll; nothing happens if it is already */
 VOID KiMakeDormant(PKWAIT_BLOCK Block);                   /* of a WaitAll that is eligible */

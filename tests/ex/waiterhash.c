@@ -49,6 +49,35 @@ static void take_out(PEXP_WAITER waiter)
     assert_true(ExpTakeWaiter(waiter, KeGetCurrentThread()));
 }
 
+/* 2: keys with another sign are told apart by the bucket alone. */
+static void test_signs(void **state)
+{
+    ULONG_PTR number = 1;
+    EXP_WAIT_KEY key = key_of(number);
+    guarded waiters = guarded_items(3);
+    unsigned seen = 0;
+    (void)state;
+    for (ULONG i = 0; i < 3; i += 1) {
+        insert(guarded_item(&waiters, i), key);
+    }
+    for (int i = 0; i < 64; i += 1) {
+        EXP_WAIT_KEY other = neighbour_of(key, &number);
+        if (ExpSignOf(&other) != ExpSignOf(&key)) {
+            guard(&waiters, 0);
+            assert_null(take_first(other));
+            unguard(&waiters);
+            seen += 1;
+        }
+    }
+    assert_in_range(seen, 32, 64);
+    for (ULONG i = 0; i < 3; i += 1) {
+        assert_int_equal(ExpBucketOf(&key)->Signs, ExpSignOf(&key));
+        take_out(guarded_item(&waiters, i));
+    }
+    assert_int_equal(ExpBucketOf(&key)->Signs, 0);
+    free_guarded(&waiters);
+}
+
 static void test_other_waiters_are_left_alone(void **state)
 {
     ULONG_PTR number = 1;
@@ -149,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_waiters_are_left_alone),
         cmocka_unit_test(test_random_order),
+        cmocka_unit_test(test_signs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
