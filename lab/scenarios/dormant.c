@@ -173,6 +173,31 @@ static void prepare_second(void)
 }
 LAB_SCENARIO(dormant_age, .Setup = setup, .Threads = {older, younger, prepare_first, prepare_second});
 
+/* And no wait that was dormant gets it before one that is older still. */
+static void eldest(void)
+{
+    say_waiting(0);
+    LabAssert(KeWaitForSingleObject(&token, Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS);
+    LabAssert(__atomic_load_n(&completed, __ATOMIC_RELAXED) == 0);
+    set(&token);
+}
+
+static void next_in_age(void)
+{
+    await_wait(0);
+    say_waiting(1);
+    LabAssert(wait_all(2, (PVOID[]){&token, &first}, NULL) == STATUS_WAIT_0);
+    __atomic_store_n(&completed, 1, __ATOMIC_RELAXED);
+}
+
+static void set_first_then_token(void)
+{
+    await_wait(1);
+    set(&first);
+    set(&token);
+}
+LAB_SCENARIO(dormant_age_behind, .Setup = setup, .Threads = {eldest, next_in_age, set_first_then_token});
+
 /* Two waits for the one token: the one that does not get it watches the token, and gets the next. */
 static void wait_for_first_and_token(void)
 {

@@ -119,7 +119,7 @@ typedef struct _KI_PEERS {
     PDISPATCHER_HEADER Held;    /* the object that is being signaled */
     PLIST_ENTRY Before;         /* behind this entry of its list, or its head, the blocks begin that are examined */
     PDISPATCHER_HEADER Highest; /* the highest address locked so far */
-    LONG Mark;                  /* the signaler's own, for KWAIT_BLOCK.SpareLong */
+    LONG Mark;                  /* the signaler's own, in KWAIT_BLOCK.SpareLong of what it has locked */
     ULONG Count;                /* peers locked */
 } KI_PEERS, *PKI_PEERS;
 

@@ -8,16 +8,14 @@
  * the others are locked by rule 5 of dispatch.h, and the wait is completed, or watches the one that turned out not to be
  * signaled. The peek decides nothing: it only chooses what to lock.
  *
- * KWAIT_BLOCK.SpareLong says by which signaler, and whether through this block, the block's object is locked. It is
- * written under that object's lock; a thread that reads its own mark there wrote it itself. Two waits of one signal may
- * share an object: it is locked through the first one's block, and only marked in the second's. KI_DORMANT is not part
- * of the mark.
+ * KWAIT_BLOCK.SpareLong says which signaler has locked the block's object through this block: it has the signaler's mark.
+ * It is written under that object's lock; a thread that reads its own mark there wrote it itself. Two waits of one signal
+ * may share an object: it is locked and marked through the first one's block. KI_DORMANT is not part of the mark.
  */
 #include "wait.h"
 
-#define KI_LOCKED_HERE 1
-#define KI_LOCKED_ELSEWHERE 2
-#define KI_MARK_SHIFT 3
+#define KI_MARKED 2
+#define KI_MARK_SHIFT 2
 
 static LONG KiReadMark(PKWAIT_BLOCK Block)
 {
@@ -37,7 +35,7 @@ VOID KiInitializePeers(PKI_PEERS Peers, PDISPATCHER_HEADER Held, PLIST_ENTRY Bef
     Peers->Before = Before;
     Peers->Highest = Held;
     Peers->Count = 0;
-    Peers->Mark = (LONG)(KiCurrentThread()->ThreadId << KI_MARK_SHIFT);
+    Peers->Mark = (LONG)(KiCurrentThread()->ThreadId << KI_MARK_SHIFT | KI_MARKED);
 }
 
 static PKWAIT_BLOCK KiFirstBlock(PKWAIT_BLOCK Block)
@@ -100,7 +98,7 @@ static BOOLEAN KiIsLockedElsewhere(PKI_PEERS Peers, PVOID Object)
             continue;
         }
         for (PKWAIT_BLOCK Peer = KiFirstBlock(Block); Peer != KiEndOfBlocks(Block); Peer += 1) {
-            if (Peer->Object == Object && KiReadMark(Peer) == (Peers->Mark | KI_LOCKED_HERE)) {
+            if (Peer->Object == Object && KiReadMark(Peer) == Peers->Mark) {
                 return TRUE;
             }
         }
@@ -113,7 +111,6 @@ static BOOLEAN KiLockPeer(PKI_PEERS Peers, PKWAIT_BLOCK Peer)
     PDISPATCHER_HEADER Header = Peer->Object;
     ULONG64 Word;
     if (KiIsLockedElsewhere(Peers, Header)) {
-        KiWriteMark(Peer, Peers->Mark | KI_LOCKED_ELSEWHERE);
         return TRUE;
     }
     if (!KiLockByAddress(Peers, Header, &Word)) {
@@ -121,7 +118,7 @@ static BOOLEAN KiLockPeer(PKI_PEERS Peers, PKWAIT_BLOCK Peer)
     }
     Peers->Highest = Header > Peers->Highest ? Header : Peers->Highest;
     Peers->Count += 1;
-    KiWriteMark(Peer, Peers->Mark | KI_LOCKED_HERE);
+    KiWriteMark(Peer, Peers->Mark);
     return TRUE;
 }
 
@@ -183,33 +180,29 @@ NTSTATUS KiConsumePeers(PKWAIT_BLOCK Block)
     return Status;
 }
 
-/* Marks of shared objects go first: once an object is unlocked, its marks are no longer ours to write. */
-static VOID KiUnlockPeersOf(PKI_PEERS Peers, PKTHREAD Thread, LONG How)
+static VOID KiUnlockPeersOf(PKI_PEERS Peers, PKTHREAD Thread)
 {
     for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
         PKWAIT_BLOCK Peer = &Thread->WaitBlockList[Index];
-        if (KiReadMark(Peer) != (Peers->Mark | How)) {
-            continue;
-        }
-        KiWriteMark(Peer, 0);
-        if (How == KI_LOCKED_HERE) {
+        if (KiReadMark(Peer) == Peers->Mark) {
+            KiWriteMark(Peer, 0);
             KiUnlockObject(Peer->Object, KiReadHeader(Peer->Object));
             Peers->Count -= 1;
         }
     }
 }
 
-static VOID KiUnlockAllPeers(PKI_PEERS Peers, PKI_READY Released, LONG How)
+static VOID KiUnlockAllPeers(PKI_PEERS Peers, PKI_READY Released)
 {
     for (PLIST_ENTRY Entry = Peers->Before->Flink; KiIsEligible(Peers->Held, Entry); Entry = Entry->Flink) {
         PKWAIT_BLOCK Block = KiBlockOfEntry(Entry);
         if (Block->WaitType == WaitAll) {
-            KiUnlockPeersOf(Peers, Block->Thread, How);
+            KiUnlockPeersOf(Peers, Block->Thread);
         }
     }
     for (PKTHREAD Thread = Released != NULL ? Released->First : NULL; Thread != NULL; Thread = Thread->ReadyNext) {
         if (Thread->WaitBlockList->WaitType == WaitAll) {
-            KiUnlockPeersOf(Peers, Thread, How);
+            KiUnlockPeersOf(Peers, Thread);
         }
     }
 }
@@ -218,8 +211,7 @@ static VOID KiUnlockAllPeers(PKI_PEERS Peers, PKI_READY Released, LONG How)
 VOID KiUnlockPeers(PKI_PEERS Peers, PKI_READY Released)
 {
     if (Peers->Count != 0) {
-        KiUnlockAllPeers(Peers, Released, KI_LOCKED_ELSEWHERE);
-        KiUnlockAllPeers(Peers, Released, KI_LOCKED_HERE);
+        KiUnlockAllPeers(Peers, Released);
     }
     Peers->Highest = Peers->Held;
 }

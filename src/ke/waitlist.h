@@ -33,7 +33,7 @@
 
 #include "dispatch.h"
 
-#define KI_DORMANT 4 /* KWAIT_BLOCK.SpareLong; the bits below and above it are those of waitall.c */
+#define KI_DORMANT 1 /* KWAIT_BLOCK.SpareLong; the bits above it are those of waitall.c */
 
 FORCEINLINE PKWAIT_BLOCK KiBlockOfEntry(PLIST_ENTRY Entry)
 {
