@@ -2,7 +2,7 @@
  * apc.c: asynchronous procedure calls.
  *
  * Under ApcQueueLock: the two lists of a thread and KAPC.Inserted. Of the kernel APCs the special ones (no
- * NormalRoutine) come first. The register's Apc, SpecialApc and UserApc bits say what the lists hold; they change under the
+ * NormalRoutine) come first, up to LastSpecial. The register's Apc, SpecialApc and UserApc bits say what the lists hold; they change under the
  * lock too, so a wait never ends for an APC that has been taken already.
  */
 #include "wait.h"
@@ -37,16 +37,14 @@ static PKAPC KiApcOf(PLIST_ENTRY Entry)
     return CONTAINING_RECORD(Entry, KAPC, ApcListEntry);
 }
 
-static VOID KiLinkApc(PLIST_ENTRY Head, PKAPC Apc)
+static VOID KiLinkApc(PKAPC_STATE State, PKAPC Apc)
 {
-    PLIST_ENTRY Before = Head;
     if (KiIsSpecial(Apc)) {
-        Before = Head->Flink;
-        while (Before != Head && KiIsSpecial(KiApcOf(Before))) {
-            Before = Before->Flink;
-        }
+        InsertHeadList(State->LastSpecial, &Apc->ApcListEntry);
+        State->LastSpecial = &Apc->ApcListEntry;
+    } else {
+        InsertTailList(&State->ApcListHead[(UCHAR)Apc->ApcMode], &Apc->ApcListEntry);
     }
-    InsertTailList(Before, &Apc->ApcListEntry);
 }
 
 static ULONG KiPendingBits(PKAPC Apc)
@@ -67,7 +65,7 @@ static BOOLEAN KiQueueApc(PKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument
         Apc->Inserted = TRUE;
         Apc->SystemArgument1 = SystemArgument1;
         Apc->SystemArgument2 = SystemArgument2;
-        KiLinkApc(&Thread->ApcState.ApcListHead[(UCHAR)Apc->ApcMode], Apc);
+        KiLinkApc(&Thread->ApcState, Apc);
         /* relaxed: the lists are read under the lock; KiInterruptWait or the thread's commit act on the bits */
         __atomic_fetch_or(&Thread->WaitRegister, KiPendingBits(Apc), __ATOMIC_RELAXED);
         Queued = TRUE;
@@ -109,6 +107,10 @@ static VOID KiUpdateApcBits(PKTHREAD Thread)
 
 static VOID KiUnlinkApc(PKAPC Apc)
 {
+    PKAPC_STATE State = &Apc->Thread->ApcState;
+    if (State->LastSpecial == &Apc->ApcListEntry) {
+        State->LastSpecial = Apc->ApcListEntry.Blink;
+    }
     RemoveEntryList(&Apc->ApcListEntry);
     Apc->Inserted = FALSE;
     KiUpdateApcBits(Apc->Thread);

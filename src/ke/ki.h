@@ -27,6 +27,7 @@ typedef enum _KTHREAD_STATE {
 
 typedef struct _KAPC_STATE {
     LIST_ENTRY ApcListHead[MaximumMode];
+    PLIST_ENTRY LastSpecial;         /* the last special one of the kernel APCs, or their head */
     struct _KPROCESS *Process;
     BOOLEAN KernelApcInProgress;
 } KAPC_STATE, *PKAPC_STATE;

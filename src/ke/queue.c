@@ -239,10 +239,9 @@ static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLE
         if (KiMayRunOneMore(Queue) && KiHandOver(Queue, Entry, Released)) {
             break;
         }
-        /* Plain waiters on the queue itself come before the entry is there: they look at the state only. In a queue that
-           is signaled already there are none that one more entry could release. */
+        /* Plain waiters on the queue itself come before the entry is there: they look at the state only. */
         ULONG64 New = KiWithState(*Word, Previous + 1);
-        if (Previous > 0 || KiReleasePlainWaiters(Queue, &New, Released)) {
+        if (KiReleasePlainWaiters(Queue, &New, Released)) {
             KiLinkEntry(Queue, Entry, Head);
             *Word = New;
             break;

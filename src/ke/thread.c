@@ -133,6 +133,7 @@ static VOID KiInitializeThread(PKTHREAD Thread)
     KiInitializeHeader(&Thread->Header, ThreadObject, sizeof(KTHREAD), 0);
     InitializeListHead(&Thread->MutantListHead);
     InitializeListHead(&Thread->ApcState.ApcListHead[KernelMode]);
+    Thread->ApcState.LastSpecial = &Thread->ApcState.ApcListHead[KernelMode];
     InitializeListHead(&Thread->ApcState.ApcListHead[UserMode]);
     Thread->ApcState.Process = &KiInitialProcess;
     Thread->Process = &KiInitialProcess;

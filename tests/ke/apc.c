@@ -3,6 +3,8 @@
 
 #include <interlock/ps.h>
 
+#include "../support/guarded.h"
+
 static void test_initialize(void **state)
 {
     PKTHREAD self = KeGetCurrentThread();
@@ -127,6 +129,39 @@ static void test_order(void **state)
 }
 
 /* The kernel routine may take the normal routine away. */
+/* A special one goes behind the last special one without a look at the others, of either kind, which it would fault on. */
+static void test_order_among_many(void **state)
+{
+    enum { EACH = 8 };
+    PKTHREAD self = KeGetCurrentThread();
+    guarded apcs = guarded_items(2 * EACH);
+    test_apc special[3];
+    (void)state;
+    clear_journal();
+    KeEnterGuardedRegion();
+    /* Item 0 is the first normal one, item EACH the last special one, and the last item the first: those stay open. */
+    for (ULONG i = 0; i < EACH; i += 1) {
+        queue_apc(guarded_item(&apcs, 2 * EACH - 1 - i), self, SPECIAL, (char)('a' + i));
+        queue_apc(guarded_item(&apcs, i), self, NORMAL, (char)('m' + i));
+    }
+    assert_int_equal(mprotect(guarded_item(&apcs, 1), (EACH - 1) * apcs.page, PROT_NONE), 0);
+    assert_int_equal(mprotect(guarded_item(&apcs, EACH + 1), (EACH - 2) * apcs.page, PROT_NONE), 0);
+    for (int round = 0; round < 2; round += 1) {
+        for (ULONG i = 0; i < ARRAYSIZE(special); i += 1) {
+            queue_apc(&special[i], self, SPECIAL, (char)('x' + i));
+        }
+        if (round == 0) {
+            assert_true(KeRemoveQueueApc(&special[1].apc));
+            assert_true(KeRemoveQueueApc(&special[2].apc));
+            assert_true(KeRemoveQueueApc(&special[0].apc));
+        }
+    }
+    unguard(&apcs);
+    KeLeaveGuardedRegion();
+    assert_string_equal(journal, "abcdefghxyzmMnNoOpPqQrRsStT");
+    free_guarded(&apcs);
+}
+
 static void test_kernel_routine_drops_the_normal_one(void **state)
 {
     static const apc_kind apc_kinds[] = {NORMAL, USER};
@@ -288,6 +323,7 @@ int main(void)
         WATCHED(test_guarded_in_critical),
         WATCHED(test_mutex_is_a_barrier),
         WATCHED(test_order),
+        WATCHED(test_order_among_many),
         WATCHED(test_kernel_routine_drops_the_normal_one),
         WATCHED(test_insert_twice),
         WATCHED(test_remove),
