@@ -107,6 +107,105 @@ LAB_SCENARIO(rundown_heir, .Setup = held, .Threads = {leave, leave_without_a_wor
 LAB_SCENARIO(rundown_two_heirs, .Setup = held, .Threads = {leave, leave_without_a_word, heir, heir},
              .Finish = is_run_down, .Flags = LAB_LARGE);
 
+/*
+ * Several waiters: any of them may free the protection as soon as its own wait has returned, so none of the others and
+ * no holder touches it from then on. The holder leaves when all waiters but the late one are in, which the word of the
+ * first slot shows.
+ */
+typedef struct protection {
+    PEX_RUNDOWN_REF plain;
+    PEX_RUNDOWN_REF_CACHE_AWARE aware; /* or this */
+    PVOID memory;
+    PEX_RUNDOWN_REF first; /* slot */
+    int returned;
+} protection;
+static protection shared;
+
+static void hold_plain(void)
+{
+    shared.memory = shared.plain = shared.first = LabAllocate(sizeof(*shared.plain));
+    ExInitializeRundownProtection(shared.plain);
+    LabAssert(ExAcquireRundownProtection(shared.plain));
+}
+
+static void hold_aware(void)
+{
+    SIZE_T size = ExSizeOfRundownProtectionCacheAware();
+    shared.memory = shared.aware = LabAllocate(size);
+    ExInitializeRundownProtectionCacheAware(shared.aware, size);
+    shared.first = *(PEX_RUNDOWN_REF *)(PVOID)shared.aware;
+    LabAssert(ExAcquireRundownProtectionCacheAware(shared.aware));
+}
+
+static void run_down_shared(void)
+{
+    if (shared.aware != NULL)
+        ExWaitForRundownProtectionReleaseCacheAware(shared.aware);
+    else
+        ExWaitForRundownProtectionRelease(shared.plain);
+}
+
+static void leave_shared(void)
+{
+    if (shared.aware != NULL)
+        ExReleaseRundownProtectionCacheAware(shared.aware);
+    else
+        ExReleaseRundownProtection(shared.plain);
+}
+
+static void first_to_return_frees(void *unused)
+{
+    (void)unused;
+    run_down_shared();
+    if (__atomic_fetch_add(&shared.returned, 1, __ATOMIC_ACQ_REL) == 0)
+        LabFree(shared.memory);
+}
+
+static void frees_nothing(void *unused)
+{
+    (void)unused;
+    run_down_shared();
+}
+
+/* Returns when the new waiter is in. */
+static void spawn_waiter(void (*waiter)(void *))
+{
+    ULONG_PTR word, before = __atomic_load_n(&shared.first->Count, __ATOMIC_RELAXED);
+    LabSpawn(waiter, NULL);
+    do {
+        word = __atomic_load_n(&shared.first->Count, __ATOMIC_RELAXED);
+    } while (word == before);
+}
+
+static void leave_two_waiters(void)
+{
+    spawn_waiter(first_to_return_frees);
+    spawn_waiter(first_to_return_frees);
+    leave_shared();
+}
+
+static void leave_three_waiters(void)
+{
+    spawn_waiter(first_to_return_frees);
+    leave_two_waiters();
+}
+
+static void leave_waiter_before_late_one(void)
+{
+    spawn_waiter(frees_nothing);
+    LabSpawn(first_to_return_frees, NULL);
+    leave_shared();
+}
+LAB_SCENARIO(rundown_first_frees, .Setup = hold_plain, .Threads = {leave_two_waiters}, .Flags = LAB_LARGE);
+LAB_SCENARIO(rundown_first_of_three_frees, .Setup = hold_plain, .Threads = {leave_three_waiters}, .Flags = LAB_LARGE);
+LAB_SCENARIO(rundown_late_one_frees, .Setup = hold_plain, .Threads = {leave_waiter_before_late_one},
+             .Flags = LAB_LARGE);
+LAB_SCENARIO(rundown_cache_aware_first_frees, .Setup = hold_aware, .Threads = {leave_two_waiters}, .Flags = LAB_LARGE);
+LAB_SCENARIO(rundown_cache_aware_first_of_three_frees, .Setup = hold_aware, .Threads = {leave_three_waiters},
+             .Flags = LAB_LARGE);
+LAB_SCENARIO(rundown_cache_aware_late_one_frees, .Setup = hold_aware, .Threads = {leave_waiter_before_late_one},
+             .Flags = LAB_LARGE);
+
 /* Run down and used again. */
 static int used;
 

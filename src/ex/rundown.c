@@ -20,9 +20,11 @@
  *    through a slot that has the block count themselves off in the block, which may fall below zero. Then the waiter
  *    adds its sum to the block: what it holds from then on is the number of holders that are left. Before that it is
  *    not zero after any release, because only releases have changed it.
- * 3. Whoever takes the block's count to zero is the last one out, and there is one: it marks the first slot as run down
- *    and by that takes the chain of waiters, then tells each of them. It touches the reference no more after the
- *    exchange, and no block after telling its owner: a waiter may free everything as soon as it returns.
+ * 3. Whoever takes the block's count to zero is the last one out, and there is one: it marks every slot as run down, the
+ *    first one last, which takes the chain of waiters; then it wakes each of them. That exchange is the last access to
+ *    the reference: a waiter that is woken, or that comes and finds the first slot run down, may free it at once, while
+ *    other waiters are still being woken. (To let a waiter mark the other slots after its wake fails this: another one
+ *    may have been faster.) No block is touched after its owner was woken.
  * 4. Later waiters put their blocks before the ones in the first slot; the count stays in the oldest. Nobody returns
  *    before the last holder is out, so a holder that follows the chain to the oldest block finds all of them alive.
  * 5. Acquire and release never block and never allocate; they are one compare-exchange unless they meet others.
@@ -32,7 +34,8 @@
 #include "rundown.h"
 
 typedef struct _EXP_RUNDOWN_WAIT_BLOCK {
-    volatile LONG_PTR Count;
+    volatile LONG_PTR Count; /* these two: in the oldest block */
+    ULONG Slots;
     struct _EXP_RUNDOWN_WAIT_BLOCK *Older;
     KEVENT WakeEvent;
 } EXP_RUNDOWN_WAIT_BLOCK, *PEXP_RUNDOWN_WAIT_BLOCK;
@@ -52,6 +55,12 @@ static ULONG_PTR ExpRundownUnits(ULONG Count)
     return (ULONG_PTR)Count << EX_RUNDOWN_COUNT_SHIFT;
 }
 
+VOID ExpSetRundown(PEX_RUNDOWN_REF Slot, ULONG_PTR Value)
+{
+    /* release: pairs with the acquire of the protection, for what was prepared before */
+    __atomic_store_n(&Slot->Count, Value, __ATOMIC_RELEASE);
+}
+
 BOOLEAN ExpAcquireRundown(PEX_RUNDOWN_REF Slot, ULONG Count)
 {
     ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_RELAXED);
@@ -66,8 +75,11 @@ BOOLEAN ExpAcquireRundown(PEX_RUNDOWN_REF Slot, ULONG Count)
 }
 
 /* Requirement 3. */
-static VOID ExpEndRundown(PEX_RUNDOWN_REF First)
+static VOID ExpEndRundown(PEX_RUNDOWN_REF First, ULONG Slots)
 {
+    for (ULONG Index = 1; Index < Slots; Index++) {
+        ExpSetRundown(ExpRundownSlot(First, Index), EX_RUNDOWN_ACTIVE);
+    }
     /* acq_rel: the blocks as their owners chained them, and the holders' work before the waiters' */
     ULONG_PTR Word = __atomic_exchange_n(&First->Count, EX_RUNDOWN_ACTIVE, __ATOMIC_ACQ_REL);
     PEXP_RUNDOWN_WAIT_BLOCK Block = ExpRundownBlock(Word);
@@ -88,7 +100,7 @@ static VOID ExpLeaveBlock(PEXP_RUNDOWN_WAIT_BLOCK Block, PEX_RUNDOWN_REF First, 
     }
     /* acq_rel: what every holder did comes before what the last one tells the waiters */
     if (__atomic_sub_fetch(&Block->Count, Count, __ATOMIC_ACQ_REL) == 0) {
-        ExpEndRundown(First);
+        ExpEndRundown(First, Block->Slots);
     }
 }
 
@@ -125,44 +137,35 @@ static BOOLEAN ExpEnterBlock(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Bloc
 }
 
 /* Requirement 2, by the first waiter. */
-static VOID ExpCollectHolders(PEX_RUNDOWN_REF First, ULONG Slots, PEXP_RUNDOWN_WAIT_BLOCK Block, LONG_PTR Holders)
+static VOID ExpCollectHolders(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Block, LONG_PTR Holders)
 {
-    for (ULONG Index = 1; Index < Slots; Index++) {
+    for (ULONG Index = 1; Index < Block->Slots; Index++) {
         Holders += ExpRundownHolders(__atomic_exchange_n(&ExpRundownSlot(First, Index)->Count,
                                                          (ULONG_PTR)Block | EX_RUNDOWN_ACTIVE, __ATOMIC_ACQ_REL));
     }
-    /* acquire: what those did who left through the block already; the block itself was published by the slots */
-    LONG_PTR Left = __atomic_add_fetch(&Block->Count, Holders, __ATOMIC_ACQUIRE);
+    /* acquire: the work of holders that left through the block already; release: the exchanges above come before the
+       stores of the last one out, and before the memory goes */
+    LONG_PTR Left = __atomic_add_fetch(&Block->Count, Holders, __ATOMIC_ACQ_REL);
     if (Left < 0) {
         RtlFailFast(FAST_FAIL_INVALID_REFERENCE_COUNT);
     }
     if (Left == 0) {
-        ExpEndRundown(First);
+        ExpEndRundown(First, Block->Slots);
     }
 }
 
 VOID ExpWaitForRundown(PEX_RUNDOWN_REF First, ULONG Slots)
 {
-    EXP_RUNDOWN_WAIT_BLOCK Block = {.Count = 0};
+    EXP_RUNDOWN_WAIT_BLOCK Block = {.Count = 0, .Slots = Slots};
     ULONG_PTR Found;
     KeInitializeEvent(&Block.WakeEvent, SynchronizationEvent, FALSE);
     if (!ExpEnterBlock(First, &Block, &Found)) {
         return;
     }
-    BOOLEAN IsFirstWaiter = Block.Older == NULL;
-    if (IsFirstWaiter) {
-        ExpCollectHolders(First, Slots, &Block, ExpRundownHolders(Found));
+    if (Block.Older == NULL) {
+        ExpCollectHolders(First, &Block, ExpRundownHolders(Found));
     }
     KeWaitForSingleObject(&Block.WakeEvent, WrRundown, KernelMode, FALSE, NULL);
-    for (ULONG Index = 1; IsFirstWaiter && Index < Slots; Index++) {
-        ExpSetRundown(ExpRundownSlot(First, Index), EX_RUNDOWN_ACTIVE);
-    }
-}
-
-VOID ExpSetRundown(PEX_RUNDOWN_REF Slot, ULONG_PTR Value)
-{
-    /* release: pairs with the acquire of the protection, for what was prepared before */
-    __atomic_store_n(&Slot->Count, Value, __ATOMIC_RELEASE);
 }
 
 /* Requirement 7: a plain word never counts below zero. */

@@ -1,28 +1,34 @@
 /*
- * Holders and waiters of rundown protections, plain and cache-aware, whose memory goes as soon as the wait returns: who
- * touches it later is caught by the poison, and under a sanitizer at once.
+ * Holders and waiters of rundown protections, plain and cache-aware, whose memory goes as soon as the last wait returns,
+ * or the first: later accesses are caught by the poison, or by a sanitizer.
  */
 #include "stress.h"
 
 #include <interlock/ex.h>
 
-#define TAG 0x6e755274u
+#define POISON 0xdd
 #define ALIVE 0x600d
 #define DEAD 0xdead
 
 typedef struct object {
-    EX_RUNDOWN_REF plain;
-    PEX_RUNDOWN_REF_CACHE_AWARE aware;
+    PEX_RUNDOWN_REF plain;
+    PEX_RUNDOWN_REF_CACHE_AWARE aware;  /* or this */
+    PEX_RUNDOWN_REF first;              /* slot */
+    unsigned char *memory;              /* of the protection */
+    size_t size;
     unsigned state;
-    unsigned waiters_left;   /* the last of them to return frees the object */
+    unsigned let_in;                    /* waiters that may come */
+    unsigned returned;
 } object;
 
 typedef struct race {
     unsigned holders;
     unsigned waiters;
     BOOLEAN aware;
+    BOOLEAN first_frees;     /* not the last one */
     unsigned long rounds;
     object *current;
+    object *previous;        /* whose protection was poisoned and is looked at when all have left; or NULL */
     unsigned arrived;        /* threads that have come to the barrier of the round */
     unsigned long round;     /* completed barriers */
 } race;
@@ -30,8 +36,8 @@ typedef struct race {
 static BOOLEAN acquire(object *o, ULONG count)
 {
     return o->aware != NULL ? ExAcquireRundownProtectionCacheAwareEx(o->aware, count)
-           : count == 1     ? ExAcquireRundownProtection(&o->plain)
-                            : ExAcquireRundownProtectionEx(&o->plain, count);
+           : count == 1     ? ExAcquireRundownProtection(o->plain)
+                            : ExAcquireRundownProtectionEx(o->plain, count);
 }
 
 static void release(object *o, ULONG count)
@@ -39,9 +45,9 @@ static void release(object *o, ULONG count)
     if (o->aware != NULL)
         ExReleaseRundownProtectionCacheAwareEx(o->aware, count);
     else if (count == 1)
-        ExReleaseRundownProtection(&o->plain);
+        ExReleaseRundownProtection(o->plain);
     else
-        ExReleaseRundownProtectionEx(&o->plain, count);
+        ExReleaseRundownProtectionEx(o->plain, count);
 }
 
 static void run_down(object *o)
@@ -49,7 +55,7 @@ static void run_down(object *o)
     if (o->aware != NULL)
         ExWaitForRundownProtectionReleaseCacheAware(o->aware);
     else
-        ExWaitForRundownProtectionRelease(&o->plain);
+        ExWaitForRundownProtectionRelease(o->plain);
 }
 
 static object *create(const race *r)
@@ -57,20 +63,33 @@ static object *create(const race *r)
     object *o = calloc(1, sizeof(*o));
 
     require(o != NULL);
-    if (r->aware)
-        require((o->aware = ExAllocateCacheAwareRundownProtection(NonPagedPool, TAG)) != NULL);
+    o->size = r->aware ? ExSizeOfRundownProtectionCacheAware() : sizeof(*o->plain);
+    require((o->memory = calloc(1, o->size)) != NULL);
+    if (r->aware) {
+        o->aware = (PVOID)o->memory;
+        ExInitializeRundownProtectionCacheAware(o->aware, o->size);
+        o->first = *(PEX_RUNDOWN_REF *)(PVOID)o->memory;
+    } else {
+        o->first = o->plain = (PVOID)o->memory;
+    }
     o->state = ALIVE;
-    o->waiters_left = r->waiters;
     return o;
+}
+
+static void poison(object *o)
+{
+    require(load(&o->state) == ALIVE);
+    store(&o->state, DEAD);
+    memset(o->memory, POISON, o->size);
 }
 
 static void destroy(object *o)
 {
-    require(load(&o->state) == ALIVE);
-    store(&o->state, DEAD);
-    if (o->aware != NULL)
-        ExFreeCacheAwareRundownProtection(o->aware);
-    memset(&o->plain, 0xdd, sizeof(o->plain));
+    if (o == NULL)
+        return;
+    for (size_t i = 0; i < o->size; i += 1)
+        require(o->memory[i] == POISON);
+    free(o->memory);
     free(o);
 }
 
@@ -80,7 +99,12 @@ static void meet_all(race *r)
     unsigned long round = load(&r->round);
 
     if (add(&r->arrived, 1) == r->holders + r->waiters) {
-        r->current = r->current == NULL ? create(r) : NULL;
+        if (r->current == NULL) {
+            destroy(r->previous);
+            r->previous = r->current = create(r);
+        } else {
+            r->current = NULL;
+        }
         store(&r->arrived, 0);
         store(&r->round, round + 1);
     } else {
@@ -106,6 +130,17 @@ static void use(object *o, test_random *random)
     }
 }
 
+/* Each waiter that is in has changed the word. */
+static void let_waiters_in(object *o, unsigned waiters)
+{
+    for (unsigned i = 1; i <= waiters; i += 1) {
+        ULONG_PTR before = load(&o->first->Count);
+
+        store(&o->let_in, i);
+        await(load(&o->first->Count) != before);
+    }
+}
+
 /* A holder's first reference is taken before the wait can begin, so the object is there when it looks. */
 static void hold(race *r, unsigned index, test_random *random)
 {
@@ -116,24 +151,37 @@ static void hold(race *r, unsigned index, test_random *random)
     require(acquire(o, 1));
     meet_all(r);
     require(load(&o->state) == ALIVE);
-    spin_for(random_below(random, 200));
+    if (r->first_frees && index == 0)
+        let_waiters_in(o, r->waiters);
+    else
+        spin_for(random_below(random, 200));
     if (index % 2)
         use(o, random);
     release(o, 1);
 }
 
-static void wait_and_free(race *r, test_random *random)
+/* Where the first waiter to return frees the protection, all of them have to be in before the last holder leaves. */
+static void wait_and_free(race *r, unsigned index, test_random *random)
 {
     object *o;
 
     meet_all(r);
     o = r->current;
     meet_all(r);
-    spin_for(random_below(random, 400));
+    if (r->first_frees)
+        await(load(&o->let_in) > index);
+    else
+        spin_for(random_below(random, 400));
     run_down(o);
-    require(!acquire(o, 1));
-    if (add(&o->waiters_left, -1) == 0)
+    if (!r->first_frees)
+        require(!acquire(o, 1));
+    if (add(&o->returned, 1) != (r->first_frees ? 1 : r->waiters))
+        return;
+    poison(o);
+    if (!r->first_frees) {
+        r->previous = NULL;
         destroy(o);
+    }
 }
 
 static void run(void *argument, unsigned index)
@@ -146,7 +194,7 @@ static void run(void *argument, unsigned index)
         if (index < r->holders)
             hold(r, index, &random);
         else
-            wait_and_free(r, &random);
+            wait_and_free(r, index - r->holders, &random);
     }
 }
 
@@ -156,31 +204,49 @@ static const struct {
     unsigned long rounds;
 } crews[] = {{1, 1, 1000}, {3, 1, 500}, {2, 2, 500}, {12, 4, 50}, {63, 1, 10}};
 
-static void run_crews(BOOLEAN aware)
+static void run_crews(BOOLEAN aware, BOOLEAN first_frees)
 {
     for (unsigned i = 0; i < ARRAYSIZE(crews); i += 1) {
-        race r = {.holders = crews[i].holders, .waiters = crews[i].waiters, .aware = aware};
+        race r = {.holders = crews[i].holders, .waiters = crews[i].waiters, .aware = aware, .first_frees = first_frees};
 
         r.rounds = test_rounds(crews[i].rounds);
         run_threads(r.holders + r.waiters, HANG_SECONDS, run, &r);
+        destroy(r.previous);
     }
 }
 
 static void test_plain(void **state)
 {
     (void)state;
-    run_crews(FALSE);
+    run_crews(FALSE, FALSE);
+}
+
+static void test_plain_first_frees(void **state)
+{
+    (void)state;
+    run_crews(FALSE, TRUE);
 }
 
 static void test_cache_aware(void **state)
 {
     (void)state;
-    run_crews(TRUE);
+    run_crews(TRUE, FALSE);
+}
+
+static void test_cache_aware_first_frees(void **state)
+{
+    (void)state;
+    run_crews(TRUE, TRUE);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain), cmocka_unit_test(test_cache_aware)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_plain_first_frees),
+        cmocka_unit_test(test_cache_aware),
+        cmocka_unit_test(test_cache_aware_first_frees),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
