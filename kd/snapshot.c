@@ -270,7 +270,7 @@ static kd_snapshot *take_once(kd_target *target)
 /*
  * Threads and owners are read one after the other, so what one snapshot takes for a cycle may never have been one. A
  * second one tells: threads that have been in the same wait from one to the next stood still in between, all at once.
- * A waiter of a resource wakes twice a second to look after the owners; it still waits for the same.
+ * A waiter of a resource may wake once to boost the owners; it still waits for the same.
  */
 static bool has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread)
 {

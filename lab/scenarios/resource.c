@@ -3,6 +3,8 @@
 
 #include <ntifs.h>
 
+#include "ke/ki.h"
+
 enum { EXCLUSIVE, SHARED, STARVE_EXCLUSIVE, WAIT_FOR_EXCLUSIVE, RELEASE, CONVERT };
 
 static ERESOURCE resource;
@@ -35,6 +37,72 @@ static void writer(void)
     ExReleaseResourceLite(&resource);
     KeLeaveCriticalRegion();
 }
+
+/* A waiter sleeps until it is let in. Only if an owner's priority is below its own it wakes once more, to boost that. */
+#define HOUR (-36000000000LL)
+#define OWNER_PRIORITY 8
+
+static KPRIORITY waiter_priority;
+static KPRIORITY owner_priority; /* after the hour */
+static ULONG wakes;
+
+static void wake_counted_waiter(void *unused)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    (void)unused;
+    KeSetPriorityThread(thread, waiter_priority);
+    ULONG before = thread->ContextSwitches;
+    writer();
+    wakes = thread->ContextSwitches - before;
+}
+
+static void keep_for_an_hour(void)
+{
+    LARGE_INTEGER hour = {.QuadPart = HOUR};
+    PKTHREAD thread = KeGetCurrentThread();
+    KeSetPriorityThread(thread, OWNER_PRIORITY);
+    KeEnterCriticalRegion();
+    ExAcquireResourceExclusiveLite(&resource, TRUE);
+    unsigned waiter = LabSpawn(wake_counted_waiter, NULL);
+    KeDelayExecutionThread(KernelMode, FALSE, &hour);
+    owner_priority = thread->Priority;
+    ExReleaseResourceLite(&resource);
+    KeLeaveCriticalRegion();
+    LabJoin(waiter);
+}
+
+static void setup_equals(void)
+{
+    setup();
+    waiter_priority = OWNER_PRIORITY;
+}
+
+static void setup_important_waiter(void)
+{
+    setup();
+    waiter_priority = OWNER_PRIORITY + 2;
+}
+
+static void setup_important_waiter_without_boost(void)
+{
+    setup_important_waiter();
+    ExDisableResourceBoostLite(&resource);
+}
+
+static void waiter_slept(void)
+{
+    LabAssert(wakes == 1 && owner_priority == OWNER_PRIORITY);
+}
+
+static void waiter_boosted_owner(void)
+{
+    LabAssert(wakes == 2 && owner_priority == LOW_REALTIME_PRIORITY - 1);
+}
+LAB_SCENARIO(resource_waiter_sleeps, .Setup = setup_equals, .Threads = {keep_for_an_hour}, .Finish = waiter_slept);
+LAB_SCENARIO(resource_waiter_boosts_once, .Setup = setup_important_waiter, .Threads = {keep_for_an_hour},
+             .Finish = waiter_boosted_owner);
+LAB_SCENARIO(resource_waiter_boosts_nobody, .Setup = setup_important_waiter_without_boost,
+             .Threads = {keep_for_an_hour}, .Finish = waiter_slept);
 
 /* A history. */
 static BOOLEAN record(unsigned name, BOOLEAN (*acquire)(PERESOURCE, BOOLEAN), BOOLEAN wait)

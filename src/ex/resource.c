@@ -37,10 +37,13 @@
  * 10. Nothing is allocated; resourceowner.c says how the owners are noted.
  * 11. After a release has unlocked nobody touches the resource on its behalf, and deleting takes the lock: then the
  *     memory may go. A waiter's block is not touched after its signal.
- * 12. A waiter that has waited for half a second raises the owners to priority 15, if they are below its own, and again
- *     after the next one, unless boosting is disabled for the resource.
+ * 12. A waiter that has waited for half a second raises the owners whose priority is below its own to 15, unless boosting
+ *     is disabled for the resource: once, and only if there was such an owner when the waiter came. All other waiters
+ *     sleep until they are let in. (NT's waiters wake every half a second, to repeat the boost or to find nobody to
+ *     boost; fails 14.)
  * 13. Releasing by somebody who does not own it, deleting it with owners or waiters, an owner pointer without its low
  *     bits: bugchecks. Verifier: also APCs that are not disabled, a wrong level, a sharer that waits for itself.
+ * 14. A wait that takes long costs nothing.
  */
 #include "pushlock.h"
 #include "resource.h"
@@ -50,7 +53,7 @@
 #include "../ke/trace.h"
 #include "../ke/turn.h"
 
-#define EXP_RESOURCE_TIMEOUT 5000000LL /* half a second */
+#define EXP_BOOST_DELAY 5000000LL /* half a second */
 #define EXP_OWNER_RECORD_DELAY 10000LL /* a millisecond */
 #define EXP_BOOSTED_PRIORITY (LOW_REALTIME_PRIORITY - 1)
 
@@ -232,11 +235,37 @@ static BOOLEAN ExpMayBoost(PERESOURCE Resource)
     return !(Resource->Flag & EXP_RESOURCE_NO_BOOST);
 }
 
-static VOID ExpBoostOwner(POWNER_ENTRY Entry, KPRIORITY Priority)
+/* NULL: it has no thread. */
+static PKTHREAD ExpThreadOfOwner(POWNER_ENTRY Entry)
 {
     BOOLEAN IsThread = !(Entry->OwnerThread & EXP_OWNER_POINTER) || Entry->OwnerReferenced;
-    PKTHREAD Owner = (PKTHREAD)(Entry->OwnerThread & ~EXP_OWNER_POINTER);
-    if (Owner != NULL && IsThread && KeQueryPriorityThread(Owner) < Priority) {
+    return IsThread ? (PKTHREAD)(Entry->OwnerThread & ~EXP_OWNER_POINTER) : NULL;
+}
+
+static BOOLEAN ExpIsOwnerBelow(POWNER_ENTRY Entry, KPRIORITY Priority)
+{
+    PKTHREAD Owner = ExpThreadOfOwner(Entry);
+    return Owner != NULL && KiSettledPriority(Owner) < Priority;
+}
+
+/* Requirement 12. By then the boosts of today have decayed. */
+static BOOLEAN ExpHasOwnerToBoost(PERESOURCE Resource, PKTHREAD Waiter)
+{
+    KPRIORITY Priority = KiSettledPriority(Waiter);
+    if (!ExpMayBoost(Resource)) {
+        return FALSE;
+    }
+    BOOLEAN Found = ExpIsOwnerBelow(&Resource->OwnerEntry, Priority);
+    for (PEXP_OWNER Owner = ExpFirstOwner(Resource); Owner != NULL && !Found; Owner = Owner->Next) {
+        Found = ExpIsOwnerBelow(&Owner->Entry, Priority);
+    }
+    return Found;
+}
+
+static VOID ExpBoostOwner(POWNER_ENTRY Entry, KPRIORITY Priority)
+{
+    PKTHREAD Owner = ExpThreadOfOwner(Entry);
+    if (Owner != NULL && KeQueryPriorityThread(Owner) < Priority) {
         KiBoostThread(Owner, EXP_BOOSTED_PRIORITY);
     }
 }
@@ -269,10 +298,14 @@ static ULONG ExpFirstOwnerId(PERESOURCE Resource, PKTHREAD Thread)
 
 static DECLSPEC_NOINLINE VOID ExpAwait(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
 {
-    LARGE_INTEGER Timeout = {.QuadPart = -EXP_RESOURCE_TIMEOUT};
+    LARGE_INTEGER Delay = {.QuadPart = -EXP_BOOST_DELAY};
     KTRACE_CONTENTION_BEGIN(Resource, KiLockResource, Block->Exclusive, ExpFirstOwnerId(Resource, Block->Thread));
-    while (KeWaitForSingleObject(Block, WrResource, KernelMode, FALSE, &Timeout) == STATUS_TIMEOUT) {
+    if (Block->Boosts && KeWaitForSingleObject(Block, WrResource, KernelMode, FALSE, &Delay) == STATUS_TIMEOUT) {
         ExpBoostOwners(Resource, Block->Thread);
+        Block->Boosts = FALSE;
+    }
+    if (!Block->Boosts) {
+        KeWaitForSingleObject(Block, WrResource, KernelMode, FALSE, NULL);
     }
     KTRACE_CONTENTION_END(Resource, KiLockResource, Block->Exclusive);
 }
@@ -506,6 +539,7 @@ static EXP_OUTCOME ExpBecomeWaiter(PERESOURCE Resource, EXP_ACCESS Access, PEXP_
         return ExpNoOwnerRecord;
     }
     Block->Record = Block->Owner;
+    Block->Boosts = ExpHasOwnerToBoost(Resource, Block->Thread);
     ExpEnqueue(Resource, Block);
     return ExpMustWait;
 }

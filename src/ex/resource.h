@@ -46,6 +46,7 @@ typedef struct _EXP_RESOURCE_WAIT {
     PEXP_OWNER Owner;                /* what is linked when it gets the resource; NULL afterwards, or if not needed */
     PEXP_OWNER Record;               /* the same, for the waiter itself */
     BOOLEAN Exclusive;
+    BOOLEAN Boosts;                  /* an owner, when it has waited for long */
 } EXP_RESOURCE_WAIT, *PEXP_RESOURCE_WAIT;
 
 /* What a debugger reads of these. */

@@ -313,6 +313,7 @@ BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity,
 /* priority.c */
 LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBasePriorityThread takes it */
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
+KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* where its boosts have decayed; needs no lock */
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section; before Thread is woken */
 
 /* apc.c */

@@ -202,6 +202,14 @@ KPRIORITY KeQueryPriorityThread(PRKTHREAD Thread)
     return Priority;
 }
 
+KPRIORITY KiSettledPriority(PKTHREAD Thread)
+{
+    /* relaxed: advisory only */
+    BOOLEAN Boosted = __atomic_load_n(&Thread->PriorityDecrement, __ATOMIC_RELAXED) != 0;
+    return Boosted ? __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED)
+                   : __atomic_load_n(&Thread->Priority, __ATOMIC_RELAXED);
+}
+
 BOOLEAN KeSetDisableBoostThread(PKTHREAD Thread, BOOLEAN Disable)
 {
     PKTHREAD Current = KiLockPriority(Thread);
