@@ -62,6 +62,7 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
     Wait->Alertable = Alertable;
     Wait->Poll = Timeout != NULL && Timeout->QuadPart == 0;
     Wait->Flags = 0;
+    Wait->Mutants = 0;
     Wait->Spun = FALSE;
     Wait->Deadline = Wait->Poll ? KiDeadline(NULL) : KiDeadline(Timeout);
 }
@@ -77,6 +78,12 @@ VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR Wai
     Block->SparePtr = NULL;
 }
 
+/* With the object locked. */
+static VOID KiNoteMutant(PKI_WAIT Wait, PKWAIT_BLOCK Block, ULONG64 Word)
+{
+    Wait->Mutants |= (ULONG64)(KI_TYPE(Word) == MutantObject) << Block->WaitKey;
+}
+
 /*
  * The block goes on the list of its object, unless the object is signaled: then the thread tries to end its own wait
  * and consumes it. Returns TRUE when the wait is over, by this object or by one linked before.
@@ -86,6 +93,7 @@ static BOOLEAN KiLinkOrConsume(PKI_WAIT Wait, PKWAIT_BLOCK Block, NTSTATUS *Stat
     PDISPATCHER_HEADER Header = Block->Object;
     ULONG64 Word = KiLockObject(Header);
 
+    KiNoteMutant(Wait, Block, Word);
     if (!KiIsSignaledFor(Header, Word, Wait->Thread)) {
         if (!Wait->Poll) {
             KiLinkBlock(Block);
@@ -121,6 +129,9 @@ static NTSTATUS KiLinkAll(PKI_WAIT Wait)
 
     Thread->WaitAllOrder = Wait->Order;
     KiLockInOrder(Thread);
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        KiNoteMutant(Wait, &Wait->Blocks[Index], KiReadHeader(Wait->Blocks[Index].Object));
+    }
     if (KiAllSignaledFor(Thread)) {
         KiEndOwnWait(Thread);
         Status = KiConsumeAll(Thread);
@@ -157,6 +168,14 @@ VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
     }
 }
 
+/* Requirement 6 of wait.h. */
+static VOID KiTakeOwnershipOfNoted(PKI_WAIT Wait, ULONG Index)
+{
+    if (Index < Wait->Count && (Wait->Mutants >> Index & 1) != 0) {
+        KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
+    }
+}
+
 static VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
 {
     BOOLEAN Satisfied = Status < STATUS_WAIT_0 + MAXIMUM_WAIT_OBJECTS;
@@ -165,14 +184,11 @@ static VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
         return;
     }
     if (Wait->WaitType == WaitAny) {
-        ULONG Index = (ULONG)(Status - (Abandoned ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0));
-        if (Index < Wait->Count) {
-            KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
-        }
+        KiTakeOwnershipOfNoted(Wait, (ULONG)(Status - (Abandoned ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0)));
         return;
     }
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
+        KiTakeOwnershipOfNoted(Wait, Index);
     }
 }
 
@@ -219,7 +235,9 @@ NTSTATUS KiWait(PKI_WAIT Wait)
     for (;;) {
         KiEnterDispatcher(Thread);
         NTSTATUS Status = KiWaitOnce(Wait);
-        KiTakeOwnerships(Wait, Status);
+        if (Wait->Mutants != 0) {
+            KiTakeOwnerships(Wait, Status);
+        }
         KiExitDispatcher(Thread);
         if (Status != STATUS_KERNEL_APC) {
             if (Status == STATUS_TIMEOUT) {

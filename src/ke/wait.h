@@ -20,6 +20,7 @@
  * 4. Before commit, alerts and APCs only set their bits: T finds them when it commits. A signal that meets a wait in
  *    progress aborts it (WaitAborted, the block passes through WaitBlockBypassStart and -Complete).
  * 5. A stray wake of the host changes nothing: T looks at WakeWord again, with the same deadline.
+ * 6. T does not touch the object by which S has ended its wait: another thread that S has released may have freed it.
  */
 #ifndef INTERLOCK_WAIT_H
 #define INTERLOCK_WAIT_H
@@ -165,6 +166,8 @@ typedef struct _KI_WAIT {
     BOOLEAN Spun; /* has spun already, or has nothing to spin for */
     BOOLEAN Poll; /* a timeout of zero: look, never block */
     ULONG Flags;  /* more KI_WAIT_ bits for the register */
+    ULONG64 Mutants; /* by index, noted when they are linked: what ended the wait may be gone afterwards, unless it is a
+                        mutant that the thread owns now */
     HAL_DEADLINE Deadline;
 } KI_WAIT, *PKI_WAIT;
 
