@@ -319,6 +319,7 @@ typedef struct deferred {
 } deferred;
 
 static deferred *work;
+static KEVENT done;
 
 static VOID free_work(PKDPC dpc, PVOID context, PVOID first, PVOID second)
 {
@@ -326,10 +327,17 @@ static VOID free_work(PKDPC dpc, PVOID context, PVOID first, PVOID second)
     UNREFERENCED_PARAMETER(first);
     UNREFERENCED_PARAMETER(second);
     LabFree(context);
+    KeSetEvent(&done, IO_NO_INCREMENT, FALSE);
+}
+
+static void await_dpc(void)
+{
+    LabAssert(KeWaitForSingleObject(&done, Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS);
 }
 
 static void setup_dpc(void)
 {
+    KeInitializeEvent(&done, NotificationEvent, FALSE);
     work = LabAllocate(sizeof(*work));
     KeInitializeDpc(&work->dpc, free_work, work);
     KeInitializeTimer(&work->timer);
@@ -350,26 +358,47 @@ static void setup_threaded_dpc(void)
 static void insert_dpc(void)
 {
     KeInsertQueueDpc(&work->dpc, NULL, NULL);
+    await_dpc();
 }
 
 static void insert_and_flush_dpc(void)
 {
-    insert_dpc();
+    KeInsertQueueDpc(&work->dpc, NULL, NULL);
     KeFlushQueuedDpcs();
+    LabAssert(KeReadStateEvent(&done));
+}
+
+static void set_timer_with_dpc_anywhere(void)
+{
+    KeSetTargetProcessorDpc(&work->dpc, (CCHAR)LabChoose(2));
+    KeSetTimer(&work->timer, soon, &work->dpc);
+    await_dpc();
 }
 
 static void set_timer_with_dpc(void)
 {
     KeSetTimer(&work->timer, soon, &work->dpc);
+    await_dpc();
 }
-LAB_SCENARIO(freed_dpc, .Setup = setup_dpc, .Threads = {insert_dpc}, .Flags = LAB_CHECK_LEAKS);
-LAB_SCENARIO(freed_dpc_elsewhere, .Setup = setup_dpc_elsewhere, .Threads = {insert_dpc},
-             .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
-LAB_SCENARIO(freed_dpc_flushed, .Setup = setup_dpc_elsewhere, .Threads = {insert_and_flush_dpc},
-             .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
-LAB_SCENARIO(freed_dpc_threaded, .Setup = setup_threaded_dpc, .Threads = {insert_dpc},
-             .Flags = LAB_LARGE);
-LAB_SCENARIO(freed_dpc_of_timer, .Setup = setup_dpc_elsewhere, .Threads = {set_timer_with_dpc}, .Flags = LAB_LARGE);
+
+/* The due time has passed: it expires while it is being set. */
+static void set_timer_too_late(void)
+{
+    LARGE_INTEGER long_ago = {.QuadPart = 1};
+    KeSetTimer(&work->timer, long_ago, &work->dpc);
+    await_dpc();
+}
+#define FREED_BY_DPC(Name, Prepare, Queue) \
+    LAB_SCENARIO(freed_dpc_##Name, .Setup = Prepare, .Threads = {Queue}, .Flags = LAB_LARGE);
+FREED_BY_DPC(here, setup_dpc, insert_dpc)
+FREED_BY_DPC(elsewhere, setup_dpc_elsewhere, insert_dpc)
+FREED_BY_DPC(flushed, setup_dpc_elsewhere, insert_and_flush_dpc)
+FREED_BY_DPC(threaded, setup_threaded_dpc, insert_dpc)
+FREED_BY_DPC(of_timer, setup_dpc, set_timer_with_dpc)
+FREED_BY_DPC(of_timer_elsewhere, setup_dpc, set_timer_with_dpc_anywhere)
+FREED_BY_DPC(of_timer_threaded, setup_threaded_dpc, set_timer_with_dpc)
+FREED_BY_DPC(of_late_timer, setup_dpc, set_timer_too_late)
+FREED_BY_DPC(of_late_timer_elsewhere, setup_dpc_elsewhere, set_timer_too_late)
 
 /* A waiter of a timer with a DPC frees the timer; the DPC, which is its own memory, frees itself. */
 static VOID free_dpc(PKDPC dpc, PVOID context, PVOID first, PVOID second)
@@ -378,6 +407,7 @@ static VOID free_dpc(PKDPC dpc, PVOID context, PVOID first, PVOID second)
     UNREFERENCED_PARAMETER(first);
     UNREFERENCED_PARAMETER(second);
     LabFree(dpc);
+    KeSetEvent(&done, IO_NO_INCREMENT, FALSE);
 }
 
 static PKDPC lone_dpc;
@@ -385,6 +415,7 @@ static PKDPC lone_dpc;
 static void setup_timer_and_dpc(void)
 {
     setup_timer();
+    KeInitializeEvent(&done, NotificationEvent, FALSE);
     lone_dpc = LabAllocate(sizeof(*lone_dpc));
     KeInitializeDpc(lone_dpc, free_dpc, NULL);
 }
@@ -394,6 +425,7 @@ static void wait_for_timer_and_free(void)
     KeSetTimer(&waited_for->timer, soon, lone_dpc);
     LabAssert(KeWaitForSingleObject(waited_for, Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS);
     LabFree(waited_for);
+    await_dpc();
 }
 LAB_SCENARIO(freed_timer_before_dpc, .Setup = setup_timer_and_dpc, .Threads = {wait_for_timer_and_free},
              .Flags = LAB_LARGE);
@@ -480,4 +512,39 @@ static void take_packet_and_free(void)
 LAB_SCENARIO(freed_notification, .Setup = setup_notification, .Threads = {set_event, take_packet_and_free},
              .Flags = LAB_LARGE);
 LAB_SCENARIO(freed_notification_cancelled, .Setup = setup_notification, .Threads = {set_event, cancel_and_free},
+             .Flags = LAB_LARGE);
+
+/* A cancel that comes too late says that the DPC is queued: after a flush it has run, and may go. */
+static PKWAIT_BLOCK block;
+static int ran;
+
+static VOID count_run(PKDPC dpc, PVOID context, PVOID first, PVOID second)
+{
+    UNREFERENCED_PARAMETER(dpc);
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(first);
+    UNREFERENCED_PARAMETER(second);
+    ran += 1;
+}
+
+static void setup_object_dpc(void)
+{
+    setup_event();
+    lone_dpc = LabAllocate(sizeof(*lone_dpc));
+    KeInitializeDpc(lone_dpc, count_run, NULL);
+    KeSetTargetProcessorDpc(lone_dpc, 1);
+    block = LabAllocate(sizeof(*block));
+    LabAssert(KeRegisterObjectDpc(&waited_for->event, lone_dpc, block) == STATUS_PENDING);
+}
+
+static void cancel_object_dpc_and_free(void)
+{
+    BOOLEAN cancelled = KeCancelObjectDpc(block);
+    LabFree(block);
+    if (!cancelled)
+        KeFlushQueuedDpcs();
+    LabAssert(ran == !cancelled);
+    LabFree(lone_dpc);
+}
+LAB_SCENARIO(freed_dpc_of_object, .Setup = setup_object_dpc, .Threads = {set_event, cancel_object_dpc_and_free},
              .Flags = LAB_LARGE);

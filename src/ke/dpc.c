@@ -64,7 +64,8 @@ VOID KeInitializeThreadedDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVO
     KiInitializeDpc(Dpc, ThreadedDpcObject, DeferredRoutine, DeferredContext);
 }
 
-static BOOLEAN KiPutInQueue(PKTHREAD Thread, PKDPC_DATA Data, PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
+FORCEINLINE BOOLEAN KiPutInQueue(PKTHREAD Thread, PKDPC_DATA Data, PRKDPC Dpc, PVOID SystemArgument1,
+                                 PVOID SystemArgument2, KI_DPC_RELEASE *Release, PVOID Context)
 {
     PVOID Free = NULL;
     KIRQL OldIrql = KiLockDpcData(Thread, Data);
@@ -81,6 +82,9 @@ static BOOLEAN KiPutInQueue(PKTHREAD Thread, PKDPC_DATA Data, PRKDPC Dpc, PVOID 
         }
         Data->DpcQueueDepth += 1;
         Data->DpcCount += 1;
+    }
+    if (Release != NULL) {
+        Release(Context);
     }
     KiUnlockDpcData(Thread, Data, OldIrql);
     return Inserted;
@@ -99,12 +103,20 @@ static VOID KiRequestDpc(PKTHREAD Thread, PKPRCB Prcb)
     }
 }
 
-/* A threaded DPC that no thread can be had for runs as a normal one, which its routine has to expect anyway. */
-static BOOLEAN KiQueueDpc(PKTHREAD Thread, PKPRCB Prcb, PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
+static PKPRCB KiTargetOfDpc(PKTHREAD Thread, PRKDPC Dpc)
 {
+    ULONG Number = __atomic_load_n(&Dpc->Number, __ATOMIC_RELAXED);
+    return Number < KI_DPC_TARGETED ? Thread->Prcb : KiProcessorBlock[Number - KI_DPC_TARGETED];
+}
+
+/* A threaded DPC that no thread can be had for runs as a normal one, which its routine has to expect anyway. */
+FORCEINLINE BOOLEAN KiQueueDpc(PKTHREAD Thread, PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2,
+                               KI_DPC_RELEASE *Release, PVOID Context)
+{
+    PKPRCB Prcb = KiTargetOfDpc(Thread, Dpc);
     BOOLEAN Threaded = Dpc->Type == ThreadedDpcObject && KiStartDpcThread(Thread, Prcb);
     PKDPC_DATA Data = &Prcb->DpcData[Threaded ? KI_DPC_THREADED : KI_DPC_NORMAL];
-    if (!KiPutInQueue(Thread, Data, Dpc, SystemArgument1, SystemArgument2)) {
+    if (!KiPutInQueue(Thread, Data, Dpc, SystemArgument1, SystemArgument2, Release, Context)) {
         return FALSE;
     }
     if (Threaded) {
@@ -115,24 +127,30 @@ static BOOLEAN KiQueueDpc(PKTHREAD Thread, PKPRCB Prcb, PRKDPC Dpc, PVOID System
     return TRUE;
 }
 
-static PKPRCB KiTargetOfDpc(PKTHREAD Thread, PRKDPC Dpc)
-{
-    ULONG Number = __atomic_load_n(&Dpc->Number, __ATOMIC_RELAXED);
-    return Number < KI_DPC_TARGETED ? Thread->Prcb : KiProcessorBlock[Number - KI_DPC_TARGETED];
-}
-
-BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
+FORCEINLINE BOOLEAN KiInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2, KI_DPC_RELEASE *Release,
+                                     PVOID Context)
 {
     PKTHREAD Thread = KiCurrentThread();
     KIRQL OldIrql = Thread->Irql;
     BOOLEAN Inserted;
     if (OldIrql >= DISPATCH_LEVEL) {
-        return KiQueueDpc(Thread, KiTargetOfDpc(Thread, Dpc), Dpc, SystemArgument1, SystemArgument2);
+        return KiQueueDpc(Thread, Dpc, SystemArgument1, SystemArgument2, Release, Context);
     }
     KiRaiseIrql(Thread, DISPATCH_LEVEL);
-    Inserted = KiQueueDpc(Thread, KiTargetOfDpc(Thread, Dpc), Dpc, SystemArgument1, SystemArgument2);
+    Inserted = KiQueueDpc(Thread, Dpc, SystemArgument1, SystemArgument2, Release, Context);
     KiLowerIrql(Thread, OldIrql);
     return Inserted;
+}
+
+BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    return KiInsertQueueDpc(Dpc, SystemArgument1, SystemArgument2, NULL, NULL);
+}
+
+VOID KiInsertQueueDpcAndRelease(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2, KI_DPC_RELEASE *Release,
+                                PVOID Context)
+{
+    KiInsertQueueDpc(Dpc, SystemArgument1, SystemArgument2, Release, Context);
 }
 
 /* With the queue's lock held. */

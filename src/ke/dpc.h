@@ -10,6 +10,14 @@
 VOID KiInitializeDpcData(PKPRCB Prcb);
 VOID KiResetDpcData(PKPRCB Prcb, BOOLEAN Owned); /* in a forked child */
 
+/*
+ * KeInsertQueueDpc for somebody who holds what the DPC's routine may free: Release lets go of it when the DPC is queued,
+ * before it can run, also if the DPC was queued already.
+ */
+typedef VOID KI_DPC_RELEASE(PVOID Context);
+VOID KiInsertQueueDpcAndRelease(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2, KI_DPC_RELEASE *Release,
+                                PVOID Context);
+
 /* At DISPATCH_LEVEL on the owner of Prcb: runs everything in its queue. */
 VOID KiRetireDpcList(PKTHREAD Thread, PKPRCB Prcb);
 

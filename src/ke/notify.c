@@ -3,6 +3,7 @@
  * same way, once. BlockState: WaitBlockActive while linked, WaitBlockBypassStart from the moment a signal has taken it
  * off until the packet or DPC is on its way, then WaitBlockBypassComplete; WaitBlockInactive when it was cancelled.
  */
+#include "dpc.h"
 #include "wait.h"
 
 static NTSTATUS KiRegister(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
@@ -45,6 +46,14 @@ NTSTATUS KeRegisterObjectDpc(PVOID Object, PRKDPC Dpc, PKWAIT_BLOCK WaitBlock)
     return KiRegister(Object, WaitBlock);
 }
 
+static VOID KiCompleteBlock(PVOID Context)
+{
+    PKWAIT_BLOCK Block = Context;
+    /* release: the last touch of the block; pairs with the load in KiUnregister */
+    __atomic_store_n(&Block->BlockState, WaitBlockBypassComplete, __ATOMIC_RELEASE);
+}
+
+/* A cancel that finds the block complete finds the packet or the DPC queued, or gone. */
 VOID KiDeliverNotification(PKWAIT_BLOCK Block)
 {
     if (Block->WaitType == WaitNotification) {
@@ -52,11 +61,7 @@ VOID KiDeliverNotification(PKWAIT_BLOCK Block)
         KiQueueNotification(Block->NotificationQueue, Block, &Notification->QueueListEntry);
         return;
     }
-    PKDPC Dpc = Block->Dpc;
-    PVOID Object = Block->Object;
-    /* release: the last touch of the block; pairs with the load in KiUnregister */
-    __atomic_store_n(&Block->BlockState, WaitBlockBypassComplete, __ATOMIC_RELEASE);
-    KeInsertQueueDpc(Dpc, Object, NULL);
+    KiInsertQueueDpcAndRelease(Block->Dpc, Block->Object, NULL, KiCompleteBlock, Block);
 }
 
 /* TRUE: the block was still waiting and no longer is. FALSE: a signal took it, and has finished doing so. */

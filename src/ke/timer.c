@@ -1,6 +1,7 @@
 /* timer.c: timer objects. Theory in timer.h. */
 #include "timer.h"
 
+#include "dpc.h"
 #include "irql.h"
 
 #define KI_UNITS_PER_MILLISECOND 10000ULL
@@ -95,19 +96,35 @@ static VOID KiFileNextPeriod(PKTIMER Timer, ULONG64 Base, ULONG64 Now, ULONG64 *
     KiReleaseLock(&Table->Lock);
 }
 
-/* The DPC that goes with the timer, or what stands in its place. SystemTime: 0 as long as nobody has asked for it. */
-static VOID KiQueueTimerDpc(PKTIMER Timer, ULONG64 *Word, ULONG64 *SystemTime)
+/* A timer of the executive is not queued a second time before its callback has begun. */
+static ULONG64 KiExpiringFlag(PKTIMER Timer)
+{
+    return Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_EXPIRING : 0;
+}
+
+typedef struct _KI_LOCKED_TIMER {
+    PKTIMER Timer;
+    ULONG64 Word; /* to unlock it with */
+} KI_LOCKED_TIMER;
+
+static VOID KiUnlockTimer(PVOID Context)
+{
+    KI_LOCKED_TIMER *Locked = Context;
+    KiUnlockObject(&Locked->Timer->Header, Locked->Word);
+}
+
+/*
+ * Queues the DPC that goes with the timer, or calls what stands in its place, and unlocks the object. SystemTime: 0 as
+ * long as nobody has asked for it.
+ */
+static VOID KiQueueDpcAndUnlockTimer(PKTIMER Timer, ULONG64 Word, ULONG64 *SystemTime)
 {
     ULARGE_INTEGER Now;
-    if (Timer->Dpc == NULL) {
+    if (Timer->Dpc == NULL || (Word & KiExpiringFlag(Timer))) {
+        KiUnlockObject(&Timer->Header, Word);
         return;
     }
-    if (Timer->Processor & KI_TIMER_EXECUTIVE) {
-        if (*Word & KI_TIMER2_EXPIRING) {
-            return;
-        }
-        *Word |= KI_TIMER2_EXPIRING;
-    }
+    Word |= KiExpiringFlag(Timer);
     if (*SystemTime == 0) {
         *SystemTime = HalDispatch.QuerySystemTime();
     }
@@ -115,9 +132,12 @@ static VOID KiQueueTimerDpc(PKTIMER Timer, ULONG64 *Word, ULONG64 *SystemTime)
     if (Timer->Processor & KI_TIMER_CALLS) {
         PKI_TIMER_CALL Call = (PVOID)Timer->Dpc;
         Call->Routine(Call, Now);
-        return;
+        KiUnlockObject(&Timer->Header, Word);
+    } else {
+        KI_LOCKED_TIMER Locked = {Timer, Word};
+        KiInsertQueueDpcAndRelease(Timer->Dpc, ULongToPtr(Now.LowPart), ULongToPtr(Now.HighPart), KiUnlockTimer,
+                                   &Locked);
     }
-    KeInsertQueueDpc(Timer->Dpc, ULongToPtr(Now.LowPart), ULongToPtr(Now.HighPart));
 }
 
 /* The interrupt time at which the timer was due. */
@@ -132,36 +152,39 @@ static ULONG64 KiDueInterruptTime(PKTIMER Timer, ULONG64 Now)
 
 /*
  * With the object locked and the timer in no table. AtOnce: the time had passed when the timer was set, its periods
- * begin now. FALSE: nothing was done, the caller has to start over.
+ * begin now. TRUE: the object is unlocked, and its memory may be gone; *Next is the next time of a periodic timer, and
+ * left alone otherwise. FALSE: nothing was done, the object is still locked, and the caller has to start over.
  */
-static BOOLEAN KiSignalTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 *Word, PKI_READY Released, ULONG64 *SystemTime)
+static BOOLEAN KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 Word, PKI_READY Released,
+                                      ULONG64 *SystemTime, ULONG64 *Next)
 {
-    ULONG64 New = KiWithState(KiWithoutInserted(Timer, *Word) | KI_TIMER_EXPIRED, 1);
+    ULONG64 New = KiWithState(KiWithoutInserted(Timer, Word) | KI_TIMER_EXPIRED, 1);
     if ((New & KI_WAITERS) && !KiReleaseWaiters(&Timer->Header, &New, Released)) {
         return FALSE;
     }
     if (Timer->Period != 0) {
         ULONG64 Now = HalDispatch.QueryInterruptTime();
         KiFileNextPeriod(Timer, AtOnce ? Now : KiDueInterruptTime(Timer, Now), Now, &New);
+        *Next = KiTimerKey(Timer);
     }
-    KiQueueTimerDpc(Timer, &New, SystemTime);
-    *Word = New;
+    KiQueueDpcAndUnlockTimer(Timer, New, SystemTime);
     return TRUE;
 }
 
 BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word, ULONG64 *SystemTime)
 {
+    ULONG64 Next;
     KI_READY Released;
     KiInitializeReady(&Released, IO_NO_INCREMENT);
-    BOOLEAN Expired = KiSignalTimer(Timer, FALSE, &Word, &Released, SystemTime);
-    if (!Expired) {
-        KiAcquireLock(&Table->Lock);
-        KiMakeTimerDue(KiTimerWheel(Table, Timer), Timer);
-        KiReleaseLock(&Table->Lock);
+    if (KiSignalAndUnlockTimer(Timer, FALSE, Word, &Released, SystemTime, &Next)) {
+        KiReadyThreads(&Released);
+        return TRUE;
     }
+    KiAcquireLock(&Table->Lock);
+    KiMakeTimerDue(KiTimerWheel(Table, Timer), Timer);
+    KiReleaseLock(&Table->Lock);
     KiUnlockObject(&Timer->Header, Word);
-    KiReadyThreads(&Released);
-    return Expired;
+    return FALSE;
 }
 
 /* With the object and the table locked. FALSE: it is an absolute time, and it has passed. */
@@ -207,13 +230,12 @@ FORCEINLINE ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
 }
 
 /*
- * With the object locked. A timer that is in a table stays in that one, so that one lock is enough. FALSE: the object
- * has to be unlocked and the call repeated, WasSet remembers what was found.
+ * With the object locked. A timer that is in a table stays in that one, so that one lock is enough. FALSE: the time has
+ * passed, and the timer is in no table. WasSet remembers what was found, for this call may have to be repeated.
  */
 FORCEINLINE BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIMER_SETTING *Setting,
-                                     ULONG64 DueTime, ULONG64 *Word, PKI_READY Released, BOOLEAN *WasSet)
+                                     ULONG64 DueTime, ULONG64 *Word, BOOLEAN *WasSet)
 {
-    ULONG64 SystemTime = 0;
     if (*Word & KI_TIMER_INSERTED) {
         Table = KiTimerTableOf(Timer);
     }
@@ -229,7 +251,7 @@ FORCEINLINE BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const K
     *Word = KiWithState(*Word & ~KI_TIMER_EXPIRED, 0);
     BOOLEAN Filed = KiFileUnlessPast(Table, Timer, Word);
     KiReleaseLock(&Table->Lock);
-    return Filed || KiSignalTimer(Timer, TRUE, Word, Released, &SystemTime);
+    return Filed;
 }
 
 /* A timer that may have to be signaled at once, and has a DPC. */
@@ -259,6 +281,7 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
     BOOLEAN WasSet = FALSE;
     BOOLEAN Absolute = FALSE;
     ULONG64 Next = KI_TIME_NEVER;
+    ULONG64 SystemTime = 0;
     KI_READY Released;
 
     KiInitializeReady(&Released, IO_NO_INCREMENT);
@@ -269,15 +292,16 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
             KiUnlockObject(&Timer->Header, Word);
             break;
         }
-        BOOLEAN Done = KiSetLockedTimer(Timer, Table, Setting, DueTime, &Word, &Released, &WasSet);
-        if (Word & KI_TIMER_INSERTED) {
+        if (KiSetLockedTimer(Timer, Table, Setting, DueTime, &Word, &WasSet)) {
             Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
             Next = KiTimerKey(Timer);
-        }
-        KiUnlockObject(&Timer->Header, Word);
-        if (Done) {
+            KiUnlockObject(&Timer->Header, Word);
             break;
         }
+        if (KiSignalAndUnlockTimer(Timer, TRUE, Word, &Released, &SystemTime, &Next)) {
+            break;
+        }
+        KiUnlockObject(&Timer->Header, Word);
         HalLongSpin(Round);
     }
     KiReadyThreads(&Released);

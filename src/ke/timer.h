@@ -15,8 +15,9 @@
  * 4. Only one lock of a table is held at a time, and no object is waited for under it. The expirer holds several
  *    objects, a group, where each of them but the last needs no other object's lock any more: nobody waits for it, and
  *    it does no more than queue a DPC. They are signaled and unlocked in turn, so the last one is alone by then.
- * 5. A timer with a DPC is signaled at DISPATCH_LEVEL, where a DPC is only queued: it runs after the object is
- *    unlocked, when whoever expired the timer comes down.
+ * 5. A timer's DPC may free the timer, on another processor too. So it is queued before the object is unlocked (3) and
+ *    can run only afterwards: the object is unlocked while the queue is still locked. This is done at DISPATCH_LEVEL,
+ *    where a DPC of the same processor is only queued.
  */
 #ifndef INTERLOCK_TIMER_H
 #define INTERLOCK_TIMER_H
