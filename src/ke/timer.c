@@ -152,31 +152,31 @@ static ULONG64 KiDueInterruptTime(PKTIMER Timer, ULONG64 Now)
 
 /*
  * With the object locked and the timer in no table. AtOnce: the time had passed when the timer was set, its periods
- * begin now. TRUE: the object is unlocked, and its memory may be gone; *Next is the next time of a periodic timer, and
- * left alone otherwise. FALSE: nothing was done, the object is still locked, and the caller has to start over.
+ * begin now. Returns the next time of a periodic timer, KI_TIME_NEVER for another one; the object is unlocked then, and
+ * its memory may be gone. 0: nothing was done, the object is still locked, and the caller has to start over.
  */
-static BOOLEAN KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 Word, PKI_READY Released,
-                                      ULONG64 *SystemTime, ULONG64 *Next)
+static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 Word,
+                                                        PKI_READY Released, ULONG64 *SystemTime)
 {
+    ULONG64 Next = KI_TIME_NEVER;
     ULONG64 New = KiWithState(KiWithoutInserted(Timer, Word) | KI_TIMER_EXPIRED, 1);
     if ((New & KI_WAITERS) && !KiReleaseWaiters(&Timer->Header, &New, Released)) {
-        return FALSE;
+        return 0;
     }
     if (Timer->Period != 0) {
         ULONG64 Now = HalDispatch.QueryInterruptTime();
         KiFileNextPeriod(Timer, AtOnce ? Now : KiDueInterruptTime(Timer, Now), Now, &New);
-        *Next = KiTimerKey(Timer);
+        Next = KiTimerKey(Timer);
     }
     KiQueueDpcAndUnlockTimer(Timer, New, SystemTime);
-    return TRUE;
+    return Next;
 }
 
 BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word, ULONG64 *SystemTime)
 {
-    ULONG64 Next;
     KI_READY Released;
     KiInitializeReady(&Released, IO_NO_INCREMENT);
-    if (KiSignalAndUnlockTimer(Timer, FALSE, Word, &Released, SystemTime, &Next)) {
+    if (KiSignalAndUnlockTimer(Timer, FALSE, Word, &Released, SystemTime) != 0) {
         KiReadyThreads(&Released);
         return TRUE;
     }
@@ -281,7 +281,6 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
     BOOLEAN WasSet = FALSE;
     BOOLEAN Absolute = FALSE;
     ULONG64 Next = KI_TIME_NEVER;
-    ULONG64 SystemTime = 0;
     KI_READY Released;
 
     KiInitializeReady(&Released, IO_NO_INCREMENT);
@@ -298,7 +297,9 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
             KiUnlockObject(&Timer->Header, Word);
             break;
         }
-        if (KiSignalAndUnlockTimer(Timer, TRUE, Word, &Released, &SystemTime, &Next)) {
+        ULONG64 SystemTime = 0;
+        Next = KiSignalAndUnlockTimer(Timer, TRUE, Word, &Released, &SystemTime);
+        if (Next != 0) {
             break;
         }
         KiUnlockObject(&Timer->Header, Word);
