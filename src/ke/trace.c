@@ -322,10 +322,10 @@ static LONG KiStatusOf(LONG_PTR Result)
     return Result == (LONG)Result && (ULONG_PTR)Result < 0x10000 ? (LONG)Result : STATUS_SUCCESS;
 }
 
-/* A queue may be gone already: it has taken the block off. */
-static UCHAR KiTypeWaitedFor(PKWAIT_BLOCK Block)
+/* The object itself may be gone already: it has taken the block off. */
+static UCHAR KiTypeWaitedFor(PKI_WAIT Wait, ULONG Index)
 {
-    return Block->WaitType == WaitDequeue ? QueueObject : (UCHAR)KI_TYPE(KiReadHeader(Block->Object));
+    return Wait->WaitType == WaitDequeue ? QueueObject : Wait->Types[Index];
 }
 
 static VOID KiSetObject(PKI_TRACE_EVENT Event, PVOID Object, UCHAR Type)
@@ -342,7 +342,7 @@ static VOID KiDescribeWait(PKI_TRACE_EVENT Event, PKI_WAIT Wait)
     BOOLEAN Hint = Block != NULL && Block->WaitType == KI_HINT_BLOCK;
 
     Event->Begin = HalQueryNanoseconds();
-    KiSetObject(Event, Block != NULL ? Block->Object : NULL, Block != NULL && !Hint ? KiTypeWaitedFor(Block) : 0);
+    KiSetObject(Event, Block != NULL ? Block->Object : NULL, Block != NULL && !Hint ? KiTypeWaitedFor(Wait, 0) : 0);
     Event->Count = Hint ? 0 : Thread->WaitBlockCount;
     Event->Reason = (UCHAR)Wait->Reason;
     Event->Flags = (UCHAR)((Wait->WaitType == WaitAll ? KI_TRACE_ALL : 0) | (Wait->Alertable ? KI_TRACE_ALERTABLE : 0) |
@@ -358,21 +358,21 @@ static VOID KiDescribeWait(PKI_TRACE_EVENT Event, PKI_WAIT Wait)
 }
 
 /* Of a wait for any, the object that ended it. */
-static VOID KiNameSatisfier(PKI_TRACE_EVENT Event, PKTHREAD Thread)
+static VOID KiNameSatisfier(PKI_TRACE_EVENT Event, PKI_WAIT Wait)
 {
     ULONG Index = (ULONG)(Event->Status >= STATUS_ABANDONED_WAIT_0 ? Event->Status - STATUS_ABANDONED_WAIT_0
                                                                    : Event->Status - STATUS_WAIT_0);
     if (!(Event->Flags & KI_TRACE_ALL) && Index != 0 && Index < Event->Count) {
-        KiSetObject(Event, Thread->WaitBlockList[Index].Object, KiTypeWaitedFor(&Thread->WaitBlockList[Index]));
+        KiSetObject(Event, Wait->Thread->WaitBlockList[Index].Object, KiTypeWaitedFor(Wait, Index));
     }
 }
 
 /* A wait for a mutant alone is an acquire of it. */
-static VOID KiContendForMutant(PKTHREAD Thread)
+static VOID KiContendForMutant(PKI_WAIT Wait)
 {
-    PKWAIT_BLOCK Block = Thread->WaitBlockList;
-    if (KiObjectBlocks(Thread) == 1 && KiTypeWaitedFor(Block) == MutantObject) {
-        PKMUTANT Mutant = CONTAINING_RECORD(Block->Object, KMUTANT, Header);
+    PKTHREAD Thread = Wait->Thread;
+    if (KiObjectBlocks(Thread) == 1 && KiTypeWaitedFor(Wait, 0) == MutantObject) {
+        PKMUTANT Mutant = CONTAINING_RECORD(Thread->WaitBlockList->Object, KMUTANT, Header);
         PKTHREAD Owner = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
         Thread->TraceMutant.Begin = HalQueryNanoseconds();
         KiEnterContention(&Thread->TraceMutant, (ULONG64)Mutant, KiLockMutant, TRUE, KiIdOf(Owner));
@@ -388,7 +388,7 @@ VOID KiTraceWaitBegin(PKI_WAIT Wait)
         }
     }
     if (KiRecords(KiTraceContention)) {
-        KiContendForMutant(Wait->Thread);
+        KiContendForMutant(Wait);
     }
 }
 
@@ -400,7 +400,7 @@ VOID KiTraceWaitEnd(PKI_WAIT Wait, LONG_PTR Result)
         if (Event != NULL) {
             Event->Status = KiStatusOf(Result);
             Event->Flow = Thread->TraceFlow;
-            KiNameSatisfier(Event, Thread);
+            KiNameSatisfier(Event, Wait);
         }
         Thread->TraceFlow = 0;
         KiCloseEvent(Thread);

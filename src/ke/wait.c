@@ -62,7 +62,6 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
     Wait->Alertable = Alertable;
     Wait->Poll = Timeout != NULL && Timeout->QuadPart == 0;
     Wait->Flags = 0;
-    Wait->Mutants = 0;
     Wait->Spun = FALSE;
     Wait->Deadline = Wait->Poll ? KiDeadline(NULL) : KiDeadline(Timeout);
 }
@@ -79,9 +78,9 @@ VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR Wai
 }
 
 /* With the object locked. */
-static VOID KiNoteMutant(PKI_WAIT Wait, PKWAIT_BLOCK Block, ULONG64 Word)
+static VOID KiNoteType(PKI_WAIT Wait, PKWAIT_BLOCK Block, ULONG64 Word)
 {
-    Wait->Mutants |= (ULONG64)(KI_TYPE(Word) == MutantObject) << Block->WaitKey;
+    Wait->Types[Block->WaitKey] = (UCHAR)KI_TYPE(Word);
 }
 
 /*
@@ -93,7 +92,7 @@ static BOOLEAN KiLinkOrConsume(PKI_WAIT Wait, PKWAIT_BLOCK Block, NTSTATUS *Stat
     PDISPATCHER_HEADER Header = Block->Object;
     ULONG64 Word = KiLockObject(Header);
 
-    KiNoteMutant(Wait, Block, Word);
+    KiNoteType(Wait, Block, Word);
     if (!KiIsSignaledFor(Header, Word, Wait->Thread)) {
         if (!Wait->Poll) {
             KiLinkBlock(Block);
@@ -130,7 +129,7 @@ static NTSTATUS KiLinkAll(PKI_WAIT Wait)
     Thread->WaitAllOrder = Wait->Order;
     KiLockInOrder(Thread);
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        KiNoteMutant(Wait, &Wait->Blocks[Index], KiReadHeader(Wait->Blocks[Index].Object));
+        KiNoteType(Wait, &Wait->Blocks[Index], KiReadHeader(Wait->Blocks[Index].Object));
     }
     if (KiAllSignaledFor(Thread)) {
         KiEndOwnWait(Thread);
@@ -171,7 +170,7 @@ VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
 /* Requirement 6 of wait.h. */
 static VOID KiTakeOwnershipOfNoted(PKI_WAIT Wait, ULONG Index)
 {
-    if (Index < Wait->Count && (Wait->Mutants >> Index & 1) != 0) {
+    if (Index < Wait->Count && Wait->Types[Index] == MutantObject) {
         KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
     }
 }
@@ -235,9 +234,7 @@ NTSTATUS KiWait(PKI_WAIT Wait)
     for (;;) {
         KiEnterDispatcher(Thread);
         NTSTATUS Status = KiWaitOnce(Wait);
-        if (Wait->Mutants != 0) {
-            KiTakeOwnerships(Wait, Status);
-        }
+        KiTakeOwnerships(Wait, Status);
         KiExitDispatcher(Thread);
         if (Status != STATUS_KERNEL_APC) {
             if (Status == STATUS_TIMEOUT) {

@@ -166,9 +166,9 @@ typedef struct _KI_WAIT {
     BOOLEAN Spun; /* has spun already, or has nothing to spin for */
     BOOLEAN Poll; /* a timeout of zero: look, never block */
     ULONG Flags;  /* more KI_WAIT_ bits for the register */
-    ULONG64 Mutants; /* by index, noted when they are linked: what ended the wait may be gone afterwards, unless it is a
-                        mutant that the thread owns now */
     HAL_DEADLINE Deadline;
+    UCHAR Types[MAXIMUM_WAIT_OBJECTS]; /* of the objects whose turn to be linked has come: what ends the wait may be gone
+                                          afterwards, unless it is a mutant that the thread owns then */
 } KI_WAIT, *PKI_WAIT;
 
 VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
