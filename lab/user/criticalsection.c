@@ -117,6 +117,140 @@ LAB_SCENARIO(section_give_up_three, .Setup = initialize_impatient,
 LAB_SCENARIO(section_event_give_up, .Setup = initialize_impatient_with_event,
              .Threads = {impatient_user, impatient_user, impatient_user}, .Finish = three_came, .Flags = LAB_LARGE);
 
+/*
+ * The one that was woken does not come: it is suspended, or has ended. Others answer the wake in its place, though it
+ * stays in the count.
+ */
+static void initialize_woken(void)
+{
+    initialize_patient();
+    RtlEnterCriticalSection(&section);
+    section.LockCount -= RTLP_NONE_WOKEN;
+}
+
+static void leaver(void)
+{
+    RtlLeaveCriticalSection(&section);
+}
+
+static void is_left(void)
+{
+    LabAssert(!RtlIsCriticalSectionLocked(&section));
+}
+LAB_SCENARIO(section_woken_stays_away, .Setup = initialize_woken, .Threads = {leaver, user}, .Finish = is_left);
+LAB_SCENARIO(section_woken_stays_away_three, .Setup = initialize_woken, .Threads = {leaver, user, user},
+             .Finish = is_left, .Flags = LAB_LARGE);
+
+/*
+ * A value of LockCount that comes back. The sleeper counts itself in while the first waiter is on its way, and before
+ * it is in the hash the section goes from hand to hand until LockCount is what the sleeper has seen: held, one woken,
+ * one waiter. That one is the last waiter by now, and the wake was for the sleeper.
+ */
+static volatile LONG passed, returned;
+
+static void initialize_held(void)
+{
+    initialize_patient();
+    RtlEnterCriticalSection(&section);
+}
+
+static void initialize_held_with_event(void)
+{
+    RtlpForceCSToUseEvents = TRUE;
+    initialize_held();
+}
+
+static void await_waiter(void)
+{
+    while (RtlpWaitersOf(RtlpReadLockCount(&section)) == 0)
+        ;
+}
+
+static void await_flag(volatile LONG *flag)
+{
+    while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static void enter_until_waiter(volatile LONG *flag)
+{
+    RtlEnterCriticalSection(&section);
+    entered += 1;
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    await_waiter();
+    RtlLeaveCriticalSection(&section);
+}
+
+static void owner_that_passes(void)
+{
+    await_waiter();
+    RtlLeaveCriticalSection(&section);
+    enter_until_waiter(&passed);
+}
+
+static void first_waiter(void)
+{
+    user();
+    enter_until_waiter(&returned);
+}
+
+static void sleeper(void)
+{
+    await_flag(&passed);
+    user();
+}
+
+static void last_waiter(void)
+{
+    await_flag(&returned);
+    user();
+}
+
+static void five_came(void)
+{
+    is_free();
+    LabAssert(entered == 5);
+}
+LAB_SCENARIO(section_value_returns, .Setup = initialize_held,
+             .Threads = {owner_that_passes, first_waiter, sleeper, last_waiter}, .Finish = five_came,
+             .Flags = LAB_LARGE);
+LAB_SCENARIO(section_value_returns_c11, .Setup = initialize_held,
+             .Threads = {owner_that_passes, first_waiter, sleeper, last_waiter}, .Finish = five_came, .Model = "c11",
+             .StaleReads = 2, .Flags = LAB_LARGE);
+LAB_SCENARIO(section_event_value_returns, .Setup = initialize_held_with_event,
+             .Threads = {owner_that_passes, first_waiter, sleeper, last_waiter}, .Finish = five_came,
+             .Flags = LAB_LARGE);
+
+/* Four threads, three times each. */
+static void user_thrice(void)
+{
+    for (int i = 0; i < 3; i++)
+        user();
+}
+
+static void impatient_user_thrice(void)
+{
+    for (int i = 0; i < 3; i++)
+        impatient_user();
+}
+
+static void twelve_came(void)
+{
+    is_free();
+    LabAssert(entered + given_up == 12);
+}
+#define FOUR(routine) {routine, routine, routine, routine}
+LAB_SCENARIO(section_4x3, .Setup = initialize_patient, .Threads = FOUR(user_thrice), .Finish = twelve_came,
+             .Flags = LAB_LARGE);
+LAB_SCENARIO(section_4x3_c11, .Setup = initialize_patient, .Threads = FOUR(user_thrice), .Finish = twelve_came,
+             .Model = "c11", .StaleReads = 2, .Flags = LAB_LARGE);
+LAB_SCENARIO(section_event_4x3, .Setup = initialize_with_event, .Threads = FOUR(user_thrice), .Finish = twelve_came,
+             .Flags = LAB_LARGE);
+LAB_SCENARIO(section_give_up_4x3, .Setup = initialize_impatient, .Threads = FOUR(impatient_user_thrice),
+             .Finish = twelve_came, .Timeouts = 4, .Flags = LAB_LARGE);
+LAB_SCENARIO(section_event_give_up_4x3, .Setup = initialize_impatient_with_event,
+             .Threads = FOUR(impatient_user_thrice), .Finish = twelve_came, .Timeouts = 4, .Flags = LAB_LARGE);
+
 /* Whoever leaves last deletes the section and frees it. */
 
 typedef struct common {

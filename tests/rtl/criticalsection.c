@@ -271,6 +271,38 @@ static void test_woken_waiter(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
+/* 2, 3: a newcomer does not rely on the one that is on its way, and answers the wake in its place. By event it could
+   not: the event is the wake, and belongs to the other one. */
+static void test_newcomer_beside_woken_waiter(void **state)
+{
+    RTL_CRITICAL_SECTION section;
+    actor woken, newcomer;
+    (void)state;
+    if (use_events()) {
+        skip();
+    }
+    RtlInitializeCriticalSection(&section);
+    start_actor(&woken);
+    start_actor(&newcomer);
+    enter(&section);
+    begin_to_wait(&woken, &section, enter_and_leave);
+    assert_int_equal(KeSuspendThread(woken.thread), 0);
+    leave(&section);
+    enter(&section);
+    assert_int_equal(lock_count(&section), HELD - 2);
+    tell(&newcomer, enter_and_leave, &section);
+    await(lock_count(&section) == HELD - 2 * WAITING);
+    await(is_committed(newcomer.thread));
+    leave(&section);
+    await(is_idle(&newcomer));
+    assert_false(RtlIsCriticalSectionLocked(&section));
+    KeResumeThread(woken.thread);
+    end_actor(&woken);
+    end_actor(&newcomer);
+    assert_free(&section);
+    RtlDeleteCriticalSection(&section);
+}
+
 /* 5: the waiter frees the memory as soon as it has left. */
 
 static void enter_and_free(void *argument)
@@ -628,11 +660,18 @@ static void use_in_child(void *argument)
     let_one_in(section);
 }
 
-/* The parent's waiter is woken before anybody finds out that it is not there. */
+/* Nobody is woken in place of the parent's waiter. */
 static void leave_first_in_child(void *argument)
 {
     RTL_CRITICAL_SECTION *section = argument;
     leave(section);
+    check(lock_count(section) == FREE);
+    if (use_events()) {
+        EVENT_BASIC_INFORMATION event;
+        check(NtQueryEvent(ULongToHandle(HandleToULong(section->LockSemaphore)), EventBasicInformation, &event,
+                           sizeof(event), NULL) == STATUS_SUCCESS);
+        check(event.EventState == 0);
+    }
     enter(section);
     leave(section);
     enter(section);
@@ -800,6 +839,7 @@ int main(void)
         WATCHED(test_try_of_another),
         WATCHED(test_waiters),
         WATCHED(test_woken_waiter),
+        WATCHED(test_newcomer_beside_woken_waiter),
         WATCHED(test_freed_by_next_owner),
         WATCHED(test_no_event),
         WATCHED(test_early_event),
