@@ -1,13 +1,16 @@
 /*
  * tpgroup.c: cleanup groups.
  *
- * An object is in the list of its group until it is deleted, so a group also waits for objects that were closed one by
+ * An object is in a list of its group until it is deleted, so a group also waits for objects that were closed one by
  * one and still have a callback. A group lives as long as it is open or has objects.
  *
- * Releasing the members closes one after the other, each with a hold that is taken under the group's lock, under which
- * they also leave. One that is being deleted cannot be held. All leave on their own when their callbacks are over, and
- * Emptied tells when the last has. No hold is kept while the program's code runs or the thread waits: both may be the
- * last that the thread does.
+ * Releasing the members moves one after the other to the list of those that are released, and closes it, with a hold that
+ * is taken under the group's lock, under which they also leave. One that is being deleted cannot be held. All leave on
+ * their own when their callbacks are over, and Emptied tells when the last of the released has. An object that joins
+ * meanwhile is released too or stays a member: nobody waits for it before somebody closes it. No hold is kept while the
+ * program's code runs or the thread waits: both may be the last that the thread does.
+ *
+ * In a forked child those that were to be released are members again (ForkDepth): who did that may not have closed them.
  */
 #include "tpp.h"
 
@@ -16,8 +19,10 @@
 struct _TP_CLEANUP_GROUP {
     volatile LONG References;
     KI_LOCK Lock;
+    ULONG ForkDepth;             /* KiForkDepth when somebody was released last */
     LIST_ENTRY MemberListHead;
-    KEVENT Emptied;
+    LIST_ENTRY ReleasedListHead;
+    KEVENT Emptied;              /* signaled while nobody is in the list before */
 };
 
 static NTSTATUS TppAllocateGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
@@ -27,7 +32,9 @@ static NTSTATUS TppAllocateGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
         return STATUS_NO_MEMORY;
     }
     Group->References = 1;
+    Group->ForkDepth = KiForkDepth;
     InitializeListHead(&Group->MemberListHead);
+    InitializeListHead(&Group->ReleasedListHead);
     KeInitializeEvent(&Group->Emptied, NotificationEvent, TRUE);
     *CleanupGroupReturn = Group;
     return STATUS_SUCCESS;
@@ -60,7 +67,6 @@ VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group)
     PKTHREAD Thread = KiEnterLocked(&Group->Lock);
     __atomic_fetch_add(&Group->References, 1, __ATOMIC_RELAXED); /* relaxed: the caller has one */
     InsertTailList(&Group->MemberListHead, &Object->GroupEntry);
-    KeClearEvent(&Group->Emptied);
     KiExitLocked(&Group->Lock, Thread);
 }
 
@@ -73,11 +79,25 @@ VOID TppLeaveGroup(PTPP_OBJECT Object)
     PKTHREAD Thread = KiEnterLocked(&Group->Lock);
     RemoveEntryList(&Object->GroupEntry);
     Object->Group = NULL; /* under the lock: a forked child may have to delete the object once more */
-    if (IsListEmpty(&Group->MemberListHead)) {
+    if (IsListEmpty(&Group->ReleasedListHead)) {
         KeSetEvent(&Group->Emptied, 0, FALSE);
     }
     KiExitLocked(&Group->Lock, Thread);
     TppDropGroup(Group);
+}
+
+/* In a forked child, see above. */
+static VOID TppTakeBackReleased(PTP_CLEANUP_GROUP Group)
+{
+    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
+    while (Group->ForkDepth != KiForkDepth && !IsListEmpty(&Group->ReleasedListHead)) {
+        InsertTailList(&Group->MemberListHead, RemoveHeadList(&Group->ReleasedListHead));
+    }
+    if (Group->ForkDepth != KiForkDepth) {
+        Group->ForkDepth = KiForkDepth;
+        KeSetEvent(&Group->Emptied, 0, FALSE);
+    }
+    KiExitLocked(&Group->Lock, Thread);
 }
 
 /* The pool of a member that is not ready for this process, with a reference; or NULL. */
@@ -101,24 +121,24 @@ static PTP_POOL TppFindForeignPool(PTP_CLEANUP_GROUP Group)
 static VOID TppEnterPools(PTP_CLEANUP_GROUP Group)
 {
     PTP_POOL Pool;
+    TppTakeBackReleased(Group);
     while ((Pool = TppFindForeignPool(Group)) != NULL) {
         TppEnterPool(Pool);
         TppDropPool(Pool);
     }
 }
 
-/* A member that nobody has released with the group, held; or NULL. */
+/* A member, held, that is to be released from now on; or NULL. */
 static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
 {
     PTPP_OBJECT Held = NULL;
     PKTHREAD Thread = KiEnterLocked(&Group->Lock);
-    PLIST_ENTRY Head = &Group->MemberListHead;
-    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Held == NULL; Entry = Entry->Flink) {
+    while (Held == NULL && !IsListEmpty(&Group->MemberListHead)) {
+        PLIST_ENTRY Entry = RemoveHeadList(&Group->MemberListHead);
         PTPP_OBJECT Object = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry);
-        if (!Object->Released && TppTryHold(Object)) {
-            Object->Released = TRUE;
-            Held = Object;
-        }
+        InsertTailList(&Group->ReleasedListHead, Entry);
+        KeClearEvent(&Group->Emptied);
+        Held = TppTryHold(Object) ? Object : NULL;
     }
     KiExitLocked(&Group->Lock, Thread);
     return Held;

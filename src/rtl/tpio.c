@@ -118,6 +118,7 @@ static NTSTATUS TppAllocateIo(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Cal
     Io->Object.Destroy = TppDestroyIo;
     Io->Object.DestroyContext = Target;
     *IoReturn = Io;
+    TppIntroduce(&Io->Object, CallbackEnviron);
     return Status;
 }
 

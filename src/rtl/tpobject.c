@@ -52,8 +52,8 @@ static VOID TppInitializeObject(PTPP_OBJECT Object, const TPP_TYPE *Type, PVOID 
     InitializeListHead(&Object->WaiterListHead);
 }
 
-static NTSTATUS TppAllocateInService(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
-                                     PVOID *ObjectReturn)
+NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
+                     PVOID *ObjectReturn)
 {
     NTSTATUS Status = Callback == NULL ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
     if (NT_SUCCESS(Status) && Environ != NULL) {
@@ -71,18 +71,16 @@ static NTSTATUS TppAllocateInService(const TPP_TYPE *Type, PVOID Callback, PVOID
         TppApplyEnviron(Object, Environ);
     }
     TppEnterPool(Object->Pool);
-    TppAddObject(Object);
-    if (Environ != NULL && Environ->CleanupGroup != NULL) {
-        TppJoinGroup(Object, Environ->CleanupGroup);
-    }
     *ObjectReturn = Object;
     return STATUS_SUCCESS;
 }
 
-NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
-                     PVOID *ObjectReturn)
+VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ)
 {
-    return NTP_SERVICE(TppAllocateInService(Type, Callback, Context, Environ, ObjectReturn));
+    TppAddObject(Object);
+    if (Environ != NULL && Environ->CleanupGroup != NULL) {
+        TppJoinGroup(Object, Environ->CleanupGroup);
+    }
 }
 
 /* Nobody refers to the object any more but its lists. A fork in between leaves what it finds to the child: who is still
@@ -306,7 +304,6 @@ BOOLEAN TppRepairObject(PTPP_OBJECT Object)
     /* relaxed: nobody else uses the object before its pool is adopted */
     __atomic_store_n(&Object->State, State, __ATOMIC_RELAXED);
     InitializeListHead(&Object->WaiterListHead);
-    Object->Released = FALSE;
     if (Object->Type->Repair != NULL) {
         Object->Type->Repair(Object);
     }

@@ -95,8 +95,7 @@ typedef struct _TPP_OBJECT {
     ULONG PendingTimeouts;                 /* how many of the pending callbacks are told so; under Lock */
     LIST_ENTRY WaiterListHead;             /* TPP_WAITER, under a lock of its own: tpidle.c */
     LIST_ENTRY PoolEntry;                  /* under the pool's lock */
-    LIST_ENTRY GroupEntry;                 /* under the group's lock, and */
-    BOOLEAN Released;                      /* with the other members */
+    LIST_ENTRY GroupEntry;                 /* under the group's lock */
     PTP_CLEANUP_GROUP Group;               /* with a reference, or NULL */
     PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback;
     VOID (*Destroy)(PVOID DestroyContext); /* when the object is gone; may be NULL */
@@ -266,7 +265,9 @@ VOID TppStopTicking(PTP_POOL Pool);             /* no new tick; one that has beg
 
 /* tpobject.c */
 NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
-                     PVOID *Object);
+                     PVOID *Object);         /* in a service, as the next one; nobody else finds the object yet */
+VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ); /* complete, to pool and group: who releases the
+                                                members of the group may close it from now on */
 BOOLEAN TppAddPending(PTPP_OBJECT Object);      /* one more callback; FALSE: there are too many */
 BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result);   /* its task was taken out; TRUE: a callback is now running */
 BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result); /* a source's packet was taken out; likewise */

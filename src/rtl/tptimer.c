@@ -2,6 +2,8 @@
    when its packet has been taken out, so expirations that nobody had a thread for count once. */
 #include "tpp.h"
 
+#include "../nt/ntp.h"
+
 static PTP_TIMER TppTimerOf(PTPP_OBJECT Object)
 {
     return CONTAINING_RECORD(Object, TP_TIMER, Object);
@@ -65,18 +67,25 @@ static const TPP_TYPE TppTimerType = {
     .Repair = TppRepairTimer,
 };
 
-NTSTATUS TpAllocTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID Context,
-                      PTP_CALLBACK_ENVIRON CallbackEnviron)
+static NTSTATUS TppAllocateTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID Context,
+                                 PTP_CALLBACK_ENVIRON Environ)
 {
     PVOID Object;
-    NTSTATUS Status = TppAllocate(&TppTimerType, (PVOID)Callback, Context, CallbackEnviron, &Object);
+    NTSTATUS Status = TppAllocate(&TppTimerType, (PVOID)Callback, Context, Environ, &Object);
     if (NT_SUCCESS(Status)) {
         PTP_TIMER Timer = Object;
         TppInitializeSource(&Timer->Source, &Timer->Object);
         KeInitializeTimerEx(&Timer->Timer, SynchronizationTimer);
         *TimerReturn = Timer;
+        TppIntroduce(&Timer->Object, Environ);
     }
     return Status;
+}
+
+NTSTATUS TpAllocTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID Context,
+                      PTP_CALLBACK_ENVIRON CallbackEnviron)
+{
+    return NTP_SERVICE(TppAllocateTimer(TimerReturn, Callback, Context, CallbackEnviron));
 }
 
 LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG WindowLength)

@@ -80,19 +80,26 @@ static const TPP_TYPE TppWaitType = {
     .Repair = TppRepairWait,
 };
 
-NTSTATUS TpAllocWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Context,
-                     PTP_CALLBACK_ENVIRON CallbackEnviron)
+static NTSTATUS TppAllocateWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Context,
+                                PTP_CALLBACK_ENVIRON Environ)
 {
     PVOID Object;
-    NTSTATUS Status = TppAllocate(&TppWaitType, (PVOID)Callback, Context, CallbackEnviron, &Object);
+    NTSTATUS Status = TppAllocate(&TppWaitType, (PVOID)Callback, Context, Environ, &Object);
     if (NT_SUCCESS(Status)) {
         PTP_WAIT Wait = Object;
         TppInitializeSource(&Wait->Signal, &Wait->Object);
         TppInitializeSource(&Wait->Timeout, &Wait->Object);
         KeInitializeTimerEx(&Wait->Timer, SynchronizationTimer);
         *WaitReturn = Wait;
+        TppIntroduce(&Wait->Object, Environ);
     }
     return Status;
+}
+
+NTSTATUS TpAllocWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Context,
+                     PTP_CALLBACK_ENVIRON CallbackEnviron)
+{
+    return NTP_SERVICE(TppAllocateWait(WaitReturn, Callback, Context, CallbackEnviron));
 }
 
 NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target)

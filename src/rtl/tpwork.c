@@ -19,15 +19,22 @@ static VOID TppExecuteSimple(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance,
 static const TPP_TYPE TppWorkType = {.Size = sizeof(TP_WORK), .Execute = TppExecuteWork};
 static const TPP_TYPE TppSimpleType = {.Size = sizeof(TP_WORK), .Execute = TppExecuteSimple};
 
+static NTSTATUS TppAllocateWork(PTP_WORK *WorkReturn, PTP_WORK_CALLBACK Callback, PVOID Context,
+                                PTP_CALLBACK_ENVIRON Environ)
+{
+    PVOID Work;
+    NTSTATUS Status = TppAllocate(&TppWorkType, (PVOID)Callback, Context, Environ, &Work);
+    if (NT_SUCCESS(Status)) {
+        *WorkReturn = Work;
+        TppIntroduce(Work, Environ);
+    }
+    return Status;
+}
+
 NTSTATUS TpAllocWork(PTP_WORK *WorkReturn, PTP_WORK_CALLBACK Callback, PVOID Context,
                      PTP_CALLBACK_ENVIRON CallbackEnviron)
 {
-    PVOID Work;
-    NTSTATUS Status = TppAllocate(&TppWorkType, (PVOID)Callback, Context, CallbackEnviron, &Work);
-    if (NT_SUCCESS(Status)) {
-        *WorkReturn = Work;
-    }
-    return Status;
+    return NTP_SERVICE(TppAllocateWork(WorkReturn, Callback, Context, CallbackEnviron));
 }
 
 static VOID TppPost(PTPP_OBJECT Object)
@@ -53,13 +60,25 @@ VOID TpReleaseWork(PTP_WORK Work)
     TppClose(&Work->Object);
 }
 
+/* Closed and with its callback pending when its group gets it: whoever releases the members meanwhile cancels the
+   callback or waits for it. Until the task is queued Linked keeps the object. */
+static VOID TppPostOnce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    Object->State = TPP_CLOSED | TPP_LINKED | TPP_PENDING_ONE;
+    TppReadyPool(Object->Pool);
+    KiEnterDispatcher(Thread); /* a forked child finds it queued, or not at all */
+    TppIntroduce(Object, Environ);
+    TppQueueTask(Object);
+    KiExitDispatcher(Thread);
+}
+
 static NTSTATUS TppSubmitInService(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ)
 {
     PVOID Object;
     NTSTATUS Status = TppAllocate(Type, Callback, Context, Environ, &Object);
     if (NT_SUCCESS(Status)) {
-        TppPost(Object);
-        TppClose(Object);
+        TppPostOnce(Object, Environ);
     }
     return Status;
 }

@@ -212,11 +212,74 @@ static void test_fork(void **state)
     finish(&m);
 }
 
+/* Both while another thread releases the members, and waits for them. */
+
+static volatile PKTHREAD releaser;
+
+static BOOLEAN is_releasing(void)
+{
+    PKTHREAD thread = __atomic_load_n(&releaser, __ATOMIC_ACQUIRE);
+    return thread != NULL && is_committed(thread);
+}
+
+static void *release_members(void *argument)
+{
+    __atomic_store_n(&releaser, KeGetCurrentThread(), __ATOMIC_RELEASE);
+    CloseThreadpoolCleanupGroupMembers(argument, FALSE, (PVOID)&cancelled);
+    return NULL;
+}
+
+static void start_releasing(pthread_t *thread, members *m)
+{
+    releaser = NULL;
+    pthread_create(thread, NULL, release_members, m->group);
+    await(is_releasing());
+}
+
+/* Nobody waits for a member that joins too late to be released. */
+static void test_member_joins(void **state)
+{
+    members m;
+    pthread_t thread;
+    (void)state;
+    prepare(&m);
+    start_releasing(&thread, &m);
+    PTP_WORK late = CreateThreadpoolWork(run_work, (PVOID)&runs, &m.environment);
+    set_event(m.g.opened);
+    pthread_join(thread, NULL);
+    assert_int_equal(count_of(&runs), 3 + 1 + 1 + 1);
+    CloseThreadpoolWork(late);
+    finish(&m);
+}
+
+/* Who releases stayed behind: the child releases what is left, which are those with callbacks to come. */
+static BOOLEAN release_rest_in_child(void *argument)
+{
+    members *m = argument;
+    CloseThreadpoolCleanupGroupMembers(m->group, TRUE, (PVOID)&cancelled);
+    return cancelled == 4 && runs == 0;
+}
+
+static void test_fork_while_releasing(void **state)
+{
+    members m;
+    pthread_t thread;
+    (void)state;
+    prepare(&m);
+    start_releasing(&thread, &m);
+    assert_int_equal(in_child(release_rest_in_child, &m), 0);
+    set_event(m.g.opened);
+    pthread_join(thread, NULL);
+    assert_int_equal(count_of(&runs), 3 + 1 + 1 + 1);
+    finish(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WATCHED(test_cancel),        WATCHED(test_no_cancel),          WATCHED(test_running),
         WATCHED(test_member_leaves), WATCHED(test_group_closed_first), WATCHED(test_fork),
+        WATCHED(test_member_joins),  WATCHED(test_fork_while_releasing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
