@@ -259,6 +259,11 @@ static TP_CALLBACK_ENVIRON environment;
 static HANDLE registered;
 static int ran, undone, finished;
 
+static void no_report(void)
+{
+    RtlpTimeout = 0;
+}
+
 static VOID work_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
 {
     UNREFERENCED_PARAMETER(instance);
@@ -269,7 +274,7 @@ static VOID work_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WOR
 
 static void make_work(void)
 {
-    RtlpTimeout = 0;
+    no_report();
     LabAssert(TpAllocWork(&work, work_callback, NULL, NULL) == STATUS_SUCCESS);
 }
 
@@ -315,7 +320,7 @@ static VOID timer_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TI
 
 static void make_timer(void)
 {
-    RtlpTimeout = 0;
+    no_report();
     LabAssert(TpAllocTimer(&timer, timer_callback, NULL, NULL) == STATUS_SUCCESS);
 }
 
@@ -345,32 +350,45 @@ static VOID wait_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAI
 {
     UNREFERENCED_PARAMETER(instance);
     UNREFERENCED_PARAMETER(context);
-    LabAssert(result == STATUS_WAIT_0);
-    add(&ran, 1);
+    LabAssert(result == STATUS_WAIT_0 || result == STATUS_TIMEOUT);
+    add(&ran, result == STATUS_WAIT_0);
     TpSetWait(item, semaphore, NULL);
 }
 
 static void make_wait(void)
 {
-    RtlpTimeout = 0;
+    no_report();
     make_semaphore();
     LabAssert(TpAllocWait(&wait, wait_callback, NULL, NULL) == STATUS_SUCCESS);
     TpSetWait(wait, semaphore, NULL);
 }
 
-static void set_wait_again(void)
+static void unset_wait(void)
 {
-    TpSetWait(wait, semaphore, NULL);
+    TpSetWait(wait, NULL, NULL);
+    TpWaitForWait(wait, FALSE);
 }
-FOUR_REPEAT(waiter_setter, 2, set_wait_again())
+FOUR_REPEAT(wait_setter, 2, TpSetWait(wait, semaphore, NULL))
+FOUR_REPEAT(timed_wait_setter, 2, TpSetWait(wait, semaphore, &soon))
+FOUR_REPEAT(wait_unsetter, 2, unset_wait())
 FOUR_REPEAT(pair_releaser, 2, release_unit())
 
 static void each_unit_ran(void)
 {
     LabAssert(ran == posted && units() == 0);
 }
-FOUR_SCENARIO(pool_4x2_wait, pair_releaser, pair_releaser, pair_releaser, waiter_setter, .Setup = make_wait,
+FOUR_SCENARIO(pool_4x2_wait, pair_releaser, pair_releaser, pair_releaser, wait_setter, .Setup = make_wait,
               .Finish = each_unit_ran);
+
+/* Whoever takes the wait back leaves the unit to the semaphore or to the callback, and a timeout takes none. */
+static void each_unit_is_accounted_for(void)
+{
+    LabAssert(ran + units() == posted);
+}
+FOUR_SCENARIO(pool_4x2_wait_unset, pair_releaser, wait_unsetter, wait_setter, wait_unsetter, .Setup = make_wait,
+              .Finish = each_unit_is_accounted_for);
+FOUR_SCENARIO(pool_4x2_wait_timeout, pair_releaser, timed_wait_setter, wait_unsetter, timed_wait_setter,
+              .Setup = make_wait, .Finish = each_unit_is_accounted_for);
 
 /* A registered wait that goes on until it is ended: a unit was taken by a callback, or is still there, but for the one
    whose callback had not begun when the wait was ended. */
@@ -383,7 +401,7 @@ static VOID registered_callback(PVOID context, BOOLEAN timed_out)
 
 static void make_registered(void)
 {
-    RtlpTimeout = 0;
+    no_report();
     make_semaphore();
     LabAssert(RtlRegisterWait(&registered, semaphore, registered_callback, NULL, MAXULONG, WT_EXECUTEDEFAULT) ==
               STATUS_SUCCESS);
@@ -402,6 +420,57 @@ static void ran_or_is_there(void)
 FOUR_SCENARIO(pool_4x2_registered, pair_releaser, pair_releaser, pair_releaser, deregister, .Setup = make_registered,
               .Finish = ran_or_is_there);
 
+/* Timers of a queue: one that was deleted does not run any more. Some delete themselves. */
+typedef struct own_timer {
+    HANDLE handle;
+    volatile LONG deleted;
+} own_timer;
+
+static own_timer own[8];
+static int made_timers;
+
+static VOID queue_timer_callback(PVOID context, BOOLEAN timed_out)
+{
+    own_timer *mine = context;
+    LabAssert(timed_out && !__atomic_load_n(&mine->deleted, __ATOMIC_RELAXED));
+    add(&ran, 1);
+}
+
+static VOID last_timer_callback(PVOID context, BOOLEAN timed_out)
+{
+    own_timer *mine = context;
+    queue_timer_callback(context, timed_out);
+    LabAssert(RtlDeleteTimer(NULL, mine->handle, NULL) == STATUS_PENDING);
+}
+
+static own_timer *make_timer_in(HANDLE queue, WAITORTIMERCALLBACKFUNC callback)
+{
+    own_timer *mine = &own[__atomic_fetch_add(&made_timers, 1, __ATOMIC_RELAXED)];
+    LabAssert(RtlCreateTimer(queue, &mine->handle, callback, mine, 1, 0, 0) == STATUS_SUCCESS);
+    return mine;
+}
+
+static void make_and_delete_timer(void)
+{
+    own_timer *mine = make_timer_in(NULL, queue_timer_callback);
+    LabAssert(RtlUpdateTimer(NULL, mine->handle, 2, 0) == STATUS_SUCCESS);
+    LabAssert(RtlDeleteTimer(NULL, mine->handle, (HANDLE)(LONG_PTR)-1) == STATUS_SUCCESS);
+    __atomic_store_n(&mine->deleted, 1, __ATOMIC_RELAXED);
+}
+
+static void make_and_delete_queue(void)
+{
+    HANDLE queue;
+    LabAssert(RtlCreateTimerQueue(&queue) == STATUS_SUCCESS);
+    own_timer *mine = make_timer_in(queue, queue_timer_callback);
+    LabAssert(RtlDeleteTimerQueueEx(queue, (HANDLE)(LONG_PTR)-1) == STATUS_SUCCESS);
+    __atomic_store_n(&mine->deleted, 1, __ATOMIC_RELAXED);
+}
+FOUR_REPEAT(timer_deleter, 2, make_and_delete_timer())
+FOUR_REPEAT(queue_deleter, 2, make_and_delete_queue())
+FOUR_REPEAT(timer_maker, 2, make_timer_in(NULL, last_timer_callback))
+FOUR_SCENARIO(pool_4x2_timer_queue, timer_deleter, queue_deleter, timer_maker, timer_deleter, .Setup = no_report);
+
 /* A group whose members are released while others post to it: what was accepted runs, or its owner is told. */
 static VOID simple_callback(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
@@ -419,7 +488,7 @@ static VOID cancel_callback(PVOID context, PVOID parameter)
 
 static void make_group(void)
 {
-    RtlpTimeout = 0;
+    no_report();
     TpInitializeCallbackEnviron(&environment);
     LabAssert(TpAllocCleanupGroup(&group) == STATUS_SUCCESS);
     TpSetCallbackCleanupGroup(&environment, group, cancel_callback);
