@@ -309,6 +309,43 @@ FOUR_SCENARIO(pool_4x2_work, work_poster, work_poster, work_poster, work_poster,
 FOUR_SCENARIO(pool_4x2_work_cancelled, work_canceller, work_canceller, work_canceller, work_canceller,
               .Setup = make_work, .Finish = at_most_each_ran);
 
+/* Objects that are released with their callback pending, in a pool of one thread that is released before them. */
+static PTP_POOL pool;
+
+static void make_pool(void)
+{
+    no_report();
+    LabAssert(TpAllocPool(&pool, NULL) == STATUS_SUCCESS);
+    TpSetPoolMaxThreads(pool, 1);
+    TpInitializeCallbackEnviron(&environment);
+    TpSetCallbackThreadpool(&environment, pool);
+    LabAssert(TpAllocWork(&work, work_callback, NULL, &environment) == STATUS_SUCCESS);
+}
+
+static void post_and_release(void)
+{
+    PTP_WORK mine;
+    LabAssert(TpAllocWork(&mine, work_callback, NULL, NULL) == STATUS_SUCCESS);
+    add(&posted, 1);
+    TpPostWork(mine);
+    TpReleaseWork(mine);
+}
+
+static void release_pool(void)
+{
+    TpReleasePool(pool);
+}
+FOUR_REPEAT(work_releaser, 2, post_and_release())
+
+static void each_posted_ran(void)
+{
+    LabAssert(ran == posted);
+}
+FOUR_SCENARIO(pool_4x2_work_released, work_releaser, work_releaser, work_releaser, work_releaser, .Setup = no_report,
+              .Finish = each_posted_ran);
+FOUR_SCENARIO(pool_4x2_of_one_thread, work_poster, work_poster, work_poster, release_pool, .Setup = make_pool,
+              .Finish = each_posted_ran);
+
 /* A timer that is set runs, or whoever sets or unsets it next is told that it has not. */
 static VOID timer_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER item)
 {
@@ -519,5 +556,44 @@ static void ran_or_told(void)
 }
 FOUR_SCENARIO(pool_4x2_group, group_poster, group_poster, group_releaser, group_waiter, .Setup = make_group,
               .Finish = ran_or_told);
+
+/* Members that fire while they are released: none of their callbacks begins afterwards. */
+static VOID member_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAIT item, TP_WAIT_RESULT result)
+{
+    LabAssert(!read_count(&finished));
+    wait_callback(instance, context, item, result);
+}
+
+static VOID member_timer_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER item)
+{
+    UNREFERENCED_PARAMETER(instance);
+    UNREFERENCED_PARAMETER(context);
+    LabAssert(!read_count(&finished));
+    TpSetTimer(item, &soon, 0, 0);
+}
+
+static void make_members(void)
+{
+    make_group();
+    make_semaphore();
+    LabAssert(TpAllocWait(&wait, member_callback, NULL, &environment) == STATUS_SUCCESS);
+    LabAssert(TpAllocTimer(&timer, member_timer_callback, NULL, &environment) == STATUS_SUCCESS);
+    TpSetWait(wait, semaphore, &soon);
+    TpSetTimer(timer, &soon, 0, 0);
+}
+
+static void release_members(void)
+{
+    TpReleaseCleanupGroupMembers(group, LabChoose(2) == 0, NULL);
+    add(&finished, 1);
+}
+
+/* One that was taken for a callback that was cancelled is lost with it. */
+static void at_most_one_unit_is_lost(void)
+{
+    LabAssert(posted - ran - units() <= 1 && undone <= 2);
+}
+FOUR_SCENARIO(pool_4x2_group_fires, pair_releaser, pair_releaser, release_members, pair_releaser,
+              .Setup = make_members, .Finish = at_most_one_unit_is_lost);
 FOUR_SCENARIO(pool_4x2_group_grows, group_allocator, group_allocator, group_releaser, group_waiter,
               .Setup = make_group);
