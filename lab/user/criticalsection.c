@@ -8,6 +8,8 @@
 
 #include "rtl/criticalsection.h"
 
+#include "four.h"
+
 static RTL_CRITICAL_SECTION section;
 static int entered;
 static int given_up;
@@ -222,34 +224,24 @@ LAB_SCENARIO(section_event_value_returns, .Setup = initialize_held_with_event,
              .Flags = LAB_LARGE);
 
 /* Four threads, three times each. */
-static void user_thrice(void)
-{
-    for (int i = 0; i < 3; i++)
-        user();
-}
-
-static void impatient_user_thrice(void)
-{
-    for (int i = 0; i < 3; i++)
-        impatient_user();
-}
+FOUR_REPEAT(user_thrice, 3, user())
+FOUR_REPEAT(impatient_user_thrice, 3, impatient_user())
 
 static void twelve_came(void)
 {
     is_free();
     LabAssert(entered + given_up == 12);
 }
-#define FOUR(routine) {routine, routine, routine, routine}
-LAB_SCENARIO(section_4x3, .Setup = initialize_patient, .Threads = FOUR(user_thrice), .Finish = twelve_came,
-             .Flags = LAB_LARGE);
-LAB_SCENARIO(section_4x3_c11, .Setup = initialize_patient, .Threads = FOUR(user_thrice), .Finish = twelve_came,
-             .Model = "c11", .StaleReads = 2, .Flags = LAB_LARGE);
-LAB_SCENARIO(section_event_4x3, .Setup = initialize_with_event, .Threads = FOUR(user_thrice), .Finish = twelve_came,
-             .Flags = LAB_LARGE);
-LAB_SCENARIO(section_give_up_4x3, .Setup = initialize_impatient, .Threads = FOUR(impatient_user_thrice),
-             .Finish = twelve_came, .Timeouts = 4, .Flags = LAB_LARGE);
-LAB_SCENARIO(section_event_give_up_4x3, .Setup = initialize_impatient_with_event,
-             .Threads = FOUR(impatient_user_thrice), .Finish = twelve_came, .Timeouts = 4, .Flags = LAB_LARGE);
+FOUR_SCENARIO(section_4x3, user_thrice, user_thrice, user_thrice, user_thrice, .Setup = initialize_patient,
+              .Finish = twelve_came);
+FOUR_SCENARIO(section_4x3_c11, user_thrice, user_thrice, user_thrice, user_thrice, .Setup = initialize_patient,
+              .Finish = twelve_came, .Model = "c11", .StaleReads = 2);
+FOUR_SCENARIO(section_event_4x3, user_thrice, user_thrice, user_thrice, user_thrice, .Setup = initialize_with_event,
+              .Finish = twelve_came);
+FOUR_SCENARIO(section_give_up_4x3, impatient_user_thrice, impatient_user_thrice, impatient_user_thrice,
+              impatient_user_thrice, .Setup = initialize_impatient, .Finish = twelve_came, .Timeouts = 4);
+FOUR_SCENARIO(section_event_give_up_4x3, impatient_user_thrice, impatient_user_thrice, impatient_user_thrice,
+              impatient_user_thrice, .Setup = initialize_impatient_with_event, .Finish = twelve_came, .Timeouts = 4);
 
 /* Whoever leaves last deletes the section and frees it. */
 

@@ -115,8 +115,8 @@ FOUR_SCENARIO(srw_4x3_convert, srw_converter, srw_upgrader, srw_reader, srw_writ
               .Finish = nine_wrote);
 
 /*
- * Condition variables: a buffer with room for one, with an SRW lock or a critical section. Consumers share the lock while
- * they wait, or have little patience and come back.
+ * Condition variables: a buffer with room for one, with an SRW lock or a critical section. Watchers share the lock;
+ * a producer or consumer whose time is up tries again.
  */
 static RTL_CONDITION_VARIABLE filled, emptied;
 static RTL_CRITICAL_SECTION section;
@@ -220,8 +220,8 @@ FOUR_SCENARIO(condition_4x3_section, producer, consumer, producer, consumer, .Se
               .Finish = buffer_is_empty);
 FOUR_SCENARIO(condition_4x3_all, last_producer, consumer, shared_watcher, shared_watcher,
               .Setup = set_up_buffer_with_all, .Finish = buffer_is_left);
-FOUR_SCENARIO(condition_4x3_timeout, impatient_producer, consumer, producer, impatient_consumer,
-              .Setup = set_up_buffer, .Finish = buffer_is_empty, .Timeouts = 3);
+FOUR_SCENARIO(condition_4x3_timeout, impatient_producer, consumer, producer, impatient_consumer, .Setup = set_up_buffer,
+              .Finish = buffer_is_empty, .Timeouts = 3);
 FOUR_SCENARIO(condition_4x3_section_timeout, impatient_producer, consumer, producer, impatient_consumer,
               .Setup = set_up_buffer_with_section, .Finish = buffer_is_empty, .Timeouts = 3);
 
@@ -319,8 +319,8 @@ static void all_were_taken(void)
 FOUR_SCENARIO(address_4x3_semaphore, poster, taker, poster, taker, .Setup = find_neighbours, .Finish = all_were_taken);
 FOUR_SCENARIO(address_4x3_semaphore_neighbours, poster_to_both, taker, second_taker, NULL, .Setup = find_neighbours,
               .Finish = all_were_taken);
-FOUR_SCENARIO(address_4x3_semaphore_timeout, poster, impatient_taker, poster, impatient_taker,
-              .Setup = find_neighbours, .Finish = all_were_taken, .Timeouts = 3);
+FOUR_SCENARIO(address_4x3_semaphore_timeout, poster, impatient_taker, poster, impatient_taker, .Setup = find_neighbours,
+              .Finish = all_were_taken, .Timeouts = 3);
 
 static void take_turns(void)
 {
@@ -477,8 +477,8 @@ FOUR_SCENARIO(barrier_4x3, barrier_user, barrier_blocker, barrier_user, barrier_
               .Finish = three_rounds);
 FOUR_SCENARIO(barrier_4x3_c11, barrier_user, barrier_blocker, barrier_user, barrier_blocker, .Setup = make_barrier,
               .Finish = three_rounds, .Model = "c11", .StaleReads = 2);
-FOUR_SCENARIO(barrier_4x3_spin, barrier_user, barrier_blocker, barrier_spinner, barrier_spinner,
-              .Setup = make_barrier, .Finish = three_rounds);
+FOUR_SCENARIO(barrier_4x3_spin, barrier_user, barrier_blocker, barrier_spinner, barrier_spinner, .Setup = make_barrier,
+              .Finish = three_rounds);
 
 /* Resources of user mode. */
 static RTL_RESOURCE resource;

@@ -250,7 +250,7 @@ FOUR_SCENARIO(keyed_event_4x3_service_keys, key_waiter, key_releaser, other_key_
 FOUR_SCENARIO(keyed_event_4x3_service_timeout, timed_key_waiter, timed_key_releaser, timed_key_waiter,
               timed_key_releaser, .Setup = make_keyed_event, .Finish = as_many_met, .Timeouts = 3);
 
-/* The thread pool. A callback that has begun is counted; what was taken back is counted by whoever took it back. */
+/* The thread pool. Callbacks count themselves in ran, the calls that took one back in undone. */
 static PTP_WORK work;
 static PTP_TIMER timer;
 static PTP_WAIT wait;
@@ -346,7 +346,7 @@ FOUR_SCENARIO(pool_4x2_work_released, work_releaser, work_releaser, work_release
 FOUR_SCENARIO(pool_4x2_of_one_thread, work_poster, work_poster, work_poster, release_pool, .Setup = make_pool,
               .Finish = each_posted_ran);
 
-/* A timer that is set runs, or whoever sets or unsets it next is told that it has not. */
+/* A timer that is set runs, or the next call that sets or unsets it returns that it has not. */
 static VOID timer_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER item)
 {
     UNREFERENCED_PARAMETER(instance);
@@ -417,7 +417,7 @@ static void each_unit_ran(void)
 FOUR_SCENARIO(pool_4x2_wait, pair_releaser, pair_releaser, pair_releaser, wait_setter, .Setup = make_wait,
               .Finish = each_unit_ran);
 
-/* Whoever takes the wait back leaves the unit to the semaphore or to the callback, and a timeout takes none. */
+/* A wait that is taken back leaves the unit to the semaphore or to the callback, and a timeout takes none. */
 static void each_unit_is_accounted_for(void)
 {
     LabAssert(ran + units() == posted);
@@ -593,7 +593,7 @@ static void at_most_one_unit_is_lost(void)
 {
     LabAssert(posted - ran - units() <= 1 && undone <= 2);
 }
-FOUR_SCENARIO(pool_4x2_group_fires, pair_releaser, pair_releaser, release_members, pair_releaser,
-              .Setup = make_members, .Finish = at_most_one_unit_is_lost);
+FOUR_SCENARIO(pool_4x2_group_fires, pair_releaser, pair_releaser, release_members, pair_releaser, .Setup = make_members,
+              .Finish = at_most_one_unit_is_lost);
 FOUR_SCENARIO(pool_4x2_group_grows, group_allocator, group_allocator, group_releaser, group_waiter,
               .Setup = make_group);

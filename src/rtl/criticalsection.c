@@ -12,17 +12,17 @@
  *     N, none woken  clear: one waiter was woken and has not yet tried again; it is not counted among the waiters
  *     waiters        threads that sleep or are about to
  *
- * So -1 is free, -2 is held, and with n waiters it is that minus 4n. Entering clears F and leaving sets it. Leaving with
- * waiters and N set also takes one of them off the count, clears N and wakes somebody. A waiter that sees N clear answers
- * the wake: it sets N again, in the same compare-exchange that takes the section, or that counts it in once more when a
- * thread that ran anyway was faster. So with N set all that wait are counted, with N clear all but one.
+ * So -1 is free, -2 is held, and with n waiters it is that minus 4n. Entering clears F and leaving sets it. Leaving
+ * with waiters and N set also takes one of them off the count, clears N and wakes somebody. A waiter that sees N clear
+ * answers the wake: it sets N again, in the same compare-exchange that takes the section, or that counts it in once
+ * more when a thread that ran anyway was faster. So with N set all that wait are counted, with N clear all but one.
  *
  * Requirements, each with a test of that number in tests/rtl/criticalsection.c, 1, 2 and 5 also as races in
  * tests/stress/criticalsections.c:
  *  1. Exclusion. The owner may enter again, and has to leave as often.
- *  2. No lost wake: when the section is free and somebody waits, a wake is under way (N is clear), and a waiter answers
- *     it. A wake is for no one in particular: the waiter that answers it may be another one than it has woken, which then
- *     finds N set and sleeps on. The proofs are below.
+ *  2. No lost wake: when the section is free and somebody waits, a wake is under way (N is clear), and a waiter
+ *     answers it. A wake is for no one in particular: the waiter that answers it may be another one than it has woken,
+ *     which then finds N set and sleeps on. The proofs are below.
  *  3. The fields have the values of Windows 10 at every moment.
  *  4. Entering and leaving neither allocate nor fail. The event of the compatibility form is made before the first wait;
  *     if there is none to be had this section waits on its address for good.
@@ -34,9 +34,9 @@
  *     sleeps only after it has done so some times in vain.
  *  7. A wait that lasts longer than the timeout is reported and goes on. When it does so again STATUS_POSSIBLE_DEADLOCK
  *     is raised, and the thread no longer waits.
- *  8. In a forked child the waiters that stayed behind do not count, nor does a wake for one of them: the first thread of
- *     the child that waits or would wake forgets them. What the forking thread owned it owns still: by the id that it had
- *     before the fork, until it enters again.
+ *  8. In a forked child the waiters that stayed behind do not count, nor does a wake for one of them: the first thread
+ *     of the child that waits or would wake forgets them. What the forking thread owned it owns still: by the id that
+ *     it had before the fork, until it enters again.
  *  9. Leaving what nobody owns changes nothing. Free build: leaving what somebody else owns makes it free, as on Windows.
  *     Verifier: both, entering what is not initialized, and deleting what is held are bugchecks.
  *
@@ -44,25 +44,25 @@
  * an event's handle; or -1, by address. Its high half is the number of forks that came before (the -1 becomes -2, -3,
  * and so on): if that is not KiForkDepth, the waiters that LockCount counts stayed behind in a parent.
  *
- * Why no wake is lost, by address. A waiter sleeps only on a value with N set: a newcomer that counted itself in while N
- * was clear does not sleep, it answers. The waiter is in the hash when it compares LockCount with that value, and the wake
- * follows the compare-exchange that clears N. Let N be cleared, which happens only while a thread waits. Until N is set
- * again nobody falls asleep, so every sleeper is in the hash already. Either there is one, and the wake takes it out; or
- * all that wait are awake. A waiter that a wake took out looks at LockCount and answers. One that is awake for another
- * reason answers too, or its time is up and it gives up, which the last one may not do (RtlpStopWaiting). So N is set
- * again. How often LockCount changed between a waiter's look and its sleep does not matter: only N of the value that it
- * sleeps on was used, and the next thread that clears N wakes.
- *   Rejected: a newcomer sleeps on a value with N clear, because somebody else is on its way. That one may have entered,
- *   left and sent its wake before the newcomer is in the hash; a second newcomer restores the value, and both sleep on it
- *   with N clear for ever.
+ * Why no wake is lost, by address. A waiter sleeps only on a value with N set: a newcomer that counted itself in while
+ * N was clear does not sleep, it answers. The waiter is in the hash when it compares LockCount with that value, and
+ * the wake follows the compare-exchange that clears N. Let N be cleared, which happens only while a thread waits.
+ * Until N is set again nobody falls asleep, so every sleeper is in the hash already. Either there is one, and the wake
+ * takes it out; or all that wait are awake. A waiter that a wake took out looks at LockCount and answers. One that is
+ * awake for another reason answers too, or its time is up and it gives up, which the last one may not do
+ * (RtlpStopWaiting). So N is set again. How often LockCount changed between a waiter's look and its sleep does not
+ * matter: only N of the value that it sleeps on was used, and the next thread that clears N wakes.
+ *   Rejected: a newcomer sleeps on a value with N clear, because somebody else is on its way. That one may have
+ *   entered, left and sent its wake before the newcomer is in the hash; a second newcomer restores the value, and both
+ *   sleep on it with N clear for ever.
  *
- * By event. Each time N is cleared the event is set once, and only a waiter whose wait the event ended answers; until it
- * does nobody clears N again. So no signal meets another one, and none is left over when N is set. A newcomer that finds
- * N clear waits for the event like the others: answering before the event is set would break requirement 5. A waiter whose
- * time is up leaves the signal to the others, or is the last one and waits on.
+ * By event. Each time N is cleared the event is set once, and only a waiter whose wait the event ended answers; until
+ * it does nobody clears N again. So no signal meets another one, and none is left over when N is set. A newcomer that
+ * finds N clear waits for the event like the others: answering before the event is set would break requirement 5. A
+ * waiter whose time is up leaves the signal to the others, or is the last one and waits on.
  *
- * In a forked child both hold from the moment at which the waiters of the parent are forgotten: the hash is empty, N is
- * set, nobody is counted, the event is reset, and no thread of the child has woken anybody before.
+ * In a forked child both hold from the moment at which the waiters of the parent are forgotten: the hash is empty, N
+ * is set, nobody is counted, the event is reset, and no thread of the child has woken anybody before.
  */
 #include "criticalsection.h"
 
@@ -241,7 +241,7 @@ static LONG_PTR RtlpDecideLockSemaphore(PRTL_CRITICAL_SECTION CriticalSection)
     return (LONG_PTR)Decided;
 }
 
-/* Requirement 8. The event may be signaled for a waiter that stayed behind; no thread of this process has set it yet. */
+/* Requirement 8. The event may be signaled for a waiter that stayed behind; nobody of this process has set it yet. */
 static LONG_PTR RtlpForgetWaitersOfParent(PRTL_CRITICAL_SECTION CriticalSection)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -266,8 +266,8 @@ static LONG_PTR RtlpForgetWaitersOfParent(PRTL_CRITICAL_SECTION CriticalSection)
 }
 
 /*
- * For a waiter, and for a leaver that sees waiters: the event, or NULL: by address. If the leaver's waiters turn out to be
- * those of a parent its compare-exchange fails, or there is another one to wake by then.
+ * For a waiter, and for a leaver that sees waiters: the event, or NULL: by address. If the leaver's waiters turn out to
+ * be those of a parent its compare-exchange fails, or there is another one to wake by then.
  */
 static HANDLE RtlpAgreeHowToWait(PRTL_CRITICAL_SECTION CriticalSection)
 {

@@ -4,13 +4,14 @@
  * An object is in a list of its group until it is deleted, so a group also waits for objects that were closed one by
  * one and still have a callback. A group lives as long as it is open or has objects.
  *
- * Releasing the members moves one after the other to the list of those that are released, and closes it, with a hold that
- * is taken under the group's lock, under which they also leave. One that is being deleted cannot be held. All leave on
- * their own when their callbacks are over, and Emptied tells when the last of the released has. An object that joins
- * meanwhile is released too or stays a member: nobody waits for it before somebody closes it. No hold is kept while the
- * program's code runs or the thread waits: both may be the last that the thread does.
+ * Releasing the members moves one after the other to the list of those that are released, and closes it, with a hold
+ * that is taken under the group's lock, under which they also leave. One that is being deleted cannot be held. All
+ * leave on their own when their callbacks are over, and Emptied tells when the last of the released has. An object
+ * that joins meanwhile is released too or stays a member: nobody waits for it before somebody closes it. No hold is
+ * kept while the program's code runs or the thread waits: both may be the last that the thread does.
  *
- * In a forked child those that were to be released are members again (ForkDepth): who did that may not have closed them.
+ * In a forked child the released ones are members again (ForkDepth): the thread that released them may not have closed
+ * them yet.
  */
 #include "tpp.h"
 
@@ -19,10 +20,10 @@
 struct _TP_CLEANUP_GROUP {
     volatile LONG References;
     KI_LOCK Lock;
-    ULONG ForkDepth;             /* KiForkDepth when somebody was released last */
+    ULONG ForkDepth;             /* KiForkDepth at the last release */
     LIST_ENTRY MemberListHead;
     LIST_ENTRY ReleasedListHead;
-    KEVENT Emptied;              /* signaled while nobody is in the list before */
+    KEVENT Emptied;              /* signaled while ReleasedListHead is empty */
 };
 
 static NTSTATUS TppAllocateGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)

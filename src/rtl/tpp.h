@@ -266,8 +266,8 @@ VOID TppStopTicking(PTP_POOL Pool);             /* no new tick; one that has beg
 /* tpobject.c */
 NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
                      PVOID *Object);         /* in a service, as the next one; nobody else finds the object yet */
-VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ); /* complete, to pool and group: who releases the
-                                                members of the group may close it from now on */
+VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ); /* a complete one to its pool and group: a release
+                                                of the group's members may close it from now on */
 BOOLEAN TppAddPending(PTPP_OBJECT Object);      /* one more callback; FALSE: there are too many */
 BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result);   /* its task was taken out; TRUE: a callback is now running */
 BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result); /* a source's packet was taken out; likewise */

@@ -60,8 +60,8 @@ VOID TpReleaseWork(PTP_WORK Work)
     TppClose(&Work->Object);
 }
 
-/* Closed and with its callback pending when its group gets it: whoever releases the members meanwhile cancels the
-   callback or waits for it. Until the task is queued Linked keeps the object. */
+/* The object is closed, with its callback pending, before its group has it: a concurrent release of the members cancels
+   the callback or waits for it. Linked keeps the object until the task is queued. */
 static VOID TppPostOnce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ)
 {
     PKTHREAD Thread = KiCurrentThread();

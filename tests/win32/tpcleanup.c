@@ -236,7 +236,7 @@ static void start_releasing(pthread_t *thread, members *m)
     await(is_releasing());
 }
 
-/* Nobody waits for a member that joins too late to be released. */
+/* A member that joins too late to be released is not waited for. */
 static void test_member_joins(void **state)
 {
     members m;
@@ -252,7 +252,7 @@ static void test_member_joins(void **state)
     finish(&m);
 }
 
-/* Who releases stayed behind: the child releases what is left, which are those with callbacks to come. */
+/* The releasing thread stayed behind: the child releases what is left, the members with callbacks to come. */
 static BOOLEAN release_rest_in_child(void *argument)
 {
     members *m = argument;
