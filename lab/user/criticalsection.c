@@ -130,8 +130,10 @@ static void initialize_woken(void)
     section.LockCount -= RTLP_NONE_WOKEN;
 }
 
+/* Leaves what was entered for it in Setup. */
 static void leaver(void)
 {
+    __atomic_store_n(&section.OwningThread, PsGetCurrentThreadId(), __ATOMIC_RELAXED);
     RtlLeaveCriticalSection(&section);
 }
 
@@ -186,7 +188,7 @@ static void enter_until_waiter(volatile LONG *flag)
 static void owner_that_passes(void)
 {
     await_waiter();
-    RtlLeaveCriticalSection(&section);
+    leaver();
     enter_until_waiter(&passed);
 }
 
