@@ -6,7 +6,7 @@
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
 
-#include "rtl/waiter.h"
+#include "neighbours.h"
 
 static volatile ULONG word;
 static int data;
@@ -103,28 +103,6 @@ LAB_SCENARIO(address_timeout, .Threads = {impatient_token_waiter, token_waiter, 
              .Flags = LAB_MAY_BLOCK, .Timeouts = 1);
 
 /* Two addresses in one bucket: a wake of one leaves the other's waiter alone. */
-#define CANDIDATES 4096
-
-static volatile ULONG words[CANDIDATES];
-static volatile ULONG *first, *second;
-
-static PEXP_WAITER_BUCKET bucket_of(volatile ULONG *address)
-{
-    EXP_WAIT_KEY key = RtlpWaitKey(address, RtlpAddressWait);
-    PEXP_WAITER_BUCKET bucket = ExpLockWaiters(&key, KeGetCurrentThread());
-    ExpUnlockWaiters(bucket, KeGetCurrentThread());
-    return bucket;
-}
-
-static void find_neighbours(void)
-{
-    first = second = &words[0];
-    do {
-        second += 1;
-        LabAssert(second != &words[CANDIDATES]);
-    } while (bucket_of(second) != bucket_of(first));
-}
-
 static void first_waiter(void)
 {
     LabAssert(RtlWaitOnAddress(first, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);

@@ -7,9 +7,9 @@
 #include <interlock/rtl.h>
 
 #include "rtl/criticalsection.h"
-#include "rtl/waiter.h"
 
 #include "four.h"
+#include "neighbours.h"
 #include "sleepers.h"
 
 static LARGE_INTEGER soon = {.QuadPart = -10000};
@@ -229,26 +229,7 @@ FOUR_SCENARIO(condition_4x3_section_timeout, impatient_producer, consumer, produ
  * Address waits. Two words in one bucket of the hash, each a lock (0 free, 1 held, 2 held and somebody may sleep), a
  * semaphore, or whose turn it is: values that return.
  */
-#define CANDIDATES 4096
-
-static volatile ULONG words[CANDIDATES];
-static volatile ULONG *first, *second;
 static int sums[2];
-
-static PEXP_WAITER_BUCKET bucket_of(volatile ULONG *address)
-{
-    EXP_WAIT_KEY key = RtlpWaitKey(address, RtlpAddressWait);
-    return ExpBucketOf(&key);
-}
-
-static void find_neighbours(void)
-{
-    first = second = &words[0];
-    do {
-        second += 1;
-        LabAssert(second != &words[CANDIDATES]);
-    } while (bucket_of(second) != bucket_of(first));
-}
 
 static void wait_on(volatile ULONG *word, ULONG seen, PLARGE_INTEGER timeout)
 {

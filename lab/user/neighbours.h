@@ -1,0 +1,29 @@
+/* neighbours.h: two words whose waiters are in one bucket of the hash. */
+#ifndef LAB_NEIGHBOURS_H
+#define LAB_NEIGHBOURS_H
+
+#include <interlock/lab.h>
+
+#include "rtl/waiter.h"
+
+#define NEIGHBOURS_CANDIDATES 4096
+
+static volatile ULONG *first, *second;
+
+static PEXP_WAITER_BUCKET bucket_of(volatile ULONG *address)
+{
+    EXP_WAIT_KEY key = RtlpWaitKey(address, RtlpAddressWait);
+    return ExpBucketOf(&key);
+}
+
+static void find_neighbours(void)
+{
+    static volatile ULONG words[NEIGHBOURS_CANDIDATES];
+    first = second = &words[0];
+    do {
+        second += 1;
+        LabAssert(second != &words[NEIGHBOURS_CANDIDATES]);
+    } while (bucket_of(second) != bucket_of(first));
+}
+
+#endif
