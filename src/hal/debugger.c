@@ -11,14 +11,15 @@
 
 BOOLEAN HalIsDebuggerPresent(VOID)
 {
+    HALP_HOST_CALLS;
     CHAR Text[STATUS_BYTES];
     PCSTR Tracer = NULL;
-    int File = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    int File = HalpOpenFile("/proc/self/status", O_RDONLY);
     SSIZE_T Length;
 
     if (File >= 0) {
-        Length = read(File, Text, sizeof(Text) - 1);
-        close(File);
+        Length = HalpReadFile(File, Text, sizeof(Text) - 1);
+        HalCloseDescriptor(File);
         Text[Length > 0 ? Length : 0] = 0;
         Tracer = strstr(Text, "\nTracerPid:");
     }

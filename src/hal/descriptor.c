@@ -1,12 +1,28 @@
-/* descriptor.c: descriptors of the host: what is ready on them, and one that others can watch. */
-#include "hal.h"
+/*
+ * descriptor.c: descriptors of the host: what is ready on them, one that others can watch, and the keeper of those that
+ * the library has for itself.
+ *
+ * A program may close every descriptor that it finds (closefrom, as a daemon does), or put another file under a number of
+ * ours (dup2). What the library then finds under the number is the program's: not to be written to, waited on or closed.
+ * 1. Numbers from FIRST_KEPT on, if the process may have them: programs get the lowest that are free.
+ * 2. Each kept descriptor is a member of one epoll set, armed or not. The host finds a member by file and number
+ *    together, so a number is ours if it is a member, and only then. One call tells, and arming a member is that call.
+ * 3. The set itself is ours if the guard is a member: the reading end of a pipe, whose file has an identity of its own.
+ * 4. A thread blocks in a read of the guard (HalAwaitKeeperLoss), which keeps that file open, closed or not. Its writing
+ *    end has no other users. A program that closes everything closes that too, and the read ends: so the loss is noticed
+ *    while everybody sleeps, and what can be opened anew is.
+ * Between the question whose a number is and its use the program may still change it: that is left to the program.
+ *
+ * The keeper is opened by one thread at a time (io/watch.c). Its numbers change only then, and a thread that still has
+ * the old ones asks the host about numbers that are not ours any more, or closed: the answer is no, as in 2.
+ */
+#include "halp.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 C_ASSERT(HAL_DESCRIPTOR_READABLE == POLLIN && HAL_DESCRIPTOR_READABLE == EPOLLIN);
 C_ASSERT(HAL_DESCRIPTOR_WRITABLE == POLLOUT && HAL_DESCRIPTOR_WRITABLE == EPOLLOUT);
@@ -14,76 +30,302 @@ C_ASSERT(HAL_DESCRIPTOR_URGENT == POLLPRI && HAL_DESCRIPTOR_URGENT == EPOLLPRI);
 C_ASSERT(HAL_DESCRIPTOR_FAILED == POLLERR && HAL_DESCRIPTOR_FAILED == EPOLLERR);
 C_ASSERT(HAL_DESCRIPTOR_CLOSED == POLLHUP && HAL_DESCRIPTOR_CLOSED == EPOLLHUP);
 
-LONG HalDuplicateDescriptor(LONG Descriptor)
+#define NO_DESCRIPTOR (-1)
+#define FIRST_KEPT 256
+#define FIRST_BEHIND_STANDARD 3
+#define FILE_MODE 0666
+
+static struct {
+    volatile ULONG Generation;   /* counts the keepers; even: none is open */
+    volatile LONG Set;
+    volatile LONG Guard;         /* the end that is read, */
+    volatile LONG GuardWriter;   /* and the one that only exists */
+    HAL_FILE_ID GuardId;
+    HAL_FILE_ID SharedId;        /* of all files that the host does not tell apart */
+} HalpKeeper = {.Set = NO_DESCRIPTOR, .Guard = NO_DESCRIPTOR, .GuardWriter = NO_DESCRIPTOR};
+
+int HalpOpenFile(PCSTR Path, int Flags)
 {
-    return fcntl(Descriptor, F_DUPFD_CLOEXEC, 0);
+    return (int)HalpCall(SYS_openat, AT_FDCWD, Path, Flags | O_CLOEXEC, FILE_MODE);
+}
+
+SSIZE_T HalpReadFile(int File, PVOID Buffer, SIZE_T Size)
+{
+    return HalpCall(SYS_read, File, Buffer, Size);
+}
+
+SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size)
+{
+    return HalpCall(SYS_write, File, Buffer, Size);
+}
+
+/* A limit below the first number, or no number left there: any behind the standard ones. */
+static LONG HalpDuplicate(LONG Descriptor)
+{
+    LONG Duplicate = (LONG)HalpCall(SYS_fcntl, Descriptor, F_DUPFD_CLOEXEC, FIRST_KEPT);
+
+    if (Duplicate == -EINVAL || Duplicate == -EMFILE) {
+        Duplicate = (LONG)HalpCall(SYS_fcntl, Descriptor, F_DUPFD_CLOEXEC, FIRST_BEHIND_STANDARD);
+    }
+    return Duplicate;
+}
+
+LONG HalpKeepDescriptor(LONG Descriptor)
+{
+    LONG Kept;
+
+    if (Descriptor < 0 || Descriptor >= FIRST_KEPT) {
+        return Descriptor;
+    }
+    Kept = HalpDuplicate(Descriptor);
+    if (Kept < 0 && Descriptor >= FIRST_BEHIND_STANDARD) {
+        return Descriptor;
+    }
+    HalCloseDescriptor(Descriptor);
+    return Kept;
+}
+
+NTSTATUS HalDuplicateDescriptor(LONG Descriptor, PLONG Duplicate)
+{
+    *Duplicate = HalpDuplicate(Descriptor);
+    if (*Duplicate >= 0) {
+        return STATUS_SUCCESS;
+    }
+    return *Duplicate == -EBADF ? STATUS_INVALID_HANDLE : STATUS_TOO_MANY_OPENED_FILES;
 }
 
 VOID HalCloseDescriptor(LONG Descriptor)
 {
-    close(Descriptor);
+    HalpCall(SYS_close, Descriptor);
 }
 
 ULONG HalPollDescriptor(LONG Descriptor, ULONG Events)
 {
     struct pollfd Poll = {.fd = Descriptor, .events = (short)Events};
-    int Count;
+    struct timespec Now = {0};
+    long Count;
+
     do {
-        Count = poll(&Poll, 1, 0);
-    } while (Count < 0 && errno == EINTR);
+        Count = HalpCall(SYS_ppoll, &Poll, 1, &Now, NULL, 0);
+    } while (Count == -EINTR);
     return Count > 0 ? (ULONG)(USHORT)Poll.revents : 0;
 }
 
-LONG HalCreateDescriptorSet(VOID)
+BOOLEAN HalQueryFileId(LONG Descriptor, PHAL_FILE_ID Id)
 {
-    return epoll_create1(EPOLL_CLOEXEC);
+    HALP_HOST_CALLS; /* the host's own structure differs between machines */
+    struct stat Status;
+
+    if (fstat(Descriptor, &Status) != 0) {
+        return FALSE;
+    }
+    Id->Device = Status.st_dev;
+    Id->File = Status.st_ino;
+    return TRUE;
 }
 
-NTSTATUS HalWatchDescriptor(LONG Set, LONG Descriptor, ULONG Events, ULONG64 Cookie)
+/* relaxed, both: Second may be the keeper's and just change; half of it fits no file */
+static BOOLEAN HalpIsSameId(const HAL_FILE_ID *First, const HAL_FILE_ID *Second)
+{
+    return First->Device == __atomic_load_n(&Second->Device, __ATOMIC_RELAXED) &&
+           First->File == __atomic_load_n(&Second->File, __ATOMIC_RELAXED);
+}
+
+static BOOLEAN HalpStoreId(LONG Descriptor, PHAL_FILE_ID Place)
+{
+    HAL_FILE_ID Id = {0};
+    BOOLEAN Open = HalQueryFileId(Descriptor, &Id);
+
+    /* relaxed, both: see HalpIsSameId */
+    __atomic_store_n(&Place->Device, Id.Device, __ATOMIC_RELAXED);
+    __atomic_store_n(&Place->File, Id.File, __ATOMIC_RELAXED);
+    return Open;
+}
+
+BOOLEAN HalIsFile(LONG Descriptor, const HAL_FILE_ID *Id)
+{
+    HAL_FILE_ID Present;
+
+    return HalQueryFileId(Descriptor, &Present) && HalpIsSameId(&Present, Id);
+}
+
+BOOLEAN HalIsTellingId(const HAL_FILE_ID *Id)
+{
+    return !HalpIsSameId(Id, &HalpKeeper.SharedId);
+}
+
+/* relaxed, here and below: see the theory; who uses old numbers is answered no */
+static LONG HalpKept(const volatile LONG *Number)
+{
+    return __atomic_load_n(Number, __ATOMIC_RELAXED);
+}
+
+static long HalpControlSet(LONG Set, int Operation, LONG Descriptor, ULONG Events, ULONG64 Cookie)
 {
     struct epoll_event Event = {.events = Events | EPOLLONESHOT, .data.u64 = Cookie};
-    int Operation = EPOLL_CTL_MOD;
-    while (epoll_ctl(Set, Operation, Descriptor, &Event) != 0) {
-        if (errno == ENOENT) {
-            Operation = EPOLL_CTL_ADD;
-        } else if (errno == EEXIST) { /* another thread has just added it */
-            Operation = EPOLL_CTL_MOD;
-        } else {
-            /* EPERM: a file or directory, which is ready at any time */
-            return errno == EPERM ? STATUS_NOT_SUPPORTED : STATUS_INSUFFICIENT_RESOURCES;
-        }
-    }
-    return STATUS_SUCCESS;
+
+    return HalpCall(SYS_epoll_ctl, Set, Operation, Descriptor, &Event);
 }
 
-VOID HalForgetDescriptor(LONG Set, LONG Descriptor)
+/* What is not there is added without any event, and taken out again. */
+static BOOLEAN HalpIsMember(LONG Set, LONG Descriptor)
 {
-    epoll_ctl(Set, EPOLL_CTL_DEL, Descriptor, NULL);
+    long Result = HalpControlSet(Set, EPOLL_CTL_ADD, Descriptor, 0, HAL_NO_COOKIE);
+
+    if (Result == 0) {
+        HalpControlSet(Set, EPOLL_CTL_DEL, Descriptor, 0, 0);
+    }
+    return Result == -EEXIST;
 }
 
-ULONG HalWaitForDescriptors(LONG Set, PHAL_READY Ready, ULONG Count)
+static VOID HalpCloseIfSame(volatile LONG *Number, const HAL_FILE_ID *Id)
+{
+    LONG Old = __atomic_exchange_n(Number, NO_DESCRIPTOR, __ATOMIC_RELAXED);
+
+    if (Old != NO_DESCRIPTOR && HalIsFile(Old, Id)) {
+        HalCloseDescriptor(Old);
+    }
+}
+
+VOID HalCloseKeeper(VOID)
+{
+    LONG Set = __atomic_exchange_n(&HalpKeeper.Set, NO_DESCRIPTOR, __ATOMIC_RELAXED);
+
+    if (Set != NO_DESCRIPTOR && HalpIsMember(Set, HalpKept(&HalpKeeper.Guard))) {
+        HalCloseDescriptor(Set);
+    }
+    HalpCloseIfSame(&HalpKeeper.Guard, &HalpKeeper.GuardId);
+    HalpCloseIfSame(&HalpKeeper.GuardWriter, &HalpKeeper.GuardId);
+    /* even now, also if opening it was interrupted; release: pairs with the acquire in HalpIsGeneration */
+    __atomic_store_n(&HalpKeeper.Generation, (HalpKeeper.Generation | 1) + 1, __ATOMIC_RELEASE);
+}
+
+static BOOLEAN HalpOpenGuard(VOID)
+{
+    int Ends[2];
+
+    if (HalpCall(SYS_pipe2, Ends, O_CLOEXEC) != 0) {
+        return FALSE;
+    }
+    __atomic_store_n(&HalpKeeper.Guard, HalpKeepDescriptor(Ends[0]), __ATOMIC_RELAXED);
+    __atomic_store_n(&HalpKeeper.GuardWriter, HalpKeepDescriptor(Ends[1]), __ATOMIC_RELAXED);
+    return HalpStoreId(HalpKept(&HalpKeeper.Guard), &HalpKeeper.GuardId);
+}
+
+ULONG HalOpenKeeper(VOID)
+{
+    LONG Set;
+
+    HalCloseKeeper();
+    Set = HalpKeepDescriptor((LONG)HalpCall(SYS_epoll_create1, EPOLL_CLOEXEC));
+    if (Set < 0) {
+        return 0;
+    }
+    HalpStoreId(Set, &HalpKeeper.SharedId);
+    if (!HalpOpenGuard() ||
+        HalpControlSet(Set, EPOLL_CTL_ADD, HalpKept(&HalpKeeper.Guard), 0, HAL_NO_COOKIE) != 0) {
+        HalCloseDescriptor(Set);
+        HalCloseKeeper();
+        return 0;
+    }
+    __atomic_store_n(&HalpKeeper.Set, Set, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in HalpIsGeneration */
+    return __atomic_add_fetch(&HalpKeeper.Generation, 1, __ATOMIC_RELEASE);
+}
+
+BOOLEAN HalIsKeeperIntact(VOID)
+{
+    return HalIsFile(HalpKept(&HalpKeeper.Guard), &HalpKeeper.GuardId) &&
+           HalIsFile(HalpKept(&HalpKeeper.GuardWriter), &HalpKeeper.GuardId) &&
+           HalpIsMember(HalpKept(&HalpKeeper.Set), HalpKept(&HalpKeeper.Guard));
+}
+
+static BOOLEAN HalpIsGeneration(ULONG Keeper)
+{
+    /* acquire: pairs with the releases above; the numbers are those of this keeper or later ones */
+    return __atomic_load_n(&HalpKeeper.Generation, __ATOMIC_ACQUIRE) == Keeper;
+}
+
+VOID HalAwaitKeeperLoss(ULONG Keeper)
+{
+    LONG Guard = HalpKept(&HalpKeeper.Guard);
+    SSIZE_T Read = -EINTR;
+    UCHAR Nothing;
+
+    while (Read == -EINTR && HalpIsGeneration(Keeper) && HalIsFile(Guard, &HalpKeeper.GuardId)) {
+        Read = HalpReadFile(Guard, &Nothing, sizeof(Nothing));
+    }
+}
+
+HAL_MEMBERSHIP HalEnterDescriptor(LONG Descriptor, ULONG64 Cookie)
+{
+    switch (HalpControlSet(HalpKept(&HalpKeeper.Set), EPOLL_CTL_ADD, Descriptor, 0, Cookie)) {
+    case 0:
+    case -EEXIST: /* a file that stayed open when this number was closed; the cookie is set when it is armed */
+        return HalDescriptorIsMember;
+    case -EPERM:
+        return HalDescriptorAlwaysReady;
+    default:
+        return HalDescriptorRefused;
+    }
+}
+
+BOOLEAN HalIsMember(LONG Descriptor)
+{
+    return HalpIsMember(HalpKept(&HalpKeeper.Set), Descriptor);
+}
+
+BOOLEAN HalArmDescriptor(LONG Descriptor, ULONG Events, ULONG64 Cookie)
+{
+    return HalpControlSet(HalpKept(&HalpKeeper.Set), EPOLL_CTL_MOD, Descriptor, Events, Cookie) == 0;
+}
+
+VOID HalForgetDescriptor(LONG Descriptor)
+{
+    HalpControlSet(HalpKept(&HalpKeeper.Set), EPOLL_CTL_DEL, Descriptor, 0, 0);
+}
+
+BOOLEAN HalWaitForDescriptors(ULONG Keeper, PHAL_READY Ready, PULONG Count)
 {
     struct epoll_event Events[HAL_MOST_READY];
-    int Found = epoll_wait(Set, Events, (int)(Count < HAL_MOST_READY ? Count : HAL_MOST_READY), -1);
-    for (int Index = 0; Index < Found; Index += 1) {
+    LONG Set = HalpKept(&HalpKeeper.Set);
+    long Found;
+
+    *Count = 0;
+    /* The members of a program's own set are not ours to wait for. */
+    if (!HalpIsGeneration(Keeper) || !HalpIsMember(Set, HalpKept(&HalpKeeper.Guard))) {
+        return FALSE;
+    }
+    Found = HalpCall(SYS_epoll_pwait, Set, Events, HAL_MOST_READY, -1, NULL, 0);
+    for (long Index = 0; Index < Found; Index += 1) {
         Ready[Index].Cookie = Events[Index].data.u64;
         Ready[Index].Events = Events[Index].events;
     }
-    return Found > 0 ? (ULONG)Found : 0;
+    *Count = Found > 0 ? (ULONG)Found : 0;
+    return TRUE;
 }
 
 LONG HalCreateSignalDescriptor(VOID)
 {
-    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return HalpKeepDescriptor((LONG)HalpCall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 VOID HalSignalDescriptor(LONG Descriptor)
 {
-    (void)!eventfd_write(Descriptor, 1);
+    eventfd_t One = 1;
+
+    HalpWriteFile(Descriptor, &One, sizeof(One));
 }
 
 VOID HalDrainDescriptor(LONG Descriptor)
 {
     eventfd_t Value;
-    (void)!eventfd_read(Descriptor, &Value);
+
+    HalpReadFile(Descriptor, &Value, sizeof(Value));
+}
+
+/* The parent still uses the set; and as long as the child has the writing end, the parent's thread at the guard sleeps. */
+VOID HalpForkChildKeeper(VOID)
+{
+    HalCloseKeeper();
 }

@@ -2,12 +2,10 @@
 #include "halp.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
@@ -16,29 +14,30 @@
 
 #define LONGEST_MESSAGE 1024
 #define DEEPEST_STACK 64
-#define FULL_PIPE_TIMEOUT_MS 1000
+#define FULL_PIPE_TIMEOUT_SECONDS 1
 
 PCSTR HalGetEnvironment(PCSTR Name)
 {
     return secure_getenv(Name);
 }
 
-static BOOLEAN HalpStandardErrorTakesMore(VOID)
+static BOOLEAN HalpStandardErrorTakesMore(SSIZE_T Error)
 {
     struct pollfd Output = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct timespec Timeout = {.tv_sec = FULL_PIPE_TIMEOUT_SECONDS};
 
-    return errno == EINTR || (errno == EAGAIN && poll(&Output, 1, FULL_PIPE_TIMEOUT_MS) > 0);
+    return Error == -EINTR || (Error == -EAGAIN && HalpCall(SYS_ppoll, &Output, 1, &Timeout, NULL, 0) > 0);
 }
 
 static VOID HalpWriteToStandardError(PCSTR Text, SIZE_T Length)
 {
     while (Length != 0) {
-        SSIZE_T Written = write(STDERR_FILENO, Text, Length);
+        SSIZE_T Written = HalpWriteFile(STDERR_FILENO, Text, Length);
 
         if (Written > 0) {
             Text += Written;
             Length -= (SIZE_T)Written;
-        } else if (Written == 0 || !HalpStandardErrorTakesMore()) {
+        } else if (Written == 0 || !HalpStandardErrorTakesMore(Written)) {
             return;
         }
     }
@@ -46,7 +45,7 @@ static VOID HalpWriteToStandardError(PCSTR Text, SIZE_T Length)
 
 VOID HalPrint(PCSTR Format, ...)
 {
-    int Error = errno;
+    HALP_HOST_CALLS;
     CHAR Text[LONGEST_MESSAGE];
     va_list Arguments;
     int Length;
@@ -61,7 +60,6 @@ VOID HalPrint(PCSTR Format, ...)
     if (Length > 0) {
         HalpWriteToStandardError(Text, (SIZE_T)Length);
     }
-    errno = Error;
 }
 
 #ifdef HOST_UNWINDS
@@ -98,6 +96,7 @@ VOID HalpInitializeStackTrace(VOID)
 
 DECLSPEC_NOINLINE VOID HalPrintStackTrace(ULONG FramesToSkip)
 {
+    HALP_HOST_CALLS;
     PVOID Frames[DEEPEST_STACK];
     int Depth = backtrace(Frames, DEEPEST_STACK);
     int First = FramesToSkip < DEEPEST_STACK ? (int)FramesToSkip + 1 : DEEPEST_STACK;

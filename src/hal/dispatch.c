@@ -1,14 +1,11 @@
 /* dispatch.c: blocking and waking by futex, and the two clocks. */
 #include "halp.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define SLOWEST_HOST_HZ 100
 #define SYSTEM_TIME_OF_1970 116444736000000000ULL
@@ -23,6 +20,14 @@ struct timespec HalpIntervalToTimespec(ULONGLONG Interval)
     };
 
     return Host;
+}
+
+/* Less, if a signal comes. */
+VOID HalpSleep(ULONGLONG Interval)
+{
+    struct timespec Time = HalpIntervalToTimespec(Interval);
+
+    HalpCall(SYS_nanosleep, &Time, NULL);
 }
 
 BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host)
@@ -114,7 +119,7 @@ static VOID HalpShortenWait(HAL_DEADLINE *Deadline)
 }
 #endif
 
-/* Limit: how long the host is asked to wait. Below 0: errno says why it did not, or not until it was woken. */
+/* Limit: how long the host is asked to wait. Below 0: why it did not, or not until it was woken. */
 static long HalpWaitUntil(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Limit)
 {
     struct timespec Until;
@@ -122,12 +127,12 @@ static long HalpWaitUntil(volatile ULONG *Address, ULONG Expected, const HAL_DEA
     int Operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
 
     Operation |= Limit->Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
-    return syscall(SYS_futex, Address, Operation, Expected, Timeout, NULL, FUTEX_BITSET_MATCH_ANY);
+    return HalpCall(SYS_futex, Address, Operation, Expected, Timeout, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-static BOOLEAN HalpWaitFailed(volatile ULONG *Address, const HAL_DEADLINE *Deadline)
+static BOOLEAN HalpWaitFailed(volatile ULONG *Address, const HAL_DEADLINE *Deadline, int Error)
 {
-    switch (errno) {
+    switch (Error) {
     case EAGAIN:
     case EINTR:
         return TRUE;
@@ -135,7 +140,7 @@ static BOOLEAN HalpWaitFailed(volatile ULONG *Address, const HAL_DEADLINE *Deadl
         /* The system clock may have been set back since, and a clock read here may lag behind the host's timer. */
         return !HalpDeadlineHasPassed(Deadline);
     default:
-        HalPrint("interlock: the host refuses to wait on %p (error %d)\n", (const void *)Address, errno);
+        HalPrint("interlock: the host refuses to wait on %p (error %d)\n", (const void *)Address, Error);
         HalAbort();
     }
 }
@@ -147,21 +152,21 @@ static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADL
 
     HalpShortenWait(&Limit);
     if (Limit.Clock == HalNoDeadline) {
-        Result = syscall(SYS_futex, Address, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, Expected, NULL);
+        Result = HalpCall(SYS_futex, Address, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, Expected, NULL);
     } else {
         Result = HalpWaitUntil(Address, Expected, &Limit);
     }
-    return Result == 0 || HalpWaitFailed(Address, Deadline);
+    return Result == 0 || HalpWaitFailed(Address, Deadline, (int)-Result);
 }
 
 static VOID HalpWake(volatile ULONG *Address, ULONG Count)
 {
-    syscall(SYS_futex, Address, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, Count > INT_MAX ? INT_MAX : Count);
+    HalpCall(SYS_futex, Address, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, Count > INT_MAX ? INT_MAX : Count);
 }
 
 static VOID HalpYield(VOID)
 {
-    sched_yield();
+    HalpCall(SYS_sched_yield);
 }
 
 /* The host counts how often a thread was switched away from, and counts a yield only if another thread ran. */
@@ -169,7 +174,7 @@ static ULONG HalpCountSwitches(VOID)
 {
     struct rusage Usage;
 
-    return getrusage(RUSAGE_THREAD, &Usage) == 0 ? (ULONG)(Usage.ru_nvcsw + Usage.ru_nivcsw) : 0;
+    return HalpCall(SYS_getrusage, RUSAGE_THREAD, &Usage) == 0 ? (ULONG)(Usage.ru_nvcsw + Usage.ru_nivcsw) : 0;
 }
 
 BOOLEAN HalYieldToOther(VOID)

@@ -16,11 +16,7 @@
 #include "context.h"
 #include "halp.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define READS_BETWEEN_LOOKS 4096
 #define FAULT_SIGNALS 2
@@ -86,7 +82,7 @@ static VOID HalpTakeDefaultAction(int Signal, siginfo_t *Information)
 
     sigaction(Signal, &Default, NULL);
     if (Information->si_code <= 0) {
-        syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), Signal, Information);
+        HalpCall(SYS_rt_tgsigqueueinfo, getpid(), HalpCall(SYS_gettid), Signal, Information);
     }
 }
 
@@ -221,7 +217,7 @@ static VOID HalpReleaseFaultLock(VOID)
 /* With every signal blocked, so that no handler on this thread comes here while the lock is held. */
 static VOID HalpLookAtHandlers(VOID)
 {
-    int Error = errno;
+    HALP_HOST_CALLS;
     sigset_t All;
     sigset_t Before;
     ULONG Index;
@@ -236,7 +232,6 @@ static VOID HalpLookAtHandlers(VOID)
     HalpReleaseFaultLock();
     HalpReadsBeforeLook = READS_BETWEEN_LOOKS;
     pthread_sigmask(SIG_SETMASK, &Before, NULL);
-    errno = Error;
 }
 
 HAL_READ HalReadPointerOrFault(PVOID volatile *Address)

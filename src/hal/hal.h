@@ -97,8 +97,8 @@ typedef struct _HAL_TURN {
 VOID HalCountWait(PHAL_TURN Turn);
 VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */
 
-/* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, or a step of the
-   system clock, or for no reason. 0: no deadline. Whoever has changed *Wake calls HalClockWake. */
+/* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, wherever the system clock
+   is moved, or for no reason. 0: no deadline. Whoever has changed *Wake calls HalClockWake. */
 VOID HalClockWait(volatile ULONG *Wake, ULONG Expected, ULONGLONG InterruptTime, ULONGLONG SystemTime);
 VOID HalClockWake(volatile ULONG *Wake);
 ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMANCE_FREQUENCY */
@@ -118,15 +118,34 @@ typedef struct _HAL_READY {
     ULONG Events;
 } HAL_READY, *PHAL_READY;
 
-LONG HalDuplicateDescriptor(LONG Descriptor);       /* this and what creates one: below 0 if there is none */
+/* Which file a descriptor stands for. Of some kinds (eventfd, epoll, timerfd) all files have the same. */
+typedef struct _HAL_FILE_ID {
+    ULONG64 Device;
+    ULONG64 File;
+} HAL_FILE_ID, *PHAL_FILE_ID;
+
+typedef enum _HAL_MEMBERSHIP { HalDescriptorIsMember, HalDescriptorAlwaysReady, HalDescriptorRefused } HAL_MEMBERSHIP;
+
+#define HAL_NO_COOKIE MAXULONGLONG                  /* of what is never waited for */
+
+NTSTATUS HalDuplicateDescriptor(LONG Descriptor, PLONG Duplicate);
 VOID HalCloseDescriptor(LONG Descriptor);
 ULONG HalPollDescriptor(LONG Descriptor, ULONG Events);
-LONG HalCreateDescriptorSet(VOID);
-NTSTATUS HalWatchDescriptor(LONG Set, LONG Descriptor, ULONG Events, ULONG64 Cookie); /* STATUS_NOT_SUPPORTED: it is
-                                                       always ready */
-VOID HalForgetDescriptor(LONG Set, LONG Descriptor);
-ULONG HalWaitForDescriptors(LONG Set, PHAL_READY Ready, ULONG Count); /* 0: for no reason */
-LONG HalCreateSignalDescriptor(VOID);
+BOOLEAN HalQueryFileId(LONG Descriptor, PHAL_FILE_ID Id); /* FALSE: it is not open */
+BOOLEAN HalIsFile(LONG Descriptor, const HAL_FILE_ID *Id);
+BOOLEAN HalIsTellingId(const HAL_FILE_ID *Id);      /* no other file has it; the keeper has been opened */
+/* The keeper of the library's own descriptors: the theory is in hal/descriptor.c. */
+ULONG HalOpenKeeper(VOID);                          /* anew, without members; by one thread at a time. 0: refused */
+VOID HalCloseKeeper(VOID);
+BOOLEAN HalIsKeeperIntact(VOID);                    /* FALSE: the program has closed some of it */
+VOID HalAwaitKeeperLoss(ULONG Keeper);
+HAL_MEMBERSHIP HalEnterDescriptor(LONG Descriptor, ULONG64 Cookie); /* it is not armed */
+BOOLEAN HalIsMember(LONG Descriptor);               /* FALSE: what has this number is not ours (any more) */
+BOOLEAN HalArmDescriptor(LONG Descriptor, ULONG Events, ULONG64 Cookie); /* for one event; FALSE: not a member */
+VOID HalForgetDescriptor(LONG Descriptor);
+BOOLEAN HalWaitForDescriptors(ULONG Keeper, PHAL_READY Ready, PULONG Count); /* FALSE: the keeper is lost, or is another one;
+                                                       of Ready there are HAL_MOST_READY */
+LONG HalCreateSignalDescriptor(VOID);               /* below 0: there is none */
 VOID HalSignalDescriptor(LONG Descriptor);          /* readable from now on, until it is drained */
 VOID HalDrainDescriptor(LONG Descriptor);
 
@@ -143,6 +162,7 @@ typedef struct _HAL_SPAWN {
 } HAL_SPAWN;
 
 LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
+ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* a number that another process with that id does not have; 0: unknown */
 NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor);
 BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode); /* FALSE: it runs, or is nobody's child here */
 VOID HalAwaitProcess(LONG Process);                  /* until a child has ended */

@@ -4,7 +4,11 @@
 
 #include "hal.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
 #define HALP_THREAD_SANITIZER 1
@@ -20,12 +24,66 @@
 /* Static TLS in one segment with HalCurrentThread: reachable from a signal handler, never allocated on first use. */
 #define HALP_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
 
+/*
+ * Calls of the host. No function of this library is a cancellation point and none changes errno, whatever the host does.
+ * That holds because a file of this folder calls the host in one of three ways:
+ * 1. HalpCall: the bare system call. It returns what the host returns, an error as its number negated.
+ * 2. A scope that begins with HALP_HOST_CALLS, for functions of the C library: cancellation is off in it, and errno
+ *    afterwards is what it was before. It may be read in between.
+ * 3. Functions that can neither fail nor wait: clock_gettime of a clock that there is, sched_getcpu, pthread_sigmask.
+ * tests/checks/cancellation.py compares what the library's files call with the cancellation points of POSIX.
+ */
+static inline long HalpMakeCall(long Number, long First, long Second, long Third, long Fourth, long Fifth, long Sixth)
+{
+    int Error = errno;
+    long Result = syscall(Number, First, Second, Third, Fourth, Fifth, Sixth);
+
+    if (Result == -1) {
+        Result = -errno;
+        errno = Error;
+    }
+    return Result;
+}
+
+#define HALP_CALL_PADDED(Number, First, Second, Third, Fourth, Fifth, Sixth, ...)                                     \
+    HalpMakeCall((Number), (long)(First), (long)(Second), (long)(Third), (long)(Fourth), (long)(Fifth), (long)(Sixth))
+#define HalpCall(...) HALP_CALL_PADDED(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+
+typedef struct _HALP_CALLER {
+    int Error;
+    int CancelState;
+} HALP_CALLER;
+
+static inline HALP_CALLER HalpEnterHost(VOID)
+{
+    HALP_CALLER Caller = {.Error = errno};
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &Caller.CancelState);
+    return Caller;
+}
+
+static inline VOID HalpLeaveHost(const HALP_CALLER *Caller)
+{
+    pthread_setcancelstate(Caller->CancelState, NULL);
+    errno = Caller->Error;
+}
+
+#define HALP_HOST_CALLS                                                                                               \
+    const HALP_CALLER HalpCaller __attribute__((cleanup(HalpLeaveHost), unused)) = HalpEnterHost()
+
 extern HAL_CALLBACKS HalpCallbacks;
 
 /* dispatch.c. FALSE: the deadline never comes. */
 BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host);
 struct timespec HalpIntervalToTimespec(ULONGLONG Interval);
+VOID HalpSleep(ULONGLONG Interval);
 VOID HalpInitializeClocks(VOID);
+
+/* descriptor.c. Files of the host: below 0 is the error number, negated. */
+int HalpOpenFile(PCSTR Path, int Flags);
+SSIZE_T HalpReadFile(int File, PVOID Buffer, SIZE_T Size);
+SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size);
+LONG HalpKeepDescriptor(LONG Descriptor); /* the same file under a number that programs do not get; closes this one */
 
 /* processor.c, thread.c, interrupt.c, priority.c, diag.c: called once by HalInitialize, in this order. */
 VOID HalpInitializeProcessors(VOID);
@@ -38,6 +96,7 @@ VOID HalpInitializeStackTrace(VOID);
 /* Before Callbacks.ForkChild: forget what belongs to the parent. */
 VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);
+VOID HalpForkChildKeeper(VOID);
 VOID HalpForkChildLibrary(VOID);
 
 VOID HalpUnblockInterrupt(VOID);

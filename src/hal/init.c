@@ -1,8 +1,6 @@
 /* init.c: the start of the host layer, and what happens around a fork. */
 #include "halp.h"
 
-#include <pthread.h>
-
 HAL_CALLBACKS HalpCallbacks;
 
 static VOID HalpForkPrepare(VOID)
@@ -23,6 +21,7 @@ static VOID HalpForkChild(VOID)
 {
     HalpForkChildThread();
     HalpForkChildClock();
+    HalpForkChildKeeper();
     HalpForkChildLibrary();
     if (HalpCallbacks.ForkChild != NULL) {
         HalpCallbacks.ForkChild();
@@ -31,6 +30,7 @@ static VOID HalpForkChild(VOID)
 
 VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
 {
+    HALP_HOST_CALLS;
     static pthread_mutex_t Lock = PTHREAD_MUTEX_INITIALIZER;
     static BOOLEAN Initialized;
 

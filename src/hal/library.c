@@ -15,13 +15,9 @@
 #include "halp.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <signal.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #define RETRY_AFTER 100000 /* nanoseconds; inside of malloc a thread is for a fraction of that */
 #define MOST_RETRIES 1000
@@ -143,7 +139,7 @@ static BOOLEAN HalpIsWaitingCall(const HALP_RANGE *Code, const ucontext_t *Conte
 VOID HalpCancelInterruptLater(VOID)
 {
     if (HalpRetryTimer != 0) {
-        syscall(SYS_timer_delete, HalpRetryTimer - 1);
+        HalpCall(SYS_timer_delete, HalpRetryTimer - 1);
         HalpRetryTimer = 0;
     }
 }
@@ -175,11 +171,11 @@ static BOOLEAN HalpStartRetryTimer(int Signal, PVOID Value)
     struct itimerspec When = {.it_value.tv_nsec = RETRY_AFTER};
     int Timer;
     C_ASSERT(sizeof(Event) == sizeof(struct sigevent));
-    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &Event, &Timer) != 0) {
+    if (HalpCall(SYS_timer_create, CLOCK_MONOTONIC, &Event, &Timer) != 0) {
         return FALSE;
     }
     HalpRetryTimer = Timer + 1;
-    if (syscall(SYS_timer_settime, Timer, 0, &When, NULL) != 0) {
+    if (HalpCall(SYS_timer_settime, Timer, 0, &When, NULL) != 0) {
         HalpCancelInterruptLater();
         return FALSE;
     }

@@ -1,11 +1,11 @@
 /* memory.c: memory from the C library. */
-#include "hal.h"
+#include "halp.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 {
+    HALP_HOST_CALLS;
     PVOID Memory;
 
     if (Size == 0) {
@@ -23,6 +23,8 @@ PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 
 VOID HalFree(PVOID Memory)
 {
+    HALP_HOST_CALLS;
+
     free(Memory);
 }
 

@@ -43,6 +43,7 @@ static PVOID HalpOpenModule(HAL_MODULE Module)
 
 PVOID HalFindExport(HAL_MODULE Module, PCSTR Name)
 {
+    HALP_HOST_CALLS;
     PVOID Object = HalpOpenModule(Module);
     PVOID Found;
 

@@ -1,15 +1,11 @@
 /* process.c: other processes of the host. */
-#include "hal.h"
+#include "halp.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #ifndef P_PIDFD
 #define P_PIDFD 3
@@ -20,7 +16,7 @@ extern char **environ;
 LONG HalOpenProcess(ULONG ProcessId)
 {
     pid_t Process = (pid_t)ProcessId;
-    return Process > 0 ? (LONG)syscall(SYS_pidfd_open, Process, 0) : -1;
+    return Process > 0 ? HalpKeepDescriptor((LONG)HalpCall(SYS_pidfd_open, Process, 0)) : -1;
 }
 
 /* What a process that a signal has killed would have told on NT. */
@@ -45,13 +41,21 @@ static ULONG HalpExitCodeOfSignal(int Signal)
     }
 }
 
+static long HalpWaitForChild(idtype_t Kind, LONG Child, siginfo_t *Info, int Options)
+{
+    long Result;
+
+    do {
+        Result = HalpCall(SYS_waitid, Kind, Child, Info, Options, NULL);
+    } while (Result == -EINTR);
+    return Result;
+}
+
 BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode)
 {
     siginfo_t Info = {0};
-    int Result;
-    do {
-        Result = waitid((idtype_t)P_PIDFD, (id_t)Process, &Info, WEXITED | WNOHANG | (Reap ? 0 : WNOWAIT));
-    } while (Result != 0 && errno == EINTR);
+    long Result = HalpWaitForChild((idtype_t)P_PIDFD, Process, &Info, WEXITED | WNOHANG | (Reap ? 0 : WNOWAIT));
+
     if (Result != 0 || Info.si_pid == 0) {
         return FALSE;
     }
@@ -62,8 +66,8 @@ BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode)
 VOID HalAwaitProcess(LONG Process)
 {
     siginfo_t Info;
-    while (waitid((idtype_t)P_PIDFD, (id_t)Process, &Info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
-    }
+
+    HalpWaitForChild((idtype_t)P_PIDFD, Process, &Info, WEXITED | WNOWAIT);
 }
 
 static int HalpSignalOf(HAL_PROCESS_REQUEST Request)
@@ -80,10 +84,12 @@ static int HalpSignalOf(HAL_PROCESS_REQUEST Request)
 
 NTSTATUS HalRequestOfProcess(LONG Process, HAL_PROCESS_REQUEST Request)
 {
-    if (syscall(SYS_pidfd_send_signal, Process, HalpSignalOf(Request), NULL, 0) == 0) {
+    long Result = HalpCall(SYS_pidfd_send_signal, Process, HalpSignalOf(Request), NULL, 0);
+
+    if (Result == 0) {
         return STATUS_SUCCESS;
     }
-    return errno == EPERM ? STATUS_ACCESS_DENIED : STATUS_PROCESS_IS_TERMINATING;
+    return Result == -EPERM ? STATUS_ACCESS_DENIED : STATUS_PROCESS_IS_TERMINATING;
 }
 
 DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce)
@@ -91,6 +97,8 @@ DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce)
     if (AtOnce) {
         _exit((int)ExitCode);
     }
+    /* What is registered for the exit writes files: a pending cancellation would end this thread, not the process. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     exit((int)ExitCode);
 }
 
@@ -193,13 +201,13 @@ static NTSTATUS HalpSpawnStopped(pid_t *Process, const HAL_SPAWN *Spawn)
         return HalpStatusOfSpawn(Error);
     }
     /* A resume must not come before the stop: it would be lost. */
-    while (waitid(P_PID, (id_t)*Process, &Info, WSTOPPED | WEXITED | WNOWAIT) != 0 && errno == EINTR) {
-    }
+    HalpWaitForChild(P_PID, *Process, &Info, WSTOPPED | WEXITED | WNOWAIT);
     return STATUS_SUCCESS;
 }
 
 NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor)
 {
+    HALP_HOST_CALLS;
     pid_t Process = 0;
     NTSTATUS Status = STATUS_SUCCESS;
     if (Spawn->Stopped) {
@@ -215,8 +223,10 @@ NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descrip
     /* Nobody reaps it before us, so the number is still this process's. */
     *Descriptor = HalOpenProcess(*ProcessId);
     if (*Descriptor < 0) {
-        kill(Process, SIGKILL);
-        waitpid(Process, NULL, 0);
+        siginfo_t Info;
+
+        HalpCall(SYS_kill, Process, SIGKILL);
+        HalpWaitForChild(P_PID, Process, &Info, WEXITED);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     return STATUS_SUCCESS;

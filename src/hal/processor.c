@@ -1,9 +1,7 @@
 /* processor.c: how many processors there are, and spinning on them. */
 #include "halp.h"
 
-#include <sched.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #define MAXIMUM_PROCESSORS 2560
 #define HOST_MASK_BITS 16384
@@ -34,10 +32,10 @@ static volatile ULONG HalpSampleNanoseconds;
 
 static VOID HalpAddAffinity(HALP_AFFINITY *Affinity, pid_t Thread)
 {
-    HALP_AFFINITY One;
+    HALP_AFFINITY One = {{0}};
     ULONG Word;
 
-    if (sched_getaffinity(Thread, sizeof(One.Mask), (cpu_set_t *)One.Mask) != 0) {
+    if (HalpCall(SYS_sched_getaffinity, Thread, sizeof(One.Mask), One.Mask) < 0) {
         return;
     }
     for (Word = 0; Word < MASK_WORDS; Word++) {
@@ -58,6 +56,7 @@ static ULONG HalpCountAffinity(const HALP_AFFINITY *Affinity)
 
 ULONG HalProcessorCount(VOID)
 {
+    HALP_HOST_CALLS;
     HALP_AFFINITY Affinity = {{0}};
     ULONG Count;
 
@@ -168,9 +167,8 @@ ULONG HalYieldsBeforeSleep(VOID)
 static VOID HalpSleepBetweenSpins(ULONG Round)
 {
     ULONG Doublings = Round < LONGEST_SLEEP_DOUBLINGS ? Round : LONGEST_SLEEP_DOUBLINGS;
-    struct timespec Time = {.tv_nsec = (long)SHORTEST_SLEEP_NS << Doublings};
 
-    nanosleep(&Time, NULL);
+    HalpSleep(((ULONGLONG)SHORTEST_SLEEP_NS << Doublings) / HALP_NANOSECONDS_PER_UNIT);
 }
 
 VOID HalLongSpin(ULONG Round)

@@ -1,14 +1,11 @@
 /* thread.c: host threads, their ids, their start and their end. */
 #include "halp.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/prctl.h>
 
 #define HOST_NAME_SIZE 16
 /* Room for the host's own needs (thread-local storage, signal frames with every vector register) and for routines that
@@ -31,7 +28,7 @@ typedef struct _HALP_START {
 ULONG HalCurrentThreadId(VOID)
 {
     if (HalpThreadId == 0) {
-        HalpThreadId = (ULONG)syscall(SYS_gettid);
+        HalpThreadId = (ULONG)HalpCall(SYS_gettid);
     }
     return HalpThreadId;
 }
@@ -45,20 +42,20 @@ ULONG HalCurrentProcessId(VOID)
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId)
 {
     pid_t Thread = (pid_t)ThreadId;
-    if (Thread <= 0 || syscall(SYS_tgkill, getpid(), Thread, 0) == 0) {
+    if (Thread <= 0 || HalpCall(SYS_tgkill, getpid(), Thread, 0) == 0) {
         return FALSE;
     }
     /* by the system call: a C library that keeps to POSIX refuses to ask for threads */
-    return syscall(SYS_sched_getscheduler, Thread) != -1;
+    return HalpCall(SYS_sched_getscheduler, Thread) >= 0;
 }
 
 static VOID *HalpRunThread(VOID *Argument)
 {
     HALP_START Start = *(HALP_START *)Argument;
 
-    free(Argument);
+    HalFree(Argument);
     if (Start.Name[0] != '\0') {
-        pthread_setname_np(pthread_self(), Start.Name);
+        HalpCall(SYS_prctl, PR_SET_NAME, Start.Name);
     }
     HalpUnblockInterrupt();
     Start.Routine(Start.Context);
@@ -100,6 +97,7 @@ static int HalpStartDetached(HALP_START *Start, SIZE_T StackSize)
 
 NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name)
 {
+    HALP_HOST_CALLS;
     HALP_START *Start = calloc(1, sizeof(*Start));
     int Error;
 
@@ -140,7 +138,7 @@ VOID HalTerminateThread(VOID)
     HalpCancelInterruptLater();
     HalpForgetValues();
     for (;;) {
-        syscall(SYS_exit, 0);
+        HalpCall(SYS_exit, 0);
     }
 }
 
@@ -167,6 +165,7 @@ static VOID HalpThreadExits(VOID *Thread)
 
 VOID HalWatchThreadExit(struct _KTHREAD *Thread)
 {
+    HALP_HOST_CALLS;
     int Error = pthread_setspecific(HalpExitKey, Thread);
 
     if (Error != 0) {

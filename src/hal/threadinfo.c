@@ -1,46 +1,40 @@
-/* threadinfo.c: what the host knows about a thread, mostly asked for by another one. */
+/* threadinfo.c: what the host knows about a thread or a process, mostly asked for by another one. */
 #include "halp.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
 
 #define HOST_NAME_SIZE 16
 #define PATH_SIZE 48
 #define LINE_SIZE 1024
 /* The fields of a stat line behind the name: state is the first of them. */
 #define FIELDS_BEFORE_TIMES 11
+#define FIELDS_BEFORE_START 19
 #define UNITS_PER_SECOND 10000000ULL
 /* The host's number for the processor time of one thread: its id inverted, three bits that say so. */
 #define THREAD_CLOCK(ThreadId) ((clockid_t)(~(ULONG)(ThreadId) << 3 | 6))
 
-static int HalpOpenThreadFile(ULONG ThreadId, PCSTR File, int Flags)
+static VOID HalpMakeThreadPath(CHAR Path[PATH_SIZE], ULONG ThreadId, PCSTR File)
 {
-    CHAR Path[PATH_SIZE];
-
-    snprintf(Path, sizeof(Path), "/proc/self/task/%u/%s", ThreadId, File);
-    return open(Path, Flags | O_CLOEXEC);
+    snprintf(Path, PATH_SIZE, "/proc/self/task/%u/%s", ThreadId, File);
 }
 
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name)
 {
-    int Error = errno;
-    int File = HalpOpenThreadFile(ThreadId, "comm", O_WRONLY);
+    CHAR Path[PATH_SIZE];
+    int File;
 
+    HalpMakeThreadPath(Path, ThreadId, "comm");
+    File = HalpOpenFile(Path, O_WRONLY);
     if (File >= 0) {
-        SIZE_T Length = strnlen(Name, HOST_NAME_SIZE - 1);
-
-        if (write(File, Name, Length) < 0) {
-            /* a thread that has just ended keeps the name it had */
-        }
-        close(File);
+        /* a thread that has just ended keeps the name it had */
+        HalpWriteFile(File, Name, strnlen(Name, HOST_NAME_SIZE - 1));
+        HalCloseDescriptor(File);
     }
-    errno = Error;
 }
 
 static ULONGLONG HalpUnitsOfTimeval(const struct timeval *Time)
@@ -58,31 +52,51 @@ static VOID HalpQueryOwnTimes(PULONGLONG KernelTime, PULONGLONG UserTime)
     }
 }
 
-/* The name in parentheses may contain anything, so the fields are counted from the last parenthesis on. */
-static BOOLEAN HalpReadTicks(ULONG ThreadId, PULONGLONG Kernel, PULONGLONG User)
+/* The name in parentheses may contain anything, so the fields are counted from the last parenthesis on. NULL: none. */
+static char *HalpReadStatus(PCSTR Path, CHAR Line[LINE_SIZE], ULONG FieldsBefore)
 {
-    CHAR Line[LINE_SIZE];
-    int File = HalpOpenThreadFile(ThreadId, "stat", O_RDONLY);
-    ssize_t Length = File >= 0 ? read(File, Line, sizeof(Line) - 1) : -1;
+    int File = HalpOpenFile(Path, O_RDONLY);
+    SSIZE_T Length = File >= 0 ? HalpReadFile(File, Line, LINE_SIZE - 1) : -1;
     char *Field;
 
     if (File >= 0) {
-        close(File);
+        HalCloseDescriptor(File);
     }
     if (Length <= 0) {
-        return FALSE;
+        return NULL;
     }
     Line[Length] = '\0';
     Field = strrchr(Line, ')');
-    for (ULONG Skipped = 0; Field != NULL && Skipped <= FIELDS_BEFORE_TIMES; Skipped++) {
+    for (ULONG Skipped = 0; Field != NULL && Skipped <= FieldsBefore; Skipped++) {
         Field = strchr(Field + 1, ' ');
     }
+    return Field;
+}
+
+static BOOLEAN HalpReadTicks(ULONG ThreadId, PULONGLONG Kernel, PULONGLONG User)
+{
+    CHAR Path[PATH_SIZE], Line[LINE_SIZE];
+    char *Field;
+
+    HalpMakeThreadPath(Path, ThreadId, "stat");
+    Field = HalpReadStatus(Path, Line, FIELDS_BEFORE_TIMES);
     if (Field == NULL) {
         return FALSE;
     }
     *User = strtoull(Field, &Field, 10);
     *Kernel = strtoull(Field, NULL, 10);
     return TRUE;
+}
+
+ULONG64 HalQueryProcessStart(ULONG ProcessId)
+{
+    HALP_HOST_CALLS;
+    CHAR Path[PATH_SIZE], Line[LINE_SIZE];
+    char *Field;
+
+    snprintf(Path, PATH_SIZE, "/proc/%u/stat", ProcessId);
+    Field = HalpReadStatus(Path, Line, FIELDS_BEFORE_START);
+    return Field != NULL ? strtoull(Field, NULL, 10) : 0;
 }
 
 /* The host gives the sum exactly and the two parts in ticks: they are scaled to the sum. */
@@ -103,7 +117,7 @@ static VOID HalpQueryTimesOf(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG U
 
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime)
 {
-    int Error = errno;
+    HALP_HOST_CALLS;
 
     *KernelTime = 0;
     *UserTime = 0;
@@ -112,7 +126,6 @@ VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserT
     } else {
         HalpQueryTimesOf(ThreadId, KernelTime, UserTime);
     }
-    errno = Error;
 }
 
 VOID HalSetError(HAL_ERROR Error)

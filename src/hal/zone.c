@@ -7,6 +7,7 @@
 
 LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime)
 {
+    HALP_HOST_CALLS;
     time_t Seconds = (time_t)((LONGLONG)(SystemTime / HALP_UNITS_PER_SECOND) - SECONDS_FROM_1601_TO_1970);
     struct tm Local;
 

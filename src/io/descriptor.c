@@ -24,12 +24,24 @@ typedef struct _IOP_DESCRIPTOR {
     KEVENT Ready;
     KI_LOCK Lock;
     volatile ULONG Updates;          /* of Ready, which is changed with the lock held */
+    LONG Original;                   /* what the watch's descriptor is a duplicate of: it may have been closed since */
     IOP_WATCH Watch;
 } IOP_DESCRIPTOR, *PIOP_DESCRIPTOR;
 
+/* Events that are not there: the program has closed the descriptor. */
+#define IOP_LOST MAXULONG
+
+/* What seems to be ready may be another file of the program's, under the same number. One that is not ready is armed next,
+   which only works with ours. */
 static ULONG IopPoll(PIOP_DESCRIPTOR Descriptor)
 {
-    return HalPollDescriptor(Descriptor->Watch.Descriptor, Descriptor->Watch.Events);
+    PIOP_WATCH Watch = &Descriptor->Watch;
+    ULONG Events = HalPollDescriptor(Watch->Descriptor, Watch->Events);
+    if (Events == 0 || IopOwnsDescriptor(Watch)) {
+        return Events;
+    }
+    LONG Repaired = IopDescriptorOf(Watch);
+    return Repaired >= 0 ? HalPollDescriptor(Repaired, Watch->Events) : IOP_LOST;
 }
 
 /* FALSE: somebody else has brought the event up to date since Updates was read. */
@@ -65,9 +77,18 @@ static VOID IopRefreshDescriptor(PVOID Object)
         IsReady = IopPoll(Descriptor) != 0;
     } while (!IopUpdateState(Descriptor, Updates, IsReady));
     if (!IsReady && !NT_SUCCESS(IopArmWatch(&Descriptor->Watch))) {
-        /* It cannot be watched: let the caller look for itself rather than sleep for ever. */
+        /* It is lost: IoQueryDescriptorObject says so, rather than that the caller sleeps for ever. */
         KeSetEvent(&Descriptor->Ready, IO_NO_INCREMENT, FALSE);
     }
+}
+
+/* The duplicate is gone. The program may have spared its own descriptor. */
+static LONG IopDuplicateAgain(PVOID Object)
+{
+    PIOP_DESCRIPTOR Descriptor = Object;
+    LONG Duplicate;
+    BOOLEAN Same = HalIsTellingId(&Descriptor->Watch.Id) && HalIsFile(Descriptor->Original, &Descriptor->Watch.Id);
+    return Same && NT_SUCCESS(HalDuplicateDescriptor(Descriptor->Original, &Duplicate)) ? Duplicate : -1;
 }
 
 static VOID IopDeleteDescriptor(PVOID Object)
@@ -96,13 +117,20 @@ static NTSTATUS IopInitializeDescriptor(PVOID Object, PVOID Context)
 {
     PIOP_DESCRIPTOR Descriptor = Object;
     IOP_DESCRIPTOR_PLAN *Plan = Context;
-    LONG Duplicate = HalDuplicateDescriptor(Plan->Descriptor);
-    NTSTATUS Status;
-    if (Duplicate < 0) {
-        return STATUS_INVALID_HANDLE;
+    LONG Duplicate;
+    NTSTATUS Status = HalDuplicateDescriptor(Plan->Descriptor, &Duplicate);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
     KeInitializeEvent(&Descriptor->Ready, NotificationEvent, FALSE);
-    Status = IopInitializeWatch(&Descriptor->Watch, Duplicate, Plan->Events, Object, IopRefreshDescriptor);
+    Descriptor->Original = Plan->Descriptor;
+    Status = IopInitializeWatch(&Descriptor->Watch, Plan->Events, Object, IopRefreshDescriptor, IopDuplicateAgain);
+    if (NT_SUCCESS(Status)) {
+        Status = IopAttachDescriptor(&Descriptor->Watch, Duplicate);
+        if (!NT_SUCCESS(Status)) {
+            IopDeleteWatch(&Descriptor->Watch);
+        }
+    }
     if (!NT_SUCCESS(Status)) {
         HalCloseDescriptor(Duplicate);
     }
@@ -128,14 +156,19 @@ NTSTATUS IoCreateDescriptorObject(PHANDLE Handle, ACCESS_MASK DesiredAccess, POB
     return Status;
 }
 
-static VOID IopQueryDescriptor(PIOP_DESCRIPTOR Object, PULONG ReadyEvents, int *Descriptor)
+static NTSTATUS IopQueryDescriptor(PIOP_DESCRIPTOR Object, PULONG ReadyEvents, int *Descriptor)
 {
+    LONG Own = IopDescriptorOf(&Object->Watch);
+    if (Own < 0) {
+        return STATUS_FILE_CLOSED;
+    }
     if (ReadyEvents != NULL) {
-        *ReadyEvents = IopPoll(Object);
+        *ReadyEvents = HalPollDescriptor(Own, Object->Watch.Events);
     }
     if (Descriptor != NULL) {
-        *Descriptor = Object->Watch.Descriptor;
+        *Descriptor = Own;
     }
+    return STATUS_SUCCESS;
 }
 
 NTSTATUS IoQueryDescriptorObject(HANDLE Handle, PULONG ReadyEvents, int *Descriptor)
@@ -147,7 +180,7 @@ NTSTATUS IoQueryDescriptorObject(HANDLE Handle, PULONG ReadyEvents, int *Descrip
     Status =
         ObReferenceObjectByHandle(Handle, IO_DESCRIPTOR_QUERY_STATE, &IopDescriptorType, UserMode, &Object, NULL);
     if (NT_SUCCESS(Status)) {
-        IopQueryDescriptor(Object, ReadyEvents, Descriptor);
+        Status = IopQueryDescriptor(Object, ReadyEvents, Descriptor);
         ObDereferenceObject(Object);
     }
     KiExitService(Thread);

@@ -23,10 +23,20 @@ typedef struct _IOP_EXPORT {
     PVOID Header;                    /* what a wait for it waits for */
     KWAIT_BLOCK WaitBlock;
     KDPC Dpc;
-    LONG Descriptor;
+    IOP_WATCH Watch;                 /* never armed: its descriptor is for others to wait for */
     volatile ULONG State;            /* IOP_EXPORT_STATE */
     volatile BOOLEAN Closed;
 } IOP_EXPORT, *PIOP_EXPORT;
+
+/* Also after a repair, which may have come between the state and the signal. */
+static VOID IopShowState(PVOID Object)
+{
+    PIOP_EXPORT Export = Object;
+    /* acquire: pairs with the release in IopExportSatisfied */
+    if (__atomic_load_n(&Export->State, __ATOMIC_ACQUIRE) == IopSatisfied && IopOwnsDescriptor(&Export->Watch)) {
+        HalSignalDescriptor(Export->Watch.Descriptor);
+    }
+}
 
 static VOID IopExportSatisfied(PKDPC Dpc, PVOID Context, PVOID Argument1, PVOID Argument2)
 {
@@ -36,7 +46,11 @@ static VOID IopExportSatisfied(PKDPC Dpc, PVOID Context, PVOID Argument1, PVOID 
     UNREFERENCED_PARAMETER(Argument2);
     /* release: pairs with the acquire in IoAcceptExport; the wait is over before the next one begins */
     __atomic_store_n(&Export->State, IopSatisfied, __ATOMIC_RELEASE);
-    HalSignalDescriptor(Export->Descriptor);
+    if (IopOwnsDescriptor(&Export->Watch)) {
+        HalSignalDescriptor(Export->Watch.Descriptor);
+    } else {
+        IopRequestRepair();
+    }
     ObDereferenceObjectDeferDelete(Export);
 }
 
@@ -96,7 +110,7 @@ static VOID IopDeleteExport(PVOID Object)
     if (Export->State == IopSatisfied) {
         IopGiveBack(Export->Header);
     }
-    HalCloseDescriptor(Export->Descriptor);
+    IopDeleteWatch(&Export->Watch);
     ObDereferenceObject(Export->Target);
 }
 
@@ -112,16 +126,34 @@ static OBJECT_TYPE IopExportType = {
 
 OBP_REGISTER_TYPE(IopExportType);
 
+/* An error leaves no watch. */
+static NTSTATUS IopAttachSignal(PIOP_EXPORT Export)
+{
+    NTSTATUS Status = IopInitializeWatch(&Export->Watch, 0, Export, IopShowState, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    LONG Descriptor = HalCreateSignalDescriptor();
+    Status = Descriptor >= 0 ? IopAttachDescriptor(&Export->Watch, Descriptor) : STATUS_INSUFFICIENT_RESOURCES;
+    if (!NT_SUCCESS(Status)) {
+        IopDeleteWatch(&Export->Watch);
+        if (Descriptor >= 0) {
+            HalCloseDescriptor(Descriptor);
+        }
+    }
+    return Status;
+}
+
 static NTSTATUS IopInitializeExport(PVOID Object, PVOID Target)
 {
     PIOP_EXPORT Export = Object;
-    Export->Descriptor = HalCreateSignalDescriptor();
-    if (Export->Descriptor < 0) {
-        return STATUS_INSUFFICIENT_RESOURCES;
+    Export->State = IopWaiting;
+    NTSTATUS Status = IopAttachSignal(Export);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
     Export->Target = Target;
     Export->Header = ObpDispatcherObject(Target);
-    Export->State = IopWaiting;
     KeInitializeDpc(&Export->Dpc, IopExportSatisfied, Export);
     KiPrepareBlock(&Export->WaitBlock, NULL, Export->Header, WaitDpc, 0);
     ObReferenceObject(Target);
@@ -134,7 +166,7 @@ static NTSTATUS IopBeginFirstWait(HANDLE Handle, int *Descriptor)
     PVOID Export;
     NTSTATUS Status = ObReferenceObjectByHandle(Handle, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Export, NULL);
     if (NT_SUCCESS(Status)) {
-        *Descriptor = ((PIOP_EXPORT)Export)->Descriptor;
+        *Descriptor = ((PIOP_EXPORT)Export)->Watch.Descriptor;
         Status = IopBeginWait(Export);
         ObDereferenceObject(Export);
     }
@@ -183,12 +215,16 @@ NTSTATUS IoExportObject(HANDLE Object, PHANDLE Export, int *Descriptor)
 static NTSTATUS IopAccept(PIOP_EXPORT Export)
 {
     ULONG Satisfied = IopSatisfied;
+    LONG Descriptor = IopDescriptorOf(&Export->Watch);
+    if (Descriptor < 0) {
+        return STATUS_FILE_CLOSED;
+    }
     /* acquire: pairs with the release in IopExportSatisfied */
     if (!__atomic_compare_exchange_n(&Export->State, &Satisfied, IopWaiting, FALSE, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED)) {
         return STATUS_TIMEOUT;
     }
-    HalDrainDescriptor(Export->Descriptor);
+    HalDrainDescriptor(Descriptor);
     return IopBeginWait(Export);
 }
 

@@ -1,6 +1,11 @@
-/* watch.c: the thread that watches descriptors. The theory is in watch.h. */
+/* watch.c: the threads that watch descriptors. The theory is in watch.h. */
+#include <interlock/ex.h>
+
 #include "watch.h"
 
+#define IOP_NOT_ATTACHED (-1)
+#define IOP_LOST_DESCRIPTOR (-2)
+#define IOP_RETRY_INTERVAL (-100 * 10000LL)
 #define IOP_SLOTS_IN_CHUNK 1024
 #define IOP_CHUNKS 64
 
@@ -17,12 +22,12 @@ static ULONG IopFreeSlots;           /* number + 1 of the first */
 
 /*
  * The watcher: the id of the process that it works for in the upper half, how far it has got in the lower one. Whoever
- * changes it to IopStarting makes the set and the thread.
+ * changes it to IopStarting opens the keeper, starts the threads and lets the watches enter.
  */
 enum { IopNotStarted, IopStarting, IopStarted };
 
 static volatile ULONG64 IopWatcher;
-static volatile LONG IopDescriptorSet;
+static volatile ULONG IopWatcherThreadId; /* 0: none */
 
 static PIOP_SLOT IopSlotOf(ULONG Number)
 {
@@ -83,13 +88,39 @@ static BOOLEAN IopEnterSlot(PIOP_WATCH Watch)
     return Entered;
 }
 
-NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, LONG Descriptor, ULONG Events, PVOID Object, VOID (*Routine)(PVOID Object))
+NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, ULONG Events, PVOID Object, VOID (*Routine)(PVOID Object),
+                            LONG (*Reopen)(PVOID Object))
 {
-    Watch->Descriptor = Descriptor;
+    Watch->Descriptor = IOP_NOT_ATTACHED;
     Watch->Events = Events;
     Watch->Object = Object;
     Watch->Routine = Routine;
+    Watch->Reopen = Reopen;
     return IopEnterSlot(Watch) ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+}
+
+/* relaxed: a number that has just changed is found out by asking the host */
+static LONG IopNumberOf(PIOP_WATCH Watch)
+{
+    return __atomic_load_n(&Watch->Descriptor, __ATOMIC_RELAXED);
+}
+
+static BOOLEAN IopIsKeeperOpen(VOID)
+{
+    /* acquire: pairs with the release in IopStart, so what the watches have entered is there */
+    return __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE) == ((ULONG64)HalCurrentProcessId() << 32 | IopStarted);
+}
+
+/* A forked child that has not opened its keeper yet has only the identity of the file to go by. */
+BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch)
+{
+    LONG Descriptor = IopNumberOf(Watch);
+    if (Descriptor < 0) {
+        return FALSE;
+    }
+    /* relaxed: it stays what it was when the descriptor was attached */
+    BOOLEAN Member = !__atomic_load_n(&Watch->AlwaysReady, __ATOMIC_RELAXED) && IopIsKeeperOpen();
+    return !Member ? HalIsFile(Descriptor, &Watch->Id) : HalIsMember(Descriptor);
 }
 
 VOID IopDeleteWatch(PIOP_WATCH Watch)
@@ -101,23 +132,27 @@ VOID IopDeleteWatch(PIOP_WATCH Watch)
     Slot->NextFree = IopFreeSlots;
     IopFreeSlots = Watch->Slot + 1;
     KiExitLocked(&IopWatchLock, Thread);
-    if (__atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE) == ((ULONG64)HalCurrentProcessId() << 32 | IopStarted)) {
-        HalForgetDescriptor(IopDescriptorSet, Watch->Descriptor);
+    if (IopOwnsDescriptor(Watch)) {
+        HalForgetDescriptor(IopNumberOf(Watch));
+        HalCloseDescriptor(IopNumberOf(Watch));
     }
-    HalCloseDescriptor(Watch->Descriptor);
 }
 
-/* The watch's object with a reference, or NULL if it is not there any more. With the lock held. */
+/* The watch's object with a reference, or NULL if it is not there any more, or not yet. With the lock held. */
 static PVOID IopReferenceWatched(ULONG Number)
 {
     PIOP_WATCH Watch = IopSlotOf(Number)->Watch;
-    return Watch != NULL && ObReferenceObjectSafe(Watch->Object) ? Watch->Object : NULL;
+    BOOLEAN Attached = Watch != NULL && IopNumberOf(Watch) != IOP_NOT_ATTACHED;
+    return Attached && ObReferenceObjectSafe(Watch->Object) ? Watch->Object : NULL;
 }
 
 static VOID IopDispatchReady(ULONG64 Cookie)
 {
     PVOID Object = NULL;
     VOID (*Routine)(PVOID) = NULL;
+    if (Cookie == HAL_NO_COOKIE) {
+        return;
+    }
     PKTHREAD Thread = KiEnterLocked(&IopWatchLock);
     PIOP_SLOT Slot = IopSlotOf((ULONG)Cookie);
     if (Slot->Generation == (ULONG)(Cookie >> 32) && Slot->Watch != NULL) {
@@ -131,26 +166,83 @@ static VOID IopDispatchReady(ULONG64 Cookie)
     }
 }
 
+static NTSTATUS IopRepair(VOID);
+
 static VOID IopWatcherThread(PVOID Context)
 {
-    LONG Set = (LONG)(LONG_PTR)Context;
+    ULONG Keeper = (ULONG)(ULONG_PTR)Context;
     HAL_READY Found[HAL_MOST_READY];
+    ULONG Count;
     KiAdoptThread();
-    for (;;) {
-        ULONG Count = HalWaitForDescriptors(Set, Found, HAL_MOST_READY);
+    /* relaxed: for the thread at the guard, which wakes this one if it comes to that; by a wrong number, nobody */
+    __atomic_store_n(&IopWatcherThreadId, HalCurrentThreadId(), __ATOMIC_RELAXED);
+    while (HalWaitForDescriptors(Keeper, Found, &Count)) {
         for (ULONG Index = 0; Index < Count; Index += 1) {
             IopDispatchReady(Found[Index].Cookie);
         }
     }
+    IopRepair();
 }
 
-static NTSTATUS IopTellHost(PIOP_WATCH Watch)
+/*
+ * At the guard. The watcher may sleep on a set that has no number any more: it is woken, and finds that out. If the host
+ * refuses a new keeper for now, somebody has to try again: this thread does.
+ */
+static VOID IopGuardThread(PVOID Context)
 {
-    return HalWatchDescriptor(IopDescriptorSet, Watch->Descriptor, Watch->Events, IopCookieOf(Watch));
+    KiAdoptThread();
+    HalAwaitKeeperLoss((ULONG)(ULONG_PTR)Context);
+    HalInterruptThread(__atomic_load_n(&IopWatcherThreadId, __ATOMIC_RELAXED));
+    while (!NT_SUCCESS(IopRepair())) {
+        KeDelayExecutionThread(KernelMode, FALSE, &(LARGE_INTEGER){.QuadPart = IOP_RETRY_INTERVAL});
+    }
 }
 
-/* In a forked child. One at a time: the host is not called under the lock. */
-static VOID IopArmInherited(VOID)
+static NTSTATUS IopEnterKeeper(PIOP_WATCH Watch, LONG Descriptor)
+{
+    HAL_MEMBERSHIP Membership = HalEnterDescriptor(Descriptor, IopCookieOf(Watch));
+    HAL_FILE_ID Id;
+    if (Membership == HalDescriptorRefused || !HalQueryFileId(Descriptor, &Id)) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    /* relaxed, all: see IopNumberOf; others may just ask about the watch */
+    __atomic_store_n(&Watch->AlwaysReady, Membership == HalDescriptorAlwaysReady, __ATOMIC_RELAXED);
+    __atomic_store_n(&Watch->Id.Device, Id.Device, __ATOMIC_RELAXED);
+    __atomic_store_n(&Watch->Id.File, Id.File, __ATOMIC_RELAXED);
+    __atomic_store_n(&Watch->Descriptor, Descriptor, __ATOMIC_RELAXED);
+    return STATUS_SUCCESS;
+}
+
+/*
+ * Into a new keeper, or after the keeper was found whole but the watch's descriptor was not. Who has no proof but the
+ * identity of the file, and that of a kind whose files all have the same, takes it only in a forked child: there the
+ * descriptor was inherited, elsewhere it was closed and another is likely to have its number.
+ */
+static VOID IopEnterAgain(PIOP_WATCH Watch, BOOLEAN Inherited)
+{
+    LONG Descriptor = IopNumberOf(Watch);
+    if (Descriptor < 0 || HalIsMember(Descriptor)) {
+        return;
+    }
+    if (HalIsFile(Descriptor, &Watch->Id) && (Inherited || HalIsTellingId(&Watch->Id)) &&
+        NT_SUCCESS(IopEnterKeeper(Watch, Descriptor))) {
+        return;
+    }
+    Descriptor = Watch->Reopen != NULL ? Watch->Reopen(Watch->Object) : IOP_LOST_DESCRIPTOR;
+    if (Descriptor >= 0 && !NT_SUCCESS(IopEnterKeeper(Watch, Descriptor))) {
+        HalCloseDescriptor(Descriptor);
+        Descriptor = IOP_LOST_DESCRIPTOR;
+    }
+    if (Descriptor < 0) {
+        /* relaxed: see IopNumberOf */
+        __atomic_store_n(&Watch->Descriptor, IOP_LOST_DESCRIPTOR, __ATOMIC_RELAXED);
+    }
+}
+
+typedef enum _IOP_VISIT { IopVisitEnter, IopVisitInherited, IopVisitLook } IOP_VISIT;
+
+/* Each watch, one at a time: the host is not called under the lock. */
+static VOID IopVisitWatches(IOP_VISIT Visit)
 {
     BOOLEAN More = TRUE;
     for (ULONG Number = 0; More; Number += 1) {
@@ -159,59 +251,128 @@ static VOID IopArmInherited(VOID)
         PIOP_WATCH Watch = More ? IopSlotOf(Number)->Watch : NULL;
         PVOID Object = More ? IopReferenceWatched(Number) : NULL;
         KiExitLocked(&IopWatchLock, Thread);
-        if (Object != NULL) {
-            IopTellHost(Watch);
-            ObDereferenceObject(Object);
+        if (Object == NULL) {
+            continue;
         }
+        if (Visit == IopVisitLook) {
+            Watch->Routine(Object);
+        } else {
+            IopEnterAgain(Watch, Visit == IopVisitInherited);
+        }
+        ObDereferenceObject(Object);
     }
 }
 
-/* Found: how far the watcher of a parent had got when this process was forked. */
-static NTSTATUS IopStartWatcher(ULONG Found)
+static NTSTATUS IopStartThreads(ULONG Keeper)
 {
-    NTSTATUS Status;
-    LONG Inherited = IopDescriptorSet;
-    LONG Set = HalCreateDescriptorSet();
-    if (Set < 0) {
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
-    Status = HalCreateThread(IopWatcherThread, (PVOID)(LONG_PTR)Set, 0, "interlock-io");
-    if (!NT_SUCCESS(Status)) {
-        HalCloseDescriptor(Set);
-        return Status;
-    }
-    IopDescriptorSet = Set;
-    if (Found == IopStarted) {
-        HalCloseDescriptor(Inherited);
-    }
-    if (Found != IopNotStarted) {
-        IopArmInherited();
-    }
-    return STATUS_SUCCESS;
+    PVOID Context = (PVOID)(ULONG_PTR)Keeper;
+    NTSTATUS Status = HalCreateThread(IopWatcherThread, Context, 0, "interlock-io");
+    return NT_SUCCESS(Status) ? HalCreateThread(IopGuardThread, Context, 0, "interlock-guard") : Status;
 }
 
-static NTSTATUS IopEnsureWatcher(VOID)
+/* With IopWatcher at IopStarting. A thread whose keeper is closed again ends. */
+static NTSTATUS IopStart(BOOLEAN Inherited)
+{
+    ULONG Keeper = HalOpenKeeper();
+    NTSTATUS Status = Keeper != 0 ? IopStartThreads(Keeper) : STATUS_INSUFFICIENT_RESOURCES;
+    if (NT_SUCCESS(Status)) {
+        IopVisitWatches(Inherited ? IopVisitInherited : IopVisitEnter);
+    } else if (Keeper != 0) {
+        HalCloseKeeper();
+    }
+    return Status;
+}
+
+/* Repair: the keeper is said to be open, but something is lost. */
+static NTSTATUS IopEnsureKeeper(BOOLEAN Repair)
 {
     ULONG64 Self = (ULONG64)HalCurrentProcessId() << 32;
-    /* acquire: pairs with the release below, so the set is there */
+    NTSTATUS Status = STATUS_SUCCESS;
+    BOOLEAN Look = FALSE;
     ULONG64 Word = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
-    for (ULONG Round = 0; Word != (Self | IopStarted); Round += 1) {
+    for (ULONG Round = 0; Word != (Self | IopStarted) || Repair; Round += 1) {
         if (Word == (Self | IopStarting)) {
             HalLongSpin(Round);
             Word = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
         } else if (__atomic_compare_exchange_n(&IopWatcher, &Word, Self | IopStarting, FALSE, __ATOMIC_ACQUIRE,
                                                __ATOMIC_ACQUIRE)) {
-            NTSTATUS Status = IopStartWatcher((ULONG)Word);
-            /* release: pairs with the acquire above */
-            __atomic_store_n(&IopWatcher, NT_SUCCESS(Status) ? Self | IopStarted : Word, __ATOMIC_RELEASE);
-            return Status;
+            BOOLEAN Inherited = Word >> 32 != Self >> 32;
+            if (Word == (Self | IopStarted) && HalIsKeeperIntact()) {
+                IopVisitWatches(IopVisitEnter);
+            } else {
+                Status = IopStart(Inherited);
+            }
+            Look = NT_SUCCESS(Status) && Word != 0;
+            /* release: pairs with the acquires above and in IopIsKeeperOpen */
+            __atomic_store_n(&IopWatcher, NT_SUCCESS(Status) ? Self | IopStarted : Inherited ? Word : Self | IopNotStarted,
+                             __ATOMIC_RELEASE);
+            break;
         }
     }
-    return STATUS_SUCCESS;
+    if (Look) {
+        IopVisitWatches(IopVisitLook);
+    }
+    return Status;
+}
+
+static NTSTATUS IopRepair(VOID)
+{
+    return IopEnsureKeeper(TRUE);
+}
+
+NTSTATUS IopPrepareKeeper(VOID)
+{
+    return IopEnsureKeeper(FALSE);
+}
+
+NTSTATUS IopAttachDescriptor(PIOP_WATCH Watch, LONG Descriptor)
+{
+    NTSTATUS Status = IopPrepareKeeper();
+    if (NT_SUCCESS(Status)) {
+        Status = IopEnterKeeper(Watch, Descriptor);
+    }
+    if (Status == STATUS_INSUFFICIENT_RESOURCES && IopIsKeeperOpen() && !HalIsKeeperIntact()) {
+        Status = IopRepair();
+        Status = NT_SUCCESS(Status) ? IopEnterKeeper(Watch, Descriptor) : Status;
+    }
+    return Status;
+}
+
+LONG IopDescriptorOf(PIOP_WATCH Watch)
+{
+    if (IopNumberOf(Watch) >= 0 && !IopOwnsDescriptor(Watch)) {
+        IopRepair();
+        return IopOwnsDescriptor(Watch) ? IopNumberOf(Watch) : IOP_LOST_DESCRIPTOR;
+    }
+    return IopNumberOf(Watch);
+}
+
+static VOID IopRunRepair(PVOID Item)
+{
+    /* release: pairs with the acquire in IopRequestRepair; the item is not queued any more */
+    __atomic_store_n((volatile ULONG *)Item, 0, __ATOMIC_RELEASE);
+    IopRepair();
+}
+
+VOID IopRequestRepair(VOID)
+{
+    static volatile ULONG Requested;
+    static WORK_QUEUE_ITEM Item;
+    ULONG None = 0;
+    if (__atomic_compare_exchange_n(&Requested, &None, 1, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        ExInitializeWorkItem(&Item, IopRunRepair, (PVOID)&Requested);
+        ExQueueWorkItem(&Item, DelayedWorkQueue);
+    }
 }
 
 NTSTATUS IopArmWatch(PIOP_WATCH Watch)
 {
-    NTSTATUS Status = IopEnsureWatcher();
-    return NT_SUCCESS(Status) ? IopTellHost(Watch) : Status;
+    NTSTATUS Status = IopPrepareKeeper();
+    LONG Descriptor = IopNumberOf(Watch);
+    if (!NT_SUCCESS(Status) || HalArmDescriptor(Descriptor, Watch->Events, IopCookieOf(Watch))) {
+        return Status;
+    }
+    Descriptor = IopDescriptorOf(Watch);
+    return Descriptor >= 0 && HalArmDescriptor(Descriptor, Watch->Events, IopCookieOf(Watch)) ? STATUS_SUCCESS
+                                                                                            : STATUS_FILE_CLOSED;
 }

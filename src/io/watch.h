@@ -1,6 +1,6 @@
 /*
- * watch.h: waiting for descriptors of the host. One thread watches all of them and calls back once
- * for each watch that was armed.
+ * watch.h: the descriptors of the host that the library keeps, and waiting for them. One thread watches all of them and
+ * calls back once for each watch that was armed.
  *
  * 1. A watch keeps nothing alive: whoever deletes its object takes the watch away first, under IopWatchLock, and the
  *    watching thread takes a reference under that lock, if the object is not on its way out.
@@ -9,8 +9,12 @@
  * 3. An event may be stale: the routine looks for itself whether the descriptor is ready, and arms the watch again if
  *    not.
  * 4. No call of the host is made under the lock.
- * 5. A forked child has no such thread and must not touch the set of descriptors that it shares with its parent: the
- *    first use there makes both anew and arms every watch there is (see 3).
+ * 5. A forked child has no such thread and no keeper (hal/descriptor.c): the first use there makes both anew and lets
+ *    every watch look.
+ * 6. The program may have closed the descriptor, or put another file in its place. So the number is read by
+ *    IopDescriptorOf only, which asks the host whether it is ours and, if it is not, repairs: the keeper is opened anew if
+ *    it is lost, each watch whose descriptor is gone opens another one if it can (Reopen), and every routine looks again.
+ *    A watch that cannot has no descriptor from then on.
  */
 #ifndef INTERLOCK_IO_WATCH_H
 #define INTERLOCK_IO_WATCH_H
@@ -18,17 +22,24 @@
 #include "../ob/obp.h"
 
 typedef struct _IOP_WATCH {
-    LONG Descriptor;
+    volatile LONG Descriptor;        /* below 0: it has none */
+    HAL_FILE_ID Id;                  /* the file's, or of all files of its kind */
+    BOOLEAN AlwaysReady;             /* a file or directory: it cannot be a member of the keeper, and need not */
     ULONG Events;
     ULONG Slot;
     PVOID Object;
-    VOID (*Routine)(PVOID Object);   /* on the watching thread, at PASSIVE_LEVEL; may arm again */
+    VOID (*Routine)(PVOID Object);   /* on any thread of the library, at PASSIVE_LEVEL; may arm again */
+    LONG (*Reopen)(PVOID Object);    /* below 0: the file cannot be had again. NULL: it never can */
 } IOP_WATCH, *PIOP_WATCH;
 
-/* The watch takes the descriptor over, unless that fails. */
-NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, LONG Descriptor, ULONG Events, PVOID Object,
-                            VOID (*Routine)(PVOID Object));
-NTSTATUS IopArmWatch(PIOP_WATCH Watch);   /* STATUS_NOT_SUPPORTED: such a descriptor is always ready */
+NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, ULONG Events, PVOID Object, VOID (*Routine)(PVOID Object),
+                            LONG (*Reopen)(PVOID Object)); /* without a descriptor */
+NTSTATUS IopPrepareKeeper(VOID);          /* so that IopAttachDescriptor lacks nothing but memory of the host */
+NTSTATUS IopAttachDescriptor(PIOP_WATCH Watch, LONG Descriptor); /* takes it over, unless that fails */
+LONG IopDescriptorOf(PIOP_WATCH Watch);   /* at PASSIVE_LEVEL; below 0: it is lost */
+BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch); /* at any level: FALSE: it is lost, or that is not known without a repair */
+VOID IopRequestRepair(VOID);              /* at DISPATCH_LEVEL too: soon, every routine looks again */
+NTSTATUS IopArmWatch(PIOP_WATCH Watch);   /* STATUS_FILE_CLOSED: it has no descriptor */
 VOID IopDeleteWatch(PIOP_WATCH Watch);    /* while the object is being deleted; closes the descriptor */
 
 extern OBJECT_TYPE IopDescriptorType;     /* descriptor.c */

@@ -51,10 +51,15 @@ static PEPROCESS PspFindProcess(ULONG ProcessId)
     return NULL;
 }
 
-static VOID PspEndProcess(PEPROCESS Process)
+/* Descriptor below 0: it cannot be had again, so the process is gone. */
+static VOID PspEndProcess(PEPROCESS Process, LONG Descriptor)
 {
     ULONG ExitCode;
-    BOOLEAN Known = HalQueryProcessExit(Process->Watch.Descriptor, Process->Child, &ExitCode);
+    /* relaxed: only one may go on; what it does is published by Ended */
+    if (__atomic_exchange_n(&Process->Ending, TRUE, __ATOMIC_RELAXED)) {
+        return;
+    }
+    BOOLEAN Known = Descriptor >= 0 && HalQueryProcessExit(Descriptor, Process->Child, &ExitCode);
     /* acquire: pairs with the release in PspTerminateProcess */
     BOOLEAN Requested = __atomic_load_n(&Process->TerminationRequested, __ATOMIC_ACQUIRE);
     if (Known) {
@@ -63,7 +68,7 @@ static VOID PspEndProcess(PEPROCESS Process)
     }
     Process->ExitStatusKnown = Known;
     PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
-    /* release: pairs with the acquire in PspQueryExitStatus */
+    /* release: pairs with the acquire in PspHasProcessEnded */
     __atomic_store_n(&Process->Ended, TRUE, __ATOMIC_RELEASE);
     KiExitLocked(&PspProcessLock, Thread);
     KiSignalObject(&Process->Pcb.Header, 1, 0);
@@ -72,18 +77,34 @@ static VOID PspEndProcess(PEPROCESS Process)
     }
 }
 
-/* On the watching thread, the only one that ends a process. */
+static BOOLEAN PspHasProcessEnded(PEPROCESS Process)
+{
+    /* acquire: pairs with the release in PspEndProcess, so the status is there */
+    return __atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE);
+}
+
 static VOID PspProcessReady(PVOID Object)
 {
     PEPROCESS Process = Object;
-    if (Process->Ended) {
+    if (PspHasProcessEnded(Process)) {
         return;
     }
-    if (HalPollDescriptor(Process->Watch.Descriptor, HAL_DESCRIPTOR_READABLE) != 0) {
-        PspEndProcess(Process);
-    } else {
-        IopArmWatch(&Process->Watch);
+    LONG Descriptor = IopDescriptorOf(&Process->Watch);
+    if (Descriptor < 0 || HalPollDescriptor(Descriptor, HAL_DESCRIPTOR_READABLE) != 0) {
+        PspEndProcess(Process, Descriptor);
+    } else if (IopArmWatch(&Process->Watch) == STATUS_FILE_CLOSED) {
+        PspEndProcess(Process, -1);
     }
+}
+
+/* The id of a child is its own until it has been reaped, here; another process may have been given that of one that is
+   nobody's child. */
+static LONG PspOpenAgain(PVOID Object)
+{
+    PEPROCESS Process = Object;
+    ULONG ProcessId = Process->Pcb.ProcessId;
+    BOOLEAN Same = Process->Start != 0 ? HalQueryProcessStart(ProcessId) == Process->Start : Process->Child;
+    return !PspHasProcessEnded(Process) && Same ? HalOpenProcess(ProcessId) : -1;
 }
 
 static VOID PspDeleteProcess(PVOID Object)
@@ -108,7 +129,8 @@ static PEPROCESS PspBuildProcess(BOOLEAN Child)
     if (Process == NULL) {
         return NULL;
     }
-    if (!NT_SUCCESS(IopInitializeWatch(&Process->Watch, -1, HAL_DESCRIPTOR_READABLE, Process, PspProcessReady))) {
+    if (!NT_SUCCESS(IopInitializeWatch(&Process->Watch, HAL_DESCRIPTOR_READABLE, Process, PspProcessReady,
+                                       PspOpenAgain))) {
         ObpDiscardObject(Process);
         return NULL;
     }
@@ -122,12 +144,12 @@ static PEPROCESS PspBuildProcess(BOOLEAN Child)
 
 /* From here on it is found by its id. Of several who open the same process at once one is first, and the others are
    given its object, with a reference; NULL: this is the first. That of a child counts in any case: it reaps the child. */
-static PEPROCESS PspEnterProcess(PEPROCESS Process, ULONG ProcessId, LONG Descriptor)
+static PEPROCESS PspEnterProcess(PEPROCESS Process, ULONG ProcessId)
 {
+    Process->Start = HalQueryProcessStart(ProcessId);
     PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
     PEPROCESS First = Process->Child ? NULL : PspFindProcess(ProcessId);
     Process->Pcb.ProcessId = ProcessId;
-    Process->Watch.Descriptor = Descriptor;
     if (First == NULL) {
         InsertHeadList(&PspProcessList, &Process->ProcessListEntry);
     }
@@ -146,12 +168,18 @@ static NTSTATUS PspOpenOther(ULONG ProcessId, PEPROCESS *Process)
         HalCloseDescriptor(Descriptor);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    *Process = PspEnterProcess(Built, ProcessId, Descriptor);
+    NTSTATUS Status = IopAttachDescriptor(&Built->Watch, Descriptor);
+    if (!NT_SUCCESS(Status)) {
+        HalCloseDescriptor(Descriptor);
+        ObDereferenceObject(Built);
+        return Status;
+    }
+    *Process = PspEnterProcess(Built, ProcessId);
     if (*Process != NULL) {
         ObDereferenceObject(Built);
         return STATUS_SUCCESS;
     }
-    NTSTATUS Status = IopArmWatch(&Built->Watch);
+    Status = IopArmWatch(&Built->Watch);
     if (!NT_SUCCESS(Status)) {
         ObDereferenceObject(Built);
         return Status;
@@ -214,19 +242,25 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
 {
     ULONG ProcessId;
     LONG Descriptor;
-    NTSTATUS Status = HalSpawnProcess(Spawn, &ProcessId, &Descriptor);
+    NTSTATUS Status = IopPrepareKeeper();
+    if (NT_SUCCESS(Status)) {
+        Status = HalSpawnProcess(Spawn, &ProcessId, &Descriptor);
+    }
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    PspEnterProcess(Process, ProcessId, Descriptor);
+    PspEnterProcess(Process, ProcessId);
     ObReferenceObject(Process); /* until it has ended */
-    Status = IopArmWatch(&Process->Watch);
+    Status = IopAttachDescriptor(&Process->Watch, Descriptor);
     if (!NT_SUCCESS(Status)) {
         HalRequestOfProcess(Descriptor, HalTerminateProcess);
         HalAwaitProcess(Descriptor);
-        PspEndProcess(Process);
+        PspEndProcess(Process, Descriptor);
+        HalCloseDescriptor(Descriptor);
+        return Status;
     }
-    return Status;
+    PspProcessReady(Process);
+    return STATUS_SUCCESS;
 }
 
 /* Everything that can fail comes before the process is there, as far as possible. */
@@ -267,37 +301,40 @@ NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK 
     return Status;
 }
 
+static NTSTATUS PspRequest(PEPROCESS Process, HAL_PROCESS_REQUEST Request)
+{
+    LONG Descriptor = IopDescriptorOf(&Process->Watch);
+    return Descriptor >= 0 ? HalRequestOfProcess(Descriptor, Request) : STATUS_PROCESS_IS_TERMINATING;
+}
+
 NTSTATUS PspTerminateProcess(PEPROCESS Process, NTSTATUS ExitStatus)
 {
     if (PspIsThisProcess(Process)) {
         KTRACE_FINISH(TRUE);
         HalExitProcess((ULONG)ExitStatus, TRUE);
     }
-    if (__atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE)) {
+    if (PspHasProcessEnded(Process)) {
         return STATUS_PROCESS_IS_TERMINATING;
     }
     __atomic_store_n(&Process->RequestedStatus, ExitStatus, __ATOMIC_RELAXED);
     /* release: pairs with the acquire in PspEndProcess, so the status goes with it */
     __atomic_store_n(&Process->TerminationRequested, TRUE, __ATOMIC_RELEASE);
-    return HalRequestOfProcess(Process->Watch.Descriptor, HalTerminateProcess);
+    return PspRequest(Process, HalTerminateProcess);
 }
 
 NTSTATUS PspSuspendProcess(PEPROCESS Process)
 {
-    return PspIsThisProcess(Process) ? STATUS_NOT_SUPPORTED
-                                     : HalRequestOfProcess(Process->Watch.Descriptor, HalSuspendProcess);
+    return PspIsThisProcess(Process) ? STATUS_NOT_SUPPORTED : PspRequest(Process, HalSuspendProcess);
 }
 
 NTSTATUS PspResumeProcess(PEPROCESS Process)
 {
-    return PspIsThisProcess(Process) ? STATUS_SUCCESS
-                                     : HalRequestOfProcess(Process->Watch.Descriptor, HalResumeProcess);
+    return PspIsThisProcess(Process) ? STATUS_SUCCESS : PspRequest(Process, HalResumeProcess);
 }
 
 NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus)
 {
-    /* acquire: pairs with the release in PspEndProcess, so the status is there */
-    if (PspIsThisProcess(Process) || !__atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE)) {
+    if (PspIsThisProcess(Process) || !PspHasProcessEnded(Process)) {
         *ExitStatus = STATUS_PENDING;
         return STATUS_SUCCESS;
     }

@@ -55,10 +55,12 @@ typedef struct _EPROCESS {
     IOP_WATCH Watch;                 /* its descriptor is readable when the process has ended */
     LIST_ENTRY ProcessListEntry;     /* under PspProcessLock */
     BOOLEAN Child;                   /* created here: ours to reap, and kept until it ends */
+    volatile BOOLEAN Ending;         /* somebody has found that it ended and does what follows from that */
     volatile BOOLEAN Ended;
     BOOLEAN ExitStatusKnown;
     volatile BOOLEAN TerminationRequested; /* with the exit status in RequestedStatus */
     NTSTATUS RequestedStatus;
+    ULONG64 Start;                   /* when the host started it: no other process has both this and the id; 0: unknown */
 } EPROCESS;
 
 /* process.c */

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 static volatile ULONG wake;
@@ -155,30 +156,36 @@ static unsigned count_descriptors(void)
     return count;
 }
 
-static void open_clock_descriptors(void)
+/* With both deadlines, for which the sleep needs most. */
+static void sleep_by_both_clocks(void)
 {
     watchdog_start(20);
-    HalClockWait(&wake, wake, 0, 1);
+    sleep_until(interrupt_time_after(1000 * SECOND), system_time_after(MILLISECOND));
     watchdog_stop();
+}
+
+/* A program may close any descriptor that it finds: there is none to lose. */
+static void the_sleep_has_no_descriptors(void **state)
+{
+    unsigned count = count_descriptors();
+
+    (void)state;
+    sleep_by_both_clocks();
+    assert_int_equal(count_descriptors(), count);
 }
 
 static void use_clock_in_child(void *argument)
 {
-    assert_int_equal(count_descriptors(), *(unsigned *)argument - 2);
-    open_clock_descriptors();
-    assert_int_equal(count_descriptors(), *(unsigned *)argument);
+    (void)argument;
+    sleep_by_both_clocks();
     everything_works(NULL);
 }
 
-static void a_forked_child_has_its_own_descriptors(void **state)
+static void a_forked_child_sleeps_by_itself(void **state)
 {
-    unsigned count;
-
     (void)state;
-    open_clock_descriptors();
-    count = count_descriptors();
-    run_in_child(use_clock_in_child, &count);
-    assert_int_equal(count_descriptors(), count);
+    sleep_by_both_clocks();
+    run_in_child(use_clock_in_child, NULL);
     everything_works(NULL);
 }
 
@@ -197,32 +204,50 @@ static void sleeps_work_without_descriptors(void **state)
     run_in_child(run_without_descriptors, NULL);
 }
 
-static void close_everything(void *argument)
+static void *end_at_once(void *argument)
 {
-    int descriptor;
-
-    open_clock_descriptors();
-    for (descriptor = 3; descriptor < 64; descriptor++)
-        close(descriptor);
-    everything_works(argument);
+    return argument;
 }
 
-static void sleeps_survive_closed_descriptors(void **state)
+/* In a process that may have no more threads the sleep looks at the system clock now and then. */
+static void run_without_threads(void *argument)
+{
+    const struct rlimit none = {0, 0};
+    pthread_t thread;
+
+    assert_int_equal(setrlimit(RLIMIT_NPROC, &none), 0);
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+        return;
+    if (pthread_create(&thread, NULL, end_at_once, NULL) == 0) {
+        pthread_join(thread, NULL);
+        return; /* somebody with more rights than limits */
+    }
+    (void)argument;
+    sleep_until(interrupt_time_after(1000 * SECOND), system_time_after(MILLISECOND));
+    sleep_until(interrupt_time_after(MILLISECOND), system_time_after(1000 * SECOND));
+}
+
+static void sleeps_work_without_a_second_thread(void **state)
 {
     (void)state;
-    run_in_child(close_everything, NULL);
+    run_in_child(run_without_threads, NULL);
 }
 
-static void sleep_until_woken(void *argument, unsigned index)
+struct stepped {
+    ULONGLONG until;
+    volatile ULONG over;
+};
+
+static void sleep_while_the_clock_is_set(void *argument, unsigned index)
 {
-    volatile ULONG *woken = argument;
+    struct stepped *stepped = argument;
 
     if (index == 0) {
-        HalClockWait(&wake, wake, 0, MAXULONGLONG);
-        set_flag(woken);
+        sleep_until(interrupt_time_after(1000 * SECOND), stepped->until);
+        set_flag(&stepped->over);
         return;
     }
-    while (__atomic_load_n(woken, __ATOMIC_ACQUIRE) == 0) {
+    while (__atomic_load_n(&stepped->over, __ATOMIC_ACQUIRE) == 0) {
         struct timespec now;
 
         sleep_milliseconds(10);
@@ -233,13 +258,13 @@ static void sleep_until_woken(void *argument, unsigned index)
 
 /* It sets the clock of the machine, though only to what it shows, so it runs only where somebody asks for it by
    INTERLOCK_TEST_CLOCK_STEP. */
-static void a_step_of_the_clock_ends_the_sleep(void **state)
+static void a_sleep_outlives_steps_of_the_clock(void **state)
 {
-    volatile ULONG woken = 0;
+    struct stepped stepped = {.until = system_time_after(SECOND)};
 
     (void)state;
-    open_clock_descriptors();
-    run_threads(2, 20, sleep_until_woken, (void *)&woken);
+    run_threads(2, 20, sleep_while_the_clock_is_set, &stepped);
+    assert_true(HalDispatch.QuerySystemTime() >= stepped.until);
 }
 
 int main(void)
@@ -251,12 +276,13 @@ int main(void)
         cmocka_unit_test(a_time_that_has_passed_ends_the_sleep),
         cmocka_unit_test(no_wake_is_lost),
         cmocka_unit_test(wakes_without_a_sleeper_are_harmless),
-        cmocka_unit_test(a_forked_child_has_its_own_descriptors),
+        cmocka_unit_test(the_sleep_has_no_descriptors),
+        cmocka_unit_test(a_forked_child_sleeps_by_itself),
         cmocka_unit_test(sleeps_work_without_descriptors),
-        cmocka_unit_test(sleeps_survive_closed_descriptors),
+        cmocka_unit_test(sleeps_work_without_a_second_thread),
     };
     const struct CMUnitTest tests_on_request[] = {
-        cmocka_unit_test(a_step_of_the_clock_ends_the_sleep),
+        cmocka_unit_test(a_sleep_outlives_steps_of_the_clock),
     };
 
     HalInitialize(&callbacks);
