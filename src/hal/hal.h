@@ -74,7 +74,8 @@ BOOLEAN HalInterruptThread(ULONG ThreadId);
 /* In Callbacks.Interrupt: it runs again soon. FALSE: it cannot, or was put off for long enough. */
 BOOLEAN HalInterruptLater(VOID);
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */
-BOOLEAN HalBarrierAllThreads(VOID);                 /* every running thread passes a full barrier; FALSE: not offered */
+/* Every running thread passes a full barrier. FALSE: the host does not offer it; that is known from the start and stays. */
+BOOLEAN HalBarrierAllThreads(VOID);
 BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the process may not */
 
 /* Processors. */

@@ -17,6 +17,7 @@
 
 #define PREFERRED_OFFSET 9
 #define MOST_TRIES 1024
+#define OUTWAIT_STORES (HALP_UNITS_PER_SECOND / 100)
 
 static int HalpInterruptSignal;
 static struct sigaction HalpPreviousAction;
@@ -159,16 +160,42 @@ BOOLEAN HalInterruptLater(VOID)
     return HalpInterruptLater(HalpInterruptSignal, &HalpInterruptSignal);
 }
 
+static BOOLEAN HalpBarrierOffered;
+
+static BOOLEAN HalpMakeBarrier(VOID)
+{
+    return HalpCall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static BOOLEAN HalpRegisterAndMakeBarrier(VOID)
+{
+    HalpCall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    return HalpMakeBarrier();
+}
+
 VOID HalpInitializeBarrier(VOID)
 {
-    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    HalpBarrierOffered = HalpRegisterAndMakeBarrier();
+}
+
+/*
+ * A process may enter a sandbox later that refuses the call. The other threads go by what was offered at the start, so
+ * then time does it: a store that a thread has made is on its way out of the processor and seen by all within
+ * microseconds, and a thread that does not run has been through the host's scheduler, which is a barrier.
+ */
+static VOID HalpOutwaitStores(VOID)
+{
+    ULONGLONG End = HalDispatch.QueryInterruptTime() + OUTWAIT_STORES;
+
+    while (HalDispatch.QueryInterruptTime() < End) {
+        HalpSleep(OUTWAIT_STORES);
+    }
 }
 
 BOOLEAN HalBarrierAllThreads(VOID)
 {
-    int Error = errno;
-    BOOLEAN Done = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
-
-    errno = Error;
-    return Done;
+    if (HalpBarrierOffered && !HalpMakeBarrier() && !HalpRegisterAndMakeBarrier()) {
+        HalpOutwaitStores();
+    }
+    return HalpBarrierOffered;
 }

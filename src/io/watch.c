@@ -5,7 +5,8 @@
 
 #define IOP_NOT_ATTACHED (-1)
 #define IOP_LOST_DESCRIPTOR (-2)
-#define IOP_RETRY_INTERVAL (-100 * 10000LL)
+#define IOP_FIRST_INTERVAL 10000LL /* a millisecond */
+#define IOP_LAST_INTERVAL (512 * IOP_FIRST_INTERVAL)
 #define IOP_SLOTS_IN_CHUNK 1024
 #define IOP_CHUNKS 64
 
@@ -107,20 +108,22 @@ static LONG IopNumberOf(PIOP_WATCH Watch)
 
 static BOOLEAN IopIsKeeperOpen(VOID)
 {
-    /* acquire: pairs with the release in IopStart, so what the watches have entered is there */
+    /* acquire: pairs with the release in IopEnsureKeeper, so what the watches have entered is there */
     return __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE) == ((ULONG64)HalCurrentProcessId() << 32 | IopStarted);
+}
+
+static BOOLEAN IopIsWhole(PIOP_WATCH Watch, BOOLEAN KeeperOpen)
+{
+    LONG Descriptor = IopNumberOf(Watch);
+    /* relaxed: it stays what it was when the descriptor was attached */
+    BOOLEAN Member = KeeperOpen && !__atomic_load_n(&Watch->AlwaysReady, __ATOMIC_RELAXED);
+    return Descriptor >= 0 && (Member ? HalIsMember(Descriptor) : HalIsFile(Descriptor, &Watch->Id));
 }
 
 /* A forked child that has not opened its keeper yet has only the identity of the file to go by. */
 BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch)
 {
-    LONG Descriptor = IopNumberOf(Watch);
-    if (Descriptor < 0) {
-        return FALSE;
-    }
-    /* relaxed: it stays what it was when the descriptor was attached */
-    BOOLEAN Member = !__atomic_load_n(&Watch->AlwaysReady, __ATOMIC_RELAXED) && IopIsKeeperOpen();
-    return !Member ? HalIsFile(Descriptor, &Watch->Id) : HalIsMember(Descriptor);
+    return IopIsWhole(Watch, IopIsKeeperOpen());
 }
 
 VOID IopDeleteWatch(PIOP_WATCH Watch)
@@ -168,12 +171,19 @@ static VOID IopDispatchReady(ULONG64 Cookie)
 
 static NTSTATUS IopRepair(VOID);
 
+/* It belongs to the library: the program may end without it. */
+static VOID IopBecomeSystemThread(VOID)
+{
+    KiAdoptThread();
+    KiCurrentThread()->IsIdleThread = TRUE;
+}
+
 static VOID IopWatcherThread(PVOID Context)
 {
     ULONG Keeper = (ULONG)(ULONG_PTR)Context;
     HAL_READY Found[HAL_MOST_READY];
     ULONG Count;
-    KiAdoptThread();
+    IopBecomeSystemThread();
     /* relaxed: for the thread at the guard, which wakes this one if it comes to that; by a wrong number, nobody */
     __atomic_store_n(&IopWatcherThreadId, HalCurrentThreadId(), __ATOMIC_RELAXED);
     while (HalWaitForDescriptors(Keeper, Found, &Count)) {
@@ -185,16 +195,19 @@ static VOID IopWatcherThread(PVOID Context)
 }
 
 /*
- * At the guard. The watcher may sleep on a set that has no number any more: it is woken, and finds that out. If the host
- * refuses a new keeper for now, somebody has to try again: this thread does.
+ * At the guard. The watcher may sleep on a set that has no number any more: it is woken, and finds that out. A program
+ * closes one descriptor after the other, so what is still there now may be gone in a moment: this thread repairs again
+ * and again for about a second, and for as long as the host refuses a new keeper.
  */
 static VOID IopGuardThread(PVOID Context)
 {
-    KiAdoptThread();
+    LONGLONG Interval = IOP_FIRST_INTERVAL;
+    IopBecomeSystemThread();
     HalAwaitKeeperLoss((ULONG)(ULONG_PTR)Context);
     HalInterruptThread(__atomic_load_n(&IopWatcherThreadId, __ATOMIC_RELAXED));
-    while (!NT_SUCCESS(IopRepair())) {
-        KeDelayExecutionThread(KernelMode, FALSE, &(LARGE_INTEGER){.QuadPart = IOP_RETRY_INTERVAL});
+    while (!NT_SUCCESS(IopRepair()) || Interval < IOP_LAST_INTERVAL) {
+        KeDelayExecutionThread(KernelMode, FALSE, &(LARGE_INTEGER){.QuadPart = -Interval});
+        Interval = Interval < IOP_LAST_INTERVAL ? 2 * Interval : Interval;
     }
 }
 
@@ -221,9 +234,6 @@ static NTSTATUS IopEnterKeeper(PIOP_WATCH Watch, LONG Descriptor)
 static VOID IopEnterAgain(PIOP_WATCH Watch, BOOLEAN Inherited)
 {
     LONG Descriptor = IopNumberOf(Watch);
-    if (Descriptor < 0 || HalIsMember(Descriptor)) {
-        return;
-    }
     if (HalIsFile(Descriptor, &Watch->Id) && (Inherited || HalIsTellingId(&Watch->Id)) &&
         NT_SUCCESS(IopEnterKeeper(Watch, Descriptor))) {
         return;
@@ -241,9 +251,10 @@ static VOID IopEnterAgain(PIOP_WATCH Watch, BOOLEAN Inherited)
 
 typedef enum _IOP_VISIT { IopVisitEnter, IopVisitInherited, IopVisitLook } IOP_VISIT;
 
-/* Each watch, one at a time: the host is not called under the lock. */
-static VOID IopVisitWatches(IOP_VISIT Visit)
+/* Each watch, one at a time: the host is not called under the lock. Returns whether one was not in the keeper. */
+static BOOLEAN IopVisitWatches(IOP_VISIT Visit)
 {
+    BOOLEAN Missing = FALSE;
     BOOLEAN More = TRUE;
     for (ULONG Number = 0; More; Number += 1) {
         PKTHREAD Thread = KiEnterLocked(&IopWatchLock);
@@ -256,11 +267,13 @@ static VOID IopVisitWatches(IOP_VISIT Visit)
         }
         if (Visit == IopVisitLook) {
             Watch->Routine(Object);
-        } else {
+        } else if (IopNumberOf(Watch) >= 0 && !IopIsWhole(Watch, TRUE)) {
             IopEnterAgain(Watch, Visit == IopVisitInherited);
+            Missing = TRUE;
         }
         ObDereferenceObject(Object);
     }
+    return Missing;
 }
 
 static NTSTATUS IopStartThreads(ULONG Keeper)
@@ -271,45 +284,52 @@ static NTSTATUS IopStartThreads(ULONG Keeper)
 }
 
 /* With IopWatcher at IopStarting. A thread whose keeper is closed again ends. */
-static NTSTATUS IopStart(BOOLEAN Inherited)
+static NTSTATUS IopStart(VOID)
 {
     ULONG Keeper = HalOpenKeeper();
     NTSTATUS Status = Keeper != 0 ? IopStartThreads(Keeper) : STATUS_INSUFFICIENT_RESOURCES;
-    if (NT_SUCCESS(Status)) {
-        IopVisitWatches(Inherited ? IopVisitInherited : IopVisitEnter);
-    } else if (Keeper != 0) {
+    if (!NT_SUCCESS(Status)) {
         HalCloseKeeper();
     }
     return Status;
 }
 
-/* Repair: the keeper is said to be open, but something is lost. */
+/* FALSE: it is open, and nobody asks for a repair. Found: the state before it was claimed. */
+static BOOLEAN IopClaimKeeper(ULONG64 Self, BOOLEAN Repair, PULONG64 Found)
+{
+    /* acquire, all: pair with the release in IopEnsureKeeper */
+    *Found = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
+    for (ULONG Round = 0; *Found != (Self | IopStarted) || Repair; Round += 1) {
+        if (*Found == (Self | IopStarting)) {
+            HalLongSpin(Round);
+            *Found = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
+        } else if (__atomic_compare_exchange_n(&IopWatcher, Found, Self | IopStarting, FALSE, __ATOMIC_ACQUIRE,
+                                               __ATOMIC_ACQUIRE)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* Repair: the keeper is said to be open, but something may be lost. */
 static NTSTATUS IopEnsureKeeper(BOOLEAN Repair)
 {
     ULONG64 Self = (ULONG64)HalCurrentProcessId() << 32;
-    NTSTATUS Status = STATUS_SUCCESS;
-    BOOLEAN Look = FALSE;
-    ULONG64 Word = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
-    for (ULONG Round = 0; Word != (Self | IopStarted) || Repair; Round += 1) {
-        if (Word == (Self | IopStarting)) {
-            HalLongSpin(Round);
-            Word = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
-        } else if (__atomic_compare_exchange_n(&IopWatcher, &Word, Self | IopStarting, FALSE, __ATOMIC_ACQUIRE,
-                                               __ATOMIC_ACQUIRE)) {
-            BOOLEAN Inherited = Word >> 32 != Self >> 32;
-            if (Word == (Self | IopStarted) && HalIsKeeperIntact()) {
-                IopVisitWatches(IopVisitEnter);
-            } else {
-                Status = IopStart(Inherited);
-            }
-            Look = NT_SUCCESS(Status) && Word != 0;
-            /* release: pairs with the acquires above and in IopIsKeeperOpen */
-            __atomic_store_n(&IopWatcher, NT_SUCCESS(Status) ? Self | IopStarted : Inherited ? Word : Self | IopNotStarted,
-                             __ATOMIC_RELEASE);
-            break;
-        }
+    BOOLEAN Missing = FALSE;
+    ULONG64 Word;
+    if (!IopClaimKeeper(Self, Repair, &Word)) {
+        return STATUS_SUCCESS;
     }
-    if (Look) {
+    BOOLEAN Inherited = Word >> 32 != Self >> 32;
+    NTSTATUS Status = Word == (Self | IopStarted) && HalIsKeeperIntact() ? STATUS_SUCCESS : IopStart();
+    ULONG64 After = Inherited ? Word : Self | IopNotStarted;
+    if (NT_SUCCESS(Status)) {
+        Missing = IopVisitWatches(Inherited ? IopVisitInherited : IopVisitEnter);
+        After = Self | IopStarted;
+    }
+    /* release: pairs with the acquires in IopClaimKeeper and IopIsKeeperOpen */
+    __atomic_store_n(&IopWatcher, After, __ATOMIC_RELEASE);
+    if (Missing) {
         IopVisitWatches(IopVisitLook);
     }
     return Status;

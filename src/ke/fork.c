@@ -80,8 +80,8 @@ VOID KiForkPrepare(VOID)
     ULONG SlotsUsed;
     Forker->SpecialApcDisable -= 1; /* nobody may stop or end the thread that the others wait for */
     KiBeginFork(Forker);
-    /* Orders KiForkPending before the depths below; pairs with KiEnterDispatcher. Where the host does not offer it,
-       KiDispatcherFence makes every entering thread do its part. */
+    /* Orders KiForkPending before the depths below; pairs with KiEnterDispatcher. Where the host has not offered it at the
+       start, KiDispatcherFence makes every entering thread do its part; if it is refused later, hal has another way. */
     HalBarrierAllThreads();
     SlotsUsed = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
     for (ULONG Slot = 0; Slot < SlotsUsed; Slot++) {
