@@ -30,7 +30,8 @@
  * 1. HalpCall: the bare system call. It returns what the host returns, an error as its number negated.
  * 2. A scope that begins with HALP_HOST_CALLS, for functions of the C library: cancellation is off in it, and errno
  *    afterwards is what it was before. It may be read in between.
- * 3. Functions that can neither fail nor wait: clock_gettime of a clock that there is, sched_getcpu, pthread_sigmask.
+ * 3. Functions that can neither fail nor wait: clock_gettime of a clock that there is, sched_getcpu, pthread_sigmask; and
+ *    the heap, around which memory.c keeps errno.
  * tests/checks/cancellation.py compares what the library's files call with the cancellation points of POSIX.
  */
 static inline long HalpMakeCall(long Number, long First, long Second, long Third, long Fourth, long Fifth, long Sixth)

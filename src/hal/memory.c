@@ -3,14 +3,10 @@
 
 #include <stdlib.h>
 
-PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
+static PVOID HalpAllocateZeroed(SIZE_T Size, SIZE_T Alignment)
 {
-    HALP_HOST_CALLS;
     PVOID Memory;
 
-    if (Size == 0) {
-        Size = 1;
-    }
     if (Alignment <= MEMORY_ALLOCATION_ALIGNMENT) {
         C_ASSERT(_Alignof(max_align_t) >= MEMORY_ALLOCATION_ALIGNMENT);
         return calloc(1, Size);
@@ -21,11 +17,22 @@ PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
     return memset(Memory, 0, Size);
 }
 
+/* The heap is no cancellation point but may change errno, also where it succeeds. */
+PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
+{
+    int Error = errno;
+    PVOID Memory = HalpAllocateZeroed(Size != 0 ? Size : 1, Alignment);
+
+    errno = Error;
+    return Memory;
+}
+
 VOID HalFree(PVOID Memory)
 {
-    HALP_HOST_CALLS;
+    int Error = errno;
 
     free(Memory);
+    errno = Error;
 }
 
 ULONG HalQueryPageSize(VOID)

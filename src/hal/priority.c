@@ -66,6 +66,7 @@ static BOOLEAN HalpMayReachNice(INT32 Nice)
 
 BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority)
 {
+    HALP_HOST_CALLS;
     HALP_SCHEDULING Current = {0};
     HALP_SCHEDULING New = {.Size = sizeof(New)};
 

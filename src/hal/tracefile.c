@@ -31,6 +31,7 @@ ULONG64 HalQueryNanoseconds(VOID)
 
 BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size)
 {
+    HALP_HOST_CALLS;
     SIZE_T Length = 0;
     int Written;
 
@@ -64,6 +65,7 @@ static PVOID HalpMapNewFile(int File, SIZE_T Size)
 
 PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem)
 {
+    HALP_HOST_CALLS;
     int File = open(Path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
     PVOID Memory = File >= 0 ? HalpMapNewFile(File, Size) : MAP_FAILED;
 
@@ -86,17 +88,20 @@ PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PR
 
 VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor)
 {
+    HALP_HOST_CALLS;
     munmap(Memory, Size);
     close(Descriptor);
 }
 
 VOID HalRemoveFile(PCSTR Path)
 {
+    HALP_HOST_CALLS;
     unlink(Path);
 }
 
 LONG HalCreateOutput(PCSTR Path, HAL_FILE_PROBLEM *Problem)
 {
+    HALP_HOST_CALLS;
     int File = open(Path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
 
     Problem->Text = File < 0 ? strerror(errno) : "";
@@ -106,6 +111,7 @@ LONG HalCreateOutput(PCSTR Path, HAL_FILE_PROBLEM *Problem)
 
 BOOLEAN HalWriteOutput(LONG Descriptor, PCSTR Text, SIZE_T Length)
 {
+    HALP_HOST_CALLS;
     while (Length != 0) {
         SSIZE_T Written = write(Descriptor, Text, Length);
 
@@ -126,6 +132,7 @@ BOOLEAN HalWriteOutput(LONG Descriptor, PCSTR Text, SIZE_T Length)
  */
 ULONG HalQueryModules(PSTR Buffer, ULONG Size)
 {
+    HALP_HOST_CALLS;
     int File = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     CHAR Piece[PIECE_SIZE];
     ULONG Length = 0;
@@ -155,9 +162,9 @@ VOID HalQueryProgramName(PSTR Buffer, SIZE_T Size)
 
 VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size)
 {
+    HALP_HOST_CALLS;
     CHAR Path[PATH_SIZE];
     SSIZE_T Length = 0;
-    int Error = errno;
     int File;
 
     snprintf(Path, sizeof(Path), "/proc/self/task/%u/comm", ThreadId);
@@ -169,11 +176,11 @@ VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size)
     if (Length > 0) {
         Buffer[Buffer[Length - 1] == '\n' ? Length - 1 : Length] = '\0';
     }
-    errno = Error;
 }
 
 BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
 {
+    HALP_HOST_CALLS;
     Dl_info Place;
     PCSTR Slash;
 
@@ -197,6 +204,7 @@ BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
 
 DECLSPEC_NOINLINE ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count)
 {
+    HALP_HOST_CALLS;
     PVOID Found[DEEPEST_STACK];
     ULONG Skip = FramesToSkip + 1;
     ULONG Wanted = Count + Skip < DEEPEST_STACK ? Count + Skip : DEEPEST_STACK;

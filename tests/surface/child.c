@@ -1,5 +1,6 @@
 #include "surface.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -102,7 +103,9 @@ static void make_call(const struct function *function, const struct plan *plan)
     handles = handle_count();
     SetLastError(UNTOUCHED);
     shared->in_call = true;
+    errno = UNTOUCHED_HOST_ERROR;
     shared->record.result = call(function, arguments);
+    shared->record.host_error = errno;
     shared->in_call = false;
     shared->record.error = GetLastError();
     if (!thread_changed())

@@ -19,6 +19,8 @@ static const struct rule rules[] = {
     {"TerminateThread", MAY_END | NO_SELF, 0, "-2 is this thread"},
     {"PsTerminateSystemThread", MAY_END, 0, "ends the thread"},
     {"Exit*", MAY_END, 0, "ends the thread or the process"},
+    {"_beginthread*", SETS_ERRNO, 0, "says by errno why there is no thread"},
+    {"InterlockWcsto*", SETS_ERRNO, 0, "the C library's wcstol and wcstoul for this width of characters"},
     {"_endthread*", MAY_END, 0, "ends the thread"},
     {"NtSuspendThread", NO_SELF, 0, "nobody would resume this thread"},
     {"SuspendThread", NO_SELF, 0, "nobody would resume this thread"},

@@ -1,5 +1,6 @@
 #include "surface.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,6 +54,12 @@ static uint64_t planted_end(void)
     _exit(0);
 }
 
+static uint64_t planted_errno(void)
+{
+    errno = ENOENT;
+    return 0;
+}
+
 static uint64_t planted_unsound(void)
 {
     atexit(abort);
@@ -66,11 +73,13 @@ struct function functions[] = {
     FUNCTION(planted_hang, planted, status, "") FUNCTION(planted_crash, planted, status, "")
         FUNCTION(planted_stop, planted, status, "") FUNCTION(planted_trust, planted, status, "void*")
             FUNCTION(planted_accept, planted, status, "handle") FUNCTION(planted_leak, planted, status, "")
-                FUNCTION(planted_end, planted, status, "") FUNCTION(planted_unsound, planted, status, "")};
+                FUNCTION(planted_end, planted, status, "") FUNCTION(planted_errno, planted, status, "")
+                    FUNCTION(planted_unsound, planted, status, "")};
 #undef FUNCTION
 
 static const char *const planted_findings[] = {
-    "hangs", "faults", "bugcheck", "faults", "accepts the handle", "failed and left a handle", "ends the process"};
+    "hangs",  "faults", "bugcheck", "faults", "accepts the handle", "failed and left a handle", "ends the process",
+    "changes errno"};
 
 enum { PLANTED = sizeof(planted_findings) / sizeof(planted_findings[0]) + 1 };
 
@@ -131,6 +140,8 @@ static const char *judge_return(const struct function *function, const struct pl
 {
     bool bad_handle = plan->fault == FAULT_HANDLE || plan->fault == FAULT_TYPE;
 
+    if (record->host_error != UNTOUCHED_HOST_ERROR && (allowed_for(function) & SETS_ERRNO) == 0)
+        return "changes errno";
     if (failed(function, record) && (int32_t)record->handles > 0)
         return "failed and left a handle";
     if (!bad_handle || (allowed_for(function) & TAKES_ANY) != 0 || function->result < RESULT_status)
@@ -195,9 +206,10 @@ static void report(const struct function *function, const struct plan *plan, con
     if (plan->parameter < function->parameters)
         printf("%u %s ", plan->parameter + 1, function->kind[plan->parameter]);
     printf("%s: %s (%s signal %d address %#" PRIx64 "%s parameter %#" PRIx64 " result %#" PRIx64
-           " error %u handles %d)\n",
+           " error %u handles %d errno %d)\n",
            plan->description, wrong, words[record->outcome], record->signal, record->address,
-           record->general ? "?" : "", record->parameter, record->result, record->error, (int)record->handles);
+           record->general ? "?" : "", record->parameter, record->result, record->error, (int)record->handles,
+           record->host_error);
 }
 
 static void judge_function(const struct function *function)

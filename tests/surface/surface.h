@@ -71,9 +71,10 @@ struct record {
     bool general;       /* the processor did not say which address */
     uint32_t error;     /* the last error afterwards; UNTOUCHED if nobody set it */
     uint32_t handles;   /* how many more there are */
+    int host_error;     /* errno afterwards; UNTOUCHED_HOST_ERROR before */
 };
 
-enum { UNTOUCHED = 0x20BADBAD };
+enum { UNTOUCHED = 0x20BADBAD, UNTOUCHED_HOST_ERROR = 7777 };
 
 /* child.c: calls from (function, number) on, up to the end of function last. Returns where it came to. */
 enum child_end { CHILD_DONE, CHILD_INTERRUPTED, CHILD_UNSOUND };
@@ -100,6 +101,7 @@ enum {
     CHANGES_THREAD = 256, /* the next call needs another thread */
     NULL_IS_SELF = 512,
     NEEDS_TIME = 1024, /* NULL is not for ever */
+    SETS_ERRNO = 2048, /* of the C library by its contract */
 };
 
 #define ANY_CODE UINT32_MAX

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""No file of the library calls a cancellation point of POSIX, except where cancellation is off."""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tap import Tap
+
+# POSIX.1-2017, 2.9.5.2: the functions that shall be cancellation points, then those that may be.
+SHALL = """accept aio_suspend clock_nanosleep close connect creat fcntl fdatasync fsync getmsg getpmsg lockf mq_receive mq_send
+mq_timedreceive mq_timedsend msgrcv msgsnd msync nanosleep open openat pause poll pread pselect pthread_cond_timedwait
+pthread_cond_wait pthread_join pthread_testcancel putmsg putpmsg pwrite read readv recv recvfrom recvmsg select
+sem_timedwait sem_wait send sendmsg sendto sigpause sigsuspend sigtimedwait sigwait sigwaitinfo sleep tcdrain usleep wait
+waitid waitpid write writev""".split()
+MAY = """access asctime_r catclose catgets catopen chmod chown closedir closelog ctermid ctime_r dlclose dlopen dprintf
+endgrent endhostent endnetent endprotoent endpwent endservent endutxent faccessat fchmod fchmodat fchown fchownat fclose
+fflush fgetc fgetpos fgets fgetwc fgetws fmtmsg fopen fpathconf fprintf fputc fputs fputwc fputws fread freopen fscanf
+fseek fseeko fsetpos fstat fstatat ftell ftello futimens fwprintf fwrite fwscanf getaddrinfo getc getchar getcwd getdate
+getdelim getgrent getgrgid_r getgrnam_r gethostent gethostid gethostname getline getlogin_r getnameinfo getopt getpwent
+getpwnam_r getpwuid_r gets getutxent getwc getwchar glob iconv_close iconv_open ioctl link linkat lio_listio localtime
+localtime_r lseek lstat mkdir mkdirat mkdtemp mkfifo mkfifoat mknod mknodat mkstemp mktime opendir openlog pathconf pclose
+perror popen posix_fadvise posix_fallocate posix_madvise posix_openpt posix_spawn posix_spawnp printf psiginfo psignal
+pthread_rwlock_rdlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthread_rwlock_wrlock putc putchar puts putwc
+putwchar readdir_r readlink readlinkat remove rename renameat rewind rewinddir scandir scanf seekdir semop setvbuf
+sigset stat strerror_r strftime symlink symlinkat sync syslog tmpfile ttyname_r tzset ungetc ungetwc unlink unlinkat
+utimensat utimes vdprintf vfprintf vfwprintf vprintf vwprintf wcsftime wordexp wprintf wscanf""".split()
+# Of Linux, in the same spirit.
+LINUX = """accept4 epoll_pwait epoll_pwait2 epoll_wait eventfd_read eventfd_write fallocate flock ftruncate getrandom
+open_by_handle_at ppoll preadv preadv2 process_vm_readv pwritev pwritev2 recvmmsg sendmmsg splice sync_file_range tee
+vmsplice wait3 wait4 pthread_clockjoin_np pthread_timedjoin_np sem_clockwait pthread_cond_clockwait sigtimedwait
+pthread_barrier_wait copy_file_range sendfile name_to_handle_at""".split()
+POINTS = set(SHALL + MAY + LINUX)
+
+# What is called all the same, by file, with the reason.
+ALLOWED = {
+    "hal/descriptor.c": ({"fstat"}, "within HALP_HOST_CALLS"),
+    "hal/module.c": ({"dlopen", "dlclose"}, "within HALP_HOST_CALLS"),
+    "hal/process.c": ({"access", "posix_spawnp"}, "within HALP_HOST_CALLS"),
+    "hal/zone.c": ({"localtime_r", "tzset"}, "within HALP_HOST_CALLS"),
+    "hal/tracefile.c": ({"open", "read", "write", "close", "flock", "ftruncate", "getcwd", "posix_fallocate", "unlink"},
+                        "within HALP_HOST_CALLS"),
+    "win32/widefmt.c": ({"fwrite"}, "fwprintf of the C library for this width of characters: what the caller asked for"),
+}
+
+
+def canonical(symbol):
+    """The name as POSIX has it: without version, 64-bit variants, and the prefixes of the C library."""
+    name = symbol.split("@")[0]
+    name = re.sub(r"^(__isoc\d+_|__interceptor_|__libc_|__)", "", name)
+    return name if name in POINTS else re.sub(r"(64)?(_chk|_2|_time64)?$", "", name)
+
+
+def source_of(member):
+    """hal_clock.c.o is src/hal/clock.c."""
+    return Path(member).name.removesuffix(".o").replace("_", "/", 1)
+
+
+def calls(archive):
+    """{source: cancellation points that it calls} of an archive, or of an object file."""
+    result = {}
+    output = subprocess.run(["nm", "-A", "-u", archive], check=True, capture_output=True, text=True).stdout
+    for line in output.splitlines():
+        match = re.match(r"(.*):\s+[Uuw] (\S+)$", line)
+        if match and canonical(match[2]) in POINTS:
+            result.setdefault(source_of(match[1].split(":")[-1]), set()).add(canonical(match[2]))
+    return result
+
+
+def violations(found, allowed):
+    for source, points in sorted(found.items()):
+        for point in sorted(points - allowed.get(source, (set(), ""))[0]):
+            yield f"src/{source} calls {point}, which is a cancellation point"
+
+
+def needless(found, allowed):
+    for source, (points, _) in sorted(allowed.items()):
+        for point in sorted(points - found.get(source, set())):
+            yield f"src/{source} does not call {point} any more"
+
+
+def without_scope(root):
+    """Files of the list that say that they call within a scope which they do not have."""
+    for source, (_, reason) in sorted(ALLOWED.items()):
+        if "HALP_HOST_CALLS" in reason and "HALP_HOST_CALLS;" not in (root / "src" / source).read_text("utf-8"):
+            yield f"src/{source} has no HALP_HOST_CALLS"
+
+
+def self_test(tap, compiler):
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory) / "hal_planted.c"
+        source.write_text("#include <time.h>\n#include <poll.h>\n#include <unistd.h>\n#include <fcntl.h>\n"
+                          "int f(void) { struct timespec t = {0, 1}; return nanosleep(&t, 0) + poll(0, 0, 0)"
+                          " + open(\"/\", O_RDONLY) + getpid(); }\n", encoding="utf-8")
+        subprocess.run([*compiler, "-D_FILE_OFFSET_BITS=64", "-c", source, "-o", f"{source}.o"], check=True)
+        found = calls(f"{source}.o")
+        tap.case("self-test: cancellation points are found by their names and by those of the C library",
+                 [] if found == {"hal/planted.c": {"nanosleep", "poll", "open"}} else [found])
+        tap.case("self-test: what is not allowed is reported",
+                 [] if len(list(violations(found, {"hal/planted.c": ({"open"}, "")}))) == 2 else ["it was not"])
+        tap.case("self-test: an exception that nobody needs is reported",
+                 [] if list(needless(found, {"hal/planted.c": ({"read"}, "")})) else ["it was not"])
+    names = {"__read_chk": "read", "pread64": "pread", "open64": "open", "__open64_2": "open", "fstat64": "fstat",
+             "fcntl64": "fcntl", "__isoc99_fscanf": "fscanf", "epoll_wait": "epoll_wait"}
+    tap.case("self-test: variants of names",
+             [f"{name}: {canonical(name)}" for name, wanted in names.items() if canonical(name) != wanted])
+
+
+def main():
+    tap = Tap()
+    root, archive, compiler = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    self_test(tap, compiler)
+    found = calls(archive)
+    tap.case("no file calls a cancellation point", violations(found, ALLOWED))
+    tap.case("every exception is needed", needless(found, ALLOWED))
+    tap.case("every exception has cancellation off", without_scope(root))
+    tap.done()
+
+
+main()
