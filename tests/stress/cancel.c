@@ -267,9 +267,19 @@ static void nothing_is_lost(unsigned long rounds)
     require(shared.abandoned == shared.owned - SLOTS);
 }
 
+static void close_all(void)
+{
+    require(CloseHandle(shared.event) && CloseHandle(shared.semaphore) && CloseHandle(shared.timer));
+    require(CloseHandle(shared.port));
+    for (unsigned i = 0; i < SLOTS; i++)
+        require(ReleaseMutex(shared.mutex_object[i]) && CloseHandle(shared.mutex_object[i]));
+    CloseThreadpoolWork(shared.work);
+    DeleteCriticalSection(&shared.section);
+}
+
 static void cancelled_threads_lose_nothing(void **state)
 {
-    unsigned long rounds = test_rounds(60);
+    unsigned long rounds = test_rounds(300);
     struct victim victims[THREADS];
 
     (void)state;
@@ -278,6 +288,7 @@ static void cancelled_threads_lose_nothing(void **state)
     for (unsigned long round = 0; round < rounds; round++)
         cancel_all(victims, round);
     nothing_is_lost(rounds);
+    close_all();
     watchdog_stop();
 }
 
