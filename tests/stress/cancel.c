@@ -279,7 +279,7 @@ static void close_all(void)
 
 static void cancelled_threads_lose_nothing(void **state)
 {
-    unsigned long rounds = test_rounds(300);
+    unsigned long rounds = test_rounds(600);
     struct victim victims[THREADS];
 
     (void)state;
