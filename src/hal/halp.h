@@ -86,6 +86,10 @@ SSIZE_T HalpReadFile(int File, PVOID Buffer, SIZE_T Size);
 SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size);
 LONG HalpKeepDescriptor(LONG Descriptor); /* the same file under a number that programs do not get; closes this one */
 
+/* process.c: a field of a status line of a thread or process; NULL: there is none. */
+#define HALP_STATUS_SIZE 1024
+char *HalpReadStatus(PCSTR Path, CHAR Line[HALP_STATUS_SIZE], ULONG FieldsBefore);
+
 /* processor.c, thread.c, interrupt.c, priority.c, diag.c: called once by HalInitialize, in this order. */
 VOID HalpInitializeProcessors(VOID);
 VOID HalpInitializeThreads(VOID);

@@ -1,8 +1,10 @@
 /* process.c: other processes of the host. */
 #include "halp.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,12 +13,48 @@
 #define P_PIDFD 3
 #endif
 
+#define PATH_SIZE 48
+/* Of a status line behind the name, before the time of the start. */
+#define FIELDS_BEFORE_START 19
+
 extern char **environ;
 
 LONG HalOpenProcess(ULONG ProcessId)
 {
     pid_t Process = (pid_t)ProcessId;
     return Process > 0 ? HalpKeepDescriptor((LONG)HalpCall(SYS_pidfd_open, Process, 0)) : -1;
+}
+
+/* The name in parentheses may contain anything, so the fields are counted from the last parenthesis on. NULL: none. */
+char *HalpReadStatus(PCSTR Path, CHAR Line[HALP_STATUS_SIZE], ULONG FieldsBefore)
+{
+    int File = HalpOpenFile(Path, O_RDONLY);
+    SSIZE_T Length = File >= 0 ? HalpReadFile(File, Line, HALP_STATUS_SIZE - 1) : -1;
+    char *Field;
+
+    if (File >= 0) {
+        HalCloseDescriptor(File);
+    }
+    if (Length <= 0) {
+        return NULL;
+    }
+    Line[Length] = '\0';
+    Field = strrchr(Line, ')');
+    for (ULONG Skipped = 0; Field != NULL && Skipped <= FieldsBefore; Skipped++) {
+        Field = strchr(Field + 1, ' ');
+    }
+    return Field;
+}
+
+ULONG64 HalQueryProcessStart(ULONG ProcessId)
+{
+    HALP_HOST_CALLS;
+    CHAR Path[PATH_SIZE], Line[HALP_STATUS_SIZE];
+    char *Field;
+
+    snprintf(Path, PATH_SIZE, "/proc/%u/stat", ProcessId);
+    Field = HalpReadStatus(Path, Line, FIELDS_BEFORE_START);
+    return Field != NULL ? strtoull(Field, NULL, 10) : 0;
 }
 
 /* What a process that a signal has killed would have told on NT. */

@@ -1,4 +1,4 @@
-/* threadinfo.c: what the host knows about a thread or a process, mostly asked for by another one. */
+/* threadinfo.c: what the host knows about a thread, mostly asked for by another one. */
 #include "halp.h"
 
 #include <fcntl.h>
@@ -10,10 +10,8 @@
 
 #define HOST_NAME_SIZE 16
 #define PATH_SIZE 48
-#define LINE_SIZE 1024
 /* The fields of a stat line behind the name: state is the first of them. */
 #define FIELDS_BEFORE_TIMES 11
-#define FIELDS_BEFORE_START 19
 #define UNITS_PER_SECOND 10000000ULL
 /* The host's number for the processor time of one thread: its id inverted, three bits that say so. */
 #define THREAD_CLOCK(ThreadId) ((clockid_t)(~(ULONG)(ThreadId) << 3 | 6))
@@ -52,30 +50,9 @@ static VOID HalpQueryOwnTimes(PULONGLONG KernelTime, PULONGLONG UserTime)
     }
 }
 
-/* The name in parentheses may contain anything, so the fields are counted from the last parenthesis on. NULL: none. */
-static char *HalpReadStatus(PCSTR Path, CHAR Line[LINE_SIZE], ULONG FieldsBefore)
-{
-    int File = HalpOpenFile(Path, O_RDONLY);
-    SSIZE_T Length = File >= 0 ? HalpReadFile(File, Line, LINE_SIZE - 1) : -1;
-    char *Field;
-
-    if (File >= 0) {
-        HalCloseDescriptor(File);
-    }
-    if (Length <= 0) {
-        return NULL;
-    }
-    Line[Length] = '\0';
-    Field = strrchr(Line, ')');
-    for (ULONG Skipped = 0; Field != NULL && Skipped <= FieldsBefore; Skipped++) {
-        Field = strchr(Field + 1, ' ');
-    }
-    return Field;
-}
-
 static BOOLEAN HalpReadTicks(ULONG ThreadId, PULONGLONG Kernel, PULONGLONG User)
 {
-    CHAR Path[PATH_SIZE], Line[LINE_SIZE];
+    CHAR Path[PATH_SIZE], Line[HALP_STATUS_SIZE];
     char *Field;
 
     HalpMakeThreadPath(Path, ThreadId, "stat");
@@ -86,17 +63,6 @@ static BOOLEAN HalpReadTicks(ULONG ThreadId, PULONGLONG Kernel, PULONGLONG User)
     *User = strtoull(Field, &Field, 10);
     *Kernel = strtoull(Field, NULL, 10);
     return TRUE;
-}
-
-ULONG64 HalQueryProcessStart(ULONG ProcessId)
-{
-    HALP_HOST_CALLS;
-    CHAR Path[PATH_SIZE], Line[LINE_SIZE];
-    char *Field;
-
-    snprintf(Path, PATH_SIZE, "/proc/%u/stat", ProcessId);
-    Field = HalpReadStatus(Path, Line, FIELDS_BEFORE_START);
-    return Field != NULL ? strtoull(Field, NULL, 10) : 0;
 }
 
 /* The host gives the sum exactly and the two parts in ticks: they are scaled to the sum. */

@@ -106,24 +106,22 @@ static LONG IopNumberOf(PIOP_WATCH Watch)
     return __atomic_load_n(&Watch->Descriptor, __ATOMIC_RELAXED);
 }
 
-static BOOLEAN IopIsKeeperOpen(VOID)
+/* How far this process has got. acquire: pairs with the release in IopEnsureKeeper, so what the watches have entered is
+   there */
+static ULONG IopKeeperState(VOID)
 {
-    /* acquire: pairs with the release in IopEnsureKeeper, so what the watches have entered is there */
-    return __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE) == ((ULONG64)HalCurrentProcessId() << 32 | IopStarted);
+    ULONG64 Word = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
+    return Word >> 32 == HalCurrentProcessId() ? (ULONG)Word : IopNotStarted;
 }
 
-static BOOLEAN IopIsWhole(PIOP_WATCH Watch, BOOLEAN KeeperOpen)
+/* A forked child that has not opened its keeper yet has only the identity of the file to go by. While a keeper is being
+   opened the answer may be no for what will be in it. */
+BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch)
 {
     LONG Descriptor = IopNumberOf(Watch);
     /* relaxed: it stays what it was when the descriptor was attached */
-    BOOLEAN Member = KeeperOpen && !__atomic_load_n(&Watch->AlwaysReady, __ATOMIC_RELAXED);
+    BOOLEAN Member = !__atomic_load_n(&Watch->AlwaysReady, __ATOMIC_RELAXED) && IopKeeperState() != IopNotStarted;
     return Descriptor >= 0 && (Member ? HalIsMember(Descriptor) : HalIsFile(Descriptor, &Watch->Id));
-}
-
-/* A forked child that has not opened its keeper yet has only the identity of the file to go by. */
-BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch)
-{
-    return IopIsWhole(Watch, IopIsKeeperOpen());
 }
 
 VOID IopDeleteWatch(PIOP_WATCH Watch)
@@ -191,7 +189,9 @@ static VOID IopWatcherThread(PVOID Context)
             IopDispatchReady(Found[Index].Cookie);
         }
     }
-    IopRepair();
+    if (IopKeeperState() == IopStarted) { /* not if starting it fails */
+        IopRepair();
+    }
 }
 
 /*
@@ -227,15 +227,23 @@ static NTSTATUS IopEnterKeeper(PIOP_WATCH Watch, LONG Descriptor)
 }
 
 /*
- * Into a new keeper, or after the keeper was found whole but the watch's descriptor was not. Who has no proof but the
- * identity of the file, and that of a kind whose files all have the same, takes it only in a forked child: there the
- * descriptor was inherited, elsewhere it was closed and another is likely to have its number.
+ * Why all watches are visited, and what may be taken for a watch's descriptor that is not in the keeper.
+ * The keeper is whole: nothing, since it is lost. The keeper is a new one: what has the identity of the file, if it is one
+ * of a kind whose files have their own; else another file is likely to have got the number. A forked child's first one:
+ * what has the identity, since it was inherited.
  */
-static VOID IopEnterAgain(PIOP_WATCH Watch, BOOLEAN Inherited)
+typedef enum _IOP_VISIT { IopVisitLost, IopVisitEnter, IopVisitInherited, IopVisitLook } IOP_VISIT;
+
+static BOOLEAN IopIsStillThere(PIOP_WATCH Watch, IOP_VISIT Visit)
+{
+    return Visit != IopVisitLost && (Visit == IopVisitInherited || HalIsTellingId(&Watch->Id)) &&
+           HalIsFile(IopNumberOf(Watch), &Watch->Id);
+}
+
+static VOID IopEnterAgain(PIOP_WATCH Watch, IOP_VISIT Visit)
 {
     LONG Descriptor = IopNumberOf(Watch);
-    if (HalIsFile(Descriptor, &Watch->Id) && (Inherited || HalIsTellingId(&Watch->Id)) &&
-        NT_SUCCESS(IopEnterKeeper(Watch, Descriptor))) {
+    if (IopIsStillThere(Watch, Visit) && NT_SUCCESS(IopEnterKeeper(Watch, Descriptor))) {
         return;
     }
     Descriptor = Watch->Reopen != NULL ? Watch->Reopen(Watch->Object) : IOP_LOST_DESCRIPTOR;
@@ -248,8 +256,6 @@ static VOID IopEnterAgain(PIOP_WATCH Watch, BOOLEAN Inherited)
         __atomic_store_n(&Watch->Descriptor, IOP_LOST_DESCRIPTOR, __ATOMIC_RELAXED);
     }
 }
-
-typedef enum _IOP_VISIT { IopVisitEnter, IopVisitInherited, IopVisitLook } IOP_VISIT;
 
 /* Each watch, one at a time: the host is not called under the lock. Returns whether one was not in the keeper. */
 static BOOLEAN IopVisitWatches(IOP_VISIT Visit)
@@ -267,8 +273,8 @@ static BOOLEAN IopVisitWatches(IOP_VISIT Visit)
         }
         if (Visit == IopVisitLook) {
             Watch->Routine(Object);
-        } else if (IopNumberOf(Watch) >= 0 && !IopIsWhole(Watch, TRUE)) {
-            IopEnterAgain(Watch, Visit == IopVisitInherited);
+        } else if (IopNumberOf(Watch) >= 0 && !IopOwnsDescriptor(Watch)) {
+            IopEnterAgain(Watch, Visit);
             Missing = TRUE;
         }
         ObDereferenceObject(Object);
@@ -321,13 +327,14 @@ static NTSTATUS IopEnsureKeeper(BOOLEAN Repair)
         return STATUS_SUCCESS;
     }
     BOOLEAN Inherited = Word >> 32 != Self >> 32;
-    NTSTATUS Status = Word == (Self | IopStarted) && HalIsKeeperIntact() ? STATUS_SUCCESS : IopStart();
+    BOOLEAN Whole = Word == (Self | IopStarted) && HalIsKeeperIntact();
+    NTSTATUS Status = Whole ? STATUS_SUCCESS : IopStart();
     ULONG64 After = Inherited ? Word : Self | IopNotStarted;
     if (NT_SUCCESS(Status)) {
-        Missing = IopVisitWatches(Inherited ? IopVisitInherited : IopVisitEnter);
+        Missing = IopVisitWatches(Whole ? IopVisitLost : Inherited ? IopVisitInherited : IopVisitEnter);
         After = Self | IopStarted;
     }
-    /* release: pairs with the acquires in IopClaimKeeper and IopIsKeeperOpen */
+    /* release: pairs with the acquires in IopClaimKeeper and IopKeeperState */
     __atomic_store_n(&IopWatcher, After, __ATOMIC_RELEASE);
     if (Missing) {
         IopVisitWatches(IopVisitLook);
@@ -351,7 +358,7 @@ NTSTATUS IopAttachDescriptor(PIOP_WATCH Watch, LONG Descriptor)
     if (NT_SUCCESS(Status)) {
         Status = IopEnterKeeper(Watch, Descriptor);
     }
-    if (Status == STATUS_INSUFFICIENT_RESOURCES && IopIsKeeperOpen() && !HalIsKeeperIntact()) {
+    if (Status == STATUS_INSUFFICIENT_RESOURCES && IopKeeperState() == IopStarted && !HalIsKeeperIntact()) {
         Status = IopRepair();
         Status = NT_SUCCESS(Status) ? IopEnterKeeper(Watch, Descriptor) : Status;
     }

@@ -142,14 +142,19 @@ static PEPROCESS PspBuildProcess(BOOLEAN Child)
     return Process;
 }
 
+/* Before it has a descriptor, which may have to be opened again by these. */
+static VOID PspIdentifyProcess(PEPROCESS Process, ULONG ProcessId)
+{
+    Process->Pcb.ProcessId = ProcessId;
+    Process->Start = HalQueryProcessStart(ProcessId);
+}
+
 /* From here on it is found by its id. Of several who open the same process at once one is first, and the others are
    given its object, with a reference; NULL: this is the first. That of a child counts in any case: it reaps the child. */
-static PEPROCESS PspEnterProcess(PEPROCESS Process, ULONG ProcessId)
+static PEPROCESS PspEnterProcess(PEPROCESS Process)
 {
-    Process->Start = HalQueryProcessStart(ProcessId);
     PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
-    PEPROCESS First = Process->Child ? NULL : PspFindProcess(ProcessId);
-    Process->Pcb.ProcessId = ProcessId;
+    PEPROCESS First = Process->Child ? NULL : PspFindProcess(Process->Pcb.ProcessId);
     if (First == NULL) {
         InsertHeadList(&PspProcessList, &Process->ProcessListEntry);
     }
@@ -168,13 +173,14 @@ static NTSTATUS PspOpenOther(ULONG ProcessId, PEPROCESS *Process)
         HalCloseDescriptor(Descriptor);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
+    PspIdentifyProcess(Built, ProcessId);
     NTSTATUS Status = IopAttachDescriptor(&Built->Watch, Descriptor);
     if (!NT_SUCCESS(Status)) {
         HalCloseDescriptor(Descriptor);
         ObDereferenceObject(Built);
         return Status;
     }
-    *Process = PspEnterProcess(Built, ProcessId);
+    *Process = PspEnterProcess(Built);
     if (*Process != NULL) {
         ObDereferenceObject(Built);
         return STATUS_SUCCESS;
@@ -249,7 +255,8 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    PspEnterProcess(Process, ProcessId);
+    PspIdentifyProcess(Process, ProcessId);
+    PspEnterProcess(Process);
     ObReferenceObject(Process); /* until it has ended */
     Status = IopAttachDescriptor(&Process->Watch, Descriptor);
     if (!NT_SUCCESS(Status)) {
