@@ -113,10 +113,9 @@ ULONG HalPollDescriptor(LONG Descriptor, ULONG Events)
 
 BOOLEAN HalQueryFileId(LONG Descriptor, PHAL_FILE_ID Id)
 {
-    HALP_HOST_CALLS; /* the host's own structure differs between machines */
-    struct stat Status;
+    struct stat Status; /* on 64-bit machines that of the C library is the host's */
 
-    if (fstat(Descriptor, &Status) != 0) {
+    if (HalpCall(SYS_fstat, Descriptor, &Status) != 0) {
         return FALSE;
     }
     Id->Device = Status.st_dev;

@@ -36,7 +36,7 @@ typedef struct _IOP_DESCRIPTOR {
 static ULONG IopPoll(PIOP_DESCRIPTOR Descriptor)
 {
     PIOP_WATCH Watch = &Descriptor->Watch;
-    ULONG Events = HalPollDescriptor(Watch->Descriptor, Watch->Events);
+    ULONG Events = HalPollDescriptor(IopNumberOf(Watch), Watch->Events);
     if (Events == 0 || IopOwnsDescriptor(Watch)) {
         return Events;
     }

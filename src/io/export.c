@@ -34,7 +34,7 @@ static VOID IopShowState(PVOID Object)
     PIOP_EXPORT Export = Object;
     /* acquire: pairs with the release in IopExportSatisfied */
     if (__atomic_load_n(&Export->State, __ATOMIC_ACQUIRE) == IopSatisfied && IopOwnsDescriptor(&Export->Watch)) {
-        HalSignalDescriptor(Export->Watch.Descriptor);
+        HalSignalDescriptor(IopNumberOf(&Export->Watch));
     }
 }
 
@@ -47,7 +47,7 @@ static VOID IopExportSatisfied(PKDPC Dpc, PVOID Context, PVOID Argument1, PVOID 
     /* release: pairs with the acquire in IoAcceptExport; the wait is over before the next one begins */
     __atomic_store_n(&Export->State, IopSatisfied, __ATOMIC_RELEASE);
     if (IopOwnsDescriptor(&Export->Watch)) {
-        HalSignalDescriptor(Export->Watch.Descriptor);
+        HalSignalDescriptor(IopNumberOf(&Export->Watch));
     } else {
         IopRequestRepair();
     }
@@ -166,7 +166,7 @@ static NTSTATUS IopBeginFirstWait(HANDLE Handle, int *Descriptor)
     PVOID Export;
     NTSTATUS Status = ObReferenceObjectByHandle(Handle, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Export, NULL);
     if (NT_SUCCESS(Status)) {
-        *Descriptor = ((PIOP_EXPORT)Export)->Watch.Descriptor;
+        *Descriptor = IopNumberOf(&((PIOP_EXPORT)Export)->Watch);
         Status = IopBeginWait(Export);
         ObDereferenceObject(Export);
     }

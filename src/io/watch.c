@@ -100,12 +100,6 @@ NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, ULONG Events, PVOID Object, VOID (
     return IopEnterSlot(Watch) ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
-/* relaxed: a number that has just changed is found out by asking the host */
-static LONG IopNumberOf(PIOP_WATCH Watch)
-{
-    return __atomic_load_n(&Watch->Descriptor, __ATOMIC_RELAXED);
-}
-
 /* How far this process has got. acquire: pairs with the release in IopEnsureKeeper, so what the watches have entered is
    there */
 static ULONG IopKeeperState(VOID)
@@ -218,11 +212,11 @@ static NTSTATUS IopEnterKeeper(PIOP_WATCH Watch, LONG Descriptor)
     if (Membership == HalDescriptorRefused || !HalQueryFileId(Descriptor, &Id)) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    /* relaxed, all: see IopNumberOf; others may just ask about the watch */
+    /* relaxed: others may just ask about the watch; release: pairs with the acquire in IopNumberOf */
     __atomic_store_n(&Watch->AlwaysReady, Membership == HalDescriptorAlwaysReady, __ATOMIC_RELAXED);
     __atomic_store_n(&Watch->Id.Device, Id.Device, __ATOMIC_RELAXED);
     __atomic_store_n(&Watch->Id.File, Id.File, __ATOMIC_RELAXED);
-    __atomic_store_n(&Watch->Descriptor, Descriptor, __ATOMIC_RELAXED);
+    __atomic_store_n(&Watch->Descriptor, Descriptor, __ATOMIC_RELEASE);
     return STATUS_SUCCESS;
 }
 
@@ -252,7 +246,7 @@ static VOID IopEnterAgain(PIOP_WATCH Watch, IOP_VISIT Visit)
         Descriptor = IOP_LOST_DESCRIPTOR;
     }
     if (Descriptor < 0) {
-        /* relaxed: see IopNumberOf */
+        /* relaxed: nothing goes with it */
         __atomic_store_n(&Watch->Descriptor, IOP_LOST_DESCRIPTOR, __ATOMIC_RELAXED);
     }
 }

@@ -11,10 +11,10 @@
  * 4. No call of the host is made under the lock.
  * 5. A forked child has no such thread and no keeper (hal/descriptor.c): the first use there makes both anew and lets
  *    every watch look.
- * 6. The program may have closed the descriptor, or put another file in its place. So the number is read by
- *    IopDescriptorOf only, which asks the host whether it is ours and, if it is not, repairs: the keeper is opened anew if
- *    it is lost, each watch whose descriptor is gone opens another one if it can (Reopen), and every routine looks again.
- *    A watch that cannot has no descriptor from then on.
+ * 6. The program may have closed the descriptor, or put another file in its place. So a number to read, write or signal
+ *    comes from IopDescriptorOf, which asks the host whether it is ours and, if it is not, repairs: the keeper is opened
+ *    anew if it is lost, each watch whose descriptor is gone opens another one if it can (Reopen), and every routine
+ *    looks again. A watch that cannot has no descriptor from then on.
  */
 #ifndef INTERLOCK_IO_WATCH_H
 #define INTERLOCK_IO_WATCH_H
@@ -31,6 +31,13 @@ typedef struct _IOP_WATCH {
     VOID (*Routine)(PVOID Object);   /* on any thread of the library, at PASSIVE_LEVEL; may arm again */
     LONG (*Reopen)(PVOID Object);    /* below 0: the file cannot be had again. NULL: it never can */
 } IOP_WATCH, *PIOP_WATCH;
+
+/* For a question to the host, which finds out if it is not ours any more. acquire: pairs with the release in
+   IopEnterKeeper; whoever sees a number sees the object as it was when that was attached */
+FORCEINLINE LONG IopNumberOf(PIOP_WATCH Watch)
+{
+    return __atomic_load_n(&Watch->Descriptor, __ATOMIC_ACQUIRE);
+}
 
 NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, ULONG Events, PVOID Object, VOID (*Routine)(PVOID Object),
                             LONG (*Reopen)(PVOID Object)); /* without a descriptor */

@@ -36,7 +36,6 @@ POINTS = set(SHALL + MAY + LINUX)
 
 # What is called all the same, by file, with the reason.
 ALLOWED = {
-    "hal/descriptor.c": ({"fstat"}, "within HALP_HOST_CALLS"),
     "hal/module.c": ({"dlopen", "dlclose"}, "within HALP_HOST_CALLS"),
     "hal/process.c": ({"access", "posix_spawnp"}, "within HALP_HOST_CALLS"),
     "hal/zone.c": ({"localtime_r", "tzset"}, "within HALP_HOST_CALLS"),
