@@ -3,6 +3,7 @@
 
 #include "hal/hal.h"
 
+#include "child.h"
 #include "support.h"
 
 #include <errno.h>
@@ -48,27 +49,6 @@ static inline ULONGLONG interrupt_time_after(ULONGLONG interval)
 static inline ULONGLONG system_time_after(ULONGLONG interval)
 {
     return HalDispatch.QuerySystemTime() + interval;
-}
-
-/* Runs function(argument) in a forked child, which has to come back. */
-static inline void run_in_child(void (*function)(void *argument), void *argument)
-{
-    pid_t child;
-    int status;
-
-    fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        setenv("CMOCKA_TEST_ABORT", "1", 1);
-        signal(SIGABRT, SIG_DFL);
-        alarm(30 * test_slowdown());
-        function(argument);
-        _exit(0);
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    assert_int_equal(status, 0);
 }
 
 #endif

@@ -8,12 +8,9 @@
 #include <interlock/nt.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -21,9 +18,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "support.h"
 
 #define LONG_ENOUGH 60000
@@ -32,34 +29,14 @@
 #define MARK "the program's own"
 
 /* Each case in a child of its own: it closes what belongs to the test program, too. */
-static void in_child(void (*function)(void))
-{
-    pid_t child;
-    int status;
-
-    fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        setenv("CMOCKA_TEST_ABORT", "1", 1);
-        signal(SIGABRT, SIG_DFL);
-        alarm(HANG_SECONDS * test_slowdown());
-        function();
-        _exit(0);
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    assert_int_equal(status, 0);
-}
-
 #define CHILD_CASE(name)                                                                                              \
-    static void name(void);                                                                                           \
+    static void name(void *unused);                                                                                   \
     static void name##_in_child(void **state)                                                                         \
     {                                                                                                                 \
         (void)state;                                                                                                  \
-        in_child(name);                                                                                               \
+        run_in_child(name, NULL);                                                                                     \
     }                                                                                                                 \
-    static void name(void)
+    static void name(void *unused)
 
 /* The descriptors behind the standard ones that are open, as a program finds them. */
 static unsigned list_descriptors(int *numbers)
@@ -279,6 +256,7 @@ CHILD_CASE(a_daemon_closes_everything)
     test_threads *waiters;
     struct files files;
 
+    (void)unused;
     keep_everything();
     waiters = start_threads(2, wait_for_child, NULL);
     close_all(&files);
@@ -294,6 +272,7 @@ CHILD_CASE(a_daemon_opens_files_instead)
     test_threads *waiters;
     struct files files;
 
+    (void)unused;
     keep_everything();
     waiters = start_threads(2, wait_for_child, NULL);
     replace_all(&files);
@@ -312,6 +291,7 @@ CHILD_CASE(what_the_program_still_has_is_found_again)
     struct files files;
     int own;
 
+    (void)unused;
     keep_everything();
     files.count = list_descriptors(files.number);
     for (unsigned i = 0; i < files.count; i++)
@@ -366,6 +346,7 @@ CHILD_CASE(each_descriptor_may_be_replaced)
 {
     struct files before, all;
 
+    (void)unused;
     before.count = list_descriptors(before.number);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, kept.ends), 0);
     for (unsigned kind = 0; kind < 3; kind++) {
@@ -384,6 +365,7 @@ CHILD_CASE(a_forked_daemon)
     pid_t daemon;
     int status;
 
+    (void)unused;
     keep_everything();
     daemon = fork();
     if (daemon == 0) {
@@ -410,6 +392,7 @@ CHILD_CASE(a_parent_of_a_forked_child)
     struct files files;
     pid_t child;
 
+    (void)unused;
     keep_everything();
     child = fork();
     if (child == 0) {
@@ -435,6 +418,7 @@ CHILD_CASE(at_the_limit)
     char command[] = "/bin/true";
     int number, last = -1;
 
+    (void)unused;
     keep_everything();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = limit.rlim_cur < 300 ? limit.rlim_cur : 300;
@@ -467,6 +451,7 @@ CHILD_CASE(below_the_preferred_numbers)
     const struct rlimit few = {40, 40};
     int own;
 
+    (void)unused;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     keep_everything();
     everything_works();
@@ -480,6 +465,7 @@ CHILD_CASE(standard_numbers_are_left_alone)
 {
     int file;
 
+    (void)unused;
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     everything_works();

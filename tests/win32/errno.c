@@ -11,12 +11,9 @@
 #include <interlock/nt.h>
 
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "child.h"
 #include "support.h"
 
 #define UNTOUCHED 7777
@@ -37,25 +34,6 @@ static void check_errno(const char *call, int line)
         fprintf(stderr, "%s:%d: errno is %d after %s\n", __FILE__, line, found, call);
         abort();
     }
-}
-
-static void in_child(void (*function)(void))
-{
-    pid_t child;
-    int status;
-
-    fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        signal(SIGABRT, SIG_DFL);
-        alarm(60 * test_slowdown());
-        function();
-        _exit(0);
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    assert_int_equal(status, 0);
 }
 
 static KQUEUE queue; /* the thread stays its own */
@@ -153,12 +131,13 @@ static void files_as_objects(void **state)
     quiet(GetLocalTime(&time));
 }
 
-static void lack_memory(void)
+static void lack_memory(void *unused)
 {
     STARTUPINFOA startup = {.cb = sizeof(startup)};
     PROCESS_INFORMATION information;
     char fine[] = "/bin/true";
 
+    (void)unused;
     for (int left = 0; left < 4; left++) {
         allocations_left = left;
         quiet(CreateEventA(NULL, FALSE, FALSE, "name"));
@@ -176,15 +155,16 @@ static void lack_memory(void)
 static void no_memory(void **state)
 {
     (void)state;
-    in_child(lack_memory);
+    run_in_child(lack_memory, NULL);
 }
 
-static void lack_rights(void)
+static void lack_rights(void *unused)
 {
     static const struct rlimit none;
     HANDLE timer = CreateWaitableTimerA(NULL, FALSE, NULL);
     LARGE_INTEGER soon = {.QuadPart = -10000};
 
+    (void)unused;
     setrlimit(RLIMIT_NPROC, &none);
     setrlimit(RLIMIT_NICE, &none);
     setrlimit(RLIMIT_RTPRIO, &none);
@@ -201,7 +181,7 @@ static void lack_rights(void)
 static void no_rights(void **state)
 {
     (void)state;
-    in_child(lack_rights);
+    run_in_child(lack_rights, NULL);
 }
 
 static void *call_first(void *argument)
@@ -212,11 +192,12 @@ static void *call_first(void *argument)
 }
 
 /* The first call of a thread, and of a forked child. */
-static void call_in(void)
+static void call_in(void *unused)
 {
     HANDLE event = CreateEventA(NULL, FALSE, FALSE, NULL);
     pthread_t thread;
 
+    (void)unused;
     quiet(WaitForSingleObject(event, 1));
     assert_int_equal(pthread_create(&thread, NULL, call_first, event), 0);
     pthread_join(thread, NULL);
@@ -227,8 +208,8 @@ static void call_in(void)
 static void first_calls(void **state)
 {
     (void)state;
-    call_in();
-    in_child(call_in);
+    call_in(NULL);
+    run_in_child(call_in, NULL);
 }
 
 static volatile LONG stop;

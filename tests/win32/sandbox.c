@@ -6,37 +6,32 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
+#include "child.h"
 #include "sandbox.h"
 #include "support.h"
 
 #define LONG_ENOUGH 60000
-#define HANG_SECONDS 60
 
-static void in_child(void (*function)(unsigned call), unsigned call)
+struct refusal {
+    unsigned call; /* 0: none, or by the function itself */
+    void (*function)(void);
+};
+
+static void enter_sandbox(void *argument)
 {
-    int status;
-    pid_t child;
+    const struct refusal *refusal = argument;
 
-    fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        setenv("CMOCKA_TEST_ABORT", "1", 1);
-        signal(SIGABRT, SIG_DFL);
-        alarm(HANG_SECONDS * test_slowdown());
-        if (call == 0 || refuse_call(call, EPERM))
-            function(call);
-        _exit(0);
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    assert_int_equal(status, 0);
+    if (refusal->call == 0 || refuse_call(refusal->call, EPERM))
+        refusal->function();
+}
+
+static void in_sandbox(unsigned call, void (*function)(void))
+{
+    struct refusal refusal = {call, function};
+
+    run_in_child(enter_sandbox, &refusal);
 }
 
 static NTSTATUS create_object(PHANDLE handle, int descriptor)
@@ -52,13 +47,12 @@ static BOOL create_process(PPROCESS_INFORMATION information)
     return CreateProcessA(NULL, command, NULL, NULL, FALSE, 0, NULL, NULL, &startup, information);
 }
 
-static void nothing_is_created(unsigned call)
+static void nothing_is_created(void)
 {
     HANDLE event = CreateEventA(NULL, TRUE, TRUE, NULL), handle = NULL, export = NULL;
     PROCESS_INFORMATION information;
     int number;
 
-    (void)call;
     for (unsigned round = 0; round < 3; round++) {
         assert_int_equal(create_object(&handle, STDERR_FILENO), STATUS_INSUFFICIENT_RESOURCES);
         assert_null(handle);
@@ -73,11 +67,10 @@ static void nothing_is_created(unsigned call)
     assert_true(CloseHandle(event));
 }
 
-static void no_object_is_created(unsigned call)
+static void no_object_is_created(void)
 {
     HANDLE handle = NULL;
 
-    (void)call;
     assert_int_equal(create_object(&handle, STDERR_FILENO), STATUS_INSUFFICIENT_RESOURCES);
     assert_null(handle);
 }
@@ -85,18 +78,17 @@ static void no_object_is_created(unsigned call)
 static void a_refused_set_is_an_error_of_the_creation(void **state)
 {
     (void)state;
-    in_child(nothing_is_created, SYS_epoll_create1);
-    in_child(nothing_is_created, SYS_epoll_ctl);
-    in_child(no_object_is_created, SYS_pipe2); /* which starting a process needs, too */
+    in_sandbox(SYS_epoll_create1, nothing_is_created);
+    in_sandbox(SYS_epoll_ctl, nothing_is_created);
+    in_sandbox(SYS_pipe2, no_object_is_created); /* which starting a process needs, too */
 }
 
 /* Made before, used in the sandbox: what there is goes on. */
-static void use_old_and_new(unsigned call)
+static void use_old_and_new(void)
 {
     HANDLE handle, more = NULL;
     int ends[2];
 
-    (void)call;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(create_object(&handle, ends[0]), 0);
     if (!refuse_call(SYS_epoll_create1, EPERM))
@@ -113,17 +105,16 @@ static void use_old_and_new(unsigned call)
 static void what_was_made_before_works_in_the_sandbox(void **state)
 {
     (void)state;
-    in_child(use_old_and_new, 0);
+    in_sandbox(0, use_old_and_new);
 }
 
 /* The first object is refused for lack of descriptors, and made when there are some again. */
-static void refuse_then_allow(unsigned call)
+static void refuse_then_allow(void)
 {
     struct rlimit limit, few;
     HANDLE handle = NULL;
     int ends[2];
 
-    (void)call;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     for (rlim_t room = 0; room < 4; room++) { /* the duplicate, the set, two ends of a pipe */
@@ -143,7 +134,7 @@ static void refuse_then_allow(unsigned call)
 static void a_refusal_is_not_for_good(void **state)
 {
     (void)state;
-    in_child(refuse_then_allow, 0);
+    in_sandbox(0, refuse_then_allow);
 }
 
 static volatile LONG stop;
@@ -165,12 +156,11 @@ static void *use_locks(void *argument)
 }
 
 /* A fork waits for the other threads' sections also where the barrier that it began with is refused. */
-static void fork_in_sandbox(unsigned call)
+static void fork_in_sandbox(void)
 {
     pthread_t threads[2];
     int status;
 
-    (void)call;
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, use_locks, NULL), 0);
     if (refuse_call(SYS_membarrier, EPERM)) {
@@ -196,7 +186,7 @@ static void forks_work_without_barriers(void **state)
     (void)state;
     if (test_heap_may_stay_locked())
         skip();
-    in_child(fork_in_sandbox, 0);
+    in_sandbox(0, fork_in_sandbox);
 }
 
 int main(void)
