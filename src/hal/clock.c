@@ -2,16 +2,16 @@
  * clock.c: the sleep of the clock thread. One thread sleeps here at a time; anybody may wake it.
  *
  * A wait of the host has one deadline, on one clock. A sleep that ends at an interrupt time and also at a system time
- * therefore has a second: a thread of its own, the pacer, waits on the system clock and wakes the clock thread. The host
- * ends a wait on the system clock when that clock gets there, also by a step. Without the pacer (the host refuses the
- * thread) the clock thread looks at the system clock once a second. No descriptor is needed for any of this: a program
- * that closes every descriptor it finds does not stop the clock.
+ * therefore has a second: a thread of its own, the pacer, waits on the system clock and wakes the clock thread. The
+ * host ends a wait on the system clock when that clock gets there, also by a step. Without the pacer (the host
+ * refuses the thread) the clock thread looks at the system clock once a second. No descriptor is needed for any of
+ * this: a program that closes every descriptor it finds does not stop the clock.
  *
  *     HalpSleeper    HalpAwake      nobody is to be woken
  *                    HalpAsleep     the clock thread sleeps on this word, or is about to
- * 1. The sleeper announces itself here and then looks at the wake word; a waker has changed the wake word and then takes
- *    the announcement. Both are exchanges, so one comes second and sees what was written before the first: either the
- *    waker finds the announcement, or the sleeper finds the wake word changed.
+ * 1. The sleeper announces itself here and then looks at the wake word; a waker has changed the wake word and then
+ *    takes the announcement. Both are exchanges, so one comes second and sees what was written before the first:
+ *    either the waker finds the announcement, or the sleeper finds the wake word changed.
  * 2. An announcement is taken once, so a sleep costs its wakers one system call together.
  * 3. The pacer is given its time after the announcement, so it finds it when that time has come.
  * 4. A waker that took the announcement of a sleeper that was just leaving makes the next sleep return early. That is

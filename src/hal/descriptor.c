@@ -2,15 +2,16 @@
  * descriptor.c: descriptors of the host: what is ready on them, one that others can watch, and the keeper of those that
  * the library has for itself.
  *
- * A program may close every descriptor that it finds (closefrom, as a daemon does), or put another file under a number of
- * ours (dup2). What the library then finds under the number is the program's: not to be written to, waited on or closed.
+ * A program may close every descriptor that it finds (closefrom, as a daemon does), or put another file under a
+ * number of ours (dup2). What the library then finds under the number is the program's: not to be written to, waited
+ * on or closed.
  * 1. Numbers from FIRST_KEPT on, if the process may have them: programs get the lowest that are free.
  * 2. Each kept descriptor is a member of one epoll set, armed or not. The host finds a member by file and number
  *    together, so a number is ours if it is a member, and only then. One call tells, and arming a member is that call.
  * 3. The set itself is ours if the guard is a member: the reading end of a pipe, whose file has an identity of its own.
- * 4. A thread blocks in a read of the guard (HalAwaitKeeperLoss), which keeps that file open, closed or not. Its writing
- *    end has no other users. A program that closes everything closes that too, and the read ends: so the loss is noticed
- *    while everybody sleeps, and what can be opened anew is.
+ * 4. A thread blocks in a read of the guard (HalAwaitKeeperLoss), which keeps that file open, closed or not. Its
+ *    writing end has no other users. A program that closes everything closes that too, and the read ends: so the loss
+ *    is noticed while everybody sleeps, and what can be opened anew is.
  * Between the question whose a number is and its use the program may still change it: that is left to the program.
  *
  * The keeper is opened by one thread at a time (io/watch.c). Its numbers change only then, and a thread that still has
@@ -323,7 +324,7 @@ VOID HalDrainDescriptor(LONG Descriptor)
     HalpReadFile(Descriptor, &Value, sizeof(Value));
 }
 
-/* The parent still uses the set; and as long as the child has the writing end, the parent's thread at the guard sleeps. */
+/* The parent still uses the set. And while the child has the writing end, the parent's thread at the guard sleeps on. */
 VOID HalpForkChildKeeper(VOID)
 {
     HalCloseKeeper();

@@ -74,7 +74,7 @@ BOOLEAN HalInterruptThread(ULONG ThreadId);
 /* In Callbacks.Interrupt: it runs again soon. FALSE: it cannot, or was put off for long enough. */
 BOOLEAN HalInterruptLater(VOID);
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */
-/* Every running thread passes a full barrier. FALSE: the host does not offer it; that is known from the start and stays. */
+/* Every running thread passes a full barrier. FALSE: the host does not offer it, which is known from the start. */
 BOOLEAN HalBarrierAllThreads(VOID);
 BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the process may not */
 
@@ -98,8 +98,8 @@ typedef struct _HAL_TURN {
 VOID HalCountWait(PHAL_TURN Turn);
 VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */
 
-/* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, wherever the system clock
-   is moved, or for no reason. 0: no deadline. Whoever has changed *Wake calls HalClockWake. */
+/* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, wherever the system
+   clock is moved, or for no reason. 0: no deadline. Whoever has changed *Wake calls HalClockWake. */
 VOID HalClockWait(volatile ULONG *Wake, ULONG Expected, ULONGLONG InterruptTime, ULONGLONG SystemTime);
 VOID HalClockWake(volatile ULONG *Wake);
 ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMANCE_FREQUENCY */
@@ -144,8 +144,8 @@ HAL_MEMBERSHIP HalEnterDescriptor(LONG Descriptor, ULONG64 Cookie); /* it is not
 BOOLEAN HalIsMember(LONG Descriptor);               /* FALSE: what has this number is not ours (any more) */
 BOOLEAN HalArmDescriptor(LONG Descriptor, ULONG Events, ULONG64 Cookie); /* for one event; FALSE: not a member */
 VOID HalForgetDescriptor(LONG Descriptor);
-BOOLEAN HalWaitForDescriptors(ULONG Keeper, PHAL_READY Ready, PULONG Count); /* FALSE: the keeper is lost, or is another one;
-                                                       of Ready there are HAL_MOST_READY */
+/* Ready: HAL_MOST_READY of them. FALSE: the keeper is lost, or is another one. */
+BOOLEAN HalWaitForDescriptors(ULONG Keeper, PHAL_READY Ready, PULONG Count);
 LONG HalCreateSignalDescriptor(VOID);               /* below 0: there is none */
 VOID HalSignalDescriptor(LONG Descriptor);          /* readable from now on, until it is drained */
 VOID HalDrainDescriptor(LONG Descriptor);
@@ -163,7 +163,7 @@ typedef struct _HAL_SPAWN {
 } HAL_SPAWN;
 
 LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
-ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* a number that another process with that id does not have; 0: unknown */
+ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* another process with that id has another one; 0: unknown */
 NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor);
 BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode); /* FALSE: it runs, or is nobody's child here */
 VOID HalAwaitProcess(LONG Process);                  /* until a child has ended */

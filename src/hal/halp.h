@@ -25,13 +25,13 @@
 #define HALP_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
 
 /*
- * Calls of the host. No function of this library is a cancellation point and none changes errno, whatever the host does.
- * That holds because a file of this folder calls the host in one of three ways:
+ * Calls of the host. No function of this library is a cancellation point and none changes errno, whatever the host
+ * does. That holds because a file of this folder calls the host in one of three ways:
  * 1. HalpCall: the bare system call. It returns what the host returns, an error as its number negated.
  * 2. A scope that begins with HALP_HOST_CALLS, for functions of the C library: cancellation is off in it, and errno
  *    afterwards is what it was before. It may be read in between.
- * 3. Functions that can neither fail nor wait: clock_gettime of a clock that there is, sched_getcpu, pthread_sigmask; and
- *    the heap, around which memory.c keeps errno.
+ * 3. Functions that can neither fail nor wait: clock_gettime of a clock that there is, sched_getcpu, pthread_sigmask;
+ *    and the heap, around which memory.c keeps errno.
  * tests/checks/cancellation.py compares what the library's files call with the cancellation points of POSIX.
  */
 static inline long HalpMakeCall(long Number, long First, long Second, long Third, long Fourth, long Fifth, long Sixth)

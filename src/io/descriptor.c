@@ -31,8 +31,8 @@ typedef struct _IOP_DESCRIPTOR {
 /* Events that are not there: the program has closed the descriptor. */
 #define IOP_LOST MAXULONG
 
-/* What seems to be ready may be another file of the program's, under the same number. One that is not ready is armed next,
-   which only works with ours. */
+/* What seems to be ready may be another file of the program's, under the same number. One that is not ready is armed
+   next, which only works with ours. */
 static ULONG IopPoll(PIOP_DESCRIPTOR Descriptor)
 {
     PIOP_WATCH Watch = &Descriptor->Watch;

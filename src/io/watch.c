@@ -221,9 +221,9 @@ static NTSTATUS IopEnterKeeper(PIOP_WATCH Watch, LONG Descriptor)
 }
 
 /*
- * Why all watches are visited, and what may be taken for a watch's descriptor that is not in the keeper.
- * The keeper is whole: nothing, since it is lost. The keeper is a new one: what has the identity of the file, if it is one
- * of a kind whose files have their own; else another file is likely to have got the number. A forked child's first one:
+ * Why all watches are visited, and what may be taken for a watch's descriptor that is not in the keeper. The keeper
+ * is whole: nothing, since it is lost. The keeper is a new one: what has the identity of the file, if it is one of a
+ * kind whose files have their own; else another file is likely to have got the number. A forked child's first one:
  * what has the identity, since it was inherited.
  */
 typedef enum _IOP_VISIT { IopVisitLost, IopVisitEnter, IopVisitInherited, IopVisitLook } IOP_VISIT;

@@ -11,10 +11,10 @@
  * 4. No call of the host is made under the lock.
  * 5. A forked child has no such thread and no keeper (hal/descriptor.c): the first use there makes both anew and lets
  *    every watch look.
- * 6. The program may have closed the descriptor, or put another file in its place. So a number to read, write or signal
- *    comes from IopDescriptorOf, which asks the host whether it is ours and, if it is not, repairs: the keeper is opened
- *    anew if it is lost, each watch whose descriptor is gone opens another one if it can (Reopen), and every routine
- *    looks again. A watch that cannot has no descriptor from then on.
+ * 6. The program may have closed the descriptor, or put another file in its place. So a number to read, write or
+ *    signal comes from IopDescriptorOf, which asks the host whether it is ours and, if it is not, repairs: the keeper
+ *    is opened anew if it is lost, each watch whose descriptor is gone opens another one if it can (Reopen), and
+ *    every routine looks again. A watch that cannot has no descriptor from then on.
  */
 #ifndef INTERLOCK_IO_WATCH_H
 #define INTERLOCK_IO_WATCH_H
@@ -44,7 +44,7 @@ NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, ULONG Events, PVOID Object, VOID (
 NTSTATUS IopPrepareKeeper(VOID);          /* so that IopAttachDescriptor lacks nothing but memory of the host */
 NTSTATUS IopAttachDescriptor(PIOP_WATCH Watch, LONG Descriptor); /* takes it over, unless that fails */
 LONG IopDescriptorOf(PIOP_WATCH Watch);   /* at PASSIVE_LEVEL; below 0: it is lost */
-BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch); /* at any level: FALSE: it is lost, or that is not known without a repair */
+BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch); /* at any level; FALSE: it is lost, or only a repair can tell */
 VOID IopRequestRepair(VOID);              /* at DISPATCH_LEVEL too: soon, every routine looks again */
 NTSTATUS IopArmWatch(PIOP_WATCH Watch);   /* STATUS_FILE_CLOSED: it has no descriptor */
 VOID IopDeleteWatch(PIOP_WATCH Watch);    /* while the object is being deleted; closes the descriptor */

@@ -23,7 +23,7 @@ static struct {
     FAST_MUTEX mutex;
     EX_PUSH_LOCK pushlock;
     KSPIN_LOCK spinlock;
-    unsigned long under_srw, under_section, under_mutex, under_pushlock, under_spinlock; /* plain: ordered by the locks */
+    unsigned long under_srw, under_section, under_mutex, under_pushlock, under_spinlock; /* plain: the locks order */
     unsigned long entered[5];                                                            /* the same by atomics */
     HANDLE event, semaphore, timer, port;
     KQUEUE queue;

@@ -1,6 +1,6 @@
 /*
- * closedfds.c: the program closes descriptors that are the library's, as a daemon does (closefrom), or puts files of its
- * own in their place. The library goes on, and the program's files stay as they were.
+ * closedfds.c: the program closes descriptors that are the library's, as a daemon does (closefrom), or puts files of
+ * its own in their place. The library goes on, and the program's files stay as they were.
  */
 #include <windows.h>
 
