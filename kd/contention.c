@@ -216,8 +216,10 @@ static void print_lock(FILE *to, const report *r, const lock *l)
 static void print_report(FILE *to, const report *r, uint64_t top)
 {
     const KI_TRACE_FILE *file = r->recording->file;
+    char program[4 * KI_TRACE_NAME + 1];
 
-    fprintf(to, "Contended locks of %.*s, process %u:%s\n", KI_TRACE_NAME, file->Program, file->ProcessId,
+    fprintf(to, "Contended locks of %s, process %u:%s\n",
+            kd_clean(program, sizeof(program), file->Program, KI_TRACE_NAME), file->ProcessId,
             r->count == 0 ? " none" : "");
     for (size_t i = 0; i < r->count && i < top; i++)
         print_lock(to, r, &r->locks[i]);
@@ -298,9 +300,9 @@ static void json_lock(json *out, const report *r, const lock *l)
 static void json_report(json *out, const report *r, uint64_t top)
 {
     const KI_TRACE_FILE *file = r->recording->file;
-    char program[KI_TRACE_NAME + 1] = {0};
+    char program[4 * KI_TRACE_NAME + 1];
 
-    memcpy(program, file->Program, KI_TRACE_NAME);
+    kd_clean(program, sizeof(program), file->Program, KI_TRACE_NAME);
     json_object(out, NULL);
     json_number(out, "process_id", file->ProcessId);
     json_string(out, "program", program);

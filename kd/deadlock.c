@@ -15,74 +15,195 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_STEPS 2000000 /* of looking for suspects */
+
 static bool is_unknown_owner(const kd_owner *owner)
 {
     return owner->thread < 0 && owner->id == 0;
 }
 
-static bool may_come(const kd_snapshot *snapshot, const kd_block *block, const bool *gets_on)
+/*
+ * A list per thread or lock, all in one array: those of number n are from first[n] up to first[n + 1]. It is made in two
+ * rounds, counting and putting.
+ */
+typedef struct lists {
+    size_t *first;
+    int *items;
+} lists;
+
+/* With count owners counted in first[n + 1], n from 0. */
+static void make_room(lists *l, size_t count)
 {
-    const kd_lock *lock = block->lock >= 0 ? &snapshot->locks[block->lock] : NULL;
+    for (size_t i = 0; i < count; i++)
+        l->first[i + 1] += l->first[i];
+    l->items = kd_allocate(l->first[count] + 1, sizeof(int));
+}
 
-    if (lock == NULL || lock->owner_count == 0)
-        return true;
-    for (size_t i = 0; i < lock->owner_count; i++) {
-        const kd_owner *owner = &lock->owners[i];
+/* What is worked out about the waits. */
+typedef struct analysis {
+    const kd_snapshot *snapshot;
+    lists held;          /* per thread, the locks that it is an owner of, once for each time */
+    lists waited;        /* per lock, the threads that wait for it, once for each block */
+    size_t *kept_by;     /* per lock, how many owners are not yet known to get on */
+    size_t *coming;      /* per thread, how many of its blocks may come */
+    bool *gets_on;
+    int *queue;          /* threads that get on, and have not been followed yet */
+    size_t queued, followed;
+    kd_link *of_lock;    /* per lock, what keeps its waiters; .thread is -1 before it is known */
+} analysis;
 
-        if (!is_unknown_owner(owner) && (owner->thread < 0 || !gets_on[owner->thread]))
-            return false;
+static void list_holders(analysis *a)
+{
+    const kd_snapshot *snapshot = a->snapshot;
+    size_t *next;
+
+    a->held.first = kd_allocate(snapshot->thread_count + 2, sizeof(size_t));
+    for (size_t i = 0; i < snapshot->lock_count; i++)
+        for (size_t o = 0; o < snapshot->locks[i].owner_count; o++)
+            if (snapshot->locks[i].owners[o].thread >= 0)
+                a->held.first[snapshot->locks[i].owners[o].thread + 1]++;
+    make_room(&a->held, snapshot->thread_count);
+    next = kd_allocate(snapshot->thread_count + 1, sizeof(size_t));
+    for (size_t i = 0; i < snapshot->lock_count; i++) {
+        for (size_t o = 0; o < snapshot->locks[i].owner_count; o++) {
+            int thread = snapshot->locks[i].owners[o].thread;
+
+            if (thread >= 0)
+                a->held.items[a->held.first[thread] + next[thread]++] = (int)i;
+        }
     }
-    return true;
+    free(next);
 }
 
-static bool gets_on_now(const kd_snapshot *snapshot, const kd_thread *thread, const bool *gets_on)
+static void list_waiters(analysis *a)
 {
-    size_t coming = 0;
+    const kd_snapshot *snapshot = a->snapshot;
+    size_t *next;
 
-    if (!thread->waiting || thread->block_count == 0)
-        return true;
-    for (size_t i = 0; i < thread->block_count; i++)
-        coming += may_come(snapshot, &thread->blocks[i], gets_on);
-    return thread->blocks[0].raw.WaitType == WaitAll ? coming == thread->block_count : coming > 0;
+    a->waited.first = kd_allocate(snapshot->lock_count + 2, sizeof(size_t));
+    for (size_t i = 0; i < snapshot->thread_count; i++)
+        for (size_t b = 0; b < snapshot->threads[i].block_count; b++)
+            if (snapshot->threads[i].blocks[b].lock >= 0)
+                a->waited.first[snapshot->threads[i].blocks[b].lock + 1]++;
+    make_room(&a->waited, snapshot->lock_count);
+    next = kd_allocate(snapshot->lock_count + 1, sizeof(size_t));
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        for (size_t b = 0; b < snapshot->threads[i].block_count; b++) {
+            int lock = snapshot->threads[i].blocks[b].lock;
+
+            if (lock >= 0)
+                a->waited.items[a->waited.first[lock] + next[lock]++] = (int)i;
+        }
+    }
+    free(next);
 }
 
-static bool *find_those_that_get_on(const kd_snapshot *snapshot)
+static void start(analysis *a, const kd_snapshot *snapshot)
 {
-    bool *gets_on = calloc(snapshot->thread_count + 1, sizeof(bool));
-    bool more = true;
+    *a = (analysis){.snapshot = snapshot};
+    list_holders(a);
+    list_waiters(a);
+    a->kept_by = kd_allocate(snapshot->lock_count + 1, sizeof(size_t));
+    a->coming = kd_allocate(snapshot->thread_count + 1, sizeof(size_t));
+    a->gets_on = kd_allocate(snapshot->thread_count + 1, sizeof(bool));
+    a->queue = kd_allocate(snapshot->thread_count + 1, sizeof(int));
+    a->of_lock = kd_allocate(snapshot->lock_count + 1, sizeof(kd_link));
+    for (size_t i = 0; i < snapshot->lock_count; i++) {
+        a->of_lock[i].thread = -1;
+        for (size_t o = 0; o < snapshot->locks[i].owner_count; o++)
+            a->kept_by[i] += !is_unknown_owner(&snapshot->locks[i].owners[o]);
+    }
+}
 
-    while (more) {
-        more = false;
-        for (size_t i = 0; i < snapshot->thread_count; i++) {
-            if (!gets_on[i] && gets_on_now(snapshot, &snapshot->threads[i], gets_on)) {
-                gets_on[i] = true;
-                more = true;
+static void end(analysis *a)
+{
+    free(a->held.first);
+    free(a->held.items);
+    free(a->waited.first);
+    free(a->waited.items);
+    free(a->kept_by);
+    free(a->coming);
+    free(a->gets_on);
+    free(a->queue);
+    free(a->of_lock);
+}
+
+static void consider(analysis *a, int thread)
+{
+    const kd_thread *t = &a->snapshot->threads[thread];
+    bool gets_on = !t->waiting || t->block_count == 0 ||
+                   (t->blocks[0].raw.WaitType == WaitAll ? a->coming[thread] == t->block_count : a->coming[thread] > 0);
+
+    if (gets_on && !a->gets_on[thread]) {
+        a->gets_on[thread] = true;
+        a->queue[a->queued++] = thread;
+    }
+}
+
+/* Each thread is queued once, each owner counted down once, each block once: in proportion to what there is. */
+static void find_those_that_get_on(analysis *a)
+{
+    const kd_snapshot *snapshot = a->snapshot;
+
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        const kd_thread *t = &snapshot->threads[i];
+
+        for (size_t b = 0; b < t->block_count; b++)
+            a->coming[i] += t->blocks[b].lock < 0 || a->kept_by[t->blocks[b].lock] == 0;
+        consider(a, (int)i);
+    }
+    while (a->followed < a->queued) {
+        int thread = a->queue[a->followed++];
+
+        for (size_t h = a->held.first[thread]; h < a->held.first[thread + 1]; h++) {
+            int lock = a->held.items[h];
+
+            if (--a->kept_by[lock] != 0)
+                continue;
+            for (size_t w = a->waited.first[lock]; w < a->waited.first[lock + 1]; w++) {
+                a->coming[a->waited.items[w]]++;
+                consider(a, a->waited.items[w]);
             }
         }
     }
-    return gets_on;
+}
+
+/* The owner that keeps the waiters of a lock: one that has ended, or one that never gets on. .lock is -1: none does. */
+static const kd_link *link_of_lock(analysis *a, int index)
+{
+    const kd_lock *lock = &a->snapshot->locks[index];
+    kd_link *found = &a->of_lock[index];
+
+    if (found->thread >= 0)
+        return found;
+    *found = (kd_link){.thread = 0, .lock = -1, .owner = -1};
+    for (size_t i = 0; i < lock->owner_count; i++) {
+        const kd_owner *owner = &lock->owners[i];
+
+        if (is_unknown_owner(owner) || (owner->thread >= 0 && a->gets_on[owner->thread]))
+            continue;
+        *found = (kd_link){.thread = 0, .lock = index, .owner = owner->thread, .owner_id = owner->id};
+        if (owner->thread < 0)
+            break;
+    }
+    return found;
 }
 
 /* What keeps a deadlocked thread: a lock of a thread that has ended, or of a deadlocked one. */
-static kd_link link_of(const kd_snapshot *snapshot, int thread, const bool *gets_on)
+static kd_link link_of(analysis *a, int thread)
 {
-    const kd_thread *t = &snapshot->threads[thread];
+    const kd_thread *t = &a->snapshot->threads[thread];
     kd_link found = {.thread = thread, .lock = -1, .owner = -1};
 
     for (size_t b = 0; b < t->block_count; b++) {
-        const kd_lock *lock = t->blocks[b].lock >= 0 ? &snapshot->locks[t->blocks[b].lock] : NULL;
+        const kd_link *link = t->blocks[b].lock >= 0 ? link_of_lock(a, t->blocks[b].lock) : NULL;
 
-        for (size_t i = 0; lock != NULL && i < lock->owner_count; i++) {
-            const kd_owner *owner = &lock->owners[i];
-
-            if (is_unknown_owner(owner) || (owner->thread >= 0 && gets_on[owner->thread]))
-                continue;
-            found.lock = t->blocks[b].lock;
-            found.owner = owner->thread;
-            found.owner_id = owner->id;
-            if (owner->thread < 0)
-                return found;
-        }
+        if (link == NULL || link->lock < 0)
+            continue;
+        found = *link;
+        found.thread = thread;
+        if (found.owner < 0)
+            break;
     }
     return found;
 }
@@ -97,35 +218,15 @@ static bool is_probable(const kd_snapshot *snapshot, const kd_link *link)
     return false;
 }
 
-static const kd_cycle *find_cycle(const kd_deadlocks *deadlocks, int thread)
-{
-    for (size_t c = 0; c < deadlocks->cycle_count; c++)
-        for (size_t i = 0; i < deadlocks->cycles[c].count; i++)
-            if (deadlocks->cycles[c].links[i].thread == thread)
-                return &deadlocks->cycles[c];
-    return NULL;
-}
-
-static bool is_in_cycle(const kd_deadlocks *deadlocks, int thread)
-{
-    return find_cycle(deadlocks, thread) != NULL;
-}
-
-static bool is_at_orphan(const kd_deadlocks *deadlocks, int thread)
-{
-    const kd_cycle *cycle = find_cycle(deadlocks, thread);
-
-    return cycle != NULL && cycle->orphaned;
-}
-
-static void add_cycle(const kd_snapshot *snapshot, kd_deadlocks *deadlocks, int first, const bool *gets_on)
+static void add_cycle(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlocks, int first)
 {
     kd_cycle cycle = {.certain = true};
     int thread = first;
 
     do {
-        kd_link link = link_of(snapshot, thread, gets_on);
+        kd_link link = link_of(a, thread);
 
+        snapshot->threads[thread].cycle = (int)deadlocks->cycle_count;
         cycle.links = kd_grow(cycle.links, cycle.count, sizeof(kd_link));
         cycle.links[cycle.count++] = link;
         cycle.orphaned = link.owner < 0;
@@ -136,105 +237,136 @@ static void add_cycle(const kd_snapshot *snapshot, kd_deadlocks *deadlocks, int 
     deadlocks->cycles[deadlocks->cycle_count++] = cycle;
 }
 
-/* One who waits for a lock that nobody will release tells all there is to know; the others are behind. */
-static bool is_known_orphan(const kd_deadlocks *deadlocks, int lock)
-{
-    for (size_t c = 0; c < deadlocks->cycle_count; c++) {
-        const kd_cycle *cycle = &deadlocks->cycles[c];
-
-        if (cycle->orphaned && cycle->links[cycle->count - 1].lock == lock)
-            return true;
-    }
-    return false;
-}
-
 /*
- * Goes on from thread until it has been somewhere before: that is in the cycle. A chain that ends is one itself. TRUE:
- * it ends at an orphaned lock.
+ * Each deadlocked thread is kept by one other, or by one that has ended. From each of them that leads to a place that is
+ * known already, back to where it has come through, which closes a cycle, or to an orphaned lock. Of those one waiter
+ * says all there is to know; the others are behind.
  */
-static bool follow(const kd_snapshot *snapshot, kd_deadlocks *deadlocks, int thread, const bool *gets_on)
+static void follow_all(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlocks)
 {
-    bool *seen = calloc(snapshot->thread_count, sizeof(bool));
-    int last = thread;
+    enum { UNKNOWN, ON_THE_WAY, IN_DEADLOCK, AT_ORPHAN };
+    char *places = kd_allocate(snapshot->thread_count + 1, 1), *orphans = kd_allocate(snapshot->lock_count + 1, 1);
 
-    while (thread >= 0 && !seen[thread] && !is_in_cycle(deadlocks, thread)) {
-        seen[thread] = true;
-        last = thread;
-        thread = link_of(snapshot, thread, gets_on).owner;
-    }
-    bool orphaned = thread < 0 || is_at_orphan(deadlocks, thread);
-    if (thread >= 0 && seen[thread])
-        add_cycle(snapshot, deadlocks, thread, gets_on);
-    else if (thread < 0 && !is_known_orphan(deadlocks, link_of(snapshot, last, gets_on).lock))
-        add_cycle(snapshot, deadlocks, last, gets_on);
-    free(seen);
-    return orphaned;
-}
-
-/* Threads that wait, directly or not, for one of the marked ones. */
-static void mark_dependents(const kd_snapshot *snapshot, bool *marked)
-{
-    bool more = true;
-
-    while (more) {
-        more = false;
-        for (size_t i = 0; i < snapshot->thread_count; i++) {
-            const kd_thread *thread = &snapshot->threads[i];
-
-            for (size_t b = 0; !marked[i] && b < thread->block_count; b++) {
-                const kd_lock *lock = thread->blocks[b].lock >= 0 ? &snapshot->locks[thread->blocks[b].lock] : NULL;
-
-                for (size_t o = 0; lock != NULL && o < lock->owner_count; o++)
-                    if (lock->owners[o].thread >= 0 && marked[lock->owners[o].thread])
-                        marked[i] = more = true;
-            }
-        }
-    }
-}
-
-static void suspect(const kd_snapshot *snapshot, kd_deadlocks *deadlocks, int index)
-{
-    const kd_lock *lock = &snapshot->locks[index];
-    bool *marked = calloc(snapshot->thread_count, sizeof(bool));
-    kd_suspicion suspicion = {.lock = index};
-
-    for (size_t i = 0; i < lock->waiter_count; i++)
-        marked[lock->waiters[i].thread] = true;
-    mark_dependents(snapshot, marked);
-    for (size_t i = 0; i < lock->waiter_count; i++)
-        marked[lock->waiters[i].thread] = false;
     for (size_t i = 0; i < snapshot->thread_count; i++) {
-        if (marked[i]) {
-            suspicion.suspects = kd_grow(suspicion.suspects, suspicion.count, sizeof(int));
-            suspicion.suspects[suspicion.count++] = (int)i;
+        int thread = (int)i, last = (int)i;
+        char end_of_it;
+
+        if (a->gets_on[i])
+            continue;
+        while (thread >= 0 && places[thread] == UNKNOWN) {
+            places[thread] = ON_THE_WAY;
+            last = thread;
+            thread = link_of(a, thread).owner;
         }
+        if (thread >= 0 && places[thread] == ON_THE_WAY) {
+            add_cycle(a, snapshot, deadlocks, thread);
+            end_of_it = IN_DEADLOCK;
+        } else if (thread < 0) {
+            int lock = link_of(a, last).lock;
+
+            if (lock >= 0 && !orphans[lock]) {
+                orphans[lock] = true;
+                add_cycle(a, snapshot, deadlocks, last);
+            }
+            end_of_it = AT_ORPHAN;
+        } else {
+            end_of_it = places[thread];
+        }
+        for (thread = (int)i; thread >= 0 && places[thread] == ON_THE_WAY; thread = link_of(a, thread).owner)
+            places[thread] = end_of_it;
     }
-    free(marked);
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        snapshot->threads[i].deadlocked = !a->gets_on[i];
+        snapshot->threads[i].orphaned = places[i] == AT_ORPHAN;
+    }
+    free(places);
+    free(orphans);
+}
+
+/* Threads found on the way from a lock to those that wait, directly or not, for its waiters. */
+typedef struct search {
+    analysis *analysis;
+    uint32_t *seen;      /* per thread, the last search that found it */
+    uint32_t number;
+    int *found;          /* the waiters of the lock first */
+    size_t count;
+    size_t steps;        /* of all searches */
+} search;
+
+static void find_thread(search *s, int thread)
+{
+    s->steps++;
+    if (s->seen[thread] == s->number)
+        return;
+    s->seen[thread] = s->number;
+    s->found[s->count++] = thread;
+}
+
+static int by_number(const void *one, const void *other)
+{
+    return *(const int *)one < *(const int *)other ? -1 : *(const int *)one > *(const int *)other;
+}
+
+static void suspect(search *s, kd_deadlocks *deadlocks, int index)
+{
+    const kd_lock *lock = &s->analysis->snapshot->locks[index];
+    const analysis *a = s->analysis;
+    kd_suspicion suspicion = {.lock = index};
+    size_t waiters;
+
+    s->number++;
+    s->count = 0;
+    for (size_t i = 0; i < lock->waiter_count; i++)
+        find_thread(s, lock->waiters[i].thread);
+    waiters = s->count;
+    for (size_t i = 0; i < s->count && s->steps < MOST_STEPS; i++)
+        for (size_t h = a->held.first[s->found[i]]; h < a->held.first[s->found[i] + 1] && s->steps < MOST_STEPS; h++)
+            for (size_t w = a->waited.first[a->held.items[h]]; w < a->waited.first[a->held.items[h] + 1]; w++)
+                find_thread(s, a->waited.items[w]);
+    if (s->count > waiters)
+        qsort(s->found + waiters, s->count - waiters, sizeof(int), by_number);
+    for (size_t i = waiters; i < s->count; i++) {
+        suspicion.suspects = kd_grow(suspicion.suspects, suspicion.count, sizeof(int));
+        suspicion.suspects[suspicion.count++] = s->found[i];
+    }
     if (suspicion.count > 0) {
         deadlocks->suspicions = kd_grow(deadlocks->suspicions, deadlocks->suspicion_count, sizeof(kd_suspicion));
         deadlocks->suspicions[deadlocks->suspicion_count++] = suspicion;
     }
 }
 
-void kd_find_deadlocks(kd_snapshot *snapshot)
+static void suspect_all(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlocks)
 {
-    bool *gets_on = find_those_that_get_on(snapshot);
-    kd_deadlocks *deadlocks = calloc(1, sizeof(*deadlocks));
+    search s = {
+        .analysis = a,
+        .seen = kd_allocate(snapshot->thread_count + 1, sizeof(uint32_t)),
+        .found = kd_allocate(snapshot->thread_count + 1, sizeof(int)),
+    };
 
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
-        snapshot->threads[i].deadlocked = !gets_on[i];
-        if (!gets_on[i])
-            snapshot->threads[i].orphaned = follow(snapshot, deadlocks, (int)i, gets_on);
-    }
-    for (size_t i = 0; i < snapshot->lock_count; i++) {
+    for (size_t i = 0; i < snapshot->lock_count && s.steps < MOST_STEPS; i++) {
         const kd_lock *lock = &snapshot->locks[i];
 
         if ((lock->kind == KD_SRW_LOCK || lock->kind == KD_PUSH_LOCK) && lock->hold != KD_FREE &&
             lock->owner_count == 0)
-            suspect(snapshot, deadlocks, (int)i);
+            suspect(&s, deadlocks, (int)i);
     }
+    if (s.steps >= MOST_STEPS)
+        kd_inconsistent(snapshot, "possible deadlocks", 0, "there are more of them than is looked at");
+    free(s.seen);
+    free(s.found);
+}
+
+void kd_find_deadlocks(kd_snapshot *snapshot)
+{
+    kd_deadlocks *deadlocks = kd_allocate(1, sizeof(*deadlocks));
+    analysis a;
+
+    start(&a, snapshot);
+    find_those_that_get_on(&a);
+    follow_all(&a, snapshot, deadlocks);
+    suspect_all(&a, snapshot, deadlocks);
+    end(&a);
     snapshot->deadlocks = deadlocks;
-    free(gets_on);
 }
 
 /* Showing them. */
@@ -290,7 +422,7 @@ void kd_print_deadlocks(const kd_snapshot *snapshot)
     for (size_t i = 0; i < deadlocks->cycle_count; i++)
         print_cycle(snapshot, &deadlocks->cycles[i]);
     for (size_t i = 0; i < snapshot->thread_count; i++)
-        if (snapshot->threads[i].deadlocked && !is_in_cycle(deadlocks, (int)i))
+        if (snapshot->threads[i].deadlocked && snapshot->threads[i].cycle < 0)
             printf("%s%s", count++ == 0 ? "Behind them: " : ", ",
                    kd_describe_thread(snapshot, (int)i, text, sizeof(text)));
     printf("%s", count > 0 ? "\n\n" : "");

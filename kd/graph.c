@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#define MOST_WAITERS 10000
-
 static void add_edge(kd_graph *graph, kd_edge edge)
 {
     graph->edges = kd_grow(graph->edges, graph->edge_count, sizeof(kd_edge));
@@ -13,10 +11,7 @@ static void add_edge(kd_graph *graph, kd_edge edge)
 
 static int thread_node(const kd_graph *graph, int thread)
 {
-    for (size_t i = 0; thread >= 0 && i < graph->thread_count; i++)
-        if (graph->threads[i].thread == thread)
-            return (int)i;
-    return -1;
+    return thread >= 0 ? graph->nodes[thread] : -1;
 }
 
 static int add_thread(kd_graph *graph, int thread, uint32_t id)
@@ -24,16 +19,19 @@ static int add_thread(kd_graph *graph, int thread, uint32_t id)
     graph->threads = kd_grow(graph->threads, graph->thread_count, sizeof(kd_graph_thread));
     graph->threads[graph->thread_count] =
         (kd_graph_thread){.thread = thread, .id = id, .first_block = (int)graph->block_count, .cycle = -1};
+    if (thread >= 0)
+        graph->nodes[thread] = (int)graph->thread_count;
+    else
+        kd_index_add(&graph->ended, id, (int)graph->thread_count);
     return (int)graph->thread_count++;
 }
 
-/* Who owns something and has ended is there too. */
+/* Exited owners get a node as well. */
 static int ended_node(kd_graph *graph, uint32_t id)
 {
-    for (size_t i = 0; i < graph->thread_count; i++)
-        if (graph->threads[i].thread < 0 && graph->threads[i].id == id)
-            return (int)i;
-    return add_thread(graph, -1, id);
+    int known = kd_index_find(&graph->ended, id);
+
+    return known >= 0 ? known : add_thread(graph, -1, id);
 }
 
 /* Processors. */
@@ -61,9 +59,9 @@ static void add_processor(kd_snapshot *snapshot, kd_graph *graph, uint32_t numbe
 
 static void add_processors(kd_snapshot *snapshot, kd_graph *graph)
 {
-    KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
+    KPRCB *prcb = kd_allocate_lines(sizeof(*prcb));
 
-    for (uint32_t p = 0; prcb != NULL && p < snapshot->processors; p++)
+    for (uint32_t p = 0; p < snapshot->processors; p++)
         add_processor(snapshot, graph, p, prcb);
     free(prcb);
 }
@@ -95,9 +93,9 @@ static bool is_drawn(const kd_lock *lock)
 
 static int *add_objects(const kd_snapshot *snapshot, kd_graph *graph)
 {
-    int *objects = calloc(snapshot->lock_count + 1, sizeof(int));
+    int *objects = kd_allocate(snapshot->lock_count + 1, sizeof(int));
 
-    for (size_t i = 0; objects != NULL && i < snapshot->lock_count; i++) {
+    for (size_t i = 0; i < snapshot->lock_count; i++) {
         objects[i] = -1;
         if (!is_drawn(&snapshot->locks[i]))
             continue;
@@ -113,13 +111,15 @@ static void add_blocks(const kd_snapshot *snapshot, kd_graph *graph, int node, c
     const kd_thread *thread = &snapshot->threads[graph->threads[node].thread];
 
     for (size_t b = 0; b < thread->block_count; b++) {
-        kd_graph_block block = {.thread = node, .number = (int)b, .object = -1, .position = -1};
+        kd_graph_block block = {.thread = node, .number = (int)b, .object = -1, .position = -1,
+                                .edge = (int)graph->edge_count};
         int index = (int)graph->block_count;
 
         if (thread->blocks[b].lock >= 0)
             block.object = objects[thread->blocks[b].lock];
         graph->blocks = kd_grow(graph->blocks, graph->block_count, sizeof(block));
         graph->blocks[graph->block_count++] = block;
+        kd_index_add(&graph->blocks_by_address, thread->blocks[b].address, index);
         add_edge(graph, (kd_edge){.kind = KD_EDGE_BLOCK, .from = node, .to = index, .cycle = -1});
         if (block.object >= 0)
             add_edge(graph, (kd_edge){.kind = KD_EDGE_WAITS, .from = index, .to = block.object, .cycle = -1});
@@ -135,42 +135,29 @@ static void add_waiter(kd_graph *graph, kd_graph_object *object, int block)
     object->waiters[object->waiter_count++] = block;
 }
 
-static int block_at(const kd_snapshot *snapshot, const kd_graph *graph, kd_address address, int object)
-{
-    for (size_t i = 0; i < graph->block_count; i++) {
-        const kd_graph_block *block = &graph->blocks[i];
-        const kd_thread *thread = &snapshot->threads[graph->threads[block->thread].thread];
-
-        if (block->object == object && thread->blocks[block->number].address == address)
-            return (int)i;
-    }
-    return -1;
-}
-
 /* A dispatcher object has its waiters in a list of blocks, which tells their order. */
 static void follow_wait_list(kd_snapshot *snapshot, kd_graph *graph, int index)
 {
     kd_graph_object *object = &graph->objects[index];
-    kd_address address = snapshot->locks[object->lock].object;
-    kd_address head = address + offsetof(DISPATCHER_HEADER, WaitListHead);
-    DISPATCHER_HEADER header;
-    KWAIT_BLOCK block;
-    size_t count = 0;
+    const kd_lock *lock = &snapshot->locks[object->lock];
+    kd_address *blocks;
+    size_t count;
 
-    if (!snapshot->locks[object->lock].has_state || !kd_read(snapshot->target, address, &header, sizeof(header)))
+    if (!lock->has_state)
         return;
-    for (kd_address at = KD_ADDRESS(header.WaitListHead.Flink); at != head && count < MOST_WAITERS;
-         at = KD_ADDRESS(block.WaitListEntry.Flink), count++) {
-        int known;
+    blocks = kd_list(snapshot, "waiters of an object", lock->object + offsetof(DISPATCHER_HEADER, WaitListHead),
+                     offsetof(KWAIT_BLOCK, WaitListEntry), &count, NULL);
+    for (size_t i = 0; i < count; i++) {
+        int known = kd_index_find(&graph->blocks_by_address, blocks[i]);
+        KWAIT_BLOCK block;
 
-        if (!kd_read(snapshot->target, at, &block, sizeof(block)) || KD_ADDRESS(block.Object) != address)
-            return;
-        known = block_at(snapshot, graph, at, index);
-        if (known >= 0)
+        if (known >= 0 && graph->blocks[known].object == index)
             add_waiter(graph, object, known);
-        else if (block.WaitType == WaitNotification || block.WaitType == WaitDpc)
+        else if (kd_read(snapshot->target, blocks[i], &block, sizeof(block)) &&
+                 (block.WaitType == WaitNotification || block.WaitType == WaitDpc))
             object->other_count++;
     }
+    free(blocks);
 }
 
 /* Those of other locks, in the order in which the lock knows them; and whoever is in no list just now. */
@@ -203,6 +190,7 @@ static void link_owners(const kd_snapshot *snapshot, kd_graph *graph, int index)
 {
     const kd_lock *lock = &snapshot->locks[graph->objects[index].lock];
 
+    graph->objects[index].first_owner = (int)graph->edge_count;
     for (size_t o = 0; o < lock->owner_count; o++) {
         const kd_owner *owner = &lock->owners[o];
         int node = thread_node(graph, owner->thread);
@@ -213,25 +201,25 @@ static void link_owners(const kd_snapshot *snapshot, kd_graph *graph, int index)
             add_edge(graph, (kd_edge){.kind = KD_EDGE_OWNER, .from = index, .to = node, .cycle = -1,
                                       .probable = owner->probable});
     }
+    graph->objects[index].end_of_owners = (int)graph->edge_count;
 }
 
 /* Deadlocks. */
 
-static void mark_edges(kd_graph *graph, int thread, int object, int owner, int cycle)
+/* From the thread through its blocks to the object, and from there to the owner. */
+static void mark_edges(const kd_snapshot *snapshot, kd_graph *graph, int thread, int object, int owner, int cycle)
 {
-    for (size_t i = 0; i < graph->edge_count; i++) {
-        kd_edge *edge = &graph->edges[i];
-        bool through = false;
+    const kd_graph_thread *node = &graph->threads[thread];
 
-        if (edge->kind == KD_EDGE_BLOCK)
-            through = edge->from == thread && graph->blocks[edge->to].object == object;
-        else if (edge->kind == KD_EDGE_WAITS)
-            through = edge->to == object && graph->blocks[edge->from].thread == thread;
-        else if (edge->kind == KD_EDGE_OWNER)
-            through = edge->from == object && edge->to == owner;
-        if (through)
-            edge->cycle = cycle;
+    for (size_t b = 0; b < snapshot->threads[node->thread].block_count; b++) {
+        const kd_graph_block *block = &graph->blocks[node->first_block + (int)b];
+
+        if (block->object == object)
+            graph->edges[block->edge].cycle = graph->edges[block->edge + 1].cycle = cycle;
     }
+    for (int e = graph->objects[object].first_owner; e < graph->objects[object].end_of_owners; e++)
+        if (graph->edges[e].to == owner)
+            graph->edges[e].cycle = cycle;
 }
 
 static void mark_cycle(const kd_snapshot *snapshot, kd_graph *graph, const int *objects, int cycle)
@@ -243,11 +231,11 @@ static void mark_cycle(const kd_snapshot *snapshot, kd_graph *graph, const int *
         int thread = thread_node(graph, link->thread), object = objects[link->lock];
         int owner = link->owner >= 0 ? thread_node(graph, link->owner) : ended_node(graph, link->owner_id);
 
-        mark_edges(graph, thread, object, owner, cycle);
-        if (thread >= 0)
-            graph->threads[thread].cycle = cycle;
-        if (object >= 0)
-            graph->objects[object].cycle = cycle;
+        if (thread < 0 || object < 0)
+            continue;
+        mark_edges(snapshot, graph, thread, object, owner, cycle);
+        graph->threads[thread].cycle = cycle;
+        graph->objects[object].cycle = cycle;
     }
 }
 
@@ -268,13 +256,12 @@ static void link_suspects(const kd_snapshot *snapshot, kd_graph *graph, const in
 
 kd_graph *kd_graph_build(kd_snapshot *snapshot)
 {
-    kd_graph *graph = calloc(1, sizeof(*graph));
-    int *objects = graph != NULL ? add_objects(snapshot, graph) : NULL;
+    kd_graph *graph = kd_allocate(1, sizeof(*graph));
+    int *objects = add_objects(snapshot, graph);
 
-    if (objects == NULL) {
-        kd_say("there is no memory");
-        exit(1);
-    }
+    graph->nodes = kd_allocate(snapshot->thread_count + 1, sizeof(int));
+    for (size_t i = 0; i < snapshot->thread_count; i++)
+        graph->nodes[i] = -1;
     add_processors(snapshot, graph);
     for (size_t i = 0; i < snapshot->thread_count; i++)
         if (snapshot->threads[i].raw->State != Terminated)
@@ -302,5 +289,8 @@ void kd_graph_free(kd_graph *graph)
     free(graph->blocks);
     free(graph->objects);
     free(graph->edges);
+    free(graph->nodes);
+    kd_index_free(&graph->ended);
+    kd_index_free(&graph->blocks_by_address);
     free(graph);
 }

@@ -33,6 +33,7 @@ typedef struct kd_graph_block {
     int thread;           /* of the graph */
     int number;           /* among the blocks of its thread */
     int object;           /* of the graph, -1: not known */
+    int edge;             /* from its thread; the next one is to the object */
     int position;         /* among the waiters of the object, from 0; -1: not in its list */
 } kd_graph_block;
 
@@ -41,6 +42,7 @@ typedef struct kd_graph_object {
     int *waiters;         /* blocks of the graph, in the order of the object's list */
     size_t waiter_count;
     size_t other_count;   /* in the list, but no thread: completion packets and DPCs */
+    int first_owner, end_of_owners; /* edges */
     int cycle;
 } kd_graph_object;
 
@@ -73,6 +75,9 @@ typedef struct kd_graph {
     size_t object_count;
     kd_edge *edges;
     size_t edge_count;
+    int *nodes;           /* of the snapshot's threads, -1: none */
+    kd_index ended;       /* nodes of threads that have ended, by id */
+    kd_index blocks_by_address;
 } kd_graph;
 
 kd_graph *kd_graph_build(kd_snapshot *snapshot);

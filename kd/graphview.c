@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #define ID_SIZE 48
+#define MOST_OWNERS_SHOWN 16
 
 static const char *const edge_names[] = {
     [KD_EDGE_RUNS] = "runs",           [KD_EDGE_WAIT_LIST] = "wait_list", [KD_EDGE_BLOCK] = "block",
@@ -245,7 +246,7 @@ static void json_graph(json *out, kd_snapshot *snapshot, const kd_graph *graph)
     for (size_t i = 0; i < graph->edge_count; i++)
         json_edge(out, snapshot, graph, &graph->edges[i]);
     json_end(out);
-    json_end(out);
+    kd_json_end(out, snapshot);
 }
 
 /* graphviz. */
@@ -345,7 +346,7 @@ static void print_owners(const kd_snapshot *snapshot, const kd_lock *lock)
 {
     char text[192];
 
-    for (size_t i = 0; i < lock->owner_count; i++) {
+    for (size_t i = 0; i < lock->owner_count && i < MOST_OWNERS_SHOWN; i++) {
         const kd_owner *owner = &lock->owners[i];
 
         if (owner->thread >= 0)
@@ -356,6 +357,8 @@ static void print_owners(const kd_snapshot *snapshot, const kd_lock *lock)
             printf("%sowner 0x%" PRIx64, i == 0 ? " <- " : ", ", owner->address);
         printf("%s", owner->probable ? " (probably)" : "");
     }
+    if (lock->owner_count > MOST_OWNERS_SHOWN)
+        printf(" and %zu more", lock->owner_count - MOST_OWNERS_SHOWN);
 }
 
 static void print_block(const kd_snapshot *snapshot, const kd_graph *graph, int index)

@@ -6,13 +6,7 @@
 
 kd_history *kd_history_create(void)
 {
-    kd_history *history = calloc(1, sizeof(*history));
-
-    if (history == NULL) {
-        kd_say("there is no memory");
-        exit(1);
-    }
-    return history;
+    return kd_allocate(1, sizeof(kd_history));
 }
 
 static void empty_sample(kd_sample *sample)
@@ -97,11 +91,11 @@ static void count_waits(kd_history *history, const kd_snapshot *snapshot, kd_sam
 
 static void count_processors(kd_history *history, kd_snapshot *snapshot, kd_sample *sample)
 {
-    KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
+    KPRCB *prcb = kd_allocate_lines(sizeof(*prcb));
     counters dpcs = {NULL, 0}, interrupts = {NULL, 0};
     kd_address address;
 
-    for (uint32_t p = 0; prcb != NULL && p < snapshot->processors; p++) {
+    for (uint32_t p = 0; p < snapshot->processors; p++) {
         if (!kd_read_processor(snapshot, p, &address, prcb))
             continue;
         put(&dpcs, p, prcb->DpcData[KI_DPC_NORMAL].DpcCount + prcb->DpcData[KI_DPC_THREADED].DpcCount);
@@ -112,34 +106,56 @@ static void count_processors(kd_history *history, kd_snapshot *snapshot, kd_samp
     free(prcb);
 }
 
-static void note_lock(kd_sample *sample, const kd_lock *lock, uint64_t contended)
+static int by_weight(const void *one, const void *other)
 {
-    kd_sample_lock noted = {.kind = lock->kind, .address = lock->address, .waiters = lock->waiter_count,
-                            .contention = lock->contention, .contended = contended};
+    const kd_lock *a = *(const kd_lock *const *)one, *b = *(const kd_lock *const *)other;
 
-    noted.name = strdup(lock->name);
-    sample->locks = kd_grow(sample->locks, sample->lock_count, sizeof(kd_sample_lock));
-    sample->locks[sample->lock_count++] = noted;
+    if (a->waiter_count != b->waiter_count)
+        return a->waiter_count > b->waiter_count ? -1 : 1;
+    if (a->contended != b->contended)
+        return a->contended > b->contended ? -1 : 1;
+    return a < b ? -1 : 1;
 }
 
-static void count_contention(kd_history *history, const kd_snapshot *snapshot, kd_sample *sample)
+/* Those that matter most: the history of a process with many locks must not outgrow the process. */
+static void note_locks(kd_sample *sample, const kd_lock **locks, size_t count)
+{
+    if (count > KD_MOST_SAMPLE_LOCKS) {
+        qsort(locks, count, sizeof(*locks), by_weight);
+        sample->locks_left_out = count - KD_MOST_SAMPLE_LOCKS;
+        count = KD_MOST_SAMPLE_LOCKS;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const kd_lock *lock = locks[i];
+
+        sample->locks = kd_grow(sample->locks, sample->lock_count, sizeof(kd_sample_lock));
+        sample->locks[sample->lock_count++] =
+            (kd_sample_lock){.kind = lock->kind, .address = lock->address, .waiters = lock->waiter_count,
+                             .contention = lock->contention, .contended = lock->contended, .name = strdup(lock->name)};
+    }
+}
+
+static void count_contention(kd_history *history, kd_snapshot *snapshot, kd_sample *sample)
 {
     counters now = {NULL, 0};
+    const kd_lock **noted = kd_allocate(snapshot->lock_count + 1, sizeof(*noted));
+    size_t count = 0;
 
     for (size_t i = 0; i < snapshot->lock_count; i++) {
-        const kd_lock *lock = &snapshot->locks[i];
-        uint64_t contended = 0;
+        kd_lock *lock = &snapshot->locks[i];
 
         if (!kd_is_lock(lock))
             continue;
         if (lock->contention >= 0) {
             put(&now, lock->address, (uint32_t)lock->contention);
             if (history->taken != 0)
-                contended = growth(history->contentions, history->contention_count, &now.list[now.count - 1]);
+                lock->contended = growth(history->contentions, history->contention_count, &now.list[now.count - 1]);
         }
-        if (lock->waiter_count != 0 || contended != 0)
-            note_lock(sample, lock, contended);
+        if (lock->waiter_count != 0 || lock->contended != 0)
+            noted[count++] = lock;
     }
+    note_locks(sample, noted, count);
+    free(noted);
     exchange(&history->contentions, &history->contention_count, now);
 }
 
@@ -170,9 +186,9 @@ const kd_sample *kd_history_last(const kd_history *history)
 
 /* JSON. */
 
-void kd_json_sample(json *out, const char *key, const kd_sample *sample)
+void kd_json_sample(json *out, const kd_sample *sample, const kd_snapshot *snapshot)
 {
-    json_object(out, key);
+    json_object(out, NULL);
     json_number(out, "number", (int64_t)sample->number);
     json_real(out, "time", sample->time);
     json_real(out, "interval", sample->interval);
@@ -199,6 +215,9 @@ void kd_json_sample(json *out, const char *key, const kd_sample *sample)
         json_end(out);
     }
     json_end(out);
+    json_number(out, "locks_left_out", (int64_t)sample->locks_left_out);
+    if (snapshot != NULL)
+        kd_json_faults(out, snapshot);
     json_end(out);
 }
 
@@ -208,6 +227,6 @@ void kd_json_history(json *out, const kd_history *history, uint64_t after)
 
     json_array(out, "samples");
     for (uint64_t i = after > oldest ? after : oldest; i < history->taken; i++)
-        kd_json_sample(out, NULL, &history->samples[i % KD_MOST_SAMPLES]);
+        kd_json_sample(out, &history->samples[i % KD_MOST_SAMPLES], NULL);
     json_end(out);
 }

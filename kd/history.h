@@ -8,6 +8,7 @@
 #include "kd.h"
 
 #define KD_MOST_SAMPLES 600
+#define KD_MOST_SAMPLE_LOCKS 200
 
 /* A lock that somebody waited for, or that was contended since the sample before. */
 typedef struct kd_sample_lock {
@@ -26,7 +27,7 @@ typedef struct kd_sample {
     size_t threads, waiting, deadlocked;
     uint64_t waits, dpcs, interrupts; /* since the sample before */
     kd_sample_lock *locks;
-    size_t lock_count;
+    size_t lock_count, locks_left_out;
 } kd_sample;
 
 typedef struct kd_counter {
@@ -47,7 +48,7 @@ kd_history *kd_history_create(void);
 void kd_history_free(kd_history *history);
 const kd_sample *kd_history_add(kd_history *history, kd_snapshot *snapshot);
 const kd_sample *kd_history_last(const kd_history *history);                   /* NULL: none yet */
-void kd_json_sample(json *out, const char *key, const kd_sample *sample);
+void kd_json_sample(json *out, const kd_sample *sample, const kd_snapshot *snapshot); /* snapshot: NULL, or its own */
 void kd_json_history(json *out, const kd_history *history, uint64_t after);    /* an array "samples" */
 
 #endif

@@ -1,18 +1,31 @@
 /* json.c: writing JSON. */
 #include "json.h"
+#include "text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+/* Valid UTF-8, whatever comes: what is none becomes U+FFFD. What is not to be shown as it is, is escaped. */
 static void text(json *out, const char *value)
 {
+    size_t length = strlen(value);
+
     fputc('"', out->file);
-    for (const unsigned char *c = (const unsigned char *)value; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(out->file, "\\%c", *c);
-        else if (*c < 0x20)
-            fprintf(out->file, "\\u%04x", *c);
+    for (size_t i = 0; i < length;) {
+        uint32_t c = 0;
+        size_t bytes = kd_decode(value + i, length - i, &c);
+
+        if (bytes == 0)
+            fputs("\\ufffd", out->file);
+        else if (c == '"' || c == '\\')
+            fprintf(out->file, "\\%c", (char)c);
+        else if (kd_is_safe(c))
+            fwrite(value + i, 1, bytes, out->file);
+        else if (c < 0x10000)
+            fprintf(out->file, "\\u%04x", c);
         else
-            fputc(*c, out->file);
+            fprintf(out->file, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + (c & 0x3ff));
+        i += bytes != 0 ? bytes : 1;
     }
     fputc('"', out->file);
 }

@@ -5,6 +5,10 @@
  *
  * A live process goes on while it is looked at. What belongs together is read until it stays the same between two
  * reads; a thread that does not hold still for that is marked as moving, and nothing is concluded from it.
+ *
+ * Nor is a process to be trusted: it may belong to somebody who wants to harm the debugger of root. No length, pointer
+ * or index of it is believed, a list is followed within a budget (memory.c), text is made safe where it is read (text.h),
+ * and what cannot be true is noted as inconsistent and shown beside the rest (walk.c).
  */
 #ifndef INTERLOCK_KD_H
 #define INTERLOCK_KD_H
@@ -14,7 +18,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "index.h"
 #include "json.h"
+#include "text.h"
 
 #include "ex/pushlock.h"
 #include "ex/resource.h"
@@ -39,12 +45,41 @@ typedef struct kd_target kd_target;
 kd_target *kd_open(const char *what, bool quiet); /* NULL: it has said why, unless quiet */
 void kd_close(kd_target *target);
 int kd_process_of(const kd_target *target);       /* 0: a core file */
-bool kd_read(kd_target *target, kd_address address, void *buffer, size_t size);
-bool kd_read_string(kd_target *target, kd_address address, char *buffer, size_t size);
+bool kd_is_there(kd_target *target);              /* it is still the process that was opened */
 kd_address kd_root(kd_target *target, const char *name, size_t *size); /* 0: the program has no such part */
 const char *kd_version(const kd_target *target);
+bool kd_process_name(const kd_target *target, char *buffer, size_t size);
+int kd_host_thread(kd_target *target, uint32_t id); /* what the host of the debugger calls it; -1: it has no such thread */
+FILE *kd_open_of_thread(kd_target *target, uint32_t id, const char *name); /* below /proc/PID/task/ID; NULL: none */
 struct Dwfl *kd_dwfl(kd_target *target);
 struct Dwfl_Module *kd_module_at(kd_target *target, kd_address address); /* NULL: none */
+
+/* memory.c */
+#define KD_PAGE 4096
+#define KD_MOST_TEXT 1024          /* bytes that are read of a name */
+#define KD_WORK 8000000            /* reads of up to a kilobyte that a snapshot, or showing it, may take */
+#define KD_MEMORY ((uint64_t)512 << 20)
+
+bool kd_read(kd_target *target, kd_address address, void *buffer, size_t size);
+/* The bounds of the mapping that an address is in. */
+bool kd_mapping_of(kd_target *target, kd_address address, kd_address *begin, kd_address *end);
+bool kd_read_string(kd_target *target, kd_address address, char *buffer, size_t size); /* clean */
+/* Likewise, of UTF-16. Returns buffer. */
+char *kd_read_wide(kd_target *target, kd_address address, size_t units, char *buffer, size_t size);
+void kd_renew_budget(kd_target *target, uint64_t share); /* one part in so many of the whole */
+void kd_renew_memory(kd_target *target);
+bool kd_spend_work(kd_target *target, uint64_t amount);
+bool kd_spend_memory(kd_target *target, uint64_t bytes);
+bool kd_is_spent(const kd_target *target);
+void *kd_allocate(size_t count, size_t size);          /* zeroed; does not fail */
+void *kd_allocate_lines(size_t size);                  /* likewise, as a KTHREAD or KPRCB is aligned */
+void *kd_grow(void *array, size_t count, size_t size); /* room for one more; does not fail */
+void kd_no_memory(void) __attribute__((noreturn));
+
+/* guard.c: if what is between the two takes longer, the command ends and says what the matter is. */
+void kd_guard_start(void);
+void kd_guard_begin(int seconds, const char *what);
+void kd_guard_end(void);
 
 /* A loaded part of a program or library, with all of its .bss: only what is in the file belongs to libdwfl's module. */
 typedef struct kd_segment {
@@ -52,14 +87,18 @@ typedef struct kd_segment {
     struct Dwfl_Module *module;
 } kd_segment;
 
+#define KD_MOST_SEGMENTS 100000
+#define KD_MOST_SYMBOLS 4000000 /* of a module */
+#define KD_FILE_SECONDS 60      /* for what takes a few of them at most */
+
 typedef struct kd_segments {
-    kd_segment *list;
+    kd_segment *list; /* in the order of their addresses */
     size_t count;
 } kd_segments;
 
 struct Dwfl_Module *kd_module_in(struct Dwfl *dwfl, kd_segments *segments, kd_address address);
 struct Elf *kd_core(kd_target *target); /* NULL: a process */
-void kd_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, or to */
+void kd_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* clean, to standard error, or to */
 void kd_say_into(char *buffer, size_t size); /* what kd_say says from now on; NULL: standard error */
 
 /* layout.c */
@@ -75,6 +114,7 @@ typedef struct kd_frame {
 } kd_frame;
 /* Without a target; the module may be NULL. */
 bool kd_symbol_in(struct Dwfl_Module *module, kd_address address, char buffer[KD_SYMBOL_SIZE]);
+void kd_forget_symbols(struct Dwfl *dwfl); /* before it is ended */
 void kd_describe_frame(struct Dwfl_Module *module, kd_address pc, bool activation, kd_frame *frame);
 typedef void kd_visit_frame(const kd_frame *frame, void *context);
 /* Why there is no stack, or NULL. Visits the innermost frame first. */
@@ -141,11 +181,12 @@ typedef struct kd_lock {
     kd_kind kind;
     kd_address address;
     kd_address object;   /* the dispatcher header, 0: it has none */
-    char name[KD_SYMBOL_SIZE];
+    const char *name;    /* or empty */
     kd_hold hold;
     bool has_state;      /* it is a dispatcher object itself, with */
     int64_t signal_state;
     int64_t contention;  /* -1: not counted */
+    uint64_t contended;  /* since the last sample of the history */
     kd_owner *owners;
     size_t owner_count;
     kd_waiter *waiters;
@@ -160,17 +201,20 @@ typedef struct kd_block {
 
 typedef struct kd_thread {
     kd_address address;  /* of the KTHREAD */
-    KI_THREAD_SLOT *slot;
-    KTHREAD *raw;
     ETHREAD *object;
+    KTHREAD *raw;        /* the same */
     uint32_t id;
-    char name[128];
+    const char *name;    /* or empty */
     char host_state;     /* as in /proc, '?': not known */
+    double user_time, kernel_time; /* seconds, -1: not known */
     bool moving;
     bool waiting;        /* and committed to it */
     bool system;
     kd_block *blocks;
     size_t block_count;
+    int *owned;          /* the locks that it holds, without those that are the end of a thread */
+    size_t owned_count;
+    int cycle;           /* of the deadlocks, -1: none */
     bool deadlocked;     /* its wait can never end */
     bool orphaned;       /* because it waits, directly or not, for a lock whose owner has ended */
 } kd_thread;
@@ -183,9 +227,17 @@ typedef struct kd_handle {
     uint32_t access;
     bool inherit, protect;
     int64_t handle_count, pointer_count;
-    char type[64];
-    char name[512];      /* whole path, or empty */
+    const char *type;
+    const char *name;    /* whole path, or empty */
 } kd_handle;
+
+/* Something that cannot be true of a process in order, or that is more than the debugger's budget allows for. */
+typedef struct kd_fault {
+    const char *what;
+    kd_address where;
+    const char *why;
+    bool moving;         /* the process changed it while it was read: it may be in order */
+} kd_fault;
 
 typedef struct kd_snapshot {
     kd_target *target;
@@ -201,6 +253,20 @@ typedef struct kd_snapshot {
     kd_lock *locks;
     size_t lock_count;
     struct kd_deadlocks *deadlocks;
+    kd_fault *faults;
+    size_t fault_count, faults_left_out;
+    bool incomplete;               /* the budget was spent */
+    int rests;                     /* how often it was waited for a list to be in order again */
+    struct kd_kept *kept;          /* the texts */
+    kd_index threads_by_address, threads_by_id, threads_before_fork;
+    kd_index handles_by_header, handles_by_body;
+    kd_index locks_by_address[KD_KINDS], locks_by_object;
+    kd_index waiters;              /* lock and thread */
+    kd_index wait_kinds;           /* what a thread waits for in the waiter hash, by its address */
+    kd_index resources_waited_for; /* by thread */
+    struct kd_push_block *push_blocks; /* of the pushlocks that have been looked at */
+    size_t push_block_count;
+    kd_index push_locks, push_blocks_by_address, push_blocks_by_thread;
 } kd_snapshot;
 
 /* snapshot.c */
@@ -208,13 +274,28 @@ kd_snapshot *kd_snapshot_take(kd_target *target); /* NULL: it has said why */
 void kd_snapshot_free(kd_snapshot *snapshot);
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none */
 int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id);
-char *kd_utf8(kd_target *target, kd_address text, size_t units, char *buffer, size_t size);
+
+/* walk.c */
+void kd_inconsistent(kd_snapshot *snapshot, const char *what, kd_address where, const char *why);
+void kd_note_spent(kd_snapshot *snapshot);
+void kd_write_faults(FILE *out, const kd_snapshot *snapshot);              /* nothing if there are none */
+void kd_json_faults(json *out, const kd_snapshot *snapshot);    /* a member of an object */
+/*
+ * The addresses of the structures in a list, whose links are offset bytes into them. It is read again while the process
+ * changes it; one that is not in order is noted and given as far as it goes. To be freed.
+ */
+kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, size_t offset, size_t *count, bool *whole);
+/* Likewise, of those that are linked in one direction: next is where in them the pointer to the next one is. What: NULL if
+   it may well be none. */
+kd_address *kd_chain(kd_snapshot *snapshot, const char *what, kd_address first, size_t next, size_t *count);
+const char *kd_keep(kd_snapshot *snapshot, const char *text);   /* as long as the snapshot is there */
+void kd_forget_kept(kd_snapshot *snapshot);
 
 /* handles.c */
 void kd_collect_handles(kd_snapshot *snapshot);
 const kd_handle *kd_handle_of_header(const kd_snapshot *snapshot, kd_address header);
+const kd_handle *kd_handle_of_body(const kd_snapshot *snapshot, kd_address body);
 const kd_handle *kd_handle_with_value(const kd_snapshot *snapshot, uint64_t handle);
-bool kd_object_name(kd_target *target, kd_address body, char *buffer, size_t size);
 
 /* locks.c */
 void kd_collect_locks(kd_snapshot *snapshot);
@@ -279,9 +360,11 @@ json kd_json(const kd_options *options);
 bool kd_parse_number(const char *text, uint64_t *number);
 void kd_json_thread(json *out, const char *key, const kd_snapshot *snapshot, int thread); /* id and name */
 void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock);
-/* Without its waiters: for what is said once for each of those. */
+/* Without its waiters, and with a few of its owners: for what is said once for each of those. */
 void kd_json_lock_briefly(json *out, const char *key, const kd_lock *lock);
 void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options);
+void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread); /* without what it owns */
+void kd_json_end(json *out, kd_snapshot *snapshot); /* of a view: what is inconsistent, and the end of the object */
 void kd_print_lock(const kd_snapshot *snapshot, const kd_lock *lock, bool verbose);
 void kd_print_stack(kd_target *target, uint32_t id);
 double kd_seconds(uint64_t interval);
@@ -289,7 +372,6 @@ double kd_seconds(uint64_t interval);
 /* threads.c */
 double kd_waited(const kd_snapshot *snapshot, const kd_thread *thread);
 bool kd_time_left(const kd_snapshot *snapshot, const kd_thread *thread, double *left);
-bool kd_owns(const kd_lock *lock, int thread);
 
 /* lockview.c: what `interlock locks` shows. */
 bool kd_is_lock(const kd_lock *lock);
@@ -298,7 +380,5 @@ bool kd_is_lock(const kd_lock *lock);
 bool kd_read_processor(kd_snapshot *snapshot, uint32_t number, kd_address *address, KPRCB *prcb);
 int kd_owner_of_processor(const kd_snapshot *snapshot, const KPRCB *prcb); /* -1: nobody */
 bool kd_is_idle_processor(const KPRCB *prcb);
-
-void *kd_grow(void *array, size_t count, size_t size); /* room for one more; does not fail */
 
 #endif

@@ -9,59 +9,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ENTRIES 100000 /* of a list that somebody may be changing */
-#define MOST_MUTANTS 1000
-
 int kd_find_lock(const kd_snapshot *snapshot, kd_address address)
 {
-    for (size_t i = 0; i < snapshot->lock_count; i++)
-        if (snapshot->locks[i].address == address)
-            return (int)i;
-    return -1;
+    int first = -1;
+
+    for (size_t kind = 0; kind < KD_KINDS; kind++) {
+        int found = kd_index_find(&snapshot->locks_by_address[kind], address);
+
+        if (found >= 0 && (first < 0 || found < first))
+            first = found;
+    }
+    return first;
 }
 
 static int find_lock(const kd_snapshot *snapshot, kd_kind kind, kd_address address)
 {
-    for (size_t i = 0; i < snapshot->lock_count; i++)
-        if (snapshot->locks[i].address == address && snapshot->locks[i].kind == kind)
-            return (int)i;
-    return -1;
+    return kd_index_find(&snapshot->locks_by_address[kind], address);
 }
 
-static void name_lock(kd_snapshot *snapshot, kd_lock *lock)
+static const char *name_of_lock(kd_snapshot *snapshot, const kd_lock *lock)
 {
     const kd_handle *handle = kd_handle_of_header(snapshot, lock->object);
+    char name[KD_SYMBOL_SIZE] = "";
 
     if (handle != NULL && handle->name[0] != '\0')
-        snprintf(lock->name, sizeof(lock->name), "%.255s", handle->name);
-    else if (!kd_symbol(snapshot->target, lock->address, lock->name) && handle != NULL)
-        snprintf(lock->name, sizeof(lock->name), "handle 0x%llx", (unsigned long long)handle->handle);
+        kd_copy(name, sizeof(name), handle->name, sizeof(name));
+    else if (!kd_symbol(snapshot->target, lock->address, name) && handle != NULL)
+        snprintf(name, sizeof(name), "handle 0x%llx", (unsigned long long)handle->handle);
+    return kd_keep(snapshot, name);
 }
 
+/* -1: it is there already, or the budget is spent. */
 static int add_lock(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_address object)
 {
+    int index = (int)snapshot->lock_count;
     kd_lock *lock;
 
-    snapshot->locks = kd_grow(snapshot->locks, snapshot->lock_count, sizeof(kd_lock));
-    lock = &snapshot->locks[snapshot->lock_count];
+    if (!kd_spend_memory(snapshot->target, 2 * sizeof(kd_lock) + 2 * KD_INDEX_COST) ||
+        !kd_index_add(&snapshot->locks_by_address[kind], address, index))
+        return -1;
+    snapshot->locks = kd_grow(snapshot->locks, snapshot->lock_count++, sizeof(kd_lock));
+    lock = &snapshot->locks[index];
     lock->kind = kind;
     lock->address = address;
     lock->object = object;
     lock->contention = -1;
     lock->hold = KD_HOLD_UNKNOWN;
-    name_lock(snapshot, lock);
-    return (int)snapshot->lock_count++;
+    lock->name = name_of_lock(snapshot, lock);
+    return index;
 }
 
+/* Of a list: it should be there once. NULL: it is not, or the budget is spent. */
 static kd_lock *new_lock(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_address object)
 {
     int index = add_lock(snapshot, kind, address, object);
 
-    return &snapshot->locks[index];
+    if (index < 0 && !kd_is_spent(snapshot->target))
+        kd_inconsistent(snapshot, kd_kind_title(kind), address, "it is listed twice");
+    return index >= 0 ? &snapshot->locks[index] : NULL;
 }
 
-static void add_owner(kd_lock *lock, kd_owner owner)
+static void add_owner(kd_snapshot *snapshot, kd_lock *lock, kd_owner owner)
 {
+    if (!kd_spend_memory(snapshot->target, 2 * (sizeof(kd_owner) + sizeof(int))))
+        return;
     lock->owners = kd_grow(lock->owners, lock->owner_count, sizeof(kd_owner));
     lock->owners[lock->owner_count++] = owner;
 }
@@ -72,7 +83,7 @@ static void add_thread_owner(kd_snapshot *snapshot, kd_lock *lock, kd_address th
 
     if (thread == 0)
         return;
-    add_owner(lock, (kd_owner){
+    add_owner(snapshot, lock, (kd_owner){
         .address = thread,
         .thread = index >= 0 && snapshot->threads[index].raw->State != Terminated ? index : -1,
         .id = index >= 0 ? snapshot->threads[index].id : 0,
@@ -84,7 +95,7 @@ static void add_owner_by_id(kd_snapshot *snapshot, kd_lock *lock, uint32_t id, u
 {
     int index = kd_thread_with_id(snapshot, id);
 
-    add_owner(lock, (kd_owner){
+    add_owner(snapshot, lock, (kd_owner){
         .address = index >= 0 ? snapshot->threads[index].address : 0,
         .thread = index,
         .id = id,
@@ -92,11 +103,16 @@ static void add_owner_by_id(kd_snapshot *snapshot, kd_lock *lock, uint32_t id, u
     });
 }
 
-static void add_waiter(kd_lock *lock, int thread, bool exclusive)
+static uint64_t waiter_key(const kd_snapshot *snapshot, const kd_lock *lock, int thread)
 {
-    for (size_t i = 0; i < lock->waiter_count; i++)
-        if (lock->waiters[i].thread == thread)
-            return;
+    return (uint64_t)(lock - snapshot->locks) << 32 | (uint32_t)thread;
+}
+
+static void add_waiter(kd_snapshot *snapshot, kd_lock *lock, int thread, bool exclusive)
+{
+    if (!kd_spend_memory(snapshot->target, 2 * sizeof(kd_waiter) + KD_INDEX_COST) ||
+        !kd_index_add(&snapshot->waiters, waiter_key(snapshot, lock, thread), 0))
+        return;
     lock->waiters = kd_grow(lock->waiters, lock->waiter_count, sizeof(kd_waiter));
     lock->waiters[lock->waiter_count++] = (kd_waiter){.thread = thread, .exclusive = exclusive};
 }
@@ -112,23 +128,25 @@ static void add_resource_owner(kd_snapshot *snapshot, kd_lock *lock, const OWNER
     if ((entry->OwnerThread & EXP_OWNER_POINTER) == 0 || entry->OwnerReferenced)
         add_thread_owner(snapshot, lock, thread, entry->OwnerCount);
     else
-        add_owner(lock, (kd_owner){.address = entry->OwnerThread, .thread = -1, .count = entry->OwnerCount});
+        add_owner(snapshot, lock, (kd_owner){.address = entry->OwnerThread, .thread = -1, .count = entry->OwnerCount});
 }
 
 static void add_resource_waiters(kd_snapshot *snapshot, kd_lock *lock, kd_address first)
 {
     EXP_RESOURCE_WAIT wait;
-    size_t count = 0;
+    size_t count;
+    kd_address *waits = kd_chain(snapshot, "waiters of a resource", first, offsetof(EXP_RESOURCE_WAIT, Next), &count);
 
-    for (kd_address at = first; at != 0 && count < MOST_ENTRIES; at = KD_ADDRESS(wait.Next), count++) {
-        int thread;
+    for (size_t i = 0; i < count; i++) {
+        int thread = kd_read(snapshot->target, waits[i], &wait, sizeof(wait))
+                         ? kd_thread_at(snapshot, KD_ADDRESS(wait.Thread)) : -1;
 
-        if (!kd_read(snapshot->target, at, &wait, sizeof(wait)))
-            return;
-        thread = kd_thread_at(snapshot, KD_ADDRESS(wait.Thread));
-        if (thread >= 0)
-            add_waiter(lock, thread, wait.Exclusive);
+        if (thread >= 0) {
+            add_waiter(snapshot, lock, thread, wait.Exclusive);
+            kd_index_add(&snapshot->resources_waited_for, (uint64_t)thread, (int)(lock - snapshot->locks));
+        }
     }
+    free(waits);
 }
 
 static void add_resource(kd_snapshot *snapshot, kd_address address, const ERESOURCE *resource)
@@ -136,38 +154,38 @@ static void add_resource(kd_snapshot *snapshot, kd_address address, const ERESOU
     kd_kind kind = resource->Reserved2 != NULL ? KD_FAST_RESOURCE : KD_RESOURCE;
     kd_lock *lock = new_lock(snapshot, kind, address, 0);
     EXP_OWNER owner;
-    size_t count = 0;
+    kd_address *owners;
+    size_t count;
 
+    if (lock == NULL)
+        return;
     lock->contention = resource->ContentionCount;
     lock->hold = resource->ActiveEntries == 0 ? KD_FREE
                  : resource->Flag & ResourceOwnedExclusive ? KD_EXCLUSIVE : KD_SHARED;
     add_resource_owner(snapshot, lock, &resource->OwnerEntry);
-    for (kd_address at = KD_ADDRESS(resource->OwnerTable); at != 0 && count < MOST_ENTRIES;
-         at = KD_ADDRESS(owner.Next), count++) {
-        if (!kd_read(snapshot->target, at, &owner, sizeof(owner)))
-            break;
-        add_resource_owner(snapshot, lock, &owner.Entry);
-    }
+    owners = kd_chain(snapshot, "owners of a resource", KD_ADDRESS(resource->OwnerTable), offsetof(EXP_OWNER, Next),
+                      &count);
+    for (size_t i = 0; i < count; i++)
+        if (kd_read(snapshot->target, owners[i], &owner, sizeof(owner)))
+            add_resource_owner(snapshot, lock, &owner.Entry);
+    free(owners);
     add_resource_waiters(snapshot, lock, KD_ADDRESS(resource->ExclusiveWaiters));
     add_resource_waiters(snapshot, lock, KD_ADDRESS(resource->SharedWaiters));
 }
 
 static void collect_resources(kd_snapshot *snapshot)
 {
-    kd_address head = kd_root(snapshot->target, "ExpSystemResourcesList", NULL);
-    LIST_ENTRY list;
-    size_t count = 0;
+    kd_address head = kd_root(snapshot->target, "ExpSystemResourcesList", NULL), *resources;
+    ERESOURCE resource;
+    size_t count;
 
-    if (!kd_read(snapshot->target, head, &list, sizeof(list)))
+    if (head == 0) /* a static program without them */
         return;
-    for (kd_address at = KD_ADDRESS(list.Flink); at != head && count < MOST_ENTRIES; count++) {
-        ERESOURCE resource;
-
-        if (!kd_read(snapshot->target, at, &resource, sizeof(resource)))
-            return;
-        add_resource(snapshot, at, &resource);
-        at = KD_ADDRESS(resource.SystemResourcesList.Flink);
-    }
+    resources = kd_list(snapshot, "list of resources", head, offsetof(ERESOURCE, SystemResourcesList), &count, NULL);
+    for (size_t i = 0; i < count; i++)
+        if (kd_read(snapshot->target, resources[i], &resource, sizeof(resource)))
+            add_resource(snapshot, resources[i], &resource);
+    free(resources);
 }
 
 /* Critical sections and resources of user mode. */
@@ -192,6 +210,12 @@ static kd_address header_of_handle(kd_snapshot *snapshot, HANDLE value)
     return value != NULL && (intptr_t)value > 0 && handle != NULL ? handle->header : 0;
 }
 
+static void note_object(kd_snapshot *snapshot, kd_address object, const kd_lock *lock)
+{
+    if (object != 0 && kd_spend_memory(snapshot->target, KD_INDEX_COST))
+        kd_index_add(&snapshot->locks_by_object, object, (int)(lock - snapshot->locks));
+}
+
 static void add_rtl_resource(kd_snapshot *snapshot, kd_address address)
 {
     RTL_RESOURCE resource;
@@ -200,64 +224,107 @@ static void add_rtl_resource(kd_snapshot *snapshot, kd_address address)
     if (!kd_read(snapshot->target, address, &resource, sizeof(resource)))
         return;
     lock = new_lock(snapshot, KD_RTL_RESOURCE, address, header_of_handle(snapshot, resource.ExclusiveSemaphore));
+    if (lock == NULL)
+        return;
+    note_object(snapshot, lock->object, lock);
+    note_object(snapshot, header_of_handle(snapshot, resource.SharedSemaphore), lock);
     lock->hold = resource.NumberOfActive == 0 ? KD_FREE : resource.NumberOfActive < 0 ? KD_EXCLUSIVE : KD_SHARED;
     if (lock->hold == KD_EXCLUSIVE && resource.ExclusiveOwnerThread != NULL)
         add_owner_by_id(snapshot, lock, (uint32_t)(uintptr_t)resource.ExclusiveOwnerThread,
-                        (unsigned)-resource.NumberOfActive);
+                        0u - (unsigned)resource.NumberOfActive);
+}
+
+static void add_section(kd_snapshot *snapshot, const RTL_CRITICAL_SECTION_DEBUG *debug)
+{
+    kd_address address = KD_ADDRESS(debug->CriticalSection);
+    RTL_CRITICAL_SECTION section;
+    kd_lock *lock;
+
+    if (!kd_read(snapshot->target, address, &section, sizeof(section)))
+        return;
+    lock = new_lock(snapshot, KD_CRITICAL_SECTION, address, header_of_handle(snapshot, section.LockSemaphore));
+    if (lock == NULL)
+        return;
+    note_object(snapshot, lock->object, lock);
+    fill_section(snapshot, lock, &section);
+    if (debug->Type == RTL_RESOURCE_TYPE)
+        add_rtl_resource(snapshot, address);
 }
 
 static void collect_sections(kd_snapshot *snapshot)
 {
-    kd_address head = kd_root(snapshot->target, "RtlCriticalSectionList", NULL);
-    LIST_ENTRY list;
-    size_t count = 0;
+    kd_address head = kd_root(snapshot->target, "RtlCriticalSectionList", NULL), *sections;
+    RTL_CRITICAL_SECTION_DEBUG debug;
+    size_t count;
 
-    if (!kd_read(snapshot->target, head, &list, sizeof(list)))
+    if (head == 0) /* a static program without them */
         return;
-    for (kd_address at = KD_ADDRESS(list.Flink); at != head && count < MOST_ENTRIES; count++) {
-        kd_address entry = at - offsetof(RTL_CRITICAL_SECTION_DEBUG, ProcessLocksList);
-        RTL_CRITICAL_SECTION_DEBUG debug;
-        RTL_CRITICAL_SECTION section;
-
-        if (!kd_read(snapshot->target, entry, &debug, sizeof(debug)))
-            return;
-        kd_address address = KD_ADDRESS(debug.CriticalSection);
-        if (kd_read(snapshot->target, address, &section, sizeof(section))) {
-            kd_address event = header_of_handle(snapshot, section.LockSemaphore);
-
-            fill_section(snapshot, new_lock(snapshot, KD_CRITICAL_SECTION, address, event), &section);
-            if (debug.Type == RTL_RESOURCE_TYPE)
-                add_rtl_resource(snapshot, address);
-        }
-        at = KD_ADDRESS(debug.ProcessLocksList.Flink);
-    }
+    sections = kd_list(snapshot, "list of critical sections", head, offsetof(RTL_CRITICAL_SECTION_DEBUG, ProcessLocksList),
+                       &count, NULL);
+    for (size_t i = 0; i < count; i++)
+        if (kd_read(snapshot->target, sections[i], &debug, sizeof(debug)))
+            add_section(snapshot, &debug);
+    free(sections);
 }
 
 /* Locks that are found through those who wait. */
 
 static int note_wait(kd_snapshot *snapshot, int lock, int thread, bool exclusive)
 {
-    add_waiter(&snapshot->locks[lock], thread, exclusive);
+    if (lock >= 0)
+        add_waiter(snapshot, &snapshot->locks[lock], thread, exclusive);
     return lock;
 }
 
-/* A waiter's block in a chain: its address, or for an SRW lock the thread that it names. */
-static bool find_push_block(kd_snapshot *snapshot, kd_address lock, kd_address block, kd_address thread,
-                            EX_PUSH_LOCK_WAIT_BLOCK *found)
+/* That of a kind at an address, which is added if nobody has waited for it so far. */
+static int lock_at(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_address object)
 {
-    uint64_t word;
-    size_t count = 0;
+    int lock = find_lock(snapshot, kind, address);
 
-    if (!kd_read(snapshot->target, lock, &word, sizeof(word)) || !(word & EX_PUSH_LOCK_WAITING))
-        return false;
-    for (kd_address at = word & ~(uint64_t)EXP_PUSH_LOCK_BITS; at != 0 && count < MOST_ENTRIES; count++) {
-        if (!kd_read(snapshot->target, at, found, sizeof(*found)))
-            return false;
-        if (block != 0 ? at == block : KD_ADDRESS(found->Thread) == thread)
-            return true;
-        at = KD_ADDRESS(found->Next);
+    return lock >= 0 ? lock : add_lock(snapshot, kind, address, object);
+}
+
+/* A waiter's block in the chain of a pushlock. */
+typedef struct kd_push_block {
+    kd_address lock;
+    bool exclusive;
+} kd_push_block;
+
+static void read_push_lock(kd_snapshot *snapshot, kd_address lock, const char *what)
+{
+    EX_PUSH_LOCK_WAIT_BLOCK block;
+    kd_address *blocks;
+    size_t count;
+    uint64_t word;
+
+    if (!kd_index_add(&snapshot->push_locks, lock, 0) || !kd_read(snapshot->target, lock, &word, sizeof(word)) ||
+        !(word & EX_PUSH_LOCK_WAITING))
+        return;
+    blocks = kd_chain(snapshot, what, word & ~(uint64_t)EXP_PUSH_LOCK_BITS, offsetof(EX_PUSH_LOCK_WAIT_BLOCK, Next),
+                      &count);
+    for (size_t i = 0; i < count; i++) {
+        int index = (int)snapshot->push_block_count;
+
+        if (!kd_read(snapshot->target, blocks[i], &block, sizeof(block)) ||
+            !kd_spend_memory(snapshot->target, 2 * sizeof(kd_push_block) + 2 * KD_INDEX_COST))
+            break;
+        snapshot->push_blocks = kd_grow(snapshot->push_blocks, snapshot->push_block_count++, sizeof(kd_push_block));
+        snapshot->push_blocks[index] = (kd_push_block){.lock = lock, .exclusive = block.Exclusive};
+        kd_index_add(&snapshot->push_blocks_by_address, blocks[i], index);
+        kd_index_add(&snapshot->push_blocks_by_thread, KD_ADDRESS(block.Thread), index);
     }
-    return false;
+    free(blocks);
+}
+
+/* A waiter's block: by its address, or for an SRW lock by the thread that it names. NULL: it is not in the chain. */
+static const kd_push_block *find_push_block(kd_snapshot *snapshot, kd_address lock, kd_address block, kd_address thread)
+{
+    int found;
+
+    read_push_lock(snapshot, lock, block != 0 ? "waiters of a pushlock" : NULL);
+    found = block != 0 ? kd_index_find(&snapshot->push_blocks_by_address, block)
+                       : kd_index_find(&snapshot->push_blocks_by_thread, thread);
+    return found >= 0 && snapshot->push_blocks[found].lock == lock ? &snapshot->push_blocks[found] : NULL;
 }
 
 static void fill_push_lock(kd_snapshot *snapshot, kd_lock *lock)
@@ -274,35 +341,25 @@ static void fill_push_lock(kd_snapshot *snapshot, kd_lock *lock)
         lock->hold = word == EX_PUSH_LOCK_LOCK ? KD_EXCLUSIVE : KD_SHARED;
 }
 
-/* Who got it last after a wait, if that one is not waiting for it again. */
-static void guess_push_lock_owner(kd_snapshot *snapshot, kd_lock *lock)
+/* Whoever got it last after a wait probably holds it, unless that one waits for it again. */
+static void guess_push_lock_owner(kd_snapshot *snapshot, kd_kind kind, int thread)
 {
-    if (lock->hold != KD_EXCLUSIVE && lock->hold != KD_HOLD_UNKNOWN)
-        return;
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
-        const kd_thread *thread = &snapshot->threads[i];
-        bool waits = false;
+    const kd_thread *t = &snapshot->threads[thread];
+    int index = find_lock(snapshot, kind, KD_ADDRESS(t->raw->LockOwned));
+    kd_lock *lock = index >= 0 ? &snapshot->locks[index] : NULL;
 
-        if (KD_ADDRESS(thread->raw->LockOwned) != lock->address || thread->raw->State == Terminated)
-            continue;
-        for (size_t w = 0; w < lock->waiter_count; w++)
-            waits = waits || lock->waiters[w].thread == (int)i;
-        if (!waits) {
-            add_owner(lock, (kd_owner){.address = thread->address, .thread = (int)i, .id = thread->id, .count = 1,
-                                       .probable = true});
-            return;
-        }
-    }
+    if (lock != NULL && lock->owner_count == 0 && (lock->hold == KD_EXCLUSIVE || lock->hold == KD_HOLD_UNKNOWN) &&
+        kd_index_find(&snapshot->waiters, waiter_key(snapshot, lock, thread)) < 0)
+        add_owner(snapshot, lock, (kd_owner){.address = t->address, .thread = thread, .id = t->id, .count = 1,
+                                             .probable = true});
 }
 
 static int push_lock_of(kd_snapshot *snapshot, kd_kind kind, kd_address address, int thread, bool exclusive)
 {
     int lock = find_lock(snapshot, kind, address);
 
-    if (lock < 0) {
-        lock = add_lock(snapshot, kind, address, 0);
+    if (lock < 0 && (lock = add_lock(snapshot, kind, address, 0)) >= 0)
         fill_push_lock(snapshot, &snapshot->locks[lock]);
-    }
     return note_wait(snapshot, lock, thread, exclusive);
 }
 
@@ -310,19 +367,15 @@ static int kernel_push_lock_of(kd_snapshot *snapshot, int thread, kd_address eve
 {
     kd_address address = KD_ADDRESS(snapshot->threads[thread].raw->LockWaitedFor);
     EX_PUSH_LOCK_WAIT_BLOCK block;
-    int lock;
 
     if (address != 0) {
-        bool found = find_push_block(snapshot, address, event, 0, &block);
+        const kd_push_block *found = find_push_block(snapshot, address, event, 0);
 
-        return push_lock_of(snapshot, KD_PUSH_LOCK, address, thread, !found || block.Exclusive);
+        return push_lock_of(snapshot, KD_PUSH_LOCK, address, thread, found == NULL || found->exclusive);
     }
     if (!kd_read(snapshot->target, event, &block, sizeof(block)))
         return -1;
-    address = KD_ADDRESS(block.Address);
-    lock = find_lock(snapshot, KD_ADDRESS_PUSH_LOCK, address);
-    return note_wait(snapshot, lock >= 0 ? lock : add_lock(snapshot, KD_ADDRESS_PUSH_LOCK, address, event), thread,
-                     true);
+    return note_wait(snapshot, lock_at(snapshot, KD_ADDRESS_PUSH_LOCK, KD_ADDRESS(block.Address), event), thread, true);
 }
 
 static int fast_mutex_of(kd_snapshot *snapshot, kd_kind kind, int thread, kd_address event)
@@ -331,38 +384,22 @@ static int fast_mutex_of(kd_snapshot *snapshot, kd_kind kind, int thread, kd_add
     int index = find_lock(snapshot, kind, address);
     FAST_MUTEX mutex;
 
-    if (index < 0 && kd_read(snapshot->target, address, &mutex, sizeof(mutex))) {
-        index = add_lock(snapshot, kind, address, event);
+    if (index < 0 && kd_read(snapshot->target, address, &mutex, sizeof(mutex)) &&
+        (index = add_lock(snapshot, kind, address, event)) >= 0) {
         snapshot->locks[index].contention = mutex.Contention;
         snapshot->locks[index].hold = mutex.Owner != NULL ? KD_EXCLUSIVE : KD_FREE;
         add_thread_owner(snapshot, &snapshot->locks[index], KD_ADDRESS(mutex.Owner), 1);
     }
-    return index < 0 ? index : note_wait(snapshot, index, thread, true);
-}
-
-static int resource_of(kd_snapshot *snapshot, int thread)
-{
-    for (size_t i = 0; i < snapshot->lock_count; i++) {
-        const kd_lock *lock = &snapshot->locks[i];
-
-        for (size_t w = 0; (lock->kind == KD_RESOURCE || lock->kind == KD_FAST_RESOURCE) && w < lock->waiter_count; w++)
-            if (lock->waiters[w].thread == thread)
-                return (int)i;
-    }
-    return -1;
+    return note_wait(snapshot, index, thread, true);
 }
 
 static int keyed_event_of(kd_snapshot *snapshot, int thread, kd_address event)
 {
     EXP_WAITER waiter;
-    int lock;
 
-    if (!kd_read(snapshot->target, event - sizeof(waiter), &waiter, sizeof(waiter)))
+    if (event < sizeof(waiter) || !kd_read(snapshot->target, event - sizeof(waiter), &waiter, sizeof(waiter)))
         return -1;
-    lock = find_lock(snapshot, KD_KEYED_EVENT, KD_ADDRESS(waiter.Key.Key));
-    return note_wait(snapshot, lock >= 0 ? lock
-                               : add_lock(snapshot, KD_KEYED_EVENT, KD_ADDRESS(waiter.Key.Key), event),
-                     thread, true);
+    return note_wait(snapshot, lock_at(snapshot, KD_KEYED_EVENT, KD_ADDRESS(waiter.Key.Key), event), thread, true);
 }
 
 /* Dispatcher objects. */
@@ -401,7 +438,7 @@ static void fill_mutant(kd_snapshot *snapshot, kd_lock *lock)
         return;
     lock->hold = mutant.Header.SignalState > 0 ? KD_FREE : KD_EXCLUSIVE;
     if (lock->hold == KD_EXCLUSIVE)
-        add_thread_owner(snapshot, lock, KD_ADDRESS(mutant.OwnerThread), (unsigned)(1 - mutant.Header.SignalState));
+        add_thread_owner(snapshot, lock, KD_ADDRESS(mutant.OwnerThread), 1u - (unsigned)mutant.Header.SignalState);
 }
 
 static int object_lock(kd_snapshot *snapshot, kd_address address)
@@ -418,6 +455,8 @@ static int object_lock(kd_snapshot *snapshot, kd_address address)
     if (index >= 0)
         return index;
     index = add_lock(snapshot, kind, address, address);
+    if (index < 0)
+        return -1;
     lock = &snapshot->locks[index];
     lock->has_state = true;
     lock->signal_state = header.SignalState;
@@ -426,64 +465,43 @@ static int object_lock(kd_snapshot *snapshot, kd_address address)
         fill_mutant(snapshot, lock);
     else if (kind == KD_THREAD && header.SignalState == 0)
         add_thread_owner(snapshot, lock, address, 1);
-    if (kind == KD_THREAD && kd_thread_at(snapshot, address) >= 0)
-        snprintf(lock->name, sizeof(lock->name), "thread %u", snapshot->threads[kd_thread_at(snapshot, address)].id);
-    return index;
-}
+    if (kind == KD_THREAD && kd_thread_at(snapshot, address) >= 0) {
+        char name[32];
 
-/* An event or semaphore that belongs to a lock of user mode. */
-static int lock_with_object(kd_snapshot *snapshot, kd_address object)
-{
-    for (size_t i = 0; i < snapshot->lock_count; i++) {
-        const kd_lock *lock = &snapshot->locks[i];
-        RTL_RESOURCE resource;
-
-        if (lock->kind == KD_CRITICAL_SECTION && lock->object == object)
-            return (int)i;
-        if (lock->kind == KD_RTL_RESOURCE &&
-            (lock->object == object || (kd_read(snapshot->target, lock->address, &resource, sizeof(resource)) &&
-                                        header_of_handle(snapshot, resource.SharedSemaphore) == object)))
-            return (int)i;
+        snprintf(name, sizeof(name), "thread %u", snapshot->threads[kd_thread_at(snapshot, address)].id);
+        lock->name = kd_keep(snapshot, name);
     }
-    return -1;
+    return index;
 }
 
 /* Waits for an alert by id: the hint is all there is, and the waiter hash knows what it is for. */
 
-static bool find_in_bucket(kd_snapshot *snapshot, const EXP_WAITER_BUCKET *bucket, kd_address head, kd_address thread,
-                           uint32_t *kind)
-{
-    size_t count = 0;
-
-    for (kd_address at = KD_ADDRESS(bucket->WaiterList.Flink); at != head && at != 0 && count < MOST_ENTRIES; count++) {
-        RTLP_WAITER waiter;
-
-        if (!kd_read(snapshot->target, at, &waiter, sizeof(waiter)))
-            return false;
-        if (waiter.Waiter.Key.Object == NULL && KD_ADDRESS(waiter.Thread) == thread) {
-            *kind = waiter.Waiter.Key.Kind;
-            return true;
-        }
-        at = KD_ADDRESS(waiter.Waiter.Link.Flink);
-    }
-    return false;
-}
-
-static bool find_in_hash(kd_snapshot *snapshot, kd_address thread, uint32_t *kind)
+static void collect_wait_kinds(kd_snapshot *snapshot)
 {
     static EXP_WAITER_BUCKET buckets[EXP_WAITER_BUCKETS];
     kd_address table = kd_root(snapshot->target, "ExpWaiterTable", NULL);
-    bool found = false;
 
-    if (!kd_read(snapshot->target, table, buckets, sizeof(buckets)))
-        return false;
-    for (size_t i = 0; !found && i < EXP_WAITER_BUCKETS; i++) {
-        kd_address head = table + i * sizeof(buckets[0]) + offsetof(EXP_WAITER_BUCKET, WaiterList);
-
-        found = buckets[i].ProcessId == snapshot->process_id && buckets[i].Count != 0 &&
-                find_in_bucket(snapshot, &buckets[i], head, thread, kind);
+    if (table == 0) /* a static program without it */
+        return;
+    if (!kd_read(snapshot->target, table, buckets, sizeof(buckets))) {
+        kd_inconsistent(snapshot, "table of waiters", table, "it cannot be read");
+        return;
     }
-    return found;
+    for (size_t b = 0; b < EXP_WAITER_BUCKETS; b++) {
+        kd_address head = table + b * sizeof(buckets[0]) + offsetof(EXP_WAITER_BUCKET, WaiterList), *waiters;
+        RTLP_WAITER waiter;
+        size_t count;
+
+        if (buckets[b].ProcessId != snapshot->process_id || buckets[b].Count == 0)
+            continue;
+        waiters = kd_list(snapshot, "table of waiters", head, offsetof(RTLP_WAITER, Waiter.Link), &count, NULL);
+        for (size_t i = 0; i < count; i++)
+            if (kd_read(snapshot->target, waiters[i], &waiter, sizeof(waiter)) && waiter.Waiter.Key.Object == NULL &&
+                kd_spend_memory(snapshot->target, KD_INDEX_COST))
+                kd_index_add(&snapshot->wait_kinds, KD_ADDRESS(waiter.Thread),
+                             waiter.Waiter.Key.Kind == RtlpConditionWait ? KD_CONDITION_VARIABLE : KD_ADDRESS_WAIT);
+        free(waiters);
+    }
 }
 
 static int section_of(kd_snapshot *snapshot, kd_address address, int thread)
@@ -491,36 +509,25 @@ static int section_of(kd_snapshot *snapshot, kd_address address, int thread)
     RTL_CRITICAL_SECTION section;
     int lock = find_lock(snapshot, KD_CRITICAL_SECTION, address);
 
-    if (lock < 0) {
-        if (!kd_read(snapshot->target, address, &section, sizeof(section)))
-            return -1;
-        lock = add_lock(snapshot, KD_CRITICAL_SECTION, address, 0);
+    if (lock < 0 && kd_read(snapshot->target, address, &section, sizeof(section)) &&
+        (lock = add_lock(snapshot, KD_CRITICAL_SECTION, address, 0)) >= 0)
         fill_section(snapshot, &snapshot->locks[lock], &section);
-    }
     return note_wait(snapshot, lock, thread, true);
 }
 
 static int hint_of(kd_snapshot *snapshot, int thread, kd_address hint)
 {
-    EX_PUSH_LOCK_WAIT_BLOCK block;
-    uint32_t wait;
-    kd_kind kind = KD_ALERT;
-    int lock;
+    int kind = kd_index_find(&snapshot->wait_kinds, snapshot->threads[thread].address);
+    const kd_push_block *block = kind < 0 ? find_push_block(snapshot, hint, 0, snapshot->threads[thread].address) : NULL;
 
-    if (find_in_hash(snapshot, snapshot->threads[thread].address, &wait)) {
-        kind = wait == RtlpConditionWait ? KD_CONDITION_VARIABLE : KD_ADDRESS_WAIT;
-    } else if (find_push_block(snapshot, hint, 0, snapshot->threads[thread].address, &block)) {
-        return push_lock_of(snapshot, KD_SRW_LOCK, hint, thread, block.Exclusive);
-    }
-    lock = find_lock(snapshot, kind, hint);
-    return note_wait(snapshot, lock >= 0 ? lock : add_lock(snapshot, kind, hint, 0), thread, true);
+    if (block != NULL)
+        return push_lock_of(snapshot, KD_SRW_LOCK, hint, thread, block->exclusive);
+    return note_wait(snapshot, lock_at(snapshot, kind >= 0 ? (kd_kind)kind : KD_ALERT, hint, 0), thread, true);
 }
 
 static int own_event_of(kd_snapshot *snapshot, kd_kind kind, int thread, kd_address object)
 {
-    int lock = find_lock(snapshot, kind, object);
-
-    return note_wait(snapshot, lock >= 0 ? lock : add_lock(snapshot, kind, object, object), thread, true);
+    return note_wait(snapshot, lock_at(snapshot, kind, object, object), thread, true);
 }
 
 /* A section's waiters wait for its event, or on the address of its LockCount; either way the thread says for which. */
@@ -547,7 +554,7 @@ static int lock_of_block(kd_snapshot *snapshot, int thread, const kd_block *bloc
     case WrGuardedMutex:
         return fast_mutex_of(snapshot, KD_GUARDED_MUTEX, thread, object);
     case WrResource:
-        if ((lock = resource_of(snapshot, thread)) >= 0)
+        if ((lock = kd_index_find(&snapshot->resources_waited_for, (uint64_t)thread)) >= 0)
             return lock;
         break;
     case WrKeyedEvent:
@@ -560,27 +567,42 @@ static int lock_of_block(kd_snapshot *snapshot, int thread, const kd_block *bloc
     default:
         break;
     }
-    if ((lock = lock_with_object(snapshot, object)) < 0)
+    /* an event or semaphore that belongs to a lock of user mode, or one for itself */
+    if ((lock = kd_index_find(&snapshot->locks_by_object, object)) < 0)
         lock = object_lock(snapshot, object);
-    return lock < 0 ? lock : note_wait(snapshot, lock, thread, true);
+    return note_wait(snapshot, lock, thread, true);
 }
 
 /* Mutants that a thread owns, whether anybody waits or not. */
 static void collect_mutants(kd_snapshot *snapshot, const kd_thread *thread)
 {
-    kd_address head = thread->address + offsetof(KTHREAD, MutantListHead);
-    size_t count = 0;
+    kd_address head = thread->address + offsetof(KTHREAD, MutantListHead), *mutants;
+    KMUTANT mutant;
+    size_t count;
 
-    for (kd_address at = KD_ADDRESS(thread->raw->MutantListHead.Flink); at != head && at != 0 && count < MOST_MUTANTS;
-         count++) {
-        kd_address address = at - offsetof(KMUTANT, MutantListEntry);
-        KMUTANT mutant;
+    if (KD_ADDRESS(thread->raw->MutantListHead.Flink) == head || thread->raw->MutantListHead.Flink == NULL)
+        return;
+    mutants = kd_list(snapshot, "mutants of a thread", head, offsetof(KMUTANT, MutantListEntry), &count, NULL);
+    for (size_t i = 0; i < count; i++)
+        if (kd_read(snapshot->target, mutants[i], &mutant, sizeof(mutant)) &&
+            (mutant.Header.Type & KOBJECT_TYPE_MASK) == MutantObject)
+            object_lock(snapshot, mutants[i]);
+    free(mutants);
+}
 
-        if (!kd_read(snapshot->target, address, &mutant, sizeof(mutant)) ||
-            (mutant.Header.Type & KOBJECT_TYPE_MASK) != MutantObject)
-            return;
-        object_lock(snapshot, address);
-        at = KD_ADDRESS(mutant.MutantListEntry.Flink);
+static void note_owned(kd_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->lock_count; i++) {
+        const kd_lock *lock = &snapshot->locks[i];
+
+        for (size_t o = 0; lock->kind != KD_THREAD && o < lock->owner_count; o++) {
+            kd_thread *thread = lock->owners[o].thread >= 0 ? &snapshot->threads[lock->owners[o].thread] : NULL;
+
+            if (thread == NULL || (thread->owned_count != 0 && thread->owned[thread->owned_count - 1] == (int)i))
+                continue;
+            thread->owned = kd_grow(thread->owned, thread->owned_count, sizeof(int));
+            thread->owned[thread->owned_count++] = (int)i;
+        }
     }
 }
 
@@ -588,6 +610,7 @@ void kd_collect_locks(kd_snapshot *snapshot)
 {
     collect_resources(snapshot);
     collect_sections(snapshot);
+    collect_wait_kinds(snapshot);
     for (size_t i = 0; i < snapshot->thread_count; i++) {
         kd_thread *thread = &snapshot->threads[i];
 
@@ -596,9 +619,15 @@ void kd_collect_locks(kd_snapshot *snapshot)
         for (size_t b = 0; b < thread->block_count; b++)
             thread->blocks[b].lock = lock_of_block(snapshot, (int)i, &thread->blocks[b]);
     }
-    for (size_t i = 0; i < snapshot->lock_count; i++)
-        if (snapshot->locks[i].kind == KD_PUSH_LOCK || snapshot->locks[i].kind == KD_SRW_LOCK)
-            guess_push_lock_owner(snapshot, &snapshot->locks[i]);
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        const KTHREAD *raw = snapshot->threads[i].raw;
+
+        if (raw->LockOwned != NULL && raw->State != Terminated) {
+            guess_push_lock_owner(snapshot, KD_PUSH_LOCK, (int)i);
+            guess_push_lock_owner(snapshot, KD_SRW_LOCK, (int)i);
+        }
+    }
+    note_owned(snapshot);
 }
 
 /* For people. */

@@ -28,19 +28,42 @@ static bool is_shown(const kd_lock *lock, const kd_options *options)
     return kd_is_lock(lock) && (options->verbose || lock->hold != KD_FREE || lock->waiter_count != 0);
 }
 
+/* Once for each thread, however often it is an owner. */
+static bool is_first(const kd_lock *lock, kd_index *seen, size_t owner)
+{
+    return lock->owners[owner].thread >= 0 && kd_index_add(seen, (uint64_t)lock->owners[owner].thread, 0);
+}
+
 static void print_one(kd_snapshot *snapshot, const kd_lock *lock, const kd_options *options)
 {
+    kd_index seen = {.slots = NULL};
+
     kd_print_lock(snapshot, lock, true);
     for (size_t i = 0; i < lock->owner_count; i++) {
-        if (lock->owners[i].thread >= 0) {
+        if (is_first(lock, &seen, i)) {
             printf("\n  owner:\n");
             kd_print_thread(snapshot, &snapshot->threads[lock->owners[i].thread], options);
         }
     }
+    kd_index_free(&seen);
     for (size_t i = 0; i < lock->waiter_count; i++) {
         printf("\n  waiter:\n");
         kd_print_thread(snapshot, &snapshot->threads[lock->waiters[i].thread], options);
     }
+}
+
+/* As !locks -v does: below the lock, the threads that hold it and wait for it. */
+static void print_threads(kd_snapshot *snapshot, const kd_lock *lock)
+{
+    kd_index seen = {.slots = NULL};
+
+    for (size_t i = 0; i < lock->owner_count; i++)
+        if (is_first(lock, &seen, i))
+            kd_print_thread_briefly(snapshot, &snapshot->threads[lock->owners[i].thread]);
+    for (size_t i = 0; i < lock->waiter_count; i++)
+        if (kd_index_add(&seen, (uint64_t)lock->waiters[i].thread, 0))
+            kd_print_thread_briefly(snapshot, &snapshot->threads[lock->waiters[i].thread]);
+    kd_index_free(&seen);
 }
 
 static int show_one(kd_snapshot *snapshot, const kd_options *options)
@@ -83,7 +106,7 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
             if (kd_is_lock(&snapshot->locks[i]))
                 kd_json_lock(&out, NULL, snapshot, &snapshot->locks[i]);
         json_end(&out);
-        json_end(&out);
+        kd_json_end(&out, snapshot);
         return 0;
     }
     kd_print_deadlocks(snapshot);
@@ -95,6 +118,8 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
         held += kd_is_lock(lock) && lock->hold != KD_FREE;
         if (is_shown(lock, options))
             kd_print_lock(snapshot, lock, options->verbose);
+        if (options->verbose && is_shown(lock, options))
+            print_threads(snapshot, lock);
     }
     printf("%zu total locks, %zu locks currently held\n", total, held);
     return 0;
@@ -103,7 +128,8 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
 const kd_view kd_locks_view = {
     .name = "locks",
     .arguments = "[--json] [-v] [--stack] PID|CORE [ADDRESS]\n"
-                 "  -v        also those that nobody holds\n"
+                 "  -v        also those that nobody holds; and of each the threads that hold it and wait for it, with\n"
+                 "            their times, start addresses and stacks\n"
                  "  ADDRESS   one lock, with its owners and waiters\n"
                  "Resources, critical sections with debug information and owned mutants are always known;\n"
                  "pushlocks, SRW locks, fast mutexes and other critical sections while somebody waits for them.",

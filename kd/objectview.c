@@ -3,10 +3,10 @@
 #include "views.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define MOST_WAITERS 10000
 #define LAST_HANDLE ((uint64_t)OBP_HANDLE_LIMIT * 4)
 
 /* The object in the target, as far as its type goes. */
@@ -172,9 +172,9 @@ static bool find_object(kd_snapshot *snapshot, const char *what, object *o)
     uint64_t number;
 
     if (kd_parse_number(what, &number) && number >= LAST_HANDLE) {
-        for (size_t i = 0; i < snapshot->handle_count; i++)
-            if (snapshot->handles[i].body == number && snapshot->handles[i].header != 0)
-                number = snapshot->handles[i].header;
+        handle = kd_handle_of_body(snapshot, number);
+        if (handle != NULL && handle->header != 0)
+            number = handle->header;
         return read_object(snapshot, number, o);
     }
     handle = kd_parse_number(what, &number) ? kd_handle_with_value(snapshot, number & ~(uint64_t)3)
@@ -196,16 +196,16 @@ typedef void visit_waiter(const kd_snapshot *snapshot, const KWAIT_BLOCK *block,
 
 static void visit_waiters(kd_snapshot *snapshot, const object *o, visit_waiter *visit, json *out)
 {
-    kd_address head = o->address + offsetof(DISPATCHER_HEADER, WaitListHead);
-    size_t count = 0;
+    size_t count;
+    kd_address *blocks = kd_list(snapshot, "waiters of the object",
+                                 o->address + offsetof(DISPATCHER_HEADER, WaitListHead),
+                                 offsetof(KWAIT_BLOCK, WaitListEntry), &count, NULL);
     KWAIT_BLOCK block;
 
-    for (kd_address at = KD_ADDRESS(o->header.WaitListHead.Flink); at != head && count < MOST_WAITERS;
-         at = KD_ADDRESS(block.WaitListEntry.Flink), count++) {
-        if (!kd_read(snapshot->target, at, &block, sizeof(block)) || KD_ADDRESS(block.Object) != o->address)
-            return;
-        visit(snapshot, &block, at, out);
-    }
+    for (size_t i = 0; i < count; i++)
+        if (kd_read(snapshot->target, blocks[i], &block, sizeof(block)) && KD_ADDRESS(block.Object) == o->address)
+            visit(snapshot, &block, blocks[i], out);
+    free(blocks);
 }
 
 static void json_waiter(const kd_snapshot *snapshot, const KWAIT_BLOCK *block, kd_address at, json *out)
@@ -253,6 +253,7 @@ static int json_object_view(kd_snapshot *snapshot, const object *o, const kd_opt
     json_string(&out, "name", o->handle != NULL && o->handle->name[0] != '\0' ? o->handle->name : NULL);
     json_number(&out, "signal_state", o->header.SignalState);
     json_bool(&out, "locked", (o->header.Type & KOBJECT_LOCK_BIT) != 0);
+    json_bool(&out, "waiters_bit", (o->header.Type & KOBJECT_WAITERS_BIT) != 0);
     json_object(&out, "flags");
     for (size_t i = 0; i < count; i++)
         json_number(&out, flags[i].name, (int64_t)flags[i].value);
@@ -269,7 +270,7 @@ static int json_object_view(kd_snapshot *snapshot, const object *o, const kd_opt
     json_array(&out, "waiters");
     visit_waiters(snapshot, o, json_waiter, &out);
     json_end(&out);
-    json_end(&out);
+    kd_json_end(&out, snapshot);
     return 0;
 }
 
@@ -285,8 +286,10 @@ static int show_object(kd_snapshot *snapshot, const kd_options *options)
         return json_object_view(snapshot, &o, options);
     printf("0x%" PRIx64 " [Type: %s]", o.address, kd_object_type_name(o.type));
     printf(o.handle != NULL && o.handle->name[0] != '\0' ? "  %s\n" : "\n", o.handle != NULL ? o.handle->name : "");
-    printf("    %-24s: 0x%x%s\n", "Type", o.header.Type,
+    /* Windows has the lock in this byte, but not the bit that says that blocks are linked. */
+    printf("    %-24s: 0x%x%s\n", "Type", o.header.Type & ~KOBJECT_WAITERS_BIT & 0xff,
            o.header.Type & KOBJECT_LOCK_BIT ? "  (its lock is held: somebody is just changing it)" : "");
+    printf("    %-24s: 0x%x\n", "WaitersBit", (o.header.Type & KOBJECT_WAITERS_BIT) != 0);
     printf("    %-24s: %d\n", "SignalState", o.header.SignalState);
     count = flags_of(&o, flags);
     for (size_t i = 0; i < count; i++)
@@ -348,7 +351,7 @@ static int show_handles(kd_snapshot *snapshot, const kd_options *options)
     }
     if (options->json) {
         json_end(&out);
-        json_end(&out);
+        kd_json_end(&out, snapshot);
     } else {
         printf("%zu handles\n", snapshot->handle_count);
     }

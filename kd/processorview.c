@@ -8,15 +8,17 @@
 
 #include "ke/timer.h"
 
-#define MOST_ENTRIES 10000
 #define LOCK_QUEUE_BITS ((kd_address)7)
 
 bool kd_read_processor(kd_snapshot *snapshot, uint32_t number, kd_address *address, KPRCB *prcb)
 {
     kd_address table = kd_root(snapshot->target, "KiProcessorBlock", NULL);
 
-    return kd_read(snapshot->target, table + number * sizeof(kd_address), address, sizeof(*address)) &&
-           kd_read(snapshot->target, *address, prcb, sizeof(*prcb));
+    if (kd_read(snapshot->target, table + number * sizeof(kd_address), address, sizeof(*address)) &&
+        *address % KI_CACHE_LINE == 0 && kd_read(snapshot->target, *address, prcb, sizeof(*prcb)))
+        return true;
+    kd_inconsistent(snapshot, "KiProcessorBlock", table + number * sizeof(kd_address), "there is no processor");
+    return false;
 }
 
 int kd_owner_of_processor(const kd_snapshot *snapshot, const KPRCB *prcb)
@@ -36,17 +38,21 @@ static const char *const lock_names[LockQueueMaximumLock] = {
 typedef struct entry {
     kd_address address;
     KSPIN_LOCK_QUEUE raw;
-    char state[8]; /* "O", "1".. in the order of waiting, "C", or empty */
+    char state[12]; /* "O", "1".. in the order of waiting, "C", or empty */
 } entry;
 
-static void order_waiters(entry *entries, uint32_t count, kd_address lock)
+static void order_waiters(kd_snapshot *snapshot, entry *entries, uint32_t count, kd_address lock)
 {
+    kd_index places = {.slots = NULL};
     uint32_t order = 0;
     kd_address next = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         kd_address word = KD_ADDRESS(entries[i].raw.Lock);
 
+        kd_index_add(&places, entries[i].address, (int)i);
+        if (entries[i].address == 0)
+            continue; /* the processor cannot be read */
         if ((word & ~LOCK_QUEUE_BITS) != lock)
             strcpy(entries[i].state, "C");
         else if (word & LOCK_QUEUE_OWNER) {
@@ -56,16 +62,16 @@ static void order_waiters(entry *entries, uint32_t count, kd_address lock)
             strcpy(entries[i].state, "w"); /* not linked to the one before it yet */
     }
     while (next != 0 && order < count) {
-        kd_address at = next;
+        int place = kd_index_find(&places, next);
 
-        next = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            if (entries[i].address == at) {
-                snprintf(entries[i].state, sizeof(entries[i].state), "%u", ++order);
-                next = KD_ADDRESS(entries[i].raw.Next);
-            }
-        }
+        if (place < 0)
+            break;
+        snprintf(entries[place].state, sizeof(entries[place].state), "%u", ++order);
+        next = KD_ADDRESS(entries[place].raw.Next);
     }
+    if (next != 0 && order == count)
+        kd_inconsistent(snapshot, "queue of a numbered lock", next, "it runs into itself");
+    kd_index_free(&places);
 }
 
 /* The entries of all processors for each lock, and the thread that each processor runs. */
@@ -77,9 +83,9 @@ typedef struct queues {
 
 static void read_queues(kd_snapshot *snapshot, queues *q)
 {
-    size_t size;
+    size_t size = 0;
     kd_address locks = kd_root(snapshot->target, "KiNumberedLocks", &size);
-    KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
+    KPRCB *prcb = kd_allocate_lines(sizeof(*prcb));
 
     for (uint32_t p = 0; p < q->processors; p++) {
         kd_address address;
@@ -96,7 +102,7 @@ static void read_queues(kd_snapshot *snapshot, queues *q)
     }
     free(prcb);
     for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
-        order_waiters(&q->entries[l * q->processors], q->processors, locks + l * (size / LockQueueMaximumLock));
+        order_waiters(snapshot, &q->entries[l * q->processors], q->processors, locks + l * (size / LockQueueMaximumLock));
 }
 
 static void json_queue(json *out, const kd_snapshot *snapshot, const queues *q, uint32_t lock)
@@ -143,8 +149,8 @@ static int show_qlocks(kd_snapshot *snapshot, const kd_options *options)
     uint32_t count = snapshot->processors;
     queues q = {
         .processors = count,
-        .entries = calloc((size_t)count * LockQueueMaximumLock, sizeof(entry)),
-        .owners = calloc(count, sizeof(int)),
+        .entries = kd_allocate((size_t)count * LockQueueMaximumLock, sizeof(entry)),
+        .owners = kd_allocate(count, sizeof(int)),
     };
     json out = kd_json(options);
 
@@ -157,7 +163,7 @@ static int show_qlocks(kd_snapshot *snapshot, const kd_options *options)
         for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
             json_queue(&out, snapshot, &q, l);
         json_end(&out);
-        json_end(&out);
+        kd_json_end(&out, snapshot);
     } else {
         print_queues(&q);
     }
@@ -190,6 +196,8 @@ static void show_dpc(kd_snapshot *snapshot, kd_address address, const char *titl
     if (!kd_read(snapshot->target, address, &dpc, sizeof(dpc))) {
         if (out == NULL)
             printf("      %s 0x%" PRIx64 ": its memory is gone\n", title, address);
+        else if (strcmp(title, "active") == 0)
+            json_null(out, "active");
         return;
     }
     kd_symbol(snapshot->target, KD_ADDRESS(dpc.DeferredRoutine), symbol);
@@ -211,8 +219,12 @@ static void show_dpc(kd_snapshot *snapshot, kd_address address, const char *titl
 static void show_queue(kd_snapshot *snapshot, kd_address address, const KDPC_DATA *data, const char *name, json *out)
 {
     kd_address head = address + offsetof(KDPC_DATA, DpcListHead);
+    kd_address *dpcs = NULL;
     size_t count = 0;
 
+    /* The queue of a processor that has had none is not even initialized. */
+    if (data->DpcListHead.Flink != NULL && KD_ADDRESS(data->DpcListHead.Flink) != head)
+        dpcs = kd_list(snapshot, "DPCs of a processor", head, offsetof(KDPC, DpcListEntry), &count, NULL);
     if (out != NULL) {
         json_object(out, name);
         json_number(out, "depth", data->DpcQueueDepth);
@@ -227,14 +239,9 @@ static void show_queue(kd_snapshot *snapshot, kd_address address, const KDPC_DAT
         if (data->ActiveDpc != NULL)
             show_dpc(snapshot, KD_ADDRESS(data->ActiveDpc), "active", NULL);
     }
-    for (kd_address at = KD_ADDRESS(data->DpcListHead.Flink); at != head && at != 0 && count < MOST_ENTRIES; count++) {
-        LIST_ENTRY link;
-
-        show_dpc(snapshot, at - offsetof(KDPC, DpcListEntry), "queued", out);
-        if (!kd_read(snapshot->target, at, &link, sizeof(link)))
-            break;
-        at = KD_ADDRESS(link.Flink);
-    }
+    for (size_t i = 0; i < count; i++)
+        show_dpc(snapshot, dpcs[i], "queued", out);
+    free(dpcs);
     if (out != NULL) {
         json_end(out);
         json_end(out);
@@ -274,28 +281,26 @@ static void show_processor(kd_snapshot *snapshot, kd_address address, const KPRC
 
 static void show_queued_threads(kd_snapshot *snapshot, json *out)
 {
-    kd_address head = kd_root(snapshot->target, "KiProcessorWaitList", NULL);
+    kd_address head = kd_root(snapshot->target, "KiProcessorWaitList", NULL), *waiters = NULL;
     KI_PROCESSOR_WAITER waiter;
-    LIST_ENTRY list;
     size_t count = 0;
     char text[192];
 
     if (out != NULL)
         json_array(out, "waiting_for_processor");
-    if (kd_read(snapshot->target, head, &list, sizeof(list))) {
-        for (kd_address at = KD_ADDRESS(list.Flink); at != head && count < MOST_ENTRIES; count++) {
-            int thread;
+    if (head != 0)
+        waiters = kd_list(snapshot, "threads that wait for a processor", head, offsetof(KI_PROCESSOR_WAITER, Entry),
+                          &count, NULL);
+    for (size_t i = 0; i < count; i++) {
+        int thread = kd_read(snapshot->target, waiters[i], &waiter, sizeof(waiter))
+                         ? kd_thread_at(snapshot, KD_ADDRESS(waiter.Thread)) : -1;
 
-            if (!kd_read(snapshot->target, at, &waiter, sizeof(waiter)))
-                break;
-            thread = kd_thread_at(snapshot, KD_ADDRESS(waiter.Thread));
-            if (thread >= 0 && out != NULL)
-                kd_json_thread(out, NULL, snapshot, thread);
-            else if (thread >= 0)
-                printf("%s waits for a processor\n", kd_describe_thread(snapshot, thread, text, sizeof(text)));
-            at = KD_ADDRESS(waiter.Entry.Flink);
-        }
+        if (thread >= 0 && out != NULL)
+            kd_json_thread(out, NULL, snapshot, thread);
+        else if (thread >= 0)
+            printf("%s waits for a processor\n", kd_describe_thread(snapshot, thread, text, sizeof(text)));
     }
+    free(waiters);
     if (out != NULL)
         json_end(out);
 }
@@ -309,7 +314,7 @@ bool kd_is_idle_processor(const KPRCB *prcb)
 
 static int show_dpcs(kd_snapshot *snapshot, const kd_options *options)
 {
-    KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
+    KPRCB *prcb = kd_allocate_lines(sizeof(*prcb));
     json out = kd_json(options);
     uint32_t idle = 0;
     kd_address address;
@@ -331,7 +336,7 @@ static int show_dpcs(kd_snapshot *snapshot, const kd_options *options)
         json_end(&out);
     show_queued_threads(snapshot, options->json ? &out : NULL);
     if (options->json)
-        json_end(&out);
+        kd_json_end(&out, snapshot);
     else
         printf("%u of %u processors have nothing to do\n", idle, snapshot->processors);
     free(prcb);
@@ -368,7 +373,7 @@ static void show_timer(kd_snapshot *snapshot, kd_address address, const KTIMER *
     if (!calls && timer->Dpc != NULL && kd_read(snapshot->target, KD_ADDRESS(timer->Dpc), &dpc, sizeof(dpc)))
         kd_symbol(snapshot->target, KD_ADDRESS(dpc.DeferredRoutine), symbol);
     if (handle != NULL && handle->name[0] != '\0')
-        snprintf(name, sizeof(name), "%.255s", handle->name);
+        kd_copy(name, sizeof(name), handle->name, sizeof(name));
     else
         kd_symbol(snapshot->target, address, name);
     if (out == NULL) {
@@ -400,24 +405,26 @@ static void show_timer(kd_snapshot *snapshot, kd_address address, const KTIMER *
     json_end(out);
 }
 
-/* FALSE: somebody was changing the list. */
-static bool show_slot(kd_snapshot *snapshot, kd_address head, kd_address first, size_t *count, json *out)
+/* FALSE: the list is not in order, or was being changed. */
+static bool show_slot(kd_snapshot *snapshot, kd_address head, size_t *count, json *out)
 {
-    size_t steps = 0;
+    bool whole;
+    size_t listed;
+    kd_address *timers = kd_list(snapshot, "timers", head, offsetof(KTIMER, TimerListEntry), &listed, &whole);
     KTIMER timer;
 
-    for (kd_address at = first; at != head; steps++) {
-        kd_address address = at - offsetof(KTIMER, TimerListEntry);
-
-        if (steps > MOST_ENTRIES || !kd_read(snapshot->target, address, &timer, sizeof(timer)) ||
+    for (size_t i = 0; i < listed; i++) {
+        if (!kd_read(snapshot->target, timers[i], &timer, sizeof(timer)) ||
             (timer.Header.Type & KOBJECT_TYPE_MASK) < TimerNotificationObject ||
-            (timer.Header.Type & KOBJECT_TYPE_MASK) > TimerSynchronizationObject)
-            return false;
-        show_timer(snapshot, address, &timer, out);
+            (timer.Header.Type & KOBJECT_TYPE_MASK) > TimerSynchronizationObject) {
+            whole = false;
+            continue;
+        }
+        show_timer(snapshot, timers[i], &timer, out);
         *count += 1;
-        at = KD_ADDRESS(timer.TimerListEntry.Flink);
     }
-    return true;
+    free(timers);
+    return whole;
 }
 
 static bool show_wheel(kd_snapshot *snapshot, kd_address address, const KI_WHEEL *wheel, size_t *count, json *out)
@@ -426,35 +433,43 @@ static bool show_wheel(kd_snapshot *snapshot, kd_address address, const KI_WHEEL
 
     for (size_t slot = 0; slot <= KI_WHEEL_CASCADE; slot++)
         if (wheel->Occupied[slot / KI_WHEEL_SLOTS] >> slot % KI_WHEEL_SLOTS & 1)
-            whole = show_slot(snapshot, address + offsetof(KI_WHEEL, Slot) + slot * sizeof(KI_WHEEL_SLOT),
-                              KD_ADDRESS(wheel->Slot[slot].List.Flink), count, out) && whole;
+            whole = show_slot(snapshot, address + offsetof(KI_WHEEL, Slot) + slot * sizeof(KI_WHEEL_SLOT), count,
+                              out) && whole;
     return whole;
 }
 
 static int show_timers(kd_snapshot *snapshot, const kd_options *options)
 {
-    KTIMER_TABLE *table = aligned_alloc(KI_CACHE_LINE, sizeof(*table));
-    kd_address at = 0;
+    KTIMER_TABLE *table = kd_allocate_lines(sizeof(*table));
+    kd_address root = kd_root(snapshot->target, "KiTimerTables", NULL), first = 0, *tables;
     json out = kd_json(options), *to = options->json ? &out : NULL;
-    size_t count = 0;
+    size_t count = 0, listed;
     bool whole = true;
 
-    kd_read(snapshot->target, kd_root(snapshot->target, "KiTimerTables", NULL), &at, sizeof(at));
+    if (root != 0 && !kd_read(snapshot->target, root, &first, sizeof(first)))
+        kd_inconsistent(snapshot, "timer tables", root, "they cannot be read");
+    tables = kd_chain(snapshot, "timer tables", first, offsetof(KTIMER_TABLE, Next), &listed);
     if (options->json) {
         json_object(&out, NULL);
         json_number(&out, "process_id", snapshot->process_id);
         json_array(&out, "timers");
     }
-    while (at != 0 && kd_read(snapshot->target, at, table, sizeof(*table))) {
-        for (size_t w = 0; w < 2; w++)
-            whole = show_wheel(snapshot, at + offsetof(KTIMER_TABLE, Wheel) + w * sizeof(KI_WHEEL), &table->Wheel[w],
-                               &count, to) && whole;
-        at = KD_ADDRESS(table->Next);
+    if (listed > INTERLOCK_MAXIMUM_PROCESSORS) {
+        kd_inconsistent(snapshot, "timer tables", first, "there are more of them than processors");
+        listed = INTERLOCK_MAXIMUM_PROCESSORS;
     }
+    for (size_t i = 0; i < listed; i++) {
+        if (!kd_read(snapshot->target, tables[i], table, sizeof(*table)))
+            continue;
+        for (size_t w = 0; w < 2; w++)
+            whole = show_wheel(snapshot, tables[i] + offsetof(KTIMER_TABLE, Wheel) + w * sizeof(KI_WHEEL),
+                               &table->Wheel[w], &count, to) && whole;
+    }
+    free(tables);
     if (options->json) {
         json_end(&out);
         json_bool(&out, "complete", whole);
-        json_end(&out);
+        kd_json_end(&out, snapshot);
     } else {
         printf("%zu timers are set%s\n", count, whole ? "" : "; some moved while they were looked at");
     }

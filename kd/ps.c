@@ -1,64 +1,131 @@
-/* ps.c: `interlock ps`: the processes that use Interlock. */
+/*
+ * ps.c: `interlock ps`: the processes that use Interlock.
+ *
+ * Any user's process may be among them, and none may keep the others from being shown. So a child looks at each, with
+ * limits, and what it finds out comes through a pipe. One that takes too long is left out, and that is said.
+ */
 #include "kd.h"
 #include "views.h"
 
 #include <dirent.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-static void read_name(const char *process, char *buffer, size_t size)
+#define PATIENCE 30 /* seconds */
+
+typedef struct summary {
+    size_t threads, waiting, handles, deadlocks;
+    bool uses_interlock, orphaned, inconsistent;
+    char name[128], version[128];
+    char why[256]; /* it cannot be looked at */
+} summary;
+
+static void summarize(const char *process, summary *s)
 {
-    char path[300];
-    FILE *file;
-    size_t length;
+    kd_target *target = kd_open(process, true);
+    kd_snapshot *snapshot;
 
-    snprintf(path, sizeof(path), "/proc/%s/comm", process);
-    buffer[0] = '\0';
-    file = fopen(path, "re");
-    if (file == NULL)
+    if (target == NULL)
         return;
-    length = fread(buffer, 1, size - 1, file);
-    buffer[length > 0 && buffer[length - 1] == '\n' ? length - 1 : length] = '\0';
-    fclose(file);
-}
-
-static size_t count_waiting(const kd_snapshot *snapshot)
-{
-    size_t count = 0;
-
+    kd_say_into(s->why, sizeof(s->why));
+    snapshot = kd_snapshot_take(target);
+    kd_process_name(target, s->name, sizeof(s->name));
+    s->uses_interlock = snapshot != NULL;
+    if (snapshot == NULL)
+        return;
+    kd_copy(s->version, sizeof(s->version), kd_version(target), sizeof(s->version));
+    s->threads = snapshot->thread_count;
+    s->handles = snapshot->handle_count;
+    s->deadlocks = snapshot->deadlocks->cycle_count;
+    s->orphaned = s->deadlocks != 0;
+    for (size_t i = 0; i < s->deadlocks; i++)
+        s->orphaned = s->orphaned && snapshot->deadlocks->cycles[i].orphaned;
     for (size_t i = 0; i < snapshot->thread_count; i++)
-        count += snapshot->threads[i].waiting;
-    return count;
+        s->waiting += snapshot->threads[i].waiting;
+    for (size_t i = 0; i < snapshot->fault_count; i++)
+        s->inconsistent = s->inconsistent || !snapshot->faults[i].moving;
 }
 
-static const char *problem(const kd_deadlocks *deadlocks)
+static void look_and_exit(const char *process, int to)
 {
-    for (size_t c = 0; c < deadlocks->cycle_count; c++)
-        if (!deadlocks->cycles[c].orphaned)
-            return "deadlock";
-    return deadlocks->cycle_count != 0 ? "orphaned lock" : "";
+    struct rlimit cpu = {PATIENCE, PATIENCE}, no_core = {0, 0};
+    summary found;
+
+    memset(&found, 0, sizeof(found));
+    setrlimit(RLIMIT_CPU, &cpu);
+    setrlimit(RLIMIT_CORE, &no_core);
+    summarize(process, &found);
+    _exit(write(to, &found, sizeof(found)) == (ssize_t)sizeof(found) ? 0 : 1);
 }
 
-static void show(const char *process, kd_snapshot *snapshot, json *out)
+/* FALSE: it could not be looked at, or not in time. */
+static bool look(const char *process, summary *found)
 {
-    char name[64];
+    struct pollfd input = {.events = POLLIN};
+    int ends[2];
+    bool done;
+    pid_t child;
 
-    read_name(process, name, sizeof(name));
+    if (pipe(ends) != 0)
+        return false;
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        look_and_exit(process, ends[1]);
+    }
+    close(ends[1]);
+    input.fd = ends[0];
+    done = child > 0 && poll(&input, 1, PATIENCE * 1000) > 0 &&
+           read(ends[0], found, sizeof(*found)) == (ssize_t)sizeof(*found);
+    close(ends[0]);
+    if (child > 0 && !done)
+        kill(child, SIGKILL);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return done;
+}
+
+static void show(const char *process, const summary *s, json *out)
+{
+    size_t wide = kd_characters(s->name);
+
     if (out == NULL) {
-        printf("%8s  %-16s %8s %8zu %8zu %8zu  %s\n", process, name, kd_version(snapshot->target),
-               snapshot->thread_count, count_waiting(snapshot), snapshot->handle_count,
-               problem(snapshot->deadlocks));
+        printf("%8s  %s%*s %8s %8zu %8zu %8zu  %s%s%s\n", process, s->name, wide < 16 ? (int)(16 - wide) : 0, "",
+               s->version, s->threads, s->waiting, s->handles,
+               s->inconsistent ? "inconsistent" : "", s->inconsistent && s->deadlocks != 0 ? ", " : "",
+               s->deadlocks == 0 ? "" : s->orphaned ? "orphaned lock" : "deadlock");
         return;
     }
     json_object(out, NULL);
     json_number(out, "process_id", strtol(process, NULL, 10));
-    json_string(out, "name", name);
-    json_string(out, "version", kd_version(snapshot->target));
-    json_number(out, "threads", (int64_t)snapshot->thread_count);
-    json_number(out, "waiting", (int64_t)count_waiting(snapshot));
-    json_number(out, "handles", (int64_t)snapshot->handle_count);
-    json_number(out, "deadlocks", (int64_t)snapshot->deadlocks->cycle_count);
+    json_string(out, "name", s->name);
+    json_string(out, "version", s->version);
+    json_number(out, "threads", (int64_t)s->threads);
+    json_number(out, "waiting", (int64_t)s->waiting);
+    json_number(out, "handles", (int64_t)s->handles);
+    json_number(out, "deadlocks", (int64_t)s->deadlocks);
+    json_bool(out, "inconsistent", s->inconsistent);
     json_end(out);
+}
+
+static void show_process(const char *process, json *out)
+{
+    summary found;
+
+    if (!look(process, &found)) {
+        kd_say("process %s: it cannot be looked at, or takes too long", process);
+        return;
+    }
+    if (found.uses_interlock)
+        show(process, &found, out);
+    else if (found.why[0] != '\0')
+        kd_say("process %s (%s): %s", process, found.name, found.why);
 }
 
 int command_ps(int argc, char **argv)
@@ -81,17 +148,9 @@ int command_ps(int argc, char **argv)
     } else {
         printf("%8s  %-16s %8s %8s %8s %8s\n", "PID", "NAME", "VERSION", "THREADS", "WAITING", "HANDLES");
     }
-    while ((entry = readdir(processes)) != NULL) {
-        kd_target *target = strspn(entry->d_name, "0123456789") == strlen(entry->d_name) ? kd_open(entry->d_name, true)
-                                                                                        : NULL;
-        kd_snapshot *snapshot = target != NULL ? kd_snapshot_take(target) : NULL;
-
-        if (snapshot != NULL) {
-            show(entry->d_name, snapshot, as_json ? &out : NULL);
-            kd_snapshot_free(snapshot);
-        }
-        kd_close(target);
-    }
+    while ((entry = readdir(processes)) != NULL)
+        if (strspn(entry->d_name, "0123456789") == strlen(entry->d_name))
+            show_process(entry->d_name, as_json ? &out : NULL);
     closedir(processes);
     if (as_json) {
         json_end(&out);

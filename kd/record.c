@@ -171,13 +171,14 @@ struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address addre
 /* FALSE: it is none. errno is 0 if it could be read. */
 static bool open_recording(const char *path, KI_TRACE_CONTENT content, kd_recording *recording)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
     void *memory = MAP_FAILED;
 
     if (file < 0)
         return false;
-    if (fstat(file, &status) == 0 && status.st_size > 0)
+    kd_guard_start(); /* it is mapped, and may become shorter */
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
         memory = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     else
         errno = 0;
@@ -278,8 +279,10 @@ void kd_discard(kd_recordings *recordings)
 {
     for (size_t i = 0; i < recordings->count; i++) {
         munmap((void *)(uintptr_t)recordings->list[i].file, recordings->list[i].size);
-        if (recordings->list[i].dwfl != NULL)
+        if (recordings->list[i].dwfl != NULL) {
+            kd_forget_symbols(recordings->list[i].dwfl);
             dwfl_end(recordings->list[i].dwfl);
+        }
         free(recordings->list[i].segments.list);
         free(recordings->list[i].path);
     }

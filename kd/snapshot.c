@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MOST_READS 8
+#define LAST_SHARE 100 /* of the budget, to see whether the process is still there */
 #define MOST_BLOCKS (MAXIMUM_WAIT_OBJECTS + 1)
+#define NAME_SIZE 128
 #define SYSTEM_TIME_OF_1970 116444736000000000ull
 
 static uint64_t read_clock(clockid_t clock)
@@ -17,92 +20,45 @@ static uint64_t read_clock(clockid_t clock)
     return (uint64_t)now.tv_sec * 10000000 + (uint64_t)now.tv_nsec / 100;
 }
 
-/* Text. */
-
-static char *put_utf8(char *to, uint32_t c)
-{
-    if (c < 0x80) {
-        *to++ = (char)c;
-    } else if (c < 0x800) {
-        *to++ = (char)(0xc0 | c >> 6);
-        *to++ = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        *to++ = (char)(0xe0 | c >> 12);
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *to++ = (char)(0xf0 | c >> 18);
-        *to++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (c & 0x3f));
-    }
-    return to;
-}
-
-char *kd_utf8(kd_target *target, kd_address text, size_t units, char *buffer, size_t size)
-{
-    char *to = buffer, *last = buffer + size - 5;
-    uint32_t high = 0;
-
-    for (size_t i = 0; i < units && to < last; i++) {
-        uint16_t unit;
-
-        if (!kd_read(target, text + 2 * i, &unit, sizeof(unit)))
-            break;
-        if (unit >= 0xd800 && unit < 0xdc00) {
-            high = unit;
-            continue;
-        }
-        if (unit < 0x20 || unit == 0x7f) /* nothing that a terminal obeys */
-            unit = '?';
-        if (unit >= 0xdc00 && unit < 0xe000)
-            to = put_utf8(to, high != 0 ? 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00u) : 0xfffd);
-        else
-            to = put_utf8(to, unit);
-        high = 0;
-    }
-    *to = '\0';
-    return buffer;
-}
-
 /* Threads. */
 
 static void read_host_state(kd_snapshot *snapshot, kd_thread *thread)
 {
-    int process = kd_process_of(snapshot->target);
-    char path[64], line[512];
-    FILE *file;
+    FILE *file = kd_open_of_thread(snapshot->target, thread->id, "stat");
+    char text[512], *name, *end;
+    size_t length;
 
     thread->host_state = '?';
-    if (process == 0)
-        return;
-    snprintf(path, sizeof(path), "/proc/%d/task/%u/stat", process, thread->id);
-    file = fopen(path, "re");
     if (file == NULL)
         return;
-    if (fgets(line, sizeof(line), file) != NULL) {
-        char *name = strchr(line, '('), *end = strrchr(line, ')');
-
-        if (name != NULL && end != NULL && end[1] == ' ') {
-            thread->host_state = end[2];
-            *end = '\0';
-            if (thread->name[0] == '\0')
-                snprintf(thread->name, sizeof(thread->name), "%s", name + 1);
-            for (char *c = thread->name; *c != '\0'; c++)
-                if ((unsigned char)*c < 0x20 || *c == 0x7f)
-                    *c = '?';
-        }
-    }
+    length = fread(text, 1, sizeof(text) - 1, file);
     fclose(file);
+    text[length] = '\0';
+    name = strchr(text, '(');
+    end = strrchr(text, ')');
+    if (name == NULL || end == NULL || end < name || end[1] != ' ')
+        return;
+    thread->host_state = end[2] >= 'A' && end[2] <= 'z' ? end[2] : '?';
+    if (sscanf(end + 3, " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lf %lf", &thread->user_time,
+               &thread->kernel_time) == 2) {
+        thread->user_time /= (double)sysconf(_SC_CLK_TCK);
+        thread->kernel_time /= (double)sysconf(_SC_CLK_TCK);
+    }
+    if (thread->name[0] == '\0') {
+        char clean[NAME_SIZE];
+
+        thread->name = kd_keep(snapshot, kd_clean(clean, sizeof(clean), name + 1, (size_t)(end - name - 1)));
+    }
 }
 
 static void read_name(kd_snapshot *snapshot, kd_thread *thread)
 {
     const UNICODE_STRING *name = &thread->object->ThreadName;
+    char clean[NAME_SIZE];
 
     if (name->Buffer != NULL)
-        kd_utf8(snapshot->target, KD_ADDRESS(name->Buffer), name->Length / sizeof(WCHAR), thread->name,
-                sizeof(thread->name));
+        thread->name = kd_keep(snapshot, kd_read_wide(snapshot->target, KD_ADDRESS(name->Buffer),
+                                                      name->Length / sizeof(WCHAR), clean, sizeof(clean)));
 }
 
 static bool is_same_wait(const KTHREAD *one, const KTHREAD *other)
@@ -133,28 +89,43 @@ static bool read_blocks(kd_snapshot *snapshot, const KTHREAD *thread, KWAIT_BLOC
 /* The slot and the blocks that go with it. FALSE: there is no thread in the slot. */
 static bool read_thread(kd_snapshot *snapshot, kd_address address, kd_thread *thread)
 {
-    KI_THREAD_SLOT *again = malloc(sizeof(*again));
+    static KI_THREAD_SLOT slot, again;
     KWAIT_BLOCK blocks[MOST_BLOCKS];
-    bool still = false;
+    bool read = false, still = false;
 
-    thread->slot = aligned_alloc(KI_CACHE_LINE, sizeof(*thread->slot));
-    for (int i = 0; !still && i < MOST_READS; i++)
-        still = kd_read(snapshot->target, address, thread->slot, sizeof(*thread->slot)) &&
-                read_blocks(snapshot, &thread->slot->Tcb, blocks) &&
-                kd_read(snapshot->target, address, again, sizeof(*again)) &&
-                is_same_wait(&thread->slot->Tcb, &again->Tcb);
-    free(again);
-    thread->raw = &thread->slot->Tcb;
-    thread->object = (ETHREAD *)(void *)thread->raw;
+    for (int i = 0; !still && i < MOST_READS; i++) {
+        read = kd_read(snapshot->target, address, &slot, sizeof(slot));
+        if (!read)
+            break;
+        if (slot.Use != KiSlotUsed || slot.Tcb.ThreadId == 0)
+            return false;
+        still = read_blocks(snapshot, &slot.Tcb, blocks) && kd_read(snapshot->target, address, &again, sizeof(again)) &&
+                is_same_wait(&slot.Tcb, &again.Tcb);
+    }
+    if (!read) {
+        kd_inconsistent(snapshot, "thread", address, "its slot cannot be read");
+        return false;
+    }
+    if (!kd_spend_memory(snapshot->target, sizeof(ETHREAD) + sizeof(kd_thread) + 4 * KD_INDEX_COST))
+        return false;
+    thread->object = kd_allocate_lines(sizeof(ETHREAD));
+    memcpy(thread->object, (const char *)&slot + offsetof(KI_THREAD_SLOT, Tcb), sizeof(ETHREAD));
+    thread->raw = &thread->object->Tcb;
     thread->id = thread->raw->ThreadId;
     thread->address = address + offsetof(KI_THREAD_SLOT, Tcb);
+    thread->name = "";
+    thread->cycle = -1;
+    thread->host_state = '?';
+    thread->user_time = thread->kernel_time = -1;
+    if (thread->raw->ExitTime != 0) {
+        thread->user_time = kd_seconds(thread->raw->UserTime);
+        thread->kernel_time = kd_seconds(thread->raw->KernelTime);
+    }
     thread->moving = !still;
     thread->system = thread->raw->IsIdleThread;
     thread->waiting = still && is_committed(thread->raw);
-    if (thread->slot->Use != KiSlotUsed || thread->id == 0) {
-        free(thread->slot);
-        return false;
-    }
+    if (!still && thread->raw->WaitBlockCount > MOST_BLOCKS)
+        kd_inconsistent(snapshot, "thread", thread->address, "it has more wait blocks than a wait can have");
     for (size_t i = 0; thread->waiting && i < thread->raw->WaitBlockCount; i++) {
         thread->blocks = kd_grow(thread->blocks, thread->block_count, sizeof(kd_block));
         thread->blocks[thread->block_count++] = (kd_block){
@@ -163,53 +134,83 @@ static bool read_thread(kd_snapshot *snapshot, kd_address address, kd_thread *th
             .lock = -1,
         };
     }
+    kd_spend_memory(snapshot->target, thread->block_count * sizeof(kd_block));
     return true;
+}
+
+static void add_thread(kd_snapshot *snapshot, kd_thread thread)
+{
+    int index = (int)snapshot->thread_count;
+
+    snapshot->threads = kd_grow(snapshot->threads, snapshot->thread_count, sizeof(kd_thread));
+    snapshot->threads[snapshot->thread_count++] = thread;
+    kd_index_add(&snapshot->threads_by_address, thread.address, index);
+    if (thread.raw->State != Terminated && !kd_index_add(&snapshot->threads_by_id, thread.id, index) && !thread.moving &&
+        kd_process_of(snapshot->target) == 0)
+        kd_inconsistent(snapshot, "thread", thread.address, "another thread has the same id");
+    if (thread.raw->ThreadIdBeforeFork != 0)
+        kd_index_add(&snapshot->threads_before_fork, thread.raw->ThreadIdBeforeFork, index);
 }
 
 static bool collect_threads(kd_snapshot *snapshot)
 {
     kd_address chunks[KI_THREAD_CHUNKS];
     kd_address root = kd_root(snapshot->target, "KiThreadChunk", NULL);
+    kd_address used_root = kd_root(snapshot->target, "KiThreadSlotsUsed", NULL);
+    kd_index seen = {.slots = NULL};
     uint32_t used;
 
     if (!kd_read(snapshot->target, root, chunks, sizeof(chunks)) ||
-        !kd_read(snapshot->target, kd_root(snapshot->target, "KiThreadSlotsUsed", NULL), &used, sizeof(used)) ||
-        used > KI_THREAD_CHUNK * KI_THREAD_CHUNKS)
+        !kd_read(snapshot->target, used_root, &used, sizeof(used)))
         return false;
-    for (uint32_t i = 0; i < used; i++) {
-        kd_address chunk = chunks[i / KI_THREAD_CHUNK];
-        kd_thread thread = {.id = 0};
-
-        if (chunk == 0 ||
-            !read_thread(snapshot, chunk + i % KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT), &thread))
-            continue;
-        read_name(snapshot, &thread);
-        if (thread.raw->State != Terminated)
-            read_host_state(snapshot, &thread);
-        snapshot->threads = kd_grow(snapshot->threads, snapshot->thread_count, sizeof(kd_thread));
-        snapshot->threads[snapshot->thread_count++] = thread;
+    if (used > KI_THREAD_CHUNK * KI_THREAD_CHUNKS) {
+        kd_inconsistent(snapshot, "KiThreadSlotsUsed", used_root, "it is more than there can be");
+        used = KI_THREAD_CHUNK * KI_THREAD_CHUNKS;
     }
+    for (size_t c = 0; c * KI_THREAD_CHUNK < used; c++) {
+        uint32_t left = used - (uint32_t)(c * KI_THREAD_CHUNK);
+
+        if (chunks[c] != 0 && (chunks[c] % KI_CACHE_LINE != 0 || !kd_index_add(&seen, chunks[c], 0))) {
+            kd_inconsistent(snapshot, "KiThreadChunk", root + c * sizeof(kd_address),
+                            chunks[c] % KI_CACHE_LINE != 0 ? "a chunk is not aligned" : "a chunk is there twice");
+            continue;
+        }
+        for (uint32_t i = 0; chunks[c] != 0 && i < left && i < KI_THREAD_CHUNK; i++) {
+            kd_address address = chunks[c] + i * sizeof(KI_THREAD_SLOT);
+            kd_thread thread = {.id = 0};
+            unsigned char byte;
+
+            /* Where a chunk is not memory, none of its slots is. */
+            if (i == 0 && !kd_read(snapshot->target, address, &byte, 1)) {
+                kd_inconsistent(snapshot, "KiThreadChunk", root + c * sizeof(kd_address), "a chunk cannot be read");
+                break;
+            }
+            if (!read_thread(snapshot, address, &thread)) {
+                if (kd_is_spent(snapshot->target))
+                    break;
+                continue;
+            }
+            read_name(snapshot, &thread);
+            if (thread.raw->State != Terminated)
+                read_host_state(snapshot, &thread);
+            add_thread(snapshot, thread);
+        }
+    }
+    kd_index_free(&seen);
     return true;
 }
 
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address)
 {
-    for (size_t i = 0; i < snapshot->thread_count; i++)
-        if (snapshot->threads[i].address == address)
-            return (int)i;
-    return -1;
+    return kd_index_find(&snapshot->threads_by_address, address);
 }
 
 int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id)
 {
-    for (size_t i = 0; i < snapshot->thread_count; i++)
-        if (snapshot->threads[i].id == id && snapshot->threads[i].raw->State != Terminated)
-            return (int)i;
+    int found = kd_index_find(&snapshot->threads_by_id, id);
+
     /* what was owned at a fork is owned under the id of before */
-    for (size_t i = 0; i < snapshot->thread_count; i++)
-        if (id != 0 && snapshot->threads[i].raw->ThreadIdBeforeFork == id)
-            return (int)i;
-    return -1;
+    return found >= 0 || id == 0 ? found : kd_index_find(&snapshot->threads_before_fork, id);
 }
 
 static bool collect_process(kd_snapshot *snapshot)
@@ -223,6 +224,11 @@ static bool collect_process(kd_snapshot *snapshot)
         !kd_read(target, kd_root(target, "KeNumberProcessors", NULL), &snapshot->processors, sizeof(uint32_t)) ||
         !kd_read(target, kd_root(target, "KiVerifierEnabled", NULL), &verifier, sizeof(verifier)))
         return false;
+    if (snapshot->processors > INTERLOCK_MAXIMUM_PROCESSORS) {
+        kd_inconsistent(snapshot, "KeNumberProcessors", kd_root(target, "KeNumberProcessors", NULL),
+                        "it is more than there can be");
+        snapshot->processors = INTERLOCK_MAXIMUM_PROCESSORS;
+    }
     snapshot->process_id = process.ProcessId;
     snapshot->verifier = verifier != 0;
     return true;
@@ -243,7 +249,7 @@ static void free_deadlocks(kd_deadlocks *deadlocks)
 
 static kd_snapshot *take_once(kd_target *target)
 {
-    kd_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    kd_snapshot *snapshot = kd_allocate(1, sizeof(*snapshot));
 
     snapshot->target = target;
     if (kd_process_of(target) != 0) {
@@ -257,8 +263,11 @@ static kd_snapshot *take_once(kd_target *target)
     }
     kd_collect_handles(snapshot);
     kd_collect_locks(snapshot);
+    kd_note_spent(snapshot);
+    if (snapshot->incomplete)
+        kd_renew_budget(target, LAST_SHARE);
     /* Memory that has gone does not come back: what can be read now could be read all the time. */
-    if (!collect_process(snapshot)) {
+    if (!kd_is_there(target)) {
         kd_say("the process has ended while it was looked at");
         kd_snapshot_free(snapshot);
         return NULL;
@@ -312,19 +321,25 @@ static bool has_deadlocks(const kd_snapshot *snapshot)
 static void forget_deadlocks(kd_snapshot *snapshot)
 {
     free_deadlocks(snapshot->deadlocks);
-    snapshot->deadlocks = calloc(1, sizeof(kd_deadlocks));
+    snapshot->deadlocks = kd_allocate(1, sizeof(kd_deadlocks));
     for (size_t i = 0; i < snapshot->thread_count; i++)
-        snapshot->threads[i].deadlocked = snapshot->threads[i].orphaned = false;
+        snapshot->threads[i].deadlocked = snapshot->threads[i].orphaned = false, snapshot->threads[i].cycle = -1;
 }
 
 kd_snapshot *kd_snapshot_take(kd_target *target)
 {
-    kd_snapshot *snapshot = take_once(target);
+    kd_snapshot *snapshot;
     bool confirmed = kd_process_of(target) == 0;
 
+    kd_renew_budget(target, 1);
+    snapshot = take_once(target);
     for (int i = 0; snapshot != NULL && !confirmed && has_deadlocks(snapshot) && i < MOST_READS; i++) {
-        kd_snapshot *next = take_once(target);
+        kd_snapshot *next;
 
+        if (snapshot->incomplete)
+            break;
+        kd_renew_memory(target); /* the one before goes */
+        next = take_once(target);
         confirmed = next != NULL && is_confirmed(snapshot, next);
         kd_snapshot_free(snapshot);
         snapshot = next;
@@ -337,8 +352,9 @@ kd_snapshot *kd_snapshot_take(kd_target *target)
 void kd_snapshot_free(kd_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->thread_count; i++) {
-        free(snapshot->threads[i].slot);
+        free(snapshot->threads[i].object);
         free(snapshot->threads[i].blocks);
+        free(snapshot->threads[i].owned);
     }
     for (size_t i = 0; i < snapshot->lock_count; i++) {
         free(snapshot->locks[i].owners);
@@ -348,5 +364,22 @@ void kd_snapshot_free(kd_snapshot *snapshot)
     free(snapshot->threads);
     free(snapshot->handles);
     free(snapshot->locks);
+    free(snapshot->faults);
+    kd_forget_kept(snapshot);
+    kd_index_free(&snapshot->threads_by_address);
+    kd_index_free(&snapshot->threads_by_id);
+    kd_index_free(&snapshot->threads_before_fork);
+    kd_index_free(&snapshot->handles_by_header);
+    kd_index_free(&snapshot->handles_by_body);
+    for (size_t i = 0; i < KD_KINDS; i++)
+        kd_index_free(&snapshot->locks_by_address[i]);
+    kd_index_free(&snapshot->locks_by_object);
+    kd_index_free(&snapshot->waiters);
+    kd_index_free(&snapshot->wait_kinds);
+    kd_index_free(&snapshot->resources_waited_for);
+    kd_index_free(&snapshot->push_locks);
+    kd_index_free(&snapshot->push_blocks_by_address);
+    kd_index_free(&snapshot->push_blocks_by_thread);
+    free(snapshot->push_blocks);
     free(snapshot);
 }

@@ -4,9 +4,12 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_FRAMES 64
+#define MOST_NESTED 64
+#define OFFSET_SIZE 24
 
 static const char *base_name(const char *path)
 {
@@ -15,29 +18,127 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static const char *module_name(Dwfl_Module *module)
-{
-    const char *name = base_name(dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+/*
+ * The symbols of a module in the order of their addresses. libdwfl looks through all of them for each address that it is
+ * asked for, and the program decides how many there are, and how often.
+ */
+typedef struct symbol {
+    kd_address begin;
+    uint64_t size;
+    const char *name;
+    int rank;                /* of two at the same address the higher one is shown */
+} symbol;
 
-    return name != NULL ? name : "?";
+typedef struct symbols {
+    size_t count;
+    symbol list[];
+} symbols;
+
+static int by_begin(const void *one, const void *other)
+{
+    const symbol *a = one, *b = other;
+
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static bool is_shown(const GElf_Sym *raw, const char *name)
+{
+    int type = GELF_ST_TYPE(raw->st_info);
+
+    return name != NULL && name[0] != '\0' && raw->st_shndx != SHN_UNDEF && type != STT_SECTION && type != STT_FILE &&
+           type != STT_TLS;
+}
+
+static symbols *read_symbols(Dwfl_Module *module)
+{
+    int found;
+    symbols *all;
+
+    kd_guard_begin(KD_FILE_SECONDS, "the symbols of its modules cannot be read");
+    found = dwfl_module_getsymtab(module);
+    if (found < 0)
+        found = 0;
+    if (found > KD_MOST_SYMBOLS)
+        found = KD_MOST_SYMBOLS;
+    all = kd_allocate(1, sizeof(symbols) + (size_t)found * sizeof(symbol));
+    for (int i = 0; i < found; i++) {
+        GElf_Sym raw;
+        GElf_Addr address;
+        const char *name = dwfl_module_getsym_info(module, i, &raw, &address, NULL, NULL, NULL);
+
+        if (is_shown(&raw, name))
+            all->list[all->count++] = (symbol){
+                .begin = address, .size = raw.st_size, .name = name,
+                .rank = (raw.st_size != 0 ? 4 : 0) + (GELF_ST_BIND(raw.st_info) == STB_GLOBAL ? 2
+                                                      : GELF_ST_BIND(raw.st_info) == STB_WEAK ? 1 : 0)};
+    }
+    kd_guard_end();
+    if (all->count != 0)
+        qsort(all->list, all->count, sizeof(symbol), by_begin);
+    return all;
+}
+
+static const symbol *find_symbol(Dwfl_Module *module, kd_address address)
+{
+    void **kept;
+    const symbols *all;
+    size_t low = 0, high;
+
+    dwfl_module_info(module, &kept, NULL, NULL, NULL, NULL, NULL, NULL);
+    if (*kept == NULL)
+        *kept = read_symbols(module);
+    all = *kept;
+    high = all->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (all->list[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* one that begins earlier may still reach as far */
+    for (size_t i = low; i > 0 && low - i < MOST_NESTED; i--) {
+        const symbol *s = &all->list[i - 1];
+
+        if (s->begin == address || address - s->begin < s->size)
+            return s;
+    }
+    return NULL;
+}
+
+static int forget(Dwfl_Module *module, void **kept, const char *name, Dwarf_Addr begin, void *context)
+{
+    (void)module;
+    (void)name;
+    (void)begin;
+    (void)context;
+    free(*kept);
+    *kept = NULL;
+    return DWARF_CB_OK;
+}
+
+void kd_forget_symbols(Dwfl *dwfl)
+{
+    dwfl_getmodules(dwfl, forget, NULL, 0);
 }
 
 bool kd_symbol_in(Dwfl_Module *module, kd_address address, char buffer[KD_SYMBOL_SIZE])
 {
-    GElf_Off offset;
-    GElf_Sym symbol;
+    const symbol *found = module != NULL ? find_symbol(module, address) : NULL;
     const char *name;
+    char raw[2 * KD_SYMBOL_SIZE];
 
     buffer[0] = '\0';
-    if (module == NULL)
+    if (found == NULL)
         return false;
-    name = dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL);
-    if (name == NULL || (offset != 0 && offset >= symbol.st_size))
-        return false;
-    if (offset == 0)
-        snprintf(buffer, KD_SYMBOL_SIZE, "%s!%s", module_name(module), name);
-    else
-        snprintf(buffer, KD_SYMBOL_SIZE, "%s!%s+0x%" PRIx64, module_name(module), name, (uint64_t)offset);
+    name = base_name(dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+    snprintf(raw, sizeof(raw), "%.*s!%.*s", KD_SYMBOL_SIZE / 2, name != NULL ? name : "?", KD_SYMBOL_SIZE, found->name);
+    kd_clean(buffer, KD_SYMBOL_SIZE - OFFSET_SIZE, raw, sizeof(raw));
+    if (address != found->begin)
+        snprintf(buffer + strlen(buffer), OFFSET_SIZE, "+0x%" PRIx64, address - found->begin);
     return true;
 }
 
@@ -75,7 +176,7 @@ static void find_line(Dwfl_Module *module, kd_address address, kd_frame *frame)
                        : module != NULL ? search_units(module, address, &frame->line) : NULL;
 
     if (file != NULL)
-        snprintf(frame->file, sizeof(frame->file), "%s", base_name(file));
+        kd_clean(frame->file, sizeof(frame->file), base_name(file), sizeof(frame->file));
     else
         frame->line = 0;
 }
@@ -110,10 +211,15 @@ const char *kd_stack(kd_target *target, uint32_t id, kd_visit_frame *visit, void
     walk w = {.target = target, .visit = visit, .context = context};
     Dwfl *dwfl = kd_dwfl(target);
     int process = kd_process_of(target);
+    int thread = process != 0 ? kd_host_thread(target, id) : (int)id;
 
+    if (thread <= 0)
+        return "the host has no such thread";
     if (dwfl_pid(dwfl) < 0 && (process != 0 ? dwfl_linux_proc_attach(dwfl, process, false) != 0
                                             : dwfl_core_file_attach(dwfl, kd_core(target)) < 0))
         return dwfl_errmsg(-1);
-    dwfl_getthread_frames(dwfl, (pid_t)id, visit_frame, &w);
+    kd_guard_begin(KD_FILE_SECONDS, "a thread cannot be stopped to read its stack");
+    dwfl_getthread_frames(dwfl, (pid_t)thread, visit_frame, &w);
+    kd_guard_end();
     return w.count > 0 ? NULL : dwfl_errmsg(-1);
 }

@@ -1,50 +1,22 @@
-/*
- * target.c: the memory of a process or core file, and the block that names the library's roots.
- *
- * Memory of a process is read by process_vm_readv, or where a sandbox forbids that through /proc/PID/mem. A core file
- * lacks what the process had unchanged from a file; that is read from the file.
- */
-#include "kd.h"
+/* target.c: opening a process or core file, and the block that names the library's roots. */
+#include "target.h"
 
-#include <elfutils/libdwfl.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MOST_ROOTS 64
+#define MOST_SECTIONS 100000
+#define LARGEST_SYMBOLS ((uint64_t)256 << 20)
 #define LARGEST_SCAN ((size_t)64 << 20)
-
-typedef struct kd_region {
-    kd_address begin, end;
-    uint64_t offset; /* in the core file */
-    bool scannable;  /* data of a program or library may be there */
-} kd_region;
-
-typedef struct kd_named_root {
-    char name[64];
-    KD_ROOT raw;
-} kd_named_root;
-
-struct kd_target {
-    int process;
-    int file; /* /proc/PID/mem or the core file */
-    Elf *core;
-    Dwfl *dwfl;
-    kd_region *regions;
-    size_t region_count;
-    kd_segments segments;
-    KD_DEBUGGER_DATA data;
-    kd_named_root *roots;
-    size_t root_count;
-    bool quiet;
-};
 
 static char *said;
 static size_t said_size;
@@ -57,34 +29,19 @@ void kd_say_into(char *buffer, size_t size)
 
 void kd_say(const char *format, ...)
 {
+    char raw[2048], clean[4096];
     va_list arguments;
 
     va_start(arguments, format);
-    if (said != NULL) {
-        vsnprintf(said, said_size, format, arguments);
-    } else {
-        fputs("interlock: ", stderr);
-        vfprintf(stderr, format, arguments);
-        fputc('\n', stderr);
-    }
+    vsnprintf(raw, sizeof(raw), format, arguments);
     va_end(arguments);
+    if (said != NULL)
+        kd_clean(said, said_size, raw, sizeof(raw));
+    else
+        fprintf(stderr, "interlock: %s\n", kd_clean(clean, sizeof(clean), raw, sizeof(raw)));
 }
 
 #define FAIL(target, ...) ((target)->quiet ? (void)0 : kd_say(__VA_ARGS__), false)
-
-void *kd_grow(void *array, size_t count, size_t size)
-{
-    /* room for a power of two */
-    if ((count & (count - 1)) == 0) {
-        array = realloc(array, (count == 0 ? 1 : 2 * count) * size);
-        if (array == NULL) {
-            kd_say("there is no memory");
-            exit(1);
-        }
-    }
-    memset((char *)array + count * size, 0, size);
-    return array;
-}
 
 int kd_process_of(const kd_target *target)
 {
@@ -93,7 +50,7 @@ int kd_process_of(const kd_target *target)
 
 const char *kd_version(const kd_target *target)
 {
-    return target->data.Version;
+    return target->version;
 }
 
 struct Dwfl *kd_dwfl(kd_target *target)
@@ -106,144 +63,7 @@ struct Elf *kd_core(kd_target *target)
     return target->core;
 }
 
-/* Memory. */
-
-static bool read_process(kd_target *target, kd_address address, void *buffer, size_t size)
-{
-    struct iovec local = {buffer, size};
-    struct iovec remote = {(void *)(uintptr_t)address, size};
-
-    if (process_vm_readv(target->process, &local, 1, &remote, 1, 0) == (ssize_t)size)
-        return true;
-    if (target->file < 0) {
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/%d/mem", target->process);
-        target->file = open(path, O_RDONLY | O_CLOEXEC);
-    }
-    return target->file >= 0 && pread(target->file, buffer, size, (off_t)address) == (ssize_t)size;
-}
-
-/* What the core file left out because it is in a program or library. */
-static bool read_module(kd_target *target, kd_address address, void *buffer, size_t size)
-{
-    Dwfl_Module *module = dwfl_addrmodule(target->dwfl, address);
-    GElf_Addr bias;
-    size_t headers;
-    Elf *elf = module != NULL ? dwfl_module_getelf(module, &bias) : NULL;
-
-    if (elf == NULL || elf_getphdrnum(elf, &headers) != 0)
-        return false;
-    for (size_t i = 0; i < headers; i++) {
-        GElf_Phdr header;
-
-        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_LOAD)
-            continue;
-        kd_address begin = header.p_vaddr + bias;
-        if (address < begin || address + size > begin + header.p_filesz)
-            continue;
-        Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)(header.p_offset + (address - begin)), size, ELF_T_BYTE);
-        if (data == NULL || data->d_size < size)
-            return false;
-        memcpy(buffer, data->d_buf, size);
-        return true;
-    }
-    return false;
-}
-
-static const kd_region *region_at(const kd_target *target, kd_address address)
-{
-    for (size_t i = 0; i < target->region_count; i++)
-        if (address >= target->regions[i].begin && address < target->regions[i].end)
-            return &target->regions[i];
-    return NULL;
-}
-
-static bool read_core(kd_target *target, kd_address address, void *buffer, size_t size)
-{
-    while (size > 0) {
-        const kd_region *region = region_at(target, address);
-        size_t part = size;
-
-        if (region == NULL)
-            return read_module(target, address, buffer, size);
-        if (part > region->end - address)
-            part = region->end - address;
-        if (pread(target->file, buffer, part, (off_t)(region->offset + (address - region->begin))) != (ssize_t)part)
-            return false;
-        buffer = (char *)buffer + part;
-        address += part;
-        size -= part;
-    }
-    return true;
-}
-
-bool kd_read(kd_target *target, kd_address address, void *buffer, size_t size)
-{
-    if (address == 0 || address + size < address)
-        return false;
-    return target->process != 0 ? read_process(target, address, buffer, size)
-                                : read_core(target, address, buffer, size);
-}
-
-bool kd_read_string(kd_target *target, kd_address address, char *buffer, size_t size)
-{
-    for (size_t i = 0; i + 1 < size; i++) {
-        if (!kd_read(target, address + i, &buffer[i], 1)) {
-            buffer[i] = '\0';
-            return i > 0;
-        }
-        if (buffer[i] == '\0')
-            return true;
-    }
-    buffer[size - 1] = '\0';
-    return true;
-}
-
-/* Regions. */
-
-static void add_region(kd_target *target, kd_region region)
-{
-    target->regions = kd_grow(target->regions, target->region_count, sizeof(kd_region));
-    target->regions[target->region_count++] = region;
-}
-
-static bool map_process(kd_target *target)
-{
-    char path[64], line[4352];
-    FILE *maps;
-
-    snprintf(path, sizeof(path), "/proc/%d/maps", target->process);
-    maps = fopen(path, "re");
-    if (maps == NULL)
-        return false;
-    while (fgets(line, sizeof(line), maps) != NULL) {
-        uint64_t begin, end;
-        char rights[8] = "";
-
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, rights) == 3)
-            add_region(target, (kd_region){.begin = begin, .end = end,
-                                           .scannable = rights[0] == 'r' && rights[2] == '-' && rights[3] == 'p'});
-    }
-    fclose(maps);
-    return target->region_count > 0;
-}
-
-static bool map_core(kd_target *target)
-{
-    size_t headers;
-
-    if (elf_getphdrnum(target->core, &headers) != 0)
-        return false;
-    for (size_t i = 0; i < headers; i++) {
-        GElf_Phdr header;
-
-        if (gelf_getphdr(target->core, (int)i, &header) != NULL && header.p_type == PT_LOAD && header.p_filesz != 0)
-            add_region(target, (kd_region){.begin = header.p_vaddr, .end = header.p_vaddr + header.p_filesz,
-                                           .offset = header.p_offset, .scannable = !(header.p_flags & PF_X)});
-    }
-    return target->region_count > 0;
-}
+/* Modules. */
 
 static int add_segments(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr begin, void *context)
 {
@@ -257,10 +77,11 @@ static int add_segments(Dwfl_Module *module, void **data, const char *name, Dwar
     (void)begin;
     if (elf == NULL || elf_getphdrnum(elf, &headers) != 0)
         return DWARF_CB_OK;
-    for (size_t i = 0; i < headers; i++) {
+    for (size_t i = 0; i < headers && segments->count < KD_MOST_SEGMENTS; i++) {
         GElf_Phdr header;
 
-        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_LOAD)
+        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_LOAD ||
+            header.p_memsz > UINT64_MAX - header.p_vaddr - bias)
             continue;
         segments->list = kd_grow(segments->list, segments->count, sizeof(kd_segment));
         segments->list[segments->count++] = (kd_segment){
@@ -269,13 +90,35 @@ static int add_segments(Dwfl_Module *module, void **data, const char *name, Dwar
     return DWARF_CB_OK;
 }
 
+static int by_begin(const void *one, const void *other)
+{
+    const kd_segment *a = one, *b = other;
+
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
 struct Dwfl_Module *kd_module_in(struct Dwfl *dwfl, kd_segments *segments, kd_address address)
 {
-    if (segments->count == 0)
+    size_t low = 0, high;
+
+    if (segments->count == 0) {
+        kd_guard_begin(KD_FILE_SECONDS, "the files of its modules cannot be read");
         dwfl_getmodules(dwfl, add_segments, segments, 0);
-    for (size_t i = 0; i < segments->count; i++)
-        if (address >= segments->list[i].begin && address < segments->list[i].end)
-            return segments->list[i].module;
+        kd_guard_end();
+        if (segments->count != 0)
+            qsort(segments->list, segments->count, sizeof(kd_segment), by_begin);
+    }
+    high = segments->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (segments->list[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low != 0 && address < segments->list[low - 1].end)
+        return segments->list[low - 1].module;
     return dwfl_addrmodule(dwfl, address);
 }
 
@@ -294,21 +137,25 @@ static bool is_block(kd_target *target, kd_address address)
         KD_ADDRESS(data.Self) != address)
         return false;
     target->data = data;
+    target->block = address;
+    kd_clean(target->version, sizeof(target->version), data.Version, sizeof(data.Version));
     return true;
 }
 
 static kd_address symbol_in(Elf *elf, GElf_Addr bias)
 {
     Elf_Scn *section = NULL;
+    size_t sections = 0;
 
-    while ((section = elf_nextscn(elf, section)) != NULL) {
+    while (sections++ < MOST_SECTIONS && (section = elf_nextscn(elf, section)) != NULL) {
         GElf_Shdr header;
         Elf_Data *data;
 
         if (gelf_getshdr(section, &header) == NULL || (header.sh_type != SHT_DYNSYM && header.sh_type != SHT_SYMTAB) ||
-            header.sh_entsize == 0 || (data = elf_getdata(section, NULL)) == NULL)
+            header.sh_entsize < sizeof(Elf32_Sym) || header.sh_size > LARGEST_SYMBOLS ||
+            (data = elf_getdata(section, NULL)) == NULL)
             continue;
-        for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
+        for (size_t i = 0; i < data->d_size / header.sh_entsize && i < KD_MOST_SYMBOLS; i++) {
             GElf_Sym symbol;
             const char *name;
 
@@ -326,12 +173,16 @@ static int look_in_module(Dwfl_Module *module, void **data, const char *name, Dw
 {
     kd_target *target = context;
     GElf_Addr bias;
-    Elf *elf = dwfl_module_getelf(module, &bias);
-    kd_address address = elf != NULL ? symbol_in(elf, bias) : 0;
+    kd_address address;
+    Elf *elf;
 
     (void)data;
     (void)name;
     (void)begin;
+    kd_guard_begin(KD_FILE_SECONDS, "the files of its modules cannot be read");
+    elf = dwfl_module_getelf(module, &bias);
+    address = elf != NULL ? symbol_in(elf, bias) : 0;
+    kd_guard_end();
     return address != 0 && is_block(target, address) ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
@@ -339,14 +190,16 @@ static int look_in_module(Dwfl_Module *module, void **data, const char *name, Dw
 static bool scan_region(kd_target *target, const kd_region *region)
 {
     size_t size = region->end - region->begin;
+    kd_address begin = region->begin; /* is_block may map anew */
     char *copy;
     bool found = false;
 
-    if (!region->scannable || size > LARGEST_SCAN || (copy = malloc(size)) == NULL)
+    if (!region->scannable || size > LARGEST_SCAN)
         return false;
-    if (kd_read(target, region->begin, copy, size))
+    copy = kd_allocate(size, 1);
+    if (kd_read(target, begin, copy, size))
         for (size_t i = 0; !found && i + sizeof(KD_DEBUGGER_DATA) <= size; i += sizeof(void *))
-            found = memcmp(copy + i, KD_DEBUGGER_DATA_MAGIC, 16) == 0 && is_block(target, region->begin + i);
+            found = memcmp(copy + i, KD_DEBUGGER_DATA_MAGIC, 16) == 0 && is_block(target, begin + i);
     free(copy);
     return found;
 }
@@ -361,8 +214,8 @@ static bool find_block(kd_target *target)
 
 static bool read_roots(kd_target *target)
 {
-    kd_address address = KD_ADDRESS(target->data.FirstRoot);
-    size_t count = (KD_ADDRESS(target->data.EndOfRoots) - address) / sizeof(KD_ROOT);
+    kd_address address = KD_ADDRESS(target->data.FirstRoot), end = KD_ADDRESS(target->data.EndOfRoots);
+    size_t count = end > address ? (end - address) / sizeof(KD_ROOT) : 0;
 
     if (count == 0 || count > MOST_ROOTS)
         return false;
@@ -396,8 +249,8 @@ static bool is_readable_version(kd_target *target, const char *what)
 
     if (strncmp(data->Version, INTERLOCK_VERSION, sizeof(data->Version)) != 0)
         return FAIL(target,
-                    "%s uses Interlock %.32s, and this is the debugger of %s: use the one built with that library",
-                    what, data->Version, INTERLOCK_VERSION);
+                    "%s uses Interlock %s, and this is the debugger of %s: use the one built with that library",
+                    what, target->version, INTERLOCK_VERSION);
     if (!data->Ready)
         return FAIL(target, "%s has not started the library yet: try again in a moment", what);
     if (data->Size == sizeof(*data) && data->LayoutHash == KdpLayoutHash()) {
@@ -424,26 +277,166 @@ static bool is_process_id(const char *what, int *process)
     return true;
 }
 
+/* What a file is that cannot be looked into. */
+static const char *kind_of_file(mode_t mode)
+{
+    return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+static bool is_zombie(const kd_target *target)
+{
+    char text[4096];
+    FILE *file = kd_open_of_process(target, "stat");
+    size_t length = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    const char *end;
+
+    if (file != NULL)
+        fclose(file);
+    text[length] = '\0';
+    end = strrchr(text, ')');
+    return end != NULL && end[1] == ' ' && (end[2] == 'Z' || end[2] == 'X');
+}
+
 static bool may_look(kd_target *target, const char *what)
 {
     char path[64];
     unsigned char byte;
 
     snprintf(path, sizeof(path), "/proc/%d", target->process);
-    if (access(path, F_OK) != 0)
+    target->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (target->folder < 0)
         return FAIL(target, "there is no process %s: `interlock ps` lists those that use Interlock", what);
-    if (!map_process(target)) {
+    target->self = (int)syscall(SYS_pidfd_open, target->process, 0);
+    if (is_zombie(target))
+        return FAIL(target, "process %s has ended, and its parent has not noticed yet: it has no memory", what);
+    if (!kd_map_process(target)) {
         if (errno == EACCES || errno == EPERM)
             return FAIL(target, "process %s belongs to somebody else: run this as that user, or as root", what);
         return FAIL(target, "process %s has no memory: it is ending, or a thread of the kernel", what);
     }
     for (size_t i = 0; i < target->region_count; i++)
-        if (target->regions[i].scannable && kd_read(target, target->regions[i].begin, &byte, 1))
+        if (target->regions[i].readable && kd_read(target, target->regions[i].begin, &byte, 1))
             return true;
     return FAIL(target,
                 "the host does not let this user look into process %s: run this as root, or see "
                 "kernel.yama.ptrace_scope",
                 what);
+}
+
+bool kd_is_there(kd_target *target)
+{
+    struct pollfd self = {.fd = target->self, .events = POLLIN};
+    KD_DEBUGGER_DATA data;
+
+    /* Its number may be another one's now, or it may run another program. */
+    if (target->process != 0 && target->self >= 0 && poll(&self, 1, 0) != 0)
+        return false;
+    return kd_read(target, target->block, &data, sizeof(data)) &&
+           memcmp(data.Magic, KD_DEBUGGER_DATA_MAGIC, sizeof(data.Magic)) == 0 && data.Self == target->data.Self &&
+           data.LayoutHash == target->data.LayoutHash;
+}
+
+bool kd_process_name(const kd_target *target, char *buffer, size_t size)
+{
+    char raw[64];
+    FILE *file = target->process != 0 ? kd_open_of_process(target, "comm") : NULL;
+    size_t length = file != NULL ? fread(raw, 1, sizeof(raw), file) : 0;
+
+    if (file != NULL)
+        fclose(file);
+    if (length > 0 && raw[length - 1] == '\n')
+        length--;
+    kd_clean(buffer, size, raw, length);
+    return file != NULL;
+}
+
+/*
+ * A process in a namespace of its own calls its threads by other numbers than the host of the debugger does. The line
+ * NSpid of a task has both, the innermost last.
+ */
+static bool last_number(FILE *file, uint32_t *last, size_t *count)
+{
+    char line[512];
+
+    *count = 0;
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        char *at = line + 6, *end;
+
+        if (strncmp(line, "NSpid:", 6) != 0)
+            continue;
+        for (unsigned long value = strtoul(at, &end, 10); end != at; value = strtoul(at, &end, 10)) {
+            *last = (uint32_t)value;
+            *count += 1;
+            at = end;
+        }
+        break;
+    }
+    if (file != NULL)
+        fclose(file);
+    return *count != 0;
+}
+
+static bool is_in_namespace(const kd_target *target)
+{
+    uint32_t last;
+    size_t count;
+
+    return last_number(kd_open_of_process(target, "status"), &last, &count) && count > 1;
+}
+
+static int search_threads(kd_target *target, uint32_t id)
+{
+    int folder = openat(target->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *tasks = folder >= 0 ? fdopendir(folder) : NULL;
+    struct dirent *entry;
+
+    if (tasks == NULL && folder >= 0)
+        close(folder);
+    kd_index_free(&target->host_threads);
+    while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
+        char path[300];
+        uint32_t last;
+        size_t count;
+
+        snprintf(path, sizeof(path), "task/%s/status", entry->d_name);
+        if (!kd_spend_work(target, 20))
+            break;
+        if (entry->d_name[0] != '.' && last_number(kd_open_of_process(target, path), &last, &count))
+            kd_index_add(&target->host_threads, last, (int)strtol(entry->d_name, NULL, 10));
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return kd_index_find(&target->host_threads, id);
+}
+
+/* The id is what the process says: it must not lead to a thread of another one. */
+static bool has_thread(const kd_target *target, int thread)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "task/%d", thread);
+    return faccessat(target->folder, path, F_OK, 0) == 0;
+}
+
+int kd_host_thread(kd_target *target, uint32_t id)
+{
+    int found;
+
+    if (!target->has_namespace)
+        return id != 0 && id <= INT32_MAX && has_thread(target, (int)id) ? (int)id : -1;
+    found = kd_index_find(&target->host_threads, id);
+    return found >= 0 && has_thread(target, found) ? found : search_threads(target, id);
+}
+
+FILE *kd_open_of_thread(kd_target *target, uint32_t id, const char *name)
+{
+    int thread = target->process != 0 && kd_spend_work(target, 8) ? kd_host_thread(target, id) : -1;
+    char path[64];
+
+    if (thread < 0)
+        return NULL;
+    snprintf(path, sizeof(path), "task/%d/%s", thread, name);
+    return kd_open_of_process(target, path);
 }
 
 static bool open_process(kd_target *target, const char *what)
@@ -455,6 +448,7 @@ static bool open_process(kd_target *target, const char *what)
 
     if (!may_look(target, what))
         return false;
+    target->has_namespace = is_in_namespace(target);
     target->dwfl = dwfl_begin(&callbacks);
     if (target->dwfl == NULL || dwfl_linux_proc_report(target->dwfl, target->process) != 0 ||
         dwfl_report_end(target->dwfl, NULL, NULL) != 0)
@@ -471,16 +465,21 @@ static bool open_core(kd_target *target, const char *what)
         .find_debuginfo = dwfl_standard_find_debuginfo,
     };
     GElf_Ehdr header;
+    struct stat status;
 
-    target->file = open(what, O_RDONLY | O_CLOEXEC);
-    if (target->file < 0)
+    /* Opening a FIFO must not wait for its other end, nor a terminal become ours. */
+    target->file = open(what, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (target->file < 0 || fstat(target->file, &status) != 0)
         return FAIL(target, "%s is neither a process id nor a file that can be read: %s", what, strerror(errno));
-    target->core = elf_begin(target->file, ELF_C_READ_MMAP, NULL);
+    if (!S_ISREG(status.st_mode))
+        return FAIL(target, "%s is not a core file, but %s", what, kind_of_file(status.st_mode));
+    /* Not mapped: the file may become shorter while it is read. */
+    target->core = elf_begin(target->file, ELF_C_READ, NULL);
     if (target->core == NULL || gelf_getehdr(target->core, &header) == NULL || header.e_type != ET_CORE)
         return FAIL(target, "%s is not a core file", what);
     target->dwfl = dwfl_begin(&callbacks);
     if (target->dwfl == NULL || dwfl_core_file_report(target->dwfl, target->core, NULL) < 0 ||
-        dwfl_report_end(target->dwfl, NULL, NULL) != 0 || !map_core(target))
+        dwfl_report_end(target->dwfl, NULL, NULL) != 0 || !kd_map_core(target))
         return FAIL(target, "the core file %s cannot be read: %s", what, dwfl_errmsg(-1));
     if (!find_block(target))
         return FAIL(target, "%s is not the core file of a program that uses Interlock", what);
@@ -489,14 +488,14 @@ static bool open_core(kd_target *target, const char *what)
 
 kd_target *kd_open(const char *what, bool quiet)
 {
-    kd_target *target = calloc(1, sizeof(*target));
+    kd_target *target = kd_allocate(1, sizeof(*target));
 
-    if (target == NULL)
-        return NULL;
     unsetenv("DEBUGINFOD_URLS"); /* no view waits for the network */
     elf_version(EV_CURRENT);
-    target->file = -1;
+    kd_guard_start();
+    target->file = target->folder = target->self = -1;
     target->quiet = quiet;
+    kd_renew_budget(target, 1);
     if ((is_process_id(what, &target->process) ? open_process(target, what) : open_core(target, what)) &&
         is_readable_version(target, what))
         return target;
@@ -508,13 +507,20 @@ void kd_close(kd_target *target)
 {
     if (target == NULL)
         return;
-    if (target->dwfl != NULL)
+    if (target->dwfl != NULL) {
+        kd_forget_symbols(target->dwfl);
         dwfl_end(target->dwfl);
+    }
     if (target->core != NULL)
         elf_end(target->core);
     if (target->file >= 0)
         close(target->file);
-    free(target->regions);
+    if (target->folder >= 0)
+        close(target->folder);
+    if (target->self >= 0)
+        close(target->self);
+    kd_forget_memory(target);
+    kd_index_free(&target->host_threads);
     free(target->segments.list);
     free(target->roots);
     free(target);

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#define MOST_OWNERS_SHOWN 16
+
 static const struct {
     uint32_t bit;
     const char *name;
@@ -48,12 +50,33 @@ static void object_type(kd_snapshot *snapshot, const kd_block *block, const char
         *name = kd_object_type_name(header.Type & KOBJECT_TYPE_MASK);
 }
 
-bool kd_owns(const kd_lock *lock, int thread)
+/* Where its code begins: what it was created with. 0: the library has not created it. */
+static kd_address start_address(const kd_thread *thread)
 {
-    for (size_t i = 0; i < lock->owner_count; i++)
-        if (lock->owners[i].thread == thread && lock->kind != KD_THREAD)
-            return true;
-    return false;
+    const ETHREAD *object = thread->object;
+
+    return object->Win32StartAddress != NULL ? KD_ADDRESS(object->Win32StartAddress)
+           : object->UserStartRoutine != NULL ? KD_ADDRESS(object->UserStartRoutine) : KD_ADDRESS(object->StartRoutine);
+}
+
+/* The mapping that its stack pointer is in, as the host tells it of a thread that does not run. */
+static bool read_stack_limits(kd_snapshot *snapshot, const kd_thread *thread, kd_address *pointer, kd_address *limit,
+                              kd_address *base)
+{
+    FILE *file = kd_open_of_thread(snapshot->target, thread->id, "syscall");
+    char line[256] = "";
+    bool found = false;
+
+    if (file == NULL)
+        return false;
+    kd_guard_begin(KD_FILE_SECONDS, "the host does not say what a thread does");
+    /* the number of the call, six arguments, the stack pointer; a thread in no call has -1 and the stack pointer */
+    if (fgets(line, sizeof(line), file) != NULL)
+        found = sscanf(line, "-1 %" SCNx64, pointer) == 1 ||
+                sscanf(line, "%*d %*s %*s %*s %*s %*s %*s %" SCNx64, pointer) == 1;
+    kd_guard_end();
+    fclose(file);
+    return found && kd_mapping_of(snapshot->target, *pointer, limit, base);
 }
 
 /* JSON. */
@@ -96,6 +119,7 @@ static void json_wait(json *out, kd_snapshot *snapshot, const kd_thread *thread)
     json_string(out, "mode", mode_name(thread->raw->WaitMode));
     json_bool(out, "alertable", thread->raw->Alertable != 0);
     json_number(out, "irql", thread->raw->WaitIrql);
+    json_number(out, "block_count", thread->raw->WaitBlockCount);
     json_number(out, "start_tick", thread->raw->WaitTime);
     if (snapshot->now != 0)
         json_real(out, "seconds", kd_waited(snapshot, thread));
@@ -125,11 +149,9 @@ static void json_frame(const kd_frame *frame, void *context)
 static void json_owned(json *out, const kd_snapshot *snapshot, int thread)
 {
     json_array(out, "owns");
-    for (size_t i = 0; i < snapshot->lock_count; i++) {
-        const kd_lock *lock = &snapshot->locks[i];
+    for (size_t i = 0; i < snapshot->threads[thread].owned_count; i++) {
+        const kd_lock *lock = &snapshot->locks[snapshot->threads[thread].owned[i]];
 
-        if (!kd_owns(lock, thread))
-            continue;
         json_object(out, NULL);
         json_string(out, "kind", kd_kind_name(lock->kind));
         json_address(out, "address", lock->address);
@@ -145,6 +167,33 @@ static void json_priority(json *out, const KTHREAD *thread)
     json_number(out, "base_priority", thread->BasePriority);
     json_number(out, "boost", thread->PriorityDecrement);
     json_number(out, "auto_boost_count", thread->AutoBoostCount);
+}
+
+static void json_time(json *out, const char *key, double seconds)
+{
+    if (seconds >= 0)
+        json_real(out, key, seconds);
+    else
+        json_null(out, key);
+}
+
+static void json_origin(json *out, kd_snapshot *snapshot, const kd_thread *thread, bool with_limits)
+{
+    char symbol[KD_SYMBOL_SIZE] = "";
+    kd_address pointer = 0, limit = 0, base = 0;
+
+    json_time(out, "user_time", thread->user_time);
+    json_time(out, "kernel_time", thread->kernel_time);
+    json_address(out, "start_address", start_address(thread));
+    kd_symbol(snapshot->target, start_address(thread), symbol);
+    json_string(out, "start_symbol", symbol[0] != '\0' ? symbol : NULL);
+    if (!with_limits)
+        return;
+    if (!read_stack_limits(snapshot, thread, &pointer, &limit, &base))
+        pointer = limit = base = 0;
+    json_address(out, "stack_base", base);
+    json_address(out, "stack_limit", limit);
+    json_address(out, "stack_pointer", pointer);
 }
 
 static void json_one(json *out, kd_snapshot *snapshot, int index, const kd_options *options)
@@ -166,6 +215,7 @@ static void json_one(json *out, kd_snapshot *snapshot, int index, const kd_optio
     json_priority(out, thread->raw);
     json_number(out, "suspend_count", thread->raw->SuspendCount);
     json_number(out, "context_switches", thread->raw->ContextSwitches);
+    json_origin(out, snapshot, thread, options->verbose || options->argument != NULL);
     json_array(out, "pending");
     for (size_t i = 0; i < sizeof(pending) / sizeof(pending[0]); i++)
         if (thread->raw->WaitRegister & pending[i].bit)
@@ -207,10 +257,12 @@ static void print_block(kd_snapshot *snapshot, const kd_block *block)
     if (lock == NULL)
         return;
     printf("            %s", kd_describe_lock(lock, text, sizeof(text)));
-    for (size_t i = 0; i < lock->owner_count; i++)
+    for (size_t i = 0; i < lock->owner_count && i < MOST_OWNERS_SHOWN; i++)
         if (lock->owners[i].id != 0 && lock->kind != KD_THREAD)
             printf("%s %u%s", i == 0 ? ", owned by" : ",", lock->owners[i].id,
                    lock->owners[i].probable ? " (probably)" : "");
+    if (lock->owner_count > MOST_OWNERS_SHOWN)
+        printf(" and %zu more", lock->owner_count - MOST_OWNERS_SHOWN);
     printf("\n");
 }
 
@@ -220,6 +272,9 @@ static void print_wait(kd_snapshot *snapshot, const kd_thread *thread)
 
     for (size_t i = 0; i < thread->block_count; i++)
         print_block(snapshot, &thread->blocks[i]);
+    printf("    WaitRegister.State %s  WaitIrql %u  WaitBlockCount %u\n",
+           kd_wait_state_name(thread->raw->WaitRegister & KI_WAIT_STATE_MASK), thread->raw->WaitIrql,
+           thread->raw->WaitBlockCount);
     printf("    Wait Start TickCount      %u", thread->raw->WaitTime);
     if (snapshot->now != 0)
         printf("    Ticks: %.0f (%.3f s)", kd_waited(snapshot, thread) / kd_seconds(KI_TICK),
@@ -229,16 +284,15 @@ static void print_wait(kd_snapshot *snapshot, const kd_thread *thread)
     printf("\n");
 }
 
-static void print_owned(const kd_snapshot *snapshot, int thread)
+static void print_owned(const kd_snapshot *snapshot, const kd_thread *thread)
 {
     char text[512];
 
-    for (size_t i = 0; i < snapshot->lock_count; i++)
-        if (kd_owns(&snapshot->locks[i], thread))
-            printf("    Owns %s\n", kd_describe_lock(&snapshot->locks[i], text, sizeof(text)));
+    for (size_t i = 0; i < thread->owned_count; i++)
+        printf("    Owns %s\n", kd_describe_lock(&snapshot->locks[thread->owned[i]], text, sizeof(text)));
 }
 
-void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options)
+static void print_title(kd_snapshot *snapshot, const kd_thread *thread)
 {
     const KTHREAD *raw = thread->raw;
 
@@ -255,20 +309,67 @@ void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_op
         printf("RUNNING at IRQL %u, host state %c\n", raw->Irql, thread->host_state);
     else
         printf("%s, host state %c\n", kd_thread_state_name(raw->State), thread->host_state);
-    if (thread->waiting)
-        print_wait(snapshot, thread);
-    print_owned(snapshot, (int)(thread - snapshot->threads));
+}
+
+static void print_counters(const KTHREAD *raw)
+{
     printf("    IRQL %u  Context Switch Count %u", raw->Irql, raw->ContextSwitches);
     if (raw->SuspendCount != 0)
         printf("  SuspendCount %d", raw->SuspendCount);
     for (size_t i = 0; i < sizeof(pending) / sizeof(pending[0]); i++)
         if (raw->WaitRegister & pending[i].bit)
             printf("  %s pending", pending[i].name);
-    printf("\n    Priority %d BasePriority %d PriorityDecrement %d\n", raw->Priority, raw->BasePriority,
+    printf("\n");
+}
+
+static void print_priority(const KTHREAD *raw)
+{
+    printf("    Priority %d BasePriority %d PriorityDecrement %d\n", raw->Priority, raw->BasePriority,
            raw->PriorityDecrement);
+}
+
+void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options)
+{
+    print_title(snapshot, thread);
+    if (thread->waiting)
+        print_wait(snapshot, thread);
+    print_owned(snapshot, thread);
+    print_counters(thread->raw);
+    print_priority(thread->raw);
     if (options->stack)
         kd_print_stack(snapshot->target, thread->id);
     printf("\n");
+}
+
+/* 00:01:02.345, as !thread has it. */
+static void print_time(const char *name, double seconds)
+{
+    if (seconds < 0)
+        printf("    %-25s not known\n", name);
+    else
+        printf("    %-25s %02.0f:%02d:%06.3f\n", name, (double)(uint64_t)(seconds / 3600),
+               (int)((uint64_t)(seconds / 60) % 60), seconds - 60 * (double)(uint64_t)(seconds / 60));
+}
+
+void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread)
+{
+    kd_address start = start_address(thread), pointer, limit, base;
+    char symbol[KD_SYMBOL_SIZE] = "";
+
+    printf("    ");
+    print_title(snapshot, thread);
+    if (thread->waiting)
+        print_wait(snapshot, thread);
+    print_counters(thread->raw);
+    print_time("UserTime", thread->user_time);
+    print_time("KernelTime", thread->kernel_time);
+    kd_symbol(snapshot->target, start, symbol);
+    if (start != 0)
+        printf("    Win32 Start Address %s%s0x%016" PRIx64 "%s\n", symbol, symbol[0] != '\0' ? " (" : "", start,
+               symbol[0] != '\0' ? ")" : "");
+    if (read_stack_limits(snapshot, thread, &pointer, &limit, &base))
+        printf("    Stack Current %016" PRIx64 " Base %016" PRIx64 " Limit %016" PRIx64 "\n", pointer, base, limit);
+    print_priority(thread->raw);
 }
 
 /* The one that was asked for: a number among the threads. FALSE: it has said that there is none. */
@@ -302,7 +403,7 @@ static int show_threads(kd_snapshot *snapshot, const kd_options *options)
             if (one < 0 || one == (int)i)
                 json_one(&out, snapshot, (int)i, options);
         json_end(&out);
-        json_end(&out);
+        kd_json_end(&out, snapshot);
         return 0;
     }
     if (one >= 0) {
@@ -356,7 +457,7 @@ static int show_deadlocks(kd_snapshot *snapshot, const kd_options *options)
             if (snapshot->threads[i].deadlocked)
                 json_number(&out, NULL, snapshot->threads[i].id);
         json_end(&out);
-        json_end(&out);
+        kd_json_end(&out, snapshot);
         return 0;
     }
     kd_print_deadlocks(snapshot);

@@ -72,14 +72,6 @@ static int by_threads(const void *one, const void *other, void *context)
     return difference != 0 ? difference : (*a)->id < (*b)->id ? -1 : 1;
 }
 
-static uint64_t contended(const kd_sample *sample, const kd_lock *lock)
-{
-    for (size_t i = 0; i < sample->lock_count; i++)
-        if (sample->locks[i].address == lock->address && sample->locks[i].kind == lock->kind)
-            return sample->locks[i].contended;
-    return 0;
-}
-
 static double rate(uint64_t count, const kd_sample *sample)
 {
     return sample->interval > 0 ? (double)count / sample->interval : 0;
@@ -109,13 +101,13 @@ static void write_deadlocks(FILE *out, const kd_snapshot *snapshot, const char *
 
 static void write_processors(FILE *out, kd_snapshot *snapshot)
 {
-    KPRCB *prcb = aligned_alloc(KI_CACHE_LINE, sizeof(*prcb));
+    KPRCB *prcb = kd_allocate_lines(sizeof(*prcb));
     uint32_t busy = 0, shown = 0, queued = 0;
     kd_address address;
     char text[192];
 
     fprintf(out, "Processors: %u", snapshot->processors);
-    for (uint32_t p = 0; prcb != NULL && p < snapshot->processors; p++) {
+    for (uint32_t p = 0; p < snapshot->processors; p++) {
         int owner;
 
         if (!kd_read_processor(snapshot, p, &address, prcb))
@@ -168,14 +160,14 @@ static void write_owner(FILE *out, const kd_lock *lock)
 
 static void write_locks(FILE *out, top *t, const kd_snapshot *snapshot, const kd_sample *sample, int most)
 {
-    const kd_lock **locks = calloc(snapshot->lock_count + 1, sizeof(*locks));
+    const kd_lock **locks = kd_allocate(snapshot->lock_count + 1, sizeof(*locks));
     size_t count = 0;
     int shown = 0;
 
     for (size_t i = 0; i < snapshot->lock_count; i++)
         if (kd_is_lock(&snapshot->locks[i]) && (t->options.verbose || snapshot->locks[i].waiter_count != 0 ||
                                                 snapshot->locks[i].hold != KD_FREE ||
-                                                contended(sample, &snapshot->locks[i]) != 0))
+                                                snapshot->locks[i].contended != 0))
             locks[count++] = &snapshot->locks[i];
     qsort_r(locks, count, sizeof(*locks), by_locks, t);
     for (; (size_t)shown < count && shown < most; shown++) {
@@ -183,7 +175,7 @@ static void write_locks(FILE *out, top *t, const kd_snapshot *snapshot, const kd
 
         fprintf(out, "%7zu", lock->waiter_count);
         if (lock->contention >= 0)
-            fprintf(out, " %10" PRId64 " %8.1f", lock->contention, rate(contended(sample, lock), sample));
+            fprintf(out, " %10" PRId64 " %8.1f", lock->contention, rate(lock->contended, sample));
         else
             fprintf(out, " %10s %8s", "-", "-");
         write_owner(out, lock);
@@ -200,9 +192,10 @@ static void write_thread(FILE *out, const kd_snapshot *snapshot, const kd_thread
 {
     const kd_lock *lock = thread->block_count != 0 && thread->blocks[0].lock >= 0
                               ? &snapshot->locks[thread->blocks[0].lock] : NULL;
-    char text[512];
+    char text[512], name[80];
+    int wide = (int)kd_characters(kd_copy(name, sizeof(name), thread->name, 16));
 
-    fprintf(out, "%s%8u %-16.16s", thread->deadlocked ? red : "", thread->id, thread->name);
+    fprintf(out, "%s%8u %s%*s", thread->deadlocked ? red : "", thread->id, name, 16 - wide, "");
     if (thread->waiting && snapshot->now != 0)
         fprintf(out, " %10.3f", kd_waited(snapshot, thread));
     else
@@ -219,7 +212,7 @@ static void write_thread(FILE *out, const kd_snapshot *snapshot, const kd_thread
 
 static void write_threads(FILE *out, top *t, const kd_snapshot *snapshot, int most)
 {
-    const kd_thread **threads = calloc(snapshot->thread_count + 1, sizeof(*threads));
+    const kd_thread **threads = kd_allocate(snapshot->thread_count + 1, sizeof(*threads));
     size_t count = 0;
     int shown = 0;
 
@@ -249,6 +242,8 @@ static void write_frame(FILE *out, top *t, kd_snapshot *snapshot, const kd_sampl
     write_locks(out, t, snapshot, sample, room / 3);
     write_title(out, t, "  THREAD NAME                SECONDS  WAIT              FOR");
     write_threads(out, t, snapshot, room);
+    kd_note_spent(snapshot);
+    kd_write_faults(out, snapshot);
 }
 
 static const char help[] = "\nKeys: q quits, space pauses, + and - change the interval, v shows everything\n"
@@ -303,7 +298,7 @@ static void show(top *t, kd_snapshot *snapshot)
     if (t->options.json) {
         json to = kd_json(&t->options);
 
-        kd_json_sample(&to, NULL, sample);
+        kd_json_sample(&to, sample, snapshot);
         fflush(stdout);
         return;
     }
@@ -462,6 +457,7 @@ static int watch(top *t)
             status = 1;
             break;
         }
+        kd_renew_budget(t->target, 1);
         kd_history_add(t->history, snapshot);
         show(t, snapshot);
         frames++;

@@ -56,7 +56,7 @@ static BOOLEAN name_address(PVOID context, ULONG64 address, PSTR buffer, SIZE_T 
 
     if (module == NULL || !kd_symbol_in(module, address, symbol))
         return FALSE;
-    snprintf(buffer, size, "%s", symbol);
+    kd_copy(buffer, size, symbol, size);
     return TRUE;
 }
 
@@ -70,7 +70,7 @@ static bool convert(kd_recording *recording, const char *path)
         kd_say("cannot write %s: %s", path, strerror(errno));
         return false;
     }
-    sink.Scratch = malloc(KiTraceScratchSize(recording->file) + 1);
+    sink.Scratch = kd_allocate(KiTraceScratchSize(recording->file) + 1, 1);
     bool written = KiWriteTraceJson(recording->file, &sink, &summary);
     free(sink.Scratch);
     if (fclose(out.file) != 0 || !written) {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_OWNERS_BRIEFLY 64
+
 double kd_seconds(uint64_t interval)
 {
     return (double)interval / 1e7;
@@ -67,9 +69,16 @@ int kd_run(const kd_view *view, int argc, char **argv)
     if (target == NULL)
         return 1;
     snapshot = kd_snapshot_take(target);
-    status = snapshot != NULL ? view->show(snapshot, &options) : 1;
-    if (snapshot != NULL)
+    if (snapshot != NULL) {
+        kd_renew_budget(target, 1);
+        status = view->show(snapshot, &options);
+        kd_note_spent(snapshot);
+        if (status == 0 && !options.json)
+            kd_write_faults(options.dot ? stderr : stdout, snapshot);
         kd_snapshot_free(snapshot);
+    } else {
+        status = 1;
+    }
     kd_close(target);
     return status;
 }
@@ -77,6 +86,13 @@ int kd_run(const kd_view *view, int argc, char **argv)
 json kd_json(const kd_options *options)
 {
     return (json){.file = options->file, .compact = options->compact};
+}
+
+void kd_json_end(json *out, kd_snapshot *snapshot)
+{
+    kd_note_spent(snapshot);
+    kd_json_faults(out, snapshot);
+    json_end(out);
 }
 
 /* Threads and locks as members of JSON objects. */
@@ -96,7 +112,7 @@ static const char *hold_name(kd_hold hold)
     return names[hold];
 }
 
-static void json_lock_without_waiters(json *out, const kd_lock *lock)
+static void json_lock_without_waiters(json *out, const kd_lock *lock, size_t most_owners)
 {
     json_string(out, "kind", kd_kind_name(lock->kind));
     json_address(out, "address", lock->address);
@@ -110,8 +126,9 @@ static void json_lock_without_waiters(json *out, const kd_lock *lock)
         json_number(out, "contention_count", lock->contention);
     else
         json_null(out, "contention_count");
+    json_number(out, "owner_count", (int64_t)lock->owner_count);
     json_array(out, "owners");
-    for (size_t i = 0; i < lock->owner_count; i++) {
+    for (size_t i = 0; i < lock->owner_count && i < most_owners; i++) {
         const kd_owner *owner = &lock->owners[i];
 
         json_object(out, NULL);
@@ -131,14 +148,14 @@ static void json_lock_without_waiters(json *out, const kd_lock *lock)
 void kd_json_lock_briefly(json *out, const char *key, const kd_lock *lock)
 {
     json_object(out, key);
-    json_lock_without_waiters(out, lock);
+    json_lock_without_waiters(out, lock, MOST_OWNERS_BRIEFLY);
     json_end(out);
 }
 
 void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock)
 {
     json_object(out, key);
-    json_lock_without_waiters(out, lock);
+    json_lock_without_waiters(out, lock, SIZE_MAX);
     json_array(out, "waiters");
     for (size_t i = 0; i < lock->waiter_count; i++) {
         json_object(out, NULL);

@@ -1,4 +1,10 @@
-/* webserver.c: who may ask, and for what. */
+/*
+ * webserver.c: who may ask, and for what.
+ *
+ * Every user of the machine can connect, so connections that have not shown the token are strangers: they get little
+ * time, however busy they are, and when there are too many the oldest one goes. So they never keep out the user.
+ */
+#include "kd.h"
 #include "webserver.h"
 
 #include <arpa/inet.h>
@@ -9,14 +15,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
 
 #define TOKEN_BYTES 16
 #define TOKEN_DIGITS (2 * TOKEN_BYTES)
-#define MOST_CONNECTIONS 64
+#define MOST_CONNECTIONS 512
+#define MOST_STRANGERS 64
 #define IDLE_SECONDS 30
+#define STRANGER_SECONDS 10
+
+typedef struct visitor {
+    struct visitor *next, *previous; /* among the strangers, the oldest first */
+    int socket;
+    time_t since;
+    bool stranger;
+} visitor;
 
 struct web_server {
     struct MHD_Daemon *daemon;
+    visitor strangers;               /* the head of their list */
+    size_t stranger_count;
     web_handler *handler;
     void *context;
     uint16_t port;
@@ -61,12 +80,82 @@ static struct MHD_Response *text_response(const char *text)
     return response;
 }
 
+/* Strangers. */
+
+static time_t seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static void is_no_stranger(web_server *server, visitor *v)
+{
+    if (v == NULL || !v->stranger)
+        return;
+    v->stranger = false;
+    v->previous->next = v->next;
+    v->next->previous = v->previous;
+    server->stranger_count--;
+}
+
+/* The library finds the connection at its end, and closes it. */
+static void turn_out(web_server *server, visitor *v)
+{
+    shutdown(v->socket, SHUT_RDWR);
+    is_no_stranger(server, v);
+}
+
+/* One whose request is on its way stays, if there is one that has said nothing. */
+static void turn_out_one(web_server *server)
+{
+    visitor *v = server->strangers.next;
+    char byte;
+
+    while (v != &server->strangers && recv(v->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
+        v = v->next;
+    turn_out(server, v != &server->strangers ? v : server->strangers.next);
+}
+
+static void turn_out_old(web_server *server)
+{
+    while (server->stranger_count > 0 && seconds_now() - server->strangers.next->since >= STRANGER_SECONDS)
+        turn_out(server, server->strangers.next);
+}
+
+static void note_connection(void *context, struct MHD_Connection *connection, void **kept,
+                            enum MHD_ConnectionNotificationCode what)
+{
+    web_server *server = context;
+    visitor *v = *kept;
+
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        is_no_stranger(server, v);
+        free(v);
+        *kept = NULL;
+        return;
+    }
+    if (server->stranger_count >= MOST_STRANGERS)
+        turn_out_one(server);
+    v = kd_allocate(1, sizeof(*v));
+    *v = (visitor){.socket = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                   .since = seconds_now(), .stranger = true, .next = &server->strangers,
+                   .previous = server->strangers.previous};
+    v->previous->next = v;
+    server->strangers.previous = v;
+    server->stranger_count++;
+    *kept = v;
+}
+
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *why)
 {
     struct MHD_Response *response = text_response(why);
 
     if (response != NULL && status == MHD_HTTP_METHOD_NOT_ALLOWED)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    if (response != NULL && status == MHD_HTTP_FORBIDDEN)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     return answer(connection, status, response);
 }
 
@@ -145,12 +234,16 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     (void)version;
     (void)upload;
     (void)upload_size;
-    (void)state;
     if (!is_own_host(server, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)) ||
         !has_token(server, url))
         return refuse(connection, MHD_HTTP_FORBIDDEN, "The address that interlock view has printed leads in.\n");
+    is_no_stranger(server, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Nothing can be changed here.\n");
+    if (*state == NULL) { /* the first call; a connection that is answered in it is closed */
+        *state = server;
+        return MHD_YES;
+    }
     path = url + 1 + TOKEN_DIGITS;
     if (strncmp(path, "/api/", 5) == 0)
         return answer_data(server, connection, path + 5);
@@ -182,9 +275,11 @@ web_server *web_start(uint16_t port, web_handler *handler, void *context)
     }
     server->handler = handler;
     server->context = context;
+    server->strangers.next = server->strangers.previous = &server->strangers;
     server->daemon = MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, handle, server, MHD_OPTION_SOCK_ADDR, &loopback,
                                       MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
-                                      MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+                                      MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+                                      MHD_OPTION_NOTIFY_CONNECTION, note_connection, server, MHD_OPTION_END);
     if (server->daemon == NULL) {
         int problem = errno;
 
@@ -204,7 +299,8 @@ const char *web_address(const web_server *server)
 
 void web_run(web_server *server, int milliseconds)
 {
-    MHD_run_wait(server->daemon, milliseconds);
+    turn_out_old(server);
+    MHD_run_wait(server->daemon, server->stranger_count > 0 && milliseconds > 1000 ? 1000 : milliseconds);
 }
 
 void web_stop(web_server *server)

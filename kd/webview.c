@@ -44,7 +44,7 @@ typedef struct watch {
     picture pictures[VIEWS];
     int process;            /* a descriptor that is readable when it has ended; -1: a core file */
     bool ended;
-    char name[64];
+    char name[256];
     char why[256];          /* it cannot be looked at any more */
     uint64_t number;        /* of the snapshot */
     double taken, tick, interval;
@@ -100,6 +100,7 @@ static void take_snapshot(watch *w)
         kd_snapshot_free(w->snapshot);
     w->snapshot = next;
     w->number++;
+    kd_renew_budget(w->target, 1);
     kd_history_add(w->history, next);
     w->taken = seconds_now();
     w->tick = SHARE * (w->taken - begin);
@@ -141,6 +142,7 @@ static web_answer show(watch *w, const kd_view *view, const char *argument, bool
     if (options.file == NULL)
         return given;
     kd_say_into(why, sizeof(why));
+    kd_renew_budget(w->target, 1);
     status = view->show(w->snapshot, &options);
     kd_say_into(NULL, 0);
     fclose(options.file);
@@ -174,9 +176,8 @@ static web_answer answer_view(watch *w, size_t number)
     draw(w, number);
     if (last->text == NULL)
         return problem(503, w->why);
-    given.body = malloc(last->size + 1);
-    if (given.body != NULL)
-        memcpy(given.body, last->text, last->size);
+    given.body = kd_allocate(last->size + 1, 1);
+    memcpy(given.body, last->text, last->size);
     given.size = last->size;
     given.snapshot = last->snapshot;
     return given;
@@ -335,19 +336,10 @@ static void open_browser(const char *address)
 
 static void read_name(watch *w, const char *what)
 {
-    char path[64];
-    FILE *file = NULL;
+    const char *slash = strrchr(what, '/');
 
-    snprintf(w->name, sizeof(w->name), "%s", strrchr(what, '/') != NULL ? strrchr(what, '/') + 1 : what);
-    if (kd_process_of(w->target) == 0)
-        return;
-    snprintf(path, sizeof(path), "/proc/%d/comm", kd_process_of(w->target));
-    file = fopen(path, "re");
-    if (file == NULL)
-        return;
-    if (fgets(w->name, sizeof(w->name), file) != NULL)
-        w->name[strcspn(w->name, "\n")] = '\0';
-    fclose(file);
+    if (!kd_process_name(w->target, w->name, sizeof(w->name)))
+        kd_clean(w->name, sizeof(w->name), slash != NULL ? slash + 1 : what, sizeof(w->name));
 }
 
 static void serve(watch *w, web_server *server)

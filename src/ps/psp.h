@@ -47,7 +47,9 @@ C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + KI_THREAD_SUFFIX);
 C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Suffix) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
 
 /* What a debugger reads of a thread. */
-#define PSP_LAYOUT sizeof(ETHREAD), KDP_MEMBER(ETHREAD, ThreadName)
+#define PSP_LAYOUT                                                                                                     \
+    sizeof(ETHREAD), KDP_MEMBER(ETHREAD, ThreadName), KDP_MEMBER(ETHREAD, StartRoutine),                               \
+        KDP_MEMBER(ETHREAD, UserStartRoutine), KDP_MEMBER(ETHREAD, Win32StartAddress)
 
 /* What is behind Pcb is there only for other processes than this one. */
 typedef struct _EPROCESS {

@@ -7,6 +7,7 @@ A view is taken again until it shows what it should, for some minutes: no case d
 program gets there."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -93,10 +94,31 @@ def resources(tap):
         stacks = view("threads", p.id, "--stack")
         symbols = [f["symbol"] for f in thread_of(stacks, p.alice)["stack"]]
         tap.case("threads --stack: the way to the wait", [] if any("resource_alice" in s for s in symbols) else symbols)
+        text = interlock("threads", p.id, p.alice).stdout
+        tap.case("threads: the wait register, the level and the blocks of a wait",
+                 [] if "WaitRegister.State WaitCommitted  WaitIrql 0  WaitBlockCount 1\n" in text else [text])
+        origin(tap, p)
         text = interlock("threads", p.id).stdout
         tap.case("threads: deadlocks come first", [] if text.startswith("Deadlock: these threads") else [text])
         listed = {q["process_id"]: q for q in view("ps")["processes"]}
         tap.case("ps: lists the process", [] if listed.get(p.id, {}).get("deadlocks") == 1 else [listed])
+
+
+def origin(tap, p):
+    """Times, start and stack of the threads of a lock, as !locks -v has them."""
+    alice = view("threads", p.id, p.alice)["threads"][0]
+    problems = [] if alice["start_symbol"].endswith("!resource_alice") else [alice["start_symbol"]]
+    problems += [] if alice["user_time"] >= 0 and alice["kernel_time"] >= 0 else [alice]
+    limits = [number(alice[name]) for name in ("stack_limit", "stack_pointer", "stack_base")]
+    problems += [] if limits == sorted(limits) and limits[0] > 0 else [limits]
+    text = interlock("locks", "-v", p.id).stdout
+    for part in (r"UserTime +00:00:0\d\.\d{3}\n", r"KernelTime +00:00:0\d\.\d{3}\n",
+                 r"Win32 Start Address \S+!resource_alice \(0x[0-9a-f]{16}\)\n",
+                 r"Stack Current [0-9a-f]{16} Base [0-9a-f]{16} Limit [0-9a-f]{16}\n"):
+        problems += [] if re.search(part, text) else [f"{part} is not in {text}"]
+    text = interlock("locks", p.id).stdout
+    problems += [text] if "Win32 Start Address" in text else []
+    tap.case("locks -v: times, start address and stack of each thread", problems)
 
 
 def core_file(tap):
@@ -304,6 +326,10 @@ def objects(tap, p):
              differences("object", (by_name["type"], by_name["signal_state"], by_name["members"],
                                     [(w["id"], w["wait_type"]) for w in by_name["waiters"]]),
                          ("Semaphore", 0, {"Limit": 7}, [(p.facts["semaphore-waiter"], "WaitAny")])))
+    text = interlock("object", p.id, "limited").stdout
+    lines = dict(re.findall(r"^    (\w+) +: (\S+)", text, re.MULTILINE))
+    tap.case("object: the type is that of Windows, the bit of the waiters is apart",
+             differences("lines", (lines.get("Type"), lines.get("WaitersBit"), by_name["waiters_bit"]), ("0x5", "0x1", True)))
     event = view("object", p.id, "set")
     found = (event["type"], event["signal_state"], event["flags"])
     tap.case("object: an event that is set",

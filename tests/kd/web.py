@@ -134,6 +134,43 @@ def access(tap, p):
         tap.case("it ends when it is interrupted", differences("status", v.process.wait(PATIENCE), 0))
 
 
+def strangers(tap, p):
+    """Connections without a token, idle or busy, do not keep the user out."""
+    with View(p.id) as v:
+        idle = [socket.create_connection(("127.0.0.1", v.port), timeout=PATIENCE) for _ in range(200)]
+        slow = [socket.create_connection(("127.0.0.1", v.port), timeout=PATIENCE) for _ in range(200)]
+        for connection in slow:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost")
+        problems = []
+        for _ in range(5):
+            problems += differences("status", v.get("api/graph")[0], 200)
+        tap.case("four hundred idle connections without a token do not keep the user out", problems)
+        # One that has shown the token stays open beside them.
+        own = http.client.HTTPConnection("127.0.0.1", v.port, timeout=PATIENCE)
+        statuses = []
+        for _ in range(2):
+            own.request("GET", f"/{v.token}/api/handles", headers={"Host": f"127.0.0.1:{v.port}"})
+            statuses.append(own.getresponse())
+            statuses[-1].read()
+            more = [socket.create_connection(("127.0.0.1", v.port), timeout=PATIENCE) for _ in range(100)]
+            idle += more
+        tap.case("a connection with the token outlives strangers that come later",
+                 differences("statuses", [(a.status, a.will_close) for a in statuses], [(200, False)] * 2))
+        # The server ends them by itself, also those that go on talking.
+        ended = 0
+        for connection in slow[-30:]:
+            try:
+                while connection.recv(4096) if ended >= 0 else b"":
+                    pass
+                ended += 1
+            except ConnectionError:
+                ended += 1
+        tap.case("strangers are turned out", differences("ended", ended, 30))
+        for connection in [*idle, *slow]:
+            connection.close()
+        own.close()
+
+
 def assets(tap, p):
     with View(p.id) as v:
         page = v.get("")[2].decode()
@@ -266,7 +303,7 @@ def main():
     tap = Tap()
     with Program("service") as p:
         until(lambda: view("locks", p.id), lambda d: len(d["locks"]) == 3 and d["deadlocks"])
-        for cases in (access, assets, data, refusals, live):
+        for cases in (access, strangers, assets, data, refusals, live):
             try:
                 cases(tap, p)
             except (AssertionError, KeyError, StopIteration, IndexError, TypeError, OSError, ValueError,

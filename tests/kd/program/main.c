@@ -4,55 +4,6 @@
  */
 #include "program.h"
 
-HANDLE go[2], started;
-DWORD id_of_last_thread;
-int threads_made;
-
-void say(const char *name, const volatile void *address)
-{
-    printf("%s %p\n", name, (const void *)(uintptr_t)address);
-}
-
-HANDLE make(LPTHREAD_START_ROUTINE routine, const char *name)
-{
-    WCHAR wide[32] = {0};
-    HANDLE thread = CreateThread(NULL, 0, routine, NULL, CREATE_SUSPENDED, &id_of_last_thread);
-
-    for (size_t i = 0; name[i] != '\0'; i++)
-        wide[i] = (unsigned char)name[i];
-    SetThreadDescription(thread, wide);
-    printf("%s %u\n", name, id_of_last_thread);
-    STORE(threads_made, threads_made + 1);
-    ResumeThread(thread);
-    return thread;
-}
-
-/* Both have their first one before either asks for its second. */
-void meet(int self)
-{
-    SetEvent(go[self]);
-    WaitForSingleObject(go[1 - self], INFINITE);
-}
-
-void never_runs(PKDPC dpc, void *context, void *argument1, void *argument2)
-{
-    (void)dpc;
-    (void)context;
-    (void)argument1;
-    (void)argument2;
-}
-
-/* What the program is told on its standard input. */
-
-void obey(void)
-{
-    char line[64];
-
-    while (fgets(line, sizeof(line), stdin) != NULL)
-        if (strcmp(line, "start\n") == 0)
-            SetEvent(started);
-}
-
 /* What a debugger cannot read. */
 
 static void other_version(void)
@@ -123,9 +74,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    go[0] = CreateEventA(NULL, TRUE, FALSE, NULL);
-    go[1] = CreateEventA(NULL, TRUE, FALSE, NULL);
+    prepare();
     for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
         if (argc == 2 && strcmp(argv[1], scenes[i].name) == 0) {
             scenes[i].run();

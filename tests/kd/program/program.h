@@ -23,6 +23,7 @@ extern HANDLE started; /* set by a line "start" */
 extern DWORD id_of_last_thread;
 extern int threads_made;
 
+void prepare(void);  /* before anything else */
 void say(const char *name, const volatile void *address);
 HANDLE make(LPTHREAD_START_ROUTINE routine, const char *name);
 void meet(int self); /* both have their first one before either asks for its second */

@@ -1,0 +1,110 @@
+/*
+ * guard.c: ends the command when something that it looks at does not let it go on.
+ *
+ * A process can make a read of its memory wait (userfaultfd, or a mapping of a file system of its own), and so can the
+ * file system that a module is on. Such a wait ends only when the waiting process is killed, no handler of a signal runs
+ * meanwhile. So a thread watches the clock, says what the matter is and ends the process.
+ */
+#include "kd.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_GUARDS 4
+
+static const char *volatile guarded; /* NULL: nothing is */
+static volatile int patience;
+static volatile uint64_t turn;       /* counts what is guarded */
+
+/* Nothing here may wait for a lock that the thread which is stuck holds. */
+static void end_with(const char *why)
+{
+    char text[256];
+    int length = snprintf(text, sizeof(text), "interlock: %s: it was given up\n", why);
+    ssize_t written = write(STDERR_FILENO, text, (size_t)length);
+
+    (void)written;
+    _exit(1);
+}
+
+static void *watch(void *context)
+{
+    struct timespec second = {.tv_sec = 1};
+    uint64_t last = 0;
+    int waited = 0;
+
+    (void)context;
+    for (;;) {
+        const char *what;
+        uint64_t now;
+
+        nanosleep(&second, NULL);
+        what = __atomic_load_n(&guarded, __ATOMIC_ACQUIRE); /* pairs with the release in kd_guard_begin */
+        now = __atomic_load_n(&turn, __ATOMIC_RELAXED);     /* relaxed: only whether it changes counts */
+        waited = what != NULL && now == last ? waited + 1 : 0;
+        last = now;
+        if (what != NULL && waited >= __atomic_load_n(&patience, __ATOMIC_RELAXED))
+            end_with(what);
+    }
+    return NULL;
+}
+
+/* A file that was mapped has become shorter. */
+static void on_bus_error(int number)
+{
+    (void)number;
+    end_with("a file that it reads was cut off meanwhile, or cannot be read");
+}
+
+void kd_guard_start(void)
+{
+    static bool started;
+    struct sigaction bus = {.sa_handler = on_bus_error};
+    sigset_t all, before;
+    pthread_t thread;
+
+    if (started)
+        return;
+    started = true;
+    sigaction(SIGBUS, &bus, NULL);
+    /* Signals are for the thread that shows something. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, watch, NULL) == 0)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* One may be inside another. */
+static struct {
+    const char *what;
+    int seconds;
+} outer[MOST_GUARDS];
+static int depth;
+
+/* The watch may see what of one and seconds of another, but gives up only after so many seconds of the same turn. */
+static void guard(const char *what, int seconds)
+{
+    if (what != NULL)
+        __atomic_store_n(&patience, seconds, __ATOMIC_RELAXED); /* relaxed: published by the release below */
+    __atomic_store_n(&turn, turn + 1, __ATOMIC_RELAXED);    /* relaxed: this thread alone writes it */
+    __atomic_store_n(&guarded, what, __ATOMIC_RELEASE);
+}
+
+void kd_guard_begin(int seconds, const char *what)
+{
+    if (depth < MOST_GUARDS) {
+        outer[depth].what = guarded;
+        outer[depth].seconds = patience;
+    }
+    depth++;
+    guard(what, seconds);
+}
+
+void kd_guard_end(void)
+{
+    depth--;
+    guard(depth < MOST_GUARDS ? outer[depth].what : NULL, depth < MOST_GUARDS ? outer[depth].seconds : 0);
+}
