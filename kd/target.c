@@ -283,10 +283,21 @@ static const char *kind_of_file(mode_t mode)
     return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-static bool is_zombie(const kd_target *target)
+static bool open_folder(kd_target *target)
+{
+    char path[64];
+
+    if (target->folder >= 0)
+        close(target->folder);
+    snprintf(path, sizeof(path), "/proc/%d", target->process);
+    target->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return target->folder >= 0;
+}
+
+static bool has_ended(const kd_target *target, const char *stat)
 {
     char text[4096];
-    FILE *file = kd_open_of_process(target, "stat");
+    FILE *file = kd_open_of_process(target, stat);
     size_t length = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
     const char *end;
 
@@ -294,21 +305,50 @@ static bool is_zombie(const kd_target *target)
         fclose(file);
     text[length] = '\0';
     end = strrchr(text, ')');
-    return end != NULL && end[1] == ' ' && (end[2] == 'Z' || end[2] == 'X');
+    return end == NULL || end[1] != ' ' || end[2] == 'Z' || end[2] == 'X';
+}
+
+static DIR *open_tasks(const kd_target *target)
+{
+    int folder = openat(target->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *tasks = folder >= 0 ? fdopendir(folder) : NULL;
+
+    if (tasks == NULL && folder >= 0)
+        close(folder);
+    return tasks;
+}
+
+/* A process lives on when its main thread has ended, but what it is called by has no memory then. 0: nobody lives. */
+static int living_thread(const kd_target *target)
+{
+    DIR *tasks = open_tasks(target);
+    struct dirent *entry;
+    int found = 0;
+
+    while (tasks != NULL && found == 0 && (entry = readdir(tasks)) != NULL) {
+        char path[300];
+
+        snprintf(path, sizeof(path), "task/%s/stat", entry->d_name);
+        if (entry->d_name[0] != '.' && !has_ended(target, path))
+            found = (int)strtol(entry->d_name, NULL, 10);
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return found;
 }
 
 static bool may_look(kd_target *target, const char *what)
 {
-    char path[64];
     unsigned char byte;
 
-    snprintf(path, sizeof(path), "/proc/%d", target->process);
-    target->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (target->folder < 0)
+    if (!open_folder(target))
         return FAIL(target, "there is no process %s: `interlock ps` lists those that use Interlock", what);
     target->self = (int)syscall(SYS_pidfd_open, target->process, 0);
-    if (is_zombie(target))
-        return FAIL(target, "process %s has ended, and its parent has not noticed yet: it has no memory", what);
+    if (has_ended(target, "stat")) {
+        target->process = living_thread(target);
+        if (target->process == 0 || !open_folder(target))
+            return FAIL(target, "process %s has ended, and its parent has not noticed yet: it has no memory", what);
+    }
     if (!kd_map_process(target)) {
         if (errno == EACCES || errno == EPERM)
             return FAIL(target, "process %s belongs to somebody else: run this as that user, or as root", what);
@@ -386,12 +426,9 @@ static bool is_in_namespace(const kd_target *target)
 
 static int search_threads(kd_target *target, uint32_t id)
 {
-    int folder = openat(target->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *tasks = folder >= 0 ? fdopendir(folder) : NULL;
+    DIR *tasks = open_tasks(target);
     struct dirent *entry;
 
-    if (tasks == NULL && folder >= 0)
-        close(folder);
     kd_index_free(&target->host_threads);
     while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
         char path[300];

@@ -3,6 +3,8 @@
 import gdb
 
 THREAD_CHUNK = 4096
+THREAD_CHUNKS = 64
+MOST_ENTRIES = 100000 # of a list: a program that was damaged must not hang its debugger
 ACTIVE = 0x4000
 HINT_BLOCK = 0xFF
 REASONS = {}
@@ -26,6 +28,11 @@ def reason_name(number):
     return REASONS.get(number, str(number))
 
 
+def clean(text):
+    """Without what a terminal obeys, and what turns the direction of text."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
 def symbol(address):
     text = gdb.execute(f"info symbol {int(address):#x}", to_string=True).strip()
     return "" if text.startswith("No symbol") else text.split(" in section")[0]
@@ -42,7 +49,7 @@ def is_state(thread, name):
 def threads():
     """The KTHREADs of threads that have not ended."""
     chunks = value("KiThreadChunk")
-    for number in range(int(value("KiThreadSlotsUsed"))):
+    for number in range(min(int(value("KiThreadSlotsUsed")), THREAD_CHUNK * THREAD_CHUNKS)):
         chunk = chunks[number // THREAD_CHUNK]
         if int(chunk) == 0:
             continue
@@ -61,8 +68,8 @@ def name_of(thread):
     string = thread.address.cast(pointer_to("struct _ETHREAD"))["ThreadName"]
     if int(string["Buffer"]) == 0:
         return ""
-    data = gdb.selected_inferior().read_memory(int(string["Buffer"]), int(string["Length"]))
-    return bytes(data).decode("utf-16-le", "replace")
+    data = gdb.selected_inferior().read_memory(int(string["Buffer"]), min(int(string["Length"]), 512))
+    return clean(bytes(data).decode("utf-16-le", "replace"))
 
 
 def thread_title(thread):
@@ -91,8 +98,11 @@ def list_of(head, type_name, member):
     """The structures of a LIST_ENTRY list."""
     struct = gdb.lookup_type(type_name)
     offset = next(f.bitpos // 8 for f in struct.fields() if f.name == member)
-    link = head["Flink"]
+    link, seen = head["Flink"], set()
     while int(link) != int(head.address):
+        if int(link) in seen or len(seen) == MOST_ENTRIES:
+            raise gdb.GdbError(f"inconsistent: the list at {int(head.address):#x} runs into itself at {int(link):#x}")
+        seen.add(int(link))
         yield (link.cast(gdb.lookup_type("char").pointer()) - offset).cast(struct.pointer()).dereference()
         link = link["Flink"]
 

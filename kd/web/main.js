@@ -7,6 +7,7 @@ import { Graph } from './graph.js';
 import { handleTable, lockTable, processorTable, threadTable, timerTable } from './tables.js';
 
 const MOST_SAMPLES = 600;
+const MOST_FAULTS = 8;
 
 const state = {
     tab: 'graph',
@@ -137,6 +138,22 @@ function deadlockLine(deadlock) {
     return html('div', {}, html('strong', {}, heading), html('span', {}, ...parts));
 }
 
+// What cannot be true of the process, as the graph and the list that is shown have found it.
+function faultLines() {
+    const faults = [...state.graph.inconsistent, ...(state[state.tab]?.inconsistent ?? [])];
+    const texts = faults.map((f) => `${f.what}${f.where ? ` at ${f.where}` : ''}: ${f.why}`);
+    return [...new Set(texts)]
+        .slice(0, MOST_FAULTS)
+        .map((text, i) =>
+            html(
+                'div',
+                { class: 'possible' },
+                html('strong', {}, faults[texts.indexOf(text)].moving ? 'Moving' : 'Inconsistent'),
+                html('span', {}, text, i === MOST_FAULTS - 1 ? ', and more' : ''),
+            ),
+        );
+}
+
 function showDeadlocks() {
     const lines = state.graph.deadlocks.map(deadlockLine);
     for (const possible of state.graph.possible_deadlocks) {
@@ -154,6 +171,7 @@ function showDeadlocks() {
             ),
         );
     }
+    lines.push(...faultLines());
     const text = lines.map((line) => line.outerHTML).join('');
     if (text === state.shown.deadlocks) return;
     state.shown.deadlocks = text;

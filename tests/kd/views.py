@@ -232,6 +232,12 @@ def other_deadlocks(tap):
         block = thread_of(view("threads", p.id), p.waiter)["wait"]["blocks"][0]
         problems += differences("object", block["object_type"], "SynchronizationEvent")
         tap.case("a critical section whose waiters wait for an event", problems)
+    with Program("without-main") as p:
+        found = take_deadlocks(p, 1)
+        problems = differences("orphaned", [d["orphaned"] for d in found["deadlocks"]], [True])
+        alice = thread_of(view("threads", p.id, "--stack"), p.alice)
+        problems += [] if any("!enter" in f["symbol"] for f in alice["stack"]) else [alice]
+        tap.case("a process whose main thread has ended", problems)
     with Program("rtl-resource") as p:
         found = take_deadlocks(p, 2)
         expected = [(p.alice, "rtl_resource", p.resource, p.bob), (p.bob, "critical_section", p.section, p.alice)]

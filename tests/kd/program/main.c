@@ -69,6 +69,7 @@ static const struct {
     {"fast-resources", crossed_fast_resources},
     {"condition-cycle", condition_cycle},
     {"condition-chain", condition_chain},
+    {"without-main", without_main},
     {"other-ex-layout", other_ex_layout},
 };
 

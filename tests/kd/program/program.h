@@ -53,5 +53,6 @@ void forked(void);
 void crossed_fast_resources(void);
 void condition_cycle(void);
 void condition_chain(void);
+void without_main(void);
 
 #endif

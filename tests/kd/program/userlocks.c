@@ -1,6 +1,8 @@
 /* userlocks.c: scenes of user mode: its locks, and the ends of threads. */
 #include "program.h"
 
+#include <pthread.h>
+
 static CRITICAL_SECTION section, inner;
 static RTL_RESOURCE rtl_resource;
 static SRWLOCK srw = SRWLOCK_INIT;
@@ -195,4 +197,14 @@ void join_deadlock(void)
     make(join_holding, "parent");
     while (LOAD(threads_made) < 2)
         Sleep(1);
+}
+
+/* A process whose main thread has ended. */
+void without_main(void)
+{
+    InitializeCriticalSection(&section);
+    EnterCriticalSection(&section);
+    make(enter, "alice");
+    puts("ready");
+    pthread_exit(NULL);
 }
