@@ -23,8 +23,8 @@ static bool is_unknown_owner(const kd_owner *owner)
 }
 
 /*
- * A list per thread or lock, all in one array: those of number n are from first[n] up to first[n + 1]. It is made in two
- * rounds, counting and putting.
+ * A list per thread or lock, all in one array: those of number n are from first[n] up to first[n + 1]. It takes two
+ * rounds to make, counting and filling.
  */
 typedef struct lists {
     size_t *first;
@@ -238,9 +238,9 @@ static void add_cycle(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlock
 }
 
 /*
- * Each deadlocked thread is kept by one other, or by one that has ended. From each of them that leads to a place that is
- * known already, back to where it has come through, which closes a cycle, or to an orphaned lock. Of those one waiter
- * says all there is to know; the others are behind.
+ * Each deadlocked thread is kept by one other, or by one that has ended. Following that leads to a thread whose cause
+ * is known already, to one that was passed on the way, which closes a cycle, or to an orphaned lock. Of an orphaned
+ * lock one waiter is enough; the others are behind it.
  */
 static void follow_all(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlocks)
 {

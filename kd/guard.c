@@ -2,8 +2,8 @@
  * guard.c: ends the command when something that it looks at does not let it go on.
  *
  * A process can make a read of its memory wait (userfaultfd, or a mapping of a file system of its own), and so can the
- * file system that a module is on. Such a wait ends only when the waiting process is killed, no handler of a signal runs
- * meanwhile. So a thread watches the clock, says what the matter is and ends the process.
+ * file system that a module is on. Such a wait ends only when the waiting process is killed; no signal handler runs
+ * meanwhile. So a thread watches the clock, reports the reason and ends the process.
  */
 #include "kd.h"
 

@@ -7,8 +7,8 @@
  * reads; a thread that does not hold still for that is marked as moving, and nothing is concluded from it.
  *
  * Nor is a process to be trusted: it may belong to somebody who wants to harm the debugger of root. No length, pointer
- * or index of it is believed, a list is followed within a budget (memory.c), text is made safe where it is read (text.h),
- * and what cannot be true is noted as inconsistent and shown beside the rest (walk.c).
+ * or index of it is believed, lists are followed within a budget (memory.c), text is made safe where it is read
+ * (text.h), and what cannot be true is noted as inconsistent and shown beside the rest (walk.c).
  */
 #ifndef INTERLOCK_KD_H
 #define INTERLOCK_KD_H
@@ -49,7 +49,7 @@ bool kd_is_there(kd_target *target);              /* it is still the process tha
 kd_address kd_root(kd_target *target, const char *name, size_t *size); /* 0: the program has no such part */
 const char *kd_version(const kd_target *target);
 bool kd_process_name(const kd_target *target, char *buffer, size_t size);
-int kd_host_thread(kd_target *target, uint32_t id); /* what the host of the debugger calls it; -1: it has no such thread */
+int kd_host_thread(kd_target *target, uint32_t id); /* the debugger's own id for it; -1: it has no such thread */
 FILE *kd_open_of_thread(kd_target *target, uint32_t id, const char *name); /* below /proc/PID/task/ID; NULL: none */
 struct Dwfl *kd_dwfl(kd_target *target);
 struct Dwfl_Module *kd_module_at(kd_target *target, kd_address address); /* NULL: none */
@@ -284,9 +284,10 @@ void kd_json_faults(json *out, const kd_snapshot *snapshot);    /* a member of a
  * The addresses of the structures in a list, whose links are offset bytes into them. It is read again while the process
  * changes it; one that is not in order is noted and given as far as it goes. To be freed.
  */
-kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, size_t offset, size_t *count, bool *whole);
-/* Likewise, of those that are linked in one direction: next is where in them the pointer to the next one is. What: NULL if
-   it may well be none. */
+kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, size_t offset, size_t *count,
+                    bool *whole);
+/* Likewise for a chain in one direction: next is the offset of the pointer to the next one. What: NULL if it may well
+   be no chain. */
 kd_address *kd_chain(kd_snapshot *snapshot, const char *what, kd_address first, size_t next, size_t *count);
 const char *kd_keep(kd_snapshot *snapshot, const char *text);   /* as long as the snapshot is there */
 void kd_forget_kept(kd_snapshot *snapshot);

@@ -259,8 +259,8 @@ static void collect_sections(kd_snapshot *snapshot)
 
     if (head == 0) /* a static program without them */
         return;
-    sections = kd_list(snapshot, "list of critical sections", head, offsetof(RTL_CRITICAL_SECTION_DEBUG, ProcessLocksList),
-                       &count, NULL);
+    sections = kd_list(snapshot, "list of critical sections", head,
+                       offsetof(RTL_CRITICAL_SECTION_DEBUG, ProcessLocksList), &count, NULL);
     for (size_t i = 0; i < count; i++)
         if (kd_read(snapshot->target, sections[i], &debug, sizeof(debug)))
             add_section(snapshot, &debug);
@@ -517,8 +517,9 @@ static int section_of(kd_snapshot *snapshot, kd_address address, int thread)
 
 static int hint_of(kd_snapshot *snapshot, int thread, kd_address hint)
 {
-    int kind = kd_index_find(&snapshot->wait_kinds, snapshot->threads[thread].address);
-    const kd_push_block *block = kind < 0 ? find_push_block(snapshot, hint, 0, snapshot->threads[thread].address) : NULL;
+    kd_address address = snapshot->threads[thread].address;
+    int kind = kd_index_find(&snapshot->wait_kinds, address);
+    const kd_push_block *block = kind < 0 ? find_push_block(snapshot, hint, 0, address) : NULL;
 
     if (block != NULL)
         return push_lock_of(snapshot, KD_SRW_LOCK, hint, thread, block->exclusive);

@@ -128,8 +128,8 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
 const kd_view kd_locks_view = {
     .name = "locks",
     .arguments = "[--json] [-v] [--stack] PID|CORE [ADDRESS]\n"
-                 "  -v        also those that nobody holds; and of each the threads that hold it and wait for it, with\n"
-                 "            their times, start addresses and stacks\n"
+                 "  -v        also those that nobody holds; and the owners and waiters of each, with their times,\n"
+                 "            start addresses and stacks\n"
                  "  ADDRESS   one lock, with its owners and waiters\n"
                  "Resources, critical sections with debug information and owned mutants are always known;\n"
                  "pushlocks, SRW locks, fast mutexes and other critical sections while somebody waits for them.",

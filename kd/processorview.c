@@ -102,7 +102,8 @@ static void read_queues(kd_snapshot *snapshot, queues *q)
     }
     free(prcb);
     for (uint32_t l = 0; l < LockQueueMaximumLock; l++)
-        order_waiters(snapshot, &q->entries[l * q->processors], q->processors, locks + l * (size / LockQueueMaximumLock));
+        order_waiters(snapshot, &q->entries[l * q->processors], q->processors,
+                      locks + l * (size / LockQueueMaximumLock));
 }
 
 static void json_queue(json *out, const kd_snapshot *snapshot, const queues *q, uint32_t lock)

@@ -145,7 +145,8 @@ static void add_thread(kd_snapshot *snapshot, kd_thread thread)
     snapshot->threads = kd_grow(snapshot->threads, snapshot->thread_count, sizeof(kd_thread));
     snapshot->threads[snapshot->thread_count++] = thread;
     kd_index_add(&snapshot->threads_by_address, thread.address, index);
-    if (thread.raw->State != Terminated && !kd_index_add(&snapshot->threads_by_id, thread.id, index) && !thread.moving &&
+    /* of a live process one of the two may have ended meanwhile */
+    if (thread.raw->State != Terminated && !kd_index_add(&snapshot->threads_by_id, thread.id, index) &&
         kd_process_of(snapshot->target) == 0)
         kd_inconsistent(snapshot, "thread", thread.address, "another thread has the same id");
     if (thread.raw->ThreadIdBeforeFork != 0)

@@ -19,8 +19,8 @@ static const char *base_name(const char *path)
 }
 
 /*
- * The symbols of a module in the order of their addresses. libdwfl looks through all of them for each address that it is
- * asked for, and the program decides how many there are, and how often.
+ * The symbols of a module in the order of their addresses. libdwfl searches all of them for each address, and the
+ * target decides how many symbols there are and how many addresses.
  */
 typedef struct symbol {
     kd_address begin;

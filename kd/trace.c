@@ -88,14 +88,14 @@ int command_trace(int argc, char **argv)
 {
     kd_record_options options = {.output = "interlock-%p.json"};
     kd_recordings recordings;
+    size_t count;
     int result = kd_parse_record(argc, argv, usage, known, &options);
 
     if (result != 0)
         return result < 0 ? 0 : result;
     result = kd_record("INTERLOCK_TRACE", KiTraceEvents, &options, &recordings);
-    if (result != 0)
-        return result;
-    for (size_t i = 0; i < recordings.count; i++) {
+    count = result == 0 ? recordings.count : 0;
+    for (size_t i = 0; i < count; i++) {
         int process = (int)recordings.list[i].file->ProcessId;
         bool only = recordings.count == 1 || process == recordings.process;
         char *path = output_name(options.output, process, !only);

@@ -145,7 +145,8 @@ static bool is_still_broken(kd_snapshot *snapshot, const break_in_list *broken)
            KD_ADDRESS(at.Blink) == broken->blink;
 }
 
-kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, size_t offset, size_t *count, bool *whole)
+kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, size_t offset, size_t *count,
+                    bool *whole)
 {
     bool live = kd_process_of(snapshot->target) != 0, in_order = false, still = false;
     struct timespec rest = {.tv_nsec = 1000000};

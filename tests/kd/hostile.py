@@ -30,8 +30,9 @@ MEMORY = 4 << 30
 ROUNDS = int(os.environ.get("INTERLOCK_STRESS_ROUNDS", "24").rstrip("%")) if "%" not in \
     os.environ.get("INTERLOCK_STRESS_ROUNDS", "24") else 24
 
-VIEWS = [["threads", "-v"], ["threads", "--stack"], ["deadlocks", "--stack"], ["graph", "-v"], ["locks"], ["locks", "-v"],
-         ["handles"], ["qlocks"], ["dpcs", "-v"], ["timers"], ["object", "owned"], ["top", "-n", "1", "-v"]]
+VIEWS = [["threads", "-v"], ["threads", "--stack"], ["deadlocks", "--stack"], ["graph", "-v"], ["locks"],
+         ["locks", "-v"], ["handles"], ["qlocks"], ["dpcs", "-v"], ["timers"], ["object", "owned"],
+         ["top", "-n", "1", "-v"]]
 
 FEW_VIEWS = [["locks"]] # of as much as is ever looked at
 
@@ -150,7 +151,8 @@ def forgeries(tap):
                 found = inconsistencies(view, p.child)
                 problems += [] if what in found else [f"{view} does not say that {what} is inconsistent: {found}"]
                 text = run(view, p.child).stdout.decode("utf-8", "replace")
-                problems += [] if re.search(rf"\*\*\* (inconsistent|moving): {what}", text) else [f"{view}: {text[-300:]}"]
+                said = re.search(rf"\*\*\* (inconsistent|moving): {what}", text)
+                problems += [] if said else [f"{view}: {text[-300:]}"]
             elif name == "nothing":
                 problems += differences("inconsistent", inconsistencies("locks", p.child), set())
             tap.case(f"forged: {name}", problems)
@@ -176,7 +178,8 @@ def names(tap):
     with Program("nothing", HOSTILE) as p:
         handles = json.loads(run("handles", p.child, "--json").stdout)["handles"]
         odd = [h["name"] for h in handles if h["name"] and "\\x1b" in h["name"]]
-        problems = [] if odd and all(part in odd[0] for part in ("\\x07", "\\x7f", "\\u009b", "\\u202e", "\\u2066")) else [odd]
+        parts = ("\\x07", "\\x7f", "\\u009b", "\\u202e", "\\u2066")
+        problems = [] if odd and all(part in odd[0] for part in parts) else [odd]
         threads = json.loads(run("threads", p.child, "--json").stdout)["threads"]
         problems += [] if any("\\x1b" in t["name"] for t in threads) else [[t["name"] for t in threads]]
         problems += check(["ps"], run("ps"))
@@ -208,8 +211,9 @@ def targets(tap):
         empty = f"{folder}/empty"
         Path(empty).write_bytes(b"")
         cases = [(fifo, b"FIFO"), (folder, b"directory"), ("/dev/zero", b"device"), ("/dev/null", b"device"),
-                 ("/dev/tty", b""), (f"{folder}/socket", b""), (sparse, b"not a core file"), (empty, b"not a core file"),
-                 ("1", b""), ("2", b""), ("-1", b""), ("", b""), ("99999999999999999999", b"")]
+                 ("/dev/tty", b""), (f"{folder}/socket", b""), (sparse, b"not a core file"),
+                 (empty, b"not a core file"), ("1", b""), ("2", b""), ("-1", b""), ("", b""),
+                 ("99999999999999999999", b"")]
         for what, part in cases:
             result = run("threads", what)
             statuses = (2,) if what.startswith("-") else (1,)

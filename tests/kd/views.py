@@ -335,7 +335,8 @@ def objects(tap, p):
     text = interlock("object", p.id, "limited").stdout
     lines = dict(re.findall(r"^    (\w+) +: (\S+)", text, re.MULTILINE))
     tap.case("object: the type is that of Windows, the bit of the waiters is apart",
-             differences("lines", (lines.get("Type"), lines.get("WaitersBit"), by_name["waiters_bit"]), ("0x5", "0x1", True)))
+             differences("lines", (lines.get("Type"), lines.get("WaitersBit"), by_name["waiters_bit"]),
+                         ("0x5", "0x1", True)))
     event = view("object", p.id, "set")
     found = (event["type"], event["signal_state"], event["flags"])
     tap.case("object: an event that is set",

@@ -2,8 +2,9 @@
  * hostile.c: a process that wants to harm whoever looks at it. The argument is what it forges.
  *
  * A child has one of everything, then stops. Its parent, in whose copy of the program everything is at the same
- * addresses, writes into the child's memory what no library ever would. It says which process the child is, then "ready",
- * and ends when its standard input does. A line "SEED" on it changes the child's memory at random, from what it was.
+ * addresses, writes into the child's memory what no library ever would. It says which process the child is, then
+ * "ready", and ends when its standard input does. A line "SEED" on it changes the child's memory at random,
+ * from what it was.
  */
 #include "program.h"
 
@@ -620,7 +621,8 @@ static void long_lists(void)
         timer->Header.Type = TimerNotificationObject;
         timer->TimerListEntry.Flink = (LIST_ENTRY *)(uintptr_t)(i + 1 < COUNT ? ARENA((i + 1) * SIZE) + link : head);
         timer->TimerListEntry.Blink = (LIST_ENTRY *)(uintptr_t)(i > 0 ? ARENA((i - 1) * SIZE) + link : head);
-        resource->SystemResourcesList.Flink = (LIST_ENTRY *)(uintptr_t)(i + 1 < COUNT ? more + (i + 1) * SIZE : resources);
+        resource->SystemResourcesList.Flink =
+            (LIST_ENTRY *)(uintptr_t)(i + 1 < COUNT ? more + (i + 1) * SIZE : resources);
         resource->SystemResourcesList.Blink = (LIST_ENTRY *)(uintptr_t)(i > 0 ? more + (i - 1) * SIZE : resources);
     }
     put(ARENA(0), timers, sizeof(timers));
