@@ -95,7 +95,7 @@ static bool is_still_open(kd_snapshot *snapshot, kd_address at, const OBP_HANDLE
     return kd_read(snapshot->target, at, &now, sizeof(now)) && now.Object == entry->Object;
 }
 
-/* FALSE: the budget is spent. */
+/* FALSE: there are too many. */
 static bool add_handle(reader *r, uint64_t number, kd_address at, const OBP_HANDLE_ENTRY *entry)
 {
     kd_snapshot *snapshot = r->snapshot;
@@ -111,8 +111,11 @@ static bool add_handle(reader *r, uint64_t number, kd_address at, const OBP_HAND
             kd_inconsistent(snapshot, "handle", at, "there is no object");
         return !kd_is_spent(target);
     }
-    if (!kd_spend_memory(target, 2 * sizeof(kd_handle) + 2 * KD_INDEX_COST))
+    kd_spend_memory(target, 2 * sizeof(kd_handle) + 2 * KD_INDEX_COST);
+    if (!kd_has_left(target, KD_BEHIND_HANDLES)) {
+        kd_inconsistent(snapshot, "handles", at, "there are more of them than is looked at");
         return false;
+    }
     handle.type = kind->name;
     handle.inherit = (entry->Object & OBP_INHERIT) != 0;
     handle.protect = (entry->Object & OBP_PROTECT) != 0;

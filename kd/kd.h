@@ -59,6 +59,8 @@ struct Dwfl_Module *kd_module_at(kd_target *target, kd_address address); /* NULL
 #define KD_MOST_TEXT 1024          /* bytes that are read of a name */
 #define KD_WORK 8000000            /* reads of up to a kilobyte that a snapshot, or showing it, may take */
 #define KD_MEMORY ((uint64_t)512 << 20)
+#define KD_BEHIND_THREADS 0.5      /* what is left for the rest, however many threads there are, and */
+#define KD_BEHIND_HANDLES 0.25     /* handles */
 
 bool kd_read(kd_target *target, kd_address address, void *buffer, size_t size);
 /* The bounds of the mapping that an address is in. */
@@ -67,7 +69,7 @@ bool kd_read_string(kd_target *target, kd_address address, char *buffer, size_t 
 /* Likewise, of UTF-16. Returns buffer. */
 char *kd_read_wide(kd_target *target, kd_address address, size_t units, char *buffer, size_t size);
 void kd_renew_budget(kd_target *target, uint64_t share); /* one part in so many of the whole */
-void kd_renew_memory(kd_target *target);
+bool kd_has_left(const kd_target *target, double share); /* more than this share of the whole */
 bool kd_spend_work(kd_target *target, uint64_t amount);
 bool kd_spend_memory(kd_target *target, uint64_t bytes);
 bool kd_is_spent(const kd_target *target);

@@ -33,9 +33,9 @@ void kd_renew_budget(kd_target *target, uint64_t share)
     target->spent = false;
 }
 
-void kd_renew_memory(kd_target *target)
+bool kd_has_left(const kd_target *target, double share)
 {
-    target->memory = KD_MEMORY;
+    return (double)target->work > share * KD_WORK && (double)target->memory > share * (double)KD_MEMORY;
 }
 
 bool kd_is_spent(const kd_target *target)

@@ -186,11 +186,13 @@ static bool collect_threads(kd_snapshot *snapshot)
                 kd_inconsistent(snapshot, "KiThreadChunk", root + c * sizeof(kd_address), "a chunk cannot be read");
                 break;
             }
-            if (!read_thread(snapshot, address, &thread)) {
-                if (kd_is_spent(snapshot->target))
-                    break;
-                continue;
+            if (!kd_has_left(snapshot->target, KD_BEHIND_THREADS)) {
+                kd_inconsistent(snapshot, "threads", address, "there are more of them than is looked at");
+                kd_index_free(&seen);
+                return true;
             }
+            if (!read_thread(snapshot, address, &thread))
+                continue;
             read_name(snapshot, &thread);
             if (thread.raw->State != Terminated)
                 read_host_state(snapshot, &thread);
@@ -337,9 +339,10 @@ kd_snapshot *kd_snapshot_take(kd_target *target)
     for (int i = 0; snapshot != NULL && !confirmed && has_deadlocks(snapshot) && i < MOST_READS; i++) {
         kd_snapshot *next;
 
-        if (snapshot->incomplete)
+        /* all together not more than twice what one may take */
+        if (i > 0 && !kd_has_left(target, 1 - 1.0 / MOST_READS))
             break;
-        kd_renew_memory(target); /* the one before goes */
+        kd_renew_budget(target, 1);
         next = take_once(target);
         confirmed = next != NULL && is_confirmed(snapshot, next);
         kd_snapshot_free(snapshot);
