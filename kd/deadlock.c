@@ -31,12 +31,13 @@ typedef struct lists {
     int *items;
 } lists;
 
-/* With count owners counted in first[n + 1], n from 0. */
-static void make_room(lists *l, size_t count)
+/* Item number belongs to list n, or to none if n is negative: counted if items is NULL, put there otherwise. */
+static void add_item(lists *l, size_t *next, int n, int number)
 {
-    for (size_t i = 0; i < count; i++)
-        l->first[i + 1] += l->first[i];
-    l->items = kd_allocate(l->first[count] + 1, sizeof(int));
+    if (n >= 0 && l->items == NULL)
+        l->first[n + 1]++;
+    else if (n >= 0)
+        l->items[l->first[n] + next[n]++] = number;
 }
 
 /* What is worked out about the waits. */
@@ -52,57 +53,41 @@ typedef struct analysis {
     kd_link *of_lock;    /* per lock, what keeps its waiters; .thread is -1 before it is known */
 } analysis;
 
-static void list_holders(analysis *a)
-{
-    const kd_snapshot *snapshot = a->snapshot;
-    size_t *next;
+typedef void visit_items(const kd_snapshot *snapshot, lists *l, size_t *next);
 
-    a->held.first = kd_allocate(snapshot->thread_count + 2, sizeof(size_t));
+static void visit_owners(const kd_snapshot *snapshot, lists *l, size_t *next)
+{
     for (size_t i = 0; i < snapshot->lock_count; i++)
         for (size_t o = 0; o < snapshot->locks[i].owner_count; o++)
-            if (snapshot->locks[i].owners[o].thread >= 0)
-                a->held.first[snapshot->locks[i].owners[o].thread + 1]++;
-    make_room(&a->held, snapshot->thread_count);
-    next = kd_allocate(snapshot->thread_count + 1, sizeof(size_t));
-    for (size_t i = 0; i < snapshot->lock_count; i++) {
-        for (size_t o = 0; o < snapshot->locks[i].owner_count; o++) {
-            int thread = snapshot->locks[i].owners[o].thread;
-
-            if (thread >= 0)
-                a->held.items[a->held.first[thread] + next[thread]++] = (int)i;
-        }
-    }
-    free(next);
+            add_item(l, next, snapshot->locks[i].owners[o].thread, (int)i);
 }
 
-static void list_waiters(analysis *a)
+static void visit_blocks(const kd_snapshot *snapshot, lists *l, size_t *next)
 {
-    const kd_snapshot *snapshot = a->snapshot;
-    size_t *next;
-
-    a->waited.first = kd_allocate(snapshot->lock_count + 2, sizeof(size_t));
     for (size_t i = 0; i < snapshot->thread_count; i++)
         for (size_t b = 0; b < snapshot->threads[i].block_count; b++)
-            if (snapshot->threads[i].blocks[b].lock >= 0)
-                a->waited.first[snapshot->threads[i].blocks[b].lock + 1]++;
-    make_room(&a->waited, snapshot->lock_count);
-    next = kd_allocate(snapshot->lock_count + 1, sizeof(size_t));
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
-        for (size_t b = 0; b < snapshot->threads[i].block_count; b++) {
-            int lock = snapshot->threads[i].blocks[b].lock;
+            add_item(l, next, snapshot->threads[i].blocks[b].lock, (int)i);
+}
 
-            if (lock >= 0)
-                a->waited.items[a->waited.first[lock] + next[lock]++] = (int)i;
-        }
-    }
+static lists make_lists(const kd_snapshot *snapshot, size_t count, visit_items *visit)
+{
+    size_t *next = kd_allocate(count + 1, sizeof(size_t));
+    lists l = {.first = kd_allocate(count + 2, sizeof(size_t))};
+
+    visit(snapshot, &l, next);
+    for (size_t i = 0; i < count; i++)
+        l.first[i + 1] += l.first[i];
+    l.items = kd_allocate(l.first[count] + 1, sizeof(int));
+    visit(snapshot, &l, next);
     free(next);
+    return l;
 }
 
 static void start(analysis *a, const kd_snapshot *snapshot)
 {
     *a = (analysis){.snapshot = snapshot};
-    list_holders(a);
-    list_waiters(a);
+    a->held = make_lists(snapshot, snapshot->thread_count, visit_owners);
+    a->waited = make_lists(snapshot, snapshot->lock_count, visit_blocks);
     a->kept_by = kd_allocate(snapshot->lock_count + 1, sizeof(size_t));
     a->coming = kd_allocate(snapshot->thread_count + 1, sizeof(size_t));
     a->gets_on = kd_allocate(snapshot->thread_count + 1, sizeof(bool));

@@ -3,6 +3,7 @@
 #include "kd.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #define FIRST_SIZE 64
@@ -69,6 +70,36 @@ bool kd_index_add(kd_index *index, uint64_t key, int value)
     *slot = (kd_index_slot){.key = key, .value = value + 1};
     index->count++;
     return true;
+}
+
+static uint64_t address_of(const void *structure)
+{
+    uint64_t address;
+
+    memcpy(&address, structure, sizeof(address));
+    return address;
+}
+
+int kd_by_address(const void *one, const void *other)
+{
+    uint64_t a = address_of(one), b = address_of(other);
+
+    return a < b ? -1 : a > b;
+}
+
+size_t kd_count_up_to(const void *list, size_t count, size_t size, uint64_t address)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (address_of((const char *)list + middle * size) <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 void kd_index_free(kd_index *index)

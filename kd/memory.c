@@ -43,26 +43,25 @@ bool kd_is_spent(const kd_target *target)
     return target->spent;
 }
 
-bool kd_spend_work(kd_target *target, uint64_t amount)
+static bool spend(kd_target *target, uint64_t *left, uint64_t amount)
 {
-    if (target->work < amount) {
-        target->work = 0;
+    if (*left < amount) {
+        *left = 0;
         target->spent = true;
         return false;
     }
-    target->work -= amount;
+    *left -= amount;
     return true;
+}
+
+bool kd_spend_work(kd_target *target, uint64_t amount)
+{
+    return spend(target, &target->work, amount);
 }
 
 bool kd_spend_memory(kd_target *target, uint64_t bytes)
 {
-    if (target->memory < bytes) {
-        target->memory = 0;
-        target->spent = true;
-        return false;
-    }
-    target->memory -= bytes;
-    return true;
+    return spend(target, &target->memory, bytes);
 }
 
 void *kd_allocate(size_t count, size_t size)
@@ -112,13 +111,6 @@ static void add_region(kd_target *target, kd_region region)
         return;
     target->regions = kd_grow(target->regions, target->region_count, sizeof(kd_region));
     target->regions[target->region_count++] = region;
-}
-
-static int by_begin(const void *one, const void *other)
-{
-    const kd_region *a = one, *b = other;
-
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
 FILE *kd_open_of_process(const kd_target *target, const char *name)
@@ -197,7 +189,7 @@ bool kd_map_core(kd_target *target)
                                            .scannable = !(header.p_flags & PF_X)});
     }
     if (target->region_count > 0)
-        qsort(target->regions, target->region_count, sizeof(kd_region), by_begin);
+        qsort(target->regions, target->region_count, sizeof(kd_region), kd_by_address);
     return target->region_count > 0;
 }
 
@@ -210,17 +202,9 @@ void kd_forget_memory(kd_target *target)
 
 static const kd_region *region_at(const kd_target *target, kd_address address)
 {
-    size_t low = 0, high = target->region_count;
+    size_t count = kd_count_up_to(target->regions, target->region_count, sizeof(kd_region), address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (target->regions[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < target->region_count && address >= target->regions[low].begin ? &target->regions[low] : NULL;
+    return count != 0 && address < target->regions[count - 1].end ? &target->regions[count - 1] : NULL;
 }
 
 bool kd_mapping_of(kd_target *target, kd_address address, kd_address *begin, kd_address *end)

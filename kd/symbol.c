@@ -34,13 +34,11 @@ typedef struct symbols {
     symbol list[];
 } symbols;
 
-static int by_begin(const void *one, const void *other)
+static int by_begin_and_rank(const void *one, const void *other)
 {
     const symbol *a = one, *b = other;
 
-    if (a->begin != b->begin)
-        return a->begin < b->begin ? -1 : 1;
-    return a->rank < b->rank ? -1 : a->rank > b->rank;
+    return a->begin != b->begin ? kd_by_address(a, b) : a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
 static bool is_shown(const GElf_Sym *raw, const char *name)
@@ -76,7 +74,7 @@ static symbols *read_symbols(Dwfl_Module *module)
     }
     kd_guard_end();
     if (all->count != 0)
-        qsort(all->list, all->count, sizeof(symbol), by_begin);
+        qsort(all->list, all->count, sizeof(symbol), by_begin_and_rank);
     return all;
 }
 
@@ -84,23 +82,15 @@ static const symbol *find_symbol(Dwfl_Module *module, kd_address address)
 {
     void **kept;
     const symbols *all;
-    size_t low = 0, high;
+    size_t count;
 
     dwfl_module_info(module, &kept, NULL, NULL, NULL, NULL, NULL, NULL);
     if (*kept == NULL)
         *kept = read_symbols(module);
     all = *kept;
-    high = all->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (all->list[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    count = kd_count_up_to(all->list, all->count, sizeof(symbol), address);
     /* one that begins earlier may still reach as far */
-    for (size_t i = low; i > 0 && low - i < MOST_NESTED; i--) {
+    for (size_t i = count; i > 0 && count - i < MOST_NESTED; i--) {
         const symbol *s = &all->list[i - 1];
 
         if (s->begin == address || address - s->begin < s->size)

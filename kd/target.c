@@ -90,35 +90,20 @@ static int add_segments(Dwfl_Module *module, void **data, const char *name, Dwar
     return DWARF_CB_OK;
 }
 
-static int by_begin(const void *one, const void *other)
-{
-    const kd_segment *a = one, *b = other;
-
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
-}
-
 struct Dwfl_Module *kd_module_in(struct Dwfl *dwfl, kd_segments *segments, kd_address address)
 {
-    size_t low = 0, high;
+    size_t count;
 
     if (segments->count == 0) {
         kd_guard_begin(KD_FILE_SECONDS, "the files of its modules cannot be read");
         dwfl_getmodules(dwfl, add_segments, segments, 0);
         kd_guard_end();
         if (segments->count != 0)
-            qsort(segments->list, segments->count, sizeof(kd_segment), by_begin);
+            qsort(segments->list, segments->count, sizeof(kd_segment), kd_by_address);
     }
-    high = segments->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (segments->list[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low != 0 && address < segments->list[low - 1].end)
-        return segments->list[low - 1].module;
+    count = kd_count_up_to(segments->list, segments->count, sizeof(kd_segment), address);
+    if (count != 0 && address < segments->list[count - 1].end)
+        return segments->list[count - 1].module;
     return dwfl_addrmodule(dwfl, address);
 }
 
