@@ -1,5 +1,6 @@
 /*
- * guard.c: ends the command when something that it looks at does not let it go on.
+ * guard.c: limits of time and memory for what is not the debugger's own code: the kernel that reads another process, and
+ * the libraries that read its files.
  *
  * A process can make a read of its memory wait (userfaultfd, or a mapping of a file system of its own), and so can the
  * file system that a module is on. Such a wait ends only when the waiting process is killed; no signal handler runs
@@ -9,10 +10,23 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MOST_GUARDS 4
+#define LEAST_MEMORY ((uint64_t)4 << 30)
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED true
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED true
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
 
 static const char *volatile guarded; /* NULL: nothing is */
 static volatile int patience;
@@ -51,6 +65,30 @@ static void *watch(void *context)
     return NULL;
 }
 
+/*
+ * libelf and libdw believe the sizes in the headers of a file, and the files are those of the process. Past the limit an
+ * allocation fails, and they say that the file is damaged. The shadow memory of a sanitizer would count as well.
+ */
+static struct rlimit memory_before = {RLIM_INFINITY, RLIM_INFINITY};
+
+static void limit_memory(void)
+{
+    uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    rlim_t most = all / 4 > LEAST_MEMORY ? all / 4 : LEAST_MEMORY;
+    struct rlimit limit;
+
+    if (IS_SANITIZED || getrlimit(RLIMIT_DATA, &memory_before) != 0 || memory_before.rlim_cur <= most)
+        return;
+    limit = (struct rlimit){most, memory_before.rlim_max};
+    setrlimit(RLIMIT_DATA, &limit);
+}
+
+void kd_unlimit_memory(void)
+{
+    if (!IS_SANITIZED)
+        setrlimit(RLIMIT_DATA, &memory_before);
+}
+
 /* A file that was mapped has become shorter. */
 static void on_bus_error(int number)
 {
@@ -68,6 +106,7 @@ void kd_guard_start(void)
     if (started)
         return;
     started = true;
+    limit_memory();
     sigaction(SIGBUS, &bus, NULL);
     /* Signals are for the thread that shows something. */
     sigfillset(&all);

@@ -80,6 +80,7 @@ void kd_no_memory(void) __attribute__((noreturn));
 
 /* guard.c: if what is between the two takes longer, the command ends and says what the matter is. */
 void kd_guard_start(void);
+void kd_unlimit_memory(void); /* for another program that is started */
 void kd_guard_begin(int seconds, const char *what);
 void kd_guard_end(void);
 

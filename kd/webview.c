@@ -329,6 +329,7 @@ static void catch_signals(void)
 static void open_browser(const char *address)
 {
     if (fork() == 0) {
+        kd_unlimit_memory();
         execlp("xdg-open", "xdg-open", address, (char *)NULL);
         _exit(127);
     }

@@ -77,8 +77,9 @@ def limit():
 
 
 def run(*words, **options):
+    environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1"}
     return subprocess.run([INTERLOCK, *map(str, words)], capture_output=True, timeout=4 * PATIENCE, check=False,
-                          preexec_fn=limit, stdin=subprocess.DEVNULL, **options)
+                          preexec_fn=limit, stdin=subprocess.DEVNULL, env=environment, **options)
 
 
 def unsafe(text):
