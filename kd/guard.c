@@ -1,6 +1,6 @@
 /*
- * guard.c: limits of time and memory for what is not the debugger's own code: the kernel that reads another process, and
- * the libraries that read its files.
+ * guard.c: limits of time and memory for what is not the debugger's own code: the kernel that reads another process,
+ * and the libraries that read its files.
  *
  * A process can make a read of its memory wait (userfaultfd, or a mapping of a file system of its own), and so can the
  * file system that a module is on. Such a wait ends only when the waiting process is killed; no signal handler runs
@@ -66,8 +66,8 @@ static void *watch(void *context)
 }
 
 /*
- * libelf and libdw believe the sizes in the headers of a file, and the files are those of the process. Past the limit an
- * allocation fails, and they say that the file is damaged. The shadow memory of a sanitizer would count as well.
+ * libelf and libdw believe the sizes in the headers of a file, and the files are those of the process. Past the limit
+ * an allocation fails, and they say that the file is damaged. The shadow memory of a sanitizer would count as well.
  */
 static struct rlimit memory_before = {RLIM_INFINITY, RLIM_INFINITY};
 
@@ -96,24 +96,31 @@ static void on_bus_error(int number)
     end_with("a file that it reads was cut off meanwhile, or cannot be read");
 }
 
-void kd_guard_start(void)
+static void start_watch(void)
 {
-    static bool started;
-    struct sigaction bus = {.sa_handler = on_bus_error};
     sigset_t all, before;
     pthread_t thread;
 
-    if (started)
-        return;
-    started = true;
-    limit_memory();
-    sigaction(SIGBUS, &bus, NULL);
     /* Signals are for the thread that shows something. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, watch, NULL) == 0)
         pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void kd_guard_start(bool watched)
+{
+    static bool started;
+    struct sigaction bus = {.sa_handler = on_bus_error};
+
+    if (started)
+        return;
+    started = true;
+    limit_memory();
+    sigaction(SIGBUS, &bus, NULL);
+    if (!watched)
+        start_watch();
 }
 
 /* One may be inside another. */

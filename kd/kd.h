@@ -42,7 +42,8 @@ typedef uint64_t kd_address;
 
 typedef struct kd_target kd_target;
 
-kd_target *kd_open(const char *what, bool quiet); /* NULL: it has said why, unless quiet */
+/* NULL: it has said why. Quiet: it does not say anything, and is watched by somebody else (guard.c). */
+kd_target *kd_open(const char *what, bool quiet);
 void kd_close(kd_target *target);
 int kd_process_of(const kd_target *target);       /* 0: a core file */
 bool kd_is_there(kd_target *target);              /* it is still the process that was opened */
@@ -79,7 +80,7 @@ void *kd_grow(void *array, size_t count, size_t size); /* room for one more; doe
 void kd_no_memory(void) __attribute__((noreturn));
 
 /* guard.c: if what is between the two takes longer, the command ends and says what the matter is. */
-void kd_guard_start(void);
+void kd_guard_start(bool watched); /* watched: somebody else ends this process if it takes too long */
 void kd_unlimit_memory(void); /* for another program that is started */
 void kd_guard_begin(int seconds, const char *what);
 void kd_guard_end(void);

@@ -177,7 +177,7 @@ static bool open_recording(const char *path, KI_TRACE_CONTENT content, kd_record
 
     if (file < 0)
         return false;
-    kd_guard_start(); /* it is mapped, and may become shorter */
+    kd_guard_start(false); /* it is mapped, and may become shorter */
     if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
         memory = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     else

@@ -514,7 +514,7 @@ kd_target *kd_open(const char *what, bool quiet)
 
     unsetenv("DEBUGINFOD_URLS"); /* no view waits for the network */
     elf_version(EV_CURRENT);
-    kd_guard_start();
+    kd_guard_start(quiet);
     target->file = target->folder = target->self = -1;
     target->quiet = quiet;
     kd_renew_budget(target, 1);
