@@ -6,7 +6,8 @@
 
 #include "rtl/waiter.h"
 
-#define NEIGHBOURS_CANDIDATES 4096
+/* The hash spreads consecutive words evenly: one bucket's width holds one of this many, wherever the first one is. */
+#define NEIGHBOURS_CANDIDATES (16 * EXP_WAITER_BUCKETS)
 
 static volatile ULONG *first, *second;
 
