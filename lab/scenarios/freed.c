@@ -217,6 +217,42 @@ static void inherit_and_free(void)
 LAB_SCENARIO(freed_mutant_abandoned, .Setup = setup_mutant, .Threads = {die_with_mutant, inherit_and_free},
              .Flags = LAB_LARGE);
 
+/* A WaitAll that is satisfied at once: a thread whose release finds the semaphore taken frees it. */
+static KMUTANT own_mutant;
+
+static void setup_mutant_and_semaphore(void)
+{
+    allocate_object();
+    KeInitializeMutant(&own_mutant, FALSE);
+    KeInitializeSemaphore(&waited_for->semaphore, 1, 2);
+}
+
+static void free_if_second(void)
+{
+    if (__atomic_fetch_add(&returned, 1, __ATOMIC_ACQ_REL) == 1)
+        LabFree(waited_for);
+}
+
+static void take_mutant_and_semaphore(void)
+{
+    PVOID both[] = {&waited_for->semaphore, &own_mutant};
+    LabAssert(KeWaitForMultipleObjects(2, both, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_SUCCESS);
+    KeReleaseMutant(&own_mutant, 0, FALSE, FALSE);
+    free_if_second();
+}
+
+static void free_taken_semaphore(void)
+{
+    if (KeReleaseSemaphore(&waited_for->semaphore, 0, 1, FALSE) != 0) {
+        free_if_second();
+        return;
+    }
+    __atomic_store_n(&returned, -1, __ATOMIC_RELEASE); /* the other thread frees nothing */
+    LabFree(waited_for);
+}
+LAB_SCENARIO(freed_taken_at_once, .Setup = setup_mutant_and_semaphore,
+             .Threads = {take_mutant_and_semaphore, free_taken_semaphore});
+
 /* Waiters of an address-based pushlock: the first that is woken frees the lock and the word. */
 static void setup_push(void)
 {

@@ -256,14 +256,17 @@ static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
     return Count;
 }
 
-/* With all of them locked. *Mutants: there is one among them, which its new owner has to enter into its list. */
-static NTSTATUS KiConsumeAndUnlock(PVOID Object[], ULONG Count, PKTHREAD Thread, BOOLEAN *Mutants)
+/*
+ * With all of them locked. *Mutants: a bit for each mutant, which its new owner has to enter into its list. Once the
+ * others are unlocked, another thread that waited for them may free them.
+ */
+static NTSTATUS KiConsumeAndUnlock(PVOID Object[], ULONG Count, PKTHREAD Thread, ULONG64 *Mutants)
 {
     NTSTATUS Status = STATUS_WAIT_0;
-    *Mutants = FALSE;
+    *Mutants = 0;
     for (ULONG Index = 0; Index < Count; Index += 1) {
         ULONG64 Word = KiReadHeader(Object[Index]);
-        *Mutants |= KI_TYPE(Word) == MutantObject;
+        *Mutants |= (ULONG64)(KI_TYPE(Word) == MutantObject) << Index;
         if (KiConsumeLocked(Object[Index], &Word, Thread) == STATUS_ABANDONED) {
             Status = STATUS_ABANDONED;
         }
@@ -282,15 +285,15 @@ static VOID KiUnlockFirst(PVOID Object[], ULONG Count)
 /* With the section entered. */
 static BOOLEAN KiConsumeIfAllSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
 {
-    BOOLEAN Mutants;
+    ULONG64 Mutants;
     ULONG Locked = KiLockSignaled(Object, Count, Thread);
     if (Locked != Count) {
         KiUnlockFirst(Object, Locked);
         return FALSE;
     }
     *Status = KiConsumeAndUnlock(Object, Count, Thread, &Mutants);
-    for (ULONG Index = 0; Mutants && Index < Count; Index += 1) {
-        KiTakeOwnershipIfMutant(Object[Index], Thread);
+    for (; Mutants != 0; Mutants &= Mutants - 1) {
+        KiTakeOwnershipIfMutant(Object[__builtin_ctzll(Mutants)], Thread);
     }
     return TRUE;
 }
