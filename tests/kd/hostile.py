@@ -103,9 +103,9 @@ def check(words, result, statuses=(0,)):
         except UnicodeDecodeError as problem:
             found = [str(problem)]
         problems += [f"{name}: {stream}: {found}"] if found else []
-    if result.returncode == 1 and not result.stderr.startswith(b"interlock: "):
+    if result.returncode == 1 and b"interlock: " not in result.stderr:
         problems.append(f"{name}: it has not said why: {result.stderr[-400:]!r}")
-    if b"Sanitizer" in result.stderr or b"runtime error" in result.stderr:
+    if re.search(rb"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error", result.stderr):
         problems.append(f"{name}: {result.stderr[-2000:]!r}")
     if "--json" in words and result.returncode == 0:
         try:
