@@ -17,6 +17,10 @@
  *    waiter whose time is up takes its block out itself; if it is not there any more a wake was delivered, and wins:
  *    the waiter waits for the end of it and returns as woken.
  * 4. The oldest waiter is told first.
+ *
+ * A wake looks at every block of this pushlock, also at those of other addresses, and a timeout at those that are newer: the
+ * word has room for one list, and a wake without an address needs all of it. Addresses that many wait for at a time do
+ * better with a pushlock each.
  */
 #include "addressvalue.h"
 #include "pushlock.h"
