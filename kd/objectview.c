@@ -38,7 +38,7 @@ static size_t flags_of(const object *o, flag flags[16])
                           FLAG(Inserted), FLAG(Expired)};
     const flag timer2[] = {FLAG(Timer2Inserted), FLAG(Timer2Expiring), FLAG(Timer2CancelPending),
                            FLAG(Timer2SetPending), FLAG(Timer2Running), FLAG(Timer2Disabled),
-                           FLAG(Timer2ComponentId), FLAG(Inserted), FLAG(Expired)};
+                           FLAG(Timer2ComponentId), FLAG(Timer2RelativeId)};
     const flag queue[] = {FLAG(Abandoned), FLAG(DisableIncrement), FLAG(QueueSize)};
     const flag thread[] = {FLAG(CycleProfiling), FLAG(CounterProfiling), FLAG(GroupScheduling), FLAG(AffinitySet),
                            FLAG(Tagged), FLAG(EnergyProfiling), FLAG(SchedulerAssist), FLAG(ActiveDR7),

@@ -150,22 +150,45 @@ typedef struct _KPRCB *PKPRCB;
 
 /*
  * The head of every object that can be waited on. The first eight bytes are one atomic word (src/ke/dispatch.h has its
- * theory); which of the overlaid flags apply depends on the type, as table 8-29 lists.
+ * theory). Its first four mean something else in each type, as table 8-29 lists: the Type byte tells which of the
+ * structures applies.
  */
+#define TIMER_TOLERABLE_DELAY_BITS 6
+#define TIMER_EXPIRED_INDEX_BITS 6
+
 typedef struct _DISPATCHER_HEADER {
     __extension__ union {
         volatile LONG Lock;
         LONG LockNV;
-        __extension__ struct {
+        __extension__ struct { /* events, semaphores, gates, processes */
             UCHAR Type;
+            UCHAR Signalling;
+            UCHAR Size;
+            UCHAR Reserved1;
+        };
+        __extension__ struct { /* timers */
+            UCHAR TimerType;
             __extension__ union {
-                UCHAR Signalling;
                 UCHAR TimerControlFlags;
                 __extension__ struct {
                     UCHAR Absolute : 1;
                     UCHAR Wake : 1;
-                    UCHAR EncodedTolerableDelay : 6;
+                    UCHAR EncodedTolerableDelay : TIMER_TOLERABLE_DELAY_BITS;
                 };
+            };
+            UCHAR Hand;
+            __extension__ union {
+                UCHAR TimerMiscFlags;
+                __extension__ struct {
+                    UCHAR Index : TIMER_EXPIRED_INDEX_BITS;
+                    UCHAR Inserted : 1;
+                    volatile UCHAR Expired : 1;
+                };
+            };
+        };
+        __extension__ struct { /* timers of the executive (EX_TIMER) */
+            UCHAR Timer2Type;
+            __extension__ union {
                 UCHAR Timer2Flags;
                 __extension__ struct {
                     UCHAR Timer2Inserted : 1;
@@ -176,20 +199,27 @@ typedef struct _DISPATCHER_HEADER {
                     UCHAR Timer2Disabled : 1;
                     UCHAR Timer2ReservedFlags : 2;
                 };
+            };
+            UCHAR Timer2ComponentId;
+            UCHAR Timer2RelativeId;
+        };
+        __extension__ struct { /* queues */
+            UCHAR QueueType;
+            __extension__ union {
                 UCHAR QueueControlFlags;
                 __extension__ struct {
                     UCHAR Abandoned : 1;
                     UCHAR DisableIncrement : 1;
                     UCHAR QueueReservedControlFlags : 6;
                 };
-                UCHAR ThreadReserved;
             };
+            UCHAR QueueSize;
+            UCHAR QueueReserved;
+        };
+        __extension__ struct { /* threads */
+            UCHAR ThreadType;
+            UCHAR ThreadReserved;
             __extension__ union {
-                UCHAR Size;
-                UCHAR Hand;
-                UCHAR Timer2ComponentId;
-                UCHAR QueueSize;
-                UCHAR MutantSize;
                 UCHAR ThreadControlFlags;
                 __extension__ struct {
                     UCHAR CycleProfiling : 1;
@@ -203,15 +233,6 @@ typedef struct _DISPATCHER_HEADER {
                 };
             };
             __extension__ union {
-                UCHAR Reserved1;
-                UCHAR TimerMiscFlags;
-                __extension__ struct {
-                    UCHAR Index : 6;
-                    UCHAR Inserted : 1;
-                    UCHAR Expired : 1;
-                };
-                UCHAR Timer2RelativeId;
-                UCHAR QueueReserved;
                 UCHAR DebugActive;
                 __extension__ struct {
                     UCHAR ActiveDR7 : 1;
@@ -222,9 +243,13 @@ typedef struct _DISPATCHER_HEADER {
                     UCHAR UmsScheduled : 1;
                     UCHAR UmsPrimary : 1;
                 };
-                UCHAR MutantReserved;
-                UCHAR DpcActive;
             };
+        };
+        __extension__ struct { /* mutants */
+            UCHAR MutantType;
+            UCHAR MutantSize;
+            UCHAR DpcActive;
+            UCHAR MutantReserved;
         };
     };
     LONG SignalState;
@@ -302,9 +327,14 @@ typedef KDEFERRED_ROUTINE *PKDEFERRED_ROUTINE;
 typedef enum _KDPC_IMPORTANCE { LowImportance, MediumImportance, HighImportance, MediumHighImportance } KDPC_IMPORTANCE;
 
 typedef struct _KDPC {
-    UCHAR Type;
-    UCHAR Importance;
-    volatile USHORT Number;
+    __extension__ union {
+        ULONG TargetInfoAsUlong;
+        __extension__ struct {
+            UCHAR Type;
+            UCHAR Importance;
+            volatile USHORT Number;
+        };
+    };
     LIST_ENTRY DpcListEntry;
     PKDEFERRED_ROUTINE DeferredRoutine;
     PVOID DeferredContext;

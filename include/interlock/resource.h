@@ -28,7 +28,13 @@ typedef struct _ERESOURCE {
     LIST_ENTRY SystemResourcesList;
     POWNER_ENTRY OwnerTable;                /* the owners that OwnerEntry has no room for */
     SHORT ActiveCount;                      /* 1: somebody owns it */
-    USHORT Flag;
+    __extension__ union {
+        USHORT Flag;
+        __extension__ struct {
+            UCHAR ReservedLowFlags;
+            UCHAR WaiterPriority;           /* 0: not kept here */
+        };
+    };
     PKSEMAPHORE volatile SharedWaiters;     /* what the one who has waited longest waits on */
     PKEVENT volatile ExclusiveWaiters;
     OWNER_ENTRY OwnerEntry;

@@ -97,6 +97,8 @@ PEX_TIMER ExAllocateTimer(PEXT_CALLBACK Callback, PVOID CallbackContext, ULONG A
     if (Timer != NULL) {
         KeInitializeTimerEx(&Timer->Timer,
                             Attributes & EX_TIMER_NOTIFICATION ? NotificationTimer : SynchronizationTimer);
+        Timer->Timer.Header.Timer2ComponentId = 0; /* where a KTIMER has its size and then its place in the wheel */
+        Timer->Timer.Processor = KI_TIMER_EXECUTIVE;
         KeInitializeDpc(&Timer->Dpc, ExpTimerDpc, Timer);
         Timer->Callback = Callback;
         Timer->CallbackContext = CallbackContext;
@@ -146,7 +148,7 @@ BOOLEAN ExCancelTimer(PEX_TIMER Timer, PEXT_CANCEL_PARAMETERS Parameters)
     PKTHREAD Thread = KiCurrentThread();
     UNREFERENCED_PARAMETER(Parameters);
     ULONG64 Word = ExpLockTimer(Timer, Thread);
-    BOOLEAN Cancelled = !(Word & KI_TIMER2_DISABLED) && KiRemoveTimer(&Timer->Timer, &Word);
+    BOOLEAN Cancelled = !(Word & KI_TIMER2_DISABLED) && KiRemoveTimer(&Timer->Timer, KI_TIMER_EXECUTIVE, &Word);
     ExpUnlockTimer(Timer, Thread, Word);
     return Cancelled;
 }
@@ -176,7 +178,7 @@ BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE
     }
     Word |= KI_TIMER2_DISABLED;
     if (Cancel) {
-        Cancelled = KiRemoveTimer(&Timer->Timer, &Word);
+        Cancelled = KiRemoveTimer(&Timer->Timer, KI_TIMER_EXECUTIVE, &Word);
     } else {
         Timer->Timer.Period = 0; /* it expires once more, and its DPC ends its life */
     }

@@ -5,11 +5,11 @@
  *
  *      63                            32 31      24 23      16 15       8  7   6  5      0
  *     +--------------------------------+----------+----------+----------+---+---+--------+
- *     |          SignalState           |  byte 3  |   Size   |  flags   | L | W |  Type  |
+ *     |          SignalState           |  byte 3  |  byte 2  |  byte 1  | L | W |  Type  |
  *     +--------------------------------+----------+----------+----------+---+---+--------+
  *
  * L, the object's lock: whoever set it by compare-exchange owns the word, the wait list and everything in the object
- * that the wait list goes with. W: the wait list is not empty.
+ * that the wait list goes with. W: the wait list is not empty. Bytes 1 to 3 are what the type makes of them (table 8-29).
  *
  * 1. While L is clear the word is changed by compare-exchange only. While L is set only the owner of the lock changes
  *    it, so unlocking is a store.
@@ -54,13 +54,19 @@ FORCEINLINE BOOLEAN KiCompareExchangeHeader(PDISPATCHER_HEADER Header, ULONG64 *
     return __atomic_compare_exchange_n(KiHeaderWord(Header), Word, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* The word as the initializers leave it: they write Type, Size and SignalState and keep the other two bytes. */
-FORCEINLINE VOID KiInitializeHeader(PDISPATCHER_HEADER Header, UCHAR Type, SIZE_T Size, LONG State)
+/* What every initializer writes. Bytes 1 to 3 keep what they had: those that its type uses are written by each itself. */
+FORCEINLINE VOID KiInitializeBareHeader(PDISPATCHER_HEADER Header, UCHAR Type, LONG State)
 {
     Header->Type = Type;
-    Header->Size = (UCHAR)(Size / sizeof(LONG));
     Header->SignalState = State;
     InitializeListHead(&Header->WaitListHead);
+}
+
+/* For the types that have their size in byte 2: all but mutants, which have it in byte 1, and threads. */
+FORCEINLINE VOID KiInitializeHeader(PDISPATCHER_HEADER Header, UCHAR Type, SIZE_T Size, LONG State)
+{
+    KiInitializeBareHeader(Header, Type, State);
+    Header->Size = (UCHAR)(Size / sizeof(LONG));
 }
 
 /* A word without the lock bit: waits for whoever holds the lock. */

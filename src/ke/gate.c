@@ -4,6 +4,7 @@
 VOID KeInitializeGate(PKGATE Gate)
 {
     KiInitializeHeader(&Gate->Header, GateObject, sizeof(KGATE), 0);
+    Gate->Header.Signalling = FALSE;
 }
 
 #define KI_SIGNALLING ((ULONG64)1 << 8)

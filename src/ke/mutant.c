@@ -7,11 +7,13 @@
  */
 #include "wait.h"
 
-#define KI_DPC_ACTIVE ((ULONG64)1 << 24)
+#define KI_DPC_ACTIVE ((ULONG64)1 << 16)
 
 static VOID KiInitializeMutantObject(PRKMUTANT Mutant, LONG State, PKTHREAD Owner, UCHAR ApcDisable)
 {
-    KiInitializeHeader(&Mutant->Header, MutantObject, sizeof(KMUTANT), State);
+    KiInitializeBareHeader(&Mutant->Header, MutantObject, State);
+    Mutant->Header.MutantSize = sizeof(KMUTANT) / sizeof(LONG);
+    Mutant->Header.DpcActive = FALSE;
     Mutant->OwnerThread = Owner;
     Mutant->Abandoned = FALSE;
     Mutant->ApcDisable = ApcDisable;
@@ -48,9 +50,6 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
     if (Thread->DpcDepth != 0) {
         KiChangeDpcActive(Mutant, KI_DPC_ACTIVE);
         return;
-    }
-    if (KiReadHeader(&Mutant->Header) & KI_DPC_ACTIVE) {
-        KiChangeDpcActive(Mutant, 0); /* left by whoever had the memory before: the initializer keeps that byte */
     }
     InsertTailList(&Thread->MutantListHead, &Mutant->MutantListEntry);
     if (Mutant->ApcDisable) {

@@ -130,7 +130,7 @@ static VOID KiInitializeAffinity(PKTHREAD Thread)
 static VOID KiInitializeThread(PKTHREAD Thread)
 {
     KiClearThread(Thread);
-    KiInitializeHeader(&Thread->Header, ThreadObject, sizeof(KTHREAD), 0);
+    KiInitializeBareHeader(&Thread->Header, ThreadObject, 0);
     InitializeListHead(&Thread->MutantListHead);
     InitializeListHead(&Thread->ApcState.ApcListHead[KernelMode]);
     Thread->ApcState.LastSpecial = &Thread->ApcState.ApcListHead[KernelMode];

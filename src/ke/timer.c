@@ -23,6 +23,12 @@ ULONG KiEncodeTolerance(ULONG64 Units)
     return Units < 2 ? 0 : (63 - (ULONG)__builtin_clzll(Units)) << KI_TIMER_TOLERANCE_SHIFT;
 }
 
+/* Of an EX_TIMER nobody remembers that. */
+FORCEINLINE ULONG64 KiExpiredFlag(ULONG Type)
+{
+    return Type & KI_TIMER_EXECUTIVE ? 0 : KI_TIMER_EXPIRED;
+}
+
 static ULONG64 KiPeriodOf(PKTIMER Timer)
 {
     return Timer->Processor & KI_TIMER_EXECUTIVE ? Timer->Period : Timer->Period * KI_UNITS_PER_MILLISECOND;
@@ -31,39 +37,34 @@ static ULONG64 KiPeriodOf(PKTIMER Timer)
 /* With the object and the table locked. */
 FORCEINLINE VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
 {
-    ULONG64 Inserted = KI_TIMER_INSERTED | (Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_INSERTED : 0);
     ULONG Slot = KiFileTimer(KiTimerWheel(Table, Timer), Timer);
-    ULONG64 Hand = Slot % KI_WHEEL_SLOTS;
-    ULONG64 Index = Slot / KI_WHEEL_SLOTS;
-    *Word = (*Word & ~KI_TIMER_PLACE) | Hand << KI_TIMER_HAND_SHIFT | Index << KI_TIMER_INDEX_SHIFT;
-    *Word |= Inserted;
-}
-
-FORCEINLINE ULONG64 KiWithoutInserted(PKTIMER Timer, ULONG64 Word)
-{
-    Word &= ~KI_TIMER_INSERTED;
-    return Timer->Processor & KI_TIMER_EXECUTIVE ? Word & ~KI_TIMER2_INSERTED : Word;
+    if (!(Timer->Processor & KI_TIMER_EXECUTIVE)) {
+        ULONG64 Hand = Slot % KI_WHEEL_SLOTS;
+        ULONG64 Index = Slot / KI_WHEEL_SLOTS;
+        *Word = (*Word & ~KI_TIMER_PLACE) | Hand << KI_TIMER_HAND_SHIFT | Index << KI_TIMER_INDEX_SHIFT;
+    }
+    *Word |= KiInsertedFlag(Timer->Processor);
 }
 
 /* With the object and the table locked, if the timer is in that table. */
-FORCEINLINE BOOLEAN KiRemoveLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+FORCEINLINE BOOLEAN KiRemoveLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG Type, ULONG64 *Word)
 {
-    if (!(*Word & KI_TIMER_INSERTED)) {
+    if (!(*Word & KiInsertedFlag(Type))) {
         return FALSE;
     }
     KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
-    *Word = KiWithoutInserted(Timer, *Word);
+    *Word &= ~KiInsertedFlag(Type);
     return TRUE;
 }
 
-BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word)
+BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG Type, ULONG64 *Word)
 {
-    if (!(*Word & KI_TIMER_INSERTED)) {
+    if (!(*Word & KiInsertedFlag(Type))) {
         return FALSE;
     }
     PKTIMER_TABLE Table = KiTimerTableOf(Timer);
     KiAcquireLock(&Table->Lock);
-    KiRemoveLockedTimer(Table, Timer, Word);
+    KiRemoveLockedTimer(Table, Timer, Type, Word);
     KiReleaseLock(&Table->Lock);
     return TRUE;
 }
@@ -159,7 +160,7 @@ static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN A
                                                         PKI_READY Released, ULONG64 *SystemTime)
 {
     ULONG64 Next = KI_TIME_NEVER;
-    ULONG64 New = KiWithState(KiWithoutInserted(Timer, Word) | KI_TIMER_EXPIRED, 1);
+    ULONG64 New = KiWithState((Word & ~KiInsertedFlag(Timer->Processor)) | KiExpiredFlag(Timer->Processor), 1);
     if ((New & KI_WAITERS) && !KiReleaseWaiters(&Timer->Header, &New, Released)) {
         return 0;
     }
@@ -236,11 +237,11 @@ FORCEINLINE ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
 FORCEINLINE BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIMER_SETTING *Setting,
                                      ULONG64 DueTime, ULONG64 *Word, BOOLEAN *WasSet)
 {
-    if (*Word & KI_TIMER_INSERTED) {
+    if (*Word & KiInsertedFlag(Setting->Type)) {
         Table = KiTimerTableOf(Timer);
     }
     KiAcquireLock(&Table->Lock);
-    *WasSet |= KiRemoveLockedTimer(Table, Timer, Word);
+    *WasSet |= KiRemoveLockedTimer(Table, Timer, Setting->Type, Word);
     Timer->DueTime.QuadPart = DueTime;
     Timer->Period = Setting->Period;
     Timer->Dpc = Setting->Call != NULL ? (PVOID)Setting->Call : Setting->Dpc;
@@ -248,7 +249,7 @@ FORCEINLINE BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const K
                     Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0) |
                         (Setting->Call != NULL ? KI_TIMER_CALLS : 0),
                     Word);
-    *Word = KiWithState(*Word & ~KI_TIMER_EXPIRED, 0);
+    *Word = KiWithState(*Word & ~KiExpiredFlag(Setting->Type), 0);
     BOOLEAN Filed = KiFileUnlessPast(Table, Timer, Word);
     KiReleaseLock(&Table->Lock);
     return Filed;
@@ -350,7 +351,7 @@ BOOLEAN KeCancelTimer(PKTIMER Timer)
     PKTHREAD Thread = KiCurrentThread();
     KiEnterDispatcher(Thread);
     Word = KiLockObject(&Timer->Header);
-    BOOLEAN WasSet = KiRemoveTimer(Timer, &Word);
+    BOOLEAN WasSet = KiRemoveTimer(Timer, 0, &Word);
     KiUnlockObject(&Timer->Header, Word);
     KiExitDispatcher(Thread);
     return WasSet;

@@ -6,7 +6,7 @@
  *
  * 1. Who sets or cancels takes the object's lock, then the table's. Who expires finds the timer under the table's lock,
  *    so it only tries the object's: when that fails it leaves the timer where it is and comes back to it.
- * 2. The Inserted bit changes under both locks. So a cancel that finds it set takes the timer out before it can expire,
+ * 2. The Inserted bit (KiInsertedFlag) changes under both locks. So a cancel that finds it set takes the timer out before it can expire,
  *    and one that finds it clear, with the object unlocked, knows that nobody will touch the timer any more: its memory
  *    may be given up when KeCancelTimer returns.
  * 3. The expirer keeps the object locked from the moment it has taken the timer out until the timer is signaled, filed
@@ -25,7 +25,11 @@
 #include "dispatch.h"
 #include "timertable.h"
 
-/* The timer's flags in the header word (table 8-29). Hand and Index say where the timer was filed when it was set. */
+/*
+ * The flags of a timer in the header word (table 8-29). Hand and Index say where it was filed when it was set. Timers of
+ * the kernel and those of the executive share the table of processors, not the flags: an EX_TIMER has its own in byte 1,
+ * and bytes 2 and 3 name its component, of which there is none here.
+ */
 #define KI_TIMER_CONTROL_FLAGS 0x0000ff00ull
 #define KI_TIMER_CONTROL_ABSOLUTE 0x00000100ull
 #define KI_TIMER_CONTROL_DELAY_SHIFT 10
@@ -41,6 +45,12 @@
 #define KI_TIMER2_CANCEL_PENDING 0x00000400ull
 #define KI_TIMER2_RUNNING 0x00001000ull
 #define KI_TIMER2_DISABLED 0x00002000ull
+
+/* Type: as in KTIMER.Processor. Which bit says that the timer is in a table. */
+FORCEINLINE ULONG64 KiInsertedFlag(ULONG Type)
+{
+    return Type & KI_TIMER_EXECUTIVE ? KI_TIMER2_INSERTED : KI_TIMER_INSERTED;
+}
 
 /*
  * What a timer of a system service does at the moment when it expires: Routine runs under the object's lock, at any
@@ -63,7 +73,8 @@ typedef struct _KI_TIMER_SETTING {
 
 ULONG KiEncodeTolerance(ULONG64 Units); /* as in KI_TIMER_TOLERANCE_SHIFT, rounded down */
 BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting); /* was it set? An EX_TIMER may refuse: disabled */
-BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG64 *Word);  /* with the object locked: takes it out of its table */
+/* With the object locked: takes it out of its table. Type says what timer it is: before it was set, Processor does not. */
+BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG Type, ULONG64 *Word);
 
 /*
  * Locked, and taken out; FALSE: put back. SystemTime: 0, or what the last one has left there, so that those that expire
