@@ -60,6 +60,51 @@ NTKERNELAPI PSINGLE_LIST_ENTRY ExInterlockedPopEntryList(PSINGLE_LIST_ENTRY List
 NTKERNELAPI ULONG ExInterlockedAddUlong(PULONG Addend, ULONG Increment, PKSPIN_LOCK Lock);
 NTKERNELAPI LARGE_INTEGER ExInterlockedAddLargeInteger(PLARGE_INTEGER Addend, LARGE_INTEGER Increment,
                                                        PKSPIN_LOCK Lock);
+
+/* Those of one word, from before there were Interlocked functions: one instruction, the lock is not looked at. */
+
+#define RESULT_ZERO 0
+#define RESULT_NEGATIVE 1
+#define RESULT_POSITIVE 2
+
+typedef enum _INTERLOCKED_RESULT {
+    ResultNegative = RESULT_NEGATIVE,
+    ResultZero = RESULT_ZERO,
+    ResultPositive = RESULT_POSITIVE
+} INTERLOCKED_RESULT;
+
+FORCEINLINE INTERLOCKED_RESULT ExpInterlockedResult(LONG Value)
+{
+    return Value < 0 ? ResultNegative : Value == 0 ? ResultZero : ResultPositive;
+}
+
+/* The sign of the new value. */
+FORCEINLINE INTERLOCKED_RESULT ExInterlockedIncrementLong(volatile LONG *Addend, PKSPIN_LOCK Lock)
+{
+    UNREFERENCED_PARAMETER(Lock);
+    return ExpInterlockedResult(InterlockedIncrement(Addend));
+}
+
+FORCEINLINE INTERLOCKED_RESULT ExInterlockedDecrementLong(volatile LONG *Addend, PKSPIN_LOCK Lock)
+{
+    UNREFERENCED_PARAMETER(Lock);
+    return ExpInterlockedResult(InterlockedDecrement(Addend));
+}
+
+FORCEINLINE ULONG ExInterlockedExchangeUlong(volatile ULONG *Target, ULONG Value, PKSPIN_LOCK Lock)
+{
+    UNREFERENCED_PARAMETER(Lock);
+    return (ULONG)InterlockedExchange((volatile LONG *)Target, (LONG)Value);
+}
+
+/* The old value. */
+FORCEINLINE LONG ExInterlockedCompareExchange(volatile LONG *Destination, LONG Exchange, LONG Comperand,
+                                              PKSPIN_LOCK Lock)
+{
+    UNREFERENCED_PARAMETER(Lock);
+    return InterlockedCompareExchange(Destination, Exchange, Comperand);
+}
+
 #define ExInterlockedAddLargeStatistic(Addend, Increment) ((VOID)InterlockedAdd64(&(Addend)->QuadPart, Increment))
 #define ExInterlockedCompareExchange64(Destination, Exchange, Comperand, Lock)                                         \
     InterlockedCompareExchange64(Destination, *(Exchange), *(Comperand))

@@ -1,4 +1,7 @@
-/* io.h: the I/O manager. Interrupt objects; their locks are in ke.h, which also has KeFireInterrupt. Work items. */
+/*
+ * io.h: the I/O manager. Interrupt objects; their locks are in ke.h, which also has KeFireInterrupt. Work items. Packets of
+ * completion ports, for drivers.
+ */
 #ifndef INTERLOCK_IO_H
 #define INTERLOCK_IO_H
 
@@ -35,6 +38,17 @@ NTKERNELAPI VOID IoQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE W
                                  WORK_QUEUE_TYPE QueueType, PVOID Context);
 NTKERNELAPI VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRoutine,
                                    WORK_QUEUE_TYPE QueueType, PVOID Context);
+
+/*
+ * What NtRemoveIoCompletionEx does, for the port itself, to which the caller has a reference (ObReferenceObjectByHandle):
+ * up to Count packets, the first of which is waited for as WaitMode, Alertable and Timeout say. The header of Windows
+ * does not declare it; the parameters are those of the service, and the mode that a service takes from its caller.
+ */
+struct _FILE_IO_COMPLETION_INFORMATION;
+NTKERNELAPI NTSTATUS IoRemoveIoCompletion(PVOID IoCompletion,
+                                          struct _FILE_IO_COMPLETION_INFORMATION *IoCompletionInformation, ULONG Count,
+                                          PULONG NumEntriesRemoved, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout,
+                                          BOOLEAN Alertable);
 
 INTERLOCK_END
 

@@ -31,6 +31,14 @@ NTKERNELAPI VOID ExfReleasePushLockEx(PEX_PUSH_LOCK PushLock, ULONG Flags);
 NTKERNELAPI VOID ExfReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags);
 NTKERNELAPI VOID ExfReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags);
 
+/* The same with EX_DEFAULT_PUSH_LOCK_FLAGS, by the names of before AutoBoost. */
+NTKERNELAPI VOID ExfAcquirePushLockExclusive(PEX_PUSH_LOCK PushLock);
+NTKERNELAPI VOID ExfAcquirePushLockShared(PEX_PUSH_LOCK PushLock);
+NTKERNELAPI BOOLEAN ExfTryAcquirePushLockShared(PEX_PUSH_LOCK PushLock);
+NTKERNELAPI VOID ExfReleasePushLock(PEX_PUSH_LOCK PushLock);
+NTKERNELAPI VOID ExfReleasePushLockExclusive(PEX_PUSH_LOCK PushLock);
+NTKERNELAPI VOID ExfReleasePushLockShared(PEX_PUSH_LOCK PushLock);
+
 /* Neither blocks. To exclusive succeeds for an only sharer; to shared lets waiting sharers in. */
 NTKERNELAPI BOOLEAN ExTryConvertPushLockSharedToExclusive(PEX_PUSH_LOCK PushLock);
 NTKERNELAPI VOID ExConvertPushLockExclusiveToShared(PEX_PUSH_LOCK PushLock);

@@ -144,6 +144,36 @@ VOID ExfReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
     ExpReleaseShared(PushLock, &ExpPushLockMethods);
 }
 
+VOID ExfAcquirePushLockExclusive(PEX_PUSH_LOCK PushLock)
+{
+    ExfAcquirePushLockExclusiveEx(PushLock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+VOID ExfAcquirePushLockShared(PEX_PUSH_LOCK PushLock)
+{
+    ExfAcquirePushLockSharedEx(PushLock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+BOOLEAN ExfTryAcquirePushLockShared(PEX_PUSH_LOCK PushLock)
+{
+    return ExfTryAcquirePushLockSharedEx(PushLock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+VOID ExfReleasePushLock(PEX_PUSH_LOCK PushLock)
+{
+    ExfReleasePushLockEx(PushLock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+VOID ExfReleasePushLockExclusive(PEX_PUSH_LOCK PushLock)
+{
+    ExfReleasePushLockExclusiveEx(PushLock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
+VOID ExfReleasePushLockShared(PEX_PUSH_LOCK PushLock)
+{
+    ExfReleasePushLockSharedEx(PushLock, EX_DEFAULT_PUSH_LOCK_FLAGS);
+}
+
 BOOLEAN ExTryConvertPushLockSharedToExclusive(PEX_PUSH_LOCK PushLock)
 {
     return ExpTryConvertToExclusive(PushLock);

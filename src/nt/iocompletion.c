@@ -4,6 +4,8 @@
 
 #include "wait.h"
 
+#include <interlock/io.h>
+
 #define NTP_REMOVE_BATCH 64
 
 VOID NtpReleasePacket(PNTP_PACKET Packet)
@@ -155,11 +157,11 @@ static BOOLEAN NtpIsStatus(PLIST_ENTRY Entry)
 
 /* Up to NTP_REMOVE_BATCH packets. STATUS_SUCCESS, and *Removed of them; or why there is none. */
 static NTSTATUS NtpRemoveBatch(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION Information, ULONG Count,
-                               BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
+                               KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
 {
     PLIST_ENTRY Entries[NTP_REMOVE_BATCH];
     ULONG Wanted = Count < NTP_REMOVE_BATCH ? Count : NTP_REMOVE_BATCH;
-    ULONG Taken = KiRemoveQueueEx(&Port->Queue, UserMode, Alertable, Timeout, Entries, Wanted);
+    ULONG Taken = KiRemoveQueueEx(&Port->Queue, WaitMode, Alertable, Timeout, Entries, Wanted);
     if (NtpIsStatus(Entries[0])) {
         return (NTSTATUS)(LONG_PTR)Entries[0];
     }
@@ -172,15 +174,15 @@ static NTSTATUS NtpRemoveBatch(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION I
 
 /* The first batch as the caller wants it; after a full one whatever else is there. */
 static NTSTATUS NtpRemovePackets(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION Information, ULONG Count,
-                                 BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
+                                 KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
 {
     LARGE_INTEGER Poll = {.QuadPart = 0};
     ULONG Batch = 0;
-    NTSTATUS Status = NtpRemoveBatch(Port, Information, Count, Alertable, Timeout, &Batch);
+    NTSTATUS Status = NtpRemoveBatch(Port, Information, Count, WaitMode, Alertable, Timeout, &Batch);
     *Removed = Batch;
     while (NT_SUCCESS(Status) && Batch == NTP_REMOVE_BATCH && *Removed < Count) {
         Batch = 0;
-        NtpRemoveBatch(Port, Information + *Removed, Count - *Removed, FALSE, &Poll, &Batch);
+        NtpRemoveBatch(Port, Information + *Removed, Count - *Removed, WaitMode, FALSE, &Poll, &Batch);
         *Removed += Batch;
     }
     return Status;
@@ -237,10 +239,22 @@ NTSTATUS NtRemoveIoCompletionEx(HANDLE IoCompletionHandle, PFILE_IO_COMPLETION_I
     NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &Use);
     if (NT_SUCCESS(Status)) {
         ULONG Removed;
-        Status = NtpRemovePackets(Use.Port, IoCompletionInformation, Count, Alertable, Timeout, &Removed);
+        Status = NtpRemovePackets(Use.Port, IoCompletionInformation, Count, UserMode, Alertable, Timeout, &Removed);
         NtpReturnPort(Thread, IoCompletionHandle, &Use);
         *NumEntriesRemoved = Removed;
     }
     KiExitService(Thread);
     return NtpFinishWait(Status);
+}
+
+/* Here and not in src/io, because packets and what becomes of them are this layer's. */
+NTSTATUS IoRemoveIoCompletion(PVOID IoCompletion, PFILE_IO_COMPLETION_INFORMATION IoCompletionInformation, ULONG Count,
+                              PULONG NumEntriesRemoved, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout,
+                              BOOLEAN Alertable)
+{
+    if (Count == 0) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return NtpFinishWait(NtpRemovePackets(IoCompletion, IoCompletionInformation, Count, WaitMode, Alertable, Timeout,
+                                          NumEntriesRemoved));
 }

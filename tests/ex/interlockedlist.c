@@ -89,6 +89,42 @@ static void without_the_lock(void **state)
     assert_int_equal(held, 1);
 }
 
+/* The sign of the result, over every change of sign and around the ends of the range. */
+static void of_one_word(void **state)
+{
+    static const struct {
+        LONG before;
+        INTERLOCKED_RESULT incremented, decremented;
+    } rows[] = {
+        {-2, ResultNegative, ResultNegative}, {-1, ResultZero, ResultNegative},     {0, ResultPositive, ResultNegative},
+        {1, ResultPositive, ResultZero},      {2, ResultPositive, ResultPositive},  {MAXLONG, ResultNegative, ResultPositive},
+        {MINLONG, ResultNegative, ResultPositive},
+    };
+    KSPIN_LOCK held = 1;
+
+    (void)state;
+    assert_int_equal(RESULT_ZERO, 0);
+    assert_int_equal(RESULT_NEGATIVE, 1);
+    assert_int_equal(RESULT_POSITIVE, 2);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        LONG value = rows[i].before;
+        assert_int_equal(ExInterlockedIncrementLong(&value, &held), rows[i].incremented);
+        assert_int_equal((ULONG)value, (ULONG)rows[i].before + 1);
+        value = rows[i].before;
+        assert_int_equal(ExInterlockedDecrementLong(&value, &held), rows[i].decremented);
+        assert_int_equal((ULONG)value, (ULONG)rows[i].before - 1);
+    }
+    LONG value = 5;
+    assert_int_equal(ExInterlockedCompareExchange(&value, 9, 5, &held), 5);
+    assert_int_equal(value, 9);
+    assert_int_equal(ExInterlockedCompareExchange(&value, 7, 5, &held), 9);
+    assert_int_equal(value, 9);
+    ULONG target = 0xffffffff;
+    assert_int_equal(ExInterlockedExchangeUlong(&target, 3, &held), 0xffffffff);
+    assert_int_equal(target, 3);
+    assert_int_equal(held, 1);
+}
+
 static void at_every_level(void **state)
 {
     (void)state;
@@ -214,6 +250,7 @@ int main(void)
         cmocka_unit_test(singly_linked),
         cmocka_unit_test(additions),
         cmocka_unit_test(without_the_lock),
+        cmocka_unit_test(of_one_word),
         cmocka_unit_test(at_every_level),
         cmocka_unit_test(interrupts),
         cmocka_unit_test(misuse),

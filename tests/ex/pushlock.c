@@ -65,7 +65,7 @@ static void use_every_way(void *argument, unsigned index)
     for (unsigned long round = 0; round < g->rounds; round++) {
         unsigned amount = random_below(&random, 64) == 0 ? 20000 : random_below(&random, 50);
         ULONG flags = random_below(&random, 2);
-        switch (random_below(&random, 8)) {
+        switch (random_below(&random, 11)) {
         case 0:
         case 1:
             ExAcquirePushLockExclusiveEx(&g->lock, flags);
@@ -89,6 +89,22 @@ static void use_every_way(void *argument, unsigned index)
             if (ExTryAcquirePushLockShared(&g->lock)) {
                 be_sharer(g, amount);
                 ExReleasePushLock(&g->lock);
+            }
+            break;
+        case 6:
+            ExfAcquirePushLockExclusive(&g->lock);
+            be_owner(g, amount);
+            ExfReleasePushLockExclusive(&g->lock);
+            break;
+        case 7:
+            ExfAcquirePushLockShared(&g->lock);
+            be_sharer(g, amount);
+            ExfReleasePushLockShared(&g->lock);
+            break;
+        case 8:
+            if (ExfTryAcquirePushLockShared(&g->lock)) {
+                be_sharer(g, amount);
+                ExfReleasePushLock(&g->lock);
             }
             break;
         case 5:

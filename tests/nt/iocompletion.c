@@ -7,6 +7,8 @@
 #include "heap.h"
 #include "nt/completion.h"
 
+#include <interlock/io.h>
+
 static HANDLE make_port(ULONG count)
 {
     HANDLE port;
@@ -70,6 +72,13 @@ static LONG depth_of(HANDLE port)
           STATUS_SUCCESS);
     check(length == sizeof(information));
     return information.Depth;
+}
+
+static void count_run(PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)argument1;
+    (void)argument2;
+    *(ULONG *)context += 1;
 }
 
 static void test_packets_are_first_in_first_out(void **state)
@@ -615,6 +624,53 @@ static BOOLEAN are_all_different(PNTP_PACKET packet)
 }
 
 /* However many are removed at a time, a bounded number is kept, and each of them can be used again. */
+/* The port itself, as a driver has it: in the mode that it says, and above every handle. */
+static void test_removal_from_the_port(void **state)
+{
+    HANDLE port = make_port(0);
+    FILE_IO_COMPLETION_INFORMATION information[3];
+    LARGE_INTEGER soon = {.QuadPart = -10000};
+    PVOID object;
+    ULONG removed = 7;
+    (void)state;
+    assert_int_equal(ObReferenceObjectByHandle(port, IO_COMPLETION_ALL_ACCESS, NULL, KernelMode, &object, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(IoRemoveIoCompletion(object, information, 0, &removed, KernelMode, NULL, FALSE),
+                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(removed, 7);
+    for (KPROCESSOR_MODE mode = KernelMode; mode <= UserMode; mode += 1) {
+        removed = 7;
+        assert_int_equal(IoRemoveIoCompletion(object, information, 3, &removed, mode, NO_TIME, FALSE), STATUS_TIMEOUT);
+        assert_int_equal(removed, 0);
+        assert_int_equal(IoRemoveIoCompletion(object, information, 3, &removed, mode, &soon, FALSE), STATUS_TIMEOUT);
+        for (ULONG_PTR number = 10; number < 60; number += 10) {
+            post(port, number);
+        }
+        assert_int_equal(IoRemoveIoCompletion(object, information, 3, &removed, mode, NULL, TRUE), STATUS_SUCCESS);
+        assert_int_equal(removed, 3);
+        for (ULONG i = 0; i < 3; i += 1) {
+            assert_true(is_posted(&information[i], 10 * (i + 1)));
+        }
+        assert_int_equal(IoRemoveIoCompletion(object, information, 3, &removed, mode, NULL, FALSE), STATUS_SUCCESS);
+        assert_int_equal(removed, 2);
+        assert_true(is_posted(&information[1], 50));
+    }
+    /* A user APC ends an alertable wait of user mode, not one of kernel mode. */
+    ULONG runs = 0;
+    assert_int_equal(NtQueueApcThread(NtCurrentThread(), count_run, &runs, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(IoRemoveIoCompletion(object, information, 1, &removed, KernelMode, &soon, TRUE), STATUS_TIMEOUT);
+    assert_int_equal(runs, 0);
+    assert_int_equal(IoRemoveIoCompletion(object, information, 1, &removed, UserMode, NULL, TRUE), STATUS_USER_APC);
+    assert_int_equal(removed, 0);
+    assert_int_equal(runs, 1);
+    /* The reference keeps the object, the last handle its use. */
+    close_handle(port);
+    assert_int_equal(IoRemoveIoCompletion(object, information, 1, &removed, KernelMode, NULL, FALSE),
+                     STATUS_ABANDONED);
+    ObDereferenceObject(object);
+    assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
+}
+
 static void test_packets_are_kept(void **state)
 {
     enum { MANY = 8192 };
@@ -927,6 +983,7 @@ int main(void)
         WATCHED(test_closing),
         WATCHED(test_closing_with_packets),
         WATCHED(test_latecomers),
+        WATCHED(test_removal_from_the_port),
         WATCHED(test_packets_are_kept),
         WATCHED(test_no_memory),
         WATCHED(test_reserve),
