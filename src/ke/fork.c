@@ -180,6 +180,7 @@ static VOID KiOrphanThreads(PKTHREAD Survivor)
         }
         /* so its APCs are run down, not delivered */
         __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELAXED);
+        KiForgetHostThread(Thread);
     }
 }
 

@@ -158,6 +158,7 @@ typedef struct _KTHREAD {
     volatile SCHAR Priority;
     volatile SCHAR BasePriority;
     volatile SCHAR PriorityDecrement;
+    volatile SCHAR HostPriority;     /* the priority that was set last: what the host is to know */
     SCHAR BasePriorityIncrement;     /* what KeSetBasePriorityThread was last given */
     BOOLEAN DisableBoost;
     UCHAR Saturation;
@@ -202,6 +203,7 @@ typedef struct _KTHREAD {
     ULONGLONG KernelTime;
     ULONGLONG UserTime;
     volatile ULONG ThreadId;         /* the host's; 0: the slot is free */
+    volatile ULONG HostHold;         /* KI_HOST_HOLD: may the host be called about ThreadId? */
     ULONG ThreadIdBeforeFork;        /* that of the forking thread in the parent; 0: never was one */
     BOOLEAN Foreign;                 /* adopted, not created by the library */
     ULONGLONG CreateTime;
@@ -295,7 +297,11 @@ VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus); /* nothing more to one
 VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread is to end and may */
 BOOLEAN KiIsExiting(PKTHREAD Thread);            /* is to end, or ends */
 VOID KiClaimExit(PKTHREAD Thread);               /* the thread ends by itself from here on */
-VOID KiRecordTimes(PKTHREAD Thread);
+VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards nobody calls the host about it any more */
+/* In a dispatcher section. TRUE: the host's thread stays until KiReleaseHostThread. FALSE: it is gone, or never was. */
+BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId);
+VOID KiReleaseHostThread(PKTHREAD Thread);
+VOID KiForgetHostThread(PKTHREAD Thread);        /* in a forked child: it stayed behind in the parent */
 PKTHREAD KiTakeDeadThreads(volatile ULONG **Wakes, PULONG Seen); /* linked by NextDead */
 VOID KiRundownThread(PKTHREAD Thread);           /* by another thread, for one that has stopped */
 VOID KiTerminateForkChild(VOID);

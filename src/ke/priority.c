@@ -6,8 +6,9 @@
  * set. There is no clock interrupt here that could lower it, so the level that the thread has sunk to is worked out
  * when somebody asks: BoostTime is the moment from which the next quantum counts, 0 when nothing is to decay.
  *
- * 1. Priority, BasePriority, PriorityDecrement, BasePriorityIncrement, Saturation, DisableBoost and BoostTime change
- *    under ThreadLock only. The first three may be read without it: they show the state of the last change.
+ * 1. Priority, BasePriority, PriorityDecrement, HostPriority, BasePriorityIncrement, Saturation, DisableBoost and
+ *    BoostTime change under ThreadLock only. The first four may be read without it: they show the state of the last
+ *    change.
  * 2. BoostTime is not 0 only if Priority is above BasePriority and below 16. PriorityDecrement is then how far above it
  *    was boosted, otherwise 0.
  * 3. A priority that was set does not decay; once a boost has gone above it, that decays to the base.
@@ -53,6 +54,11 @@ static VOID KiStoreBoost(PKTHREAD Thread, KPRIORITY Decrement, ULONGLONG Time)
 {
     __atomic_store_n(&Thread->PriorityDecrement, (SCHAR)Decrement, __ATOMIC_RELAXED);
     Thread->BoostTime = Time;
+}
+
+static VOID KiStoreHostPriority(PKTHREAD Thread, KPRIORITY Priority)
+{
+    __atomic_store_n(&Thread->HostPriority, (SCHAR)Priority, __ATOMIC_RELAXED);
 }
 
 /* A thread that waits adopts the change when its wait ends. */
@@ -112,12 +118,21 @@ VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment)
     KiReleaseLock(&Thread->ThreadLock);
 }
 
-static VOID KiTellHost(PKTHREAD Thread, KPRIORITY Priority)
+/*
+ * After HostPriority was stored. Only one thread at a time calls the host about Thread, and each reads HostPriority when
+ * its turn has come. So the call after the last store, at the latest that of the last setter, says what that setter said.
+ */
+static VOID KiTellHost(PKTHREAD Thread)
 {
-    ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_RELAXED);
-    if (ThreadId != 0 && __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Terminated) {
-        HalSetThreadPriority(ThreadId, Priority);
+    PKTHREAD Current = KiCurrentThread();
+    ULONG ThreadId;
+    KiEnterDispatcher(Current);
+    if (KiHoldHostThread(Thread, &ThreadId)) {
+        /* relaxed: holding orders it after the stores of those that have held it before, and our own is ours */
+        HalSetThreadPriority(ThreadId, __atomic_load_n(&Thread->HostPriority, __ATOMIC_RELAXED));
+        KiReleaseHostThread(Thread);
     }
+    KiExitDispatcher(Current);
 }
 
 static KPRIORITY KiCheckPriority(PKTHREAD Thread, KPRIORITY Priority)
@@ -138,12 +153,13 @@ KPRIORITY KeSetPriorityThread(PKTHREAD Thread, KPRIORITY Priority)
     KiDecayPriority(Thread);
     Previous = Thread->Priority;
     KiStoreBoost(Thread, 0, 0);
+    KiStoreHostPriority(Thread, Priority);
     if (Priority != Previous) {
         KiStorePriority(Thread, Priority);
         KiNotePriorityChange(Thread);
     }
     KiUnlockPriority(Thread, Current);
-    KiTellHost(Thread, Priority);
+    KiTellHost(Thread);
     return Previous;
 }
 
@@ -166,13 +182,14 @@ LONG KeSetBasePriorityThread(PRKTHREAD Thread, LONG Increment)
     Thread->BasePriorityIncrement = (SCHAR)KiClampPriority(
         Thread->Saturation ? Increment : Base - ProcessBase, -KI_SATURATION, KI_SATURATION);
     KiStoreBoost(Thread, 0, 0);
+    KiStoreHostPriority(Thread, Base);
     __atomic_store_n(&Thread->BasePriority, (SCHAR)Base, __ATOMIC_RELAXED);
     if (Base != Thread->Priority) {
         KiStorePriority(Thread, Base);
         KiNotePriorityChange(Thread);
     }
     KiUnlockPriority(Thread, Current);
-    KiTellHost(Thread, Base);
+    KiTellHost(Thread);
     return Previous;
 }
 

@@ -77,10 +77,54 @@ VOID KiClaimExit(PKTHREAD Thread)
     }
 }
 
+/*
+ * The host gives the id of a thread that has ended to another one, even of another process. So whoever calls the host
+ * about a thread holds it, one at a time, and the thread does not end meanwhile:
+ *
+ *     Present <-> Held        whoever calls the host
+ *     Present  -> Gone        the thread itself, when it ends
+ *
+ * Held is not left behind: whoever holds is in a dispatcher section, in which nobody stops or ends it and a fork waits.
+ */
+typedef enum _KI_HOST_HOLD { KiHostPresent, KiHostHeld, KiHostGone } KI_HOST_HOLD;
+
+/* FALSE: it is gone. acq_rel: what one holder did comes before the next, and the recorded times before Gone is seen */
+static BOOLEAN KiChangeHostHold(PKTHREAD Thread, KI_HOST_HOLD New)
+{
+    for (ULONG Round = 0;; Round += 1) {
+        ULONG Found = KiHostPresent;
+        if (__atomic_compare_exchange_n(&Thread->HostHold, &Found, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            return TRUE;
+        }
+        if (Found == KiHostGone) {
+            return FALSE;
+        }
+        HalLongSpin(Round);
+    }
+}
+
+BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId)
+{
+    /* acquire: pairs with the release in KiStartThread */
+    *ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
+    return *ThreadId != 0 && KiChangeHostHold(Thread, KiHostHeld);
+}
+
+VOID KiReleaseHostThread(PKTHREAD Thread)
+{
+    __atomic_store_n(&Thread->HostHold, KiHostPresent, __ATOMIC_RELEASE);
+}
+
+VOID KiForgetHostThread(PKTHREAD Thread)
+{
+    __atomic_store_n(&Thread->HostHold, KiHostGone, __ATOMIC_RELAXED);
+}
+
 VOID KiRecordTimes(PKTHREAD Thread)
 {
     Thread->ExitTime = HalDispatch.QuerySystemTime();
     HalQueryThreadTimes(HalCurrentThreadId(), &Thread->KernelTime, &Thread->UserTime);
+    KiChangeHostHold(Thread, KiHostGone);
 }
 
 static VOID KiPushDeadThread(PKTHREAD Thread)

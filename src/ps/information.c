@@ -6,19 +6,23 @@
 #define PSP_HOST_NAME 16
 #define PSP_REPLACEMENT '?'
 
-/* The times of a thread that has ended are those that it wrote itself. */
+/* The times of a thread that the host has no more are those that it wrote itself. */
 VOID PspQueryTimes(PETHREAD Thread, PPSP_TIMES Times)
 {
     PKTHREAD Tcb = &Thread->Tcb;
+    PKTHREAD Current = KiCurrentThread();
+    ULONG ThreadId;
     Times->CreateTime = Tcb->CreateTime;
-    if (PspHasEnded(Thread)) {
-        Times->ExitTime = Tcb->ExitTime;
+    KiEnterDispatcher(Current);
+    if (KiHoldHostThread(Tcb, &ThreadId)) {
+        HalQueryThreadTimes(ThreadId, &Times->KernelTime, &Times->UserTime);
+        KiReleaseHostThread(Tcb);
+    } else {
         Times->KernelTime = Tcb->KernelTime;
         Times->UserTime = Tcb->UserTime;
-    } else {
-        Times->ExitTime = 0;
-        HalQueryThreadTimes(__atomic_load_n(&Tcb->ThreadId, __ATOMIC_RELAXED), &Times->KernelTime, &Times->UserTime);
     }
+    KiExitDispatcher(Current);
+    Times->ExitTime = PspHasEnded(Thread) ? Tcb->ExitTime : 0;
 }
 
 static BOOLEAN PspIsProgramThread(PKTHREAD Thread)
@@ -57,14 +61,21 @@ static VOID PspNameHostThread(PETHREAD Thread, PCUNICODE_STRING Name)
 {
     CHAR Host[PSP_HOST_NAME];
     ULONG Length = 0;
-    ULONG ThreadId = __atomic_load_n(&Thread->Tcb.ThreadId, __ATOMIC_RELAXED);
+    PKTHREAD Current = KiCurrentThread();
+    ULONG ThreadId;
     while (Length < PSP_HOST_NAME - 1 && Length < Name->Length / sizeof(WCHAR)) {
         WCHAR Character = Name->Buffer[Length];
         Host[Length++] = Character >= ' ' && Character <= '~' ? (CHAR)Character : PSP_REPLACEMENT;
     }
     Host[Length] = '\0';
-    if (ThreadId != 0 && !PspHasEnded(Thread)) {
+    KiEnterDispatcher(Current);
+    BOOLEAN Held = KiHoldHostThread(&Thread->Tcb, &ThreadId);
+    if (Held) {
         HalSetThreadName(ThreadId, Host);
+        KiReleaseHostThread(&Thread->Tcb);
+    }
+    KiExitDispatcher(Current);
+    if (Held) {
         KTRACE_THREAD_NAME(&Thread->Tcb, Host);
     }
 }
