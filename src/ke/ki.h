@@ -159,6 +159,7 @@ typedef struct _KTHREAD {
     volatile SCHAR BasePriority;
     volatile SCHAR PriorityDecrement;
     volatile SCHAR HostPriority;     /* the priority that was set last: what the host is to know */
+    volatile SCHAR LentPriority;     /* what it was boosted to by those who wait for its mutants; 0: by nobody */
     SCHAR BasePriorityIncrement;     /* what KeSetBasePriorityThread was last given */
     BOOLEAN DisableBoost;
     UCHAR Saturation;
@@ -183,6 +184,7 @@ typedef struct _KTHREAD {
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
     BOOLEAN QueueBlocked;            /* not counted in Queue->CurrentCount, because the thread waits elsewhere */
+    PKQUEUE QueueAwaited;            /* while an APC runs in the middle of a removal from it; else NULL */
     UCHAR SpinFailures;              /* long spins in a row that did not pay, and */
     UCHAR SpinSkipped;               /* chances for one so far: see spin.c */
     BOOLEAN WokeSleeper;             /* since its last wait */
@@ -321,6 +323,9 @@ LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBaseP
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
 KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* where its boosts have decayed; needs no lock */
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section; before Thread is woken */
+/* Thread is about to block for what Owner has. NULL: nobody has it; one that has it no more takes no harm. */
+VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner);
+VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner); /* NULL: to nobody */
 
 /* apc.c */
 VOID KiDeliverApc(PKTHREAD Thread);              /* runs every kernel APC that may run now */

@@ -80,9 +80,11 @@ static BOOLEAN KiUpdateFreeMutant(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOI
 
 static DECLSPEC_NOINLINE VOID KiSignalMutant(PKMUTANT Mutant, KPRIORITY Increment)
 {
-    KI_SIGNAL Signal = {.Update = KiUpdateFreeMutant, .Increment = Increment};
+    PKTHREAD NewOwner = NULL;
+    KI_SIGNAL Signal = {.Update = KiUpdateFreeMutant, .Increment = Increment, .Released = &NewOwner};
     LONG Previous;
     KiSignal(&Mutant->Header, &Signal, &Previous);
+    KiPassOnLentPriority(KiCurrentThread(), NewOwner);
 }
 
 FORCEINLINE VOID KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment)

@@ -6,12 +6,17 @@
  * set. There is no clock interrupt here that could lower it, so the level that the thread has sunk to is worked out
  * when somebody asks: BoostTime is the moment from which the next quantum counts, 0 when nothing is to decay.
  *
- * 1. Priority, BasePriority, PriorityDecrement, HostPriority, BasePriorityIncrement, Saturation, DisableBoost and
- *    BoostTime change under ThreadLock only. The first four may be read without it: they show the state of the last
- *    change.
+ * 1. Priority, BasePriority, PriorityDecrement, HostPriority, LentPriority, BasePriorityIncrement, Saturation,
+ *    DisableBoost and BoostTime change under ThreadLock only. The first five may be read without it: they show the state
+ *    of the last change.
  * 2. BoostTime is not 0 only if Priority is above BasePriority and below 16. PriorityDecrement is then how far above it
  *    was boosted, otherwise 0.
  * 3. A priority that was set does not decay; once a boost has gone above it, that decays to the base.
+ *
+ * AutoBoost of mutants: a thread that blocks for one lends its priority to the owner, up to 15, so that the owner gets
+ * to its release; and whoever is given the mutant inherits that, for the sake of those that still wait. Both happen
+ * where a thread blocks or is woken, and only if priorities differ. What was lent does not end with the release, it
+ * decays like every other boost, and LentPriority is 0 again when BoostTime is.
  *
  * The host's scheduler hears of priorities that were set, never of boosts, and only where the process may.
  */
@@ -54,6 +59,9 @@ static VOID KiStoreBoost(PKTHREAD Thread, KPRIORITY Decrement, ULONGLONG Time)
 {
     __atomic_store_n(&Thread->PriorityDecrement, (SCHAR)Decrement, __ATOMIC_RELAXED);
     Thread->BoostTime = Time;
+    if (Time == 0) {
+        __atomic_store_n(&Thread->LentPriority, 0, __ATOMIC_RELAXED);
+    }
 }
 
 static VOID KiStoreHostPriority(PKTHREAD Thread, KPRIORITY Priority)
@@ -116,6 +124,39 @@ VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment)
         KiRaisePriority(Thread, KiClampPriority(Thread->BasePriority + Increment, 1, LOW_REALTIME_PRIORITY - 1));
     }
     KiReleaseLock(&Thread->ThreadLock);
+}
+
+static VOID KiBoostOwner(PKTHREAD Owner, KPRIORITY Priority)
+{
+    PKTHREAD Current = KiLockPriority(Owner);
+    Priority = KiClampPriority(Priority, 1, LOW_REALTIME_PRIORITY - 1);
+    KiDecayPriority(Owner);
+    if (Owner->Priority < Priority && !Owner->DisableBoost) {
+        KiRaisePriority(Owner, Priority);
+        __atomic_store_n(&Owner->LentPriority, (SCHAR)Priority, __ATOMIC_RELAXED);
+    }
+    KiUnlockPriority(Owner, Current);
+}
+
+VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner)
+{
+    /* relaxed: a hint; a priority that has decayed since it was last looked at is only looked at more closely */
+    if (Owner != NULL && __atomic_load_n(&Thread->Priority, __ATOMIC_RELAXED) >
+                             __atomic_load_n(&Owner->Priority, __ATOMIC_RELAXED)) {
+        KiBoostOwner(Owner, KeQueryPriorityThread(Thread));
+    }
+}
+
+VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner)
+{
+    /* relaxed: what is lent at this very moment may be missed */
+    if (NewOwner == NULL || __atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED) == 0) {
+        return;
+    }
+    KPRIORITY Priority = KeQueryPriorityThread(Thread);
+    if (__atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED) != 0) {
+        KiBoostOwner(NewOwner, Priority);
+    }
 }
 
 /*

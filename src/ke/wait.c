@@ -202,6 +202,19 @@ static VOID KiPrepareBlocks(PKI_WAIT Wait)
     Thread->WaitBlockCount = (UCHAR)Count;
 }
 
+/* With the blocks linked: whoever owns a mutant that is waited for runs at least at the priority of the waiter. */
+static VOID KiLendPriorityToOwners(PKI_WAIT Wait)
+{
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        PDISPATCHER_HEADER Header = Wait->Blocks[Index].Object;
+        if (KI_TYPE(KiReadHeader(Header)) == MutantObject) {
+            PKMUTANT Mutant = CONTAINING_RECORD(Header, KMUTANT, Header);
+            /* relaxed: KTHREADs are never unmapped, and a boost for one that is the owner no more decays */
+            KiLendPriority(Wait->Thread, __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED));
+        }
+    }
+}
+
 /* One attempt: from begin to unlink. STATUS_KERNEL_APC: a kernel APC wants to run first. */
 FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait)
 {
@@ -219,6 +232,7 @@ FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait)
         Status = STATUS_TIMEOUT;
     }
     if (Status == STATUS_PENDING) {
+        KiLendPriorityToOwners(Wait);
         Status = KiCommitAndPark(Wait, &EndedByOther, &Result);
         KiUnlinkBlocks(Wait);
         KiLeaveWaitState(Wait, EndedByOther);

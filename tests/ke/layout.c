@@ -1,6 +1,5 @@
 /*
- * Where the documents put each member of the structures that drivers and debuggers know by name, and what the
- * initializers write into the header of each type.
+ * Where the documents put each member of the structures that drivers and debuggers know by name.
  *
  * The places are those of the published headers of 64-bit Windows 10 and, for the dispatcher header and the wait block,
  * of the debugger's output and table 8-29 in Windows Internals. They are written down here a second time on purpose: a
@@ -13,8 +12,6 @@
 
 #include <interlock/ex.h>
 #include <interlock/ps.h>
-
-#include <stdio.h>
 
 /* The bits of Structure that change when Member becomes all ones: found by writing it, so bit fields count too. */
 #define PLACE(Structure, Member, Byte, Bit, Bits)                                                                      \
@@ -273,9 +270,6 @@ static void test_locks(void **state)
     PLACE(SLIST_HEADER, HeaderX64.NextEntry, 8, 4, 60);
 }
 
-/* What an initializer leaves in the four bytes of memory that held 0xcc. */
-#define KEPT 0xcc
-
 static void check_header(PDISPATCHER_HEADER header, UCHAR type, UCHAR byte1, UCHAR byte2, UCHAR byte3)
 {
     const UCHAR *bytes = (const UCHAR *)header;
@@ -284,35 +278,6 @@ static void check_header(PDISPATCHER_HEADER header, UCHAR type, UCHAR byte1, UCH
     assert_int_equal(bytes[2], byte2);
     assert_int_equal(bytes[3], byte3);
     assert_true(IsListEmpty(&header->WaitListHead));
-}
-
-static void test_initializers(void **state)
-{
-    union {
-        DISPATCHER_HEADER header;
-        KEVENT event;
-        KGATE gate;
-        KSEMAPHORE semaphore;
-        KMUTANT mutant;
-        KTIMER timer;
-        KQUEUE queue;
-    } o;
-    (void)state;
-#define INITIALIZED(Call, Type, Byte1, Byte2, Byte3)                                                                   \
-    memset(&o, KEPT, sizeof(o));                                                                                       \
-    Call;                                                                                                              \
-    check_header(&o.header, Type, Byte1, Byte2, Byte3)
-
-    INITIALIZED(KeInitializeEvent(&o.event, NotificationEvent, FALSE), 0, KEPT, 6, KEPT);
-    INITIALIZED(KeInitializeEvent(&o.event, SynchronizationEvent, TRUE), 1, KEPT, 6, KEPT);
-    INITIALIZED(KeInitializeGate(&o.gate), 7, 0, 6, KEPT);
-    INITIALIZED(KeInitializeSemaphore(&o.semaphore, 0, 1), 5, KEPT, 8, KEPT);
-    INITIALIZED(KeInitializeTimerEx(&o.timer, NotificationTimer), 8, KEPT, 16, 0);
-    INITIALIZED(KeInitializeTimerEx(&o.timer, SynchronizationTimer), 9, KEPT, 16, 0);
-    INITIALIZED(KeInitializeQueue(&o.queue, 1), 4, 0, 16, KEPT);
-    /* MutantSize, DpcActive, MutantReserved */
-    INITIALIZED(KeInitializeMutant(&o.mutant, FALSE), 2, 14, 0, KEPT);
-    INITIALIZED(KeInitializeMutex(&o.mutant, 0), 2, 14, 0, KEPT);
 }
 
 /* A thread's byte 2 are its ThreadControlFlags: nobody profiles, tags or throttles it. */
@@ -369,7 +334,6 @@ int main(void)
         cmocka_unit_test(test_dispatcher_objects),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_locks),
-        cmocka_unit_test(test_initializers),
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_executive_timer),
     };

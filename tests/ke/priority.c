@@ -1,8 +1,6 @@
-#include "support.h"
+#include "waittest.h"
 
 #include <interlock/ps.h>
-
-#include "ke/ki.h"
 
 #define QUANTUM (2 * KI_TICK)
 
@@ -203,6 +201,104 @@ static void a_signal_boosts_the_waiter(void **state)
     assert_int_equal(waiting.after, 11);
 }
 
+/* AutoBoost of mutants. An owner that somebody of a higher priority waits for; and who is given the mutant next. */
+
+static void acquire_mutant(void *mutant)
+{
+    check(wait_for(mutant, NULL) == STATUS_SUCCESS);
+}
+
+static void release_mutant(void *mutant)
+{
+    KeReleaseMutant(mutant, MUTANT_INCREMENT, FALSE, FALSE);
+}
+
+static void an_owner_runs_at_the_priority_of_its_waiter(void **state)
+{
+    static const struct {
+        KPRIORITY owner, waiter;
+        BOOLEAN disabled;
+        KPRIORITY expected;
+    } rows[] = {
+        {8, 8, FALSE, 8},   {8, 7, FALSE, 8},   {8, 9, FALSE, 9},    {8, 15, FALSE, 15}, {8, 16, FALSE, 15},
+        {8, 31, FALSE, 15}, {8, 12, TRUE, 8},   {16, 20, FALSE, 16}, {12, 14, FALSE, 14}, {3, 8, FALSE, 8},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
+        for (ULONG kind = 0; kind < 3; kind++) {
+            actor owner = {0};
+            waiter w;
+            KMUTANT mutant;
+            KEVENT event;
+            const wait_call calls[] = {
+                {.count = 1, .object = {&mutant}},
+                {.count = 2, .object = {&event, &mutant}},
+                {.count = 2, .object = {&event, &mutant}, .all = TRUE},
+            };
+            start_actor(&owner);
+            start_waiters(&w, 1);
+            KeInitializeMutant(&mutant, FALSE);
+            KeInitializeEvent(&event, NotificationEvent, FALSE);
+            run_on(&owner, acquire_mutant, &mutant);
+            KeSetPriorityThread(owner.thread, rows[i].owner);
+            KeSetDisableBoostThread(owner.thread, rows[i].disabled);
+            KeSetPriorityThread(w.actor.thread, rows[i].waiter);
+            assert_false(poll_object(&mutant));
+            assert_int_equal(priority_of(owner.thread), rows[i].owner);
+            w.call = calls[kind];
+            begin_wait(&w);
+            assert_int_equal(KeQueryPriorityThread(owner.thread), rows[i].expected);
+            if (kind == 2) {
+                KeSetEvent(&event, 0, FALSE);
+            }
+            run_on(&owner, release_mutant, &mutant);
+            assert_int_equal(end_wait(&w), kind == 1 ? STATUS_WAIT_1 : STATUS_WAIT_0);
+            run_on(&w.actor, release_mutant, &mutant);
+            if (rows[i].expected != rows[i].owner) {
+                fake_time += 20 * QUANTUM;
+                assert_int_equal(KeQueryPriorityThread(owner.thread), 8);
+            }
+            end_actor(&owner);
+            end_waiters(&w, 1);
+        }
+    }
+}
+
+/* Two of the priority of the owner, and behind them one above: all of them run at that until it has the mutant. */
+static void the_next_owner_inherits_the_boost(void **state)
+{
+    actor owner = {0};
+    waiter w[3];
+    KMUTANT mutant;
+    (void)state;
+    start_actor(&owner);
+    start_waiters(w, 3);
+    KeInitializeMutant(&mutant, FALSE);
+    run_on(&owner, acquire_mutant, &mutant);
+    KeSetPriorityThread(w[2].actor.thread, 12);
+    begin_wait_for(&w[0], &mutant);
+    begin_wait_for(&w[1], &mutant);
+    assert_int_equal(priority_of(owner.thread), 8);
+    begin_wait_for(&w[2], &mutant);
+    assert_int_equal(priority_of(owner.thread), 12);
+    run_on(&owner, release_mutant, &mutant);
+    for (ULONG i = 0; i < 3; i++) {
+        assert_int_equal(end_wait(&w[i]), STATUS_WAIT_0);
+        assert_int_equal(priority_of(w[i].actor.thread), 12);
+        run_on(&w[i].actor, release_mutant, &mutant);
+    }
+    /* What has decayed is passed on no more. */
+    run_on(&owner, acquire_mutant, &mutant);
+    begin_wait_for(&w[0], &mutant);
+    fake_time += 20 * QUANTUM;
+    run_on(&owner, release_mutant, &mutant);
+    assert_int_equal(end_wait(&w[0]), STATUS_WAIT_0);
+    assert_int_equal(KeQueryPriorityThread(w[0].actor.thread), 8 + MUTANT_INCREMENT);
+    run_on(&w[0].actor, release_mutant, &mutant);
+    end_actor(&owner);
+    end_waiters(w, 3);
+}
+
 static int replace_clock(void **state)
 {
     (void)state;
@@ -221,6 +317,8 @@ int main(void)
         cmocka_unit_test(boosts_decay_by_a_level_for_each_quantum),
         cmocka_unit_test(a_waiting_thread_hears_of_the_change),
         cmocka_unit_test(a_signal_boosts_the_waiter),
+        cmocka_unit_test(an_owner_runs_at_the_priority_of_its_waiter),
+        cmocka_unit_test(the_next_owner_inherits_the_boost),
     };
 
     return cmocka_run_group_tests_name("ke/priority", tests, replace_clock, NULL);
