@@ -6,7 +6,9 @@
  * QueueBlocked) and comes back when that wait ends, above MaximumCount if need be.
  *
  * 1. While an entry is queued and CurrentCount < MaximumCount, nobody is linked for dequeueing: an entry that arrives,
- *    and a thread that blocks, hand over to the newest waiting thread at once.
+ *    and a thread that blocks, hand over to the newest waiting thread at once. Except for a while: what an APC inserts
+ *    that has interrupted a removal from the same queue stays queued, for the thread that it runs on, which is about to
+ *    go on waiting and is the newest of all. That thread hands on what it does not take.
  * 2. An entry is handed over by ending the thread's wait with the entry as its WaitStatus; the thread is counted by
  *    whoever hands over.
  * 3. KTHREAD.Queue is written under the queue's lock and then the thread's QueueLock. A thread that starts from its own
@@ -229,6 +231,7 @@ FORCEINLINE BOOLEAN KiTryInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY E
 /* With Queue locked, which may be let go of in between. Returns the previous number of entries. */
 static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLEAN Head, PKI_READY Released)
 {
+    BOOLEAN ForOthers = KiCurrentThread()->QueueAwaited != Queue;
     LONG Previous = KI_STATE(*Word);
     if (KiTryInsertEntry(Queue, Word, Entry, Head)) {
         return Previous;
@@ -236,7 +239,7 @@ static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLE
     Entry->Flink = NULL;
     for (ULONG Round = 0;; Round += 1) {
         Previous = KI_STATE(*Word);
-        if (KiMayRunOneMore(Queue) && KiHandOver(Queue, Entry, Released)) {
+        if (ForOthers && KiMayRunOneMore(Queue) && KiHandOver(Queue, Entry, Released)) {
             break;
         }
         /* Plain waiters on the queue itself come before the entry is there: they look at the state only. */
@@ -329,10 +332,22 @@ static ULONG KiTakeEntries(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY *EntryArray
     return Taken;
 }
 
+/* What APCs have inserted, and the thread that they ran on does not take: invariant 1 holds again. */
+static VOID KiHandOnEntries(PKQUEUE Queue)
+{
+    KI_READY Released;
+    KiInitializeReady(&Released, 0);
+    ULONG64 Word = KiLockObject(&Queue->Header);
+    KiActivateWaiter(Queue, &Word, &Released);
+    KiUnlockObject(&Queue->Header, Word);
+    KiReadyThreads(&Released);
+}
+
 /* One attempt to remove: takes what is there, or links the thread. *Taken is how many entries were taken. */
 static NTSTATUS KiTakeOrLink(PKI_WAIT Wait, PKQUEUE Queue, PLIST_ENTRY *EntryArray, ULONG Count, PULONG Taken)
 {
     PKTHREAD Thread = Wait->Thread;
+    KI_READY Released;
     ULONG64 Word = KiLockObject(&Queue->Header);
     NTSTATUS Status = STATUS_PENDING;
 
@@ -351,11 +366,15 @@ static NTSTATUS KiTakeOrLink(PKI_WAIT Wait, PKQUEUE Queue, PLIST_ENTRY *EntryArr
     if (Status == STATUS_PENDING) {
         __atomic_store_n(&Wait->Blocks[0].BlockState, WaitBlockActive, __ATOMIC_RELAXED);
         InsertHeadList(&Queue->Header.WaitListHead, &Wait->Blocks[0].WaitListEntry);
-    } else {
-        KiEndOwnWait(Thread);
-        KiCountAgain(Queue, Thread);
+        KiUnlockObject(&Queue->Header, Word);
+        return Status;
     }
+    KiEndOwnWait(Thread);
+    KiCountAgain(Queue, Thread);
+    KiInitializeReady(&Released, 0);
+    KiActivateWaiter(Queue, &Word, &Released); /* if there is more than it takes: an APC has put it there */
     KiUnlockObject(&Queue->Header, Word);
+    KiReadyThreads(&Released);
     return Status;
 }
 
@@ -368,7 +387,8 @@ static VOID KiUnlinkDequeuer(PKQUEUE Queue, PKWAIT_BLOCK Block)
     KiUnlockObject(&Queue->Header, Word);
 }
 
-static NTSTATUS KiRemoveOnce(PKI_WAIT Wait, PKQUEUE Queue, PLIST_ENTRY *EntryArray, ULONG Count, PULONG Taken)
+static NTSTATUS KiRemoveOnce(PKI_WAIT Wait, PKQUEUE Queue, BOOLEAN Interrupted, PLIST_ENTRY *EntryArray, ULONG Count,
+                             PULONG Taken)
 {
     PKTHREAD Thread = Wait->Thread;
     BOOLEAN EndedByOther;
@@ -376,6 +396,9 @@ static NTSTATUS KiRemoveOnce(PKI_WAIT Wait, PKQUEUE Queue, PLIST_ENTRY *EntryArr
 
     NTSTATUS Status = KiBeginWait(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable));
     if (Status != STATUS_PENDING) {
+        if (Interrupted) {
+            KiHandOnEntries(Queue);
+        }
         return Status;
     }
     Thread->WaitBlockList = Wait->Blocks;
@@ -420,11 +443,22 @@ FORCEINLINE ULONG KiTryRemove(PKTHREAD Thread, PKQUEUE Queue, PLIST_ENTRY *Entry
     return Taken;
 }
 
+/* Leaves the dispatcher section of a removal that a kernel APC interrupts, and lets the APC run. */
+static VOID KiInterruptRemoval(PKQUEUE Queue, PKTHREAD Thread)
+{
+    PKQUEUE Outer = Thread->QueueAwaited;
+    Thread->QueueAwaited = Queue;
+    KiExitDispatcher(Thread);
+    KiDeliverApc(Thread);
+    Thread->QueueAwaited = Outer;
+}
+
 /* Returns the number of entries taken; when there is none, EntryArray[0] is the status and the number is 1. */
 static DECLSPEC_NOINLINE ULONG KiRemoveQueueSlow(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                                  PLARGE_INTEGER Timeout, PLIST_ENTRY *EntryArray, ULONG Count)
 {
     KI_WAIT Wait;
+    BOOLEAN Interrupted = FALSE;
     ULONG Taken = 0;
     NTSTATUS Status;
 
@@ -444,12 +478,13 @@ static DECLSPEC_NOINLINE ULONG KiRemoveQueueSlow(PKQUEUE Queue, KPROCESSOR_MODE 
         if (KiHasOtherQueue(Thread, Queue)) {
             KiLeaveQueue(Thread);
         }
-        Status = KiRemoveOnce(&Wait, Queue, EntryArray, Count, &Taken);
-        KiExitDispatcher(Thread);
+        Status = KiRemoveOnce(&Wait, Queue, Interrupted, EntryArray, Count, &Taken);
         if (Status != STATUS_KERNEL_APC) {
+            KiExitDispatcher(Thread);
             break;
         }
-        KiDeliverApc(Thread);
+        KiInterruptRemoval(Queue, Thread);
+        Interrupted = TRUE;
     }
     if (Taken == 0) {
         EntryArray[0] = (PLIST_ENTRY)(LONG_PTR)Status;

@@ -419,6 +419,78 @@ static void test_alertable_remove(void **state)
 }
 
 /* Waiting for the queue itself leaves its entries alone, and does not make the thread one of its removers. */
+/* What an APC inserts that has interrupted a removal is for the thread that it runs on; what that leaves, for others. */
+
+static struct {
+    KAPC apc;
+    PKQUEUE queue;
+    ULONG count;
+    BOOLEAN alert;
+} inserter;
+
+static VOID insert_in_apc(PKAPC apc, PKNORMAL_ROUTINE *normal, PVOID *context, PVOID *argument1, PVOID *argument2)
+{
+    (void)apc;
+    (void)normal;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+    for (ULONG i = 0; i < inserter.count; i += 1) {
+        check(KeInsertQueue(inserter.queue, link_of(i)) == (LONG)i);
+    }
+    if (inserter.alert) {
+        KeAlertThread(KeGetCurrentThread(), KernelMode);
+    }
+}
+
+static void perform_alertable_remove(void *argument)
+{
+    remover *r = argument;
+    check(KeRemoveQueueEx(r->queue, KernelMode, TRUE, NULL, &r->taken, 1) == 1);
+}
+
+static void test_inserted_by_an_apc_of_the_remover(void **state)
+{
+    (void)state;
+    for (ULONG count = 1; count <= 2; count += 1) {
+        for (ULONG alert = 0; alert < 2; alert += 1) {
+            KQUEUE queue;
+            remover r[4];
+            KeInitializeQueue(&queue, ARRAYSIZE(r));
+            start_removers(r, ARRAYSIZE(r), &queue);
+            for (ULONG i = 0; i < ARRAYSIZE(r); i += 1) {
+                tell(&r[i].actor, perform_alertable_remove, &r[i]);
+                await(is_committed(r[i].actor.thread));
+            }
+            inserter.queue = &queue;
+            inserter.count = count;
+            inserter.alert = alert != 0;
+            KeInitializeApc(&inserter.apc, r[0].actor.thread, OriginalApcEnvironment, insert_in_apc, NULL, NULL,
+                            KernelMode, NULL);
+            assert_true(KeInsertQueueApc(&inserter.apc, NULL, NULL, 0));
+            PLIST_ENTRY own = end_remove(&r[0]);
+            assert_ptr_equal(own, alert ? as_entry(STATUS_ALERTED) : link_of(0));
+            /* the newest of the others first */
+            ULONG next = alert ? 0 : 1;
+            for (ULONG i = ARRAYSIZE(r) - 1; i > 0; i -= 1) {
+                if (next < count) {
+                    assert_ptr_equal(end_remove(&r[i]), link_of(next));
+                    next += 1;
+                } else {
+                    assert_true(still_removes(&r[i]));
+                }
+            }
+            assert_int_equal(KeReadStateQueue(&queue), 0);
+            assert_int_equal(queue.CurrentCount, alert ? count + 1 : count);
+            KeRundownQueue(&queue);
+            for (ULONG i = 0; i < ARRAYSIZE(r); i += 1) {
+                end_remove(&r[i]);
+            }
+            end_removers(r, ARRAYSIZE(r));
+        }
+    }
+}
+
 static void test_plain_waits_do_not_consume(void **state)
 {
     waiter w[2];
@@ -734,6 +806,7 @@ int main(void)
         WATCHED(test_poll_respects_the_limit),
         WATCHED(test_remove_several),
         WATCHED(test_alertable_remove),
+        WATCHED(test_inserted_by_an_apc_of_the_remover),
         WATCHED(test_plain_waits_do_not_consume),
         WATCHED(test_remover_comes_before_plain_waiters),
         WATCHED(test_rundown),
