@@ -117,6 +117,7 @@ static VOID KiStoreAffinity(PKTHREAD Thread, const GROUP_AFFINITY *Affinity)
     __atomic_store_n(&Thread->Affinity.Mask, Affinity->Mask, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->Affinity.Group, Affinity->Group, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->LastPrcb, NULL, __ATOMIC_RELAXED);
+    KiNoteChange(Thread, KI_WAIT_AFFINITY);
 }
 
 /* ThreadLock: others read a thread's affinity. */

@@ -318,6 +318,9 @@ VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);
 /* FALSE: there are no such processors, nothing has changed. */
 BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity);
 
+/* register.c */
+VOID KiNoteChange(PKTHREAD Thread, ULONG Change); /* KI_WAIT_AFFINITY or _PRIORITY; nothing to one that does not wait */
+
 /* priority.c */
 LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBasePriorityThread takes it */
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);

@@ -69,17 +69,6 @@ static VOID KiStoreHostPriority(PKTHREAD Thread, KPRIORITY Priority)
     __atomic_store_n(&Thread->HostPriority, (SCHAR)Priority, __ATOMIC_RELAXED);
 }
 
-/* A thread that waits adopts the change when its wait ends. */
-static VOID KiNotePriorityChange(PKTHREAD Thread)
-{
-    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
-    /* relaxed: the bit says only that it is worth looking */
-    while ((Register & KI_WAIT_ACTIVE) &&
-           !__atomic_compare_exchange_n(&Thread->WaitRegister, &Register, Register | KI_WAIT_PRIORITY, TRUE,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-}
-
 static VOID KiDecayPriority(PKTHREAD Thread)
 {
     ULONGLONG Quanta;
@@ -110,7 +99,7 @@ static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority)
     Now = HalDispatch.QueryTickTime();
     KiStorePriority(Thread, Priority);
     KiStoreBoost(Thread, Priority - Thread->BasePriority, Now != 0 ? Now : 1);
-    KiNotePriorityChange(Thread);
+    KiNoteChange(Thread, KI_WAIT_PRIORITY);
 }
 
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment)
@@ -197,7 +186,7 @@ KPRIORITY KeSetPriorityThread(PKTHREAD Thread, KPRIORITY Priority)
     KiStoreHostPriority(Thread, Priority);
     if (Priority != Previous) {
         KiStorePriority(Thread, Priority);
-        KiNotePriorityChange(Thread);
+        KiNoteChange(Thread, KI_WAIT_PRIORITY);
     }
     KiUnlockPriority(Thread, Current);
     KiTellHost(Thread);
@@ -227,7 +216,7 @@ LONG KeSetBasePriorityThread(PRKTHREAD Thread, LONG Increment)
     __atomic_store_n(&Thread->BasePriority, (SCHAR)Base, __ATOMIC_RELAXED);
     if (Base != Thread->Priority) {
         KiStorePriority(Thread, Base);
-        KiNotePriorityChange(Thread);
+        KiNoteChange(Thread, KI_WAIT_PRIORITY);
     }
     KiUnlockPriority(Thread, Current);
     KiTellHost(Thread);

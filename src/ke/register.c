@@ -249,6 +249,16 @@ ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
     }
 }
 
+VOID KiNoteChange(PKTHREAD Thread, ULONG Change)
+{
+    ULONG Register = KiReadRegister(Thread);
+    /* relaxed: the bit says only that something was changed, and does not publish it */
+    while ((Register & KI_WAIT_ACTIVE) &&
+           !__atomic_compare_exchange_n(&Thread->WaitRegister, &Register, Register | Change, TRUE, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+    }
+}
+
 /* NormalApcOk says that the wait was issued at PASSIVE_LEVEL with no APC disabled or in progress, Light that it has no
    active WaitAny block. */
 #define KI_WAIT_SUSPENDABLE (KI_WAIT_ACTIVE | KI_WAIT_NORMAL_APC_OK | KI_WAIT_LIGHT)

@@ -152,7 +152,7 @@ static void wait_for_event(void *argument, unsigned index)
     KeSetEvent(&waiting->ready, 0, FALSE);
     KeWaitForSingleObject(&waiting->event, Executive, KernelMode, FALSE, NULL);
     waiting->after = KeQueryPriorityThread(waiting->thread);
-    waiting->bits_after = waiting->thread->WaitRegister & KI_WAIT_PRIORITY;
+    waiting->bits_after = waiting->thread->WaitRegister & (KI_WAIT_PRIORITY | KI_WAIT_AFFINITY);
     KeSetPriorityThread(waiting->thread, 8);
 }
 
@@ -178,6 +178,11 @@ static void a_waiting_thread_hears_of_the_change(void **state)
     assert_int_equal(waiting.thread->WaitRegister & KI_WAIT_PRIORITY, 0);
     assert_int_equal(KeSetPriorityThread(waiting.thread, 10), 8);
     assert_int_equal(waiting.thread->WaitRegister & KI_WAIT_PRIORITY, KI_WAIT_PRIORITY);
+    GROUP_AFFINITY affinity, before;
+    KiQueryUserAffinityThread(waiting.thread, &affinity);
+    assert_int_equal(waiting.thread->WaitRegister & KI_WAIT_AFFINITY, 0);
+    assert_true(KiSetUserAffinityThread(waiting.thread, &affinity, &before));
+    assert_int_equal(waiting.thread->WaitRegister & KI_WAIT_AFFINITY, KI_WAIT_AFFINITY);
     KeSetEvent(&waiting.event, EVENT_INCREMENT, FALSE);
     join_threads(threads, 20);
     assert_int_equal(waiting.after, 10);
