@@ -105,7 +105,7 @@ VOID KiForkParent(VOID)
 static VOID KiTakeNewIdentity(PKTHREAD Survivor)
 {
     ULONG ThreadId = HalCurrentThreadId();
-    KiForkDepth += 1;
+    KiForkDepth = (KiForkDepth + 1) & MAXLONG; /* critical sections have 31 bits for it: rtl/criticalsection.c */
     Survivor->ThreadIdBeforeFork = Survivor->ThreadId;
     KiRemoveThreadId(Survivor, Survivor->ThreadId);
     KiInsertThreadId(Survivor, ThreadId);

@@ -281,6 +281,7 @@ extern KI_THREAD_OBJECT_ROUTINES KiThreadObjectRoutines;
 
 extern KI_THREAD_SLOT *volatile KiThreadChunk[KI_THREAD_CHUNKS];
 extern volatile ULONG KiThreadSlotsUsed; /* slots with a lower number have been used at least once */
+extern volatile ULONG64 KiFreeThreadSlots; /* see thread.c */
 
 /* thread.c */
 PKTHREAD KiAdoptThread(VOID);
@@ -360,7 +361,7 @@ VOID KiInterruptForkChild(PKTHREAD Survivor);
 VOID KiTimerForkChild(VOID);
 VOID KiProcessorForkChild(PKTHREAD Survivor);
 
-/* fork.c: how many forks lie between this process and the one that loaded the library; the callbacks of hal */
+/* fork.c: how many forks lie between this process and the one that loaded the library, modulo 2^31; the callbacks of hal */
 extern ULONG KiForkDepth;
 VOID KiForkPrepare(VOID);
 VOID KiForkParent(VOID);

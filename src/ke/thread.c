@@ -22,7 +22,7 @@
 static KI_THREAD_SLOT KiFirstThreadChunk[KI_THREAD_CHUNK];
 KI_THREAD_SLOT *volatile KiThreadChunk[KI_THREAD_CHUNKS] = {KiFirstThreadChunk};
 volatile ULONG KiThreadSlotsUsed;
-static volatile ULONG64 KiFreeThreadSlots;
+volatile ULONG64 KiFreeThreadSlots;
 
 KI_THREAD_OBJECT_ROUTINES KiThreadObjectRoutines;
 
