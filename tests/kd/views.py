@@ -347,6 +347,12 @@ def objects(tap, p):
     problems += differences("inserted", timer["flags"]["Inserted"], 1)
     problems += differences("period", timer["members"]["Period"], 1000)
     tap.case("object: the flags of a timer are those of table 8-29", problems)
+    thread = view("object", p.id, hex(next(handle for handle, h in handles.items() if h["type"] == "Thread")))
+    tap.case("object: the flags of a thread are those of table 8-29, and nobody has set one",
+             differences("flags", thread["flags"], dict.fromkeys(
+                 ["CycleProfiling", "CounterProfiling", "GroupScheduling", "AffinitySet", "Tagged", "EnergyProfiling",
+                  "SchedulerAssist", "ActiveDR7", "Instrumented", "Minimal", "AltSyscall", "UmsScheduled",
+                  "UmsPrimary"], 0)))
     for name, what in [("a name that nobody has", "nothing"), ("memory that is not there", "0x7ffff000"),
                        ("an odd address", hex(p.section + 1)), ("a lock", hex(p.section))]:
         result = interlock("object", p.id, what)
