@@ -34,16 +34,16 @@ static ULONG64 KiPeriodOf(PKTIMER Timer)
     return Timer->Processor & KI_TIMER_EXECUTIVE ? Timer->Period : Timer->Period * KI_UNITS_PER_MILLISECOND;
 }
 
-/* With the object and the table locked. */
-FORCEINLINE VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+/* With the object and the table locked. Type, here and below: as in Processor, but known where the call is made. */
+FORCEINLINE VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG Type, ULONG64 *Word)
 {
     ULONG Slot = KiFileTimer(KiTimerWheel(Table, Timer), Timer);
-    if (!(Timer->Processor & KI_TIMER_EXECUTIVE)) {
+    if (!(Type & KI_TIMER_EXECUTIVE)) {
         ULONG64 Hand = Slot % KI_WHEEL_SLOTS;
         ULONG64 Index = Slot / KI_WHEEL_SLOTS;
         *Word = (*Word & ~KI_TIMER_PLACE) | Hand << KI_TIMER_HAND_SHIFT | Index << KI_TIMER_INDEX_SHIFT;
     }
-    *Word |= KiInsertedFlag(Timer->Processor);
+    *Word |= KiInsertedFlag(Type);
 }
 
 /* With the object and the table locked, if the timer is in that table. */
@@ -57,7 +57,7 @@ FORCEINLINE BOOLEAN KiRemoveLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULON
     return TRUE;
 }
 
-BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG Type, ULONG64 *Word)
+FORCEINLINE BOOLEAN KiRemoveTimerInline(PKTIMER Timer, ULONG Type, ULONG64 *Word)
 {
     if (!(*Word & KiInsertedFlag(Type))) {
         return FALSE;
@@ -67,6 +67,11 @@ BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG Type, ULONG64 *Word)
     KiRemoveLockedTimer(Table, Timer, Type, Word);
     KiReleaseLock(&Table->Lock);
     return TRUE;
+}
+
+BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG Type, ULONG64 *Word)
+{
+    return KiRemoveTimerInline(Timer, Type, Word);
 }
 
 /* Writes how the timer is filed into its members and flags. */
@@ -93,7 +98,7 @@ static VOID KiFileNextPeriod(PKTIMER Timer, ULONG64 Base, ULONG64 Now, ULONG64 *
     Timer->DueTime.QuadPart = Base + (Late / Period + 1) * Period;
     KiDescribeTimer(Timer, Table->Processor, Timer->Processor & ~(KI_TIMER_NUMBER_MASK | KI_TIMER_ABSOLUTE), Word);
     KiAcquireLock(&Table->Lock);
-    KiFileLockedTimer(Table, Timer, Word);
+    KiFileLockedTimer(Table, Timer, Timer->Processor, Word);
     KiReleaseLock(&Table->Lock);
 }
 
@@ -189,7 +194,7 @@ BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word, ULONG64 
 }
 
 /* With the object and the table locked. FALSE: it is an absolute time, and it has passed. */
-FORCEINLINE BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 *Word)
+FORCEINLINE BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG Type, ULONG64 *Word)
 {
     if (Timer->Processor & KI_TIMER_ABSOLUTE) {
         /* Read under the lock, the clock is behind the wheel only if it was set back. */
@@ -202,7 +207,7 @@ FORCEINLINE BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64
             KiTurnWheel(Wheel, Now, 0);
         }
     }
-    KiFileLockedTimer(Table, Timer, Word);
+    KiFileLockedTimer(Table, Timer, Type, Word);
     return TRUE;
 }
 
@@ -250,7 +255,7 @@ FORCEINLINE BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const K
                         (Setting->Call != NULL ? KI_TIMER_CALLS : 0),
                     Word);
     *Word = KiWithState(*Word & ~KiExpiredFlag(Setting->Type), 0);
-    BOOLEAN Filed = KiFileUnlessPast(Table, Timer, Word);
+    BOOLEAN Filed = KiFileUnlessPast(Table, Timer, Setting->Type, Word);
     KiReleaseLock(&Table->Lock);
     return Filed;
 }
@@ -351,7 +356,7 @@ BOOLEAN KeCancelTimer(PKTIMER Timer)
     PKTHREAD Thread = KiCurrentThread();
     KiEnterDispatcher(Thread);
     Word = KiLockObject(&Timer->Header);
-    BOOLEAN WasSet = KiRemoveTimer(Timer, 0, &Word);
+    BOOLEAN WasSet = KiRemoveTimerInline(Timer, 0, &Word);
     KiUnlockObject(&Timer->Header, Word);
     KiExitDispatcher(Thread);
     return WasSet;
