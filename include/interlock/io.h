@@ -42,10 +42,11 @@ NTKERNELAPI VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE
 /*
  * What NtRemoveIoCompletionEx does, for the port itself, to which the caller has a reference (ObReferenceObjectByHandle):
  * up to Count packets, the first of which is waited for as WaitMode, Alertable and Timeout say. The header of Windows
- * does not declare it; the parameters are those of the service, and the mode that a service takes from its caller.
+ * does not declare it; the parameters are those of the service, and the mode that a service takes from its caller. A port
+ * is a KQUEUE.
  */
 struct _FILE_IO_COMPLETION_INFORMATION;
-NTKERNELAPI NTSTATUS IoRemoveIoCompletion(PVOID IoCompletion,
+NTKERNELAPI NTSTATUS IoRemoveIoCompletion(PKQUEUE IoCompletion,
                                           struct _FILE_IO_COMPLETION_INFORMATION *IoCompletionInformation, ULONG Count,
                                           PULONG NumEntriesRemoved, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout,
                                           BOOLEAN Alertable);

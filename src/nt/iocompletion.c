@@ -248,13 +248,14 @@ NTSTATUS NtRemoveIoCompletionEx(HANDLE IoCompletionHandle, PFILE_IO_COMPLETION_I
 }
 
 /* Here and not in src/io, because packets and what becomes of them are this layer's. */
-NTSTATUS IoRemoveIoCompletion(PVOID IoCompletion, PFILE_IO_COMPLETION_INFORMATION IoCompletionInformation, ULONG Count,
+NTSTATUS IoRemoveIoCompletion(PKQUEUE IoCompletion, PFILE_IO_COMPLETION_INFORMATION IoCompletionInformation, ULONG Count,
                               PULONG NumEntriesRemoved, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout,
                               BOOLEAN Alertable)
 {
     if (Count == 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    return NtpFinishWait(NtpRemovePackets(IoCompletion, IoCompletionInformation, Count, WaitMode, Alertable, Timeout,
-                                          NumEntriesRemoved));
+    PNTP_PORT Port = CONTAINING_RECORD(IoCompletion, NTP_PORT, Queue);
+    return NtpFinishWait(
+        NtpRemovePackets(Port, IoCompletionInformation, Count, WaitMode, Alertable, Timeout, NumEntriesRemoved));
 }

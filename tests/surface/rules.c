@@ -40,6 +40,7 @@ static const struct rule rules[] = {
     {"NtDelayExecution", NO_FOREVER | NEEDS_TIME, 0, "as long as it is told"},
     {"Sleep*", NO_FOREVER, 0, "as long as it is told"},
     {"KeRemoveQueue*", NO_FOREVER, 0, "the queue is empty"},
+    {"IoRemoveIoCompletion", NO_FOREVER, 0, "the port is empty"},
     {"NtWaitForAlertByThreadId", NO_FOREVER, 0, "nobody alerts"},
     {"NtWaitForKeyedEvent", NO_FOREVER | TAKES_ANY, 0, "nobody releases the key; NULL is the global keyed event"},
     {"NtReleaseKeyedEvent", NO_FOREVER | TAKES_ANY, 0, "nobody waits for the key; NULL is the global keyed event"},
