@@ -32,7 +32,7 @@ NTSTATUS NtCreateDirectoryObjectEx(PHANDLE DirectoryHandle, ACCESS_MASK DesiredA
     if (ShadowDirectoryHandle != NULL) {
         return STATUS_NOT_SUPPORTED;
     }
-    return NtpCreateDirectory(UserMode, DirectoryHandle, DesiredAccess, ObjectAttributes);
+    return NTP_SERVICE(NtpCreateDirectory(UserMode, DirectoryHandle, DesiredAccess, ObjectAttributes));
 }
 
 NTSTATUS NtOpenDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
