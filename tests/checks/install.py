@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import hardening
 import races
 from pages import all_blocks
 from tap import Tap
@@ -57,7 +58,7 @@ def build_block(text, work, root, environment):
 def main():
     tap = Tap()
     source, build, meson = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), shlex.split(sys.argv[3])
-    prefix, libdir, version = sys.argv[4], sys.argv[5], sys.argv[6]
+    prefix, libdir, version, hardened, machine = sys.argv[4:9]
     with tempfile.TemporaryDirectory() as directory:
         stage = Path(directory) / "stage"
         work = Path(directory) / "consumer"
@@ -87,6 +88,9 @@ def main():
                  ("libinterlock.so", f"libinterlock.so.{version.split('.')[0]}")}
         tap.case("both links lead to the library",
                  [f"{n} -> {t}" for n, t in links.items() if t != library.resolve()])
+
+        if hardened == "hardened":
+            hardening.cases(tap, root, machine)
 
         pkgconfig = {**environment, "PKG_CONFIG_SYSROOT_DIR": str(stage),
                      "PKG_CONFIG_LIBDIR": str(root / libdir / "pkgconfig")}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""libinterlock.so exports what the public headers declare, nothing less and nothing more."""
+"""libinterlock.so exports what the public headers declare, nothing less and nothing more, and calls none of it by name."""
 
 import subprocess
 import sys
@@ -22,6 +22,19 @@ def exports(library):
     output = subprocess.run(["readelf", "--dyn-syms", "--wide", library], check=True,
                             capture_output=True, text=True).stdout
     return {name for name in map(exported, output.splitlines()) if name}
+
+
+def exported_functions(symbols):
+    """Of the output of readelf --dyn-syms."""
+    return {exported(line) for line in symbols.splitlines() if " FUNC " in line} - {None}
+
+
+def interposable(symbols, relocations):
+    """Functions of the library that it finds through the loader, so that a definition in the program takes their place."""
+    functions = exported_functions(symbols)
+    referred = {words[4].split("@")[0] for words in map(str.split, relocations.splitlines())
+                if len(words) > 4 and words[2].startswith("R_")}
+    return sorted(functions & referred)
 
 
 def compare(declared, exported):
@@ -55,9 +68,22 @@ def main():
     missing, extra = compare({"KeSetEvent": "ke.h"}, {"KiInternal"})
     tap.case("self-test: differences are reported", [] if missing and extra else ["none was"])
 
+    symbols = "   7: 0000000000001130    11 FUNC    GLOBAL DEFAULT   13 KeSetEvent@@INTERLOCK_0.1\n" \
+              "   8: 0000000000001140    11 FUNC    GLOBAL DEFAULT  UND malloc@GLIBC_2.2.5 (2)\n" \
+              "   9: 0000000000004140     8 OBJECT  GLOBAL DEFAULT   25 PsThreadType@@INTERLOCK_0.1\n"
+    entry = "0000000000004018  0000000600000007 R_X86_64_{}  0000000000000000 {}@@INTERLOCK_0.1 + 0\n"
+    quiet = entry.format("JUMP_SLOT", "malloc") + entry.format("GLOB_DAT", "PsThreadType")
+    tap.case("self-test: calls through the loader are seen, variables and other libraries' functions are not",
+             [] if interposable(symbols, quiet) == [] and
+             interposable(symbols, quiet + entry.format("JUMP_SLOT", "KeSetEvent")) == ["KeSetEvent"] and
+             interposable(symbols, entry.format("64", "KeSetEvent")) == ["KeSetEvent"] else ["they are not"])
+
     missing, extra = compare(declared, found)
     tap.case("every declared name is exported", missing)
     tap.case("every exported name is declared", extra)
+    symbols, relocations = (subprocess.run(["readelf", option, "--wide", library], check=True, capture_output=True,
+                                           text=True).stdout for option in ("--dyn-syms", "--relocs"))
+    tap.case("the library calls its own functions, not what a program puts in their place", interposable(symbols, relocations))
     tap.done()
 
 
