@@ -26,6 +26,17 @@ ULONG HalQueryPageSize(VOID)
     return 4096;
 }
 
+PVOID HalAllocatePages(SIZE_T Size)
+{
+    return HalAllocate(Size, HalQueryPageSize());
+}
+
+VOID HalFreePages(PVOID Memory, SIZE_T Size)
+{
+    (VOID)Size;
+    HalFree(Memory);
+}
+
 /* Memory that is gone cannot be read; what a stack still holds can, whoever it belongs to. The others may run before
    the read, so it is looked at afterwards whether there was anything to read. */
 HAL_READ HalReadPointerOrFault(PVOID volatile *Address)

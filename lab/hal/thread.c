@@ -42,6 +42,10 @@ VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
     lab_machine.describe_address = lab_describe_address;
 }
 
+VOID HalCompleteInitialization(VOID)
+{
+}
+
 ULONG HalCurrentThreadId(VOID)
 {
     return lab->current != NULL ? LABHAL_FIRST_THREAD + lab->current->number : LABHAL_FIRST_THREAD - 1;

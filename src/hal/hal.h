@@ -55,7 +55,9 @@ typedef struct _HAL_CALLBACKS {
     VOID (*ForkChild)(VOID);
 } HAL_CALLBACKS;
 
+/* In two steps. The first allocates nothing: whatever provides malloc may use this library, and be what calls in. */
 VOID HalInitialize(const HAL_CALLBACKS *Callbacks);
+VOID HalCompleteInitialization(VOID);
 
 /* Host threads. Ids are the host's and fit in 32 bits. */
 ULONG HalCurrentThreadId(VOID);
@@ -174,6 +176,9 @@ DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce);
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL when there is none */
 VOID HalFree(PVOID Memory);
 ULONG HalQueryPageSize(VOID);
+/* Whole pages, zeroed, of the host itself: also for a thread that malloc has just brought here. NULL: there are none. */
+PVOID HalAllocatePages(SIZE_T Size);
+VOID HalFreePages(PVOID Memory, SIZE_T Size);
 
 /* Reading memory that another thread may unmap at any time. */
 typedef struct _HAL_READ {

@@ -90,12 +90,15 @@ LONG HalpKeepDescriptor(LONG Descriptor); /* the same file under a number that p
 #define HALP_STATUS_SIZE 1024
 char *HalpReadStatus(PCSTR Path, CHAR Line[HALP_STATUS_SIZE], ULONG FieldsBefore);
 
-/* processor.c, thread.c, interrupt.c, priority.c, diag.c: called once by HalInitialize, in this order. */
+/* processor.c, thread.c, interrupt.c, priority.c: called once by HalInitialize, in this order. */
 VOID HalpInitializeProcessors(VOID);
 VOID HalpInitializeThreads(VOID);
 VOID HalpInitializeInterrupt(VOID);
 VOID HalpInitializeBarrier(VOID);
 VOID HalpInitializePriorities(VOID);
+
+/* library.c, diag.c: called once by HalCompleteInitialization. */
+VOID HalpStayLoaded(VOID);
 VOID HalpInitializeStackTrace(VOID);
 
 /* Before Callbacks.ForkChild: forget what belongs to the parent. */

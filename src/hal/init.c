@@ -44,11 +44,23 @@ VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
         HalpInitializeInterrupt();
         HalpInitializeBarrier();
         HalpInitializePriorities();
-        HalpInitializeStackTrace();
-        if (pthread_atfork(HalpForkPrepare, HalpForkParent, HalpForkChild) != 0) {
-            HalPrint("interlock: the host has no room for fork handlers\n");
-            HalAbort();
-        }
     }
     pthread_mutex_unlock(&Lock);
+}
+
+static VOID HalpComplete(VOID)
+{
+    HalpStayLoaded();
+    HalpInitializeStackTrace();
+    if (pthread_atfork(HalpForkPrepare, HalpForkParent, HalpForkChild) != 0) {
+        HalPrint("interlock: the host has no room for fork handlers\n");
+        HalAbort();
+    }
+}
+
+VOID HalCompleteInitialization(VOID)
+{
+    static pthread_once_t Once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&Once, HalpComplete);
 }

@@ -45,6 +45,7 @@ typedef struct _HALP_RANGE {
 
 static HALP_RANGE HalpLibraryCode[MOST_RANGES];
 static ULONG HalpLibraryRanges;
+static PCSTR HalpOwnObject; /* the loader's name for what this code is in; NULL: it is in the program itself */
 HALP_THREAD_LOCAL ULONG HalpRetries;
 HALP_THREAD_LOCAL int HalpRetryTimer; /* one more than the host's number; 0: none */
 
@@ -81,7 +82,11 @@ static int HalpLookAtObject(struct dl_phdr_info *Object, size_t Size, VOID *Cont
 {
     const HALP_LANDMARKS *Landmarks = Context;
     (VOID)Size;
-    if (Object->dlpi_name[0] == '\0' || HalpContains(Object, (ULONG_PTR)HalpLookAtObject)) {
+    if (Object->dlpi_name[0] == '\0') {
+        return 0;
+    }
+    if (HalpContains(Object, (ULONG_PTR)HalpLookAtObject)) {
+        HalpOwnObject = Object->dlpi_name;
         return 0;
     }
     for (ULONG Index = 0; Index < ARRAYSIZE(Landmarks->Address); Index++) {
@@ -101,6 +106,21 @@ VOID HalpInitializeLibrary(VOID)
         (ULONG_PTR)getauxval(AT_BASE),             /* the loader */
     }};
     dl_iterate_phdr(HalpLookAtObject, &Landmarks);
+}
+
+/*
+ * Threads, handlers of signals and the destructor of a thread-specific key run here until the process ends, whoever
+ * unloads what this code is in. The shared library is linked as one that stays; a plugin with a copy of the library in
+ * it is made to stay. Weak: a program that is linked with the C library statically loads nothing, and should not need
+ * the loader for this.
+ */
+extern __typeof__(dlopen) dlopen __attribute__((weak));
+
+VOID HalpStayLoaded(VOID)
+{
+    if (HalpOwnObject != NULL && dlopen != NULL && dlopen(HalpOwnObject, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
+        HalPrint("interlock: %s must not be unloaded, and the loader does not keep it\n", HalpOwnObject);
+    }
 }
 
 static const HALP_RANGE *HalpFindCode(ULONG_PTR Instruction)

@@ -1,7 +1,8 @@
-/* memory.c: memory from the C library. */
+/* memory.c: memory from the C library, and from the host. */
 #include "halp.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static PVOID HalpAllocateZeroed(SIZE_T Size, SIZE_T Alignment)
 {
@@ -38,4 +39,16 @@ VOID HalFree(PVOID Memory)
 ULONG HalQueryPageSize(VOID)
 {
     return (ULONG)sysconf(_SC_PAGESIZE);
+}
+
+PVOID HalAllocatePages(SIZE_T Size)
+{
+    PVOID Memory = mmap(NULL, Size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return Memory != MAP_FAILED ? Memory : NULL;
+}
+
+VOID HalFreePages(PVOID Memory, SIZE_T Size)
+{
+    munmap(Memory, Size);
 }

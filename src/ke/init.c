@@ -10,15 +10,28 @@
 #define KI_MAJOR_VERSION 10
 #define KI_MINOR_VERSION 0
 
-typedef enum _KI_INITIALIZATION {
-    KiNotInitialized,
-    KiInitializing,
-    KiInitialized
-} KI_INITIALIZATION;
+/*
+ * Initialisation. Every layer registers what it has to set up (KI_INITIALIZER). KiInitializeSystem runs that once, layer
+ * by layer, whatever the linker's order: from its constructor, or earlier, when the first thread calls in.
+ *
+ *     0 -> the id of the thread that initialises -> KI_INITIALIZED
+ *
+ * 1. Other threads wait until it is done. The thread itself may come again: initialisation calls the C library, which
+ *    calls malloc, which the program may have replaced with one that uses locks of this library.
+ * 2. So nothing before KiSystemIsUsable allocates, and whatever may allocate comes after.
+ * 3. A thread that comes again before that was brought by some other function that the program has replaced. It can
+ *    neither wait nor go on.
+ */
+#define KI_INITIALIZED MAXULONG
+
+static volatile ULONG KiInitializationState;
+static BOOLEAN KiSystemIsUsable; /* by the thread that initialises */
+
+extern const KI_INITIALIZER __start_interlock_init[] __attribute__((visibility("hidden")));
+extern const KI_INITIALIZER __stop_interlock_init[] __attribute__((visibility("hidden")));
 
 BOOLEAN KiVerifierEnabled;
 ULONG KiDisableLightWeightSuspend;
-static volatile ULONG KiInitializationState; /* KI_INITIALIZATION */
 
 static BOOLEAN KiParseNumber(PCSTR Text, ULONG *Number)
 {
@@ -78,7 +91,7 @@ static VOID KiInitializeProcessor(PKPRCB Prcb, ULONG Number)
 
 static VOID KiInitializeProcessors(VOID)
 {
-    PKPRCB Prcbs = HalAllocate(KeNumberProcessors * sizeof(KPRCB), KI_CACHE_LINE);
+    PKPRCB Prcbs = HalAllocatePages(KeNumberProcessors * sizeof(KPRCB));
     if (Prcbs == NULL) {
         HalPrint("interlock: no memory for %u processors\n", KeNumberProcessors);
         HalAbort();
@@ -105,20 +118,54 @@ static VOID KiInitialize(VOID)
     KiInitialProcess.ProcessId = HalCurrentProcessId();
     KiDispatcherFence = !HalBarrierAllThreads();
     KdInitSystem();
+}
+KI_INITIALIZER(KiInitializeKernel, KiInitialize);
+
+static VOID KiInitializeLayers(VOID)
+{
+    for (ULONG Layer = 0; Layer < KiInitializeLayerCount; Layer++) {
+        for (const KI_INITIALIZER *Entry = __start_interlock_init; Entry != __stop_interlock_init; Entry++) {
+            if (Entry->Layer == Layer) {
+                Entry->Routine();
+            }
+        }
+    }
+    KiSystemIsUsable = TRUE;
+    HalCompleteInitialization();
     KTRACE_INITIALIZE();
 }
 
-/* First among the constructors; one of another library that calls in earlier gets here through KiAdoptThread. */
-__attribute__((constructor(101))) VOID KiInitializeSystem(VOID)
+static VOID KiAwaitInitialization(ULONG ThreadId)
 {
-    ULONG State = KiNotInitialized;
-    if (__atomic_compare_exchange_n(&KiInitializationState, &State, KiInitializing, FALSE, __ATOMIC_ACQUIRE,
-                                    __ATOMIC_ACQUIRE)) {
-        KiInitialize();
-        /* release: pairs with the acquires above and below */
-        __atomic_store_n(&KiInitializationState, KiInitialized, __ATOMIC_RELEASE);
+    ULONG State;
+    /* acquire: pairs with the release in KiInitializeSystem */
+    for (ULONG Round = 0; (State = __atomic_load_n(&KiInitializationState, __ATOMIC_ACQUIRE)) != KI_INITIALIZED; Round++) {
+        if (State != ThreadId) {
+            HalLongSpin(Round);
+        } else if (KiSystemIsUsable) {
+            return;
+        } else {
+            HalPrint("interlock: called by a function that its own initialisation calls. Of the C library's functions, "
+                     "malloc and its kin may be replaced by ones that use Interlock, no others\n");
+            HalAbort();
+        }
     }
-    for (ULONG Round = 0; __atomic_load_n(&KiInitializationState, __ATOMIC_ACQUIRE) != KiInitialized; Round++) {
-        HalLongSpin(Round);
+}
+
+/* Before the constructors of the program, which begin at 101. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wprio-ctor-dtor"
+#endif
+__attribute__((constructor(100))) VOID KiInitializeSystem(VOID)
+{
+    ULONG ThreadId = HalCurrentThreadId();
+    ULONG State = 0;
+    /* relaxed: what is published is stored below */
+    if (__atomic_compare_exchange_n(&KiInitializationState, &State, ThreadId, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        KiInitializeLayers();
+        /* release: pairs with the acquire in KiAwaitInitialization */
+        __atomic_store_n(&KiInitializationState, KI_INITIALIZED, __ATOMIC_RELEASE);
+    } else {
+        KiAwaitInitialization(ThreadId);
     }
 }

@@ -530,6 +530,40 @@ extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden")));
 extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else as many as the host has */
 extern ULONG KiDisableLightWeightSuspend; /* INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND */
 VOID KiInitializeSystem(VOID);
+
+/*
+ * What a file has to set up before anybody calls in. Routines of lower layers run first, those of one layer in any
+ * order. They allocate nothing and wait for nothing (init.c). The entry belongs to the file: a program that is linked
+ * with the static library runs those of the files that it links.
+ */
+typedef enum _KI_INITIALIZE_LAYER {
+    KiInitializeKernel,
+    KiInitializeObjects,   /* types of all layers, too */
+    KiInitializeProcesses,
+    KiInitializeServices,
+    KiInitializeRuntime,
+    KiInitializeLayerCount
+} KI_INITIALIZE_LAYER;
+
+typedef struct _KI_INITIALIZER {
+    ULONG_PTR Layer; /* KI_INITIALIZE_LAYER */
+    VOID (*Routine)(VOID);
+} KI_INITIALIZER;
+
+/* A linker that drops what nobody refers to would drop entries, which are found by where their section is. */
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define KI_RETAIN __attribute__((retain))
+#endif
+#endif
+#ifndef KI_RETAIN
+#define KI_RETAIN
+#endif
+
+#define KI_INITIALIZER(Layer, Routine)                                                                                 \
+    static const KI_INITIALIZER Routine##Initializer                                                                   \
+        __attribute__((used, section("interlock_init"), aligned(sizeof(PVOID)))) KI_RETAIN = {Layer, Routine}
+
 /* The value of a setting from the environment; one that makes no sense is said so and ignored. */
 ULONG KiReadSetting(PCSTR Name, ULONG Minimum, ULONG Maximum, ULONG Default);
 

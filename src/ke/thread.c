@@ -84,13 +84,13 @@ static BOOLEAN KiEnsureThreadChunk(ULONG Index)
     if (__atomic_load_n(&KiThreadChunk[Index], __ATOMIC_RELAXED) != NULL) {
         return TRUE;
     }
-    Chunk = HalAllocate(KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT), KI_CACHE_LINE);
+    Chunk = HalAllocatePages(KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT));
     if (Chunk == NULL) {
         return FALSE;
     }
     if (!__atomic_compare_exchange_n(&KiThreadChunk[Index], &Expected, Chunk, FALSE, __ATOMIC_RELEASE,
                                      __ATOMIC_RELAXED)) {
-        HalFree(Chunk);
+        HalFreePages(Chunk, KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT));
     }
     return TRUE;
 }

@@ -34,10 +34,11 @@ static OBP_SYSTEM_OBJECT NtpGlobalKeyedEvent = {
     .Blueprint = {&NtpKeyedEventType, sizeof(NTP_KEYED_EVENT), NtpInitializeKeyedEvent, &NtpGlobalKeyedEvent},
 };
 
-static __attribute__((constructor(102))) VOID NtpRegisterGlobalKeyedEvent(VOID)
+static VOID NtpRegisterGlobalKeyedEvent(VOID)
 {
     ObpRegisterSystemObject(&NtpGlobalKeyedEvent);
 }
+KI_INITIALIZER(KiInitializeServices, NtpRegisterGlobalKeyedEvent);
 
 NTSTATUS NtCreateKeyedEvent(PHANDLE KeyedEventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                             ULONG Flags)

@@ -173,11 +173,12 @@ static VOID NtpCancelTimersOfOrphan(PKTHREAD Thread)
     NtpCancelTimersOf((PETHREAD)Thread, TRUE);
 }
 
-static __attribute__((constructor(102))) VOID NtpRegisterTimerExit(VOID)
+static VOID NtpRegisterTimerExit(VOID)
 {
     PspRegisterThreadExit(NtpCancelTimersOf);
     KiThreadObjectRoutines.Orphan = NtpCancelTimersOfOrphan;
 }
+KI_INITIALIZER(KiInitializeServices, NtpRegisterTimerExit);
 
 static NTSTATUS NtpInitializeTimer(PVOID Object, PVOID Context)
 {

@@ -30,11 +30,12 @@ KD_REGISTER_ROOT(ObpRootDirectory);
 
 C_ASSERT(FIELD_OFFSET(OBJECT_HEADER, Body) == sizeof(OBJECT_HEADER));
 
-static __attribute__((constructor(101))) VOID ObpInitializeNamespace(VOID)
+static VOID ObpInitializeNamespace(VOID)
 {
     ObpInitializeObject(&ObpRootDirectory.Body, &ObpDirectoryType);
     ObpInitializeDirectory(&ObpRootDirectory.Body, NULL);
 }
+KI_INITIALIZER(KiInitializeObjects, ObpInitializeNamespace);
 
 static VOID ObpLockNames(PKTHREAD Thread)
 {

@@ -146,11 +146,12 @@ static VOID ObpDereferenceThreadObject(PKTHREAD Thread)
     ObpDereferenceObjectEx(Thread, 1);
 }
 
-/* Before any other constructor that could call in: every thread gets an object header when it is adopted. Here, because
-   whoever uses the reference counts of objects links this file. */
-static __attribute__((constructor(101))) VOID ObpInitializeSystem(VOID)
+/* Every thread gets an object header when it is adopted. Here, because whoever uses the reference counts of objects links
+   this file. */
+static VOID ObpInitializeSystem(VOID)
 {
     ObpInitializeObject(&KiInitialProcess, &ObpProcessType);
     KiThreadObjectRoutines.Initialize = ObpInitializeThreadObject;
     KiThreadObjectRoutines.Dereference = ObpDereferenceThreadObject;
 }
+KI_INITIALIZER(KiInitializeObjects, ObpInitializeSystem);

@@ -141,10 +141,11 @@ NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR
 
 /* When the library is loaded, so that a type is known before its first object is. */
 #define OBP_REGISTER_TYPE(Type)                                                                                        \
-    static __attribute__((constructor(102))) VOID Type##Register(VOID)                                                 \
+    static VOID Type##Register(VOID)                                                                                   \
     {                                                                                                                  \
         ObpRegisterType(&(Type));                                                                                      \
     }                                                                                                                  \
+    KI_INITIALIZER(KiInitializeObjects, Type##Register);                                                               \
     _Static_assert(sizeof(Type) == sizeof(OBJECT_TYPE), "one type")
 
 #endif

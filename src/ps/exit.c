@@ -43,8 +43,9 @@ static VOID PspDeleteThread(PVOID Object)
     KiFreeThread(&Thread->Tcb);
 }
 
-static __attribute__((constructor(101))) VOID PspInitializeSystem(VOID)
+static VOID PspInitializeSystem(VOID)
 {
     ObpThreadType.DeleteProcedure = PspDeleteThread;
     KiThreadObjectRoutines.Exit = PspThreadExits;
 }
+KI_INITIALIZER(KiInitializeProcesses, PspInitializeSystem);

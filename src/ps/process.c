@@ -117,10 +117,11 @@ static VOID PspDeleteProcess(PVOID Object)
     HalFree(ObpHeaderOf(Process));
 }
 
-static __attribute__((constructor(102))) VOID PspInitializeProcesses(VOID)
+static VOID PspInitializeProcesses(VOID)
 {
     ObpProcessType.DeleteProcedure = PspDeleteProcess;
 }
+KI_INITIALIZER(KiInitializeProcesses, PspInitializeProcesses);
 
 /* An object for a process that is not known yet. */
 static PEPROCESS PspBuildProcess(BOOLEAN Child)

@@ -83,11 +83,12 @@
 BOOLEAN RtlpForceCSToUseEvents;
 BOOLEAN RtlpEarlyEventCreation;
 
-static __attribute__((constructor(102))) VOID RtlpReadSettings(VOID)
+static VOID RtlpReadSettings(VOID)
 {
     RtlpForceCSToUseEvents = KiReadSetting("INTERLOCK_FORCE_CS_EVENTS", 0, 1, 0) != 0;
     RtlpTimeout = RTLP_SECOND * KiReadSetting("INTERLOCK_CRITICAL_SECTION_TIMEOUT", 0, MAXLONG, RTLP_DEFAULT_TIMEOUT);
 }
+KI_INITIALIZER(KiInitializeRuntime, RtlpReadSettings);
 
 /* The owner. */
 

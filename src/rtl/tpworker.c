@@ -186,10 +186,11 @@ static VOID TppThreadExit(PETHREAD Thread, BOOLEAN ByOther)
     }
 }
 
-static __attribute__((constructor)) VOID TppInitializeThreadExit(VOID)
+static VOID TppInitializeThreadExit(VOID)
 {
     PspRegisterThreadExit(TppThreadExit);
 }
+KI_INITIALIZER(KiInitializeRuntime, TppInitializeThreadExit);
 
 /* How many there are. */
 

@@ -286,6 +286,7 @@ int main(void)
     };
 
     HalInitialize(&callbacks);
+    HalCompleteInitialization();
     if (getenv("INTERLOCK_TEST_CLOCK_STEP") != NULL)
         return cmocka_run_group_tests(tests_on_request, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -375,5 +375,6 @@ int main(void)
     sigaction(SIGRTMIN + SIGNAL_OFFSET, &action, NULL);
     setenv("INTERLOCK_SIGNAL", "SIGRTMIN+5", 1);
     HalInitialize(&callbacks);
+    HalCompleteInitialization();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,5 +120,6 @@ int main(void)
 
     base_nice = getpriority(PRIO_PROCESS, 0);
     HalInitialize(&callbacks);
+    HalCompleteInitialization();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,5 +154,6 @@ int main(void)
     };
 
     HalInitialize(&callbacks);
+    HalCompleteInitialization();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

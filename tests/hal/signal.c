@@ -43,6 +43,7 @@ static void choose(void *argument)
     if (choice->occupied != NONE)
         signal(SIGRTMIN + choice->occupied, other_handler);
     HalInitialize(&callbacks);
+    HalCompleteInitialization();
     assert_int_equal(offset_of_handled_signal(choice->occupied), choice->expected);
 }
 

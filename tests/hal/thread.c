@@ -378,6 +378,7 @@ static void a_second_start_changes_nothing(void **state)
     static const HAL_CALLBACKS nothing;
 
     HalInitialize(&nothing);
+    HalCompleteInitialization();
     fork_runs_the_callbacks_in_order(state);
     a_thread_can_end_itself(state);
 }
@@ -400,6 +401,7 @@ int main(void)
 
     pthread_key_create(&early_key, destroy_early);
     HalInitialize(&callbacks);
+    HalCompleteInitialization();
     pthread_key_create(&late_key, destroy_late);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
