@@ -201,19 +201,34 @@ VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);
 
 /* Recording (ke/recording.c); the simulated machine has none of it. */
+#define HAL_LONGEST_PATH 1024
+
 typedef struct _HAL_FILE_PROBLEM {
     PCSTR Text;
     BOOLEAN InUse;                                  /* by another process that runs */
 } HAL_FILE_PROBLEM;
 
+/* A file that somebody has named. A stream is whatever is no file of a folder: a device, a pipe, an open descriptor. It is
+   written to, never replaced and never removed. */
+typedef struct _HAL_OUTPUT {
+    CHAR Path[HAL_LONGEST_PATH];                    /* where it leads, symbolic links followed */
+    BOOLEAN Stream;
+    LONG Descriptor;                                /* -1: none is open */
+    CHAR Temporary[HAL_LONGEST_PATH];               /* what becomes the file when it is complete */
+} HAL_OUTPUT, *PHAL_OUTPUT;
+
 ULONG64 HalQueryNanoseconds(VOID);                  /* of a clock that never steps */
 BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size);
-/* Zeroed. NULL: *Problem. */
+/* The functions below: FALSE or NULL: *Problem. */
+BOOLEAN HalFindOutput(PCSTR Path, PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem); /* changes nothing */
+BOOLEAN HalOpenOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem);
+BOOLEAN HalWriteOutput(PHAL_OUTPUT Output, PCSTR Text, SIZE_T Length, HAL_FILE_PROBLEM *Problem);
+BOOLEAN HalCompleteOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem); /* takes the place of what was there */
+VOID HalDiscardOutput(PHAL_OUTPUT Output);          /* also after HalFindOutput alone */
+/* Memory that is a file at Path, or nowhere if that is NULL. Zeroed; room for all of it is reserved. */
 PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem);
 VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor);
-VOID HalRemoveFile(PCSTR Path);
-LONG HalCreateOutput(PCSTR Path, HAL_FILE_PROBLEM *Problem); /* below 0: *Problem */
-BOOLEAN HalWriteOutput(LONG Descriptor, PCSTR Text, SIZE_T Length);
+VOID HalRemoveMappedFile(PCSTR Path, LONG Descriptor); /* unless there is another file now */
 ULONG HalQueryModules(PSTR Buffer, ULONG Size);     /* the host's text about where they are; returns its length */
 VOID HalQueryProgramName(PSTR Buffer, SIZE_T Size);
 VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size); /* left alone if there is no such thread */

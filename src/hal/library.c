@@ -118,6 +118,7 @@ extern __typeof__(dlopen) dlopen __attribute__((weak));
 
 VOID HalpStayLoaded(VOID)
 {
+    HALP_HOST_CALLS;
     if (HalpOwnObject != NULL && dlopen != NULL && dlopen(HalpOwnObject, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
         HalPrint("interlock: %s must not be unloaded, and the loader does not keep it\n", HalpOwnObject);
     }

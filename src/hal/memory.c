@@ -43,6 +43,7 @@ ULONG HalQueryPageSize(VOID)
 
 PVOID HalAllocatePages(SIZE_T Size)
 {
+    HALP_HOST_CALLS;
     PVOID Memory = mmap(NULL, Size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     return Memory != MAP_FAILED ? Memory : NULL;
@@ -50,5 +51,6 @@ PVOID HalAllocatePages(SIZE_T Size)
 
 VOID HalFreePages(PVOID Memory, SIZE_T Size)
 {
+    HALP_HOST_CALLS;
     munmap(Memory, Size);
 }

@@ -4,10 +4,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #if __has_include(<execinfo.h>)
@@ -20,6 +26,9 @@
 #define DEEPEST_STACK 64
 #define PIECE_SIZE 4096
 #define FILE_MODE 0666
+#define MOST_LINKS 40
+#define MOST_TRIES 100
+#define PATIENCE_MS 10000 /* for a reader that does not read; a process that ends waits no longer */
 
 ULONG64 HalQueryNanoseconds(VOID)
 {
@@ -47,43 +56,282 @@ BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size)
     return Written >= 0 && (SIZE_T)Written < Size - Length;
 }
 
-/* Room is reserved at once: a file system that is full later would end the process when it writes to the memory. */
-static PVOID HalpMapNewFile(int File, SIZE_T Size)
+/*
+ * Files that somebody has named, by a setting.
+ *
+ * 1. What is there is not touched before something complete takes its place: a file is written beside it under another
+ *    name, and renamed. Nothing is removed but what was created here.
+ * 2. What is no file of a folder is written to as it is. A pipe without a reader, or whose reader does not read, does not
+ *    keep the process from starting or ending.
+ * 3. Symbolic links are followed if they belong to this user or to root, as the kernel does in folders for everybody.
+ *    A file of another user is left alone.
+ * 4. A signal about a full file or a broken pipe is meant for what the program writes, not for this: it is held back.
+ */
+
+static BOOLEAN HalpFail(HAL_FILE_PROBLEM *Problem, PCSTR Text)
 {
+    Problem->Text = Text != NULL ? Text : strerror(errno);
+    Problem->InUse = Text == NULL && errno == EWOULDBLOCK;
+    return FALSE;
+}
+
+/* The descriptor that a name stands for: reopening what it refers to would begin at the beginning of it. */
+static BOOLEAN HalpNamesDescriptor(PCSTR Path, PLONG Descriptor)
+{
+    static const struct {
+        PCSTR Name;
+        LONG Descriptor;
+    } Standard[] = {{"/dev/stdin", 0}, {"/dev/stdout", 1}, {"/dev/stderr", 2}};
+    static const PCSTR Folder[] = {"/dev/fd/", "/proc/self/fd/"};
+
+    for (ULONG Index = 0; Index < ARRAYSIZE(Standard); Index++) {
+        if (strcmp(Path, Standard[Index].Name) == 0) {
+            *Descriptor = Standard[Index].Descriptor;
+            return TRUE;
+        }
+    }
+    for (ULONG Index = 0; Index < ARRAYSIZE(Folder); Index++) {
+        SIZE_T Length = strlen(Folder[Index]);
+        PSTR End;
+        if (strncmp(Path, Folder[Index], Length) == 0) {
+            unsigned long Number = strtoul(Path + Length, &End, 10);
+            *Descriptor = (LONG)Number;
+            return End != Path + Length && *End == '\0' && Number <= MAXLONG;
+        }
+    }
+    return FALSE;
+}
+
+/* Path becomes what the link says. */
+static BOOLEAN HalpFollowLink(PSTR Path)
+{
+    CHAR Target[HAL_LONGEST_PATH];
+    SSIZE_T Length = readlink(Path, Target, sizeof(Target) - 1);
+    PSTR Slash = strrchr(Path, '/');
+    SIZE_T Folder = Length > 0 && Target[0] != '/' && Slash != NULL ? (SIZE_T)(Slash + 1 - Path) : 0;
+
+    if (Length < 0) {
+        return FALSE;
+    }
+    if (Folder + (SIZE_T)Length >= HAL_LONGEST_PATH) {
+        errno = ENAMETOOLONG;
+        return FALSE;
+    }
+    memcpy(Path + Folder, Target, (SIZE_T)Length);
+    Path[Folder + (SIZE_T)Length] = '\0';
+    return TRUE;
+}
+
+BOOLEAN HalFindOutput(PCSTR Path, PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
+{
+    HALP_HOST_CALLS;
+    struct stat Found = {.st_mode = S_IFLNK};
+    LONG Descriptor;
+
+    Output->Stream = FALSE;
+    Output->Descriptor = -1;
+    Output->Temporary[0] = '\0';
+    if (snprintf(Output->Path, sizeof(Output->Path), "%s", Path) >= (int)sizeof(Output->Path)) {
+        return HalpFail(Problem, "the name is too long");
+    }
+    for (ULONG Links = 0; S_ISLNK(Found.st_mode); Links++) {
+        if (HalpNamesDescriptor(Output->Path, &Descriptor)) {
+            Output->Stream = TRUE;
+            Output->Descriptor = HalpKeepDescriptor(fcntl(Descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+            return Output->Descriptor >= 0 || HalpFail(Problem, NULL);
+        }
+        if (lstat(Output->Path, &Found) != 0) {
+            return errno == ENOENT || HalpFail(Problem, NULL);
+        }
+        if (!S_ISLNK(Found.st_mode)) {
+            break;
+        }
+        if (Found.st_uid != geteuid() && Found.st_uid != 0) {
+            return HalpFail(Problem, "it is a symbolic link of another user");
+        }
+        if (Links == MOST_LINKS || !HalpFollowLink(Output->Path)) {
+            return HalpFail(Problem, Links == MOST_LINKS ? strerror(ELOOP) : NULL);
+        }
+    }
+    if (S_ISDIR(Found.st_mode)) {
+        return HalpFail(Problem, strerror(EISDIR));
+    }
+    Output->Stream = !S_ISREG(Found.st_mode);
+    return Output->Stream || Found.st_uid == geteuid() || HalpFail(Problem, "it belongs to another user");
+}
+
+/* A signal that the next write may cause, and that nobody waits for yet. */
+typedef struct _HALP_HELD_BACK {
+    sigset_t Before;
+    sigset_t Pending;
+} HALP_HELD_BACK;
+
+static sigset_t HalpSignalsOfWrites(VOID)
+{
+    sigset_t Signals;
+
+    sigemptyset(&Signals);
+    sigaddset(&Signals, SIGPIPE);
+    sigaddset(&Signals, SIGXFSZ);
+    return Signals;
+}
+
+static VOID HalpHoldBackSignals(HALP_HELD_BACK *HeldBack)
+{
+    sigset_t Signals = HalpSignalsOfWrites();
+
+    sigpending(&HeldBack->Pending);
+    pthread_sigmask(SIG_BLOCK, &Signals, &HeldBack->Before);
+}
+
+static VOID HalpForgetSignals(const HALP_HELD_BACK *HeldBack)
+{
+    static const int Signal[] = {SIGPIPE, SIGXFSZ};
+    struct timespec Now = {0};
+    int Error = errno;
+
+    for (ULONG Index = 0; Index < ARRAYSIZE(Signal); Index++) {
+        sigset_t One;
+        sigemptyset(&One);
+        sigaddset(&One, Signal[Index]);
+        if (!sigismember(&HeldBack->Pending, Signal[Index])) {
+            sigtimedwait(&One, NULL, &Now);
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &HeldBack->Before, NULL);
+    errno = Error;
+}
+
+/* A new file in the same folder: renaming it is one step. Its name is written to Temporary. */
+static int HalpCreateBeside(PCSTR Path, PSTR Temporary)
+{
+    int File = -1;
+
+    errno = EEXIST;
+    for (ULONG Try = 0; File < 0 && errno == EEXIST && Try < MOST_TRIES; Try++) {
+        if (snprintf(Temporary, HAL_LONGEST_PATH, "%s.%u-%u", Path, (ULONG)getpid(), Try) >= HAL_LONGEST_PATH) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        File = open(Temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+    }
+    return File;
+}
+
+static BOOLEAN HalpIsFileAt(PCSTR Path, int File)
+{
+    struct stat AtPath, Own;
+
+    return lstat(Path, &AtPath) == 0 && fstat(File, &Own) == 0 && AtPath.st_dev == Own.st_dev &&
+           AtPath.st_ino == Own.st_ino;
+}
+
+/* The file that is there, locked: whoever records into it has it locked for as long as the process lives. */
+static int HalpLockPresent(PCSTR Path)
+{
+    int File = open(Path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int Error = 0;
+
+    if (File < 0) {
+        return -1;
+    }
+    if (flock(File, LOCK_EX | LOCK_NB) != 0) {
+        Error = errno;
+    } else if (!HalpIsFileAt(Path, File)) {
+        Error = ENOENT; /* replaced meanwhile */
+    }
+    if (Error != 0) {
+        close(File);
+        errno = Error;
+        return -1;
+    }
+    return File;
+}
+
+/* Room is reserved at once: a file system that is full later would end the process when it writes to the memory. */
+static PVOID HalpReserveAndMap(int File, SIZE_T Size)
+{
+    HALP_HELD_BACK HeldBack;
+
+    HalpHoldBackSignals(&HeldBack);
+    errno = posix_fallocate(File, 0, (off_t)Size);
+    HalpForgetSignals(&HeldBack);
+    return errno == 0 ? mmap(NULL, Size, PROT_READ | PROT_WRITE, MAP_SHARED, File, 0) : MAP_FAILED;
+}
+
+/* A new file: at Path, or if that is Present already, which is locked, at Temporary. */
+static PVOID HalpMapNewFile(PCSTR Path, PCSTR Temporary, int File, int Present, SIZE_T Size)
+{
+    PCSTR Own = Present < 0 ? Path : Temporary;
+    struct stat Before;
     PVOID Memory;
 
-    if (flock(File, LOCK_EX | LOCK_NB) != 0 || ftruncate(File, 0) != 0) {
-        return MAP_FAILED;
+    if (flock(File, LOCK_EX | LOCK_NB) != 0) {
+        return MAP_FAILED; /* another process has found it at Path, and is about to replace it */
     }
-    errno = posix_fallocate(File, 0, (off_t)Size);
-    if (errno != 0) {
-        return MAP_FAILED;
+    if (Present >= 0 && fstat(Present, &Before) == 0) {
+        fchmod(File, Before.st_mode & 0777);
     }
-    Memory = mmap(NULL, Size, PROT_READ | PROT_WRITE, MAP_SHARED, File, 0);
+    Memory = HalpReserveAndMap(File, Size);
+    if (Memory != MAP_FAILED && Present >= 0 && rename(Temporary, Path) != 0) {
+        int Error = errno;
+        munmap(Memory, Size);
+        Memory = MAP_FAILED;
+        errno = Error;
+    }
+    if (Memory == MAP_FAILED && HalpIsFileAt(Own, File)) {
+        int Error = errno;
+        unlink(Own);
+        errno = Error;
+    }
+    return Memory;
+}
+
+static PVOID HalpTryToMap(PCSTR Path, SIZE_T Size, PLONG Descriptor)
+{
+    CHAR Temporary[HAL_LONGEST_PATH] = "";
+    int Present = -1;
+    int File = open(Path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+    PVOID Memory = MAP_FAILED;
+
+    if (File < 0 && errno == EEXIST) {
+        Present = HalpLockPresent(Path);
+        File = Present >= 0 ? HalpCreateBeside(Path, Temporary) : -1;
+    }
+    if (File >= 0) {
+        Memory = HalpMapNewFile(Path, Temporary, File, Present, Size);
+    }
+    int Error = errno;
+    if (Memory == MAP_FAILED && File >= 0) {
+        close(File);
+    }
+    if (Present >= 0) {
+        close(Present);
+    }
+    *Descriptor = File;
+    errno = Error;
     return Memory;
 }
 
 PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem)
 {
     HALP_HOST_CALLS;
-    int File = open(Path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
-    PVOID Memory = File >= 0 ? HalpMapNewFile(File, Size) : MAP_FAILED;
+    PVOID Memory = MAP_FAILED;
 
-    Problem->Text = "";
-    Problem->InUse = FALSE;
-    if (Memory != MAP_FAILED) {
-        *Descriptor = File;
-        return Memory;
-    }
-    Problem->Text = strerror(errno);
-    Problem->InUse = errno == EWOULDBLOCK;
-    if (File >= 0) {
-        if (!Problem->InUse) {
-            unlink(Path);
+    if (Path == NULL) {
+        *Descriptor = (LONG)syscall(SYS_memfd_create, "interlock", MFD_CLOEXEC);
+        Memory = *Descriptor >= 0 ? HalpReserveAndMap(*Descriptor, Size) : MAP_FAILED;
+    } else {
+        errno = ENOENT; /* as long as files come and go there */
+        for (ULONG Try = 0; Memory == MAP_FAILED && errno == ENOENT && Try < MOST_TRIES; Try++) {
+            Memory = HalpTryToMap(Path, Size, Descriptor);
         }
-        close(File);
     }
-    return NULL;
+    if (Memory == MAP_FAILED) {
+        HalpFail(Problem, NULL);
+        return NULL;
+    }
+    return Memory;
 }
 
 VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor)
@@ -93,29 +341,43 @@ VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor)
     close(Descriptor);
 }
 
-VOID HalRemoveFile(PCSTR Path)
+VOID HalRemoveMappedFile(PCSTR Path, LONG Descriptor)
 {
     HALP_HOST_CALLS;
-    unlink(Path);
+    if (HalpIsFileAt(Path, Descriptor)) {
+        unlink(Path);
+    }
 }
 
-LONG HalCreateOutput(PCSTR Path, HAL_FILE_PROBLEM *Problem)
+BOOLEAN HalOpenOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
 {
     HALP_HOST_CALLS;
-    int File = open(Path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
-
-    Problem->Text = File < 0 ? strerror(errno) : "";
-    Problem->InUse = FALSE;
-    return File;
+    if (!Output->Stream) {
+        Output->Descriptor = HalpCreateBeside(Output->Path, Output->Temporary);
+    } else if (Output->Descriptor < 0) {
+        /* without waiting for somebody at the other end of a pipe, or for a terminal to become ours */
+        Output->Descriptor = open(Output->Path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    }
+    if (Output->Descriptor < 0) {
+        Output->Temporary[0] = '\0';
+        return HalpFail(Problem, errno == ENXIO ? "nobody reads it" : NULL);
+    }
+    return TRUE;
 }
 
-BOOLEAN HalWriteOutput(LONG Descriptor, PCSTR Text, SIZE_T Length)
+/* FALSE: errno. Little at a time: a pipe that is ready takes that much without waiting for its reader. */
+static BOOLEAN HalpWriteAll(int File, PCSTR Text, SIZE_T Length)
 {
-    HALP_HOST_CALLS;
     while (Length != 0) {
-        SSIZE_T Written = write(Descriptor, Text, Length);
+        struct pollfd Output = {.fd = File, .events = POLLOUT};
+        int Ready = poll(&Output, 1, PATIENCE_MS);
+        SSIZE_T Written = Ready > 0 ? write(File, Text, Length < PIPE_BUF ? Length : PIPE_BUF) : Ready;
 
-        if (Written < 0 && errno != EINTR) {
+        if (Ready == 0) {
+            errno = ETIMEDOUT;
+            return FALSE;
+        }
+        if (Written < 0 && errno != EINTR && errno != EAGAIN) {
             return FALSE;
         }
         if (Written > 0) {
@@ -124,6 +386,50 @@ BOOLEAN HalWriteOutput(LONG Descriptor, PCSTR Text, SIZE_T Length)
         }
     }
     return TRUE;
+}
+
+BOOLEAN HalWriteOutput(PHAL_OUTPUT Output, PCSTR Text, SIZE_T Length, HAL_FILE_PROBLEM *Problem)
+{
+    HALP_HOST_CALLS;
+    HALP_HELD_BACK HeldBack;
+    BOOLEAN Written;
+
+    HalpHoldBackSignals(&HeldBack);
+    Written = HalpWriteAll(Output->Descriptor, Text, Length);
+    HalpForgetSignals(&HeldBack);
+    return Written || HalpFail(Problem, errno == ETIMEDOUT ? "its reader does not read" : NULL);
+}
+
+BOOLEAN HalCompleteOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
+{
+    HALP_HOST_CALLS;
+    struct stat Before;
+    BOOLEAN Done = TRUE;
+
+    if (!Output->Stream) {
+        if (lstat(Output->Path, &Before) == 0) {
+            fchmod(Output->Descriptor, Before.st_mode & 0777);
+        }
+        Done = rename(Output->Temporary, Output->Path) == 0 || HalpFail(Problem, NULL);
+    }
+    if (Done) {
+        Output->Temporary[0] = '\0';
+    }
+    HalDiscardOutput(Output);
+    return Done;
+}
+
+VOID HalDiscardOutput(PHAL_OUTPUT Output)
+{
+    HALP_HOST_CALLS;
+    if (Output->Temporary[0] != '\0') {
+        unlink(Output->Temporary);
+        Output->Temporary[0] = '\0';
+    }
+    if (Output->Descriptor >= 0) {
+        close(Output->Descriptor);
+        Output->Descriptor = -1;
+    }
 }
 
 /*

@@ -40,19 +40,47 @@ static VOID KiExpandPattern(PCSTR Pattern, BOOLEAN Always, PSTR Path, SIZE_T Siz
              Rest);
 }
 
+/* The name of the recording itself, behind which nothing but a file may be. */
+static BOOLEAN KiFindRawFile(PKI_RECORDING Recording, HAL_FILE_PROBLEM *Problem)
+{
+    static HAL_OUTPUT Raw;
+    SIZE_T Length = strlen(Recording->Output.Path);
+    if (Length + sizeof(KI_TRACE_RAW) > sizeof(Recording->Path)) {
+        Problem->Text = "the name is too long";
+        return FALSE;
+    }
+    memcpy(Recording->Path, Recording->Output.Path, Length);
+    memcpy(Recording->Path + Length, KI_TRACE_RAW, sizeof(KI_TRACE_RAW));
+    if (!HalFindOutput(Recording->Path, &Raw, Problem)) {
+        return FALSE;
+    }
+    memcpy(Recording->Path, Raw.Path, sizeof(Recording->Path));
+    HalDiscardOutput(&Raw);
+    Problem->Text = "it is no file";
+    return !Raw.Stream;
+}
+
 static BOOLEAN KiTryCreateRecording(PKI_RECORDING Recording, KI_TRACE_CONTENT Content, BOOLEAN WithId,
                                     HAL_FILE_PROBLEM *Problem)
 {
-    PCSTR Raw = Content == KiTraceEvents && !KiHasEnding(Recording->Pattern, KI_TRACE_RAW) ? KI_TRACE_RAW : "";
-    SIZE_T Room = sizeof(Recording->Output) - sizeof(KI_TRACE_RAW);
-
-    KiExpandPattern(Recording->Pattern, WithId, Recording->Output, Room);
-    memcpy(Recording->Path, Recording->Output, sizeof(Recording->Path));
-    strcat(Recording->Path, Raw);
-    if (Raw[0] == '\0') {
-        Recording->Output[0] = '\0';
+    PSTR Path = Recording->Path;
+    *Problem = (HAL_FILE_PROBLEM){0};
+    KiExpandPattern(Recording->Pattern, WithId, Path, sizeof(Recording->Path));
+    Recording->Convert = Content == KiTraceEvents && !KiHasEnding(Path, KI_TRACE_RAW);
+    if (!HalFindOutput(Path, &Recording->Output, Problem)) {
+        return FALSE;
     }
-    Recording->File = HalCreateMappedFile(Recording->Path, Recording->Size, &Recording->Descriptor, Problem);
+    if (Recording->Output.Stream) {
+        Path[0] = '\0';
+    } else if (!Recording->Convert) {
+        memcpy(Path, Recording->Output.Path, sizeof(Recording->Path));
+    } else if (!KiFindRawFile(Recording, Problem)) {
+        return FALSE;
+    }
+    Recording->File = HalCreateMappedFile(Path[0] != '\0' ? Path : NULL, Recording->Size, &Recording->Descriptor, Problem);
+    if (Recording->File == NULL) {
+        HalDiscardOutput(&Recording->Output);
+    }
     return Recording->File != NULL;
 }
 
@@ -62,8 +90,8 @@ static VOID KiCreateRecording(KI_TRACE_CONTENT Content, BOOLEAN WithId)
     HAL_FILE_PROBLEM Problem;
     if (!KiTryCreateRecording(Recording, Content, WithId, &Problem) &&
         !(Problem.InUse && KiTryCreateRecording(Recording, Content, TRUE, &Problem))) {
-        HalPrint("interlock: %s: cannot write %s: %s; nothing is recorded\n", Recording->Setting, Recording->Path,
-                 Problem.Text);
+        HalPrint("interlock: %s: cannot write %s: %s; nothing is recorded\n", Recording->Setting,
+                 Recording->Path[0] != '\0' ? Recording->Path : Recording->Output.Path, Problem.Text);
         return;
     }
     PKI_TRACE_FILE File = Recording->File;
@@ -123,6 +151,11 @@ VOID KiTraceForkChild(VOID)
             HalUnmapFile(KiRecording[Content].File, KiRecording[Content].Size, KiRecording[Content].Descriptor);
             KiRecording[Content].File = NULL;
         }
+        /* There is no other stream for the child. */
+        if (KiRecording[Content].Output.Stream) {
+            HalDiscardOutput(&KiRecording[Content].Output);
+            Tracing &= ~(1u << Content);
+        }
     }
     Tracing = (Tracing | Tracing >> KI_TRACE_POSTPONED) & KI_TRACE_CONTENTS;
     __atomic_store_n(&KiTracing, Tracing << KI_TRACE_POSTPONED, __ATOMIC_RELAXED);
@@ -130,27 +163,28 @@ VOID KiTraceForkChild(VOID)
 
 /* Finishing. */
 
-typedef struct _KI_OUTPUT {
-    LONG Descriptor;
+typedef struct _KI_BUFFER {
+    PHAL_OUTPUT Output;
+    HAL_FILE_PROBLEM Problem;
     SIZE_T Length;
-    CHAR Buffer[KI_TRACE_BUFFER];
-} KI_OUTPUT, *PKI_OUTPUT;
+    CHAR Text[KI_TRACE_BUFFER];
+} KI_BUFFER, *PKI_BUFFER;
 
-static BOOLEAN KiFlushOutput(PKI_OUTPUT Output)
+static BOOLEAN KiFlush(PKI_BUFFER Buffer)
 {
-    SIZE_T Length = Output->Length;
-    Output->Length = 0;
-    return HalWriteOutput(Output->Descriptor, Output->Buffer, Length);
+    SIZE_T Length = Buffer->Length;
+    Buffer->Length = 0;
+    return HalWriteOutput(Buffer->Output, Buffer->Text, Length, &Buffer->Problem);
 }
 
-static BOOLEAN KiWriteToOutput(PVOID Context, PCSTR Text, SIZE_T Length)
+static BOOLEAN KiWriteToBuffer(PVOID Context, PCSTR Text, SIZE_T Length)
 {
-    PKI_OUTPUT Output = Context;
-    if (Length > sizeof(Output->Buffer) - Output->Length && !KiFlushOutput(Output)) {
+    PKI_BUFFER Buffer = Context;
+    if (Length > sizeof(Buffer->Text) - Buffer->Length && !KiFlush(Buffer)) {
         return FALSE;
     }
-    memcpy(Output->Buffer + Output->Length, Text, Length);
-    Output->Length += Length;
+    memcpy(Buffer->Text + Buffer->Length, Text, Length);
+    Buffer->Length += Length;
     return TRUE;
 }
 
@@ -160,31 +194,51 @@ static BOOLEAN KiNameByHost(PVOID Context, ULONG64 Address, PSTR Buffer, SIZE_T 
     return HalQueryAddressName(Address, Buffer, Size);
 }
 
-static VOID KiConvertRecording(PKI_RECORDING Recording, BOOLEAN Orderly)
+static BOOLEAN KiConvertRecording(PKI_RECORDING Recording, PKI_BUFFER Buffer, BOOLEAN Orderly)
 {
-    static KI_OUTPUT Output;
-    KI_TRACE_SINK Sink = {.Write = KiWriteToOutput, .Name = KiNameByHost, .Context = &Output};
+    KI_TRACE_SINK Sink = {.Write = KiWriteToBuffer, .Name = KiNameByHost, .Context = Buffer};
     KI_TRACE_SUMMARY Summary;
-    HAL_FILE_PROBLEM Problem;
+    BOOLEAN Written;
 
-    Output.Descriptor = HalCreateOutput(Recording->Output, &Problem);
-    if (Output.Descriptor < 0) {
-        HalPrint("interlock: %s: cannot write %s: %s\n", Recording->Setting, Recording->Output, Problem.Text);
-        return;
-    }
     if (Orderly) {
         Sink.Scratch = HalAllocate(KiTraceScratchSize(Recording->File), sizeof(ULONG64));
     }
-    if (KiWriteTraceJson(Recording->File, &Sink, &Summary) && KiFlushOutput(&Output)) {
-        HalRemoveFile(Recording->Path);
-    } else {
-        HalPrint("interlock: %s: %s could not be written whole; %s has what was recorded\n", Recording->Setting,
-                 Recording->Output, Recording->Path);
-    }
+    Written = KiWriteTraceJson(Recording->File, &Sink, &Summary) && KiFlush(Buffer);
     if (Sink.Scratch != NULL) {
         HalFree(Sink.Scratch);
     }
-    HalCloseDescriptor(Output.Descriptor);
+    if (Summary.Dropped != 0) {
+        HalPrint("interlock: %s: %llu older events were dropped, INTERLOCK_TRACE_LIMIT allows for more\n", Recording->Setting,
+                 (unsigned long long)Summary.Dropped);
+    }
+    return Written;
+}
+
+/* To where the user has named, if the recording is not there already. */
+static VOID KiWriteRecording(PKI_RECORDING Recording, BOOLEAN Orderly)
+{
+    static KI_BUFFER Buffer;
+    PHAL_OUTPUT Output = &Recording->Output;
+    BOOLEAN Written = HalOpenOutput(Output, &Buffer.Problem);
+
+    Buffer.Output = Output;
+    Buffer.Length = 0;
+    if (Written && Recording->Convert) {
+        Written = KiConvertRecording(Recording, &Buffer, Orderly);
+    } else if (Written) {
+        Written = HalWriteOutput(Output, (PCSTR)Recording->File, Recording->Size, &Buffer.Problem);
+    }
+    if (Written) {
+        Written = HalCompleteOutput(Output, &Buffer.Problem);
+    } else {
+        HalDiscardOutput(Output);
+    }
+    if (!Written) {
+        HalPrint("interlock: %s: cannot write %s: %s%s%s\n", Recording->Setting, Output->Path, Buffer.Problem.Text,
+                 Recording->Path[0] != '\0' ? "; what was recorded is in " : "", Recording->Path);
+    } else if (Recording->Path[0] != '\0') {
+        HalRemoveMappedFile(Recording->Path, Recording->Descriptor);
+    }
 }
 
 VOID KiFinishTrace(BOOLEAN Orderly)
@@ -200,8 +254,8 @@ VOID KiFinishTrace(BOOLEAN Orderly)
         }
         Recording->File->ModulesLength = HalQueryModules(Recording->File->Modules, sizeof(Recording->File->Modules));
         Recording->File->End = HalQueryNanoseconds();
-        if (Recording->Output[0] != '\0') {
-            KiConvertRecording(Recording, Orderly);
+        if (Recording->Convert || Recording->Output.Stream) {
+            KiWriteRecording(Recording, Orderly);
         }
     }
 }

@@ -4,7 +4,6 @@
 
 #include "trace.h"
 
-#define KI_TRACE_PATH 1024
 #define KI_CONTENTION_ENTRIES 8192
 
 typedef struct _KI_RECORDING {
@@ -12,9 +11,10 @@ typedef struct _KI_RECORDING {
     PKI_TRACE_FILE File;
     SIZE_T Size;
     LONG Descriptor;
-    CHAR Pattern[KI_TRACE_PATH]; /* absolute, with %p for the id of the process */
-    CHAR Path[KI_TRACE_PATH];    /* of the file */
-    CHAR Output[KI_TRACE_PATH];  /* what is made of it at the end, or nothing */
+    CHAR Pattern[HAL_LONGEST_PATH]; /* absolute, with %p for the id of the process */
+    CHAR Path[HAL_LONGEST_PATH];    /* of the file; empty: it is only in memory */
+    BOOLEAN Convert;                /* Output gets a trace for people's tools, not the recording itself */
+    HAL_OUTPUT Output;              /* what the user has named; where Path is that, it is never opened */
 } KI_RECORDING, *PKI_RECORDING;
 
 extern KI_RECORDING KiRecording[]; /* by KI_TRACE_CONTENT */

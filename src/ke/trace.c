@@ -42,33 +42,42 @@ static ULONG KiTakeUnit(PKI_TRACE_FILE File, ULONG Held)
  */
 static KI_LOCK KiTrackNameLock;
 
-/* Name: NULL for what the host calls the thread. It is asked with the lock held, or a name that was just given were lost. */
-static VOID KiNameTrack(PKI_TRACE_TRACK Track, PCSTR Name)
+/* FALSE: the process ends, and names stay as they are. */
+static BOOLEAN KiLockTrackNames(VOID)
 {
     while (KiRecords(KiTraceEvents)) {
         if (KiTryAcquireLock(&KiTrackNameLock)) {
-            CHAR ByHost[KI_TRACE_NAME] = "";
-            if (Name == NULL) {
-                HalQueryThreadName(Track->ThreadId, ByHost, sizeof(ByHost));
-            }
-            snprintf(Track->Name, sizeof(Track->Name), "%s", Name != NULL ? Name : ByHost);
-            KiReleaseLock(&KiTrackNameLock);
-            return;
+            return TRUE;
         }
         HalDispatch.Yield();
+    }
+    return FALSE;
+}
+
+/* Name: NULL for what the host calls the thread. It is asked with the lock held, or a concurrent rename would be lost. */
+static VOID KiNameTrack(PKI_TRACE_TRACK Track, PCSTR Name)
+{
+    if (KiLockTrackNames()) {
+        CHAR ByHost[KI_TRACE_NAME] = "";
+        if (Name == NULL) {
+            HalQueryThreadName(Track->ThreadId, ByHost, sizeof(ByHost));
+        }
+        snprintf(Track->Name, sizeof(Track->Name), "%s", Name != NULL ? Name : ByHost);
+        KiReleaseLock(&KiTrackNameLock);
     }
 }
 
 static VOID KiBeginTrack(PKI_TRACE_TRACK Track, PKTHREAD Thread)
 {
     Track->ThreadId = HalCurrentThreadId();
-    Track->End = 0;
     Track->Depth = 0;
     Track->Busy = FALSE;
     /* release: pairs with KiTraceThreadName, by which another thread comes here */
     __atomic_store_n(&Thread->TraceTrack, Track, __ATOMIC_RELEASE);
     KiNameTrack(Track, NULL); /* after that: who names the thread from now on also names the track */
 }
+
+static volatile ULONG KiTracksLeft; /* by threads that have ended, for others */
 
 static PKI_TRACE_TRACK KiNewTrack(PKI_TRACE_FILE File)
 {
@@ -86,34 +95,24 @@ static PKI_TRACE_TRACK KiNewTrack(PKI_TRACE_FILE File)
     return Track;
 }
 
-/* What the thread that has ended did is gone; its chunks are used again in their order. */
-static VOID KiEmptyTrack(PKI_TRACE_TRACK Track)
-{
-    for (ULONG Number = Track->Oldest; Number != 0;) {
-        PKI_TRACE_CHUNK Chunk = KiUnit(Number - 1);
-        Track->Dropped += Chunk->Count;
-        __atomic_store_n(&Chunk->Count, 0, __ATOMIC_RELAXED);
-        Number = Chunk->Next;
-    }
-    Track->Newest = Track->Oldest;
-}
-
 static PKI_TRACE_TRACK KiTakeOverTrack(PKI_TRACE_FILE File)
 {
-    PKI_TRACE_TRACK Track = NULL;
-    ULONG Number = __atomic_load_n(&File->FirstTrack, __ATOMIC_ACQUIRE);
-    ULONG State = KiTrackLive;
-    for (; Number != 0 && State != KiTrackEnded; Number = Track->Next) {
+    PKI_TRACE_TRACK Track;
+    /* relaxed: at worst a track that was left just now waits for the next thread */
+    if (__atomic_load_n(&KiTracksLeft, __ATOMIC_RELAXED) == 0) {
+        return NULL;
+    }
+    for (ULONG Number = __atomic_load_n(&File->FirstTrack, __ATOMIC_ACQUIRE); Number != 0; Number = Track->Next) {
+        ULONG State = KiTrackEnded;
         Track = KiUnit(Number - 1);
-        State = KiTrackEnded;
-        /* acquire: pairs with the release in KiTraceThreadEnd. On failure State is what the track is. */
-        if (__atomic_compare_exchange_n(&Track->State, &State, KiTrackTaken, FALSE, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED)) {
-            KiEmptyTrack(Track);
-            __atomic_store_n(&Track->State, KiTrackLive, __ATOMIC_RELAXED);
+        /* acquire: pairs with the release in KiLeaveTrack */
+        if (__atomic_load_n(&Track->State, __ATOMIC_RELAXED) == KiTrackEnded &&
+            __atomic_compare_exchange_n(&Track->State, &State, KiTrackLive, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            __atomic_fetch_sub(&KiTracksLeft, 1, __ATOMIC_RELAXED);
+            return Track;
         }
     }
-    return State == KiTrackEnded ? Track : NULL;
+    return NULL;
 }
 
 /* Of the current thread. NULL: there is no room. */
@@ -124,9 +123,9 @@ static PKI_TRACE_TRACK KiTrackOf(PKTHREAD Thread)
     if (Track != NULL) {
         return Track;
     }
-    Track = KiNewTrack(File);
+    Track = KiTakeOverTrack(File);
     if (Track == NULL) {
-        Track = KiTakeOverTrack(File);
+        Track = KiNewTrack(File);
     }
     if (Track == NULL) {
         KiCountDropped(File, 1);
@@ -134,22 +133,6 @@ static PKI_TRACE_TRACK KiTrackOf(PKTHREAD Thread)
     }
     KiBeginTrack(Track, Thread);
     return Track;
-}
-
-VOID KiTraceThreadEnd(PKTHREAD Thread)
-{
-    PKI_TRACE_TRACK Track = Thread->TraceTrack;
-    if (Track == NULL || !KiRecords(KiTraceEvents)) {
-        return;
-    }
-    if (Thread == HalCurrentThread) {
-        KiNameTrack(Track, NULL);
-    }
-    __atomic_store_n(&Thread->TraceTrack, NULL, __ATOMIC_RELAXED);
-    /* relaxed: a process that ends may look at it now, and finds it there or not */
-    __atomic_store_n(&Track->End, HalQueryNanoseconds(), __ATOMIC_RELAXED);
-    /* release: pairs with the acquire in KiTakeOverTrack */
-    __atomic_store_n(&Track->State, KiTrackEnded, __ATOMIC_RELEASE);
 }
 
 VOID KiTraceThreadName(PKTHREAD Thread, PCSTR Name)
@@ -165,6 +148,7 @@ VOID KiTraceThreadName(PKTHREAD Thread, PCSTR Name)
 VOID KiForgetTracks(VOID)
 {
     KiTrackNameLock = 0;
+    KiTracksLeft = 0;
     for (ULONG Slot = 0; Slot < __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_RELAXED); Slot++) {
         PKTHREAD Thread = KiThreadFromNumber(Slot);
         Thread->TraceTrack = NULL;
@@ -220,7 +204,9 @@ static VOID KiReuseOldest(PKI_TRACE_TRACK Track)
 {
     ULONG Number = Track->Oldest;
     PKI_TRACE_CHUNK Chunk = KiUnit(Number - 1);
-    Track->Dropped += Chunk->Count;
+    for (ULONG Index = 0; Index < Chunk->Count; Index++) {
+        Track->Dropped += Chunk->Event[Index].Kind != KiTraceThread;
+    }
     if (Track->Newest == Number) {
         __atomic_store_n(&Chunk->Count, 0, __ATOMIC_RELAXED);
         return;
@@ -232,16 +218,11 @@ static VOID KiReuseOldest(PKI_TRACE_TRACK Track)
 /* NULL: there is none. */
 static PKI_TRACE_CHUNK KiNextChunk(PKI_TRACE_TRACK Track)
 {
-    PKI_TRACE_CHUNK Newest = Track->Newest != 0 ? KiUnit(Track->Newest - 1) : NULL;
-    if (Newest != NULL && Newest->Next != 0) {
-        Track->Newest = Newest->Next;
-        return KiUnit(Track->Newest - 1);
-    }
     ULONG Number = KiTakeUnit(KiRecording[KiTraceEvents].File, Track->Chunks);
     if (Number != 0) {
         Track->Chunks += 1;
         KiAppendChunk(Track, Number);
-    } else if (Newest != NULL) {
+    } else if (Track->Newest != 0) {
         KiReuseOldest(Track);
     } else {
         return NULL;
@@ -259,6 +240,7 @@ static BOOLEAN KiStore(PKI_TRACE_TRACK Track, const KI_TRACE_EVENT *Event)
         return FALSE;
     }
     Chunk->Event[Chunk->Count] = *Event;
+    Chunk->Event[Chunk->Count].ThreadId = Track->ThreadId;
     /* release: pairs with whoever reads the file */
     __atomic_store_n(&Chunk->Count, Chunk->Count + 1, __ATOMIC_RELEASE);
     return TRUE;
@@ -268,13 +250,13 @@ static BOOLEAN KiStore(PKI_TRACE_TRACK Track, const KI_TRACE_EVENT *Event)
 static VOID KiRecord(PKI_TRACE_TRACK Track, const KI_TRACE_EVENT *Event)
 {
     if (Track->Busy) {
-        Track->Dropped += 1;
+        Track->Dropped += 1; /* only events come here by an interrupt */
         return;
     }
     Track->Busy = TRUE;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (!KiStore(Track, Event)) {
-        Track->Dropped += 1;
+        Track->Dropped += Event->Kind != KiTraceThread;
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     Track->Busy = FALSE;
@@ -314,6 +296,45 @@ VOID KiCloseEvent(PKTHREAD Thread)
     if (Track != NULL && Track->Depth != 0) {
         Track->Depth -= 1;
     }
+}
+
+/* What the thread has not finished stays on the track as events, its name too. A thread that was ended inside KiRecord
+   has left Busy behind. */
+static VOID KiLeaveTrack(PKI_TRACE_TRACK Track)
+{
+    KI_TRACE_EVENT Last = {.End = HalQueryNanoseconds(), .Kind = KiTraceThread};
+    ULONG Depth = Track->Depth < KI_TRACE_DEPTH ? Track->Depth : KI_TRACE_DEPTH;
+    Track->Busy = FALSE;
+    for (ULONG Index = 0; Index < Depth; Index++) {
+        KI_TRACE_EVENT Event = Track->Open[Index];
+        if (Event.Kind != KiTraceNothing) {
+            Event.End = Last.End;
+            Event.Flags |= KI_TRACE_UNFINISHED;
+            KiRecord(Track, &Event);
+        }
+    }
+    Track->Depth = 0;
+    if (KiLockTrackNames()) {
+        memcpy(Last.Name, Track->Name, sizeof(Last.Name));
+        KiReleaseLock(&KiTrackNameLock);
+        KiRecord(Track, &Last);
+    }
+    /* release: pairs with the acquire in KiTakeOverTrack */
+    __atomic_store_n(&Track->State, KiTrackEnded, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&KiTracksLeft, 1, __ATOMIC_RELAXED);
+}
+
+VOID KiTraceThreadEnd(PKTHREAD Thread)
+{
+    PKI_TRACE_TRACK Track = Thread->TraceTrack;
+    if (Track == NULL || !KiRecords(KiTraceEvents)) {
+        return;
+    }
+    if (Thread == HalCurrentThread) {
+        KiNameTrack(Track, NULL);
+    }
+    __atomic_store_n(&Thread->TraceTrack, NULL, __ATOMIC_RELAXED);
+    KiLeaveTrack(Track);
 }
 
 /* A status as a signaler stores it: the entry that a queue hands over is none. */

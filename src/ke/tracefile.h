@@ -6,16 +6,20 @@
  *     | header | modules | units: tracks and chunks, or contended acquires      |
  *     +--------+---------+------------------------------------------------------+
  *
- * A trace consists of units of 4096 bytes. A track is the unit of a thread: its name, what it is in the middle of, and
- * the list of its chunks; a chunk holds events. Units are taken in order and never given back.
+ * A trace consists of units of 4096 bytes. A track is what one thread at a time writes to: the thread's name, what it is
+ * in the middle of, and the list of chunks; a chunk holds events, each with the id of its thread. Units are taken in
+ * order and never given back.
  *
- * 1. Only the thread itself writes its track and its chunks, but for the name and the end of it. No lock is taken.
+ * 1. Only its thread writes a track and the track's chunks, but for the name and the end of it. No lock is taken.
  * 2. An event is written when it is over. What a thread is in the middle of is in Open, outermost first, so a process
  *    that hangs and is killed shows what it hung in.
  * 3. Events become visible by Count, stored after them. A reader of a file that is written meanwhile may see the last
  *    few of a track replaced, never anything outside of the file.
- * 4. A thread that finds no free unit writes over its own oldest chunk. One that has several leaves the last quarter of
- *    the units to others. A thread without any takes over the track of one that has ended, or else is only counted.
+ * 4. A thread that ends leaves its name, and what it was in the middle of, as events, and the track to the next thread
+ *    that begins, which goes on behind them. So there are as many tracks as there were threads at a time, and a thread
+ *    that lives for a moment takes the room of its events.
+ * 5. A track that finds no free unit writes over its own oldest chunk, and counts what it drops. One that has several
+ *    leaves the last quarter of the units to others. The events of a thread that finds no room for a track are counted.
  *
  * A reader checks every number: the file may be anything.
  */
@@ -24,7 +28,7 @@
 
 #include <interlock/ke.h>
 
-#define KI_TRACE_MAGIC 0x3145434152544b49ull /* IKTRACE1 */
+#define KI_TRACE_MAGIC 0x3245434152544b49ull /* IKTRACE2 */
 #define KI_TRACE_UNIT 4096
 #define KI_TRACE_MODULES (256 * 1024)
 #define KI_TRACE_NAME 32
@@ -71,7 +75,8 @@ typedef enum _KI_TRACE_KIND {
     KiTraceWait,    /* Object is what ended it, or the first; Argument the timeout in 100 ns; Flow the wake, or 0 */
     KiTraceAcquire, /* Object is the lock, Type a KI_LOCK_KIND, Argument the id of the owner */
     KiTraceSignal,  /* Status is the state before */
-    KiTraceWake     /* Argument is the id of the thread, Status how its wait ends, Flow this wake */
+    KiTraceWake,    /* Argument is the id of the thread, Status how its wait ends, Flow this wake */
+    KiTraceThread   /* Name is that of the thread, which has ended at End. No event of the thread's own: not counted */
 } KI_TRACE_KIND;
 
 #define KI_TRACE_ALL 0x01        /* waits for all objects */
@@ -80,22 +85,28 @@ typedef enum _KI_TRACE_KIND {
 #define KI_TRACE_TIMEOUT 0x08    /* has one */
 #define KI_TRACE_EXCLUSIVE 0x10
 #define KI_TRACE_HINT 0x20       /* Object is an address, not an object */
+#define KI_TRACE_UNFINISHED 0x40 /* the thread ended in the middle of it */
 
 typedef struct _KI_TRACE_EVENT {
     ULONG64 Begin;
     ULONG64 End;
-    ULONG64 Object;
-    ULONG64 Argument;
-    ULONG64 Flow;
-    LONG Status;
+    union {
+        struct {
+            ULONG64 Object;
+            ULONG64 Argument;
+            ULONG64 Flow;
+            LONG Status;
+            ULONG ObjectThread; /* the id of a thread that is the object */
+        };
+        CHAR Name[KI_TRACE_NAME];
+    };
+    ULONG ThreadId;           /* whose event it is */
     USHORT Count;             /* objects waited for */
     UCHAR Kind;               /* KI_TRACE_KIND */
     UCHAR Type;               /* of the object, or KI_LOCK_KIND */
     UCHAR Reason;
     UCHAR Flags;
-    UCHAR Reserved[2];
-    ULONG ObjectThread;       /* the id of a thread that is the object */
-    ULONG64 Reserved2;
+    UCHAR Reserved[6];
 } KI_TRACE_EVENT, *PKI_TRACE_EVENT;
 
 C_ASSERT(sizeof(KI_TRACE_EVENT) == 64);
@@ -114,8 +125,7 @@ C_ASSERT(sizeof(KI_TRACE_CHUNK) == KI_TRACE_UNIT);
 
 typedef enum _KI_TRACK_STATE {
     KiTrackLive,
-    KiTrackEnded,
-    KiTrackTaken              /* another thread is about to take it over */
+    KiTrackEnded              /* its thread has; another one may take it over */
 } KI_TRACK_STATE;
 
 typedef struct _KI_TRACE_TRACK {
@@ -124,7 +134,6 @@ typedef struct _KI_TRACE_TRACK {
     ULONG Number;             /* of this unit */
     ULONG ThreadId;
     CHAR Name[KI_TRACE_NAME];
-    ULONG64 End;              /* of the thread, 0: it lives */
     ULONG64 Dropped;
     ULONG Oldest;             /* numbers of chunks + 1 */
     ULONG Newest;

@@ -307,14 +307,14 @@ static ULONG KiCountOf(const KI_TRACE_CHUNK *Chunk)
     return Count < KI_TRACE_CHUNK_EVENTS ? Count : (ULONG)KI_TRACE_CHUNK_EVENTS;
 }
 
-typedef VOID KI_VISIT_EVENT(PKI_WRITER Writer, const KI_TRACE_TRACK *Track, const KI_TRACE_EVENT *Event);
+typedef VOID KI_VISIT_EVENT(PKI_WRITER Writer, const KI_TRACE_EVENT *Event);
 
 static VOID KiVisitEvents(PKI_WRITER Writer, const KI_TRACE_TRACK *Track, KI_VISIT_EVENT *Visit)
 {
     const KI_TRACE_CHUNK *Chunk = KiUnitOf(Writer->File, Track->Oldest);
     for (ULONG Round = 0; Chunk != NULL && Round < Writer->File->Units; Round++) {
         for (ULONG Index = 0; Index < KiCountOf(Chunk); Index++) {
-            Visit(Writer, Track, &Chunk->Event[Index]);
+            Visit(Writer, &Chunk->Event[Index]);
         }
         Chunk = KiUnitOf(Writer->File, Chunk->Next);
     }
@@ -345,16 +345,16 @@ static VOID KiNoteTime(PKI_WRITER Writer, ULONG64 Time)
     }
 }
 
-static VOID KiNoteEvent(PKI_WRITER Writer, const KI_TRACE_TRACK *Track, const KI_TRACE_EVENT *Event)
+static VOID KiNoteEvent(PKI_WRITER Writer, const KI_TRACE_EVENT *Event)
 {
-    (VOID)Track;
     KiNoteTime(Writer, Event->End);
+    Writer->Summary->Threads += Event->Kind == KiTraceThread;
 }
 
-/* relaxed: the thread may be ending */
-static ULONG64 KiEndOf(const KI_TRACE_TRACK *Track)
+/* relaxed: the thread may be ending. One that has ended has left its name among the events. */
+static BOOLEAN KiHasThread(const KI_TRACE_TRACK *Track)
 {
-    return __atomic_load_n(&Track->End, __ATOMIC_RELAXED);
+    return __atomic_load_n(&Track->State, __ATOMIC_RELAXED) == KiTrackLive;
 }
 
 static VOID KiMeasureTrack(PKI_WRITER Writer, const KI_TRACE_TRACK *Track)
@@ -363,36 +363,41 @@ static VOID KiMeasureTrack(PKI_WRITER Writer, const KI_TRACE_TRACK *Track)
     for (ULONG Index = 0; Index < KiDepthOf(Track); Index++) {
         KiNoteTime(Writer, Track->Open[Index].Begin);
     }
-    KiNoteTime(Writer, KiEndOf(Track));
-    Writer->Summary->Threads += 1;
+    Writer->Summary->Threads += KiHasThread(Track);
     Writer->Summary->Dropped += Track->Dropped;
 }
 
-static VOID KiPutTrackName(PKI_WRITER Writer, const KI_TRACE_TRACK *Track)
+static VOID KiPutThreadName(PKI_WRITER Writer, ULONG ThreadId, const CHAR *Recorded)
 {
     CHAR Name[KI_TRACE_NAME];
-    memcpy(Name, Track->Name, sizeof(Name));
+    memcpy(Name, Recorded, sizeof(Name));
     Name[sizeof(Name) - 1] = '\0';
     KiBeginEvent(Writer);
     KiPut(Writer, "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"",
-          Writer->File->ProcessId, Track->ThreadId);
+          Writer->File->ProcessId, ThreadId);
     KiPutEscaped(Writer, Name);
     KiPut(Writer, "\"}}");
 }
 
-static VOID KiPutFinished(PKI_WRITER Writer, const KI_TRACE_TRACK *Track, const KI_TRACE_EVENT *Event)
+static VOID KiPutRecorded(PKI_WRITER Writer, const KI_TRACE_EVENT *Event)
 {
-    KiPutEvent(Writer, Track->ThreadId, Event, TRUE);
+    if (Event->Kind == KiTraceThread) {
+        KiPutThreadName(Writer, Event->ThreadId, Event->Name);
+    } else {
+        KiPutEvent(Writer, Event->ThreadId, Event, !(Event->Flags & KI_TRACE_UNFINISHED));
+    }
 }
 
 static VOID KiPutTrack(PKI_WRITER Writer, const KI_TRACE_TRACK *Track)
 {
-    KiPutTrackName(Writer, Track);
-    KiVisitEvents(Writer, Track, KiPutFinished);
+    KiVisitEvents(Writer, Track, KiPutRecorded);
+    if (!KiHasThread(Track)) {
+        return;
+    }
+    KiPutThreadName(Writer, Track->ThreadId, Track->Name);
     for (ULONG Index = 0; Index < KiDepthOf(Track); Index++) {
         KI_TRACE_EVENT Event = Track->Open[Index];
-        ULONG64 End = KiEndOf(Track);
-        Event.End = End != 0 ? End : Writer->Last;
+        Event.End = Writer->Last;
         KiPutEvent(Writer, Track->ThreadId, &Event, FALSE);
     }
 }

@@ -285,11 +285,18 @@ def limits(tap, folder):
     if not 10000 < kept < 12500 or f"{dropped} older events" not in result.stderr:
         problems.append(f"kept {kept}, {result.stderr}")
     tap.case("limit: what is older is dropped and counted", problems)
-    trace, _, _ = take(folder, "threads", options=["--limit", 1])
-    problems = differences("kept and dropped", trace.other["events"] + trace.other["dropped_events"], 300)
-    if trace.other["events"] < 100:
-        problems.append(f"only {trace.other['events']} were kept")
-    tap.case("limit: more threads than there is room for", problems)
+    trace, said, result = take(folder, "threads")
+    waited = {w["tid"] for w in trace.of("wait")}
+    tap.case("limit: ten thousand threads that live for a moment, one after the other and several at a time",
+             differences("kept and dropped", (trace.other["events"], trace.other["dropped_events"]), (10000, 0))
+             + differences("threads", trace.other["threads"], 10000)
+             + differences("names", {trace.names.get(thread) for thread in waited}, {"short"}))
+    trace, _, result = take(folder, "threads", options=["--limit", 1])
+    dropped = trace.other["dropped_events"]
+    problems = differences("kept and dropped", trace.other["events"] + dropped, 10000)
+    if trace.other["events"] < 5000 or f"{dropped} older events" not in result.stderr:
+        problems.append(f"{trace.other['events']} were kept: {result.stderr}")
+    tap.case("limit: of more than there is room for, the last", problems)
     trace, said, _ = take(folder, "odd")
     tap.case("names: bytes that are no text",
              differences("name", trace.names[said["process"]], '"q\\\x01\ufffdä\ufffd\ufffd\ufffd'))

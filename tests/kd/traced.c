@@ -26,7 +26,8 @@
 #define LOAD(variable) __atomic_load_n(&(variable), __ATOMIC_ACQUIRE)
 #define STORE(variable, value) __atomic_store_n(&(variable), value, __ATOMIC_RELEASE)
 #define ROUNDS 5
-#define SHORT_THREADS 300
+#define SHORT_THREADS 10000
+#define THREADS_AT_A_TIME 8
 
 static KEVENT first, second, third;
 static KMUTANT mutant;
@@ -478,17 +479,20 @@ static DWORD WINAPI wait_once(void *context)
 
 static void *run_foreign(void *context)
 {
+    pthread_setname_np(pthread_self(), "short");
     wait_once(context);
     return NULL;
 }
 
 static void threads(void)
 {
-    for (int i = 0; i < SHORT_THREADS; i++) {
-        pthread_t thread;
+    for (int i = 0; i < SHORT_THREADS; i += THREADS_AT_A_TIME) {
+        pthread_t thread[THREADS_AT_A_TIME];
 
-        pthread_create(&thread, NULL, run_foreign, NULL);
-        pthread_join(thread, NULL);
+        for (int t = 0; t < THREADS_AT_A_TIME; t++)
+            pthread_create(&thread[t], NULL, run_foreign, NULL);
+        for (int t = 0; t < THREADS_AT_A_TIME; t++)
+            pthread_join(thread[t], NULL);
     }
 }
 
