@@ -158,6 +158,13 @@ static VOID KiSatisfyNotification(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWA
     __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
 }
 
+VOID KiForeignWaiter(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
+{
+    HalPrint("interlock: the object at %p has a waiter, %p, that this process does not know. Objects and locks in memory that "
+             "processes share are not supported, nor is memory that is overwritten\n", (PVOID)Header, (PVOID)Block);
+    KeBugCheckEx(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_CORRUPT_LIST_ENTRY, (ULONG_PTR)Header, (ULONG_PTR)Block, 0);
+}
+
 /*
  * A WaitAll block satisfies its thread only when every other object of that wait is signaled too, so those are locked
  * first. Where one signal can release several waits, all of the locks are taken before anything is changed.
@@ -166,7 +173,7 @@ static BOOLEAN KiPrepareWaitAlls(PKI_PEERS Peers)
 {
     PLIST_ENTRY Next;
     for (PLIST_ENTRY Entry = Peers->Before->Flink; KiIsEligible(Peers->Held, Entry); Entry = Next) {
-        PKWAIT_BLOCK Block = KiBlockOfEntry(Entry);
+        PKWAIT_BLOCK Block = KiBlockOnList(Peers->Held, Entry);
         Next = Entry->Flink;
         if (Block->WaitType == WaitAll && !KiLockPeers(Peers, Block)) {
             KiUnlockPeers(Peers, NULL);
@@ -203,7 +210,7 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
     }
     PLIST_ENTRY Next;
     for (PLIST_ENTRY Entry = Before->Flink; KI_STATE(*Word) > 0 && KiIsEligible(Header, Entry); Entry = Next) {
-        PKWAIT_BLOCK Block = KiBlockOfEntry(Entry);
+        PKWAIT_BLOCK Block = KiBlockOnList(Header, Entry);
         Next = Entry->Flink;
         switch (Block->WaitType) {
         case WaitAny:

@@ -140,6 +140,21 @@ FORCEINLINE BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, P
     return KiReleaseBehind(Header, &Header->WaitListHead, Word, Released);
 }
 
+/*
+ * A wait block of the object's list; with the object locked. Another one is there if another process has linked it, whose
+ * address means something else here: that process is not known, and to follow the list would lead anywhere.
+ */
+DECLSPEC_NORETURN VOID KiForeignWaiter(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block);
+
+FORCEINLINE PKWAIT_BLOCK KiBlockOnList(PDISPATCHER_HEADER Header, PLIST_ENTRY Entry)
+{
+    PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
+    if (__builtin_expect(Block->Object != Header, FALSE)) {
+        KiForeignWaiter(Header, Block);
+    }
+    return Block;
+}
+
 /* With no object locked: wakes what Released collected. */
 VOID KiReadyReleased(PKI_READY Released);
 VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment);

@@ -64,6 +64,11 @@ FORCEINLINE PLIST_ENTRY KiEndOfEligible(PDISPATCHER_HEADER Header)
 
 FORCEINLINE VOID KiLinkYoungest(PKWAIT_BLOCK Block, ULONG64 Number)
 {
+    PDISPATCHER_HEADER Header = Block->Object;
+    /* A forked process has its threads where this one has them: the block may be there before it is linked. */
+    if (!IsListEmpty(&Header->WaitListHead) && KiBlockOnList(Header, Header->WaitListHead.Blink) == Block) {
+        KiForeignWaiter(Header, Block);
+    }
     __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
     Block->SparePtr = (PVOID)Number;
     InsertTailList(KiEndOfEligible(Block->Object), &Block->WaitListEntry);

@@ -16,8 +16,8 @@ FOLDERS = ["cmake", "include", "kd", "lab", "man", "packaging", "races", "script
 
 
 def changelog_version(text):
-    """That of the first heading."""
-    match = re.search(r"^## (\S+)", text, re.M)
+    """That of the first heading with a version."""
+    match = re.search(r"^## (?!Unreleased$)(\S+)", text, re.M)
     return match.group(1) if match else None
 
 
@@ -35,7 +35,7 @@ def main():
     root, version, command = Path(sys.argv[1]).resolve(), *sys.argv[2:]
 
     tap.case("self-test: the newest heading counts",
-             [] if changelog_version("# Log\n\n## 1.2.3 (today)\n\n## 1.2.2\n") == "1.2.3" else ["it does not"])
+             [] if changelog_version("# Log\n\n## Unreleased\n\n## 1.2.3 (today)\n\n## 1.2.2\n") == "1.2.3" else ["it does not"])
     tap.case("self-test: a copy of the version is found",
              [] if copies(root / "tests" / "checks" / "install", "VERSION") else ["it is not"])
 

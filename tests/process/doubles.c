@@ -120,6 +120,8 @@ int main(void)
            "the library called none of them");
     /* Variables of the library are the same for both, though a program may have the copy. */
     expect(ObGetObjectType(PsGetCurrentThread()) == *PsThreadType, "exported variables");
+    RtlDeleteCriticalSection(&section);
+    CloseHandle(handle);
     puts("1..9");
     return 0;
 }
