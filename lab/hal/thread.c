@@ -48,7 +48,7 @@ VOID HalCompleteInitialization(VOID)
 
 ULONG HalCurrentThreadId(VOID)
 {
-    return lab->current != NULL ? LABHAL_FIRST_THREAD + lab->current->number : LABHAL_FIRST_THREAD - 1;
+    return lab != NULL && lab->current != NULL ? LABHAL_FIRST_THREAD + lab->current->number : LABHAL_FIRST_THREAD - 1;
 }
 
 ULONG HalCurrentProcessId(VOID)

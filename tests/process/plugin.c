@@ -46,7 +46,7 @@ int plugin_use(void)
     HANDLE timer, done = CreateEventA(NULL, FALSE, FALSE, NULL);
     HANDLE thread = CreateThread(NULL, 0, count, (LPVOID)&counted, 0, NULL);
     PTP_WORK work = CreateThreadpoolWork(count_in_pool, (PVOID)&counted, NULL);
-    LONG before = ticks;
+    LONG before = __atomic_load_n(&ticks, __ATOMIC_RELAXED);
     if (WaitForSingleObject(thread, INFINITE) != WAIT_OBJECT_0 || counted != 1) {
         return 1;
     }
@@ -60,7 +60,7 @@ int plugin_use(void)
     if (!CreateTimerQueueTimer(&timer, NULL, tick, NULL, 1, 1, 0)) {
         return 3;
     }
-    while (ticks == before) {
+    while (__atomic_load_n(&ticks, __ATOMIC_RELAXED) == before) {
         Sleep(1);
     }
     if (!DeleteTimerQueueTimer(NULL, timer, INVALID_HANDLE_VALUE)) {
