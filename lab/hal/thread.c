@@ -101,12 +101,25 @@ VOID HalWatchThreadExit(struct _KTHREAD *Thread)
     }
 }
 
-BOOLEAN HalInterruptThread(ULONG ThreadId)
+NTSTATUS HalInterruptThread(ULONG ThreadId)
 {
-    if (ThreadId >= LABHAL_FIRST_THREAD) {
-        lab_block_interrupt(ThreadId - LABHAL_FIRST_THREAD, LABHAL_CALLER);
+    if (ThreadId < LABHAL_FIRST_THREAD) {
+        return STATUS_INVALID_CID;
     }
-    return ThreadId >= LABHAL_FIRST_THREAD;
+    lab_block_interrupt(ThreadId - LABHAL_FIRST_THREAD, LABHAL_CALLER);
+    return STATUS_SUCCESS;
+}
+
+BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId)
+{
+    UNREFERENCED_PARAMETER(ThreadId);
+    return TRUE;
+}
+
+BOOLEAN HalIsThreadAsleep(ULONG ThreadId)
+{
+    UNREFERENCED_PARAMETER(ThreadId);
+    return FALSE;
 }
 
 BOOLEAN HalInterruptLater(VOID)

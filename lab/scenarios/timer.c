@@ -19,6 +19,24 @@ static void set_and_wait(void)
 }
 LAB_SCENARIO(timer_expires, .Setup = setup, .Threads = {set_and_wait}, .MaximumSchedules = 20000);
 
+/* The host refuses the clock its thread, once or twice: the waiter stands in. */
+LAB_SCENARIO(timer_without_clock, .Setup = setup, .Threads = {set_and_wait}, .AllocationFailures = 2,
+             .MaximumSchedules = 20000);
+
+/* Also a waiter that slept before the timer was set, by a thread that does nothing else. */
+static void wait_only(void)
+{
+    LabAssert(KeWaitForSingleObject(&timer, Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS);
+}
+
+static void set_only(void)
+{
+    LARGE_INTEGER due = {.QuadPart = -10000};
+    KeSetTimer(&timer, due, NULL);
+}
+LAB_SCENARIO(timer_without_clock_wakes_sleeper, .Setup = setup, .Threads = {wait_only, set_only},
+             .AllocationFailures = 2, .MaximumSchedules = 20000);
+
 /* Cancelled in time, or signaled; never neither. */
 static void set_and_cancel(void)
 {

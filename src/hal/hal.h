@@ -70,9 +70,15 @@ VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
 /* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: it need not run any more. */
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
-/* Callbacks.Interrupt runs on that thread soon; several may become one. INTERLOCK_SIGNAL, see interrupt.c. FALSE: there
-   is no such thread any more, or the host has no room for the signal. */
-BOOLEAN HalInterruptThread(ULONG ThreadId);
+/* Callbacks.Interrupt runs on that thread soon, unless something keeps the interrupt from it (interrupt.c); several may
+   become one. STATUS_INVALID_CID: there is no such thread any more; STATUS_INSUFFICIENT_RESOURCES: the host has no room
+   for the signal; STATUS_ACCESS_DENIED: the host or the program does not let it through. */
+NTSTATUS HalInterruptThread(ULONG ThreadId);
+/* After that: the thread takes it before it runs on. FALSE: the thread blocks it, or it has arrived, or somebody else
+   has taken it, or the host does not say. TRUE also while the thread waits for signals itself: ask before the interrupt
+   whether it sleeps. */
+BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId);
+BOOLEAN HalIsThreadAsleep(ULONG ThreadId);          /* in a call of the host */
 /* In Callbacks.Interrupt: it runs again soon. FALSE: it cannot, or was put off for long enough. */
 BOOLEAN HalInterruptLater(VOID);
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */

@@ -108,6 +108,7 @@ VOID HalpForkChildKeeper(VOID);
 VOID HalpForkChildLibrary(VOID);
 
 VOID HalpUnblockInterrupt(VOID);
+BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see HalIsInterruptOnItsWay */
 
 /* library.c, for the thread that runs. */
 VOID HalpInitializeLibrary(VOID);

@@ -2,15 +2,20 @@
  * interrupt.c: one thread interrupts another by a real-time signal, and barriers on all threads.
  *
  * The signal is the first one at or above SIGRTMIN+9 that nobody handles when the library is loaded; the environment
- * variable INTERLOCK_SIGNAL names another one ("44" or "SIGRTMIN+5"). A signal of that number which this library did
- * not send, itself or by the timer of library.c, goes on to the handler that was installed before.
+ * variable INTERLOCK_SIGNAL names another one ("44" or "SIGRTMIN+5"). The handler stands in front of the program's
+ * (handler.c), also of one that the program installs later: every send looks first. A signal of that number which this
+ * library did not send, itself or by the timer of library.c, goes on to the handler that was installed before. Ours
+ * carry a value by which they are known. Where a filter refuses the system call for that, signals without one serve,
+ * unless the program has a handler of its own for the signal.
+ *
+ * A signal that was sent need not arrive: the thread may block it, or wait for it by sigwait, which takes it without
+ * a handler, or the program may change the action before it is delivered. The sender asks (HalIsInterruptOnItsWay).
  */
-#include "halp.h"
+#include "handler.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,38 +24,39 @@
 #define MOST_TRIES 1024
 #define OUTWAIT_STORES (HALP_UNITS_PER_SECOND / 100)
 
-static int HalpInterruptSignal;
-static struct sigaction HalpPreviousAction;
+static HALP_CHAIN HalpInterruptChain;
+static volatile ULONG HalpSignalsArePlain; /* the host refuses signals that carry a value */
 
-static BOOLEAN HalpIsOwnInterrupt(const siginfo_t *Information)
+static BOOLEAN HalpIsOwnInterrupt(const HALP_PREDECESSOR *Predecessor, const siginfo_t *Information)
 {
-    if (Information->si_value.sival_ptr != &HalpInterruptSignal) {
-        return FALSE;
+    BOOLEAN FromSelf = (ULONG)Information->si_pid == HalCurrentProcessId();
+
+    if (Information->si_code == SI_TKILL) {
+        /* relaxed: the sender has set it before it made the system call */
+        return FromSelf && __atomic_load_n(&HalpSignalsArePlain, __ATOMIC_RELAXED) != 0 &&
+               !HalpHasHandler(&Predecessor->Action);
     }
-    return Information->si_code == SI_TIMER ||
-           (Information->si_code == SI_QUEUE && (ULONG)Information->si_pid == HalCurrentProcessId());
+    return Information->si_value.sival_ptr == &HalpInterruptChain &&
+           (Information->si_code == SI_TIMER || (Information->si_code == SI_QUEUE && FromSelf));
 }
 
-static VOID HalpCallPreviousAction(int Signal, siginfo_t *Information, VOID *Context)
+/* A signal of somebody else's without a handler has no effect: its default action would end the process. */
+static VOID HalpHandleInterrupt(ULONG Place, int Signal, siginfo_t *Information, VOID *Context)
 {
-    if ((HalpPreviousAction.sa_flags & SA_SIGINFO) != 0) {
-        HalpPreviousAction.sa_sigaction(Signal, Information, Context);
-    } else if (HalpPreviousAction.sa_handler != SIG_DFL && HalpPreviousAction.sa_handler != SIG_IGN) {
-        HalpPreviousAction.sa_handler(Signal);
-    }
-}
-
-static VOID HalpHandleInterrupt(int Signal, siginfo_t *Information, VOID *Context)
-{
+    HALP_PREDECESSOR *Predecessor = &HalpInterruptChain.Predecessor[Place];
     int Error = errno;
 
-    if (!HalpIsOwnInterrupt(Information)) {
-        HalpCallPreviousAction(Signal, Information, Context);
+    if (!HalpIsOwnInterrupt(Predecessor, Information)) {
+        HalpPassOn(Predecessor, Signal, Information, Context);
     } else if (HalCurrentThread != NULL && HalpCallbacks.Interrupt != NULL) {
         HalpCallbacks.Interrupt(HalpIsInLibrary(Context));
     }
     errno = Error;
 }
+
+HALP_DEFINE_HANDLERS(HalpInterruptHandler, HalpHandleInterrupt);
+
+static HALP_CHAIN HalpInterruptChain = {.Handler = HalpInterruptHandler, .Flags = SA_RESTART};
 
 static BOOLEAN HalpIsSignalFree(int Signal)
 {
@@ -106,16 +112,26 @@ static int HalpChooseSignal(VOID)
     return Signal;
 }
 
+/* The program may have taken our handler away since the last time. */
+static BOOLEAN HalpEnsureHandler(VOID)
+{
+    sigset_t Before;
+    BOOLEAN InFront = HalpIsInFront(&HalpInterruptChain);
+
+    if (!InFront) {
+        HalpLockHandlers(&Before);
+        InFront = HalpStandInFront(&HalpInterruptChain);
+        HalpUnlockHandlers(&Before);
+    }
+    return InFront;
+}
+
 VOID HalpInitializeInterrupt(VOID)
 {
-    struct sigaction Action = {.sa_sigaction = HalpHandleInterrupt, .sa_flags = SA_SIGINFO | SA_RESTART};
-
     HalpInitializeLibrary();
-    HalpInterruptSignal = HalpChooseSignal();
-    sigaction(HalpInterruptSignal, NULL, &HalpPreviousAction);
-    Action.sa_mask = HalpPreviousAction.sa_mask;
-    if (sigaction(HalpInterruptSignal, &Action, NULL) != 0) {
-        HalPrint("interlock: the host refuses a handler for signal %d (error %d)\n", HalpInterruptSignal, errno);
+    HalpInterruptChain.Signal = HalpChooseSignal();
+    if (!HalpEnsureHandler()) {
+        HalPrint("interlock: the host refuses a handler for signal %d (error %d)\n", HalpInterruptChain.Signal, errno);
         HalAbort();
     }
 }
@@ -125,39 +141,80 @@ VOID HalpUnblockInterrupt(VOID)
     sigset_t Set;
 
     sigemptyset(&Set);
-    sigaddset(&Set, HalpInterruptSignal);
+    sigaddset(&Set, HalpInterruptChain.Signal);
     pthread_sigmask(SIG_UNBLOCK, &Set, NULL);
 }
 
-static BOOLEAN HalpTrySend(ULONG ThreadId, siginfo_t *Information)
+/* Without a value: only where no handler of the program's could take the signal for one of its own. */
+static BOOLEAN HalpTrySendPlain(ULONG ThreadId)
 {
-    return syscall(SYS_rt_tgsigqueueinfo, HalCurrentProcessId(), ThreadId, HalpInterruptSignal, Information) == 0;
+    struct sigaction Present;
+    ULONG Place;
+
+    sigaction(HalpInterruptChain.Signal, NULL, &Present);
+    for (Place = 0; Place < HALP_PLACES; Place++) {
+        if (Present.sa_sigaction == HalpInterruptHandler[Place] &&
+            !HalpHasHandler(&HalpInterruptChain.Predecessor[Place].Action)) {
+            __atomic_store_n(&HalpSignalsArePlain, 1, __ATOMIC_RELAXED); /* relaxed: the call comes after it */
+            return syscall(SYS_tgkill, HalCurrentProcessId(), ThreadId, HalpInterruptChain.Signal) == 0;
+        }
+    }
+    errno = EPERM;
+    return FALSE;
 }
 
-BOOLEAN HalInterruptThread(ULONG ThreadId)
+/*
+ * EAGAIN: the user's limit of queued signals is reached for the moment. ESRCH, EINVAL: there is no such thread.
+ * Anything else is what a filter of system calls answers.
+ */
+static BOOLEAN HalpTrySend(ULONG ThreadId)
 {
-    int Error = errno;
+    int Signal = HalpInterruptChain.Signal;
     siginfo_t Information;
-    BOOLEAN Sent;
 
     memset(&Information, 0, sizeof(Information));
-    Information.si_signo = HalpInterruptSignal;
+    Information.si_signo = Signal;
     Information.si_code = SI_QUEUE;
     Information.si_pid = (pid_t)HalCurrentProcessId();
-    Information.si_value.sival_ptr = &HalpInterruptSignal;
-    /* EAGAIN: the user's limit of queued signals is reached for the moment. ESRCH: the thread has ended. */
-    Sent = HalpTrySend(ThreadId, &Information);
-    for (ULONG Round = 0; !Sent && errno == EAGAIN && Round < MOST_TRIES; Round++) {
+    Information.si_value.sival_ptr = &HalpInterruptChain;
+    return syscall(SYS_rt_tgsigqueueinfo, HalCurrentProcessId(), ThreadId, Signal, &Information) == 0 ||
+           (errno != EAGAIN && errno != ESRCH && errno != EINVAL && HalpTrySendPlain(ThreadId));
+}
+
+static NTSTATUS HalpSend(ULONG ThreadId)
+{
+    for (ULONG Round = 0; !HalpTrySend(ThreadId); Round++) {
+        if (errno == ESRCH || errno == EINVAL) {
+            return STATUS_INVALID_CID;
+        }
+        if (errno != EAGAIN) {
+            return STATUS_ACCESS_DENIED;
+        }
+        if (Round == MOST_TRIES) {
+            return STATUS_INSUFFICIENT_RESOURCES;
+        }
         HalLongSpin(Round);
-        Sent = HalpTrySend(ThreadId, &Information);
     }
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS HalInterruptThread(ULONG ThreadId)
+{
+    int Error = errno;
+    NTSTATUS Status = HalpEnsureHandler() ? HalpSend(ThreadId) : STATUS_ACCESS_DENIED;
+
     errno = Error;
-    return Sent;
+    return Status;
+}
+
+BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId)
+{
+    return HalpIsSignalOnItsWay(ThreadId, HalpInterruptChain.Signal);
 }
 
 BOOLEAN HalInterruptLater(VOID)
 {
-    return HalpInterruptLater(HalpInterruptSignal, &HalpInterruptSignal);
+    return HalpInterruptLater(HalpInterruptChain.Signal, &HalpInterruptChain);
 }
 
 static BOOLEAN HalpBarrierOffered;

@@ -10,6 +10,7 @@
 
 #define HOST_NAME_SIZE 16
 #define PATH_SIZE 48
+#define STATUS_SIZE 4096 /* the masks of the processors, of any length, come behind those of signals */
 /* The fields of a stat line behind the name: state is the first of them. */
 #define FIELDS_BEFORE_TIMES 11
 #define UNITS_PER_SECOND 10000000ULL
@@ -63,6 +64,61 @@ static BOOLEAN HalpReadTicks(ULONG ThreadId, PULONGLONG Kernel, PULONGLONG User)
     *User = strtoull(Field, &Field, 10);
     *Kernel = strtoull(Field, NULL, 10);
     return TRUE;
+}
+
+BOOLEAN HalIsThreadAsleep(ULONG ThreadId)
+{
+    HALP_HOST_CALLS;
+    CHAR Path[PATH_SIZE], Line[HALP_STATUS_SIZE];
+    const char *State;
+
+    HalpMakeThreadPath(Path, ThreadId, "stat");
+    State = HalpReadStatus(Path, Line, 0);
+    return State != NULL && (strncmp(State, " S", 2) == 0 || strncmp(State, " D", 2) == 0);
+}
+
+/* The lines about the thread, ended; FALSE: there is no such thread, or the host does not say. */
+static BOOLEAN HalpReadStatusLines(ULONG ThreadId, CHAR Text[STATUS_SIZE])
+{
+    CHAR Path[PATH_SIZE];
+    SSIZE_T Length = -1;
+    int File;
+
+    HalpMakeThreadPath(Path, ThreadId, "status");
+    File = HalpOpenFile(Path, O_RDONLY);
+    if (File >= 0) {
+        Length = HalpReadFile(File, Text, STATUS_SIZE - 1);
+        HalCloseDescriptor(File);
+    }
+    if (Length > 0) {
+        Text[Length] = '\0';
+    }
+    return Length > 0;
+}
+
+/* A line of hexadecimal digits, the first signal in the lowest bit. */
+static BOOLEAN HalpHasSignal(PCSTR Text, PCSTR Line, int Signal)
+{
+    PCSTR Found = strstr(Text, Line);
+
+    return Found != NULL && (strtoull(Found + strlen(Line), NULL, 16) >> (Signal - 1) & 1) != 0;
+}
+
+/*
+ * A sanitizer has handlers of its own and calls ours when it sees fit: there a signal that the thread does not block is
+ * on its way even if the host has delivered it.
+ */
+BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal)
+{
+    HALP_HOST_CALLS;
+    CHAR Text[STATUS_SIZE];
+    BOOLEAN OnItsWay = HalpReadStatusLines(ThreadId, Text) && strstr(Text, "\nSigBlk:") != NULL &&
+                       !HalpHasSignal(Text, "\nSigBlk:", Signal);
+
+#ifndef HALP_THREAD_SANITIZER
+    OnItsWay = OnItsWay && HalpHasSignal(Text, "\nSigPnd:", Signal);
+#endif
+    return OnItsWay;
 }
 
 /* The host gives the sum exactly and the two parts in ticks: they are scaled to the sum. */

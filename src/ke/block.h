@@ -72,8 +72,15 @@ FORCEINLINE const HAL_DEADLINE *KiEffectiveDeadline(PKTHREAD Thread)
     return &Thread->WaitDeadline;
 }
 
-/* TRUE: woken. FALSE: the deadline has passed and the thread has ended its wait itself. */
-FORCEINLINE BOOLEAN KiPark(PKTHREAD Thread)
+/* Earlier than the deadline, if the thread has to stand in for the clock meanwhile: see clock.c. */
+FORCEINLINE const HAL_DEADLINE *KiNextWake(PKTHREAD Thread, PHAL_DEADLINE Nap)
+{
+    const HAL_DEADLINE *Deadline = KiEffectiveDeadline(Thread);
+    return __builtin_expect(KiIsClockMissing(), 0) ? KiShortenToNap(Thread, Deadline, Nap) : Deadline;
+}
+
+/* TRUE: woken. FALSE: the time in *Until has come, and the thread has ended its wait itself. */
+FORCEINLINE BOOLEAN KiPark(PKTHREAD Thread, const HAL_DEADLINE **Until, PHAL_DEADLINE Nap)
 {
     for (;;) {
         ULONG Word = KI_AWAKE;
@@ -83,7 +90,8 @@ FORCEINLINE BOOLEAN KiPark(PKTHREAD Thread)
             Word == KI_WOKEN) {
             return TRUE;
         }
-        if (!HalDispatch.Wait(&Thread->WakeWord, KI_SLEEPING, KiEffectiveDeadline(Thread)) && KiEndOwnWait(Thread)) {
+        *Until = KiNextWake(Thread, Nap);
+        if (!HalDispatch.Wait(&Thread->WakeWord, KI_SLEEPING, *Until) && KiEndOwnWait(Thread)) {
             return FALSE;
         }
     }
@@ -92,6 +100,8 @@ FORCEINLINE BOOLEAN KiPark(PKTHREAD Thread)
 FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
 {
     PKTHREAD Thread = Wait->Thread;
+    const HAL_DEADLINE *Until;
+    HAL_DEADLINE Nap;
     NTSTATUS Status;
 
     KiEnterWaitState(Wait);
@@ -106,9 +116,9 @@ FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG
         Wait->Spun = TRUE;
         KiSpinForWake(Thread);
     }
-    *EndedByOther = KiPark(Thread);
+    *EndedByOther = KiPark(Thread, &Until, &Nap);
     KiEnterDispatcher(Thread);
-    *Result = *EndedByOther ? Thread->WaitStatus : STATUS_TIMEOUT;
+    *Result = *EndedByOther ? Thread->WaitStatus : Until == &Nap ? STATUS_KERNEL_APC : STATUS_TIMEOUT;
     return (NTSTATUS)*Result;
 }
 

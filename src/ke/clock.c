@@ -1,9 +1,11 @@
 /*
  * clock.c: the timer tables, and the thread that expires what is in them.
  *
- * The clock has one thread, made when the first timer is set. It sleeps until the earliest time of all tables. If the
- * host refuses the thread, timers expire all the same, late: every KeSetTimer, and every wait that times out
- * (KiPollClock), asks for the thread again and, while it is refused, expires what is due.
+ * The clock has one thread, made when the first timer is set. It sleeps until the earliest time of all tables. Services
+ * that can fail make sure of it first (KiEnsureClock). If a timer is set without that and the host refuses the thread,
+ * KiClockMissing is set, and those who wait stand in: they sleep for a tick at most, ask for the thread again and,
+ * while it is refused, expire what is due (KiPollClock). So does every KeSetTimer. A timer may then be late by a tick of
+ * NT's clock. A thread leaves its wait for that and begins it again, as for an APC.
  *
  * Whoever sets a timer must wake the clock if and only if the new timer comes before what the clock sleeps for.
  * 1. The clock takes KiClockWake back to 0, then stores KI_TIME_NEVER in KiClockDue, then looks at each table under its
@@ -19,8 +21,8 @@
 
 #include "debugdata.h"
 #include "irql.h"
+#include "wait.h"
 
-#define KI_CLOCK_STACK (256 * 1024)
 #define KI_TURN_BUDGET 256     /* timers that are moved under one hold of a table's lock */
 #define KI_EXPIRY_GROUP 16     /* timers that are taken out under one hold of a table's lock */
 #define KI_EXPIRY_LOOKS 64     /* due timers that are looked at for that: there may be a million */
@@ -28,7 +30,8 @@
 
 volatile ULONG64 KiClockDue[2] = {KI_TIME_NEVER, KI_TIME_NEVER};
 static volatile ULONG KiClockWake;
-static volatile ULONG KiClockRunning; /* the clock has a thread, or somebody is just making it */
+static KI_OWN_THREAD KiClockThread;
+volatile ULONG KiClockMissing;
 
 /* Processor 0's table is always there; any timer may go into it when there is no memory for another. */
 static KTIMER_TABLE KiFirstTimerTable;
@@ -244,38 +247,68 @@ static VOID KiWakeSleepingClock(VOID)
     }
 }
 
-static VOID KiStartClock(VOID)
+NTSTATUS KiEnsureClock(VOID)
+{
+    NTSTATUS Status = KiEnsureOwnThread(&KiClockThread, KiRunClock, NULL, "interlock-clock");
+    if (NT_SUCCESS(Status) && KiIsClockMissing()) {
+        /* relaxed: a waiter that still sees the old value takes a nap that finds nothing to do */
+        __atomic_store_n(&KiClockMissing, 0, __ATOMIC_RELAXED);
+    }
+    return Status;
+}
+
+/* Threads that sleep already find out that they have to stand in. */
+static VOID KiAnnounceMissingClock(VOID)
+{
+    /* acquire: as in KiThreadFromNumber; a thread that is adopted later reads KiClockMissing when it first sleeps */
+    ULONG Count = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
+    for (ULONG Number = 0; Number < Count; Number += 1) {
+        KiReconsiderDeadline(KiThreadFromNumber(Number));
+    }
+}
+
+/* The timer that is the reason for it is in its table. */
+static VOID KiStandInForClock(VOID)
 {
     ULONG64 Next[2];
-    ULONG None = 0;
-    if (!__atomic_compare_exchange_n(&KiClockRunning, &None, 1, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-        return;
+    KiExpireTimers(KiCurrentThread(), Next);
+    /* acq_rel: comes before the words that KiReconsiderDeadline writes, by which the sleepers see it */
+    if (__atomic_exchange_n(&KiClockMissing, 1, __ATOMIC_ACQ_REL) == 0) {
+        KiAnnounceMissingClock();
     }
-    if (!NT_SUCCESS(HalCreateThread(KiRunClock, NULL, KI_CLOCK_STACK, "interlock-clock"))) {
-        /* release: lets the next one try */
-        __atomic_store_n(&KiClockRunning, 0, __ATOMIC_RELEASE);
-        KiExpireTimers(KiCurrentThread(), Next);
-        /* relaxed: a thread that was got meanwhile may have missed what was just filed again */
-        if (__atomic_load_n(&KiClockRunning, __ATOMIC_RELAXED) != 0) {
-            KiWakeSleepingClock();
-        }
+    /* A thread that was got meanwhile may have missed what was just filed again. */
+    if (KiHasOwnThread(&KiClockThread)) {
+        __atomic_store_n(&KiClockMissing, 0, __ATOMIC_RELAXED);
+        KiWakeSleepingClock();
     }
+}
+
+const HAL_DEADLINE *KiShortenToNap(PKTHREAD Thread, const HAL_DEADLINE *Deadline, PHAL_DEADLINE Nap)
+{
+    ULONG64 End = HalDispatch.QueryInterruptTime() + KI_TICK;
+    /* A suspended wait is not left. Of the system's clock nobody knows where it is in interrupt time. */
+    if (Deadline != &Thread->WaitDeadline || (Deadline->Clock == HalInterruptTime && Deadline->Time <= End)) {
+        return Deadline;
+    }
+    if (Deadline->Clock == HalSystemTime && Deadline->Time <= HalDispatch.QuerySystemTime() + KI_TICK) {
+        return Deadline;
+    }
+    *Nap = (HAL_DEADLINE){HalInterruptTime, End};
+    return Nap;
 }
 
 VOID KiWakeClock(VOID)
 {
     KiWakeSleepingClock();
-    if (__atomic_load_n(&KiClockRunning, __ATOMIC_RELAXED) == 0) {
-        KiStartClock();
+    if (!NT_SUCCESS(KiEnsureClock())) {
+        KiStandInForClock();
     }
 }
 
 VOID KiPollClock(VOID)
 {
-    /* relaxed: a 1 without a thread stays until the thread is there, so it is found sooner or later */
-    if (__atomic_load_n(&KiClockRunning, __ATOMIC_RELAXED) == 0 &&
-        __atomic_load_n(&KiClockWake, __ATOMIC_RELAXED) != 0) {
-        KiStartClock();
+    if (KiIsClockMissing() && !NT_SUCCESS(KiEnsureClock())) {
+        KiStandInForClock();
     }
 }
 
@@ -289,7 +322,8 @@ VOID KiTimerForkChild(VOID)
     }
     KiStoreClockDue(KI_TIME_NEVER, KI_TIME_NEVER);
     __atomic_store_n(&KiClockWake, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&KiClockRunning, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&KiClockMissing, 0, __ATOMIC_RELAXED);
+    KiResetOwnThread(&KiClockThread);
     if (Pending) {
         KiWakeClock();
     }

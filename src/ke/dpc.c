@@ -114,7 +114,7 @@ FORCEINLINE BOOLEAN KiQueueDpc(PKTHREAD Thread, PRKDPC Dpc, PVOID SystemArgument
                                KI_DPC_RELEASE *Release, PVOID Context)
 {
     PKPRCB Prcb = KiTargetOfDpc(Thread, Dpc);
-    BOOLEAN Threaded = Dpc->Type == ThreadedDpcObject && KiStartDpcThread(Thread, Prcb);
+    BOOLEAN Threaded = Dpc->Type == ThreadedDpcObject && KiStartDpcThread(Prcb);
     PKDPC_DATA Data = &Prcb->DpcData[Threaded ? KI_DPC_THREADED : KI_DPC_NORMAL];
     if (!KiPutInQueue(Thread, Data, Dpc, SystemArgument1, SystemArgument2, Release, Context)) {
         return FALSE;

@@ -12,14 +12,6 @@
 
 #include "dpc.h"
 
-#define KI_HELPER_STACK (256 * 1024)
-
-typedef enum _KI_HELPER_STATE {
-    KiHelperNone,
-    KiHelperStarting,
-    KiHelperStarted
-} KI_HELPER_STATE;
-
 static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 static volatile ULONG KiUnattendedProcessors;
 
@@ -70,56 +62,29 @@ static VOID KiDpcThread(PVOID Context)
     KiRunHelper(Prcb, &Prcb->Dpc, KiRunThreadedDpc);
 }
 
-static BOOLEAN KiCreateHelper(PKPRCB Prcb, PKI_HELPER Helper, VOID (*Routine)(PVOID), PCSTR Name)
-{
-    BOOLEAN Created = NT_SUCCESS(HalCreateThread(Routine, Prcb, KI_HELPER_STACK, Name));
-    /* relaxed: the state tells of nothing but itself */
-    __atomic_store_n(&Helper->State, Created ? KiHelperStarted : KiHelperNone, __ATOMIC_RELAXED);
-    return Created;
-}
-
-static BOOLEAN KiStartHelper(PKTHREAD Thread, PKPRCB Prcb, PKI_HELPER Helper, VOID (*Routine)(PVOID), PCSTR Name)
-{
-    ULONG State = __atomic_load_n(&Helper->State, __ATOMIC_RELAXED);
-    ULONG Spins = 0;
-    while (State != KiHelperStarted) {
-        if (Thread->HostInterrupts != 0 || Thread->Irql >= IPI_LEVEL) {
-            return FALSE;
-        }
-        if (State == KiHelperStarting) {
-            KiSpin(Thread, &Spins);
-            State = __atomic_load_n(&Helper->State, __ATOMIC_RELAXED);
-        } else if (__atomic_compare_exchange_n(&Helper->State, &State, KiHelperStarting, FALSE, __ATOMIC_RELAXED,
-                                               __ATOMIC_RELAXED)) {
-            return KiCreateHelper(Prcb, Helper, Routine, Name);
-        }
-    }
-    return TRUE;
-}
-
 static VOID KiWakeHelper(PKI_HELPER Helper)
 {
     __atomic_fetch_add(&Helper->Wakes, 1, __ATOMIC_RELEASE);
     HalDispatch.Wake(&Helper->Wakes, 1);
 }
 
-static BOOLEAN KiStartIdleThread(PKTHREAD Thread, PKPRCB Prcb)
+static BOOLEAN KiStartIdleThread(PKPRCB Prcb)
 {
-    return KiStartHelper(Thread, Prcb, &Prcb->Idle, KiIdleThread, "interlock-idle");
+    return NT_SUCCESS(KiEnsureOwnThread(&Prcb->Idle.Own, KiIdleThread, Prcb, "interlock-idle"));
 }
 
-BOOLEAN KiWakeIdleThread(PKTHREAD Thread, PKPRCB Prcb)
+BOOLEAN KiWakeIdleThread(PKPRCB Prcb)
 {
-    if (!KiStartIdleThread(Thread, Prcb)) {
+    if (!KiStartIdleThread(Prcb)) {
         return FALSE;
     }
     KiWakeHelper(&Prcb->Idle);
     return TRUE;
 }
 
-BOOLEAN KiStartDpcThread(PKTHREAD Thread, PKPRCB Prcb)
+BOOLEAN KiStartDpcThread(PKPRCB Prcb)
 {
-    return KiStartHelper(Thread, Prcb, &Prcb->Dpc, KiDpcThread, "interlock-dpc");
+    return NT_SUCCESS(KiEnsureOwnThread(&Prcb->Dpc.Own, KiDpcThread, Prcb, "interlock-dpc"));
 }
 
 VOID KiWakeDpcThread(PKPRCB Prcb)
@@ -148,7 +113,7 @@ BOOLEAN KiTakeBesideOwn(PKTHREAD Thread, PKPRCB Prcb)
 
 VOID KiProvideOwner(PKTHREAD Thread, PKPRCB Prcb)
 {
-    if (KiWakeIdleThread(Thread, Prcb)) {
+    if (KiWakeIdleThread(Prcb)) {
         return;
     }
     if (Thread->Irql < DISPATCH_LEVEL) {
@@ -164,7 +129,7 @@ VOID KiStartIdleThreads(PKTHREAD Thread)
 {
     for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
         PKPRCB Prcb = KiProcessorBlock[Number];
-        if (!KiStartIdleThread(Thread, Prcb) && KiIsUnattended(Prcb)) {
+        if (!KiStartIdleThread(Prcb) && KiIsUnattended(Prcb)) {
             KiProvideOwner(Thread, Prcb);
         }
     }
@@ -179,7 +144,7 @@ static VOID KiAttendProcessor(PKTHREAD Thread, PKPRCB Prcb)
         KiLowerIrql(Thread, APC_LEVEL);
     } else if (__atomic_exchange_n(&Prcb->Unattended, FALSE, __ATOMIC_RELAXED)) {
         __atomic_fetch_sub(&KiUnattendedProcessors, 1, __ATOMIC_RELAXED);
-        if (!KiWakeIdleThread(Thread, Prcb)) {
+        if (!KiWakeIdleThread(Prcb)) {
             KiActAsOwner(Thread, Prcb);
         }
     }

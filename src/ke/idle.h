@@ -8,8 +8,8 @@
 VOID KiProvideOwner(PKTHREAD Thread, PKPRCB Prcb);
 
 /* FALSE: there is no idle thread, and none can be made now. */
-BOOLEAN KiWakeIdleThread(PKTHREAD Thread, PKPRCB Prcb);
-BOOLEAN KiStartDpcThread(PKTHREAD Thread, PKPRCB Prcb);
+BOOLEAN KiWakeIdleThread(PKPRCB Prcb);
+BOOLEAN KiStartDpcThread(PKPRCB Prcb);
 VOID KiWakeDpcThread(PKPRCB Prcb);
 
 VOID KiStartIdleThreads(PKTHREAD Thread);  /* all of them, as far as the host has room */

@@ -66,7 +66,7 @@ BOOLEAN KiRequestInterrupt(PKTHREAD Thread, PKPRCB Prcb)
     PKTHREAD Owner = KiOwnerThread(Word);
     ULONG ThreadId;
     if (Owner == NULL) {
-        return KiWakeIdleThread(Thread, Prcb);
+        return KiWakeIdleThread(Prcb);
     }
     if (Owner == Thread) {
         return Prcb == Thread->Prcb;

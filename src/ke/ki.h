@@ -150,7 +150,9 @@ typedef struct _KTHREAD {
     KI_LOCK ThreadLock;              /* priorities, affinity */
     KI_LOCK SuspendLock;
     volatile ULONG InterruptState;   /* see hostinterrupt.c */
+    volatile ULONG InterruptsServed;
     CHAR SuspendCount;               /* under SuspendLock */
+    volatile BOOLEAN InSchedulerApc; /* it waits to be resumed, or is about to */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -353,9 +355,32 @@ VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or by 
 VOID KiLeaveQueue(PKTHREAD Thread);
 
 /* hostinterrupt.c */
-VOID KiInterruptThread(PKTHREAD Thread);         /* another one, which stays: it looks at its register soon */
+/* Another thread, which stays, looks at its register soon. STATUS_ACCESS_DENIED, STATUS_INSUFFICIENT_RESOURCES: not
+   before it next calls in. Sent: for KiInterruptArrives; NULL: the caller does not ask. */
+typedef struct _KI_INTERRUPT_SENT {
+    ULONG Served;
+    BOOLEAN Slept;
+} KI_INTERRUPT_SENT, *PKI_INTERRUPT_SENT;
+NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent);
+NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last one may have been lost */
+/* FALSE: not yet, and it is not known whether it will. Finally: the thread has had all the time that it gets. */
+BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
 VOID KiHostInterrupt(BOOLEAN InLibrary);         /* the host interrupted the current thread: HAL_CALLBACKS */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
+
+/*
+ * ownthread.c: the clock, the reaper, the idle and DPC threads of the processors. Each is started when it is first
+ * needed. All zero: there is none. STATUS_INSUFFICIENT_RESOURCES: the host refuses, or this is no place to make a
+ * thread (a host interrupt, IPI_LEVEL). An operation that can fail then fails; one that cannot leaves its work where a thread
+ * finds it that comes by anyway: the rule is in docs/threads.md.
+ */
+#define KI_OWN_THREAD_STACK (256 * 1024)
+typedef struct _KI_OWN_THREAD {
+    volatile ULONG Process;                      /* whose thread runs: that of a parent has stayed behind */
+} KI_OWN_THREAD, *PKI_OWN_THREAD;
+NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own, VOID (*Routine)(PVOID), PVOID Context, PCSTR Name);
+BOOLEAN KiHasOwnThread(PKI_OWN_THREAD Own);
+VOID KiResetOwnThread(PKI_OWN_THREAD Own);       /* in a forked child: somebody may just have been making it */
 
 /* timer.c, fork.c and others that have to be reset in a forked child */
 VOID KiTimerForkChild(VOID);

@@ -41,7 +41,7 @@
 typedef struct _KI_HELPER {
     PKTHREAD volatile Thread;          /* once it runs */
     volatile ULONG Wakes;              /* counts them; the thread waits on it */
-    volatile ULONG State;
+    KI_OWN_THREAD Own;
 } KI_HELPER, *PKI_HELPER;
 
 struct _KPRCB {

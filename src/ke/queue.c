@@ -485,6 +485,7 @@ static DECLSPEC_NOINLINE ULONG KiRemoveQueueSlow(PKQUEUE Queue, KPROCESSOR_MODE 
         }
         KiInterruptRemoval(Queue, Thread);
         Interrupted = TRUE;
+        KiPollClock();
     }
     if (Taken == 0) {
         EntryArray[0] = (PLIST_ENTRY)(LONG_PTR)Status;

@@ -6,10 +6,18 @@
  * once. A committed wait that no active WaitAny block belongs to is converted instead (lightweight suspend): its blocks
  * come off their objects, it has no deadline, and resuming puts everything back.
  *
+ * A thread that blocks the host's signal, or is kept from it in another way, still takes the APC inside of waits, when
+ * it calls in, and when it unblocks the signal. If it does none of that for a while, the suspension has not happened:
+ * it is taken back and reported as failed. Taking it back and taking the APC exclude each other: both remove it from the
+ * thread's list.
+ *
  * SuspendCount is changed under SuspendLock. SuspendEvent is signaled exactly while SuspendCount is 0, unless the
  * suspension was a lightweight one, which leaves it alone.
  */
 #include "wait.h"
+
+#define KI_TIME_BETWEEN_LOOKS 10000ULL        /* 1 ms */
+#define KI_TIME_TO_TAKE_SUSPENSION 5000000ULL /* half a second: the C library blocks signals for moments, too */
 
 static VOID KiSchedulerApcKernelRoutine(PKAPC Apc, PKNORMAL_ROUTINE *NormalRoutine, PVOID *NormalContext,
                                         PVOID *SystemArgument1, PVOID *SystemArgument2)
@@ -26,7 +34,11 @@ static VOID KiSchedulerApc(PVOID NormalContext, PVOID SystemArgument1, PVOID Sys
     UNREFERENCED_PARAMETER(NormalContext);
     UNREFERENCED_PARAMETER(SystemArgument1);
     UNREFERENCED_PARAMETER(SystemArgument2);
-    KeWaitForSingleObject(&KiCurrentThread()->SuspendEvent, Suspended, KernelMode, FALSE, NULL);
+    PKTHREAD Thread = KiCurrentThread();
+    /* relaxed, both: see KiIsSuspensionPending */
+    __atomic_store_n(&Thread->InSchedulerApc, TRUE, __ATOMIC_RELAXED);
+    KeWaitForSingleObject(&Thread->SuspendEvent, Suspended, KernelMode, FALSE, NULL);
+    __atomic_store_n(&Thread->InSchedulerApc, FALSE, __ATOMIC_RELAXED);
 }
 
 VOID KiInitializeSuspension(PKTHREAD Thread)
@@ -86,10 +98,11 @@ static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
 /* The thread may be about to sleep without a deadline, or sleep already. A word that is no longer KI_SLEEPING keeps it
    from the one and the wake ends the other; then it looks at its register again. The word is written whatever it is (a
    compare-exchange that fails would only read): whoever of the two comes second on it sees the other. */
-static VOID KiReconsiderDeadline(PKTHREAD Thread)
+VOID KiReconsiderDeadline(PKTHREAD Thread)
 {
     C_ASSERT((KI_SLEEPING & KI_WOKEN) == KI_AWAKE);
-    /* release: pairs with the acquire in KiPark, which then sees the register as KiFinishResume left it */
+    /* release: pairs with the acquire in KiPark, which then sees what the caller has changed: the register, as
+       KiFinishResume left it, or KiClockMissing */
     if (__atomic_fetch_and(&Thread->WakeWord, KI_WOKEN, __ATOMIC_RELEASE) == KI_SLEEPING) {
         HalDispatch.Wake(&Thread->WakeWord, 1);
     }
@@ -135,9 +148,115 @@ static NTSTATUS KiCheckSuspend(PKTHREAD Thread)
     return KiIsAlive(Thread) && !KiIsExiting(Thread) ? STATUS_SUCCESS : STATUS_THREAD_IS_TERMINATING;
 }
 
+/*
+ * With SuspendLock held. The thread has not stopped yet, for this suspension or for another one that still tries. A
+ * thread that is in the APC has stopped, or goes on for a resumption that came before, and then looks for the APC that
+ * was queued since: a thread leaves it only to look for more.
+ */
+static BOOLEAN KiIsSuspensionPending(PKTHREAD Thread)
+{
+    KiAcquireLock(&Thread->ApcQueueLock);
+    /* relaxed: a stale value makes the caller look again, or take back what the thread then finds taken back */
+    BOOLEAN Pending = Thread->SchedulerApc.Inserted && !__atomic_load_n(&Thread->InSchedulerApc, __ATOMIC_RELAXED);
+    KiReleaseLock(&Thread->ApcQueueLock);
+    return Pending;
+}
+
+/* With SuspendLock held. FALSE: the thread has stopped, or somebody has resumed it. */
+static BOOLEAN KiTakeBackSuspension(PKTHREAD Thread)
+{
+    if (Thread->SuspendCount == 0 || !KiIsSuspensionPending(Thread)) {
+        return FALSE;
+    }
+    if (Thread->SuspendCount == 1) {
+        if (!KeRemoveQueueApc(&Thread->SchedulerApc)) {
+            return FALSE;
+        }
+        KeSetEvent(&Thread->SuspendEvent, 0, FALSE);
+    }
+    Thread->SuspendCount -= 1;
+    return TRUE;
+}
+
+/* What has become of the interrupt that was sent for a suspension. */
+typedef struct _KI_SUSPEND_REQUEST {
+    NTSTATUS Interrupted;
+    KI_INTERRUPT_SENT Sent;
+    BOOLEAN Lost; /* one was neither served nor on its way: from then on only what is served counts */
+} KI_SUSPEND_REQUEST, *PKI_SUSPEND_REQUEST;
+
+/* FALSE: nothing keeps the thread from taking the suspension, or it has taken it. */
+static BOOLEAN KiMayMissSuspension(PKTHREAD Current, PKTHREAD Thread, PKI_SUSPEND_REQUEST Request, BOOLEAN Finally)
+{
+    if (NT_SUCCESS(Request->Interrupted) && KiInterruptArrives(Thread, &Request->Sent, Finally)) {
+        return FALSE;
+    }
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->SuspendLock);
+    BOOLEAN Pending = KiIsSuspensionPending(Thread);
+    KiReleaseLock(&Thread->SuspendLock);
+    KiExitDispatcher(Current);
+    return Pending;
+}
+
+static NTSTATUS KiGiveUpSuspension(PKTHREAD Current, PKTHREAD Thread, NTSTATUS Interrupted)
+{
+    NTSTATUS Status = NT_SUCCESS(Interrupted) ? STATUS_ACCESS_DENIED : Interrupted;
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->SuspendLock);
+    if (!KiTakeBackSuspension(Thread)) {
+        Status = STATUS_SUCCESS;
+    }
+    KiReleaseLock(&Thread->SuspendLock);
+    KiExitDispatcher(Current);
+    return Status;
+}
+
+/* Nobody wakes the word: this is a sleep, of the caller's. */
+static VOID KiPauseBeforeLook(ULONGLONG Now)
+{
+    volatile ULONG Word = 0;
+    HAL_DEADLINE Deadline = {.Clock = HalInterruptTime, .Time = Now + KI_TIME_BETWEEN_LOOKS};
+    HalDispatch.Wait(&Word, 0, &Deadline);
+}
+
+static VOID KiRepeatInterrupt(PKTHREAD Thread, PKI_SUSPEND_REQUEST Request)
+{
+    if (!KiInterruptArrives(Thread, &Request->Sent, TRUE)) {
+        Request->Interrupted = KiInterruptThreadAgain(Thread, &Request->Sent);
+        Request->Sent.Slept = TRUE;
+        Request->Lost = TRUE;
+    }
+}
+
+/* The first interrupt has been sent. */
+static NTSTATUS KiConfirmSuspension(PKTHREAD Current, PKTHREAD Thread, PKI_SUSPEND_REQUEST Request)
+{
+    ULONGLONG Begin = 0;
+    ULONGLONG Repeat = 0;
+    while (KiMayMissSuspension(Current, Thread, Request, FALSE)) {
+        ULONGLONG Now = HalDispatch.QueryInterruptTime();
+        Begin = Begin != 0 ? Begin : Now;
+        if (Now - Begin >= KI_TIME_TO_TAKE_SUSPENSION) {
+            return Request->Lost || KiMayMissSuspension(Current, Thread, Request, TRUE)
+                       ? KiGiveUpSuspension(Current, Thread, Request->Interrupted)
+                       : STATUS_SUCCESS;
+        }
+        if (Repeat == 0) {
+            Repeat = Now + KI_TIME_BETWEEN_LOOKS;
+        } else if (Now >= Repeat) {
+            Repeat = Now + KI_TIME_TO_TAKE_SUSPENSION / 4;
+            KiRepeatInterrupt(Thread, Request);
+        }
+        KiPauseBeforeLook(Now);
+    }
+    return STATUS_SUCCESS;
+}
+
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount)
 {
     PKTHREAD Current = KiCurrentThread();
+    KI_SUSPEND_REQUEST Request = {STATUS_SUCCESS, {0, FALSE}, FALSE};
     BOOLEAN Interrupt = FALSE;
 
     KiEnterDispatcher(Current);
@@ -146,21 +265,25 @@ NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount)
     *PreviousCount = (ULONG)Thread->SuspendCount;
     if (NT_SUCCESS(Status)) {
         Thread->SuspendCount += 1;
-        Interrupt = *PreviousCount == 0 && KiSuspendFirst(Thread);
+        Interrupt = *PreviousCount == 0 ? KiSuspendFirst(Thread) : KiIsSuspensionPending(Thread);
     }
     KiReleaseLock(&Thread->SuspendLock);
     if (Interrupt) {
-        KiInterruptThread(Thread);
+        Request.Interrupted = KiInterruptThread(Thread, &Request.Sent);
     }
     KiExitDispatcher(Current);
+    if (Interrupt && Thread != Current) {
+        Status = KiConfirmSuspension(Current, Thread, &Request);
+    }
     return Status;
 }
 
 ULONG KeSuspendThread(PKTHREAD Thread)
 {
     ULONG Previous;
-    if (KiSuspendThread(Thread, &Previous) == STATUS_SUSPEND_COUNT_EXCEEDED) {
-        KiRaiseStatus(STATUS_SUSPEND_COUNT_EXCEEDED);
+    NTSTATUS Status = KiSuspendThread(Thread, &Previous);
+    if (!NT_SUCCESS(Status) && Status != STATUS_THREAD_IS_TERMINATING) {
+        KiRaiseStatus(Status);
     }
     return Previous;
 }

@@ -53,6 +53,15 @@ static BOOLEAN KiSetExitRequest(PKTHREAD Thread, NTSTATUS ExitStatus)
                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
+/* Somebody has asked for its end, and it has not begun. */
+static BOOLEAN KiIsToStop(PKTHREAD Thread)
+{
+    /* relaxed: as in KiIsExiting */
+    return (__atomic_load_n(&Thread->ExitRequest, __ATOMIC_RELAXED) & KI_EXIT_REQUESTED) != 0;
+}
+
+/* Whether the interrupt arrives makes no difference: the request stays, and the thread finds it at the latest when it
+   next calls in. Another request for the same thread sends another interrupt. */
 VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus)
 {
     PKTHREAD Current = KiCurrentThread();
@@ -62,15 +71,15 @@ VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus)
         KiInterruptWait(Thread, KI_WAIT_EXIT, 0);
     }
     KiForceResumeThread(Thread); /* also one that was suspended just before it began to end by itself */
-    if (First) {
-        KiInterruptThread(Thread);
+    if (KiIsToStop(Thread)) {
+        KiInterruptThreadAgain(Thread, NULL);
     }
     KiExitDispatcher(Current);
 }
 
 VOID KiClaimExit(PKTHREAD Thread)
 {
-    /* acquire: pairs with the release in KiRequestExit */
+    /* acquire: pairs with the release in KiSetExitRequest */
     ULONG64 Request = __atomic_exchange_n(&Thread->ExitRequest, KI_EXITING, __ATOMIC_ACQUIRE);
     if (Request & KI_EXIT_REQUESTED) {
         Thread->ExitStatus = (NTSTATUS)(ULONG)Request;
@@ -157,8 +166,7 @@ VOID KiExitIfRequested(PKTHREAD Thread)
         return;
     }
     if (Thread->ServiceDepth == 0 && Thread->KernelApcDisable == 0 && !Thread->ApcState.KernelApcInProgress &&
-        KiKernelApcDeliverable(Thread) &&
-        (__atomic_load_n(&Thread->ExitRequest, __ATOMIC_RELAXED) & KI_EXIT_REQUESTED) != 0) {
+        KiKernelApcDeliverable(Thread) && KiIsToStop(Thread)) {
         KiStop(Thread);
     }
 }

@@ -86,8 +86,8 @@ BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word, ULONG64 
 
 PKTIMER_TABLE KiSelectTimerTable(PKTHREAD Thread); /* the current processor's */
 PKTIMER_TABLE KiTimerTableOf(PKTIMER Timer);
+NTSTATUS KiEnsureClock(VOID); /* STATUS_INSUFFICIENT_RESOURCES: no timer would expire by itself */
 VOID KiWakeClock(VOID);
-VOID KiPollClock(VOID); /* by those who have nothing better to do: timers expire even if the clock has no thread */
 
 /* What the clock thread sleeps for in either wheel; KI_TIME_NEVER also when it does not sleep. */
 extern volatile ULONG64 KiClockDue[2];

@@ -257,6 +257,7 @@ NTSTATUS KiWait(PKI_WAIT Wait)
             return Status;
         }
         KiDeliverApc(Thread);
+        KiPollClock();
     }
 }
 

@@ -100,6 +100,7 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread);
 ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status); /* the KWAIT_STATE that the wait was in, or KI_NOT_ENDED */
 NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued); /* STATUS_PENDING, or why there is nothing to wait for */
 NTSTATUS KiCommitWait(PKTHREAD Thread);                 /* STATUS_PENDING, or why the wait is over */
+VOID KiReconsiderDeadline(PKTHREAD Thread);             /* suspend.c: if it sleeps, it finds out again until when */
 BOOLEAN KiEndOwnWait(PKTHREAD Thread);                  /* FALSE: somebody else has ended it */
 ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment); /* sets Pending bits, which may end the wait;
                                                            returns the register before */
@@ -242,5 +243,16 @@ PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue); /* the oldest one, whatever the nu
 VOID KiAbandonQueue(PKQUEUE Queue);           /* KeRundownQueue, but the entries stay, to be taken one by one */
 VOID KiSetQueueLimit(PKQUEUE Queue, ULONG MaximumCount); /* how many threads may run, from now on */
 VOID KiDeliverNotification(PKWAIT_BLOCK Block);
+
+/* clock.c. There are timers, and no thread to expire them: those who wait do it. */
+extern volatile ULONG KiClockMissing;
+const HAL_DEADLINE *KiShortenToNap(PKTHREAD Thread, const HAL_DEADLINE *Deadline, PHAL_DEADLINE Nap);
+VOID KiPollClock(VOID);                                 /* by those who wait, outside of their wait */
+
+FORCEINLINE BOOLEAN KiIsClockMissing(VOID)
+{
+    /* relaxed: who sets it wakes those who sleep (KiReconsiderDeadline) */
+    return __atomic_load_n(&KiClockMissing, __ATOMIC_RELAXED) != 0;
+}
 
 #endif

@@ -266,6 +266,11 @@ static NTSTATUS NtpSetTimerByHandle(HANDLE TimerHandle, PNTP_TIMER_SETTING Setti
         return Status;
     }
     Timer = Object;
+    Status = KiEnsureClock();
+    if (!NT_SUCCESS(Status)) {
+        ObDereferenceObject(Timer);
+        return Status;
+    }
     NtpLockTimer(Timer, Current);
     References = 1 + NtpDisarmTimer(Timer);
     Previous = KeReadStateTimer(&Timer->Timer);

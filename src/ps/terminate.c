@@ -8,10 +8,7 @@
  */
 #include "psp.h"
 
-#define PSP_REAPER_STACK (256 * 1024)
-#define PSP_REAPER_STARTING MAXULONG
-
-static volatile ULONG PspReaperProcess; /* whose reaper runs, PSP_REAPER_STARTING, or 0 */
+static KI_OWN_THREAD PspReaperThread;
 
 static VOID PspReap(PKTHREAD Thread)
 {
@@ -39,31 +36,6 @@ static VOID PspReaper(PVOID Context)
     }
 }
 
-static NTSTATUS PspStartReaper(VOID)
-{
-    NTSTATUS Status = HalCreateThread(PspReaper, NULL, PSP_REAPER_STACK, "interlock-reap");
-    /* relaxed, here and below: the word tells of nothing but itself */
-    __atomic_store_n(&PspReaperProcess, NT_SUCCESS(Status) ? KiInitialProcess.ProcessId : 0, __ATOMIC_RELAXED);
-    return Status;
-}
-
-/* In a dispatcher section: who begins is not stopped before it has finished, and no fork comes in between, whose child
-   would wait for a thread that it does not have. */
-static NTSTATUS PspEnsureReaper(VOID)
-{
-    ULONG Process = __atomic_load_n(&PspReaperProcess, __ATOMIC_RELAXED);
-    for (ULONG Round = 0; Process != KiInitialProcess.ProcessId; Round++) {
-        if (Process == PSP_REAPER_STARTING) {
-            HalLongSpin(Round);
-            Process = __atomic_load_n(&PspReaperProcess, __ATOMIC_RELAXED);
-        } else if (__atomic_compare_exchange_n(&PspReaperProcess, &Process, PSP_REAPER_STARTING, FALSE,
-                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            return PspStartReaper();
-        }
-    }
-    return STATUS_SUCCESS;
-}
-
 NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus)
 {
     PKTHREAD Current = KiCurrentThread();
@@ -74,8 +46,10 @@ NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus)
     if (PsIsSystemThread(Thread)) {
         return STATUS_ACCESS_DENIED;
     }
+    /* In a dispatcher section: who begins is not stopped before it has finished, and no fork comes in between, whose
+       child would wait for a thread that it does not have. */
     KiEnterDispatcher(Current);
-    Status = PspEnsureReaper();
+    Status = KiEnsureOwnThread(&PspReaperThread, PspReaper, NULL, "interlock-reap");
     KiExitDispatcher(Current);
     if (NT_SUCCESS(Status)) {
         KiRequestExit(&Thread->Tcb, ExitStatus);

@@ -1,6 +1,7 @@
 /* tpobject.c: the life of an object: allocated, its callbacks one by one, closed, deleted. Theory in tpp.h. */
 #include "tpp.h"
 
+#include "../ke/timer.h"
 #include "../nt/ntp.h"
 
 /* acq_rel: what came before a callback was asked for is visible in it, and what it did to who sees it ended */
@@ -52,6 +53,14 @@ static VOID TppInitializeObject(PTPP_OBJECT Object, const TPP_TYPE *Type, PVOID 
     InitializeListHead(&Object->WaiterListHead);
 }
 
+/* What is submitted, set or armed later cannot fail any more: the pool has a thread for it from now on (requirement 3
+   in tpp.h), and the clock has one if the object needs that. */
+static NTSTATUS TppEnsureService(PTP_POOL Pool, const TPP_TYPE *Type)
+{
+    NTSTATUS Status = Type->UsesClock ? KiEnsureClock() : STATUS_SUCCESS;
+    return NT_SUCCESS(Status) ? TppStartMinimum(Pool, 1) : Status;
+}
+
 NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
                      PVOID *ObjectReturn)
 {
@@ -71,6 +80,11 @@ NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CA
         TppApplyEnviron(Object, Environ);
     }
     TppEnterPool(Object->Pool);
+    Status = TppEnsureService(Object->Pool, Type);
+    if (!NT_SUCCESS(Status)) {
+        HalFree(Object);
+        return Status;
+    }
     *ObjectReturn = Object;
     return STATUS_SUCCESS;
 }

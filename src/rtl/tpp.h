@@ -70,6 +70,7 @@ struct _TPP_SOURCE;
 
 typedef struct _TPP_TYPE {
     SIZE_T Size;
+    BOOLEAN UsesClock;
     VOID (*Execute)(struct _TPP_OBJECT *Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result);
     VOID (*Executed)(struct _TPP_OBJECT *Object); /* NULL, or the callback has returned or its thread has ended */
     /* For an object with sources, with its lock held. What they have delivered becomes pending; Disarm: and they are
@@ -193,7 +194,8 @@ typedef enum _TPP_LANE_NUMBER { TppExpressLane, TppSlowLane, TppMaximumLane } TP
  * 2. The KQUEUE lets as many run as there are processors, and one more for each that blocks in a wait. It does not see
  *    threads that block in the host, or compute for long: while as many are busy as may run, a timer ticks, and when
  *    packets are queued and none was taken out since the last tick, one more may run (Limit).
- * 3. The same timer tries again where no thread could be made.
+ * 3. An object is made together with the pool's first thread, or not at all; that thread stays. The same timer tries
+ *    again where no further thread could be made, or a thread was lost in a callback.
  */
 #define TPP_WORKERS(Word) ((ULONG)(Word) & 0xffff)
 #define TPP_BUSY(Word) ((ULONG)(Word) >> 16)

@@ -61,6 +61,7 @@ static VOID TppRepairTimer(PTPP_OBJECT Object)
 
 static const TPP_TYPE TppTimerType = {
     .Size = sizeof(TP_TIMER),
+    .UsesClock = TRUE,
     .Execute = TppExecuteTimer,
     .Collect = TppCollectTimer,
     .Arrive = TppTimerArrived,

@@ -74,6 +74,7 @@ static VOID TppRepairWait(PTPP_OBJECT Object)
 
 static const TPP_TYPE TppWaitType = {
     .Size = sizeof(TP_WAIT),
+    .UsesClock = TRUE,
     .Execute = TppExecuteWait,
     .Collect = TppCollectWait,
     .Arrive = TppWaitArrived,

@@ -1,6 +1,7 @@
 /* Timer objects: what setting, cancelling, expiring and waiting do to them. */
 #include "ke/irql.h"
 #include "ke/timer.h"
+#include "ke/wait.h"
 #include "support.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* heap.h: a heap that refuses allocations of chosen threads and counts them. Under a sanitizer it only counts. */
+/*
+ * heap.h: a heap that refuses allocations of chosen threads and counts them. Under a sanitizer it only counts. With
+ * HEAP_COUNTS_BLOCKS defined it also knows how many blocks are allocated, by all threads.
+ */
 #ifndef INTERLOCK_TESTS_HEAP_H
 #define INTERLOCK_TESTS_HEAP_H
 
@@ -17,13 +20,17 @@
 /* How many more allocations the thread gets; negative: any number. */
 static __thread volatile int allocations_left __attribute__((tls_model("initial-exec"))) = -1;
 static volatile unsigned allocations_refused;
+static __thread volatile unsigned allocations_asked __attribute__((tls_model("initial-exec")));
+static volatile int refuse_one_only; /* after that the thread gets any number again */
 
 static inline int refuse_allocation(void)
 {
+    allocations_asked += 1;
     if (allocations_left > 0) {
         allocations_left -= 1;
     } else if (allocations_left == 0) {
         __atomic_add_fetch(&allocations_refused, 1, __ATOMIC_RELAXED);
+        allocations_left = refuse_one_only ? -1 : 0;
         errno = ENOMEM;
         return 1;
     }
@@ -71,24 +78,54 @@ static __thread int inside_the_host __attribute__((tls_model("initial-exec")));
 
 #endif
 
+#ifdef HEAP_COUNTS_BLOCKS
+
+static volatile long blocks_allocated;
+
+static inline void *count_block(void *memory)
+{
+    __atomic_fetch_add(&blocks_allocated, memory != NULL, __ATOMIC_RELAXED);
+    return memory;
+}
+
+extern void __libc_free(void *memory);
+
+void free(void *memory)
+{
+    __atomic_fetch_sub(&blocks_allocated, memory != NULL, __ATOMIC_RELAXED);
+    __libc_free(memory);
+}
+
+#else
+
+static inline void *count_block(void *memory)
+{
+    return memory;
+}
+
+#endif
+
 void *malloc(size_t size)
 {
-    return refuse_allocation() ? NULL : __libc_malloc(size);
+    return refuse_allocation() ? NULL : count_block(__libc_malloc(size));
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return refuse_allocation() ? NULL : __libc_calloc(count, size);
+    return refuse_allocation() ? NULL : count_block(__libc_calloc(count, size));
 }
 
 void *realloc(void *memory, size_t size)
 {
-    return refuse_allocation() ? NULL : __libc_realloc(memory, size);
+    if (refuse_allocation()) {
+        return NULL;
+    }
+    return memory == NULL ? count_block(__libc_realloc(memory, size)) : __libc_realloc(memory, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return refuse_allocation() ? NULL : __libc_memalign(alignment, size);
+    return refuse_allocation() ? NULL : count_block(__libc_memalign(alignment, size));
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t size)
@@ -96,7 +133,7 @@ int posix_memalign(void **memory, size_t alignment, size_t size)
     if (refuse_allocation()) {
         return ENOMEM;
     }
-    *memory = __libc_memalign(alignment, size);
+    *memory = count_block(__libc_memalign(alignment, size));
     return *memory != NULL ? 0 : ENOMEM;
 }
 

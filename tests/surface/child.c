@@ -60,7 +60,7 @@ static void catch_signals(void)
         sigaction(caught[i], &action, NULL);
 }
 
-static uint32_t handle_count(void)
+uint32_t handle_count(void)
 {
     ULONG count = 0;
 
@@ -69,7 +69,7 @@ static uint32_t handle_count(void)
 }
 
 /* What the call left of the thread: a raised level or a closed region would tell on the calls behind it. */
-static bool thread_changed(void)
+bool thread_changed(void)
 {
     return KeGetCurrentIrql() != PASSIVE_LEVEL || KeAreApcsDisabled();
 }
@@ -78,7 +78,7 @@ typedef uint64_t any_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, 
                               uint64_t, uint64_t, uint64_t);
 
 /* Integers and pointers go where the host's ABI puts them, however many the function takes. */
-static uint64_t call(const struct function *function, const uint64_t *a)
+uint64_t call_function(const struct function *function, const uint64_t *a)
 {
     return ((any_function *)function->address)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10],
                                                a[11]);
@@ -104,7 +104,7 @@ static void make_call(const struct function *function, const struct plan *plan)
     SetLastError(UNTOUCHED);
     shared->in_call = true;
     errno = UNTOUCHED_HOST_ERROR;
-    shared->record.result = call(function, arguments);
+    shared->record.result = call_function(function, arguments);
     shared->record.host_error = errno;
     shared->in_call = false;
     shared->record.error = GetLastError();
@@ -150,7 +150,7 @@ static void *check_soundness(void *argument)
     return NULL;
 }
 
-static bool is_sound(void)
+bool is_sound(void)
 {
     pthread_t thread;
     bool sound = false;
@@ -173,7 +173,7 @@ static bool is_lacking_time(const struct plan *plan, unsigned allowed)
            (plan->fault == FAULT_ALL_ZERO || strcmp(plan->description, "NULL") == 0);
 }
 
-static bool is_skipped(const struct function *function, const struct plan *plan)
+bool is_skipped(const struct function *function, const struct plan *plan)
 {
     unsigned allowed = allowed_for(function);
 

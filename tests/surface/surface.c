@@ -89,20 +89,6 @@ static const char *const layer_names[LAYERS] = {"kernel", "runtime", "services",
 static struct record *records;
 static unsigned made[LAYERS], outcomes[LAYERS][HUNG + 1], failures[LAYERS];
 
-static void split_kinds(struct function *function)
-{
-    const char *at = function->kinds;
-
-    while (*at != '\0') {
-        size_t length = strcspn(at, " ");
-
-        if (function->parameters == MAXIMUM_PARAMETERS || length >= sizeof(function->kind[0]))
-            abort();
-        memcpy(function->kind[function->parameters++], at, length);
-        at += length + (at[length] == ' ');
-    }
-}
-
 static void number_calls(void)
 {
     unsigned first = 0;
@@ -122,33 +108,19 @@ static void number_calls(void)
 
 /* Judgement: NULL, or what is wrong with what happened. */
 
-static bool failed(const struct function *function, const struct record *record)
-{
-    switch (function->result) {
-    case RESULT_status:
-        return (int32_t)record->result < 0;
-    case RESULT_boolean:
-        return (uint32_t)record->result == 0;
-    case RESULT_handle:
-        return record->result == 0 || record->result == UINT64_MAX;
-    default:
-        return false;
-    }
-}
-
 static const char *judge_return(const struct function *function, const struct plan *plan, const struct record *record)
 {
     bool bad_handle = plan->fault == FAULT_HANDLE || plan->fault == FAULT_TYPE;
 
     if (record->host_error != UNTOUCHED_HOST_ERROR && (allowed_for(function) & SETS_ERRNO) == 0)
         return "changes errno";
-    if (failed(function, record) && (int32_t)record->handles > 0)
+    if (has_failed(function, record->result) && (int32_t)record->handles > 0)
         return "failed and left a handle";
     if (!bad_handle || (allowed_for(function) & TAKES_ANY) != 0 || function->result < RESULT_status)
         return NULL;
     if (strcmp(function->kind[plan->parameter], "id") == 0)
         return NULL;
-    if (!failed(function, record))
+    if (!has_failed(function, record->result))
         return "accepts the handle";
     if (function->layer == LAYER_win32 && record->error == UNTOUCHED)
         return "fails without a last error";

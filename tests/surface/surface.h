@@ -28,6 +28,9 @@ struct function {
     unsigned first; /* the number of its first one among all */
 };
 
+void split_kinds(struct function *function);
+bool has_failed(const struct function *function, uint64_t result);
+
 extern struct function functions[];
 extern const unsigned function_count; /* those of the library; behind them are the planted ones */
 
@@ -83,6 +86,13 @@ struct progress {
     unsigned function;
     unsigned number;
 };
+
+/* In a child. */
+uint32_t handle_count(void);
+bool thread_changed(void); /* it is at a raised level, or in a region */
+uint64_t call_function(const struct function *function, const uint64_t *arguments);
+bool is_sound(void); /* whether the rest of the library still works */
+bool is_skipped(const struct function *function, const struct plan *plan);
 
 enum child_end run_child(struct progress *progress, unsigned last, struct record *records);
 const char *child_output(void);

@@ -803,3 +803,31 @@ void make_arguments(const struct function *function, const struct plan *plan,
         arguments[i] = narrowed(function->kind[i], i == plan->parameter ? bad_value(function, plan)
                                                                         : ordinary(function, function->kind[i]));
 }
+
+void split_kinds(struct function *function)
+{
+    const char *at = function->kinds;
+
+    while (*at != '\0') {
+        size_t length = strcspn(at, " ");
+
+        if (function->parameters == MAXIMUM_PARAMETERS || length >= sizeof(function->kind[0]))
+            abort();
+        memcpy(function->kind[function->parameters++], at, length);
+        at += length + (at[length] == ' ');
+    }
+}
+
+bool has_failed(const struct function *function, uint64_t result)
+{
+    switch (function->result) {
+    case RESULT_status:
+        return (int32_t)result < 0;
+    case RESULT_boolean:
+        return (uint32_t)result == 0;
+    case RESULT_handle:
+        return result == 0 || result == UINT64_MAX;
+    default:
+        return false;
+    }
+}
