@@ -83,6 +83,16 @@ static VOID KiNoteType(PKI_WAIT Wait, PKWAIT_BLOCK Block, ULONG64 Word)
     Wait->Types[Block->WaitKey] = (UCHAR)KI_TYPE(Word);
 }
 
+/* With the object locked: afterwards it may be gone. The owner of a mutant runs at least at the waiter's priority. */
+static VOID KiLendToOwner(PKI_WAIT Wait, PKWAIT_BLOCK Block)
+{
+    if (Wait->Types[Block->WaitKey] == MutantObject) {
+        PKMUTANT Mutant = CONTAINING_RECORD((PDISPATCHER_HEADER)Block->Object, KMUTANT, Header);
+        /* relaxed: KTHREADs are never unmapped, and a boost for one that is the owner no more decays */
+        KiLendPriority(Wait->Thread, __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED));
+    }
+}
+
 /*
  * The block goes on the list of its object, unless the object is signaled: then the thread tries to end its own wait
  * and consumes it. Returns TRUE when the wait is over, by this object or by one linked before.
@@ -96,6 +106,7 @@ static BOOLEAN KiLinkOrConsume(PKI_WAIT Wait, PKWAIT_BLOCK Block, NTSTATUS *Stat
     if (!KiIsSignaledFor(Header, Word, Wait->Thread)) {
         if (!Wait->Poll) {
             KiLinkBlock(Block);
+            KiLendToOwner(Wait, Block);
         }
         KiUnlockObject(Header, Word);
         return FALSE;
@@ -136,6 +147,9 @@ static NTSTATUS KiLinkAll(PKI_WAIT Wait)
         Status = KiConsumeAll(Thread);
     } else if (!Wait->Poll) {
         KiLinkWaitAll(Thread);
+        for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+            KiLendToOwner(Wait, &Wait->Blocks[Index]);
+        }
     }
     KiUnlockInOrder(Thread);
     return Status;
@@ -202,19 +216,6 @@ static VOID KiPrepareBlocks(PKI_WAIT Wait)
     Thread->WaitBlockCount = (UCHAR)Count;
 }
 
-/* With the blocks linked: whoever owns a mutant that is waited for runs at least at the priority of the waiter. */
-static VOID KiLendPriorityToOwners(PKI_WAIT Wait)
-{
-    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        PDISPATCHER_HEADER Header = Wait->Blocks[Index].Object;
-        if (KI_TYPE(KiReadHeader(Header)) == MutantObject) {
-            PKMUTANT Mutant = CONTAINING_RECORD(Header, KMUTANT, Header);
-            /* relaxed: KTHREADs are never unmapped, and a boost for one that is the owner no more decays */
-            KiLendPriority(Wait->Thread, __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED));
-        }
-    }
-}
-
 /* One attempt: from begin to unlink. STATUS_KERNEL_APC: a kernel APC wants to run first. */
 FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait)
 {
@@ -232,7 +233,6 @@ FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait)
         Status = STATUS_TIMEOUT;
     }
     if (Status == STATUS_PENDING) {
-        KiLendPriorityToOwners(Wait);
         Status = KiCommitAndPark(Wait, &EndedByOther, &Result);
         KiUnlinkBlocks(Wait);
         KiLeaveWaitState(Wait, EndedByOther);
