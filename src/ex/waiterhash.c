@@ -46,7 +46,7 @@ static PEXP_WAITER ExpWaiterOfLink(PLIST_ENTRY Link)
     return CONTAINING_RECORD(Link, EXP_WAITER, Link);
 }
 
-static PEXP_WAITER ExpFindOldest(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key)
+static PEXP_WAITER ExpFindOldestWaiter(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key)
 {
     PLIST_ENTRY Link = Bucket->WaiterList.Flink;
     if (!(Bucket->Signs & ExpSignOf(Key))) {
@@ -70,7 +70,7 @@ static VOID ExpPairEnds(PEXP_WAITER Oldest, PEXP_WAITER Youngest)
 
 VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
 {
-    PEXP_WAITER Oldest = ExpFindOldest(Bucket, &Waiter->Key);
+    PEXP_WAITER Oldest = ExpFindOldestWaiter(Bucket, &Waiter->Key);
     if (Oldest == NULL) {
         InsertTailList(&Bucket->WaiterList, &Waiter->Link);
         ExpPairEnds(Waiter, Waiter);
@@ -105,7 +105,7 @@ static VOID ExpUnlist(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
 
 ULONG ExpTakeWaiters(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key, ULONG Most, PLIST_ENTRY Taken)
 {
-    PEXP_WAITER Oldest = ExpFindOldest(Bucket, Key);
+    PEXP_WAITER Oldest = ExpFindOldestWaiter(Bucket, Key);
     ULONG Count = 0;
     InitializeListHead(Taken);
     while (Oldest != NULL && Count < Most) {

@@ -127,25 +127,31 @@ static VOID KiBoostOwner(PKTHREAD Owner, KPRIORITY Priority)
     KiUnlockPriority(Owner, Current);
 }
 
+/* What the thread has of its own or was itself lent; not what a wait that has just ended left it for a moment. */
+static KPRIORITY KiLendablePriority(PKTHREAD Thread)
+{
+    KPRIORITY Settled = KiSettledPriority(Thread);
+    KPRIORITY Lent = __atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED); /* relaxed: advisory only */
+    return Settled > Lent ? Settled : Lent;
+}
+
 VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner)
 {
     /* relaxed: a hint; a priority that has decayed since it was last looked at is only looked at more closely */
-    if (Owner != NULL && __atomic_load_n(&Thread->Priority, __ATOMIC_RELAXED) >
-                             __atomic_load_n(&Owner->Priority, __ATOMIC_RELAXED)) {
-        KiBoostOwner(Owner, KeQueryPriorityThread(Thread));
+    if (Owner != NULL && KiLendablePriority(Thread) > __atomic_load_n(&Owner->Priority, __ATOMIC_RELAXED)) {
+        KiBoostOwner(Owner, KiLendablePriority(Thread));
     }
 }
 
 VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner)
 {
     /* relaxed: what is lent at this very moment may be missed */
-    if (NewOwner == NULL || __atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED) == 0) {
+    KPRIORITY Lent = __atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED);
+    if (NewOwner == NULL || Lent == 0) {
         return;
     }
-    KPRIORITY Priority = KeQueryPriorityThread(Thread);
-    if (__atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED) != 0) {
-        KiBoostOwner(NewOwner, Priority);
-    }
+    KPRIORITY Left = KeQueryPriorityThread(Thread); /* what of it has not decayed */
+    KiBoostOwner(NewOwner, Lent < Left ? Lent : Left);
 }
 
 /*

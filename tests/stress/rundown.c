@@ -130,14 +130,21 @@ static void use(object *o, test_random *random)
     }
 }
 
-/* Each waiter that is in has changed the word. */
+/* Once a waiter is in, only waiters change the word: holders count themselves off in its block. */
+static BOOLEAN has_new_waiter(object *o, ULONG_PTR before)
+{
+    ULONG_PTR word = load(&o->first->Count);
+
+    return word != before && (word & EX_RUNDOWN_ACTIVE) != 0;
+}
+
 static void let_waiters_in(object *o, unsigned waiters)
 {
     for (unsigned i = 1; i <= waiters; i += 1) {
         ULONG_PTR before = load(&o->first->Count);
 
         store(&o->let_in, i);
-        await(load(&o->first->Count) != before);
+        await(has_new_waiter(o, before));
     }
 }
 
