@@ -187,7 +187,7 @@ static VOID HalpCloseIfSame(volatile LONG *Number, const HAL_FILE_ID *Id)
     }
 }
 
-VOID HalCloseKeeper(VOID)
+static VOID HalpCloseKeeper(VOID)
 {
     LONG Set = __atomic_exchange_n(&HalpKeeper.Set, NO_DESCRIPTOR, __ATOMIC_RELAXED);
 
@@ -216,7 +216,7 @@ ULONG HalOpenKeeper(VOID)
 {
     LONG Set;
 
-    HalCloseKeeper();
+    HalpCloseKeeper();
     Set = HalpKeepDescriptor((LONG)HalpCall(SYS_epoll_create1, EPOLL_CLOEXEC));
     if (Set < 0) {
         return 0;
@@ -225,7 +225,7 @@ ULONG HalOpenKeeper(VOID)
     if (!HalpOpenGuard() ||
         HalpControlSet(Set, EPOLL_CTL_ADD, HalpKept(&HalpKeeper.Guard), 0, HAL_NO_COOKIE) != 0) {
         HalCloseDescriptor(Set);
-        HalCloseKeeper();
+        HalpCloseKeeper();
         return 0;
     }
     __atomic_store_n(&HalpKeeper.Set, Set, __ATOMIC_RELAXED);
@@ -327,5 +327,5 @@ VOID HalDrainDescriptor(LONG Descriptor)
 /* The parent still uses the set. And while the child has the writing end, the parent's thread at the guard sleeps on. */
 VOID HalpForkChildKeeper(VOID)
 {
-    HalCloseKeeper();
+    HalpCloseKeeper();
 }

@@ -145,7 +145,6 @@ BOOLEAN HalIsFile(LONG Descriptor, const HAL_FILE_ID *Id);
 BOOLEAN HalIsTellingId(const HAL_FILE_ID *Id);      /* no other file has it; the keeper has been opened */
 /* The keeper of the library's own descriptors: the theory is in hal/descriptor.c. */
 ULONG HalOpenKeeper(VOID);                          /* anew, without members; by one thread at a time. 0: refused */
-VOID HalCloseKeeper(VOID);
 BOOLEAN HalIsKeeperIntact(VOID);                    /* FALSE: the program has closed some of it */
 VOID HalAwaitKeeperLoss(ULONG Keeper);
 HAL_MEMBERSHIP HalEnterDescriptor(LONG Descriptor, ULONG64 Cookie); /* it is not armed */

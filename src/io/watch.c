@@ -183,9 +183,7 @@ static VOID IopWatcherThread(PVOID Context)
             IopDispatchReady(Found[Index].Cookie);
         }
     }
-    if (IopKeeperState() == IopStarted) { /* not if starting it fails */
-        IopRepair();
-    }
+    IopRepair();
 }
 
 /*
@@ -276,22 +274,29 @@ static BOOLEAN IopVisitWatches(IOP_VISIT Visit)
     return Missing;
 }
 
-static NTSTATUS IopStartThreads(ULONG Keeper)
-{
-    PVOID Context = (PVOID)(ULONG_PTR)Keeper;
-    NTSTATUS Status = HalCreateThread(IopWatcherThread, Context, 0, "interlock-io");
-    return NT_SUCCESS(Status) ? HalCreateThread(IopGuardThread, Context, 0, "interlock-guard") : Status;
-}
+/*
+ * With IopWatcher at IopStarting, like what it reads. A start that the host refuses half-way leaves what it has made for
+ * the next one: the keeper, and the thread at its guard. (Closing the keeper again would strand its thread: a thread that
+ * waits for an epoll set, or is about to, does not notice that the set was closed.) So the watcher is started last.
+ */
+static ULONG IopOpenedKeeper;
+static ULONG IopGuardedKeeper;       /* the one that has its thread */
 
-/* With IopWatcher at IopStarting. A thread whose keeper is closed again ends. */
 static NTSTATUS IopStart(VOID)
 {
-    ULONG Keeper = HalOpenKeeper();
-    NTSTATUS Status = Keeper != 0 ? IopStartThreads(Keeper) : STATUS_INSUFFICIENT_RESOURCES;
-    if (!NT_SUCCESS(Status)) {
-        HalCloseKeeper();
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (!HalIsKeeperIntact()) {
+        IopOpenedKeeper = HalOpenKeeper();
     }
-    return Status;
+    if (IopOpenedKeeper == 0) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    PVOID Context = (PVOID)(ULONG_PTR)IopOpenedKeeper;
+    if (IopGuardedKeeper != IopOpenedKeeper) {
+        Status = HalCreateThread(IopGuardThread, Context, 0, "interlock-guard");
+        IopGuardedKeeper = NT_SUCCESS(Status) ? IopOpenedKeeper : 0;
+    }
+    return NT_SUCCESS(Status) ? HalCreateThread(IopWatcherThread, Context, 0, "interlock-io") : Status;
 }
 
 /* FALSE: it is open, and nobody asks for a repair. Found: the state before it was claimed. */
