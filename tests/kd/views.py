@@ -318,6 +318,20 @@ def zoo(tap):
         objects(tap, p)
 
 
+def shared_bucket(tap):
+    with Program("shared-bucket") as p:
+        expected = {f"{name}-{i}": [(kind, p.condition)]
+                    for name, kind in (("sleeper", "condition_variable"), ("watcher", "address")) for i in range(3)}
+
+        def found(threads):
+            return {name: waits_for(threads, p.facts[name]) for name in expected}
+
+        threads = until(lambda: view("threads", p.id), lambda t: found(t) == expected)
+        tap.case("threads: three waiters for a condition variable and three on its address, in one bucket of the hash",
+                 differences("waits", found(threads), expected) +
+                 differences("inconsistent", threads.get("inconsistent", []), []))
+
+
 def objects(tap, p):
     handles = {number(h["handle"]): h for h in view("handles", p.id)["handles"]}
     problems = differences("semaphore", (handles[p.semaphore]["type"], handles[p.semaphore]["name"]),
@@ -407,7 +421,8 @@ def refusals(tap):
 def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     tap = Tap()
-    for cases in (resources, core_file, srw_locks, mutants, other_deadlocks, processors, zoo, moving, refusals):
+    for cases in (resources, core_file, srw_locks, mutants, other_deadlocks, processors, zoo, shared_bucket, moving,
+                  refusals):
         try:
             cases(tap)
         except (AssertionError, KeyError, StopIteration, IndexError, TypeError, OSError,

@@ -34,6 +34,7 @@
 #define UNMAPPED 0x00005ead0000ull
 #define NO_ADDRESS 0xfffffffffffff000ull
 #define WAITERS 11 /* threads that wait when everything is in place */
+#define TIED_SIZE 4096 /* of the two entries that tie_list makes */
 
 static char arena[16 << 20] __attribute__((aligned(4096))); /* for what is forged */
 static SRWLOCK srw = SRWLOCK_INIT;
@@ -236,11 +237,13 @@ static uint64_t root(const char *name)
 /* An entry between head and the first one, with links that are right, and behind it one that leads back to itself. */
 static void tie_list(uint64_t head, uint64_t entry)
 {
+    uint64_t second = entry + TIED_SIZE / 2;
+
     put_word(head, entry);
     put_word(entry + 8, head);
-    put_word(entry, entry + 4096);
-    put_word(entry + 4096 + 8, entry);
-    put_word(entry + 4096, entry + 4096);
+    put_word(entry, second);
+    put_word(second + 8, entry);
+    put_word(second, second);
 }
 
 static uint64_t thread_slot(int number)
@@ -491,12 +494,13 @@ static void waiter_table(void)
     EXP_WAITER_BUCKET bucket;
     uint32_t process = (uint32_t)child, count = UINT32_MAX;
 
+    C_ASSERT(EXP_WAITER_BUCKETS * TIED_SIZE <= sizeof(arena));
     for (uint64_t i = 0; i < EXP_WAITER_BUCKETS; i++) {
         uint64_t at = root("ExpWaiterTable") + i * sizeof(bucket);
 
         put(at + offsetof(EXP_WAITER_BUCKET, ProcessId), &process, sizeof(process));
         put(at + offsetof(EXP_WAITER_BUCKET, Count), &count, sizeof(count));
-        tie_list(at + offsetof(EXP_WAITER_BUCKET, WaiterList), ARENA(i * 16384));
+        tie_list(at + offsetof(EXP_WAITER_BUCKET, WaiterList), ARENA(i * TIED_SIZE));
     }
 }
 

@@ -57,6 +57,7 @@ static const struct {
     {"dpc", blocking_dpc},
     {"queued-locks", queued_locks},
     {"zoo", zoo},
+    {"shared-bucket", shared_bucket},
     {"busy", busy},
     {"other-version", other_version},
     {"other-layout", other_layout},

@@ -211,6 +211,33 @@ void zoo(void)
     printf("suspended %u\n", id_of_last_thread);
 }
 
+/* Waiters of two kinds at one address: they share a bucket of the waiter hash, come in turns, and are listed by kind. */
+
+static DWORD WINAPI watch_condition(void *context)
+{
+    (void)context;
+    for (;;) {
+        CONDITION_VARIABLE seen = {.Ptr = LOAD(condition.Ptr)};
+
+        WaitOnAddress(&condition, &seen, sizeof(seen), INFINITE);
+    }
+    return 0;
+}
+
+void shared_bucket(void)
+{
+    InitializeCriticalSection(&debugged);
+    say("condition", &condition);
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "sleeper-%d", i);
+        make(wait_condition, name);
+        snprintf(name, sizeof(name), "watcher-%d", i);
+        make(watch_condition, name);
+    }
+}
+
 /* A thousand threads. */
 
 void crowd(void)

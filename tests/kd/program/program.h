@@ -44,6 +44,7 @@ void kernel_locks(void);
 void blocking_dpc(void);
 void queued_locks(void);
 void zoo(void);
+void shared_bucket(void);
 void busy(void);
 void rtl_resource_against_section(void);
 void service(void);
