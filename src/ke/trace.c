@@ -5,7 +5,7 @@
 
 #include "wait.h"
 
-#define MOST_ROUNDS_FOR_NAMES 240 /* about a tenth of a second */
+#define MOST_ROUNDS_FOR_TRACKS 240 /* about a tenth of a second */
 
 static ULONG KiIdOf(PKTHREAD Thread)
 {
@@ -37,16 +37,16 @@ static ULONG KiTakeUnit(PKI_TRACE_FILE File, ULONG Held)
 /* Tracks. */
 
 /*
- * The name of a track is written by its thread, by whoever names that thread, and when the process ends, which keeps the
- * lock: names do not change while they are read.
+ * Whose a track is and the name of that thread change under this lock. The end of the process keeps it: a thread that
+ * ends from then on leaves its track as it is, with the name and what the thread was in the middle of.
  */
-static KI_LOCK KiTrackNameLock;
+static KI_LOCK KiTrackLock;
 
-/* FALSE: the process ends, and names stay as they are. */
-static BOOLEAN KiLockTrackNames(VOID)
+/* FALSE: the process ends, and tracks stay as they are. */
+static BOOLEAN KiLockTracks(VOID)
 {
     while (KiRecords(KiTraceEvents)) {
-        if (KiTryAcquireLock(&KiTrackNameLock)) {
+        if (KiTryAcquireLock(&KiTrackLock)) {
             return TRUE;
         }
         HalDispatch.Yield();
@@ -54,27 +54,34 @@ static BOOLEAN KiLockTrackNames(VOID)
     return FALSE;
 }
 
-/* Name: NULL for what the host calls the thread. It is asked with the lock held, or a concurrent rename would be lost. */
-static VOID KiNameTrack(PKI_TRACE_TRACK Track, PCSTR Name)
+/* With the lock held, or a concurrent rename would be lost. If the host does not say, the name stays as it is. A process
+   that is killed meanwhile leaves the one or the other. */
+static VOID KiAskHostForName(PKI_TRACE_TRACK Track)
 {
-    if (KiLockTrackNames()) {
-        CHAR ByHost[KI_TRACE_NAME] = "";
-        if (Name == NULL) {
-            HalQueryThreadName(Track->ThreadId, ByHost, sizeof(ByHost));
-        }
-        snprintf(Track->Name, sizeof(Track->Name), "%s", Name != NULL ? Name : ByHost);
-        KiReleaseLock(&KiTrackNameLock);
-    }
+    CHAR Name[KI_TRACE_NAME];
+    memcpy(Name, Track->Name, sizeof(Name));
+    HalQueryThreadName(Track->ThreadId, Name, sizeof(Name));
+    memcpy(Track->Name, Name, sizeof(Name));
 }
 
-static VOID KiBeginTrack(PKI_TRACE_TRACK Track, PKTHREAD Thread)
+/* FALSE: the process ends, and the track is nobody's. */
+static BOOLEAN KiBeginTrack(PKI_TRACE_TRACK Track, PKTHREAD Thread)
 {
     Track->ThreadId = HalCurrentThreadId();
     Track->Depth = 0;
     Track->Busy = FALSE;
     /* release: pairs with KiTraceThreadName, by which another thread comes here */
     __atomic_store_n(&Thread->TraceTrack, Track, __ATOMIC_RELEASE);
-    KiNameTrack(Track, NULL); /* after that: who names the thread from now on also names the track */
+    if (!KiLockTracks()) {
+        return FALSE;
+    }
+    /* after that: whoever names the thread from now on also names the track */
+    Track->Name[0] = '\0';
+    KiAskHostForName(Track);
+    /* release: pairs with the acquire in KiHasThread, which finds the name of this thread, not of the one before */
+    __atomic_store_n(&Track->State, KiTrackLive, __ATOMIC_RELEASE);
+    KiReleaseLock(&KiTrackLock);
+    return TRUE;
 }
 
 static volatile ULONG KiTracksLeft; /* by threads that have ended, for others */
@@ -87,6 +94,7 @@ static PKI_TRACE_TRACK KiNewTrack(PKI_TRACE_FILE File)
     }
     PKI_TRACE_TRACK Track = KiUnit(Unit - 1);
     Track->Number = Unit - 1;
+    Track->State = KiTrackTaken;
     ULONG First = __atomic_load_n(&File->FirstTrack, __ATOMIC_RELAXED);
     do {
         Track->Next = First;
@@ -105,9 +113,9 @@ static PKI_TRACE_TRACK KiTakeOverTrack(PKI_TRACE_FILE File)
     for (ULONG Number = __atomic_load_n(&File->FirstTrack, __ATOMIC_ACQUIRE); Number != 0; Number = Track->Next) {
         ULONG State = KiTrackEnded;
         Track = KiUnit(Number - 1);
-        /* acquire: pairs with the release in KiLeaveTrack */
+        /* acquire: pairs with the release in KiTraceThreadEnd */
         if (__atomic_load_n(&Track->State, __ATOMIC_RELAXED) == KiTrackEnded &&
-            __atomic_compare_exchange_n(&Track->State, &State, KiTrackLive, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            __atomic_compare_exchange_n(&Track->State, &State, KiTrackTaken, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             __atomic_fetch_sub(&KiTracksLeft, 1, __ATOMIC_RELAXED);
             return Track;
         }
@@ -115,7 +123,7 @@ static PKI_TRACE_TRACK KiTakeOverTrack(PKI_TRACE_FILE File)
     return NULL;
 }
 
-/* Of the current thread. NULL: there is no room. */
+/* Of the current thread. NULL: there is no room, or the process ends. */
 static PKI_TRACE_TRACK KiTrackOf(PKTHREAD Thread)
 {
     PKI_TRACE_FILE File = KiRecording[KiTraceEvents].File;
@@ -131,23 +139,26 @@ static PKI_TRACE_TRACK KiTrackOf(PKTHREAD Thread)
         KiCountDropped(File, 1);
         return NULL;
     }
-    KiBeginTrack(Track, Thread);
-    return Track;
+    return KiBeginTrack(Track, Thread) ? Track : NULL;
 }
 
 VOID KiTraceThreadName(PKTHREAD Thread, PCSTR Name)
 {
     /* acquire: pairs with the release in KiBeginTrack */
     PKI_TRACE_TRACK Track = __atomic_load_n(&Thread->TraceTrack, __ATOMIC_ACQUIRE);
-    if (Track != NULL && KiRecords(KiTraceEvents) && Track->ThreadId == KiIdOf(Thread)) {
-        KiNameTrack(Track, Name);
+    if (Track != NULL && KiLockTracks()) {
+        /* relaxed: a thread leaves its track with the lock held */
+        if (__atomic_load_n(&Thread->TraceTrack, __ATOMIC_RELAXED) == Track) {
+            snprintf(Track->Name, sizeof(Track->Name), "%s", Name);
+        }
+        KiReleaseLock(&KiTrackLock);
     }
 }
 
 /* In the child of a fork, which has no other thread. */
 VOID KiForgetTracks(VOID)
 {
-    KiTrackNameLock = 0;
+    KiTrackLock = 0;
     KiTracksLeft = 0;
     for (ULONG Slot = 0; Slot < __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_RELAXED); Slot++) {
         PKTHREAD Thread = KiThreadFromNumber(Slot);
@@ -157,13 +168,13 @@ VOID KiForgetTracks(VOID)
     }
 }
 
-/* Who has the lock may be suspended, or be the thread that ended the process: the names are then read as they are. */
-static BOOLEAN KiKeepTrackNames(VOID)
+/* Who has the lock may be suspended, or be the thread that ended the process: the tracks are then read as they are. */
+static BOOLEAN KiKeepTracks(VOID)
 {
-    BOOLEAN Kept = KiTryAcquireLock(&KiTrackNameLock);
-    for (ULONG Round = 0; !Kept && Round < MOST_ROUNDS_FOR_NAMES; Round++) {
+    BOOLEAN Kept = KiTryAcquireLock(&KiTrackLock);
+    for (ULONG Round = 0; !Kept && Round < MOST_ROUNDS_FOR_TRACKS; Round++) {
         HalLongSpin(Round);
-        Kept = KiTryAcquireLock(&KiTrackNameLock);
+        Kept = KiTryAcquireLock(&KiTrackLock);
     }
     return Kept;
 }
@@ -172,13 +183,13 @@ static BOOLEAN KiKeepTrackNames(VOID)
 VOID KiFinishTrackNames(PKI_TRACE_FILE File)
 {
     PKI_TRACE_TRACK Track;
-    if (!KiKeepTrackNames()) {
+    if (!KiKeepTracks()) {
         return;
     }
     for (ULONG Number = __atomic_load_n(&File->FirstTrack, __ATOMIC_ACQUIRE); Number != 0; Number = Track->Next) {
         Track = KiUnit(Number - 1);
         if (__atomic_load_n(&Track->State, __ATOMIC_RELAXED) == KiTrackLive) {
-            HalQueryThreadName(Track->ThreadId, Track->Name, sizeof(Track->Name));
+            KiAskHostForName(Track);
         }
     }
 }
@@ -314,27 +325,26 @@ static VOID KiLeaveTrack(PKI_TRACE_TRACK Track)
         }
     }
     Track->Depth = 0;
-    if (KiLockTrackNames()) {
-        memcpy(Last.Name, Track->Name, sizeof(Last.Name));
-        KiReleaseLock(&KiTrackNameLock);
-        KiRecord(Track, &Last);
-    }
-    /* release: pairs with the acquire in KiTakeOverTrack */
-    __atomic_store_n(&Track->State, KiTrackEnded, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&KiTracksLeft, 1, __ATOMIC_RELAXED);
+    memcpy(Last.Name, Track->Name, sizeof(Last.Name));
+    KiRecord(Track, &Last);
 }
 
+/* A thread that is still there may have another name by now, which the host alone knows. */
 VOID KiTraceThreadEnd(PKTHREAD Thread)
 {
     PKI_TRACE_TRACK Track = Thread->TraceTrack;
-    if (Track == NULL || !KiRecords(KiTraceEvents)) {
+    if (Track == NULL || !KiLockTracks()) {
         return;
     }
     if (Thread == HalCurrentThread) {
-        KiNameTrack(Track, NULL);
+        KiAskHostForName(Track);
     }
-    __atomic_store_n(&Thread->TraceTrack, NULL, __ATOMIC_RELAXED);
     KiLeaveTrack(Track);
+    __atomic_store_n(&Thread->TraceTrack, NULL, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in KiTakeOverTrack and in KiHasThread: the name is among the events */
+    __atomic_store_n(&Track->State, KiTrackEnded, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&KiTracksLeft, 1, __ATOMIC_RELAXED);
+    KiReleaseLock(&KiTrackLock);
 }
 
 /* A status as a signaler stores it: the entry that a queue hands over is none. */

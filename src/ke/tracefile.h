@@ -15,9 +15,10 @@
  *    that hangs and is killed shows what it hung in.
  * 3. Events become visible by Count, stored after them. A reader of a file that is written meanwhile may see the last
  *    few of a track replaced, never anything outside of the file.
- * 4. A thread that ends leaves its name, and what it was in the middle of, as events, and the track to the next thread
- *    that begins, which goes on behind them. So there are as many tracks as there were threads at a time, and a thread
- *    that lives for a moment takes the room of its events.
+ * 4. A thread that ends leaves its name, and what it was in the middle of, as events, and then the track to the next
+ *    thread that begins, which goes on behind them. So there are as many tracks as there were threads at a time, and a
+ *    thread that lives for a moment takes the room of its events. Once the process ends no thread leaves its track. So
+ *    the name of a thread is on its track or behind its events, and is not overwritten before them.
  * 5. A track that finds no free unit writes over its own oldest chunk, and counts what it drops. One that has several
  *    leaves the last quarter of the units to others. The events of a thread that finds no room for a track are counted.
  *
@@ -124,8 +125,9 @@ typedef struct _KI_TRACE_CHUNK {
 C_ASSERT(sizeof(KI_TRACE_CHUNK) == KI_TRACE_UNIT);
 
 typedef enum _KI_TRACK_STATE {
-    KiTrackLive,
-    KiTrackEnded              /* its thread has; another one may take it over */
+    KiTrackLive,              /* Name is that of its thread */
+    KiTrackEnded,             /* its thread has, and its name is among the events; another one may take it over */
+    KiTrackTaken              /* by a thread that is about to begin */
 } KI_TRACK_STATE;
 
 typedef struct _KI_TRACE_TRACK {

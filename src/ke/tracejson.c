@@ -351,19 +351,20 @@ static VOID KiNoteEvent(PKI_WRITER Writer, const KI_TRACE_EVENT *Event)
     Writer->Summary->Threads += Event->Kind == KiTraceThread;
 }
 
-/* relaxed: the thread may be ending. One that has ended has left its name among the events. */
+/* To be asked before the events are read: the thread may be ending, and one that has ended has left its name there.
+   acquire: pairs with the release in KiBeginTrack and KiTraceThreadEnd. */
 static BOOLEAN KiHasThread(const KI_TRACE_TRACK *Track)
 {
-    return __atomic_load_n(&Track->State, __ATOMIC_RELAXED) == KiTrackLive;
+    return __atomic_load_n(&Track->State, __ATOMIC_ACQUIRE) == KiTrackLive;
 }
 
 static VOID KiMeasureTrack(PKI_WRITER Writer, const KI_TRACE_TRACK *Track)
 {
+    Writer->Summary->Threads += KiHasThread(Track);
     KiVisitEvents(Writer, Track, KiNoteEvent);
     for (ULONG Index = 0; Index < KiDepthOf(Track); Index++) {
         KiNoteTime(Writer, Track->Open[Index].Begin);
     }
-    Writer->Summary->Threads += KiHasThread(Track);
     Writer->Summary->Dropped += Track->Dropped;
 }
 
@@ -390,8 +391,9 @@ static VOID KiPutRecorded(PKI_WRITER Writer, const KI_TRACE_EVENT *Event)
 
 static VOID KiPutTrack(PKI_WRITER Writer, const KI_TRACE_TRACK *Track)
 {
+    BOOLEAN Live = KiHasThread(Track);
     KiVisitEvents(Writer, Track, KiPutRecorded);
-    if (!KiHasThread(Track)) {
+    if (!Live) {
         return;
     }
     KiPutThreadName(Writer, Track->ThreadId, Track->Name);

@@ -69,15 +69,12 @@ static VOID PspNameHostThread(PETHREAD Thread, PCUNICODE_STRING Name)
     }
     Host[Length] = '\0';
     KiEnterDispatcher(Current);
-    BOOLEAN Held = KiHoldHostThread(&Thread->Tcb, &ThreadId);
-    if (Held) {
+    if (KiHoldHostThread(&Thread->Tcb, &ThreadId)) {
         HalSetThreadName(ThreadId, Host);
+        KTRACE_THREAD_NAME(&Thread->Tcb, Host); /* held: a thread that is terminated leaves the trace under this name */
         KiReleaseHostThread(&Thread->Tcb);
     }
     KiExitDispatcher(Current);
-    if (Held) {
-        KTRACE_THREAD_NAME(&Thread->Tcb, Host);
-    }
 }
 
 NTSTATUS PspSetName(PETHREAD Thread, PCUNICODE_STRING Name)

@@ -267,6 +267,12 @@ def ends(tap, folder):
              differences("exit", result.returncode, 0)
              + differences("its waits", [w["args"]["status"] for w in trace.of("wait", said["worker"])
                                          if w["args"]["reason"] == "UserRequest"], ["0x000000c0"]))
+    trace, said, result = take(folder, "late")
+    tap.case("ends: a thread that ends while the recording does",
+             differences("exit", result.returncode, 0)
+             + differences("name", trace.names.get(said["worker"]), "late")
+             + differences("waits", [w["args"]["status"] for w in trace.of("wait", said["worker"])
+                                     if w["args"]["reason"] != "Suspended"], ["0x00000102"]))
 
 
 def processes(tap, folder):

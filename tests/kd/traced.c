@@ -496,6 +496,44 @@ static void threads(void)
     }
 }
 
+/* The recording is finished while a thread that is about to leave it asks the host for its name. */
+
+void __real_HalQueryThreadName(ULONG id, PSTR buffer, SIZE_T size);
+void __wrap_HalQueryThreadName(ULONG id, PSTR buffer, SIZE_T size);
+
+static volatile LONG ending, asked;
+
+void __wrap_HalQueryThreadName(ULONG id, PSTR buffer, SIZE_T size)
+{
+    if (LOAD(ending) == (LONG)id) {
+        STORE(ending, 0);
+        STORE(asked, 1);
+        while (LOAD(KiTracing) != 0)
+            usleep(100);
+    }
+    __real_HalQueryThreadName(id, buffer, size);
+}
+
+static DWORD WINAPI end_late(void *context)
+{
+    wait_once(context);
+    STORE(ending, (LONG)GetCurrentThreadId());
+    return 0;
+}
+
+static void late(void)
+{
+    char path[64];
+
+    start(end_late, NULL, u"late");
+    while (!LOAD(asked))
+        usleep(100);
+    KiFinishTrace(TRUE);
+    snprintf(path, sizeof(path), "/proc/self/task/%u", worker_id);
+    while (access(path, F_OK) == 0)
+        usleep(100);
+}
+
 static void odd_name(void)
 {
     pthread_setname_np(pthread_self(), "\"q\\\x01\xff\xc3\xa4\xed\xa0\x80");
@@ -530,6 +568,8 @@ static void run(const char *scenario, char *program)
         many();
     else if (strcmp(scenario, "threads") == 0)
         threads();
+    else if (strcmp(scenario, "late") == 0)
+        late();
     else if (strcmp(scenario, "odd") == 0)
         odd_name();
     else if (strcmp(scenario, "chdir") == 0)
