@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kdtest import INTERLOCK, PATIENCE, SANITIZED, STATIC, Program, Tap, differences
@@ -166,11 +167,11 @@ def endless(tap):
             print(f"ok {tap.count + 1} - a read that never ends # SKIP there is no userfaultfd for this user")
             tap.count += 1
             return
-        result = run("handles", p.child)
-        problems = check(["handles"], result, (1,))
-        problems += [] if b"given up" in result.stderr else [result]
+        with ThreadPoolExecutor() as both: # each of them waits until its patience is at its end
+            handles, result = both.map(lambda words: run(*words), [["handles", p.child], ["ps", "--json"]])
+        problems = check(["handles"], handles, (1,))
+        problems += [] if b"given up" in handles.stderr else [handles]
         tap.case("a read that never ends is given up", problems)
-        result = run("ps", "--json")
         tap.case("ps goes on without it", check(["ps", "--json"], result) +
                  ([] if str(p.child).encode() in result.stderr else [result.stderr]))
 

@@ -30,7 +30,7 @@
 
 #ifndef HEAP_IS_WATCHED_ONLY
 
-enum { CALL_SECONDS = 60, MOST_REFUSALS = 100, MOST_REPEATS = 8, MOST_LOOKS = 5000 };
+enum { CALL_SECONDS = 60, FIRST_CALL_SECONDS = 5, MOST_REFUSALS = 100, MOST_REPEATS = 8, MOST_LOOKS = 1000 };
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
@@ -66,7 +66,7 @@ int __wrap_timerfd_create(int clock, int flags)
 static uint64_t planted_leak(void)
 {
     void *volatile kept = malloc(100);
-    void *other = malloc(100);
+    void *volatile other = malloc(100);
 
     free(other);
     if (kept != NULL && other != NULL)
@@ -77,7 +77,7 @@ static uint64_t planted_leak(void)
 static uint64_t planted_handle_leak(void)
 {
     HANDLE event = CreateEventW(NULL, FALSE, FALSE, NULL);
-    void *memory = malloc(100);
+    void *volatile memory = malloc(100);
 
     free(memory);
     if (memory != NULL)
@@ -87,7 +87,7 @@ static uint64_t planted_handle_leak(void)
 
 static uint64_t planted_crash(void)
 {
-    volatile char *memory = malloc(100);
+    volatile char *volatile memory = malloc(100);
 
     memory[0] = 1;
     free((void *)memory);
@@ -96,7 +96,7 @@ static uint64_t planted_crash(void)
 
 static uint64_t planted_status(void)
 {
-    void *memory = malloc(100);
+    void *volatile memory = malloc(100);
 
     free(memory);
     return memory != NULL ? STATUS_SUCCESS : (uint32_t)STATUS_INVALID_PARAMETER;
@@ -105,7 +105,7 @@ static uint64_t planted_status(void)
 static uint64_t planted_end_of_service(void)
 {
     static bool broken;
-    void *memory = malloc(100);
+    void *volatile memory = malloc(100);
 
     broken = broken || memory == NULL;
     free(memory);
@@ -256,7 +256,8 @@ static _Noreturn void run(const struct function *function, int number)
 {
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
-    alarm(function->layer == LAYER_planted ? 5 : CALL_SECONDS);
+    /* one that blocks although nothing is refused has nothing to compare with */
+    alarm(number < 0 || function->layer == LAYER_planted ? FIRST_CALL_SECONDS : CALL_SECONDS);
     prepare_values();
     refuse_one_only = 1;
     refuse_one(function, number);
