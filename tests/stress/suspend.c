@@ -23,11 +23,11 @@ static const struct row {
     unsigned long rounds;
 } rows[] = {
     {"running", step_running, 0, 0, 4000},
-    {"wait for one", step_single, 1, 0, 20000},
-    {"wait for any", step_any, 1, 0, 20000},
-    {"wait for all", step_all, 1, 1, 30000},
-    {"wait for all with a deadline", step_timed_all, 1, 1, 30000},
-    {"delay", step_delay, 0, 1, 30000},
+    {"wait for one", step_single, 1, 0, 8000},
+    {"wait for any", step_any, 1, 0, 8000},
+    {"wait for all", step_all, 1, 1, 10000},
+    {"wait for all with a deadline", step_timed_all, 1, 1, 10000},
+    {"delay", step_delay, 0, 1, 10000},
 };
 
 static struct {
