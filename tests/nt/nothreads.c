@@ -2,7 +2,7 @@
  * The host refuses new threads. What needs one of the library's own threads and can fail says so and changes nothing;
  * what cannot fail is done by threads that are there already, and nothing is lost. Each case is a process of its own.
  */
-#include "inchild.h"
+#include "child.h"
 #include "objecttest.h"
 
 #include <pthread.h>
@@ -42,13 +42,13 @@ static void refuse_threads(void)
     __atomic_store_n(&refused, 1, __ATOMIC_RELAXED);
 }
 
-#define CHILD(name)                    \
-    static void name##_child(void);    \
-    static void name(void **state)     \
-    {                                  \
-        (void)state;                   \
-        run_in_child(name##_child);    \
-    }                                  \
+#define CHILD(name)                      \
+    static void name##_child(void);      \
+    static void name(void **state)       \
+    {                                    \
+        (void)state;                     \
+        run_case_in_child(name##_child); \
+    }                                    \
     static void name##_child(void)
 
 /* Timers by handle. */

@@ -3,7 +3,7 @@
  * interrupts threads, or have no right to send it. A suspension happens, or the call says that it did not; the end of a
  * thread that cannot be interrupted comes when it next calls in. Each case is a process of its own.
  */
-#include "inchild.h"
+#include "child.h"
 #include "victim.h"
 
 #include <linux/filter.h>
@@ -197,10 +197,10 @@ static void after_own_handlers(void)
 static void the_program_changes_the_actions(void **state)
 {
     (void)state;
-    run_in_child(after_reset);
-    run_in_child(after_ignore);
-    run_in_child(after_own_handlers);
-    run_in_child(after_polite_handlers);
+    run_case_in_child(after_reset);
+    run_case_in_child(after_ignore);
+    run_case_in_child(after_own_handlers);
+    run_case_in_child(after_polite_handlers);
 }
 
 /* One handler after another in front, more than there are places for: then no suspension is reported that is none. */
@@ -238,7 +238,7 @@ static void one_more_mask_each_time(void)
 static void more_handlers_than_places(void **state)
 {
     (void)state;
-    run_in_child(one_more_mask_each_time);
+    run_case_in_child(one_more_mask_each_time);
 }
 
 /* Blocked signals. */
@@ -356,9 +356,9 @@ static void waits_need_no_signal(void)
 static void a_thread_blocks_all_signals(void **state)
 {
     (void)state;
-    run_in_child(a_computing_thread);
-    run_in_child(an_end_that_waits);
-    run_in_child(waits_need_no_signal);
+    run_case_in_child(a_computing_thread);
+    run_case_in_child(an_end_that_waits);
+    run_case_in_child(waits_need_no_signal);
 }
 
 static void suspend_for_nothing(void *argument, unsigned index)
@@ -387,7 +387,7 @@ static void several_in_vain(void)
 static void several_suspend_it_at_once(void **state)
 {
     (void)state;
-    run_in_child(several_in_vain);
+    run_case_in_child(several_in_vain);
 }
 
 /* Somebody else takes the signal. */
@@ -458,8 +458,8 @@ static void a_thread_takes_signals_itself(void **state)
 #ifdef HALP_THREAD_SANITIZER
     skip(); /* a signal that the thread does not block is the sanitizer's, see HalpIsSignalOnItsWay */
 #endif
-    run_in_child(with_sigwait);
-    run_in_child(with_signalfd);
+    run_case_in_child(with_sigwait);
+    run_case_in_child(with_signalfd);
 }
 
 /* The host refuses. */
@@ -547,10 +547,10 @@ static void without_room(void)
 static void the_host_refuses_to_send(void **state)
 {
     (void)state;
-    run_in_child(without_values);
-    run_in_child(without_values_and_with_handlers);
-    run_in_child(without_signals);
-    run_in_child(without_room);
+    run_case_in_child(without_values);
+    run_case_in_child(without_values_and_with_handlers);
+    run_case_in_child(without_signals);
+    run_case_in_child(without_room);
 }
 
 /* Interrupts of processors. */
@@ -615,8 +615,8 @@ static void interrupts_without_values(void)
 static void processors_are_still_interrupted(void **state)
 {
     (void)state;
-    run_in_child(interrupts_after_changes);
-    run_in_child(interrupts_without_values);
+    run_case_in_child(interrupts_after_changes);
+    run_case_in_child(interrupts_without_values);
 }
 
 /* A program begins with the mask and the ignored signals of the one that started it. */
@@ -634,7 +634,7 @@ static void start_with_everything_blocked(void)
 static void a_program_inherits_mask_and_actions(void **state)
 {
     (void)state;
-    run_in_child(start_with_everything_blocked);
+    run_case_in_child(start_with_everything_blocked);
 }
 
 static int run_inherited(void)

@@ -34,4 +34,15 @@ static inline void run_in_child(void (*function)(void *argument), void *argument
     assert_int_equal(status, 0);
 }
 
+/* The same for a whole case, which takes no argument. */
+static inline void call_case(void *function)
+{
+    (*(void (**)(void))function)();
+}
+
+static inline void run_case_in_child(void (*function)(void))
+{
+    run_in_child(call_case, &function);
+}
+
 #endif
