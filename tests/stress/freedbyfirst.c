@@ -41,9 +41,11 @@ static void wait_and_unmap(round_of_waits *r, test_random *random)
 {
     for (unsigned long i = 1; i <= r->rounds; i += 1) {
         await(load(&r->begun) == i);
+        KEVENT *event = r->event; /* when all have returned there is another one */
+
         wait_in_some_way(r, random);
         if (add(&r->returned, 1) == 1)
-            require(munmap(r->event, PAGE) == 0);
+            require(munmap(event, PAGE) == 0);
     }
 }
 
