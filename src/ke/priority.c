@@ -137,9 +137,10 @@ static KPRIORITY KiLendablePriority(PKTHREAD Thread)
 
 VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner)
 {
-    /* relaxed: a hint; a priority that has decayed since it was last looked at is only looked at more closely */
-    if (Owner != NULL && KiLendablePriority(Thread) > __atomic_load_n(&Owner->Priority, __ATOMIC_RELAXED)) {
-        KiBoostOwner(Owner, KiLendablePriority(Thread));
+    KPRIORITY Priority = KiLendablePriority(Thread);
+    /* relaxed: a hint; an owner whose boost has decayed since it was last looked at is only looked at more closely */
+    if (Owner != NULL && Priority > __atomic_load_n(&Owner->Priority, __ATOMIC_RELAXED)) {
+        KiBoostOwner(Owner, Priority);
     }
 }
 
