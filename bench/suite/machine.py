@@ -38,7 +38,7 @@ def describe():
 
 
 def _used_by(process):
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
@@ -76,6 +76,6 @@ class Load:
 
 def _comm(entry):
     try:
-        return (entry / "comm").read_text()
+        return (entry / "comm").read_text(errors="replace")
     except OSError:
         return ""
