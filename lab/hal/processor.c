@@ -52,7 +52,7 @@ VOID HalCountWait(PHAL_TURN Turn)
     UNREFERENCED_PARAMETER(Turn);
 }
 
-VOID HalLongSpin(ULONG Round)
+VOID HalGiveWay(ULONG Round)
 {
     if (lab_sched_active()) {
         lab_spin_yield_hint(lab->current, LABHAL_YIELD_STEPS << (Round < MOST_DOUBLINGS ? Round : MOST_DOUBLINGS));

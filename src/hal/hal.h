@@ -104,7 +104,20 @@ typedef struct _HAL_TURN {
     ULONG LooksAlone; /* and so many of the last looks found nobody else there */
 } HAL_TURN, *PHAL_TURN;
 VOID HalCountWait(PHAL_TURN Turn);
-VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */
+VOID HalGiveWay(ULONG Round);                        /* between two looks of a wait that nobody ends by a wake: yields, then naps that grow */
+FORCEINLINE VOID HalLongSpin(ULONG Round)           /* the old name */
+{
+    if (HalOtherProcessorAvailable()) {
+        if (Round < 64) {
+            for (ULONG Spins = HalSpinsForCycles(2000); Spins != 0; Spins -= 1) {
+                HalPause();
+            }
+            return;
+        }
+        Round -= 64;
+    }
+    HalGiveWay(Round);
+}
 
 /* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, wherever the system
    clock is moved, or for no reason. 0: no deadline. Whoever has changed *Wake calls HalClockWake. */

@@ -15,11 +15,9 @@
 
 #define YIELDS_BEFORE_SLEEP 4
 
-#define SPINNING_ROUNDS 64
 #define YIELDING_ROUNDS 64
-#define CYCLES_PER_ROUND 2000
-#define SHORTEST_SLEEP_NS 1000
-#define LONGEST_SLEEP_DOUBLINGS 10
+#define SHORTEST_NAP_NS 1000
+#define LONGEST_NAP_DOUBLINGS 10
 
 typedef struct _HALP_AFFINITY {
     unsigned long Mask[MASK_WORDS];
@@ -132,27 +130,23 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
     return Spins == 0 ? 1 : Spins > UINT32_MAX ? UINT32_MAX : (ULONG)Spins;
 }
 
+static ULONGLONG HalpCycles(VOID)
+{
 #if defined(__x86_64__)
-/* The fences keep the read between the two. */
-static ULONGLONG HalpCycles(VOID)
-{
-    __builtin_ia32_lfence();
+    __builtin_ia32_lfence(); /* keeps the timed read between its two time stamps */
     return __builtin_ia32_rdtsc();
-}
 #else
-static ULONGLONG HalpCycles(VOID)
-{
     return HalpNanoseconds(CLOCK_MONOTONIC) * CYCLES_PER_NANOSECOND;
-}
 #endif
+}
 
 ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
 {
     ULONGLONG Before = HalpCycles();
-    /* relaxed: whoever cares what it means reads again */
+    /* relaxed: only the time counts; the caller reads the word again */
     ULONG_PTR Value = __atomic_load_n(Word, __ATOMIC_RELAXED);
     ULONGLONG After = HalpCycles();
-    ULONGLONG Clock = HalpCycles() - After; /* what asking for the time takes */
+    ULONGLONG Clock = HalpCycles() - After; /* the cost of reading the clock */
     ULONGLONG Took = After - Before > Clock ? After - Before - Clock : 0;
 
     *Cycles = Took < UINT32_MAX ? (ULONG)Took : UINT32_MAX;
@@ -164,24 +158,14 @@ ULONG HalYieldsBeforeSleep(VOID)
     return YIELDS_BEFORE_SLEEP;
 }
 
-static VOID HalpSleepBetweenSpins(ULONG Round)
+VOID HalGiveWay(ULONG Round)
 {
-    ULONG Doublings = Round < LONGEST_SLEEP_DOUBLINGS ? Round : LONGEST_SLEEP_DOUBLINGS;
-
-    HalpSleep(((ULONGLONG)SHORTEST_SLEEP_NS << Doublings) / HALP_NANOSECONDS_PER_UNIT);
-}
-
-VOID HalLongSpin(ULONG Round)
-{
-    if (Round < SPINNING_ROUNDS && HalOtherProcessorAvailable()) {
-        ULONG Spins = HalSpinsForCycles(CYCLES_PER_ROUND);
-
-        while (Spins-- != 0) {
-            HalPause();
-        }
-    } else if (Round < SPINNING_ROUNDS + YIELDING_ROUNDS) {
+    if (Round < YIELDING_ROUNDS) {
         HalDispatch.Yield();
     } else {
-        HalpSleepBetweenSpins(Round - SPINNING_ROUNDS - YIELDING_ROUNDS);
+        ULONG Doublings = Round - YIELDING_ROUNDS;
+
+        Doublings = Doublings < LONGEST_NAP_DOUBLINGS ? Doublings : LONGEST_NAP_DOUBLINGS;
+        HalpSleep(((ULONGLONG)SHORTEST_NAP_NS << Doublings) / HALP_NANOSECONDS_PER_UNIT);
     }
 }
