@@ -47,7 +47,7 @@ BOOLEAN HalYieldToOther(VOID)
 }
 
 /* Every schedule is explored: nobody has to end its turn for another one to run. */
-VOID HalCountWait(PHAL_TURN Turn)
+VOID HalCountContention(PHAL_TURN Turn)
 {
     UNREFERENCED_PARAMETER(Turn);
 }

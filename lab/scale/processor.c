@@ -52,7 +52,7 @@ BOOLEAN HalYieldToOther(VOID)
 }
 
 /* Nor does anybody have to be made to give it away. */
-VOID HalCountWait(PHAL_TURN Turn)
+VOID HalCountContention(PHAL_TURN Turn)
 {
     UNREFERENCED_PARAMETER(Turn);
 }

@@ -52,7 +52,7 @@ FORCEINLINE BOOLEAN KiIsTurnOver(PKTHREAD Thread, volatile VOID *Lock)
 /* The thread has found a lock held. */
 FORCEINLINE VOID KiCountWait(PKTHREAD Thread)
 {
-    HalCountWait(&Thread->HostTurn);
+    HalCountContention(&Thread->HostTurn);
 }
 
 #endif
