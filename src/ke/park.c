@@ -42,3 +42,16 @@ VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
     Patience->Gap = Policy->FirstGap != 0 ? HalSpinsForCycles(Policy->FirstGap) : 1;
     Patience->GreatestGap = Policy->GreatestGap != 0 ? HalSpinsForCycles(Policy->GreatestGap) : 1;
 }
+
+VOID KiBackOff(ULONG Round)
+{
+    const KI_PARK_POLICY *Policy = &KiParkPolicy[KiParkForOther];
+    ULONG SpinningRounds = HalOtherProcessorAvailable() ? Policy->SpinCycles / Policy->GreatestGap : 0;
+    if (Round >= SpinningRounds) {
+        HalGiveWay(Round - SpinningRounds);
+        return;
+    }
+    for (ULONG Pauses = HalSpinsForCycles(Policy->GreatestGap); Pauses != 0; Pauses -= 1) {
+        HalPause();
+    }
+}

@@ -22,7 +22,8 @@
  * A condition may consume what it finds (take the lock, take the signal); it is not evaluated again after it was TRUE.
  * KiParkOnWord is the same for a condition of one 32-bit word that a waker changes and then wakes. KiSleepWhile is the
  * plain case: sleep while the word has this value. A loop that has to do something else between two looks keeps a
- * KI_PATIENCE of its own and calls KiStayAwake (ex/pushlockcore.c).
+ * KI_PATIENCE of its own and calls KiStayAwake (ex/pushlockcore.c). A loop that seldom waits at all, and retries a whole
+ * operation, counts its rounds and calls KiBackOff: for (ULONG Round = 0; !Try(); Round += 1) KiBackOff(Round);
  *
  * What holds for every policy:
  * 1. Suspension and termination. The host interrupt runs on the spinning or sleeping thread; the wait goes on after it.
@@ -160,6 +161,9 @@ FORCEINLINE BOOLEAN KiStayAwake(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_
     }
     return FALSE;
 }
+
+/* The step of a wait by KiParkForOther that comes after Round steps before it. */
+VOID KiBackOff(ULONG Round);
 
 /*
  * Waits until IsDone(Context). FALSE: patience is over, and the caller blocks the thread. With KiSleepElsewhere the

@@ -275,6 +275,22 @@ static void spin_count_of_the_object(void **state)
     assert_false(KiStayAwake(&patience, thread, KiParkForBarrier));
 }
 
+/* The same steps as those of KiParkForOther, without a condition. */
+static void backing_off(void **state)
+{
+    const ULONG spinning = 128000 / 2000;
+
+    (void)state;
+    for (ULONG round = 0; round < spinning + 5; round++)
+        KiBackOff(round);
+    assert_int_equal(naps, 5);
+    other_processor = FALSE;
+    naps = 0;
+    KiBackOff(0);
+    assert_int_equal(naps, 1);
+    assert_int_equal(yields, 0);
+}
+
 /* On a word. */
 
 #define DONE 1u
@@ -470,6 +486,7 @@ int main(void)
         HOSTED(spin_for_reply),
         HOSTED(gaps),
         HOSTED(spin_count_of_the_object),
+        HOSTED(backing_off),
         HOSTED(on_a_word),
         HOSTED(asleep_in_the_host),
         HOSTED(deadline_of_the_host),
