@@ -14,6 +14,7 @@
  * SuspendCount is changed under SuspendLock. SuspendEvent is signaled exactly while SuspendCount is 0, unless the
  * suspension was a lightweight one, which leaves it alone.
  */
+#include "park.h"
 #include "wait.h"
 
 #define KI_TIME_BETWEEN_LOOKS 10000ULL        /* 1 ms */
@@ -212,14 +213,6 @@ static NTSTATUS KiGiveUpSuspension(PKTHREAD Current, PKTHREAD Thread, NTSTATUS I
     return Status;
 }
 
-/* Nobody wakes the word: this is a sleep, of the caller's. */
-static VOID KiPauseBeforeLook(ULONGLONG Now)
-{
-    volatile ULONG Word = 0;
-    HAL_DEADLINE Deadline = {.Clock = HalInterruptTime, .Time = Now + KI_TIME_BETWEEN_LOOKS};
-    HalDispatch.Wait(&Word, 0, &Deadline);
-}
-
 static VOID KiRepeatInterrupt(PKTHREAD Thread, PKI_SUSPEND_REQUEST Request)
 {
     if (!KiInterruptArrives(Thread, &Request->Sent, TRUE)) {
@@ -248,7 +241,7 @@ static NTSTATUS KiConfirmSuspension(PKTHREAD Current, PKTHREAD Thread, PKI_SUSPE
             Repeat = Now + KI_TIME_TO_TAKE_SUSPENSION / 4;
             KiRepeatInterrupt(Thread, Request);
         }
-        KiPauseBeforeLook(Now);
+        KiSleepUntil(Now + KI_TIME_BETWEEN_LOOKS);
     }
     return STATUS_SUCCESS;
 }
