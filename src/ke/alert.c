@@ -41,22 +41,22 @@ ULONG KeAlertResumeThread(PKTHREAD Thread)
     return KeResumeThread(Thread);
 }
 
-NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
+static inline BOOLEAN KiTakesAlertById(PVOID Thread)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    KI_WAIT Wait;
+    return KiTakeAlertById(Thread);
+}
 
-    if (KiMayConsumeAtOnce(Thread, FALSE) && KiTakeAlertById(Thread)) {
-        return STATUS_ALERTED;
-    }
+static DECLSPEC_NOINLINE NTSTATUS KiAwaitAlertById(PVOID Hint, PLARGE_INTEGER Timeout)
+{
+    KI_WAIT Wait;
     KiInitializeWait(&Wait, Hint, WrAlertByThreadId, UserMode, FALSE, Timeout);
-    if (KiTakeAlertById(Thread)) {
+    if (KiTakeAlertById(Wait.Thread)) {
         return STATUS_ALERTED;
     }
     if (Wait.Poll) {
         return STATUS_TIMEOUT;
     }
-    if (KiSpinForAlertById(Thread)) {
+    if (KiParkUntil(Wait.Thread, KiParkForObject, KiTakesAlertById, Wait.Thread)) {
         return STATUS_ALERTED;
     }
     Wait.Objects = &Hint;
@@ -64,6 +64,13 @@ NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
     Wait.Flags = KI_WAIT_ALERT_BY_ID | KI_WAIT_LIGHT;
     Wait.Spun = TRUE;
     return KiWait(&Wait);
+}
+
+NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    return KiMayConsumeAtOnce(Thread, FALSE) && KiTakeAlertById(Thread) ? STATUS_ALERTED
+                                                                        : KiAwaitAlertById(Hint, Timeout);
 }
 
 VOID KeAlertThreadById(PKTHREAD Thread)

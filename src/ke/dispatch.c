@@ -18,7 +18,7 @@ ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
 {
     ULONG64 Word;
     for (ULONG Round = 0; (Word = KiReadHeader(Header)) & KI_LOCKED; Round += 1) {
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     return Word;
 }
@@ -398,7 +398,7 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     KiBoostWokenThread(Thread, Increment);
     __atomic_store_n(&Thread->State, DeferredReady, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->WakerProcessor, HalDispatch.CurrentProcessor() + 1, __ATOMIC_RELAXED);
-    /* release: the thread that sees the word sees everything decided about its wait; pairs with KiSleep */
+    /* release: the thread that sees the word sees everything decided about its wait; pairs with KiParkOnWord */
     if (__atomic_exchange_n(&Thread->WakeWord, KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING) {
         KiCurrentThread()->WokeSleeper = TRUE;
         HalDispatch.Wake(&Thread->WakeWord, 1);

@@ -56,6 +56,7 @@
 #define INTERLOCK_DISPATCH_H
 
 #include "ki.h"
+#include "park.h"
 #include "trace.h"
 
 /* The word. */
@@ -311,7 +312,7 @@ FORCEINLINE BOOLEAN KiSignalInline(PDISPATCHER_HEADER Header, const KI_SIGNAL *S
             break;
         }
         KiUnlockObject(Header, Old);
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     if (Signal->Released != NULL && Released.First != NULL) {
         *Signal->Released = Released.First;

@@ -72,28 +72,29 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
 BOOLEAN KiTryAcquireMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
 {
     PDISPATCHER_HEADER Header = &Mutant->Header;
-    BOOLEAN Acquired = FALSE;
     ULONG64 Word = KiReadHeader(Header);
-    *Status = STATUS_SUCCESS;
-    while (!Acquired) {
+    for (;;) {
         if (Word & KI_LOCKED) {
             Word = KiReadSettledHeader(Header);
         }
         if (KI_STATE(Word) > 0) {
             KiEnterDispatcher(Thread); /* a fork must not find a mutant that is taken and has no owner yet */
-            Acquired = KiCompareExchangeHeader(Header, &Word, KiWithState(Word, 0));
+            BOOLEAN Acquired = KiCompareExchangeHeader(Header, &Word, KiWithState(Word, 0));
             if (Acquired) {
                 *Status = KiGiveMutant(Mutant, Thread);
                 KiTakeOwnershipOf(Mutant, Thread);
             }
             KiExitDispatcher(Thread);
-        } else if (KiOwnsMutant(Header, Thread) && KI_STATE(Word) != KI_MUTANT_LIMIT) {
-            Acquired = KiCompareExchangeHeader(Header, &Word, KiWithState(Word, KI_STATE(Word) - 1));
-        } else {
+            if (Acquired) {
+                return TRUE;
+            }
+        } else if (!KiOwnsMutant(Header, Thread) || KI_STATE(Word) == KI_MUTANT_LIMIT) {
             return FALSE;
+        } else if (KiCompareExchangeHeader(Header, &Word, KiWithState(Word, KI_STATE(Word) - 1))) {
+            *Status = STATUS_SUCCESS;
+            return TRUE;
         }
     }
-    return TRUE;
 }
 
 /* Releasing. */

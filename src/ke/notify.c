@@ -76,7 +76,7 @@ static BOOLEAN KiUnregister(PKWAIT_BLOCK Block)
     }
     KiUnlockObject(Header, Word);
     for (ULONG Round = 0; __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockBypassStart; Round += 1) {
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     return Linked;
 }

@@ -96,7 +96,7 @@ static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
 VOID KiReconsiderDeadline(PKTHREAD Thread)
 {
     C_ASSERT((KI_SLEEPING & KI_WOKEN) == KI_AWAKE);
-    /* release: pairs with the acquire in KiSleep, which then sees what the caller has changed: the register, as
+    /* release: pairs with the acquire in KiParkOnWord; KiNextWake then sees what the caller has changed: the register, as
        KiFinishResume left it, or KiClockMissing */
     if (__atomic_fetch_and(&Thread->WakeWord, KI_WOKEN, __ATOMIC_RELEASE) == KI_SLEEPING) {
         HalDispatch.Wake(&Thread->WakeWord, 1);

@@ -28,6 +28,7 @@ VOID KiSetWaitNext(PKTHREAD Thread)
     Thread->WaitNext = TRUE;
     if (Thread->Irql < DISPATCH_LEVEL) {
         PKPRCB Prcb = KiCurrentPrcb(Thread);
+        __atomic_store_n(&Thread->LastPrcb, Prcb, __ATOMIC_RELAXED);
         KiSetIrql(Thread, DISPATCH_LEVEL);
         Thread->Prcb = Prcb;
     }
@@ -184,34 +185,90 @@ static VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
     }
 }
 
-/* Consumes all objects at one instant. FALSE: they are not all signaled, or are locked by others, or not all different. */
-static BOOLEAN KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+static DECLSPEC_NOINLINE NTSTATUS KiConsumeAndUnlock(PVOID Object[], ULONG Count, PKTHREAD Thread)
 {
-    /* Without a lock this is a hint, but if one is not signaled now, there was a moment at which they were not all. */
+    ULONG64 Mutants = 0; /* only these may be touched once they are unlocked: another waiter may free the others */
+    NTSTATUS Status = STATUS_WAIT_0;
     for (ULONG Index = 0; Index < Count; Index += 1) {
         ULONG64 Word = KiReadHeader(Object[Index]);
-        if (!(Word & KI_LOCKED) && !KiMayTake(Object[Index], Word, Thread)) {
-            return FALSE;
+        Mutants |= (ULONG64)(KI_TYPE(Word) == MutantObject) << Index;
+        if (KiConsumeLocked(Object[Index], &Word, Thread) == STATUS_ABANDONED) {
+            Status = STATUS_ABANDONED;
         }
-    }
-    KiEnterDispatcher(Thread);
-    ULONG Locked = KiLockSignaled(Object, Count, Thread);
-    BOOLEAN Taken = Locked == Count;
-    ULONG64 Mutants = 0; /* only these may be touched once they are unlocked: another waiter may free the others */
-    *Status = STATUS_WAIT_0;
-    for (ULONG Index = 0; Index < Locked; Index += 1) {
-        ULONG64 Word = KiReadHeader(Object[Index]);
-        if (Taken && KiConsumeLocked(Object[Index], &Word, Thread) == STATUS_ABANDONED) {
-            *Status = STATUS_ABANDONED;
-        }
-        Mutants |= (ULONG64)(Taken && KI_TYPE(Word) == MutantObject) << Index;
         KiUnlockObject(Object[Index], Word);
     }
     for (; Mutants != 0; Mutants &= Mutants - 1) {
         KiTakeOwnershipIfMutant(Object[__builtin_ctzll(Mutants)], Thread);
     }
+    return Status;
+}
+
+/* Consumes all objects at one instant. STATUS_PENDING: they are not all signaled, or locked by others, or not all
+   different. */
+static NTSTATUS KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread)
+{
+    NTSTATUS Status = STATUS_PENDING;
+    /* Without a lock this is a hint, but if one is not signaled now, there was a moment at which they were not all. */
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ULONG64 Word = KiReadHeader(Object[Index]);
+        if (!(Word & KI_LOCKED) && !KiMayTake(Object[Index], Word, Thread)) {
+            return Status;
+        }
+    }
+    KiEnterDispatcher(Thread);
+    ULONG Locked = KiLockSignaled(Object, Count, Thread);
+    if (__builtin_expect(Locked == Count, TRUE)) {
+        Status = KiConsumeAndUnlock(Object, Count, Thread);
+    } else {
+        for (ULONG Index = 0; Index < Locked; Index += 1) {
+            KiUnlockObject(Object[Index], KiReadHeader(Object[Index]));
+        }
+    }
     KiExitDispatcher(Thread);
-    return Taken;
+    return Status;
+}
+
+/* The spin before a wait, a few objects per look, so that it is no longer for many objects. */
+typedef struct _KI_ANY_SPIN {
+    PVOID *Objects;
+    ULONG Count;
+    ULONG Next;
+    PKTHREAD Thread;
+    NTSTATUS *Status;
+} KI_ANY_SPIN;
+
+#define KI_OBJECTS_PER_LOOK 8
+
+static inline BOOLEAN KiAnySatisfies(PVOID Context)
+{
+    KI_ANY_SPIN *Spin = Context;
+    ULONG Left = Spin->Count < KI_OBJECTS_PER_LOOK ? Spin->Count : KI_OBJECTS_PER_LOOK;
+    for (; Left != 0; Left -= 1) {
+        PDISPATCHER_HEADER Header = Spin->Objects[Spin->Next];
+        Spin->Next = Spin->Next + 1 < Spin->Count ? Spin->Next + 1 : 0;
+        if (KI_STATE(KiReadHeader(Header)) > 0) {
+            return Spin->Count == 1 ? KiTryConsume(Header, Spin->Thread, Spin->Status)
+                                    : KiTryConsumeAny(Spin->Objects, Spin->Count, Spin->Thread, Spin->Status);
+        }
+    }
+    return FALSE;
+}
+
+FORCEINLINE BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    KI_ANY_SPIN Spin = {Object, Count, 0, Thread, Status};
+    return KiParkUntil(Thread, KiParkForObject, KiAnySatisfies, &Spin);
+}
+
+static inline BOOLEAN KiWasWoken(PVOID Thread)
+{
+    /* relaxed: KiSleepUntilWoken reads it again, with acquire */
+    return __atomic_load_n(&((PKTHREAD)Thread)->WakeWord, __ATOMIC_RELAXED) == KI_WOKEN;
+}
+
+VOID KiSpinForWake(PKTHREAD Thread)
+{
+    KiParkUntil(Thread, KiParkForObject, KiWasWoken, Thread);
 }
 
 /* The objects of a WaitAll, in the order of their addresses, in which they are locked. */
@@ -489,7 +546,7 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
     if (Wait.Poll) {
         return STATUS_TIMEOUT;
     }
-    if (KiSpinForObject(Object, Thread, &Status)) {
+    if (KiSpinForAny(&Object, 1, Thread, &Status)) {
         return Status;
     }
     Wait.Objects = &Object;
@@ -584,10 +641,15 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     if (WaitType != WaitAny && WaitType != WaitAll) {
         return STATUS_INVALID_PARAMETER_3;
     }
-    if (KiMayConsumeAtOnce(Thread, Alertable) &&
-        (WaitType == WaitAny ? KiTryConsumeFirst(Object, Count, Thread, &Status)
-                             : KiTryConsumeAll(Object, Count, Thread, &Status))) {
-        return Status;
+    if (KiMayConsumeAtOnce(Thread, Alertable)) {
+        if (WaitType == WaitAll) {
+            Status = KiTryConsumeAll(Object, Count, Thread);
+        } else if (!KiTryConsumeFirst(Object, Count, Thread, &Status)) {
+            Status = STATUS_PENDING;
+        }
+        if (Status != STATUS_PENDING) {
+            return Status;
+        }
     }
     return KiWaitForMultipleObjectsSlow(Count, Object, WaitType, WaitReason, WaitMode, Alertable, Timeout,
                                         WaitBlockArray != NULL ? WaitBlockArray : Thread->WaitBlock);

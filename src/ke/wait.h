@@ -26,6 +26,7 @@
 #define INTERLOCK_WAIT_H
 
 #include "dispatch.h"
+#include "park.h"
 
 /* WakeWord: reset by the thread before its wait becomes Active. */
 #define KI_AWAKE 0u
@@ -154,6 +155,7 @@ typedef struct _KI_WAIT {
 VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
                       PLARGE_INTEGER Timeout);
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key);
+VOID KiSpinForWake(PKTHREAD Thread); /* after the wait is committed */
 NTSTATUS KiWait(PKI_WAIT Wait); /* runs the steps above; delivers kernel APCs and starts over as often as necessary */
 /* FALSE: the objects are not all different. */
 BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, UCHAR Order[MAXIMUM_WAIT_OBJECTS]);
@@ -206,12 +208,7 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
                                   PKWAIT_BLOCK WaitBlockArray);
 
 /* spin.c */
-BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
-BOOLEAN KiMaySpin(PKTHREAD Thread); /* rule 1 there */
-BOOLEAN KiSpinForAlertById(PKTHREAD Thread);
-BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
-BOOLEAN KiSpinForQueue(PKQUEUE Queue, PKTHREAD Thread); /* TRUE: an entry was seen, which others see as well */
-VOID KiSpinForWake(PKTHREAD Thread);
+BOOLEAN KiMaySpin(PKTHREAD Thread);
 
 /* priority.c: PendingBoost of a thread. */
 
@@ -241,6 +238,7 @@ LONG KiInsertQueue(PKQUEUE Queue, PLIST_ENTRY Entry);
 PLIST_ENTRY KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout);
 ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                       PLIST_ENTRY *EntryArray, ULONG Count);
+BOOLEAN KiSpinForEntry(PKQUEUE Queue, PKTHREAD Thread);
 VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another thread run */
 VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait is over: it counts again, above the limit if necessary */
 VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry);
@@ -323,42 +321,52 @@ FORCEINLINE VOID KiLeaveWaitState(PKI_WAIT Wait, BOOLEAN EndedByOther)
     Thread->ContextSwitches += 1;
 }
 
-/* When to wake up at the latest. A lightweight suspend has no deadline while it lasts. A thread that stands in for the
-   clock wakes earlier: see clock.c. */
-FORCEINLINE const HAL_DEADLINE *KiNextWake(PKTHREAD Thread, PHAL_DEADLINE Nap)
+typedef struct _KI_SLEEP {
+    PKTHREAD Thread;
+    const HAL_DEADLINE *Until; /* the deadline of the last sleep */
+    HAL_DEADLINE Nap;
+} KI_SLEEP, *PKI_SLEEP;
+
+static inline BOOLEAN KiIsWoken(ULONG WakeWord, PVOID Sleep)
 {
-    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
-    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
-    const HAL_DEADLINE *Deadline = (Register & KI_WAIT_ACTIVE) && (Register & KI_WAIT_STATE_MASK) == WaitCommitted
-                                       ? &Thread->WaitDeadline
-                                       : &NoDeadline;
-    return __builtin_expect(KiIsClockMissing(), 0) ? KiShortenToNap(Thread, Deadline, Nap) : Deadline;
+    UNREFERENCED_PARAMETER(Sleep);
+    return WakeWord == KI_WOKEN;
 }
 
-/* TRUE: woken. FALSE: the deadline *Until has passed, and the thread has ended its wait itself. */
-FORCEINLINE BOOLEAN KiSleep(PKTHREAD Thread, const HAL_DEADLINE **Until, PHAL_DEADLINE Nap)
+/* When to wake up at the latest. A lightweight suspend has no deadline while it lasts. A thread that stands in for the
+   clock wakes earlier: see clock.c. */
+static inline const HAL_DEADLINE *KiNextWake(PVOID Context)
 {
-    for (;;) {
-        ULONG Word = KI_AWAKE;
-        /* acquire: pairs with the exchange in KiReadyThread */
-        if (!__atomic_compare_exchange_n(&Thread->WakeWord, &Word, KI_SLEEPING, FALSE, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_ACQUIRE) &&
-            Word == KI_WOKEN) {
-            return TRUE;
-        }
-        *Until = KiNextWake(Thread, Nap);
-        if (!HalDispatch.Wait(&Thread->WakeWord, KI_SLEEPING, *Until) && KiEndOwnWait(Thread)) {
+    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
+    PKI_SLEEP Sleep = Context;
+    PKTHREAD Thread = Sleep->Thread;
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
+    BOOLEAN Counts = (Register & KI_WAIT_ACTIVE) && (Register & KI_WAIT_STATE_MASK) == WaitCommitted;
+    Sleep->Until = Counts ? &Thread->WaitDeadline : &NoDeadline;
+    if (__builtin_expect(KiIsClockMissing(), 0)) {
+        Sleep->Until = KiShortenToNap(Thread, Sleep->Until, &Sleep->Nap);
+    }
+    return Sleep->Until;
+}
+
+/* TRUE: woken. FALSE: the deadline Sleep->Until has passed, and the thread has ended its wait itself. The waker's half is
+   KiReadyThread. */
+FORCEINLINE BOOLEAN KiSleepUntilWoken(PKI_SLEEP Sleep)
+{
+    PKTHREAD Thread = Sleep->Thread;
+    while (!KiParkOnWord(Thread, KiParkAsleep, &Thread->WakeWord, KI_SLEEPING, KiIsWoken, KiNextWake, Sleep)) {
+        if (KiEndOwnWait(Thread)) {
             return FALSE;
         }
     }
+    return TRUE;
 }
 
 /* Commits the wait and sleeps until it ends. *Result is the status, or the entry that a queue handed over. */
 FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
 {
     PKTHREAD Thread = Wait->Thread;
-    const HAL_DEADLINE *Until;
-    HAL_DEADLINE Nap;
+    KI_SLEEP Sleep = {.Thread = Thread};
 
     KTRACE_WAIT_BEGIN(Wait);
     KiEnterWaitState(Wait);
@@ -369,9 +377,9 @@ FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG
             Wait->Spun = TRUE;
             KiSpinForWake(Thread);
         }
-        *EndedByOther = KiSleep(Thread, &Until, &Nap);
+        *EndedByOther = KiSleepUntilWoken(&Sleep);
         KiEnterDispatcher(Thread);
-        *Result = *EndedByOther ? Thread->WaitStatus : Until == &Nap ? STATUS_KERNEL_APC : STATUS_TIMEOUT;
+        *Result = *EndedByOther ? Thread->WaitStatus : Sleep.Until == &Sleep.Nap ? STATUS_KERNEL_APC : STATUS_TIMEOUT;
     } else {
         *EndedByOther = FALSE;
         *Result = Status;
