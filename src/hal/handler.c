@@ -27,7 +27,7 @@ static VOID HalpAcquireHandlerLock(VOID)
     while (!__atomic_compare_exchange_n(&HalpHandlerLock, &Holder, Process, FALSE, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
         if (Holder == Process) {
-            HalLongSpin(Round++);
+            HalGiveWay(Round++);
             Holder = 0;
         }
     }

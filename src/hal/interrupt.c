@@ -193,7 +193,7 @@ static NTSTATUS HalpSend(ULONG ThreadId)
         if (Round == MOST_TRIES) {
             return STATUS_INSUFFICIENT_RESOURCES;
         }
-        HalLongSpin(Round);
+        HalGiveWay(Round);
     }
     return STATUS_SUCCESS;
 }

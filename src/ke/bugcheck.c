@@ -1,5 +1,5 @@
 /* bugcheck.c: the end of the process, with a report. */
-#include "irql.h"
+#include "park.h"
 #include "trace.h"
 
 #define KI_BUGCHECK_PARAMETERS 4
@@ -23,7 +23,6 @@ static const KI_BUGCODE KiBugCodes[] = {INTERLOCK_BUGCODE_LIST(KI_BUGCODE_ENTRY)
 static const KI_VIOLATION KiViolations[] = {INTERLOCK_VERIFIER_LIST(KI_VIOLATION_ENTRY)};
 static const KI_BUGCODE KiUnknownBugCode = {0, "unknown code", {"", "", "", ""}};
 
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 static LIST_ENTRY KiBugCheckCallbacks = {&KiBugCheckCallbacks, &KiBugCheckCallbacks};
 static KI_LOCK KiBugCheckCallbackLock;
 static volatile ULONG KiBugCheckThreadId; /* who reports; 0: nobody yet */
@@ -157,7 +156,7 @@ static VOID KiBecomeReporter(VOID)
         HalAbort();
     }
     for (;;) {
-        HalDispatch.Wait(&KiBugCheckThreadId, Reporter, &KiNoDeadline);
+        KiSleepWhile(&KiBugCheckThreadId, Reporter);
     }
 }
 

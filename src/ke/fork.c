@@ -15,11 +15,10 @@
  * In the child the threads that stayed behind have ended as far as anybody can tell: they wait for nothing, their
  * mutants are abandoned, their objects are signaled.
  */
-#include "irql.h"
+#include "park.h"
 #include "trace.h"
 #include "wait.h"
 
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 
 volatile ULONG KiForkPending;
 ULONG KiForkDepth;
@@ -28,10 +27,7 @@ static PKTHREAD volatile KiForkingThread;
 
 static VOID KiAwaitForkEnd(VOID)
 {
-    /* acquire: pairs with the release in KiEndFork */
-    while (__atomic_load_n(&KiForkPending, __ATOMIC_ACQUIRE) != 0) {
-        HalDispatch.Wait(&KiForkPending, 1, &KiNoDeadline);
-    }
+    KiSleepWhile(&KiForkPending, 1); /* its acquire pairs with the release in KiEndFork */
 }
 
 VOID KiEnterDispatcherSlow(PKTHREAD Thread)
@@ -70,7 +66,7 @@ static VOID KiAwaitSectionEnd(PKTHREAD Thread)
 {
     /* seq_cst: after KiForkPending was set; also acquires what KiExitDispatcher releases, so all it did is complete */
     for (ULONG Round = 0; __atomic_load_n(&Thread->DispatcherDepth, __ATOMIC_SEQ_CST) != 0; Round++) {
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
 }
 

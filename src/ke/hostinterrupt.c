@@ -27,10 +27,9 @@
  * Processors interrupt their owners without this (irql.c): they hold no reference, it may be another thread by then.
  * They repeat their requests until the owner has served them, or it comes by itself to where it does.
  */
-#include "irql.h"
+#include "park.h"
 #include "wait.h"
 
-#define KI_INTERRUPT_CYCLES 20000
 
 typedef enum _KI_INTERRUPT_STATE {
     KiInterruptNone,
@@ -84,15 +83,22 @@ NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
     return KiInterruptThread(Thread, Sent);
 }
 
-/* A thread that runs on another processor is there in less time than it takes to ask the host. */
-static BOOLEAN KiIsSoonServed(PKTHREAD Thread, ULONG Served)
+typedef struct _KI_SERVED {
+    PKTHREAD Thread;
+    ULONG Before;
+} KI_SERVED;
+
+static inline BOOLEAN KiHasServed(PVOID Context)
 {
-    ULONG Left = KiMaySpin(KiCurrentThread()) ? HalSpinsForCycles(KI_INTERRUPT_CYCLES) : 0;
-    while (Left != 0 && KiReadServed(Thread) == Served) {
-        Left -= 1;
-        HalPause();
-    }
-    return KiReadServed(Thread) != Served;
+    const KI_SERVED *Served = Context;
+    return KiReadServed(Served->Thread) != Served->Before;
+}
+
+/* A thread that runs on another processor gets there in less time than it takes to ask the host. */
+static BOOLEAN KiIsSoonServed(PKTHREAD Thread, ULONG Before)
+{
+    KI_SERVED Served = {Thread, Before};
+    return KiHasServed(&Served) || KiParkUntil(KiCurrentThread(), KiParkForInterrupt, KiHasServed, &Served);
 }
 
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally)

@@ -230,6 +230,25 @@ FORCEINLINE VOID KiSleepWhile(volatile ULONG *Word, ULONG Value)
     KiParkOnWord(NULL, KiParkAsleep, Word, 0, KiDiffers, NULL, &Value);
 }
 
+static inline BOOLEAN KiIsNever(ULONG Value, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    return Value != 0;
+}
+
+static inline const HAL_DEADLINE *KiContextIsDeadline(PVOID Deadline)
+{
+    return Deadline;
+}
+
+/* Sleeps until that interrupt time; nobody wakes the thread. */
+FORCEINLINE VOID KiSleepUntil(ULONGLONG InterruptTime)
+{
+    HAL_DEADLINE Deadline = {HalInterruptTime, InterruptTime};
+    volatile ULONG Word = 0;
+    KiParkOnWord(NULL, KiParkAsleep, &Word, 0, KiIsNever, KiContextIsDeadline, &Deadline);
+}
+
 #define KI_NEAR_CYCLES 150 /* a line that comes from another core takes longer */
 #define KI_MOST_NEAR_LOOKS 7 /* outweigh a far look, which may have been an interrupt */
 #define KI_LOOKS_BETWEEN_TIMED 255

@@ -24,6 +24,7 @@
 #include "idle.h"
 #include "interrupt.h"
 #include "ipi.h"
+#include "park.h"
 #include "queuedlock.h"
 
 #define KI_WAKES_BEFORE_HANDOVER 4
@@ -31,7 +32,6 @@
 PKPRCB KiProcessorBlock[INTERLOCK_MAXIMUM_PROCESSORS];
 ULONG KeNumberProcessors;
 
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 static LIST_ENTRY KiProcessorWaitList = {&KiProcessorWaitList, &KiProcessorWaitList};
 KD_REGISTER_ROOT(KiProcessorWaitList);
 static KI_LOCK KiProcessorWaitLock;
@@ -133,12 +133,8 @@ static BOOLEAN KiQueueForProcessor(PKI_PROCESSOR_WAITER Waiter)
 
 static KI_WAITER_STATE KiSleepInQueue(PKI_PROCESSOR_WAITER Waiter)
 {
-    ULONG State;
-    /* acquire: pairs with the release in KiWakeWaiter */
-    while ((State = __atomic_load_n(&Waiter->State, __ATOMIC_ACQUIRE)) == KiWaiterQueued) {
-        HalDispatch.Wait(&Waiter->State, KiWaiterQueued, &KiNoDeadline);
-    }
-    return (KI_WAITER_STATE)State;
+    KiSleepWhile(&Waiter->State, KiWaiterQueued); /* its acquire pairs with the release in KiWakeWaiter */
+    return (KI_WAITER_STATE)__atomic_load_n(&Waiter->State, __ATOMIC_RELAXED);
 }
 
 static VOID KiWaitForProcessor(PKTHREAD Thread)

@@ -13,6 +13,7 @@
  * SuspendCount changes under SuspendLock. SuspendEvent is signaled exactly while SuspendCount is 0; a lightweight
  * suspension leaves it alone.
  */
+#include "park.h"
 #include "wait.h"
 
 #define KI_TIME_BETWEEN_CHECKS 10000ULL       /* 1 ms */
@@ -217,9 +218,7 @@ static NTSTATUS KiConfirmSuspension(PKTHREAD Current, PKTHREAD Thread, PKI_SUSPE
                 Request->Lost = TRUE;
             }
         }
-        volatile ULONG Unchanged = 0; /* no thread wakes it: this is a sleep of the caller */
-        HAL_DEADLINE Deadline = {.Clock = HalInterruptTime, .Time = Now + KI_TIME_BETWEEN_CHECKS};
-        HalDispatch.Wait(&Unchanged, 0, &Deadline);
+        KiSleepUntil(Now + KI_TIME_BETWEEN_CHECKS);
     }
     return STATUS_SUCCESS;
 }

@@ -2,6 +2,7 @@
 #include "psp.h"
 
 #include "../ke/debugdata.h"
+#include "../ke/park.h"
 
 KD_REGISTER_LAYOUT(PspLayout, PSP_LAYOUT);
 
@@ -100,11 +101,7 @@ static NTSTATUS PspPrepareThread(PETHREAD Thread, PPSP_CREATE Create)
 
 static VOID PspAwaitStart(PETHREAD Thread)
 {
-    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
-    /* acquire: pairs with the release store of the id in KiStartThread */
-    while (__atomic_load_n(&Thread->Tcb.ThreadId, __ATOMIC_ACQUIRE) == 0) {
-        HalDispatch.Wait(&Thread->Tcb.ThreadId, 0, &NoDeadline);
-    }
+    KiSleepWhile(&Thread->Tcb.ThreadId, 0); /* its acquire pairs with the release store in KiStartThread */
 }
 
 /* From here on the thread owns its own reference, unless it could not be started: then that is given back. */
