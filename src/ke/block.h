@@ -8,7 +8,7 @@
 #ifndef INTERLOCK_BLOCK_H
 #define INTERLOCK_BLOCK_H
 
-#include "trace.h"
+#include "../trace/trace.h"
 #include "wait.h"
 
 #define KI_LAST_SWAPPABLE_PRIORITY 24

@@ -1,6 +1,6 @@
 /* bugcheck.c: the end of the process, with a report. */
 #include "irql.h"
-#include "trace.h"
+#include "../trace/trace.h"
 
 #define KI_BUGCHECK_PARAMETERS 4
 

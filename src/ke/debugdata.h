@@ -33,7 +33,7 @@ FORCEINLINE ULONG64 KdpLayoutHash(VOID)
     const ULONG Layout[] = {
         sizeof(KI_THREAD_SLOT),
         KDP_MEMBER(KI_THREAD_SLOT, Tcb),
-        KDP_MEMBER(KI_THREAD_SLOT, Suffix),
+        KDP_MEMBER(KI_THREAD_SLOT, Ps),
         KDP_MEMBER(KI_THREAD_SLOT, Use),
         KDP_MEMBER(KTHREAD, WaitRegister),
         KDP_MEMBER(KTHREAD, WaitBlockList),

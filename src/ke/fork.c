@@ -16,7 +16,7 @@
  * mutants are abandoned, their objects are signaled.
  */
 #include "irql.h"
-#include "trace.h"
+#include "../trace/trace.h"
 #include "wait.h"
 
 static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};

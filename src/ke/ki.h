@@ -90,12 +90,6 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
 
-/* An acquire that is being recorded: tracecontention.c. */
-typedef struct _KI_CONTENTION {
-    ULONG64 Begin;                   /* 0: it is not */
-    struct _KI_CONTENTION_ENTRY *Entry;
-} KI_CONTENTION, *PKI_CONTENTION;
-
 typedef struct _KTHREAD {
     DISPATCHER_HEADER Header;
 
@@ -135,7 +129,6 @@ typedef struct _KTHREAD {
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR HostInterrupts;            /* > 0: in the middle of an interrupt of the host */
     UCHAR ServiceDepth;              /* > 0: in a system service, which must end before the thread may */
-    volatile ULONG UsesKeptPort;     /* a call of its has what KI_THREAD_SLOT keeps: nt/keptport.h */
     GROUP_AFFINITY Affinity;
     GROUP_AFFINITY UserAffinity;
 
@@ -171,9 +164,6 @@ typedef struct _KTHREAD {
 
     /* What the thread owns or belongs to. */
     LIST_ENTRY MutantListHead;       /* touched by the thread itself only */
-    PVOID ResourceOwner;             /* the owner record it linked last, a hint, and */
-    ULONG ResourceOwners;            /* how many name it by its own doing, and */
-    volatile ULONG ResourceOwnersByOthers; /* by that of others: ex/resourceowner.c */
     PVOID LockWaitedFor;             /* the pushlock or critical section that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it got exclusively after a wait: both for debuggers only */
     volatile VOID *TurnLock;         /* the lock at which it has passed others that waited, and */
@@ -211,11 +201,6 @@ typedef struct _KTHREAD {
     ULONG ThreadIdBeforeFork;        /* that of the forking thread in the parent; 0: never was one */
     BOOLEAN Foreign;                 /* adopted, not created by the library */
     ULONGLONG CreateTime;
-
-    /* Recording: trace.c. */
-    struct _KI_TRACE_TRACK *TraceTrack; /* where the thread records what it does */
-    ULONG64 TraceFlow;               /* the wake that ends its wait; written by whoever wakes it */
-    KI_CONTENTION TraceMutant;       /* the mutant that it waits for */
 } KTHREAD;
 
 typedef struct _KPROCESS {
@@ -225,31 +210,53 @@ typedef struct _KPROCESS {
     NTSTATUS ExitStatus;
 } KPROCESS;
 
-
 /*
  * Every KTHREAD lives in a slot of a table that is never given back: a stale PKTHREAD always points to some KTHREAD, so
  * a reader may look at an owner that has just ended. The first chunk of slots is in .bss, so adopting a thread allocates
- * nothing as long as no more than that many threads live at a time; further chunks are added whole. Each slot has room
- * in front for the object manager's header and behind for what ps keeps per thread.
+ * nothing while no more than KI_THREAD_CHUNK threads are alive; further chunks are added whole.
+ *
+ * Each layer above has a room of its own in the slot. The layer declares what is in it, in a header of its own, and
+ * reaches it by an inline accessor at a fixed distance from the KTHREAD (KI_THREAD_ROOM):
+ *
+ *     Prefix   ob      OBJECT_HEADER             ob/obp.h
+ *     Ps       ps      ETHREAD behind its Tcb    ps/psp.h
+ *     Trace    trace   KI_TRACE_THREAD           trace/recording.h
+ *     Ex       ex      EXP_THREAD                ex/exp.h
+ *     Nt       nt      NTP_THREAD                nt/ntp.h
+ *     Rtl      rtl     TEB                       rtl/teb.h
+ *     Win32    win32   BASE_THREAD               win32/local.h
+ *
+ * From Tcb to Win32 a slot is zeroed for each new thread. ExKept (EXP_THREAD_KEPT) and NtKept (NTP_THREAD_KEPT) stay
+ * with the slot: the next thread in it inherits them.
  */
 #define KI_THREAD_CHUNK 4096
 #define KI_THREAD_CHUNKS 64
 #define KI_THREAD_PREFIX 128
-#define KI_THREAD_SUFFIX 1024
+#define KI_ROOM_ALIGNMENT 16
 
 typedef struct _KI_THREAD_SLOT {
     UCHAR Prefix[KI_THREAD_PREFIX] DECLSPEC_ALIGN(KI_CACHE_LINE);
     KTHREAD Tcb;
-    UCHAR Suffix[KI_THREAD_SUFFIX] DECLSPEC_ALIGN(KI_CACHE_LINE);
+    UCHAR Ps[128] DECLSPEC_ALIGN(KI_CACHE_LINE);
+    UCHAR Trace[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Ex[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Nt[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Rtl[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Win32[640] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR ExKept[16] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR NtKept[48] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     ULONG Number;
     volatile ULONG NextFree;         /* number of the next free slot + 1, see thread.c */
     volatile ULONG Use;              /* KI_SLOT_USE */
-    PVOID SpareOwner;                /* an owner record that outlives the thread: ex/resourceowner.c */
-    volatile ULONG_PTR KeptPort;     /* the completion port that it used last, and */
-    HANDLE KeptHandle;               /* by which handle, and */
-    PVOID KeptEntry;                 /* where that is in the table, and */
-    ULONG64 KeptAccess;              /* its incarnation: nt/keptport.h */
 } KI_THREAD_SLOT;
+
+/* Accessor(Thread) is the Type that a layer has in Room. */
+#define KI_THREAD_ROOM(Type, Room, Accessor)                                                                           \
+    FORCEINLINE Type *Accessor(PKTHREAD Thread)                                                                        \
+    {                                                                                                                  \
+        return (Type *)(PVOID)KiSlotOfThread(Thread)->Room;                                                            \
+    }                                                                                                                  \
+    C_ASSERT(sizeof(Type) <= sizeof(((KI_THREAD_SLOT *)0)->Room) && _Alignof(Type) <= KI_ROOM_ALIGNMENT)
 
 typedef enum _KI_SLOT_USE {
     KiSlotFree,

@@ -2,7 +2,7 @@
 #ifndef INTERLOCK_SIGNALOBJECT_H
 #define INTERLOCK_SIGNALOBJECT_H
 
-#include "trace.h"
+#include "../trace/trace.h"
 #include "wait.h"
 
 FORCEINLINE BOOLEAN KiSignalInline(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previous)

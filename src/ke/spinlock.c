@@ -1,7 +1,7 @@
 /* spinlock.c: the spinlock. Theory in spinlock.h. */
 #include "spinlock.h"
 
-#include "trace.h"
+#include "../trace/trace.h"
 
 DECLSPEC_NOINLINE VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
 {

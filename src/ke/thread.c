@@ -17,7 +17,7 @@
  *    looking at its state, its registers or its id.
  */
 #include "dispatch.h"
-#include "trace.h"
+#include "../trace/trace.h"
 
 static KI_THREAD_SLOT KiFirstThreadChunk[KI_THREAD_CHUNK];
 KI_THREAD_SLOT *volatile KiThreadChunk[KI_THREAD_CHUNKS] = {KiFirstThreadChunk};
@@ -111,10 +111,12 @@ static KI_THREAD_SLOT *KiTakeNewSlot(VOID)
     return Slot;
 }
 
+#define KI_CLEARED_BYTES (FIELD_OFFSET(KI_THREAD_SLOT, ExKept) - FIELD_OFFSET(KI_THREAD_SLOT, Tcb))
+
 static VOID KiClearThread(PKTHREAD Thread)
 {
     volatile ULONG64 *Word = (volatile ULONG64 *)(PVOID)Thread;
-    for (SIZE_T Index = 0; Index < (sizeof(KTHREAD) + KI_THREAD_SUFFIX) / sizeof(*Word); Index++) {
+    for (SIZE_T Index = 0; Index < KI_CLEARED_BYTES / sizeof(*Word); Index++) {
         __atomic_store_n(&Word[Index], 0, __ATOMIC_RELAXED);
     }
 }

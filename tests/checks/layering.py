@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tap import Tap
 
-LAYERS = [["hal"], ["ke"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
+LAYERS = [["hal"], ["ke", "trace"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 BELOW_ALL = -1
 # The public headers below every layer. Another one without the name of a layer is a part of the header
