@@ -19,6 +19,7 @@
  */
 #include "halp.h"
 
+#define SECONDS_FROM_1601_TO_1970 11644473600LL
 #define PACER_STACK (256 * 1024)
 #define LOOK_INTERVAL HALP_UNITS_PER_SECOND
 
@@ -133,4 +134,14 @@ VOID HalpForkChildClock(VOID)
     __atomic_store_n(&HalpSleeper, HalpAwake, __ATOMIC_RELAXED);
     __atomic_store_n(&HalpPacerDue, 0, __ATOMIC_RELAXED);
     HalpPacerRuns = FALSE;
+}
+
+LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime)
+{
+    HALP_HOST_CALLS;
+    time_t Seconds = (time_t)((LONGLONG)(SystemTime / HALP_UNITS_PER_SECOND) - SECONDS_FROM_1601_TO_1970);
+    struct tm Local;
+
+    tzset();
+    return localtime_r(&Seconds, &Local) != NULL ? (LONGLONG)Local.tm_gmtoff * (LONGLONG)HALP_UNITS_PER_SECOND : 0;
 }

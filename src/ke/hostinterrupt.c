@@ -117,7 +117,7 @@ static VOID KiStopInterrupted(PKTHREAD Thread)
     KiExitIfRequested(Thread);
 }
 
-static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InLibrary)
+static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InsideLibc)
 {
     ULONG State;
     do {
@@ -126,7 +126,7 @@ static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InLibrary)
         /* release: not before the exchange; see 5 above */
         __atomic_fetch_add(&Thread->InterruptsServed, 1, __ATOMIC_RELEASE);
         KiPollInterrupts(Thread);
-        if (InLibrary && KiIsStopPending(Thread) && HalInterruptLater()) {
+        if (InsideLibc && KiIsStopPending(Thread) && HalInterruptLater()) {
             return;
         }
         KiStopInterrupted(Thread);
@@ -137,7 +137,7 @@ static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InLibrary)
 }
 
 /* What runs here must not raise into the frames of the code that it interrupted: the host's interrupt would not end. */
-VOID KiHostInterrupt(BOOLEAN InLibrary)
+VOID KiHostInterrupt(BOOLEAN InsideLibc)
 {
     PKTHREAD Thread = HalCurrentThread;
     PVOID ExceptionList;
@@ -147,7 +147,7 @@ VOID KiHostInterrupt(BOOLEAN InLibrary)
     ExceptionList = Thread->ExceptionList;
     Thread->ExceptionList = NULL;
     Thread->HostInterrupts += 1;
-    KiServeInterrupt(Thread, InLibrary);
+    KiServeInterrupt(Thread, InsideLibc);
     Thread->HostInterrupts -= 1;
     Thread->ExceptionList = ExceptionList;
 }

@@ -372,7 +372,7 @@ NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent);
 NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last one may have been lost */
 /* FALSE: not yet, and it is not known whether it will. Finally: the thread has had all the time that it gets. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
-VOID KiHostInterrupt(BOOLEAN InLibrary);         /* the host interrupted the current thread: HAL_CALLBACKS */
+VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* the host interrupted the current thread: HAL_CALLBACKS */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 
 /*
