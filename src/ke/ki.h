@@ -318,7 +318,7 @@ PKTHREAD KiTakeDeadThreads(volatile ULONG **Wakes, PULONG Seen); /* linked by Ne
 VOID KiRundownThread(PKTHREAD Thread);           /* by another thread, for one that has stopped */
 VOID KiTerminateForkChild(VOID);
 
-/* cid.c */
+/* thread.c, by id */
 VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId);
 VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId);
 PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread whose object still exists, or NULL */
