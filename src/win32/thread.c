@@ -86,7 +86,8 @@ HANDLE OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId)
 
 VOID ExitThread(DWORD dwExitCode)
 {
-    PspExitThread(PsGetCurrentThread(), (NTSTATUS)dwExitCode);
+    NtTerminateThread(NtCurrentThread(), (NTSTATUS)dwExitCode);
+    __builtin_unreachable();
 }
 
 BOOL TerminateThread(HANDLE hThread, DWORD dwExitCode)
