@@ -8,8 +8,9 @@ static VOID NtpDropPort(ULONG_PTR Kept)
     }
 }
 
-VOID NtpTakeBackPort(PNTP_THREAD_KEPT Slot)
+VOID NtpTakeBackPort(PKTHREAD Thread)
 {
+    PNTP_THREAD_KEPT Slot = NtpThreadKept(Thread);
     ULONG_PTR Port = __atomic_load_n(&Slot->KeptPort, __ATOMIC_RELAXED);
     /* relaxed, both: the reference orders itself */
     if ((Port & NTP_GIVE_BACK) &&
@@ -85,7 +86,7 @@ VOID NtpTakeKeptPorts(PNTP_PORT Port)
         PKTHREAD Thread = KiThreadFromNumber(Number);
         if (__atomic_load_n(&NtpThreadKept(Thread)->KeptPort, __ATOMIC_RELAXED) == ((ULONG_PTR)Port | NTP_GIVE_BACK) &&
             !NtpIsSlotInUse(Thread)) {
-            NtpTakeBackPort(NtpThreadKept(Thread));
+            NtpTakeBackPort(Thread);
         }
     }
 }

@@ -40,16 +40,15 @@ typedef struct _NTP_PORT_USE {
     BOOLEAN Kept; /* the reference is the one that the thread's slot keeps */
 } NTP_PORT_USE, *PNTP_PORT_USE;
 
-VOID NtpTakeBackPort(PNTP_THREAD_KEPT Slot); /* out of the slot, if it has NTP_GIVE_BACK */
+VOID NtpTakeBackPort(PKTHREAD Thread); /* out of the slot, if it has NTP_GIVE_BACK */
 VOID NtpKeepPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT Port);
 VOID NtpTakeKeptPorts(PNTP_PORT Port); /* a handle of Port has been closed */
 
 FORCEINLINE VOID NtpEndUse(PKTHREAD Thread)
 {
-    PNTP_THREAD_KEPT Slot = NtpThreadKept(Thread);
     KiStoreBeforeLook(&NtpThread(Thread)->UsesKeptPort, FALSE);
-    if (__builtin_expect(__atomic_load_n(&Slot->KeptPort, __ATOMIC_SEQ_CST) & NTP_GIVE_BACK, FALSE)) {
-        NtpTakeBackPort(Slot);
+    if (__builtin_expect(__atomic_load_n(&NtpThreadKept(Thread)->KeptPort, __ATOMIC_SEQ_CST) & NTP_GIVE_BACK, FALSE)) {
+        NtpTakeBackPort(Thread);
     }
 }
 
