@@ -1,7 +1,5 @@
-/* event.c: events by handle. */
+/* event.c: events and event pairs by handle. */
 #include "ntp.h"
-
-#include "../ob/handletable.h"
 
 static OBJECT_TYPE NtpEventType = {
     .Name = "Event",
@@ -76,7 +74,7 @@ static LONG NtpPulse(PKEVENT Event)
     return KePulseEvent(Event, EVENT_INCREMENT, FALSE);
 }
 
-/* What set, reset, clear and pulse have in common. */
+/* Set, reset, clear and pulse. */
 FORCEINLINE NTSTATUS NtpChangeEvent(KPROCESSOR_MODE Mode, HANDLE EventHandle, LONG (*Change)(PKEVENT Event),
                                     PLONG PreviousState)
 {
@@ -185,4 +183,106 @@ NTSTATUS NtQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS EventInformati
 {
     return NTP_SERVICE(
         NtpQueryEvent(EventHandle, EventInformationClass, EventInformation, EventInformationLength, ReturnLength));
+}
+
+/* Event pairs. */
+
+static OBJECT_TYPE NtpEventPairType = {
+    .Name = "EventPair",
+    .GenericMapping = {STANDARD_RIGHTS_READ | SYNCHRONIZE, STANDARD_RIGHTS_WRITE | SYNCHRONIZE,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, EVENT_PAIR_ALL_ACCESS},
+    .ValidAccessMask = EVENT_PAIR_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+};
+
+OBP_REGISTER_TYPE(NtpEventPairType);
+
+static NTSTATUS NtpInitializeEventPair(PVOID Object, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    KeInitializeEventPair(Object);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtCreateEventPair(PHANDLE EventPairHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpCreateHandle(&NtpEventPairType, sizeof(KEVENT_PAIR), ObjectAttributes, DesiredAccess,
+                                       NtpInitializeEventPair, NULL, EventPairHandle));
+}
+
+NTSTATUS NtOpenEventPair(PHANDLE EventPairHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandle(&NtpEventPairType, ObjectAttributes, DesiredAccess, EventPairHandle));
+}
+
+typedef enum _NTP_PAIR_USE {
+    NtpSetLow,
+    NtpSetHigh,
+    NtpWaitLow,
+    NtpWaitHigh,
+    NtpSetLowWaitHigh,
+    NtpSetHighWaitLow
+} NTP_PAIR_USE;
+
+static NTSTATUS NtpUseEventPair(HANDLE EventPairHandle, NTP_PAIR_USE Use)
+{
+    PVOID EventPair;
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(EventPairHandle, SYNCHRONIZE, &NtpEventPairType, UserMode, &EventPair, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    switch (Use) {
+    case NtpSetLow:
+        KeSetLowEventPair(EventPair, EVENT_INCREMENT, FALSE);
+        break;
+    case NtpSetHigh:
+        KeSetHighEventPair(EventPair, EVENT_INCREMENT, FALSE);
+        break;
+    case NtpWaitLow:
+        Status = KeWaitForLowEventPair(EventPair, UserMode, FALSE, NULL);
+        break;
+    case NtpWaitHigh:
+        Status = KeWaitForHighEventPair(EventPair, UserMode, FALSE, NULL);
+        break;
+    case NtpSetLowWaitHigh:
+        Status = KeSetLowWaitHighThread(EventPair, UserMode);
+        break;
+    case NtpSetHighWaitLow:
+        Status = KeSetHighWaitLowThread(EventPair, UserMode);
+        break;
+    }
+    ObpDereferenceObjectEx(EventPair, 1);
+    return Status;
+}
+
+NTSTATUS NtSetLowEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetLow));
+}
+
+NTSTATUS NtSetHighEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetHigh));
+}
+
+NTSTATUS NtWaitLowEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpWaitLow));
+}
+
+NTSTATUS NtWaitHighEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpWaitHigh));
+}
+
+NTSTATUS NtSetLowWaitHighEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetLowWaitHigh));
+}
+
+NTSTATUS NtSetHighWaitLowEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetHighWaitLow));
 }

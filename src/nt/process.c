@@ -3,6 +3,14 @@
 
 #include "../ps/psp.h"
 
+/* The door for CreateProcess. */
+NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, ULONG Attributes, PHANDLE ProcessHandle, PHANDLE ThreadHandle,
+                              PCLIENT_ID ClientId)
+{
+    return NTP_SERVICE(
+        PspCreateProcess(Spawn, Attributes, PROCESS_ALL_ACCESS, ProcessHandle, ThreadHandle, ClientId));
+}
+
 static NTSTATUS NtpOpenProcess(PCLIENT_ID ClientId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle)
 {
     HANDLE ProcessId = ClientId->UniqueProcess;
@@ -51,7 +59,7 @@ NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
     return NTP_SERVICE(NtpTerminateProcess(Handle, ExitStatus));
 }
 
-static NTSTATUS NtpRequest(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS Process))
+static NTSTATUS NtpRequestOfProcess(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS Process))
 {
     PEPROCESS Process;
     NTSTATUS Status = NtpReferenceProcess(ProcessHandle, PROCESS_SUSPEND_RESUME, &Process);
@@ -64,21 +72,12 @@ static NTSTATUS NtpRequest(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS P
 
 NTSTATUS NtSuspendProcess(HANDLE ProcessHandle)
 {
-    return NTP_SERVICE(NtpRequest(ProcessHandle, PspSuspendProcess));
+    return NTP_SERVICE(NtpRequestOfProcess(ProcessHandle, PspSuspendProcess));
 }
 
 NTSTATUS NtResumeProcess(HANDLE ProcessHandle)
 {
-    return NTP_SERVICE(NtpRequest(ProcessHandle, PspResumeProcess));
-}
-
-static NTSTATUS NtpQueryBasic(PEPROCESS Process, PPROCESS_BASIC_INFORMATION Information)
-{
-    memset(Information, 0, sizeof(*Information));
-    Information->AffinityMask = KeQueryGroupAffinity(0);
-    Information->BasePriority = Process->Pcb.BasePriority;
-    Information->UniqueProcessId = (ULONG_PTR)PsGetProcessId(Process);
-    return PspQueryExitStatus(Process, &Information->ExitStatus);
+    return NTP_SERVICE(NtpRequestOfProcess(ProcessHandle, PspResumeProcess));
 }
 
 static NTSTATUS NtpQueryProcess(HANDLE ProcessHandle, BOOLEAN Basic, PVOID Information)
@@ -89,7 +88,12 @@ static NTSTATUS NtpQueryProcess(HANDLE ProcessHandle, BOOLEAN Basic, PVOID Infor
         return Status;
     }
     if (Basic) {
-        Status = NtpQueryBasic(Process, Information);
+        PPROCESS_BASIC_INFORMATION Result = Information;
+        memset(Result, 0, sizeof(*Result));
+        Result->AffinityMask = KeQueryGroupAffinity(0);
+        Result->BasePriority = Process->Pcb.BasePriority;
+        Result->UniqueProcessId = (ULONG_PTR)PsGetProcessId(Process);
+        Status = PspQueryExitStatus(Process, &Result->ExitStatus);
     } else if (Process == PsGetCurrentProcess()) {
         *(PULONG)Information = ObpCountHandles();
     } else {

@@ -1,8 +1,6 @@
 /* semaphore.c: semaphores by handle. */
 #include "ntp.h"
 
-#include "../ob/handletable.h"
-
 static OBJECT_TYPE NtpSemaphoreType = {
     .Name = "Semaphore",
     .GenericMapping = {STANDARD_RIGHTS_READ | SEMAPHORE_QUERY_STATE, STANDARD_RIGHTS_WRITE | SEMAPHORE_MODIFY_STATE,

@@ -1,25 +1,25 @@
 /*
- * packetcache.c: the memory of plain packets.
+ * packet.c: the memory of packets: plain ones, and reserve objects.
  *
- * Who posts takes a packet and who removes gives one back, often on different processors and as often as they can. A
- * list that both use would be a cache line that travels twice with each packet, and so would a list through the packets
- * themselves: to take one its taker would have to wait for the line, which whoever gave it back has written last. So
- * what is free is known by arrays of pointers, each processor has its own, and they are filled and emptied by many:
+ * A producer takes a plain packet and a consumer frees it, often on different processors and as fast as they can. A
+ * shared free list would be a cache line that bounces twice per packet, and so would a list through the packets
+ * themselves: the allocating thread would have to wait for the line that the freeing one wrote last. So free packets are
+ * found by arrays of pointers, one array per processor, which are filled and emptied in bulk:
  *
  *      magazine of a processor          depot                             blocks
  *     +--------------------------+     +--------------------------+      +---------------------+
  *     | 0 .. 2 * ROUNDS pointers | <-> | 0 .. PACKETS pointers    | <->  | ROUNDS packets each | <-> the heap
  *     +--------------------------+     +--------------------------+      +---------------------+
  *
- * 1. A magazine is changed under its lock, depot and blocks under the depot's, which is taken after the magazine's. The
- *    processor is a hint that spares contention: any thread may use any magazine.
- * 2. An empty magazine takes ROUNDS packets, a full one gives as many up: a thread that takes and gives back by turns
- *    does not go to the depot each time.
- * 3. A packet that is not in use is in a magazine, or in the depot, or in the list of its block; NtpBlocks has the
- *    blocks whose list is not empty.
- * 4. What is kept is bounded: when the depot is full packets go back to their blocks, and a block that has all of its
- *    packets goes back to the heap. A block is made only when neither the depot nor a block has a packet.
- * 5. There is no packet only if there is no memory and no magazine has one.
+ * 1. A magazine changes under its lock, depot and blocks under the depot's, which is acquired after the magazine's. The
+ *    processor is a hint that avoids contention: any thread may use any magazine.
+ * 2. An empty magazine takes ROUNDS packets from the depot, a full one gives ROUNDS up: a thread that alternates between
+ *    allocating and freeing does not go to the depot each time.
+ * 3. A free packet is in a magazine, in the depot, or on its block's list; NtpBlocks has the blocks whose list is not
+ *    empty.
+ * 4. Free memory is bounded: when the depot is full, packets return to their blocks, and a block that has all of its
+ *    packets returns to the heap. A block is allocated only if neither the depot nor a block has a packet.
+ * 5. Allocation fails only if there is no memory and no magazine has a packet.
  */
 #include "completion.h"
 
@@ -28,7 +28,7 @@
 #define NTP_MAGAZINES     16 /* a power of two */
 #define NTP_ROUNDS        32
 #define NTP_DEPOT_PACKETS 2048
-#define NTP_AHEAD         4 /* a packet's line is asked for so many packets before its turn */
+#define NTP_AHEAD         4 /* prefetch distance, in packets */
 
 typedef struct _NTP_BLOCK NTP_BLOCK, *PNTP_BLOCK;
 
@@ -80,7 +80,7 @@ static PNTP_PACKET NtpTakeFromBlock(PNTP_BLOCK Block)
     return Packet;
 }
 
-/* With the depot locked. A block that has all of its packets is not one of NtpBlocks any more but of *Unused. */
+/* With the depot locked. A block that has all of its packets moves from NtpBlocks to *Unused. */
 static VOID NtpReturnToBlock(PNTP_PACKET Packet, PNTP_BLOCK *Unused)
 {
     PNTP_BLOCK Block = CONTAINING_RECORD(Packet, NTP_PLAIN_PACKET, Packet)->Block;
@@ -111,7 +111,7 @@ static DECLSPEC_NOINLINE VOID NtpLoad(PNTP_MAGAZINE Magazine)
     KiExitLocked(&NtpDepot.Lock, Thread);
 }
 
-/* With the magazine locked, and full. Returns blocks to be freed. */
+/* With the magazine locked, and full. Returns blocks for the caller to free. */
 static DECLSPEC_NOINLINE PNTP_BLOCK NtpUnload(PNTP_MAGAZINE Magazine)
 {
     PNTP_BLOCK Unused = NULL;
@@ -140,7 +140,7 @@ static PNTP_PACKET NtpTakeFrom(PNTP_MAGAZINE Magazine)
     if (__builtin_expect(Magazine->Count != 0, TRUE)) {
         Magazine->Count -= 1;
         Packet = Magazine->Packet[Magazine->Count];
-        /* Its line is where it was given back; it is written whole. */
+        /* The next packets' lines are in the cache of the processor that freed them. */
         if (Magazine->Count >= NTP_AHEAD) {
             __builtin_prefetch(Magazine->Packet[Magazine->Count - NTP_AHEAD], TRUE);
         }
@@ -149,12 +149,16 @@ static PNTP_PACKET NtpTakeFrom(PNTP_MAGAZINE Magazine)
     return Packet;
 }
 
-/* Its first packet; the others are free. NULL: there is no memory. */
-static PNTP_PACKET NtpMakeBlock(VOID)
+/* Allocates a block and returns its first packet. Without memory, a packet of any magazine, or NULL. */
+static DECLSPEC_NOINLINE PNTP_PACKET NtpMakePacket(VOID)
 {
+    PNTP_PACKET Packet = NULL;
     PNTP_BLOCK Block = HalAllocate(sizeof(NTP_BLOCK), KI_CACHE_LINE);
     if (Block == NULL) {
-        return NULL;
+        for (ULONG Index = 0; Packet == NULL && Index < NTP_MAGAZINES; Index += 1) {
+            Packet = NtpTakeFrom(&NtpMagazine[Index]);
+        }
+        return Packet;
     }
     Block->Packet[0].Block = Block;
     for (ULONG Index = NTP_ROUNDS - 1; Index > 0; Index -= 1) {
@@ -167,15 +171,6 @@ static PNTP_PACKET NtpMakeBlock(VOID)
     InsertHeadList(&NtpBlocks, &Block->Link);
     KiExitLocked(&NtpDepot.Lock, Thread);
     return &Block->Packet[0].Packet;
-}
-
-static DECLSPEC_NOINLINE PNTP_PACKET NtpMakePacket(VOID)
-{
-    PNTP_PACKET Packet = NtpMakeBlock();
-    for (ULONG Index = 0; Packet == NULL && Index < NTP_MAGAZINES; Index += 1) {
-        Packet = NtpTakeFrom(&NtpMagazine[Index]);
-    }
-    return Packet;
 }
 
 PNTP_PACKET NtpAllocatePacket(VOID)
@@ -205,4 +200,86 @@ VOID NtpFreePacket(PNTP_PACKET Packet)
     Magazine->Count += 1;
     KiExitLocked(&Magazine->Lock, Thread);
     NtpFreeBlocks(Unused);
+}
+
+/* Reserve objects: the memory of one packet, so that posting it cannot fail. */
+
+#define NTP_RESERVE_ALL_ACCESS (STANDARD_RIGHTS_REQUIRED | 0x3)
+
+typedef struct _NTP_RESERVE {
+    NTP_PACKET Packet;
+    volatile UCHAR InUse;            /* queued, or about to be: the queue holds a reference on it */
+} NTP_RESERVE, *PNTP_RESERVE;
+
+static OBJECT_TYPE NtpReserveType = {
+    .Name = "IoCompletionReserve",
+    .GenericMapping = {STANDARD_RIGHTS_READ, STANDARD_RIGHTS_WRITE, STANDARD_RIGHTS_EXECUTE, NTP_RESERVE_ALL_ACCESS},
+    .ValidAccessMask = NTP_RESERVE_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+};
+
+OBP_REGISTER_TYPE(NtpReserveType);
+
+static NTSTATUS NtpInitializeReserve(PVOID Object, PVOID Context)
+{
+    PNTP_RESERVE Reserve = Object;
+    UNREFERENCED_PARAMETER(Context);
+    Reserve->Packet.Kind = NtpReservePacket;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtAllocateReserveObject(PHANDLE MemoryReserveHandle, POBJECT_ATTRIBUTES ObjectAttributes,
+                                 MEMORY_RESERVE_TYPE Type)
+{
+    if (Type != MemoryReserveIoCompletion) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return NTP_SERVICE(ObpCreateHandle(&NtpReserveType, sizeof(NTP_RESERVE), ObjectAttributes, NTP_RESERVE_ALL_ACCESS,
+                                       NtpInitializeReserve, NULL, MemoryReserveHandle));
+}
+
+VOID NtpReleaseReserve(PNTP_PACKET Packet)
+{
+    PNTP_RESERVE Reserve = CONTAINING_RECORD(Packet, NTP_RESERVE, Packet);
+    /* release: pairs with the exchange in NtpSetReserve; the packet was read before it is written again */
+    __atomic_store_n(&Reserve->InUse, FALSE, __ATOMIC_RELEASE);
+    ObDereferenceObject(Reserve);
+}
+
+/* A queued reserve's reference belongs to the queue. */
+static NTSTATUS NtpSetReserve(HANDLE PortHandle, HANDLE ReserveHandle, const NTP_PACKET *Values)
+{
+    PVOID Port, Object;
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(PortHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode, &Port, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = ObReferenceObjectByHandle(ReserveHandle, 0, &NtpReserveType, UserMode, &Object, NULL);
+    if (NT_SUCCESS(Status)) {
+        PNTP_RESERVE Reserve = Object;
+        if (__atomic_exchange_n(&Reserve->InUse, TRUE, __ATOMIC_ACQUIRE)) {
+            ObDereferenceObject(Reserve);
+            Status = STATUS_INVALID_PARAMETER_2;
+        } else {
+            NtpFillPacket(&Reserve->Packet, Values->KeyContext, Values->ApcContext, Values->IoStatus,
+                          Values->IoStatusInformation);
+            KeInsertQueue(&((PNTP_PORT)Port)->Queue, &Reserve->Packet.QueueListEntry);
+        }
+    }
+    ObDereferenceObject(Port);
+    return Status;
+}
+
+NTSTATUS NtSetIoCompletionEx(HANDLE IoCompletionHandle, HANDLE IoCompletionPacketHandle, PVOID KeyContext,
+                             PVOID ApcContext, NTSTATUS IoStatus, ULONG_PTR IoStatusInformation)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    NTP_PACKET Values;
+    NtpFillPacket(&Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+    KiEnterService(Thread);
+    NTSTATUS Status = NtpSetReserve(IoCompletionHandle, IoCompletionPacketHandle, &Values);
+    KiExitService(Thread);
+    return Status;
 }
