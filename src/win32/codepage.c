@@ -1,8 +1,8 @@
 /*
- * codepage.c: UTF-8 and UTF-16, which are all the code pages there are.
+ * codepage.c: UTF-8 and UTF-16, the only code pages.
  *
- * What is no character (a byte that begins none, a sequence that is cut short, overlong or a surrogate, half of a
- * surrogate pair) becomes U+FFFD: in UTF-8 once for every longest piece that could have begun a character.
+ * Malformed input (a byte that begins no character, a truncated or overlong sequence, a surrogate in UTF-8, half of a
+ * surrogate pair) becomes U+FFFD: in UTF-8 one for each maximal piece that could have begun a character.
  */
 #include <limits.h>
 
@@ -22,7 +22,7 @@ static ULONG BaseReplace(PBOOLEAN Invalid)
     return BASE_REPLACEMENT;
 }
 
-/* How many bytes follow the first one, and between which bounds the next one is; -1: no character begins with it. */
+/* The number of continuation bytes, and the bounds of the next one; -1: no character begins with Lead. */
 static LONG BaseLeadByte(UCHAR Lead, PUCHAR Low, PUCHAR High)
 {
     *Low = Lead == 0xE0 ? 0xA0 : Lead == 0xF0 ? 0x90 : 0x80;
@@ -137,7 +137,7 @@ static BOOLEAN BaseIsDefaultCodePage(UINT CodePage)
     return CodePage == CP_ACP || CodePage == CP_OEMCP || CodePage == CP_THREAD_ACP;
 }
 
-/* Flags that are meant for other code pages are refused with CP_UTF8; with CP_ACP they have no effect. */
+/* Flags for other code pages are refused with CP_UTF8 and have no effect with CP_ACP. */
 static ULONG BaseCheckConversion(UINT CodePage, DWORD Flags, DWORD InvalidFlag, DWORD OtherFlags)
 {
     if (CodePage != CP_UTF8 && !BaseIsDefaultCodePage(CodePage)) {
@@ -158,7 +158,7 @@ static int BaseConversionFailed(ULONG Error)
     return 0;
 }
 
-/* What a conversion that needs this much returns. */
+/* The result of a conversion that needs this much. */
 static int BaseConverted(SIZE_T Needed, int Room, BOOLEAN Refused)
 {
     if (Refused) {

@@ -1,7 +1,7 @@
 /* completionport.c: completion ports. */
 #include <interlock/win32/completion.h>
 
-#include "wait.h"
+#include "base.h"
 
 #include <interlock/io.h>
 
@@ -12,7 +12,7 @@ C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, Internal) ==
 C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, dwNumberOfBytesTransferred) ==
          FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, IoStatusBlock.Information));
 
-/* The nearest thing to a file is a descriptor object. It has no overlapped operations, and a file must. */
+/* A descriptor object is the closest thing to a file, but has no overlapped operations, which a port needs. */
 static NTSTATUS BaseRefuseFile(HANDLE FileHandle)
 {
     NTSTATUS Status = IoQueryDescriptorObject(FileHandle, NULL, NULL);
@@ -25,7 +25,7 @@ HANDLE CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort, 
     HANDLE Port = NULL;
     NTSTATUS Status = STATUS_INVALID_PARAMETER;
 
-    UNREFERENCED_PARAMETER(CompletionKey); /* goes with a file */
+    UNREFERENCED_PARAMETER(CompletionKey); /* for files only */
     if (FileHandle != INVALID_HANDLE_VALUE) {
         Status = BaseRefuseFile(FileHandle);
     } else if (ExistingCompletionPort == NULL) {
@@ -41,7 +41,7 @@ BOOL PostQueuedCompletionStatus(HANDLE CompletionPort, DWORD dwNumberOfBytesTran
                                             dwNumberOfBytesTransferred));
 }
 
-/* The last error of a removal that has brought nothing. */
+/* Sets the last error of a removal that returned no packet. */
 static BOOL BaseNothingRemoved(NTSTATUS Status)
 {
     if (Status == STATUS_TIMEOUT) {

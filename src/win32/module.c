@@ -1,6 +1,6 @@
 /*
- * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that
- * begin with Nt, Zw and Rtl, the other two have the rest. What belongs to the kernel is in none of them.
+ * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that begin
+ * with Nt, Zw and Rtl, the other two have the rest. None of them has the kernel's names.
  */
 #include <ctype.h>
 
@@ -41,7 +41,7 @@ static HMODULE BaseNoModule(VOID)
     return NULL;
 }
 
-/* A point at the end says that there is no extension; without one it is .dll. */
+/* A trailing dot means no extension; otherwise the default is .dll. */
 HMODULE GetModuleHandleA(LPCSTR lpModuleName)
 {
     CHAR Name[MAX_PATH];
@@ -146,7 +146,7 @@ BOOL FreeLibrary(HMODULE hLibModule)
     return TRUE;
 }
 
-/* A prefix is one if a capital letter follows: ExitProcess has none. */
+/* A prefix counts only if a capital letter follows: ExitProcess has none. */
 static BOOLEAN BaseHasPrefix(PCSTR Name, const PCSTR *Prefixes)
 {
     for (; *Prefixes != NULL; Prefixes++) {
@@ -168,7 +168,7 @@ static BOOLEAN BaseIsInModule(const BASE_MODULE *Module, PCSTR Name)
     return BaseHasPrefix(Name, Services) == Module->HasServices && !BaseHasPrefix(Name, Kernel);
 }
 
-/* Functions have names here and no numbers. */
+/* Functions have names but no ordinals. */
 FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
 {
     const BASE_MODULE *Module = BaseModuleOf(hModule);

@@ -1,9 +1,9 @@
 /*
  * waitchain.c: wait chain traversal within the process.
  *
- * While the chain is taken nobody is in a dispatcher section, as during a fork (ke/fork.c). Whoever begins or ends a
- * wait has to pass one, so a wait that is found committed lasts until the others may go on. What it waits for cannot be
- * freed meanwhile: the waiter counts on it, or holds a reference on it.
+ * While the chain is taken no thread is in a dispatcher section, as during a fork (ke/fork.c). Beginning and ending a wait
+ * go through one, so a committed wait lasts until the others continue. The object cannot be freed meanwhile: the waiter
+ * relies on it, or holds a reference on it.
  */
 #include <interlock/win32/waitchain.h>
 
@@ -24,7 +24,7 @@ typedef struct _BASE_WAIT_CHAIN {
     ULONG Capacity;
     ULONG Count;
     BOOLEAN IsCycle;
-    BOOLEAN IsCut; /* there was no room for all */
+    BOOLEAN IsCut; /* Capacity was too small */
 } BASE_WAIT_CHAIN, *PBASE_WAIT_CHAIN;
 
 static PWAITCHAIN_NODE_INFO BaseAddNode(PBASE_WAIT_CHAIN Chain, WCT_OBJECT_TYPE Type, WCT_OBJECT_STATUS Status)
@@ -81,7 +81,7 @@ static BOOLEAN BaseAddThread(PBASE_WAIT_CHAIN Chain, PKTHREAD Thread)
     return Blocked;
 }
 
-/* NULL: nobody, or one that has ended. */
+/* Returns the owner. NULL: not owned, or the owner has ended. */
 static PKTHREAD BaseAddCriticalSection(PBASE_WAIT_CHAIN Chain, PRTL_CRITICAL_SECTION CriticalSection)
 {
     ULONG Owner = RtlpReadOwner(CriticalSection);
@@ -94,7 +94,7 @@ static PKTHREAD BaseAddCriticalSection(PBASE_WAIT_CHAIN Chain, PRTL_CRITICAL_SEC
     return Thread;
 }
 
-/* A wait by handle is one for an object with a header. */
+/* Only the object of a wait by handle has an object header. */
 static VOID BaseNameNode(PWAITCHAIN_NODE_INFO Node, PKTHREAD Waiter, PVOID Object)
 {
     ULONG Length = 0;
@@ -160,7 +160,7 @@ static VOID BaseFollowChain(PBASE_WAIT_CHAIN Chain, PKTHREAD Thread)
     }
 }
 
-/* FALSE: there is no such thread. */
+/* FALSE: no such thread. */
 static BOOLEAN BaseTakeChain(PBASE_WAIT_CHAIN Chain, ULONG ThreadId)
 {
     KiForkPrepare();
