@@ -14,9 +14,9 @@
  *   IopWaiting --DPC--> IopSatisfied --IoAcceptExport--> IopWaiting
  *
  * 3. While the wait is registered, or its DPC in flight, it holds a reference on the export.
- * 4. Closing the last handle ends the wait. If that is too late, the DPC owns the reference and finds the export closed;
- *    an acceptor that has registered meanwhile finds it closed, too, and ends its own wait. Ending a wait twice is
- *    harmless: only one of the two calls succeeds.
+ * 4. Closing the last handle ends the wait. If that is too late, the DPC owns the reference and finds the export
+ *    closed; an acceptor that has registered meanwhile finds it closed, too, and ends its own wait. Ending a wait twice
+ *    is harmless: only one of the two calls succeeds.
  * 5. A wait that was satisfied and never accepted is undone when the export goes away.
  */
 #include <interlock/io.h>
@@ -42,8 +42,8 @@ typedef struct _IOP_DESCRIPTOR {
 /* In place of events: the program has closed the descriptor. */
 #define IOP_LOST MAXULONG
 
-/* A ready descriptor may be another file of the program under the same number. One that is not ready is armed next, which
-   fails unless it is ours. */
+/* A ready descriptor may be another file of the program under the same number. One that is not ready is armed next,
+   which fails unless it is ours. */
 static ULONG IopPoll(PIOP_DESCRIPTOR Descriptor)
 {
     PIOP_WATCH Watch = &Descriptor->Watch;
@@ -344,22 +344,10 @@ static NTSTATUS IopInitializeExport(PVOID Object, PVOID Target)
     return STATUS_SUCCESS;
 }
 
-/* The wait begins once there is a handle whose close can end it. */
-static NTSTATUS IopBeginFirstWait(HANDLE Handle, int *Descriptor)
-{
-    PVOID Export;
-    NTSTATUS Status = ObReferenceObjectByHandle(Handle, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Export, NULL);
-    if (NT_SUCCESS(Status)) {
-        *Descriptor = IopNumberOf(&((PIOP_EXPORT)Export)->Watch);
-        Status = IopBeginWait(Export);
-        ObDereferenceObject(Export);
-    }
-    return Status;
-}
-
 static NTSTATUS IopExportTarget(PVOID Target, PHANDLE Export, int *Descriptor)
 {
     HANDLE Handle;
+    PVOID Object;
     NTSTATUS Status;
     if (ObpIsAlwaysSignaled(Target)) {
         return STATUS_OBJECT_TYPE_MISMATCH;
@@ -369,7 +357,13 @@ static NTSTATUS IopExportTarget(PVOID Target, PHANDLE Export, int *Descriptor)
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = IopBeginFirstWait(Handle, Descriptor);
+    /* The wait begins once there is a handle whose close can end it. */
+    Status = ObReferenceObjectByHandle(Handle, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Object, NULL);
+    if (NT_SUCCESS(Status)) {
+        *Descriptor = IopNumberOf(&((PIOP_EXPORT)Object)->Watch);
+        Status = IopBeginWait(Object);
+        ObDereferenceObject(Object);
+    }
     if (!NT_SUCCESS(Status)) {
         ObCloseHandle(Handle, UserMode);
         return Status;

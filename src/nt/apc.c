@@ -2,8 +2,8 @@
  * apc.c: user APCs, and alerts by thread id.
  *
  * A special user APC does not wait until its thread waits alertably: it interrupts the thread wherever that is. Here it
- * would run inside a host signal, on top of whatever the program was doing, and the C library's heap and streams are not
- * async-signal-safe: the routine could not even allocate. So special user APCs are refused.
+ * would run inside a host signal, on top of whatever the program was doing, and the C library's heap and streams are
+ * not async-signal-safe: the routine could not even allocate. So special user APCs are refused.
  */
 #include "ntp.h"
 
@@ -28,11 +28,10 @@ static VOID NtpFreeApc(PKAPC Apc)
 static NTSTATUS NtpQueueApc(PETHREAD Thread, PPS_APC_ROUTINE ApcRoutine, PVOID ApcArgument1, PVOID ApcArgument2,
                             PVOID ApcArgument3)
 {
-    PKAPC Apc;
     if (PsIsSystemThread(Thread)) {
         return STATUS_INVALID_HANDLE;
     }
-    Apc = HalAllocate(sizeof(KAPC), MEMORY_ALLOCATION_ALIGNMENT);
+    PKAPC Apc = HalAllocate(sizeof(KAPC), MEMORY_ALLOCATION_ALIGNMENT);
     if (Apc == NULL) {
         return STATUS_NO_MEMORY;
     }
@@ -48,9 +47,7 @@ static NTSTATUS NtpQueueApc(PETHREAD Thread, PPS_APC_ROUTINE ApcRoutine, PVOID A
 NTSTATUS NtQueueApcThreadEx2(HANDLE ThreadHandle, HANDLE ReserveHandle, ULONG ApcFlags, PPS_APC_ROUTINE ApcRoutine,
                              PVOID ApcArgument1, PVOID ApcArgument2, PVOID ApcArgument3)
 {
-    PKTHREAD Current = KiCurrentThread();
-    PETHREAD Thread;
-    NTSTATUS Status;
+    PVOID Thread;
     if ((ApcFlags & ~(ULONG)QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC) != 0 || ApcRoutine == NULL) {
         return STATUS_INVALID_PARAMETER;
     }
@@ -60,13 +57,13 @@ NTSTATUS NtQueueApcThreadEx2(HANDLE ThreadHandle, HANDLE ReserveHandle, ULONG Ap
     if (ReserveHandle != NULL) {
         return STATUS_INVALID_HANDLE; /* reserve objects exist for completion packets only */
     }
-    KiEnterService(Current);
-    Status = ObReferenceObjectByHandle(ThreadHandle, THREAD_SET_CONTEXT, *PsThreadType, UserMode, (PVOID *)&Thread, NULL);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(ThreadHandle, THREAD_SET_CONTEXT, *PsThreadType, UserMode, &Thread, NULL);
     if (NT_SUCCESS(Status)) {
         Status = NtpQueueApc(Thread, ApcRoutine, ApcArgument1, ApcArgument2, ApcArgument3);
         ObDereferenceObject(Thread);
     }
-    KiExitService(Current);
     return Status;
 }
 

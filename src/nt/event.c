@@ -137,9 +137,10 @@ static EVENT_TYPE NtpEventTypeOf(PKEVENT Event)
     return KI_TYPE(KiReadHeader(&Event->Header)) == EventNotificationObject ? NotificationEvent : SynchronizationEvent;
 }
 
-static NTSTATUS NtpSetEventBoostPriority(HANDLE EventHandle)
+NTSTATUS NtSetEventBoostPriority(HANDLE EventHandle)
 {
     PVOID Event;
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status =
         ObReferenceObjectByHandle(EventHandle, EVENT_MODIFY_STATE, &NtpEventType, UserMode, &Event, NULL);
     if (!NT_SUCCESS(Status)) {
@@ -154,17 +155,14 @@ static NTSTATUS NtpSetEventBoostPriority(HANDLE EventHandle)
     return Status;
 }
 
-NTSTATUS NtSetEventBoostPriority(HANDLE EventHandle)
+NTSTATUS NtQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS EventInformationClass, PVOID EventInformation,
+                      ULONG EventInformationLength, PULONG ReturnLength)
 {
-    return NTP_SERVICE(NtpSetEventBoostPriority(EventHandle));
-}
-
-static NTSTATUS NtpQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS InformationClass,
-                              PEVENT_BASIC_INFORMATION Information, ULONG Length, PULONG ReturnLength)
-{
+    PEVENT_BASIC_INFORMATION Information = EventInformation;
     PVOID Event;
-    NTSTATUS Status =
-        NtpCheckQuery(InformationClass == EventBasicInformation, Information, Length, sizeof(*Information));
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpCheckQuery(EventInformationClass == EventBasicInformation, EventInformation,
+                                    EventInformationLength, sizeof(*Information));
     if (NT_SUCCESS(Status)) {
         Status = ObReferenceObjectByHandle(EventHandle, EVENT_QUERY_STATE, &NtpEventType, UserMode, &Event, NULL);
     }
@@ -176,13 +174,6 @@ static NTSTATUS NtpQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS Inform
     ObpDereferenceObjectEx(Event, 1);
     NtpReturnLength(ReturnLength, sizeof(*Information));
     return STATUS_SUCCESS;
-}
-
-NTSTATUS NtQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS EventInformationClass, PVOID EventInformation,
-                      ULONG EventInformationLength, PULONG ReturnLength)
-{
-    return NTP_SERVICE(
-        NtpQueryEvent(EventHandle, EventInformationClass, EventInformation, EventInformationLength, ReturnLength));
 }
 
 /* Event pairs. */

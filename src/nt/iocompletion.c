@@ -79,29 +79,21 @@ NTSTATUS NtOpenIoCompletion(PHANDLE IoCompletionHandle, ACCESS_MASK DesiredAcces
     return NTP_SERVICE(ObpOpenHandle(&NtpPortType, ObjectAttributes, DesiredAccess, IoCompletionHandle));
 }
 
-static NTSTATUS NtpQueryDepth(HANDLE IoCompletionHandle, PIO_COMPLETION_BASIC_INFORMATION Information)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    NTP_PORT_USE Use;
-    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Use);
-    if (NT_SUCCESS(Status)) {
-        Information->Depth = KeReadStateQueue(&Use.Port->Queue);
-        NtpReturnPort(Thread, IoCompletionHandle, &Use);
-    }
-    return Status;
-}
-
 NTSTATUS NtQueryIoCompletion(HANDLE IoCompletionHandle, IO_COMPLETION_INFORMATION_CLASS IoCompletionInformationClass,
                              PVOID IoCompletionInformation, ULONG IoCompletionInformationLength, PULONG ReturnLength)
 {
-    ULONG Required = sizeof(IO_COMPLETION_BASIC_INFORMATION);
+    PIO_COMPLETION_BASIC_INFORMATION Information = IoCompletionInformation;
+    NTP_PORT_USE Use;
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = NtpCheckQuery(IoCompletionInformationClass == IoCompletionBasicInformation,
-                                    IoCompletionInformation, IoCompletionInformationLength, Required);
+                                    IoCompletionInformation, IoCompletionInformationLength, sizeof(*Information));
     if (NT_SUCCESS(Status)) {
-        Status = NTP_SERVICE(NtpQueryDepth(IoCompletionHandle, IoCompletionInformation));
+        Status = NtpReferencePort(ServiceThread, IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Use);
     }
     if (NT_SUCCESS(Status)) {
-        NtpReturnLength(ReturnLength, Required);
+        Information->Depth = KeReadStateQueue(&Use.Port->Queue);
+        NtpReturnPort(ServiceThread, IoCompletionHandle, &Use);
+        NtpReturnLength(ReturnLength, sizeof(*Information));
     }
     return Status;
 }

@@ -15,9 +15,9 @@
  * 1. A thread that takes a port out of KeptPort, by an atomic operation, owns the reference.
  * 2. Only the thread itself puts a port there, and only while UsesKeptPort is set; a call that an APC makes meanwhile
  *    leaves the slot alone. The thread reads the slot only while UsesKeptPort is set, so no APC changes it in between.
- * 3. The closer of a handle of the port sets NTP_GIVE_BACK, executes a barrier on all threads, and takes the port out of
- *    each slot that is not in use. A thread sets UsesKeptPort, then checks for NTP_GIVE_BACK and uses no such port; it
- *    clears UsesKeptPort, then checks again and takes such a port out. So the port of a slot in use is taken by its
+ * 3. The closer of a handle of the port sets NTP_GIVE_BACK, executes a barrier on all threads, and takes the port out
+ *    of each slot that is not in use. A thread sets UsesKeptPort, then checks for NTP_GIVE_BACK and uses no such port;
+ *    it clears UsesKeptPort, then checks again and takes such a port out. So the port of a slot in use is taken by its
  *    thread when the call ends, any other by the closer.
  * 4. A thread that has put a port into its slot then checks the entry; a closer has changed the entry and then checks
  *    the slots. All four accesses are seq_cst: at least one of the two sees the other.

@@ -102,10 +102,11 @@ NTSTATUS NtOpenMutant(PHANDLE MutantHandle, ACCESS_MASK DesiredAccess, POBJECT_A
     return NTP_SERVICE(ObpOpenHandle(&NtpMutantType, ObjectAttributes, DesiredAccess, MutantHandle));
 }
 
-static NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
+NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
 {
     PVOID Mutant;
     LONG Previous;
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = ObpReferenceByHandle(MutantHandle, 0, &NtpMutantType, UserMode, &Mutant);
     if (!NT_SUCCESS(Status)) {
         return Status;
@@ -118,54 +119,36 @@ static NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
     return Status;
 }
 
-NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
+NTSTATUS NtQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS MutantInformationClass, PVOID MutantInformation,
+                       ULONG MutantInformationLength, PULONG ReturnLength)
 {
-    return NTP_SERVICE(NtpReleaseMutant(MutantHandle, PreviousCount));
-}
-
-static VOID NtpDescribeMutant(PKMUTANT Mutant, PMUTANT_BASIC_INFORMATION Information)
-{
-    Information->CurrentCount = KeReadStateMutant(Mutant);
-    /* relaxed: only the caller can make itself the owner */
-    Information->OwnedByCaller = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) == KiCurrentThread();
-    Information->AbandonedState = __atomic_load_n(&Mutant->Abandoned, __ATOMIC_RELAXED);
-}
-
-/* Safe even if the owner ends: slots are never unmapped; at worst the id is that of the slot's next thread. */
-static VOID NtpDescribeOwner(PKMUTANT Mutant, PMUTANT_OWNER_INFORMATION Information)
-{
-    PETHREAD Owner = (PETHREAD)__atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
-    Information->ClientId.UniqueProcess = Owner != NULL ? PsGetCurrentProcessId() : NULL;
-    Information->ClientId.UniqueThread = Owner != NULL ? PsGetThreadId(Owner) : NULL;
-}
-
-static NTSTATUS NtpQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS InformationClass, PVOID Information,
-                               ULONG Length, PULONG ReturnLength)
-{
-    BOOLEAN Basic = InformationClass == MutantBasicInformation;
+    BOOLEAN Basic = MutantInformationClass == MutantBasicInformation;
     ULONG Required = Basic ? sizeof(MUTANT_BASIC_INFORMATION) : sizeof(MUTANT_OWNER_INFORMATION);
-    PVOID Mutant;
-    NTSTATUS Status =
-        NtpCheckQuery(Basic || InformationClass == MutantOwnerInformation, Information, Length, Required);
+    PVOID Object;
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpCheckQuery(Basic || MutantInformationClass == MutantOwnerInformation, MutantInformation,
+                                    MutantInformationLength, Required);
     if (NT_SUCCESS(Status)) {
-        Status = ObReferenceObjectByHandle(MutantHandle, MUTANT_QUERY_STATE, &NtpMutantType, UserMode, &Mutant, NULL);
+        Status = ObReferenceObjectByHandle(MutantHandle, MUTANT_QUERY_STATE, &NtpMutantType, UserMode, &Object, NULL);
     }
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
+    PKMUTANT Mutant = Object;
+    /* relaxed: only the caller can make itself the owner */
+    PKTHREAD Owner = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
     if (Basic) {
-        NtpDescribeMutant(Mutant, Information);
+        PMUTANT_BASIC_INFORMATION Information = MutantInformation;
+        Information->CurrentCount = KeReadStateMutant(Mutant);
+        Information->OwnedByCaller = Owner == KiCurrentThread();
+        Information->AbandonedState = __atomic_load_n(&Mutant->Abandoned, __ATOMIC_RELAXED);
     } else {
-        NtpDescribeOwner(Mutant, Information);
+        /* Safe even if the owner ends: slots are never unmapped; at worst the id is that of the slot's next thread. */
+        PMUTANT_OWNER_INFORMATION Information = MutantInformation;
+        Information->ClientId.UniqueProcess = Owner != NULL ? PsGetCurrentProcessId() : NULL;
+        Information->ClientId.UniqueThread = Owner != NULL ? PsGetThreadId((PETHREAD)Owner) : NULL;
     }
-    ObpDereferenceObjectEx(Mutant, 1);
+    ObpDereferenceObjectEx(Object, 1);
     NtpReturnLength(ReturnLength, Required);
     return STATUS_SUCCESS;
-}
-
-NTSTATUS NtQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS MutantInformationClass, PVOID MutantInformation,
-                       ULONG MutantInformationLength, PULONG ReturnLength)
-{
-    return NTP_SERVICE(NtpQueryMutant(MutantHandle, MutantInformationClass, MutantInformation, MutantInformationLength,
-                                      ReturnLength));
 }

@@ -39,6 +39,22 @@ KI_THREAD_ROOM(NTP_THREAD_KEPT, NtKept, NtpThreadKept);
         ServiceStatus;                                                                                                 \
     })
 
+FORCEINLINE PKTHREAD NtpEnterService(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    return Thread;
+}
+
+FORCEINLINE VOID NtpLeaveService(PKTHREAD *Thread)
+{
+    KiExitService(*Thread);
+}
+
+/* The same for the rest of the enclosing block, which may return anywhere. */
+#define NTP_SERVICE_UNTIL_RETURN()                                                                                     \
+    PKTHREAD ServiceThread __attribute__((cleanup(NtpLeaveService))) = NtpEnterService()
+
 /* Checks a query with a structure of fixed size, before the handle is looked up. */
 FORCEINLINE NTSTATUS NtpCheckQuery(BOOLEAN KnownClass, PVOID Information, ULONG Length, ULONG Required)
 {

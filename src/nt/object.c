@@ -108,25 +108,21 @@ NTSTATUS ZwDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HAND
         NtpDuplicateObject(KernelMode, SourceProcessHandle, TargetProcessHandle, TargetHandle, &Duplication));
 }
 
-static NTSTATUS NtpCompareObjects(HANDLE FirstHandle, HANDLE SecondHandle)
+NTSTATUS NtCompareObjects(HANDLE FirstObjectHandle, HANDLE SecondObjectHandle)
 {
     PVOID First, Second;
-    NTSTATUS Status = ObReferenceObjectByHandle(FirstHandle, 0, NULL, UserMode, &First, NULL);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = ObReferenceObjectByHandle(FirstObjectHandle, 0, NULL, UserMode, &First, NULL);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = ObReferenceObjectByHandle(SecondHandle, 0, NULL, UserMode, &Second, NULL);
+    Status = ObReferenceObjectByHandle(SecondObjectHandle, 0, NULL, UserMode, &Second, NULL);
     if (NT_SUCCESS(Status)) {
         Status = First == Second ? STATUS_SUCCESS : STATUS_NOT_SAME_OBJECT;
         ObpDereferenceObjectEx(Second, 1);
     }
     ObpDereferenceObjectEx(First, 1);
     return Status;
-}
-
-NTSTATUS NtCompareObjects(HANDLE FirstObjectHandle, HANDLE SecondObjectHandle)
-{
-    return NTP_SERVICE(NtpCompareObjects(FirstObjectHandle, SecondObjectHandle));
 }
 
 /* Permanence. Only a named object can be permanent. */
@@ -212,17 +208,12 @@ static NTSTATUS NtpQueryType(PVOID Object, PNTP_ANSWER Answer)
     return STATUS_SUCCESS;
 }
 
-static ULONG NtpAlignType(ULONG Size)
-{
-    return (Size + 7u) & ~7u;
-}
-
 static NTSTATUS NtpQueryTypes(PNTP_ANSWER Answer)
 {
     POBJECT_TYPES_INFORMATION Information = Answer->Information;
     /* acquire: pairs with the release in ObpRegisterType */
     POBJECT_TYPE First = __atomic_load_n(&ObpFirstType, __ATOMIC_ACQUIRE);
-    ULONG Offset = NtpAlignType(sizeof(*Information));
+    ULONG Offset = (ULONG)ALIGN_UP_BY(sizeof(*Information), sizeof(PVOID));
     ULONG Count = 0;
     for (POBJECT_TYPE Type = First; Type != NULL; Type = Type->NextType) {
         ULONG End = Offset + NtpTypeSize(Type);
@@ -230,7 +221,7 @@ static NTSTATUS NtpQueryTypes(PNTP_ANSWER Answer)
             NtpDescribeType(Type, (PVOID)((PUCHAR)Information + Offset));
         }
         Answer->Needed = End;
-        Offset = NtpAlignType(End);
+        Offset = (ULONG)ALIGN_UP_BY(End, sizeof(PVOID));
         Count += 1;
     }
     if (Answer->Length < Answer->Needed) {

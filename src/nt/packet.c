@@ -3,8 +3,8 @@
  *
  * A producer takes a plain packet and a consumer frees it, often on different processors and as fast as they can. A
  * shared free list would be a cache line that bounces twice per packet, and so would a list through the packets
- * themselves: the allocating thread would have to wait for the line that the freeing one wrote last. So free packets are
- * found by arrays of pointers, one array per processor, which are filled and emptied in bulk:
+ * themselves: the allocating thread would have to wait for the line that the freeing one wrote last. So free packets
+ * are found by arrays of pointers, one array per processor, which are filled and emptied in bulk:
  *
  *      magazine of a processor          depot                             blocks
  *     +--------------------------+     +--------------------------+      +---------------------+
@@ -13,8 +13,8 @@
  *
  * 1. A magazine changes under its lock, depot and blocks under the depot's, which is acquired after the magazine's. The
  *    processor is a hint that avoids contention: any thread may use any magazine.
- * 2. An empty magazine takes ROUNDS packets from the depot, a full one gives ROUNDS up: a thread that alternates between
- *    allocating and freeing does not go to the depot each time.
+ * 2. An empty magazine takes ROUNDS packets from the depot, a full one gives ROUNDS up: a thread that alternates
+ *    between allocating and freeing does not go to the depot each time.
  * 3. A free packet is in a magazine, in the depot, or on its block's list; NtpBlocks has the blocks whose list is not
  *    empty.
  * 4. Free memory is bounded: when the depot is full, packets return to their blocks, and a block that has all of its
@@ -68,18 +68,6 @@ static PNTP_MAGAZINE NtpCurrentMagazine(VOID)
     return &NtpMagazine[HalDispatch.CurrentProcessor() % NTP_MAGAZINES];
 }
 
-/* With the depot locked. */
-static PNTP_PACKET NtpTakeFromBlock(PNTP_BLOCK Block)
-{
-    PNTP_PACKET Packet = Block->Free;
-    Block->Free = Packet->NextFree;
-    Block->Count -= 1;
-    if (Block->Count == 0) {
-        RemoveEntryList(&Block->Link);
-    }
-    return Packet;
-}
-
 /* With the depot locked. A block that has all of its packets moves from NtpBlocks to *Unused. */
 static VOID NtpReturnToBlock(PNTP_PACKET Packet, PNTP_BLOCK *Unused)
 {
@@ -104,7 +92,13 @@ static DECLSPEC_NOINLINE VOID NtpLoad(PNTP_MAGAZINE Magazine)
     NtpDepot.Count -= Count;
     memcpy(Magazine->Packet, &NtpDepot.Packet[NtpDepot.Count], Count * sizeof(PNTP_PACKET));
     while (Count < NTP_ROUNDS && !IsListEmpty(&NtpBlocks)) {
-        Magazine->Packet[Count] = NtpTakeFromBlock(CONTAINING_RECORD(NtpBlocks.Flink, NTP_BLOCK, Link));
+        PNTP_BLOCK Block = CONTAINING_RECORD(NtpBlocks.Flink, NTP_BLOCK, Link);
+        Magazine->Packet[Count] = Block->Free;
+        Block->Free = Block->Free->NextFree;
+        Block->Count -= 1;
+        if (Block->Count == 0) {
+            RemoveEntryList(&Block->Link);
+        }
         Count += 1;
     }
     Magazine->Count = Count;
@@ -179,15 +173,6 @@ PNTP_PACKET NtpAllocatePacket(VOID)
     return __builtin_expect(Packet != NULL, TRUE) ? Packet : NtpMakePacket();
 }
 
-static VOID NtpFreeBlocks(PNTP_BLOCK Block)
-{
-    while (Block != NULL) {
-        PNTP_BLOCK Next = Block->NextUnused;
-        HalFree(Block);
-        Block = Next;
-    }
-}
-
 VOID NtpFreePacket(PNTP_PACKET Packet)
 {
     PNTP_MAGAZINE Magazine = NtpCurrentMagazine();
@@ -199,7 +184,11 @@ VOID NtpFreePacket(PNTP_PACKET Packet)
     Magazine->Packet[Magazine->Count] = Packet;
     Magazine->Count += 1;
     KiExitLocked(&Magazine->Lock, Thread);
-    NtpFreeBlocks(Unused);
+    while (__builtin_expect(Unused != NULL, FALSE)) {
+        PNTP_BLOCK Next = Unused->NextUnused;
+        HalFree(Unused);
+        Unused = Next;
+    }
 }
 
 /* Reserve objects: the memory of one packet, so that posting it cannot fail. */
@@ -242,44 +231,34 @@ NTSTATUS NtAllocateReserveObject(PHANDLE MemoryReserveHandle, POBJECT_ATTRIBUTES
 VOID NtpReleaseReserve(PNTP_PACKET Packet)
 {
     PNTP_RESERVE Reserve = CONTAINING_RECORD(Packet, NTP_RESERVE, Packet);
-    /* release: pairs with the exchange in NtpSetReserve; the packet was read before it is written again */
+    /* release: pairs with the exchange in NtSetIoCompletionEx; the packet was read before it is written again */
     __atomic_store_n(&Reserve->InUse, FALSE, __ATOMIC_RELEASE);
     ObDereferenceObject(Reserve);
 }
 
-/* A queued reserve's reference belongs to the queue. */
-static NTSTATUS NtpSetReserve(HANDLE PortHandle, HANDLE ReserveHandle, const NTP_PACKET *Values)
+/* On success the reference on the reserve belongs to the queue. */
+NTSTATUS NtSetIoCompletionEx(HANDLE IoCompletionHandle, HANDLE IoCompletionPacketHandle, PVOID KeyContext,
+                             PVOID ApcContext, NTSTATUS IoStatus, ULONG_PTR IoStatusInformation)
 {
     PVOID Port, Object;
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status =
-        ObReferenceObjectByHandle(PortHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode, &Port, NULL);
+        ObReferenceObjectByHandle(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode, &Port, NULL);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = ObReferenceObjectByHandle(ReserveHandle, 0, &NtpReserveType, UserMode, &Object, NULL);
+    Status = ObReferenceObjectByHandle(IoCompletionPacketHandle, 0, &NtpReserveType, UserMode, &Object, NULL);
     if (NT_SUCCESS(Status)) {
         PNTP_RESERVE Reserve = Object;
+        /* acquire: pairs with the release in NtpReleaseReserve */
         if (__atomic_exchange_n(&Reserve->InUse, TRUE, __ATOMIC_ACQUIRE)) {
             ObDereferenceObject(Reserve);
             Status = STATUS_INVALID_PARAMETER_2;
         } else {
-            NtpFillPacket(&Reserve->Packet, Values->KeyContext, Values->ApcContext, Values->IoStatus,
-                          Values->IoStatusInformation);
+            NtpFillPacket(&Reserve->Packet, KeyContext, ApcContext, IoStatus, IoStatusInformation);
             KeInsertQueue(&((PNTP_PORT)Port)->Queue, &Reserve->Packet.QueueListEntry);
         }
     }
     ObDereferenceObject(Port);
-    return Status;
-}
-
-NTSTATUS NtSetIoCompletionEx(HANDLE IoCompletionHandle, HANDLE IoCompletionPacketHandle, PVOID KeyContext,
-                             PVOID ApcContext, NTSTATUS IoStatus, ULONG_PTR IoStatusInformation)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    NTP_PACKET Values;
-    NtpFillPacket(&Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
-    KiEnterService(Thread);
-    NTSTATUS Status = NtpSetReserve(IoCompletionHandle, IoCompletionPacketHandle, &Values);
-    KiExitService(Thread);
     return Status;
 }

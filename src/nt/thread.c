@@ -64,33 +64,16 @@ static NTSTATUS NtpTakeAttribute(PPS_ATTRIBUTE Attribute, PPSP_CREATE Create)
 
 static NTSTATUS NtpTakeAttributes(PPS_ATTRIBUTE_LIST List, PPSP_CREATE Create)
 {
-    SIZE_T Length;
+    NTSTATUS Status = STATUS_SUCCESS;
     if (List == NULL) {
-        return STATUS_SUCCESS;
+        return Status;
     }
-    Length = List->TotalLength - FIELD_OFFSET(PS_ATTRIBUTE_LIST, Attributes);
+    SIZE_T Length = List->TotalLength - FIELD_OFFSET(PS_ATTRIBUTE_LIST, Attributes);
     if (List->TotalLength < (SIZE_T)FIELD_OFFSET(PS_ATTRIBUTE_LIST, Attributes) || Length % sizeof(PS_ATTRIBUTE) != 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    for (SIZE_T Index = 0; Index < Length / sizeof(PS_ATTRIBUTE); Index++) {
-        NTSTATUS Status = NtpTakeAttribute(&List->Attributes[Index], Create);
-        if (!NT_SUCCESS(Status)) {
-            return Status;
-        }
-    }
-    return STATUS_SUCCESS;
-}
-
-static NTSTATUS NtpCreateThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
-                                HANDLE ProcessHandle, PPSP_CREATE Create, PPS_ATTRIBUTE_LIST AttributeList)
-{
-    ULONG Attributes = ObjectAttributes != NULL ? ObjectAttributes->Attributes : 0;
-    NTSTATUS Status = NtpTakeAttributes(AttributeList, Create);
-    if (NT_SUCCESS(Status)) {
-        Status = PspCheckThreadProcess(ProcessHandle, UserMode);
-    }
-    if (NT_SUCCESS(Status)) {
-        Status = PspCreateThread(Create, Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, DesiredAccess, UserMode, ThreadHandle);
+    for (SIZE_T Index = 0; Index < Length / sizeof(PS_ATTRIBUTE) && NT_SUCCESS(Status); Index++) {
+        Status = NtpTakeAttribute(&List->Attributes[Index], Create);
     }
     return Status;
 }
@@ -100,7 +83,7 @@ NTSTATUS NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJE
                           ULONG CreateFlags, SIZE_T ZeroBits, SIZE_T StackSize, SIZE_T MaximumStackSize,
                           PPS_ATTRIBUTE_LIST AttributeList)
 {
-    PKTHREAD Current = KiCurrentThread();
+    ULONG Attributes = ObjectAttributes != NULL ? ObjectAttributes->Attributes : 0;
     PSP_CREATE Create = {
         .UserStartRoutine = StartRoutine,
         .StartContext = Argument,
@@ -120,42 +103,38 @@ NTSTATUS NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJE
     if (StartRoutine == NULL) {
         return STATUS_INVALID_PARAMETER;
     }
-    KiEnterService(Current);
-    Status = NtpCreateThread(ThreadHandle, DesiredAccess, ObjectAttributes, ProcessHandle, &Create, AttributeList);
-    KiExitService(Current);
+    NTP_SERVICE_UNTIL_RETURN();
+    Status = NtpTakeAttributes(AttributeList, &Create);
+    if (NT_SUCCESS(Status)) {
+        Status = PspCheckThreadProcess(ProcessHandle, UserMode);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status =
+            PspCreateThread(&Create, Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, DesiredAccess, UserMode, ThreadHandle);
+    }
     return Status;
 }
 
 /* Opening. */
 
-static NTSTATUS NtpOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, ULONG Attributes, PCLIENT_ID ClientId)
-{
-    PETHREAD Thread;
-    if ((ClientId->UniqueProcess != NULL && ClientId->UniqueProcess != PsGetCurrentProcessId()) ||
-        !NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
-        return STATUS_INVALID_CID;
-    }
-    NTSTATUS Status =
-        ObOpenObjectByPointer(Thread, Attributes, NULL, DesiredAccess, *PsThreadType, UserMode, ThreadHandle);
-    ObDereferenceObject(Thread);
-    return Status;
-}
-
 NTSTATUS NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                       PCLIENT_ID ClientId)
 {
-    PKTHREAD Current = KiCurrentThread();
-    NTSTATUS Status;
+    PETHREAD Thread;
     if (ThreadHandle == NULL || ObjectAttributes == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {
         return STATUS_INVALID_PARAMETER_MIX;
     }
-    KiEnterService(Current);
-    Status = NtpOpenThread(ThreadHandle, DesiredAccess, ObjectAttributes->Attributes & ~(ULONG)OBJ_KERNEL_HANDLE,
-                           ClientId);
-    KiExitService(Current);
+    NTP_SERVICE_UNTIL_RETURN();
+    if ((ClientId->UniqueProcess != NULL && ClientId->UniqueProcess != PsGetCurrentProcessId()) ||
+        !NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
+        return STATUS_INVALID_CID;
+    }
+    NTSTATUS Status = ObOpenObjectByPointer(Thread, ObjectAttributes->Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, NULL,
+                                            DesiredAccess, *PsThreadType, UserMode, ThreadHandle);
+    ObDereferenceObject(Thread);
     return Status;
 }
 
@@ -306,8 +285,10 @@ static const NTP_THREAD_CLASS NtpSettings[MaxThreadInfoClass] = {
     [ThreadNameInformation] = NTP_SET_LIMITED(sizeof(THREAD_NAME_INFORMATION)),
 };
 
-/* What is wrong is reported in this order: class, length, buffer, handle. */
-static NTSTATUS NtpCheckThreadClass(const NTP_THREAD_CLASS *Classes, ULONG Class, PVOID Information, ULONG Length)
+/* Reports what is wrong in this order: class, length, buffer, handle. A larger right includes the limited one,
+   whichever of them the handle was opened with. */
+static NTSTATUS NtpReferenceForClass(HANDLE ThreadHandle, const NTP_THREAD_CLASS *Classes, ULONG Class,
+                                     PVOID Information, ULONG Length, PETHREAD *Thread)
 {
     if (Class >= MaxThreadInfoClass || Classes[Class].Access == 0) {
         return STATUS_INVALID_INFO_CLASS;
@@ -315,15 +296,12 @@ static NTSTATUS NtpCheckThreadClass(const NTP_THREAD_CLASS *Classes, ULONG Class
     if (Classes[Class].Length != NTP_ANY_LENGTH && Classes[Class].Length != Length) {
         return STATUS_INFO_LENGTH_MISMATCH;
     }
-    return Information == NULL && Length != 0 ? STATUS_ACCESS_VIOLATION : STATUS_SUCCESS;
-}
-
-/* A larger right includes the limited one, whichever of them the handle was opened with. */
-static NTSTATUS NtpReferenceForClass(HANDLE ThreadHandle, const NTP_THREAD_CLASS *Class, PETHREAD *Thread)
-{
-    NTSTATUS Status = NtpReferenceThread(ThreadHandle, Class->Access, Thread);
-    if (Status == STATUS_ACCESS_DENIED && Class->OtherAccess != 0) {
-        Status = NtpReferenceThread(ThreadHandle, Class->OtherAccess, Thread);
+    if (Information == NULL && Length != 0) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    NTSTATUS Status = NtpReferenceThread(ThreadHandle, Classes[Class].Access, Thread);
+    if (Status == STATUS_ACCESS_DENIED && Classes[Class].OtherAccess != 0) {
+        Status = NtpReferenceThread(ThreadHandle, Classes[Class].OtherAccess, Thread);
     }
     return Status;
 }
@@ -430,22 +408,14 @@ static NTSTATUS NtpQueryThread(PETHREAD Thread, THREADINFOCLASS Class, PVOID Inf
 NTSTATUS NtQueryInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass, PVOID ThreadInformation,
                                   ULONG ThreadInformationLength, PULONG ReturnLength)
 {
-    PKTHREAD Current = KiCurrentThread();
     PETHREAD Thread;
-    ULONG Needed = 0;
-    NTSTATUS Status =
-        NtpCheckThreadClass(NtpQueries, ThreadInformationClass, ThreadInformation, ThreadInformationLength);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    KiEnterService(Current);
-    Status = NtpReferenceForClass(ThreadHandle, &NtpQueries[ThreadInformationClass], &Thread);
+    ULONG Needed;
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpReferenceForClass(ThreadHandle, NtpQueries, ThreadInformationClass, ThreadInformation,
+                                           ThreadInformationLength, &Thread);
     if (NT_SUCCESS(Status)) {
         Status = NtpQueryThread(Thread, ThreadInformationClass, ThreadInformation, ThreadInformationLength, &Needed);
         ObDereferenceObject(Thread);
-    }
-    KiExitService(Current);
-    if (Needed != 0) {
         NtpReturnLength(ReturnLength, Needed);
     }
     return Status;
@@ -554,19 +524,13 @@ static NTSTATUS NtpSetThread(PETHREAD Thread, THREADINFOCLASS Class, PVOID Infor
 NTSTATUS NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass, PVOID ThreadInformation,
                                 ULONG ThreadInformationLength)
 {
-    PKTHREAD Current = KiCurrentThread();
     PETHREAD Thread;
-    NTSTATUS Status =
-        NtpCheckThreadClass(NtpSettings, ThreadInformationClass, ThreadInformation, ThreadInformationLength);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    KiEnterService(Current);
-    Status = NtpReferenceForClass(ThreadHandle, &NtpSettings[ThreadInformationClass], &Thread);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpReferenceForClass(ThreadHandle, NtpSettings, ThreadInformationClass, ThreadInformation,
+                                           ThreadInformationLength, &Thread);
     if (NT_SUCCESS(Status)) {
         Status = NtpSetThread(Thread, ThreadInformationClass, ThreadInformation);
         ObDereferenceObject(Thread);
     }
-    KiExitService(Current);
     return Status;
 }

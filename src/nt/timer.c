@@ -8,8 +8,8 @@
  *    reference on it, until it is set again, cancelled, or its last APC has begun. Thread is that thread, and NULL at
  *    all other times.
  * 3. The APC is queued at expiry, under the kernel timer's lock (KI_TIMER_CALL). A queued APC holds a reference of its
- *    own, which goes to the thread that takes it out of the queue. So an APC that is being delivered keeps the timer even
- *    if another thread cancels it; it then finds that the timer is no longer its thread's, and does nothing.
+ *    own, which goes to the thread that takes it out of the queue. So an APC that is being delivered keeps the timer
+ *    even if another thread cancels it; it then finds that the timer is no longer its thread's, and does nothing.
  * 4. A thread's end cancels its timers. A forked child cancels those of the threads that stayed behind.
  */
 #include "ntp.h"
@@ -401,27 +401,21 @@ static VOID NtpDescribeTimer(PKTIMER Timer, PTIMER_BASIC_INFORMATION Information
     Information->TimerState = KI_STATE(Word) != 0;
 }
 
-static NTSTATUS NtpQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS InformationClass, PVOID Information,
-                              ULONG Length, PULONG ReturnLength)
+NTSTATUS NtQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS TimerInformationClass, PVOID TimerInformation,
+                      ULONG TimerInformationLength, PULONG ReturnLength)
 {
     PVOID Timer;
-    NTSTATUS Status = NtpCheckQuery(InformationClass == TimerBasicInformation, Information, Length,
-                                    sizeof(TIMER_BASIC_INFORMATION));
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpCheckQuery(TimerInformationClass == TimerBasicInformation, TimerInformation,
+                                    TimerInformationLength, sizeof(TIMER_BASIC_INFORMATION));
     if (NT_SUCCESS(Status)) {
         Status = ObReferenceObjectByHandle(TimerHandle, TIMER_QUERY_STATE, &NtpTimerType, UserMode, &Timer, NULL);
     }
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    NtpDescribeTimer(&((PNTP_TIMER)Timer)->Timer, Information);
+    NtpDescribeTimer(&((PNTP_TIMER)Timer)->Timer, TimerInformation);
     ObpDereferenceObjectEx(Timer, 1);
     NtpReturnLength(ReturnLength, sizeof(TIMER_BASIC_INFORMATION));
     return STATUS_SUCCESS;
-}
-
-NTSTATUS NtQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS TimerInformationClass, PVOID TimerInformation,
-                      ULONG TimerInformationLength, PULONG ReturnLength)
-{
-    return NTP_SERVICE(NtpQueryTimer(TimerHandle, TimerInformationClass, TimerInformation, TimerInformationLength,
-                                     ReturnLength));
 }

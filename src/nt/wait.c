@@ -1,4 +1,4 @@
-/* wait.c: waiting for objects by handle, and delays. A waiter holds a reference on each object until its wait is over. */
+/* wait.c: waiting for objects by handle, and delays. A waiter holds a reference on each object while it waits. */
 #include "ntp.h"
 
 FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
@@ -164,11 +164,7 @@ static NTSTATUS NtpSignalAndWait(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN
 NTSTATUS NtSignalAndWaitForSingleObject(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN Alertable,
                                         PLARGE_INTEGER Timeout)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    KiEnterService(Thread);
-    NTSTATUS Status = NtpSignalAndWait(SignalHandle, WaitHandle, Alertable, Timeout);
-    KiExitService(Thread);
-    return NtpFinishWait(Status);
+    return NtpFinishWait(NTP_SERVICE(NtpSignalAndWait(SignalHandle, WaitHandle, Alertable, Timeout)));
 }
 
 NTSTATUS NtDelayExecution(BOOLEAN Alertable, PLARGE_INTEGER DelayInterval)

@@ -4,11 +4,11 @@
  * A packet is idle or in use. Associating it puts it in use; it is idle again when its entry is taken out of the port's
  * queue, or when it is cancelled before that.
  *
- * 1. InUse, Closed, Port and Target are written under Lock. The packet's values and its notification block belong to the
- *    thread that has just set InUse under Lock, and then to the signal, until InUse is cleared.
- * 2. A packet in use has references on its port, its target and itself. The thread that clears InUse returns them, after
- *    it has released Lock. So a signal in flight finds the port, and a consumer of the entry finds the packet, even if
- *    everything was closed meanwhile.
+ * 1. InUse, Closed, Port and Target are written under Lock. The packet's values and its notification block belong to
+ *    the thread that has just set InUse under Lock, and then to the signal, until InUse is cleared.
+ * 2. A packet in use has references on its port, its target and itself. The thread that clears InUse returns them,
+ *    after it has released Lock. So a signal in flight finds the port, and a consumer of the entry finds the packet,
+ *    even if everything was closed meanwhile.
  * 3. The target's lock decides between a signal and a cancellation, the queue's lock between a removal and a
  *    cancellation. The winning removal still has to clear InUse: until then the packet cannot be associated again, and
  *    a cancellation returns STATUS_PENDING.
@@ -105,72 +105,61 @@ NTSTATUS NtCreateWaitCompletionPacket(PHANDLE WaitCompletionPacketHandle, ACCESS
                                        DesiredAccess, NtpInitializeWaitPacket, NULL, WaitCompletionPacketHandle));
 }
 
-/* The parts of an association, each with a reference or NULL, and the values that it carries. */
-typedef struct _NTP_ASSOCIATION {
-    PVOID WaitPacket;
-    PVOID Port;
-    PVOID Target;
-    PDISPATCHER_HEADER Waited;       /* the target's dispatcher header */
-    NTP_PACKET Values;
-} NTP_ASSOCIATION, *PNTP_ASSOCIATION;
-
-/* A mutant needs a thread as owner, and an object that never changes has nothing to report. */
-static NTSTATUS NtpReferenceAssociation(HANDLE WaitPacketHandle, HANDLE PortHandle, HANDLE TargetHandle,
-                                        PNTP_ASSOCIATION Association)
-{
-    NTSTATUS Status = ObReferenceObjectByHandle(WaitPacketHandle, WAIT_COMPLETION_PACKET_MODIFY_STATE,
-                                                &NtpWaitPacketType, UserMode, &Association->WaitPacket, NULL);
-    if (NT_SUCCESS(Status)) {
-        Status = ObReferenceObjectByHandle(PortHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode,
-                                           &Association->Port, NULL);
-    }
-    if (NT_SUCCESS(Status)) {
-        Status = ObReferenceObjectByHandle(TargetHandle, SYNCHRONIZE, NULL, UserMode, &Association->Target, NULL);
-    }
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    if (ObpIsAlwaysSignaled(Association->Target)) {
-        return STATUS_INVALID_PARAMETER_3;
-    }
-    Association->Waited = ObpWaitObject(Association->Target);
-    return KI_TYPE(KiReadHeader(Association->Waited)) != MutantObject ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER_3;
-}
-
 /* On success the references belong to the packet. */
-static NTSTATUS NtpAssociate(PNTP_ASSOCIATION Association)
+static NTSTATUS NtpAssociate(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PNTP_PORT Port, PVOID Target,
+                             const NTP_PACKET *Values)
 {
-    PNTP_WAIT_COMPLETION_PACKET WaitPacket = Association->WaitPacket;
-    PNTP_PACKET Values = &Association->Values;
-    PKTHREAD Thread = KiEnterLocked(&WaitPacket->Lock);
+    PDISPATCHER_HEADER Waited = ObpWaitObject(Target);
     NTSTATUS Status;
+    if (ObpIsAlwaysSignaled(Target) || KI_TYPE(KiReadHeader(Waited)) == MutantObject) {
+        return STATUS_INVALID_PARAMETER_3; /* never changes, or needs a thread as owner */
+    }
+    PKTHREAD Thread = KiEnterLocked(&WaitPacket->Lock);
     if (WaitPacket->InUse) {
         Status = STATUS_INVALID_PARAMETER_1;
     } else if (WaitPacket->Closed) {
         Status = STATUS_INVALID_HANDLE;
     } else {
         WaitPacket->InUse = TRUE;
-        WaitPacket->Port = Association->Port;
-        WaitPacket->Target = Association->Target;
+        WaitPacket->Port = Port;
+        WaitPacket->Target = Target;
         NtpFillPacket(&WaitPacket->Packet, Values->KeyContext, Values->ApcContext, Values->IoStatus,
                       Values->IoStatusInformation);
-        Status = KeRegisterObjectNotification(Association->Waited, &WaitPacket->Port->Queue, &WaitPacket->Notification);
+        Status = KeRegisterObjectNotification(Waited, &Port->Queue, &WaitPacket->Notification);
     }
     KiExitLocked(&WaitPacket->Lock, Thread);
     return Status;
 }
 
-static NTSTATUS NtpAssociateByHandle(HANDLE WaitPacketHandle, HANDLE PortHandle, HANDLE TargetHandle,
-                                     PNTP_ASSOCIATION Association)
+NTSTATUS NtAssociateWaitCompletionPacket(HANDLE WaitCompletionPacketHandle, HANDLE IoCompletionHandle,
+                                         HANDLE TargetObjectHandle, PVOID KeyContext, PVOID ApcContext,
+                                         NTSTATUS IoStatus, ULONG_PTR IoStatusInformation, PBOOLEAN AlreadySignaled)
 {
-    NTSTATUS Status = NtpReferenceAssociation(WaitPacketHandle, PortHandle, TargetHandle, Association);
+    PVOID WaitPacket = NULL;
+    PVOID Port = NULL;
+    PVOID Target = NULL;
+    NTP_PACKET Values;
+    NtpFillPacket(&Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = ObReferenceObjectByHandle(WaitCompletionPacketHandle, WAIT_COMPLETION_PACKET_MODIFY_STATE,
+                                                &NtpWaitPacketType, UserMode, &WaitPacket, NULL);
     if (NT_SUCCESS(Status)) {
-        Status = NtpAssociate(Association);
+        Status = ObReferenceObjectByHandle(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode,
+                                           &Port, NULL);
     }
     if (NT_SUCCESS(Status)) {
-        return Status;
+        Status = ObReferenceObjectByHandle(TargetObjectHandle, SYNCHRONIZE, NULL, UserMode, &Target, NULL);
     }
-    PVOID References[] = {Association->Target, Association->Port, Association->WaitPacket};
+    if (NT_SUCCESS(Status)) {
+        Status = NtpAssociate(WaitPacket, Port, Target, &Values);
+    }
+    if (NT_SUCCESS(Status)) {
+        if (AlreadySignaled != NULL) {
+            *AlreadySignaled = Status != STATUS_PENDING;
+        }
+        return STATUS_SUCCESS;
+    }
+    PVOID References[] = {Target, Port, WaitPacket};
     for (ULONG Index = 0; Index < RTL_NUMBER_OF(References); Index += 1) {
         if (References[Index] != NULL) {
             ObDereferenceObject(References[Index]);
@@ -179,37 +168,15 @@ static NTSTATUS NtpAssociateByHandle(HANDLE WaitPacketHandle, HANDLE PortHandle,
     return Status;
 }
 
-NTSTATUS NtAssociateWaitCompletionPacket(HANDLE WaitCompletionPacketHandle, HANDLE IoCompletionHandle,
-                                         HANDLE TargetObjectHandle, PVOID KeyContext, PVOID ApcContext,
-                                         NTSTATUS IoStatus, ULONG_PTR IoStatusInformation, PBOOLEAN AlreadySignaled)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    NTP_ASSOCIATION Association = {.WaitPacket = NULL};
-    NtpFillPacket(&Association.Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
-    KiEnterService(Thread);
-    NTSTATUS Status =
-        NtpAssociateByHandle(WaitCompletionPacketHandle, IoCompletionHandle, TargetObjectHandle, &Association);
-    KiExitService(Thread);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    if (AlreadySignaled != NULL) {
-        *AlreadySignaled = Status != STATUS_PENDING;
-    }
-    return STATUS_SUCCESS;
-}
-
 NTSTATUS NtCancelWaitCompletionPacket(HANDLE WaitCompletionPacketHandle, BOOLEAN RemoveSignaledPacket)
 {
-    PKTHREAD Thread = KiCurrentThread();
     PVOID WaitPacket;
-    KiEnterService(Thread);
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = ObReferenceObjectByHandle(WaitCompletionPacketHandle, WAIT_COMPLETION_PACKET_MODIFY_STATE,
                                                 &NtpWaitPacketType, UserMode, &WaitPacket, NULL);
     if (NT_SUCCESS(Status)) {
         Status = NtpCancelWaitPacket(WaitPacket, RemoveSignaledPacket, FALSE);
         ObDereferenceObject(WaitPacket);
     }
-    KiExitService(Thread);
     return Status;
 }

@@ -5,8 +5,9 @@
  * 1. A lookup takes no lock and does not touch the object: it takes one prepaid reference by compare-exchange on the
  *    Object word. While the word shows an object the handle has a reference of its own, so the object is alive.
  * 2. A lookup of an open handle never fails. A thread that takes one of the last few references prepays more. The
- *    reference it has just taken makes that safe; if the handle is closed meanwhile, it takes the new ones back. If none
- *    is left the others wait for it. It prepays inside a dispatcher section, so no fork or suspension comes in between.
+ *    reference it has just taken makes that safe; if the handle is closed meanwhile, it takes the new ones back. If
+ *    none is left the others wait for it. It prepays inside a dispatcher section, so no fork or suspension comes in
+ *    between.
  * 3. No lookup succeeds after a close has returned: closing takes the word to 0 by compare-exchange, and the closer
  *    returns the handle's reference and whatever was prepaid.
  * 4. Object and Access belong together: Incarnation grows each time the entry is opened, and a lookup that finds
@@ -59,11 +60,10 @@ static BOOLEAN ObpPublish(PVOID volatile *Place, SIZE_T Size)
 static BOOLEAN ObpEnsureLeaf(ULONG Index)
 {
     OBP_BRANCH_TABLE *volatile *Root = &ObpRoot[Index / (OBP_LEAF * OBP_BRANCH)];
-    OBP_BRANCH_TABLE *Branch;
     if (!ObpPublish((PVOID volatile *)Root, sizeof(OBP_BRANCH_TABLE))) {
         return FALSE;
     }
-    Branch = __atomic_load_n(Root, __ATOMIC_ACQUIRE);
+    OBP_BRANCH_TABLE *Branch = __atomic_load_n(Root, __ATOMIC_ACQUIRE);
     return ObpPublish((PVOID volatile *)&Branch->Leaf[Index / OBP_LEAF % OBP_BRANCH], sizeof(OBP_LEAF_TABLE));
 }
 

@@ -189,8 +189,8 @@ static VOID ObpGrowTable(VOID)
 }
 
 /*
- * A walk of a path through the directories. Directory and Rest advance together; Buffer is the path as the last symbolic
- * link rewrote it.
+ * A walk of a path through the directories. Directory and Rest advance together; Buffer is the path as the last
+ * symbolic link rewrote it.
  */
 typedef struct _OBP_WALK {
     POBP_REQUEST Request;
@@ -219,9 +219,9 @@ static BOOLEAN ObpTakeComponent(POBP_WALK Walk)
 }
 
 /*
- * STATUS_SUCCESS: the path leads to Found or, if that is NULL, to Directory. STATUS_OBJECT_NAME_NOT_FOUND: only the last
- * component, Component, is missing in Directory. STATUS_REPARSE_OBJECT: Found is a link to follow; More of the path comes
- * after it.
+ * STATUS_SUCCESS: the path leads to Found or, if that is NULL, to Directory. STATUS_OBJECT_NAME_NOT_FOUND: only the
+ * last component, Component, is missing in Directory. STATUS_REPARSE_OBJECT: Found is a link to follow; More of the
+ * path comes after it.
  */
 static NTSTATUS ObpWalkPath(POBP_WALK Walk, BOOLEAN *More)
 {
@@ -495,32 +495,30 @@ static POBJECT_HEADER_NAME_INFO ObpParentName(POBJECT_HEADER_NAME_INFO Info)
     return Parent != NULL && Parent->Directory != NULL ? Parent : NULL;
 }
 
-/* Locked. The path below a directory that has lost its name begins with dots. */
-static ULONG ObpPathLength(POBJECT_HEADER_NAME_INFO Info)
+/* Locked. FALSE: the path exceeds Capacity; else it is written, from its end backwards. The path below a directory that
+   has lost its name begins with dots. */
+static BOOLEAN ObpWritePath(POBJECT_HEADER_NAME_INFO First, PWCHAR Path, ULONG Capacity, PULONG PathLength)
 {
+    POBJECT_HEADER_NAME_INFO Last = First;
     ULONG Length = 0;
-    for (;;) {
-        POBJECT_HEADER_NAME_INFO Parent = ObpParentName(Info);
+    for (POBJECT_HEADER_NAME_INFO Info = First; Info != NULL; Info = ObpParentName(Info)) {
         Length += 1u + Info->Length;
-        if (Parent == NULL) {
-            return Info->Directory == &ObpRootDirectory.Body ? Length : Length + OBP_DOTS;
-        }
-        Info = Parent;
+        Last = Info;
     }
-}
-
-/* Locked. Writes backwards from the end of Path, which has room. */
-static VOID ObpWritePath(POBJECT_HEADER_NAME_INFO Info, PWCHAR Path, ULONG Length)
-{
-    while (Info != NULL) {
+    Length += Last->Directory != &ObpRootDirectory.Body ? OBP_DOTS : 0;
+    *PathLength = Length;
+    if (Length > Capacity) {
+        return FALSE;
+    }
+    for (POBJECT_HEADER_NAME_INFO Info = First; Info != NULL; Info = ObpParentName(Info)) {
         Length -= Info->Length;
         memcpy(Path + Length, Info->Name, Info->Length * sizeof(WCHAR));
         Path[--Length] = OBP_SEPARATOR;
-        Info = ObpParentName(Info);
     }
     while (Length != 0) {
         Path[--Length] = u'.';
     }
+    return TRUE;
 }
 
 BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
@@ -540,13 +538,7 @@ BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
         return TRUE;
     }
     Thread = KiEnterLocked(&ObpNames.Lock);
-    if (Info->Directory != NULL) {
-        *Length = ObpPathLength(Info);
-    }
-    Fits = *Length <= Capacity;
-    if (Fits && *Length != 0) {
-        ObpWritePath(Info, Path, *Length);
-    }
+    Fits = Info->Directory == NULL || ObpWritePath(Info, Path, Capacity, Length);
     KiExitLocked(&ObpNames.Lock, Thread);
     return Fits;
 }

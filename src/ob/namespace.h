@@ -1,14 +1,14 @@
 /*
  * namespace.h: the names of objects. How names are kept is private to namespace.c; they are kept for one process.
  *
- * 1. A name is entered in one directory. The entry references the object and the object's name references the directory,
- *    so a directory lives as long as anything in it.
+ * 1. A name is entered in one directory. The entry references the object and the object's name references the
+ *    directory, so a directory lives as long as anything in it.
  * 2. A temporary object has its name as long as it has a handle. Entering, finding together with opening, and closing
- *    together with removing the name are single steps under one lock. So a name leads to an object whose handle count is
- *    not 0, or to a permanent one, and never to one that is being deleted; and of two threads that create the same name
- *    one finds the other's object.
- * 3. Under the lock nothing is allocated and no routine of a type is called: it is one of the kernel's own locks, held in
- *    a dispatcher section, so a forked child finds the names intact. From then on they are its own copy.
+ *    together with removing the name are single steps under one lock. So a name leads to an object whose handle count
+ *    is not 0, or to a permanent one, and never to one that is being deleted; and of two threads that create the same
+ *    name one finds the other's object.
+ * 3. Under the lock nothing is allocated and no routine of a type is called: it is one of the kernel's own locks, held
+ *    in a dispatcher section, so a forked child finds the names intact. From then on they are its own copy.
  * 4. All names are in one hash table, by directory and name without case. A directory links its entries in the order of
  *    insertion.
  */
@@ -86,8 +86,8 @@ BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length);
 typedef BOOLEAN OBP_VISIT(PCUNICODE_STRING Name, POBJECT_TYPE Type, PVOID Context);
 VOID ObpVisitEntries(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit, PVOID Context);
 
-/* create.c: objects that exist from the start. They are registered when the library is loaded and created when the first
-   name is looked up. */
+/* create.c: objects that exist from the start. They are registered when the library is loaded and created when the
+   first name is looked up. */
 typedef struct _OBP_SYSTEM_OBJECT {
     PCWSTR Path;
     OBP_BLUEPRINT Blueprint;

@@ -272,11 +272,11 @@ KI_INITIALIZER(KiInitializeObjects, ObpInitializeSystem);
  *
  * 1. Initializing and replacing take over one reference of the caller's on the new object; replacing returns the one on
  *    the old object to the caller. References prepaid on the old object are repaid.
- * 2. A reference is taken from the word as long as it has one. NULL: it has none, or no object. Then the caller acquires
- *    the word's lock, shared, and uses the locked form. A replacer acquires and releases the same lock exclusively
- *    between replacing and dereferencing the old object.
- * 3. A thread that takes the last cached reference, or leaves few, prepays more; its own reference makes that safe. What
- *    does not fit into the word goes back to the object.
+ * 2. A reference is taken from the word as long as it has one. NULL: it has none, or no object. Then the caller
+ *    acquires the word's lock, shared, and uses the locked form. A replacer acquires and releases the same lock
+ *    exclusively between replacing and dereferencing the old object.
+ * 3. A thread that takes the last cached reference, or leaves few, prepays more; its own reference makes that safe.
+ *    What does not fit into the word goes back to the object.
  * 4. References are neither lost nor gained: while no thread is in here, the object's count is R + 1 + N.
  */
 VOID ObInitializeFastReference(PEX_FAST_REF FastRef, PVOID Object)

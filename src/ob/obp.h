@@ -161,8 +161,8 @@ NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR
  *     |           Incarnation          | GrantedAccess, or next free   |    Access
  *     +--------------------------------+-------------------------------+
  *
- * P: protected from close. I: inherited. Prepaid: references that the handle has taken on the object beside its own, for
- * lookups to take. The requirements are in handle.c.
+ * P: protected from close. I: inherited. Prepaid: references that the handle has taken on the object beside its own,
+ * for lookups to take. The requirements are in handle.c.
  */
 #define OBP_LEAF 256
 #define OBP_BRANCH 512
@@ -225,7 +225,7 @@ FORCEINLINE POBP_HANDLE_ENTRY ObpEntryOfHandle(HANDLE Handle)
     return ObpEntry((ULONG_PTR)Handle >> 2);
 }
 
-/* acquire: pairs with the release in ObpOpenEntry and ObpPayInAdvance */
+/* acquire: pairs with the release in ObpOpenReservedHandle and ObpPayInAdvance */
 FORCEINLINE BOOLEAN ObpTakeOne(POBP_HANDLE_ENTRY Entry, ULONG64 *Word)
 {
     return __atomic_compare_exchange_n(&Entry->Object, Word, *Word - OBP_PREPAID_ONE, TRUE, __ATOMIC_ACQUIRE,
@@ -238,8 +238,8 @@ NTSTATUS ObpReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, PO
                                     POBJECT_HANDLE_INFORMATION HandleInformation);
 
 /*
- * The fast path of a lookup. NULL: it does not apply (the handle is not open, has another type or less access, is running
- * out of prepaid references, or another lookup interfered), and nothing has happened.
+ * The fast path of a lookup. NULL: it does not apply (the handle is not open, has another type or less access, is
+ * running out of prepaid references, or another lookup interfered), and nothing has happened.
  */
 FORCEINLINE PVOID ObpTryReferenceByHandle(HANDLE Handle, ACCESS_MASK RequiredAccess, POBJECT_TYPE ObjectType)
 {

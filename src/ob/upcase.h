@@ -5,9 +5,9 @@
 #include <interlock/ntdef.h>
 
 /*
- * The upper case of a UTF-16 unit: the simple mapping of Unicode 14 within the basic multilingual plane. As on Windows, it
- * leaves out mappings that turn a letter into an ASCII one or the micro sign into a Greek letter: distinct names would
- * match.
+ * The upper case of a UTF-16 unit: the simple mapping of Unicode 14 within the basic multilingual plane. As on Windows,
+ * it leaves out mappings that turn a letter into an ASCII one or the micro sign into a Greek letter: distinct names
+ * would match.
  */
 WCHAR ObpUpcase(WCHAR Character);
 

@@ -2,7 +2,7 @@
  * process.c: this process, and other processes of the host as objects.
  *
  * 1. A process is identified by its id. A running process has one object: opening it again finds the same one. Once the
- *    process has ended its object is not found any more, since the host may reuse the id.
+ *    process has ended its object is no longer found, since the host may reuse the id.
  * 2. The host reports the exit status of children only. Children created here are reaped here, so their objects live
  *    until they end, handles or not. Children that the program created itself are left for the program to reap.
  */
@@ -83,7 +83,7 @@ static BOOLEAN PspHasProcessEnded(PEPROCESS Process)
     return __atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE);
 }
 
-/* The watch's routine, and the first look after a spawn. */
+/* The watch's routine, and the first check after a spawn. */
 static VOID PspProcessReady(PVOID Object)
 {
     PEPROCESS Process = Object;

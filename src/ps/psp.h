@@ -57,9 +57,10 @@ NTSTATUS PspResumeProcess(PEPROCESS Process);
 NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus); /* STATUS_NOT_SUPPORTED: unknown to the host */
 
 /*
- * thread.c. An exit routine runs when a thread ends, in the order of registration: on the thread itself while everything
- * still works, and again at the very end, for what a host destructor may have brought back. For a thread that another one
- * terminated it runs on the reaper, after Thread has stopped, with WasTerminated; then it must not call the program.
+ * thread.c. An exit routine runs when a thread ends, in the order of registration: on the thread itself while
+ * everything still works, and again at the very end, for what a host destructor may have brought back. For a thread
+ * that another one terminated it runs on the reaper, after Thread has stopped, with WasTerminated; then it must not
+ * call the program.
  */
 typedef VOID PSP_EXIT_ROUTINE(PETHREAD Thread, BOOLEAN WasTerminated);
 VOID PspRegisterThreadExit(PSP_EXIT_ROUTINE *Routine);

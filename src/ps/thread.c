@@ -1,4 +1,4 @@
-/* thread.c: creating, ending and finding threads, and what is kept about them. ke/terminate.c has how one ends another. */
+/* thread.c: creating, ending and finding threads. ke/terminate.c has how one thread ends another. */
 #include "psp.h"
 
 #include "../ke/debugdata.h"

@@ -12,13 +12,6 @@ C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, Internal) ==
 C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, dwNumberOfBytesTransferred) ==
          FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, IoStatusBlock.Information));
 
-/* A descriptor object is the closest thing to a file, but has no overlapped operations, which a port needs. */
-static NTSTATUS BaseRefuseFile(HANDLE FileHandle)
-{
-    NTSTATUS Status = IoQueryDescriptorObject(FileHandle, NULL, NULL);
-    return NT_SUCCESS(Status) ? STATUS_INVALID_PARAMETER : Status;
-}
-
 HANDLE CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort, ULONG_PTR CompletionKey,
                               DWORD NumberOfConcurrentThreads)
 {
@@ -27,7 +20,9 @@ HANDLE CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort, 
 
     UNREFERENCED_PARAMETER(CompletionKey); /* for files only */
     if (FileHandle != INVALID_HANDLE_VALUE) {
-        Status = BaseRefuseFile(FileHandle);
+        /* A descriptor object is the closest thing to a file, but has no overlapped operations, which a port needs. */
+        Status = IoQueryDescriptorObject(FileHandle, NULL, NULL);
+        Status = NT_SUCCESS(Status) ? STATUS_INVALID_PARAMETER : Status;
     } else if (ExistingCompletionPort == NULL) {
         Status = NtCreateIoCompletion(&Port, IO_COMPLETION_ALL_ACCESS, NULL, NumberOfConcurrentThreads);
     }

@@ -7,7 +7,6 @@
 #include "base.h"
 
 #define BASE_LONGEST_TEXT 128
-#define BASE_LINE_END "\r\n"
 #define BASE_WIN32_HRESULT 0x80070000u
 
 VOID BaseSetLastError(ULONG Error)
@@ -59,10 +58,7 @@ typedef struct _BASE_ERROR_NAME {
     PCSTR Name;
 } BASE_ERROR_NAME;
 
-#define BASE_NAME(Name)                                                                                                     \
-    {                                                                                                                  \
-        ERROR_##Name, #Name                                                                                            \
-    }
+#define BASE_NAME(Name) {ERROR_##Name, #Name}
 
 /* Sorted. */
 static const BASE_ERROR_NAME BaseErrorNames[] = {
@@ -350,20 +346,7 @@ static PCSTR BaseNameOfError(ULONG Error)
     return Low < RTL_NUMBER_OF(BaseErrorNames) && BaseErrorNames[Low].Error == Error ? BaseErrorNames[Low].Name : NULL;
 }
 
-/* FILE_NOT_FOUND: "File not found.". Returns the length. */
-static SIZE_T BaseWordsOfName(PCSTR Name, PSTR Text, PCSTR End)
-{
-    SIZE_T Length;
-    for (Length = 0; Name[Length] != 0; Length++) {
-        Text[Length] = Name[Length] == '_' ? ' ' : (CHAR)tolower((UCHAR)Name[Length]);
-    }
-    Text[0] = Name[0];
-    Text[Length++] = '.';
-    strcpy(Text + Length, End);
-    return Length + strlen(End);
-}
-
-/* The length, or 0 with the last error set. */
+/* FILE_NOT_FOUND: "File not found.". Returns the length, or 0 with the last error set. */
 static SIZE_T BaseFormatText(DWORD Flags, ULONG Error, PSTR Text)
 {
     PCSTR Name;
@@ -376,8 +359,13 @@ static SIZE_T BaseFormatText(DWORD Flags, ULONG Error, PSTR Text)
         BaseSetLastError(ERROR_MR_MID_NOT_FOUND);
         return 0;
     }
-    return BaseWordsOfName(Name, Text,
-                           (Flags & FORMAT_MESSAGE_MAX_WIDTH_MASK) == FORMAT_MESSAGE_MAX_WIDTH_MASK ? " " : BASE_LINE_END);
+    SIZE_T Length = 0;
+    for (; Name[Length] != 0; Length++) {
+        Text[Length] = Name[Length] == '_' ? ' ' : (CHAR)tolower((UCHAR)Name[Length]);
+    }
+    Text[0] = Name[0];
+    strcpy(Text + Length, (Flags & FORMAT_MESSAGE_MAX_WIDTH_MASK) == FORMAT_MESSAGE_MAX_WIDTH_MASK ? ". " : ".\r\n");
+    return strlen(Text);
 }
 
 /* The buffer for a text of Needed bytes: the caller's, or a new one whose address goes there. */

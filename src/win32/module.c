@@ -1,6 +1,6 @@
 /*
- * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that begin
- * with Nt, Zw and Rtl, the other two have the rest. None of them has the kernel's names.
+ * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that
+ * begin with Nt, Zw and Rtl, the other two have the rest. None of them has the kernel's names.
  */
 #include <ctype.h>
 
@@ -158,26 +158,20 @@ static BOOLEAN BaseHasPrefix(PCSTR Name, const PCSTR *Prefixes)
     return FALSE;
 }
 
-static BOOLEAN BaseIsInModule(const BASE_MODULE *Module, PCSTR Name)
-{
-    static const PCSTR Services[] = {"Nt", "Zw", "Rtl", "Tp", "Dbg", "Ldr", NULL};
-    static const PCSTR Kernel[] = {"Ke", "Ki", "Ex", "Exf", "Ob", "Obf", "Ps", "Io", "Interlock", NULL};
-    if (Module->Where == HalProgram) {
-        return TRUE;
-    }
-    return BaseHasPrefix(Name, Services) == Module->HasServices && !BaseHasPrefix(Name, Kernel);
-}
-
 /* Functions have names but no ordinals. */
 FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
 {
+    static const PCSTR Services[] = {"Nt", "Zw", "Rtl", "Tp", "Dbg", "Ldr", NULL};
+    static const PCSTR Kernel[] = {"Ke", "Ki", "Ex", "Exf", "Ob", "Obf", "Ps", "Io", "Interlock", NULL};
     const BASE_MODULE *Module = BaseModuleOf(hModule);
     PVOID Found = NULL;
     if (Module == NULL) {
         BaseSetLastError(ERROR_MOD_NOT_FOUND);
         return NULL;
     }
-    if ((ULONG_PTR)lpProcName > MAXUSHORT && BaseIsInModule(Module, lpProcName)) {
+    if ((ULONG_PTR)lpProcName > MAXUSHORT &&
+        (Module->Where == HalProgram || (BaseHasPrefix(lpProcName, Services) == Module->HasServices &&
+                                         !BaseHasPrefix(lpProcName, Kernel)))) {
         Found = HalFindExport(Module->Where, lpProcName);
     }
     if (Found == NULL) {

@@ -4,8 +4,8 @@
  * Thread-local storage. Only the thread itself uses its values, with one exception: freeing an index clears it in every
  * thread, so that the index's next owner finds NULL everywhere. Values are read and written without a lock:
  *
- * 1. The first 64 are in the thread's room in the table of threads, which is never unmapped. Clearing one is a store; in
- *    a free slot or that of a new thread it changes nothing.
+ * 1. The first 64 are in the thread's room in the table of threads, which is never unmapped. Clearing one is a store;
+ *    in a free slot or that of a new thread it changes nothing.
  * 2. The others are in an array that the thread allocates when it first sets one of them, and that its end frees. Both
  *    freeing the array and freeing an index happen under BasepTls.Lock, so an array seen under the lock exists.
  * 3. A thread that sets a value while another one frees the index has lost the race either way.

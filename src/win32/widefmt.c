@@ -126,14 +126,6 @@ static VOID BasePutNarrowString(PBASE_OUTPUT Output, const BASE_CONVERSION *Conv
     BasePad(Output, Conversion, Length, TRUE);
 }
 
-static VOID BasePutCharacter(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, int Character)
-{
-    WCHAR Wide = BaseIsNarrow(Conversion) ? (UCHAR)Character : (WCHAR)Character;
-    BasePad(Output, Conversion, 1, FALSE);
-    BasePutWide(Output, &Wide, 1);
-    BasePad(Output, Conversion, 1, TRUE);
-}
-
 static LONGLONG BaseSignedArgument(BASE_SIZE Size, PBASE_ARGUMENTS Arguments)
 {
     switch (Size) {
@@ -199,14 +191,6 @@ static int BaseFormatNumber(CHAR *Number, const BASE_CONVERSION *Conversion, PBA
 }
 #pragma GCC diagnostic pop
 
-static VOID BasePutNumber(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, PBASE_ARGUMENTS Arguments)
-{
-    CHAR Number[BASE_LONGEST_NUMBER];
-    int Length = BaseFormatNumber(Number, Conversion, Arguments);
-    Output->Failed |= Length < 0 || Length >= BASE_LONGEST_NUMBER;
-    BasePutNarrow(Output, Number, strlen(Number));
-}
-
 static int BaseReadNumber(const WCHAR **Format, PBASE_ARGUMENTS Arguments)
 {
     int Value = 0;
@@ -239,9 +223,9 @@ static BASE_SIZE BaseReadSize(const WCHAR **Format)
         PCSTR Word;
         BASE_SIZE Size;
     } Sizes[] = {
-        {"hh", BaseSizeChar},      {"h", BaseSizeShort},     {"ll", BaseSizeLongLong},  {"l", BaseSizeLong},    {"I64", BaseSizeLongLong},
-        {"I32", BaseSizeInt32},    {"I", BaseSizePointer},   {"z", BaseSizePointer},    {"t", BaseSizePointer}, {"j", BaseSizeLongLong},
-        {"L", BaseSizeLongDouble}, {"w", BaseSizeWide},
+        {"hh", BaseSizeChar},    {"h", BaseSizeShort},   {"ll", BaseSizeLongLong}, {"l", BaseSizeLong},
+        {"I64", BaseSizeLongLong}, {"I32", BaseSizeInt32}, {"I", BaseSizePointer},   {"z", BaseSizePointer},
+        {"t", BaseSizePointer},  {"j", BaseSizeLongLong}, {"L", BaseSizeLongDouble}, {"w", BaseSizeWide},
     };
     size_t i;
     for (i = 0; i < RTL_NUMBER_OF(Sizes); i++) {
@@ -287,14 +271,21 @@ static VOID BasePutConversion(PBASE_OUTPUT Output, const BASE_CONVERSION *Conver
     if (Conversion->Type == '%') {
         BasePutWide(Output, &Conversion->Type, 1);
     } else if (Conversion->Type == 'c' || Conversion->Type == 'C') {
-        BasePutCharacter(Output, Conversion, va_arg(Arguments->List, int));
+        int Character = va_arg(Arguments->List, int);
+        WCHAR Wide = BaseIsNarrow(Conversion) ? (UCHAR)Character : (WCHAR)Character;
+        BasePad(Output, Conversion, 1, FALSE);
+        BasePutWide(Output, &Wide, 1);
+        BasePad(Output, Conversion, 1, TRUE);
     } else if ((Conversion->Type == 's' || Conversion->Type == 'S') && BaseIsNarrow(Conversion)) {
         BasePutNarrowString(Output, Conversion, va_arg(Arguments->List, PCSTR));
     } else if (Conversion->Type == 's' || Conversion->Type == 'S') {
         BasePutWideString(Output, Conversion, va_arg(Arguments->List, const WCHAR *));
     } else if (Conversion->Type != 0 && Conversion->Type < 0x80 &&
                strchr("diuoxXpeEfFgGaA", (char)Conversion->Type) != NULL) {
-        BasePutNumber(Output, Conversion, Arguments);
+        CHAR Number[BASE_LONGEST_NUMBER];
+        int Length = BaseFormatNumber(Number, Conversion, Arguments);
+        Output->Failed |= Length < 0 || Length >= BASE_LONGEST_NUMBER;
+        BasePutNarrow(Output, Number, strlen(Number));
     } else {
         Output->Failed = TRUE;
     }
