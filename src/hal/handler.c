@@ -29,7 +29,7 @@ VOID HalpLockHandlers(sigset_t *Before)
     while (!__atomic_compare_exchange_n(&HalpHandlerLock, &Holder, Process, FALSE, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
         if (Holder == Process) {
-            HalLongSpin(Round++);
+            HalGiveWay(Round++);
             Holder = 0;
         }
     }

@@ -169,7 +169,7 @@ NTSTATUS HalInterruptThread(ULONG ThreadId)
             } else if (errno == ESRCH || errno == EINVAL) {
                 Status = STATUS_INVALID_CID;
             } else if (errno == EAGAIN && Round < MOST_TRIES) {
-                HalLongSpin(Round);
+                HalGiveWay(Round);
                 continue;
             } else if (errno == EAGAIN) {
                 Status = STATUS_INSUFFICIENT_RESOURCES;

@@ -4,21 +4,26 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Zeroed. The heap is no cancellation point, but may change errno even if it succeeds. */
+static PVOID HalpAllocateZeroed(SIZE_T Size, SIZE_T Alignment)
+{
+    PVOID Memory;
+
+    if (Alignment <= MEMORY_ALLOCATION_ALIGNMENT) {
+        C_ASSERT(_Alignof(max_align_t) >= MEMORY_ALLOCATION_ALIGNMENT);
+        return calloc(1, Size);
+    }
+    if (posix_memalign(&Memory, Alignment, Size) != 0) {
+        return NULL;
+    }
+    return memset(Memory, 0, Size);
+}
+
+/* The heap is no cancellation point but may change errno, also where it succeeds. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 {
     int Error = errno;
-    PVOID Memory = NULL;
+    PVOID Memory = HalpAllocateZeroed(Size != 0 ? Size : 1, Alignment);
 
-    Size = Size != 0 ? Size : 1;
-    if (Alignment <= MEMORY_ALLOCATION_ALIGNMENT) {
-        C_ASSERT(_Alignof(max_align_t) >= MEMORY_ALLOCATION_ALIGNMENT);
-        Memory = calloc(1, Size);
-    } else if (posix_memalign(&Memory, Alignment, Size) == 0) {
-        memset(Memory, 0, Size);
-    } else {
-        Memory = NULL;
-    }
     errno = Error;
     return Memory;
 }

@@ -46,8 +46,9 @@ static VOID NtpDropPort(ULONG_PTR Kept)
 }
 
 /* Takes the port out of the slot if it has NTP_GIVE_BACK. */
-static DECLSPEC_NOINLINE VOID NtpTakeBackPort(PNTP_THREAD_KEPT Slot)
+static DECLSPEC_NOINLINE VOID NtpTakeBackPort(PKTHREAD Thread)
 {
+    PNTP_THREAD_KEPT Slot = NtpThreadKept(Thread);
     ULONG_PTR Port = __atomic_load_n(&Slot->KeptPort, __ATOMIC_RELAXED);
     /* relaxed, both: the reference count does the ordering */
     if ((Port & NTP_GIVE_BACK) &&
@@ -58,10 +59,9 @@ static DECLSPEC_NOINLINE VOID NtpTakeBackPort(PNTP_THREAD_KEPT Slot)
 
 FORCEINLINE VOID NtpEndPortUse(PKTHREAD Thread)
 {
-    PNTP_THREAD_KEPT Slot = NtpThreadKept(Thread);
     KiStoreBeforeLook(&NtpThread(Thread)->UsesKeptPort, FALSE);
-    if (__builtin_expect(__atomic_load_n(&Slot->KeptPort, __ATOMIC_SEQ_CST) & NTP_GIVE_BACK, FALSE)) {
-        NtpTakeBackPort(Slot);
+    if (__builtin_expect(__atomic_load_n(&NtpThreadKept(Thread)->KeptPort, __ATOMIC_SEQ_CST) & NTP_GIVE_BACK, FALSE)) {
+        NtpTakeBackPort(Thread);
     }
 }
 
@@ -176,7 +176,7 @@ static VOID NtpTakeKeptPorts(PNTP_PORT Port)
         PKTHREAD Thread = KiThreadFromNumber(Number);
         if (__atomic_load_n(&NtpThreadKept(Thread)->KeptPort, __ATOMIC_RELAXED) == ((ULONG_PTR)Port | NTP_GIVE_BACK) &&
             !NtpIsSlotInUse(Thread)) {
-            NtpTakeBackPort(NtpThreadKept(Thread));
+            NtpTakeBackPort(Thread);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "../ke/park.h"
 #include "../ke/wait.h"
 
 #define MOST_ROUNDS_FOR_TRACKS 240 /* about a tenth of a second */
@@ -164,7 +165,7 @@ VOID TracepFinishTrackNames(PTRACE_FILE File)
     BOOLEAN Locked = KiTryAcquireLock(&TracepTrackLock);
     PTRACE_TRACK Track;
     for (ULONG Round = 0; !Locked && Round < MOST_ROUNDS_FOR_TRACKS; Round++) {
-        HalLongSpin(Round);
+        KiBackOff(Round);
         Locked = KiTryAcquireLock(&TracepTrackLock);
     }
     if (!Locked) {
