@@ -33,6 +33,7 @@
  * What the program had on the thread's stack stays behind: the host's stack and its thread-local memory, allocations,
  * locks of user mode that the thread held or waited for.
  */
+#include "park.h"
 #include "wait.h"
 
 #define KI_EXIT_REQUESTED ((ULONG64)1 << 32)
@@ -128,7 +129,6 @@ VOID KiExitIfRequested(PKTHREAD Thread)
 /* Requirement 5. */
 static VOID KiReaper(PVOID Context)
 {
-    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
     UNREFERENCED_PARAMETER(Context);
     KiCurrentThread()->Foreign = FALSE;
     for (;;) {
@@ -136,7 +136,7 @@ static VOID KiReaper(PVOID Context)
         ULONG Seen = __atomic_load_n(&KiReaperWakes, __ATOMIC_ACQUIRE);
         PKTHREAD Thread = __atomic_exchange_n(&KiStoppedThreads, NULL, __ATOMIC_ACQUIRE);
         if (Thread == NULL) {
-            HalDispatch.Wait(&KiReaperWakes, Seen, &NoDeadline);
+            KiSleepWhile(&KiReaperWakes, Seen);
         }
         while (Thread != NULL) {
             PKTHREAD Next = Thread->NextDead;
@@ -181,7 +181,7 @@ static BOOLEAN KiChangeHostHold(PKTHREAD Thread, KI_HOST_HOLD New)
         if (Found == KiHostGone) {
             return FALSE;
         }
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
 }
 

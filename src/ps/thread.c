@@ -2,6 +2,7 @@
 #include "psp.h"
 
 #include "../ke/debugdata.h"
+#include "../ke/park.h"
 #include "../trace/trace.h"
 
 #define PSP_EXIT_ROUTINES 32
@@ -107,7 +108,6 @@ static VOID PspStartThread(PVOID Context)
 /* Once the thread runs it owns one of its references. If it cannot be started, this returns that reference. */
 static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
 {
-    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
     GROUP_AFFINITY PreviousAffinity;
     ULONG PreviousCount;
     NTSTATUS Status = STATUS_SUCCESS;
@@ -129,10 +129,7 @@ static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
         KiDropThread(&Thread->Tcb);
         return Status;
     }
-    /* acquire: pairs with the release store of the id in KiStartThread */
-    while (__atomic_load_n(&Thread->Tcb.ThreadId, __ATOMIC_ACQUIRE) == 0) {
-        HalDispatch.Wait(&Thread->Tcb.ThreadId, 0, &NoDeadline);
-    }
+    KiSleepWhile(&Thread->Tcb.ThreadId, 0); /* its acquire pairs with the release store in KiStartThread */
     return STATUS_SUCCESS;
 }
 
