@@ -304,17 +304,17 @@ VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
 
 /* terminate.c */
-VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus); /* nothing more to one that ends already */
-VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread is to end and may */
-BOOLEAN KiIsExiting(PKTHREAD Thread);            /* is to end, or ends */
-VOID KiClaimExit(PKTHREAD Thread);               /* the thread ends by itself from here on */
-VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards nobody calls the host about it any more */
+/* Requests the end of another thread, which is not waited for. A thread that already ends is only resumed. */
+NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus);
+VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread must end and may */
+BOOLEAN KiIsExiting(PKTHREAD Thread);            /* it must end, or is ending */
+VOID KiClaimExit(PKTHREAD Thread);               /* from here on the thread ends by itself */
+VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards nobody calls the host about the thread */
 /* In a dispatcher section. TRUE: the host's thread stays until KiReleaseHostThread. FALSE: it is gone, or never was. */
 BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId);
 VOID KiReleaseHostThread(PKTHREAD Thread);
 VOID KiForgetHostThread(PKTHREAD Thread);        /* in a forked child: it stayed behind in the parent */
-PKTHREAD KiTakeDeadThreads(volatile ULONG **Wakes, PULONG Seen); /* linked by NextDead */
-VOID KiRundownThread(PKTHREAD Thread);           /* by another thread, for one that has stopped */
+extern volatile ULONG KiReaperWakes;             /* counts stopped threads; the reaper sleeps on it */
 VOID KiTerminateForkChild(VOID);
 
 /* thread.c, by id */
