@@ -225,8 +225,8 @@ typedef enum _TPP_LANE_NUMBER { TppExpressLane, TppSlowLane, TppMaximumLane } TP
  * 2. The KQUEUE lets one thread run per processor, and one more for each that blocks in a wait. It does not see threads
  *    that block in the host or compute for long: while Limit threads are busy a timer ticks, and if packets are queued
  *    and none was removed since the last tick, Limit grows by one.
- * 3. An object is allocated together with the pool's first thread or not at all, and that thread stays. The tick retries
- *    where a further thread could not be started, or one was lost in a callback.
+ * 3. An object is allocated together with the pool's first thread or not at all, and that thread stays. The tick
+ *    retries where a further thread could not be started, or one was lost in a callback.
  */
 #define TPP_WORKERS(Word) ((ULONG)(Word) & 0xffff)
 #define TPP_BUSY(Word) ((ULONG)(Word) >> 16)
