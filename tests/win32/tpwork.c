@@ -1,6 +1,8 @@
 /* Work objects and the threads that run them, by the numbers in src/rtl/tpp.h. */
 #include "tptest.h"
 
+#include <pthread.h>
+#include <sys/mman.h>
 #include <time.h>
 
 static PTP_WORK expected_work;
@@ -423,6 +425,34 @@ static void test_stack(void **state)
     CloseThreadpool(pool);
 }
 
+/* Each new thread has the stack that is set when it starts. */
+static volatile ULONG stacks_end;
+
+static void *set_stacks(void *pool)
+{
+    TP_POOL_STACK_INFORMATION stack = {.StackReserve = 1 << 20, .StackCommit = 4096};
+    while (!count_of(&stacks_end)) {
+        stack.StackReserve ^= 4096;
+        check(SetThreadpoolStackInformation(pool, &stack));
+    }
+    return NULL;
+}
+
+static void test_stack_while_threads_start(void **state)
+{
+    PTP_POOL pool = CreateThreadpool(NULL);
+    pthread_t setter;
+    (void)state;
+    stacks_end = 0;
+    assert_int_equal(pthread_create(&setter, NULL, set_stacks, pool), 0);
+    for (DWORD i = 1; i <= 16; i += 1) {
+        assert_true(SetThreadpoolThreadMinimum(pool, i));
+    }
+    add_one(&stacks_end);
+    assert_int_equal(pthread_join(setter, NULL), 0);
+    CloseThreadpool(pool);
+}
+
 /* A thread that ends inside a callback is replaced, and its callback counts as over. */
 static void end_thread(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
 {
@@ -592,6 +622,107 @@ static void test_fork_inside_callback(void **state)
     NtClose(f.done);
 }
 
+/* A callback forks while a thread waits for it. The waiter stays behind; here the child cannot touch its stack. */
+#define WAITER_STACK (1 << 20)
+
+typedef struct forking_end {
+    PTP_WORK work;
+    PTP_POOL pool;
+    void *stack;
+    void (*end)(PTP_CALLBACK_INSTANCE instance, struct forking_end *f);
+    int status;
+} forking_end;
+
+static void *wait_for_work(void *argument)
+{
+    WaitForThreadpoolWorkCallbacks(argument, FALSE);
+    return NULL;
+}
+
+static void fork_while_waited_for(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    forking_end *f = context;
+    await(__atomic_load_n(&work->Object.State, __ATOMIC_ACQUIRE) & TPP_WAITERS);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(TEST_SECONDS);
+        check(mprotect(f->stack, WAITER_STACK, PROT_NONE) == 0);
+        f->end(instance, f);
+        _exit(1);
+    }
+    check(waitpid(child, &f->status, 0) == child);
+}
+
+static int end_in_child(void (*end)(PTP_CALLBACK_INSTANCE instance, forking_end *f))
+{
+    forking_end f = {.end = end, .status = -1};
+    TP_CALLBACK_ENVIRON environment;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    f.pool = make_pool(2, &environment);
+    f.work = CreateThreadpoolWork(fork_while_waited_for, &f, &environment);
+    f.stack = mmap(NULL, WAITER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(f.stack, MAP_FAILED);
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstack(&attributes, f.stack, WAITER_STACK), 0);
+    SubmitThreadpoolWork(f.work);
+    assert_int_equal(pthread_create(&thread, &attributes, wait_for_work, f.work), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(munmap(f.stack, WAITER_STACK), 0);
+    pthread_attr_destroy(&attributes);
+    CloseThreadpoolWork(f.work);
+    CloseThreadpool(f.pool);
+    return f.status;
+}
+
+static void disassociate_forked(PTP_CALLBACK_INSTANCE instance, forking_end *f)
+{
+    (void)f;
+    DisassociateCurrentThreadFromCallback(instance);
+    _exit(0);
+}
+
+static void *exit_after(void *thread)
+{
+    wait_event(thread);
+    _exit(0);
+}
+
+static void end_forked_thread(PTP_CALLBACK_INSTANCE instance, forking_end *f)
+{
+    HANDLE thread = OpenThread(SYNCHRONIZE, FALSE, GetCurrentThreadId());
+    pthread_t observer;
+    (void)instance;
+    (void)f;
+    check(thread != NULL && pthread_create(&observer, NULL, exit_after, thread) == 0);
+    NtTerminateThread(NtCurrentThread(), STATUS_SUCCESS);
+}
+
+/* The other thread of the pool stayed behind too: it takes a new one to serve what comes next. */
+static void run_long_forked(PTP_CALLBACK_INSTANCE instance, forking_end *f)
+{
+    BOOL idle = CallbackMayRunLong(instance);
+    _exit(idle && TppIsPoolReady(f->pool) && TppQueryThreads(f->pool) == 2 ? 0 : 1);
+}
+
+static void test_fork_then_disassociate(void **state)
+{
+    (void)state;
+    assert_int_equal(end_in_child(disassociate_forked), 0);
+}
+
+static void test_fork_then_end_thread(void **state)
+{
+    (void)state;
+    assert_int_equal(end_in_child(end_forked_thread), 0);
+}
+
+static void test_fork_then_run_long(void **state)
+{
+    (void)state;
+    assert_int_equal(end_in_child(run_long_forked), 0);
+}
+
 static void raise_in_callback(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     KIRQL old;
@@ -641,11 +772,15 @@ int main(void)
         WATCHED(test_threads_leave),
         WATCHED(test_persistent),
         WATCHED(test_stack),
+        WATCHED(test_stack_while_threads_start),
         WATCHED(test_thread_ends_in_callback),
         WATCHED(test_thread_is_terminated),
         WATCHED(test_overflow),
         WATCHED(test_fork),
         WATCHED(test_fork_inside_callback),
+        WATCHED(test_fork_then_disassociate),
+        WATCHED(test_fork_then_end_thread),
+        WATCHED(test_fork_then_run_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
