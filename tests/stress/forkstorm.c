@@ -408,7 +408,7 @@ static void fork_once(unsigned long number)
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && test_heap_may_stay_locked())
         return;
     if (status != 0)
-        fprintf(stderr, "child %lu ended with %#x behind line %d\n", number, (unsigned)status, *child_line);
+        fprintf(stderr, "child %lu ended with %#x after line %d\n", number, (unsigned)status, *child_line);
     require(status == 0);
 }
 

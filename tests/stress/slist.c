@@ -229,7 +229,7 @@ static void unmapped_under_pops(void **state)
         assert_int_equal(count, PAGES);
         close(v.file);
     }
-    print_message("# %llu pops met an entry that was gone\n", HalpFailedReads - before);
+    print_message("# %llu pops read an entry that was already unmapped\n", HalpFailedReads - before);
 }
 
 int main(void)
