@@ -33,7 +33,8 @@
  * registered waits and timer queues.
  *
  * All locks here are KI_LOCKs, held inside dispatcher sections, in the order group, object, pool. So a fork finds them
- * free. A forked child repairs only what its lost threads had taken (TppAdoptPool), at its first use of the pool.
+ * free. A forked child repairs only what its lost threads had taken (TppAdoptPool), at its first use of the pool. No
+ * thread is started and no memory is allocated or freed while one of these locks is held.
  */
 #ifndef INTERLOCK_TPP_H
 #define INTERLOCK_TPP_H

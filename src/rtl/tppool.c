@@ -1,8 +1,8 @@
 /*
  * tppool.c: pools, their queue, and their threads. Theory in tpp.h.
  *
- * But for the program's callbacks a worker is always in a service. A worker that is terminated ends between two
- * packets, holding none, or in a callback, where TppThreadExit cleans up after it.
+ * A worker is always in a service, except while it runs the program's callbacks. So a worker that is terminated ends
+ * between two packets, holding none, or in a callback, where TppThreadExit cleans up after it.
  */
 #include "tpp.h"
 

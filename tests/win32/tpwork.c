@@ -151,7 +151,7 @@ static void test_close_inside_callback(void **state)
     NtClose(event);
 }
 
-/* The callbacks of one object run side by side, each blocked one gives its place to the next. */
+/* Callbacks of one object run concurrently; each one that blocks makes room for the next. */
 typedef struct meeting {
     volatile ULONG present;
     ULONG expected;
@@ -187,7 +187,7 @@ static void test_blocked_callbacks_make_room(void **state)
     NtClose(m.all);
 }
 
-/* 2 of the threads: those that block in the host do not keep the others from running for ever. */
+/* 2 of the threads: callbacks that block in the host do not starve the others. */
 static volatile ULONG released;
 
 static void block_in_host(PTP_CALLBACK_INSTANCE instance, PVOID context)
@@ -221,7 +221,7 @@ static void test_blocked_in_host(void **state)
     NtClose(event);
 }
 
-/* The same at once for those who say so. */
+/* The same, without delay, for callbacks that announce it. */
 static void run_long(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     volatile ULONG *blocked = context;
@@ -277,7 +277,7 @@ static void test_no_thread_for_long_callback(void **state)
     NtClose(event);
 }
 
-/* A pool of one thread: one after the other, in the order in which they came. */
+/* A pool of one thread runs callbacks one at a time, in submission order. */
 typedef struct place {
     ULONG number;
 } place;
@@ -354,7 +354,7 @@ static void test_priorities(void **state)
     NtClose(event);
 }
 
-/* Threads come when they are needed, and go. */
+/* Threads are created on demand, and leave. */
 static void need_threads(PTP_CALLBACK_ENVIRON environment, ULONG number)
 {
     meeting m = {.expected = number, .all = make_event(NotificationEvent)};
@@ -532,7 +532,7 @@ static void test_overflow(void **state)
     CloseThreadpoolWork(work);
 }
 
-/* In a forked child the pool starts over, with what was queued. */
+/* In a forked child the pool starts over with the queued callbacks. */
 static BOOLEAN use_work(void *argument)
 {
     SubmitThreadpoolWork(argument);
@@ -575,7 +575,7 @@ static void test_fork(void **state)
     CloseThreadpool(pool);
 }
 
-/* The callback goes on in the child, on the only thread that it has, and so does the pool. */
+/* The callback continues in the child, on its only thread, and so does the pool. */
 typedef struct forking {
     PTP_WORK work;
     PTP_WORK other;
@@ -698,7 +698,7 @@ static void end_forked_thread(PTP_CALLBACK_INSTANCE instance, forking_end *f)
     NtTerminateThread(NtCurrentThread(), STATUS_SUCCESS);
 }
 
-/* The other thread of the pool stayed behind too: it takes a new one to serve what comes next. */
+/* The pool's other thread stayed behind too: a new one is needed. */
 static void run_long_forked(PTP_CALLBACK_INSTANCE instance, forking_end *f)
 {
     BOOL idle = CallbackMayRunLong(instance);
