@@ -1,8 +1,7 @@
 /* interrupt.c: simulated device interrupts. Theory in interrupt.h. */
 #include "interrupt.h"
 
-#include "idle.h"
-#include "ipi.h"
+#include "dpc.h"
 #include "spinlock.h"
 
 #define KI_ISR_CHANGED_IRQL 0x111

@@ -59,11 +59,12 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  21    Exit: another thread wants this one to end (terminate.c)
  *   bit  22    ExitOk: that may end the current wait
  *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
+ *   bit  24    ThreadWanted: the thread has requested a thread of the library's own and starts it soon (ownthread.h)
  *
  * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by
  * compare-exchange is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9,
  * 15, 16 and 21 may be set by anybody at any time and are cleared by the thread itself, Exit never. Bit 23 changes with
- * the alert that is taken.
+ * the alert that is taken, bit 24 by the thread itself.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -86,6 +87,7 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_EXIT 0x00200000u
 #define KI_WAIT_EXIT_OK 0x00400000u
 #define KI_WAIT_KERNEL_ALERT 0x00800000u
+#define KI_WAIT_THREAD_WANTED 0x01000000u
 
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
@@ -134,6 +136,7 @@ typedef struct _KTHREAD {
     BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR HostInterrupts;            /* > 0: in the middle of an interrupt of the host */
+    UCHAR OwnThreadUse;              /* != 0: starts a thread of the library's own, see ownthread.c */
     UCHAR ServiceDepth;              /* > 0: in a system service, which must end before the thread may */
     volatile ULONG UsesKeptPort;     /* a call of its has what KI_THREAD_SLOT keeps: nt/keptport.h */
     GROUP_AFFINITY Affinity;
@@ -368,20 +371,6 @@ BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLE
 VOID KiHostInterrupt(BOOLEAN InLibrary);         /* the host interrupted the current thread: HAL_CALLBACKS */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 
-/*
- * ownthread.c: the clock, the reaper, the idle and DPC threads of the processors. Each is started when it is first
- * needed. All zero: there is none. STATUS_INSUFFICIENT_RESOURCES: the host refuses, or this is no place to make a
- * thread (a host interrupt, IPI_LEVEL). An operation that can fail then fails; one that cannot leaves its work where a thread
- * finds it that comes by anyway: the rule is in docs/threads.md.
- */
-#define KI_OWN_THREAD_STACK (256 * 1024)
-typedef struct _KI_OWN_THREAD {
-    volatile ULONG Process;                      /* whose thread runs: that of a parent has stayed behind */
-} KI_OWN_THREAD, *PKI_OWN_THREAD;
-NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own, VOID (*Routine)(PVOID), PVOID Context, PCSTR Name);
-BOOLEAN KiHasOwnThread(PKI_OWN_THREAD Own);
-VOID KiResetOwnThread(PKI_OWN_THREAD Own);       /* in a forked child: somebody may just have been making it */
-
 /* timer.c, fork.c and others that have to be reset in a forked child */
 VOID KiTimerForkChild(VOID);
 VOID KiProcessorForkChild(PKTHREAD Survivor);
@@ -391,6 +380,7 @@ extern ULONG KiForkDepth;
 VOID KiForkPrepare(VOID);
 VOID KiForkParent(VOID);
 VOID KiForkChild(VOID);
+VOID KiForkChildLate(VOID);
 
 /* exception.c: one place for everything that is raised */
 DECLSPEC_NORETURN VOID KiRaiseStatus(NTSTATUS Status);
@@ -490,7 +480,8 @@ FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
 /* Something wants to run on the thread, or to end it. relaxed: who sets these bits also interrupts a running thread */
 FORCEINLINE BOOLEAN KiIsDeliveryPending(PKTHREAD Thread)
 {
-    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0;
+    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) &
+            (KI_WAIT_APC | KI_WAIT_EXIT | KI_WAIT_THREAD_WANTED)) != 0;
 }
 
 /* Leaves the section; at the outermost level a suspension or APC that arrived meanwhile is looked after. */

@@ -8,7 +8,7 @@
  */
 #include "psp.h"
 
-static KI_OWN_THREAD PspReaperThread;
+#include "../ke/ownthread.h"
 
 static VOID PspReap(PKTHREAD Thread)
 {
@@ -36,21 +36,20 @@ static VOID PspReaper(PVOID Context)
     }
 }
 
+static const KI_OWN_KIND PspReaperKind = {
+    .Name = "interlock-reap", .Routine = PspReaper, .StackSize = KI_OWN_THREAD_STACK};
+static KI_OWN_THREAD PspReaperThread = {.Kind = &PspReaperKind};
+
 NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus)
 {
-    PKTHREAD Current = KiCurrentThread();
     NTSTATUS Status;
-    if (&Thread->Tcb == Current) {
+    if (&Thread->Tcb == KiCurrentThread()) {
         PspExitThread(Thread, ExitStatus);
     }
     if (PsIsSystemThread(Thread)) {
         return STATUS_ACCESS_DENIED;
     }
-    /* In a dispatcher section: who begins is not stopped before it has finished, and no fork comes in between, whose
-       child would wait for a thread that it does not have. */
-    KiEnterDispatcher(Current);
-    Status = KiEnsureOwnThread(&PspReaperThread, PspReaper, NULL, "interlock-reap");
-    KiExitDispatcher(Current);
+    Status = KiEnsureOwnThread(&PspReaperThread);
     if (NT_SUCCESS(Status)) {
         KiRequestExit(&Thread->Tcb, ExitStatus);
     }

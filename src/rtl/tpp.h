@@ -257,7 +257,8 @@ VOID TppRepairLanes(PTP_POOL Pool);
 VOID TppEnsureThread(PTP_POOL Pool);            /* one that is idle, unless the maximum is reached */
 NTSTATUS TppStartMinimum(PTP_POOL Pool, ULONG Count);
 BOOLEAN TppRunUncounted(PTPP_WORKER Worker);    /* the current thread may take long; TRUE: another one is idle */
-VOID TppRepairWorkers(PTP_POOL Pool);           /* in a forked child, with the pool's lock */
+VOID TppRepairWorkers(PTP_POOL Pool, PLIST_ENTRY Lost); /* in a forked child, with the pool's lock */
+VOID TppFreeWorkers(PLIST_ENTRY Lost);          /* without it */
 
 /* tptick.c */
 VOID TppInitializeTicking(PTP_POOL Pool);

@@ -25,10 +25,10 @@ static VOID TppInitializePool(PTP_POOL Pool)
  * In a forked child: a thread that stayed behind has left its callback, and what it had taken out of the queue without
  * having begun it is queued again. Objects that only their callback kept alive are moved to Dead.
  */
-static VOID TppRepairPool(PTP_POOL Pool, PLIST_ENTRY Dead)
+static VOID TppRepairPool(PTP_POOL Pool, PLIST_ENTRY Dead, PLIST_ENTRY LostWorkers)
 {
     PLIST_ENTRY Next;
-    TppRepairWorkers(Pool);
+    TppRepairWorkers(Pool, LostWorkers);
     TppRepairLanes(Pool);
     for (PLIST_ENTRY Entry = Pool->ObjectListHead.Flink; Entry != &Pool->ObjectListHead; Entry = Next) {
         PTPP_OBJECT Object = CONTAINING_RECORD(Entry, TPP_OBJECT, PoolEntry);
@@ -43,18 +43,20 @@ static VOID TppRepairPool(PTP_POOL Pool, PLIST_ENTRY Dead)
 static VOID TppAdoptPool(PTP_POOL Pool)
 {
     PKTHREAD Service = KiCurrentThread();
-    LIST_ENTRY Dead;
+    LIST_ENTRY Dead, LostWorkers;
     InitializeListHead(&Dead);
+    InitializeListHead(&LostWorkers);
     KiEnterService(Service);
     PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     if (Pool->ProcessId == 0) {
         TppInitializePool(Pool);
     } else if (Pool->ProcessId != KiInitialProcess.ProcessId) {
-        TppRepairPool(Pool, &Dead);
+        TppRepairPool(Pool, &Dead, &LostWorkers);
     }
     /* release: pairs with the acquire in TppIsPoolReady */
     __atomic_store_n(&Pool->ProcessId, KiInitialProcess.ProcessId, __ATOMIC_RELEASE);
     KiExitLocked(&Pool->Lock, Thread);
+    TppFreeWorkers(&LostWorkers);
     while (!IsListEmpty(&Dead)) {
         TppDelete(CONTAINING_RECORD(Dead.Flink, TPP_OBJECT, PoolEntry));
     }

@@ -1,6 +1,8 @@
 /* tpworker.c: the threads of a pool. Theory in tpp.h. */
 #include "tpp.h"
 
+#include "../ke/ownthread.h"
+
 LONGLONG TppPatience = -30 * 10000000LL;
 
 /* seq_cst, for every change of the word: pairs with the loads in tptick.c, see there */
@@ -194,6 +196,8 @@ KI_INITIALIZER(KiInitializeRuntime, TppInitializeThreadExit);
 
 /* How many there are. */
 
+static const KI_OWN_KIND TppWorkerKind = {.Name = "interlock-pool", .Routine = TppWorkerThread};
+
 /* Counted already. */
 static NTSTATUS TppStartWorker(PTP_POOL Pool)
 {
@@ -203,7 +207,7 @@ static NTSTATUS TppStartWorker(PTP_POOL Pool)
         Worker->Pool = Pool;
         Worker->Instance.Worker = Worker;
         TppEnlist(Worker);
-        Status = HalCreateThread(TppWorkerThread, Worker, Pool->Stack.StackReserve, "interlock-pool");
+        Status = KiCreateOwnThread(&TppWorkerKind, Worker, Pool->Stack.StackReserve);
         if (NT_SUCCESS(Status)) {
             return Status;
         }
@@ -273,7 +277,8 @@ static BOOLEAN TppHasSurvived(PTPP_WORKER Worker)
            ((PETHREAD)Thread)->Teb.ThreadPoolData == Worker;
 }
 
-VOID TppRepairWorkers(PTP_POOL Pool)
+/* Lost: the records to free, which the caller does outside of its lock. */
+VOID TppRepairWorkers(PTP_POOL Pool, PLIST_ENTRY Lost)
 {
     ULONG64 Word = 0;
     PLIST_ENTRY Next;
@@ -284,11 +289,18 @@ VOID TppRepairWorkers(PTP_POOL Pool)
             Word += TPP_WORKER_ONE + (Worker->Busy ? TPP_BUSY_ONE : 0);
         } else {
             RemoveEntryList(Entry);
-            HalFree(Worker);
+            InsertTailList(Lost, Entry);
         }
     }
     TppInitializeTicking(Pool);
     /* relaxed: the store to ProcessId publishes both */
     __atomic_store_n(&Pool->Threads, Word, __ATOMIC_RELAXED);
     __atomic_store_n(&Pool->Lifetime, (LONG)TPP_WORKERS(Word) + 1, __ATOMIC_RELAXED);
+}
+
+VOID TppFreeWorkers(PLIST_ENTRY Lost)
+{
+    while (!IsListEmpty(Lost)) {
+        HalFree(CONTAINING_RECORD(RemoveHeadList(Lost), TPP_WORKER, Entry));
+    }
 }
