@@ -73,13 +73,20 @@ static PKTIMER_TABLE KiFirstTable(VOID)
     return __atomic_load_n(&KiTimerTables, __ATOMIC_ACQUIRE);
 }
 
-/* A timer that is in a table stays in that one, so that one lock is enough. Otherwise the current processor's table. */
-FORCEINLINE PKTIMER_TABLE KiTableForTimer(PKTHREAD Thread, PKTIMER Timer, BOOLEAN Inserted)
+/* Of a timer that is in a table. */
+FORCEINLINE PKTIMER_TABLE KiTableOfTimer(PKTIMER Timer)
 {
-    PKPRCB Prcb = Inserted ? KiProcessorBlock[Timer->Processor & KI_TIMER_NUMBER_MASK] : KiCurrentPrcb(Thread);
+    ULONG Number = Timer->Processor & KI_TIMER_NUMBER_MASK;
     /* acquire: pairs with the compare-exchange in KiCreateTimerTable */
+    return Number == 0 ? &KiFirstTimerTable : __atomic_load_n(&KiProcessorBlock[Number]->TimerTable, __ATOMIC_ACQUIRE);
+}
+
+FORCEINLINE PKTIMER_TABLE KiCurrentTable(PKTHREAD Thread)
+{
+    PKPRCB Prcb = KiCurrentPrcb(Thread);
+    /* acquire: as in KiTableOfTimer */
     PKTIMER_TABLE Table = __atomic_load_n(&Prcb->TimerTable, __ATOMIC_ACQUIRE);
-    return __builtin_expect(Table != NULL, 1) ? Table : KiCreateTimerTable(Prcb);
+    return Table != NULL ? Table : KiCreateTimerTable(Prcb);
 }
 
 /* Timer objects. */
@@ -111,7 +118,7 @@ FORCEINLINE BOOLEAN KiRemoveTimerInline(PKTIMER Timer, ULONG Type, ULONG64 *Word
     if (!(*Word & KiInsertedFlag(Type))) {
         return FALSE;
     }
-    PKTIMER_TABLE Table = KiTableForTimer(NULL, Timer, TRUE);
+    PKTIMER_TABLE Table = KiTableOfTimer(Timer);
     KiAcquireLock(&Table->Lock);
     KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
     KiReleaseLock(&Table->Lock);
@@ -163,7 +170,7 @@ FORCEINLINE BOOLEAN KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG 
  */
 static VOID KiFileNextPeriod(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 *Word)
 {
-    PKTIMER_TABLE Table = KiTableForTimer(NULL, Timer, TRUE);
+    PKTIMER_TABLE Table = KiTableOfTimer(Timer);
     ULONG64 Period = Timer->Processor & KI_TIMER_EXECUTIVE ? Timer->Period : Timer->Period * KI_UNITS_PER_MILLISECOND;
     ULONG64 Now = HalDispatch.QueryInterruptTime();
     ULONG64 Base = Timer->DueTime.QuadPart;
@@ -249,14 +256,15 @@ FORCEINLINE ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
 }
 
 /*
- * With the object locked: takes the timer out of its table and files it anew. FALSE: its time has passed, and it is in
+ * With the object locked: takes the timer out of its table and files it anew, in the same table if it was in one, so that
+ * one lock is enough. FALSE: its time has passed, and it is in
  * no table. WasSet keeps its value, since this may have to be repeated.
  */
 FORCEINLINE BOOLEAN KiSetLockedTimer(PKTHREAD Thread, PKTIMER Timer, const KI_TIMER_SETTING *Setting, ULONG64 DueTime,
                                      ULONG64 *Word, BOOLEAN *WasSet)
 {
     BOOLEAN Inserted = (*Word & KiInsertedFlag(Setting->Type)) != 0;
-    PKTIMER_TABLE Table = KiTableForTimer(Thread, Timer, Inserted);
+    PKTIMER_TABLE Table = Inserted ? KiTableOfTimer(Timer) : KiCurrentTable(Thread);
     ULONG Type = Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0) |
                  (Setting->Call != NULL ? KI_TIMER_CALLS : 0);
     KiAcquireLock(&Table->Lock);
@@ -282,7 +290,7 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
     /* it may be signaled here, and has a DPC (5 in timer.h) */
     BOOLEAN Raise = OldIrql < DISPATCH_LEVEL && Setting->Dpc != NULL && Setting->DueTime >= 0;
     BOOLEAN WasSet = FALSE;
-    BOOLEAN Absolute = FALSE;
+    BOOLEAN Absolute = Setting->DueTime >= 0;
     ULONG64 Next = KI_TIME_NEVER;
     KI_READY Released;
 
@@ -299,13 +307,13 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
             break;
         }
         if (KiSetLockedTimer(Thread, Timer, Setting, DueTime, &Word, &WasSet)) {
-            Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
             Next = KiTimerKey(Timer);
             KiUnlockObject(&Timer->Header, Word);
             break;
         }
         Next = KiSignalAndUnlockTimer(Timer, TRUE, Word, &Released, &SystemTime);
         if (Next != 0) {
+            Absolute = FALSE; /* the time of a next period */
             break;
         }
         KiUnlockObject(&Timer->Header, Word);
