@@ -52,7 +52,8 @@ typedef struct _HAL_CALLBACKS {
                                                     lock and should not be stopped now */
     VOID (*ForkPrepare)(VOID);
     VOID (*ForkParent)(VOID);
-    VOID (*ForkChild)(VOID);
+    VOID (*ForkChild)(VOID);                     /* HalFree defers, since an allocator may have locked its heap */
+    VOID (*ForkChildLate)(VOID);                 /* after its handlers; not if the parent never created a thread */
 } HAL_CALLBACKS;
 
 /* In two steps. The first allocates nothing: whatever provides malloc may use this library, and be what calls in. */

@@ -3,6 +3,8 @@
 
 #include "watch.h"
 
+#include "../ke/ownthread.h"
+
 #define IOP_NOT_ATTACHED (-1)
 #define IOP_LOST_DESCRIPTOR (-2)
 #define IOP_FIRST_INTERVAL 10000LL /* a millisecond */
@@ -282,6 +284,9 @@ static BOOLEAN IopVisitWatches(IOP_VISIT Visit)
 static ULONG IopOpenedKeeper;
 static ULONG IopGuardedKeeper;       /* the one that has its thread */
 
+static const KI_OWN_KIND IopGuardKind = {.Name = "interlock-guard", .Routine = IopGuardThread};
+static const KI_OWN_KIND IopWatcherKind = {.Name = "interlock-io", .Routine = IopWatcherThread};
+
 static NTSTATUS IopStart(VOID)
 {
     NTSTATUS Status = STATUS_SUCCESS;
@@ -293,10 +298,10 @@ static NTSTATUS IopStart(VOID)
     }
     PVOID Context = (PVOID)(ULONG_PTR)IopOpenedKeeper;
     if (IopGuardedKeeper != IopOpenedKeeper) {
-        Status = HalCreateThread(IopGuardThread, Context, 0, "interlock-guard");
+        Status = KiCreateOwnThread(&IopGuardKind, Context, 0);
         IopGuardedKeeper = NT_SUCCESS(Status) ? IopOpenedKeeper : 0;
     }
-    return NT_SUCCESS(Status) ? HalCreateThread(IopWatcherThread, Context, 0, "interlock-io") : Status;
+    return NT_SUCCESS(Status) ? KiCreateOwnThread(&IopWatcherKind, Context, 0) : Status;
 }
 
 /* FALSE: it is open, and nobody asks for a repair. Found: the state before it was claimed. */

@@ -180,6 +180,9 @@ static BOOLEAN KiHasKernelApc(PKTHREAD Thread)
 VOID KiDeliverApc(PKTHREAD Thread)
 {
     KI_APC_CALL Call;
+    if (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_THREAD_WANTED) {
+        KiStartWantedThreads(Thread);
+    }
     KiExitIfRequested(Thread);
     while (KiHasKernelApc(Thread)) {
         if (!KiTakeApc(Thread, KernelMode, &Call)) {

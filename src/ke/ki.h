@@ -59,11 +59,12 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  21    Exit: another thread wants this one to end (terminate.c)
  *   bit  22    ExitOk: that may end the current wait
  *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
+ *   bit  24    ThreadWanted: the thread has requested a thread of the library's own and starts it soon (ownthread.h)
  *
  * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by
  * compare-exchange is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9,
  * 15, 16 and 21 may be set by anybody at any time and are cleared by the thread itself, Exit never. Bit 23 changes with
- * the alert that is taken.
+ * the alert that is taken, bit 24 by the thread itself.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -86,6 +87,7 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_EXIT 0x00200000u
 #define KI_WAIT_EXIT_OK 0x00400000u
 #define KI_WAIT_KERNEL_ALERT 0x00800000u
+#define KI_WAIT_THREAD_WANTED 0x01000000u
 
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
@@ -127,6 +129,7 @@ typedef struct _KTHREAD {
     BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR HostInterrupts;            /* > 0: in a host interrupt */
+    UCHAR OwnThreadUse;              /* != 0: starts a thread of the library's own, see ownthread.c */
     UCHAR ServiceDepth;              /* > 0: in a system service, where the thread must not end */
     GROUP_AFFINITY Affinity;
     GROUP_AFFINITY UserAffinity;
@@ -375,21 +378,7 @@ BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLE
 VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 
-/*
- * ownthread.c: the clock, the reaper, the idle and DPC threads of the processors. Each is started when it is first
- * needed. All zero: there is none. STATUS_INSUFFICIENT_RESOURCES: the host refuses, or this is no place to make a
- * thread (a host interrupt, IPI_LEVEL). An operation that can fail then fails; one that cannot leaves its work where a thread
- * finds it that comes by anyway: the rule is in docs/threads.md.
- */
-#define KI_OWN_THREAD_STACK (256 * 1024)
-typedef struct _KI_OWN_THREAD {
-    volatile ULONG Process;                      /* whose thread runs: that of a parent has stayed behind */
-} KI_OWN_THREAD, *PKI_OWN_THREAD;
-NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own, VOID (*Routine)(PVOID), PVOID Context, PCSTR Name);
-BOOLEAN KiHasOwnThread(PKI_OWN_THREAD Own);
-VOID KiResetOwnThread(PKI_OWN_THREAD Own);       /* in a forked child: somebody may just have been making it */
-
-/* In a forked child. */
+/* Resets of a forked child. */
 VOID KiTimerForkChild(VOID);
 VOID KiProcessorForkChild(PKTHREAD Survivor);
 
@@ -398,6 +387,7 @@ extern ULONG KiForkDepth;
 VOID KiForkPrepare(VOID);
 VOID KiForkParent(VOID);
 VOID KiForkChild(VOID);
+VOID KiForkChildLate(VOID);
 
 /* exception.c: every raise goes through it */
 DECLSPEC_NORETURN VOID KiRaiseStatus(NTSTATUS Status);
@@ -497,7 +487,8 @@ FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
 /* relaxed: the thread that sets these bits also interrupts a running one */
 FORCEINLINE BOOLEAN KiIsDeliveryPending(PKTHREAD Thread)
 {
-    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0;
+    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) &
+            (KI_WAIT_APC | KI_WAIT_EXIT | KI_WAIT_THREAD_WANTED)) != 0;
 }
 
 /* Leaving the outermost section delivers a suspension or APC that arrived meanwhile. */

@@ -33,6 +33,7 @@
  * What the program had on the thread's stack stays behind: the host's stack and its thread-local memory, allocations,
  * locks of user mode that the thread held or waited for.
  */
+#include "ownthread.h"
 #include "park.h"
 #include "wait.h"
 
@@ -41,9 +42,11 @@
 
 static PKTHREAD volatile KiStoppedThreads DECLSPEC_ALIGN(KI_CACHE_LINE); /* linked by NextDead */
 volatile ULONG KiReaperWakes;
-static KI_OWN_THREAD KiReaperThread;
-
 static VOID KiReaper(PVOID Context);
+
+static const KI_OWN_KIND KiReaperKind = {
+    .Name = "interlock-reap", .Routine = KiReaper, .StackSize = KI_OWN_THREAD_STACK};
+static KI_OWN_THREAD KiReaperThread = {.Kind = &KiReaperKind};
 
 BOOLEAN KiIsExiting(PKTHREAD Thread)
 {
@@ -62,12 +65,7 @@ NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus)
 {
     PKTHREAD Current = KiCurrentThread();
     ULONG64 Alive = 0;
-    NTSTATUS Status;
-    /* In a dispatcher section: the creator is not stopped halfway, and no fork comes in between, whose child would wait
-       for a thread that it does not have. */
-    KiEnterDispatcher(Current);
-    Status = KiEnsureOwnThread(&KiReaperThread, KiReaper, NULL, "interlock-reap");
-    KiExitDispatcher(Current);
+    NTSTATUS Status = KiEnsureOwnThread(&KiReaperThread);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }

@@ -6,6 +6,8 @@
  */
 #include "tpp.h"
 
+#include "../ke/ownthread.h"
+
 LONGLONG TppPatience = -30 * 10000000LL;
 LONGLONG TppTickInterval = -50 * 10000LL;
 
@@ -302,6 +304,8 @@ static VOID TppInitializeThreadExit(VOID)
 }
 KI_INITIALIZER(KiInitializeRuntime, TppInitializeThreadExit);
 
+static const KI_OWN_KIND TppWorkerKind = {.Name = "interlock-pool", .Routine = TppWorkerThread};
+
 /* A thread that the caller has counted in Threads. */
 static NTSTATUS TppStartWorker(PTP_POOL Pool)
 {
@@ -315,7 +319,7 @@ static NTSTATUS TppStartWorker(PTP_POOL Pool)
         InsertTailList(&Pool->WorkerListHead, &Worker->Entry);
         __atomic_fetch_add(&Pool->Lifetime, 1, __ATOMIC_RELAXED); /* relaxed: the caller keeps it above 0 */
         KiExitLocked(&Pool->Lock, Thread);
-        Status = HalCreateThread(TppWorkerThread, Worker, StackReserve, "interlock-pool");
+        Status = KiCreateOwnThread(&TppWorkerKind, Worker, StackReserve);
         if (NT_SUCCESS(Status)) {
             return Status;
         }
