@@ -38,7 +38,9 @@ VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
         return;
     }
     Patience->Reply = Policy->Spin == KiSpinForReply && KiTakeReplyChance(Thread);
-    Patience->Spins = HalSpinsForCycles(Patience->Reply ? KI_REPLY_CYCLES : Policy->SpinCycles);
+    Patience->Spins = HalSpinsForCycles(Patience->Reply ? KI_REPLY_CYCLES
+                                                        : Policy->SpinCycles +
+                                                              Policy->SpinCyclesPerProcessor * KeNumberProcessors);
     Patience->Gap = Policy->FirstGap != 0 ? HalSpinsForCycles(Policy->FirstGap) : 1;
     Patience->GreatestGap = Policy->GreatestGap != 0 ? HalSpinsForCycles(Policy->GreatestGap) : 1;
 }

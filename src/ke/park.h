@@ -82,7 +82,8 @@ typedef enum _KI_SLEEP_RULE {
 } KI_SLEEP_RULE;
 
 typedef struct _KI_PARK_POLICY {
-    ULONG SpinCycles; /* in NT's cycles, and only if another processor is available; so are the gaps */
+    ULONG SpinCycles; /* in NT's cycles, as the gaps; only if another processor is available */
+    USHORT SpinCyclesPerProcessor; /* in addition: the turns of those ahead in a queue of all processors */
     USHORT FirstGap;
     USHORT GreatestGap;
     UCHAR GapShift;
@@ -94,20 +95,20 @@ typedef struct _KI_PARK_POLICY {
 
 /* 10240, 1024 and 2000 are NT's. */
 static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
-    /*                             spin  first  most  shift           rule interrupts yields sleep */
-    [KiParkForSpinLock]        = {128000,    0, 2048, 6, KiSpinAlways,   TRUE,  FALSE, KiSleepInNaps},
-    [KiParkForQueuedLock]      = {  5120,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
-    [KiParkForNextInLine]      = {128000,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
-    [KiParkForPushLock]        = { 10240, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForNearPushLock]    = { 10240,    0,  256, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForCriticalSection] = {  2000,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForObject]          = { 10240,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForQueueEntry]      = { 10240,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForAddress]         = {  1024,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForBarrier]         = {  2000,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForInterrupt]       = { 20000,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForOther]           = {128000, 2000, 2000, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
-    [KiParkAsleep]             = {     0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepOnWord},
+    /*                             spin   each first  most shift         rule   interrupts yields sleep */
+    [KiParkForSpinLock]        = {128000,    0,    0, 2048, 6, KiSpinAlways,   TRUE,  FALSE, KiSleepInNaps},
+    [KiParkForQueuedLock]      = {  5120,    0,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
+    [KiParkForNextInLine]      = { 80000, 2560,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
+    [KiParkForPushLock]        = { 10240,    0, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForNearPushLock]    = { 10240,    0,    0,  256, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForCriticalSection] = {  2000,    0,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForObject]          = { 10240,    0,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForQueueEntry]      = { 10240,    0,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForAddress]         = {  1024,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForBarrier]         = {  2000,    0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForInterrupt]       = { 20000,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForOther]           = {128000,    0, 2000, 2000, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
+    [KiParkAsleep]             = {     0,    0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepOnWord},
 };
 
 /* What is left of a wait's stages. Pauses are counted, not cycles. */
