@@ -77,7 +77,7 @@ static void link_processors(const kd_snapshot *snapshot, kd_graph *graph)
     for (size_t i = 0; i < graph->thread_count; i++) {
         const kd_thread *thread = graph->threads[i].thread >= 0 ? &snapshot->threads[graph->threads[i].thread] : NULL;
 
-        if (thread != NULL && thread->waiting && thread->raw->WaitListed &&
+        if (thread != NULL && thread->waiting && KiIsOnWaitList(thread->raw) &&
             thread->raw->WaitProcessor < graph->processor_count)
             add_edge(graph, (kd_edge){.kind = KD_EDGE_WAIT_LIST, .from = (int)thread->raw->WaitProcessor,
                                       .to = (int)i, .cycle = -1});

@@ -48,7 +48,7 @@ typedef struct kd_graph_object {
 
 typedef enum kd_edge_kind {
     KD_EDGE_RUNS,         /* processor to the thread that owns it */
-    KD_EDGE_WAIT_LIST,    /* processor to a thread on its WaitListHead */
+    KD_EDGE_WAIT_LIST,    /* processor to a thread that NT has on its WaitListHead: KiIsOnWaitList */
     KD_EDGE_BLOCK,        /* thread to block */
     KD_EDGE_WAITS,        /* block to object */
     KD_EDGE_LIST_HEAD,    /* object to the first block of its list */

@@ -161,11 +161,19 @@ static void json_owned(json *out, const kd_snapshot *snapshot, int thread)
     json_end(out);
 }
 
+/* Of the boost that a wakeup left for the next reader, or else of the one that Priority includes. */
+static int boost_of(const KTHREAD *thread)
+{
+    KPRIORITY boosted = KiBoostedPriority(thread);
+
+    return boosted > thread->Priority ? boosted - thread->BasePriority : thread->PriorityDecrement;
+}
+
 static void json_priority(json *out, const KTHREAD *thread)
 {
-    json_number(out, "priority", thread->Priority);
+    json_number(out, "priority", KiBoostedPriority(thread));
     json_number(out, "base_priority", thread->BasePriority);
-    json_number(out, "boost", thread->PriorityDecrement);
+    json_number(out, "boost", boost_of(thread));
     json_number(out, "auto_boost_count", thread->AutoBoostCount);
 }
 
@@ -324,8 +332,8 @@ static void print_counters(const KTHREAD *raw)
 
 static void print_priority(const KTHREAD *raw)
 {
-    printf("    Priority %d BasePriority %d PriorityDecrement %d\n", raw->Priority, raw->BasePriority,
-           raw->PriorityDecrement);
+    printf("    Priority %d BasePriority %d PriorityDecrement %d\n", KiBoostedPriority(raw), raw->BasePriority,
+           boost_of(raw));
 }
 
 void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options)

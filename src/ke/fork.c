@@ -151,9 +151,6 @@ static VOID KiTakeOffWait(PKTHREAD Thread)
     for (ULONG Index = 0; Index < Count; Index++) {
         KiTakeOffBlock(Thread, &Thread->WaitBlockList[Index]);
     }
-    if (Thread->WaitListed) {
-        KiUnlistWaitingThread(Thread);
-    }
     __atomic_store_n(&Thread->WaitRegister, 0, __ATOMIC_RELAXED);
 }
 

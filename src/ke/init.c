@@ -83,7 +83,6 @@ static VOID KiInitializeProcessor(PKPRCB Prcb, ULONG Number)
     Prcb->MinorVersion = KI_MINOR_VERSION;
     Prcb->BuildType = (USHORT)((KiVerifierEnabled ? PRCB_BUILD_DEBUG : 0) |
                                (KeNumberProcessors == 1 ? PRCB_BUILD_UNIPROCESSOR : 0));
-    InitializeListHead(&Prcb->WaitListHead);
     KiInitializeDpcData(Prcb);
     KiInitializeLockQueues(Prcb);
     KiProcessorBlock[Number] = Prcb;

@@ -101,7 +101,7 @@ typedef struct _KTHREAD {
 
     /* The wait: written by others, so on a cache line apart from what the thread itself keeps writing. */
     volatile ULONG WaitRegister DECLSPEC_ALIGN(KI_CACHE_LINE);
-    volatile ULONG WakeWord;         /* parking place, see block.h */
+    volatile ULONG WakeWord;         /* the thread sleeps on it: wait.h */
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
     struct _KTHREAD *ReadyNext;      /* links threads that a signaler has released and not yet woken */
     PKWAIT_BLOCK WaitBlockList;
@@ -112,13 +112,12 @@ typedef struct _KTHREAD {
     BOOLEAN Alertable;
     BOOLEAN WaitNext;                /* a signal with Wait TRUE came; the next call is the wait */
     volatile UCHAR State;            /* KTHREAD_STATE */
-    BOOLEAN WaitListed;              /* on a PRCB's WaitListHead */
     ULONG WaitTime;                  /* in clock ticks of 15.625 ms */
-    ULONG WaitProcessor;             /* whose WaitListHead */
+    ULONG WaitProcessor;             /* of a user-mode wait: on whose WaitListHead NT has the thread (wait.h) */
+    volatile ULONG64 PendingBoost;   /* from the last wakeup, not yet part of Priority: priority.c */
     HAL_DEADLINE WaitDeadline;
-    LIST_ENTRY WaitListEntry;
     const UCHAR *WaitAllOrder;       /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
-    ULONG64 WaitAllNumber;           /* its age: waitlist.h */
+    ULONG64 WaitAllNumber;           /* its age: dispatch.h */
     KWAIT_BLOCK WaitBlock[KI_WAIT_BLOCKS];
     KTIMER Timer;                    /* stands for the timeout in the wait block array; DueTime is the deadline */
 
@@ -327,11 +326,12 @@ VOID KiNoteChange(PKTHREAD Thread, ULONG Change); /* KI_WAIT_AFFINITY or _PRIORI
 /* priority.c */
 LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBasePriorityThread takes it */
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
-KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* where its boosts have decayed; needs no lock */
-VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section; before Thread is woken */
-/* Thread is about to block for what Owner has. NULL: nobody has it; one that has it no more takes no harm. */
+KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* to which its boosts will decay; takes no lock */
+VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section */
+VOID KiBoostWokenThread(PKTHREAD Thread, KPRIORITY Increment); /* only by the thread that wakes it, before it does */
+/* Thread is about to block for what Owner has. NULL: no owner. Harmless if the owner has just released it. */
 VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner);
-VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner); /* NULL: to nobody */
+VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner); /* NULL: no new owner */
 
 /* apc.c */
 VOID KiDeliverApc(PKTHREAD Thread);              /* runs every kernel APC that may run now */
@@ -339,9 +339,9 @@ VOID KiDeliverUserApcs(PKTHREAD Thread);         /* runs every user APC that is 
 VOID KiFlushThreadApcs(PKTHREAD Thread);         /* no more can be queued; those queued are run down */
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
-/* alertbyid.c: the one way in which user mode blocks. An alert may be stray: look at what is waited for again. */
+/* alert.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
-VOID KeAlertThreadById(PKTHREAD Thread);         /* a running, ended or even another thread in its slot: all the same */
+VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has ended or its slot was recycled */
 
 /* suspend.c */
 VOID KiInitializeSuspension(PKTHREAD Thread);

@@ -78,11 +78,7 @@ struct _KPRCB {
     KI_HELPER Dpc;                                /* runs threaded DPCs */
     volatile BOOLEAN Unattended;
 
-    /* Waiting threads whose stacks may be swapped out (wait.c). */
-    LIST_ENTRY WaitListHead DECLSPEC_ALIGN(KI_CACHE_LINE);
-    KI_LOCK WaitListLock;
-
-    PVOID TimerTable;
+    PVOID TimerTable DECLSPEC_ALIGN(KI_CACHE_LINE);
 
     /* This processor's places in the queues of the numbered spinlocks (queuedlock.c). */
     KSPIN_LOCK_QUEUE LockQueue[LockQueueMaximumLock] DECLSPEC_ALIGN(KI_CACHE_LINE);

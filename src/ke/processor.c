@@ -268,7 +268,8 @@ static BOOLEAN KiTryReleaseProcessor(PKTHREAD Thread, PKPRCB Prcb)
 DECLSPEC_NOINLINE VOID KiLowerIrqlSlow(PKTHREAD Thread, KIRQL NewIrql)
 {
     KiSetIrql(Thread, DISPATCH_LEVEL);
-    while (!KiTryReleaseProcessor(Thread, Thread->Prcb)) {
+    /* After a signal with Wait TRUE the thread is at DISPATCH_LEVEL without owning its processor: KiSetWaitNext. */
+    while (KiOwnerThread(KiReadOwner(Thread->Prcb)) == Thread && !KiTryReleaseProcessor(Thread, Thread->Prcb)) {
     }
     Thread->Prcb = NULL;
     KiSetIrql(Thread, APC_LEVEL);
@@ -286,8 +287,6 @@ static VOID KiResetProcessor(PKPRCB Prcb, PKTHREAD Survivor)
     Prcb->SignalDone = NULL;
     Prcb->InterruptQueue = NULL;
     Prcb->InterruptList = NULL;
-    InitializeListHead(&Prcb->WaitListHead);
-    Prcb->WaitListLock = 0;
     KiResetDpcData(Prcb, Owned);
     KiResetIdleThreads(Prcb);
 }
