@@ -49,11 +49,9 @@ VOID KiBackOff(ULONG Round)
 {
     const KI_PARK_POLICY *Policy = &KiParkPolicy[KiParkForOther];
     ULONG SpinningRounds = HalOtherProcessorAvailable() ? Policy->SpinCycles / Policy->GreatestGap : 0;
-    if (Round >= SpinningRounds) {
+    if (Round < SpinningRounds) {
+        HalPauseFor(HalSpinsForCycles(Policy->GreatestGap));
+    } else {
         HalGiveWay(Round - SpinningRounds);
-        return;
-    }
-    for (ULONG Pauses = HalSpinsForCycles(Policy->GreatestGap); Pauses != 0; Pauses -= 1) {
-        HalPause();
     }
 }

@@ -41,15 +41,15 @@
  * threads that answer each other, and both sleep, would go on sleeping forever (event-two: 0.16 us instead of tens).
  * Each time that the reply does not come in time, the long spin is tried half as often.
  *
- * Gaps. A look takes the cache line away from the thread that is about to write it. The first gap
- * is FirstGap, each further one the time spun so far >> GapShift, at most GreatestGap: with shift 0 the gap doubles, with
- * shift 6 a look comes at most 1/64 of the wait late. 0 stands for a single pause.
+ * Gaps. A look takes the cache line away from the thread that is about to write it. The first gap is FirstGap, each
+ * further one the time spun so far >> GapShift, at most GreatestGap: with shift 0 the gap doubles, with shift 6 a look
+ * comes at most 1/64 of the wait late. 0 stands for a single pause.
  *
  * Near lines. Two hardware threads of one core share their caches: a look costs the owner nothing, so a waiter that looks
  * all the time takes the lock the moment it is free. Between two cores each look makes the section several times longer.
  * The host does not say which it is, and on a virtual machine it changes. So now and then a waiter times a look at a word
- * that changed while it spun, which another processor must have written (KiTimeLook). This buys about half of the
- * contended throughput of a pushlock between two hardware threads of one core.
+ * that changed while it spun, which another processor must have written (KiTimeLook). Without it one policy would have
+ * to serve both: rare looks idle a near lock, frequent ones slow a far owner down.
  */
 #ifndef INTERLOCK_KE_PARK_H
 #define INTERLOCK_KE_PARK_H
@@ -143,8 +143,10 @@ FORCEINLINE BOOLEAN KiStayAwake(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_
         ULONG Pauses = Patience->Gap < Patience->Spins ? Patience->Gap : Patience->Spins;
         Patience->Spins -= Pauses;
         Patience->Spun += Pauses;
-        for (; Pauses != 0; Pauses -= 1) {
+        if (Pauses == 1) {
             HalPause();
+        } else {
+            HalPauseFor(Pauses);
         }
         Pauses = Patience->Spun >> Policy->GapShift;
         Patience->Gap = Pauses == 0 ? 1 : Pauses < Patience->GreatestGap ? Pauses : Patience->GreatestGap;
@@ -181,7 +183,7 @@ FORCEINLINE BOOLEAN KiParkUntil(PKTHREAD Thread, KI_PARK_USE Use, BOOLEAN (*IsDo
     while (!Done && KiStayAwake(&Patience, Thread, Use)) {
         Done = IsDone(Context);
     }
-    if (KiParkPolicy[Use].Spin == KiSpinForReply) {
+    if (KiParkPolicy[Use].Spin == KiSpinForReply && Patience.Reply) {
         KiEndPatience(&Patience, Thread, Done);
     }
     return Done;
