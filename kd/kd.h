@@ -27,7 +27,7 @@
 #include "ex/waiterhash.h"
 #include "ke/debugdata.h"
 #include "ke/wait.h"
-#include "ob/handletable.h"
+#include "ob/obp.h"
 #include "ob/namespace.h"
 #include "ps/psp.h"
 #include "rtl/criticalsection.h"

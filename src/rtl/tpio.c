@@ -10,7 +10,7 @@
 
 #include "../io/watch.h"
 #include "../nt/ntp.h"
-#include "../nt/wait.h"
+#include "../nt/ntp.h"
 
 static PTP_IO TppIoOf(PTPP_OBJECT Object)
 {

@@ -6,7 +6,7 @@
 #include "tpp.h"
 
 #include "../nt/ntp.h"
-#include "../nt/wait.h"
+#include "../nt/ntp.h"
 
 static PTP_WAIT TppWaitOf(PTPP_OBJECT Object)
 {
