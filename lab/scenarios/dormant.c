@@ -1,6 +1,6 @@
 /*
  * Waits that watch one of their objects and are dormant on the others: whatever the others do in between, the signal that
- * completes a wait finds it. waitlist.h has the theory.
+ * completes a wait finds it. dispatch.h has the theory.
  */
 #include <interlock/lab.h>
 
