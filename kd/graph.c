@@ -135,7 +135,7 @@ static void add_waiter(kd_graph *graph, kd_graph_object *object, int block)
     object->waiters[object->waiter_count++] = block;
 }
 
-/* A dispatcher object has its waiters in a list of blocks, which tells their order. */
+/* A dispatcher object's list of wait blocks has the order of its waiters. */
 static void follow_wait_list(kd_snapshot *snapshot, kd_graph *graph, int index)
 {
     kd_graph_object *object = &graph->objects[index];
@@ -160,7 +160,7 @@ static void follow_wait_list(kd_snapshot *snapshot, kd_graph *graph, int index)
     free(blocks);
 }
 
-/* Those of other locks, in the order in which the lock knows them; and whoever is in no list just now. */
+/* Waiters of other locks, in the lock's order; then waiters that are in no list at the moment. */
 static void add_other_waiters(const kd_snapshot *snapshot, kd_graph *graph, int index)
 {
     kd_graph_object *object = &graph->objects[index];

@@ -49,7 +49,7 @@
 #include "pushlock.h"
 
 #include "../ke/irql.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 #include "../ke/turn.h"
 
 #define EXP_FREE ((ULONG64)FM_LOCK_BIT)

@@ -57,7 +57,7 @@
  */
 #include "pushlock.h"
 
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 #include "../ke/turn.h"
 
 #define L EX_PUSH_LOCK_LOCK

@@ -50,7 +50,7 @@
 
 #include "../ke/debugdata.h"
 #include "../ke/irql.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 #include "../ke/turn.h"
 
 #define EXP_BOOST_DELAY 5000000LL /* half a second */
@@ -505,7 +505,7 @@ static EXP_OUTCOME ExpTakeResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACC
         ExpMarkExclusive(Resource, TRUE);
     }
     if (ExpAddOwner(Resource, Thread, Owner) && Owner->Kind == EXP_POOLED_OWNER) {
-        Thread->ResourceOwner = Owner;
+        ExpThread(Thread)->ResourceOwner = Owner;
     }
     return ExpAcquired;
 }
@@ -551,7 +551,7 @@ static VOID ExpSettle(PKTHREAD Thread, PEXP_OWNER Record, BOOLEAN Linked)
         return;
     }
     if (Linked) {
-        Thread->ResourceOwner = Record;
+        ExpThread(Thread)->ResourceOwner = Record;
         return;
     }
     KiEnterDispatcher(Thread);

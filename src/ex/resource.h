@@ -7,7 +7,7 @@
 
 #include <interlock/ex.h>
 
-#include "../ke/ki.h"
+#include "exp.h"
 
 #define EXP_OWNER_POINTER ((ULONG_PTR)3)  /* set in an OwnerThread that is no thread */
 #define EXP_RESOURCE_NO_BOOST 0x0008      /* in Flag */

@@ -13,10 +13,10 @@
  *    what it says.
  * 3. A resource has at most one entry of its own or record for each owner; the count in it says how often it was
  *    acquired. Entries that the callers of fast resources bring stand for one acquire each.
- * 4. Thread->ResourceOwners and ResourceOwnersByOthers are together how many records and entries name the thread, so a
+ * 4. EXP_THREAD.ResourceOwners and ResourceOwnersByOthers are together how many records and entries name the thread, so a
  *    thread that has none looks nowhere. What the thread does itself it counts in the first, which needs no locked
  *    instruction; what others do for it, who let it in or release for it, they count in the second. Each alone may fall
- *    below 0. Thread->ResourceOwner is a guess which record it will ask for next.
+ *    below 0. ResourceOwner is a guess which record it will ask for next.
  * 5. When all records are in use, an acquire that needs one is like one that has to wait: it tries again as soon as
  *    others may have given theirs back, or if it must not wait fails.
  *
@@ -60,9 +60,9 @@ static PEXP_OWNER ExpTakeFromShard(ULONG Index)
 PEXP_OWNER ExpTakeOwnerRecord(PKTHREAD Thread)
 {
     KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
-    PEXP_OWNER Owner = Slot->SpareOwner;
+    PEXP_OWNER Owner = ExpThreadKept(Thread)->SpareOwner;
     if (Owner != NULL) {
-        Slot->SpareOwner = NULL;
+        ExpThreadKept(Thread)->SpareOwner = NULL;
         return Owner;
     }
     for (ULONG Tried = 0; Owner == NULL && Tried < EXP_OWNER_SHARDS; Tried += 1) {
@@ -74,8 +74,8 @@ PEXP_OWNER ExpTakeOwnerRecord(PKTHREAD Thread)
 VOID ExpGiveBackOwnerRecord(PKTHREAD Thread, PEXP_OWNER Owner)
 {
     KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
-    if (Slot->SpareOwner == NULL) {
-        Slot->SpareOwner = Owner;
+    if (ExpThreadKept(Thread)->SpareOwner == NULL) {
+        ExpThreadKept(Thread)->SpareOwner = Owner;
         return;
     }
     PEXP_OWNER_SHARD Shard = &ExpOwnerShards[Slot->Number % EXP_OWNER_SHARDS];
@@ -101,16 +101,17 @@ static VOID ExpCountOwners(ERESOURCE_THREAD OwnerThread, LONG Difference)
 {
     PKTHREAD Thread = (PKTHREAD)OwnerThread;
     if (Thread == HalCurrentThread) {
-        Thread->ResourceOwners += (ULONG)Difference;
+        ExpThread(Thread)->ResourceOwners += (ULONG)Difference;
     } else if (!(OwnerThread & EXP_OWNER_POINTER)) {
-        __atomic_fetch_add(&Thread->ResourceOwnersByOthers, (ULONG)Difference, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&ExpThread(Thread)->ResourceOwnersByOthers, (ULONG)Difference, __ATOMIC_RELAXED);
     }
 }
 
 /* By the thread itself. Whatever concerns the resource that it has locked is counted. */
 static BOOLEAN ExpIsNamedNowhere(PKTHREAD Thread)
 {
-    return Thread->ResourceOwners + __atomic_load_n(&Thread->ResourceOwnersByOthers, __ATOMIC_RELAXED) == 0;
+    PEXP_THREAD Own = ExpThread(Thread);
+    return Own->ResourceOwners + __atomic_load_n(&Own->ResourceOwnersByOthers, __ATOMIC_RELAXED) == 0;
 }
 
 VOID ExpLinkOwner(PERESOURCE Resource, PEXP_OWNER Owner, PKTHREAD Thread)
@@ -161,7 +162,7 @@ static BOOLEAN ExpIsKind(PEXP_OWNER Owner, USHORT Kind)
 /* Only records are remembered: an entry of a fast resource may be in a stack frame that is gone. */
 static PEXP_OWNER ExpGuessOwner(PERESOURCE Resource, PKTHREAD Thread)
 {
-    PEXP_OWNER Owner = Thread->ResourceOwner;
+    PEXP_OWNER Owner = ExpThread(Thread)->ResourceOwner;
     if (Owner != NULL && __atomic_load_n(&Owner->Resource, __ATOMIC_RELAXED) == Resource &&
         __atomic_load_n(&Owner->Entry.OwnerThread, __ATOMIC_RELAXED) == (ERESOURCE_THREAD)Thread) {
         return Owner;
@@ -194,7 +195,7 @@ POWNER_ENTRY ExpFindLinkedOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThrea
     if (Owner == NULL) {
         Owner = ExpFindInChain(Resource, OwnerThread, Kind);
         if (Owner != NULL && Owner->Kind == EXP_POOLED_OWNER && (ERESOURCE_THREAD)Current == OwnerThread) {
-            Current->ResourceOwner = Owner;
+            ExpThread(Current)->ResourceOwner = Owner;
         }
     }
     return Owner != NULL ? &Owner->Entry : NULL;

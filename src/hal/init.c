@@ -1,4 +1,4 @@
-/* init.c: the start of the host layer, and what happens around a fork. */
+/* init.c: starts the host layer, and forks it. */
 #include "halp.h"
 
 HAL_CALLBACKS HalpCallbacks;
@@ -22,7 +22,7 @@ static VOID HalpForkChild(VOID)
     HalpForkChildThread();
     HalpForkChildClock();
     HalpForkChildKeeper();
-    HalpForkChildLibrary();
+    HalpForkChildLibc();
     if (HalpCallbacks.ForkChild != NULL) {
         HalpCallbacks.ForkChild();
     }
@@ -53,7 +53,7 @@ static VOID HalpComplete(VOID)
     HalpStayLoaded();
     HalpInitializeStackTrace();
     if (pthread_atfork(HalpForkPrepare, HalpForkParent, HalpForkChild) != 0) {
-        HalPrint("interlock: the host has no room for fork handlers\n");
+        HalPrint("interlock: the host refuses fork handlers\n");
         HalAbort();
     }
 }

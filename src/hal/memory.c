@@ -1,4 +1,4 @@
-/* memory.c: memory from the C library, and from the host. */
+/* memory.c: memory from the C library's heap, and pages from the host. */
 #include "halp.h"
 
 #include <stdlib.h>

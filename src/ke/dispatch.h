@@ -57,7 +57,7 @@
 
 #include "ki.h"
 #include "park.h"
-#include "trace.h"
+#include "../trace/trace.h"
 
 /* The word. */
 

@@ -16,7 +16,7 @@
  * mutants are abandoned, their objects are signaled.
  */
 #include "park.h"
-#include "trace.h"
+#include "../trace/trace.h"
 #include "wait.h"
 
 

@@ -5,7 +5,7 @@
 #include "dpc.h"
 #include "interrupt.h"
 #include "queuedlock.h"
-#include "trace.h"
+#include "../trace/trace.h"
 
 #define KI_MAJOR_VERSION 10
 #define KI_MINOR_VERSION 0

@@ -8,8 +8,9 @@ static VOID NtpDropPort(ULONG_PTR Kept)
     }
 }
 
-VOID NtpTakeBackPort(KI_THREAD_SLOT *Slot)
+VOID NtpTakeBackPort(PKTHREAD Thread)
 {
+    PNTP_THREAD_KEPT Slot = NtpThreadKept(Thread);
     ULONG_PTR Port = __atomic_load_n(&Slot->KeptPort, __ATOMIC_RELAXED);
     /* relaxed, both: the reference orders itself */
     if ((Port & NTP_GIVE_BACK) &&
@@ -19,7 +20,7 @@ VOID NtpTakeBackPort(KI_THREAD_SLOT *Slot)
 }
 
 /* With UsesKeptPort set. Returns what was kept before. */
-static ULONG_PTR NtpExchangeKeptPort(KI_THREAD_SLOT *Slot, HANDLE Handle, PNTP_PORT Port)
+static ULONG_PTR NtpExchangeKeptPort(PNTP_THREAD_KEPT Slot, HANDLE Handle, PNTP_PORT Port)
 {
     POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
     Slot->KeptHandle = Handle;
@@ -38,9 +39,9 @@ static ULONG_PTR NtpExchangeKeptPort(KI_THREAD_SLOT *Slot, HANDLE Handle, PNTP_P
 VOID NtpKeepPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT Port)
 {
     ULONG_PTR NotKept = (ULONG_PTR)Port;
-    if (!Thread->UsesKeptPort) {
-        KiStoreBeforeLook(&Thread->UsesKeptPort, TRUE);
-        NotKept = NtpExchangeKeptPort(KiSlotOfThread(Thread), Handle, Port);
+    if (!NtpThread(Thread)->UsesKeptPort) {
+        KiStoreBeforeLook(&NtpThread(Thread)->UsesKeptPort, TRUE);
+        NotKept = NtpExchangeKeptPort(NtpThreadKept(Thread), Handle, Port);
         NtpEndUse(Thread);
     }
     NtpDropPort(NotKept);
@@ -52,7 +53,7 @@ static BOOLEAN NtpMarkKeptPorts(PNTP_PORT Port, ULONG Slots, PKTHREAD Closer)
     BOOLEAN KeptByOther = FALSE;
     for (ULONG Number = 0; Number < Slots; Number += 1) {
         PKTHREAD Thread = KiThreadFromNumber(Number);
-        volatile ULONG_PTR *KeptPort = &KiSlotOfThread(Thread)->KeptPort;
+        volatile ULONG_PTR *KeptPort = &NtpThreadKept(Thread)->KeptPort;
         /* seq_cst: requirement 4, pairs with the exchange in NtpExchangeKeptPort */
         ULONG_PTR Kept = __atomic_load_n(KeptPort, __ATOMIC_SEQ_CST);
         if ((Kept & ~NTP_GIVE_BACK) == (ULONG_PTR)Port) {
@@ -68,10 +69,10 @@ static BOOLEAN NtpMarkKeptPorts(PNTP_PORT Port, ULONG Slots, PKTHREAD Closer)
 
 /* A slot whose thread stayed behind in the parent of a fork is not in use. seq_cst, both: after the marks; the second
    also acquires what NtpEndUse releases */
-static BOOLEAN NtpIsSlotInUse(KI_THREAD_SLOT *Slot)
+static BOOLEAN NtpIsSlotInUse(PKTHREAD Thread)
 {
-    return __atomic_load_n(&Slot->Use, __ATOMIC_SEQ_CST) == KiSlotUsed &&
-           __atomic_load_n(&Slot->Tcb.UsesKeptPort, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_SEQ_CST) == KiSlotUsed &&
+           __atomic_load_n(&NtpThread(Thread)->UsesKeptPort, __ATOMIC_SEQ_CST);
 }
 
 VOID NtpTakeKeptPorts(PNTP_PORT Port)
@@ -82,10 +83,10 @@ VOID NtpTakeKeptPorts(PNTP_PORT Port)
         HalBarrierAllThreads(); /* pairs with the stores of UsesKeptPort, requirement 3 */
     }
     for (ULONG Number = 0; Number < Slots; Number += 1) {
-        KI_THREAD_SLOT *Slot = KiSlotOfThread(KiThreadFromNumber(Number));
-        if (__atomic_load_n(&Slot->KeptPort, __ATOMIC_RELAXED) == ((ULONG_PTR)Port | NTP_GIVE_BACK) &&
-            !NtpIsSlotInUse(Slot)) {
-            NtpTakeBackPort(Slot);
+        PKTHREAD Thread = KiThreadFromNumber(Number);
+        if (__atomic_load_n(&NtpThreadKept(Thread)->KeptPort, __ATOMIC_RELAXED) == ((ULONG_PTR)Port | NTP_GIVE_BACK) &&
+            !NtpIsSlotInUse(Thread)) {
+            NtpTakeBackPort(Thread);
         }
     }
 }

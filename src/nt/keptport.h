@@ -10,7 +10,7 @@
  *      KeptHandle    where the reference came from
  *      KeptEntry     its entry
  *      KeptAccess    the Access word of the entry then (handletable.h)
- *      UsesKeptPort  of the KTHREAD: a call is using the port that is kept, or changes what is kept
+ *      UsesKeptPort  of NTP_THREAD: a call is using the port that is kept, or changes what is kept
  *
  * 1. Whoever takes a port out of KeptPort, by an atomic operation, has the reference.
  * 2. Only the thread itself puts a port there, and only while UsesKeptPort is set; a call that an APC makes meanwhile
@@ -40,21 +40,20 @@ typedef struct _NTP_PORT_USE {
     BOOLEAN Kept; /* the reference is the one that the thread's slot keeps */
 } NTP_PORT_USE, *PNTP_PORT_USE;
 
-VOID NtpTakeBackPort(KI_THREAD_SLOT *Slot); /* out of the slot, if it has NTP_GIVE_BACK */
+VOID NtpTakeBackPort(PKTHREAD Thread); /* out of the slot, if it has NTP_GIVE_BACK */
 VOID NtpKeepPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT Port);
 VOID NtpTakeKeptPorts(PNTP_PORT Port); /* a handle of Port has been closed */
 
 FORCEINLINE VOID NtpEndUse(PKTHREAD Thread)
 {
-    KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
-    KiStoreBeforeLook(&Thread->UsesKeptPort, FALSE);
-    if (__builtin_expect(__atomic_load_n(&Slot->KeptPort, __ATOMIC_SEQ_CST) & NTP_GIVE_BACK, FALSE)) {
-        NtpTakeBackPort(Slot);
+    KiStoreBeforeLook(&NtpThread(Thread)->UsesKeptPort, FALSE);
+    if (__builtin_expect(__atomic_load_n(&NtpThreadKept(Thread)->KeptPort, __ATOMIC_SEQ_CST) & NTP_GIVE_BACK, FALSE)) {
+        NtpTakeBackPort(Thread);
     }
 }
 
 /* relaxed, both: whoever has closed the handle before this call has changed the entry before */
-FORCEINLINE BOOLEAN NtpIsKeptFor(KI_THREAD_SLOT *Slot, ULONG_PTR Port)
+FORCEINLINE BOOLEAN NtpIsKeptFor(PNTP_THREAD_KEPT Slot, ULONG_PTR Port)
 {
     POBP_HANDLE_ENTRY Entry = Slot->KeptEntry;
     return __atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) == Slot->KeptAccess &&
@@ -64,7 +63,7 @@ FORCEINLINE BOOLEAN NtpIsKeptFor(KI_THREAD_SLOT *Slot, ULONG_PTR Port)
 /* With UsesKeptPort set: what is kept of this handle, if it is good for this, or NULL. */
 FORCEINLINE PNTP_PORT NtpFindKeptPort(PKTHREAD Thread, HANDLE Handle, ACCESS_MASK DesiredAccess)
 {
-    KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
+    PNTP_THREAD_KEPT Slot = NtpThreadKept(Thread);
     ULONG_PTR Port = __atomic_load_n(&Slot->KeptPort, __ATOMIC_SEQ_CST);
     BOOLEAN Good = Port != 0 && Slot->KeptHandle == Handle && !(DesiredAccess & ~(ACCESS_MASK)Slot->KeptAccess) &&
                    NtpIsKeptFor(Slot, Port); /* no object's address has NTP_GIVE_BACK */
@@ -75,8 +74,8 @@ FORCEINLINE PNTP_PORT NtpFindKeptPort(PKTHREAD Thread, HANDLE Handle, ACCESS_MAS
 FORCEINLINE NTSTATUS NtpReferencePort(PKTHREAD Thread, HANDLE Handle, ACCESS_MASK DesiredAccess, PNTP_PORT_USE Use)
 {
     Use->Kept = FALSE;
-    if (__builtin_expect(!Thread->UsesKeptPort, TRUE)) {
-        KiStoreBeforeLook(&Thread->UsesKeptPort, TRUE);
+    if (__builtin_expect(!NtpThread(Thread)->UsesKeptPort, TRUE)) {
+        KiStoreBeforeLook(&NtpThread(Thread)->UsesKeptPort, TRUE);
         Use->Port = NtpFindKeptPort(Thread, Handle, DesiredAccess);
         if (__builtin_expect(Use->Port != NULL, TRUE)) {
             Use->Kept = TRUE;

@@ -10,6 +10,24 @@
 #include "../ke/wait.h"
 #include "../ob/obp.h"
 
+/* A thread's room. */
+typedef struct _NTP_THREAD {
+    KI_LOCK ActiveTimerListLock;     /* timers whose APC goes to this thread: timer.c */
+    LIST_ENTRY ActiveTimerListHead;  /* zeroed: it never had one */
+    volatile ULONG UsesKeptPort;     /* a call of this thread uses NTP_THREAD_KEPT: keptport.h */
+} NTP_THREAD, *PNTP_THREAD;
+
+/* The completion port that a thread in this slot used last: keptport.h. */
+typedef struct _NTP_THREAD_KEPT {
+    volatile ULONG_PTR KeptPort;
+    HANDLE KeptHandle;
+    PVOID KeptEntry;                 /* of the handle, in the table */
+    ULONG64 KeptAccess;              /* the entry's incarnation */
+} NTP_THREAD_KEPT, *PNTP_THREAD_KEPT;
+
+KI_THREAD_ROOM(NTP_THREAD, Nt, NtpThread);
+KI_THREAD_ROOM(NTP_THREAD_KEPT, NtKept, NtpThreadKept);
+
 /* A service from its entry to its return: the thread is not ended in between (KiEnterService). */
 #define NTP_SERVICE(Call)                                                                                              \
     ({                                                                                                                 \

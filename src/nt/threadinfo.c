@@ -35,7 +35,7 @@ static NTSTATUS NtpQueryBasic(PETHREAD Thread, PVOID Information)
     GROUP_AFFINITY Affinity;
     KiQueryUserAffinityThread(Tcb, &Affinity);
     Basic->ExitStatus = PsGetThreadExitStatus(Thread);
-    Basic->TebBaseAddress = &Thread->Teb;
+    Basic->TebBaseAddress = PspTebAddress(Thread);
     Basic->ClientId.UniqueProcess = PsGetThreadProcessId(Thread);
     Basic->ClientId.UniqueThread = PsGetThreadId(Thread);
     Basic->AffinityMask = Affinity.Mask;

@@ -64,21 +64,22 @@ static VOID NtpUnlockTimer(PNTP_TIMER Timer, PKTHREAD Current, LONG_PTR Referenc
 /* The three that follow: with the timer locked. Timers join the list of the current thread only. */
 static VOID NtpJoinThread(PNTP_TIMER Timer, PETHREAD Thread)
 {
-    KiAcquireLock(&Thread->ActiveTimerListLock);
-    if (Thread->ActiveTimerListHead.Flink == NULL) {
-        InitializeListHead(&Thread->ActiveTimerListHead);
+    PNTP_THREAD Own = NtpThread(&Thread->Tcb);
+    KiAcquireLock(&Own->ActiveTimerListLock);
+    if (Own->ActiveTimerListHead.Flink == NULL) {
+        InitializeListHead(&Own->ActiveTimerListHead);
     }
-    InsertTailList(&Thread->ActiveTimerListHead, &Timer->ActiveTimerListEntry);
-    KiReleaseLock(&Thread->ActiveTimerListLock);
+    InsertTailList(&Own->ActiveTimerListHead, &Timer->ActiveTimerListEntry);
+    KiReleaseLock(&Own->ActiveTimerListLock);
     Timer->Thread = Thread;
     ObpReferenceObjectEx(Timer, 1);
 }
 
 static VOID NtpLeaveThread(PNTP_TIMER Timer)
 {
-    KiAcquireLock(&Timer->Thread->ActiveTimerListLock);
+    KiAcquireLock(&NtpThread(&Timer->Thread->Tcb)->ActiveTimerListLock);
     RemoveEntryList(&Timer->ActiveTimerListEntry);
-    KiReleaseLock(&Timer->Thread->ActiveTimerListLock);
+    KiReleaseLock(&NtpThread(&Timer->Thread->Tcb)->ActiveTimerListLock);
     Timer->Thread = NULL;
 }
 
@@ -141,14 +142,15 @@ static VOID NtpTimerApcRundown(PKAPC Apc)
 static PNTP_TIMER NtpReferenceFirstTimer(PETHREAD Thread, PKTHREAD Current)
 {
     PNTP_TIMER Timer = NULL;
-    PLIST_ENTRY Head = &Thread->ActiveTimerListHead;
+    PNTP_THREAD Own = NtpThread(&Thread->Tcb);
+    PLIST_ENTRY Head = &Own->ActiveTimerListHead;
     KiEnterDispatcher(Current);
-    KiAcquireLock(&Thread->ActiveTimerListLock);
+    KiAcquireLock(&Own->ActiveTimerListLock);
     if (Head->Flink != NULL && !IsListEmpty(Head)) {
         Timer = CONTAINING_RECORD(Head->Flink, NTP_TIMER, ActiveTimerListEntry);
         ObpReferenceObjectEx(Timer, 1);
     }
-    KiReleaseLock(&Thread->ActiveTimerListLock);
+    KiReleaseLock(&Own->ActiveTimerListLock);
     KiExitDispatcher(Current);
     return Timer;
 }

@@ -1,7 +1,7 @@
 /* information.c: what is known and can be set about a thread. */
 #include "psp.h"
 
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 
 #define PSP_HOST_NAME 16
 #define PSP_REPLACEMENT '?'

@@ -9,7 +9,7 @@
 #include "psp.h"
 
 #include "../ke/dispatch.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 
 static POBJECT_TYPE PspProcessTypePointer = &ObpProcessType;
 

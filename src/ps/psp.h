@@ -9,22 +9,6 @@
 #include "../io/watch.h"
 #include "../ob/obp.h"
 
-/* What user mode keeps of a thread. It begins as zeroes, and only the thread itself touches it, unless a member says
-   otherwise. */
-#define TLS_MINIMUM_AVAILABLE 64
-
-typedef struct _TEB {
-    ULONG LastErrorValue;
-    NTSTATUS LastStatusValue;        /* what RtlNtStatusToDosError last mapped */
-    PVOID TlsSlots[TLS_MINIMUM_AVAILABLE]; /* and */
-    PVOID *TlsExpansionSlots;        /* NULL: none has been set; others clear all of these when an index is freed */
-    PVOID *FlsSlots;                 /* likewise */
-    ULONG GuaranteedStackBytes;      /* what SetThreadStackGuarantee was told */
-    HANDLE CrtThreadHandle;          /* the one that _endthread closes, or NULL */
-    ULONG FlsCallback;               /* the index whose callback runs on this thread, 0: none */
-    PVOID ThreadPoolData;            /* what a pool keeps of a thread of its own: rtl/tpworker.c; NULL: it is none */
-} TEB, *PTEB;
-
 /* A thread's slot from its KTHREAD on. */
 typedef struct _ETHREAD {
     KTHREAD Tcb;
@@ -38,13 +22,10 @@ typedef struct _ETHREAD {
     BOOLEAN HideFromDebugger;
     EX_PUSH_LOCK NameLock;
     UNICODE_STRING ThreadName;       /* under NameLock; Buffer is freed with the thread's object */
-    KI_LOCK ActiveTimerListLock;     /* of the timers whose APC goes to this thread: nt/timer.c */
-    LIST_ENTRY ActiveTimerListHead;  /* zeroes: no timer ever had one */
-    TEB Teb;
 } ETHREAD;
 
-C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + KI_THREAD_SUFFIX);
-C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Suffix) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
+C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + sizeof(((KI_THREAD_SLOT *)0)->Ps));
+C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Ps) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
 
 /* What a debugger reads of a thread. */
 #define PSP_LAYOUT                                                                                                     \
@@ -119,9 +100,10 @@ NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length)
                                                         *Length bytes are needed */
 BOOLEAN PspIsLastThread(VOID);       /* no other thread of the program lives */
 
-FORCEINLINE PTEB PspCurrentTeb(VOID)
+/* The address that services report as the thread's TEB: user mode's room, of which ps knows no more. */
+FORCEINLINE PVOID PspTebAddress(PETHREAD Thread)
 {
-    return &((PETHREAD)KiCurrentThread())->Teb;
+    return KiSlotOfThread(&Thread->Tcb)->Rtl;
 }
 
 #endif

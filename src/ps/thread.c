@@ -94,7 +94,7 @@ static NTSTATUS PspPrepareThread(PETHREAD Thread, PPSP_CREATE Create)
         return STATUS_INVALID_PARAMETER;
     }
     if (Create->TebAddress != NULL) {
-        *Create->TebAddress = &Thread->Teb;
+        *Create->TebAddress = PspTebAddress(Thread);
     }
     return Create->Suspended ? KiSuspendThread(&Thread->Tcb, &PreviousCount) : STATUS_SUCCESS;
 }

@@ -67,7 +67,7 @@
 #include "criticalsection.h"
 
 #include "../ex/pushlock.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 #include "../ke/turn.h"
 
 #define RTLP_UNLOCKED (-1)

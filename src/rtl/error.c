@@ -7,7 +7,7 @@
 #include <interlock/ntstatus.h>
 #include <interlock/rtl.h>
 
-#include "../ps/psp.h"
+#include "teb.h"
 
 #define RTLP_CUSTOMER_STATUS 0x20000000u
 #define RTLP_SEVERITY_ERROR 0xC0000000u
@@ -402,18 +402,18 @@ ULONG RtlNtStatusToDosErrorNoTeb(NTSTATUS Status)
 
 ULONG RtlNtStatusToDosError(NTSTATUS Status)
 {
-    PspCurrentTeb()->LastStatusValue = Status;
+    RtlpCurrentTeb()->LastStatusValue = Status;
     return RtlNtStatusToDosErrorNoTeb(Status);
 }
 
 ULONG RtlGetLastWin32Error(VOID)
 {
-    return PspCurrentTeb()->LastErrorValue;
+    return RtlpCurrentTeb()->LastErrorValue;
 }
 
 VOID RtlSetLastWin32Error(ULONG Win32Error)
 {
-    PspCurrentTeb()->LastErrorValue = Win32Error;
+    RtlpCurrentTeb()->LastErrorValue = Win32Error;
 }
 
 VOID RtlRestoreLastWin32Error(ULONG Win32Error)
@@ -423,7 +423,7 @@ VOID RtlRestoreLastWin32Error(ULONG Win32Error)
 
 NTSTATUS RtlGetLastNtStatus(VOID)
 {
-    return PspCurrentTeb()->LastStatusValue;
+    return RtlpCurrentTeb()->LastStatusValue;
 }
 
 VOID RtlSetLastWin32ErrorAndNtStatusFromNtStatus(NTSTATUS Status)

@@ -22,6 +22,7 @@
 
 #include "../ke/wait.h"
 #include "../ps/psp.h"
+#include "teb.h"
 
 typedef enum _TPP_PACKET_KIND { TppTaskPacket, TppSourcePacket, TppLanePacket } TPP_PACKET_KIND;
 

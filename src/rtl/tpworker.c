@@ -150,14 +150,14 @@ static VOID TppWorkerThread(PVOID Context)
     Thread->Foreign = FALSE;
     ((PETHREAD)Thread)->UserThread = TRUE;
     KiEnterService(Thread);
-    PspCurrentTeb()->ThreadPoolData = Worker;
+    RtlpCurrentTeb()->ThreadPoolData = Worker;
     /* release: who finds the thread here finds the line above done; pairs with TppHasSurvived */
     __atomic_store_n(&Worker->Thread, Thread, __ATOMIC_RELEASE);
     while (TppServe(Worker)) {
         KiExitService(Thread);
         KiEnterService(Thread);
     }
-    PspCurrentTeb()->ThreadPoolData = NULL;
+    RtlpCurrentTeb()->ThreadPoolData = NULL;
     TppDischarge(Worker);
     KiExitService(Thread);
 }
@@ -175,12 +175,12 @@ static VOID TppLoseWorker(PTPP_WORKER Worker)
 /* A thread of a pool that ends inside a callback. Nothing of the callback's is done any more. */
 static VOID TppThreadExit(PETHREAD Thread, BOOLEAN ByOther)
 {
-    PTPP_WORKER Worker = Thread->Teb.ThreadPoolData;
+    PTPP_WORKER Worker = RtlpTeb(&Thread->Tcb)->ThreadPoolData;
     PKTHREAD Current = KiCurrentThread();
     UNREFERENCED_PARAMETER(ByOther);
     if (Worker != NULL) {
         KiEnterService(Current);
-        Thread->Teb.ThreadPoolData = NULL;
+        RtlpTeb(&Thread->Tcb)->ThreadPoolData = NULL;
         TppLoseWorker(Worker);
         KiExitService(Current);
     }
@@ -270,7 +270,7 @@ static BOOLEAN TppHasSurvived(PTPP_WORKER Worker)
 {
     PKTHREAD Thread = __atomic_load_n(&Worker->Thread, __ATOMIC_ACQUIRE);
     return Thread != NULL && __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Terminated &&
-           ((PETHREAD)Thread)->Teb.ThreadPoolData == Worker;
+           RtlpTeb(Thread)->ThreadPoolData == Worker;
 }
 
 VOID TppRepairWorkers(PTP_POOL Pool)

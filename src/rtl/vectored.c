@@ -9,7 +9,7 @@
 #include <interlock/rtl.h>
 
 #include "../ke/ki.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 
 typedef struct _RTLP_HANDLER {
     LIST_ENTRY ListEntry;

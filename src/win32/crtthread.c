@@ -6,7 +6,7 @@
 
 #include "base.h"
 
-#include "../ps/psp.h"
+#include "local.h"
 
 /* What the C runtime reports for an error of the system. */
 static uintptr_t BaseFailThread(uintptr_t Result)
@@ -55,7 +55,7 @@ static DWORD BaseRunCrtThread(LPVOID Parameter)
 {
     BASE_CRT_START Start = *(PBASE_CRT_START)Parameter;
     HalFree(Parameter);
-    PspCurrentTeb()->CrtThreadHandle = Start.Thread;
+    BaseCurrentThread()->CrtThreadHandle = Start.Thread;
     Start.Start(Start.Argument);
     _endthread();
 }
@@ -87,9 +87,9 @@ uintptr_t _beginthread(_beginthread_proc_type _StartAddress, unsigned _StackSize
 
 void _endthread(void)
 {
-    HANDLE Thread = PspCurrentTeb()->CrtThreadHandle;
+    HANDLE Thread = BaseCurrentThread()->CrtThreadHandle;
     if (Thread != NULL) {
-        PspCurrentTeb()->CrtThreadHandle = NULL;
+        BaseCurrentThread()->CrtThreadHandle = NULL;
         CloseHandle(Thread);
     }
     ExitThread(0);

@@ -74,7 +74,7 @@ DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
 
 PVOID FlsGetValue(DWORD dwFlsIndex)
 {
-    PVOID *Slots = PspCurrentTeb()->FlsSlots;
+    PVOID *Slots = BaseCurrentThread()->FlsSlots;
     if (dwFlsIndex == 0 || dwFlsIndex >= FLS_MAXIMUM_AVAILABLE) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return NULL;
@@ -87,19 +87,19 @@ PVOID FlsGetValue(DWORD dwFlsIndex)
 /* In a service, as in BasepExpandTls. */
 static PVOID *BasepMakeFlsSlots(PKTHREAD Thread)
 {
-    PTEB Teb = &((PETHREAD)Thread)->Teb;
+    PBASE_THREAD Own = BaseThread(Thread);
     PVOID *Slots;
     KiEnterService(Thread);
     Slots = HalAllocate(FLS_MAXIMUM_AVAILABLE * sizeof(PVOID), MEMORY_ALLOCATION_ALIGNMENT);
     /* release: pairs with the acquire in BasepTakeValue, the array is clear */
-    __atomic_store_n(&Teb->FlsSlots, Slots, __ATOMIC_RELEASE);
+    __atomic_store_n(&Own->FlsSlots, Slots, __ATOMIC_RELEASE);
     KiExitService(Thread);
     return Slots;
 }
 
 BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
 {
-    PVOID *Slots = PspCurrentTeb()->FlsSlots;
+    PVOID *Slots = BaseCurrentThread()->FlsSlots;
     if (!BasepIsFlsUsed(dwFlsIndex)) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return FALSE;
@@ -117,9 +117,9 @@ BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
 }
 
 /* With the lock held, under which alone the array goes. */
-static PVOID BasepTakeValue(PTEB Teb, DWORD Index)
+static PVOID BasepTakeValue(PBASE_THREAD Own, DWORD Index)
 {
-    PVOID *Slots = __atomic_load_n(&Teb->FlsSlots, __ATOMIC_ACQUIRE);
+    PVOID *Slots = __atomic_load_n(&Own->FlsSlots, __ATOMIC_ACQUIRE);
     return Slots != NULL ? __atomic_exchange_n(&Slots[Index], NULL, __ATOMIC_ACQUIRE) : NULL;
 }
 
@@ -144,7 +144,7 @@ static PVOID BasepTakeNextValue(DWORD Number, PULONG Slot)
     PKTHREAD Thread;
     BasepLockFls();
     while (Value == NULL && (Thread = KiThreadFromNumber(*Slot)) != NULL) {
-        Value = BasepTakeValue(&((PETHREAD)Thread)->Teb, Number);
+        Value = BasepTakeValue(BaseThread(Thread), Number);
         *Slot += 1;
     }
     BasepUnlockFls();
@@ -158,7 +158,7 @@ static BOOLEAN BasepIsCallbackRunning(DWORD Number)
     PKTHREAD Thread;
     for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
         /* relaxed, both: with the lock, but for a slot that is given to a new thread or orphaned by a fork */
-        if (Thread != Current && __atomic_load_n(&((PETHREAD)Thread)->Teb.FlsCallback, __ATOMIC_RELAXED) == Number &&
+        if (Thread != Current && __atomic_load_n(&BaseThread(Thread)->FlsCallback, __ATOMIC_RELAXED) == Number &&
             __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == KiSlotUsed) {
             return TRUE;
         }
@@ -201,37 +201,37 @@ BOOL FlsFree(DWORD dwFlsIndex)
 /* A thread ends. */
 
 /* NULL: nothing to call. Otherwise the callback counts as running, by FlsCallback, which is written under the lock. */
-static PFLS_CALLBACK_FUNCTION BasepBeginCallback(PTEB Teb, DWORD Number, PVOID *Value)
+static PFLS_CALLBACK_FUNCTION BasepBeginCallback(PBASE_THREAD Own, DWORD Number, PVOID *Value)
 {
     PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
     PFLS_CALLBACK_FUNCTION Callback = NULL;
     BasepLockFls();
-    *Value = BasepTakeValue(Teb, Number);
+    *Value = BasepTakeValue(Own, Number);
     if (*Value != NULL && Index->State != BaseFlsFree && Index->Callback != NULL) {
         Callback = Index->Callback;
-        __atomic_store_n(&Teb->FlsCallback, Number, __ATOMIC_RELAXED);
+        __atomic_store_n(&Own->FlsCallback, Number, __ATOMIC_RELAXED);
     }
     BasepUnlockFls();
     return Callback;
 }
 
-static VOID BasepFinishCallback(PTEB Teb, DWORD Number)
+static VOID BasepFinishCallback(PBASE_THREAD Own, DWORD Number)
 {
     PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
     BasepLockFls();
-    __atomic_store_n(&Teb->FlsCallback, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&Own->FlsCallback, 0, __ATOMIC_RELAXED);
     KeSetEvent(&Index->Idle, 0, FALSE);
     BasepUnlockFls();
 }
 
-static VOID BasepCallFlsCallbacks(PTEB Teb)
+static VOID BasepCallFlsCallbacks(PBASE_THREAD Own)
 {
     for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE; Number++) {
         PVOID Value;
-        PFLS_CALLBACK_FUNCTION Callback = BasepBeginCallback(Teb, Number, &Value);
+        PFLS_CALLBACK_FUNCTION Callback = BasepBeginCallback(Own, Number, &Value);
         if (Callback != NULL) {
             Callback(Value);
-            BasepFinishCallback(Teb, Number);
+            BasepFinishCallback(Own, Number);
         }
     }
 }
@@ -239,17 +239,17 @@ static VOID BasepCallFlsCallbacks(PTEB Teb)
 VOID BasepEndFls(PETHREAD Thread, BOOLEAN WasTerminated)
 {
     PVOID *Slots;
-    if (Thread->Teb.FlsSlots == NULL) {
+    if (BaseThread(&Thread->Tcb)->FlsSlots == NULL) {
         return;
     }
     if (!WasTerminated) {
-        BasepCallFlsCallbacks(&Thread->Teb);
-    } else if (Thread->Teb.FlsCallback != 0) {
-        BasepFinishCallback(&Thread->Teb, Thread->Teb.FlsCallback);
+        BasepCallFlsCallbacks(BaseThread(&Thread->Tcb));
+    } else if (BaseThread(&Thread->Tcb)->FlsCallback != 0) {
+        BasepFinishCallback(BaseThread(&Thread->Tcb), BaseThread(&Thread->Tcb)->FlsCallback);
     }
     BasepLockFls();
-    Slots = Thread->Teb.FlsSlots;
-    __atomic_store_n(&Thread->Teb.FlsSlots, NULL, __ATOMIC_RELAXED);
+    Slots = BaseThread(&Thread->Tcb)->FlsSlots;
+    __atomic_store_n(&BaseThread(&Thread->Tcb)->FlsSlots, NULL, __ATOMIC_RELAXED);
     BasepUnlockFls();
     HalFree(Slots);
 }

@@ -1,10 +1,29 @@
-/* local.h: what thread-local and fiber-local storage share. */
+/* local.h: what Win32 keeps of a thread, and what thread-local and fiber-local storage share. */
 #ifndef INTERLOCK_WIN32_LOCAL_H
 #define INTERLOCK_WIN32_LOCAL_H
 
 #include "base.h"
 
 #include "../ps/psp.h"
+
+#define TLS_MINIMUM_AVAILABLE 64
+
+/* A thread's room: zeroed when a thread begins. Only the thread itself touches it, unless a member says otherwise. */
+typedef struct _BASE_THREAD {
+    PVOID TlsSlots[TLS_MINIMUM_AVAILABLE]; /* and */
+    PVOID *TlsExpansionSlots;        /* NULL: none was ever set; TlsFree and FlsFree clear values of other threads */
+    PVOID *FlsSlots;                 /* likewise */
+    HANDLE CrtThreadHandle;          /* _endthread closes it; NULL: there is none */
+    ULONG FlsCallback;               /* the index whose callback runs on this thread, 0: none */
+    ULONG GuaranteedStackBytes;      /* of SetThreadStackGuarantee */
+} BASE_THREAD, *PBASE_THREAD;
+
+KI_THREAD_ROOM(BASE_THREAD, Win32, BaseThread);
+
+FORCEINLINE PBASE_THREAD BaseCurrentThread(VOID)
+{
+    return BaseThread(KiCurrentThread());
+}
 
 /* tls.c */
 VOID BasepLockStorage(PKI_LOCK Lock);        /* no longer than a walk over the threads takes; a fork finds it free */

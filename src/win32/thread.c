@@ -5,7 +5,7 @@
 
 #include "base.h"
 
-#include "../ps/psp.h"
+#include "local.h"
 
 #define BASE_CREATION_FLAGS (CREATE_SUSPENDED | STACK_SIZE_PARAM_IS_A_RESERVATION)
 #define BASE_SATURATION ((HIGH_PRIORITY + 1) / 2)
@@ -86,7 +86,8 @@ HANDLE OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId)
 
 VOID ExitThread(DWORD dwExitCode)
 {
-    PspExitThread(PsGetCurrentThread(), (NTSTATUS)dwExitCode);
+    NtTerminateThread(NtCurrentThread(), (NTSTATUS)dwExitCode);
+    __builtin_unreachable();
 }
 
 BOOL TerminateThread(HANDLE hThread, DWORD dwExitCode)
@@ -381,14 +382,14 @@ BOOL GetThreadIOPendingFlag(HANDLE hThread, PBOOL lpIOIsPending)
 
 BOOL SetThreadStackGuarantee(PULONG StackSizeInBytes)
 {
-    PTEB Teb = PspCurrentTeb();
-    ULONG Previous = Teb->GuaranteedStackBytes;
+    PBASE_THREAD Own = BaseCurrentThread();
+    ULONG Previous = Own->GuaranteedStackBytes;
     if (StackSizeInBytes == NULL) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     if (*StackSizeInBytes > Previous) {
-        Teb->GuaranteedStackBytes = *StackSizeInBytes;
+        Own->GuaranteedStackBytes = *StackSizeInBytes;
     }
     *StackSizeInBytes = Previous;
     return TRUE;

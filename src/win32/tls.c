@@ -4,7 +4,7 @@
  * A thread's values are its own, but for one case: freeing an index clears it in every thread, so that whoever is given
  * the index next finds NULL everywhere. Values are read and written without a lock:
  *
- * 1. The first 64 are in the TEB, which is in a slot of the table of threads and is never unmapped. Clearing one is a
+ * 1. The first 64 are in the thread's room, which is in a slot of the table of threads and is never unmapped. Clearing one is a
  *    store; in a slot that is free or belongs to a thread that has just begun it changes nothing.
  * 2. The others are in an array that the thread allocates when it first sets one of them, and that is freed when it
  *    ends. It is freed under BasepTls.Lock, and an index is freed under it, so an array that is seen there is there.
@@ -41,9 +41,9 @@ static VOID BasepFreeTls(PETHREAD Thread)
 {
     PVOID *Slots;
     BasepLockStorage(&BasepTls.Lock);
-    Slots = Thread->Teb.TlsExpansionSlots;
+    Slots = BaseThread(&Thread->Tcb)->TlsExpansionSlots;
     /* relaxed: who reads it for another thread has the lock */
-    __atomic_store_n(&Thread->Teb.TlsExpansionSlots, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&BaseThread(&Thread->Tcb)->TlsExpansionSlots, NULL, __ATOMIC_RELAXED);
     BasepUnlockStorage(&BasepTls.Lock);
     HalFree(Slots);
 }
@@ -52,7 +52,7 @@ static VOID BasepFreeTls(PETHREAD Thread)
 static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
 {
     BasepEndFls(Thread, WasTerminated);
-    if (Thread->Teb.TlsExpansionSlots != NULL) {
+    if (BaseThread(&Thread->Tcb)->TlsExpansionSlots != NULL) {
         BasepFreeTls(Thread);
     }
 }
@@ -93,15 +93,15 @@ DWORD TlsAlloc(VOID)
     return Index;
 }
 
-/* NULL: the thread has never set a value beyond the TEB. relaxed: the owner's own, or under the lock */
-static PVOID volatile *BasepTlsSlot(PTEB Teb, DWORD Index)
+/* NULL: the thread has never set a value beyond the first 64. relaxed: the owner's own, or under the lock */
+static PVOID volatile *BasepTlsSlot(PBASE_THREAD Own, DWORD Index)
 {
     PVOID *Expansion;
     if (Index < TLS_MINIMUM_AVAILABLE) {
-        return &Teb->TlsSlots[Index];
+        return &Own->TlsSlots[Index];
     }
     /* acquire: pairs with the release in BasepExpandTls, for who clears */
-    Expansion = __atomic_load_n(&Teb->TlsExpansionSlots, __ATOMIC_ACQUIRE);
+    Expansion = __atomic_load_n(&Own->TlsExpansionSlots, __ATOMIC_ACQUIRE);
     return Expansion != NULL ? &Expansion[Index - TLS_MINIMUM_AVAILABLE] : NULL;
 }
 
@@ -109,7 +109,7 @@ static VOID BasepClearTls(DWORD Index)
 {
     PKTHREAD Thread;
     for (ULONG Number = 0; (Thread = KiThreadFromNumber(Number)) != NULL; Number++) {
-        PVOID volatile *Slot = BasepTlsSlot(&((PETHREAD)Thread)->Teb, Index);
+        PVOID volatile *Slot = BasepTlsSlot(BaseThread(Thread), Index);
         if (Slot != NULL) {
             /* relaxed: whoever learns of the index's next use synchronizes with that, not with this */
             __atomic_store_n(Slot, NULL, __ATOMIC_RELAXED);
@@ -145,7 +145,7 @@ LPVOID TlsGetValue(DWORD dwTlsIndex)
         return NULL;
     }
     BaseSetLastError(ERROR_SUCCESS);
-    Slot = BasepTlsSlot(PspCurrentTeb(), dwTlsIndex);
+    Slot = BasepTlsSlot(BaseCurrentThread(), dwTlsIndex);
     /* relaxed: the thread's own, or cleared */
     return Slot != NULL ? __atomic_load_n(Slot, __ATOMIC_RELAXED) : NULL;
 }
@@ -153,12 +153,12 @@ LPVOID TlsGetValue(DWORD dwTlsIndex)
 /* In a service: a thread that is ended here would lose the array, or the heap its lock. */
 static PVOID volatile *BasepExpandTls(PKTHREAD Thread, DWORD Index)
 {
-    PTEB Teb = &((PETHREAD)Thread)->Teb;
+    PBASE_THREAD Own = BaseThread(Thread);
     PVOID *Expansion;
     KiEnterService(Thread);
     Expansion = HalAllocate(BASE_TLS_EXPANSION * sizeof(PVOID), MEMORY_ALLOCATION_ALIGNMENT);
     /* release: pairs with the acquire in BasepTlsSlot, the array is clear */
-    __atomic_store_n(&Teb->TlsExpansionSlots, Expansion, __ATOMIC_RELEASE);
+    __atomic_store_n(&Own->TlsExpansionSlots, Expansion, __ATOMIC_RELEASE);
     KiExitService(Thread);
     return Expansion != NULL ? &Expansion[Index - TLS_MINIMUM_AVAILABLE] : NULL;
 }
@@ -170,7 +170,7 @@ BOOL TlsSetValue(DWORD dwTlsIndex, LPVOID lpTlsValue)
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
-    Slot = BasepTlsSlot(PspCurrentTeb(), dwTlsIndex);
+    Slot = BasepTlsSlot(BaseCurrentThread(), dwTlsIndex);
     if (Slot == NULL) {
         Slot = BasepExpandTls(KiCurrentThread(), dwTlsIndex);
     }

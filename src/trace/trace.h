@@ -1,52 +1,58 @@
 /*
- * trace.h: where the library tells what blocks, and who ends that: static probes for the host's tools (hal/probe.h),
- * and the recording that INTERLOCK_TRACE and INTERLOCK_CONTENTION turn on when the library is loaded (recording.c).
+ * trace.h: the hooks of tracing. A hook is a static probe for the host's tools (hal/probe.h) and a call of the recorder,
+ * which INTERLOCK_TRACE and INTERLOCK_CONTENTION turn on when the library is loaded (recording.c).
  *
- * All of these are on paths that block, spin or wake somebody. What is done at one stroke (a signal that nobody waits
- * for, a wait that is satisfied, an acquire of a free lock) has none, not even a nop: whoever wants to see those too
- * can put a probe of the host on the exported function itself.
+ * Hooks are only on paths that block, spin or wake a thread. Operations that complete with one compare-exchange (a
+ * signal without waiters, a wait for an object that is already signaled, an uncontended acquire) have none, not even a
+ * nop: to see those, put a probe of the host on the exported function.
  *
- * A probe that nobody uses is a nop, recording that is off a load and a branch. The simulated machine has neither.
+ * An unused probe is a nop; a recorder that is off is a load and a branch. The simulated machine has neither.
  */
-#ifndef INTERLOCK_KE_TRACE_H
-#define INTERLOCK_KE_TRACE_H
+#ifndef INTERLOCK_TRACE_H
+#define INTERLOCK_TRACE_H
 
-#include "ki.h"
 #include "tracefile.h"
 
 #include "../hal/probe.h"
+#include "../ke/ki.h"
 
 #ifdef INTERLOCK_TRACING
 
 struct _KI_WAIT;
 
-extern ULONG KiTracing; /* what is recorded; 0: nothing */
+/* An acquire that is being recorded. */
+typedef struct _TRACE_CONTENTION {
+    ULONG64 Begin;                     /* 0: it is not */
+    struct _TRACE_CONTENTION_ENTRY *Entry;
+} TRACE_CONTENTION, *PTRACE_CONTENTION;
 
-FORCEINLINE BOOLEAN KiIsTracing(VOID)
+extern ULONG TraceActive; /* what is recorded (tracep.h); 0: nothing */
+
+FORCEINLINE BOOLEAN TraceIsActive(VOID)
 {
-    /* relaxed: changes before the first thread waits, and at the end of the process */
-    return __builtin_expect(__atomic_load_n(&KiTracing, __ATOMIC_RELAXED) != 0, FALSE);
+    /* relaxed: changes only before the first wait and when the process ends */
+    return __builtin_expect(__atomic_load_n(&TraceActive, __ATOMIC_RELAXED) != 0, FALSE);
 }
 
-VOID KiInitializeTrace(VOID);
-VOID KiTraceForkChild(VOID);
-VOID KiFinishTrace(BOOLEAN Orderly); /* the process is about to end; FALSE: its heap is not to be touched */
-VOID KiTraceThreadName(PKTHREAD Thread, PCSTR Name);
-VOID KiTraceThreadEnd(PKTHREAD Thread);
-VOID KiTraceWaitBegin(struct _KI_WAIT *Wait);
-VOID KiTraceWaitEnd(struct _KI_WAIT *Wait, LONG_PTR Result);
-VOID KiTraceSignaled(PDISPATCHER_HEADER Header, ULONG64 Word, ULONG64 Begin);
-VOID KiTraceWoken(PKTHREAD Thread);
-VOID KiTraceContended(PKI_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, ULONG Owner);
-VOID KiTraceAcquired(PKI_CONTENTION Contention);
+VOID TraceInitialize(VOID);
+VOID TraceForkChild(VOID);
+VOID TraceFinish(BOOLEAN Orderly); /* the process is about to end; Orderly: its heap can be used */
+VOID TraceThreadName(PKTHREAD Thread, PCSTR Name);
+VOID TraceThreadEnd(PKTHREAD Thread);
+VOID TraceWaitBegin(struct _KI_WAIT *Wait);
+VOID TraceWaitEnd(struct _KI_WAIT *Wait, LONG_PTR Result);
+VOID TraceSignaled(PDISPATCHER_HEADER Header, ULONG64 Word, ULONG64 Begin);
+VOID TraceWoken(PKTHREAD Thread);
+VOID TraceContended(PTRACE_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, ULONG Owner);
+VOID TraceAcquired(PTRACE_CONTENTION Contention);
 
-/* Around the part of a wait in which the thread is off the processor. */
+/* Around the part of a wait in which the thread sleeps. */
 #define KTRACE_WAIT_BEGIN(Wait)                                                                                        \
     do {                                                                                                               \
         HAL_PROBE4(wait_begin, (Wait)->Thread, (Wait)->Thread->WaitBlockList, (ULONG)(Wait)->Thread->WaitBlockCount,   \
                    (Wait)->Reason);                                                                                    \
-        if (KiIsTracing()) {                                                                                           \
-            KiTraceWaitBegin(Wait);                                                                                    \
+        if (TraceIsActive()) {                                                                                           \
+            TraceWaitBegin(Wait);                                                                                    \
         }                                                                                                              \
     } while (0)
 
@@ -54,63 +60,63 @@ VOID KiTraceAcquired(PKI_CONTENTION Contention);
     do {                                                                                                               \
         HAL_PROBE4(wait_end, (Wait)->Thread, (Wait)->Thread->WaitBlockList, (ULONG)(Wait)->Thread->WaitBlockCount,     \
                    Result);                                                                                            \
-        if (KiIsTracing()) {                                                                                           \
-            KiTraceWaitEnd(Wait, Result);                                                                              \
+        if (TraceIsActive()) {                                                                                           \
+            TraceWaitEnd(Wait, Result);                                                                              \
         }                                                                                                              \
     } while (0)
 
-/* When a signal began, and after those it releases were woken: the object, that had the first eight bytes Word, may be
-   gone by then. */
-#define KTRACE_NOW() (KiIsTracing() ? HalQueryNanoseconds() : 0)
+/* KTRACE_NOW when a signal begins, KTRACE_SIGNAL after it has woken its waiters. The object may be gone by then: Word is
+   what its first eight bytes were. */
+#define KTRACE_NOW() (TraceIsActive() ? HalQueryNanoseconds() : 0)
 #define KTRACE_SIGNAL(Header, Word, Begin)                                                                             \
     do {                                                                                                               \
         HAL_PROBE2(signal, Header, Word);                                                                              \
-        if (KiIsTracing()) {                                                                                           \
-            KiTraceSignaled(Header, Word, Begin);                                                                      \
+        if (TraceIsActive()) {                                                                                           \
+            TraceSignaled(Header, Word, Begin);                                                                      \
         }                                                                                                              \
     } while (0)
 
-/* Before Thread, whose wait somebody else has ended, is told. */
+/* After Thread's wait has been ended by another thread, before Thread is woken. */
 #define KTRACE_WAKE(Thread)                                                                                            \
     do {                                                                                                               \
         HAL_PROBE2(wake, Thread, (Thread)->WaitStatus);                                                                \
-        if (KiIsTracing()) {                                                                                           \
-            KiTraceWoken(Thread);                                                                                      \
+        if (TraceIsActive()) {                                                                                           \
+            TraceWoken(Thread);                                                                                      \
         }                                                                                                              \
     } while (0)
 
-/* An acquire that has not got its lock at the first try, until it has. Owner: the id of who has it, 0: not known. */
+/* Around the slow path of an acquire. Owner: the owner's thread id, 0: unknown. */
 #define KTRACE_CONTENTION_BEGIN(Lock, Kind, Exclusive, Owner)                                                          \
-    KI_CONTENTION KiContention = {0, NULL};                                                                            \
+    TRACE_CONTENTION TraceAcquiring = {0, NULL};                                                                            \
     do {                                                                                                               \
         HAL_PROBE3(contention_begin, Lock, Kind, (ULONG)(Exclusive));                                                  \
-        if (KiIsTracing()) {                                                                                           \
-            KiTraceContended(&KiContention, (PVOID)(Lock), (KI_LOCK_KIND)(Kind), Exclusive, Owner);                    \
+        if (TraceIsActive()) {                                                                                           \
+            TraceContended(&TraceAcquiring, (PVOID)(Lock), (KI_LOCK_KIND)(Kind), Exclusive, Owner);                    \
         }                                                                                                              \
     } while (0)
 
 #define KTRACE_CONTENTION_END(Lock, Kind, Exclusive)                                                                   \
     do {                                                                                                               \
         HAL_PROBE3(contention_end, Lock, Kind, (ULONG)(Exclusive));                                                    \
-        if (KiIsTracing()) {                                                                                           \
-            KiTraceAcquired(&KiContention);                                                                            \
+        if (TraceIsActive()) {                                                                                           \
+            TraceAcquired(&TraceAcquiring);                                                                            \
         }                                                                                                              \
     } while (0)
 
 #define KTRACE_THREAD_END(Thread)                                                                                      \
     do {                                                                                                               \
-        if (KiIsTracing()) {                                                                                           \
-            KiTraceThreadEnd(Thread);                                                                                  \
+        if (TraceIsActive()) {                                                                                           \
+            TraceThreadEnd(Thread);                                                                                  \
         }                                                                                                              \
     } while (0)
 
-#define KTRACE_INITIALIZE() KiInitializeTrace()
-#define KTRACE_FORK_CHILD() KiTraceForkChild()
-#define KTRACE_FINISH(Orderly) KiFinishTrace(Orderly)
+#define KTRACE_INITIALIZE() TraceInitialize()
+#define KTRACE_FORK_CHILD() TraceForkChild()
+#define KTRACE_FINISH(Orderly) TraceFinish(Orderly)
 #define KTRACE_THREAD_NAME(Thread, Name)                                                                               \
     do {                                                                                                               \
-        if (KiIsTracing()) {                                                                                           \
-            KiTraceThreadName(Thread, Name);                                                                           \
+        if (TraceIsActive()) {                                                                                           \
+            TraceThreadName(Thread, Name);                                                                           \
         }                                                                                                              \
     } while (0)
 
