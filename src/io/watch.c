@@ -2,6 +2,7 @@
 #include <interlock/ex.h>
 
 #include "watch.h"
+#include "../ke/park.h"
 
 #define IOP_NOT_ATTACHED (-1)
 #define IOP_LOST_DESCRIPTOR (-2)
@@ -306,7 +307,7 @@ static BOOLEAN IopClaimKeeper(ULONG64 Self, BOOLEAN Repair, PULONG64 Found)
     *Found = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
     for (ULONG Round = 0; *Found != (Self | IopStarted) || Repair; Round += 1) {
         if (*Found == (Self | IopStarting)) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
             *Found = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
         } else if (__atomic_compare_exchange_n(&IopWatcher, Found, Self | IopStarting, FALSE, __ATOMIC_ACQUIRE,
                                                __ATOMIC_ACQUIRE)) {
