@@ -2,6 +2,7 @@
 #include <interlock/ex.h>
 
 #include "watch.h"
+#include "../ke/park.h"
 
 #include "../ke/ownthread.h"
 
@@ -311,7 +312,7 @@ static BOOLEAN IopClaimKeeper(ULONG64 Self, BOOLEAN Repair, PULONG64 Found)
     *Found = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
     for (ULONG Round = 0; *Found != (Self | IopStarted) || Repair; Round += 1) {
         if (*Found == (Self | IopStarting)) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
             *Found = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
         } else if (__atomic_compare_exchange_n(&IopWatcher, Found, Self | IopStarting, FALSE, __ATOMIC_ACQUIRE,
                                                __ATOMIC_ACQUIRE)) {

@@ -5,6 +5,7 @@
 #include "dpc.h"
 #include "interrupt.h"
 #include "queuedlock.h"
+#include "park.h"
 #include "../trace/trace.h"
 
 #define KI_MAJOR_VERSION 10
@@ -126,7 +127,7 @@ static VOID KiAwaitInitialization(ULONG ThreadId)
     /* acquire: pairs with the release in KiInitializeSystem */
     for (ULONG Round = 0; (State = __atomic_load_n(&KiInitializationState, __ATOMIC_ACQUIRE)) != KI_INITIALIZED; Round++) {
         if (State != ThreadId) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
         } else if (KiSystemIsUsable) {
             return;
         } else {

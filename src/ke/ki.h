@@ -180,9 +180,9 @@ typedef struct _KTHREAD {
     BOOLEAN QueueBlocked;            /* not in Queue->CurrentCount: the thread waits elsewhere */
     PKQUEUE QueueAwaited;            /* the queue that it is removing from while an APC runs; else NULL */
     UCHAR SpinFailures;              /* long spins in a row that did not pay, and */
-    UCHAR SpinSkipped;               /* chances for one so far: see spin.c */
+    UCHAR SpinSkipped;               /* chances for one so far: see park.h */
     BOOLEAN WokeSleeper;             /* since its last wait */
-    UCHAR QueueGap;                  /* pauses before it looks into an empty queue again: spin.c */
+    UCHAR QueueGap;                  /* pauses before its first look into an empty queue: queue.c */
     volatile ULONG WakerProcessor;   /* the host processor of whoever woke it last, plus 1 */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */

@@ -6,6 +6,7 @@
  * its mutants and runs down its APCs. Nobody can find the mutant by then, so only the owner's end changes the owner.
  */
 #include "ntp.h"
+#include "../ke/park.h"
 
 typedef struct _NTP_MUTANT {
     KMUTANT Mutant;
@@ -79,7 +80,7 @@ static VOID NtpDeleteMutant(PVOID Object)
         if (Owner != NULL && NtpLeaveToOwner(Mutant, Owner)) {
             return;
         }
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     NtpFreeMutant(Mutant, Thread);
 }

@@ -21,6 +21,7 @@
 #include "namespace.h"
 
 #include "../ke/debugdata.h"
+#include "../ke/park.h"
 
 #define OBP_REUSE_DELAY 128
 #define OBP_PREPAID_MOST 0xffffu
@@ -194,7 +195,7 @@ static DECLSPEC_NOINLINE ULONG64 ObpTakeOneOfFew(POBP_HANDLE_ENTRY Entry)
     KiEnterDispatcher(Thread);
     for (ULONG Round = 0; (Word = __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED)) != 0; Round++) {
         if (ObpPrepaidOf(Word) == 0) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
         } else if (ObpTakeOne(Entry, &Word)) {
             if (ObpPrepaidOf(Word) <= OBP_PREPAID_FEW) {
                 ObpPayInAdvance(Entry, ObpObjectOf(Word));
