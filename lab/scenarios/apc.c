@@ -140,7 +140,7 @@ static void removed_or_delivered(void)
 LAB_SCENARIO(apc_against_remove, .Setup = setup, .Threads = {waiter_perhaps_interrupted, queue_and_remove},
              .Finish = removed_or_delivered, .Flags = LAB_LARGE);
 
-/* Refused, or delivered, or run down: the thread ends. The object stays, somebody has a reference. */
+/* Refused, or delivered, or run down: the thread exits. A reference keeps the object. */
 static void ending_thread(void)
 {
     ObReferenceObject(KeGetCurrentThread());

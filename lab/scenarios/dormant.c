@@ -233,7 +233,7 @@ static void suspend_and_resume(void)
 LAB_SCENARIO(dormant_suspended, .Setup = setup,
              .Threads = {wait_for_two_and_say_so, set_first_twice, suspend_and_resume, set_second}, .Flags = LAB_LARGE);
 
-/* A queue at its limit: whoever waits for the queue itself is released by an entry that no dequeuer may have. */
+/* A queue at its limit: a thread that waits for the queue itself is released by an entry that no dequeuer may take. */
 static KQUEUE queue;
 static LIST_ENTRY entries[3];
 

@@ -33,7 +33,7 @@ LAB_SCENARIO(event_handover, .Setup = notification, .Threads = {setter, waiter},
 LAB_SCENARIO(event_handover_c11, .Setup = notification, .Threads = {setter, waiter}, .Model = "c11", .StaleReads = 2);
 LAB_SCENARIO(event_two_waiters, .Setup = notification, .Threads = {setter, waiter, waiter});
 
-/* Whoever gets a synchronization event passes it on. */
+/* Each waiter that gets the synchronization event passes it on. */
 static void relay(void)
 {
     KeWaitForSingleObject(&event, Executive, KernelMode, FALSE, NULL);

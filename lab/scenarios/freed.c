@@ -1,6 +1,6 @@
 /*
- * Memory that goes as soon as it may: whoever comes back from a wait frees what it waited for, routines free what they
- * were called by, and those who signal, insert and expire do not touch it any more. Locks are in anylock.c, rundown
+ * Memory that goes as soon as it may: a thread that returns from a wait frees its object, routines free what they
+ * were called by, and signal, insertion and expiration do not touch it any more. Locks are in anylock.c, rundown
  * protection in rundown.c.
  */
 #include <interlock/lab.h>
@@ -176,7 +176,7 @@ static void set_other(void)
 LAB_SCENARIO(freed_wait_all, .Setup = setup_two_events, .Threads = {wait_for_all_and_free, set_one, set_other},
              .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
 
-/* A semaphore whose counts come one by one: who has taken as many as there will be knows that all have been given. */
+/* A semaphore whose counts come one by one: the thread that has taken the last one knows that all were released. */
 static void take_all_and_free(void)
 {
     for (int i = 0; i < WAITERS; i++)
@@ -217,7 +217,7 @@ static void inherit_and_free(void)
 LAB_SCENARIO(freed_mutant_abandoned, .Setup = setup_mutant, .Threads = {die_with_mutant, inherit_and_free},
              .Flags = LAB_LARGE);
 
-/* A WaitAll that is satisfied at once: a thread whose release finds the semaphore taken frees it. */
+/* A WaitAll that is already satisfied: a thread whose release finds the semaphore taken frees it. */
 static KMUTANT own_mutant;
 
 static void setup_mutant_and_semaphore(void)
@@ -278,7 +278,7 @@ LAB_SCENARIO(freed_first_address, .Setup = setup_push,
              .Threads = {address_waiter, address_waiter, address_waiter, unblock_all},
              .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
 
-/* Queues: who takes an entry frees it; who has run the queue down frees the queue. */
+/* Queues: the thread that takes an entry frees it; the thread that has run the queue down frees the queue. */
 static KQUEUE queue;
 
 static void setup_queue(void)
@@ -466,7 +466,8 @@ static void wait_for_timer_and_free(void)
 LAB_SCENARIO(freed_timer_before_dpc, .Setup = setup_timer_and_dpc, .Threads = {wait_for_timer_and_free},
              .Flags = LAB_LARGE);
 
-/* An APC that frees itself in its kernel routine, special or normal, or in its rundown routine; or who removes it does. */
+/* An APC that frees itself in its kernel routine, special or normal, or in its rundown routine; or the thread that
+   removes it does. */
 static VOID free_apc(PKAPC apc, PKNORMAL_ROUTINE *normal, PVOID *context, PVOID *first, PVOID *second)
 {
     UNREFERENCED_PARAMETER(normal);
@@ -516,7 +517,8 @@ static void queue_apcs(void)
 LAB_SCENARIO(freed_apc, .Setup = setup_event, .Threads = {apc_target, queue_apcs, queue_apcs},
              .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
 
-/* The registration of an object with a queue or a DPC: who cancels it in time frees it, else who gets the packet does. */
+/* The registration of an object with a queue or a DPC: a thread that cancels it in time frees it, otherwise the
+   receiver of the packet. */
 static PKOBJECT_NOTIFICATION notification;
 
 static void setup_notification(void)

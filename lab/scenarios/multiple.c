@@ -62,7 +62,7 @@ static void both_signaled(void)
 static void take_both(PVOID *order)
 {
     KeWaitForMultipleObjects(2, order, WaitAll, Executive, KernelMode, FALSE, NULL, NULL);
-    satisfied += 1; /* no race: whoever is here holds both */
+    satisfied += 1; /* no race: a thread here holds both */
     set_first();
     set_second();
 }

@@ -67,7 +67,7 @@ static void holder_of_first(void)
 LAB_SCENARIO(mutant_both_in_list, .Setup = setup, .Threads = {owner_of_both, holder_of_first, heir},
              .Finish = both_are_free, .Flags = LAB_RUN_EXIT);
 
-/* A WaitAll that gets an abandoned mutant says so, whoever gives it. */
+/* A WaitAll that gets an abandoned mutant reports it, by whichever path. */
 static KEVENT taken, lamp;
 
 static void setup_abandoned(void)

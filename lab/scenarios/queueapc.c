@@ -1,5 +1,5 @@
 /* Queues: an APC that interrupts a removal inserts into the same queue, and the thread is alerted. No entry stays behind
-   while somebody waits for it. */
+   while another thread waits for it. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>

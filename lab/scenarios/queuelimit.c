@@ -1,4 +1,4 @@
-/* Queues: how many run at a time, rundown, several entries at once, threads that end; notifications. */
+/* Queues: the concurrency limit, rundown, several entries per removal, threads that exit; notifications. */
 #include "../models/kqueue.h"
 
 #include <ntifs.h>
@@ -47,7 +47,7 @@ static void end_recorded(void)
     LabExitThread();
 }
 
-/* Waits for an entry, looks for more, ends: another one may run then. */
+/* Waits for an entry, polls for more, exits: then another thread may run. */
 static void recorded_remover(void)
 {
     LARGE_INTEGER now = {.QuadPart = 0};
@@ -73,7 +73,7 @@ LAB_SCENARIO(queue_history, .Setup = narrow, .Threads = {recorded_inserter, reco
 LAB_SCENARIO(queue_history_narrow, .Setup = narrow, .Threads = {recorded_inserter, recorded_remover, recorded_poller},
              .Finish = is_a_queue, .Flags = LAB_LARGE);
 
-/* Run down while somebody waits, or is about to, and an entry comes. */
+/* Rundown while a thread waits, or is about to, and an entry arrives. */
 static void recorded_destroyer(void)
 {
     intptr_t found = 0;
@@ -95,7 +95,7 @@ static void recorded_waiter(void)
     end_recorded();
 }
 
-/* What came after the rundown is there, and nobody takes it. */
+/* An entry inserted after the rundown stays there. */
 static void is_run_down(void)
 {
     LabCheckLinearizable(&LabModelNarrowQueue);
@@ -125,14 +125,14 @@ static void worker(void)
         KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
 }
 
-/* Above the limit for a while: the one that blocked has come back. */
+/* Above the limit for a while: the thread that blocked has returned. */
 static void both_ran(void)
 {
     LabAssert(taken == 2 && queue.CurrentCount == 2 && KeReadStateQueue(&queue) == 0);
 }
 LAB_SCENARIO(queue_blocked_worker, .Setup = two_entries, .Threads = {worker, worker}, .Finish = both_ran);
 
-/* No more than one runs: what is between two removes needs no lock, as long as nobody blocks or ends. */
+/* Only one thread runs: the code between two removals needs no lock, as long as no thread blocks or exits. */
 static int exclusive;
 
 static void serial_worker(void)
@@ -152,7 +152,7 @@ static void at_most_limit(void)
 }
 LAB_SCENARIO(queue_limit, .Setup = two_entries, .Threads = {serial_worker, serial_worker}, .Finish = at_most_limit);
 
-/* Several at once. */
+/* Several entries per removal. */
 static void remove_several(void)
 {
     PLIST_ENTRY found[3];
@@ -243,7 +243,7 @@ static void ran_or_cancelled(void)
 }
 LAB_SCENARIO(notification_dpc, .Setup = registered_dpc, .Threads = {setter, dpc_canceller}, .Finish = ran_or_cancelled);
 
-/* The waiter, and who registers: one of them gets the signal. */
+/* A waiter and a registration: one of them gets the signal. */
 static void registrar(void)
 {
     NTSTATUS status = KeRegisterObjectNotification(&event, &queue, &notification);

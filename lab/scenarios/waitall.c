@@ -1,4 +1,4 @@
-/* WaitAll: several waits of one signal that share their other objects, and others who take from those meanwhile. */
+/* WaitAll: several waits of one signal that share their other objects, while other threads consume those. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -97,7 +97,7 @@ static void one_is_left(void)
 LAB_SCENARIO(wait_all_ticket, .Setup = setup, .Threads = {ticketed_visitor, ticketed_visitor, one_ticket, light},
              .Finish = one_is_left);
 
-/* Somebody else wants the ticket alone. */
+/* Another thread waits for the ticket alone. */
 static void thief(void)
 {
     KeWaitForSingleObject(&ticket, Executive, KernelMode, FALSE, NULL);
@@ -205,7 +205,7 @@ static void look_for_both(void)
 LAB_SCENARIO(wait_all_at_once_look, .Setup = setup_signaled, .Threads = {take_ticket_and_stub, look_for_both, thief},
              .Finish = both_are_left);
 
-/* A mutant among them is owned by who has all. */
+/* A mutant among them is owned by the thread that gets all. */
 static void speak(void)
 {
     LabAssert(wait_for_both(&lectern, &ticket) == STATUS_WAIT_0);

@@ -26,7 +26,7 @@ static void setup_for_all(void)
     prepare(NotificationEvent);
 }
 
-/* Nothing is left of whoever has locked the objects on behalf of the wait. */
+/* No signaler leaves a mark of having locked the objects for the wait. */
 static void wait_for(int number, PVOID *objects, ULONG count)
 {
     LabAssert(KeWaitForMultipleObjects(count, objects, WaitAll, Executive, KernelMode, FALSE, NULL, blocks[number]) ==

@@ -1,4 +1,4 @@
-/* Waits that need not block: polls, first looks, and mutants that cannot be taken once more. No wait is left behind. */
+/* Waits that need not block: polls, fast paths, and mutants at their limit. No wait is left behind. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -30,7 +30,7 @@ static NTSTATUS poll(WAIT_TYPE type, PVOID first, PVOID second)
     return look(type, first, second, FALSE);
 }
 
-/* The thread that owns the mutant, and one that does not. Nobody else touches the event before the second poll. */
+/* The thread that owns the mutant, and one that does not. No other thread touches the event before the second poll. */
 static void owner(void)
 {
     LabAssert(poll(WaitAny, &never, &event) == STATUS_WAIT_1);
