@@ -23,7 +23,7 @@ static const struct option known[] = {
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
-/* How often and how long, of a lock or of one stack. */
+/* Count and time, per lock or per stack. */
 typedef struct figures {
     uint64_t count, time, longest;
     int64_t waiting;
@@ -65,7 +65,7 @@ static int by_identity(const void *one, const void *other)
     return a->Time > b->Time ? -1 : a->Time < b->Time;
 }
 
-/* Somebody who still waits is what matters; then the time. */
+/* Threads that still wait come first, then the total time. */
 static int by_figures(const figures *a, const figures *b)
 {
     if ((a->waiting > 0) != (b->waiting > 0))

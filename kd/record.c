@@ -1,4 +1,4 @@
-/* record.c: running a command that records itself, and what it and its children leave behind. */
+/* record.c: runs a command with recording on, and collects the recordings of the command and its children. */
 #include "record.h"
 
 #include <dirent.h>
@@ -69,7 +69,7 @@ static void pass_on(int number)
 
 static const int passed_on[] = {SIGTERM, SIGHUP};
 
-/* Until it is known whom to tell. Returns those that were blocked before. */
+/* Until the command's id is known. Returns the previous mask. */
 static sigset_t block_signals(void)
 {
     sigset_t set, before;
@@ -83,12 +83,12 @@ static sigset_t block_signals(void)
     return before;
 }
 
-/* What ends a command from outside must not end the one who is to tell about it. */
+/* A signal that ends the command must not end this process, which reports about it. */
 static void handle_signals(const sigset_t *mask)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
 
-    sigaction(SIGINT, &action, NULL); /* the terminal tells the command too */
+    sigaction(SIGINT, &action, NULL); /* the terminal signals the command too */
     sigaction(SIGQUIT, &action, NULL);
     action.sa_handler = pass_on;
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
@@ -168,7 +168,7 @@ struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address addre
     return recording->dwfl != NULL ? kd_module_in(recording->dwfl, &recording->segments, address) : NULL;
 }
 
-/* FALSE: it is none. errno is 0 if it could be read. */
+/* FALSE: not a recording. errno is 0 if it could be read. */
 static bool open_recording(const char *path, TRACE_CONTENT content, kd_recording *recording)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

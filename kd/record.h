@@ -1,4 +1,4 @@
-/* record.h: running a command that records itself, and what it and its children leave behind. */
+/* record.h: runs a command with recording on, and collects the recordings of the command and its children. */
 #ifndef INTERLOCK_KD_RECORD_H
 #define INTERLOCK_KD_RECORD_H
 

@@ -52,7 +52,8 @@ typedef struct _HAL_CALLBACKS {
                                                     lock and should not be stopped now */
     VOID (*ForkPrepare)(VOID);
     VOID (*ForkParent)(VOID);
-    VOID (*ForkChild)(VOID);
+    VOID (*ForkChild)(VOID);                     /* HalFree defers, since an allocator may have locked its heap */
+    VOID (*ForkChildLate)(VOID);                 /* after its handlers; not if the parent never created a thread */
 } HAL_CALLBACKS;
 
 /* In two steps. The first allocates nothing: whatever provides malloc may use this library, and be what calls in. */
@@ -93,6 +94,7 @@ BOOLEAN HalOtherProcessorAvailable(VOID);           /* can another thread run wh
 BOOLEAN HalProcessorsAvailable(ULONG Count);        /* can that many threads of this process run at a time? */
 ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that take as long as that many of NT's cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
+VOID HalPauseFor(ULONG Pauses);
 ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; roughly how many cycles it took */
 ULONG HalYieldsBeforeSleep(VOID);                   /* how often to yield before it is better to sleep */
 BOOLEAN HalYieldToOther(VOID);                      /* FALSE: no other thread wanted the processor */

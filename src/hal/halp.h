@@ -103,7 +103,6 @@ VOID HalpInitializeProcessors(VOID);
 VOID HalpInitializeThreads(VOID);
 VOID HalpInitializeInterrupt(VOID);
 VOID HalpInitializeBarrier(VOID);
-VOID HalpInitializePriorities(VOID);
 
 /* insidelibc.c, diag.c: called once by HalCompleteInitialization. */
 VOID HalpStayLoaded(VOID);
@@ -114,6 +113,7 @@ VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);
 VOID HalpForkChildKeeper(VOID);
 VOID HalpForkChildLibc(VOID);
+VOID HalpDeferFrees(BOOLEAN Defer);
 
 VOID HalpUnblockInterrupt(VOID);
 BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see HalIsInterruptOnItsWay */

@@ -19,6 +19,7 @@ static VOID HalpForkParent(VOID)
 
 static VOID HalpForkChild(VOID)
 {
+    HalpDeferFrees(TRUE);
     HalpForkChildThread();
     HalpForkChildClock();
     HalpForkChildKeeper();
@@ -26,6 +27,7 @@ static VOID HalpForkChild(VOID)
     if (HalpCallbacks.ForkChild != NULL) {
         HalpCallbacks.ForkChild();
     }
+    HalpDeferFrees(FALSE);
 }
 
 VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
@@ -43,7 +45,6 @@ VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
         HalpInitializeThreads();
         HalpInitializeInterrupt();
         HalpInitializeBarrier();
-        HalpInitializePriorities();
     }
     pthread_mutex_unlock(&Lock);
 }

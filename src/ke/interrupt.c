@@ -1,8 +1,7 @@
 /* interrupt.c: simulated device interrupts. Theory in interrupt.h. */
 #include "interrupt.h"
 
-#include "idle.h"
-#include "ipi.h"
+#include "dpc.h"
 #include "park.h"
 #include "spinlock.h"
 

@@ -1,9 +1,8 @@
 /* irql.c: interrupt request levels, and requesting and servicing interrupts of a processor. */
 #include "irql.h"
 
-#include "idle.h"
+#include "dpc.h"
 #include "interrupt.h"
-#include "ipi.h"
 
 /* The parameters are those that NT reports with each code. */
 VOID KiRaiseIrqlFailure(KIRQL OldIrql, KIRQL NewIrql)

@@ -18,7 +18,6 @@ VOID KiAcquireProcessorSlow(PKTHREAD Thread);
 VOID KiLowerIrqlSlow(PKTHREAD Thread, KIRQL NewIrql);
 BOOLEAN KiTryAcquireProcessor(PKTHREAD Thread, PKPRCB Prcb); /* at or above DISPATCH_LEVEL; FALSE: it has an owner */
 BOOLEAN KiTryRaiseOnProcessor(PKTHREAD Thread, PKPRCB Prcb); /* to DISPATCH_LEVEL, on this one */
-VOID KiRequeueForProcessor(PKTHREAD Thread); /* if it waits for one: its affinity has changed */
 VOID KiServiceInterrupts(PKTHREAD Thread, PKPRCB Prcb);
 DECLSPEC_NORETURN VOID KiRaiseIrqlFailure(KIRQL OldIrql, KIRQL NewIrql);
 DECLSPEC_NORETURN VOID KiLowerIrqlFailure(KIRQL OldIrql, KIRQL NewIrql);

@@ -59,11 +59,12 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  21    Exit: another thread wants this one to end (terminate.c)
  *   bit  22    ExitOk: that may end the current wait
  *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
+ *   bit  24    ThreadWanted: the thread has requested a thread of the library's own and starts it soon (ownthread.h)
  *
  * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by
  * compare-exchange is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9,
  * 15, 16 and 21 may be set by anybody at any time and are cleared by the thread itself, Exit never. Bit 23 changes with
- * the alert that is taken.
+ * the alert that is taken, bit 24 by the thread itself.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -86,6 +87,7 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_EXIT 0x00200000u
 #define KI_WAIT_EXIT_OK 0x00400000u
 #define KI_WAIT_KERNEL_ALERT 0x00800000u
+#define KI_WAIT_THREAD_WANTED 0x01000000u
 
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
@@ -95,7 +97,7 @@ typedef struct _KTHREAD {
 
     /* The wait. Other threads write it, so it is on another cache line than what the thread itself keeps writing. */
     volatile ULONG WaitRegister DECLSPEC_ALIGN(KI_CACHE_LINE);
-    volatile ULONG WakeWord;         /* parking place, see block.h */
+    volatile ULONG WakeWord;         /* the thread sleeps on it: wait.h */
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
     struct _KTHREAD *ReadyNext;      /* links threads that a signaler has released and not woken yet */
     PKWAIT_BLOCK WaitBlockList;
@@ -106,13 +108,12 @@ typedef struct _KTHREAD {
     BOOLEAN Alertable;
     BOOLEAN WaitNext;                /* the last signal had Wait TRUE; the next call is the wait */
     volatile UCHAR State;            /* KTHREAD_STATE */
-    BOOLEAN WaitListed;              /* on a PRCB's WaitListHead */
     ULONG WaitTime;                  /* in clock ticks of 15.625 ms */
-    ULONG WaitProcessor;             /* whose WaitListHead */
+    ULONG WaitProcessor;             /* of a user-mode wait: on whose WaitListHead NT has the thread (wait.h) */
+    volatile ULONG64 PendingBoost;   /* from the last wakeup, not yet part of Priority: priority.c */
     HAL_DEADLINE WaitDeadline;
-    LIST_ENTRY WaitListEntry;
-    const UCHAR *WaitAllOrder;       /* of a WaitAll: indices of its blocks in the address order of their objects, and */
-    ULONG64 WaitAllNumber;           /* its age: waitlist.h */
+    const UCHAR *WaitAllOrder;       /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
+    ULONG64 WaitAllNumber;           /* its age: dispatch.h */
     KWAIT_BLOCK WaitBlock[KI_WAIT_BLOCKS];
     KTIMER Timer;                    /* stands for the timeout in the wait block array; DueTime is the deadline */
 
@@ -128,6 +129,7 @@ typedef struct _KTHREAD {
     BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR HostInterrupts;            /* > 0: in a host interrupt */
+    UCHAR OwnThreadUse;              /* != 0: starts a thread of the library's own, see ownthread.c */
     UCHAR ServiceDepth;              /* > 0: in a system service, where the thread must not end */
     GROUP_AFFINITY Affinity;
     GROUP_AFFINITY UserAffinity;
@@ -178,9 +180,9 @@ typedef struct _KTHREAD {
     BOOLEAN QueueBlocked;            /* not in Queue->CurrentCount: the thread waits elsewhere */
     PKQUEUE QueueAwaited;            /* the queue that it is removing from while an APC runs; else NULL */
     UCHAR SpinFailures;              /* long spins in a row that failed, and */
-    UCHAR SpinSkipped;               /* chances for one so far: park.c */
+    UCHAR SpinSkipped;               /* chances for one so far: park.h */
     BOOLEAN WokeSleeper;             /* since its last wait */
-    UCHAR QueueGap;                  /* pauses before it looks into an empty queue again: spin.c */
+    UCHAR QueueGap;                  /* pauses before its first look into an empty queue: queue.c */
     volatile ULONG WakerProcessor;   /* the host processor that woke it last, plus 1 */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
@@ -305,17 +307,17 @@ VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
 
 /* terminate.c */
-VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus); /* nothing more to one that ends already */
-VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread is to end and may */
-BOOLEAN KiIsExiting(PKTHREAD Thread);            /* is to end, or ends */
-VOID KiClaimExit(PKTHREAD Thread);               /* the thread ends by itself from here on */
-VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards nobody calls the host about it any more */
+/* Requests the end of another thread, which is not waited for. A thread that already ends is only resumed. */
+NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus);
+VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread must end and may */
+BOOLEAN KiIsExiting(PKTHREAD Thread);            /* it must end, or is ending */
+VOID KiClaimExit(PKTHREAD Thread);               /* from here on the thread ends by itself */
+VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards nobody calls the host about the thread */
 /* In a dispatcher section. TRUE: the host's thread stays until KiReleaseHostThread. FALSE: it is gone, or never was. */
 BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId);
 VOID KiReleaseHostThread(PKTHREAD Thread);
 VOID KiForgetHostThread(PKTHREAD Thread);        /* in a forked child: it stayed behind in the parent */
-PKTHREAD KiTakeDeadThreads(volatile ULONG **Wakes, PULONG Seen); /* linked by NextDead */
-VOID KiRundownThread(PKTHREAD Thread);           /* by another thread, for one that has stopped */
+extern volatile ULONG KiReaperWakes;             /* counts stopped threads; the reaper sleeps on it */
 VOID KiTerminateForkChild(VOID);
 
 /* thread.c, by id */
@@ -334,11 +336,12 @@ VOID KiNoteChange(PKTHREAD Thread, ULONG Change); /* KI_WAIT_AFFINITY or _PRIORI
 /* priority.c */
 LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBasePriorityThread takes it */
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
-KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* where its boosts have decayed; needs no lock */
-VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section; before Thread is woken */
-/* Thread is about to block for what Owner has. NULL: nobody has it; one that has it no more takes no harm. */
+KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* to which its boosts will decay; takes no lock */
+VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section */
+VOID KiBoostWokenThread(PKTHREAD Thread, KPRIORITY Increment); /* only by the thread that wakes it, before it does */
+/* Thread is about to block for what Owner has. NULL: no owner. Harmless if the owner has just released it. */
 VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner);
-VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner); /* NULL: to nobody */
+VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner); /* NULL: no new owner */
 
 /* apc.c */
 VOID KiDeliverApc(PKTHREAD Thread);              /* runs every kernel APC that may run now */
@@ -346,9 +349,9 @@ VOID KiDeliverUserApcs(PKTHREAD Thread);         /* runs all queued user APCs */
 VOID KiFlushThreadApcs(PKTHREAD Thread);         /* runs queued ones down; no more can be queued */
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
-/* alertbyid.c: the one way in which user mode blocks. An alert may be stray: look at what is waited for again. */
+/* alert.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
-VOID KeAlertThreadById(PKTHREAD Thread);         /* a running, ended or even another thread in its slot: all the same */
+VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has ended or its slot was recycled */
 
 /* suspend.c */
 VOID KiInitializeSuspension(PKTHREAD Thread);
@@ -375,21 +378,7 @@ BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLE
 VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 
-/*
- * ownthread.c: the clock, the reaper, the idle and DPC threads of the processors. Each is started when it is first
- * needed. All zero: there is none. STATUS_INSUFFICIENT_RESOURCES: the host refuses, or this is no place to make a
- * thread (a host interrupt, IPI_LEVEL). An operation that can fail then fails; one that cannot leaves its work where a thread
- * finds it that comes by anyway: the rule is in docs/threads.md.
- */
-#define KI_OWN_THREAD_STACK (256 * 1024)
-typedef struct _KI_OWN_THREAD {
-    volatile ULONG Process;                      /* whose thread runs: that of a parent has stayed behind */
-} KI_OWN_THREAD, *PKI_OWN_THREAD;
-NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own, VOID (*Routine)(PVOID), PVOID Context, PCSTR Name);
-BOOLEAN KiHasOwnThread(PKI_OWN_THREAD Own);
-VOID KiResetOwnThread(PKI_OWN_THREAD Own);       /* in a forked child: somebody may just have been making it */
-
-/* In a forked child. */
+/* Resets of a forked child. */
 VOID KiTimerForkChild(VOID);
 VOID KiProcessorForkChild(PKTHREAD Survivor);
 
@@ -398,6 +387,7 @@ extern ULONG KiForkDepth;
 VOID KiForkPrepare(VOID);
 VOID KiForkParent(VOID);
 VOID KiForkChild(VOID);
+VOID KiForkChildLate(VOID);
 
 /* exception.c: every raise goes through it */
 DECLSPEC_NORETURN VOID KiRaiseStatus(NTSTATUS Status);
@@ -497,7 +487,8 @@ FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
 /* relaxed: the thread that sets these bits also interrupts a running one */
 FORCEINLINE BOOLEAN KiIsDeliveryPending(PKTHREAD Thread)
 {
-    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0;
+    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) &
+            (KI_WAIT_APC | KI_WAIT_EXIT | KI_WAIT_THREAD_WANTED)) != 0;
 }
 
 /* Leaving the outermost section delivers a suspension or APC that arrived meanwhile. */

@@ -25,6 +25,7 @@
 #define INTERLOCK_PRCB_H
 
 #include "ki.h"
+#include "ownthread.h"
 
 #define KI_PRCB_DPC ((ULONG_PTR)1)
 #define KI_PRCB_INTERRUPT ((ULONG_PTR)2)
@@ -73,16 +74,11 @@ struct _KPRCB {
     volatile ULONG PacketBarrier;      /* targets wait here until all have arrived */
     volatile ULONG TargetsActive;      /* targets that have not finished yet */
 
-    /* Threads of the processor's own (idle.c). */
+    /* Threads of the processor's own (dpc.c). */
     KI_HELPER Idle DECLSPEC_ALIGN(KI_CACHE_LINE); /* becomes the owner when there is work and no other owner */
     KI_HELPER Dpc;                                /* runs threaded DPCs */
-    volatile BOOLEAN Unattended;
 
-    /* Waiting threads whose stacks may be swapped out (wait.c). */
-    LIST_ENTRY WaitListHead DECLSPEC_ALIGN(KI_CACHE_LINE);
-    KI_LOCK WaitListLock;
-
-    PVOID TimerTable;
+    PVOID TimerTable DECLSPEC_ALIGN(KI_CACHE_LINE);
 
     /* This processor's places in the queues of the numbered spinlocks (queuedlock.c). */
     KSPIN_LOCK_QUEUE LockQueue[LockQueueMaximumLock] DECLSPEC_ALIGN(KI_CACHE_LINE);

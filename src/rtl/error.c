@@ -1,8 +1,8 @@
 /*
- * error.c: statuses as Win32 errors, and what a thread keeps of both.
+ * error.c: statuses as Win32 errors, and each thread's last status and error.
  *
- * The table has every status of ntstatus.h that has an error of its own, sorted by code, so that it is searched in a
- * handful of steps. Exceptions of the machine stand for themselves.
+ * The table has every status of ntstatus.h that maps to an error, sorted by code for the binary search. Hardware
+ * exceptions map to themselves.
  */
 #include <interlock/ntstatus.h>
 #include <interlock/rtl.h>
@@ -380,7 +380,7 @@ static ULONG RtlpLookUpError(ULONG Code)
     return ERROR_MR_MID_NOT_FOUND;
 }
 
-/* A status that was carried in an HRESULT has a bit more in its severity; one that came from an error has it inside. */
+/* An HRESULT made from a status has FACILITY_NT_BIT set; a status made from an error has the error in its low word. */
 ULONG RtlNtStatusToDosErrorNoTeb(NTSTATUS Status)
 {
     ULONG Code = (ULONG)Status;

@@ -1,4 +1,4 @@
-/* local.h: what Win32 keeps of a thread, and what thread-local and fiber-local storage share. */
+/* local.h: what Win32 keeps of a thread. */
 #ifndef INTERLOCK_WIN32_LOCAL_H
 #define INTERLOCK_WIN32_LOCAL_H
 
@@ -24,13 +24,5 @@ FORCEINLINE PBASE_THREAD BaseCurrentThread(VOID)
 {
     return BaseThread(KiCurrentThread());
 }
-
-/* tls.c */
-VOID BasepLockStorage(PKI_LOCK Lock);        /* no longer than a walk over the threads takes; a fork finds it free */
-VOID BasepUnlockStorage(PKI_LOCK Lock);
-VOID BasepWatchThreadExits(VOID);            /* before the first index is given away */
-
-/* fls.c */
-VOID BasepEndFls(PETHREAD Thread, BOOLEAN WasTerminated);
 
 #endif

@@ -21,7 +21,6 @@ PRIVATE_OF_OBJECTS = re.compile(r"\b(?:Obp|Psp|Iop)[A-Z]\w*")
 # Private names of ob, ps and io that user mode uses, each with its reason.
 DOORS = {
     "PspRegisterThreadExit": "a callback that ps makes when a thread ends: storage and the pool clean up",
-    "PspCreateProcess": "CreateProcess: there is no documented service for it",
     "ObpWaitObject": "the pool waits for an object by reference, without a handle",
     "ObpDispatcherObject": "likewise",
     "IopDescriptorType": "likewise, for a descriptor of the host",
