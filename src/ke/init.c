@@ -4,6 +4,7 @@
 #include "debugdata.h"
 #include "dpc.h"
 #include "interrupt.h"
+#include "park.h"
 #include "queuedlock.h"
 #include "trace.h"
 
@@ -127,7 +128,7 @@ static VOID KiAwaitInitialization(ULONG ThreadId)
     /* acquire: pairs with the release in KiInitializeSystem */
     for (ULONG Round = 0; (State = __atomic_load_n(&KiInitializationState, __ATOMIC_ACQUIRE)) != KI_INITIALIZED; Round++) {
         if (State != ThreadId) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
         } else if (KiSystemIsUsable) {
             return;
         } else {
