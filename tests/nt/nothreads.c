@@ -465,7 +465,7 @@ CHILD(the_clock_retries)
     ExQueueWorkItem(&item, DelayedWorkQueue);
     usleep(50000);
     assert_int_equal(KeReadStateEvent(&event), 0);
-    assert_true(refusals >= 2);
+    assert_true(__atomic_load_n(&refusals, __ATOMIC_RELAXED) >= 2);
     allow_threads();
     while (!KeReadStateEvent(&event))
         usleep(1000); /* the host's sleep */
