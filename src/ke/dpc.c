@@ -13,9 +13,10 @@
  */
 #include "dpc.h"
 
+#include "park.h"
+
 #define KI_SPINS_BEFORE_RETRY 4096
 
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 static volatile ULONG KiTakenProcessors; /* owned beside another one */
 
 FORCEINLINE KIRQL KiLockDpcData(PKTHREAD Thread, PKDPC_DATA Data)
@@ -50,7 +51,7 @@ static DECLSPEC_NORETURN VOID KiRunHelper(PKPRCB Prcb, PKI_HELPER Helper, BOOLEA
         /* acquire: pairs with the release in KiWakeHelper; work that was left before the wake is visible */
         ULONG Wakes = __atomic_load_n(&Helper->Wakes, __ATOMIC_ACQUIRE);
         if (!Work(Thread, Prcb)) {
-            HalDispatch.Wait(&Helper->Wakes, Wakes, &KiNoDeadline);
+            KiSleepWhile(&Helper->Wakes, Wakes);
         }
     }
 }
