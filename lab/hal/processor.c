@@ -47,12 +47,12 @@ BOOLEAN HalYieldToOther(VOID)
 }
 
 /* Every schedule is explored: nobody has to end its turn for another one to run. */
-VOID HalCountWait(PHAL_TURN Turn)
+VOID HalCountContention(PHAL_TURN Turn)
 {
     UNREFERENCED_PARAMETER(Turn);
 }
 
-VOID HalLongSpin(ULONG Round)
+VOID HalGiveWay(ULONG Round)
 {
     if (lab_sched_active()) {
         lab_spin_yield_hint(lab->current, LABHAL_YIELD_STEPS << (Round < MOST_DOUBLINGS ? Round : MOST_DOUBLINGS));

@@ -5,12 +5,10 @@
 #include "machine.h"
 
 /* As src/hal/processor.c has it. */
-#define YIELDS_BEFORE_SLEEP     4
-#define SPINNING_ROUNDS         64
-#define YIELDING_ROUNDS         64
-#define CYCLES_PER_ROUND        2000
-#define SHORTEST_SLEEP          3000
-#define LONGEST_SLEEP_DOUBLINGS 10
+#define YIELDS_BEFORE_SLEEP   4
+#define YIELDING_ROUNDS       64
+#define SHORTEST_NAP          3000
+#define LONGEST_NAP_DOUBLINGS 10
 
 ULONG HalProcessorCount(VOID)
 {
@@ -54,24 +52,22 @@ BOOLEAN HalYieldToOther(VOID)
 }
 
 /* Nor does anybody have to be made to give it away. */
-VOID HalCountWait(PHAL_TURN Turn)
+VOID HalCountContention(PHAL_TURN Turn)
 {
     UNREFERENCED_PARAMETER(Turn);
 }
 
-VOID HalLongSpin(ULONG Round)
+VOID HalGiveWay(ULONG Round)
 {
     if (!lab_sched_active()) {
         return;
     }
-    if (Round < SPINNING_ROUNDS && HalOtherProcessorAvailable()) {
-        machine_pass(CYCLES_PER_ROUND);
-    } else if (Round < SPINNING_ROUNDS + YIELDING_ROUNDS) {
+    if (Round < YIELDING_ROUNDS) {
         machine_pass(CALL_CYCLES);
     } else {
-        ULONG Doublings = Round - SPINNING_ROUNDS - YIELDING_ROUNDS;
+        ULONG Doublings = Round - YIELDING_ROUNDS;
 
-        Doublings = Doublings < LONGEST_SLEEP_DOUBLINGS ? Doublings : LONGEST_SLEEP_DOUBLINGS;
-        machine_pass(CALL_CYCLES + ((uint64_t)SHORTEST_SLEEP << Doublings));
+        Doublings = Doublings < LONGEST_NAP_DOUBLINGS ? Doublings : LONGEST_NAP_DOUBLINGS;
+        machine_pass(CALL_CYCLES + ((uint64_t)SHORTEST_NAP << Doublings));
     }
 }

@@ -9,7 +9,7 @@
 #include <interlock/interlocked.h>
 #include <interlock/ntstatus.h>
 
-/* The moment at which a wait gives up. Times are in 100 ns. */
+/* When a wait gives up. Times are in units of 100 ns. */
 typedef enum _HAL_CLOCK {
     HalNoDeadline,
     HalInterruptTime, /* since boot, never steps */
@@ -22,19 +22,19 @@ typedef struct _HAL_DEADLINE {
 } HAL_DEADLINE, *PHAL_DEADLINE;
 
 /*
- * The operations that tests replace. Wait blocks while *Address == Expected and may return early for no reason; it
- * returns FALSE only when the deadline has passed. Wake wakes at most Count threads blocked on Address.
- * CurrentProcessor is the host's number: a hint, and not always below HalProcessorCount.
+ * The operations that tests replace. Wait sleeps while *Address == Expected, with spurious wakeups; it returns FALSE only
+ * when the deadline has passed. Wake wakes at most Count threads that sleep on Address. CurrentProcessor is the host's
+ * number: a hint, and not always below HalProcessorCount.
  */
 typedef struct _HAL_DISPATCH {
     BOOLEAN (*Wait)(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline);
     VOID (*Wake)(volatile ULONG *Address, ULONG Count);
     ULONGLONG (*QueryInterruptTime)(VOID);
-    ULONGLONG (*QueryTickTime)(VOID); /* the interrupt time of the host's last tick, HalTickLength ago at most: cheap */
+    ULONGLONG (*QueryTickTime)(VOID); /* the interrupt time of the host's last tick, at most HalTickLength ago: cheap */
     ULONGLONG (*QuerySystemTime)(VOID);
     VOID (*Yield)(VOID);
     ULONG (*CurrentProcessor)(VOID);
-    ULONG (*CountSwitches)(VOID); /* how often the host has gone from this thread to another one */
+    ULONG (*CountSwitches)(VOID); /* how often the host has switched from this thread to another */
 } HAL_DISPATCH;
 
 extern HAL_DISPATCH HalDispatch;
@@ -88,26 +88,40 @@ BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the pro
 
 /* Processors. */
 ULONG HalProcessorCount(VOID);
-BOOLEAN HalOtherProcessorAvailable(VOID);           /* can anybody else run while a thread of this process spins? As of when the library was loaded */
-BOOLEAN HalProcessorsAvailable(ULONG Count);         /* can so many threads of this process run at a time? As of then */
-ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that last as long as NT spins for that many cycles */
+/* What ke/park.h is made of. The number of processors is that of when the library was loaded. */
+BOOLEAN HalOtherProcessorAvailable(VOID);           /* can another thread run while one spins? */
+BOOLEAN HalProcessorsAvailable(ULONG Count);        /* can that many threads of this process run at a time? */
+ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that take as long as that many of NT's cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
-ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; about how long it took, of the same cycles */
-ULONG HalYieldsBeforeSleep(VOID);                   /* how often to give the CPU away before a sleep is worth it */
-BOOLEAN HalYieldToOther(VOID);                      /* gives the CPU away once; FALSE: nobody else wanted it */
-/* The thread has found a lock held. Gives the CPU away if it has had that for as long as others may: see turn.c. */
+ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; roughly how many cycles it took */
+ULONG HalYieldsBeforeSleep(VOID);                   /* how often to yield before it is better to sleep */
+BOOLEAN HalYieldToOther(VOID);                      /* FALSE: no other thread wanted the processor */
+/* The thread has found a lock held. Yields if the thread's turn on its processor is over: see fairshare.c. */
 typedef struct _HAL_TURN {
     ULONGLONG Began;
-    ULONG Waits;
+    ULONG Acquires;    /* contended ones */
     ULONG Turns;
-    ULONG Switches;   /* at the last look, */
-    ULONG LooksAlone; /* and so many of the last looks found nobody else there */
+    ULONG Switches;    /* at the last count */
+    ULONG CountsAlone; /* counts in a row that found no other thread on the processor */
 } HAL_TURN, *PHAL_TURN;
-VOID HalCountWait(PHAL_TURN Turn);
-VOID HalLongSpin(ULONG Round);                      /* a spin that lasts: gives the CPU away, harder with every round */
+VOID HalCountContention(PHAL_TURN Turn);
+VOID HalGiveWay(ULONG Round);                       /* between two looks of a wait that no wake ends: yields, later naps */
+FORCEINLINE VOID HalLongSpin(ULONG Round)           /* the old name */
+{
+    if (HalOtherProcessorAvailable()) {
+        if (Round < 64) {
+            for (ULONG Spins = HalSpinsForCycles(2000); Spins != 0; Spins -= 1) {
+                HalPause();
+            }
+            return;
+        }
+        Round -= 64;
+    }
+    HalGiveWay(Round);
+}
 
-/* The sleep of the clock thread, the only one here: until *Wake != Expected, or either deadline, wherever the system
-   clock is moved, or for no reason. 0: no deadline. Whoever has changed *Wake calls HalClockWake. */
+/* The sleep of the clock thread, one at a time: until *Wake != Expected or either deadline, also if the system clock is
+   stepped, or a spurious wakeup. 0: no deadline. A thread that has changed *Wake calls HalClockWake. */
 VOID HalClockWait(volatile ULONG *Wake, ULONG Expected, ULONGLONG InterruptTime, ULONGLONG SystemTime);
 VOID HalClockWake(volatile ULONG *Wake);
 ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMANCE_FREQUENCY */

@@ -74,11 +74,19 @@ static inline VOID HalpLeaveHost(const HALP_CALLER *Caller)
 
 extern HAL_CALLBACKS HalpCallbacks;
 
-/* dispatch.c. FALSE: the deadline never comes. */
-BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host);
-struct timespec HalpIntervalToTimespec(ULONGLONG Interval);
-VOID HalpSleep(ULONGLONG Interval);
+/* clock.c. */
 VOID HalpInitializeClocks(VOID);
+ULONGLONG HalpQueryInterruptTime(VOID);
+ULONGLONG HalpQueryTickTime(VOID);
+ULONGLONG HalpQuerySystemTime(VOID);
+VOID HalpSleep(ULONGLONG Interval); /* or until a signal comes */
+BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host); /* FALSE: it never comes */
+ULONGLONG HalpTimeUntil(const HAL_DEADLINE *Deadline); /* 0: it has passed */
+
+/* processor.c, for HalDispatch. */
+VOID HalpYield(VOID);
+ULONG HalpCurrentProcessor(VOID);
+ULONG HalpCountSwitches(VOID);
 
 /* descriptor.c. Files of the host: below 0 is the error number, negated. */
 int HalpOpenFile(PCSTR Path, int Flags);

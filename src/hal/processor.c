@@ -1,7 +1,9 @@
-/* processor.c: how many processors there are, and spinning on them. */
+/* processor.c: how many processors there are, pausing and yielding on them. */
 #include "halp.h"
 
+#include <sched.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #define MAXIMUM_PROCESSORS 2560
 #define HOST_MASK_BITS 16384
@@ -14,68 +16,32 @@
 #define SAMPLES 8
 
 #define YIELDS_BEFORE_SLEEP 4
-
-#define SPINNING_ROUNDS 64
 #define YIELDING_ROUNDS 64
-#define CYCLES_PER_ROUND 2000
-#define SHORTEST_SLEEP_NS 1000
-#define LONGEST_SLEEP_DOUBLINGS 10
+#define SHORTEST_NAP_NS 1000
+#define LONGEST_NAP_DOUBLINGS 10
 
-typedef struct _HALP_AFFINITY {
-    unsigned long Mask[MASK_WORDS];
-} HALP_AFFINITY;
-
-/* Of the process, when the library was loaded. What single threads are bound to changes too often to ask. */
+/* Of the process when the library was loaded. Affinities of single threads change too often to ask. */
 static ULONG HalpProcessors;
 
 static volatile ULONG HalpSampleNanoseconds;
 
-static VOID HalpAddAffinity(HALP_AFFINITY *Affinity, pid_t Thread)
-{
-    HALP_AFFINITY One = {{0}};
-    ULONG Word;
-
-    if (HalpCall(SYS_sched_getaffinity, Thread, sizeof(One.Mask), One.Mask) < 0) {
-        return;
-    }
-    for (Word = 0; Word < MASK_WORDS; Word++) {
-        Affinity->Mask[Word] |= One.Mask[Word];
-    }
-}
-
-static ULONG HalpCountAffinity(const HALP_AFFINITY *Affinity)
-{
-    ULONG Count = 0;
-    ULONG Word;
-
-    for (Word = 0; Word < MASK_WORDS; Word++) {
-        Count += (ULONG)__builtin_popcountl(Affinity->Mask[Word]);
-    }
-    return Count;
-}
-
 ULONG HalProcessorCount(VOID)
 {
     HALP_HOST_CALLS;
-    HALP_AFFINITY Affinity = {{0}};
-    ULONG Count;
+    unsigned long Mask[MASK_WORDS] = {0};
+    ULONG Count = 0;
 
-    HalpAddAffinity(&Affinity, 0);
-    Count = HalpCountAffinity(&Affinity);
+    if (HalpCall(SYS_sched_getaffinity, 0, sizeof(Mask), Mask) >= 0) {
+        for (ULONG Word = 0; Word < MASK_WORDS; Word++) {
+            Count += (ULONG)__builtin_popcountl(Mask[Word]);
+        }
+    }
     if (Count == 0) {
         long Online = sysconf(_SC_NPROCESSORS_ONLN);
 
         Count = Online > 0 ? (ULONG)Online : 1;
     }
     return Count < MAXIMUM_PROCESSORS ? Count : MAXIMUM_PROCESSORS;
-}
-
-static ULONGLONG HalpNanoseconds(clockid_t Clock)
-{
-    struct timespec Now;
-
-    clock_gettime(Clock, &Now);
-    return (ULONGLONG)Now.tv_sec * 1000000000ULL + (ULONGLONG)Now.tv_nsec;
 }
 
 VOID HalpInitializeProcessors(VOID)
@@ -93,29 +59,30 @@ BOOLEAN HalOtherProcessorAvailable(VOID)
     return HalProcessorsAvailable(2);
 }
 
-static ULONG HalpTimeSample(VOID)
+static ULONGLONG HalpNanoseconds(VOID)
 {
-    ULONGLONG Start = HalpNanoseconds(CLOCK_MONOTONIC);
-    ULONG Pause;
+    struct timespec Now;
 
-    for (Pause = 0; Pause < PAUSES_PER_SAMPLE; Pause++) {
-        HalPause();
-    }
-    return (ULONG)(HalpNanoseconds(CLOCK_MONOTONIC) - Start);
+    clock_gettime(CLOCK_MONOTONIC, &Now);
+    return (ULONGLONG)Now.tv_sec * 1000000000ULL + (ULONGLONG)Now.tv_nsec;
 }
 
-/* The shortest of a few samples: the others were disturbed. */
+/* Nanoseconds of PAUSES_PER_SAMPLE pauses: the shortest of a few samples, the others were disturbed. */
 static ULONG HalpMeasurePause(VOID)
 {
-    ULONG Shortest = UINT32_MAX;
-    ULONG Sample;
+    ULONGLONG Shortest = UINT32_MAX;
 
-    for (Sample = 0; Sample < SAMPLES; Sample++) {
-        ULONG Time = HalpTimeSample();
+    for (ULONG Sample = 0; Sample < SAMPLES; Sample++) {
+        ULONGLONG Start = HalpNanoseconds();
+        ULONGLONG Time;
 
+        for (ULONG Pause = 0; Pause < PAUSES_PER_SAMPLE; Pause++) {
+            HalPause();
+        }
+        Time = HalpNanoseconds() - Start;
         Shortest = Time < Shortest ? Time : Shortest;
     }
-    return Shortest == 0 ? 1 : Shortest;
+    return Shortest == 0 ? 1 : (ULONG)Shortest;
 }
 
 ULONG HalSpinsForCycles(ULONG NtCycles)
@@ -132,31 +99,56 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
     return Spins == 0 ? 1 : Spins > UINT32_MAX ? UINT32_MAX : (ULONG)Spins;
 }
 
+static ULONGLONG HalpCycles(VOID)
+{
 #if defined(__x86_64__)
-/* The fences keep the read between the two. */
-static ULONGLONG HalpCycles(VOID)
-{
-    __builtin_ia32_lfence();
+    __builtin_ia32_lfence(); /* keeps the timed read between its two time stamps */
     return __builtin_ia32_rdtsc();
-}
 #else
-static ULONGLONG HalpCycles(VOID)
-{
-    return HalpNanoseconds(CLOCK_MONOTONIC) * CYCLES_PER_NANOSECOND;
-}
+    return HalpNanoseconds() * CYCLES_PER_NANOSECOND;
 #endif
+}
 
 ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
 {
     ULONGLONG Before = HalpCycles();
-    /* relaxed: whoever cares what it means reads again */
+    /* relaxed: only the time counts; the caller reads the word again */
     ULONG_PTR Value = __atomic_load_n(Word, __ATOMIC_RELAXED);
     ULONGLONG After = HalpCycles();
-    ULONGLONG Clock = HalpCycles() - After; /* what asking for the time takes */
+    ULONGLONG Clock = HalpCycles() - After; /* the cost of reading the clock */
     ULONGLONG Took = After - Before > Clock ? After - Before - Clock : 0;
 
     *Cycles = Took < UINT32_MAX ? (ULONG)Took : UINT32_MAX;
     return Value;
+}
+
+/* The C library reads the number from its restartable sequence area where the host offers one. */
+ULONG HalpCurrentProcessor(VOID)
+{
+    int Number = sched_getcpu();
+
+    return Number < 0 ? 0 : (ULONG)Number;
+}
+
+VOID HalpYield(VOID)
+{
+    HalpCall(SYS_sched_yield);
+}
+
+/* The host counts the switches away from a thread, and counts a yield only if another thread ran. */
+ULONG HalpCountSwitches(VOID)
+{
+    struct rusage Usage;
+
+    return HalpCall(SYS_getrusage, RUSAGE_THREAD, &Usage) == 0 ? (ULONG)(Usage.ru_nvcsw + Usage.ru_nivcsw) : 0;
+}
+
+BOOLEAN HalYieldToOther(VOID)
+{
+    ULONG Before = HalDispatch.CountSwitches();
+
+    HalDispatch.Yield();
+    return HalDispatch.CountSwitches() != Before;
 }
 
 ULONG HalYieldsBeforeSleep(VOID)
@@ -164,24 +156,14 @@ ULONG HalYieldsBeforeSleep(VOID)
     return YIELDS_BEFORE_SLEEP;
 }
 
-static VOID HalpSleepBetweenSpins(ULONG Round)
+VOID HalGiveWay(ULONG Round)
 {
-    ULONG Doublings = Round < LONGEST_SLEEP_DOUBLINGS ? Round : LONGEST_SLEEP_DOUBLINGS;
-
-    HalpSleep(((ULONGLONG)SHORTEST_SLEEP_NS << Doublings) / HALP_NANOSECONDS_PER_UNIT);
-}
-
-VOID HalLongSpin(ULONG Round)
-{
-    if (Round < SPINNING_ROUNDS && HalOtherProcessorAvailable()) {
-        ULONG Spins = HalSpinsForCycles(CYCLES_PER_ROUND);
-
-        while (Spins-- != 0) {
-            HalPause();
-        }
-    } else if (Round < SPINNING_ROUNDS + YIELDING_ROUNDS) {
+    if (Round < YIELDING_ROUNDS) {
         HalDispatch.Yield();
     } else {
-        HalpSleepBetweenSpins(Round - SPINNING_ROUNDS - YIELDING_ROUNDS);
+        ULONG Doublings = Round - YIELDING_ROUNDS;
+
+        Doublings = Doublings < LONGEST_NAP_DOUBLINGS ? Doublings : LONGEST_NAP_DOUBLINGS;
+        HalpSleep(((ULONGLONG)SHORTEST_NAP_NS << Doublings) / HALP_NANOSECONDS_PER_UNIT);
     }
 }

@@ -181,7 +181,7 @@ typedef struct _KTHREAD {
     BOOLEAN TurnOver;                /* it is to wait behind those */
     UCHAR NearLooks;                 /* looks at a word that another one had just changed that took no time, and */
     UCHAR UntimedLooks;              /* looks until the next one is timed: see turn.h */
-    HAL_TURN HostTurn;               /* with the host's processors, while it finds locks held: see hal/turn.c */
+    HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;

@@ -8,44 +8,39 @@
  *     owner's entry --Next--> waiter's --Next--> waiter's --Next--> NULL
  *     Lock: &lock | OWNER     &lock | WAIT       &lock | WAIT | PARKED
  *
- * 1. Exclusion: an entry has OWNER if it found the word 0, or if the owner before it has turned its WAIT into OWNER.
- * 2. First come, first served: an entry's place is where its exchange on the word put it, and the lock is handed over
- *    to the Next of the owner only. So nobody overtakes, a try least of all: it takes a free lock or none.
+ * 1. Exclusion: an entry has OWNER if its exchange found the word 0, or if the previous owner turned its WAIT into OWNER.
+ * 2. First come, first served: the exchange on the word gives an entry its place, and the owner hands the lock to its
+ *    own Next only. Nobody overtakes; a try takes a free lock or none.
  * 3. A waiter spins on its own entry only, until its predecessor writes into it.
- * 4. An entry is in place while it waits and until it is released; after the release nobody touches it. The releaser
- *    writes to the next one's entry with the very write that hands over, and reads nothing of it afterwards.
- * 5. An entry that is neither waiting nor owner has Next NULL and no bits in Lock. So the entries in the processors'
- *    LockQueue arrays are ready to be used again.
- * 6. A waiter that has exchanged the word but not yet linked itself to its predecessor holds up the predecessor's
- *    release. The link is the next thing it does; should the host stop it there, the releaser's loop gives the host's
- *    CPU away (KiSpin). Until it is linked the predecessor's entry is in place.
- * 7. A waiter that has spun for a while marks its entry PARKED and sleeps; who hands over to it then also wakes it. To
- *    spin on and give the CPU away now and then was rejected: the lock goes to one particular waiter, and where there
- *    are more of them than CPUs the host finds that one last. There only the first in line has reason to spin for long.
- *    Where each processor has a CPU of its own all of them may run, and a hand-over to a waiter that spins is a tenth
- *    of one to a sleeper: so everybody spins for as long as the turns of all the others should take.
+ * 4. An entry stays in place while it waits and until it is released. After the release nobody touches it: the releaser
+ *    hands off with its only write to the next entry, and never reads that entry afterwards.
+ * 5. An entry that neither waits nor owns has Next NULL and no bits in Lock. So the entries in the processors' LockQueue
+ *    arrays are ready for reuse.
+ * 6. A waiter that has exchanged the word and not yet linked itself to its predecessor holds up the predecessor's release.
+ *    The link is the next thing it does. If the waiter is preempted there, the releaser yields (KiParkForSpinLock).
+ *    The predecessor's entry stays in place until then.
+ * 7. A waiter that has spun for a while marks its entry PARKED and sleeps, and the handoff wakes it. Spinning on with
+ *    yields was rejected: the lock goes to one particular waiter, and with more waiters than host processors the host
+ *    runs that one last. There only the next in line spins for long. With a host processor for every processor all
+ *    waiters may run, and a handoff to a spinning waiter costs a tenth of one to a sleeper: everybody spins for long.
  */
 #include "queuedlock.h"
 
 #include "debugdata.h"
 #include "heldlock.h"
+#include "park.h"
 
-#define KI_LOCK_QUEUE_PARKED ((ULONG_PTR)4)
+#define KI_LOCK_QUEUE_PARKED 4u
 #define KI_LOCK_QUEUE_BITS ((ULONG_PTR)(LOCK_QUEUE_WAIT | LOCK_QUEUE_OWNER))
-
-#define KI_SPINS_IN_LINE KI_SPINS_BEFORE_LONG_SPIN
-#define KI_SPINS_FIRST_IN_LINE (16 * KI_SPINS_BEFORE_LONG_SPIN)
-#define KI_SPINS_PER_PROCESSOR 64
 
 typedef struct _KI_NUMBERED_LOCK {
     KSPIN_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
 } KI_NUMBERED_LOCK;
 
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 static KI_NUMBERED_LOCK KiNumberedLocks[LockQueueMaximumLock];
 KD_REGISTER_ROOT(KiNumberedLocks);
 
-/* relaxed: of one's own entry, or a hint */
+/* relaxed: the caller's own entry, or advisory */
 static ULONG_PTR KiReadQueueLock(PKSPIN_LOCK_QUEUE LockQueue)
 {
     return (ULONG_PTR)__atomic_load_n(&LockQueue->Lock, __ATOMIC_RELAXED);
@@ -61,70 +56,44 @@ static PKSPIN_LOCK KiLockOfQueue(PKSPIN_LOCK_QUEUE LockQueue)
     return (PKSPIN_LOCK)(KiReadQueueLock(LockQueue) & ~KI_LOCK_QUEUE_BITS);
 }
 
-static BOOLEAN KiIsWaiting(PKSPIN_LOCK_QUEUE LockQueue)
+/* Value: the low half of an entry's Lock. KiParkOnWord's acquire pairs with the release in KiHandToNext. */
+static inline BOOLEAN KiHasTurnInQueue(ULONG Value, PVOID Context)
 {
-    /* acquire: pairs with the release in KiHandOver */
-    return ((ULONG_PTR)__atomic_load_n(&LockQueue->Lock, __ATOMIC_ACQUIRE) & LOCK_QUEUE_WAIT) != 0;
-}
-
-/* With a CPU for everybody: it looks all the time. */
-static VOID KiSpinBesideOwner(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue)
-{
-    ULONG Left = KI_SPINS_FIRST_IN_LINE + KeNumberProcessors * KI_SPINS_PER_PROCESSOR;
-    for (; Left != 0 && KiIsWaiting(LockQueue); Left -= 1) {
-        KiPollInterrupts(Thread);
-        HalPause();
-    }
-}
-
-static VOID KiSpinInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, ULONG MostSpins)
-{
-    ULONG Spins = 0;
-    while (KiIsWaiting(LockQueue) && Spins < MostSpins) {
-        KiSpin(Thread, &Spins);
-    }
-}
-
-static VOID KiParkInQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
-{
-    PKSPIN_LOCK Spinning = (PKSPIN_LOCK)((ULONG_PTR)SpinLock | LOCK_QUEUE_WAIT);
-    PKSPIN_LOCK Parked = (PKSPIN_LOCK)((ULONG_PTR)Spinning | KI_LOCK_QUEUE_PARKED);
-    /* relaxed: KiIsWaiting has the acquire */
-    __atomic_compare_exchange_n(&LockQueue->Lock, &Spinning, Parked, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    while (KiIsWaiting(LockQueue)) {
-        HalDispatch.Wait((volatile ULONG *)&LockQueue->Lock, (ULONG)(ULONG_PTR)Parked, &KiNoDeadline);
-    }
+    UNREFERENCED_PARAMETER(Context);
+    return !(Value & LOCK_QUEUE_WAIT);
 }
 
 static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock,
                                             PKSPIN_LOCK_QUEUE Previous)
 {
+    volatile ULONG *Word = (volatile ULONG *)&LockQueue->Lock;
     if (KiVerifierEnabled && ((ULONG_PTR)Previous & KI_SPIN_LOCK_HELD)) {
         KeBugCheckEx(SPIN_LOCK_INIT_FAILURE, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Previous, 0);
     }
-    BOOLEAN FirstInLine = !(KiReadQueueLock(Previous) & LOCK_QUEUE_WAIT);
+    BOOLEAN NextInLine = !(KiReadQueueLock(Previous) & LOCK_QUEUE_WAIT);
     KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_WAIT);
-    /* release: WAIT is there before the predecessor can find the entry; pairs with the acquire in KiHandOver */
+    /* release: WAIT is set before the predecessor can find the entry; pairs with the acquire in KiIsLinked */
     __atomic_store_n(&Previous->Next, LockQueue, __ATOMIC_RELEASE);
-    if (HalProcessorsAvailable(KeNumberProcessors)) {
-        KiSpinBesideOwner(Thread, LockQueue);
+    if (NextInLine || HalProcessorsAvailable(KeNumberProcessors)) {
+        KiParkOnWord(Thread, KiParkForNextInLine, Word, KI_LOCK_QUEUE_PARKED, KiHasTurnInQueue, NULL, NULL);
     } else {
-        KiSpinInQueue(Thread, LockQueue, FirstInLine ? KI_SPINS_FIRST_IN_LINE : KI_SPINS_IN_LINE);
+        KiParkOnWord(Thread, KiParkForQueuedLock, Word, KI_LOCK_QUEUE_PARKED, KiHasTurnInQueue, NULL, NULL);
     }
-    KiParkInQueue(LockQueue, SpinLock);
 }
 
-static DECLSPEC_NOINLINE VOID KiHandOver(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+static inline BOOLEAN KiIsLinked(PVOID LockQueue)
+{
+    /* acquire: pairs with the release in KiWaitInQueue */
+    return __atomic_load_n(&((PKSPIN_LOCK_QUEUE)LockQueue)->Next, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static DECLSPEC_NOINLINE VOID KiHandToNext(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
     PKSPIN_LOCK Owner = (PKSPIN_LOCK)((ULONG_PTR)SpinLock | LOCK_QUEUE_OWNER);
-    PKSPIN_LOCK_QUEUE Waiter;
-    ULONG Spins = 0;
-    /* acquire: pairs with the release in KiWaitInQueue */
-    while ((Waiter = __atomic_load_n(&LockQueue->Next, __ATOMIC_ACQUIRE)) == NULL) {
-        KiSpin(Thread, &Spins);
-    }
+    KiParkUntil(Thread, KiParkForSpinLock, KiIsLinked, LockQueue);
+    PKSPIN_LOCK_QUEUE Waiter = LockQueue->Next;
     __atomic_store_n(&LockQueue->Next, NULL, __ATOMIC_RELAXED);
-    /* release: pairs with the acquire in KiIsWaiting */
+    /* release: pairs with the acquire in KiParkOnWord */
     if ((ULONG_PTR)__atomic_exchange_n(&Waiter->Lock, Owner, __ATOMIC_RELEASE) & KI_LOCK_QUEUE_PARKED) {
         HalDispatch.Wake((volatile ULONG *)&Waiter->Lock, 1);
     }
@@ -133,7 +102,7 @@ static DECLSPEC_NOINLINE VOID KiHandOver(PKTHREAD Thread, PKSPIN_LOCK_QUEUE Lock
 FORCEINLINE VOID KiAcquireQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
     KiVerifyAcquire(Thread, SpinLock, KiHoldExclusive);
-    /* acquire: pairs with the release in KiReleaseQueuedLock that left 0. release: Next is NULL before a successor can
+    /* acquire: pairs with the release in KiReleaseQueuedLock that stored 0. release: Next is NULL before a successor can
        find the entry; pairs with the acquire of the successor's exchange. */
     PKSPIN_LOCK_QUEUE Previous =
         (PKSPIN_LOCK_QUEUE)__atomic_exchange_n(SpinLock, (KSPIN_LOCK)LockQueue, __ATOMIC_ACQ_REL);
@@ -178,7 +147,7 @@ FORCEINLINE VOID KiReleaseQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueu
     /* release: pairs with the acquire of the next owner */
     if (__builtin_expect(!__atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED),
                          0)) {
-        KiHandOver(Thread, LockQueue, SpinLock);
+        KiHandToNext(Thread, LockQueue, SpinLock);
     }
 }
 

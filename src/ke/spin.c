@@ -1,70 +1,12 @@
-/*
- * spin.c: a short look before a wait goes to sleep.
- *
- * Handing over between two running processors takes a fraction of a microsecond, waking a sleeper a hundred times that;
- * but where the signaler needs this very processor, spinning only delays it. So
- * 1. a thread that was last woken by somebody on the processor it runs on itself does not spin;
- * 2. any other spins for a moment: KI_SPIN_CYCLES;
- * 3. a thread that has just woken a sleeper spins for longer than a wake takes, KI_WAKE_CYCLES, to be there for the
- *    answer: otherwise two threads that answer each other, and both sleep, would do so for ever. Each time that this
- *    does not pay it is tried half as often.
- */
+/* spin.c: the spins of the wait engine before it sleeps. Theory in park.h. */
+#include "park.h"
 #include "wait.h"
-
-#define KI_SPIN_CYCLES 10240
-#define KI_WAKE_CYCLES 200000
-#define KI_SPIN_LEAST_OFTEN 6 /* once in 64 */
-
-static BOOLEAN KiWasWokenHere(PKTHREAD Thread)
-{
-    /* relaxed: a hint */
-    return __atomic_load_n(&Thread->WakerProcessor, __ATOMIC_RELAXED) == HalDispatch.CurrentProcessor() + 1;
-}
 
 BOOLEAN KiMaySpin(PKTHREAD Thread)
 {
-    return HalOtherProcessorAvailable() && !KiWasWokenHere(Thread);
-}
-
-/* Is it worth the while to stay for the answer? */
-static BOOLEAN KiMayAwaitAnswer(PKTHREAD Thread)
-{
-    if (!Thread->WokeSleeper) {
-        return FALSE;
-    }
-    Thread->WokeSleeper = FALSE;
-    Thread->SpinSkipped += 1;
-    return (Thread->SpinSkipped & ((1u << Thread->SpinFailures) - 1)) == 0;
-}
-
-static VOID KiNoteAnswer(PKTHREAD Thread, BOOLEAN Came)
-{
-    if (Came) {
-        Thread->SpinFailures = 0;
-    } else if (Thread->SpinFailures < KI_SPIN_LEAST_OFTEN) {
-        Thread->SpinFailures += 1;
-    }
-}
-
-/* Satisfied looks once, and consumes. */
-static BOOLEAN KiSpinBeforeSleep(PKTHREAD Thread, BOOLEAN (*Satisfied)(PVOID Context), PVOID Context)
-{
-    if (!KiMaySpin(Thread)) {
-        Thread->WokeSleeper = FALSE;
-        return FALSE;
-    }
-    BOOLEAN Answer = KiMayAwaitAnswer(Thread);
-    BOOLEAN Done = FALSE;
-    for (ULONG Left = HalSpinsForCycles(Answer ? KI_WAKE_CYCLES : KI_SPIN_CYCLES); Left != 0 && !Done; Left -= 1) {
-        Done = Satisfied(Context);
-        if (!Done) {
-            HalPause();
-        }
-    }
-    if (Answer) {
-        KiNoteAnswer(Thread, Done);
-    }
-    return Done;
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, Thread, KiParkForAddress);
+    return Patience.Spins != 0;
 }
 
 typedef struct _KI_OBJECT_SPIN {
@@ -73,7 +15,7 @@ typedef struct _KI_OBJECT_SPIN {
     NTSTATUS *Status;
 } KI_OBJECT_SPIN;
 
-static BOOLEAN KiObjectSatisfies(PVOID Context)
+static inline BOOLEAN KiObjectSatisfies(PVOID Context)
 {
     KI_OBJECT_SPIN *Spin = Context;
     ULONG64 Word = KiReadHeader(Spin->Header);
@@ -83,10 +25,10 @@ static BOOLEAN KiObjectSatisfies(PVOID Context)
 BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
 {
     KI_OBJECT_SPIN Spin = {Header, Thread, Status};
-    return KiSpinBeforeSleep(Thread, KiObjectSatisfies, &Spin);
+    return KiParkUntil(Thread, KiParkForObject, KiObjectSatisfies, &Spin);
 }
 
-/* A few objects at a time, so that the spin is no longer for many; what is signaled is taken in their order. */
+/* A few objects per look, so that the spin is no longer for many; a signaled one is consumed in the caller's order. */
 typedef struct _KI_ANY_SPIN {
     PVOID *Objects;
     ULONG Count;
@@ -97,7 +39,7 @@ typedef struct _KI_ANY_SPIN {
 
 #define KI_OBJECTS_AT_A_TIME 8
 
-static BOOLEAN KiAnySatisfies(PVOID Context)
+static inline BOOLEAN KiAnySatisfies(PVOID Context)
 {
     KI_ANY_SPIN *Spin = Context;
     ULONG Looks = Spin->Count < KI_OBJECTS_AT_A_TIME ? Spin->Count : KI_OBJECTS_AT_A_TIME;
@@ -114,65 +56,43 @@ static BOOLEAN KiAnySatisfies(PVOID Context)
 BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
 {
     KI_ANY_SPIN Spin = {Object, Count, 0, Thread, Status};
-    return KiSpinBeforeSleep(Thread, KiAnySatisfies, &Spin);
+    return KiParkUntil(Thread, KiParkForObject, KiAnySatisfies, &Spin);
 }
 
 /*
- * Who feeds a queue writes its header for every entry, so each look takes the line away from it, and each entry that is
- * taken at once makes the two meet. The looks become rarer the longer they find nothing: what arrives in between is then
- * taken in one go. And when a thread finds several entries at its first sight of any, it looks later the next time: they
- * come faster than it can take them one by one. A single one makes it look sooner again.
+ * A producer writes the queue's header for every entry, so each look takes the line away from it. The gaps grow while
+ * the queue is empty, and a thread that finds several entries at once begins with a longer gap the next time: they come
+ * faster than it can take them one by one. A single entry halves that gap.
  */
-typedef struct _KI_QUEUE_SPIN {
-    PKQUEUE Queue;
-    ULONG Calls;
-    ULONG NextLook;
-    LONG Entries; /* at the last look */
-} KI_QUEUE_SPIN;
-
-#define KI_LONGEST_QUEUE_GAP 32
 #define KI_LONGEST_FIRST_GAP 64
-
-static BOOLEAN KiQueueHasEntry(PVOID Context)
-{
-    KI_QUEUE_SPIN *Spin = Context;
-    Spin->Calls += 1;
-    if (Spin->Calls < Spin->NextLook) {
-        return FALSE;
-    }
-    Spin->NextLook = Spin->Calls + (Spin->Calls < KI_LONGEST_QUEUE_GAP ? Spin->Calls : KI_LONGEST_QUEUE_GAP);
-    Spin->Entries = KI_STATE(KiReadHeader(&Spin->Queue->Header));
-    return Spin->Entries > 0;
-}
-
-static UCHAR KiNextQueueGap(ULONG Gap, LONG Entries)
-{
-    ULONG Longer = 2 * Gap + 4;
-    if (Entries <= 1) {
-        return (UCHAR)(Gap / 2);
-    }
-    return (UCHAR)(Longer < KI_LONGEST_FIRST_GAP ? Longer : KI_LONGEST_FIRST_GAP);
-}
 
 BOOLEAN KiSpinForQueue(PKQUEUE Queue, PKTHREAD Thread)
 {
-    KI_QUEUE_SPIN Spin = {Queue, 0, Thread->QueueGap, 0};
-    BOOLEAN Found = KiSpinBeforeSleep(Thread, KiQueueHasEntry, &Spin);
-    Thread->QueueGap = KiNextQueueGap(Thread->QueueGap, Spin.Entries);
-    return Found;
+    KI_PATIENCE Patience;
+    LONG Entries = 0;
+    KiBeginPatience(&Patience, Thread, KiParkForQueueEntry);
+    Patience.Gap = Thread->QueueGap > Patience.Gap ? Thread->QueueGap : Patience.Gap;
+    while (Entries <= 0 && KiStayAwake(&Patience, Thread, KiParkForQueueEntry)) {
+        Entries = KI_STATE(KiReadHeader(&Queue->Header));
+    }
+    KiEndPatience(&Patience, Thread, Entries > 0);
+    ULONG Longer = 2 * Thread->QueueGap + 4;
+    Longer = Longer < KI_LONGEST_FIRST_GAP ? Longer : KI_LONGEST_FIRST_GAP;
+    Thread->QueueGap = (UCHAR)(Entries > 1 ? Longer : Thread->QueueGap / 2u);
+    return Entries > 0;
 }
 
-static BOOLEAN KiAlertByIdSatisfies(PVOID Context)
+static inline BOOLEAN KiAlertByIdSatisfies(PVOID Context)
 {
     return KiTakeAlertById(Context);
 }
 
 BOOLEAN KiSpinForAlertById(PKTHREAD Thread)
 {
-    return KiSpinBeforeSleep(Thread, KiAlertByIdSatisfies, Thread);
+    return KiParkUntil(Thread, KiParkForObject, KiAlertByIdSatisfies, Thread);
 }
 
-static BOOLEAN KiWasWoken(PVOID Context)
+static inline BOOLEAN KiWasWoken(PVOID Context)
 {
     /* relaxed: KiPark looks again, with acquire */
     return __atomic_load_n(&((PKTHREAD)Context)->WakeWord, __ATOMIC_RELAXED) == KI_WOKEN;
@@ -180,5 +100,5 @@ static BOOLEAN KiWasWoken(PVOID Context)
 
 VOID KiSpinForWake(PKTHREAD Thread)
 {
-    KiSpinBeforeSleep(Thread, KiWasWoken, Thread);
+    KiParkUntil(Thread, KiParkForObject, KiWasWoken, Thread);
 }

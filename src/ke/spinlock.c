@@ -1,22 +1,34 @@
-/* spinlock.c: the spinlock. Theory in spinlock.h. */
+/* spinlock.c: spinlocks, and the locks of the kernel's own. Theory in spinlock.h. */
+#include "park.h"
 #include "spinlock.h"
-
 #include "trace.h"
+
+static inline BOOLEAN KiTryFreeLock(PVOID Lock)
+{
+    /* relaxed: a look before the compare-exchange, which has the acquire */
+    return __atomic_load_n((PKI_LOCK)Lock, __ATOMIC_RELAXED) == 0 && KiTryAcquireLock(Lock);
+}
+
+DECLSPEC_NOINLINE VOID KiAcquireLockSlow(PKI_LOCK Lock)
+{
+    KiParkUntil(KiCurrentThread(), KiParkForSpinLock, KiTryFreeLock, (PVOID)Lock);
+}
+
+static inline BOOLEAN KiTryFreeSpinLock(PVOID SpinLock)
+{
+    PKTHREAD Thread = HalCurrentThread;
+    /* relaxed: a look before the compare-exchange, which has the acquire */
+    KSPIN_LOCK Word = __atomic_load_n((PKSPIN_LOCK)SpinLock, __ATOMIC_RELAXED);
+    if (KiVerifierEnabled && KiSpinLockOwner(Word) == Thread) {
+        KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Thread, 0);
+    }
+    return Word == 0 && KiTrySpinLock(Thread, SpinLock);
+}
 
 DECLSPEC_NOINLINE VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
 {
-    ULONG Spins = 0;
-    KSPIN_LOCK Word;
     KTRACE_CONTENTION_BEGIN(SpinLock, KiLockSpinLock, TRUE, 0);
-    do {
-        /* relaxed: a look before the compare-exchange, which has the acquire */
-        while ((Word = __atomic_load_n(SpinLock, __ATOMIC_RELAXED)) != 0) {
-            if (KiVerifierEnabled && KiSpinLockOwner(Word) == Thread) {
-                KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Thread, 0);
-            }
-            KiSpin(Thread, &Spins);
-        }
-    } while (!KiTrySpinLock(Thread, SpinLock));
+    KiParkUntil(Thread, KiParkForSpinLock, KiTryFreeSpinLock, (PVOID)SpinLock);
     KTRACE_CONTENTION_END(SpinLock, KiLockSpinLock, TRUE);
 }
 
@@ -91,6 +103,6 @@ VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
 
 BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
 {
-    /* relaxed: a hint; nothing may be concluded from it but that trying is worth while */
+    /* relaxed: advisory only */
     return __atomic_load_n(SpinLock, __ATOMIC_RELAXED) == 0;
 }

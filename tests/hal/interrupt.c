@@ -308,7 +308,7 @@ static void meet(struct dekker *dekker, unsigned index)
     ULONG tries = 0;
 
     while (__atomic_load_n(&dekker->round[!index], __ATOMIC_ACQUIRE) < round)
-        HalLongSpin(tries++);
+        HalGiveWay(tries++);
 }
 
 /* Side 0 has no fence of its own: side 1's barrier on all threads has to do for both. */

@@ -84,8 +84,8 @@ static int play_host(void **state)
 static void wait_often(HAL_TURN *turn)
 {
     do {
-        HalCountWait(turn);
-    } while (turn->Waits % WAITS_PER_CLOCK != 0);
+        HalCountContention(turn);
+    } while (turn->Acquires % WAITS_PER_CLOCK != 0);
 }
 
 static HAL_TURN begin_turn(void)
@@ -139,9 +139,9 @@ static void a_turn_ends_by_the_clock(void **state)
     assert_int_equal(yields, 0);
     now += 1;
     for (unsigned i = 1; i < WAITS_PER_CLOCK; i++)
-        HalCountWait(&turn);
+        HalCountContention(&turn);
     assert_int_equal(yields, 0);
-    HalCountWait(&turn);
+    HalCountContention(&turn);
     assert_int_equal(yields, 1);
     assert_int_equal(turn.Began, now);
     wait_often(&turn);

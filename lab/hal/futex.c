@@ -1,4 +1,4 @@
-/* dispatch.c: blocking, waking, and virtual time. Nobody sleeps: a wait with a deadline may time out at any moment. */
+/* futex.c: sleeping, waking, and virtual time. Nobody sleeps: a wait with a deadline may time out at any moment. */
 #include "labhal.h"
 
 /* Interrupt time; 0: never. */

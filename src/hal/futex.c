@@ -1,0 +1,61 @@
+/* futex.c: sleeping on a word and waking, and the table of operations that tests replace. */
+#include "halp.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+
+/*
+ * The thread sanitizer holds signals back until the next instrumented operation: the handler of a signal that comes just
+ * before the wait would not run before the thread is woken. So under the sanitizer a long wait returns now and then.
+ */
+#ifdef HALP_THREAD_SANITIZER
+#define LONGEST_WAIT (HALP_UNITS_PER_SECOND / 50)
+#else
+#define LONGEST_WAIT MAXULONGLONG
+#endif
+
+static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    HAL_DEADLINE Limit = *Deadline;
+    long Result;
+
+    if (LONGEST_WAIT != MAXULONGLONG && HalpTimeUntil(Deadline) > LONGEST_WAIT) {
+        Limit.Clock = HalInterruptTime;
+        Limit.Time = HalpQueryInterruptTime() + LONGEST_WAIT;
+    }
+    if (Limit.Clock == HalNoDeadline) {
+        Result = HalpCall(SYS_futex, Address, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, Expected, NULL);
+    } else {
+        struct timespec Until;
+        const struct timespec *Timeout = HalpDeadlineToTimespec(&Limit, &Until) ? &Until : NULL;
+        int Clock = Limit.Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
+
+        Result = HalpCall(SYS_futex, Address, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | Clock, Expected, Timeout, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
+    }
+    if (Result == 0 || Result == -EAGAIN || Result == -EINTR) {
+        return TRUE;
+    }
+    if (Result != -ETIMEDOUT) {
+        HalPrint("interlock: the host refuses to wait on %p (error %ld)\n", (const void *)Address, -Result);
+        HalAbort();
+    }
+    /* The system clock may have been set back since, and a clock read here may lag behind the host's timer. */
+    return HalpTimeUntil(Deadline) != 0;
+}
+
+static VOID HalpWake(volatile ULONG *Address, ULONG Count)
+{
+    HalpCall(SYS_futex, Address, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, Count > INT_MAX ? INT_MAX : Count);
+}
+
+HAL_DISPATCH HalDispatch = {
+    .Wait = HalpWait,
+    .Wake = HalpWake,
+    .QueryInterruptTime = HalpQueryInterruptTime,
+    .QueryTickTime = HalpQueryTickTime,
+    .QuerySystemTime = HalpQuerySystemTime,
+    .Yield = HalpYield,
+    .CurrentProcessor = HalpCurrentProcessor,
+    .CountSwitches = HalpCountSwitches,
+};

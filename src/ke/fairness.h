@@ -1,0 +1,58 @@
+/*
+ * fairness.h: turns, which bound how long a running thread barges past the waiters of a lock.
+ *
+ * A running thread takes a free lock past its sleeping waiters as often as it likes. That makes a contended lock fast:
+ * nobody has to be woken, and the lines that the lock protects stay where they are. It also makes it unfair for as long
+ * as the host lets the thread run. So
+ * 1. A thread counts its passes: how often it has released the lock while others waited for it. After each KI_TURN passes
+ *    it yields, because the waiter that was woken most often needs just that. After KI_LONGEST_TURN its turn is over: when
+ *    it wants the lock next and somebody waits, it queues behind them even if the lock is free.
+ * 2. A thread that finds locks held yields when it has had its processor for a while (hal/fairshare.c). Where more threads
+ *    than processors want a lock and hardly any of them sleeps, this and not the host's much longer slice is their turn.
+ *
+ * The count of passes needs no room in the lock: a thread that passes others again and again uses one lock. It counts the
+ * passes at the lock at which it last passed somebody. The address is only compared. A new lock at an old address inherits
+ * the count, which does no harm.
+ */
+#ifndef INTERLOCK_KE_FAIRNESS_H
+#define INTERLOCK_KE_FAIRNESS_H
+
+#include "ki.h"
+
+#define KI_TURN 4096
+#define KI_LONGEST_TURN (8 * KI_TURN)
+
+/* The thread has queued behind others. */
+FORCEINLINE VOID KiBeginTurn(PKTHREAD Thread, volatile VOID *Lock)
+{
+    Thread->TurnLock = Lock;
+    Thread->TurnPasses = 0;
+    Thread->TurnOver = FALSE;
+}
+
+/* The thread is about to release Lock, for which others wait. TRUE: it should yield when it has. */
+FORCEINLINE BOOLEAN KiCountPass(PKTHREAD Thread, volatile VOID *Lock)
+{
+    if (Thread->TurnLock != Lock) {
+        KiBeginTurn(Thread, Lock);
+    }
+    Thread->TurnPasses += 1;
+    if (Thread->TurnPasses % KI_TURN != 0) {
+        return FALSE;
+    }
+    Thread->TurnOver = Thread->TurnPasses >= KI_LONGEST_TURN;
+    return TRUE;
+}
+
+FORCEINLINE BOOLEAN KiIsTurnOver(PKTHREAD Thread, volatile VOID *Lock)
+{
+    return Thread->TurnOver && Thread->TurnLock == Lock;
+}
+
+/* The thread has found a lock held. */
+FORCEINLINE VOID KiCountWait(PKTHREAD Thread)
+{
+    HalCountContention(&Thread->HostTurn);
+}
+
+#endif

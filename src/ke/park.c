@@ -1,0 +1,57 @@
+/* park.c: how long a wait spins. Theory in park.h. */
+#include "park.h"
+
+#define KI_REPLY_CYCLES 200000
+#define KI_REPLY_LEAST_OFTEN 6 /* once in 64 */
+
+/* Should the thread spin for the reply to the wakeup that it has sent? */
+static BOOLEAN KiTakeReplyChance(PKTHREAD Thread)
+{
+    if (!Thread->WokeSleeper) {
+        return FALSE;
+    }
+    Thread->WokeSleeper = FALSE;
+    Thread->SpinSkipped += 1;
+    return (Thread->SpinSkipped & ((1u << Thread->SpinFailures) - 1)) == 0;
+}
+
+VOID KiEndPatience(const KI_PATIENCE *Patience, PKTHREAD Thread, BOOLEAN Done)
+{
+    if (Patience->Reply && Done) {
+        Thread->SpinFailures = 0;
+    } else if (Patience->Reply && Thread->SpinFailures < KI_REPLY_LEAST_OFTEN) {
+        Thread->SpinFailures += 1;
+    }
+}
+
+VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
+{
+    const KI_PARK_POLICY *Policy = &KiParkPolicy[Use];
+    *Patience = (KI_PATIENCE){.Yields = Policy->Yields ? HalYieldsBeforeSleep() : 0};
+    /* relaxed: a hint */
+    if (!HalOtherProcessorAvailable() ||
+        (Policy->Spin != KiSpinAlways &&
+         __atomic_load_n(&Thread->WakerProcessor, __ATOMIC_RELAXED) == HalDispatch.CurrentProcessor() + 1)) {
+        if (Policy->Spin == KiSpinForReply) {
+            Thread->WokeSleeper = FALSE;
+        }
+        return;
+    }
+    Patience->Reply = Policy->Spin == KiSpinForReply && KiTakeReplyChance(Thread);
+    Patience->Spins = HalSpinsForCycles(Patience->Reply ? KI_REPLY_CYCLES : Policy->SpinCycles);
+    Patience->Gap = Policy->FirstGap != 0 ? HalSpinsForCycles(Policy->FirstGap) : 1;
+    Patience->GreatestGap = Policy->GreatestGap != 0 ? HalSpinsForCycles(Policy->GreatestGap) : 1;
+}
+
+VOID KiBackOff(ULONG Round)
+{
+    const KI_PARK_POLICY *Policy = &KiParkPolicy[KiParkForOther];
+    ULONG SpinningRounds = HalOtherProcessorAvailable() ? Policy->SpinCycles / Policy->GreatestGap : 0;
+    if (Round >= SpinningRounds) {
+        HalGiveWay(Round - SpinningRounds);
+        return;
+    }
+    for (ULONG Pauses = HalSpinsForCycles(Policy->GreatestGap); Pauses != 0; Pauses -= 1) {
+        HalPause();
+    }
+}

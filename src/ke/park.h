@@ -1,0 +1,258 @@
+/*
+ * park.h: how a thread waits for another one: it spins, yields, and sleeps.
+ *
+ * Overview. A wait goes through up to three stages:
+ *
+ *     spin     The thread pauses and looks again. A handoff between two running processors takes a fraction of a
+ *              microsecond, the wakeup of a sleeper a hundred times that. Pointless where no other processor is
+ *              available.
+ *     yield    The thread gives its processor to the host and looks again: the thread that it waits for may have been
+ *              preempted, perhaps by this one.
+ *     sleep    On a word, until a waker changes it; in naps, if nobody will wake the thread; or not here: the caller
+ *              queues the thread and blocks it.
+ *
+ * How long each stage lasts is a policy, and a policy is a row of KiParkPolicy below. Nothing else in the library spins,
+ * yields before it sleeps, or calls the host's wait.
+ *
+ * Use. The condition is a static inline function, so each call compiles to a loop of its own:
+ *
+ *     static inline BOOLEAN KiIsFinished(PVOID Job) { return __atomic_load_n(&((PJOB)Job)->Done, __ATOMIC_ACQUIRE); }
+ *     KiParkUntil(Thread, KiParkForOther, KiIsFinished, Job);
+ *
+ * A condition may consume what it finds (take the lock, take the signal); it is not evaluated again after it was TRUE.
+ * KiParkOnWord is the same for a condition of one 32-bit word that a waker changes and then wakes. KiSleepWhile is the
+ * plain case: sleep while the word has this value. A loop that has to do something else between two looks keeps a
+ * KI_PATIENCE of its own and calls KiStayAwake (ex/pushlockcore.c). A loop that seldom waits at all, and retries a whole
+ * operation, counts its rounds and calls KiBackOff: for (ULONG Round = 0; !Try(); Round += 1) KiBackOff(Round);
+ *
+ * What holds for every policy:
+ * 1. Suspension and termination. The host interrupt runs on the spinning or sleeping thread; the wait goes on after it.
+ *    It parks or ends the thread only outside of dispatcher sections and services, so a thread never ends in the middle
+ *    of a wait that others rely on. A condition that has to notice termination tests for it.
+ * 2. Spurious wakeups end here: the condition is evaluated after each.
+ * 3. Fork. A parked thread stays behind in the parent. The forking thread is never parked at that moment.
+ * 4. errno is untouched: everything goes through HalDispatch and HalGiveWay, which preserve it.
+ * 5. At DISPATCH_LEVEL or above the thread owns a processor that others may interrupt. A policy with ServesInterrupts
+ *    services them before each look, or two processors that wait for each other would deadlock.
+ *
+ * History. Spinning delays a signaler that needs this very processor. So a wait whose policy says KiSpinByWaker does not
+ * spin if the thread was last woken from the processor on which it runs now. KiSpinForReply adds: a thread that has just
+ * woken a sleeper spins for longer than a wakeup takes, KI_REPLY_CYCLES, to be there for the reply. Otherwise two
+ * threads that answer each other, and both sleep, would go on sleeping forever (event-two: 0.16 us instead of tens).
+ * Each time that the reply does not come in time, the long spin is tried half as often.
+ *
+ * Gaps. A look takes the cache line away from the thread that is about to write it. The first gap
+ * is FirstGap, each further one the time spun so far >> GapShift, at most GreatestGap: with shift 0 the gap doubles, with
+ * shift 6 a look comes at most 1/64 of the wait late. 0 stands for a single pause.
+ *
+ * Near lines. Two hardware threads of one core share their caches: a look costs the owner nothing, so a waiter that looks
+ * all the time takes the lock the moment it is free. Between two cores each look makes the section several times longer.
+ * The host does not say which it is, and on a virtual machine it changes. So now and then a waiter times a look at a word
+ * that changed while it spun, which another processor must have written (KiTimeLook). This buys about half of the
+ * contended throughput of a pushlock between two hardware threads of one core.
+ */
+#ifndef INTERLOCK_KE_PARK_H
+#define INTERLOCK_KE_PARK_H
+
+#include "irql.h"
+
+typedef enum _KI_PARK_USE {
+    KiParkForSpinLock,        /* spinlocks, locks of the kernel's own, processors that wait for each other */
+    KiParkForQueuedLock,      /* in a queue of processors that do not all run at a time */
+    KiParkForNextInLine,      /* next in that queue; or anywhere in it, with a host processor for every processor */
+    KiParkForPushLock,        /* and SRW locks, fast mutexes, resources */
+    KiParkForNearPushLock,    /* the same with a near owner */
+    KiParkForCriticalSection, /* spins for the section's own SpinCount */
+    KiParkForObject,          /* dispatcher objects, alerts */
+    KiParkForQueueEntry,
+    KiParkForAddress,         /* address waits, condition variables */
+    KiParkForBarrier,         /* spins for the barrier's own SpinCount */
+    KiParkForInterrupt,       /* a running thread that takes a host interrupt */
+    KiParkForOther,           /* another thread that is about to finish something and will wake nobody */
+    KiParkAsleep,             /* sleeps at once: what it waits for takes long */
+    KiParkUses
+} KI_PARK_USE;
+
+typedef enum _KI_SPIN_RULE { KiSpinAlways, KiSpinByWaker, KiSpinForReply } KI_SPIN_RULE;
+
+typedef enum _KI_SLEEP_RULE {
+    KiSleepElsewhere, /* KiParkUntil returns FALSE, and the caller blocks the thread */
+    KiSleepOnWord,    /* until a waker has changed the word */
+    KiSleepInNaps     /* nobody wakes the thread: some yields, then naps that grow to a millisecond */
+} KI_SLEEP_RULE;
+
+typedef struct _KI_PARK_POLICY {
+    ULONG SpinCycles; /* in NT's cycles, and only if another processor is available; so are the gaps */
+    USHORT FirstGap;
+    USHORT GreatestGap;
+    UCHAR GapShift;
+    UCHAR Spin; /* KI_SPIN_RULE */
+    BOOLEAN ServesInterrupts;
+    BOOLEAN Yields; /* a few times before it sleeps */
+    UCHAR Sleep; /* KI_SLEEP_RULE */
+} KI_PARK_POLICY;
+
+/* 10240, 1024 and 2000 are NT's. */
+static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
+    /*                             spin  first  most  shift           rule interrupts yields sleep */
+    [KiParkForSpinLock]        = {128000,    0, 2048, 6, KiSpinAlways,   TRUE,  FALSE, KiSleepInNaps},
+    [KiParkForQueuedLock]      = {  5120,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
+    [KiParkForNextInLine]      = {128000,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
+    [KiParkForPushLock]        = { 10240, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForNearPushLock]    = { 10240,    0,  256, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForCriticalSection] = {  2000,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForObject]          = { 10240,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForQueueEntry]      = { 10240,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForAddress]         = {  1024,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForBarrier]         = {  2000,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForInterrupt]       = { 20000,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForOther]           = {128000, 2000, 2000, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
+    [KiParkAsleep]             = {     0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepOnWord},
+};
+
+/* What is left of a wait's stages. Pauses are counted, not cycles. */
+typedef struct _KI_PATIENCE {
+    ULONG Spins;       /* pauses left */
+    ULONG Spun;        /* pauses so far */
+    ULONG Gap;         /* pauses before the next look */
+    ULONG GreatestGap;
+    ULONG Yields;      /* left */
+    ULONG Naps;        /* so far */
+    BOOLEAN Reply;     /* the spin is one for a reply */
+} KI_PATIENCE, *PKI_PATIENCE;
+
+/* Thread may be NULL where the policy does not need it: KiSpinAlways without ServesInterrupts. */
+VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use);
+VOID KiEndPatience(const KI_PATIENCE *Patience, PKTHREAD Thread, BOOLEAN Done); /* for KiSpinForReply */
+
+/* For an object with a spin count of its own: in place of the policy's, after KiBeginPatience. */
+FORCEINLINE VOID KiSpinFor(PKI_PATIENCE Patience, ULONG Cycles)
+{
+    Patience->Spins = Cycles != 0 && HalOtherProcessorAvailable() ? HalSpinsForCycles(Cycles) : 0;
+}
+
+/* Pauses, yields or naps before the next look. FALSE: it is time to sleep. */
+FORCEINLINE BOOLEAN KiStayAwake(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
+{
+    const KI_PARK_POLICY *Policy = &KiParkPolicy[Use];
+    if (Policy->ServesInterrupts) {
+        KiPollInterrupts(Thread);
+    }
+    if (Patience->Spins != 0) {
+        ULONG Pauses = Patience->Gap < Patience->Spins ? Patience->Gap : Patience->Spins;
+        Patience->Spins -= Pauses;
+        Patience->Spun += Pauses;
+        for (; Pauses != 0; Pauses -= 1) {
+            HalPause();
+        }
+        Pauses = Patience->Spun >> Policy->GapShift;
+        Patience->Gap = Pauses == 0 ? 1 : Pauses < Patience->GreatestGap ? Pauses : Patience->GreatestGap;
+        return TRUE;
+    }
+    if (Patience->Yields != 0) {
+        Patience->Yields -= 1;
+        HalDispatch.Yield();
+        return TRUE;
+    }
+    if (Policy->Sleep == KiSleepInNaps) {
+        HalGiveWay(Patience->Naps);
+        Patience->Naps += 1;
+        return TRUE;
+    }
+    return FALSE;
+}
+
+/* The step of a wait by KiParkForOther that comes after Round steps before it. */
+VOID KiBackOff(ULONG Round);
+
+/*
+ * Waits until IsDone(Context). FALSE: patience is over, and the caller blocks the thread. With KiSleepElsewhere the
+ * caller has just looked, so the wait begins with a pause.
+ */
+FORCEINLINE BOOLEAN KiParkUntil(PKTHREAD Thread, KI_PARK_USE Use, BOOLEAN (*IsDone)(PVOID Context), PVOID Context)
+{
+    KI_PATIENCE Patience;
+    BOOLEAN Done = KiParkPolicy[Use].Sleep != KiSleepElsewhere && IsDone(Context);
+    if (Done) {
+        return TRUE;
+    }
+    KiBeginPatience(&Patience, Thread, Use);
+    while (!Done && KiStayAwake(&Patience, Thread, Use)) {
+        Done = IsDone(Context);
+    }
+    if (KiParkPolicy[Use].Spin == KiSpinForReply) {
+        KiEndPatience(&Patience, Thread, Done);
+    }
+    return Done;
+}
+
+/*
+ * Waits until IsDone(*Word, Context), asleep on Word after the policy's spin. FALSE: the deadline has passed. Deadline is
+ * asked before each sleep; NULL: none. Mark, if not 0, is set in *Word before the thread sleeps: a waker that finds it
+ * there has to wake.
+ */
+FORCEINLINE BOOLEAN KiParkOnWord(PKTHREAD Thread, KI_PARK_USE Use, volatile ULONG *Word, ULONG Mark,
+                                 BOOLEAN (*IsDone)(ULONG Value, PVOID Context),
+                                 const HAL_DEADLINE *(*Deadline)(PVOID Context), PVOID Context)
+{
+    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
+    KI_PATIENCE Patience;
+    if (KiParkPolicy[Use].SpinCycles != 0) {
+        KiBeginPatience(&Patience, Thread, Use);
+    }
+    for (;;) {
+        /* acquire, both: pair with the release by which the waker changes the word */
+        ULONG Value = __atomic_load_n(Word, __ATOMIC_ACQUIRE);
+        if (IsDone(Value, Context)) {
+            return TRUE;
+        }
+        if (KiParkPolicy[Use].SpinCycles != 0 && KiStayAwake(&Patience, Thread, Use)) {
+            continue;
+        }
+        if ((Value & Mark) != Mark &&
+            !__atomic_compare_exchange_n(Word, &Value, Value | Mark, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            continue;
+        }
+        if (!HalDispatch.Wait(Word, Value | Mark, Deadline != NULL ? Deadline(Context) : &NoDeadline)) {
+            return FALSE;
+        }
+    }
+}
+
+static inline BOOLEAN KiDiffers(ULONG Value, PVOID Old)
+{
+    return Value != *(ULONG *)Old;
+}
+
+/* Sleeps while *Word is Value. What the waker did before it changed the word is visible afterwards. */
+FORCEINLINE VOID KiSleepWhile(volatile ULONG *Word, ULONG Value)
+{
+    KiParkOnWord(NULL, KiParkAsleep, Word, 0, KiDiffers, NULL, &Value);
+}
+
+#define KI_NEAR_CYCLES 150 /* a line that comes from another core takes longer */
+#define KI_MOST_NEAR_LOOKS 7 /* outweigh a far look, which may have been an interrupt */
+#define KI_LOOKS_BETWEEN_TIMED 255
+
+FORCEINLINE BOOLEAN KiIsNear(PKTHREAD Thread)
+{
+    return Thread->NearLooks != 0;
+}
+
+/* The thread has spun since it found Before in the word. Only a word that has changed meanwhile tells anything. */
+FORCEINLINE VOID KiTimeLook(PKTHREAD Thread, const volatile ULONG_PTR *Word, ULONG_PTR Before)
+{
+    ULONG Cycles;
+    if (Thread->UntimedLooks != 0) {
+        Thread->UntimedLooks -= 1;
+    } else if (HalTimedRead(Word, &Cycles) != Before) {
+        Thread->UntimedLooks = KI_LOOKS_BETWEEN_TIMED;
+        if (Cycles >= KI_NEAR_CYCLES) {
+            Thread->NearLooks -= Thread->NearLooks != 0;
+        } else {
+            Thread->NearLooks += Thread->NearLooks < KI_MOST_NEAR_LOOKS;
+        }
+    }
+}
+
+#endif
