@@ -14,7 +14,7 @@
  * A count of releases in the object would make releasing not block, and fail 1: a thread that gave up in between would
  * leave a release behind for one that never asked for it.
  */
-#include "keyedevent.h"
+#include "exp.h"
 
 #include "../ke/wait.h"
 #include "waiterhash.h"

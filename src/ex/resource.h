@@ -67,7 +67,7 @@ extern LIST_ENTRY ExpSystemResourcesList;
 extern KI_LOCK ExpResourceSpinLock;
 
 /* resource.c */
-VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread, BOOLEAN Urgent); /* somebody else has it locked */
+VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread); /* another thread has it locked */
 VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind);
 BOOLEAN ExpIsResourceIdle(PERESOURCE Resource); /* with the resource locked: nobody owns it or waits */
 VOID ExpRemoveResource(PERESOURCE Resource);    /* off the system's list */
@@ -94,7 +94,7 @@ FORCEINLINE VOID ExpLockResource(PERESOURCE Resource, PKTHREAD Thread)
 {
     KiEnterDispatcher(Thread);
     if (__builtin_expect(!KiTryAcquireLock(ExpResourceLock(Resource)), 0)) {
-        ExpAwaitResourceLock(Resource, Thread, TRUE);
+        ExpAwaitResourceLock(Resource, Thread);
     }
 }
 

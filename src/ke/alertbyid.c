@@ -16,7 +16,7 @@ static BOOLEAN KiMayTakeAlertAtOnce(PKTHREAD Thread)
     return !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL;
 }
 
-NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
+NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins)
 {
     PKTHREAD Thread = KiCurrentThread();
     KI_WAIT Wait;
@@ -31,7 +31,7 @@ NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
     if (Wait.Poll) {
         return STATUS_TIMEOUT;
     }
-    if (KiSpinForAlertById(Thread)) {
+    if (Spins && KiSpinForAlertById(Thread)) {
         return STATUS_ALERTED;
     }
     Wait.Objects = &Hint;
@@ -39,6 +39,11 @@ NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
     Wait.Flags = KI_WAIT_ALERT_BY_ID | KI_WAIT_LIGHT;
     Wait.Spun = TRUE;
     return KiWait(&Wait);
+}
+
+NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
+{
+    return KiWaitForAlertById(Hint, Timeout, TRUE);
 }
 
 VOID KeAlertThreadById(PKTHREAD Thread)

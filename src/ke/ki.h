@@ -174,6 +174,7 @@ typedef struct _KTHREAD {
     PVOID ResourceOwner;             /* the owner record it linked last, a hint, and */
     ULONG ResourceOwners;            /* how many name it by its own doing, and */
     volatile ULONG ResourceOwnersByOthers; /* by that of others: ex/resourceowner.c */
+    struct _KI_QUEUED *Queued;       /* what it is queued on: see fork.h */
     PVOID LockWaitedFor;             /* the pushlock or critical section that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it got exclusively after a wait: both for debuggers only */
     volatile VOID *TurnLock;         /* the lock at which it has passed others that waited, and */
@@ -341,6 +342,7 @@ BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
 /* alertbyid.c: the one way in which user mode blocks. An alert may be stray: look at what is waited for again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
+NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins); /* FALSE: the caller has spun already */
 VOID KeAlertThreadById(PKTHREAD Thread);         /* a running, ended or even another thread in its slot: all the same */
 
 /* suspend.c */

@@ -1,7 +1,7 @@
 /* keyedevent.c: keyed events by handle. */
 #include "wait.h"
 
-#include "../ex/keyedevent.h"
+#include "../ex/exp.h"
 #include "../ob/namespace.h"
 
 /* Global: this object stands for the one keyed event that needs no handle. */

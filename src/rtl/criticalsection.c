@@ -66,9 +66,9 @@
  */
 #include "criticalsection.h"
 
-#include "../ex/pushlock.h"
+#include "../ke/fairness.h"
+#include "../ke/park.h"
 #include "../ke/trace.h"
-#include "../ke/turn.h"
 
 #define RTLP_UNLOCKED (-1)
 #define RTLP_LOCKED (-2)
@@ -122,66 +122,20 @@ FORCEINLINE BOOLEAN RtlpChangeLockCount(PRTL_CRITICAL_SECTION CriticalSection, L
                                        __ATOMIC_ACQUIRE);
 }
 
-/*
- * How much to spin is learned where the section is initialized for that: each time it was in vain halves it, each time
- * it paid doubles it again. What was learned is kept apart, in a table that sections of the same hash share.
- */
-#define RTLP_SPIN_HISTORIES 256
-#define RTLP_MOST_HALVINGS 6
-
-static volatile UCHAR RtlpSpinHistory[RTLP_SPIN_HISTORIES];
-
-static volatile UCHAR *RtlpSpinHistoryOf(PRTL_CRITICAL_SECTION CriticalSection)
+static inline BOOLEAN RtlpTakeIfFree(PVOID CriticalSection)
 {
-    if (!(CriticalSection->SpinCount & RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN)) {
-        return NULL;
-    }
-    return &RtlpSpinHistory[(ULONG_PTR)CriticalSection * 0x9e3779b97f4a7c15ull >> 56];
+    /* relaxed: a hint; the fetch_and has the acquire */
+    return (__atomic_load_n(&((PRTL_CRITICAL_SECTION)CriticalSection)->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) &&
+           RtlpTryTake(CriticalSection);
 }
 
-static BOOLEAN RtlpTakeIfFree(PRTL_CRITICAL_SECTION CriticalSection)
+/* Spins for the section's SpinCount and yields a few times: the owner may have been preempted. */
+static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSection)
 {
-    /* relaxed: a look; who takes it synchronises */
-    return (__atomic_load_n(&CriticalSection->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) && RtlpTryTake(CriticalSection);
-}
-
-static BOOLEAN RtlpSpinFor(PRTL_CRITICAL_SECTION CriticalSection, ULONG Spins)
-{
-    for (; Spins != 0; Spins -= 1) {
-        if (RtlpTakeIfFree(CriticalSection)) {
-            return TRUE;
-        }
-        HalPause();
-    }
-    return FALSE;
-}
-
-static BOOLEAN RtlpSpinToEnter(PRTL_CRITICAL_SECTION CriticalSection)
-{
-    ULONG SpinCount = (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK;
-    if (SpinCount == 0 || !HalOtherProcessorAvailable()) {
-        return FALSE;
-    }
-    volatile UCHAR *History = RtlpSpinHistoryOf(CriticalSection);
-    /* relaxed, here and below: a hint */
-    UCHAR Halvings = History != NULL ? __atomic_load_n(History, __ATOMIC_RELAXED) : 0;
-    BOOLEAN Entered = RtlpSpinFor(CriticalSection, HalSpinsForCycles(SpinCount) >> Halvings);
-    if (History != NULL && Entered && Halvings != 0) {
-        __atomic_store_n(History, (UCHAR)(Halvings - 1), __ATOMIC_RELAXED);
-    } else if (History != NULL && !Entered && Halvings < RTLP_MOST_HALVINGS) {
-        __atomic_store_n(History, (UCHAR)(Halvings + 1), __ATOMIC_RELAXED);
-    }
-    return Entered;
-}
-
-/* Looks that do not disturb the owner; then it may be that the host has stopped it, for want of this processor. */
-static BOOLEAN RtlpStayAwakeToEnter(PRTL_CRITICAL_SECTION CriticalSection)
-{
-    EXP_PATIENCE Patience = ExpFreshPatience(FALSE);
-    if ((CriticalSection->SpinCount & RTLP_SPIN_MASK) == 0) {
-        Patience.Spins = 0;
-    }
-    while (ExpStayAwake(&Patience)) {
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, Thread, KiParkForCriticalSection);
+    KiSpinFor(&Patience, (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK);
+    while (KiStayAwake(&Patience, Thread, KiParkForCriticalSection)) {
         if (RtlpTakeIfFree(CriticalSection)) {
             return TRUE;
         }
@@ -429,7 +383,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSe
     if (!RtlpTryTake(CriticalSection)) {
         KiCountWait(Thread);
         KTRACE_CONTENTION_BEGIN(CriticalSection, KiLockCriticalSection, TRUE, RtlpReadOwner(CriticalSection));
-        if (!RtlpSpinToEnter(CriticalSection) && !RtlpStayAwakeToEnter(CriticalSection)) {
+        if (!RtlpTakeAwake(Thread, CriticalSection)) {
             RtlpWaitToEnter(CriticalSection);
         }
         KTRACE_CONTENTION_END(CriticalSection, KiLockCriticalSection, TRUE);

@@ -487,7 +487,7 @@ static bool child_returns(scene *s)
     check(child >= 0);
     if (child == 0) {
         signal(SIGABRT, SIG_DFL);
-        alarm(2 * test_slowdown());
+        alarm(10 * test_slowdown());
         use_in_child(s);
         _exit(0);
     }

@@ -112,7 +112,7 @@ static void use(void *argument, unsigned index)
     }
 }
 
-/* The invariants of src/ex/pushlockcore.c, looked at in the midst of it. */
+/* The invariants of src/ex/pushlock.c, looked at in the midst of it. */
 static void check_word(ULONG_PTR word)
 {
     require(!(word & K) || (word & W));
