@@ -23,7 +23,7 @@ static const struct option known[] = {
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
-/* How often and how long, of a lock or of one stack. */
+/* Count and time, per lock or per stack. */
 typedef struct figures {
     uint64_t count, time, longest;
     int64_t waiting;
@@ -34,7 +34,7 @@ typedef struct lock {
     unsigned kind;
     figures figures;
     uint32_t owner;
-    const KI_CONTENTION_ENTRY **stacks; /* the longest first */
+    const TRACE_CONTENTION_ENTRY **stacks; /* the longest first */
     size_t stack_count;
 } lock;
 
@@ -44,7 +44,7 @@ typedef struct report {
     size_t count;
 } report;
 
-static void add(figures *sum, const KI_CONTENTION_ENTRY *entry)
+static void add(figures *sum, const TRACE_CONTENTION_ENTRY *entry)
 {
     sum->count += entry->Count;
     sum->time += entry->Time;
@@ -55,8 +55,8 @@ static void add(figures *sum, const KI_CONTENTION_ENTRY *entry)
 
 static int by_identity(const void *one, const void *other)
 {
-    const KI_CONTENTION_ENTRY *a = *(const KI_CONTENTION_ENTRY *const *)one;
-    const KI_CONTENTION_ENTRY *b = *(const KI_CONTENTION_ENTRY *const *)other;
+    const TRACE_CONTENTION_ENTRY *a = *(const TRACE_CONTENTION_ENTRY *const *)one;
+    const TRACE_CONTENTION_ENTRY *b = *(const TRACE_CONTENTION_ENTRY *const *)other;
 
     if (a->Lock != b->Lock)
         return a->Lock < b->Lock ? -1 : 1;
@@ -65,7 +65,7 @@ static int by_identity(const void *one, const void *other)
     return a->Time > b->Time ? -1 : a->Time < b->Time;
 }
 
-/* Somebody who still waits is what matters; then the time. */
+/* Threads that still wait come first, then the total time. */
 static int by_figures(const figures *a, const figures *b)
 {
     if ((a->waiting > 0) != (b->waiting > 0))
@@ -84,12 +84,12 @@ static int stack_by_time(const void *one, const void *other)
 {
     figures a = {0}, b = {0};
 
-    add(&a, *(const KI_CONTENTION_ENTRY *const *)one);
-    add(&b, *(const KI_CONTENTION_ENTRY *const *)other);
+    add(&a, *(const TRACE_CONTENTION_ENTRY *const *)one);
+    add(&b, *(const TRACE_CONTENTION_ENTRY *const *)other);
     return by_figures(&a, &b);
 }
 
-static void add_to_lock(report *r, const KI_CONTENTION_ENTRY *entry)
+static void add_to_lock(report *r, const TRACE_CONTENTION_ENTRY *entry)
 {
     lock *last = r->count != 0 ? &r->locks[r->count - 1] : NULL;
 
@@ -108,12 +108,12 @@ static void add_to_lock(report *r, const KI_CONTENTION_ENTRY *entry)
 
 static report make_report(kd_recording *recording)
 {
-    const KI_CONTENTION_ENTRY *entries = (const KI_CONTENTION_ENTRY *)(recording->file + 1), **found = NULL;
+    const TRACE_CONTENTION_ENTRY *entries = (const TRACE_CONTENTION_ENTRY *)(recording->file + 1), **found = NULL;
     report r = {.recording = recording};
     size_t count = 0;
 
     for (uint32_t i = 0; i < recording->file->Units; i++) {
-        if (entries[i].State == KiEntryReady && entries[i].Frames <= KI_CONTENTION_FRAMES &&
+        if (entries[i].State == TraceEntryReady && entries[i].Frames <= TRACE_CONTENTION_FRAMES &&
             entries[i].Kind < KiLockKinds) {
             found = kd_grow(found, count, sizeof(*found));
             found[count++] = &entries[i];
@@ -143,7 +143,7 @@ static const char *name_of(const report *r, const lock *l, char buffer[KD_SYMBOL
     return kd_symbol_in(kd_recorded_module(r->recording, l->address), l->address, buffer) ? buffer : NULL;
 }
 
-static kd_frame frame_of(const report *r, const KI_CONTENTION_ENTRY *stack, unsigned number)
+static kd_frame frame_of(const report *r, const TRACE_CONTENTION_ENTRY *stack, unsigned number)
 {
     kd_address pc = stack->Frame[number];
     kd_frame frame;
@@ -176,7 +176,7 @@ static void print_figures(FILE *to, const figures *f)
         fprintf(to, ", and %" PRId64 " still waited", f->waiting);
 }
 
-static void print_stack(FILE *to, const report *r, const KI_CONTENTION_ENTRY *stack)
+static void print_stack(FILE *to, const report *r, const TRACE_CONTENTION_ENTRY *stack)
 {
     figures f = {0};
 
@@ -199,7 +199,7 @@ static void print_lock(FILE *to, const report *r, const lock *l)
     char buffer[KD_SYMBOL_SIZE];
     const char *name = name_of(r, l, buffer);
 
-    fprintf(to, "%s 0x%" PRIx64, KiLockKindName(l->kind), l->address);
+    fprintf(to, "%s 0x%" PRIx64, TraceLockKindName(l->kind), l->address);
     if (name != NULL)
         fprintf(to, " (%s)", name);
     fprintf(to, "\n    ");
@@ -215,11 +215,11 @@ static void print_lock(FILE *to, const report *r, const lock *l)
 
 static void print_report(FILE *to, const report *r, uint64_t top)
 {
-    const KI_TRACE_FILE *file = r->recording->file;
-    char program[4 * KI_TRACE_NAME + 1];
+    const TRACE_FILE *file = r->recording->file;
+    char program[4 * TRACE_NAME + 1];
 
     fprintf(to, "Contended locks of %s, process %u:%s\n",
-            kd_clean(program, sizeof(program), file->Program, KI_TRACE_NAME), file->ProcessId,
+            kd_clean(program, sizeof(program), file->Program, TRACE_NAME), file->ProcessId,
             r->count == 0 ? " none" : "");
     for (size_t i = 0; i < r->count && i < top; i++)
         print_lock(to, r, &r->locks[i]);
@@ -251,7 +251,7 @@ static void json_figures(json *out, const figures *f)
     json_number(out, "waiting", f->waiting > 0 ? f->waiting : 0);
 }
 
-static void json_stack(json *out, const report *r, const KI_CONTENTION_ENTRY *stack)
+static void json_stack(json *out, const report *r, const TRACE_CONTENTION_ENTRY *stack)
 {
     figures f = {0};
 
@@ -299,10 +299,10 @@ static void json_lock(json *out, const report *r, const lock *l)
 
 static void json_report(json *out, const report *r, uint64_t top)
 {
-    const KI_TRACE_FILE *file = r->recording->file;
-    char program[4 * KI_TRACE_NAME + 1];
+    const TRACE_FILE *file = r->recording->file;
+    char program[4 * TRACE_NAME + 1];
 
-    kd_clean(program, sizeof(program), file->Program, KI_TRACE_NAME);
+    kd_clean(program, sizeof(program), file->Program, TRACE_NAME);
     json_object(out, NULL);
     json_number(out, "process_id", file->ProcessId);
     json_string(out, "program", program);
@@ -349,7 +349,7 @@ int command_contention(int argc, char **argv)
         return result < 0 ? 0 : result;
     if (options.output != NULL && (to = fopen(options.output, "we")) == NULL)
         return kd_say("cannot write %s: %s", options.output, strerror(errno)), 1;
-    result = kd_record("INTERLOCK_CONTENTION", KiTraceContention, &options, &recordings);
+    result = kd_record("INTERLOCK_CONTENTION", TraceContention, &options, &recordings);
     if (result == 0)
         write_reports(to, &recordings, &options);
     kd_discard(&recordings);

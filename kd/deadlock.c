@@ -1,21 +1,20 @@
 /*
  * deadlock.c: threads whose waits can never end.
  *
- * A thread gets on if it does not wait; or waits for something whose owner is not known, since anybody may signal it;
- * or waits for something all of whose owners get on. Of a WaitAny one object is enough, of a WaitAll every one has to
- * come. The threads for which this can be shown, step by step, are all that ever run again. The others never do,
- * whatever kinds of locks are involved.
+ * A thread can proceed if it does not wait, if it waits for an object without a known owner (any thread may signal it),
+ * or if all owners of the object can proceed. A WaitAny needs one such object, a WaitAll needs all of them. The threads
+ * for which this can be derived, step by step, are all that ever run again, whatever kinds of locks are involved.
  *
- * Each of them waits for another one of them, or for a lock whose owner has ended. Following that, one arrives at the
- * cause: a cycle, which is a deadlock; or an orphaned lock, which is none, since its waiters do not wait for each
- * other. Timeouts and alerts are not counted on: they end a deadlock, but nobody meant to wait for them.
+ * Every other thread waits for another one of them, or for a lock whose owner has exited. Following these waits leads
+ * to the cause: a cycle, which is a deadlock, or an orphaned lock, which is not, because its waiters do not wait for
+ * each other. Timeouts and alerts do not count: they end a deadlock, but the program did not mean to wait for them.
  */
 #include "kd.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_STEPS 2000000 /* of looking for suspects */
+#define MOST_STEPS 2000000 /* budget of the search for suspects */
 
 static bool is_unknown_owner(const kd_owner *owner)
 {
@@ -40,17 +39,17 @@ static void add_item(lists *l, size_t *next, int n, int number)
         l->items[l->first[n] + next[n]++] = number;
 }
 
-/* What is worked out about the waits. */
+/* The analysis of the waits. */
 typedef struct analysis {
     const kd_snapshot *snapshot;
-    lists held;          /* per thread, the locks that it is an owner of, once for each time */
-    lists waited;        /* per lock, the threads that wait for it, once for each block */
-    size_t *kept_by;     /* per lock, how many owners are not yet known to get on */
-    size_t *coming;      /* per thread, how many of its blocks may come */
+    lists held;          /* per thread, the locks that it owns, once per acquisition */
+    lists waited;        /* per lock, its waiting threads, once per wait block */
+    size_t *kept_by;     /* per lock, the number of owners not yet known to proceed */
+    size_t *coming;      /* per thread, the number of its blocks that can be satisfied */
     bool *gets_on;
-    int *queue;          /* threads that get on, and have not been followed yet */
+    int *queue;          /* threads that can proceed and are still to be visited */
     size_t queued, followed;
-    kd_link *of_lock;    /* per lock, what keeps its waiters; .thread is -1 before it is known */
+    kd_link *of_lock;    /* per lock, the owner that blocks its waiters; .thread is -1 while unknown */
 } analysis;
 
 typedef void visit_items(const kd_snapshot *snapshot, lists *l, size_t *next);
@@ -125,7 +124,7 @@ static void consider(analysis *a, int thread)
     }
 }
 
-/* Each thread is queued once, each owner counted down once, each block once: in proportion to what there is. */
+/* Each thread is queued once, each owner and each block counted down once: linear. */
 static void find_those_that_get_on(analysis *a)
 {
     const kd_snapshot *snapshot = a->snapshot;
@@ -153,7 +152,7 @@ static void find_those_that_get_on(analysis *a)
     }
 }
 
-/* The owner that keeps the waiters of a lock: one that has ended, or one that never gets on. .lock is -1: none does. */
+/* The owner that blocks the waiters of a lock: one that has exited, or one that is deadlocked. .lock is -1: none. */
 static const kd_link *link_of_lock(analysis *a, int index)
 {
     const kd_lock *lock = &a->snapshot->locks[index];
@@ -174,7 +173,7 @@ static const kd_link *link_of_lock(analysis *a, int index)
     return found;
 }
 
-/* What keeps a deadlocked thread: a lock of a thread that has ended, or of a deadlocked one. */
+/* The lock that blocks a deadlocked thread: its owner has exited or is deadlocked. */
 static kd_link link_of(analysis *a, int thread)
 {
     const kd_thread *t = &a->snapshot->threads[thread];
@@ -223,9 +222,9 @@ static void add_cycle(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlock
 }
 
 /*
- * Each deadlocked thread is kept by one other, or by one that has ended. Following that leads to a thread whose cause
- * is known already, to one that was passed on the way, which closes a cycle, or to an orphaned lock. Of an orphaned
- * lock one waiter is enough; the others are behind it.
+ * Each deadlocked thread is blocked by one other thread, or by one that has exited. Following that leads to a thread
+ * whose cause is already known, to one visited on the way, which closes a cycle, or to an orphaned lock. One waiter of
+ * an orphaned lock is enough; the others are behind it.
  */
 static void follow_all(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlocks)
 {
@@ -268,7 +267,7 @@ static void follow_all(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadloc
     free(orphans);
 }
 
-/* Threads found on the way from a lock to those that wait, directly or not, for its waiters. */
+/* Threads that wait, directly or indirectly, for the waiters of a lock. */
 typedef struct search {
     analysis *analysis;
     uint32_t *seen;      /* per thread, the last search that found it */

@@ -77,7 +77,7 @@ static void link_processors(const kd_snapshot *snapshot, kd_graph *graph)
     for (size_t i = 0; i < graph->thread_count; i++) {
         const kd_thread *thread = graph->threads[i].thread >= 0 ? &snapshot->threads[graph->threads[i].thread] : NULL;
 
-        if (thread != NULL && thread->waiting && thread->raw->WaitListed &&
+        if (thread != NULL && thread->waiting && KiIsOnWaitList(thread->raw) &&
             thread->raw->WaitProcessor < graph->processor_count)
             add_edge(graph, (kd_edge){.kind = KD_EDGE_WAIT_LIST, .from = (int)thread->raw->WaitProcessor,
                                       .to = (int)i, .cycle = -1});
@@ -135,7 +135,7 @@ static void add_waiter(kd_graph *graph, kd_graph_object *object, int block)
     object->waiters[object->waiter_count++] = block;
 }
 
-/* A dispatcher object has its waiters in a list of blocks, which tells their order. */
+/* A dispatcher object's list of wait blocks has the order of its waiters. */
 static void follow_wait_list(kd_snapshot *snapshot, kd_graph *graph, int index)
 {
     kd_graph_object *object = &graph->objects[index];
@@ -160,7 +160,7 @@ static void follow_wait_list(kd_snapshot *snapshot, kd_graph *graph, int index)
     free(blocks);
 }
 
-/* Those of other locks, in the order in which the lock knows them; and whoever is in no list just now. */
+/* Waiters of other locks, in the lock's order; then waiters that are in no list at the moment. */
 static void add_other_waiters(const kd_snapshot *snapshot, kd_graph *graph, int index)
 {
     kd_graph_object *object = &graph->objects[index];

@@ -14,14 +14,14 @@
 typedef struct kd_graph_processor {
     uint32_t number;
     kd_address address;
-    int owner;            /* thread, -1: nobody */
+    int owner;            /* thread, -1: none */
     unsigned irql;
     bool idle, in_dpc;
     unsigned dpc_depth, dpc_count, interrupt_count;
     kd_address active_dpc_routine;
 } kd_graph_processor;
 
-/* A thread of the snapshot, or one that has ended and still owns something. */
+/* A thread of the snapshot, or an exited one that still owns a lock. */
 typedef struct kd_graph_thread {
     int thread;           /* index, -1: it has ended */
     uint32_t id;
@@ -48,13 +48,13 @@ typedef struct kd_graph_object {
 
 typedef enum kd_edge_kind {
     KD_EDGE_RUNS,         /* processor to the thread that owns it */
-    KD_EDGE_WAIT_LIST,    /* processor to a thread on its WaitListHead */
+    KD_EDGE_WAIT_LIST,    /* processor to a thread that NT has on its WaitListHead: KiIsOnWaitList */
     KD_EDGE_BLOCK,        /* thread to block */
     KD_EDGE_WAITS,        /* block to object */
     KD_EDGE_LIST_HEAD,    /* object to the first block of its list */
     KD_EDGE_LIST_NEXT,    /* block to the next one */
     KD_EDGE_OWNER,        /* object to a thread that holds it */
-    KD_EDGE_MAY_OWN,      /* object that does not say who holds it, to a thread that would close a cycle */
+    KD_EDGE_MAY_OWN,      /* object without a recorded owner, to a thread that would close a cycle */
 } kd_edge_kind;
 
 typedef struct kd_edge {

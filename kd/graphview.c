@@ -156,7 +156,7 @@ static void json_thread(json *out, const kd_snapshot *snapshot, const kd_graph *
         json_bool(out, "deadlocked", thread->deadlocked);
         json_bool(out, "orphaned", thread->orphaned);
         json_number(out, "irql", thread->raw->Irql);
-        json_number(out, "priority", thread->raw->Priority);
+        json_number(out, "priority", KiBoostedPriority(thread->raw));
         json_number(out, "context_switches", thread->raw->ContextSwitches);
         json_number(out, "suspend_count", thread->raw->SuspendCount);
         json_bool(out, "waiting", thread->waiting);

@@ -1,10 +1,10 @@
 /*
- * guard.c: limits of time and memory for what is not the debugger's own code: the kernel that reads another process,
- * and the libraries that read its files.
+ * guard.c: time and memory limits for code that is not the debugger's own: the kernel, which reads another process, and
+ * the libraries that read its files.
  *
- * A process can make a read of its memory wait (userfaultfd, or a mapping of a file system of its own), and so can the
- * file system that a module is on. Such a wait ends only when the waiting process is killed; no signal handler runs
- * meanwhile. So a thread watches the clock, reports the reason and ends the process.
+ * A process can block a reader of its memory (userfaultfd, or a mapping of its own file system), and so can the file
+ * system of a module. Such a read ends only when the reader is killed; no signal handler runs meanwhile. So a thread
+ * watches the clock, reports the reason and ends the process.
  */
 #include "kd.h"
 
@@ -32,7 +32,7 @@ static const char *volatile guarded; /* NULL: nothing is */
 static volatile int patience;
 static volatile uint64_t turn;       /* counts what is guarded */
 
-/* Nothing here may wait for a lock that the thread which is stuck holds. */
+/* Nothing here may acquire a lock that the blocked thread may own. */
 static void end_with(const char *why)
 {
     char text[256];
@@ -56,7 +56,7 @@ static void *watch(void *context)
 
         nanosleep(&second, NULL);
         what = __atomic_load_n(&guarded, __ATOMIC_ACQUIRE); /* pairs with the release in kd_guard_begin */
-        now = __atomic_load_n(&turn, __ATOMIC_RELAXED);     /* relaxed: only whether it changes counts */
+        now = __atomic_load_n(&turn, __ATOMIC_RELAXED);     /* relaxed: only a change matters */
         waited = what != NULL && now == last ? waited + 1 : 0;
         last = now;
         if (what != NULL && waited >= __atomic_load_n(&patience, __ATOMIC_RELAXED))
@@ -66,8 +66,8 @@ static void *watch(void *context)
 }
 
 /*
- * libelf and libdw believe the sizes in the headers of a file, and the files are those of the process. Past the limit
- * an allocation fails, and they say that the file is damaged. The shadow memory of a sanitizer would count as well.
+ * libelf and libdw trust the sizes in a file's headers, and the files belong to the process. Beyond the limit an
+ * allocation fails, and they report a damaged file. Not with a sanitizer: its shadow memory would count too.
  */
 static struct rlimit memory_before = {RLIM_INFINITY, RLIM_INFINITY};
 
@@ -89,7 +89,7 @@ void kd_unlimit_memory(void)
         setrlimit(RLIMIT_DATA, &memory_before);
 }
 
-/* A file that was mapped has become shorter. */
+/* A mapped file was truncated. */
 static void on_bus_error(int number)
 {
     (void)number;
@@ -101,7 +101,7 @@ static void start_watch(void)
     sigset_t all, before;
     pthread_t thread;
 
-    /* Signals are for the thread that shows something. */
+    /* Signals go to the thread that prints. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, watch, NULL) == 0)
@@ -123,14 +123,14 @@ void kd_guard_start(bool watched)
         start_watch();
 }
 
-/* One may be inside another. */
+/* Guards may nest. */
 static struct {
     const char *what;
     int seconds;
 } outer[MOST_GUARDS];
 static int depth;
 
-/* The watch may see what of one and seconds of another, but gives up only after so many seconds of the same turn. */
+/* The watcher may combine the name of one guard with the seconds of another, but gives up only if the turn did not change. */
 static void guard(const char *what, int seconds)
 {
     if (what != NULL)

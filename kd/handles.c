@@ -13,7 +13,7 @@ typedef struct type {
     int64_t wait_offset; /* OBP_ALWAYS_SIGNALED: nothing to wait for */
 } type;
 
-/* What many handles have in common. */
+/* Data shared by many handles. */
 typedef struct reader {
     kd_snapshot *snapshot;
     kd_index types_by_address, paths_by_directory, leaves;
@@ -45,7 +45,7 @@ static const char *directory_path(reader *r, kd_address body, int depth)
         kd_inconsistent(r->snapshot, "directory", body, "directories are in each other");
     else if (kd_read(r->snapshot->target, body - sizeof(header), &header, sizeof(header)))
         path = kd_keep(r->snapshot, path_of(r, &header, depth + 1, buffer));
-    /* if they are in each other, it is known by now */
+    /* directories that contain each other were reported before */
     if (kd_spend_memory(r->snapshot->target, KD_INDEX_COST) &&
         kd_index_add(&r->paths_by_directory, body, (int)r->path_count)) {
         r->paths = kd_grow(r->paths, r->path_count, sizeof(*r->paths));

@@ -48,7 +48,7 @@ static int compare(const void *one, const void *other)
     return a < b ? -1 : a > b;
 }
 
-/* By how much the counter has grown. What was not there before has counted since then. */
+/* The increase of a counter. A new lock's counter starts at 0. */
 static uint32_t growth(const kd_counter *before, size_t count, const kd_counter *now)
 {
     const kd_counter *found =
@@ -57,7 +57,7 @@ static uint32_t growth(const kd_counter *before, size_t count, const kd_counter 
     return found != NULL ? now->value - found->value : now->value;
 }
 
-/* The sum of what has grown; those of now take the place of those of before. */
+/* The sum of the increases; the current counters replace the previous ones. */
 static uint64_t exchange(kd_counter **before, size_t *count, counters now)
 {
     uint64_t sum = 0;
@@ -117,7 +117,7 @@ static int by_weight(const void *one, const void *other)
     return a < b ? -1 : 1;
 }
 
-/* Those that matter most: the history of a process with many locks must not outgrow the process. */
+/* Only the most contended locks, so that the history of a process with many locks stays small. */
 static void note_locks(kd_sample *sample, const kd_lock **locks, size_t count)
 {
     if (count > KD_MOST_SAMPLE_LOCKS) {

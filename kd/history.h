@@ -1,6 +1,6 @@
 /*
- * history.h: what happened between one snapshot and the next: how many waits, who waited for which lock. The counters
- * of the process only grow, so differences are what is shown.
+ * history.h: activity between one snapshot and the next: the number of waits, and the waiters per lock. The process's
+ * counters only grow, so the samples are their differences.
  */
 #ifndef INTERLOCK_KD_HISTORY_H
 #define INTERLOCK_KD_HISTORY_H
@@ -10,22 +10,22 @@
 #define KD_MOST_SAMPLES 600
 #define KD_MOST_SAMPLE_LOCKS 200
 
-/* A lock that somebody waited for, or that was contended since the sample before. */
+/* A lock that has waiters, or was contended since the previous sample. */
 typedef struct kd_sample_lock {
     kd_kind kind;
     kd_address address;
     char *name;
     size_t waiters;
     int64_t contention; /* as the lock counts it, -1: it does not */
-    uint64_t contended; /* since the sample before */
+    uint64_t contended; /* since the previous sample */
 } kd_sample_lock;
 
 typedef struct kd_sample {
     uint64_t number;    /* from 1 */
     double time;        /* seconds since the first one */
-    double interval;    /* since the sample before, 0: there was none */
+    double interval;    /* since the previous sample, 0: there was none */
     size_t threads, waiting, deadlocked;
-    uint64_t waits, dpcs, interrupts; /* since the sample before */
+    uint64_t waits, dpcs, interrupts; /* since the previous sample */
     kd_sample_lock *locks;
     size_t lock_count, locks_left_out;
 } kd_sample;

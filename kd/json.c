@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Valid UTF-8, whatever comes: what is none becomes U+FFFD. What is not to be shown as it is, is escaped. */
+/* Writes valid UTF-8: invalid bytes become U+FFFD, unprintable characters are escaped. */
 static void text(json *out, const char *value)
 {
     size_t length = strlen(value);

@@ -1,14 +1,14 @@
 /*
- * kd.h: looking into a process that uses Interlock, from outside: no cooperation of the process, which may be stopped,
- * deadlocked or a core file. Its structures are copied with the types of the internal headers, so what a pointer in a
- * copy points to is read with kd_read as well.
+ * kd.h: inspects a process that uses Interlock, from outside, without its cooperation: it may be stopped, deadlocked or
+ * a core file. Its structures are copied with the types of the internal headers, so a pointer in a copy is an address of
+ * the process, to be read with kd_read.
  *
- * A live process goes on while it is looked at. What belongs together is read until it stays the same between two
- * reads; a thread that does not hold still for that is marked as moving, and nothing is concluded from it.
+ * A live process runs meanwhile. Related data is read until two reads agree; a thread that keeps changing is marked as
+ * moving and ignored for conclusions.
  *
- * Nor is a process to be trusted: it may belong to somebody who wants to harm the debugger of root. No length, pointer
- * or index of it is believed, lists are followed within a budget (memory.c), text is made safe where it is read
- * (text.h), and what cannot be true is noted as inconsistent and shown beside the rest (walk.c).
+ * The process is not trusted: its owner may want to attack root, who debugs it. No length, pointer or index of it is
+ * believed, lists are followed within a budget (memory.c), text is escaped where it is read (text.h), and impossible
+ * values are recorded as inconsistent and shown (walk.c).
  */
 #ifndef INTERLOCK_KD_H
 #define INTERLOCK_KD_H
@@ -28,7 +28,7 @@
 #include "ke/debugdata.h"
 #include "ke/fork.h"
 #include "ke/wait.h"
-#include "ob/handletable.h"
+#include "ob/obp.h"
 #include "ob/namespace.h"
 #include "ps/psp.h"
 #include "rtl/criticalsection.h"
@@ -43,7 +43,7 @@ typedef uint64_t kd_address;
 
 typedef struct kd_target kd_target;
 
-/* NULL: it has said why. Quiet: it does not say anything, and is watched by somebody else (guard.c). */
+/* NULL: it has reported the reason. Quiet: reports nothing, and another process guards it (guard.c). */
 kd_target *kd_open(const char *what, bool quiet);
 void kd_close(kd_target *target);
 int kd_process_of(const kd_target *target);       /* 0: a core file */
@@ -59,9 +59,9 @@ struct Dwfl_Module *kd_module_at(kd_target *target, kd_address address); /* NULL
 /* memory.c */
 #define KD_PAGE 4096
 #define KD_MOST_TEXT 1024          /* bytes that are read of a name */
-#define KD_WORK 8000000            /* reads of up to a kilobyte that a snapshot, or showing it, may take */
+#define KD_WORK 8000000            /* reads of up to a kilobyte for a snapshot, and for printing it */
 #define KD_MEMORY ((uint64_t)512 << 20)
-#define KD_BEHIND_THREADS 0.5      /* what is left for the rest, however many threads there are, and */
+#define KD_BEHIND_THREADS 0.5      /* reserved for the rest, however many threads there are, and */
 #define KD_BEHIND_HANDLES 0.25     /* handles */
 
 bool kd_read(kd_target *target, kd_address address, void *buffer, size_t size);
@@ -70,7 +70,7 @@ bool kd_mapping_of(kd_target *target, kd_address address, kd_address *begin, kd_
 bool kd_read_string(kd_target *target, kd_address address, char *buffer, size_t size); /* clean */
 /* Likewise, of UTF-16. Returns buffer. */
 char *kd_read_wide(kd_target *target, kd_address address, size_t units, char *buffer, size_t size);
-void kd_renew_budget(kd_target *target, uint64_t share); /* one part in so many of the whole */
+void kd_renew_budget(kd_target *target, uint64_t share); /* a fraction of the whole: 1 / share */
 bool kd_has_left(const kd_target *target, double share); /* more than this share of the whole */
 bool kd_spend_work(kd_target *target, uint64_t amount);
 bool kd_spend_memory(kd_target *target, uint64_t bytes);
@@ -80,8 +80,8 @@ void *kd_allocate_lines(size_t size);                  /* likewise, as a KTHREAD
 void *kd_grow(void *array, size_t count, size_t size); /* room for one more; does not fail */
 void kd_no_memory(void) __attribute__((noreturn));
 
-/* guard.c: if what is between the two takes longer, the command ends and says what the matter is. */
-void kd_guard_start(bool watched); /* watched: somebody else ends this process if it takes too long */
+/* guard.c: if the code between the two calls takes longer, the command reports why and exits. */
+void kd_guard_start(bool watched); /* watched: another process kills this one if it takes too long */
 void kd_unlimit_memory(void); /* for another program that is started */
 void kd_guard_begin(int seconds, const char *what);
 void kd_guard_end(void);
@@ -94,7 +94,7 @@ typedef struct kd_segment {
 
 #define KD_MOST_SEGMENTS 100000
 #define KD_MOST_SYMBOLS 4000000 /* of a module */
-#define KD_FILE_SECONDS 60      /* for what takes a few of them at most */
+#define KD_FILE_SECONDS 60      /* for callers that need only a few */
 
 typedef struct kd_segments {
     kd_segment *list; /* in the order of their addresses */
@@ -103,8 +103,8 @@ typedef struct kd_segments {
 
 struct Dwfl_Module *kd_module_in(struct Dwfl *dwfl, kd_segments *segments, kd_address address);
 struct Elf *kd_core(kd_target *target); /* NULL: a process */
-void kd_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* clean, to standard error, or to */
-void kd_say_into(char *buffer, size_t size); /* what kd_say says from now on; NULL: standard error */
+void kd_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* cleaned, to stderr or to */
+void kd_say_into(char *buffer, size_t size); /* redirects kd_say; NULL: stderr */
 
 /* layout.c */
 bool kd_has_known_layout(kd_target *target);
@@ -133,7 +133,7 @@ const char *kd_block_state_name(unsigned state);
 const char *kd_wait_state_name(unsigned state);
 const char *kd_object_type_name(unsigned type);
 
-/* What threads wait for or own. */
+/* Locks and objects that threads wait for or own. */
 
 typedef enum kd_kind {
     KD_EVENT,
@@ -174,7 +174,7 @@ typedef struct kd_owner {
     uint32_t id;
     int thread;    /* index, -1: none that lives */
     unsigned count;
-    bool probable; /* the lock does not say; the thread was the last to get it after a wait */
+    bool probable; /* the lock records no owner; this thread was the last to acquire it after a wait */
 } kd_owner;
 
 typedef struct kd_waiter {
@@ -217,11 +217,11 @@ typedef struct kd_thread {
     bool system;
     kd_block *blocks;
     size_t block_count;
-    int *owned;          /* the locks that it holds, without those that are the end of a thread */
+    int *owned;          /* the locks that it owns, without thread objects */
     size_t owned_count;
     int cycle;           /* of the deadlocks, -1: none */
     bool deadlocked;     /* its wait can never end */
-    bool orphaned;       /* because it waits, directly or not, for a lock whose owner has ended */
+    bool orphaned;       /* it waits, directly or indirectly, for a lock whose owner has exited */
 } kd_thread;
 
 /* An object that has a handle. */
@@ -236,12 +236,12 @@ typedef struct kd_handle {
     const char *name;    /* whole path, or empty */
 } kd_handle;
 
-/* Something that cannot be true of a process in order, or that is more than the debugger's budget allows for. */
+/* An impossible value, or more data than the debugger's budget allows. */
 typedef struct kd_fault {
     const char *what;
     kd_address where;
     const char *why;
-    bool moving;         /* the process changed it while it was read: it may be in order */
+    bool moving;         /* the process changed it during the read: it may be consistent */
 } kd_fault;
 
 typedef struct kd_snapshot {
@@ -261,7 +261,7 @@ typedef struct kd_snapshot {
     kd_fault *faults;
     size_t fault_count, faults_left_out;
     bool incomplete;               /* the budget was spent */
-    int rests;                     /* how often it was waited for a list to be in order again */
+    int rests;                     /* how often a changing list was read again */
     struct kd_kept *kept;          /* the texts */
     kd_index threads_by_address, threads_by_id, threads_before_fork;
     kd_index handles_by_header, handles_by_body;
@@ -286,15 +286,14 @@ void kd_note_spent(kd_snapshot *snapshot);
 void kd_write_faults(FILE *out, const kd_snapshot *snapshot);              /* nothing if there are none */
 void kd_json_faults(json *out, const kd_snapshot *snapshot);    /* a member of an object */
 /*
- * The addresses of the structures in a list, whose links are offset bytes into them. It is read again while the process
- * changes it; one that is not in order is noted and given as far as it goes. To be freed.
+ * The addresses of the structures in a list whose links are at the given offset. The list is read again while the process
+ * changes it; an inconsistent list is recorded and returned up to the fault. The caller frees the result.
  */
 kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, size_t offset, size_t *count,
                     bool *whole);
-/* Likewise for a chain in one direction: next is the offset of the pointer to the next one. What: NULL if it may well
-   be no chain. */
+/* Likewise for a singly linked chain: next is the offset of the link. What: NULL if it may legitimately not be a chain. */
 kd_address *kd_chain(kd_snapshot *snapshot, const char *what, kd_address first, size_t next, size_t *count);
-const char *kd_keep(kd_snapshot *snapshot, const char *text);   /* as long as the snapshot is there */
+const char *kd_keep(kd_snapshot *snapshot, const char *text);   /* valid as long as the snapshot */
 void kd_forget_kept(kd_snapshot *snapshot);
 
 /* handles.c */
@@ -313,18 +312,18 @@ const char *kd_describe_thread(const kd_snapshot *snapshot, int thread, char *bu
 typedef struct kd_link {
     int thread;
     int lock;
-    int owner;           /* the thread that holds it, -1: one that has ended */
+    int owner;           /* the owner, -1: it has exited */
     uint32_t owner_id;
 } kd_link;
 
 typedef struct kd_cycle {
-    kd_link *links;      /* each waits for the next; the last for the first, or for one that has ended */
+    kd_link *links;      /* each waits for the next; the last for the first, or for one that has exited */
     size_t count;
-    bool orphaned;       /* the last one's lock belongs to a thread that has ended */
+    bool orphaned;       /* the owner of the last lock has exited */
     bool certain;
 } kd_cycle;
 
-/* A lock that does not say who holds it, and threads that wait for its waiters: if one of those holds it, no end. */
+/* A lock without a recorded owner, and threads that wait for its waiters: a deadlock if one of them owns it. */
 typedef struct kd_suspicion {
     int lock;
     int *suspects;
@@ -366,7 +365,7 @@ json kd_json(const kd_options *options);
 bool kd_parse_number(const char *text, uint64_t *number);
 void kd_json_thread(json *out, const char *key, const kd_snapshot *snapshot, int thread); /* id and name */
 void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock);
-/* Without its waiters, and with a few of its owners: for what is said once for each of those. */
+/* Without its waiters, and with a few of its owners: for views that repeat it per waiter. */
 void kd_json_lock_briefly(json *out, const char *key, const kd_lock *lock);
 void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options);
 void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread); /* without what it owns */

@@ -1,4 +1,4 @@
-/* layout.c: whether the structures of a process are those that the debugger was compiled with, layer by layer. */
+/* layout.c: checks, layer by layer, that the process's structures match those that the debugger was compiled with. */
 #include "kd.h"
 
 #include <string.h>

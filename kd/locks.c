@@ -1,8 +1,8 @@
 /*
- * locks.c: what the threads wait for, and who holds it.
+ * locks.c: the locks that threads wait for, and their owners.
  *
- * Resources and critical sections with debug information are in lists. Everything else is found through the threads
- * that wait: the wait's reason says what kind of lock it is, and the object or the hint in its block leads there.
+ * Resources and critical sections with debug information are in lists. All others are found through the waiting threads:
+ * the wait reason tells the kind of lock, and the object or the hint in the wait block leads to it.
  */
 #include "kd.h"
 
@@ -39,7 +39,7 @@ static const char *name_of_lock(kd_snapshot *snapshot, const kd_lock *lock)
     return kd_keep(snapshot, name);
 }
 
-/* -1: it is there already, or the budget is spent. */
+/* -1: already present, or the budget is spent. */
 static int add_lock(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_address object)
 {
     int index = (int)snapshot->lock_count;
@@ -59,7 +59,7 @@ static int add_lock(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_
     return index;
 }
 
-/* Of a list: it should be there once. NULL: it is not, or the budget is spent. */
+/* From a list, where it should appear once. NULL: it appears again, or the budget is spent. */
 static kd_lock *new_lock(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_address object)
 {
     int index = add_lock(snapshot, kind, address, object);
@@ -267,7 +267,7 @@ static void collect_sections(kd_snapshot *snapshot)
     free(sections);
 }
 
-/* Locks that are found through those who wait. */
+/* Locks found through their waiters. */
 
 static int note_wait(kd_snapshot *snapshot, int lock, int thread, bool exclusive)
 {
@@ -276,7 +276,7 @@ static int note_wait(kd_snapshot *snapshot, int lock, int thread, bool exclusive
     return lock;
 }
 
-/* That of a kind at an address, which is added if nobody has waited for it so far. */
+/* The lock of this kind at this address; added for its first waiter. */
 static int lock_at(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_address object)
 {
     int lock = find_lock(snapshot, kind, address);
@@ -316,7 +316,7 @@ static void read_push_lock(kd_snapshot *snapshot, kd_address lock, const char *w
     free(blocks);
 }
 
-/* A waiter's block: by its address, or for an SRW lock by the thread that it names. NULL: it is not in the chain. */
+/* A waiter's block: by its address, or for an SRW lock by its thread. NULL: it is not in the chain. */
 static const kd_push_block *find_push_block(kd_snapshot *snapshot, kd_address lock, kd_address block, kd_address thread)
 {
     int found;
@@ -341,7 +341,7 @@ static void fill_push_lock(kd_snapshot *snapshot, kd_lock *lock)
         lock->hold = word == EX_PUSH_LOCK_LOCK ? KD_EXCLUSIVE : KD_SHARED;
 }
 
-/* Whoever got it last after a wait probably holds it, unless that one waits for it again. */
+/* The last thread to acquire it after a wait is the probable owner, unless it waits for the lock again. */
 static void guess_push_lock_owner(kd_snapshot *snapshot, kd_kind kind, int thread)
 {
     const kd_thread *t = &snapshot->threads[thread];
@@ -474,7 +474,7 @@ static int object_lock(kd_snapshot *snapshot, kd_address address)
     return index;
 }
 
-/* Waits for an alert by id: the hint is all there is, and the waiter hash knows what it is for. */
+/* Waits for an alert by id have only the hint; the waiter hash knows its purpose. */
 
 static void collect_wait_kinds(kd_snapshot *snapshot)
 {
@@ -531,7 +531,7 @@ static int own_event_of(kd_snapshot *snapshot, kd_kind kind, int thread, kd_addr
     return note_wait(snapshot, lock_at(snapshot, kind, object, object), thread, true);
 }
 
-/* A section's waiters wait for its event, or on the address of its LockCount; either way the thread says for which. */
+/* A section's waiters wait for its event or on the address of its LockCount; the thread names the section in both cases. */
 static kd_address section_waited_for(const kd_thread *thread)
 {
     return thread->raw->WaitReason == WrAlertByThreadId || thread->raw->WaitReason == UserRequest
@@ -568,13 +568,13 @@ static int lock_of_block(kd_snapshot *snapshot, int thread, const kd_block *bloc
     default:
         break;
     }
-    /* an event or semaphore that belongs to a lock of user mode, or one for itself */
+    /* an event or semaphore of its own, or of a user-mode lock */
     if ((lock = kd_index_find(&snapshot->locks_by_object, object)) < 0)
         lock = object_lock(snapshot, object);
     return note_wait(snapshot, lock, thread, true);
 }
 
-/* Mutants that a thread owns, whether anybody waits or not. */
+/* Mutants that a thread owns, with or without waiters. */
 static void collect_mutants(kd_snapshot *snapshot, const kd_thread *thread)
 {
     kd_address head = thread->address + offsetof(KTHREAD, MutantListHead), *mutants;

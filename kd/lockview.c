@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* What is no lock is shown by `interlock threads`. */
+/* Objects that are not locks are shown by `interlock threads`. */
 bool kd_is_lock(const kd_lock *lock)
 {
     switch (lock->kind) {
@@ -28,7 +28,7 @@ static bool is_shown(const kd_lock *lock, const kd_options *options)
     return kd_is_lock(lock) && (options->verbose || lock->hold != KD_FREE || lock->waiter_count != 0);
 }
 
-/* Once for each thread, however often it is an owner. */
+/* Once per thread, even if it owns the lock recursively. */
 static bool is_first(const kd_lock *lock, kd_index *seen, size_t owner)
 {
     return lock->owners[owner].thread >= 0 && kd_index_add(seen, (uint64_t)lock->owners[owner].thread, 0);
@@ -52,7 +52,7 @@ static void print_one(kd_snapshot *snapshot, const kd_lock *lock, const kd_optio
     }
 }
 
-/* As !locks -v does: below the lock, the threads that hold it and wait for it. */
+/* As !locks -v does: the owners and waiters below each lock. */
 static void print_threads(kd_snapshot *snapshot, const kd_lock *lock)
 {
     kd_index seen = {.slots = NULL};

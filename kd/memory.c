@@ -1,14 +1,14 @@
 /*
  * memory.c: reading the memory of a process or core file.
  *
- * Memory of a process is read by process_vm_readv, or where a sandbox forbids that through /proc/PID/mem. A core file
- * lacks what the process had unchanged from a file; that is read from the file.
+ * A process is read with process_vm_readv, or through /proc/PID/mem where a sandbox forbids that. A core file lacks pages
+ * that were unmodified mappings of a file; those are read from the file.
  *
- * Nothing that the process says is believed, since it may want to harm its debugger:
- * 1. Only memory is read, no mapping of a device: reading the registers of one may do something.
- * 2. Every read costs something of a budget. Once that is spent no read succeeds, so whatever list is followed, and
- *    however it is forged or changed meanwhile, comes to an end.
- * 3. The process can keep a read waiting (userfaultfd, a mapping of its own file system). guard.c ends that.
+ * The process is not trusted:
+ * 1. Only memory is read, never a device mapping: reading a device's registers may have side effects.
+ * 2. Every read is charged to a budget. Once it is spent, every read fails, so following any list ends, however it is
+ *    forged or changed meanwhile.
+ * 3. The process can block a read (userfaultfd, a mapping of its own file system). guard.c ends that.
  */
 #include "target.h"
 
@@ -257,7 +257,7 @@ static bool read_process(kd_target *target, kd_address address, void *buffer, si
     return length == (ssize_t)size;
 }
 
-/* What the core file left out because it is in a program or library. */
+/* Pages that the core file omits because a program or library contains them. */
 static bool read_module(kd_target *target, kd_address address, void *buffer, size_t size)
 {
     Dwfl_Module *module = dwfl_addrmodule(target->dwfl, address);
@@ -311,7 +311,7 @@ bool kd_read(kd_target *target, kd_address address, void *buffer, size_t size)
                                 : read_core(target, address, buffer, size);
 }
 
-/* As much as there is before the first page that cannot be read. */
+/* Up to the first page that cannot be read. */
 static size_t read_some(kd_target *target, kd_address address, char *buffer, size_t size)
 {
     size_t done = 0;

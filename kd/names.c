@@ -1,7 +1,7 @@
 /* names.c: NT's words for states, reasons and types. */
 #include "kd.h"
 
-#include "ke/tracefile.h"
+#include "trace/tracefile.h"
 
 #define NAME(array, index)                                                                                             \
     ((index) < sizeof(array) / sizeof((array)[0]) && (array)[index] != NULL ? (array)[index] : "?")
@@ -16,7 +16,7 @@ const char *kd_thread_state_name(unsigned state)
 
 const char *kd_wait_reason_name(unsigned reason)
 {
-    return KiWaitReasonName(reason);
+    return TraceWaitReasonName(reason);
 }
 
 const char *kd_wait_type_name(unsigned type)

@@ -121,7 +121,7 @@ static size_t size_of_type(unsigned type)
     }
 }
 
-/* Both neighbours of a list head know it, unless somebody is just changing the list. */
+/* Both neighbours of a list head point to it, unless the list is being changed. */
 static bool is_list_head(kd_snapshot *snapshot, kd_address head, const LIST_ENTRY *list)
 {
     LIST_ENTRY next, previous;
@@ -286,7 +286,7 @@ static int show_object(kd_snapshot *snapshot, const kd_options *options)
         return json_object_view(snapshot, &o, options);
     printf("0x%" PRIx64 " [Type: %s]", o.address, kd_object_type_name(o.type));
     printf(o.handle != NULL && o.handle->name[0] != '\0' ? "  %s\n" : "\n", o.handle != NULL ? o.handle->name : "");
-    /* Windows has the lock in this byte, but not the bit that says that blocks are linked. */
+    /* On Windows this byte has the lock, but not the bit for linked blocks. */
     printf("    %-24s: 0x%x%s\n", "Type", o.header.Type & ~KOBJECT_WAITERS_BIT & 0xff,
            o.header.Type & KOBJECT_LOCK_BIT ? "  (its lock is held: somebody is just changing it)" : "");
     printf("    %-24s: 0x%x\n", "WaitersBit", (o.header.Type & KOBJECT_WAITERS_BIT) != 0);

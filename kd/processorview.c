@@ -306,7 +306,7 @@ static void show_queued_threads(kd_snapshot *snapshot, json *out)
         json_end(out);
 }
 
-/* A processor that nobody owns and that has nothing to do. */
+/* A processor without an owner and without work. */
 bool kd_is_idle_processor(const KPRCB *prcb)
 {
     return prcb->Owner == 0 && prcb->DpcData[0].DpcQueueDepth == 0 && prcb->DpcData[1].DpcQueueDepth == 0 &&
@@ -406,7 +406,7 @@ static void show_timer(kd_snapshot *snapshot, kd_address address, const KTIMER *
     json_end(out);
 }
 
-/* FALSE: the list is not in order, or was being changed. */
+/* FALSE: the list is inconsistent or was being changed. */
 static bool show_slot(kd_snapshot *snapshot, kd_address head, size_t *count, json *out)
 {
     bool whole;

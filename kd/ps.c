@@ -1,8 +1,8 @@
 /*
  * ps.c: `interlock ps`: the processes that use Interlock.
  *
- * Any user's process may be among them, and none may keep the others from being shown. So a child looks at each, with
- * limits, and what it finds out comes through a pipe. One that takes too long is left out, and that is said.
+ * They may belong to any user, and none may prevent the others from being shown. So a child inspects each process, with
+ * limits, and returns its findings through a pipe. A process that takes too long is omitted, with a note.
  */
 #include "kd.h"
 #include "views.h"
@@ -22,7 +22,7 @@ typedef struct summary {
     size_t threads, waiting, handles, deadlocks;
     bool uses_interlock, orphaned, inconsistent;
     char name[128], version[128];
-    char why[256]; /* it cannot be looked at */
+    char why[256]; /* it cannot be inspected */
 } summary;
 
 static void summarize(const char *process, summary *s)
@@ -63,7 +63,7 @@ static void look_and_exit(const char *process, int to)
     _exit(write(to, &found, sizeof(found)) == (ssize_t)sizeof(found) ? 0 : 1);
 }
 
-/* FALSE: it could not be looked at, or not in time. */
+/* FALSE: it could not be inspected, or not in time. */
 static bool look(const char *process, summary *found)
 {
     struct pollfd input = {.events = POLLIN};

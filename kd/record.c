@@ -1,4 +1,4 @@
-/* record.c: running a command that records itself, and what it and its children leave behind. */
+/* record.c: runs a command with recording on, and collects the recordings of the command and its children. */
 #include "record.h"
 
 #include <dirent.h>
@@ -69,7 +69,7 @@ static void pass_on(int number)
 
 static const int passed_on[] = {SIGTERM, SIGHUP};
 
-/* Until it is known whom to tell. Returns those that were blocked before. */
+/* Until the command's id is known. Returns the previous mask. */
 static sigset_t block_signals(void)
 {
     sigset_t set, before;
@@ -83,12 +83,12 @@ static sigset_t block_signals(void)
     return before;
 }
 
-/* What ends a command from outside must not end the one who is to tell about it. */
+/* A signal that ends the command must not end this process, which reports about it. */
 static void handle_signals(const sigset_t *mask)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
 
-    sigaction(SIGINT, &action, NULL); /* the terminal tells the command too */
+    sigaction(SIGINT, &action, NULL); /* the terminal signals the command too */
     sigaction(SIGQUIT, &action, NULL);
     action.sa_handler = pass_on;
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
@@ -141,7 +141,7 @@ static int run(char **command, kd_recordings *recordings)
 }
 
 /* The modules of the process at its end, or if it did not come to that at its beginning. */
-static struct Dwfl *open_modules(const KI_TRACE_FILE *file)
+static struct Dwfl *open_modules(const TRACE_FILE *file)
 {
     static char *debug_path;
     static const Dwfl_Callbacks callbacks = {
@@ -168,8 +168,8 @@ struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address addre
     return recording->dwfl != NULL ? kd_module_in(recording->dwfl, &recording->segments, address) : NULL;
 }
 
-/* FALSE: it is none. errno is 0 if it could be read. */
-static bool open_recording(const char *path, KI_TRACE_CONTENT content, kd_recording *recording)
+/* FALSE: not a recording. errno is 0 if it could be read. */
+static bool open_recording(const char *path, TRACE_CONTENT content, kd_recording *recording)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
@@ -186,7 +186,7 @@ static bool open_recording(const char *path, KI_TRACE_CONTENT content, kd_record
     if (memory == MAP_FAILED)
         return false;
     errno = 0;
-    if (!KiIsTraceFile(memory, (size_t)status.st_size, content)) {
+    if (!TraceIsFile(memory, (size_t)status.st_size, content)) {
         munmap(memory, (size_t)status.st_size);
         return false;
     }
@@ -203,7 +203,7 @@ static int by_start(const void *one, const void *other)
 }
 
 /* Opens what is in the folder, and removes it: what is open stays. */
-static void collect(const char *folder, KI_TRACE_CONTENT content, kd_recordings *recordings)
+static void collect(const char *folder, TRACE_CONTENT content, kd_recordings *recordings)
 {
     DIR *directory = opendir(folder);
     struct dirent *entry;
@@ -228,7 +228,7 @@ static void collect(const char *folder, KI_TRACE_CONTENT content, kd_recordings 
         qsort(recordings->list, recordings->count, sizeof(*recordings->list), by_start);
 }
 
-static int read_one(const char *path, KI_TRACE_CONTENT content, kd_recordings *recordings)
+static int read_one(const char *path, TRACE_CONTENT content, kd_recordings *recordings)
 {
     recordings->list = kd_grow(NULL, 0, sizeof(*recordings->list));
     if (open_recording(path, content, recordings->list)) {
@@ -239,11 +239,11 @@ static int read_one(const char *path, KI_TRACE_CONTENT content, kd_recordings *r
         kd_say("cannot read %s: %s", path, strerror(errno));
     else
         kd_say("%s is not a recording of %s by this version of Interlock", path,
-               content == KiTraceEvents ? "a trace" : "contention");
+               content == TraceEvents ? "a trace" : "contention");
     return 1;
 }
 
-int kd_record(const char *setting, KI_TRACE_CONTENT content, const kd_record_options *options,
+int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_options *options,
               kd_recordings *recordings)
 {
     const char *parent = getenv("TMPDIR");

@@ -1,4 +1,4 @@
-/* record.h: running a command that records itself, and what it and its children leave behind. */
+/* record.h: runs a command with recording on, and collects the recordings of the command and its children. */
 #ifndef INTERLOCK_KD_RECORD_H
 #define INTERLOCK_KD_RECORD_H
 
@@ -6,7 +6,7 @@
 
 #include <getopt.h>
 
-#include "ke/tracefile.h"
+#include "trace/tracefile.h"
 
 typedef struct kd_record_options {
     bool json;
@@ -20,7 +20,7 @@ typedef struct kd_record_options {
 /* One process. */
 typedef struct kd_recording {
     char *path;
-    const KI_TRACE_FILE *file;
+    const TRACE_FILE *file;
     size_t size;
     struct Dwfl *dwfl;     /* its modules; NULL: they are not known */
     kd_segments segments;
@@ -36,7 +36,7 @@ typedef struct kd_recordings {
 /* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -j, -r RECORDING, -h. 0, the status to end with, or -1: it has helped. */
 int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options);
 /* 0, or the status to end with: it has said why. */
-int kd_record(const char *setting, KI_TRACE_CONTENT content, const kd_record_options *options,
+int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_options *options,
               kd_recordings *recordings);
 void kd_discard(kd_recordings *recordings);
 struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address address); /* NULL: none */

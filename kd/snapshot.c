@@ -1,4 +1,4 @@
-/* snapshot.c: the threads of a process with their waits, and everything that is found through them. */
+/* snapshot.c: the threads of a process, their waits, and everything found through them. */
 #include "kd.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define MOST_READS 8
-#define LAST_SHARE 100 /* of the budget, to see whether the process is still there */
+#define LAST_SHARE 100 /* of the budget, to check that the process still exists */
 #define MOST_BLOCKS (MAXIMUM_WAIT_OBJECTS + 1)
 #define NAME_SIZE 128
 #define SYSTEM_TIME_OF_1970 116444736000000000ull
@@ -181,7 +181,7 @@ static bool collect_threads(kd_snapshot *snapshot)
             kd_thread thread = {.id = 0};
             unsigned char byte;
 
-            /* Where a chunk is not memory, none of its slots is. */
+            /* If a chunk is unreadable, so are its slots. */
             if (i == 0 && !kd_read(snapshot->target, address, &byte, 1)) {
                 kd_inconsistent(snapshot, "KiThreadChunk", root + c * sizeof(kd_address), "a chunk cannot be read");
                 break;
@@ -269,7 +269,7 @@ static kd_snapshot *take_once(kd_target *target)
     kd_note_spent(snapshot);
     if (snapshot->incomplete)
         kd_renew_budget(target, LAST_SHARE);
-    /* Memory that has gone does not come back: what can be read now could be read all the time. */
+    /* Freed memory does not return: what is readable now was readable before. */
     if (!kd_is_there(target)) {
         kd_say("the process has ended while it was looked at");
         kd_snapshot_free(snapshot);
@@ -280,9 +280,9 @@ static kd_snapshot *take_once(kd_target *target)
 }
 
 /*
- * Threads and owners are read one after the other, so what one snapshot takes for a cycle may never have been one. A
- * second one tells: threads that have been in the same wait from one to the next stood still in between, all at once.
- * A waiter of a resource may wake once to boost the owners; it still waits for the same.
+ * Threads and owners are read one after the other, so a cycle in one snapshot may never have existed. A second snapshot
+ * decides: threads that are still in the same wait were all waiting at the same time in between. A waiter of a resource
+ * may wake once to boost the owners; its wait is still the same.
  */
 static bool has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread)
 {
@@ -339,7 +339,7 @@ kd_snapshot *kd_snapshot_take(kd_target *target)
     for (int i = 0; snapshot != NULL && !confirmed && has_deadlocks(snapshot) && i < MOST_READS; i++) {
         kd_snapshot *next;
 
-        /* all together not more than twice what one may take */
+        /* both together at most twice the budget of one */
         if (i > 0 && !kd_has_left(target, 1 - 1.0 / MOST_READS))
             break;
         kd_renew_budget(target, 1);

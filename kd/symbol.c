@@ -19,8 +19,8 @@ static const char *base_name(const char *path)
 }
 
 /*
- * The symbols of a module in the order of their addresses. libdwfl searches all of them for each address, and the
- * target decides how many symbols there are and how many addresses.
+ * The symbols of a module, sorted by address. libdwfl searches all of them for each address, and the target controls both
+ * numbers.
  */
 typedef struct symbol {
     kd_address begin;
@@ -144,7 +144,7 @@ typedef struct walk {
     int count;
 } walk;
 
-/* For what clang has compiled: it leaves out the index that dwfl_module_getsrc looks in. */
+/* For code compiled by clang, which omits the index that dwfl_module_getsrc uses. */
 static const char *search_units(Dwfl_Module *module, kd_address address, int *number)
 {
     Dwarf_Die *unit = NULL;
@@ -173,7 +173,7 @@ static void find_line(Dwfl_Module *module, kd_address address, kd_frame *frame)
 
 void kd_describe_frame(Dwfl_Module *module, kd_address pc, bool activation, kd_frame *frame)
 {
-    /* a return address may be the first one after the function that called */
+    /* a return address may be the first one after the calling function */
     kd_address address = activation ? pc : pc - 1;
 
     *frame = (kd_frame){.pc = pc};

@@ -1,4 +1,4 @@
-/* target.c: opening a process or core file, and the block that names the library's roots. */
+/* target.c: opens a process or core file, and finds the block with the library's roots. */
 #include "target.h"
 
 #include <dirent.h>
@@ -262,7 +262,7 @@ static bool is_process_id(const char *what, int *process)
     return true;
 }
 
-/* What a file is that cannot be looked into. */
+/* Describes a file that cannot be inspected. */
 static const char *kind_of_file(mode_t mode)
 {
     return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
@@ -303,7 +303,7 @@ static DIR *open_tasks(const kd_target *target)
     return tasks;
 }
 
-/* A process lives on when its main thread has ended, but what it is called by has no memory then. 0: nobody lives. */
+/* A process lives on after its main thread has exited, but that thread's id has no memory then. 0: no live thread. */
 static int living_thread(const kd_target *target)
 {
     DIR *tasks = open_tasks(target);
@@ -353,7 +353,7 @@ bool kd_is_there(kd_target *target)
     struct pollfd self = {.fd = target->self, .events = POLLIN};
     KD_DEBUGGER_DATA data;
 
-    /* Its number may be another one's now, or it may run another program. */
+    /* Its id may have been recycled, or it may run another program. */
     if (target->process != 0 && target->self >= 0 && poll(&self, 1, 0) != 0)
         return false;
     return kd_read(target, target->block, &data, sizeof(data)) &&
@@ -376,8 +376,8 @@ bool kd_process_name(const kd_target *target, char *buffer, size_t size)
 }
 
 /*
- * A process in a namespace of its own calls its threads by other numbers than the host of the debugger does. The line
- * NSpid of a task has both, the innermost last.
+ * In a PID namespace the process's thread ids differ from those that the debugger sees. The NSpid line of a task has
+ * both, the innermost last.
  */
 static bool last_number(FILE *file, uint32_t *last, size_t *count)
 {
@@ -431,7 +431,7 @@ static int search_threads(kd_target *target, uint32_t id)
     return kd_index_find(&target->host_threads, id);
 }
 
-/* The id is what the process says: it must not lead to a thread of another one. */
+/* The id comes from the process: it must not lead to another process's thread. */
 static bool has_thread(const kd_target *target, int thread)
 {
     char path[64];
@@ -489,13 +489,13 @@ static bool open_core(kd_target *target, const char *what)
     GElf_Ehdr header;
     struct stat status;
 
-    /* Opening a FIFO must not wait for its other end, nor a terminal become ours. */
+    /* Opening a FIFO must not block, nor make a terminal ours. */
     target->file = open(what, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (target->file < 0 || fstat(target->file, &status) != 0)
         return FAIL(target, "%s is neither a process id nor a file that can be read: %s", what, strerror(errno));
     if (!S_ISREG(status.st_mode))
         return FAIL(target, "%s is not a core file, but %s", what, kind_of_file(status.st_mode));
-    /* Not mapped: the file may become shorter while it is read. */
+    /* Not mapped: the file may be truncated meanwhile. */
     target->core = elf_begin(target->file, ELF_C_READ, NULL);
     if (target->core == NULL || gelf_getehdr(target->core, &header) == NULL || header.e_type != ET_CORE)
         return FAIL(target, "%s is not a core file", what);

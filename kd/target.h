@@ -1,4 +1,4 @@
-/* target.h: what target.c and memory.c know about the process or core file. */
+/* target.h: the process or core file, shared by target.c and memory.c. */
 #ifndef INTERLOCK_KD_TARGET_H
 #define INTERLOCK_KD_TARGET_H
 
@@ -12,7 +12,7 @@
 typedef struct kd_region {
     kd_address begin, end;
     uint64_t offset; /* in the core file */
-    bool readable;   /* memory, and not the registers of a device: reading does nothing */
+    bool readable;   /* memory, not a device: reading has no side effects */
     bool scannable;  /* data of a program or library may be there */
 } kd_region;
 
@@ -23,7 +23,7 @@ typedef struct kd_named_root {
 
 struct kd_target {
     int process;
-    int self;             /* a descriptor that stands for the process, whatever gets its number later; -1: none */
+    int self;             /* pidfd; -1: none */
     int folder;           /* /proc/PID, likewise */
     int file;             /* /proc/PID/mem or the core file */
     Elf *core;

@@ -1,4 +1,4 @@
-/* text.c: text from outside, made fit to be shown. */
+/* text.c: makes untrusted text printable. */
 #include "text.h"
 
 #include <stdio.h>

@@ -50,7 +50,7 @@ static void object_type(kd_snapshot *snapshot, const kd_block *block, const char
         *name = kd_object_type_name(header.Type & KOBJECT_TYPE_MASK);
 }
 
-/* Where its code begins: what it was created with. 0: the library has not created it. */
+/* The start routine. 0: the library did not create the thread. */
 static kd_address start_address(const kd_thread *thread)
 {
     const ETHREAD *object = thread->object;
@@ -59,7 +59,7 @@ static kd_address start_address(const kd_thread *thread)
            : object->UserStartRoutine != NULL ? KD_ADDRESS(object->UserStartRoutine) : KD_ADDRESS(object->StartRoutine);
 }
 
-/* The mapping that its stack pointer is in, as the host tells it of a thread that does not run. */
+/* The mapping that contains its stack pointer, which the host reports for a thread that does not run. */
 static bool read_stack_limits(kd_snapshot *snapshot, const kd_thread *thread, kd_address *pointer, kd_address *limit,
                               kd_address *base)
 {
@@ -161,11 +161,19 @@ static void json_owned(json *out, const kd_snapshot *snapshot, int thread)
     json_end(out);
 }
 
+/* Of the boost that a wakeup left for the next reader, or else of the one that Priority includes. */
+static int boost_of(const KTHREAD *thread)
+{
+    KPRIORITY boosted = KiBoostedPriority(thread);
+
+    return boosted > thread->Priority ? boosted - thread->BasePriority : thread->PriorityDecrement;
+}
+
 static void json_priority(json *out, const KTHREAD *thread)
 {
-    json_number(out, "priority", thread->Priority);
+    json_number(out, "priority", KiBoostedPriority(thread));
     json_number(out, "base_priority", thread->BasePriority);
-    json_number(out, "boost", thread->PriorityDecrement);
+    json_number(out, "boost", boost_of(thread));
     json_number(out, "auto_boost_count", thread->AutoBoostCount);
 }
 
@@ -324,8 +332,8 @@ static void print_counters(const KTHREAD *raw)
 
 static void print_priority(const KTHREAD *raw)
 {
-    printf("    Priority %d BasePriority %d PriorityDecrement %d\n", raw->Priority, raw->BasePriority,
-           raw->PriorityDecrement);
+    printf("    Priority %d BasePriority %d PriorityDecrement %d\n", KiBoostedPriority(raw), raw->BasePriority,
+           boost_of(raw));
 }
 
 void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options)
@@ -372,7 +380,7 @@ void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread)
     print_priority(thread->raw);
 }
 
-/* The one that was asked for: a number among the threads. FALSE: it has said that there is none. */
+/* The index of the requested thread. FALSE: there is none, which it has reported. */
 static bool find_one(const kd_snapshot *snapshot, const kd_options *options, int *thread)
 {
     uint64_t id;

@@ -20,7 +20,7 @@
 #define REVERSE "\033[7m"
 #define PLAIN "\033[0m"
 
-#define LONGEST_DEADLOCKS 12 /* lines; the rest is left to `interlock deadlocks` */
+#define LONGEST_DEADLOCKS 12 /* lines; `interlock deadlocks` has the rest */
 
 typedef enum lock_order { BY_WAITERS, BY_CONTENTION, BY_NAME } lock_order;
 typedef enum thread_order { BY_TIME, BY_ID, BY_THREAD_NAME } thread_order;
@@ -250,7 +250,7 @@ static const char help[] = "\nKeys: q quits, space pauses, + and - change the in
                            "      locks by w waiters, c contention, n name; threads by t time, i id, m name\n"
                            "      h: this\n";
 
-/* As much of a line as the terminal is wide: escape sequences and bytes that go on with a character do not count. */
+/* Truncates a line to the terminal's width: escape sequences and continuation bytes do not count. */
 static void print_line(const char *line, size_t length, int columns)
 {
     bool escape = false;
@@ -420,7 +420,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Until it is time for the next snapshot. TRUE: what is shown has to be shown again, before that. */
+/* Waits for the next snapshot. TRUE: the screen must be redrawn before that. */
 static bool rest(top *t, double until)
 {
     struct pollfd input = {.fd = t->batch ? -1 : STDIN_FILENO, .events = POLLIN};

@@ -63,15 +63,15 @@ static BOOLEAN name_address(PVOID context, ULONG64 address, PSTR buffer, SIZE_T 
 static bool convert(kd_recording *recording, const char *path)
 {
     output out = {.file = fopen(path, "we"), .recording = recording};
-    KI_TRACE_SINK sink = {.Write = write_text, .Name = name_address, .Context = &out};
-    KI_TRACE_SUMMARY summary;
+    TRACE_SINK sink = {.Write = write_text, .Name = name_address, .Context = &out};
+    TRACE_SUMMARY summary;
 
     if (out.file == NULL) {
         kd_say("cannot write %s: %s", path, strerror(errno));
         return false;
     }
-    sink.Scratch = kd_allocate(KiTraceScratchSize(recording->file) + 1, 1);
-    bool written = KiWriteTraceJson(recording->file, &sink, &summary);
+    sink.Scratch = kd_allocate(TraceScratchSize(recording->file) + 1, 1);
+    bool written = TraceWriteJson(recording->file, &sink, &summary);
     free(sink.Scratch);
     if (fclose(out.file) != 0 || !written) {
         kd_say("cannot write %s: %s", path, strerror(errno));
@@ -93,7 +93,7 @@ int command_trace(int argc, char **argv)
 
     if (result != 0)
         return result < 0 ? 0 : result;
-    result = kd_record("INTERLOCK_TRACE", KiTraceEvents, &options, &recordings);
+    result = kd_record("INTERLOCK_TRACE", TraceEvents, &options, &recordings);
     count = result == 0 ? recordings.count : 0;
     for (size_t i = 0; i < count; i++) {
         int process = (int)recordings.list[i].file->ProcessId;

@@ -1,8 +1,8 @@
-/* views.h: the subcommands that look into a process. */
+/* views.h: the subcommands that inspect a process. */
 #ifndef INTERLOCK_KD_VIEWS_H
 #define INTERLOCK_KD_VIEWS_H
 
-/* argv[0] is the subcommand. 0: shown; 1: there is nothing to look at, and it has said why; 2: used wrongly. */
+/* argv[0] is the subcommand. 0: shown; 1: nothing to inspect, which it has reported; 2: wrong usage. */
 int command_ps(int argc, char **argv);
 int command_threads(int argc, char **argv);
 int command_deadlocks(int argc, char **argv);

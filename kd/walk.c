@@ -1,4 +1,4 @@
-/* walk.c: following the lists of a process that may be wrong, and noting what cannot be true. */
+/* walk.c: follows lists that may be corrupt, and records impossible values. */
 #include "kd.h"
 
 #include <inttypes.h>
@@ -94,15 +94,15 @@ static bool add(kd_snapshot *snapshot, found *f, kd_address address)
     return true;
 }
 
-/* Where a list is not in order: the entry before, what its Flink was, and the Blink there. */
+/* Where a list is inconsistent: the previous entry, its Flink, and the Blink found there. */
 typedef struct break_in_list {
     kd_address before, at, blink;
     const char *why;
 } break_in_list;
 
 /*
- * Every entry points back to the one before it. That cannot be so where a list runs into itself: the entry in which it
- * does has one Blink for two that are before it. FALSE: it is not in order.
+ * Every entry must point back to its predecessor. So a list cannot run into itself: the entry where it does would need two
+ * Blinks. FALSE: it is inconsistent.
  */
 static bool follow_list(kd_snapshot *snapshot, kd_address head, size_t offset, found *f, break_in_list *broken)
 {
@@ -133,7 +133,7 @@ static bool follow_list(kd_snapshot *snapshot, kd_address head, size_t offset, f
     return true;
 }
 
-/* The links are as they were when the list was followed. */
+/* The links are unchanged since the list was followed. */
 static bool is_still_broken(kd_snapshot *snapshot, const break_in_list *broken)
 {
     LIST_ENTRY before, at;
@@ -156,7 +156,7 @@ kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, si
     for (int i = 0; !in_order && i < (live ? MOST_READS : 1) && !kd_is_spent(snapshot->target); i++) {
         in_order = follow_list(snapshot, head, offset, &f, &broken);
         still = !in_order && (!live || is_still_broken(snapshot, &broken));
-        /* A thread that changes it may have been stopped by the host halfway. */
+        /* A thread that changes it may have been preempted halfway. */
         if (still && live) {
             if (snapshot->rests == MOST_RESTS)
                 break;

@@ -1,8 +1,8 @@
 /*
- * webserver.c: who may ask, and for what.
+ * webserver.c: access control and requests.
  *
- * Every user of the machine can connect, so connections that have not shown the token are strangers: they get little
- * time, however busy they are, and when there are too many the oldest one goes. So they never keep out the user.
+ * Every user of the machine can connect, so connections that have not presented the token are strangers: they get little
+ * time, however busy they are, and if there are too many, the oldest one is closed. So they never lock out the user.
  */
 #include "kd.h"
 #include "webserver.h"
@@ -43,7 +43,7 @@ struct web_server {
     char address[80];
 };
 
-/* What every answer says to the browser: nothing from elsewhere, nothing kept, nothing told to others. */
+/* Headers of every answer: no foreign content, no caching, no referrer. */
 static const struct {
     const char *name, *value;
 } protection[] = {
@@ -100,14 +100,14 @@ static void is_no_stranger(web_server *server, visitor *v)
     server->stranger_count--;
 }
 
-/* The library finds the connection at its end, and closes it. */
+/* The library notices the end of the connection and closes it. */
 static void turn_out(web_server *server, visitor *v)
 {
     shutdown(v->socket, SHUT_RDWR);
     is_no_stranger(server, v);
 }
 
-/* One whose request is on its way stays, if there is one that has said nothing. */
+/* Prefers to close a silent connection to one that is sending a request. */
 static void turn_out_one(web_server *server)
 {
     visitor *v = server->strangers.next;
@@ -172,7 +172,7 @@ static bool is_own_host(const web_server *server, const char *host)
     return strcmp(host, expected) == 0;
 }
 
-/* How long it takes does not depend on how much of the token is right. */
+/* Constant time: does not depend on how much of the token matches. */
 static bool has_token(const web_server *server, const char *url)
 {
     const char *end = url[0] == '/' ? strchr(url + 1, '/') : NULL;

@@ -1,6 +1,6 @@
 /*
  * webserver.h: a web server for one reader: it listens on the loopback address only, answers only requests whose path
- * begins with a random token and whose Host is its own (a name that somebody made point to this machine is not), and
+ * begins with a random token and whose Host is its own (against DNS rebinding), and
  * changes nothing. It runs in the thread that calls it.
  */
 #ifndef INTERLOCK_KD_WEBSERVER_H
@@ -20,7 +20,7 @@ typedef struct web_asset {
 extern const web_asset web_assets[]; /* generated from kd/web */
 extern const size_t web_asset_count;
 
-/* What an address below the token's gives. body is freed by the server; NULL is a 404. */
+/* The answer for a path below the token. The server frees body; NULL is a 404. */
 typedef struct web_answer {
     unsigned status;
     char *body;

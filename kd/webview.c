@@ -1,9 +1,9 @@
 /*
  * webview.c: `interlock view`: a page in the browser that shows a process, live.
  *
- * The page asks for the views' JSON. A snapshot serves whoever asks until it is a tick old, so that the process is not
- * looked at more often because more pages are open; and at least one is taken per interval, so that the history has no
- * gaps. When the process has ended, what was shown last is shown on.
+ * The page requests the views' JSON. A snapshot serves all requests until it is a tick old, so that more pages do not
+ * cause more reads of the process. At least one is taken per interval, so that the history has no gaps. After the process
+ * has exited, the last state stays visible.
  */
 #include "history.h"
 #include "views.h"
@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #define SHORTEST_TICK 0.1
-#define SHARE 4 /* a snapshot may take one part in so many of the time */
-#define PATIENCE 1000 /* milliseconds for a process to end whose memory has gone */
+#define SHARE 4 /* a snapshot may take 1 / SHARE of the time */
+#define PATIENCE 1000 /* milliseconds for a process without memory to exit */
 
 static const kd_view *const views[] = {
     &kd_graph_view, &kd_threads_view, &kd_deadlocks_view, &kd_locks_view, &kd_handles_view,
@@ -45,7 +45,7 @@ typedef struct watch {
     int process;            /* a descriptor that is readable when it has ended; -1: a core file */
     bool ended;
     char name[256];
-    char why[256];          /* it cannot be looked at any more */
+    char why[256];          /* it can no longer be inspected */
     uint64_t number;        /* of the snapshot */
     double taken, tick, interval;
 } watch;
@@ -90,7 +90,7 @@ static void take_snapshot(watch *w)
         kd_say_into(NULL, 0);
     }
     if (next == NULL) {
-        /* Its memory goes before it has ended. */
+        /* The memory disappears before the process has exited. */
         if (ends_within(w, PATIENCE))
             snprintf(w->why, sizeof(w->why), "the process has ended");
         w->ended = true;

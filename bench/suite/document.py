@@ -112,7 +112,7 @@ def numbers(record):
     worst = max(record["rows"], key=behind)
     lines = [f"- {row['title']}: {named(best_of(row, 'interlock', 0))}, best peer {named(best_of(row, 'peer', 0))} "
              f"({row['unit']})" for row in chosen]
-    lines.append(f"- where it is furthest behind, {worst['title']}: {named(best_of(worst, 'interlock', 0))}, best peer "
+    lines.append(f"- slowest relative to a peer: {worst['title']}: {named(best_of(worst, 'interlock', 0))}, best peer "
                  f"{named(best_of(worst, 'peer', 0))} ({worst['unit']})")
     return "\n".join(lines)
 

@@ -177,7 +177,7 @@ def plots(rows):
                  [dict(by_name[name], number=int(name.split("-")[1])) for name in
                   ("any-2-same", "any-8-same", "any-64-same") if name in by_name])
                 for title, kind in (("wait for any, one is signaled", "loop"),
-                                    ("wait for any, there and back", "exchange"))
+                                    ("wait for any, round trip", "exchange"))
                 if kind != "loop" or ("any", "loop") in by_family]
     any_rows = [(title, of) for title, of in any_rows if of]
     if any_rows:

@@ -150,7 +150,7 @@ SIDES = {"floor": "floor", "peer": "peer", "interlock": "Interlock"}
 def notes(row):
     found = []
     if "line" in row:
-        found.append(f"a cache line there and back: {row['line']:.0f} ns")
+        found.append(f"cache-line round trip: {row['line']:.0f} ns")
     if row.get("regimes", 1) > 1:
         found.append("samples of other regimes left out")
     disturbed = sum(r["disturbed"] for r in row["results"])

@@ -16,7 +16,7 @@ typedef struct _DEVICE {
     PKINTERRUPT Interrupt;
     KDPC Dpc;
     KEVENT Idle;
-    LONG Register; /* what the hardware would show: bytes that have arrived; this and the next three under its lock */
+    LONG Register; /* the hardware register: bytes that have arrived; this and the next three under its lock */
     LONG Queued;   /* bytes that the service routine has seen */
     LONG Received; /* bytes that the DPC has handed on */
     KIRQL ServiceLevel;

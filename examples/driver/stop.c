@@ -9,7 +9,7 @@ typedef struct _DEVICE {
 
 NTSTATUS DeviceStop(PDEVICE Device);
 
-/* A driver's routine: lets the requests finish. Its bug: it waits with the spinlock held, at DISPATCH_LEVEL. */
+/* A driver's routine that waits for its requests. The bug: it waits with the spinlock held, at DISPATCH_LEVEL. */
 NTSTATUS DeviceStop(PDEVICE Device)
 {
     NTSTATUS Status = STATUS_SUCCESS;

@@ -1,5 +1,5 @@
 /*
- * An account that loses money: two deposits read the balance, and both write what they made of it. Tests rarely see it.
+ * An account that loses money: two deposits read the same balance, and both write their result. Tests rarely see it.
  *
  *     interlock lab examples/lab/account.c
  *

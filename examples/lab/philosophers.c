@@ -1,6 +1,6 @@
 /*
- * Three philosophers with mutexes of the kernel. Each takes the fork on the left first: a deadlock, and the lab shows
- * who waits for what. In the second scenario one of them is left-handed, and no schedule deadlocks.
+ * Three philosophers with kernel mutexes. Each takes the left fork first: a deadlock, and the lab shows which thread
+ * waits for what. In the second scenario one of them is left-handed, and no schedule deadlocks.
  *
  *     interlock lab examples/lab/philosophers.c
  */

@@ -1,6 +1,6 @@
 /*
- * A message that is published by a flag. It works on every x86, because the processor does more than the program asks
- * for. The model of C11 shows what another processor, or another compiler, may do.
+ * A message that a flag publishes. It works on every x86, because the processor orders more than the program asks for.
+ * The C11 model shows what another processor or compiler may do.
  *
  *     interlock lab --model c11 examples/lab/publish.c
  */

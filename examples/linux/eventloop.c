@@ -1,8 +1,8 @@
 /*
  * eventloop.c: an epoll loop that also serves Interlock's objects, as a loop of libuv, GLib or io_uring would.
  *
- * A semaphore and a timer are exported as descriptors. The loop treats them like any other descriptor and accepts what
- * they stand for when they become readable.
+ * A semaphore and a timer are exported as descriptors. The loop treats them like any other descriptor and consumes the
+ * signal when they become readable.
  */
 #include <windows.h>
 

@@ -30,7 +30,7 @@ static void note_one_more(void)
         seen = ReadNoFence(&highest);
 }
 
-/* Works, without waiting for anything: the first workers until as many are there as may be. */
+/* Works without waiting: the first workers stay until as many run as the port allows. */
 static void work(void)
 {
     note_one_more();

@@ -1,4 +1,4 @@
-/* Two threads, two resources (ERESOURCE), taken in opposite order: each has what the other one wants, for ever. */
+/* Two threads acquire two resources (ERESOURCE) in opposite order: each waits for ever for what the other owns. */
 #include "live.h"
 
 static ERESOURCE accounts, journal;
@@ -40,5 +40,5 @@ int main(void)
     await_committed(second, WrResource);
     expect(ExGetExclusiveWaiterCount(&accounts) == 1 && ExGetExclusiveWaiterCount(&journal) == 1);
     stand_still();
-    return 0; /* nobody will ever free them; the process ends, and they with it */
+    return 0; /* they are never released; the process ends with them */
 }

@@ -1,4 +1,4 @@
-/* live.h: programs that the debugger looks at while they stand still. They need the library's internal headers. */
+/* live.h: programs that pause for the debugger. They need the library's internal headers. */
 #ifndef INTERLOCK_TOUR_LIVE_H
 #define INTERLOCK_TOUR_LIVE_H
 
@@ -8,13 +8,13 @@
 
 #include "ke/ki.h"
 
-/* Names the calling thread for the host, and so for the debugger. */
+/* Names the calling thread for the host and the debugger. */
 static inline void call_me(const char *name)
 {
     prctl(PR_SET_NAME, name);
 }
 
-/* Is it asleep in a wait for this reason, and nothing under way? */
+/* Is the thread asleep in a wait for this reason, with nothing in transit? */
 static inline BOOLEAN is_committed(PKTHREAD thread, KWAIT_REASON reason)
 {
     ULONG state = __atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE);
@@ -29,10 +29,10 @@ static inline void await_committed(PKTHREAD thread, KWAIT_REASON reason)
         sleep_for(1);
 }
 
-/* Everything is in place: says so, and stays until the standard input ends. */
+/* Reports that everything is in place, and waits until standard input ends. */
 static inline void stand_still(void)
 {
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where only parents may look into a process (Yama), anybody may now */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where only parents may trace a process (Yama), allow any process */
     printf("ready\n");
     fflush(stdout);
     while (getchar() != EOF)

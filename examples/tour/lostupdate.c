@@ -60,7 +60,7 @@ static void add_b(PVOID unused)
     show("B: increments tail: an empty slot");
 }
 
-/* With the lock A is at DISPATCH_LEVEL: it may set events, but to wait for one would be a bugcheck. */
+/* With the lock A is at DISPATCH_LEVEL: it may set events, but waiting for one would be a bugcheck. */
 static void add_a_locked(PVOID unused)
 {
     KIRQL old;

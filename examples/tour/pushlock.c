@@ -27,7 +27,7 @@ static PEXP_WAIT_BLOCK newest_waiter(void)
     return word & W ? (PVOID)(word & ~EXP_PUSH_LOCK_BITS) : NULL;
 }
 
-/* Where there are waiters, the number of sharers is in the block of the oldest. */
+/* With waiters, the number of sharers is in the block of the oldest. */
 static ULONG sharers_in(ULONG_PTR word)
 {
     PEXP_WAIT_BLOCK block = newest_waiter();
@@ -68,7 +68,7 @@ static void share(PVOID self)
     KeLeaveCriticalRegion();
 }
 
-/* Sleeps as waiters for pushlocks do, and once it is woken stays where it is until it is told to go on. */
+/* Sleeps like a waiter for a pushlock; once woken, stays there until it is released. */
 static VOID sleep_and_linger(PEXP_WAIT_BLOCK block, volatile ULONG_PTR *waited_for)
 {
     ExpPushLockMethods.Sleep(block, waited_for);

@@ -1,7 +1,7 @@
 /*
- * A queued spinlock with a queue: one thread owns the lock of cancelling I/O, two wait in line, each on a processor of
- * its own. A queued spinlock has no word that everybody looks at: a processor waits by looking at its own entry, until
- * the one before it in line changes that.
+ * A queued spinlock with a queue: one thread owns the I/O cancel lock, two wait in line, each on its own processor.
+ * The waiters of a queued spinlock share no word: a processor spins on its own entry, until its predecessor in the
+ * queue changes that.
  */
 #include "live.h"
 
@@ -30,7 +30,7 @@ static void wait_in_line(PVOID unused)
     KeReleaseQueuedSpinLock(LockQueueIoCancelLock, KeAcquireQueuedSpinLock(LockQueueIoCancelLock));
 }
 
-/* How many entries hang on the owner's: each points to the one behind it. */
+/* How many entries follow the owner's: each points to the next. */
 static ULONG length_of_line(void)
 {
     ULONG linked = 0;

@@ -1,18 +1,18 @@
 /*
- * Shared must stay shared. The owner of a reader/writer lock releases it while a reader waits. Another reader comes by:
- * if it gets the lock it keeps it until the first reader is inside, too. It may, for readers do not exclude each other.
+ * Shared must stay shared. The owner of a reader/writer lock releases it while a reader waits. Another reader arrives:
+ * if it gets the lock, it keeps it until the first reader is inside, too. That is valid: readers do not exclude readers.
  *
  *     interlock lab examples/tour/srw.c
  *
- * tries this under every schedule: with a small lock that makes a mistake which Windows once shipped, and with the SRW
- * lock of the library.
+ * tries this under every schedule: with a small lock that has a bug which Windows once shipped, and with the library's
+ * SRW lock.
  */
 #include <interlock/lab.h>
 #include <windows.h>
 
 #define LOCKED  1u
 #define WAITING 2u
-#define READER  4u /* so much for each reader, if nobody waits */
+#define READER  4u /* added for each reader, if no thread waits */
 
 static uint32_t word;
 static volatile uint32_t inside;
@@ -27,8 +27,8 @@ static uint32_t look(void)
     return __atomic_load_n(&word, __ATOMIC_RELAXED);
 }
 
-/* The mistake: nobody has the lock, and somebody who was woken is on its way, for whom WAITING is still there. Whoever
-   comes just now takes the lock and is not counted as a reader: nobody can join it. */
+/* The bug: the lock is free, and a woken waiter is in transit, for which WAITING is still set. A reader that arrives at
+   this moment takes the lock but is not counted as a reader: no other reader can join it. */
 static int try_acquire_shared(void)
 {
     uint32_t now = look();

@@ -1,7 +1,7 @@
 /*
- * Lightweight suspend. A thread that waits for all of its objects, or only for time to pass, is suspended by a change
- * of its wait status register alone: it does not even wake up. The register is private; this program looks at it as a
- * debugger would.
+ * Lightweight suspend. A thread in a WaitAll or a delay is suspended by a change of its wait status register alone: it
+ * does not even wake up.
+ * The register is private; this program reads it as a debugger would.
  */
 #include "live.h"
 

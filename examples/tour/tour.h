@@ -1,4 +1,4 @@
-/* tour.h: starting and awaiting threads, in the words of a driver. */
+/* tour.h: starting and joining threads, as a driver does. */
 #ifndef INTERLOCK_TOUR_H
 #define INTERLOCK_TOUR_H
 
@@ -39,7 +39,7 @@ static inline void sleep_for(LONGLONG milliseconds)
     KeDelayExecutionThread(KernelMode, FALSE, &interval);
 }
 
-/* The program is part of the tests, too: what it shows must be so. */
+/* The program is also a test: what it shows must be true. */
 #define expect(condition) ((condition) ? (void)0 : tour_failed(#condition, __FILE__, __LINE__))
 
 static inline void tour_failed(const char *condition, const char *file, int line)

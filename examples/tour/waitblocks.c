@@ -34,7 +34,7 @@ int main(void)
     await_committed(second, UserRequest);
     stand_still();
 
-    /* Thread 2 needs B as well, and stays. Thread 1 came to B first, and takes it: thread 2 stays again. */
+    /* Thread 2 also needs B and keeps waiting. Thread 1 queued for B first and takes it: thread 2 keeps waiting. */
     SetEvent(object_a);
     SetEvent(object_b);
     join_thread(first);

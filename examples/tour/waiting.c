@@ -1,4 +1,4 @@
-/* An event, a mutant whose owner ends, and a WaitAll that takes everything or nothing. */
+/* An event, a mutant whose owner exits, and a WaitAll that takes all or nothing. */
 #include "live.h"
 
 static KEVENT door;

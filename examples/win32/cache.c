@@ -1,8 +1,8 @@
 /*
  * cache.c: a table that many read and few write, under a slim reader/writer lock.
  *
- * Readers look up squares; on a miss they let go of the lock, compute, and enter the result exclusively. An InitOnce sets
- * the table up when the first thread gets there.
+ * Readers look up squares; on a miss they release the lock, compute, and insert the result exclusively. An InitOnce lets
+ * the first thread initialize the table.
  */
 #include <windows.h>
 #include <stdio.h>

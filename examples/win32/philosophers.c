@@ -1,8 +1,8 @@
 /*
  * philosophers.c: dining philosophers who cannot deadlock, because each takes both forks at once or none.
  *
- * A fork is a mutex. WaitForMultipleObjects with bWaitAll TRUE takes two of them in one step; nobody ever sits there
- * with one fork in the hand.
+ * A fork is a mutex. WaitForMultipleObjects with bWaitAll TRUE takes two of them atomically; no philosopher ever holds
+ * a single fork.
  */
 #include <windows.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * producerconsumer.c: a bounded buffer with one critical section and two condition variables.
  *
- * Three producers put numbers in, four consumers take them out. The sum of what came out is the sum of what went in.
+ * Three producers put numbers in, four consumers take them out. Both sums must be equal.
  */
 #include <windows.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static DWORD WINAPI Produce(LPVOID parameter)
     return 0;
 }
 
-/* FALSE: everything has been produced and taken. */
+/* FALSE: all items were produced and taken. */
 static BOOL Take(LONG *item)
 {
     BOOL got;

@@ -1,8 +1,8 @@
 /*
  * watchdog.c: a watchdog made of waitable timers and asynchronous procedure calls.
  *
- * A worker must report every so often. Each report pushes the watchdog's timer back; the main thread sleeps alertably and
- * is called by the timer's APC only if the worker goes silent. A second, periodic timer counts heartbeats meanwhile.
+ * A worker must report regularly. Each report postpones the watchdog's timer; the main thread sleeps alertably, and the
+ * timer's APC runs only if the worker goes silent. A second, periodic timer counts heartbeats meanwhile.
  */
 #include <windows.h>
 #include <stdio.h>

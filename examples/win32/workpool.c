@@ -1,8 +1,8 @@
 /*
  * workpool.c: a pool of threads around a completion port.
  *
- * Eight threads serve the port, but it lets no more than two of them run at a time: the others are there to step in when
- * one blocks. The packets carry the work; a packet with key 0 tells a thread to leave.
+ * Eight threads serve the port, which lets at most two of them run at a time: the others step in when one blocks. The
+ * packets carry the work; a packet with key 0 tells a thread to exit.
  */
 #include <windows.h>
 #include <stdio.h>

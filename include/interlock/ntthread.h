@@ -70,7 +70,7 @@ NTSYSAPI NTSTATUS NTAPI NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK Desir
 NTSYSAPI NTSTATUS NTAPI NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
                                      POBJECT_ATTRIBUTES ObjectAttributes, PCLIENT_ID ClientId);
 
-/* Ending, stopping, alerting. What ending another thread leaves behind: src/ps/terminate.c. */
+/* Ending, stopping, alerting. What ending another thread leaves behind: src/ke/terminate.c. */
 
 NTSYSAPI NTSTATUS NTAPI NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus);
 NTSYSAPI NTSTATUS NTAPI NtSuspendThread(HANDLE ThreadHandle, PULONG PreviousSuspendCount);

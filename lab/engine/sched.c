@@ -4,7 +4,7 @@
  * A thread is not chosen while it cannot get anywhere:
  * 1. It is blocked. With a deadline it can always be chosen: then it times out, and virtual time moves on to it.
  * 2. It spins: nothing that it looks at has changed (spin.c).
- * 3. It gave way (HalLongSpin), and the others have not made enough steps since: more, the longer it has spun.
+ * 3. It gave way (HalGiveWay), and the others have not made enough steps since: more, the longer it has spun.
  * When nobody is left, those of 2 and 3 get another round, since a loop may give up after some time, and virtual time
  * passes. If nothing was changed in MAX_IDLE_ROUNDS of these, it is a livelock.
  */

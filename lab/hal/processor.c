@@ -28,6 +28,11 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
     return 1;
 }
 
+VOID HalPauseFor(ULONG Pauses)
+{
+    UNREFERENCED_PARAMETER(Pauses);
+}
+
 ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
 {
     *Cycles = 0;

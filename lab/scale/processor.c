@@ -30,6 +30,14 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
     return NtCycles > PAUSE_CYCLES ? NtCycles / PAUSE_CYCLES : 1;
 }
 
+/* The look that follows pays for one of them: see access.c. */
+VOID HalPauseFor(ULONG Pauses)
+{
+    if (lab_sched_active() && Pauses > 1) {
+        machine_pass((Pauses - 1) * PAUSE_CYCLES);
+    }
+}
+
 ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
 {
     uint64_t before = lab_sched_active() ? machine_current()->clock : 0;

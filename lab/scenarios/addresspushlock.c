@@ -30,7 +30,7 @@ static NTSTATUS wait_for(volatile LONG *address, LONGLONG timeout)
     return ExBlockOnAddressPushLock(&lock, (PVOID)address, &zero, sizeof(zero), timeout < 0 ? NULL : &limit);
 }
 
-/* One call is enough: nobody wakes it for another reason. What the change came after is visible when it returns. */
+/* One call is enough: no spurious wakeup ends it. What was done before the change is visible when it returns. */
 static void waiter(void)
 {
     LabAssert(wait_for(&condition, -1) == STATUS_SUCCESS);
@@ -53,7 +53,7 @@ LAB_SCENARIO(pushlock_address_two, .Threads = {waiter, waiter, change}, .Finish 
 LAB_SCENARIO(pushlock_address_neighbours, .Threads = {waiter, waiter_for_other, change, change_other},
              .Finish = list_is_empty, .Flags = LAB_LARGE);
 
-/* With a deadline: either it was woken, or it was not and says so. */
+/* With a deadline: either the waiter was woken, or it reports a timeout. */
 static void timed_waiter(void)
 {
     NTSTATUS status = wait_for(&condition, MILLISECOND);
@@ -73,7 +73,7 @@ static void nobody_comes(void)
 }
 LAB_SCENARIO(pushlock_address_nobody, .Threads = {nobody_comes}, .Finish = list_is_empty);
 
-/* In single steps. */
+/* Step by step. */
 static void announce_and_wait(void)
 {
     EX_PUSH_LOCK_WAIT_BLOCK block;

@@ -1,12 +1,12 @@
 /*
- * Every lock of the kernel, and every object that can serve as one, by the same scenarios. A kind is a list of
- * operations, each of which takes the lock in some way and lets go of it; the first one is exclusive and does not give up.
+ * Every lock of the kernel, and every object that can serve as one, in the same scenarios. A kind is a list of
+ * operations, each of which acquires the lock in some way and releases it; the first is exclusive and has no timeout.
  *
- *     crowd_of_X        four threads, three operations each, whichever
- *     crowd_in_turn_X   the same, but the operations are fixed, for searches that are not by chance
+ *     crowd_of_X        four threads, three random operations each
+ *     crowd_in_turn_X   the same with fixed operations, for searches that are not random
  *     crowd_upset_X     three threads, while a fourth one alerts them, queues APCs to them, suspends and resumes them
- *     freed_last_X      the last one to have had the lock frees it after its release
- *     freed_held_X      it frees the lock while holding it: those before it are no longer there
+ *     freed_last_X      the last owner frees the lock after its release
+ *     freed_held_X      the last owner frees the lock while it holds it: the earlier ones have left
  */
 #include <interlock/lab.h>
 
@@ -34,11 +34,11 @@ typedef struct lock {
         KSPIN_LOCK spin;
         EX_SPIN_LOCK rw;
     };
-    volatile LONG word; /* of the locks that are made of waits for an address */
+    volatile LONG word; /* for the locks made of address waits */
     KEVENT always;      /* signaled */
     KEVENT never;
-    int value;          /* what is under the lock */
-    int users;          /* that have not left yet */
+    int value;          /* protected by the lock */
+    int users;          /* threads that have not left yet */
 } lock;
 
 typedef enum fate { STAYS, GOES_AFTER_RELEASE, GONE } fate;
@@ -83,10 +83,8 @@ static void read_inside(lock *l)
     LabAssert(l->value == seen);
 }
 
-/*
- * An exclusive operation. Before and After stand around it; Acquire says whether it got the lock; Leave is in the place of
- * Release when the lock is gone.
- */
+/* An exclusive operation. Before and After surround it; Acquire says whether it got the lock; Leave takes the place of
+   Release when the lock is gone. */
 #define EXCLUSIVE(Name, Before, Acquire, Release, Leave, After) \
     static void Name(lock *l, BOOLEAN leaving)                  \
     {                                                           \
@@ -141,7 +139,7 @@ static BOOLEAN wait_with(PVOID object, PVOID other, WAIT_TYPE type, PLARGE_INTEG
     return status != STATUS_TIMEOUT;
 }
 
-/* What can be waited for, by all kinds of waits. */
+/* Objects that can be waited for, by all kinds of waits. */
 #define WAITABLE(Kind, Object, Release)                                                                            \
     EXCLUSIVE(Kind##_wait, NOTHING, wait_for(Object, FALSE, NULL), Release, NOTHING, NOTHING)                      \
     EXCLUSIVE(Kind##_timed, NOTHING, wait_for(Object, FALSE, &soon), Release, NOTHING, NOTHING)                    \
@@ -191,7 +189,7 @@ EXCLUSIVE(event_boosted, NOTHING, wait_for(&l->event, FALSE, NULL), KeSetEventBo
           NOTHING)
 static const kind event_kind = {make_event, NULL, {WAITS(event), event_boosted}};
 
-/* A word is the lock, and a notification event says that it is worth another try. */
+/* The lock is a word, and a notification event says when to retry. */
 static BOOLEAN is_taken(lock *l)
 {
     LONG expected = 0;
@@ -346,7 +344,7 @@ SHARED(expanding_shared, ENTER; PEX_PUSH_LOCK held, (held = ExAcquireAutoExpandP
        ExReleaseAutoExpandPushLockShared(l->expanding, held, 0), LEAVE)
 static const kind auto_expand_kind = {make_expanding, unmake_expanding, {expanding_exclusive, expanding_shared}};
 
-/* A lock made of a word and waits for its value: by the address, and in single steps. */
+/* A lock made of a word and waits for its value: by address, and step by step. */
 static BOOLEAN take_word(lock *l, PLARGE_INTEGER timeout)
 {
     LONG taken = 1;
@@ -440,7 +438,7 @@ static void resource_lower(lock *l, BOOLEAN leaving)
     LEAVE;
 }
 
-/* The owner pointer's, which anybody may release. */
+/* Owned by the owner pointer; any thread may release it. */
 static void resource_for_pointer(lock *l, BOOLEAN leaving)
 {
     PVOID pointer = (PVOID)((ULONG_PTR)KeGetCurrentThread() | 3);
@@ -712,8 +710,8 @@ static void upset_user(void)
     LAB_SCENARIO(freed_held_##Kind, .Setup = make_held_##Kind##_lock,                                                  \
                  .Threads = {use_and_leave, use_and_leave, use_and_leave, use_and_leave},                              \
                  .Flags = LAB_LARGE | LAB_CHECK_LEAKS, .Processors = 3);
-/* What knows its owner cannot go while it has one. What has a number never goes, and of a lock that is made of a word and
-   something to wait for, the latter is touched when the word is free already. */
+/* A lock that knows its owner cannot be freed while it has one. A numbered lock is never freed. A lock made of a word
+   and something to wait for touches the latter after the word is free. */
 #define FREED_FREE(Kind) CROWDS(Kind) FREED_LAST(Kind)
 #define FREED(Kind) CROWDS(Kind) FREED_LAST(Kind) FREED_HELD(Kind)
 

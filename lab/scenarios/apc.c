@@ -1,4 +1,4 @@
-/* APCs against a wait, against their removal, against the end of their thread. Each is delivered once, or run down. */
+/* APCs against a wait, against their removal, against the exit of their thread. Each is delivered once, or run down. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -63,7 +63,7 @@ static void setter(void)
     KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
 }
 
-/* A normal kernel APC interrupts the wait, which then goes on; in a region it comes when the region is left. */
+/* A normal kernel APC interrupts the wait, which then restarts; in a region it is delivered when the region is left. */
 static void waiter(void)
 {
     announce();
@@ -85,7 +85,7 @@ static void waiter_in_region(void)
 LAB_SCENARIO(apc_normal_against_set, .Setup = setup, .Threads = {waiter, queue_normal}, .Flags = LAB_LARGE);
 LAB_SCENARIO(apc_held_back, .Setup = setup, .Threads = {waiter_in_region, queue_normal});
 
-/* A user APC ends an alertable wait of user mode, and then the event is still there. */
+/* A user APC ends an alertable user-mode wait, and the event stays signaled. */
 static void alertable_waiter(void)
 {
     announce();
@@ -140,7 +140,7 @@ static void removed_or_delivered(void)
 LAB_SCENARIO(apc_against_remove, .Setup = setup, .Threads = {waiter_perhaps_interrupted, queue_and_remove},
              .Finish = removed_or_delivered, .Flags = LAB_LARGE);
 
-/* Refused, or delivered, or run down: the thread ends. The object stays, somebody has a reference. */
+/* Refused, delivered, or run down: the thread exits. Its object stays referenced. */
 static void ending_thread(void)
 {
     ObReferenceObject(KeGetCurrentThread());

@@ -1,4 +1,4 @@
-/* Auto-expand pushlocks that grow, and the words that several of them share a cache line for. */
+/* Auto-expand pushlocks that grow, and words of several locks that share a cache line. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -36,14 +36,14 @@ static void reader(void)
     KeLeaveCriticalRegion();
 }
 
-/* The second time by the word that was added, if there is one by then. */
+/* The second time through the added word, if there is one by then. */
 static void read_twice(void)
 {
     reader();
     reader();
 }
 
-/* It has grown, all of its words are free, and it can be had in both ways. */
+/* It has grown, all of its words are free, and it can be acquired in both modes. */
 static void has_grown(void)
 {
     LabAssert(lock->State & 1);
@@ -71,7 +71,7 @@ LAB_SCENARIO(auto_expand_grows_under_writer, .Setup = about_to_grow, .Threads = 
 LAB_SCENARIO(auto_expand_writer_before_growth, .Setup = about_to_grow, .Threads = {read_twice, reader, writer},
              .Finish = can_be_had);
 
-/* Who reads by a word that was added sees what was written before there was one. */
+/* A reader that uses an added word sees what was written before there was one. */
 static void write_and_read(void)
 {
     writer();
@@ -96,7 +96,7 @@ LAB_SCENARIO(auto_expand_grown, .Setup = grown, .Threads = {reader, writer, writ
 LAB_SCENARIO(auto_expand_grown_as_far_as_can_be, .Setup = grown_once, .Threads = {reader, reader, writer},
              .Finish = has_grown);
 
-/* With more processors it takes several steps, each after as many meetings. */
+/* With more processors it takes several steps, each after as many contended acquires. */
 static void is_at_first_step(void)
 {
     LabAssert((lock->State & 1) && LOG(lock) == 1 && lock->LocalLock == 0);
@@ -113,7 +113,7 @@ LAB_SCENARIO(auto_expand_second_step, .Setup = grown_once, .Threads = {reader, r
 LAB_SCENARIO(auto_expand_second_step_under_writer, .Setup = grown_once, .Threads = {read_twice, writer},
              .Finish = can_be_had, .Processors = 4, .Flags = LAB_LARGE);
 
-/* Sharers that meet count it, and those that do not leave the count as it is. */
+/* Contended sharers count, uncontended ones leave the count unchanged. */
 static void barely(void)
 {
     lock = ExAllocateAutoExpandPushLock(0);
@@ -133,7 +133,7 @@ static void hold(void)
 }
 LAB_SCENARIO(auto_expand_counts, .Setup = barely, .Threads = {hold}, .Finish = has_grown);
 
-/* As long as they do not meet, it stays small. */
+/* While sharers do not contend, it stays small. */
 static void small(void)
 {
     lock = ExAllocateAutoExpandPushLock(0);
@@ -189,19 +189,19 @@ static void second_is_next(void)
 LAB_SCENARIO(auto_expand_made_while_freed, .Setup = made_first, .Threads = {make_second, free_first},
              .Finish = second_is_next);
 
-/* Who gets the words of a lock that is gone comes after all that was done with it. */
+/* A lock that reuses the words of a freed lock comes after everything that was done with that one. */
 static int uses[9];
 
 static void make_and_free(void)
 {
     PEX_PUSH_LOCK_AUTO_EXPAND mine = ExAllocateAutoExpandPushLock(0);
-    uses[COLUMN(mine)] += 1; /* no race: one at a time has it */
+    uses[COLUMN(mine)] += 1; /* no race: one at a time owns it */
     ExFreeAutoExpandPushLock(mine);
 }
 LAB_SCENARIO(auto_expand_made_and_freed, .Setup = made_first, .Threads = {make_and_free, make_and_free},
              .Flags = LAB_CHECK_LEAKS);
 
-/* Eight locks share the lines of one slab; the next one has words, too. */
+/* Eight locks share the lines of one slab; the ninth has words, too. */
 static void make_nine(void)
 {
     for (int i = 0; i < 8; i++)

@@ -1,4 +1,4 @@
-/* Cache-aware pushlocks: sharers of different processors, and writers that come in one order. */
+/* Cache-aware pushlocks: sharers on different processors, and writers that lock in one order. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>

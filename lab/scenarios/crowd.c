@@ -1,4 +1,4 @@
-/* More threads than can be exhausted: the kernel's locks and waits, by chance. */
+/* More threads than an exhaustive search can handle: the kernel's locks and waits, at random. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -121,7 +121,7 @@ LAB_SCENARIO(crowd_resource, .Setup = setup,
              .Threads = {resource_reader, resource_writer, resource_reader, resource_writer, resource_reader},
              .Finish = resource_is_free, .Flags = LAB_LARGE);
 
-/* Waits for any, for all, for one, and timeouts, on the same two events: every signal is consumed once, or there. */
+/* Waits for any, for all, for one, and timeouts, on the same two events: every signal is consumed once, or remains. */
 static void wait_both(WAIT_TYPE type, int consumes)
 {
     LARGE_INTEGER timeout = {.QuadPart = -10000};
@@ -140,7 +140,7 @@ static void wait_all(void)
     wait_both(WaitAll, 2);
 }
 
-/* Setting an event that is set does nothing. */
+/* Setting an event that is already signaled does nothing. */
 static void set_first(void)
 {
     __atomic_fetch_add(&value, KeSetEvent(&first, IO_NO_INCREMENT, FALSE) == 0, __ATOMIC_RELAXED);

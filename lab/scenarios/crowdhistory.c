@@ -1,6 +1,6 @@
 /*
- * Four threads, two or three operations each, whichever: the history of the object is one that its sequential model allows. An
- * operation leaves the object so that every other thread can go on.
+ * Four threads, two or three random operations each: the object's sequential model must allow its history. An operation
+ * leaves the object so that every other thread can continue.
  */
 #include <interlock/lab.h>
 
@@ -17,13 +17,13 @@ typedef struct kind {
     void (*make)(void);
     void (*operations[MOST_OPERATIONS])(void);
     void (*end)(void); /* of a thread, or NULL */
-    int times;         /* that a thread chooses an operation; 0: three */
+    int times;         /* operations per thread; 0: three */
 } kind;
 
 static const kind *kind_of_all;
 static LARGE_INTEGER now, soon = {.QuadPart = -10000};
 
-/* Result is an expression, evaluated when Call has returned. */
+/* Result is an expression that is evaluated after Call has returned. */
 #define RECORD(Name, Argument, Call, Result)                   \
     do {                                                       \
         unsigned recorded_as = LabBegin((Name), (Argument));   \
@@ -31,7 +31,7 @@ static LARGE_INTEGER now, soon = {.QuadPart = -10000};
         LabEnd(recorded_as, (Result));                         \
     } while (0)
 
-/* Two operations of the model, begun and ended together. */
+/* Two operations of the model that begin and end together. */
 #define RECORD_BOTH(First, Second, Argument, Call, Result)             \
     do {                                                               \
         unsigned recorded_first = LabBegin((First), (Argument));       \
@@ -172,7 +172,7 @@ static void mutant_abandon(void)
 static const kind mutant_kind = {&LabModelMutant, make_mutant, {mutant_wait, mutant_try, mutant_nested, mutant_abandon},
                                  NULL, 0};
 
-/* Timers. The expiration is begun before the timer is set, and nobody ends it. */
+/* Timers. The expiration begins before the timer is set and never ends. */
 enum { TIMER_SET, TIMER_CANCEL, TIMER_WAIT, TIMER_EXPIRE };
 static KTIMER timer;
 static int settings;
@@ -208,7 +208,7 @@ static const kind notification_timer_kind = {&LabModelNotificationTimer, make_no
 static const kind synchronization_timer_kind = {&LabModelSynchronizationTimer, make_synchronization_timer,
                                                 TIMER_OPERATIONS, NULL, 0};
 
-/* Queues for one running thread. Who ends runs no longer. */
+/* Queues for one running thread. A thread that exits no longer runs. */
 static KQUEUE queue;
 static LIST_ENTRY entries[1 + 3 * THREADS]; /* an element's number is not 0 */
 static int inserted;
@@ -230,7 +230,7 @@ static void queue_insert_head(void)
     RECORD(QUEUE_INSERT_HEAD, number, LONG was = KeInsertHeadQueue(&queue, &entries[number]), was);
 }
 
-/* While a thread is in its remove it does not run. */
+/* A thread does not run while it is in its remove. */
 static void remove_from_queue(PLARGE_INTEGER timeout)
 {
     PLIST_ENTRY entry;
@@ -283,7 +283,7 @@ static void keyed_release(void)
 }
 static const kind keyed_event_kind = {&LabModelKeyedEvent, make_keyed, {keyed_wait, keyed_release}, NULL, 0};
 
-/* Resources, by the thread itself. */
+/* Resources, released by the acquiring thread. */
 enum { EXCLUSIVE, SHARED, STARVE_EXCLUSIVE, WAIT_FOR_EXCLUSIVE, RELEASE, CONVERT };
 static ERESOURCE resource;
 
@@ -324,7 +324,7 @@ static void resource_convert(void)
     KeLeaveCriticalRegion();
 }
 
-/* Without waiting, or shared: a sharer that waits for the exclusive waiters waits for itself. */
+/* Without waiting, or shared: a sharer that waits behind the exclusive waiters waits for itself. */
 static void resource_nested(void)
 {
     KeEnterCriticalRegion();
@@ -339,7 +339,7 @@ static void resource_nested(void)
 static const kind resource_kind = {&LabModelResource, make_resource,
                                    {resource_any_manner, resource_convert, resource_nested}, NULL, 2};
 
-/* Rundown protection, with several that run it down. */
+/* Rundown protection, run down by several threads. */
 enum { RUNDOWN_ACQUIRE, RUNDOWN_RELEASE, RUNDOWN_BEGIN, RUNDOWN_COMPLETE };
 static EX_RUNDOWN_REF rundown;
 
@@ -422,7 +422,7 @@ static void reference_compare_swap(void)
 static const kind fast_reference_kind = {&LabModelFastReference, make_reference,
                                          {reference_use, reference_swap, reference_compare_swap}, NULL, 0};
 
-/* Lists. Who has popped an entry pushes it again; a flush gives back the first one only. */
+/* Lists. A thread that has popped an entry pushes it again; a flush returns the first one only. */
 enum { LIST_PUSH, LIST_POP, LIST_FLUSH, LIST_DEPTH };
 static SLIST_HEADER list DECLSPEC_ALIGN(16);
 static SLIST_ENTRY links[1 + 3 * THREADS] DECLSPEC_ALIGN(16);

@@ -1,6 +1,6 @@
 /*
- * Four threads that signal and wait without a limit, in every order: whatever one takes it has given before, so nobody
- * stays behind. And what only adds up: pulses, alerts, DPCs, calls of every processor, work items.
+ * Four threads that signal and wait without timeouts, in every order: each takes only what it has given before, so none
+ * stays behind. And counts that must add up: pulses, alerts, DPCs, calls on every processor, work items.
  */
 #include <interlock/lab.h>
 
@@ -19,7 +19,7 @@ static void count(int *counter, int many)
     __atomic_fetch_add(counter, many, __ATOMIC_RELAXED);
 }
 
-/* Three mutants, one or two or all of them at a time, in any order of the array. */
+/* Three mutants, one, two or all of them at a time, in any order of the array. */
 static KMUTANT mutants[3];
 static int values[3];
 
@@ -59,7 +59,7 @@ static void mutants_are_free(void)
 LAB_SCENARIO(crowd_wait_all_mutants, .Setup = setup_mutants, .Threads = {own_some, own_some, own_some, own_some},
              .Finish = mutants_are_free, .Flags = LAB_LARGE, .Processors = 3);
 
-/* A count more in one of them, and a wait for any; or one more in each, and a wait for all. */
+/* One more count in one of them, and a wait for any; or one more in each, and a wait for all. */
 static KSEMAPHORE semaphores[3];
 
 static void setup_semaphores(void)
@@ -105,7 +105,8 @@ LAB_SCENARIO(crowd_wait_all_semaphores, .Setup = setup_semaphores,
              .Threads = {give_all_take_all, give_all_take_all, give_all_take_all, give_all_take_all},
              .Finish = semaphores_are_empty, .Flags = LAB_LARGE, .Processors = 3);
 
-/* Objects of every kind in a wait for any, with signals, resets, pulses and timeouts: what is consumed was given. */
+/* Objects of every kind in a wait for any, with signals, resets, pulses and timeouts: every consumed signal was given.
+   */
 static KEVENT synchronization, notification;
 static KTIMER timer;
 
@@ -168,7 +169,7 @@ LAB_SCENARIO(crowd_mixture, .Setup = setup_mixture,
              .Threads = {mix_three_times, mix_three_times, mix_three_times, mix_three_times},
              .Finish = nothing_came_from_nowhere, .Flags = LAB_LARGE, .Processors = 3);
 
-/* Queues: everybody inserts an entry and then takes one, perhaps several at once, perhaps after a wait elsewhere. */
+/* Queues: each thread inserts an entry and then removes one, sometimes several, sometimes after a wait elsewhere. */
 static KQUEUE queue;
 static LIST_ENTRY entries[THREADS * TIMES];
 static int inserted, was_taken[THREADS * TIMES];
@@ -223,7 +224,7 @@ LAB_SCENARIO(crowd_queue_wide, .Setup = setup_wide_queue,
              .Threads = {insert_and_remove, insert_and_remove, insert_and_remove, insert_and_remove},
              .Finish = queue_is_empty, .Flags = LAB_LARGE | LAB_RUN_EXIT, .Processors = 3);
 
-/* Keyed events without a limit: two that wait, two that release, as often. */
+/* Keyed events without timeouts: two threads wait, two release, equally often. */
 static EX_KEYED_EVENT keyed;
 static int key DECLSPEC_ALIGN(2);
 
@@ -247,7 +248,7 @@ LAB_SCENARIO(crowd_keyed_event, .Setup = setup_keyed,
              .Threads = {keyed_waiter, keyed_releaser, keyed_waiter, keyed_releaser}, .Flags = LAB_LARGE,
              .Processors = 3);
 
-/* Alerts: each ends one wait, at most. */
+/* Alerts: each ends at most one wait. */
 static PKTHREAD targets[2];
 static int alerts, ended;
 
@@ -270,7 +271,7 @@ static void alerter(void)
     for (int time = 0; time < TIMES; time++) {
         PKTHREAD target = __atomic_load_n(&targets[LabChoose(2)], __ATOMIC_ACQUIRE);
         if (target != NULL && LabChoose(3) != 0) {
-            count(&alerts, 1); /* before, for it may be answered at once */
+            count(&alerts, 1); /* before, because it may be consumed at once */
             KeAlertThread(target, LabChoose(2) ? UserMode : KernelMode);
         } else {
             count(&given, KeSetEvent(&synchronization, IO_NO_INCREMENT, FALSE) == 0);
@@ -285,10 +286,10 @@ static void alerts_add_up(void)
 LAB_SCENARIO(crowd_alerts, .Setup = setup_mixture, .Threads = {alertable_waiter, alertable_waiter, alerter, alerter},
              .Finish = alerts_add_up, .Flags = LAB_LARGE, .Processors = 3);
 
-/* DPCs on every processor, timers with them, calls of all processors, code at DISPATCH_LEVEL. */
+/* DPCs on every processor, timers with DPCs, calls on all processors, code at DISPATCH_LEVEL. */
 static KDPC dpcs[2];
 static KTIMER dpc_timer;
-static int on_processor[3]; /* no race: a DPC and code at that level share a processor's without a lock */
+static int on_processor[3]; /* no race: a DPC and code at that level share a processor's data without a lock */
 static int ran, queued, called;
 
 static VOID count_dpc(PKDPC dpc, PVOID context, PVOID first, PVOID second)
@@ -368,7 +369,7 @@ static void set_and_cancel_with_dpc(void)
         if (LabChoose(3) == 0) {
             count(&taken, KeCancelTimer(&dpc_timer));
         } else {
-            count(&given, 1); /* before, for it may expire at once */
+            count(&given, 1); /* before, because it may expire at once */
             count(&taken, KeSetTimer(&dpc_timer, soon, &dpcs[LabChoose(2)]));
         }
     }
@@ -383,7 +384,7 @@ LAB_SCENARIO(crowd_timer_dpcs, .Setup = setup_dpcs,
                          set_and_cancel_with_dpc},
              .Finish = no_more_than_expired, .Flags = LAB_LARGE, .Processors = 3);
 
-/* Work items: every one runs, in whichever queue, and may queue others or wait for them. */
+/* Work items: each runs, in either queue, and may queue others or wait for them. */
 static WORK_QUEUE_ITEM items[THREADS * 2];
 static KEVENT all_ran;
 

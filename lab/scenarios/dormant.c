@@ -1,6 +1,6 @@
 /*
- * Waits that watch one of their objects and are dormant on the others: whatever the others do in between, the signal that
- * completes a wait finds it. waitlist.h has the theory.
+ * Waits that watch one of their objects and are dormant on the others: whatever the others do meanwhile, the signal
+ * that completes a wait finds it. dispatch.h has the theory.
  */
 #include <interlock/lab.h>
 
@@ -91,7 +91,7 @@ LAB_SCENARIO(dormant_three, .Setup = setup, .Threads = {wait_for_three, set_firs
 LAB_SCENARIO(dormant_two_waits, .Setup = setup,
              .Threads = {wait_for_two, wait_for_two_crossed, set_first_twice, set_second_twice}, .Flags = LAB_LARGE);
 
-/* A pulse that finds the other object signaled completes the wait, whatever it watched. */
+/* A pulse that finds the other object signaled completes the wait, whichever object it watched. */
 static void wait_for_two_and_say_so(void)
 {
     say_waiting(0);
@@ -112,7 +112,7 @@ static void pulse_first(void)
 LAB_SCENARIO(dormant_pulse, .Setup = setup,
              .Threads = {wait_for_two_and_say_so, set_second_then_pulse_first, pulse_first});
 
-/* All or nothing, also where the time is up while the watch moves. */
+/* All or nothing, even if the timeout expires while the watch moves. */
 static void wait_for_token_in_time(void)
 {
     LARGE_INTEGER timeout = {.QuadPart = -10000};
@@ -134,7 +134,7 @@ static void token_was_taken_or_not(void)
 LAB_SCENARIO(dormant_timeout, .Setup = setup, .Threads = {wait_for_token_in_time, set_first_twice, set_token},
              .Finish = token_was_taken_or_not);
 
-/* The older wait gets the token, though it was dormant on its list while the younger one came. */
+/* The older wait gets the token, even if it was dormant on its list when the younger one came. */
 static void older(void)
 {
     say_waiting(0);
@@ -173,7 +173,7 @@ static void prepare_second(void)
 }
 LAB_SCENARIO(dormant_age, .Setup = setup, .Threads = {older, younger, prepare_first, prepare_second});
 
-/* And no wait that was dormant gets it before one that is older still. */
+/* And no wait that was dormant gets it before an even older one. */
 static void eldest(void)
 {
     say_waiting(0);
@@ -198,7 +198,7 @@ static void set_first_then_token(void)
 }
 LAB_SCENARIO(dormant_age_behind, .Setup = setup, .Threads = {eldest, next_in_age, set_first_then_token});
 
-/* Two waits for the one token: the one that does not get it watches the token, and gets the next. */
+/* Two waits for one token: the one that does not get it watches the token, and gets the next. */
 static void wait_for_first_and_token(void)
 {
     LabAssert(wait_all(2, (PVOID[]){&token, &first}, NULL) == STATUS_WAIT_0);
@@ -221,7 +221,7 @@ LAB_SCENARIO(dormant_one_token, .Setup = setup,
              .Threads = {wait_for_first_and_token, wait_for_first_and_token, set_token_then_first},
              .Finish = token_is_left);
 
-/* A suspension takes the blocks off, and resuming puts them back, while the objects become signaled. */
+/* A suspension unlinks the blocks, and resuming links them again, while the objects become signaled. */
 static void suspend_and_resume(void)
 {
     PKTHREAD thread;
@@ -233,7 +233,7 @@ static void suspend_and_resume(void)
 LAB_SCENARIO(dormant_suspended, .Setup = setup,
              .Threads = {wait_for_two_and_say_so, set_first_twice, suspend_and_resume, set_second}, .Flags = LAB_LARGE);
 
-/* A queue at its limit: whoever waits for the queue itself is released by an entry that no dequeuer may have. */
+/* A queue at its limit: a thread that waits for the queue itself is released by an entry that no dequeuer may have. */
 static KQUEUE queue;
 static LIST_ENTRY entries[3];
 
@@ -298,7 +298,7 @@ LAB_SCENARIO(queue_at_limit_plain, .Setup = setup_queue,
              .Threads = {worker_that_awaits_the_waiter, dequeuer_that_ends, plain_waiter}, .Finish = queue_is_empty);
 LAB_SCENARIO(queue_at_limit, .Setup = setup_queue, .Threads = {worker, dequeuer_that_ends}, .Finish = queue_is_empty);
 
-/* The same for a wait for the queue and something else. */
+/* The same for a wait for the queue and another object. */
 static void wait_for_queue_and_second(void)
 {
     await_worker();

@@ -1,4 +1,4 @@
-/* DPCs and calls on every processor: each runs as often as it was queued, where it should, and beside nothing else. */
+/* DPCs and calls on every processor: each runs as often as it was queued, where it should, and alone there. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -13,11 +13,11 @@ static VOID count_run(PKDPC self, PVOID context, PVOID first, PVOID argument)
 {
     UNREFERENCED_PARAMETER(context);
     LabAssert(KeGetCurrentIrql() == DISPATCH_LEVEL || self->Type == ThreadedDpcObject);
-    LabAssert(first == argument); /* the arguments of one and the same call */
+    LabAssert(first == argument); /* the arguments belong to the same call */
     __atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
 }
 
-/* On the processor that no thread of the scenario has chosen: its idle thread, or whoever owns it, runs the DPC. */
+/* On the processor that no thread of the scenario has chosen: its idle thread or its owner runs the DPC. */
 static void setup(void)
 {
     KeInitializeDpc(&dpc, count_run, NULL);
@@ -56,7 +56,7 @@ LAB_SCENARIO(dpc_insert_remove, .Setup = setup, .Threads = {insert_first, remove
 LAB_SCENARIO(dpc_insert_remove_insert, .Setup = setup, .Threads = {insert_first, remover, insert_second},
              .Finish = adds_up, .Flags = LAB_LARGE);
 
-/* After the flush it has run, and what it did can be seen. */
+/* After the flush it has run, and its effects are visible. */
 static int data;
 
 static VOID write_data(PKDPC self, PVOID context, PVOID first, PVOID argument)
@@ -127,7 +127,7 @@ static void counted_thrice(void)
 LAB_SCENARIO(dpc_beside_dispatch_level, .Setup = setup_counter, .Threads = {dispatcher, insert_first},
              .Finish = counted_thrice);
 
-/* On every processor, all of them at once. */
+/* On every processor, on all of them at once. */
 static int inside, calls[2];
 
 static ULONG_PTR broadcast(ULONG_PTR context)
@@ -157,12 +157,12 @@ LAB_SCENARIO(ipi_call, .Setup = setup, .Threads = {caller, insert_first}, .Finis
 LAB_SCENARIO(ipi_two_calls, .Threads = {caller, caller}, .Finish = called_twice, .Flags = LAB_LARGE);
 LAB_SCENARIO(ipi_call_threadless, .Threads = {caller}, .Finish = called_once, .AllocationFailures = 2);
 
-/* All of them are there before the function runs anywhere, so nobody is in the middle of what cannot be interrupted. */
+/* All processors have arrived before the function runs anywhere, so none is in code that cannot be interrupted. */
 static int busy, looked;
 
 static ULONG_PTR look(ULONG_PTR context)
 {
-    LabAssert(busy == 0); /* no race: nobody goes on before both have looked */
+    LabAssert(busy == 0); /* no race: neither continues before both have read */
     __atomic_fetch_add(&looked, 1, __ATOMIC_ACQ_REL);
     while (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) != 2)
         ;

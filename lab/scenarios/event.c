@@ -33,7 +33,7 @@ LAB_SCENARIO(event_handover, .Setup = notification, .Threads = {setter, waiter},
 LAB_SCENARIO(event_handover_c11, .Setup = notification, .Threads = {setter, waiter}, .Model = "c11", .StaleReads = 2);
 LAB_SCENARIO(event_two_waiters, .Setup = notification, .Threads = {setter, waiter, waiter});
 
-/* Whoever gets a synchronization event passes it on. */
+/* The thread that gets a synchronization event passes it on. */
 static void relay(void)
 {
     KeWaitForSingleObject(&event, Executive, KernelMode, FALSE, NULL);
@@ -56,7 +56,7 @@ static void timed_waiter(void)
         __atomic_fetch_add(&woken, 1, __ATOMIC_RELAXED);
 }
 
-/* The signal is consumed by exactly one waiter, or stays. */
+/* Exactly one waiter consumes the signal, or it remains. */
 static void consumed_once(void)
 {
     LabAssert(woken + KeReadStateEvent(&event) == 1);

@@ -1,4 +1,4 @@
-/* Event pairs: client and server take turns, and neither sees the other's work before it is done. */
+/* Event pairs: client and server alternate, and neither sees the other's work before it is done. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -44,7 +44,7 @@ LAB_SCENARIO(event_pair_turns, .Setup = setup, .Threads = {client, server}, .Fin
 LAB_SCENARIO(event_pair_turns_c11, .Setup = setup, .Threads = {client, server}, .Finish = both_are_reset,
              .Model = "c11", .StaleReads = 1, .Flags = LAB_LARGE);
 
-/* A wait that gives up leaves the event to the next one. */
+/* A wait that times out leaves the event to the next one. */
 static int taken;
 
 static void impatient_server(void)

@@ -1,4 +1,4 @@
-/* Fast references: none is lost or won, and the object that one belongs to stays as long as it is held. */
+/* Fast references: none is lost or gained, and an object stays while a reference to it is held. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -69,8 +69,8 @@ LAB_SCENARIO(fast_reference_history, .Setup = point_to_first,
 LAB_SCENARIO(fast_reference_compare, .Setup = point_to_first,
              .Threads = {recorded_user, recorded_swapper, recorded_comparer}, .Finish = is_a_reference);
 
-/* An object that goes with its last reference. Few are left in the word, so the one who takes the next pays for more.
- */
+/* An object that is freed with its last reference. Few are cached in the word, so the thread that takes the next one
+   adds more. */
 static EX_PUSH_LOCK lock;
 static PKEVENT first, second;
 static int prepared;
@@ -132,7 +132,7 @@ static void replacer(void)
     ObDereferenceObject(old);
 }
 
-/* The first is gone; of the second there are the cached references and that of the word itself. */
+/* The first is gone; the second has the cached references and that of the word itself. */
 static void adds_up(void)
 {
     EX_FAST_REF now = {.Value = reference.Value};
@@ -146,7 +146,7 @@ LAB_SCENARIO(fast_reference_replace_c11, .Setup = point_to_event, .Threads = {ob
 LAB_SCENARIO(fast_reference_refill, .Setup = point_to_event, .Threads = {object_user, object_user, replacer},
              .Finish = adds_up);
 
-/* Who gets an object sees what was written into it before it was put there. */
+/* A thread that gets an object sees what was written into it before it was published. */
 typedef struct object {
     int content;
 } DECLSPEC_ALIGN(16) object;

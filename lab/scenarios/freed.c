@@ -1,7 +1,7 @@
 /*
- * Memory that goes as soon as it may: whoever comes back from a wait frees what it waited for, routines free what they
- * were called by, and those who signal, insert and expire do not touch it any more. Locks are in anylock.c, rundown
- * protection in rundown.c.
+ * Memory that is freed as soon as possible: a thread that returns from a wait frees the object it waited for, routines
+ * free the structures that called them, and threads that signal, insert and expire do not touch them any more. Locks
+ * are in anylock.c, rundown protection in rundown.c.
  */
 #include <interlock/lab.h>
 
@@ -13,7 +13,7 @@
 
 static LARGE_INTEGER soon = {.QuadPart = -10000};
 
-/* One of several waiters frees the object, the first that is back; all of them were waiting when the signal came. */
+/* One of several waiters frees the object, the first to return; all of them were waiting when the signal came. */
 typedef union object {
     KEVENT event;
     KSEMAPHORE semaphore;
@@ -37,7 +37,7 @@ static void free_if_first(void)
         LabFree(waited_for);
 }
 
-/* By itself, or with an object that stays: any, all. */
+/* Alone, or with an object that stays: any, all. */
 static KEVENT never, always;
 
 static void waiter(void)
@@ -68,7 +68,7 @@ static void allocate_object(void)
     KeInitializeEvent(&always, NotificationEvent, TRUE);
 }
 
-/* The state is entered when the wait is on the object's list. */
+/* The state changes when the wait is linked to the object. */
 static void await_waiters(void)
 {
     for (int i = 0; i < WAITERS; i++) {
@@ -129,7 +129,7 @@ FREED_BY_FIRST(event_pulse, setup_event, pulse)
 FREED_BY_FIRST(semaphore, setup_semaphore, release_all)
 FREED_BY_FIRST(timer, setup_timer, set_timer)
 
-/* A wait for two objects lets go of the one that did not end it. */
+/* A wait for two objects unlinks from the one that did not end it. */
 static object *other;
 
 static void setup_two_events(void)
@@ -176,7 +176,7 @@ static void set_other(void)
 LAB_SCENARIO(freed_wait_all, .Setup = setup_two_events, .Threads = {wait_for_all_and_free, set_one, set_other},
              .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
 
-/* A semaphore whose counts come one by one: who has taken as many as there will be knows that all have been given. */
+/* A semaphore that is released one by one: a thread that has taken the full count knows that all releases are done. */
 static void take_all_and_free(void)
 {
     for (int i = 0; i < WAITERS; i++)
@@ -192,7 +192,7 @@ LAB_SCENARIO(freed_semaphore_counted, .Setup = setup_semaphore,
              .Threads = {take_all_and_free, release_one, release_one, release_one},
              .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
 
-/* A mutant that its owner leaves behind. */
+/* A mutant that its owner abandons. */
 static PKMUTANT mutant;
 
 static void setup_mutant(void)
@@ -253,7 +253,7 @@ static void free_taken_semaphore(void)
 LAB_SCENARIO(freed_taken_at_once, .Setup = setup_mutant_and_semaphore,
              .Threads = {take_mutant_and_semaphore, free_taken_semaphore});
 
-/* Waiters of an address-based pushlock: the first that is woken frees the lock and the word. */
+/* Waiters of an address-based pushlock: the first one woken frees the lock and the word. */
 static void setup_push(void)
 {
     allocate_object();
@@ -278,7 +278,7 @@ LAB_SCENARIO(freed_first_address, .Setup = setup_push,
              .Threads = {address_waiter, address_waiter, address_waiter, unblock_all},
              .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
 
-/* Queues: who takes an entry frees it; who has run the queue down frees the queue. */
+/* Queues: the remover of an entry frees it; the thread that has run the queue down frees the queue. */
 static KQUEUE queue;
 
 static void setup_queue(void)
@@ -348,7 +348,7 @@ LAB_SCENARIO(freed_first_queue, .Setup = setup_heap_queue,
              .Threads = {abandoned_remover_frees, abandoned_remover_frees, abandoned_remover_frees, run_down},
              .Flags = LAB_LARGE | LAB_CHECK_LEAKS | LAB_RUN_EXIT);
 
-/* A DPC that frees itself, and with it its timer, which has expired. */
+/* A DPC that frees itself together with its timer, which has expired. */
 typedef struct deferred {
     KDPC dpc;
     KTIMER timer;
@@ -436,7 +436,7 @@ FREED_BY_DPC(of_timer_threaded, setup_threaded_dpc, set_timer_with_dpc)
 FREED_BY_DPC(of_late_timer, setup_dpc, set_timer_too_late)
 FREED_BY_DPC(of_late_timer_elsewhere, setup_dpc_elsewhere, set_timer_too_late)
 
-/* A waiter of a timer with a DPC frees the timer; the DPC, which is its own memory, frees itself. */
+/* A waiter of a timer with a DPC frees the timer; the DPC, in memory of its own, frees itself. */
 static VOID free_dpc(PKDPC dpc, PVOID context, PVOID first, PVOID second)
 {
     UNREFERENCED_PARAMETER(context);
@@ -466,7 +466,7 @@ static void wait_for_timer_and_free(void)
 LAB_SCENARIO(freed_timer_before_dpc, .Setup = setup_timer_and_dpc, .Threads = {wait_for_timer_and_free},
              .Flags = LAB_LARGE);
 
-/* An APC that frees itself in its kernel routine, special or normal, or in its rundown routine; or who removes it does. */
+/* An APC that frees itself in its kernel routine, special or normal, or in its rundown routine; or its remover does. */
 static VOID free_apc(PKAPC apc, PKNORMAL_ROUTINE *normal, PVOID *context, PVOID *first, PVOID *second)
 {
     UNREFERENCED_PARAMETER(normal);
@@ -516,7 +516,8 @@ static void queue_apcs(void)
 LAB_SCENARIO(freed_apc, .Setup = setup_event, .Threads = {apc_target, queue_apcs, queue_apcs},
              .Flags = LAB_LARGE | LAB_CHECK_LEAKS);
 
-/* The registration of an object with a queue or a DPC: who cancels it in time frees it, else who gets the packet does. */
+/* The registration of an object with a queue or a DPC: a cancel in time frees it, otherwise the remover of the packet
+   does. */
 static PKOBJECT_NOTIFICATION notification;
 
 static void setup_notification(void)
@@ -550,7 +551,7 @@ LAB_SCENARIO(freed_notification, .Setup = setup_notification, .Threads = {set_ev
 LAB_SCENARIO(freed_notification_cancelled, .Setup = setup_notification, .Threads = {set_event, cancel_and_free},
              .Flags = LAB_LARGE);
 
-/* A cancel that comes too late says that the DPC is queued: after a flush it has run, and may go. */
+/* A cancel that comes too late means that the DPC is queued: after a flush it has run and may be freed. */
 static PKWAIT_BLOCK block;
 static int ran;
 

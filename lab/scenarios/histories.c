@@ -71,7 +71,7 @@ LAB_SCENARIO(event_history_three, .Setup = synchronization,
              .Threads = {recorded_resetter, recorded_waiter, recorded_setter}, .Finish = is_a_synchronization_event,
              .Flags = LAB_LARGE);
 
-/* Mutants: recursion, abandonment by a thread that ends with it. */
+/* Mutants: recursion, abandonment by a thread that exits as the owner. */
 enum { ACQUIRE, RELEASE, END };
 
 static KMUTANT mutant;
@@ -164,7 +164,7 @@ static void recorded_popper(void)
     LabEnd(operation, QueryDepthSList(&list));
 }
 
-/* Puts the first one back: what followed it does so no more. */
+/* Pushes the first one back: its former successor no longer follows it. */
 static void recorded_flusher(void)
 {
     intptr_t all = 0;
@@ -182,7 +182,7 @@ static void is_a_list(void)
 }
 LAB_SCENARIO(slist_history_flush, .Threads = {recorded_pusher, recorded_flusher, recorded_popper}, .Finish = is_a_list);
 
-/* Keyed events: two of each, two keys. Whoever met somebody did so at the same time. */
+/* Keyed events: two of each, two keys. Threads that pair do so at the same time. */
 static EX_KEYED_EVENT keyed;
 static int keys[2] DECLSPEC_ALIGN(2);
 
@@ -285,7 +285,7 @@ LAB_SCENARIO(fast_mutex_history, .Setup = setup_fast, .Threads = {recorded_locke
 LAB_SCENARIO(fast_mutex_history_three, .Setup = setup_fast,
              .Threads = {recorded_locker, recorded_locker, recorded_locker}, .Finish = is_a_mutex, .Flags = LAB_LARGE);
 
-/* A gate lets one through for a signal. */
+/* A gate admits one thread per signal. */
 static KGATE gate;
 static int passed;
 
@@ -313,7 +313,7 @@ static void both_passed(void)
 LAB_SCENARIO(gate_two, .Setup = setup_gate, .Threads = {gate_relay, gate_relay, gate_signaler}, .Finish = both_passed,
              .Flags = LAB_LARGE);
 
-/* As many objects as a wait can have: the lowest one that is signaled, and no other is touched. */
+/* As many objects as a wait can have: the lowest signaled one is taken, and no other is touched. */
 static KEVENT many[MAXIMUM_WAIT_OBJECTS];
 static PVOID objects[MAXIMUM_WAIT_OBJECTS];
 static int found;

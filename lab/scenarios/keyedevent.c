@@ -1,4 +1,4 @@
-/* Keyed events: a release and a wait meet, also when the wait times out at that moment. */
+/* Keyed events: a release and a wait pair, even if the wait times out at that moment. */
 #include <interlock/lab.h>
 
 #include "ex/exp.h"
@@ -35,7 +35,7 @@ static void timed_releaser(void)
     released = ExpReleaseKeyedEvent(&keyed, &key, KernelMode, FALSE, &timeout);
 }
 
-/* Both met, or neither did. */
+/* Both paired, or neither did. */
 static void agree(void)
 {
     LabAssert(waited == released);

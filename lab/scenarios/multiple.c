@@ -49,7 +49,7 @@ static void none_is_left(void)
 }
 LAB_SCENARIO(wait_all_of_two, .Setup = setup, .Threads = {wait_all, set_first, set_second}, .Finish = none_is_left);
 
-/* Two that want both, in opposite order: one gets them, gives them back, and the other gets them. */
+/* Two threads want both, in opposite order: one gets them, releases them, and the other gets them. */
 static PVOID reversed[2] = {&second, &first};
 
 static void both_signaled(void)
@@ -62,7 +62,7 @@ static void both_signaled(void)
 static void take_both(PVOID *order)
 {
     KeWaitForMultipleObjects(2, order, WaitAll, Executive, KernelMode, FALSE, NULL, NULL);
-    satisfied += 1; /* no race: whoever is here holds both */
+    satisfied += 1; /* no race: a thread here holds both */
     set_first();
     set_second();
 }

@@ -62,7 +62,7 @@ static void is_released(void)
 }
 LAB_SCENARIO(mutant_timeout, .Setup = setup, .Threads = {locker, timed_locker}, .Finish = is_released);
 
-/* The owner dies; exactly the next one is told. */
+/* The owner exits; exactly the next owner gets STATUS_ABANDONED. */
 static int abandoned;
 
 static void dying_owner(void)

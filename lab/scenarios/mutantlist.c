@@ -1,4 +1,4 @@
-/* The list of a thread's mutants: one that is taken twice is in it once, and the others stay in it. */
+/* The list of a thread's mutants: one that is acquired recursively is in it once, and the others stay in it. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -48,7 +48,7 @@ static void both_are_free(void)
 LAB_SCENARIO(mutant_twice_in_list, .Setup = setup, .Threads = {owner_that_ends, heir}, .Finish = both_are_free,
              .Flags = LAB_RUN_EXIT);
 
-/* The same by a wait for both. */
+/* The same with a wait for both. */
 static void owner_of_both(void)
 {
     PVOID objects[] = {&first, &second};
@@ -67,7 +67,7 @@ static void holder_of_first(void)
 LAB_SCENARIO(mutant_both_in_list, .Setup = setup, .Threads = {owner_of_both, holder_of_first, heir},
              .Finish = both_are_free, .Flags = LAB_RUN_EXIT);
 
-/* A WaitAll that gets an abandoned mutant says so, whoever gives it. */
+/* A WaitAll that gets an abandoned mutant reports it, whichever thread releases it. */
 static KEVENT taken, lamp;
 
 static void setup_abandoned(void)

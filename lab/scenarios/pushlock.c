@@ -1,4 +1,4 @@
-/* Pushlocks: exclusion, sharing, conversion, who is handed what, when the lock is taken again under way, histories. */
+/* Pushlocks: exclusion, sharing, conversion, handoff, acquires during a handoff, histories. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -87,7 +87,7 @@ static void converter(void)
 }
 LAB_SCENARIO(pushlock_convert, .Setup = setup, .Threads = {converter, writer}, .Finish = is_free);
 
-/* Who has become a sharer is joined at once by those who wait to share it, whoever has the task of letting them in. */
+/* Waiting sharers join a thread that has converted to shared at once, whichever thread wakes them. */
 static void convert_and_meet(void)
 {
     KeEnterCriticalRegion();
@@ -131,7 +131,7 @@ static void upgrader(void)
 LAB_SCENARIO(pushlock_upgrade, .Setup = setup, .Threads = {upgrader, reader}, .Finish = is_free);
 LAB_SCENARIO(pushlock_upgrade_waited, .Setup = setup, .Threads = {upgrader, reader, writer}, .Finish = is_free);
 
-/* Several wait: who is handed what. */
+/* Several wait: which one is handed the lock. */
 static void held_by_two_sharers(void)
 {
     ExInitializePushLock(&lock);
@@ -156,8 +156,8 @@ LAB_SCENARIO(pushlock_handed_past_newcomers, .Setup = held, .Threads = {release_
 LAB_SCENARIO(pushlock_counted_sharers, .Setup = held_by_two_sharers,
              .Threads = {release_shared, release_shared, writer, writer}, .Finish = is_free, .Flags = LAB_LARGE);
 
-/* A thread that takes the lock again and again, each time when somebody waits: the waiter is woken in vain, and in the
-   end it is handed the lock. */
+/* A thread that acquires the lock again and again, each time when another waits: the waiter is woken in vain, and is
+   finally handed the lock. */
 static int waiters_expected, done;
 
 static void counted_writer(void)
@@ -223,7 +223,8 @@ LAB_SCENARIO(pushlock_overtaken_three, .Setup = held_against_three,
              .Threads = {take_twice, counted_writer, counted_writer, counted_writer}, .Finish = is_free,
              .Flags = LAB_LARGE);
 
-/* A turn that is over: who has passed waiters for long enough waits behind them, though the lock be free. */
+/* A turn that is over: a thread that has passed waiters for long enough queues behind them, even if the lock is free.
+   */
 static PEXP_WAIT_BLOCK newest_waiter(void)
 {
     return (PEXP_WAIT_BLOCK)(__atomic_load_n(&lock, __ATOMIC_ACQUIRE) & ~(ULONG_PTR)15);
@@ -269,7 +270,7 @@ static void release_for_nobody(void)
 }
 LAB_SCENARIO(pushlock_passes_nobody, .Setup = setup, .Threads = {release_for_nobody}, .Finish = is_free);
 
-/* A woken waiter that finds the lock taken goes back to its place: it does not look on and keep the task of waking. */
+/* A woken waiter that finds the lock taken queues again: it does not keep the right to wake. */
 static void take_past_woken(void)
 {
     KeEnterCriticalRegion();
@@ -283,7 +284,7 @@ static void take_past_woken(void)
 }
 LAB_SCENARIO(pushlock_goes_back, .Setup = held, .Threads = {take_past_woken, writer, writer}, .Finish = is_free);
 
-/* Those who have learned that the others are near spin for it before they do anything else. */
+/* Threads that have learned that the others are near spin first. */
 static void near_writer(void)
 {
     KeGetCurrentThread()->NearLooks = 1;
@@ -291,7 +292,7 @@ static void near_writer(void)
 }
 LAB_SCENARIO(pushlock_near, .Setup = setup, .Threads = {near_writer, near_writer, reader}, .Finish = is_free);
 
-/* Whoever became an only sharer by conversion is one: while a woken waiter is on its way, too. */
+/* A thread that became the only sharer by conversion stays so, even while a woken waiter is in transit. */
 static void convert_both_ways(void)
 {
     KeEnterCriticalRegion();
@@ -310,7 +311,7 @@ static void convert_both_ways(void)
 LAB_SCENARIO(pushlock_convert_both_ways, .Setup = held_against_two,
              .Threads = {convert_both_ways, counted_writer, counted_writer}, .Finish = is_free);
 
-/* What other sharers did comes before what the last one does alone, though the word says so already. */
+/* What other sharers did comes before what the last one does alone, even if the word says so already. */
 static void upgrade_when_waited(void)
 {
     KeEnterCriticalRegion();
@@ -329,7 +330,7 @@ static void free_for_one(void)
 LAB_SCENARIO(pushlock_upgrade_orders_c11, .Setup = free_for_one,
              .Threads = {upgrade_when_waited, reader, counted_writer}, .Finish = is_free, .Model = "c11");
 
-/* However it is held. */
+/* Whatever its mode. */
 static void writer_releases_either(void)
 {
     KeEnterCriticalRegion();
@@ -350,7 +351,7 @@ static void reader_releases_either(void)
 LAB_SCENARIO(pushlock_release_either, .Setup = setup,
              .Threads = {writer_releases_either, reader_releases_either, reader_releases_either}, .Finish = is_free);
 
-/* A lock without holders or waiters, or with sharers only, is there to be had at once. */
+/* A lock without owners or waiters, or with sharers only, is available at once. */
 static void try_alone(void)
 {
     KeEnterCriticalRegion();
@@ -396,7 +397,7 @@ static void try_reader(void)
 }
 LAB_SCENARIO(pushlock_try, .Setup = setup, .Threads = {try_writer, try_reader, writer}, .Finish = is_free);
 
-/* Nobody holds it, or not in that way. */
+/* No thread owns it, or not in that mode. */
 static void release_exclusive_unheld(void)
 {
     ExfReleasePushLockExclusiveEx(&lock, EX_DEFAULT_PUSH_LOCK_FLAGS);

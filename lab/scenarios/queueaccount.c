@@ -1,4 +1,4 @@
-/* A thread that a queue counts is taken out of the count while it waits, however the wait ends, and only then. */
+/* A thread that a queue counts leaves the count while it waits, however the wait ends, and only then. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>

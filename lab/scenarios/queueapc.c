@@ -1,5 +1,5 @@
-/* Queues: an APC that interrupts a removal inserts into the same queue, and the thread is alerted. No entry stays behind
-   while somebody waits for it. */
+/* Queues: an APC that interrupts a removal inserts into the same queue, and the thread is alerted. No entry stays in
+   the queue while a thread waits for it. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -65,7 +65,7 @@ static void both_are_taken(void)
 LAB_SCENARIO(queue_apc_inserts, .Setup = setup, .Threads = {interrupted_remover, remover, queue_apc},
              .Finish = both_are_taken, .Flags = LAB_LARGE);
 
-/* The interrupted one may go without an entry: then it is the other's, and one is left. */
+/* The interrupted thread may return without an entry: then the other gets it, and one is left. */
 static void alerted_remover(void)
 {
     PLIST_ENTRY found;

@@ -1,4 +1,4 @@
-/* Queues: how many run at a time, rundown, several entries at once, threads that end; notifications. */
+/* Queues: how many run at a time, rundown, several entries at once, threads that exit; notifications. */
 #include "../models/kqueue.h"
 
 #include <ntifs.h>
@@ -47,7 +47,7 @@ static void end_recorded(void)
     LabExitThread();
 }
 
-/* Waits for an entry, looks for more, ends: another one may run then. */
+/* Waits for an entry, polls for more, exits: then another thread may run. */
 static void recorded_remover(void)
 {
     LARGE_INTEGER now = {.QuadPart = 0};
@@ -73,7 +73,7 @@ LAB_SCENARIO(queue_history, .Setup = narrow, .Threads = {recorded_inserter, reco
 LAB_SCENARIO(queue_history_narrow, .Setup = narrow, .Threads = {recorded_inserter, recorded_remover, recorded_poller},
              .Finish = is_a_queue, .Flags = LAB_LARGE);
 
-/* Run down while somebody waits, or is about to, and an entry comes. */
+/* Rundown while a thread waits, or is about to, and an entry is inserted. */
 static void recorded_destroyer(void)
 {
     intptr_t found = 0;
@@ -95,7 +95,7 @@ static void recorded_waiter(void)
     end_recorded();
 }
 
-/* What came after the rundown is there, and nobody takes it. */
+/* An entry inserted after the rundown stays, and no thread removes it. */
 static void is_run_down(void)
 {
     LabCheckLinearizable(&LabModelNarrowQueue);
@@ -105,7 +105,7 @@ LAB_SCENARIO(queue_rundown, .Setup = narrow, .Threads = {recorded_destroyer, rec
 LAB_SCENARIO(queue_rundown_insert, .Setup = narrow, .Threads = {recorded_destroyer, recorded_waiter, record_one_insert},
              .Finish = is_run_down);
 
-/* A thread that has an entry and blocks frees its place: the other one gets the second entry, which ends the wait. */
+/* A thread that has an entry and blocks makes room: the other one gets the second entry, which ends the wait. */
 static int taken;
 
 static void two_entries(void)
@@ -125,14 +125,14 @@ static void worker(void)
         KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
 }
 
-/* Above the limit for a while: the one that blocked has come back. */
+/* Above the limit for a while: the thread that blocked has returned. */
 static void both_ran(void)
 {
     LabAssert(taken == 2 && queue.CurrentCount == 2 && KeReadStateQueue(&queue) == 0);
 }
 LAB_SCENARIO(queue_blocked_worker, .Setup = two_entries, .Threads = {worker, worker}, .Finish = both_ran);
 
-/* No more than one runs: what is between two removes needs no lock, as long as nobody blocks or ends. */
+/* No more than one runs: code between two removes needs no lock as long as no thread blocks or exits. */
 static int exclusive;
 
 static void serial_worker(void)
@@ -190,7 +190,7 @@ static void setter(void)
     KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
 }
 
-/* What was not cancelled is there when the call returns. */
+/* A packet that was not cancelled is queued when the call returns. */
 static void canceller(void)
 {
     result = KeCancelObjectNotification(&notification, FALSE);
@@ -243,7 +243,7 @@ static void ran_or_cancelled(void)
 }
 LAB_SCENARIO(notification_dpc, .Setup = registered_dpc, .Threads = {setter, dpc_canceller}, .Finish = ran_or_cancelled);
 
-/* The waiter, and who registers: one of them gets the signal. */
+/* The waiter and the registration: one of them gets the signal. */
 static void registrar(void)
 {
     NTSTATUS status = KeRegisterObjectNotification(&event, &queue, &notification);

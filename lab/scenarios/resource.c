@@ -1,4 +1,5 @@
-/* Resources in depth: who may pass whom, conversion, owners that go away, fast resources, memory that goes at once. */
+/* Resources in depth: which waiters may be passed, conversion, owners that exit, fast resources, memory freed at once.
+   */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -38,7 +39,7 @@ static void writer(void)
     KeLeaveCriticalRegion();
 }
 
-/* A waiter sleeps until it is let in. Only if an owner's priority is below its own it wakes once more, to boost that. */
+/* A waiter sleeps until it is admitted. It wakes earlier only to boost an owner of lower priority. */
 #define HOUR (-36000000000LL)
 #define OWNER_PRIORITY 8
 
@@ -167,7 +168,7 @@ LAB_SCENARIO(resource_history_try, .Setup = setup, .Threads = {recorded_writer, 
 LAB_SCENARIO(resource_history, .Setup = setup, .Threads = {recorded_writer, recorded_reader, recorded_trier},
              .Finish = is_a_resource, .Flags = LAB_LARGE);
 
-/* Who shares it may have it again, although a writer waits. */
+/* A sharer may acquire it again, even if a writer waits. */
 static void recursive_reader(void)
 {
     KeEnterCriticalRegion();
@@ -181,7 +182,7 @@ static void recursive_reader(void)
 LAB_SCENARIO(resource_shared_again, .Setup = setup, .Threads = {recursive_reader, writer}, .Finish = is_free,
              .Flags = LAB_LARGE);
 
-/* A sharer waits for another one, which passes the writer that waits. */
+/* A sharer waits for another one, which passes the waiting writer. */
 static void reader_that_waits(void)
 {
     KeEnterCriticalRegion();
@@ -202,7 +203,7 @@ static void starving_reader(void)
 LAB_SCENARIO(resource_starve_exclusive, .Setup = setup, .Threads = {reader_that_waits, starving_reader, writer},
              .Finish = is_free, .Flags = LAB_LARGE);
 
-/* As long as this one shares it the writer waits, so the rules can be looked at: who must wait behind whom. */
+/* While this thread shares it the writer waits, so the queueing rules can be checked. */
 static void rule_reader(void)
 {
     KeEnterCriticalRegion();
@@ -218,7 +219,7 @@ static void rule_reader(void)
 }
 LAB_SCENARIO(resource_rules, .Setup = setup, .Threads = {rule_reader, writer}, .Finish = is_free, .Flags = LAB_LARGE);
 
-/* Who converts lets those in who wait to share, also with a writer that waits. */
+/* A thread that converts admits the waiting sharers, even if a writer waits. */
 static KEVENT owned;
 
 static void converter(void)
@@ -263,7 +264,7 @@ LAB_SCENARIO(resource_convert_writer, .Setup = setup_converter,
              .Threads = {converter, reader_behind_converter, writer_behind_converter}, .Finish = is_free,
              .Flags = LAB_LARGE);
 
-/* The owner makes a pointer its heir and ends; somebody else releases it. */
+/* The owner transfers it to an owner pointer and exits; another thread releases it. */
 #define HEIR ((ERESOURCE_THREAD)&met | 3)
 
 static void ending_owner(void)
@@ -287,7 +288,7 @@ static void releaser_for_owner(void)
 LAB_SCENARIO(resource_owner_pointer, .Setup = setup_converter, .Threads = {ending_owner, releaser_for_owner, writer},
              .Finish = is_free, .Flags = LAB_LARGE);
 
-/* Whoever is the last to leave deletes the resource and frees it. */
+/* The last thread to leave deletes and frees the resource. */
 typedef struct common {
     ERESOURCE resource;
     int users;
@@ -352,7 +353,7 @@ static void fast_reader(void)
     KeLeaveCriticalRegion();
 }
 
-/* Deleting one that somebody has or waits for is a bugcheck. */
+/* Deleting one that is owned or waited for is a bugcheck. */
 static void fast_is_free(void)
 {
     ExDeleteFastResource(&fast);

@@ -1,5 +1,5 @@
-/* Rundown protection: nobody is inside when the wait is over, nobody gets in after; several at once, several who wait,
-   use again, a slot for each processor, histories. */
+/* Rundown protection: no thread is inside when the wait is over, none gets in afterwards; several users, several
+   waiters, reuse, a slot for each processor, histories. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -10,7 +10,7 @@ static int users;
 
 static void setup(void)
 {
-    rundown.Count = 6; /* whatever was there */
+    rundown.Count = 6; /* arbitrary contents */
     ExInitializeRundownProtection(&rundown);
     object = LabAllocate(sizeof(*object));
 }
@@ -54,7 +54,7 @@ static void destroyer(void)
     LabFree(object);
 }
 
-/* All who wait return, and not before the last user is out. */
+/* All waiters return, and not before the last user is out. */
 static int returned;
 
 static void one_of_two_destroyers(void)
@@ -78,7 +78,7 @@ LAB_SCENARIO(rundown_users_that_meet, .Setup = setup, .Threads = {user, user_of_
 LAB_SCENARIO(rundown_two_destroyers, .Setup = setup, .Threads = {user, one_of_two_destroyers, one_of_two_destroyers},
              .Finish = is_run_down);
 
-/* What a user did is visible to who waited for it, without any help. */
+/* What a user did is visible to its waiter, without other ordering. */
 static int left_behind;
 
 static void held(void)
@@ -108,9 +108,9 @@ LAB_SCENARIO(rundown_two_heirs, .Setup = held, .Threads = {leave, leave_without_
              .Finish = is_run_down, .Flags = LAB_LARGE);
 
 /*
- * Several waiters: any of them may free the protection as soon as its own wait has returned, so none of the others and
- * no holder touches it from then on. The holder leaves when all waiters but the late one are in, which the word of the
- * first slot shows.
+ * Several waiters: each may free the protection as soon as its own wait has returned, so no other waiter and no holder
+ * touches it from then on. The holder leaves when all waiters but the late one are in, which the word of the first slot
+ * shows.
  */
 typedef struct protection {
     PEX_RUNDOWN_REF plain;
@@ -206,7 +206,7 @@ LAB_SCENARIO(rundown_cache_aware_first_of_three_frees, .Setup = hold_aware, .Thr
 LAB_SCENARIO(rundown_cache_aware_late_one_frees, .Setup = hold_aware, .Threads = {leave_waiter_before_late_one},
              .Flags = LAB_LARGE);
 
-/* Run down and used again. */
+/* Run down and reused. */
 static int used;
 
 static void renewer(void)
@@ -250,7 +250,7 @@ static void release_unheld(void)
 }
 LAB_SCENARIO(rundown_release_unheld, .Setup = setup, .Threads = {release_unheld}, .Expect = "bugcheck");
 
-/* Histories. Who has it already is refused like anybody else. */
+/* Histories. A thread that holds it already is refused like any other. */
 enum { ACQUIRE, RELEASE, BEGIN_RUNDOWN, COMPLETE_RUNDOWN };
 
 static BOOLEAN record_acquire(void)
@@ -294,9 +294,9 @@ LAB_SCENARIO(rundown_history, .Setup = setup, .Threads = {recorded_nested_user, 
              .Finish = is_a_rundown);
 
 /*
- * With a slot for each processor: users come through one and may leave through another. An acquire that meets the
- * beginning of a wait may succeed after another one has failed, so there is no history of the model; nobody is inside
- * when the wait is over all the same. The memory is the caller's, and held something else before.
+ * With a slot for each processor: users enter through one and may leave through another. An acquire that overlaps the
+ * beginning of a wait may succeed after another one has failed, so the model has no such history; still, no thread is
+ * inside when the wait is over. The memory is the caller's and held something else before.
  */
 static ULONG64 memory[64];
 static PEX_RUNDOWN_REF_CACHE_AWARE aware;
@@ -349,7 +349,7 @@ LAB_SCENARIO(rundown_cache_aware_users, .Setup = setup_aware,
              .Threads = {aware_user, aware_user_of_two, aware_destroyer_of_two, aware_destroyer_of_two},
              .Flags = LAB_LARGE);
 
-/* Who came through one slot leaves through the other, so that one counts below zero. */
+/* A thread that entered through one slot leaves through the other, which then counts below zero. */
 static KEVENT handed;
 static int got;
 
@@ -388,7 +388,8 @@ static void aware_second_life(void)
 }
 LAB_SCENARIO(rundown_cache_aware_second_life, .Setup = setup_aware, .Threads = {aware_second_life});
 
-/* A release that nobody may make is found by who waits, or if it comes too late by what the wait has left there. */
+/* A release without an acquire is found by the waiter, or, if it comes too late, by the value that the wait has left
+   there. */
 static void aware_release_unheld(void)
 {
     ExReleaseRundownProtectionCacheAware(aware);

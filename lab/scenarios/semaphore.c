@@ -1,4 +1,4 @@
-/* Semaphores: nothing is lost, nothing is given twice. */
+/* Semaphores: no count is lost or taken twice. */
 #include <interlock/lab.h>
 
 #include <ntddk.h>

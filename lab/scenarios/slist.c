@@ -1,5 +1,4 @@
-/* SLISTs: nothing gets lost or appears twice, ABA, histories, entries whose memory goes, headers that start as
- * anything. */
+/* SLISTs: no entry is lost or popped twice, ABA, histories, entries that are freed, headers with arbitrary contents. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -69,7 +68,7 @@ static void flush(void)
     }
 }
 
-/* At the end each of the first so many entries was in the list once. */
+/* At the end each of the first entries was in the list once. */
 static void is_complete(int count)
 {
     LabAssert(QueryDepthSList(&list) + taken[0] + taken[1] + taken[2] == count);
@@ -102,7 +101,7 @@ LAB_SCENARIO(slist_push_pop_flush, .Setup = one_of_each, .Threads = {push_first,
 LAB_SCENARIO(slist_push_flush, .Setup = one_of_each, .Threads = {push_first, push_second, flush},
              .Finish = all_are_there);
 
-/* Who looks at the first entry without taking it sees what was written into it before it was pushed. */
+/* A thread that reads the first entry without popping it sees what was written into it before the push. */
 static void look(void)
 {
     PSLIST_ENTRY entry = RtlFirstEntrySList(&list);
@@ -142,7 +141,7 @@ LAB_SCENARIO(slist_pop_and_free_last, .Setup = allocated_one, .Threads = {pop_an
              .Finish = is_empty);
 LAB_SCENARIO(slist_pop_and_free, .Setup = allocated, .Threads = {pop_and_free, pop_and_free}, .Finish = is_empty);
 
-/* But an entry that is freed while it is in the list is a fault of the program, and shows as one. */
+/* But freeing an entry that is in the list is a fault of the program, and is reported as one. */
 static void free_listed(void)
 {
     LabFree(RtlFirstEntrySList(&list));
@@ -150,7 +149,7 @@ static void free_listed(void)
 }
 LAB_SCENARIO(slist_freed_entry, .Setup = allocated, .Threads = {free_listed}, .Expect = "freed memory");
 
-/* What has been popped is owned by one. */
+/* A popped entry has one owner. */
 static SLIST_ENTRY entries[3] DECLSPEC_ALIGN(16);
 
 static void two_entries(void)
@@ -173,7 +172,7 @@ static void owner(void)
     own(InterlockedPopEntrySList(&list));
 }
 
-/* What makes a stack without a sequence number fail. */
+/* What breaks a stack without a sequence number. */
 static void juggler(void)
 {
     PSLIST_ENTRY first = InterlockedPopEntrySList(&list);

@@ -1,4 +1,4 @@
-/* Spinlocks of readers and writers, queued spinlocks by number and in the stack, lists under a spinlock. */
+/* Reader/writer spinlocks, queued spinlocks by number and in-stack, lists under a spinlock. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -42,7 +42,7 @@ LAB_SCENARIO(rw_spin_lock_c11, .Threads = {reader, writer}, .Finish = is_free, .
 LAB_SCENARIO(rw_spin_lock_upgrade, .Threads = {upgrader, writer}, .Finish = is_free);
 LAB_SCENARIO(rw_spin_lock_upgrades, .Threads = {upgrader, upgrader}, .Finish = is_free);
 
-/* A history, at DISPATCH_LEVEL all the time. */
+/* A history, at DISPATCH_LEVEL throughout. */
 static void recorded_upgrader(void)
 {
     KIRQL irql = KeRaiseIrqlToDpcLevel();
@@ -103,7 +103,7 @@ LAB_SCENARIO(queued_spin_lock_numbered, .Threads = {numbered_locker, numbered_lo
              .Flags = LAB_LARGE);
 LAB_SCENARIO(queued_spin_lock_try, .Threads = {numbered_locker, numbered_trier});
 
-/* Three handles of two processors: one waits for a processor, and is not in the queue meanwhile. */
+/* Three handles on two processors: one waits for a processor, and is not in the queue meanwhile. */
 static KSPIN_LOCK spin;
 
 static void queued_locker(void)

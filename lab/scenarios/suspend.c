@@ -1,4 +1,4 @@
-/* Suspension against every kind of wait: it ends as if nothing had been, and consumes what it should. */
+/* Suspension against every kind of wait: the wait ends as if it had not been suspended, and consumes what it should. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -78,7 +78,7 @@ static void none_is_left(void)
 LAB_SCENARIO(suspend_against_all, .Setup = setup, .Threads = {wait_all, suspender, set_both}, .Finish = none_is_left,
              .Flags = LAB_LARGE);
 
-/* The deadline is what it was. */
+/* The deadline does not change. */
 static void timed_waiter(void)
 {
     LARGE_INTEGER timeout = {.QuadPart = -10000};
@@ -100,7 +100,7 @@ static void adds_up(void)
 LAB_SCENARIO(suspend_against_timeout, .Setup = setup, .Threads = {timed_waiter, suspender, releaser}, .Finish = adds_up,
              .Flags = LAB_LARGE);
 
-/* An owner that is suspended keeps the mutant; one that waits gets it. */
+/* A suspended owner keeps the mutant; a suspended waiter gets it. */
 static void locker(void)
 {
     announce();
@@ -175,7 +175,7 @@ static void key_releaser(void)
 LAB_SCENARIO(suspend_against_key, .Setup = setup, .Threads = {key_waiter, suspender, key_releaser},
              .Finish = it_went_on, .Flags = LAB_LARGE);
 
-/* Two that suspend: it runs again after the last of them has resumed it, and only then. */
+/* Two threads suspend: it runs again after the last resume, and only then. */
 static int holds;
 
 static void holder(void)
@@ -204,7 +204,7 @@ static void setter(void)
 LAB_SCENARIO(suspend_twice, .Setup = setup, .Threads = {waiter, holder, holder, setter}, .Finish = it_went_on,
              .Flags = LAB_LARGE);
 
-/* A thread that ends while it is suspended, or just before. */
+/* A thread that exits while it is suspended, or just before. */
 static void ending_thread(void)
 {
     ObReferenceObject(KeGetCurrentThread());

@@ -1,6 +1,6 @@
 /*
- * Suspension in both ways, with nothing left to chance: of a thread that runs, and of a committed wait that is
- * converted. A suspended thread does not get on, whatever ends its wait, before it is resumed; then it does.
+ * Suspension in both ways, with nothing left to chance: of a running thread, and of a committed wait that is converted.
+ * Whatever ends its wait, a suspended thread does not continue before it is resumed; then it does.
  */
 #include <interlock/lab.h>
 
@@ -16,7 +16,7 @@ static KQUEUE queue;
 static LIST_ENTRY entry;
 static int done, held, go;
 
-/* The target is a thread that its queue counts, so that a wait whose end is taken for another one shows. */
+/* The target is counted by its queue, so a wait whose end is mistaken for another shows. */
 static void setup(void)
 {
     KeInitializeEvent(&events[0], SynchronizationEvent, FALSE);
@@ -100,7 +100,7 @@ static void suspend_and_set(void)
 }
 LAB_SCENARIO(suspend_converted_all, .Setup = setup, .Threads = {wait_all, suspend_and_set}, .Finish = all_is_taken);
 
-/* They come when they come. */
+/* They come at any time. */
 static void set_both(void)
 {
     KeSetEvent(&events[0], IO_NO_INCREMENT, FALSE);
@@ -109,7 +109,7 @@ static void set_both(void)
 LAB_SCENARIO(suspend_converted_against_set, .Setup = setup, .Threads = {wait_all, suspender, set_both},
              .Finish = all_is_taken);
 
-/* The first one is there, the other one comes while the blocks are being put back, or when they are. */
+/* The first one is signaled, the other becomes so while the blocks are being linked again, or afterwards. */
 static void suspend_with_one_set(void)
 {
     PKTHREAD thread = find_target();
@@ -130,7 +130,7 @@ static void set_other(void)
 LAB_SCENARIO(suspend_converted_resume, .Setup = setup, .Threads = {wait_all, suspend_with_one_set, set_other},
              .Finish = all_is_taken);
 
-/* A deadline that passes meanwhile counts when the thread is resumed, and one that has been put off is there again. */
+/* A deadline that passes meanwhile counts when the thread is resumed, and a postponed one is restored. */
 static void delay(void)
 {
     LARGE_INTEGER interval = {.QuadPart = -10000};
@@ -160,7 +160,7 @@ static void alerter(void)
 LAB_SCENARIO(suspend_converted_alert, .Setup = setup, .Threads = {wait_for_alert, suspender, alerter},
              .Finish = it_is_done);
 
-/* A thread that runs, and one that waits in the way that is not converted: it stops, and stays where it is. */
+/* A running thread, and one in a wait that is not converted: it stops, and stays where it is. */
 static int is_stopped(PKTHREAD thread)
 {
     return __atomic_load_n(&thread->State, __ATOMIC_RELAXED) == Waiting &&
@@ -198,7 +198,7 @@ static void stop(void)
 LAB_SCENARIO(suspend_runner, .Setup = setup, .Threads = {runner, stop}, .Finish = it_is_done);
 LAB_SCENARIO(suspend_single, .Setup = setup, .Threads = {wait_single, stop}, .Finish = it_is_done);
 
-/* By itself, until the other one resumes it. */
+/* It suspends itself, until the other thread resumes it. */
 static void suspend_myself(void)
 {
     begin();
@@ -216,7 +216,7 @@ static void resume_stopped(void)
 }
 LAB_SCENARIO(suspend_myself, .Setup = setup, .Threads = {suspend_myself, resume_stopped}, .Finish = it_is_done);
 
-/* What is refused changes nothing. */
+/* A refused request changes nothing. */
 static void suspend_too_often(void)
 {
     PKTHREAD thread = KeGetCurrentThread();

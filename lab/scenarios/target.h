@@ -1,4 +1,4 @@
-/* target.h: the thread that others act upon says who it is, and they wait until it has. */
+/* target.h: the target thread publishes itself, and the others wait until it has. */
 #ifndef INTERLOCK_LAB_TARGET_H
 #define INTERLOCK_LAB_TARGET_H
 

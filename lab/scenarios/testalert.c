@@ -1,4 +1,4 @@
-/* Alerts that a thread asks for without waiting: each is taken once, whatever else comes at the same moment. */
+/* Alerts that a thread tests for without waiting: each is consumed once, whatever else comes at the same moment. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -22,7 +22,7 @@ static void alerter(void)
 }
 LAB_SCENARIO(test_alert, .Threads = {tester, alerter});
 
-/* The same by alertable waits that need not block. */
+/* The same with alertable waits that need not block. */
 static KEVENT never;
 
 static void setup(void)

@@ -1,4 +1,4 @@
-/* Alerts, APCs, suspension, against a wait that a signal may end at the same moment. */
+/* Alerts, APCs and suspension against a wait that a signal may end at the same moment. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -82,7 +82,7 @@ static void delivered_once(void)
 LAB_SCENARIO(apc_against_set, .Setup = setup, .Threads = {waiter_with_apc, queue_special_apc},
              .Finish = delivered_once);
 
-/* A thread that is suspended runs again after it was resumed, and misses no signal. */
+/* A suspended thread runs again after it was resumed, and misses no signal. */
 static void suspender(void)
 {
     PKTHREAD thread = find_target();

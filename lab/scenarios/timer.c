@@ -19,11 +19,11 @@ static void set_and_wait(void)
 }
 LAB_SCENARIO(timer_expires, .Setup = setup, .Threads = {set_and_wait}, .MaximumSchedules = 20000);
 
-/* The host refuses the clock its thread, once or twice: the waiter stands in. */
+/* The host refuses the clock thread once or twice: the waiter stands in. */
 LAB_SCENARIO(timer_without_clock, .Setup = setup, .Threads = {set_and_wait}, .AllocationFailures = 2,
              .MaximumSchedules = 20000);
 
-/* Also a waiter that slept before the timer was set, by a thread that does nothing else. */
+/* Even a waiter that slept before a thread that does nothing else set the timer. */
 static void wait_only(void)
 {
     LabAssert(KeWaitForSingleObject(&timer, Executive, KernelMode, FALSE, NULL) == STATUS_SUCCESS);

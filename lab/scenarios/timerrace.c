@@ -1,5 +1,4 @@
-/* Timers: setting, cancelling, expiring, DPCs, periods, timers of the executive. The clock is a thread of the library.
- */
+/* Timers: setting, cancelling, expiring, DPCs, periods, executive timers. The clock is a thread of the library. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -22,7 +21,7 @@ static void synchronization(void)
     KeInitializeTimerEx(&timer, SynchronizationTimer);
 }
 
-/* Histories. The expiration is begun before the timer is set, and nobody ends it. */
+/* Histories. The expiration begins before the timer is set and never ends. */
 static void record_set(void)
 {
     LARGE_INTEGER due = {.QuadPart = SOON};
@@ -38,7 +37,7 @@ static void recorded_setter(void)
     record_set();
 }
 
-/* So far away that it does not expire: every answer is the only right one. */
+/* So far away that it does not expire: only one result is right. */
 static void recorded_far_setter(void)
 {
     LARGE_INTEGER due = {.QuadPart = -10000000LL * 3600 * 48};
@@ -84,7 +83,7 @@ static VOID count_run(PKDPC self, PVOID context, PVOID argument1, PVOID argument
     UNREFERENCED_PARAMETER(context);
     UNREFERENCED_PARAMETER(argument1);
     UNREFERENCED_PARAMETER(argument2);
-    ran += 1; /* no race: one DPC, and who looks has flushed */
+    ran += 1; /* no race: one DPC, and the reader has flushed */
 }
 
 static void with_dpc(void)
@@ -104,7 +103,7 @@ static void set_cancel_flush(void)
 }
 LAB_SCENARIO(timer_dpc_cancelled, .Setup = with_dpc, .Threads = {set_cancel_flush}, .Flags = LAB_LARGE);
 
-/* Set again: the first due time does not count any more. */
+/* Set again: the first due time no longer counts. */
 static void set_again(void)
 {
     LARGE_INTEGER due = {.QuadPart = SOON};
@@ -116,7 +115,7 @@ static void set_again(void)
 }
 LAB_SCENARIO(timer_dpc_set_again, .Setup = with_dpc, .Threads = {set_again}, .Flags = LAB_LARGE);
 
-/* A periodic one is signaled again, and again, until it is cancelled. */
+/* A periodic timer is signaled again and again until it is cancelled. */
 static void wait_twice_and_cancel(void)
 {
     LARGE_INTEGER due = {.QuadPart = SOON};
@@ -128,7 +127,7 @@ static void wait_twice_and_cancel(void)
 }
 LAB_SCENARIO(timer_periodic, .Setup = synchronization, .Threads = {wait_twice_and_cancel}, .Flags = LAB_LARGE);
 
-/* It goes off within its tolerance, with others that are due then. */
+/* It expires within its tolerance, together with others that are due then. */
 static KTIMER other;
 
 static void set_coalescing(void)
@@ -144,7 +143,7 @@ static void set_coalescing(void)
 }
 LAB_SCENARIO(timer_coalescing, .Setup = notification, .Threads = {set_coalescing}, .Flags = LAB_LARGE);
 
-/* Two that go off together are in the clock's hands at the same time, while somebody locks both to wait for them. */
+/* The clock expires two timers together while another thread locks both to wait for them. */
 static void two_notifications(void)
 {
     notification();
@@ -179,7 +178,7 @@ LAB_SCENARIO(timer_two_at_once, .Setup = two_notifications, .Threads = {set_one_
 LAB_SCENARIO(timer_two_at_once_other_first, .Setup = two_notifications, .Threads = {set_other_and_one, wait_for_both},
              .Flags = LAB_LARGE);
 
-/* A timer whose memory goes as soon as it is known not to be set. */
+/* A timer that is freed as soon as it is known not to be set. */
 static PKTIMER heap_timer;
 
 static void setup_heap(void)
@@ -197,7 +196,7 @@ static void set_cancel_free(void)
 }
 LAB_SCENARIO(timer_freed, .Setup = setup_heap, .Threads = {set_cancel_free});
 
-/* Of the executive: deleted with wait, no callback runs any more; without, the timer goes with its last callback. */
+/* Executive timers: after a delete with wait no callback runs; without, the timer is freed with its last callback. */
 static int deleted;
 
 static VOID callback(PEX_TIMER self, PVOID context)

@@ -1,4 +1,4 @@
-/* WaitAll: several waits of one signal that share their other objects, and others who take from those meanwhile. */
+/* WaitAll: several waits on one signal that share their other objects, and threads that take those meanwhile. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -58,7 +58,7 @@ LAB_SCENARIO(wait_all_two_signalers, .Setup = setup, .Threads = {visitor, prepar
 LAB_SCENARIO(wait_all_two_signalers_two_waits, .Setup = setup,
              .Threads = {visitor, visitor_the_other_way, prepare_and_open, light});
 
-/* Two seats for two visitors, and the lamp is on or not: each gets one, or none does. */
+/* Two seats for two visitors, and the lamp is on or off: each visitor gets one, or none does. */
 static void seated_visitor(void)
 {
     LabAssert(wait_for_both(&seats, &lamp) == STATUS_WAIT_0);
@@ -76,7 +76,8 @@ static void no_seat_is_left(void)
 LAB_SCENARIO(wait_all_seats, .Setup = setup, .Threads = {seated_visitor, seated_visitor, two_seats, light},
              .Finish = no_seat_is_left);
 
-/* The ticket is for one: of two waits that a signal finds complete, one. The other waits for the next ticket. */
+/* The ticket is for one: of two waits that a signal finds complete, one gets it. The other waits for the next ticket.
+   */
 static void ticketed_visitor(void)
 {
     LabAssert(wait_for_both(&ticket, &lamp) == STATUS_WAIT_0);
@@ -97,7 +98,7 @@ static void one_is_left(void)
 LAB_SCENARIO(wait_all_ticket, .Setup = setup, .Threads = {ticketed_visitor, ticketed_visitor, one_ticket, light},
              .Finish = one_is_left);
 
-/* Somebody else wants the ticket alone. */
+/* Another thread wants the ticket alone. */
 static void thief(void)
 {
     KeWaitForSingleObject(&ticket, Executive, KernelMode, FALSE, NULL);
@@ -108,7 +109,7 @@ static void thief(void)
 LAB_SCENARIO(wait_all_thief, .Setup = setup, .Threads = {ticketed_visitor, thief, one_ticket, light},
              .Finish = one_is_left);
 
-/* Of three objects a signaler has to lock two. */
+/* A signaler must lock two of three objects. */
 static void visitor_with_everything(void)
 {
     PVOID objects[] = {&lamp, &ticket, &door};
@@ -135,7 +136,7 @@ LAB_SCENARIO(wait_all_three_objects_twice, .Setup = setup,
              .Threads = {visitor_with_everything, visitor_with_everything, light_a_ticket, open},
              .Finish = one_is_left);
 
-/* A signaler that found the wait complete, and then not, comes again. */
+/* A signaler that found the wait complete, and then not, retries. */
 static void signal_again(void)
 {
     KeSetEvent(&ticket, IO_NO_INCREMENT, FALSE);
@@ -145,7 +146,7 @@ static void signal_again(void)
 LAB_SCENARIO(wait_all_same_signaler, .Setup = setup, .Threads = {ticketed_visitor, thief, signal_again},
              .Finish = one_is_left);
 
-/* Both are there: they are locked as they come, in whatever order they are named, and taken both or not at all. */
+/* Both are signaled: they are locked in address order, whatever the order of the array, and both or none are taken. */
 static KEVENT stub;
 static KMUTANT lectern;
 
@@ -188,7 +189,7 @@ LAB_SCENARIO(wait_all_at_once, .Setup = setup_signaled, .Threads = {take_ticket_
 LAB_SCENARIO(wait_all_at_once_thief, .Setup = setup_signaled,
              .Threads = {take_ticket_and_stub, take_stub_and_ticket, thief}, .Finish = both_are_left);
 
-/* One that only looks takes both or leaves both. */
+/* A poll takes both or leaves both. */
 static void look_for_both(void)
 {
     PVOID objects[] = {&stub, &ticket};
@@ -205,7 +206,7 @@ static void look_for_both(void)
 LAB_SCENARIO(wait_all_at_once_look, .Setup = setup_signaled, .Threads = {take_ticket_and_stub, look_for_both, thief},
              .Finish = both_are_left);
 
-/* A mutant among them is owned by who has all. */
+/* A mutant among them is owned by the thread that gets all. */
 static void speak(void)
 {
     LabAssert(wait_for_both(&lectern, &ticket) == STATUS_WAIT_0);

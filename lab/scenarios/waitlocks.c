@@ -1,9 +1,10 @@
-/* The locks of a WaitAll's objects that a signaler takes: given back when one is not to be had, and their marks too. */
+/* The locks of a WaitAll's objects that a signaler takes: released when one cannot be acquired, together with their
+   marks. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
 
-/* By address: a signaler of the last one has to try the others. */
+/* In address order: a signaler of the last one must try the others. */
 static KEVENT events[3], never;
 static KWAIT_BLOCK blocks[2][3];
 static LARGE_INTEGER now;
@@ -26,7 +27,7 @@ static void setup_for_all(void)
     prepare(NotificationEvent);
 }
 
-/* Nothing is left of whoever has locked the objects on behalf of the wait. */
+/* No trace is left of a thread that has locked the objects on behalf of the wait. */
 static void wait_for(int number, PVOID *objects, ULONG count)
 {
     LabAssert(KeWaitForMultipleObjects(count, objects, WaitAll, Executive, KernelMode, FALSE, NULL, blocks[number]) ==

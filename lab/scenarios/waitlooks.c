@@ -1,4 +1,4 @@
-/* Waits that need not block: polls, first looks, and mutants that cannot be taken once more. No wait is left behind. */
+/* Waits that need not block: polls, first checks, and mutants at their recursion limit. No wait is left linked. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -30,7 +30,7 @@ static NTSTATUS poll(WAIT_TYPE type, PVOID first, PVOID second)
     return look(type, first, second, FALSE);
 }
 
-/* The thread that owns the mutant, and one that does not. Nobody else touches the event before the second poll. */
+/* The thread that owns the mutant, and one that does not. No other thread touches the event before the second poll. */
 static void owner(void)
 {
     LabAssert(poll(WaitAny, &never, &event) == STATUS_WAIT_1);
@@ -60,7 +60,7 @@ static void nobody_has_it(void)
 LAB_SCENARIO(wait_poll, .Setup = setup, .Threads = {owner}, .Finish = nobody_has_it);
 LAB_SCENARIO(wait_poll_mutant, .Setup = setup, .Threads = {other, other}, .Finish = nobody_has_it);
 
-/* What is pending for the thread comes before the objects, and leaves them as they are. */
+/* Pending APCs and alerts come before the objects, and leave them unchanged. */
 static void alerted_poller(void)
 {
     KeAlertThread(KeGetCurrentThread(), KernelMode);
@@ -71,8 +71,7 @@ static void alerted_poller(void)
 }
 LAB_SCENARIO(wait_poll_alertable, .Setup = setup, .Threads = {alerted_poller}, .Finish = nobody_has_it);
 
-/* A mutant that its owner takes again, with others, is in the owner's list once: what it ends with is abandoned, once.
- */
+/* A mutant that its owner acquires again, with others, is in the owner's list once, and is abandoned once. */
 static void take_again_and_end(void)
 {
     PVOID objects[] = {&mutant, &event};
@@ -92,7 +91,7 @@ static void heir(void)
 }
 LAB_SCENARIO(mutant_taken_again, .Setup = setup, .Threads = {take_again_and_end, heir}, .Finish = nobody_has_it);
 
-/* Taken as often as it can be: refused to its owner, in every kind of wait; for others it is only not free. */
+/* At its recursion limit: refused to its owner, in every kind of wait; for other threads it is just not free. */
 static void take_too_often(void)
 {
     volatile NTSTATUS raised = STATUS_SUCCESS;
@@ -121,7 +120,7 @@ static void look_at_it(void)
 }
 LAB_SCENARIO(mutant_limit, .Setup = setup, .Threads = {take_too_often, look_at_it});
 
-/* A delay that an alert ends says so. */
+/* A delay that an alert ends reports it. */
 static void delay(void)
 {
     LARGE_INTEGER interval = {.QuadPart = -10000};
@@ -147,7 +146,7 @@ static void alerter(void)
 }
 LAB_SCENARIO(alert_delay, .Setup = setup, .Threads = {delay, alerter});
 
-/* An alert that comes while a wait takes its objects is not lost with it. */
+/* An alert that arrives while a wait takes its objects is not lost with it. */
 static void alertable_wait_all(void)
 {
     PVOID objects[] = {&event, &mutant};

@@ -1,4 +1,4 @@
-/* Work items: each runs once, also when another one blocks until it has, and when threads are hard to get. */
+/* Work items: each runs once, even if another one blocks until it has, and if threads cannot be created. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -36,7 +36,7 @@ static void queue_one(void)
 }
 LAB_SCENARIO(work_item, .Setup = setup, .Threads = {queue_one}, .Flags = LAB_LARGE);
 
-/* Without the clock's thread, too, whoever times out expires what is due. */
+/* Even without the clock's thread, a thread that times out expires what is due. */
 static void queue_one_patiently(void)
 {
     LARGE_INTEGER soon = {.QuadPart = -1000000};
@@ -49,7 +49,7 @@ static void queue_one_patiently(void)
 LAB_SCENARIO(work_item_threadless, .Setup = setup, .Threads = {queue_one_patiently}, .AllocationFailures = 2,
              .Flags = LAB_LARGE);
 
-/* The first waits for the second, which comes later: there is always a thread more than those that run. */
+/* The first waits for the second, which is queued later: there is always one more thread than those that run. */
 static KEVENT second_ran;
 
 static VOID wait_for_second(PVOID parameter)
@@ -81,7 +81,7 @@ static void queue_both(void)
 }
 LAB_SCENARIO(work_item_blocks, .Setup = setup_dependent, .Threads = {queue_both}, .Flags = LAB_LARGE);
 
-/* The item is the routine's from its first line on: it frees it, or queues it again. */
+/* The item belongs to the routine from its first line on: it frees it, or queues it again. */
 static PWORK_QUEUE_ITEM heap_item;
 
 static VOID free_item(PVOID parameter)

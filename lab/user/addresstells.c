@@ -1,4 +1,5 @@
-/* Address waits and the alerts by which wakes arrive: none is left behind, and a stray one is not taken for it. */
+/* Address waits and the alerts that deliver wakes: none is left pending, and an unrelated one is not mistaken for a
+   wake. */
 #include <interlock/lab.h>
 
 #include <ntddk.h>
@@ -48,7 +49,7 @@ static void wake(void)
 }
 LAB_SCENARIO(address_no_alert_left, .Threads = {wait_and_look, wake});
 
-/* One that has given up, and finds that it is about to be told: its frame lasts until it was. */
+/* A waiter that has timed out and finds that it is about to be alerted: its frame lasts until it was. */
 static void give_up(void)
 {
     LARGE_INTEGER soon = {.QuadPart = -10000};

@@ -1,4 +1,4 @@
-/* Waiting on an address: no lost wake, wakes and timeouts, neighbours in the hash, memory that goes at once. */
+/* Waiting on an address: no lost wake, wakes and timeouts, neighbours in the hash, memory freed at once. */
 #include <interlock/lab.h>
 
 #include <ntddk.h>
@@ -58,7 +58,7 @@ LAB_SCENARIO(address_handover_c11, .Threads = {waiter, wake_one}, .Model = "c11"
 LAB_SCENARIO(address_wake_all, .Threads = {waiter, waiter, wake_all});
 LAB_SCENARIO(address_wake_each, .Threads = {waiter, waiter, wake_each});
 
-/* A stray alert ends nobody's wait. */
+/* An unrelated alert ends no wait. */
 static void patient_waiter(void)
 {
     LabAssert(RtlWaitOnAddress(&word, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);
@@ -71,10 +71,8 @@ static void stray_alerter(void)
 }
 LAB_SCENARIO(address_stray_alert, .Threads = {patient_waiter, wake_one, stray_alerter});
 
-/*
- * One token and one wake for two that want it, of which one gives up. A wake that was meant for the one that gave up
- * must not have gone with it: at the end the token is taken.
- */
+/* One token and one wake for two waiters, of which one times out. A wake that was meant for the one that timed out must
+   not be lost with it: at the end the token is taken. */
 static BOOLEAN take_token(void)
 {
     ULONG one = 1;
@@ -102,7 +100,7 @@ static void token_is_taken(void)
 LAB_SCENARIO(address_timeout, .Threads = {impatient_token_waiter, token_waiter, wake_one}, .Finish = token_is_taken,
              .Flags = LAB_MAY_BLOCK, .Timeouts = 1);
 
-/* Two addresses in one bucket: a wake of one leaves the other's waiter alone. */
+/* Two addresses in one bucket: a wake of one does not wake the other's waiter. */
 static void first_waiter(void)
 {
     LabAssert(RtlWaitOnAddress(first, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);
@@ -124,7 +122,7 @@ static void wake_both(void)
 }
 LAB_SCENARIO(address_neighbours, .Setup = find_neighbours, .Threads = {first_waiter, second_waiter, wake_both});
 
-/* Whoever sees the change frees the memory; the wake needs nothing but the address. */
+/* The thread that sees the change frees the memory; the wake needs only the address. */
 static volatile ULONG *heap_word;
 
 static void setup_heap(void)
@@ -146,8 +144,8 @@ static void wake_after_last_touch(void)
 }
 LAB_SCENARIO(address_freed, .Setup = setup_heap, .Threads = {waiter_that_frees, wake_after_last_touch});
 
-/* One wait is enough where nobody wakes for another reason, and what the change came after is visible afterwards, without
-   a look of the caller's own that would order it. */
+/* One wait is enough where there are no spurious wakeups, and what was done before the change is visible afterwards,
+   without a load by the caller that would order it. */
 static void waiter_without_look(void)
 {
     LabAssert(RtlWaitOnAddress(&word, &zero, sizeof(zero), NULL) == STATUS_SUCCESS);

@@ -1,4 +1,4 @@
-/* Alerts by thread id: kept until they are taken, taken once, not lost to a timeout or a suspension. */
+/* Alerts by thread id: kept until consumed, consumed once, not lost to a timeout or a suspension. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -9,7 +9,7 @@ static int data[2];
 static int taken;
 static NTSTATUS waited;
 
-/* The machine numbers its threads one after the other, so this is the one that is first in the list. */
+/* The machine numbers its threads consecutively, so this is the first one in the list. */
 static HANDLE id_of_first(void)
 {
     return ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread());
@@ -29,7 +29,7 @@ static void waiter(void)
 LAB_SCENARIO(alert_by_id_handover, .Threads = {waiter, alerter}, .SpuriousWakes = 1);
 LAB_SCENARIO(alert_by_id_handover_c11, .Threads = {waiter, alerter}, .Model = "c11", .StaleReads = 2);
 
-/* Two alerts may be one, but whoever takes the last one sees what both did before. */
+/* Two alerts may merge, but the thread that consumes the last one sees what was done before both. */
 static void second_alerter(void)
 {
     data[1] = 1;
@@ -46,7 +46,7 @@ static void waiter_for_both(void)
 }
 LAB_SCENARIO(alert_by_id_two, .Threads = {waiter_for_both, alerter, second_alerter});
 
-/* The alert does not end another wait, not even an alertable one, and is still there after it. */
+/* The alert does not end another wait, not even an alertable one, and is still pending after it. */
 static KEVENT event;
 
 static void setup_event(void)
@@ -66,7 +66,7 @@ static void alertable_waiter(void)
 }
 LAB_SCENARIO(alert_by_id_other_wait, .Setup = setup_event, .Threads = {alertable_waiter, alerter, setter});
 
-/* An alert that a timed wait did not take is there for the next one; one that it took is not. */
+/* An alert that a timed wait did not consume is pending for the next one; one that it consumed is not. */
 static void timed_waiter(void)
 {
     LARGE_INTEGER soon = {.QuadPart = -10000};
@@ -80,7 +80,7 @@ static void timed_waiter(void)
 }
 LAB_SCENARIO(alert_by_id_timeout, .Threads = {timed_waiter, alerter});
 
-/* One that is pending is there for a wait that does not wait, once. */
+/* A pending alert satisfies a zero timeout, once. */
 static void alert_and_poll(void)
 {
     LARGE_INTEGER now = {.QuadPart = 0};

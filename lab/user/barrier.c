@@ -1,4 +1,4 @@
-/* Barriers: rounds, who is told, and the one that is told frees the barrier. */
+/* Barriers: rounds, the thread that gets TRUE, and freeing by that thread. */
 #include <interlock/lab.h>
 
 #include <ntddk.h>
@@ -75,7 +75,7 @@ LAB_SCENARIO(barrier_two_c11, .Setup = of_two, .Threads = {first_of_two, second_
 LAB_SCENARIO(barrier_three, .Setup = of_three, .Threads = {first_of_three, second_of_three, third_of_three},
              .Finish = one_was_told, .Flags = LAB_LARGE);
 
-/* Two rounds of two threads: nobody is counted for the wrong one. */
+/* Two rounds of two threads: no thread counts for the wrong one. */
 static int come;
 
 static void initialize_rounds(void)

@@ -1,4 +1,4 @@
-/* Completion ports: packets are conserved, in order; closing the port wakes those who wait at it. */
+/* Completion ports: packets are conserved, in order; closing the port wakes its waiters. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -17,7 +17,7 @@ static void setup(void)
     LabAssert(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, NULL, 8) == STATUS_SUCCESS);
 }
 
-/* One thread at a time: another one gets its packet when the first has ended. */
+/* One thread at a time: another one gets its packet when the first has exited. */
 static void setup_narrow(void)
 {
     LabAssert(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, NULL, 1) == STATUS_SUCCESS);
@@ -118,7 +118,7 @@ static void all_are_accounted_for(void)
 LAB_SCENARIO(port_several, .Setup = setup, .Threads = {post_first, post_second, remove_some},
              .Finish = all_are_accounted_for, .Flags = LAB_LARGE);
 
-/* The last handle goes while somebody waits, or comes too late, or posts. Nothing is left of the port. */
+/* The last handle is closed while a thread waits, or is too late, or posts. Nothing leaks. */
 static void closer(void)
 {
     LabAssert(NtClose(port) == STATUS_SUCCESS);
@@ -148,7 +148,7 @@ static void spawned_closer(void *unused)
     closer();
 }
 
-/* A table of handles is made for the first one, and stays; so does the memory of a packet. */
+/* The handle table is allocated for the first handle and stays; so does the memory of a packet. */
 static void setup_table(void)
 {
     setup();
@@ -157,7 +157,7 @@ static void setup_table(void)
     closer();
 }
 
-/* The port is of this schedule, so that what is left of it is a leak. The packet is the one of Setup. */
+/* The port belongs to this schedule, so a leak of it is reported. The packet is the one of Setup. */
 static void creator(void)
 {
     setup();
@@ -170,7 +170,7 @@ static void creator(void)
 LAB_SCENARIO(port_close, .Setup = setup, .Threads = {closer, remover_at_closed, poster_at_closed}, .Flags = LAB_LARGE);
 LAB_SCENARIO(port_close_leaves_nothing, .Setup = setup_table, .Threads = {creator}, .Flags = LAB_CHECK_LEAKS);
 
-/* What a thread has kept of the port from its first call does not keep the port. */
+/* The port that a thread caches from its first call is not kept alive by that. */
 static void poster_of_two_at_closed(void)
 {
     poster_at_closed();
@@ -202,7 +202,7 @@ LAB_SCENARIO(port_kept_tso, .Setup = setup, .Threads = {poster_of_two_at_closed,
 LAB_SCENARIO(port_kept_by_two, .Setup = setup, .Threads = {poster_of_two_at_closed, looker_at_closed, closer},
              .Finish = port_is_gone, .Flags = LAB_LARGE);
 
-/* Another one is kept in its place while its handle is closed. */
+/* Another one is cached in its place while its handle is closed. */
 static HANDLE other;
 
 static void setup_other(void)

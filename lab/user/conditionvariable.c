@@ -1,4 +1,4 @@
-/* Condition variables: no lost wake, a wake that meets a timeout, both kinds of lock, memory that goes at once. */
+/* Condition variables: no lost wake, a wake that meets a timeout, both kinds of lock, memory freed at once. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -69,7 +69,7 @@ LAB_SCENARIO(condition_inside, .Setup = sleep_soon, .Threads = {consumer, produc
 LAB_SCENARIO(condition_two, .Threads = {consumer, consumer, double_producer}, .Finish = nothing_left,
              .Flags = LAB_LARGE);
 
-/* Everybody who sleeps is woken, sharers too. */
+/* All sleepers are woken, sharers too. */
 static int opened;
 
 static void opener(void)
@@ -92,10 +92,8 @@ LAB_SCENARIO(condition_all, .Threads = {shared_waiter, shared_waiter, opener}, .
 LAB_SCENARIO(condition_all_sleep, .Setup = sleep_soon, .Threads = {shared_waiter, shared_waiter, opener},
              .Finish = nothing_left, .Flags = LAB_LARGE);
 
-/*
- * One token and one wake for two that want it, of which one gives up. A wake that was delivered has won over the
- * timeout, so it did not go with the one that gave up: at the end the token is taken.
- */
+/* One token and one wake for two sleepers, of which one times out. A delivered wake wins over the timeout, so it is not
+   lost with the one that timed out: at the end the token is taken. */
 static void impatient_consumer(void)
 {
     LARGE_INTEGER timeout = {.QuadPart = -10000};
@@ -115,7 +113,7 @@ static void token_is_taken(void)
 LAB_SCENARIO(condition_timeout, .Threads = {impatient_consumer, consumer, producer}, .Finish = token_is_taken,
              .Flags = LAB_LARGE | LAB_MAY_BLOCK, .Timeouts = 1);
 
-/* A stray alert is no wake. */
+/* An unrelated alert is no wake. */
 static int woken;
 
 static void single_sleeper(void)
@@ -177,7 +175,7 @@ LAB_SCENARIO(condition_section_timeout, .Setup = setup_section,
              .Threads = {impatient_section_consumer, section_consumer, section_producer}, .Finish = section_is_free,
              .Flags = LAB_LARGE | LAB_MAY_BLOCK, .Timeouts = 1);
 
-/* Who was woken may free the variable, though the one who woke it has not returned yet. */
+/* A woken thread may free the variable, even if its waker has not returned yet. */
 static RTL_CONDITION_VARIABLE *heap_condition;
 
 static void setup_heap(void)

@@ -1,4 +1,4 @@
-/* Critical sections: exclusion and wakes, by address and by event, waits that give up, memory that goes at once. */
+/* Critical sections: exclusion and wakes, by address and by event, waits that time out, memory freed at once. */
 #include <interlock/lab.h>
 
 #include <ntddk.h>
@@ -119,10 +119,8 @@ LAB_SCENARIO(section_give_up_three, .Setup = initialize_impatient,
 LAB_SCENARIO(section_event_give_up, .Setup = initialize_impatient_with_event,
              .Threads = {impatient_user, impatient_user, impatient_user}, .Finish = three_came, .Flags = LAB_LARGE);
 
-/*
- * The one that was woken does not come: it is suspended, or has ended. Others answer the wake in its place, though it
- * stays in the count.
- */
+/* The woken thread does not come: it is suspended, or has exited. Others answer the wake in its place, even though it
+   stays in the count. */
 static void initialize_woken(void)
 {
     initialize_patient();
@@ -130,7 +128,7 @@ static void initialize_woken(void)
     section.LockCount -= RTLP_NONE_WOKEN;
 }
 
-/* Leaves what was entered for it in Setup. */
+/* Leaves the section that Setup entered for it. */
 static void leaver(void)
 {
     __atomic_store_n(&section.OwningThread, PsGetCurrentThreadId(), __ATOMIC_RELAXED);
@@ -146,9 +144,9 @@ LAB_SCENARIO(section_woken_stays_away_three, .Setup = initialize_woken, .Threads
              .Finish = is_left, .Flags = LAB_LARGE);
 
 /*
- * A value of LockCount that comes back. The sleeper counts itself in while the first waiter is on its way, and before
- * it is in the hash the section goes from hand to hand until LockCount is what the sleeper has seen: held, one woken,
- * one waiter. That one is the last waiter by now, and the wake was for the sleeper.
+ * A value of LockCount that recurs. The sleeper counts itself while the first waiter is in transit, and before it is in
+ * the hash the section changes hands until LockCount has the value that the sleeper saw: held, one woken, one waiter.
+ * By now that is the last waiter, and the wake was for the sleeper.
  */
 static volatile LONG passed, returned;
 
@@ -245,7 +243,7 @@ FOUR_SCENARIO(section_give_up_4x3, impatient_user_thrice, impatient_user_thrice,
 FOUR_SCENARIO(section_event_give_up_4x3, impatient_user_thrice, impatient_user_thrice, impatient_user_thrice,
               impatient_user_thrice, .Setup = initialize_impatient_with_event, .Finish = twelve_came, .Timeouts = 4);
 
-/* Whoever leaves last deletes the section and frees it. */
+/* The last thread to leave deletes and frees the section. */
 
 typedef struct common {
     RTL_CRITICAL_SECTION section;

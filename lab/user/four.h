@@ -1,6 +1,6 @@
 /*
- * four.h: four threads that do several operations each. Two threads with one operation each find most faults; a value
- * that returns, a wake for the wrong one of several sleepers or a queue that is empty once more needs this many.
+ * four.h: four threads with several operations each. Two threads with one operation each find most faults; a value that
+ * recurs, a wake for the wrong one of several sleepers or a queue that empties twice needs this many.
  */
 #ifndef LAB_FOUR_H
 #define LAB_FOUR_H
@@ -15,7 +15,7 @@
             Operation;                                                                                                 \
     }
 
-/* Too many schedules to be exhausted. */
+/* Too many schedules for an exhaustive search. */
 #define FOUR_SCENARIO(Name, First, Second, Third, Fourth, ...)                                                         \
     LAB_SCENARIO(Name, .Threads = {First, Second, Third, Fourth}, .Flags = LAB_LARGE, __VA_ARGS__)
 

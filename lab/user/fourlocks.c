@@ -1,4 +1,4 @@
-/* The locks and waits of user mode that need no handle, four threads with several operations each. */
+/* The user-mode locks and waits without handles, four threads with several operations each. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -14,7 +14,7 @@
 
 static LARGE_INTEGER soon = {.QuadPart = -10000};
 static int value;
-static int passes; /* by threads that hold nothing */
+static int passes; /* by threads that own nothing */
 
 static void count_pass(void)
 {
@@ -114,10 +114,8 @@ FOUR_SCENARIO(srw_4x3_try, srw_trier, srw_writer, srw_reader, srw_trier, .Setup 
 FOUR_SCENARIO(srw_4x3_convert, srw_converter, srw_upgrader, srw_reader, srw_writer, .Setup = sleep_soon,
               .Finish = nine_wrote);
 
-/*
- * Condition variables: a buffer with room for one, with an SRW lock or a critical section. Watchers share the lock;
- * a producer or consumer whose time is up tries again.
- */
+/* Condition variables: a buffer with room for one, with an SRW lock or a critical section. Watchers share the lock; a
+   producer or consumer that times out tries again. */
 static RTL_CONDITION_VARIABLE filled, emptied;
 static RTL_CRITICAL_SECTION section;
 static int tokens;
@@ -225,10 +223,8 @@ FOUR_SCENARIO(condition_4x3_timeout, impatient_producer, consumer, producer, imp
 FOUR_SCENARIO(condition_4x3_section_timeout, impatient_producer, consumer, producer, impatient_consumer,
               .Setup = set_up_buffer_with_section, .Finish = buffer_is_empty, .Timeouts = 3);
 
-/*
- * Address waits. Two words in one bucket of the hash, each a lock (0 free, 1 held, 2 held and somebody may sleep), a
- * semaphore, or whose turn it is: values that return.
- */
+/* Address waits. Two words in one bucket of the hash, each a lock (0 free, 1 held, 2 held with possible sleepers), a
+   semaphore, or a turn number: values that recur. */
 static int sums[2];
 
 static void wait_on(volatile ULONG *word, ULONG seen, PLARGE_INTEGER timeout)
@@ -323,7 +319,7 @@ static void turns_were_taken(void)
 FOUR_SCENARIO(address_4x3_turns, take_turns, take_turns, take_turns, take_turns, .Setup = find_neighbours,
               .Finish = turns_were_taken);
 
-/* Alerts by id: each thread waits for its own, and alerts the next one. The first begins. */
+/* Alerts by id: each thread waits for its own and alerts the next one. The first begins. */
 static HANDLE id_of(ULONG thread)
 {
     return ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread() + thread);
@@ -355,7 +351,7 @@ FOUR_SCENARIO(alert_by_id_4x3, alert_passer, alert_passer, alert_passer, alert_p
 FOUR_SCENARIO(alert_by_id_4x3_timeout, alert_passer, impatient_alert_passer, alert_passer, impatient_alert_passer,
               .Finish = twelve_alerts, .Timeouts = 3);
 
-/* One-time initialisation of two things. It fails twice, and whoever finds it failed tries again. */
+/* One-time initialization of two things. It fails twice, and a thread that finds it failed tries again. */
 static RTL_RUN_ONCE once[2];
 static int things[2] DECLSPEC_ALIGN(8);
 static int made[4] DECLSPEC_ALIGN(8);
@@ -391,7 +387,7 @@ FOUR_SCENARIO(run_once_4x2_fails, make_both, make_both, make_both, make_both, .F
 FOUR_SCENARIO(run_once_4x2_fails_c11, make_both, make_both, make_both, make_both, .Finish = both_at_third,
               .Model = "c11", .StaleReads = 2);
 
-/* Each makes its own; all agree on whose it is. */
+/* Each creates its own; all agree on the winner. */
 static PVOID race_for(RTL_RUN_ONCE *run_once, int *own)
 {
     PVOID mine = NULL;
@@ -421,7 +417,7 @@ static void two_won(void)
 }
 FOUR_SCENARIO(run_once_4x2_async, race_for_both, race_for_both, race_for_both, race_for_both, .Finish = two_won);
 
-/* Barriers: three rounds, and who is told in the last one deletes and frees the barrier. */
+/* Barriers: three rounds, and the thread that gets TRUE in the last one deletes and frees the barrier. */
 static RTL_BARRIER *barrier;
 static int arrived, told;
 
@@ -461,7 +457,7 @@ FOUR_SCENARIO(barrier_4x3_c11, barrier_user, barrier_blocker, barrier_user, barr
 FOUR_SCENARIO(barrier_4x3_spin, barrier_user, barrier_blocker, barrier_spinner, barrier_spinner, .Setup = make_barrier,
               .Finish = three_rounds);
 
-/* Resources of user mode. */
+/* User-mode resources. */
 static RTL_RESOURCE resource;
 
 static void make_resource(void)

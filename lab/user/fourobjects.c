@@ -1,4 +1,4 @@
-/* What waits behind a handle or in the thread pool, four threads with several operations each. */
+/* Waits behind handles and the thread pool, four threads with several operations each. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -99,7 +99,7 @@ LAB_SCENARIO(port_4x3_narrow, .Setup = make_narrow_port, .Threads = {poster, rem
 FOUR_SCENARIO(port_4x3_batch, poster, remove_all_by_two, poster, remove_all_by_two, .Setup = make_wide_port,
               .Finish = all_were_taken, .Timeouts = 2);
 
-/* The last handle goes under those who post and remove; each of them finds the port, or that it is gone. */
+/* The last handle is closed while others post and remove; each of them finds the port, or that it is gone. */
 static void post_while_open(void)
 {
     NTSTATUS status = NtSetIoCompletion(port, NULL, NULL, STATUS_SUCCESS, 0);
@@ -128,10 +128,8 @@ static void port_is_gone(void)
 FOUR_SCENARIO(port_4x2_close, poster_while_open, remover_while_open, remover_while_open, close_port,
               .Setup = make_wide_port, .Finish = port_is_gone);
 
-/*
- * Wait completion packets. Six units of a semaphore come through two packets and one port; whoever has taken a packet
- * associates it again. Nobody else may: the packet is in use until then.
- */
+/* Wait completion packets. Six units of a semaphore come through two packets and one port; the thread that has removed
+   a packet associates it again. No other may: the packet is in use until then. */
 static HANDLE semaphore, packets[2];
 
 static void associate(ULONG which)
@@ -171,7 +169,7 @@ static void remove_and_associate(void)
     associate(PtrToUlong(key));
 }
 
-/* Without removal: the packet is cancelled before a signal, or its removal is somebody else's. */
+/* Without removal: the packet is cancelled before a signal, or another thread removes it. */
 static void cancel_and_associate(void)
 {
     NTSTATUS status = NtCancelWaitCompletionPacket(packets[0], FALSE);
@@ -202,7 +200,7 @@ FOUR_SCENARIO(wait_packet_4x3_c11, releaser, packet_user, releaser, packet_user,
 FOUR_SCENARIO(wait_packet_4x3_cancel, double_releaser, packet_user, canceller, packet_user, .Setup = make_packets,
               .Finish = all_came_through);
 
-/* Keyed events by service: each wait meets one release of its key. */
+/* Keyed events by service: each wait pairs with one release of its key. */
 static HANDLE keyed;
 static int keys[2] DECLSPEC_ALIGN(2);
 static int waits_met, releases_met;
@@ -250,7 +248,7 @@ FOUR_SCENARIO(keyed_event_4x3_service_keys, key_waiter, key_releaser, other_key_
 FOUR_SCENARIO(keyed_event_4x3_service_timeout, timed_key_waiter, timed_key_releaser, timed_key_waiter,
               timed_key_releaser, .Setup = make_keyed_event, .Finish = as_many_met, .Timeouts = 3);
 
-/* The thread pool. Callbacks count themselves in ran, the calls that took one back in undone. */
+/* The thread pool. Callbacks count in ran, calls that cancelled one in undone. */
 static PTP_WORK work;
 static PTP_TIMER timer;
 static PTP_WAIT wait;
@@ -346,7 +344,7 @@ FOUR_SCENARIO(pool_4x2_work_released, work_releaser, work_releaser, work_release
 FOUR_SCENARIO(pool_4x2_of_one_thread, work_poster, work_poster, work_poster, release_pool, .Setup = make_pool,
               .Finish = each_posted_ran);
 
-/* A timer that is set runs, or the next call that sets or unsets it returns that it has not. */
+/* A timer that is set runs, or the next call that sets or resets it returns that it was cancelled. */
 static VOID timer_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER item)
 {
     UNREFERENCED_PARAMETER(instance);
@@ -417,7 +415,7 @@ static void each_unit_ran(void)
 FOUR_SCENARIO(pool_4x2_wait, pair_releaser, pair_releaser, pair_releaser, wait_setter, .Setup = make_wait,
               .Finish = each_unit_ran);
 
-/* A wait that is taken back leaves the unit to the semaphore or to the callback, and a timeout takes none. */
+/* A wait that is reset leaves the unit to the semaphore or to the callback, and a timeout takes none. */
 static void each_unit_is_accounted_for(void)
 {
     LabAssert(ran + units() == posted);
@@ -427,8 +425,8 @@ FOUR_SCENARIO(pool_4x2_wait_unset, pair_releaser, wait_unsetter, wait_setter, wa
 FOUR_SCENARIO(pool_4x2_wait_timeout, pair_releaser, timed_wait_setter, wait_unsetter, timed_wait_setter,
               .Setup = make_wait, .Finish = each_unit_is_accounted_for);
 
-/* A registered wait that goes on until it is ended: a unit was taken by a callback, or is still there, but for the one
-   whose callback had not begun when the wait was ended. */
+/* A registered wait that repeats until it is deregistered: a unit was taken by a callback, or remains, except for the
+   one whose callback had not begun at that moment. */
 static VOID registered_callback(PVOID context, BOOLEAN timed_out)
 {
     UNREFERENCED_PARAMETER(context);
@@ -457,7 +455,7 @@ static void ran_or_is_there(void)
 FOUR_SCENARIO(pool_4x2_registered, pair_releaser, pair_releaser, pair_releaser, deregister, .Setup = make_registered,
               .Finish = ran_or_is_there);
 
-/* Timers of a queue: one that was deleted does not run any more. Some delete themselves. */
+/* Timer queue timers: a deleted one does not run any more. Some delete themselves. */
 typedef struct own_timer {
     HANDLE handle;
     volatile LONG deleted;
@@ -508,7 +506,8 @@ FOUR_REPEAT(queue_deleter, 2, make_and_delete_queue())
 FOUR_REPEAT(timer_maker, 2, make_timer_in(NULL, last_timer_callback))
 FOUR_SCENARIO(pool_4x2_timer_queue, timer_deleter, queue_deleter, timer_maker, timer_deleter, .Setup = no_report);
 
-/* A group whose members are released while others post to it: what was accepted runs, or its owner is told. */
+/* A group whose members are released while others post to them: an accepted callback runs, or the cancel callback is
+   called. */
 static VOID simple_callback(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     UNREFERENCED_PARAMETER(instance);
@@ -588,7 +587,7 @@ static void release_members(void)
     add(&finished, 1);
 }
 
-/* One that was taken for a callback that was cancelled is lost with it. */
+/* A unit that was taken for a cancelled callback is lost with it. */
 static void at_most_one_unit_is_lost(void)
 {
     LabAssert(posted - ran - units() <= 1 && undone <= 2);

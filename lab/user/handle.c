@@ -1,4 +1,4 @@
-/* Handles: a lookup against a close, two closes, a duplicate. Whoever got the object may use it. */
+/* Handles: a lookup against a close, two closes, a duplicate. A thread that got the object may use it. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -36,7 +36,7 @@ LAB_SCENARIO(handle_use_against_close_c11, .Setup = setup, .Threads = {user, clo
              .Model = "c11", .StaleReads = 2);
 LAB_SCENARIO(handle_two_closes, .Setup = setup, .Threads = {closer, closer, user}, .Finish = closed_once);
 
-/* What is referenced by a pointer outlives its handle. */
+/* A referenced object outlives its handle. */
 static void keeper(void)
 {
     PVOID object;
@@ -51,7 +51,7 @@ static void keeper(void)
 }
 LAB_SCENARIO(handle_reference_against_close, .Setup = setup, .Threads = {keeper, closer}, .Finish = closed_once);
 
-/* A duplicate keeps the object, or comes too late. And the slot is used again at once, by another object. */
+/* A duplicate keeps the object, or comes too late. And another object reuses the slot at once. */
 static void duplicator(void *unused)
 {
     UNREFERENCED_PARAMETER(unused);
@@ -74,14 +74,14 @@ static void replacer(void *unused)
     LabAssert(NtClose(other) == STATUS_SUCCESS);
 }
 
-/* A table of handles is made for the first one, and stays. */
+/* The handle table is allocated for the first handle and stays. */
 static void setup_table(void)
 {
     setup();
     NtClose(event);
 }
 
-/* The event is of this schedule, so that what is left of it is a leak. */
+/* The event belongs to this schedule, so a leak of it is reported. */
 static void duplicate_against_close(void)
 {
     setup();
@@ -93,7 +93,7 @@ static void duplicate_against_close(void)
 LAB_SCENARIO(handle_duplicate_against_close, .Setup = setup_table, .Threads = {duplicate_against_close},
              .Flags = LAB_CHECK_LEAKS);
 
-/* A wait keeps what it waits for. */
+/* A wait references its object. */
 static void waiter(void)
 {
     LARGE_INTEGER timeout = {.QuadPart = -10000};

@@ -1,4 +1,4 @@
-/* What a thread keeps of a port from one call to the next serves that handle and that port alone. */
+/* The port that a thread caches from one call to the next serves that handle and that port alone. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -34,8 +34,8 @@ static LONG depth(HANDLE of)
     return information.Depth;
 }
 
-/* The handle is closed and opened again for the same port, with other rights: those are the ones that count. It is its
-   old entry at once, which takes many handles otherwise. */
+/* The handle is closed and opened again for the same port, with other rights: the new ones count. It reuses its entry
+   at once, which takes many handles otherwise. */
 static void setup_two_handles(void)
 {
     setup();
@@ -63,7 +63,7 @@ static void post_before_and_after(void)
 }
 LAB_SCENARIO(port_kept_opened_again, .Setup = setup_two_handles, .Threads = {post_before_and_after, open_again});
 
-/* An APC that comes in the middle of a call uses another port. */
+/* An APC that interrupts a call uses another port. */
 static VOID post_to_other(PVOID context, PVOID argument1, PVOID argument2)
 {
     UNREFERENCED_PARAMETER(context);
@@ -106,7 +106,8 @@ static void each_has_its_own(void)
 }
 LAB_SCENARIO(port_kept_interrupted, .Setup = setup, .Threads = {post_to_both, interrupt}, .Finish = each_has_its_own);
 
-/* The thread goes on to the other port while the first one is closed: nothing is taken of what it keeps then. */
+/* The thread switches to the other port while the first one is closed: nothing is taken from its cache at that moment.
+   */
 static void post_to_one_then_other(void)
 {
     NTSTATUS status = post(port);

@@ -27,7 +27,7 @@ static void count(int *what)
     __atomic_fetch_add(what, 1, __ATOMIC_RELAXED);
 }
 
-/* The directory and a table of handles are made for the first one, and stay. */
+/* The directory and a handle table are allocated for the first handle and stay. */
 static void setup(void)
 {
     HANDLE handle;
@@ -35,7 +35,7 @@ static void setup(void)
     NtClose(handle);
 }
 
-/* Nobody closes: one has made it, the others have opened that. */
+/* None closes: one has created it, the others have opened it. */
 static void creator(void)
 {
     HANDLE handle, again;
@@ -77,7 +77,8 @@ LAB_SCENARIO(name_two_creators, .Setup = setup, .Threads = {creator, creator}, .
 LAB_SCENARIO(name_collision, .Setup = setup, .Threads = {creator, sole_creator}, .Finish = created_once);
 LAB_SCENARIO(name_create_open, .Setup = setup, .Threads = {creator, opener}, .Finish = created_once);
 
-/* The last handle goes while another thread opens or creates by the name: it gets the old object or makes a new one. */
+/* The last handle is closed while another thread opens or creates by name: it gets the old object or creates a new one.
+   */
 static void close_held(void)
 {
     LabAssert(NtClose(held) == STATUS_SUCCESS);
@@ -88,7 +89,7 @@ static void create_and_close(void)
     HANDLE handle, again;
     NTSTATUS status = create(&handle, OBJ_OPENIF);
     LabAssert(status == STATUS_SUCCESS || status == STATUS_OBJECT_NAME_EXISTS);
-    LabAssert(open(&again) == STATUS_SUCCESS); /* the name stays as long as one handle does */
+    LabAssert(open(&again) == STATUS_SUCCESS); /* the name stays while a handle is open */
     LabAssert(NtClose(handle) == STATUS_SUCCESS);
     LabAssert(NtClose(again) == STATUS_SUCCESS);
 }
@@ -114,7 +115,7 @@ static void create_and_close_spawned(void *unused)
     create_and_close();
 }
 
-/* All of it in this schedule, so that what is left is a leak. */
+/* All in this schedule, so leaks are reported. */
 static void creators(void)
 {
     unsigned first = LabSpawn(create_and_close_spawned, NULL);

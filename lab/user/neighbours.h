@@ -6,7 +6,7 @@
 
 #include "rtl/waiter.h"
 
-/* The hash spreads consecutive words evenly: one bucket's width holds one of this many, wherever the first one is. */
+/* The hash spreads consecutive words evenly: this many of them include one in a given bucket, wherever they begin. */
 #define NEIGHBOURS_CANDIDATES (16 * EXP_WAITER_BUCKETS)
 
 static volatile ULONG *first, *second;

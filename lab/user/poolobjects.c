@@ -1,5 +1,5 @@
-/* The objects of the thread pool: timers, waits that time out, registered waits, cleanup groups, what a callback leaves
-   behind. Whoever has waited for an object's callbacks, or released its group, sees none of them run any more. */
+/* The objects of the thread pool: timers, waits that time out, registered waits, cleanup groups, completion actions.
+   After a wait for an object's callbacks, or a release of its group, none of its callbacks runs. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -46,7 +46,7 @@ static void setter(void)
     NtSetEvent(event, NULL);
 }
 
-/* Timers: taken back in time, or the callback runs, once. */
+/* Timers: reset in time, or the callback runs, once. */
 static VOID timer_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER item)
 {
     UNREFERENCED_PARAMETER(instance);
@@ -81,7 +81,7 @@ static void set_and_cancel(void)
 LAB_SCENARIO(pool_timer_unset, .Setup = setup_timer, .Threads = {set_and_unset}, .Flags = LAB_LARGE);
 LAB_SCENARIO(pool_timer_cancelled, .Setup = setup_timer, .Threads = {set_and_cancel}, .Flags = LAB_LARGE);
 
-/* Waits: for the signal or for the time that is over, once; the signal is consumed by the callback that says so. */
+/* Waits: signal or timeout, once; the callback that reports the signal has consumed it. */
 static VOID wait_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAIT item, TP_WAIT_RESULT result)
 {
     UNREFERENCED_PARAMETER(instance);
@@ -135,7 +135,7 @@ static void deregister(void)
     LabAssert(runs() <= 1);
 }
 
-/* Nobody signals it: a callback that begins while the wait is ended is told that the time is over. */
+/* It is never signaled: a callback that begins while the wait is deregistered reports a timeout. */
 static VOID timeout_callback(PVOID context, BOOLEAN timed_out)
 {
     UNREFERENCED_PARAMETER(context);
@@ -152,7 +152,7 @@ static void setup_registered_timeout(void)
 LAB_SCENARIO(pool_registered_timeout, .Setup = setup_registered_timeout, .Threads = {deregister}, .Flags = LAB_LARGE);
 LAB_SCENARIO(pool_registered_wait, .Setup = setup_registered, .Threads = {set_twice, deregister}, .Flags = LAB_LARGE);
 
-/* Cleanup groups: a callback has run, or was cancelled and its owner was told, never both. */
+/* Cleanup groups: a callback has run, or was cancelled with a call of the cancel callback, never both. */
 static PTP_CLEANUP_GROUP group;
 
 static VOID work_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
@@ -183,7 +183,7 @@ static void release_cancelling(void)
 {
     TpPostWork(work);
     TpReleaseCleanupGroupMembers(group, TRUE, &cancelled);
-    LabAssert(runs() <= 1 && cancelled == 1); /* told of each member, whether or not something was pending */
+    LabAssert(runs() <= 1 && cancelled == 1); /* called for each member, whether or not a callback was pending */
     TpReleaseCleanupGroup(group);
 }
 
@@ -206,7 +206,7 @@ static VOID wait_for_event(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WO
     count_run();
 }
 
-/* What is to be done after the callback is done after it, also where nobody waits for the callback any more. */
+/* Completion actions come after the callback, even if no thread waits for the callback any more. */
 static void setup_disassociating(void)
 {
     setup();
@@ -224,7 +224,7 @@ static void post_and_wait_for_event(void)
 LAB_SCENARIO(pool_event_after_callback, .Setup = setup_disassociating, .Threads = {post_and_wait_for_event},
              .Flags = LAB_LARGE);
 
-/* No memory, no threads: what was accepted runs, without anybody's further doing, and what was not does not. */
+/* No memory, no threads: an accepted callback runs without further calls, and a refused one does not. */
 static VOID simple_callback(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     UNREFERENCED_PARAMETER(instance);
@@ -243,7 +243,7 @@ static void try_post(void)
 }
 LAB_SCENARIO(pool_no_memory, .Setup = setup, .Threads = {try_post}, .AllocationFailures = 2, .Flags = LAB_LARGE);
 
-/* A pool of its own that is released while its work runs. */
+/* A private pool that is released while its work runs. */
 static PTP_POOL pool;
 
 static void setup_pool(void)

@@ -1,4 +1,4 @@
-/* Resources of user mode: sharers, owners, conversion, memory that goes at once. */
+/* User-mode resources: sharers, owners, conversion, memory freed at once. */
 #include <interlock/lab.h>
 
 #include <ntddk.h>

@@ -1,4 +1,4 @@
-/* One-time initialisation: run once, also when it fails at first, and asynchronously. */
+/* One-time initialization: run once, even if it fails at first, and asynchronously. */
 #include <interlock/lab.h>
 
 #include <ntddk.h>
@@ -45,7 +45,7 @@ LAB_SCENARIO(run_once_two_c11, .Threads = {user, user}, .Finish = ran_once, .Mod
 LAB_SCENARIO(run_once_three, .Threads = {user, user, user}, .Finish = ran_once);
 LAB_SCENARIO(run_once_check, .Threads = {user, checker, user}, .Finish = ran_once);
 
-/* The first attempt fails: those who waited begin anew, and one of them runs it. */
+/* The first attempt fails: the waiters retry, and one of them runs it. */
 static ULONG initialize_at_second(PRTL_RUN_ONCE run_once, PVOID parameter, PVOID *context)
 {
     if (failures == 0) {
@@ -74,7 +74,7 @@ LAB_SCENARIO(run_once_fails, .Threads = {user_of_failing, user_of_failing}, .Fin
 LAB_SCENARIO(run_once_fails_three, .Threads = {user_of_failing, user_of_failing, user_of_failing},
              .Finish = failed_once, .Flags = LAB_LARGE);
 
-/* Asynchronously: each makes its own, the first that completes wins, and the loser gets what the winner made. */
+/* Asynchronously: each creates its own, the first to complete wins, and the loser gets the winner's. */
 static void racer(int *made)
 {
     int *mine = NULL;

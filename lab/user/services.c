@@ -1,4 +1,4 @@
-/* System services: nothing is half done when there is no memory; signal and wait; ends that others look at. */
+/* System services: nothing is half done without memory; signal and wait; exits that other threads observe. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -9,7 +9,7 @@
 static LARGE_INTEGER soon = {.QuadPart = -10000};
 static HANDLE event, port, reserve;
 
-/* A table of handles, the directory and what else is made once. */
+/* A handle table, the directory and other one-time allocations. */
 static void setup(void)
 {
     LabAssert(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, FALSE) == STATUS_SUCCESS);
@@ -72,7 +72,7 @@ static void setup_name(void)
 LAB_SCENARIO(service_no_memory, .Setup = setup_name, .Threads = {creator}, .AllocationFailures = 2,
              .Flags = LAB_CHECK_LEAKS);
 
-/* A packet that there is no memory for was not posted; with a reserve it always is. */
+/* A packet without memory was not posted; with a reserve it always is. */
 static int posted, taken;
 
 static void setup_reserve(void)
@@ -106,7 +106,7 @@ static void all_are_there(void)
 LAB_SCENARIO(port_no_memory, .Setup = setup_reserve, .Threads = {poster, remover}, .Finish = all_are_there,
              .AllocationFailures = 1);
 
-/* The reserve is one packet: a second post before it was taken is refused, and after that it is not. */
+/* The reserve is one packet: a second post before its removal is refused, a later one is not. */
 static int refused;
 
 static void reserve_poster(void)
@@ -168,7 +168,7 @@ static void post_one(void)
 LAB_SCENARIO(port_apc, .Setup = setup, .Threads = {alertable_remover, queue_apc, post_one}, .Finish = all_are_there,
              .Flags = LAB_LARGE | LAB_RUN_EXIT);
 
-/* Signal and wait: the two take turns, and neither signal is lost. */
+/* Signal and wait: the two threads alternate, and neither signal is lost. */
 static HANDLE other;
 static int turn;
 
@@ -194,7 +194,7 @@ static void second_player(void)
 }
 LAB_SCENARIO(signal_and_wait, .Setup = setup_turns, .Threads = {first_player, second_player}, .Flags = LAB_LARGE);
 
-/* A thread that ends: who waits for it sees what it did, who looks for it finds it or not. */
+/* A thread that exits: its waiter sees what it did, and a lookup finds it or not. */
 static int done;
 
 static VOID *unused;
@@ -243,8 +243,8 @@ LAB_SCENARIO(thread_lookup_against_end, .Setup = setup, .Threads = {ending_threa
 LAB_SCENARIO(thread_lookups_against_end, .Setup = setup, .Threads = {ending_thread, looker, looker},
              .Flags = LAB_LARGE);
 
-/* Timers of user mode: the APC runs in an alertable wait of the thread that set it, once, or the timer was cancelled.
- */
+/* User-mode timers: the APC runs in an alertable wait of the thread that set the timer, once, or the timer was
+   cancelled. */
 static HANDLE timer;
 
 static void setup_timer(void)
@@ -266,7 +266,7 @@ static void set_and_cancel(void)
     LabAssert(NtSetTimer(timer, &soon, timer_routine, &apcs, FALSE, 0, NULL) == STATUS_SUCCESS);
     LabAssert(NtCancelTimer(timer, &state) == STATUS_SUCCESS);
     NtTestAlert();
-    LabAssert(apcs == 0); /* cancelling takes the APC back, too */
+    LabAssert(apcs == 0); /* cancelling removes the APC, too */
 }
 
 static void set_and_wait(void)
@@ -280,7 +280,7 @@ static void set_and_wait(void)
 LAB_SCENARIO(timer_apc_cancelled, .Setup = setup_timer, .Threads = {set_and_cancel});
 LAB_SCENARIO(timer_apc, .Setup = setup_timer, .Threads = {set_and_wait});
 
-/* The thread that set it ends: its timers are cancelled, no APC runs, and nothing keeps the timer any longer. */
+/* The thread that set it exits: its timers are cancelled, no APC runs, and nothing references the timer any longer. */
 static void set_and_end(void)
 {
     HANDLE mine;

@@ -1,7 +1,7 @@
 /*
- * sleepers.h: threads that do sleep. Whoever waits for a lock of user mode gives way some times before it sleeps. To
- * the explorer that is a spin: the thread runs again when what it looks at has changed, and so it never gets as far as
- * to sleep while anybody else can run. After sleep_soon a thread that gives way just goes on.
+ * sleepers.h: threads that really sleep. A thread that waits for a user-mode lock yields a few times before it sleeps.
+ * To the explorer that is a spin: the thread runs again when the word it reads has changed, and so it never sleeps
+ * while any other thread can run. After sleep_soon a thread that yields just continues.
  */
 #ifndef LAB_SLEEPERS_H
 #define LAB_SLEEPERS_H

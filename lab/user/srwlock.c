@@ -1,4 +1,4 @@
-/* SRW locks: exclusion, sharing, groups of sharers, conversion, try, memory that goes at once. */
+/* SRW locks: exclusion, sharing, groups of sharers, conversion, try, memory freed at once. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -56,7 +56,7 @@ LAB_SCENARIO(srw_readers_writer_sleep, .Setup = sleep_soon, .Threads = {reader, 
 LAB_SCENARIO(srw_readers_writer_sleep_c11, .Setup = sleep_soon, .Threads = {reader, writer, reader}, .Finish = is_free,
              .Model = "c11", .StaleReads = 2, .Flags = LAB_LARGE);
 
-/* A thread whose turn is over waits behind the others, though the lock be free, and is not forgotten there. */
+/* A thread whose turn is over queues behind the others, even if the lock is free, and is not forgotten there. */
 static void writer_after_its_turn(void)
 {
     KiCurrentThread()->TurnLock = &lock;
@@ -69,14 +69,14 @@ LAB_SCENARIO(srw_turn_over_three, .Setup = sleep_soon, .Threads = {writer, write
 LAB_SCENARIO(srw_turns_over_c11, .Setup = sleep_soon, .Threads = {writer, writer_after_its_turn, writer_after_its_turn},
              .Finish = written_thrice, .Model = "c11", .StaleReads = 2, .Flags = LAB_LARGE);
 
-/* A stray alert wakes nobody before its time. */
+/* An unrelated alert wakes no thread early. */
 static void stray_alerter(void)
 {
     NtAlertThreadByThreadId(ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread()));
 }
 LAB_SCENARIO(srw_stray_alert, .Setup = sleep_soon, .Threads = {writer, writer, stray_alerter}, .Finish = written_twice);
 
-/* Two sharers that need each other inside. What is shared stays so, whoever waited before them. */
+/* Two sharers that need each other inside. Shared stays shared, whatever waited before them. */
 static volatile ULONG inside;
 
 static void meet(void)
@@ -111,10 +111,8 @@ static void meeting_reader(void)
 LAB_SCENARIO(srw_readers_meet, .Setup = held, .Threads = {release_held, meeting_reader, meeting_reader},
              .Finish = is_free, .Flags = LAB_LARGE);
 
-/*
- * With a writer that waits too, before both of them or behind both: between them it might pass, which is its right. As
- * long as the lock is held the chain grows and does nothing else.
- */
+/* With a waiting writer, too, before both of them or behind both: between them it might pass, which is allowed. While
+   the lock is held the chain only grows. */
 static void await_waiters(unsigned count)
 {
     for (unsigned waiters = 0; waiters < count;) {
@@ -149,7 +147,7 @@ LAB_SCENARIO(srw_readers_meet_before_writer, .Setup = held,
              .Threads = {release_when_three_wait, meeting_reader, meeting_reader, late_writer}, .Finish = is_free,
              .Flags = LAB_LARGE);
 
-/* Conversion to shared lets the sharers in that wait; to exclusive it takes an only sharer. */
+/* Conversion to shared admits the waiting sharers; to exclusive it needs an only sharer. */
 static void meeting_converter(void)
 {
     RtlConvertSRWLockExclusiveToShared(&lock);
@@ -225,7 +223,7 @@ LAB_SCENARIO(srw_history, .Setup = sleep_soon, .Threads = {recorded_writer, reco
 LAB_SCENARIO(srw_history_convert, .Setup = sleep_soon, .Threads = {recorded_converter, recorded_reader, recorded_trier},
              .Finish = is_a_lock);
 
-/* Whoever is the last to leave frees the lock. */
+/* The last thread to leave frees the lock. */
 typedef struct common {
     RTL_SRWLOCK lock;
     int users;

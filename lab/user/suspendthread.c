@@ -1,4 +1,4 @@
-/* Suspension by handles: the count, and a suspended thread that is ended nevertheless. */
+/* Suspension by handle: the count, and a suspended thread that is terminated. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -13,7 +13,7 @@ static void setup(void)
     KeInitializeEvent(&event, SynchronizationEvent, FALSE);
 }
 
-/* Waits in the way that is converted, in the way that is not, or runs; nothing but its end ends that. */
+/* In a wait that is converted, in one that is not, or running; only termination ends that. */
 static void victim(void)
 {
     LARGE_INTEGER forever = {.QuadPart = -MAXLONGLONG};
@@ -29,7 +29,7 @@ static void victim(void)
         ;
 }
 
-/* The first thread, once it is there. */
+/* The first thread, once it has started. */
 static NTSTATUS open_first(HANDLE *thread)
 {
     OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes)};
@@ -65,14 +65,14 @@ static void terminator(void)
 }
 LAB_SCENARIO(terminate_suspended, .Setup = setup, .Threads = {victim, terminator}, .Flags = LAB_RUN_EXIT);
 
-/* It ends by itself, and the suspension reaches it before or in the middle of that. */
+/* It exits by itself, and the suspension reaches it before or during the exit. */
 static void mortal(void)
 {
     KeGetCurrentThread();
     __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
 }
 
-/* NULL: too late, it has ended. It may also be about to. */
+/* NULL: too late, it has exited. It may also be about to. */
 static HANDLE suspend_first(void)
 {
     HANDLE thread;
@@ -103,7 +103,7 @@ static void terminator_of_mortal(void)
 }
 LAB_SCENARIO(terminate_suspended_at_its_end, .Threads = {mortal, terminator_of_mortal}, .Flags = LAB_RUN_EXIT);
 
-/* It calls nothing, so that every stop is an interrupt's doing: none may get lost because another one is served. */
+/* It calls nothing, so every stop is an interrupt's: none may be lost because another one is being served. */
 static void runner(void)
 {
     KeGetCurrentThread();

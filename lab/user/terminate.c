@@ -1,4 +1,4 @@
-/* Ending a thread that waits: what it waits for is not lost with it, and nobody touches what is left of it. */
+/* Terminating a thread that waits: what it waits for is not lost with it, and no thread touches its remains. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -24,7 +24,7 @@ static HANDLE id_of_first(void)
     return ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - LabCurrentThread());
 }
 
-/* Too late, and there is nobody to be opened. */
+/* Too late: there is no thread to open. */
 static void terminator(void)
 {
     OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes)};
@@ -39,7 +39,7 @@ static void terminator(void)
     }
 }
 
-/* In a service, so that a thread that was given the event says so before it is ended. */
+/* In a service, so a thread that was given the event reports it before it is terminated. */
 static void waiter(void)
 {
     KiEnterService(KeGetCurrentThread());
@@ -54,7 +54,7 @@ static void setter(void)
     KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
 }
 
-/* By the victim, in time, or by the other one. */
+/* By the victim, in time, or by the other thread. */
 static void is_consumed(void)
 {
     LabAssert(got == 1 && KeReadStateEvent(&event) == 0);
@@ -62,7 +62,7 @@ static void is_consumed(void)
 LAB_SCENARIO(terminate_against_set, .Setup = setup, .Threads = {waiter, terminator, setter, waiter},
              .Finish = is_consumed, .Flags = LAB_LARGE | LAB_MAY_BLOCK | LAB_RUN_EXIT);
 
-/* The other waiter of the address is woken, whatever becomes of the first. */
+/* The other waiter of the address is woken, whatever happens to the first. */
 static void address_waiter(void)
 {
     ULONG zero = 0;
@@ -84,7 +84,7 @@ static void other_was_woken(void)
 LAB_SCENARIO(terminate_address_waiter, .Threads = {address_waiter, terminator, waker, address_waiter},
              .Finish = other_was_woken, .Flags = LAB_LARGE | LAB_RUN_EXIT);
 
-/* What the victim owned is abandoned; it may also have been ended before it got it. */
+/* A mutant that the victim owned is abandoned; it may also have been terminated before it got it. */
 static void owner(void)
 {
     KeWaitForSingleObject(&mutant, Executive, UserMode, FALSE, NULL);

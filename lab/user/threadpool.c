@@ -1,4 +1,4 @@
-/* The thread pool: what was posted runs as often as that, a wait runs once for a signal, and who waits sees it done. */
+/* The thread pool: each post runs once, a wait runs once per signal, and a thread that waits sees the effects. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>

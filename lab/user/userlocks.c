@@ -1,4 +1,5 @@
-/* Locks of user mode against their models, against suspension, and with more threads than can be exhausted. */
+/* User-mode locks against their models, against suspension, and with more threads than an exhaustive search can handle.
+   */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -12,7 +13,7 @@
 
 static LARGE_INTEGER soon = {.QuadPart = -10000};
 
-/* One-time initialisation. The contexts are the numbers 4 and 8. */
+/* One-time initialization. The contexts are the numbers 4 and 8. */
 enum { BEGIN, BEGIN_ASYNC, CHECK, COMPLETE, COMPLETE_ASYNC, FAIL };
 
 static RTL_RUN_ONCE once;
@@ -65,7 +66,7 @@ LAB_SCENARIO(run_once_history_three, .Threads = {recorded_initializer, recorded_
 LAB_SCENARIO(run_once_history_async, .Threads = {recorded_racer, recorded_racer, recorded_racer},
              .Finish = is_run_once);
 
-/* Barriers: two rounds, spinning, sleeping, and whichever is first. */
+/* Barriers: two rounds; spinning, sleeping, and both. */
 enum { ARRIVES, LEAVES };
 
 static RTL_BARRIER barrier;
@@ -109,7 +110,7 @@ LAB_SCENARIO(barrier_history, .Setup = setup_barrier, .Threads = {spinner, block
 LAB_SCENARIO(barrier_history_block, .Setup = setup_barrier, .Threads = {blocker, blocker}, .Finish = is_a_barrier,
              .Flags = LAB_LARGE);
 
-/* Suspension against waits of user mode: an alert, an address, a lock. */
+/* Suspension against user-mode waits: an alert, an address, a lock. */
 static int done;
 static volatile ULONG word;
 static RTL_SRWLOCK lock;
@@ -178,7 +179,7 @@ static void two_wrote(void)
 LAB_SCENARIO(suspend_against_srw, .Setup = sleep_soon, .Threads = {srw_writer, suspender, srw_writer},
              .Finish = two_wrote, .Flags = LAB_LARGE);
 
-/* Condition variables: those who share sleep until a writer has changed something; one of them gives up. */
+/* Condition variables: sharers sleep until a writer has changed something; one of them times out. */
 static RTL_CONDITION_VARIABLE condition;
 static int opened, given_up;
 
@@ -218,7 +219,7 @@ LAB_SCENARIO(condition_shared_timeout, .Setup = sleep_soon,
              .Threads = {impatient_shared_sleeper, shared_sleeper, opener}, .Finish = nothing_is_left,
              .Flags = LAB_LARGE);
 
-/* Resources of user mode: a sharer gets in beside a writer that waits; who shares cannot get it exclusively at once. */
+/* User-mode resources: a sharer gets in beside a waiting writer; a sharer cannot get it exclusively at once. */
 static RTL_RESOURCE resource;
 static KEVENT met;
 
@@ -263,7 +264,7 @@ LAB_SCENARIO(rtl_resource_sharer_passes, .Setup = setup_resource,
              .Threads = {sharer_that_waits, sharer_that_passes, resource_writer}, .Finish = resource_is_free,
              .Flags = LAB_LARGE);
 
-/* Many threads, by chance. */
+/* Many threads, at random. */
 static int value;
 
 static void setup_section(void)

@@ -1,4 +1,4 @@
-/* Wait completion packets: a signal posts one packet, or a cancellation was first; never both, never neither. */
+/* Wait completion packets: a signal posts one packet, or a cancel came first; never both, never neither. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -80,7 +80,7 @@ static void posted_twice(void)
 LAB_SCENARIO(wait_packet_associate, .Setup = create, .Threads = {associator, setter}, .Finish = posted_once);
 LAB_SCENARIO(wait_packet_two, .Setup = setup_two, .Threads = {setter, setter}, .Finish = posted_twice);
 
-/* Cancelled before the signal, or the packet is there. */
+/* Cancelled before the signal, or the packet is queued. */
 static void canceller(void)
 {
     cancelled = NtCancelWaitCompletionPacket(packet, FALSE);
@@ -93,7 +93,7 @@ static void cancelled_or_posted(void)
 }
 LAB_SCENARIO(wait_packet_cancel, .Setup = setup, .Threads = {setter, canceller}, .Finish = cancelled_or_posted);
 
-/* With removal also after the signal, as long as nobody has taken the packet. */
+/* With removal also after the signal, as long as the packet was not removed. */
 static void remover(void)
 {
     removed = take(-10000);
@@ -113,13 +113,13 @@ static void cancelled_at_once(void)
 LAB_SCENARIO(wait_packet_cancel_removes, .Setup = setup, .Threads = {setter, removing_canceller},
              .Finish = cancelled_at_once);
 
-/* The same while the port itself is waited for, together with something else that is busy just then. */
+/* The same while the port itself is waited for, together with another object that is busy at that moment. */
 static HANDLE other;
 
 static void setup_other(void)
 {
     LabAssert(NtCreateEvent(&other, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, FALSE) == STATUS_SUCCESS);
-    setup(); /* the port at a higher address: who has it locked does not wait for the lock of the other */
+    setup(); /* the port at a higher address: a thread that has it locked does not wait for the other's lock */
 }
 
 static void wait_for_port_and_other(void)
@@ -148,7 +148,7 @@ static void plain_removing_canceller(void)
     cancelled = NtCancelWaitCompletionPacket(packet, TRUE);
 }
 
-/* STATUS_CANCELLED: it was removed, so there was nothing to cancel any more. */
+/* STATUS_CANCELLED: it was removed, so there was nothing left to cancel. */
 static void cancelled_or_removed(void)
 {
     LabAssert(depth() == 0);
@@ -158,7 +158,7 @@ static void cancelled_or_removed(void)
 LAB_SCENARIO(wait_packet_cancel_or_remove, .Setup = setup, .Threads = {setter, plain_removing_canceller, remover},
              .Finish = cancelled_or_removed, .Timeouts = 1, .Flags = LAB_LARGE);
 
-/* Who has taken the packet may use it again at once, whatever the one who signaled still does. */
+/* The thread that has removed the packet may reuse it at once, whatever the signaler is still doing. */
 static void remove_and_associate(void)
 {
     while (take(-10000) != STATUS_SUCCESS)
@@ -168,7 +168,7 @@ static void remove_and_associate(void)
 LAB_SCENARIO(wait_packet_again, .Setup = setup, .Threads = {setter, remove_and_associate, setter},
              .Finish = posted_once, .Timeouts = 1, .Flags = LAB_LARGE);
 
-/* Everything is closed while the signal is under way: it finds all that it needs, and nothing is left. */
+/* Everything is closed while the signal is in flight: it finds all that it needs, and nothing leaks. */
 static void set_if_there(void *unused)
 {
     UNREFERENCED_PARAMETER(unused);
@@ -200,7 +200,7 @@ static void signal_against(void (*closer)(void *), HANDLE *left)
     LabAssert(NtClose(*left) == STATUS_SUCCESS);
 }
 
-/* A table of handles is made for the first one, and stays. */
+/* The handle table is allocated for the first handle and stays. */
 static void setup_table(void)
 {
     setup();

@@ -6,6 +6,20 @@
 
 #include "../ke/timer.h"
 
+/* A thread's room: theory in resourceowner.c. */
+typedef struct _EXP_THREAD {
+    PVOID ResourceOwner;                   /* hint: the owner record that the thread linked last */
+    ULONG ResourceOwners;                  /* records and entries that name the thread: those it made itself, and */
+    volatile ULONG ResourceOwnersByOthers; /* those that others made for it */
+} EXP_THREAD, *PEXP_THREAD;
+
+typedef struct _EXP_THREAD_KEPT {
+    PVOID SpareOwner;                      /* an owner record, for the next acquire that needs one */
+} EXP_THREAD_KEPT, *PEXP_THREAD_KEPT;
+
+KI_THREAD_ROOM(EXP_THREAD, Ex, ExpThread);
+KI_THREAD_ROOM(EXP_THREAD_KEPT, ExKept, ExpThreadKept);
+
 /*
  * A timer of the executive is a kernel timer with a DPC that calls back, and ends with ExDeleteTimer. Byte 1 of its header
  * is its state (KI_TIMER2_), which like Running changes under the object's lock.

@@ -52,7 +52,7 @@
 #include "../ke/fairness.h"
 #include "../ke/irql.h"
 #include "../ke/park.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 
 #define EXP_FREE ((ULONG64)FM_LOCK_BIT)
 #define EXP_HELD ((ULONG64)0)

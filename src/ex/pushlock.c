@@ -61,7 +61,7 @@
 #include "../ke/fairness.h"
 #include "../ke/fork.h"
 #include "../ke/park.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 
 #define LOCKED EX_PUSH_LOCK_LOCK
 #define WAITING EX_PUSH_LOCK_WAITING

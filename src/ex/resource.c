@@ -52,7 +52,7 @@
 #include "../ke/fairness.h"
 #include "../ke/irql.h"
 #include "../ke/park.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 
 #define EXP_BOOST_DELAY 5000000LL /* half a second */
 #define EXP_OWNER_RECORD_DELAY 10000LL /* a millisecond */
@@ -509,7 +509,7 @@ static EXP_OUTCOME ExpTakeResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACC
         ExpMarkExclusive(Resource, TRUE);
     }
     if (ExpAddOwner(Resource, Thread, Owner) && Owner->Kind == EXP_POOLED_OWNER) {
-        Thread->ResourceOwner = Owner;
+        ExpThread(Thread)->ResourceOwner = Owner;
     }
     return ExpAcquired;
 }
@@ -555,7 +555,7 @@ static VOID ExpSettle(PKTHREAD Thread, PEXP_OWNER Record, BOOLEAN Linked)
         return;
     }
     if (Linked) {
-        Thread->ResourceOwner = Record;
+        ExpThread(Thread)->ResourceOwner = Record;
         return;
     }
     KiEnterDispatcher(Thread);

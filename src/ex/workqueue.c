@@ -15,8 +15,8 @@
  *    have it. The first worker is made by who queues; the worker that leaves none idle when it begins an item makes the
  *    next. To wait with that until an item finds nobody would not do: an item that is queued while as many run as may
  *    run finds an idle worker only if one was made before, because when one of them blocks nobody is there to make it.
- * 3. Where no thread can be made now (in the middle of a host interrupt, or the host refuses), a timer tries again
- *    until the queue has a worker: queueing an item cannot fail.
+ * 3. Queueing an item cannot fail. A worker that cannot be created now counts as one that is on its way, and its
+ *    request is kept (ke/ownthread.h).
  * 4. A worker that was idle for ExpWorkerPatience ends if another idle one is left.
  * 5. The item is not touched any more once its routine has been called.
  * 6. In a forked child the workers are gone; the first item that is queued there makes new ones.
@@ -25,9 +25,10 @@
  */
 #include "exp.h"
 
+#include "../ke/ownthread.h"
+
 #define EXP_WORKER_PRIORITIES 32
 #define EXP_WORKER_LIMIT 256
-#define EXP_WORKER_RETRY (-10 * 10000LL)
 
 #define EXP_BUSY_ONE ((ULONG)1 << 16)
 #define EXP_WORKERS(Word) ((Word) & 0xffff)
@@ -41,6 +42,7 @@ typedef struct _EXP_WORK_QUEUE {
     KQUEUE Queue DECLSPEC_ALIGN(KI_CACHE_LINE);
     volatile ULONG Threads DECLSPEC_ALIGN(KI_CACHE_LINE);
     volatile ULONG ProcessId;                   /* whose threads are counted; 0: never used */
+    KI_OWN_THREAD Worker;                       /* requests one more */
 } EXP_WORK_QUEUE, *PEXP_WORK_QUEUE;
 
 static EXP_WORK_QUEUE ExpWorkQueues[EXP_WORKER_PRIORITIES];
@@ -48,18 +50,10 @@ LONGLONG ExpWorkerPatience = -60 * 10000000LL;
 
 static KI_LOCK ExpWorkQueueLock;                /* for the first use of a queue in a process */
 
-static struct {
-    KTIMER Timer;
-    KDPC Dpc;
-    BOOLEAN Initialized;
-} ExpWorkerRetry;
-
 static const UCHAR ExpPriorityOfType[MaximumWorkQueue] = {
     [CriticalWorkQueue] = 13, [DelayedWorkQueue] = 12,  [HyperCriticalWorkQueue] = 15, [NormalWorkQueue] = 8,
     [BackgroundWorkQueue] = 7, [RealTimeWorkQueue] = 18, [SuperCriticalWorkQueue] = 14,
 };
-
-static VOID ExpWorkerThread(PVOID Context);
 
 /* Threads. */
 
@@ -69,34 +63,13 @@ static BOOLEAN ExpChangeThreads(PEXP_WORK_QUEUE WorkQueue, ULONG *Word, ULONG Ne
     return __atomic_compare_exchange_n(&WorkQueue->Threads, Word, New, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-static BOOLEAN ExpMayCreateThread(VOID)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    return Thread->HostInterrupts == 0 && Thread->Irql <= DISPATCH_LEVEL;
-}
-
-static VOID ExpRetryLater(VOID)
-{
-    KeSetTimer(&ExpWorkerRetry.Timer, (LARGE_INTEGER){.QuadPart = EXP_WORKER_RETRY}, &ExpWorkerRetry.Dpc);
-}
-
-/* The worker has been counted already. */
-static VOID ExpStartWorker(PEXP_WORK_QUEUE WorkQueue)
-{
-    if (ExpMayCreateThread() && NT_SUCCESS(HalCreateThread(ExpWorkerThread, WorkQueue, 0, "interlock-work"))) {
-        return;
-    }
-    __atomic_fetch_sub(&WorkQueue->Threads, 1, __ATOMIC_RELAXED);
-    ExpRetryLater();
-}
-
 /* Requirement 2. */
 static VOID ExpEnsureIdleWorker(PEXP_WORK_QUEUE WorkQueue)
 {
     ULONG Word = __atomic_load_n(&WorkQueue->Threads, __ATOMIC_RELAXED);
     while (EXP_WORKERS(Word) == EXP_BUSY(Word) && EXP_WORKERS(Word) < EXP_WORKER_LIMIT) {
         if (ExpChangeThreads(WorkQueue, &Word, Word + 1)) {
-            ExpStartWorker(WorkQueue);
+            KiRequestOwnThread(KiCurrentThread(), &WorkQueue->Worker);
             return;
         }
     }
@@ -154,36 +127,20 @@ static VOID ExpWorkerThread(PVOID Context)
     }
 }
 
-/* Requirement 3. */
-static VOID ExpRetryWorkers(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
-{
-    UNREFERENCED_PARAMETER(Dpc);
-    UNREFERENCED_PARAMETER(DeferredContext);
-    UNREFERENCED_PARAMETER(SystemArgument1);
-    UNREFERENCED_PARAMETER(SystemArgument2);
-    for (ULONG Priority = 0; Priority < EXP_WORKER_PRIORITIES; Priority++) {
-        PEXP_WORK_QUEUE WorkQueue = &ExpWorkQueues[Priority];
-        if (__atomic_load_n(&WorkQueue->ProcessId, __ATOMIC_ACQUIRE) == KiInitialProcess.ProcessId) {
-            ExpEnsureIdleWorker(WorkQueue);
-        }
-    }
-}
+static const KI_OWN_KIND ExpWorkerKind = {.Name = "interlock-work", .Routine = ExpWorkerThread, .Many = TRUE};
 
 /* Queues. */
 
 /* With the lock held. */
 static VOID ExpPrepareWorkQueue(PEXP_WORK_QUEUE WorkQueue)
 {
-    if (!ExpWorkerRetry.Initialized) {
-        KeInitializeTimer(&ExpWorkerRetry.Timer);
-        KeInitializeDpc(&ExpWorkerRetry.Dpc, ExpRetryWorkers, NULL);
-        ExpWorkerRetry.Initialized = TRUE;
-    }
     if (WorkQueue->ProcessId == 0) {
         KeInitializeQueue(&WorkQueue->Queue, 0);
+        WorkQueue->Worker.Kind = &ExpWorkerKind;
+        WorkQueue->Worker.Context = WorkQueue;
     }
     __atomic_store_n(&WorkQueue->Threads, 0, __ATOMIC_RELAXED);
-    /* release: pairs with the acquire in ExpWorkQueueOf and ExpRetryWorkers */
+    /* release: pairs with the acquire in ExpWorkQueueOf */
     __atomic_store_n(&WorkQueue->ProcessId, KiInitialProcess.ProcessId, __ATOMIC_RELEASE);
 }
 

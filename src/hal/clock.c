@@ -209,3 +209,14 @@ VOID HalpForkChildClock(VOID)
     __atomic_store_n(&HalpPacerDue, 0, __ATOMIC_RELAXED);
     HalpPacerRuns = FALSE;
 }
+
+LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime)
+{
+    HALP_HOST_CALLS;
+    time_t Seconds = (time_t)((LONGLONG)(SystemTime / HALP_UNITS_PER_SECOND) -
+                              (LONGLONG)(SYSTEM_TIME_OF_1970 / HALP_UNITS_PER_SECOND));
+    struct tm Local;
+
+    tzset();
+    return localtime_r(&Seconds, &Local) != NULL ? (LONGLONG)Local.tm_gmtoff * (LONGLONG)HALP_UNITS_PER_SECOND : 0;
+}

@@ -2,20 +2,19 @@
  * descriptor.c: descriptors of the host: what is ready on them, one that others can watch, and the keeper of those that
  * the library has for itself.
  *
- * A program may close every descriptor that it finds (closefrom, as a daemon does), or put another file under a
- * number of ours (dup2). What the library then finds under the number is the program's: not to be written to, waited
- * on or closed.
- * 1. Numbers from FIRST_KEPT on, if the process may have them: programs get the lowest that are free.
+ * A program may close every descriptor that it finds (closefrom, as a daemon does), or put another file under a number
+ * of ours (dup2). The number is then the program's: the library must not write to it, wait on it or close it.
+ * 1. Kept descriptors have numbers from FIRST_KEPT on, if the process may have them: programs get the lowest free ones.
  * 2. Each kept descriptor is a member of one epoll set, armed or not. The host finds a member by file and number
- *    together, so a number is ours if it is a member, and only then. One call tells, and arming a member is that call.
+ *    together, so a number is ours if and only if it is a member. One call tells, and arming a member is that call.
  * 3. The set itself is ours if the guard is a member: the reading end of a pipe, whose file has an identity of its own.
- * 4. A thread blocks in a read of the guard (HalAwaitKeeperLoss), which keeps that file open, closed or not. Its
- *    writing end has no other users. A program that closes everything closes that too, and the read ends: so the loss
- *    is noticed while everybody sleeps, and what can be opened anew is.
- * Between the question whose a number is and its use the program may still change it: that is left to the program.
+ * 4. A thread blocks in a read of the guard (HalAwaitKeeperLoss), which keeps that file open even after a close. Its
+ *    writing end has no other users. A program that closes everything closes that end, too, and the read ends: so the
+ *    loss is noticed while every thread sleeps, and what can be reopened is.
+ * Between the check of a number and its use the program may still change it: that race is the program's.
  *
- * The keeper is opened by one thread at a time (io/watch.c). Its numbers change only then, and a thread that still has
- * the old ones asks the host about numbers that are not ours any more, or closed: the answer is no, as in 2.
+ * One thread at a time opens the keeper (io/watch.c). Its numbers change only then. A thread with stale numbers asks the
+ * host about numbers that are closed or no longer ours: the answer is no, as in 2.
  */
 #include "halp.h"
 
@@ -39,10 +38,10 @@ C_ASSERT(HAL_DESCRIPTOR_CLOSED == POLLHUP && HAL_DESCRIPTOR_CLOSED == EPOLLHUP);
 static struct {
     volatile ULONG Generation;   /* counts the keepers; even: none is open */
     volatile LONG Set;
-    volatile LONG Guard;         /* the end that is read, */
-    volatile LONG GuardWriter;   /* and the one that only exists */
+    volatile LONG Guard;         /* the reading end, */
+    volatile LONG GuardWriter;   /* and the writing end, which only exists */
     HAL_FILE_ID GuardId;
-    HAL_FILE_ID SharedId;        /* of all files that the host does not tell apart */
+    HAL_FILE_ID SharedId;        /* common to all files that the host does not tell apart */
 } HalpKeeper = {.Set = NO_DESCRIPTOR, .Guard = NO_DESCRIPTOR, .GuardWriter = NO_DESCRIPTOR};
 
 int HalpOpenFile(PCSTR Path, int Flags)
@@ -60,7 +59,7 @@ SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size)
     return HalpCall(SYS_write, File, Buffer, Size);
 }
 
-/* A limit below the first number, or no number left there: any behind the standard ones. */
+/* If the limit is below FIRST_KEPT, or no number is left there: any one behind the standard ones. */
 static LONG HalpDuplicate(LONG Descriptor)
 {
     LONG Duplicate = (LONG)HalpCall(SYS_fcntl, Descriptor, F_DUPFD_CLOEXEC, FIRST_KEPT);
@@ -124,7 +123,7 @@ BOOLEAN HalQueryFileId(LONG Descriptor, PHAL_FILE_ID Id)
     return TRUE;
 }
 
-/* relaxed, both: Second may be the keeper's and just change; half of it fits no file */
+/* relaxed, both: Second may be the keeper's and change meanwhile; a torn id matches no file */
 static BOOLEAN HalpIsSameId(const HAL_FILE_ID *First, const HAL_FILE_ID *Second)
 {
     return First->Device == __atomic_load_n(&Second->Device, __ATOMIC_RELAXED) &&
@@ -154,7 +153,7 @@ BOOLEAN HalIsTellingId(const HAL_FILE_ID *Id)
     return !HalpIsSameId(Id, &HalpKeeper.SharedId);
 }
 
-/* relaxed, here and below: see the theory; who uses old numbers is answered no */
+/* relaxed, here and below: a thread with stale numbers is answered no, see above */
 static LONG HalpKept(const volatile LONG *Number)
 {
     return __atomic_load_n(Number, __ATOMIC_RELAXED);
@@ -167,7 +166,7 @@ static long HalpControlSet(LONG Set, int Operation, LONG Descriptor, ULONG Event
     return HalpCall(SYS_epoll_ctl, Set, Operation, Descriptor, &Event);
 }
 
-/* What is not there is added without any event, and taken out again. */
+/* Adding fails for a member; anything else is taken out again. */
 static BOOLEAN HalpIsMember(LONG Set, LONG Descriptor)
 {
     long Result = HalpControlSet(Set, EPOLL_CTL_ADD, Descriptor, 0, HAL_NO_COOKIE);
@@ -196,7 +195,7 @@ static VOID HalpCloseKeeper(VOID)
     }
     HalpCloseIfSame(&HalpKeeper.Guard, &HalpKeeper.GuardId);
     HalpCloseIfSame(&HalpKeeper.GuardWriter, &HalpKeeper.GuardId);
-    /* even now, also if opening it was interrupted; release: pairs with the acquire in HalpIsGeneration */
+    /* even from here on, even after an open that failed; release: pairs with the acquire in HalpIsGeneration */
     __atomic_store_n(&HalpKeeper.Generation, (HalpKeeper.Generation | 1) + 1, __ATOMIC_RELEASE);
 }
 
@@ -242,7 +241,7 @@ BOOLEAN HalIsKeeperIntact(VOID)
 
 static BOOLEAN HalpIsGeneration(ULONG Keeper)
 {
-    /* acquire: pairs with the releases above; the numbers are those of this keeper or later ones */
+    /* acquire: pairs with the releases above; the numbers are of this keeper or a later one */
     return __atomic_load_n(&HalpKeeper.Generation, __ATOMIC_ACQUIRE) == Keeper;
 }
 
@@ -261,7 +260,7 @@ HAL_MEMBERSHIP HalEnterDescriptor(LONG Descriptor, ULONG64 Cookie)
 {
     switch (HalpControlSet(HalpKept(&HalpKeeper.Set), EPOLL_CTL_ADD, Descriptor, 0, Cookie)) {
     case 0:
-    case -EEXIST: /* a file that stayed open when this number was closed; the cookie is set when it is armed */
+    case -EEXIST: /* its file stayed open when the number was closed; arming sets the cookie */
         return HalDescriptorIsMember;
     case -EPERM:
         return HalDescriptorAlwaysReady;
@@ -292,7 +291,7 @@ BOOLEAN HalWaitForDescriptors(ULONG Keeper, PHAL_READY Ready, PULONG Count)
     long Found;
 
     *Count = 0;
-    /* The members of a program's own set are not ours to wait for. */
+    /* The set may be the program's by now, and so are its members. */
     if (!HalpIsGeneration(Keeper) || !HalpIsMember(Set, HalpKept(&HalpKeeper.Guard))) {
         return FALSE;
     }
@@ -324,7 +323,7 @@ VOID HalDrainDescriptor(LONG Descriptor)
     HalpReadFile(Descriptor, &Value, sizeof(Value));
 }
 
-/* The parent still uses the set. And while the child has the writing end, the parent's thread at the guard sleeps on. */
+/* The parent still uses the set, and its guard thread would sleep on while the child has the writing end. */
 VOID HalpForkChildKeeper(VOID)
 {
     HalpCloseKeeper();

@@ -1,8 +1,10 @@
-/* diag.c: reports to standard error, and the end of the process. */
+/* diag.c: reports on standard error, stack traces, the debugger, and the end of the process. */
 #include "halp.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,40 +15,21 @@
 #endif
 
 #define LONGEST_MESSAGE 1024
+#define LONGEST_ADDRESS_NAME 512
 #define DEEPEST_STACK 64
 #define FULL_PIPE_TIMEOUT_SECONDS 1
+#define STATUS_BYTES 2048 /* of /proc/self/status: more than precedes TracerPid */
 
 PCSTR HalGetEnvironment(PCSTR Name)
 {
     return secure_getenv(Name);
 }
 
-static BOOLEAN HalpStandardErrorTakesMore(SSIZE_T Error)
-{
-    struct pollfd Output = {.fd = STDERR_FILENO, .events = POLLOUT};
-    struct timespec Timeout = {.tv_sec = FULL_PIPE_TIMEOUT_SECONDS};
-
-    return Error == -EINTR || (Error == -EAGAIN && HalpCall(SYS_ppoll, &Output, 1, &Timeout, NULL, 0) > 0);
-}
-
-static VOID HalpWriteToStandardError(PCSTR Text, SIZE_T Length)
-{
-    while (Length != 0) {
-        SSIZE_T Written = HalpWriteFile(STDERR_FILENO, Text, Length);
-
-        if (Written > 0) {
-            Text += Written;
-            Length -= (SIZE_T)Written;
-        } else if (Written == 0 || !HalpStandardErrorTakesMore(Written)) {
-            return;
-        }
-    }
-}
-
 VOID HalPrint(PCSTR Format, ...)
 {
     HALP_HOST_CALLS;
     CHAR Text[LONGEST_MESSAGE];
+    PCSTR Rest = Text;
     va_list Arguments;
     int Length;
 
@@ -57,69 +40,114 @@ VOID HalPrint(PCSTR Format, ...)
         Length = sizeof(Text);
         memcpy(Text + sizeof(Text) - 4, "...\n", 4);
     }
-    if (Length > 0) {
-        HalpWriteToStandardError(Text, (SIZE_T)Length);
+    while (Length > 0) {
+        SSIZE_T Written = HalpWriteFile(STDERR_FILENO, Rest, (SIZE_T)Length);
+        if (Written == -EAGAIN) {
+            struct pollfd Output = {.fd = STDERR_FILENO, .events = POLLOUT};
+            struct timespec Timeout = {.tv_sec = FULL_PIPE_TIMEOUT_SECONDS};
+            Written = HalpCall(SYS_ppoll, &Output, 1, &Timeout, NULL, 0) > 0 ? -EINTR : 0;
+        }
+        if (Written > 0) {
+            Rest += Written;
+            Length -= (int)Written;
+        } else if (Written != -EINTR) {
+            return;
+        }
     }
 }
 
+/* 0: this host has no unwinder. */
+static ULONG HalpUnwind(PVOID *Frames, ULONG Count)
+{
 #ifdef HOST_UNWINDS
-
-static PCSTR HalpFileName(PCSTR Path)
-{
-    PCSTR Slash = strrchr(Path, '/');
-
-    return Slash != NULL ? Slash + 1 : Path;
+    return (ULONG)backtrace(Frames, (int)Count);
+#else
+    UNREFERENCED_PARAMETER(Frames);
+    UNREFERENCED_PARAMETER(Count);
+    return 0;
+#endif
 }
 
-static VOID HalpPrintFrame(ULONG Number, PVOID Address)
-{
-    Dl_info Place;
-
-    if (dladdr(Address, &Place) == 0 || Place.dli_fname == NULL) {
-        HalPrint("  %2u  %p\n", Number, Address);
-    } else if (Place.dli_sname == NULL) {
-        HalPrint("  %2u  %p  %s+0x%lx\n", Number, Address, HalpFileName(Place.dli_fname),
-                 (ULONG_PTR)Address - (ULONG_PTR)Place.dli_fbase);
-    } else {
-        HalPrint("  %2u  %p  %s!%s+0x%lx\n", Number, Address, HalpFileName(Place.dli_fname), Place.dli_sname,
-                 (ULONG_PTR)Address - (ULONG_PTR)Place.dli_saddr);
-    }
-}
-
-/* The first use of the unwinder loads it, which must not happen in a signal handler or without memory. */
+/* The first use loads the unwinder, which must not happen in a signal handler or without memory. */
 VOID HalpInitializeStackTrace(VOID)
 {
     PVOID Frame;
 
-    backtrace(&Frame, 1);
+    HalpUnwind(&Frame, 1);
+}
+
+DECLSPEC_NOINLINE ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count)
+{
+    HALP_HOST_CALLS;
+    PVOID Found[DEEPEST_STACK];
+    ULONG Skip = FramesToSkip < DEEPEST_STACK ? FramesToSkip + 1 : DEEPEST_STACK;
+    ULONG Depth = HalpUnwind(Found, Count + Skip < DEEPEST_STACK ? Count + Skip : DEEPEST_STACK);
+    ULONG Frame;
+
+    for (Frame = 0; Frame + Skip < Depth; Frame++) {
+        Frames[Frame] = (ULONG64)Found[Frame + Skip];
+    }
+    return Frame;
+}
+
+BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
+{
+    HALP_HOST_CALLS;
+    Dl_info Place;
+    PCSTR File;
+
+    if (dladdr((PVOID)Address, &Place) == 0 || Place.dli_fname == NULL) {
+        return FALSE;
+    }
+    File = strrchr(Place.dli_fname, '/');
+    File = File != NULL ? File + 1 : Place.dli_fname;
+    if (Place.dli_sname == NULL) {
+        snprintf(Buffer, Size, "%s+0x%lx", File, (ULONG_PTR)Address - (ULONG_PTR)Place.dli_fbase);
+    } else if ((ULONG_PTR)Place.dli_saddr == Address) {
+        snprintf(Buffer, Size, "%s!%s", File, Place.dli_sname);
+    } else {
+        snprintf(Buffer, Size, "%s!%s+0x%lx", File, Place.dli_sname, (ULONG_PTR)Address - (ULONG_PTR)Place.dli_saddr);
+    }
+    return TRUE;
 }
 
 DECLSPEC_NOINLINE VOID HalPrintStackTrace(ULONG FramesToSkip)
 {
-    HALP_HOST_CALLS;
-    PVOID Frames[DEEPEST_STACK];
-    int Depth = backtrace(Frames, DEEPEST_STACK);
-    int First = FramesToSkip < DEEPEST_STACK ? (int)FramesToSkip + 1 : DEEPEST_STACK;
-    int Frame;
+    ULONG64 Frames[DEEPEST_STACK];
+    ULONG Skip = FramesToSkip < DEEPEST_STACK ? FramesToSkip + 1 : DEEPEST_STACK;
+    ULONG Depth = HalCaptureStack(Skip, Frames, DEEPEST_STACK);
+    PVOID Innermost;
 
-    for (Frame = First; Frame < Depth; Frame++) {
-        HalpPrintFrame((ULONG)(Frame - First), Frames[Frame]);
+    for (ULONG Frame = 0; Frame < Depth; Frame++) {
+        CHAR Name[LONGEST_ADDRESS_NAME] = "";
+        HalQueryAddressName(Frames[Frame], Name, sizeof(Name));
+        HalPrint("  %2u  %p%s%s\n", Frame, (PVOID)Frames[Frame], Name[0] != '\0' ? "  " : "", Name);
+    }
+    if (HalpUnwind(&Innermost, 1) == 0) {
+        HalPrint("  (no stack trace on this host)\n");
     }
 }
 
-#else
-
-VOID HalpInitializeStackTrace(VOID)
+BOOLEAN HalIsDebuggerPresent(VOID)
 {
+    HALP_HOST_CALLS;
+    CHAR Text[STATUS_BYTES];
+    PCSTR Tracer = NULL;
+    int File = HalpOpenFile("/proc/self/status", O_RDONLY);
+
+    if (File >= 0) {
+        SSIZE_T Length = HalpReadFile(File, Text, sizeof(Text) - 1);
+        HalCloseDescriptor(File);
+        Text[Length > 0 ? Length : 0] = '\0';
+        Tracer = strstr(Text, "\nTracerPid:");
+    }
+    return Tracer != NULL && strtol(Tracer + strlen("\nTracerPid:"), NULL, 10) != 0;
 }
 
-VOID HalPrintStackTrace(ULONG FramesToSkip)
+VOID HalBreakIntoDebugger(VOID)
 {
-    (VOID)FramesToSkip;
-    HalPrint("  (this host offers no stack trace)\n");
+    raise(SIGTRAP);
 }
-
-#endif
 
 VOID HalAbort(VOID)
 {

@@ -1,19 +1,18 @@
 /*
- * fault.c: reading memory that another thread may unmap at any time.
+ * fault.c: reads memory that another thread may unmap at any time.
  *
- * The read is one instruction at a known address. A fault of that very instruction, at the very address that it reads,
- * continues behind it, where the read says that it failed. Every other fault goes to whoever would have got it.
+ * The read is one instruction at a known address. If that instruction faults at the address that it reads, execution
+ * continues behind it, where the read reports failure. Every other fault goes to the program's handler.
  *
- * 1. The handlers of SIGSEGV and SIGBUS stand in front of the program's (handler.c): they are installed by the first
- *    read. The signal goes on to the host's default action if there was no handler.
- * 2. A program may install its own handler later. Each thread looks at its first read and again every
- *    READS_BETWEEN_LOOKS reads; until somebody has looked, a read that fails ends up in the program's handler.
- * 3. A blocked fault ends the process, so the first read of a thread unblocks the two signals.
+ * 1. The first read installs handlers for SIGSEGV and SIGBUS in front of the program's (handler.c). Without a handler of
+ *    the program's, a fault takes the host's default action.
+ * 2. A program may install its own handler later. Each thread checks at its first read and every READS_BETWEEN_CHECKS
+ *    reads; until then a failing read ends up in the program's handler.
+ * 3. A blocked fault kills the process, so the first read of a thread unblocks both signals.
  */
-#include "context.h"
 #include "handler.h"
 
-#define READS_BETWEEN_LOOKS 4096
+#define READS_BETWEEN_CHECKS 4096
 #define FAULT_SIGNALS 2
 
 /* HAL_READ HalpTryRead(PVOID volatile *): the two members are returned in the first two result registers. */
@@ -42,14 +41,14 @@ TRY_READ("ld a0, 0(a0)", "li a1, 1", "li a0, 0\nli a1, 0");
 #define CONTEXT_ADDRESS(Context) ((Context)->uc_mcontext.__gregs[REG_A0])
 #define ADDRESS_MASK MAXULONG_PTR
 #else
-#error "fault.c does not know how this machine reads memory that may be gone."
+#error "fault.c: this machine has no read that may fault."
 #endif
 
 HAL_READ HalpTryRead(PVOID volatile *Address); /* begins with the load */
 extern const UCHAR HalpTryReadFailed[];
 
 volatile ULONG64 HalpFailedReads;
-HALP_THREAD_LOCAL ULONG HalpReadsBeforeLook;
+HALP_THREAD_LOCAL ULONG HalpReadsBeforeCheck;
 
 static BOOLEAN HalpSkipTryRead(const siginfo_t *Information, ucontext_t *Context)
 {
@@ -64,24 +63,20 @@ static BOOLEAN HalpSkipTryRead(const siginfo_t *Information, ucontext_t *Context
     return TRUE;
 }
 
-/* A fault happens again when the handler returns; what was sent by somebody has to be sent again. */
-static VOID HalpTakeDefaultAction(int Signal, siginfo_t *Information)
-{
-    struct sigaction Default = {.sa_handler = SIG_DFL};
-
-    sigaction(Signal, &Default, NULL);
-    if (Information->si_code <= 0) {
-        HalpCall(SYS_rt_tgsigqueueinfo, getpid(), HalpCall(SYS_gettid), Signal, Information);
-    }
-}
-
 static HALP_CHAIN HalpFaultChain[FAULT_SIGNALS];
 
 static VOID HalpHandleFault(ULONG Place, int Signal, siginfo_t *Information, VOID *Context)
 {
-    if (!HalpSkipTryRead(Information, Context) &&
-        !HalpPassOn(&HalpFaultChain[Signal == SIGBUS].Predecessor[Place], Signal, Information, Context)) {
-        HalpTakeDefaultAction(Signal, Information);
+    struct sigaction Default = {.sa_handler = SIG_DFL};
+
+    if (HalpSkipTryRead(Information, Context) ||
+        HalpPassOn(&HalpFaultChain[Signal == SIGBUS].Predecessor[Place], Signal, Information, Context)) {
+        return;
+    }
+    sigaction(Signal, &Default, NULL);
+    /* A fault repeats when the handler returns; a signal that was sent has to be sent again. */
+    if (Information->si_code <= 0) {
+        HalpCall(SYS_rt_tgsigqueueinfo, getpid(), HalpCall(SYS_gettid), Signal, Information);
     }
 }
 
@@ -95,25 +90,24 @@ HALP_DEFINE_HANDLERS(HalpFaultHandler, HalpHandleFault);
 
 static HALP_CHAIN HalpFaultChain[FAULT_SIGNALS] = {FAULT_CHAIN(SIGSEGV), FAULT_CHAIN(SIGBUS)};
 
-static VOID HalpLookAtHandlers(VOID)
+static VOID HalpCheckFaultHandlers(VOID)
 {
     HALP_HOST_CALLS;
     sigset_t Before;
-    ULONG Index;
 
     HalpLockHandlers(&Before);
-    for (Index = 0; Index < FAULT_SIGNALS; Index++) {
+    for (ULONG Index = 0; Index < FAULT_SIGNALS; Index++) {
         HalpStandInFront(&HalpFaultChain[Index]);
         sigdelset(&Before, HalpFaultChain[Index].Signal);
     }
-    HalpReadsBeforeLook = READS_BETWEEN_LOOKS;
+    HalpReadsBeforeCheck = READS_BETWEEN_CHECKS;
     HalpUnlockHandlers(&Before);
 }
 
 HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
 {
-    if (__builtin_expect(HalpReadsBeforeLook-- == 0, 0)) {
-        HalpLookAtHandlers();
+    if (__builtin_expect(HalpReadsBeforeCheck-- == 0, 0)) {
+        HalpCheckFaultHandlers();
     }
     return HalpTryRead(Address);
 }

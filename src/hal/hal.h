@@ -47,12 +47,13 @@ extern __thread struct _KTHREAD *HalCurrentThread __attribute__((tls_model("init
 /* What the host tells the layers above; ke sets them once, before anything else of hal is used. */
 typedef struct _HAL_CALLBACKS {
     VOID (*ThreadExit)(struct _KTHREAD *Thread); /* on the exiting host thread, with HalCurrentThread still set */
-    VOID (*Interrupt)(BOOLEAN InLibrary);        /* on the interrupted host thread, asynchronously, never nested: it
-                                                    returns or ends the thread; InLibrary: which may hold the heap's
+    VOID (*Interrupt)(BOOLEAN InsideLibc);       /* on the interrupted host thread, asynchronously, never nested: it
+                                                    returns or ends the thread; InsideLibc: it may hold the heap's
                                                     lock and should not be stopped now */
     VOID (*ForkPrepare)(VOID);
     VOID (*ForkParent)(VOID);
-    VOID (*ForkChild)(VOID);
+    VOID (*ForkChild)(VOID);                     /* HalFree defers, since an allocator may have locked its heap */
+    VOID (*ForkChildLate)(VOID);                 /* after its handlers; not if the parent never created a thread */
 } HAL_CALLBACKS;
 
 /* In two steps. The first allocates nothing: whatever provides malloc may use this library, and be what calls in. */
@@ -93,6 +94,7 @@ BOOLEAN HalOtherProcessorAvailable(VOID);           /* can another thread run wh
 BOOLEAN HalProcessorsAvailable(ULONG Count);        /* can that many threads of this process run at a time? */
 ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that take as long as that many of NT's cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
+VOID HalPauseFor(ULONG Pauses);
 ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; roughly how many cycles it took */
 ULONG HalYieldsBeforeSleep(VOID);                   /* how often to yield before it is better to sleep */
 BOOLEAN HalYieldToOther(VOID);                      /* FALSE: no other thread wanted the processor */
@@ -219,21 +221,21 @@ BOOLEAN HalIsDebuggerPresent(VOID);
 VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);
 
-/* Recording (ke/recording.c); the simulated machine has none of it. */
+/* Recording (trace/recording.c); the simulated machine has none of it. */
 #define HAL_LONGEST_PATH 1024
 
 typedef struct _HAL_FILE_PROBLEM {
     PCSTR Text;
-    BOOLEAN InUse;                                  /* by another process that runs */
+    BOOLEAN InUse;                                  /* by another running process */
 } HAL_FILE_PROBLEM;
 
-/* A file that somebody has named. A stream is whatever is no file of a folder: a device, a pipe, an open descriptor. It is
-   written to, never replaced and never removed. */
+/* A file that the user named. A stream is anything but a regular file: a device, a pipe, an open descriptor. It is
+   written to, never replaced or removed. */
 typedef struct _HAL_OUTPUT {
-    CHAR Path[HAL_LONGEST_PATH];                    /* where it leads, symbolic links followed */
+    CHAR Path[HAL_LONGEST_PATH];                    /* with symbolic links resolved */
     BOOLEAN Stream;
     LONG Descriptor;                                /* -1: none is open */
-    CHAR Temporary[HAL_LONGEST_PATH];               /* what becomes the file when it is complete */
+    CHAR Temporary[HAL_LONGEST_PATH];               /* renamed to Path when it is complete */
 } HAL_OUTPUT, *PHAL_OUTPUT;
 
 ULONG64 HalQueryNanoseconds(VOID);                  /* of a clock that never steps */

@@ -25,14 +25,14 @@
 #define HALP_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
 
 /*
- * Calls of the host. No function of this library is a cancellation point and none changes errno, whatever the host
- * does. That holds because a file of this folder calls the host in one of three ways:
- * 1. HalpCall: the bare system call. It returns what the host returns, an error as its number negated.
- * 2. A scope that begins with HALP_HOST_CALLS, for functions of the C library: cancellation is off in it, and errno
- *    afterwards is what it was before. It may be read in between.
- * 3. Functions that can neither fail nor wait: clock_gettime of a clock that there is, sched_getcpu, pthread_sigmask;
- *    and the heap, around which memory.c keeps errno.
- * tests/checks/cancellation.py compares what the library's files call with the cancellation points of POSIX.
+ * Calls of the host. No function of this library is a cancellation point, and none changes errno. So the files of this
+ * folder call the host in one of three ways:
+ * 1. HalpCall: the bare system call. It returns the host's result; an error is its number, negated.
+ * 2. A scope that begins with HALP_HOST_CALLS, for functions of the C library: cancellation is off in the scope, and its
+ *    end restores errno.
+ * 3. Functions that can neither fail nor wait: clock_gettime of a clock that exists, sched_getcpu, pthread_sigmask; and
+ *    the heap, around which memory.c keeps errno.
+ * tests/checks/cancellation.py compares the calls of the library's files with the cancellation points of POSIX.
  */
 static inline long HalpMakeCall(long Number, long First, long Second, long Third, long Fourth, long Fifth, long Sixth)
 {
@@ -94,7 +94,7 @@ SSIZE_T HalpReadFile(int File, PVOID Buffer, SIZE_T Size);
 SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size);
 LONG HalpKeepDescriptor(LONG Descriptor); /* the same file under a number that programs do not get; closes this one */
 
-/* process.c: a field of a status line of a thread or process; NULL: there is none. */
+/* process.c: a field of a thread's or process's status line; NULL: there is none. */
 #define HALP_STATUS_SIZE 1024
 char *HalpReadStatus(PCSTR Path, CHAR Line[HALP_STATUS_SIZE], ULONG FieldsBefore);
 
@@ -103,9 +103,8 @@ VOID HalpInitializeProcessors(VOID);
 VOID HalpInitializeThreads(VOID);
 VOID HalpInitializeInterrupt(VOID);
 VOID HalpInitializeBarrier(VOID);
-VOID HalpInitializePriorities(VOID);
 
-/* library.c, diag.c: called once by HalCompleteInitialization. */
+/* insidelibc.c, diag.c: called once by HalCompleteInitialization. */
 VOID HalpStayLoaded(VOID);
 VOID HalpInitializeStackTrace(VOID);
 
@@ -113,17 +112,18 @@ VOID HalpInitializeStackTrace(VOID);
 VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);
 VOID HalpForkChildKeeper(VOID);
-VOID HalpForkChildLibrary(VOID);
+VOID HalpForkChildLibc(VOID);
+VOID HalpDeferFrees(BOOLEAN Defer);
 
 VOID HalpUnblockInterrupt(VOID);
 BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see HalIsInterruptOnItsWay */
 
-/* library.c, for the thread that runs. */
-VOID HalpInitializeLibrary(VOID);
-BOOLEAN HalpIsInLibrary(const VOID *Context);            /* at each interrupt; Context: the host's, of where it was */
-BOOLEAN HalpInterruptLater(int Signal, PVOID Value);     /* FALSE: it cannot be, or was so often enough */
+/* insidelibc.c, for the current thread. */
+VOID HalpInitializeLibc(VOID);
+BOOLEAN HalpIsInsideLibc(const VOID *Context);           /* at each interrupt; Context: the handler's */
+BOOLEAN HalpInterruptLater(int Signal, PVOID Value);     /* FALSE: the host refuses, or it was put off long enough */
 VOID HalpCancelInterruptLater(VOID);                     /* before the thread ends */
 
-extern volatile ULONG64 HalpFailedReads; /* reads of HalReadPointerOrFault that found nothing there */
+extern volatile ULONG64 HalpFailedReads; /* reads of HalReadPointerOrFault that faulted */
 
 #endif

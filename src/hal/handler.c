@@ -1,14 +1,13 @@
 /*
- * handler.c: handlers of this library that stand in front of the program's.
+ * handler.c: signal handlers that stand in front of the program's.
  *
- * 1. What was there before is kept with the handler that took its place: the signals that are not ours go on to it
- *    with the same arguments, under the same mask.
- * 2. A program may install its own handler later, or go back to the default action. Whoever relies on a handler of ours
- *    looks and puts another one in front. As each of ours knows its own predecessor, it does not matter whether the
- *    program's handler passes signals on to the one it had replaced, or puts that one back. A signal that comes before
- *    somebody has looked ends up with the program.
- * 3. The lock is held with every signal blocked, so that no handler on this thread asks for it meanwhile. A forked
- *    child frees the lock of its parent.
+ * 1. Each of our handlers keeps the action that it replaced, its predecessor. Signals that are not ours go on to the
+ *    predecessor, with the same arguments and under the same mask.
+ * 2. A program may install its own handler later, or restore the default action. Users of a chain check before they rely
+ *    on it, and put another handler in front. Because each of ours knows its own predecessor, a program's handler may
+ *    chain to the one that it replaced, or restore it. A signal that arrives before the check goes to the program.
+ * 3. The lock is held with every signal blocked, so no handler on this thread can ask for it. A forked child frees its
+ *    parent's lock.
  */
 #include "handler.h"
 
@@ -17,29 +16,23 @@
 
 static volatile ULONG HalpHandlerLock; /* 0, or the process id of the holder */
 
-static VOID HalpAcquireHandlerLock(VOID)
+VOID HalpLockHandlers(sigset_t *Before)
 {
     ULONG Process = (ULONG)getpid();
     ULONG Holder = 0;
     ULONG Round = 0;
-
-    /* acquire: pairs with the release in HalpUnlockHandlers */
-    while (!__atomic_compare_exchange_n(&HalpHandlerLock, &Holder, Process, FALSE, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED)) {
-        if (Holder == Process) {
-            HalLongSpin(Round++);
-            Holder = 0;
-        }
-    }
-}
-
-VOID HalpLockHandlers(sigset_t *Before)
-{
     sigset_t All;
 
     sigfillset(&All);
     pthread_sigmask(SIG_SETMASK, &All, Before);
-    HalpAcquireHandlerLock();
+    /* acquire: pairs with the release in HalpUnlockHandlers */
+    while (!__atomic_compare_exchange_n(&HalpHandlerLock, &Holder, Process, FALSE, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+        if (Holder == Process) {
+            HalGiveWay(Round++);
+            Holder = 0;
+        }
+    }
 }
 
 VOID HalpUnlockHandlers(const sigset_t *Before)
@@ -50,9 +43,7 @@ VOID HalpUnlockHandlers(const sigset_t *Before)
 
 static BOOLEAN HalpIsOwnHandler(const HALP_CHAIN *Chain, const struct sigaction *Action)
 {
-    ULONG Place;
-
-    for (Place = 0; Place < HALP_PLACES; Place++) {
+    for (ULONG Place = 0; Place < HALP_PLACES; Place++) {
         if ((Action->sa_flags & SA_SIGINFO) != 0 && Action->sa_sigaction == Chain->Handler[Place]) {
             return TRUE;
         }
@@ -72,7 +63,7 @@ BOOLEAN HalpHasHandler(const struct sigaction *Action)
     return Action->sa_handler != SIG_DFL && Action->sa_handler != SIG_IGN;
 }
 
-/* Mask and flags belong to a handler. */
+/* Mask and flags count only for a handler. */
 static BOOLEAN HalpIsSameAction(const struct sigaction *First, const struct sigaction *Second)
 {
     if (!HalpHasHandler(First)) {
@@ -82,28 +73,12 @@ static BOOLEAN HalpIsSameAction(const struct sigaction *First, const struct siga
            memcmp(&First->sa_mask, &Second->sa_mask, sizeof(First->sa_mask)) == 0;
 }
 
-/* The place whose handler stands in front of this action; a place is never given another predecessor. */
-static ULONG HalpPlaceBefore(HALP_CHAIN *Chain, const struct sigaction *Action)
-{
-    ULONG Place;
-
-    for (Place = 0; Place < Chain->Used; Place++) {
-        if (HalpIsSameAction(&Chain->Predecessor[Place].Action, Action)) {
-            return Place;
-        }
-    }
-    if (Chain->Used < HALP_PLACES) {
-        Chain->Predecessor[Place].Action = *Action;
-        Chain->Used = Place + 1;
-    }
-    return Place;
-}
-
+/* A place never changes its predecessor: the place that has this one already is reused. */
 BOOLEAN HalpStandInFront(HALP_CHAIN *Chain)
 {
-    struct sigaction Present;
     struct sigaction Own = {.sa_flags = SA_SIGINFO | Chain->Flags};
-    ULONG Place;
+    struct sigaction Present;
+    ULONG Place = 0;
 
     if (sigaction(Chain->Signal, NULL, &Present) != 0) {
         return FALSE;
@@ -111,14 +86,20 @@ BOOLEAN HalpStandInFront(HALP_CHAIN *Chain)
     if (HalpIsOwnHandler(Chain, &Present)) {
         return TRUE;
     }
-    Place = HalpPlaceBefore(Chain, &Present);
+    while (Place < Chain->Used && !HalpIsSameAction(&Chain->Predecessor[Place].Action, &Present)) {
+        Place += 1;
+    }
     if (Place == HALP_PLACES) {
         return FALSE;
+    }
+    if (Place == Chain->Used) {
+        Chain->Predecessor[Place].Action = Present;
+        Chain->Used += 1;
     }
     Own.sa_sigaction = Chain->Handler[Place];
     Own.sa_mask = Present.sa_mask;
     Own.sa_flags |= Present.sa_handler == SIG_DFL ? Chain->FlagsIfDefault : Present.sa_flags & Chain->InheritedFlags;
-    /* A one-shot handler that is there now has been put there anew. */
+    /* A one-shot handler that is installed now has not had its signal. */
     __atomic_store_n(&Chain->Predecessor[Place].Spent, FALSE, __ATOMIC_RELAXED);
     return sigaction(Chain->Signal, &Own, NULL) == 0;
 }

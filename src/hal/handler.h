@@ -1,20 +1,21 @@
-/* handler.h: handlers of this library that stand in front of the program's. The theory is in handler.c. */
+/* handler.h: signal handlers that stand in front of the program's. Theory in handler.c. */
 #ifndef INTERLOCK_HAL_HANDLER_H
 #define INTERLOCK_HAL_HANDLER_H
 
 #include "halp.h"
 
 #include <signal.h>
+#include <ucontext.h>
 
-/* As many handlers as a program may put in front of one another; one more stays in front. */
-#define HALP_FOR_EACH_PLACE(X, Name)                                                                                  \
-    X(Name, 0) X(Name, 1) X(Name, 2) X(Name, 3) X(Name, 4) X(Name, 5) X(Name, 6) X(Name, 7)
+/* How many handlers a program may install over ours; one more stays in front. */
+#define HALP_FOR_EACH_PLACE(Do, Name)                                                                                 \
+    Do(Name, 0) Do(Name, 1) Do(Name, 2) Do(Name, 3) Do(Name, 4) Do(Name, 5) Do(Name, 6) Do(Name, 7)
 #define HALP_COUNT_PLACE(Name, Place) +1
 #define HALP_PLACES (HALP_FOR_EACH_PLACE(HALP_COUNT_PLACE, ))
 
 typedef VOID HALP_HANDLER(int Signal, siginfo_t *Information, VOID *Context);
 
-/* Table: the handlers of all places, each of which calls Name(Place, Signal, Information, Context). */
+/* Defines Table: one handler for each place, which calls Name(Place, Signal, Information, Context). */
 #define HALP_DEFINE_HANDLER(Name, Place)                                                                              \
     static VOID Name##Place(int Signal, siginfo_t *Information, VOID *Context)                                        \
     {                                                                                                                 \
@@ -27,28 +28,38 @@ typedef VOID HALP_HANDLER(int Signal, siginfo_t *Information, VOID *Context);
 
 typedef struct _HALP_PREDECESSOR {
     struct sigaction Action;
-    volatile BOOLEAN Spent; /* SA_RESETHAND: it has had its one signal */
+    volatile BOOLEAN Spent;       /* SA_RESETHAND: it has had its one signal */
 } HALP_PREDECESSOR;
 
 typedef struct _HALP_CHAIN {
     int Signal;
     HALP_HANDLER *const *Handler; /* HALP_PLACES of them, each with its place compiled in */
-    int Flags;                    /* of ours in any case, */
-    int FlagsIfDefault;           /* beside the host's default action, */
-    int InheritedFlags;           /* and what else is taken over from the predecessor */
+    int Flags;                    /* always set, */
+    int FlagsIfDefault;           /* set in front of the host's default action, */
+    int InheritedFlags;           /* copied from a predecessor's handler */
     HALP_PREDECESSOR Predecessor[HALP_PLACES];
-    ULONG Used; /* under the lock in handler.c */
+    ULONG Used;                   /* under the lock in handler.c */
 } HALP_CHAIN;
 
-BOOLEAN HalpHasHandler(const struct sigaction *Action); /* of the program's: neither the default action nor none */
+BOOLEAN HalpHasHandler(const struct sigaction *Action); /* of the program's: neither SIG_DFL nor SIG_IGN */
 BOOLEAN HalpIsInFront(const HALP_CHAIN *Chain);
-/* One of ours is in front from now on, unless the program puts its own there. FALSE: there is no place left, or the
-   host refuses. */
+/* Puts one of our handlers in front. FALSE: no place is left, or the host refuses. */
 BOOLEAN HalpStandInFront(HALP_CHAIN *Chain);
-/* Every signal of this thread is blocked in between: HalpStandInFront wants that. */
+/* Around HalpStandInFront: blocks every signal of this thread. */
 VOID HalpLockHandlers(sigset_t *Before);
 VOID HalpUnlockHandlers(const sigset_t *Before);
 /* FALSE: the predecessor is the host's default action, which was not taken. */
 BOOLEAN HalpPassOn(HALP_PREDECESSOR *Predecessor, int Signal, siginfo_t *Information, VOID *Context);
+
+/* Where a thread was when a signal interrupted it. */
+#if defined(__x86_64__)
+#define HALP_CONTEXT_INSTRUCTION(Context) ((Context)->uc_mcontext.gregs[REG_RIP])
+#elif defined(__aarch64__)
+#define HALP_CONTEXT_INSTRUCTION(Context) ((Context)->uc_mcontext.pc)
+#elif defined(__riscv) && __riscv_xlen == 64
+#define HALP_CONTEXT_INSTRUCTION(Context) ((Context)->uc_mcontext.__gregs[REG_PC])
+#else
+#error "handler.h: this machine's program counter is not known."
+#endif
 
 #endif

@@ -1,4 +1,4 @@
-/* init.c: the start of the host layer, and what happens around a fork. */
+/* init.c: starts the host layer, and forks it. */
 #include "halp.h"
 
 HAL_CALLBACKS HalpCallbacks;
@@ -19,13 +19,15 @@ static VOID HalpForkParent(VOID)
 
 static VOID HalpForkChild(VOID)
 {
+    HalpDeferFrees(TRUE);
     HalpForkChildThread();
     HalpForkChildClock();
     HalpForkChildKeeper();
-    HalpForkChildLibrary();
+    HalpForkChildLibc();
     if (HalpCallbacks.ForkChild != NULL) {
         HalpCallbacks.ForkChild();
     }
+    HalpDeferFrees(FALSE);
 }
 
 VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
@@ -43,7 +45,6 @@ VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
         HalpInitializeThreads();
         HalpInitializeInterrupt();
         HalpInitializeBarrier();
-        HalpInitializePriorities();
     }
     pthread_mutex_unlock(&Lock);
 }
@@ -53,7 +54,7 @@ static VOID HalpComplete(VOID)
     HalpStayLoaded();
     HalpInitializeStackTrace();
     if (pthread_atfork(HalpForkPrepare, HalpForkParent, HalpForkChild) != 0) {
-        HalPrint("interlock: the host has no room for fork handlers\n");
+        HalPrint("interlock: the host refuses fork handlers\n");
         HalAbort();
     }
 }

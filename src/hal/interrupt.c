@@ -1,15 +1,14 @@
 /*
- * interrupt.c: one thread interrupts another by a real-time signal, and barriers on all threads.
+ * interrupt.c: one thread interrupts another by a real-time signal; barriers on all threads.
  *
- * The signal is the first one at or above SIGRTMIN+9 that nobody handles when the library is loaded; the environment
- * variable INTERLOCK_SIGNAL names another one ("44" or "SIGRTMIN+5"). The handler stands in front of the program's
- * (handler.c), also of one that the program installs later: every send looks first. A signal of that number which this
- * library did not send, itself or by the timer of library.c, goes on to the handler that was installed before. Ours
- * carry a value by which they are known. Where a filter refuses the system call for that, signals without one serve,
- * unless the program has a handler of its own for the signal.
+ * The signal is the first one from SIGRTMIN+9 on that has no handler when the library is loaded, or the one that
+ * INTERLOCK_SIGNAL names ("44" or "SIGRTMIN+5"). The handler stands in front of the program's (handler.c), even of one
+ * that the program installs later: every send checks first. Our signals carry a value; those from the timer in
+ * insidelibc.c do, too. Any other signal of that number goes on to the predecessor. Where a filter refuses the system
+ * call for a value, signals without one serve, unless the program has a handler for the signal.
  *
- * A signal that was sent need not arrive: the thread may block it, or wait for it by sigwait, which takes it without
- * a handler, or the program may change the action before it is delivered. The sender asks (HalIsInterruptOnItsWay).
+ * A signal that was sent need not arrive: the thread may block it, take it by sigwait without a handler, or the program
+ * may change the action before delivery. The sender asks (HalIsInterruptOnItsWay).
  */
 #include "handler.h"
 
@@ -32,7 +31,7 @@ static BOOLEAN HalpIsOwnInterrupt(const HALP_PREDECESSOR *Predecessor, const sig
     BOOLEAN FromSelf = (ULONG)Information->si_pid == HalCurrentProcessId();
 
     if (Information->si_code == SI_TKILL) {
-        /* relaxed: the sender has set it before it made the system call */
+        /* relaxed: the sender set it before its system call */
         return FromSelf && __atomic_load_n(&HalpSignalsArePlain, __ATOMIC_RELAXED) != 0 &&
                !HalpHasHandler(&Predecessor->Action);
     }
@@ -40,7 +39,7 @@ static BOOLEAN HalpIsOwnInterrupt(const HALP_PREDECESSOR *Predecessor, const sig
            (Information->si_code == SI_TIMER || (Information->si_code == SI_QUEUE && FromSelf));
 }
 
-/* A signal of somebody else's without a handler has no effect: its default action would end the process. */
+/* A foreign signal without a handler is ignored: its default action would kill the process. */
 static VOID HalpHandleInterrupt(ULONG Place, int Signal, siginfo_t *Information, VOID *Context)
 {
     HALP_PREDECESSOR *Predecessor = &HalpInterruptChain.Predecessor[Place];
@@ -49,7 +48,7 @@ static VOID HalpHandleInterrupt(ULONG Place, int Signal, siginfo_t *Information,
     if (!HalpIsOwnInterrupt(Predecessor, Information)) {
         HalpPassOn(Predecessor, Signal, Information, Context);
     } else if (HalCurrentThread != NULL && HalpCallbacks.Interrupt != NULL) {
-        HalpCallbacks.Interrupt(HalpIsInLibrary(Context));
+        HalpCallbacks.Interrupt(HalpIsInsideLibc(Context));
     }
     errno = Error;
 }
@@ -58,29 +57,23 @@ HALP_DEFINE_HANDLERS(HalpInterruptHandler, HalpHandleInterrupt);
 
 static HALP_CHAIN HalpInterruptChain = {.Handler = HalpInterruptHandler, .Flags = SA_RESTART};
 
-static BOOLEAN HalpIsSignalFree(int Signal)
-{
-    struct sigaction Action;
-
-    return sigaction(Signal, NULL, &Action) == 0 && (Action.sa_flags & SA_SIGINFO) == 0 &&
-           Action.sa_handler == SIG_DFL;
-}
-
+/* The first one from SIGRTMIN+9 on that has no handler. */
 static int HalpFindFreeSignal(VOID)
 {
     int Count = SIGRTMAX - SIGRTMIN + 1;
-    int Offset;
 
-    for (Offset = 0; Offset < Count; Offset++) {
+    for (int Offset = 0; Offset < Count; Offset++) {
         int Signal = SIGRTMIN + (PREFERRED_OFFSET + Offset) % Count;
-
-        if (HalpIsSignalFree(Signal)) {
+        struct sigaction Action;
+        if (sigaction(Signal, NULL, &Action) == 0 && (Action.sa_flags & SA_SIGINFO) == 0 &&
+            Action.sa_handler == SIG_DFL) {
             return Signal;
         }
     }
     return SIGRTMIN + PREFERRED_OFFSET;
 }
 
+/* "44" or "SIGRTMIN+5"; 0: no real-time signal. */
 static int HalpParseSignal(PCSTR Text)
 {
     static const CHAR Symbolic[] = "SIGRTMIN+";
@@ -96,23 +89,7 @@ static int HalpParseSignal(PCSTR Text)
     return Number >= SIGRTMIN && Number <= SIGRTMAX ? (int)Number : 0;
 }
 
-static int HalpChooseSignal(VOID)
-{
-    PCSTR Setting = HalGetEnvironment("INTERLOCK_SIGNAL");
-    int Signal = Setting != NULL ? HalpParseSignal(Setting) : 0;
-
-    if (Signal != 0) {
-        return Signal;
-    }
-    Signal = HalpFindFreeSignal();
-    if (Setting != NULL) {
-        HalPrint("interlock: INTERLOCK_SIGNAL=%s is not a real-time signal (%d to %d); using %d\n", Setting, SIGRTMIN,
-                 SIGRTMAX, Signal);
-    }
-    return Signal;
-}
-
-/* The program may have taken our handler away since the last time. */
+/* The program may have replaced our handler since the last call. */
 static BOOLEAN HalpEnsureHandler(VOID)
 {
     sigset_t Before;
@@ -128,8 +105,15 @@ static BOOLEAN HalpEnsureHandler(VOID)
 
 VOID HalpInitializeInterrupt(VOID)
 {
-    HalpInitializeLibrary();
-    HalpInterruptChain.Signal = HalpChooseSignal();
+    PCSTR Setting = HalGetEnvironment("INTERLOCK_SIGNAL");
+    int Signal = Setting != NULL ? HalpParseSignal(Setting) : 0;
+
+    HalpInitializeLibc();
+    HalpInterruptChain.Signal = Signal != 0 ? Signal : HalpFindFreeSignal();
+    if (Setting != NULL && Signal == 0) {
+        HalPrint("interlock: INTERLOCK_SIGNAL=%s is not a real-time signal (%d to %d); using %d\n", Setting, SIGRTMIN,
+                 SIGRTMAX, HalpInterruptChain.Signal);
+    }
     if (!HalpEnsureHandler()) {
         HalPrint("interlock: the host refuses a handler for signal %d (error %d)\n", HalpInterruptChain.Signal, errno);
         HalAbort();
@@ -145,17 +129,16 @@ VOID HalpUnblockInterrupt(VOID)
     pthread_sigmask(SIG_UNBLOCK, &Set, NULL);
 }
 
-/* Without a value: only where no handler of the program's could take the signal for one of its own. */
+/* Without a value: only where no handler of the program's could take the signal for its own. */
 static BOOLEAN HalpTrySendPlain(ULONG ThreadId)
 {
     struct sigaction Present;
-    ULONG Place;
 
     sigaction(HalpInterruptChain.Signal, NULL, &Present);
-    for (Place = 0; Place < HALP_PLACES; Place++) {
+    for (ULONG Place = 0; Place < HALP_PLACES; Place++) {
         if (Present.sa_sigaction == HalpInterruptHandler[Place] &&
             !HalpHasHandler(&HalpInterruptChain.Predecessor[Place].Action)) {
-            __atomic_store_n(&HalpSignalsArePlain, 1, __ATOMIC_RELAXED); /* relaxed: the call comes after it */
+            __atomic_store_n(&HalpSignalsArePlain, 1, __ATOMIC_RELAXED); /* relaxed: the system call comes after it */
             return syscall(SYS_tgkill, HalCurrentProcessId(), ThreadId, HalpInterruptChain.Signal) == 0;
         }
     }
@@ -164,45 +147,36 @@ static BOOLEAN HalpTrySendPlain(ULONG ThreadId)
 }
 
 /*
- * EAGAIN: the user's limit of queued signals is reached for the moment. ESRCH, EINVAL: there is no such thread.
- * Anything else is what a filter of system calls answers.
+ * ESRCH, EINVAL: there is no such thread. EAGAIN: the user's limit of queued signals is reached for the moment. Any
+ * other error comes from a filter of system calls.
  */
-static BOOLEAN HalpTrySend(ULONG ThreadId)
-{
-    int Signal = HalpInterruptChain.Signal;
-    siginfo_t Information;
-
-    memset(&Information, 0, sizeof(Information));
-    Information.si_signo = Signal;
-    Information.si_code = SI_QUEUE;
-    Information.si_pid = (pid_t)HalCurrentProcessId();
-    Information.si_value.sival_ptr = &HalpInterruptChain;
-    return syscall(SYS_rt_tgsigqueueinfo, HalCurrentProcessId(), ThreadId, Signal, &Information) == 0 ||
-           (errno != EAGAIN && errno != ESRCH && errno != EINVAL && HalpTrySendPlain(ThreadId));
-}
-
-static NTSTATUS HalpSend(ULONG ThreadId)
-{
-    for (ULONG Round = 0; !HalpTrySend(ThreadId); Round++) {
-        if (errno == ESRCH || errno == EINVAL) {
-            return STATUS_INVALID_CID;
-        }
-        if (errno != EAGAIN) {
-            return STATUS_ACCESS_DENIED;
-        }
-        if (Round == MOST_TRIES) {
-            return STATUS_INSUFFICIENT_RESOURCES;
-        }
-        HalLongSpin(Round);
-    }
-    return STATUS_SUCCESS;
-}
-
 NTSTATUS HalInterruptThread(ULONG ThreadId)
 {
     int Error = errno;
-    NTSTATUS Status = HalpEnsureHandler() ? HalpSend(ThreadId) : STATUS_ACCESS_DENIED;
+    NTSTATUS Status = STATUS_ACCESS_DENIED;
+    siginfo_t Information;
 
+    if (HalpEnsureHandler()) {
+        memset(&Information, 0, sizeof(Information));
+        Information.si_signo = HalpInterruptChain.Signal;
+        Information.si_code = SI_QUEUE;
+        Information.si_pid = (pid_t)HalCurrentProcessId();
+        Information.si_value.sival_ptr = &HalpInterruptChain;
+        for (ULONG Round = 0;; Round++) {
+            if (syscall(SYS_rt_tgsigqueueinfo, HalCurrentProcessId(), ThreadId, Information.si_signo, &Information) == 0 ||
+                (errno != EAGAIN && errno != ESRCH && errno != EINVAL && HalpTrySendPlain(ThreadId))) {
+                Status = STATUS_SUCCESS;
+            } else if (errno == ESRCH || errno == EINVAL) {
+                Status = STATUS_INVALID_CID;
+            } else if (errno == EAGAIN && Round < MOST_TRIES) {
+                HalGiveWay(Round);
+                continue;
+            } else if (errno == EAGAIN) {
+                Status = STATUS_INSUFFICIENT_RESOURCES;
+            }
+            break;
+        }
+    }
     errno = Error;
     return Status;
 }
@@ -236,23 +210,17 @@ VOID HalpInitializeBarrier(VOID)
 }
 
 /*
- * A process may enter a sandbox later that refuses the call. The other threads go by what was offered at the start, so
- * then time does it: a store that a thread has made is on its way out of the processor and seen by all within
- * microseconds, and a thread that does not run has been through the host's scheduler, which is a barrier.
+ * A process may enter a sandbox later that refuses the call. The other threads still go by what was offered at the
+ * start. Then time makes the barrier: a store is visible to all processors within microseconds, and a thread that does
+ * not run has been through the host's scheduler, which is a barrier.
  */
-static VOID HalpOutwaitStores(VOID)
-{
-    ULONGLONG End = HalDispatch.QueryInterruptTime() + OUTWAIT_STORES;
-
-    while (HalDispatch.QueryInterruptTime() < End) {
-        HalpSleep(OUTWAIT_STORES);
-    }
-}
-
 BOOLEAN HalBarrierAllThreads(VOID)
 {
     if (HalpBarrierOffered && !HalpMakeBarrier() && !HalpRegisterAndMakeBarrier()) {
-        HalpOutwaitStores();
+        ULONGLONG End = HalDispatch.QueryInterruptTime() + OUTWAIT_STORES;
+        while (HalDispatch.QueryInterruptTime() < End) {
+            HalpSleep(OUTWAIT_STORES);
+        }
     }
     return HalpBarrierOffered;
 }

@@ -1,4 +1,4 @@
-/* memory.c: memory from the C library, and from the host. */
+/* memory.c: memory from the C library's heap, and pages from the host. */
 #include "halp.h"
 
 #include <stdlib.h>
@@ -18,21 +18,52 @@ static PVOID HalpAllocateZeroed(SIZE_T Size, SIZE_T Alignment)
     return memset(Memory, 0, Size);
 }
 
-/* The heap is no cancellation point but may change errno, also where it succeeds. */
+/* The heap is no cancellation point but may change errno, even when it succeeds. A block has room for HalpDeferred. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 {
     int Error = errno;
-    PVOID Memory = HalpAllocateZeroed(Size != 0 ? Size : 1, Alignment);
+    PVOID Memory = HalpAllocateZeroed(Size > sizeof(PVOID) ? Size : sizeof(PVOID), Alignment);
 
     errno = Error;
     return Memory;
+}
+
+/*
+ * The fork handler of a child cannot use the heap: an allocator may have locked it, and unlocks it in a handler that runs
+ * later. So blocks that are freed there are linked by their first words, and the next call frees them.
+ */
+static PVOID HalpDeferred;
+static BOOLEAN HalpFreesDeferred; /* the child has one thread */
+
+VOID HalpDeferFrees(BOOLEAN Defer)
+{
+    HalpFreesDeferred = Defer;
 }
 
 VOID HalFree(PVOID Memory)
 {
     int Error = errno;
 
+    if (Memory == NULL) {
+        return;
+    }
+    if (HalpFreesDeferred) {
+        *(PVOID *)Memory = HalpDeferred;
+        HalpDeferred = Memory;
+        return;
+    }
     free(Memory);
+    /* relaxed, both: the list was filled before the child had a second thread */
+    if (__atomic_load_n(&HalpDeferred, __ATOMIC_RELAXED) != NULL) {
+        PVOID Block = __atomic_exchange_n(&HalpDeferred, NULL, __ATOMIC_RELAXED);
+
+        while (Block != NULL) {
+            PVOID Next = *(PVOID *)Block;
+
+            free(Block);
+            Block = Next;
+        }
+    }
     errno = Error;
 }
 

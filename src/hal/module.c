@@ -1,8 +1,7 @@
 /*
- * module.c: finding functions by name in this library and in the program.
+ * module.c: finds functions by name in this library and in the program.
  *
- * The host's search goes on from an object to what that depends on, so what it finds counts only if it lies in the
- * object that was meant.
+ * The host searches an object and all that it depends on, so a result counts only if it lies in the object itself.
  */
 #include "halp.h"
 
@@ -17,7 +16,7 @@ static BOOLEAN HalpAreInOneObject(PVOID One, PVOID Other)
            PlaceOfOne.dli_fbase == PlaceOfOther.dli_fbase;
 }
 
-/* An address in the object; every object that the host has linked has this part. */
+/* An address in the object: every object that the loader maps has a dynamic section. */
 static PVOID HalpDynamicSection(PVOID Object)
 {
     struct link_map *Map = NULL;
@@ -25,7 +24,7 @@ static PVOID HalpDynamicSection(PVOID Object)
     return Object != NULL && dlinfo(Object, RTLD_DI_LINKMAP, &Map) == 0 ? Map->l_ld : NULL;
 }
 
-/* Linked into the program, the library is where the program is. */
+/* A library that is linked statically is in the program's object. */
 static PVOID HalpOpenModule(HAL_MODULE Module)
 {
     PVOID Program = dlopen(NULL, RTLD_LAZY);

@@ -1,4 +1,4 @@
-/* process.c: other processes of the host. */
+/* process.c: other processes. */
 #include "halp.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #endif
 
 #define PATH_SIZE 48
-/* Of a status line behind the name, before the time of the start. */
+/* In a status line: between the name and the start time. */
 #define FIELDS_BEFORE_START 19
 
 extern char **environ;
@@ -25,7 +25,7 @@ LONG HalOpenProcess(ULONG ProcessId)
     return Process > 0 ? HalpKeepDescriptor((LONG)HalpCall(SYS_pidfd_open, Process, 0)) : -1;
 }
 
-/* The name in parentheses may contain anything, so the fields are counted from the last parenthesis on. NULL: none. */
+/* The name in parentheses may contain anything: fields are counted from the last parenthesis. */
 char *HalpReadStatus(PCSTR Path, CHAR Line[HALP_STATUS_SIZE], ULONG FieldsBefore)
 {
     int File = HalpOpenFile(Path, O_RDONLY);
@@ -57,7 +57,7 @@ ULONG64 HalQueryProcessStart(ULONG ProcessId)
     return Field != NULL ? strtoull(Field, NULL, 10) : 0;
 }
 
-/* What a process that a signal has killed would have told on NT. */
+/* What NT would report for a process that a signal killed. */
 static ULONG HalpExitCodeOfSignal(int Signal)
 {
     switch (Signal) {
@@ -108,21 +108,10 @@ VOID HalAwaitProcess(LONG Process)
     HalpWaitForChild((idtype_t)P_PIDFD, Process, &Info, WEXITED | WNOWAIT);
 }
 
-static int HalpSignalOf(HAL_PROCESS_REQUEST Request)
-{
-    switch (Request) {
-    case HalSuspendProcess:
-        return SIGSTOP;
-    case HalResumeProcess:
-        return SIGCONT;
-    default:
-        return SIGKILL;
-    }
-}
-
 NTSTATUS HalRequestOfProcess(LONG Process, HAL_PROCESS_REQUEST Request)
 {
-    long Result = HalpCall(SYS_pidfd_send_signal, Process, HalpSignalOf(Request), NULL, 0);
+    int Signal = Request == HalSuspendProcess ? SIGSTOP : Request == HalResumeProcess ? SIGCONT : SIGKILL;
+    long Result = HalpCall(SYS_pidfd_send_signal, Process, Signal, NULL, 0);
 
     if (Result == 0) {
         return STATUS_SUCCESS;
@@ -135,12 +124,12 @@ DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce)
     if (AtOnce) {
         _exit((int)ExitCode);
     }
-    /* What is registered for the exit writes files: a pending cancellation would end this thread, not the process. */
+    /* Exit handlers write files: a pending cancellation would end this thread in place of the process. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     exit((int)ExitCode);
 }
 
-/* Programs that begin stopped: a shell stops itself, and becomes the program when it is told to go on. */
+/* Starts a program stopped: a shell stops itself, and becomes the program when it is resumed. */
 static const char HalpStopScript[] = "kill -STOP $$; exec \"$@\"";
 
 static NTSTATUS HalpStatusOfSpawn(int Error)
@@ -161,41 +150,31 @@ static NTSTATUS HalpStatusOfSpawn(int Error)
     }
 }
 
-static int HalpRedirect(posix_spawn_file_actions_t *Actions, const HAL_SPAWN *Spawn)
-{
-    int Error = Spawn->Directory != NULL ? posix_spawn_file_actions_addchdir_np(Actions, Spawn->Directory) : 0;
-    for (int Number = 0; Number < 3 && Error == 0; Number += 1) {
-        if (Spawn->Standard[Number] >= 0) {
-            Error = posix_spawn_file_actions_adddup2(Actions, Spawn->Standard[Number], Number);
-        }
-    }
-    return Error;
-}
-
-/* The child gets every signal as a fresh program expects it, whatever this process has done to them. */
-static int HalpPrepareSignals(posix_spawnattr_t *Attributes)
-{
-    sigset_t All, None;
-    sigfillset(&All);
-    sigemptyset(&None);
-    posix_spawnattr_setsigdefault(Attributes, &All);
-    posix_spawnattr_setsigmask(Attributes, &None);
-    return posix_spawnattr_setflags(Attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-}
-
 static int HalpSpawn(pid_t *Process, PCSTR Path, PSTR *Arguments, const HAL_SPAWN *Spawn)
 {
     posix_spawn_file_actions_t Actions;
     posix_spawnattr_t Attributes;
+    sigset_t All, None;
     int Error = posix_spawn_file_actions_init(&Actions);
+
     if (Error != 0) {
         return Error;
     }
     Error = posix_spawnattr_init(&Attributes);
     if (Error == 0) {
-        Error = HalpRedirect(&Actions, Spawn);
-        if (Error == 0) {
-            Error = HalpPrepareSignals(&Attributes);
+        /* The child starts with default signal actions and an empty mask. */
+        sigfillset(&All);
+        sigemptyset(&None);
+        posix_spawnattr_setsigdefault(&Attributes, &All);
+        posix_spawnattr_setsigmask(&Attributes, &None);
+        Error = posix_spawnattr_setflags(&Attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+        if (Error == 0 && Spawn->Directory != NULL) {
+            Error = posix_spawn_file_actions_addchdir_np(&Actions, Spawn->Directory);
+        }
+        for (int Number = 0; Number < 3 && Error == 0; Number += 1) {
+            if (Spawn->Standard[Number] >= 0) {
+                Error = posix_spawn_file_actions_adddup2(&Actions, Spawn->Standard[Number], Number);
+            }
         }
         if (Error == 0) {
             Error = posix_spawnp(Process, Path, &Actions, &Attributes, Arguments,
@@ -207,11 +186,6 @@ static int HalpSpawn(pid_t *Process, PCSTR Path, PSTR *Arguments, const HAL_SPAW
     return Error;
 }
 
-static BOOLEAN HalpIsExecutable(PCSTR Path)
-{
-    return strchr(Path, '/') == NULL || access(Path, X_OK) == 0;
-}
-
 static NTSTATUS HalpSpawnStopped(pid_t *Process, const HAL_SPAWN *Spawn)
 {
     siginfo_t Info;
@@ -220,7 +194,7 @@ static NTSTATUS HalpSpawnStopped(pid_t *Process, const HAL_SPAWN *Spawn)
     while (Spawn->Arguments[Count] != NULL) {
         Count += 1;
     }
-    if (!HalpIsExecutable(Spawn->Path)) {
+    if (strchr(Spawn->Path, '/') != NULL && access(Spawn->Path, X_OK) != 0) {
         return HalpStatusOfSpawn(errno);
     }
     PSTR *Arguments = malloc((Count + 5) * sizeof(*Arguments));
@@ -238,7 +212,7 @@ static NTSTATUS HalpSpawnStopped(pid_t *Process, const HAL_SPAWN *Spawn)
     if (Error != 0) {
         return HalpStatusOfSpawn(Error);
     }
-    /* A resume must not come before the stop: it would be lost. */
+    /* A resume before the stop would be lost. */
     HalpWaitForChild(P_PID, *Process, &Info, WSTOPPED | WEXITED | WNOWAIT);
     return STATUS_SUCCESS;
 }
@@ -258,7 +232,7 @@ NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descrip
         return Status;
     }
     *ProcessId = (ULONG)Process;
-    /* Nobody reaps it before us, so the number is still this process's. */
+    /* Only we reap it, so the id is still this process's. */
     *Descriptor = HalOpenProcess(*ProcessId);
     if (*Descriptor < 0) {
         siginfo_t Info;

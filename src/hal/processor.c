@@ -59,6 +59,13 @@ BOOLEAN HalOtherProcessorAvailable(VOID)
     return HalProcessorsAvailable(2);
 }
 
+VOID HalPauseFor(ULONG Pauses)
+{
+    for (; Pauses != 0; Pauses -= 1) {
+        HalPause();
+    }
+}
+
 static ULONGLONG HalpNanoseconds(VOID)
 {
     struct timespec Now;
@@ -76,9 +83,7 @@ static ULONG HalpMeasurePause(VOID)
         ULONGLONG Start = HalpNanoseconds();
         ULONGLONG Time;
 
-        for (ULONG Pause = 0; Pause < PAUSES_PER_SAMPLE; Pause++) {
-            HalPause();
-        }
+        HalPauseFor(PAUSES_PER_SAMPLE);
         Time = HalpNanoseconds() - Start;
         Shortest = Time < Shortest ? Time : Shortest;
     }

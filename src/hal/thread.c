@@ -1,11 +1,19 @@
-/* thread.c: host threads, their ids, their start and their end. */
+/* thread.c: host threads: their ids, start and end, their names, times and priorities. */
 #include "halp.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
 
 #define HOST_NAME_SIZE 16
 /* Room for the host's own needs (thread-local storage, signal frames with every vector register) and for routines that
@@ -18,12 +26,7 @@ HALP_THREAD_LOCAL ULONG HalpThreadId;
 HALP_THREAD_LOCAL BOOLEAN HalpExitDeferred;
 static ULONG HalpProcessId;
 static pthread_key_t HalpExitKey;
-
-typedef struct _HALP_START {
-    VOID (*Routine)(PVOID);
-    PVOID Context;
-    CHAR Name[HOST_NAME_SIZE];
-} HALP_START;
+static int HalpBaseNice;
 
 ULONG HalCurrentThreadId(VOID)
 {
@@ -38,16 +41,24 @@ ULONG HalCurrentProcessId(VOID)
     return HalpProcessId;
 }
 
-/* Both questions can be answered without the right to do anything to the thread. */
+/* Neither question needs a right over the thread. */
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId)
 {
     pid_t Thread = (pid_t)ThreadId;
     if (Thread <= 0 || HalpCall(SYS_tgkill, getpid(), Thread, 0) == 0) {
         return FALSE;
     }
-    /* by the system call: a C library that keeps to POSIX refuses to ask for threads */
+    /* by the system call: a C library that follows POSIX refuses thread ids here */
     return HalpCall(SYS_sched_getscheduler, Thread) >= 0;
 }
+
+/* Start. */
+
+typedef struct _HALP_START {
+    VOID (*Routine)(PVOID);
+    PVOID Context;
+    CHAR Name[HOST_NAME_SIZE];
+} HALP_START;
 
 static VOID *HalpRunThread(VOID *Argument)
 {
@@ -95,15 +106,33 @@ static int HalpStartDetached(HALP_START *Start, SIZE_T StackSize)
     return Error;
 }
 
+/*
+ * Handlers of a child run in the order in which they were registered. This one is registered with the first thread, when
+ * the allocator has long registered its own. Without it, what was requested in the child waits for its next call.
+ */
+static VOID HalpForkChildLate(VOID)
+{
+    if (HalpCallbacks.ForkChildLate != NULL) {
+        HalpCallbacks.ForkChildLate();
+    }
+}
+
+static VOID HalpRegisterLateHandler(VOID)
+{
+    (VOID)pthread_atfork(NULL, NULL, HalpForkChildLate);
+}
+
 NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name)
 {
     HALP_HOST_CALLS;
+    static pthread_once_t Once = PTHREAD_ONCE_INIT;
     HALP_START *Start = calloc(1, sizeof(*Start));
     int Error;
 
     if (Start == NULL) {
         return STATUS_NO_MEMORY;
     }
+    pthread_once(&Once, HalpRegisterLateHandler);
     Start->Routine = StartRoutine;
     Start->Context = Context;
     if (Name != NULL) {
@@ -117,35 +146,32 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
     return Error == ENOMEM ? STATUS_NO_MEMORY : STATUS_INSUFFICIENT_RESOURCES;
 }
 
+/* End. */
+
 VOID HalExitThread(VOID)
 {
     pthread_exit(NULL);
 }
 
 /*
- * The thread's stack may serve another thread once it has been joined, and the host takes for granted that an ended
- * thread has cleared its values: the other one would find them, and its end would call their destructors, ours too.
+ * The thread's stack may serve another thread once it has been joined, and the host assumes that an ended thread has
+ * cleared its values: the other thread would find them, and its end would call their destructors, ours too.
  */
-static VOID HalpForgetValues(VOID)
-{
-    for (pthread_key_t Key = 0; Key < PTHREAD_KEYS_MAX; Key++) {
-        pthread_setspecific(Key, NULL);
-    }
-}
-
 VOID HalTerminateThread(VOID)
 {
     HalpCancelInterruptLater();
-    HalpForgetValues();
+    for (pthread_key_t Key = 0; Key < PTHREAD_KEYS_MAX; Key++) {
+        pthread_setspecific(Key, NULL);
+    }
     for (;;) {
         HalpCall(SYS_exit, 0);
     }
 }
 
 /*
- * The host calls the destructors of all keys in rounds, as long as one of them set a value again, a few times. The
- * first call asks for another round, so that other libraries' destructors, which may still call in, come first. A
- * thread does so once: what a late destructor adopts again ends in the very next call, since no further round may come.
+ * The host calls the destructors of all keys in rounds, a few times, as long as one of them sets a value again. The
+ * first call asks for another round, so that destructors of other libraries, which may still call in, come first. A
+ * thread does so once: if a late destructor is adopted again, that ends in the next call, since no round may follow.
  */
 static VOID HalpThreadExits(VOID *Thread)
 {
@@ -177,6 +203,7 @@ VOID HalWatchThreadExit(struct _KTHREAD *Thread)
 VOID HalpInitializeThreads(VOID)
 {
     HalpProcessId = (ULONG)getpid();
+    HalpBaseNice = getpriority(PRIO_PROCESS, 0);
     if (pthread_key_create(&HalpExitKey, HalpThreadExits) != 0) {
         HalPrint("interlock: the host has no thread-specific key left\n");
         HalAbort();
@@ -187,4 +214,197 @@ VOID HalpForkChildThread(VOID)
 {
     HalpThreadId = 0;
     HalpProcessId = (ULONG)getpid();
+}
+
+/* What the host knows about a thread, mostly asked by another one. */
+
+#define PATH_SIZE 48
+#define STATUS_SIZE 4096 /* the processor masks, of any length, come after those of signals */
+/* The fields of a stat line after the name; state is the first of them. */
+#define FIELDS_BEFORE_TIMES 11
+#define UNITS_PER_SECOND 10000000ULL
+/* The host's number for the processor time of one thread: its id inverted, three bits that say so. */
+#define THREAD_CLOCK(ThreadId) ((clockid_t)(~(ULONG)(ThreadId) << 3 | 6))
+
+static VOID HalpMakeThreadPath(CHAR Path[PATH_SIZE], ULONG ThreadId, PCSTR File)
+{
+    snprintf(Path, PATH_SIZE, "/proc/self/task/%u/%s", ThreadId, File);
+}
+
+VOID HalSetThreadName(ULONG ThreadId, PCSTR Name)
+{
+    CHAR Path[PATH_SIZE];
+    int File;
+
+    HalpMakeThreadPath(Path, ThreadId, "comm");
+    File = HalpOpenFile(Path, O_WRONLY);
+    if (File >= 0) {
+        /* a thread that has just ended keeps its name */
+        HalpWriteFile(File, Name, strnlen(Name, HOST_NAME_SIZE - 1));
+        HalCloseDescriptor(File);
+    }
+}
+
+BOOLEAN HalIsThreadAsleep(ULONG ThreadId)
+{
+    HALP_HOST_CALLS;
+    CHAR Path[PATH_SIZE], Line[HALP_STATUS_SIZE];
+    const char *State;
+
+    HalpMakeThreadPath(Path, ThreadId, "stat");
+    State = HalpReadStatus(Path, Line, 0);
+    return State != NULL && (strncmp(State, " S", 2) == 0 || strncmp(State, " D", 2) == 0);
+}
+
+/* A line of hexadecimal digits, the first signal in the lowest bit. */
+static BOOLEAN HalpHasSignal(PCSTR Text, PCSTR Line, int Signal)
+{
+    PCSTR Found = strstr(Text, Line);
+
+    return Found != NULL && (strtoull(Found + strlen(Line), NULL, 16) >> (Signal - 1) & 1) != 0;
+}
+
+/*
+ * A sanitizer has its own handlers and calls ours when it sees fit: there a signal that the thread does not block is on
+ * its way even if the host has delivered it.
+ */
+BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal)
+{
+    HALP_HOST_CALLS;
+    CHAR Path[PATH_SIZE], Text[STATUS_SIZE];
+    SSIZE_T Length = -1;
+    BOOLEAN OnItsWay;
+    int File;
+
+    HalpMakeThreadPath(Path, ThreadId, "status");
+    File = HalpOpenFile(Path, O_RDONLY);
+    if (File >= 0) {
+        Length = HalpReadFile(File, Text, STATUS_SIZE - 1);
+        HalCloseDescriptor(File);
+    }
+    Text[Length > 0 ? Length : 0] = '\0';
+    OnItsWay = strstr(Text, "\nSigBlk:") != NULL && !HalpHasSignal(Text, "\nSigBlk:", Signal);
+#ifndef HALP_THREAD_SANITIZER
+    OnItsWay = OnItsWay && HalpHasSignal(Text, "\nSigPnd:", Signal);
+#endif
+    return OnItsWay;
+}
+
+static ULONGLONG HalpUnitsOfTimeval(const struct timeval *Time)
+{
+    return (ULONGLONG)Time->tv_sec * UNITS_PER_SECOND + (ULONGLONG)Time->tv_usec * 10;
+}
+
+/* The host gives the sum exactly and the two parts in ticks: they are scaled to the sum. */
+static VOID HalpQueryTimesOf(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime)
+{
+    CHAR Path[PATH_SIZE], Line[HALP_STATUS_SIZE];
+    ULONGLONG Kernel, User, Sum;
+    struct timespec Time;
+    char *Field;
+
+    HalpMakeThreadPath(Path, ThreadId, "stat");
+    Field = HalpReadStatus(Path, Line, FIELDS_BEFORE_TIMES);
+    if (Field == NULL || clock_gettime(THREAD_CLOCK(ThreadId), &Time) != 0) {
+        return;
+    }
+    User = strtoull(Field, &Field, 10);
+    Kernel = strtoull(Field, NULL, 10);
+    Sum = (ULONGLONG)Time.tv_sec * UNITS_PER_SECOND + (ULONGLONG)Time.tv_nsec / 100;
+    if (Kernel + User != 0) {
+        *KernelTime = (ULONGLONG)((__extension__ (unsigned __int128)Sum) * Kernel / (Kernel + User));
+    }
+    *UserTime = Sum - *KernelTime;
+}
+
+VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime)
+{
+    HALP_HOST_CALLS;
+    struct rusage Usage;
+
+    *KernelTime = 0;
+    *UserTime = 0;
+    if (ThreadId != HalCurrentThreadId()) {
+        HalpQueryTimesOf(ThreadId, KernelTime, UserTime);
+    } else if (getrusage(RUSAGE_THREAD, &Usage) == 0) {
+        *KernelTime = HalpUnitsOfTimeval(&Usage.ru_stime);
+        *UserTime = HalpUnitsOfTimeval(&Usage.ru_utime);
+    }
+}
+
+/*
+ * NT priorities on the host's scheduler. 16 to 31 are SCHED_FIFO 1 to 16. 0 to 15 are nice values, two steps for each
+ * level; 8 is the nice value that the process started with. The host changes policy and nice value in one call, so a
+ * refusal leaves the thread as it was.
+ */
+#define NORMAL_PRIORITY 8
+#define LOW_REALTIME_PRIORITY 16
+#define HIGH_PRIORITY 31
+#define NICE_STEPS 2
+#define LOWEST_NICE (-20)
+#define HIGHEST_NICE 19
+
+/* The host's struct sched_attr, first version; not every C library declares it. */
+typedef struct _HALP_SCHEDULING {
+    UINT32 Size;
+    UINT32 Policy;
+    UINT64 Flags;
+    INT32 Nice;
+    UINT32 Priority;
+    UINT64 Runtime;
+    UINT64 Deadline;
+    UINT64 Period;
+} HALP_SCHEDULING;
+
+static INT32 HalpNiceFromPriority(LONG NtPriority)
+{
+    LONG Nice = HalpBaseNice + (NORMAL_PRIORITY - NtPriority) * NICE_STEPS;
+
+    return Nice < LOWEST_NICE ? LOWEST_NICE : Nice > HIGHEST_NICE ? HIGHEST_NICE : Nice;
+}
+
+/* By the limit, or by the capability. */
+static BOOLEAN HalpMayReachNice(INT32 Nice)
+{
+    struct __user_cap_header_struct Header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct Data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    struct rlimit Limit;
+
+    if (getrlimit(RLIMIT_NICE, &Limit) == 0 && Limit.rlim_cur >= (rlim_t)(20 - Nice)) {
+        return TRUE;
+    }
+    return syscall(SYS_capget, &Header, Data) == 0 &&
+           (Data[CAP_TO_INDEX(CAP_SYS_NICE)].effective & CAP_TO_MASK(CAP_SYS_NICE)) != 0;
+}
+
+BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority)
+{
+    HALP_HOST_CALLS;
+    HALP_SCHEDULING Current = {0};
+    HALP_SCHEDULING New = {.Size = sizeof(New)};
+
+    if (NtPriority < 0 || NtPriority > HIGH_PRIORITY ||
+        syscall(SYS_sched_getattr, ThreadId, &Current, sizeof(Current), 0) != 0) {
+        return FALSE;
+    }
+    if (NtPriority >= LOW_REALTIME_PRIORITY) {
+        New.Policy = SCHED_FIFO;
+        New.Priority = (UINT32)(NtPriority - LOW_REALTIME_PRIORITY + 1);
+    } else {
+        New.Policy = SCHED_OTHER;
+        New.Nice = HalpNiceFromPriority(NtPriority);
+        /* A process that could not raise it again must not lower it. */
+        if (New.Nice > Current.Nice && !HalpMayReachNice(Current.Nice)) {
+            return FALSE;
+        }
+    }
+    return syscall(SYS_sched_setattr, ThreadId, &New, 0) == 0;
+}
+
+VOID HalSetError(HAL_ERROR Error)
+{
+    static const int Numbers[] = {
+        [HalErrorInvalid] = EINVAL, [HalErrorAccess] = EACCES, [HalErrorMemory] = ENOMEM, [HalErrorAgain] = EAGAIN};
+
+    errno = Numbers[Error];
 }

@@ -1,7 +1,6 @@
-/* tracefile.c: what recording a trace takes of the host: files, names of threads and addresses, stacks. */
+/* tracefile.c: the host's side of recording a trace: files, and names of threads and modules. */
 #include "halp.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,19 +15,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if __has_include(<execinfo.h>)
-#include <execinfo.h>
-#define HOST_UNWINDS 1
-#endif
-
 #define PATH_SIZE 48
 #define NANOSECONDS_PER_SECOND 1000000000ULL
-#define DEEPEST_STACK 64
 #define PIECE_SIZE 4096
 #define FILE_MODE 0666
 #define MOST_LINKS 40
 #define MOST_TRIES 100
-#define PATIENCE_MS 10000 /* for a reader that does not read; a process that ends waits no longer */
+#define PATIENCE_MS 10000 /* for a reader that does not read: an ending process waits no longer */
 
 ULONG64 HalQueryNanoseconds(VOID)
 {
@@ -57,15 +50,14 @@ BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size)
 }
 
 /*
- * Files that somebody has named, by a setting.
- *
- * 1. What is there is not touched before something complete takes its place: a file is written beside it under another
- *    name, and renamed. Nothing is removed but what was created here.
- * 2. What is no file of a folder is written to as it is. A pipe without a reader, or whose reader does not read, does not
- *    keep the process from starting or ending.
- * 3. Symbolic links are followed if they belong to this user or to root, as the kernel does in folders for everybody.
- *    A file of another user is left alone.
- * 4. A signal about a full file or a broken pipe is meant for what the program writes, not for this: it is held back.
+ * Files that a setting names.
+ * 1. A regular file is replaced whole or not at all: the new one is written beside it under another name, then renamed.
+ *    Only files that were created here are removed.
+ * 2. Anything else is written to as it is. A pipe without a reader, or whose reader does not read, does not keep the
+ *    process from starting or ending.
+ * 3. Symbolic links are followed if they belong to this user or to root, as the kernel does in sticky directories.
+ *    Another user's file is left alone.
+ * 4. SIGXFSZ and SIGPIPE are meant for what the program writes, not for this: they are suppressed.
  */
 
 static BOOLEAN HalpFail(HAL_FILE_PROBLEM *Problem, PCSTR Text)
@@ -75,7 +67,7 @@ static BOOLEAN HalpFail(HAL_FILE_PROBLEM *Problem, PCSTR Text)
     return FALSE;
 }
 
-/* The descriptor that a name stands for: reopening what it refers to would begin at the beginning of it. */
+/* The descriptor that a name stands for. Opening such a name would start at the beginning of the file. */
 static BOOLEAN HalpNamesDescriptor(PCSTR Path, PLONG Descriptor)
 {
     static const struct {
@@ -102,7 +94,7 @@ static BOOLEAN HalpNamesDescriptor(PCSTR Path, PLONG Descriptor)
     return FALSE;
 }
 
-/* Path becomes what the link says. */
+/* Replaces Path by the link's target. */
 static BOOLEAN HalpFollowLink(PSTR Path)
 {
     CHAR Target[HAL_LONGEST_PATH];
@@ -160,41 +152,36 @@ BOOLEAN HalFindOutput(PCSTR Path, PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
     return Output->Stream || Found.st_uid == geteuid() || HalpFail(Problem, "it belongs to another user");
 }
 
-/* A signal that the next write may cause, and that nobody waits for yet. */
+/* Signals that a write may cause are blocked, and those that became pending are discarded. */
 typedef struct _HALP_HELD_BACK {
     sigset_t Before;
     sigset_t Pending;
 } HALP_HELD_BACK;
 
-static sigset_t HalpSignalsOfWrites(VOID)
+static const int HalpSignalsOfWrites[] = {SIGPIPE, SIGXFSZ};
+
+static VOID HalpHoldBackSignals(HALP_HELD_BACK *HeldBack)
 {
     sigset_t Signals;
 
     sigemptyset(&Signals);
-    sigaddset(&Signals, SIGPIPE);
-    sigaddset(&Signals, SIGXFSZ);
-    return Signals;
-}
-
-static VOID HalpHoldBackSignals(HALP_HELD_BACK *HeldBack)
-{
-    sigset_t Signals = HalpSignalsOfWrites();
-
+    for (ULONG Index = 0; Index < ARRAYSIZE(HalpSignalsOfWrites); Index++) {
+        sigaddset(&Signals, HalpSignalsOfWrites[Index]);
+    }
     sigpending(&HeldBack->Pending);
     pthread_sigmask(SIG_BLOCK, &Signals, &HeldBack->Before);
 }
 
-static VOID HalpForgetSignals(const HALP_HELD_BACK *HeldBack)
+static VOID HalpDiscardSignals(const HALP_HELD_BACK *HeldBack)
 {
-    static const int Signal[] = {SIGPIPE, SIGXFSZ};
     struct timespec Now = {0};
     int Error = errno;
 
-    for (ULONG Index = 0; Index < ARRAYSIZE(Signal); Index++) {
+    for (ULONG Index = 0; Index < ARRAYSIZE(HalpSignalsOfWrites); Index++) {
         sigset_t One;
         sigemptyset(&One);
-        sigaddset(&One, Signal[Index]);
-        if (!sigismember(&HeldBack->Pending, Signal[Index])) {
+        sigaddset(&One, HalpSignalsOfWrites[Index]);
+        if (!sigismember(&HeldBack->Pending, HalpSignalsOfWrites[Index])) {
             sigtimedwait(&One, NULL, &Now);
         }
     }
@@ -202,7 +189,7 @@ static VOID HalpForgetSignals(const HALP_HELD_BACK *HeldBack)
     errno = Error;
 }
 
-/* A new file in the same folder: renaming it is one step. Its name is written to Temporary. */
+/* A new file in the same folder, where a rename is atomic. Temporary gets its name. */
 static int HalpCreateBeside(PCSTR Path, PSTR Temporary)
 {
     int File = -1;
@@ -226,7 +213,7 @@ static BOOLEAN HalpIsFileAt(PCSTR Path, int File)
            AtPath.st_ino == Own.st_ino;
 }
 
-/* The file that is there, locked: whoever records into it has it locked for as long as the process lives. */
+/* Opens and locks the file at Path. A process that records into it holds the lock until it ends. */
 static int HalpLockPresent(PCSTR Path)
 {
     int File = open(Path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -238,7 +225,7 @@ static int HalpLockPresent(PCSTR Path)
     if (flock(File, LOCK_EX | LOCK_NB) != 0) {
         Error = errno;
     } else if (!HalpIsFileAt(Path, File)) {
-        Error = ENOENT; /* replaced meanwhile */
+        Error = ENOENT; /* replaced in between */
     }
     if (Error != 0) {
         close(File);
@@ -248,18 +235,18 @@ static int HalpLockPresent(PCSTR Path)
     return File;
 }
 
-/* Room is reserved at once: a file system that is full later would end the process when it writes to the memory. */
+/* Reserves the room: a write to the mapping of a full file system would kill the process later. */
 static PVOID HalpReserveAndMap(int File, SIZE_T Size)
 {
     HALP_HELD_BACK HeldBack;
 
     HalpHoldBackSignals(&HeldBack);
     errno = posix_fallocate(File, 0, (off_t)Size);
-    HalpForgetSignals(&HeldBack);
+    HalpDiscardSignals(&HeldBack);
     return errno == 0 ? mmap(NULL, Size, PROT_READ | PROT_WRITE, MAP_SHARED, File, 0) : MAP_FAILED;
 }
 
-/* A new file: at Path, or if that is Present already, which is locked, at Temporary. */
+/* Maps the new File, which is at Path, or, if Present (locked) is there, at Temporary. */
 static PVOID HalpMapNewFile(PCSTR Path, PCSTR Temporary, int File, int Present, SIZE_T Size)
 {
     PCSTR Own = Present < 0 ? Path : Temporary;
@@ -267,7 +254,7 @@ static PVOID HalpMapNewFile(PCSTR Path, PCSTR Temporary, int File, int Present, 
     PVOID Memory;
 
     if (flock(File, LOCK_EX | LOCK_NB) != 0) {
-        return MAP_FAILED; /* another process has found it at Path, and is about to replace it */
+        return MAP_FAILED; /* another process found it at Path and is about to replace it */
     }
     if (Present >= 0 && fstat(Present, &Before) == 0) {
         fchmod(File, Before.st_mode & 0777);
@@ -322,7 +309,7 @@ PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PR
         *Descriptor = (LONG)syscall(SYS_memfd_create, "interlock", MFD_CLOEXEC);
         Memory = *Descriptor >= 0 ? HalpReserveAndMap(*Descriptor, Size) : MAP_FAILED;
     } else {
-        errno = ENOENT; /* as long as files come and go there */
+        errno = ENOENT; /* retry while files come and go there */
         for (ULONG Try = 0; Memory == MAP_FAILED && errno == ENOENT && Try < MOST_TRIES; Try++) {
             Memory = HalpTryToMap(Path, Size, Descriptor);
         }
@@ -355,17 +342,17 @@ BOOLEAN HalOpenOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
     if (!Output->Stream) {
         Output->Descriptor = HalpCreateBeside(Output->Path, Output->Temporary);
     } else if (Output->Descriptor < 0) {
-        /* without waiting for somebody at the other end of a pipe, or for a terminal to become ours */
+        /* neither waits for a pipe's reader nor makes a terminal ours */
         Output->Descriptor = open(Output->Path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     }
     if (Output->Descriptor < 0) {
         Output->Temporary[0] = '\0';
-        return HalpFail(Problem, errno == ENXIO ? "nobody reads it" : NULL);
+        return HalpFail(Problem, errno == ENXIO ? "it has no reader" : NULL);
     }
     return TRUE;
 }
 
-/* FALSE: errno. Little at a time: a pipe that is ready takes that much without waiting for its reader. */
+/* FALSE: errno. PIPE_BUF at a time: a pipe that is ready takes that much without blocking. */
 static BOOLEAN HalpWriteAll(int File, PCSTR Text, SIZE_T Length)
 {
     while (Length != 0) {
@@ -396,7 +383,7 @@ BOOLEAN HalWriteOutput(PHAL_OUTPUT Output, PCSTR Text, SIZE_T Length, HAL_FILE_P
 
     HalpHoldBackSignals(&HeldBack);
     Written = HalpWriteAll(Output->Descriptor, Text, Length);
-    HalpForgetSignals(&HeldBack);
+    HalpDiscardSignals(&HeldBack);
     return Written || HalpFail(Problem, errno == ETIMEDOUT ? "its reader does not read" : NULL);
 }
 
@@ -433,8 +420,8 @@ VOID HalDiscardOutput(PHAL_OUTPUT Output)
 }
 
 /*
- * Lines of memory that is no file's say nothing about names; they are most of them where there are many threads.
- * Nothing is allocated: a process that ends by a bugcheck may have its heap in any state.
+ * Keeps only mappings of files: a process with many threads has many others. Allocates nothing: in a bugcheck the heap
+ * may be in any state.
  */
 ULONG HalQueryModules(PSTR Buffer, ULONG Size)
 {
@@ -442,7 +429,7 @@ ULONG HalQueryModules(PSTR Buffer, ULONG Size)
     int File = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     CHAR Piece[PIECE_SIZE];
     ULONG Length = 0;
-    ULONG Line = 0; /* where the one that is being read begins */
+    ULONG Line = 0; /* where the current one begins */
     SSIZE_T Read;
     SSIZE_T Index;
 
@@ -483,54 +470,3 @@ VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size)
         Buffer[Buffer[Length - 1] == '\n' ? Length - 1 : Length] = '\0';
     }
 }
-
-BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
-{
-    HALP_HOST_CALLS;
-    Dl_info Place;
-    PCSTR Slash;
-
-    if (dladdr((PVOID)Address, &Place) == 0 || Place.dli_fname == NULL) {
-        return FALSE;
-    }
-    Slash = strrchr(Place.dli_fname, '/');
-    Slash = Slash != NULL ? Slash + 1 : Place.dli_fname;
-    if (Place.dli_sname == NULL) {
-        snprintf(Buffer, Size, "%s+0x%lx", Slash, (ULONG_PTR)Address - (ULONG_PTR)Place.dli_fbase);
-    } else if ((ULONG_PTR)Place.dli_saddr == Address) {
-        snprintf(Buffer, Size, "%s!%s", Slash, Place.dli_sname);
-    } else {
-        snprintf(Buffer, Size, "%s!%s+0x%lx", Slash, Place.dli_sname,
-                 (ULONG_PTR)Address - (ULONG_PTR)Place.dli_saddr);
-    }
-    return TRUE;
-}
-
-#ifdef HOST_UNWINDS
-
-DECLSPEC_NOINLINE ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count)
-{
-    HALP_HOST_CALLS;
-    PVOID Found[DEEPEST_STACK];
-    ULONG Skip = FramesToSkip + 1;
-    ULONG Wanted = Count + Skip < DEEPEST_STACK ? Count + Skip : DEEPEST_STACK;
-    ULONG Depth = (ULONG)backtrace(Found, (int)Wanted);
-    ULONG Frame;
-
-    for (Frame = 0; Frame + Skip < Depth; Frame++) {
-        Frames[Frame] = (ULONG64)Found[Frame + Skip];
-    }
-    return Frame;
-}
-
-#else
-
-ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count)
-{
-    (VOID)FramesToSkip;
-    (VOID)Frames;
-    (VOID)Count;
-    return 0;
-}
-
-#endif

@@ -1,16 +1,27 @@
 /*
- * descriptor.c: descriptors of the host as objects.
+ * descriptor.c: descriptors of the host as objects, and objects as descriptors of the host.
  *
- * The event stands for the state of the descriptor and is brought up to date when somebody is about to wait: set if the
- * descriptor is ready now, else reset and the descriptor watched, after which the watching thread sets it.
+ * A descriptor object's event stands for the state of the descriptor and is updated when a thread is about to wait: set
+ * if the descriptor is ready now; otherwise reset and the descriptor watched, and the watching thread sets it.
  *
- * 1. Looking at the descriptor and changing the event are one step, as far as anybody can tell: who finds that the event
- *    has been brought up to date since it began to look, looks again. So what one thread has read is not announced to it
- *    once more by another that had looked before.
- * 2. Whoever resets the event watches afterwards, so whatever comes after the reset is seen.
+ * 1. Polling the descriptor and changing the event appear as one step: a thread that finds the event updated since it
+ *    began to poll starts over. So what one thread has read is not reported to it again by another one that had polled
+ *    before.
+ * 2. A thread that resets the event arms the watch afterwards, so it misses nothing that comes after the reset.
+ *
+ * An export waits for its object without a thread, by a DPC (ke/notify.c), which makes the descriptor readable.
+ *
+ *   IopWaiting --DPC--> IopSatisfied --IoAcceptExport--> IopWaiting
+ *
+ * 3. While the wait is registered, or its DPC in flight, it holds a reference on the export.
+ * 4. Closing the last handle ends the wait. If that is too late, the DPC owns the reference and finds the export
+ *    closed; an acceptor that has registered meanwhile finds it closed, too, and ends its own wait. Ending a wait twice
+ *    is harmless: only one of the two calls succeeds.
+ * 5. A wait that was satisfied and never accepted is undone when the export goes away.
  */
 #include <interlock/io.h>
 
+#include "../ke/wait.h"
 #include "watch.h"
 
 #define IOP_EVENTS (IO_DESCRIPTOR_READABLE | IO_DESCRIPTOR_URGENT | IO_DESCRIPTOR_WRITABLE)
@@ -23,16 +34,16 @@ C_ASSERT(IO_DESCRIPTOR_CLOSED == HAL_DESCRIPTOR_CLOSED);
 typedef struct _IOP_DESCRIPTOR {
     KEVENT Ready;
     KI_LOCK Lock;
-    volatile ULONG Updates;          /* of Ready, which is changed with the lock held */
-    LONG Original;                   /* what the watch's descriptor is a duplicate of: it may have been closed since */
+    volatile ULONG Updates;          /* of Ready, which changes under the lock */
+    LONG Original;                   /* the watch has a duplicate of it; may have been closed since */
     IOP_WATCH Watch;
 } IOP_DESCRIPTOR, *PIOP_DESCRIPTOR;
 
-/* Events that are not there: the program has closed the descriptor. */
+/* In place of events: the program has closed the descriptor. */
 #define IOP_LOST MAXULONG
 
-/* What seems to be ready may be another file of the program's, under the same number. One that is not ready is armed
-   next, which only works with ours. */
+/* A ready descriptor may be another file of the program under the same number. One that is not ready is armed next,
+   which fails unless it is ours. */
 static ULONG IopPoll(PIOP_DESCRIPTOR Descriptor)
 {
     PIOP_WATCH Watch = &Descriptor->Watch;
@@ -44,7 +55,7 @@ static ULONG IopPoll(PIOP_DESCRIPTOR Descriptor)
     return Repaired >= 0 ? HalPollDescriptor(Repaired, Watch->Events) : IOP_LOST;
 }
 
-/* FALSE: somebody else has brought the event up to date since Updates was read. */
+/* FALSE: another thread has updated the event since Updates was read. */
 static BOOLEAN IopUpdateState(PIOP_DESCRIPTOR Descriptor, ULONG Updates, BOOLEAN IsReady)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -53,7 +64,7 @@ static BOOLEAN IopUpdateState(PIOP_DESCRIPTOR Descriptor, ULONG Updates, BOOLEAN
     KiAcquireLock(&Descriptor->Lock);
     Current = Descriptor->Updates == Updates;
     if (Current) {
-        /* release: pairs with the acquire in IopRefreshDescriptor; who sees the new number looks after this one did */
+        /* release: pairs with the acquire in IopRefreshDescriptor; a thread that sees the new number polls later */
         __atomic_store_n(&Descriptor->Updates, Updates + 1, __ATOMIC_RELEASE);
         if (IsReady) {
             KeSetEvent(&Descriptor->Ready, IO_NO_INCREMENT, FALSE);
@@ -77,12 +88,12 @@ static VOID IopRefreshDescriptor(PVOID Object)
         IsReady = IopPoll(Descriptor) != 0;
     } while (!IopUpdateState(Descriptor, Updates, IsReady));
     if (!IsReady && !NT_SUCCESS(IopArmWatch(&Descriptor->Watch))) {
-        /* It is lost: IoQueryDescriptorObject says so, rather than that the caller sleeps for ever. */
+        /* The descriptor is lost. The wait ends, and IoQueryDescriptorObject reports it. */
         KeSetEvent(&Descriptor->Ready, IO_NO_INCREMENT, FALSE);
     }
 }
 
-/* The duplicate is gone. The program may have spared its own descriptor. */
+/* The duplicate is gone, but the program may still have its own descriptor. */
 static LONG IopDuplicateAgain(PVOID Object)
 {
     PIOP_DESCRIPTOR Descriptor = Object;
@@ -181,6 +192,229 @@ NTSTATUS IoQueryDescriptorObject(HANDLE Handle, PULONG ReadyEvents, int *Descrip
         ObReferenceObjectByHandle(Handle, IO_DESCRIPTOR_QUERY_STATE, &IopDescriptorType, UserMode, &Object, NULL);
     if (NT_SUCCESS(Status)) {
         Status = IopQueryDescriptor(Object, ReadyEvents, Descriptor);
+        ObDereferenceObject(Object);
+    }
+    KiExitService(Thread);
+    return Status;
+}
+
+/* Exports. */
+
+typedef enum _IOP_EXPORT_STATE { IopWaiting, IopSatisfied } IOP_EXPORT_STATE;
+
+typedef struct _IOP_EXPORT {
+    PVOID Target;                    /* the object, referenced */
+    PVOID Header;                    /* the target's dispatcher header */
+    KWAIT_BLOCK WaitBlock;
+    KDPC Dpc;
+    IOP_WATCH Watch;                 /* never armed: the program waits for its descriptor */
+    volatile ULONG State;            /* IOP_EXPORT_STATE */
+    volatile BOOLEAN Closed;
+} IOP_EXPORT, *PIOP_EXPORT;
+
+/* The watch's routine: a repair may have come between the state and the signal. */
+static VOID IopShowState(PVOID Object)
+{
+    PIOP_EXPORT Export = Object;
+    /* acquire: pairs with the release in IopExportSatisfied */
+    if (__atomic_load_n(&Export->State, __ATOMIC_ACQUIRE) == IopSatisfied && IopOwnsDescriptor(&Export->Watch)) {
+        HalSignalDescriptor(IopNumberOf(&Export->Watch));
+    }
+}
+
+static VOID IopExportSatisfied(PKDPC Dpc, PVOID Context, PVOID Argument1, PVOID Argument2)
+{
+    PIOP_EXPORT Export = Context;
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(Argument1);
+    UNREFERENCED_PARAMETER(Argument2);
+    /* release: pairs with the acquire in IoAcceptExport; the wait is over before the next one begins */
+    __atomic_store_n(&Export->State, IopSatisfied, __ATOMIC_RELEASE);
+    if (IopOwnsDescriptor(&Export->Watch)) {
+        HalSignalDescriptor(IopNumberOf(&Export->Watch));
+    } else {
+        IopRequestRepair();
+    }
+    ObDereferenceObjectDeferDelete(Export);
+}
+
+static VOID IopEndWait(PIOP_EXPORT Export)
+{
+    if (KeCancelObjectDpc(&Export->WaitBlock)) {
+        ObDereferenceObject(Export);
+    }
+}
+
+static NTSTATUS IopBeginWait(PIOP_EXPORT Export)
+{
+    PVOID Header = ObpWaitObject(Export->Target);
+    NTSTATUS Status;
+    ObReferenceObject(Export);
+    Status = KeRegisterObjectDpc(Header, &Export->Dpc, &Export->WaitBlock);
+    if (!NT_SUCCESS(Status)) {
+        ObDereferenceObject(Export);
+        return STATUS_OBJECT_TYPE_MISMATCH;
+    }
+    /* seq_cst: pairs with the store in IopCloseExport; at least one of the two ends the wait */
+    if (__atomic_load_n(&Export->Closed, __ATOMIC_SEQ_CST)) {
+        IopEndWait(Export);
+    }
+    return STATUS_SUCCESS;
+}
+
+static VOID IopCloseExport(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft)
+{
+    PIOP_EXPORT Export = Object;
+    UNREFERENCED_PARAMETER(GrantedAccess);
+    if (HandlesLeft == 0) {
+        __atomic_store_n(&Export->Closed, TRUE, __ATOMIC_SEQ_CST);
+        IopEndWait(Export);
+    }
+}
+
+/* Undoes a satisfied wait. A semaphore that has reached its limit meanwhile refuses. */
+static VOID IopGiveBack(PDISPATCHER_HEADER Header)
+{
+    LONG Previous;
+    switch (KI_TYPE(KiReadHeader(Header))) {
+    case EventSynchronizationObject:
+        KeSetEvent(CONTAINING_RECORD(Header, KEVENT, Header), IO_NO_INCREMENT, FALSE);
+        break;
+    case SemaphoreObject:
+        KiReleaseSemaphore(CONTAINING_RECORD(Header, KSEMAPHORE, Header), IO_NO_INCREMENT, 1, FALSE, &Previous);
+        break;
+    default:
+        break;
+    }
+}
+
+static VOID IopDeleteExport(PVOID Object)
+{
+    PIOP_EXPORT Export = Object;
+    if (Export->State == IopSatisfied) {
+        IopGiveBack(Export->Header);
+    }
+    IopDeleteWatch(&Export->Watch);
+    ObDereferenceObject(Export->Target);
+}
+
+static OBJECT_TYPE IopExportType = {
+    .Name = "DescriptorExport",
+    .GenericMapping = {STANDARD_RIGHTS_READ, STANDARD_RIGHTS_WRITE | IO_EXPORT_ACCEPT, STANDARD_RIGHTS_EXECUTE,
+                       IO_EXPORT_ALL_ACCESS},
+    .ValidAccessMask = IO_EXPORT_ALL_ACCESS,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+    .DeleteProcedure = IopDeleteExport,
+    .CloseProcedure = IopCloseExport,
+};
+
+OBP_REGISTER_TYPE(IopExportType);
+
+/* After an error there is no watch. */
+static NTSTATUS IopAttachSignal(PIOP_EXPORT Export)
+{
+    NTSTATUS Status = IopInitializeWatch(&Export->Watch, 0, Export, IopShowState, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    LONG Descriptor = HalCreateSignalDescriptor();
+    Status = Descriptor >= 0 ? IopAttachDescriptor(&Export->Watch, Descriptor) : STATUS_INSUFFICIENT_RESOURCES;
+    if (!NT_SUCCESS(Status)) {
+        IopDeleteWatch(&Export->Watch);
+        if (Descriptor >= 0) {
+            HalCloseDescriptor(Descriptor);
+        }
+    }
+    return Status;
+}
+
+static NTSTATUS IopInitializeExport(PVOID Object, PVOID Target)
+{
+    PIOP_EXPORT Export = Object;
+    Export->State = IopWaiting;
+    NTSTATUS Status = IopAttachSignal(Export);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Export->Target = Target;
+    Export->Header = ObpDispatcherObject(Target);
+    KeInitializeDpc(&Export->Dpc, IopExportSatisfied, Export);
+    KiPrepareBlock(&Export->WaitBlock, NULL, Export->Header, WaitDpc, 0);
+    ObReferenceObject(Target);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS IopExportTarget(PVOID Target, PHANDLE Export, int *Descriptor)
+{
+    HANDLE Handle;
+    PVOID Object;
+    NTSTATUS Status;
+    if (ObpIsAlwaysSignaled(Target)) {
+        return STATUS_OBJECT_TYPE_MISMATCH;
+    }
+    Status = ObpCreateHandle(&IopExportType, sizeof(IOP_EXPORT), NULL, IO_EXPORT_ALL_ACCESS, IopInitializeExport, Target,
+                             &Handle);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    /* The wait begins once there is a handle whose close can end it. */
+    Status = ObReferenceObjectByHandle(Handle, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Object, NULL);
+    if (NT_SUCCESS(Status)) {
+        *Descriptor = IopNumberOf(&((PIOP_EXPORT)Object)->Watch);
+        Status = IopBeginWait(Object);
+        ObDereferenceObject(Object);
+    }
+    if (!NT_SUCCESS(Status)) {
+        ObCloseHandle(Handle, UserMode);
+        return Status;
+    }
+    *Export = Handle;
+    return Status;
+}
+
+NTSTATUS IoExportObject(HANDLE Object, PHANDLE Export, int *Descriptor)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID Target;
+    NTSTATUS Status;
+    if (Export == NULL || Descriptor == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    KiEnterService(Thread);
+    Status = ObReferenceObjectByHandle(Object, SYNCHRONIZE, NULL, UserMode, &Target, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = IopExportTarget(Target, Export, Descriptor);
+        ObDereferenceObject(Target);
+    }
+    KiExitService(Thread);
+    return Status;
+}
+
+static NTSTATUS IopAccept(PIOP_EXPORT Export)
+{
+    ULONG Satisfied = IopSatisfied;
+    LONG Descriptor = IopDescriptorOf(&Export->Watch);
+    if (Descriptor < 0) {
+        return STATUS_FILE_CLOSED;
+    }
+    /* acquire: pairs with the release in IopExportSatisfied */
+    if (!__atomic_compare_exchange_n(&Export->State, &Satisfied, IopWaiting, FALSE, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED)) {
+        return STATUS_TIMEOUT;
+    }
+    HalDrainDescriptor(Descriptor);
+    return IopBeginWait(Export);
+}
+
+NTSTATUS IoAcceptExport(HANDLE Export)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID Object;
+    NTSTATUS Status;
+    KiEnterService(Thread);
+    Status = ObReferenceObjectByHandle(Export, IO_EXPORT_ACCEPT, &IopExportType, UserMode, &Object, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = IopAccept(Object);
         ObDereferenceObject(Object);
     }
     KiExitService(Thread);

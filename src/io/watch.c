@@ -2,6 +2,9 @@
 #include <interlock/ex.h>
 
 #include "watch.h"
+#include "../ke/park.h"
+
+#include "../ke/ownthread.h"
 
 #define IOP_NOT_ATTACHED (-1)
 #define IOP_LOST_DESCRIPTOR (-2)
@@ -282,6 +285,9 @@ static BOOLEAN IopVisitWatches(IOP_VISIT Visit)
 static ULONG IopOpenedKeeper;
 static ULONG IopGuardedKeeper;       /* the one that has its thread */
 
+static const KI_OWN_KIND IopGuardKind = {.Name = "interlock-guard", .Routine = IopGuardThread};
+static const KI_OWN_KIND IopWatcherKind = {.Name = "interlock-io", .Routine = IopWatcherThread};
+
 static NTSTATUS IopStart(VOID)
 {
     NTSTATUS Status = STATUS_SUCCESS;
@@ -293,10 +299,10 @@ static NTSTATUS IopStart(VOID)
     }
     PVOID Context = (PVOID)(ULONG_PTR)IopOpenedKeeper;
     if (IopGuardedKeeper != IopOpenedKeeper) {
-        Status = HalCreateThread(IopGuardThread, Context, 0, "interlock-guard");
+        Status = KiCreateOwnThread(&IopGuardKind, Context, 0);
         IopGuardedKeeper = NT_SUCCESS(Status) ? IopOpenedKeeper : 0;
     }
-    return NT_SUCCESS(Status) ? HalCreateThread(IopWatcherThread, Context, 0, "interlock-io") : Status;
+    return NT_SUCCESS(Status) ? KiCreateOwnThread(&IopWatcherKind, Context, 0) : Status;
 }
 
 /* FALSE: it is open, and nobody asks for a repair. Found: the state before it was claimed. */
@@ -306,7 +312,7 @@ static BOOLEAN IopClaimKeeper(ULONG64 Self, BOOLEAN Repair, PULONG64 Found)
     *Found = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
     for (ULONG Round = 0; *Found != (Self | IopStarted) || Repair; Round += 1) {
         if (*Found == (Self | IopStarting)) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
             *Found = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
         } else if (__atomic_compare_exchange_n(&IopWatcher, Found, Self | IopStarting, FALSE, __ATOMIC_ACQUIRE,
                                                __ATOMIC_ACQUIRE)) {

@@ -1,4 +1,15 @@
-/* alert.c: thread alerts, pending bits of the wait status register. */
+/*
+ * alert.c: thread alerts, and waiting until another thread alerts this one by its id. Both are pending bits of the wait
+ * status register.
+ *
+ * 1. An alert by id is the AlertByIdPending bit, so it stays pending until the thread waits for it, and two merge into
+ *    one. It neither ends nor satisfies any other wait.
+ * 2. The bit is set by a read-modify-write even where it is pending already: a thread that takes the alert sees what
+ *    each of the threads that alerted it did before.
+ * 3. A wait that finds the alert pending, or sees it arrive while it spins, neither sleeps nor begins: the register is
+ *    all that both sides touch.
+ * 4. The wait is not alertable, and has no object, so a suspension converts it. Its one block shows the hint.
+ */
 #include "wait.h"
 
 static VOID KiCheckMode(KPROCESSOR_MODE Mode)
@@ -28,4 +39,44 @@ ULONG KeAlertResumeThread(PKTHREAD Thread)
 {
     KeAlertThread(Thread, KernelMode);
     return KeResumeThread(Thread);
+}
+
+static inline BOOLEAN KiTakesAlertById(PVOID Thread)
+{
+    return KiTakeAlertById(Thread);
+}
+
+DECLSPEC_NOINLINE NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins)
+{
+    KI_WAIT Wait;
+    KiInitializeWait(&Wait, Hint, WrAlertByThreadId, UserMode, FALSE, Timeout);
+    if (KiTakeAlertById(Wait.Thread)) {
+        return STATUS_ALERTED;
+    }
+    if (Wait.Poll) {
+        return STATUS_TIMEOUT;
+    }
+    if (Spins && KiParkUntil(Wait.Thread, KiParkForObject, KiTakesAlertById, Wait.Thread)) {
+        return STATUS_ALERTED;
+    }
+    Wait.Objects = &Hint;
+    Wait.WaitType = KI_HINT_BLOCK;
+    Wait.Flags = KI_WAIT_ALERT_BY_ID | KI_WAIT_LIGHT;
+    Wait.Spun = TRUE;
+    return KiWait(&Wait);
+}
+
+NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    return KiMayConsumeAtOnce(Thread, FALSE) && KiTakeAlertById(Thread) ? STATUS_ALERTED
+                                                                        : KiWaitForAlertById(Hint, Timeout, TRUE);
+}
+
+VOID KeAlertThreadById(PKTHREAD Thread)
+{
+    PKTHREAD Current = KiCurrentThread();
+    KiEnterDispatcher(Current);
+    KiInterruptWait(Thread, KI_WAIT_ALERT_BY_ID_PENDING, ALERT_INCREMENT);
+    KiExitDispatcher(Current);
 }

@@ -1,13 +1,11 @@
 /*
  * apc.c: asynchronous procedure calls.
  *
- * Under ApcQueueLock: the two lists of a thread and KAPC.Inserted. Of the kernel APCs the special ones (no
- * NormalRoutine) come first, up to LastSpecial. The register's Apc, SpecialApc and UserApc bits say what the lists hold; they change under the
- * lock too, so a wait never ends for an APC that has been taken already.
+ * Under ApcQueueLock: the two lists of a thread and KAPC.Inserted. Special kernel APCs (without a NormalRoutine) precede
+ * normal ones, up to LastSpecial. The register's Apc, SpecialApc and UserApc bits say what the lists hold; they change
+ * under the lock, too, so a wait never ends for an APC that has already been taken.
  */
 #include "wait.h"
-
-#include "irql.h"
 
 VOID KeInitializeApc(PRKAPC Apc, PRKTHREAD Thread, KAPC_ENVIRONMENT Environment, PKKERNEL_ROUTINE KernelRoutine,
                      PKRUNDOWN_ROUTINE RundownRoutine, PKNORMAL_ROUTINE NormalRoutine, KPROCESSOR_MODE ApcMode,
@@ -37,41 +35,16 @@ static PKAPC KiApcOf(PLIST_ENTRY Entry)
     return CONTAINING_RECORD(Entry, KAPC, ApcListEntry);
 }
 
-static VOID KiLinkApc(PKAPC_STATE State, PKAPC Apc)
+/* Returns the pending bits of the register for it. */
+static ULONG KiLinkApc(PKAPC_STATE State, PKAPC Apc)
 {
     if (KiIsSpecial(Apc)) {
         InsertHeadList(State->LastSpecial, &Apc->ApcListEntry);
         State->LastSpecial = &Apc->ApcListEntry;
-    } else {
-        InsertTailList(&State->ApcListHead[(UCHAR)Apc->ApcMode], &Apc->ApcListEntry);
+        return KI_WAIT_APC | KI_WAIT_SPECIAL_APC;
     }
-}
-
-static ULONG KiPendingBits(PKAPC Apc)
-{
-    if (Apc->ApcMode == UserMode) {
-        return KI_WAIT_USER_APC;
-    }
-    return KiIsSpecial(Apc) ? KI_WAIT_APC | KI_WAIT_SPECIAL_APC : KI_WAIT_APC;
-}
-
-static BOOLEAN KiQueueApc(PKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument2)
-{
-    PKTHREAD Thread = Apc->Thread;
-    BOOLEAN Queued = FALSE;
-
-    KiAcquireLock(&Thread->ApcQueueLock);
-    if (Thread->ApcQueueable && !Apc->Inserted) {
-        Apc->Inserted = TRUE;
-        Apc->SystemArgument1 = SystemArgument1;
-        Apc->SystemArgument2 = SystemArgument2;
-        KiLinkApc(&Thread->ApcState, Apc);
-        /* relaxed: the lists are read under the lock; KiInterruptWait or the thread's commit act on the bits */
-        __atomic_fetch_or(&Thread->WaitRegister, KiPendingBits(Apc), __ATOMIC_RELAXED);
-        Queued = TRUE;
-    }
-    KiReleaseLock(&Thread->ApcQueueLock);
-    return Queued;
+    InsertTailList(&State->ApcListHead[(UCHAR)Apc->ApcMode], &Apc->ApcListEntry);
+    return Apc->ApcMode == UserMode ? KI_WAIT_USER_APC : KI_WAIT_APC;
 }
 
 BOOLEAN KeInsertQueueApc(PRKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument2, KPRIORITY Increment)
@@ -80,7 +53,17 @@ BOOLEAN KeInsertQueueApc(PRKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument
     PKTHREAD Thread = Apc->Thread;
 
     KiEnterDispatcher(Current);
-    BOOLEAN Queued = KiQueueApc(Apc, SystemArgument1, SystemArgument2);
+    KiAcquireLock(&Thread->ApcQueueLock);
+    BOOLEAN Queued = Thread->ApcQueueable && !Apc->Inserted;
+    if (Queued) {
+        Apc->Inserted = TRUE;
+        Apc->SystemArgument1 = SystemArgument1;
+        Apc->SystemArgument2 = SystemArgument2;
+        ULONG Pending = KiLinkApc(&Thread->ApcState, Apc);
+        /* relaxed: the lists are read under the lock; KiInterruptWait or the thread's commit act on the bits */
+        __atomic_fetch_or(&Thread->WaitRegister, Pending, __ATOMIC_RELAXED);
+    }
+    KiReleaseLock(&Thread->ApcQueueLock);
     if (Queued) {
         KiInterruptWait(Thread, 0, Increment);
     }
@@ -88,7 +71,7 @@ BOOLEAN KeInsertQueueApc(PRKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument
     return Queued;
 }
 
-/* With the lock held: the pending bits follow the lists. */
+/* With the lock held: updates the pending bits from the lists. */
 static VOID KiUpdateApcBits(PKTHREAD Thread)
 {
     PLIST_ENTRY Kernel = &Thread->ApcState.ApcListHead[KernelMode];
@@ -101,7 +84,7 @@ static VOID KiUpdateApcBits(PKTHREAD Thread)
     if (IsListEmpty(&Thread->ApcState.ApcListHead[UserMode])) {
         Clear |= KI_WAIT_USER_APC;
     }
-    /* relaxed: see KiQueueApc */
+    /* relaxed: see KeInsertQueueApc */
     __atomic_fetch_and(&Thread->WaitRegister, ~Clear, __ATOMIC_RELAXED);
 }
 
@@ -130,7 +113,7 @@ BOOLEAN KeRemoveQueueApc(PRKAPC Apc)
     return Inserted;
 }
 
-/* What of an APC is needed once it is off the list: its kernel routine may free it. */
+/* A copy of what the call needs: the kernel routine may free the APC. */
 typedef struct _KI_APC_CALL {
     PKAPC Apc;
     PKKERNEL_ROUTINE KernelRoutine;
@@ -147,15 +130,11 @@ static BOOLEAN KiTakeApc(PKTHREAD Thread, KPROCESSOR_MODE Mode, PKI_APC_CALL Cal
 
     KiEnterDispatcher(Thread);
     KiAcquireLock(&Thread->ApcQueueLock);
-    if (IsListEmpty(Head)) {
-        KiUpdateApcBits(Thread);
-    } else {
+    if (!IsListEmpty(Head)) {
         PKAPC Apc = KiApcOf(Head->Flink);
-        BOOLEAN Held = Mode == KernelMode && !KiIsSpecial(Apc) &&
-                       (Thread->ApcState.KernelApcInProgress || Thread->KernelApcDisable != 0);
-        if (Held) {
-            KiUpdateApcBits(Thread);
-        } else {
+        Taken = Mode == UserMode || KiIsSpecial(Apc) ||
+                (!Thread->ApcState.KernelApcInProgress && Thread->KernelApcDisable == 0);
+        if (Taken) {
             *Call = (KI_APC_CALL){Apc,
                                   Apc->KernelRoutine,
                                   Apc->NormalRoutine,
@@ -163,11 +142,13 @@ static BOOLEAN KiTakeApc(PKTHREAD Thread, KPROCESSOR_MODE Mode, PKI_APC_CALL Cal
                                   Apc->SystemArgument1,
                                   Apc->SystemArgument2};
             KiUnlinkApc(Apc);
-            Taken = TRUE;
         }
     }
+    if (!Taken) {
+        KiUpdateApcBits(Thread);
+    }
     KiReleaseLock(&Thread->ApcQueueLock);
-    /* Not KiExitDispatcher: this is the delivery that it would start. */
+    /* Not KiExitDispatcher: this is the delivery that it would start. release: as there */
     __atomic_store_n(&Thread->DispatcherDepth, Thread->DispatcherDepth - 1, __ATOMIC_RELEASE);
     return Taken;
 }
@@ -187,18 +168,7 @@ BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread)
            __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) == Running;
 }
 
-static VOID KiRunKernelApc(PKTHREAD Thread, PKI_APC_CALL Call)
-{
-    BOOLEAN Normal = Call->NormalRoutine != NULL;
-    KiCallKernelRoutine(Thread, Call);
-    if (Normal && Call->NormalRoutine != NULL) {
-        Thread->ApcState.KernelApcInProgress = TRUE;
-        Call->NormalRoutine(Call->NormalContext, Call->SystemArgument1, Call->SystemArgument2);
-        Thread->ApcState.KernelApcInProgress = FALSE;
-    }
-}
-
-/* One of the queued kernel APCs may run now. relaxed: who queues an APC for a running thread also interrupts it */
+/* One of the queued kernel APCs may run now. relaxed: a thread that queues an APC for a running one interrupts it */
 static BOOLEAN KiHasKernelApc(PKTHREAD Thread)
 {
     ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
@@ -206,36 +176,40 @@ static BOOLEAN KiHasKernelApc(PKTHREAD Thread)
     return (Register & (NormalOk ? KI_WAIT_APC : KI_WAIT_SPECIAL_APC)) != 0 && KiKernelApcDeliverable(Thread);
 }
 
-/* The look at the register comes after the section that KiTakeApc makes: what came during it has found nobody who looks
-   when it ends. */
+/* Reads the register again after each section of KiTakeApc: that section's end delivers nothing itself. */
 VOID KiDeliverApc(PKTHREAD Thread)
 {
     KI_APC_CALL Call;
+    if (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_THREAD_WANTED) {
+        KiStartWantedThreads(Thread);
+    }
     KiExitIfRequested(Thread);
     while (KiHasKernelApc(Thread)) {
-        if (KiTakeApc(Thread, KernelMode, &Call)) {
-            KiRunKernelApc(Thread, &Call);
+        if (!KiTakeApc(Thread, KernelMode, &Call)) {
+            continue;
+        }
+        BOOLEAN Normal = Call.NormalRoutine != NULL;
+        KiCallKernelRoutine(Thread, &Call);
+        if (Normal && Call.NormalRoutine != NULL) {
+            Thread->ApcState.KernelApcInProgress = TRUE;
+            Call.NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
+            Thread->ApcState.KernelApcInProgress = FALSE;
         }
     }
     KiExitIfRequested(Thread);
 }
 
-/* In user mode, whatever service the wait belongs to that is interrupted. */
-static VOID KiCallUserRoutine(PKTHREAD Thread, PKI_APC_CALL Call)
-{
-    UCHAR ServiceDepth = Thread->ServiceDepth;
-    Thread->ServiceDepth = 0;
-    Call->NormalRoutine(Call->NormalContext, Call->SystemArgument1, Call->SystemArgument2);
-    Thread->ServiceDepth = ServiceDepth;
-}
-
+/* The routines run in user mode, even if the interrupted wait belongs to a service. */
 VOID KiDeliverUserApcs(PKTHREAD Thread)
 {
     KI_APC_CALL Call;
     while (!KiIsExiting(Thread) && KiTakeApc(Thread, UserMode, &Call)) {
         KiCallKernelRoutine(Thread, &Call);
         if (Call.NormalRoutine != NULL) {
-            KiCallUserRoutine(Thread, &Call);
+            UCHAR ServiceDepth = Thread->ServiceDepth;
+            Thread->ServiceDepth = 0;
+            Call.NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
+            Thread->ServiceDepth = ServiceDepth;
         }
     }
     if (KiIsDeliveryPending(Thread)) {
@@ -272,14 +246,7 @@ VOID KiFlushThreadApcs(PKTHREAD Thread)
     }
 }
 
-/* The regions. Their counts are the thread's own; a wait shows others what they allow (KiWaitFlags). */
-
-static VOID KiDeliverIfPending(PKTHREAD Thread)
-{
-    if (KiIsDeliveryPending(Thread)) {
-        KiDeliverApc(Thread);
-    }
-}
+/* Regions. The counts belong to the thread; a wait shows other threads what they allow (KiWaitFlags). */
 
 static VOID KiLeaveRegion(PKTHREAD Thread, SHORT *Count)
 {
@@ -288,8 +255,8 @@ static VOID KiLeaveRegion(PKTHREAD Thread, SHORT *Count)
                      (ULONG_PTR)(USHORT)Thread->KernelApcDisable, (ULONG_PTR)(USHORT)Thread->SpecialApcDisable);
     }
     *Count += 1;
-    if (*Count == 0) {
-        KiDeliverIfPending(Thread);
+    if (*Count == 0 && KiIsDeliveryPending(Thread)) {
+        KiDeliverApc(Thread);
     }
 }
 

@@ -1,6 +1,6 @@
-/* bugcheck.c: the end of the process, with a report. */
-#include "irql.h"
-#include "trace.h"
+/* bugcheck.c: ends the process with a report. */
+#include "park.h"
+#include "../trace/trace.h"
 
 #define KI_BUGCHECK_PARAMETERS 4
 
@@ -23,12 +23,11 @@ static const KI_BUGCODE KiBugCodes[] = {INTERLOCK_BUGCODE_LIST(KI_BUGCODE_ENTRY)
 static const KI_VIOLATION KiViolations[] = {INTERLOCK_VERIFIER_LIST(KI_VIOLATION_ENTRY)};
 static const KI_BUGCODE KiUnknownBugCode = {0, "unknown code", {"", "", "", ""}};
 
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 static LIST_ENTRY KiBugCheckCallbacks = {&KiBugCheckCallbacks, &KiBugCheckCallbacks};
 static KI_LOCK KiBugCheckCallbackLock;
-static volatile ULONG KiBugCheckThreadId; /* who reports; 0: nobody yet */
+static volatile ULONG KiBugCheckThreadId; /* of the thread that reports; 0: none yet */
 
-/* Callbacks. The checksum tells at the end whether a record is still what was registered. */
+/* Callbacks. The checksum shows whether a record is still what was registered. */
 
 static ULONG_PTR KiChecksum(const KBUGCHECK_CALLBACK_RECORD *Record)
 {
@@ -40,11 +39,8 @@ BOOLEAN KeRegisterBugCheckCallback(PKBUGCHECK_CALLBACK_RECORD CallbackRecord,
                                    PKBUGCHECK_CALLBACK_ROUTINE CallbackRoutine, PVOID Buffer, ULONG Length,
                                    PUCHAR Component)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    BOOLEAN Registered;
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&KiBugCheckCallbackLock);
-    Registered = CallbackRecord->State == BufferEmpty;
+    PKTHREAD Thread = KiEnterLocked(&KiBugCheckCallbackLock);
+    BOOLEAN Registered = CallbackRecord->State == BufferEmpty;
     if (Registered) {
         CallbackRecord->CallbackRoutine = CallbackRoutine;
         CallbackRecord->Buffer = Buffer;
@@ -54,38 +50,20 @@ BOOLEAN KeRegisterBugCheckCallback(PKBUGCHECK_CALLBACK_RECORD CallbackRecord,
         CallbackRecord->State = BufferInserted;
         InsertTailList(&KiBugCheckCallbacks, &CallbackRecord->Entry);
     }
-    KiReleaseLock(&KiBugCheckCallbackLock);
-    KiExitDispatcher(Thread);
+    KiExitLocked(&KiBugCheckCallbackLock, Thread);
     return Registered;
 }
 
 BOOLEAN KeDeregisterBugCheckCallback(PKBUGCHECK_CALLBACK_RECORD CallbackRecord)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    BOOLEAN Registered;
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&KiBugCheckCallbackLock);
-    Registered = CallbackRecord->State == BufferInserted;
+    PKTHREAD Thread = KiEnterLocked(&KiBugCheckCallbackLock);
+    BOOLEAN Registered = CallbackRecord->State == BufferInserted;
     if (Registered) {
         RemoveEntryList(&CallbackRecord->Entry);
         CallbackRecord->State = BufferEmpty;
     }
-    KiReleaseLock(&KiBugCheckCallbackLock);
-    KiExitDispatcher(Thread);
+    KiExitLocked(&KiBugCheckCallbackLock, Thread);
     return Registered;
-}
-
-/* The lock is not taken: its holder may be the one that ends here. */
-static VOID KiRunBugCheckCallbacks(VOID)
-{
-    for (PLIST_ENTRY Entry = KiBugCheckCallbacks.Flink; Entry != &KiBugCheckCallbacks; Entry = Entry->Flink) {
-        PKBUGCHECK_CALLBACK_RECORD Record = CONTAINING_RECORD(Entry, KBUGCHECK_CALLBACK_RECORD, Entry);
-        if (Record->State == BufferInserted && Record->Checksum == KiChecksum(Record)) {
-            Record->State = BufferStarted;
-            Record->CallbackRoutine(Record->Buffer, Record->Length);
-            Record->State = BufferFinished;
-        }
-    }
 }
 
 /* The report. */
@@ -110,19 +88,20 @@ static const KI_VIOLATION *KiFindViolation(ULONG Code, ULONG_PTR Kind)
     return NULL;
 }
 
-static VOID KiPrintParameters(const KI_BUGCODE *BugCode, const KI_VIOLATION *Violation,
-                              const ULONG_PTR Parameter[KI_BUGCHECK_PARAMETERS])
+static VOID KiPrintReport(ULONG Code, const ULONG_PTR Parameter[KI_BUGCHECK_PARAMETERS])
 {
+    const KI_BUGCODE *BugCode = KiFindBugCode(Code);
+    const KI_VIOLATION *Violation = KiFindViolation(Code, Parameter[0]);
+    PKTHREAD Thread = HalCurrentThread;
+    HalPrint("*** STOP: 0x%08X (0x%016lX, 0x%016lX, 0x%016lX, 0x%016lX)\n", Code, Parameter[0], Parameter[1],
+             Parameter[2], Parameter[3]);
+    HalPrint("%s%s%s\n", BugCode->Name, Violation != NULL ? ": " : "", Violation != NULL ? Violation->Description : "");
     for (ULONG Index = 0; Index < KI_BUGCHECK_PARAMETERS; Index++) {
         PCSTR Meaning = Violation != NULL && Index > 0 ? Violation->Parameter[Index - 1] : BugCode->Parameter[Index];
         if (Meaning[0] != '\0') {
             HalPrint("    %u: 0x%016lX  %s\n", Index + 1, Parameter[Index], Meaning);
         }
     }
-}
-
-static VOID KiPrintThread(PKTHREAD Thread)
-{
     if (Thread == NULL) {
         HalPrint("Thread %u, unknown to the kernel\n", HalCurrentThreadId());
     } else if (Thread->Irql >= DISPATCH_LEVEL && Thread->Prcb != NULL) {
@@ -131,44 +110,33 @@ static VOID KiPrintThread(PKTHREAD Thread)
     } else {
         HalPrint("Thread %p, id %u, IRQL %u, owns no processor\n", (PVOID)Thread, HalCurrentThreadId(), Thread->Irql);
     }
-}
-
-static VOID KiPrintReport(ULONG Code, const ULONG_PTR Parameter[KI_BUGCHECK_PARAMETERS])
-{
-    const KI_BUGCODE *BugCode = KiFindBugCode(Code);
-    const KI_VIOLATION *Violation = KiFindViolation(Code, Parameter[0]);
-    HalPrint("*** STOP: 0x%08X (0x%016lX, 0x%016lX, 0x%016lX, 0x%016lX)\n", Code, Parameter[0], Parameter[1],
-             Parameter[2], Parameter[3]);
-    HalPrint("%s%s%s\n", BugCode->Name, Violation != NULL ? ": " : "", Violation != NULL ? Violation->Description : "");
-    KiPrintParameters(BugCode, Violation, Parameter);
-    KiPrintThread(HalCurrentThread);
     HalPrintStackTrace(2);
 }
 
-/* One report. Another thread that fails meanwhile waits for the end; one that fails in its own report ends now. */
-static VOID KiBecomeReporter(VOID)
-{
-    ULONG Own = HalCurrentThreadId();
-    ULONG Reporter = 0;
-    if (__atomic_compare_exchange_n(&KiBugCheckThreadId, &Reporter, Own, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        return;
-    }
-    if (Reporter == Own) {
-        HalAbort();
-    }
-    for (;;) {
-        HalDispatch.Wait(&KiBugCheckThreadId, Reporter, &KiNoDeadline);
-    }
-}
-
+/* There is one report: other threads that fail meanwhile sleep until the process ends, a failure in the report ends it. */
 DECLSPEC_NOINLINE VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1, ULONG_PTR BugCheckParameter2,
                                     ULONG_PTR BugCheckParameter3, ULONG_PTR BugCheckParameter4)
 {
     const ULONG_PTR Parameter[KI_BUGCHECK_PARAMETERS] = {BugCheckParameter1, BugCheckParameter2, BugCheckParameter3,
                                                          BugCheckParameter4};
-    KiBecomeReporter();
+    ULONG Own = HalCurrentThreadId();
+    ULONG Reporter = 0;
+    if (!__atomic_compare_exchange_n(&KiBugCheckThreadId, &Reporter, Own, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        if (Reporter == Own) {
+            HalAbort();
+        }
+        KiSleepWhile(&KiBugCheckThreadId, Reporter);
+    }
     KiPrintReport(BugCheckCode, Parameter);
-    KiRunBugCheckCallbacks();
+    /* Without the lock: its owner may be the thread that ends here. */
+    for (PLIST_ENTRY Entry = KiBugCheckCallbacks.Flink; Entry != &KiBugCheckCallbacks; Entry = Entry->Flink) {
+        PKBUGCHECK_CALLBACK_RECORD Record = CONTAINING_RECORD(Entry, KBUGCHECK_CALLBACK_RECORD, Entry);
+        if (Record->State == BufferInserted && Record->Checksum == KiChecksum(Record)) {
+            Record->State = BufferStarted;
+            Record->CallbackRoutine(Record->Buffer, Record->Length);
+            Record->State = BufferFinished;
+        }
+    }
     KTRACE_FINISH(FALSE);
     HalAbort();
 }

@@ -1,4 +1,4 @@
-/* debugdata.c: the block that a debugger looks for. */
+/* debugdata.c: the block that a debugger finds first. */
 #include "debugdata.h"
 
 extern const KD_ROOT __start_interlock_kd[] __attribute__((visibility("hidden")));

@@ -1,10 +1,9 @@
 /*
- * debugdata.h: the roots that a debugger starts from. A root is registered by one line beside its variable, in whatever
- * layer that is. The linker collects them: registering costs nothing, and a static program has the roots of those parts
- * that are linked.
+ * debugdata.h: the roots that a debugger starts from. One line beside a variable, in any layer, registers it as a root.
+ * The linker collects them: registering costs nothing, and a static program has the roots of the parts that it links.
  *
- * So are layouts: where the members are that a debugger reads of a private structure. The debugger compares them with
- * its own before it reads any. Those of the kernel are part of the hash in the block.
+ * Layouts are registered likewise: where the members are that a debugger reads of a private structure. The debugger
+ * compares them with its own before it reads any. Those of the kernel are part of the hash in the block.
  */
 #ifndef INTERLOCK_KE_DEBUGDATA_H
 #define INTERLOCK_KE_DEBUGDATA_H
@@ -12,28 +11,28 @@
 #include "prcb.h"
 #include "timertable.h"
 
-/* aligned: the compiler must not leave gaps between them */
+/* aligned: no gaps between the entries */
 #define KD_REGISTER_ROOT(Variable)                                                                                     \
     static const KD_ROOT KdRootOf##Variable                                                                            \
         __attribute__((used, section("interlock_kd"), aligned(sizeof(PVOID)))) = {#Variable, (PVOID)&(Variable),       \
                                                                                   sizeof(Variable)}
 
-/* The list is a macro beside the structure, <NAME>_LAYOUT, made of sizes and of KDP_MEMBER. */
+/* The list is a macro beside the structure, <NAME>_LAYOUT, of sizes and KDP_MEMBER. */
 #define KD_REGISTER_LAYOUT(Name, ...)                                                                                  \
     static const ULONG Name[] = {__VA_ARGS__};                                                                         \
     KD_REGISTER_ROOT(Name)
 
-VOID KdInitSystem(VOID); /* the roots may be looked at from now on */
+VOID KdInitSystem(VOID); /* the roots are valid from now on */
 
 #define KDP_MEMBER(Type, Member) FIELD_OFFSET(Type, Member), sizeof(((Type *)0)->Member)
 
-/* Where the members are that a debugger reads; what is in public structures does not move. */
+/* Of the members that a debugger reads; those of public structures do not move. */
 FORCEINLINE ULONG64 KdpLayoutHash(VOID)
 {
     const ULONG Layout[] = {
         sizeof(KI_THREAD_SLOT),
         KDP_MEMBER(KI_THREAD_SLOT, Tcb),
-        KDP_MEMBER(KI_THREAD_SLOT, Suffix),
+        KDP_MEMBER(KI_THREAD_SLOT, Ps),
         KDP_MEMBER(KI_THREAD_SLOT, Use),
         KDP_MEMBER(KTHREAD, WaitRegister),
         KDP_MEMBER(KTHREAD, WaitBlockList),

@@ -1,13 +1,24 @@
-/* dispatch.c: the object lock, and ending the waits that an object's state satisfies. Theory in dispatch.h. */
-#include "dispatch.h"
+/*
+ * dispatch.c: the object lock, the wait list, and the signaler's side of a wait. Theory in dispatch.h.
+ *
+ * The signaler of a WaitAll's watched object holds that object's lock. It first peeks at the peers, the wait's other
+ * objects, without locking. If a peer looks neither signaled nor locked, the signaler locks and checks it, and makes the
+ * wait watch it instead. Otherwise it locks all of the peers by rule 5, and either completes the wait or makes it watch
+ * the peer that is not signaled after all. The peek decides nothing: it only chooses what to lock.
+ *
+ * KWAIT_BLOCK.SpareLong names the signaler that has locked the block's object through this block, by the signaler's
+ * mark. It is written under that object's lock; a thread that reads its own mark wrote it itself. Two waits of one
+ * signal may share an object: it is locked and marked through the first one's block. KI_DORMANT is not part of the mark.
+ */
+#include "wait.h"
 
-#include "signalobject.h"
+/* The object lock. */
 
 ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
 {
     ULONG64 Word;
     for (ULONG Round = 0; (Word = KiReadHeader(Header)) & KI_LOCKED; Round += 1) {
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     return Word;
 }
@@ -21,96 +32,242 @@ ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header)
     return Word;
 }
 
-/* Records the owner of a mutant whose count has just become 0. The list of owned mutants is the owner's own business. */
-NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread)
+/* The wait list. */
+
+volatile ULONG64 KiWaitAllNumber;
+
+/* relaxed: under the object's lock; other signalers look only for their own marks */
+static VOID KiChangeSpareLong(PKWAIT_BLOCK Block, LONG Clear, LONG Set)
 {
-    NTSTATUS Status = Mutant->Abandoned ? STATUS_ABANDONED : STATUS_SUCCESS;
-    Mutant->Abandoned = FALSE;
-    /* relaxed: see KiOwnsMutant; other readers only show it */
-    __atomic_store_n(&Mutant->OwnerThread, Thread, __ATOMIC_RELAXED);
-    return Status;
+    LONG Value = __atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED);
+    __atomic_store_n(&Block->SpareLong, (Value & ~Clear) | Set, __ATOMIC_RELAXED);
 }
 
-NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+static VOID KiInsertDormant(PKWAIT_BLOCK Block)
 {
-    ULONG64 Word = KiReadHeader(Header);
-    NTSTATUS Status = KiConsumeLocked(Header, &Word, Thread);
-    /* relaxed: the lock is held, its release publishes */
-    __atomic_store_n(KiHeaderWord(Header), Word, __ATOMIC_RELAXED);
-    return Status;
+    PLIST_ENTRY Head = &((PDISPATCHER_HEADER)Block->Object)->WaitListHead;
+    PLIST_ENTRY First = KiEndOfEligible(Block->Object);
+    InsertTailList(Head, &Block->WaitListEntry);
+    Block->SparePtr = First != Head ? First : &Block->WaitListEntry;
+    KiChangeSpareLong(Block, 0, KI_DORMANT);
 }
 
-/* An object that stays as it is still gets the compare-exchange: it is what synchronises with the signaler. */
-static BOOLEAN KiTryTake(PDISPATCHER_HEADER Header, PKTHREAD Thread, ULONG64 *New)
+/* Keeps rule 10: the last of the remaining dormant blocks points to the first. */
+VOID KiRemoveDormant(PKWAIT_BLOCK Block)
 {
-    ULONG64 Word = KiReadHeader(Header);
-    for (;;) {
-        if (Word & KI_LOCKED) {
-            Word = KiReadSettledHeader(Header);
+    PLIST_ENTRY Entry = &Block->WaitListEntry;
+    PKWAIT_BLOCK Last = KiBlockOfEntry(((PDISPATCHER_HEADER)Block->Object)->WaitListHead.Blink);
+    if (Last->SparePtr == Entry) {
+        Last->SparePtr = Entry->Flink;
+    } else if (Last == Block) {
+        KiBlockOfEntry(Entry->Blink)->SparePtr = Block->SparePtr;
+    }
+    RemoveEntryList(Entry);
+    KiChangeSpareLong(Block, KI_DORMANT, 0);
+}
+
+/* Of a WaitAll: its block goes behind the eligible blocks that are older. A dequeuer's number is 0: it stays in front. */
+static VOID KiMakeEligible(PKWAIT_BLOCK Block)
+{
+    PLIST_ENTRY Head = &((PDISPATCHER_HEADER)Block->Object)->WaitListHead;
+    ULONG64 Number = Block->Thread->WaitAllNumber;
+    if (!KiIsDormant(Block)) {
+        return;
+    }
+    KiRemoveDormant(Block);
+    PLIST_ENTRY Older = KiEndOfEligible(Block->Object)->Blink;
+    while (Older != Head && (ULONG_PTR)KiBlockOfEntry(Older)->SparePtr >= Number) {
+        Older = Older->Blink;
+    }
+    Block->SparePtr = (PVOID)Number;
+    InsertHeadList(Older, &Block->WaitListEntry);
+}
+
+/* Prefers an object without waiters: it will be signaled for this wait alone. If all objects are signaled, the wait is
+   about to be given up, and any will do. */
+static PKWAIT_BLOCK KiChooseWatched(PKTHREAD Thread)
+{
+    PKWAIT_BLOCK Watched = NULL;
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        PKWAIT_BLOCK Block = &Thread->WaitBlockList[Index];
+        PDISPATCHER_HEADER Header = Block->Object;
+        if (KiIsSignaledFor(Header, KiReadHeader(Header), Thread)) {
+            continue;
         }
-        if (!KiIsSignaledFor(Header, Word, Thread)) {
+        if (IsListEmpty(&Header->WaitListHead)) {
+            return Block;
+        }
+        Watched = Watched != NULL ? Watched : Block;
+    }
+    return Watched != NULL ? Watched : Thread->WaitBlockList;
+}
+
+VOID KiLinkWaitAll(PKTHREAD Thread)
+{
+    PKWAIT_BLOCK Watched = KiChooseWatched(Thread);
+    Thread->WaitAllNumber = __atomic_add_fetch(&KiWaitAllNumber, 1, __ATOMIC_RELAXED);
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        PKWAIT_BLOCK Block = &Thread->WaitBlockList[Index];
+        if (Block == Watched) {
+            KiLinkYoungest(Block, Thread->WaitAllNumber);
+        } else {
+            __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
+            KiInsertDormant(Block);
+        }
+    }
+}
+
+VOID KiForeignWaiter(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
+{
+    HalPrint("interlock: the object at %p has a waiter, %p, that this process did not create. Objects and locks in memory "
+             "shared between processes are not supported; or the memory was overwritten\n", (PVOID)Header, (PVOID)Block);
+    KeBugCheckEx(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_CORRUPT_LIST_ENTRY, (ULONG_PTR)Header, (ULONG_PTR)Block, 0);
+}
+
+/* The peers of WaitAlls, locked by a signaler that holds one of the objects. */
+
+#define KI_MARKED 2
+#define KI_MARK_SHIFT 2
+
+typedef struct _KI_PEERS {
+    PDISPATCHER_HEADER Held;    /* the object that is being signaled */
+    PLIST_ENTRY Before;         /* the examined blocks begin behind this entry of its list, or its head */
+    PDISPATCHER_HEADER Highest; /* the highest address locked so far */
+    LONG Mark;                  /* the signaler's own */
+    ULONG Count;                /* peers locked */
+} KI_PEERS, *PKI_PEERS;
+
+static BOOLEAN KiHasMark(PKI_PEERS Peers, PKWAIT_BLOCK Block)
+{
+    /* relaxed: see the head of this file */
+    return (__atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED) & ~KI_DORMANT) == Peers->Mark;
+}
+
+/* Without a lock: a peer that is neither signaled nor locked, or NULL. The search begins behind Block, so signals that
+   arrive in the order of the objects examine one or two peers each. */
+static PKWAIT_BLOCK KiFindUnsignaled(PKWAIT_BLOCK Block)
+{
+    PKTHREAD Thread = Block->Thread;
+    PKWAIT_BLOCK Peer = Block;
+    for (ULONG Left = Thread->WaitBlockCount; Left > 1; Left -= 1) {
+        Peer = Peer + 1 != Thread->WaitBlockList + Thread->WaitBlockCount ? Peer + 1 : Thread->WaitBlockList;
+        ULONG64 Word = KiReadHeader(Peer->Object);
+        if (!(Word & KI_LOCKED) && !KiIsSignaledFor(Peer->Object, Word, Thread)) {
+            return Peer;
+        }
+    }
+    return NULL;
+}
+
+/* By rule 5. */
+static BOOLEAN KiLockByAddress(PKI_PEERS Peers, PDISPATCHER_HEADER Header, ULONG64 *Word)
+{
+    if (Header > Peers->Highest) {
+        *Word = KiLockObject(Header);
+        return TRUE;
+    }
+    return KiTryLockObject(Header, Word);
+}
+
+/* With Peer's object locked: TRUE if it is not signaled and watched now. The block of a wait that is over, or that a
+   suspension is unlinking, is no longer Active. */
+static BOOLEAN KiWatch(PKWAIT_BLOCK Peer, ULONG64 Word)
+{
+    if (KiIsSignaledFor(Peer->Object, Word, Peer->Thread)) {
+        return FALSE;
+    }
+    if (Peer->BlockState == WaitBlockActive) {
+        KiMakeEligible(Peer);
+    }
+    return TRUE;
+}
+
+/* Has this signaler locked Object through the block of another wait on the same list? */
+static BOOLEAN KiIsLockedElsewhere(PKI_PEERS Peers, PVOID Object)
+{
+    if (Peers->Count == 0 || !(KiReadHeader(Object) & KI_LOCKED)) {
+        return FALSE;
+    }
+    for (PLIST_ENTRY Entry = Peers->Before->Flink; KiIsEligible(Peers->Held, Entry); Entry = Entry->Flink) {
+        PKWAIT_BLOCK Block = KiBlockOfEntry(Entry);
+        for (ULONG Index = 0; Block->WaitType == WaitAll && Index < Block->Thread->WaitBlockCount; Index += 1) {
+            PKWAIT_BLOCK Peer = &Block->Thread->WaitBlockList[Index];
+            if (Peer->Object == Object && KiHasMark(Peers, Peer)) {
+                return TRUE;
+            }
+        }
+    }
+    return FALSE;
+}
+
+/* Locks the other objects of Block's wait, or makes the wait watch one that is not signaled; then Block is dormant.
+   FALSE: one of them could not be locked. */
+static BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block)
+{
+    PKTHREAD Thread = Block->Thread;
+    PKWAIT_BLOCK Peer;
+    ULONG64 Word;
+
+    while ((Peer = KiFindUnsignaled(Block)) != NULL) {
+        if (!KiLockByAddress(Peers, Peer->Object, &Word)) {
             return FALSE;
         }
-        *New = KiConsumed(Word);
-        if (KiCompareExchangeHeader(Header, &Word, *New)) {
+        BOOLEAN Watched = KiWatch(Peer, Word);
+        if (Watched) {
+            RemoveEntryList(&Block->WaitListEntry);
+            KiInsertDormant(Block);
+        }
+        KiUnlockObject(Peer->Object, Word);
+        if (Watched) {
             return TRUE;
         }
     }
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        Peer = &Thread->WaitBlockList[Thread->WaitAllOrder[Index]];
+        PDISPATCHER_HEADER Header = Peer->Object;
+        if (Peer == Block || KiIsLockedElsewhere(Peers, Header)) {
+            continue;
+        }
+        if (!KiLockByAddress(Peers, Header, &Word)) {
+            return FALSE;
+        }
+        Peers->Highest = Header > Peers->Highest ? Header : Peers->Highest;
+        Peers->Count += 1;
+        KiChangeSpareLong(Peer, ~KI_DORMANT, Peers->Mark);
+    }
+    return TRUE;
 }
 
-/* In a dispatcher section: a fork must not find a mutant that is taken and has no owner yet. */
-static BOOLEAN KiTryConsumeMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
+static VOID KiUnlockPeersOf(PKI_PEERS Peers, PKTHREAD Thread)
 {
-    ULONG64 New;
-    KiEnterDispatcher(Thread);
-    BOOLEAN Taken = KiTryTake(&Mutant->Header, Thread, &New);
-    if (Taken) {
-        *Status = STATUS_SUCCESS;
-        if (KI_STATE(New) == 0) {
-            *Status = KiGiveMutant(Mutant, Thread);
-            KiTakeOwnershipOf(Mutant, Thread);
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        PKWAIT_BLOCK Peer = &Thread->WaitBlockList[Index];
+        if (KiHasMark(Peers, Peer)) {
+            KiChangeSpareLong(Peer, ~KI_DORMANT, 0);
+            KiUnlockObject(Peer->Object, KiReadHeader(Peer->Object));
         }
     }
-    KiExitDispatcher(Thread);
-    return Taken;
 }
 
-/* In a dispatcher section, as above. */
-static BOOLEAN KiTryOwnMutant(PKMUTANT Mutant, ULONG64 Word, PKTHREAD Thread, NTSTATUS *Status)
+/* Released: the threads that this signal released; their blocks are no longer on the list. */
+static VOID KiUnlockPeers(PKI_PEERS Peers, PKI_READY Released)
 {
-    KiEnterDispatcher(Thread);
-    BOOLEAN Owned = KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, 0));
-    if (Owned) {
-        *Status = KiGiveMutant(Mutant, Thread);
-        KiTakeOwnershipOf(Mutant, Thread);
+    if (Peers->Count == 0) {
+        return;
     }
-    KiExitDispatcher(Thread);
-    return Owned;
+    for (PLIST_ENTRY Entry = Peers->Before->Flink; KiIsEligible(Peers->Held, Entry); Entry = Entry->Flink) {
+        if (KiBlockOfEntry(Entry)->WaitType == WaitAll) {
+            KiUnlockPeersOf(Peers, KiBlockOfEntry(Entry)->Thread);
+        }
+    }
+    for (PKTHREAD Thread = Released->First; Thread != NULL; Thread = Thread->ReadyNext) {
+        if (Thread->WaitBlockList->WaitType == WaitAll) {
+            KiUnlockPeersOf(Peers, Thread);
+        }
+    }
 }
 
-BOOLEAN KiTryEnterMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
-{
-    ULONG64 Word = KiReadHeader(Header);
-    if (Word & KI_LOCKED) {
-        return FALSE;
-    }
-    if (KI_STATE(Word) > 0) {
-        return KiTryOwnMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Word, Thread, Status);
-    }
-    *Status = STATUS_SUCCESS;
-    return KiOwnsMutant(Header, Thread) && KI_STATE(Word) != KI_MUTANT_LIMIT &&
-           KiCompareExchangeHeader(Header, &Word, KiWithState(Word, KI_STATE(Word) - 1));
-}
-
-BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
-{
-    ULONG64 New;
-    if (KI_TYPE(KiReadHeader(Header)) == MutantObject) {
-        return KiTryConsumeMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread, Status);
-    }
-    *Status = STATUS_SUCCESS;
-    return KiTryTake(Header, Thread, &New);
-}
+/* Ending waits. */
 
 static VOID KiMakeReady(PKI_READY Released, PKTHREAD Thread)
 {
@@ -119,7 +276,7 @@ static VOID KiMakeReady(PKI_READY Released, PKTHREAD Thread)
     Released->Last = &Thread->ReadyNext;
 }
 
-/* The block that a signal reaches before its thread's wait is committed passes through the bypass states. */
+/* If the wait was not committed yet, the block passes through the bypass states. */
 BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released)
 {
     PKTHREAD Thread = Block->Thread;
@@ -141,11 +298,34 @@ static VOID KiSatisfyAny(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK 
 {
     PKTHREAD Thread = Block->Thread;
     USHORT Key = Block->WaitKey;
-    if (KiEndWaitOfBlock(Block, Key, Released)) {
-        if (KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
-            Thread->WaitStatus = STATUS_ABANDONED_WAIT_0 + Key;
+    if (KiEndWaitOfBlock(Block, Key, Released) && KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
+        Thread->WaitStatus = STATUS_ABANDONED_WAIT_0 + Key;
+    }
+}
+
+/* With all of the peers locked. If one of them is not signaled, the wait watches it too; Block stays eligible, because
+   the objects that were locked for it are found through it. */
+static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
+{
+    PKTHREAD Thread = Block->Thread;
+    PKWAIT_BLOCK End = Thread->WaitBlockList + Thread->WaitBlockCount;
+    for (PKWAIT_BLOCK Peer = Thread->WaitBlockList; Peer != End; Peer += 1) {
+        if (Peer != Block && KiWatch(Peer, KiReadHeader(Peer->Object))) {
+            return;
         }
     }
+    if (KiEndWait(Thread, STATUS_WAIT_0) == KI_NOT_ENDED) {
+        return;
+    }
+    NTSTATUS Status = KiConsumeLocked(Header, Word, Thread);
+    for (PKWAIT_BLOCK Peer = Thread->WaitBlockList; Peer != End; Peer += 1) {
+        if (Peer != Block && KiConsumeHeld(Peer->Object, Thread) == STATUS_ABANDONED) {
+            Status = STATUS_ABANDONED;
+        }
+        KiUnlinkBlock(Peer, WaitBlockInactive);
+    }
+    Thread->WaitStatus = Status;
+    KiMakeReady(Released, Thread);
 }
 
 static VOID KiSatisfyNotification(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
@@ -158,58 +338,30 @@ static VOID KiSatisfyNotification(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWA
     __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
 }
 
-VOID KiForeignWaiter(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
-{
-    HalPrint("interlock: the object at %p has a waiter, %p, that this process does not know. Objects and locks in memory that "
-             "processes share are not supported, nor is memory that is overwritten\n", (PVOID)Header, (PVOID)Block);
-    KeBugCheckEx(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_CORRUPT_LIST_ENTRY, (ULONG_PTR)Header, (ULONG_PTR)Block, 0);
-}
-
-/*
- * A WaitAll block satisfies its thread only when every other object of that wait is signaled too, so those are locked
- * first. Where one signal can release several waits, all of the locks are taken before anything is changed.
- */
-static BOOLEAN KiPrepareWaitAlls(PKI_PEERS Peers)
+/* Where one signal can release several waits, the peers of all of them are locked before anything changes. */
+static BOOLEAN KiLockPeersOfAll(PKI_PEERS Peers)
 {
     PLIST_ENTRY Next;
     for (PLIST_ENTRY Entry = Peers->Before->Flink; KiIsEligible(Peers->Held, Entry); Entry = Next) {
         PKWAIT_BLOCK Block = KiBlockOnList(Peers->Held, Entry);
         Next = Entry->Flink;
         if (Block->WaitType == WaitAll && !KiLockPeers(Peers, Block)) {
-            KiUnlockPeers(Peers, NULL);
             return FALSE;
         }
     }
     return TRUE;
 }
 
-static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
-{
-    PKTHREAD Thread = Block->Thread;
-    if (!KiPeersSignaled(Block) || KiEndWait(Thread, STATUS_WAIT_0) == KI_NOT_ENDED) {
-        return;
-    }
-    NTSTATUS Status = KiConsumePeers(Block);
-    if (KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
-        Status = STATUS_ABANDONED;
-    }
-    Thread->WaitStatus = Status;
-    KiUnlinkBlock(Block, WaitBlockInactive);
-    KiMakeReady(Released, Thread);
-}
-
 BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released)
 {
     BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
                                                          : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
-    KI_PEERS Peers;
-
-    KiInitializePeers(&Peers, Header, Before);
-    if (Several && !KiPrepareWaitAlls(&Peers)) {
-        return FALSE;
-    }
+    KI_PEERS Peers = {.Held = Header, .Before = Before, .Highest = Header,
+                      .Mark = (LONG)(KiCurrentThread()->ThreadId << KI_MARK_SHIFT | KI_MARKED)};
+    BOOLEAN Locked = !Several || KiLockPeersOfAll(&Peers);
     PLIST_ENTRY Next;
-    for (PLIST_ENTRY Entry = Before->Flink; KI_STATE(*Word) > 0 && KiIsEligible(Header, Entry); Entry = Next) {
+
+    for (PLIST_ENTRY Entry = Before->Flink; Locked && KI_STATE(*Word) > 0 && KiIsEligible(Header, Entry); Entry = Next) {
         PKWAIT_BLOCK Block = KiBlockOnList(Header, Entry);
         Next = Entry->Flink;
         switch (Block->WaitType) {
@@ -217,11 +369,8 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
             KiSatisfyAny(Header, Word, Block, Released);
             break;
         case WaitAll:
-            if (!Several && !KiLockPeers(&Peers, Block)) {
-                KiUnlockPeers(&Peers, NULL);
-                return FALSE;
-            }
-            if (!KiIsDormant(Block)) {
+            Locked = Several || KiLockPeers(&Peers, Block);
+            if (Locked && !KiIsDormant(Block)) {
                 KiSatisfyAll(Header, Word, Block, Released);
             }
             break;
@@ -234,18 +383,10 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
         }
     }
     KiUnlockPeers(&Peers, Released);
-    return TRUE;
+    return Locked;
 }
 
-static VOID KiWakeThread(PKTHREAD Thread)
-{
-    __atomic_store_n(&Thread->WakerProcessor, HalDispatch.CurrentProcessor() + 1, __ATOMIC_RELAXED);
-    /* release: everything decided about the wait is visible to the thread that sees the word; pairs with KiPark */
-    if (__atomic_exchange_n(&Thread->WakeWord, KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING) {
-        KiCurrentThread()->WokeSleeper = TRUE;
-        HalDispatch.Wake(&Thread->WakeWord, 1);
-    }
-}
+/* Waking. */
 
 VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
 {
@@ -254,9 +395,14 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     if ((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_STATE_MASK) == WaitCommitted) {
         KiUnblockFromQueue(Thread);
     }
-    KiBoostThread(Thread, Increment);
+    KiBoostWokenThread(Thread, Increment);
     __atomic_store_n(&Thread->State, DeferredReady, __ATOMIC_RELAXED);
-    KiWakeThread(Thread);
+    __atomic_store_n(&Thread->WakerProcessor, HalDispatch.CurrentProcessor() + 1, __ATOMIC_RELAXED);
+    /* release: the thread that sees the word sees everything decided about its wait; pairs with KiParkOnWord */
+    if (__atomic_exchange_n(&Thread->WakeWord, KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING) {
+        KiCurrentThread()->WokeSleeper = TRUE;
+        HalDispatch.Wake(&Thread->WakeWord, 1);
+    }
 }
 
 static VOID KiReadyReleasedThread(PKI_READY Released, PKTHREAD Thread)
@@ -279,7 +425,7 @@ static DECLSPEC_NOINLINE VOID KiReadyAllReleased(PKI_READY Released)
     }
 }
 
-/* As a rule it is one thread. Then all calls from here down to the host are jumps: block.h says why. */
+/* Usually one thread is released. Then all calls from here down to the host are jumps: wait.h says why. */
 VOID KiReadyReleased(PKI_READY Released)
 {
     PKTHREAD Thread = Released->First;
@@ -290,21 +436,16 @@ VOID KiReadyReleased(PKI_READY Released)
     }
 }
 
+/* Signals. */
+
 BOOLEAN KiSignal(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previous)
 {
     return KiSignalInline(Header, Signal, Previous);
 }
 
-static BOOLEAN KiAssignState(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
-{
-    UNREFERENCED_PARAMETER(Header);
-    *Word = KiWithState(*Word, *(PLONG)Context);
-    return TRUE;
-}
-
 LONG KiSignalObject(PDISPATCHER_HEADER Header, LONG State, KPRIORITY Increment)
 {
-    KI_SIGNAL Signal = {.Update = KiAssignState, .Context = &State, .Increment = Increment};
+    KI_SIGNAL Signal = {.Update = KiUpdateState, .Context = &State, .Increment = Increment};
     LONG Previous;
     KiSignal(Header, &Signal, &Previous);
     return Previous;

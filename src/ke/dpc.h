@@ -1,18 +1,19 @@
-/* dpc.h: deferred procedure calls. */
+/* dpc.h: what runs on a processor besides its owner's own code: DPCs, interprocessor interrupts, the processor's threads. */
 #ifndef INTERLOCK_DPC_H
 #define INTERLOCK_DPC_H
 
 #include "irql.h"
 
-/* Above every processor number: KDPC.Number of a DPC that was given a target is the target plus this. */
+/* Above every processor number: KDPC.Number of a DPC with a target is the target plus this. */
 #define KI_DPC_TARGETED INTERLOCK_MAXIMUM_PROCESSORS
 
-VOID KiInitializeDpcData(PKPRCB Prcb);
-VOID KiResetDpcData(PKPRCB Prcb, BOOLEAN Owned); /* in a forked child */
+VOID KiInitializeDpcs(PKPRCB Prcb);
+VOID KiInitializeCallDpc(VOID);                  /* also in a forked child */
+VOID KiResetDpcs(PKPRCB Prcb, PKTHREAD Survivor); /* in a forked child, after the owner is known */
 
 /*
- * KeInsertQueueDpc for somebody who holds what the DPC's routine may free: Release lets go of it when the DPC is queued,
- * before it can run, also if the DPC was queued already.
+ * KeInsertQueueDpc for a caller that holds what the DPC's routine may free. Release lets go of it when the DPC is queued,
+ * before it can run; also if the DPC was queued already.
  */
 typedef VOID KI_DPC_RELEASE(PVOID Context);
 VOID KiInsertQueueDpcAndRelease(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2, KI_DPC_RELEASE *Release,
@@ -21,10 +22,36 @@ VOID KiInsertQueueDpcAndRelease(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemA
 /* At DISPATCH_LEVEL on the owner of Prcb: runs everything in its queue. */
 VOID KiRetireDpcList(PKTHREAD Thread, PKPRCB Prcb);
 
-/* On the DPC thread of Prcb. FALSE: there was none. */
-BOOLEAN KiRunThreadedDpc(PKTHREAD Thread, PKPRCB Prcb);
+/* The processor's threads. */
 
-/* calldpc.c */
-VOID KiInitializeCallDpc(VOID); /* also in a forked child */
+/* After work was left on a processor without an owner: its idle thread becomes the owner, or the caller does. */
+VOID KiProvideOwner(PKTHREAD Thread, PKPRCB Prcb);
+BOOLEAN KiWakeIdleThread(PKPRCB Prcb);     /* FALSE: there is none, and none can be created now */
+VOID KiStartIdleThreads(PKTHREAD Thread);  /* all of them, as far as the host has room */
+
+/*
+ * At or above DISPATCH_LEVEL: takes a processor without an owner and without an idle thread, beside the thread's own,
+ * until the thread lowers its level below DISPATCH_LEVEL. TRUE: the thread owns it now. FALSE: another thread does.
+ */
+BOOLEAN KiTakeBesideOwn(PKTHREAD Thread, PKPRCB Prcb);
+VOID KiReturnTakenProcessors(PKTHREAD Thread); /* at APC_LEVEL, after the thread has given back its own */
+
+/* Interprocessor interrupts (ipi.c). */
+
+VOID KiServiceIpi(PKTHREAD Thread, PKPRCB Prcb); /* on the owner of Prcb, below IPI_LEVEL: runs the pending packet */
+VOID KiResetIpi(VOID);                           /* in a forked child */
+
+/*
+ * The owner of Prcb looks for interrupts, now or when its level permits. FALSE: no thread does, because there is no
+ * owner and no idle thread, or because the caller owns Prcb beside its own processor.
+ */
+BOOLEAN KiRequestInterrupt(PKTHREAD Thread, PKPRCB Prcb);
+
+/*
+ * A thread that waits for a request to be served repeats it now and then: the host loses an interrupt if its queue of
+ * signals is full, or in a thread that a sanitizer is setting up.
+ */
+#define KI_SPINS_BEFORE_REPEAT (KI_SPINS_BEFORE_LONG_SPIN * 256)
+#define KI_TIME_BEFORE_REPEAT 1000000 /* 100 ms */
 
 #endif

@@ -1,5 +1,10 @@
-/* event.c: KEVENT. An event that nobody waits on is set, reset, pulsed and consumed by one compare-exchange. */
-#include "signalobject.h"
+/*
+ * event.c: KEVENT, and what is built like one: KGATE, a synchronization event whose locking form boosts the thread that
+ * it releases, and KEVENT_PAIR, two synchronization events of which one side sets its own and waits for the other.
+ *
+ * An event without waiters is set, reset, pulsed and consumed by one compare-exchange.
+ */
+#include "wait.h"
 
 VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
 {
@@ -7,30 +12,10 @@ VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
     KiInitializeHeader(&Event->Header, Kind, sizeof(KEVENT), State);
 }
 
-static BOOLEAN KiUpdateSetEvent(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
+static DECLSPEC_NOINLINE LONG KiSetEventSlow(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Pulse, BOOLEAN Wait)
 {
-    UNREFERENCED_PARAMETER(Header);
-    UNREFERENCED_PARAMETER(Context);
-    *Word = KiWithState(*Word, 1);
-    return TRUE;
-}
-
-/* TRUE: nobody waits, and the state was changed at one stroke. */
-FORCEINLINE BOOLEAN KiTryChangeState(PRKEVENT Event, LONG State, PLONG Previous)
-{
-    ULONG64 Word = KiReadHeader(&Event->Header);
-    while (!(Word & (KI_LOCKED | KI_WAITERS))) {
-        if (KiCompareExchangeHeader(&Event->Header, &Word, KiWithState(Word, State))) {
-            *Previous = KI_STATE(Word);
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-static DECLSPEC_NOINLINE LONG KiSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Pulse, BOOLEAN Wait)
-{
-    KI_SIGNAL Signal = {.Update = KiUpdateSetEvent, .Increment = Increment, .Pulse = Pulse};
+    LONG State = 1;
+    KI_SIGNAL Signal = {.Update = KiUpdateState, .Context = &State, .Increment = Increment, .Pulse = Pulse};
     LONG Previous;
     KiSignalInline(&Event->Header, &Signal, &Previous);
     if (Wait) {
@@ -39,31 +24,36 @@ static DECLSPEC_NOINLINE LONG KiSetEvent(PRKEVENT Event, KPRIORITY Increment, BO
     return Previous;
 }
 
-FORCEINLINE LONG KiChangeState(PRKEVENT Event, LONG State, KPRIORITY Increment, BOOLEAN Wait)
+/* State: of the event afterwards. */
+FORCEINLINE LONG KiSetEvent(PRKEVENT Event, LONG State, KPRIORITY Increment, BOOLEAN Wait)
 {
-    LONG Previous;
-    if (!KiTryChangeState(Event, State, &Previous)) {
-        return KiSetEvent(Event, Increment, State == 0, Wait);
-    }
+    ULONG64 Word = KiReadHeader(&Event->Header);
+    do {
+        if (Word & (KI_LOCKED | KI_WAITERS)) {
+            return KiSetEventSlow(Event, Increment, State == 0, Wait);
+        }
+    } while (!KiCompareExchangeHeader(&Event->Header, &Word, KiWithState(Word, State)));
     if (Wait) {
         KiSetWaitNext(KiCurrentThread());
     }
-    return Previous;
+    return KI_STATE(Word);
 }
 
 LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 {
-    return KiChangeState(Event, 1, Increment, Wait);
+    return KiSetEvent(Event, 1, Increment, Wait);
 }
 
 LONG KePulseEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 {
-    return KiChangeState(Event, 0, Increment, Wait);
+    return KiSetEvent(Event, 0, Increment, Wait);
 }
 
 VOID KeSetEventBoostPriority(PRKEVENT Event, PKTHREAD *Thread)
 {
-    KI_SIGNAL Signal = {.Update = KiUpdateSetEvent,
+    LONG State = 1;
+    KI_SIGNAL Signal = {.Update = KiUpdateState,
+                        .Context = &State,
                         .Increment = EVENT_INCREMENT,
                         .BoostFloor = (SCHAR)KeQueryPriorityThread(KiCurrentThread()),
                         .Released = Thread};
@@ -91,4 +81,88 @@ VOID KeClearEvent(PRKEVENT Event)
 LONG KeReadStateEvent(PRKEVENT Event)
 {
     return KI_STATE(KiReadSettledHeader(&Event->Header));
+}
+
+/* Gates. Signalling, byte 1 of the header, says that the last signal of the gate was a boosting one. */
+
+#define KI_SIGNALLING ((ULONG64)1 << 8)
+
+VOID KeInitializeGate(PKGATE Gate)
+{
+    KiInitializeHeader(&Gate->Header, GateObject, sizeof(KGATE), 0);
+    Gate->Header.Signalling = FALSE;
+}
+
+static BOOLEAN KiUpdateGate(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Header);
+    *Word = (KiWithState(*Word, 1) & ~KI_SIGNALLING) | (*(BOOLEAN *)Context ? KI_SIGNALLING : 0);
+    return TRUE;
+}
+
+static VOID KiSignalGate(PKGATE Gate, KPRIORITY Increment, SCHAR BoostFloor)
+{
+    BOOLEAN Boost = BoostFloor != 0;
+    KI_SIGNAL Signal = {.Update = KiUpdateGate, .Context = &Boost, .Increment = Increment, .BoostFloor = BoostFloor};
+    LONG Previous;
+    KiSignal(&Gate->Header, &Signal, &Previous);
+}
+
+VOID KeSignalGate(PKGATE Gate)
+{
+    KiSignalGate(Gate, IO_NO_INCREMENT, 0);
+}
+
+VOID KeSignalGateBoostPriority(PKGATE Gate)
+{
+    KiSignalGate(Gate, EVENT_INCREMENT, (SCHAR)KeQueryPriorityThread(KiCurrentThread()));
+}
+
+NTSTATUS KeWaitForGate(PKGATE Gate, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode)
+{
+    return KeWaitForSingleObject(Gate, WaitReason, WaitMode, FALSE, NULL);
+}
+
+/* Event pairs. */
+
+VOID KeInitializeEventPair(PKEVENT_PAIR EventPair)
+{
+    EventPair->Type = EventPairObject;
+    EventPair->Size = sizeof(KEVENT_PAIR);
+    KeInitializeEvent(&EventPair->EventLow, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&EventPair->EventHigh, SynchronizationEvent, FALSE);
+}
+
+LONG KeSetHighEventPair(PKEVENT_PAIR EventPair, KPRIORITY Increment, BOOLEAN Wait)
+{
+    return KeSetEvent(&EventPair->EventHigh, Increment, Wait);
+}
+
+LONG KeSetLowEventPair(PKEVENT_PAIR EventPair, KPRIORITY Increment, BOOLEAN Wait)
+{
+    return KeSetEvent(&EventPair->EventLow, Increment, Wait);
+}
+
+NTSTATUS KeWaitForHighEventPair(PKEVENT_PAIR EventPair, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                                PLARGE_INTEGER Timeout)
+{
+    return KeWaitForSingleObject(&EventPair->EventHigh, Executive, WaitMode, Alertable, Timeout);
+}
+
+NTSTATUS KeWaitForLowEventPair(PKEVENT_PAIR EventPair, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                               PLARGE_INTEGER Timeout)
+{
+    return KeWaitForSingleObject(&EventPair->EventLow, Executive, WaitMode, Alertable, Timeout);
+}
+
+NTSTATUS KeSetHighWaitLowThread(PKEVENT_PAIR EventPair, KPROCESSOR_MODE WaitMode)
+{
+    KeSetEvent(&EventPair->EventHigh, EVENT_INCREMENT, TRUE);
+    return KeWaitForSingleObject(&EventPair->EventLow, Executive, WaitMode, FALSE, NULL);
+}
+
+NTSTATUS KeSetLowWaitHighThread(PKEVENT_PAIR EventPair, KPROCESSOR_MODE WaitMode)
+{
+    KeSetEvent(&EventPair->EventLow, EVENT_INCREMENT, TRUE);
+    return KeWaitForSingleObject(&EventPair->EventHigh, Executive, WaitMode, FALSE, NULL);
 }

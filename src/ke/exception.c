@@ -1,18 +1,18 @@
 /*
- * exception.c: raising a status, and the frames that catch it.
+ * exception.c: raises a status, and finds the frame that catches it.
  *
  * A thread's frames are a list, innermost first; each is on the stack of the function that has the __try. Frames are
- * left in the reverse order of their entering, so the innermost frame is always the one to leave, and a raise takes it
- * off and jumps to it. Its __except or __finally then asks whether something was caught: that question comes directly
- * after the frame's block, so the answer belongs to that frame.
+ * left in reverse order, so the innermost frame is always the next to leave: a raise removes it and jumps to it. Its
+ * __except or __finally then asks whether something was caught. That question comes directly after the frame's block,
+ * so the answer belongs to that frame.
  *
- * Others are asked too, where a program runs (below DISPATCH_LEVEL): the handlers of the process before the frames, its
- * last filter after them. They run where the exception was raised, with the stack as it was, so that they may continue:
- * then the raise returns, or, if it cannot, STATUS_NONCONTINUABLE_EXCEPTION goes to the frames. A frame that passes on
- * what it has got goes to the frames around it and to the last filter; the handlers have been asked.
+ * Below DISPATCH_LEVEL the process's handlers are asked before the frames, and its last filter after them. They run
+ * where the exception was raised, with the stack intact, so they may continue: then the raise returns, or, if it cannot,
+ * STATUS_NONCONTINUABLE_EXCEPTION goes to the frames. A frame that passes an exception on goes to the outer frames and
+ * to the last filter; the handlers have already been asked.
  *
- * An interrupt service routine, an IPI function and a DPC run on the stack of whatever thread was there. They start
- * with an empty list, so what they raise and don't catch is a bugcheck and never ends up in that thread's handler.
+ * Interrupt service routines, IPI functions and DPCs run on the stack of an arbitrary thread. They start with an empty
+ * list: what they raise and don't catch is a bugcheck, and never reaches that thread's handlers.
  */
 #include <interlock/exception.h>
 
@@ -32,7 +32,7 @@ VOID KeEnterTryFrame(PKEXCEPTION_FRAME Frame)
     Thread->ExceptionList = Frame;
 }
 
-/* Frames inside this one are gone too when the block was left by a jump of the program's own. */
+/* If the program left the block by a longjmp of its own, the frames inside are gone, too. */
 VOID KeExitTryFrame(PKEXCEPTION_FRAME Frame)
 {
     if (Frame->Entered) {
@@ -57,11 +57,11 @@ VOID KeLeaveTryFrame(VOID)
     KiJumpToFrame(Thread, Thread->ExceptionList, KI_TRY_LEFT);
 }
 
-/* A program's handlers are not asked at a level where a program cannot be. */
+/* Routine may be NULL; a program's handlers do not run at DISPATCH_LEVEL or above. */
 static LONG KiAskRoutine(KI_EXCEPTION_ROUTINE *volatile *Routine, PKTHREAD Thread, PEXCEPTION_RECORD Record)
 {
     EXCEPTION_POINTERS Exception = {.ExceptionRecord = Record, .ContextRecord = NULL};
-    /* acquire: pairs with the release of whoever has registered it, whose list it uses */
+    /* acquire: pairs with the release of the registration, whose list the routine uses */
     KI_EXCEPTION_ROUTINE *Ask = __atomic_load_n(Routine, __ATOMIC_ACQUIRE);
     return Ask != NULL && Thread->Irql < DISPATCH_LEVEL ? Ask(&Exception) : EXCEPTION_CONTINUE_SEARCH;
 }
@@ -72,7 +72,7 @@ static DECLSPEC_NORETURN VOID KiExceptionNotHandled(PEXCEPTION_RECORD Record)
                  (ULONG_PTR)Record->ExceptionAddress, Record->ExceptionInformation[0], Record->ExceptionInformation[1]);
 }
 
-/* Returns if no frame is left and the last one to be asked continues. */
+/* Returns if no frame is left and the last filter continues. */
 static VOID KiRaiseToFrames(PKTHREAD Thread, PEXCEPTION_RECORD Record)
 {
     if (Thread->ExceptionList == NULL) {
@@ -91,7 +91,7 @@ static VOID KiRaiseToFrames(PKTHREAD Thread, PEXCEPTION_RECORD Record)
     KiJumpToFrame(Thread, Thread->ExceptionList, KI_TRY_RAISED);
 }
 
-/* Whoever continued what cannot be continued is not asked about that again. */
+/* A handler tried to continue: this goes to the frames only. */
 static DECLSPEC_NORETURN VOID KiRaiseNoncontinuable(PKTHREAD Thread, PVOID Address)
 {
     EXCEPTION_RECORD Record = {
@@ -125,8 +125,8 @@ DECLSPEC_NOINLINE VOID KiRaiseStatus(NTSTATUS Status)
     __builtin_unreachable();
 }
 
-/* A frame passes on what it has got: the frames around it are next. The place of the raise is gone by now. */
-static DECLSPEC_NORETURN VOID KiPassOn(PKTHREAD Thread)
+/* A frame passes its exception on to the outer frames. The place of the raise is gone by now. */
+static DECLSPEC_NORETURN VOID KiPassExceptionOn(PKTHREAD Thread)
 {
     KiRaiseToFrames(Thread, &Thread->ExceptionRecord);
     KiRaiseNoncontinuable(Thread, Thread->ExceptionRecord.ExceptionAddress);
@@ -154,7 +154,7 @@ BOOLEAN KeFilterException(LONG Disposition)
 {
     PKTHREAD Thread = KiCurrentThread();
     if (Disposition == EXCEPTION_CONTINUE_SEARCH) {
-        KiPassOn(Thread);
+        KiPassExceptionOn(Thread);
     }
     if (Disposition < 0) {
         KiRaiseNoncontinuable(Thread, Thread->ExceptionRecord.ExceptionAddress);
@@ -171,7 +171,7 @@ KFINALLY_STATE KeBeginFinally(VOID)
     return State;
 }
 
-/* TRUE before the block, FALSE after it; what went through is raised again. */
+/* TRUE before the block, FALSE after it; an exception that went through is raised again. */
 BOOLEAN KeContinueFinally(PKFINALLY_STATE State)
 {
     if (!State->Done) {
@@ -180,7 +180,7 @@ BOOLEAN KeContinueFinally(PKFINALLY_STATE State)
     }
     if (State->Raised) {
         KiCurrentThread()->ExceptionRecord = State->Exception;
-        KiPassOn(KiCurrentThread());
+        KiPassExceptionOn(KiCurrentThread());
     }
     return FALSE;
 }

@@ -1,26 +1,28 @@
 /*
  * fork.c: a process with many threads forks, and the child is usable.
  *
- * Only the forking thread lives on in the child, so no lock of the kernel may be held by another one at that moment.
- * Locks are held inside dispatcher sections only (KiEnterDispatcher), and so:
+ * Only the forking thread lives on in the child, so no other thread may hold a lock of the kernel at that moment. Locks
+ * are held in dispatcher sections only (KiEnterDispatcher), and so:
  *
  * 1. The forker sets KiForkPending, then passes a barrier on all threads, then reads every DispatcherDepth until it has
  *    seen each of them 0 once. A thread that enters stores its depth before it reads KiForkPending. So either the
  *    forker sees the depth, or the thread sees the fork.
- * 2. A thread that sees the fork on entering the outermost section takes its depth back and waits. One that is inside
- *    goes on, nested sections too: it holds what others may wait for.
+ * 2. A thread that sees the fork when it enters its outermost section takes its depth back and waits. A thread that is
+ *    inside continues, nested sections too: others may wait for what it holds.
  * 3. The forker itself enters sections freely: other handlers of the program run between prepare and the fork.
- * 4. One fork at a time: whoever sets KiForkPending from 0.
+ * 4. One fork at a time: the thread that sets KiForkPending from 0.
+ * 5. An allocator may lock its heap over the fork, before our handler in the parent and until after ours in the child.
+ *    So no thread uses the heap in a section, and the child's handler leaves it alone: hal defers frees, and threads
+ *    that are needed are requested and started later (ownthread.h).
  *
- * In the child the threads that stayed behind have ended as far as anybody can tell: they wait for nothing, their
- * mutants are abandoned, their objects are signaled.
+ * In the child the threads that stayed behind have ended as far as anyone can tell: they wait for nothing, their mutants
+ * are abandoned, their objects are signaled.
  */
 #include "fork.h"
-#include "irql.h"
-#include "trace.h"
+#include "ownthread.h"
+#include "park.h"
+#include "../trace/trace.h"
 #include "wait.h"
-
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
 
 volatile ULONG KiForkPending;
 ULONG KiForkDepth;
@@ -30,10 +32,7 @@ static PKTHREAD volatile KiForkingThread;
 
 static VOID KiAwaitForkEnd(VOID)
 {
-    /* acquire: pairs with the release in KiEndFork */
-    while (__atomic_load_n(&KiForkPending, __ATOMIC_ACQUIRE) != 0) {
-        HalDispatch.Wait(&KiForkPending, 1, &KiNoDeadline);
-    }
+    KiSleepWhile(&KiForkPending, 1); /* its acquire pairs with the release in KiEndFork */
 }
 
 VOID KiEnterDispatcherSlow(PKTHREAD Thread)
@@ -45,20 +44,34 @@ VOID KiEnterDispatcherSlow(PKTHREAD Thread)
     do {
         __atomic_store_n(&Thread->DispatcherDepth, 0, __ATOMIC_RELEASE);
         KiAwaitForkEnd();
-        /* seq_cst, both: the store comes before the load; pairs with KiBeginFork and KiAwaitSectionEnd */
+        /* seq_cst, both: the store comes before the load; pairs with KiForkPrepare */
         __atomic_exchange_n(&Thread->DispatcherDepth, 1, __ATOMIC_SEQ_CST);
     } while (__atomic_load_n(&KiForkPending, __ATOMIC_SEQ_CST) != 0);
 }
 
-static VOID KiBeginFork(PKTHREAD Thread)
+VOID KiForkPrepare(VOID)
 {
+    PKTHREAD Forker = KiCurrentThread();
     ULONG Free = 0;
+    Forker->SpecialApcDisable -= 1; /* others wait for this thread: it must not be suspended or terminated */
     /* seq_cst: pairs with KiEnterDispatcher where there is no barrier on all threads, and with KiEnterDispatcherSlow */
     while (!__atomic_compare_exchange_n(&KiForkPending, &Free, 1, FALSE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
         KiAwaitForkEnd();
         Free = 0;
     }
-    __atomic_store_n(&KiForkingThread, Thread, __ATOMIC_RELAXED);
+    __atomic_store_n(&KiForkingThread, Forker, __ATOMIC_RELAXED);
+    /* Orders KiForkPending before the depths below; pairs with KiEnterDispatcher. Where the host did not offer it at the
+       start, KiDispatcherFence makes every entering thread do its part; if it is refused later, hal has another way. */
+    HalBarrierAllThreads();
+    ULONG SlotsUsed = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
+    for (ULONG Slot = 0; Slot < SlotsUsed; Slot++) {
+        PKTHREAD Thread = KiThreadFromNumber(Slot);
+        /* seq_cst: after KiForkPending was set; also acquires what KiExitDispatcher releases, so all it did is complete */
+        for (ULONG Round = 0; Thread != Forker && __atomic_load_n(&Thread->DispatcherDepth, __ATOMIC_SEQ_CST) != 0;
+             Round++) {
+            KiBackOff(Round);
+        }
+    }
 }
 
 static VOID KiEndFork(VOID)
@@ -66,32 +79,6 @@ static VOID KiEndFork(VOID)
     __atomic_store_n(&KiForkingThread, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&KiForkPending, 0, __ATOMIC_RELEASE);
     HalDispatch.Wake(&KiForkPending, MAXLONG);
-}
-
-static VOID KiAwaitSectionEnd(PKTHREAD Thread)
-{
-    /* seq_cst: after KiForkPending was set; also acquires what KiExitDispatcher releases, so all it did is complete */
-    for (ULONG Round = 0; __atomic_load_n(&Thread->DispatcherDepth, __ATOMIC_SEQ_CST) != 0; Round++) {
-        HalLongSpin(Round);
-    }
-}
-
-VOID KiForkPrepare(VOID)
-{
-    PKTHREAD Forker = KiCurrentThread();
-    ULONG SlotsUsed;
-    Forker->SpecialApcDisable -= 1; /* nobody may stop or end the thread that the others wait for */
-    KiBeginFork(Forker);
-    /* Orders KiForkPending before the depths below; pairs with KiEnterDispatcher. Where the host has not offered it at the
-       start, KiDispatcherFence makes every entering thread do its part; if it is refused later, hal has another way. */
-    HalBarrierAllThreads();
-    SlotsUsed = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
-    for (ULONG Slot = 0; Slot < SlotsUsed; Slot++) {
-        PKTHREAD Thread = KiThreadFromNumber(Slot);
-        if (Thread != Forker) {
-            KiAwaitSectionEnd(Thread);
-        }
-    }
 }
 
 VOID KiForkParent(VOID)
@@ -104,17 +91,7 @@ VOID KiForkParent(VOID)
     }
 }
 
-static VOID KiTakeNewIdentity(PKTHREAD Survivor)
-{
-    ULONG ThreadId = HalCurrentThreadId();
-    KiForkDepth = (KiForkDepth + 1) & MAXLONG; /* critical sections have 31 bits for it: rtl/criticalsection.c */
-    KiForkTag = (ULONG_PTR)KiForkDepth << KI_FORK_TAG_SHIFT;
-    Survivor->ThreadIdBeforeFork = Survivor->ThreadId;
-    KiRemoveThreadId(Survivor, Survivor->ThreadId);
-    KiInsertThreadId(Survivor, ThreadId);
-    __atomic_store_n(&Survivor->ThreadId, ThreadId, __ATOMIC_RELAXED);
-    KiInitialProcess.ProcessId = HalCurrentProcessId();
-}
+/* The child. */
 
 /* Queues of the parent. Theory in fork.h. */
 
@@ -154,8 +131,8 @@ VOID KiRecordInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value, ULONG_PTR
 
 VOID KiForeignQueue(volatile ULONG_PTR *Word, ULONG_PTR Value)
 {
-    HalPrint("interlock: the lock at %p has a waiter that this process does not know (its word is %p). Objects and locks "
-             "in memory that processes share are not supported, nor is memory that is overwritten\n",
+    HalPrint("interlock: the lock at %p has a waiter that this process did not create (its word is %p). Objects and locks "
+             "in memory shared between processes are not supported; or the memory was overwritten\n",
              (PVOID)Word, (PVOID)Value);
     KeBugCheckEx(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_CORRUPT_LIST_ENTRY, (ULONG_PTR)Word, Value, 0);
 }
@@ -192,50 +169,33 @@ static VOID KiInheritQueues(PKTHREAD Thread)
     }
 }
 
-static BOOLEAN KiWasInWait(PKTHREAD Thread)
-{
-    return Thread->State == Waiting || Thread->State == DeferredReady;
-}
-
-static BOOLEAN KiIsOnMutantList(PKTHREAD Thread, PKMUTANT Mutant)
-{
-    for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; Entry != &Thread->MutantListHead; Entry = Entry->Flink) {
-        if (Entry == &Mutant->MutantListEntry) {
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-/* A mutant that was handed over while its new owner slept is not on the owner's list yet. */
+/* A mutant that was handed off while its new owner slept is not on the owner's list yet. */
 static VOID KiClaimHandedMutant(PKTHREAD Thread, PDISPATCHER_HEADER Header)
 {
     PKMUTANT Mutant = CONTAINING_RECORD(Header, KMUTANT, Header);
-    if (KI_TYPE(KiReadHeader(Header)) == MutantObject && Mutant->OwnerThread == Thread &&
-        !KiIsOnMutantList(Thread, Mutant)) {
-        KiTakeOwnershipOf(Mutant, Thread);
+    if (KI_TYPE(KiReadHeader(Header)) != MutantObject || Mutant->OwnerThread != Thread) {
+        return;
     }
-}
-
-static VOID KiTakeOffBlock(PKTHREAD Thread, PKWAIT_BLOCK Block)
-{
-    PDISPATCHER_HEADER Header = Block->Object;
-    if (Block->BlockState == WaitBlockActive) {
-        ULONG64 Word = KiLockObject(Header);
-        KiUnlinkBlock(Block, WaitBlockInactive);
-        KiUnlockObject(Header, Word);
+    for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; Entry != &Thread->MutantListHead; Entry = Entry->Flink) {
+        if (Entry == &Mutant->MutantListEntry) {
+            return;
+        }
     }
-    KiClaimHandedMutant(Thread, Header);
+    KiTakeOwnershipOf(Mutant, Thread);
 }
 
 static VOID KiTakeOffWait(PKTHREAD Thread)
 {
     ULONG Count = KiObjectBlocks(Thread);
     for (ULONG Index = 0; Index < Count; Index++) {
-        KiTakeOffBlock(Thread, &Thread->WaitBlockList[Index]);
-    }
-    if (Thread->WaitListed) {
-        KiUnlistWaitingThread(Thread);
+        PKWAIT_BLOCK Block = &Thread->WaitBlockList[Index];
+        PDISPATCHER_HEADER Header = Block->Object;
+        if (Block->BlockState == WaitBlockActive) {
+            ULONG64 Word = KiLockObject(Header);
+            KiUnlinkBlock(Block, WaitBlockInactive);
+            KiUnlockObject(Header, Word);
+        }
+        KiClaimHandedMutant(Thread, Header);
     }
     __atomic_store_n(&Thread->WaitRegister, 0, __ATOMIC_RELAXED);
 }
@@ -256,10 +216,10 @@ static VOID KiOrphanThreads(PKTHREAD Survivor)
         __atomic_store_n(&KiSlotOfThread(Thread)->Use, KiSlotOrphaned, __ATOMIC_RELAXED);
         KiInheritQueues(Thread);
         Thread->Queued = NULL;
-        if (KiWasInWait(Thread)) {
+        if (Thread->State == Waiting || Thread->State == DeferredReady) {
             KiTakeOffWait(Thread);
         }
-        /* so its APCs are run down, not delivered */
+        /* so that its APCs are run down, not delivered */
         __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELAXED);
         KiForgetHostThread(Thread);
     }
@@ -285,16 +245,37 @@ static VOID KiEndOrphans(VOID)
 VOID KiForkChild(VOID)
 {
     PKTHREAD Survivor = HalCurrentThread;
+    ULONG ThreadId = HalCurrentThreadId();
+    UCHAR Use = Survivor->OwnThreadUse;
     KiEndFork();
     KiTerminateForkChild();
     Survivor->SpecialApcDisable += 1;
+    Survivor->OwnThreadUse = KI_CREATION_FORBIDDEN; /* 5 above */
     KiInterruptForkChild(Survivor);
-    KiTakeNewIdentity(Survivor);
+
+    KiForkDepth = (KiForkDepth + 1) & MAXLONG; /* critical sections have 31 bits for it: rtl/criticalsection.c */
+    KiForkTag = (ULONG_PTR)KiForkDepth << KI_FORK_TAG_SHIFT;
+    Survivor->ThreadIdBeforeFork = Survivor->ThreadId;
+    KiRemoveThreadId(Survivor, Survivor->ThreadId);
+    KiInsertThreadId(Survivor, ThreadId);
+    __atomic_store_n(&Survivor->ThreadId, ThreadId, __ATOMIC_RELAXED);
+    KiInitialProcess.ProcessId = HalCurrentProcessId();
     KTRACE_FORK_CHILD();
     KiInheritQueues(Survivor); /* an APC that forks inside a wait */
+
     KiOrphanThreads(Survivor);
     KiRebuildFreeSlots();
+    KiOwnThreadForkChild();
     KiProcessorForkChild(Survivor);
     KiTimerForkChild();
     KiEndOrphans();
+    Survivor->OwnThreadUse = Use;
+}
+
+/* After the handlers of an allocator. */
+VOID KiForkChildLate(VOID)
+{
+    if (HalCurrentThread != NULL) {
+        KiStartWantedThreads(HalCurrentThread);
+    }
 }

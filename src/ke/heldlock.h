@@ -1,10 +1,11 @@
 /*
- * heldlock.h: what the verifier notes of the spinlocks whose words do not name their owner: queued ones and those of
- * readers and writers. A processor that holds one and asks for it again would wait for itself; one that gives back what
- * it does not hold gives back somebody else's.
+ * heldlock.h: the verifier's notes of the spinlocks whose words do not name their owner: queued and reader/writer
+ * spinlocks. A processor that acquires one that it holds would wait for itself; one that releases a lock that it does not
+ * hold would release another owner's.
  *
- * The notes are the processor's. An interrupt on it takes and gives back locks of its own in between, so they are
- * changed at HIGH_LEVEL. Locks beyond KI_HELD_LOCKS are only counted, and give the benefit of the doubt.
+ * Each processor has its notes. An interrupt on it acquires and releases locks of its own in between, so the notes are
+ * changed at HIGH_LEVEL. Locks beyond KI_HELD_LOCKS are only counted: while there are any, a release without a note is
+ * not reported.
  */
 #ifndef INTERLOCK_HELDLOCK_H
 #define INTERLOCK_HELDLOCK_H
@@ -20,7 +21,7 @@ VOID KiCheckNotHeld(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold);
 VOID KiAddHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold);
 VOID KiRemoveHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold);
 
-/* Before the lock is waited for. */
+/* Before the acquire. */
 FORCEINLINE VOID KiVerifyAcquire(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
 {
     KiVerifyAtDispatchLevel(Thread);
@@ -36,7 +37,7 @@ FORCEINLINE VOID KiNoteAcquired(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
     }
 }
 
-/* Before the lock is given back. */
+/* Before the release. */
 FORCEINLINE VOID KiVerifyRelease(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
 {
     KiVerifyAtDispatchLevel(Thread);

@@ -1,36 +1,33 @@
 /*
- * hostinterrupt.c: the host interrupts a thread because something is to be done on it at once.
+ * hostinterrupt.c: the host interrupts a thread that has to do something at once.
  *
- * Whoever wants a thread to stop, for a while or for good, says so in its wait status register and then interrupts it.
- * An interrupt is a signal with a handler, and each of them is delivered: somebody who suspends and resumes a thread
- * without end could keep it in the handler for good. So there is one on its way at most:
+ * To stop a thread, for a while or for good, a requester sets bits in its wait status register and then interrupts it.
+ * An interrupt is a signal with a handler, and each one is delivered: suspending and resuming a thread without a pause
+ * could keep it in the handler forever. So at most one is on its way:
  *
- *     InterruptState   None        nobody has sent one, or it has been served
- *                      Wanted      one is on its way, or the thread looks and has to look again
- *                      Looking     the thread looks
+ *     InterruptState   None        none was sent, or it has been served
+ *                      Wanted      one is on its way, or the thread is looking and has to look again
+ *                      Looking     the thread is looking
  *
- * 1. Who makes it Wanted from None sends. If that fails it becomes None again, and the thread finds out when it next
- *    calls in.
- * 2. The thread makes it Looking, looks, and makes it None if it is still Looking. Otherwise it looks again.
- * 3. If the thread must not be stopped now (hal.h, HalInterruptLater) the state stays as it is: another interrupt is on
- *    its way.
- * 4. An interrupt that was sent may be kept from the thread, for as long as it blocks the host's signal, or for good,
- *    if somebody else takes the signal. So a requester that promises something about the thread asks whether it arrives
- *    (KiInterruptArrives), and sends again if it does not. One that comes too often finds nothing to do.
- * 5. InterruptsServed grows when the thread begins to look. A requester reads it after it has made the state Wanted. If
- *    it is another number later, the thread looks after the request: it had not begun to look when the state changed,
- *    or it finds Wanted when it wants to go, and looks again.
- * 6. A signal that is pending and not blocked is taken before the thread runs on, by its handler. But a thread that
- *    waits for signals (sigwait) takes it as well, without one, and lets no one see that it blocks it otherwise. Such a
- *    thread sleeps when the signal is sent, unless something else has just woken it. So for one that slept only what
- *    was served counts, or, in the end, that it has not come to run yet.
- * Processors interrupt their owners without this (irql.c): they hold no reference, it may be another thread by then.
- * They repeat their requests until the owner has served them, or it comes by itself to where it does.
+ * 1. The requester that changes None to Wanted sends. If that fails the state becomes None again, and the thread finds
+ *    out when it next calls in.
+ * 2. The thread sets Looking, looks, and changes Looking to None. If the state is not Looking any more it looks again.
+ * 3. If the thread must not be stopped now (hal.h, HalInterruptLater) the state stays: another interrupt is on its way.
+ * 4. An interrupt may be kept from the thread: for as long as the thread blocks the host's signal, or for good if
+ *    something else takes the signal. So a requester that promises something about the thread asks whether it arrives
+ *    (KiInterruptArrives), and sends again if it does not. A redundant interrupt finds nothing to do.
+ * 5. InterruptsServed is incremented when the thread starts to look. A requester reads it after it has set Wanted. If
+ *    the number has changed later, the thread has looked after the request: either it had not started when the state
+ *    changed, or it finds Wanted when it is done, and looks again.
+ * 6. A pending signal that is not blocked is taken by its handler before the thread runs on. But a thread in sigwait
+ *    takes it without the handler, and the host does not show that it blocks the signal otherwise. Such a thread sleeps
+ *    when the signal is sent, unless something else has just woken it. So for a thread that slept only InterruptsServed
+ *    counts, or, in the end, that it has not run yet.
+ * Processors interrupt their owners without this (irql.c): they hold no reference, and the owner may have changed by
+ * then. They repeat their requests until an owner has served them.
  */
-#include "irql.h"
+#include "park.h"
 #include "wait.h"
-
-#define KI_INTERRUPT_CYCLES 20000
 
 typedef enum _KI_INTERRUPT_STATE {
     KiInterruptNone,
@@ -38,7 +35,7 @@ typedef enum _KI_INTERRUPT_STATE {
     KiInterruptLooking
 } KI_INTERRUPT_STATE;
 
-/* relaxed: nothing is handed over */
+/* relaxed: publishes nothing */
 static VOID KiForgetInterrupt(PKTHREAD Thread)
 {
     ULONG Wanted = KiInterruptWanted;
@@ -48,13 +45,13 @@ static VOID KiForgetInterrupt(PKTHREAD Thread)
 
 static ULONG KiReadServed(PKTHREAD Thread)
 {
-    /* acquire: comes after the exchange of the state in KiInterruptThread, and the number after what made it grow */
+    /* acquire: read after the exchange in KiInterruptThread; what the thread did before it counted is visible */
     return __atomic_load_n(&Thread->InterruptsServed, __ATOMIC_ACQUIRE);
 }
 
 NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
 {
-    /* acquire: pairs with the release store of the id in KiStartThread; one that has not started looks by itself */
+    /* acquire: pairs with the release of the id in KiStartThread; a thread that has not started looks by itself */
     ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
     NTSTATUS Status = STATUS_SUCCESS;
     ULONG State;
@@ -64,7 +61,7 @@ NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
     if (Sent != NULL) {
         Sent->Slept = HalIsThreadAsleep(ThreadId);
     }
-    /* acq_rel: pairs with KiServeInterrupt; what was said before is seen by who finds this */
+    /* acq_rel: pairs with the exchange in KiServeInterrupt; the thread that finds Wanted sees the requester's bits */
     State = __atomic_exchange_n(&Thread->InterruptState, KiInterruptWanted, __ATOMIC_ACQ_REL);
     if (Sent != NULL) {
         Sent->Served = KiReadServed(Thread);
@@ -75,7 +72,7 @@ NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
     if (!NT_SUCCESS(Status)) {
         KiForgetInterrupt(Thread);
     }
-    return Status == STATUS_INVALID_CID ? STATUS_SUCCESS : Status; /* the thread has ended, it does nothing any more */
+    return Status == STATUS_INVALID_CID ? STATUS_SUCCESS : Status; /* the thread has ended: nothing to stop */
 }
 
 NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
@@ -84,40 +81,28 @@ NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
     return KiInterruptThread(Thread, Sent);
 }
 
-/* A thread that runs on another processor is there in less time than it takes to ask the host. */
-static BOOLEAN KiIsSoonServed(PKTHREAD Thread, ULONG Served)
+typedef struct _KI_AWAITED_SERVICE {
+    PKTHREAD Thread;
+    ULONG Served;
+} KI_AWAITED_SERVICE, *PKI_AWAITED_SERVICE;
+
+static inline BOOLEAN KiIsInterruptServed(PVOID Awaited)
 {
-    ULONG Left = KiMaySpin(KiCurrentThread()) ? HalSpinsForCycles(KI_INTERRUPT_CYCLES) : 0;
-    while (Left != 0 && KiReadServed(Thread) == Served) {
-        Left -= 1;
-        HalPause();
-    }
-    return KiReadServed(Thread) != Served;
+    return KiReadServed(((PKI_AWAITED_SERVICE)Awaited)->Thread) != ((PKI_AWAITED_SERVICE)Awaited)->Served;
 }
 
+/* A thread that runs on another processor takes the interrupt in less time than it takes to ask the host. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally)
 {
-    /* relaxed: the id of a thread that has been started stays */
+    KI_AWAITED_SERVICE Awaited = {Thread, Sent->Served};
+    /* relaxed: a started thread keeps its id */
     ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_RELAXED);
-    return ThreadId == 0 || KiIsSoonServed(Thread, Sent->Served) ||
-           ((Finally || !Sent->Slept) && HalIsInterruptOnItsWay(ThreadId)) || KiReadServed(Thread) != Sent->Served;
+    return ThreadId == 0 || KiIsInterruptServed(&Awaited) ||
+           KiParkUntil(KiCurrentThread(), KiParkForInterrupt, KiIsInterruptServed, &Awaited) ||
+           ((Finally || !Sent->Slept) && HalIsInterruptOnItsWay(ThreadId)) || KiIsInterruptServed(&Awaited);
 }
 
-/* A suspension is one of the kernel APCs. */
-static BOOLEAN KiIsStopPending(PKTHREAD Thread)
-{
-    /* relaxed: read after the state, see KiServeInterrupt */
-    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0;
-}
-
-static VOID KiStopInterrupted(PKTHREAD Thread)
-{
-    KiExitIfRequested(Thread);
-    KiSuspendInterrupt(Thread);
-    KiExitIfRequested(Thread);
-}
-
-static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InLibrary)
+static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InsideLibc)
 {
     ULONG State;
     do {
@@ -126,18 +111,23 @@ static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InLibrary)
         /* release: not before the exchange; see 5 above */
         __atomic_fetch_add(&Thread->InterruptsServed, 1, __ATOMIC_RELEASE);
         KiPollInterrupts(Thread);
-        if (InLibrary && KiIsStopPending(Thread) && HalInterruptLater()) {
+        /* A suspension is one of the kernel APCs. relaxed: read after the exchange */
+        if (InsideLibc &&
+            (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0 &&
+            HalInterruptLater()) {
             return;
         }
-        KiStopInterrupted(Thread);
+        KiExitIfRequested(Thread);
+        KiSuspendInterrupt(Thread);
+        KiExitIfRequested(Thread);
         State = KiInterruptLooking;
-        /* relaxed: nothing is handed over; on failure the exchange above acquires */
+        /* relaxed: publishes nothing; after a failure the exchange above acquires */
     } while (!__atomic_compare_exchange_n(&Thread->InterruptState, &State, KiInterruptNone, FALSE, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
 }
 
-/* What runs here must not raise into the frames of the code that it interrupted: the host's interrupt would not end. */
-VOID KiHostInterrupt(BOOLEAN InLibrary)
+/* What runs here must not raise into the frames of the interrupted code: the host's handler would never return. */
+VOID KiHostInterrupt(BOOLEAN InsideLibc)
 {
     PKTHREAD Thread = HalCurrentThread;
     PVOID ExceptionList;
@@ -147,12 +137,12 @@ VOID KiHostInterrupt(BOOLEAN InLibrary)
     ExceptionList = Thread->ExceptionList;
     Thread->ExceptionList = NULL;
     Thread->HostInterrupts += 1;
-    KiServeInterrupt(Thread, InLibrary);
+    KiServeInterrupt(Thread, InsideLibc);
     Thread->HostInterrupts -= 1;
     Thread->ExceptionList = ExceptionList;
 }
 
-/* The interrupt, and the timer of one that was put off, have stayed with the parent. */
+/* The interrupt, and the timer of one that was put off, stayed in the parent. */
 VOID KiInterruptForkChild(PKTHREAD Survivor)
 {
     __atomic_store_n(&Survivor->InterruptState, KiInterruptNone, __ATOMIC_RELAXED);

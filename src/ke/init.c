@@ -5,27 +5,28 @@
 #include "dpc.h"
 #include "interrupt.h"
 #include "queuedlock.h"
-#include "trace.h"
+#include "park.h"
+#include "../trace/trace.h"
 
 #define KI_MAJOR_VERSION 10
 #define KI_MINOR_VERSION 0
 
 /*
- * Initialisation. Every layer registers what it has to set up (KI_INITIALIZER). KiInitializeSystem runs that once, layer
- * by layer, whatever the linker's order: from its constructor, or earlier, when the first thread calls in.
+ * Initialization. Every layer registers its initializers (KI_INITIALIZER). KiInitializeSystem runs them once, layer by
+ * layer, whatever the linker's order: from its constructor, or earlier, when the first thread calls in.
  *
- *     0 -> the id of the thread that initialises -> KI_INITIALIZED
+ *     0 -> the id of the initializing thread -> KI_INITIALIZED
  *
- * 1. Other threads wait until it is done. The thread itself may come again: initialisation calls the C library, which
- *    calls malloc, which the program may have replaced with one that uses locks of this library.
- * 2. So nothing before KiSystemIsUsable allocates, and whatever may allocate comes after.
- * 3. A thread that comes again before that was brought by some other function that the program has replaced. It can
- *    neither wait nor go on.
+ * 1. Other threads wait until it is done. The initializing thread may call in again: initialization calls the C library,
+ *    which calls malloc, which the program may have replaced by one that uses locks of this library.
+ * 2. So nothing before KiSystemIsUsable allocates, and what may allocate comes after it.
+ * 3. If the thread calls in again before that, the program has replaced some other function. The thread can neither wait
+ *    nor continue.
  */
 #define KI_INITIALIZED MAXULONG
 
 static volatile ULONG KiInitializationState;
-static BOOLEAN KiSystemIsUsable; /* by the thread that initialises */
+static BOOLEAN KiSystemIsUsable; /* by the initializing thread */
 
 extern const KI_INITIALIZER __start_interlock_init[] __attribute__((visibility("hidden")));
 extern const KI_INITIALIZER __stop_interlock_init[] __attribute__((visibility("hidden")));
@@ -33,60 +34,34 @@ extern const KI_INITIALIZER __stop_interlock_init[] __attribute__((visibility("h
 BOOLEAN KiVerifierEnabled;
 ULONG KiDisableLightWeightSuspend;
 
-static BOOLEAN KiParseNumber(PCSTR Text, ULONG *Number)
-{
-    ULONG Value = 0;
-    PCSTR Digit = Text;
-    while (*Digit >= '0' && *Digit <= '9' && Value <= (MAXULONG - 9) / 10) {
-        Value = Value * 10 + (ULONG)(*Digit++ - '0');
-    }
-    *Number = Value;
-    return Digit != Text && *Digit == '\0';
-}
-
 ULONG KiReadSetting(PCSTR Name, ULONG Minimum, ULONG Maximum, ULONG Default)
 {
     PCSTR Text = HalGetEnvironment(Name);
-    ULONG Value;
+    PCSTR Digit = Text;
+    ULONG Value = 0;
     if (Text == NULL || Text[0] == '\0') {
         return Default;
     }
-    if (!KiParseNumber(Text, &Value) || Value < Minimum || Value > Maximum) {
+    while (*Digit >= '0' && *Digit <= '9' && Value <= (MAXULONG - 9) / 10) {
+        Value = Value * 10 + (ULONG)(*Digit++ - '0');
+    }
+    if (*Digit != '\0' || Value < Minimum || Value > Maximum) {
         HalPrint("interlock: %s=%s is not a number from %u to %u; using %u\n", Name, Text, Minimum, Maximum, Default);
         return Default;
     }
     return Value;
 }
 
-static ULONG KiDefaultProcessors(VOID)
-{
-    ULONG Count = HalProcessorCount();
-    return Count < INTERLOCK_MAXIMUM_PROCESSORS ? Count : INTERLOCK_MAXIMUM_PROCESSORS;
-}
-
 static VOID KiReadSettings(VOID)
 {
-    KeNumberProcessors = KiReadSetting("INTERLOCK_PROCESSORS", 1, INTERLOCK_MAXIMUM_PROCESSORS, KiDefaultProcessors());
+    ULONG Processors = HalProcessorCount();
+    Processors = Processors < INTERLOCK_MAXIMUM_PROCESSORS ? Processors : INTERLOCK_MAXIMUM_PROCESSORS;
+    KeNumberProcessors = KiReadSetting("INTERLOCK_PROCESSORS", 1, INTERLOCK_MAXIMUM_PROCESSORS, Processors);
     KiVerifierEnabled = KiReadSetting("INTERLOCK_VERIFIER", 0, 1, 0) != 0;
     KiDisableLightWeightSuspend = KiReadSetting("INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND", 0, 1, 0);
 #ifdef INTERLOCK_DEBUG
     KiVerifierEnabled = TRUE;
 #endif
-}
-
-static VOID KiInitializeProcessor(PKPRCB Prcb, ULONG Number)
-{
-    Prcb->Number = Number;
-    Prcb->Group = (USHORT)(Number / MAXIMUM_PROC_PER_GROUP);
-    Prcb->GroupIndex = (UCHAR)(Number % MAXIMUM_PROC_PER_GROUP);
-    Prcb->MajorVersion = KI_MAJOR_VERSION;
-    Prcb->MinorVersion = KI_MINOR_VERSION;
-    Prcb->BuildType = (USHORT)((KiVerifierEnabled ? PRCB_BUILD_DEBUG : 0) |
-                               (KeNumberProcessors == 1 ? PRCB_BUILD_UNIPROCESSOR : 0));
-    InitializeListHead(&Prcb->WaitListHead);
-    KiInitializeDpcData(Prcb);
-    KiInitializeLockQueues(Prcb);
-    KiProcessorBlock[Number] = Prcb;
 }
 
 static VOID KiInitializeProcessors(VOID)
@@ -97,7 +72,17 @@ static VOID KiInitializeProcessors(VOID)
         HalAbort();
     }
     for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
-        KiInitializeProcessor(&Prcbs[Number], Number);
+        PKPRCB Prcb = &Prcbs[Number];
+        Prcb->Number = Number;
+        Prcb->Group = (USHORT)(Number / MAXIMUM_PROC_PER_GROUP);
+        Prcb->GroupIndex = (UCHAR)(Number % MAXIMUM_PROC_PER_GROUP);
+        Prcb->MajorVersion = KI_MAJOR_VERSION;
+        Prcb->MinorVersion = KI_MINOR_VERSION;
+        Prcb->BuildType = (USHORT)((KiVerifierEnabled ? PRCB_BUILD_DEBUG : 0) |
+                                   (KeNumberProcessors == 1 ? PRCB_BUILD_UNIPROCESSOR : 0));
+        KiInitializeDpcs(Prcb);
+        KiInitializeLockQueues(Prcb);
+        KiProcessorBlock[Number] = Prcb;
     }
 }
 
@@ -109,6 +94,7 @@ static VOID KiInitialize(VOID)
         .ForkPrepare = KiForkPrepare,
         .ForkParent = KiForkParent,
         .ForkChild = KiForkChild,
+        .ForkChildLate = KiForkChildLate,
     };
     HalInitialize(&Callbacks);
     KiReadSettings();
@@ -141,12 +127,12 @@ static VOID KiAwaitInitialization(ULONG ThreadId)
     /* acquire: pairs with the release in KiInitializeSystem */
     for (ULONG Round = 0; (State = __atomic_load_n(&KiInitializationState, __ATOMIC_ACQUIRE)) != KI_INITIALIZED; Round++) {
         if (State != ThreadId) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
         } else if (KiSystemIsUsable) {
             return;
         } else {
             HalPrint("interlock: called by a function that its own initialisation calls. Of the C library's functions, "
-                     "malloc and its kin may be replaced by ones that use Interlock, no others\n");
+                     "only malloc and its kin may be replaced by ones that use Interlock\n");
             HalAbort();
         }
     }

@@ -1,12 +1,13 @@
 /* interrupt.c: simulated device interrupts. Theory in interrupt.h. */
 #include "interrupt.h"
 
-#include "idle.h"
-#include "ipi.h"
+#include "dpc.h"
+#include "park.h"
 #include "spinlock.h"
 
 #define KI_ISR_CHANGED_IRQL 0x111
 #define KI_NO_VECTOR KI_MAXIMUM_VECTOR
+#define KI_NAPS_BEFORE_REPEAT 128 /* about 100 ms */
 
 typedef enum _KI_REQUEST_STATE {
     KiRequestPending,
@@ -38,45 +39,29 @@ VOID KiInitializeInterrupts(VOID)
 
 /* Connecting. */
 
-static PKINTERRUPT KiFirstInterrupt(PKI_VECTOR Vector)
-{
-    return CONTAINING_RECORD(Vector->Chain.Flink, KINTERRUPT, InterruptListEntry);
-}
-
-static BOOLEAN KiMayShare(PKI_VECTOR Vector, PKINTERRUPT Interrupt)
-{
-    PKINTERRUPT First = KiFirstInterrupt(Vector);
-    return First->ShareVector && Interrupt->ShareVector && First->Mode == Interrupt->Mode &&
-           First->Irql == Interrupt->Irql;
-}
-
 NTSTATUS KiConnectInterrupt(PKINTERRUPT Interrupt)
 {
-    PKTHREAD Thread = KiCurrentThread();
     PKI_VECTOR Vector = &KiVectorTable[Interrupt->Vector];
+    PKTHREAD Thread = KiEnterLocked(&Vector->Lock);
+    PKINTERRUPT First = CONTAINING_RECORD(Vector->Chain.Flink, KINTERRUPT, InterruptListEntry);
     NTSTATUS Status = STATUS_INVALID_PARAMETER;
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&Vector->Lock);
-    if (IsListEmpty(&Vector->Chain) || KiMayShare(Vector, Interrupt)) {
-        /* relaxed: a request for this vector comes from somebody who has the connected interrupt */
+    if (IsListEmpty(&Vector->Chain) || (First->ShareVector && Interrupt->ShareVector &&
+                                        First->Mode == Interrupt->Mode && First->Irql == Interrupt->Irql)) {
+        /* relaxed: only a thread that has the connected interrupt requests this vector */
         __atomic_store_n(&Vector->Irql, Interrupt->Irql, __ATOMIC_RELAXED);
         InsertTailList(&Vector->Chain, &Interrupt->InterruptListEntry);
         Status = STATUS_SUCCESS;
     }
-    KiReleaseLock(&Vector->Lock);
-    KiExitDispatcher(Thread);
+    KiExitLocked(&Vector->Lock, Thread);
     return Status;
 }
 
 VOID KiDisconnectInterrupt(PKINTERRUPT Interrupt)
 {
-    PKTHREAD Thread = KiCurrentThread();
     PKI_VECTOR Vector = &KiVectorTable[Interrupt->Vector];
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&Vector->Lock);
+    PKTHREAD Thread = KiEnterLocked(&Vector->Lock);
     RemoveEntryList(&Interrupt->InterruptListEntry);
-    KiReleaseLock(&Vector->Lock);
-    KiExitDispatcher(Thread);
+    KiExitLocked(&Vector->Lock, Thread);
 }
 
 /* Synchronizing with the service routine. */
@@ -105,7 +90,7 @@ BOOLEAN KeSynchronizeExecution(PKINTERRUPT Interrupt, PKSYNCHRONIZE_ROUTINE Sync
     return Result;
 }
 
-/* Running a chain, on the owner of the processor and below the vector's level. */
+/* Running a chain, on the processor's owner and below the vector's level. */
 
 static BOOLEAN KiCallServiceRoutine(PKTHREAD Thread, PKINTERRUPT Interrupt)
 {
@@ -123,35 +108,28 @@ static BOOLEAN KiCallServiceRoutine(PKTHREAD Thread, PKINTERRUPT Interrupt)
     return Claimed;
 }
 
-/* A level-sensitive interrupt stays asserted until its device is served, so the first claim is enough. */
-static BOOLEAN KiRunChain(PKTHREAD Thread, PKPRCB Prcb, PKI_VECTOR Vector)
-{
-    KAFFINITY Processor = Prcb->Group == 0 ? (KAFFINITY)1 << Prcb->GroupIndex : 0;
-    BOOLEAN Claimed = FALSE;
-    for (PLIST_ENTRY Entry = Vector->Chain.Flink; Entry != &Vector->Chain; Entry = Entry->Flink) {
-        PKINTERRUPT Interrupt = CONTAINING_RECORD(Entry, KINTERRUPT, InterruptListEntry);
-        if ((Interrupt->ProcessorEnableMask & Processor) != 0) {
-            Claimed |= KiCallServiceRoutine(Thread, Interrupt);
-        }
-        if (Claimed && Interrupt->Mode == LevelSensitive) {
-            break;
-        }
-    }
-    return Claimed;
-}
-
 static BOOLEAN KiDispatchVector(PKTHREAD Thread, PKPRCB Prcb, ULONG Number)
 {
     PKI_VECTOR Vector = &KiVectorTable[Number];
+    KAFFINITY Processor = Prcb->Group == 0 ? (KAFFINITY)1 << Prcb->GroupIndex : 0;
     PVOID ExceptionList = Thread->ExceptionList;
     KIRQL OldIrql = Thread->Irql;
-    BOOLEAN Claimed;
+    BOOLEAN Claimed = FALSE;
     Thread->ExceptionList = NULL;
     Prcb->InterruptCount += 1;
     KiEnterDispatcher(Thread);
     KiSetIrql(Thread, Vector->Irql);
     KiAcquireLock(&Vector->Lock);
-    Claimed = KiRunChain(Thread, Prcb, Vector);
+    for (PLIST_ENTRY Entry = Vector->Chain.Flink; Entry != &Vector->Chain; Entry = Entry->Flink) {
+        PKINTERRUPT Interrupt = CONTAINING_RECORD(Entry, KINTERRUPT, InterruptListEntry);
+        if ((Interrupt->ProcessorEnableMask & Processor) != 0) {
+            Claimed |= KiCallServiceRoutine(Thread, Interrupt);
+        }
+        /* A level-sensitive interrupt stays asserted until its device is served: the first claim ends the chain. */
+        if (Claimed && Interrupt->Mode == LevelSensitive) {
+            break;
+        }
+    }
     KiReleaseLock(&Vector->Lock);
     KiSetIrql(Thread, OldIrql);
     KiExitDispatcher(Thread);
@@ -159,7 +137,7 @@ static BOOLEAN KiDispatchVector(PKTHREAD Thread, PKPRCB Prcb, ULONG Number)
     return Claimed;
 }
 
-/* Finding what is pending. The lists are changed at HIGH_LEVEL: an interrupt in between would look at them too. */
+/* Finding what is pending. The lists change at HIGH_LEVEL only: an interrupt in between would use them, too. */
 
 static KIRQL KiVectorIrql(ULONG Vector)
 {
@@ -168,7 +146,7 @@ static KIRQL KiVectorIrql(ULONG Vector)
 
 static VOID KiCollectRequests(PKPRCB Prcb)
 {
-    /* acquire: pairs with the release in KiPushRequest */
+    /* acquire: pairs with the release in KiFireAndWait */
     PKI_INTERRUPT_REQUEST Newest = __atomic_exchange_n(&Prcb->InterruptQueue, NULL, __ATOMIC_ACQUIRE);
     PKI_INTERRUPT_REQUEST Oldest = NULL;
     PKI_INTERRUPT_REQUEST *Tail = &Prcb->InterruptList;
@@ -214,8 +192,8 @@ static ULONG KiHighestBit(PKPRCB Prcb)
 
 typedef struct _KI_PENDING {
     ULONG Vector;                  /* KI_NO_VECTOR: nothing that may run now */
-    PKI_INTERRUPT_REQUEST Request; /* NULL: nobody waits for it */
-    BOOLEAN Left;                  /* something that may not */
+    PKI_INTERRUPT_REQUEST Request; /* NULL: no thread waits for it */
+    BOOLEAN Left;                  /* something that may not run yet */
 } KI_PENDING, *PKI_PENDING;
 
 /* At HIGH_LEVEL. Takes out what runs next on a processor whose level is Irql. */
@@ -247,13 +225,6 @@ static KI_PENDING KiTakePending(PKPRCB Prcb, KIRQL Irql)
     return Pending;
 }
 
-/* The request is on the other thread's stack: it may be gone after the store. */
-static VOID KiCompleteRequest(PKI_INTERRUPT_REQUEST Request, BOOLEAN Claimed)
-{
-    __atomic_store_n(&Request->State, Claimed ? KiRequestClaimed : KiRequestUnclaimed, __ATOMIC_RELEASE);
-    HalDispatch.Wake(&Request->State, 1);
-}
-
 BOOLEAN KiServiceDevices(PKTHREAD Thread, PKPRCB Prcb)
 {
     KIRQL Irql = Thread->Irql;
@@ -268,49 +239,46 @@ BOOLEAN KiServiceDevices(PKTHREAD Thread, PKPRCB Prcb)
         }
         Claimed = KiDispatchVector(Thread, Prcb, Pending.Vector);
         if (Pending.Request != NULL) {
-            KiCompleteRequest(Pending.Request, Claimed);
+            /* release: pairs with the acquire in KiAwaitRequest. The request is on that thread's stack, and may be gone
+               after the store. */
+            __atomic_store_n(&Pending.Request->State, Claimed ? KiRequestClaimed : KiRequestUnclaimed, __ATOMIC_RELEASE);
+            HalDispatch.Wake(&Pending.Request->State, 1);
         }
     }
 }
 
 /* Firing. */
 
-static VOID KiPushRequest(PKPRCB Prcb, PKI_INTERRUPT_REQUEST Request)
+static inline BOOLEAN KiIsRequestServed(ULONG State, PVOID Deadline)
 {
-    Request->Next = __atomic_load_n(&Prcb->InterruptQueue, __ATOMIC_RELAXED);
-    /* release: pairs with the acquire in KiCollectRequests */
-    while (!__atomic_compare_exchange_n(&Prcb->InterruptQueue, &Request->Next, Request, FALSE, __ATOMIC_RELEASE,
-                                        __ATOMIC_RELAXED)) {
-    }
+    UNREFERENCED_PARAMETER(Deadline);
+    return State != KiRequestPending;
 }
 
-static HAL_DEADLINE KiTimeOfRepeat(VOID)
+static inline const HAL_DEADLINE *KiDeadlineOfRequest(PVOID Deadline)
 {
-    return (HAL_DEADLINE){.Clock = HalInterruptTime,
-                          .Time = HalDispatch.QueryInterruptTime() + KI_TIME_BEFORE_REPEAT};
+    return Deadline;
 }
 
-/* FALSE: it is time to ask again. The host's wait may end earlier, as often as it likes. */
-static BOOLEAN KiPauseForRequest(PKTHREAD Thread, PKI_INTERRUPT_REQUEST Request, const HAL_DEADLINE *Repeat,
-                                 PULONG Spins)
-{
-    if (Thread->Irql >= DISPATCH_LEVEL) {
-        KiSpin(Thread, Spins);
-        return *Spins % KI_SPINS_BEFORE_REPEAT != 0;
-    }
-    return HalDispatch.Wait(&Request->State, KiRequestPending, Repeat);
-}
-
+/* The request is repeated now and then: the host may lose an interrupt. */
 static BOOLEAN KiAwaitRequest(PKTHREAD Thread, PKPRCB Prcb, PKI_INTERRUPT_REQUEST Request)
 {
-    HAL_DEADLINE Repeat = KiTimeOfRepeat();
-    ULONG Spins = 0;
+    KI_PATIENCE Patience;
     ULONG State;
-    /* acquire: pairs with the release in KiCompleteRequest */
+    KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
+    /* acquire: pairs with the release in KiServiceDevices */
     while ((State = __atomic_load_n(&Request->State, __ATOMIC_ACQUIRE)) == KiRequestPending) {
-        if (!KiPauseForRequest(Thread, Request, &Repeat, &Spins)) {
+        BOOLEAN Late;
+        if (Thread->Irql >= DISPATCH_LEVEL) {
+            KiStayAwake(&Patience, Thread, KiParkForSpinLock);
+            Late = Patience.Naps != 0 && Patience.Naps % KI_NAPS_BEFORE_REPEAT == 0;
+        } else {
+            HAL_DEADLINE Deadline = {HalInterruptTime, HalDispatch.QueryInterruptTime() + KI_TIME_BEFORE_REPEAT};
+            Late = !KiParkOnWord(Thread, KiParkAsleep, &Request->State, 0, KiIsRequestServed, KiDeadlineOfRequest,
+                                 &Deadline);
+        }
+        if (Late) {
             KiRequestInterrupt(Thread, Prcb);
-            Repeat = KiTimeOfRepeat();
         }
     }
     return State == KiRequestClaimed;
@@ -324,26 +292,23 @@ static VOID KiFireAndForget(PKTHREAD Thread, PKPRCB Prcb, ULONG Vector)
     }
 }
 
-static VOID KiServeOrphanedProcessor(PKTHREAD Thread, PKPRCB Prcb)
-{
-    PKPRCB Own = Thread->Prcb;
-    if (KiTakeBesideOwn(Thread, Prcb)) {
-        Thread->Prcb = Prcb;
-        KiServiceInterrupts(Thread, Prcb);
-        Thread->Prcb = Own;
-        KiPollInterrupts(Thread);
-    }
-}
-
 static BOOLEAN KiFireAndWait(PKTHREAD Thread, PKPRCB Prcb, ULONG Vector)
 {
     KI_INTERRUPT_REQUEST Request = {.Vector = Vector, .State = KiRequestPending};
-    KiPushRequest(Prcb, &Request);
+    PKPRCB Own = Thread->Prcb;
+    Request.Next = __atomic_load_n(&Prcb->InterruptQueue, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in KiCollectRequests */
+    while (!__atomic_compare_exchange_n(&Prcb->InterruptQueue, &Request.Next, &Request, FALSE, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
     if (!KiRequestInterrupt(Thread, Prcb)) {
         if (Thread->Irql < DISPATCH_LEVEL) {
             KiProvideOwner(Thread, Prcb);
-        } else {
-            KiServeOrphanedProcessor(Thread, Prcb);
+        } else if (KiTakeBesideOwn(Thread, Prcb)) {
+            Thread->Prcb = Prcb;
+            KiServiceInterrupts(Thread, Prcb);
+            Thread->Prcb = Own;
+            KiPollInterrupts(Thread);
         }
     }
     return KiAwaitRequest(Thread, Prcb, &Request);
@@ -372,7 +337,7 @@ BOOLEAN KeFireInterrupt(PKINTERRUPT Interrupt, ULONG Processor)
     return KiFireAndWait(Thread, Prcb, Vector);
 }
 
-/* A survivor below DISPATCH_LEVEL holds no spinlock, and nobody else is there. */
+/* In a forked child. Below DISPATCH_LEVEL the survivor holds no spinlock, and there is no other thread. */
 VOID KiResetInterrupts(PKTHREAD Survivor)
 {
     if (Survivor->Irql >= DISPATCH_LEVEL) {

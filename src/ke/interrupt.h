@@ -1,13 +1,13 @@
 /*
  * interrupt.h: simulated device interrupts.
  *
- * Each vector has a chain of interrupt objects. Firing one leaves a request on a processor, whose owner runs the chain
- * as soon as its level is below the vector's. There are two kinds of requests:
+ * Each vector has a chain of interrupt objects. Firing one leaves a request on a processor; the processor's owner runs
+ * the chain as soon as its level is below the vector's. There are two kinds of requests:
  *
- * 1. Whoever fires from below the vector's level waits until the chain has run. Its request is on its own stack, in the
- *    processor's InterruptQueue; each request runs the chain once.
- * 2. From the vector's level or above nobody can wait. The request is a bit in the processor's InterruptRequest, and as
- *    in a real interrupt controller an interrupt that is pending already is not pending twice.
+ * 1. A thread that fires from below the vector's level waits until the chain has run. The request is on its stack, in
+ *    the processor's InterruptQueue; each request runs the chain once.
+ * 2. At the vector's level or above a thread cannot wait. The request is a bit in the processor's InterruptRequest, and
+ *    as in a real interrupt controller an interrupt that is pending is not pending twice.
  */
 #ifndef INTERLOCK_INTERRUPT_H
 #define INTERLOCK_INTERRUPT_H
@@ -32,9 +32,9 @@ typedef struct _KINTERRUPT {
 
 /* The interrupt is filled in. STATUS_INVALID_PARAMETER: the vector is not shared with it. */
 NTSTATUS KiConnectInterrupt(PKINTERRUPT Interrupt);
-VOID KiDisconnectInterrupt(PKINTERRUPT Interrupt); /* its service routine does not run any more */
+VOID KiDisconnectInterrupt(PKINTERRUPT Interrupt); /* afterwards its service routine does not run */
 
-/* On the owner of Prcb: runs what is above the thread's level. TRUE: there is something left that is not. */
+/* On the owner of Prcb: runs what is above the thread's level. TRUE: something below it is left. */
 BOOLEAN KiServiceDevices(PKTHREAD Thread, PKPRCB Prcb);
 
 VOID KiInitializeInterrupts(VOID);

@@ -1,11 +1,10 @@
-/* irql.c: interrupt request levels, and what an interrupt of the host does. */
+/* irql.c: interrupt request levels, and requesting and servicing interrupts of a processor. */
 #include "irql.h"
 
-#include "idle.h"
+#include "dpc.h"
 #include "interrupt.h"
-#include "ipi.h"
 
-/* The parameters are those of the report that each code is known for. */
+/* The parameters are those that NT reports with each code. */
 VOID KiRaiseIrqlFailure(KIRQL OldIrql, KIRQL NewIrql)
 {
     KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, NewIrql, OldIrql, 0, (ULONG_PTR)__builtin_return_address(0));
@@ -42,14 +41,14 @@ KIRQL KeRaiseIrqlToSynchLevel(VOID)
 }
 
 /*
- * Below IPI_LEVEL: serves what is pending on the thread's processor and is above the thread's level; the rest stays
- * pending. The flag is cleared before the requests are looked at, so a request that comes later sets it again.
+ * Below IPI_LEVEL: services what is pending on the thread's processor above the thread's level; the rest stays pending.
+ * The flag is cleared before the requests are read, so a later request sets it again.
  */
 VOID KiServiceInterrupts(PKTHREAD Thread, PKPRCB Prcb)
 {
     BOOLEAN Left;
     do {
-        /* acquire: pairs with the release in KiRequestInterrupt, the requests are visible */
+        /* acquire: pairs with the release in KiRequestInterrupt; the requests are visible */
         __atomic_fetch_and(&Prcb->Owner, ~KI_PRCB_INTERRUPT, __ATOMIC_ACQUIRE);
         KiServiceIpi(Thread, Prcb);
         Left = KiServiceDevices(Thread, Prcb);

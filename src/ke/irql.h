@@ -3,12 +3,11 @@
  *
  * Thread->Irql and Thread->Prcb are the thread's own: no other thread reads them, but a host interrupt on this thread
  * does, at any instruction. It decides by the Owner word of Thread->Prcb, so
- * 1. Thread->Prcb names the processor before the compare-exchange that takes it, and as long as it is owned;
- * 2. Thread->Irql is at least DISPATCH_LEVEL from before that compare-exchange until after the one that gives back, so
- *    a thread that owns a processor takes no APC and is not suspended;
- * 3. a thread whose level is HIGH_LEVEL is not interrupted, so structures that interrupt service touches are changed
- *    at HIGH_LEVEL only;
- * 4. after lowering the level the thread looks for what it held back.
+ * 1. Thread->Prcb names the processor before the compare-exchange that acquires it, and as long as the thread owns it;
+ * 2. Thread->Irql is at least DISPATCH_LEVEL from before that compare-exchange until after the one that releases, so a
+ *    thread that owns a processor takes no APC and is not suspended;
+ * 3. a thread at HIGH_LEVEL is not interrupted, so what interrupt service touches is changed at HIGH_LEVEL only;
+ * 4. after it lowers its level, the thread checks for what that level held back.
  */
 #ifndef INTERLOCK_IRQL_H
 #define INTERLOCK_IRQL_H
@@ -19,7 +18,6 @@ VOID KiAcquireProcessorSlow(PKTHREAD Thread);
 VOID KiLowerIrqlSlow(PKTHREAD Thread, KIRQL NewIrql);
 BOOLEAN KiTryAcquireProcessor(PKTHREAD Thread, PKPRCB Prcb); /* at or above DISPATCH_LEVEL; FALSE: it has an owner */
 BOOLEAN KiTryRaiseOnProcessor(PKTHREAD Thread, PKPRCB Prcb); /* to DISPATCH_LEVEL, on this one */
-VOID KiRequeueForProcessor(PKTHREAD Thread); /* if it waits for one: its affinity is another one now */
 VOID KiServiceInterrupts(PKTHREAD Thread, PKPRCB Prcb);
 DECLSPEC_NORETURN VOID KiRaiseIrqlFailure(KIRQL OldIrql, KIRQL NewIrql);
 DECLSPEC_NORETURN VOID KiLowerIrqlFailure(KIRQL OldIrql, KIRQL NewIrql);
@@ -36,13 +34,13 @@ FORCEINLINE ULONG_PTR KiReadOwner(PKPRCB Prcb)
 
 FORCEINLINE VOID KiSetIrql(PKTHREAD Thread, KIRQL NewIrql)
 {
-    /* Against a host interrupt on this thread: what is done at a level stays between its raise and its lower. */
+    /* Against a host interrupt on this thread: accesses at a level stay between its raise and its lower. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     Thread->Irql = NewIrql;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Interrupts that are pending on the thread's processor and that its level lets through: from IPI_LEVEL on, none. */
+/* Services the interrupts that are pending on the thread's processor and that its level lets through. */
 FORCEINLINE VOID KiPollInterrupts(PKTHREAD Thread)
 {
     PKPRCB Prcb = Thread->Prcb;
@@ -54,7 +52,7 @@ FORCEINLINE VOID KiPollInterrupts(PKTHREAD Thread)
     }
 }
 
-/* relaxed, here and for LastPrcb: another thread may change the affinity, which counts from some moment on */
+/* relaxed, here and for LastPrcb: another thread may change the affinity, and it need not take effect at once */
 FORCEINLINE BOOLEAN KiMayRunOn(PKTHREAD Thread, ULONG Number)
 {
     return __atomic_load_n(&Thread->Affinity.Group, __ATOMIC_RELAXED) == Number / MAXIMUM_PROC_PER_GROUP &&
@@ -65,8 +63,8 @@ FORCEINLINE BOOLEAN KiMayRunOn(PKTHREAD Thread, ULONG Number)
 ULONG KiPreferredProcessor(PKTHREAD Thread);
 
 /*
- * The first guess is the processor that the thread owned last. The host may have moved the thread since, but to ask it
- * every time would cost more than the cache line that comes along once. Threads that meet on a processor part: who
+ * The first guess is the processor that the thread owned last. The host may have migrated the thread since, but asking it
+ * each time would cost more than one transfer of a cache line. Threads that meet on a processor part again: the one that
  * finds it busy asks the host and goes elsewhere.
  */
 FORCEINLINE BOOLEAN KiTryLastProcessor(PKTHREAD Thread)

@@ -27,18 +27,18 @@ typedef enum _KTHREAD_STATE {
 
 typedef struct _KAPC_STATE {
     LIST_ENTRY ApcListHead[MaximumMode];
-    PLIST_ENTRY LastSpecial;         /* the last special one of the kernel APCs, or their head */
+    PLIST_ENTRY LastSpecial;         /* the last special kernel APC, or the list head */
     struct _KPROCESS *Process;
     BOOLEAN KernelApcInProgress;
 } KAPC_STATE, *PKAPC_STATE;
 
-/* A spin lock of the kernel's own: 0 free, 1 held. Taken only between KiEnterDispatcher and KiExitDispatcher. */
+/* A lock of the kernel's own: 0 free, 1 held. Taken only between KiEnterDispatcher and KiExitDispatcher. */
 typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 
 /*
- * The wait status register: one word that everything about a thread's wait is decided on by compare-exchange.
+ * The wait status register: one word, changed by compare-exchange, that decides everything about a thread's wait.
  *
- *   bits 0-2   State, a KWAIT_STATE; meaningful while Active is set, afterwards it tells how the last wait stood
+ *   bits 0-2   State, a KWAIT_STATE; meaningful while Active is set; afterwards, the last wait's
  *   bit  3     Affinity and
  *   bit  4     Priority: changed while the thread waited; the thread adopts the change when its wait ends
  *   bit  5     Apc: at least one kernel APC is queued
@@ -49,21 +49,22 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  11    UserMode: how the current wait was issued
  *   bit  12    SpecialApcOk and
  *   bit  13    NormalApcOk: which kernel APCs may interrupt the current wait
- *   bit  14    Active: the thread is in a wait that nobody has ended yet
+ *   bit  14    Active: the thread is in a wait that has not been ended
  *   bit  15    SpecialApc: at least one of the queued kernel APCs is a special one
- *   bit  16    AlertByIdPending: NtAlertThreadByThreadId came and nobody has waited for it yet
+ *   bit  16    AlertByIdPending: an alert by thread id that no wait has consumed yet
  *   bit  17    AlertById: the current wait is one for an alert by thread id
  *   bit  18    SuspendedUserMode: a lightweight suspend keeps the wait's mode here
- *   bit  19    SuspendedTimer: the suspended wait has a deadline, to be armed again on resume
+ *   bit  19    SuspendedTimer: the suspended wait has a deadline; resume arms it again
  *   bit  20    Light: the current wait has no active WaitAny block, so a suspension may convert it
  *   bit  21    Exit: another thread wants this one to end (terminate.c)
  *   bit  22    ExitOk: that may end the current wait
  *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
+ *   bit  24    ThreadWanted: the thread has requested a thread of the library's own and starts it soon (ownthread.h)
  *
  * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by
  * compare-exchange is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9,
  * 15, 16 and 21 may be set by anybody at any time and are cleared by the thread itself, Exit never. Bit 23 changes with
- * the alert that is taken.
+ * the alert that is taken, bit 24 by the thread itself.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -86,39 +87,33 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_EXIT 0x00200000u
 #define KI_WAIT_EXIT_OK 0x00400000u
 #define KI_WAIT_KERNEL_ALERT 0x00800000u
+#define KI_WAIT_THREAD_WANTED 0x01000000u
 
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
 
-/* An acquire that is being recorded: tracecontention.c. */
-typedef struct _KI_CONTENTION {
-    ULONG64 Begin;                   /* 0: it is not */
-    struct _KI_CONTENTION_ENTRY *Entry;
-} KI_CONTENTION, *PKI_CONTENTION;
-
 typedef struct _KTHREAD {
     DISPATCHER_HEADER Header;
 
-    /* The wait: written by others, so on a cache line apart from what the thread itself keeps writing. */
+    /* The wait. Other threads write it, so it is on another cache line than what the thread itself keeps writing. */
     volatile ULONG WaitRegister DECLSPEC_ALIGN(KI_CACHE_LINE);
-    volatile ULONG WakeWord;         /* parking place, see block.h */
+    volatile ULONG WakeWord;         /* the thread sleeps on it: wait.h */
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
-    struct _KTHREAD *ReadyNext;      /* links threads that a signaler has released and not yet woken */
+    struct _KTHREAD *ReadyNext;      /* links threads that a signaler has released and not woken yet */
     PKWAIT_BLOCK WaitBlockList;
     UCHAR WaitBlockCount;
     UCHAR WaitReason;
     KPROCESSOR_MODE WaitMode;
     KIRQL WaitIrql;
     BOOLEAN Alertable;
-    BOOLEAN WaitNext;                /* a signal with Wait TRUE came; the next call is the wait */
+    BOOLEAN WaitNext;                /* the last signal had Wait TRUE; the next call is the wait */
     volatile UCHAR State;            /* KTHREAD_STATE */
-    BOOLEAN WaitListed;              /* on a PRCB's WaitListHead */
     ULONG WaitTime;                  /* in clock ticks of 15.625 ms */
-    ULONG WaitProcessor;             /* whose WaitListHead */
+    ULONG WaitProcessor;             /* of a user-mode wait: on whose WaitListHead NT has the thread (wait.h) */
+    volatile ULONG64 PendingBoost;   /* from the last wakeup, not yet part of Priority: priority.c */
     HAL_DEADLINE WaitDeadline;
-    LIST_ENTRY WaitListEntry;
     const UCHAR *WaitAllOrder;       /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
-    ULONG64 WaitAllNumber;           /* its age: waitlist.h */
+    ULONG64 WaitAllNumber;           /* its age: dispatch.h */
     KWAIT_BLOCK WaitBlock[KI_WAIT_BLOCKS];
     KTIMER Timer;                    /* stands for the timeout in the wait block array; DueTime is the deadline */
 
@@ -126,16 +121,16 @@ typedef struct _KTHREAD {
     KIRQL Irql DECLSPEC_ALIGN(KI_CACHE_LINE);
     KPROCESSOR_MODE PreviousMode;
     BOOLEAN EnableStackSwap;
-    volatile ULONG DispatcherDepth;  /* > 0: holds locks of the kernel, must not be parked by a host signal */
+    volatile ULONG DispatcherDepth;  /* > 0: holds locks of the kernel, must not be parked by a host interrupt */
     struct _KPRCB *Prcb;             /* the processor it owns; NULL below DISPATCH_LEVEL */
-    struct _KPRCB *LastPrcb;         /* the one it owned last, or NULL: where it tries first */
+    struct _KPRCB *LastPrcb;         /* the one it owned last, and tries first; or NULL */
     ULONG IdealProcessor;
     BOOLEAN SystemAffinityActive;
     BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
-    UCHAR HostInterrupts;            /* > 0: in the middle of an interrupt of the host */
-    UCHAR ServiceDepth;              /* > 0: in a system service, which must end before the thread may */
-    volatile ULONG UsesKeptPort;     /* a call of its has what KI_THREAD_SLOT keeps: nt/keptport.h */
+    UCHAR HostInterrupts;            /* > 0: in a host interrupt */
+    UCHAR OwnThreadUse;              /* != 0: starts a thread of the library's own, see ownthread.c */
+    UCHAR ServiceDepth;              /* > 0: in a system service, where the thread must not end */
     GROUP_AFFINITY Affinity;
     GROUP_AFFINITY UserAffinity;
 
@@ -152,7 +147,7 @@ typedef struct _KTHREAD {
     volatile ULONG InterruptState;   /* see hostinterrupt.c */
     volatile ULONG InterruptsServed;
     CHAR SuspendCount;               /* under SuspendLock */
-    volatile BOOLEAN InSchedulerApc; /* it waits to be resumed, or is about to */
+    volatile BOOLEAN InSchedulerApc; /* waits to be resumed, or is about to */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -160,63 +155,55 @@ typedef struct _KTHREAD {
     volatile SCHAR Priority;
     volatile SCHAR BasePriority;
     volatile SCHAR PriorityDecrement;
-    volatile SCHAR HostPriority;     /* the priority that was set last: what the host is to know */
-    volatile SCHAR LentPriority;     /* what it was boosted to by those who wait for its mutants; 0: by nobody */
-    SCHAR BasePriorityIncrement;     /* what KeSetBasePriorityThread was last given */
+    volatile SCHAR HostPriority;     /* the priority that was set last, for the host */
+    volatile SCHAR LentPriority;     /* boost by waiters for its mutants; 0: none */
+    SCHAR BasePriorityIncrement;     /* of the last KeSetBasePriorityThread */
     BOOLEAN DisableBoost;
     UCHAR Saturation;
-    ULONGLONG BoostTime;             /* interrupt time of the last boost, from which it decays */
+    ULONGLONG BoostTime;             /* interrupt time of the last boost, which decays from then on */
     ULONG AutoBoostCount;
     ULONG ContextSwitches;
 
     /* What the thread owns or belongs to. */
-    LIST_ENTRY MutantListHead;       /* touched by the thread itself only */
-    PVOID ResourceOwner;             /* the owner record it linked last, a hint, and */
-    ULONG ResourceOwners;            /* how many name it by its own doing, and */
-    volatile ULONG ResourceOwnersByOthers; /* by that of others: ex/resourceowner.c */
-    struct _KI_QUEUED *Queued;       /* what it is queued on: see fork.h */
-    PVOID LockWaitedFor;             /* the pushlock or critical section that it sleeps for, and */
-    PVOID LockOwned;                 /* the last pushlock that it got exclusively after a wait: both for debuggers only */
+    LIST_ENTRY MutantListHead;       /* only the thread itself touches it */
+    struct _KI_QUEUED *Queued;       /* the lock queues that it is in: see fork.h */
+    PVOID LockWaitedFor;             /* for debuggers: the lock that it sleeps for, and */
+    PVOID LockOwned;                 /* the last pushlock that it acquired exclusively after a wait */
     volatile VOID *TurnLock;         /* the lock at which it has passed others that waited, and */
-    ULONG TurnPasses;                /* how often: see turn.h */
+    ULONG TurnPasses;                /* how often: see fairness.h */
     BOOLEAN TurnOver;                /* it is to wait behind those */
     UCHAR NearLooks;                 /* looks at a word that another one had just changed that took no time, and */
-    UCHAR UntimedLooks;              /* looks until the next one is timed: see turn.h */
+    UCHAR UntimedLooks;              /* looks until the next one is timed: see park.h */
     HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
-    BOOLEAN QueueBlocked;            /* not counted in Queue->CurrentCount, because the thread waits elsewhere */
-    PKQUEUE QueueAwaited;            /* while an APC runs in the middle of a removal from it; else NULL */
+    BOOLEAN QueueBlocked;            /* not in Queue->CurrentCount: the thread waits elsewhere */
+    PKQUEUE QueueAwaited;            /* the queue that it is removing from while an APC runs; else NULL */
     UCHAR SpinFailures;              /* long spins in a row that did not pay, and */
-    UCHAR SpinSkipped;               /* chances for one so far: see spin.c */
+    UCHAR SpinSkipped;               /* chances for one so far: see park.h */
     BOOLEAN WokeSleeper;             /* since its last wait */
-    UCHAR QueueGap;                  /* pauses before it looks into an empty queue again: spin.c */
+    UCHAR QueueGap;                  /* pauses before its first look into an empty queue: queue.c */
     volatile ULONG WakerProcessor;   /* the host processor of whoever woke it last, plus 1 */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
-    EXCEPTION_RECORD ExceptionRecord; /* what was last raised and */
-    EXCEPTION_POINTERS ExceptionPointers; /* what a filter is given of it */
-    NTSTATUS ExceptionCode;          /* what was last caught */
-    BOOLEAN ExceptionCaught;         /* and has not yet been asked for by its __except or __finally */
+    EXCEPTION_RECORD ExceptionRecord; /* the exception that was raised last, and */
+    EXCEPTION_POINTERS ExceptionPointers; /* what a filter gets of it */
+    NTSTATUS ExceptionCode;          /* the status that was caught last, */
+    BOOLEAN ExceptionCaught;         /* and that its __except or __finally has not asked for yet */
     NTSTATUS ExitStatus;
 
     /* Identity and lifetime. */
     volatile ULONG64 ExitRequest;    /* see terminate.c */
-    struct _KTHREAD *NextDead;       /* links threads that have stopped and are not yet run down */
-    ULONGLONG ExitTime;              /* and the processor times below: written by the thread as the last it does */
+    struct _KTHREAD *NextDead;       /* links stopped threads that are not run down yet */
+    ULONGLONG ExitTime;              /* with the processor times below: the last that the thread writes */
     ULONGLONG KernelTime;
     ULONGLONG UserTime;
     volatile ULONG ThreadId;         /* the host's; 0: the slot is free */
     volatile ULONG HostHold;         /* KI_HOST_HOLD: may the host be called about ThreadId? */
-    ULONG ThreadIdBeforeFork;        /* that of the forking thread in the parent; 0: never was one */
+    ULONG ThreadIdBeforeFork;        /* of the forking thread, in the parent; 0: the thread has not forked */
     BOOLEAN Foreign;                 /* adopted, not created by the library */
     ULONGLONG CreateTime;
-
-    /* Recording: trace.c. */
-    struct _KI_TRACE_TRACK *TraceTrack; /* where the thread records what it does */
-    ULONG64 TraceFlow;               /* the wake that ends its wait; written by whoever wakes it */
-    KI_CONTENTION TraceMutant;       /* the mutant that it waits for */
 } KTHREAD;
 
 typedef struct _KPROCESS {
@@ -226,36 +213,58 @@ typedef struct _KPROCESS {
     NTSTATUS ExitStatus;
 } KPROCESS;
 
-
 /*
  * Every KTHREAD lives in a slot of a table that is never given back: a stale PKTHREAD always points to some KTHREAD, so
  * a reader may look at an owner that has just ended. The first chunk of slots is in .bss, so adopting a thread allocates
- * nothing as long as no more than that many threads live at a time; further chunks are added whole. Each slot has room
- * in front for the object manager's header and behind for what ps keeps per thread.
+ * nothing while no more than KI_THREAD_CHUNK threads are alive; further chunks are added whole.
+ *
+ * Each layer above has a room of its own in the slot. The layer declares what is in it, in a header of its own, and
+ * reaches it by an inline accessor at a fixed distance from the KTHREAD (KI_THREAD_ROOM):
+ *
+ *     Prefix   ob      OBJECT_HEADER             ob/obp.h
+ *     Ps       ps      ETHREAD behind its Tcb    ps/psp.h
+ *     Trace    trace   KI_TRACE_THREAD           trace/recording.h
+ *     Ex       ex      EXP_THREAD                ex/exp.h
+ *     Nt       nt      NTP_THREAD                nt/ntp.h
+ *     Rtl      rtl     TEB                       rtl/teb.h
+ *     Win32    win32   BASE_THREAD               win32/local.h
+ *
+ * From Tcb to Win32 a slot is zeroed for each new thread. ExKept (EXP_THREAD_KEPT) and NtKept (NTP_THREAD_KEPT) stay
+ * with the slot: the next thread in it inherits them.
  */
 #define KI_THREAD_CHUNK 4096
 #define KI_THREAD_CHUNKS 64
 #define KI_THREAD_PREFIX 128
-#define KI_THREAD_SUFFIX 1024
+#define KI_ROOM_ALIGNMENT 16
 
 typedef struct _KI_THREAD_SLOT {
     UCHAR Prefix[KI_THREAD_PREFIX] DECLSPEC_ALIGN(KI_CACHE_LINE);
     KTHREAD Tcb;
-    UCHAR Suffix[KI_THREAD_SUFFIX] DECLSPEC_ALIGN(KI_CACHE_LINE);
+    UCHAR Ps[128] DECLSPEC_ALIGN(KI_CACHE_LINE);
+    UCHAR Trace[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Ex[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Nt[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Rtl[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Win32[640] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR ExKept[16] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR NtKept[48] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     ULONG Number;
     volatile ULONG NextFree;         /* number of the next free slot + 1, see thread.c */
     volatile ULONG Use;              /* KI_SLOT_USE */
-    PVOID SpareOwner;                /* an owner record that outlives the thread: ex/resourceowner.c */
-    volatile ULONG_PTR KeptPort;     /* the completion port that it used last, and */
-    HANDLE KeptHandle;               /* by which handle, and */
-    PVOID KeptEntry;                 /* where that is in the table, and */
-    ULONG64 KeptAccess;              /* its incarnation: nt/keptport.h */
 } KI_THREAD_SLOT;
+
+/* Accessor(Thread) is the Type that a layer has in Room. */
+#define KI_THREAD_ROOM(Type, Room, Accessor)                                                                           \
+    FORCEINLINE Type *Accessor(PKTHREAD Thread)                                                                        \
+    {                                                                                                                  \
+        return (Type *)(PVOID)KiSlotOfThread(Thread)->Room;                                                            \
+    }                                                                                                                  \
+    C_ASSERT(sizeof(Type) <= sizeof(((KI_THREAD_SLOT *)0)->Room) && _Alignof(Type) <= KI_ROOM_ALIGNMENT)
 
 typedef enum _KI_SLOT_USE {
     KiSlotFree,
     KiSlotUsed,
-    KiSlotOrphaned                   /* its thread stayed behind in the parent of a fork */
+    KiSlotOrphaned                   /* its thread stayed in the parent of a fork */
 } KI_SLOT_USE;
 
 FORCEINLINE KI_THREAD_SLOT *KiSlotOfThread(PKTHREAD Thread)
@@ -263,7 +272,7 @@ FORCEINLINE KI_THREAD_SLOT *KiSlotOfThread(PKTHREAD Thread)
     return CONTAINING_RECORD(Thread, KI_THREAD_SLOT, Tcb);
 }
 
-/* The one process there is, with the same room in front. */
+/* This process, with the same room in front. */
 typedef struct _KI_PROCESS_SLOT {
     UCHAR Prefix[KI_THREAD_PREFIX] DECLSPEC_ALIGN(KI_CACHE_LINE);
     KPROCESS Pcb;
@@ -272,12 +281,12 @@ typedef struct _KI_PROCESS_SLOT {
 extern KI_PROCESS_SLOT KiInitialProcessSlot;
 #define KiInitialProcess KiInitialProcessSlot.Pcb
 
-/* How the object manager takes part in a thread's life; it sets this when the library is loaded. */
+/* The object manager's part in a thread's life; set when the library is loaded. */
 typedef struct _KI_THREAD_OBJECT_ROUTINES {
-    VOID (*Initialize)(PKTHREAD Thread);  /* in a fresh slot: one reference, that of the thread itself */
-    VOID (*Dereference)(PKTHREAD Thread); /* the thread has ended and gives its own reference back */
-    VOID (*Exit)(PKTHREAD Thread, BOOLEAN WasTerminated); /* it is about to end: what user mode wants done */
-    VOID (*Orphan)(PKTHREAD Thread);      /* in a forked child: it stayed behind in the parent */
+    VOID (*Initialize)(PKTHREAD Thread);  /* in a fresh slot: one reference, the thread's own */
+    VOID (*Dereference)(PKTHREAD Thread); /* the thread has ended: drops its own reference */
+    VOID (*Exit)(PKTHREAD Thread, BOOLEAN WasTerminated); /* it is about to end: runs exit routines */
+    VOID (*Orphan)(PKTHREAD Thread);      /* in a forked child: it stayed in the parent */
 } KI_THREAD_OBJECT_ROUTINES;
 
 extern KI_THREAD_OBJECT_ROUTINES KiThreadObjectRoutines;
@@ -288,118 +297,106 @@ extern volatile ULONG64 KiFreeThreadSlots; /* see thread.c */
 
 /* thread.c */
 PKTHREAD KiAdoptThread(VOID);
-PKTHREAD KiAllocateThread(VOID);                 /* initialised, not yet running; NULL when there is no slot */
+PKTHREAD KiAllocateThread(VOID);                 /* initialized, not running yet; NULL: no slot is left */
 VOID KiStartCurrentThread(PKTHREAD Thread);      /* makes Thread the running one of this host thread */
 VOID KiTerminateCurrentThread(PKTHREAD Thread);  /* abandons mutants, leaves its queue, flushes APCs, signals it */
-VOID KiThreadExit(PKTHREAD Thread);              /* hal tells that the current host thread ends */
-VOID KiFreeThread(PKTHREAD Thread);              /* the slot may be used again */
+VOID KiThreadExit(PKTHREAD Thread);              /* HAL_CALLBACKS: the current host thread ends */
+VOID KiFreeThread(PKTHREAD Thread);              /* the slot may be reused */
 VOID KiEndThread(PKTHREAD Thread);               /* Thread's object becomes signaled */
-VOID KiDropThread(PKTHREAD Thread);              /* gives the thread's own reference back */
+VOID KiDropThread(PKTHREAD Thread);              /* drops the thread's own reference */
 VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
 
 /* terminate.c */
-VOID KiRequestExit(PKTHREAD Thread, NTSTATUS ExitStatus); /* nothing more to one that ends already */
-VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread is to end and may */
-BOOLEAN KiIsExiting(PKTHREAD Thread);            /* is to end, or ends */
-VOID KiClaimExit(PKTHREAD Thread);               /* the thread ends by itself from here on */
-VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards nobody calls the host about it any more */
+/* Requests the end of another thread, which is not waited for. A thread that already ends is only resumed. */
+NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus);
+VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread must end and may */
+BOOLEAN KiIsExiting(PKTHREAD Thread);            /* it must end, or is ending */
+VOID KiClaimExit(PKTHREAD Thread);               /* from here on the thread ends by itself */
+VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards nobody calls the host about the thread */
 /* In a dispatcher section. TRUE: the host's thread stays until KiReleaseHostThread. FALSE: it is gone, or never was. */
 BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId);
 VOID KiReleaseHostThread(PKTHREAD Thread);
 VOID KiForgetHostThread(PKTHREAD Thread);        /* in a forked child: it stayed behind in the parent */
-PKTHREAD KiTakeDeadThreads(volatile ULONG **Wakes, PULONG Seen); /* linked by NextDead */
-VOID KiRundownThread(PKTHREAD Thread);           /* by another thread, for one that has stopped */
+extern volatile ULONG KiReaperWakes;             /* counts stopped threads; the reaper sleeps on it */
 VOID KiTerminateForkChild(VOID);
 
-/* cid.c */
+/* thread.c, by id */
 VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId);
 VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId);
-PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread whose object still exists, or NULL */
+PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread whose object exists, or NULL */
 
 /* affinity.c */
 VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);
-/* FALSE: there are no such processors, nothing has changed. */
+/* FALSE: there are no such processors, and nothing has changed. */
 BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity);
 
 /* register.c */
-VOID KiNoteChange(PKTHREAD Thread, ULONG Change); /* KI_WAIT_AFFINITY or _PRIORITY; nothing to one that does not wait */
+VOID KiNoteChange(PKTHREAD Thread, ULONG Change); /* KI_WAIT_AFFINITY or _PRIORITY; only for a thread that waits */
 
 /* priority.c */
 LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBasePriorityThread takes it */
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
-KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* where its boosts have decayed; needs no lock */
-VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section; before Thread is woken */
-/* Thread is about to block for what Owner has. NULL: nobody has it; one that has it no more takes no harm. */
+KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* to which its boosts will decay; takes no lock */
+VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section */
+VOID KiBoostWokenThread(PKTHREAD Thread, KPRIORITY Increment); /* only by the thread that wakes it, before it does */
+/* Thread is about to block for what Owner has. NULL: no owner. Harmless if the owner has just released it. */
 VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner);
-VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner); /* NULL: to nobody */
+VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner); /* NULL: no new owner */
 
 /* apc.c */
 VOID KiDeliverApc(PKTHREAD Thread);              /* runs every kernel APC that may run now */
-VOID KiDeliverUserApcs(PKTHREAD Thread);         /* runs every user APC that is queued */
-VOID KiFlushThreadApcs(PKTHREAD Thread);         /* no more can be queued; those queued are run down */
+VOID KiDeliverUserApcs(PKTHREAD Thread);         /* runs all queued user APCs */
+VOID KiFlushThreadApcs(PKTHREAD Thread);         /* runs queued ones down; no more can be queued */
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
-/* alertbyid.c: the one way in which user mode blocks. An alert may be stray: look at what is waited for again. */
+/* alert.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
 NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins); /* FALSE: the caller has spun already */
-VOID KeAlertThreadById(PKTHREAD Thread);         /* a running, ended or even another thread in its slot: all the same */
+VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has ended or its slot was recycled */
 
 /* suspend.c */
 VOID KiInitializeSuspension(PKTHREAD Thread);
-VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is to be suspended */
+VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is suspended */
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
-VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: whatever its count is */
+VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: regardless of its count */
 
 /* mutant.c, queue.c */
-VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or by a forked child for one that is gone */
+VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or in a forked child for one that is gone */
 VOID KiLeaveQueue(PKTHREAD Thread);
 
 /* hostinterrupt.c */
-/* Another thread, which stays, looks at its register soon. STATUS_ACCESS_DENIED, STATUS_INSUFFICIENT_RESOURCES: not
-   before it next calls in. Sent: for KiInterruptArrives; NULL: the caller does not ask. */
+/* The thread, which the caller keeps alive, looks at its wait register soon. STATUS_ACCESS_DENIED,
+   STATUS_INSUFFICIENT_RESOURCES: not before it next calls in. Sent: for KiInterruptArrives, or NULL. */
 typedef struct _KI_INTERRUPT_SENT {
     ULONG Served;
     BOOLEAN Slept;
 } KI_INTERRUPT_SENT, *PKI_INTERRUPT_SENT;
 NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent);
-NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last one may have been lost */
-/* FALSE: not yet, and it is not known whether it will. Finally: the thread has had all the time that it gets. */
+NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last interrupt may be lost */
+/* FALSE: not yet, and perhaps never. Finally: the caller will not ask again. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
-VOID KiHostInterrupt(BOOLEAN InLibrary);         /* the host interrupted the current thread: HAL_CALLBACKS */
+VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 
-/*
- * ownthread.c: the clock, the reaper, the idle and DPC threads of the processors. Each is started when it is first
- * needed. All zero: there is none. STATUS_INSUFFICIENT_RESOURCES: the host refuses, or this is no place to make a
- * thread (a host interrupt, IPI_LEVEL). An operation that can fail then fails; one that cannot leaves its work where a thread
- * finds it that comes by anyway: the rule is in docs/threads.md.
- */
-#define KI_OWN_THREAD_STACK (256 * 1024)
-typedef struct _KI_OWN_THREAD {
-    volatile ULONG Process;                      /* whose thread runs: that of a parent has stayed behind */
-} KI_OWN_THREAD, *PKI_OWN_THREAD;
-NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own, VOID (*Routine)(PVOID), PVOID Context, PCSTR Name);
-BOOLEAN KiHasOwnThread(PKI_OWN_THREAD Own);
-VOID KiResetOwnThread(PKI_OWN_THREAD Own);       /* in a forked child: somebody may just have been making it */
-
-/* timer.c, fork.c and others that have to be reset in a forked child */
+/* Resets of a forked child. */
 VOID KiTimerForkChild(VOID);
 VOID KiProcessorForkChild(PKTHREAD Survivor);
 
-/* fork.c: how many forks lie between this process and the one that loaded the library, modulo 2^31; the callbacks of hal */
+/* fork.c: the callbacks of hal. KiForkDepth counts the forks since the library was loaded, modulo 2^31. */
 extern ULONG KiForkDepth;
 VOID KiForkPrepare(VOID);
 VOID KiForkParent(VOID);
 VOID KiForkChild(VOID);
+VOID KiForkChildLate(VOID);
 
-/* exception.c: one place for everything that is raised */
+/* exception.c: every raise goes through it */
 DECLSPEC_NORETURN VOID KiRaiseStatus(NTSTATUS Status);
 VOID KiRaiseException(PEXCEPTION_RECORD Record); /* returns if it is continued */
 
-/* Who is asked about an exception besides the frames; whoever registers the first handler sets them. Each returns an
-   EXCEPTION_… disposition. NULL: nobody. */
+/* Asked about an exception besides the frames; set when the first handler is registered. Each returns an EXCEPTION_…
+   disposition. NULL: none. */
 typedef LONG KI_EXCEPTION_ROUTINE(PEXCEPTION_POINTERS Exception);
 extern KI_EXCEPTION_ROUTINE *volatile KiFirstChanceRoutine; /* before the frames */
 extern KI_EXCEPTION_ROUTINE *volatile KiLastChanceRoutine;  /* after them */
@@ -410,7 +407,7 @@ FORCEINLINE PKTHREAD KiCurrentThread(VOID)
     return __builtin_expect(Thread != NULL, 1) ? Thread : KiAdoptThread();
 }
 
-/* relaxed: whoever looks at another thread's only shows it. Returns what was noted before: an APC may wait in a wait. */
+/* relaxed: for display only. Returns the previous note: an APC may wait in the middle of a wait. */
 FORCEINLINE PVOID KiNoteLockWaitedFor(PKTHREAD Thread, PVOID Lock)
 {
     PVOID Previous = Thread->LockWaitedFor;
@@ -458,18 +455,18 @@ FORCEINLINE VOID KiReleaseLock(PKI_LOCK Lock)
 }
 
 /*
- * The dispatcher section: while a thread is in one it holds locks of the kernel or is about to, so a host signal that
- * wants to park it, and a fork, have to wait until it is out. Sections nest.
+ * The dispatcher section: a thread in one holds locks of the kernel or is about to, so a host interrupt that would park
+ * it, and a fork, wait until it is out. Sections nest.
  */
-extern volatile ULONG KiForkPending __attribute__((visibility("hidden"))); /* both are looked at in every section */
+extern volatile ULONG KiForkPending __attribute__((visibility("hidden"))); /* every section reads both */
 extern BOOLEAN KiDispatcherFence __attribute__((visibility("hidden")));
 VOID KiEnterDispatcherSlow(PKTHREAD Thread);
 
 /*
- * A store that comes before the loads that follow it, for whoever makes a barrier on all threads between its own store
- * and its look at *Word (HalBarrierAllThreads): then a compiler barrier is enough here. Where the host has none, the
- * store is made once more as a read-modify-write. (Not a bare fence: thread sanitizers do not know those.)
- * release: what was done before is complete for whoever acquires Value.
+ * A store that comes before the loads that follow it. The other side makes a barrier on all threads between its own store
+ * and its load of *Word (HalBarrierAllThreads), so a compiler barrier is enough here. Where the host has no such barrier,
+ * the store is repeated as a read-modify-write. (Not a bare fence: thread sanitizers do not know those.)
+ * release: pairs with an acquire of Value; all that was done before is complete.
  */
 FORCEINLINE VOID KiStoreBeforeLook(volatile ULONG *Word, ULONG Value)
 {
@@ -483,23 +480,24 @@ FORCEINLINE VOID KiStoreBeforeLook(volatile ULONG *Word, ULONG Value)
 FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
 {
     ULONG Depth = Thread->DispatcherDepth;
-    KiStoreBeforeLook(&Thread->DispatcherDepth, Depth + 1); /* the other one is the forker */
+    KiStoreBeforeLook(&Thread->DispatcherDepth, Depth + 1); /* the other side is the forker */
     if (__builtin_expect(__atomic_load_n(&KiForkPending, __ATOMIC_SEQ_CST) != 0, 0) && Depth == 0) {
         KiEnterDispatcherSlow(Thread);
     }
 }
 
-/* Something wants to run on the thread, or to end it. relaxed: who sets these bits also interrupts a running thread */
+/* relaxed: the thread that sets these bits also interrupts a running one */
 FORCEINLINE BOOLEAN KiIsDeliveryPending(PKTHREAD Thread)
 {
-    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0;
+    return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) &
+            (KI_WAIT_APC | KI_WAIT_EXIT | KI_WAIT_THREAD_WANTED)) != 0;
 }
 
-/* Leaves the section; at the outermost level a suspension or APC that arrived meanwhile is looked after. */
+/* Leaving the outermost section delivers a suspension or APC that arrived meanwhile. */
 FORCEINLINE VOID KiExitDispatcher(PKTHREAD Thread)
 {
     ULONG Depth = Thread->DispatcherDepth - 1;
-    /* release: the forker that sees 0 also sees every lock of ours free */
+    /* release: a forker that sees 0 also sees our locks free */
     __atomic_store_n(&Thread->DispatcherDepth, Depth, __ATOMIC_RELEASE);
     if (Depth == 0 && __builtin_expect(KiIsDeliveryPending(Thread), 0)) {
         KiDeliverApc(Thread);
@@ -507,20 +505,20 @@ FORCEINLINE VOID KiExitDispatcher(PKTHREAD Thread)
 }
 
 /*
- * A system service: whoever wants to end the thread waits until it is out, so that references are given back, blocks
- * come off their lists, and memory that is being allocated is not lost. A wait in user mode that is made inside ends at
- * once with STATUS_USER_APC in that case, and the service has to return. User APCs that run inside run as outside.
+ * A system service: a thread is not terminated inside, so references are dropped, wait blocks leave their lists, and
+ * memory that is being allocated is not lost. When termination is requested, a wait in user mode inside the service ends
+ * with STATUS_USER_APC, and the service has to return. User APCs that run inside run as outside.
  */
 FORCEINLINE VOID KiEnterService(PKTHREAD Thread)
 {
     Thread->ServiceDepth += 1;
-    /* against a host interrupt on this thread: nothing of the service comes before */
+    /* for a host interrupt on this thread: nothing of the service comes before */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 FORCEINLINE VOID KiExitService(PKTHREAD Thread)
 {
-    /* as above: nothing of the service comes after, and the look at the register does */
+    /* as above: nothing of the service comes after, but the load of the register does */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     Thread->ServiceDepth -= 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -529,7 +527,7 @@ FORCEINLINE VOID KiExitService(PKTHREAD Thread)
     }
 }
 
-/* A lock of the kernel with the section around it. */
+/* A lock of the kernel, with the section around it. */
 FORCEINLINE PKTHREAD KiEnterLocked(PKI_LOCK Lock)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -544,7 +542,7 @@ FORCEINLINE VOID KiExitLocked(PKI_LOCK Lock, PKTHREAD Thread)
     KiExitDispatcher(Thread);
 }
 
-/* The host's processor as one of ours: as a rule the same number, and a division costs more than all the rest. */
+/* The host's processor as one of ours: usually the same number, and a division would cost more than the rest. */
 FORCEINLINE ULONG KiHostProcessor(ULONG Processors)
 {
     ULONG Number = HalDispatch.CurrentProcessor();
@@ -552,20 +550,20 @@ FORCEINLINE ULONG KiHostProcessor(ULONG Processors)
 }
 
 /* Global settings, read once from the environment when the library is loaded. */
-/* INTERLOCK_VERIFIER, always on in debug builds; hidden spares the fast paths that look at it an indirection */
+/* INTERLOCK_VERIFIER, always on in debug builds; hidden saves the fast paths that read it an indirection */
 extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden")));
-extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else as many as the host has */
+extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else the host's */
 extern ULONG KiDisableLightWeightSuspend; /* INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND */
 VOID KiInitializeSystem(VOID);
 
 /*
- * What a file has to set up before anybody calls in. Routines of lower layers run first, those of one layer in any
- * order. They allocate nothing and wait for nothing (init.c). The entry belongs to the file: a program that is linked
- * with the static library runs those of the files that it links.
+ * What a file sets up before the first call. Routines of lower layers run first, those of one layer in any order. They
+ * allocate nothing and wait for nothing (init.c). The entry belongs to the file: a program that is linked with the
+ * static library runs those of the files that it links.
  */
 typedef enum _KI_INITIALIZE_LAYER {
     KiInitializeKernel,
-    KiInitializeObjects,   /* types of all layers, too */
+    KiInitializeObjects,   /* and the types of all layers */
     KiInitializeProcesses,
     KiInitializeServices,
     KiInitializeRuntime,
@@ -577,7 +575,7 @@ typedef struct _KI_INITIALIZER {
     VOID (*Routine)(VOID);
 } KI_INITIALIZER;
 
-/* A linker that drops what nobody refers to would drop entries, which are found by where their section is. */
+/* Entries are found by their section: without this a linker that drops unreferenced data would drop them. */
 #if defined(__has_attribute)
 #if __has_attribute(retain)
 #define KI_RETAIN __attribute__((retain))
@@ -591,9 +589,9 @@ typedef struct _KI_INITIALIZER {
     static const KI_INITIALIZER Routine##Initializer                                                                   \
         __attribute__((used, section("interlock_init"), aligned(sizeof(PVOID)))) KI_RETAIN = {Layer, Routine}
 
-/* The value of a setting from the environment; one that makes no sense is said so and ignored. */
+/* A setting from the environment; an invalid one is reported and ignored. */
 ULONG KiReadSetting(PCSTR Name, ULONG Minimum, ULONG Maximum, ULONG Default);
 
-#define KI_TICK 156250ULL /* 15.625 ms: the clock interrupt of NT, in which WaitTime and quanta are counted */
+#define KI_TICK 156250ULL /* 15.625 ms: NT's clock interrupt, the unit of WaitTime and quanta */
 
 #endif

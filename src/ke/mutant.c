@@ -1,9 +1,10 @@
 /*
  * mutant.c: KMUTANT and KMUTEX.
  *
- * SignalState: 1 free, 0 owned, -1, -2, ... owned and entered again. OwnerThread is written by whoever makes the count
- * 0, and cleared by the owner before it makes the count 1. A thread keeps its mutants in MutantListHead, which only it
- * touches: who hands a mutant over leaves the entry to the new owner, who makes it when its wait returns.
+ * SignalState: 1 free, 0 owned, -1, -2, ... owned and acquired recursively. The thread that makes the count 0 writes
+ * OwnerThread; the owner clears it before it makes the count 1. A thread keeps its mutants in MutantListHead, which
+ * only it touches: a signaler that hands a mutant off leaves the entry to the new owner, which makes it when its wait
+ * returns.
  */
 #include "wait.h"
 
@@ -36,6 +37,17 @@ VOID KeInitializeMutex(PRKMUTEX Mutex, ULONG Level)
     KiInitializeMutantObject(Mutex, 1, NULL, 1);
 }
 
+/* Acquiring. */
+
+NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread)
+{
+    NTSTATUS Status = Mutant->Abandoned ? STATUS_ABANDONED : STATUS_SUCCESS;
+    Mutant->Abandoned = FALSE;
+    /* relaxed: see KiOwnsMutant; other readers only show it */
+    __atomic_store_n(&Mutant->OwnerThread, Thread, __ATOMIC_RELAXED);
+    return Status;
+}
+
 static VOID KiChangeDpcActive(PKMUTANT Mutant, ULONG64 Set)
 {
     ULONG64 Word = KiReadSettledHeader(&Mutant->Header);
@@ -44,7 +56,7 @@ static VOID KiChangeDpcActive(PKMUTANT Mutant, ULONG64 Set)
     }
 }
 
-/* What a DPC acquires belongs to no thread's list: the thread that the DPC has interrupted does not know of it. */
+/* A mutant that a DPC acquires is on no list: the thread that the DPC interrupted does not own it. */
 VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
 {
     if (Thread->DpcDepth != 0) {
@@ -57,73 +69,88 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
     }
 }
 
-/* Returns whether a region that holds kernel APCs back has to be left. */
-FORCEINLINE BOOLEAN KiDropOwnershipOf(PKMUTANT Mutant)
+BOOLEAN KiTryAcquireMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
 {
-    /* relaxed: see KiOwnsMutant in wait.h */
-    __atomic_store_n(&Mutant->OwnerThread, NULL, __ATOMIC_RELAXED);
-    if (KiReadHeader(&Mutant->Header) & KI_DPC_ACTIVE) {
-        KiChangeDpcActive(Mutant, 0);
-        return FALSE;
+    PDISPATCHER_HEADER Header = &Mutant->Header;
+    ULONG64 Word = KiReadHeader(Header);
+    for (;;) {
+        if (Word & KI_LOCKED) {
+            Word = KiReadSettledHeader(Header);
+        }
+        if (KI_STATE(Word) > 0) {
+            KiEnterDispatcher(Thread); /* a fork must not find a mutant that is taken and has no owner yet */
+            BOOLEAN Acquired = KiCompareExchangeHeader(Header, &Word, KiWithState(Word, 0));
+            if (Acquired) {
+                *Status = KiGiveMutant(Mutant, Thread);
+                KiTakeOwnershipOf(Mutant, Thread);
+            }
+            KiExitDispatcher(Thread);
+            if (Acquired) {
+                return TRUE;
+            }
+        } else if (!KiOwnsMutant(Header, Thread) || KI_STATE(Word) == KI_MUTANT_LIMIT) {
+            return FALSE;
+        } else if (KiCompareExchangeHeader(Header, &Word, KiWithState(Word, KI_STATE(Word) - 1))) {
+            *Status = STATUS_SUCCESS;
+            return TRUE;
+        }
     }
-    RemoveEntryList(&Mutant->MutantListEntry);
-    return Mutant->ApcDisable != 0;
 }
 
-static BOOLEAN KiUpdateFreeMutant(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
-{
-    UNREFERENCED_PARAMETER(Header);
-    UNREFERENCED_PARAMETER(Context);
-    *Word = KiWithState(*Word, 1);
-    return TRUE;
-}
+/* Releasing. */
 
-static DECLSPEC_NOINLINE VOID KiSignalMutant(PKMUTANT Mutant, KPRIORITY Increment)
+static DECLSPEC_NOINLINE VOID KiFreeMutantSlow(PKMUTANT Mutant, KPRIORITY Increment)
 {
+    LONG Free = 1;
     PKTHREAD NewOwner = NULL;
-    KI_SIGNAL Signal = {.Update = KiUpdateFreeMutant, .Increment = Increment, .Released = &NewOwner};
+    KI_SIGNAL Signal = {.Update = KiUpdateState, .Context = &Free, .Increment = Increment, .Released = &NewOwner};
     LONG Previous;
     KiSignal(&Mutant->Header, &Signal, &Previous);
     KiPassOnLentPriority(KiCurrentThread(), NewOwner);
 }
 
-FORCEINLINE VOID KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment)
+/* Gives up ownership. TRUE: the caller has to leave the region in which the mutant held kernel APCs back. */
+FORCEINLINE BOOLEAN KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned)
 {
+    BOOLEAN LeaveRegion = Mutant->ApcDisable != 0;
+    Mutant->Abandoned = Abandoned;
+    /* relaxed: see KiOwnsMutant in wait.h */
+    __atomic_store_n(&Mutant->OwnerThread, NULL, __ATOMIC_RELAXED);
+    if (KiReadHeader(&Mutant->Header) & KI_DPC_ACTIVE) {
+        KiChangeDpcActive(Mutant, 0);
+        LeaveRegion = FALSE;
+    } else {
+        RemoveEntryList(&Mutant->MutantListEntry);
+    }
     ULONG64 Word = KiReadHeader(&Mutant->Header);
-    while (!(Word & (KI_LOCKED | KI_WAITERS))) {
-        if (KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, 1))) {
-            return;
+    do {
+        if (Word & (KI_LOCKED | KI_WAITERS)) {
+            KiFreeMutantSlow(Mutant, Increment);
+            break;
         }
-    }
-    KiSignalMutant(Mutant, Increment);
-}
-
-FORCEINLINE VOID KiLeaveOnce(PKMUTANT Mutant)
-{
-    ULONG64 Word = KiReadHeader(&Mutant->Header);
-    while ((Word & KI_LOCKED) ||
-           !KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, KI_STATE(Word) + 1))) {
-        Word = KiReadSettledHeader(&Mutant->Header);
-    }
+    } while (!KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, 1)));
+    return LeaveRegion;
 }
 
 FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait,
                                         PLONG PreviousCount)
 {
     PKTHREAD Thread = KiCurrentThread();
-    LONG Previous;
+    ULONG64 Word;
 
     if (__atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) != Thread) {
         return STATUS_MUTANT_NOT_OWNED;
     }
-    Previous = KI_STATE(KiReadHeader(&Mutant->Header)); /* only the owner changes it */
-    if (Previous < 0 && !Abandoned) {
-        KiLeaveOnce(Mutant);
+    Word = KiReadHeader(&Mutant->Header);
+    *PreviousCount = KI_STATE(Word); /* only the owner changes it */
+    if (KI_STATE(Word) < 0 && !Abandoned) {
+        while ((Word & KI_LOCKED) ||
+               !KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, KI_STATE(Word) + 1))) {
+            Word = KiReadSettledHeader(&Mutant->Header);
+        }
     } else {
-        Mutant->Abandoned = Abandoned;
         KiEnterDispatcher(Thread); /* a fork must not find a mutant that has no owner and is not free */
-        BOOLEAN LeaveRegion = KiDropOwnershipOf(Mutant);
-        KiFreeMutant(Mutant, Increment);
+        BOOLEAN LeaveRegion = KiFreeMutant(Mutant, Increment, Abandoned);
         KiExitDispatcher(Thread);
         if (LeaveRegion) {
             KeLeaveCriticalRegion();
@@ -132,7 +159,6 @@ FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, B
     if (Wait) {
         KiSetWaitNext(Thread);
     }
-    *PreviousCount = Previous;
     return STATUS_SUCCESS;
 }
 
@@ -160,11 +186,9 @@ VOID KiAbandonMutants(PKTHREAD Thread)
 {
     while (!IsListEmpty(&Thread->MutantListHead)) {
         PKMUTANT Mutant = CONTAINING_RECORD(Thread->MutantListHead.Flink, KMUTANT, MutantListEntry);
-        Mutant->Abandoned = TRUE;
-        if (KiDropOwnershipOf(Mutant)) {
+        if (KiFreeMutant(Mutant, MUTANT_INCREMENT, TRUE)) {
             Thread->KernelApcDisable += 1;
         }
-        KiFreeMutant(Mutant, MUTANT_INCREMENT);
     }
 }
 

@@ -1,7 +1,7 @@
 /*
  * notify.c: waiting without a thread. A registered block is linked to its object like a thread's and consumes it in the
- * same way, once. BlockState: WaitBlockActive while linked, WaitBlockBypassStart from the moment a signal has taken it
- * off until the packet or DPC is on its way, then WaitBlockBypassComplete; WaitBlockInactive when it was cancelled.
+ * same way, once. BlockState: WaitBlockActive while linked, WaitBlockBypassStart from the moment a signal has unlinked
+ * it until the packet or DPC is queued, then WaitBlockBypassComplete; WaitBlockInactive after a cancel.
  */
 #include "dpc.h"
 #include "wait.h"
@@ -17,13 +17,13 @@ static NTSTATUS KiRegister(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
     KiEnterDispatcher(Thread);
     ULONG64 Word = KiLockObject(Header);
     if (KI_STATE(Word) > 0) {
-        KiConsumeHeld(Header, NULL);
+        KiConsumeLocked(Header, &Word, NULL);
         __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
         Status = STATUS_SUCCESS;
     } else {
         KiLinkBlock(Block);
     }
-    KiUnlockObject(Header, KiReadHeader(Header));
+    KiUnlockObject(Header, Word);
     if (Status == STATUS_SUCCESS) {
         KiDeliverNotification(Block);
     }
@@ -49,7 +49,7 @@ NTSTATUS KeRegisterObjectDpc(PVOID Object, PRKDPC Dpc, PKWAIT_BLOCK WaitBlock)
 static VOID KiCompleteBlock(PVOID Context)
 {
     PKWAIT_BLOCK Block = Context;
-    /* release: the last touch of the block; pairs with the load in KiUnregister */
+    /* release: the last access to the block; pairs with the load in KiUnregister */
     __atomic_store_n(&Block->BlockState, WaitBlockBypassComplete, __ATOMIC_RELEASE);
 }
 
@@ -64,21 +64,19 @@ VOID KiDeliverNotification(PKWAIT_BLOCK Block)
     KiInsertQueueDpcAndRelease(Block->Dpc, Block->Object, NULL, KiCompleteBlock, Block);
 }
 
-/* TRUE: the block was still waiting and no longer is. FALSE: a signal took it, and has finished doing so. */
+/* TRUE: the block was linked and no longer is. FALSE: a signal took it, and has delivered it. */
 static BOOLEAN KiUnregister(PKWAIT_BLOCK Block)
 {
     PDISPATCHER_HEADER Header = Block->Object;
-    BOOLEAN Linked;
-
-    KiLockObject(Header);
-    /* relaxed: only under this lock does it become or cease to be Active; the rest is the loop's business */
-    Linked = __atomic_load_n(&Block->BlockState, __ATOMIC_RELAXED) == WaitBlockActive;
+    ULONG64 Word = KiLockObject(Header);
+    /* relaxed: it changes to or from Active only under this lock; the loop waits for the rest */
+    BOOLEAN Linked = __atomic_load_n(&Block->BlockState, __ATOMIC_RELAXED) == WaitBlockActive;
     if (Linked) {
         KiUnlinkBlock(Block, WaitBlockInactive);
     }
-    KiUnlockObject(Header, KiReadHeader(Header));
+    KiUnlockObject(Header, Word);
     for (ULONG Round = 0; __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockBypassStart; Round += 1) {
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     return Linked;
 }

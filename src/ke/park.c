@@ -38,7 +38,9 @@ VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
         return;
     }
     Patience->Reply = Policy->Spin == KiSpinForReply && KiTakeReplyChance(Thread);
-    Patience->Spins = HalSpinsForCycles(Patience->Reply ? KI_REPLY_CYCLES : Policy->SpinCycles);
+    Patience->Spins = HalSpinsForCycles(Patience->Reply ? KI_REPLY_CYCLES
+                                                        : Policy->SpinCycles +
+                                                              Policy->SpinCyclesPerProcessor * KeNumberProcessors);
     Patience->Gap = Policy->FirstGap != 0 ? HalSpinsForCycles(Policy->FirstGap) : 1;
     Patience->GreatestGap = Policy->GreatestGap != 0 ? HalSpinsForCycles(Policy->GreatestGap) : 1;
 }
@@ -47,11 +49,9 @@ VOID KiBackOff(ULONG Round)
 {
     const KI_PARK_POLICY *Policy = &KiParkPolicy[KiParkForOther];
     ULONG SpinningRounds = HalOtherProcessorAvailable() ? Policy->SpinCycles / Policy->GreatestGap : 0;
-    if (Round >= SpinningRounds) {
+    if (Round < SpinningRounds) {
+        HalPauseFor(HalSpinsForCycles(Policy->GreatestGap));
+    } else {
         HalGiveWay(Round - SpinningRounds);
-        return;
-    }
-    for (ULONG Pauses = HalSpinsForCycles(Policy->GreatestGap); Pauses != 0; Pauses -= 1) {
-        HalPause();
     }
 }

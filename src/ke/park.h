@@ -41,15 +41,15 @@
  * threads that answer each other, and both sleep, would go on sleeping forever (event-two: 0.16 us instead of tens).
  * Each time that the reply does not come in time, the long spin is tried half as often.
  *
- * Gaps. A look takes the cache line away from the thread that is about to write it. The first gap
- * is FirstGap, each further one the time spun so far >> GapShift, at most GreatestGap: with shift 0 the gap doubles, with
- * shift 6 a look comes at most 1/64 of the wait late. 0 stands for a single pause.
+ * Gaps. A look takes the cache line away from the thread that is about to write it. The first gap is FirstGap, each
+ * further one the time spun so far >> GapShift, at most GreatestGap: with shift 0 the gap doubles, with shift 6 a look
+ * comes at most 1/64 of the wait late. 0 stands for a single pause.
  *
  * Near lines. Two hardware threads of one core share their caches: a look costs the owner nothing, so a waiter that looks
  * all the time takes the lock the moment it is free. Between two cores each look makes the section several times longer.
  * The host does not say which it is, and on a virtual machine it changes. So now and then a waiter times a look at a word
- * that changed while it spun, which another processor must have written (KiTimeLook). This buys about half of the
- * contended throughput of a pushlock between two hardware threads of one core.
+ * that changed while it spun, which another processor must have written (KiTimeLook). Without it one policy would have
+ * to serve both: rare looks idle a near lock, frequent ones slow a far owner down.
  */
 #ifndef INTERLOCK_KE_PARK_H
 #define INTERLOCK_KE_PARK_H
@@ -83,7 +83,8 @@ typedef enum _KI_SLEEP_RULE {
 } KI_SLEEP_RULE;
 
 typedef struct _KI_PARK_POLICY {
-    ULONG SpinCycles; /* in NT's cycles, and only if another processor is available; so are the gaps */
+    ULONG SpinCycles; /* in NT's cycles, as the gaps; only if another processor is available */
+    USHORT SpinCyclesPerProcessor; /* in addition: the turns of those ahead in a queue of all processors */
     USHORT FirstGap;
     USHORT GreatestGap;
     UCHAR GapShift;
@@ -95,21 +96,21 @@ typedef struct _KI_PARK_POLICY {
 
 /* 10240, 1024 and 2000 are NT's. */
 static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
-    /*                             spin  first  most  shift           rule interrupts yields sleep */
-    [KiParkForSpinLock]        = {128000,    0, 2048, 6, KiSpinAlways,   TRUE,  FALSE, KiSleepInNaps},
-    [KiParkForQueuedLock]      = {  5120,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
-    [KiParkForNextInLine]      = {128000,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
-    [KiParkForPushLock]        = { 10240, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForNearPushLock]    = { 10240,    0,  256, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForCriticalSection] = {  2000,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForObject]          = { 10240,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForQueueEntry]      = { 10240,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForAddress]         = {  1024,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForBarrier]         = {  2000,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForRetry]           = {128000,  344, 5504, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
-    [KiParkForInterrupt]       = { 20000,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
-    [KiParkForOther]           = {128000, 2000, 2000, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
-    [KiParkAsleep]             = {     0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepOnWord},
+    /*                             spin   each first  most shift         rule   interrupts yields sleep */
+    [KiParkForSpinLock]        = {128000,    0,    0, 2048, 6, KiSpinAlways,   TRUE,  FALSE, KiSleepInNaps},
+    [KiParkForQueuedLock]      = {  5120,    0,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
+    [KiParkForNextInLine]      = { 80000, 2560,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
+    [KiParkForPushLock]        = { 10240,    0, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForNearPushLock]    = { 10240,    0,    0,  256, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForCriticalSection] = {  2000,    0,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForObject]          = { 10240,    0,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForQueueEntry]      = { 10240,    0,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForAddress]         = {  1024,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForBarrier]         = {  2000,    0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForRetry]           = {128000,    0,  344, 5504, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
+    [KiParkForInterrupt]       = { 20000,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForOther]           = {128000,    0, 2000, 2000, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
+    [KiParkAsleep]             = {     0,    0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepOnWord},
 };
 
 /* What is left of a wait's stages. Pauses are counted, not cycles. */
@@ -144,8 +145,10 @@ FORCEINLINE BOOLEAN KiStayAwake(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_
         ULONG Pauses = Patience->Gap < Patience->Spins ? Patience->Gap : Patience->Spins;
         Patience->Spins -= Pauses;
         Patience->Spun += Pauses;
-        for (; Pauses != 0; Pauses -= 1) {
+        if (Pauses == 1) {
             HalPause();
+        } else {
+            HalPauseFor(Pauses);
         }
         Pauses = Patience->Spun >> Policy->GapShift;
         Patience->Gap = Pauses == 0 ? 1 : Pauses < Patience->GreatestGap ? Pauses : Patience->GreatestGap;
@@ -182,7 +185,7 @@ FORCEINLINE BOOLEAN KiParkUntil(PKTHREAD Thread, KI_PARK_USE Use, BOOLEAN (*IsDo
     while (!Done && KiStayAwake(&Patience, Thread, Use)) {
         Done = IsDone(Context);
     }
-    if (KiParkPolicy[Use].Spin == KiSpinForReply) {
+    if (KiParkPolicy[Use].Spin == KiSpinForReply && Patience.Reply) {
         KiEndPatience(&Patience, Thread, Done);
     }
     return Done;
@@ -230,6 +233,25 @@ static inline BOOLEAN KiDiffers(ULONG Value, PVOID Old)
 FORCEINLINE VOID KiSleepWhile(volatile ULONG *Word, ULONG Value)
 {
     KiParkOnWord(NULL, KiParkAsleep, Word, 0, KiDiffers, NULL, &Value);
+}
+
+static inline BOOLEAN KiIsNever(ULONG Value, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    return Value != 0;
+}
+
+static inline const HAL_DEADLINE *KiContextIsDeadline(PVOID Deadline)
+{
+    return Deadline;
+}
+
+/* Sleeps until that interrupt time; nobody wakes the thread. */
+FORCEINLINE VOID KiSleepUntil(ULONGLONG InterruptTime)
+{
+    HAL_DEADLINE Deadline = {HalInterruptTime, InterruptTime};
+    volatile ULONG Word = 0;
+    KiParkOnWord(NULL, KiParkAsleep, &Word, 0, KiIsNever, KiContextIsDeadline, &Deadline);
 }
 
 #define KI_NEAR_CYCLES 150 /* a line that comes from another core takes longer */

@@ -1,30 +1,31 @@
 /*
- * prcb.h: the processor. A processor is a virtual one: what makes it a processor is that a thread at DISPATCH_LEVEL or
- * above owns it exclusively. Everything about the ownership is decided on one word:
+ * prcb.h: the processor. Processors are virtual: a thread at DISPATCH_LEVEL or above owns one exclusively. Ownership is
+ * decided on one word:
  *
  *      63                                          6   5   3   2   1   0
  *     +---------------------------------------------+-------+---+---+---+
  *     |      PKTHREAD of the owner, 0: free         |   0   | W | I | D |
  *     +---------------------------------------------+-------+---+---+---+
  *
- * D: DPCs may have to be run, or other processors be attended to, before the owner leaves. I: an interprocessor request
- * or a device interrupt is pending. W: somebody is queued for this processor (processor.c).
+ * D: before the owner leaves, it has to look for DPCs to run and for other processors that need attention. I: an
+ * interprocessor request or a device interrupt is pending. W: a thread is queued for this processor (processor.c).
  *
- * 1. Only a thread without a processor writes its own address into the word, from a word whose thread is 0, or finds it
- *    written there by an owner that handed its processor over. Only the owner takes its address out again.
- * 2. Anybody may set D and I at any time; only the owner clears them, and does the work after clearing. So work that is
- *    added after the clearing sets the flag again and is found before the processor is given back.
- * 3. Ownership is given back only by a compare-exchange that finds D and I clear. A free processor has D or I set only
- *    for as long as the one who set it takes to wake the idle thread, which then becomes the owner.
- * 4. W is changed under KiProcessorWaitLock only, and set on every processor that some queued thread may run on.
- *    It may be set for a moment though nobody is queued any more: the owner that gives back finds out.
- * 5. D, I and W all clear: taking and giving back is one compare-exchange each. It acquires and releases, so whatever
- *    one owner did happens before whatever the next one does.
+ * 1. Only a thread without a processor writes its own address into the word, over a word whose thread is 0, or finds it
+ *    written there by an owner that handed its processor off. Only the owner removes its address again.
+ * 2. Any thread may set D and I at any time; only the owner clears them, and does the work after clearing. So work that is
+ *    added after the clearing sets the flag again and is found before the owner releases the processor.
+ * 3. Ownership is released only by a compare-exchange that finds D and I clear. A free processor has D or I set only
+ *    until the thread that set it has woken the idle thread, which then becomes the owner.
+ * 4. W is changed under KiProcessorWaitLock only, and set on every processor that some queued thread may run on. It may
+ *    be set for a moment when no thread is queued any more: the releasing owner finds out.
+ * 5. D, I and W all clear: an acquire and a release are one compare-exchange each. They acquire and release, so what one
+ *    owner did happens before what the next one does.
  */
 #ifndef INTERLOCK_PRCB_H
 #define INTERLOCK_PRCB_H
 
 #include "ki.h"
+#include "ownthread.h"
 
 #define KI_PRCB_DPC ((ULONG_PTR)1)
 #define KI_PRCB_INTERRUPT ((ULONG_PTR)2)
@@ -64,33 +65,28 @@ struct _KPRCB {
     struct _KPRCB *volatile SignalDone DECLSPEC_ALIGN(KI_CACHE_LINE); /* whose packet waits here */
     struct _KI_INTERRUPT_REQUEST *volatile InterruptQueue;            /* device interrupts, newest first */
     struct _KI_INTERRUPT_REQUEST *InterruptList;                      /* taken out of the queue by the owner */
-    volatile ULONG64 InterruptRequest[KI_MAXIMUM_VECTOR / 64];        /* a bit per vector that nobody waits for */
+    volatile ULONG64 InterruptRequest[KI_MAXIMUM_VECTOR / 64];        /* a bit per vector whose requester does not wait */
 
     /* This processor's own request packet: written while it holds KiReverseStallIpiLock. */
     PKIPI_BROADCAST_WORKER WorkerRoutine DECLSPEC_ALIGN(KI_CACHE_LINE);
     ULONG_PTR WorkerContext;
-    volatile ULONG TargetCount;        /* targets that have not yet arrived */
+    volatile ULONG TargetCount;        /* targets that have not arrived yet */
     volatile ULONG PacketBarrier;      /* targets wait here until all have arrived */
-    volatile ULONG TargetsActive;      /* targets that have not yet finished */
+    volatile ULONG TargetsActive;      /* targets that have not finished yet */
 
-    /* Threads of the processor's own (idle.c). */
-    KI_HELPER Idle DECLSPEC_ALIGN(KI_CACHE_LINE); /* becomes the owner when there is work and nobody else is */
+    /* Threads of the processor's own (dpc.c). */
+    KI_HELPER Idle DECLSPEC_ALIGN(KI_CACHE_LINE); /* becomes the owner when there is work and no other owner */
     KI_HELPER Dpc;                                /* runs threaded DPCs */
-    volatile BOOLEAN Unattended;
 
-    /* Waiting threads whose stacks may be swapped out (wait.c). */
-    LIST_ENTRY WaitListHead DECLSPEC_ALIGN(KI_CACHE_LINE);
-    KI_LOCK WaitListLock;
-
-    PVOID TimerTable;
+    PVOID TimerTable DECLSPEC_ALIGN(KI_CACHE_LINE);
 
     /* This processor's places in the queues of the numbered spinlocks (queuedlock.c). */
     KSPIN_LOCK_QUEUE LockQueue[LockQueueMaximumLock] DECLSPEC_ALIGN(KI_CACHE_LINE);
 
-    /* With the verifier on: the spinlocks held here whose words do not name their owner (heldlock.c). */
+    /* With the verifier on: held spinlocks whose words do not name their owner (heldlock.c). */
     ULONG_PTR HeldLock[KI_HELD_LOCKS];
     ULONG HeldLocks;
-    ULONG HeldLocksUnnoted;            /* for which there was no room */
+    ULONG HeldLocksUnnoted;            /* that did not fit */
 };
 
 extern PKPRCB KiProcessorBlock[INTERLOCK_MAXIMUM_PROCESSORS];
@@ -105,7 +101,7 @@ typedef enum _KI_WAITER_STATE {
 typedef struct _KI_PROCESSOR_WAITER {
     LIST_ENTRY Entry;
     PKTHREAD Thread;
-    PKPRCB Prcb;           /* handed over, or given back; NULL: neither */
+    PKPRCB Prcb;           /* handed off to it or just released; NULL: neither */
     ULONG Wakes;
     volatile ULONG State;  /* KI_WAITER_STATE */
 } KI_PROCESSOR_WAITER, *PKI_PROCESSOR_WAITER;

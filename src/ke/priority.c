@@ -1,26 +1,30 @@
 /*
  * priority.c: priorities as NT keeps and shows them.
  *
- * A thread has a base priority and a current one. In the variable range (1 to 15) the current one is raised by boosts
- * and sinks back to the base by one level for every quantum; in the real-time range (16 to 31) it stays where it was
- * set. There is no clock interrupt here that could lower it, so the level that the thread has sunk to is worked out
- * when somebody asks: BoostTime is the moment from which the next quantum counts, 0 when nothing is to decay.
+ * A thread has a base priority and a current one. In the variable range (1 to 15) boosts raise the current priority, and
+ * it decays to the base by one level per quantum; in the real-time range (16 to 31) it stays where it was set. No clock
+ * interrupt lowers it here: a reader computes the current value. BoostTime is the start of the next quantum, or 0 when
+ * nothing is to decay.
  *
  * 1. Priority, BasePriority, PriorityDecrement, HostPriority, LentPriority, BasePriorityIncrement, Saturation,
  *    DisableBoost and BoostTime change under ThreadLock only. The first five may be read without it: they show the state
  *    of the last change.
- * 2. BoostTime is not 0 only if Priority is above BasePriority and below 16. PriorityDecrement is then how far above it
- *    was boosted, otherwise 0.
- * 3. A priority that was set does not decay; once a boost has gone above it, that decays to the base.
+ * 2. BoostTime is not 0 only if Priority is above BasePriority and below 16. PriorityDecrement is then the size of the
+ *    boost, otherwise 0.
+ * 3. A priority that was set does not decay; once a boost has exceeded it, the boost decays to the base.
+ * 4. A wakeup leaves its boost in PendingBoost, the tick time above the increment, without a lock: the host's scheduler
+ *    never hears of it, and most threads are woken far more often than their priority is read. KiUpdatePriority, under
+ *    ThreadLock, makes it part of Priority as of its tick. A new pending boost may overwrite one that is not higher: at
+ *    the later tick the older one has decayed to the same level or below.
  *
- * AutoBoost of mutants: a thread that blocks for one lends its priority to the owner, up to 15, so that the owner gets
- * to its release; and whoever is given the mutant inherits that, for the sake of those that still wait. Both happen
- * where a thread blocks or is woken, and only if priorities differ. What was lent does not end with the release, it
- * decays like every other boost, and LentPriority is 0 again when BoostTime is.
+ * AutoBoost of mutants: a thread that blocks for a mutant lends its priority to the owner, up to 15, so that the owner
+ * reaches its release; the next owner inherits that on behalf of the remaining waiters. Both happen where a thread
+ * blocks or is woken, and only if priorities differ. A lent priority does not end with the release: it decays like any
+ * other boost, and LentPriority is 0 again when BoostTime is.
  *
- * The host's scheduler hears of priorities that were set, never of boosts, and only where the process may.
+ * The host's scheduler hears of priorities that were set, never of boosts, and only where the process may set them.
  */
-#include "ki.h"
+#include "wait.h"
 
 #define KI_QUANTUM (2 * KI_TICK)
 #define KI_SATURATION ((HIGH_PRIORITY + 1) / 2)
@@ -49,7 +53,8 @@ static KPRIORITY KiClampPriority(LONG Priority, KPRIORITY Lowest, KPRIORITY High
     return Priority < Lowest ? Lowest : Priority > Highest ? Highest : Priority;
 }
 
-/* relaxed, here and below: the lock orders writers; readers without it take what they get */
+/* With ThreadLock held, from here on. relaxed, here and below: the lock orders writers; readers without it accept a
+   stale value. */
 static VOID KiStorePriority(PKTHREAD Thread, KPRIORITY Priority)
 {
     __atomic_store_n(&Thread->Priority, (SCHAR)Priority, __ATOMIC_RELAXED);
@@ -64,23 +69,14 @@ static VOID KiStoreBoost(PKTHREAD Thread, KPRIORITY Decrement, ULONGLONG Time)
     }
 }
 
-static VOID KiStoreHostPriority(PKTHREAD Thread, KPRIORITY Priority)
+static VOID KiDecayPriority(PKTHREAD Thread, ULONGLONG Now)
 {
-    __atomic_store_n(&Thread->HostPriority, (SCHAR)Priority, __ATOMIC_RELAXED);
-}
-
-static VOID KiDecayPriority(PKTHREAD Thread)
-{
-    ULONGLONG Quanta;
-    LONG Priority;
-    if (Thread->BoostTime == 0) {
+    /* A boost may carry an earlier tick than the one before: it was published late. */
+    if (Thread->BoostTime == 0 || Now < Thread->BoostTime + KI_QUANTUM) {
         return;
     }
-    Quanta = (HalDispatch.QueryTickTime() - Thread->BoostTime) / KI_QUANTUM;
-    if (Quanta == 0) {
-        return;
-    }
-    Priority = Thread->Priority - (LONG)(Quanta < HIGH_PRIORITY ? Quanta : HIGH_PRIORITY);
+    ULONGLONG Quanta = (Now - Thread->BoostTime) / KI_QUANTUM;
+    LONG Priority = Thread->Priority - (LONG)(Quanta < HIGH_PRIORITY ? Quanta : HIGH_PRIORITY);
     if (Priority > Thread->BasePriority) {
         KiStoreBoost(Thread, Thread->PriorityDecrement, Thread->BoostTime + Quanta * KI_QUANTUM);
     } else {
@@ -90,55 +86,92 @@ static VOID KiDecayPriority(PKTHREAD Thread)
     KiStorePriority(Thread, Priority);
 }
 
-static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority)
+static VOID KiRaisePriority(PKTHREAD Thread, KPRIORITY Priority, ULONGLONG Now)
 {
-    ULONGLONG Now;
-    if (Priority <= Thread->Priority) {
-        return;
+    if (Priority > Thread->Priority) {
+        KiStorePriority(Thread, Priority);
+        KiStoreBoost(Thread, Priority - Thread->BasePriority, Now != 0 ? Now : 1);
+        KiNoteChange(Thread, KI_WAIT_PRIORITY);
     }
-    Now = HalDispatch.QueryTickTime();
-    KiStorePriority(Thread, Priority);
-    KiStoreBoost(Thread, Priority - Thread->BasePriority, Now != 0 ? Now : 1);
-    KiNoteChange(Thread, KI_WAIT_PRIORITY);
 }
+
+static VOID KiApplyBoost(PKTHREAD Thread, KPRIORITY Increment, ULONGLONG Now)
+{
+    KiDecayPriority(Thread, Now);
+    if (!KiIsRealTime(Thread->Priority) && !Thread->DisableBoost) {
+        KiRaisePriority(Thread, KiBoostTarget(Thread->BasePriority, Increment), Now);
+    }
+}
+
+/* Priority becomes what it is at Now. */
+static VOID KiUpdatePriority(PKTHREAD Thread, ULONGLONG Now)
+{
+    /* relaxed: the word says it all */
+    ULONG64 Pending = __atomic_load_n(&Thread->PendingBoost, __ATOMIC_RELAXED);
+    if (Pending != 0) {
+        Pending = __atomic_exchange_n(&Thread->PendingBoost, 0, __ATOMIC_RELAXED);
+        KiApplyBoost(Thread, KI_PENDING_INCREMENT(Pending), KI_PENDING_TIME(Pending));
+    }
+    KiDecayPriority(Thread, Now);
+}
+
+/* Boosts. */
 
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment)
 {
     if (Increment <= 0) {
         return;
     }
+    ULONGLONG Now = HalDispatch.QueryTickTime();
     KiAcquireLock(&Thread->ThreadLock);
-    if (!KiIsRealTime(Thread->Priority) && !Thread->DisableBoost) {
-        KiDecayPriority(Thread);
-        KiRaisePriority(Thread, KiClampPriority(Thread->BasePriority + Increment, 1, LOW_REALTIME_PRIORITY - 1));
-    }
+    KiUpdatePriority(Thread, Now);
+    KiApplyBoost(Thread, Increment, Now);
     KiReleaseLock(&Thread->ThreadLock);
+}
+
+VOID KiBoostWokenThread(PKTHREAD Thread, KPRIORITY Increment)
+{
+    /* relaxed, both: invariant 4. Only the waker stores here, and readers clear the word. */
+    if (Increment > 0) {
+        if (KI_PENDING_INCREMENT(__atomic_load_n(&Thread->PendingBoost, __ATOMIC_RELAXED)) > Increment) {
+            KiBoostThread(Thread, Increment);
+        } else {
+            Increment = Increment < HIGH_PRIORITY ? Increment : HIGH_PRIORITY;
+            __atomic_store_n(&Thread->PendingBoost, KI_PENDING_BOOST(HalDispatch.QueryTickTime(), Increment),
+                             __ATOMIC_RELAXED);
+        }
+    }
 }
 
 static VOID KiBoostOwner(PKTHREAD Owner, KPRIORITY Priority)
 {
     PKTHREAD Current = KiLockPriority(Owner);
+    ULONGLONG Now = HalDispatch.QueryTickTime();
     Priority = KiClampPriority(Priority, 1, LOW_REALTIME_PRIORITY - 1);
-    KiDecayPriority(Owner);
+    KiUpdatePriority(Owner, Now);
     if (Owner->Priority < Priority && !Owner->DisableBoost) {
-        KiRaisePriority(Owner, Priority);
+        KiRaisePriority(Owner, Priority, Now);
         __atomic_store_n(&Owner->LentPriority, (SCHAR)Priority, __ATOMIC_RELAXED);
     }
     KiUnlockPriority(Owner, Current);
 }
 
-/* What the thread has of its own or was itself lent; not what a wait that has just ended left it for a moment. */
-static KPRIORITY KiLendablePriority(PKTHREAD Thread)
+KPRIORITY KiSettledPriority(PKTHREAD Thread)
 {
-    KPRIORITY Settled = KiSettledPriority(Thread);
-    KPRIORITY Lent = __atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED); /* relaxed: advisory only */
-    return Settled > Lent ? Settled : Lent;
+    /* relaxed: advisory only */
+    KPRIORITY Priority = __atomic_load_n(&Thread->Priority, __ATOMIC_RELAXED);
+    BOOLEAN Boosted = __atomic_load_n(&Thread->PriorityDecrement, __ATOMIC_RELAXED) != 0;
+    return Boosted || KiBoostedPriority(Thread) > Priority ? __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED)
+                                                           : Priority;
 }
 
+/* Lends the thread's own priority, or what it was lent itself; not the boost of a wait that has just ended. */
 VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner)
 {
-    KPRIORITY Priority = KiLendablePriority(Thread);
-    /* relaxed: a hint; an owner whose boost has decayed since it was last looked at is only looked at more closely */
+    KPRIORITY Priority = KiSettledPriority(Thread);
+    KPRIORITY Lent = __atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED); /* relaxed: advisory only */
+    Priority = Priority > Lent ? Priority : Lent;
+    /* relaxed: a hint; for an owner whose boost has decayed unnoticed, KiBoostOwner decides */
     if (Owner != NULL && Priority > __atomic_load_n(&Owner->Priority, __ATOMIC_RELAXED)) {
         KiBoostOwner(Owner, Priority);
     }
@@ -146,18 +179,20 @@ VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner)
 
 VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner)
 {
-    /* relaxed: what is lent at this very moment may be missed */
+    /* relaxed: a priority lent at this very moment may be missed */
     KPRIORITY Lent = __atomic_load_n(&Thread->LentPriority, __ATOMIC_RELAXED);
     if (NewOwner == NULL || Lent == 0) {
         return;
     }
-    KPRIORITY Left = KeQueryPriorityThread(Thread); /* what of it has not decayed */
+    KPRIORITY Left = KeQueryPriorityThread(Thread); /* the part that has not decayed */
     KiBoostOwner(NewOwner, Lent < Left ? Lent : Left);
 }
 
+/* Setting and querying. */
+
 /*
  * After HostPriority was stored. Only one thread at a time calls the host about Thread, and each reads HostPriority when
- * its turn has come. So the call after the last store, at the latest that of the last setter, says what that setter said.
+ * its turn has come. So the call after the last store, at the latest that of the last setter, passes on the last value.
  */
 static VOID KiTellHost(PKTHREAD Thread)
 {
@@ -165,42 +200,40 @@ static VOID KiTellHost(PKTHREAD Thread)
     ULONG ThreadId;
     KiEnterDispatcher(Current);
     if (KiHoldHostThread(Thread, &ThreadId)) {
-        /* relaxed: holding orders it after the stores of those that have held it before, and our own is ours */
+        /* relaxed: the hold orders it after the stores of earlier holders, and our own store is ours */
         HalSetThreadPriority(ThreadId, __atomic_load_n(&Thread->HostPriority, __ATOMIC_RELAXED));
         KiReleaseHostThread(Thread);
     }
     KiExitDispatcher(Current);
 }
 
-static KPRIORITY KiCheckPriority(PKTHREAD Thread, KPRIORITY Priority)
+/* With ThreadLock held: a priority that was set replaces every boost. */
+static VOID KiSetPriority(PKTHREAD Thread, KPRIORITY Priority)
 {
-    if (KiVerifierEnabled && (Priority <= LOW_PRIORITY || Priority > HIGH_PRIORITY)) {
-        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, 0x2000, (ULONG_PTR)Thread, (ULONG_PTR)Priority,
-                     0);
+    __atomic_store_n(&Thread->PendingBoost, 0, __ATOMIC_RELAXED);
+    KiStoreBoost(Thread, 0, 0);
+    __atomic_store_n(&Thread->HostPriority, (SCHAR)Priority, __ATOMIC_RELAXED);
+    if (Priority != Thread->Priority) {
+        KiStorePriority(Thread, Priority);
+        KiNoteChange(Thread, KI_WAIT_PRIORITY);
     }
-    return KiClampPriority(Priority, LOW_PRIORITY + 1, HIGH_PRIORITY);
 }
 
 KPRIORITY KeSetPriorityThread(PKTHREAD Thread, KPRIORITY Priority)
 {
-    PKTHREAD Current;
-    KPRIORITY Previous;
-    Priority = KiCheckPriority(Thread, Priority);
-    Current = KiLockPriority(Thread);
-    KiDecayPriority(Thread);
-    Previous = Thread->Priority;
-    KiStoreBoost(Thread, 0, 0);
-    KiStoreHostPriority(Thread, Priority);
-    if (Priority != Previous) {
-        KiStorePriority(Thread, Priority);
-        KiNoteChange(Thread, KI_WAIT_PRIORITY);
+    if (KiVerifierEnabled && (Priority <= LOW_PRIORITY || Priority > HIGH_PRIORITY)) {
+        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, 0x2000, (ULONG_PTR)Thread, (ULONG_PTR)Priority, 0);
     }
+    PKTHREAD Current = KiLockPriority(Thread);
+    KiUpdatePriority(Thread, HalDispatch.QueryTickTime());
+    KPRIORITY Previous = Thread->Priority;
+    KiSetPriority(Thread, KiClampPriority(Priority, LOW_PRIORITY + 1, HIGH_PRIORITY));
     KiUnlockPriority(Thread, Current);
     KiTellHost(Thread);
     return Previous;
 }
 
-/* The base stays in the range, variable or real-time, that the process is in. */
+/* The base stays in the range, variable or real-time, of the process. */
 static KPRIORITY KiBaseForIncrement(KPRIORITY ProcessBase, LONG Increment)
 {
     KPRIORITY Lowest = KiIsRealTime(ProcessBase) ? LOW_REALTIME_PRIORITY : LOW_PRIORITY + 1;
@@ -218,13 +251,8 @@ LONG KeSetBasePriorityThread(PRKTHREAD Thread, LONG Increment)
     Thread->Saturation = Increment >= KI_SATURATION || Increment <= -KI_SATURATION;
     Thread->BasePriorityIncrement = (SCHAR)KiClampPriority(
         Thread->Saturation ? Increment : Base - ProcessBase, -KI_SATURATION, KI_SATURATION);
-    KiStoreBoost(Thread, 0, 0);
-    KiStoreHostPriority(Thread, Base);
     __atomic_store_n(&Thread->BasePriority, (SCHAR)Base, __ATOMIC_RELAXED);
-    if (Base != Thread->Priority) {
-        KiStorePriority(Thread, Base);
-        KiNoteChange(Thread, KI_WAIT_PRIORITY);
-    }
+    KiSetPriority(Thread, Base);
     KiUnlockPriority(Thread, Current);
     KiTellHost(Thread);
     return Previous;
@@ -238,6 +266,15 @@ LONG KiQueryBasePriorityThread(PKTHREAD Thread)
     return Increment;
 }
 
+KPRIORITY KeQueryPriorityThread(PRKTHREAD Thread)
+{
+    PKTHREAD Current = KiLockPriority(Thread);
+    KiUpdatePriority(Thread, HalDispatch.QueryTickTime());
+    KPRIORITY Priority = Thread->Priority;
+    KiUnlockPriority(Thread, Current);
+    return Priority;
+}
+
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread)
 {
     PKTHREAD Current = KiLockPriority(Thread);
@@ -246,28 +283,11 @@ BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread)
     return Disable;
 }
 
-KPRIORITY KeQueryPriorityThread(PRKTHREAD Thread)
-{
-    PKTHREAD Current = KiLockPriority(Thread);
-    KPRIORITY Priority;
-    KiDecayPriority(Thread);
-    Priority = Thread->Priority;
-    KiUnlockPriority(Thread, Current);
-    return Priority;
-}
-
-KPRIORITY KiSettledPriority(PKTHREAD Thread)
-{
-    /* relaxed: advisory only */
-    BOOLEAN Boosted = __atomic_load_n(&Thread->PriorityDecrement, __ATOMIC_RELAXED) != 0;
-    return Boosted ? __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED)
-                   : __atomic_load_n(&Thread->Priority, __ATOMIC_RELAXED);
-}
-
 BOOLEAN KeSetDisableBoostThread(PKTHREAD Thread, BOOLEAN Disable)
 {
     PKTHREAD Current = KiLockPriority(Thread);
     BOOLEAN Previous = Thread->DisableBoost;
+    KiUpdatePriority(Thread, HalDispatch.QueryTickTime()); /* a pending boost came before */
     Thread->DisableBoost = Disable != FALSE;
     KiUnlockPriority(Thread, Current);
     return Previous;

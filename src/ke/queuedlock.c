@@ -128,7 +128,7 @@ FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue
     return TRUE;
 }
 
-/* Without this the release would wait for a successor that never comes. */
+/* Otherwise the release would wait for a successor that never comes. */
 static DECLSPEC_NOINLINE VOID KiStopAtQueueNotOwner(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
 {
     KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, 0, 0);
@@ -163,18 +163,7 @@ VOID KiInitializeLockQueues(PKPRCB Prcb)
     Prcb->HeldLocksUnnoted = 0;
 }
 
-/* In a forked child: what the survivor holds it keeps, and nobody waits for it. */
-static VOID KiKeepLockQueues(PKPRCB Prcb)
-{
-    for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
-        PKSPIN_LOCK_QUEUE LockQueue = &Prcb->LockQueue[Number];
-        LockQueue->Next = NULL;
-        if (KiReadQueueLock(LockQueue) & LOCK_QUEUE_OWNER) {
-            KiNumberedLocks[Number].Lock = (KSPIN_LOCK)LockQueue;
-        }
-    }
-}
-
+/* In a forked child: the survivor keeps the locks that it owns, and nobody waits for them. */
 VOID KiResetLockQueues(PKTHREAD Survivor)
 {
     for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
@@ -182,10 +171,16 @@ VOID KiResetLockQueues(PKTHREAD Survivor)
     }
     for (ULONG Processor = 0; Processor < KeNumberProcessors; Processor++) {
         PKPRCB Prcb = KiProcessorBlock[Processor];
-        if (KiOwnerThread(Prcb->Owner) == Survivor) {
-            KiKeepLockQueues(Prcb);
-        } else {
+        if (KiOwnerThread(Prcb->Owner) != Survivor) {
             KiInitializeLockQueues(Prcb);
+            continue;
+        }
+        for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+            PKSPIN_LOCK_QUEUE LockQueue = &Prcb->LockQueue[Number];
+            LockQueue->Next = NULL;
+            if (KiReadQueueLock(LockQueue) & LOCK_QUEUE_OWNER) {
+                KiNumberedLocks[Number].Lock = (KSPIN_LOCK)LockQueue;
+            }
         }
     }
 }
@@ -262,7 +257,7 @@ VOID KeReleaseQueuedSpinLockFromDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
     KiReleaseQueuedLock(KiCurrentThread(), LockQueue);
 }
 
-/* Any lock, with the entry in the caller's handle. */
+/* Locks of the caller, with the entry in the caller's handle. */
 
 FORCEINLINE VOID KiAcquireInStack(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
@@ -270,21 +265,18 @@ FORCEINLINE VOID KiAcquireInStack(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PKLOCK_
     KiAcquireQueuedLock(Thread, &LockHandle->LockQueue, SpinLock);
 }
 
-FORCEINLINE VOID KiRaiseAndAcquireInStack(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle, KIRQL NewIrql)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    LockHandle->OldIrql = KiRaiseIrql(Thread, NewIrql);
-    KiAcquireInStack(Thread, SpinLock, LockHandle);
-}
-
 VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
-    KiRaiseAndAcquireInStack(SpinLock, LockHandle, DISPATCH_LEVEL);
+    PKTHREAD Thread = KiCurrentThread();
+    LockHandle->OldIrql = KiRaiseIrql(Thread, DISPATCH_LEVEL);
+    KiAcquireInStack(Thread, SpinLock, LockHandle);
 }
 
 VOID KeAcquireInStackQueuedSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
-    KiRaiseAndAcquireInStack(SpinLock, LockHandle, SYNCH_LEVEL);
+    PKTHREAD Thread = KiCurrentThread();
+    LockHandle->OldIrql = KiRaiseIrql(Thread, SYNCH_LEVEL);
+    KiAcquireInStack(Thread, SpinLock, LockHandle);
 }
 
 VOID KeReleaseInStackQueuedSpinLock(PKLOCK_QUEUE_HANDLE LockHandle)
@@ -304,7 +296,7 @@ VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(PKLOCK_QUEUE_HANDLE LockHandle)
     KiReleaseQueuedLock(KiCurrentThread(), &LockHandle->LockQueue);
 }
 
-/* A threaded DPC runs below DISPATCH_LEVEL, an ordinary one does not: the same routine serves as both. */
+/* The level to return to differs: a threaded DPC runs below DISPATCH_LEVEL, an ordinary one at it. */
 VOID KeAcquireInStackQueuedSpinLockForDpc(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
     KeAcquireInStackQueuedSpinLock(SpinLock, LockHandle);

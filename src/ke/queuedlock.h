@@ -1,4 +1,4 @@
-/* queuedlock.h: the start of the numbered queued spinlocks, and their state in a forked child. */
+/* queuedlock.h: the numbered queued spinlocks at the start and in a forked child. */
 #ifndef INTERLOCK_QUEUEDLOCK_H
 #define INTERLOCK_QUEUEDLOCK_H
 

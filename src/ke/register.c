@@ -6,7 +6,7 @@ FORCEINLINE ULONG KiReadRegister(PKTHREAD Thread)
     return __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
 }
 
-/* acq_rel: the waiter's blocks are visible to who ends its wait, and the other way round what led to the end */
+/* acq_rel: the thread that ends a wait sees the waiter's blocks, and the waiter sees what led to the end */
 FORCEINLINE BOOLEAN KiChangeRegister(PKTHREAD Thread, ULONG *Found, ULONG New)
 {
     return __atomic_compare_exchange_n(&Thread->WaitRegister, Found, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -22,32 +22,28 @@ FORCEINLINE ULONG KiWithWaitState(ULONG Register, KWAIT_STATE State)
     return (Register & ~KI_WAIT_STATE_MASK) | (ULONG)State;
 }
 
-/* The register after somebody has ended the wait that Register shows, or Register itself if that is not possible now. */
-static ULONG KiEnded(ULONG Register)
-{
-    if (!(Register & KI_WAIT_ACTIVE)) {
-        return Register;
-    }
-    switch (KiStateOf(Register)) {
-    case WaitInProgress:
-        return KiWithWaitState(Register & ~KI_WAIT_ACTIVE, WaitAborted);
-    case WaitCommitted:
-        return Register & ~KI_WAIT_ACTIVE;
-    case WaitResumeInProgress:
-        return KiWithWaitState(Register & ~KI_WAIT_ACTIVE, WaitResumeAborted);
-    default:
-        return Register; /* suspended: its blocks are being taken off, no object reaches it */
-    }
-}
+/* Ending a wait. */
 
 ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
 {
     ULONG Register = KiReadRegister(Thread);
     ULONG New;
     do {
-        New = KiEnded(Register);
+        New = Register & ~KI_WAIT_ACTIVE;
         if (New == Register) {
             return KI_NOT_ENDED;
+        }
+        switch (KiStateOf(Register)) {
+        case WaitInProgress:
+            New = KiWithWaitState(New, WaitAborted);
+            break;
+        case WaitCommitted:
+            break;
+        case WaitResumeInProgress:
+            New = KiWithWaitState(New, WaitResumeAborted);
+            break;
+        default:
+            return KI_NOT_ENDED; /* suspended: its blocks are being unlinked, no object reaches it */
         }
     } while (!KiChangeRegister(Thread, &Register, New));
     Thread->WaitStatus = Status;
@@ -57,16 +53,16 @@ ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
 BOOLEAN KiEndOwnWait(PKTHREAD Thread)
 {
     ULONG Register = KiReadRegister(Thread);
-    while (Register & KI_WAIT_ACTIVE) {
-        if (KiStateOf(Register) != WaitInProgress && KiStateOf(Register) != WaitCommitted) {
+    do {
+        if (!(Register & KI_WAIT_ACTIVE) ||
+            (KiStateOf(Register) != WaitInProgress && KiStateOf(Register) != WaitCommitted)) {
             return FALSE;
         }
-        if (KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE)) {
-            return TRUE;
-        }
-    }
-    return FALSE;
+    } while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE));
+    return TRUE;
 }
+
+/* Interruptions. */
 
 static ULONG KiWithoutAlert(ULONG Register, KPROCESSOR_MODE Mode)
 {
@@ -102,13 +98,7 @@ static NTSTATUS KiPendingAlert(ULONG Register, ULONG HowIssued, ULONG *New)
     return STATUS_PENDING;
 }
 
-static BOOLEAN KiKernelApcInterrupts(ULONG Register)
-{
-    return (Register & KI_WAIT_APC) &&
-           ((Register & KI_WAIT_NORMAL_APC_OK) || ((Register & KI_WAIT_SPECIAL_APC) && (Register & KI_WAIT_SPECIAL_APC_OK)));
-}
-
-/* A thread that is to end gives up its wait as for a user APC, alertable or not: the service that waits returns. */
+/* A thread that is about to exit gives up its wait as for a user APC, alertable or not: the waiting service returns. */
 static BOOLEAN KiExitInterrupts(ULONG Register, ULONG HowIssued)
 {
     return (Register & KI_WAIT_EXIT) && (HowIssued & KI_WAIT_EXIT_OK);
@@ -120,12 +110,15 @@ BOOLEAN KiGivesUpWait(PKTHREAD Thread)
     return KiExitInterrupts(Register, Register);
 }
 
+/* What ends the wait that Register shows, or STATUS_PENDING. */
 static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
 {
+    ULONG SpecialApc = Register & (KI_WAIT_SPECIAL_APC | KI_WAIT_SPECIAL_APC_OK);
     if (KiExitInterrupts(Register, Register)) {
         return STATUS_USER_APC;
     }
-    if (KiKernelApcInterrupts(Register)) {
+    if ((Register & KI_WAIT_APC) && ((Register & KI_WAIT_NORMAL_APC_OK) ||
+                                     SpecialApc == (KI_WAIT_SPECIAL_APC | KI_WAIT_SPECIAL_APC_OK))) {
         return STATUS_KERNEL_APC;
     }
     if ((Register & KI_WAIT_ALERT_BY_ID) && (Register & KI_WAIT_ALERT_BY_ID_PENDING)) {
@@ -135,28 +128,39 @@ static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
     return KiPendingAlert(Register, Register, New);
 }
 
-#define KI_WAIT_ISSUED                                                                                                 \
-    (KI_WAIT_ALERTABLE | KI_WAIT_USER_MODE | KI_WAIT_SPECIAL_APC_OK | KI_WAIT_NORMAL_APC_OK | KI_WAIT_ALERT_BY_ID |    \
-     KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT | KI_WAIT_EXIT_OK)
-
-ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable)
+ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
 {
-    ULONG Flags = 0;
-    if (Alertable) {
-        Flags |= KI_WAIT_ALERTABLE;
-    }
-    if (WaitMode == UserMode) {
-        Flags |= KI_WAIT_USER_MODE;
-    }
-    if (Thread->Irql < APC_LEVEL && Thread->SpecialApcDisable == 0) {
-        Flags |= KI_WAIT_SPECIAL_APC_OK;
-        if (Thread->KernelApcDisable == 0 && !Thread->ApcState.KernelApcInProgress) {
-            Flags |= KI_WAIT_NORMAL_APC_OK;
-            Flags |= Thread->ServiceDepth == 0 || WaitMode == UserMode ? KI_WAIT_EXIT_OK : 0;
+    ULONG Register = KiReadRegister(Thread);
+    for (;;) {
+        ULONG New = Register | Pending;
+        NTSTATUS Status = STATUS_PENDING;
+        if ((Register & KI_WAIT_ACTIVE) && KiStateOf(Register) == WaitCommitted) {
+            Status = KiPendingInterruption(New, &New);
+            if (Status != STATUS_PENDING) {
+                New &= ~KI_WAIT_ACTIVE;
+            }
+        }
+        if (KiChangeRegister(Thread, &Register, New)) {
+            if (Status != STATUS_PENDING) {
+                Thread->WaitStatus = Status;
+                KiReadyThread(Thread, Increment);
+            }
+            return Register;
         }
     }
-    return Flags;
 }
+
+VOID KiNoteChange(PKTHREAD Thread, ULONG Change)
+{
+    ULONG Register = KiReadRegister(Thread);
+    /* relaxed: the bit only says that something changed; it does not publish the change */
+    while ((Register & KI_WAIT_ACTIVE) &&
+           !__atomic_compare_exchange_n(&Thread->WaitRegister, &Register, Register | Change, TRUE, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+    }
+}
+
+/* Alerts, taken by the thread itself. */
 
 NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued)
 {
@@ -188,19 +192,38 @@ BOOLEAN KiTakeAlertById(PKTHREAD Thread)
     if (!(KiReadRegister(Thread) & KI_WAIT_ALERT_BY_ID_PENDING)) {
         return FALSE;
     }
-    /* acquire: pairs with KiInterruptWait, by which the alert came */
+    /* acquire: pairs with KiInterruptWait, which set the bit */
     __atomic_and_fetch(&Thread->WaitRegister, ~KI_WAIT_ALERT_BY_ID_PENDING, __ATOMIC_ACQUIRE);
     return TRUE;
+}
+
+/* Beginning and committing a wait. */
+
+#define KI_WAIT_ISSUED                                                                                                 \
+    (KI_WAIT_ALERTABLE | KI_WAIT_USER_MODE | KI_WAIT_SPECIAL_APC_OK | KI_WAIT_NORMAL_APC_OK | KI_WAIT_ALERT_BY_ID |    \
+     KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT | KI_WAIT_EXIT_OK)
+
+ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable)
+{
+    ULONG Flags = (Alertable ? KI_WAIT_ALERTABLE : 0) | (WaitMode == UserMode ? KI_WAIT_USER_MODE : 0);
+    if (Thread->Irql < APC_LEVEL && Thread->SpecialApcDisable == 0) {
+        Flags |= KI_WAIT_SPECIAL_APC_OK;
+        if (Thread->KernelApcDisable == 0 && !Thread->ApcState.KernelApcInProgress) {
+            Flags |= KI_WAIT_NORMAL_APC_OK;
+            Flags |= Thread->ServiceDepth == 0 || WaitMode == UserMode ? KI_WAIT_EXIT_OK : 0;
+        }
+    }
+    return Flags;
 }
 
 NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued)
 {
     ULONG Register = KiReadRegister(Thread);
-    /* relaxed: nobody reads or writes the word before the wait is Active, which the compare-exchange below publishes */
+    /* relaxed: no other thread accesses the word before the wait is Active, which the compare-exchange publishes */
     __atomic_store_n(&Thread->WakeWord, KI_AWAKE, __ATOMIC_RELAXED);
     for (;;) {
         ULONG New = KiWithWaitState((Register & ~KI_WAIT_ISSUED) | HowIssued, WaitInProgress);
-        /* a wait that was interrupted and begins again, by a thread that is to end, takes nothing from others */
+        /* A thread that is about to exit, and whose wait was interrupted and begins again, consumes nothing. */
         NTSTATUS Status =
             KiExitInterrupts(Register, HowIssued) ? STATUS_USER_APC : KiPendingAlert(Register, HowIssued, &New);
         if (Status == STATUS_PENDING) {
@@ -224,40 +247,10 @@ NTSTATUS KiCommitWait(PKTHREAD Thread)
             return Status;
         }
     }
-    return STATUS_WAIT_0; /* a signal has aborted it; WaitStatus says the rest */
+    return STATUS_WAIT_0; /* a signal has aborted it; the result is in WaitStatus */
 }
 
-ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
-{
-    ULONG Register = KiReadRegister(Thread);
-    for (;;) {
-        ULONG New = Register | Pending;
-        NTSTATUS Status = STATUS_PENDING;
-        if ((Register & KI_WAIT_ACTIVE) && KiStateOf(Register) == WaitCommitted) {
-            Status = KiPendingInterruption(New, &New);
-            if (Status != STATUS_PENDING) {
-                New &= ~KI_WAIT_ACTIVE;
-            }
-        }
-        if (KiChangeRegister(Thread, &Register, New)) {
-            if (Status != STATUS_PENDING) {
-                Thread->WaitStatus = Status;
-                KiReadyThread(Thread, Increment);
-            }
-            return Register;
-        }
-    }
-}
-
-VOID KiNoteChange(PKTHREAD Thread, ULONG Change)
-{
-    ULONG Register = KiReadRegister(Thread);
-    /* relaxed: the bit says only that something was changed, and does not publish it */
-    while ((Register & KI_WAIT_ACTIVE) &&
-           !__atomic_compare_exchange_n(&Thread->WaitRegister, &Register, Register | Change, TRUE, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED)) {
-    }
-}
+/* Lightweight suspension. */
 
 /* NormalApcOk says that the wait was issued at PASSIVE_LEVEL with no APC disabled or in progress, Light that it has no
    active WaitAny block. */
@@ -274,13 +267,16 @@ BOOLEAN KiBeginSuspend(PKTHREAD Thread)
     return TRUE;
 }
 
-/* A wait that is suspended, or being suspended or resumed, is Active: whoever ends it changes its state. */
-static VOID KiMoveState(PKTHREAD Thread, KWAIT_STATE From, KWAIT_STATE To, ULONG Set, ULONG Clear)
+/* A wait that is suspended, or being suspended or resumed, is Active: the thread that ends it changes its state. */
+static BOOLEAN KiMoveState(PKTHREAD Thread, KWAIT_STATE From, KWAIT_STATE To, ULONG Set, ULONG Clear)
 {
     ULONG Register = KiReadRegister(Thread);
-    while (KiStateOf(Register) == (ULONG)From &&
-           !KiChangeRegister(Thread, &Register, KiWithWaitState((Register & ~Clear) | Set, To))) {
-    }
+    do {
+        if (KiStateOf(Register) != (ULONG)From) {
+            return FALSE;
+        }
+    } while (!KiChangeRegister(Thread, &Register, KiWithWaitState((Register & ~Clear) | Set, To)));
+    return TRUE;
 }
 
 VOID KiFinishSuspend(PKTHREAD Thread)
@@ -294,15 +290,11 @@ VOID KiFinishSuspend(PKTHREAD Thread)
 
 BOOLEAN KiBeginResume(PKTHREAD Thread)
 {
-    if (KiStateOf(KiReadRegister(Thread)) != WaitSuspended) {
-        return FALSE;
-    }
-    KiMoveState(Thread, WaitSuspended, WaitResumeInProgress, 0, 0);
-    return TRUE;
+    return KiMoveState(Thread, WaitSuspended, WaitResumeInProgress, 0, 0);
 }
 
 VOID KiFinishResume(PKTHREAD Thread)
 {
     KiMoveState(Thread, WaitResumeInProgress, WaitCommitted, 0, KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER);
-    KiInterruptWait(Thread, 0, 0); /* what came while the thread was suspended */
+    KiInterruptWait(Thread, 0, 0); /* interruptions that arrived while the thread was suspended */
 }

@@ -7,9 +7,10 @@ VOID KeInitializeSemaphore(PRKSEMAPHORE Semaphore, LONG Count, LONG Limit)
     Semaphore->Limit = Limit;
 }
 
-/* FALSE: the count would pass the limit, or fall. */
-FORCEINLINE BOOLEAN KiAdjustCount(PDISPATCHER_HEADER Header, ULONG64 *Word, LONG Adjustment)
+/* FALSE: the count would exceed the limit, or decrease. */
+static BOOLEAN KiUpdateCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
 {
+    LONG Adjustment = *(PLONG)Context;
     LONG Adjusted;
     if (Adjustment < 0 || __builtin_add_overflow(KI_STATE(*Word), Adjustment, &Adjusted) ||
         Adjusted > CONTAINING_RECORD(Header, KSEMAPHORE, Header)->Limit) {
@@ -19,34 +20,23 @@ FORCEINLINE BOOLEAN KiAdjustCount(PDISPATCHER_HEADER Header, ULONG64 *Word, LONG
     return TRUE;
 }
 
-static BOOLEAN KiUpdateCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Context)
-{
-    return KiAdjustCount(Header, Word, *(PLONG)Context);
-}
-
-/* TRUE: nobody waits, and it is decided. A count that is refused gets a compare-exchange, too, which changes nothing. */
-FORCEINLINE BOOLEAN KiTryRelease(PDISPATCHER_HEADER Header, LONG Adjustment, BOOLEAN *Accepted, PLONG Previous)
-{
-    ULONG64 Word = KiReadHeader(Header);
-    while (!(Word & (KI_LOCKED | KI_WAITERS))) {
-        ULONG64 New = Word;
-        *Accepted = KiAdjustCount(Header, &New, Adjustment);
-        *Previous = KI_STATE(Word);
-        if (KiCompareExchangeHeader(Header, &Word, New)) {
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
+/* A refused release needs its compare-exchange, too: the count that it reports was current. */
 NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
                             PLONG PreviousCount)
 {
+    ULONG64 Word = KiReadHeader(&Semaphore->Header);
     BOOLEAN Accepted;
-    if (!KiTryRelease(&Semaphore->Header, Adjustment, &Accepted, PreviousCount)) {
-        KI_SIGNAL Signal = {.Update = KiUpdateCount, .Context = &Adjustment, .Increment = Increment};
-        Accepted = KiSignal(&Semaphore->Header, &Signal, PreviousCount);
-    }
+    ULONG64 New;
+    do {
+        if (Word & (KI_LOCKED | KI_WAITERS)) {
+            KI_SIGNAL Signal = {.Update = KiUpdateCount, .Context = &Adjustment, .Increment = Increment};
+            Accepted = KiSignal(&Semaphore->Header, &Signal, PreviousCount);
+            break;
+        }
+        New = Word;
+        Accepted = KiUpdateCount(&Semaphore->Header, &New, &Adjustment);
+        *PreviousCount = KI_STATE(Word);
+    } while (!KiCompareExchangeHeader(&Semaphore->Header, &Word, New));
     if (!Accepted) {
         return STATUS_SEMAPHORE_LIMIT_EXCEEDED;
     }

@@ -1,7 +1,8 @@
 /* spinlock.c: spinlocks, and the locks of the kernel's own. Theory in spinlock.h. */
 #include "park.h"
 #include "spinlock.h"
-#include "trace.h"
+
+#include "../trace/trace.h"
 
 static inline BOOLEAN KiTryFreeLock(PVOID Lock)
 {

@@ -1,9 +1,9 @@
 /*
- * spinlock.h: the spinlock. The word is 0 while the lock is free. While it is held the word is 1, or with the verifier
- * on the address of the owner's KTHREAD plus 1: then acquiring it again and releasing it by anybody else are noticed.
+ * spinlock.h: the spinlock. The word is 0 while the lock is free and 1 while it is held. With the verifier on it is the
+ * address of the owner's KTHREAD plus 1: then a recursive acquire and a release by another thread are detected.
  *
- * A thread that holds a spinlock owns a processor, but the host may stop it at any time. A spin that lasts therefore
- * gives the host's CPU away, harder the longer it takes (KiSpin), as NT tells a hypervisor of a long spin.
+ * The owner of a spinlock owns a processor, but the host may preempt it at any time. So a long spin yields, and in the end
+ * naps (KiParkForSpinLock), as NT notifies a hypervisor of a long spin.
  */
 #ifndef INTERLOCK_SPINLOCK_H
 #define INTERLOCK_SPINLOCK_H

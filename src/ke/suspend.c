@@ -2,22 +2,22 @@
  * suspend.c: suspension.
  *
  * A thread is suspended by its SchedulerApc, a normal kernel APC that waits for SuspendEvent: so critical regions,
- * guarded regions and APC_LEVEL hold a suspension back. A running thread is interrupted by the host to take that APC at
- * once. A committed wait that no active WaitAny block belongs to is converted instead (lightweight suspend): its blocks
- * come off their objects, it has no deadline, and resuming puts everything back.
+ * guarded regions and APC_LEVEL hold a suspension back. The host interrupts a running thread so that it takes the APC at
+ * once. A committed wait without an active WaitAny block is converted instead (lightweight suspend): its blocks are
+ * unlinked, it has no deadline, and the resume restores both.
  *
- * A thread that blocks the host's signal, or is kept from it in another way, still takes the APC inside of waits, when
- * it calls in, and when it unblocks the signal. If it does none of that for a while, the suspension has not happened:
- * it is taken back and reported as failed. Taking it back and taking the APC exclude each other: both remove it from the
- * thread's list.
+ * A thread that blocks the host's signal, or cannot receive it for another reason, still takes the APC inside of waits,
+ * when it calls in, and when it unblocks the signal. If it does none of that for a while, the suspension is withdrawn
+ * and reported as failed. Withdrawing it and taking the APC exclude each other: both remove it from the thread's list.
  *
- * SuspendCount is changed under SuspendLock. SuspendEvent is signaled exactly while SuspendCount is 0, unless the
- * suspension was a lightweight one, which leaves it alone.
+ * SuspendCount changes under SuspendLock. SuspendEvent is signaled exactly while SuspendCount is 0; a lightweight
+ * suspension leaves it alone.
  */
+#include "park.h"
 #include "wait.h"
 
-#define KI_TIME_BETWEEN_LOOKS 10000ULL        /* 1 ms */
-#define KI_TIME_TO_TAKE_SUSPENSION 5000000ULL /* half a second: the C library blocks signals for moments, too */
+#define KI_TIME_BETWEEN_CHECKS 10000ULL       /* 1 ms */
+#define KI_TIME_TO_TAKE_SUSPENSION 5000000ULL /* half a second: the C library briefly blocks signals, too */
 
 static VOID KiSchedulerApcKernelRoutine(PKAPC Apc, PKNORMAL_ROUTINE *NormalRoutine, PVOID *NormalContext,
                                         PVOID *SystemArgument1, PVOID *SystemArgument2)
@@ -49,16 +49,6 @@ VOID KiInitializeSuspension(PKTHREAD Thread)
                     KiSchedulerApc, KernelMode, NULL);
 }
 
-static VOID KiSuspendBlock(PKWAIT_BLOCK Block)
-{
-    PDISPATCHER_HEADER Header = Block->Object;
-    KiLockObject(Header);
-    if (Block->BlockState == WaitBlockActive) {
-        KiUnlinkBlock(Block, WaitBlockSuspended);
-    }
-    KiUnlockObject(Header, KiReadHeader(Header));
-}
-
 static BOOLEAN KiLightweightSuspend(PKTHREAD Thread)
 {
     if (KiDisableLightWeightSuspend != 0 || !KiBeginSuspend(Thread)) {
@@ -66,14 +56,20 @@ static BOOLEAN KiLightweightSuspend(PKTHREAD Thread)
     }
     ULONG Count = KiObjectBlocks(Thread);
     for (ULONG Index = 0; Index < Count; Index += 1) {
-        KiSuspendBlock(&Thread->WaitBlockList[Index]);
+        PKWAIT_BLOCK Block = &Thread->WaitBlockList[Index];
+        PDISPATCHER_HEADER Header = Block->Object;
+        ULONG64 Word = KiLockObject(Header);
+        if (Block->BlockState == WaitBlockActive) {
+            KiUnlinkBlock(Block, WaitBlockSuspended);
+        }
+        KiUnlockObject(Header, Word);
     }
     KiFinishSuspend(Thread);
     return TRUE;
 }
 
-/* If the wait is a WaitAll: either it can be satisfied now, or all of its blocks go back. A thread that is to end takes
-   nothing any more. */
+/* If the wait is a WaitAll, it is satisfied now, or all of its blocks are linked again. A thread that is about to exit
+   consumes nothing. */
 static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
 {
     ULONG Count = KiObjectBlocks(Thread);
@@ -95,13 +91,13 @@ static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
     return Satisfied;
 }
 
-/* The thread may be about to sleep without a deadline, or sleep already. A word that is no longer KI_SLEEPING keeps it
-   from the one and the wake ends the other; then it looks at its register again. The word is written whatever it is (a
-   compare-exchange that fails would only read): whoever of the two comes second on it sees the other. */
+/* The thread may be about to sleep without a deadline, or sleep already. A word that is no longer KI_SLEEPING prevents
+   the former, and the wake ends the latter; then it reads its register again. The word is written whatever it is (a
+   compare-exchange that fails would only read): the thread that accesses it second sees the other's access. */
 VOID KiReconsiderDeadline(PKTHREAD Thread)
 {
     C_ASSERT((KI_SLEEPING & KI_WOKEN) == KI_AWAKE);
-    /* release: pairs with the acquire in KiPark, which then sees what the caller has changed: the register, as
+    /* release: pairs with the acquire in KiParkOnWord; KiNextWake then sees what the caller has changed: the register, as
        KiFinishResume left it, or KiClockMissing */
     if (__atomic_fetch_and(&Thread->WakeWord, KI_WOKEN, __ATOMIC_RELEASE) == KI_SLEEPING) {
         HalDispatch.Wake(&Thread->WakeWord, 1);
@@ -122,48 +118,34 @@ static BOOLEAN KiLightweightResume(PKTHREAD Thread)
     return TRUE;
 }
 
-/* TRUE: the thread may be running and has to be interrupted. */
-static BOOLEAN KiSuspendFirst(PKTHREAD Thread)
-{
-    if (KiLightweightSuspend(Thread)) {
-        return FALSE;
-    }
-    KeClearEvent(&Thread->SuspendEvent);
-    KeInsertQueueApc(&Thread->SchedulerApc, NULL, NULL, 0);
-    return TRUE;
-}
-
-static BOOLEAN KiIsAlive(PKTHREAD Thread)
-{
-    UCHAR State = __atomic_load_n(&Thread->State, __ATOMIC_RELAXED);
-    return State != Terminated;
-}
-
-/* With SuspendLock held. A thread that is to end must not be stopped on its way. */
+/* With SuspendLock held. */
 static NTSTATUS KiCheckSuspend(PKTHREAD Thread)
 {
     if (Thread->SuspendCount == MAXIMUM_SUSPEND_COUNT) {
         return STATUS_SUSPEND_COUNT_EXCEEDED;
     }
-    return KiIsAlive(Thread) && !KiIsExiting(Thread) ? STATUS_SUCCESS : STATUS_THREAD_IS_TERMINATING;
+    /* A thread that is about to exit must not be stopped. */
+    return __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Terminated && !KiIsExiting(Thread)
+               ? STATUS_SUCCESS
+               : STATUS_THREAD_IS_TERMINATING;
 }
 
 /*
- * With SuspendLock held. The thread has not stopped yet, for this suspension or for another one that still tries. A
- * thread that is in the APC has stopped, or goes on for a resumption that came before, and then looks for the APC that
- * was queued since: a thread leaves it only to look for more.
+ * With SuspendLock held. The thread has not stopped yet, for this suspension or for a concurrent one. A thread inside the
+ * APC has stopped, or continues after an earlier resume and then finds the APC that was queued since: a thread that
+ * leaves the APC checks for more.
  */
 static BOOLEAN KiIsSuspensionPending(PKTHREAD Thread)
 {
     KiAcquireLock(&Thread->ApcQueueLock);
-    /* relaxed: a stale value makes the caller look again, or take back what the thread then finds taken back */
+    /* relaxed: a stale value makes the caller check again, or withdraw an APC that the thread no longer finds */
     BOOLEAN Pending = Thread->SchedulerApc.Inserted && !__atomic_load_n(&Thread->InSchedulerApc, __ATOMIC_RELAXED);
     KiReleaseLock(&Thread->ApcQueueLock);
     return Pending;
 }
 
-/* With SuspendLock held. FALSE: the thread has stopped, or somebody has resumed it. */
-static BOOLEAN KiTakeBackSuspension(PKTHREAD Thread)
+/* With SuspendLock held. FALSE: the thread has stopped, or was resumed. */
+static BOOLEAN KiWithdrawSuspension(PKTHREAD Thread)
 {
     if (Thread->SuspendCount == 0 || !KiIsSuspensionPending(Thread)) {
         return FALSE;
@@ -178,14 +160,14 @@ static BOOLEAN KiTakeBackSuspension(PKTHREAD Thread)
     return TRUE;
 }
 
-/* What has become of the interrupt that was sent for a suspension. */
+/* The fate of the interrupt that was sent for a suspension. */
 typedef struct _KI_SUSPEND_REQUEST {
     NTSTATUS Interrupted;
     KI_INTERRUPT_SENT Sent;
-    BOOLEAN Lost; /* one was neither served nor on its way: from then on only what is served counts */
+    BOOLEAN Lost; /* one was neither served nor pending: from then on only served interrupts count */
 } KI_SUSPEND_REQUEST, *PKI_SUSPEND_REQUEST;
 
-/* FALSE: nothing keeps the thread from taking the suspension, or it has taken it. */
+/* FALSE: the thread has taken the suspension, or nothing keeps it from doing so. */
 static BOOLEAN KiMayMissSuspension(PKTHREAD Current, PKTHREAD Thread, PKI_SUSPEND_REQUEST Request, BOOLEAN Finally)
 {
     if (NT_SUCCESS(Request->Interrupted) && KiInterruptArrives(Thread, &Request->Sent, Finally)) {
@@ -204,7 +186,7 @@ static NTSTATUS KiGiveUpSuspension(PKTHREAD Current, PKTHREAD Thread, NTSTATUS I
     NTSTATUS Status = NT_SUCCESS(Interrupted) ? STATUS_ACCESS_DENIED : Interrupted;
     KiEnterDispatcher(Current);
     KiAcquireLock(&Thread->SuspendLock);
-    if (!KiTakeBackSuspension(Thread)) {
+    if (!KiWithdrawSuspension(Thread)) {
         Status = STATUS_SUCCESS;
     }
     KiReleaseLock(&Thread->SuspendLock);
@@ -212,24 +194,8 @@ static NTSTATUS KiGiveUpSuspension(PKTHREAD Current, PKTHREAD Thread, NTSTATUS I
     return Status;
 }
 
-/* Nobody wakes the word: this is a sleep, of the caller's. */
-static VOID KiPauseBeforeLook(ULONGLONG Now)
-{
-    volatile ULONG Word = 0;
-    HAL_DEADLINE Deadline = {.Clock = HalInterruptTime, .Time = Now + KI_TIME_BETWEEN_LOOKS};
-    HalDispatch.Wait(&Word, 0, &Deadline);
-}
-
-static VOID KiRepeatInterrupt(PKTHREAD Thread, PKI_SUSPEND_REQUEST Request)
-{
-    if (!KiInterruptArrives(Thread, &Request->Sent, TRUE)) {
-        Request->Interrupted = KiInterruptThreadAgain(Thread, &Request->Sent);
-        Request->Sent.Slept = TRUE;
-        Request->Lost = TRUE;
-    }
-}
-
-/* The first interrupt has been sent. */
+/* The first interrupt has been sent. Checks until the thread has taken the suspension, sends the interrupt again if it
+   was lost, and withdraws the suspension in the end. */
 static NTSTATUS KiConfirmSuspension(PKTHREAD Current, PKTHREAD Thread, PKI_SUSPEND_REQUEST Request)
 {
     ULONGLONG Begin = 0;
@@ -243,12 +209,16 @@ static NTSTATUS KiConfirmSuspension(PKTHREAD Current, PKTHREAD Thread, PKI_SUSPE
                        : STATUS_SUCCESS;
         }
         if (Repeat == 0) {
-            Repeat = Now + KI_TIME_BETWEEN_LOOKS;
+            Repeat = Now + KI_TIME_BETWEEN_CHECKS;
         } else if (Now >= Repeat) {
             Repeat = Now + KI_TIME_TO_TAKE_SUSPENSION / 4;
-            KiRepeatInterrupt(Thread, Request);
+            if (!KiInterruptArrives(Thread, &Request->Sent, TRUE)) {
+                Request->Interrupted = KiInterruptThreadAgain(Thread, &Request->Sent);
+                Request->Sent.Slept = TRUE;
+                Request->Lost = TRUE;
+            }
         }
-        KiPauseBeforeLook(Now);
+        KiSleepUntil(Now + KI_TIME_BETWEEN_CHECKS);
     }
     return STATUS_SUCCESS;
 }
@@ -265,7 +235,13 @@ NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount)
     *PreviousCount = (ULONG)Thread->SuspendCount;
     if (NT_SUCCESS(Status)) {
         Thread->SuspendCount += 1;
-        Interrupt = *PreviousCount == 0 ? KiSuspendFirst(Thread) : KiIsSuspensionPending(Thread);
+        if (*PreviousCount != 0) {
+            Interrupt = KiIsSuspensionPending(Thread);
+        } else if (!KiLightweightSuspend(Thread)) {
+            KeClearEvent(&Thread->SuspendEvent);
+            KeInsertQueueApc(&Thread->SchedulerApc, NULL, NULL, 0);
+            Interrupt = TRUE; /* it may be running */
+        }
     }
     KiReleaseLock(&Thread->SuspendLock);
     if (Interrupt) {
@@ -335,10 +311,8 @@ ULONG KeResumeThread(PKTHREAD Thread)
     return (ULONG)Previous;
 }
 
-/*
- * Only the suspension is taken here, with every other APC held back: they do not expect to interrupt arbitrary code of
- * the host program. They run when the thread next looks for them.
- */
+/* Takes only the suspension here, with every other APC held back: those do not expect to interrupt arbitrary code of the
+   program. They run at the thread's next delivery. */
 VOID KiSuspendInterrupt(PKTHREAD Thread)
 {
     if (!KiKernelApcDeliverable(Thread) || Thread->KernelApcDisable != 0 || Thread->ApcState.KernelApcInProgress) {

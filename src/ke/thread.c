@@ -1,23 +1,23 @@
 /*
- * thread.c: the table of threads, and how a thread begins and ends.
+ * thread.c: the table of threads, the way from an id to its thread, and how a thread starts and ends.
  *
- * Slots are handed out from a list of free ones, and from the end of the table when the list is empty. The head of the
- * list is one word, changed by compare-exchange:
+ * Slots come from a list of free ones, or from the end of the table if the list is empty. The head of the list is one
+ * word, changed by compare-exchange:
  *
  *      63                             32 31                              0
  *     +---------------------------------+---------------------------------+
  *     |             sequence            |     number of a slot + 1, or 0  |
  *     +---------------------------------+---------------------------------+
  *
- * 1. Slots are never given back to the host, so the link of a slot that somebody else has just taken may be read.
+ * 1. Slots are never given back to the host, so the link of a slot that another thread has just taken may be read.
  * 2. The sequence grows with every change, so a head that was taken and put back in between does not compare equal.
- * 3. No lock: a host interrupt, or a fork by another thread, may come between any two instructions. The worst it leaves
- *    behind is a slot that is neither free nor used, and a forked child builds the list anew.
- * 4. A slot that is used again is cleared word by word with atomic stores, because somebody with a stale pointer may be
- *    looking at its state, its registers or its id.
+ * 3. No lock: a host interrupt, or a fork by another thread, may come between any two instructions. At worst it leaves
+ *    behind a slot that is neither free nor used, and a forked child rebuilds the list.
+ * 4. A reused slot is cleared word by word with atomic stores: a reader with a stale pointer may be looking at its
+ *    state, its registers or its id.
  */
 #include "dispatch.h"
-#include "trace.h"
+#include "../trace/trace.h"
 
 static KI_THREAD_SLOT KiFirstThreadChunk[KI_THREAD_CHUNK];
 KI_THREAD_SLOT *volatile KiThreadChunk[KI_THREAD_CHUNKS] = {KiFirstThreadChunk};
@@ -53,9 +53,121 @@ PKTHREAD KiThreadFromNumber(ULONG Slot)
     return &KiSlotFromNumber(Slot)->Tcb;
 }
 
+/*
+ * From an id to its thread: a table of buckets, each one cache line of eight words. A word has the id in its lower half,
+ * the number of the thread's slot plus 1 in its upper half; 0 is empty. An id may be in any word of its bucket, so a
+ * lookup reads one line and takes no lock.
+ *
+ * 1. A word is written by the thread whose id it holds (0 to its id), and by the thread that frees its slot (back to 0).
+ * 2. The same id may be in a bucket twice: the host reuses an id while the thread that had it before is still
+ *    referenced. A lookup prefers the one that has not ended.
+ * 3. A thread that finds its bucket full is counted in KiCidOverflow. Only while that is not 0 does a lookup that finds
+ *    nothing in the bucket search every slot. The host counts ids up, so this takes more threads than the table has
+ *    words, or eight whose ids are multiples of its size apart.
+ */
+#define KI_CID_WAYS 8
+#define KI_CID_BUCKETS 8192
+
+typedef struct _KI_CID_BUCKET {
+    volatile ULONG64 Word[KI_CID_WAYS] DECLSPEC_ALIGN(KI_CACHE_LINE);
+} KI_CID_BUCKET;
+
+C_ASSERT(sizeof(KI_CID_BUCKET) == KI_CACHE_LINE);
+
+static KI_CID_BUCKET KiCidTable[KI_CID_BUCKETS];
+static volatile ULONG KiCidOverflow;
+
+static ULONG64 KiCidWord(PKTHREAD Thread, ULONG ThreadId)
+{
+    return (ULONG64)(KiSlotOfThread(Thread)->Number + 1) << 32 | ThreadId;
+}
+
+/* Replaces Old by New in the bucket of ThreadId. FALSE: Old is not there. */
+static BOOLEAN KiReplaceCidWord(ULONG ThreadId, ULONG64 Old, ULONG64 New)
+{
+    KI_CID_BUCKET *Bucket = &KiCidTable[ThreadId % KI_CID_BUCKETS];
+    for (ULONG Way = 0; Way < KI_CID_WAYS; Way++) {
+        ULONG64 Expected = Old;
+        /* release: pairs with the acquire load in KiLookupThreadById, which then sees an initialised thread */
+        if (__atomic_load_n(&Bucket->Word[Way], __ATOMIC_RELAXED) == Old &&
+            __atomic_compare_exchange_n(&Bucket->Word[Way], &Expected, New, FALSE, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId)
+{
+    if (!KiReplaceCidWord(ThreadId, 0, KiCidWord(Thread, ThreadId))) {
+        /* release: pairs with the acquire load in KiLookupThreadById */
+        __atomic_fetch_add(&KiCidOverflow, 1, __ATOMIC_RELEASE);
+    }
+}
+
+VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId)
+{
+    if (!KiReplaceCidWord(ThreadId, KiCidWord(Thread, ThreadId), 0)) {
+        __atomic_fetch_sub(&KiCidOverflow, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* Or has stopped, so that the host may reuse its id (terminate.c). */
+static BOOLEAN KiThreadHasEnded(PKTHREAD Thread)
+{
+    UCHAR State = __atomic_load_n(&Thread->State, __ATOMIC_RELAXED);
+    return State == Terminated || State == Transition;
+}
+
+static PKTHREAD KiFindThreadById(ULONG ThreadId)
+{
+    PKTHREAD Ended = NULL;
+    ULONG SlotsUsed = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
+    for (ULONG Slot = 0; Slot < SlotsUsed; Slot++) {
+        PKTHREAD Thread = KiThreadFromNumber(Slot);
+        /* acquire: pairs with the release store of the id in KiStartThread */
+        if (__atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE) == ThreadId) {
+            if (!KiThreadHasEnded(Thread)) {
+                return Thread;
+            }
+            Ended = Thread;
+        }
+    }
+    return Ended;
+}
+
+/* A hint: the thread may end, and its slot be reused, before the caller looks. For more, take a reference and compare the
+   id again. */
+PKTHREAD KiLookupThreadById(ULONG ThreadId)
+{
+    KI_CID_BUCKET *Bucket = &KiCidTable[ThreadId % KI_CID_BUCKETS];
+    PKTHREAD Ended = NULL;
+    if (ThreadId == 0) {
+        return NULL;
+    }
+    for (ULONG Way = 0; Way < KI_CID_WAYS; Way++) {
+        ULONG64 Word = __atomic_load_n(&Bucket->Word[Way], __ATOMIC_ACQUIRE);
+        if ((ULONG)Word == ThreadId) {
+            PKTHREAD Thread = KiThreadFromNumber((ULONG)(Word >> 32) - 1);
+            if (!KiThreadHasEnded(Thread)) {
+                return Thread;
+            }
+            Ended = Thread;
+        }
+    }
+    if (__atomic_load_n(&KiCidOverflow, __ATOMIC_ACQUIRE) != 0) {
+        PKTHREAD Thread = KiFindThreadById(ThreadId);
+        return Thread != NULL ? Thread : Ended;
+    }
+    return Ended;
+}
+
+/* Slots. */
+
 static KI_THREAD_SLOT *KiPopFreeSlot(VOID)
 {
-    /* acquire: pairs with the release in KiPushFreeSlot, so the last user's writes come before the next one's */
+    /* acquire: pairs with the release in KiPushFreeSlot: the last user's writes come before the next one's */
     ULONG64 Head = __atomic_load_n(&KiFreeThreadSlots, __ATOMIC_ACQUIRE);
     while ((ULONG)Head != 0) {
         KI_THREAD_SLOT *Slot = KiSlotFromNumber((ULONG)Head - 1);
@@ -103,7 +215,7 @@ static KI_THREAD_SLOT *KiTakeNewSlot(VOID)
         if (Number == KI_THREAD_CHUNK * KI_THREAD_CHUNKS || !KiEnsureThreadChunk(Number / KI_THREAD_CHUNK)) {
             return NULL;
         }
-        /* release: whoever sees the slot counted also sees its chunk; seq_cst: nt/keptport.h */
+        /* release: a thread that sees the slot counted also sees its chunk; seq_cst: nt/keptport.h */
     } while (!__atomic_compare_exchange_n(&KiThreadSlotsUsed, &Number, Number + 1, FALSE, __ATOMIC_SEQ_CST,
                                           __ATOMIC_RELAXED));
     Slot = KiSlotFromNumber(Number);
@@ -111,25 +223,14 @@ static KI_THREAD_SLOT *KiTakeNewSlot(VOID)
     return Slot;
 }
 
-static VOID KiClearThread(PKTHREAD Thread)
-{
-    volatile ULONG64 *Word = (volatile ULONG64 *)(PVOID)Thread;
-    for (SIZE_T Index = 0; Index < (sizeof(KTHREAD) + KI_THREAD_SUFFIX) / sizeof(*Word); Index++) {
-        __atomic_store_n(&Word[Index], 0, __ATOMIC_RELAXED);
-    }
-}
-
-static VOID KiInitializeAffinity(PKTHREAD Thread)
-{
-    ULONG Processors = KeQueryActiveProcessorCountEx(0);
-    Thread->Affinity.Mask = KeQueryGroupAffinity(0);
-    Thread->UserAffinity = Thread->Affinity;
-    Thread->IdealProcessor = KiSlotOfThread(Thread)->Number % Processors;
-}
+#define KI_CLEARED_WORDS ((FIELD_OFFSET(KI_THREAD_SLOT, ExKept) - FIELD_OFFSET(KI_THREAD_SLOT, Tcb)) / sizeof(ULONG64))
 
 static VOID KiInitializeThread(PKTHREAD Thread)
 {
-    KiClearThread(Thread);
+    volatile ULONG64 *Word = (volatile ULONG64 *)(PVOID)Thread;
+    for (SIZE_T Index = 0; Index < KI_CLEARED_WORDS; Index++) {
+        __atomic_store_n(&Word[Index], 0, __ATOMIC_RELAXED);
+    }
     KiInitializeBareHeader(&Thread->Header, ThreadObject, 0);
     InitializeListHead(&Thread->MutantListHead);
     InitializeListHead(&Thread->ApcState.ApcListHead[KernelMode]);
@@ -142,7 +243,9 @@ static VOID KiInitializeThread(PKTHREAD Thread)
     __atomic_store_n(&Thread->Priority, KiInitialProcess.BasePriority, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->BasePriority, KiInitialProcess.BasePriority, __ATOMIC_RELAXED);
     Thread->CreateTime = HalDispatch.QuerySystemTime();
-    KiInitializeAffinity(Thread);
+    Thread->Affinity.Mask = KeQueryGroupAffinity(0);
+    Thread->UserAffinity = Thread->Affinity;
+    Thread->IdealProcessor = KiSlotOfThread(Thread)->Number % KeQueryActiveProcessorCountEx(0);
     KiInitializeSuspension(Thread);
 }
 
@@ -175,7 +278,7 @@ VOID KiFreeThread(PKTHREAD Thread)
     KiPushFreeSlot(Slot);
 }
 
-/* Also for a thread that never ran; a fork that comes in between leaves one that has ended alone. */
+/* Also for a thread that never ran. A fork in between leaves an ended thread alone. */
 VOID KiDropThread(PKTHREAD Thread)
 {
     __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELAXED);
@@ -186,16 +289,15 @@ VOID KiDropThread(PKTHREAD Thread)
     }
 }
 
-/* The thread runs no more; whoever waited for that goes on. */
 VOID KiEndThread(PKTHREAD Thread)
 {
-    /* release: pairs with the acquire load of whoever asks for the exit status */
+    /* release: pairs with the acquire of a thread that asks for the exit status */
     __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELEASE);
     KiSignalObject(&Thread->Header, 1, 0);
     KTRACE_THREAD_END(Thread);
 }
 
-/* In a forked child, which has one thread: every slot that is not in use becomes free. */
+/* In a forked child, which has one thread. */
 VOID KiRebuildFreeSlots(VOID)
 {
     __atomic_store_n(&KiFreeThreadSlots, 0, __ATOMIC_RELAXED);
@@ -209,8 +311,8 @@ VOID KiRebuildFreeSlots(VOID)
 }
 
 /*
- * Makes Thread the running one unless a signal handler that came in between has adopted the host thread already: the
- * compare-exchange is against the thread itself. Everything a handler may look at is in place before it.
+ * Makes Thread the running one, unless a signal handler has adopted the host thread in between: the compare-exchange is
+ * against this very thread. Everything that a handler may look at is in place before it.
  */
 static BOOLEAN KiStartThread(PKTHREAD Thread)
 {
@@ -221,7 +323,7 @@ static BOOLEAN KiStartThread(PKTHREAD Thread)
         return FALSE;
     }
     KiInsertThreadId(Thread, ThreadId);
-    /* release: whoever sees the id finds the thread by it and sees it initialised */
+    /* release: a thread that sees the id finds the thread by it, initialized */
     __atomic_store_n(&Thread->ThreadId, ThreadId, __ATOMIC_RELEASE);
     HalWatchThreadExit(Thread);
     return TRUE;
@@ -250,36 +352,29 @@ PKTHREAD KiAdoptThread(VOID)
     return HalCurrentThread;
 }
 
-static VOID KiCheckLevelAtExit(PKTHREAD Thread)
+/* The verifier: a mutex of the kernel must not outlive its owner, while a mutant of a program is abandoned. */
+static VOID KiCheckThreadAtExit(PKTHREAD Thread)
 {
-    if (Thread->Irql >= DISPATCH_LEVEL) {
-        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Thread, Thread->Irql, 0, (ULONG_PTR)KiTerminateCurrentThread);
-    }
-    if (KiVerifierEnabled && !Thread->Foreign &&
-        (Thread->Irql != PASSIVE_LEVEL || Thread->KernelApcDisable != 0 || Thread->SpecialApcDisable != 0)) {
-        KeBugCheckEx(KERNEL_APC_PENDING_DURING_EXIT, 0, (ULONG_PTR)(USHORT)Thread->KernelApcDisable, Thread->Irql,
-                     (ULONG_PTR)(USHORT)Thread->SpecialApcDisable);
-    }
-}
-
-/* A mutex of the kernel must not outlive its owner; a mutant of a program is abandoned. */
-static VOID KiCheckMutexesAtExit(PKTHREAD Thread)
-{
-    if (!KiVerifierEnabled || Thread->Foreign) {
-        return;
-    }
-    for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; Entry != &Thread->MutantListHead; Entry = Entry->Flink) {
+    BOOLEAN Verified = KiVerifierEnabled && !Thread->Foreign;
+    for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; Verified && Entry != &Thread->MutantListHead;
+         Entry = Entry->Flink) {
         PKMUTANT Mutant = CONTAINING_RECORD(Entry, KMUTANT, MutantListEntry);
         if (Mutant->ApcDisable != 0) {
             KeBugCheckEx(THREAD_TERMINATE_HELD_MUTEX, (ULONG_PTR)Thread, (ULONG_PTR)Mutant, 0, 0);
         }
     }
+    if (Thread->Irql >= DISPATCH_LEVEL) {
+        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Thread, Thread->Irql, 0, (ULONG_PTR)KiTerminateCurrentThread);
+    }
+    if (Verified && (Thread->Irql != PASSIVE_LEVEL || Thread->KernelApcDisable != 0 || Thread->SpecialApcDisable != 0)) {
+        KeBugCheckEx(KERNEL_APC_PENDING_DURING_EXIT, 0, (ULONG_PTR)(USHORT)Thread->KernelApcDisable, Thread->Irql,
+                     (ULONG_PTR)(USHORT)Thread->SpecialApcDisable);
+    }
 }
 
 VOID KiTerminateCurrentThread(PKTHREAD Thread)
 {
-    KiCheckMutexesAtExit(Thread);
-    KiCheckLevelAtExit(Thread);
+    KiCheckThreadAtExit(Thread);
     KiFlushThreadApcs(Thread);
     KiAbandonMutants(Thread);
     KiLeaveQueue(Thread);
@@ -294,7 +389,7 @@ VOID KiThreadExit(PKTHREAD Thread)
     KiClaimExit(Thread);
     KiRecordTimes(Thread);
     KiTerminateCurrentThread(Thread);
-    /* From here on the slot may be given to another thread, so a host interrupt must not find it any more. */
+    /* From here on the slot may be reused: a host interrupt must not find it. */
     HalCurrentThread = NULL;
     KiDropThread(Thread);
 }

@@ -1,4 +1,4 @@
-/* time.c: the clocks. Both have the full resolution of the host, whether or not a caller asks for it. */
+/* time.c: the clocks. All have the full resolution of the host, also where the caller does not ask for it. */
 #include "ki.h"
 
 VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime)
@@ -44,7 +44,7 @@ LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency)
 
 VOID KeStallExecutionProcessor(ULONG MicroSeconds)
 {
-    /* A clock that has just been read may already be almost one unit further. */
+    /* + 1: the clock may have been read almost one unit late. */
     ULONGLONG End = HalDispatch.QueryInterruptTime() + MicroSeconds * 10ULL + 1;
     while (HalDispatch.QueryInterruptTime() < End) {
         HalPause();

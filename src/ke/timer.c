@@ -1,11 +1,95 @@
-/* timer.c: timer objects. Theory in timer.h. */
+/*
+ * timer.c: timer objects, and the clock that expires them. The theory of a timer is in timer.h, that of the tables in
+ * timertable.h.
+ *
+ * The clock is a thread of the library (ownthread.h). It sleeps until the earliest time in any table. The first timer
+ * that is set requests it. While the host refuses it, KiClockMissing is set, and threads that wait act as the clock: they
+ * sleep for at most a tick, leave their wait as for an APC, request the clock again and, if it is refused, expire what is
+ * due (KiPollClock). A timer may then be late by a tick of NT's clock.
+ *
+ * A setter must wake the clock if and only if the new timer is earlier than what the clock sleeps for.
+ * 1. The clock resets KiClockWake to 0, stores KI_TIME_NEVER in KiClockDue, looks at each table under its lock, stores
+ *    in KiClockDue what it will sleep for, and sleeps unless KiClockWake is set.
+ * 2. A setter puts its timer into the table, under the lock, then reads KiClockDue, and if its time is earlier sets
+ *    KiClockWake.
+ * 3. So either the clock looks at that table after the timer is in, or the setter reads a KiClockDue that was stored
+ *    before that look or later: KI_TIME_NEVER, or the time that the clock sleeps for, which is the right one to compare.
+ * 4. Both sides exchange KiClockWake: a clock that takes back a setter's 1 looks at the tables after that setter's timer
+ *    was in. While it is 1, further setters make no system call.
+ */
 #include "timer.h"
 
+#include "debugdata.h"
 #include "dpc.h"
 #include "irql.h"
+#include "ownthread.h"
+#include "wait.h"
 
 #define KI_UNITS_PER_MILLISECOND 10000ULL
-#define KI_FAR_AWAY (1000 * KI_UNITS_PER_MILLISECOND) /* against which a tick of the host does not count */
+#define KI_FAR_AWAY (1000 * KI_UNITS_PER_MILLISECOND) /* a tick of the host does not matter here */
+
+#define KI_TURN_BUDGET 256     /* timers that are moved under one hold of a table's lock */
+#define KI_EXPIRY_GROUP 16     /* timers that are removed under one hold of a table's lock */
+#define KI_EXPIRY_LOOKS 64     /* due timers that are examined for that: there may be a million */
+#define KI_EXPIRY_BATCH 256    /* groups of one wheel that expire before the clock looks at the other wheels */
+
+volatile ULONG64 KiClockDue[2] = {KI_TIME_NEVER, KI_TIME_NEVER};
+static volatile ULONG KiClockWake;
+volatile ULONG KiClockMissing;
+
+/* Processor 0's table always exists; any timer may go there when there is no memory for another. */
+static KTIMER_TABLE KiFirstTimerTable;
+static PKTIMER_TABLE KiTimerTables = &KiFirstTimerTable;
+KD_REGISTER_ROOT(KiTimerTables);
+
+/* The pages come from the host, not from the heap: the caller is in a dispatcher section. */
+static DECLSPEC_NOINLINE PKTIMER_TABLE KiCreateTimerTable(PKPRCB Prcb)
+{
+    PVOID Existing = NULL;
+    if (Prcb->Number == 0) {
+        /* release: as the compare-exchange below */
+        __atomic_store_n(&Prcb->TimerTable, &KiFirstTimerTable, __ATOMIC_RELEASE);
+        return &KiFirstTimerTable;
+    }
+    PKTIMER_TABLE Table = HalAllocatePages(sizeof(*Table));
+    if (Table == NULL) {
+        return &KiFirstTimerTable;
+    }
+    Table->Processor = (USHORT)Prcb->Number;
+    /* acq_rel: the new table is initialized before it is seen, or the other's was before we see it */
+    if (!__atomic_compare_exchange_n(&Prcb->TimerTable, &Existing, Table, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        HalFreePages(Table, sizeof(*Table));
+        return Existing;
+    }
+    Table->Next = __atomic_load_n(&KiTimerTables, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in KiFirstTable */
+    while (!__atomic_compare_exchange_n(&KiTimerTables, &Table->Next, Table, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+    return Table;
+}
+
+static PKTIMER_TABLE KiFirstTable(VOID)
+{
+    return __atomic_load_n(&KiTimerTables, __ATOMIC_ACQUIRE);
+}
+
+/* Of a timer that is in a table. */
+FORCEINLINE PKTIMER_TABLE KiTableOfTimer(PKTIMER Timer)
+{
+    ULONG Number = Timer->Processor & KI_TIMER_NUMBER_MASK;
+    /* acquire: pairs with the compare-exchange in KiCreateTimerTable */
+    return Number == 0 ? &KiFirstTimerTable : __atomic_load_n(&KiProcessorBlock[Number]->TimerTable, __ATOMIC_ACQUIRE);
+}
+
+FORCEINLINE PKTIMER_TABLE KiCurrentTable(PKTHREAD Thread)
+{
+    PKPRCB Prcb = KiCurrentPrcb(Thread);
+    /* acquire: as in KiTableOfTimer */
+    PKTIMER_TABLE Table = __atomic_load_n(&Prcb->TimerTable, __ATOMIC_ACQUIRE);
+    return Table != NULL ? Table : KiCreateTimerTable(Prcb);
+}
+
+/* Timer objects. */
 
 VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
 {
@@ -23,38 +107,10 @@ ULONG KiEncodeTolerance(ULONG64 Units)
     return Units < 2 ? 0 : (63 - (ULONG)__builtin_clzll(Units)) << KI_TIMER_TOLERANCE_SHIFT;
 }
 
-/* Of an EX_TIMER nobody remembers that. */
+/* An EX_TIMER has no such flag. */
 FORCEINLINE ULONG64 KiExpiredFlag(ULONG Type)
 {
     return Type & KI_TIMER_EXECUTIVE ? 0 : KI_TIMER_EXPIRED;
-}
-
-static ULONG64 KiPeriodOf(PKTIMER Timer)
-{
-    return Timer->Processor & KI_TIMER_EXECUTIVE ? Timer->Period : Timer->Period * KI_UNITS_PER_MILLISECOND;
-}
-
-/* With the object and the table locked. Type, here and below: as in Processor, but known where the call is made. */
-FORCEINLINE VOID KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG Type, ULONG64 *Word)
-{
-    ULONG Slot = KiFileTimer(KiTimerWheel(Table, Timer), Timer);
-    if (!(Type & KI_TIMER_EXECUTIVE)) {
-        ULONG64 Hand = Slot % KI_WHEEL_SLOTS;
-        ULONG64 Index = Slot / KI_WHEEL_SLOTS;
-        *Word = (*Word & ~KI_TIMER_PLACE) | Hand << KI_TIMER_HAND_SHIFT | Index << KI_TIMER_INDEX_SHIFT;
-    }
-    *Word |= KiInsertedFlag(Type);
-}
-
-/* With the object and the table locked, if the timer is in that table. */
-FORCEINLINE BOOLEAN KiRemoveLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG Type, ULONG64 *Word)
-{
-    if (!(*Word & KiInsertedFlag(Type))) {
-        return FALSE;
-    }
-    KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
-    *Word &= ~KiInsertedFlag(Type);
-    return TRUE;
 }
 
 FORCEINLINE BOOLEAN KiRemoveTimerInline(PKTIMER Timer, ULONG Type, ULONG64 *Word)
@@ -62,10 +118,11 @@ FORCEINLINE BOOLEAN KiRemoveTimerInline(PKTIMER Timer, ULONG Type, ULONG64 *Word
     if (!(*Word & KiInsertedFlag(Type))) {
         return FALSE;
     }
-    PKTIMER_TABLE Table = KiTimerTableOf(Timer);
+    PKTIMER_TABLE Table = KiTableOfTimer(Timer);
     KiAcquireLock(&Table->Lock);
-    KiRemoveLockedTimer(Table, Timer, Type, Word);
+    KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
     KiReleaseLock(&Table->Lock);
+    *Word &= ~KiInsertedFlag(Type);
     return TRUE;
 }
 
@@ -74,67 +131,102 @@ BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG Type, ULONG64 *Word)
     return KiRemoveTimerInline(Timer, Type, Word);
 }
 
-/* Writes how the timer is filed into its members and flags. */
-FORCEINLINE VOID KiDescribeTimer(PKTIMER Timer, USHORT Processor, ULONG Type, ULONG64 *Word)
+/*
+ * With the object and the table locked: files the timer by its DueTime, and writes into its members and flags how.
+ * Type: as in Processor, known where the call is made. FALSE: it is an absolute time and has passed, nothing is filed.
+ */
+FORCEINLINE BOOLEAN KiFileLockedTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG Type, ULONG64 *Word)
 {
-    Timer->Processor = Processor | Type | (Timer->Dpc != NULL && !(Type & KI_TIMER_CALLS) ? KI_TIMER_HAS_DPC : 0);
+    PKI_WHEEL Wheel = &Table->Wheel[(Type & KI_TIMER_ABSOLUTE) != 0];
+    Timer->Processor = Table->Processor | Type | (Timer->Dpc != NULL && !(Type & KI_TIMER_CALLS) ? KI_TIMER_HAS_DPC : 0);
     if (!(Type & KI_TIMER_EXECUTIVE)) {
         *Word &= ~KI_TIMER_CONTROL_FLAGS;
         *Word |= (ULONG64)KiTimerTolerance(Timer) << KI_TIMER_CONTROL_DELAY_SHIFT;
         *Word |= Type & KI_TIMER_ABSOLUTE ? KI_TIMER_CONTROL_ABSOLUTE : 0;
     }
+    if (Type & KI_TIMER_ABSOLUTE) {
+        /* Read under the lock, the clock is behind the wheel only if it was set back. */
+        ULONG64 Now = HalDispatch.QuerySystemTime();
+        if (Timer->DueTime.QuadPart <= Now) {
+            return FALSE;
+        }
+        if (Now < Wheel->Time) {
+            KiTurnWheel(Wheel, Now, 0);
+        }
+    }
+    ULONG64 Slot = KiFileTimer(Wheel, Timer);
+    if (!(Type & KI_TIMER_EXECUTIVE)) {
+        *Word &= ~KI_TIMER_PLACE;
+        *Word |= Slot % KI_WHEEL_SLOTS << KI_TIMER_HAND_SHIFT | Slot / KI_WHEEL_SLOTS << KI_TIMER_INDEX_SHIFT;
+    }
+    *Word |= KiInsertedFlag(Type);
+    return TRUE;
 }
 
 /*
- * The next time of a periodic timer that was due at Base: a whole number of periods after it, so that lateness does not
- * add up, and the first such time in the future, so that missed ones are not made good in a burst. From its first
- * expiration on a periodic timer counts in interrupt time.
+ * The next time of a periodic timer: a whole number of periods after the last one, so that lateness does not add up, and
+ * the first such time in the future, so that missed expirations do not come in a burst. AtOnce: the time had passed when
+ * the timer was set, its periods begin now. After its first expiration a periodic timer counts in interrupt time.
  */
-static VOID KiFileNextPeriod(PKTIMER Timer, ULONG64 Base, ULONG64 Now, ULONG64 *Word)
+static VOID KiFileNextPeriod(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 *Word)
 {
-    PKTIMER_TABLE Table = KiTimerTableOf(Timer);
-    ULONG64 Period = KiPeriodOf(Timer);
-    ULONG64 Late = Now > Base ? Now - Base : 0;
-    Timer->DueTime.QuadPart = Base + (Late / Period + 1) * Period;
-    KiDescribeTimer(Timer, Table->Processor, Timer->Processor & ~(KI_TIMER_NUMBER_MASK | KI_TIMER_ABSOLUTE), Word);
+    PKTIMER_TABLE Table = KiTableOfTimer(Timer);
+    ULONG64 Period = Timer->Processor & KI_TIMER_EXECUTIVE ? Timer->Period : Timer->Period * KI_UNITS_PER_MILLISECOND;
+    ULONG64 Now = HalDispatch.QueryInterruptTime();
+    ULONG64 Base = Timer->DueTime.QuadPart;
+    if (AtOnce) {
+        Base = Now;
+    } else if (Timer->Processor & KI_TIMER_ABSOLUTE) {
+        ULONG64 Late = HalDispatch.QuerySystemTime() - Base;
+        Base = Late < Now ? Now - Late : Now;
+    }
+    Timer->DueTime.QuadPart = Base + ((Now > Base ? Now - Base : 0) / Period + 1) * Period;
     KiAcquireLock(&Table->Lock);
-    KiFileLockedTimer(Table, Timer, Timer->Processor, Word);
+    KiFileLockedTimer(Table, Timer, Timer->Processor & ~(KI_TIMER_NUMBER_MASK | KI_TIMER_ABSOLUTE), Word);
     KiReleaseLock(&Table->Lock);
-}
-
-/* A timer of the executive is not queued a second time before its callback has begun. */
-static ULONG64 KiExpiringFlag(PKTIMER Timer)
-{
-    return Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_EXPIRING : 0;
 }
 
 typedef struct _KI_LOCKED_TIMER {
     PKTIMER Timer;
     ULONG64 Word; /* to unlock it with */
-} KI_LOCKED_TIMER;
+} KI_LOCKED_TIMER, *PKI_LOCKED_TIMER;
 
 static VOID KiUnlockTimer(PVOID Context)
 {
-    KI_LOCKED_TIMER *Locked = Context;
+    PKI_LOCKED_TIMER Locked = Context;
     KiUnlockObject(&Locked->Timer->Header, Locked->Word);
 }
 
 /*
- * Queues the DPC that goes with the timer, or calls what stands in its place, and unlocks the object. SystemTime: 0 as
- * long as nobody has asked for it.
+ * The timer's time has come. With the object locked and the timer in no table: signals it, files it again if it is
+ * periodic, queues its DPC, and unlocks it; its memory may then be gone. SystemTime: 0, or what an earlier call has left
+ * there, so that timers that expire together ask once. Returns the next time of a periodic timer, KI_TIME_NEVER for
+ * another one. 0: nothing was done, the object is still locked, and the caller has to start over.
  */
-static VOID KiQueueDpcAndUnlockTimer(PKTIMER Timer, ULONG64 Word, ULONG64 *SystemTime)
+static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 Word,
+                                                        PKI_READY Released, ULONG64 *SystemTime)
 {
+    /* an EX_TIMER's DPC is not queued again before its callback has begun */
+    ULONG64 Expiring = Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_EXPIRING : 0;
+    ULONG64 Next = KI_TIME_NEVER;
     ULARGE_INTEGER Now;
-    if (Timer->Dpc == NULL || (Word & KiExpiringFlag(Timer))) {
-        KiUnlockObject(&Timer->Header, Word);
-        return;
+    Word = KiWithState((Word & ~KiInsertedFlag(Timer->Processor)) | KiExpiredFlag(Timer->Processor), 1);
+    if ((Word & KI_WAITERS) && !KiReleaseWaiters(&Timer->Header, &Word, Released)) {
+        return 0;
     }
-    Word |= KiExpiringFlag(Timer);
+    if (Timer->Period != 0) {
+        KiFileNextPeriod(Timer, AtOnce, &Word);
+        Next = KiTimerKey(Timer);
+    }
+    if (Timer->Dpc == NULL || (Word & Expiring)) {
+        KiUnlockObject(&Timer->Header, Word);
+        return Next;
+    }
     if (*SystemTime == 0) {
         *SystemTime = HalDispatch.QuerySystemTime();
     }
     Now.QuadPart = *SystemTime;
+    Word |= Expiring;
     if (Timer->Processor & KI_TIMER_CALLS) {
         PKI_TIMER_CALL Call = (PVOID)Timer->Dpc;
         Call->Routine(Call, Now);
@@ -144,168 +236,84 @@ static VOID KiQueueDpcAndUnlockTimer(PKTIMER Timer, ULONG64 Word, ULONG64 *Syste
         KiInsertQueueDpcAndRelease(Timer->Dpc, ULongToPtr(Now.LowPart), ULongToPtr(Now.HighPart), KiUnlockTimer,
                                    &Locked);
     }
-}
-
-/* The interrupt time at which the timer was due. */
-static ULONG64 KiDueInterruptTime(PKTIMER Timer, ULONG64 Now)
-{
-    if (!(Timer->Processor & KI_TIMER_ABSOLUTE)) {
-        return Timer->DueTime.QuadPart;
-    }
-    ULONG64 Late = HalDispatch.QuerySystemTime() - Timer->DueTime.QuadPart;
-    return Late < Now ? Now - Late : Now;
-}
-
-/*
- * With the object locked and the timer in no table. AtOnce: the time had passed when the timer was set, its periods
- * begin now. Returns the next time of a periodic timer, KI_TIME_NEVER for another one; the object is unlocked then, and
- * its memory may be gone. 0: nothing was done, the object is still locked, and the caller has to start over.
- */
-static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 Word,
-                                                        PKI_READY Released, ULONG64 *SystemTime)
-{
-    ULONG64 Next = KI_TIME_NEVER;
-    ULONG64 New = KiWithState((Word & ~KiInsertedFlag(Timer->Processor)) | KiExpiredFlag(Timer->Processor), 1);
-    if ((New & KI_WAITERS) && !KiReleaseWaiters(&Timer->Header, &New, Released)) {
-        return 0;
-    }
-    if (Timer->Period != 0) {
-        ULONG64 Now = HalDispatch.QueryInterruptTime();
-        KiFileNextPeriod(Timer, AtOnce ? Now : KiDueInterruptTime(Timer, Now), Now, &New);
-        Next = KiTimerKey(Timer);
-    }
-    KiQueueDpcAndUnlockTimer(Timer, New, SystemTime);
     return Next;
 }
 
-BOOLEAN KiExpireTimer(PKTIMER_TABLE Table, PKTIMER Timer, ULONG64 Word, ULONG64 *SystemTime)
-{
-    KI_READY Released;
-    KiInitializeReady(&Released, IO_NO_INCREMENT);
-    if (KiSignalAndUnlockTimer(Timer, FALSE, Word, &Released, SystemTime) != 0) {
-        KiReadyThreads(&Released);
-        return TRUE;
-    }
-    KiAcquireLock(&Table->Lock);
-    KiMakeTimerDue(KiTimerWheel(Table, Timer), Timer);
-    KiReleaseLock(&Table->Lock);
-    KiUnlockObject(&Timer->Header, Word);
-    return FALSE;
-}
-
-/* With the object and the table locked. FALSE: it is an absolute time, and it has passed. */
-FORCEINLINE BOOLEAN KiFileUnlessPast(PKTIMER_TABLE Table, PKTIMER Timer, ULONG Type, ULONG64 *Word)
-{
-    if (Timer->Processor & KI_TIMER_ABSOLUTE) {
-        /* Read under the lock, the clock is behind the wheel only if it was set back. */
-        PKI_WHEEL Wheel = KiTimerWheel(Table, Timer);
-        ULONG64 Now = HalDispatch.QuerySystemTime();
-        if (Timer->DueTime.QuadPart <= Now) {
-            return FALSE;
-        }
-        if (Now < Wheel->Time) {
-            KiTurnWheel(Wheel, Now, 0);
-        }
-    }
-    KiFileLockedTimer(Table, Timer, Type, Word);
-    return TRUE;
-}
-
 /*
- * The interrupt time from which a relative time counts. One that is far away counts from the host's last tick, to which
- * the whole tick is added that may have passed since: it comes a tick late at most, early only where the tick itself was
- * late, and half of what it costs to set a timer is saved. NT knows no other times than those of its own, longer ticks.
+ * A relative time that is far away counts from the host's last tick, plus the whole tick that may have passed since: it
+ * comes a tick late at most, early only where the tick itself was late, and setting a timer costs half as much. NT's own
+ * times all are times of its ticks, which are longer.
  */
-FORCEINLINE ULONG64 KiBeginningOfInterval(ULONG64 Interval, BOOLEAN Exact)
-{
-    if (Interval < KI_FAR_AWAY || Exact) {
-        return HalDispatch.QueryInterruptTime();
-    }
-    return HalDispatch.QueryTickTime() + HalTickLength;
-}
-
 FORCEINLINE ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
 {
     ULONG64 Interval = 0 - (ULONG64)Setting->DueTime;
-    ULONG64 Time;
     if (Setting->DueTime >= 0) {
         return (ULONG64)Setting->DueTime;
     }
-    Time = KiBeginningOfInterval(Interval, Setting->Exact) + Interval;
-    return Time <= KI_TIME_LAST ? Time : KI_TIME_LAST;
+    ULONG64 Begin = Interval < KI_FAR_AWAY || Setting->Exact ? HalDispatch.QueryInterruptTime()
+                                                             : HalDispatch.QueryTickTime() + HalTickLength;
+    return Begin + Interval <= KI_TIME_LAST ? Begin + Interval : KI_TIME_LAST;
 }
 
 /*
- * With the object locked. A timer that is in a table stays in that one, so that one lock is enough. FALSE: the time has
- * passed, and the timer is in no table. WasSet remembers what was found, for this call may have to be repeated.
+ * With the object locked: takes the timer out of its table and files it anew, in the same table if it was in one, so that
+ * one lock is enough. FALSE: its time has passed, and it is in
+ * no table. WasSet keeps its value, since this may have to be repeated.
  */
-FORCEINLINE BOOLEAN KiSetLockedTimer(PKTIMER Timer, PKTIMER_TABLE Table, const KI_TIMER_SETTING *Setting,
-                                     ULONG64 DueTime, ULONG64 *Word, BOOLEAN *WasSet)
+FORCEINLINE BOOLEAN KiSetLockedTimer(PKTHREAD Thread, PKTIMER Timer, const KI_TIMER_SETTING *Setting, ULONG64 DueTime,
+                                     ULONG64 *Word, BOOLEAN *WasSet)
 {
-    if (*Word & KiInsertedFlag(Setting->Type)) {
-        Table = KiTimerTableOf(Timer);
-    }
+    BOOLEAN Inserted = (*Word & KiInsertedFlag(Setting->Type)) != 0;
+    PKTIMER_TABLE Table = Inserted ? KiTableOfTimer(Timer) : KiCurrentTable(Thread);
+    ULONG Type = Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0) |
+                 (Setting->Call != NULL ? KI_TIMER_CALLS : 0);
     KiAcquireLock(&Table->Lock);
-    *WasSet |= KiRemoveLockedTimer(Table, Timer, Setting->Type, Word);
+    if (Inserted) {
+        KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
+        *WasSet = TRUE;
+    }
     Timer->DueTime.QuadPart = DueTime;
     Timer->Period = Setting->Period;
     Timer->Dpc = Setting->Call != NULL ? (PVOID)Setting->Call : Setting->Dpc;
-    KiDescribeTimer(Timer, Table->Processor,
-                    Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0) |
-                        (Setting->Call != NULL ? KI_TIMER_CALLS : 0),
-                    Word);
-    *Word = KiWithState(*Word & ~KiExpiredFlag(Setting->Type), 0);
-    BOOLEAN Filed = KiFileUnlessPast(Table, Timer, Setting->Type, Word);
+    *Word = KiWithState(*Word & ~(KiInsertedFlag(Setting->Type) | KiExpiredFlag(Setting->Type)), 0);
+    BOOLEAN Filed = KiFileLockedTimer(Table, Timer, Type, Word);
     KiReleaseLock(&Table->Lock);
     return Filed;
 }
 
-/* A timer that may have to be signaled at once, and has a DPC. */
-FORCEINLINE KIRQL KiRaiseForTimer(PKTHREAD Thread, const KI_TIMER_SETTING *Setting)
-{
-    KIRQL OldIrql = Thread->Irql;
-    if (OldIrql < DISPATCH_LEVEL && Setting->Dpc != NULL && Setting->DueTime >= 0) {
-        KiRaiseIrql(Thread, DISPATCH_LEVEL);
-    }
-    return OldIrql;
-}
-
-static VOID KiLowerAfterTimer(PKTHREAD Thread, KIRQL OldIrql)
-{
-    if (Thread->Irql != OldIrql) {
-        KiLowerIrql(Thread, OldIrql);
-    }
-}
-
-/* In line, because most of what a setting may say is known where it is made. */
+/* Inline, because most of a setting is known where it is made. */
 FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Setting)
 {
     PKTHREAD Thread = KiCurrentThread();
-    KIRQL OldIrql = KiRaiseForTimer(Thread, Setting);
-    PKTIMER_TABLE Table = KiSelectTimerTable(Thread);
+    KIRQL OldIrql = Thread->Irql;
     ULONG64 DueTime = KiAbsoluteTime(Setting);
+    /* it may be signaled here, and has a DPC (5 in timer.h) */
+    BOOLEAN Raise = OldIrql < DISPATCH_LEVEL && Setting->Dpc != NULL && Setting->DueTime >= 0;
     BOOLEAN WasSet = FALSE;
-    BOOLEAN Absolute = FALSE;
+    BOOLEAN Absolute = Setting->DueTime >= 0;
     ULONG64 Next = KI_TIME_NEVER;
     KI_READY Released;
 
+    if (Raise) {
+        KiRaiseIrql(Thread, DISPATCH_LEVEL);
+    }
     KiInitializeReady(&Released, IO_NO_INCREMENT);
     KiEnterDispatcher(Thread);
     for (ULONG Round = 0;; Round += 1) {
         ULONG64 Word = KiLockObject(&Timer->Header);
+        ULONG64 SystemTime = 0;
         if ((Setting->Type & KI_TIMER_EXECUTIVE) && (Word & KI_TIMER2_DISABLED)) {
             KiUnlockObject(&Timer->Header, Word);
             break;
         }
-        if (KiSetLockedTimer(Timer, Table, Setting, DueTime, &Word, &WasSet)) {
-            Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
+        if (KiSetLockedTimer(Thread, Timer, Setting, DueTime, &Word, &WasSet)) {
             Next = KiTimerKey(Timer);
             KiUnlockObject(&Timer->Header, Word);
             break;
         }
-        ULONG64 SystemTime = 0;
         Next = KiSignalAndUnlockTimer(Timer, TRUE, Word, &Released, &SystemTime);
         if (Next != 0) {
+            Absolute = FALSE; /* the time of a next period */
             break;
         }
         KiUnlockObject(&Timer->Header, Word);
@@ -313,8 +321,14 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
     }
     KiReadyThreads(&Released);
     KiExitDispatcher(Thread);
-    KiLowerAfterTimer(Thread, OldIrql);
-    KiNoticeTimer(Absolute, Next);
+    if (Raise) {
+        KiLowerIrql(Thread, OldIrql);
+    }
+    /* relaxed: if the clock looked at the table before the timer was in it, the table's lock has made visible what the
+       clock had stored before that look (KiRunClock) */
+    if (Next < __atomic_load_n(&KiClockDue[Absolute], __ATOMIC_RELAXED)) {
+        KiWakeClock();
+    }
     return WasSet;
 }
 
@@ -348,7 +362,7 @@ BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc)
 
 BOOLEAN KeCancelTimer(PKTIMER Timer)
 {
-    /* acquire: pairs with the expirer's KiUnlockObject, after which the timer's memory may be given up */
+    /* acquire: pairs with the expirer's KiUnlockObject, after which the timer's memory may be freed */
     ULONG64 Word = __atomic_load_n(KiHeaderWord(&Timer->Header), __ATOMIC_ACQUIRE);
     if (!(Word & (KI_LOCKED | KI_TIMER_INSERTED))) {
         return FALSE;
@@ -365,4 +379,242 @@ BOOLEAN KeCancelTimer(PKTIMER Timer)
 BOOLEAN KeReadStateTimer(PKTIMER Timer)
 {
     return KI_STATE(KiReadSettledHeader(&Timer->Header)) != 0;
+}
+
+/* The clock: expiring. */
+
+typedef enum _KI_EXPIRY {
+    KiNothingDue,
+    KiTimerExpired,
+    KiWheelTurning,      /* timers have to be moved before it is known what is due */
+    KiTimersBusy,        /* other threads set, cancel or wait for what is due */
+    KiNeedsDispatchLevel /* what is due has a DPC */
+} KI_EXPIRY;
+
+/*
+ * With the table locked: locks and removes due timers, Timer first. Stops behind one whose expiry may need another
+ * object's lock (4 in timer.h). *Expiry: why there are none.
+ */
+static ULONG KiTakeDueTimers(PKTHREAD Thread, PKI_WHEEL Wheel, PKTIMER Timer, PKI_LOCKED_TIMER Group, KI_EXPIRY *Expiry)
+{
+    ULONG Count = 0;
+    for (ULONG Looks = 0; Timer != NULL && Looks < KI_EXPIRY_LOOKS && Count < KI_EXPIRY_GROUP; Looks += 1) {
+        PKTIMER Next = KiNextDueTimer(Wheel, Timer);
+        ULONG64 Word;
+        if (Thread->Irql < DISPATCH_LEVEL && (Timer->Processor & KI_TIMER_HAS_DPC)) {
+            *Expiry = KiNeedsDispatchLevel;
+        } else if (KiTryLockObject(&Timer->Header, &Word)) {
+            KiTakeOutTimer(Wheel, Timer);
+            if (Timer->Dpc != NULL) { /* the first and the last member that queueing writes: it may span cache lines */
+                __builtin_prefetch(Timer->Dpc, 1);
+                __builtin_prefetch((PVOID)&Timer->Dpc->DpcData, 1);
+            }
+            Group[Count++] = (KI_LOCKED_TIMER){Timer, Word};
+            if ((Word & KI_WAITERS) != 0 || (Timer->Processor & KI_TIMER_CALLS) != 0) {
+                break;
+            }
+        } else if (*Expiry == KiNothingDue) {
+            *Expiry = KiTimersBusy;
+        }
+        Timer = Next;
+    }
+    return Count;
+}
+
+/* In a dispatcher section. *NextTime: when there is something to do again; 0: now. */
+static KI_EXPIRY KiExpireGroup(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index, ULONG64 *NextTime)
+{
+    PKI_WHEEL Wheel = &Table->Wheel[Index];
+    KI_LOCKED_TIMER Group[KI_EXPIRY_GROUP];
+    KI_EXPIRY Expiry = KiNothingDue;
+    ULONG64 SystemTime = 0;
+    KI_READY Released;
+
+    KiAcquireLock(&Table->Lock);
+    PKTIMER First = KiNextDueTimer(Wheel, NULL);
+    if (First == NULL) {
+        ULONG64 Now = Index == 0 ? HalDispatch.QueryInterruptTime() : HalDispatch.QuerySystemTime();
+        Expiry = KiTurnWheel(Wheel, Now, KI_TURN_BUDGET) ? KiNothingDue : KiWheelTurning;
+        First = KiNextDueTimer(Wheel, NULL);
+    }
+    ULONG Count = KiTakeDueTimers(Thread, Wheel, First, Group, &Expiry);
+    *NextTime = KiNextWheelTime(Wheel);
+    KiReleaseLock(&Table->Lock);
+
+    KiInitializeReady(&Released, IO_NO_INCREMENT);
+    for (PKI_LOCKED_TIMER Entry = Group; Entry != Group + Count; Entry += 1) {
+        PKTIMER Timer = Entry->Timer;
+        Expiry = KiTimerExpired;
+        if (KiSignalAndUnlockTimer(Timer, FALSE, Entry->Word, &Released, &SystemTime) == 0) {
+            Expiry = KiTimersBusy; /* the last of the group: back into the table, as the next one to expire */
+            KiAcquireLock(&Table->Lock);
+            KiMakeTimerDue(KiTimerWheel(Table, Timer), Timer);
+            KiReleaseLock(&Table->Lock);
+            KiUnlockObject(&Timer->Header, Entry->Word);
+        }
+    }
+    KiReadyThreads(&Released);
+    return Expiry;
+}
+
+static ULONG64 KiExpireWheel(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index)
+{
+    KIRQL OldIrql = Thread->Irql;
+    KI_EXPIRY Expiry = KiWheelTurning;
+    ULONG64 Next = 0;
+    ULONG Round = 0;
+
+    for (ULONG Count = 0; Expiry != KiNothingDue && Count < KI_EXPIRY_BATCH; Count += 1) {
+        KiEnterDispatcher(Thread);
+        Expiry = KiExpireGroup(Thread, Table, Index, &Next);
+        KiExitDispatcher(Thread);
+        if (Expiry == KiTimersBusy) {
+            HalLongSpin(Round);
+            Round += 1;
+        } else if (Expiry == KiNeedsDispatchLevel) {
+            KiRaiseIrql(Thread, DISPATCH_LEVEL);
+        }
+    }
+    if (Thread->Irql != OldIrql) {
+        KiLowerIrql(Thread, OldIrql);
+    }
+    return Expiry == KiNothingDue ? Next : 0;
+}
+
+/* A periodic timer may move from the wheel of absolute timers to the other one, which therefore comes second. */
+static VOID KiExpireTimers(PKTHREAD Thread, ULONG64 Next[2])
+{
+    Next[0] = KI_TIME_NEVER;
+    Next[1] = KI_TIME_NEVER;
+    for (PKTIMER_TABLE Table = KiFirstTable(); Table != NULL; Table = Table->Next) {
+        for (ULONG Index = 2; Index-- > 0;) {
+            ULONG64 Time = KiExpireWheel(Thread, Table, Index);
+            Next[Index] = Time < Next[Index] ? Time : Next[Index];
+        }
+    }
+}
+
+/* The clock: its thread. */
+
+static VOID KiStoreClockDue(ULONG64 InterruptTime, ULONG64 SystemTime)
+{
+    /* relaxed: see 3 above */
+    __atomic_store_n(&KiClockDue[0], InterruptTime, __ATOMIC_RELAXED);
+    __atomic_store_n(&KiClockDue[1], SystemTime, __ATOMIC_RELAXED);
+}
+
+static VOID KiRunClock(PVOID Context)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ULONG64 Next[2];
+
+    UNREFERENCED_PARAMETER(Context);
+    Thread->IsIdleThread = TRUE;
+    for (;;) {
+        /* acq_rel: see 4 above */
+        __atomic_exchange_n(&KiClockWake, 0, __ATOMIC_ACQ_REL);
+        KiStoreClockDue(KI_TIME_NEVER, KI_TIME_NEVER);
+        KiExpireTimers(Thread, Next);
+        if (Next[0] == 0 || Next[1] == 0) {
+            continue;
+        }
+        if (KiRetryRefusedThreads(Thread)) {
+            ULONG64 Tick = HalDispatch.QueryInterruptTime() + KI_TICK;
+            Next[0] = Next[0] < Tick ? Next[0] : Tick;
+        }
+        KiStoreClockDue(Next[0], Next[1]);
+        HalClockWait(&KiClockWake, 0, Next[0] == KI_TIME_NEVER ? 0 : Next[0], Next[1] == KI_TIME_NEVER ? 0 : Next[1]);
+    }
+}
+
+static VOID KiWakeSleepingClock(VOID)
+{
+    /* acq_rel: see 4 above */
+    if (__atomic_exchange_n(&KiClockWake, 1, __ATOMIC_ACQ_REL) == 0) {
+        HalClockWake(&KiClockWake);
+    }
+}
+
+/*
+ * Without the thread, the caller is the clock for once, and threads that sleep are woken to act as the clock from then
+ * on. They request the thread again at every tick, so the request need not be kept.
+ */
+static BOOLEAN KiServeClock(PVOID Context, BOOLEAN HasThread)
+{
+    PKI_OWN_THREAD Clock = Context;
+    ULONG64 Next[2];
+    if (!HasThread) {
+        KiExpireTimers(KiCurrentThread(), Next);
+        /* acq_rel: comes before the words that KiReconsiderDeadline writes, by which the sleepers see it */
+        if (__atomic_exchange_n(&KiClockMissing, 1, __ATOMIC_ACQ_REL) == 0) {
+            /* acquire: as in KiThreadFromNumber; a thread adopted later reads KiClockMissing when it first sleeps */
+            ULONG Count = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
+            for (ULONG Number = 0; Number < Count; Number += 1) {
+                KiReconsiderDeadline(KiThreadFromNumber(Number));
+            }
+        }
+    }
+    /* A thread that was created meanwhile may have missed what was just filed again. */
+    if (KiHasOwnThread(Clock)) {
+        /* relaxed: a waiter that still sees the old value takes a nap that finds nothing to do */
+        __atomic_store_n(&KiClockMissing, 0, __ATOMIC_RELAXED);
+        KiWakeSleepingClock();
+    }
+    return TRUE;
+}
+
+static const KI_OWN_KIND KiClockKind = {
+    .Name = "interlock-clock", .Routine = KiRunClock, .Serve = KiServeClock, .StackSize = KI_OWN_THREAD_STACK};
+static KI_OWN_THREAD KiClockThread = {.Kind = &KiClockKind, .Context = &KiClockThread};
+
+NTSTATUS KiEnsureClock(VOID)
+{
+    NTSTATUS Status = KiEnsureOwnThread(&KiClockThread);
+    if (NT_SUCCESS(Status) && KiIsClockMissing()) {
+        KiServeClock(&KiClockThread, TRUE);
+    }
+    return Status;
+}
+
+VOID KiWakeClock(VOID)
+{
+    KiWakeSleepingClock();
+    if (!KiHasOwnThread(&KiClockThread)) {
+        KiRequestOwnThread(KiCurrentThread(), &KiClockThread);
+    }
+}
+
+VOID KiPollClock(VOID)
+{
+    if (KiIsClockMissing()) {
+        KiRequestOwnThread(KiCurrentThread(), &KiClockThread);
+    }
+}
+
+const HAL_DEADLINE *KiShortenToNap(PKTHREAD Thread, const HAL_DEADLINE *Deadline, PHAL_DEADLINE Nap)
+{
+    ULONG64 End = HalDispatch.QueryInterruptTime() + KI_TICK;
+    /* A suspended wait is not left. A system time cannot be converted to interrupt time, only compared with now. */
+    if (Deadline != &Thread->WaitDeadline || (Deadline->Clock == HalInterruptTime && Deadline->Time <= End) ||
+        (Deadline->Clock == HalSystemTime && Deadline->Time <= HalDispatch.QuerySystemTime() + KI_TICK)) {
+        return Deadline;
+    }
+    *Nap = (HAL_DEADLINE){HalInterruptTime, End};
+    return Nap;
+}
+
+/* The fork waited until no thread was in a dispatcher section, so the tables are whole and their locks free. */
+VOID KiTimerForkChild(VOID)
+{
+    BOOLEAN Pending = FALSE;
+    for (PKTIMER_TABLE Table = KiFirstTable(); Table != NULL; Table = Table->Next) {
+        KiReleaseLock(&Table->Lock);
+        Pending |= Table->Wheel[0].OccupiedLevels != 0 || Table->Wheel[1].OccupiedLevels != 0;
+    }
+    KiStoreClockDue(KI_TIME_NEVER, KI_TIME_NEVER);
+    __atomic_store_n(&KiClockWake, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&KiClockMissing, 0, __ATOMIC_RELAXED);
+    if (Pending) {
+        KiWakeClock();
+    }
 }

@@ -1,7 +1,10 @@
-/* wait.c: KeWaitForSingleObject, KeWaitForMultipleObjects and the steps of a wait. Theory in wait.h. */
-#include "block.h"
+/* wait.c: the waiter's side: KeWaitForSingleObject, KeWaitForMultipleObjects and the steps of a wait. Theory in wait.h. */
+#include "wait.h"
+
 #include "irql.h"
 #include "timer.h"
+
+/* Before the wait. */
 
 static VOID KiCheckWaitLevel(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeout)
 {
@@ -14,25 +17,38 @@ static VOID KiCheckWaitLevel(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeo
     KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Object, Thread->Irql, 0, (ULONG_PTR)__builtin_return_address(0));
 }
 
-/* A signal with Wait TRUE left the thread at DISPATCH_LEVEL for this wait to come down from. */
-static VOID KiResolveWaitNext(PKTHREAD Thread)
+/*
+ * From here to the wait the thread is at DISPATCH_LEVEL, so it takes no APC and is not suspended. It does not own a
+ * processor: taking one could block, and nothing but the wait may follow. Prcb names one for readers of its number;
+ * interrupts, and a caller that lowers the level instead of waiting, go by the Owner word.
+ */
+VOID KiSetWaitNext(PKTHREAD Thread)
 {
-    if (Thread->WaitNext) {
-        Thread->WaitNext = FALSE;
-        KfLowerIrql(Thread->WaitIrql);
+    Thread->WaitIrql = Thread->Irql;
+    Thread->WaitNext = TRUE;
+    if (Thread->Irql < DISPATCH_LEVEL) {
+        PKPRCB Prcb = KiCurrentPrcb(Thread);
+        __atomic_store_n(&Thread->LastPrcb, Prcb, __ATOMIC_RELAXED);
+        KiSetIrql(Thread, DISPATCH_LEVEL);
+        Thread->Prcb = Prcb;
     }
 }
 
-VOID KiSetWaitNext(PKTHREAD Thread)
+static VOID KiResolveWaitNext(PKTHREAD Thread)
 {
-    Thread->WaitIrql = KiRaiseIrql(Thread, DISPATCH_LEVEL);
-    Thread->WaitNext = TRUE;
+    Thread->WaitNext = FALSE;
+    if (Thread->Prcb == NULL || KiOwnerThread(KiReadOwner(Thread->Prcb)) == Thread) {
+        KfLowerIrql(Thread->WaitIrql);
+    } else {
+        Thread->Prcb = NULL;
+        KiLowerSoftwareIrql(Thread, Thread->WaitIrql);
+    }
 }
 
 static HAL_DEADLINE KiDeadline(PLARGE_INTEGER Timeout)
 {
     HAL_DEADLINE Deadline = {HalNoDeadline, 0};
-    if (Timeout == NULL) {
+    if (Timeout == NULL || Timeout->QuadPart == 0) {
         return Deadline;
     }
     if (Timeout->QuadPart > 0) {
@@ -49,7 +65,9 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
                       PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
-    KiResolveWaitNext(Thread);
+    if (Thread->WaitNext) {
+        KiResolveWaitNext(Thread);
+    }
     KiCheckWaitLevel(Thread, Object, Timeout);
     Wait->Thread = Thread;
     Wait->Objects = NULL;
@@ -63,7 +81,7 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
     Wait->Poll = Timeout != NULL && Timeout->QuadPart == 0;
     Wait->Flags = 0;
     Wait->Spun = FALSE;
-    Wait->Deadline = Wait->Poll ? KiDeadline(NULL) : KiDeadline(Timeout);
+    Wait->Deadline = KiDeadline(Timeout);
 }
 
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key)
@@ -77,57 +95,300 @@ VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR Wai
     Block->SparePtr = NULL;
 }
 
-/* With the object locked. */
-static VOID KiNoteType(PKI_WAIT Wait, PKWAIT_BLOCK Block, ULONG64 Word)
+/* Consuming without a wait. */
+
+BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
 {
-    Wait->Types[Block->WaitKey] = (UCHAR)KI_TYPE(Word);
+    ULONG64 Word = KiReadHeader(Header);
+    if (KI_TYPE(Word) == MutantObject) {
+        return KiTryAcquireMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread, Status);
+    }
+    *Status = STATUS_SUCCESS;
+    for (;;) {
+        if (Word & KI_LOCKED) {
+            Word = KiReadSettledHeader(Header);
+        }
+        if (KI_STATE(Word) <= 0) {
+            return FALSE;
+        }
+        /* An object that does not change still needs the compare-exchange: it synchronises with the signaler. */
+        if (KiCompareExchangeHeader(Header, &Word, KiConsumed(Word))) {
+            return TRUE;
+        }
+    }
 }
 
-/* With the object locked: afterwards it may be gone. The owner of a mutant runs at least at the waiter's priority. */
+static BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == KI_MUTANT_LIMIT && KiIsSignaledFor(Header, Word, Thread);
+}
+
+/* Tests the objects in order, as documented, and consumes the first signaled one. */
+FORCEINLINE BOOLEAN KiTryConsumeFirst(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ULONG64 Word = KiReadHeader(Object[Index]);
+        if (KI_STATE(Word) <= 0 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject) {
+            continue;
+        }
+        if (KiIsAtMutantLimit(Object[Index], Thread)) {
+            *Status = STATUS_MUTANT_LIMIT_EXCEEDED;
+            return TRUE;
+        }
+        if (KiTryConsume(Object[Index], Thread, Status)) {
+            *Status += (NTSTATUS)Index;
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    return KiTryConsumeFirst(Object, Count, Thread, Status);
+}
+
+/* A mutant at its limit is left to the slow path, which reports it. */
+static BOOLEAN KiMayTake(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Thread)
+{
+    return KiIsSignaledFor(Header, Word, Thread) && KI_STATE(Word) != KI_MUTANT_LIMIT;
+}
+
+/* By rule 5 of dispatch.h, as they come. Returns how many are locked, from the first one on. The second lock of an
+   object that is named twice is only tried, and fails. */
+static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
+{
+    PDISPATCHER_HEADER Highest = NULL;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        PDISPATCHER_HEADER Header = Object[Index];
+        ULONG64 Word;
+        if (Header > Highest) {
+            Word = KiLockObject(Header);
+            Highest = Header;
+        } else if (!KiTryLockObject(Header, &Word)) {
+            return Index;
+        }
+        if (!KiMayTake(Header, Word, Thread)) {
+            KiUnlockObject(Header, Word);
+            return Index;
+        }
+    }
+    return Count;
+}
+
+static VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    if (KI_TYPE(Word) == MutantObject && KI_STATE(Word) == 0) {
+        KiTakeOwnershipOf(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
+    }
+}
+
+static DECLSPEC_NOINLINE NTSTATUS KiConsumeAndUnlock(PVOID Object[], ULONG Count, PKTHREAD Thread)
+{
+    ULONG64 Mutants = 0; /* only these may be touched once they are unlocked: another waiter may free the others */
+    NTSTATUS Status = STATUS_WAIT_0;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ULONG64 Word = KiReadHeader(Object[Index]);
+        Mutants |= (ULONG64)(KI_TYPE(Word) == MutantObject) << Index;
+        if (KiConsumeLocked(Object[Index], &Word, Thread) == STATUS_ABANDONED) {
+            Status = STATUS_ABANDONED;
+        }
+        KiUnlockObject(Object[Index], Word);
+    }
+    for (; Mutants != 0; Mutants &= Mutants - 1) {
+        KiTakeOwnershipIfMutant(Object[__builtin_ctzll(Mutants)], Thread);
+    }
+    return Status;
+}
+
+/* Consumes all objects at one instant. STATUS_PENDING: they are not all signaled, or locked by others, or not all
+   different. */
+static NTSTATUS KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread)
+{
+    NTSTATUS Status = STATUS_PENDING;
+    /* Without a lock this is a hint, but if one is not signaled now, there was a moment at which they were not all. */
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ULONG64 Word = KiReadHeader(Object[Index]);
+        if (!(Word & KI_LOCKED) && !KiMayTake(Object[Index], Word, Thread)) {
+            return Status;
+        }
+    }
+    KiEnterDispatcher(Thread);
+    ULONG Locked = KiLockSignaled(Object, Count, Thread);
+    if (__builtin_expect(Locked == Count, TRUE)) {
+        Status = KiConsumeAndUnlock(Object, Count, Thread);
+    } else {
+        for (ULONG Index = 0; Index < Locked; Index += 1) {
+            KiUnlockObject(Object[Index], KiReadHeader(Object[Index]));
+        }
+    }
+    KiExitDispatcher(Thread);
+    return Status;
+}
+
+/* The spin before a wait, a few objects per look, so that it is no longer for many objects. */
+typedef struct _KI_ANY_SPIN {
+    PVOID *Objects;
+    ULONG Count;
+    ULONG Next;
+    PKTHREAD Thread;
+    NTSTATUS *Status;
+} KI_ANY_SPIN;
+
+#define KI_OBJECTS_PER_LOOK 8
+
+static inline BOOLEAN KiAnySatisfies(PVOID Context)
+{
+    KI_ANY_SPIN *Spin = Context;
+    ULONG Left = Spin->Count < KI_OBJECTS_PER_LOOK ? Spin->Count : KI_OBJECTS_PER_LOOK;
+    for (; Left != 0; Left -= 1) {
+        PDISPATCHER_HEADER Header = Spin->Objects[Spin->Next];
+        Spin->Next = Spin->Next + 1 < Spin->Count ? Spin->Next + 1 : 0;
+        if (KI_STATE(KiReadHeader(Header)) > 0) {
+            return Spin->Count == 1 ? KiTryConsume(Header, Spin->Thread, Spin->Status)
+                                    : KiTryConsumeAny(Spin->Objects, Spin->Count, Spin->Thread, Spin->Status);
+        }
+    }
+    return FALSE;
+}
+
+FORCEINLINE BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    KI_ANY_SPIN Spin = {Object, Count, 0, Thread, Status};
+    return KiParkUntil(Thread, KiParkForObject, KiAnySatisfies, &Spin);
+}
+
+static inline BOOLEAN KiWasWoken(PVOID Thread)
+{
+    /* relaxed: KiSleepUntilWoken reads it again, with acquire */
+    return __atomic_load_n(&((PKTHREAD)Thread)->WakeWord, __ATOMIC_RELAXED) == KI_WOKEN;
+}
+
+VOID KiSpinForWake(PKTHREAD Thread)
+{
+    KiParkUntil(Thread, KiParkForObject, KiWasWoken, Thread);
+}
+
+/* The objects of a WaitAll, in the order of their addresses, in which they are locked. */
+
+static BOOLEAN KiIsAscending(PVOID Object[], ULONG Count, const UCHAR Order[])
+{
+    for (ULONG Index = 1; Index < Count; Index += 1) {
+        if (Object[Order[Index - 1]] >= Object[Order[Index]]) {
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+/* Objects allocated or declared one after the other are often in order already. Otherwise a Shell sort. */
+BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, UCHAR Order[MAXIMUM_WAIT_OBJECTS])
+{
+    static const UCHAR Gaps[] = {23, 10, 4, 1};
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        Order[Index] = (UCHAR)Index;
+    }
+    if (KiIsAscending(Object, Count, Order)) {
+        return TRUE;
+    }
+    for (ULONG Pass = 0; Pass < ARRAYSIZE(Gaps); Pass += 1) {
+        ULONG Gap = Gaps[Pass];
+        for (ULONG Index = Gap; Index < Count; Index += 1) {
+            UCHAR Moved = Order[Index];
+            ULONG To = Index;
+            for (; To >= Gap && Object[Order[To - Gap]] > Object[Moved]; To -= Gap) {
+                Order[To] = Order[To - Gap];
+            }
+            Order[To] = Moved;
+        }
+    }
+    return KiIsAscending(Object, Count, Order);
+}
+
+BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count)
+{
+    UCHAR Order[MAXIMUM_WAIT_OBJECTS];
+    return !KiSortObjects(Object, Count, Order);
+}
+
+VOID KiLockInOrder(PKTHREAD Thread)
+{
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        KiLockObject(Thread->WaitBlockList[Thread->WaitAllOrder[Index]].Object);
+    }
+}
+
+/* The wait cannot be over while one of its objects is locked: its thread has yet to unlink the block. */
+VOID KiUnlockInOrder(PKTHREAD Thread)
+{
+    ULONG Count = Thread->WaitBlockCount;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        PDISPATCHER_HEADER Header = Thread->WaitBlockList[Thread->WaitAllOrder[Index]].Object;
+        KiUnlockObject(Header, KiReadHeader(Header));
+    }
+}
+
+BOOLEAN KiAllSignaledFor(PKTHREAD Thread)
+{
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        PDISPATCHER_HEADER Header = Thread->WaitBlockList[Index].Object;
+        if (!KiIsSignaledFor(Header, KiReadHeader(Header), Thread)) {
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+NTSTATUS KiConsumeAll(PKTHREAD Thread)
+{
+    NTSTATUS Status = STATUS_WAIT_0;
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        if (KiConsumeHeld(Thread->WaitBlockList[Index].Object, Thread) == STATUS_ABANDONED) {
+            Status = STATUS_ABANDONED;
+        }
+    }
+    return Status;
+}
+
+/* The steps of a wait. */
+
+/* With the object locked: it may be freed afterwards. AutoBoost: a mutant's owner runs at least at the waiter's priority. */
 static VOID KiLendToOwner(PKI_WAIT Wait, PKWAIT_BLOCK Block)
 {
     if (Wait->Types[Block->WaitKey] == MutantObject) {
         PKMUTANT Mutant = CONTAINING_RECORD((PDISPATCHER_HEADER)Block->Object, KMUTANT, Header);
-        /* relaxed: KTHREADs are never unmapped, and a boost for one that is the owner no more decays */
+        /* relaxed: KTHREADs are never unmapped, and the boost of a thread that is no longer the owner decays */
         KiLendPriority(Wait->Thread, __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED));
     }
 }
 
-/*
- * The block goes on the list of its object, unless the object is signaled: then the thread tries to end its own wait
- * and consumes it. Returns TRUE when the wait is over, by this object or by one linked before.
- */
-static BOOLEAN KiLinkOrConsume(PKI_WAIT Wait, PKWAIT_BLOCK Block, NTSTATUS *Status)
+/* Links each block to its object, up to the first object that is signaled: for that one the thread tries to end its own
+   wait, and consumes it. */
+static NTSTATUS KiLinkAny(PKI_WAIT Wait)
 {
-    PDISPATCHER_HEADER Header = Block->Object;
-    ULONG64 Word = KiLockObject(Header);
-
-    KiNoteType(Wait, Block, Word);
-    if (!KiIsSignaledFor(Header, Word, Wait->Thread)) {
+    PKTHREAD Thread = Wait->Thread;
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        PKWAIT_BLOCK Block = &Wait->Blocks[Index];
+        PDISPATCHER_HEADER Header = Block->Object;
+        ULONG64 Word = KiLockObject(Header);
+        Wait->Types[Index] = (UCHAR)KI_TYPE(Word);
+        if (KiIsSignaledFor(Header, Word, Thread)) {
+            NTSTATUS Status = STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait finds out */
+            if (KiEndOwnWait(Thread)) {
+                Status = KiConsumeLocked(Header, &Word, Thread) == STATUS_ABANDONED ? STATUS_ABANDONED_WAIT_0
+                                                                                    : STATUS_WAIT_0;
+                Status += (NTSTATUS)Index;
+            }
+            KiUnlockObject(Header, Word);
+            return Status;
+        }
         if (!Wait->Poll) {
             KiLinkBlock(Block);
             KiLendToOwner(Wait, Block);
         }
         KiUnlockObject(Header, Word);
-        return FALSE;
-    }
-    if (KiEndOwnWait(Wait->Thread)) {
-        *Status = KiConsumeHeld(Header, Wait->Thread) == STATUS_ABANDONED ? STATUS_ABANDONED_WAIT_0 + Block->WaitKey
-                                                                         : STATUS_WAIT_0 + Block->WaitKey;
-    } else {
-        *Status = STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait finds out */
-    }
-    KiUnlockObject(Header, KiReadHeader(Header));
-    return TRUE;
-}
-
-static NTSTATUS KiLinkAny(PKI_WAIT Wait)
-{
-    NTSTATUS Status;
-    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        if (KiLinkOrConsume(Wait, &Wait->Blocks[Index], &Status)) {
-            return Status;
-        }
     }
     return STATUS_PENDING;
 }
@@ -140,7 +401,7 @@ static NTSTATUS KiLinkAll(PKI_WAIT Wait)
     Thread->WaitAllOrder = Wait->Order;
     KiLockInOrder(Thread);
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        KiNoteType(Wait, &Wait->Blocks[Index], KiReadHeader(Wait->Blocks[Index].Object));
+        Wait->Types[Index] = (UCHAR)KI_TYPE(KiReadHeader(Wait->Blocks[Index].Object));
     }
     if (KiAllSignaledFor(Thread)) {
         KiEndOwnWait(Thread);
@@ -155,7 +416,6 @@ static NTSTATUS KiLinkAll(PKI_WAIT Wait)
     return Status;
 }
 
-/* Takes off whatever the end of the wait has left linked. */
 static VOID KiUnlinkBlocks(PKI_WAIT Wait)
 {
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
@@ -173,53 +433,28 @@ static VOID KiUnlinkBlocks(PKI_WAIT Wait)
     }
 }
 
-VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
-{
-    ULONG64 Word = KiReadHeader(Header);
-    if (KI_TYPE(Word) == MutantObject && KI_STATE(Word) == 0) {
-        KiTakeOwnershipOf(CONTAINING_RECORD(Header, KMUTANT, Header), Thread);
-    }
-}
-
-/* Requirement 6 of wait.h. */
-static VOID KiTakeOwnershipOfNoted(PKI_WAIT Wait, ULONG Index)
-{
-    if (Index < Wait->Count && Wait->Types[Index] == MutantObject) {
-        KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
-    }
-}
-
+/* Of the objects that satisfied the wait, only those that were noted as mutants may be touched: rule 6. */
 static VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
 {
-    BOOLEAN Satisfied = Status < STATUS_WAIT_0 + MAXIMUM_WAIT_OBJECTS;
     BOOLEAN Abandoned = Status >= STATUS_ABANDONED_WAIT_0 && Status < STATUS_ABANDONED_WAIT_0 + MAXIMUM_WAIT_OBJECTS;
-    if (!NT_SUCCESS(Status) || (!Satisfied && !Abandoned)) {
+    ULONG Satisfied = (ULONG)(Status - (Abandoned ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0));
+    if (Satisfied >= MAXIMUM_WAIT_OBJECTS) {
         return;
     }
-    if (Wait->WaitType == WaitAny) {
-        KiTakeOwnershipOfNoted(Wait, (ULONG)(Status - (Abandoned ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0)));
-        return;
-    }
-    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        KiTakeOwnershipOfNoted(Wait, Index);
+    ULONG Index = Wait->WaitType == WaitAny ? Satisfied : 0;
+    ULONG End = Wait->WaitType == WaitAny && Satisfied < Wait->Count ? Satisfied + 1 : Wait->Count;
+    for (; Index < End; Index += 1) {
+        if (Wait->Types[Index] == MutantObject) {
+            KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
+        }
     }
 }
 
-static VOID KiPrepareBlocks(PKI_WAIT Wait)
-{
-    PKTHREAD Thread = Wait->Thread;
-    ULONG Count = Wait->WaitType == KI_HINT_BLOCK ? 1 : Wait->Count;
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
-    }
-    Thread->WaitBlockList = Wait->Blocks;
-    Thread->WaitBlockCount = (UCHAR)Count;
-}
-
-/* One attempt: from begin to unlink. STATUS_KERNEL_APC: a kernel APC wants to run first. */
+/* One attempt, from begin to unlink. STATUS_KERNEL_APC: a kernel APC has to run first. */
 FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait)
 {
     PKTHREAD Thread = Wait->Thread;
+    ULONG Blocks = Wait->WaitType == KI_HINT_BLOCK ? 1 : Wait->Count;
     BOOLEAN EndedByOther = FALSE;
     LONG_PTR Result;
 
@@ -227,13 +462,17 @@ FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait)
     if (Status != STATUS_PENDING) {
         return Status;
     }
-    KiPrepareBlocks(Wait);
+    for (ULONG Index = 0; Index < Blocks; Index += 1) {
+        KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
+    }
+    Thread->WaitBlockList = Wait->Blocks;
+    Thread->WaitBlockCount = (UCHAR)Blocks;
     Status = Wait->WaitType == WaitAll ? KiLinkAll(Wait) : KiLinkAny(Wait);
     if (Status == STATUS_PENDING && Wait->Poll && KiEndOwnWait(Thread)) {
         Status = STATUS_TIMEOUT;
     }
     if (Status == STATUS_PENDING) {
-        Status = KiCommitAndPark(Wait, &EndedByOther, &Result);
+        Status = KiCommitAndSleep(Wait, &EndedByOther, &Result);
         KiUnlinkBlocks(Wait);
         KiLeaveWaitState(Wait, EndedByOther);
     } else {
@@ -261,13 +500,7 @@ NTSTATUS KiWait(PKI_WAIT Wait)
     }
 }
 
-static BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
-{
-    ULONG64 Word = KiReadHeader(Header);
-    return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == KI_MUTANT_LIMIT && KiIsSignaledFor(Header, Word, Thread);
-}
-
-/* The end of a wait that kernel code asked for: user APCs run, and what the kernel raises is raised. */
+/* The end of a wait that kernel code asked for: runs user APCs, and raises what the kernel raises. */
 static NTSTATUS KiFinishWait(NTSTATUS Status)
 {
     if (Status == STATUS_USER_APC) {
@@ -278,7 +511,7 @@ static NTSTATUS KiFinishWait(NTSTATUS Status)
     return Status;
 }
 
-/* TRUE: something is pending that keeps the wait from looking at any object, and *Status says what. */
+/* TRUE: *Status is pending and ends the wait before it tests any object. */
 static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
 {
     if (!Wait->Alertable) {
@@ -288,26 +521,32 @@ static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
     return *Status != STATUS_PENDING;
 }
 
-/* For an object that cannot be taken at once. Who has looked leaves the next look to the spin, or to the link. */
+/* One object. */
+
+/* The object is a mutant, or was not signaled. If the fast path has tested the object, this leaves the next test to the
+   spin, or to the link. */
 FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                    PLARGE_INTEGER Timeout)
 {
-    BOOLEAN Looked = KiMayConsumeAtOnce(KiCurrentThread(), Alertable);
+    PKTHREAD Thread = KiCurrentThread();
+    BOOLEAN Tested = KiMayConsumeAtOnce(Thread, Alertable);
     KI_WAIT Wait;
     NTSTATUS Status;
 
+    if (Tested && KI_TYPE(KiReadHeader(Object)) == MutantObject && KiTryAcquireMutant(Object, Thread, &Status)) {
+        return Status;
+    }
     KiInitializeWait(&Wait, Object, WaitReason, WaitMode, Alertable, Timeout);
-    PKTHREAD Thread = Wait.Thread;
     if (KiIsAtMutantLimit(Object, Thread)) {
         return STATUS_MUTANT_LIMIT_EXCEEDED;
     }
-    if (KiIsAlerted(&Wait, &Status) || ((Wait.Poll || !Looked) && KiTryConsume(Object, Thread, &Status))) {
+    if (KiIsAlerted(&Wait, &Status) || ((Wait.Poll || !Tested) && KiTryConsume(Object, Thread, &Status))) {
         return Status;
     }
     if (Wait.Poll) {
         return STATUS_TIMEOUT;
     }
-    if (KiSpinForObject(Object, Thread, &Status)) {
+    if (KiSpinForAny(&Object, 1, Thread, &Status)) {
         return Status;
     }
     Wait.Objects = &Object;
@@ -316,86 +555,32 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
     return KiWait(&Wait);
 }
 
-FORCEINLINE NTSTATUS KiEnterMutantOrAwait(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
-                                          BOOLEAN Alertable, PLARGE_INTEGER Timeout)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    NTSTATUS Status;
-    if (KI_TYPE(KiReadHeader(Object)) == MutantObject && KiMayConsumeAtOnce(Thread, Alertable) &&
-        KiTryEnterMutant(Object, Thread, &Status)) {
-        return Status;
-    }
-    return KiAwaitObject(Object, WaitReason, WaitMode, Alertable, Timeout);
-}
-
 NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                    PLARGE_INTEGER Timeout)
 {
-    return KiEnterMutantOrAwait(Object, WaitReason, WaitMode, Alertable, Timeout);
+    return KiAwaitObject(Object, WaitReason, WaitMode, Alertable, Timeout);
 }
 
-static DECLSPEC_NOINLINE NTSTATUS KiWaitAndFinish(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
-                                                  BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+static DECLSPEC_NOINLINE NTSTATUS KiAwaitObjectAndFinish(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+                                                         BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
-    return KiFinishWait(KiEnterMutantOrAwait(Object, WaitReason, WaitMode, Alertable, Timeout));
+    return KiFinishWait(KiAwaitObject(Object, WaitReason, WaitMode, Alertable, Timeout));
 }
 
 NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                PLARGE_INTEGER Timeout)
 {
-    return KiTryConsumeAtOnce(Object, Alertable) ? STATUS_SUCCESS
-                                                 : KiWaitAndFinish(Object, WaitReason, WaitMode, Alertable, Timeout);
+    return KiTryConsumeAtOnce(Object, Alertable)
+               ? STATUS_SUCCESS
+               : KiAwaitObjectAndFinish(Object, WaitReason, WaitMode, Alertable, Timeout);
 }
 
-static PKWAIT_BLOCK KiChooseBlocks(PKTHREAD Thread, ULONG Count, PKWAIT_BLOCK WaitBlockArray)
-{
-    ULONG Most = WaitBlockArray != NULL ? MAXIMUM_WAIT_OBJECTS : THREAD_WAIT_OBJECTS;
-    if (Count > Most) {
-        KeBugCheckEx(MAXIMUM_WAIT_OBJECTS_EXCEEDED, Count, Most, (ULONG_PTR)Thread, (ULONG_PTR)WaitBlockArray);
-    }
-    return WaitBlockArray != NULL ? WaitBlockArray : Thread->WaitBlock;
-}
+/* Several objects. */
 
-/* Looks at the objects in order, as the documented function does, and takes the first one that is signaled. */
-FORCEINLINE BOOLEAN KiTryConsumeFirst(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
-{
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        ULONG64 Word = KiReadHeader(Object[Index]);
-        if (KI_STATE(Word) <= 0 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject) {
-            continue;
-        }
-        if (KiIsAtMutantLimit(Object[Index], Thread)) {
-            *Status = STATUS_MUTANT_LIMIT_EXCEEDED;
-            return TRUE;
-        }
-        if (KiTryConsume(Object[Index], Thread, Status)) {
-            *Status += (NTSTATUS)Index;
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
-{
-    return KiTryConsumeFirst(Object, Count, Thread, Status);
-}
-
-static VOID KiInitializeMultipleWait(PKI_WAIT Wait, PVOID Object[], ULONG Count, WAIT_TYPE WaitType,
-                                     PKWAIT_BLOCK Blocks)
-{
-    Wait->Objects = Object;
-    Wait->Blocks = Blocks;
-    Wait->Count = Count;
-    Wait->WaitType = (UCHAR)WaitType;
-    Wait->Flags = WaitType == WaitAll ? KI_WAIT_LIGHT : 0;
-}
-
-/* Looked: it was done at once, and none of the objects was signaled. */
-static NTSTATUS KiWaitForAny(PKI_WAIT Wait, BOOLEAN Looked)
+static NTSTATUS KiWaitForAny(PKI_WAIT Wait, BOOLEAN Tested)
 {
     NTSTATUS Status;
-    if (!Looked &&
+    if (!Tested &&
         (KiIsAlerted(Wait, &Status) || KiTryConsumeAny(Wait->Objects, Wait->Count, Wait->Thread, &Status))) {
         return Status;
     }
@@ -409,22 +594,12 @@ static NTSTATUS KiWaitForAny(PKI_WAIT Wait, BOOLEAN Looked)
     return KiWait(Wait);
 }
 
-static NTSTATUS KiWaitForAll(PKI_WAIT Wait)
-{
-    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        if (KiIsAtMutantLimit(Wait->Objects[Index], Wait->Thread)) {
-            return STATUS_MUTANT_LIMIT_EXCEEDED;
-        }
-    }
-    return KiWait(Wait);
-}
-
 static DECLSPEC_NOINLINE NTSTATUS KiWaitForMultipleObjectsSlow(ULONG Count, PVOID Object[], WAIT_TYPE WaitType,
                                                                KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
                                                                BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                                                PKWAIT_BLOCK Blocks)
 {
-    BOOLEAN Looked = KiMayConsumeAtOnce(KiCurrentThread(), Alertable);
+    BOOLEAN Tested = KiMayConsumeAtOnce(KiCurrentThread(), Alertable);
     UCHAR Order[MAXIMUM_WAIT_OBJECTS];
     KI_WAIT Wait;
 
@@ -432,12 +607,21 @@ static DECLSPEC_NOINLINE NTSTATUS KiWaitForMultipleObjectsSlow(ULONG Count, PVOI
         return STATUS_INVALID_PARAMETER_MIX;
     }
     KiInitializeWait(&Wait, Object[0], WaitReason, WaitMode, Alertable, Timeout);
-    KiInitializeMultipleWait(&Wait, Object, Count, WaitType, Blocks);
+    Wait.Objects = Object;
+    Wait.Blocks = Blocks;
+    Wait.Count = Count;
+    Wait.WaitType = (UCHAR)WaitType;
     if (WaitType == WaitAny) {
-        return KiWaitForAny(&Wait, Looked);
+        return KiWaitForAny(&Wait, Tested);
+    }
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        if (KiIsAtMutantLimit(Object[Index], Wait.Thread)) {
+            return STATUS_MUTANT_LIMIT_EXCEEDED;
+        }
     }
     Wait.Order = Order;
-    return KiWaitForAll(&Wait);
+    Wait.Flags = KI_WAIT_LIGHT;
+    return KiWait(&Wait);
 }
 
 NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
@@ -445,21 +629,30 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
                                   PKWAIT_BLOCK WaitBlockArray)
 {
     PKTHREAD Thread = KiCurrentThread();
-    PKWAIT_BLOCK Blocks = KiChooseBlocks(Thread, Count, WaitBlockArray);
+    ULONG Most = WaitBlockArray != NULL ? MAXIMUM_WAIT_OBJECTS : THREAD_WAIT_OBJECTS;
     NTSTATUS Status;
 
+    if (Count > Most) {
+        KeBugCheckEx(MAXIMUM_WAIT_OBJECTS_EXCEEDED, Count, Most, (ULONG_PTR)Thread, (ULONG_PTR)WaitBlockArray);
+    }
     if (Count == 0) {
         return STATUS_INVALID_PARAMETER_1;
     }
     if (WaitType != WaitAny && WaitType != WaitAll) {
         return STATUS_INVALID_PARAMETER_3;
     }
-    if (KiMayConsumeAtOnce(Thread, Alertable) &&
-        (WaitType == WaitAny ? KiTryConsumeFirst(Object, Count, Thread, &Status)
-                             : KiTryConsumeAll(Object, Count, Thread, &Status))) {
-        return Status;
+    if (KiMayConsumeAtOnce(Thread, Alertable)) {
+        if (WaitType == WaitAll) {
+            Status = KiTryConsumeAll(Object, Count, Thread);
+        } else if (!KiTryConsumeFirst(Object, Count, Thread, &Status)) {
+            Status = STATUS_PENDING;
+        }
+        if (Status != STATUS_PENDING) {
+            return Status;
+        }
     }
-    return KiWaitForMultipleObjectsSlow(Count, Object, WaitType, WaitReason, WaitMode, Alertable, Timeout, Blocks);
+    return KiWaitForMultipleObjectsSlow(Count, Object, WaitType, WaitReason, WaitMode, Alertable, Timeout,
+                                        WaitBlockArray != NULL ? WaitBlockArray : Thread->WaitBlock);
 }
 
 NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
@@ -469,6 +662,8 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     return KiFinishWait(KiWaitForMultipleObjects(Count, Object, WaitType, WaitReason, WaitMode, Alertable, Timeout,
                                                  WaitBlockArray));
 }
+
+/* No object. */
 
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
 {

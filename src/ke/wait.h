@@ -1,31 +1,32 @@
 /*
  * wait.h: the wait engine.
  *
- * A wait goes through these steps; T is the waiting thread, S whoever ends the wait.
+ * A wait goes through these steps. T is the waiting thread, S the thread that ends the wait.
  *
- *   T: begin      WaitRegister becomes Active|WaitInProgress, unless an alert or user APC stops the wait right here
- *   T: link       each object is locked, tested, and T's block put on its list (a WaitAll holds all locks at once)
- *   T: commit     WaitInProgress -> WaitCommitted by compare-exchange, unless something has come in between
- *   T: park       on WakeWord, until the deadline
- *   S: end        clears Active by compare-exchange; the one who does has ended the wait, nobody else can
+ *   T: begin      WaitRegister becomes Active|WaitInProgress, unless an alert or user APC ends the wait right here
+ *   T: link       locks and tests each object, and puts a block on its list (a WaitAll holds all locks at once)
+ *   T: commit     WaitInProgress -> WaitCommitted by compare-exchange, unless an interruption came first
+ *   T: sleep      on WakeWord, until the deadline
+ *   S: end        clears Active by compare-exchange; exactly one thread succeeds and has ended the wait
  *   S: ready      consumes the object, unlinks T's block, stores WaitStatus, and last of all WakeWord
- *   T: unlink     takes the blocks off that S has left, lock by lock
+ *   T: unlink     removes the blocks that S has left, lock by lock
  *
  * 1. S reaches T either through a block on the list of an object that S has locked, or through T's register (alert,
- *    APC, suspension). T cannot leave its wait while S holds that lock, because T has to take it to unlink; KTHREADs
- *    are never unmapped. So S never touches a wait that is over.
- * 2. A wait that was ended by another thread returns only after that thread's store to WakeWord, its last touch.
- * 3. T's own end of the wait (timeout, alert found at commit) is the same compare-exchange, so a signal and a timeout
- *    that meet have one winner, and only the winner consumes.
- * 4. Before commit, alerts and APCs only set their bits: T finds them when it commits. A signal that meets a wait in
+ *    APC, suspension). T cannot leave its wait while S holds that lock, because T needs it to unlink; KTHREADs are
+ *    never unmapped. So S never touches a wait that is over.
+ * 2. A wait that another thread ended returns only after that thread's store to WakeWord, its last access.
+ * 3. T ends its own wait (timeout, alert found at commit) by the same compare-exchange. So a signal that races with a
+ *    timeout has one winner, and only the winner consumes.
+ * 4. Before commit, alerts and APCs only set their bits: T finds them when it commits. A signal that finds a wait in
  *    progress aborts it (WaitAborted, the block passes through WaitBlockBypassStart and -Complete).
- * 5. A stray wake of the host changes nothing: T looks at WakeWord again, with the same deadline.
- * 6. T does not touch the object by which S has ended its wait: another thread that S has released may have freed it.
+ * 5. A spurious wakeup changes nothing: T checks WakeWord again, with the same deadline.
+ * 6. T does not touch the object by which S ended its wait: another thread that S released may have freed it.
  */
 #ifndef INTERLOCK_WAIT_H
 #define INTERLOCK_WAIT_H
 
-#include "waitlist.h"
+#include "dispatch.h"
+#include "park.h"
 
 /* WakeWord: reset by the thread before its wait becomes Active. */
 #define KI_AWAKE 0u
@@ -34,7 +35,7 @@
 
 /* Objects. */
 
-/* What a wait takes from an object, by its type; from those that are in no set, nothing. */
+/* What a wait takes from an object, by the object's type; from all other types, nothing. */
 #define KI_TAKES_SIGNAL                                                                                                \
     ((ULONG64)1 << EventSynchronizationObject | (ULONG64)1 << GateObject | (ULONG64)1 << TimerSynchronizationObject)
 #define KI_TAKES_COUNT ((ULONG64)1 << SemaphoreObject)
@@ -45,7 +46,7 @@ FORCEINLINE BOOLEAN KiIsOfTypes(ULONG64 Word, ULONG64 Types)
     return (Types >> KI_TYPE(Word) & 1) != 0;
 }
 
-/* The word of a signaled object after a wait has taken its share. */
+/* The word of a signaled object after a wait has consumed it. */
 FORCEINLINE ULONG64 KiConsumed(ULONG64 Word)
 {
     if (KiIsOfTypes(Word, KI_TAKES_SIGNAL)) {
@@ -54,6 +55,9 @@ FORCEINLINE ULONG64 KiConsumed(ULONG64 Word)
     return KiIsOfTypes(Word, KI_TAKES_COUNT | KI_TAKES_OWNERSHIP) ? KiWithState(Word, KI_STATE(Word) - 1) : Word;
 }
 
+/* The count at which a mutant's owner cannot acquire it again. */
+#define KI_MUTANT_LIMIT ((LONG)MINLONG)
+
 FORCEINLINE BOOLEAN KiOwnsMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
 {
     PKMUTANT Mutant = CONTAINING_RECORD(Header, KMUTANT, Header);
@@ -61,15 +65,15 @@ FORCEINLINE BOOLEAN KiOwnsMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
     return __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) == Thread;
 }
 
-/* The count of a mutant that its owner cannot enter once more. */
-#define KI_MUTANT_LIMIT ((LONG)MINLONG)
-
 FORCEINLINE BOOLEAN KiIsSignaledFor(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Thread)
 {
     return KI_STATE(Word) > 0 || (KI_TYPE(Word) == MutantObject && KiOwnsMutant(Header, Thread));
 }
 
-NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread);
+/* mutant.c */
+NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread);      /* its count has just become 0; STATUS_ABANDONED or success */
+VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread);     /* by the new owner: adds the mutant to its own list */
+BOOLEAN KiTryAcquireMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status); /* FALSE: has an owner, or is at its limit */
 
 /* With the lock held; *Word is what the caller will unlock the object with. STATUS_SUCCESS or STATUS_ABANDONED. */
 FORCEINLINE NTSTATUS KiConsumeLocked(PDISPATCHER_HEADER Header, ULONG64 *Word, PKTHREAD Thread)
@@ -80,72 +84,47 @@ FORCEINLINE NTSTATUS KiConsumeLocked(PDISPATCHER_HEADER Header, ULONG64 *Word, P
                : STATUS_SUCCESS;
 }
 
-BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
-/* FALSE: it has another owner, or is locked, or is at its limit, or somebody was faster. */
-BOOLEAN KiTryEnterMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
-NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* with the lock held */
-BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released);
+/* With the lock held: the same, in the object's word. */
+FORCEINLINE NTSTATUS KiConsumeHeld(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    NTSTATUS Status = KiConsumeLocked(Header, &Word, Thread);
+    /* relaxed: the lock is held, its release publishes */
+    __atomic_store_n(KiHeaderWord(Header), Word, __ATOMIC_RELAXED);
+    return Status;
+}
 
-/* semaphore.c, mutant.c: the documented functions, but what they raise is returned, and then nothing has happened. */
+/* semaphore.c, mutant.c: the documented functions, but return the status that those raise; then nothing has changed. */
 NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
                             PLONG PreviousCount);
 NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait, PLONG PreviousCount);
 
-/* mutant.c: the thread enters a mutant that it has just been given into its own list. */
-VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread);
-
-/* register.c: everything that changes a wait status register. */
+/* register.c: every change of a wait status register. */
 
 #define KI_NOT_ENDED 0xffu
-ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status); /* the KWAIT_STATE that the wait was in, or KI_NOT_ENDED */
-NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued); /* STATUS_PENDING, or why there is nothing to wait for */
-NTSTATUS KiCommitWait(PKTHREAD Thread);                 /* STATUS_PENDING, or why the wait is over */
-VOID KiReconsiderDeadline(PKTHREAD Thread);             /* suspend.c: if it sleeps, it finds out again until when */
-BOOLEAN KiEndOwnWait(PKTHREAD Thread);                  /* FALSE: somebody else has ended it */
-ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment); /* sets Pending bits, which may end the wait;
-                                                           returns the register before */
-BOOLEAN KiGivesUpWait(PKTHREAD Thread);                 /* it is to end, which ends its wait */
+ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status);      /* the KWAIT_STATE that the wait was in, or KI_NOT_ENDED */
+BOOLEAN KiEndOwnWait(PKTHREAD Thread);                  /* FALSE: another thread has ended it */
+NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued); /* STATUS_PENDING, or the status that ends the wait at once */
+NTSTATUS KiCommitWait(PKTHREAD Thread);                 /* STATUS_PENDING, or the status that ends the wait */
+/* Sets Pending bits, which may end the wait. Returns the register before. */
+ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment);
+BOOLEAN KiGivesUpWait(PKTHREAD Thread);                 /* the thread is about to exit, which ends its wait */
 BOOLEAN KiBeginSuspend(PKTHREAD Thread);                /* WaitCommitted -> WaitSuspendInProgress, if that is allowed */
 VOID KiFinishSuspend(PKTHREAD Thread);                  /* -> WaitSuspended */
-BOOLEAN KiBeginResume(PKTHREAD Thread);                 /* WaitSuspended -> WaitResumeInProgress; FALSE: was not suspended so */
-VOID KiFinishResume(PKTHREAD Thread);                   /* -> WaitCommitted, unless a signal has ended the wait meanwhile */
-NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued);  /* what an alertable wait issued like this finds pending */
+BOOLEAN KiBeginResume(PKTHREAD Thread);                 /* WaitSuspended -> WaitResumeInProgress; FALSE: not suspended */
+VOID KiFinishResume(PKTHREAD Thread);                   /* -> WaitCommitted, unless a signal has ended the wait */
+NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued); /* what an alertable wait issued like this finds pending */
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode);
-KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread);    /* by the thread itself, after STATUS_ALERTED: to give it back */
+KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread);    /* by the thread itself, after STATUS_ALERTED: to restore it */
 BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself; FALSE: none is pending */
 ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable);
 
-/* waitall.c: the other objects of a WaitAll, locked on behalf of a signaler that holds one of them. */
-
-typedef struct _KI_PEERS {
-    PDISPATCHER_HEADER Held;    /* the object that is being signaled */
-    PLIST_ENTRY Before;         /* behind this entry of its list, or its head, the blocks begin that are examined */
-    PDISPATCHER_HEADER Highest; /* the highest address locked so far */
-    LONG Mark;                  /* the signaler's own, in KWAIT_BLOCK.SpareLong of what it has locked */
-    ULONG Count;                /* peers locked */
-} KI_PEERS, *PKI_PEERS;
-
-VOID KiInitializePeers(PKI_PEERS Peers, PDISPATCHER_HEADER Held, PLIST_ENTRY Before);
-/* Locks the other objects of Block's wait, or finds one that is not signaled, which the wait watches from now on in the
-   place of Block's object. FALSE: one of them could not be locked, the signal has to start over. */
-BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block);
-BOOLEAN KiPeersSignaled(PKWAIT_BLOCK Block); /* FALSE: the wait watches one that is not */
-NTSTATUS KiConsumePeers(PKWAIT_BLOCK Block);
-VOID KiUnlockPeers(PKI_PEERS Peers, PKI_READY Released);
-
-/* All of them at one instant, if all are signaled; FALSE: they are not, or are locked by others, or not all different. */
-BOOLEAN KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
-VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread);
-
-/* All objects of Thread's wait, which is a WaitAll. */
-VOID KiLockInOrder(PKTHREAD Thread);
-VOID KiUnlockInOrder(PKTHREAD Thread);
-BOOLEAN KiAllSignaledFor(PKTHREAD Thread);
-NTSTATUS KiConsumeAll(PKTHREAD Thread);
+/* suspend.c */
+VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it computes its deadline again */
 
 /* wait.c */
 
-/* The WaitType of the one block of a wait for an alert by id: in the place of the object it has the hint. */
+/* The WaitType of the one block of a wait for an alert by id: its Object is the hint. */
 #define KI_HINT_BLOCK 0xff
 
 /* How many of the blocks of Thread's wait are for an object. */
@@ -156,38 +135,50 @@ FORCEINLINE ULONG KiObjectBlocks(PKTHREAD Thread)
 
 typedef struct _KI_WAIT {
     PKTHREAD Thread;
-    PVOID *Objects;      /* Count of them; or with WaitType KI_HINT_BLOCK none, and the hint */
-    const UCHAR *Order;  /* of a WaitAll: the indices of its objects, by their addresses */
-    PKWAIT_BLOCK Blocks; /* prepared anew for every attempt: an APC in between may have used the same ones */
+    PVOID *Objects;      /* Count of them; with WaitType KI_HINT_BLOCK none, but the hint */
+    const UCHAR *Order;  /* of a WaitAll: the indices of its objects, by address */
+    PKWAIT_BLOCK Blocks; /* prepared for every attempt: an APC in between may have used the same blocks */
     ULONG Count;
     UCHAR WaitType;
     KWAIT_REASON Reason;
     KPROCESSOR_MODE Mode;
     BOOLEAN Alertable;
     BOOLEAN Spun; /* has spun already, or has nothing to spin for */
-    BOOLEAN Poll; /* a timeout of zero: look, never block */
+    BOOLEAN Poll; /* a timeout of zero: test, never block */
     ULONG Flags;  /* more KI_WAIT_ bits for the register */
     HAL_DEADLINE Deadline;
-    UCHAR Types[MAXIMUM_WAIT_OBJECTS]; /* of the objects whose turn to be linked has come: what ends the wait may be gone
-                                          afterwards, unless it is a mutant that the thread owns then */
+    UCHAR Types[MAXIMUM_WAIT_OBJECTS]; /* of the objects that were linked or tested: the object that ends the wait may be
+                                          freed by then, unless it is a mutant that the thread now owns */
 } KI_WAIT, *PKI_WAIT;
 
+/* Checks the level; Object is only for the bugcheck. */
 VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
-                      PLARGE_INTEGER Timeout); /* checks the level; Object is only for the bugcheck */
+                      PLARGE_INTEGER Timeout);
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key);
-NTSTATUS KiWait(PKI_WAIT Wait);         /* runs the steps above, delivers kernel APCs and starts over as often as need be */
-BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status); /* TRUE: *Status ends the wait */
-/* waitorder.c. FALSE: not all of the objects are different ones. */
+VOID KiSpinForWake(PKTHREAD Thread); /* after the wait is committed */
+NTSTATUS KiWait(PKI_WAIT Wait); /* runs the steps above; delivers kernel APCs and starts over as often as necessary */
+/* FALSE: the objects are not all different. */
 BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, UCHAR Order[MAXIMUM_WAIT_OBJECTS]);
 BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count);
+VOID KiSetWaitNext(PKTHREAD Thread); /* after a signal with Wait TRUE: at DISPATCH_LEVEL until the wait that follows */
 
-/* A wait that nothing comes before: no alert, no level to come down from or to complain about. */
+/* TRUE: the wait is over, and *Status its result. */
+BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
+
+/* All objects of Thread's wait, which is a WaitAll. */
+VOID KiLockInOrder(PKTHREAD Thread);
+VOID KiUnlockInOrder(PKTHREAD Thread);
+BOOLEAN KiAllSignaledFor(PKTHREAD Thread);
+NTSTATUS KiConsumeAll(PKTHREAD Thread);
+
+/* Nothing precedes the wait: no alert to check, no level to lower or to complain about. */
 FORCEINLINE BOOLEAN KiMayConsumeAtOnce(PKTHREAD Thread, BOOLEAN Alertable)
 {
     return !Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL;
 }
 
-/* FALSE: the object is not signaled, or not at the first look, or is a mutant. TRUE: the wait is over, STATUS_SUCCESS. */
+/* TRUE: the wait is over, STATUS_SUCCESS. FALSE: the object is a mutant, or not signaled, or another thread was faster. */
 FORCEINLINE BOOLEAN KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Alertable)
 {
     PKTHREAD Thread = HalCurrentThread;
@@ -199,8 +190,8 @@ FORCEINLINE BOOLEAN KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Alerta
            KiCompareExchangeHeader(Header, &Word, KiConsumed(Word));
 }
 
-/* The documented functions but for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, when it has given
-   back what it holds, and STATUS_MUTANT_LIMIT_EXCEEDED is returned, not raised. */
+/* The documented functions but for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, once it has
+   released what it holds, and STATUS_MUTANT_LIMIT_EXCEEDED is returned, not raised. */
 NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                    PLARGE_INTEGER Timeout);
 
@@ -215,44 +206,186 @@ FORCEINLINE NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason
 NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray);
-VOID KiSetWaitNext(PKTHREAD Thread);    /* a signal with Wait TRUE: to DISPATCH_LEVEL until the wait that follows */
 
-/* block.c: the WaitListHead of a PRCB. */
-VOID KiListWaitingThread(PKTHREAD Thread);
-VOID KiUnlistWaitingThread(PKTHREAD Thread);
+/* spin.c */
+BOOLEAN KiMaySpin(PKTHREAD Thread);
 
-/* spin.c: a short look before a wait goes to sleep. */
-BOOLEAN KiSpinForObject(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
-BOOLEAN KiMaySpin(PKTHREAD Thread); /* rule 1 there */
-BOOLEAN KiSpinForAlertById(PKTHREAD Thread);
-BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
-BOOLEAN KiSpinForQueue(PKQUEUE Queue, PKTHREAD Thread); /* TRUE: an entry was seen, which others see as well */
-VOID KiSpinForWake(PKTHREAD Thread);
+/* priority.c: PendingBoost of a thread. */
 
-/* queue.c, notify.c */
-/* The documented functions, called inside the library; user APCs are left to the caller. */
+#define KI_PENDING_BOOST(Time, Increment) ((ULONG64)(Time) << 8 | (ULONG64)(Increment))
+#define KI_PENDING_INCREMENT(Pending) ((KPRIORITY)((Pending) & 0xff))
+#define KI_PENDING_TIME(Pending) ((Pending) >> 8)
+
+FORCEINLINE KPRIORITY KiBoostTarget(KPRIORITY BasePriority, KPRIORITY Increment)
+{
+    KPRIORITY Highest = LOW_REALTIME_PRIORITY - 1;
+    return BasePriority + Increment < Highest ? BasePriority + Increment : Highest;
+}
+
+/* Priority with the pending boost, as a debugger shows it. relaxed: advisory only */
+FORCEINLINE KPRIORITY KiBoostedPriority(const KTHREAD *Thread)
+{
+    ULONG64 Pending = __atomic_load_n(&Thread->PendingBoost, __ATOMIC_RELAXED);
+    KPRIORITY Priority = __atomic_load_n(&Thread->Priority, __ATOMIC_RELAXED);
+    KPRIORITY Boosted = KiBoostTarget(__atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED),
+                                      KI_PENDING_INCREMENT(Pending));
+    return Pending != 0 && Priority < LOW_REALTIME_PRIORITY && !Thread->DisableBoost && Boosted > Priority ? Boosted
+                                                                                                          : Priority;
+}
+
+/* queue.c: the documented functions, for callers inside the library; these leave user APCs to the caller. */
 LONG KiInsertQueue(PKQUEUE Queue, PLIST_ENTRY Entry);
 PLIST_ENTRY KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout);
 ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                       PLIST_ENTRY *EntryArray, ULONG Count);
-VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another one run */
-VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait is over: it counts again, above the limit if need be */
+BOOLEAN KiSpinForEntry(PKQUEUE Queue, PKTHREAD Thread);
+VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another thread run */
+VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait is over: it counts again, above the limit if necessary */
 VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry);
 BOOLEAN KiRemoveQueuedEntry(PKQUEUE Queue, PLIST_ENTRY Entry);
-PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue); /* the oldest one, whatever the number of threads that run; or NULL */
+PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue); /* the oldest one, regardless of the concurrency limit; or NULL */
 VOID KiAbandonQueue(PKQUEUE Queue);           /* KeRundownQueue, but the entries stay, to be taken one by one */
-VOID KiSetQueueLimit(PKQUEUE Queue, ULONG MaximumCount); /* how many threads may run, from now on */
+VOID KiSetQueueLimit(PKQUEUE Queue, ULONG MaximumCount); /* how many threads may run from now on */
+
+/* notify.c */
 VOID KiDeliverNotification(PKWAIT_BLOCK Block);
 
-/* clock.c. There are timers, and no thread to expire them: those who wait do it. */
+/* clock.c. There are timers, but no thread to expire them: threads that wait do it. */
 extern volatile ULONG KiClockMissing;
 const HAL_DEADLINE *KiShortenToNap(PKTHREAD Thread, const HAL_DEADLINE *Deadline, PHAL_DEADLINE Nap);
-VOID KiPollClock(VOID);                                 /* by those who wait, outside of their wait */
+VOID KiPollClock(VOID); /* by threads that wait, outside of their wait */
 
 FORCEINLINE BOOLEAN KiIsClockMissing(VOID)
 {
-    /* relaxed: who sets it wakes those who sleep (KiReconsiderDeadline) */
+    /* relaxed: the thread that sets it wakes the sleepers (KiReconsiderDeadline) */
     return __atomic_load_n(&KiClockMissing, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * The part of a wait in which the thread is off the processor.
+ *
+ * It is inline wherever a thread waits, and as flat as possible on the way back from the host: after the host has
+ * switched threads, the processor's return predictor no longer holds the callers, and every return from a call made
+ * before the switch is mispredicted. Where a signaler wakes a thread, the calls down to the host are jumps for the same
+ * reason.
+ */
+
+#define KI_LAST_SWAPPABLE_PRIORITY 24
+
+/*
+ * NT links a waiting thread whose kernel stack may be swapped out to the WaitListHead of the processor that it ran on
+ * (here WaitProcessor): a user-mode wait, stack swapping enabled, and a priority that is not time-critical. Nothing here
+ * swaps stacks, so no list is kept and a wait costs no lock for it; the debugger derives the list from the threads.
+ */
+FORCEINLINE BOOLEAN KiIsOnWaitList(const KTHREAD *Thread)
+{
+    return Thread->State == Waiting && Thread->WaitMode == UserMode && Thread->EnableStackSwap &&
+           Thread->Priority <= KI_LAST_SWAPPABLE_PRIORITY;
+}
+
+FORCEINLINE VOID KiEnterWaitState(PKI_WAIT Wait)
+{
+    PKTHREAD Thread = Wait->Thread;
+    /* relaxed: others only show it, and the reason */
+    __atomic_store_n(&Thread->State, Waiting, __ATOMIC_RELAXED);
+    __atomic_store_n(&Thread->WaitReason, (UCHAR)Wait->Reason, __ATOMIC_RELAXED);
+    Thread->WaitMode = Wait->Mode;
+    Thread->WaitIrql = Thread->Irql;
+    Thread->Alertable = Wait->Alertable;
+    Thread->WaitDeadline = Wait->Deadline;
+    Thread->WaitTime = (ULONG)(HalDispatch.QueryTickTime() / KI_TICK);
+    if (Wait->Mode == UserMode) {
+        Thread->WaitProcessor = KiHostProcessor(KeNumberProcessors);
+    }
+    if (Wait->Deadline.Clock != HalNoDeadline) {
+        KiPrepareBlock(&Thread->WaitBlock[TIMER_WAIT_BLOCK], Thread, &Thread->Timer, WaitAny, (USHORT)STATUS_TIMEOUT);
+        Thread->Timer.DueTime.QuadPart = Wait->Deadline.Time;
+    }
+    if (Wait->WaitType != WaitDequeue) { /* a dequeue did its accounting when it was linked */
+        KiBlockFromQueue(Thread);
+    }
+}
+
+FORCEINLINE VOID KiLeaveWaitState(PKI_WAIT Wait, BOOLEAN EndedByOther)
+{
+    PKTHREAD Thread = Wait->Thread;
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
+    if (!EndedByOther || (Register & KI_WAIT_STATE_MASK) != WaitCommitted) {
+        KiUnblockFromQueue(Thread);
+    }
+    Thread->WaitBlock[TIMER_WAIT_BLOCK].BlockState = WaitBlockInactive;
+    if (Register & (KI_WAIT_PRIORITY | KI_WAIT_AFFINITY)) { /* no thread sets them once the wait is not Active */
+        __atomic_and_fetch(&Thread->WaitRegister, ~(KI_WAIT_PRIORITY | KI_WAIT_AFFINITY), __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&Thread->State, Running, __ATOMIC_RELAXED);
+    Thread->ContextSwitches += 1;
+}
+
+typedef struct _KI_SLEEP {
+    PKTHREAD Thread;
+    const HAL_DEADLINE *Until; /* the deadline of the last sleep */
+    HAL_DEADLINE Nap;
+} KI_SLEEP, *PKI_SLEEP;
+
+static inline BOOLEAN KiIsWoken(ULONG WakeWord, PVOID Sleep)
+{
+    UNREFERENCED_PARAMETER(Sleep);
+    return WakeWord == KI_WOKEN;
+}
+
+/* When to wake up at the latest. A lightweight suspend has no deadline while it lasts. A thread that stands in for the
+   clock wakes earlier: see clock.c. */
+static inline const HAL_DEADLINE *KiNextWake(PVOID Context)
+{
+    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
+    PKI_SLEEP Sleep = Context;
+    PKTHREAD Thread = Sleep->Thread;
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
+    BOOLEAN Counts = (Register & KI_WAIT_ACTIVE) && (Register & KI_WAIT_STATE_MASK) == WaitCommitted;
+    Sleep->Until = Counts ? &Thread->WaitDeadline : &NoDeadline;
+    if (__builtin_expect(KiIsClockMissing(), 0)) {
+        Sleep->Until = KiShortenToNap(Thread, Sleep->Until, &Sleep->Nap);
+    }
+    return Sleep->Until;
+}
+
+/* TRUE: woken. FALSE: the deadline Sleep->Until has passed, and the thread has ended its wait itself. The waker's half is
+   KiReadyThread. */
+FORCEINLINE BOOLEAN KiSleepUntilWoken(PKI_SLEEP Sleep)
+{
+    PKTHREAD Thread = Sleep->Thread;
+    while (!KiParkOnWord(Thread, KiParkAsleep, &Thread->WakeWord, KI_SLEEPING, KiIsWoken, KiNextWake, Sleep)) {
+        if (KiEndOwnWait(Thread)) {
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+/* Commits the wait and sleeps until it ends. *Result is the status, or the entry that a queue handed over. */
+FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
+{
+    PKTHREAD Thread = Wait->Thread;
+    KI_SLEEP Sleep = {.Thread = Thread};
+
+    KTRACE_WAIT_BEGIN(Wait);
+    KiEnterWaitState(Wait);
+    NTSTATUS Status = KiCommitWait(Thread);
+    if (Status == STATUS_PENDING || Status == STATUS_WAIT_0) {
+        KiExitDispatcher(Thread);
+        if (!Wait->Spun) {
+            Wait->Spun = TRUE;
+            KiSpinForWake(Thread);
+        }
+        *EndedByOther = KiSleepUntilWoken(&Sleep);
+        KiEnterDispatcher(Thread);
+        *Result = *EndedByOther ? Thread->WaitStatus : Sleep.Until == &Sleep.Nap ? STATUS_KERNEL_APC : STATUS_TIMEOUT;
+    } else {
+        *EndedByOther = FALSE;
+        *Result = Status;
+    }
+    KTRACE_WAIT_END(Wait, *Result);
+    return (NTSTATUS)*Result;
 }
 
 #endif

@@ -1,13 +1,15 @@
 /*
- * apc.c: user APCs from user mode.
+ * apc.c: user APCs, and alerts by thread id.
  *
- * A special user APC is one that need not wait until its thread waits alertably: it interrupts the thread wherever that
- * is. Here that would be in the middle of a host signal, on top of whatever the program was doing, and the C library's
- * heap and streams are not made for that: the routine could not even allocate. So it is refused.
+ * A special user APC does not wait until its thread waits alertably: it interrupts the thread wherever that is. Here it
+ * would run inside a host signal, on top of whatever the program was doing, and the C library's heap and streams are
+ * not async-signal-safe: the routine could not even allocate. So special user APCs are refused.
  */
-#include "thread.h"
+#include "ntp.h"
 
-/* The APC is freed as soon as what is to be called is known: its routine may queue another, or not return. */
+#include "../ps/psp.h"
+
+/* Frees the APC before its routine runs: the routine may queue another one, or never return. */
 static VOID NtpFreeDeliveredApc(PKAPC Apc, PKNORMAL_ROUTINE *NormalRoutine, PVOID *NormalContext,
                                 PVOID *SystemArgument1, PVOID *SystemArgument2)
 {
@@ -26,11 +28,10 @@ static VOID NtpFreeApc(PKAPC Apc)
 static NTSTATUS NtpQueueApc(PETHREAD Thread, PPS_APC_ROUTINE ApcRoutine, PVOID ApcArgument1, PVOID ApcArgument2,
                             PVOID ApcArgument3)
 {
-    PKAPC Apc;
     if (PsIsSystemThread(Thread)) {
         return STATUS_INVALID_HANDLE;
     }
-    Apc = HalAllocate(sizeof(KAPC), MEMORY_ALLOCATION_ALIGNMENT);
+    PKAPC Apc = HalAllocate(sizeof(KAPC), MEMORY_ALLOCATION_ALIGNMENT);
     if (Apc == NULL) {
         return STATUS_NO_MEMORY;
     }
@@ -46,9 +47,7 @@ static NTSTATUS NtpQueueApc(PETHREAD Thread, PPS_APC_ROUTINE ApcRoutine, PVOID A
 NTSTATUS NtQueueApcThreadEx2(HANDLE ThreadHandle, HANDLE ReserveHandle, ULONG ApcFlags, PPS_APC_ROUTINE ApcRoutine,
                              PVOID ApcArgument1, PVOID ApcArgument2, PVOID ApcArgument3)
 {
-    PKTHREAD Current = KiCurrentThread();
-    PETHREAD Thread;
-    NTSTATUS Status;
+    PVOID Thread;
     if ((ApcFlags & ~(ULONG)QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC) != 0 || ApcRoutine == NULL) {
         return STATUS_INVALID_PARAMETER;
     }
@@ -56,15 +55,15 @@ NTSTATUS NtQueueApcThreadEx2(HANDLE ThreadHandle, HANDLE ReserveHandle, ULONG Ap
         return STATUS_NOT_SUPPORTED;
     }
     if (ReserveHandle != NULL) {
-        return STATUS_INVALID_HANDLE; /* reserve objects are for completion packets, none is for APCs */
+        return STATUS_INVALID_HANDLE; /* reserve objects exist for completion packets only */
     }
-    KiEnterService(Current);
-    Status = NtpReferenceThread(ThreadHandle, THREAD_SET_CONTEXT, &Thread);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(ThreadHandle, THREAD_SET_CONTEXT, *PsThreadType, UserMode, &Thread, NULL);
     if (NT_SUCCESS(Status)) {
         Status = NtpQueueApc(Thread, ApcRoutine, ApcArgument1, ApcArgument2, ApcArgument3);
         ObDereferenceObject(Thread);
     }
-    KiExitService(Current);
     return Status;
 }
 
@@ -82,4 +81,49 @@ NTSTATUS NtQueueApcThread(HANDLE ThreadHandle, PPS_APC_ROUTINE ApcRoutine, PVOID
 {
     return NtQueueApcThreadEx2(ThreadHandle, NULL, QUEUE_USER_APC_FLAGS_NONE, ApcRoutine, ApcArgument1, ApcArgument2,
                                ApcArgument3);
+}
+
+/* Alerts by thread id. */
+
+NTSTATUS NtWaitForAlertByThreadId(PVOID Address, PLARGE_INTEGER Timeout)
+{
+    return KeWaitForAlertByThreadId(Address, Timeout);
+}
+
+/* A thread that has ended takes the alert as long as its object exists; the alert is lost. */
+NTSTATUS NtAlertThreadByThreadId(HANDLE ThreadId)
+{
+    ULONG_PTR Id = (ULONG_PTR)ThreadId;
+    if (Id == 0 || Id > MAXULONG) {
+        return STATUS_INVALID_CID;
+    }
+    PKTHREAD Thread = KiLookupThreadById((ULONG)Id);
+    if (Thread == NULL) {
+        return HalIsThreadOfOtherProcess((ULONG)Id) ? STATUS_ACCESS_DENIED : STATUS_INVALID_CID;
+    }
+    KeAlertThreadById(Thread);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtAlertThreadByThreadIdEx(HANDLE ThreadId, struct _RTL_SRWLOCK *Lock)
+{
+    UNREFERENCED_PARAMETER(Lock);
+    return NtAlertThreadByThreadId(ThreadId);
+}
+
+NTSTATUS NtAlertMultipleThreadByThreadId(PHANDLE MultipleThreadId, ULONG Count, PVOID Boost, ULONG BoostCount)
+{
+    NTSTATUS First = STATUS_SUCCESS;
+    UNREFERENCED_PARAMETER(Boost);
+    UNREFERENCED_PARAMETER(BoostCount);
+    if (MultipleThreadId == NULL && Count != 0) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        NTSTATUS Status = NtAlertThreadByThreadId(MultipleThreadId[Index]);
+        if (NT_SUCCESS(First)) {
+            First = Status;
+        }
+    }
+    return First;
 }

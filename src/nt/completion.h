@@ -1,13 +1,13 @@
 /*
  * completion.h: completion ports and what is queued to them.
  *
- * A port is a KQUEUE. What its entries are links of, their Kind says:
+ * A port is a KQUEUE of packets. A packet's Kind says where its memory comes from:
  *
- *   plain     from NtSetIoCompletion: memory of packetcache.c, taken when it is set and given back when it is removed
- *   reserve   from NtSetIoCompletionEx: part of a reserve object, which is referenced as long as it is queued
- *   wait      from a signal: part of a wait completion packet, which has its own rules (waitpacket.c)
+ *   plain     NtSetIoCompletion: allocated when it is posted and freed when it is removed (packet.c)
+ *   reserve   NtSetIoCompletionEx: part of a reserve object, which the queue references (packet.c)
+ *   wait      a signal: part of a wait completion packet, which has its own rules (waitpacket.c)
  *
- * Whoever takes an entry out of the queue, in whatever way, owns the packet, and gives it back by NtpReleasePacket.
+ * A thread that takes an entry out of the queue, in whatever way, owns the packet and returns it by NtpReleasePacket.
  */
 #ifndef INTERLOCK_NT_COMPLETION_H
 #define INTERLOCK_NT_COMPLETION_H
@@ -24,7 +24,7 @@ typedef struct _NTP_PACKET {
     NTSTATUS IoStatus;
     union {
         PVOID KeyContext;
-        struct _NTP_PACKET *NextFree; /* of a plain one that is not in use: packetcache.c */
+        struct _NTP_PACKET *NextFree; /* of a plain packet that is free: packet.c */
     };
     PVOID ApcContext;
     ULONG_PTR IoStatusInformation;
@@ -45,22 +45,19 @@ FORCEINLINE VOID NtpFillPacket(PNTP_PACKET Packet, PVOID KeyContext, PVOID ApcCo
     Packet->IoStatusInformation = IoStatusInformation;
 }
 
-/* For a CloseProcedure: nobody can get at the object any more. A permanent one can still be opened by its name. */
+/* For a CloseProcedure: the object can no longer be reached. A permanent one can still be opened by its name. */
 FORCEINLINE BOOLEAN NtpIsOutOfReach(PVOID Object, LONG_PTR HandlesLeft)
 {
     return HandlesLeft == 0 &&
            (ObpHeaderOf(Object)->NameInfo == NULL || !(ObpQueryNameAttributes(Object) & OBJ_PERMANENT));
 }
 
-/* iocompletion.c */
-VOID NtpReleasePacket(PNTP_PACKET Packet);
-
-/* packetcache.c */
-PNTP_PACKET NtpAllocatePacket(VOID); /* NULL when there is no memory */
+/* packet.c */
+PNTP_PACKET NtpAllocatePacket(VOID); /* a plain one; NULL: no memory */
 VOID NtpFreePacket(PNTP_PACKET Packet);
-
-/* reserve.c, waitpacket.c: the same for one kind */
 VOID NtpReleaseReserve(PNTP_PACKET Packet);
+
+/* waitpacket.c */
 VOID NtpReleaseWaitPacket(PNTP_PACKET Packet);
 
 #endif

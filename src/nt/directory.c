@@ -1,4 +1,4 @@
-/* directory.c: directories of the object manager. */
+/* directory.c: directories and symbolic links of the object manager. */
 #include "ntp.h"
 
 #include "../ob/namespace.h"
@@ -22,7 +22,7 @@ NTSTATUS ZwCreateDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAcc
     return NTP_SERVICE(NtpCreateDirectory(KernelMode, DirectoryHandle, DesiredAccess, ObjectAttributes));
 }
 
-/* A shadow directory, where a lookup goes on that fails in the first one, serves the DOS devices of logon sessions. */
+/* A shadow directory continues a lookup that fails in the first one; it serves the DOS devices of logon sessions. */
 NTSTATUS NtCreateDirectoryObjectEx(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAccess,
                                    POBJECT_ATTRIBUTES ObjectAttributes, HANDLE ShadowDirectoryHandle, ULONG Flags)
 {
@@ -47,16 +47,16 @@ NTSTATUS ZwOpenDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAcces
 }
 
 /*
- * The caller's buffer while it is filled: entries from the front, an empty one behind the last, strings from the back.
- * At the end the strings are moved to where the entries end.
+ * The caller's buffer while it is being filled: entries from the front, with an empty one behind the last, and strings
+ * from the back. In the end the strings move to where the entries end.
  */
 typedef struct _NTP_LISTING {
     POBJECT_DIRECTORY_INFORMATION Entry;
     ULONG Length;
-    ULONG Most;    /* entries that are asked for */
+    ULONG Most;    /* entries requested */
     ULONG Count;
     ULONG Strings; /* bytes at the back */
-    ULONG Missing; /* what the first one that did not fit would have needed; 0: all were seen */
+    ULONG Missing; /* bytes needed for the first entry that did not fit; 0: all fit */
 } NTP_LISTING, *PNTP_LISTING;
 
 static ULONG NtpTypeNameSize(POBJECT_TYPE Type)
@@ -73,9 +73,16 @@ static VOID NtpPlaceString(PNTP_LISTING Listing, PUNICODE_STRING String, ULONG S
     String->Buffer[Size / sizeof(WCHAR) - 1] = 0;
 }
 
-static VOID NtpPlaceEntry(PNTP_LISTING Listing, PCUNICODE_STRING Name, POBJECT_TYPE Type)
+static BOOLEAN NtpVisitEntry(PCUNICODE_STRING Name, POBJECT_TYPE Type, PVOID Context)
 {
+    PNTP_LISTING Listing = Context;
     POBJECT_DIRECTORY_INFORMATION Entry = &Listing->Entry[Listing->Count];
+    ULONG Strings = Listing->Strings + Name->Length + (ULONG)sizeof(WCHAR) + NtpTypeNameSize(Type);
+    ULONG64 Needed = (Listing->Count + 2ull) * sizeof(OBJECT_DIRECTORY_INFORMATION) + Strings;
+    if (Needed > Listing->Length || Listing->Count == Listing->Most) {
+        Listing->Missing = (ULONG)Needed;
+        return FALSE;
+    }
     NtpPlaceString(Listing, &Entry->TypeName, NtpTypeNameSize(Type));
     for (ULONG Index = 0; Index < Entry->TypeName.Length / sizeof(WCHAR); Index++) {
         Entry->TypeName.Buffer[Index] = (WCHAR)(UCHAR)Type->Name[Index];
@@ -83,27 +90,10 @@ static VOID NtpPlaceEntry(PNTP_LISTING Listing, PCUNICODE_STRING Name, POBJECT_T
     NtpPlaceString(Listing, &Entry->Name, Name->Length + (ULONG)sizeof(WCHAR));
     memcpy(Entry->Name.Buffer, Name->Buffer, Name->Length);
     Listing->Count += 1;
-}
-
-static BOOLEAN NtpVisitEntry(PCUNICODE_STRING Name, POBJECT_TYPE Type, PVOID Context)
-{
-    PNTP_LISTING Listing = Context;
-    ULONG Strings = Listing->Strings + Name->Length + (ULONG)sizeof(WCHAR) + NtpTypeNameSize(Type);
-    ULONG64 Needed = (Listing->Count + 2ull) * sizeof(OBJECT_DIRECTORY_INFORMATION) + Strings;
-    if (Needed > Listing->Length || Listing->Count == Listing->Most) {
-        Listing->Missing = (ULONG)Needed;
-        return FALSE;
-    }
-    NtpPlaceEntry(Listing, Name, Type);
     return TRUE;
 }
 
-static VOID NtpMoveString(PUNICODE_STRING String, ULONG Distance)
-{
-    String->Buffer = (PWCHAR)((PUCHAR)String->Buffer - Distance);
-}
-
-/* Returns how much of the buffer is used. */
+/* Returns the bytes of the buffer in use. */
 static ULONG NtpFinishListing(PNTP_LISTING Listing)
 {
     POBJECT_DIRECTORY_INFORMATION Last = &Listing->Entry[Listing->Count];
@@ -112,8 +102,8 @@ static ULONG NtpFinishListing(PNTP_LISTING Listing)
     memset(Last, 0, sizeof(*Last));
     memmove(Last + 1, (PUCHAR)(Last + 1) + Distance, Listing->Strings);
     for (POBJECT_DIRECTORY_INFORMATION Entry = Listing->Entry; Entry != Last; Entry++) {
-        NtpMoveString(&Entry->Name, Distance);
-        NtpMoveString(&Entry->TypeName, Distance);
+        Entry->Name.Buffer -= Distance / sizeof(WCHAR);
+        Entry->TypeName.Buffer -= Distance / sizeof(WCHAR);
     }
     return Entries + Listing->Strings;
 }
@@ -172,4 +162,97 @@ NTSTATUS ZwQueryDirectoryObject(HANDLE DirectoryHandle, PVOID Buffer, ULONG Leng
 {
     return NTP_SERVICE(NtpQueryDirectory(KernelMode, DirectoryHandle, Buffer, Length, ReturnSingleEntry, RestartScan,
                                          Context, ReturnLength));
+}
+
+/* Symbolic links. */
+
+static NTSTATUS NtpCheckTarget(PCUNICODE_STRING Target)
+{
+    if (Target == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    if (Target->Length == 0 || Target->Length % sizeof(WCHAR) != 0 || Target->Length > Target->MaximumLength) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return Target->Buffer != NULL ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION;
+}
+
+static NTSTATUS NtpCreateSymbolicLink(KPROCESSOR_MODE Mode, PHANDLE LinkHandle, ACCESS_MASK DesiredAccess,
+                                      POBJECT_ATTRIBUTES ObjectAttributes, PUNICODE_STRING LinkTarget)
+{
+    OBP_BLUEPRINT Blueprint = {&ObpSymbolicLinkType, 0, ObpInitializeSymbolicLink, LinkTarget};
+    NTSTATUS Status = LinkHandle != NULL ? NtpCheckTarget(LinkTarget) : STATUS_ACCESS_VIOLATION;
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Blueprint.BodySize = ObpSymbolicLinkSize(LinkTarget);
+    return ObpCreateHandleAs(Mode, &Blueprint, ObjectAttributes, DesiredAccess, LinkHandle);
+}
+
+NTSTATUS NtCreateSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                                    PUNICODE_STRING LinkTarget)
+{
+    return NTP_SERVICE(NtpCreateSymbolicLink(UserMode, LinkHandle, DesiredAccess, ObjectAttributes, LinkTarget));
+}
+
+NTSTATUS ZwCreateSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                                    PUNICODE_STRING LinkTarget)
+{
+    return NTP_SERVICE(NtpCreateSymbolicLink(KernelMode, LinkHandle, DesiredAccess, ObjectAttributes, LinkTarget));
+}
+
+NTSTATUS NtOpenSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandleAs(UserMode, &ObpSymbolicLinkType, ObjectAttributes, DesiredAccess, LinkHandle));
+}
+
+NTSTATUS ZwOpenSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandleAs(KernelMode, &ObpSymbolicLinkType, ObjectAttributes, DesiredAccess, LinkHandle));
+}
+
+/* With ReturnedLength the caller wants the terminating null, too. */
+static NTSTATUS NtpCopyTarget(POBJECT_SYMBOLIC_LINK Link, PUNICODE_STRING LinkTarget, PULONG ReturnedLength)
+{
+    ULONG Length = Link->Length * (ULONG)sizeof(WCHAR);
+    ULONG Needed = Length + (ReturnedLength != NULL ? (ULONG)sizeof(WCHAR) : 0);
+    NtpReturnLength(ReturnedLength, Needed);
+    if (Needed > LinkTarget->MaximumLength) {
+        return STATUS_BUFFER_TOO_SMALL;
+    }
+    if (LinkTarget->Buffer == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    memcpy(LinkTarget->Buffer, Link->Target, Length);
+    if (ReturnedLength != NULL) {
+        LinkTarget->Buffer[Link->Length] = 0;
+    }
+    LinkTarget->Length = (USHORT)Length;
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS NtpQuerySymbolicLink(KPROCESSOR_MODE Mode, HANDLE LinkHandle, PUNICODE_STRING LinkTarget,
+                                     PULONG ReturnedLength)
+{
+    PVOID Link;
+    NTSTATUS Status;
+    if (LinkTarget == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    Status = ObReferenceObjectByHandle(LinkHandle, SYMBOLIC_LINK_QUERY, &ObpSymbolicLinkType, Mode, &Link, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpCopyTarget(Link, LinkTarget, ReturnedLength);
+        ObpDereferenceObjectEx(Link, 1);
+    }
+    return Status;
+}
+
+NTSTATUS NtQuerySymbolicLinkObject(HANDLE LinkHandle, PUNICODE_STRING LinkTarget, PULONG ReturnedLength)
+{
+    return NTP_SERVICE(NtpQuerySymbolicLink(UserMode, LinkHandle, LinkTarget, ReturnedLength));
+}
+
+NTSTATUS ZwQuerySymbolicLinkObject(HANDLE LinkHandle, PUNICODE_STRING LinkTarget, PULONG ReturnedLength)
+{
+    return NTP_SERVICE(NtpQuerySymbolicLink(KernelMode, LinkHandle, LinkTarget, ReturnedLength));
 }

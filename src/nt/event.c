@@ -1,7 +1,5 @@
-/* event.c: events by handle. */
+/* event.c: events and event pairs by handle. */
 #include "ntp.h"
-
-#include "../ob/handletable.h"
 
 static OBJECT_TYPE NtpEventType = {
     .Name = "Event",
@@ -76,7 +74,7 @@ static LONG NtpPulse(PKEVENT Event)
     return KePulseEvent(Event, EVENT_INCREMENT, FALSE);
 }
 
-/* What set, reset, clear and pulse have in common. */
+/* Set, reset, clear and pulse. */
 FORCEINLINE NTSTATUS NtpChangeEvent(KPROCESSOR_MODE Mode, HANDLE EventHandle, LONG (*Change)(PKEVENT Event),
                                     PLONG PreviousState)
 {
@@ -139,9 +137,10 @@ static EVENT_TYPE NtpEventTypeOf(PKEVENT Event)
     return KI_TYPE(KiReadHeader(&Event->Header)) == EventNotificationObject ? NotificationEvent : SynchronizationEvent;
 }
 
-static NTSTATUS NtpSetEventBoostPriority(HANDLE EventHandle)
+NTSTATUS NtSetEventBoostPriority(HANDLE EventHandle)
 {
     PVOID Event;
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status =
         ObReferenceObjectByHandle(EventHandle, EVENT_MODIFY_STATE, &NtpEventType, UserMode, &Event, NULL);
     if (!NT_SUCCESS(Status)) {
@@ -156,17 +155,14 @@ static NTSTATUS NtpSetEventBoostPriority(HANDLE EventHandle)
     return Status;
 }
 
-NTSTATUS NtSetEventBoostPriority(HANDLE EventHandle)
+NTSTATUS NtQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS EventInformationClass, PVOID EventInformation,
+                      ULONG EventInformationLength, PULONG ReturnLength)
 {
-    return NTP_SERVICE(NtpSetEventBoostPriority(EventHandle));
-}
-
-static NTSTATUS NtpQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS InformationClass,
-                              PEVENT_BASIC_INFORMATION Information, ULONG Length, PULONG ReturnLength)
-{
+    PEVENT_BASIC_INFORMATION Information = EventInformation;
     PVOID Event;
-    NTSTATUS Status =
-        NtpCheckQuery(InformationClass == EventBasicInformation, Information, Length, sizeof(*Information));
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpCheckQuery(EventInformationClass == EventBasicInformation, EventInformation,
+                                    EventInformationLength, sizeof(*Information));
     if (NT_SUCCESS(Status)) {
         Status = ObReferenceObjectByHandle(EventHandle, EVENT_QUERY_STATE, &NtpEventType, UserMode, &Event, NULL);
     }
@@ -180,9 +176,104 @@ static NTSTATUS NtpQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS Inform
     return STATUS_SUCCESS;
 }
 
-NTSTATUS NtQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS EventInformationClass, PVOID EventInformation,
-                      ULONG EventInformationLength, PULONG ReturnLength)
+/* Event pairs. */
+
+static OBJECT_TYPE NtpEventPairType = {
+    .Name = "EventPair",
+    .GenericMapping = {STANDARD_RIGHTS_READ | SYNCHRONIZE, STANDARD_RIGHTS_WRITE | SYNCHRONIZE,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE, EVENT_PAIR_ALL_ACCESS},
+    .ValidAccessMask = EVENT_PAIR_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+};
+
+OBP_REGISTER_TYPE(NtpEventPairType);
+
+static NTSTATUS NtpInitializeEventPair(PVOID Object, PVOID Context)
 {
-    return NTP_SERVICE(
-        NtpQueryEvent(EventHandle, EventInformationClass, EventInformation, EventInformationLength, ReturnLength));
+    UNREFERENCED_PARAMETER(Context);
+    KeInitializeEventPair(Object);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtCreateEventPair(PHANDLE EventPairHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpCreateHandle(&NtpEventPairType, sizeof(KEVENT_PAIR), ObjectAttributes, DesiredAccess,
+                                       NtpInitializeEventPair, NULL, EventPairHandle));
+}
+
+NTSTATUS NtOpenEventPair(PHANDLE EventPairHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    return NTP_SERVICE(ObpOpenHandle(&NtpEventPairType, ObjectAttributes, DesiredAccess, EventPairHandle));
+}
+
+typedef enum _NTP_PAIR_USE {
+    NtpSetLow,
+    NtpSetHigh,
+    NtpWaitLow,
+    NtpWaitHigh,
+    NtpSetLowWaitHigh,
+    NtpSetHighWaitLow
+} NTP_PAIR_USE;
+
+static NTSTATUS NtpUseEventPair(HANDLE EventPairHandle, NTP_PAIR_USE Use)
+{
+    PVOID EventPair;
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(EventPairHandle, SYNCHRONIZE, &NtpEventPairType, UserMode, &EventPair, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    switch (Use) {
+    case NtpSetLow:
+        KeSetLowEventPair(EventPair, EVENT_INCREMENT, FALSE);
+        break;
+    case NtpSetHigh:
+        KeSetHighEventPair(EventPair, EVENT_INCREMENT, FALSE);
+        break;
+    case NtpWaitLow:
+        Status = KeWaitForLowEventPair(EventPair, UserMode, FALSE, NULL);
+        break;
+    case NtpWaitHigh:
+        Status = KeWaitForHighEventPair(EventPair, UserMode, FALSE, NULL);
+        break;
+    case NtpSetLowWaitHigh:
+        Status = KeSetLowWaitHighThread(EventPair, UserMode);
+        break;
+    case NtpSetHighWaitLow:
+        Status = KeSetHighWaitLowThread(EventPair, UserMode);
+        break;
+    }
+    ObpDereferenceObjectEx(EventPair, 1);
+    return Status;
+}
+
+NTSTATUS NtSetLowEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetLow));
+}
+
+NTSTATUS NtSetHighEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetHigh));
+}
+
+NTSTATUS NtWaitLowEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpWaitLow));
+}
+
+NTSTATUS NtWaitHighEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpWaitHigh));
+}
+
+NTSTATUS NtSetLowWaitHighEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetLowWaitHigh));
+}
+
+NTSTATUS NtSetHighWaitLowEventPair(HANDLE EventPairHandle)
+{
+    return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetHighWaitLow));
 }

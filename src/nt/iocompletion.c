@@ -1,14 +1,11 @@
 /* iocompletion.c: completion ports. */
-#include "completion.h"
 #include "keptport.h"
-
-#include "wait.h"
 
 #include <interlock/io.h>
 
 #define NTP_REMOVE_BATCH 64
 
-VOID NtpReleasePacket(PNTP_PACKET Packet)
+static VOID NtpReleasePacket(PNTP_PACKET Packet)
 {
     switch (Packet->Kind) {
     case NtpPlainPacket:
@@ -23,32 +20,30 @@ VOID NtpReleasePacket(PNTP_PACKET Packet)
     }
 }
 
-static VOID NtpDiscardEntries(PNTP_PORT Port)
+static VOID NtpRundownPort(PNTP_PORT Port)
 {
     PLIST_ENTRY Entry;
+    KiAbandonQueue(&Port->Queue);
     while ((Entry = KiTakeQueuedEntry(&Port->Queue)) != NULL) {
         NtpReleasePacket(CONTAINING_RECORD(Entry, NTP_PACKET, QueueListEntry));
     }
 }
 
-/* Nobody can ask for a packet any more: those who do get STATUS_ABANDONED, plain waiters go on. */
+/* After the last handle: pending removals end with STATUS_ABANDONED, plain waits are satisfied. */
 static VOID NtpClosePort(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft)
 {
     PNTP_PORT Port = Object;
     UNREFERENCED_PARAMETER(GrantedAccess);
     NtpTakeKeptPorts(Port);
     if (NtpIsOutOfReach(Object, HandlesLeft)) {
-        KiAbandonQueue(&Port->Queue);
-        NtpDiscardEntries(Port);
+        NtpRundownPort(Port);
     }
 }
 
-/* A set that was under way when the last handle was closed may have left an entry. */
+/* A post that was under way when the last handle was closed may have left an entry. */
 static VOID NtpDeletePort(PVOID Object)
 {
-    PNTP_PORT Port = Object;
-    KiAbandonQueue(&Port->Queue);
-    NtpDiscardEntries(Port);
+    NtpRundownPort(Object);
 }
 
 OBJECT_TYPE NtpPortType = {
@@ -84,29 +79,21 @@ NTSTATUS NtOpenIoCompletion(PHANDLE IoCompletionHandle, ACCESS_MASK DesiredAcces
     return NTP_SERVICE(ObpOpenHandle(&NtpPortType, ObjectAttributes, DesiredAccess, IoCompletionHandle));
 }
 
-static NTSTATUS NtpQueryDepth(HANDLE IoCompletionHandle, PIO_COMPLETION_BASIC_INFORMATION Information)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    NTP_PORT_USE Use;
-    NTSTATUS Status = NtpReferencePort(Thread, IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Use);
-    if (NT_SUCCESS(Status)) {
-        Information->Depth = KeReadStateQueue(&Use.Port->Queue);
-        NtpReturnPort(Thread, IoCompletionHandle, &Use);
-    }
-    return Status;
-}
-
 NTSTATUS NtQueryIoCompletion(HANDLE IoCompletionHandle, IO_COMPLETION_INFORMATION_CLASS IoCompletionInformationClass,
                              PVOID IoCompletionInformation, ULONG IoCompletionInformationLength, PULONG ReturnLength)
 {
-    ULONG Required = sizeof(IO_COMPLETION_BASIC_INFORMATION);
+    PIO_COMPLETION_BASIC_INFORMATION Information = IoCompletionInformation;
+    NTP_PORT_USE Use;
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = NtpCheckQuery(IoCompletionInformationClass == IoCompletionBasicInformation,
-                                    IoCompletionInformation, IoCompletionInformationLength, Required);
+                                    IoCompletionInformation, IoCompletionInformationLength, sizeof(*Information));
     if (NT_SUCCESS(Status)) {
-        Status = NTP_SERVICE(NtpQueryDepth(IoCompletionHandle, IoCompletionInformation));
+        Status = NtpReferencePort(ServiceThread, IoCompletionHandle, IO_COMPLETION_QUERY_STATE, &Use);
     }
     if (NT_SUCCESS(Status)) {
-        NtpReturnLength(ReturnLength, Required);
+        Information->Depth = KeReadStateQueue(&Use.Port->Queue);
+        NtpReturnPort(ServiceThread, IoCompletionHandle, &Use);
+        NtpReturnLength(ReturnLength, sizeof(*Information));
     }
     return Status;
 }
@@ -144,18 +131,18 @@ static VOID NtpDeliverPacket(PLIST_ENTRY Entry, PFILE_IO_COMPLETION_INFORMATION 
     PNTP_PACKET Packet = CONTAINING_RECORD(Entry, NTP_PACKET, QueueListEntry);
     Information->KeyContext = Packet->KeyContext;
     Information->ApcContext = Packet->ApcContext;
-    Information->IoStatusBlock.Pointer = ULongToPtr((ULONG)Packet->IoStatus); /* the other half of it is 0 */
+    Information->IoStatusBlock.Pointer = ULongToPtr((ULONG)Packet->IoStatus); /* the other half is 0 */
     Information->IoStatusBlock.Information = Packet->IoStatusInformation;
     NtpReleasePacket(Packet);
 }
 
-/* What a queue hands out in the place of an entry; no entry is at so low an address. */
+/* A queue may return a status in place of an entry; no entry has such a low address. */
 static BOOLEAN NtpIsStatus(PLIST_ENTRY Entry)
 {
     return (ULONG_PTR)Entry <= MAXUSHORT;
 }
 
-/* Up to NTP_REMOVE_BATCH packets. STATUS_SUCCESS, and *Removed of them; or why there is none. */
+/* Up to NTP_REMOVE_BATCH packets: STATUS_SUCCESS and *Removed of them, or why there is none. */
 static NTSTATUS NtpRemoveBatch(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION Information, ULONG Count,
                                KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
 {
@@ -172,7 +159,7 @@ static NTSTATUS NtpRemoveBatch(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION I
     return STATUS_SUCCESS;
 }
 
-/* The first batch as the caller wants it; after a full one whatever else is there. */
+/* Only the first batch waits; after a full one the rest polls. */
 static NTSTATUS NtpRemovePackets(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION Information, ULONG Count,
                                  KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
 {
@@ -188,7 +175,7 @@ static NTSTATUS NtpRemovePackets(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION
     return Status;
 }
 
-/* One packet, or why there is none: then nothing is written. */
+/* One packet, or why there is none; then nothing is written. */
 FORCEINLINE NTSTATUS NtpRemovePacket(PNTP_PORT Port, PVOID *KeyContext, PVOID *ApcContext,
                                      PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER Timeout)
 {
@@ -247,7 +234,7 @@ NTSTATUS NtRemoveIoCompletionEx(HANDLE IoCompletionHandle, PFILE_IO_COMPLETION_I
     return NtpFinishWait(Status);
 }
 
-/* Here and not in src/io, because packets and what becomes of them are this layer's. */
+/* Here and not in src/io, because packets belong to this layer. */
 NTSTATUS IoRemoveIoCompletion(PKQUEUE IoCompletion, PFILE_IO_COMPLETION_INFORMATION IoCompletionInformation, ULONG Count,
                               PULONG NumEntriesRemoved, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout,
                               BOOLEAN Alertable)

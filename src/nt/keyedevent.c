@@ -1,10 +1,10 @@
 /* keyedevent.c: keyed events by handle. */
-#include "wait.h"
+#include "ntp.h"
 
 #include "../ex/exp.h"
 #include "../ob/namespace.h"
 
-/* Global: this object stands for the one keyed event that needs no handle. */
+/* Global: the object stands for the keyed event that needs no handle. */
 typedef struct _NTP_KEYED_EVENT {
     EX_KEYED_EVENT KeyedEvent;
     BOOLEAN Global;

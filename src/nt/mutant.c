@@ -1,14 +1,12 @@
 /*
  * mutant.c: mutants by handle.
  *
- * A mutant may lose its last reference while a thread owns it. Its memory is then still in that thread's list of
- * mutants, which only the thread itself touches, so it is the thread that takes it out and frees it: by a special kernel
- * APC, or when it ends, where its mutants are abandoned and its APCs are run down. Nobody can find the mutant any more,
- * so its owner does not change but by the owner's end.
+ * A mutant may lose its last reference while a thread owns it. It is then still on the owner's list of mutants, which
+ * only the owner touches, so the owner unlinks and frees it: in a special kernel APC, or when it ends, which abandons
+ * its mutants and runs down its APCs. Nobody can find the mutant by then, so only the owner's end changes the owner.
  */
 #include "ntp.h"
-
-#include "../ob/handletable.h"
+#include "../ke/park.h"
 
 typedef struct _NTP_MUTANT {
     KMUTANT Mutant;
@@ -30,7 +28,7 @@ static OBJECT_TYPE NtpMutantType = {
 
 OBP_REGISTER_TYPE(NtpMutantType);
 
-/* By the owner itself, or when nobody owns it; or for an owner that stayed behind in the parent of a fork. */
+/* Called by the owner, or when there is none, or for an owner that stayed behind in the parent of a fork. */
 static VOID NtpFreeMutant(PNTP_MUTANT Mutant, PKTHREAD Thread)
 {
     if (__atomic_load_n(&Mutant->Mutant.OwnerThread, __ATOMIC_RELAXED) == Thread) {
@@ -54,7 +52,7 @@ static VOID NtpFreeMutantKernel(PKAPC Apc, PKNORMAL_ROUTINE *NormalRoutine, PVOI
     NtpFreeMutant(CONTAINING_RECORD(Apc, NTP_MUTANT, FreeApc), Apc->Thread);
 }
 
-/* TRUE: it will be freed. FALSE: the owner has gone so far in its end that it takes no APC; it abandons the mutant. */
+/* TRUE: the owner will free it. FALSE: the owner is ending and takes no more APCs; it abandons the mutant. */
 static BOOLEAN NtpLeaveToOwner(PNTP_MUTANT Mutant, PKTHREAD Owner)
 {
     KeInitializeApc(&Mutant->FreeApc, Owner, OriginalApcEnvironment, NtpFreeMutantKernel, NtpFreeMutantRundown, NULL,
@@ -64,8 +62,8 @@ static BOOLEAN NtpLeaveToOwner(PNTP_MUTANT Mutant, PKTHREAD Owner)
 
 static BOOLEAN NtpIsFreeMutant(PKMUTANT Mutant)
 {
-    /* acquire: pairs with the compare-exchange or unlock by which an owner that abandons makes the state 1, its last
-       touch */
+    /* acquire: pairs with the compare-exchange or unlock by which an abandoning owner makes the state 1, its last
+       access */
     ULONG64 Word = __atomic_load_n(KiHeaderWord(&Mutant->Header), __ATOMIC_ACQUIRE);
     return !(Word & KI_LOCKED) && KI_STATE(Word) == 1;
 }
@@ -82,7 +80,7 @@ static VOID NtpDeleteMutant(PVOID Object)
         if (Owner != NULL && NtpLeaveToOwner(Mutant, Owner)) {
             return;
         }
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     NtpFreeMutant(Mutant, Thread);
 }
@@ -105,10 +103,11 @@ NTSTATUS NtOpenMutant(PHANDLE MutantHandle, ACCESS_MASK DesiredAccess, POBJECT_A
     return NTP_SERVICE(ObpOpenHandle(&NtpMutantType, ObjectAttributes, DesiredAccess, MutantHandle));
 }
 
-static NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
+NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
 {
     PVOID Mutant;
     LONG Previous;
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = ObpReferenceByHandle(MutantHandle, 0, &NtpMutantType, UserMode, &Mutant);
     if (!NT_SUCCESS(Status)) {
         return Status;
@@ -121,54 +120,36 @@ static NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
     return Status;
 }
 
-NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
+NTSTATUS NtQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS MutantInformationClass, PVOID MutantInformation,
+                       ULONG MutantInformationLength, PULONG ReturnLength)
 {
-    return NTP_SERVICE(NtpReleaseMutant(MutantHandle, PreviousCount));
-}
-
-static VOID NtpDescribeMutant(PKMUTANT Mutant, PMUTANT_BASIC_INFORMATION Information)
-{
-    Information->CurrentCount = KeReadStateMutant(Mutant);
-    /* relaxed: only the caller itself makes the caller the owner */
-    Information->OwnedByCaller = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) == KiCurrentThread();
-    Information->AbandonedState = __atomic_load_n(&Mutant->Abandoned, __ATOMIC_RELAXED);
-}
-
-/* An owner that ends meanwhile leaves its slot, never its memory: at worst the id is that of the slot's next thread. */
-static VOID NtpDescribeOwner(PKMUTANT Mutant, PMUTANT_OWNER_INFORMATION Information)
-{
-    PETHREAD Owner = (PETHREAD)__atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
-    Information->ClientId.UniqueProcess = Owner != NULL ? PsGetCurrentProcessId() : NULL;
-    Information->ClientId.UniqueThread = Owner != NULL ? PsGetThreadId(Owner) : NULL;
-}
-
-static NTSTATUS NtpQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS InformationClass, PVOID Information,
-                               ULONG Length, PULONG ReturnLength)
-{
-    BOOLEAN Basic = InformationClass == MutantBasicInformation;
+    BOOLEAN Basic = MutantInformationClass == MutantBasicInformation;
     ULONG Required = Basic ? sizeof(MUTANT_BASIC_INFORMATION) : sizeof(MUTANT_OWNER_INFORMATION);
-    PVOID Mutant;
-    NTSTATUS Status =
-        NtpCheckQuery(Basic || InformationClass == MutantOwnerInformation, Information, Length, Required);
+    PVOID Object;
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpCheckQuery(Basic || MutantInformationClass == MutantOwnerInformation, MutantInformation,
+                                    MutantInformationLength, Required);
     if (NT_SUCCESS(Status)) {
-        Status = ObReferenceObjectByHandle(MutantHandle, MUTANT_QUERY_STATE, &NtpMutantType, UserMode, &Mutant, NULL);
+        Status = ObReferenceObjectByHandle(MutantHandle, MUTANT_QUERY_STATE, &NtpMutantType, UserMode, &Object, NULL);
     }
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
+    PKMUTANT Mutant = Object;
+    /* relaxed: only the caller can make itself the owner */
+    PKTHREAD Owner = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
     if (Basic) {
-        NtpDescribeMutant(Mutant, Information);
+        PMUTANT_BASIC_INFORMATION Information = MutantInformation;
+        Information->CurrentCount = KeReadStateMutant(Mutant);
+        Information->OwnedByCaller = Owner == KiCurrentThread();
+        Information->AbandonedState = __atomic_load_n(&Mutant->Abandoned, __ATOMIC_RELAXED);
     } else {
-        NtpDescribeOwner(Mutant, Information);
+        /* Safe even if the owner ends: slots are never unmapped; at worst the id is that of the slot's next thread. */
+        PMUTANT_OWNER_INFORMATION Information = MutantInformation;
+        Information->ClientId.UniqueProcess = Owner != NULL ? PsGetCurrentProcessId() : NULL;
+        Information->ClientId.UniqueThread = Owner != NULL ? PsGetThreadId((PETHREAD)Owner) : NULL;
     }
-    ObpDereferenceObjectEx(Mutant, 1);
+    ObpDereferenceObjectEx(Object, 1);
     NtpReturnLength(ReturnLength, Required);
     return STATUS_SUCCESS;
-}
-
-NTSTATUS NtQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS MutantInformationClass, PVOID MutantInformation,
-                       ULONG MutantInformationLength, PULONG ReturnLength)
-{
-    return NTP_SERVICE(NtpQueryMutant(MutantHandle, MutantInformationClass, MutantInformation, MutantInformationLength,
-                                      ReturnLength));
 }

@@ -1,6 +1,6 @@
 /*
  * ntp.h: what the system services share. A service that drivers may call too is written once, with the mode of its
- * caller: KernelMode, by its Zw name, is not subject to access checks.
+ * caller: KernelMode, by its Zw name, skips access checks.
  */
 #ifndef INTERLOCK_NTP_H
 #define INTERLOCK_NTP_H
@@ -10,7 +10,25 @@
 #include "../ke/wait.h"
 #include "../ob/obp.h"
 
-/* A service from its entry to its return: the thread is not ended in between (KiEnterService). */
+/* A thread's room. */
+typedef struct _NTP_THREAD {
+    KI_LOCK ActiveTimerListLock;     /* timers whose APC goes to this thread: timer.c */
+    LIST_ENTRY ActiveTimerListHead;  /* zeroed: it never had one */
+    volatile ULONG UsesKeptPort;     /* a call of this thread uses NTP_THREAD_KEPT: keptport.h */
+} NTP_THREAD, *PNTP_THREAD;
+
+/* The completion port that a thread in this slot used last: keptport.h. */
+typedef struct _NTP_THREAD_KEPT {
+    volatile ULONG_PTR KeptPort;
+    HANDLE KeptHandle;
+    PVOID KeptEntry;                 /* of the handle, in the table */
+    ULONG64 KeptAccess;              /* the entry's incarnation */
+} NTP_THREAD_KEPT, *PNTP_THREAD_KEPT;
+
+KI_THREAD_ROOM(NTP_THREAD, Nt, NtpThread);
+KI_THREAD_ROOM(NTP_THREAD_KEPT, NtKept, NtpThreadKept);
+
+/* A service from entry to return: the thread is not terminated in between (KiEnterService). */
 #define NTP_SERVICE(Call)                                                                                              \
     ({                                                                                                                 \
         PKTHREAD ServiceThread = KiCurrentThread();                                                                    \
@@ -21,7 +39,23 @@
         ServiceStatus;                                                                                                 \
     })
 
-/* A query with a structure of fixed size: what is wrong with it before the handle is looked at. */
+FORCEINLINE PKTHREAD NtpEnterService(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    return Thread;
+}
+
+FORCEINLINE VOID NtpLeaveService(PKTHREAD *Thread)
+{
+    KiExitService(*Thread);
+}
+
+/* The same for the rest of the enclosing block, which may return anywhere. */
+#define NTP_SERVICE_UNTIL_RETURN()                                                                                     \
+    PKTHREAD ServiceThread __attribute__((cleanup(NtpLeaveService))) = NtpEnterService()
+
+/* Checks a query with a structure of fixed size, before the handle is looked up. */
 FORCEINLINE NTSTATUS NtpCheckQuery(BOOLEAN KnownClass, PVOID Information, ULONG Length, ULONG Required)
 {
     if (!KnownClass) {
@@ -39,5 +73,18 @@ FORCEINLINE VOID NtpReturnLength(PULONG ReturnLength, ULONG Length)
         *ReturnLength = Length;
     }
 }
+
+/* Ends a wait by handle, after the caller has returned what it held for the wait: an APC may never return. */
+FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
+{
+    if (__builtin_expect(Status == STATUS_USER_APC, 0)) {
+        KiDeliverUserApcs(KiCurrentThread());
+    }
+    return Status;
+}
+
+/* process.c: creates a process of the host, which NtCreateUserProcess would do. ThreadHandle, too, is the process. */
+NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, ULONG Attributes, PHANDLE ProcessHandle, PHANDLE ThreadHandle,
+                              PCLIENT_ID ClientId);
 
 #endif

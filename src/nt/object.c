@@ -1,16 +1,16 @@
-/* object.c: what can be done to any object by its handle. */
+/* object.c: services for objects of any type. */
 #include "ntp.h"
 
 #include "../ob/namespace.h"
 
-#define NTP_LOWEST_PSEUDO_HANDLE (-6) /* -1 to -6: process, thread, and the tokens of Windows */
+#define NTP_LOWEST_PSEUDO_HANDLE (-6) /* -1 to -6: process, thread, and Windows' tokens */
 
 static BOOLEAN NtpIsPseudoHandle(HANDLE Handle)
 {
     return (LONG_PTR)Handle < 0 && (LONG_PTR)Handle >= NTP_LOWEST_PSEUDO_HANDLE;
 }
 
-/* A pseudo handle is not open, so closing it succeeds by doing nothing. */
+/* Closing a pseudo handle succeeds and does nothing. */
 NTSTATUS NtClose(HANDLE Handle)
 {
     return NtpIsPseudoHandle(Handle) ? STATUS_SUCCESS : NTP_SERVICE(ObCloseHandle(Handle, UserMode));
@@ -18,8 +18,8 @@ NTSTATUS NtClose(HANDLE Handle)
 
 /* Duplicating. */
 
-/* Handles of another process are out of reach. */
-static NTSTATUS NtpCheckProcess(HANDLE ProcessHandle, KPROCESSOR_MODE Mode)
+/* Handles of another process cannot be duplicated. */
+static NTSTATUS NtpCheckHandleProcess(HANDLE ProcessHandle, KPROCESSOR_MODE Mode)
 {
     PVOID Process;
     NTSTATUS Status =
@@ -38,41 +38,29 @@ typedef struct _NTP_DUPLICATION {
     ULONG Options;
 } NTP_DUPLICATION, *PNTP_DUPLICATION;
 
-static NTSTATUS NtpGrantDuplicate(PNTP_DUPLICATION Duplication, KPROCESSOR_MODE Mode, PVOID Object,
-                                  ACCESS_MASK SourceAccess, PACCESS_MASK GrantedAccess)
-{
-    if (Duplication->Options & DUPLICATE_SAME_ACCESS) {
-        *GrantedAccess = SourceAccess;
-        return STATUS_SUCCESS;
-    }
-    return ObpGrantAccess(ObpHeaderOf(Object)->Type, Duplication->DesiredAccess, Mode, GrantedAccess);
-}
-
-static ULONG NtpDuplicateAttributes(PNTP_DUPLICATION Duplication)
-{
-    BOOLEAN Inherit, ProtectFromClose;
-    if (!(Duplication->Options & DUPLICATE_SAME_ATTRIBUTES)) {
-        return Duplication->HandleAttributes & (OBJ_INHERIT | OBJ_PROTECT_CLOSE);
-    }
-    ObpQueryHandleAttributes(Duplication->SourceHandle, &Inherit, &ProtectFromClose);
-    return (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0);
-}
-
-/* A duplicate that nobody is told of is not made. */
+/* Without a TargetHandle no duplicate is made. */
 static NTSTATUS NtpDuplicate(PNTP_DUPLICATION Duplication, KPROCESSOR_MODE Mode, PHANDLE TargetHandle)
 {
+    ULONG Attributes = Duplication->HandleAttributes & (OBJ_INHERIT | OBJ_PROTECT_CLOSE);
     OBJECT_HANDLE_INFORMATION Information;
-    ACCESS_MASK GrantedAccess;
+    BOOLEAN Inherit, ProtectFromClose;
     PVOID Object;
     NTSTATUS Status = ObReferenceObjectByHandle(Duplication->SourceHandle, 0, NULL, Mode, &Object, &Information);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = NtpGrantDuplicate(Duplication, Mode, Object, Information.GrantedAccess, &GrantedAccess);
+    if (!(Duplication->Options & DUPLICATE_SAME_ACCESS)) {
+        Status = ObpGrantAccess(ObpHeaderOf(Object)->Type, Duplication->DesiredAccess, Mode,
+                                &Information.GrantedAccess);
+    }
+    if (Duplication->Options & DUPLICATE_SAME_ATTRIBUTES) {
+        ObpQueryHandleAttributes(Duplication->SourceHandle, &Inherit, &ProtectFromClose);
+        Attributes = (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0);
+    }
     if (NT_SUCCESS(Status) && TargetHandle != NULL) {
         HANDLE Duplicate = ObpReserveHandle();
         if (Duplicate != NULL) {
-            ObpOpenReservedHandle(Duplicate, Object, NtpDuplicateAttributes(Duplication), GrantedAccess);
+            ObpOpenReservedHandle(Duplicate, Object, Attributes, Information.GrantedAccess);
             *TargetHandle = Duplicate;
         } else {
             Status = STATUS_INSUFFICIENT_RESOURCES;
@@ -82,19 +70,19 @@ static NTSTATUS NtpDuplicate(PNTP_DUPLICATION Duplication, KPROCESSOR_MODE Mode,
     return Status;
 }
 
-/* The source is closed whatever becomes of the duplicate. */
+/* Closes the source even if there is no duplicate. */
 static NTSTATUS NtpDuplicateObject(KPROCESSOR_MODE Mode, HANDLE SourceProcessHandle, HANDLE TargetProcessHandle,
                                    PHANDLE TargetHandle, PNTP_DUPLICATION Duplication)
 {
     BOOLEAN Close = (Duplication->Options & DUPLICATE_CLOSE_SOURCE) != 0;
-    NTSTATUS Status = NtpCheckProcess(SourceProcessHandle, Mode);
+    NTSTATUS Status = NtpCheckHandleProcess(SourceProcessHandle, Mode);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
     if (TargetProcessHandle == NULL && Close) {
         return ObCloseHandle(Duplication->SourceHandle, Mode);
     }
-    Status = NtpCheckProcess(TargetProcessHandle, Mode);
+    Status = NtpCheckHandleProcess(TargetProcessHandle, Mode);
     if (NT_SUCCESS(Status)) {
         Status = NtpDuplicate(Duplication, Mode, TargetHandle);
     }
@@ -120,14 +108,15 @@ NTSTATUS ZwDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HAND
         NtpDuplicateObject(KernelMode, SourceProcessHandle, TargetProcessHandle, TargetHandle, &Duplication));
 }
 
-static NTSTATUS NtpCompareObjects(HANDLE FirstHandle, HANDLE SecondHandle)
+NTSTATUS NtCompareObjects(HANDLE FirstObjectHandle, HANDLE SecondObjectHandle)
 {
     PVOID First, Second;
-    NTSTATUS Status = ObReferenceObjectByHandle(FirstHandle, 0, NULL, UserMode, &First, NULL);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = ObReferenceObjectByHandle(FirstObjectHandle, 0, NULL, UserMode, &First, NULL);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = ObReferenceObjectByHandle(SecondHandle, 0, NULL, UserMode, &Second, NULL);
+    Status = ObReferenceObjectByHandle(SecondObjectHandle, 0, NULL, UserMode, &Second, NULL);
     if (NT_SUCCESS(Status)) {
         Status = First == Second ? STATUS_SUCCESS : STATUS_NOT_SAME_OBJECT;
         ObpDereferenceObjectEx(Second, 1);
@@ -136,12 +125,7 @@ static NTSTATUS NtpCompareObjects(HANDLE FirstHandle, HANDLE SecondHandle)
     return Status;
 }
 
-NTSTATUS NtCompareObjects(HANDLE FirstObjectHandle, HANDLE SecondObjectHandle)
-{
-    return NTP_SERVICE(NtpCompareObjects(FirstObjectHandle, SecondObjectHandle));
-}
-
-/* Permanence. An object without a name has nothing to keep. */
+/* Permanence. Only a named object can be permanent. */
 
 static NTSTATUS NtpSetPermanent(HANDLE Handle, ACCESS_MASK Access, KPROCESSOR_MODE Mode, BOOLEAN Permanent)
 {
@@ -174,7 +158,7 @@ NTSTATUS NtMakePermanentObject(HANDLE Handle)
 
 /* Querying. */
 
-/* What a caller gave for the answer. Each query below says how much it needs, and fails if that is more. */
+/* The caller's buffer. Each query below sets Needed, and fails if that exceeds Length. */
 typedef struct _NTP_ANSWER {
     PVOID Information;
     ULONG Length;
@@ -224,17 +208,12 @@ static NTSTATUS NtpQueryType(PVOID Object, PNTP_ANSWER Answer)
     return STATUS_SUCCESS;
 }
 
-static ULONG NtpAlignType(ULONG Size)
-{
-    return (Size + 7u) & ~7u;
-}
-
 static NTSTATUS NtpQueryTypes(PNTP_ANSWER Answer)
 {
     POBJECT_TYPES_INFORMATION Information = Answer->Information;
     /* acquire: pairs with the release in ObpRegisterType */
     POBJECT_TYPE First = __atomic_load_n(&ObpFirstType, __ATOMIC_ACQUIRE);
-    ULONG Offset = NtpAlignType(sizeof(*Information));
+    ULONG Offset = (ULONG)ALIGN_UP_BY(sizeof(*Information), sizeof(PVOID));
     ULONG Count = 0;
     for (POBJECT_TYPE Type = First; Type != NULL; Type = Type->NextType) {
         ULONG End = Offset + NtpTypeSize(Type);
@@ -242,7 +221,7 @@ static NTSTATUS NtpQueryTypes(PNTP_ANSWER Answer)
             NtpDescribeType(Type, (PVOID)((PUCHAR)Information + Offset));
         }
         Answer->Needed = End;
-        Offset = NtpAlignType(End);
+        Offset = (ULONG)ALIGN_UP_BY(End, sizeof(PVOID));
         Count += 1;
     }
     if (Answer->Length < Answer->Needed) {
@@ -258,7 +237,7 @@ static ULONG NtpNameSize(ULONG Length)
     return Length != 0 ? (ULONG)sizeof(OBJECT_NAME_INFORMATION) + (Length + 1) * (ULONG)sizeof(WCHAR) : 0;
 }
 
-static NTSTATUS NtpQueryName(PVOID Object, PNTP_ANSWER Answer)
+static NTSTATUS NtpQueryObjectName(PVOID Object, PNTP_ANSWER Answer)
 {
     POBJECT_NAME_INFORMATION Information = Answer->Information;
     ULONG Room = Answer->Length >= sizeof(*Information) ? (Answer->Length - sizeof(*Information)) / sizeof(WCHAR) : 0;
@@ -282,7 +261,7 @@ static NTSTATUS NtpQueryName(PVOID Object, PNTP_ANSWER Answer)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS NtpQueryBasic(HANDLE Handle, PVOID Object, ACCESS_MASK GrantedAccess, PNTP_ANSWER Answer)
+static NTSTATUS NtpQueryObjectBasic(HANDLE Handle, PVOID Object, ACCESS_MASK GrantedAccess, PNTP_ANSWER Answer)
 {
     POBJECT_BASIC_INFORMATION Information = Answer->Information;
     POBJECT_HEADER Header = ObpHeaderOf(Object);
@@ -298,7 +277,7 @@ static NTSTATUS NtpQueryBasic(HANDLE Handle, PVOID Object, ACCESS_MASK GrantedAc
     Information->Attributes = (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0) |
                               (Header->NameInfo != NULL ? ObpQueryNameAttributes(Object) : 0);
     Information->GrantedAccess = GrantedAccess;
-    /* relaxed, both: numbers to be shown; without the reference of this call */
+    /* relaxed, both: for display; without the reference of this call */
     Information->HandleCount = (ULONG)__atomic_load_n(&Header->HandleCount, __ATOMIC_RELAXED);
     Information->PointerCount = (ULONG)__atomic_load_n(&Header->PointerCount, __ATOMIC_RELAXED) - 1;
     Information->NameInfoSize = NtpNameSize(Length);
@@ -330,10 +309,10 @@ static NTSTATUS NtpQueryOne(HANDLE Handle, KPROCESSOR_MODE Mode, OBJECT_INFORMAT
     }
     switch (InformationClass) {
     case ObjectBasicInformation:
-        Status = NtpQueryBasic(Handle, Object, HandleInformation.GrantedAccess, Answer);
+        Status = NtpQueryObjectBasic(Handle, Object, HandleInformation.GrantedAccess, Answer);
         break;
     case ObjectNameInformation:
-        Status = NtpQueryName(Object, Answer);
+        Status = NtpQueryObjectName(Object, Answer);
         break;
     case ObjectTypeInformation:
         Status = NtpQueryType(Object, Answer);

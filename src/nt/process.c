@@ -3,18 +3,12 @@
 
 #include "../ps/psp.h"
 
-static NTSTATUS NtpOpenProcess(PCLIENT_ID ClientId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle)
+/* The door for CreateProcess. */
+NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, ULONG Attributes, PHANDLE ProcessHandle, PHANDLE ThreadHandle,
+                              PCLIENT_ID ClientId)
 {
-    HANDLE ProcessId = ClientId->UniqueProcess;
-    PETHREAD Thread;
-    if (ClientId->UniqueThread != NULL) {
-        if (!NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
-            return STATUS_INVALID_CID;
-        }
-        ObDereferenceObject(Thread);
-        ProcessId = PsGetCurrentProcessId();
-    }
-    return PspOpenProcess(ProcessId, Attributes, DesiredAccess, ProcessHandle);
+    return NTP_SERVICE(
+        PspCreateProcess(Spawn, Attributes, PROCESS_ALL_ACCESS, ProcessHandle, ThreadHandle, ClientId));
 }
 
 NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
@@ -26,7 +20,17 @@ NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT
     if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {
         return STATUS_INVALID_PARAMETER_MIX;
     }
-    return NTP_SERVICE(NtpOpenProcess(ClientId, ObjectAttributes->Attributes, DesiredAccess, ProcessHandle));
+    HANDLE ProcessId = ClientId->UniqueProcess;
+    NTP_SERVICE_UNTIL_RETURN();
+    if (ClientId->UniqueThread != NULL) {
+        PETHREAD Thread;
+        if (!NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
+            return STATUS_INVALID_CID;
+        }
+        ObDereferenceObject(Thread);
+        ProcessId = PsGetCurrentProcessId();
+    }
+    return PspOpenProcess(ProcessId, ObjectAttributes->Attributes, DesiredAccess, ProcessHandle);
 }
 
 static NTSTATUS NtpReferenceProcess(HANDLE ProcessHandle, ACCESS_MASK DesiredAccess, PEPROCESS *Process)
@@ -34,10 +38,12 @@ static NTSTATUS NtpReferenceProcess(HANDLE ProcessHandle, ACCESS_MASK DesiredAcc
     return ObReferenceObjectByHandle(ProcessHandle, DesiredAccess, *PsProcessType, UserMode, (PVOID *)Process, NULL);
 }
 
-static NTSTATUS NtpTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
+NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
 {
+    HANDLE Handle = ProcessHandle != NULL ? ProcessHandle : NtCurrentProcess();
     PEPROCESS Process;
-    NTSTATUS Status = NtpReferenceProcess(ProcessHandle, PROCESS_TERMINATE, &Process);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpReferenceProcess(Handle, PROCESS_TERMINATE, &Process);
     if (NT_SUCCESS(Status)) {
         Status = PspTerminateProcess(Process, ExitStatus);
         ObDereferenceObject(Process);
@@ -45,13 +51,7 @@ static NTSTATUS NtpTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
     return Status;
 }
 
-NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
-{
-    HANDLE Handle = ProcessHandle != NULL ? ProcessHandle : NtCurrentProcess();
-    return NTP_SERVICE(NtpTerminateProcess(Handle, ExitStatus));
-}
-
-static NTSTATUS NtpRequest(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS Process))
+static NTSTATUS NtpRequestOfProcess(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS Process))
 {
     PEPROCESS Process;
     NTSTATUS Status = NtpReferenceProcess(ProcessHandle, PROCESS_SUSPEND_RESUME, &Process);
@@ -64,39 +64,12 @@ static NTSTATUS NtpRequest(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS P
 
 NTSTATUS NtSuspendProcess(HANDLE ProcessHandle)
 {
-    return NTP_SERVICE(NtpRequest(ProcessHandle, PspSuspendProcess));
+    return NTP_SERVICE(NtpRequestOfProcess(ProcessHandle, PspSuspendProcess));
 }
 
 NTSTATUS NtResumeProcess(HANDLE ProcessHandle)
 {
-    return NTP_SERVICE(NtpRequest(ProcessHandle, PspResumeProcess));
-}
-
-static NTSTATUS NtpQueryBasic(PEPROCESS Process, PPROCESS_BASIC_INFORMATION Information)
-{
-    memset(Information, 0, sizeof(*Information));
-    Information->AffinityMask = KeQueryGroupAffinity(0);
-    Information->BasePriority = Process->Pcb.BasePriority;
-    Information->UniqueProcessId = (ULONG_PTR)PsGetProcessId(Process);
-    return PspQueryExitStatus(Process, &Information->ExitStatus);
-}
-
-static NTSTATUS NtpQueryProcess(HANDLE ProcessHandle, BOOLEAN Basic, PVOID Information)
-{
-    PEPROCESS Process;
-    NTSTATUS Status = NtpReferenceProcess(ProcessHandle, PROCESS_QUERY_LIMITED_INFORMATION, &Process);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    if (Basic) {
-        Status = NtpQueryBasic(Process, Information);
-    } else if (Process == PsGetCurrentProcess()) {
-        *(PULONG)Information = ObpCountHandles();
-    } else {
-        Status = STATUS_NOT_SUPPORTED;
-    }
-    ObDereferenceObject(Process);
-    return Status;
+    return NTP_SERVICE(NtpRequestOfProcess(ProcessHandle, PspResumeProcess));
 }
 
 NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
@@ -104,11 +77,29 @@ NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS Proces
 {
     BOOLEAN Basic = ProcessInformationClass == ProcessBasicInformation;
     ULONG Required = Basic ? sizeof(PROCESS_BASIC_INFORMATION) : sizeof(ULONG);
+    PEPROCESS Process;
     NTSTATUS Status = NtpCheckQuery(Basic || ProcessInformationClass == ProcessHandleCount, ProcessInformation,
                                     ProcessInformationLength, Required);
+    NTP_SERVICE_UNTIL_RETURN();
     if (NT_SUCCESS(Status)) {
-        Status = NTP_SERVICE(NtpQueryProcess(ProcessHandle, Basic, ProcessInformation));
+        Status = NtpReferenceProcess(ProcessHandle, PROCESS_QUERY_LIMITED_INFORMATION, &Process);
     }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (Basic) {
+        PPROCESS_BASIC_INFORMATION Information = ProcessInformation;
+        memset(Information, 0, sizeof(*Information));
+        Information->AffinityMask = KeQueryGroupAffinity(0);
+        Information->BasePriority = Process->Pcb.BasePriority;
+        Information->UniqueProcessId = (ULONG_PTR)PsGetProcessId(Process);
+        Status = PspQueryExitStatus(Process, &Information->ExitStatus);
+    } else if (Process == PsGetCurrentProcess()) {
+        *(PULONG)ProcessInformation = ObpCountHandles();
+    } else {
+        Status = STATUS_NOT_SUPPORTED;
+    }
+    ObDereferenceObject(Process);
     if (NT_SUCCESS(Status)) {
         NtpReturnLength(ReturnLength, Required);
     }

@@ -1,8 +1,6 @@
 /* semaphore.c: semaphores by handle. */
 #include "ntp.h"
 
-#include "../ob/handletable.h"
-
 static OBJECT_TYPE NtpSemaphoreType = {
     .Name = "Semaphore",
     .GenericMapping = {STANDARD_RIGHTS_READ | SEMAPHORE_QUERY_STATE, STANDARD_RIGHTS_WRITE | SEMAPHORE_MODIFY_STATE,
@@ -48,15 +46,16 @@ NTSTATUS NtOpenSemaphore(PHANDLE SemaphoreHandle, ACCESS_MASK DesiredAccess, POB
     return NTP_SERVICE(ObpOpenHandle(&NtpSemaphoreType, ObjectAttributes, DesiredAccess, SemaphoreHandle));
 }
 
-static NTSTATUS NtpReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG PreviousCount)
+NTSTATUS NtReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG PreviousCount)
 {
     PVOID Semaphore;
     LONG Previous;
-    NTSTATUS Status;
     if (ReleaseCount <= 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    Status = ObpReferenceByHandle(SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType, UserMode, &Semaphore);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status =
+        ObpReferenceByHandle(SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType, UserMode, &Semaphore);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
@@ -68,17 +67,14 @@ static NTSTATUS NtpReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, P
     return Status;
 }
 
-NTSTATUS NtReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG PreviousCount)
+NTSTATUS NtQuerySemaphore(HANDLE SemaphoreHandle, SEMAPHORE_INFORMATION_CLASS SemaphoreInformationClass,
+                          PVOID SemaphoreInformation, ULONG SemaphoreInformationLength, PULONG ReturnLength)
 {
-    return NTP_SERVICE(NtpReleaseSemaphore(SemaphoreHandle, ReleaseCount, PreviousCount));
-}
-
-static NTSTATUS NtpQuerySemaphore(HANDLE SemaphoreHandle, SEMAPHORE_INFORMATION_CLASS InformationClass,
-                                  PSEMAPHORE_BASIC_INFORMATION Information, ULONG Length, PULONG ReturnLength)
-{
+    PSEMAPHORE_BASIC_INFORMATION Information = SemaphoreInformation;
     PVOID Semaphore;
-    NTSTATUS Status =
-        NtpCheckQuery(InformationClass == SemaphoreBasicInformation, Information, Length, sizeof(*Information));
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpCheckQuery(SemaphoreInformationClass == SemaphoreBasicInformation, SemaphoreInformation,
+                                    SemaphoreInformationLength, sizeof(*Information));
     if (NT_SUCCESS(Status)) {
         Status = ObReferenceObjectByHandle(SemaphoreHandle, SEMAPHORE_QUERY_STATE, &NtpSemaphoreType, UserMode,
                                            &Semaphore, NULL);
@@ -91,11 +87,4 @@ static NTSTATUS NtpQuerySemaphore(HANDLE SemaphoreHandle, SEMAPHORE_INFORMATION_
     ObpDereferenceObjectEx(Semaphore, 1);
     NtpReturnLength(ReturnLength, sizeof(*Information));
     return STATUS_SUCCESS;
-}
-
-NTSTATUS NtQuerySemaphore(HANDLE SemaphoreHandle, SEMAPHORE_INFORMATION_CLASS SemaphoreInformationClass,
-                          PVOID SemaphoreInformation, ULONG SemaphoreInformationLength, PULONG ReturnLength)
-{
-    return NTP_SERVICE(NtpQuerySemaphore(SemaphoreHandle, SemaphoreInformationClass, SemaphoreInformation,
-                                         SemaphoreInformationLength, ReturnLength));
 }

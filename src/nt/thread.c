@@ -1,26 +1,28 @@
-/* thread.c: the services for threads: making and opening them, ending, suspending and alerting them. */
-#include "thread.h"
+/*
+ * thread.c: the services for threads: creating and opening, ending, suspending and alerting them, and what is known
+ * about them. Each information class is one line in a table; a class without a line in the table at hand is refused, as
+ * on Windows.
+ */
+#include "ntp.h"
+
+#include "../ps/psp.h"
 
 #define NTP_CREATE_FLAGS                                                                                               \
     (THREAD_CREATE_FLAGS_CREATE_SUSPENDED | THREAD_CREATE_FLAGS_SKIP_THREAD_ATTACH |                                   \
      THREAD_CREATE_FLAGS_HIDE_FROM_DEBUGGER | THREAD_CREATE_FLAGS_LOADER_WORKER |                                      \
      THREAD_CREATE_FLAGS_SKIP_LOADER_INIT | THREAD_CREATE_FLAGS_BYPASS_PROCESS_FREEZE)
 
-/* Creating. */
+#define NTP_NORMAL_IO_PRIORITY 2
+#define NTP_NORMAL_PAGE_PRIORITY 5
+#define NTP_HIGHEST_INCREMENT 2
+#define NTP_SATURATING_INCREMENT ((HIGH_PRIORITY + 1) / 2)
 
-static NTSTATUS NtpCheckProcess(HANDLE ProcessHandle)
+static NTSTATUS NtpReferenceThread(HANDLE ThreadHandle, ACCESS_MASK DesiredAccess, PETHREAD *Thread)
 {
-    PVOID Process;
-    NTSTATUS Status =
-        ObReferenceObjectByHandle(ProcessHandle, PROCESS_CREATE_THREAD, *PsProcessType, UserMode, &Process, NULL);
-    if (NT_SUCCESS(Status)) {
-        if (Process != (PVOID)PsGetCurrentProcess()) {
-            Status = STATUS_ACCESS_DENIED;
-        }
-        ObDereferenceObject(Process);
-    }
-    return Status;
+    return ObReferenceObjectByHandle(ThreadHandle, DesiredAccess, *PsThreadType, UserMode, (PVOID *)Thread, NULL);
 }
+
+/* Creating. */
 
 static NTSTATUS NtpTakeAttribute(PPS_ATTRIBUTE Attribute, PPSP_CREATE Create)
 {
@@ -62,33 +64,16 @@ static NTSTATUS NtpTakeAttribute(PPS_ATTRIBUTE Attribute, PPSP_CREATE Create)
 
 static NTSTATUS NtpTakeAttributes(PPS_ATTRIBUTE_LIST List, PPSP_CREATE Create)
 {
-    SIZE_T Length;
+    NTSTATUS Status = STATUS_SUCCESS;
     if (List == NULL) {
-        return STATUS_SUCCESS;
+        return Status;
     }
-    Length = List->TotalLength - FIELD_OFFSET(PS_ATTRIBUTE_LIST, Attributes);
+    SIZE_T Length = List->TotalLength - FIELD_OFFSET(PS_ATTRIBUTE_LIST, Attributes);
     if (List->TotalLength < (SIZE_T)FIELD_OFFSET(PS_ATTRIBUTE_LIST, Attributes) || Length % sizeof(PS_ATTRIBUTE) != 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    for (SIZE_T Index = 0; Index < Length / sizeof(PS_ATTRIBUTE); Index++) {
-        NTSTATUS Status = NtpTakeAttribute(&List->Attributes[Index], Create);
-        if (!NT_SUCCESS(Status)) {
-            return Status;
-        }
-    }
-    return STATUS_SUCCESS;
-}
-
-static NTSTATUS NtpCreateThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
-                                HANDLE ProcessHandle, PPSP_CREATE Create, PPS_ATTRIBUTE_LIST AttributeList)
-{
-    ULONG Attributes = ObjectAttributes != NULL ? ObjectAttributes->Attributes : 0;
-    NTSTATUS Status = NtpTakeAttributes(AttributeList, Create);
-    if (NT_SUCCESS(Status)) {
-        Status = NtpCheckProcess(ProcessHandle);
-    }
-    if (NT_SUCCESS(Status)) {
-        Status = PspCreateThread(Create, Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, DesiredAccess, UserMode, ThreadHandle);
+    for (SIZE_T Index = 0; Index < Length / sizeof(PS_ATTRIBUTE) && NT_SUCCESS(Status); Index++) {
+        Status = NtpTakeAttribute(&List->Attributes[Index], Create);
     }
     return Status;
 }
@@ -98,7 +83,7 @@ NTSTATUS NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJE
                           ULONG CreateFlags, SIZE_T ZeroBits, SIZE_T StackSize, SIZE_T MaximumStackSize,
                           PPS_ATTRIBUTE_LIST AttributeList)
 {
-    PKTHREAD Current = KiCurrentThread();
+    ULONG Attributes = ObjectAttributes != NULL ? ObjectAttributes->Attributes : 0;
     PSP_CREATE Create = {
         .UserStartRoutine = StartRoutine,
         .StartContext = Argument,
@@ -118,62 +103,44 @@ NTSTATUS NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJE
     if (StartRoutine == NULL) {
         return STATUS_INVALID_PARAMETER;
     }
-    KiEnterService(Current);
-    Status = NtpCreateThread(ThreadHandle, DesiredAccess, ObjectAttributes, ProcessHandle, &Create, AttributeList);
-    KiExitService(Current);
+    NTP_SERVICE_UNTIL_RETURN();
+    Status = NtpTakeAttributes(AttributeList, &Create);
+    if (NT_SUCCESS(Status)) {
+        Status = PspCheckThreadProcess(ProcessHandle, UserMode);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status =
+            PspCreateThread(&Create, Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, DesiredAccess, UserMode, ThreadHandle);
+    }
     return Status;
 }
 
 /* Opening. */
 
-static NTSTATUS NtpLookupThread(PCLIENT_ID ClientId, PETHREAD *Thread)
-{
-    if (ClientId->UniqueProcess != NULL && ClientId->UniqueProcess != PsGetCurrentProcessId()) {
-        return STATUS_INVALID_CID;
-    }
-    return NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, Thread)) ? STATUS_SUCCESS : STATUS_INVALID_CID;
-}
-
-static NTSTATUS NtpOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, ULONG Attributes, PCLIENT_ID ClientId)
-{
-    PETHREAD Thread;
-    NTSTATUS Status = NtpLookupThread(ClientId, &Thread);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    Status = ObOpenObjectByPointer(Thread, Attributes, NULL, DesiredAccess, *PsThreadType, UserMode, ThreadHandle);
-    ObDereferenceObject(Thread);
-    return Status;
-}
-
 NTSTATUS NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                       PCLIENT_ID ClientId)
 {
-    PKTHREAD Current = KiCurrentThread();
-    NTSTATUS Status;
+    PETHREAD Thread;
     if (ThreadHandle == NULL || ObjectAttributes == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {
         return STATUS_INVALID_PARAMETER_MIX;
     }
-    KiEnterService(Current);
-    Status = NtpOpenThread(ThreadHandle, DesiredAccess, ObjectAttributes->Attributes & ~(ULONG)OBJ_KERNEL_HANDLE,
-                           ClientId);
-    KiExitService(Current);
+    NTP_SERVICE_UNTIL_RETURN();
+    if ((ClientId->UniqueProcess != NULL && ClientId->UniqueProcess != PsGetCurrentProcessId()) ||
+        !NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
+        return STATUS_INVALID_CID;
+    }
+    NTSTATUS Status = ObOpenObjectByPointer(Thread, ObjectAttributes->Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, NULL,
+                                            DesiredAccess, *PsThreadType, UserMode, ThreadHandle);
+    ObDereferenceObject(Thread);
     return Status;
 }
 
 /* Ending. */
 
-static NTSTATUS NtpTerminateOther(PETHREAD Thread, NTSTATUS ExitStatus)
-{
-    NTSTATUS Status = PspTerminateThread(Thread, ExitStatus);
-    ObDereferenceObject(Thread);
-    return Status;
-}
-
-/* The current thread ends outside of any service: what it wants done at its end is the program's. */
+/* The current thread ends outside of the service: its exit routines call the program. */
 NTSTATUS NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus)
 {
     PKTHREAD Current = KiCurrentThread();
@@ -187,13 +154,14 @@ NTSTATUS NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus)
     }
     KiEnterService(Current);
     Status = NtpReferenceThread(ThreadHandle, THREAD_TERMINATE, &Thread);
-    if (NT_SUCCESS(Status) && &Thread->Tcb == Current) {
-        ObDereferenceObject(Thread);
-        KiExitService(Current);
-        PspExitThread(Thread, ExitStatus);
-    }
     if (NT_SUCCESS(Status)) {
-        Status = NtpTerminateOther(Thread, ExitStatus);
+        BOOLEAN Self = &Thread->Tcb == Current;
+        Status = Self ? STATUS_SUCCESS : PspTerminateThread(Thread, ExitStatus);
+        ObDereferenceObject(Thread);
+        if (Self) {
+            KiExitService(Current);
+            PspExitThread(Thread, ExitStatus);
+        }
     }
     KiExitService(Current);
     return Status;
@@ -201,41 +169,32 @@ NTSTATUS NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus)
 
 /* Suspending, resuming, alerting. */
 
-static NTSTATUS NtpResume(PETHREAD Thread, PULONG PreviousCount)
-{
-    *PreviousCount = KeResumeThread(&Thread->Tcb);
-    return STATUS_SUCCESS;
-}
+typedef enum _NTP_THREAD_CHANGE { NtpSuspend, NtpResume, NtpAlert, NtpAlertResume } NTP_THREAD_CHANGE;
 
-static NTSTATUS NtpSuspend(PETHREAD Thread, PULONG PreviousCount)
-{
-    return KiSuspendThread(&Thread->Tcb, PreviousCount);
-}
-
-static NTSTATUS NtpAlertResume(PETHREAD Thread, PULONG PreviousCount)
-{
-    *PreviousCount = KeAlertResumeThread(&Thread->Tcb);
-    return STATUS_SUCCESS;
-}
-
-static NTSTATUS NtpAlert(PETHREAD Thread, PULONG PreviousCount)
-{
-    *PreviousCount = 0;
-    KeAlertThread(&Thread->Tcb, UserMode);
-    return STATUS_SUCCESS;
-}
-
-static NTSTATUS NtpChangeThread(HANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
-                                NTSTATUS (*Change)(PETHREAD Thread, PULONG PreviousCount), PULONG PreviousSuspendCount)
+static NTSTATUS NtpChangeThread(HANDLE ThreadHandle, ACCESS_MASK DesiredAccess, NTP_THREAD_CHANGE Change,
+                                PULONG PreviousSuspendCount)
 {
     PKTHREAD Current = KiCurrentThread();
     PETHREAD Thread;
-    ULONG PreviousCount;
+    ULONG PreviousCount = 0;
     NTSTATUS Status;
     KiEnterService(Current);
     Status = NtpReferenceThread(ThreadHandle, DesiredAccess, &Thread);
     if (NT_SUCCESS(Status)) {
-        Status = Change(Thread, &PreviousCount);
+        switch (Change) {
+        case NtpSuspend:
+            Status = KiSuspendThread(&Thread->Tcb, &PreviousCount);
+            break;
+        case NtpResume:
+            PreviousCount = KeResumeThread(&Thread->Tcb);
+            break;
+        case NtpAlert:
+            KeAlertThread(&Thread->Tcb, UserMode);
+            break;
+        case NtpAlertResume:
+            PreviousCount = KeAlertResumeThread(&Thread->Tcb);
+            break;
+        }
         ObDereferenceObject(Thread);
     }
     KiExitService(Current);
@@ -273,4 +232,305 @@ ULONG NtGetCurrentProcessorNumber(VOID)
 ULONG NtGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcessorNumber)
 {
     return KeGetCurrentProcessorNumberEx(ProcessorNumber);
+}
+
+/* Information. */
+
+#define NTP_ANY_LENGTH MAXULONG
+
+typedef struct _NTP_THREAD_CLASS {
+    ULONG Length;
+    ACCESS_MASK Access;        /* either of the two is enough; 0: no such class */
+    ACCESS_MASK OtherAccess;
+} NTP_THREAD_CLASS;
+
+#define NTP_QUERY(Length) {Length, THREAD_QUERY_INFORMATION, 0}
+#define NTP_QUERY_LIMITED(Length) {Length, THREAD_QUERY_LIMITED_INFORMATION, THREAD_QUERY_INFORMATION}
+
+static const NTP_THREAD_CLASS NtpQueries[MaxThreadInfoClass] = {
+    [ThreadBasicInformation] = NTP_QUERY_LIMITED(sizeof(THREAD_BASIC_INFORMATION)),
+    [ThreadTimes] = NTP_QUERY_LIMITED(sizeof(KERNEL_USER_TIMES)),
+    [ThreadQuerySetWin32StartAddress] = NTP_QUERY(sizeof(PVOID)),
+    [ThreadPerformanceCount] = NTP_QUERY(sizeof(LARGE_INTEGER)),
+    [ThreadAmILastThread] = NTP_QUERY(sizeof(ULONG)),
+    [ThreadPriorityBoost] = NTP_QUERY_LIMITED(sizeof(ULONG)),
+    [ThreadIsIoPending] = NTP_QUERY(sizeof(ULONG)),
+    [ThreadHideFromDebugger] = NTP_QUERY(sizeof(BOOLEAN)),
+    [ThreadBreakOnTermination] = NTP_QUERY(sizeof(ULONG)),
+    [ThreadIsTerminated] = NTP_QUERY_LIMITED(sizeof(ULONG)),
+    [ThreadIoPriority] = NTP_QUERY(sizeof(ULONG)),
+    [ThreadPagePriority] = NTP_QUERY(sizeof(ULONG)),
+    [ThreadGroupInformation] = NTP_QUERY_LIMITED(sizeof(GROUP_AFFINITY)),
+    [ThreadActualGroupAffinity] = NTP_QUERY_LIMITED(sizeof(GROUP_AFFINITY)),
+    [ThreadIdealProcessorEx] = NTP_QUERY_LIMITED(sizeof(PROCESSOR_NUMBER)),
+    [ThreadNameInformation] = NTP_QUERY_LIMITED(NTP_ANY_LENGTH),
+    [ThreadSuspendCount] = NTP_QUERY_LIMITED(sizeof(ULONG)),
+};
+
+#define NTP_SET(Length) {Length, THREAD_SET_INFORMATION, 0}
+#define NTP_SET_LIMITED(Length) {Length, THREAD_SET_LIMITED_INFORMATION, THREAD_SET_INFORMATION}
+
+static const NTP_THREAD_CLASS NtpSettings[MaxThreadInfoClass] = {
+    [ThreadPriority] = NTP_SET(sizeof(KPRIORITY)),
+    [ThreadBasePriority] = NTP_SET_LIMITED(sizeof(LONG)),
+    [ThreadAffinityMask] = NTP_SET(sizeof(KAFFINITY)),
+    [ThreadEnableAlignmentFaultFixup] = NTP_SET(sizeof(BOOLEAN)),
+    [ThreadQuerySetWin32StartAddress] = NTP_SET(sizeof(PVOID)),
+    [ThreadIdealProcessor] = NTP_SET(sizeof(ULONG)),
+    [ThreadPriorityBoost] = NTP_SET_LIMITED(sizeof(ULONG)),
+    [ThreadHideFromDebugger] = NTP_SET(0),
+    [ThreadBreakOnTermination] = NTP_SET(sizeof(ULONG)),
+    [ThreadGroupInformation] = NTP_SET(sizeof(GROUP_AFFINITY)),
+    [ThreadIdealProcessorEx] = NTP_SET_LIMITED(sizeof(PROCESSOR_NUMBER)),
+    [ThreadNameInformation] = NTP_SET_LIMITED(sizeof(THREAD_NAME_INFORMATION)),
+};
+
+/* Reports what is wrong in this order: class, length, buffer, handle. A larger right includes the limited one,
+   whichever of them the handle was opened with. */
+static NTSTATUS NtpReferenceForClass(HANDLE ThreadHandle, const NTP_THREAD_CLASS *Classes, ULONG Class,
+                                     PVOID Information, ULONG Length, PETHREAD *Thread)
+{
+    if (Class >= MaxThreadInfoClass || Classes[Class].Access == 0) {
+        return STATUS_INVALID_INFO_CLASS;
+    }
+    if (Classes[Class].Length != NTP_ANY_LENGTH && Classes[Class].Length != Length) {
+        return STATUS_INFO_LENGTH_MISMATCH;
+    }
+    if (Information == NULL && Length != 0) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    NTSTATUS Status = NtpReferenceThread(ThreadHandle, Classes[Class].Access, Thread);
+    if (Status == STATUS_ACCESS_DENIED && Classes[Class].OtherAccess != 0) {
+        Status = NtpReferenceThread(ThreadHandle, Classes[Class].OtherAccess, Thread);
+    }
+    return Status;
+}
+
+static VOID NtpDescribeThread(PETHREAD Thread, PTHREAD_BASIC_INFORMATION Basic)
+{
+    GROUP_AFFINITY Affinity;
+    KiQueryUserAffinityThread(&Thread->Tcb, &Affinity);
+    Basic->ExitStatus = PsGetThreadExitStatus(Thread);
+    Basic->TebBaseAddress = PspTebAddress(Thread);
+    Basic->ClientId.UniqueProcess = PsGetThreadProcessId(Thread);
+    Basic->ClientId.UniqueThread = PsGetThreadId(Thread);
+    Basic->AffinityMask = Affinity.Mask;
+    Basic->Priority = KeQueryPriorityThread(&Thread->Tcb);
+    Basic->BasePriority = KiQueryBasePriorityThread(&Thread->Tcb);
+}
+
+static VOID NtpDescribeTimes(PETHREAD Thread, PKERNEL_USER_TIMES Result)
+{
+    PSP_TIMES Times;
+    PspQueryTimes(Thread, &Times);
+    Result->CreateTime.QuadPart = (LONGLONG)Times.CreateTime;
+    Result->ExitTime.QuadPart = (LONGLONG)Times.ExitTime;
+    Result->KernelTime.QuadPart = (LONGLONG)Times.KernelTime;
+    Result->UserTime.QuadPart = (LONGLONG)Times.UserTime;
+}
+
+/* The text follows the structure. */
+static NTSTATUS NtpQueryThreadName(PETHREAD Thread, PTHREAD_NAME_INFORMATION Name, ULONG Length, PULONG Needed)
+{
+    ULONG Room = Length > sizeof(*Name) ? Length - (ULONG)sizeof(*Name) : 0;
+    PWSTR Text = Room != 0 ? (PWSTR)(Name + 1) : NULL; /* Name may be NULL to ask for the length */
+    USHORT TextLength;
+    NTSTATUS Status = PspQueryName(Thread, Text, Room, &TextLength);
+    *Needed = (ULONG)sizeof(*Name) + TextLength;
+    if (Length < sizeof(*Name)) {
+        return STATUS_BUFFER_TOO_SMALL;
+    }
+    if (NT_SUCCESS(Status)) {
+        Name->ThreadName.Length = TextLength;
+        Name->ThreadName.MaximumLength = TextLength;
+        Name->ThreadName.Buffer = (PWSTR)(Name + 1);
+    }
+    return Status;
+}
+
+static NTSTATUS NtpQueryThread(PETHREAD Thread, THREADINFOCLASS Class, PVOID Information, ULONG Length, PULONG Needed)
+{
+    PULONG Number = Information;
+    *Needed = Length;
+    switch ((ULONG)Class) {
+    case ThreadBasicInformation:
+        NtpDescribeThread(Thread, Information);
+        break;
+    case ThreadTimes:
+        NtpDescribeTimes(Thread, Information);
+        break;
+    case ThreadQuerySetWin32StartAddress:
+        /* relaxed: may be set at any time and publishes nothing */
+        *(PVOID *)Information = __atomic_load_n(&Thread->Win32StartAddress, __ATOMIC_RELAXED);
+        break;
+    case ThreadPerformanceCount:
+        ((PLARGE_INTEGER)Information)->QuadPart = 0;
+        break;
+    case ThreadAmILastThread:
+        *Number = PspIsLastThread();
+        break;
+    case ThreadPriorityBoost:
+        *Number = KiQueryDisableBoostThread(&Thread->Tcb);
+        break;
+    case ThreadIsIoPending:
+    case ThreadBreakOnTermination:
+        *Number = FALSE;
+        break;
+    case ThreadHideFromDebugger:
+        *(PBOOLEAN)Information = __atomic_load_n(&Thread->HideFromDebugger, __ATOMIC_RELAXED);
+        break;
+    case ThreadIsTerminated:
+        *Number = PspHasEnded(Thread);
+        break;
+    case ThreadIoPriority:
+        *Number = NTP_NORMAL_IO_PRIORITY;
+        break;
+    case ThreadPagePriority:
+        *Number = NTP_NORMAL_PAGE_PRIORITY;
+        break;
+    case ThreadGroupInformation:
+    case ThreadActualGroupAffinity:
+        KiQueryUserAffinityThread(&Thread->Tcb, Information);
+        break;
+    case ThreadIdealProcessorEx:
+        /* relaxed: a hint */
+        return KeGetProcessorNumberFromIndex(__atomic_load_n(&Thread->Tcb.IdealProcessor, __ATOMIC_RELAXED),
+                                             Information);
+    case ThreadNameInformation:
+        return NtpQueryThreadName(Thread, Information, Length, Needed);
+    case ThreadSuspendCount:
+        *Number = KiQuerySuspendCountThread(&Thread->Tcb);
+        break;
+    }
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtQueryInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass, PVOID ThreadInformation,
+                                  ULONG ThreadInformationLength, PULONG ReturnLength)
+{
+    PETHREAD Thread;
+    ULONG Needed;
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpReferenceForClass(ThreadHandle, NtpQueries, ThreadInformationClass, ThreadInformation,
+                                           ThreadInformationLength, &Thread);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpQueryThread(Thread, ThreadInformationClass, ThreadInformation, ThreadInformationLength, &Needed);
+        ObDereferenceObject(Thread);
+        NtpReturnLength(ReturnLength, Needed);
+    }
+    return Status;
+}
+
+static NTSTATUS NtpSetPriority(PETHREAD Thread, KPRIORITY Priority)
+{
+    if (Priority <= LOW_PRIORITY || Priority > HIGH_PRIORITY) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    if (Priority >= LOW_REALTIME_PRIORITY) {
+        return STATUS_PRIVILEGE_NOT_HELD;
+    }
+    KeSetPriorityThread(&Thread->Tcb, Priority);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS NtpSetBasePriority(PETHREAD Thread, LONG Increment)
+{
+    BOOLEAN Saturating = Increment == NTP_SATURATING_INCREMENT || Increment == -NTP_SATURATING_INCREMENT;
+    if (!Saturating && (Increment > NTP_HIGHEST_INCREMENT || Increment < -NTP_HIGHEST_INCREMENT)) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    KeSetBasePriorityThread(&Thread->Tcb, Increment);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS NtpSetAffinity(PETHREAD Thread, const GROUP_AFFINITY *Affinity)
+{
+    GROUP_AFFINITY Previous;
+    if (PspHasEnded(Thread)) {
+        return STATUS_THREAD_IS_TERMINATING;
+    }
+    return KiSetUserAffinityThread(&Thread->Tcb, Affinity, &Previous) ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+}
+
+/* On success the status is the previous number. MAXIMUM_PROC_PER_GROUP only queries it. */
+static NTSTATUS NtpSetIdealProcessor(PETHREAD Thread, ULONG Processor)
+{
+    volatile ULONG *Ideal = &Thread->Tcb.IdealProcessor;
+    if (Processor > MAXIMUM_PROC_PER_GROUP ||
+        (Processor != MAXIMUM_PROC_PER_GROUP && Processor >= KeQueryActiveProcessorCountEx(0))) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    /* relaxed, both: a hint */
+    ULONG Previous = Processor == MAXIMUM_PROC_PER_GROUP ? __atomic_load_n(Ideal, __ATOMIC_RELAXED)
+                                                         : __atomic_exchange_n(Ideal, Processor, __ATOMIC_RELAXED);
+    return (NTSTATUS)(Previous % MAXIMUM_PROC_PER_GROUP);
+}
+
+/* The previous number is returned in the same place. */
+static NTSTATUS NtpSetIdealProcessorEx(PETHREAD Thread, PPROCESSOR_NUMBER Number)
+{
+    ULONG Processor = KeGetProcessorIndexFromNumber(Number);
+    if (Processor == INVALID_PROCESSOR_INDEX) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    Processor = __atomic_exchange_n(&Thread->Tcb.IdealProcessor, Processor, __ATOMIC_RELAXED);
+    return KeGetProcessorNumberFromIndex(Processor, Number);
+}
+
+static NTSTATUS NtpSetThreadName(PETHREAD Thread, PCUNICODE_STRING Name)
+{
+    if (Name->Length % sizeof(WCHAR) != 0) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return Name->Length != 0 && Name->Buffer == NULL ? STATUS_ACCESS_VIOLATION : PspSetName(Thread, Name);
+}
+
+static NTSTATUS NtpSetThread(PETHREAD Thread, THREADINFOCLASS Class, PVOID Information)
+{
+    GROUP_AFFINITY Affinity;
+    switch ((ULONG)Class) {
+    case ThreadPriority:
+        return NtpSetPriority(Thread, *(KPRIORITY *)Information);
+    case ThreadBasePriority:
+        return NtpSetBasePriority(Thread, *(PLONG)Information);
+    case ThreadAffinityMask:
+        KiQueryUserAffinityThread(&Thread->Tcb, &Affinity); /* the mask is in the thread's present group */
+        Affinity.Mask = *(PKAFFINITY)Information;
+        return NtpSetAffinity(Thread, &Affinity);
+    case ThreadGroupInformation:
+        return NtpSetAffinity(Thread, Information);
+    case ThreadQuerySetWin32StartAddress:
+        __atomic_store_n(&Thread->Win32StartAddress, *(PVOID *)Information, __ATOMIC_RELAXED);
+        return STATUS_SUCCESS;
+    case ThreadIdealProcessor:
+        return NtpSetIdealProcessor(Thread, *(PULONG)Information);
+    case ThreadIdealProcessorEx:
+        return NtpSetIdealProcessorEx(Thread, Information);
+    case ThreadPriorityBoost:
+        KeSetDisableBoostThread(&Thread->Tcb, *(PULONG)Information != 0);
+        return STATUS_SUCCESS;
+    case ThreadHideFromDebugger:
+        __atomic_store_n(&Thread->HideFromDebugger, TRUE, __ATOMIC_RELAXED);
+        return STATUS_SUCCESS;
+    case ThreadBreakOnTermination:
+        return STATUS_PRIVILEGE_NOT_HELD;
+    case ThreadNameInformation:
+        return NtpSetThreadName(Thread, &((PTHREAD_NAME_INFORMATION)Information)->ThreadName);
+    default:
+        return STATUS_SUCCESS; /* ThreadEnableAlignmentFaultFixup: the machine handles unaligned data */
+    }
+}
+
+NTSTATUS NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass, PVOID ThreadInformation,
+                                ULONG ThreadInformationLength)
+{
+    PETHREAD Thread;
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpReferenceForClass(ThreadHandle, NtpSettings, ThreadInformationClass, ThreadInformation,
+                                           ThreadInformationLength, &Thread);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpSetThread(Thread, ThreadInformationClass, ThreadInformation);
+        ObDereferenceObject(Thread);
+    }
+    return Status;
 }

@@ -1,15 +1,16 @@
 /*
  * timer.c: timers by handle.
  *
- * 1. Lock guards everything but the kernel timer itself, and is held while that is set or cancelled, so what expires is
- *    what was set last. Behind it come the kernel timer's lock, the lock of a thread's list, and that of its APC queue.
- * 2. A timer that was set with an APC routine belongs to the thread that set it: it is in the thread's list, which has
- *    a reference on it, until it is set again, cancelled, or its APC has begun and no other will follow. Thread says so,
- *    and is NULL at all other times.
- * 3. The APC is queued at the moment of expiry, under the kernel timer's lock (KI_TIMER_CALL). What is in the queue has
- *    a reference of its own, which goes to whoever takes it out. So an APC that is just being delivered keeps the timer,
- *    though another thread cancels it; it then finds that the timer is not its thread's any more, and does nothing.
- * 4. When a thread ends its timers are cancelled, as are in a forked child those of the threads that stayed behind.
+ * 1. Lock guards everything but the kernel timer itself. It is held while the kernel timer is set or cancelled, so what
+ *    expires is what was set last. Lock order: Lock, the kernel timer's lock, the lock of a thread's list, the lock of
+ *    its APC queue.
+ * 2. A timer set with an APC routine belongs to the thread that set it: it is on the thread's list, which holds a
+ *    reference on it, until it is set again, cancelled, or its last APC has begun. Thread is that thread, and NULL at
+ *    all other times.
+ * 3. The APC is queued at expiry, under the kernel timer's lock (KI_TIMER_CALL). A queued APC holds a reference of its
+ *    own, which goes to the thread that takes it out of the queue. So an APC that is being delivered keeps the timer
+ *    even if another thread cancels it; it then finds that the timer is no longer its thread's, and does nothing.
+ * 4. A thread's end cancels its timers. A forked child cancels those of the threads that stayed behind.
  */
 #include "ntp.h"
 
@@ -51,7 +52,7 @@ static VOID NtpLockTimer(PNTP_TIMER Timer, PKTHREAD Current)
     KiAcquireLock(&Timer->Lock);
 }
 
-/* Gives back as many references on the timer. */
+/* Also returns this many references on the timer. */
 static VOID NtpUnlockTimer(PNTP_TIMER Timer, PKTHREAD Current, LONG_PTR References)
 {
     KiReleaseLock(&Timer->Lock);
@@ -61,28 +62,17 @@ static VOID NtpUnlockTimer(PNTP_TIMER Timer, PKTHREAD Current, LONG_PTR Referenc
     }
 }
 
-/* The three that follow: with the timer locked. Timers join the list of the current thread only. */
-static VOID NtpJoinThread(PNTP_TIMER Timer, PETHREAD Thread)
-{
-    KiAcquireLock(&Thread->ActiveTimerListLock);
-    if (Thread->ActiveTimerListHead.Flink == NULL) {
-        InitializeListHead(&Thread->ActiveTimerListHead);
-    }
-    InsertTailList(&Thread->ActiveTimerListHead, &Timer->ActiveTimerListEntry);
-    KiReleaseLock(&Thread->ActiveTimerListLock);
-    Timer->Thread = Thread;
-    ObpReferenceObjectEx(Timer, 1);
-}
-
+/* With the timer locked. */
 static VOID NtpLeaveThread(PNTP_TIMER Timer)
 {
-    KiAcquireLock(&Timer->Thread->ActiveTimerListLock);
+    PNTP_THREAD Owner = NtpThread(&Timer->Thread->Tcb);
+    KiAcquireLock(&Owner->ActiveTimerListLock);
     RemoveEntryList(&Timer->ActiveTimerListEntry);
-    KiReleaseLock(&Timer->Thread->ActiveTimerListLock);
+    KiReleaseLock(&Owner->ActiveTimerListLock);
     Timer->Thread = NULL;
 }
 
-/* Returns how many references on it there are to be given back. */
+/* With the timer locked. Returns how many references on it the caller must return. */
 static LONG_PTR NtpDisarmTimer(PNTP_TIMER Timer)
 {
     LONG_PTR References = 0;
@@ -94,18 +84,18 @@ static LONG_PTR NtpDisarmTimer(PNTP_TIMER Timer)
     return References;
 }
 
-/* The timer has expired, and is locked as a kernel object. */
+/* Called at expiry, with the kernel timer locked. */
 static VOID NtpQueueTimerApc(PKI_TIMER_CALL Call, ULARGE_INTEGER SystemTime)
 {
     PNTP_TIMER Timer = CONTAINING_RECORD(Call, NTP_TIMER, Call);
     ObpReferenceObjectEx(Timer, 1);
     if (!KeInsertQueueApc(&Timer->Apc, ULongToPtr(SystemTime.LowPart), ULongToPtr(SystemTime.HighPart),
                           IO_NO_INCREMENT)) {
-        ObpDereferenceObjectEx(Timer, 1); /* not the last one: the timer is its thread's */
+        ObpDereferenceObjectEx(Timer, 1); /* not the last one: the thread's list holds another */
     }
 }
 
-/* Returns FALSE if the timer has been taken from the thread since the APC was queued. */
+/* FALSE: the timer has left the thread since the APC was queued. */
 static BOOLEAN NtpTakeTimerApc(PKAPC Apc, PETHREAD Thread, BOOLEAN Last)
 {
     PNTP_TIMER Timer = CONTAINING_RECORD(Apc, NTP_TIMER, Apc);
@@ -141,14 +131,15 @@ static VOID NtpTimerApcRundown(PKAPC Apc)
 static PNTP_TIMER NtpReferenceFirstTimer(PETHREAD Thread, PKTHREAD Current)
 {
     PNTP_TIMER Timer = NULL;
-    PLIST_ENTRY Head = &Thread->ActiveTimerListHead;
+    PNTP_THREAD Owner = NtpThread(&Thread->Tcb);
+    PLIST_ENTRY Head = &Owner->ActiveTimerListHead;
     KiEnterDispatcher(Current);
-    KiAcquireLock(&Thread->ActiveTimerListLock);
+    KiAcquireLock(&Owner->ActiveTimerListLock);
     if (Head->Flink != NULL && !IsListEmpty(Head)) {
         Timer = CONTAINING_RECORD(Head->Flink, NTP_TIMER, ActiveTimerListEntry);
         ObpReferenceObjectEx(Timer, 1);
     }
-    KiReleaseLock(&Thread->ActiveTimerListLock);
+    KiReleaseLock(&Owner->ActiveTimerListLock);
     KiExitDispatcher(Current);
     return Timer;
 }
@@ -223,14 +214,14 @@ NTSTATUS ZwOpenTimer(PHANDLE TimerHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
     return NTP_SERVICE(ObpOpenHandleAs(KernelMode, &NtpTimerType, ObjectAttributes, DesiredAccess, TimerHandle));
 }
 
-/* How a timer is to be set, whichever service it was that was asked. */
+/* The arguments of every service that sets a timer. */
 typedef struct _NTP_TIMER_SETTING {
     KPROCESSOR_MODE Mode;
     LARGE_INTEGER DueTime;
     PTIMER_APC_ROUTINE ApcRoutine;
     PVOID ApcContext;
-    ULONG Period;         /* in ms, as */
-    ULONG TolerableDelay;
+    ULONG Period;         /* ms */
+    ULONG TolerableDelay; /* ms */
     PBOOLEAN PreviousState;
 } NTP_TIMER_SETTING, *PNTP_TIMER_SETTING;
 
@@ -247,7 +238,15 @@ static VOID NtpArmTimer(PNTP_TIMER Timer, PNTP_TIMER_SETTING Setting, PKTHREAD C
     if (Setting->ApcRoutine != NULL) {
         KeInitializeApc(&Timer->Apc, Current, CurrentApcEnvironment, NtpTimerApcKernel, NtpTimerApcRundown,
                         (PKNORMAL_ROUTINE)(PVOID)Setting->ApcRoutine, Setting->Mode, Setting->ApcContext);
-        NtpJoinThread(Timer, (PETHREAD)Current);
+        PNTP_THREAD Own = NtpThread(Current);
+        KiAcquireLock(&Own->ActiveTimerListLock);
+        if (Own->ActiveTimerListHead.Flink == NULL) {
+            InitializeListHead(&Own->ActiveTimerListHead);
+        }
+        InsertTailList(&Own->ActiveTimerListHead, &Timer->ActiveTimerListEntry);
+        KiReleaseLock(&Own->ActiveTimerListLock);
+        Timer->Thread = (PETHREAD)Current;
+        ObpReferenceObjectEx(Timer, 1);
         KernelSetting.Call = &Timer->Call;
     }
     KiSetTimer(&Timer->Timer, &KernelSetting);
@@ -282,7 +281,7 @@ static NTSTATUS NtpSetTimerByHandle(HANDLE TimerHandle, PNTP_TIMER_SETTING Setti
     return STATUS_SUCCESS;
 }
 
-/* The machine's sleep is the host's affair: a timer cannot end it. */
+/* A timer cannot wake the machine: sleep is up to the host. */
 static NTSTATUS NtpResumeIgnored(NTSTATUS Status, BOOLEAN Resume)
 {
     return NT_SUCCESS(Status) && Resume ? STATUS_TIMER_RESUME_IGNORED : Status;
@@ -384,52 +383,39 @@ NTSTATUS ZwCancelTimer(HANDLE TimerHandle, PBOOLEAN CurrentState)
     return NTP_SERVICE(NtpCancelTimer(KernelMode, TimerHandle, CurrentState));
 }
 
-/* 0: it is due, or not set. */
-static LONGLONG NtpRemainingTime(PKTIMER Timer, ULONG64 Word)
-{
-    BOOLEAN Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
-    ULONG64 Now = Absolute ? HalDispatch.QuerySystemTime() : HalDispatch.QueryInterruptTime();
-    if (!(Word & KI_TIMER_INSERTED) || Timer->DueTime.QuadPart <= Now) {
-        return 0;
-    }
-    return (LONGLONG)(Timer->DueTime.QuadPart - Now);
-}
-
 static VOID NtpDescribeTimer(PKTIMER Timer, PTIMER_BASIC_INFORMATION Information)
 {
     PKTHREAD Current = KiCurrentThread();
-    LONGLONG RemainingTime;
+    LONGLONG RemainingTime = 0;
     ULONG64 Word;
     KiEnterDispatcher(Current);
     Word = KiLockObject(&Timer->Header);
-    RemainingTime = NtpRemainingTime(Timer, Word);
+    if (Word & KI_TIMER_INSERTED) {
+        BOOLEAN Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
+        ULONG64 Now = Absolute ? HalDispatch.QuerySystemTime() : HalDispatch.QueryInterruptTime();
+        RemainingTime = Timer->DueTime.QuadPart > Now ? (LONGLONG)(Timer->DueTime.QuadPart - Now) : 0;
+    }
     KiUnlockObject(&Timer->Header, Word);
     KiExitDispatcher(Current);
     Information->RemainingTime.QuadPart = RemainingTime;
     Information->TimerState = KI_STATE(Word) != 0;
 }
 
-static NTSTATUS NtpQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS InformationClass, PVOID Information,
-                              ULONG Length, PULONG ReturnLength)
+NTSTATUS NtQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS TimerInformationClass, PVOID TimerInformation,
+                      ULONG TimerInformationLength, PULONG ReturnLength)
 {
     PVOID Timer;
-    NTSTATUS Status = NtpCheckQuery(InformationClass == TimerBasicInformation, Information, Length,
-                                    sizeof(TIMER_BASIC_INFORMATION));
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = NtpCheckQuery(TimerInformationClass == TimerBasicInformation, TimerInformation,
+                                    TimerInformationLength, sizeof(TIMER_BASIC_INFORMATION));
     if (NT_SUCCESS(Status)) {
         Status = ObReferenceObjectByHandle(TimerHandle, TIMER_QUERY_STATE, &NtpTimerType, UserMode, &Timer, NULL);
     }
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    NtpDescribeTimer(&((PNTP_TIMER)Timer)->Timer, Information);
+    NtpDescribeTimer(&((PNTP_TIMER)Timer)->Timer, TimerInformation);
     ObpDereferenceObjectEx(Timer, 1);
     NtpReturnLength(ReturnLength, sizeof(TIMER_BASIC_INFORMATION));
     return STATUS_SUCCESS;
-}
-
-NTSTATUS NtQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS TimerInformationClass, PVOID TimerInformation,
-                      ULONG TimerInformationLength, PULONG ReturnLength)
-{
-    return NTP_SERVICE(NtpQueryTimer(TimerHandle, TimerInformationClass, TimerInformation, TimerInformationLength,
-                                     ReturnLength));
 }

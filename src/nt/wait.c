@@ -1,7 +1,5 @@
-/* wait.c: waiting for objects by handle. The waiter holds a reference on each object until its wait is over. */
-#include "wait.h"
-
-#include "../ob/handletable.h"
+/* wait.c: waiting for objects by handle, and delays. A waiter holds a reference on each object while it waits. */
+#include "ntp.h"
 
 FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
                                             PLARGE_INTEGER Timeout)
@@ -35,15 +33,7 @@ static VOID NtpDereferenceObjects(PVOID Objects[], ULONG Count)
     }
 }
 
-/* A pseudo handle cannot be waited for together with others. */
-static DECLSPEC_NOINLINE NTSTATUS NtpReferenceUnusual(HANDLE Handle, KPROCESSOR_MODE Mode, PVOID *Object)
-{
-    return Handle == NtCurrentProcess() || Handle == NtCurrentThread()
-               ? STATUS_INVALID_HANDLE
-               : ObpReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, Object, NULL);
-}
-
-/* All or none. */
+/* All or none. A pseudo handle cannot be waited for together with others. */
 static NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCESSOR_MODE Mode, PVOID Objects[])
 {
     ACCESS_MASK RequiredAccess = Mode != KernelMode ? SYNCHRONIZE : 0;
@@ -52,7 +42,10 @@ static NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCESSOR_MO
         if (__builtin_expect(Objects[Index] != NULL, TRUE)) {
             continue;
         }
-        NTSTATUS Status = NtpReferenceUnusual(Handles[Index], Mode, &Objects[Index]);
+        HANDLE Handle = Handles[Index];
+        NTSTATUS Status = Handle == NtCurrentProcess() || Handle == NtCurrentThread()
+                              ? STATUS_INVALID_HANDLE
+                              : ObpReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Objects[Index], NULL);
         if (!NT_SUCCESS(Status)) {
             NtpDereferenceObjects(Objects, Index);
             return Status;
@@ -61,32 +54,27 @@ static NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCESSOR_MO
     return STATUS_SUCCESS;
 }
 
-/* Of a WaitAll those that are always signaled are left out, so that the others are different ones. Never empty. */
-static ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, PVOID WaitObjects[])
+/* A WaitAll leaves out objects that are always signaled: they share one dispatcher header, and the wait refuses
+   duplicates. What is left is never empty. */
+static NTSTATUS NtpWaitForObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, KPROCESSOR_MODE Mode,
+                                  BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
+    PVOID WaitObjects[MAXIMUM_WAIT_OBJECTS];
+    KWAIT_BLOCK WaitBlocks[MAXIMUM_WAIT_OBJECTS];
     ULONG Chosen = 0;
+
     for (ULONG Index = 0; Index < Count; Index += 1) {
         if (WaitType == WaitAny || !ObpIsAlwaysSignaled(Objects[Index])) {
             WaitObjects[Chosen] = ObpWaitObject(Objects[Index]);
             Chosen += 1;
         }
     }
+    if (Chosen != Count && KiHasDuplicates(Objects, Count)) { /* the wait checks only the objects it gets */
+        return STATUS_INVALID_PARAMETER_MIX;
+    }
     if (Chosen == 0) {
         WaitObjects[0] = &ObpDefaultObject;
         Chosen = 1;
-    }
-    return Chosen;
-}
-
-static NTSTATUS NtpWaitForObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, KPROCESSOR_MODE Mode,
-                                  BOOLEAN Alertable, PLARGE_INTEGER Timeout)
-{
-    PVOID WaitObjects[MAXIMUM_WAIT_OBJECTS];
-    KWAIT_BLOCK WaitBlocks[MAXIMUM_WAIT_OBJECTS];
-
-    ULONG Chosen = NtpChooseWaitObjects(Objects, Count, WaitType, WaitObjects);
-    if (Chosen != Count && KiHasDuplicates(Objects, Count)) { /* the wait itself sees only those that were not left out */
-        return STATUS_INVALID_PARAMETER_MIX;
     }
     return KiWaitForMultipleObjects(Chosen, WaitObjects, WaitType, UserRequest, Mode, Alertable, Timeout, WaitBlocks);
 }
@@ -128,7 +116,7 @@ NTSTATUS ZwWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitT
     return NtpWaitForMultipleObjects(Count, Handles, WaitType, KernelMode, Alertable, Timeout);
 }
 
-/* Signals in the way in which the wait follows at once. What it refuses leaves the thread where it was. */
+/* Signals with Wait set: the wait follows immediately. A refusal leaves the level as it was. */
 static NTSTATUS NtpSignalBeforeWait(PVOID Object, ACCESS_MASK GrantedAccess)
 {
     ACCESS_MASK Missing = ~GrantedAccess;
@@ -145,13 +133,13 @@ static NTSTATUS NtpSignalBeforeWait(PVOID Object, ACCESS_MASK GrantedAccess)
                                                 : KiReleaseSemaphore(Object, SEMAPHORE_INCREMENT, 1, TRUE, &Previous);
     }
     PDISPATCHER_HEADER Header = ObpWaitObject(Object);
-    if (KI_TYPE(KiReadHeader(Header)) == MutantObject) { /* nothing but the type Mutant has one */
+    if (KI_TYPE(KiReadHeader(Header)) == MutantObject) { /* only the type Mutant has one */
         return KiReleaseMutant((PKMUTANT)(PVOID)Header, MUTANT_INCREMENT, FALSE, TRUE, &Previous);
     }
     return STATUS_OBJECT_TYPE_MISMATCH;
 }
 
-/* Both handles are looked at before either object is: then the type of the first, then the access to it. */
+/* Checks in this order: both handles, the type of the first object, the access to it. */
 static NTSTATUS NtpSignalAndWait(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
     OBJECT_HANDLE_INFORMATION Information;
@@ -162,7 +150,7 @@ static NTSTATUS NtpSignalAndWait(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN
     }
     Status = ObpReferenceByHandle(WaitHandle, SYNCHRONIZE, NULL, UserMode, &WaitObject);
     if (NT_SUCCESS(Status)) {
-        PVOID Waited = ObpWaitObject(WaitObject); /* not between the signal and the wait, at DISPATCH_LEVEL */
+        PVOID Waited = ObpWaitObject(WaitObject); /* before the signal: the wait then starts at DISPATCH_LEVEL */
         Status = NtpSignalBeforeWait(SignalObject, Information.GrantedAccess);
         if (NT_SUCCESS(Status)) {
             Status = KiWaitForSingleObject(Waited, UserRequest, UserMode, Alertable, Timeout);
@@ -176,9 +164,33 @@ static NTSTATUS NtpSignalAndWait(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN
 NTSTATUS NtSignalAndWaitForSingleObject(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN Alertable,
                                         PLARGE_INTEGER Timeout)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    KiEnterService(Thread);
-    NTSTATUS Status = NtpSignalAndWait(SignalHandle, WaitHandle, Alertable, Timeout);
-    KiExitService(Thread);
-    return NtpFinishWait(Status);
+    return NtpFinishWait(NTP_SERVICE(NtpSignalAndWait(SignalHandle, WaitHandle, Alertable, Timeout)));
+}
+
+NTSTATUS NtDelayExecution(BOOLEAN Alertable, PLARGE_INTEGER DelayInterval)
+{
+    if (DelayInterval == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    return KeDelayExecutionThread(UserMode, Alertable, DelayInterval);
+}
+
+NTSTATUS NtYieldExecution(VOID)
+{
+    return HalYieldToOther() ? STATUS_SUCCESS : STATUS_NO_YIELD_PERFORMED;
+}
+
+NTSTATUS ZwYieldExecution(VOID)
+{
+    return NtYieldExecution();
+}
+
+/* An alert hides the user APCs: they stay queued for the next call. */
+NTSTATUS NtTestAlert(VOID)
+{
+    if (KeTestAlertThread(UserMode)) {
+        return STATUS_ALERTED;
+    }
+    KiDeliverUserApcs(KiCurrentThread());
+    return STATUS_SUCCESS;
 }

@@ -1,31 +1,29 @@
 /*
  * waitpacket.c: wait completion packets.
  *
- * A packet is idle or in use. Associating it makes it used; it is idle again when its entry is taken out of the port's
+ * A packet is idle or in use. Associating it puts it in use; it is idle again when its entry is taken out of the port's
  * queue, or when it is cancelled before that.
  *
- * 1. InUse, Closed, Port and Target are written under Lock. The packet's values and its notification block are touched
- *    by whoever has just set InUse under Lock, and then by nobody but the signal, until InUse is cleared.
- * 2. A packet in use has references on its port, on its target and on itself. Whoever clears InUse gives them back,
- *    after it has let go of Lock. So a signal that is on its way finds the port, and who has taken the entry out of the
- *    queue finds the packet, whatever was closed meanwhile.
- * 3. Between a signal and a cancellation the target's lock decides, between a removal and a cancellation the queue's.
- *    A removal then still has to clear InUse: until it has, the packet cannot be associated again, and a cancellation
- *    says STATUS_PENDING.
- * 4. Closed is set when the last handle goes. From then on the packet is not associated any more, so it goes too.
+ * 1. InUse, Closed, Port and Target are written under Lock. The packet's values and its notification block belong to
+ *    the thread that has just set InUse under Lock, and then to the signal, until InUse is cleared.
+ * 2. A packet in use has references on its port, its target and itself. The thread that clears InUse returns them,
+ *    after it has released Lock. So a signal in flight finds the port, and a consumer of the entry finds the packet,
+ *    even if everything was closed meanwhile.
+ * 3. The target's lock decides between a signal and a cancellation, the queue's lock between a removal and a
+ *    cancellation. The winning removal still has to clear InUse: until then the packet cannot be associated again, and
+ *    a cancellation returns STATUS_PENDING.
+ * 4. Closing the last handle sets Closed. From then on the packet cannot be associated, so it can go away.
  *
- * Order of locks: Lock, then a target's or a queue's. None of those is held by anybody who waits for Lock.
+ * Lock order: Lock, then a target's or a queue's. No holder of those waits for Lock.
  */
 #include "completion.h"
-
-#include "wait.h"
 
 typedef struct _NTP_WAIT_COMPLETION_PACKET {
     union {
         KOBJECT_NOTIFICATION Notification;
         struct {
             KWAIT_BLOCK WaitBlock;
-            NTP_PACKET Packet;       /* begins where the notification has its queue entry */
+            NTP_PACKET Packet;       /* begins at the notification's queue entry */
         };
     };
     KI_LOCK Lock;
@@ -38,27 +36,13 @@ typedef struct _NTP_WAIT_COMPLETION_PACKET {
 C_ASSERT(FIELD_OFFSET(NTP_WAIT_COMPLETION_PACKET, Packet.QueueListEntry) ==
          FIELD_OFFSET(NTP_WAIT_COMPLETION_PACKET, Notification.QueueListEntry));
 
-static PKTHREAD NtpLockWaitPacket(PNTP_WAIT_COMPLETION_PACKET WaitPacket)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&WaitPacket->Lock);
-    return Thread;
-}
-
-static VOID NtpUnlockWaitPacket(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PKTHREAD Thread)
-{
-    KiReleaseLock(&WaitPacket->Lock);
-    KiExitDispatcher(Thread);
-}
-
-/* With Lock held, which is let go of: the packet is idle again. */
-static VOID NtpEndUse(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PKTHREAD Thread)
+/* With Lock held, which this releases: the packet is idle again. */
+static VOID NtpEndAssociation(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PKTHREAD Thread)
 {
     PNTP_PORT Port = WaitPacket->Port;
     PVOID Target = WaitPacket->Target;
     WaitPacket->InUse = FALSE;
-    NtpUnlockWaitPacket(WaitPacket, Thread);
+    KiExitLocked(&WaitPacket->Lock, Thread);
     ObDereferenceObject(Target);
     ObDereferenceObject(Port);
     ObDereferenceObject(WaitPacket);
@@ -67,22 +51,22 @@ static VOID NtpEndUse(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PKTHREAD Thread)
 VOID NtpReleaseWaitPacket(PNTP_PACKET Packet)
 {
     PNTP_WAIT_COMPLETION_PACKET WaitPacket = CONTAINING_RECORD(Packet, NTP_WAIT_COMPLETION_PACKET, Packet);
-    NtpEndUse(WaitPacket, NtpLockWaitPacket(WaitPacket));
+    NtpEndAssociation(WaitPacket, KiEnterLocked(&WaitPacket->Lock));
 }
 
 static NTSTATUS NtpCancelWaitPacket(PNTP_WAIT_COMPLETION_PACKET WaitPacket, BOOLEAN RemoveSignaledPacket, BOOLEAN Close)
 {
-    PKTHREAD Thread = NtpLockWaitPacket(WaitPacket);
+    PKTHREAD Thread = KiEnterLocked(&WaitPacket->Lock);
     NTSTATUS Status = STATUS_CANCELLED;
     WaitPacket->Closed |= Close;
     if (WaitPacket->InUse) {
         if (KeCancelObjectNotification(&WaitPacket->Notification, RemoveSignaledPacket) != NotificationSignaled) {
-            NtpEndUse(WaitPacket, Thread);
+            NtpEndAssociation(WaitPacket, Thread);
             return STATUS_SUCCESS;
         }
         Status = STATUS_PENDING;
     }
-    NtpUnlockWaitPacket(WaitPacket, Thread);
+    KiExitLocked(&WaitPacket->Lock, Thread);
     return Status;
 }
 
@@ -121,89 +105,29 @@ NTSTATUS NtCreateWaitCompletionPacket(PHANDLE WaitCompletionPacketHandle, ACCESS
                                        DesiredAccess, NtpInitializeWaitPacket, NULL, WaitCompletionPacketHandle));
 }
 
-/* What an association is between, each with a reference or NULL, and what it carries. */
-typedef struct _NTP_ASSOCIATION {
-    PVOID WaitPacket;
-    PVOID Port;
-    PVOID Target;
-    PDISPATCHER_HEADER Waited;       /* what of the target is waited for */
-    NTP_PACKET Values;
-} NTP_ASSOCIATION, *PNTP_ASSOCIATION;
-
-static VOID NtpDereferenceAssociation(PNTP_ASSOCIATION Association)
+/* On success the references belong to the packet. */
+static NTSTATUS NtpAssociate(PNTP_WAIT_COMPLETION_PACKET WaitPacket, PNTP_PORT Port, PVOID Target,
+                             const NTP_PACKET *Values)
 {
-    if (Association->Target != NULL) {
-        ObDereferenceObject(Association->Target);
-    }
-    if (Association->Port != NULL) {
-        ObDereferenceObject(Association->Port);
-    }
-    if (Association->WaitPacket != NULL) {
-        ObDereferenceObject(Association->WaitPacket);
-    }
-}
-
-static NTSTATUS NtpReferenceAssociation(HANDLE WaitPacketHandle, HANDLE PortHandle, HANDLE TargetHandle,
-                                        PNTP_ASSOCIATION Association)
-{
-    NTSTATUS Status = ObReferenceObjectByHandle(WaitPacketHandle, WAIT_COMPLETION_PACKET_MODIFY_STATE,
-                                                &NtpWaitPacketType, UserMode, &Association->WaitPacket, NULL);
-    if (NT_SUCCESS(Status)) {
-        Status = ObReferenceObjectByHandle(PortHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode,
-                                           &Association->Port, NULL);
-    }
-    if (NT_SUCCESS(Status)) {
-        Status = ObReferenceObjectByHandle(TargetHandle, SYNCHRONIZE, NULL, UserMode, &Association->Target, NULL);
-    }
-    return Status;
-}
-
-/* Only a thread can own a mutant; and an object that never changes has nothing to notify of. */
-static NTSTATUS NtpChooseWaited(PNTP_ASSOCIATION Association)
-{
-    if (ObpIsAlwaysSignaled(Association->Target)) {
-        return STATUS_INVALID_PARAMETER_3;
-    }
-    Association->Waited = ObpWaitObject(Association->Target);
-    return KI_TYPE(KiReadHeader(Association->Waited)) != MutantObject ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER_3;
-}
-
-/* The references are the packet's from here on, if this succeeds. */
-static NTSTATUS NtpAssociate(PNTP_ASSOCIATION Association)
-{
-    PNTP_WAIT_COMPLETION_PACKET WaitPacket = Association->WaitPacket;
-    PNTP_PACKET Values = &Association->Values;
-    PKTHREAD Thread = NtpLockWaitPacket(WaitPacket);
+    PDISPATCHER_HEADER Waited = ObpWaitObject(Target);
     NTSTATUS Status;
+    if (ObpIsAlwaysSignaled(Target) || KI_TYPE(KiReadHeader(Waited)) == MutantObject) {
+        return STATUS_INVALID_PARAMETER_3; /* never changes, or needs a thread as owner */
+    }
+    PKTHREAD Thread = KiEnterLocked(&WaitPacket->Lock);
     if (WaitPacket->InUse) {
         Status = STATUS_INVALID_PARAMETER_1;
     } else if (WaitPacket->Closed) {
         Status = STATUS_INVALID_HANDLE;
     } else {
         WaitPacket->InUse = TRUE;
-        WaitPacket->Port = Association->Port;
-        WaitPacket->Target = Association->Target;
+        WaitPacket->Port = Port;
+        WaitPacket->Target = Target;
         NtpFillPacket(&WaitPacket->Packet, Values->KeyContext, Values->ApcContext, Values->IoStatus,
                       Values->IoStatusInformation);
-        Status = KeRegisterObjectNotification(Association->Waited, &WaitPacket->Port->Queue, &WaitPacket->Notification);
+        Status = KeRegisterObjectNotification(Waited, &Port->Queue, &WaitPacket->Notification);
     }
-    NtpUnlockWaitPacket(WaitPacket, Thread);
-    return Status;
-}
-
-static NTSTATUS NtpAssociateByHandle(HANDLE WaitPacketHandle, HANDLE PortHandle, HANDLE TargetHandle,
-                                     PNTP_ASSOCIATION Association)
-{
-    NTSTATUS Status = NtpReferenceAssociation(WaitPacketHandle, PortHandle, TargetHandle, Association);
-    if (NT_SUCCESS(Status)) {
-        Status = NtpChooseWaited(Association);
-    }
-    if (NT_SUCCESS(Status)) {
-        Status = NtpAssociate(Association);
-    }
-    if (!NT_SUCCESS(Status)) {
-        NtpDereferenceAssociation(Association);
-    }
+    KiExitLocked(&WaitPacket->Lock, Thread);
     return Status;
 }
 
@@ -211,33 +135,48 @@ NTSTATUS NtAssociateWaitCompletionPacket(HANDLE WaitCompletionPacketHandle, HAND
                                          HANDLE TargetObjectHandle, PVOID KeyContext, PVOID ApcContext,
                                          NTSTATUS IoStatus, ULONG_PTR IoStatusInformation, PBOOLEAN AlreadySignaled)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    NTP_ASSOCIATION Association = {.WaitPacket = NULL};
-    NtpFillPacket(&Association.Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
-    KiEnterService(Thread);
-    NTSTATUS Status =
-        NtpAssociateByHandle(WaitCompletionPacketHandle, IoCompletionHandle, TargetObjectHandle, &Association);
-    KiExitService(Thread);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
+    PVOID WaitPacket = NULL;
+    PVOID Port = NULL;
+    PVOID Target = NULL;
+    NTP_PACKET Values;
+    NtpFillPacket(&Values, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status = ObReferenceObjectByHandle(WaitCompletionPacketHandle, WAIT_COMPLETION_PACKET_MODIFY_STATE,
+                                                &NtpWaitPacketType, UserMode, &WaitPacket, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = ObReferenceObjectByHandle(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode,
+                                           &Port, NULL);
     }
-    if (AlreadySignaled != NULL) {
-        *AlreadySignaled = Status != STATUS_PENDING;
+    if (NT_SUCCESS(Status)) {
+        Status = ObReferenceObjectByHandle(TargetObjectHandle, SYNCHRONIZE, NULL, UserMode, &Target, NULL);
     }
-    return STATUS_SUCCESS;
+    if (NT_SUCCESS(Status)) {
+        Status = NtpAssociate(WaitPacket, Port, Target, &Values);
+    }
+    if (NT_SUCCESS(Status)) {
+        if (AlreadySignaled != NULL) {
+            *AlreadySignaled = Status != STATUS_PENDING;
+        }
+        return STATUS_SUCCESS;
+    }
+    PVOID References[] = {Target, Port, WaitPacket};
+    for (ULONG Index = 0; Index < RTL_NUMBER_OF(References); Index += 1) {
+        if (References[Index] != NULL) {
+            ObDereferenceObject(References[Index]);
+        }
+    }
+    return Status;
 }
 
 NTSTATUS NtCancelWaitCompletionPacket(HANDLE WaitCompletionPacketHandle, BOOLEAN RemoveSignaledPacket)
 {
-    PKTHREAD Thread = KiCurrentThread();
     PVOID WaitPacket;
-    KiEnterService(Thread);
+    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = ObReferenceObjectByHandle(WaitCompletionPacketHandle, WAIT_COMPLETION_PACKET_MODIFY_STATE,
                                                 &NtpWaitPacketType, UserMode, &WaitPacket, NULL);
     if (NT_SUCCESS(Status)) {
         Status = NtpCancelWaitPacket(WaitPacket, RemoveSignaledPacket, FALSE);
         ObDereferenceObject(WaitPacket);
     }
-    KiExitService(Thread);
     return Status;
 }

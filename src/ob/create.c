@@ -1,15 +1,25 @@
-/* create.c: from the attributes that a service was given to an open handle. */
+/* create.c: from the attributes that a service gets to an open handle, and the objects that exist from the start. */
 #include "namespace.h"
 
-/* What a service was given, checked. */
+/* The attributes, checked. */
 typedef struct _OBP_CAPTURE {
     ULONG Attributes;
     HANDLE RootDirectory;
     UNICODE_STRING Name;
 } OBP_CAPTURE, *POBP_CAPTURE;
 
-static NTSTATUS ObpCaptureName(PUNICODE_STRING Name, POBP_CAPTURE Capture)
+static NTSTATUS ObpCaptureAttributes(POBJECT_ATTRIBUTES Attributes, KPROCESSOR_MODE AccessMode, POBP_CAPTURE Capture)
 {
+    memset(Capture, 0, sizeof(*Capture));
+    if (Attributes == NULL) {
+        return STATUS_SUCCESS;
+    }
+    if (Attributes->Length != sizeof(*Attributes) || (Attributes->Attributes & ~(ULONG)OBJ_VALID_ATTRIBUTES)) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    PUNICODE_STRING Name = Attributes->ObjectName;
+    Capture->Attributes = Attributes->Attributes & ~(AccessMode != KernelMode ? (ULONG)OBJ_KERNEL_HANDLE : 0u);
+    Capture->RootDirectory = Attributes->RootDirectory;
     if (Name == NULL) {
         return Capture->RootDirectory == NULL ? STATUS_SUCCESS : STATUS_OBJECT_NAME_INVALID;
     }
@@ -21,20 +31,6 @@ static NTSTATUS ObpCaptureName(PUNICODE_STRING Name, POBP_CAPTURE Capture)
     }
     Capture->Name = *Name;
     return STATUS_SUCCESS;
-}
-
-static NTSTATUS ObpCaptureAttributes(POBJECT_ATTRIBUTES Attributes, KPROCESSOR_MODE AccessMode, POBP_CAPTURE Capture)
-{
-    memset(Capture, 0, sizeof(*Capture));
-    if (Attributes == NULL) {
-        return STATUS_SUCCESS;
-    }
-    if (Attributes->Length != sizeof(*Attributes) || (Attributes->Attributes & ~(ULONG)OBJ_VALID_ATTRIBUTES)) {
-        return STATUS_INVALID_PARAMETER;
-    }
-    Capture->Attributes = Attributes->Attributes & ~(AccessMode != KernelMode ? (ULONG)OBJ_KERNEL_HANDLE : 0u);
-    Capture->RootDirectory = Attributes->RootDirectory;
-    return ObpCaptureName(Attributes->ObjectName, Capture);
 }
 
 NTSTATUS ObpBuildObject(const OBP_BLUEPRINT *Blueprint, PVOID *Object)
@@ -71,25 +67,22 @@ static NTSTATUS ObpResolveFromRoot(POBP_REQUEST Request, POBP_CAPTURE Capture)
     return Status;
 }
 
-static NTSTATUS ObpOpenUnnamed(POBP_REQUEST Request)
-{
-    ACCESS_MASK GrantedAccess;
-    NTSTATUS Status = ObpGrantAccess(Request->Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
-    if (NT_SUCCESS(Status)) {
-        ObpOpenReservedHandle(Request->Handle, Request->NewObject, Request->Attributes, GrantedAccess);
-    }
-    return Status;
-}
-
 static NTSTATUS ObpFinishRequest(POBP_REQUEST Request, POBP_CAPTURE Capture, PHANDLE Handle)
 {
-    BOOLEAN Named = Request->NewObject == NULL || Capture->Name.Length != 0;
     NTSTATUS Status;
     Request->Handle = ObpReserveHandle();
     if (Request->Handle == NULL) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    Status = Named ? ObpResolveFromRoot(Request, Capture) : ObpOpenUnnamed(Request);
+    if (Request->NewObject == NULL || Capture->Name.Length != 0) {
+        Status = ObpResolveFromRoot(Request, Capture);
+    } else {
+        ACCESS_MASK GrantedAccess;
+        Status = ObpGrantAccess(Request->Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
+        if (NT_SUCCESS(Status)) {
+            ObpOpenReservedHandle(Request->Handle, Request->NewObject, Request->Attributes, GrantedAccess);
+        }
+    }
     if (NT_SUCCESS(Status)) {
         *Handle = Request->Handle;
     } else {
@@ -162,4 +155,85 @@ NTSTATUS ObpCreateHandle(POBJECT_TYPE Type, SIZE_T BodySize, POBJECT_ATTRIBUTES 
 NTSTATUS ObpOpenHandle(POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess, PHANDLE Handle)
 {
     return ObpOpenHandleAs(UserMode, Type, Attributes, DesiredAccess, Handle);
+}
+
+/*
+ * The objects that exist from the start. The process is a session of its own, number 0. As in session 0 of Windows,
+ * names that begin with Global\, with Local\ and with neither are in \BaseNamedObjects. Session\<n>\ names another
+ * session; there is none.
+ */
+static UNICODE_STRING ObpNamesTarget = RTL_CONSTANT_STRING(u"\\BaseNamedObjects");
+static UNICODE_STRING ObpSessionsTarget = RTL_CONSTANT_STRING(u"\\Sessions\\BNOLINKS");
+
+static const struct {
+    PCWSTR Path;
+    PUNICODE_STRING Target; /* NULL: a directory */
+} ObpSystemNames[] = {
+    {u"\\KernelObjects", NULL},
+    {u"\\Sessions", NULL},
+    {u"\\Sessions\\BNOLINKS", NULL},
+    {u"\\Sessions\\BNOLINKS\\0", &ObpNamesTarget},
+    {u"\\BaseNamedObjects", NULL},
+    {u"\\BaseNamedObjects\\Global", &ObpNamesTarget},
+    {u"\\BaseNamedObjects\\Local", &ObpNamesTarget},
+    {u"\\BaseNamedObjects\\Session", &ObpSessionsTarget},
+};
+
+static POBP_SYSTEM_OBJECT volatile ObpFirstSystemObject;
+static volatile BOOLEAN ObpSystemObjectsMade;
+
+VOID ObpRegisterSystemObject(POBP_SYSTEM_OBJECT SystemObject)
+{
+    POBP_SYSTEM_OBJECT First = __atomic_load_n(&ObpFirstSystemObject, __ATOMIC_RELAXED);
+    do {
+        SystemObject->Next = First;
+        /* release: pairs with the acquire load in ObpMakeSystemObjects */
+    } while (!__atomic_compare_exchange_n(&ObpFirstSystemObject, &First, SystemObject, TRUE, __ATOMIC_RELEASE,
+                                          __ATOMIC_RELAXED));
+}
+
+static NTSTATUS ObpMakeSystemObject(PCWSTR Path, const OBP_BLUEPRINT *Blueprint)
+{
+    OBP_REQUEST Request = {
+        .AccessMode = KernelMode, .Type = Blueprint->Type, .Attributes = OBJ_PERMANENT | OBJ_OPENIF};
+    UNICODE_STRING Name = {.Buffer = (PWSTR)Path};
+    NTSTATUS Status;
+    while (Path[Name.Length / sizeof(WCHAR)] != 0) {
+        Name.Length += sizeof(WCHAR);
+    }
+    Status = ObpBuildObject(Blueprint, &Request.NewObject);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = ObpResolveName(&Request, NULL, &Name);
+    ObpDereferenceObjectEx(Request.NewObject, 1);
+    return Status;
+}
+
+/* Threads may race here: each finds what the others have created. A failure is retried next time. */
+static DECLSPEC_NOINLINE NTSTATUS ObpMakeSystemObjects(VOID)
+{
+    NTSTATUS Status = STATUS_SUCCESS;
+    for (ULONG Index = 0; Index < RTL_NUMBER_OF(ObpSystemNames) && NT_SUCCESS(Status); Index++) {
+        PUNICODE_STRING Target = ObpSystemNames[Index].Target;
+        OBP_BLUEPRINT Directory = {&ObpDirectoryType, sizeof(OBJECT_DIRECTORY), ObpInitializeDirectory, NULL};
+        OBP_BLUEPRINT Link = {&ObpSymbolicLinkType, Target != NULL ? ObpSymbolicLinkSize(Target) : 0,
+                              ObpInitializeSymbolicLink, Target};
+        Status = ObpMakeSystemObject(ObpSystemNames[Index].Path, Target != NULL ? &Link : &Directory);
+    }
+    POBP_SYSTEM_OBJECT Next = __atomic_load_n(&ObpFirstSystemObject, __ATOMIC_ACQUIRE);
+    for (; Next != NULL && NT_SUCCESS(Status); Next = Next->Next) {
+        Status = ObpMakeSystemObject(Next->Path, &Next->Blueprint);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    /* release: pairs with the acquire in ObpEnsureSystemObjects */
+    __atomic_store_n(&ObpSystemObjectsMade, TRUE, __ATOMIC_RELEASE);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS ObpEnsureSystemObjects(VOID)
+{
+    return __atomic_load_n(&ObpSystemObjectsMade, __ATOMIC_ACQUIRE) ? STATUS_SUCCESS : ObpMakeSystemObjects();
 }

@@ -1,27 +1,27 @@
 /*
- * handle.c: the handle table. How it is laid out is in handletable.h.
+ * handle.c: the handle table. Its layout is in obp.h.
  *
  * The requirements, and what meets them:
  * 1. A lookup takes no lock and does not touch the object: it takes one prepaid reference by compare-exchange on the
  *    Object word. While the word shows an object the handle has a reference of its own, so the object is alive.
- * 2. A lookup of an open handle never fails. When few references are left, whoever takes one pays for more. It can do
- *    so because the one it has just taken keeps the object; should the handle be closed meanwhile, it takes them back.
- *    Where none is left the others wait for that. It happens inside a dispatcher section, so a fork or a suspension
- *    does not come in between.
- * 3. No lookup succeeds after a close has returned: closing takes the word to 0 by compare-exchange, and the one who
- *    did that gives back the handle's reference and whatever was prepaid.
+ * 2. A lookup of an open handle never fails. A thread that takes one of the last few references prepays more. The
+ *    reference it has just taken makes that safe; if the handle is closed meanwhile, it takes the new ones back. If
+ *    none is left the others wait for it. It prepays inside a dispatcher section, so no fork or suspension comes in
+ *    between.
+ * 3. No lookup succeeds after a close has returned: closing takes the word to 0 by compare-exchange, and the closer
+ *    returns the handle's reference and whatever was prepaid.
  * 4. Object and Access belong together: Incarnation grows each time the entry is opened, and a lookup that finds
  *    another Access after its compare-exchange than before starts over.
- * 5. A closed handle stays invalid for long: free entries are used first in first out, and not before
- *    OBP_REUSE_DELAY of them are there.
+ * 5. A closed handle stays invalid for long: free entries are reused first in first out, and not before
+ *    OBP_REUSE_DELAY of them are free.
  *
- * A lock in the entry would fail 1 under contention; counting on the object would make every lookup of a shared object
- * meet on its header, and could not exclude that the object goes between reading the entry and counting.
+ * Rejected: a lock in the entry fails 1 under contention. Counting on the object makes every lookup of a shared object
+ * contend on its header, and cannot exclude that the object goes away between reading the entry and counting.
  */
-#include "handletable.h"
 #include "namespace.h"
 
 #include "../ke/debugdata.h"
+#include "../ke/park.h"
 
 #define OBP_REUSE_DELAY 128
 #define OBP_PREPAID_MOST 0xffffu
@@ -31,7 +31,7 @@ OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT];
 KD_REGISTER_ROOT(ObpRoot);
 KD_REGISTER_LAYOUT(ObpLayout, OBP_LAYOUT);
 
-/* Everything below is guarded by Lock. Index 0 is no handle. */
+/* Guarded by Lock. Index 0 is no handle. */
 static struct {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
     ULONG Next;                      /* the lowest index never used */
@@ -40,7 +40,7 @@ static struct {
     ULONG FreeCount;
 } ObpTable = {.Next = 1};
 
-/* Puts a fresh table where there is none; whoever comes second throws its own away. */
+/* Allocates a table where there is none. If two threads race, the loser frees its own. */
 static BOOLEAN ObpPublish(PVOID volatile *Place, SIZE_T Size)
 {
     PVOID Expected = NULL;
@@ -61,27 +61,14 @@ static BOOLEAN ObpPublish(PVOID volatile *Place, SIZE_T Size)
 static BOOLEAN ObpEnsureLeaf(ULONG Index)
 {
     OBP_BRANCH_TABLE *volatile *Root = &ObpRoot[Index / (OBP_LEAF * OBP_BRANCH)];
-    OBP_BRANCH_TABLE *Branch;
     if (!ObpPublish((PVOID volatile *)Root, sizeof(OBP_BRANCH_TABLE))) {
         return FALSE;
     }
-    Branch = __atomic_load_n(Root, __ATOMIC_ACQUIRE);
+    OBP_BRANCH_TABLE *Branch = __atomic_load_n(Root, __ATOMIC_ACQUIRE);
     return ObpPublish((PVOID volatile *)&Branch->Leaf[Index / OBP_LEAF % OBP_BRANCH], sizeof(OBP_LEAF_TABLE));
 }
 
-static VOID ObpLockTable(PKTHREAD Thread)
-{
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&ObpTable.Lock);
-}
-
-static VOID ObpUnlockTable(PKTHREAD Thread)
-{
-    KiReleaseLock(&ObpTable.Lock);
-    KiExitDispatcher(Thread);
-}
-
-/* With the table locked. A new index is only good once its leaf is there: *Missing is the index to make one for. */
+/* With the table locked. 0 and *Missing: the next index is new and the caller must allocate its leaf first. */
 static ULONG ObpTakeIndex(PULONG Missing)
 {
     ULONG Index;
@@ -101,16 +88,15 @@ static ULONG ObpTakeIndex(PULONG Missing)
     return Index;
 }
 
-static ULONG ObpAllocateIndex(VOID)
+HANDLE ObpReserveHandle(VOID)
 {
-    PKTHREAD Thread = KiCurrentThread();
     ULONG Index, Missing;
     do {
-        ObpLockTable(Thread);
+        PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
         Index = ObpTakeIndex(&Missing);
-        ObpUnlockTable(Thread);
+        KiExitLocked(&ObpTable.Lock, Thread);
     } while (Missing != 0 && ObpEnsureLeaf(Missing));
-    return Index;
+    return ULongToHandle(Index << 2);
 }
 
 static ULONG64 ObpAccessWord(ULONG64 Previous, ULONG Low)
@@ -118,12 +104,13 @@ static ULONG64 ObpAccessWord(ULONG64 Previous, ULONG Low)
     return (Previous & ~0xffffffffull) | Low;
 }
 
-static VOID ObpFreeIndex(ULONG Index)
+/* Also of a handle that was just closed. */
+VOID ObpCancelReservedHandle(HANDLE Handle)
 {
-    PKTHREAD Thread = KiCurrentThread();
+    ULONG Index = HandleToULong(Handle) >> 2;
     POBP_HANDLE_ENTRY Entry = ObpEntry(Index);
-    ObpLockTable(Thread);
-    /* relaxed: the word of a closed handle; who holds the lock is the only one who goes by it */
+    PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
+    /* relaxed: of a closed handle, read by holders of the lock only */
     __atomic_store_n(&Entry->Access, ObpAccessWord(__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED), 0),
                      __ATOMIC_RELAXED);
     if (ObpTable.FreeCount == 0) {
@@ -135,48 +122,23 @@ static VOID ObpFreeIndex(ULONG Index)
     }
     ObpTable.LastFree = Index;
     ObpTable.FreeCount++;
-    ObpUnlockTable(Thread);
-}
-
-static VOID ObpOpenEntry(POBP_HANDLE_ENTRY Entry, PVOID Object, ULONG64 Attributes, ACCESS_MASK GrantedAccess)
-{
-    ULONG64 Incarnation = (__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) >> 32) + 1;
-    __atomic_store_n(&Entry->Access, Incarnation << 32 | GrantedAccess, __ATOMIC_RELAXED);
-    /* release: pairs with the compare-exchange in ObpTakePrepaid, which then sees this Access or a later one */
-    __atomic_store_n(&Entry->Object, OBP_PREPAID_BATCH * OBP_PREPAID_ONE | (ULONG_PTR)Object | Attributes,
-                     __ATOMIC_RELEASE);
-}
-
-HANDLE ObpReserveHandle(VOID)
-{
-    return ULongToHandle(ObpAllocateIndex() << 2);
-}
-
-VOID ObpCancelReservedHandle(HANDLE Handle)
-{
-    ObpFreeIndex(HandleToULong(Handle) >> 2);
+    KiExitLocked(&ObpTable.Lock, Thread);
 }
 
 VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
+    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
     ULONG64 Attributes = ((HandleAttributes & OBJ_INHERIT) ? OBP_INHERIT : 0) |
                          ((HandleAttributes & OBJ_PROTECT_CLOSE) ? OBP_PROTECT : 0);
+    ULONG64 Incarnation = (__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) >> 32) + 1;
     ObpReferenceObjectEx(Object, 1 + OBP_PREPAID_BATCH);
     __atomic_fetch_add(&Header->HandleCount, 1, __ATOMIC_RELAXED);
     ObpCountUp(&Header->Type->TotalNumberOfHandles, &Header->Type->HighWaterNumberOfHandles);
-    ObpOpenEntry(ObpEntryOfHandle(Handle), Object, Attributes, GrantedAccess);
-}
-
-static NTSTATUS ObpOpenObject(PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess, PHANDLE Handle)
-{
-    HANDLE Reserved = ObpReserveHandle();
-    if (Reserved == NULL) {
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
-    ObpOpenReservedHandle(Reserved, Object, HandleAttributes, GrantedAccess);
-    *Handle = Reserved;
-    return STATUS_SUCCESS;
+    __atomic_store_n(&Entry->Access, Incarnation << 32 | GrantedAccess, __ATOMIC_RELAXED);
+    /* release: pairs with the compare-exchange in ObpTakeOne, which then sees this Access or a later one */
+    __atomic_store_n(&Entry->Object, OBP_PREPAID_BATCH * OBP_PREPAID_ONE | (ULONG_PTR)Object | Attributes,
+                     __ATOMIC_RELEASE);
 }
 
 NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STATE PassedAccessState,
@@ -198,20 +160,26 @@ NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STA
     }
     Status = ObpGrantAccess(ObpHeaderOf(Object)->Type, DesiredAccess, AccessMode, &GrantedAccess);
     if (NT_SUCCESS(Status)) {
-        Status = ObpOpenObject(Object, HandleAttributes, GrantedAccess, Handle);
+        HANDLE Reserved = ObpReserveHandle();
+        if (Reserved != NULL) {
+            ObpOpenReservedHandle(Reserved, Object, HandleAttributes, GrantedAccess);
+            *Handle = Reserved;
+        } else {
+            Status = STATUS_INSUFFICIENT_RESOURCES;
+        }
     }
     ObpDereferenceObjectEx(Object, 1);
     return Status;
 }
 
-/* The caller has just taken a reference on Object from the entry. Whatever cannot be stored there goes back. */
+/* The caller has just taken a reference on Object from the entry. What the entry cannot take is returned. */
 static VOID ObpPayInAdvance(POBP_HANDLE_ENTRY Entry, PVOID Object)
 {
     ULONG64 Word = __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED);
     ObpReferenceObjectEx(Object, OBP_PREPAID_BATCH);
-    /* A handle that was closed and opened again for the same object may have them as well. */
+    /* Safe even if the handle was closed and reopened for the same object. */
     while (ObpObjectOf(Word) == Object && ObpPrepaidOf(Word) + OBP_PREPAID_BATCH <= OBP_PREPAID_MOST) {
-        /* release: who takes one of these sees an object that has them */
+        /* release: a lookup that takes one of these sees them counted on the object */
         if (__atomic_compare_exchange_n(&Entry->Object, &Word, Word + OBP_PREPAID_BATCH * OBP_PREPAID_ONE, TRUE,
                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
             return;
@@ -227,7 +195,7 @@ static DECLSPEC_NOINLINE ULONG64 ObpTakeOneOfFew(POBP_HANDLE_ENTRY Entry)
     KiEnterDispatcher(Thread);
     for (ULONG Round = 0; (Word = __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED)) != 0; Round++) {
         if (ObpPrepaidOf(Word) == 0) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
         } else if (ObpTakeOne(Entry, &Word)) {
             if (ObpPrepaidOf(Word) <= OBP_PREPAID_FEW) {
                 ObpPayInAdvance(Entry, ObpObjectOf(Word));
@@ -280,55 +248,36 @@ static BOOLEAN ObpIsPseudoHandle(HANDLE Handle)
     return Handle == NtCurrentProcess() || Handle == NtCurrentThread();
 }
 
-static DECLSPEC_NOINLINE VOID ObpReferencePseudoHandle(HANDLE Handle, POBP_REFERENCE Reference)
+static BOOLEAN ObpReferencePseudoHandle(HANDLE Handle, POBP_REFERENCE Reference)
 {
-    if (Handle == NtCurrentProcess()) {
-        Reference->Object = &KiInitialProcess;
-        Reference->Information.GrantedAccess = PROCESS_ALL_ACCESS;
-    } else {
-        Reference->Object = KiCurrentThread();
-        Reference->Information.GrantedAccess = THREAD_ALL_ACCESS;
+    if (!ObpIsPseudoHandle(Handle)) {
+        return FALSE;
     }
+    BOOLEAN Process = Handle == NtCurrentProcess();
+    Reference->Object = Process ? (PVOID)&KiInitialProcess : (PVOID)KiCurrentThread();
+    Reference->Information.GrantedAccess = Process ? PROCESS_ALL_ACCESS : THREAD_ALL_ACCESS;
     Reference->Information.HandleAttributes = 0;
     ObpReferenceObjectEx(Reference->Object, 1);
-}
-
-FORCEINLINE BOOLEAN ObpReferenceHandle(HANDLE Handle, POBP_REFERENCE Reference)
-{
-    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
-    if (__builtin_expect(Entry != NULL, TRUE)) {
-        return ObpReferenceEntry(Entry, Reference);
-    }
-    if (ObpIsPseudoHandle(Handle)) {
-        ObpReferencePseudoHandle(Handle, Reference);
-        return TRUE;
-    }
-    return FALSE;
-}
-
-static NTSTATUS ObpCheckReference(POBP_REFERENCE Reference, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
-                                  KPROCESSOR_MODE AccessMode)
-{
-    if (ObjectType != NULL && ObpHeaderOf(Reference->Object)->Type != ObjectType) {
-        return STATUS_OBJECT_TYPE_MISMATCH;
-    }
-    if (AccessMode != KernelMode && (DesiredAccess & ~Reference->Information.GrantedAccess) != 0) {
-        return STATUS_ACCESS_DENIED;
-    }
-    return STATUS_SUCCESS;
+    return TRUE;
 }
 
 NTSTATUS ObpReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
                                     KPROCESSOR_MODE AccessMode, PVOID *Object,
                                     POBJECT_HANDLE_INFORMATION HandleInformation)
 {
+    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
     OBP_REFERENCE Reference;
-    NTSTATUS Status;
+    NTSTATUS Status = STATUS_SUCCESS;
     *Object = NULL;
-    if (!ObpReferenceHandle(Handle, &Reference)) {
+    if (__builtin_expect(Entry != NULL, TRUE) ? !ObpReferenceEntry(Entry, &Reference)
+                                              : !ObpReferencePseudoHandle(Handle, &Reference)) {
         return STATUS_INVALID_HANDLE;
     }
-    Status = ObpCheckReference(&Reference, DesiredAccess, ObjectType, AccessMode);
+    if (ObjectType != NULL && ObpHeaderOf(Reference.Object)->Type != ObjectType) {
+        Status = STATUS_OBJECT_TYPE_MISMATCH;
+    } else if (AccessMode != KernelMode && (DesiredAccess & ~Reference.Information.GrantedAccess) != 0) {
+        Status = STATUS_ACCESS_DENIED;
+    }
     if (!NT_SUCCESS(Status)) {
         ObpDereferenceObjectEx(Reference.Object, 1);
         return Status;
@@ -366,7 +315,7 @@ static VOID ObpReleaseHandle(PVOID Object, LONG_PTR References, ACCESS_MASK Gran
     ObpDereferenceObjectEx(Object, References + (Unlinked ? 1 : 0));
 }
 
-static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, ULONG Index)
+static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, HANDLE Handle)
 {
     ULONG64 Word = __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED);
     ACCESS_MASK GrantedAccess;
@@ -377,30 +326,25 @@ static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, ULONG Index)
         if (Word & OBP_PROTECT) {
             return STATUS_HANDLE_NOT_CLOSABLE;
         }
-        /* acquire: pairs with the release in ObpOpenEntry, so the Access read below is that of this handle; seq_cst:
-           comes before the looks at what threads have kept, nt/keptport.h */
+        /* acquire: pairs with the release in ObpOpenReservedHandle, so the Access read below is this handle's; seq_cst:
+           comes before the loads of the ports that threads keep, nt/keptport.h */
     } while (!__atomic_compare_exchange_n(&Entry->Object, &Word, 0, TRUE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     GrantedAccess = (ACCESS_MASK)__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED);
-    ObpFreeIndex(Index);
+    ObpCancelReservedHandle(Handle);
     ObpReleaseHandle(ObpObjectOf(Word), 1 + (LONG_PTR)ObpPrepaidOf(Word), GrantedAccess);
     return STATUS_SUCCESS;
 }
 
-/* A driver that closes what it does not own has a bug that the verifier stops at; a program only gets the status. */
-static NTSTATUS ObpCloseFailed(HANDLE Handle, KPROCESSOR_MODE PreviousMode, NTSTATUS Status)
-{
-    if (KiVerifierEnabled && PreviousMode == KernelMode && Handle != NULL && !ObpIsPseudoHandle(Handle)) {
-        KeBugCheckEx(INVALID_KERNEL_HANDLE, (ULONG_PTR)Handle, Status != STATUS_HANDLE_NOT_CLOSABLE, 0, 0);
-    }
-    return Status;
-}
-
+/* The verifier stops at a driver that closes a handle it does not own; a program only gets the status. */
 NTSTATUS ObCloseHandle(HANDLE Handle, KPROCESSOR_MODE PreviousMode)
 {
     POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
-    NTSTATUS Status =
-        Entry != NULL ? ObpCloseEntry(Entry, (ULONG)((ULONG_PTR)Handle >> 2)) : STATUS_INVALID_HANDLE;
-    return NT_SUCCESS(Status) ? Status : ObpCloseFailed(Handle, PreviousMode, Status);
+    NTSTATUS Status = Entry != NULL ? ObpCloseEntry(Entry, Handle) : STATUS_INVALID_HANDLE;
+    if (!NT_SUCCESS(Status) && KiVerifierEnabled && PreviousMode == KernelMode && Handle != NULL &&
+        !ObpIsPseudoHandle(Handle)) {
+        KeBugCheckEx(INVALID_KERNEL_HANDLE, (ULONG_PTR)Handle, Status != STATUS_HANDLE_NOT_CLOSABLE, 0, 0);
+    }
+    return Status;
 }
 
 NTSTATUS ZwClose(HANDLE Handle)
@@ -418,7 +362,7 @@ NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectF
     POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
     ULONG64 Attributes = (Inherit ? OBP_INHERIT : 0) | (ProtectFromClose ? OBP_PROTECT : 0);
     ULONG64 Word = Entry != NULL ? __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) : 0;
-    /* relaxed: nothing goes with the attributes */
+    /* relaxed: the attributes publish nothing */
     while (Word != 0 && !__atomic_compare_exchange_n(&Entry->Object, &Word, (Word & ~OBP_ATTRIBUTES) | Attributes,
                                                      TRUE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }

@@ -1,4 +1,4 @@
-/* namespace.c: finding, entering and taking away names. Theory in namespace.h. */
+/* namespace.c: directories and links; entering, finding and removing names. The theory is in namespace.h. */
 #include "namespace.h"
 
 #include "upcase.h"
@@ -13,7 +13,7 @@
 
 static POBJECT_HEADER_NAME_INFO ObpFewestBuckets[OBP_FEWEST_BUCKETS];
 
-/* Guarded by Lock; the counts are also looked at without it. */
+/* Guarded by Lock; the counts are also read without it. */
 static struct {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
     volatile ULONG BucketCount; /* a power of 2 */
@@ -21,7 +21,53 @@ static struct {
     POBJECT_HEADER_NAME_INFO *Bucket;
 } ObpNames = {.BucketCount = OBP_FEWEST_BUCKETS, .Bucket = ObpFewestBuckets};
 
-/* The directory that every path begins at; it has no name, and is never deleted. */
+OBJECT_TYPE ObpDirectoryType = {
+    .Name = "Directory",
+    .GenericMapping = {STANDARD_RIGHTS_READ | DIRECTORY_QUERY | DIRECTORY_TRAVERSE,
+                       STANDARD_RIGHTS_WRITE | DIRECTORY_CREATE_OBJECT | DIRECTORY_CREATE_SUBDIRECTORY,
+                       STANDARD_RIGHTS_EXECUTE | DIRECTORY_QUERY | DIRECTORY_TRAVERSE, DIRECTORY_ALL_ACCESS},
+    .ValidAccessMask = DIRECTORY_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+    .CaseInsensitive = TRUE,
+};
+
+OBJECT_TYPE ObpSymbolicLinkType = {
+    .Name = "SymbolicLink",
+    .GenericMapping = {STANDARD_RIGHTS_READ | SYMBOLIC_LINK_QUERY, STANDARD_RIGHTS_WRITE,
+                       STANDARD_RIGHTS_EXECUTE | SYMBOLIC_LINK_QUERY, SYMBOLIC_LINK_ALL_ACCESS},
+    .ValidAccessMask = SYMBOLIC_LINK_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+    .CaseInsensitive = TRUE,
+};
+
+OBP_REGISTER_TYPE(ObpDirectoryType);
+OBP_REGISTER_TYPE(ObpSymbolicLinkType);
+
+NTSTATUS ObpInitializeDirectory(PVOID Object, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    InitializeListHead(&((POBJECT_DIRECTORY)Object)->Entries);
+    return STATUS_SUCCESS;
+}
+
+SIZE_T ObpSymbolicLinkSize(PCUNICODE_STRING Target)
+{
+    return sizeof(OBJECT_SYMBOLIC_LINK) + Target->Length;
+}
+
+NTSTATUS ObpInitializeSymbolicLink(PVOID Object, PVOID Context)
+{
+    POBJECT_SYMBOLIC_LINK Link = Object;
+    PCUNICODE_STRING Target = Context;
+    KeQuerySystemTime(&Link->CreationTime);
+    Link->Length = Target->Length / sizeof(WCHAR);
+    memcpy(Link->Target, Target->Buffer, Target->Length);
+    return STATUS_SUCCESS;
+}
+
+/* The directory where every path begins; it has no name and is never deleted. */
 static struct {
     UCHAR Header[sizeof(OBJECT_HEADER)] DECLSPEC_ALIGN(MEMORY_ALLOCATION_ALIGNMENT);
     OBJECT_DIRECTORY Body;
@@ -37,19 +83,7 @@ static VOID ObpInitializeNamespace(VOID)
 }
 KI_INITIALIZER(KiInitializeObjects, ObpInitializeNamespace);
 
-static VOID ObpLockNames(PKTHREAD Thread)
-{
-    KiEnterDispatcher(Thread);
-    KiAcquireLock(&ObpNames.Lock);
-}
-
-static VOID ObpUnlockNames(PKTHREAD Thread)
-{
-    KiReleaseLock(&ObpNames.Lock);
-    KiExitDispatcher(Thread);
-}
-
-/* One component of a path, or what is left of one. */
+/* A component of a path, or the rest of one. */
 typedef struct _OBP_TEXT {
     PCWCH Text;
     ULONG Length; /* in characters */
@@ -70,7 +104,7 @@ static POBJECT_HEADER_NAME_INFO *ObpBucketOf(ULONG Hash)
     return &ObpNames.Bucket[Hash & (ObpNames.BucketCount - 1)];
 }
 
-/* With the names locked, as everything from here on that does not lock them itself. */
+/* With the names locked, as every function from here on that does not lock them itself. */
 static POBJECT_HEADER_NAME_INFO ObpFindName(POBJECT_DIRECTORY Directory, OBP_TEXT Name, BOOLEAN CaseInsensitive)
 {
     ULONG Hash = ObpHashName(Directory, Name);
@@ -100,7 +134,7 @@ static VOID ObpLinkName(POBJECT_HEADER_NAME_INFO Info, POBJECT_DIRECTORY Directo
     ObpReferenceObjectEx(Info->Object, 1);
 }
 
-/* Returns the directory, the reference on which is the caller's now, as is the one on the object. */
+/* Returns the directory. Its reference, and the one on the object, now belong to the caller. */
 static POBJECT_DIRECTORY ObpUnlinkName(POBJECT_HEADER_NAME_INFO Info)
 {
     POBJECT_DIRECTORY Directory = Info->Directory;
@@ -129,12 +163,12 @@ static VOID ObpMoveNames(POBJECT_HEADER_NAME_INFO *Buckets, ULONG Count)
     __atomic_store_n(&ObpNames.BucketCount, Count, __ATOMIC_RELAXED);
 }
 
-/* Not locked. A table that has become too small stays as it is when there is no memory for another. */
-static VOID ObpGrowTable(PKTHREAD Thread)
+/* Not locked. Without memory the table stays too small. */
+static VOID ObpGrowTable(VOID)
 {
     POBJECT_HEADER_NAME_INFO *Old = NULL;
     POBJECT_HEADER_NAME_INFO *New;
-    /* relaxed: a guess, looked at again under the lock */
+    /* relaxed: a hint, checked again under the lock */
     ULONG Count = __atomic_load_n(&ObpNames.BucketCount, __ATOMIC_RELAXED);
     if (__atomic_load_n(&ObpNames.NameCount, __ATOMIC_RELAXED) < 2 * Count || Count >= OBP_MOST_BUCKETS) {
         return;
@@ -143,34 +177,34 @@ static VOID ObpGrowTable(PKTHREAD Thread)
     if (New == NULL) {
         return;
     }
-    ObpLockNames(Thread);
+    PKTHREAD Thread = KiEnterLocked(&ObpNames.Lock);
     if (ObpNames.BucketCount == Count) {
         Old = ObpNames.Bucket != ObpFewestBuckets ? ObpNames.Bucket : NULL;
         ObpMoveNames(New, 4 * Count);
         New = NULL;
     }
-    ObpUnlockNames(Thread);
+    KiExitLocked(&ObpNames.Lock, Thread);
     HalFree(New);
     HalFree(Old);
 }
 
 /*
- * A path on its way through the directories. Directory and Rest move on together; Buffer is what the last symbolic link
- * made of the path.
+ * A walk of a path through the directories. Directory and Rest advance together; Buffer is the path as the last
+ * symbolic link rewrote it.
  */
 typedef struct _OBP_WALK {
     POBP_REQUEST Request;
     POBJECT_DIRECTORY Directory;
-    OBP_TEXT Rest;                      /* from Directory on, without the separator; empty: Directory itself is meant */
-    OBP_TEXT Component;                 /* the one that was looked at last */
-    POBJECT_HEADER_NAME_INFO Found;     /* NULL: there is none */
+    OBP_TEXT Rest;                      /* relative to Directory, without the separator; empty: Directory itself */
+    OBP_TEXT Component;                 /* the last one that was looked up */
+    POBJECT_HEADER_NAME_INFO Found;     /* NULL: not found */
     PWCHAR Buffer;
     POBJECT_HEADER_NAME_INFO FreshName; /* for NewObject, with room for the last component */
     BOOLEAN CaseInsensitive;
     ULONG Links;
 } OBP_WALK, *POBP_WALK;
 
-/* Takes the first component off Rest. More: something follows it, if only a separator. */
+/* Takes the first component off Rest. TRUE: something follows it, if only a separator. */
 static BOOLEAN ObpTakeComponent(POBP_WALK Walk)
 {
     ULONG Length = 0;
@@ -184,19 +218,14 @@ static BOOLEAN ObpTakeComponent(POBP_WALK Walk)
     return More;
 }
 
-static BOOLEAN ObpLeadsOn(POBP_WALK Walk, POBJECT_TYPE Type, BOOLEAN More)
-{
-    return Type == &ObpSymbolicLinkType &&
-           (More || (Walk->Request->Type != &ObpSymbolicLinkType && !(Walk->Request->Attributes & OBJ_OPENLINK)));
-}
-
 /*
- * STATUS_SUCCESS: Found, or if that is NULL, Directory is what the path leads to. STATUS_OBJECT_NAME_NOT_FOUND: only
- * the last component, Component, is missing in Directory. STATUS_REPARSE_OBJECT: Found is a link to be followed, before
- * More of the path.
+ * STATUS_SUCCESS: the path leads to Found or, if that is NULL, to Directory. STATUS_OBJECT_NAME_NOT_FOUND: only the
+ * last component, Component, is missing in Directory. STATUS_REPARSE_OBJECT: Found is a link to follow; More of the
+ * path comes after it.
  */
 static NTSTATUS ObpWalkPath(POBP_WALK Walk, BOOLEAN *More)
 {
+    POBP_REQUEST Request = Walk->Request;
     Walk->Found = NULL;
     if (Walk->Rest.Length == 0) {
         return STATUS_SUCCESS;
@@ -211,7 +240,8 @@ static NTSTATUS ObpWalkPath(POBP_WALK Walk, BOOLEAN *More)
             return *More ? STATUS_OBJECT_PATH_NOT_FOUND : STATUS_OBJECT_NAME_NOT_FOUND;
         }
         POBJECT_TYPE Type = ObpHeaderOf(Walk->Found->Object)->Type;
-        if (ObpLeadsOn(Walk, Type, *More)) {
+        if (Type == &ObpSymbolicLinkType &&
+            (*More || (Request->Type != &ObpSymbolicLinkType && !(Request->Attributes & OBJ_OPENLINK)))) {
             return STATUS_REPARSE_OBJECT;
         }
         if (!*More) {
@@ -222,14 +252,6 @@ static NTSTATUS ObpWalkPath(POBP_WALK Walk, BOOLEAN *More)
         }
         Walk->Directory = Walk->Found->Object;
     }
-}
-
-static NTSTATUS ObpCheckExclusive(POBP_REQUEST Request, POBJECT_HEADER_NAME_INFO Info)
-{
-    if ((Request->Attributes & OBJ_EXCLUSIVE) && !(Info != NULL && Info->Exclusive)) {
-        return STATUS_INVALID_PARAMETER;
-    }
-    return STATUS_SUCCESS;
 }
 
 static NTSTATUS ObpOpenFound(POBP_REQUEST Request, PVOID Object)
@@ -243,17 +265,18 @@ static NTSTATUS ObpOpenFound(POBP_REQUEST Request, PVOID Object)
     if (Request->Attributes & Type->InvalidAttributes) {
         return STATUS_INVALID_PARAMETER;
     }
-    Status = ObpCheckExclusive(Request, ObpHeaderOf(Object)->NameInfo);
-    if (NT_SUCCESS(Status)) {
-        Status = ObpGrantAccess(Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
+    POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Object)->NameInfo;
+    if ((Request->Attributes & OBJ_EXCLUSIVE) && !(Info != NULL && Info->Exclusive)) {
+        return STATUS_INVALID_PARAMETER;
     }
+    Status = ObpGrantAccess(Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
     if (NT_SUCCESS(Status) && Request->Handle != NULL) {
         ObpOpenReservedHandle(Request->Handle, Object, Request->Attributes, GrantedAccess);
     }
     return Status;
 }
 
-static NTSTATUS ObpEnter(POBP_WALK Walk)
+static NTSTATUS ObpEnterName(POBP_WALK Walk)
 {
     POBP_REQUEST Request = Walk->Request;
     POBJECT_HEADER_NAME_INFO Info = Walk->FreshName;
@@ -263,7 +286,7 @@ static NTSTATUS ObpEnter(POBP_WALK Walk)
         return Status;
     }
     if (Walk->Component.Length > Info->Capacity) {
-        return STATUS_OBJECT_NAME_INVALID; /* the caller changes the text meanwhile */
+        return STATUS_OBJECT_NAME_INVALID; /* the caller is changing the text */
     }
     Info->Object = Request->NewObject;
     Info->Permanent = (Request->Attributes & OBJ_PERMANENT) != 0;
@@ -282,7 +305,7 @@ static NTSTATUS ObpFinishWalk(POBP_WALK Walk, NTSTATUS Status)
     POBP_REQUEST Request = Walk->Request;
     PVOID Object = Walk->Found != NULL ? Walk->Found->Object : Walk->Directory;
     if (Status == STATUS_OBJECT_NAME_NOT_FOUND && Request->NewObject != NULL) {
-        return ObpEnter(Walk);
+        return ObpEnterName(Walk);
     }
     if (!NT_SUCCESS(Status)) {
         return Status;
@@ -297,7 +320,7 @@ static NTSTATUS ObpFinishWalk(POBP_WALK Walk, NTSTATUS Status)
     return NT_SUCCESS(Status) ? STATUS_OBJECT_NAME_EXISTS : Status;
 }
 
-/* Not locked, as everything from here on that does not say otherwise. */
+/* Not locked, as every function from here on unless it says otherwise. */
 static NTSTATUS ObpStartWalk(POBP_WALK Walk, POBJECT_DIRECTORY RootDirectory, OBP_TEXT Path)
 {
     BOOLEAN Absolute = Path.Length != 0 && Path.Text[0] == OBP_SEPARATOR;
@@ -309,7 +332,7 @@ static NTSTATUS ObpStartWalk(POBP_WALK Walk, POBJECT_DIRECTORY RootDirectory, OB
     return STATUS_SUCCESS;
 }
 
-/* A name for the new object that has room for the last component of the path. */
+/* Allocates a name for the new object, with room for the last component of the path. */
 static NTSTATUS ObpPrepareName(POBP_WALK Walk)
 {
     ULONG Length = 0;
@@ -328,7 +351,7 @@ static NTSTATUS ObpPrepareName(POBP_WALK Walk)
     return STATUS_SUCCESS;
 }
 
-/* The walk starts over with the link's target in place of what led to it. Link is a reference of the caller's. */
+/* Restarts the walk with the link's target in place of the path to it. The caller holds a reference on Link. */
 static NTSTATUS ObpFollowLink(POBP_WALK Walk, POBJECT_SYMBOLIC_LINK Link, BOOLEAN More)
 {
     ULONG Length = Link->Length + More + Walk->Rest.Length;
@@ -356,33 +379,25 @@ static NTSTATUS ObpFollowLink(POBP_WALK Walk, POBJECT_SYMBOLIC_LINK Link, BOOLEA
     return ObpStartWalk(Walk, NULL, (OBP_TEXT){Path, Length});
 }
 
-/* As far as the first link. STATUS_REPARSE_OBJECT: *Link, with a reference, is to be followed. */
-static NTSTATUS ObpWalkOnce(POBP_WALK Walk, PKTHREAD Thread, PVOID *Link, BOOLEAN *More)
-{
-    NTSTATUS Status;
-    ObpLockNames(Thread);
-    Status = ObpWalkPath(Walk, More);
-    if (Status == STATUS_REPARSE_OBJECT) {
-        *Link = Walk->Found->Object;
-        ObpReferenceObjectEx(*Link, 1);
-    } else {
-        Status = ObpFinishWalk(Walk, Status);
-    }
-    ObpUnlockNames(Thread);
-    return Status;
-}
-
 static NTSTATUS ObpWalkAndFollow(POBP_WALK Walk)
 {
-    PKTHREAD Thread = KiCurrentThread();
     for (;;) {
         PVOID Link = NULL;
         BOOLEAN More = FALSE;
         NTSTATUS Status = Walk->Request->NewObject != NULL ? ObpPrepareName(Walk) : STATUS_SUCCESS;
-        if (NT_SUCCESS(Status)) {
-            Status = ObpWalkOnce(Walk, Thread, &Link, &More);
+        if (!NT_SUCCESS(Status)) {
+            return Status;
         }
-        if (Status != STATUS_REPARSE_OBJECT) {
+        PKTHREAD Thread = KiEnterLocked(&ObpNames.Lock);
+        Status = ObpWalkPath(Walk, &More);
+        if (Status == STATUS_REPARSE_OBJECT) {
+            Link = Walk->Found->Object;
+            ObpReferenceObjectEx(Link, 1);
+        } else {
+            Status = ObpFinishWalk(Walk, Status);
+        }
+        KiExitLocked(&ObpNames.Lock, Thread);
+        if (Link == NULL) {
             return Status;
         }
         Status = ObpFollowLink(Walk, Link, More);
@@ -403,7 +418,7 @@ NTSTATUS ObpResolveName(POBP_REQUEST Request, PVOID RootDirectory, PCUNICODE_STR
     Walk.CaseInsensitive = Request->Type->CaseInsensitive || (Request->Attributes & OBJ_CASE_INSENSITIVE);
     Status = ObpStartWalk(&Walk, RootDirectory, (OBP_TEXT){Name->Buffer, Name->Length / sizeof(WCHAR)});
     if (NT_SUCCESS(Status) && Request->NewObject != NULL) {
-        ObpGrowTable(KiCurrentThread());
+        ObpGrowTable();
     }
     if (NT_SUCCESS(Status)) {
         Status = ObpWalkAndFollow(&Walk);
@@ -413,8 +428,8 @@ NTSTATUS ObpResolveName(POBP_REQUEST Request, PVOID RootDirectory, PCUNICODE_STR
     return Status;
 }
 
-/* Locked. Whether the name had to go, and then the directory whose reference is the caller's. */
-static POBJECT_DIRECTORY ObpTakeNameIfUnused(POBJECT_HEADER Header)
+/* Locked. Removes the name if nothing keeps it; then returns its directory, with a reference for the caller. */
+static POBJECT_DIRECTORY ObpUnlinkUnused(POBJECT_HEADER Header)
 {
     POBJECT_HEADER_NAME_INFO Info = Header->NameInfo;
     if (Info->Directory == NULL || Info->Permanent || __atomic_load_n(&Header->HandleCount, __ATOMIC_RELAXED) != 0) {
@@ -425,14 +440,14 @@ static POBJECT_DIRECTORY ObpTakeNameIfUnused(POBJECT_HEADER Header)
 
 LONG_PTR ObpCloseNamedHandle(PVOID Object, BOOLEAN *Unlinked)
 {
-    PKTHREAD Thread = KiCurrentThread();
+    PKTHREAD Thread;
     POBJECT_HEADER Header = ObpHeaderOf(Object);
     POBJECT_DIRECTORY Directory;
     LONG_PTR HandlesLeft;
-    ObpLockNames(Thread);
+    Thread = KiEnterLocked(&ObpNames.Lock);
     HandlesLeft = __atomic_sub_fetch(&Header->HandleCount, 1, __ATOMIC_RELAXED);
-    Directory = ObpTakeNameIfUnused(Header);
-    ObpUnlockNames(Thread);
+    Directory = ObpUnlinkUnused(Header);
+    KiExitLocked(&ObpNames.Lock, Thread);
     *Unlinked = Directory != NULL;
     if (Directory != NULL) {
         ObpDereferenceObjectEx(Directory, 1);
@@ -442,13 +457,13 @@ LONG_PTR ObpCloseNamedHandle(PVOID Object, BOOLEAN *Unlinked)
 
 VOID ObpSetPermanent(PVOID Object, BOOLEAN Permanent)
 {
-    PKTHREAD Thread = KiCurrentThread();
+    PKTHREAD Thread;
     POBJECT_HEADER Header = ObpHeaderOf(Object);
     POBJECT_DIRECTORY Directory;
-    ObpLockNames(Thread);
+    Thread = KiEnterLocked(&ObpNames.Lock);
     Header->NameInfo->Permanent = Permanent;
-    Directory = ObpTakeNameIfUnused(Header);
-    ObpUnlockNames(Thread);
+    Directory = ObpUnlinkUnused(Header);
+    KiExitLocked(&ObpNames.Lock, Thread);
     if (Directory != NULL) {
         ObpDereferenceObjectEx(Directory, 1);
         ObpDereferenceObjectEx(Object, 1);
@@ -464,53 +479,51 @@ VOID ObMakeTemporaryObject(PVOID Object)
 
 ULONG ObpQueryNameAttributes(PVOID Object)
 {
-    PKTHREAD Thread = KiCurrentThread();
+    PKTHREAD Thread;
     POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Object)->NameInfo;
     ULONG Attributes;
-    ObpLockNames(Thread);
+    Thread = KiEnterLocked(&ObpNames.Lock);
     Attributes = (Info->Permanent ? OBJ_PERMANENT : 0) | (Info->Exclusive ? OBJ_EXCLUSIVE : 0);
-    ObpUnlockNames(Thread);
+    KiExitLocked(&ObpNames.Lock, Thread);
     return Attributes;
 }
 
-/* Locked. The name of what Info's object is in, or NULL: that is the root, or has lost its name. */
+/* Locked. The name of the directory; NULL: it is the root, or has lost its name. */
 static POBJECT_HEADER_NAME_INFO ObpParentName(POBJECT_HEADER_NAME_INFO Info)
 {
     POBJECT_HEADER_NAME_INFO Parent = ObpHeaderOf(Info->Directory)->NameInfo;
     return Parent != NULL && Parent->Directory != NULL ? Parent : NULL;
 }
 
-/* Locked. A path that begins in a directory that has lost its name begins with dots. */
-static ULONG ObpPathLength(POBJECT_HEADER_NAME_INFO Info)
+/* Locked. FALSE: the path exceeds Capacity; else it is written, from its end backwards. The path below a directory that
+   has lost its name begins with dots. */
+static BOOLEAN ObpWritePath(POBJECT_HEADER_NAME_INFO First, PWCHAR Path, ULONG Capacity, PULONG PathLength)
 {
+    POBJECT_HEADER_NAME_INFO Last = First;
     ULONG Length = 0;
-    for (;;) {
-        POBJECT_HEADER_NAME_INFO Parent = ObpParentName(Info);
+    for (POBJECT_HEADER_NAME_INFO Info = First; Info != NULL; Info = ObpParentName(Info)) {
         Length += 1u + Info->Length;
-        if (Parent == NULL) {
-            return Info->Directory == &ObpRootDirectory.Body ? Length : Length + OBP_DOTS;
-        }
-        Info = Parent;
+        Last = Info;
     }
-}
-
-/* Locked. Writes backwards from the end of Path, which has room. */
-static VOID ObpWritePath(POBJECT_HEADER_NAME_INFO Info, PWCHAR Path, ULONG Length)
-{
-    while (Info != NULL) {
+    Length += Last->Directory != &ObpRootDirectory.Body ? OBP_DOTS : 0;
+    *PathLength = Length;
+    if (Length > Capacity) {
+        return FALSE;
+    }
+    for (POBJECT_HEADER_NAME_INFO Info = First; Info != NULL; Info = ObpParentName(Info)) {
         Length -= Info->Length;
         memcpy(Path + Length, Info->Name, Info->Length * sizeof(WCHAR));
         Path[--Length] = OBP_SEPARATOR;
-        Info = ObpParentName(Info);
     }
     while (Length != 0) {
         Path[--Length] = u'.';
     }
+    return TRUE;
 }
 
 BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
 {
-    PKTHREAD Thread = KiCurrentThread();
+    PKTHREAD Thread;
     POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Object)->NameInfo;
     BOOLEAN Fits;
     *Length = 0;
@@ -524,23 +537,17 @@ BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
     if (Info == NULL) {
         return TRUE;
     }
-    ObpLockNames(Thread);
-    if (Info->Directory != NULL) {
-        *Length = ObpPathLength(Info);
-    }
-    Fits = *Length <= Capacity;
-    if (Fits && *Length != 0) {
-        ObpWritePath(Info, Path, *Length);
-    }
-    ObpUnlockNames(Thread);
+    Thread = KiEnterLocked(&ObpNames.Lock);
+    Fits = Info->Directory == NULL || ObpWritePath(Info, Path, Capacity, Length);
+    KiExitLocked(&ObpNames.Lock, Thread);
     return Fits;
 }
 
 VOID ObpVisitEntries(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit, PVOID Context)
 {
-    PKTHREAD Thread = KiCurrentThread();
+    PKTHREAD Thread;
     PLIST_ENTRY Entry;
-    ObpLockNames(Thread);
+    Thread = KiEnterLocked(&ObpNames.Lock);
     for (Entry = Directory->Entries.Flink; Entry != &Directory->Entries; Entry = Entry->Flink) {
         POBJECT_HEADER_NAME_INFO Info = CONTAINING_RECORD(Entry, OBJECT_HEADER_NAME_INFO, Sibling);
         UNICODE_STRING Name = {(USHORT)(Info->Length * sizeof(WCHAR)), (USHORT)(Info->Length * sizeof(WCHAR)),
@@ -551,5 +558,5 @@ VOID ObpVisitEntries(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit,
             break;
         }
     }
-    ObpUnlockNames(Thread);
+    KiExitLocked(&ObpNames.Lock, Thread);
 }

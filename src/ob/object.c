@@ -1,9 +1,121 @@
-/* object.c: objects and their reference counts. */
+/* object.c: the types of objects, objects and their reference counts, and fast references. */
 #include "obp.h"
+
+#include <interlock/ex.h>
+
+#include "../ke/debugdata.h"
+
+#define OBP_FIRST_TYPE_INDEX 2 /* 0 is none, 1 is no longer used */
+#define OBP_FEW_FAST_REFS 3
+
+POBJECT_TYPE volatile ObpFirstType;
+
+KEVENT ObpDefaultObject = {
+    .Header = {
+        .Type = EventNotificationObject,
+        .Size = sizeof(KEVENT) / sizeof(LONG),
+        .SignalState = 1,
+        .WaitListHead = {&ObpDefaultObject.Header.WaitListHead, &ObpDefaultObject.Header.WaitListHead},
+    },
+};
+KD_REGISTER_ROOT(ObpFirstType);
+
+VOID ObpRegisterType(POBJECT_TYPE Type)
+{
+    POBJECT_TYPE First = __atomic_load_n(&ObpFirstType, __ATOMIC_RELAXED);
+    do {
+        Type->NextType = First;
+        Type->Index = First != NULL ? First->Index + 1 : OBP_FIRST_TYPE_INDEX;
+        /* release: pairs with the acquire load of threads that walk the list */
+    } while (!__atomic_compare_exchange_n(&ObpFirstType, &First, Type, TRUE, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+ULONG ObpCountHandles(VOID)
+{
+    ULONG Handles = 0;
+    /* acquire: pairs with the release in ObpRegisterType */
+    for (POBJECT_TYPE Type = __atomic_load_n(&ObpFirstType, __ATOMIC_ACQUIRE); Type != NULL; Type = Type->NextType) {
+        Handles += __atomic_load_n(&Type->TotalNumberOfHandles, __ATOMIC_RELAXED);
+    }
+    return Handles;
+}
+
+/* Until ps replaces it. */
+static VOID ObpDeleteThread(PVOID Object)
+{
+    KiFreeThread(Object);
+}
+
+OBJECT_TYPE ObpThreadType = {
+    .Name = "Thread",
+    .GenericMapping = {STANDARD_RIGHTS_READ | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION,
+                       STANDARD_RIGHTS_WRITE | THREAD_TERMINATE | THREAD_SUSPEND_RESUME | THREAD_ALERT |
+                           THREAD_SET_INFORMATION | THREAD_SET_CONTEXT,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION | THREAD_RESUME,
+                       THREAD_ALL_ACCESS},
+    .ValidAccessMask = THREAD_ALL_ACCESS,
+    .InvalidAttributes = OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF,
+    .OwnsMemory = TRUE,
+    .DeleteProcedure = ObpDeleteThread,
+};
+
+OBP_REGISTER_TYPE(ObpThreadType);
+
+OBJECT_TYPE ObpProcessType = {
+    .Name = "Process",
+    .GenericMapping = {STANDARD_RIGHTS_READ | PROCESS_VM_READ | PROCESS_QUERY_INFORMATION,
+                       STANDARD_RIGHTS_WRITE | PROCESS_CREATE_PROCESS | PROCESS_CREATE_THREAD | PROCESS_VM_OPERATION |
+                           PROCESS_VM_WRITE | PROCESS_DUP_HANDLE | PROCESS_TERMINATE | PROCESS_SET_QUOTA |
+                           PROCESS_SET_INFORMATION | PROCESS_SUSPEND_RESUME,
+                       STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE | PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_TERMINATE,
+                       PROCESS_ALL_ACCESS},
+    .ValidAccessMask = PROCESS_ALL_ACCESS,
+    .InvalidAttributes = OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF,
+    .OwnsMemory = TRUE,
+};
+
+OBP_REGISTER_TYPE(ObpProcessType);
+
+ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access)
+{
+    static const ACCESS_MASK Generic = GENERIC_READ | GENERIC_WRITE | GENERIC_EXECUTE | GENERIC_ALL;
+    ACCESS_MASK Mapped = Access & ~(Generic | MAXIMUM_ALLOWED);
+    if (Access & GENERIC_READ) {
+        Mapped |= Type->GenericMapping.GenericRead;
+    }
+    if (Access & GENERIC_WRITE) {
+        Mapped |= Type->GenericMapping.GenericWrite;
+    }
+    if (Access & GENERIC_EXECUTE) {
+        Mapped |= Type->GenericMapping.GenericExecute;
+    }
+    if (Access & (GENERIC_ALL | MAXIMUM_ALLOWED)) {
+        Mapped |= Type->GenericMapping.GenericAll;
+    }
+    return Mapped;
+}
+
+NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
+                        PACCESS_MASK GrantedAccess)
+{
+    ACCESS_MASK Access = ObpMapGenericAccess(Type, DesiredAccess);
+    if (AccessMode != KernelMode) {
+        if (Access & ACCESS_SYSTEM_SECURITY) {
+            return STATUS_PRIVILEGE_NOT_HELD;
+        }
+        if (Access & ~Type->ValidAccessMask) {
+            return STATUS_ACCESS_DENIED;
+        }
+    }
+    *GrantedAccess = Access & Type->ValidAccessMask;
+    return STATUS_SUCCESS;
+}
+
+/* Objects. */
 
 VOID ObpCountUp(volatile ULONG *Count, volatile ULONG *Highest)
 {
-    /* relaxed, all: numbers to be shown, on which nothing depends */
+    /* relaxed, all: for display only */
     ULONG Now = __atomic_add_fetch(Count, 1, __ATOMIC_RELAXED);
     ULONG High = __atomic_load_n(Highest, __ATOMIC_RELAXED);
     while (Now > High &&
@@ -64,7 +176,7 @@ VOID ObpDiscardObject(PVOID Object)
 LONG_PTR ObpReferenceObjectEx(PVOID Object, LONG_PTR Count)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
-    /* relaxed: the caller has a reference already, which is what keeps the object */
+    /* relaxed: the caller's own reference keeps the object */
     LONG_PTR Previous = __atomic_fetch_add(&Header->PointerCount, Count, __ATOMIC_RELAXED);
     if (Previous <= 0) {
         ObpBadReferenceCount(Header, Previous);
@@ -146,8 +258,7 @@ static VOID ObpDereferenceThreadObject(PKTHREAD Thread)
     ObpDereferenceObjectEx(Thread, 1);
 }
 
-/* Every thread gets an object header when it is adopted. Here, because whoever uses the reference counts of objects links
-   this file. */
+/* Every thread gets an object header when it is adopted. Here, because users of reference counts link this file. */
 static VOID ObpInitializeSystem(VOID)
 {
     ObpInitializeObject(&KiInitialProcess, &ObpProcessType);
@@ -155,3 +266,81 @@ static VOID ObpInitializeSystem(VOID)
     KiThreadObjectRoutines.Dereference = ObpDereferenceThreadObject;
 }
 KI_INITIALIZER(KiInitializeObjects, ObpInitializeSystem);
+
+/*
+ * Fast references to objects. The theory of the word is in src/ex/fastref.c.
+ *
+ * 1. Initializing and replacing take over one reference of the caller's on the new object; replacing returns the one on
+ *    the old object to the caller. References prepaid on the old object are repaid.
+ * 2. A reference is taken from the word as long as it has one. NULL: it has none, or no object. Then the caller
+ *    acquires the word's lock, shared, and uses the locked form. A replacer acquires and releases the same lock
+ *    exclusively between replacing and dereferencing the old object.
+ * 3. A thread that takes the last cached reference, or leaves few, prepays more; its own reference makes that safe.
+ *    What does not fit into the word goes back to the object.
+ * 4. References are neither lost nor gained: while no thread is in here, the object's count is R + 1 + N.
+ */
+VOID ObInitializeFastReference(PEX_FAST_REF FastRef, PVOID Object)
+{
+    if (Object != NULL) {
+        ObpReferenceObjectEx(Object, MAX_FAST_REFS);
+    }
+    ExInitializeFastReference(FastRef, Object);
+}
+
+/* With a reference on Object. */
+static VOID ObpRefillFastReference(PEX_FAST_REF FastRef, PVOID Object, ULONG Count)
+{
+    ULONG Kept;
+    ObpReferenceObjectEx(Object, Count);
+    Kept = ExInsertFastReference(FastRef, Object, Count);
+    if (Kept != 0) {
+        ObpDereferenceObjectEx(Object, Kept);
+    }
+}
+
+PVOID ObFastReferenceObject(PEX_FAST_REF FastRef)
+{
+    EX_FAST_REF Old = ExAcquireFastReference(FastRef);
+    ULONG Count = ExGetCountFastReference(Old);
+    PVOID Object = ExGetObjectFastReference(Old);
+    if (Count == 0) {
+        return NULL;
+    }
+    /* One thread refills each time the count runs low, and another one if it runs out meanwhile. */
+    if (Count - 1 == OBP_FEW_FAST_REFS || Count - 1 == 0) {
+        ObpRefillFastReference(FastRef, Object, MAX_FAST_REFS - (Count - 1));
+    }
+    return Object;
+}
+
+PVOID ObFastReferenceObjectLocked(PEX_FAST_REF FastRef)
+{
+    /* acquire: the object as its writer left it */
+    EX_FAST_REF Now = {.Value = __atomic_load_n(&FastRef->Value, __ATOMIC_ACQUIRE)};
+    PVOID Object = ExGetObjectFastReference(Now);
+    if (Object != NULL) {
+        ObpReferenceObjectEx(Object, 1);
+        ObpRefillFastReference(FastRef, Object, MAX_FAST_REFS);
+    }
+    return Object;
+}
+
+VOID ObFastDereferenceObject(PEX_FAST_REF FastRef, PVOID Object)
+{
+    if (!ExReleaseFastReference(FastRef, Object)) {
+        ObpDereferenceObjectEx(Object, 1);
+    }
+}
+
+PVOID ObFastReplaceObject(PEX_FAST_REF FastRef, PVOID Object)
+{
+    EX_FAST_REF Old;
+    if (Object != NULL) {
+        ObpReferenceObjectEx(Object, MAX_FAST_REFS);
+    }
+    Old = ExSwapFastReference(FastRef, Object);
+    if (ExGetCountFastReference(Old) != 0) {
+        ObpDereferenceObjectEx(ExGetObjectFastReference(Old), ExGetCountFastReference(Old));
+    }
+    return ExGetObjectFastReference(Old);
+}

@@ -1,4 +1,4 @@
-/* obp.h: what the object manager keeps about objects, types and handles. */
+/* obp.h: objects, types, handles. */
 #ifndef INTERLOCK_OBP_H
 #define INTERLOCK_OBP_H
 
@@ -8,19 +8,19 @@
 
 #define OBP_ALWAYS_SIGNALED (-1)
 
-/* What the objects of one kind have in common. Types are never deleted. */
+/* A type of object. Types are never deleted. */
 typedef struct _OBJECT_TYPE {
     PCSTR Name;
     GENERIC_MAPPING GenericMapping;
     ACCESS_MASK ValidAccessMask;
-    ULONG InvalidAttributes;         /* OBJ_ flags that neither creating nor opening such an object knows */
-    LONG WaitOffset;                 /* where in the body the dispatcher header is that a wait by handle waits for;
-                                        OBP_ALWAYS_SIGNALED: a wait by handle ends at once */
-    BOOLEAN OwnsMemory;              /* the body is not freed after DeleteProcedure: its memory belongs to the type */
-    BOOLEAN CaseInsensitive;         /* names of such objects are looked up so, whether the caller says it or not */
-    UCHAR Index;                     /* given by ObpRegisterType */
+    ULONG InvalidAttributes;         /* OBJ_ flags that creating and opening refuse */
+    LONG WaitOffset;                 /* of the dispatcher header that a wait by handle waits for, in the body;
+                                        OBP_ALWAYS_SIGNALED: such a wait is satisfied immediately */
+    BOOLEAN OwnsMemory;              /* DeleteProcedure frees the memory, or the type keeps it */
+    BOOLEAN CaseInsensitive;         /* names are looked up so even without OBJ_CASE_INSENSITIVE */
+    UCHAR Index;                     /* assigned by ObpRegisterType */
     struct _OBJECT_TYPE *NextType;
-    VOID (*WaitProcedure)(PVOID Object); /* before a wait by handle looks at the state; NULL: the state is always right */
+    VOID (*WaitProcedure)(PVOID Object); /* updates the state before a wait by handle; NULL: always up to date */
     VOID (*DeleteProcedure)(PVOID Object);
     VOID (*CloseProcedure)(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft);
     volatile ULONG TotalNumberOfObjects;
@@ -32,9 +32,9 @@ typedef struct _OBJECT_TYPE {
 /*
  * In front of every object's body.
  *
- * 1. PointerCount counts who may use the body: pointers that were referenced, one for each handle, and what the handles
- *    hold in advance (handle.c). The body is deleted by the one who takes it to 0, and never comes back from 0.
- * 2. HandleCount is the number of handles, each of which has its share in PointerCount.
+ * 1. PointerCount is the number of references: pointers, one for each handle, and the references that handles have
+ *    prepaid (handle.c). The thread that takes it to 0 deletes the object; the count never leaves 0.
+ * 2. HandleCount is the number of handles, each of which is counted in PointerCount, too.
  */
 typedef struct _OBJECT_HEADER {
     volatile LONG_PTR PointerCount;
@@ -52,7 +52,7 @@ FORCEINLINE POBJECT_HEADER ObpHeaderOf(PVOID Object)
     return CONTAINING_RECORD(Object, OBJECT_HEADER, Body);
 }
 
-/* Stands for every object that has nothing to wait for: a notification event that is always set. */
+/* Stands in for every object that is always signaled: a notification event that is always set. */
 extern KEVENT ObpDefaultObject;
 
 FORCEINLINE BOOLEAN ObpIsAlwaysSignaled(PVOID Object)
@@ -60,14 +60,14 @@ FORCEINLINE BOOLEAN ObpIsAlwaysSignaled(PVOID Object)
     return ObpHeaderOf(Object)->Type->WaitOffset == OBP_ALWAYS_SIGNALED;
 }
 
-/* What a wait by handle waits for. */
+/* The dispatcher header that a wait by handle waits for. */
 FORCEINLINE PVOID ObpDispatcherObject(PVOID Object)
 {
     LONG Offset = ObpHeaderOf(Object)->Type->WaitOffset;
     return __builtin_expect(Offset != OBP_ALWAYS_SIGNALED, 1) ? (PVOID)((PUCHAR)Object + Offset) : &ObpDefaultObject;
 }
 
-/* The same, and its state is right when this returns. */
+/* The same, with its state brought up to date. */
 FORCEINLINE PVOID ObpWaitObject(PVOID Object)
 {
     POBJECT_TYPE Type = ObpHeaderOf(Object)->Type;
@@ -81,17 +81,17 @@ extern OBJECT_TYPE ObpThreadType;
 extern OBJECT_TYPE ObpProcessType;
 
 /* object.c */
-PVOID ObpCreateObject(POBJECT_TYPE Type, SIZE_T Size); /* zeroed, one reference; NULL when there is no memory */
+PVOID ObpCreateObject(POBJECT_TYPE Type, SIZE_T Size); /* zeroed, one reference; NULL: no memory */
 VOID ObpInitializeObject(PVOID Object, POBJECT_TYPE Type);
 VOID ObpCountUp(volatile ULONG *Count, volatile ULONG *Highest);
-VOID ObpDiscardObject(PVOID Object); /* one that could not be initialised: its memory, not DeleteProcedure */
+VOID ObpDiscardObject(PVOID Object); /* initialization failed: frees the memory, without DeleteProcedure */
 LONG_PTR ObpReferenceObjectEx(PVOID Object, LONG_PTR Count);
 LONG_PTR ObpDereferenceObjectEx(PVOID Object, LONG_PTR Count);
-VOID ObpEndReferences(PVOID Object, LONG_PTR Left); /* the last one was given back; or one that there was not */
+VOID ObpEndReferences(PVOID Object, LONG_PTR Left); /* the count reached zero, or underflowed */
 
 FORCEINLINE LONG_PTR ObpDereferenceObject(PVOID Object)
 {
-    /* acq_rel: everything done under any reference comes before the deletion by whoever gives the last one back */
+    /* acq_rel: everything done under any reference comes before the deletion */
     LONG_PTR Left = __atomic_sub_fetch(&ObpHeaderOf(Object)->PointerCount, 1, __ATOMIC_ACQ_REL);
     if (__builtin_expect(Left <= 0, FALSE)) {
         ObpEndReferences(Object, Left);
@@ -101,8 +101,8 @@ FORCEINLINE LONG_PTR ObpDereferenceObject(PVOID Object)
 
 /*
  * create.c: what every service that creates or opens an object does, from the attributes to the handle. Initialize runs
- * before anybody can see the object, and when it fails nothing has happened. Where the name exists and OBJ_OPENIF
- * allows it, that object is opened instead: STATUS_OBJECT_NAME_EXISTS.
+ * before the object is visible; if it fails, nothing has happened. If the name exists and OBJ_OPENIF allows it, that
+ * object is opened instead: STATUS_OBJECT_NAME_EXISTS.
  */
 typedef NTSTATUS OBP_INITIALIZE(PVOID Object, PVOID Context);
 
@@ -131,15 +131,15 @@ VOID ObpCancelReservedHandle(HANDLE Handle);
 NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectFromClose);
 NTSTATUS ObpQueryHandleAttributes(HANDLE Handle, BOOLEAN *Inherit, BOOLEAN *ProtectFromClose);
 
-/* type.c */
-extern POBJECT_TYPE volatile ObpFirstType; /* all that are registered, by NextType */
+/* The types, linked by NextType. */
+extern POBJECT_TYPE volatile ObpFirstType;
 VOID ObpRegisterType(POBJECT_TYPE Type);
 ULONG ObpCountHandles(VOID); /* of all types */
 ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access);
 NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                         PACCESS_MASK GrantedAccess);
 
-/* When the library is loaded, so that a type is known before its first object is. */
+/* Runs when the library is loaded, so a type is registered before its first object exists. */
 #define OBP_REGISTER_TYPE(Type)                                                                                        \
     static VOID Type##Register(VOID)                                                                                   \
     {                                                                                                                  \
@@ -147,5 +147,130 @@ NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR
     }                                                                                                                  \
     KI_INITIALIZER(KiInitializeObjects, Type##Register);                                                               \
     _Static_assert(sizeof(Type) == sizeof(OBJECT_TYPE), "one type")
+
+/*
+ * The handle table. A handle is the index of an entry times four. Entries live in leaves, leaves hang on branches,
+ * branches on a root; leaves and branches are added when needed and never removed. An entry is two words:
+ *
+ *      63          48 47                              4  3  2   1    0
+ *     +--------------+---------------------------------+-----+----+----+
+ *     |   Prepaid    |  the object's address           |  0  | P  | I  |    Object; 0: the handle is not open
+ *     +--------------+---------------------------------+-----+----+----+
+ *      63                            32 31                            0
+ *     +--------------------------------+-------------------------------+
+ *     |           Incarnation          | GrantedAccess, or next free   |    Access
+ *     +--------------------------------+-------------------------------+
+ *
+ * P: protected from close. I: inherited. Prepaid: references that the handle has taken on the object beside its own,
+ * for lookups to take. The requirements are in handle.c.
+ */
+#define OBP_LEAF 256
+#define OBP_BRANCH 512
+#define OBP_ROOT 128
+
+#define OBP_HANDLE_LIMIT (OBP_LEAF * OBP_BRANCH * OBP_ROOT)
+#define OBP_INHERIT 1ull
+#define OBP_PROTECT 2ull
+#define OBP_ATTRIBUTES (OBP_INHERIT | OBP_PROTECT)
+#define OBP_ADDRESS 0x0000fffffffffff0ull
+
+typedef struct _OBP_HANDLE_ENTRY {
+    volatile ULONG64 Object;
+    volatile ULONG64 Access;
+} OBP_HANDLE_ENTRY, *POBP_HANDLE_ENTRY;
+
+typedef struct _OBP_LEAF_TABLE {
+    OBP_HANDLE_ENTRY Entry[OBP_LEAF];
+} OBP_LEAF_TABLE;
+
+typedef struct _OBP_BRANCH_TABLE {
+    OBP_LEAF_TABLE *volatile Leaf[OBP_BRANCH];
+} OBP_BRANCH_TABLE;
+
+#define OBP_PREPAID_ONE (1ull << 48)
+#define OBP_PREPAID_FEW 0x400u
+
+/* hidden: saves lookups an indirection */
+extern OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT] __attribute__((visibility("hidden")));
+
+FORCEINLINE PVOID ObpObjectOf(ULONG64 Word)
+{
+    return (PVOID)(ULONG_PTR)(Word & OBP_ADDRESS);
+}
+
+FORCEINLINE ULONG ObpPrepaidOf(ULONG64 Word)
+{
+    return (ULONG)(Word >> 48);
+}
+
+/* NULL: the entry's leaf does not exist. */
+FORCEINLINE POBP_HANDLE_ENTRY ObpEntry(ULONG_PTR Index)
+{
+    OBP_BRANCH_TABLE *Branch;
+    OBP_LEAF_TABLE *Leaf;
+    if (Index - 1 >= OBP_HANDLE_LIMIT - 1) { /* 0 is no handle */
+        return NULL;
+    }
+    /* acquire, both: pair with the release in ObpPublish */
+    Branch = __atomic_load_n(&ObpRoot[Index / (OBP_LEAF * OBP_BRANCH)], __ATOMIC_ACQUIRE);
+    if (__builtin_expect(Branch == NULL, FALSE)) {
+        return NULL;
+    }
+    Leaf = __atomic_load_n(&Branch->Leaf[Index / OBP_LEAF % OBP_BRANCH], __ATOMIC_ACQUIRE);
+    return __builtin_expect(Leaf != NULL, TRUE) ? &Leaf->Entry[Index % OBP_LEAF] : NULL;
+}
+
+FORCEINLINE POBP_HANDLE_ENTRY ObpEntryOfHandle(HANDLE Handle)
+{
+    return ObpEntry((ULONG_PTR)Handle >> 2);
+}
+
+/* acquire: pairs with the release in ObpOpenReservedHandle and ObpPayInAdvance */
+FORCEINLINE BOOLEAN ObpTakeOne(POBP_HANDLE_ENTRY Entry, ULONG64 *Word)
+{
+    return __atomic_compare_exchange_n(&Entry->Object, Word, *Word - OBP_PREPAID_ONE, TRUE, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+/* The slow path of ObReferenceObjectByHandle: reports what is wrong with a handle. */
+NTSTATUS ObpReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                    KPROCESSOR_MODE AccessMode, PVOID *Object,
+                                    POBJECT_HANDLE_INFORMATION HandleInformation);
+
+/*
+ * The fast path of a lookup. NULL: it does not apply (the handle is not open, has another type or less access, is
+ * running out of prepaid references, or another lookup interfered), and nothing has happened.
+ */
+FORCEINLINE PVOID ObpTryReferenceByHandle(HANDLE Handle, ACCESS_MASK RequiredAccess, POBJECT_TYPE ObjectType)
+{
+    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    if (__builtin_expect(Entry == NULL, FALSE)) {
+        return NULL;
+    }
+    /* acquire: read before the compare-exchange in ObpTakeOne, which comes before the second read */
+    ULONG64 Access = __atomic_load_n(&Entry->Access, __ATOMIC_ACQUIRE);
+    ULONG64 Word = __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED);
+    if (__builtin_expect((RequiredAccess & ~(ACCESS_MASK)Access) != 0 || ObpPrepaidOf(Word) <= OBP_PREPAID_FEW ||
+                             !ObpTakeOne(Entry, &Word), FALSE)) {
+        return NULL;
+    }
+    PVOID Object = ObpObjectOf(Word);
+    if (__builtin_expect(__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) == Access &&
+                             (ObjectType == NULL || ObpHeaderOf(Object)->Type == ObjectType), TRUE)) {
+        return Object;
+    }
+    ObpDereferenceObject(Object);
+    return NULL;
+}
+
+/* ObReferenceObjectByHandle, inline. */
+FORCEINLINE NTSTATUS ObpReferenceByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                          KPROCESSOR_MODE AccessMode, PVOID *Object)
+{
+    *Object = ObpTryReferenceByHandle(Handle, AccessMode != KernelMode ? DesiredAccess : 0, ObjectType);
+    return __builtin_expect(*Object != NULL, TRUE)
+               ? STATUS_SUCCESS
+               : ObpReferenceObjectByHandle(Handle, DesiredAccess, ObjectType, AccessMode, Object, NULL);
+}
 
 #endif

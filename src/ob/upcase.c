@@ -4,7 +4,7 @@
 typedef struct _OBP_CASE_RANGE {
     USHORT First;
     USHORT Last;
-    USHORT Step; /* 2: every other character of the range is an upper case one already */
+    USHORT Step; /* 2: every other character of the range is upper case already */
     LONG Delta;
 } OBP_CASE_RANGE;
 

@@ -5,9 +5,9 @@
 #include <interlock/ntdef.h>
 
 /*
- * The upper case of one UTF-16 unit: the simple mapping of Unicode 14 within the basic multilingual plane. What would
- * turn a letter into one of ASCII, or the micro sign into a Greek letter, is left out, as on Windows: such a name would
- * match another that no keyboard can tell from it.
+ * The upper case of a UTF-16 unit: the simple mapping of Unicode 14 within the basic multilingual plane. As on Windows,
+ * it leaves out mappings that turn a letter into an ASCII one or the micro sign into a Greek letter: distinct names
+ * would match.
  */
 WCHAR ObpUpcase(WCHAR Character);
 

@@ -1,15 +1,15 @@
 /*
- * process.c: this process, and others of the host as objects.
+ * process.c: this process, and other processes of the host as objects.
  *
- * 1. A process is known by its id. There is one object for each that runs: whoever opens it again gets the same. An
- *    object whose process has ended is not found any more, since the host may give its id to another one.
- * 2. The host tells the exit status of children only. Those that were created here are reaped here, so their objects are
- *    kept until they end, handles or not; children that the program has made by itself are left for it to reap.
+ * 1. A process is identified by its id. A running process has one object: opening it again finds the same one. Once the
+ *    process has ended its object is no longer found, since the host may reuse the id.
+ * 2. The host reports the exit status of children only. Children created here are reaped here, so their objects live
+ *    until they end, handles or not. Children that the program created itself are left for the program to reap.
  */
 #include "psp.h"
 
 #include "../ke/dispatch.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 
 static POBJECT_TYPE PspProcessTypePointer = &ObpProcessType;
 
@@ -39,7 +39,7 @@ static BOOLEAN PspIsThisProcess(PEPROCESS Process)
     return &Process->Pcb == &KiInitialProcess;
 }
 
-/* With a reference; NULL if there is none. With the lock held. */
+/* With the lock held. Returns a reference, or NULL if there is no such object. */
 static PEPROCESS PspFindProcess(ULONG ProcessId)
 {
     for (PLIST_ENTRY Link = PspProcessList.Flink; Link != &PspProcessList; Link = Link->Flink) {
@@ -51,11 +51,11 @@ static PEPROCESS PspFindProcess(ULONG ProcessId)
     return NULL;
 }
 
-/* Descriptor below 0: it cannot be had again, so the process is gone. */
+/* Descriptor below 0: it cannot be reopened, so the process is gone. */
 static VOID PspEndProcess(PEPROCESS Process, LONG Descriptor)
 {
     ULONG ExitCode;
-    /* relaxed: only one may go on; what it does is published by Ended */
+    /* relaxed: picks one thread; Ended publishes what that thread does */
     if (__atomic_exchange_n(&Process->Ending, TRUE, __ATOMIC_RELAXED)) {
         return;
     }
@@ -83,6 +83,7 @@ static BOOLEAN PspHasProcessEnded(PEPROCESS Process)
     return __atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE);
 }
 
+/* The watch's routine, and the first check after a spawn. */
 static VOID PspProcessReady(PVOID Object)
 {
     PEPROCESS Process = Object;
@@ -97,9 +98,8 @@ static VOID PspProcessReady(PVOID Object)
     }
 }
 
-/* The id of a child is its own until it has been reaped, here; another process may have been given that of one that is
-   nobody's child. */
-static LONG PspOpenAgain(PVOID Object)
+/* A child keeps its id until it is reaped, which happens here; the id of any other process may have been reused. */
+static LONG PspReopenProcess(PVOID Object)
 {
     PEPROCESS Process = Object;
     ULONG ProcessId = Process->Pcb.ProcessId;
@@ -123,7 +123,7 @@ static VOID PspInitializeProcesses(VOID)
 }
 KI_INITIALIZER(KiInitializeProcesses, PspInitializeProcesses);
 
-/* An object for a process that is not known yet. */
+/* An object that has neither an id nor a descriptor yet. */
 static PEPROCESS PspBuildProcess(BOOLEAN Child)
 {
     PEPROCESS Process = ObpCreateObject(&ObpProcessType, sizeof(EPROCESS));
@@ -131,7 +131,7 @@ static PEPROCESS PspBuildProcess(BOOLEAN Child)
         return NULL;
     }
     if (!NT_SUCCESS(IopInitializeWatch(&Process->Watch, HAL_DESCRIPTOR_READABLE, Process, PspProcessReady,
-                                       PspOpenAgain))) {
+                                       PspReopenProcess))) {
         ObpDiscardObject(Process);
         return NULL;
     }
@@ -143,15 +143,15 @@ static PEPROCESS PspBuildProcess(BOOLEAN Child)
     return Process;
 }
 
-/* Before it has a descriptor, which may have to be opened again by these. */
+/* Comes before the process gets a descriptor, which PspReopenProcess may have to open again. */
 static VOID PspIdentifyProcess(PEPROCESS Process, ULONG ProcessId)
 {
     Process->Pcb.ProcessId = ProcessId;
     Process->Start = HalQueryProcessStart(ProcessId);
 }
 
-/* From here on it is found by its id. Of several who open the same process at once one is first, and the others are
-   given its object, with a reference; NULL: this is the first. That of a child counts in any case: it reaps the child. */
+/* Makes the process findable by its id. If several threads open the same process at once one of them wins, and the
+   others get the winner's object, with a reference; NULL: this one won. A child's object always wins: it reaps. */
 static PEPROCESS PspEnterProcess(PEPROCESS Process)
 {
     PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
@@ -163,7 +163,7 @@ static PEPROCESS PspEnterProcess(PEPROCESS Process)
     return First;
 }
 
-static NTSTATUS PspOpenOther(ULONG ProcessId, PEPROCESS *Process)
+static NTSTATUS PspOpenOtherProcess(ULONG ProcessId, PEPROCESS *Process)
 {
     LONG Descriptor = HalOpenProcess(ProcessId);
     if (Descriptor < 0) {
@@ -178,29 +178,18 @@ static NTSTATUS PspOpenOther(ULONG ProcessId, PEPROCESS *Process)
     NTSTATUS Status = IopAttachDescriptor(&Built->Watch, Descriptor);
     if (!NT_SUCCESS(Status)) {
         HalCloseDescriptor(Descriptor);
-        ObDereferenceObject(Built);
-        return Status;
+    } else {
+        *Process = PspEnterProcess(Built);
+        if (*Process == NULL) {
+            Status = IopArmWatch(&Built->Watch);
+            if (NT_SUCCESS(Status)) {
+                *Process = Built;
+                return STATUS_SUCCESS;
+            }
+        }
     }
-    *Process = PspEnterProcess(Built);
-    if (*Process != NULL) {
-        ObDereferenceObject(Built);
-        return STATUS_SUCCESS;
-    }
-    Status = IopArmWatch(&Built->Watch);
-    if (!NT_SUCCESS(Status)) {
-        ObDereferenceObject(Built);
-        return Status;
-    }
-    *Process = Built;
-    return STATUS_SUCCESS;
-}
-
-static NTSTATUS PspReferenceProcess(ULONG ProcessId, PEPROCESS *Process)
-{
-    PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
-    *Process = PspFindProcess(ProcessId);
-    KiExitLocked(&PspProcessLock, Thread);
-    return *Process != NULL ? STATUS_SUCCESS : PspOpenOther(ProcessId, Process);
+    ObDereferenceObject(Built);
+    return Status;
 }
 
 NTSTATUS PsLookupProcessByProcessId(HANDLE ProcessId, PEPROCESS *Process)
@@ -210,37 +199,23 @@ NTSTATUS PsLookupProcessByProcessId(HANDLE ProcessId, PEPROCESS *Process)
         ObReferenceObject(*Process);
         return STATUS_SUCCESS;
     }
-    return PspReferenceProcess(HandleToULong(ProcessId), Process);
-}
-
-/* Who may ask for everything may ask for a part of it. */
-static ACCESS_MASK PspAddLimitedAccess(ACCESS_MASK DesiredAccess)
-{
-    return DesiredAccess & PROCESS_QUERY_INFORMATION ? DesiredAccess | PROCESS_QUERY_LIMITED_INFORMATION : DesiredAccess;
+    PKTHREAD Thread = KiEnterLocked(&PspProcessLock);
+    *Process = PspFindProcess(HandleToULong(ProcessId));
+    KiExitLocked(&PspProcessLock, Thread);
+    return *Process != NULL ? STATUS_SUCCESS : PspOpenOtherProcess(HandleToULong(ProcessId), Process);
 }
 
 NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle)
 {
     PEPROCESS Process;
     NTSTATUS Status = PsLookupProcessByProcessId(ProcessId, &Process);
+    if (DesiredAccess & PROCESS_QUERY_INFORMATION) {
+        DesiredAccess |= PROCESS_QUERY_LIMITED_INFORMATION;
+    }
     if (NT_SUCCESS(Status)) {
-        Status = ObOpenObjectByPointer(Process, Attributes, NULL, PspAddLimitedAccess(DesiredAccess), *PsProcessType,
-                                       UserMode, ProcessHandle);
+        Status =
+            ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, ProcessHandle);
         ObDereferenceObject(Process);
-    }
-    return Status;
-}
-
-static NTSTATUS PspOpenTwice(PEPROCESS Process, ULONG Attributes, ACCESS_MASK DesiredAccess, HANDLE Handles[2])
-{
-    NTSTATUS Status =
-        ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, &Handles[0]);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    Status = ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, &Handles[1]);
-    if (!NT_SUCCESS(Status)) {
-        ObCloseHandle(Handles[0], UserMode);
     }
     return Status;
 }
@@ -258,7 +233,7 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
     }
     PspIdentifyProcess(Process, ProcessId);
     PspEnterProcess(Process);
-    ObReferenceObject(Process); /* until it has ended */
+    ObReferenceObject(Process); /* until PspEndProcess */
     Status = IopAttachDescriptor(&Process->Watch, Descriptor);
     if (!NT_SUCCESS(Status)) {
         HalRequestOfProcess(Descriptor, HalTerminateProcess);
@@ -271,41 +246,36 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
     return STATUS_SUCCESS;
 }
 
-/* Everything that can fail comes before the process is there, as far as possible. */
-static NTSTATUS PspBuildAndSpawn(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess,
-                                 PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId)
-{
-    HANDLE Handles[2];
-    PEPROCESS Process = PspBuildProcess(TRUE);
-    NTSTATUS Status;
-    if (Process == NULL) {
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
-    Status = PspOpenTwice(Process, Attributes, DesiredAccess, Handles);
-    if (NT_SUCCESS(Status)) {
-        Status = PspSpawn(Process, Spawn);
-        if (NT_SUCCESS(Status)) {
-            *ProcessHandle = Handles[0];
-            *ThreadHandle = Handles[1];
-            ClientId->UniqueProcess = ULongToHandle(Process->Pcb.ProcessId);
-            ClientId->UniqueThread = ClientId->UniqueProcess;
-        } else {
-            ObCloseHandle(Handles[0], UserMode);
-            ObCloseHandle(Handles[1], UserMode);
-        }
-    }
-    ObDereferenceObject(Process);
-    return Status;
-}
-
+/* Whatever can fail comes before the process exists, as far as possible. */
 NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
                           PHANDLE ThreadHandle, PCLIENT_ID ClientId)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    NTSTATUS Status;
-    KiEnterService(Thread);
-    Status = PspBuildAndSpawn(Spawn, Attributes, DesiredAccess, ProcessHandle, ThreadHandle, ClientId);
-    KiExitService(Thread);
+    HANDLE Handles[2];
+    ULONG Opened = 0;
+    PEPROCESS Process = PspBuildProcess(TRUE);
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (Process == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    while (Opened < RTL_NUMBER_OF(Handles) && NT_SUCCESS(Status)) {
+        Status =
+            ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, &Handles[Opened]);
+        Opened += NT_SUCCESS(Status);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = PspSpawn(Process, Spawn);
+    }
+    if (NT_SUCCESS(Status)) {
+        *ProcessHandle = Handles[0];
+        *ThreadHandle = Handles[1];
+        ClientId->UniqueProcess = ULongToHandle(Process->Pcb.ProcessId);
+        ClientId->UniqueThread = ClientId->UniqueProcess;
+    } else {
+        while (Opened != 0) {
+            ObCloseHandle(Handles[--Opened], UserMode);
+        }
+    }
+    ObDereferenceObject(Process);
     return Status;
 }
 
@@ -325,7 +295,7 @@ NTSTATUS PspTerminateProcess(PEPROCESS Process, NTSTATUS ExitStatus)
         return STATUS_PROCESS_IS_TERMINATING;
     }
     __atomic_store_n(&Process->RequestedStatus, ExitStatus, __ATOMIC_RELAXED);
-    /* release: pairs with the acquire in PspEndProcess, so the status goes with it */
+    /* release: pairs with the acquire in PspEndProcess, publishes RequestedStatus */
     __atomic_store_n(&Process->TerminationRequested, TRUE, __ATOMIC_RELEASE);
     return PspRequest(Process, HalTerminateProcess);
 }

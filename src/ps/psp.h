@@ -9,119 +9,100 @@
 #include "../io/watch.h"
 #include "../ob/obp.h"
 
-/* What user mode keeps of a thread. It begins as zeroes, and only the thread itself touches it, unless a member says
-   otherwise. */
-#define TLS_MINIMUM_AVAILABLE 64
-
-typedef struct _TEB {
-    ULONG LastErrorValue;
-    NTSTATUS LastStatusValue;        /* what RtlNtStatusToDosError last mapped */
-    PVOID TlsSlots[TLS_MINIMUM_AVAILABLE]; /* and */
-    PVOID *TlsExpansionSlots;        /* NULL: none has been set; others clear all of these when an index is freed */
-    PVOID *FlsSlots;                 /* likewise */
-    ULONG GuaranteedStackBytes;      /* what SetThreadStackGuarantee was told */
-    HANDLE CrtThreadHandle;          /* the one that _endthread closes, or NULL */
-    ULONG FlsCallback;               /* the index whose callback runs on this thread, 0: none */
-    PVOID ThreadPoolData;            /* what a pool keeps of a thread of its own: rtl/tpworker.c; NULL: it is none */
-} TEB, *PTEB;
-
 /* A thread's slot from its KTHREAD on. */
 typedef struct _ETHREAD {
     KTHREAD Tcb;
     PKSTART_ROUTINE StartRoutine;    /* of a system thread, or */
-    NTSTATUS (*UserStartRoutine)(PVOID Context); /* of one that NtCreateThreadEx has made */
+    NTSTATUS (*UserStartRoutine)(PVOID Context); /* of one that NtCreateThreadEx created */
     PVOID StartContext;
-    PCLIENT_ID StartClientId;        /* where the new thread writes its id before anything else; NULL: nowhere */
+    PCLIENT_ID StartClientId;        /* where the new thread first writes its id; NULL: nowhere */
     PVOID Win32StartAddress;
-    BOOLEAN UserThread;              /* made by NtCreateThreadEx */
-    BOOLEAN Terminating;             /* PsTerminateSystemThread was called; written by the thread itself */
+    BOOLEAN UserThread;              /* created by NtCreateThreadEx */
+    BOOLEAN Terminating;             /* PspExitThread was called; written by the thread itself */
     BOOLEAN HideFromDebugger;
     EX_PUSH_LOCK NameLock;
-    UNICODE_STRING ThreadName;       /* under NameLock; Buffer is freed with the thread's object */
-    KI_LOCK ActiveTimerListLock;     /* of the timers whose APC goes to this thread: nt/timer.c */
-    LIST_ENTRY ActiveTimerListHead;  /* zeroes: no timer ever had one */
-    TEB Teb;
+    UNICODE_STRING ThreadName;       /* under NameLock; the thread object owns Buffer */
 } ETHREAD;
 
-C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + KI_THREAD_SUFFIX);
-C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Suffix) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
+C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + sizeof(((KI_THREAD_SLOT *)0)->Ps));
+C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Ps) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
 
-/* What a debugger reads of a thread. */
+/* What the debugger reads of a thread. */
 #define PSP_LAYOUT                                                                                                     \
     sizeof(ETHREAD), KDP_MEMBER(ETHREAD, ThreadName), KDP_MEMBER(ETHREAD, StartRoutine),                               \
         KDP_MEMBER(ETHREAD, UserStartRoutine), KDP_MEMBER(ETHREAD, Win32StartAddress)
 
-/* What is behind Pcb is there only for other processes than this one. */
+/* For this process only Pcb exists; the other members are those of another process. */
 typedef struct _EPROCESS {
     KPROCESS Pcb;
-    IOP_WATCH Watch;                 /* its descriptor is readable when the process has ended */
+    IOP_WATCH Watch;                 /* its descriptor becomes readable when the process ends */
     LIST_ENTRY ProcessListEntry;     /* under PspProcessLock */
-    BOOLEAN Child;                   /* created here: ours to reap, and kept until it ends */
-    volatile BOOLEAN Ending;         /* somebody has found that it ended and does what follows from that */
+    BOOLEAN Child;                   /* created here: we reap it, and keep the object until then */
+    volatile BOOLEAN Ending;         /* claimed by the thread that publishes the end */
     volatile BOOLEAN Ended;
     BOOLEAN ExitStatusKnown;
     volatile BOOLEAN TerminationRequested; /* with the exit status in RequestedStatus */
     NTSTATUS RequestedStatus;
-    ULONG64 Start;                   /* when the host started it: no other process has both this and the id; 0: unknown */
+    ULONG64 Start;                   /* when the host started it; with the id it is unique. 0: unknown */
 } EPROCESS;
 
 /* process.c */
+/* Two handles of the process: the second one stands for its first thread. */
 NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
                           PHANDLE ThreadHandle, PCLIENT_ID ClientId);
 NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle);
 NTSTATUS PspTerminateProcess(PEPROCESS Process, NTSTATUS ExitStatus);
 NTSTATUS PspSuspendProcess(PEPROCESS Process);
 NTSTATUS PspResumeProcess(PEPROCESS Process);
-NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus); /* STATUS_NOT_SUPPORTED: the host does not tell */
+NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus); /* STATUS_NOT_SUPPORTED: unknown to the host */
 
 /*
- * exit.c: what is to be done when a thread ends, in the order of registration. Routine runs on the thread itself while
- * everything still works, and once more at the very end, for what a destructor of the host's has brought back. A thread
- * that was terminated by another one has no say: WasTerminated is TRUE, Routine runs on a system thread when Thread has
- * stopped, and may call nothing of the program.
+ * thread.c. An exit routine runs when a thread ends, in the order of registration: on the thread itself while
+ * everything still works, and again at the very end, for what a host destructor may have brought back. For a thread
+ * that another one terminated it runs on the reaper, after Thread has stopped, with WasTerminated; then it must not
+ * call the program.
  */
-VOID PspRegisterThreadExit(VOID (*Routine)(PETHREAD Thread, BOOLEAN WasTerminated));
-VOID PspRunThreadExit(PETHREAD Thread, BOOLEAN WasTerminated);
+typedef VOID PSP_EXIT_ROUTINE(PETHREAD Thread, BOOLEAN WasTerminated);
+VOID PspRegisterThreadExit(PSP_EXIT_ROUTINE *Routine);
+DECLSPEC_NORETURN VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus); /* the current one */
+NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus);          /* another one; a request */
+BOOLEAN PspHasEnded(PETHREAD Thread);
 
-/* thread.c */
 typedef struct _PSP_CREATE {
     PKSTART_ROUTINE StartRoutine;
     NTSTATUS (*UserStartRoutine)(PVOID Context);
     PVOID StartContext;
-    SIZE_T StackSize;                /* 0: what the host gives */
+    SIZE_T StackSize;                /* 0: the host's default */
     BOOLEAN Suspended;
     BOOLEAN HideFromDebugger;
-    const GROUP_AFFINITY *Affinity;  /* NULL, or where it may run */
-    ULONG IdealProcessor;            /* MAXULONG: whichever */
-    PCLIENT_ID ClientId;             /* NULL, or where its id goes */
-    PVOID *TebAddress;               /* likewise its TEB */
+    const GROUP_AFFINITY *Affinity;  /* where it may run; NULL: anywhere */
+    ULONG IdealProcessor;            /* MAXULONG: any */
+    PCLIENT_ID ClientId;             /* receives its id, or NULL */
+    PVOID *TebAddress;               /* receives the address of its TEB, or NULL */
 } PSP_CREATE, *PPSP_CREATE;
 
+/* The handle and the id are written before the thread runs. */
 NTSTATUS PspCreateThread(PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
-                         PHANDLE ThreadHandle); /* the handle and the id are written before the thread runs */
-DECLSPEC_NORETURN VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus); /* the current one */
-BOOLEAN PspHasEnded(PETHREAD Thread);
+                         PHANDLE ThreadHandle);
+/* STATUS_ACCESS_DENIED: threads can be created in this process only. */
+NTSTATUS PspCheckThreadProcess(HANDLE ProcessHandle, KPROCESSOR_MODE AccessMode);
 
-/* terminate.c */
-NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus);
-
-/* information.c */
 typedef struct _PSP_TIMES {
     ULONGLONG CreateTime;
-    ULONGLONG ExitTime;              /* 0: it runs */
+    ULONGLONG ExitTime;              /* 0: still running */
     ULONGLONG KernelTime;
     ULONGLONG UserTime;
 } PSP_TIMES, *PPSP_TIMES;
 
 VOID PspQueryTimes(PETHREAD Thread, PPSP_TIMES Times);
 NTSTATUS PspSetName(PETHREAD Thread, PCUNICODE_STRING Name);
-NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length); /* STATUS_BUFFER_TOO_SMALL:
-                                                        *Length bytes are needed */
-BOOLEAN PspIsLastThread(VOID);       /* no other thread of the program lives */
+NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length); /* *Length: bytes needed */
+BOOLEAN PspIsLastThread(VOID); /* no other thread of the program is alive */
 
-FORCEINLINE PTEB PspCurrentTeb(VOID)
+/* The address that services report as the thread's TEB: user mode's room, of which ps knows no more. */
+FORCEINLINE PVOID PspTebAddress(PETHREAD Thread)
 {
-    return &((PETHREAD)KiCurrentThread())->Teb;
+    return KiSlotOfThread(&Thread->Tcb)->Rtl;
 }
 
 #endif

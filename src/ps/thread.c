@@ -1,7 +1,13 @@
-/* thread.c: creating, ending and finding threads. */
+/* thread.c: creating, ending and finding threads. ke/terminate.c has how one thread ends another. */
 #include "psp.h"
 
 #include "../ke/debugdata.h"
+#include "../ke/park.h"
+#include "../trace/trace.h"
+
+#define PSP_EXIT_ROUTINES 32
+#define PSP_HOST_NAME 16
+#define PSP_REPLACEMENT '?'
 
 KD_REGISTER_LAYOUT(PspLayout, PSP_LAYOUT);
 
@@ -9,31 +15,84 @@ static POBJECT_TYPE PspThreadTypePointer = &ObpThreadType;
 
 POBJECT_TYPE *PsThreadType = &PspThreadTypePointer;
 
-/* Up to the claim another thread may still end this one. From there on it would be stopped while the C library takes it
-   apart, with locks of the C library held. */
+/* Ending. */
+
+static PSP_EXIT_ROUTINE *volatile PspExitRoutines[PSP_EXIT_ROUTINES];
+static volatile ULONG PspExitRoutineCount;
+
+VOID PspRegisterThreadExit(PSP_EXIT_ROUTINE *Routine)
+{
+    ULONG Index = __atomic_fetch_add(&PspExitRoutineCount, 1, __ATOMIC_RELAXED);
+    if (Index >= PSP_EXIT_ROUTINES) {
+        RtlFailFast(FAST_FAIL_INVALID_ARG);
+    }
+    /* release: pairs with the acquire in PspRunExitRoutines, so the routine finds what its owner had set up */
+    __atomic_store_n(&PspExitRoutines[Index], Routine, __ATOMIC_RELEASE);
+}
+
+static VOID PspRunExitRoutines(PKTHREAD Thread, BOOLEAN WasTerminated)
+{
+    for (ULONG Index = 0; Index < PSP_EXIT_ROUTINES; Index++) {
+        PSP_EXIT_ROUTINE *Routine = __atomic_load_n(&PspExitRoutines[Index], __ATOMIC_ACQUIRE);
+        if (Routine != NULL) {
+            Routine((PETHREAD)Thread, WasTerminated);
+        }
+    }
+}
+
+/* Until the claim another thread may still terminate this one. Afterwards it would stop while the C library takes it
+   apart, with locks of the C library held. HalExitThread ends in KiThreadExit. */
 VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus)
 {
     Thread->Tcb.ExitStatus = ExitStatus;
-    /* relaxed: a reader acts on nothing but the flag */
+    /* relaxed: readers act on the flag alone */
     __atomic_store_n(&Thread->Terminating, TRUE, __ATOMIC_RELAXED);
-    PspRunThreadExit(Thread, FALSE);
+    PspRunExitRoutines(&Thread->Tcb, FALSE);
     KiClaimExit(&Thread->Tcb);
     HalExitThread();
 }
 
-static VOID PspWriteClientId(PCLIENT_ID ClientId)
+NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus)
 {
-    ClientId->UniqueProcess = ULongToHandle(KiInitialProcess.ProcessId);
-    ClientId->UniqueThread = ULongToHandle(HalCurrentThreadId());
+    return PsIsSystemThread(Thread) ? STATUS_ACCESS_DENIED : KiTerminateThread(&Thread->Tcb, ExitStatus);
 }
 
-/* A thread that was made suspended stops in KiDeliverApc. What was queued for it by then comes before its routine. */
+NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)
+{
+    PETHREAD Thread = PsGetCurrentThread();
+    if (!PsIsSystemThread(Thread)) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    PspExitThread(Thread, ExitStatus);
+}
+
+static VOID PspDeleteThread(PVOID Object)
+{
+    PETHREAD Thread = Object;
+    if (Thread->ThreadName.Buffer != NULL) {
+        HalFree(Thread->ThreadName.Buffer);
+        Thread->ThreadName.Buffer = NULL;
+    }
+    KiFreeThread(&Thread->Tcb);
+}
+
+static VOID PspInitializeThreads(VOID)
+{
+    ObpThreadType.DeleteProcedure = PspDeleteThread;
+    KiThreadObjectRoutines.Exit = PspRunExitRoutines;
+}
+KI_INITIALIZER(KiInitializeProcesses, PspInitializeThreads);
+
+/* Creating. */
+
+/* A thread that was created suspended parks in KiDeliverApc. APCs queued by then run before its routine. */
 static VOID PspStartThread(PVOID Context)
 {
     PETHREAD Thread = Context;
     NTSTATUS ExitStatus = STATUS_SUCCESS;
     if (Thread->StartClientId != NULL) {
-        PspWriteClientId(Thread->StartClientId);
+        Thread->StartClientId->UniqueProcess = ULongToHandle(KiInitialProcess.ProcessId);
+        Thread->StartClientId->UniqueThread = ULongToHandle(HalCurrentThreadId());
     }
     KiStartCurrentThread(&Thread->Tcb);
     KiDeliverApc(&Thread->Tcb);
@@ -46,115 +105,80 @@ static VOID PspStartThread(PVOID Context)
     PspExitThread(Thread, ExitStatus);
 }
 
-static NTSTATUS PspCheckProcess(HANDLE ProcessHandle)
+/* Once the thread runs it owns one of its references. If it cannot be started, this returns that reference. */
+static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
 {
-    PVOID Process;
-    NTSTATUS Status;
-    if (ProcessHandle == NULL) {
-        return STATUS_SUCCESS;
-    }
-    Status =
-        ObReferenceObjectByHandle(ProcessHandle, PROCESS_CREATE_THREAD, *PsProcessType, KernelMode, &Process, NULL);
-    if (NT_SUCCESS(Status)) {
-        if (Process != (PVOID)PsGetCurrentProcess()) {
-            Status = STATUS_ACCESS_DENIED; /* threads can be made here only */
-        }
-        ObDereferenceObject(Process);
-    }
-    return Status;
-}
-
-/* The thread with one reference of its own and one of the caller's. */
-static PETHREAD PspAllocateThread(PPSP_CREATE Create)
-{
-    PETHREAD Thread = (PETHREAD)KiAllocateThread();
-    if (Thread != NULL) {
-        Thread->StartRoutine = Create->StartRoutine;
-        Thread->UserStartRoutine = Create->UserStartRoutine;
-        Thread->UserThread = Create->UserStartRoutine != NULL;
-        Thread->Win32StartAddress =
-            Thread->UserThread ? (PVOID)Create->UserStartRoutine : (PVOID)Create->StartRoutine;
-        Thread->StartContext = Create->StartContext;
-        Thread->StartClientId = Create->ClientId;
-        Thread->HideFromDebugger = Create->HideFromDebugger;
-        if (Create->IdealProcessor != MAXULONG) {
-            Thread->Tcb.IdealProcessor = Create->IdealProcessor;
-        }
-        ObReferenceObject(Thread);
-    }
-    return Thread;
-}
-
-static NTSTATUS PspPrepareThread(PETHREAD Thread, PPSP_CREATE Create)
-{
-    GROUP_AFFINITY Previous;
+    GROUP_AFFINITY PreviousAffinity;
     ULONG PreviousCount;
-    if (Create->Affinity != NULL && !KiSetUserAffinityThread(&Thread->Tcb, Create->Affinity, &Previous)) {
-        return STATUS_INVALID_PARAMETER;
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (Create->Affinity != NULL && !KiSetUserAffinityThread(&Thread->Tcb, Create->Affinity, &PreviousAffinity)) {
+        Status = STATUS_INVALID_PARAMETER;
+    } else {
+        if (Create->TebAddress != NULL) {
+            *Create->TebAddress = PspTebAddress(Thread);
+        }
+        if (Create->Suspended) {
+            Status = KiSuspendThread(&Thread->Tcb, &PreviousCount);
+        }
     }
-    if (Create->TebAddress != NULL) {
-        *Create->TebAddress = &Thread->Teb;
-    }
-    return Create->Suspended ? KiSuspendThread(&Thread->Tcb, &PreviousCount) : STATUS_SUCCESS;
-}
-
-static VOID PspAwaitStart(PETHREAD Thread)
-{
-    static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
-    /* acquire: pairs with the release store of the id in KiStartThread */
-    while (__atomic_load_n(&Thread->Tcb.ThreadId, __ATOMIC_ACQUIRE) == 0) {
-        HalDispatch.Wait(&Thread->Tcb.ThreadId, 0, &NoDeadline);
-    }
-}
-
-/* From here on the thread owns its own reference, unless it could not be started: then that is given back. */
-static NTSTATUS PspRunThread(PETHREAD Thread, PPSP_CREATE Create)
-{
-    NTSTATUS Status = PspPrepareThread(Thread, Create);
     if (NT_SUCCESS(Status)) {
         Status = HalCreateThread(PspStartThread, Thread, Create->StackSize, "interlock");
     }
-    if (NT_SUCCESS(Status)) {
-        PspAwaitStart(Thread);
-    } else {
-        KiFlushThreadApcs(&Thread->Tcb);
-        KiDropThread(&Thread->Tcb);
-    }
-    return Status;
-}
-
-static NTSTATUS PspOpenAndRunThread(PETHREAD Thread, PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK DesiredAccess,
-                                    KPROCESSOR_MODE AccessMode, PHANDLE ThreadHandle)
-{
-    HANDLE Before = *ThreadHandle;
-    NTSTATUS Status =
-        ObOpenObjectByPointer(Thread, Attributes, NULL, DesiredAccess, *PsThreadType, AccessMode, ThreadHandle);
     if (!NT_SUCCESS(Status)) {
+        KiFlushThreadApcs(&Thread->Tcb);
         KiDropThread(&Thread->Tcb);
         return Status;
     }
-    Status = PspRunThread(Thread, Create);
-    if (!NT_SUCCESS(Status)) {
-        ZwClose(*ThreadHandle);
-        *ThreadHandle = Before;
-    }
-    return Status;
+    KiSleepWhile(&Thread->Tcb.ThreadId, 0); /* its acquire pairs with the release store in KiStartThread */
+    return STATUS_SUCCESS;
 }
 
 NTSTATUS PspCreateThread(PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                          PHANDLE ThreadHandle)
 {
-    PETHREAD Thread;
+    HANDLE Before = *ThreadHandle;
     NTSTATUS Status;
     if (Attributes & (OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF)) {
         return STATUS_INVALID_PARAMETER;
     }
-    Thread = PspAllocateThread(Create);
+    PETHREAD Thread = (PETHREAD)KiAllocateThread();
     if (Thread == NULL) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    Status = PspOpenAndRunThread(Thread, Create, Attributes, DesiredAccess, AccessMode, ThreadHandle);
+    Thread->StartRoutine = Create->StartRoutine;
+    Thread->UserStartRoutine = Create->UserStartRoutine;
+    Thread->UserThread = Create->UserStartRoutine != NULL;
+    Thread->Win32StartAddress = Thread->UserThread ? (PVOID)Create->UserStartRoutine : (PVOID)Create->StartRoutine;
+    Thread->StartContext = Create->StartContext;
+    Thread->StartClientId = Create->ClientId;
+    Thread->HideFromDebugger = Create->HideFromDebugger;
+    if (Create->IdealProcessor != MAXULONG) {
+        Thread->Tcb.IdealProcessor = Create->IdealProcessor;
+    }
+    ObReferenceObject(Thread); /* the caller's; the first one is the thread's own */
+    Status = ObOpenObjectByPointer(Thread, Attributes, NULL, DesiredAccess, *PsThreadType, AccessMode, ThreadHandle);
+    if (!NT_SUCCESS(Status)) {
+        KiDropThread(&Thread->Tcb);
+    } else {
+        Status = PspLaunchThread(Thread, Create);
+        if (!NT_SUCCESS(Status)) {
+            ZwClose(*ThreadHandle);
+            *ThreadHandle = Before;
+        }
+    }
     ObDereferenceObject(Thread);
+    return Status;
+}
+
+NTSTATUS PspCheckThreadProcess(HANDLE ProcessHandle, KPROCESSOR_MODE AccessMode)
+{
+    PVOID Process;
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(ProcessHandle, PROCESS_CREATE_THREAD, *PsProcessType, AccessMode, &Process, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = Process == (PVOID)PsGetCurrentProcess() ? STATUS_SUCCESS : STATUS_ACCESS_DENIED;
+        ObDereferenceObject(Process);
+    }
     return Status;
 }
 
@@ -167,21 +191,14 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT
                          .StartContext = StartContext,
                          .IdealProcessor = MAXULONG,
                          .ClientId = ClientId};
-    NTSTATUS Status = PspCheckProcess(ProcessHandle);
+    NTSTATUS Status = ProcessHandle != NULL ? PspCheckThreadProcess(ProcessHandle, KernelMode) : STATUS_SUCCESS;
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
     return PspCreateThread(&Create, Attributes | OBJ_KERNEL_HANDLE, DesiredAccess, KernelMode, ThreadHandle);
 }
 
-NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)
-{
-    PETHREAD Thread = PsGetCurrentThread();
-    if (!PsIsSystemThread(Thread)) {
-        return STATUS_INVALID_PARAMETER;
-    }
-    PspExitThread(Thread, ExitStatus);
-}
+/* Finding and asking. */
 
 HANDLE PsGetThreadId(PETHREAD Thread)
 {
@@ -226,7 +243,7 @@ NTSTATUS PsLookupThreadByThreadId(HANDLE UniqueThreadId, PETHREAD *Thread)
     PKTHREAD Found;
     while ((Found = KiLookupThreadById(ThreadId)) != NULL) {
         if (!ObReferenceObjectSafe(Found)) {
-            break; /* ended, and nobody refers to it any more */
+            break; /* it has ended and has no references */
         }
         if (__atomic_load_n(&Found->ThreadId, __ATOMIC_RELAXED) == ThreadId) {
             *Thread = (PETHREAD)Found;
@@ -235,4 +252,99 @@ NTSTATUS PsLookupThreadByThreadId(HANDLE UniqueThreadId, PETHREAD *Thread)
         ObDereferenceObject(Found);
     }
     return STATUS_INVALID_PARAMETER;
+}
+
+BOOLEAN PspIsLastThread(VOID)
+{
+    PKTHREAD Current = KiCurrentThread();
+    PKTHREAD Thread;
+    for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
+        /* relaxed, both: a snapshot; a slot that is free or whose thread has ended does not count */
+        if (Thread != Current && __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == KiSlotUsed &&
+            __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Terminated && !PsIsSystemThread((PETHREAD)Thread)) {
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+/* When the host's thread is gone, the times are those that it recorded itself. */
+VOID PspQueryTimes(PETHREAD Thread, PPSP_TIMES Times)
+{
+    PKTHREAD Tcb = &Thread->Tcb;
+    PKTHREAD Current = KiCurrentThread();
+    ULONG ThreadId;
+    Times->CreateTime = Tcb->CreateTime;
+    KiEnterDispatcher(Current);
+    if (KiHoldHostThread(Tcb, &ThreadId)) {
+        HalQueryThreadTimes(ThreadId, &Times->KernelTime, &Times->UserTime);
+        KiReleaseHostThread(Tcb);
+    } else {
+        Times->KernelTime = Tcb->KernelTime;
+        Times->UserTime = Tcb->UserTime;
+    }
+    KiExitDispatcher(Current);
+    Times->ExitTime = PspHasEnded(Thread) ? Tcb->ExitTime : 0;
+}
+
+/* Names. */
+
+/* The host's tools show a few bytes; a character outside of ASCII would be cut in the middle. */
+static VOID PspNameHostThread(PETHREAD Thread, PCUNICODE_STRING Name)
+{
+    CHAR Host[PSP_HOST_NAME];
+    ULONG Length = 0;
+    PKTHREAD Current = KiCurrentThread();
+    ULONG ThreadId;
+    while (Length < PSP_HOST_NAME - 1 && Length < Name->Length / sizeof(WCHAR)) {
+        WCHAR Character = Name->Buffer[Length];
+        Host[Length++] = Character >= ' ' && Character <= '~' ? (CHAR)Character : PSP_REPLACEMENT;
+    }
+    Host[Length] = '\0';
+    KiEnterDispatcher(Current);
+    if (KiHoldHostThread(&Thread->Tcb, &ThreadId)) {
+        HalSetThreadName(ThreadId, Host);
+        KTRACE_THREAD_NAME(&Thread->Tcb, Host); /* while held: a terminated thread leaves the trace under this name */
+        KiReleaseHostThread(&Thread->Tcb);
+    }
+    KiExitDispatcher(Current);
+}
+
+NTSTATUS PspSetName(PETHREAD Thread, PCUNICODE_STRING Name)
+{
+    UNICODE_STRING New = {Name->Length, Name->Length, NULL};
+    PWSTR Old;
+    if (Name->Length != 0) {
+        New.Buffer = HalAllocate(Name->Length, sizeof(WCHAR));
+        if (New.Buffer == NULL) {
+            return STATUS_INSUFFICIENT_RESOURCES;
+        }
+        memcpy(New.Buffer, Name->Buffer, Name->Length);
+    }
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&Thread->NameLock);
+    Old = Thread->ThreadName.Buffer;
+    Thread->ThreadName = New;
+    PspNameHostThread(Thread, &New);
+    ExReleasePushLockExclusive(&Thread->NameLock);
+    KeLeaveCriticalRegion();
+    HalFree(Old);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length)
+{
+    NTSTATUS Status = STATUS_BUFFER_TOO_SMALL;
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&Thread->NameLock);
+    *Length = Thread->ThreadName.Length;
+    if (*Length <= Room) {
+        if (*Length != 0) {
+            memcpy(Buffer, Thread->ThreadName.Buffer, *Length);
+        }
+        Status = STATUS_SUCCESS;
+    }
+    ExReleasePushLockExclusive(&Thread->NameLock);
+    KeLeaveCriticalRegion();
+    return Status;
 }

@@ -1,13 +1,13 @@
 /*
- * error.c: statuses as Win32 errors, and what a thread keeps of both.
+ * error.c: statuses as Win32 errors, and each thread's last status and error.
  *
- * The table has every status of ntstatus.h that has an error of its own, sorted by code, so that it is searched in a
- * handful of steps. Exceptions of the machine stand for themselves.
+ * The table has every status of ntstatus.h that maps to an error, sorted by code for the binary search. Hardware
+ * exceptions map to themselves.
  */
 #include <interlock/ntstatus.h>
 #include <interlock/rtl.h>
 
-#include "../ps/psp.h"
+#include "teb.h"
 
 #define RTLP_CUSTOMER_STATUS 0x20000000u
 #define RTLP_SEVERITY_ERROR 0xC0000000u
@@ -380,7 +380,7 @@ static ULONG RtlpLookUpError(ULONG Code)
     return ERROR_MR_MID_NOT_FOUND;
 }
 
-/* A status that was carried in an HRESULT has a bit more in its severity; one that came from an error has it inside. */
+/* An HRESULT made from a status has FACILITY_NT_BIT set; a status made from an error has the error in its low word. */
 ULONG RtlNtStatusToDosErrorNoTeb(NTSTATUS Status)
 {
     ULONG Code = (ULONG)Status;
@@ -402,18 +402,18 @@ ULONG RtlNtStatusToDosErrorNoTeb(NTSTATUS Status)
 
 ULONG RtlNtStatusToDosError(NTSTATUS Status)
 {
-    PspCurrentTeb()->LastStatusValue = Status;
+    RtlpCurrentTeb()->LastStatusValue = Status;
     return RtlNtStatusToDosErrorNoTeb(Status);
 }
 
 ULONG RtlGetLastWin32Error(VOID)
 {
-    return PspCurrentTeb()->LastErrorValue;
+    return RtlpCurrentTeb()->LastErrorValue;
 }
 
 VOID RtlSetLastWin32Error(ULONG Win32Error)
 {
-    PspCurrentTeb()->LastErrorValue = Win32Error;
+    RtlpCurrentTeb()->LastErrorValue = Win32Error;
 }
 
 VOID RtlRestoreLastWin32Error(ULONG Win32Error)
@@ -423,7 +423,7 @@ VOID RtlRestoreLastWin32Error(ULONG Win32Error)
 
 NTSTATUS RtlGetLastNtStatus(VOID)
 {
-    return PspCurrentTeb()->LastStatusValue;
+    return RtlpCurrentTeb()->LastStatusValue;
 }
 
 VOID RtlSetLastWin32ErrorAndNtStatusFromNtStatus(NTSTATUS Status)

@@ -7,7 +7,7 @@
 #include <interlock/rtl.h>
 
 #include "../ex/pushlock.h"
-#include "../ke/trace.h"
+#include "../trace/trace.h"
 
 static VOID RtlpPrepareAlerted(PEXP_WAIT_BLOCK Block)
 {

@@ -1,18 +1,9 @@
-/* string.c: counted strings. What they are compared by is the object manager's too (ob/upcase.h). */
+/* string.c: counted strings. They compare as the names of objects do (ob/upcase.h). */
 #include <interlock/rtlstring.h>
 
 #include "../ob/upcase.h"
 
 #define RTLP_LONGEST_STRING (UNICODE_STRING_MAX_CHARS - 1) /* with its terminating zero */
-
-static SIZE_T RtlpLength(PCWSTR String)
-{
-    SIZE_T Length = 0;
-    while (String[Length] != 0) {
-        Length++;
-    }
-    return Length;
-}
 
 static VOID RtlpSetString(PUNICODE_STRING Destination, PCWSTR Source, SIZE_T Length)
 {
@@ -23,12 +14,14 @@ static VOID RtlpSetString(PUNICODE_STRING Destination, PCWSTR Source, SIZE_T Len
 
 NTSTATUS RtlInitUnicodeStringEx(PUNICODE_STRING DestinationString, PCWSTR SourceString)
 {
-    SIZE_T Length;
+    SIZE_T Length = 0;
     if (SourceString == NULL) {
         *DestinationString = (UNICODE_STRING){0};
         return STATUS_SUCCESS;
     }
-    Length = RtlpLength(SourceString);
+    while (SourceString[Length] != 0) {
+        Length++;
+    }
     if (Length > RTLP_LONGEST_STRING) {
         return STATUS_NAME_TOO_LONG;
     }

@@ -1,32 +1,32 @@
 /*
- * time.c: times as dates of the Gregorian calendar.
+ * time.c: system time to and from dates of the Gregorian calendar.
  *
- * 1601-01-01 was a Monday and the first day of a cycle of 400 years. Years are counted from the 1st of March, so that
- * the leap day is the last one and the lengths of the months before it follow one rule.
+ * 1601-01-01 was a Monday and the first day of a 400-year cycle. Years start on March 1, so the leap day comes last and
+ * one formula gives the lengths of the months.
  */
 #include <interlock/rtl.h>
 
 #define RTLP_UNITS_PER_MILLISECOND 10000
 #define RTLP_MILLISECONDS_PER_DAY 86400000
 #define RTLP_DAYS_PER_400_YEARS 146097
-#define RTLP_DAYS_BEFORE_MARCH 306 /* from the 1st of March to the end of December */
+#define RTLP_DAYS_BEFORE_MARCH 306 /* from March 1 to the end of December */
 #define RTLP_FIRST_YEAR 1601
 #define RTLP_LAST_YEAR 30827
 #define RTLP_MONDAY 1
 
-/* Days before the month, counted from March = 0. */
+/* Days from March 1 to the first of the month; March is 0. */
 static LONG RtlpDaysBeforeMonth(LONG Month)
 {
     return (153 * Month + 2) / 5;
 }
 
-/* Days from 1601-01-01. */
+/* Days since 1601-01-01. */
 static LONGLONG RtlpDaysOfDate(LONG Year, LONG Month, LONG Day)
 {
     LONGLONG MarchYear = Month > 2 ? Year : Year - 1;
     LONG MarchMonth = (Month + 9) % 12;
     LONGLONG Since = MarchYear - (RTLP_FIRST_YEAR - 1);
-    /* 1600-03-01 is day 0 of this count; 1600 is a leap year whose leap day is behind it. */
+    /* Counts from 1600-03-01, just after the leap day of 1600. */
     return Since * 365 + Since / 4 - Since / 100 + Since / 400 + RtlpDaysBeforeMonth(MarchMonth) + Day - 1 -
            RTLP_DAYS_BEFORE_MARCH;
 }
@@ -57,34 +57,32 @@ VOID RtlTimeToTimeFields(PLARGE_INTEGER Time, PTIME_FIELDS TimeFields)
     TimeFields->Hour = (CSHORT)(Rest / 3600000);
 }
 
-static LONG RtlpDaysInMonth(LONG Year, LONG Month)
+static BOOLEAN RtlpIsInRange(LONG Value, LONG First, LONG Last)
 {
-    LONG Next = Month == 12 ? 1 : Month + 1;
-    return (LONG)(RtlpDaysOfDate(Month == 12 ? Year + 1 : Year, Next, 1) - RtlpDaysOfDate(Year, Month, 1));
-}
-
-static BOOLEAN RtlpIsBelow(CSHORT Value, CSHORT Limit)
-{
-    return Value >= 0 && Value < Limit;
+    return Value >= First && Value <= Last;
 }
 
 static BOOLEAN RtlpIsDate(PTIME_FIELDS Fields)
 {
-    return Fields->Year >= RTLP_FIRST_YEAR && Fields->Year <= RTLP_LAST_YEAR && Fields->Month >= 1 &&
-           Fields->Month <= 12 && Fields->Day >= 1 && Fields->Day <= RtlpDaysInMonth(Fields->Year, Fields->Month) &&
-           RtlpIsBelow(Fields->Hour, 24) && RtlpIsBelow(Fields->Minute, 60) && RtlpIsBelow(Fields->Second, 60) &&
-           RtlpIsBelow(Fields->Milliseconds, 1000);
+    LONG Year = Fields->Year;
+    LONG Month = Fields->Month;
+    if (!RtlpIsInRange(Year, RTLP_FIRST_YEAR, RTLP_LAST_YEAR) || !RtlpIsInRange(Month, 1, 12)) {
+        return FALSE;
+    }
+    LONGLONG NextMonth = Month == 12 ? RtlpDaysOfDate(Year + 1, 1, 1) : RtlpDaysOfDate(Year, Month + 1, 1);
+    return RtlpIsInRange(Fields->Day, 1, (LONG)(NextMonth - RtlpDaysOfDate(Year, Month, 1))) &&
+           RtlpIsInRange(Fields->Hour, 0, 23) && RtlpIsInRange(Fields->Minute, 0, 59) &&
+           RtlpIsInRange(Fields->Second, 0, 59) && RtlpIsInRange(Fields->Milliseconds, 0, 999);
 }
 
 BOOLEAN RtlTimeFieldsToTime(PTIME_FIELDS TimeFields, PLARGE_INTEGER Time)
 {
-    LONGLONG Days;
-    LONG Rest;
     if (!RtlpIsDate(TimeFields)) {
         return FALSE;
     }
-    Days = RtlpDaysOfDate(TimeFields->Year, TimeFields->Month, TimeFields->Day);
-    Rest = ((TimeFields->Hour * 60 + TimeFields->Minute) * 60 + TimeFields->Second) * 1000 + TimeFields->Milliseconds;
+    LONGLONG Days = RtlpDaysOfDate(TimeFields->Year, TimeFields->Month, TimeFields->Day);
+    LONG Rest =
+        ((TimeFields->Hour * 60 + TimeFields->Minute) * 60 + TimeFields->Second) * 1000 + TimeFields->Milliseconds;
     Time->QuadPart = (Days * RTLP_MILLISECONDS_PER_DAY + Rest) * RTLP_UNITS_PER_MILLISECOND;
     return TRUE;
 }

@@ -1,54 +1,49 @@
 /*
  * tpgroup.c: cleanup groups.
  *
- * An object is in a list of its group until it is deleted, so a group also waits for objects that were closed one by
+ * An object is in a list of its group until it is deleted. So a group also waits for objects that were closed one by
  * one and still have a callback. A group lives as long as it is open or has objects.
  *
- * Releasing the members moves one after the other to the list of those that are released, and closes it, with a hold
- * that is taken under the group's lock, under which they also leave. One that is being deleted cannot be held. All
- * leave on their own when their callbacks are over, and Emptied tells when the last of the released has. An object
- * that joins meanwhile is released too or stays a member: nobody waits for it before somebody closes it. No hold is
- * kept while the program's code runs or the thread waits: both may be the last that the thread does.
+ * Releasing the members moves them one by one to the list of released objects and closes them. Each is held meanwhile;
+ * the hold is taken under the group's lock, under which objects also leave, and an object that is being deleted cannot
+ * be held. A released object leaves when its callbacks are over, and the last one signals Emptied. An object that joins
+ * during a release is released with the others or stays a member, and nobody waits for it before it is closed. No hold
+ * is kept while the program's code runs or the thread waits: the thread may end in either.
  *
- * In a forked child the released ones are members again (ForkDepth): the thread that released them may not have closed
- * them yet.
+ * In a forked child released objects become members again (ForkDepth): the thread that released them may not have
+ * closed them yet.
  */
 #include "tpp.h"
-
-#include "../nt/ntp.h"
 
 struct _TP_CLEANUP_GROUP {
     volatile LONG References;
     KI_LOCK Lock;
-    ULONG ForkDepth;             /* KiForkDepth at the last release */
+    ULONG ForkDepth; /* KiForkDepth at the last release */
     LIST_ENTRY MemberListHead;
     LIST_ENTRY ReleasedListHead;
-    KEVENT Emptied;              /* signaled while ReleasedListHead is empty */
+    KEVENT Emptied; /* signaled while ReleasedListHead is empty */
 };
-
-static NTSTATUS TppAllocateGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
-{
-    PTP_CLEANUP_GROUP Group = HalAllocate(sizeof(*Group), __alignof__(*Group));
-    if (Group == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    Group->References = 1;
-    Group->ForkDepth = KiForkDepth;
-    InitializeListHead(&Group->MemberListHead);
-    InitializeListHead(&Group->ReleasedListHead);
-    KeInitializeEvent(&Group->Emptied, NotificationEvent, TRUE);
-    *CleanupGroupReturn = Group;
-    return STATUS_SUCCESS;
-}
 
 NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
 {
-    return NTP_SERVICE(TppAllocateGroup(CleanupGroupReturn));
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    PTP_CLEANUP_GROUP Group = HalAllocate(sizeof(*Group), __alignof__(*Group));
+    if (Group != NULL) {
+        Group->References = 1;
+        Group->ForkDepth = KiForkDepth;
+        InitializeListHead(&Group->MemberListHead);
+        InitializeListHead(&Group->ReleasedListHead);
+        KeInitializeEvent(&Group->Emptied, NotificationEvent, TRUE);
+        *CleanupGroupReturn = Group;
+    }
+    KiExitService(Thread);
+    return Group != NULL ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 
 static VOID TppDropGroup(PTP_CLEANUP_GROUP Group)
 {
-    /* acq_rel: the last one comes after all the others */
+    /* acq_rel: the free comes after every other thread's last access */
     if (__atomic_sub_fetch(&Group->References, 1, __ATOMIC_ACQ_REL) == 0) {
         HalFree(Group);
     }
@@ -79,7 +74,7 @@ VOID TppLeaveGroup(PTPP_OBJECT Object)
     }
     PKTHREAD Thread = KiEnterLocked(&Group->Lock);
     RemoveEntryList(&Object->GroupEntry);
-    Object->Group = NULL; /* under the lock: a forked child may have to delete the object once more */
+    Object->Group = NULL; /* under the lock: a forked child may delete the object again */
     if (IsListEmpty(&Group->ReleasedListHead)) {
         KeSetEvent(&Group->Emptied, 0, FALSE);
     }
@@ -87,49 +82,37 @@ VOID TppLeaveGroup(PTPP_OBJECT Object)
     TppDropGroup(Group);
 }
 
-/* In a forked child, see above. */
-static VOID TppTakeBackReleased(PTP_CLEANUP_GROUP Group)
-{
-    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
-    while (Group->ForkDepth != KiForkDepth && !IsListEmpty(&Group->ReleasedListHead)) {
-        InsertTailList(&Group->MemberListHead, RemoveHeadList(&Group->ReleasedListHead));
-    }
-    if (Group->ForkDepth != KiForkDepth) {
-        Group->ForkDepth = KiForkDepth;
-        KeSetEvent(&Group->Emptied, 0, FALSE);
-    }
-    KiExitLocked(&Group->Lock, Thread);
-}
-
-/* The pool of a member that is not ready for this process, with a reference; or NULL. */
-static PTP_POOL TppFindForeignPool(PTP_CLEANUP_GROUP Group)
-{
-    PTP_POOL Pool = NULL;
-    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
-    PLIST_ENTRY Head = &Group->MemberListHead;
-    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Pool == NULL; Entry = Entry->Flink) {
-        PTP_POOL Next = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry)->Pool;
-        if (!TppIsPoolReady(Next)) {
-            __atomic_fetch_add(&Next->References, 1, __ATOMIC_RELAXED); /* relaxed: the member has one */
-            Pool = Next;
-        }
-    }
-    KiExitLocked(&Group->Lock, Thread);
-    return Pool;
-}
-
-/* In a forked child, before any member is held: making a pool ready takes holds away. */
+/* In a forked child, before any member is held: repairing a pool resets the holds of its objects. */
 static VOID TppEnterPools(PTP_CLEANUP_GROUP Group)
 {
     PTP_POOL Pool;
-    TppTakeBackReleased(Group);
-    while ((Pool = TppFindForeignPool(Group)) != NULL) {
-        TppEnterPool(Pool);
-        TppDropPool(Pool);
-    }
+    do {
+        PKTHREAD Thread = KiEnterLocked(&Group->Lock);
+        if (Group->ForkDepth != KiForkDepth) {
+            while (!IsListEmpty(&Group->ReleasedListHead)) {
+                InsertTailList(&Group->MemberListHead, RemoveHeadList(&Group->ReleasedListHead));
+            }
+            Group->ForkDepth = KiForkDepth;
+            KeSetEvent(&Group->Emptied, 0, FALSE);
+        }
+        PLIST_ENTRY Head = &Group->MemberListHead;
+        Pool = NULL;
+        for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Pool == NULL; Entry = Entry->Flink) {
+            PTP_POOL Next = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry)->Pool;
+            if (!TppIsPoolReady(Next)) {
+                __atomic_fetch_add(&Next->References, 1, __ATOMIC_RELAXED); /* relaxed: the member has one */
+                Pool = Next;
+            }
+        }
+        KiExitLocked(&Group->Lock, Thread);
+        if (Pool != NULL) {
+            TppEnterPool(Pool);
+            TppDropPool(Pool);
+        }
+    } while (Pool != NULL);
 }
 
-/* A member, held, that is to be released from now on; or NULL. */
+/* Moves a member to the released ones and holds it; NULL: there are none. */
 static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
 {
     PTPP_OBJECT Held = NULL;
@@ -145,37 +128,26 @@ static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
     return Held;
 }
 
-/* Closes one more; FALSE: there is none. CancelCallback: what is to be called for it, or NULL. */
-static BOOLEAN TppReleaseNextMember(PTP_CLEANUP_GROUP Group, BOOLEAN Cancel,
-                                    PTP_CLEANUP_GROUP_CANCEL_CALLBACK *CancelCallback, PVOID *Context)
-{
-    ULONG Cancelled = 0;
-    PTPP_OBJECT Object = TppHoldNextMember(Group);
-    if (Object == NULL) {
-        return FALSE;
-    }
-    BOOLEAN WasClosed = TppIsClosed(Object);
-    if (Cancel) {
-        TppCancelAndClose(Object, &Cancelled);
-    } else {
-        TppReadyPool(Object->Pool); /* what is pending needs a thread, in a forked child too */
-        TppClose(Object);
-    }
-    *CancelCallback = Cancel && (!WasClosed || Cancelled != 0) ? Object->CancelCallback : NULL;
-    *Context = Object->Context;
-    TppDropHold(Object);
-    return TRUE;
-}
-
 VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL CancelPendingCallbacks,
                                   PVOID CleanupParameter)
 {
     PKTHREAD Thread = KiCurrentThread();
-    PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback;
-    PVOID Context;
+    PTPP_OBJECT Object;
     KiEnterService(Thread);
     TppEnterPools(CleanupGroup);
-    while (TppReleaseNextMember(CleanupGroup, CancelPendingCallbacks != FALSE, &CancelCallback, &Context)) {
+    while ((Object = TppHoldNextMember(CleanupGroup)) != NULL) {
+        PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback = NULL;
+        PVOID Context = Object->Context;
+        BOOLEAN WasClosed = TppIsClosed(Object);
+        ULONG Cancelled = 0;
+        if (!CancelPendingCallbacks) {
+            TppReadyPool(Object->Pool); /* pending callbacks need a thread, also in a forked child */
+        }
+        TppClose(Object, CancelPendingCallbacks ? &Cancelled : NULL);
+        if (CancelPendingCallbacks && (!WasClosed || Cancelled != 0)) {
+            CancelCallback = Object->CancelCallback;
+        }
+        TppDropHold(Object);
         KiExitService(Thread);
         if (CancelCallback != NULL) {
             CancelCallback(Context, CleanupParameter);

@@ -1,86 +1,71 @@
-/* tpobject.c: the life of an object: allocated, its callbacks one by one, closed, deleted. Theory in tpp.h. */
+/*
+ * tpobject.c: what all objects share (allocation, callbacks, waiting for them, closing), the run of a callback with
+ * what it may ask for, and work objects. Theory in tpp.h.
+ */
 #include "tpp.h"
 
 #include "../ke/timer.h"
-#include "../nt/ntp.h"
 
-/* acq_rel: what came before a callback was asked for is visible in it, and what it did to who sees it ended */
+/* acq_rel: what the submitter did before is visible in the callback, and what the callback did to a thread that sees it
+   ended */
 static BOOLEAN TppChangeState(PTPP_OBJECT Object, ULONG64 *State, ULONG64 New)
 {
     return __atomic_compare_exchange_n(&Object->State, State, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* relaxed, wherever the state is read first: the compare-exchange decides */
+/* relaxed: the compare-exchange that follows decides */
 static ULONG64 TppReadState(PTPP_OBJECT Object)
 {
     return __atomic_load_n(&Object->State, __ATOMIC_RELAXED);
 }
 
-/* Allocation. */
+/* Allocation and deletion. */
 
-static NTSTATUS TppCheckEnviron(PTP_CALLBACK_ENVIRON Environ)
+static NTSTATUS TppApplyEnviron(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ)
 {
-    if (Environ->Version == 1) {
-        return STATUS_SUCCESS;
-    }
-    if (Environ->Version != 3 || Environ->Size < sizeof(*Environ) ||
-        (ULONG)Environ->CallbackPriority >= TP_CALLBACK_PRIORITY_INVALID) {
+    if (Environ->Version == 3) {
+        if (Environ->Size < sizeof(*Environ) || (ULONG)Environ->CallbackPriority >= TP_CALLBACK_PRIORITY_INVALID) {
+            return STATUS_INVALID_PARAMETER;
+        }
+        Object->Priority = (UCHAR)Environ->CallbackPriority;
+    } else if (Environ->Version != 1) {
         return STATUS_INVALID_PARAMETER;
     }
-    return STATUS_SUCCESS;
-}
-
-static VOID TppApplyEnviron(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ)
-{
     Object->Pool = Environ->Pool != NULL ? Environ->Pool : Object->Pool;
     Object->FinalizationCallback = Environ->FinalizationCallback;
     Object->LongFunction = Environ->u.s.LongFunction;
     Object->Persistent = Environ->u.s.Persistent;
     Object->CancelCallback = Environ->CleanupGroupCancelCallback;
-    if (Environ->Version == 3) {
-        Object->Priority = (UCHAR)Environ->CallbackPriority;
-    }
+    return STATUS_SUCCESS;
 }
 
-static VOID TppInitializeObject(PTPP_OBJECT Object, const TPP_TYPE *Type, PVOID Callback, PVOID Context)
+NTSTATUS TppAllocate(const TPP_TYPE *Type, TPP_EXECUTE *Execute, PVOID Callback, PVOID Context,
+                     PTP_CALLBACK_ENVIRON Environ, PVOID *ObjectReturn)
 {
-    Object->Type = Type;
-    Object->Task.Kind = TppTaskPacket;
-    Object->Pool = &TppDefaultPool;
-    Object->Callback = Callback;
-    Object->Context = Context;
-    Object->Priority = TP_CALLBACK_PRIORITY_NORMAL;
-    InitializeListHead(&Object->WaiterListHead);
-}
-
-/* What is submitted, set or armed later cannot fail any more: the pool has a thread for it from now on (requirement 3
-   in tpp.h), and the clock has one if the object needs that. */
-static NTSTATUS TppEnsureService(PTP_POOL Pool, const TPP_TYPE *Type)
-{
-    NTSTATUS Status = Type->UsesClock ? KiEnsureClock() : STATUS_SUCCESS;
-    return NT_SUCCESS(Status) ? TppStartMinimum(Pool, 1) : Status;
-}
-
-NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
-                     PVOID *ObjectReturn)
-{
-    NTSTATUS Status = Callback == NULL ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
-    if (NT_SUCCESS(Status) && Environ != NULL) {
-        Status = TppCheckEnviron(Environ);
-    }
-    if (!NT_SUCCESS(Status)) {
-        return Status;
+    if (Callback == NULL) {
+        return STATUS_INVALID_PARAMETER;
     }
     PTPP_OBJECT Object = HalAllocate(Type->Size, MEMORY_ALLOCATION_ALIGNMENT);
     if (Object == NULL) {
         return STATUS_NO_MEMORY;
     }
-    TppInitializeObject(Object, Type, Callback, Context);
-    if (Environ != NULL) {
-        TppApplyEnviron(Object, Environ);
+    Object->Type = Type;
+    Object->Task.Kind = TppTaskPacket;
+    Object->Pool = &TppDefaultPool;
+    Object->Execute = Execute;
+    Object->Callback = Callback;
+    Object->Context = Context;
+    Object->Priority = TP_CALLBACK_PRIORITY_NORMAL;
+    InitializeListHead(&Object->WaiterListHead);
+    NTSTATUS Status = Environ != NULL ? TppApplyEnviron(Object, Environ) : STATUS_SUCCESS;
+    /* The object is useless without these threads. With them, submitting, setting and arming cannot fail. */
+    if (NT_SUCCESS(Status) && Type->UsesClock) {
+        Status = KiEnsureClock();
     }
-    TppEnterPool(Object->Pool);
-    Status = TppEnsureService(Object->Pool, Type);
+    if (NT_SUCCESS(Status)) {
+        TppEnterPool(Object->Pool);
+        Status = TppStartMinimum(Object->Pool, 1);
+    }
     if (!NT_SUCCESS(Status)) {
         HalFree(Object);
         return Status;
@@ -91,14 +76,18 @@ NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CA
 
 VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ)
 {
-    TppAddObject(Object);
+    PTP_POOL Pool = Object->Pool;
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
+    __atomic_fetch_add(&Pool->References, 1, __ATOMIC_RELAXED); /* relaxed: the caller has one */
+    InsertTailList(&Pool->ObjectListHead, &Object->PoolEntry);
+    KiExitLocked(&Pool->Lock, Thread);
     if (Environ != NULL && Environ->CleanupGroup != NULL) {
         TppJoinGroup(Object, Environ->CleanupGroup);
     }
 }
 
-/* Nobody refers to the object any more but its lists. A fork in between leaves what it finds to the child: who is still
-   in the list of its pool is deleted there too (TppRepairPool). */
+/* Only the lists still refer to the object. If a fork finds it in its pool's list, the child deletes it as well
+   (TppRepairPool). */
 VOID TppDelete(PTPP_OBJECT Object)
 {
     PTP_POOL Pool = Object->Pool;
@@ -106,15 +95,15 @@ VOID TppDelete(PTPP_OBJECT Object)
     PVOID DestroyContext = Object->DestroyContext;
 
     TppLeaveGroup(Object);
-    TppRemoveObject(Object);
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
+    RemoveEntryList(&Object->PoolEntry);
+    KiExitLocked(&Pool->Lock, Thread);
     HalFree(Object);
     if (Destroy != NULL) {
         Destroy(DestroyContext);
     }
     TppDropPool(Pool);
 }
-
-/* Holds. */
 
 BOOLEAN TppTryHold(PTPP_OBJECT Object)
 {
@@ -134,13 +123,106 @@ VOID TppDropHold(PTPP_OBJECT Object)
     }
 }
 
-/* Callbacks. */
+/*
+ * Waiting until an object has no callbacks left.
+ *
+ * A waiter has no hold: a thread that is suspended while it waits must not keep the object. So the lists of waiters
+ * have a lock that is not part of an object. A waiter whose thread is terminated takes that lock, and touches the
+ * object only if it is still in the list: then the thread that empties the list has yet to do so and keeps the object
+ * (4 in tpp.h).
+ */
+
+static KI_LOCK TppWaiterLock;
+
+typedef struct _TPP_WAITER {
+    LIST_ENTRY Entry;
+    KEVENT Event;
+} TPP_WAITER, *PTPP_WAITER;
+
+/* With the object's lock. Wakes the waiters if no callback is pending or running. */
+static VOID TppReleaseWaiters(PTPP_OBJECT Object)
+{
+    ULONG64 State = __atomic_load_n(&Object->State, __ATOMIC_ACQUIRE);
+    if (!(State & TPP_WAITERS) || !TppIsIdle(State)) {
+        return;
+    }
+    KiAcquireLock(&TppWaiterLock);
+    __atomic_fetch_and(&Object->State, ~TPP_WAITERS, __ATOMIC_ACQ_REL);
+    while (!IsListEmpty(&Object->WaiterListHead)) {
+        PTPP_WAITER Waiter = CONTAINING_RECORD(RemoveHeadList(&Object->WaiterListHead), TPP_WAITER, Entry);
+        KeSetEvent(&Waiter->Event, 0, FALSE);
+    }
+    KiReleaseLock(&TppWaiterLock);
+}
+
+/* With the object's lock; returns the number of callbacks cancelled. A callback that is added after the task was
+   removed finds Linked still set, and is cancelled too. */
+static ULONG TppCancelPending(PTPP_OBJECT Object)
+{
+    ULONG64 Linked = TppUnqueueTask(Object) ? TPP_LINKED : 0;
+    ULONG64 State = __atomic_fetch_and(&Object->State, ~(TPP_PENDING_MASK | Linked), __ATOMIC_ACQ_REL);
+    Object->PendingTimeouts = 0;
+    TppReleaseWaiters(Object);
+    return (ULONG)(State & TPP_PENDING_MASK);
+}
+
+/* With the object's lock. FALSE: no callback is pending or running. */
+static BOOLEAN TppEnterWaiter(PTPP_OBJECT Object, PTPP_WAITER Waiter)
+{
+    /* acquire: pairs with the end of the callbacks, also if the state is found idle */
+    ULONG64 State = __atomic_load_n(&Object->State, __ATOMIC_ACQUIRE);
+    do {
+        if (TppIsIdle(State)) {
+            return FALSE;
+        }
+    } while (!__atomic_compare_exchange_n(&Object->State, &State, State | TPP_WAITERS, FALSE, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    KeInitializeEvent(&Waiter->Event, NotificationEvent, FALSE);
+    KiAcquireLock(&TppWaiterLock);
+    InsertTailList(&Object->WaiterListHead, &Waiter->Entry);
+    KiReleaseLock(&TppWaiterLock);
+    return TRUE;
+}
+
+VOID TppWaitForCallbacks(PTPP_OBJECT Object, BOOLEAN Cancel)
+{
+    PKTHREAD Service = KiCurrentThread();
+    PVOID Dereference = NULL;
+    TPP_WAITER Waiter;
+    KiEnterService(Service);
+    TppReadyPool(Object->Pool);
+    __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
+    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
+    if (Object->Type->Collect != NULL) {
+        Dereference = Object->Type->Collect(Object, FALSE);
+    }
+    if (Cancel) {
+        TppCancelPending(Object);
+    }
+    BOOLEAN Wait = TppEnterWaiter(Object, &Waiter);
+    KiExitLocked(&Object->Lock, Thread);
+    if (Dereference != NULL) {
+        ObDereferenceObject(Dereference);
+    }
+    TppDropHold(Object);
+    if (Wait && KeWaitForSingleObject(&Waiter.Event, UserRequest, UserMode, FALSE, NULL) != STATUS_SUCCESS) {
+        /* The thread is being terminated. */
+        Thread = KiEnterLocked(&TppWaiterLock);
+        if (!KeReadStateEvent(&Waiter.Event)) {
+            RemoveEntryList(&Waiter.Entry);
+        }
+        KiExitLocked(&TppWaiterLock, Thread);
+    }
+    KiExitService(Service);
+}
+
+/* Callbacks are counted. */
 
 BOOLEAN TppAddPending(PTPP_OBJECT Object)
 {
     PKTHREAD Thread = KiCurrentThread();
     ULONG64 State = TppReadState(Object);
-    /* From the change of the state to the insertion: a fork in between would lose the task. */
+    /* A fork between the change of the state and the insertion would lose the task. */
     KiEnterDispatcher(Thread);
     do {
         if ((State & TPP_PENDING_MASK) == TPP_PENDING_MASK) {
@@ -149,97 +231,55 @@ BOOLEAN TppAddPending(PTPP_OBJECT Object)
         }
     } while (!TppChangeState(Object, &State, (State + TPP_PENDING_ONE) | TPP_LINKED));
     if (!(State & TPP_LINKED)) {
-        TppQueueTask(Object);
+        TppQueueTask(Object, FALSE);
     }
     KiExitDispatcher(Thread);
     return TRUE;
-}
-
-/* One pending callback begins, if there is one. Returns the new state. */
-static ULONG64 TppTakePending(PTPP_OBJECT Object, PBOOLEAN Taken)
-{
-    ULONG64 State = TppReadState(Object);
-    ULONG64 New;
-    do {
-        ULONG64 Pending = State & TPP_PENDING_MASK;
-        *Taken = Pending != 0;
-        New = *Taken ? State - TPP_PENDING_ONE + TPP_RUNNING_ONE : State;
-        New = Pending > 1 ? New : New & ~TPP_LINKED;
-    } while (!TppChangeState(Object, &State, New));
-    if (New & TPP_LINKED) {
-        TppQueueTask(Object);
-    }
-    return New;
 }
 
 /*
- * Where callbacks differ in their result, the callback and its result are taken at one moment: what is cancelled in
- * between would take the result with it. The hold is for the lock, since the task's right to the object may be over.
+ * Objects with sources have results, so their callback and its result are taken together under the lock: otherwise a
+ * cancel in between would take the result. The lock needs a hold, since a cancel may have ended the task's claim.
  */
-static BOOLEAN TppTakeWithResult(PTPP_OBJECT Object, PULONG Result)
-{
-    BOOLEAN Taken;
-    __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
-    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
-    TppTakePending(Object, &Taken);
-    *Result = STATUS_WAIT_0;
-    if (Taken && Object->PendingTimeouts != 0) {
-        Object->PendingTimeouts -= 1;
-        *Result = STATUS_TIMEOUT;
-    }
-    KiExitLocked(&Object->Lock, Thread);
-    TppDropHold(Object);
-    return Taken;
-}
-
 BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result)
 {
-    BOOLEAN Taken;
-    if (Object->Type->Collect != NULL) {
-        return TppTakeWithResult(Object, Result);
-    }
+    BOOLEAN HasSources = Object->Type->Collect != NULL;
     PKTHREAD Thread = KiCurrentThread();
+    ULONG64 Pending;
+    ULONG64 New;
+
     KiEnterDispatcher(Thread);
-    ULONG64 State = TppTakePending(Object, &Taken);
-    KiExitDispatcher(Thread);
+    if (HasSources) {
+        __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
+        KiAcquireLock(&Object->Lock);
+    }
+    ULONG64 State = TppReadState(Object);
+    do {
+        Pending = State & TPP_PENDING_MASK;
+        New = Pending != 0 ? State - TPP_PENDING_ONE + TPP_RUNNING_ONE : State;
+        New = Pending > 1 ? New : New & ~TPP_LINKED;
+    } while (!TppChangeState(Object, &State, New));
+    if (New & TPP_LINKED) {
+        TppQueueTask(Object, FALSE);
+    }
     *Result = STATUS_WAIT_0;
-    if (!Taken && State == TPP_CLOSED) {
+    if (HasSources) {
+        if (Pending != 0 && Object->PendingTimeouts != 0) {
+            Object->PendingTimeouts -= 1;
+            *Result = STATUS_TIMEOUT;
+        }
+        KiReleaseLock(&Object->Lock);
+    }
+    KiExitDispatcher(Thread);
+    if (HasSources) {
+        TppDropHold(Object);
+    } else if (New == TPP_CLOSED) {
         TppDelete(Object);
     }
-    return Taken;
+    return Pending != 0;
 }
 
-/* With the object's lock. FALSE: there is something else to do first. */
-static BOOLEAN TppBeginDelivered(PTPP_OBJECT Object, ULONG Result)
-{
-    if (Object->Priority == TP_CALLBACK_PRIORITY_LOW && TppHasBacklog(Object->Pool)) {
-        Object->PendingTimeouts += Result == STATUS_TIMEOUT;
-        TppAddPending(Object);
-        return FALSE;
-    }
-    __atomic_fetch_add(&Object->State, TPP_RUNNING_ONE, __ATOMIC_ACQ_REL);
-    return TRUE;
-}
-
-BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result)
-{
-    PTPP_OBJECT Object = Source->Object;
-    PVOID Dereference = NULL;
-    BOOLEAN Begun = FALSE;
-    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
-    if (TppAcceptPacket(Source)) {
-        *Result = Object->Type->Arrive(Object, Source, &Dereference);
-        Begun = TppBeginDelivered(Object, *Result);
-    }
-    KiExitLocked(&Object->Lock, Thread);
-    if (Dereference != NULL) {
-        ObDereferenceObject(Dereference);
-    }
-    TppDropHold(Object); /* the packet's */
-    return Begun;
-}
-
-VOID TppFinish(PTPP_OBJECT Object)
+static VOID TppFinish(PTPP_OBJECT Object)
 {
     ULONG64 State = TppReadState(Object);
     ULONG64 New;
@@ -259,10 +299,18 @@ VOID TppFinish(PTPP_OBJECT Object)
     }
 }
 
-/* The end. */
+VOID TppPutBack(PTPP_OBJECT Object, ULONG Result)
+{
+    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
+    Object->PendingTimeouts += Result == STATUS_TIMEOUT;
+    TppAddPending(Object);
+    KiExitLocked(&Object->Lock, Thread);
+    TppFinish(Object);
+}
 
-/* Cancelled: NULL, or what is pending is cancelled and counted there. */
-static BOOLEAN TppCloseObject(PTPP_OBJECT Object, PULONG Cancelled)
+/* Closing, and repair in a forked child. */
+
+BOOLEAN TppClose(PTPP_OBJECT Object, PULONG Cancelled)
 {
     PKTHREAD Service = KiCurrentThread();
     PVOID Dereference = NULL;
@@ -286,43 +334,223 @@ static BOOLEAN TppCloseObject(PTPP_OBJECT Object, PULONG Cancelled)
     return (State & TPP_RUNNING_MASK) != 0;
 }
 
-VOID TppClose(PTPP_OBJECT Object)
-{
-    TppCloseObject(Object, NULL);
-}
-
-BOOLEAN TppCancelAndClose(PTPP_OBJECT Object, PULONG Cancelled)
-{
-    return TppCloseObject(Object, Cancelled);
-}
-
-/* In a forked child. */
-
-/* What the callback of the thread that forked, if it is one of this object, still counts for. */
-static ULONG64 TppStillCounted(PTPP_OBJECT Object)
-{
-    ULONG64 Count = 0;
-    PLIST_ENTRY Head = &Object->Pool->WorkerListHead;
-    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
-        PTP_CALLBACK_INSTANCE Instance = &CONTAINING_RECORD(Entry, TPP_WORKER, Entry)->Instance;
-        Count += Instance->Object == Object ? TPP_RUNNING_ONE : 0;
-        Count += Instance->Held == Object ? TPP_HOLD_ONE : 0;
-    }
-    return Count;
-}
-
 BOOLEAN TppRepairObject(PTPP_OBJECT Object)
 {
     ULONG64 State = TppReadState(Object) & ~(TPP_RUNNING_MASK | TPP_HOLD_MASK | TPP_WAITERS);
-    State += TppStillCounted(Object);
-    /* relaxed: nobody else uses the object before its pool is adopted */
+    PLIST_ENTRY Head = &Object->Pool->WorkerListHead;
+    /* The callback that has forked still counts. */
+    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
+        PTP_CALLBACK_INSTANCE Instance = &CONTAINING_RECORD(Entry, TPP_WORKER, Entry)->Instance;
+        State += Instance->Object == Object ? TPP_RUNNING_ONE : 0;
+        State += Instance->Held == Object ? TPP_HOLD_ONE : 0;
+    }
+    /* relaxed: no other thread uses the object before its pool is adopted */
     __atomic_store_n(&Object->State, State, __ATOMIC_RELAXED);
     InitializeListHead(&Object->WaiterListHead);
     if (Object->Type->Repair != NULL) {
         Object->Type->Repair(Object);
     }
     if ((State & TPP_LINKED) && Object->Task.Entry.Flink == NULL) {
-        TppQueueTaskLocked(Object);
+        TppQueueTask(Object, TRUE);
     }
     return TppReadState(Object) != TPP_CLOSED;
+}
+
+/* A callback runs. */
+
+static VOID TppRequire(BOOLEAN Condition, NTSTATUS Status)
+{
+    if (!Condition) {
+        RtlRaiseStatus(Status);
+    }
+}
+
+/* The completion actions. What the callback owns is released before others learn that it is over. */
+static VOID TppComplete(PTP_CALLBACK_INSTANCE Instance)
+{
+    if (Instance->CriticalSection != NULL) {
+        RtlLeaveCriticalSection(Instance->CriticalSection);
+    }
+    if (Instance->Mutex != NULL) {
+        TppRequire(NT_SUCCESS(NtReleaseMutant(Instance->Mutex, NULL)),
+                   STATUS_THREADPOOL_RELEASE_MUTEX_ON_COMPLETION_FAILED);
+    }
+    if (Instance->Semaphore != NULL) {
+        TppRequire(NT_SUCCESS(NtReleaseSemaphore(Instance->Semaphore, (LONG)Instance->ReleaseCount, NULL)),
+                   STATUS_THREADPOOL_RELEASE_SEMAPHORE_ON_COMPLETION_FAILED);
+    }
+    if (Instance->Event != NULL) {
+        TppRequire(NT_SUCCESS(NtSetEvent(Instance->Event, NULL)), STATUS_THREADPOOL_SET_EVENT_ON_COMPLETION_FAILED);
+    }
+}
+
+VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
+{
+    PTP_CALLBACK_INSTANCE Instance = &Worker->Instance;
+    PTP_SIMPLE_CALLBACK FinalizationCallback = Object->FinalizationCallback;
+    PVOID Callback = Object->Callback;
+    PVOID Context = Object->Context;
+    PKTHREAD Thread = KiCurrentThread();
+
+    *Instance = (TP_CALLBACK_INSTANCE){.Worker = Worker, .Object = Object};
+    if (Object->Type->Executed != NULL) {
+        __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
+        Instance->Held = Object;
+    }
+    Worker->Persistent |= Object->Persistent;
+    if (Object->LongFunction) {
+        TppRunUncounted(Worker);
+    }
+    KiExitService(Thread); /* the program's code, in which the thread may end */
+    Object->Execute(Object, Instance, Result);
+    if (FinalizationCallback != NULL) {
+        FinalizationCallback(Instance, Context);
+    }
+    if (Thread->Irql != PASSIVE_LEVEL) {
+        KeBugCheckEx(WORKER_THREAD_RETURNED_AT_BAD_IRQL, (ULONG_PTR)Callback, Thread->Irql, (ULONG_PTR)Context, 0);
+    }
+    if (Thread->BasePriorityIncrement != 0) {
+        KeSetBasePriorityThread(Thread, 0);
+    }
+    TppComplete(Instance);
+    KiEnterService(Thread);
+    TppReadyPool(Worker->Pool); /* the callback may have forked */
+    TppEndCallback(Instance);
+}
+
+VOID TppEndCallback(PTP_CALLBACK_INSTANCE Instance)
+{
+    PTPP_OBJECT Object = Instance->Held;
+    if (Object != NULL) {
+        Object->Type->Executed(Object);
+        Instance->Held = NULL;
+        TppDropHold(Object);
+    }
+    TpDisassociateCallback(Instance);
+}
+
+VOID TpDisassociateCallback(PTP_CALLBACK_INSTANCE Instance)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PTPP_OBJECT Object = Instance->Object;
+    if (Object != NULL) {
+        KiEnterService(Thread);
+        TppEnterPool(Instance->Worker->Pool); /* the callback may have forked: the waiters stayed behind */
+        Instance->Object = NULL;
+        TppFinish(Object);
+        KiExitService(Thread);
+    }
+}
+
+NTSTATUS TpCallbackMayRunLong(PTP_CALLBACK_INSTANCE Instance)
+{
+    return TppRunUncounted(Instance->Worker) ? STATUS_SUCCESS : STATUS_TOO_MANY_THREADS;
+}
+
+/* A callback may ask for one completion action of each kind. */
+VOID TpCallbackSetEventOnCompletion(PTP_CALLBACK_INSTANCE Instance, HANDLE Event)
+{
+    TppRequire(Event != NULL && Instance->Event == NULL, STATUS_INVALID_PARAMETER);
+    Instance->Event = Event;
+}
+
+VOID TpCallbackReleaseSemaphoreOnCompletion(PTP_CALLBACK_INSTANCE Instance, HANDLE Semaphore, ULONG ReleaseCount)
+{
+    TppRequire(Semaphore != NULL && Instance->Semaphore == NULL, STATUS_INVALID_PARAMETER);
+    Instance->Semaphore = Semaphore;
+    Instance->ReleaseCount = ReleaseCount;
+}
+
+VOID TpCallbackReleaseMutexOnCompletion(PTP_CALLBACK_INSTANCE Instance, HANDLE Mutex)
+{
+    TppRequire(Mutex != NULL && Instance->Mutex == NULL, STATUS_INVALID_PARAMETER);
+    Instance->Mutex = Mutex;
+}
+
+VOID TpCallbackLeaveCriticalSectionOnCompletion(PTP_CALLBACK_INSTANCE Instance, PRTL_CRITICAL_SECTION CriticalSection)
+{
+    TppRequire(CriticalSection != NULL && Instance->CriticalSection == NULL, STATUS_INVALID_PARAMETER);
+    Instance->CriticalSection = CriticalSection;
+}
+
+/* TppComplete has nothing to do for it: modules are never unloaded here. */
+VOID TpCallbackUnloadDllOnCompletion(PTP_CALLBACK_INSTANCE Instance, PVOID DllHandle)
+{
+    TppRequire(DllHandle != NULL && Instance->Library == NULL, STATUS_INVALID_PARAMETER);
+    Instance->Library = DllHandle;
+}
+
+/* Work objects, and callbacks that are submitted once. */
+
+static const TPP_TYPE TppWorkType = {.Size = sizeof(TP_WORK)};
+
+static VOID TppExecuteWork(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
+{
+    UNREFERENCED_PARAMETER(Result);
+    ((PTP_WORK_CALLBACK)Object->Callback)(Instance, Object->Context, CONTAINING_RECORD(Object, TP_WORK, Object));
+}
+
+NTSTATUS TpAllocWork(PTP_WORK *WorkReturn, PTP_WORK_CALLBACK Callback, PVOID Context,
+                     PTP_CALLBACK_ENVIRON CallbackEnviron)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID Work;
+    KiEnterService(Thread);
+    NTSTATUS Status = TppAllocate(&TppWorkType, TppExecuteWork, (PVOID)Callback, Context, CallbackEnviron, &Work);
+    if (NT_SUCCESS(Status)) {
+        *WorkReturn = Work;
+        TppIntroduce(Work, CallbackEnviron);
+    }
+    KiExitService(Thread);
+    return Status;
+}
+
+VOID TpPostWork(PTP_WORK Work)
+{
+    TppReadyPool(Work->Object.Pool);
+    if (!TppAddPending(&Work->Object)) {
+        RtlRaiseStatus(STATUS_INTEGER_OVERFLOW);
+    }
+}
+
+VOID TpWaitForWork(PTP_WORK Work, LOGICAL CancelPendingCallbacks)
+{
+    TppWaitForCallbacks(&Work->Object, CancelPendingCallbacks != FALSE);
+}
+
+VOID TpReleaseWork(PTP_WORK Work)
+{
+    TppClose(&Work->Object, NULL);
+}
+
+/* The object is closed, with its callback pending, before it joins its group: a concurrent release of the members
+   cancels the callback or waits for it. Linked keeps the object until the task is queued. */
+NTSTATUS TppSubmitOnce(TPP_EXECUTE *Execute, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID Allocated;
+    KiEnterService(Thread);
+    NTSTATUS Status = TppAllocate(&TppWorkType, Execute, Callback, Context, Environ, &Allocated);
+    if (NT_SUCCESS(Status)) {
+        PTPP_OBJECT Object = Allocated;
+        Object->State = TPP_CLOSED | TPP_LINKED | TPP_PENDING_ONE;
+        TppReadyPool(Object->Pool);
+        KiEnterDispatcher(Thread); /* a forked child finds it queued, or not at all */
+        TppIntroduce(Object, Environ);
+        TppQueueTask(Object, FALSE);
+        KiExitDispatcher(Thread);
+    }
+    KiExitService(Thread);
+    return Status;
+}
+
+static VOID TppExecuteSimple(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
+{
+    UNREFERENCED_PARAMETER(Result);
+    ((PTP_SIMPLE_CALLBACK)Object->Callback)(Instance, Object->Context);
+}
+
+NTSTATUS TpSimpleTryPost(PTP_SIMPLE_CALLBACK Callback, PVOID Context, PTP_CALLBACK_ENVIRON CallbackEnviron)
+{
+    return TppSubmitOnce(TppExecuteSimple, (PVOID)Callback, Context, CallbackEnviron);
 }

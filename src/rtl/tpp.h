@@ -1,17 +1,40 @@
 /*
  * tpp.h: the thread pool inside.
  *
- * A pool is a KQUEUE and the threads that take from it, what a completion port is made of. An object (work, timer,
- * wait, I/O) has memory of its own for everything that goes through the queue, so that nothing on the way to a callback
- * can fail. What goes through is a packet:
+ * A pool is a KQUEUE and the threads that remove packets from it, like a completion port. An object (work, timer, wait,
+ * I/O) embeds every packet that it ever queues, so nothing between a submission and its callback can fail. There are
+ * three kinds of packet:
  *
- *   the object's task      callbacks are pending, and any thread may take one of them
- *   a source               a kernel object was signaled (a KOBJECT_NOTIFICATION, what a wait completion packet is made
- *                          of): one callback, which the thread that gets the packet runs
- *   a lane                 objects of another priority than the normal one are waiting in a list
+ *   task      an object has pending callbacks; each worker that removes the task begins one of them
+ *   source    a kernel object was signaled and queued its KOBJECT_NOTIFICATION (as a wait completion packet does); the
+ *             worker that removes the packet begins the one callback
+ *   lane      objects of high or low priority are listed in this lane
+ *
+ * The life of an object:
+ *
+ *   allocated    TpAlloc...: memory (TppAllocate), the members of its kind, then its pool and group (TppIntroduce)
+ *   used         TpPostWork adds a pending callback; TpSetWait, TpSetTimer and TpStartAsyncIoOperation arm a source
+ *   closed       TppClose disarms the sources and sets Closed; pending and running callbacks keep the object alive
+ *   deleted      TppDelete, called by the thread whose change of State leaves Closed alone
+ *
+ * The life of a callback, with the functions that move it on:
+ *
+ *   armed        TppArm registers the source with a kernel object; the signal queues the source's packet
+ *   pending      TppAddPending counts it and queues the task
+ *   taken        TppServe removes a packet; TppTake (task) or TppArrive (source) makes the callback Running
+ *   running      TppRunCallback calls Execute, then the completion actions
+ *   ended        TppEndCallback; TppFinish takes it out of Running and wakes threads that wait for the object
+ *
+ * A source that has fired becomes pending when its object is set again, closed or waited for: the documents say that
+ * callbacks already queued still occur. A packet that a worker holds at that moment becomes stale.
+ *
+ * Files: tppool.c has pools, their queue and their threads; tpobject.c what all objects share, work objects, and the
+ * run of a callback; tpwait.c sources and waits; tptimer.c, tpio.c, tpgroup.c one kind each; tplegacy.c work items,
+ * registered waits and timer queues.
  *
  * All locks here are KI_LOCKs, held inside dispatcher sections, in the order group, object, pool. So a fork finds them
- * free, and what a forked child has to put in order is only what its lost threads had in their hands (TppAdoptPool).
+ * free. A forked child repairs only what its lost threads had taken (TppAdoptPool), at its first use of the pool. No
+ * thread is started and no memory is allocated or freed while one of these locks is held.
  */
 #ifndef INTERLOCK_TPP_H
 #define INTERLOCK_TPP_H
@@ -22,11 +45,12 @@
 
 #include "../ke/wait.h"
 #include "../ps/psp.h"
+#include "teb.h"
 
 typedef enum _TPP_PACKET_KIND { TppTaskPacket, TppSourcePacket, TppLanePacket } TPP_PACKET_KIND;
 
 typedef struct _TPP_PACKET {
-    LIST_ENTRY Entry; /* Flink is NULL while it is neither in the queue nor in a lane */
+    LIST_ENTRY Entry; /* Flink is NULL while the packet is neither in the queue nor in a lane */
     ULONG Kind;
 } TPP_PACKET, *PTPP_PACKET;
 
@@ -38,22 +62,23 @@ typedef struct _TPP_PACKET {
  *     | Closed | Waiters |  Holds   | Running  | Linked |  Pending  |
  *     +--------+---------+----------+----------+--------+-----------+
  *
- *   Pending   callbacks that were asked for and have not begun
- *   Linked    the task is in the queue or a lane, or on its way to or from it
+ *   Pending   callbacks that were submitted and have not begun
+ *   Linked    the task is in the queue or a lane, or a thread is about to insert it or has just removed it
  *   Running   callbacks that have begun and not ended
- *   Holds     sources that are armed or in the hands of a thread, and others that must find the object alive
- *   Waiters   somebody waits until Pending and Running are 0
- *   Closed    nobody outside refers to the object any more
+ *   Holds     armed sources, source packets that a worker has removed, and other references
+ *   Waiters   a thread waits until Pending and Running are 0
+ *   Closed    the program has closed the object
  *
- * 1. Pending implies Linked. Whoever sets Linked puts the task into the queue; whoever takes it out clears Linked, or
- *    puts it back because there is more: so the callbacks of one object run side by side.
- * 2. Cancelling takes Pending to 0, and the task out if it is in the queue. A thread that has it finds nothing to do.
- * 3. The object is deleted by whoever leaves Closed and nothing else. Nothing can be added to that, so there is one.
- * 4. Waiters is set under the object's lock, with the waiter in the list, while Pending or Running is not 0. Whoever
- *    takes both to 0 then keeps a hold until it has looked at the list. It is cleared with the list, under the lock. A
- *    waiter whose thread is ended leaves the list, not the bit.
- * 5. A callback that was taken out of Pending is counted in Running by the same compare-exchange: at no time does it
- *    look as if it had ended.
+ * 1. Pending implies Linked. The thread that sets Linked inserts the task. The thread that removes the task clears
+ *    Linked, or inserts the task again if more callbacks are pending: callbacks of one object run concurrently.
+ * 2. Cancelling sets Pending to 0 and removes the task from the queue. A worker that has just removed it finds nothing
+ *    to begin.
+ * 3. The thread whose change leaves Closed alone deletes the object. No count can rise from there, so there is exactly
+ *    one such thread.
+ * 4. Waiters is set under the object's lock, with the waiter in the list, while Pending or Running is not 0. The thread
+ *    that takes both to 0 keeps a hold until it has emptied the list. The bit is cleared with the list, under the lock.
+ *    A waiter whose thread is terminated leaves the list but not the bit, which is harmless.
+ * 5. One compare-exchange moves a callback from Pending to Running: at no moment does it look as if it had ended.
  */
 #define TPP_PENDING_ONE ((ULONG64)1)
 #define TPP_PENDING_MASK ((ULONG64)0x7fffffff)
@@ -68,24 +93,28 @@ typedef struct _TPP_PACKET {
 struct _TPP_OBJECT;
 struct _TPP_SOURCE;
 
+/* What differs between the kinds of objects. Members that do not apply to a kind are NULL. */
 typedef struct _TPP_TYPE {
     SIZE_T Size;
     BOOLEAN UsesClock;
-    VOID (*Execute)(struct _TPP_OBJECT *Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result);
-    VOID (*Executed)(struct _TPP_OBJECT *Object); /* NULL, or the callback has returned or its thread has ended */
-    /* For an object with sources, with its lock held. What they have delivered becomes pending; Disarm: and they are
-       disarmed. Returns a kernel object to dereference, or NULL. */
+    VOID (*Executed)(struct _TPP_OBJECT *Object); /* the callback has returned, or its thread has ended */
+    /* For kinds with sources, with the object's lock held. Fired sources become pending; Disarm also disarms the
+       others. Returns a kernel object to dereference without the lock, or NULL. */
     PVOID (*Collect)(struct _TPP_OBJECT *Object, BOOLEAN Disarm);
-    /* A source has delivered, with the object's lock held: what the callback is told. */
+    /* A source's packet was accepted, with the object's lock held. Returns the callback's result. */
     ULONG (*Arrive)(struct _TPP_OBJECT *Object, struct _TPP_SOURCE *Source, PVOID *Dereference);
-    VOID (*Repair)(struct _TPP_OBJECT *Object); /* in a forked child: its sources */
+    VOID (*Repair)(struct _TPP_OBJECT *Object); /* its sources, in a forked child */
 } TPP_TYPE;
+
+/* Calls Object->Callback with the parameters of its kind. */
+typedef VOID TPP_EXECUTE(struct _TPP_OBJECT *Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result);
 
 typedef struct _TPP_OBJECT {
     volatile ULONG64 State;
     TPP_PACKET Task;
     const TPP_TYPE *Type;
     PTP_POOL Pool;
+    TPP_EXECUTE *Execute;
     PVOID Callback;
     PVOID Context;
     PTP_SIMPLE_CALLBACK FinalizationCallback;
@@ -93,21 +122,21 @@ typedef struct _TPP_OBJECT {
     BOOLEAN LongFunction;
     BOOLEAN Persistent;
     KI_LOCK Lock;
-    ULONG PendingTimeouts;                 /* how many of the pending callbacks are told so; under Lock */
-    LIST_ENTRY WaiterListHead;             /* TPP_WAITER, under a lock of its own: tpidle.c */
+    ULONG PendingTimeouts;                 /* pending callbacks whose result is STATUS_TIMEOUT; under Lock */
+    LIST_ENTRY WaiterListHead;             /* TPP_WAITER, under TppWaiterLock: tpobject.c */
     LIST_ENTRY PoolEntry;                  /* under the pool's lock */
     LIST_ENTRY GroupEntry;                 /* under the group's lock */
     PTP_CLEANUP_GROUP Group;               /* with a reference, or NULL */
     PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback;
-    VOID (*Destroy)(PVOID DestroyContext); /* when the object is gone; may be NULL */
+    VOID (*Destroy)(PVOID DestroyContext); /* called after the object was freed; may be NULL */
     PVOID DestroyContext;
 } TPP_OBJECT, *PTPP_OBJECT;
 
-/* A kernel object whose signal becomes a callback. Everything but the packet itself under the object's lock. */
+/* A kernel object whose signal becomes a callback (tpwait.c). Under the object's lock, except the packet itself. */
 typedef struct _TPP_SOURCE {
     KOBJECT_NOTIFICATION Notification;
     ULONG Kind;        /* with the entry before it a TPP_PACKET */
-    ULONG Stale;       /* packets that threads have taken out and not brought here yet, and that no longer count */
+    ULONG Stale;       /* packets that workers have removed, not brought here yet, and that no longer count */
     BOOLEAN Armed;     /* with a hold on the object */
     PTPP_OBJECT Object;
 } TPP_SOURCE, *PTPP_SOURCE;
@@ -124,7 +153,7 @@ struct _TP_TIMER {
     TPP_SOURCE Source;
     KTIMER Timer;
     ULONG Period;
-    BOOLEAN WasSet; /* and not taken back since */
+    BOOLEAN WasSet; /* and not reset since */
 };
 
 struct _TP_WAIT {
@@ -132,25 +161,23 @@ struct _TP_WAIT {
     TPP_SOURCE Signal;
     TPP_SOURCE Timeout;
     KTIMER Timer;
-    PVOID Target; /* what is waited for, with a reference; NULL: the wait is not set */
+    PVOID Target; /* the object to wait for, with a reference; NULL: the wait is not set */
 };
 
 struct _TP_IO {
     TPP_OBJECT Object;
     TPP_SOURCE Source;
     PVOID Target;
-    ULONG Started; /* operations that have not had their callback begin */
+    ULONG Started; /* operations whose callback has not begun */
     BOOLEAN Busy;
-    PVOID Win32Callback; /* of CreateThreadpoolIo, whose callback has other parameters */
 };
 
-/* A thread of a pool. Not on its stack: who ends in a callback is still found. */
 struct _TPP_WORKER;
 
 struct _TP_CALLBACK_INSTANCE {
     struct _TPP_WORKER *Worker;
-    PTPP_OBJECT Object; /* NULL: none, or no longer associated */
-    PTPP_OBJECT Held;   /* until it is told Executed: NULL, or the same, also if no longer associated */
+    PTPP_OBJECT Object; /* counts in its Running; NULL: no callback, or disassociated */
+    PTPP_OBJECT Held;   /* held until Type->Executed was called, even if disassociated; or NULL */
     PRTL_CRITICAL_SECTION CriticalSection;
     HANDLE Mutex;
     HANDLE Semaphore;
@@ -159,20 +186,26 @@ struct _TP_CALLBACK_INSTANCE {
     PVOID Library;
 };
 
+/* A thread of a pool. Not on the thread's stack: it must outlive a thread that ends inside a callback. */
 typedef struct _TPP_WORKER {
     LIST_ENTRY Entry; /* under the pool's lock */
     PTP_POOL Pool;
     PKTHREAD Thread;
     BOOLEAN Busy;
-    BOOLEAN Persistent; /* has run something that needs its thread to stay */
+    BOOLEAN Persistent; /* has run a callback whose thread must stay */
     TP_CALLBACK_INSTANCE Instance;
 } TPP_WORKER, *PTPP_WORKER;
 
-/* Objects of one priority that cannot stand in the queue itself. Under the pool's lock. */
+/*
+ * Objects of high or low priority are not queued themselves: they are listed in a lane, and one packet in the queue
+ * stands for the lane. The express lane's packet goes to the head of the queue; the worker that removes it serves one
+ * object and inserts the packet again while there are more. The slow lane's packet goes to the tail, and a worker that
+ * removes it while other packets are queued inserts it again there. Under the pool's lock.
+ */
 typedef struct _TPP_LANE {
     LIST_ENTRY ListHead;
     TPP_PACKET Packet;
-    BOOLEAN Queued; /* Packet is in the queue, or on its way from it */
+    BOOLEAN Queued; /* Packet is in the queue, or a worker has just removed it */
 } TPP_LANE, *PTPP_LANE;
 
 typedef enum _TPP_LANE_NUMBER { TppExpressLane, TppSlowLane, TppMaximumLane } TPP_LANE_NUMBER;
@@ -185,17 +218,17 @@ typedef enum _TPP_LANE_NUMBER { TppExpressLane, TppSlowLane, TppMaximumLane } TP
  *     |         Begun          |      Busy      |    Workers     |
  *     +------------------------+----------------+----------------+
  *
- *   Begun   packets taken out of the queue so far; it wraps
- *   Busy    threads that have a packet
+ *   Begun   packets removed from the queue so far; it wraps
+ *   Busy    threads that serve a packet
  *
- * 1. Once there is a thread, one is idle or on its way, unless the maximum is reached: who takes a packet and leaves
- *    nobody idle makes the next thread, and an idle one ends only if another is left. So packets that the kernel puts
- *    into the queue need nobody to make a thread for them.
- * 2. The KQUEUE lets as many run as there are processors, and one more for each that blocks in a wait. It does not see
- *    threads that block in the host, or compute for long: while as many are busy as may run, a timer ticks, and when
- *    packets are queued and none was taken out since the last tick, one more may run (Limit).
- * 3. An object is made together with the pool's first thread, or not at all; that thread stays. The same timer tries
- *    again where no further thread could be made, or a thread was lost in a callback.
+ * 1. Once there is a thread, one is idle or starting, unless the maximum is reached: a thread that begins a packet and
+ *    leaves none idle starts the next, and an idle one ends only if another remains. So packets that the kernel queues
+ *    always find a thread.
+ * 2. The KQUEUE lets one thread run per processor, and one more for each that blocks in a wait. It does not see threads
+ *    that block in the host or compute for long: while Limit threads are busy a timer ticks, and if packets are queued
+ *    and none was removed since the last tick, Limit grows by one.
+ * 3. An object is allocated together with the pool's first thread or not at all, and that thread stays. The tick
+ *    retries where a further thread could not be started, or one was lost in a callback.
  */
 #define TPP_WORKERS(Word) ((ULONG)(Word) & 0xffff)
 #define TPP_BUSY(Word) ((ULONG)(Word) >> 16)
@@ -210,13 +243,13 @@ typedef enum _TPP_LANE_NUMBER { TppExpressLane, TppSlowLane, TppMaximumLane } TP
 struct _TP_POOL {
     KQUEUE Queue DECLSPEC_ALIGN(KI_CACHE_LINE);
     volatile ULONG64 Threads DECLSPEC_ALIGN(KI_CACHE_LINE);
-    volatile ULONG ProcessId DECLSPEC_ALIGN(KI_CACHE_LINE); /* whose threads are counted; 0: not initialised */
+    volatile ULONG ProcessId DECLSPEC_ALIGN(KI_CACHE_LINE); /* whose threads are counted; 0: not initialized */
     volatile ULONG Maximum;
     volatile ULONG Minimum;
-    volatile ULONG Limit;       /* Queue.MaximumCount */
+    volatile ULONG Limit;       /* a copy of Queue.MaximumCount, read without the queue's lock */
     volatile ULONG Ticking;     /* the timer is set or its DPC runs */
-    volatile ULONG LastBegun;   /* at the last tick */
-    volatile LONG References;   /* one of who allocated it, one for each object */
+    volatile ULONG LastBegun;   /* Begun at the last tick */
+    volatile LONG References;   /* one for the program, one for each object */
     volatile LONG Lifetime;     /* one for References, one for each thread, one for Ticking */
     KI_LOCK Lock;
     TP_POOL_STACK_INFORMATION Stack;
@@ -227,7 +260,7 @@ struct _TP_POOL {
     KDPC Dpc;
 };
 
-extern LONGLONG TppPatience;    /* how long a thread stays idle; both relative and in 100 ns, for tests to change */
+extern LONGLONG TppPatience; /* how long a thread stays idle; both relative, in 100 ns, and settable by tests */
 extern LONGLONG TppTickInterval;
 
 extern TP_POOL TppDefaultPool;
@@ -235,89 +268,92 @@ extern TP_POOL TppTimerThreadPool; /* one thread: WT_EXECUTEINTIMERTHREAD */
 extern TP_POOL TppWaitThreadPool;  /* likewise WT_EXECUTEINWAITTHREAD */
 
 /* tppool.c */
-BOOLEAN TppIsPoolReady(PTP_POOL Pool);          /* for this process */
-VOID TppEnterPool(PTP_POOL Pool);               /* first of all: makes it usable in this process */
-VOID TppReadyPool(PTP_POOL Pool);               /* the same, and sees to it that there is a thread */
-VOID TppAddObject(PTPP_OBJECT Object);          /* with a reference to its pool */
-VOID TppRemoveObject(PTPP_OBJECT Object);
-VOID TppDropPool(PTP_POOL Pool);
-VOID TppReleaseLifetime(PTP_POOL Pool);
-ULONG TppQueryThreads(PTP_POOL Pool);
-
-/* tpqueue.c: all inside a dispatcher section */
-VOID TppInitializeLanes(PTP_POOL Pool);
-VOID TppQueueTask(PTPP_OBJECT Object);          /* Linked is set */
-VOID TppQueueTaskLocked(PTPP_OBJECT Object);    /* with the pool's lock */
-PTPP_OBJECT TppTakeFromLane(PTP_POOL Pool, PTPP_PACKET Packet); /* NULL: not its turn */
-BOOLEAN TppUnqueueTask(PTPP_OBJECT Object);     /* FALSE: it is not in the queue, perhaps not any more or not yet */
-BOOLEAN TppHasBacklog(PTP_POOL Pool);
-VOID TppRepairLanes(PTP_POOL Pool);
-
-/* tpworker.c */
-VOID TppEnsureThread(PTP_POOL Pool);            /* one that is idle, unless the maximum is reached */
+VOID TppAdoptPool(PTP_POOL Pool);
+VOID TppReadyPool(PTP_POOL Pool);               /* TppEnterPool, and a thread is idle unless the maximum is reached */
 NTSTATUS TppStartMinimum(PTP_POOL Pool, ULONG Count);
-BOOLEAN TppRunUncounted(PTPP_WORKER Worker);    /* the current thread may take long; TRUE: another one is idle */
-VOID TppRepairWorkers(PTP_POOL Pool);           /* in a forked child, with the pool's lock */
-
-/* tptick.c */
-VOID TppInitializeTicking(PTP_POOL Pool);
-VOID TppTickWhileBusy(PTP_POOL Pool);           /* after Threads has changed */
-VOID TppStartTicking(PTP_POOL Pool);
-VOID TppStopTicking(PTP_POOL Pool);             /* no new tick; one that has begun may still run */
+VOID TppDropPool(PTP_POOL Pool);
+BOOLEAN TppRunUncounted(PTPP_WORKER Worker);    /* the current thread may run long; TRUE: another one is idle */
+VOID TppQueueTask(PTPP_OBJECT Object, BOOLEAN PoolLocked); /* Linked is set; in a dispatcher section, as the next */
+BOOLEAN TppUnqueueTask(PTPP_OBJECT Object);     /* FALSE: a worker has removed it, or it is not inserted yet */
 
 /* tpobject.c */
-NTSTATUS TppAllocate(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ,
-                     PVOID *Object);         /* in a service, as the next one; nobody else finds the object yet */
-VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ); /* a complete one to its pool and group: a release
-                                                of the group's members may close it from now on */
-BOOLEAN TppAddPending(PTPP_OBJECT Object);      /* one more callback; FALSE: there are too many */
-BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result);   /* its task was taken out; TRUE: a callback is now running */
-BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result); /* a source's packet was taken out; likewise */
-VOID TppFinish(PTPP_OBJECT Object);             /* it has ended */
+NTSTATUS TppAllocate(const TPP_TYPE *Type, TPP_EXECUTE *Execute, PVOID Callback, PVOID Context,
+                     PTP_CALLBACK_ENVIRON Environ, PVOID *Object); /* in a service that lasts until TppIntroduce */
+VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ); /* from now on a release of the group's members
+                                                may close it */
+VOID TppDelete(PTPP_OBJECT Object);
 BOOLEAN TppTryHold(PTPP_OBJECT Object);         /* FALSE: it is being deleted */
 VOID TppDropHold(PTPP_OBJECT Object);
-VOID TppClose(PTPP_OBJECT Object);
-BOOLEAN TppCancelAndClose(PTPP_OBJECT Object, PULONG Cancelled); /* TRUE: a callback is still running */
-BOOLEAN TppRepairObject(PTPP_OBJECT Object);    /* in a forked child, with the pool's lock; FALSE: to be deleted */
-VOID TppDelete(PTPP_OBJECT Object);
-
-/* tpidle.c */
-BOOLEAN TppIsIdle(ULONG64 State);
-ULONG TppCancelPending(PTPP_OBJECT Object);     /* with the object's lock; how many there were */
-VOID TppReleaseWaiters(PTPP_OBJECT Object);     /* likewise */
+BOOLEAN TppAddPending(PTPP_OBJECT Object);      /* FALSE: too many are pending */
+BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result); /* after its task was removed; TRUE: one callback is now Running */
+VOID TppPutBack(PTPP_OBJECT Object, ULONG Result);  /* a Running callback that has not begun becomes pending again */
+VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result);
+VOID TppEndCallback(PTP_CALLBACK_INSTANCE Instance);
 VOID TppWaitForCallbacks(PTPP_OBJECT Object, BOOLEAN Cancel);
+BOOLEAN TppClose(PTPP_OBJECT Object, PULONG Cancelled); /* TRUE: a callback is running. Cancelled: NULL, or pending
+                                                callbacks are cancelled and counted there */
+NTSTATUS TppSubmitOnce(TPP_EXECUTE *Execute, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ);
+BOOLEAN TppRepairObject(PTPP_OBJECT Object);    /* in a forked child, with the pool's lock; FALSE: to be deleted */
 
-FORCEINLINE BOOLEAN TppIsClosed(PTPP_OBJECT Object)
-{
-    /* relaxed: with the object's lock, under which it is set */
-    return (__atomic_load_n(&Object->State, __ATOMIC_RELAXED) & TPP_CLOSED) != 0;
-}
-
-/* tpsource.c, all with the object's lock held */
+/* tpwait.c; sources with their object's lock held */
 typedef enum _TPP_DISARMED { TppWasNotArmed, TppWasWaiting, TppHadFired } TPP_DISARMED;
 
-VOID TppInitializeSource(PTPP_SOURCE Source, PTPP_OBJECT Object);
-NTSTATUS TppArm(PTPP_SOURCE Source, PVOID KernelObject);
+VOID TppArm(PTPP_SOURCE Source, PVOID KernelObject);
 TPP_DISARMED TppDisarm(PTPP_SOURCE Source);
 BOOLEAN TppHasFired(PTPP_SOURCE Source);
-BOOLEAN TppAcceptPacket(PTPP_SOURCE Source);    /* FALSE: it is a stale one */
 VOID TppRepairSource(PTPP_SOURCE Source);
-
-/* tpwork.c, tptimer.c */
-NTSTATUS TppSubmitOnce(const TPP_TYPE *Type, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ);
-BOOLEAN TppHasTimerEnded(PTP_TIMER Timer);      /* it had no period, and has expired */
-
-/* tpwait.c */
+BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result); /* without the lock, after its packet was removed; TRUE: its
+                                                callback is now Running */
 NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target);
-BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout); /* takes the reference over; TRUE: an
+BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout); /* takes over the reference; TRUE: an
                                                    earlier wait was cancelled */
 
-/* tpgroup.c */
+/* tptimer.c, tpio.c, tpgroup.c */
+BOOLEAN TppHasTimerEnded(PTP_TIMER Timer);      /* it had no period, and has expired */
+NTSTATUS TppAllocateIo(PTP_IO *IoReturn, HANDLE File, TPP_EXECUTE *Execute, PVOID Callback, PVOID Context,
+                       PTP_CALLBACK_ENVIRON Environ);
 VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group);
 VOID TppLeaveGroup(PTPP_OBJECT Object);
 
-/* tpcallback.c */
-VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result);
-VOID TppEndExecution(PTP_CALLBACK_INSTANCE Instance); /* what is left of it, if its thread has ended */
+FORCEINLINE VOID TppInitializeSource(PTPP_SOURCE Source, PTPP_OBJECT Object)
+{
+    Source->Kind = TppSourcePacket;
+    Source->Object = Object;
+}
+
+FORCEINLINE BOOLEAN TppIsPoolReady(PTP_POOL Pool) /* in this process */
+{
+    /* acquire: pairs with the release in TppAdoptPool */
+    return __atomic_load_n(&Pool->ProcessId, __ATOMIC_ACQUIRE) == KiInitialProcess.ProcessId;
+}
+
+/* Before any other use of a pool or its objects: initializes the pool, or repairs it in a forked child. */
+FORCEINLINE VOID TppEnterPool(PTP_POOL Pool)
+{
+    if (!TppIsPoolReady(Pool)) {
+        TppAdoptPool(Pool);
+    }
+}
+
+FORCEINLINE ULONG TppQueryThreads(PTP_POOL Pool)
+{
+    return TPP_WORKERS(__atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED));
+}
+
+FORCEINLINE BOOLEAN TppHasBacklog(PTP_POOL Pool)
+{
+    return KeReadStateQueue(&Pool->Queue) > 0;
+}
+
+FORCEINLINE BOOLEAN TppIsIdle(ULONG64 State)
+{
+    return !(State & (TPP_PENDING_MASK | TPP_RUNNING_MASK));
+}
+
+FORCEINLINE BOOLEAN TppIsClosed(PTPP_OBJECT Object)
+{
+    /* relaxed: read and set under the object's lock */
+    return (__atomic_load_n(&Object->State, __ATOMIC_RELAXED) & TPP_CLOSED) != 0;
+}
 
 #endif

@@ -1,25 +1,14 @@
-/* tptimer.c: timers. Each is a synchronization timer of the kernel with a source; one that is periodic is armed anew
-   when its packet has been taken out, so expirations that nobody had a thread for count once. */
+/* tptimer.c: timers. Each is a synchronization timer of the kernel with a source. A periodic one is armed again when
+   its packet is served, so expirations that found no thread count as one. */
 #include "tpp.h"
 
-#include "../nt/ntp.h"
-
-static PTP_TIMER TppTimerOf(PTPP_OBJECT Object)
-{
-    return CONTAINING_RECORD(Object, TP_TIMER, Object);
-}
+#include "../ke/timer.h"
 
 static VOID TppExecuteTimer(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
 {
+    PTP_TIMER Timer = CONTAINING_RECORD(Object, TP_TIMER, Object);
     UNREFERENCED_PARAMETER(Result);
-    ((PTP_TIMER_CALLBACK)Object->Callback)(Instance, Object->Context, TppTimerOf(Object));
-}
-
-static VOID TppArmIfPeriodic(PTP_TIMER Timer)
-{
-    if (Timer->Period != 0) {
-        TppArm(&Timer->Source, &Timer->Timer);
-    }
+    ((PTP_TIMER_CALLBACK)Object->Callback)(Instance, Object->Context, Timer);
 }
 
 /* With the object's lock. */
@@ -33,66 +22,67 @@ static TPP_DISARMED TppStopTimer(PTP_TIMER Timer)
     return Disarmed;
 }
 
+static ULONG TppTimerArrived(PTPP_OBJECT Object, PTPP_SOURCE Source, PVOID *Dereference)
+{
+    PTP_TIMER Timer = CONTAINING_RECORD(Object, TP_TIMER, Object);
+    UNREFERENCED_PARAMETER(Dereference);
+    if (Timer->Period != 0) {
+        TppArm(Source, &Timer->Timer);
+    }
+    return STATUS_WAIT_0;
+}
+
 static PVOID TppCollectTimer(PTPP_OBJECT Object, BOOLEAN Disarm)
 {
-    PTP_TIMER Timer = TppTimerOf(Object);
+    PTP_TIMER Timer = CONTAINING_RECORD(Object, TP_TIMER, Object);
     if (Disarm) {
         TppStopTimer(Timer);
     } else if (TppHasFired(&Timer->Source)) {
         TppDisarm(&Timer->Source);
         TppAddPending(Object);
-        TppArmIfPeriodic(Timer);
+        TppTimerArrived(Object, &Timer->Source, NULL);
     }
     return NULL;
 }
 
-static ULONG TppTimerArrived(PTPP_OBJECT Object, PTPP_SOURCE Source, PVOID *Dereference)
-{
-    UNREFERENCED_PARAMETER(Source);
-    UNREFERENCED_PARAMETER(Dereference);
-    TppArmIfPeriodic(TppTimerOf(Object));
-    return STATUS_WAIT_0;
-}
-
 static VOID TppRepairTimer(PTPP_OBJECT Object)
 {
-    TppRepairSource(&TppTimerOf(Object)->Source);
+    TppRepairSource(&CONTAINING_RECORD(Object, TP_TIMER, Object)->Source);
 }
 
 static const TPP_TYPE TppTimerType = {
     .Size = sizeof(TP_TIMER),
     .UsesClock = TRUE,
-    .Execute = TppExecuteTimer,
     .Collect = TppCollectTimer,
     .Arrive = TppTimerArrived,
     .Repair = TppRepairTimer,
 };
 
-static NTSTATUS TppAllocateTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID Context,
-                                 PTP_CALLBACK_ENVIRON Environ)
+NTSTATUS TpAllocTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID Context,
+                      PTP_CALLBACK_ENVIRON CallbackEnviron)
 {
+    PKTHREAD Thread = KiCurrentThread();
     PVOID Object;
-    NTSTATUS Status = TppAllocate(&TppTimerType, (PVOID)Callback, Context, Environ, &Object);
+    KiEnterService(Thread);
+    NTSTATUS Status = TppAllocate(&TppTimerType, TppExecuteTimer, (PVOID)Callback, Context, CallbackEnviron, &Object);
     if (NT_SUCCESS(Status)) {
         PTP_TIMER Timer = Object;
         TppInitializeSource(&Timer->Source, &Timer->Object);
         KeInitializeTimerEx(&Timer->Timer, SynchronizationTimer);
         *TimerReturn = Timer;
-        TppIntroduce(&Timer->Object, Environ);
+        TppIntroduce(&Timer->Object, CallbackEnviron);
     }
+    KiExitService(Thread);
     return Status;
-}
-
-NTSTATUS TpAllocTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID Context,
-                      PTP_CALLBACK_ENVIRON CallbackEnviron)
-{
-    return NTP_SERVICE(TppAllocateTimer(TimerReturn, Callback, Context, CallbackEnviron));
 }
 
 LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG WindowLength)
 {
     TPP_DISARMED Disarmed = TppWasNotArmed;
     TppReadyPool(Timer->Object.Pool);
+    if (DueTime != NULL) {
+        KiEnsureClock(); /* a forked child may not have it; setting the timer would start it under the lock */
+    }
     PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
     if (!TppIsClosed(&Timer->Object)) {
         Disarmed = TppStopTimer(Timer);
@@ -112,25 +102,27 @@ VOID TpSetTimer(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG Win
     TpSetTimerEx(Timer, DueTime, Period, WindowLength);
 }
 
-/* With the object's lock. */
-static BOOLEAN TppIsTimerSet(PTP_TIMER Timer)
-{
-    return Timer->Source.Armed && (Timer->Period != 0 || !TppHasFired(&Timer->Source));
-}
-
-LOGICAL TpIsTimerSet(PTP_TIMER Timer)
+/* Ended: NULL, or receives whether the timer was set, had no period, and has expired. */
+static BOOLEAN TppQueryTimer(PTP_TIMER Timer, PBOOLEAN Ended)
 {
     PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
-    BOOLEAN Set = TppIsTimerSet(Timer);
+    BOOLEAN Set = Timer->Source.Armed && (Timer->Period != 0 || !TppHasFired(&Timer->Source));
+    if (Ended != NULL) {
+        *Ended = Timer->WasSet && !Set;
+    }
     KiExitLocked(&Timer->Object.Lock, Thread);
     return Set;
 }
 
+LOGICAL TpIsTimerSet(PTP_TIMER Timer)
+{
+    return TppQueryTimer(Timer, NULL);
+}
+
 BOOLEAN TppHasTimerEnded(PTP_TIMER Timer)
 {
-    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
-    BOOLEAN Ended = Timer->WasSet && !TppIsTimerSet(Timer);
-    KiExitLocked(&Timer->Object.Lock, Thread);
+    BOOLEAN Ended;
+    TppQueryTimer(Timer, &Ended);
     return Ended;
 }
 
@@ -141,5 +133,5 @@ VOID TpWaitForTimer(PTP_TIMER Timer, LOGICAL CancelPendingCallbacks)
 
 VOID TpReleaseTimer(PTP_TIMER Timer)
 {
-    TppClose(&Timer->Object);
+    TppClose(&Timer->Object, NULL);
 }

@@ -1,36 +1,104 @@
 /*
- * tpwait.c: waits. Two sources, the object and the timeout; the first whose packet is taken out ends the wait, and
- * disarms the other. If the timeout comes first but the object has been consumed by then, the wait has succeeded: a
- * signal is never lost.
+ * tpwait.c: sources, which turn the signal of a kernel object into a callback, and waits.
+ *
+ * An armed source has one packet: linked to its kernel object, or in the queue, or removed by a worker that is about to
+ * take the object's lock. Disarming takes back a linked or queued packet. A removed one becomes stale, which its worker
+ * finds out under the lock; with several such workers any of them may drop the stale one. A packet has one hold, its
+ * right to touch the object.
+ *
+ * A wait has two sources, the object and the timeout. The first whose packet is served ends the wait and disarms the
+ * other. If the timeout is served first but the object was consumed by then, the wait has succeeded: no signal is lost.
  */
 #include "tpp.h"
 
-#include "../nt/ntp.h"
-#include "../nt/wait.h"
+#include "../ke/timer.h"
 
-static PTP_WAIT TppWaitOf(PTPP_OBJECT Object)
+VOID TppArm(PTPP_SOURCE Source, PVOID KernelObject)
 {
-    return CONTAINING_RECORD(Object, TP_WAIT, Object);
+    PTPP_OBJECT Object = Source->Object;
+    Source->Armed = TRUE;
+    __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
+    KeRegisterObjectNotification(KernelObject, &Object->Pool->Queue, &Source->Notification);
 }
+
+TPP_DISARMED TppDisarm(PTPP_SOURCE Source)
+{
+    if (!Source->Armed) {
+        return TppWasNotArmed;
+    }
+    Source->Armed = FALSE;
+    KNOTIFICATION_CANCEL_RESULT Result = KeCancelObjectNotification(&Source->Notification, TRUE);
+    if (Result == NotificationSignaled) {
+        Source->Stale += 1;
+        return TppHadFired;
+    }
+    /* Not the last hold: the caller has a right of its own to the object. */
+    __atomic_fetch_sub(&Source->Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
+    return Result == NotificationCancelled ? TppWasWaiting : TppHadFired;
+}
+
+BOOLEAN TppHasFired(PTPP_SOURCE Source)
+{
+    /* relaxed: advisory only; a caller that acts on it disarms, which decides */
+    return Source->Armed &&
+           __atomic_load_n(&Source->Notification.WaitBlock.BlockState, __ATOMIC_RELAXED) != WaitBlockActive;
+}
+
+BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result)
+{
+    PTPP_OBJECT Object = Source->Object;
+    PVOID Dereference = NULL;
+    BOOLEAN Begun = FALSE;
+    PKTHREAD Thread = KiEnterLocked(&Object->Lock);
+    if (Source->Stale != 0) {
+        Source->Stale -= 1;
+    } else {
+        Source->Armed = FALSE;
+        *Result = Object->Type->Arrive(Object, Source, &Dereference);
+        Begun = Object->Priority != TP_CALLBACK_PRIORITY_LOW || !TppHasBacklog(Object->Pool);
+        if (Begun) {
+            __atomic_fetch_add(&Object->State, TPP_RUNNING_ONE, __ATOMIC_ACQ_REL);
+        } else {
+            Object->PendingTimeouts += *Result == STATUS_TIMEOUT;
+            TppAddPending(Object);
+        }
+    }
+    KiExitLocked(&Object->Lock, Thread);
+    if (Dereference != NULL) {
+        ObDereferenceObject(Dereference);
+    }
+    TppDropHold(Object); /* the packet's */
+    return Begun;
+}
+
+/* In a forked child: stale packets are lost with their threads, and one that counts is queued again. */
+VOID TppRepairSource(PTPP_SOURCE Source)
+{
+    Source->Stale = 0;
+    if (Source->Armed) {
+        __atomic_fetch_add(&Source->Object->State, TPP_HOLD_ONE, __ATOMIC_RELAXED); /* relaxed: see TppRepairObject */
+    }
+    if (TppHasFired(Source) && Source->Notification.QueueListEntry.Flink == NULL) {
+        KeInsertQueue(&Source->Object->Pool->Queue, &Source->Notification.QueueListEntry);
+    }
+}
+
+/* Waits. */
 
 static VOID TppExecuteWait(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
 {
-    ((PTP_WAIT_CALLBACK)Object->Callback)(Instance, Object->Context, TppWaitOf(Object), Result);
+    PTP_WAIT Wait = CONTAINING_RECORD(Object, TP_WAIT, Object);
+    ((PTP_WAIT_CALLBACK)Object->Callback)(Instance, Object->Context, Wait, Result);
 }
 
-/* With the object's lock, as all that follows. Returns what is no longer waited for. */
-static PVOID TppReleaseTarget(PTP_WAIT Wait)
-{
-    PVOID Target = Wait->Target;
-    Wait->Target = NULL;
-    return Target;
-}
-
-static TPP_DISARMED TppStopWait(PTP_WAIT Wait)
+/* With the object's lock. Target: receives the object to dereference, or NULL. */
+static TPP_DISARMED TppStopWait(PTP_WAIT Wait, PVOID *Target)
 {
     KeCancelTimer(&Wait->Timer);
     TPP_DISARMED Signal = TppDisarm(&Wait->Signal);
     TPP_DISARMED Timeout = TppDisarm(&Wait->Timeout);
+    *Target = Wait->Target;
+    Wait->Target = NULL;
     if (Signal == TppHadFired) {
         TppAddPending(&Wait->Object);
     } else if (Timeout == TppHadFired) {
@@ -43,31 +111,32 @@ static TPP_DISARMED TppStopWait(PTP_WAIT Wait)
 
 static PVOID TppCollectWait(PTPP_OBJECT Object, BOOLEAN Disarm)
 {
-    PTP_WAIT Wait = TppWaitOf(Object);
-    if (!Disarm && !TppHasFired(&Wait->Signal) && !TppHasFired(&Wait->Timeout)) {
-        return NULL;
+    PTP_WAIT Wait = CONTAINING_RECORD(Object, TP_WAIT, Object);
+    PVOID Target = NULL;
+    if (Disarm || TppHasFired(&Wait->Signal) || TppHasFired(&Wait->Timeout)) {
+        TppStopWait(Wait, &Target);
     }
-    TppStopWait(Wait);
-    return TppReleaseTarget(Wait);
+    return Target;
 }
 
 static ULONG TppWaitArrived(PTPP_OBJECT Object, PTPP_SOURCE Source, PVOID *Dereference)
 {
-    PTP_WAIT Wait = TppWaitOf(Object);
-    BOOLEAN TimedOut = Source == &Wait->Timeout;
-    if (TimedOut) {
-        TimedOut = TppDisarm(&Wait->Signal) != TppHadFired;
-    } else {
+    PTP_WAIT Wait = CONTAINING_RECORD(Object, TP_WAIT, Object);
+    ULONG Result = STATUS_WAIT_0;
+    if (Source == &Wait->Signal) {
         KeCancelTimer(&Wait->Timer);
         TppDisarm(&Wait->Timeout);
+    } else if (TppDisarm(&Wait->Signal) != TppHadFired) {
+        Result = STATUS_TIMEOUT;
     }
-    *Dereference = TppReleaseTarget(Wait);
-    return TimedOut ? STATUS_TIMEOUT : STATUS_WAIT_0;
+    *Dereference = Wait->Target;
+    Wait->Target = NULL;
+    return Result;
 }
 
 static VOID TppRepairWait(PTPP_OBJECT Object)
 {
-    PTP_WAIT Wait = TppWaitOf(Object);
+    PTP_WAIT Wait = CONTAINING_RECORD(Object, TP_WAIT, Object);
     TppRepairSource(&Wait->Signal);
     TppRepairSource(&Wait->Timeout);
 }
@@ -75,32 +144,28 @@ static VOID TppRepairWait(PTPP_OBJECT Object)
 static const TPP_TYPE TppWaitType = {
     .Size = sizeof(TP_WAIT),
     .UsesClock = TRUE,
-    .Execute = TppExecuteWait,
     .Collect = TppCollectWait,
     .Arrive = TppWaitArrived,
     .Repair = TppRepairWait,
 };
 
-static NTSTATUS TppAllocateWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Context,
-                                PTP_CALLBACK_ENVIRON Environ)
+NTSTATUS TpAllocWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Context,
+                     PTP_CALLBACK_ENVIRON CallbackEnviron)
 {
+    PKTHREAD Thread = KiCurrentThread();
     PVOID Object;
-    NTSTATUS Status = TppAllocate(&TppWaitType, (PVOID)Callback, Context, Environ, &Object);
+    KiEnterService(Thread);
+    NTSTATUS Status = TppAllocate(&TppWaitType, TppExecuteWait, (PVOID)Callback, Context, CallbackEnviron, &Object);
     if (NT_SUCCESS(Status)) {
         PTP_WAIT Wait = Object;
         TppInitializeSource(&Wait->Signal, &Wait->Object);
         TppInitializeSource(&Wait->Timeout, &Wait->Object);
         KeInitializeTimerEx(&Wait->Timer, SynchronizationTimer);
         *WaitReturn = Wait;
-        TppIntroduce(&Wait->Object, Environ);
+        TppIntroduce(&Wait->Object, CallbackEnviron);
     }
+    KiExitService(Thread);
     return Status;
-}
-
-NTSTATUS TpAllocWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Context,
-                     PTP_CALLBACK_ENVIRON CallbackEnviron)
-{
-    return NTP_SERVICE(TppAllocateWait(WaitReturn, Callback, Context, CallbackEnviron));
 }
 
 NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target)
@@ -113,29 +178,25 @@ NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target)
     return Status;
 }
 
-/* The object first: if it is signaled now, a timeout of zero comes too late. */
-static VOID TppStartWait(PTP_WAIT Wait, PVOID WaitObject, PLARGE_INTEGER Timeout)
-{
-    TppArm(&Wait->Signal, WaitObject);
-    if (Timeout != NULL) {
-        KeSetTimer(&Wait->Timer, *Timeout, NULL);
-        TppArm(&Wait->Timeout, &Wait->Timer);
-    }
-}
-
 BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
 {
     TPP_DISARMED Disarmed = TppWasNotArmed;
     PVOID Dereference = Target;
     PVOID WaitObject = Target != NULL ? ObpWaitObject(Target) : NULL;
     TppReadyPool(Wait->Object.Pool);
+    if (Timeout != NULL) {
+        KiEnsureClock(); /* a forked child may not have it; KeSetTimer would start it under the lock */
+    }
     PKTHREAD Thread = KiEnterLocked(&Wait->Object.Lock);
     if (!TppIsClosed(&Wait->Object)) {
-        Disarmed = TppStopWait(Wait);
-        Dereference = TppReleaseTarget(Wait);
+        Disarmed = TppStopWait(Wait, &Dereference);
+        Wait->Target = Target;
         if (Target != NULL) {
-            Wait->Target = Target;
-            TppStartWait(Wait, WaitObject, Timeout);
+            TppArm(&Wait->Signal, WaitObject); /* first: an object that is already signaled beats a timeout of zero */
+        }
+        if (Target != NULL && Timeout != NULL) {
+            KeSetTimer(&Wait->Timer, *Timeout, NULL);
+            TppArm(&Wait->Timeout, &Wait->Timer);
         }
     }
     KiExitLocked(&Wait->Object.Lock, Thread);
@@ -145,21 +206,20 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
     return Disarmed == TppWasWaiting;
 }
 
-static NTSTATUS TppSetWait(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout, LOGICAL *Cancelled)
-{
-    PVOID Target = NULL;
-    NTSTATUS Status = Handle != NULL ? TppReferenceTarget(Handle, &Target) : STATUS_SUCCESS;
-    if (NT_SUCCESS(Status)) {
-        *Cancelled = TppSetWaitTarget(Wait, Target, Timeout);
-    }
-    return Status;
-}
-
 LOGICAL TpSetWaitEx(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout, PVOID Reserved)
 {
+    PKTHREAD Thread = KiCurrentThread();
+    NTSTATUS Status = Reserved == NULL ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
     LOGICAL Cancelled = FALSE;
-    NTSTATUS Status =
-        Reserved == NULL ? NTP_SERVICE(TppSetWait(Wait, Handle, Timeout, &Cancelled)) : STATUS_INVALID_PARAMETER;
+    PVOID Target = NULL;
+    KiEnterService(Thread);
+    if (NT_SUCCESS(Status) && Handle != NULL) {
+        Status = TppReferenceTarget(Handle, &Target);
+    }
+    if (NT_SUCCESS(Status)) {
+        Cancelled = TppSetWaitTarget(Wait, Target, Timeout);
+    }
+    KiExitService(Thread);
     if (!NT_SUCCESS(Status)) {
         RtlRaiseStatus(Status);
     }
@@ -178,5 +238,5 @@ VOID TpWaitForWait(PTP_WAIT Wait, LOGICAL CancelPendingCallbacks)
 
 VOID TpReleaseWait(PTP_WAIT Wait)
 {
-    TppClose(&Wait->Object);
+    TppClose(&Wait->Object, NULL);
 }

@@ -1,8 +1,8 @@
 /*
- * codepage.c: UTF-8 and UTF-16, which are all the code pages there are.
+ * codepage.c: UTF-8 and UTF-16, the only code pages.
  *
- * What is no character (a byte that begins none, a sequence that is cut short, overlong or a surrogate, half of a
- * surrogate pair) becomes U+FFFD: in UTF-8 once for every longest piece that could have begun a character.
+ * Malformed input (a byte that begins no character, a truncated or overlong sequence, a surrogate in UTF-8, half of a
+ * surrogate pair) becomes U+FFFD: in UTF-8 one for each maximal piece that could have begun a character.
  */
 #include <limits.h>
 
@@ -22,7 +22,7 @@ static ULONG BaseReplace(PBOOLEAN Invalid)
     return BASE_REPLACEMENT;
 }
 
-/* How many bytes follow the first one, and between which bounds the next one is; -1: no character begins with it. */
+/* The number of continuation bytes, and the bounds of the next one; -1: no character begins with Lead. */
 static LONG BaseLeadByte(UCHAR Lead, PUCHAR Low, PUCHAR High)
 {
     *Low = Lead == 0xE0 ? 0xA0 : Lead == 0xF0 ? 0x90 : 0x80;
@@ -91,31 +91,20 @@ SIZE_T BaseUtf8ToWide(LPCSTR Source, SIZE_T Length, PWSTR Target, SIZE_T Room, P
     return Used;
 }
 
-static SIZE_T BaseUtf8Bytes(ULONG Character)
-{
-    return Character < 0x80 ? 1 : Character < 0x800 ? 2 : Character <= BASE_LAST_ONE_UNIT ? 3 : 4;
-}
-
-static VOID BaseEncodeUtf8(ULONG Character, PSTR Target, SIZE_T Bytes)
-{
-    static const UCHAR Marks[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
-    SIZE_T i;
-    for (i = Bytes - 1; i > 0; i--) {
-        Target[i] = (CHAR)(0x80 | (Character & 0x3F));
-        Character >>= 6;
-    }
-    Target[0] = (CHAR)(Marks[Bytes] | Character);
-}
-
 SIZE_T BaseWideToUtf8(LPCWSTR Source, SIZE_T Length, PSTR Target, SIZE_T Room, PBOOLEAN Invalid)
 {
+    static const UCHAR Marks[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
     LPCWSTR End = Source + Length;
     SIZE_T Used = 0;
     while (Source != End) {
         ULONG Character = BaseNextWide(&Source, End, Invalid);
-        SIZE_T Bytes = BaseUtf8Bytes(Character);
+        SIZE_T Bytes = Character < 0x80 ? 1 : Character < 0x800 ? 2 : Character <= BASE_LAST_ONE_UNIT ? 3 : 4;
         if (Used + Bytes <= Room) {
-            BaseEncodeUtf8(Character, Target + Used, Bytes);
+            for (SIZE_T Index = Bytes - 1; Index > 0; Index--) {
+                Target[Used + Index] = (CHAR)(0x80 | (Character & 0x3F));
+                Character >>= 6;
+            }
+            Target[Used] = (CHAR)(Marks[Bytes] | Character);
         }
         Used += Bytes;
     }
@@ -132,15 +121,10 @@ UINT GetOEMCP(VOID)
     return CP_UTF8;
 }
 
-static BOOLEAN BaseIsDefaultCodePage(UINT CodePage)
-{
-    return CodePage == CP_ACP || CodePage == CP_OEMCP || CodePage == CP_THREAD_ACP;
-}
-
-/* Flags that are meant for other code pages are refused with CP_UTF8; with CP_ACP they have no effect. */
+/* Flags for other code pages are refused with CP_UTF8 and have no effect with CP_ACP. */
 static ULONG BaseCheckConversion(UINT CodePage, DWORD Flags, DWORD InvalidFlag, DWORD OtherFlags)
 {
-    if (CodePage != CP_UTF8 && !BaseIsDefaultCodePage(CodePage)) {
+    if (CodePage != CP_UTF8 && CodePage != CP_ACP && CodePage != CP_OEMCP && CodePage != CP_THREAD_ACP) {
         return ERROR_INVALID_PARAMETER;
     }
     return Flags & ~(CodePage == CP_UTF8 ? InvalidFlag : InvalidFlag | OtherFlags) ? ERROR_INVALID_FLAGS
@@ -158,7 +142,7 @@ static int BaseConversionFailed(ULONG Error)
     return 0;
 }
 
-/* What a conversion that needs this much returns. */
+/* The result of a conversion that needs this much. */
 static int BaseConverted(SIZE_T Needed, int Room, BOOLEAN Refused)
 {
     if (Refused) {

@@ -1,7 +1,7 @@
 /* completionport.c: completion ports. */
 #include <interlock/win32/completion.h>
 
-#include "wait.h"
+#include "base.h"
 
 #include <interlock/io.h>
 
@@ -12,22 +12,17 @@ C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, Internal) ==
 C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, dwNumberOfBytesTransferred) ==
          FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, IoStatusBlock.Information));
 
-/* The nearest thing to a file is a descriptor object. It has no overlapped operations, and a file must. */
-static NTSTATUS BaseRefuseFile(HANDLE FileHandle)
-{
-    NTSTATUS Status = IoQueryDescriptorObject(FileHandle, NULL, NULL);
-    return NT_SUCCESS(Status) ? STATUS_INVALID_PARAMETER : Status;
-}
-
 HANDLE CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort, ULONG_PTR CompletionKey,
                               DWORD NumberOfConcurrentThreads)
 {
     HANDLE Port = NULL;
     NTSTATUS Status = STATUS_INVALID_PARAMETER;
 
-    UNREFERENCED_PARAMETER(CompletionKey); /* goes with a file */
+    UNREFERENCED_PARAMETER(CompletionKey); /* for files only */
     if (FileHandle != INVALID_HANDLE_VALUE) {
-        Status = BaseRefuseFile(FileHandle);
+        /* A descriptor object is the closest thing to a file, but has no overlapped operations, which a port needs. */
+        Status = IoQueryDescriptorObject(FileHandle, NULL, NULL);
+        Status = NT_SUCCESS(Status) ? STATUS_INVALID_PARAMETER : Status;
     } else if (ExistingCompletionPort == NULL) {
         Status = NtCreateIoCompletion(&Port, IO_COMPLETION_ALL_ACCESS, NULL, NumberOfConcurrentThreads);
     }
@@ -41,7 +36,7 @@ BOOL PostQueuedCompletionStatus(HANDLE CompletionPort, DWORD dwNumberOfBytesTran
                                             dwNumberOfBytesTransferred));
 }
 
-/* The last error of a removal that has brought nothing. */
+/* Sets the last error of a removal that returned no packet. */
 static BOOL BaseNothingRemoved(NTSTATUS Status)
 {
     if (Status == STATUS_TIMEOUT) {

@@ -1,4 +1,4 @@
-/* local.h: what thread-local and fiber-local storage share. */
+/* local.h: what Win32 keeps of a thread. */
 #ifndef INTERLOCK_WIN32_LOCAL_H
 #define INTERLOCK_WIN32_LOCAL_H
 
@@ -6,12 +6,23 @@
 
 #include "../ps/psp.h"
 
-/* tls.c */
-VOID BasepLockStorage(PKI_LOCK Lock);        /* no longer than a walk over the threads takes; a fork finds it free */
-VOID BasepUnlockStorage(PKI_LOCK Lock);
-VOID BasepWatchThreadExits(VOID);            /* before the first index is given away */
+#define TLS_MINIMUM_AVAILABLE 64
 
-/* fls.c */
-VOID BasepEndFls(PETHREAD Thread, BOOLEAN WasTerminated);
+/* A thread's room: zeroed when a thread begins. Only the thread itself touches it, unless a member says otherwise. */
+typedef struct _BASE_THREAD {
+    PVOID TlsSlots[TLS_MINIMUM_AVAILABLE]; /* and */
+    PVOID *TlsExpansionSlots;        /* NULL: none was ever set; TlsFree and FlsFree clear values of other threads */
+    PVOID *FlsSlots;                 /* likewise */
+    HANDLE CrtThreadHandle;          /* _endthread closes it; NULL: there is none */
+    ULONG FlsCallback;               /* the index whose callback runs on this thread, 0: none */
+    ULONG GuaranteedStackBytes;      /* of SetThreadStackGuarantee */
+} BASE_THREAD, *PBASE_THREAD;
+
+KI_THREAD_ROOM(BASE_THREAD, Win32, BaseThread);
+
+FORCEINLINE PBASE_THREAD BaseCurrentThread(VOID)
+{
+    return BaseThread(KiCurrentThread());
+}
 
 #endif

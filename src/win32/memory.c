@@ -1,6 +1,6 @@
 /*
- * memory.c: heaps and the older allocators. Every block comes from the C library and has a header in front of it that
- * tells its heap and size; the blocks of a heap that can be destroyed are on its list.
+ * memory.c: heaps and the older allocators. Every block comes from the C library and has a header with its heap and
+ * size in front; the blocks of a heap that can be destroyed are on its list.
  */
 #include <interlock/win32/error.h>
 #include <interlock/win32/memory.h>
@@ -13,7 +13,7 @@ typedef struct _BASE_HEAP {
     LIST_ENTRY Blocks;
     SIZE_T Maximum; /* 0: no limit */
     SIZE_T Used;
-    DWORD Options; /* of HeapCreate: HEAP_GENERATE_EXCEPTIONS holds for every call, whatever its own flags are */
+    DWORD Options; /* of HeapCreate: HEAP_GENERATE_EXCEPTIONS applies to every call */
 } BASE_HEAP, *PBASE_HEAP;
 
 typedef struct _BASE_BLOCK {
@@ -32,30 +32,18 @@ static PBASE_BLOCK BaseBlockOf(LPCVOID Memory)
     return CONTAINING_RECORD(Memory, BASE_BLOCK, Data);
 }
 
-static VOID BaseLockHeap(PBASE_HEAP Heap)
-{
-    KiEnterDispatcher(KiCurrentThread());
-    KiAcquireLock(&Heap->Lock);
-}
-
-static VOID BaseUnlockHeap(PBASE_HEAP Heap)
-{
-    KiReleaseLock(&Heap->Lock);
-    KiExitDispatcher(KiCurrentThread());
-}
-
-/* FALSE: it does not fit below the heap's limit. */
+/* FALSE: the block exceeds the heap's limit. */
 static BOOLEAN BaseLinkBlock(PBASE_HEAP Heap, PBASE_BLOCK Block)
 {
     BOOLEAN Fits = TRUE;
     if (Heap != &BaseProcessHeap) {
-        BaseLockHeap(Heap);
+        PKTHREAD Thread = KiEnterLocked(&Heap->Lock);
         Fits = Heap->Maximum == 0 || Block->Size <= Heap->Maximum - Heap->Used;
         if (Fits) {
             Heap->Used += Block->Size;
             InsertTailList(&Heap->Blocks, &Block->ListEntry);
         }
-        BaseUnlockHeap(Heap);
+        KiExitLocked(&Heap->Lock, Thread);
     }
     return Fits;
 }
@@ -64,10 +52,10 @@ static VOID BaseFreeBlock(PBASE_BLOCK Block)
 {
     PBASE_HEAP Heap = Block->Heap;
     if (Heap != &BaseProcessHeap) {
-        BaseLockHeap(Heap);
+        PKTHREAD Thread = KiEnterLocked(&Heap->Lock);
         Heap->Used -= Block->Size;
         RemoveEntryList(&Block->ListEntry);
-        BaseUnlockHeap(Heap);
+        KiExitLocked(&Heap->Lock, Thread);
     }
     Block->Heap = NULL;
     HalFree(Block);
@@ -123,7 +111,7 @@ HANDLE HeapCreate(DWORD flOptions, SIZE_T dwInitialSize, SIZE_T dwMaximumSize)
     return Heap;
 }
 
-/* Nobody else uses the heap any more, so the list needs no lock. */
+/* The caller must be the heap's last user, so the list needs no lock. */
 BOOL HeapDestroy(HANDLE hHeap)
 {
     PBASE_HEAP Heap = hHeap;
@@ -199,7 +187,7 @@ HLOCAL LocalAlloc(UINT uFlags, SIZE_T uBytes)
     return HeapAlloc(&BaseProcessHeap, 0, uBytes);
 }
 
-/* NULL, or the handle if it is none. */
+/* Returns NULL, or the handle if it is invalid. */
 HLOCAL LocalFree(HLOCAL hMem)
 {
     if (hMem == NULL || HeapFree(&BaseProcessHeap, 0, hMem)) {
@@ -214,7 +202,7 @@ LPVOID LocalLock(HLOCAL hMem)
     return hMem;
 }
 
-/* Fixed memory has no locks to count. */
+/* Fixed memory has no lock count. */
 BOOL LocalUnlock(HLOCAL hMem)
 {
     UNREFERENCED_PARAMETER(hMem);
@@ -246,7 +234,7 @@ LPVOID GlobalLock(HGLOBAL hMem)
     return LocalLock(hMem);
 }
 
-/* Of fixed memory, unlike LocalUnlock, this succeeds. */
+/* For fixed memory this succeeds, unlike LocalUnlock. */
 BOOL GlobalUnlock(HGLOBAL hMem)
 {
     UNREFERENCED_PARAMETER(hMem);

@@ -1,6 +1,6 @@
 /*
  * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that
- * begin with Nt, Zw and Rtl, the other two have the rest. What belongs to the kernel is in none of them.
+ * begin with Nt, Zw and Rtl, the other two have the rest. None of them has the kernel's names.
  */
 #include <ctype.h>
 
@@ -41,7 +41,7 @@ static HMODULE BaseNoModule(VOID)
     return NULL;
 }
 
-/* A point at the end says that there is no extension; without one it is .dll. */
+/* A trailing dot means no extension; otherwise the default is .dll. */
 HMODULE GetModuleHandleA(LPCSTR lpModuleName)
 {
     CHAR Name[MAX_PATH];
@@ -146,7 +146,7 @@ BOOL FreeLibrary(HMODULE hLibModule)
     return TRUE;
 }
 
-/* A prefix is one if a capital letter follows: ExitProcess has none. */
+/* A prefix counts only if a capital letter follows: ExitProcess has none. */
 static BOOLEAN BaseHasPrefix(PCSTR Name, const PCSTR *Prefixes)
 {
     for (; *Prefixes != NULL; Prefixes++) {
@@ -158,26 +158,20 @@ static BOOLEAN BaseHasPrefix(PCSTR Name, const PCSTR *Prefixes)
     return FALSE;
 }
 
-static BOOLEAN BaseIsInModule(const BASE_MODULE *Module, PCSTR Name)
+/* Functions have names but no ordinals. */
+FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
 {
     static const PCSTR Services[] = {"Nt", "Zw", "Rtl", "Tp", "Dbg", "Ldr", NULL};
     static const PCSTR Kernel[] = {"Ke", "Ki", "Ex", "Exf", "Ob", "Obf", "Ps", "Io", "Interlock", NULL};
-    if (Module->Where == HalProgram) {
-        return TRUE;
-    }
-    return BaseHasPrefix(Name, Services) == Module->HasServices && !BaseHasPrefix(Name, Kernel);
-}
-
-/* Functions have names here and no numbers. */
-FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
-{
     const BASE_MODULE *Module = BaseModuleOf(hModule);
     PVOID Found = NULL;
     if (Module == NULL) {
         BaseSetLastError(ERROR_MOD_NOT_FOUND);
         return NULL;
     }
-    if ((ULONG_PTR)lpProcName > MAXUSHORT && BaseIsInModule(Module, lpProcName)) {
+    if ((ULONG_PTR)lpProcName > MAXUSHORT &&
+        (Module->Where == HalProgram || (BaseHasPrefix(lpProcName, Services) == Module->HasServices &&
+                                         !BaseHasPrefix(lpProcName, Kernel)))) {
         Found = HalFindExport(Module->Where, lpProcName);
     }
     if (Found == NULL) {

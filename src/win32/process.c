@@ -1,13 +1,133 @@
-/* process.c: creating, opening and ending processes. */
+/*
+ * process.c: creating, opening and ending processes.
+ *
+ * Command lines are split by the rules of the C runtime on Windows. The first argument ends at a blank or, if it begins
+ * with a quotation mark, at the next one. In the others a quotation mark toggles the meaning of blanks; 2n backslashes
+ * before one are n backslashes and the mark counts, 2n+1 are n backslashes and a mark that belongs to the text; two
+ * marks in a row inside a quoted part are one mark of the text. Other backslashes are themselves.
+ */
+#include "base.h"
+
 #include <interlock/io.h>
 #include <interlock/win32/process.h>
 
-#include "../ps/psp.h"
-#include "commandline.h"
+#include "../nt/ntp.h"
 
 #define BASE_REFUSED_FLAGS (DEBUG_PROCESS | DEBUG_ONLY_THIS_PROCESS)
 
-/* What CreateProcess was given, in UTF-8, and what has been made of it. */
+/* Splitting. */
+
+typedef struct _BASE_SPLIT {
+    PCSTR Rest;
+    PSTR Text;                       /* where the next character goes */
+    PSTR *Next;                      /* where the next argument goes */
+} BASE_SPLIT, *PBASE_SPLIT;
+
+static BOOLEAN BaseIsBlank(CHAR Character)
+{
+    return Character == ' ' || Character == '\t';
+}
+
+static VOID BaseSkipBlanks(PBASE_SPLIT Split)
+{
+    while (BaseIsBlank(*Split->Rest)) {
+        Split->Rest += 1;
+    }
+}
+
+static VOID BaseTakeProgram(PBASE_SPLIT Split)
+{
+    BOOLEAN Quoted = *Split->Rest == '"';
+    *Split->Next++ = Split->Text;
+    Split->Rest += Quoted;
+    while (*Split->Rest != '\0' && (Quoted ? *Split->Rest != '"' : !BaseIsBlank(*Split->Rest))) {
+        *Split->Text++ = *Split->Rest++;
+    }
+    if (Quoted && *Split->Rest == '"') {
+        Split->Rest += 1;
+    }
+    *Split->Text++ = '\0';
+}
+
+/* Backslashes, and the quotation mark after them if it belongs to the text. */
+static VOID BaseTakeBackslashes(PBASE_SPLIT Split)
+{
+    SIZE_T Count = 0;
+    while (Split->Rest[Count] == '\\') {
+        Count += 1;
+    }
+    Split->Rest += Count;
+    BOOLEAN Mark = *Split->Rest == '"';
+    for (SIZE_T Written = 0; Written < (Mark ? Count / 2 : Count); Written += 1) {
+        *Split->Text++ = '\\';
+    }
+    if (Mark && Count % 2 != 0) {
+        *Split->Text++ = *Split->Rest++;
+    }
+}
+
+static VOID BaseTakeArgument(PBASE_SPLIT Split)
+{
+    BOOLEAN Quoted = FALSE;
+    *Split->Next++ = Split->Text;
+    while (*Split->Rest != '\0' && (Quoted || !BaseIsBlank(*Split->Rest))) {
+        if (*Split->Rest == '\\') {
+            BaseTakeBackslashes(Split);
+        } else if (*Split->Rest != '"') {
+            *Split->Text++ = *Split->Rest++;
+        } else if (Quoted && Split->Rest[1] == '"') {
+            *Split->Text++ = '"';
+            Split->Rest += 2;
+        } else {
+            Quoted = !Quoted;
+            Split->Rest += 1;
+        }
+    }
+    *Split->Text++ = '\0';
+}
+
+/* No argument is longer than its text, and each uses up at least one character of the line. */
+PSTR *BaseSplitCommandLine(PCSTR CommandLine)
+{
+    SIZE_T Length = strlen(CommandLine);
+    SIZE_T Most = Length / 2 + 2;
+    PSTR *Arguments = HalAllocate((Most + 1) * sizeof(*Arguments) + Length + Most + 1, sizeof(*Arguments));
+    BASE_SPLIT Split = {CommandLine, (PSTR)(Arguments + Most + 1), Arguments};
+    if (Arguments == NULL) {
+        return NULL;
+    }
+    BaseSkipBlanks(&Split);
+    BaseTakeProgram(&Split);
+    for (BaseSkipBlanks(&Split); *Split.Rest != '\0'; BaseSkipBlanks(&Split)) {
+        BaseTakeArgument(&Split);
+    }
+    return Arguments;
+}
+
+/* The block is a sequence of strings that an empty one ends. */
+PSTR *BaseSplitEnvironment(PCSTR Block)
+{
+    SIZE_T Count = 0;
+    SIZE_T Length = 0;
+    while (Block[Length] != '\0') {
+        Length += strlen(Block + Length) + 1;
+        Count += 1;
+    }
+    PSTR *Strings = HalAllocate((Count + 1) * sizeof(*Strings) + Length + 1, sizeof(*Strings));
+    if (Strings == NULL) {
+        return NULL;
+    }
+    PSTR Text = memcpy(Strings + Count + 1, Block, Length + 1);
+    for (SIZE_T Index = 0; Index < Count; Index += 1) {
+        Strings[Index] = Text;
+        Text += strlen(Text) + 1;
+    }
+    return Strings;
+}
+
+/* Creating. */
+
+/* The arguments of CreateProcess, in UTF-8, and what they become. */
 typedef struct _BASE_CREATE {
     PCSTR Application;
     PCSTR CommandLine;
@@ -16,13 +136,13 @@ typedef struct _BASE_CREATE {
     ULONG Flags;
     ULONG StartFlags;
     HANDLE Standard[3];
-    BOOLEAN Inherit;                 /* the handles of the new process */
+    BOOLEAN Inherit;                 /* the new process's handles */
     PSTR Path;
     PSTR *Arguments;
     PSTR *Variables;
 } BASE_CREATE, *PBASE_CREATE;
 
-/* An application without a folder is one of the current directory; only the command line is looked up. */
+/* An application without a folder is in the current directory; only a command line is searched in the path. */
 static NTSTATUS BaseFindPath(PBASE_CREATE Create)
 {
     PCSTR Name = Create->Application != NULL ? Create->Application : Create->Arguments[0];
@@ -60,7 +180,7 @@ static NTSTATUS BaseTakeApart(PBASE_CREATE Create)
     return BaseFindPath(Create);
 }
 
-/* Standard handles are descriptors of the host: those that IoCreateDescriptorObject made handles of. */
+/* Standard handles are descriptors of the host that IoCreateDescriptorObject has wrapped. */
 static NTSTATUS BaseRedirect(PBASE_CREATE Create, HAL_SPAWN *Spawn)
 {
     NTSTATUS Status = STATUS_SUCCESS;
@@ -91,41 +211,13 @@ static NTSTATUS BaseSpawn(PBASE_CREATE Create, LPPROCESS_INFORMATION Information
     Spawn.Environment = Create->Variables;
     Spawn.Directory = Create->Directory;
     Spawn.Stopped = (Create->Flags & CREATE_SUSPENDED) != 0;
-    Status = PspCreateProcess(&Spawn, Create->Inherit ? OBJ_INHERIT : 0, PROCESS_ALL_ACCESS, &Information->hProcess,
-                              &Information->hThread, &ClientId);
+    Status = NtpCreateUserProcess(&Spawn, Create->Inherit ? OBJ_INHERIT : 0, &Information->hProcess,
+                                  &Information->hThread, &ClientId);
     if (NT_SUCCESS(Status)) {
         Information->dwProcessId = HandleToULong(ClientId.UniqueProcess);
         Information->dwThreadId = HandleToULong(ClientId.UniqueThread);
     }
     return Status;
-}
-
-static BOOL BaseCreateProcess(PBASE_CREATE Create, LPPROCESS_INFORMATION Information)
-{
-    NTSTATUS Status = STATUS_NOT_SUPPORTED;
-    if (!(Create->Flags & BASE_REFUSED_FLAGS)) {
-        Status = BaseSpawn(Create, Information);
-    }
-    HalFree(Create->Path);
-    HalFree(Create->Arguments);
-    HalFree(Create->Variables);
-    return BaseBoolStatus(Status);
-}
-
-static BOOLEAN BaseInherits(LPSECURITY_ATTRIBUTES Attributes)
-{
-    return Attributes != NULL && Attributes->bInheritHandle;
-}
-
-/* NULL when there is no memory. Length with whatever ends the text. */
-static PSTR BaseNarrow(LPCWSTR Text, SIZE_T Length)
-{
-    SIZE_T Size = BaseWideToUtf8(Text, Length, NULL, 0, NULL);
-    PSTR Narrow = HalAllocate(Size, 1);
-    if (Narrow != NULL) {
-        BaseWideToUtf8(Text, Length, Narrow, Size, NULL);
-    }
-    return Narrow;
 }
 
 static SIZE_T BaseSizeOfString(LPCWSTR Text)
@@ -146,29 +238,37 @@ static SIZE_T BaseSizeOfBlock(LPCWSTR Block)
     return Length + 1;
 }
 
-/* FALSE: there is no memory. Where there is no text, there is none to convert. */
+/* FALSE: no memory. A NULL text stays NULL. */
 static BOOLEAN BaseNarrowInto(PSTR *Narrow, PCSTR *Result, LPCWSTR Text, SIZE_T (*SizeOf)(LPCWSTR))
 {
     if (Text == NULL) {
         return TRUE;
     }
-    *Result = *Narrow = BaseNarrow(Text, SizeOf(Text));
+    SIZE_T Length = SizeOf(Text);
+    SIZE_T Size = BaseWideToUtf8(Text, Length, NULL, 0, NULL);
+    *Result = *Narrow = HalAllocate(Size, 1);
+    if (*Narrow != NULL) {
+        BaseWideToUtf8(Text, Length, *Narrow, Size, NULL);
+    }
     return *Narrow != NULL;
 }
 
-/* The environment of either function may be of either kind. */
-static BOOL BaseCreateWithEnvironment(PBASE_CREATE Create, LPVOID Environment, LPPROCESS_INFORMATION Information)
+/* Either form takes either kind of environment. */
+static BOOL BaseCreateProcess(PBASE_CREATE Create, LPVOID Environment, LPPROCESS_INFORMATION Information)
 {
     PSTR Narrow = NULL;
-    BOOL Created;
+    NTSTATUS Status = STATUS_NO_MEMORY;
     if (!(Create->Flags & CREATE_UNICODE_ENVIRONMENT)) {
         Create->Environment = Environment;
     } else if (!BaseNarrowInto(&Narrow, &Create->Environment, Environment, BaseSizeOfBlock)) {
-        return BaseBoolStatus(STATUS_NO_MEMORY);
+        return BaseBoolStatus(Status);
     }
-    Created = BaseCreateProcess(Create, Information);
+    Status = Create->Flags & BASE_REFUSED_FLAGS ? STATUS_NOT_SUPPORTED : BaseSpawn(Create, Information);
+    HalFree(Create->Path);
+    HalFree(Create->Arguments);
+    HalFree(Create->Variables);
     HalFree(Narrow);
-    return Created;
+    return BaseBoolStatus(Status);
 }
 
 BOOL CreateProcessA(LPCSTR lpApplicationName, LPSTR lpCommandLine, LPSECURITY_ATTRIBUTES lpProcessAttributes,
@@ -188,9 +288,9 @@ BOOL CreateProcessA(LPCSTR lpApplicationName, LPSTR lpCommandLine, LPSECURITY_AT
         .Flags = dwCreationFlags,
         .StartFlags = lpStartupInfo->dwFlags,
         .Standard = {lpStartupInfo->hStdInput, lpStartupInfo->hStdOutput, lpStartupInfo->hStdError},
-        .Inherit = BaseInherits(lpProcessAttributes),
+        .Inherit = lpProcessAttributes != NULL && lpProcessAttributes->bInheritHandle,
     };
-    return BaseCreateWithEnvironment(&Create, lpEnvironment, lpProcessInformation);
+    return BaseCreateProcess(&Create, lpEnvironment, lpProcessInformation);
 }
 
 BOOL CreateProcessW(LPCWSTR lpApplicationName, LPWSTR lpCommandLine, LPSECURITY_ATTRIBUTES lpProcessAttributes,
@@ -209,12 +309,12 @@ BOOL CreateProcessW(LPCWSTR lpApplicationName, LPWSTR lpCommandLine, LPSECURITY_
         .Flags = dwCreationFlags,
         .StartFlags = lpStartupInfo->dwFlags,
         .Standard = {lpStartupInfo->hStdInput, lpStartupInfo->hStdOutput, lpStartupInfo->hStdError},
-        .Inherit = BaseInherits(lpProcessAttributes),
+        .Inherit = lpProcessAttributes != NULL && lpProcessAttributes->bInheritHandle,
     };
     if (BaseNarrowInto(&Texts[0], &Create.Application, lpApplicationName, BaseSizeOfString) &&
         BaseNarrowInto(&Texts[1], &Create.CommandLine, lpCommandLine, BaseSizeOfString) &&
         BaseNarrowInto(&Texts[2], &Create.Directory, lpCurrentDirectory, BaseSizeOfString)) {
-        Created = BaseCreateWithEnvironment(&Create, lpEnvironment, lpProcessInformation);
+        Created = BaseCreateProcess(&Create, lpEnvironment, lpProcessInformation);
     } else {
         Created = BaseBoolStatus(STATUS_NO_MEMORY);
     }
@@ -253,7 +353,7 @@ BOOL TerminateProcess(HANDLE hProcess, UINT uExitCode)
     return BaseBoolStatus(hProcess != NULL ? NtTerminateProcess(hProcess, (NTSTATUS)uExitCode) : STATUS_INVALID_HANDLE);
 }
 
-/* The id is known also of a process whose exit status is not. */
+/* The id is known even if the exit status is not. */
 DWORD GetProcessId(HANDLE Process)
 {
     PROCESS_BASIC_INFORMATION Information;

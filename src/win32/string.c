@@ -1,8 +1,18 @@
-/* string.c: the strings of kernel32, which compare by the numbers of their characters; letters of ASCII have case. */
+/*
+ * string.c: kernel32's strings, and the C library's wide string functions for 16-bit units. Characters compare by their
+ * numbers; only ASCII letters have case.
+ */
+#include <stdlib.h>
+
 #include <interlock/win32/string.h>
 #include <interlock/win32/wide.h>
 
 #include "base.h"
+
+#include "../hal/hal.h"
+
+/* The most characters of a number that are read: 64 binary digits, sign, prefix, leading zeroes. */
+#define BASE_NUMBER_CHARACTERS 256
 
 int lstrlenA(LPCSTR lpString)
 {
@@ -77,7 +87,7 @@ LPWSTR lstrcatW(LPWSTR lpString1, LPCWSTR lpString2)
     return lpString1;
 }
 
-/* NULL is before everything but itself. */
+/* NULL sorts before everything but itself. */
 static BOOLEAN BaseEitherIsNull(LPCVOID First, LPCVOID Second, int *Order)
 {
     *Order = (First != NULL) - (Second != NULL);
@@ -118,4 +128,212 @@ int lstrcmpiW(LPCWSTR lpString1, LPCWSTR lpString2)
 {
     int Order;
     return BaseEitherIsNull(lpString1, lpString2, &Order) ? Order : InterlockWcsicmp(lpString1, lpString2);
+}
+
+/* Wide strings. */
+
+size_t InterlockWcsnlen(const WCHAR *String, size_t Limit)
+{
+    size_t Length = 0;
+    while (Length < Limit && String[Length] != 0) {
+        Length++;
+    }
+    return Length;
+}
+
+size_t InterlockWcslen(const WCHAR *String)
+{
+    return InterlockWcsnlen(String, MAXSIZE_T);
+}
+
+WCHAR *InterlockWcscpy(WCHAR *Target, const WCHAR *Source)
+{
+    return memcpy(Target, Source, (InterlockWcslen(Source) + 1) * sizeof(WCHAR));
+}
+
+WCHAR *InterlockWcsncpy(WCHAR *Target, const WCHAR *Source, size_t Count)
+{
+    size_t Length = InterlockWcsnlen(Source, Count);
+    memcpy(Target, Source, Length * sizeof(WCHAR));
+    memset(Target + Length, 0, (Count - Length) * sizeof(WCHAR));
+    return Target;
+}
+
+WCHAR *InterlockWcscat(WCHAR *Target, const WCHAR *Source)
+{
+    InterlockWcscpy(Target + InterlockWcslen(Target), Source);
+    return Target;
+}
+
+WCHAR *InterlockWcsncat(WCHAR *Target, const WCHAR *Source, size_t Count)
+{
+    size_t Length = InterlockWcsnlen(Source, Count);
+    WCHAR *End = Target + InterlockWcslen(Target);
+    memcpy(End, Source, Length * sizeof(WCHAR));
+    End[Length] = 0;
+    return Target;
+}
+
+static ULONG BaseFoldCase(WCHAR Character)
+{
+    return Character >= 'A' && Character <= 'Z' ? (ULONG)(Character + ('a' - 'A')) : Character;
+}
+
+static int BaseCompareWide(const WCHAR *First, const WCHAR *Second, size_t Count, BOOLEAN Fold)
+{
+    for (; Count != 0; Count--, First++, Second++) {
+        ULONG A = Fold ? BaseFoldCase(*First) : *First;
+        ULONG B = Fold ? BaseFoldCase(*Second) : *Second;
+        if (A != B || A == 0) {
+            return (A > B) - (A < B);
+        }
+    }
+    return 0;
+}
+
+int InterlockWcscmp(const WCHAR *First, const WCHAR *Second)
+{
+    return BaseCompareWide(First, Second, MAXSIZE_T, FALSE);
+}
+
+int InterlockWcsncmp(const WCHAR *First, const WCHAR *Second, size_t Count)
+{
+    return BaseCompareWide(First, Second, Count, FALSE);
+}
+
+int InterlockWcsicmp(const WCHAR *First, const WCHAR *Second)
+{
+    return BaseCompareWide(First, Second, MAXSIZE_T, TRUE);
+}
+
+int InterlockWcsnicmp(const WCHAR *First, const WCHAR *Second, size_t Count)
+{
+    return BaseCompareWide(First, Second, Count, TRUE);
+}
+
+WCHAR *InterlockWcschr(const WCHAR *String, WCHAR Character)
+{
+    while (*String != Character) {
+        if (*String++ == 0) {
+            return NULL;
+        }
+    }
+    return (WCHAR *)String;
+}
+
+WCHAR *InterlockWcsrchr(const WCHAR *String, WCHAR Character)
+{
+    size_t i = InterlockWcslen(String) + 1;
+    while (i-- != 0) {
+        if (String[i] == Character) {
+            return (WCHAR *)String + i;
+        }
+    }
+    return NULL;
+}
+
+WCHAR *InterlockWcsstr(const WCHAR *String, const WCHAR *Part)
+{
+    size_t Length = InterlockWcslen(Part);
+    for (;; String++) {
+        if (InterlockWcsncmp(String, Part, Length) == 0) {
+            return (WCHAR *)String;
+        }
+        if (*String == 0) {
+            return NULL;
+        }
+    }
+}
+
+/* The length of the prefix whose characters are in the set, or are not. */
+static size_t BaseSpan(const WCHAR *String, const WCHAR *Set, BOOLEAN InSet)
+{
+    size_t Length = 0;
+    while (String[Length] != 0 && (InterlockWcschr(Set, String[Length]) != NULL) == InSet) {
+        Length++;
+    }
+    return Length;
+}
+
+size_t InterlockWcsspn(const WCHAR *String, const WCHAR *Set)
+{
+    return BaseSpan(String, Set, TRUE);
+}
+
+size_t InterlockWcscspn(const WCHAR *String, const WCHAR *Set)
+{
+    return BaseSpan(String, Set, FALSE);
+}
+
+WCHAR *InterlockWcspbrk(const WCHAR *String, const WCHAR *Set)
+{
+    String += BaseSpan(String, Set, FALSE);
+    return *String != 0 ? (WCHAR *)String : NULL;
+}
+
+WCHAR *InterlockWcsdup(const WCHAR *String)
+{
+    size_t Bytes = (InterlockWcslen(String) + 1) * sizeof(WCHAR);
+    WCHAR *Copy = malloc(Bytes);
+    return Copy != NULL ? memcpy(Copy, String, Bytes) : NULL;
+}
+
+/* The ASCII prefix of String, for the narrow functions: a number has no other characters. */
+static VOID BaseNarrowNumber(const WCHAR *String, CHAR Text[BASE_NUMBER_CHARACTERS])
+{
+    size_t i;
+    for (i = 0; i < BASE_NUMBER_CHARACTERS - 1 && String[i] != 0 && String[i] < 0x80; i++) {
+        Text[i] = (CHAR)String[i];
+    }
+    Text[i] = 0;
+}
+
+/* FALSE: the base is invalid; the conversion stops where it began. */
+static BOOLEAN BaseHasNumbers(int Base, const WCHAR *String, WCHAR **End)
+{
+    if (Base == 0 || (Base >= 2 && Base <= 36)) {
+        return TRUE;
+    }
+    HalSetError(HalErrorInvalid);
+    if (End != NULL) {
+        *End = (WCHAR *)String;
+    }
+    return FALSE;
+}
+
+long InterlockWcstol(const WCHAR *String, WCHAR **End, int Base)
+{
+    CHAR Text[BASE_NUMBER_CHARACTERS];
+    char *Stop;
+    long Value;
+    BaseNarrowNumber(String, Text);
+    if (!BaseHasNumbers(Base, String, End)) {
+        return 0;
+    }
+    Value = strtol(Text, &Stop, Base);
+    if (End != NULL) {
+        *End = (WCHAR *)String + (Stop - Text);
+    }
+    return Value;
+}
+
+unsigned long InterlockWcstoul(const WCHAR *String, WCHAR **End, int Base)
+{
+    CHAR Text[BASE_NUMBER_CHARACTERS];
+    char *Stop;
+    unsigned long Value;
+    BaseNarrowNumber(String, Text);
+    if (!BaseHasNumbers(Base, String, End)) {
+        return 0;
+    }
+    Value = strtoul(Text, &Stop, Base);
+    if (End != NULL) {
+        *End = (WCHAR *)String + (Stop - Text);
+    }
+    return Value;
+}
+
+int InterlockWtoi(const WCHAR *String)
+{
+    return (int)InterlockWcstol(String, NULL, 10);
 }

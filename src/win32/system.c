@@ -16,7 +16,7 @@
 
 #define BASE_ALLOCATION_GRANULARITY 0x10000
 #define BASE_LOWEST_ADDRESS ((LPVOID)0x10000)
-#define BASE_HIGHEST_ADDRESS ((LPVOID)0x7FFFFFFFEFFF) /* the host uses more of the last 64 KB than Windows */
+#define BASE_HIGHEST_ADDRESS ((LPVOID)0x7FFFFFFFEFFF) /* the host uses more of the last 64 KB than Windows does */
 
 #if defined(__x86_64__)
 #define BASE_ARCHITECTURE PROCESSOR_ARCHITECTURE_AMD64
@@ -114,13 +114,13 @@ BOOL GetVersionExW(LPOSVERSIONINFOW lpVersionInformation)
                            FIELD_OFFSET(OSVERSIONINFOEXW, wProductType));
 }
 
-/* What the functions return for a value of that length: the length, or what the buffer needs. */
+/* The result for a value of that length: the length, or the size that the buffer needs. */
 static DWORD BaseVariableLength(SIZE_T Length, DWORD Room)
 {
     return Length < Room ? (DWORD)Length : (DWORD)(Length + 1);
 }
 
-/* An empty value has length 0 too: the last error tells that it is there. */
+/* An empty value has length 0, too: the last error says that it exists. */
 static PCSTR BaseQueryVariable(PCSTR Name)
 {
     PCSTR Value = Name != NULL ? getenv(Name) : NULL;

@@ -1,16 +1,15 @@
-/* thread.c: threads. */
+/* thread.c: threads, and the thread functions of the C runtime. */
+#include <interlock/win32/crtthread.h>
+#include <interlock/win32/handle.h>
+#include <interlock/win32/memory.h>
 #include <interlock/win32/thread.h>
 
-#include <interlock/win32/memory.h>
-
-#include "base.h"
-
-#include "../ps/psp.h"
+#include "local.h"
 
 #define BASE_CREATION_FLAGS (CREATE_SUSPENDED | STACK_SIZE_PARAM_IS_A_RESERVATION)
 #define BASE_SATURATION ((HIGH_PRIORITY + 1) / 2)
 
-/* Making and ending. */
+/* Creating and ending. */
 
 static NTSTATUS BaseCreateThread(HANDLE Process, LPSECURITY_ATTRIBUTES Security, SIZE_T StackSize,
                                  LPTHREAD_START_ROUTINE Start, LPVOID Parameter, DWORD Flags, PHANDLE Thread,
@@ -68,7 +67,7 @@ HANDLE CreateThread(LPSECURITY_ATTRIBUTES lpThreadAttributes, SIZE_T dwStackSize
                                 dwCreationFlags, NULL, lpThreadId);
 }
 
-/* An id of nobody is a bad parameter here, not a bad client id. */
+/* An unknown id is a bad parameter here, not a bad client id. */
 HANDLE OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId)
 {
     CLIENT_ID ClientId = {NULL, ULongToHandle(dwThreadId)};
@@ -86,7 +85,8 @@ HANDLE OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId)
 
 VOID ExitThread(DWORD dwExitCode)
 {
-    PspExitThread(PsGetCurrentThread(), (NTSTATUS)dwExitCode);
+    NtTerminateThread(NtCurrentThread(), (NTSTATUS)dwExitCode);
+    __builtin_unreachable();
 }
 
 BOOL TerminateThread(HANDLE hThread, DWORD dwExitCode)
@@ -104,7 +104,7 @@ DWORD SuspendThread(HANDLE hThread)
     return BaseBoolStatus(NtSuspendThread(hThread, &Previous)) ? Previous : MAXDWORD;
 }
 
-/* What CreateProcess gives as the thread of a new process stands for the process: win32/process.h. */
+/* The thread handle that CreateProcess returns is one of the process: win32/process.h. */
 DWORD ResumeThread(HANDLE hThread)
 {
     ULONG Previous = 1;
@@ -115,7 +115,7 @@ DWORD ResumeThread(HANDLE hThread)
     return BaseBoolStatus(Status) ? Previous : MAXDWORD;
 }
 
-/* Which one. */
+/* Identity. */
 
 static BOOL BaseQueryThread(HANDLE Thread, THREADINFOCLASS Class, PVOID Information, ULONG Length)
 {
@@ -178,7 +178,7 @@ DWORD GetProcessIdOfThread(HANDLE Thread)
     return BaseQueryBasic(Thread, &Basic) ? HandleToULong(Basic.ClientId.UniqueProcess) : 0;
 }
 
-/* Scheduling. The two extremes saturate: they mean the edge of the range, whatever the class of the process. */
+/* Scheduling. The two extremes saturate: they mean the edge of the range, for any priority class. */
 
 BOOL SetThreadPriority(HANDLE hThread, int nPriority)
 {
@@ -285,7 +285,7 @@ VOID GetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber)
     NtGetCurrentProcessorNumberEx(ProcNumber);
 }
 
-/* The rest. */
+/* Times, description, APCs. */
 
 static VOID BaseStoreFileTime(LPFILETIME FileTime, LARGE_INTEGER Time)
 {
@@ -325,7 +325,7 @@ HRESULT SetThreadDescription(HANDLE hThread, PCWSTR lpThreadDescription)
     return HRESULT_FROM_NT(NtSetInformationThread(hThread, ThreadNameInformation, &Name, sizeof(Name)));
 }
 
-/* The text is moved to the front of the buffer, which then is the string that the caller frees. */
+/* Moves the text to the front of the buffer, which becomes the string that the caller frees. */
 HRESULT GetThreadDescription(HANDLE hThread, PWSTR *ppszThreadDescription)
 {
     ULONG Room = sizeof(THREAD_NAME_INFORMATION) + sizeof(WCHAR);
@@ -381,15 +381,104 @@ BOOL GetThreadIOPendingFlag(HANDLE hThread, PBOOL lpIOIsPending)
 
 BOOL SetThreadStackGuarantee(PULONG StackSizeInBytes)
 {
-    PTEB Teb = PspCurrentTeb();
-    ULONG Previous = Teb->GuaranteedStackBytes;
+    PBASE_THREAD Own = BaseCurrentThread();
+    ULONG Previous = Own->GuaranteedStackBytes;
     if (StackSizeInBytes == NULL) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     if (*StackSizeInBytes > Previous) {
-        Teb->GuaranteedStackBytes = *StackSizeInBytes;
+        Own->GuaranteedStackBytes = *StackSizeInBytes;
     }
     *StackSizeInBytes = Previous;
     return TRUE;
+}
+
+/* The C runtime. */
+
+/* Sets errno from the last error, as the C runtime does. */
+static uintptr_t BaseFailThread(uintptr_t Result)
+{
+    switch (RtlGetLastWin32Error()) {
+    case ERROR_INVALID_PARAMETER:
+        HalSetError(HalErrorInvalid);
+        break;
+    case ERROR_ACCESS_DENIED:
+        HalSetError(HalErrorAccess);
+        break;
+    case ERROR_NOT_ENOUGH_MEMORY:
+        HalSetError(HalErrorMemory);
+        break;
+    default:
+        HalSetError(HalErrorAgain);
+        break;
+    }
+    return Result;
+}
+
+uintptr_t _beginthreadex(void *_Security, unsigned _StackSize, _beginthreadex_proc_type _StartAddress, void *_ArgList,
+                         unsigned _InitFlag, unsigned *_ThrdAddr)
+{
+    HANDLE Thread =
+        CreateThread(_Security, _StackSize, (LPTHREAD_START_ROUTINE)_StartAddress, _ArgList, _InitFlag, _ThrdAddr);
+    return Thread != NULL ? (uintptr_t)Thread : BaseFailThread(0);
+}
+
+void _endthreadex(unsigned _Retval)
+{
+    ExitThread(_Retval);
+}
+
+/*
+ * _beginthread: the handle belongs to the thread, which closes it when it ends. So the thread is created suspended
+ * until it knows its handle. As documented, a caller that uses the handle later is on its own.
+ */
+typedef struct _BASE_CRT_START {
+    _beginthread_proc_type Start;
+    void *Argument;
+    HANDLE Thread;
+} BASE_CRT_START, *PBASE_CRT_START;
+
+static DWORD BaseRunCrtThread(LPVOID Parameter)
+{
+    BASE_CRT_START Start = *(PBASE_CRT_START)Parameter;
+    HalFree(Parameter);
+    BaseCurrentThread()->CrtThreadHandle = Start.Thread;
+    Start.Start(Start.Argument);
+    _endthread();
+}
+
+uintptr_t _beginthread(_beginthread_proc_type _StartAddress, unsigned _StackSize, void *_ArgList)
+{
+    PBASE_CRT_START Start;
+    HANDLE Thread;
+    if (_StartAddress == NULL) {
+        HalSetError(HalErrorInvalid);
+        return (uintptr_t)-1;
+    }
+    Start = HalAllocate(sizeof(*Start), MEMORY_ALLOCATION_ALIGNMENT);
+    if (Start == NULL) {
+        HalSetError(HalErrorMemory);
+        return (uintptr_t)-1;
+    }
+    Start->Start = _StartAddress;
+    Start->Argument = _ArgList;
+    Thread = CreateThread(NULL, _StackSize, BaseRunCrtThread, Start, CREATE_SUSPENDED, NULL);
+    if (Thread == NULL) {
+        HalFree(Start);
+        return BaseFailThread((uintptr_t)-1);
+    }
+    Start->Thread = Thread;
+    ResumeThread(Thread);
+    return (uintptr_t)Thread;
+}
+
+void _endthread(void)
+{
+    HANDLE Thread = BaseCurrentThread()->CrtThreadHandle;
+    if (Thread != NULL) {
+        BaseCurrentThread()->CrtThreadHandle = NULL;
+        CloseHandle(Thread);
+    }
+    ExitThread(0);
 }

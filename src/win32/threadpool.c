@@ -4,7 +4,7 @@
 #include "../rtl/tpp.h"
 #include "base.h"
 
-/* NULL stays NULL: no time was given. */
+/* NULL stays NULL: no time. */
 static PLARGE_INTEGER BaseTimeOf(PFILETIME FileTime, PLARGE_INTEGER Time)
 {
     if (FileTime == NULL) {
@@ -182,22 +182,17 @@ VOID CloseThreadpoolWait(PTP_WAIT pwa)
     TpReleaseWait(pwa);
 }
 
-static VOID BaseIoCallback(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PVOID ApcContext,
-                           PIO_STATUS_BLOCK IoStatusBlock, PTP_IO Io)
+static VOID BaseExecuteIo(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
 {
-    PTP_WIN32_IO_CALLBACK Callback = (PTP_WIN32_IO_CALLBACK)Io->Win32Callback;
-    Callback(Instance, Context, ApcContext, RtlNtStatusToDosError(IoStatusBlock->Status), IoStatusBlock->Information,
-             Io);
+    PTP_IO Io = CONTAINING_RECORD(Object, TP_IO, Object);
+    UNREFERENCED_PARAMETER(Result);
+    ((PTP_WIN32_IO_CALLBACK)Object->Callback)(Instance, Object->Context, NULL, NO_ERROR, 0, Io);
 }
 
 PTP_IO CreateThreadpoolIo(HANDLE fl, PTP_WIN32_IO_CALLBACK pfnio, PVOID pv, PTP_CALLBACK_ENVIRON pcbe)
 {
     PTP_IO Io = NULL;
-    if (!BaseBoolStatus(TpAllocIoCompletion(&Io, fl, pfnio != NULL ? BaseIoCallback : NULL, pv, pcbe))) {
-        return NULL;
-    }
-    Io->Win32Callback = (PVOID)pfnio;
-    return Io;
+    return BaseBoolStatus(TppAllocateIo(&Io, fl, BaseExecuteIo, (PVOID)pfnio, pv, pcbe)) ? Io : NULL;
 }
 
 VOID StartThreadpoolIo(PTP_IO pio)
@@ -218,4 +213,69 @@ VOID WaitForThreadpoolIoCallbacks(PTP_IO pio, BOOL fCancelPendingCallbacks)
 VOID CloseThreadpoolIo(PTP_IO pio)
 {
     TpReleaseIoCompletion(pio);
+}
+
+/* Work items, registered waits and timer queues. */
+
+/* A callback that is still running is reported as an error, ERROR_IO_PENDING. */
+static BOOL BaseEndedStatus(NTSTATUS Status)
+{
+    if (Status == STATUS_PENDING) {
+        BaseSetLastNTError(Status);
+        return FALSE;
+    }
+    return BaseBoolStatus(Status);
+}
+
+BOOL QueueUserWorkItem(LPTHREAD_START_ROUTINE Function, PVOID Context, ULONG Flags)
+{
+    return BaseBoolStatus(RtlQueueWorkItem((WORKERCALLBACKFUNC)(PVOID)Function, Context, Flags));
+}
+
+BOOL RegisterWaitForSingleObject(PHANDLE phNewWaitObject, HANDLE hObject, WAITORTIMERCALLBACK Callback, PVOID Context,
+                                 ULONG dwMilliseconds, ULONG dwFlags)
+{
+    return BaseBoolStatus(RtlRegisterWait(phNewWaitObject, hObject, Callback, Context, dwMilliseconds, dwFlags));
+}
+
+BOOL UnregisterWait(HANDLE WaitHandle)
+{
+    return BaseEndedStatus(RtlDeregisterWait(WaitHandle));
+}
+
+BOOL UnregisterWaitEx(HANDLE WaitHandle, HANDLE CompletionEvent)
+{
+    return BaseEndedStatus(RtlDeregisterWaitEx(WaitHandle, CompletionEvent));
+}
+
+HANDLE CreateTimerQueue(VOID)
+{
+    HANDLE TimerQueue = NULL;
+    return BaseBoolStatus(RtlCreateTimerQueue(&TimerQueue)) ? TimerQueue : NULL;
+}
+
+BOOL CreateTimerQueueTimer(PHANDLE phNewTimer, HANDLE TimerQueue, WAITORTIMERCALLBACK Callback, PVOID Parameter,
+                           DWORD DueTime, DWORD Period, ULONG Flags)
+{
+    return BaseBoolStatus(RtlCreateTimer(TimerQueue, phNewTimer, Callback, Parameter, DueTime, Period, Flags));
+}
+
+BOOL ChangeTimerQueueTimer(HANDLE TimerQueue, HANDLE Timer, ULONG DueTime, ULONG Period)
+{
+    return BaseBoolStatus(RtlUpdateTimer(TimerQueue, Timer, DueTime, Period));
+}
+
+BOOL DeleteTimerQueueTimer(HANDLE TimerQueue, HANDLE Timer, HANDLE CompletionEvent)
+{
+    return BaseEndedStatus(RtlDeleteTimer(TimerQueue, Timer, CompletionEvent));
+}
+
+BOOL DeleteTimerQueue(HANDLE TimerQueue)
+{
+    return BaseEndedStatus(RtlDeleteTimerQueue(TimerQueue));
+}
+
+BOOL DeleteTimerQueueEx(HANDLE TimerQueue, HANDLE CompletionEvent)
+{
+    return BaseEndedStatus(RtlDeleteTimerQueueEx(TimerQueue, CompletionEvent));
 }

@@ -1,6 +1,6 @@
 /*
- * time.c: clocks and the calendar. All clocks have the resolution of the host. A process does not see that the machine
- * slept, so the biased and the unbiased interrupt time are one.
+ * time.c: clocks and the calendar. All clocks have the host's resolution. A process does not notice that the machine
+ * slept, so biased and unbiased interrupt time are the same.
  */
 #include <interlock/win32/error.h>
 #include <interlock/win32/time.h>
@@ -150,7 +150,7 @@ BOOL FileTimeToSystemTime(const FILETIME *lpFileTime, LPSYSTEMTIME lpSystemTime)
     return TRUE;
 }
 
-/* The day of the week is not looked at. */
+/* Ignores the day of the week. */
 BOOL SystemTimeToFileTime(const SYSTEMTIME *lpSystemTime, LPFILETIME lpFileTime)
 {
     TIME_FIELDS Fields = {
@@ -170,7 +170,7 @@ BOOL SystemTimeToFileTime(const SYSTEMTIME *lpSystemTime, LPFILETIME lpFileTime)
     return TRUE;
 }
 
-/* By the offset that holds now, not the one at the given time. */
+/* By the UTC offset in effect now, not at the given time. */
 static BOOL BaseShiftByZone(const FILETIME *From, LPFILETIME To, LONG Direction)
 {
     LARGE_INTEGER Now;

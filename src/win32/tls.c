@@ -1,14 +1,26 @@
 /*
- * tls.c: thread-local storage.
+ * tls.c: thread-local and fiber-local storage.
  *
- * A thread's values are its own, but for one case: freeing an index clears it in every thread, so that whoever is given
- * the index next finds NULL everywhere. Values are read and written without a lock:
+ * Thread-local storage. Only the thread itself uses its values, with one exception: freeing an index clears it in every
+ * thread, so that the index's next owner finds NULL everywhere. Values are read and written without a lock:
  *
- * 1. The first 64 are in the TEB, which is in a slot of the table of threads and is never unmapped. Clearing one is a
- *    store; in a slot that is free or belongs to a thread that has just begun it changes nothing.
- * 2. The others are in an array that the thread allocates when it first sets one of them, and that is freed when it
- *    ends. It is freed under BasepTls.Lock, and an index is freed under it, so an array that is seen there is there.
- * 3. A thread that sets a value of an index which another one is freeing has lost its race whatever happens.
+ * 1. The first 64 are in the thread's room in the table of threads, which is never unmapped. Clearing one is a store;
+ *    in a free slot or that of a new thread it changes nothing.
+ * 2. The others are in an array that the thread allocates when it first sets one of them, and that its end frees. Both
+ *    freeing the array and freeing an index happen under BasepTls.Lock, so an array seen under the lock exists.
+ * 3. A thread that sets a value while another one frees the index has lost the race either way.
+ *
+ * Fiber-local storage has a callback for each value that is not NULL when its thread ends or its index is freed:
+ *
+ * 4. A value is passed to its callback once: the caller has taken it out of its slot under BasepFls.Lock. An ending
+ *    thread takes its own values, in the order of the indexes; FlsFree takes the index's value from every thread, and
+ *    calls on its own thread.
+ * 5. No lock is held while a callback runs: it may call every function here.
+ * 6. FlsFree returns when no callback of that index is running, so the callback's code may then be unloaded. A callback
+ *    that frees its own index does not wait for itself.
+ * 7. An index that is being freed is not allocated and takes no values.
+ * 8. A thread that was terminated runs no callbacks; its values are dropped. If it stopped inside a callback, that one
+ *    counts as finished.
  */
 #include <interlock/win32/tls.h>
 
@@ -24,97 +36,48 @@ static struct {
 
 C_ASSERT(BASE_TLS_INDEXES % 64 == 0);
 
-VOID BasepLockStorage(PKI_LOCK Lock)
-{
-    KiEnterDispatcher(KiCurrentThread());
-    KiAcquireLock(Lock);
-}
+static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated);
 
-VOID BasepUnlockStorage(PKI_LOCK Lock)
-{
-    KiReleaseLock(Lock);
-    KiExitDispatcher(KiCurrentThread());
-}
-
-/* What the thread is used for after its end begins again with nothing. */
-static VOID BasepFreeTls(PETHREAD Thread)
-{
-    PVOID *Slots;
-    BasepLockStorage(&BasepTls.Lock);
-    Slots = Thread->Teb.TlsExpansionSlots;
-    /* relaxed: who reads it for another thread has the lock */
-    __atomic_store_n(&Thread->Teb.TlsExpansionSlots, NULL, __ATOMIC_RELAXED);
-    BasepUnlockStorage(&BasepTls.Lock);
-    HalFree(Slots);
-}
-
-/* The callbacks of fiber-local storage come first: they may still use what is in thread-local storage. */
-static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
-{
-    BasepEndFls(Thread, WasTerminated);
-    if (Thread->Teb.TlsExpansionSlots != NULL) {
-        BasepFreeTls(Thread);
-    }
-}
-
-VOID BasepWatchThreadExits(VOID)
+/* Before the first index is allocated. */
+static VOID BasepWatchThreadExits(VOID)
 {
     static volatile ULONG Registered;
-    /* relaxed: whoever learns of an index learns of the registration with it */
+    /* relaxed: the index, however another thread learns of it, publishes the registration */
     if (__atomic_load_n(&Registered, __ATOMIC_RELAXED) == 0 &&
         __atomic_exchange_n(&Registered, 1, __ATOMIC_RELAXED) == 0) {
         PspRegisterThreadExit(BasepThreadExits);
     }
 }
 
-/* With the lock held. */
-static DWORD BasepTakeTlsIndex(VOID)
+DWORD TlsAlloc(VOID)
 {
-    for (DWORD Word = 0; Word < ARRAYSIZE(BasepTls.Used); Word++) {
+    DWORD Index = TLS_OUT_OF_INDEXES;
+    BasepWatchThreadExits();
+    PKTHREAD Thread = KiEnterLocked(&BasepTls.Lock);
+    for (DWORD Word = 0; Word < ARRAYSIZE(BasepTls.Used) && Index == TLS_OUT_OF_INDEXES; Word++) {
         if (~BasepTls.Used[Word] != 0) {
             ULONG Bit = (ULONG)__builtin_ctzll(~BasepTls.Used[Word]);
             BasepTls.Used[Word] |= 1ULL << Bit;
-            return Word * 64 + Bit;
+            Index = Word * 64 + Bit;
         }
     }
-    return TLS_OUT_OF_INDEXES;
-}
-
-DWORD TlsAlloc(VOID)
-{
-    DWORD Index;
-    BasepWatchThreadExits();
-    BasepLockStorage(&BasepTls.Lock);
-    Index = BasepTakeTlsIndex();
-    BasepUnlockStorage(&BasepTls.Lock);
+    KiExitLocked(&BasepTls.Lock, Thread);
     if (Index == TLS_OUT_OF_INDEXES) {
         BaseSetLastError(ERROR_NO_MORE_ITEMS);
     }
     return Index;
 }
 
-/* NULL: the thread has never set a value beyond the TEB. relaxed: the owner's own, or under the lock */
-static PVOID volatile *BasepTlsSlot(PTEB Teb, DWORD Index)
+/* NULL: the thread has never set a value beyond the first 64. */
+static PVOID volatile *BasepTlsSlot(PBASE_THREAD Own, DWORD Index)
 {
     PVOID *Expansion;
     if (Index < TLS_MINIMUM_AVAILABLE) {
-        return &Teb->TlsSlots[Index];
+        return &Own->TlsSlots[Index];
     }
-    /* acquire: pairs with the release in BasepExpandTls, for who clears */
-    Expansion = __atomic_load_n(&Teb->TlsExpansionSlots, __ATOMIC_ACQUIRE);
+    /* acquire: pairs with the release in BasepExpand, for TlsFree on another thread */
+    Expansion = __atomic_load_n(&Own->TlsExpansionSlots, __ATOMIC_ACQUIRE);
     return Expansion != NULL ? &Expansion[Index - TLS_MINIMUM_AVAILABLE] : NULL;
-}
-
-static VOID BasepClearTls(DWORD Index)
-{
-    PKTHREAD Thread;
-    for (ULONG Number = 0; (Thread = KiThreadFromNumber(Number)) != NULL; Number++) {
-        PVOID volatile *Slot = BasepTlsSlot(&((PETHREAD)Thread)->Teb, Index);
-        if (Slot != NULL) {
-            /* relaxed: whoever learns of the index's next use synchronizes with that, not with this */
-            __atomic_store_n(Slot, NULL, __ATOMIC_RELAXED);
-        }
-    }
 }
 
 BOOL TlsFree(DWORD dwTlsIndex)
@@ -122,13 +85,18 @@ BOOL TlsFree(DWORD dwTlsIndex)
     ULONG64 Bit = 1ULL << dwTlsIndex % 64;
     BOOLEAN Used = FALSE;
     if (dwTlsIndex < BASE_TLS_INDEXES) {
-        BasepLockStorage(&BasepTls.Lock);
+        PKTHREAD Current = KiEnterLocked(&BasepTls.Lock);
+        PKTHREAD Thread;
         Used = (BasepTls.Used[dwTlsIndex / 64] & Bit) != 0;
-        if (Used) {
-            BasepClearTls(dwTlsIndex);
-            BasepTls.Used[dwTlsIndex / 64] &= ~Bit;
+        for (ULONG Number = 0; Used && (Thread = KiThreadFromNumber(Number)) != NULL; Number++) {
+            PVOID volatile *Slot = BasepTlsSlot(BaseThread(Thread), dwTlsIndex);
+            if (Slot != NULL) {
+                /* relaxed: users of the reallocated index synchronize with its allocation, not with this */
+                __atomic_store_n(Slot, NULL, __ATOMIC_RELAXED);
+            }
         }
-        BasepUnlockStorage(&BasepTls.Lock);
+        BasepTls.Used[dwTlsIndex / 64] &= ~Bit;
+        KiExitLocked(&BasepTls.Lock, Current);
     }
     if (!Used) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
@@ -136,7 +104,7 @@ BOOL TlsFree(DWORD dwTlsIndex)
     return Used;
 }
 
-/* NULL is a value like others, so success is told by the last error. */
+/* NULL is a valid value, so the last error reports success. */
 LPVOID TlsGetValue(DWORD dwTlsIndex)
 {
     PVOID volatile *Slot;
@@ -145,39 +113,246 @@ LPVOID TlsGetValue(DWORD dwTlsIndex)
         return NULL;
     }
     BaseSetLastError(ERROR_SUCCESS);
-    Slot = BasepTlsSlot(PspCurrentTeb(), dwTlsIndex);
-    /* relaxed: the thread's own, or cleared */
+    Slot = BasepTlsSlot(BaseCurrentThread(), dwTlsIndex);
+    /* relaxed: the thread's own value, or cleared */
     return Slot != NULL ? __atomic_load_n(Slot, __ATOMIC_RELAXED) : NULL;
 }
 
-/* In a service: a thread that is ended here would lose the array, or the heap its lock. */
-static PVOID volatile *BasepExpandTls(PKTHREAD Thread, DWORD Index)
+/* In a service: a thread that is terminated here would leak the array, or leave the heap locked. */
+static PVOID *BasepExpand(PVOID **Place, ULONG Count)
 {
-    PTEB Teb = &((PETHREAD)Thread)->Teb;
-    PVOID *Expansion;
+    PKTHREAD Thread = KiCurrentThread();
     KiEnterService(Thread);
-    Expansion = HalAllocate(BASE_TLS_EXPANSION * sizeof(PVOID), MEMORY_ALLOCATION_ALIGNMENT);
-    /* release: pairs with the acquire in BasepTlsSlot, the array is clear */
-    __atomic_store_n(&Teb->TlsExpansionSlots, Expansion, __ATOMIC_RELEASE);
+    PVOID *Slots = HalAllocate(Count * sizeof(PVOID), MEMORY_ALLOCATION_ALIGNMENT);
+    /* release: pairs with the acquire in BasepTlsSlot and BasepTakeValue, the array is clear */
+    __atomic_store_n(Place, Slots, __ATOMIC_RELEASE);
     KiExitService(Thread);
-    return Expansion != NULL ? &Expansion[Index - TLS_MINIMUM_AVAILABLE] : NULL;
+    if (Slots == NULL) {
+        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    }
+    return Slots;
 }
 
 BOOL TlsSetValue(DWORD dwTlsIndex, LPVOID lpTlsValue)
 {
+    PBASE_THREAD Own = BaseCurrentThread();
     PVOID volatile *Slot;
     if (dwTlsIndex >= BASE_TLS_INDEXES) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
-    Slot = BasepTlsSlot(PspCurrentTeb(), dwTlsIndex);
+    Slot = BasepTlsSlot(Own, dwTlsIndex);
     if (Slot == NULL) {
-        Slot = BasepExpandTls(KiCurrentThread(), dwTlsIndex);
-    }
-    if (Slot == NULL) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
-        return FALSE;
+        if (BasepExpand(&Own->TlsExpansionSlots, BASE_TLS_EXPANSION) == NULL) {
+            return FALSE;
+        }
+        Slot = BasepTlsSlot(Own, dwTlsIndex);
     }
     __atomic_store_n(Slot, lpTlsValue, __ATOMIC_RELAXED);
     return TRUE;
+}
+
+/* Fiber-local storage. */
+
+typedef enum _BASE_FLS_STATE { BaseFlsFree, BaseFlsUsed, BaseFlsClosing } BASE_FLS_STATE;
+
+typedef struct _BASE_FLS_INDEX {
+    PFLS_CALLBACK_FUNCTION Callback;
+    volatile UCHAR State; /* BASE_FLS_STATE; changes under the lock */
+    KEVENT Idle;          /* set when an ending thread's callback returns, for FlsFree */
+} BASE_FLS_INDEX, *PBASE_FLS_INDEX;
+
+/* Index 0 is never allocated. */
+static struct {
+    KI_LOCK Lock;
+    BASE_FLS_INDEX Index[FLS_MAXIMUM_AVAILABLE];
+} BasepFls;
+
+/* relaxed: a value that is set while its index is freed is lost either way */
+static BOOLEAN BasepIsFlsUsed(DWORD Index)
+{
+    return Index != 0 && Index < FLS_MAXIMUM_AVAILABLE &&
+           __atomic_load_n(&BasepFls.Index[Index].State, __ATOMIC_RELAXED) == BaseFlsUsed;
+}
+
+static VOID BasepSetFlsState(PBASE_FLS_INDEX Index, BASE_FLS_STATE State)
+{
+    __atomic_store_n(&Index->State, (UCHAR)State, __ATOMIC_RELAXED);
+}
+
+DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
+{
+    DWORD Found = FLS_OUT_OF_INDEXES;
+    BasepWatchThreadExits();
+    PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
+    for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE && Found == FLS_OUT_OF_INDEXES; Number++) {
+        PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
+        if (Index->State == BaseFlsFree) {
+            Index->Callback = lpCallback;
+            KeInitializeEvent(&Index->Idle, SynchronizationEvent, FALSE);
+            BasepSetFlsState(Index, BaseFlsUsed);
+            Found = Number;
+        }
+    }
+    KiExitLocked(&BasepFls.Lock, Thread);
+    if (Found == FLS_OUT_OF_INDEXES) {
+        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    }
+    return Found;
+}
+
+PVOID FlsGetValue(DWORD dwFlsIndex)
+{
+    PVOID *Slots = BaseCurrentThread()->FlsSlots;
+    if (dwFlsIndex == 0 || dwFlsIndex >= FLS_MAXIMUM_AVAILABLE) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return NULL;
+    }
+    BaseSetLastError(ERROR_SUCCESS);
+    /* relaxed: the thread's own value, or taken by FlsFree */
+    return Slots != NULL ? __atomic_load_n(&Slots[dwFlsIndex], __ATOMIC_RELAXED) : NULL;
+}
+
+BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
+{
+    PBASE_THREAD Own = BaseCurrentThread();
+    PVOID *Slots = Own->FlsSlots;
+    if (!BasepIsFlsUsed(dwFlsIndex)) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    if (Slots == NULL) {
+        Slots = BasepExpand(&Own->FlsSlots, FLS_MAXIMUM_AVAILABLE);
+        if (Slots == NULL) {
+            return FALSE;
+        }
+    }
+    /* release: pairs with the exchange in BasepTakeValue, for a callback on another thread */
+    __atomic_store_n(&Slots[dwFlsIndex], lpFlsData, __ATOMIC_RELEASE);
+    return TRUE;
+}
+
+/* With the lock held: the array is freed under it. */
+static PVOID BasepTakeValue(PBASE_THREAD Own, DWORD Index)
+{
+    PVOID *Slots = __atomic_load_n(&Own->FlsSlots, __ATOMIC_ACQUIRE);
+    return Slots != NULL ? __atomic_exchange_n(&Slots[Index], NULL, __ATOMIC_ACQUIRE) : NULL;
+}
+
+/* The value of the next thread that has one, starting at *Slot; NULL: there is none. */
+static PVOID BasepTakeNextValue(DWORD Number, PULONG Slot)
+{
+    PVOID Value = NULL;
+    PKTHREAD Current = KiEnterLocked(&BasepFls.Lock);
+    PKTHREAD Thread;
+    while (Value == NULL && (Thread = KiThreadFromNumber(*Slot)) != NULL) {
+        Value = BasepTakeValue(BaseThread(Thread), Number);
+        *Slot += 1;
+    }
+    KiExitLocked(&BasepFls.Lock, Current);
+    return Value;
+}
+
+/* With the lock held: does another thread run one? Threads that stayed behind in the parent of a fork do not count. */
+static BOOLEAN BasepIsCallbackRunning(DWORD Number)
+{
+    PKTHREAD Current = KiCurrentThread();
+    PKTHREAD Thread;
+    for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
+        /* relaxed, both: changed under the lock, except for a slot that a new thread takes or a fork orphans */
+        if (Thread != Current && __atomic_load_n(&BaseThread(Thread)->FlsCallback, __ATOMIC_RELAXED) == Number &&
+            __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == KiSlotUsed) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+BOOL FlsFree(DWORD dwFlsIndex)
+{
+    ULONG Slot = 0;
+    PVOID Value;
+    PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
+    BOOLEAN Used = BasepIsFlsUsed(dwFlsIndex);
+    if (Used) {
+        BasepSetFlsState(&BasepFls.Index[dwFlsIndex], BaseFlsClosing);
+    }
+    KiExitLocked(&BasepFls.Lock, Thread);
+    if (!Used) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    PBASE_FLS_INDEX Index = &BasepFls.Index[dwFlsIndex];
+    while ((Value = BasepTakeNextValue(dwFlsIndex, &Slot)) != NULL) {
+        if (Index->Callback != NULL) {
+            Index->Callback(Value);
+        }
+    }
+    Thread = KiEnterLocked(&BasepFls.Lock);
+    while (BasepIsCallbackRunning(dwFlsIndex)) {
+        KiExitLocked(&BasepFls.Lock, Thread);
+        KeWaitForSingleObject(&Index->Idle, UserRequest, UserMode, FALSE, NULL);
+        Thread = KiEnterLocked(&BasepFls.Lock);
+    }
+    BasepSetFlsState(Index, BaseFlsFree);
+    KiExitLocked(&BasepFls.Lock, Thread);
+    return TRUE;
+}
+
+/* The end of a thread. */
+
+static VOID BasepFinishCallback(PBASE_THREAD Own, DWORD Number)
+{
+    PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
+    __atomic_store_n(&Own->FlsCallback, 0, __ATOMIC_RELAXED);
+    KeSetEvent(&BasepFls.Index[Number].Idle, 0, FALSE);
+    KiExitLocked(&BasepFls.Lock, Thread);
+}
+
+/* FlsCallback, written under the lock, tells FlsFree that the callback is running. */
+static VOID BasepCallFlsCallbacks(PBASE_THREAD Own)
+{
+    for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE; Number++) {
+        PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
+        PFLS_CALLBACK_FUNCTION Callback = NULL;
+        PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
+        PVOID Value = BasepTakeValue(Own, Number);
+        if (Value != NULL && Index->State != BaseFlsFree && Index->Callback != NULL) {
+            Callback = Index->Callback;
+            __atomic_store_n(&Own->FlsCallback, Number, __ATOMIC_RELAXED);
+        }
+        KiExitLocked(&BasepFls.Lock, Thread);
+        if (Callback != NULL) {
+            Callback(Value);
+            BasepFinishCallback(Own, Number);
+        }
+    }
+}
+
+/* Under the lock, so that other threads do not find the array. The thread starts over if it uses storage again. */
+static VOID BasepFreeSlots(PKI_LOCK Lock, PVOID **Place)
+{
+    PKTHREAD Thread = KiEnterLocked(Lock);
+    PVOID *Slots = *Place;
+    /* relaxed: other threads read it under the lock */
+    __atomic_store_n(Place, NULL, __ATOMIC_RELAXED);
+    KiExitLocked(Lock, Thread);
+    HalFree(Slots);
+}
+
+/* The callbacks of fiber-local storage come first: they may still use thread-local storage. */
+static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
+{
+    PBASE_THREAD Own = BaseThread(&Thread->Tcb);
+    if (Own->FlsSlots != NULL) {
+        if (!WasTerminated) {
+            BasepCallFlsCallbacks(Own);
+        } else if (Own->FlsCallback != 0) {
+            BasepFinishCallback(Own, Own->FlsCallback);
+        }
+        BasepFreeSlots(&BasepFls.Lock, &Own->FlsSlots);
+    }
+    if (Own->TlsExpansionSlots != NULL) {
+        BasepFreeSlots(&BasepTls.Lock, &Own->TlsExpansionSlots);
+    }
 }

@@ -1,4 +1,4 @@
-/* vectored.c: raising exceptions and handling them, and what a program tells its debugger. */
+/* vectored.c: raising and handling exceptions, and debugger output. */
 #include <interlock/win32/string.h>
 #include <interlock/win32/vectored.h>
 
@@ -57,13 +57,13 @@ LONG UnhandledExceptionFilter(struct _EXCEPTION_POINTERS *ExceptionInfo)
 
 UINT GetErrorMode(VOID)
 {
-    /* relaxed: the mode orders nothing */
+    /* relaxed: the mode publishes nothing */
     return __atomic_load_n(&BaseErrorMode, __ATOMIC_RELAXED);
 }
 
 UINT SetErrorMode(UINT uMode)
 {
-    /* relaxed: likewise */
+    /* relaxed: as above */
     return __atomic_exchange_n(&BaseErrorMode, uMode, __ATOMIC_RELAXED);
 }
 
@@ -81,7 +81,7 @@ VOID DebugBreak(VOID)
     }
 }
 
-/* To standard error, in pieces that it takes whole. */
+/* To stderr, in pieces that HalPrint does not truncate. */
 VOID OutputDebugStringA(LPCSTR lpOutputString)
 {
     SIZE_T Left = lpOutputString != NULL ? strlen(lpOutputString) : 0;
@@ -100,7 +100,7 @@ VOID OutputDebugStringW(LPCWSTR lpOutputString)
     while (Left != 0) {
         SIZE_T Most = sizeof(Text) / 3 - 1;
         SIZE_T Piece = Left <= Most ? Left : Most;
-        /* A pair stays in one piece. */
+        /* Does not split a surrogate pair. */
         Piece += Piece < Left && (lpOutputString[Piece - 1] & 0xFC00) == 0xD800;
         Text[BaseWideToUtf8(lpOutputString, Piece, Text, sizeof(Text) - 1, NULL)] = 0;
         OutputDebugStringA(Text);

@@ -1,7 +1,7 @@
 /* wait.c: waiting for objects, sleeping. Success and timeout leave the last error alone. */
-#include <interlock/win32/wait.h>
+#include "base.h"
 
-#include "wait.h"
+#include <interlock/win32/wait.h>
 
 VOID BaseBeginWait(PBASE_WAIT_TIME Time, ULONG Milliseconds, BOOL Alertable)
 {
@@ -71,7 +71,7 @@ DWORD WaitForMultipleObjects(DWORD nCount, const HANDLE *lpHandles, BOOL bWaitAl
     return WaitForMultipleObjectsEx(nCount, lpHandles, bWaitAll, dwMilliseconds, FALSE);
 }
 
-/* Signals once: what starts over is only the wait. */
+/* Signals once: only the wait starts over. */
 DWORD SignalObjectAndWait(HANDLE hObjectToSignal, HANDLE hObjectToWaitOn, DWORD dwMilliseconds, BOOL bAlertable)
 {
     BASE_WAIT_TIME Time;

@@ -1,9 +1,9 @@
 /*
  * waitchain.c: wait chain traversal within the process.
  *
- * While the chain is taken nobody is in a dispatcher section, as during a fork (ke/fork.c). Whoever begins or ends a
- * wait has to pass one, so a wait that is found committed lasts until the others may go on. What it waits for cannot be
- * freed meanwhile: the waiter counts on it, or holds a reference on it.
+ * While the chain is taken no thread is in a dispatcher section, as during a fork (ke/fork.c). Beginning and ending a
+ * wait go through one, so a committed wait lasts until the others continue. The object cannot be freed meanwhile: the
+ * waiter relies on it, or holds a reference on it.
  */
 #include <interlock/win32/waitchain.h>
 
@@ -24,7 +24,7 @@ typedef struct _BASE_WAIT_CHAIN {
     ULONG Capacity;
     ULONG Count;
     BOOLEAN IsCycle;
-    BOOLEAN IsCut; /* there was no room for all */
+    BOOLEAN IsCut; /* Capacity was too small */
 } BASE_WAIT_CHAIN, *PBASE_WAIT_CHAIN;
 
 static PWAITCHAIN_NODE_INFO BaseAddNode(PBASE_WAIT_CHAIN Chain, WCT_OBJECT_TYPE Type, WCT_OBJECT_STATUS Status)
@@ -46,12 +46,6 @@ static BOOLEAN BaseHasEnded(PKTHREAD Thread)
     return State == Terminated || State == Transition;
 }
 
-static BOOLEAN BaseIsBlocked(PKTHREAD Thread)
-{
-    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
-    return (Register & KI_WAIT_ACTIVE) != 0 && (Register & KI_WAIT_STATE_MASK) != WaitInProgress;
-}
-
 static BOOLEAN BaseIsInChain(PBASE_WAIT_CHAIN Chain, PKTHREAD Thread)
 {
     for (ULONG Index = 0; Index < Chain->Count; Index += 1) {
@@ -65,7 +59,8 @@ static BOOLEAN BaseIsInChain(PBASE_WAIT_CHAIN Chain, PKTHREAD Thread)
 
 static BOOLEAN BaseAddThread(PBASE_WAIT_CHAIN Chain, PKTHREAD Thread)
 {
-    BOOLEAN Blocked = BaseIsBlocked(Thread);
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
+    BOOLEAN Blocked = (Register & KI_WAIT_ACTIVE) != 0 && (Register & KI_WAIT_STATE_MASK) != WaitInProgress;
     PWAITCHAIN_NODE_INFO Node = BaseAddNode(Chain, WctThreadType, Blocked ? WctStatusBlocked : WctStatusRunning);
     if (Node == NULL) {
         return FALSE;
@@ -81,7 +76,7 @@ static BOOLEAN BaseAddThread(PBASE_WAIT_CHAIN Chain, PKTHREAD Thread)
     return Blocked;
 }
 
-/* NULL: nobody, or one that has ended. */
+/* Returns the owner. NULL: not owned, or the owner has ended. */
 static PKTHREAD BaseAddCriticalSection(PBASE_WAIT_CHAIN Chain, PRTL_CRITICAL_SECTION CriticalSection)
 {
     ULONG Owner = RtlpReadOwner(CriticalSection);
@@ -94,26 +89,20 @@ static PKTHREAD BaseAddCriticalSection(PBASE_WAIT_CHAIN Chain, PRTL_CRITICAL_SEC
     return Thread;
 }
 
-/* A wait by handle is one for an object with a header. */
-static VOID BaseNameNode(PWAITCHAIN_NODE_INFO Node, PKTHREAD Waiter, PVOID Object)
-{
-    ULONG Length = 0;
-    if (Node == NULL || Waiter->ServiceDepth == 0 || Waiter->WaitReason != UserRequest ||
-        ObpHeaderOf(Object)->NameInfo == NULL) {
-        return;
-    }
-    if (!ObpQueryPath(Object, Node->LockObject.ObjectName, WCT_OBJNAME_LENGTH - 1, &Length)) {
-        Length = 0;
-    }
-    Node->LockObject.ObjectName[Length] = u'\0';
-}
-
+/* Returns the owner. Only the object of a wait by handle has an object header, and so a name. */
 static PKTHREAD BaseAddMutant(PBASE_WAIT_CHAIN Chain, PKTHREAD Waiter, PKMUTANT Mutant)
 {
-    PKTHREAD Owner = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
+    BOOLEAN ByHandle = Waiter->ServiceDepth != 0 && Waiter->WaitReason == UserRequest;
     WCT_OBJECT_STATUS Status = KI_STATE(KiReadHeader(&Mutant->Header)) > 0 ? WctStatusNotOwned : WctStatusOwned;
-    BaseNameNode(BaseAddNode(Chain, WctMutexType, Status), Waiter, Mutant);
-    return Owner;
+    PWAITCHAIN_NODE_INFO Node = BaseAddNode(Chain, WctMutexType, Status);
+    if (Node != NULL && ByHandle && ObpHeaderOf(Mutant)->NameInfo != NULL) {
+        ULONG Length = 0;
+        if (!ObpQueryPath(Mutant, Node->LockObject.ObjectName, WCT_OBJNAME_LENGTH - 1, &Length)) {
+            Length = 0;
+        }
+        Node->LockObject.ObjectName[Length] = u'\0';
+    }
+    return __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
 }
 
 static PKTHREAD BaseAddObject(PBASE_WAIT_CHAIN Chain, PKTHREAD Waiter, PDISPATCHER_HEADER Header)
@@ -149,25 +138,18 @@ static PKTHREAD BaseAddWait(PBASE_WAIT_CHAIN Chain, PKTHREAD Thread)
     return NULL;
 }
 
-static VOID BaseFollowChain(PBASE_WAIT_CHAIN Chain, PKTHREAD Thread)
-{
-    while (Thread != NULL && !Chain->IsCut) {
-        if (BaseIsInChain(Chain, Thread)) {
-            Chain->IsCycle = TRUE;
-            return;
-        }
-        Thread = BaseAddThread(Chain, Thread) ? BaseAddWait(Chain, Thread) : NULL;
-    }
-}
-
-/* FALSE: there is no such thread. */
+/* FALSE: no such thread. */
 static BOOLEAN BaseTakeChain(PBASE_WAIT_CHAIN Chain, ULONG ThreadId)
 {
     KiForkPrepare();
     PKTHREAD Thread = KiLookupThreadById(ThreadId);
     BOOLEAN Found = Thread != NULL && !BaseHasEnded(Thread);
-    if (Found) {
-        BaseFollowChain(Chain, Thread);
+    while (Found && Thread != NULL && !Chain->IsCut && !Chain->IsCycle) {
+        if (BaseIsInChain(Chain, Thread)) {
+            Chain->IsCycle = TRUE;
+        } else {
+            Thread = BaseAddThread(Chain, Thread) ? BaseAddWait(Chain, Thread) : NULL;
+        }
     }
     KiForkParent();
     return Found;

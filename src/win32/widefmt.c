@@ -1,6 +1,6 @@
 /*
- * widefmt.c: formatted output of 16-bit strings. A conversion is read into its parts; strings and characters are put
- * out here, numbers by the host's snprintf with a narrow copy of the conversion.
+ * widefmt.c: formatted output of 16-bit strings. A conversion is parsed into its parts; strings and characters are
+ * written here, numbers by the host's snprintf with a narrow copy of the conversion.
  */
 #include <limits.h>
 #include <stdint.h>
@@ -10,30 +10,30 @@
 
 #include "base.h"
 
-#define LONGEST_CONVERSION 32
-#define LONGEST_PRECISION 400 /* of a number: more digits than any has */
-#define LONGEST_NUMBER 1024
-#define PIECE 64
+#define BASE_LONGEST_CONVERSION 32
+#define BASE_LONGEST_PRECISION 400 /* of a number: more digits than any number has */
+#define BASE_LONGEST_NUMBER 1024
+#define BASE_PIECE 64
 
-/* Where the text goes: counted all, stored as far as there is room. */
+/* The text is counted in full and stored as far as there is room. */
 typedef struct _BASE_OUTPUT {
     WCHAR *Buffer;
     size_t Room;
     size_t Length;
-    FILE *Stream; /* or there, in UTF-8 */
+    FILE *Stream; /* or to this stream, in UTF-8 */
     BOOLEAN Failed;
 } BASE_OUTPUT, *PBASE_OUTPUT;
 
 typedef enum _BASE_SIZE {
-    SizeNone,
-    SizeChar,
-    SizeShort,
-    SizeLong,
-    SizeLongLong,
-    SizePointer,
-    SizeInt32,
-    SizeLongDouble,
-    SizeWide
+    BaseSizeNone,
+    BaseSizeChar,
+    BaseSizeShort,
+    BaseSizeLong,
+    BaseSizeLongLong,
+    BaseSizePointer,
+    BaseSizeInt32,
+    BaseSizeLongDouble,
+    BaseSizeWide
 } BASE_SIZE;
 
 typedef struct _BASE_CONVERSION {
@@ -44,7 +44,7 @@ typedef struct _BASE_CONVERSION {
     WCHAR Type;
 } BASE_CONVERSION, *PBASE_CONVERSION;
 
-/* A copy of what va_list is, so that it can be handed on by address. */
+/* Wraps va_list, so that it can be passed by address. */
 typedef struct _BASE_ARGUMENTS {
     va_list List;
 } BASE_ARGUMENTS, *PBASE_ARGUMENTS;
@@ -52,7 +52,7 @@ typedef struct _BASE_ARGUMENTS {
 static VOID BasePutWide(PBASE_OUTPUT Output, const WCHAR *Text, size_t Length)
 {
     size_t i;
-    CHAR Narrow[PIECE * 3];
+    CHAR Narrow[BASE_PIECE * 3];
     for (i = 0; Output->Stream == NULL && i < Length; i++) {
         if (Output->Length + i < Output->Room) {
             Output->Buffer[Output->Length + i] = Text[i];
@@ -60,7 +60,7 @@ static VOID BasePutWide(PBASE_OUTPUT Output, const WCHAR *Text, size_t Length)
     }
     Output->Length += Length;
     while (Output->Stream != NULL && Length != 0) {
-        size_t Piece = Length < PIECE - 1 ? Length : PIECE - 1;
+        size_t Piece = Length < BASE_PIECE - 1 ? Length : BASE_PIECE - 1;
         size_t Bytes;
         Piece += Piece < Length && (Text[Piece - 1] & 0xFC00) == 0xD800;
         Bytes = BaseWideToUtf8(Text, Piece, Narrow, sizeof(Narrow), NULL);
@@ -72,14 +72,14 @@ static VOID BasePutWide(PBASE_OUTPUT Output, const WCHAR *Text, size_t Length)
 
 static VOID BasePutNarrow(PBASE_OUTPUT Output, PCSTR Text, size_t Bytes)
 {
-    WCHAR Wide[PIECE];
+    WCHAR Wide[BASE_PIECE];
     while (Bytes != 0) {
-        size_t Piece = Bytes < PIECE ? Bytes : PIECE;
-        /* A sequence is not cut: go back to the start of the one that does not end here. */
-        while (Piece < Bytes && Piece > PIECE - 4 && ((UCHAR)Text[Piece] & 0xC0) == 0x80) {
+        size_t Piece = Bytes < BASE_PIECE ? Bytes : BASE_PIECE;
+        /* Does not split a sequence: back up to the start of one that continues after the piece. */
+        while (Piece < Bytes && Piece > BASE_PIECE - 4 && ((UCHAR)Text[Piece] & 0xC0) == 0x80) {
             Piece--;
         }
-        BasePutWide(Output, Wide, BaseUtf8ToWide(Text, Piece, Wide, PIECE, NULL));
+        BasePutWide(Output, Wide, BaseUtf8ToWide(Text, Piece, Wide, BASE_PIECE, NULL));
         Text += Piece;
         Bytes -= Piece;
     }
@@ -101,7 +101,7 @@ static VOID BasePad(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, size
 static BOOLEAN BaseIsNarrow(const BASE_CONVERSION *Conversion)
 {
     BOOLEAN Capital = Conversion->Type == 'S' || Conversion->Type == 'C';
-    return Conversion->Size == SizeShort || (Capital && Conversion->Size == SizeNone);
+    return Conversion->Size == BaseSizeShort || (Capital && Conversion->Size == BaseSizeNone);
 }
 
 static VOID BasePutWideString(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, const WCHAR *Text)
@@ -126,25 +126,17 @@ static VOID BasePutNarrowString(PBASE_OUTPUT Output, const BASE_CONVERSION *Conv
     BasePad(Output, Conversion, Length, TRUE);
 }
 
-static VOID BasePutCharacter(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, int Character)
-{
-    WCHAR Wide = BaseIsNarrow(Conversion) ? (UCHAR)Character : (WCHAR)Character;
-    BasePad(Output, Conversion, 1, FALSE);
-    BasePutWide(Output, &Wide, 1);
-    BasePad(Output, Conversion, 1, TRUE);
-}
-
 static LONGLONG BaseSignedArgument(BASE_SIZE Size, PBASE_ARGUMENTS Arguments)
 {
     switch (Size) {
-    case SizeChar:
+    case BaseSizeChar:
         return (signed char)va_arg(Arguments->List, int);
-    case SizeShort:
+    case BaseSizeShort:
         return (short)va_arg(Arguments->List, int);
-    case SizeLong:
+    case BaseSizeLong:
         return va_arg(Arguments->List, long);
-    case SizeLongLong:
-    case SizePointer:
+    case BaseSizeLongLong:
+    case BaseSizePointer:
         return va_arg(Arguments->List, LONGLONG);
     default:
         return va_arg(Arguments->List, int);
@@ -155,13 +147,13 @@ static ULONGLONG BaseUnsignedArgument(BASE_SIZE Size, PBASE_ARGUMENTS Arguments)
 {
     ULONGLONG Value = (ULONGLONG)BaseSignedArgument(Size, Arguments);
     switch (Size) {
-    case SizeChar:
+    case BaseSizeChar:
         return (UCHAR)Value;
-    case SizeShort:
+    case BaseSizeShort:
         return (USHORT)Value;
-    case SizeLong:
-    case SizeLongLong:
-    case SizePointer:
+    case BaseSizeLong:
+    case BaseSizeLongLong:
+    case BaseSizePointer:
         return Value;
     default:
         return (UINT)Value;
@@ -170,42 +162,34 @@ static ULONGLONG BaseUnsignedArgument(BASE_SIZE Size, PBASE_ARGUMENTS Arguments)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-/* The narrow conversion has flags, width and precision by number, and the size of what it is given here. */
+/* The narrow conversion takes width and precision as arguments, and the argument widened here. */
 static int BaseFormatNumber(CHAR *Number, const BASE_CONVERSION *Conversion, PBASE_ARGUMENTS Arguments)
 {
-    CHAR Format[LONGEST_CONVERSION];
-    int Width = Conversion->Width < LONGEST_PRECISION ? Conversion->Width : LONGEST_PRECISION;
-    int Precision = Conversion->Precision < LONGEST_PRECISION ? Conversion->Precision : LONGEST_PRECISION;
+    CHAR Format[BASE_LONGEST_CONVERSION];
+    int Width = Conversion->Width < BASE_LONGEST_PRECISION ? Conversion->Width : BASE_LONGEST_PRECISION;
+    int Precision = Conversion->Precision < BASE_LONGEST_PRECISION ? Conversion->Precision : BASE_LONGEST_PRECISION;
     CHAR Type = (CHAR)Conversion->Type;
     if (strchr("di", Type) != NULL) {
         snprintf(Format, sizeof(Format), "%%%s*.*ll%c", Conversion->Flags, Type);
-        return snprintf(Number, LONGEST_NUMBER, Format, Width, Precision,
+        return snprintf(Number, BASE_LONGEST_NUMBER, Format, Width, Precision,
                         BaseSignedArgument(Conversion->Size, Arguments));
     }
     if (strchr("uoxX", Type) != NULL) {
         snprintf(Format, sizeof(Format), "%%%s*.*ll%c", Conversion->Flags, Type);
-        return snprintf(Number, LONGEST_NUMBER, Format, Width, Precision,
+        return snprintf(Number, BASE_LONGEST_NUMBER, Format, Width, Precision,
                         BaseUnsignedArgument(Conversion->Size, Arguments));
     }
     if (Type == 'p') {
-        return snprintf(Number, LONGEST_NUMBER, "%*.16llX", Width, (ULONGLONG)va_arg(Arguments->List, PVOID));
+        return snprintf(Number, BASE_LONGEST_NUMBER, "%*.16llX", Width, (ULONGLONG)va_arg(Arguments->List, PVOID));
     }
-    if (Conversion->Size == SizeLongDouble) {
+    if (Conversion->Size == BaseSizeLongDouble) {
         snprintf(Format, sizeof(Format), "%%%s*.*L%c", Conversion->Flags, Type);
-        return snprintf(Number, LONGEST_NUMBER, Format, Width, Precision, va_arg(Arguments->List, long double));
+        return snprintf(Number, BASE_LONGEST_NUMBER, Format, Width, Precision, va_arg(Arguments->List, long double));
     }
     snprintf(Format, sizeof(Format), "%%%s*.*%c", Conversion->Flags, Type);
-    return snprintf(Number, LONGEST_NUMBER, Format, Width, Precision, va_arg(Arguments->List, double));
+    return snprintf(Number, BASE_LONGEST_NUMBER, Format, Width, Precision, va_arg(Arguments->List, double));
 }
 #pragma GCC diagnostic pop
-
-static VOID BasePutNumber(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, PBASE_ARGUMENTS Arguments)
-{
-    CHAR Number[LONGEST_NUMBER];
-    int Length = BaseFormatNumber(Number, Conversion, Arguments);
-    Output->Failed |= Length < 0 || Length >= LONGEST_NUMBER;
-    BasePutNarrow(Output, Number, strlen(Number));
-}
 
 static int BaseReadNumber(const WCHAR **Format, PBASE_ARGUMENTS Arguments)
 {
@@ -239,9 +223,9 @@ static BASE_SIZE BaseReadSize(const WCHAR **Format)
         PCSTR Word;
         BASE_SIZE Size;
     } Sizes[] = {
-        {"hh", SizeChar},      {"h", SizeShort},     {"ll", SizeLongLong},  {"l", SizeLong},    {"I64", SizeLongLong},
-        {"I32", SizeInt32},    {"I", SizePointer},   {"z", SizePointer},    {"t", SizePointer}, {"j", SizeLongLong},
-        {"L", SizeLongDouble}, {"w", SizeWide},
+        {"hh", BaseSizeChar},    {"h", BaseSizeShort},   {"ll", BaseSizeLongLong}, {"l", BaseSizeLong},
+        {"I64", BaseSizeLongLong}, {"I32", BaseSizeInt32}, {"I", BaseSizePointer},   {"z", BaseSizePointer},
+        {"t", BaseSizePointer},  {"j", BaseSizeLongLong}, {"L", BaseSizeLongDouble}, {"w", BaseSizeWide},
     };
     size_t i;
     for (i = 0; i < RTL_NUMBER_OF(Sizes); i++) {
@@ -249,7 +233,7 @@ static BASE_SIZE BaseReadSize(const WCHAR **Format)
             return Sizes[i].Size;
         }
     }
-    return SizeNone;
+    return BaseSizeNone;
 }
 
 static VOID BaseAddFlag(PBASE_CONVERSION Conversion, CHAR Flag)
@@ -287,14 +271,21 @@ static VOID BasePutConversion(PBASE_OUTPUT Output, const BASE_CONVERSION *Conver
     if (Conversion->Type == '%') {
         BasePutWide(Output, &Conversion->Type, 1);
     } else if (Conversion->Type == 'c' || Conversion->Type == 'C') {
-        BasePutCharacter(Output, Conversion, va_arg(Arguments->List, int));
+        int Character = va_arg(Arguments->List, int);
+        WCHAR Wide = BaseIsNarrow(Conversion) ? (UCHAR)Character : (WCHAR)Character;
+        BasePad(Output, Conversion, 1, FALSE);
+        BasePutWide(Output, &Wide, 1);
+        BasePad(Output, Conversion, 1, TRUE);
     } else if ((Conversion->Type == 's' || Conversion->Type == 'S') && BaseIsNarrow(Conversion)) {
         BasePutNarrowString(Output, Conversion, va_arg(Arguments->List, PCSTR));
     } else if (Conversion->Type == 's' || Conversion->Type == 'S') {
         BasePutWideString(Output, Conversion, va_arg(Arguments->List, const WCHAR *));
     } else if (Conversion->Type != 0 && Conversion->Type < 0x80 &&
                strchr("diuoxXpeEfFgGaA", (char)Conversion->Type) != NULL) {
-        BasePutNumber(Output, Conversion, Arguments);
+        CHAR Number[BASE_LONGEST_NUMBER];
+        int Length = BaseFormatNumber(Number, Conversion, Arguments);
+        Output->Failed |= Length < 0 || Length >= BASE_LONGEST_NUMBER;
+        BasePutNarrow(Output, Number, strlen(Number));
     } else {
         Output->Failed = TRUE;
     }

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""A file includes headers of its own layer and lower ones, and only src/hal knows the host."""
+"""The rules of docs/architecture.md about layers.
+
+1. A file includes headers of its own layer and lower ones.
+2. Only src/hal knows the host.
+3. Tracing is reached through its hooks, trace/trace.h, alone.
+4. User mode (rtl, win32) reaches objects through nt: it uses no private name of ob, ps or io but the DOORS."""
 
 import re
 import sys
@@ -8,9 +13,25 @@ from pathlib import Path
 
 from tap import Tap
 
-LAYERS = [["hal"], ["ke"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
+LAYERS = [["hal"], ["ke", "trace"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 BELOW_ALL = -1
+USER_MODE = {"rtl", "win32"}
+PRIVATE_OF_OBJECTS = re.compile(r"\b(?:Obp|Psp|Iop)[A-Z]\w*")
+# Private names of ob, ps and io that user mode uses, each with its reason.
+DOORS = {
+    "PspRegisterThreadExit": "a callback that ps makes when a thread ends: storage and the pool clean up",
+    "ObpWaitObject": "the pool waits for an object by reference, without a handle",
+    "ObpDispatcherObject": "likewise",
+    "IopDescriptorType": "likewise, for a descriptor of the host",
+    "ObpCompareStrings": "names of objects and Rtl strings fold case by one table",
+    "ObpUpcase": "likewise",
+    "ObpThreadType": "orphaned critical sections: a thread's id by its handle, whatever the handle may do",
+    "ObpHeaderOf": "wait chains read threads, locks and names as a debugger does",
+    "ObpQueryPath": "likewise",
+}
+HOOKS = "trace.h"
+CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 # The public headers below every layer. Another one without the name of a layer is a part of the header
 # that includes it.
 BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h"}
@@ -114,14 +135,30 @@ def check_file(root, path):
                     continue
             if is_above(target_rank, rank):
                 yield f"{place}: \"{name}\" belongs to a higher layer than {layer}"
+            if parts[1] == "trace" and layer != "trace" and parts[-1] != HOOKS:
+                yield f"{place}: of src/trace only {HOOKS} is for others"
         elif layer != "hal" and name not in (PORTABLE | FOR_DIALECTS if public else PORTABLE):
             yield f"{place}: only src/hal may include <{name}>"
 
+    if layer in USER_MODE:
+        for match in PRIVATE_OF_OBJECTS.finditer(code):
+            if match.group(0) not in DOORS:
+                yield f"{at(code, match)}: {match.group(0)} is private to ob, ps or io: user mode goes through nt"
+    if layer != "trace" and not public:
+        for match in CALL_OF_TRACE.finditer(code):
+            yield f"{at(code, match)}: {match.group(0).rstrip('( ')} is called other than by a KTRACE_ hook"
     if layer != "hal":
         for match in HOST_CALL.finditer(code):
             yield f"{at(code, match)}: only src/hal calls the host: {match.group(1)}()"
         for match in ASSEMBLY.finditer(code):
             yield f"{at(code, match)}: only src/hal may have assembly with operands"
+
+
+def unused_doors(root):
+    """Doors that the code does not use: a line of DOORS that can go."""
+    used = {name for layer in USER_MODE for path in sorted((root / "src" / layer).rglob("*.[ch]"))
+            for name in PRIVATE_OF_OBJECTS.findall(code_only(path.read_text(encoding="utf-8")))}
+    return sorted(set(DOORS) - used)
 
 
 def check_tree(root):
@@ -153,6 +190,10 @@ CLEAN = {
     "src/ke/a.c": "#include \"ki.h\"\n/* syscall( */ const char *s = \"pthread_self()\";\n"
                   "void f(void) { __asm__ volatile(\"yield\" ::: \"memory\"); __asm__(\"nop\"); }\n",
     "src/ob/obp.h": "",
+    "src/trace/trace.h": "#include \"../ke/ki.h\"\n#define KTRACE_X() TraceX()\n",
+    "src/trace/tracep.h": "#include \"trace.h\"\nvoid f(void) { TracepX(); }\n",
+    "src/ke/t.c": "#include \"../trace/trace.h\"\n",
+    "src/rtl/a.c": "#include \"ob/obp.h\"\nvoid f(void) { ObpWaitObject(1); ObDereferenceObject(1); }\n",
     "src/ps/a.c": "#include \"ob/obp.h\"\n#include \"ke/ki.h\"\n",
 }
 PLANTED = {
@@ -177,6 +218,10 @@ PLANTED = {
     "a wide header outside of public headers": ("src/ex/b.c", "#include <wchar.h>\n"),
     "a public header of no layer": ("include/interlock/misc.h", "\n"),
     "a folder that is no layer": ("src/misc/b.c", "\n"),
+    "a private header of tracing": ("src/ke/b.c", "#include \"../trace/tracep.h\"\n"),
+    "a call of tracing without a hook": ("src/ke/b.c", "void f(void) { TraceX(); }\n"),
+    "a private function of the object manager in user mode": ("src/rtl/b.c", "void f(void) { ObpCreateObject(); }\n"),
+    "a private function of ps in user mode": ("src/win32/b.c", "void f(void) { PspExitThread(); }\n"),
     "a file name hidden in a macro": ("src/ke/b.c", "#include HEADER\n"),
 }
 
@@ -205,6 +250,8 @@ def main():
     self_test(tap)
     for folder, violations in check_tree(Path(sys.argv[1])).items():
         tap.case(folder, violations)
+    for name in unused_doors(Path(sys.argv[1])):
+        tap.note(f"{name} is not used: its line in DOORS can go")
     tap.done()
 
 

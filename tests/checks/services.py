@@ -22,7 +22,7 @@ NOTHING_TO_LOSE = {
     "NtGetCurrentProcessorNumber": "only reads",
     "NtGetCurrentProcessorNumberEx": "only reads",
 }
-FRAME = re.compile(r"\b(?:NTP_SERVICE|KiEnterService)\s*\(")
+FRAME = re.compile(r"\b(?:NTP_SERVICE|NTP_SERVICE_UNTIL_RETURN|KiEnterService)\s*\(")
 FUNCTION = re.compile(r"^(?:[A-Za-z_]\w*[ *]+)+([A-Za-z_]\w*)\([^;{}]*\)\n\{\n(.*?)^\}", re.S | re.M)
 RETURNED = re.compile(r"\breturn\s+(\w+)\s*\(")
 SERVICE = re.compile(r"^(?:Nt|Zw)[A-Z]\w*$")

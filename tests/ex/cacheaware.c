@@ -108,9 +108,9 @@ static ULONG waits_counted;
 
 static void own_and_count_waits(void *lock)
 {
-    KeGetCurrentThread()->HostTurn.Waits = 0;
+    KeGetCurrentThread()->HostTurn.Acquires = 0;
     ExAcquireCacheAwarePushLockExclusive(lock);
-    waits_counted = KeGetCurrentThread()->HostTurn.Waits;
+    waits_counted = KeGetCurrentThread()->HostTurn.Acquires;
     ExReleaseCacheAwarePushLockExclusive(lock);
 }
 

@@ -1,4 +1,4 @@
-/* Fast references, by the numbers in src/ex/fastref.c and src/ob/fastref.c. */
+/* Fast references, by the numbers in src/ex/fastref.c and src/ob/object.c. */
 #include "ob/obp.h"
 
 #include <interlock/ex.h>

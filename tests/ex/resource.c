@@ -800,11 +800,11 @@ static void counts_of_owners_10(void **state)
     }
     initialize(&resource);
     run_script(&executive, &resource, "1S+ 2S+");
-    assert_int_equal(second->ResourceOwners, 1); /* by itself */
-    assert_int_equal(second->ResourceOwnersByOthers, 0);
+    assert_int_equal(ExpThread(second)->ResourceOwners, 1); /* by itself */
+    assert_int_equal(ExpThread(second)->ResourceOwnersByOthers, 0);
     run_script(&executive, &resource, "1F2");
-    assert_int_equal(second->ResourceOwners, 1);
-    assert_int_equal((LONG)second->ResourceOwnersByOthers, -1);
+    assert_int_equal(ExpThread(second)->ResourceOwners, 1);
+    assert_int_equal((LONG)ExpThread(second)->ResourceOwnersByOthers, -1);
     assert_int_equal(owner_count(second), 0);
     run_script(&executive, &resource, "1R 3X+ 1S! 2S! 3R 1. 2.");
     assert_int_equal(owner_count(players[0].actor.thread) + owner_count(second), 1); /* one is in the resource itself */

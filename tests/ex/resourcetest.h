@@ -77,7 +77,7 @@ static inline void leave_region(void *unused)
 /* How many records and entries name it. */
 static inline ULONG owner_count(PKTHREAD thread)
 {
-    return thread->ResourceOwners + thread->ResourceOwnersByOthers;
+    return ExpThread(thread)->ResourceOwners + ExpThread(thread)->ResourceOwnersByOthers;
 }
 
 static inline int start_players(void **state)

@@ -1,4 +1,4 @@
-/* Rundown protection, plain and cache-aware, by the numbers in src/ex/rundown.c and src/ex/cacheawarerundown.c. */
+/* Rundown protection, plain and cache-aware, by the numbers in src/ex/rundown.c. */
 #include "ex/exp.h"
 #include "../ke/waittest.h"
 #include "../support/heap.h"

@@ -29,7 +29,7 @@ from kdtest import INTERLOCK, PATIENCE, SANITIZED, STATIC, Program, Tap, differe
 HOSTILE = os.path.abspath(sys.argv[5])
 CPU_SECONDS = 300 if SANITIZED else 60
 MEMORY = 4 << 30
-ROUNDS = int(os.environ.get("INTERLOCK_HOSTILE_ROUNDS", "24"))
+ROUNDS = int(os.environ.get("INTERLOCK_HOSTILE_ROUNDS", 16 if SANITIZED else 4)) # the sanitizers see more
 
 VIEWS = [["threads", "-v"], ["threads", "--stack"], ["deadlocks", "--stack"], ["graph", "-v"], ["locks"],
          ["locks", "-v"], ["handles"], ["qlocks"], ["dpcs", "-v"], ["timers"], ["object", "owned"],

@@ -10,7 +10,7 @@
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
 
-#include "ke/trace.h"
+#include "trace/tracep.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -327,10 +327,10 @@ static DWORD WINAPI spin(void *context)
 static void await_acquiring(DWORD id)
 {
     PKTHREAD thread = KiLookupThreadById(id);
-    struct _KI_TRACE_TRACK *track;
+    struct _TRACE_TRACK *track;
 
-    while ((track = LOAD(thread->TraceTrack)) == NULL || LOAD(track->Depth) == 0 ||
-           LOAD(track->Open[0].Kind) != KiTraceAcquire)
+    while ((track = LOAD(TracepThread(thread)->Track)) == NULL || LOAD(track->Depth) == 0 ||
+           LOAD(track->Open[0].Kind) != TraceAcquire)
         usleep(100);
 }
 
@@ -508,7 +508,7 @@ void __wrap_HalQueryThreadName(ULONG id, PSTR buffer, SIZE_T size)
     if (LOAD(ending) == (LONG)id) {
         STORE(ending, 0);
         STORE(asked, 1);
-        while (LOAD(KiTracing) != 0)
+        while (LOAD(TraceActive) != 0)
             usleep(100);
     }
     __real_HalQueryThreadName(id, buffer, size);
@@ -528,7 +528,7 @@ static void late(void)
     start(end_late, NULL, u"late");
     while (!LOAD(asked))
         usleep(100);
-    KiFinishTrace(TRUE);
+    TraceFinish(TRUE);
     snprintf(path, sizeof(path), "/proc/self/task/%u", worker_id);
     while (access(path, F_OK) == 0)
         usleep(100);

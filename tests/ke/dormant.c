@@ -1,5 +1,5 @@
 /*
- * The order of a wait list, by the numbers in src/ke/waitlist.h; and that waiters which a signal cannot wake cost it
+ * The order of a wait list, by the numbers in src/ke/dispatch.h; and that waiters which a signal cannot wake cost it
  * nothing: their blocks are on pages that it would fault on.
  */
 #include "waittest.h"

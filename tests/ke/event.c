@@ -296,6 +296,66 @@ static void test_signal_with_wait(void **state)
     }
 }
 
+struct owners {
+    volatile ULONG raised;
+    volatile ULONG done;
+};
+
+static void own_processor(void *argument, unsigned index)
+{
+    struct owners *owners = argument;
+    KIRQL irql;
+    (void)index;
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    __atomic_add_fetch(&owners->raised, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&owners->done, __ATOMIC_ACQUIRE)) {
+        HalDispatch.Yield();
+    }
+    KeLowerIrql(irql);
+}
+
+/* Every processor has an owner, and none of them gives it back before the signal and the wait are over. */
+static void test_signal_with_wait_takes_no_processor(void **state)
+{
+    struct owners owners = {0};
+    KEVENT unset;
+    (void)state;
+    KeInitializeEvent(&unset, NotificationEvent, FALSE);
+    test_threads *threads = start_threads(KeNumberProcessors, own_processor, &owners);
+    await(__atomic_load_n(&owners.raised, __ATOMIC_ACQUIRE) == KeNumberProcessors);
+    for (ULONG s = 0; s < ARRAYSIZE(signals_and_waits); s += 1) {
+        test_object o;
+        make_object(&(kind){.make = signals_and_waits[s].make}, &o);
+        signals_and_waits[s].signal(&o);
+        assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
+        assert_int_equal(wait_for(&unset, NO_TIME), STATUS_TIMEOUT);
+        assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+    }
+    __atomic_store_n(&owners.done, TRUE, __ATOMIC_RELEASE);
+    join_threads(threads, 20);
+}
+
+/* A caller that lowers the level instead of waiting. The wait that comes in the end finds nothing to lower. */
+static void test_level_lowered_instead_of_a_wait(void **state)
+{
+    KEVENT event;
+    KIRQL irql;
+    (void)state;
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+    KeSetEvent(&event, 0, TRUE);
+    KeLowerIrql(PASSIVE_LEVEL);
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    KeLowerIrql(irql);
+    assert_int_equal(wait_for(&event, NULL), STATUS_SUCCESS);
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+    KeSetEvent(&event, 0, TRUE);
+    KeLowerIrql(PASSIVE_LEVEL);
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    assert_int_equal(wait_for(&event, NULL), STATUS_SUCCESS); /* the level is that before the signal, as after any */
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+}
+
 /* The increment of the signal that ended the wait. */
 
 #define BASE 8
@@ -414,6 +474,8 @@ int main(void)
         WATCHED(test_pulse_is_not_stored),
         WATCHED(test_reset_leaves_waiters_alone),
         WATCHED(test_signal_with_wait),
+        cmocka_unit_test(test_signal_with_wait_takes_no_processor), /* join_threads watches */
+        WATCHED(test_level_lowered_instead_of_a_wait),
         WATCHED(test_increments),
         WATCHED(test_set_event_boost_priority),
     };

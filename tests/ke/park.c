@@ -99,7 +99,7 @@ static BOOLEAN park(KI_PARK_USE use, condition *c)
 
 static ULONG pauses_of(KI_PARK_USE use)
 {
-    return KiParkPolicy[use].SpinCycles / PAUSE_CYCLES;
+    return (KiParkPolicy[use].SpinCycles + KiParkPolicy[use].SpinCyclesPerProcessor * KeNumberProcessors) / PAUSE_CYCLES;
 }
 
 static void already_true(void **state)

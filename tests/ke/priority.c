@@ -206,6 +206,52 @@ static void a_signal_boosts_the_waiter(void **state)
     assert_int_equal(waiting.after, 11);
 }
 
+/* The boost of a wakeup, when it is asked for some quanta later, and after another wakeup with another increment. */
+static void wakeups_boost_as_of_their_time(void **state)
+{
+    static const struct {
+        KPRIORITY increments[2];
+        ULONG quanta[2];
+        KPRIORITY expected;
+    } rows[] = {
+        {{3, 0}, {0, 0}, 11}, {{3, 0}, {1, 0}, 10}, {{3, 0}, {0, 2}, 9},  {{3, 0}, {4, 0}, 8},   {{6, 1}, {0, 0}, 14},
+        {{6, 1}, {3, 0}, 11}, {{6, 1}, {5, 0}, 9},  {{6, 1}, {9, 0}, 9},  {{1, 6}, {0, 0}, 14},  {{1, 6}, {3, 2}, 12},
+        {{2, 2}, {1, 0}, 10}, {{2, 2}, {1, 1}, 9},  {{20, 0}, {0, 0}, 15}, {{1000, 0}, {1, 0}, 14}, {{0, 0}, {0, 0}, 8},
+    };
+    waiter w;
+    KEVENT event;
+    (void)state;
+    start_waiters(&w, 1);
+    KeInitializeEvent(&event, SynchronizationEvent, FALSE);
+    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
+        KeSetPriorityThread(w.actor.thread, 8);
+        for (size_t k = 0; k < 2; k++) {
+            begin_wait_for(&w, &event);
+            KeSetEvent(&event, rows[i].increments[k], FALSE);
+            assert_int_equal(end_wait(&w), STATUS_WAIT_0);
+            fake_time += rows[i].quanta[k] * QUANTUM;
+        }
+        print_message("# row %zu\n", i);
+        assert_int_equal(KeQueryPriorityThread(w.actor.thread), rows[i].expected);
+    }
+    /* What was set, or forbidden, after the wakeup. */
+    begin_wait_for(&w, &event);
+    KeSetEvent(&event, 3, FALSE);
+    assert_int_equal(end_wait(&w), STATUS_WAIT_0);
+    assert_int_equal(KeSetPriorityThread(w.actor.thread, 9), 11);
+    assert_int_equal(KeQueryPriorityThread(w.actor.thread), 9);
+    begin_wait_for(&w, &event);
+    KeSetEvent(&event, 3, FALSE);
+    assert_int_equal(end_wait(&w), STATUS_WAIT_0);
+    KeSetDisableBoostThread(w.actor.thread, TRUE);
+    assert_int_equal(KeQueryPriorityThread(w.actor.thread), 11);
+    begin_wait_for(&w, &event);
+    KeSetEvent(&event, 6, FALSE);
+    assert_int_equal(end_wait(&w), STATUS_WAIT_0);
+    assert_int_equal(KeQueryPriorityThread(w.actor.thread), 11);
+    end_waiters(&w, 1);
+}
+
 /* AutoBoost of mutants. An owner that somebody of a higher priority waits for; and who is given the mutant next. */
 
 static void acquire_mutant(void *mutant)
@@ -322,6 +368,7 @@ int main(void)
         cmocka_unit_test(boosts_decay_by_a_level_for_each_quantum),
         cmocka_unit_test(a_waiting_thread_hears_of_the_change),
         cmocka_unit_test(a_signal_boosts_the_waiter),
+        cmocka_unit_test(wakeups_boost_as_of_their_time),
         cmocka_unit_test(an_owner_runs_at_the_priority_of_its_waiter),
         cmocka_unit_test(the_next_owner_inherits_the_boost),
     };

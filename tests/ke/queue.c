@@ -775,7 +775,7 @@ static void test_looks_follow_the_traffic(void **state)
     }
     for (ULONG i = 0; i < 8; i += 1) {
         ULONG gap = thread->QueueGap;
-        BOOLEAN found = KiSpinForQueue(&queue, thread); /* FALSE: there is no other processor, or none to spin on */
+        BOOLEAN found = KiSpinForEntry(&queue, thread); /* FALSE: there is no other processor, or none to spin on */
         assert_true(found ? thread->QueueGap > gap || thread->QueueGap == longest : thread->QueueGap == gap / 2);
         longest = thread->QueueGap > longest ? thread->QueueGap : longest;
     }
@@ -784,7 +784,7 @@ static void test_looks_follow_the_traffic(void **state)
     KiTakeQueuedEntry(&queue);
     for (ULONG i = 0; i < 8; i += 1) {
         ULONG gap = thread->QueueGap;
-        KiSpinForQueue(&queue, thread);
+        KiSpinForEntry(&queue, thread);
         assert_int_equal(thread->QueueGap, gap / 2);
     }
     assert_int_equal(thread->QueueGap, 0);

@@ -1,28 +1,9 @@
-/* The PRCB's list of waiting threads whose stacks may be swapped out, and the three conditions for being on it. */
+/* Waiting threads whose stacks NT may swap out, its PRCB's WaitListHead: the three conditions, and the processor. */
 #include "waittest.h"
 
-static BOOLEAN is_listed_on(PKPRCB prcb, PKTHREAD thread)
+static BOOLEAN is_listed(PKTHREAD thread)
 {
-    PKTHREAD self = KeGetCurrentThread();
-    BOOLEAN listed = FALSE;
-    KiEnterDispatcher(self);
-    KiAcquireLock(&prcb->WaitListLock);
-    for (PLIST_ENTRY link = prcb->WaitListHead.Flink; link != &prcb->WaitListHead; link = link->Flink) {
-        check(link->Flink->Blink == link && link->Blink->Flink == link);
-        listed |= CONTAINING_RECORD(link, KTHREAD, WaitListEntry) == thread;
-    }
-    KiReleaseLock(&prcb->WaitListLock);
-    KiExitDispatcher(self);
-    return listed;
-}
-
-static ULONG lists_with(PKTHREAD thread)
-{
-    ULONG lists = 0;
-    for (ULONG i = 0; i < KeNumberProcessors; i += 1) {
-        lists += is_listed_on(KiProcessorBlock[i], thread);
-    }
-    return lists;
+    return KiIsOnWaitList(thread) && thread->WaitProcessor < KeNumberProcessors;
 }
 
 static void disable_swap(void *previous)
@@ -53,10 +34,10 @@ static void test_three_conditions(void **state)
         w.call = (wait_call){.count = 1, .object = {&event}, .mode = mode};
         begin_wait(&w);
         print_message("# %s mode, swap %u, priority %d\n", mode ? "user" : "kernel", swap, priority);
-        assert_int_equal(lists_with(w.actor.thread), mode == UserMode && swap && priority <= 24);
+        assert_int_equal(is_listed(w.actor.thread), mode == UserMode && swap && priority <= 24);
         KeSetEvent(&event, 0, FALSE);
         assert_int_equal(end_wait(&w), STATUS_SUCCESS);
-        assert_int_equal(lists_with(w.actor.thread), 0);
+        assert_false(is_listed(w.actor.thread));
     }
     end_waiters(&w, 1);
 }
@@ -90,14 +71,14 @@ static void test_off_the_list_after_the_wait(void **state)
     for (ULONG i = 0; i < ARRAYSIZE(calls); i += 1) {
         w.call = calls[i];
         begin_wait(&w);
-        assert_int_equal(lists_with(w.actor.thread), 1);
+        assert_true(is_listed(w.actor.thread));
         KeAlertThread(w.actor.thread, KernelMode);
         assert_int_equal(end_wait(&w), STATUS_ALERTED);
-        assert_int_equal(lists_with(w.actor.thread), 0);
+        assert_false(is_listed(w.actor.thread));
         w.call.timeout = &briefly;
         run_on(&w.actor, perform_wait, &w);
         assert_int_equal(w.status, calls[i].count == 0 ? STATUS_SUCCESS : STATUS_TIMEOUT);
-        assert_int_equal(lists_with(w.actor.thread), 0);
+        assert_false(is_listed(w.actor.thread));
     }
     end_waiters(&w, 1);
 }
@@ -109,8 +90,7 @@ static void test_poll_is_not_listed(void **state)
     (void)state;
     KeInitializeEvent(&event, SynchronizationEvent, FALSE);
     assert_int_equal(KeWaitForSingleObject(&event, UserRequest, UserMode, FALSE, NO_TIME), STATUS_TIMEOUT);
-    assert_false(KeGetCurrentThread()->WaitListed);
-    assert_int_equal(lists_with(KeGetCurrentThread()), 0);
+    assert_false(is_listed(KeGetCurrentThread()));
 }
 
 int main(void)

@@ -280,7 +280,7 @@ static inline LONG state_of(PVOID object)
 
 static inline LONG priority_of(PKTHREAD thread)
 {
-    return __atomic_load_n(&thread->Priority, __ATOMIC_RELAXED);
+    return KiBoostedPriority(thread);
 }
 
 #endif

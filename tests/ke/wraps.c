@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ob/handletable.h"
+#include "ob/obp.h"
 #include "rtl/criticalsection.h"
 
 /* The sequence of the free list of thread slots. */
@@ -277,11 +277,8 @@ static NTSTATUS sleep_for_ever(PVOID context)
 
 static void test_dead_threads(void **state)
 {
-    volatile ULONG *wakes;
-    ULONG seen;
     (void)state;
-    assert_null(KiTakeDeadThreads(&wakes, &seen));
-    __atomic_store_n(wakes, MAXULONG - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&KiReaperWakes, MAXULONG - 1, __ATOMIC_RELAXED);
     for (ULONG i = 0; i < 5; i += 1) {
         HANDLE thread;
         assert_int_equal(NtCreateThreadEx(&thread, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), sleep_for_ever, NULL, 0,
@@ -291,7 +288,7 @@ static void test_dead_threads(void **state)
         assert_int_equal(NtWaitForSingleObject(thread, FALSE, NULL), STATUS_WAIT_0);
         assert_int_equal(NtClose(thread), STATUS_SUCCESS);
     }
-    assert_true(__atomic_load_n(wakes, __ATOMIC_RELAXED) < 100);
+    assert_true(__atomic_load_n(&KiReaperWakes, __ATOMIC_RELAXED) < 100);
 }
 
 /* Regions are counted in 16 bits, as on NT: so many may be entered, and leaving one more than that is a bugcheck. */

@@ -12,6 +12,7 @@
 #include <interlock/threadpool.h>
 
 #include "ke/timer.h"
+#include "nt/ntp.h"
 #include "ps/psp.h"
 #include "rtl/tpp.h"
 
@@ -73,8 +74,8 @@ CHILD(a_timer_by_handle_is_not_set)
     assert_int_equal(NtSetTimer(timer, &soon, (PTIMER_APC_ROUTINE)never, NULL, FALSE, 0, &previous),
                      STATUS_INSUFFICIENT_RESOURCES);
     assert_int_equal(previous, 77);
-    assert_true(PsGetCurrentThread()->ActiveTimerListHead.Flink == NULL ||
-                IsListEmpty(&PsGetCurrentThread()->ActiveTimerListHead));
+    assert_true(NtpThread(KeGetCurrentThread())->ActiveTimerListHead.Flink == NULL ||
+                IsListEmpty(&NtpThread(KeGetCurrentThread())->ActiveTimerListHead));
     usleep(20000);
     assert_int_equal(NtWaitForSingleObject(timer, TRUE, &now), STATUS_TIMEOUT);
     assert_int_equal(NtSetTimer(timer, &now, NULL, NULL, FALSE, 0, NULL), STATUS_INSUFFICIENT_RESOURCES);

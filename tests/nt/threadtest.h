@@ -69,7 +69,7 @@ static inline NTSTATUS look_at_birth(PVOID argument)
     birth->seen_handle = birth->handle;
     birth->seen_id = birth->id;
     birth->own_id = (ULONG)gettid();
-    birth->own_teb = PspCurrentTeb();
+    birth->own_teb = PspTebAddress(PsGetCurrentThread());
     __atomic_store_n(&birth->ran, 1, __ATOMIC_RELEASE);
     return 0;
 }

@@ -62,7 +62,7 @@ static BOOLEAN waits(watcher *w)
     return is_committed(w->actor.thread);
 }
 
-/* No alert is left over. */
+/* The wait consumed its alert. */
 static BOOLEAN has_alert(watcher *w)
 {
     return (__atomic_load_n(&w->actor.thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_ALERT_BY_ID_PENDING) != 0;
@@ -83,7 +83,7 @@ static void sizes(void **state)
     }
 }
 
-/* At every alignment of both sides: the bytes of the value count, and no others. */
+/* For every alignment of both operands, only the bytes of the value are compared. */
 static void only_the_value_is_compared(void **state)
 {
     UCHAR memory[32];
@@ -153,17 +153,17 @@ static void a_wake_without_waiters_does_nothing(void **state)
         RtlWakeAddressAllNoFence(NULL);
         RtlWakeAddressSingle(&value);
         RtlWakeAddressAll(&value);
-        RtlWakeAddressSingle((PVOID)1); /* nobody looks there */
+        RtlWakeAddressSingle((PVOID)1); /* the address is never read */
         RtlWakeAddressAll((PVOID)~(ULONG_PTR)0);
     }
     assert_int_equal(host_wakes, 0);
     assert_int_equal(value, 5);
-    /* and none is stored */
+    /* and none is pending */
     assert_int_equal(RtlWaitOnAddress(&value, &(ULONG64){5}, 8, &(LARGE_INTEGER){.QuadPart = -10}), STATUS_TIMEOUT);
     HalDispatch = host;
 }
 
-/* 3: enough addresses for every bucket many times over. */
+/* 3: enough addresses to fill every bucket many times. */
 static void waiters_of_other_addresses_stay(void **state)
 {
     static UCHAR memory[8192];
@@ -246,7 +246,7 @@ static void timeouts(void **state)
     assert_true(HalDispatch.QuerySystemTime() >= (ULONGLONG)due.QuadPart);
 }
 
-/* Who has given up is not in the way of who came later. */
+/* A waiter that has timed out does not get in the way of later ones. */
 static void a_timed_out_waiter_takes_no_wake(void **state)
 {
     LARGE_INTEGER short_time = relative(MILLISECOND);
@@ -269,7 +269,7 @@ static PEXP_WAITER_BUCKET lock_bucket(PVOID address)
     return ExpLockWaiters(&key, KeGetCurrentThread());
 }
 
-/* 4: the wake takes the waiter out when its time is up already and it has not yet been able to go. */
+/* 4: the wake removes a waiter whose timeout has expired before the waiter can remove itself. */
 static void a_wake_that_meets_a_timeout_wins(void **state)
 {
     LARGE_INTEGER short_time = relative(MILLISECOND);
@@ -290,7 +290,7 @@ static void a_wake_that_meets_a_timeout_wins(void **state)
         found = ExpTakeWaiters(bucket, &key, 1, &taken);
         ExpUnlockWaiters(bucket, KeGetCurrentThread());
     }
-    /* It has to come back, and sleeps without a timeout until it is told. */
+    /* The waiter must return to its wait and sleep without a timeout until it is woken. */
     await(is_committed(w.actor.thread) && w.actor.thread->WaitDeadline.Clock == HalNoDeadline);
     assert_false(is_idle(&w.actor));
     RtlpWakeTakenWaiters(&taken);
@@ -299,7 +299,7 @@ static void a_wake_that_meets_a_timeout_wins(void **state)
     end_watchers(&w, 1);
 }
 
-/* 1: the value changes after the first look, and nobody wakes. */
+/* 1: the value changes after the first comparison, and no wake follows. */
 static void a_change_before_it_waits_is_seen(void **state)
 {
     ULONG value = 0;
@@ -334,7 +334,7 @@ static void a_stray_alert_changes_nothing(void **state)
             await(waits(&w) && !has_alert(&w));
         }
         if (round == 1) {
-            /* the clock counts microseconds at worst, and the deadline is the same one */
+            /* the clock is accurate to microseconds, and the deadline does not move */
             assert_true(w.actor.thread->WaitDeadline.Time - deadline + SECOND <= 2 * SECOND);
         }
         assert_false(is_idle(&w.actor));
@@ -385,7 +385,7 @@ static void a_suspended_waiter_can_be_woken(void **state)
     end_watchers(&w, 1);
 }
 
-/* The child has none of the parent's waiters, and new ones work. */
+/* The child inherits no waiters, and new ones work. */
 static void in_a_forked_child(void **state)
 {
     static ULONG value;
@@ -420,7 +420,7 @@ static NTSTATUS watch_for_ever(PVOID context)
     return RtlWaitOnAddress(&watched, &(ULONG){0}, sizeof(watched), NULL);
 }
 
-/* A thread that is ended while it waits takes no wake with it. */
+/* A thread that is terminated while it waits consumes no wake. */
 static void a_terminated_waiter_takes_no_wake(void **state)
 {
     HANDLE handle;
@@ -443,7 +443,7 @@ static void a_terminated_waiter_takes_no_wake(void **state)
     end_watchers(&w, 1);
 }
 
-/* Keyed events, condition variables and address waits share the hash; their keys do not meet. */
+/* Keyed events, condition variables and address waits share the hash, but their keys never match. */
 static void other_kinds_of_waiters_stay(void **state)
 {
     ULONG64 value = 0;

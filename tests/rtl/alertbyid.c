@@ -190,7 +190,7 @@ static void a_thread_that_has_ended(void **state)
     assert_int_equal(NtAlertThreadByThreadId(id.UniqueThread), STATUS_SUCCESS);
     assert_int_equal(NtAlertThreadByThreadId(id.UniqueThread), STATUS_SUCCESS);
     assert_int_equal(ObCloseHandle(handle, UserMode), STATUS_SUCCESS);
-    /* the thread itself gives its reference back a moment after it is signaled */
+    /* the thread drops its own reference shortly after it is signaled */
     await((status = NtAlertThreadByThreadId(id.UniqueThread)) != STATUS_SUCCESS);
     assert_int_equal(status, STATUS_INVALID_CID);
 }
@@ -216,7 +216,7 @@ static void a_thread_of_another_process(void **state)
     assert_int_equal(NtAlertThreadByThreadId((HANDLE)(ULONG_PTR)child), STATUS_INVALID_CID);
 }
 
-/* In a child the ids of the parent's threads are those of another process, and no alert is lost in it. */
+/* In a child the ids of the parent's threads belong to another process, and no alert is lost. */
 static void after_a_fork(void **state)
 {
     sleeper s;
@@ -241,7 +241,7 @@ static void after_a_fork(void **state)
     end_actor(&s.actor);
 }
 
-/* A thread of this process that has never called in cannot have an alert kept for it. */
+/* A thread of this process that has never called the library cannot have a pending alert. */
 static struct {
     volatile pid_t id;
     sem_t end;
@@ -301,7 +301,7 @@ static void the_other_forms(void **state)
     }
 }
 
-/* Beside other waits and interruptions. */
+/* Together with other waits and interruptions. */
 
 static void it_is_not_alertable(void **state)
 {
@@ -388,7 +388,7 @@ static void a_suspension_converts_it(void **state)
     end_actor(&s.actor);
 }
 
-/* On a slow machine the deadline may pass before the thread is suspended: then once more. */
+/* On a slow machine the deadline may pass before the thread is suspended: then try again. */
 static void suspend_in_time(sleeper *s)
 {
     for (;;) {

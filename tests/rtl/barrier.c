@@ -56,7 +56,7 @@ static void test_alone(void **state)
     assert_int_equal(RtlDeleteBarrier(&barrier), STATUS_SUCCESS);
 }
 
-/* 1, 2, 4: those who come early wait, in whatever way, and the last one is told. */
+/* 1, 2, 4: early threads spin or block, and the last one gets TRUE. */
 
 typedef struct visitor {
     actor actor;
@@ -127,7 +127,7 @@ static void test_rounds_spinning(void **state)
     test_rounds_of(SPIN_ONLY);
 }
 
-/* The last one in may be any of them. */
+/* Any of them may be the last to enter. */
 static void test_last_is_another(void **state)
 {
     RTL_BARRIER barrier;
@@ -150,7 +150,7 @@ static void test_last_is_another(void **state)
     RtlDeleteBarrier(&barrier);
 }
 
-/* 3: one of the round is kept inside. Those who said NO_DELETE are not waited for. */
+/* 3: one thread of the round is kept inside. The deleter does not wait for threads that passed NO_DELETE. */
 
 static void delete_barrier(void *barrier)
 {

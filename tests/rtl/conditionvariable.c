@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a sleeper holds. */
+/* The lock that a sleeper uses. */
 typedef enum lock_kind { EXCLUSIVE, SHARED, SECTION, LOCK_KINDS } lock_kind;
 
 static struct {
@@ -25,7 +25,7 @@ typedef struct sleeper {
     lock_kind kind;
     PLARGE_INTEGER timeout;
     NTSTATUS status;
-    BOOLEAN held; /* when it returned */
+    BOOLEAN held; /* when the sleep returned */
 } sleeper;
 
 static void acquire(lock_kind kind)
@@ -101,7 +101,7 @@ static NTSTATUS result(sleeper *s)
 {
     await(is_idle(&s->actor));
     check(s->held);
-    check(!(s->actor.thread->WaitRegister & KI_WAIT_ALERT_BY_ID_PENDING)); /* no alert is left over */
+    check(!(s->actor.thread->WaitRegister & KI_WAIT_ALERT_BY_ID_PENDING)); /* no alert is pending */
     return s->status;
 }
 
@@ -155,7 +155,7 @@ static void wake_one_and_wake_all(void **state)
             assert_int_equal(lock_word(), 0);
             assert_int_equal(scene.section.LockCount, -1);
         }
-        /* the one that has slept longest */
+        /* the one that has slept the longest */
         for (ULONG i = 0; i < 2; i += 1) {
             RtlWakeConditionVariable(scene.variable);
             assert_int_equal(result(&s[i]), STATUS_SUCCESS);
@@ -228,7 +228,7 @@ static void a_timed_out_sleeper_takes_no_wake(void **state)
     end_sleepers(s, 2);
 }
 
-/* 4: woken in time, the lock comes long after the time is up. */
+/* 4: woken in time, but the lock comes long after the timeout. */
 static void a_delivered_wake_wins_over_a_later_timeout(void **state)
 {
     LARGE_INTEGER timeout = relative(100 * MILLISECOND);
@@ -244,7 +244,7 @@ static void a_delivered_wake_wins_over_a_later_timeout(void **state)
             tell(&s.actor, sleep_and_tell, &s);
             await(sleeps(&s) || is_idle(&s.actor));
             acquire(kind == SECTION ? SECTION : EXCLUSIVE);
-            /* on a slow machine the time may be up already: then once more */
+            /* on a slow machine the timeout may have expired already: then try again */
             in_time = word() == SLEEPERS(1);
             RtlWakeConditionVariable(scene.variable);
             if (in_time) {
@@ -258,7 +258,7 @@ static void a_delivered_wake_wins_over_a_later_timeout(void **state)
     end_sleepers(&s, 1);
 }
 
-/* 4: the wake takes the sleeper out when its time is up and it has not yet been able to go. */
+/* 4: the wake removes a sleeper whose timeout has expired before the sleeper can remove itself. */
 static void a_wake_that_meets_a_timeout_wins(void **state)
 {
     LARGE_INTEGER short_time = relative(MILLISECOND);
@@ -281,7 +281,7 @@ static void a_wake_that_meets_a_timeout_wins(void **state)
     await(sleeps(&s) && s.actor.thread->WaitDeadline.Clock == HalNoDeadline);
     RtlpWakeTakenWaiters(&taken);
     assert_int_equal(result(&s), STATUS_SUCCESS);
-    RtlWakeConditionVariable(scene.variable); /* the word is put right by who finds nobody */
+    RtlWakeConditionVariable(scene.variable); /* the thread that finds no sleeper resets the word */
     assert_int_equal(word(), 0);
     end_sleepers(&s, 1);
 }
@@ -301,7 +301,7 @@ static void stray_alerts_change_nothing(void **state)
     end_sleepers(&s, 1);
 }
 
-/* A sleeper that was woken waits for the lock like anybody else. */
+/* A woken sleeper queues for the lock like any other thread. */
 static void the_lock_is_taken_again(void **state)
 {
     sleeper s;
@@ -320,7 +320,7 @@ static void the_lock_is_taken_again(void **state)
     end_sleepers(&s, 1);
 }
 
-/* Two in shared mode hold the lock together when they return. */
+/* Two shared sleepers hold the lock together when they return. */
 static void in_shared_mode_others_may_hold_it_too(void **state)
 {
     sleeper s[2];
@@ -338,7 +338,7 @@ static void in_shared_mode_others_may_hold_it_too(void **state)
     end_sleepers(s, 2);
 }
 
-/* Windows gives up one level only: who holds the section twice sleeps with it. */
+/* Windows releases one level only: a thread that owns the section recursively sleeps while it owns it. */
 static void a_section_held_twice_is_released_once(void **state)
 {
     LARGE_INTEGER short_time = relative(MILLISECOND);
@@ -391,13 +391,13 @@ static void sleeping_with_a_lock_that_is_not_held_raises(void **state)
     acquire(SHARED);
     assert_int_equal(raised_by(sleep_exclusive, NULL), STATUS_RESOURCE_NOT_OWNED);
     release(SHARED);
-    /* nobody is left in the hash */
+    /* no waiter is left in the hash */
     assert_int_equal(word(), 0);
     EXP_WAIT_KEY key = RtlpWaitKey(scene.variable, RtlpConditionWait);
     assert_false(ExpMayHaveWaiters(&key));
 }
 
-/* 5: the word came over from the parent, its sleepers did not. */
+/* 5: the child inherits the word but not the sleepers. */
 static void in_a_forked_child(void **state)
 {
     sleeper s;
@@ -434,7 +434,7 @@ static NTSTATUS sleep_for_ever(PVOID context)
     return STATUS_SUCCESS;
 }
 
-/* A thread that is ended while it sleeps takes neither a wake nor the lock with it. */
+/* A thread that is terminated while it sleeps consumes no wake and does not take the lock. */
 static void a_terminated_sleeper_takes_no_wake(void **state)
 {
     HANDLE handle;
@@ -459,7 +459,7 @@ static void a_terminated_sleeper_takes_no_wake(void **state)
     end_sleepers(&s, 1);
 }
 
-/* Waking by address does not reach a condition variable, nor the other way round. */
+/* Waking an address does not wake a condition variable, and the reverse. */
 static void it_is_no_address_wait(void **state)
 {
     sleeper s;
@@ -483,7 +483,7 @@ static void place(SIZE_T variable, SIZE_T lock)
 static void at_any_address(void **state)
 {
 #ifdef THREAD_SANITIZER
-    SIZE_T misaligned_lock = 0; /* its runtime takes an atomic operation to be aligned */
+    SIZE_T misaligned_lock = 0; /* ThreadSanitizer's runtime requires aligned atomics */
 #else
     SIZE_T misaligned_lock = 1;
 #endif

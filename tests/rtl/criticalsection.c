@@ -1,4 +1,4 @@
-/* Critical sections, by the numbers in src/rtl/criticalsection.c. One variant runs all of it with events. */
+/* Critical sections, by the numbers in src/rtl/criticalsection.c. One variant runs all tests with events. */
 #include "locktest.h"
 
 #include "../support/heap.h"
@@ -7,7 +7,7 @@
 
 #define FREE (-1)
 #define HELD (-2)
-#define WAITING 4 /* each waiter takes so much off */
+#define WAITING 4 /* each waiter subtracts this much */
 #define NO_DEBUG_INFO ((PVOID)(LONG_PTR)-1)
 #define DEFAULT_SPIN 0x020007D0u
 
@@ -54,7 +54,7 @@ static void enter_and_leave(void *section)
     leave(section);
 }
 
-/* Initialising: 3. */
+/* 3: initialization. */
 
 static const struct {
     ULONG spin_count;
@@ -126,7 +126,7 @@ static void test_set_spin_count(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* 1, 3: alone. */
+/* 1, 3: uncontended. */
 static void test_recursion(void **state)
 {
     RTL_CRITICAL_SECTION section;
@@ -160,7 +160,7 @@ static void test_recursion(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* Others. */
+/* Other threads. */
 
 static void try_what_is_held(void *section)
 {
@@ -196,7 +196,7 @@ static void begin_to_wait(actor *a, RTL_CRITICAL_SECTION *section, void (*functi
     await(is_committed(a->thread));
 }
 
-/* 1, 2, 3, 4: the words with waiters; each leave lets one in; nothing is allocated on the way. */
+/* 1, 2, 3, 4: the words with waiters. Each leave admits one, and nothing is allocated on the way. */
 #define WAITERS 3
 
 static void enter_and_leave_without_memory(void *section)
@@ -240,7 +240,7 @@ static void test_waiters(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* 3, 6: a woken waiter is on its way for as long as the test likes, because it is suspended. */
+/* 3, 6: suspension keeps a woken waiter in transit for as long as the test needs. */
 static void test_woken_waiter(void **state)
 {
     RTL_CRITICAL_SECTION section;
@@ -252,14 +252,14 @@ static void test_woken_waiter(void **state)
     begin_to_wait(&a, &section, enter);
     assert_int_equal(KeSuspendThread(a.thread), 0);
     leave(&section);
-    assert_int_equal(lock_count(&section), FREE - 2); /* nobody waits any more, one was woken */
+    assert_int_equal(lock_count(&section), FREE - 2); /* no thread waits any more, one was woken */
     enter(&section);
     assert_int_equal(lock_count(&section), HELD - 2);
     leave(&section);
     assert_int_equal(lock_count(&section), FREE - 2);
     assert_true(RtlTryEnterCriticalSection(&section));
     KeResumeThread(a.thread);
-    await(lock_count(&section) == HELD - WAITING); /* came too late, waits again */
+    await(lock_count(&section) == HELD - WAITING); /* lost the race and waits again */
     await(is_committed(a.thread));
     leave(&section);
     await(is_idle(&a));
@@ -271,8 +271,8 @@ static void test_woken_waiter(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* 2, 3: a newcomer does not rely on the one that is on its way, and answers the wake in its place. By event it could
-   not: the event is the wake, and belongs to the other one. */
+/* 2, 3: a newcomer does not rely on the waiter in transit and answers the wake in its place. With an event it cannot:
+   the event is the wake and belongs to the other waiter. */
 static void test_newcomer_beside_woken_waiter(void **state)
 {
     RTL_CRITICAL_SECTION section;
@@ -303,7 +303,7 @@ static void test_newcomer_beside_woken_waiter(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* 5: the waiter frees the memory as soon as it has left. */
+/* 5: the waiter frees the memory right after it has left. */
 
 static void enter_and_free(void *argument)
 {
@@ -330,7 +330,7 @@ static void test_freed_by_next_owner(void **state)
     end_actor(&a);
 }
 
-/* 4: an event that cannot be had. */
+/* 4: the event cannot be allocated. */
 static void enter_and_leave_without_event(void *section)
 {
     allocations_left = 0;
@@ -482,7 +482,7 @@ static void test_contention_count(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* 6: a thread gives its processor away before it waits; what was left meanwhile it takes without having waited. */
+/* 6: a thread yields before it waits, and takes a section that was released meanwhile without waiting. */
 static struct {
     VOID (*yield)(VOID);
     PKTHREAD thread; /* that yields */
@@ -523,7 +523,7 @@ static void test_yield_before_wait(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* A thread that ends leaves its sections locked; they can be found. */
+/* A thread that exits leaves its sections locked, and they can be found. */
 static void test_orphan(void **state)
 {
     RTL_CRITICAL_SECTION orphan, other;
@@ -598,7 +598,7 @@ static void test_possible_deadlock(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* After one report the wait goes on. */
+/* After a report the wait continues. */
 static void test_patience(void **state)
 {
     RTL_CRITICAL_SECTION section;
@@ -612,7 +612,7 @@ static void test_patience(void **state)
     RtlpPossibleDeadlocks = 0;
     capture_errors();
     begin_to_wait(&a, &section, enter_and_leave);
-    __atomic_store_n(&RtlpTimeout, 20 * SECOND, __ATOMIC_RELAXED); /* the second time */
+    __atomic_store_n(&RtlpTimeout, 20 * SECOND, __ATOMIC_RELAXED); /* the second report */
     await(__atomic_load_n(&RtlpPossibleDeadlocks, __ATOMIC_RELAXED) == 1);
     leave(&section);
     end_actor(&a);
@@ -635,7 +635,7 @@ static void test_settings(void **state)
 
 /* 8 */
 
-/* The section is held. A waiter of the child is the only one that counts, and gets it. */
+/* The section is owned. Only the child's waiter counts, and acquires it. */
 static void let_one_in(RTL_CRITICAL_SECTION *section)
 {
     actor a;
@@ -648,7 +648,7 @@ static void let_one_in(RTL_CRITICAL_SECTION *section)
     check(lock_count(section) == FREE);
 }
 
-/* The parent's thread held it once, another one of the parent waits for it. */
+/* The parent's thread owned it once, and another thread of the parent waits for it. */
 static void use_in_child(void *argument)
 {
     RTL_CRITICAL_SECTION *section = argument;
@@ -660,7 +660,7 @@ static void use_in_child(void *argument)
     let_one_in(section);
 }
 
-/* Nobody is woken in place of the parent's waiter. */
+/* No thread is woken in place of the parent's waiter. */
 static void leave_first_in_child(void *argument)
 {
     RTL_CRITICAL_SECTION *section = argument;
@@ -692,7 +692,7 @@ static void test_fork(void **state)
     actor a;
     (void)state;
 #ifdef THREAD_SANITIZER
-    skip(); /* it does not support threads in a forked child */
+    skip(); /* ThreadSanitizer does not support threads in a forked child */
 #endif
     RtlInitializeCriticalSection(&section);
     start_actor(&a);
@@ -758,7 +758,7 @@ static void leave_what_is_free(void *argument)
     RtlLeaveCriticalSection(&section);
 }
 
-#ifndef THREAD_SANITIZER /* a forked child may not create threads there */
+#ifndef THREAD_SANITIZER /* a forked child may not create threads under ThreadSanitizer */
 
 static void *enter_in_another(void *section)
 {

@@ -1,4 +1,4 @@
-/* locktest.h: what the tests of user-mode locks share: what goes to standard error, and children. */
+/* locktest.h: what the tests of user-mode locks share: capturing standard error, and children. */
 #ifndef INTERLOCK_TESTS_LOCKTEST_H
 #define INTERLOCK_TESTS_LOCKTEST_H
 
@@ -19,7 +19,7 @@ static inline void capture_errors(void)
     check(dup2(fileno(captured_file), STDERR_FILENO) >= 0);
 }
 
-/* What came, for the caller to free. */
+/* The captured text; the caller frees it. */
 static inline char *end_capture(void)
 {
     check(dup2(captured_stderr, STDERR_FILENO) >= 0);
@@ -41,7 +41,7 @@ static inline unsigned occurrences(const char *text, const char *word)
     return count;
 }
 
-/* In a forked child; what fails there ends it with another status. */
+/* Runs in a forked child; a failure there exits with another status. */
 static inline void in_child(void (*function)(void *argument), void *argument)
 {
     int status;

@@ -1,4 +1,4 @@
-/* Resources of user mode, by the numbers in src/rtl/resource.c. */
+/* User-mode resources, by the numbers in src/rtl/resource.c. */
 #include "locktest.h"
 
 #include "../support/heap.h"
@@ -94,7 +94,7 @@ static void test_initialize(void **state)
     }
 }
 
-/* 1, 3, 4: alone. */
+/* 1, 3, 4: uncontended. */
 static void test_alone(void **state)
 {
     RTL_RESOURCE resource;
@@ -209,7 +209,7 @@ static void test_handing_over(void **state)
         begin_to_wait(&writer[i], own_without_memory, &resource);
     }
     assert_state(&resource, -1, 3, 2);
-    assert_true(resource.DebugInfo->ContentionCount >= 5); /* and perhaps some for its section */
+    assert_true(resource.DebugInfo->ContentionCount >= 5); /* and possibly some for its section */
     release(&resource);
     await(is_idle(&writer[0]));
     assert_state(&resource, -1, 3, 1);
@@ -375,7 +375,7 @@ static void test_long_wait(void **state)
     RtlpPossibleDeadlocks = 0;
     own(&resource);
     begin_to_wait(&a, own, &resource);
-    for (ULONG i = 0; i < 40; i += 1) { /* longer than the timeout, if nobody is stopped meanwhile */
+    for (ULONG i = 0; i < 40; i += 1) { /* longer than the timeout, unless a thread is stopped meanwhile */
         KeDelayExecutionThread(KernelMode, FALSE, &(LARGE_INTEGER){.QuadPart = -MILLISECOND});
     }
     assert_int_equal(RtlpPossibleDeadlocks, 0);
@@ -434,7 +434,7 @@ static void test_fork(void **state)
     actor writer, reader;
     (void)state;
 #ifdef THREAD_SANITIZER
-    skip(); /* it does not support threads in a forked child */
+    skip(); /* ThreadSanitizer does not support threads in a forked child */
 #endif
     RtlInitializeResource(&resource);
     start_actor(&writer);

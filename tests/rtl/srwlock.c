@@ -1,4 +1,4 @@
-/* SRW locks: what programs rely on. The states of the word are in srwword.c. */
+/* SRW locks: what programs rely on. srwword.c has the states of the word. */
 #include "srwtest.h"
 
 static ULONG_PTR word(void)
@@ -28,7 +28,7 @@ static void initializers(void **state)
     assert_null(lock.Ptr);
 }
 
-/* The same functions by their addresses, as from another language. */
+/* The same functions by address, as another language would call them. */
 static void every_name_is_a_function(void **state)
 {
     RTL_SRWLOCK lock = {(PVOID)7};
@@ -106,7 +106,7 @@ static void the_wait_shows_the_lock(void **state)
     end_play();
 }
 
-/* Whatever alerts come, and whenever: only the lock ends the wait for the lock. */
+/* No alert, whenever it comes, ends the wait for the lock. */
 static void stray_alerts_change_nothing(void **state)
 {
     (void)state;
@@ -170,10 +170,9 @@ static void uncaught_it_ends_the_program(void **state)
 }
 
 /*
- * Shared is shared: readers that come while somebody holds the lock exclusively, while it is given on and afterwards
- * are all inside together in the end. None of them leaves before; a lock that lets one of them in alone hangs here.
- * Nobody waits for the lock exclusively meanwhile, which would hold readers off by right, but somebody tries to take
- * it.
+ * Shared means shared: readers that come while the lock is owned exclusively, while it is handed off, and afterwards
+ * all end up inside together. None leaves before; a lock that admits one of them alone hangs here. No thread waits for
+ * exclusive access meanwhile, which would rightly hold readers off, but one tries to acquire it.
  */
 #define READERS 4
 
@@ -202,7 +201,7 @@ static void host_rounds(test_random *random)
         RtlAcquireSRWLockExclusive(&party.lock);
         count_one(&party.round);
         if (random_below(random, 4) == 0) {
-            pause_briefly(); /* so that readers go to sleep */
+            pause_briefly(); /* so that readers block */
         }
         delay(random);
         RtlReleaseSRWLockExclusive(&party.lock);

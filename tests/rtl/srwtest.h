@@ -1,6 +1,6 @@
 /*
- * srwtest.h: an SRW lock that is used by scripts (../ex/lockscript.h). More steps: z: the thread, which sleeps, is
- * suspended, so that a wake that reaches it has no effect yet; w: it is resumed.
+ * srwtest.h: an SRW lock driven by scripts (../ex/lockscript.h). Additional steps: z: suspends the thread, which
+ * sleeps, so that a wake has no effect yet; w: resumes it.
  */
 #ifndef INTERLOCK_TESTS_SRWTEST_H
 #define INTERLOCK_TESTS_SRWTEST_H
@@ -66,7 +66,7 @@ static inline ULONG_PTR stage_word(void)
     return __atomic_load_n((volatile ULONG_PTR *)stage.lock, __ATOMIC_ACQUIRE);
 }
 
-/* What holds a lock that somebody else has released is nothing any more. */
+/* A thread whose lock another thread has released holds nothing. */
 static inline void forget_what_others_released(void)
 {
     if (stage_word() == 0) {
@@ -84,7 +84,7 @@ static inline void end_play(void)
     }
     release_all();
     for (player *p = stage.player; p < stage.player + PLAYERS; p++) {
-        check(!(p->actor.thread->WaitRegister & KI_WAIT_ALERT_BY_ID_PENDING)); /* none is left over */
+        check(!(p->actor.thread->WaitRegister & KI_WAIT_ALERT_BY_ID_PENDING)); /* none is pending */
     }
 }
 

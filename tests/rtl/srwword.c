@@ -1,11 +1,11 @@
-/* The word of an SRW lock, through its states: that of a pushlock, see src/ex/pushlock.c. */
+/* The word of an SRW lock through its states, which are those of a pushlock: see src/ex/pushlock.c. */
 #include "srwtest.h"
 
 static const row rows[] = {
     {"0X 1x", 0, 0, 0}, /* no owner */
     {"0S 1s", 0, 0, 0},
 
-    /* a waiter is on its way */
+    /* a waiter is in transit */
     {"0X 1X! 2X! 1z 0x", W | K, 0, 1},
     {"0X 1X! 2X! 1z 0x 3S!", W | K, 0, 2},
     {"0X 1X! 2X! 1z 0x 3t- 3T+", L | W | K, 0, 1},

@@ -66,7 +66,7 @@ static void comparing(void **state)
         {u"ÄÖÜé", u"äöüÉ", -1, 0},
         {u"ΑΒΓσ", u"αβγΣ", -1, 0},
         {u"Привет", u"пРИВЕТ", -1, 0},
-        {u"_", u"a", -1, 1}, /* the underscore lies between the cases: upper case is what counts */
+        {u"_", u"a", -1, 1}, /* the underscore sorts between the cases: the comparison uses upper case */
     };
 
     (void)state;

@@ -4,10 +4,8 @@
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
 
-/*
- * There and back: each side waits for its own value and changes the other's by a plain store, so a wake that looks into
- * the hash before its store is visible, and takes it to be empty, hangs here. Both values are on the stack.
- */
+/* Ping-pong: each side waits for its own value and changes the other's with a plain store. A wake that reads the hash
+   before its store is visible, and finds it empty, hangs here. Both values are on the stack. */
 typedef struct rally {
     volatile UCHAR *place[2];
     SIZE_T size;
@@ -61,7 +59,7 @@ static void await_value(volatile UCHAR *place, SIZE_T size, ULONG64 before)
     }
 }
 
-/* No wake has left an alert behind that the thread did not sleep for. */
+/* No wake has left an alert pending that the thread did not sleep for. */
 static void require_no_alert(void)
 {
     LARGE_INTEGER now = no_time();
@@ -100,10 +98,8 @@ static void there_and_back(void **state)
     }
 }
 
-/*
- * Tokens lie at a few addresses. Who finds none at its address waits there; who brings one wakes one. Every token that
- * was brought is taken.
- */
+/* Tokens lie at a few addresses. A thread that finds none at its address waits there; one that adds a token wakes one
+   waiter. Every token that was added is taken. */
 #define PLACES 3
 
 static struct {
@@ -163,10 +159,8 @@ static void no_token_is_left(void **state)
     }
 }
 
-/*
- * One waiter whose time is about to be up, one behind it with all the time in the world, and one wake. If the first
- * says that it timed out, the wake was for the second, which would hang without it; if not, the second still waits.
- */
+/* One waiter is about to time out, one behind it has no timeout, and one wake comes. If the first reports a timeout,
+   the wake was for the second, which would hang without it; otherwise the second still waits. */
 static struct {
     ULONG value;
     unsigned long rounds;
@@ -243,7 +237,7 @@ static void a_wake_and_a_timeout_have_one_winner(void **state)
     run_threads(3, HANG_SECONDS, stand_in_queue, NULL);
 }
 
-/* Everybody waits for the next number, and all are told at once. */
+/* All threads wait for the next number and are woken together. */
 #define CROWD 8
 
 static struct {

@@ -1,6 +1,6 @@
 /*
- * APCs against signals. Every APC that was queued runs exactly once, on the thread it was queued to, in order among its
- * kind; the waits that kernel APCs interrupt start over and lose nothing.
+ * APCs against signals. Every APC that was queued runs exactly once, on its thread, in order among its kind; waits that
+ * kernel APCs interrupt restart and lose nothing.
  */
 #include "stress.h"
 
@@ -12,8 +12,8 @@ static const struct row {
     const char *name;
     KPROCESSOR_MODE mode;
     BOOLEAN alertable;
-    int multiple;             /* wait for any of two instead of for one */
-    unsigned kinds;           /* bit for each kind that is sent */
+    int multiple;             /* wait for any of two objects instead of for one */
+    unsigned kinds;           /* one bit for each kind that is sent */
     unsigned long rounds;
 } rows[] = {
     {"special kernel APCs", KernelMode, FALSE, 0, 1 << SPECIAL_KERNEL, 60000},
@@ -76,7 +76,7 @@ static void queue_apc(kind which, unsigned slot)
     race.queued[which].value++;
 }
 
-/* One more signal comes after everything else has been sent. */
+/* One more signal comes after everything else was sent. */
 static void finish_sending(void)
 {
     if (add(&race.senders_left, -1UL) == 0)
@@ -144,7 +144,7 @@ static void receive(void)
     store(&race.waiter, KeGetCurrentThread());
     while (race.waits.value < race.rounds + 1)
         receive_one(race.waits.value % 2 ? &far_away : NULL);
-    receive_one(&poll); /* takes user APCs that are left; leaving the region below, kernel APCs */
+    receive_one(&poll); /* delivers the user APCs that remain; leaving the region below delivers kernel APCs */
     KeEnterCriticalRegion();
     KeLeaveCriticalRegion();
     for (kind which = 0; which < KINDS; which++)

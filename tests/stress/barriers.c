@@ -1,4 +1,4 @@
-/* Barriers: every round has all of its threads and one that is told; the told one deletes and frees. */
+/* Barriers: every round has all of its threads, and one of them gets TRUE, deletes and frees. */
 #include "freedbylast.h"
 
 #include <interlock/rtl.h>
@@ -10,7 +10,7 @@ struct meeting {
     unsigned threads;
     ULONG flags;
     unsigned long rounds;
-    lone_counter come[MOST_THREADS]; /* plain memory that each writes before and the others read after a round */
+    lone_counter come[MOST_THREADS]; /* plain: written by each before a round, read by the others after it */
     unsigned long told;
 };
 
@@ -32,7 +32,7 @@ static void meet(void *argument, unsigned index)
         if (RtlBarrier(&meeting->barrier, meeting->flags))
             add(&meeting->told, 1);
         check_others(meeting, round);
-        RtlBarrier(&meeting->barrier, meeting->flags); /* until all have looked */
+        RtlBarrier(&meeting->barrier, meeting->flags); /* until all have read */
     }
 }
 
@@ -67,7 +67,7 @@ static void rounds_of_sixteen(void **state)
     meet_with(16, 0, 300);
 }
 
-/* More threads than a round takes: any two of them make one, as long as there are tickets. */
+/* More threads than a round takes: any two of them make a round while there are tickets. */
 
 struct crowd {
     RTL_BARRIER barrier;
@@ -98,7 +98,7 @@ static void overcrowded(void **state)
     assert_int_equal(RtlDeleteBarrier(&crowd.barrier), STATUS_SUCCESS);
 }
 
-/* The one that is told deletes the barrier and frees it while the others may still be on their way out. */
+/* The thread that gets TRUE deletes and frees the barrier while others may still be leaving. */
 
 static void make_barrier(void *object, unsigned users)
 {

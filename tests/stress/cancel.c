@@ -1,8 +1,8 @@
 /*
  * Threads are cancelled (pthread_cancel, deferred) at random moments while they use locks, events, semaphores, queues,
- * timers and the pool. No call of the library is a cancellation point, so each call is made whole or not at all: what
- * locks protect adds up, tokens stay in one place, and the cleanup handlers and destructors of a cancelled thread can
- * use everything.
+ * timers and the pool. No function of the library is a cancellation point, so each call completes or does not begin:
+ * protected data adds up, tokens stay in one place, and cleanup handlers and destructors of a cancelled thread can use
+ * everything.
  */
 #include "stress.h"
 
@@ -15,7 +15,7 @@
 #define THREADS 16
 #define TOKENS 8
 #define SLOTS 4
-#define CALLS_BETWEEN_LOOKS 400 /* so that most cancellations are pending while calls are made */
+#define CALLS_BETWEEN_LOOKS 400 /* so most cancellations are pending while calls are made */
 
 static struct {
     SRWLOCK srw;
@@ -23,8 +23,8 @@ static struct {
     FAST_MUTEX mutex;
     EX_PUSH_LOCK pushlock;
     KSPIN_LOCK spinlock;
-    unsigned long under_srw, under_section, under_mutex, under_pushlock, under_spinlock; /* plain: the locks order */
-    unsigned long entered[5];                                                            /* the same by atomics */
+    unsigned long under_srw, under_section, under_mutex, under_pushlock, under_spinlock; /* plain memory */
+    unsigned long entered[5];                                                            /* the same with atomics */
     HANDLE event, semaphore, timer, port;
     KQUEUE queue;
     LIST_ENTRY token[TOKENS];
@@ -146,7 +146,7 @@ static void on_thread_end(void *argument)
     add(&shared.destroyed, 1);
 }
 
-/* A mutex that the thread owns when it is cancelled is abandoned, and the next owner is told. */
+/* A mutex that the thread owns when it is cancelled is abandoned, and the next owner gets WAIT_ABANDONED. */
 static void own_mutex(unsigned index)
 {
     DWORD wait = WaitForSingleObject(shared.mutex_object[index % SLOTS], 0);

@@ -1,6 +1,6 @@
 /*
- * Handles are closed while others wait by them, duplicate them, or close them too. A waiter keeps what it waits for, so
- * it goes on as if nothing had happened; only a completion port tells its removers that it is gone. Nothing leaks.
+ * Handles are closed while other threads wait by them, duplicate them, or close them too. A waiter references the
+ * object, so its wait is unaffected; only a completion port reports to its removers that it is gone. Nothing leaks.
  */
 #include "stress.h"
 
@@ -22,7 +22,7 @@ static ULONG handle_count(void)
     return count;
 }
 
-/* One object of each kind: how it is made, and how it is signaled when no handle is left. */
+/* One object of each kind: how to create it, and how to signal it when no handle is left. */
 typedef struct subject {
     HANDLE handle;
     HANDLE aid;     /* another object that brings the signal */
@@ -33,7 +33,7 @@ typedef struct wait_kind {
     const char *name;
     void (*make)(subject *s);
     void (*signal)(subject *s);   /* after the handle was closed; may close aid */
-    DWORD first, others;          /* what the first waiter that is released gets, and the others */
+    DWORD first, others;          /* result of the first waiter released, and of the others */
 } wait_kind;
 
 static void make_event(subject *s)
@@ -75,7 +75,7 @@ static void signal_nothing(subject *s)
     (void)s;
 }
 
-/* An APC that comes before the thread has begun would run before its routine, and the sleep would have no end. */
+/* An APC that arrives before the thread has begun would run before its routine, and the sleep would never end. */
 static void sleep_until_told(subject *s)
 {
     require(write(s->ends[1], "x", 1) == 1);
@@ -93,7 +93,7 @@ static void start_sleeper(subject *s, LPTHREAD_START_ROUTINE routine)
     close(s->ends[1]);
 }
 
-/* A mutex whose owner ends without releasing it; nobody has a handle by then. */
+/* A mutex whose owner exits without releasing it, when no handle is left. */
 static DWORD WINAPI own_until_told(LPVOID argument)
 {
     subject *s = argument;
@@ -189,11 +189,11 @@ static const wait_kind kinds[] = {
 static struct {
     const wait_kind *kind;
     subject subject;
-    HANDLE never;            /* an event that nobody sets */
+    HANDLE never;            /* an event that is never set */
     volatile LONG firsts, others;
 } scene;
 
-/* By one handle, by several, and the same with a timeout that does not come. */
+/* With one handle, with several, and the same with a timeout that does not expire. */
 static DWORD WINAPI wait_for_subject(LPVOID argument)
 {
     unsigned index = (unsigned)(ULONG_PTR)argument;
@@ -205,7 +205,7 @@ static DWORD WINAPI wait_for_subject(LPVOID argument)
         result -= 1;
     require(result == scene.kind->first || result == scene.kind->others);
     InterlockedIncrement(result == scene.kind->first ? &scene.firsts : &scene.others);
-    return 0; /* a mutex that it owns is the next one's, abandoned */
+    return 0; /* a mutex that it owns becomes abandoned, for the next waiter */
 }
 
 static int is_alive(HANDLE thread)
@@ -228,7 +228,7 @@ static void close_under_waiters(const wait_kind *kind)
         waiters[i] = CreateThread(NULL, 0x40000, wait_for_subject, (LPVOID)(ULONG_PTR)i, 0, NULL);
         require(waiters[i] != NULL);
     }
-    /* Until all have looked up the handle: a wait that comes later would find it closed. */
+    /* Until all have looked up the handle: a later wait would find it closed. */
     for (unsigned i = 0; i < WAITERS; i++) {
         PVOID thread;
 
@@ -260,7 +260,7 @@ static void a_waiter_keeps_its_object(void **state)
     assert_true(CloseHandle(scene.never));
 }
 
-/* Removers of a port that is closed, and posters who come too late or not. */
+/* Removers of a port that is closed, and posters that may come too late. */
 
 static struct {
     HANDLE volatile port;
@@ -311,10 +311,8 @@ static void removers_of_a_closed_port_are_told(void **state)
     assert_int_equal(handle_count(), handles);
 }
 
-/*
- * Everybody waits by, signals, duplicates and closes handles of a few slots, also those that are closed already or have
- * become another object's.
- */
+/* All threads wait by, signal, duplicate and close handles of a few slots, including handles that are closed already or
+   have been reused for another object. */
 #define SLOTS 12
 
 static HANDLE volatile slots[SLOTS];
@@ -358,12 +356,12 @@ static void wait_any(test_random *random)
     for (ULONG i = 0; i < count; i++)
         some[i] = __atomic_load_n(&slots[random_below(random, SLOTS)], __ATOMIC_RELAXED);
     result = WaitForMultipleObjects(count, some, all, random_below(random, 2));
-    if (result == WAIT_FAILED) /* closed, empty, or twice the same */
+    if (result == WAIT_FAILED) /* closed, empty, or the same handle twice */
         require(GetLastError() == ERROR_INVALID_HANDLE || GetLastError() == ERROR_INVALID_PARAMETER);
     else
         require(result == WAIT_TIMEOUT || result < WAIT_OBJECT_0 + count ||
                 (result >= WAIT_ABANDONED_0 && result < WAIT_ABANDONED_0 + count));
-    for (ULONG i = 0; i < count; i++) /* not those that have another object by now: they are not owned */
+    for (ULONG i = 0; i < count; i++) /* not those that were reused for another object: they are not owned */
         ReleaseMutex(some[i]);
 }
 
@@ -427,7 +425,8 @@ static void handles_of_everybody(void **state)
     assert_int_equal(handle_count(), handles);
 }
 
-/* Names: while anybody has an object of that name, everybody gets this one, or is told that it is of another kind. */
+/* Names: while any thread has an object of that name open, all others get this object, or an error if it is of another
+   kind. */
 
 static HANDLE create_named(unsigned kind, LPCSTR name)
 {
@@ -501,7 +500,7 @@ static void names_of_everybody(void **state)
     assert_int_equal(handle_count(), handles);
 }
 
-/* Who opens a process at the same time as others gets the same object as they. */
+/* A thread that opens a process concurrently with others gets the same object. */
 
 static struct {
     HANDLE opened[WAITERS];

@@ -1,6 +1,6 @@
 /*
- * Completion ports. Every packet comes once, whoever takes it and however; no more threads than the port allows run
- * between two removals; a port that is closed under its users wakes them all and keeps nothing.
+ * Completion ports. Every packet is removed once, by any thread and any function; no more threads run between two
+ * removals than the port allows; a port that is closed under its users wakes them all and leaks nothing.
  */
 #include "stress.h"
 
@@ -21,7 +21,7 @@ static struct {
     unsigned long producers_left;
     long running;
     long highest;
-    int mixed; /* by every function, with timeouts and alerts; otherwise for the limit */
+    int mixed; /* with every function, timeouts and alerts; otherwise only the limit is tested */
     HANDLE reserve[PRODUCERS];
     PKTHREAD consumer[CONSUMERS];
     int alerting;
@@ -71,7 +71,7 @@ static void produce(unsigned index)
         if (number % 8 == 0)
             spin_for(random_below(&random, 300));
     }
-    if (add(&race.producers_left, -1UL) == 0) { /* the last one sends everybody home */
+    if (add(&race.producers_left, -1UL) == 0) { /* the last one tells all to stop */
         for (unsigned i = 0; i < CONSUMERS; i++)
             require(NtSetIoCompletion(race.port, (PVOID)STOP, NULL, 0, 0) == STATUS_SUCCESS);
     }
@@ -110,7 +110,7 @@ static void note_running(long running)
     }
 }
 
-/* TRUE: one of them was the end. Others of those go back, for the others. */
+/* TRUE: one of them was a stop packet. Other stop packets go back, for the other threads. */
 static int take_all(const FILE_IO_COMPLETION_INFORMATION *packets, ULONG count)
 {
     int stopped = 0;
@@ -198,7 +198,7 @@ static void the_limit_holds(void **state)
         run_race(25000, limit, 0);
 }
 
-/* Closed in the middle: everybody gets out, what was in the queue is gone, nothing is left. */
+/* Closed while in use: all threads return, queued packets are dropped, nothing leaks. */
 static void closing_producer(unsigned index)
 {
     test_random random;

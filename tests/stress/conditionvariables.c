@@ -3,7 +3,7 @@
 
 #include <interlock/rtl.h>
 
-/* A ring that some fill and others empty: everything that goes in comes out once. */
+/* A ring with producers and consumers: everything that goes in comes out once. */
 #define ROOM 4
 #define MOST_THREADS 16
 
@@ -46,7 +46,7 @@ static void sleep_on(PRTL_CONDITION_VARIABLE variable, test_random *random)
     require(status == STATUS_SUCCESS || (status == STATUS_TIMEOUT && timeout != NULL));
 }
 
-/* FALSE: enough was done. */
+/* FALSE: enough rounds were done. */
 static BOOLEAN fill_one(test_random *random)
 {
     lock_ring();
@@ -130,15 +130,13 @@ static void nothing_is_lost_in_a_ring(void **state)
     }
 }
 
-/*
- * One sleeper whose time is about to be up, one behind it with all the time in the world, and one wake. If the first
- * says that it timed out, the wake was for the second, which would hang without it; if not, the second still sleeps.
- */
+/* One sleeper is about to time out, one behind it has no timeout, and one wake comes. If the first reports a timeout,
+   the wake was for the second, which would hang without it; otherwise the second still sleeps. */
 static struct {
     RTL_SRWLOCK lock;
     RTL_CONDITION_VARIABLE variable;
     unsigned long rounds;
-    unsigned long asleep[2]; /* under the lock: that is, inside the sleep when others read it */
+    unsigned long asleep[2]; /* under the lock, so it is inside the sleep when others read it */
     unsigned long returned[2];
     unsigned long rounds_over;
     NTSTATUS status;         /* of the first */
@@ -228,7 +226,7 @@ static void a_wake_and_a_timeout_have_one_winner(void **state)
     assert_null(queue.lock.Ptr);
 }
 
-/* A variable that is freed as soon as its last sleeper has returned: on the stack of the one who slept. */
+/* A variable that is freed as soon as its last sleeper has returned: it is on the sleeper's stack. */
 static struct {
     RTL_SRWLOCK lock;
     PRTL_CONDITION_VARIABLE request;
@@ -247,7 +245,7 @@ static void ask(void)
         while (!desk.done)
             require(RtlSleepConditionVariableSRW(&variable, &desk.lock, NULL, 0) == STATUS_SUCCESS);
         RtlReleaseSRWLockExclusive(&desk.lock);
-        variable.Ptr = (PVOID)~(ULONG_PTR)0; /* whoever still counts here is found out */
+        variable.Ptr = (PVOID)~(ULONG_PTR)0; /* a thread that still counts here is detected */
     }
 }
 

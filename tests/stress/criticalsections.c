@@ -1,4 +1,4 @@
-/* Critical sections under contention: with waits by address and by event, with timeouts, freed by the last owner. */
+/* Contended critical sections: with waits by address and by event, with timeouts, freed by the last owner. */
 #include "freedbylast.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #define MOST_THREADS 16
 
-/* Exclusion, recursion, tries. What is protected is plain memory, for sanitizers to see. */
+/* Exclusion, recursion, tries. The protected memory is plain, for sanitizers to see. */
 
 struct account {
     RTL_CRITICAL_SECTION section;
@@ -103,7 +103,7 @@ static void sixteen_threads(void **state)
     contend_with(16, TRUE);
 }
 
-/* Sections that do not spin: every contention is a sleep and a wake, and a lost one hangs. */
+/* Sections that do not spin: every contended enter sleeps and is woken, and a lost wake hangs. */
 
 static void pass_on(void *argument, unsigned index)
 {
@@ -135,7 +135,7 @@ static void sleepers(void **state)
     RtlpForceCSToUseEvents = FALSE;
 }
 
-/* Whoever leaves last deletes the section and frees it, whatever the one before is still about to do. */
+/* The last thread to leave deletes and frees the section, whatever the one before is still doing. */
 
 typedef struct shared {
     RTL_CRITICAL_SECTION section;
@@ -180,7 +180,7 @@ static void freed_by_the_last(void **state)
     RtlpForceCSToUseEvents = FALSE;
 }
 
-/* Timeouts: waits end by the second one, at the same moment as they are woken, and nothing is lost or left over. */
+/* Timeouts: waits end at the second one, at the same moment as a wake, and no wake is lost or left pending. */
 
 static unsigned long given_up;
 

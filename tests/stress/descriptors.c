@@ -1,6 +1,6 @@
 /*
- * Descriptor objects while what is readable comes and goes. What a thread has read is not announced to it again; what
- * is there is seen by everybody who waits; a watch that several threads begin at once is one.
+ * Descriptor objects while data comes and goes. Data that a thread has read is not reported to it again; available data
+ * is seen by every waiter; a watch that several threads begin at once is started once.
  */
 #include "stress.h"
 
@@ -47,7 +47,7 @@ static void nothing_is_announced_twice(void **state)
     run_threads(THREADS, HANG_SECONDS, one_byte_at_a_time, NULL);
 }
 
-/* Bytes are written by one thread; the others wait for them and read without blocking. Each byte is read once. */
+/* One thread writes bytes; the others wait for them and read without blocking. Each byte is read once. */
 static struct {
     int ends[2];
     HANDLE readable;
@@ -89,7 +89,7 @@ static void every_byte_is_read_once(void **state)
     close(shared.ends[1]);
 }
 
-/* Many begin to wait for a new object at the same moment: nothing is there, and nobody is told that something is. */
+/* Many threads begin to wait for a new object at once: no data is there, and none is reported. */
 static struct {
     HANDLE readable;
     unsigned long arrived, left;

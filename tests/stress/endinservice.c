@@ -1,6 +1,6 @@
 /*
- * Threads are ended in the middle of services that have looked up a handle or wait for callbacks, and threads of a pool
- * anywhere. The service comes to its end first: no reference, waiter or callback is lost, whatever the moment was.
+ * Threads are terminated in the middle of services that have looked up a handle or wait for callbacks, and workers of a
+ * pool anywhere. The service completes first: no reference, waiter or callback is lost, whatever the moment.
  */
 #include "stress.h"
 
@@ -87,8 +87,8 @@ static void no_reference_is_lost(void **state)
     assert_int_equal(ObpHeaderOf(PsGetCurrentProcess())->PointerCount, process);
     for (int i = 0; i < OBJECTS; i++)
         assert_true(CloseHandle(handles[i]));
-    watchdog_start(HANG_SECONDS); /* the library's own threads may have references for a moment */
-    ObDereferenceObject(objects[EXPORT]); /* which refers to the event as long as it is there */
+    watchdog_start(HANG_SECONDS); /* the library's own threads may hold references for a moment */
+    ObDereferenceObject(objects[EXPORT]); /* which references the event while it exists */
     for (int i = 0; i < OBJECTS; i++) {
         if (i == EXPORT)
             continue;
@@ -100,7 +100,7 @@ static void no_reference_is_lost(void **state)
     close(ends[1]);
 }
 
-/* A thread that waits for callbacks is ended before they are over. */
+/* A thread that waits for callbacks is terminated before they are over. */
 
 static struct {
     PTP_WORK work;
@@ -207,15 +207,13 @@ static void a_waiter_for_callbacks_leaves_no_trace(void **state)
     watchdog_stop();
 }
 
-/*
- * Threads of a pool are ended wherever they are. Each may take the one callback with it that it was in, and nothing
- * else: the others run, and whoever waits for them is told.
- */
+/* Workers of a pool are terminated at random. Each takes at most the one callback with it that it was in: the others
+   run, and threads that wait for them return. */
 
 #define CALLBACKS 40
 
 static struct {
-    volatile DWORD worker; /* one that has run a callback, 0: the last was ended */
+    volatile DWORD worker; /* one that has run a callback; 0: the last one was terminated */
     unsigned long over, ended;
     volatile BOOLEAN stop;
 } crowd;
@@ -240,7 +238,7 @@ static int end_worker(void)
         return FALSE;
     add(&crowd.ended, 1);
     require(TerminateThread(thread, 1));
-    require(WaitForSingleObject(thread, INFINITE) == WAIT_OBJECT_0); /* also if it has nothing to do */
+    require(WaitForSingleObject(thread, INFINITE) == WAIT_OBJECT_0); /* even if it is idle */
     require(CloseHandle(thread));
     return TRUE;
 }

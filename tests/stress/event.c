@@ -1,12 +1,10 @@
-/* Events that are set, reset and waited for by many at once: barriers of notification events, gates, event pairs. */
+/* Events that many threads set, reset and wait for at once: barriers of notification events, gates, event pairs. */
 #include "stress.h"
 
 #define THREADS 4
 
-/*
- * A barrier of two notification events that take turns. The last to arrive closes the other one before it opens its
- * own, so nobody overtakes.
- */
+/* A barrier of two notification events that alternate. The last thread to arrive resets the other event before it sets
+   its own, so no thread overtakes. */
 static struct {
     KEVENT turn[2];
     unsigned long rounds;
@@ -51,7 +49,7 @@ static void notification_events_make_a_barrier(void **state)
     assert_int_equal(barrier.arrived, THREADS * barrier.rounds);
 }
 
-/* A token goes round. Each way of passing it on is a pair of functions; whoever has the token is alone. */
+/* A token goes round. Each way to pass it on is a pair of functions; the thread with the token is alone. */
 static struct {
     KEVENT event[2];
     KGATE gate[2];

@@ -1,4 +1,4 @@
-/* Fast mutexes and guarded mutexes under many threads: exclusion, no lost wake, memory that goes at once. */
+/* Fast mutexes and guarded mutexes with many threads: exclusion, no lost wake, memory freed at once. */
 #include "freedbylast.h"
 
 #include <interlock/ex.h>
@@ -112,7 +112,7 @@ static void exclusion(void **state)
     }
 }
 
-/* Whoever is the last to leave frees the mutex that the others have just left. */
+/* The last thread to leave frees the mutex that the others have just left. */
 
 typedef struct shared {
     FAST_MUTEX mutex;

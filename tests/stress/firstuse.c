@@ -1,6 +1,6 @@
 /*
- * First use by many threads at once: locks in zeroed memory, sections that one of them initialises, threads that the
- * library has never seen.
+ * First use by many threads at once: locks in zeroed memory, sections that one of them initializes, threads that are
+ * new to the library.
  */
 #include "stress.h"
 
@@ -14,17 +14,17 @@ struct item {
     unsigned owner;
 };
 
-/* All of it zero at first. */
+/* All zero at first. */
 struct world {
     SLIST_HEADER list;
     RTL_SRWLOCK lock;
     RTL_CONDITION_VARIABLE changed;
     RTL_RUN_ONCE once;
-    RTL_CRITICAL_SECTION section; /* initialised by who is first */
+    RTL_CRITICAL_SECTION section; /* initialized by the first thread */
     RTL_BARRIER barrier;
     unsigned initialized;
-    unsigned under_lock;   /* plain memory, under the lock */
-    unsigned in_section;   /* likewise, in the section */
+    unsigned under_lock;   /* plain memory, protected by the lock */
+    unsigned in_section;   /* likewise, by the section */
     unsigned told;
     struct item items[THREADS];
 };
@@ -51,7 +51,7 @@ static void enter_section(struct world *world)
     require(RtlLeaveCriticalSection(&world->section) == STATUS_SUCCESS);
 }
 
-/* Each waits until all have come. */
+/* Each thread waits until all have arrived. */
 static void gather(struct world *world)
 {
     RtlAcquireSRWLockExclusive(&world->lock);
@@ -69,7 +69,7 @@ static void push(struct world *world, unsigned index)
     InterlockedPushEntrySList(&world->list, &world->items[index].entry);
 }
 
-/* Which one comes first differs from thread to thread. */
+/* The order differs from thread to thread. */
 static void use_everything(void *argument, unsigned index)
 {
     struct world *world = argument;

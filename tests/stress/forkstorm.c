@@ -1,7 +1,7 @@
 /*
- * A process that uses everything at once forks again and again. Each child has the forking thread only, whatever the
- * others were in the middle of, and there every primitive works: new ones, and those inherited ones that no lost thread
- * can have left locked. The parent does not notice.
+ * A process that uses everything at once forks again and again. Each child has only the forking thread, whatever the
+ * others were doing, and every primitive works there: new ones, and inherited ones that no lost thread can have left
+ * locked. The parent is not disturbed.
  */
 #include "stress.h"
 
@@ -39,7 +39,8 @@ static struct {
     volatile LONG posted, removed;
 } storm;
 
-/* Sanitizers do not bring their heap over a fork while others use it: then those who allocate stand still. */
+/* Sanitizers do not keep their heap consistent over a fork while other threads use it: then the allocating threads
+   pause. */
 #ifdef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static pthread_rwlock_t breath = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 #else
@@ -57,7 +58,7 @@ static volatile int *child_line; /* how far the child has got */
         } \
     } while (0)
 
-/* What the parent's threads do until they are told to stop. */
+/* What the parent's threads do until they are stopped. */
 
 static VOID CALLBACK count_work(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
 {
@@ -89,7 +90,7 @@ static FILETIME *soon(FILETIME *due)
 
 static void use_pool(void)
 {
-    static volatile LONG expired; /* not on the stack, which a forked child does not have: there the timer expires too */
+    static volatile LONG expired; /* not on the stack, which a forked child may reuse: the timer expires there too */
     FILETIME due;
     PTP_TIMER timer = CreateThreadpoolTimer(count_expiry, (PVOID)&expired, &storm.how);
 
@@ -280,7 +281,7 @@ static void child_registered_wait(void)
 {
     LONG before = load(&storm.signals);
 
-    in_child(QueueUserWorkItem(live_shortly, NULL, 0)); /* the first use of the pool puts it in order */
+    in_child(QueueUserWorkItem(live_shortly, NULL, 0)); /* the first use of the pool repairs it */
     in_child(ReleaseSemaphore(storm.semaphore, 1, NULL));
     *child_line = __LINE__;
     await(load(&storm.signals) > before);
@@ -312,7 +313,7 @@ static void child_timers_and_apcs(void)
     in_child(QueueUserAPC(user_apc, GetCurrentThread(), (ULONG_PTR)&ran));
     in_child(SleepEx(INFINITE, TRUE) == WAIT_IO_COMPLETION && ran == 2);
     in_child(CloseHandle(timer));
-    in_child(WaitForSingleObject(storm.tick, INFINITE) == WAIT_OBJECT_0); /* goes on in the child */
+    in_child(WaitForSingleObject(storm.tick, INFINITE) == WAIT_OBJECT_0); /* continues in the child */
 }
 
 static void child_port(HANDLE port)
@@ -378,10 +379,10 @@ static void (*const child_uses[])(void) = {
     child_ports, child_process, child_descriptors,
 };
 
-/* Each child begins with another one, so that each is once the first to find the process new. */
+/* Each child begins with another primitive, so each is the first one used once. */
 static _Noreturn void live_as_child(unsigned long number)
 {
-    signal(SIGSEGV, SIG_DFL); /* cmocka's handler would have it look like an exit */
+    signal(SIGSEGV, SIG_DFL); /* cmocka's handler would turn it into an exit */
     signal(SIGBUS, SIG_DFL);
     /* The watchdog may be locked here. */
     alarm(test_heap_may_stay_locked() ? TEST_HEAP_SECONDS : CHILD_SECONDS * test_slowdown());
@@ -407,7 +408,7 @@ static void fork_once(unsigned long number)
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && test_heap_may_stay_locked())
         return;
     if (status != 0)
-        fprintf(stderr, "child %lu ended with %#x behind line %d\n", number, (unsigned)status, *child_line);
+        fprintf(stderr, "child %lu ended with %#x after line %d\n", number, (unsigned)status, *child_line);
     require(status == 0);
 }
 

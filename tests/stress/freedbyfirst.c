@@ -1,6 +1,6 @@
 /*
- * A signal releases several waiters, and the first of them that is back takes the object's memory out of the address
- * space: the others, and whoever signaled, do not touch it any more. Also while waits are recorded (INTERLOCK_TRACE).
+ * A signal releases several waiters, and the first one to return unmaps the object's memory: neither the other waiters
+ * nor the signaling thread touch it any more. Also while waits are recorded (INTERLOCK_TRACE).
  */
 #include "stress.h"
 
@@ -26,7 +26,7 @@ static void *take_page(void)
     return page;
 }
 
-/* Among two objects the second, so that a recording has to find out which one it was. */
+/* The second of two objects, so a recording must find out which one it was. */
 static void wait_in_some_way(round_of_waits *r, test_random *random)
 {
     PVOID objects[] = {&r->never, r->event};
@@ -41,7 +41,7 @@ static void wait_and_unmap(round_of_waits *r, test_random *random)
 {
     for (unsigned long i = 1; i <= r->rounds; i += 1) {
         await(load(&r->begun) == i);
-        KEVENT *event = r->event; /* when all have returned there is another one */
+        KEVENT *event = r->event; /* when all have returned there is a new one */
 
         wait_in_some_way(r, random);
         if (add(&r->returned, 1) == 1)

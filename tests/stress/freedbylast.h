@@ -1,6 +1,6 @@
 /*
  * freedbylast.h: objects that end with their last use. Each thread uses an object once; the last one destroys and frees
- * it, whatever the one before is still about to do in it, and makes the next one.
+ * it, whatever the one before is still doing with it, and creates the next one.
  */
 #ifndef INTERLOCK_TESTS_FREEDBYLAST_H
 #define INTERLOCK_TESTS_FREEDBYLAST_H

@@ -1,4 +1,4 @@
-/* Handles that are opened, duplicated, used and closed by everybody at once, also twice. */
+/* Handles that all threads open, duplicate, use and close at once, sometimes twice. */
 #include "../nt/objecttest.h"
 
 enum { THREADS = 4, SLOTS = 16 };
@@ -10,7 +10,7 @@ static void use(HANDLE handle)
     LONG previous;
     NTSTATUS status = NtSetEvent(handle, &previous);
 
-    /* the handle may be closed, or another object's by now */
+    /* the handle may be closed, or reused for another object */
     assert_true(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE || status == STATUS_OBJECT_TYPE_MISMATCH ||
                 status == STATUS_ACCESS_DENIED);
     if (status == STATUS_SUCCESS)
@@ -38,7 +38,7 @@ static HANDLE duplicate(HANDLE handle)
     return target;
 }
 
-/* Whoever takes a handle out of a slot closes it, once; sometimes another thread uses it at that moment. */
+/* The thread that takes a handle out of a slot closes it, once; sometimes another thread uses it at that moment. */
 static void shuffle(void *argument, unsigned index)
 {
     unsigned long rounds = test_rounds(100000);
@@ -84,7 +84,7 @@ static void handles_of_everybody(void **state)
     assert_int_equal(handles_of("Event") + handles_of("Semaphore"), handles);
 }
 
-/* Of many that close the same handle one succeeds. */
+/* Of many threads that close the same handle one succeeds. */
 static HANDLE volatile contested;
 static volatile LONG closed, ready;
 

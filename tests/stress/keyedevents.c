@@ -1,6 +1,6 @@
 /*
- * Threads that wait and release at a few keys with timeouts that race the pairing. Each pairing is a success on both
- * sides, so at the end the successes of one side at a key are as many as those of the other.
+ * Threads wait and release at a few keys with timeouts that race the pairing. Each pairing succeeds on both sides, so
+ * at the end both sides of a key have the same number of successes.
  */
 #include "stress.h"
 
@@ -76,7 +76,7 @@ static void test_timeouts_against_pairings(void **state)
         run_threads(r->threads, HANG_SECONDS, run, r);
         for (unsigned key = 0; key < KEYS; key += 1) {
             assert_int_equal(sum(r, 0, key), sum(r, 1, key));
-            /* and nothing was left behind */
+            /* and no thread was left behind */
             assert_int_equal(meet(r, 0, key, 0), STATUS_TIMEOUT);
             assert_int_equal(meet(r, 1, key, 0), STATUS_TIMEOUT);
         }
@@ -84,9 +84,9 @@ static void test_timeouts_against_pairings(void **state)
     }
 }
 
-/* A lock with no memory of its own but a word: the key is its address. Nobody may be lost. */
+/* A lock that is one word and uses its address as the key. No thread may be lost. */
 typedef struct lock_race {
-    volatile LONG contenders; /* who holds it and who wants it */
+    volatile LONG contenders; /* the owner and the waiters */
     unsigned long rounds;
     unsigned long guarded;
 } lock_race;

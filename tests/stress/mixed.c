@@ -1,6 +1,6 @@
 /*
- * Everything at once, by threads that come and go: waits of every kind over a handful of shared objects, while somebody
- * suspends, alerts and interrupts those who wait. What can be counted is conserved.
+ * Everything at once, by threads that come and go: waits of every kind on a few shared objects, while other threads
+ * suspend, alert and interrupt the waiters. Whatever can be counted is conserved.
  */
 #include "stress.h"
 
@@ -30,7 +30,7 @@ static struct {
     unsigned long apcs_ran;
     KAPC apc[APCS];
     int apc_in_use[APCS];
-    pthread_mutex_t living;   /* while it is held the threads of victim[] do not end */
+    pthread_mutex_t living;   /* while it is held the threads of victim[] do not exit */
     PKTHREAD victim[WORKERS];
 } race;
 
@@ -83,7 +83,7 @@ static void take(unsigned index, int *keep)
         return;
     }
     require(add(&race.owners[index - MUTANT_0], 1) == 1);
-    if (*keep) { /* at most one, and its owner ends at once: nobody waits as an owner */
+    if (*keep) { /* at most one, and its owner exits at once: no thread waits as an owner */
         *keep = 0;
         add(&race.abandonments, 1);
         add(&race.owners[index - MUTANT_0], -1UL);

@@ -1,6 +1,6 @@
 /*
- * Mutants: hand-over under mutual exclusion, and abandonment by threads that end as owners. Each abandonment is told to
- * exactly one later owner.
+ * Mutants: handoff under mutual exclusion, and abandonment by threads that exit as owners. Exactly one later owner
+ * learns of each abandonment.
  */
 #include "stress.h"
 
@@ -11,7 +11,7 @@ static struct {
     KMUTANT mutant[MUTANTS];
     unsigned long rounds;
     unsigned long owners;
-    unsigned long acquired;       /* under the mutant, not atomic */
+    unsigned long acquired;       /* protected by the mutant, not atomic */
     unsigned long acquired_total;
     unsigned long abandonments;
     unsigned long abandoned_waits;
@@ -80,7 +80,7 @@ static void count_owned(NTSTATUS status, unsigned index, NTSTATUS satisfied)
     require(add(&race.held[index], 1) == 1);
 }
 
-/* Ends as the owner of every mutant, of some more than once. */
+/* Exits as the owner of every mutant, of some recursively. */
 static void short_lived(void *argument, unsigned unused)
 {
     test_random random;

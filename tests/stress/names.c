@@ -1,6 +1,6 @@
 /*
- * Names come and go. While anybody has a handle to a named object, the name leads to that object and to no other; when
- * nobody has, the name is free.
+ * Names come and go. While any thread has a handle to a named object, the name leads to that object only; otherwise the
+ * name is free.
  */
 #include "../nt/objecttest.h"
 
@@ -65,7 +65,7 @@ static void a_name_leads_to_one_object(void **state)
     assert_int_equal(handles_of("Event"), handles);
 }
 
-/* Exactly one of those who create without OBJ_OPENIF succeeds while the others see its object. */
+/* Exactly one of the threads that create without OBJ_OPENIF succeeds, and the others see its object. */
 static volatile LONG owners;
 
 static void create_exclusively(void *argument, unsigned index)
@@ -96,7 +96,7 @@ static void of_many_creators_one_succeeds(void **state)
     assert_int_equal(objects_of("Event"), objects);
 }
 
-/* Directories, links and permanence change under those who look up. */
+/* Directories, links and permanence change during lookups. */
 static void move_things(void *argument, unsigned index)
 {
     unsigned long rounds = test_rounds(5000);

@@ -1,4 +1,4 @@
-/* Threads are made, opened by id, suspended, resumed, named, asked about and left, by several threads at a time. */
+/* Several threads create threads, open them by id, suspend, resume, name and query them, and leave them. */
 #include "support.h"
 
 #include <interlock/nt.h>
@@ -37,7 +37,7 @@ static void join(HANDLE thread, NTSTATUS status)
     assert_int_equal(basic.ExitStatus, status);
 }
 
-/* Whoever suspends resumes; a thread that others have suspended too runs when the last of them has let go. */
+/* A thread that suspends also resumes; a thread that several have suspended runs after the last resume. */
 static void make(unsigned index)
 {
     test_random random;

@@ -1,6 +1,6 @@
 /*
- * Timers with APCs that are set, taken over, cancelled and closed by several threads, some of which end meanwhile.
- * Every APC runs on the thread that set the timer, none after its timer was taken away, and nothing stays behind.
+ * Timers with APCs that several threads set, take over, cancel and close, while some of them exit. Every APC runs on
+ * the thread that set the timer, none after its timer was taken over, and nothing leaks.
  */
 #include "../nt/objecttest.h"
 
@@ -73,7 +73,7 @@ static void timers_of_everybody(void **state)
             TIMER_BASIC_INFORMATION information;
 
             assert_int_equal(NtQueryTimer(timers[i], TimerBasicInformation, &information, sizeof(information), NULL), 0);
-            assert_int_equal(information.RemainingTime.QuadPart, 0); /* all who set one have ended */
+            assert_int_equal(information.RemainingTime.QuadPart, 0); /* all threads that set one have exited */
             close_handle(timers[i]);
         }
         assert_int_equal(objects_of("Timer"), objects);
@@ -81,7 +81,7 @@ static void timers_of_everybody(void **state)
     assert_true(calls > 0);
 }
 
-/* The handle goes while the timer is armed; whoever armed it gets the APC, or ends. */
+/* The handle is closed while the timer is armed; the thread that armed it gets the APC, or exits. */
 static void set_and_forget(void *argument, unsigned index)
 {
     struct setter setter = {PsGetCurrentThreadId(), 0};

@@ -1,6 +1,6 @@
 /*
- * Waits by handle. Closing under those who wait loses nobody and frees everything; what is released by handle is taken
- * by handle, once; a deadline stays where it is, whatever interrupts the wait.
+ * Waits by handle. Closing a handle under its waiters loses none and leaks nothing; what is released by handle is taken
+ * by handle, once; a deadline stays fixed, whatever interrupts the wait.
  */
 #include "stress.h"
 
@@ -32,7 +32,7 @@ static void note(NTSTATUS status, ULONG count)
     if (status == STATUS_TIMEOUT)
         add(&race.outcome[1], 1);
     else if (status == STATUS_INVALID_HANDLE || status == STATUS_INVALID_PARAMETER_MIX)
-        add(&race.outcome[2], 1); /* the second when a stale handle has come to stand for another event of the wait */
+        add(&race.outcome[2], 1); /* the second when a stale handle was reused for another event of the wait */
     else {
         require(status >= STATUS_WAIT_0 && status < STATUS_WAIT_0 + (NTSTATUS)count);
         add(&race.outcome[0], 1);
@@ -54,7 +54,7 @@ static void wait_for_some(test_random *random)
              count);
 }
 
-/* Takes a slot's handle away, signals or not, closes it, and puts a fresh one there. */
+/* Takes a slot's handle, signals or not, closes it, and puts a new one there. */
 static void replace_some(test_random *random)
 {
     HANDLE fresh;
@@ -102,7 +102,7 @@ static void close_under_waiters(void **state)
     assert_int_equal(event_type()->TotalNumberOfObjects, before);
 }
 
-/* One handle, taken away by whoever waits last: a waiter sleeps on an object that has no handle. */
+/* One handle, closed by the last waiter: a waiter sleeps on an object that has no handle. */
 static void sleeper_thread(void *argument, unsigned index)
 {
     HANDLE handle = race.handle[0];
@@ -146,7 +146,7 @@ static void release_some(test_random *random)
     }
 }
 
-/* A WaitAll of some takes one of each. */
+/* A WaitAll on some takes one of each. */
 static void take_some(test_random *random)
 {
     while (!load(&race.stop)) {
@@ -200,7 +200,7 @@ static void counts_are_conserved(void **state)
     assert_true(race.taken > 0);
 }
 
-/* A poll of what is signaled all the time succeeds every time, whatever others do to the object meanwhile. */
+/* Polling an object that is always signaled succeeds every time, whatever other threads do to it meanwhile. */
 static void poll_thread(void *argument, unsigned index)
 {
     HANDLE pair[2] = {race.handle[0], race.handle[1]};
@@ -250,9 +250,9 @@ static void polls_succeed(void **state)
 }
 
 /*
- * A wait that is interrupted without a pause, by kernel APCs, by suspensions and by stray wakes of its parking place,
- * still ends at its deadline: if any of them restarted it, it would not end as long as they go on, and they go on until
- * it has ended.
+ * A wait that is interrupted continuously, by kernel APCs, by suspensions and by spurious wakeups of its parking place,
+ * still ends at its deadline. If one of them restarted it, it would not end while they continue, and they continue
+ * until it has ended.
  */
 static struct {
     PKTHREAD thread;

@@ -1,6 +1,6 @@
 /*
- * Many at once: hundreds of registered waits, a thousand timers. Some are cancelled in the moment in which they fire:
- * each has its callback or was cancelled, never both, never neither, and nothing comes after the end.
+ * Many at once: hundreds of registered waits, a thousand timers. Some are cancelled at the moment they fire: each has
+ * its callback or was cancelled, never both, never neither, and no callback comes after the end.
  */
 #include "stress.h"
 
@@ -20,8 +20,8 @@ static ULONG handle_count(void)
     return count;
 }
 
-/* 512 waits for semaphores of their own. What is released is taken by a callback, or left when the wait has ended; but
-   the end of a wait cancels a callback that has not begun, and what that one took is gone with it. */
+/* 512 waits, each for its own semaphore. A released count is taken by a callback, or remains when the wait has ended;
+   but ending a wait cancels a callback that has not begun, and the count that it took is gone with it. */
 
 static struct {
     HANDLE semaphore, wait;
@@ -88,7 +88,7 @@ static void hundreds_of_registered_waits(void **state)
     assert_int_equal(handle_count(), handles);
 }
 
-/* 1000 timers that are due within a few ms, and threads that cancel them about then. */
+/* 1000 timers due within a few ms, and threads that cancel them at about that time. */
 
 static struct {
     PTP_TIMER timer;

@@ -1,6 +1,6 @@
 /*
- * Pulses. A pulse releases exactly the threads that are queued at that moment, one for a synchronization event, and
- * nobody ever sees the event signaled.
+ * Pulses. A pulse releases exactly the threads that are queued at that moment, one for a synchronization event, and no
+ * thread ever sees the event signaled.
  */
 #include "stress.h"
 
@@ -56,7 +56,7 @@ static int is_queued(unsigned index)
            load(&race.ended[index].value) == ended;
 }
 
-/* A released thread may be back in its next wait already, and is known by the wait that it has ended then. */
+/* A released thread may be in its next wait already; it is known by the wait that it has ended. */
 static unsigned count_off_the_list(void)
 {
     unsigned count = 0;
@@ -78,7 +78,7 @@ static unsigned long total_ended(void)
     return total;
 }
 
-/* Every waiter is queued when the pulse comes: who is released is known exactly, as soon as the call returns. */
+/* Every waiter is queued when the pulse comes: which are released is known exactly when the call returns. */
 static void pulse_queued_waiters(const struct row *row)
 {
     test_threads *threads;
@@ -114,7 +114,8 @@ static void pulse_releases_exactly_the_queued(void **state)
         pulse_queued_waiters(&rows[i]);
 }
 
-/* Waiters come when they like. No release without a pulse that overlaps the wait, never two for one synchronization. */
+/* Waiters come at any time. No release without a pulse that overlaps the wait, never two for one synchronization event.
+   */
 static void random_waiter(void *argument, unsigned index)
 {
     test_random random;

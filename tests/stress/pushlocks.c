@@ -36,7 +36,7 @@ static struct {
     ULONG64 second;
 } scene;
 
-/* Threads run on processors of the whole machine, not only on those that the host has. */
+/* Threads run on processors of the whole virtual machine, not only on those that the host has. */
 static __thread ULONG processor;
 
 static ULONG query_processor(void)
@@ -169,7 +169,7 @@ static const kind auto_expand = {"auto-expand",
                                  release_auto_expand_exclusive,
                                  FALSE};
 
-/* What the lock protects. */
+/* The data that the lock protects. */
 
 static void linger(test_random *random)
 {
@@ -288,7 +288,7 @@ static void use(void *argument, unsigned index)
     KeLeaveCriticalRegion();
 }
 
-/* The invariants of src/ex/pushlock.c, looked at in the midst of it. */
+/* The invariants of src/ex/pushlock.c, checked while the lock is contended. */
 static void check_word(ULONG_PTR word)
 {
     require(!(word & K) || (word & W));
@@ -357,10 +357,8 @@ static void auto_expand_pushlocks_hold(void **state)
     run_counts(&auto_expand);
 }
 
-/*
- * Address-based: tokens lie at a few addresses. Who finds none at its address waits there, on one lock with everybody
- * else; who brings one says so. Every token that was brought is taken.
- */
+/* Address-based: tokens lie at a few addresses. A thread that finds none at its address waits there, on one lock shared
+   by all; one that adds a token signals. Every token that was added is taken. */
 #define PLACES 3
 
 static struct {
@@ -394,7 +392,7 @@ static void bring_token(ULONG *place)
     ExUnblockOnAddressPushLockEx(&market.lock, place, 0);
 }
 
-/* Of two neighbours one brings what the other takes. */
+/* Of two neighbours one adds what the other takes. */
 static void trade(void *argument, unsigned index)
 {
     ULONG *place = &market.tokens[index / 2 % PLACES];

@@ -1,6 +1,6 @@
 /*
- * Queues. No packet is lost or comes twice; no more than MaximumCount threads run between two removes while none of
- * them blocks elsewhere; with workers that block the count comes back; a rundown gives everything back.
+ * Queues. No packet is lost or removed twice; no more than MaximumCount threads run between two removes while none of
+ * them blocks elsewhere; with workers that block the count recovers; a rundown returns all packets.
  */
 #include "stress.h"
 
@@ -21,7 +21,7 @@ static struct {
     unsigned long removed;
     long running;
     long highest;
-    int blocking;             /* workers wait for something else now and then */
+    int blocking;             /* workers sometimes wait for something else */
     KSEMAPHORE elsewhere;
     unsigned long producers_left;
     packet stop[WORKERS];
@@ -71,7 +71,7 @@ static void produce(unsigned index)
         if (number % BURST == 0)
             spin_for(random_below(&random, 200));
     }
-    /* The last producer sends the workers home. */
+    /* The last producer tells the workers to stop. */
     if (add(&race.producers_left, -1UL) == 0) {
         for (unsigned i = 0; i < WORKERS; i++)
             KeInsertQueue(race.queue, &race.stop[i].entry);
@@ -173,7 +173,8 @@ static void the_count_survives_blocking_workers(void **state)
         run_race(50000, limit, 1);
 }
 
-/* Rundown under load: what the workers got and what came back is everything that went in. The queue's memory goes. */
+/* Rundown under load: packets that the workers got and packets that came back add up to those inserted. The queue's
+   memory is freed. */
 static void rundown_producer(void)
 {
     unsigned long number;
@@ -224,7 +225,7 @@ static void rundown_gives_everything_back(void **state)
     unsigned long given_back = 0;
 
     (void)state;
-    /* and on until some round was run down with packets left: a few rounds need not have one */
+    /* continues until some round was run down with packets left: a few rounds need not have one */
     for (unsigned long round = 0; round < rounds || given_back == 0; round++) {
         test_threads *threads;
 
@@ -239,7 +240,7 @@ static void rundown_gives_everything_back(void **state)
     assert_true(given_back > 0);
 }
 
-/* A thread that asks a queue which was run down does not belong to it afterwards. */
+/* A thread that removes from a queue after its rundown does not belong to it afterwards. */
 static void an_abandoned_queue_may_go(void **state)
 {
     KQUEUE *queue = malloc(sizeof(*queue));
@@ -257,8 +258,8 @@ static void an_abandoned_queue_may_go(void **state)
 }
 
 /*
- * The moment between linking for a packet and committing the wait, made long: packets come in it. The thread that is
- * given the first one counts as running from then on, so the second has to stay in the queue. The wait reads the clock
+ * Prolongs the moment between linking for a packet and committing the wait: packets are inserted in it. The thread that
+ * is given the first one counts as running from then on, so the second must stay in the queue. The wait reads the clock
  * in that moment.
  */
 static struct {
@@ -293,7 +294,7 @@ static void moment_thread(void *argument, unsigned index)
         for (unsigned i = 0; i < 1000; i++)
             require(load(&moment.taken) == 1 && KeReadStateQueue(&moment.queue) == 1);
     }
-    /* The thread ends and makes room. */
+    /* The thread exits and makes room. */
 }
 
 static void packets_that_come_before_the_commit(void **state)

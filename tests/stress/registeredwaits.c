@@ -1,4 +1,4 @@
-/* Registered waits and timers of queues that end while their callbacks come. */
+/* Registered waits and timer queue timers that end while their callbacks run. */
 #include "../win32/tptest.h"
 
 typedef struct registration {
@@ -57,7 +57,7 @@ static void test_waits(void **state)
     run_threads(4, 120, register_many, NULL);
 }
 
-/* Every release has its callback, whoever else is signaled at the same time. */
+/* Every release has its callback, whatever else is signaled at the same time. */
 #define SHARED 64
 
 static registration shared[SHARED];

@@ -4,19 +4,19 @@
 #include "ex/resource.h"
 
 #define RESOURCES 3
-#define FAST 2          /* this one is a fast resource that the other functions take as well */
+#define FAST 2          /* a fast resource that the other functions acquire as well */
 #define MOST_THREADS 64
 
 static const unsigned thread_counts[] = {2, 4, 16, 64};
 
 typedef struct guarded {
     ERESOURCE resource;
-    long writers, readers; /* atomic: who is inside */
+    long writers, readers; /* atomic: how many are inside */
     unsigned long first;   /* not atomic: the resource protects them */
     unsigned long second;
 } guarded;
 
-/* What a thread has left to the releaser, who holds nothing itself. */
+/* What a thread has left to the releaser, which owns nothing itself. */
 typedef struct bequest {
     guarded *guarded;
     ERESOURCE_THREAD heir;
@@ -65,7 +65,7 @@ static void read_inside(guarded *g, test_random *random)
     add(&g->readers, -1);
 }
 
-/* Before: how often the thread has acquired it by these functions. */
+/* Before: how often the thread has acquired it with these functions. */
 static void recur(guarded *g, test_random *random, unsigned before)
 {
     unsigned depth = random_below(random, 3);
@@ -121,7 +121,7 @@ static void use_shared(guarded *g, test_random *random, unsigned index, bequest 
         ExReleaseResourceLite(&g->resource);
 }
 
-/* The entry is gone right after the release. */
+/* The entry is reused right after the release. */
 static void use_fast(guarded *g, test_random *random)
 {
     PFAST_ERESOURCE resource = (PFAST_ERESOURCE)&g->resource;
@@ -271,7 +271,7 @@ static void everything_at_once(void **state)
     assert_true(IsListEmpty(&ExpSystemResourcesList));
 }
 
-/* The last one to leave deletes and frees the resource that the others have just left. */
+/* The last thread to leave deletes and frees the resource that the others have just left. */
 
 typedef struct shared {
     ERESOURCE resource;

@@ -1,4 +1,4 @@
-/* Resources of user mode: sharers and owners that convert and nest, over plain memory. */
+/* User-mode resources: shared and exclusive owners that convert and nest, over plain memory. */
 #include "freedbylast.h"
 
 #include <interlock/rtl.h>
@@ -6,7 +6,7 @@
 struct table {
     RTL_RESOURCE resource;
     unsigned long rounds;
-    unsigned long first; /* equal unless somebody owns the resource */
+    unsigned long first; /* equal unless a thread owns the resource exclusively */
     unsigned long second;
     unsigned long writes;
 };
@@ -112,7 +112,7 @@ static void sixteen_threads(void **state)
     work_with(16);
 }
 
-/* Sharers are all inside at once: each waits there for the others. */
+/* All sharers are inside at once: each waits there for the others. */
 
 struct party {
     RTL_RESOURCE resource;
@@ -145,7 +145,7 @@ static void sharers_together(void **state)
     RtlDeleteResource(&party.resource);
 }
 
-/* Whoever releases last deletes the resource and frees it. */
+/* The last thread to release deletes and frees the resource. */
 
 typedef struct shared {
     RTL_RESOURCE resource;
@@ -174,7 +174,7 @@ static int is_last(void *object, unsigned index, test_random *random)
     if (!last || index == 0)
         RtlReleaseResource(&s->resource);
     else
-        RtlConvertSharedToExclusive(&s->resource); /* the others have released it then */
+        RtlConvertSharedToExclusive(&s->resource); /* the others have released it by then */
     return last;
 }
 

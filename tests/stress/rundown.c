@@ -1,6 +1,6 @@
 /*
- * Holders and waiters of rundown protections, plain and cache-aware, whose memory goes as soon as the last wait returns,
- * or the first: later accesses are caught by the poison, or by a sanitizer.
+ * Holders and waiters of rundown protections, plain and cache-aware, whose memory is freed as soon as the last wait
+ * returns, or the first: later accesses hit the poison or a sanitizer.
  */
 #include "stress.h"
 
@@ -28,8 +28,8 @@ typedef struct race {
     BOOLEAN first_frees;     /* not the last one */
     unsigned long rounds;
     object *current;
-    object *previous;        /* whose protection was poisoned and is looked at when all have left; or NULL */
-    unsigned arrived;        /* threads that have come to the barrier of the round */
+    object *previous;        /* a poisoned protection, checked when all have left; or NULL */
+    unsigned arrived;        /* threads that have reached the barrier of the round */
     unsigned long round;     /* completed barriers */
 } race;
 
@@ -93,7 +93,7 @@ static void destroy(object *o)
     free(o);
 }
 
-/* Nobody holds the object of a round before it begins, so nobody has a pointer to one that is gone. */
+/* No thread holds the object of a round before it begins, so no thread has a pointer to a freed one. */
 static void meet_all(race *r)
 {
     unsigned long round = load(&r->round);
@@ -130,7 +130,7 @@ static void use(object *o, test_random *random)
     }
 }
 
-/* Once a waiter is in, only waiters change the word: holders count themselves off in its block. */
+/* Once a waiter is in, only waiters change the word: holders decrement the count in its block. */
 static BOOLEAN has_new_waiter(object *o, ULONG_PTR before)
 {
     ULONG_PTR word = load(&o->first->Count);
@@ -148,7 +148,7 @@ static void let_waiters_in(object *o, unsigned waiters)
     }
 }
 
-/* A holder's first reference is taken before the wait can begin, so the object is there when it looks. */
+/* A holder takes its first reference before the wait can begin, so the object is there when it looks. */
 static void hold(race *r, unsigned index, test_random *random)
 {
     object *o;
@@ -167,7 +167,7 @@ static void hold(race *r, unsigned index, test_random *random)
     release(o, 1);
 }
 
-/* Where the first waiter to return frees the protection, all of them have to be in before the last holder leaves. */
+/* Where the first waiter to return frees the protection, all must be in before the last holder leaves. */
 static void wait_and_free(race *r, unsigned index, test_random *random)
 {
     object *o;

@@ -1,4 +1,4 @@
-/* Semaphores with eight threads: no more inside than the count, and nothing made that is not taken or left. */
+/* Semaphores with eight threads: never more inside than the count, and every release is acquired or remains. */
 #include "stress.h"
 
 #define THREADS 8

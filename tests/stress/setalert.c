@@ -1,5 +1,5 @@
 /*
- * A set against an alert of an alertable wait. At most one signal and one alert are on their way at a time, so none may
+ * A set against an alert of an alertable wait. At most one signal and one alert are in flight at a time, so none may
  * merge with another, and each must end exactly one wait.
  */
 #include "stress.h"

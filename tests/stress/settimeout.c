@@ -1,6 +1,6 @@
 /*
- * A set against the deadline of a wait. Every set of a synchronization event that finds it unsignaled is one signal;
- * each signal is consumed by exactly one wait that returns success, or is still there at the end.
+ * A set against the deadline of a wait. Every set that finds the synchronization event unsignaled is one signal; each
+ * signal is consumed by exactly one successful wait, or remains at the end.
  */
 #include "stress.h"
 

@@ -1,4 +1,4 @@
-/* Interlocked lists under many threads: no entry is lost or given out twice, also when entries are unmapped. */
+/* Interlocked lists with many threads: no entry is lost or popped twice, even when entries are unmapped. */
 #include "stress.h"
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 typedef struct node {
     SLIST_ENTRY link;
     volatile ULONG taken;
-    unsigned long uses;   /* not atomic: whoever took the node has it alone */
+    unsigned long uses;   /* not atomic: the thread that popped the node owns it */
 } node;
 
 typedef struct race {
@@ -48,7 +48,7 @@ static unsigned long take_one(race *r)
     return 1;
 }
 
-/* Two entries back in the other order: what the sequence is there for. */
+/* Pushes two entries back in the other order: the case that the sequence number is for. */
 static unsigned long swap_two(race *r)
 {
     node *a = (node *)InterlockedPopEntrySList(&r->list), *b = (node *)InterlockedPopEntrySList(&r->list);
@@ -129,9 +129,9 @@ static void entries_are_conserved(void **state)
 }
 
 /*
- * Each entry is a page of its own, and is unmapped by whoever popped it, then mapped again and pushed. The page is that
- * of a file and is taken out of the address space's page tables after the push: so the next one to read the link waits
- * for the host for a while, and when it gets there, another thread may have popped the entry.
+ * Each entry is a page of its own. The thread that popped it unmaps it, then maps and pushes it again. The page is
+ * file-backed and is dropped from the page tables after the push: the next thread that reads the link takes a page
+ * fault, and by the time it continues another thread may have popped the entry.
  */
 
 #define PAGES 4
@@ -179,11 +179,11 @@ static void push_page(vanishing *v, page *p)
 {
     require(__atomic_exchange_n(&v->taken[p->number], 0, __ATOMIC_RELAXED) == 1);
     InterlockedPushEntrySList(&v->list, &p->link);
-    madvise(p, PAGE, MADV_DONTNEED); /* fails where the entry is gone already */
+    madvise(p, PAGE, MADV_DONTNEED); /* fails where the entry is already gone */
 }
 
-/* Some pages out, and back in another order, some of them at another address: a pop that was held up meanwhile may find
- * the same first entry again, followed by another one. */
+/* Pops some pages and pushes them back in another order, some at another address: a pop that was delayed meanwhile may
+   find the same first entry again, with another successor. */
 static void shuffle(void *argument, unsigned index)
 {
     vanishing *v = argument;
@@ -229,7 +229,7 @@ static void unmapped_under_pops(void **state)
         assert_int_equal(count, PAGES);
         close(v.file);
     }
-    print_message("# %llu pops met an entry that was gone\n", HalpFailedReads - before);
+    print_message("# %llu pops read an entry that was already unmapped\n", HalpFailedReads - before);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * Queued spinlocks, those of readers and writers, and operations under a spinlock, under many threads. The program runs
- * on machines with 1, 2, 64 and 2560 processors.
+ * Queued spinlocks, reader/writer spinlocks, and operations under a spinlock, with many threads. The program runs on
+ * machines with 1, 2, 64 and 2560 processors.
  */
 #include "stress.h"
 
@@ -11,14 +11,14 @@
 
 static const unsigned thread_counts[] = {2, 4, 16, 64};
 
-/* Threads that wait in line get on at the host's pace, and where there is one processor they wait in line for that: so
- * many rounds are shared by all of them, and there fewer. */
+/* Threads that wait in line advance at the host's pace, and with one processor they also wait in line for that one: so
+   all threads share the rounds, and one processor gets fewer. */
 static unsigned long rounds_each(unsigned long rounds, unsigned threads)
 {
     return test_rounds(KeNumberProcessors == 1 ? rounds / 100 : rounds) / threads + 1;
 }
 
-/* Queued spinlocks: what a lock protects changes under that lock only. */
+/* Queued spinlocks: protected data changes under its lock only. */
 
 typedef struct guarded {
     KSPIN_LOCK lock __attribute__((aligned(64)));
@@ -32,7 +32,7 @@ typedef struct queued {
     volatile unsigned long refused;
 } queued;
 
-/* Now and then the holder leaves the host's CPU to others, who then come to wait. */
+/* Sometimes the owner yields the host's CPU, so that others queue. */
 static void pause_sometimes(unsigned long count)
 {
     if (count % 4096 == 0)
@@ -46,7 +46,7 @@ static void use(guarded *g)
     require(__atomic_exchange_n(&g->inside, 0, __ATOMIC_RELAXED) == 1);
 }
 
-/* The handle is in memory that is gone right after the release. */
+/* The handle's memory is reused right after the release. */
 static void use_in_stack(queued *q)
 {
     KLOCK_QUEUE_HANDLE *handle = malloc(sizeof(*handle));
@@ -92,7 +92,7 @@ static int try_numbered(queued *q)
     return 1;
 }
 
-/* One inside the other. */
+/* Nested. */
 static void use_nested(queued *q)
 {
     KLOCK_QUEUE_HANDLE handle;
@@ -263,7 +263,7 @@ static void readers_and_writers(void **state)
     }
 }
 
-/* A writer gets in though readers come and go all the time and overlap. */
+/* A writer gets in even if readers come and go all the time and overlap. */
 
 typedef struct crowd {
     EX_SPIN_LOCK lock;

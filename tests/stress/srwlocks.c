@@ -1,4 +1,4 @@
-/* SRW locks, used by many threads in every way at once, while alerts come that nobody asked for. */
+/* SRW locks, used by many threads in every way at once, while unsolicited alerts arrive. */
 #include "stress.h"
 
 #include "../support/sanitizers.h"
@@ -112,7 +112,7 @@ static void use(void *argument, unsigned index)
     }
 }
 
-/* The invariants of src/ex/pushlock.c, looked at in the midst of it. */
+/* The invariants of src/ex/pushlock.c, checked while the lock is contended. */
 static void check_word(ULONG_PTR word)
 {
     require(!(word & K) || (word & W));
@@ -121,7 +121,7 @@ static void check_word(ULONG_PTR word)
     require((word & (L | W)) || word == 0);
 }
 
-/* A lock that crosses a cache line is changed as a whole, but not read so. */
+/* A lock that crosses a cache line is changed atomically, but not read so. */
 static BOOLEAN can_be_read(void)
 {
     return (ULONG_PTR)scene.lock / 64 == ((ULONG_PTR)scene.lock + 7) / 64;

@@ -1,6 +1,6 @@
 /*
- * The wait blocks of a wait are on the waiter's stack. The frame is used again, for something else, the moment the wait
- * returns: nobody may still write into it.
+ * Wait blocks are on the waiter's stack. The frame is reused the moment the wait returns: no thread may still write
+ * into it.
  */
 #include "stress.h"
 
@@ -16,7 +16,7 @@ static struct {
     unsigned long waiters_left;
 } race;
 
-/* As deep as the frame of the wait: what is written here lies where the wait blocks were. */
+/* As deep as the frame of the wait: this overwrites the wait blocks. */
 static __attribute__((noinline)) void reuse_the_frame(uint32_t patience)
 {
     volatile unsigned char frame[2 * OBJECTS * sizeof(KWAIT_BLOCK)];
@@ -93,10 +93,8 @@ static void frames_are_left_alone(void **state)
         assert_int_equal(race.signals[i], race.taken[i] + (unsigned long)KeReadStateEvent(&race.event[i]));
 }
 
-/*
- * The event itself is on the waiter's stack, and gone as soon as the wait returns: so the setter must not touch it any
- * more once the waiter can return.
- */
+/* The event itself is on the waiter's stack and gone as soon as the wait returns: the setter must not touch it once the
+   waiter can return. */
 static struct {
     KEVENT *event;
     unsigned long rounds;

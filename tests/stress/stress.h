@@ -1,6 +1,6 @@
 /*
- * stress.h: what the races have in common. Assertions of cmocka belong to the main thread only, so what a thread of a
- * race finds wrong ends the program: require().
+ * stress.h: what the stress tests share. Assertions of cmocka work in the main thread only, so a violation that another
+ * thread finds ends the program: require().
  */
 #ifndef INTERLOCK_TESTS_STRESS_H
 #define INTERLOCK_TESTS_STRESS_H
@@ -29,7 +29,7 @@ static inline _Noreturn void stress_fail(const char *condition, const char *file
 #define store(place, value) __atomic_store_n((place), (value), __ATOMIC_SEQ_CST)
 #define add(place, value) __atomic_add_fetch((place), (value), __ATOMIC_SEQ_CST)
 
-/* Polls without keeping the processor from whoever makes the condition true. */
+/* Polls without starving the thread that makes the condition true. */
 #define await(condition)   \
     do {                   \
         while (!(condition)) \
@@ -55,7 +55,7 @@ static inline LARGE_INTEGER no_time(void)
     return timeout;
 }
 
-/* The host rounds a thread's timeouts up by 50 us unless told otherwise. */
+/* The host rounds a thread's timeouts up by 50 us by default. */
 static inline void want_exact_timeouts(void)
 {
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -73,7 +73,7 @@ static inline NTSTATUS poll_for(void *object)
     return KeWaitForSingleObject(object, Executive, KernelMode, FALSE, &timeout);
 }
 
-/* Sets a synchronization event; 1 if that made a new signal, 0 if one was there already. */
+/* Sets a synchronization event; 1 if that made a new signal, 0 if it was already signaled. */
 static inline unsigned long signal_once(KEVENT *event)
 {
     return KeSetEvent(event, EVENT_INCREMENT, FALSE) == 0;
@@ -91,8 +91,8 @@ static inline int is_in_wait(PKTHREAD thread, KWAIT_STATE state)
     return (wait_register & KI_WAIT_ACTIVE) && (wait_register & KI_WAIT_STATE_MASK) == (ULONG)state;
 }
 
-/* The wait of a service for what its caller asked for, not one for a lock on the way there. The reason is written before
-   the wait is committed. */
+/* The wait that the caller asked a service for, not one for a lock on the way there. The reason is written before the
+   wait is committed. */
 static inline int is_in_user_request(PKTHREAD thread)
 {
     return is_in_wait(thread, WaitCommitted) && load(&thread->WaitReason) == UserRequest;

@@ -1,6 +1,7 @@
 /*
- * Suspension against signals. The victim consumes signals in one way of waiting or another; it is suspended and resumed
- * all the while. While it is suspended its count does not move, no signal is lost, and in the end it has got them all.
+ * Suspension against signals. The victim consumes signals in various kinds of waits and is suspended and resumed
+ * continuously. While it is suspended its count does not change, no signal is lost, and at the end it has consumed them
+ * all.
  */
 #include "stress.h"
 
@@ -147,7 +148,7 @@ static void check_that_it_stands_still(test_random *random)
     add(light ? &race.light : &race.heavy, 1);
 }
 
-/* What was held back comes through before the next suspension. */
+/* Deferred signals are delivered before the next suspension. */
 static void await_step(void)
 {
     unsigned long before = load(&race.steps.value);
@@ -206,10 +207,8 @@ static void suspended_threads_stand_still(void **state)
     }
 }
 
-/*
- * A suspended delay has no deadline. Resumed in the moment between looking for one and going to sleep, it must find the
- * deadline again.
- */
+/* A suspended delay has no deadline. If it is resumed between looking for one and going to sleep, it must find the
+   deadline again. */
 static struct {
     PKTHREAD thread;
     int entered;

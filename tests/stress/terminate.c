@@ -1,6 +1,6 @@
 /*
- * Threads are ended at random moments while they wait, signal, own mutants, are suspended and resumed, queue APCs, come
- * and go by themselves. Every one of them must end, once, with one of the statuses that were asked for; nothing that the
+ * Threads are terminated at random moments while they wait, signal, own mutants, are suspended and resumed, queue APCs,
+ * or come and go by themselves. Each must end, once, with one of the statuses that were requested; nothing that the
  * others use may be lost.
  */
 #include "support.h"
@@ -220,7 +220,7 @@ static void take_part(void *argument, unsigned index)
     __atomic_sub_fetch(&shared.hunters, 1, __ATOMIC_RELAXED);
 }
 
-/* After the storm every object is as if nobody had ever waited. */
+/* After the storm every object is as if no thread had ever waited. */
 static void expect_calm(void)
 {
     LARGE_INTEGER poll = {.QuadPart = 0};
@@ -238,7 +238,7 @@ static void expect_calm(void)
     assert_int_equal(KeReleaseMutant(&shared.mutant, 0, FALSE, FALSE), 0);
 }
 
-/* Handles move references about, so the event's own count is compared after the last handle is closed. */
+/* Handles cache references, so the event's own count is compared after the last handle is closed. */
 static void a_storm_of_ends(void **state)
 {
     PVOID event;
@@ -251,7 +251,7 @@ static void a_storm_of_ends(void **state)
     assert_int_equal(NtCreateEvent(&shared.handle, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, FALSE), 0);
     assert_int_equal(ObReferenceObjectByHandle(shared.handle, 0, NULL, KernelMode, &event, NULL), 0);
     shared.hunters = 2;
-    run_threads(test_slowdown() == 1 ? 3 : 2, 200, take_part, NULL); /* sanitizers and forks do not go together */
+    run_threads(test_slowdown() == 1 ? 3 : 2, 200, take_part, NULL); /* sanitizers do not support forks */
     expect_calm();
     assert_int_equal(ObCloseHandle(shared.handle, UserMode), 0);
     assert_int_equal(ObpHeaderOf(event)->PointerCount, 1);

@@ -1,4 +1,5 @@
-/* Work objects under load: nothing is lost or runs after it was cancelled; groups and pools end while others work. */
+/* Work objects under load: no callback is lost or runs after it was cancelled; groups and pools end while others work.
+   */
 #include "../win32/tptest.h"
 
 typedef struct shared_work {
@@ -48,7 +49,7 @@ static void test_nothing_is_lost(void **state)
     }
 }
 
-/* After a cancelling wait nothing runs or begins, until it is submitted again. */
+/* After a cancelling wait no callback runs or begins until the next submission. */
 static void cancel_many(void *argument, unsigned index)
 {
     unsigned long rounds = test_rounds(3000);
@@ -118,7 +119,7 @@ static void test_pools_come_and_go(void **state)
     await(count_of(&c.alive) == 0);
 }
 
-/* A group is emptied while its members work, expire and are signaled. */
+/* A group is released while its members work, expire and are signaled. */
 typedef struct group_round {
     volatile ULONG over; /* no callback may begin or end */
     HANDLE event;
@@ -196,7 +197,7 @@ static void test_groups(void **state)
     run_threads(3, 120, empty_groups, NULL);
 }
 
-/* Forks in the middle of it: in the child the pools work. */
+/* Forks under load: the pools work in the child. */
 static BOOLEAN work_in_child(void *argument)
 {
     shared_work *s = argument;

@@ -208,13 +208,11 @@ static void ids_come_and_go(void **state)
 
     (void)state;
     run_threads(THREADS, 240, race_for_ids, &ids);
-    assert_true(KiThreadSlotsUsed - before <= 16 + ids.rounds / 4); /* not all have given theirs back */
+    assert_true(KiThreadSlotsUsed - before <= 16 + ids.rounds / 4); /* not all have dropped theirs */
 }
 
-/*
- * Forks while others work. The runtime of a sanitizer may be forked while another thread holds its locks: there the
- * child allocates nothing and creates no thread.
- */
+/* Forks while others work. A sanitizer's runtime may be forked while another thread holds its locks: there the child
+   allocates nothing and creates no thread. */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

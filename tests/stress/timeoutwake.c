@@ -1,6 +1,6 @@
 /*
- * Timeouts against wakes. A wait that is told of a timeout has consumed nothing and swallowed no wake; one that is told
- * of success has consumed once. The timeouts are such that both come at the same moment as often as possible.
+ * Timeouts against wakes. A wait that reports a timeout has consumed neither an object nor a wake; one that reports
+ * success has consumed exactly one. The timeouts make both happen at the same moment as often as possible.
  */
 #include "stress.h"
 
@@ -28,7 +28,7 @@ static void begin(HANDLE object, unsigned long rounds)
     race.object = object;
 }
 
-/* Objects with a count: what was released was taken or is still there. */
+/* Objects with a count: every release was taken or remains. */
 
 static void take_or_time_out(void *argument, unsigned index)
 {
@@ -132,7 +132,7 @@ static void waits_for_all(void **state)
     }
 }
 
-/* Ports: each packet is removed once, in the order of posting. */
+/* Ports: each packet is removed once, in posting order. */
 
 static unsigned char *packet_seen;
 
@@ -188,7 +188,7 @@ static void completion_ports(void **state)
     free(packet_seen);
 }
 
-/* Keyed events: a wait and a release meet or both go without. */
+/* Keyed events: a wait and a release pair, or both time out. */
 
 static void meet_or_time_out(void *argument, unsigned index)
 {
@@ -220,8 +220,8 @@ static void keyed_events(void **state)
 
 /*
  * Wakes that are not stored: address waits and condition variables. There is one token at a time. A waiter without a
- * timeout sleeps until it gets one. One with a timeout that is told of the timeout leaves, and stays away until the
- * token is gone: if it had swallowed the wake, the other would sleep for ever.
+ * timeout sleeps until it gets one. One that reports a timeout leaves, and stays away until the token is gone: if it
+ * had consumed the wake, the other would sleep for ever.
  */
 static struct {
     volatile LONG token;
@@ -232,7 +232,7 @@ static struct {
 } relay;
 
 typedef struct relay_kind {
-    BOOL (*sleep_once)(PLARGE_INTEGER timeout); /* TRUE: was woken, or the token was there */
+    BOOL (*sleep_once)(PLARGE_INTEGER timeout); /* TRUE: it was woken, or the token was there */
     void (*give)(void);
     void (*wake_all)(void);
 } relay_kind;
@@ -335,7 +335,7 @@ static void give_all(const relay_kind *kind, test_random *random)
         spin_for(random_below(random, 400));
     }
     await(load(&relay.taken) == race.rounds);
-    while (load(&relay.left) != WAITERS) { /* the patient one sleeps once more */
+    while (load(&relay.left) != WAITERS) { /* the one without a timeout sleeps again */
         kind->wake_all();
         sched_yield();
     }

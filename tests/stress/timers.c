@@ -1,4 +1,4 @@
-/* Timers in great numbers, and timers that are set, cancelled and freed while they expire. */
+/* Many timers, and timers that are set, cancelled and freed while they expire. */
 #include "ex/exp.h"
 #include "ke/irql.h"
 #include "ke/timer.h"
@@ -68,7 +68,7 @@ static void test_hundred_thousand(void **state)
     free(all);
 }
 
-/* The memory is poisoned and given back the moment KeCancelTimer returns. */
+/* The memory is poisoned and freed the moment KeCancelTimer returns. */
 static void cancel_against_expiry(void *argument, unsigned index)
 {
     ULONG rounds = *(ULONG *)argument;
@@ -94,7 +94,7 @@ static void test_cancel_against_expiry(void **state)
     run_threads(4, PATIENCE, cancel_against_expiry, &rounds);
 }
 
-/* One waits, the others set it again and cancel it: the waiter is released by an expiration, never by anything else. */
+/* One thread waits, the others set and cancel the timer: only an expiration releases the waiter. */
 typedef struct contest {
     KTIMER timer;
     KDPC dpc;
@@ -186,7 +186,7 @@ static void test_flush_and_free(void **state)
     run_threads(3, PATIENCE, flush_and_free, &rounds);
 }
 
-/* Two timers in the WaitAlls of two threads, opposite order, while both expire periodically. */
+/* Two timers in the WaitAlls of two threads, in opposite order, while both expire periodically. */
 static void wait_for_both(void *argument, unsigned index)
 {
     KTIMER *timers = argument;

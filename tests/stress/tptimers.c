@@ -1,4 +1,4 @@
-/* Timers that are set, expire, are cancelled and closed at the same time. */
+/* Timers that are set, expire, and are cancelled and closed at the same time. */
 #include "../win32/tptest.h"
 
 typedef struct contested {
@@ -16,7 +16,7 @@ static void tick(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER timer)
     add_one(&c->runs);
 }
 
-/* After it is no longer set and a cancelling wait, no callback runs or begins. */
+/* After the timer is reset and a cancelling wait, no callback runs or begins. */
 static void cancel_many(void *argument, unsigned index)
 {
     unsigned long rounds = test_rounds(1500);
@@ -51,7 +51,7 @@ static void test_cancel(void **state)
     run_threads(4, 120, cancel_many, NULL);
 }
 
-/* Every expiration of a one-shot timer is one callback: either the setting that follows cancels it, or it runs. */
+/* Every expiration of a one-shot timer is one callback: either the next setting cancels it, or it runs. */
 static void account(void *argument, unsigned index)
 {
     unsigned long rounds = test_rounds(3000);

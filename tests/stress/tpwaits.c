@@ -32,7 +32,7 @@ static ULONG left_in(HANDLE semaphore)
     return (ULONG)information.CurrentCount;
 }
 
-/* What was released is either still there or has had its callback. */
+/* Every released count remains or has had its callback. */
 static void account(void *argument, unsigned index)
 {
     unsigned long rounds = test_rounds(2000);
@@ -96,7 +96,7 @@ static void test_cancel(void **state)
     run_threads(4, 120, cancel_many, NULL);
 }
 
-/* One thread sets, one signals, the callback sets again; then the wait is closed under them. */
+/* One thread sets, one signals, the callback sets again; then the wait is closed meanwhile. */
 static void set_again(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAIT wait, TP_WAIT_RESULT result)
 {
     contested *c = context;

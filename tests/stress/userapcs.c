@@ -1,4 +1,5 @@
-/* User APCs from many threads to threads that wait, end and are ended: each runs once or is refused or run down. */
+/* User APCs from many threads to threads that wait, exit and are terminated: each runs once, is refused or is run down.
+   */
 #include "support.h"
 
 #include <interlock/nt.h>
@@ -18,7 +19,7 @@ static VOID count(PVOID a, PVOID b, PVOID c)
     __atomic_fetch_add(&run, 1, __ATOMIC_RELAXED);
 }
 
-/* Ends only when it has seen that nothing is queued any more after it was told to. */
+/* Exits only when it has found nothing queued after it was told to stop. */
 static NTSTATUS receive(PVOID argument)
 {
     LARGE_INTEGER moment = {.QuadPart = -1000};
@@ -63,7 +64,7 @@ static void join(HANDLE thread)
     assert_int_equal(ObCloseHandle(thread, UserMode), 0);
 }
 
-/* A receiver that ends by itself has run every APC that was accepted; one that is ended, some of them. */
+/* A receiver that exits by itself has run every APC that was accepted; one that is terminated, some of them. */
 static void replace_receivers(void)
 {
     test_random random;

@@ -1,6 +1,6 @@
 /*
- * User mode, everything at once: threads that come, end by themselves or are ended, are suspended and get APCs; waits for
- * any and for all; a completion port; work, timers and waits of the thread pool in cleanup groups. In the end every count
+ * User mode, everything at once: threads that come, exit or are terminated, are suspended and get APCs; waits for any
+ * and for all; a completion port; work, timers and waits of the thread pool in cleanup groups. At the end every count
  * is conserved and no handle is left.
  */
 #include "stress.h"
@@ -9,7 +9,7 @@
 
 #include <interlock/nt.h>
 
-#define LIVES 4          /* threads that live at a time, each with its keeper */
+#define LIVES 4          /* threads alive at a time, each with its keeper */
 #define STEPS_OF_A_LIFE 40
 #define GROUPS 2         /* threads that use the pool */
 
@@ -26,8 +26,8 @@ static struct {
     unsigned long submitted, ran;
 } mixed;
 
-/* One who lives. What it has taken and not noted yet when it is ended would be lost: so it is ended only where it has
-   said that it may be. */
+/* A living thread. What it has taken and not recorded when it is terminated would be lost: so it is terminated only
+   where it has said that it may be. */
 enum { IMMUNE, MORTAL, DOOMED };
 
 typedef struct life {
@@ -134,7 +134,7 @@ static void do_one_thing(life *self)
     }
 }
 
-/* Here it may be ended: asleep, in a wait, as the owner of a mutex. */
+/* Here it may be terminated: asleep, in a wait, as the owner of a mutex. */
 static void be_mortal(life *self)
 {
     HANDLE some[2] = {mixed.object[MANUAL_EVENT], mixed.object[MUTEX_0 + random_below(&self->random, 2)]};
@@ -159,7 +159,7 @@ static DWORD WINAPI live(LPVOID argument)
         if (random_below(&self->random, 4) == 0)
             be_mortal(self);
     }
-    if (random_below(&self->random, 4) == 0) /* ends as the owner of a mutex */
+    if (random_below(&self->random, 4) == 0) /* exits as the owner of a mutex */
         WaitForSingleObject(mixed.object[MUTEX_0 + random_below(&self->random, 2)], 1);
     if (random_below(&self->random, 2))
         ExitThread(7);

@@ -1,6 +1,6 @@
 /*
- * WaitAll: all of its objects or none, at one instant. What was signaled equals what was taken plus what is left, for
- * each object by itself, so a wait that took one object and not the other would show.
+ * WaitAll: all of its objects or none, atomically. For each object the signals equal those taken plus those that
+ * remain, so a wait that took one object without the other would show.
  */
 #include "stress.h"
 
@@ -8,7 +8,7 @@ enum { A, B, C, OBJECTS };
 
 #define MAXIMUM_TAKERS 6
 
-/* One taker: its objects in the order it names them, and how it waits. */
+/* One taker: its objects in the order that it passes, and how it waits. */
 typedef struct taker {
     unsigned count;
     unsigned object[OBJECTS];
@@ -155,10 +155,8 @@ static void all_or_nothing(void **state)
     }
 }
 
-/*
- * A notification event that every waiter needs is the gate. While it is closed nothing may be taken, even though the
- * rest of each wait is signaled: an object that is seen signaled stays so.
- */
+/* A notification event that every waiter needs is the gate. While it is closed no object may be taken even if the rest
+   of each wait is signaled: an object that is seen signaled stays so. */
 #define GATE_TAKERS 3
 
 static struct {
@@ -224,7 +222,7 @@ static void closed_gate_stops_everybody(void **state)
         assert_int_equal(made[i], gated.taken[i] + (unsigned long)KeReadStateEvent(&gated.event[i]));
 }
 
-/* Mutants in a WaitAll: neighbours share a fork, nobody eats with less than two, nobody deadlocks. */
+/* Mutants in a WaitAll: neighbours share a fork, none eats with less than two, none deadlocks. */
 #define PHILOSOPHERS 4
 
 static struct {

@@ -1,6 +1,6 @@
 /*
- * Wait completion packets: association, signal, cancellation and removal against each other, and everything closed at
- * any moment. What was associated was removed or cancelled, once; what was signaled was taken, once; nothing is left.
+ * Wait completion packets: association, signal, cancellation and removal against each other, with closes at any moment.
+ * Every association was removed or cancelled, once; every signal was taken, once; nothing leaks.
  */
 #include "stress.h"
 
@@ -15,7 +15,7 @@ static struct {
     HANDLE event[EVENTS];
     unsigned long rounds;
     lone_counter associated, removed, cancelled, pending;
-    lone_counter signaled; /* a set that found the event not set */
+    lone_counter signaled; /* a set that found the event not signaled */
     POBJECT_TYPE packet_type;
 } race;
 
@@ -122,7 +122,7 @@ static void race_thread(void *argument, unsigned index)
     for (unsigned long i = 0; i < race.rounds; i++) {
         LARGE_INTEGER timeout = in_microseconds(random_below(&random, 20));
 
-        switch (random_below(&random, 5)) { /* each thread does everything: no one of them has to keep up */
+        switch (random_below(&random, 5)) { /* each thread does everything: none has to keep up with the others */
         case 0:
         case 1:
             associate(&random);
@@ -140,7 +140,7 @@ static void race_thread(void *argument, unsigned index)
     }
 }
 
-/* What the events still hold was signaled and not taken by an association. */
+/* Events that are still signaled were not taken by an association. */
 static unsigned long still_signaled(void)
 {
     unsigned long count = 0;
@@ -181,7 +181,7 @@ static void each_association_ends_once(void **state)
     end_race(events_before);
 }
 
-/* One association, the signal, and the closing of all three, each by a thread of its own. */
+/* One association, the signal, and the closes of all three, each by its own thread. */
 static void closing_thread(void *argument, unsigned index)
 {
     FILE_IO_COMPLETION_INFORMATION packet;

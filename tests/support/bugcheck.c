@@ -18,7 +18,7 @@ static _Noreturn void run_child(int output, void (*function)(void *), void *argu
     static const struct rlimit no_core;
 
     setrlimit(RLIMIT_CORE, &no_core);
-    /* A failed assertion must end this process, not go on with the parent's remaining tests in it. */
+    /* A failed assertion must end this process, not run the parent's remaining tests in it. */
     setenv("CMOCKA_TEST_ABORT", "1", 1);
     signal(SIGABRT, SIG_DFL);
     alarm(CHILD_SECONDS * test_slowdown());

@@ -13,7 +13,7 @@
 
 #define CHILD_SECONDS 60
 
-/* Runs function(argument) in a forked child, which has to come back. */
+/* Runs function(argument) in a forked child, which must exit by itself. */
 static inline void run_in_child(void (*function)(void *argument), void *argument)
 {
     pid_t child;

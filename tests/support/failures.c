@@ -1,6 +1,7 @@
 /*
- * cmocka keeps the text of a failed assertion for the thread that runs the test, and prints it when that test has
- * ended. In any other thread a failed assertion ends the program, and the text were lost: here it is printed at once.
+ * cmocka stores the text of a failed assertion for the thread that runs the test, and prints it when that test has
+ * ended. In any other thread a failed assertion ends the program and the text would be lost: here it is printed at
+ * once.
  */
 #include "support.h"
 
@@ -11,7 +12,7 @@
 
 typedef void print_error_function(const char *format, ...);
 
-/* A function of cmocka that its headers do not show; those of cmocka call this one instead. */
+/* A function of cmocka that its headers do not declare; its assertions call this one instead. */
 __attribute__((format(printf, 1, 2))) void cm_print_error(const char *format, ...);
 
 static __thread bool runs_the_tests;

@@ -1,6 +1,6 @@
 /*
- * guarded.h: items that nobody may touch for a while, each on a page of its own. A walk through a list that comes to one
- * of them ends in a fault, however fast it is: so a test of what an operation costs counts steps, not time.
+ * guarded.h: items that must not be touched for a while, each on a page of its own. A list walk that reaches one of
+ * them faults: so a test of an operation's cost counts steps, not time.
  */
 #ifndef INTERLOCK_TESTS_GUARDED_H
 #define INTERLOCK_TESTS_GUARDED_H

@@ -1,6 +1,6 @@
 /*
  * heap.h: a heap that refuses allocations of chosen threads and counts them. Under a sanitizer it only counts. With
- * HEAP_COUNTS_BLOCKS defined it also knows how many blocks are allocated, by all threads.
+ * HEAP_COUNTS_BLOCKS defined it also counts the blocks that all threads have allocated.
  */
 #ifndef INTERLOCK_TESTS_HEAP_H
 #define INTERLOCK_TESTS_HEAP_H
@@ -17,11 +17,11 @@
 #endif
 #endif
 
-/* How many more allocations the thread gets; negative: any number. */
+/* Allocations that the thread is still granted; negative: any number. */
 static __thread volatile int allocations_left __attribute__((tls_model("initial-exec"))) = -1;
 static volatile unsigned allocations_refused;
 static __thread volatile unsigned allocations_asked __attribute__((tls_model("initial-exec")));
-static volatile int refuse_one_only; /* after that the thread gets any number again */
+static volatile int refuse_one_only; /* after that the thread is granted any number again */
 
 static inline int refuse_allocation(void)
 {
@@ -60,7 +60,7 @@ extern void *__libc_memalign(size_t alignment, size_t size);
 
 #include <dlfcn.h>
 
-/* Its functions may call each other by their public names: that is not counted again. */
+/* The heap's functions may call each other by their public names: nested calls are not counted. */
 static __thread int inside_the_host __attribute__((tls_model("initial-exec")));
 
 #define HEAP_OF_THE_HOST(function, ...)                                                                  \

@@ -1,4 +1,4 @@
-/* A process enters a sandbox, like those of browsers and containers: system calls fail from then on. */
+/* A process enters a sandbox like those of browsers and containers: system calls fail from then on. */
 #ifndef INTERLOCK_TESTS_SANDBOX_H
 #define INTERLOCK_TESTS_SANDBOX_H
 

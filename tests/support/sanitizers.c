@@ -9,7 +9,7 @@
 
 const char *__tsan_default_options(void);
 
-/* A bugcheck is expected in a forked child and must end in a plain SIGABRT there. */
+/* A bugcheck is expected in a forked child and must end it with a plain SIGABRT. */
 const char *__tsan_default_options(void)
 {
     return "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:handle_abort=0";
@@ -25,7 +25,7 @@ unsigned test_slowdown(void)
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
 
-/* Wait blocks live on stacks: a frame that was left must not be touched any more. */
+/* Wait blocks live on stacks: a frame must not be touched after its function has returned. */
 const char *__asan_default_options(void)
 {
     return "detect_leaks=1:detect_stack_use_after_return=1:handle_abort=0";
@@ -43,8 +43,8 @@ unsigned test_slowdown(void)
 
 #define MOST_PAUSES 100
 
-/* A child of which the heap is locked hangs (support.h): a thread that begins or ends does not have it when it sleeps
-   or is gone. */
+/* A child whose heap is locked hangs (support.h): a starting or exiting thread does not hold the heap's lock once it
+   sleeps or is gone. */
 static void await_quiet(void)
 {
     static const struct timespec pause = {.tv_nsec = 500000};

@@ -1,4 +1,4 @@
-/* sanitizers.h: what this build and machine do not bear. */
+/* sanitizers.h: what this build and machine do not support. */
 #ifndef INTERLOCK_TESTS_SANITIZERS_H
 #define INTERLOCK_TESTS_SANITIZERS_H
 
@@ -14,7 +14,7 @@
 #endif
 #endif
 
-/* Other machines fault, and the sanitizer's runtime takes an atomic operation to be aligned. */
+/* Other machines fault, and ThreadSanitizer's runtime requires aligned atomics. */
 #if defined(__x86_64__) && !defined(THREAD_SANITIZER)
 #define MISALIGNED_ATOMICS 1
 #endif

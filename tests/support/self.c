@@ -1,4 +1,4 @@
-/* The helpers themselves: what they are there to catch makes them fail. */
+/* The helpers themselves: what they are meant to catch makes them fail. */
 #include "support.h"
 
 #include <signal.h>
@@ -47,7 +47,7 @@ static void wait_forever(void *argument, unsigned index)
         pause();
 }
 
-/* Runs one case in a child of its own; its output goes into text. True if it ended by SIGABRT. */
+/* Runs one case in its own child; its output goes into text. True if it ended by SIGABRT. */
 static int aborts(void (*run)(void), char *text, size_t size)
 {
     static const struct rlimit no_core;

@@ -9,15 +9,12 @@
 
 #include <cmocka.h>
 
-/*
- * Runs function(argument) in a forked child and fails the test unless the child ends by SIGABRT after
- * a report whose first line begins with "*** STOP: 0x<code>". An assertion of cmocka that fails in the
- * child is a failure of the test too.
- */
+/* Runs function(argument) in a forked child and fails the test unless the child ends by SIGABRT after a report whose
+   first line begins with "*** STOP: 0x<code>". A failed cmocka assertion in the child fails the test too. */
 #define expect_bugcheck(code, function, argument) \
     test_expect_bugcheck((code), NULL, (function), (argument), __FILE__, __LINE__)
 
-/* The same, and the first parameter is kind, which for some codes says what the violation was. */
+/* The same, and the first parameter must be kind, which for some codes says what the violation was. */
 #define expect_violation(code, kind, function, argument) \
     test_expect_bugcheck((code), &(uint64_t){(kind)}, (function), (argument), __FILE__, __LINE__)
 
@@ -25,9 +22,9 @@ void test_expect_bugcheck(uint32_t code, const uint64_t *parameter, void (*funct
                           void *argument, const char *file, int line);
 
 /*
- * Threads that leave a barrier together. join_threads waits for all of them; when that takes longer
- * than the given seconds (more under a sanitizer), the stacks of all threads go to stderr and the
- * program aborts. function gets the number of its thread, 0 to count - 1.
+ * Threads that leave a barrier together. join_threads waits for all of them; if that takes longer than the given
+ * seconds (more under a sanitizer), the stacks of all threads go to stderr and the program aborts. function gets its
+ * thread's number, 0 to count - 1.
  */
 typedef void test_thread_function(void *argument, unsigned index);
 typedef struct test_threads test_threads;
@@ -36,27 +33,25 @@ test_threads *start_threads(unsigned count, test_thread_function *function, void
 void join_threads(test_threads *threads, unsigned seconds);
 void run_threads(unsigned count, unsigned seconds, test_thread_function *function, void *argument);
 
-/* The same watch over code that blocks the calling thread. One watch at a time. */
+/* The same watchdog for code that blocks the calling thread. One at a time. */
 void watchdog_start(unsigned seconds);
 void watchdog_stop(void);
 
-/* Does the host say that the thread sleeps? Also if it is gone. */
+/* Does the host report the thread as sleeping? Also true if it is gone. */
 bool sleeps_in_the_host(unsigned long thread_id);
 bool all_others_sleep(void);
 
-/*
- * How often a race is tried: rounds, unless INTERLOCK_STRESS_ROUNDS says otherwise, either as a number
- * or as a share of the default ("5%"). Never 0.
- */
+/* How often a race is tried: rounds, unless INTERLOCK_STRESS_ROUNDS sets a number or a share of the default ("5%").
+   Never 0. */
 unsigned long test_rounds(unsigned long rounds);
 
 /* 1, or how many times slower the sanitizer of this build may make a test. */
 unsigned test_slowdown(void);
 
 /*
- * AddressSanitizer does not bring its heap over a fork: a thread of the library that starts or ends just then has it
- * locked, in the child for ever. So a fork waits until the other threads sleep. Where some never do, such a child is
- * to be ended after TEST_HEAP_SECONDS and forgiven; other builds show what hangs.
+ * AddressSanitizer does not keep its heap consistent over a fork: if a thread of the library starts or exits at that
+ * moment, the heap is locked in the child for ever. So a fork waits until the other threads sleep. Where some never do,
+ * the child is killed after TEST_HEAP_SECONDS and forgiven; other builds show real hangs.
  */
 #define TEST_HEAP_SECONDS 30
 int test_heap_may_stay_locked(void);

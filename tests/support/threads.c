@@ -77,7 +77,7 @@ static void take_own_stack(int signal_number)
     atomic_fetch_add(&stacks_taken, 1);
 }
 
-/* One line for each frame. addr2line also names what is static or hidden, backtrace_symbols cannot. */
+/* One line for each frame. Unlike backtrace_symbols, addr2line also names static and hidden functions. */
 static void print_stack(void)
 {
     char command[STACK_FRAMES * 20 + 128];
@@ -152,7 +152,7 @@ static void *watch(void *unused)
     return NULL;
 }
 
-/* Called with watch_lock held. A forked child has no watching thread and gets its own. */
+/* Called with watch_lock held. A forked child has no watchdog thread and creates its own. */
 static void start_watching(void)
 {
     struct sigaction action = {.sa_handler = take_own_stack, .sa_flags = SA_RESTART};

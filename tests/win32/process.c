@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "support.h"
-#include "win32/commandline.h"
+#include "win32/base.h"
 
 #define LONG_ENOUGH 60000
 

@@ -6,7 +6,7 @@
 
 typedef struct registration {
     HANDLE handle;
-    HANDLE event; /* what is waited for */
+    HANDLE event; /* the object to wait for */
     HANDLE ran;
     HANDLE opened; /* if not NULL, the callback waits for it */
     volatile ULONG inside;
@@ -36,7 +36,7 @@ static void enter(registration *r, EVENT_TYPE type, ULONG milliseconds, ULONG fl
     check(r->handle != NULL);
 }
 
-/* When it is no longer registered. */
+/* After it was unregistered. */
 static void forget(registration *r)
 {
     await(count_of(&r->inside) == 0);
@@ -109,7 +109,7 @@ static void test_timeout(void **state)
     assert_int_equal(r.timeouts, 1);
 }
 
-/* All callbacks of the wait thread come one after the other. */
+/* Callbacks in the wait thread do not overlap. */
 static volatile ULONG inside;
 
 static void alone(PVOID context, BOOLEAN timed_out)
@@ -256,7 +256,7 @@ static void test_refusals(void **state)
     NtClose(mutant);
 }
 
-/* The handle may be closed, the wait goes on. */
+/* The handle may be closed; the wait goes on. */
 static void test_handle_is_closed(void **state)
 {
     registration r;

@@ -32,7 +32,7 @@ static void add(entry *e, HANDLE queue, DWORD due, DWORD period, ULONG flags)
     check(e->handle != NULL);
 }
 
-/* When it has been deleted. */
+/* After it was deleted. */
 static void forget(entry *e)
 {
     await(count_of(&e->inside) == 0);
@@ -97,7 +97,7 @@ static void test_change(void **state)
     add(&e, queue, HOUR, 0, WT_EXECUTEDEFAULT);
     assert_true(ChangeTimerQueueTimer(queue, e.handle, 1, 0));
     wait_event(e.ran);
-    /* one that has expired and has no period is not changed any more */
+    /* a timer that has expired and has no period does not change any more */
     assert_true(ChangeTimerQueueTimer(queue, e.handle, 0, 0));
     NtDelayExecution(FALSE, &(LARGE_INTEGER){.QuadPart = -10 * MILLISECOND});
     assert_int_equal(count_of(&e.runs), 1);

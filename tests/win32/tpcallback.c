@@ -63,7 +63,7 @@ static void test_completion(void **state)
     NtClose(r.opened);
 }
 
-/* Asking twice, or for nothing. */
+/* Asking twice, or with NULL. */
 typedef struct twice {
     PTP_CALLBACK_INSTANCE instance;
     HANDLE event;
@@ -122,7 +122,7 @@ static void test_twice(void **state)
     NtClose(event);
 }
 
-/* What cannot be done raises, and nobody on a thread of the pool catches it. */
+/* An action that fails raises a status, which no thread of the pool catches. */
 static void bad_event(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     SetEventWhenCallbackReturns(instance, context);
@@ -156,7 +156,7 @@ static void test_failures(void **state)
     }
 }
 
-/* After this nobody waits for the callback any more, and its object may go. */
+/* From now on no thread waits for the callback, and its object may be deleted. */
 static void disassociate(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
 {
     gate *g = context;
@@ -215,7 +215,7 @@ static void test_finalization(void **state)
     NtClose(event);
 }
 
-/* The thread's priority is given back. */
+/* The thread's priority is restored. */
 static void raise_priority(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     check(KeGetCurrentThread()->BasePriorityIncrement == 0);

@@ -1,4 +1,4 @@
-/* Cleanup groups, and how long a pool lives. */
+/* Cleanup groups, and the lifetime of a pool. */
 #include "tptest.h"
 
 static volatile ULONG runs;
@@ -51,8 +51,8 @@ typedef struct members {
     HANDLE event;
 } members;
 
-/* Seven members: a work object with three callbacks to come, one without, an expired and a set timer, a signaled and a
-   waiting wait, and one that nobody sees; the only thread of the pool is in the gate. */
+/* Seven members: a work object with three pending callbacks, one without, an expired and a set timer, a signaled and a
+   waiting wait, and a simple callback; the only thread of the pool is in the gate. */
 static void prepare(members *m)
 {
     FILETIME due;
@@ -90,7 +90,7 @@ static void finish(members *m)
     NtClose(m->event);
 }
 
-/* The thread is blocked all the time: nothing that is cancelled needs it. */
+/* The thread is blocked throughout: cancelling does not need it. */
 static void test_cancel(void **state)
 {
     members m;
@@ -126,7 +126,7 @@ static void test_no_cancel(void **state)
     finish(&m);
 }
 
-/* A callback that runs is waited for; and a group may be used again. */
+/* A release waits for a running callback; and a group may be reused. */
 static void slow(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     (void)instance;
@@ -181,7 +181,7 @@ static void test_member_leaves(void **state)
     CloseThreadpoolCleanupGroup(group);
 }
 
-/* A group that is closed too early goes with its last member. */
+/* A group that is closed before its members is freed with the last one. */
 static void test_group_closed_first(void **state)
 {
     PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
@@ -236,7 +236,7 @@ static void start_releasing(pthread_t *thread, members *m)
     await(is_releasing());
 }
 
-/* A member that joins too late to be released is not waited for. */
+/* A release does not wait for a member that joins too late. */
 static void test_member_joins(void **state)
 {
     members m;
@@ -252,7 +252,7 @@ static void test_member_joins(void **state)
     finish(&m);
 }
 
-/* The releasing thread stayed behind: the child releases what is left, the members with callbacks to come. */
+/* The releasing thread stayed behind: the child releases the remaining members, those with pending callbacks. */
 static BOOLEAN release_rest_in_child(void *argument)
 {
     members *m = argument;

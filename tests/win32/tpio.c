@@ -38,7 +38,7 @@ static void ready(PTP_CALLBACK_INSTANCE instance, PVOID context, PVOID overlappe
     if (c->close) {
         CloseThreadpoolIo(io);
     }
-    BOOLEAN end = c->end; /* whoever waits for ran may be gone with it */
+    BOOLEAN end = c->end; /* a waiter for ran may free it */
     set_event(c->ran);
     if (end) {
         ExitThread(0);
@@ -85,7 +85,7 @@ static void test_operations(void **state)
         assert_int_equal(c.runs, i);
         assert_int_equal(c.bytes, i);
     }
-    /* nothing was started: nothing is told */
+    /* nothing was started: no callback */
     put(&c);
     WaitForThreadpoolIoCallbacks(c.io, FALSE);
     assert_int_equal(c.runs, 20);
@@ -94,7 +94,7 @@ static void test_operations(void **state)
     finish(&c);
 }
 
-/* Each operation has its callback, one after the other. */
+/* Each operation has its callback, one at a time. */
 static void test_several_started(void **state)
 {
     channel c;
@@ -171,7 +171,7 @@ static void test_close_inside_callback(void **state)
     finish(&c);
 }
 
-/* The next operation is served all the same, and the object goes when it is closed. */
+/* The next operation is still served, and the object is deleted when it is closed. */
 static void test_thread_ends_inside_callback(void **state)
 {
     TP_CALLBACK_ENVIRON environment;

@@ -67,7 +67,7 @@ static inline PTP_POOL make_pool(ULONG maximum, PTP_CALLBACK_ENVIRON environment
     return pool;
 }
 
-/* Tells when a closed object is gone, and with it its last callback. */
+/* Reports when a closed object is deleted, and so its last callback is over. */
 static inline void note_gone(PVOID gone)
 {
     add_one(gone);
@@ -105,7 +105,7 @@ static inline void gate_start(gate *g, PTP_CALLBACK_ENVIRON environment)
     SubmitThreadpoolWork(g->work);
 }
 
-/* The one thread of the pool of environment is in the gate when this returns. */
+/* When this returns, the one thread of the environment's pool is in the gate. */
 static inline void gate_block(gate *g, PTP_CALLBACK_ENVIRON environment)
 {
     gate_start(g, environment);
@@ -120,7 +120,7 @@ static inline void gate_close(gate *g)
     NtClose(g->opened);
 }
 
-/* The status with which a forked child ends: 0 if function returned TRUE. A child that hangs is ended by its alarm. */
+/* The exit status of a forked child: 0 if function returned TRUE. Its alarm ends a child that hangs. */
 static inline int in_child(BOOLEAN (*function)(void *argument), void *argument)
 {
     int status;

@@ -119,8 +119,8 @@ static void expire(PTP_TIMER timer)
     await(!IsThreadpoolTimerSet(timer));
 }
 
-/* An expiration that has no thread yet is a callback that was queued: it stays one when the timer is set anew, and it
-   is what a wait cancels or waits for. */
+/* An expiration that finds no thread is a queued callback: it stays one when the timer is set again, and a wait waits
+   for it or cancels it. */
 static void test_queued_expirations(void **state)
 {
     TP_CALLBACK_ENVIRON environment;
@@ -145,7 +145,7 @@ static void test_queued_expirations(void **state)
     gate_close(&g);
 }
 
-/* Closing does not take back what was queued. */
+/* Closing does not cancel queued callbacks. */
 static void test_close_with_queued(void **state)
 {
     TP_CALLBACK_ENVIRON environment;

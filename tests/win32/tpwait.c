@@ -4,7 +4,7 @@
 #define WAITS 512
 
 typedef struct watched {
-    HANDLE event; /* what is waited for */
+    HANDLE event; /* the object to wait for */
     HANDLE ran;
     volatile ULONG runs;
     volatile ULONG result;
@@ -110,7 +110,7 @@ static void test_set_again(void **state)
     NtClose(other);
 }
 
-/* Objects of every kind, and one that goes away while it is waited for. */
+/* Objects of every kind, and one that is closed while it is waited for. */
 static void test_objects(void **state)
 {
     watched w;
@@ -181,7 +181,7 @@ static void test_refusals(void **state)
     finish(&w);
 }
 
-/* What has been signaled and has no thread yet. */
+/* Signaled, but without a thread yet. */
 static void test_queued(void **state)
 {
     TP_CALLBACK_ENVIRON environment;
@@ -206,7 +206,7 @@ static void test_queued(void **state)
     gate_close(&g);
 }
 
-/* Both have come: the object has been consumed, so that is what the callback is told. */
+/* Both have come: the object was consumed, so the callback reports the signal. */
 static void test_signal_wins(void **state)
 {
     TP_CALLBACK_ENVIRON environment;

@@ -1,6 +1,8 @@
 /* Work objects and the threads that run them, by the numbers in src/rtl/tpp.h. */
 #include "tptest.h"
 
+#include <pthread.h>
+#include <sys/mman.h>
 #include <time.h>
 
 static PTP_WORK expected_work;
@@ -149,7 +151,7 @@ static void test_close_inside_callback(void **state)
     NtClose(event);
 }
 
-/* The callbacks of one object run side by side, each blocked one gives its place to the next. */
+/* Callbacks of one object run concurrently; each one that blocks makes room for the next. */
 typedef struct meeting {
     volatile ULONG present;
     ULONG expected;
@@ -185,7 +187,7 @@ static void test_blocked_callbacks_make_room(void **state)
     NtClose(m.all);
 }
 
-/* 2 of the threads: those that block in the host do not keep the others from running for ever. */
+/* 2 of the threads: callbacks that block in the host do not starve the others. */
 static volatile ULONG released;
 
 static void block_in_host(PTP_CALLBACK_INSTANCE instance, PVOID context)
@@ -219,7 +221,7 @@ static void test_blocked_in_host(void **state)
     NtClose(event);
 }
 
-/* The same at once for those who say so. */
+/* The same, without delay, for callbacks that announce it. */
 static void run_long(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     volatile ULONG *blocked = context;
@@ -275,7 +277,7 @@ static void test_no_thread_for_long_callback(void **state)
     NtClose(event);
 }
 
-/* A pool of one thread: one after the other, in the order in which they came. */
+/* A pool of one thread runs callbacks one at a time, in submission order. */
 typedef struct place {
     ULONG number;
 } place;
@@ -352,7 +354,7 @@ static void test_priorities(void **state)
     NtClose(event);
 }
 
-/* Threads come when they are needed, and go. */
+/* Threads are created on demand, and leave. */
 static void need_threads(PTP_CALLBACK_ENVIRON environment, ULONG number)
 {
     meeting m = {.expected = number, .all = make_event(NotificationEvent)};
@@ -420,6 +422,34 @@ static void test_stack(void **state)
     assert_false(SetThreadpoolStackInformation(pool, &bad));
     assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
     assert_true(SetThreadpoolThreadMinimum(pool, 1));
+    CloseThreadpool(pool);
+}
+
+/* Each new thread has the stack that is set when it starts. */
+static volatile ULONG stacks_end;
+
+static void *set_stacks(void *pool)
+{
+    TP_POOL_STACK_INFORMATION stack = {.StackReserve = 1 << 20, .StackCommit = 4096};
+    while (!count_of(&stacks_end)) {
+        stack.StackReserve ^= 4096;
+        check(SetThreadpoolStackInformation(pool, &stack));
+    }
+    return NULL;
+}
+
+static void test_stack_while_threads_start(void **state)
+{
+    PTP_POOL pool = CreateThreadpool(NULL);
+    pthread_t setter;
+    (void)state;
+    stacks_end = 0;
+    assert_int_equal(pthread_create(&setter, NULL, set_stacks, pool), 0);
+    for (DWORD i = 1; i <= 16; i += 1) {
+        assert_true(SetThreadpoolThreadMinimum(pool, i));
+    }
+    add_one(&stacks_end);
+    assert_int_equal(pthread_join(setter, NULL), 0);
     CloseThreadpool(pool);
 }
 
@@ -502,7 +532,7 @@ static void test_overflow(void **state)
     CloseThreadpoolWork(work);
 }
 
-/* In a forked child the pool starts over, with what was queued. */
+/* In a forked child the pool starts over with the queued callbacks. */
 static BOOLEAN use_work(void *argument)
 {
     SubmitThreadpoolWork(argument);
@@ -545,7 +575,7 @@ static void test_fork(void **state)
     CloseThreadpool(pool);
 }
 
-/* The callback goes on in the child, on the only thread that it has, and so does the pool. */
+/* The callback continues in the child, on its only thread, and so does the pool. */
 typedef struct forking {
     PTP_WORK work;
     PTP_WORK other;
@@ -590,6 +620,107 @@ static void test_fork_inside_callback(void **state)
     CloseThreadpoolWork(f.work);
     CloseThreadpoolWork(f.other);
     NtClose(f.done);
+}
+
+/* A callback forks while a thread waits for it. The waiter stays behind; here the child cannot touch its stack. */
+#define WAITER_STACK (1 << 20)
+
+typedef struct forking_end {
+    PTP_WORK work;
+    PTP_POOL pool;
+    void *stack;
+    void (*end)(PTP_CALLBACK_INSTANCE instance, struct forking_end *f);
+    int status;
+} forking_end;
+
+static void *wait_for_work(void *argument)
+{
+    WaitForThreadpoolWorkCallbacks(argument, FALSE);
+    return NULL;
+}
+
+static void fork_while_waited_for(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    forking_end *f = context;
+    await(__atomic_load_n(&work->Object.State, __ATOMIC_ACQUIRE) & TPP_WAITERS);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(TEST_SECONDS);
+        check(mprotect(f->stack, WAITER_STACK, PROT_NONE) == 0);
+        f->end(instance, f);
+        _exit(1);
+    }
+    check(waitpid(child, &f->status, 0) == child);
+}
+
+static int end_in_child(void (*end)(PTP_CALLBACK_INSTANCE instance, forking_end *f))
+{
+    forking_end f = {.end = end, .status = -1};
+    TP_CALLBACK_ENVIRON environment;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    f.pool = make_pool(2, &environment);
+    f.work = CreateThreadpoolWork(fork_while_waited_for, &f, &environment);
+    f.stack = mmap(NULL, WAITER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(f.stack, MAP_FAILED);
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstack(&attributes, f.stack, WAITER_STACK), 0);
+    SubmitThreadpoolWork(f.work);
+    assert_int_equal(pthread_create(&thread, &attributes, wait_for_work, f.work), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(munmap(f.stack, WAITER_STACK), 0);
+    pthread_attr_destroy(&attributes);
+    CloseThreadpoolWork(f.work);
+    CloseThreadpool(f.pool);
+    return f.status;
+}
+
+static void disassociate_forked(PTP_CALLBACK_INSTANCE instance, forking_end *f)
+{
+    (void)f;
+    DisassociateCurrentThreadFromCallback(instance);
+    _exit(0);
+}
+
+static void *exit_after(void *thread)
+{
+    wait_event(thread);
+    _exit(0);
+}
+
+static void end_forked_thread(PTP_CALLBACK_INSTANCE instance, forking_end *f)
+{
+    HANDLE thread = OpenThread(SYNCHRONIZE, FALSE, GetCurrentThreadId());
+    pthread_t observer;
+    (void)instance;
+    (void)f;
+    check(thread != NULL && pthread_create(&observer, NULL, exit_after, thread) == 0);
+    NtTerminateThread(NtCurrentThread(), STATUS_SUCCESS);
+}
+
+/* The pool's other thread stayed behind too: a new one is needed. */
+static void run_long_forked(PTP_CALLBACK_INSTANCE instance, forking_end *f)
+{
+    BOOL idle = CallbackMayRunLong(instance);
+    _exit(idle && TppIsPoolReady(f->pool) && TppQueryThreads(f->pool) == 2 ? 0 : 1);
+}
+
+static void test_fork_then_disassociate(void **state)
+{
+    (void)state;
+    assert_int_equal(end_in_child(disassociate_forked), 0);
+}
+
+static void test_fork_then_end_thread(void **state)
+{
+    (void)state;
+    assert_int_equal(end_in_child(end_forked_thread), 0);
+}
+
+static void test_fork_then_run_long(void **state)
+{
+    (void)state;
+    assert_int_equal(end_in_child(run_long_forked), 0);
 }
 
 static void raise_in_callback(PTP_CALLBACK_INSTANCE instance, PVOID context)
@@ -641,11 +772,15 @@ int main(void)
         WATCHED(test_threads_leave),
         WATCHED(test_persistent),
         WATCHED(test_stack),
+        WATCHED(test_stack_while_threads_start),
         WATCHED(test_thread_ends_in_callback),
         WATCHED(test_thread_is_terminated),
         WATCHED(test_overflow),
         WATCHED(test_fork),
         WATCHED(test_fork_inside_callback),
+        WATCHED(test_fork_then_disassociate),
+        WATCHED(test_fork_then_end_thread),
+        WATCHED(test_fork_then_run_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static char *format(const char *first, const char *second)
     return text;
 }
 
-/* The command runs where it was built, or where it was installed. */
+/* The command runs in its build directory, or installed. */
 static int is_in_build_folder(void)
 {
     char path[4096];
@@ -113,7 +113,7 @@ static int compile(const words *files, const words *extra, const char *folder, w
     return 0;
 }
 
-/* The objects are compiled with the sanitizer, and linked without it: the lab takes its place. */
+/* The objects are compiled with the sanitizer and linked without it: the lab replaces its runtime. */
 static int link_program(const words *objects, const char *program)
 {
     words command = {.count = 0};
@@ -128,7 +128,7 @@ static int link_program(const words *objects, const char *program)
     return run(&command);
 }
 
-/* The explorer lives on faults; it stops where it knows of a failure, with the thread that has made the last step. */
+/* The explorer uses faults itself; gdb stops where it reports a failure, on the thread of the last step. */
 static void add_gdb(words *command)
 {
     static const char *const orders[] = {"handle SIGSEGV SIGPROF nostop noprint pass", "break lab_sched_fail",

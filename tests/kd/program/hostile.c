@@ -14,7 +14,7 @@
 #include "ke/debugdata.h"
 #include "ke/timer.h"
 #include "ke/wait.h"
-#include "ob/handletable.h"
+#include "ob/obp.h"
 #include "ob/namespace.h"
 #include "ps/psp.h"
 #include "rtl/criticalsection.h"

@@ -1,0 +1,200 @@
+/*
+ * insidelibc.c: was a thread interrupted inside the C library?
+ *
+ * A thread that is stopped there may hold the heap's lock. Then every thread that allocates stops, and a fork never
+ * ends: the C library takes the heap's locks after the fork handlers have run, and ours have closed the dispatcher by
+ * then, so nobody could resume the thread. The locks are invisible; where the thread was is not. A thread inside the C
+ * library, the loader or the provider of malloc runs on for RETRY_AFTER and is interrupted again, except
+ * 1. in a system call that waits, where it may stay for good. Calls for memory do not count: the heap makes them with
+ *    its lock held. A thread that waits for a lock holds none that matters here.
+ * 2. after MOST_RETRIES: it may spin for good, or copy a gigabyte.
+ * In a program that is linked with the C library statically the two cannot be told apart: the thread stops where it is.
+ */
+#include "handler.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+#define RETRY_AFTER 100000 /* nanoseconds: many times what malloc takes */
+#define MOST_RETRIES 1000
+#define MOST_RANGES 8
+
+/* The system call instruction, and the registers of its number and result. */
+#if defined(__x86_64__)
+static const UCHAR HalpSystemCall[] = {0x0f, 0x05};
+#define CONTEXT_CALL(Context) ((Context)->uc_mcontext.gregs[REG_RAX])
+#define CONTEXT_RESULT(Context) CONTEXT_CALL(Context)
+#elif defined(__aarch64__)
+static const UCHAR HalpSystemCall[] = {0x01, 0x00, 0x00, 0xd4};
+#define CONTEXT_CALL(Context) ((Context)->uc_mcontext.regs[8])
+#define CONTEXT_RESULT(Context) ((Context)->uc_mcontext.regs[0])
+#elif defined(__riscv) && __riscv_xlen == 64
+static const UCHAR HalpSystemCall[] = {0x73, 0x00, 0x00, 0x00};
+#define CONTEXT_CALL(Context) ((Context)->uc_mcontext.__gregs[REG_A0 + 7])
+#define CONTEXT_RESULT(Context) ((Context)->uc_mcontext.__gregs[REG_A0])
+#endif
+
+typedef struct _HALP_RANGE {
+    ULONG_PTR First;
+    ULONG_PTR End;
+} HALP_RANGE;
+
+static HALP_RANGE HalpLibcCode[MOST_RANGES];
+static ULONG HalpLibcRanges;
+static PCSTR HalpOwnObject; /* the loader's name of the object that this code is in; NULL: the program itself */
+HALP_THREAD_LOCAL ULONG HalpRetries;
+HALP_THREAD_LOCAL int HalpRetryTimer; /* the host's number plus 1; 0: none */
+
+static BOOLEAN HalpContains(const struct dl_phdr_info *Object, ULONG_PTR Address)
+{
+    for (ULONG Index = 0; Index < Object->dlpi_phnum; Index++) {
+        const ElfW(Phdr) *Segment = &Object->dlpi_phdr[Index];
+        ULONG_PTR Begin = Object->dlpi_addr + Segment->p_vaddr;
+        if (Segment->p_type == PT_LOAD && Address >= Begin && Address - Begin < Segment->p_memsz) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* Context: addresses in the objects whose code counts, ended by 0. The program itself has no name. */
+static int HalpLookAtObject(struct dl_phdr_info *Object, size_t Size, VOID *Context)
+{
+    const ULONG_PTR *Landmark = Context;
+
+    UNREFERENCED_PARAMETER(Size);
+    if (Object->dlpi_name[0] == '\0') {
+        return 0;
+    }
+    if (HalpContains(Object, (ULONG_PTR)HalpLookAtObject)) {
+        HalpOwnObject = Object->dlpi_name;
+        return 0;
+    }
+    while (*Landmark != 0 && !HalpContains(Object, *Landmark)) {
+        Landmark += 1;
+    }
+    for (ULONG Index = 0; *Landmark != 0 && Index < Object->dlpi_phnum && HalpLibcRanges < MOST_RANGES; Index++) {
+        const ElfW(Phdr) *Segment = &Object->dlpi_phdr[Index];
+        if (Segment->p_type == PT_LOAD && (Segment->p_flags & PF_X) != 0) {
+            ULONG_PTR Begin = Object->dlpi_addr + Segment->p_vaddr;
+            HalpLibcCode[HalpLibcRanges++] = (HALP_RANGE){.First = Begin, .End = Begin + Segment->p_memsz};
+        }
+    }
+    return 0;
+}
+
+VOID HalpInitializeLibc(VOID)
+{
+    const ULONG_PTR Found[] = {
+        (ULONG_PTR)dlsym(RTLD_DEFAULT, "malloc"),
+        (ULONG_PTR)dlsym(RTLD_DEFAULT, "sysconf"), /* the C library, even if something else provides malloc */
+        (ULONG_PTR)getauxval(AT_BASE),             /* the loader */
+    };
+    ULONG_PTR Landmarks[ARRAYSIZE(Found) + 1] = {0};
+    ULONG Count = 0;
+
+    for (ULONG Index = 0; Index < ARRAYSIZE(Found); Index++) {
+        if (Found[Index] != 0) {
+            Landmarks[Count++] = Found[Index];
+        }
+    }
+    dl_iterate_phdr(HalpLookAtObject, Landmarks);
+}
+
+/*
+ * Threads, signal handlers and the destructor of a thread-specific key run here until the process ends, even if the
+ * program unloads the object. The shared library is linked with nodelete; a plugin with a static copy of the library is
+ * pinned here. dlopen is weak: a program that is linked with the C library statically does without the loader.
+ */
+extern __typeof__(dlopen) dlopen __attribute__((weak));
+
+VOID HalpStayLoaded(VOID)
+{
+    HALP_HOST_CALLS;
+    if (HalpOwnObject != NULL && dlopen != NULL && dlopen(HalpOwnObject, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
+        HalPrint("interlock: %s must not be unloaded, and the loader does not keep it\n", HalpOwnObject);
+    }
+}
+
+static BOOLEAN HalpIsSystemCallAt(const HALP_RANGE *Code, ULONG_PTR Instruction)
+{
+    return Instruction >= Code->First && Code->End - Instruction >= sizeof(HalpSystemCall) &&
+           memcmp((const VOID *)Instruction, HalpSystemCall, sizeof(HalpSystemCall)) == 0;
+}
+
+/* The host goes back to the instruction to restart the call, or leaves the call with EINTR. */
+static BOOLEAN HalpIsWaitingCall(const HALP_RANGE *Code, const ucontext_t *Context)
+{
+    ULONG_PTR Instruction = (ULONG_PTR)HALP_CONTEXT_INSTRUCTION(Context);
+    ULONG_PTR Call = (ULONG_PTR)CONTEXT_CALL(Context);
+
+    if (HalpIsSystemCallAt(Code, Instruction)) {
+        return Call != SYS_mmap && Call != SYS_munmap && Call != SYS_mremap && Call != SYS_mprotect &&
+               Call != SYS_madvise && Call != SYS_brk;
+    }
+    return HalpIsSystemCallAt(Code, Instruction - sizeof(HalpSystemCall)) &&
+           (LONG_PTR)CONTEXT_RESULT(Context) == -EINTR;
+}
+
+VOID HalpCancelInterruptLater(VOID)
+{
+    if (HalpRetryTimer != 0) {
+        HalpCall(SYS_timer_delete, HalpRetryTimer - 1);
+        HalpRetryTimer = 0;
+    }
+}
+
+BOOLEAN HalpIsInsideLibc(const VOID *Context)
+{
+    ULONG_PTR Instruction = (ULONG_PTR)HALP_CONTEXT_INSTRUCTION((const ucontext_t *)Context);
+    BOOLEAN Inside = FALSE;
+
+    HalpCancelInterruptLater();
+    for (ULONG Index = 0; Index < HalpLibcRanges; Index++) {
+        const HALP_RANGE *Code = &HalpLibcCode[Index];
+        if (Instruction >= Code->First && Instruction < Code->End) {
+            Inside = !HalpIsWaitingCall(Code, Context);
+            break;
+        }
+    }
+    if (!Inside) {
+        HalpRetries = 0;
+    }
+    return Inside;
+}
+
+/* The host's own structure for its bare calls: the C library's timers are not safe in a signal handler. */
+typedef struct _HALP_SIGNAL_EVENT {
+    union sigval Value;
+    int Signal;
+    int Notify;
+    int ThreadId;
+    int Unused[11];
+} HALP_SIGNAL_EVENT;
+
+BOOLEAN HalpInterruptLater(int Signal, PVOID Value)
+{
+    HALP_SIGNAL_EVENT Event = {
+        .Value.sival_ptr = Value, .Signal = Signal, .Notify = SIGEV_THREAD_ID, .ThreadId = (int)HalCurrentThreadId()};
+    struct itimerspec When = {.it_value.tv_nsec = RETRY_AFTER};
+    int Timer;
+
+    C_ASSERT(sizeof(Event) == sizeof(struct sigevent));
+    if (HalpRetries < MOST_RETRIES && HalpCall(SYS_timer_create, CLOCK_MONOTONIC, &Event, &Timer) == 0) {
+        HalpRetryTimer = Timer + 1;
+        if (HalpCall(SYS_timer_settime, Timer, 0, &When, NULL) == 0) {
+            HalpRetries += 1;
+            return TRUE;
+        }
+        HalpCancelInterruptLater();
+    }
+    HalpRetries = 0;
+    return FALSE;
+}
+
+/* The timer stayed in the parent. */
+VOID HalpForkChildLibc(VOID)
+{
+    HalpRetryTimer = 0;
+}

@@ -1,0 +1,264 @@
+/*
+ * packet.c: the memory of packets: plain ones, and reserve objects.
+ *
+ * A producer takes a plain packet and a consumer frees it, often on different processors and as fast as they can. A
+ * shared free list would be a cache line that bounces twice per packet, and so would a list through the packets
+ * themselves: the allocating thread would have to wait for the line that the freeing one wrote last. So free packets
+ * are found by arrays of pointers, one array per processor, which are filled and emptied in bulk:
+ *
+ *      magazine of a processor          depot                             blocks
+ *     +--------------------------+     +--------------------------+      +---------------------+
+ *     | 0 .. 2 * ROUNDS pointers | <-> | 0 .. PACKETS pointers    | <->  | ROUNDS packets each | <-> the heap
+ *     +--------------------------+     +--------------------------+      +---------------------+
+ *
+ * 1. A magazine changes under its lock, depot and blocks under the depot's, which is acquired after the magazine's. The
+ *    processor is a hint that avoids contention: any thread may use any magazine.
+ * 2. An empty magazine takes ROUNDS packets from the depot, a full one gives ROUNDS up: a thread that alternates
+ *    between allocating and freeing does not go to the depot each time.
+ * 3. A free packet is in a magazine, in the depot, or on its block's list; NtpBlocks has the blocks whose list is not
+ *    empty.
+ * 4. Free memory is bounded: when the depot is full, packets return to their blocks, and a block that has all of its
+ *    packets returns to the heap. A block is allocated only if neither the depot nor a block has a packet.
+ * 5. Allocation fails only if there is no memory and no magazine has a packet.
+ */
+#include "completion.h"
+
+#include <string.h>
+
+#define NTP_MAGAZINES     16 /* a power of two */
+#define NTP_ROUNDS        32
+#define NTP_DEPOT_PACKETS 2048
+#define NTP_AHEAD         4 /* prefetch distance, in packets */
+
+typedef struct _NTP_BLOCK NTP_BLOCK, *PNTP_BLOCK;
+
+typedef struct _NTP_PLAIN_PACKET {
+    NTP_PACKET Packet DECLSPEC_ALIGN(KI_CACHE_LINE);
+    PNTP_BLOCK Block;
+} NTP_PLAIN_PACKET, *PNTP_PLAIN_PACKET;
+
+C_ASSERT(sizeof(NTP_PLAIN_PACKET) == KI_CACHE_LINE);
+
+struct _NTP_BLOCK {
+    LIST_ENTRY Link; /* of NtpBlocks */
+    PNTP_PACKET Free;
+    ULONG Count; /* of Free */
+    PNTP_BLOCK NextUnused;
+    NTP_PLAIN_PACKET Packet[NTP_ROUNDS];
+};
+
+typedef struct _NTP_MAGAZINE {
+    KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
+    ULONG Count;
+    PNTP_PACKET Packet[2 * NTP_ROUNDS];
+} NTP_MAGAZINE, *PNTP_MAGAZINE;
+
+typedef struct _NTP_DEPOT {
+    KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
+    ULONG Count;
+    PNTP_PACKET Packet[NTP_DEPOT_PACKETS];
+} NTP_DEPOT;
+
+static NTP_MAGAZINE NtpMagazine[NTP_MAGAZINES];
+static NTP_DEPOT NtpDepot;
+static LIST_ENTRY NtpBlocks = {&NtpBlocks, &NtpBlocks};
+
+static PNTP_MAGAZINE NtpCurrentMagazine(VOID)
+{
+    return &NtpMagazine[HalDispatch.CurrentProcessor() % NTP_MAGAZINES];
+}
+
+/* With the depot locked. A block that has all of its packets moves from NtpBlocks to *Unused. */
+static VOID NtpReturnToBlock(PNTP_PACKET Packet, PNTP_BLOCK *Unused)
+{
+    PNTP_BLOCK Block = CONTAINING_RECORD(Packet, NTP_PLAIN_PACKET, Packet)->Block;
+    Packet->NextFree = Block->Free;
+    Block->Free = Packet;
+    Block->Count += 1;
+    if (Block->Count == 1) {
+        InsertHeadList(&NtpBlocks, &Block->Link);
+    } else if (Block->Count == NTP_ROUNDS) {
+        RemoveEntryList(&Block->Link);
+        Block->NextUnused = *Unused;
+        *Unused = Block;
+    }
+}
+
+/* With the magazine locked, and empty. */
+static DECLSPEC_NOINLINE VOID NtpLoad(PNTP_MAGAZINE Magazine)
+{
+    PKTHREAD Thread = KiEnterLocked(&NtpDepot.Lock);
+    ULONG Count = NtpDepot.Count < NTP_ROUNDS ? NtpDepot.Count : NTP_ROUNDS;
+    NtpDepot.Count -= Count;
+    memcpy(Magazine->Packet, &NtpDepot.Packet[NtpDepot.Count], Count * sizeof(PNTP_PACKET));
+    while (Count < NTP_ROUNDS && !IsListEmpty(&NtpBlocks)) {
+        PNTP_BLOCK Block = CONTAINING_RECORD(NtpBlocks.Flink, NTP_BLOCK, Link);
+        Magazine->Packet[Count] = Block->Free;
+        Block->Free = Block->Free->NextFree;
+        Block->Count -= 1;
+        if (Block->Count == 0) {
+            RemoveEntryList(&Block->Link);
+        }
+        Count += 1;
+    }
+    Magazine->Count = Count;
+    KiExitLocked(&NtpDepot.Lock, Thread);
+}
+
+/* With the magazine locked, and full. Returns blocks for the caller to free. */
+static DECLSPEC_NOINLINE PNTP_BLOCK NtpUnload(PNTP_MAGAZINE Magazine)
+{
+    PNTP_BLOCK Unused = NULL;
+    PKTHREAD Thread = KiEnterLocked(&NtpDepot.Lock);
+    PNTP_PACKET *Surplus = &Magazine->Packet[NTP_ROUNDS];
+    Magazine->Count = NTP_ROUNDS;
+    if (NtpDepot.Count <= NTP_DEPOT_PACKETS - NTP_ROUNDS) {
+        memcpy(&NtpDepot.Packet[NtpDepot.Count], Surplus, NTP_ROUNDS * sizeof(PNTP_PACKET));
+        NtpDepot.Count += NTP_ROUNDS;
+    } else {
+        for (ULONG Index = 0; Index < NTP_ROUNDS; Index += 1) {
+            NtpReturnToBlock(Surplus[Index], &Unused);
+        }
+    }
+    KiExitLocked(&NtpDepot.Lock, Thread);
+    return Unused;
+}
+
+static PNTP_PACKET NtpTakeFrom(PNTP_MAGAZINE Magazine)
+{
+    PNTP_PACKET Packet = NULL;
+    PKTHREAD Thread = KiEnterLocked(&Magazine->Lock);
+    if (__builtin_expect(Magazine->Count == 0, FALSE)) {
+        NtpLoad(Magazine);
+    }
+    if (__builtin_expect(Magazine->Count != 0, TRUE)) {
+        Magazine->Count -= 1;
+        Packet = Magazine->Packet[Magazine->Count];
+        /* The next packets' lines are in the cache of the processor that freed them. */
+        if (Magazine->Count >= NTP_AHEAD) {
+            __builtin_prefetch(Magazine->Packet[Magazine->Count - NTP_AHEAD], TRUE);
+        }
+    }
+    KiExitLocked(&Magazine->Lock, Thread);
+    return Packet;
+}
+
+/* Allocates a block and returns its first packet. Without memory, a packet of any magazine, or NULL. */
+static DECLSPEC_NOINLINE PNTP_PACKET NtpMakePacket(VOID)
+{
+    PNTP_PACKET Packet = NULL;
+    PNTP_BLOCK Block = HalAllocate(sizeof(NTP_BLOCK), KI_CACHE_LINE);
+    if (Block == NULL) {
+        for (ULONG Index = 0; Packet == NULL && Index < NTP_MAGAZINES; Index += 1) {
+            Packet = NtpTakeFrom(&NtpMagazine[Index]);
+        }
+        return Packet;
+    }
+    Block->Packet[0].Block = Block;
+    for (ULONG Index = NTP_ROUNDS - 1; Index > 0; Index -= 1) {
+        Block->Packet[Index].Block = Block;
+        Block->Packet[Index].Packet.NextFree = Block->Free;
+        Block->Free = &Block->Packet[Index].Packet;
+    }
+    Block->Count = NTP_ROUNDS - 1;
+    PKTHREAD Thread = KiEnterLocked(&NtpDepot.Lock);
+    InsertHeadList(&NtpBlocks, &Block->Link);
+    KiExitLocked(&NtpDepot.Lock, Thread);
+    return &Block->Packet[0].Packet;
+}
+
+PNTP_PACKET NtpAllocatePacket(VOID)
+{
+    PNTP_PACKET Packet = NtpTakeFrom(NtpCurrentMagazine());
+    return __builtin_expect(Packet != NULL, TRUE) ? Packet : NtpMakePacket();
+}
+
+VOID NtpFreePacket(PNTP_PACKET Packet)
+{
+    PNTP_MAGAZINE Magazine = NtpCurrentMagazine();
+    PNTP_BLOCK Unused = NULL;
+    PKTHREAD Thread = KiEnterLocked(&Magazine->Lock);
+    if (__builtin_expect(Magazine->Count == 2 * NTP_ROUNDS, FALSE)) {
+        Unused = NtpUnload(Magazine);
+    }
+    Magazine->Packet[Magazine->Count] = Packet;
+    Magazine->Count += 1;
+    KiExitLocked(&Magazine->Lock, Thread);
+    while (__builtin_expect(Unused != NULL, FALSE)) {
+        PNTP_BLOCK Next = Unused->NextUnused;
+        HalFree(Unused);
+        Unused = Next;
+    }
+}
+
+/* Reserve objects: the memory of one packet, so that posting it cannot fail. */
+
+#define NTP_RESERVE_ALL_ACCESS (STANDARD_RIGHTS_REQUIRED | 0x3)
+
+typedef struct _NTP_RESERVE {
+    NTP_PACKET Packet;
+    volatile UCHAR InUse;            /* queued, or about to be: the queue holds a reference on it */
+} NTP_RESERVE, *PNTP_RESERVE;
+
+static OBJECT_TYPE NtpReserveType = {
+    .Name = "IoCompletionReserve",
+    .GenericMapping = {STANDARD_RIGHTS_READ, STANDARD_RIGHTS_WRITE, STANDARD_RIGHTS_EXECUTE, NTP_RESERVE_ALL_ACCESS},
+    .ValidAccessMask = NTP_RESERVE_ALL_ACCESS,
+    .InvalidAttributes = OBJ_OPENLINK,
+    .WaitOffset = OBP_ALWAYS_SIGNALED,
+};
+
+OBP_REGISTER_TYPE(NtpReserveType);
+
+static NTSTATUS NtpInitializeReserve(PVOID Object, PVOID Context)
+{
+    PNTP_RESERVE Reserve = Object;
+    UNREFERENCED_PARAMETER(Context);
+    Reserve->Packet.Kind = NtpReservePacket;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtAllocateReserveObject(PHANDLE MemoryReserveHandle, POBJECT_ATTRIBUTES ObjectAttributes,
+                                 MEMORY_RESERVE_TYPE Type)
+{
+    if (Type != MemoryReserveIoCompletion) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return NTP_SERVICE(ObpCreateHandle(&NtpReserveType, sizeof(NTP_RESERVE), ObjectAttributes, NTP_RESERVE_ALL_ACCESS,
+                                       NtpInitializeReserve, NULL, MemoryReserveHandle));
+}
+
+VOID NtpReleaseReserve(PNTP_PACKET Packet)
+{
+    PNTP_RESERVE Reserve = CONTAINING_RECORD(Packet, NTP_RESERVE, Packet);
+    /* release: pairs with the exchange in NtSetIoCompletionEx; the packet was read before it is written again */
+    __atomic_store_n(&Reserve->InUse, FALSE, __ATOMIC_RELEASE);
+    ObDereferenceObject(Reserve);
+}
+
+/* On success the reference on the reserve belongs to the queue. */
+NTSTATUS NtSetIoCompletionEx(HANDLE IoCompletionHandle, HANDLE IoCompletionPacketHandle, PVOID KeyContext,
+                             PVOID ApcContext, NTSTATUS IoStatus, ULONG_PTR IoStatusInformation)
+{
+    PVOID Port, Object;
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(IoCompletionHandle, IO_COMPLETION_MODIFY_STATE, &NtpPortType, UserMode, &Port, NULL);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = ObReferenceObjectByHandle(IoCompletionPacketHandle, 0, &NtpReserveType, UserMode, &Object, NULL);
+    if (NT_SUCCESS(Status)) {
+        PNTP_RESERVE Reserve = Object;
+        /* acquire: pairs with the release in NtpReleaseReserve */
+        if (__atomic_exchange_n(&Reserve->InUse, TRUE, __ATOMIC_ACQUIRE)) {
+            ObDereferenceObject(Reserve);
+            Status = STATUS_INVALID_PARAMETER_2;
+        } else {
+            NtpFillPacket(&Reserve->Packet, KeyContext, ApcContext, IoStatus, IoStatusInformation);
+            KeInsertQueue(&((PNTP_PORT)Port)->Queue, &Reserve->Packet.QueueListEntry);
+        }
+    }
+    ObDereferenceObject(Port);
+    return Status;
+}

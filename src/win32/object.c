@@ -1,0 +1,450 @@
+/*
+ * object.c: objects with handles and names: events, semaphores, mutexes, waitable timers; and handles of any kind.
+ *
+ * A Win32 name is a path below \BaseNamedObjects, where Local, Global and Session are links. Any other backslash
+ * separates directories, which must exist.
+ */
+#include "base.h"
+
+#include <interlock/win32/event.h>
+#include <interlock/win32/handle.h>
+#include <interlock/win32/mutex.h>
+#include <interlock/win32/semaphore.h>
+#include <interlock/win32/timer.h>
+#include <interlock/win32/wide.h>
+
+#define BASE_DIRECTORY u"\\BaseNamedObjects\\"
+#define BASE_TIMER_FLAGS (CREATE_WAITABLE_TIMER_MANUAL_RESET | CREATE_WAITABLE_TIMER_HIGH_RESOLUTION)
+
+/* Names. */
+
+/* The attributes for the Nt service, with room for the longest path and its null character. */
+typedef struct _BASE_OBJECT_ATTRIBUTES {
+    OBJECT_ATTRIBUTES Attributes;
+    UNICODE_STRING Path;
+    WCHAR Buffer[sizeof(BASE_DIRECTORY) / sizeof(WCHAR) + MAX_PATH];
+} BASE_OBJECT_ATTRIBUTES, *PBASE_OBJECT_ATTRIBUTES;
+
+typedef WCHAR BASE_WIDE_NAME[MAX_PATH + 1];
+
+/* An A form: Call is its W form with the name Wide. */
+#define BASE_WITH_WIDE_NAME(Name, Call)                                                                                \
+    ({                                                                                                                 \
+        BASE_WIDE_NAME Buffer;                                                                                         \
+        LPCWSTR Wide;                                                                                                  \
+        NTSTATUS Status = BaseWidenName(Name, Buffer, &Wide);                                                          \
+        NT_SUCCESS(Status) ? (Call) : BaseOpenedHandle(Status, NULL);                                                  \
+    })
+
+/* The empty name is the directory itself. */
+static NTSTATUS BaseFormatPath(PBASE_OBJECT_ATTRIBUTES Object, LPCWSTR Name)
+{
+    SIZE_T Directory = sizeof(BASE_DIRECTORY) - sizeof(WCHAR);
+    SIZE_T Length = InterlockWcsnlen(Name, MAX_PATH + 1);
+    if (Length > MAX_PATH) {
+        return STATUS_NAME_TOO_LONG;
+    }
+    if (Name[0] == '\\') {
+        return STATUS_OBJECT_PATH_SYNTAX_BAD;
+    }
+    if (Length == 0) {
+        Directory -= sizeof(WCHAR);
+    }
+    memcpy(Object->Buffer, BASE_DIRECTORY, Directory);
+    memcpy(Object->Buffer + Directory / sizeof(WCHAR), Name, (Length + 1) * sizeof(WCHAR));
+    Object->Path.Buffer = Object->Buffer;
+    Object->Path.Length = (USHORT)(Directory + Length * sizeof(WCHAR));
+    Object->Path.MaximumLength = (USHORT)(Object->Path.Length + sizeof(WCHAR));
+    return STATUS_SUCCESS;
+}
+
+/* For a Create function. Name may be NULL or empty: the object has no name. */
+static NTSTATUS BaseFormatObjectAttributes(PBASE_OBJECT_ATTRIBUTES Object, LPSECURITY_ATTRIBUTES Security, LPCWSTR Name)
+{
+    ULONG Attributes = Security != NULL && Security->bInheritHandle ? OBJ_INHERIT : 0;
+    PUNICODE_STRING Path = NULL;
+    if (Name != NULL && Name[0] != 0) {
+        NTSTATUS Status = BaseFormatPath(Object, Name);
+        if (!NT_SUCCESS(Status)) {
+            return Status;
+        }
+        Attributes |= OBJ_OPENIF;
+        Path = &Object->Path;
+    }
+    InitializeObjectAttributes(&Object->Attributes, Path, Attributes, NULL,
+                               Security != NULL ? Security->lpSecurityDescriptor : NULL);
+    return STATUS_SUCCESS;
+}
+
+/* For an Open function. */
+static NTSTATUS BaseFormatOpenAttributes(PBASE_OBJECT_ATTRIBUTES Object, BOOL Inherit, LPCWSTR Name)
+{
+    NTSTATUS Status;
+    if (Name == NULL) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    Status = BaseFormatPath(Object, Name);
+    if (NT_SUCCESS(Status)) {
+        InitializeObjectAttributes(&Object->Attributes, &Object->Path, Inherit ? OBJ_INHERIT : 0, NULL, NULL);
+    }
+    return Status;
+}
+
+/* NULL stays NULL. */
+static NTSTATUS BaseWidenName(LPCSTR Name, BASE_WIDE_NAME Buffer, LPCWSTR *Wide)
+{
+    *Wide = NULL;
+    if (Name == NULL) {
+        return STATUS_SUCCESS;
+    }
+    if (BaseUtf8ToWide(Name, strlen(Name) + 1, Buffer, MAX_PATH + 1, NULL) > MAX_PATH + 1) {
+        return STATUS_NAME_TOO_LONG;
+    }
+    *Wide = Buffer;
+    return STATUS_SUCCESS;
+}
+
+/* The result of a Create function: the last error tells whether the object existed. */
+static HANDLE BaseCreatedHandle(NTSTATUS Status, HANDLE Handle)
+{
+    if (!NT_SUCCESS(Status)) {
+        BaseSetLastNTError(Status);
+        return NULL;
+    }
+    BaseSetLastError(Status == STATUS_OBJECT_NAME_EXISTS ? ERROR_ALREADY_EXISTS : ERROR_SUCCESS);
+    return Handle;
+}
+
+static HANDLE BaseOpenedHandle(NTSTATUS Status, HANDLE Handle)
+{
+    if (!NT_SUCCESS(Status)) {
+        BaseSetLastNTError(Status);
+        return NULL;
+    }
+    return Handle;
+}
+
+/* Events. */
+
+HANDLE CreateEventExW(LPSECURITY_ATTRIBUTES lpEventAttributes, LPCWSTR lpName, DWORD dwFlags, DWORD dwDesiredAccess)
+{
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Event = NULL;
+    NTSTATUS Status = STATUS_INVALID_PARAMETER;
+    if ((dwFlags & ~(CREATE_EVENT_MANUAL_RESET | CREATE_EVENT_INITIAL_SET)) == 0) {
+        Status = BaseFormatObjectAttributes(&Object, lpEventAttributes, lpName);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = NtCreateEvent(&Event, dwDesiredAccess, &Object.Attributes,
+                               dwFlags & CREATE_EVENT_MANUAL_RESET ? NotificationEvent : SynchronizationEvent,
+                               (dwFlags & CREATE_EVENT_INITIAL_SET) != 0);
+    }
+    return BaseCreatedHandle(Status, Event);
+}
+
+HANDLE CreateEventExA(LPSECURITY_ATTRIBUTES lpEventAttributes, LPCSTR lpName, DWORD dwFlags, DWORD dwDesiredAccess)
+{
+    return BASE_WITH_WIDE_NAME(lpName, CreateEventExW(lpEventAttributes, Wide, dwFlags, dwDesiredAccess));
+}
+
+static DWORD BaseEventFlags(BOOL ManualReset, BOOL InitialState)
+{
+    return (ManualReset ? CREATE_EVENT_MANUAL_RESET : 0) | (InitialState ? CREATE_EVENT_INITIAL_SET : 0);
+}
+
+HANDLE CreateEventW(LPSECURITY_ATTRIBUTES lpEventAttributes, BOOL bManualReset, BOOL bInitialState, LPCWSTR lpName)
+{
+    return CreateEventExW(lpEventAttributes, lpName, BaseEventFlags(bManualReset, bInitialState), EVENT_ALL_ACCESS);
+}
+
+HANDLE CreateEventA(LPSECURITY_ATTRIBUTES lpEventAttributes, BOOL bManualReset, BOOL bInitialState, LPCSTR lpName)
+{
+    return CreateEventExA(lpEventAttributes, lpName, BaseEventFlags(bManualReset, bInitialState), EVENT_ALL_ACCESS);
+}
+
+HANDLE OpenEventW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpName)
+{
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Event = NULL;
+    NTSTATUS Status = BaseFormatOpenAttributes(&Object, bInheritHandle, lpName);
+    if (NT_SUCCESS(Status)) {
+        Status = NtOpenEvent(&Event, dwDesiredAccess, &Object.Attributes);
+    }
+    return BaseOpenedHandle(Status, Event);
+}
+
+HANDLE OpenEventA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpName)
+{
+    return BASE_WITH_WIDE_NAME(lpName, OpenEventW(dwDesiredAccess, bInheritHandle, Wide));
+}
+
+BOOL SetEvent(HANDLE hEvent)
+{
+    return BaseBoolStatus(NtSetEvent(hEvent, NULL));
+}
+
+BOOL ResetEvent(HANDLE hEvent)
+{
+    return BaseBoolStatus(NtClearEvent(hEvent));
+}
+
+BOOL PulseEvent(HANDLE hEvent)
+{
+    return BaseBoolStatus(NtPulseEvent(hEvent, NULL));
+}
+
+/* Semaphores. */
+
+HANDLE CreateSemaphoreExW(LPSECURITY_ATTRIBUTES lpSemaphoreAttributes, LONG lInitialCount, LONG lMaximumCount,
+                          LPCWSTR lpName, DWORD dwFlags, DWORD dwDesiredAccess)
+{
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Semaphore = NULL;
+    NTSTATUS Status = STATUS_INVALID_PARAMETER;
+    if (dwFlags == 0) {
+        Status = BaseFormatObjectAttributes(&Object, lpSemaphoreAttributes, lpName);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = NtCreateSemaphore(&Semaphore, dwDesiredAccess, &Object.Attributes, lInitialCount, lMaximumCount);
+    }
+    return BaseCreatedHandle(Status, Semaphore);
+}
+
+HANDLE CreateSemaphoreExA(LPSECURITY_ATTRIBUTES lpSemaphoreAttributes, LONG lInitialCount, LONG lMaximumCount,
+                          LPCSTR lpName, DWORD dwFlags, DWORD dwDesiredAccess)
+{
+    return BASE_WITH_WIDE_NAME(lpName,
+                               CreateSemaphoreExW(lpSemaphoreAttributes, lInitialCount, lMaximumCount, Wide, dwFlags,
+                                                  dwDesiredAccess));
+}
+
+HANDLE CreateSemaphoreW(LPSECURITY_ATTRIBUTES lpSemaphoreAttributes, LONG lInitialCount, LONG lMaximumCount,
+                        LPCWSTR lpName)
+{
+    return CreateSemaphoreExW(lpSemaphoreAttributes, lInitialCount, lMaximumCount, lpName, 0, SEMAPHORE_ALL_ACCESS);
+}
+
+HANDLE CreateSemaphoreA(LPSECURITY_ATTRIBUTES lpSemaphoreAttributes, LONG lInitialCount, LONG lMaximumCount,
+                        LPCSTR lpName)
+{
+    return CreateSemaphoreExA(lpSemaphoreAttributes, lInitialCount, lMaximumCount, lpName, 0, SEMAPHORE_ALL_ACCESS);
+}
+
+HANDLE OpenSemaphoreW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpName)
+{
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Semaphore = NULL;
+    NTSTATUS Status = BaseFormatOpenAttributes(&Object, bInheritHandle, lpName);
+    if (NT_SUCCESS(Status)) {
+        Status = NtOpenSemaphore(&Semaphore, dwDesiredAccess, &Object.Attributes);
+    }
+    return BaseOpenedHandle(Status, Semaphore);
+}
+
+HANDLE OpenSemaphoreA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpName)
+{
+    return BASE_WITH_WIDE_NAME(lpName, OpenSemaphoreW(dwDesiredAccess, bInheritHandle, Wide));
+}
+
+BOOL ReleaseSemaphore(HANDLE hSemaphore, LONG lReleaseCount, LPLONG lpPreviousCount)
+{
+    return BaseBoolStatus(NtReleaseSemaphore(hSemaphore, lReleaseCount, lpPreviousCount));
+}
+
+/* Mutexes, which NT calls mutants. */
+
+HANDLE CreateMutexExW(LPSECURITY_ATTRIBUTES lpMutexAttributes, LPCWSTR lpName, DWORD dwFlags, DWORD dwDesiredAccess)
+{
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Mutant = NULL;
+    NTSTATUS Status = STATUS_INVALID_PARAMETER;
+    if ((dwFlags & ~CREATE_MUTEX_INITIAL_OWNER) == 0) {
+        Status = BaseFormatObjectAttributes(&Object, lpMutexAttributes, lpName);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = NtCreateMutant(&Mutant, dwDesiredAccess, &Object.Attributes,
+                                (dwFlags & CREATE_MUTEX_INITIAL_OWNER) != 0);
+    }
+    return BaseCreatedHandle(Status, Mutant);
+}
+
+HANDLE CreateMutexExA(LPSECURITY_ATTRIBUTES lpMutexAttributes, LPCSTR lpName, DWORD dwFlags, DWORD dwDesiredAccess)
+{
+    return BASE_WITH_WIDE_NAME(lpName, CreateMutexExW(lpMutexAttributes, Wide, dwFlags, dwDesiredAccess));
+}
+
+HANDLE CreateMutexW(LPSECURITY_ATTRIBUTES lpMutexAttributes, BOOL bInitialOwner, LPCWSTR lpName)
+{
+    return CreateMutexExW(lpMutexAttributes, lpName, bInitialOwner ? CREATE_MUTEX_INITIAL_OWNER : 0, MUTEX_ALL_ACCESS);
+}
+
+HANDLE CreateMutexA(LPSECURITY_ATTRIBUTES lpMutexAttributes, BOOL bInitialOwner, LPCSTR lpName)
+{
+    return CreateMutexExA(lpMutexAttributes, lpName, bInitialOwner ? CREATE_MUTEX_INITIAL_OWNER : 0, MUTEX_ALL_ACCESS);
+}
+
+HANDLE OpenMutexW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpName)
+{
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Mutant = NULL;
+    NTSTATUS Status = BaseFormatOpenAttributes(&Object, bInheritHandle, lpName);
+    if (NT_SUCCESS(Status)) {
+        Status = NtOpenMutant(&Mutant, dwDesiredAccess, &Object.Attributes);
+    }
+    return BaseOpenedHandle(Status, Mutant);
+}
+
+HANDLE OpenMutexA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpName)
+{
+    return BASE_WITH_WIDE_NAME(lpName, OpenMutexW(dwDesiredAccess, bInheritHandle, Wide));
+}
+
+BOOL ReleaseMutex(HANDLE hMutex)
+{
+    return BaseBoolStatus(NtReleaseMutant(hMutex, NULL));
+}
+
+/* Waitable timers. */
+
+HANDLE CreateWaitableTimerExW(LPSECURITY_ATTRIBUTES lpTimerAttributes, LPCWSTR lpTimerName, DWORD dwFlags,
+                              DWORD dwDesiredAccess)
+{
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Timer = NULL;
+    NTSTATUS Status = STATUS_INVALID_PARAMETER;
+    if ((dwFlags & ~BASE_TIMER_FLAGS) == 0) {
+        Status = BaseFormatObjectAttributes(&Object, lpTimerAttributes, lpTimerName);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = NtCreateTimer(&Timer, dwDesiredAccess, &Object.Attributes,
+                               dwFlags & CREATE_WAITABLE_TIMER_MANUAL_RESET ? NotificationTimer : SynchronizationTimer);
+    }
+    return BaseCreatedHandle(Status, Timer);
+}
+
+HANDLE CreateWaitableTimerExA(LPSECURITY_ATTRIBUTES lpTimerAttributes, LPCSTR lpTimerName, DWORD dwFlags,
+                              DWORD dwDesiredAccess)
+{
+    return BASE_WITH_WIDE_NAME(lpTimerName,
+                               CreateWaitableTimerExW(lpTimerAttributes, Wide, dwFlags, dwDesiredAccess));
+}
+
+HANDLE CreateWaitableTimerW(LPSECURITY_ATTRIBUTES lpTimerAttributes, BOOL bManualReset, LPCWSTR lpTimerName)
+{
+    return CreateWaitableTimerExW(lpTimerAttributes, lpTimerName,
+                                  bManualReset ? CREATE_WAITABLE_TIMER_MANUAL_RESET : 0, TIMER_ALL_ACCESS);
+}
+
+HANDLE CreateWaitableTimerA(LPSECURITY_ATTRIBUTES lpTimerAttributes, BOOL bManualReset, LPCSTR lpTimerName)
+{
+    return CreateWaitableTimerExA(lpTimerAttributes, lpTimerName,
+                                  bManualReset ? CREATE_WAITABLE_TIMER_MANUAL_RESET : 0, TIMER_ALL_ACCESS);
+}
+
+HANDLE OpenWaitableTimerW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpTimerName)
+{
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Timer = NULL;
+    NTSTATUS Status = BaseFormatOpenAttributes(&Object, bInheritHandle, lpTimerName);
+    if (NT_SUCCESS(Status)) {
+        Status = NtOpenTimer(&Timer, dwDesiredAccess, &Object.Attributes);
+    }
+    return BaseOpenedHandle(Status, Timer);
+}
+
+HANDLE OpenWaitableTimerA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpTimerName)
+{
+    return BASE_WITH_WIDE_NAME(lpTimerName, OpenWaitableTimerW(dwDesiredAccess, bInheritHandle, Wide));
+}
+
+/* A timer that cannot wake the machine is set anyway, and the last error says so. */
+static BOOL BasepTimerSet(NTSTATUS Status)
+{
+    if (Status == STATUS_TIMER_RESUME_IGNORED) {
+        BaseSetLastError(ERROR_NOT_SUPPORTED);
+    }
+    return BaseBoolStatus(Status);
+}
+
+BOOL SetWaitableTimer(HANDLE hTimer, const LARGE_INTEGER *lpDueTime, LONG lPeriod,
+                      PTIMERAPCROUTINE pfnCompletionRoutine, LPVOID lpArgToCompletionRoutine, BOOL fResume)
+{
+    NTSTATUS Status = NtSetTimer(hTimer, (PLARGE_INTEGER)lpDueTime, (PTIMER_APC_ROUTINE)(PVOID)pfnCompletionRoutine,
+                                 lpArgToCompletionRoutine, fResume != FALSE, lPeriod, NULL);
+    return BasepTimerSet(Status);
+}
+
+BOOL SetWaitableTimerEx(HANDLE hTimer, const LARGE_INTEGER *lpDueTime, LONG lPeriod,
+                        PTIMERAPCROUTINE pfnCompletionRoutine, LPVOID lpArgToCompletionRoutine,
+                        PREASON_CONTEXT WakeContext, ULONG TolerableDelay)
+{
+    TIMER_SET_COALESCABLE_TIMER_INFO Info = {
+        .TimerApcRoutine = (PTIMER_APC_ROUTINE)(PVOID)pfnCompletionRoutine,
+        .TimerContext = lpArgToCompletionRoutine,
+        .WakeContext = (PVOID)WakeContext,
+        .Period = (ULONG)lPeriod,
+        .TolerableDelay = TolerableDelay,
+    };
+    if (lpDueTime == NULL) {
+        return BaseBoolStatus(STATUS_ACCESS_VIOLATION);
+    }
+    Info.DueTime = *lpDueTime;
+    return BasepTimerSet(NtSetTimerEx(hTimer, TimerSetCoalescableTimer, &Info, sizeof(Info)));
+}
+
+BOOL CancelWaitableTimer(HANDLE hTimer)
+{
+    return BaseBoolStatus(NtCancelTimer(hTimer, NULL));
+}
+
+/* Handles. */
+
+BOOL CloseHandle(HANDLE hObject)
+{
+    return BaseBoolStatus(NtClose(hObject));
+}
+
+BOOL DuplicateHandle(HANDLE hSourceProcessHandle, HANDLE hSourceHandle, HANDLE hTargetProcessHandle,
+                     LPHANDLE lpTargetHandle, DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwOptions)
+{
+    return BaseBoolStatus(NtDuplicateObject(hSourceProcessHandle, hSourceHandle, hTargetProcessHandle, lpTargetHandle,
+                                            dwDesiredAccess, bInheritHandle ? OBJ_INHERIT : 0, dwOptions));
+}
+
+BOOL GetHandleInformation(HANDLE hObject, LPDWORD lpdwFlags)
+{
+    OBJECT_HANDLE_FLAG_INFORMATION Flags;
+    NTSTATUS Status = NtQueryObject(hObject, ObjectHandleFlagInformation, &Flags, sizeof(Flags), NULL);
+    if (NT_SUCCESS(Status) && lpdwFlags == NULL) {
+        Status = STATUS_ACCESS_VIOLATION;
+    }
+    if (NT_SUCCESS(Status)) {
+        *lpdwFlags =
+            (Flags.Inherit ? HANDLE_FLAG_INHERIT : 0) | (Flags.ProtectFromClose ? HANDLE_FLAG_PROTECT_FROM_CLOSE : 0);
+    }
+    return BaseBoolStatus(Status);
+}
+
+/* Flags outside of the mask keep their values. */
+BOOL SetHandleInformation(HANDLE hObject, DWORD dwMask, DWORD dwFlags)
+{
+    OBJECT_HANDLE_FLAG_INFORMATION Flags;
+    NTSTATUS Status = STATUS_INVALID_PARAMETER;
+    if ((dwMask & ~(HANDLE_FLAG_INHERIT | HANDLE_FLAG_PROTECT_FROM_CLOSE)) == 0) {
+        Status = NtQueryObject(hObject, ObjectHandleFlagInformation, &Flags, sizeof(Flags), NULL);
+    }
+    if (NT_SUCCESS(Status)) {
+        Flags.Inherit = dwMask & HANDLE_FLAG_INHERIT ? (dwFlags & HANDLE_FLAG_INHERIT) != 0 : Flags.Inherit;
+        Flags.ProtectFromClose = dwMask & HANDLE_FLAG_PROTECT_FROM_CLOSE
+                                     ? (dwFlags & HANDLE_FLAG_PROTECT_FROM_CLOSE) != 0
+                                     : Flags.ProtectFromClose;
+        Status = NtSetInformationObject(hObject, ObjectHandleFlagInformation, &Flags, sizeof(Flags));
+    }
+    return BaseBoolStatus(Status);
+}
+
+/* Different objects are a failure: ERROR_NOT_SAME_OBJECT. */
+BOOL CompareObjectHandles(HANDLE hFirstObjectHandle, HANDLE hSecondObjectHandle)
+{
+    return BaseBoolStatus(NtCompareObjects(hFirstObjectHandle, hSecondObjectHandle));
+}
