@@ -385,7 +385,9 @@ static void start_waiter(queued_thread *w, scene *s, char letter)
     check(pthread_create(&w->host_thread, NULL, wait_for_lock, w) == 0);
     PKTHREAD thread;
     await((thread = __atomic_load_n(&w->thread, __ATOMIC_ACQUIRE)) != NULL);
-    await(__atomic_load_n(&thread->State, __ATOMIC_RELAXED) == Waiting && sleeps_in_the_host(thread->ThreadId));
+    /* A sharer of a lock with a word for each processor may find one that the exclusive waiter has not reached. */
+    await((__atomic_load_n(&thread->State, __ATOMIC_RELAXED) == Waiting && sleeps_in_the_host(thread->ThreadId)) ||
+          (w->mode == SHARED && __atomic_load_n(&w->entered, __ATOMIC_ACQUIRE)));
 }
 
 /* The child. */
