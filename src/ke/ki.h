@@ -166,6 +166,7 @@ typedef struct _KTHREAD {
 
     /* What the thread owns or belongs to. */
     LIST_ENTRY MutantListHead;       /* only the thread itself touches it */
+    struct _KI_QUEUED *Queued;       /* the lock queues that it is in: see fork.h */
     PVOID LockWaitedFor;             /* for debuggers: the lock that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it acquired exclusively after a wait */
     volatile VOID *TurnLock;         /* the lock at which it has overtaken waiters, and */
@@ -351,6 +352,7 @@ BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
 /* alert.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
+NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins); /* FALSE: the caller has spun already */
 VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has ended or its slot was recycled */
 
 /* suspend.c */
