@@ -1,7 +1,7 @@
 /* ownthread.c: starting the threads that the library runs for itself. The rules are in ownthread.h. */
-#include "irql.h"
-
 #include "ownthread.h"
+
+#include "park.h"
 #include "timer.h"
 
 static PKI_OWN_THREAD volatile KiOwnThreads;  /* every record that was ever wanted */
@@ -69,8 +69,7 @@ NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own)
 {
     PKTHREAD Thread = KiCurrentThread();
     NTSTATUS Status = STATUS_SUCCESS;
-    ULONG Spins = 0;
-    while (!KiHasOwnThread(Own)) {
+    for (ULONG Round = 0; !KiHasOwnThread(Own); Round += 1) {
         ULONG State = KiOwnThreadAbsent;
         if (!KiMayCreateThread(Thread)) {
             return STATUS_INSUFFICIENT_RESOURCES;
@@ -90,7 +89,8 @@ NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own)
         if (Claimed) {
             return Status;
         }
-        KiSpin(Thread, &Spins);
+        KiPollInterrupts(Thread);
+        KiBackOff(Round);
     }
     return Status;
 }

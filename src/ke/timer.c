@@ -317,7 +317,7 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
             break;
         }
         KiUnlockObject(&Timer->Header, Word);
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     KiReadyThreads(&Released);
     KiExitDispatcher(Thread);
@@ -469,7 +469,7 @@ static ULONG64 KiExpireWheel(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index)
         Expiry = KiExpireGroup(Thread, Table, Index, &Next);
         KiExitDispatcher(Thread);
         if (Expiry == KiTimersBusy) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
             Round += 1;
         } else if (Expiry == KiNeedsDispatchLevel) {
             KiRaiseIrql(Thread, DISPATCH_LEVEL);
