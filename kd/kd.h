@@ -26,6 +26,7 @@
 #include "ex/resource.h"
 #include "ex/waiterhash.h"
 #include "ke/debugdata.h"
+#include "ke/fork.h"
 #include "ke/wait.h"
 #include "ob/obp.h"
 #include "ob/namespace.h"

@@ -292,7 +292,7 @@ typedef struct kd_push_block {
 
 static void read_push_lock(kd_snapshot *snapshot, kd_address lock, const char *what)
 {
-    EX_PUSH_LOCK_WAIT_BLOCK block;
+    EXP_WAIT_BLOCK block;
     kd_address *blocks;
     size_t count;
     uint64_t word;
@@ -300,7 +300,7 @@ static void read_push_lock(kd_snapshot *snapshot, kd_address lock, const char *w
     if (!kd_index_add(&snapshot->push_locks, lock, 0) || !kd_read(snapshot->target, lock, &word, sizeof(word)) ||
         !(word & EX_PUSH_LOCK_WAITING))
         return;
-    blocks = kd_chain(snapshot, what, word & ~(uint64_t)EXP_PUSH_LOCK_BITS, offsetof(EX_PUSH_LOCK_WAIT_BLOCK, Next),
+    blocks = kd_chain(snapshot, what, word & ~(uint64_t)(EXP_PUSH_LOCK_BITS | KI_FORK_TAG_MASK), offsetof(EXP_WAIT_BLOCK, Next),
                       &count);
     for (size_t i = 0; i < count; i++) {
         int index = (int)snapshot->push_block_count;
@@ -366,7 +366,7 @@ static int push_lock_of(kd_snapshot *snapshot, kd_kind kind, kd_address address,
 static int kernel_push_lock_of(kd_snapshot *snapshot, int thread, kd_address event)
 {
     kd_address address = KD_ADDRESS(snapshot->threads[thread].raw->LockWaitedFor);
-    EX_PUSH_LOCK_WAIT_BLOCK block;
+    EXP_WAIT_BLOCK block;
 
     if (address != 0) {
         const kd_push_block *found = find_push_block(snapshot, address, event, 0);

@@ -20,7 +20,7 @@ static EX_PUSH_LOCK lock;
 static KEVENT may_go;
 static actor sharer_1, sharer_2, writer_1, writer_2;
 
-static PEX_PUSH_LOCK_WAIT_BLOCK newest_waiter(void)
+static PEXP_WAIT_BLOCK newest_waiter(void)
 {
     ULONG_PTR word = __atomic_load_n(&lock, __ATOMIC_ACQUIRE);
 
@@ -30,7 +30,7 @@ static PEX_PUSH_LOCK_WAIT_BLOCK newest_waiter(void)
 /* With waiters, the number of sharers is in the block of the oldest. */
 static ULONG sharers_in(ULONG_PTR word)
 {
-    PEX_PUSH_LOCK_WAIT_BLOCK block = newest_waiter();
+    PEXP_WAIT_BLOCK block = newest_waiter();
 
     if (block == NULL)
         return (ULONG)(word / EX_PUSH_LOCK_SHARE_INC);
@@ -69,7 +69,7 @@ static void share(PVOID self)
 }
 
 /* Sleeps like a waiter for a pushlock; once woken, stays there until it is released. */
-static VOID sleep_and_linger(PEX_PUSH_LOCK_WAIT_BLOCK block, volatile ULONG_PTR *waited_for)
+static VOID sleep_and_linger(PEXP_WAIT_BLOCK block, volatile ULONG_PTR *waited_for)
 {
     ExpPushLockMethods.Sleep(block, waited_for);
     wait_for(&may_go);
@@ -81,7 +81,7 @@ static void write(PVOID self)
 
     lingering.Sleep = sleep_and_linger;
     KeEnterCriticalRegion();
-    ExpAcquireExclusive(&lock, &lingering);
+    ExpAcquirePushLockExclusive(&lock, &lingering);
     hold(self);
     ExReleasePushLockExclusive(&lock);
     KeLeaveCriticalRegion();
@@ -102,10 +102,10 @@ static void start_sharer(actor *one)
 
 static void start_waiting_writer(actor *one)
 {
-    PEX_PUSH_LOCK_WAIT_BLOCK before = newest_waiter();
+    PEXP_WAIT_BLOCK before = newest_waiter();
 
     start(one, write);
-    while (newest_waiter() == before || ExpStateOf(newest_waiter()) != ExpSleeping)
+    while (newest_waiter() == before || ExpStateOfBlock(newest_waiter()) != ExpSleeping)
         sleep_for(1);
 }
 

@@ -14,6 +14,7 @@ typedef struct _FAST_MUTEX {
     ULONG Waking; /* Interlock's own, where Windows leaves a gap */
     PKTHREAD Owner;
     ULONG Contention;
+    ULONG ForkDepth; /* the same */
     KEVENT Event;
     ULONG OldIrql;
 } FAST_MUTEX, *PFAST_MUTEX, KGUARDED_MUTEX, *PKGUARDED_MUTEX;
@@ -31,6 +32,7 @@ FORCEINLINE VOID ExInitializeFastMutex(PFAST_MUTEX FastMutex)
     FastMutex->Waking = 0;
     FastMutex->Owner = NULL;
     FastMutex->Contention = 0;
+    FastMutex->ForkDepth = 0;
     KeInitializeEvent(&FastMutex->Event, SynchronizationEvent, FALSE);
     FastMutex->OldIrql = 0;
 }

@@ -1,4 +1,4 @@
-/* pushlock.h: pushlocks. Part of ex.h, which includes it. The theory of the word is in src/ex/pushlockcore.c. */
+/* pushlock.h: pushlocks. Part of ex.h, which includes it. The theory of the word is in src/ex/pushlock.c. */
 #ifndef INTERLOCK_PUSHLOCK_PUBLIC_H
 #define INTERLOCK_PUSHLOCK_PUBLIC_H
 
@@ -146,7 +146,7 @@ NTKERNELAPI VOID ExReleaseCacheAwarePushLockSharedEx(PEX_PUSH_LOCK Held, ULONG F
 /*
  * Auto-expand pushlocks: one word while sharers do not meet on it, then more and more words on cache lines of the
  * single processors. Sharers get what they hold as the handle of their release. The theory is in
- * src/ex/autoexpandpushlock.c.
+ * src/ex/fannedpushlock.c.
  */
 
 typedef struct _EX_PUSH_LOCK_AUTO_EXPAND {
@@ -178,24 +178,7 @@ NTKERNELAPI VOID ExReleaseAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND Pus
  */
 
 typedef struct _EX_PUSH_LOCK_WAIT_BLOCK {
-    __extension__ union {
-        KEVENT WakeEvent;
-        __extension__ struct {
-            PKTHREAD Thread;                        /* for an alert in the place of the event */
-            volatile ULONG Woken;
-        };
-    };
-    struct _EX_PUSH_LOCK_WAIT_BLOCK *Next;          /* the one that came before, NULL in the oldest */
-    struct _EX_PUSH_LOCK_WAIT_BLOCK *volatile Last; /* the oldest, if the optimisation has been here */
-    union {
-        struct _EX_PUSH_LOCK_WAIT_BLOCK *Previous;  /* the one that came after; set by the optimisation */
-        PVOID Address;                              /* address-based: what is waited for */
-    };
-    volatile LONG ShareCount;                       /* in the oldest: sharers left, with MultipleShared */
-    volatile ULONG State;
-    BOOLEAN Exclusive;
-    BOOLEAN AutoBoost;
-    UCHAR Losses;                                   /* how often it was woken in vain */
+    ULONG_PTR Reserved[8];
 } DECLSPEC_ALIGN(16) EX_PUSH_LOCK_WAIT_BLOCK, *PEX_PUSH_LOCK_WAIT_BLOCK;
 
 NTKERNELAPI NTSTATUS ExBlockOnAddressPushLock(PEX_PUSH_LOCK PushLock, PVOID Address, PVOID CompareAddress, SIZE_T Size,

@@ -12,7 +12,7 @@
 
 #include <ntifs.h>
 
-#include "ex/keyedevent.h"
+#include "ex/exp.h"
 
 #define MOST_OPERATIONS 10
 #define ENOUGH_MEETINGS 64 /* for an auto-expand pushlock to grow */

@@ -7,7 +7,7 @@
 #include <ntifs.h>
 
 #include "../models/kqueue.h"
-#include "ex/keyedevent.h"
+#include "ex/exp.h"
 
 #define THREADS 4
 #define MOST_OPERATIONS 8

@@ -6,7 +6,7 @@
 
 #include <ntifs.h>
 
-#include "ex/keyedevent.h"
+#include "ex/exp.h"
 
 #define THREADS 4
 #define TIMES 3

@@ -3,7 +3,7 @@
 
 #include <ntifs.h>
 
-#include "ex/keyedevent.h"
+#include "ex/exp.h"
 
 static LARGE_INTEGER now, soon = {.QuadPart = -10000};
 

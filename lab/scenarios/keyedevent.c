@@ -1,7 +1,7 @@
 /* Keyed events: a release and a wait pair, even if the wait times out at that moment. */
 #include <interlock/lab.h>
 
-#include "ex/keyedevent.h"
+#include "ex/exp.h"
 
 static EX_KEYED_EVENT keyed;
 static int key DECLSPEC_ALIGN(2);

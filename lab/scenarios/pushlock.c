@@ -5,7 +5,8 @@
 
 #include "../models/rwlock.h"
 
-#include "ke/turn.h"
+#include "ex/pushlock.h"
+#include "ke/fairness.h"
 
 static EX_PUSH_LOCK lock;
 static int value;
@@ -224,9 +225,9 @@ LAB_SCENARIO(pushlock_overtaken_three, .Setup = held_against_three,
 
 /* A turn that is over: a thread that has passed waiters for long enough queues behind them, even if the lock is free.
    */
-static PEX_PUSH_LOCK_WAIT_BLOCK newest_waiter(void)
+static PEXP_WAIT_BLOCK newest_waiter(void)
 {
-    return (PEX_PUSH_LOCK_WAIT_BLOCK)(__atomic_load_n(&lock, __ATOMIC_ACQUIRE) & ~(ULONG_PTR)15);
+    return (PEXP_WAIT_BLOCK)(__atomic_load_n(&lock, __ATOMIC_ACQUIRE) & ~(ULONG_PTR)15);
 }
 
 static void await_two_waiters(void)

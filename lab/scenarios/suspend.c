@@ -3,7 +3,7 @@
 
 #include <ntifs.h>
 
-#include "ex/keyedevent.h"
+#include "ex/exp.h"
 
 static KEVENT first, second;
 static KSEMAPHORE semaphore;

@@ -117,7 +117,7 @@ static void await_waiters(unsigned count)
 {
     for (unsigned waiters = 0; waiters < count;) {
         ULONG_PTR found = (ULONG_PTR)__atomic_load_n(&lock.Ptr, __ATOMIC_ACQUIRE);
-        PEX_PUSH_LOCK_WAIT_BLOCK block = (PVOID)(found & EX_PUSH_LOCK_WAITING ? found & ~EXP_PUSH_LOCK_BITS : 0);
+        PEXP_WAIT_BLOCK block = (PVOID)(found & EX_PUSH_LOCK_WAITING ? found & ~EXP_PUSH_LOCK_BITS : 0);
         for (waiters = 0; block != NULL; block = block->Next)
             waiters += 1;
     }

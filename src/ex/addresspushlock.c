@@ -1,65 +1,98 @@
 /*
- * addresspushlock.c: address-based pushlocks: waiting until somebody says that a value has changed.
+ * addresspushlock.c: address-based pushlocks: waiting until a value has changed.
  *
- * The word is the list of the waiters' blocks, newest first, and a lock for it:
+ * The word is the list of the waiters' blocks, newest first, and its lock:
  *
- *      63                                              4   3   2   1   0
- *     +-------------------------------------------------+-----------+---+
- *     |                newest wait block                |     0     | L |
- *     +-------------------------------------------------+-----------+---+
+ *      63          48 47                               4   3   2   1   0
+ *     +--------------+-----------------------------------+-----------+---+
+ *     |   fork tag   |         newest wait block         |     0     | L |
+ *     +--------------+-----------------------------------+-----------+---+
  *
- * 1. The list is changed only by who has set L, inside a dispatcher section and for as long as a look through the list
- *    takes. So a wake finds everybody who waits: nobody is out of the list for a moment on account of another wake.
- * 2. No lost wake: a waiter locks the list to put its block in, and then looks at the value; who changes the value then
- *    looks at the list. Both come to the word by a read-modify-write, so one comes second and sees what the other did
- *    before.
- * 3. Who takes a block out of the list tells its waiter, and touches neither the block nor the word afterwards. A
- *    waiter whose time is up takes its block out itself; if it is not there any more a wake was delivered, and wins:
- *    the waiter waits for the end of it and returns as woken.
- * 4. The oldest waiter is told first.
+ * 1. The list changes only under L, inside a dispatcher section, for as long as a walk of the list takes. So a wake finds
+ *    every waiter: none is out of the list for a moment because of another wake.
+ * 2. No lost wakeup: a waiter locks the list to add its block and then compares the value; a waker changes the value and
+ *    then reads the list. Both access the word by a read-modify-write, so one comes second and sees what the other did.
+ * 3. The thread that takes a block off the list wakes its waiter, and accesses neither the block nor the word afterwards.
+ *    A waiter whose time is up takes its block off itself. If the block is not there any more, the wake wins: the waiter
+ *    waits for its end and returns as woken.
+ * 4. The oldest waiter is woken first.
+ * 5. In a forked child an inherited list (ke/fork.h) is empty. A block that was announced before the fork counts as woken.
  *
- * A wake looks at every block of this pushlock, also at those of other addresses, and a timeout at those that are newer: the
- * word has room for one list, and a wake without an address needs all of it. Addresses that many wait for at a time do
- * better with a pushlock each.
+ * A wake walks every block of this pushlock, also those of other addresses, and a timeout those that are newer: the word
+ * has room for one list, and a wake without an address needs all of it. Addresses with many waiters at a time do better
+ * with a pushlock each.
  */
-#include "addressvalue.h"
 #include "pushlock.h"
+#include "waiterhash.h"
 
-#include "../ke/irql.h"
-
-#define L EX_PUSH_LOCK_LOCK
-
-typedef PEX_PUSH_LOCK_WAIT_BLOCK BLOCK;
+#include "../ke/fork.h"
+#include "../ke/park.h"
 
 /* The list. */
 
-static BLOCK ExpLockList(PEX_PUSH_LOCK PushLock, PKTHREAD Thread)
+static PEXP_WAIT_BLOCK ExpLockBlockList(PEX_PUSH_LOCK PushLock, PKTHREAD Thread)
 {
-    ULONG Spins = 0;
     ULONG_PTR Word;
+    KI_PATIENCE Patience;
     KiEnterDispatcher(Thread);
-    /* acquire: see 2, pairs with ExpUnblock; and the list as the last owner of L left it */
-    while ((Word = __atomic_fetch_or(PushLock, L, __ATOMIC_ACQUIRE)) & L) {
-        KiSpin(Thread, &Spins);
+    /* acquire: see 2, pairs with ExpWakeBlocksOf; and the list as the last owner of L left it */
+    if ((Word = __atomic_fetch_or(PushLock, EX_PUSH_LOCK_LOCK, __ATOMIC_ACQUIRE)) & EX_PUSH_LOCK_LOCK) {
+        KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
+        do {
+            KiStayAwake(&Patience, Thread, KiParkForSpinLock);
+        } while ((Word = __atomic_fetch_or(PushLock, EX_PUSH_LOCK_LOCK, __ATOMIC_ACQUIRE)) & EX_PUSH_LOCK_LOCK);
     }
-    return (BLOCK)Word;
+    return KiIsInherited(Word) ? NULL : (PEXP_WAIT_BLOCK)(Word & ~KI_FORK_TAG_MASK);
 }
 
-static VOID ExpUnlockList(PEX_PUSH_LOCK PushLock, PKTHREAD Thread, BLOCK Newest)
+static VOID ExpUnlockBlockList(PEX_PUSH_LOCK PushLock, PKTHREAD Thread, PEXP_WAIT_BLOCK Newest)
 {
-    __atomic_store_n(PushLock, (ULONG_PTR)Newest, __ATOMIC_RELEASE);
+    __atomic_store_n(PushLock, Newest != NULL ? (ULONG_PTR)Newest | KiForkTag : 0, __ATOMIC_RELEASE);
     KiExitDispatcher(Thread);
 }
 
-/* Takes out the blocks of Address, or all if that is NULL. Returns them oldest first. */
-static BLOCK ExpTakeBlocksOf(PEX_PUSH_LOCK PushLock, PVOID Address)
+/* FALSE: another thread has taken it off, and wakes or has woken its waiter. */
+static BOOLEAN ExpTakeBlock(PEX_PUSH_LOCK PushLock, PEXP_WAIT_BLOCK Block)
 {
     PKTHREAD Thread = KiCurrentThread();
-    BLOCK Newest = ExpLockList(PushLock, Thread);
-    BLOCK Taken = NULL;
-    BLOCK *Link = &Newest;
+    PEXP_WAIT_BLOCK Newest = ExpLockBlockList(PushLock, Thread);
+    PEXP_WAIT_BLOCK *Link = &Newest;
+    while (*Link != NULL && *Link != Block) {
+        Link = &(*Link)->Next;
+    }
+    BOOLEAN Found = *Link == Block;
+    if (Found) {
+        *Link = Block->Next;
+    }
+    ExpUnlockBlockList(PushLock, Thread, Newest);
+    return Found;
+}
+
+static VOID ExpAnnounceBlock(PEX_PUSH_LOCK PushLock, PEXP_WAIT_BLOCK Block, PVOID Address)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    Block->AutoBoost = FALSE;
+    Block->ProcessId = KiInitialProcess.ProcessId;
+    Block->State = ExpAwake;
+    Block->Address = Address;
+    ExpPushLockMethods.Prepare(Block);
+    Block->Next = ExpLockBlockList(PushLock, Thread);
+    ExpUnlockBlockList(PushLock, Thread, Block);
+}
+
+/* Wakes the waiters of Address, or all if that is NULL, oldest first. */
+static VOID ExpWakeBlocksOf(PEX_PUSH_LOCK PushLock, PVOID Address)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PEXP_WAIT_BLOCK Taken = NULL;
+    /* release: see 2, pairs with ExpLockBlockList. A plain read could come before the store to the value. */
+    if (__atomic_fetch_or(PushLock, 0, __ATOMIC_RELEASE) == 0) {
+        return;
+    }
+    PEXP_WAIT_BLOCK Newest = ExpLockBlockList(PushLock, Thread);
+    PEXP_WAIT_BLOCK *Link = &Newest;
     while (*Link != NULL) {
-        BLOCK Block = *Link;
+        PEXP_WAIT_BLOCK Block = *Link;
         if (Address == NULL || Block->Address == Address) {
             *Link = Block->Next;
             Block->Next = Taken;
@@ -68,113 +101,62 @@ static BLOCK ExpTakeBlocksOf(PEX_PUSH_LOCK PushLock, PVOID Address)
             Link = &Block->Next;
         }
     }
-    ExpUnlockList(PushLock, Thread, Newest);
-    return Taken;
-}
-
-/* FALSE: somebody else has taken it out and tells, or has told. */
-static BOOLEAN ExpTakeBlock(PEX_PUSH_LOCK PushLock, BLOCK Block)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    BLOCK Newest = ExpLockList(PushLock, Thread);
-    BLOCK *Link = &Newest;
-    while (*Link != NULL && *Link != Block) {
-        Link = &(*Link)->Next;
+    ExpUnlockBlockList(PushLock, Thread, Newest);
+    while (Taken != NULL) {
+        PEXP_WAIT_BLOCK Newer = Taken->Next;
+        ExpWakeBlock(Taken, ExpGranted, &ExpPushLockMethods);
+        Taken = Newer;
     }
-    BOOLEAN Found = *Link == Block;
-    if (Found) {
-        *Link = Block->Next;
-    }
-    ExpUnlockList(PushLock, Thread, Newest);
-    return Found;
-}
-
-static VOID ExpAnnounce(PEX_PUSH_LOCK PushLock, BLOCK Block, PVOID Address)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    ExpPushLockMethods.Prepare(Block);
-    Block->State = ExpAwake;
-    Block->Address = Address;
-    Block->Next = ExpLockList(PushLock, Thread);
-    ExpUnlockList(PushLock, Thread, Block);
 }
 
 /* Waiting. */
 
-static BOOLEAN ExpIsPoll(PLARGE_INTEGER Timeout)
+static inline BOOLEAN ExpIsBlockWoken(PVOID Block)
 {
-    return Timeout != NULL && Timeout->QuadPart == 0;
+    return ExpStateOfBlock(Block) != ExpAwake;
 }
 
-/* TRUE: told. FALSE: the block says that its waiter sleeps, and the waiter is to do so. */
-static BOOLEAN ExpAwaitAwake(BLOCK Block, EXP_PATIENCE Patience)
+static NTSTATUS ExpAwaitBlock(PEX_PUSH_LOCK PushLock, PEXP_WAIT_BLOCK Block, PLARGE_INTEGER Timeout)
 {
-    while (ExpStateOf(Block) == ExpAwake) {
-        if (!ExpStayAwake(&Patience) && ExpFallAsleep(Block)) {
-            return FALSE;
-        }
-    }
-    return TRUE;
-}
-
-NTSTATUS ExTimedWaitForUnblockPushLock(PEX_PUSH_LOCK PushLock, PEX_PUSH_LOCK_WAIT_BLOCK WaitBlock,
-                                       PLARGE_INTEGER Timeout)
-{
-    EXP_PATIENCE Patience = {0};
-    if (!ExpIsPoll(Timeout)) {
-        Patience = ExpFreshPatience(FALSE);
-    }
-    if (ExpAwaitAwake(WaitBlock, Patience)) {
+    PKTHREAD Thread = KiCurrentThread();
+    BOOLEAN Poll = Timeout != NULL && Timeout->QuadPart == 0;
+    if (Block->ProcessId != KiInitialProcess.ProcessId || ExpIsBlockWoken(Block) ||
+        (!Poll && KiParkUntil(Thread, KiParkForPushLock, ExpIsBlockWoken, Block)) || !ExpFallAsleep(Block)) {
         return STATUS_SUCCESS;
     }
-    NTSTATUS Status = KeWaitForSingleObject(&WaitBlock->WakeEvent, WrPushLock, KernelMode, FALSE, Timeout);
-    if (Status != STATUS_TIMEOUT) {
+    NTSTATUS Status = KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, Timeout);
+    if (Status != STATUS_TIMEOUT || ExpTakeBlock(PushLock, Block)) {
         return Status;
     }
-    if (ExpTakeBlock(PushLock, WaitBlock)) {
-        return STATUS_TIMEOUT;
-    }
-    return KeWaitForSingleObject(&WaitBlock->WakeEvent, WrPushLock, KernelMode, FALSE, NULL);
+    return KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, NULL);
 }
 
-static VOID ExpTakeBack(PEX_PUSH_LOCK PushLock, BLOCK Block)
+static VOID ExpTakeBlockBack(PEX_PUSH_LOCK PushLock, PEXP_WAIT_BLOCK Block)
 {
     if (!ExpTakeBlock(PushLock, Block)) {
-        ExTimedWaitForUnblockPushLock(PushLock, Block, NULL);
+        ExpAwaitBlock(PushLock, Block, NULL);
     }
 }
 
-static VOID ExpTellAll(BLOCK Oldest)
+static VOID ExpVerifyFlags(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    while (Oldest != NULL) {
-        BLOCK Newer = Oldest->Next;
-        ExpTell(Oldest, ExpGranted, &ExpPushLockMethods);
-        Oldest = Newer;
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpCheckFlags(PushLock, Flags);
     }
 }
-
-static VOID ExpUnblock(PEX_PUSH_LOCK PushLock, PVOID Address)
-{
-    /* release: see 2, pairs with ExpLockList. A plain read would not do: it could come before the store to the value. */
-    if (__atomic_fetch_or(PushLock, 0, __ATOMIC_RELEASE) != 0) {
-        ExpTellAll(ExpTakeBlocksOf(PushLock, Address));
-    }
-}
-
-/* The calls. */
 
 NTSTATUS ExBlockOnAddressPushLock(PEX_PUSH_LOCK PushLock, PVOID Address, PVOID CompareAddress, SIZE_T Size,
                                   PLARGE_INTEGER Timeout)
 {
-    EX_PUSH_LOCK_WAIT_BLOCK Block;
+    EXP_WAIT_BLOCK Block;
     if (!ExpIsValueSize(Size)) {
         return STATUS_INVALID_PARAMETER;
     }
-    ExpAnnounce(PushLock, &Block, Address);
+    ExpAnnounceBlock(PushLock, &Block, Address);
     if (ExpIsSameValue(Address, CompareAddress, Size)) {
-        return ExTimedWaitForUnblockPushLock(PushLock, &Block, Timeout);
+        return ExpAwaitBlock(PushLock, &Block, Timeout);
     }
-    ExpTakeBack(PushLock, &Block);
+    ExpTakeBlockBack(PushLock, &Block);
     return STATUS_SUCCESS;
 }
 
@@ -182,21 +164,27 @@ VOID ExUnblockOnAddressPushLockEx(PEX_PUSH_LOCK PushLock, PVOID Address, ULONG F
 {
     ExpVerifyFlags(PushLock, Flags);
     if (Address != NULL) {
-        ExpUnblock(PushLock, Address);
+        ExpWakeBlocksOf(PushLock, Address);
     }
 }
 
 VOID ExBlockPushLock(PEX_PUSH_LOCK PushLock, PEX_PUSH_LOCK_WAIT_BLOCK WaitBlock)
 {
-    ExpAnnounce(PushLock, WaitBlock, NULL);
+    ExpAnnounceBlock(PushLock, (PEXP_WAIT_BLOCK)WaitBlock, NULL);
+}
+
+NTSTATUS ExTimedWaitForUnblockPushLock(PEX_PUSH_LOCK PushLock, PEX_PUSH_LOCK_WAIT_BLOCK WaitBlock,
+                                       PLARGE_INTEGER Timeout)
+{
+    return ExpAwaitBlock(PushLock, (PEXP_WAIT_BLOCK)WaitBlock, Timeout);
 }
 
 VOID ExUnblockPushLockEx(PEX_PUSH_LOCK PushLock, PEX_PUSH_LOCK_WAIT_BLOCK WaitBlock, ULONG Flags)
 {
     ExpVerifyFlags(PushLock, Flags);
     if (WaitBlock != NULL) {
-        ExpTakeBack(PushLock, WaitBlock);
+        ExpTakeBlockBack(PushLock, (PEXP_WAIT_BLOCK)WaitBlock);
     } else {
-        ExpUnblock(PushLock, NULL);
+        ExpWakeBlocksOf(PushLock, NULL);
     }
 }

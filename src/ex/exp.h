@@ -21,14 +21,14 @@ KI_THREAD_ROOM(EXP_THREAD, Ex, ExpThread);
 KI_THREAD_ROOM(EXP_THREAD_KEPT, ExKept, ExpThreadKept);
 
 /*
- * A timer of the executive is a kernel timer with a DPC that calls back, and with a life that ends by ExDeleteTimer.
- * Its state is in byte 1 of the header (KI_TIMER2_), and like Running is changed under the object's lock.
+ * A timer of the executive is a kernel timer with a DPC that calls back, and ends with ExDeleteTimer. Byte 1 of its header
+ * is its state (KI_TIMER2_), which like Running changes under the object's lock.
  *
- * 1. Disabled is set once, by ExDeleteTimer, and from then on the timer is not set any more.
- * 2. Three things keep a disabled timer alive: it is in a table (Inserted), its DPC is queued (Expiring), a callback
- *    runs (Running). A timer that is Expiring is not queued a second time: what expires meanwhile is the same callback.
- * 3. Whoever takes away the last of the three, or finds none of them when it disables the timer, ends its life. Nothing
- *    can bring one of them back, so there is exactly one.
+ * 1. ExDeleteTimer sets Disabled, once. From then on the timer is not set any more.
+ * 2. Three things keep a disabled timer alive: it is in a table (Inserted), its DPC is queued (Expiring), a callback runs
+ *    (Running). A timer that is Expiring is not queued a second time: what expires meanwhile is the same callback.
+ * 3. The thread that takes away the last of the three, or finds none of them when it disables the timer, ends its life.
+ *    Nothing can bring one of them back, so there is exactly one such thread.
  */
 typedef struct _EX_TIMER {
     KTIMER Timer;
@@ -37,9 +37,34 @@ typedef struct _EX_TIMER {
     PVOID CallbackContext;
     ULONG Attributes;
     ULONG Running;       /* callbacks that are active */
-    PKEVENT DeleteEvent; /* set in place of ending the timer's life: somebody waits who will */
+    PKEVENT DeleteEvent; /* set in place of ending the timer's life: its waiter does that */
     PEXT_DELETE_CALLBACK DeleteCallback;
     PVOID DeleteContext;
 } EX_TIMER;
+
+/*
+ * Keyed events. Programs reach them through the system services; theory in keyedevent.c. The waiters are in the waiter
+ * hash. A wait for the object itself finds it signaled.
+ */
+
+typedef struct _EX_KEYED_EVENT {
+    KEVENT Signaled;
+} EX_KEYED_EVENT, *PEX_KEYED_EVENT;
+
+/* Used where a program names none. */
+extern EX_KEYED_EVENT ExpCritSecOutOfMemoryEvent;
+
+VOID ExpInitializeKeyedEvent(PEX_KEYED_EVENT KeyedEvent);
+
+/* STATUS_INVALID_PARAMETER_1 for an odd key. NULL for KeyedEvent is ExpCritSecOutOfMemoryEvent. After STATUS_USER_APC the
+   caller runs KiDeliverUserApcs, when it has released its references. */
+NTSTATUS ExpWaitForKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                              PLARGE_INTEGER Timeout);
+NTSTATUS ExpReleaseKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                              PLARGE_INTEGER Timeout);
+
+/* Work items. */
+extern LONGLONG ExpWorkerPatience;     /* a relative timeout: how long a worker stays without work */
+ULONG ExpQueryWorkers(ULONG Priority); /* threads of the queue with that priority, idle or not */
 
 #endif

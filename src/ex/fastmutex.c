@@ -8,49 +8,51 @@
  *     |   overtaken  |   starving  | G | W | O |              Count              |
  *     +--------------+-------------+---+---+---+---------------------------------+
  *
- *     Count          1 - (1 if somebody holds it) - (number of waiters): 1 free, 0 held, negative with waiters
- *     O, open        nobody holds it, though somebody waits
- *     W, woken       one waiter has been woken and is on its way
- *     G, granted     the mutex belongs to the woken waiter, who does not know yet
+ *     Count          1 - (1 if it is held) - (number of waiters): 1 free, 0 held, negative with waiters
+ *     O, open        it has no owner, but has waiters
+ *     W, woken       one waiter was woken and is on its way
+ *     G, granted     it belongs to the woken waiter, which does not know yet
  *     starving       how many of the waiters have come too late too often
  *     overtaken      how often others have come first since a waiter last got it
  *
- * Always: O implies W; G implies W; O and G exclude each other; with no waiters everything above Count is 0. The mutex
- * is held if Count is not 1 and O is clear.
+ * Always: O implies W; G implies W; O and G exclude each other; without waiters everything above Count is 0. The mutex is
+ * held if Count is not 1 and O is clear.
  *
- * Count is what it is in NT, where an acquire decrements it, a release increments it, and a release that finds waiters
- * hands the mutex to the one that the event wakes. Handing over costs a wake for every release as soon as somebody
- * waits once: all the others come while the woken one is still on its way, and wait too. So here a release with waiters
- * opens the mutex: it belongs to whoever comes first, the waiter that it woke or a thread that runs anyway. Now and
- * then a release hands over all the same: when the waiters have been overtaken EXP_MOST_OVERTAKEN times, which gives
- * each thread its turn at the cost of few wakes; and as long as anybody starves. A waiter that was woken and came too
- * late waits again, behind the others, and after EXP_MOST_LOSSES times it starves. Handing over is in the order of the
- * event's wait list, so a starving waiter gets the mutex after those that wait before it.
+ * Count is as in NT, where an acquire decrements it, a release increments it, and a release that finds waiters hands the
+ * mutex to the one that the event wakes. Once a thread waits, such a handoff costs a wakeup for every release: all others
+ * arrive while the woken thread is on its way, and wait too. So here a release with waiters opens the mutex: the first
+ * to arrive gets it, the woken waiter or a running thread. Sometimes a release still hands off: when the waiters have been
+ * overtaken EXP_MOST_OVERTAKEN times, which gives each thread its turn at the cost of few wakeups; and as long as any
+ * waiter starves. A waiter that was woken and came too late waits again, behind the others, and after EXP_MOST_LOST
+ * times it starves. Handoffs follow the event's wait list, so a starving waiter gets the mutex after those that wait
+ * before it.
  *
- * The event is set only by the release that sets W, and who sets W again comes after the one who was woken has cleared
- * it: two signals never fall together.
+ * Only the release that sets W sets the event, and W is set again only after the woken waiter has cleared it: two signals
+ * never coincide.
  *
- * Requirements, each with a test of that number in tests/ex/fastmutex.c:
+ * Requirements, each with a test of that number in tests/ex/fastmutex.c (10: forklocks.c):
  *  1. Exclusion.
- *  2. No lost wake: when nobody holds it and somebody waits, somebody is on its way.
+ *  2. No lost wakeup: when it has waiters and no owner, one of them is on its way.
  *  3. Count has the documented values at every moment; Contention counts the acquires that waited.
- *  4. Acquiring raises to APC_LEVEL, the old level is kept in the mutex and is there again after the release. A try
- *     that fails leaves the level as it was. The Unsafe forms do not touch it.
- *  5. Bounded overtaking: see above. (Handing over always was rejected: see above. Never handing over too: a waiter
- *     that has to be woken loses against a thread that runs for as long as that one likes.)
- *  6. A try never waits, and takes a mutex that is free of holders and waiters.
+ *  4. Acquiring raises to APC_LEVEL. The mutex keeps the old level, which is restored by the release. A try that fails
+ *     leaves the level as it was. The Unsafe forms do not touch it.
+ *  5. Bounded barging: see above. (Handing off always was rejected: see above. So was never handing off: a waiter that
+ *     has to be woken loses against a running thread for as long as that one likes.)
+ *  6. A try never waits, and takes a mutex without owner and waiters.
  *  7. Nothing is allocated.
- *  8. After the compare-exchange that releases it nobody touches the mutex on behalf of the releaser, unless somebody
- *     waits and so keeps it alive: a waiter that is not on its way cannot get on before the event is set.
- *  9. Free build: acquiring it again deadlocks, as on NT; releasing what nobody holds is a bugcheck. Verifier: both,
- *     and the release by another thread, a wrong level and enabled APCs, are bugchecks.
+ *  8. After the compare-exchange that releases it the releaser does not access the mutex, unless it has waiters, which
+ *     keep it alive: a waiter that is not on its way does not return before the event is set.
+ *  9. Free build: a recursive acquire deadlocks, as on NT; releasing a free mutex is a bugcheck. Verifier: both, and the
+ *     release by another thread, a wrong level and enabled APCs, are bugchecks.
+ * 10. In a forked child the waiters of the parent do not count. ForkDepth is that of the process to which the waiters
+ *     belong; the first thread of the child that contends finds another one and forgets them.
  */
 #include "exp.h"
-#include "pushlock.h"
 
+#include "../ke/fairness.h"
 #include "../ke/irql.h"
+#include "../ke/park.h"
 #include "../trace/trace.h"
-#include "../ke/turn.h"
 
 #define EXP_FREE ((ULONG64)FM_LOCK_BIT)
 #define EXP_HELD ((ULONG64)0)
@@ -63,7 +65,7 @@
 #define EXP_OVERTAKEN_MASK ((ULONG64)0x7ff << 53)
 #define EXP_ABOVE_COUNT ((ULONG64)0xffffffff << 32)
 
-#define EXP_MOST_LOSSES 8
+#define EXP_MOST_LOST 8
 #define EXP_MOST_OVERTAKEN 2000
 
 C_ASSERT(KI_THREAD_CHUNK * KI_THREAD_CHUNKS <= EXP_STARVING_MASK / EXP_STARVING + 1);
@@ -82,177 +84,182 @@ typedef enum _EXP_LEVEL {
     ExpKeepsLevel
 } EXP_LEVEL;
 
-FORCEINLINE volatile ULONG64 *ExpWord(PFAST_MUTEX Mutex)
+FORCEINLINE volatile ULONG64 *ExpMutexWord(PFAST_MUTEX Mutex)
 {
     return (volatile ULONG64 *)(volatile void *)&Mutex->Count;
 }
 
 /* On failure *Word is what the mutex holds now. acq_rel: an acquire pairs with the release before it. */
-FORCEINLINE BOOLEAN ExpChangeWord(PFAST_MUTEX Mutex, ULONG64 *Word, ULONG64 New)
+FORCEINLINE BOOLEAN ExpChangeMutex(PFAST_MUTEX Mutex, ULONG64 *Word, ULONG64 New)
 {
-    return __atomic_compare_exchange_n(ExpWord(Mutex), Word, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(ExpMutexWord(Mutex), Word, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static ULONG64 ExpReadWord(PFAST_MUTEX Mutex)
+static ULONG64 ExpReadMutex(PFAST_MUTEX Mutex)
 {
-    /* relaxed: a look before the compare-exchange */
-    return __atomic_load_n(ExpWord(Mutex), __ATOMIC_RELAXED);
+    /* relaxed: a compare-exchange follows */
+    return __atomic_load_n(ExpMutexWord(Mutex), __ATOMIC_RELAXED);
 }
 
-static LONG ExpCount(ULONG64 Word)
+static LONG ExpMutexCount(ULONG64 Word)
 {
     return (LONG)Word;
 }
 
-static ULONG64 ExpAddToCount(ULONG64 Word, LONG Difference)
+static ULONG64 ExpAddToMutexCount(ULONG64 Word, LONG Difference)
 {
-    return (Word & EXP_ABOVE_COUNT) | (ULONG)(ExpCount(Word) + Difference);
+    return (Word & EXP_ABOVE_COUNT) | (ULONG)(ExpMutexCount(Word) + Difference);
 }
 
-/* relaxed: Owner is for the debugger and the verifier, who ask whether it is the thread that asks */
-FORCEINLINE VOID ExpSetOwner(PFAST_MUTEX Mutex, PKTHREAD Owner)
+/* relaxed: for the debugger, and for the verifier, which only compares it with the current thread */
+FORCEINLINE VOID ExpSetMutexOwner(PFAST_MUTEX Mutex, PKTHREAD Owner)
 {
     __atomic_store_n(&Mutex->Owner, Owner, __ATOMIC_RELAXED);
 }
 
-static PKTHREAD ExpOwner(PFAST_MUTEX Mutex)
+static PKTHREAD ExpMutexOwner(PFAST_MUTEX Mutex)
 {
     return __atomic_load_n(&Mutex->Owner, __ATOMIC_RELAXED);
 }
 
+/* Requirement 10. */
+
+static KI_LOCK ExpForgetWaitersLock;
+
+/* TRUE: the waiters that the mutex had were those of a parent. Before a thread becomes a waiter, or wakes one. */
+static BOOLEAN ExpForgetInheritedWaiters(PFAST_MUTEX Mutex)
+{
+    /* acquire: pairs with the release below, for a Count without those waiters */
+    if (__builtin_expect(__atomic_load_n(&Mutex->ForkDepth, __ATOMIC_ACQUIRE) == KiForkDepth, TRUE)) {
+        return FALSE;
+    }
+    PKTHREAD Thread = KiEnterLocked(&ExpForgetWaitersLock);
+    if (__atomic_load_n(&Mutex->ForkDepth, __ATOMIC_RELAXED) != KiForkDepth) {
+        ULONG64 Word = ExpReadMutex(Mutex);
+        BOOLEAN Held;
+        do {
+            Held = ExpMutexCount(Word) != FM_LOCK_BIT && !(Word & (EXP_OPEN | EXP_GRANTED));
+        } while (!ExpChangeMutex(Mutex, &Word, Held ? EXP_HELD : EXP_FREE));
+        KeClearEvent(&Mutex->Event);
+        __atomic_store_n(&Mutex->ForkDepth, KiForkDepth, __ATOMIC_RELEASE);
+    }
+    KiExitLocked(&ExpForgetWaitersLock, Thread);
+    return TRUE;
+}
+
 /* Waiting. */
 
-/* A mutex that is free or open is taken, past whoever waits. */
-static BOOLEAN ExpTakeInPassing(PFAST_MUTEX Mutex, ULONG64 *Word)
+/* Takes a mutex that is free or open, past its waiters; the woken waiter takes one that is open or granted. */
+static BOOLEAN ExpTakeMutex(PFAST_MUTEX Mutex, ULONG64 *Word, BOOLEAN Woken, ULONG64 Starving)
 {
-    while (*Word == EXP_FREE || (*Word & EXP_OPEN)) {
-        ULONG64 New = *Word == EXP_FREE ? EXP_HELD : ExpAddToCount(*Word & ~EXP_OPEN, -1) + EXP_OVERTAKEN;
-        if (ExpChangeWord(Mutex, Word, New)) {
+    while (Woken ? (*Word & (EXP_OPEN | EXP_GRANTED)) != 0 : *Word == EXP_FREE || (*Word & EXP_OPEN)) {
+        ULONG64 New = EXP_HELD;
+        if (Woken) {
+            New = (*Word & ~(EXP_OPEN | EXP_GRANTED | EXP_WOKEN | EXP_OVERTAKEN_MASK)) - Starving;
+        } else if (*Word != EXP_FREE) {
+            New = ExpAddToMutexCount(*Word & ~EXP_OPEN, -1) + EXP_OVERTAKEN;
+        }
+        if (ExpChangeMutex(Mutex, Word, New)) {
             return TRUE;
         }
     }
     return FALSE;
 }
 
-/* The owner cannot release while it waits for something itself. */
-static BOOLEAN ExpOwnerWaits(PFAST_MUTEX Mutex)
+/* FALSE: it is time to sleep. An owner that waits for something itself cannot release, so spinning is pointless. */
+static BOOLEAN ExpTakeMutexAwake(PKTHREAD Thread, PFAST_MUTEX Mutex, BOOLEAN Woken, ULONG64 Starving)
 {
-    PKTHREAD Owner = ExpOwner(Mutex);
-    /* relaxed: a guess; the KTHREAD is there though its thread may have ended */
-    return Owner != NULL && __atomic_load_n(&Owner->State, __ATOMIC_RELAXED) == Waiting;
-}
-
-static BOOLEAN ExpTakeWhileAwake(PFAST_MUTEX Mutex)
-{
-    EXP_PATIENCE Patience = ExpFreshPatience(FALSE);
+    KI_PATIENCE Patience;
+    PKTHREAD Owner;
+    KiBeginPatience(&Patience, Thread, KiParkForPushLock);
     do {
-        ULONG64 Word = ExpReadWord(Mutex);
-        if (ExpTakeInPassing(Mutex, &Word)) {
+        ULONG64 Word = ExpReadMutex(Mutex);
+        if (ExpTakeMutex(Mutex, &Word, Woken, Starving)) {
             return TRUE;
         }
-    } while (!ExpOwnerWaits(Mutex) && ExpStayAwake(&Patience));
+        Owner = ExpMutexOwner(Mutex);
+        /* relaxed: a hint; the KTHREAD exists even if its thread has ended */
+    } while ((Owner == NULL || __atomic_load_n(&Owner->State, __ATOMIC_RELAXED) != Waiting) &&
+             KiStayAwake(&Patience, Thread, KiParkForPushLock));
     return FALSE;
 }
 
 /* FALSE: the thread is a waiter now. */
-static BOOLEAN ExpTakeOrEnter(PFAST_MUTEX Mutex)
+static BOOLEAN ExpTakeMutexOrQueue(PFAST_MUTEX Mutex)
 {
-    ULONG64 Word = ExpReadWord(Mutex);
+    ULONG64 Word = ExpReadMutex(Mutex);
     do {
-        if (ExpTakeInPassing(Mutex, &Word)) {
+        if (ExpTakeMutex(Mutex, &Word, FALSE, 0)) {
             return TRUE;
         }
-    } while (!ExpChangeWord(Mutex, &Word, ExpAddToCount(Word, -1)));
+    } while (!ExpChangeMutex(Mutex, &Word, ExpAddToMutexCount(Word, -1)));
     return FALSE;
 }
 
-/* By the woken waiter: the mutex was granted or is open, and becomes its own. */
-static BOOLEAN ExpClaim(PFAST_MUTEX Mutex, ULONG64 *Word, ULONG64 Starving)
+/* FALSE: the woken waiter came too late. It is no longer the woken one, and waits again. */
+static BOOLEAN ExpClaimMutexOrLose(PFAST_MUTEX Mutex, ULONG64 Starving, ULONG64 NewlyStarving)
 {
-    while (*Word & (EXP_OPEN | EXP_GRANTED)) {
-        ULONG64 New = *Word & ~(EXP_OPEN | EXP_GRANTED | EXP_WOKEN | EXP_OVERTAKEN_MASK);
-        if (ExpChangeWord(Mutex, Word, New - Starving)) {
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-static BOOLEAN ExpClaimWhileAwake(PFAST_MUTEX Mutex, ULONG64 Starving)
-{
-    EXP_PATIENCE Patience = ExpFreshPatience(FALSE);
+    ULONG64 Word = ExpReadMutex(Mutex);
     do {
-        ULONG64 Word = ExpReadWord(Mutex);
-        if (ExpClaim(Mutex, &Word, Starving)) {
+        if (ExpTakeMutex(Mutex, &Word, TRUE, Starving)) {
             return TRUE;
         }
-    } while (!ExpOwnerWaits(Mutex) && ExpStayAwake(&Patience));
+    } while (!ExpChangeMutex(Mutex, &Word, (Word & ~EXP_WOKEN) + NewlyStarving));
     return FALSE;
 }
 
-/* FALSE: came too late; the waiter is no longer the woken one, and waits again. */
-static BOOLEAN ExpClaimOrLose(PFAST_MUTEX Mutex, ULONG64 Starving, ULONG64 NewlyStarving)
-{
-    ULONG64 Word = ExpReadWord(Mutex);
-    do {
-        if (ExpClaim(Mutex, &Word, Starving)) {
-            return TRUE;
-        }
-    } while (!ExpChangeWord(Mutex, &Word, (Word & ~EXP_WOKEN) + NewlyStarving));
-    return FALSE;
-}
-
-static VOID ExpTakeContended(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
+static VOID ExpWaitForMutex(PKTHREAD Thread, PFAST_MUTEX Mutex, KWAIT_REASON Reason)
 {
     ULONG64 Starving = 0;
-    KiCountWait(KiCurrentThread());
-    if (ExpTakeWhileAwake(Mutex) || ExpTakeOrEnter(Mutex)) {
-        return;
-    }
     /* relaxed: a statistic */
     __atomic_fetch_add(&Mutex->Contention, 1, __ATOMIC_RELAXED);
     for (ULONG Lost = 1;; Lost += 1) {
-        ULONG64 NewlyStarving = Lost == EXP_MOST_LOSSES ? EXP_STARVING : 0;
+        ULONG64 NewlyStarving = Lost == EXP_MOST_LOST ? EXP_STARVING : 0;
         KeWaitForSingleObject(&Mutex->Event, Reason, KernelMode, FALSE, NULL);
-        if (ExpClaimWhileAwake(Mutex, Starving) || ExpClaimOrLose(Mutex, Starving, NewlyStarving)) {
+        if (ExpTakeMutexAwake(Thread, Mutex, TRUE, Starving) || ExpClaimMutexOrLose(Mutex, Starving, NewlyStarving)) {
             return;
         }
         Starving += NewlyStarving;
     }
 }
 
-/* The id of whoever has it, 0: nobody, or somebody who does not say so yet. */
-static ULONG ExpOwnerId(PFAST_MUTEX Mutex)
+/* 0: it has no owner, or one that has not said so yet. */
+static ULONG ExpMutexOwnerId(PFAST_MUTEX Mutex)
 {
-    PKTHREAD Owner = ExpOwner(Mutex);
+    PKTHREAD Owner = ExpMutexOwner(Mutex);
     return Owner != NULL ? __atomic_load_n(&Owner->ThreadId, __ATOMIC_RELAXED) : 0;
 }
 
-static DECLSPEC_NOINLINE VOID ExpContend(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
+static DECLSPEC_NOINLINE VOID ExpContendForMutex(PFAST_MUTEX Mutex, KWAIT_REASON Reason)
 {
     KI_LOCK_KIND Kind = Reason == WrFastMutex ? KiLockFastMutex : KiLockGuardedMutex;
-    KTRACE_CONTENTION_BEGIN(Mutex, Kind, TRUE, ExpOwnerId(Mutex));
-    ExpTakeContended(Mutex, Reason);
+    PKTHREAD Thread = KiCurrentThread();
+    KTRACE_CONTENTION_BEGIN(Mutex, Kind, TRUE, ExpMutexOwnerId(Mutex));
+    KiCountWait(Thread);
+    ExpForgetInheritedWaiters(Mutex);
+    if (!ExpTakeMutexAwake(Thread, Mutex, FALSE, 0) && !ExpTakeMutexOrQueue(Mutex)) {
+        ExpWaitForMutex(Thread, Mutex, Reason);
+    }
     KTRACE_CONTENTION_END(Mutex, Kind, TRUE);
 }
 
-static BOOLEAN ExpMustHandOver(ULONG64 Word)
-{
-    return (Word & EXP_STARVING_MASK) != 0 || (Word & EXP_OVERTAKEN_MASK) >= EXP_MOST_OVERTAKEN * EXP_OVERTAKEN;
-}
-
-static DECLSPEC_NOINLINE VOID ExpReleaseContended(PFAST_MUTEX Mutex, ULONG64 Word)
+static DECLSPEC_NOINLINE VOID ExpReleaseContendedMutex(PFAST_MUTEX Mutex, ULONG64 Word)
 {
     ULONG64 New;
+    if (ExpForgetInheritedWaiters(Mutex)) {
+        Word = ExpReadMutex(Mutex);
+    }
     do {
-        if (ExpCount(Word) > 0 || (Word & (EXP_OPEN | EXP_GRANTED))) {
+        if (ExpMutexCount(Word) > 0 || (Word & (EXP_OPEN | EXP_GRANTED))) {
             KeBugCheckEx(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, (ULONG_PTR)KiCurrentThread(), (ULONG_PTR)Mutex, 0, 0);
         }
-        New = ExpAddToCount(Word, 1);
+        New = ExpAddToMutexCount(Word, 1);
         if (New != EXP_FREE) {
-            New |= EXP_WOKEN | (ExpMustHandOver(Word) ? EXP_GRANTED : EXP_OPEN);
+            BOOLEAN HandsOff = (Word & EXP_STARVING_MASK) != 0 ||
+                               (Word & EXP_OVERTAKEN_MASK) >= EXP_MOST_OVERTAKEN * EXP_OVERTAKEN;
+            New |= EXP_WOKEN | (HandsOff ? EXP_GRANTED : EXP_OPEN);
         }
-    } while (!ExpChangeWord(Mutex, &Word, New));
+    } while (!ExpChangeMutex(Mutex, &Word, New));
     if (New != EXP_FREE && !(Word & EXP_WOKEN)) {
         KeSetEventBoostPriority(&Mutex->Event, NULL);
     }
@@ -281,14 +288,14 @@ static VOID ExpVerifyMutexLevel(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Le
 static DECLSPEC_NOINLINE VOID ExpVerifyMutexAcquire(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level)
 {
     ExpVerifyMutexLevel(Thread, Mutex, Level, EXP_ACQUIRED_AT_WRONG_IRQL, EXP_ACQUIRED_WITH_APCS);
-    if (ExpOwner(Mutex) == Thread) {
+    if (ExpMutexOwner(Mutex) == Thread) {
         ExpMutexViolation(EXP_ACQUIRED_AGAIN, (ULONG_PTR)Mutex, (ULONG_PTR)Thread, 0);
     }
 }
 
 static DECLSPEC_NOINLINE VOID ExpVerifyMutexRelease(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level)
 {
-    PKTHREAD Owner = ExpOwner(Mutex);
+    PKTHREAD Owner = ExpMutexOwner(Mutex);
     if (Owner == NULL) {
         ExpMutexViolation(EXP_RELEASED_FREE, (ULONG_PTR)Mutex, 0, 0);
     }
@@ -298,7 +305,7 @@ static DECLSPEC_NOINLINE VOID ExpVerifyMutexRelease(PKTHREAD Thread, PFAST_MUTEX
     ExpVerifyMutexLevel(Thread, Mutex, Level, EXP_RELEASED_AT_WRONG_IRQL, EXP_RELEASED_WITH_APCS);
 }
 
-/* The operations, as both names have them. */
+/* The operations, under both names. */
 
 FORCEINLINE VOID ExpAcquireFastMutex(PFAST_MUTEX Mutex, KWAIT_REASON Reason, EXP_LEVEL Level)
 {
@@ -311,10 +318,10 @@ FORCEINLINE VOID ExpAcquireFastMutex(PFAST_MUTEX Mutex, KWAIT_REASON Reason, EXP
     if (Level == ExpRaisesLevel) {
         OldIrql = KiRaiseIrql(Thread, APC_LEVEL);
     }
-    if (__builtin_expect(!ExpChangeWord(Mutex, &Word, EXP_HELD), 0)) {
-        ExpContend(Mutex, Reason);
+    if (__builtin_expect(!ExpChangeMutex(Mutex, &Word, EXP_HELD), 0)) {
+        ExpContendForMutex(Mutex, Reason);
     }
-    ExpSetOwner(Mutex, Thread);
+    ExpSetMutexOwner(Mutex, Thread);
     if (Level == ExpRaisesLevel) {
         Mutex->OldIrql = OldIrql;
     }
@@ -328,11 +335,14 @@ FORCEINLINE BOOLEAN ExpTryAcquireFastMutex(PFAST_MUTEX Mutex)
         ExpVerifyMutexLevel(Thread, Mutex, ExpRaisesLevel, EXP_ACQUIRED_AT_WRONG_IRQL, 0);
     }
     KIRQL OldIrql = KiRaiseIrql(Thread, APC_LEVEL);
-    if (!ExpChangeWord(Mutex, &Word, EXP_HELD)) {
-        KiLowerIrql(Thread, OldIrql);
-        return FALSE;
+    if (!ExpChangeMutex(Mutex, &Word, EXP_HELD)) {
+        Word = EXP_FREE;
+        if (!ExpForgetInheritedWaiters(Mutex) || !ExpChangeMutex(Mutex, &Word, EXP_HELD)) {
+            KiLowerIrql(Thread, OldIrql);
+            return FALSE;
+        }
     }
-    ExpSetOwner(Mutex, Thread);
+    ExpSetMutexOwner(Mutex, Thread);
     Mutex->OldIrql = OldIrql;
     return TRUE;
 }
@@ -348,9 +358,9 @@ FORCEINLINE VOID ExpReleaseFastMutex(PFAST_MUTEX Mutex, EXP_LEVEL Level)
     if (Level == ExpRaisesLevel) {
         OldIrql = (KIRQL)Mutex->OldIrql;
     }
-    ExpSetOwner(Mutex, NULL);
-    if (__builtin_expect(!ExpChangeWord(Mutex, &Word, EXP_FREE), 0)) {
-        ExpReleaseContended(Mutex, Word);
+    ExpSetMutexOwner(Mutex, NULL);
+    if (__builtin_expect(!ExpChangeMutex(Mutex, &Word, EXP_FREE), 0)) {
+        ExpReleaseContendedMutex(Mutex, Word);
     }
     if (Level == ExpRaisesLevel) {
         KiLowerIrql(Thread, OldIrql);

@@ -1,14 +1,14 @@
 /*
- * fastresource.c: fast resources, which are executive resources whose owners are noted in entries of the callers. The
- * rules of who gets it are those of resource.c; nothing has to be looked up at a release.
+ * fastresource.c: fast resources: executive resources whose owners are named by entries of the callers. The rules are those
+ * of resource.c; a release does not have to search.
  *
  * Requirements, each with a test of that number in tests/ex/fastresource.c:
- *  1. As an executive resource: exclusion, recursion, waiting behind exclusive waiters or not, conversion, hand-over.
- *  2. An entry stands for one acquire, from the moment that is granted until its release, and may then be used again or
- *     go. Nothing else is needed: no record, no memory.
- *  3. A disowned acquire stays when its thread ends, and anybody may release it.
- *  4. Each precondition that is not kept is a bugcheck of its own kind, in every build.
- *  5. The functions for executive resources take one that was initialized for that, and refuse every other.
+ *  1. As an executive resource: exclusion, recursion, waiting behind exclusive waiters or not, conversion, handoff.
+ *  2. An entry stands for one acquire, from its grant until its release. Then it may be reused or
+ *     freed. Nothing else is needed: no record, no memory.
+ *  3. A disowned acquire stays when its thread ends, and any thread may release it.
+ *  4. Each violated precondition is a bugcheck of its own kind, in every build.
+ *  5. The functions for executive resources accept a fast resource that was initialized for that, and refuse every other.
  */
 #include "resource.h"
 
@@ -53,7 +53,7 @@ static PEXP_OWNER ExpCheckFastOwner(PFAST_OWNER_ENTRY FastOwner)
     return Owner;
 }
 
-static VOID ExpCheckLevel(KIRQL Highest)
+static VOID ExpCheckFastLevel(KIRQL Highest)
 {
     KIRQL Irql = KiCurrentThread()->Irql;
     if (Irql > Highest) {
@@ -61,10 +61,10 @@ static VOID ExpCheckLevel(KIRQL Highest)
     }
 }
 
-static VOID ExpCheckCaller(VOID)
+static VOID ExpCheckFastCaller(VOID)
 {
     PKTHREAD Thread = KiCurrentThread();
-    ExpCheckLevel(APC_LEVEL);
+    ExpCheckFastLevel(APC_LEVEL);
     if (Thread->DpcDepth != 0) {
         ExpFail(ExpInsideDpc, 0, 0, 0);
     }
@@ -73,7 +73,7 @@ static VOID ExpCheckCaller(VOID)
     }
 }
 
-/* With the resource locked, which is where an entry of that resource does not change. */
+/* With the resource locked: then an entry of that resource does not change. */
 static VOID ExpCheckOwnership(PERESOURCE Resource, PEXP_OWNER Owner, BOOLEAN Disowned)
 {
     if (Owner->Resource != Resource) {
@@ -110,7 +110,7 @@ VOID ExDeleteFastResource(PFAST_ERESOURCE FastResource)
 
 VOID ExInitializeFastOwnerEntry(PFAST_OWNER_ENTRY OwnerEntry)
 {
-    ExpCheckLevel(DISPATCH_LEVEL);
+    ExpCheckFastLevel(DISPATCH_LEVEL);
     memset(OwnerEntry, 0, sizeof(*OwnerEntry));
     ((PEXP_OWNER)OwnerEntry)->Kind = EXP_FAST_OWNER;
 }
@@ -120,7 +120,7 @@ static BOOLEAN ExpAcquireFastResource(PFAST_ERESOURCE FastResource, PFAST_OWNER_
 {
     PERESOURCE Resource = ExpCheckFastResource(FastResource);
     PEXP_OWNER Owner = ExpCheckFastOwner(OwnerEntry);
-    ExpCheckCaller();
+    ExpCheckFastCaller();
     if (Owner->Resource != NULL) {
         ExpFail(ExpEntryInUse, (ULONG_PTR)Owner, (ULONG_PTR)Owner->Resource, 0);
     }
@@ -159,7 +159,7 @@ static VOID ExpReleaseFastResource(PFAST_ERESOURCE FastResource, PFAST_OWNER_ENT
     PERESOURCE Resource = ExpCheckFastResource(FastResource);
     PEXP_OWNER Owner = ExpCheckFastOwner(OwnerEntry);
     PKTHREAD Thread = KiCurrentThread();
-    ExpCheckLevel(DISPATCH_LEVEL);
+    ExpCheckFastLevel(DISPATCH_LEVEL);
     ExpLockResource(Resource, Thread);
     ExpCheckOwnership(Resource, Owner, Disowned);
     PEXP_RESOURCE_WAIT Released = ExpDropOwner(Resource, Thread, &Owner->Entry);
@@ -182,7 +182,7 @@ VOID ExConvertFastResourceExclusiveToShared(PFAST_ERESOURCE FastResource, PFAST_
     PERESOURCE Resource = ExpCheckFastResource(FastResource);
     PEXP_OWNER Owner = ExpCheckFastOwner(OwnerEntry);
     PKTHREAD Thread = KiCurrentThread();
-    ExpCheckLevel(APC_LEVEL);
+    ExpCheckFastLevel(APC_LEVEL);
     ExpLockResource(Resource, Thread);
     ExpCheckOwnership(Resource, Owner, FALSE);
     if (!Owner->Exclusive) {
@@ -202,7 +202,7 @@ VOID ExDisownFastResource(PFAST_ERESOURCE FastResource, PFAST_OWNER_ENTRY OwnerE
     PERESOURCE Resource = ExpCheckFastResource(FastResource);
     PEXP_OWNER Owner = ExpCheckFastOwner(OwnerEntry);
     PKTHREAD Thread = KiCurrentThread();
-    ExpCheckLevel(DISPATCH_LEVEL);
+    ExpCheckFastLevel(DISPATCH_LEVEL);
     ExpLockResource(Resource, Thread);
     ExpCheckOwnership(Resource, Owner, FALSE);
     if (ExpIsOwnedExclusively(Resource) && Resource->ActiveEntries != 1) {

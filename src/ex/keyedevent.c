@@ -1,20 +1,20 @@
 /*
  * keyedevent.c: keyed events: two threads meet at a key, one that waits and one that releases.
  *
- * 1. A wait ends with success exactly when a release does: each is paired with one of the other side. Whoever comes
- *    second finds the first in the waiter hash, takes it out, tells it, and does not block; whoever comes first blocks,
- *    so a release that nobody waits for yet is not lost.
+ * 1. A wait ends with success exactly when a release does: each is paired with one of the other side. The thread
+ *    that comes second finds the first in the waiter hash, takes it out, wakes it, and does not block; the first one
+ *    blocks, so a release without a waiter is not lost.
  * 2. The oldest of the other side is paired first.
  * 3. Only threads of the same process that name the same keyed event and the same key are paired.
- * 4. A timeout, an alert or a user APC that meets a pairing loses: who was taken out of the hash has been paired, waits
- *    for the word of the other one, and returns success. An alert that ended its sleep is given back.
+ * 4. A timeout, an alert or a user APC that meets a pairing loses: a thread that was taken out of the hash has been
+ *    paired, waits for its wakeup, and returns success. An alert that ended its sleep is restored.
  * 5. Nothing is allocated, so neither side can fail for lack of memory.
- * 6. An odd key is refused before anything else is looked at. Every even one is legal, also NULL.
+ * 6. An odd key is refused before anything else is checked. Every even one is legal, also NULL.
  *
- * A count of releases in the object would make releasing not block, and fail 1: a thread that gave up in between would
- * leave a release behind for one that never asked for it.
+ * A count of releases in the object would keep a release from blocking, and fail 1: a thread that gave up in between
+ * would leave a release behind for one that never asked for it.
  */
-#include "keyedevent.h"
+#include "exp.h"
 
 #include "../ke/wait.h"
 #include "waiterhash.h"
@@ -43,8 +43,8 @@ VOID ExpInitializeKeyedEvent(PEX_KEYED_EVENT KeyedEvent)
     KeInitializeEvent(&KeyedEvent->Signaled, NotificationEvent, TRUE);
 }
 
-/* TRUE: somebody of the other side was there and has been told. FALSE: Self is in the hash. */
-static BOOLEAN ExpPairOrEnter(PEXP_KEYED_WAITER Self, PKTHREAD Thread)
+/* TRUE: a thread of the other side was there and has been woken. FALSE: Self is in the hash. */
+static BOOLEAN ExpPairOrWait(PEXP_KEYED_WAITER Self, PKTHREAD Thread)
 {
     EXP_WAIT_KEY Other = Self->Waiter.Key;
     Other.Kind = Self->Waiter.Key.Kind == ExpKeyedWait ? ExpKeyedRelease : ExpKeyedWait;
@@ -90,7 +90,7 @@ static NTSTATUS ExpMeetAtKey(PEX_KEYED_EVENT KeyedEvent, PVOID Key, ULONG Kind, 
         .Kind = Kind,
     };
     KeInitializeEvent(&Self.Paired, SynchronizationEvent, FALSE);
-    if (ExpPairOrEnter(&Self, Thread)) {
+    if (ExpPairOrWait(&Self, Thread)) {
         return STATUS_SUCCESS;
     }
     return ExpAwaitPairing(&Self, Thread, WaitMode, Alertable, Timeout);

@@ -1,9 +1,9 @@
 /*
- * pool.c: pool memory.
+ * pool.c: pool memory, and raising a status.
  *
  * A header in front of each block remembers how it was allocated, so that a free can be checked. It does not begin the
- * host's allocation: the host's allocator overwrites the first words of what is freed, and the header of a block that
- * was freed and not yet reused still says so.
+ * host's allocation: the host's allocator overwrites the first words of what is freed, and the header of a block that was
+ * freed and not yet reused still says so.
  */
 #include "exp.h"
 
@@ -154,7 +154,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
     if (Tag != 0 && Header->State == EXP_POOL_ALLOCATED && Tag != Header->Tag) {
         KeBugCheckEx(BAD_POOL_CALLER, EXP_WRONG_TAG, (ULONG_PTR)P, Header->Tag, Tag);
     }
-    /* relaxed: of two threads that free the same block one is told so; the order of anything else is not affected */
+    /* relaxed: of two threads that free the same block one is caught; nothing else depends on it */
     if (!__atomic_compare_exchange_n(&Header->State, &State, EXP_POOL_FREED, FALSE, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED)) {
         ExpBadFree(P, State);
@@ -168,4 +168,21 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
 VOID ExFreePool(PVOID P)
 {
     ExFreePoolWithTag(P, 0);
+}
+
+/* Raising a status. */
+
+VOID ExRaiseStatus(NTSTATUS Status)
+{
+    KiRaiseStatus(Status);
+}
+
+VOID ExRaiseAccessViolation(VOID)
+{
+    KiRaiseStatus(STATUS_ACCESS_VIOLATION);
+}
+
+VOID ExRaiseDatatypeMisalignment(VOID)
+{
+    KiRaiseStatus(STATUS_DATATYPE_MISALIGNMENT);
 }

@@ -1,31 +1,599 @@
 /*
- * pushlock.c: the pushlocks of the kernel: the algorithm of pushlockcore.c over events, with AutoBoost.
+ * pushlock.c: the pushlock algorithm, and the pushlocks of the kernel.
  *
- * AutoBoost: a sleeper that is given a lock runs at least at the priority of the one who gives it, and a little above
- * its own, so that it can let in those who wait behind it. It belongs to the acquire, not to the release: a thread that
- * asked for the lock without it is woken without it. A thread's AutoBoostCount counts the boosts it got.
+ *      63          48 47                               4   3   2   1   0
+ *     +--------------------------------------------------+---+---+---+---+
+ *     |                   share count                    | M | K | 0 | L |
+ *     +--------------+-----------------------------------+---+---+---+---+
+ *     |   fork tag   |         newest wait block         | M | K | W | L |
+ *     +--------------+-----------------------------------+---+---+---+---+
+ *
+ *     0              free
+ *     L              held exclusively, no waiters
+ *     L + 16n        held by n sharers, no waiters
+ *     B|W|L          held exclusively or by one sharer; B is the newest waiter
+ *     B|W|L|M        held by several sharers
+ *     B|W|K          free, and a woken waiter is about to take it (or is being chosen)
+ *     B|W|K|L        held exclusively, and so on
+ *     B|W|K|L|M      held by one sharer that was the exclusive owner; the owner of K should let waiting sharers in
+ *
+ * Always: K implies W; M implies L and W; W without L implies K; neither L nor W means 0. With W and L and without K,
+ * ShareCount of the oldest block is the number of sharers, 0 for an exclusive owner.
+ *
+ * The waiters are a chain from the newest to the oldest. Any thread pushes a new block by compare-exchange. Every other
+ * change to the chain belongs to the owner of K. K is owned from the change that sets it until the waiter that was woken
+ * holds the lock or is back in the chain. So at most one woken waiter is on its way, and releases in the meantime wake
+ * nobody. The owner of K walks from the newest block to the first one that knows the oldest, fills in the backward links
+ * on the way and leaves the answer in the newest: each block is walked once. A block behind that one may know a wrong
+ * oldest, but is never asked. Sharers that decrement ShareCount read the chain too, but only while K is clear.
+ *
+ * Requirements, each with a test of that number in tests/ex/pushlock.c (10: pushlockfast.c, 11: forklocks.c):
+ *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
+ *  2. No lost wakeup: when the lock is free and has waiters, one of them is on its way.
+ *  3. Shared is shared: sharers that may hold the lock together do, in every state. So a sharer never takes a lock that
+ *     has waiters; waiting sharers are granted it as a group. (A sharer that set L while waiters are queued would leave
+ *     no room for the share count, and the next sharers would sleep behind it: shared has become exclusive.)
+ *  4. Bounded barging: a waiter that was woken in vain EXP_MOST_LOSSES times is handed the lock, and a thread that has
+ *     passed waiters for the longest turn (ke/fairness.h) queues behind them. (Strict first come, first served was
+ *     rejected: the lock would idle during each wakeup.)
+ *  5. A sharer that arrives while an exclusive waiter is queued waits behind it.
+ *  6. Try never blocks, and takes a lock that has neither owners nor waiters.
+ *  7. A conversion never blocks; to exclusive it succeeds for an only sharer.
+ *  8. Nothing is allocated. Zeroed memory is a free lock.
+ *  9. After the compare-exchange that releases it the releaser does not access the lock, unless it has waiters, which
+ *     keep it alive; a wait block is not accessed after its waiter was woken.
+ * 10. The uncontended paths are one compare-exchange each.
+ * 11. In a forked child the waiters of the parent are not there. Owners stay: the forking thread holds what it held, and
+ *     what another thread held is held forever (ke/fork.h).
+ *
+ * Performance. A handoff moves three cache lines if the next owner runs, and costs a wakeup if it sleeps; both are a
+ * multiple of a short critical section. While anybody is queued the inline fast paths fail. So few threads should sleep:
+ *  - A contended acquire spins first, by KiParkForPushLock: it looks rarely, because each look takes the line away from
+ *    the owner, or all the time where that costs the owner nothing. An exclusive one does not spin while others are
+ *    queued: they may be many, and one of them is on its way.
+ *  - Then it yields a few times, because the owner may have been preempted, and only then it queues. A sharer passes
+ *    nobody by spinning: it waits just as if it were queued behind the exclusive waiter. (To queue at once behind
+ *    others was rejected: once one thread sleeps all do, and each section waits for a wakeup.)
+ *  - A thread that has passed waiters often enough, or has found locks held for long enough, yields (ke/fairness.h).
  */
 #include "pushlock.h"
 
-#define EXP_PUSH_LOCK_FLAGS EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST
+#include "../ke/fairness.h"
+#include "../ke/fork.h"
+#include "../ke/park.h"
+#include "../trace/trace.h"
 
-/* What the first parameter of DRIVER_VERIFIER_DETECTED_VIOLATION says. */
-#define EXP_ACQUIRED_WITH_APCS 0xea
-#define EXP_RELEASED_WITH_APCS 0xeb
+#define LOCKED EX_PUSH_LOCK_LOCK
+#define WAITING EX_PUSH_LOCK_WAITING
+#define WAKING EX_PUSH_LOCK_WAKING
+#define MULTIPLE EX_PUSH_LOCK_MULTIPLE_SHARED
+#define SHARE EX_PUSH_LOCK_SHARE_INC
 
-static VOID ExpPrepareBoosted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
+#define EXP_MOST_LOSSES 3
+
+/* relaxed: whatever it leads to is decided by a compare-exchange */
+static ULONG_PTR ExpReadPushLock(volatile ULONG_PTR *Lock)
 {
-    Block->AutoBoost = TRUE;
+    ULONG_PTR Value = __atomic_load_n(Lock, __ATOMIC_RELAXED);
+    while ((Value & WAITING) && __builtin_expect(KiIsInherited(Value), FALSE)) {
+        KiDropInheritedQueue(Lock, Value);
+        Value = __atomic_load_n(Lock, __ATOMIC_RELAXED);
+    }
+    return Value;
+}
+
+/* acq_rel: acquires pair with releases, and a pushed block's contents with the walk of the chain. On failure relaxed:
+   the value is only compared and exchanged again; a walk of the chain reads the word anew. */
+static BOOLEAN ExpChangePushLock(volatile ULONG_PTR *Lock, ULONG_PTR *Value, ULONG_PTR New)
+{
+    return __atomic_compare_exchange_n(Lock, Value, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static PEXP_WAIT_BLOCK ExpNewestBlock(ULONG_PTR Value)
+{
+    return (PEXP_WAIT_BLOCK)(Value & ~(EXP_PUSH_LOCK_BITS | KI_FORK_TAG_MASK));
+}
+
+BOOLEAN ExpIsPushLockHeldExclusive(ULONG_PTR Value)
+{
+    return Value == LOCKED || (Value & (LOCKED | WAITING | MULTIPLE)) == (LOCKED | WAITING);
+}
+
+BOOLEAN ExpIsPushLockHeldShared(ULONG_PTR Value)
+{
+    return (Value & LOCKED) && Value != LOCKED;
+}
+
+/* The chain. */
+
+/* relaxed, here and below: the word published the blocks, and what owners of K wrote into them */
+static PEXP_WAIT_BLOCK ExpKnownOldest(PEXP_WAIT_BLOCK Block)
+{
+    return __atomic_load_n(&Block->Last, __ATOMIC_RELAXED);
+}
+
+static VOID ExpSetKnownOldest(PEXP_WAIT_BLOCK Newest, PEXP_WAIT_BLOCK Oldest)
+{
+    __atomic_store_n(&Newest->Last, Oldest, __ATOMIC_RELAXED);
+}
+
+static VOID ExpSetShareCount(PEXP_WAIT_BLOCK Oldest, ULONG_PTR Sharers)
+{
+    __atomic_store_n(&Oldest->ShareCount, (LONG)Sharers, __ATOMIC_RELAXED);
+}
+
+static PEXP_WAIT_BLOCK ExpFindOldestBlock(PEXP_WAIT_BLOCK Newest)
+{
+    PEXP_WAIT_BLOCK Block = Newest;
+    while (ExpKnownOldest(Block) == NULL) {
+        Block = Block->Next;
+    }
+    return ExpKnownOldest(Block);
+}
+
+/* The block of another process, with which this one shares the lock's memory, is not mapped here or is something else. */
+static PEXP_WAIT_BLOCK ExpCheckNewestBlock(volatile ULONG_PTR *Lock, ULONG_PTR Value)
+{
+    PEXP_WAIT_BLOCK Newest = ExpNewestBlock(Value);
+    HAL_READ Read = HalReadPointerOrFault((PVOID volatile *)(PVOID)(Newest + 1) - 1);
+    if (!Read.Readable || (ULONG_PTR)Read.Value >> 32 != KiInitialProcess.ProcessId) {
+        KiForeignQueue(Lock, Value);
+    }
+    return Newest;
+}
+
+/* By the owner of K. */
+static PEXP_WAIT_BLOCK ExpOptimizeChain(volatile ULONG_PTR *Lock, ULONG_PTR Value)
+{
+    PEXP_WAIT_BLOCK Newest = ExpCheckNewestBlock(Lock, Value);
+    PEXP_WAIT_BLOCK Block = Newest;
+    while (ExpKnownOldest(Block) == NULL) {
+        Block->Next->Previous = Block;
+        Block = Block->Next;
+    }
+    ExpSetKnownOldest(Newest, ExpKnownOldest(Block));
+    return ExpKnownOldest(Block);
+}
+
+/* Makes Block the newest waiter of a lock that Value shows as held or waited for. In a dispatcher section. */
+static BOOLEAN ExpPushBlock(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAIT_BLOCK Block)
+{
+    ULONG_PTR New = KiForkTag | (ULONG_PTR)Block | WAITING | (Value & (LOCKED | WAKING | MULTIPLE));
+    Block->State = ExpAwake;
+    Block->Previous = NULL;
+    if (Value & WAITING) {
+        Block->Next = ExpNewestBlock(Value);
+        Block->Last = NULL;
+        Block->ShareCount = 0;
+    } else {
+        Block->Next = NULL;
+        Block->Last = Block;
+        Block->ShareCount = (LONG)(Value / SHARE);
+        New |= Block->ShareCount > 1 ? MULTIPLE : 0;
+    }
+    return ExpChangePushLock(Lock, &Value, New);
+}
+
+/* Requirement 11, by the child, for the newest waiter of each queue. */
+static VOID ExpInheritPushLock(PKI_QUEUED Queued, ULONG_PTR Value)
+{
+    ULONG_PTR Sharers;
+    if (!(Value & WAITING) || ExpNewestBlock(Value) != Queued->Block) {
+        return;
+    }
+    if (Value & WAKING) {
+        Sharers = Value & MULTIPLE ? 1 : 0;
+    } else {
+        Sharers = (ULONG_PTR)ExpFindOldestBlock(Queued->Block)->ShareCount;
+    }
+    /* The last of several sharers may have been about to release. */
+    BOOLEAN Held = (Value & LOCKED) && (Sharers != 0 || !(Value & MULTIPLE));
+    KiRecordInheritedQueue(Queued->Word, Value, Held ? LOCKED + Sharers * SHARE : 0);
+}
+
+/* Waiters and wakers. */
+
+VOID ExpWakeBlock(PEXP_WAIT_BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    /* release: pairs with ExpStateOfBlock. What Wake needs of the block was published when it was pushed. */
+    if (__atomic_exchange_n(&Block->State, (ULONG)State, __ATOMIC_RELEASE) == ExpSleeping) {
+        Methods->Wake(Block);
+    }
+}
+
+BOOLEAN ExpFallAsleep(PEXP_WAIT_BLOCK Block)
+{
+    ULONG State = ExpAwake;
+    /* relaxed: it only says that the waiter sleeps; a waiter that was woken reads the state by ExpStateOfBlock */
+    return __atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Passing the lock on: by the owner of K, in a dispatcher section. Each returns FALSE if the word has changed. */
+
+/* Takes the blocks from Oldest to Youngest out of the chain and gives the lock to Sharers threads, or for 0 to one
+   exclusive owner. The same compare-exchange gives K up. */
+static BOOLEAN ExpCutAndGive(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAIT_BLOCK Oldest,
+                             PEXP_WAIT_BLOCK Youngest, ULONG_PTR Sharers)
+{
+    PEXP_WAIT_BLOCK Newest = ExpNewestBlock(Value);
+    if (Youngest == Newest) {
+        return ExpChangePushLock(Lock, &Value, LOCKED + Sharers * SHARE);
+    }
+    PEXP_WAIT_BLOCK Remaining = Youngest->Previous;
+    ExpSetShareCount(Remaining, Sharers);
+    Remaining->Next = NULL;
+    ExpSetKnownOldest(Newest, Remaining);
+    ULONG_PTR New = (Value & ~(WAKING | MULTIPLE)) | LOCKED | (Sharers > 1 ? MULTIPLE : 0);
+    if (ExpChangePushLock(Lock, &Value, New)) {
+        return TRUE;
+    }
+    Remaining->Next = Youngest;
+    ExpSetKnownOldest(Newest, Oldest);
+    return FALSE;
+}
+
+/* Wakes an exclusive waiter to try again, as the owner of K if others wait; or hands it the lock. */
+static BOOLEAN ExpWakeExclusive(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAIT_BLOCK Oldest,
+                                const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    PEXP_WAIT_BLOCK Newest = ExpNewestBlock(Value);
+    EXP_WAIT_STATE State;
+    if (Oldest->Losses >= EXP_MOST_LOSSES) {
+        State = ExpGranted;
+        if (!ExpCutAndGive(Lock, Value, Oldest, Oldest, 0)) {
+            return FALSE;
+        }
+    } else if (Oldest == Newest) {
+        State = ExpWoken;
+        if (!ExpChangePushLock(Lock, &Value, 0)) {
+            return FALSE;
+        }
+    } else {
+        State = ExpWokenWaking;
+        ExpSetShareCount(Oldest->Previous, 0);
+        Oldest->Previous->Next = NULL;
+        ExpSetKnownOldest(Newest, Oldest->Previous);
+    }
+    ExpWakeBlock(Oldest, State, Methods);
+    return TRUE;
+}
+
+/* Grants the lock to the sharers at the old end of the chain, beside the sharer that Value may show. */
+static BOOLEAN ExpGrantShared(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAIT_BLOCK Oldest,
+                              const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    PEXP_WAIT_BLOCK Youngest = Oldest;
+    ULONG_PTR Count = 1;
+    while (Youngest != ExpNewestBlock(Value) && !Youngest->Previous->Exclusive) {
+        Youngest = Youngest->Previous;
+        Count += 1;
+    }
+    if (!ExpCutAndGive(Lock, Value, Oldest, Youngest, Count + (Value & LOCKED ? 1 : 0))) {
+        return FALSE;
+    }
+    while (Count != 0) {
+        PEXP_WAIT_BLOCK Newer = Oldest->Previous;
+        ExpWakeBlock(Oldest, ExpGranted, Methods);
+        Oldest = Newer;
+        Count -= 1;
+    }
+    return TRUE;
+}
+
+/* Passes the lock on, or gives K up if the lock has an owner that no waiter can join. */
+static VOID ExpPassOnPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    BOOLEAN Done;
+    KiEnterDispatcher(Thread);
+    do {
+        /* acquire: the chain as it was pushed */
+        ULONG_PTR Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
+        PEXP_WAIT_BLOCK Oldest = ExpOptimizeChain(Lock, Value);
+        if ((Value & LOCKED) && (!(Value & MULTIPLE) || Oldest->Exclusive)) {
+            ExpSetShareCount(Oldest, Value & MULTIPLE ? 1 : 0);
+            Done = ExpChangePushLock(Lock, &Value, Value & ~(WAKING | MULTIPLE));
+        } else if (Oldest->Exclusive) {
+            Done = ExpWakeExclusive(Lock, Value, Oldest, Methods);
+        } else {
+            Done = ExpGrantShared(Lock, Value, Oldest, Methods);
+        }
+    } while (!Done);
+    KiExitDispatcher(Thread);
+}
+
+/* Releasing. */
+
+/* By the only owner of a lock with waiters. FALSE: *Value has changed. */
+static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    ULONG_PTR Found = *Value;
+    if (!ExpChangePushLock(Lock, Value, (Found & ~(LOCKED | MULTIPLE)) | WAKING)) {
+        return FALSE;
+    }
+    if (!(Found & WAKING)) {
+        ExpPassOnPushLock(Lock, Methods);
+    }
+    return TRUE;
+}
+
+static VOID ExpReleaseExclusive(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG_PTR Value,
+                                const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    BOOLEAN Done;
+    if (Thread->LockOwned == (PVOID)Lock) {
+        Thread->LockOwned = NULL;
+    }
+    do {
+        if (!ExpIsPushLockHeldExclusive(Value)) {
+            Methods->NotOwned(Lock);
+        }
+        Done = Value == LOCKED ? ExpChangePushLock(Lock, &Value, 0) : ExpTryReleaseWaited(Lock, &Value, Methods);
+    } while (!Done);
+}
+
+VOID ExpReleasePushLockExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ULONG_PTR Value = ExpReadPushLock(Lock);
+    BOOLEAN Yields = (Value & WAITING) && ExpIsPushLockHeldExclusive(Value) && KiCountPass(Thread, Lock);
+    ExpReleaseExclusive(Thread, Lock, Value, Methods);
+    if (Yields) {
+        HalDispatch.Yield();
+    }
+}
+
+VOID ExpReleaseInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    ExpReleaseExclusive(KiCurrentThread(), Lock, ExpReadPushLock(Lock), Methods);
+}
+
+/* The oldest block has the number of sharers. For a sharer, while K is clear: the block stays the oldest. */
+static volatile LONG *ExpSharersOf(volatile ULONG_PTR *Lock)
+{
+    /* acquire: the chain as it was pushed */
+    ULONG_PTR Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
+    return &ExpFindOldestBlock(ExpCheckNewestBlock(Lock, Value))->ShareCount;
+}
+
+VOID ExpReleasePushLockShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    ULONG_PTR Value = ExpReadPushLock(Lock);
+    BOOLEAN Counted = FALSE;
+    BOOLEAN Done;
+    do {
+        if (!ExpIsPushLockHeldShared(Value)) {
+            Methods->NotOwned(Lock);
+        }
+        /* With K, M has another meaning and there is one sharer. */
+        if (!Counted && (Value & (MULTIPLE | WAKING)) == MULTIPLE) {
+            /* acq_rel: what each sharer did comes before the last one's release */
+            if (__atomic_sub_fetch(ExpSharersOf(Lock), 1, __ATOMIC_ACQ_REL) != 0) {
+                return;
+            }
+            Counted = TRUE;
+        }
+        if (Value & WAITING) {
+            Done = ExpTryReleaseWaited(Lock, &Value, Methods);
+        } else {
+            Done = ExpChangePushLock(Lock, &Value, Value == LOCKED + SHARE ? 0 : Value - SHARE);
+        }
+    } while (!Done);
+}
+
+VOID ExpReleasePushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (ExpReadPushLock(Lock) == LOCKED) {
+        ExpReleasePushLockExclusive(Lock, Methods);
+    } else {
+        ExpReleasePushLockShared(Lock, Methods);
+    }
+}
+
+/* Acquiring. */
+
+static BOOLEAN ExpMayTakePushLock(ULONG_PTR Value, BOOLEAN Exclusive)
+{
+    return Exclusive ? !(Value & LOCKED) : Value == 0 || (!(Value & WAITING) && Value >= SHARE);
+}
+
+FORCEINLINE BOOLEAN ExpTryAcquire(volatile ULONG_PTR *Lock, BOOLEAN Exclusive)
+{
+    ULONG_PTR Value = ExpReadPushLock(Lock);
+    while (ExpMayTakePushLock(Value, Exclusive)) {
+        if (ExpChangePushLock(Lock, &Value, Exclusive ? Value | LOCKED : (Value | LOCKED) + SHARE)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+BOOLEAN ExpTryAcquirePushLockExclusive(volatile ULONG_PTR *Lock)
+{
+    return ExpTryAcquire(Lock, TRUE);
+}
+
+BOOLEAN ExpTryAcquirePushLockShared(volatile ULONG_PTR *Lock)
+{
+    return ExpTryAcquire(Lock, FALSE);
+}
+
+/* The woken waiter owns K and has found the lock taken again: it returns to the old end. In a dispatcher section. */
+static VOID ExpRequeueBlock(volatile ULONG_PTR *Lock, PEXP_WAIT_BLOCK Block, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    /* acquire: the chain as it was pushed */
+    ULONG_PTR Value = __atomic_load_n(Lock, __ATOMIC_ACQUIRE);
+    PEXP_WAIT_BLOCK Oldest = ExpOptimizeChain(Lock, Value);
+    Block->State = ExpAwake;
+    Block->Next = NULL;
+    Block->Last = NULL;
+    Block->Previous = Oldest;
+    Oldest->Next = Block;
+    ExpSetKnownOldest(ExpNewestBlock(Value), Block);
+    ExpPassOnPushLock(Lock, Methods);
+}
+
+/* FALSE: the word was no longer Value, and nothing was done. Otherwise the thread has waited until it was woken. */
+static BOOLEAN ExpWaitInQueue(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAIT_BLOCK Block,
+                              EXP_WAIT_STATE *State, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    BOOLEAN Queued = TRUE;
+    KiEnterDispatcher(Thread);
+    if (*State == ExpWokenWaking) {
+        ExpRequeueBlock(Lock, Block, Methods);
+    } else {
+        Queued = ExpPushBlock(Lock, Value, Block);
+    }
+    KiExitDispatcher(Thread);
+    if (!Queued) {
+        return FALSE;
+    }
+    if (ExpFallAsleep(Block)) {
+        Methods->Sleep(Block, Lock);
+    }
+    *State = ExpStateOfBlock(Block);
+    Block->Losses += 1;
+    return TRUE;
+}
+
+static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BOOLEAN Exclusive,
+                                                    const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KI_PARK_USE Use = KiIsNear(Thread) ? KiParkForNearPushLock : KiParkForPushLock;
+    BOOLEAN TurnOver = Exclusive && KiIsTurnOver(Thread, Lock);
+    EXP_WAIT_STATE State = ExpWoken;
+    KI_PATIENCE Patience;
+    EXP_WAIT_BLOCK Block;
+    KI_QUEUED Queued = {.Word = Lock, .Block = &Block, .Inherit = ExpInheritPushLock};
+
+    KTRACE_CONTENTION_BEGIN(Lock, Methods->Kind, Exclusive, 0);
+    Block.Exclusive = Exclusive;
+    Block.AutoBoost = Methods->AutoBoost;
+    Block.Losses = 0;
+    Block.ProcessId = KiInitialProcess.ProcessId;
+    Methods->Prepare(&Block);
+    KiRegisterQueued(Thread, &Queued);
+    KiBeginPatience(&Patience, Thread, Use);
+    while (State != ExpGranted) {
+        ULONG_PTR Value = ExpReadPushLock(Lock);
+        TurnOver = TurnOver && (Value & WAITING);
+        if (Exclusive && (Value & WAITING) && State != ExpWokenWaking) {
+            Patience.Spins = 0;
+        }
+        if (!TurnOver && ExpMayTakePushLock(Value, Exclusive)) {
+            ULONG_PTR New = Exclusive ? Value | LOCKED : (Value | LOCKED) + SHARE;
+            if (ExpChangePushLock(Lock, &Value, New & ~(State == ExpWokenWaking ? WAKING : 0))) {
+                break;
+            }
+            continue;
+        }
+        BOOLEAN Spins = Patience.Spins != 0;
+        if (!TurnOver && KiStayAwake(&Patience, Thread, Use)) {
+            if (Spins) {
+                KiTimeLook(Thread, Lock, Value);
+            }
+        } else if (ExpWaitInQueue(Thread, Lock, Value, &Block, &State, Methods) && Exclusive) {
+            KiBeginTurn(Thread, Lock);
+            TurnOver = FALSE;
+            KiBeginPatience(&Patience, Thread, Use);
+            Patience.Gap = 1; /* it is next, so it looks at once */
+        }
+    }
+    KiUnregisterQueued(Thread, &Queued);
+    if (Exclusive) {
+        Thread->LockOwned = (PVOID)Lock;
+    }
+    KTRACE_CONTENTION_END(Lock, Methods->Kind, Exclusive);
+}
+
+VOID ExpAcquirePushLockExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    if (KiIsTurnOver(Thread, Lock)) {
+        ExpContendForPushLock(Lock, TRUE, Methods);
+    } else if (!ExpTryAcquire(Lock, TRUE)) {
+        KiCountWait(Thread);
+        ExpContendForPushLock(Lock, TRUE, Methods);
+    }
+}
+
+VOID ExpAcquireInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (!ExpTryAcquire(Lock, TRUE)) {
+        ExpContendForPushLock(Lock, TRUE, Methods);
+    }
+}
+
+VOID ExpAcquirePushLockShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    if (!ExpTryAcquire(Lock, FALSE)) {
+        KiCountWait(KiCurrentThread());
+        ExpContendForPushLock(Lock, FALSE, Methods);
+    }
+}
+
+/* Converting. */
+
+/* With waiters an only sharer looks like an exclusive owner already, but for M and the count in the oldest block. */
+BOOLEAN ExpTryConvertPushLockToExclusive(volatile ULONG_PTR *Lock)
+{
+    ULONG_PTR Value = ExpReadPushLock(Lock);
+    for (;;) {
+        if (!(Value & WAITING) && Value != LOCKED + SHARE) {
+            return FALSE;
+        }
+        /* acquire: pairs with the sub_fetch in ExpReleasePushLockShared; what the others did as sharers comes before */
+        if ((Value & (MULTIPLE | WAKING)) == MULTIPLE && __atomic_load_n(ExpSharersOf(Lock), __ATOMIC_ACQUIRE) != 1) {
+            return FALSE;
+        }
+        /* Also where the word stays as it is: what the others did as sharers comes before. */
+        if (ExpChangePushLock(Lock, &Value, Value & WAITING ? Value & ~MULTIPLE : LOCKED)) {
+            break;
+        }
+    }
+    if ((Value & (WAITING | WAKING)) == WAITING) {
+        __atomic_store_n(ExpSharersOf(Lock), 0, __ATOMIC_RELAXED);
+    }
+    return TRUE;
+}
+
+/*
+ * With waiters the owner becomes an only sharer, which looks the same, and waiting sharers should be let in beside it by
+ * the owner of K. That may be another thread which has already decided that no waiter can join the owner: M makes its
+ * compare-exchange fail.
+ */
+VOID ExpConvertPushLockToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
+{
+    ULONG_PTR Value = ExpReadPushLock(Lock);
+    ULONG_PTR New;
+    do {
+        if (!ExpIsPushLockHeldExclusive(Value)) {
+            Methods->NotOwned(Lock);
+        }
+        New = Value & WAITING ? Value | WAKING | MULTIPLE : LOCKED + SHARE;
+    } while (!ExpChangePushLock(Lock, &Value, New));
+    if ((Value & (WAITING | WAKING)) == WAITING) {
+        ExpPassOnPushLock(Lock, Methods);
+    }
+}
+
+/*
+ * The pushlocks of the kernel sleep on events, with AutoBoost: a sleeper that is given a lock runs at least at the
+ * priority of the thread that gives it, and a little above its own, so that it can let in those that wait behind it. It
+ * is a property of the acquire, not of the release. A thread's AutoBoostCount counts the boosts that it received.
+ */
+
+/* The first parameter of DRIVER_VERIFIER_DETECTED_VIOLATION. */
+#define EXP_PUSH_LOCK_ACQUIRED_WITH_APCS 0xea
+#define EXP_PUSH_LOCK_RELEASED_WITH_APCS 0xeb
+
+static VOID ExpPrepareEvent(PEXP_WAIT_BLOCK Block)
+{
     KeInitializeEvent(&Block->WakeEvent, SynchronizationEvent, FALSE);
 }
 
-static VOID ExpPrepareUnboosted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
-{
-    Block->AutoBoost = FALSE;
-    KeInitializeEvent(&Block->WakeEvent, SynchronizationEvent, FALSE);
-}
-
-static VOID ExpSleepOnEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block, volatile ULONG_PTR *Lock)
+static VOID ExpSleepOnEvent(PEXP_WAIT_BLOCK Block, volatile ULONG_PTR *Lock)
 {
     PKTHREAD Thread = KiCurrentThread();
     PVOID Previous = KiNoteLockWaitedFor(Thread, (PVOID)Lock);
@@ -36,7 +604,7 @@ static VOID ExpSleepOnEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block, volatile ULONG_PTR *
     }
 }
 
-static VOID ExpWakeByEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block)
+static VOID ExpWakeByEvent(PEXP_WAIT_BLOCK Block)
 {
     if (Block->AutoBoost) {
         KeSetEventBoostPriority(&Block->WakeEvent, NULL);
@@ -45,40 +613,32 @@ static VOID ExpWakeByEvent(PEX_PUSH_LOCK_WAIT_BLOCK Block)
     }
 }
 
-static VOID ExpBugcheckNotOwned(volatile ULONG_PTR *Lock)
+static VOID ExpBugCheckNotOwned(volatile ULONG_PTR *Lock)
 {
     KeBugCheckEx(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, (ULONG_PTR)KiCurrentThread(), (ULONG_PTR)Lock, 0, 0);
 }
 
-static const EXP_PUSH_LOCK_METHODS ExpBoostedMethods = {
-    .Prepare = ExpPrepareBoosted,
-    .Sleep = ExpSleepOnEvent,
-    .Wake = ExpWakeByEvent,
-    .NotOwned = ExpBugcheckNotOwned,
-};
+#define EXP_EVENT_METHODS                                                                                              \
+    .Prepare = ExpPrepareEvent, .Sleep = ExpSleepOnEvent, .Wake = ExpWakeByEvent, .NotOwned = ExpBugCheckNotOwned
 
-const EXP_PUSH_LOCK_METHODS ExpPushLockMethods = {
-    .Prepare = ExpPrepareUnboosted,
-    .Sleep = ExpSleepOnEvent,
-    .Wake = ExpWakeByEvent,
-    .NotOwned = ExpBugcheckNotOwned,
-};
+const EXP_PUSH_LOCK_METHODS ExpPushLockMethods = {EXP_EVENT_METHODS};
+static const EXP_PUSH_LOCK_METHODS ExpBoostedMethods = {EXP_EVENT_METHODS, .AutoBoost = TRUE};
 
 const EXP_PUSH_LOCK_METHODS *ExpMethodsFor(ULONG Flags)
 {
     return Flags & EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST ? &ExpPushLockMethods : &ExpBoostedMethods;
 }
 
-/* With the verifier on. */
+/* The verifier. */
 
 VOID ExpCheckFlags(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    if (Flags & ~(ULONG)EXP_PUSH_LOCK_FLAGS) {
+    if (Flags & ~(ULONG)EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST) {
         KeBugCheckEx(INVALID_PUSH_LOCK_FLAGS, Flags, (ULONG_PTR)PushLock, 0, 0);
     }
 }
 
-static VOID ExpCheckCall(PEX_PUSH_LOCK PushLock, ULONG Flags, ULONG_PTR Violation)
+static VOID ExpCheckPushLockCall(PEX_PUSH_LOCK PushLock, ULONG Flags, ULONG_PTR Violation)
 {
     PKTHREAD Thread = KiCurrentThread();
     ExpCheckFlags(PushLock, Flags);
@@ -94,54 +654,54 @@ static VOID ExpCheckCall(PEX_PUSH_LOCK PushLock, ULONG Flags, ULONG_PTR Violatio
 
 VOID ExpCheckAcquire(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpCheckCall(PushLock, Flags, EXP_ACQUIRED_WITH_APCS);
+    ExpCheckPushLockCall(PushLock, Flags, EXP_PUSH_LOCK_ACQUIRED_WITH_APCS);
 }
 
 VOID ExpCheckRelease(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpCheckCall(PushLock, Flags, EXP_RELEASED_WITH_APCS);
+    ExpCheckPushLockCall(PushLock, Flags, EXP_PUSH_LOCK_RELEASED_WITH_APCS);
 }
 
 VOID ExfAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyAcquire(PushLock, Flags);
-    ExpAcquireExclusive(PushLock, ExpMethodsFor(Flags));
+    ExpAcquirePushLockExclusive(PushLock, ExpMethodsFor(Flags));
 }
 
 VOID ExfAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyAcquire(PushLock, Flags);
-    ExpAcquireShared(PushLock, ExpMethodsFor(Flags));
+    ExpAcquirePushLockShared(PushLock, ExpMethodsFor(Flags));
 }
 
 BOOLEAN ExfTryAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyAcquire(PushLock, Flags);
-    return ExpTryAcquireExclusive(PushLock);
+    return ExpTryAcquirePushLockExclusive(PushLock);
 }
 
 BOOLEAN ExfTryAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyAcquire(PushLock, Flags);
-    return ExpTryAcquireShared(PushLock);
+    return ExpTryAcquirePushLockShared(PushLock);
 }
 
 VOID ExfReleasePushLockEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyRelease(PushLock, Flags);
-    ExpRelease(PushLock, &ExpPushLockMethods);
+    ExpReleasePushLock(PushLock, &ExpPushLockMethods);
 }
 
 VOID ExfReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyRelease(PushLock, Flags);
-    ExpReleaseExclusive(PushLock, &ExpPushLockMethods);
+    ExpReleasePushLockExclusive(PushLock, &ExpPushLockMethods);
 }
 
 VOID ExfReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     ExpVerifyRelease(PushLock, Flags);
-    ExpReleaseShared(PushLock, &ExpPushLockMethods);
+    ExpReleasePushLockShared(PushLock, &ExpPushLockMethods);
 }
 
 VOID ExfAcquirePushLockExclusive(PEX_PUSH_LOCK PushLock)
@@ -176,10 +736,10 @@ VOID ExfReleasePushLockShared(PEX_PUSH_LOCK PushLock)
 
 BOOLEAN ExTryConvertPushLockSharedToExclusive(PEX_PUSH_LOCK PushLock)
 {
-    return ExpTryConvertToExclusive(PushLock);
+    return ExpTryConvertPushLockToExclusive(PushLock);
 }
 
 VOID ExConvertPushLockExclusiveToShared(PEX_PUSH_LOCK PushLock)
 {
-    ExpConvertToShared(PushLock, &ExpPushLockMethods);
+    ExpConvertPushLockToShared(PushLock, &ExpPushLockMethods);
 }

@@ -1,57 +1,58 @@
 /*
  * resource.c: executive resources.
  *
- *     nobody owns it       ActiveEntries 0, ActiveCount 0; nobody waits
+ *     free                 ActiveEntries 0, ActiveCount 0; no waiters
  *     owned exclusively    Flag 0x80, ActiveCount 1; all owners are one thread
  *     shared               Flag 0x80 clear, ActiveCount 1; ActiveEntries is the number of owners
  *
- * Everything in a resource but the list of all resources changes under its SpinLock, a short lock of the kernel. Nobody
- * waits while holding it. Waiters are in two queues, first come first served, made of blocks in the waiters' own stack
- * frames: a shared waiter waits on a semaphore in its block, an exclusive one on a synchronization event in its.
- * Whoever makes it possible gives the resource to the waiters it picks, notes them as owners, takes them off their
- * queue, unlocks and only then signals them: a waiter that wakes up owns the resource already.
+ * SpinLock, a short lock of the kernel, protects everything in a resource but its place in the list of all resources. No
+ * thread waits while it holds it. Waiters are in two queues, first come, first served, of blocks in the waiters' own stack
+ * frames: a shared waiter waits on a semaphore in its block, an exclusive one on a synchronization event. A release that
+ * makes it possible gives the resource to the waiters that are next: it makes them owners, takes them off their queue,
+ * unlocks, and only then signals them. A waiter that wakes up owns the resource already.
  *
- * A hand-over to a sleeper takes as long as the host needs to wake it, and meanwhile everybody else would have to wait,
- * too: once one sleeps all do, and each acquire costs a wake. So an acquire that has to wait does not become a waiter at
- * once. It looks for a while whether the resource is to be had and gives its processor away some times (pushlock.h); it
- * overtakes no waiter by that, for those are handed what is released. It looks without the lock, which makes the looks
- * cheap and what they find a guess.
+ * A handoff to a sleeper takes as long as a wakeup, and everybody else would have to wait meanwhile: once one thread
+ * sleeps all do, and each acquire costs a wakeup. So a contended acquire does not become a waiter at once. It spins for a
+ * while and yields a few times, by KiParkForPushLock. It passes no waiter by that, because waiters are handed what is
+ * released. It looks without the lock, which makes the looks cheap and what they find a hint.
  *
- * Requirements, each with a test of that number in tests/ex/resource.c:
+ * Requirements, each with a test of that number in tests/ex/resource.c (15: forklocks.c):
  *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
  *  2. The exclusive owner may acquire it again, either way, and stays exclusive until it has released as often.
- *  3. A thread that shares it may acquire it shared again, even with an exclusive waiter; each thread's acquires are
- *     counted by themselves. (To make every sharer wait behind the exclusive waiter fails this: the waiter waits for
- *     the sharer, and the sharer for the waiter.)
+ *  3. A sharer may acquire it shared again, even with an exclusive waiter; each thread's acquires are counted separately.
+ *     (If every sharer waited behind the exclusive waiter, the waiter would wait for the sharer, and the sharer for the
+ *     waiter.)
  *  4. A thread that does not share it yet waits behind an exclusive waiter; with StarveExclusive it does not; with
- *     WaitForExclusive even one that shares it does.
- *  5. The last release of an exclusive owner lets in all waiting sharers, or if there are none the exclusive waiter
- *     that came first; the release of the last sharer lets in the exclusive waiter that came first. So neither kind
- *     shuts out the other, and the resource never idles while somebody waits. It is done when the release returns. (To
- *     let in an exclusive waiter always fails this: two writers that take turns shut all sharers out. To open the
- *     resource and let the woken ones compete fails it too: a release has handed over.)
- *  6. Converting lets in all waiting sharers and keeps the owner's count, whoever else waits. It never waits.
+ *     WaitForExclusive even a sharer does.
+ *  5. The last release of an exclusive owner lets in all waiting sharers, or if there are none the longest exclusive
+ *     waiter; the release of the last sharer lets in the longest exclusive waiter. So neither kind shuts out the other,
+ *     and the resource never idles while threads wait. The handoff is done when the release returns. (Always letting in
+ *     an exclusive waiter fails this: two writers that take turns shut all sharers out. So does opening the resource to
+ *     whichever woken thread is first.)
+ *  6. Converting lets in all waiting sharers and keeps the owner's count, whatever else waits. It never waits.
  *  7. Without Wait an acquire never waits, and succeeds whenever it would not have to.
- *  8. Ownership may go to an owner pointer; then anybody who knows it may release.
+ *  8. Ownership may go to an owner pointer; then any thread that knows it may release.
  *  9. ContentionCount counts the acquires that became waiters.
- * 10. Nothing is allocated; resourceowner.c says how the owners are noted.
- * 11. After a release has unlocked nobody touches the resource on its behalf, and deleting takes the lock: then the
- *     memory may go. A waiter's block is not touched after its signal.
+ * 10. Nothing is allocated; resourceowner.c says where owners are kept.
+ * 11. After a release has unlocked it does not access the resource, and deleting takes the lock: then the memory may go. A
+ *     waiter's block is not accessed after its signal.
  * 12. A waiter that has waited for half a second raises the owners whose priority is below its own to 15, unless boosting
- *     is disabled for the resource: once, and only if there was such an owner when the waiter came. All other waiters
- *     sleep until they are let in. (NT's waiters wake every half a second, to repeat the boost or to find nobody to
- *     boost; fails 14.)
- * 13. Releasing by somebody who does not own it, deleting it with owners or waiters, an owner pointer without its low
- *     bits: bugchecks. Verifier: also APCs that are not disabled, a wrong level, a sharer that waits for itself.
- * 14. A wait that takes long costs nothing.
+ *     is disabled for the resource: once, and only if there was such an owner when it began to wait. All other waiters
+ *     sleep until they are let in. (NT's waiters wake every half second, to repeat the boost or to find nobody to boost;
+ *     fails 14.)
+ * 13. Releasing by a thread that does not own it, deleting it with owners or waiters, an owner pointer without its low
+ *     bits: bugchecks. Verifier: also enabled APCs, a wrong level, a sharer that waits for itself.
+ * 14. A long wait costs nothing.
+ * 15. In a forked child the waiters of the parent do not count. The high half of SpinLock has the fork depth of the
+ *     process to which the waiters belong.
  */
-#include "pushlock.h"
 #include "resource.h"
 
 #include "../ke/debugdata.h"
+#include "../ke/fairness.h"
 #include "../ke/irql.h"
+#include "../ke/park.h"
 #include "../trace/trace.h"
-#include "../ke/turn.h"
 
 #define EXP_BOOST_DELAY 5000000LL /* half a second */
 #define EXP_OWNER_RECORD_DELAY 10000LL /* a millisecond */
@@ -75,40 +76,36 @@ KD_REGISTER_LAYOUT(ExpResourceLayout, EXP_RESOURCE_LAYOUT);
 KI_LOCK ExpResourceSpinLock;
 
 /*
- * Whoever holds the lock is through with it before another look could be made, unless the host has stopped it. But
- * sharers that come again and again lock it twice each time, and where two of them alternate at that the lines of the
- * resource travel all the time. So who would wait, and meets somebody, leaves the resource alone for as long as many
- * acquires take. Everybody else looks all the time: others may wait for what an owner is about to do. A holder that the
- * host has stopped may need this very processor, which therefore goes to somebody else, harder the longer it takes.
+ * The owner of the lock releases it before another look would see it, unless it was preempted. But sharers that come
+ * again and again lock it twice each time, and where two of them alternate at that, the lines of the resource travel all
+ * the time. So an acquire that may wait looks rarely, as for a pushlock. Everybody else looks all the time: others may
+ * wait for what an owner is about to do.
  */
-DECLSPEC_NOINLINE VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread, BOOLEAN Urgent)
+static inline BOOLEAN ExpTryLockResource(PVOID Resource)
 {
     PKI_LOCK Lock = ExpResourceLock(Resource);
-    EXP_PATIENCE Patience = ExpFreshPatience(Urgent);
-    ULONG Rounds = 0;
-    do {
-        do {
-            KiPollInterrupts(Thread);
-            if (!ExpStayAwake(&Patience)) {
-                HalDispatch.Yield();
-                HalLongSpin(Rounds);
-                Rounds += 1;
-            }
-            /* relaxed: a look before the compare-exchange, which has the acquire */
-        } while (__atomic_load_n(Lock, __ATOMIC_RELAXED) != 0);
-    } while (!KiTryAcquireLock(Lock));
+    /* relaxed: the compare-exchange has the acquire */
+    return __atomic_load_n(Lock, __ATOMIC_RELAXED) == 0 && KiTryAcquireLock(Lock);
 }
 
-/* Who comes and meets somebody has found the resource held, which may end its turn (ke/turn.h). Not so who lets go of
-   it: an owner that gives its processor away keeps all others waiting meanwhile. */
+DECLSPEC_NOINLINE VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread)
+{
+    KiParkUntil(Thread, KiParkForSpinLock, ExpTryLockResource, Resource);
+}
+
+/* A contended acquire counts toward the caller's turn (ke/fairness.h). A release does not: an owner that yields keeps all
+   others waiting meanwhile. */
 static DECLSPEC_NOINLINE VOID ExpAwaitLockToAcquire(PERESOURCE Resource, PKTHREAD Thread, BOOLEAN Wait)
 {
     if (Wait) {
         KiExitDispatcher(Thread);
         KiCountWait(Thread);
         KiEnterDispatcher(Thread);
+        if (KiParkUntil(Thread, KiParkForPushLock, ExpTryLockResource, Resource)) {
+            return;
+        }
     }
-    ExpAwaitResourceLock(Resource, Thread, !Wait);
+    ExpAwaitResourceLock(Resource, Thread);
 }
 
 /* Wait is that of the acquire. */
@@ -180,6 +177,19 @@ static VOID ExpCheckNoFastResource(PERESOURCE Resource)
 {
     if (Resource->Reserved2 != NULL) {
         ExpRefuseFastResource(Resource, EXP_NO_LEGACY_ROUTINE);
+    }
+}
+
+/* Requirement 15, with the resource locked, before its waiters are looked at. */
+static VOID ExpForgetInheritedResourceWaiters(PERESOURCE Resource)
+{
+    PULONG ForkDepth = (PULONG)&Resource->SpinLock + 1;
+    if (__builtin_expect(*ForkDepth != KiForkDepth, FALSE)) {
+        *ForkDepth = KiForkDepth;
+        Resource->SharedWaiters = NULL;
+        Resource->ExclusiveWaiters = NULL;
+        __atomic_store_n(&Resource->NumberOfSharedWaiters, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&Resource->NumberOfExclusiveWaiters, 0, __ATOMIC_RELAXED);
     }
 }
 
@@ -296,7 +306,7 @@ static ULONG ExpFirstOwnerId(PERESOURCE Resource, PKTHREAD Thread)
     return __atomic_load_n(&((PKTHREAD)Owner)->ThreadId, __ATOMIC_RELAXED);
 }
 
-static DECLSPEC_NOINLINE VOID ExpAwait(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
+static DECLSPEC_NOINLINE VOID ExpAwaitResource(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
 {
     LARGE_INTEGER Delay = {.QuadPart = -EXP_BOOST_DELAY};
     KTRACE_CONTENTION_BEGIN(Resource, KiLockResource, Block->Exclusive, ExpFirstOwnerId(Resource, Block->Thread));
@@ -355,6 +365,7 @@ static VOID ExpLetIn(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
 
 PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource)
 {
+    ExpForgetInheritedResourceWaiters(Resource);
     PEXP_RESOURCE_WAIT Released = (PEXP_RESOURCE_WAIT)Resource->SharedWaiters;
     ExpMarkExclusive(Resource, FALSE);
     Resource->SharedWaiters = NULL;
@@ -383,6 +394,10 @@ static PEXP_RESOURCE_WAIT ExpLetExclusiveIn(PERESOURCE Resource)
 /* The last owner is gone, and somebody waits. */
 static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BOOLEAN WasExclusive)
 {
+    ExpForgetInheritedResourceWaiters(Resource);
+    if (Resource->SharedWaiters == NULL && Resource->ExclusiveWaiters == NULL) {
+        return NULL;
+    }
     if (Resource->SharedWaiters != NULL && (WasExclusive || Resource->ExclusiveWaiters == NULL)) {
         return ExpShareResource(Resource);
     }
@@ -390,7 +405,7 @@ static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BO
 }
 
 /* The last owner is gone. */
-FORCEINLINE PEXP_RESOURCE_WAIT ExpPassOn(PERESOURCE Resource)
+FORCEINLINE PEXP_RESOURCE_WAIT ExpPassOnResource(PERESOURCE Resource)
 {
     BOOLEAN WasExclusive = ExpIsOwnedExclusively(Resource);
     ExpMarkExclusive(Resource, FALSE);
@@ -421,7 +436,7 @@ FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POW
         ExpForgetOwner(Thread, ExpOwnerOfEntry(Entry));
     }
     ExpCountActive(Resource, -1);
-    return Resource->ActiveEntries == 0 ? ExpPassOn(Resource) : NULL;
+    return Resource->ActiveEntries == 0 ? ExpPassOnResource(Resource) : NULL;
 }
 
 PEXP_RESOURCE_WAIT ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry)
@@ -447,17 +462,6 @@ static BOOLEAN ExpLooksAvailable(PERESOURCE Resource, EXP_ACCESS Access)
         return FALSE;
     }
     return Access == ExpSharedStarveExclusive || ExGetExclusiveWaiterCount(Resource) == 0;
-}
-
-/* FALSE: time to wait. */
-static BOOLEAN ExpAwaitChance(PERESOURCE Resource, EXP_ACCESS Access, EXP_PATIENCE *Patience)
-{
-    do {
-        if (!ExpStayAwake(Patience)) {
-            return FALSE;
-        }
-    } while (!ExpLooksAvailable(Resource, Access));
-    return TRUE;
 }
 
 static BOOLEAN ExpMayAcquire(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access)
@@ -559,16 +563,11 @@ static VOID ExpSettle(PKTHREAD Thread, PEXP_OWNER Record, BOOLEAN Linked)
     KiExitDispatcher(Thread);
 }
 
-static VOID ExpAwaitOwnerRecord(VOID)
-{
-    LARGE_INTEGER Delay = {.QuadPart = -EXP_OWNER_RECORD_DELAY};
-    KeDelayExecutionThread(KernelMode, FALSE, &Delay);
-}
-
 /* Once, with the resource locked. Block is NULL if the thread is not to wait. */
 static DECLSPEC_NOINLINE EXP_OUTCOME ExpTryLocked(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
                                                   PEXP_OWNER FastOwner, PEXP_RESOURCE_WAIT Block)
 {
+    ExpForgetInheritedResourceWaiters(Resource);
     if (ExpMayAcquire(Resource, Thread, Access)) {
         return ExpTakeResource(Resource, Thread, Access, FastOwner);
     }
@@ -580,43 +579,33 @@ static DECLSPEC_NOINLINE EXP_OUTCOME ExpTryLocked(PERESOURCE Resource, PKTHREAD 
     return ExpBecomeWaiter(Resource, Access, Block);
 }
 
-/* What an acquire does that could not be made at once. */
-typedef struct _EXP_CONTENDER {
+/* After a first try in vain, with that outcome. The thread spins and retries, then queues. */
+static DECLSPEC_NOINLINE VOID ExpContendForResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
+                                                    PEXP_OWNER FastOwner, EXP_OUTCOME Outcome)
+{
     EXP_RESOURCE_WAIT Block;
-    EXP_PATIENCE Patience;
-    PEXP_RESOURCE_WAIT Queues; /* NULL at first: it does not want to wait yet; then Block */
-} EXP_CONTENDER;
-
-/* TRUE: it waited, and has it. FALSE: it is to try again. */
-static BOOLEAN ExpContend(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access, EXP_OUTCOME Outcome,
-                          EXP_CONTENDER *Contender)
-{
-    if (Contender->Queues != NULL && Outcome == ExpMustWait) {
-        ExpAwait(Resource, &Contender->Block);
-        ExpSettle(Thread, Contender->Block.Record, Contender->Block.Owner == NULL);
-        return TRUE;
-    }
-    if (Contender->Queues != NULL) {
-        ExpAwaitOwnerRecord();
-        return FALSE;
-    }
-    if (!ExpAwaitChance(Resource, Access, &Contender->Patience)) {
-        Contender->Queues = &Contender->Block;
-    }
-    return FALSE;
-}
-
-/* Outcome is that of a first try, which was in vain. */
-static DECLSPEC_NOINLINE VOID ExpAcquireContended(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
-                                                  PEXP_OWNER FastOwner, EXP_OUTCOME Outcome)
-{
-    EXP_CONTENDER Contender;
+    KI_PATIENCE Patience;
+    BOOLEAN Queues = FALSE;
     KiCountWait(Thread);
-    Contender.Patience = ExpFreshPatience(FALSE);
-    Contender.Queues = NULL;
-    while (Outcome != ExpAcquired && !ExpContend(Resource, Thread, Access, Outcome, &Contender)) {
+    KiBeginPatience(&Patience, Thread, KiParkForPushLock);
+    while (Outcome != ExpAcquired) {
+        if (Queues && Outcome == ExpMustWait) {
+            ExpAwaitResource(Resource, &Block);
+            ExpSettle(Thread, Block.Record, Block.Owner == NULL);
+            return;
+        }
+        if (Queues) { /* all owner records are in use */
+            LARGE_INTEGER Delay = {.QuadPart = -EXP_OWNER_RECORD_DELAY};
+            KeDelayExecutionThread(KernelMode, FALSE, &Delay);
+        }
+        while (!Queues) {
+            Queues = !KiStayAwake(&Patience, Thread, KiParkForPushLock);
+            if (ExpLooksAvailable(Resource, Access)) {
+                break;
+            }
+        }
         ExpLockToAcquire(Resource, Thread, TRUE);
-        Outcome = ExpTryLocked(Resource, Thread, Access, FastOwner, Contender.Queues);
+        Outcome = ExpTryLocked(Resource, Thread, Access, FastOwner, Queues ? &Block : NULL);
         ExpUnlockResource(Resource, Thread);
     }
 }
@@ -630,7 +619,7 @@ FORCEINLINE BOOLEAN ExpFinishAcquire(PERESOURCE Resource, PKTHREAD Thread, EXP_A
     if (!Wait) {
         return FALSE;
     }
-    ExpAcquireContended(Resource, Thread, Access, FastOwner, Outcome);
+    ExpContendForResource(Resource, Thread, Access, FastOwner, Outcome);
     return TRUE;
 }
 
@@ -910,6 +899,7 @@ VOID ExpRemoveResource(PERESOURCE Resource)
 
 BOOLEAN ExpIsResourceIdle(PERESOURCE Resource)
 {
+    ExpForgetInheritedResourceWaiters(Resource);
     return Resource->ActiveEntries == 0 && Resource->SharedWaiters == NULL && Resource->ExclusiveWaiters == NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
- * resource.h: what executive resources and fast resources share: owners, waiters, and who comes next. The theory is in
- * resource.c, that of the owner records in resourceowner.c.
+ * resource.h: what executive resources and fast resources share: owners, waiters, and handoffs. Theory in resource.c, that
+ * of the owner records in resourceowner.c.
  */
 #ifndef INTERLOCK_EXP_RESOURCE_H
 #define INTERLOCK_EXP_RESOURCE_H
@@ -9,7 +9,7 @@
 
 #include "exp.h"
 
-#define EXP_OWNER_POINTER ((ULONG_PTR)3)  /* set in an OwnerThread that is no thread */
+#define EXP_OWNER_POINTER ((ULONG_PTR)3)  /* set in an OwnerThread that is not a thread */
 #define EXP_RESOURCE_NO_BOOST 0x0008      /* in Flag */
 
 /* Reserved2 of a resource: NULL, or of a fast resource this plus the flags it was initialized with. */
@@ -43,13 +43,13 @@ typedef struct _EXP_RESOURCE_WAIT {
     struct _EXP_RESOURCE_WAIT *Next;
     struct _EXP_RESOURCE_WAIT *Last; /* in the first of a queue */
     PKTHREAD Thread;
-    PEXP_OWNER Owner;                /* what is linked when it gets the resource; NULL afterwards, or if not needed */
+    PEXP_OWNER Owner;                /* linked when it gets the resource; NULL afterwards, or if not needed */
     PEXP_OWNER Record;               /* the same, for the waiter itself */
     BOOLEAN Exclusive;
     BOOLEAN Boosts;                  /* an owner, when it has waited for long */
 } EXP_RESOURCE_WAIT, *PEXP_RESOURCE_WAIT;
 
-/* What a debugger reads of these. */
+/* Read by the debugger. */
 #define EXP_RESOURCE_LAYOUT                                                                                            \
     sizeof(EXP_OWNER), KDP_MEMBER(EXP_OWNER, Entry), KDP_MEMBER(EXP_OWNER, Next), sizeof(EXP_RESOURCE_WAIT),           \
         KDP_MEMBER(EXP_RESOURCE_WAIT, Next), KDP_MEMBER(EXP_RESOURCE_WAIT, Thread),                                    \
@@ -67,12 +67,12 @@ extern LIST_ENTRY ExpSystemResourcesList;
 extern KI_LOCK ExpResourceSpinLock;
 
 /* resource.c */
-VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread, BOOLEAN Urgent); /* somebody else has it locked */
+VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread); /* another thread has it locked */
 VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind);
-BOOLEAN ExpIsResourceIdle(PERESOURCE Resource); /* with the resource locked: nobody owns it or waits */
+BOOLEAN ExpIsResourceIdle(PERESOURCE Resource); /* with the resource locked: no owners, no waiters */
 VOID ExpRemoveResource(PERESOURCE Resource);    /* off the system's list */
 BOOLEAN ExpAcquireForFastOwner(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner);
-/* One acquire less. Returns whom that lets in. */
+/* Undoes one acquire. Returns the waiters that this lets in. */
 PEXP_RESOURCE_WAIT ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry);
 PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource); /* it is shared from now on: lets all sharers in */
 VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released); /* with nothing locked */
@@ -94,7 +94,7 @@ FORCEINLINE VOID ExpLockResource(PERESOURCE Resource, PKTHREAD Thread)
 {
     KiEnterDispatcher(Thread);
     if (__builtin_expect(!KiTryAcquireLock(ExpResourceLock(Resource)), 0)) {
-        ExpAwaitResourceLock(Resource, Thread, TRUE);
+        ExpAwaitResourceLock(Resource, Thread);
     }
 }
 

@@ -1,27 +1,26 @@
 /*
- * resourceowner.c: who owns a resource.
+ * resourceowner.c: the owners of resources.
  *
- * The first owner is noted in the resource itself, in OwnerEntry. Further threads that share it need a place each: an
- * owner record. NT allocates a table for them; here an acquire must not depend on memory. So the records are all there
- * from the start, in .bss, where they cost nothing until they are used: EXP_OWNER_RECORDS of them for all pairs of a
- * thread and a resource that it shares as second or later owner.
+ * OwnerEntry, in the resource itself, names the first owner. Each further sharer needs an owner record. NT allocates a
+ * table for them; here an acquire must not depend on memory. So the records exist from the start, in .bss, where they cost
+ * nothing until they are used: EXP_OWNER_RECORDS of them for all pairs of a thread and a resource that it shares as second
+ * or later owner.
  *
- * 1. A record is free, or spare (kept by a thread's slot for its next acquire), or a waiter's (to be linked by whoever
- *    lets it in), or linked to one resource and names one owner there.
+ * 1. A record is free, or spare (kept by a thread's slot for its next acquire), or a waiter's (the release that lets
+ *    it in links it), or linked to one resource and names one owner there.
  * 2. The links, the owner and the count of a linked record change under the lock of its resource. A record's memory is
- *    always a record, so a stale pointer to one may be looked at: if it names the resource that is locked, all of it is
- *    what it says.
+ *    always a record, so a stale pointer to one may be read: if it names the resource that is locked, all of it is valid.
  * 3. A resource has at most one entry of its own or record for each owner; the count in it says how often it was
  *    acquired. Entries that the callers of fast resources bring stand for one acquire each.
  * 4. EXP_THREAD.ResourceOwners and ResourceOwnersByOthers are together how many records and entries name the thread, so a
- *    thread that has none looks nowhere. What the thread does itself it counts in the first, which needs no locked
- *    instruction; what others do for it, who let it in or release for it, they count in the second. Each alone may fall
- *    below 0. ResourceOwner is a guess which record it will ask for next.
- * 5. When all records are in use, an acquire that needs one is like one that has to wait: it tries again as soon as
- *    others may have given theirs back, or if it must not wait fails.
+ *    thread without any does not search. The thread itself counts in the first, which needs no locked instruction; others
+ *    that let it in or release for it count in the second. Each alone may fall below 0. ResourceOwner is a hint: the
+ *    record that the thread will probably ask for next.
+ * 5. When all records are in use, an acquire that needs one is like one that has to wait: it tries again when
+ *    others may have freed theirs, or fails if it must not wait.
  *
- * Records inside of the KTHREAD were rejected: an owner may end after it made an owner pointer its heir, and its slot
- * gets another thread. A limit for every resource was rejected too: a few resources are shared by all, most by nobody.
+ * Records inside of the KTHREAD were rejected: an owner may end after it has passed its ownership to an owner pointer,
+ * and its slot is recycled. A limit for every resource was rejected too: a few resources are shared by all threads, most by none.
  */
 #include "resource.h"
 
@@ -31,7 +30,7 @@
 
 C_ASSERT(EXP_OWNER_RECORDS == 131072);
 
-/* The records are dealt out in shards, so that threads with different resources do not meet at one list. */
+/* Shards keep threads with different resources from meeting at one free list. */
 typedef struct _EXP_OWNER_SHARD {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
     ULONG Fresh; /* records from this one on have never been used */
@@ -85,7 +84,7 @@ VOID ExpGiveBackOwnerRecord(PKTHREAD Thread, PEXP_OWNER Owner)
     KiReleaseLock(&Shard->Lock);
 }
 
-/* relaxed, here and below: the lock of the resource orders them; who looks without it has only a guess */
+/* relaxed, here and below: the lock of the resource orders them; a read without it is only a hint */
 static VOID ExpSetOwnerThread(POWNER_ENTRY Entry, ERESOURCE_THREAD OwnerThread)
 {
     __atomic_store_n(&Entry->OwnerThread, OwnerThread, __ATOMIC_RELAXED);
@@ -96,7 +95,7 @@ static VOID ExpSetResource(PEXP_OWNER Owner, PERESOURCE Resource)
     __atomic_store_n(&Owner->Resource, Resource, __ATOMIC_RELAXED);
 }
 
-/* An owner pointer is nobody who would ask. */
+/* An owner pointer never searches, so it is not counted. */
 static VOID ExpCountOwners(ERESOURCE_THREAD OwnerThread, LONG Difference)
 {
     PKTHREAD Thread = (PKTHREAD)OwnerThread;
@@ -107,7 +106,7 @@ static VOID ExpCountOwners(ERESOURCE_THREAD OwnerThread, LONG Difference)
     }
 }
 
-/* By the thread itself. Whatever concerns the resource that it has locked is counted. */
+/* By the thread itself. Everything about the resource that it has locked is counted. */
 static BOOLEAN ExpIsNamedNowhere(PKTHREAD Thread)
 {
     PEXP_THREAD Own = ExpThread(Thread);

@@ -1,48 +1,71 @@
 /*
- * rundown.c: rundown protection, and the algorithm that it shares with the cache-aware kind.
+ * rundown.c: rundown protection, plain and cache-aware.
  *
- * The word of a slot:
+ * A protection is a row of slots: one for the plain kind, one for each processor for the cache-aware kind. The word of a
+ * slot:
  *
- *      63                                              1   0
- *     +-------------------------------------------------+---+
- *     |          holders that came through here         | 0 |
- *     +-------------------------------------------------+---+
- *     |     newest waiter's block, on its own stack     | 1 |    somebody waits for the holders to leave
- *     +-------------------------------------------------+---+
- *     |                        0                        | 1 |    run down
- *     +-------------------------------------------------+---+
+ *      63          48 47                               1   0
+ *     +--------------------------------------------------+---+
+ *     |       holders that came through this slot        | 0 |
+ *     +--------------+-----------------------------------+---+
+ *     |   fork tag   |      newest waiter's block        | 1 |    the rundown waits for the holders to leave
+ *     +--------------+-----------------------------------+---+
+ *     |                        0                         | 1 |    run down
+ *     +--------------------------------------------------+---+
  *
- * Where there are several slots a holder may leave through another one than it came through, so a slot may count below
- * zero; the sum over all slots is the number of holders.
+ * With several slots a holder may leave through another one than it came through, so a slot may count below zero; the sum
+ * over all slots is the number of holders.
  *
  * 1. Bit 0 is set once. From then on no acquire through that slot succeeds.
- * 2. The first waiter swaps its block into every slot and sums up what it finds there. Holders that leave meanwhile
- *    through a slot that has the block count themselves off in the block, which may fall below zero. Then the waiter
- *    adds its sum to the block: what it holds from then on is the number of holders that are left. Before that it is
- *    not zero after any release, because only releases have changed it.
- * 3. Whoever takes the block's count to zero is the last one out, and there is one: it marks every slot as run down, the
- *    first one last, which takes the chain of waiters; then it wakes each of them. That exchange is the last access to
- *    the reference: a waiter that is woken, or that comes and finds the first slot run down, may free it at once, while
- *    other waiters are still being woken. (To let a waiter mark the other slots after its wake fails this: another one
- *    may have been faster.) No block is touched after its owner was woken.
- * 4. Later waiters put their blocks before the ones in the first slot; the count stays in the oldest. Nobody returns
- *    before the last holder is out, so a holder that follows the chain to the oldest block finds all of them alive.
+ * 2. The first waiter swaps its block into every slot and sums up what it finds there. Holders that leave meanwhile through
+ *    a slot that has the block count themselves off in the block, which may fall below zero. Then the waiter adds its sum
+ *    to the block: from then on it has the number of holders that are left. Before that no release makes it zero, because
+ *    only releases have changed it.
+ * 3. The release that takes the block's count to zero is the last one. It marks every slot as run down, the first one
+ *    last, which takes the chain of waiters; then it wakes each of them. That exchange is its last access to the
+ *    reference: a waiter that is woken, or that comes and finds the first slot run down, may free it at once, while other
+ *    waiters are still being woken. (If a waiter marked the other slots after its wakeup, another one could have freed
+ *    them.) No block is accessed after its owner was woken.
+ * 4. Later waiters put their blocks before the ones in the first slot; the count stays in the oldest. Nobody returns before
+ *    the last holder is out, so a holder that follows the chain to the oldest block finds all of them alive.
  * 5. Acquire and release never block and never allocate; they are one compare-exchange unless they meet others.
  * 6. Zeroed memory is a valid reference without holders.
  * 7. A release without a holder is stopped where the plain word shows it: RtlFailFast.
+ * 8. In a forked child a rundown that only threads of the parent wait for has not begun (ke/fork.h): the count in the
+ *    oldest block goes back into the first slot. Blocks change inside dispatcher sections.
+ *
+ * The cache-aware kind:
+ * 9. Acquire and release read the head, which nobody writes, and change the slot of the processor they run on. The slots
+ *    are on lines of their own wherever the memory begins.
+ * 10. An acquire that meets the beginning of a wait may still succeed through a slot that the waiter has not reached; the
+ *     waiter then finds it there. Looking at a common word as well would exclude that, and fail 9.
  */
-#include "rundown.h"
+#include "exp.h"
+
+#include "../ke/fork.h"
+
+/* A slot is the only thing on its line where there is more than one. */
+typedef union _EXP_RUNDOWN_SLOT {
+    EX_RUNDOWN_REF Ref;
+    UCHAR Line[SYSTEM_CACHE_ALIGNMENT_SIZE];
+} EXP_RUNDOWN_SLOT, *PEXP_RUNDOWN_SLOT;
 
 typedef struct _EXP_RUNDOWN_WAIT_BLOCK {
     volatile LONG_PTR Count; /* these two: in the oldest block */
     ULONG Slots;
+    BOOLEAN Woken;
     struct _EXP_RUNDOWN_WAIT_BLOCK *Older;
     KEVENT WakeEvent;
 } EXP_RUNDOWN_WAIT_BLOCK, *PEXP_RUNDOWN_WAIT_BLOCK;
 
+FORCEINLINE PEX_RUNDOWN_REF ExpRundownSlot(PEX_RUNDOWN_REF First, ULONG Index)
+{
+    return &((PEXP_RUNDOWN_SLOT)(PVOID)First)[Index].Ref;
+}
+
 static PEXP_RUNDOWN_WAIT_BLOCK ExpRundownBlock(ULONG_PTR Word)
 {
-    return (PEXP_RUNDOWN_WAIT_BLOCK)(Word & ~(ULONG_PTR)EX_RUNDOWN_ACTIVE);
+    return (PEXP_RUNDOWN_WAIT_BLOCK)(Word & ~(EX_RUNDOWN_ACTIVE | KI_FORK_TAG_MASK));
 }
 
 static LONG_PTR ExpRundownHolders(ULONG_PTR Word)
@@ -50,33 +73,48 @@ static LONG_PTR ExpRundownHolders(ULONG_PTR Word)
     return (LONG_PTR)Word >> EX_RUNDOWN_COUNT_SHIFT;
 }
 
-static ULONG_PTR ExpRundownUnits(ULONG Count)
+static ULONG_PTR ExpRundownUnits(LONG_PTR Count)
 {
     return (ULONG_PTR)Count << EX_RUNDOWN_COUNT_SHIFT;
 }
 
-VOID ExpSetRundown(PEX_RUNDOWN_REF Slot, ULONG_PTR Value)
+static VOID ExpSetRundown(PEX_RUNDOWN_REF Slot, ULONG_PTR Value)
 {
     /* release: pairs with the acquire of the protection, for what was prepared before */
     __atomic_store_n(&Slot->Count, Value, __ATOMIC_RELEASE);
 }
 
-BOOLEAN ExpAcquireRundown(PEX_RUNDOWN_REF Slot, ULONG Count)
+/* TRUE: the rundown in *Word was one of the parent. *Word becomes the current value. */
+static BOOLEAN ExpDropInheritedRundown(PEX_RUNDOWN_REF Slot, ULONG_PTR *Word)
+{
+    if (!(*Word & EX_RUNDOWN_ACTIVE) || *Word == EX_RUNDOWN_ACTIVE || !KiIsInherited(*Word)) {
+        return FALSE;
+    }
+    KiDropInheritedQueue(&Slot->Count, *Word);
+    *Word = __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
+    return TRUE;
+}
+
+static BOOLEAN ExpAcquireRundown(PEX_RUNDOWN_REF Slot, ULONG Count)
 {
     ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_RELAXED);
-    while (!(Word & EX_RUNDOWN_ACTIVE)) {
-        /* acquire: pairs with the release in ExpSetRundown, for an object that is put to use again */
-        if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word + ExpRundownUnits(Count), TRUE, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED)) {
-            return TRUE;
+    do {
+        while (!(Word & EX_RUNDOWN_ACTIVE)) {
+            /* acquire: pairs with the release in ExpSetRundown, for an object that is put to use again */
+            if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word + ExpRundownUnits(Count), TRUE, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED)) {
+                return TRUE;
+            }
         }
-    }
+    } while (ExpDropInheritedRundown(Slot, &Word));
     return FALSE;
 }
 
 /* Requirement 3. */
 static VOID ExpEndRundown(PEX_RUNDOWN_REF First, ULONG Slots)
 {
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
     for (ULONG Index = 1; Index < Slots; Index++) {
         ExpSetRundown(ExpRundownSlot(First, Index), EX_RUNDOWN_ACTIVE);
     }
@@ -85,13 +123,31 @@ static VOID ExpEndRundown(PEX_RUNDOWN_REF First, ULONG Slots)
     PEXP_RUNDOWN_WAIT_BLOCK Block = ExpRundownBlock(Word);
     while (Block != NULL) {
         PEXP_RUNDOWN_WAIT_BLOCK Older = Block->Older;
+        Block->Woken = TRUE;
         KeSetEvent(&Block->WakeEvent, IO_NO_INCREMENT, FALSE);
         Block = Older;
     }
+    KiExitDispatcher(Thread);
 }
 
-static VOID ExpLeaveBlock(PEXP_RUNDOWN_WAIT_BLOCK Block, PEX_RUNDOWN_REF First, ULONG Count)
+/* Slot: where the holder leaves. First: the slot to which the waiters are chained. */
+static VOID ExpReleaseRundown(PEX_RUNDOWN_REF Slot, PEX_RUNDOWN_REF First, ULONG Count)
 {
+    /* acquire, here and below: pairs with ExpEnterRundownBlock, so the blocks can be read */
+    ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
+    do {
+        while (!(Word & EX_RUNDOWN_ACTIVE)) {
+            /* release: pairs with the waiter that finds the count */
+            if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word - ExpRundownUnits(Count), TRUE, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE)) {
+                return;
+            }
+        }
+    } while (ExpDropInheritedRundown(Slot, &Word));
+    if (Count == 0) {
+        return;
+    }
+    PEXP_RUNDOWN_WAIT_BLOCK Block = ExpRundownBlock(Word);
     if (Block == NULL) {
         RtlFailFast(FAST_FAIL_INVALID_REFERENCE_COUNT);
     }
@@ -104,33 +160,21 @@ static VOID ExpLeaveBlock(PEXP_RUNDOWN_WAIT_BLOCK Block, PEX_RUNDOWN_REF First, 
     }
 }
 
-VOID ExpReleaseRundown(PEX_RUNDOWN_REF Slot, PEX_RUNDOWN_REF First, ULONG Count)
-{
-    /* acquire, here and below: pairs with ExpEnterBlock, so the blocks can be read */
-    ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
-    while (!(Word & EX_RUNDOWN_ACTIVE)) {
-        /* release: pairs with the waiter that finds the count */
-        if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word - ExpRundownUnits(Count), TRUE, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE)) {
-            return;
-        }
-    }
-    if (Count != 0) {
-        ExpLeaveBlock(ExpRundownBlock(Word), First, Count);
-    }
-}
+/* Waiting. */
 
-/* FALSE: it is run down already. *Found is what was in the slot before. */
-static BOOLEAN ExpEnterBlock(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Block, ULONG_PTR *Found)
+/* FALSE: it is run down already. *Found is the word before. */
+static BOOLEAN ExpEnterRundownBlock(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Block, ULONG_PTR *Found)
 {
     ULONG_PTR Word = __atomic_load_n(&First->Count, __ATOMIC_ACQUIRE);
     do {
+        while (ExpDropInheritedRundown(First, &Word)) {
+        }
         if (Word == EX_RUNDOWN_ACTIVE) {
             return FALSE;
         }
         Block->Older = Word & EX_RUNDOWN_ACTIVE ? ExpRundownBlock(Word) : NULL;
-        /* release: pairs with who finds the block; acquire: with holders that left, and the last one of them */
-    } while (!__atomic_compare_exchange_n(&First->Count, &Word, (ULONG_PTR)Block | EX_RUNDOWN_ACTIVE, TRUE,
+        /* release: pairs with the reader of the block; acquire: with holders that left, and the last one of them */
+    } while (!__atomic_compare_exchange_n(&First->Count, &Word, (ULONG_PTR)Block | KiForkTag | EX_RUNDOWN_ACTIVE, TRUE,
                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
     *Found = Word;
     return TRUE;
@@ -139,12 +183,18 @@ static BOOLEAN ExpEnterBlock(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Bloc
 /* Requirement 2, by the first waiter. */
 static VOID ExpCollectHolders(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Block, LONG_PTR Holders)
 {
+    ULONG_PTR New = (ULONG_PTR)Block | KiForkTag | EX_RUNDOWN_ACTIVE;
     for (ULONG Index = 1; Index < Block->Slots; Index++) {
-        Holders += ExpRundownHolders(__atomic_exchange_n(&ExpRundownSlot(First, Index)->Count,
-                                                         (ULONG_PTR)Block | EX_RUNDOWN_ACTIVE, __ATOMIC_ACQ_REL));
+        PEX_RUNDOWN_REF Slot = ExpRundownSlot(First, Index);
+        ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
+        do {
+            while (ExpDropInheritedRundown(Slot, &Word)) {
+            }
+        } while (!__atomic_compare_exchange_n(&Slot->Count, &Word, New, TRUE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+        Holders += ExpRundownHolders(Word);
     }
     /* acquire: the work of holders that left through the block already; release: the exchanges above come before the
-       stores of the last one out, and before the memory goes */
+       stores of the last holder, and before the memory goes */
     LONG_PTR Left = __atomic_add_fetch(&Block->Count, Holders, __ATOMIC_ACQ_REL);
     if (Left < 0) {
         RtlFailFast(FAST_FAIL_INVALID_REFERENCE_COUNT);
@@ -154,22 +204,47 @@ static VOID ExpCollectHolders(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Blo
     }
 }
 
-VOID ExpWaitForRundown(PEX_RUNDOWN_REF First, ULONG Slots)
+/* Requirement 8, for the oldest waiter, whose block every slot leads to. */
+static VOID ExpInheritRundown(PKI_QUEUED Queued, ULONG_PTR Value)
 {
-    EXP_RUNDOWN_WAIT_BLOCK Block = {.Count = 0, .Slots = Slots};
-    ULONG_PTR Found;
-    KeInitializeEvent(&Block.WakeEvent, SynchronizationEvent, FALSE);
-    if (!ExpEnterBlock(First, &Block, &Found)) {
+    PEXP_RUNDOWN_WAIT_BLOCK Block = Queued->Block;
+    PEX_RUNDOWN_REF First = (PEX_RUNDOWN_REF)(PVOID)Queued->Word;
+    if (Block->Woken || Block->Older != NULL) {
         return;
     }
-    if (Block.Older == NULL) {
-        ExpCollectHolders(First, &Block, ExpRundownHolders(Found));
+    for (ULONG Index = 1; Index < Block->Slots; Index++) {
+        PEX_RUNDOWN_REF Slot = ExpRundownSlot(First, Index);
+        KiRecordInheritedQueue(&Slot->Count, Slot->Count, 0);
     }
-    KeWaitForSingleObject(&Block.WakeEvent, WrRundown, KernelMode, FALSE, NULL);
+    KiRecordInheritedQueue(&First->Count, Value, ExpRundownUnits(Block->Count));
 }
 
+static VOID ExpWaitForRundown(PEX_RUNDOWN_REF First, ULONG Slots)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    EXP_RUNDOWN_WAIT_BLOCK Block = {.Count = 0, .Slots = Slots};
+    KI_QUEUED Queued = {.Word = &First->Count, .Block = &Block, .Inherit = ExpInheritRundown};
+    ULONG_PTR Found;
+    KeInitializeEvent(&Block.WakeEvent, SynchronizationEvent, FALSE);
+    KiEnterDispatcher(Thread);
+    BOOLEAN Waits = ExpEnterRundownBlock(First, &Block, &Found);
+    if (Waits) {
+        KiRegisterQueued(Thread, &Queued);
+        if (Block.Older == NULL) {
+            ExpCollectHolders(First, &Block, ExpRundownHolders(Found));
+        }
+    }
+    KiExitDispatcher(Thread);
+    if (Waits) {
+        KeWaitForSingleObject(&Block.WakeEvent, WrRundown, KernelMode, FALSE, NULL);
+        KiUnregisterQueued(Thread, &Queued);
+    }
+}
+
+/* The plain kind. */
+
 /* Requirement 7: a plain word never counts below zero. */
-static VOID ExpCheckHeld(PEX_RUNDOWN_REF RunRef, ULONG Count)
+static VOID ExpCheckRundownHeld(PEX_RUNDOWN_REF RunRef, ULONG Count)
 {
     ULONG_PTR Word = __atomic_load_n(&RunRef->Count, __ATOMIC_RELAXED);
     if (!(Word & EX_RUNDOWN_ACTIVE) && Word < ExpRundownUnits(Count)) {
@@ -199,7 +274,7 @@ BOOLEAN ExAcquireRundownProtectionEx(PEX_RUNDOWN_REF RunRef, ULONG Count)
 
 VOID ExReleaseRundownProtectionEx(PEX_RUNDOWN_REF RunRef, ULONG Count)
 {
-    ExpCheckHeld(RunRef, Count);
+    ExpCheckRundownHeld(RunRef, Count);
     ExpReleaseRundown(RunRef, RunRef, Count);
 }
 
@@ -216,4 +291,93 @@ VOID ExfReleaseRundownProtection(PEX_RUNDOWN_REF RunRef)
 VOID ExfWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 {
     ExpWaitForRundown(RunRef, 1);
+}
+
+/* The cache-aware kind. */
+
+typedef struct _EX_RUNDOWN_REF_CACHE_AWARE {
+    PEX_RUNDOWN_REF First;
+    ULONG Number;
+} EX_RUNDOWN_REF_CACHE_AWARE;
+
+static PEX_RUNDOWN_REF ExpCurrentRundownSlot(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
+{
+    return ExpRundownSlot(RunRef->First, KiHostProcessor(RunRef->Number));
+}
+
+static VOID ExpSetRundownSlots(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, ULONG_PTR Value)
+{
+    for (ULONG Index = 0; Index < RunRef->Number; Index++) {
+        ExpSetRundown(ExpRundownSlot(RunRef->First, Index), Value);
+    }
+}
+
+/* A line for the head, which need not begin at a line, and one for each slot. */
+SIZE_T ExSizeOfRundownProtectionCacheAware(VOID)
+{
+    return sizeof(EX_RUNDOWN_REF_CACHE_AWARE) + SYSTEM_CACHE_ALIGNMENT_SIZE +
+           KeNumberProcessors * sizeof(EXP_RUNDOWN_SLOT);
+}
+
+VOID ExInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, SIZE_T RunRefSize)
+{
+    ULONG_PTR End = (ULONG_PTR)RunRefCacheAware + RunRefSize;
+    ULONG_PTR First = ALIGN_UP_BY((ULONG_PTR)(RunRefCacheAware + 1), SYSTEM_CACHE_ALIGNMENT_SIZE);
+    ULONG_PTR Room = End > First ? (End - First) / sizeof(EXP_RUNDOWN_SLOT) : 0;
+    if (Room == 0) {
+        ExRaiseStatus(STATUS_INVALID_PARAMETER_2);
+    }
+    RunRefCacheAware->First = (PEX_RUNDOWN_REF)First;
+    RunRefCacheAware->Number = Room < KeNumberProcessors ? (ULONG)Room : KeNumberProcessors;
+    ExpSetRundownSlots(RunRefCacheAware, 0);
+}
+
+PEX_RUNDOWN_REF_CACHE_AWARE ExAllocateCacheAwareRundownProtection(POOL_TYPE PoolType, ULONG PoolTag)
+{
+    SIZE_T Size = ExSizeOfRundownProtectionCacheAware();
+    PEX_RUNDOWN_REF_CACHE_AWARE RunRef = ExAllocatePoolWithTag(PoolType, Size, PoolTag);
+    if (RunRef != NULL) {
+        ExInitializeRundownProtectionCacheAware(RunRef, Size);
+    }
+    return RunRef;
+}
+
+VOID ExFreeCacheAwareRundownProtection(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    ExFreePool(RunRefCacheAware);
+}
+
+BOOLEAN ExAcquireRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    return ExpAcquireRundown(ExpCurrentRundownSlot(RunRefCacheAware), 1);
+}
+
+BOOLEAN ExAcquireRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, ULONG Count)
+{
+    return ExpAcquireRundown(ExpCurrentRundownSlot(RunRefCacheAware), Count);
+}
+
+VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, ULONG Count)
+{
+    ExpReleaseRundown(ExpCurrentRundownSlot(RunRef), RunRef->First, Count);
+}
+
+VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    ExReleaseRundownProtectionCacheAwareEx(RunRefCacheAware, 1);
+}
+
+VOID ExWaitForRundownProtectionReleaseCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
+{
+    ExpWaitForRundown(RunRef->First, RunRef->Number);
+}
+
+VOID ExReInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    ExpSetRundownSlots(RunRefCacheAware, 0);
+}
+
+VOID ExRundownCompletedCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    ExpSetRundownSlots(RunRefCacheAware, EX_RUNDOWN_ACTIVE);
 }

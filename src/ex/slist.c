@@ -26,11 +26,11 @@
  */
 #include "exp.h"
 
+#include "../ke/park.h"
+
 #define EXP_SLIST_ALIGNMENT 16
 #define EXP_SLIST_DEPTH ((ULONG64)0xffff)
 #define EXP_SLIST_SEQUENCE ((ULONG64)0x10000)
-#define EXP_SHORTEST_BACKOFF 8
-#define EXP_LONGEST_BACKOFF 128
 
 FORCEINLINE VOID ExpRequireAligned(ULONG_PTR Addresses)
 {
@@ -98,15 +98,10 @@ FORCEINLINE SLIST_HEADER ExpGuessSList(const SLIST_HEADER *ListHead)
     return Header;
 }
 
-/* Others are at it: leaves the header's cache line to them for a while, longer each time. */
-static SLIST_HEADER ExpBackOff(const SLIST_HEADER *ListHead, PULONG Pauses)
+/* Leaves the header's cache line to the others for a while, longer each time. */
+static SLIST_HEADER ExpBackOffFromSList(const SLIST_HEADER *ListHead, PKI_PATIENCE Patience)
 {
-    for (ULONG Left = *Pauses; Left != 0; Left -= 1) {
-        HalPause();
-    }
-    if (*Pauses < EXP_LONGEST_BACKOFF) {
-        *Pauses *= 2;
-    }
+    KiStayAwake(Patience, NULL, KiParkForRetry);
     return ExpReadSList(ListHead);
 }
 
@@ -127,34 +122,35 @@ FORCEINLINE BOOLEAN ExpTryPush(PSLIST_HEADER ListHead, PSLIST_HEADER Header, PSL
     return ExpReplaceAndRemember(ListHead, Header, ExpChangeDepth(Header->Alignment + EXP_SLIST_SEQUENCE, Count), List);
 }
 
-static DECLSPEC_NOINLINE PSLIST_ENTRY ExpPushAgain(PSLIST_HEADER ListHead, SLIST_HEADER Header, PSLIST_ENTRY List,
+static DECLSPEC_NOINLINE PSLIST_ENTRY ExpPushContended(PSLIST_HEADER ListHead, SLIST_HEADER Header, PSLIST_ENTRY List,
                                                    PSLIST_ENTRY ListEnd, ULONG Count)
 {
-    ULONG Pauses = EXP_SHORTEST_BACKOFF;
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, NULL, KiParkForRetry);
     while (!ExpTryPush(ListHead, &Header, List, ListEnd, Count)) {
-        Header = ExpBackOff(ListHead, &Pauses);
+        Header = ExpBackOffFromSList(ListHead, &Patience);
     }
     return ExpFirstEntry(&Header);
 }
 
-FORCEINLINE PSLIST_ENTRY ExpPush(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd, ULONG Count)
+FORCEINLINE PSLIST_ENTRY ExpPushSList(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd, ULONG Count)
 {
     ExpRequireAligned((ULONG_PTR)ListHead | (ULONG_PTR)List);
     SLIST_HEADER Header = ExpGuessSList(ListHead);
     if (__builtin_expect(ExpTryPush(ListHead, &Header, List, ListEnd, Count), 1)) {
         return ExpFirstEntry(&Header);
     }
-    return ExpPushAgain(ListHead, Header, List, ListEnd, Count);
+    return ExpPushContended(ListHead, Header, List, ListEnd, Count);
 }
 
 PSLIST_ENTRY InterlockedPushListSListEx(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd, ULONG Count)
 {
-    return ExpPush(ListHead, List, ListEnd, Count);
+    return ExpPushSList(ListHead, List, ListEnd, Count);
 }
 
 PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry)
 {
-    return ExpPush(ListHead, ListEntry, ListEntry, 1);
+    return ExpPushSList(ListHead, ListEntry, ListEntry, 1);
 }
 
 /* The first entry cannot be read: another thread took it out, or the fault is the program's, and happens here again. The
@@ -173,10 +169,11 @@ FORCEINLINE BOOLEAN ExpTryPop(PSLIST_HEADER ListHead, PSLIST_HEADER Header, HAL_
     return ExpReplaceAndRemember(ListHead, Header, ExpChangeDepth(Header->Alignment, (ULONG)-1), Next.Value);
 }
 
-static DECLSPEC_NOINLINE PSLIST_ENTRY ExpPopAgain(PSLIST_HEADER ListHead, SLIST_HEADER Header)
+static DECLSPEC_NOINLINE PSLIST_ENTRY ExpPopContended(PSLIST_HEADER ListHead, SLIST_HEADER Header)
 {
-    ULONG Pauses = EXP_SHORTEST_BACKOFF;
+    KI_PATIENCE Patience;
     PSLIST_ENTRY First;
+    KiBeginPatience(&Patience, NULL, KiParkForRetry);
     while ((First = ExpFirstEntry(&Header)) != NULL) {
         HAL_READ Next = HalReadPointerOrFault((PVOID volatile *)&First->Next);
         if (!Next.Readable) {
@@ -184,7 +181,7 @@ static DECLSPEC_NOINLINE PSLIST_ENTRY ExpPopAgain(PSLIST_HEADER ListHead, SLIST_
         } else if (ExpTryPop(ListHead, &Header, Next)) {
             break;
         } else {
-            Header = ExpBackOff(ListHead, &Pauses);
+            Header = ExpBackOffFromSList(ListHead, &Patience);
         }
     }
     return First;
@@ -202,18 +199,22 @@ PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead)
     if (__builtin_expect(Next.Readable && ExpTryPop(ListHead, &Header, Next), 1)) {
         return First;
     }
-    return ExpPopAgain(ListHead, Header);
+    return ExpPopContended(ListHead, Header);
 }
 
 PSLIST_ENTRY InterlockedFlushSList(PSLIST_HEADER ListHead)
 {
-    ULONG Pauses = EXP_SHORTEST_BACKOFF;
+    KI_PATIENCE Patience;
     ExpRequireAligned((ULONG_PTR)ListHead);
     SLIST_HEADER Header = ExpReadSList(ListHead);
-    while (ExpFirstEntry(&Header) != NULL &&
-           !ExpReplaceSList(ListHead, &Header, Header.Alignment & ~EXP_SLIST_DEPTH, NULL)) {
-        Header = ExpBackOff(ListHead, &Pauses);
+    if (ExpFirstEntry(&Header) == NULL || ExpReplaceSList(ListHead, &Header, Header.Alignment & ~EXP_SLIST_DEPTH, NULL)) {
+        return ExpFirstEntry(&Header);
     }
+    KiBeginPatience(&Patience, NULL, KiParkForRetry);
+    do {
+        Header = ExpBackOffFromSList(ListHead, &Patience);
+    } while (ExpFirstEntry(&Header) != NULL &&
+             !ExpReplaceSList(ListHead, &Header, Header.Alignment & ~EXP_SLIST_DEPTH, NULL));
     return ExpFirstEntry(&Header);
 }
 
@@ -228,14 +229,64 @@ PSLIST_ENTRY RtlFirstEntrySList(const SLIST_HEADER *ListHead)
     return (PSLIST_ENTRY)(ULONG_PTR)__atomic_load_n(&ListHead->Region, __ATOMIC_ACQUIRE);
 }
 
-PSLIST_ENTRY(ExInterlockedPushEntrySList)(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry, PKSPIN_LOCK Lock)
+/* Also macros, which ignore Lock. */
+#undef ExInterlockedPushEntrySList
+#undef ExInterlockedPopEntrySList
+
+PSLIST_ENTRY ExInterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry, PKSPIN_LOCK Lock)
 {
     UNREFERENCED_PARAMETER(Lock);
     return InterlockedPushEntrySList(ListHead, ListEntry);
 }
 
-PSLIST_ENTRY(ExInterlockedPopEntrySList)(PSLIST_HEADER ListHead, PKSPIN_LOCK Lock)
+PSLIST_ENTRY ExInterlockedPopEntrySList(PSLIST_HEADER ListHead, PKSPIN_LOCK Lock)
 {
     UNREFERENCED_PARAMETER(Lock);
     return InterlockedPopEntrySList(ListHead);
 }
+
+/*
+ * InterlockedCompareExchange128 for machines without such an instruction. The addresses share a few locks, chosen by
+ * address. Under one of them the thread is neither interrupted nor ended, and fork waits until it is out. A load of one
+ * half, without the lock, may come between the stores of the two halves: the halves are then of two values, as they may be
+ * where the instruction exists and the halves are loaded one after the other.
+ */
+#ifdef INTERLOCK_EMULATED_CAS128
+
+#define EXP_EXCHANGE_LOCKS 64
+
+typedef struct DECLSPEC_CACHEALIGN _EXP_EXCHANGE_LOCK {
+    KI_LOCK Lock;
+} EXP_EXCHANGE_LOCK;
+
+static EXP_EXCHANGE_LOCK ExpExchangeLocks[EXP_EXCHANGE_LOCKS];
+
+/* Neighbours, 16 bytes apart, have different locks. */
+static PKI_LOCK ExpExchangeLockOf(LONG64 volatile *Destination)
+{
+    return &ExpExchangeLocks[(ULONG_PTR)Destination / 16 % EXP_EXCHANGE_LOCKS].Lock;
+}
+
+UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh, LONG64 ExchangeLow,
+                                    LONG64 *ComparandResult)
+{
+    PKI_LOCK Lock = ExpExchangeLockOf(Destination);
+    PKTHREAD Thread = KiEnterLocked(Lock);
+    LONG64 Low, High;
+    BOOLEAN Equal;
+
+    /* An exchange with itself: a barrier before everything that follows, also where nothing will be stored. */
+    Low = InterlockedCompareExchange64(&Destination[0], 0, 0);
+    High = ReadNoFence64(&Destination[1]); /* no fence: only the owner of the lock writes it */
+    Equal = Low == ComparandResult[0] && High == ComparandResult[1];
+    if (Equal) {
+        WriteRelease64(&Destination[1], ExchangeHigh); /* release: for a load of the half, see ExpReadSList */
+        InterlockedExchange64(&Destination[0], ExchangeLow);
+    }
+    KiExitLocked(Lock, Thread);
+    ComparandResult[0] = Low;
+    ComparandResult[1] = High;
+    return Equal;
+}
+
+#endif

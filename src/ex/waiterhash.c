@@ -1,4 +1,4 @@
-/* waiterhash.c: the table of those who wait for a key. The theory is in waiterhash.h. */
+/* waiterhash.c: the table of threads that wait for a key. Theory in waiterhash.h. */
 #include "waiterhash.h"
 
 #include "../ke/debugdata.h"
@@ -7,7 +7,7 @@ EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS];
 KD_REGISTER_ROOT(ExpWaiterTable);
 KD_REGISTER_LAYOUT(ExpWaiterLayout, EXP_WAITER_LAYOUT);
 
-/* relaxed: what orders it for a reader without the lock is the lock's own word, see ExpMayHaveWaiters */
+/* relaxed: the lock's own word orders it for a reader without the lock, see ExpMayHaveWaiters */
 static VOID ExpSetCount(PEXP_WAITER_BUCKET Bucket, ULONG Count)
 {
     __atomic_store_n(&Bucket->Count, Count, __ATOMIC_RELAXED);
@@ -139,4 +139,44 @@ BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread)
     BOOLEAN Taken = ExpTakeListedWaiter(Bucket, Waiter);
     ExpUnlockWaiters(Bucket, Thread);
     return Taken;
+}
+
+/*
+ * Values. acquire: pairs with the change of the value. At an odd address the comparison goes by bytes; it may see half of
+ * a change, but then the wake for that change is yet to come.
+ */
+
+BOOLEAN ExpIsValueSize(SIZE_T Size)
+{
+    return Size == sizeof(UCHAR) || Size == sizeof(USHORT) || Size == sizeof(ULONG) || Size == sizeof(ULONG64);
+}
+
+static BOOLEAN ExpIsSameInBytes(const volatile UCHAR *Address, const UCHAR *CompareAddress, SIZE_T Size)
+{
+    while (Size != 0 && __atomic_load_n(Address, __ATOMIC_ACQUIRE) == *CompareAddress) {
+        Address += 1;
+        CompareAddress += 1;
+        Size -= 1;
+    }
+    return Size == 0;
+}
+
+#define EXP_SAME(Type, Address, CompareAddress)                                                                        \
+    (__atomic_load_n((const volatile Type *)(Address), __ATOMIC_ACQUIRE) == *(const Type *)(CompareAddress))
+
+BOOLEAN ExpIsSameValue(const volatile VOID *Address, const VOID *CompareAddress, SIZE_T Size)
+{
+    if (((ULONG_PTR)Address | (ULONG_PTR)CompareAddress) % Size != 0) {
+        return ExpIsSameInBytes(Address, CompareAddress, Size);
+    }
+    switch (Size) {
+    case sizeof(UCHAR):
+        return EXP_SAME(UCHAR, Address, CompareAddress);
+    case sizeof(USHORT):
+        return EXP_SAME(USHORT, Address, CompareAddress);
+    case sizeof(ULONG):
+        return EXP_SAME(ULONG, Address, CompareAddress);
+    default:
+        return EXP_SAME(ULONG64, Address, CompareAddress);
+    }
 }

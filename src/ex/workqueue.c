@@ -23,7 +23,7 @@
  * 7. Queueing an item that is in a queue, or that has no routine, or for a queue that does not exist, and returning
  *    from a routine above PASSIVE_LEVEL are bugchecks.
  */
-#include "workqueue.h"
+#include "exp.h"
 
 #include "../ke/ownthread.h"
 

@@ -46,7 +46,7 @@ static inline BOOLEAN KiTakesAlertById(PVOID Thread)
     return KiTakeAlertById(Thread);
 }
 
-static DECLSPEC_NOINLINE NTSTATUS KiAwaitAlertById(PVOID Hint, PLARGE_INTEGER Timeout)
+DECLSPEC_NOINLINE NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins)
 {
     KI_WAIT Wait;
     KiInitializeWait(&Wait, Hint, WrAlertByThreadId, UserMode, FALSE, Timeout);
@@ -56,7 +56,7 @@ static DECLSPEC_NOINLINE NTSTATUS KiAwaitAlertById(PVOID Hint, PLARGE_INTEGER Ti
     if (Wait.Poll) {
         return STATUS_TIMEOUT;
     }
-    if (KiParkUntil(Wait.Thread, KiParkForObject, KiTakesAlertById, Wait.Thread)) {
+    if (Spins && KiParkUntil(Wait.Thread, KiParkForObject, KiTakesAlertById, Wait.Thread)) {
         return STATUS_ALERTED;
     }
     Wait.Objects = &Hint;
@@ -70,7 +70,7 @@ NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
     return KiMayConsumeAtOnce(Thread, FALSE) && KiTakeAlertById(Thread) ? STATUS_ALERTED
-                                                                        : KiAwaitAlertById(Hint, Timeout);
+                                                                        : KiWaitForAlertById(Hint, Timeout, TRUE);
 }
 
 VOID KeAlertThreadById(PKTHREAD Thread)

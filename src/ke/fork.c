@@ -18,6 +18,7 @@
  * In the child the threads that stayed behind have ended as far as anyone can tell: they wait for nothing, their mutants
  * are abandoned, their objects are signaled.
  */
+#include "fork.h"
 #include "ownthread.h"
 #include "park.h"
 #include "../trace/trace.h"
@@ -25,6 +26,7 @@
 
 volatile ULONG KiForkPending;
 ULONG KiForkDepth;
+ULONG_PTR KiForkTag;
 BOOLEAN KiDispatcherFence;
 static PKTHREAD volatile KiForkingThread;
 
@@ -91,6 +93,82 @@ VOID KiForkParent(VOID)
 
 /* The child. */
 
+/* Queues of the parent. Theory in fork.h. */
+
+typedef struct _KI_INHERITED_QUEUE {
+    volatile ULONG_PTR *Word;
+    ULONG_PTR Value;
+    ULONG_PTR WithoutQueue;
+} KI_INHERITED_QUEUE, *PKI_INHERITED_QUEUE;
+
+static struct {
+    KI_LOCK Lock;
+    ULONG Count;
+    ULONG Room;
+    PKI_INHERITED_QUEUE Record;
+} KiInheritedQueues;
+
+/* The child has one thread. Without memory the lock is corrected at once, which is wrong only where the parent shares it. */
+VOID KiRecordInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value, ULONG_PTR WithoutQueue)
+{
+    if (KiInheritedQueues.Count == KiInheritedQueues.Room) {
+        ULONG Room = 2 * KiInheritedQueues.Room + 128;
+        PKI_INHERITED_QUEUE Record = HalAllocatePages(Room * sizeof(*Record));
+        if (Record == NULL) {
+            __atomic_store_n(Word, WithoutQueue, __ATOMIC_RELAXED);
+            return;
+        }
+        if (KiInheritedQueues.Record != NULL) {
+            memcpy(Record, KiInheritedQueues.Record, KiInheritedQueues.Count * sizeof(*Record));
+            HalFreePages(KiInheritedQueues.Record, KiInheritedQueues.Room * sizeof(*Record));
+        }
+        KiInheritedQueues.Record = Record;
+        KiInheritedQueues.Room = Room;
+    }
+    KiInheritedQueues.Record[KiInheritedQueues.Count] = (KI_INHERITED_QUEUE){Word, Value, WithoutQueue};
+    KiInheritedQueues.Count += 1;
+}
+
+VOID KiForeignQueue(volatile ULONG_PTR *Word, ULONG_PTR Value)
+{
+    HalPrint("interlock: the lock at %p has a waiter that this process did not create (its word is %p). Objects and locks "
+             "in memory shared between processes are not supported; or the memory was overwritten\n",
+             (PVOID)Word, (PVOID)Value);
+    KeBugCheckEx(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_CORRUPT_LIST_ENTRY, (ULONG_PTR)Word, Value, 0);
+}
+
+/* Only the owner of the lock here changes an inherited word, so a word that is still Value does not change meanwhile. */
+VOID KiDropInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value)
+{
+    PKTHREAD Thread = KiEnterLocked(&KiInheritedQueues.Lock);
+    if (__atomic_load_n(Word, __ATOMIC_RELAXED) == Value) {
+        PKI_INHERITED_QUEUE Record = KiInheritedQueues.Record;
+        PKI_INHERITED_QUEUE Last = Record + KiInheritedQueues.Count;
+        while (Record < Last && (Record->Word != Word || Record->Value != Value)) {
+            Record += 1;
+        }
+        if (Record == Last) {
+            KiForeignQueue(Word, Value);
+        }
+        /* relaxed: the threads that stayed behind did everything before the fork */
+        __atomic_store_n(Word, Record->WithoutQueue, __ATOMIC_RELAXED);
+        *Record = Last[-1];
+        KiInheritedQueues.Count -= 1;
+    }
+    KiExitLocked(&KiInheritedQueues.Lock, Thread);
+}
+
+/* The word may be gone: a waiter that was just woken is registered until it runs. */
+static VOID KiInheritQueues(PKTHREAD Thread)
+{
+    for (PKI_QUEUED Queued = Thread->Queued; Queued != NULL; Queued = Queued->Outer) {
+        HAL_READ Read = HalReadPointerOrFault((PVOID volatile *)Queued->Word);
+        if (Read.Readable) {
+            Queued->Inherit(Queued, (ULONG_PTR)Read.Value);
+        }
+    }
+}
+
 /* A mutant that was handed off while its new owner slept is not on the owner's list yet. */
 static VOID KiClaimHandedMutant(PKTHREAD Thread, PDISPATCHER_HEADER Header)
 {
@@ -136,6 +214,8 @@ static VOID KiOrphanThreads(PKTHREAD Survivor)
             continue;
         }
         __atomic_store_n(&KiSlotOfThread(Thread)->Use, KiSlotOrphaned, __ATOMIC_RELAXED);
+        KiInheritQueues(Thread);
+        Thread->Queued = NULL;
         if (Thread->State == Waiting || Thread->State == DeferredReady) {
             KiTakeOffWait(Thread);
         }
@@ -174,12 +254,14 @@ VOID KiForkChild(VOID)
     KiInterruptForkChild(Survivor);
 
     KiForkDepth = (KiForkDepth + 1) & MAXLONG; /* critical sections have 31 bits for it: rtl/criticalsection.c */
+    KiForkTag = (ULONG_PTR)KiForkDepth << KI_FORK_TAG_SHIFT;
     Survivor->ThreadIdBeforeFork = Survivor->ThreadId;
     KiRemoveThreadId(Survivor, Survivor->ThreadId);
     KiInsertThreadId(Survivor, ThreadId);
     __atomic_store_n(&Survivor->ThreadId, ThreadId, __ATOMIC_RELAXED);
     KiInitialProcess.ProcessId = HalCurrentProcessId();
     KTRACE_FORK_CHILD();
+    KiInheritQueues(Survivor); /* an APC that forks inside a wait */
 
     KiOrphanThreads(Survivor);
     KiRebuildFreeSlots();

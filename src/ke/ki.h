@@ -166,13 +166,14 @@ typedef struct _KTHREAD {
 
     /* What the thread owns or belongs to. */
     LIST_ENTRY MutantListHead;       /* only the thread itself touches it */
+    struct _KI_QUEUED *Queued;       /* the lock queues that it is in: see fork.h */
     PVOID LockWaitedFor;             /* for debuggers: the lock that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it acquired exclusively after a wait */
     volatile VOID *TurnLock;         /* the lock at which it has passed others that waited, and */
-    ULONG TurnPasses;                /* how often: see turn.h */
+    ULONG TurnPasses;                /* how often: see fairness.h */
     BOOLEAN TurnOver;                /* it is to wait behind those */
     UCHAR NearLooks;                 /* looks at a word that another one had just changed that took no time, and */
-    UCHAR UntimedLooks;              /* looks until the next one is timed: see turn.h */
+    UCHAR UntimedLooks;              /* looks until the next one is timed: see park.h */
     HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
@@ -351,6 +352,7 @@ BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
 /* alert.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
+NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins); /* FALSE: the caller has spun already */
 VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has ended or its slot was recycled */
 
 /* suspend.c */

@@ -22,7 +22,7 @@
  * A condition may consume what it finds (take the lock, take the signal); it is not evaluated again after it was TRUE.
  * KiParkOnWord is the same for a condition of one 32-bit word that a waker changes and then wakes. KiSleepWhile is the
  * plain case: sleep while the word has this value. A loop that has to do something else between two looks keeps a
- * KI_PATIENCE of its own and calls KiStayAwake (ex/pushlockcore.c). A loop that seldom waits at all, and retries a whole
+ * KI_PATIENCE of its own and calls KiStayAwake (ex/pushlock.c). A loop that seldom waits at all, and retries a whole
  * operation, counts its rounds and calls KiBackOff: for (ULONG Round = 0; !Try(); Round += 1) KiBackOff(Round);
  *
  * What holds for every policy:
@@ -67,6 +67,7 @@ typedef enum _KI_PARK_USE {
     KiParkForQueueEntry,
     KiParkForAddress,         /* address waits, condition variables */
     KiParkForBarrier,         /* spins for the barrier's own SpinCount */
+    KiParkForRetry,           /* a compare-exchange that another thread won: lists */
     KiParkForInterrupt,       /* a running thread that takes a host interrupt */
     KiParkForOther,           /* another thread that is about to finish something and will wake nobody */
     KiParkAsleep,             /* sleeps at once: what it waits for takes long */
@@ -100,12 +101,13 @@ static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
     [KiParkForQueuedLock]      = {  5120,    0,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
     [KiParkForNextInLine]      = { 80000, 2560,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
     [KiParkForPushLock]        = { 10240,    0, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForNearPushLock]    = { 10240,    0,    0,  256, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForNearPushLock]    = { 10240,    0,    0,  256, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForCriticalSection] = {  2000,    0,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForObject]          = { 10240,    0,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForQueueEntry]      = { 10240,    0,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForAddress]         = {  1024,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
     [KiParkForBarrier]         = {  2000,    0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForRetry]           = {128000,    0,  344, 5504, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
     [KiParkForInterrupt]       = { 20000,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
     [KiParkForOther]           = {128000,    0, 2000, 2000, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
     [KiParkAsleep]             = {     0,    0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepOnWord},

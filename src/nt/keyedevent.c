@@ -1,7 +1,7 @@
 /* keyedevent.c: keyed events by handle. */
 #include "ntp.h"
 
-#include "../ex/keyedevent.h"
+#include "../ex/exp.h"
 #include "../ob/namespace.h"
 
 /* Global: the object stands for the keyed event that needs no handle. */

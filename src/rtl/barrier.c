@@ -8,25 +8,24 @@
  *     |             round              |      missing in this round     |
  *     +--------------------------------+--------------------------------+
  *
- * Who comes takes one off what is missing. The last one begins the next round in the same compare-exchange, so the word
- * never says that nobody is missing, and a thread that comes back early counts for the next round. The others sleep on
- * the half that has the round.
+ * A thread that arrives takes one off what is missing. The last one begins the next round in the same compare-exchange, so
+ * the word never says that nobody is missing, and a thread that comes back early counts for the next round. The others
+ * sleep on the half that has the round.
  *
  * Requirements, each with a test of that number in tests/rtl/barrier.c:
- *  1. Nobody leaves a round before all have come, and what each did before is visible to all after.
- *  2. Exactly one thread of each round is told TRUE.
- *  3. Deleting waits until all who came by then are out; then nobody touches the barrier any more. Inside counts them,
- *     except those that have said NO_DELETE. (The last to leave may still look for sleepers, for which it needs nothing
- *     but the address.)
+ *  1. Nobody leaves a round before all have arrived, and what each did before is visible to all after.
+ *  2. Exactly one thread of each round returns TRUE.
+ *  3. Deleting waits until all threads that have arrived are out; then nobody accesses the barrier any more. Inside counts
+ *     them, except those with NO_DELETE. (The last to leave may still look for sleepers, but only by the address.)
  *  4. Nothing is allocated, so only bad arguments fail.
  */
 #include <interlock/rtl.h>
 
-#include "../hal/hal.h"
+#include "../ke/park.h"
 
 #define RTLP_DEFAULT_BARRIER_SPIN 2000
 #define RTLP_ROUND ((ULONG64)1 << 32)
-#define RTLP_DELETING 0x80000000u /* in Inside: somebody waits for the others to leave */
+#define RTLP_DELETING 0x80000000u /* in Inside: a thread waits for the others to leave */
 
 typedef struct _RTLP_BARRIER {
     __extension__ union {
@@ -67,43 +66,48 @@ NTSTATUS RtlInitBarrier(PRTL_BARRIER Barrier, ULONG TotalThreads, ULONG SpinCoun
     return STATUS_SUCCESS;
 }
 
-/* *Round: the one that the thread has come to. TRUE: it was the last one missing. */
+/* *Round: the one at which the thread has arrived. TRUE: it was the last one missing. */
 static BOOLEAN RtlpArrive(PRTLP_BARRIER Barrier, ULONG *Round)
 {
     ULONG64 Old = __atomic_load_n(&Barrier->State, __ATOMIC_RELAXED);
     ULONG64 New;
     do {
         New = (ULONG)Old == 1 ? (Old & ~(RTLP_ROUND - 1)) + RTLP_ROUND + Barrier->TotalThreads : Old - 1;
-        /* acq_rel: the last one sees what all before it did, and they see it by RtlpIsRoundOver */
+        /* acq_rel: the last one sees what all before it did, and they see what it did by RtlpIsRoundOver */
     } while (!__atomic_compare_exchange_n(&Barrier->State, &Old, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
     *Round = (ULONG)(Old >> 32);
     return (ULONG)Old == 1;
 }
 
-static BOOLEAN RtlpIsRoundOver(PRTLP_BARRIER Barrier, ULONG Round)
+typedef struct _RTLP_ROUND_WAIT {
+    PRTLP_BARRIER Barrier;
+    ULONG Round;
+} RTLP_ROUND_WAIT;
+
+static inline BOOLEAN RtlpIsRoundOver(PVOID Context)
 {
+    RTLP_ROUND_WAIT *Wait = Context;
     /* acquire: pairs with the last one in RtlpArrive */
-    return __atomic_load_n(&Barrier->State, __ATOMIC_ACQUIRE) >> 32 != Round;
+    return __atomic_load_n(&Wait->Barrier->State, __ATOMIC_ACQUIRE) >> 32 != Wait->Round;
 }
 
-static VOID RtlpSpinForRound(PRTLP_BARRIER Barrier, ULONG Round, ULONG Flags)
-{
-    BOOLEAN SpinsOnly = (Flags & RTL_BARRIER_FLAGS_SPIN_ONLY) && !(Flags & RTL_BARRIER_FLAGS_BLOCK_ONLY);
-    BOOLEAN Blocks = (Flags & RTL_BARRIER_FLAGS_BLOCK_ONLY) || !HalOtherProcessorAvailable();
-    ULONG Spins = Blocks ? 0 : HalSpinsForCycles(Barrier->SpinCount);
-    for (; Spins != 0 && !RtlpIsRoundOver(Barrier, Round); Spins -= 1) {
-        HalPause();
-    }
-    for (ULONG Turn = 0; SpinsOnly && !RtlpIsRoundOver(Barrier, Round); Turn += 1) {
-        HalLongSpin(Turn);
-    }
-}
-
+/* Spins for the barrier's SpinCount, unless it may only block; then sleeps, unless it may only spin. */
 static VOID RtlpAwaitRound(PRTLP_BARRIER Barrier, ULONG Round, ULONG Flags)
 {
-    RtlpSpinForRound(Barrier, Round, Flags);
-    while (!RtlpIsRoundOver(Barrier, Round)) {
-        RtlWaitOnAddress(&Barrier->Round, &Round, sizeof(Round), NULL);
+    RTLP_ROUND_WAIT Wait = {Barrier, Round};
+    BOOLEAN BlocksOnly = (Flags & RTL_BARRIER_FLAGS_BLOCK_ONLY) != 0;
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, NULL, KiParkForBarrier);
+    KiSpinFor(&Patience, BlocksOnly ? 0 : Barrier->SpinCount);
+    while (!RtlpIsRoundOver(&Wait)) {
+        if (KiStayAwake(&Patience, NULL, KiParkForBarrier)) {
+            continue;
+        }
+        if ((Flags & RTL_BARRIER_FLAGS_SPIN_ONLY) && !BlocksOnly) {
+            KiParkUntil(NULL, KiParkForOther, RtlpIsRoundOver, &Wait);
+        } else {
+            RtlWaitOnAddress(&Barrier->Round, &Round, sizeof(Round), NULL);
+        }
     }
 }
 
@@ -122,7 +126,7 @@ static BOOLEAN RtlpPassBarrier(PRTLP_BARRIER Barrier, ULONG Flags)
 BOOLEAN RtlBarrierForDelete(PRTL_BARRIER Barrier, ULONG Flags)
 {
     volatile ULONG *Inside = &RtlpBarrierOf(Barrier)->Inside;
-    /* relaxed: who deletes was told of this round by the word, which this comes before */
+    /* relaxed: a thread that deletes has seen this round in the word, and this comes before that */
     __atomic_add_fetch(Inside, 1, __ATOMIC_RELAXED);
     BOOLEAN Last = RtlpPassBarrier(RtlpBarrierOf(Barrier), Flags);
     /* release: pairs with the acquires in RtlDeleteBarrier */

@@ -1,21 +1,21 @@
 /*
- * conditionvariable.c: condition variables. Who sleeps is in the waiter hash; the word says whether anybody does:
+ * conditionvariable.c: condition variables. Sleepers are in the waiter hash; the word says whether there are any:
  *
  *      63                             32 31                      8 7             0
  *     +---------------------------------+-------------------------+---------------+
  *     |             sleepers            |            0            |     slept     |
  *     +---------------------------------+-------------------------+---------------+
  *
- * 1. The word is written under the lock of its bucket in the hash. Slept is 1 exactly if sleepers is not 0. It is a
- *    byte of its own, so that a wake can read it at any address without finding half of a change.
- * 2. A wake that finds slept clear is over: the lock orders it. A sleeper is in the hash before it releases the lock,
- *    and who wakes it has held the lock since then, to change what the sleeper waits for.
- * 3. A wake takes those it wakes out of the hash, in the order in which they came, and is the last to touch the
- *    variable on their account; it tells them after that. So a variable may go as soon as its sleepers have returned
- *    and no call to wake it has begun.
- * 4. A wake and a timeout that meet have one winner (waiter.h), and it is decided before the lock is taken again.
- * 5. Nothing is allocated. Zeroed memory is a variable that nobody sleeps on. In a forked child the word may count
- *    those who slept in the parent: the first wake that looks for them puts it right.
+ * 1. The word is written under the lock of its bucket in the hash. Slept is 1 exactly if sleepers is not 0. It is a byte of
+ *    its own, so that a wake can read it at any address without seeing half of a change.
+ * 2. A wake that finds slept clear is done: the lock orders it. A sleeper is in the hash before it releases the lock, and
+ *    the waker has held the lock since then, to change what the sleeper waits for.
+ * 3. A wake takes sleepers out of the hash, in the order in which they came, which is the last access to the variable on
+ *    their behalf; it wakes them after that. So a variable may go as soon as its sleepers have returned and no call to wake
+ *    it has begun.
+ * 4. A wake and a timeout that meet have one winner (waiter.h), which is decided before the lock is taken again.
+ * 5. Nothing is allocated. Zeroed memory is a variable without sleepers. In a forked child the word may count sleepers of
+ *    the parent: the first wake that looks for them corrects it.
  */
 #include <interlock/rtl.h>
 
@@ -67,30 +67,24 @@ static BOOLEAN RtlpTakeOutOfCondition(PRTLP_WAITER Waiter)
     return Taken;
 }
 
-static NTSTATUS RtlpAwaitWake(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout)
-{
-    NTSTATUS Status = RtlpAwaitTell(Waiter, Timeout, RtlpTakeOutOfCondition);
-    KiExitService(Waiter->Thread);
-    return Status;
-}
-
 NTSTATUS RtlSleepConditionVariableCS(PRTL_CONDITION_VARIABLE ConditionVariable, PRTL_CRITICAL_SECTION CriticalSection,
                                      PLARGE_INTEGER Timeout)
 {
     RTLP_WAITER Waiter;
     RtlpEnterCondition(&Waiter, ConditionVariable);
     RtlLeaveCriticalSection(CriticalSection);
-    NTSTATUS Status = RtlpAwaitWake(&Waiter, Timeout);
+    NTSTATUS Status = RtlpAwaitWake(&Waiter, Timeout, RtlpTakeOutOfCondition);
+    KiExitService(Waiter.Thread);
     RtlEnterCriticalSection(CriticalSection);
     return Status;
 }
 
-/* Before anybody is in the hash: raising leaves the frame, and what is on it. */
-static VOID RtlpCheckHeld(PRTL_SRWLOCK SRWLock, BOOLEAN Shared)
+/* Before the waiter is in the hash: raising leaves the frame that it is in. */
+static VOID RtlpCheckSRWLockHeld(PRTL_SRWLOCK SRWLock, BOOLEAN Shared)
 {
-    /* relaxed: the caller holds it, or is wrong anyway */
+    /* relaxed: the caller holds it, or makes a mistake anyway */
     ULONG_PTR Value = __atomic_load_n((volatile ULONG_PTR *)SRWLock, __ATOMIC_RELAXED);
-    if (!(Shared ? ExpIsHeldShared(Value) : ExpIsHeldExclusively(Value))) {
+    if (!(Shared ? ExpIsPushLockHeldShared(Value) : ExpIsPushLockHeldExclusive(Value))) {
         RtlRaiseStatus(STATUS_RESOURCE_NOT_OWNED);
     }
 }
@@ -121,10 +115,11 @@ NTSTATUS RtlSleepConditionVariableSRW(PRTL_CONDITION_VARIABLE ConditionVariable,
     if (Flags & ~(ULONG)RTL_CONDITION_VARIABLE_LOCKMODE_SHARED) {
         return STATUS_INVALID_PARAMETER;
     }
-    RtlpCheckHeld(SRWLock, Shared);
+    RtlpCheckSRWLockHeld(SRWLock, Shared);
     RtlpEnterCondition(&Waiter, ConditionVariable);
     RtlpReleaseAs(SRWLock, Shared);
-    NTSTATUS Status = RtlpAwaitWake(&Waiter, Timeout);
+    NTSTATUS Status = RtlpAwaitWake(&Waiter, Timeout, RtlpTakeOutOfCondition);
+    KiExitService(Waiter.Thread);
     RtlpAcquireAs(SRWLock, Shared);
     return Status;
 }
@@ -143,7 +138,7 @@ static VOID RtlpWakeCondition(PRTL_CONDITION_VARIABLE ConditionVariable, ULONG M
     ULONG Woken = ExpTakeWaiters(Bucket, &Key, Most, &Taken);
     RtlpSetSleepers(Word, Woken == Most ? Word->Sleepers - Woken : 0);
     ExpUnlockWaiters(Bucket, Thread);
-    RtlpTellWaiters(&Taken);
+    RtlpWakeTakenWaiters(&Taken);
 }
 
 VOID RtlWakeConditionVariable(PRTL_CONDITION_VARIABLE ConditionVariable)

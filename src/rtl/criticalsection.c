@@ -8,67 +8,66 @@
  *     |           ~ waiters             | N | F |
  *     +---------------------------------+---+---+
  *
- *     F, free        nobody holds it
- *     N, none woken  clear: one waiter was woken and has not yet tried again; it is not counted among the waiters
- *     waiters        threads that sleep or are about to
+ *     F, free        it has no owner
+ *     N, none woken  clear: one waiter was woken and has not retried yet; it is not counted among the waiters
+ *     waiters        threads that sleep or are about to sleep
  *
  * So -1 is free, -2 is held, and with n waiters it is that minus 4n. Entering clears F and leaving sets it. Leaving
- * with waiters and N set also takes one of them off the count, clears N and wakes somebody. A waiter that sees N clear
- * answers the wake: it sets N again, in the same compare-exchange that takes the section, or that counts it in once
- * more when a thread that ran anyway was faster. So with N set all that wait are counted, with N clear all but one.
+ * with waiters and N set also takes one of them off the count, clears N and wakes a waiter. A waiter that sees N clear
+ * answers the wake: it sets N again, in the same compare-exchange that takes the section, or that counts it in again
+ * when a running thread was faster. So with N set all waiters are counted, with N clear all but one.
  *
  * Requirements, each with a test of that number in tests/rtl/criticalsection.c, 1, 2 and 5 also as races in
  * tests/stress/criticalsections.c:
  *  1. Exclusion. The owner may enter again, and has to leave as often.
- *  2. No lost wake: when the section is free and somebody waits, a wake is under way (N is clear), and a waiter
- *     answers it. A wake is for no one in particular: the waiter that answers it may be another one than it has woken,
- *     which then finds N set and sleeps on. The proofs are below.
+ *  2. No lost wakeup: when the section is free and has waiters, a wake is in progress (N is clear), and a waiter
+ *     answers it. That waiter need not be the one that was woken, which then finds N set and keeps sleeping. The proofs are below.
  *  3. The fields have the values of Windows 10 at every moment.
- *  4. Entering and leaving neither allocate nor fail. The event of the compatibility form is made before the first wait;
- *     if there is none to be had this section waits on its address for good.
- *  5. After the compare-exchange that leaves nobody touches the section on behalf of the one who left: the next owner may
- *     free it. An address is only a key to look for waiters with; and a waiter that uses an event does not get on before
- *     the event was set.
- *  6. A thread that runs may pass those that sleep; nobody is handed the section, so how often somebody is passed has no
- *     bound. What keeps it low: who passes others gives its processor away each KI_TURN times (ke/turn.h), and a thread
- *     sleeps only after it has done so some times in vain.
+ *  4. Entering and leaving neither allocate nor fail. The event of the compatibility form is created before the first wait;
+ *     without one this section waits on its address forever after.
+ *  5. After the compare-exchange that leaves it the leaver does not access the section: the next owner may free it. An
+ *     address is only a key to search waiters by; and a waiter that uses an event does not return before the event was
+ *     set.
+ *  6. A running thread may barge past sleepers; the section is never handed off, so barging has no bound. What keeps it
+ *     low: a thread that passes others yields every KI_TURN times (ke/fairness.h), and a thread sleeps only after it has
+ *     yielded a few times in vain.
  *  7. A wait that lasts longer than the timeout is reported and goes on. When it does so again STATUS_POSSIBLE_DEADLOCK
  *     is raised, and the thread no longer waits.
  *  8. In a forked child the waiters that stayed behind do not count, nor does a wake for one of them: the first thread
- *     of the child that waits or would wake forgets them. What the forking thread owned it owns still: by the id that
- *     it had before the fork, until it enters again.
- *  9. Leaving what nobody owns changes nothing. Free build: leaving what somebody else owns makes it free, as on Windows.
- *     Verifier: both, entering what is not initialized, and deleting what is held are bugchecks.
+ *     of the child that waits or would wake forgets them. The forking thread still owns what it owned: by the id that it
+ *     had before the fork, until it enters again.
+ *  9. Leaving a free section changes nothing. Free build: leaving the section of another thread makes it free, as on
+ *     Windows. Verifier: both, entering an uninitialized section, and deleting one that is held are bugchecks.
  *
- * LockSemaphore says how the waiters of this section wait, which is decided when the first one comes: NULL, undecided;
- * an event's handle; or -1, by address. Its high half is the number of forks that came before (the -1 becomes -2, -3,
- * and so on): if that is not KiForkDepth, the waiters that LockCount counts stayed behind in a parent.
+ * LockSemaphore says how the waiters of this section wait, which is decided for the first one: NULL, undecided;
+ * an event's handle; or -1, by address. Its high half is the fork depth (the -1 becomes -2, -3, and so on): if that is
+ * not KiForkDepth, the waiters that LockCount counts stayed behind in a parent.
  *
- * Why no wake is lost, by address. A waiter sleeps only on a value with N set: a newcomer that counted itself in while
+ * Why no wakeup is lost, by address. A waiter sleeps only on a value with N set: a newcomer that counted itself in while
  * N was clear does not sleep, it answers. The waiter is in the hash when it compares LockCount with that value, and
  * the wake follows the compare-exchange that clears N. Let N be cleared, which happens only while a thread waits.
- * Until N is set again nobody falls asleep, so every sleeper is in the hash already. Either there is one, and the wake
- * takes it out; or all that wait are awake. A waiter that a wake took out looks at LockCount and answers. One that is
- * awake for another reason answers too, or its time is up and it gives up, which the last one may not do
- * (RtlpStopWaiting). So N is set again. How often LockCount changed between a waiter's look and its sleep does not
+ * Until N is set again no thread falls asleep, so every sleeper is in the hash already. Either there is one, and the wake
+ * takes it out; or all waiters are awake. A waiter that a wake took out reads LockCount and answers. One that is awake
+ * for another reason answers too, or its time is up and it gives up, which the last one may not do
+ * (RtlpStopWaiting). So N is set again. How often LockCount changed between a waiter's read and its sleep does not
  * matter: only N of the value that it sleeps on was used, and the next thread that clears N wakes.
- *   Rejected: a newcomer sleeps on a value with N clear, because somebody else is on its way. That one may have
+ *   Rejected: a newcomer sleeps on a value with N clear, because another waiter is on its way. That one may have
  *   entered, left and sent its wake before the newcomer is in the hash; a second newcomer restores the value, and both
- *   sleep on it with N clear for ever.
+ *   sleep on it with N clear forever.
  *
  * By event. Each time N is cleared the event is set once, and only a waiter whose wait the event ended answers; until
- * it does nobody clears N again. So no signal meets another one, and none is left over when N is set. A newcomer that
+ * it does N is not cleared again. So no signal meets another one, and none is left over when N is set. A newcomer that
  * finds N clear waits for the event like the others: answering before the event is set would break requirement 5. A
  * waiter whose time is up leaves the signal to the others, or is the last one and waits on.
  *
  * In a forked child both hold from the moment at which the waiters of the parent are forgotten: the hash is empty, N
- * is set, nobody is counted, the event is reset, and no thread of the child has woken anybody before.
+ * is set, no waiter is counted, the event is reset, and no thread of the child has sent a wake before.
  */
 #include "criticalsection.h"
 
-#include "../ex/pushlock.h"
+#include "../ke/fairness.h"
+#include "../ke/park.h"
 #include "../trace/trace.h"
-#include "../ke/turn.h"
 
 #define RTLP_UNLOCKED (-1)
 #define RTLP_LOCKED (-2)
@@ -111,77 +110,31 @@ FORCEINLINE VOID RtlpSetOwner(PRTL_CRITICAL_SECTION CriticalSection, ULONG Threa
 
 FORCEINLINE BOOLEAN RtlpTryTake(PRTL_CRITICAL_SECTION CriticalSection)
 {
-    /* acquire: pairs with the release of who left */
+    /* acquire: pairs with the release of the last owner */
     return (__atomic_fetch_and(&CriticalSection->LockCount, ~RTLP_FREE, __ATOMIC_ACQUIRE) & RTLP_FREE) != 0;
 }
 
-/* On failure *Old is what is there now. acq_rel: entering pairs with leaving, and a leaver sees LockSemaphore. */
+/* On failure *Old is the current value. acq_rel: entering pairs with leaving, and a leaver sees LockSemaphore. */
 FORCEINLINE BOOLEAN RtlpChangeLockCount(PRTL_CRITICAL_SECTION CriticalSection, LONG *Old, LONG New)
 {
     return __atomic_compare_exchange_n(&CriticalSection->LockCount, Old, New, FALSE, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE);
 }
 
-/*
- * How much to spin is learned where the section is initialized for that: each time it was in vain halves it, each time
- * it paid doubles it again. What was learned is kept apart, in a table that sections of the same hash share.
- */
-#define RTLP_SPIN_HISTORIES 256
-#define RTLP_MOST_HALVINGS 6
-
-static volatile UCHAR RtlpSpinHistory[RTLP_SPIN_HISTORIES];
-
-static volatile UCHAR *RtlpSpinHistoryOf(PRTL_CRITICAL_SECTION CriticalSection)
+static inline BOOLEAN RtlpTakeIfFree(PVOID CriticalSection)
 {
-    if (!(CriticalSection->SpinCount & RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN)) {
-        return NULL;
-    }
-    return &RtlpSpinHistory[(ULONG_PTR)CriticalSection * 0x9e3779b97f4a7c15ull >> 56];
+    /* relaxed: a hint; the fetch_and has the acquire */
+    return (__atomic_load_n(&((PRTL_CRITICAL_SECTION)CriticalSection)->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) &&
+           RtlpTryTake(CriticalSection);
 }
 
-static BOOLEAN RtlpTakeIfFree(PRTL_CRITICAL_SECTION CriticalSection)
+/* Spins for the section's SpinCount and yields a few times: the owner may have been preempted. */
+static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSection)
 {
-    /* relaxed: a look; who takes it synchronises */
-    return (__atomic_load_n(&CriticalSection->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) && RtlpTryTake(CriticalSection);
-}
-
-static BOOLEAN RtlpSpinFor(PRTL_CRITICAL_SECTION CriticalSection, ULONG Spins)
-{
-    for (; Spins != 0; Spins -= 1) {
-        if (RtlpTakeIfFree(CriticalSection)) {
-            return TRUE;
-        }
-        HalPause();
-    }
-    return FALSE;
-}
-
-static BOOLEAN RtlpSpinToEnter(PRTL_CRITICAL_SECTION CriticalSection)
-{
-    ULONG SpinCount = (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK;
-    if (SpinCount == 0 || !HalOtherProcessorAvailable()) {
-        return FALSE;
-    }
-    volatile UCHAR *History = RtlpSpinHistoryOf(CriticalSection);
-    /* relaxed, here and below: a hint */
-    UCHAR Halvings = History != NULL ? __atomic_load_n(History, __ATOMIC_RELAXED) : 0;
-    BOOLEAN Entered = RtlpSpinFor(CriticalSection, HalSpinsForCycles(SpinCount) >> Halvings);
-    if (History != NULL && Entered && Halvings != 0) {
-        __atomic_store_n(History, (UCHAR)(Halvings - 1), __ATOMIC_RELAXED);
-    } else if (History != NULL && !Entered && Halvings < RTLP_MOST_HALVINGS) {
-        __atomic_store_n(History, (UCHAR)(Halvings + 1), __ATOMIC_RELAXED);
-    }
-    return Entered;
-}
-
-/* Looks that do not disturb the owner; then it may be that the host has stopped it, for want of this processor. */
-static BOOLEAN RtlpStayAwakeToEnter(PRTL_CRITICAL_SECTION CriticalSection)
-{
-    EXP_PATIENCE Patience = ExpFreshPatience(FALSE);
-    if ((CriticalSection->SpinCount & RTLP_SPIN_MASK) == 0) {
-        Patience.Spins = 0;
-    }
-    while (ExpStayAwake(&Patience)) {
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, Thread, KiParkForCriticalSection);
+    KiSpinFor(&Patience, (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK);
+    while (KiStayAwake(&Patience, Thread, KiParkForCriticalSection)) {
         if (RtlpTakeIfFree(CriticalSection)) {
             return TRUE;
         }
@@ -193,7 +146,7 @@ static BOOLEAN RtlpStayAwakeToEnter(PRTL_CRITICAL_SECTION CriticalSection)
 
 static LONG_PTR RtlpReadLockSemaphore(PRTL_CRITICAL_SECTION CriticalSection)
 {
-    /* acquire: who sees that the ghosts of a fork are gone sees a LockCount without them */
+    /* acquire: with the new fork depth comes a LockCount without the waiters of the parent */
     return (LONG_PTR)__atomic_load_n(&CriticalSection->LockSemaphore, __ATOMIC_ACQUIRE);
 }
 
@@ -223,7 +176,7 @@ static NTSTATUS RtlpCreateEvent(PHANDLE Event)
     return Status;
 }
 
-/* The first decision holds. */
+/* The first decision stands. */
 static LONG_PTR RtlpDecideLockSemaphore(PRTL_CRITICAL_SECTION CriticalSection)
 {
     HANDLE Event = NULL;
@@ -242,7 +195,7 @@ static LONG_PTR RtlpDecideLockSemaphore(PRTL_CRITICAL_SECTION CriticalSection)
     return (LONG_PTR)Decided;
 }
 
-/* Requirement 8. The event may be signaled for a waiter that stayed behind; nobody of this process has set it yet. */
+/* Requirement 8. The event may be signaled for a waiter that stayed behind; no thread of this process has set it yet. */
 static LONG_PTR RtlpForgetWaitersOfParent(PRTL_CRITICAL_SECTION CriticalSection)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -340,13 +293,13 @@ static BOOLEAN RtlpSleep(PRTL_CRITICAL_SECTION CriticalSection, HANDLE Event, LO
                           ? NtWaitForSingleObject(Event, FALSE, Limit)
                           : RtlWaitOnAddress(&CriticalSection->LockCount, &LockCount, sizeof(LockCount), Limit);
     KiNoteLockWaitedFor(Thread, Previous);
-    if (!NT_SUCCESS(Status)) { /* the program has closed a handle that is not its own */
+    if (!NT_SUCCESS(Status)) { /* the program has closed a handle of ours */
         RtlRaiseStatus(Status);
     }
     return Status != STATUS_TIMEOUT;
 }
 
-/* Requirement 7. Returns to wait again. */
+/* Requirement 7. If it returns the thread waits again. */
 static VOID RtlpWaitedTooLong(PRTL_CRITICAL_SECTION CriticalSection, ULONG Times)
 {
     RtlpReportLongWait(CriticalSection);
@@ -417,7 +370,7 @@ static VOID RtlpVerifyLeave(PRTL_CRITICAL_SECTION CriticalSection)
     }
 }
 
-/* Whatever the fast paths below do not know how to do. */
+/* The slow paths. */
 
 static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSection)
 {
@@ -429,7 +382,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSe
     if (!RtlpTryTake(CriticalSection)) {
         KiCountWait(Thread);
         KTRACE_CONTENTION_BEGIN(CriticalSection, KiLockCriticalSection, TRUE, RtlpReadOwner(CriticalSection));
-        if (!RtlpSpinToEnter(CriticalSection) && !RtlpStayAwakeToEnter(CriticalSection)) {
+        if (!RtlpTakeAwake(Thread, CriticalSection)) {
             RtlpWaitToEnter(CriticalSection);
         }
         KTRACE_CONTENTION_END(CriticalSection, KiLockCriticalSection, TRUE);
@@ -477,7 +430,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
     return STATUS_SUCCESS;
 }
 
-/* What is not entered once: the owner has entered it again, or nobody has. */
+/* RecursionCount is not 1: the owner has entered it several times, or it is free. */
 FORCEINLINE NTSTATUS RtlpLeaveOnce(PRTL_CRITICAL_SECTION CriticalSection)
 {
     if (CriticalSection->RecursionCount <= 0) {
@@ -499,7 +452,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveVerified(PRTL_CRITICAL_SECTION Critic
 
 /* What programs call. */
 
-/* The section is not free. (The owner is looked at only now: to look before would fetch the line twice where another
+/* The section is not free. (The owner is read only now: to read it before would fetch the line twice where another
    processor has it.) */
 static DECLSPEC_NOINLINE NTSTATUS RtlpEnterHeld(PRTL_CRITICAL_SECTION CriticalSection, PKTHREAD Thread)
 {

@@ -9,14 +9,14 @@
 
 #define RTLP_NO_DEBUG_INFO ((PRTL_CRITICAL_SECTION_DEBUG)(LONG_PTR)-1)
 
-/* Bits 0 and 1 of LockCount, and what one waiter takes off it. */
+/* Bits 0 and 1 of LockCount, and what one waiter subtracts. */
 #define RTLP_FREE 1
 #define RTLP_NONE_WOKEN 2
 #define RTLP_ONE_WAITER 4
 
 FORCEINLINE LONG RtlpReadLockCount(PRTL_CRITICAL_SECTION CriticalSection)
 {
-    /* acquire: who sees a waiter sees the LockSemaphore that it has chosen */
+    /* acquire: a thread that sees a waiter sees the LockSemaphore that the waiter has chosen */
     return __atomic_load_n(&CriticalSection->LockCount, __ATOMIC_ACQUIRE);
 }
 
@@ -27,7 +27,7 @@ FORCEINLINE ULONG RtlpWaitersOf(LONG LockCount)
 
 FORCEINLINE ULONG RtlpReadOwner(PRTL_CRITICAL_SECTION CriticalSection)
 {
-    /* relaxed: only a thread that has stored its own id finds it here */
+    /* relaxed: a thread only compares it with its own id, which only the thread itself stores */
     return HandleToULong(__atomic_load_n(&CriticalSection->OwningThread, __ATOMIC_RELAXED));
 }
 
@@ -44,7 +44,7 @@ VOID RtlpDeleteDebugInfo(PRTL_CRITICAL_SECTION_DEBUG DebugInfo);
 VOID RtlpCountContention(PRTL_CRITICAL_SECTION_DEBUG DebugInfo);
 ULONG RtlpContentionCount(PRTL_CRITICAL_SECTION_DEBUG DebugInfo);
 
-/* Waits that last too long. */
+/* Long waits. */
 
 #define RTLP_MILLISECOND 10000LL
 #define RTLP_SECOND 10000000LL
@@ -53,15 +53,15 @@ ULONG RtlpContentionCount(PRTL_CRITICAL_SECTION_DEBUG DebugInfo);
 typedef struct _RTLP_LONG_WAIT {
     PCSTR Function;
     PVOID Lock;
-    ULONG Owner; /* its id; 0: nobody, or those who share it */
+    ULONG Owner; /* its id; 0: none, or sharers */
     LONG Count;  /* LockCount or NumberOfActive */
     ULONG Waiters;
     PRTL_CRITICAL_SECTION_DEBUG DebugInfo;
 } RTLP_LONG_WAIT;
 
 extern volatile LONGLONG RtlpTimeout;        /* in 100 ns; 0: never. INTERLOCK_CRITICAL_SECTION_TIMEOUT, in seconds */
-extern volatile ULONG RtlpPossibleDeadlocks; /* how often one was reported */
-PLARGE_INTEGER RtlpDeadlockTimeout(PLARGE_INTEGER Timeout);  /* Timeout, filled in; or NULL */
-VOID RtlpReportPossibleDeadlock(const RTLP_LONG_WAIT *Wait); /* to standard error */
+extern volatile ULONG RtlpPossibleDeadlocks; /* reported so far */
+PLARGE_INTEGER RtlpDeadlockTimeout(PLARGE_INTEGER Timeout);  /* Timeout, filled in; NULL: never */
+VOID RtlpReportPossibleDeadlock(const RTLP_LONG_WAIT *Wait); /* on stderr */
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * criticalsectiondebug.c: what is known of critical sections for those who look for a bug: the list
- * of those with debug information, how often they were contended, who has waited for too long, and
- * what a thread left behind.
+ * criticalsectiondebug.c: critical sections for debugging: the list of sections with debug information, their contention,
+ * long waits, and sections that an ended thread still owns.
  */
 #include "criticalsection.h"
 

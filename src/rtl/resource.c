@@ -1,20 +1,20 @@
 /*
  * resource.c: resources of user mode: shared by many or owned by one.
  *
- * Everything is changed inside the critical section of the resource, and decided there: who cannot have it yet counts
- * itself as a waiter, leaves the section and waits for one of two semaphores. Whoever makes the resource available
- * enters the waiters as owners before it releases the semaphore, so a waiter that gets on has it. In the other order a
- * third thread could take it in between, and the waiter would have to ask again.
+ * Everything changes inside the critical section of the resource: a thread that has to wait counts itself as a waiter,
+ * leaves the section and waits for one of two semaphores. A release that makes the resource available makes the waiters
+ * its owners before it releases the semaphore, so a waiter that returns has it. In the other order a third thread could
+ * take it in between, and the waiter would have to ask again.
  *
  * Requirements, each with a test of that number in tests/rtl/rtlresource.c:
  *  1. NumberOfActive is 0 when it is free, n when it is shared n times, -n when its owner has acquired it n times.
- *  2. A request for a share is granted unless somebody owns it exclusively: those who wait for it to be exclusive are no
- *     reason to wait. (So sharers that relieve each other starve an exclusive waiter; that is the contract.)
+ *  2. A request for a share is granted unless the resource is owned exclusively: exclusive waiters are no reason to
+ *     wait. (So sharers that relieve each other starve an exclusive waiter; that is the contract.)
  *  3. The exclusive owner may acquire it again, in either way. A sharer that asks for it exclusively waits for itself.
  *  4. Without Wait nothing blocks, and a request that would have to changes nothing.
- *  5. When it becomes free one exclusive waiter gets it, the longest one; or all who wait to share it.
+ *  5. When it becomes free one exclusive waiter gets it, the longest one; or all waiting sharers.
  *  6. Converting to exclusive is immediate for the only sharer; another one gives its share up and waits. Converting to
- *     shared keeps as many shares as there were acquires, and lets in all who wait to share it.
+ *     shared keeps as many shares as there were acquires, and lets in all waiting sharers.
  *  7. Releasing or converting what is not held that way raises STATUS_RESOURCE_NOT_OWNED.
  *  8. Acquiring and releasing allocate nothing. What initializing cannot get it raises, and nothing is left behind.
  *  9. DebugInfo is that of the section, and counts the waits for the resource too. A wait that lasts too long is
@@ -77,7 +77,7 @@ static VOID RtlpDrain(HANDLE Semaphore)
     }
 }
 
-/* Requirement 10. What a thread that stayed behind owned it owns for ever. */
+/* Requirement 10. What another thread owned is owned forever. */
 static VOID RtlpForgetResourceWaiters(PRTL_RESOURCE Resource)
 {
     Resource->NumberOfWaitingShared = 0;
@@ -113,8 +113,8 @@ static HANDLE RtlpOwnId(VOID)
     return ULongToHandle(KiCurrentThread()->ThreadId);
 }
 
-/* relaxed, both: a waiter that was given the resource writes its name outside of the section, and nobody else's thread
-   finds its own id there */
+/* relaxed, both: a waiter that was handed the resource writes its id outside of the section, and a thread only compares
+   it with its own */
 static VOID RtlpSetExclusiveOwner(PRTL_RESOURCE Resource, HANDLE Owner)
 {
     __atomic_store_n(&Resource->ExclusiveOwnerThread, Owner, __ATOMIC_RELAXED);
@@ -164,7 +164,7 @@ static BOOLEAN RtlpTryOwn(PRTL_RESOURCE Resource)
     return RtlpOwnAgain(Resource);
 }
 
-/* Waiters that have been given the resource and do not know yet. */
+/* Waiters that were handed the resource and do not know yet. */
 typedef struct _RTLP_ADMITTED {
     HANDLE Semaphore;
     LONG Count;
@@ -178,8 +178,8 @@ static RTLP_ADMITTED RtlpAdmitSharers(PRTL_RESOURCE Resource)
     return Admitted;
 }
 
-/* It is free. An exclusive waiter enters its own name when it gets on; until then there is none. */
-static RTLP_ADMITTED RtlpHandOver(PRTL_RESOURCE Resource)
+/* It is free. An exclusive waiter enters its own id when it runs; until then there is none. */
+static RTLP_ADMITTED RtlpHandOffResource(PRTL_RESOURCE Resource)
 {
     RtlpSetExclusiveOwner(Resource, NULL);
     if (Resource->NumberOfWaitingExclusive == 0) {
@@ -190,8 +190,8 @@ static RTLP_ADMITTED RtlpHandOver(PRTL_RESOURCE Resource)
     return (RTLP_ADMITTED){Resource->ExclusiveSemaphore, 1};
 }
 
-/* With the section left: who gets on may delete the resource. */
-static VOID RtlpTellAdmitted(RTLP_ADMITTED Admitted)
+/* With the section left: the waiter may delete the resource. */
+static VOID RtlpWakeAdmitted(RTLP_ADMITTED Admitted)
 {
     if (Admitted.Count != 0) {
         NtReleaseSemaphore(Admitted.Semaphore, Admitted.Count, NULL);
@@ -215,7 +215,7 @@ static VOID RtlpReportResourceWait(PRTL_RESOURCE Resource, PCSTR Function)
     RtlpReportPossibleDeadlock(&Wait);
 }
 
-static VOID RtlpAwait(PRTL_RESOURCE Resource, HANDLE Semaphore, PCSTR Function)
+static VOID RtlpAwaitRtlResource(PRTL_RESOURCE Resource, HANDLE Semaphore, PCSTR Function)
 {
     LARGE_INTEGER Timeout;
     PLARGE_INTEGER Limit = Resource->Flags & RTL_RESOURCE_FLAG_LONG_TERM ? NULL : RtlpDeadlockTimeout(&Timeout);
@@ -234,7 +234,7 @@ static VOID RtlpWaitToOwn(PRTL_RESOURCE Resource, PCSTR Function)
 {
     Resource->NumberOfWaitingExclusive += 1;
     RtlpUnlockResource(Resource);
-    RtlpAwait(Resource, Resource->ExclusiveSemaphore, Function);
+    RtlpAwaitRtlResource(Resource, Resource->ExclusiveSemaphore, Function);
     RtlpSetExclusiveOwner(Resource, RtlpOwnId());
 }
 
@@ -249,7 +249,7 @@ BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
     }
     RtlpUnlockResource(Resource);
     if (!Granted && Wait) {
-        RtlpAwait(Resource, Resource->SharedSemaphore, "RtlAcquireResourceShared");
+        RtlpAwaitRtlResource(Resource, Resource->SharedSemaphore, "RtlAcquireResourceShared");
     }
     return Granted || Wait;
 }
@@ -266,7 +266,7 @@ BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
     return TRUE;
 }
 
-/* Anybody may give a share back; exclusive ownership is the owner's. */
+/* Any thread may release a share; only the owner releases exclusive ownership. */
 VOID RtlReleaseResource(PRTL_RESOURCE Resource)
 {
     RtlpLockResource(Resource);
@@ -277,10 +277,10 @@ VOID RtlReleaseResource(PRTL_RESOURCE Resource)
     Resource->NumberOfActive += Active > 0 ? -1 : 1;
     RTLP_ADMITTED Admitted = {NULL, 0};
     if (Resource->NumberOfActive == 0) {
-        Admitted = RtlpHandOver(Resource);
+        Admitted = RtlpHandOffResource(Resource);
     }
     RtlpUnlockResource(Resource);
-    RtlpTellAdmitted(Admitted);
+    RtlpWakeAdmitted(Admitted);
 }
 
 VOID RtlConvertSharedToExclusive(PRTL_RESOURCE Resource)
@@ -308,7 +308,7 @@ VOID RtlConvertExclusiveToShared(PRTL_RESOURCE Resource)
     RtlpSetExclusiveOwner(Resource, NULL);
     RTLP_ADMITTED Admitted = RtlpAdmitSharers(Resource);
     RtlpUnlockResource(Resource);
-    RtlpTellAdmitted(Admitted);
+    RtlpWakeAdmitted(Admitted);
 }
 
 VOID RtlDumpResource(PRTL_RESOURCE Resource)

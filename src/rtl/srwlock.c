@@ -1,30 +1,30 @@
 /*
- * srwlock.c: slim reader/writer locks: the algorithm of ex/pushlockcore.c over alerts by thread id.
+ * srwlock.c: slim reader/writer locks: the pushlock algorithm (ex/pushlock.c) over alerts by thread id.
  *
- * A sleeper is alerted by who wakes it, and only then, so every alert is taken by the sleep it is meant for. Woken
- * tells it from a stray one, and is the last touch of the waker.
+ * Only the waker of a sleeper alerts it, and only once, so every alert is consumed by the sleep that it is for. Woken
+ * tells it from a stray alert. The waker's store to it is its last access to the block.
  */
 #include <interlock/rtl.h>
 
 #include "../ex/pushlock.h"
 #include "../trace/trace.h"
 
-static VOID RtlpPrepareAlerted(PEX_PUSH_LOCK_WAIT_BLOCK Block)
+static VOID RtlpPrepareAlerted(PEXP_WAIT_BLOCK Block)
 {
     Block->Thread = KiCurrentThread();
     Block->Woken = FALSE;
 }
 
-static VOID RtlpSleepUntilAlerted(PEX_PUSH_LOCK_WAIT_BLOCK Block, volatile ULONG_PTR *Lock)
+static VOID RtlpSleepUntilAlerted(PEXP_WAIT_BLOCK Block, volatile ULONG_PTR *Lock)
 {
     do {
-        KeWaitForAlertByThreadId((PVOID)Lock, NULL);
+        KiWaitForAlertById((PVOID)Lock, NULL, FALSE);
         /* acquire: pairs with the store in RtlpWakeByAlert */
     } while (!__atomic_load_n(&Block->Woken, __ATOMIC_ACQUIRE));
     Block->Woken = FALSE;
 }
 
-static VOID RtlpWakeByAlert(PEX_PUSH_LOCK_WAIT_BLOCK Block)
+static VOID RtlpWakeByAlert(PEXP_WAIT_BLOCK Block)
 {
     PKTHREAD Thread = Block->Thread;
     /* release: pairs with the load in RtlpSleepUntilAlerted; the block may be gone afterwards */
@@ -53,45 +53,45 @@ static volatile ULONG_PTR *RtlpWordOf(PRTL_SRWLOCK SRWLock)
 
 VOID RtlpAcquireSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock)
 {
-    ExpAcquireExclusive(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
+    ExpAcquirePushLockExclusive(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
 }
 
 VOID RtlpAcquireSRWLockSharedContended(PRTL_SRWLOCK SRWLock)
 {
-    ExpAcquireShared(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
+    ExpAcquirePushLockShared(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
 }
 
 BOOLEAN RtlpTryAcquireSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock)
 {
-    return ExpTryAcquireExclusive(RtlpWordOf(SRWLock));
+    return ExpTryAcquirePushLockExclusive(RtlpWordOf(SRWLock));
 }
 
 BOOLEAN RtlpTryAcquireSRWLockSharedContended(PRTL_SRWLOCK SRWLock)
 {
-    return ExpTryAcquireShared(RtlpWordOf(SRWLock));
+    return ExpTryAcquirePushLockShared(RtlpWordOf(SRWLock));
 }
 
 VOID RtlpReleaseSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock)
 {
-    ExpReleaseExclusive(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
+    ExpReleasePushLockExclusive(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
 }
 
 VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock)
 {
-    ExpReleaseShared(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
+    ExpReleasePushLockShared(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
 }
 
 BOOLEAN RtlConvertSRWLockSharedToExclusive(PRTL_SRWLOCK SRWLock)
 {
-    return ExpTryConvertToExclusive(RtlpWordOf(SRWLock));
+    return ExpTryConvertPushLockToExclusive(RtlpWordOf(SRWLock));
 }
 
 VOID RtlConvertSRWLockExclusiveToShared(PRTL_SRWLOCK SRWLock)
 {
-    ExpConvertToShared(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
+    ExpConvertPushLockToShared(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
 }
 
-/* The inline functions of the header get their external definitions here. */
+/* External definitions of the header's inline functions. */
 extern BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To);
 extern VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock);
 extern VOID RtlAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock);

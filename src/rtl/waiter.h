@@ -1,16 +1,15 @@
 /*
- * waiter.h: a thread that waits in the waiter hash and sleeps until it is alerted. Address waits and condition
- * variables are both this.
+ * waiter.h: a thread that waits in the waiter hash and sleeps until it is alerted: address waits and condition variables.
  *
- * State goes from awake to told, or from awake to asleep to told:
+ * State goes from awake to woken, or from awake to asleep to woken:
  *
- * 1. Who takes a waiter out of the hash tells it: exchanges State, which is its last touch, and if the waiter was
- *    asleep alerts its thread.
- * 2. A waiter that is asleep when it is told does not leave before that alert, and one that is not asleep gets none: no
- *    alert is left over. One that is stray changes nothing, not even the deadline.
- * 3. NT marks a block whose time is up by a compare-exchange, so that a wake that comes at the same moment is found
- *    out. Here the mark is that the waiter is in the hash: who takes it out, the waiter itself or a wake, has decided.
- *    A waiter that finds itself out sleeps a second time, without a timeout, until it is told.
+ * 1. The thread that takes a waiter out of the hash wakes it: it exchanges State, which is its last access, and alerts the
+ *    waiter's thread if the waiter was asleep.
+ * 2. A waiter that is asleep does not leave before that alert, and one that is not gets none: no alert is left over. A
+ *    stray alert changes nothing, not even the deadline.
+ * 3. NT marks a block whose time is up by a compare-exchange, so that a wake at the same moment is noticed. Here the mark
+ *    is that the waiter is in the hash: the thread that takes it out, the waiter itself or a waker, has decided. A waiter
+ *    that finds itself out sleeps a second time, without a timeout, until it is woken.
  */
 #ifndef INTERLOCK_RTL_WAITER_H
 #define INTERLOCK_RTL_WAITER_H
@@ -26,7 +25,7 @@ typedef struct _RTLP_WAITER {
     volatile ULONG State;
 } RTLP_WAITER, *PRTLP_WAITER;
 
-/* What a debugger reads of it. */
+/* Read by the debugger. */
 #define RTLP_WAITER_LAYOUT                                                                                             \
     sizeof(RTLP_WAITER), KDP_MEMBER(RTLP_WAITER, Waiter), KDP_MEMBER(RTLP_WAITER, Thread), RtlpAddressWait,            \
         RtlpConditionWait
@@ -39,12 +38,12 @@ FORCEINLINE EXP_WAIT_KEY RtlpWaitKey(volatile VOID *Address, RTLP_WAIT_KIND Kind
 VOID RtlpInitializeWaiter(PRTLP_WAITER Waiter, volatile VOID *Address, RTLP_WAIT_KIND Kind);
 
 /*
- * For a waiter that has been in the hash. STATUS_TIMEOUT: TakeOut has taken it out. From before it is in the hash until
- * it is out the thread is in a system service (KiEnterService): if somebody ends the thread, the wait is over, the
- * waiter comes out, and no wake is lost on the dead.
+ * For a waiter that has entered the hash. STATUS_TIMEOUT: TakeOut has taken it out. From before it enters until it is out
+ * the thread is in a system service (KiEnterService): if the thread is terminated, the wait ends and the waiter comes out,
+ * so a terminated thread never consumes a wakeup.
  */
-NTSTATUS RtlpAwaitTell(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout, BOOLEAN (*TakeOut)(PRTLP_WAITER Waiter));
+NTSTATUS RtlpAwaitWake(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout, BOOLEAN (*TakeOut)(PRTLP_WAITER Waiter));
 
-VOID RtlpTellWaiters(PLIST_ENTRY Taken); /* what ExpTakeWaiters has collected, with no bucket locked */
+VOID RtlpWakeTakenWaiters(PLIST_ENTRY Taken); /* what ExpTakeWaiters has collected, with no bucket locked */
 
 #endif

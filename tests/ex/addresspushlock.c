@@ -227,7 +227,7 @@ static void a_wake_under_way_wins_over_the_timeout(void **state)
     KeDelayExecutionThread(KernelMode, FALSE, &longer);
     await(is_committed(l.actor.thread));
     assert_false(is_idle(&l.actor));
-    ExpTell(&l.wait_block, ExpGranted, &ExpPushLockMethods);
+    ExpWakeBlock((PEXP_WAIT_BLOCK)&l.wait_block, ExpGranted, &ExpPushLockMethods);
     await(is_idle(&l.actor));
     assert_int_equal(l.status, STATUS_SUCCESS);
     end_actor(&l.actor);

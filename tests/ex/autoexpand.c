@@ -1,4 +1,4 @@
-/* Auto-expand pushlocks. The tests with a number are those of the numbers in src/ex/autoexpandpushlock.c. */
+/* Auto-expand pushlocks. The tests with a number are those of the numbers in src/ex/fannedpushlock.c. */
 #include "pushlockcrew.h"
 #include "../support/heap.h"
 

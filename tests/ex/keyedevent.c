@@ -1,5 +1,5 @@
 /* Keyed events and the waiter hash, by the numbers in src/ex/keyedevent.c and src/ex/waiterhash.h. */
-#include "ex/keyedevent.h"
+#include "ex/exp.h"
 #include "ex/waiterhash.h"
 #include "../ke/waittest.h"
 #include "../support/heap.h"

@@ -132,14 +132,14 @@ static inline void release_all(void)
 
 /* The word. */
 
-static inline PEX_PUSH_LOCK_WAIT_BLOCK newest_in(ULONG_PTR word)
+static inline PEXP_WAIT_BLOCK newest_in(ULONG_PTR word)
 {
-    return (PEX_PUSH_LOCK_WAIT_BLOCK)(word & ~EXP_PUSH_LOCK_BITS);
+    return (PEXP_WAIT_BLOCK)(word & ~EXP_PUSH_LOCK_BITS);
 }
 
-static inline PEX_PUSH_LOCK_WAIT_BLOCK oldest_in(ULONG_PTR word)
+static inline PEXP_WAIT_BLOCK oldest_in(ULONG_PTR word)
 {
-    PEX_PUSH_LOCK_WAIT_BLOCK block = newest_in(word);
+    PEXP_WAIT_BLOCK block = newest_in(word);
     while (block->Next != NULL) {
         block = block->Next;
     }
@@ -149,7 +149,7 @@ static inline PEX_PUSH_LOCK_WAIT_BLOCK oldest_in(ULONG_PTR word)
 static inline ULONG blocks_in(ULONG_PTR word)
 {
     ULONG count = 0;
-    for (PEX_PUSH_LOCK_WAIT_BLOCK block = newest_in(word); block != NULL; block = block->Next) {
+    for (PEXP_WAIT_BLOCK block = newest_in(word); block != NULL; block = block->Next) {
         count += 1;
     }
     return count;

@@ -1,7 +1,7 @@
-/* Normal pushlocks. The tests with a number are those of the requirements in src/ex/pushlockcore.c. */
+/* Normal pushlocks. The tests with a number are those of the requirements in src/ex/pushlock.c. */
 #include "pushlockcrew.h"
 #include "pushlocktest.h"
-#include "ke/turn.h"
+#include "ke/fairness.h"
 #include "../support/heap.h"
 
 static int enter_region(void **state)
@@ -338,8 +338,8 @@ static void pass_waiters(void *argument)
     self = &stage.player[3];
     for (ULONG pass = 0; pass < KI_LONGEST_TURN; pass++) {
         check(!KiIsTurnOver(KiCurrentThread(), lock));
-        ExpAcquireExclusive(lock, &stage_methods);
-        ExpReleaseExclusive(lock, &stage_methods);
+        ExpAcquirePushLockExclusive(lock, &stage_methods);
+        ExpReleasePushLockExclusive(lock, &stage_methods);
     }
     check(KiIsTurnOver(KiCurrentThread(), lock));
 }

@@ -1,5 +1,5 @@
 /*
- * Requirement 10 of src/ex/pushlockcore.c: the uncontended paths are in the caller, one compare-exchange each. Here the
+ * Requirement 10 of src/ex/pushlock.c: the uncontended paths are in the caller, one compare-exchange each. Here the
  * contended ones are replaced by traps.
  */
 #define ExfAcquirePushLockExclusiveEx TrapAcquireExclusive

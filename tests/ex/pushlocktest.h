@@ -12,7 +12,7 @@
 #define STAGE_FIELDS                                                                                                   \
     volatile ULONG_PTR lock;                                                                                           \
     volatile ULONG held_back;                                                                                          \
-    PEX_PUSH_LOCK_WAIT_BLOCK wakes[PLAYERS];                                                                           \
+    PEXP_WAIT_BLOCK wakes[PLAYERS];                                                                           \
     volatile ULONG wake_count;
 #include "lockscript.h"
 
@@ -20,17 +20,17 @@ static __thread player *self;
 
 /* The methods: sleep on a semaphore; a wake that is held back is noted. */
 
-static inline player **player_in(PEX_PUSH_LOCK_WAIT_BLOCK block)
+static inline player **player_in(PEXP_WAIT_BLOCK block)
 {
     return (player **)(void *)&block->WakeEvent;
 }
 
-static inline void prepare_player(PEX_PUSH_LOCK_WAIT_BLOCK block)
+static inline void prepare_player(PEXP_WAIT_BLOCK block)
 {
     *player_in(block) = self;
 }
 
-static inline void sleep_player(PEX_PUSH_LOCK_WAIT_BLOCK block, volatile ULONG_PTR *lock)
+static inline void sleep_player(PEXP_WAIT_BLOCK block, volatile ULONG_PTR *lock)
 {
     (void)block;
     (void)lock;
@@ -39,7 +39,7 @@ static inline void sleep_player(PEX_PUSH_LOCK_WAIT_BLOCK block, volatile ULONG_P
     }
 }
 
-static inline void wake_player(PEX_PUSH_LOCK_WAIT_BLOCK block)
+static inline void wake_player(PEXP_WAIT_BLOCK block)
 {
     player *p = *player_in(block);
     __atomic_store_n(&p->asleep, 0, __ATOMIC_RELEASE);
@@ -77,31 +77,31 @@ static inline void perform_step(void *argument)
     p->result = TRUE;
     switch (p->step) {
     case 'X':
-        ExpAcquireExclusive(&stage.lock, &stage_methods);
+        ExpAcquirePushLockExclusive(&stage.lock, &stage_methods);
         break;
     case 'S':
-        ExpAcquireShared(&stage.lock, &stage_methods);
+        ExpAcquirePushLockShared(&stage.lock, &stage_methods);
         break;
     case 'T':
-        p->result = ExpTryAcquireExclusive(&stage.lock);
+        p->result = ExpTryAcquirePushLockExclusive(&stage.lock);
         break;
     case 't':
-        p->result = ExpTryAcquireShared(&stage.lock);
+        p->result = ExpTryAcquirePushLockShared(&stage.lock);
         break;
     case 'x':
-        ExpReleaseExclusive(&stage.lock, &stage_methods);
+        ExpReleasePushLockExclusive(&stage.lock, &stage_methods);
         break;
     case 's':
-        ExpReleaseShared(&stage.lock, &stage_methods);
+        ExpReleasePushLockShared(&stage.lock, &stage_methods);
         break;
     case 'r':
-        ExpRelease(&stage.lock, &stage_methods);
+        ExpReleasePushLock(&stage.lock, &stage_methods);
         break;
     case 'C':
-        ExpConvertToShared(&stage.lock, &stage_methods);
+        ExpConvertPushLockToShared(&stage.lock, &stage_methods);
         break;
     case 'c':
-        p->result = ExpTryConvertToExclusive(&stage.lock);
+        p->result = ExpTryConvertPushLockToExclusive(&stage.lock);
         break;
     default:
         check(!"no such step");

@@ -39,13 +39,13 @@ static void the_chain_is_optimised_by_who_passes_the_lock_on(void **state)
 {
     (void)state;
     play("0X 1X! 2X! 3S! 4X!");
-    PEX_PUSH_LOCK_WAIT_BLOCK newest = newest_in(stage_word());
+    PEXP_WAIT_BLOCK newest = newest_in(stage_word());
     assert_true(newest->Exclusive);
     assert_false(newest->Next->Exclusive);
     assert_null(newest->Last);
 
     play("0x 1.");
-    PEX_PUSH_LOCK_WAIT_BLOCK oldest = oldest_in(stage_word());
+    PEXP_WAIT_BLOCK oldest = oldest_in(stage_word());
     assert_int_equal(blocks_in(stage_word()), 3);
     assert_ptr_equal(newest->Last, oldest);
     assert_ptr_equal(oldest->Previous->Previous, newest);

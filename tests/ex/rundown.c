@@ -1,5 +1,5 @@
-/* Rundown protection, plain and cache-aware, by the numbers in src/ex/rundown.c and src/ex/cacheawarerundown.c. */
-#include "ex/rundown.h"
+/* Rundown protection, plain and cache-aware, by the numbers in src/ex/rundown.c. */
+#include "ex/exp.h"
 #include "../ke/waittest.h"
 #include "../support/heap.h"
 

@@ -1,6 +1,6 @@
 /* Work items, by the numbers in src/ex/workqueue.c and src/io/driver.c. */
 #include "../ke/waittest.h"
-#include "ex/workqueue.h"
+#include "ex/exp.h"
 
 #include <interlock/ex.h>
 #include <interlock/io.h>

@@ -293,7 +293,7 @@ static void a_wake_that_meets_a_timeout_wins(void **state)
     /* The waiter must return to its wait and sleep without a timeout until it is woken. */
     await(is_committed(w.actor.thread) && w.actor.thread->WaitDeadline.Clock == HalNoDeadline);
     assert_false(is_idle(&w.actor));
-    RtlpTellWaiters(&taken);
+    RtlpWakeTakenWaiters(&taken);
     assert_int_equal(result(&w), STATUS_SUCCESS);
     assert_false(has_alert(&w));
     end_watchers(&w, 1);

@@ -1,4 +1,4 @@
-/* The word of an SRW lock through its states, which are those of a pushlock: see src/ex/pushlockcore.c. */
+/* The word of an SRW lock through its states, which are those of a pushlock: see src/ex/pushlock.c. */
 #include "srwtest.h"
 
 static const row rows[] = {

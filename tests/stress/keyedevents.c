@@ -4,7 +4,7 @@
  */
 #include "stress.h"
 
-#include "ex/keyedevent.h"
+#include "ex/exp.h"
 
 #define KEYS 3
 #define MAXIMUM_THREADS 64

@@ -288,7 +288,7 @@ static void use(void *argument, unsigned index)
     KeLeaveCriticalRegion();
 }
 
-/* The invariants of src/ex/pushlockcore.c, checked while the lock is contended. */
+/* The invariants of src/ex/pushlock.c, checked while the lock is contended. */
 static void check_word(ULONG_PTR word)
 {
     require(!(word & K) || (word & W));

@@ -485,8 +485,8 @@ static void push_lock_chain(void)
 
     put_word(AT(&push_lock), block | EX_PUSH_LOCK_WAITING | EX_PUSH_LOCK_LOCK);
     put_word(AT(&srw), block | EX_PUSH_LOCK_WAITING | EX_PUSH_LOCK_LOCK);
-    put_word(block + offsetof(EX_PUSH_LOCK_WAIT_BLOCK, Next), block + 256);
-    put_word(block + 256 + offsetof(EX_PUSH_LOCK_WAIT_BLOCK, Next), block);
+    put_word(block + offsetof(EXP_WAIT_BLOCK, Next), block + 256);
+    put_word(block + 256 + offsetof(EXP_WAIT_BLOCK, Next), block);
 }
 
 static void waiter_table(void)
