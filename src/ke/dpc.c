@@ -15,7 +15,7 @@
 
 #include "park.h"
 
-#define KI_SPINS_BEFORE_RETRY 4096
+#define KI_LOOKS_BEFORE_RETRY 256
 
 static volatile ULONG KiTakenProcessors; /* owned beside another one */
 
@@ -480,17 +480,18 @@ LOGICAL KeSignalCallDpcSynchronize(PVOID SystemArgument2)
     PKI_CALL_DPC Call = SystemArgument2;
     PKTHREAD Thread = KiCurrentThread();
     ULONG Round = __atomic_load_n(&Call->Round, __ATOMIC_RELAXED);
-    ULONG Spins = 0;
+    KI_PATIENCE Patience;
     /* acq_rel: what every processor did before the barrier happens before the last one opens it */
     if (__atomic_add_fetch(&Call->Arrived, 1, __ATOMIC_ACQ_REL) == KeNumberProcessors) {
         __atomic_store_n(&Call->Arrived, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&Call->Round, Round + 1, __ATOMIC_RELEASE);
         return TRUE;
     }
+    KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
     /* acquire: pairs with the release above */
-    while (__atomic_load_n(&Call->Round, __ATOMIC_ACQUIRE) == Round) {
-        KiSpin(Thread, &Spins);
-        if (Spins % KI_SPINS_BEFORE_RETRY == 0) {
+    for (ULONG Looks = 1; __atomic_load_n(&Call->Round, __ATOMIC_ACQUIRE) == Round; Looks += 1) {
+        KiStayAwake(&Patience, Thread, KiParkForSpinLock);
+        if (Looks % KI_LOOKS_BEFORE_RETRY == 0) {
             KiStartIdleThreads(Thread); /* for processors whose DPC was queued when the host had no thread */
         }
     }

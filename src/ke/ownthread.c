@@ -1,7 +1,7 @@
 /* ownthread.c: starting the threads that the library runs for itself. The rules are in ownthread.h. */
-#include "irql.h"
-
 #include "ownthread.h"
+
+#include "park.h"
 #include "timer.h"
 
 static PKI_OWN_THREAD volatile KiOwnThreads;  /* every record that was ever wanted */
@@ -70,7 +70,7 @@ NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own)
     PKTHREAD Thread = KiCurrentThread();
     NTSTATUS Status = STATUS_SUCCESS;
     BOOLEAN Claimed = FALSE;
-    ULONG Spins = 0;
+    ULONG Round = 0;
     while (!Claimed && !KiHasOwnThread(Own)) {
         /* relaxed: the state alone decides which thread starts it */
         ULONG State = __atomic_load_n(&Own->State, __ATOMIC_RELAXED);
@@ -78,7 +78,8 @@ NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own)
             return STATUS_INSUFFICIENT_RESOURCES;
         }
         if (State == KiOwnThreadStarting) {
-            KiSpin(Thread, &Spins);
+            KiPollInterrupts(Thread);
+            KiBackOff(Round++);
             continue;
         }
         KiListOwnThread(Thread, Own);

@@ -207,9 +207,6 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray);
 
-/* spin.c */
-BOOLEAN KiMaySpin(PKTHREAD Thread);
-
 /* priority.c: PendingBoost of a thread. */
 
 #define KI_PENDING_BOOST(Time, Increment) ((ULONG64)(Time) << 8 | (ULONG64)(Increment))

@@ -54,11 +54,11 @@ static volatile ULONG TracepTracksLeft; /* by threads that have ended, for other
 /* FALSE: the process ends, and tracks stay as they are. */
 static BOOLEAN TracepLockTracks(VOID)
 {
-    while (TracepRecords(TraceEvents)) {
+    for (ULONG Round = 0; TracepRecords(TraceEvents); Round++) {
         if (KiTryAcquireLock(&TracepTrackLock)) {
             return TRUE;
         }
-        HalDispatch.Yield();
+        KiBackOff(Round);
     }
     return FALSE;
 }
