@@ -1,47 +1,6 @@
-/* memory.h: heaps and the older allocators over the one heap of the C library. Part of win32.h. */
-#ifndef INTERLOCK_WIN32_MEMORY_H
-#define INTERLOCK_WIN32_MEMORY_H
+#ifndef INTERLOCK_OLD_WIN32_MEMORY_H
+#define INTERLOCK_OLD_WIN32_MEMORY_H
 
 #include <interlock/win32/base.h>
-
-#define HEAP_NO_SERIALIZE 0x00000001
-#define HEAP_GENERATE_EXCEPTIONS 0x00000004
-#define HEAP_ZERO_MEMORY 0x00000008
-#define HEAP_REALLOC_IN_PLACE_ONLY 0x00000010
-#define HEAP_CREATE_ENABLE_EXECUTE 0x00040000
-
-#define LMEM_FIXED 0x0000
-#define LMEM_MOVEABLE 0x0002
-#define LMEM_ZEROINIT 0x0040
-#define LPTR (LMEM_FIXED | LMEM_ZEROINIT)
-#define GMEM_FIXED 0x0000
-#define GMEM_MOVEABLE 0x0002
-#define GMEM_ZEROINIT 0x0040
-#define GPTR (GMEM_FIXED | GMEM_ZEROINIT)
-
-INTERLOCK_BEGIN
-
-/* A heap that was created is destroyed with all that is in it. */
-WINBASEAPI HANDLE WINAPI GetProcessHeap(VOID);
-WINBASEAPI HANDLE WINAPI HeapCreate(DWORD flOptions, SIZE_T dwInitialSize, SIZE_T dwMaximumSize);
-WINBASEAPI BOOL WINAPI HeapDestroy(HANDLE hHeap);
-WINBASEAPI LPVOID WINAPI HeapAlloc(HANDLE hHeap, DWORD dwFlags, SIZE_T dwBytes);
-WINBASEAPI LPVOID WINAPI HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes);
-WINBASEAPI BOOL WINAPI HeapFree(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem);
-WINBASEAPI SIZE_T WINAPI HeapSize(HANDLE hHeap, DWORD dwFlags, LPCVOID lpMem);
-
-/* The memory is fixed, whatever the flags say: the handle is the address. */
-WINBASEAPI HLOCAL WINAPI LocalAlloc(UINT uFlags, SIZE_T uBytes);
-WINBASEAPI HLOCAL WINAPI LocalFree(HLOCAL hMem);
-WINBASEAPI LPVOID WINAPI LocalLock(HLOCAL hMem);
-WINBASEAPI BOOL WINAPI LocalUnlock(HLOCAL hMem);
-WINBASEAPI SIZE_T WINAPI LocalSize(HLOCAL hMem);
-WINBASEAPI HGLOBAL WINAPI GlobalAlloc(UINT uFlags, SIZE_T dwBytes);
-WINBASEAPI HGLOBAL WINAPI GlobalFree(HGLOBAL hMem);
-WINBASEAPI LPVOID WINAPI GlobalLock(HGLOBAL hMem);
-WINBASEAPI BOOL WINAPI GlobalUnlock(HGLOBAL hMem);
-WINBASEAPI SIZE_T WINAPI GlobalSize(HGLOBAL hMem);
-
-INTERLOCK_END
 
 #endif
