@@ -6,12 +6,8 @@
  */
 #include "base.h"
 
-#include <interlock/win32/event.h>
-#include <interlock/win32/handle.h>
-#include <interlock/win32/mutex.h>
-#include <interlock/win32/semaphore.h>
-#include <interlock/win32/timer.h>
-#include <interlock/win32/wide.h>
+#include <interlock/win32/base.h>
+#include <interlock/win32/sync.h>
 
 #define BASE_DIRECTORY u"\\BaseNamedObjects\\"
 #define BASE_TIMER_FLAGS (CREATE_WAITABLE_TIMER_MANUAL_RESET | CREATE_WAITABLE_TIMER_HIGH_RESOLUTION)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <interlock/win32/wide.h>
+#include <interlock/win32/base.h>
 
 #include "base.h"
 

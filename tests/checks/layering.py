@@ -36,9 +36,10 @@ PARKING = re.compile(r"\b(HalPause|HalPauseFor|HalGiveWay|HalDispatch\s*\.\s*Wai
 PARKS = {"src/ke/park.h": PARKING, "src/ke/park.c": PARKING, "src/ke/time.c": re.compile(r"HalPause\b")}
 HOOKS = "trace.h"
 CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
-# The public headers below every layer. Another one without the name of a layer is a part of the header
-# that includes it.
+# The public headers below every layer, and one more of a layer. Another one without the name of a layer is a part of the
+# header that includes it.
 BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h"}
+MORE = {"threadpool.h": "rtl"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
 # on the host's kernel.
@@ -85,6 +86,8 @@ def public_rank(root, name):
         return BELOW_ALL
     if Path(header).stem in RANK:
         return RANK[Path(header).stem]
+    if header in MORE:
+        return RANK[MORE[header]]
     return min((RANK[layer] for layer in RANK
                 for whole in [root / "include" / "interlock" / f"{layer}.h"] if whole.exists()
                 and header in {Path(n).name for _, n in INCLUDE.findall(whole.read_text("utf-8"))}),

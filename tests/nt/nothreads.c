@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-#include <interlock/descriptor.h>
 #include <interlock/ex.h>
+#include <interlock/io.h>
 #include <interlock/rtl.h>
 #include <interlock/threadpool.h>
 

@@ -13,8 +13,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <interlock/descriptor.h>
 #include <interlock/ex.h>
+#include <interlock/io.h>
 #include <interlock/rtl.h>
 #include <interlock/threadpool.h>
 
