@@ -1,5 +1,5 @@
 #include <windows.h>
-#include <interlock/descriptor.h>
+#include <interlock/io.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>

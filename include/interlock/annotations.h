@@ -1,9 +1,11 @@
-/* Source annotations: documentation only. The old forms __in, __out are missing on purpose: libstdc++ uses these words as
- * identifiers. */
+/*
+ * annotations.h: source annotations, which expand to nothing. The old forms __in and __out are missing on purpose:
+ * libstdc++ uses them as identifiers.
+ */
 #ifndef INTERLOCK_ANNOTATIONS_H
 #define INTERLOCK_ANNOTATIONS_H
 
-#include <stddef.h> /* so that a file of this header alone is one that declares something */
+#include <stddef.h> /* a translation unit of this header alone must declare something */
 
 #ifndef _In_
 #define _In_

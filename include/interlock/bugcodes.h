@@ -1,8 +1,8 @@
-/* Bugcheck codes of NT, and what their parameters mean. */
+/* bugcodes.h: bugcheck codes of NT, and the meaning of their parameters. */
 #ifndef INTERLOCK_BUGCODES_H
 #define INTERLOCK_BUGCODES_H
 
-#include "ntdef.h"
+#include <interlock/ntdef.h>
 
 #define APC_INDEX_MISMATCH                                  ((ULONG)0x00000001)
 #define DEVICE_QUEUE_NOT_BUSY                               ((ULONG)0x00000002)
@@ -67,8 +67,8 @@
 #define FAST_ERESOURCE_PRECONDITION_VIOLATION               ((ULONG)0x000001C6)
 #define THREAD_TERMINATE_HELD_MUTEX                         ((ULONG)0x4000008A)
 
-/* X(name, first parameter, second, third, fourth). Where NT documents no parameters, these are
- * the ones that Interlock passes. */
+/* X(name, first parameter, second, third, fourth). Where NT documents no parameters, these are those that Interlock
+   passes. */
 #define INTERLOCK_BUGCODE_LIST(X)                                                                  \
     X(APC_INDEX_MISMATCH, "system service or worker routine", "ApcStateIndex",                     \
       "SpecialApcDisable << 16 or KernelApcDisable", "0 system service, 1 worker routine")         \
@@ -206,7 +206,7 @@
     X(0x1001, "lock", "", "", "lock order violated")                                               \
     X(0x1002, "lock", "", "", "acquire of a lock that is not initialized")                         \
     X(0x1003, "lock", "lock to be released first", "", "locks released in a wrong order")          \
-    X(0x1004, "lock", "owner", "current thread", "lock released by another thread than its owner") \
+    X(0x1004, "lock", "owner", "current thread", "lock released by a thread that is not its owner") \
     X(0x1005, "lock", "", "", "lock initialized again")                                            \
     X(0x1007, "lock", "", "", "release of a lock that is not held")                                \
     X(0x1008, "lock", "", "", "lock acquired by a function of another lock type")                  \

@@ -1,5 +1,5 @@
 /*
- * exception.h: catching raised statuses in C, in the form that NT code has.
+ * exception.h: catching raised statuses in C, in the form of NT code.
  *
  *     __try {
  *         ProbeForRead(Buffer, Length, 1);
@@ -7,25 +7,24 @@
  *         return GetExceptionCode();
  *     }
  *
- * return, goto, break and continue leave a body as they leave any block. What differs from a compiler that knows SEH:
+ * return, goto, break and continue leave a body as they leave any block. Differences from a compiler that knows SEH:
  *
- * 1. What is caught is what Interlock raises (ExRaiseStatus, RtlRaiseStatus and functions documented to raise), not
- *    faults of the machine.
- * 2. The filter runs after the stack was unwound to its frame, so inner __finally blocks have run before it, and
+ * 1. It catches what Interlock raises (ExRaiseStatus, RtlRaiseStatus and functions documented to raise), not faults of
+ *    the machine.
+ * 2. The filter runs after the stack was unwound to its frame: inner __finally blocks have already run, and
  *    EXCEPTION_CONTINUE_EXECUTION raises STATUS_NONCONTINUABLE_EXCEPTION, as NT does for a raised status.
- * 3. __finally runs when its body ends, by __leave, and when a status is raised. Leave such a body in no other way:
- *    return, goto, break and continue do not run it.
- * 4. A local variable that the body changes and that is used after the exception must be volatile (setjmp's rule; gcc
- *    finds them with -Wclobbered, and sometimes more).
- * 5. GetExceptionCode() is what this thread caught last: a handler that calls functions which catch something
+ * 3. __finally runs when its body ends, on __leave, and when a status is raised. Do not leave such a body by return,
+ *    goto, break or continue: they skip it.
+ * 4. A local variable that the body changes and that is used after the exception must be volatile, as for setjmp. gcc
+ *    finds such variables, and sometimes others, with -Wclobbered.
+ * 5. GetExceptionCode() returns what this thread caught last. A handler that calls functions which catch exceptions
  *    themselves reads it first.
  * 6. "if (x) __try { } __except (y) { } else" needs braces around the __try.
+ * 7. GetExceptionInformation() describes what this thread raised last; its ContextRecord is NULL.
  *
- * 7. GetExceptionInformation() belongs to what this thread raised last; its ContextRecord is NULL.
- *
- * The IRQL is not touched: a handler runs at the level at which the status was raised. In C++ the words __try and
- * __catch are taken by the standard library; there INTERLOCK_TRY, INTERLOCK_EXCEPT and INTERLOCK_FINALLY do the same.
- * Destructors of objects between the raise and the handler do not run.
+ * The IRQL is left alone: a handler runs at the level of the raise. In C++ the standard library uses __try and __catch;
+ * there INTERLOCK_TRY, INTERLOCK_EXCEPT and INTERLOCK_FINALLY do the same. Destructors of objects between the raise and
+ * the handler do not run.
  */
 #ifndef INTERLOCK_EXCEPTION_H
 #define INTERLOCK_EXCEPTION_H
@@ -73,6 +72,7 @@ typedef struct _KFINALLY_STATE {
     EXCEPTION_RECORD Exception;
 } KFINALLY_STATE, *PKFINALLY_STATE;
 
+/* Internal: __try, __except, __finally, __leave, GetExceptionCode() and GetExceptionInformation() expand to these. */
 NTKERNELAPI VOID KeEnterTryFrame(PKEXCEPTION_FRAME Frame);
 NTKERNELAPI VOID KeExitTryFrame(PKEXCEPTION_FRAME Frame);
 NTKERNELAPI DECLSPEC_NORETURN VOID KeLeaveTryFrame(VOID);
@@ -85,7 +85,7 @@ NTKERNELAPI BOOLEAN KeContinueFinally(PKFINALLY_STATE State);
 
 INTERLOCK_END
 
-/* The block that INTERLOCK_TRY opens holds the frame; INTERLOCK_EXCEPT and INTERLOCK_FINALLY close it. */
+/* INTERLOCK_TRY opens a block that holds the frame; INTERLOCK_EXCEPT and INTERLOCK_FINALLY close it. */
 #define INTERLOCK_TRY INTERLOCK_TRY_IN(INTERLOCK_JOIN(InterlockFrame, __LINE__))
 #define INTERLOCK_JOIN(a, b) INTERLOCK_JOIN_EXPANDED(a, b)
 #define INTERLOCK_JOIN_EXPANDED(a, b) a##b

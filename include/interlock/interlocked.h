@@ -1,12 +1,15 @@
-/* Interlocked operations: plain names are full barriers, a suffix says where less is meant. */
+/*
+ * interlocked.h: interlocked operations, barriers and interlocked lists, inline. A plain name is a full barrier;
+ * Acquire, Release and NoFence weaken it. The names of the compiler's intrinsics (_InterlockedIncrement_acq, …) are
+ * macros.
+ */
 #ifndef INTERLOCK_INTERLOCKED_H
 #define INTERLOCK_INTERLOCKED_H
 
-#include "ntdef.h"
+#include <interlock/ntdef.h>
 
 INTERLOCK_BEGIN
 
-/* Increment, Decrement and Add return the new value; every other operation returns the old one. */
 #define INTERLOCK_TARGET(Type, Address)   ((volatile INTERLOCK_ALIAS(Type) *)(Address))
 #define INTERLOCK_CONSTANT(Type, Address) ((const volatile INTERLOCK_ALIAS(Type) *)(Address))
 #define INTERLOCK_ALIAS(Type)             __typeof__(Type) __attribute__((may_alias))
@@ -85,218 +88,335 @@ INTERLOCK_BEGIN
         __atomic_store_n(INTERLOCK_TARGET(Type, Destination), Value, __ATOMIC_##Order);            \
     }
 
-/* 32 bits. */
+/* 32-bit operations. */
+
+/* Adds 1 and returns the new value. Since NT 3.1, Server 2003, Server 2003, 8. */
 INTERLOCK_STEP(InterlockedIncrement, LONG, add, SEQ_CST)
 INTERLOCK_STEP(InterlockedIncrementAcquire, LONG, add, ACQUIRE)
 INTERLOCK_STEP(InterlockedIncrementRelease, LONG, add, RELEASE)
 INTERLOCK_STEP(InterlockedIncrementNoFence, LONG, add, RELAXED)
+
+/* Subtracts 1 and returns the new value. Since NT 3.1, Server 2003, Server 2003, 8. */
 INTERLOCK_STEP(InterlockedDecrement, LONG, sub, SEQ_CST)
 INTERLOCK_STEP(InterlockedDecrementAcquire, LONG, sub, ACQUIRE)
 INTERLOCK_STEP(InterlockedDecrementRelease, LONG, sub, RELEASE)
 INTERLOCK_STEP(InterlockedDecrementNoFence, LONG, sub, RELAXED)
+
+/* Adds and returns the new value. Since 8. */
 INTERLOCK_NEW(InterlockedAdd, LONG, add, SEQ_CST)
 INTERLOCK_NEW(InterlockedAddAcquire, LONG, add, ACQUIRE)
 INTERLOCK_NEW(InterlockedAddRelease, LONG, add, RELEASE)
 INTERLOCK_NEW(InterlockedAddNoFence, LONG, add, RELAXED)
+
+/* Adds and returns the old value. Since NT 4.0, Server 2003, Server 2003, 8. */
 INTERLOCK_OLD(InterlockedExchangeAdd, LONG, add, SEQ_CST)
 INTERLOCK_OLD(InterlockedExchangeAddAcquire, LONG, add, ACQUIRE)
 INTERLOCK_OLD(InterlockedExchangeAddRelease, LONG, add, RELEASE)
 INTERLOCK_OLD(InterlockedExchangeAddNoFence, LONG, add, RELAXED)
+
+/* Stores and returns the old value. Since NT 3.1, Server 2003, Server 2003, 8. */
 INTERLOCK_EXCHANGE(InterlockedExchange, LONG, SEQ_CST)
 INTERLOCK_EXCHANGE(InterlockedExchangeAcquire, LONG, ACQUIRE)
 INTERLOCK_EXCHANGE(InterlockedExchangeRelease, LONG, RELEASE)
 INTERLOCK_EXCHANGE(InterlockedExchangeNoFence, LONG, RELAXED)
+
+/* Stores Exchange if the value equals Comparand. Returns the old value. Since NT 4.0, Server 2003, Server 2003, 8. */
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchange, LONG, SEQ_CST)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeAcquire, LONG, ACQUIRE)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeRelease, LONG, RELEASE)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeNoFence, LONG, RELAXED)
+
+/* Bitwise AND. Returns the old value. Since XP, Server 2003, Server 2003, 8. */
 INTERLOCK_OLD(InterlockedAnd, LONG, and, SEQ_CST)
 INTERLOCK_OLD(InterlockedAndAcquire, LONG, and, ACQUIRE)
 INTERLOCK_OLD(InterlockedAndRelease, LONG, and, RELEASE)
 INTERLOCK_OLD(InterlockedAndNoFence, LONG, and, RELAXED)
+
+/* Bitwise OR. Returns the old value. Since XP, Server 2003, Server 2003, 8. */
 INTERLOCK_OLD(InterlockedOr, LONG, or, SEQ_CST)
 INTERLOCK_OLD(InterlockedOrAcquire, LONG, or, ACQUIRE)
 INTERLOCK_OLD(InterlockedOrRelease, LONG, or, RELEASE)
 INTERLOCK_OLD(InterlockedOrNoFence, LONG, or, RELAXED)
+
+/* Bitwise XOR. Returns the old value. Since XP, Server 2003, Server 2003, 8. */
 INTERLOCK_OLD(InterlockedXor, LONG, xor, SEQ_CST)
 INTERLOCK_OLD(InterlockedXorAcquire, LONG, xor, ACQUIRE)
 INTERLOCK_OLD(InterlockedXorRelease, LONG, xor, RELEASE)
 INTERLOCK_OLD(InterlockedXorNoFence, LONG, xor, RELAXED)
+
+/* Subtracts and returns the old value. Since Server 2003. */
 INTERLOCK_OLD(InterlockedExchangeSubtract, ULONG, sub, SEQ_CST)
 
-/* 64 bits. */
+/* 64-bit operations. */
+
+/* Adds 1 and returns the new value. Since Server 2003, Server 2003, Server 2003, 8. */
 INTERLOCK_STEP(InterlockedIncrement64, LONG64, add, SEQ_CST)
 INTERLOCK_STEP(InterlockedIncrementAcquire64, LONG64, add, ACQUIRE)
 INTERLOCK_STEP(InterlockedIncrementRelease64, LONG64, add, RELEASE)
 INTERLOCK_STEP(InterlockedIncrementNoFence64, LONG64, add, RELAXED)
+
+/* Subtracts 1 and returns the new value. Since Server 2003, Server 2003, Server 2003, 8. */
 INTERLOCK_STEP(InterlockedDecrement64, LONG64, sub, SEQ_CST)
 INTERLOCK_STEP(InterlockedDecrementAcquire64, LONG64, sub, ACQUIRE)
 INTERLOCK_STEP(InterlockedDecrementRelease64, LONG64, sub, RELEASE)
 INTERLOCK_STEP(InterlockedDecrementNoFence64, LONG64, sub, RELAXED)
+
+/* Adds and returns the new value. Since 8. */
 INTERLOCK_NEW(InterlockedAdd64, LONG64, add, SEQ_CST)
 INTERLOCK_NEW(InterlockedAddAcquire64, LONG64, add, ACQUIRE)
 INTERLOCK_NEW(InterlockedAddRelease64, LONG64, add, RELEASE)
 INTERLOCK_NEW(InterlockedAddNoFence64, LONG64, add, RELAXED)
+
+/* Adds and returns the old value. Since Server 2003, Server 2003, Server 2003, 8. */
 INTERLOCK_OLD(InterlockedExchangeAdd64, LONG64, add, SEQ_CST)
 INTERLOCK_OLD(InterlockedExchangeAddAcquire64, LONG64, add, ACQUIRE)
 INTERLOCK_OLD(InterlockedExchangeAddRelease64, LONG64, add, RELEASE)
 INTERLOCK_OLD(InterlockedExchangeAddNoFence64, LONG64, add, RELAXED)
+
+/* Stores and returns the old value. Since Server 2003, Server 2003, Server 2003, 8. */
 INTERLOCK_EXCHANGE(InterlockedExchange64, LONG64, SEQ_CST)
 INTERLOCK_EXCHANGE(InterlockedExchangeAcquire64, LONG64, ACQUIRE)
 INTERLOCK_EXCHANGE(InterlockedExchangeRelease64, LONG64, RELEASE)
 INTERLOCK_EXCHANGE(InterlockedExchangeNoFence64, LONG64, RELAXED)
+
+/* Stores Exchange if the value equals Comparand. Returns the old value. Since Server 2003, Server 2003, Server 2003,
+   8. */
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchange64, LONG64, SEQ_CST)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeAcquire64, LONG64, ACQUIRE)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeRelease64, LONG64, RELEASE)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeNoFence64, LONG64, RELAXED)
+
+/* Bitwise AND. Returns the old value. Since Server 2003, Server 2003, Server 2003, 8. */
 INTERLOCK_OLD(InterlockedAnd64, LONG64, and, SEQ_CST)
 INTERLOCK_OLD(InterlockedAnd64Acquire, LONG64, and, ACQUIRE)
 INTERLOCK_OLD(InterlockedAnd64Release, LONG64, and, RELEASE)
 INTERLOCK_OLD(InterlockedAnd64NoFence, LONG64, and, RELAXED)
+
+/* Bitwise OR. Returns the old value. Since Server 2003, Server 2003, Server 2003, 8. */
 INTERLOCK_OLD(InterlockedOr64, LONG64, or, SEQ_CST)
 INTERLOCK_OLD(InterlockedOr64Acquire, LONG64, or, ACQUIRE)
 INTERLOCK_OLD(InterlockedOr64Release, LONG64, or, RELEASE)
 INTERLOCK_OLD(InterlockedOr64NoFence, LONG64, or, RELAXED)
+
+/* Bitwise XOR. Returns the old value. Since Server 2003, Server 2003, Server 2003, 8. */
 INTERLOCK_OLD(InterlockedXor64, LONG64, xor, SEQ_CST)
 INTERLOCK_OLD(InterlockedXor64Acquire, LONG64, xor, ACQUIRE)
 INTERLOCK_OLD(InterlockedXor64Release, LONG64, xor, RELEASE)
 INTERLOCK_OLD(InterlockedXor64NoFence, LONG64, xor, RELAXED)
 
-/* 16 bits. */
+/* 16-bit operations. */
+
+/* Adds 1 and returns the new value. Since 8. */
 INTERLOCK_STEP(InterlockedIncrement16, SHORT, add, SEQ_CST)
 INTERLOCK_STEP(InterlockedIncrementAcquire16, SHORT, add, ACQUIRE)
 INTERLOCK_STEP(InterlockedIncrementRelease16, SHORT, add, RELEASE)
 INTERLOCK_STEP(InterlockedIncrementNoFence16, SHORT, add, RELAXED)
+
+/* Subtracts 1 and returns the new value. Since 8. */
 INTERLOCK_STEP(InterlockedDecrement16, SHORT, sub, SEQ_CST)
 INTERLOCK_STEP(InterlockedDecrementAcquire16, SHORT, sub, ACQUIRE)
 INTERLOCK_STEP(InterlockedDecrementRelease16, SHORT, sub, RELEASE)
 INTERLOCK_STEP(InterlockedDecrementNoFence16, SHORT, sub, RELAXED)
+
+/* Stores Exchange if the value equals Comparand. Returns the old value. Since 8. */
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchange16, SHORT, SEQ_CST)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeAcquire16, SHORT, ACQUIRE)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeRelease16, SHORT, RELEASE)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangeNoFence16, SHORT, RELAXED)
+
+/* Stores and returns the old value. Since 8. */
 INTERLOCK_EXCHANGE(InterlockedExchange16, SHORT, SEQ_CST)
+
+/* Adds and returns the old value. Since 8. */
 INTERLOCK_OLD(InterlockedExchangeAdd16, SHORT, add, SEQ_CST)
+
+/* Bitwise AND. Returns the old value. Since 8. */
 INTERLOCK_OLD(InterlockedAnd16, SHORT, and, SEQ_CST)
+
+/* Bitwise OR. Returns the old value. Since 8. */
 INTERLOCK_OLD(InterlockedOr16, SHORT, or, SEQ_CST)
+
+/* Bitwise XOR. Returns the old value. Since 8. */
 INTERLOCK_OLD(InterlockedXor16, SHORT, xor, SEQ_CST)
 
-/* 8 bits. */
+/* 8-bit operations. */
+
+/* Stores Exchange if the value equals Comparand. Returns the old value. Since 8. */
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchange8, CHAR, SEQ_CST)
+
+/* Stores and returns the old value. Since 8. */
 INTERLOCK_EXCHANGE(InterlockedExchange8, CHAR, SEQ_CST)
+
+/* Adds and returns the old value. Since 8. */
 INTERLOCK_OLD(InterlockedExchangeAdd8, CHAR, add, SEQ_CST)
+
+/* Bitwise AND. Returns the old value. Since 8. */
 INTERLOCK_OLD(InterlockedAnd8, CHAR, and, SEQ_CST)
+
+/* Bitwise OR. Returns the old value. Since 8. */
 INTERLOCK_OLD(InterlockedOr8, CHAR, or, SEQ_CST)
+
+/* Bitwise XOR. Returns the old value. Since 8. */
 INTERLOCK_OLD(InterlockedXor8, CHAR, xor, SEQ_CST)
 
-/* Pointers and integers of their size. */
+/* Operations on pointers and integers of their size. */
+
+/* Stores and returns the old value. Since 2000, Server 2003, Server 2003, 8. */
 INTERLOCK_EXCHANGE(InterlockedExchangePointer, PVOID, SEQ_CST)
 INTERLOCK_EXCHANGE(InterlockedExchangePointerAcquire, PVOID, ACQUIRE)
 INTERLOCK_EXCHANGE(InterlockedExchangePointerRelease, PVOID, RELEASE)
 INTERLOCK_EXCHANGE(InterlockedExchangePointerNoFence, PVOID, RELAXED)
+
+/* Stores Exchange if the value equals Comparand. Returns the old value. Since 2000, Server 2003, Server 2003, 8. */
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangePointer, PVOID, SEQ_CST)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangePointerAcquire, PVOID, ACQUIRE)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangePointerRelease, PVOID, RELEASE)
 INTERLOCK_COMPARE_EXCHANGE(InterlockedCompareExchangePointerNoFence, PVOID, RELAXED)
+
+/* Adds 1 and returns the new value. Since Server 2003. */
 INTERLOCK_STEP(InterlockedIncrementSizeT, SIZE_T, add, SEQ_CST)
+
+/* Subtracts 1 and returns the new value. Since Server 2003. */
 INTERLOCK_STEP(InterlockedDecrementSizeT, SIZE_T, sub, SEQ_CST)
+
+/* Adds and returns the old value. Since Server 2003. */
 INTERLOCK_OLD(InterlockedExchangeAddSizeT, SIZE_T, add, SEQ_CST)
+
+/* Bitwise AND. Returns the old value. Since Server 2003. */
 INTERLOCK_OLD(InterlockedAndAffinity, KAFFINITY, and, SEQ_CST)
+
+/* Bitwise OR. Returns the old value. Since Server 2003. */
 INTERLOCK_OLD(InterlockedOrAffinity, KAFFINITY, or, SEQ_CST)
 
-/* Bit tests: they return the old bit. The bit may lie in a later or an earlier word. */
+/* Interlocked bits. Base is an array of 32-bit or 64-bit words; the bit may lie in a later or an earlier word. */
+
+/* Sets a bit and returns its old value. Since Server 2003, 8, 8, 8. */
 INTERLOCK_BIT_TEST(InterlockedBitTestAndSet, LONG, or, mask, SEQ_CST)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndSetAcquire, LONG, or, mask, ACQUIRE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndSetRelease, LONG, or, mask, RELEASE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndSetNoFence, LONG, or, mask, RELAXED)
+
+/* Clears a bit and returns its old value. Since Server 2003, 8, 8, 8. */
 INTERLOCK_BIT_TEST(InterlockedBitTestAndReset, LONG, and, ~mask, SEQ_CST)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndResetAcquire, LONG, and, ~mask, ACQUIRE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndResetRelease, LONG, and, ~mask, RELEASE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndResetNoFence, LONG, and, ~mask, RELAXED)
+
+/* Inverts a bit and returns its old value. Since Server 2003, 8, 8, 8. */
 INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement, LONG, xor, mask, SEQ_CST)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndComplementAcquire, LONG, xor, mask, ACQUIRE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndComplementRelease, LONG, xor, mask, RELEASE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndComplementNoFence, LONG, xor, mask, RELAXED)
+
+/* Sets a bit and returns its old value. Since Server 2003, 8, 8, 8. */
 INTERLOCK_BIT_TEST(InterlockedBitTestAndSet64, LONG64, or, mask, SEQ_CST)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndSet64Acquire, LONG64, or, mask, ACQUIRE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndSet64Release, LONG64, or, mask, RELEASE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndSet64NoFence, LONG64, or, mask, RELAXED)
+
+/* Clears a bit and returns its old value. Since Server 2003, 8, 8, 8. */
 INTERLOCK_BIT_TEST(InterlockedBitTestAndReset64, LONG64, and, ~mask, SEQ_CST)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndReset64Acquire, LONG64, and, ~mask, ACQUIRE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndReset64Release, LONG64, and, ~mask, RELEASE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndReset64NoFence, LONG64, and, ~mask, RELAXED)
+
+/* Inverts a bit and returns its old value. Since Server 2003, 8, 8, 8. */
 INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement64, LONG64, xor, mask, SEQ_CST)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement64Acquire, LONG64, xor, mask, ACQUIRE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement64Release, LONG64, xor, mask, RELEASE)
 INTERLOCK_BIT_TEST(InterlockedBitTestAndComplement64NoFence, LONG64, xor, mask, RELAXED)
 
-/* Reads and writes. The raw forms are atomic too. */
+/* Ordered reads and writes. The Raw forms are atomic too. */
+
+/* Reads a CHAR with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadAcquire8, CHAR, ACQUIRE)
 INTERLOCK_READ(ReadNoFence8, CHAR, RELAXED)
 INTERLOCK_READ(ReadRaw8, CHAR, RELAXED)
 INTERLOCK_WRITE(WriteRelease8, CHAR, RELEASE)
 INTERLOCK_WRITE(WriteNoFence8, CHAR, RELAXED)
 INTERLOCK_WRITE(WriteRaw8, CHAR, RELAXED)
+
+/* Reads a SHORT with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadAcquire16, SHORT, ACQUIRE)
 INTERLOCK_READ(ReadNoFence16, SHORT, RELAXED)
 INTERLOCK_READ(ReadRaw16, SHORT, RELAXED)
 INTERLOCK_WRITE(WriteRelease16, SHORT, RELEASE)
 INTERLOCK_WRITE(WriteNoFence16, SHORT, RELAXED)
 INTERLOCK_WRITE(WriteRaw16, SHORT, RELAXED)
+
+/* Reads a LONG with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadAcquire, LONG, ACQUIRE)
 INTERLOCK_READ(ReadNoFence, LONG, RELAXED)
 INTERLOCK_READ(ReadRaw, LONG, RELAXED)
 INTERLOCK_WRITE(WriteRelease, LONG, RELEASE)
 INTERLOCK_WRITE(WriteNoFence, LONG, RELAXED)
 INTERLOCK_WRITE(WriteRaw, LONG, RELAXED)
+
+/* Reads a LONG64 with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadAcquire64, LONG64, ACQUIRE)
 INTERLOCK_READ(ReadNoFence64, LONG64, RELAXED)
 INTERLOCK_READ(ReadRaw64, LONG64, RELAXED)
 INTERLOCK_WRITE(WriteRelease64, LONG64, RELEASE)
 INTERLOCK_WRITE(WriteNoFence64, LONG64, RELAXED)
 INTERLOCK_WRITE(WriteRaw64, LONG64, RELAXED)
+
+/* Reads a UCHAR with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadUCharAcquire, UCHAR, ACQUIRE)
 INTERLOCK_READ(ReadUCharNoFence, UCHAR, RELAXED)
 INTERLOCK_READ(ReadUCharRaw, UCHAR, RELAXED)
 INTERLOCK_WRITE(WriteUCharRelease, UCHAR, RELEASE)
 INTERLOCK_WRITE(WriteUCharNoFence, UCHAR, RELAXED)
 INTERLOCK_WRITE(WriteUCharRaw, UCHAR, RELAXED)
+
+/* Reads a BOOLEAN with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadBooleanAcquire, BOOLEAN, ACQUIRE)
 INTERLOCK_READ(ReadBooleanNoFence, BOOLEAN, RELAXED)
 INTERLOCK_READ(ReadBooleanRaw, BOOLEAN, RELAXED)
 INTERLOCK_WRITE(WriteBooleanRelease, BOOLEAN, RELEASE)
 INTERLOCK_WRITE(WriteBooleanNoFence, BOOLEAN, RELAXED)
 INTERLOCK_WRITE(WriteBooleanRaw, BOOLEAN, RELAXED)
+
+/* Reads a USHORT with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadUShortAcquire, USHORT, ACQUIRE)
 INTERLOCK_READ(ReadUShortNoFence, USHORT, RELAXED)
 INTERLOCK_READ(ReadUShortRaw, USHORT, RELAXED)
 INTERLOCK_WRITE(WriteUShortRelease, USHORT, RELEASE)
 INTERLOCK_WRITE(WriteUShortNoFence, USHORT, RELAXED)
 INTERLOCK_WRITE(WriteUShortRaw, USHORT, RELAXED)
+
+/* Reads a ULONG with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadULongAcquire, ULONG, ACQUIRE)
 INTERLOCK_READ(ReadULongNoFence, ULONG, RELAXED)
 INTERLOCK_READ(ReadULongRaw, ULONG, RELAXED)
 INTERLOCK_WRITE(WriteULongRelease, ULONG, RELEASE)
 INTERLOCK_WRITE(WriteULongNoFence, ULONG, RELAXED)
 INTERLOCK_WRITE(WriteULongRaw, ULONG, RELAXED)
+
+/* Reads a ULONG64 with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadULong64Acquire, ULONG64, ACQUIRE)
 INTERLOCK_READ(ReadULong64NoFence, ULONG64, RELAXED)
 INTERLOCK_READ(ReadULong64Raw, ULONG64, RELAXED)
 INTERLOCK_WRITE(WriteULong64Release, ULONG64, RELEASE)
 INTERLOCK_WRITE(WriteULong64NoFence, ULONG64, RELAXED)
 INTERLOCK_WRITE(WriteULong64Raw, ULONG64, RELAXED)
+
+/* Reads a LONG_PTR with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadLongPtrAcquire, LONG_PTR, ACQUIRE)
 INTERLOCK_READ(ReadLongPtrNoFence, LONG_PTR, RELAXED)
 INTERLOCK_READ(ReadLongPtrRaw, LONG_PTR, RELAXED)
 INTERLOCK_WRITE(WriteLongPtrRelease, LONG_PTR, RELEASE)
 INTERLOCK_WRITE(WriteLongPtrNoFence, LONG_PTR, RELAXED)
 INTERLOCK_WRITE(WriteLongPtrRaw, LONG_PTR, RELAXED)
+
+/* Reads a ULONG_PTR with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadULongPtrAcquire, ULONG_PTR, ACQUIRE)
 INTERLOCK_READ(ReadULongPtrNoFence, ULONG_PTR, RELAXED)
 INTERLOCK_READ(ReadULongPtrRaw, ULONG_PTR, RELAXED)
 INTERLOCK_WRITE(WriteULongPtrRelease, ULONG_PTR, RELEASE)
 INTERLOCK_WRITE(WriteULongPtrNoFence, ULONG_PTR, RELAXED)
 INTERLOCK_WRITE(WriteULongPtrRaw, ULONG_PTR, RELAXED)
+
+/* Reads a pointer with acquire or no order, and writes one with release or no order. Since 8. */
 INTERLOCK_READ(ReadPointerAcquire, PVOID, ACQUIRE)
 INTERLOCK_READ(ReadPointerNoFence, PVOID, RELAXED)
 INTERLOCK_READ(ReadPointerRaw, PVOID, RELAXED)
@@ -304,15 +424,19 @@ INTERLOCK_WRITE(WritePointerRelease, PVOID, RELEASE)
 INTERLOCK_WRITE(WritePointerNoFence, PVOID, RELAXED)
 INTERLOCK_WRITE(WritePointerRaw, PVOID, RELAXED)
 
-/* 128 bits: 1 if exchanged; ComparandResult receives the old value. Needs -mcx16 on x86-64. */
+/* 128-bit operations. */
+
 #if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16) || defined(__aarch64__)
 __extension__ typedef unsigned __int128 INTERLOCK_INT128 __attribute__((may_alias, aligned(16)));
 
+/* Compares 128 bits with ComparandResult and stores ExchangeHigh:ExchangeLow if they are equal. ComparandResult
+   receives the old value; returns 1 if it stored. Full barrier; the address must be a multiple of 16. Differs: needs
+   -mcx16 on x86-64; on riscv64, which has no such instruction, atomic with respect to itself only. Since 8. */
 FORCEINLINE UCHAR InterlockedCompareExchange128(_Inout_ LONG64 volatile *Destination,
                                                 _In_ LONG64 ExchangeHigh, _In_ LONG64 ExchangeLow,
                                                 _Inout_ LONG64 *ComparandResult)
 {
-    /* __sync, because gcc turns the 16-byte __atomic forms into calls of libatomic. */
+    /* __sync: gcc compiles the 16-byte __atomic forms to calls of libatomic. */
     const INTERLOCK_INT128 exchange =
         (INTERLOCK_INT128)(ULONG64)ExchangeHigh << 64 | (ULONG64)ExchangeLow;
     const INTERLOCK_INT128 comparand =
@@ -330,8 +454,7 @@ __attribute__((error("InterlockedCompareExchange128 needs the compiler option -m
 UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh,
                                     LONG64 ExchangeLow, LONG64 *ComparandResult);
 #else
-/* There is no such instruction: the library does it, atomically with respect to itself. */
-#define INTERLOCK_EMULATED_CAS128 1
+#define INTERLOCK_EMULATED_CAS128 1 /* no such instruction: the library emulates it, atomic with respect to itself */
 #ifdef __cplusplus
 extern "C"
 #endif
@@ -340,7 +463,8 @@ UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 Exchang
                                     LONG64 ExchangeLow, LONG64 *ComparandResult);
 #endif
 
-/* Bits, not interlocked. BitScan returns 0, and leaves Index alone, where the mask is 0. */
+/* Bits. Base is an array of words; these operations are not interlocked. */
+
 #define INTERLOCK_PLAIN_BIT_TEST(Name, Type, Base_t, Action)                                       \
     FORCEINLINE UCHAR Name(Base_t *Base, _In_ Type Bit)                                            \
     {                                                                                              \
@@ -350,13 +474,17 @@ UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 Exchang
         Action;                                                                                    \
         return old;                                                                                \
     }
+
+/* Returns a bit. Since Server 2003. */
 INTERLOCK_PLAIN_BIT_TEST(BitTest, LONG, LONG const, (void)0)
-INTERLOCK_PLAIN_BIT_TEST(BitTestAndSet, LONG, LONG, *Base |= mask)
-INTERLOCK_PLAIN_BIT_TEST(BitTestAndReset, LONG, LONG, *Base &= ~mask)
-INTERLOCK_PLAIN_BIT_TEST(BitTestAndComplement, LONG, LONG, *Base ^= mask)
 INTERLOCK_PLAIN_BIT_TEST(BitTest64, LONG64, LONG64 const, (void)0)
+
+/* Sets, clears or inverts a bit and returns its old value. Since Server 2003. */
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndSet, LONG, LONG, *Base |= mask)
 INTERLOCK_PLAIN_BIT_TEST(BitTestAndSet64, LONG64, LONG64, *Base |= mask)
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndReset, LONG, LONG, *Base &= ~mask)
 INTERLOCK_PLAIN_BIT_TEST(BitTestAndReset64, LONG64, LONG64, *Base &= ~mask)
+INTERLOCK_PLAIN_BIT_TEST(BitTestAndComplement, LONG, LONG, *Base ^= mask)
 INTERLOCK_PLAIN_BIT_TEST(BitTestAndComplement64, LONG64, LONG64, *Base ^= mask)
 
 #define INTERLOCK_BIT_SCAN(Name, Type, Position)                                                   \
@@ -367,22 +495,30 @@ INTERLOCK_PLAIN_BIT_TEST(BitTestAndComplement64, LONG64, LONG64, *Base ^= mask)
         *Index = (ULONG)(Position);                                                                \
         return 1;                                                                                  \
     }
+
+/* Stores the number of the lowest or highest set bit and returns 1; returns 0 if no bit is set. Differs: Index then
+   stays unchanged. Since Server 2003. */
 INTERLOCK_BIT_SCAN(BitScanForward, ULONG, __builtin_ctz(Mask))
 INTERLOCK_BIT_SCAN(BitScanReverse, ULONG, 31 - __builtin_clz(Mask))
 INTERLOCK_BIT_SCAN(BitScanForward64, ULONG64, __builtin_ctzll(Mask))
 INTERLOCK_BIT_SCAN(BitScanReverse64, ULONG64, 63 - __builtin_clzll(Mask))
 
-/* Barriers and the hint for spin loops. (__sync: gcc warns of a __atomic fence under TSan.) */
+/* Barriers and spin loops. */
+
+/* Full memory barrier. Since Server 2003. */
 FORCEINLINE VOID KeMemoryBarrier(VOID)
 {
+    /* __sync: gcc warns of a __atomic fence under TSan */
     __sync_synchronize();
 }
 
+/* Keeps the compiler, not the processor, from moving accesses across it. Since Server 2003. */
 FORCEINLINE VOID KeMemoryBarrierWithoutFence(VOID)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Tells the processor that this is a spin loop. Since Server 2003. */
 FORCEINLINE VOID YieldProcessor(VOID)
 {
 #if defined(__x86_64__)
@@ -401,9 +537,71 @@ FORCEINLINE VOID YieldProcessor(VOID)
 #define _WriteBarrier()     KeMemoryBarrierWithoutFence()
 #define _ReadWriteBarrier() KeMemoryBarrierWithoutFence()
 
+/*
+ * Interlocked singly linked lists. Lock-free, LIFO, for any IRQL and for user mode. Header and entries are aligned to
+ * 16 bytes, or STATUS_DATATYPE_MISALIGNMENT is raised. Zeroed memory is an empty list.
+ *
+ * A popped entry may be unmapped at once, even while other threads try to pop it: they detect the fault and retry. To
+ * that end the library handles SIGSEGV and SIGBUS from the first pop on, and passes every other fault to the handler
+ * installed before. A handler that the program installs later is noticed within a few thousand pops of a thread.
+ */
+
+typedef struct DECLSPEC_ALIGN(16) _SLIST_ENTRY {
+    struct _SLIST_ENTRY *Next;
+} SLIST_ENTRY, *PSLIST_ENTRY;
+
+typedef union DECLSPEC_ALIGN(16) _SLIST_HEADER {
+    __extension__ struct {
+        ULONGLONG Alignment;
+        ULONGLONG Region;
+    };
+    struct {
+        ULONGLONG Depth : 16;
+        ULONGLONG Sequence : 48;
+        ULONGLONG Reserved : 4;
+        ULONGLONG NextEntry : 60; /* the address of the first entry, whose low four bits are 0, shifted right by 4 */
+    } HeaderX64;
+} SLIST_HEADER, *PSLIST_HEADER;
+
+C_ASSERT(sizeof(SLIST_HEADER) == 16);
+C_ASSERT(sizeof(SLIST_ENTRY) == 16);
+
+/* Initializes an empty list. Zeroed memory is one too. Since XP. */
+NTKERNELAPI VOID InitializeSListHead(PSLIST_HEADER ListHead);
+
+/* Pushes an entry. Returns the entry that was first before; NULL if the list was empty. Since XP. */
+NTKERNELAPI PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry);
+
+/* Pushes a chain of Count entries atomically. Returns the entry that was first before. Since 8. */
+NTKERNELAPI PSLIST_ENTRY InterlockedPushListSListEx(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd,
+                                                    ULONG Count);
+
+/* Pops and returns the first entry; NULL if the list is empty. Differs: handles SIGSEGV and SIGBUS from the first pop
+   on. Since XP. */
+NTKERNELAPI PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead);
+
+/* Removes all entries and returns the first. Since XP. */
+NTKERNELAPI PSLIST_ENTRY InterlockedFlushSList(PSLIST_HEADER ListHead);
+
+/* Returns the number of entries modulo 65536. Since XP. */
+NTKERNELAPI USHORT QueryDepthSList(PSLIST_HEADER ListHead);
+
+/* Returns the first entry without removing it; NULL if the list is empty. Since Vista. */
+NTSYSAPI PSLIST_ENTRY RtlFirstEntrySList(const SLIST_HEADER *ListHead);
+
+#define InterlockedPushListSList InterlockedPushListSListEx
+
+/* The names of the user-mode runtime. */
+#define RtlInitializeSListHead InitializeSListHead
+#define RtlInterlockedPushEntrySList InterlockedPushEntrySList
+#define RtlInterlockedPushListSListEx InterlockedPushListSListEx
+#define RtlInterlockedPopEntrySList InterlockedPopEntrySList
+#define RtlInterlockedFlushSList InterlockedFlushSList
+#define RtlQueryDepthSList QueryDepthSList
+
 INTERLOCK_END
 
-/* The compiler intrinsics' names. */
+/* Names of the compiler's intrinsics. */
 #define _InterlockedIncrement                  InterlockedIncrement
 #define _InterlockedIncrement_acq              InterlockedIncrementAcquire
 #define _InterlockedIncrement_rel              InterlockedIncrementRelease

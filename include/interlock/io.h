@@ -1,24 +1,29 @@
 /*
- * io.h: the I/O manager. Interrupt objects; their locks are in ke.h, which also has KeFireInterrupt. Work items. Packets of
- * completion ports, for drivers.
+ * io.h: the I/O manager. Interrupt objects, whose locks are in ke.h, work items, completion ports for drivers, and the
+ * bridge between objects and file descriptors of Linux.
  */
 #ifndef INTERLOCK_IO_H
 #define INTERLOCK_IO_H
 
-#include <interlock/descriptor.h>
-#include <interlock/ke.h>
-#include <interlock/workqueue.h>
+#include <interlock/ob.h>
 
 INTERLOCK_BEGIN
 
+/* Interrupts. Devices are simulated: KeFireInterrupt takes their place. */
+
+/* Connects a service routine to a vector on some processors. Returns STATUS_INVALID_PARAMETER or
+   STATUS_INSUFFICIENT_RESOURCES on failure. At PASSIVE_LEVEL. Differs: devices are simulated (KeFireInterrupt), on
+   processors of group 0. Since NT 3.1. */
 NTKERNELAPI NTSTATUS IoConnectInterrupt(PKINTERRUPT *InterruptObject, PKSERVICE_ROUTINE ServiceRoutine,
                                         PVOID ServiceContext, PKSPIN_LOCK SpinLock, ULONG Vector, KIRQL Irql,
                                         KIRQL SynchronizeIrql, KINTERRUPT_MODE InterruptMode, BOOLEAN ShareVector,
                                         KAFFINITY ProcessorEnableMask, BOOLEAN FloatingSave);
+
+/* Blocks until the routine no longer runs and frees the object. At PASSIVE_LEVEL. Since NT 3.1. */
 NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 
 /*
- * Work items of drivers, run by the threads of ExQueueWorkItem. The object is handed to the routine and not looked at.
+ * Work items. Run by the threads of ExQueueWorkItem. The device object is passed to the routine and otherwise ignored.
  * A routine may free its item or queue it again.
  */
 
@@ -29,27 +34,80 @@ typedef IO_WORKITEM_ROUTINE *PIO_WORKITEM_ROUTINE;
 typedef VOID IO_WORKITEM_ROUTINE_EX(PVOID IoObject, PVOID Context, PIO_WORKITEM IoWorkItem);
 typedef IO_WORKITEM_ROUTINE_EX *PIO_WORKITEM_ROUTINE_EX;
 
+/* Allocates a work item; NULL if memory is exhausted. Since 2000. */
 NTKERNELAPI PIO_WORKITEM IoAllocateWorkItem(PDEVICE_OBJECT DeviceObject);
+
+/* Frees a work item, also from its own routine. A queued item is a bugcheck. Since 2000. */
 NTKERNELAPI VOID IoFreeWorkItem(PIO_WORKITEM IoWorkItem);
+
+/* Returns the size of a work item in the caller's memory. Since Vista. */
 NTKERNELAPI ULONG IoSizeofWorkItem(VOID);
+
+/* Initializes and ends a work item in the caller's memory. Since Vista. */
 NTKERNELAPI VOID IoInitializeWorkItem(PVOID IoObject, PIO_WORKITEM IoWorkItem);
 NTKERNELAPI VOID IoUninitializeWorkItem(PIO_WORKITEM IoWorkItem);
+
+/* Queues the item. Its routine gets the object and the context, and in the Ex form the item, at PASSIVE_LEVEL. Differs:
+   holds no reference on the device object. Since 2000, Vista. */
 NTKERNELAPI VOID IoQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE WorkerRoutine,
                                  WORK_QUEUE_TYPE QueueType, PVOID Context);
 NTKERNELAPI VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRoutine,
                                    WORK_QUEUE_TYPE QueueType, PVOID Context);
 
-/*
- * What NtRemoveIoCompletionEx does, for the port itself, to which the caller has a reference (ObReferenceObjectByHandle):
- * up to Count packets, the first of which is waited for as WaitMode, Alertable and Timeout say. The header of Windows
- * does not declare it; the parameters are those of the service, and the mode that a service takes from its caller. A port
- * is a KQUEUE.
- */
+/* Completion ports for drivers. A port is a KQUEUE; the services are in nt.h. */
+
 struct _FILE_IO_COMPLETION_INFORMATION;
+
+/* Removes packets as NtRemoveIoCompletionEx does, from a referenced port and in the mode that the caller gives.
+   Differs: not declared by the headers of Windows: the parameters are those of the service and the wait mode. Since
+   Vista. */
 NTKERNELAPI NTSTATUS IoRemoveIoCompletion(PKQUEUE IoCompletion,
                                           struct _FILE_IO_COMPLETION_INFORMATION *IoCompletionInformation, ULONG Count,
                                           PULONG NumEntriesRemoved, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout,
                                           BOOLEAN Alertable);
+
+/*
+ * File descriptors. The bridge to Linux, also for programs that include windows.h. None of it exists on Windows.
+ *
+ * A descriptor as an object: a handle to wait on, alone or with others, that is signaled while the descriptor is ready
+ * for one of the given events. The object keeps a duplicate; the original may be closed. As with poll(2), a satisfied
+ * wait consumes nothing.
+ *
+ * An object as a descriptor: a descriptor for poll, epoll, io_uring or a library's event loop that becomes readable
+ * when a wait on the object is satisfied. Interlock performs that wait, which consumes what a wait consumes: an
+ * auto-reset event is reset, a semaphore is decremented. IoAcceptExport accepts it and starts the next wait; do not
+ * read or write the descriptor itself. Closing the export closes the descriptor and returns what was not accepted.
+ * Mutexes cannot be exported, since only a thread can own one.
+ */
+
+/* Events; errors and hang-ups are always reported. */
+#define IO_DESCRIPTOR_READABLE 0x001
+#define IO_DESCRIPTOR_URGENT 0x002
+#define IO_DESCRIPTOR_WRITABLE 0x004
+#define IO_DESCRIPTOR_FAILED 0x008
+#define IO_DESCRIPTOR_CLOSED 0x010
+
+#define IO_DESCRIPTOR_QUERY_STATE 0x0001
+#define IO_DESCRIPTOR_ALL_ACCESS (STANDARD_RIGHTS_REQUIRED | SYNCHRONIZE | IO_DESCRIPTOR_QUERY_STATE)
+#define IO_EXPORT_ACCEPT 0x0001
+#define IO_EXPORT_ALL_ACCESS (STANDARD_RIGHTS_REQUIRED | IO_EXPORT_ACCEPT)
+
+/* Creates a handle that is signaled while a file descriptor is ready for one of Events. The object keeps a duplicate of
+   the descriptor. Only in Interlock. */
+NTKERNELAPI NTSTATUS IoCreateDescriptorObject(PHANDLE Handle, ACCESS_MASK DesiredAccess,
+                                              POBJECT_ATTRIBUTES ObjectAttributes, int Descriptor, ULONG Events);
+
+/* Stores which of its events are ready now, and the object's own descriptor; either pointer may be NULL. Returns
+   STATUS_FILE_CLOSED if the program has closed that descriptor. Only in Interlock. */
+NTKERNELAPI NTSTATUS IoQueryDescriptorObject(HANDLE Handle, PULONG ReadyEvents, int *Descriptor);
+
+/* Creates a descriptor that becomes readable when a wait on the object is satisfied. Returns
+   STATUS_OBJECT_TYPE_MISMATCH for a mutex. Only in Interlock. */
+NTKERNELAPI NTSTATUS IoExportObject(HANDLE Object, PHANDLE Export, int *Descriptor);
+
+/* Accepts the satisfied wait and starts the next one. Returns STATUS_TIMEOUT if it is not satisfied yet,
+   STATUS_FILE_CLOSED if the program has closed the descriptor. Only in Interlock. */
+NTKERNELAPI NTSTATUS IoAcceptExport(HANDLE Export);
 
 INTERLOCK_END
 

@@ -1,12 +1,15 @@
 /*
- * ke.h: the kernel. Processors and IRQL, spinlocks, DPCs, APCs, IPIs, threads, waiting, and every dispatcher object.
- * Names, sizes and member offsets are those of 64-bit Windows 10.
+ * ke.h: the kernel. Processors and IRQL, spinlocks, DPCs, APCs, IPIs, threads, waiting, dispatcher objects. Names,
+ * sizes and member offsets are those of 64-bit Windows 10.
+ *
+ * Initializers allocate nothing and run at any IRQL. Signals need IRQL <= DISPATCH_LEVEL, waits with a timeout other
+ * than 0 need IRQL <= APC_LEVEL. Breaking a rule is the bugcheck that Windows has for it. Timeouts are in 100 ns:
+ * negative ones are relative, NULL waits forever, 0 polls.
  */
 #ifndef INTERLOCK_KE_H
 #define INTERLOCK_KE_H
 
 #include <interlock/bugcodes.h>
-#include <interlock/debugdata.h>
 #include <interlock/interlocked.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>
@@ -45,7 +48,7 @@ typedef UCHAR KIRQL, *PKIRQL;
 #define THREAD_WAIT_OBJECTS 3
 #define MAXIMUM_SUSPEND_COUNT 0x7f
 
-/* The kinds of kernel objects: what the low six bits of DISPATCHER_HEADER.Type and the Type bytes of other objects say. */
+/* Kinds of kernel objects: the low six bits of DISPATCHER_HEADER.Type, and the Type bytes of other objects. */
 
 typedef enum _KOBJECTS {
     EventNotificationObject = 0,
@@ -68,7 +71,7 @@ typedef enum _KOBJECTS {
     MaximumKernelObject = 25
 } KOBJECTS;
 
-/* Bits of DISPATCHER_HEADER.Type above the kind: the object's lock, and "somebody's wait block is linked here". */
+/* Bits of DISPATCHER_HEADER.Type above the kind: the object is locked, wait blocks are linked to it. */
 #define KOBJECT_LOCK_BIT 0x80
 #define KOBJECT_WAITERS_BIT 0x40
 #define KOBJECT_TYPE_MASK 0x3f
@@ -117,7 +120,7 @@ typedef enum _KWAIT_REASON {
     MaximumWaitReason
 } KWAIT_REASON;
 
-/* Table 8-28: what a wait block is doing. */
+/* States of a wait block (Windows Internals, table 8-28). */
 typedef enum _KWAIT_BLOCK_STATE {
     WaitBlockBypassStart = 0,
     WaitBlockBypassComplete = 1,
@@ -149,9 +152,8 @@ typedef struct _KINTERRUPT *PKINTERRUPT;
 typedef struct _KPRCB *PKPRCB;
 
 /*
- * The head of every object that can be waited on. The first eight bytes are one atomic word (src/ke/dispatch.h has its
- * theory). Its first four mean something else in each type, as table 8-29 lists: the Type byte tells which of the
- * structures applies.
+ * The header of every object that can be waited on. Its first eight bytes are one atomic word, explained in
+ * src/ke/dispatch.h. The Type byte selects the structure of its first four (Windows Internals, table 8-29).
  */
 #define TIMER_TOLERABLE_DELAY_BITS 6
 #define TIMER_EXPIRED_INDEX_BITS 6
@@ -186,7 +188,7 @@ typedef struct _DISPATCHER_HEADER {
                 };
             };
         };
-        __extension__ struct { /* timers of the executive (EX_TIMER) */
+        __extension__ struct { /* executive timers (EX_TIMER) */
             UCHAR Timer2Type;
             __extension__ union {
                 UCHAR Timer2Flags;
@@ -391,38 +393,86 @@ C_ASSERT(FIELD_OFFSET(KWAIT_BLOCK, WaitKey) == 0x12);
 C_ASSERT(FIELD_OFFSET(KWAIT_BLOCK, Thread) == 0x18);
 C_ASSERT(FIELD_OFFSET(KWAIT_BLOCK, Object) == 0x20);
 
-/* Processors and IRQL. */
+/*
+ * Processors and IRQL. Processors are virtual: as many as the host has, or INTERLOCK_PROCESSORS, in groups of 64.
+ */
 
 #define ALL_PROCESSOR_GROUPS 0xffff
 #define MAXIMUM_PROC_PER_GROUP 64
 #define INTERLOCK_MAXIMUM_PROCESSORS 2560
 #define INVALID_PROCESSOR_INDEX 0xffffffff
 
+/* Returns the caller's IRQL. Differs: the IRQL belongs to the thread. Since NT 3.1. */
 NTKERNELAPI KIRQL KeGetCurrentIrql(VOID);
+
+/* Raises the IRQL and returns the old one; KeRaiseIrql is a macro over it. A lower level is a bugcheck. Differs: from
+   DISPATCH_LEVEL on, the thread owns a virtual processor. Since NT 3.5. */
 NTKERNELAPI KIRQL KfRaiseIrql(KIRQL NewIrql);
+
+/* Lowers the IRQL and runs the DPCs and APCs that the old level held back; KeLowerIrql is a macro over it. Since NT
+   3.5. */
 NTKERNELAPI VOID KfLowerIrql(KIRQL NewIrql);
+
+/* Raises the IRQL to DISPATCH_LEVEL or SYNCH_LEVEL (12) and returns the old one. Since NT 4.0. */
 NTKERNELAPI KIRQL KeRaiseIrqlToDpcLevel(VOID);
 NTKERNELAPI KIRQL KeRaiseIrqlToSynchLevel(VOID);
 #define KeRaiseIrql(NewIrql, OldIrql) (*(OldIrql) = KfRaiseIrql(NewIrql))
 #define KeLowerIrql(NewIrql) KfLowerIrql(NewIrql)
 
+/* Returns the number of the current processor. Stable at DISPATCH_LEVEL and above. Since NT 3.1. */
 NTKERNELAPI ULONG KeGetCurrentProcessorNumber(VOID);
+
+/* Returns the index of the current processor over all groups; stores its group and number in ProcNumber, which may be
+   NULL. Since 7. */
 NTKERNELAPI ULONG KeGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber);
+
+/* Returns the number of processors in group 0; stores their mask in ActiveProcessors, which may be NULL. Since
+   Vista. */
 NTKERNELAPI ULONG KeQueryActiveProcessorCount(PKAFFINITY ActiveProcessors);
+
+/* Returns the number of processors in a group, or in all of them for ALL_PROCESSOR_GROUPS; 0 if there is no such group.
+   Since 7. */
 NTKERNELAPI ULONG KeQueryActiveProcessorCountEx(USHORT GroupNumber);
+
+/* Returns the mask of the processors in group 0. Since 2000. */
 NTKERNELAPI KAFFINITY KeQueryActiveProcessors(VOID);
+
+/* Returns the same number as KeQueryActiveProcessorCount or KeQueryActiveProcessorCountEx: processors are never added.
+   Since Vista, 7. */
 NTKERNELAPI ULONG KeQueryMaximumProcessorCount(VOID);
 NTKERNELAPI ULONG KeQueryMaximumProcessorCountEx(USHORT GroupNumber);
+
+/* Returns the number of groups of 64 processors. Since 7. */
 NTKERNELAPI USHORT KeQueryActiveGroupCount(VOID);
 NTKERNELAPI USHORT KeQueryMaximumGroupCount(VOID);
+
+/* Returns the mask of the processors in a group; 0 if there is no such group. Since 7. */
 NTKERNELAPI KAFFINITY KeQueryGroupAffinity(USHORT GroupNumber);
+
+/* Stores the group and number of the processor with this index. Returns STATUS_INVALID_PARAMETER if the index is too
+   large. Since 7. */
 NTKERNELAPI NTSTATUS KeGetProcessorNumberFromIndex(ULONG ProcIndex, PPROCESSOR_NUMBER ProcNumber);
+
+/* Returns the index of a processor; INVALID_PROCESSOR_INDEX if there is no such processor. Since 7. */
 NTKERNELAPI ULONG KeGetProcessorIndexFromNumber(PPROCESSOR_NUMBER ProcNumber);
+
+/* Restricts the calling thread to some processors of group 0 until it reverts. The Ex form returns the previous system
+   affinity, 0 if there was none. Differs: applies to virtual processors; the host's scheduler is not affected. Since NT
+   3.5, Vista. */
 NTKERNELAPI VOID KeSetSystemAffinityThread(KAFFINITY Affinity);
 NTKERNELAPI KAFFINITY KeSetSystemAffinityThreadEx(KAFFINITY Affinity);
+
+/* Restores the thread's own affinity, or with the Ex form the one that KeSetSystemAffinityThreadEx returned. Since NT
+   3.5, Vista. */
 NTKERNELAPI VOID KeRevertToUserAffinityThread(VOID);
 NTKERNELAPI VOID KeRevertToUserAffinityThreadEx(KAFFINITY Affinity);
+
+/* Restricts the calling thread to some processors of one group; stores the previous affinity in PreviousAffinity, which
+   may be NULL. A mask without existing processors changes nothing. Differs: applies to virtual processors; the host's
+   scheduler is not affected. Since 7. */
 NTKERNELAPI VOID KeSetSystemGroupAffinityThread(PGROUP_AFFINITY Affinity, PGROUP_AFFINITY PreviousAffinity);
+
+/* Restores the affinity that KeSetSystemGroupAffinityThread stored. Since 7. */
 NTKERNELAPI VOID KeRevertToUserGroupAffinityThread(PGROUP_AFFINITY PreviousAffinity);
 
 /* Bugchecks. The report goes to standard error, then the process aborts. */
@@ -449,33 +499,54 @@ typedef struct _KBUGCHECK_CALLBACK_RECORD {
 
 #define KeInitializeCallbackRecord(CallbackRecord) ((CallbackRecord)->State = BufferEmpty)
 
+/* Stops the system with a bugcheck code and, in the Ex form, four parameters. Does not return. Differs: writes code,
+   parameters and stack to standard error, then aborts the process. Since NT 3.1. */
 NTKERNELAPI DECLSPEC_NORETURN VOID KeBugCheck(ULONG BugCheckCode);
 NTKERNELAPI DECLSPEC_NORETURN VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1,
                                                 ULONG_PTR BugCheckParameter2, ULONG_PTR BugCheckParameter3,
                                                 ULONG_PTR BugCheckParameter4);
+
+/* Registers a routine that a bugcheck calls. Returns FALSE if the record is already registered. Since NT 3.5. */
 NTKERNELAPI BOOLEAN KeRegisterBugCheckCallback(PKBUGCHECK_CALLBACK_RECORD CallbackRecord,
                                                PKBUGCHECK_CALLBACK_ROUTINE CallbackRoutine, PVOID Buffer,
                                                ULONG Length, PUCHAR Component);
+
+/* Removes the callback. Returns FALSE if it was not registered. Since NT 3.5. */
 NTKERNELAPI BOOLEAN KeDeregisterBugCheckCallback(PKBUGCHECK_CALLBACK_RECORD CallbackRecord);
 
 /* Spinlocks. */
 
+/* Initializes a free spinlock. Zeroed memory is one too. Since NT 3.1. */
 NTKERNELAPI VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock);
+
+/* Raises to DISPATCH_LEVEL or SYNCH_LEVEL, spins until the lock is acquired, and returns the old IRQL.
+   KeAcquireSpinLock is a macro over the first. Since NT 4.0. */
 NTKERNELAPI KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock);
 NTKERNELAPI KIRQL KeAcquireSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock);
+
+/* Spins until the lock is acquired, for a caller at DISPATCH_LEVEL or above. Since NT 3.1. */
 NTKERNELAPI VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);
+
+/* Releases the lock and lowers the IRQL to NewIrql. Since NT 3.1. */
 NTKERNELAPI VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql);
+
+/* Releases the lock and leaves the IRQL alone. Since NT 3.1. */
 NTKERNELAPI VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock);
+
+/* Acquires the lock if it is free, for a caller at DISPATCH_LEVEL or above; never spins. Returns TRUE if it did. Since
+   Server 2003. */
 NTKERNELAPI BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);
+
+/* Returns TRUE if the lock is free. A hint for spin loops. Since Server 2003. */
 NTKERNELAPI BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock);
 #define KeAcquireSpinLock(SpinLock, OldIrql) (*(OldIrql) = KeAcquireSpinLockRaiseToDpc(SpinLock))
 
 /*
- * Queued spinlocks: first come, first served, each waiter spinning on a queue entry of its own. The entry is in a handle
- * on the caller's stack, or for the numbered locks of the system in the processor's LockQueue array. The bits are kept in
- * the entry's Lock pointer.
+ * Queued spinlocks. FIFO; each waiter spins on its own queue entry. The entry is in a handle on the caller's stack, or
+ * for the system's numbered locks in the processor's LockQueue array.
  */
 
+/* Bits in the Lock pointer of an entry. */
 #define LOCK_QUEUE_WAIT_BIT 0
 #define LOCK_QUEUE_OWNER_BIT 1
 #define LOCK_QUEUE_WAIT 1
@@ -515,24 +586,49 @@ typedef ULONG64 KSPIN_LOCK_QUEUE_NUMBER;
 #define LockQueueUnusedSpare16 16
 #define LockQueueMaximumLock 17
 
+/* Raises to DISPATCH_LEVEL or SYNCH_LEVEL, acquires one of the system's numbered locks in FIFO order, and returns the
+   old IRQL. Since 2000. */
 NTKERNELAPI KIRQL KeAcquireQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number);
 NTKERNELAPI KIRQL KeAcquireQueuedSpinLockRaiseToSynch(KSPIN_LOCK_QUEUE_NUMBER Number);
+
+/* Acquires the numbered lock if it is free and stores the old IRQL. Otherwise returns FALSE and leaves the IRQL alone.
+   Since 2000. */
 NTKERNELAPI LOGICAL KeTryToAcquireQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, PKIRQL OldIrql);
 NTKERNELAPI LOGICAL KeTryToAcquireQueuedSpinLockRaiseToSynch(KSPIN_LOCK_QUEUE_NUMBER Number, PKIRQL OldIrql);
+
+/* Hands the numbered lock to the next waiter and lowers the IRQL. Since 2000. */
 NTKERNELAPI VOID KeReleaseQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL OldIrql);
+
+/* Acquires the lock of an entry of the processor's LockQueue in FIFO order, for a caller at DISPATCH_LEVEL or above.
+   Since 2000. */
 NTKERNELAPI VOID KeAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue);
+
+/* Acquires the lock of that entry if it is free. Returns TRUE if it did. Since 2000. */
 NTKERNELAPI LOGICAL KeTryToAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue);
+
+/* Hands the lock of that entry to the next waiter and leaves the IRQL alone. Since 2000. */
 NTKERNELAPI VOID KeReleaseQueuedSpinLockFromDpcLevel(PKSPIN_LOCK_QUEUE LockQueue);
 
+/* Raises to DISPATCH_LEVEL or SYNCH_LEVEL and acquires a spinlock in FIFO order, queued by a handle on the caller's
+   stack. Since XP. */
 NTKERNELAPI VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle);
 NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle);
+
+/* Hands the lock to the next waiter and lowers the IRQL to the one in the handle. Since XP. */
 NTKERNELAPI VOID KeReleaseInStackQueuedSpinLock(PKLOCK_QUEUE_HANDLE LockHandle);
+
+/* Acquires the lock by a handle, for a caller at DISPATCH_LEVEL or above. Since XP. */
 NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle);
+
+/* Hands the lock to the next waiter and leaves the IRQL alone. Since XP. */
 NTKERNELAPI VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(PKLOCK_QUEUE_HANDLE LockHandle);
+
+/* Acquires and releases the lock in a DPC routine, threaded or not: raises the IRQL only if it is below DISPATCH_LEVEL.
+   Since Vista. */
 NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockForDpc(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle);
 NTKERNELAPI VOID KeReleaseInStackQueuedSpinLockForDpc(PKLOCK_QUEUE_HANDLE LockHandle);
 
-/* Interrupts. KeFireInterrupt is Interlock's own: it makes the simulated device interrupt the given processor. */
+/* Interrupts. Devices are simulated: KeFireInterrupt takes their place. io.h connects and disconnects interrupts. */
 
 typedef BOOLEAN KSERVICE_ROUTINE(struct _KINTERRUPT *Interrupt, PVOID ServiceContext);
 typedef KSERVICE_ROUTINE *PKSERVICE_ROUTINE;
@@ -540,10 +636,18 @@ typedef BOOLEAN KSYNCHRONIZE_ROUTINE(PVOID SynchronizeContext);
 typedef KSYNCHRONIZE_ROUTINE *PKSYNCHRONIZE_ROUTINE;
 typedef enum _KINTERRUPT_MODE { LevelSensitive, Latched } KINTERRUPT_MODE;
 
+/* Raises to the interrupt's SynchronizeIrql, acquires its lock, and returns the old IRQL. Since XP. */
 NTKERNELAPI KIRQL KeAcquireInterruptSpinLock(PKINTERRUPT Interrupt);
+
+/* Releases the interrupt's lock and lowers the IRQL. Since XP. */
 NTKERNELAPI VOID KeReleaseInterruptSpinLock(PKINTERRUPT Interrupt, KIRQL OldIrql);
+
+/* Runs a routine at the interrupt's SynchronizeIrql, under its lock. Returns what the routine returns. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeSynchronizeExecution(PKINTERRUPT Interrupt, PKSYNCHRONIZE_ROUTINE SynchronizeRoutine,
                                            PVOID SynchronizeContext);
+
+/* Makes the simulated device interrupt a processor, which runs the service routines. Returns TRUE if one of them
+   claimed it. A caller at or above the interrupt's level does not wait and gets FALSE. Only in Interlock. */
 NTKERNELAPI BOOLEAN KeFireInterrupt(PKINTERRUPT Interrupt, ULONG Processor);
 
 /* Deferred procedure calls and interprocessor interrupts. */
@@ -551,52 +655,127 @@ NTKERNELAPI BOOLEAN KeFireInterrupt(PKINTERRUPT Interrupt, ULONG Processor);
 typedef ULONG_PTR KIPI_BROADCAST_WORKER(ULONG_PTR Argument);
 typedef KIPI_BROADCAST_WORKER *PKIPI_BROADCAST_WORKER;
 
+/* Initializes a DPC. Its routine runs at DISPATCH_LEVEL, or for a threaded DPC at PASSIVE_LEVEL on a thread of the
+   processor. Since NT 3.1, Vista. */
 NTKERNELAPI VOID KeInitializeDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVOID DeferredContext);
 NTKERNELAPI VOID KeInitializeThreadedDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVOID DeferredContext);
+
+/* Queues the DPC with two arguments, at any IRQL. Returns FALSE if it is already queued; the first arguments stay.
+   Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2);
+
+/* Removes the DPC from its queue. Returns FALSE if it was not queued. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeRemoveQueueDpc(PRKDPC Dpc);
+
+/* Sets where in the queue the DPC goes and whether its processor is interrupted for it. Since NT 4.0. */
 NTKERNELAPI VOID KeSetImportanceDpc(PRKDPC Dpc, KDPC_IMPORTANCE Importance);
+
+/* Sets the processor that runs the DPC, by index or by group and number. A bad index is a bugcheck; the Ex form returns
+   STATUS_INVALID_PARAMETER. Since NT 4.0, 7. */
 NTKERNELAPI VOID KeSetTargetProcessorDpc(PRKDPC Dpc, CCHAR Number);
 NTKERNELAPI NTSTATUS KeSetTargetProcessorDpcEx(PKDPC Dpc, PPROCESSOR_NUMBER ProcNumber);
+
+/* Blocks until the DPCs queued on all processors have run. At PASSIVE_LEVEL. Since XP. */
 NTKERNELAPI VOID KeFlushQueuedDpcs(VOID);
+
+/* Runs a DPC routine on every processor and blocks until each has called KeSignalCallDpcDone. Below DISPATCH_LEVEL.
+   Since XP. */
 NTKERNELAPI VOID KeGenericCallDpc(PKDEFERRED_ROUTINE Routine, PVOID Context);
+
+/* Ends the routine's work on its processor. Since XP. */
 NTKERNELAPI VOID KeSignalCallDpcDone(PVOID SystemArgument1);
+
+/* Synchronizes all processors at a barrier inside the routine. Returns TRUE on one of them. Since XP. */
 NTKERNELAPI LOGICAL KeSignalCallDpcSynchronize(PVOID SystemArgument2);
+
+/* Gathers all processors, then runs the function once on each at IPI_LEVEL. Returns the caller's result when all are
+   done. Since Server 2003. */
 NTKERNELAPI ULONG_PTR KeIpiGenericCall(PKIPI_BROADCAST_WORKER BroadcastFunction, ULONG_PTR Context);
 
-/* Asynchronous procedure calls and the regions that hold them back. */
+/* Asynchronous procedure calls. Critical and guarded regions disable them. */
 
+/* Initializes a special kernel, normal kernel or user APC for a thread. Differs: all environments are the same: threads
+   never attach to another process. Since NT 3.1. */
 NTKERNELAPI VOID KeInitializeApc(PRKAPC Apc, PRKTHREAD Thread, KAPC_ENVIRONMENT Environment,
                                  PKKERNEL_ROUTINE KernelRoutine, PKRUNDOWN_ROUTINE RundownRoutine,
                                  PKNORMAL_ROUTINE NormalRoutine, KPROCESSOR_MODE ApcMode, PVOID NormalContext);
+
+/* Queues the APC and ends a wait that must run it. Returns FALSE if the APC is already queued or the thread has ended.
+   Differs: a running thread runs it when it next enters the library. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeInsertQueueApc(PRKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument2, KPRIORITY Increment);
+
+/* Removes the APC. Returns FALSE if it was not queued. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeRemoveQueueApc(PRKAPC Apc);
+
+/* Disables and enables normal kernel APCs and suspension; the calls nest. Leaving delivers what was pending. Since NT
+   3.1. */
 NTKERNELAPI VOID KeEnterCriticalRegion(VOID);
 NTKERNELAPI VOID KeLeaveCriticalRegion(VOID);
+
+/* Disables and enables all kernel APCs; the calls nest. Since Server 2003. */
 NTKERNELAPI VOID KeEnterGuardedRegion(VOID);
 NTKERNELAPI VOID KeLeaveGuardedRegion(VOID);
+
+/* Returns TRUE in a critical or guarded region. Ignores the IRQL. Since XP. */
 NTKERNELAPI BOOLEAN KeAreApcsDisabled(VOID);
+
+/* Returns TRUE in a guarded region or at APC_LEVEL and above. Since Server 2003. */
 NTKERNELAPI BOOLEAN KeAreAllApcsDisabled(VOID);
 
 /* Threads. */
 
+/* Returns the calling thread. Differs: a thread of the host is adopted at its first call. Since NT 3.1. */
 NTKERNELAPI PKTHREAD KeGetCurrentThread(VOID);
+
+/* Sleeps. Returns STATUS_SUCCESS; an alertable sleep may return STATUS_ALERTED or STATUS_USER_APC. Since NT 3.1. */
 NTKERNELAPI NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval);
+
+/* Alerts a thread in a processor mode and ends an alertable wait. Returns TRUE if it was already alerted. Since NT
+   3.1. */
 NTKERNELAPI BOOLEAN KeAlertThread(PKTHREAD Thread, KPROCESSOR_MODE AlertMode);
+
+/* Returns TRUE if the calling thread was alerted in this mode, and clears the alert. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeTestAlertThread(KPROCESSOR_MODE AlertMode);
+
+/* Alerts the thread and resumes it once. Returns the previous suspend count. Differs: not exported by Windows. Since NT
+   3.1. */
 NTKERNELAPI ULONG KeAlertResumeThread(PKTHREAD Thread);
+
+/* Suspends the thread as soon as a normal kernel APC may run. Returns the previous suspend count; raises
+   STATUS_SUSPEND_COUNT_EXCEEDED above 127. Differs: not exported by Windows; a signal of the host stops a running
+   thread, which then runs no APCs; raises STATUS_ACCESS_DENIED if the signal does not reach it. Since NT 3.1. */
 NTKERNELAPI ULONG KeSuspendThread(PKTHREAD Thread);
+
+/* Removes one suspension. Returns the previous suspend count. Differs: not exported by Windows. Since NT 3.1. */
 NTKERNELAPI ULONG KeResumeThread(PKTHREAD Thread);
+
+/* Sets the current priority, 1 to 31. Returns the previous one. Differs: the host's scheduler follows where the process
+   has the right. Since NT 3.1. */
 NTKERNELAPI KPRIORITY KeSetPriorityThread(PKTHREAD Thread, KPRIORITY Priority);
+
+/* Sets the base priority relative to the process. Returns the previous increment. Differs: the host's scheduler follows
+   where the process has the right. Since NT 3.1. */
 NTKERNELAPI LONG KeSetBasePriorityThread(PRKTHREAD Thread, LONG Increment);
+
+/* Returns the current priority, boosts included. Differs: boosts decay when the priority is read. Since NT 3.5. */
 NTKERNELAPI KPRIORITY KeQueryPriorityThread(PRKTHREAD Thread);
+
+/* Disables or enables priority boosts. Returns the previous setting. Since NT 4.0. */
 NTKERNELAPI BOOLEAN KeSetDisableBoostThread(PKTHREAD Thread, BOOLEAN Disable);
+
+/* Sets whether the thread's stack may be paged out while it waits. Returns the previous setting. Differs: stored,
+   without effect. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeSetKernelStackSwapEnable(BOOLEAN Enable);
 
 /* Waiting. */
 
+/* Blocks until the object is signaled. Returns STATUS_SUCCESS, STATUS_ABANDONED, STATUS_TIMEOUT, STATUS_ALERTED or
+   STATUS_USER_APC. Since NT 3.1. */
 NTKERNELAPI NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
                                            BOOLEAN Alertable, PLARGE_INTEGER Timeout);
+
+/* Blocks until any object (the lowest index wins) or all of up to 64 are signaled; a wait for all acquires them
+   atomically. More than three objects need WaitBlockArray. Since NT 3.1. */
 NTKERNELAPI NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType,
                                               KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                               PLARGE_INTEGER Timeout, PKWAIT_BLOCK WaitBlockArray);
@@ -604,86 +783,171 @@ NTKERNELAPI NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_
 
 /* Events. */
 
+/* Initializes a notification or synchronization event. Since NT 3.1. */
 NTKERNELAPI VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State);
+
+/* Signals the event and returns its previous state. With Wait TRUE the caller's next call must be a wait. Since NT
+   3.1. */
 NTKERNELAPI LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait);
+
+/* Signals a synchronization event, boosts the released thread to the caller's priority, and stores that thread in
+   *Thread. Since 2000. */
 NTKERNELAPI VOID KeSetEventBoostPriority(PRKEVENT Event, PKTHREAD *Thread);
+
+/* Resets the event and returns its previous state. Since NT 3.1. */
 NTKERNELAPI LONG KeResetEvent(PRKEVENT Event);
+
+/* Resets the event. Since NT 3.5. */
 NTKERNELAPI VOID KeClearEvent(PRKEVENT Event);
+
+/* Releases the threads that wait at this moment (one for a synchronization event), leaves the event reset, and returns
+   its previous state. Since NT 3.1. */
 NTKERNELAPI LONG KePulseEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait);
+
+/* Returns nonzero if the event is signaled. Since NT 3.1. */
 NTKERNELAPI LONG KeReadStateEvent(PRKEVENT Event);
 
-/* Event pairs: set one, wait for the other, in one step. */
+/* Event pairs. Set one event and wait for the other, atomically. Windows does not export them. */
 
+/* Initializes a pair of synchronization events, low and high. Since NT 3.1. */
 NTKERNELAPI VOID KeInitializeEventPair(PKEVENT_PAIR EventPair);
+
+/* Sets one event of the pair and returns its previous state. Since NT 3.1. */
 NTKERNELAPI LONG KeSetHighEventPair(PKEVENT_PAIR EventPair, KPRIORITY Increment, BOOLEAN Wait);
 NTKERNELAPI LONG KeSetLowEventPair(PKEVENT_PAIR EventPair, KPRIORITY Increment, BOOLEAN Wait);
+
+/* Blocks until one event of the pair is signaled. Since NT 3.1. */
 NTKERNELAPI NTSTATUS KeWaitForHighEventPair(PKEVENT_PAIR EventPair, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                             PLARGE_INTEGER Timeout);
 NTKERNELAPI NTSTATUS KeWaitForLowEventPair(PKEVENT_PAIR EventPair, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                            PLARGE_INTEGER Timeout);
+
+/* Sets one event and blocks on the other, atomically. Since NT 3.1. */
 NTKERNELAPI NTSTATUS KeSetHighWaitLowThread(PKEVENT_PAIR EventPair, KPROCESSOR_MODE WaitMode);
 NTKERNELAPI NTSTATUS KeSetLowWaitHighThread(PKEVENT_PAIR EventPair, KPROCESSOR_MODE WaitMode);
 
-/* Gates. The boosting signal makes it a locking gate, the plain one a signaling gate. */
+/* Gates. Synchronization events for locks. The boosting signal makes a locking gate, the plain one a signaling gate. */
 
+/* Initializes a gate, a synchronization event for locks. Since Server 2003. */
 NTKERNELAPI VOID KeInitializeGate(PKGATE Gate);
+
+/* Lets one thread through. Since Server 2003. */
 NTKERNELAPI VOID KeSignalGate(PKGATE Gate);
+
+/* Lets one thread through and boosts it to the caller's priority. Since Server 2003. */
 NTKERNELAPI VOID KeSignalGateBoostPriority(PKGATE Gate);
+
+/* Blocks, not alertably, until the gate lets this thread through. Differs: returns the status of the wait. Since Server
+   2003. */
 NTKERNELAPI NTSTATUS KeWaitForGate(PKGATE Gate, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode);
 
 /* Mutants and mutexes. */
 
+/* Initializes a mutant, owned by the caller if InitialOwner is TRUE. Since NT 3.1. */
 NTKERNELAPI VOID KeInitializeMutant(PRKMUTANT Mutant, BOOLEAN InitialOwner);
+
+/* Initializes a kernel mutex, which disables normal kernel APCs while it is owned. Level is ignored. Since NT 3.1. */
 NTKERNELAPI VOID KeInitializeMutex(PRKMUTEX Mutex, ULONG Level);
+
+/* Releases one acquire and returns the previous count. Raises STATUS_MUTANT_NOT_OWNED if the caller is not the owner.
+   Differs: Abandoned TRUE is for the owner only; releasing an abandoned mutant raises STATUS_MUTANT_NOT_OWNED, not
+   STATUS_ABANDONED. Since NT 3.1. */
 NTKERNELAPI LONG KeReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait);
+
+/* Releases one acquire of a mutex; returns 0 when it becomes free. Raises STATUS_MUTANT_NOT_OWNED if the caller is not
+   the owner. Differs: releasing an abandoned mutex raises STATUS_MUTANT_NOT_OWNED. Since NT 3.1. */
 NTKERNELAPI LONG KeReleaseMutex(PRKMUTEX Mutex, BOOLEAN Wait);
+
+/* Returns 1 if it is free, 0 if it is owned, less if it is owned recursively. Since NT 3.1. */
 NTKERNELAPI LONG KeReadStateMutant(PRKMUTANT Mutant);
 NTKERNELAPI LONG KeReadStateMutex(PRKMUTEX Mutex);
 
 /* Semaphores. */
 
+/* Initializes a semaphore with a count and a limit. Since NT 3.1. */
 NTKERNELAPI VOID KeInitializeSemaphore(PRKSEMAPHORE Semaphore, LONG Count, LONG Limit);
+
+/* Adds Adjustment to the count and returns the previous one. Raises STATUS_SEMAPHORE_LIMIT_EXCEEDED and changes nothing
+   if the limit would be exceeded. Since NT 3.1. */
 NTKERNELAPI LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait);
+
+/* Returns the count. Since NT 3.1. */
 NTKERNELAPI LONG KeReadStateSemaphore(PRKSEMAPHORE Semaphore);
 
 /* Timers. */
 
+/* Initializes a notification timer, or with the Ex form a timer of either type. Since NT 3.1, NT 4.0. */
 NTKERNELAPI VOID KeInitializeTimer(PKTIMER Timer);
 NTKERNELAPI VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type);
+
+/* Sets the timer: a due time, relative if negative, a DPC or NULL, a period and a tolerable delay in milliseconds.
+   Returns TRUE if it was already set; that setting is replaced. Differs: a timer due in a second or more may be late by
+   one tick of the host; a DPC without a target processor runs on the clock thread, so a long one delays other timers.
+   Since NT 3.1, NT 4.0, 7. */
 NTKERNELAPI BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc);
 NTKERNELAPI BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dpc);
 NTKERNELAPI BOOLEAN KeSetCoalescableTimer(PKTIMER Timer, LARGE_INTEGER DueTime, ULONG Period, ULONG TolerableDelay,
                                           PKDPC Dpc);
+
+/* Cancels the timer. Returns FALSE if it was not set. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeCancelTimer(PKTIMER Timer);
+
+/* Returns TRUE if the timer is signaled. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeReadStateTimer(PKTIMER Timer);
 
 /* Time. */
 
+/* Stores the UTC time in 100 ns since 1601. Differs: both have the resolution of the host's clock. Since NT 3.1, 8. */
 NTKERNELAPI VOID KeQuerySystemTime(PLARGE_INTEGER CurrentTime);
 NTKERNELAPI VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime);
+
+/* Returns the time in 100 ns since the machine started. The precise form stores the performance counter too. Differs:
+   both have the resolution of the host's clock, which stops while the machine sleeps. Since 2000, 8.1. */
 NTKERNELAPI ULONGLONG KeQueryInterruptTime(VOID);
 NTKERNELAPI ULONGLONG KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp);
+
+/* Stores the interrupt time in clock ticks. Since NT 3.1. */
 NTKERNELAPI VOID KeQueryTickCount(PLARGE_INTEGER CurrentCount);
+
+/* Returns the length of a clock tick in 100 ns. Differs: always 156250. Since NT 3.1. */
 NTKERNELAPI ULONG KeQueryTimeIncrement(VOID);
+
+/* Returns the finest clock of the host; stores its frequency in PerformanceFrequency, which may be NULL. Since NT
+   3.1. */
 NTKERNELAPI LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency);
+
+/* Spins for some microseconds. Since NT 3.1. */
 NTKERNELAPI VOID KeStallExecutionProcessor(ULONG MicroSeconds);
 
-/* Queues: packets first in first out, waiting threads last in first out, and never more of them running than Count. */
+/* Queues. Entries are FIFO, waiting threads LIFO, and at most Count of the threads run at a time. */
 
+/* Initializes a queue that lets Count threads run at a time; 0 means the number of processors. Since NT 3.5. */
 NTKERNELAPI VOID KeInitializeQueue(PRKQUEUE Queue, ULONG Count);
+
+/* Returns the number of entries. Since NT 3.5. */
 NTKERNELAPI LONG KeReadStateQueue(PRKQUEUE Queue);
+
+/* Appends an entry at the tail or head, or hands it to the thread that has waited least. Returns the previous number of
+   entries. Since NT 3.5. */
 NTKERNELAPI LONG KeInsertQueue(PRKQUEUE Queue, PLIST_ENTRY Entry);
 NTKERNELAPI LONG KeInsertHeadQueue(PRKQUEUE Queue, PLIST_ENTRY Entry);
+
+/* Blocks for an entry and joins the threads of the queue. Returns the entry, or a status in its place. Since NT 3.5. */
 NTKERNELAPI PLIST_ENTRY KeRemoveQueue(PRKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGER Timeout);
+
+/* Blocks for up to Count entries, alertable if asked. Returns how many it stored; a status counts as one. Since
+   Vista. */
 NTKERNELAPI ULONG KeRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PLIST_ENTRY *EntryArray, ULONG Count);
+
+/* Ends the queue: detaches its threads, ends its waits with STATUS_ABANDONED, and returns the remaining entries. Since
+   NT 3.5. */
 NTKERNELAPI PLIST_ENTRY KeRundownQueue(PRKQUEUE Queue);
 
 /*
- * Waiting without a thread. A registered block stays on the object until the object satisfies it once; then a packet
- * goes to a queue (WaitNotification) or a DPC to the current processor (WaitDpc). Registering returns STATUS_PENDING,
- * or STATUS_SUCCESS when the object was signaled already, or STATUS_INVALID_PARAMETER_1 for a mutant, which only a
- * thread can own.
+ * Waiting without a thread. A registered block stays on the object until the object satisfies it, once. Then a packet
+ * goes to a queue (WaitNotification) or a DPC to the current processor (WaitDpc). Mutants, which only a thread can own,
+ * are refused.
  */
 
 typedef struct _KOBJECT_NOTIFICATION {
@@ -697,10 +961,20 @@ typedef enum _KNOTIFICATION_CANCEL_RESULT {
     NotificationRemovedFromQueue
 } KNOTIFICATION_CANCEL_RESULT;
 
+/* Sends a packet to a queue when the object is signaled, once. Returns STATUS_PENDING, STATUS_SUCCESS if it is already
+   signaled, STATUS_INVALID_PARAMETER_1 for a mutant. Differs: not exported by Windows. Since 8. */
 NTKERNELAPI NTSTATUS KeRegisterObjectNotification(PVOID Object, PKQUEUE Queue, PKOBJECT_NOTIFICATION Notification);
+
+/* Cancels the notification. Returns whether it was waiting, signaled, or removed from the queue. Differs: not exported
+   by Windows. Since 8. */
 NTKERNELAPI KNOTIFICATION_CANCEL_RESULT KeCancelObjectNotification(PKOBJECT_NOTIFICATION Notification,
                                                                    BOOLEAN RemoveSignaledPacket);
+
+/* Queues a DPC when the object is signaled, once. Returns what KeRegisterObjectNotification returns. Differs: not
+   exported by Windows. Since 8. */
 NTKERNELAPI NTSTATUS KeRegisterObjectDpc(PVOID Object, PRKDPC Dpc, PKWAIT_BLOCK WaitBlock);
+
+/* Cancels the registration. Returns FALSE if the DPC was already queued. Differs: not exported by Windows. Since 8. */
 NTKERNELAPI BOOLEAN KeCancelObjectDpc(PKWAIT_BLOCK WaitBlock);
 
 INTERLOCK_END

@@ -1,4 +1,4 @@
-/* Base types, statuses and list operations of NT. */
+/* ntdef.h: types, structures, lists and memory, below everything. */
 #ifndef INTERLOCK_NTDEF_H
 #define INTERLOCK_NTDEF_H
 
@@ -41,7 +41,7 @@
 #define NTSYSCALLAPI INTERLOCK_API
 #endif
 
-/* Calling conventions: there is one. */
+/* Calling conventions. There is only one. */
 #define NTAPI
 #define FASTCALL
 #define WINAPI
@@ -126,7 +126,7 @@ typedef const UCHAR *PCUCHAR;
 typedef const USHORT *PCUSHORT;
 typedef const ULONG *PCULONG;
 
-/* UTF-16 code units: char16_t, or wchar_t where the compiler runs with -fshort-wchar. */
+/* UTF-16 code units: char16_t, or wchar_t with -fshort-wchar. */
 #if __SIZEOF_WCHAR_T__ == 2
 typedef wchar_t WCHAR;
 #elif defined(__cplusplus)
@@ -222,7 +222,7 @@ typedef ULONG ACCESS_MASK, *PACCESS_MASK;
 #define SetFlag(F, SF)                     ((F) |= (SF))
 #define ClearFlag(F, SF)                   ((F) &= ~(SF))
 
-/* Enumerations that the kernel and the user side share. */
+/* Enumerations shared by kernel and user mode. */
 typedef enum _MODE { KernelMode, UserMode, MaximumMode } MODE;
 typedef enum _EVENT_TYPE { NotificationEvent, SynchronizationEvent } EVENT_TYPE;
 typedef enum _TIMER_TYPE { NotificationTimer, SynchronizationTimer } TIMER_TYPE;
@@ -464,7 +464,7 @@ typedef struct _GENERIC_MAPPING {
 #define DUPLICATE_SAME_ACCESS     0x00000002
 #define DUPLICATE_SAME_ATTRIBUTES 0x00000004
 
-/* Fail fast: ends the process at once with one of these codes. */
+/* Codes of RtlFailFast. */
 #define FAST_FAIL_LEGACY_GS_VIOLATION        0
 #define FAST_FAIL_STACK_COOKIE_CHECK_FAILURE 2
 #define FAST_FAIL_CORRUPT_LIST_ENTRY         3
@@ -479,9 +479,14 @@ typedef struct _GENERIC_MAPPING {
 
 INTERLOCK_BEGIN
 
+/* Failing fast. */
+
+/* Ends the process at once because of the corruption that a FAST_FAIL code names. Cannot be caught. Differs: a bugcheck
+   KERNEL_SECURITY_CHECK_FAILURE, with its report. Since 8. */
 NTSYSAPI DECLSPEC_NORETURN VOID NTAPI RtlFailFast(_In_ ULONG Code);
 
 /* Memory. */
+
 #define RtlCopyMemory(Destination, Source, Length) memcpy((Destination), (Source), (Length))
 #define RtlMoveMemory(Destination, Source, Length) memmove((Destination), (Source), (Length))
 #define RtlFillMemory(Destination, Length, Fill)   memset((Destination), (Fill), (Length))
@@ -497,6 +502,7 @@ NTSYSAPI DECLSPEC_NORETURN VOID NTAPI RtlFailFast(_In_ ULONG Code);
 #define ZeroMemory RtlZeroMemory
 #endif
 
+/* Returns the number of leading bytes that are equal. Since NT 3.1. */
 FORCEINLINE SIZE_T RtlCompareMemory(_In_ const VOID *Source1, _In_ const VOID *Source2,
                                     _In_ SIZE_T Length)
 {
@@ -507,6 +513,7 @@ FORCEINLINE SIZE_T RtlCompareMemory(_In_ const VOID *Source1, _In_ const VOID *S
     return n;
 }
 
+/* Zeroes memory; the compiler never removes the stores. Since Server 2003. */
 FORCEINLINE PVOID RtlSecureZeroMemory(_Out_writes_bytes_all_(Length) PVOID Memory,
                                       _In_ SIZE_T Length)
 {
@@ -517,6 +524,7 @@ FORCEINLINE PVOID RtlSecureZeroMemory(_Out_writes_bytes_all_(Length) PVOID Memor
 }
 
 /* Lists. Links are verified before they change, unless NO_KERNEL_LIST_ENTRY_CHECKS is defined. */
+
 #ifdef NO_KERNEL_LIST_ENTRY_CHECKS
 #define INTERLOCK_CHECK_LINKS(Valid) ((void)0)
 #else
@@ -527,16 +535,20 @@ FORCEINLINE PVOID RtlSecureZeroMemory(_Out_writes_bytes_all_(Length) PVOID Memor
     } while (0)
 #endif
 
+/* Initializes an empty doubly linked list. Since NT 3.1. */
 FORCEINLINE VOID InitializeListHead(_Out_ PLIST_ENTRY ListHead)
 {
     ListHead->Flink = ListHead->Blink = ListHead;
 }
 
+/* Returns TRUE if the list is empty. Since NT 3.1. */
 _Must_inspect_result_ FORCEINLINE BOOLEAN IsListEmpty(_In_ const LIST_ENTRY *ListHead)
 {
     return ListHead->Flink == ListHead;
 }
 
+/* Removes an entry. Returns TRUE if the list is then empty. Inconsistent links fail fast, here and below. Since NT
+   3.1. */
 FORCEINLINE BOOLEAN RemoveEntryList(_In_ PLIST_ENTRY Entry)
 {
     PLIST_ENTRY next = Entry->Flink, prev = Entry->Blink;
@@ -546,6 +558,7 @@ FORCEINLINE BOOLEAN RemoveEntryList(_In_ PLIST_ENTRY Entry)
     return next == prev;
 }
 
+/* Removes and returns the first entry; the head itself if the list is empty. Since NT 3.1. */
 FORCEINLINE PLIST_ENTRY RemoveHeadList(_Inout_ PLIST_ENTRY ListHead)
 {
     PLIST_ENTRY entry = ListHead->Flink, next = entry->Flink;
@@ -555,6 +568,7 @@ FORCEINLINE PLIST_ENTRY RemoveHeadList(_Inout_ PLIST_ENTRY ListHead)
     return entry;
 }
 
+/* Removes and returns the last entry; the head itself if the list is empty. Since NT 3.1. */
 FORCEINLINE PLIST_ENTRY RemoveTailList(_Inout_ PLIST_ENTRY ListHead)
 {
     PLIST_ENTRY entry = ListHead->Blink, prev = entry->Blink;
@@ -564,6 +578,7 @@ FORCEINLINE PLIST_ENTRY RemoveTailList(_Inout_ PLIST_ENTRY ListHead)
     return entry;
 }
 
+/* Inserts an entry at the tail. Since NT 3.1. */
 FORCEINLINE VOID InsertTailList(_Inout_ PLIST_ENTRY ListHead, _Out_ PLIST_ENTRY Entry)
 {
     PLIST_ENTRY prev = ListHead->Blink;
@@ -574,6 +589,7 @@ FORCEINLINE VOID InsertTailList(_Inout_ PLIST_ENTRY ListHead, _Out_ PLIST_ENTRY 
     ListHead->Blink = Entry;
 }
 
+/* Inserts an entry at the head. Since NT 3.1. */
 FORCEINLINE VOID InsertHeadList(_Inout_ PLIST_ENTRY ListHead, _Out_ PLIST_ENTRY Entry)
 {
     PLIST_ENTRY next = ListHead->Flink;
@@ -584,6 +600,7 @@ FORCEINLINE VOID InsertHeadList(_Inout_ PLIST_ENTRY ListHead, _Out_ PLIST_ENTRY 
     ListHead->Flink = Entry;
 }
 
+/* Appends a headless list to another list. Since Server 2003. */
 FORCEINLINE VOID AppendTailList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListToAppend)
 {
     PLIST_ENTRY end = ListHead->Blink;
@@ -596,6 +613,7 @@ FORCEINLINE VOID AppendTailList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTR
     ListToAppend->Blink = end;
 }
 
+/* Pushes an entry on a singly linked list, not atomically. Since NT 3.1. */
 FORCEINLINE VOID PushEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead,
                                _Inout_ PSINGLE_LIST_ENTRY Entry)
 {
@@ -603,6 +621,7 @@ FORCEINLINE VOID PushEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead,
     ListHead->Next = Entry;
 }
 
+/* Pops and returns the first entry, not atomically; NULL if the list is empty. Since NT 3.1. */
 FORCEINLINE PSINGLE_LIST_ENTRY PopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead)
 {
     PSINGLE_LIST_ENTRY first = ListHead->Next;
@@ -619,6 +638,6 @@ C_ASSERT(sizeof(LARGE_INTEGER) == 8 && sizeof(UNICODE_STRING) == 16 &&
          sizeof(OBJECT_ATTRIBUTES) == 48);
 C_ASSERT(sizeof(PROCESSOR_NUMBER) == 4 && sizeof(GROUP_AFFINITY) == 16 && sizeof(LIST_ENTRY) == 16);
 
-#include "ntstatus.h"
+#include <interlock/ntstatus.h>
 
 #endif

@@ -1,8 +1,8 @@
-/* NTSTATUS values: two bits of severity, the facility, the code. */
+/* ntstatus.h: NTSTATUS values. Two bits of severity, the facility, the code. */
 #ifndef INTERLOCK_NTSTATUS_H
 #define INTERLOCK_NTSTATUS_H
 
-#include "ntdef.h"
+#include <interlock/ntdef.h>
 
 /* Success. */
 #define STATUS_SUCCESS                            ((NTSTATUS)0x00000000)

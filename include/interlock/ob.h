@@ -1,9 +1,8 @@
-/* ob.h: the object manager. References, handles, types. */
+/* ob.h: the object manager. References, types, handles. Handles are multiples of 4; their low two bits are ignored. */
 #ifndef INTERLOCK_OB_H
 #define INTERLOCK_OB_H
 
-#include <interlock/fastref.h>
-#include <interlock/ke.h>
+#include <interlock/ex.h>
 
 INTERLOCK_BEGIN
 
@@ -15,52 +14,90 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
     ACCESS_MASK GrantedAccess;
 } OBJECT_HANDLE_INFORMATION, *POBJECT_HANDLE_INFORMATION;
 
+/* Object types. For ObReferenceObjectByHandle and its kin. */
+
+/* The types of events and semaphores. Since NT 3.1. */
 extern NTKERNELAPI POBJECT_TYPE *ExEventObjectType;
 extern NTKERNELAPI POBJECT_TYPE *ExSemaphoreObjectType;
 
-/* What a handle's attributes may have beside OBJ_INHERIT. */
+/* A handle attribute, as is OBJ_INHERIT. */
 #define OBJ_PROTECT_CLOSE 0x00000001
 
-/* Handles that stand for the caller's own process and thread without being in the handle table. */
+/* Pseudo handles of the caller's process and thread, which are not in the handle table. */
 #define NtCurrentProcess() ((HANDLE)(LONG_PTR)-1)
 #define ZwCurrentProcess() NtCurrentProcess()
 #define NtCurrentThread() ((HANDLE)(LONG_PTR)-2)
 #define ZwCurrentThread() NtCurrentThread()
 
-/* References. An object lives as long as its pointer count is above 0; every handle counts too. */
+/* References. An object lives while its reference count is above 0; every handle holds a reference. */
 
+/* Adds a reference and returns the new count; ObReferenceObject is a macro for it. Since NT 3.5. */
 NTKERNELAPI LONG_PTR ObfReferenceObject(PVOID Object);
+
+/* Drops a reference and returns the new count; the last one deletes the object. ObDereferenceObject is a macro for it.
+   Since NT 3.5. */
 NTKERNELAPI LONG_PTR ObfDereferenceObject(PVOID Object);
+
+/* Drops a reference, for callers that hold locks which the deletion may need. Differs: deletes on the calling thread,
+   not later on a worker. Since Vista. */
 NTKERNELAPI VOID ObDereferenceObjectDeferDelete(PVOID Object);
+
+/* Adds a reference unless the last one is gone. Returns TRUE if it did. Since 8. */
 NTKERNELAPI BOOLEAN ObReferenceObjectSafe(PVOID Object);
+
+/* Checks the object's type and adds a reference. Returns STATUS_OBJECT_TYPE_MISMATCH for another type. Since NT 3.1. */
 NTKERNELAPI NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
                                                 KPROCESSOR_MODE AccessMode);
+
+/* Returns the type of an object. Since 7. */
 NTKERNELAPI POBJECT_TYPE ObGetObjectType(PVOID Object);
+
+/* Makes a permanent object temporary: it loses its name with its last handle. Since NT 3.1. */
 NTKERNELAPI VOID ObMakeTemporaryObject(PVOID Object);
 #define ObReferenceObject ObfReferenceObject
 #define ObDereferenceObject ObfDereferenceObject
 
 /*
- * Fast references (interlock/fastref.h). Initialising and replacing take over one reference of the caller's on the
- * object; replacing returns the old object with the one that the caller has to give back, after it has acquired and
- * released exclusively the lock under which others call the locked form. They do that when the plain form returns NULL.
+ * Fast references to objects. Built on those of ex.h; Windows does not export them. Readers that get NULL from
+ * ObFastReferenceObject call the locked form, under a lock that a replacer acquires and releases exclusively before it
+ * drops the old object's reference.
  */
 
+/* Initializes a fast reference and takes over one reference of the caller. Since XP. */
 NTKERNELAPI VOID ObInitializeFastReference(PEX_FAST_REF FastRef, PVOID Object);
+
+/* References and returns the object, usually without touching it. NULL: use the locked form. Since XP. */
 NTKERNELAPI PVOID ObFastReferenceObject(PEX_FAST_REF FastRef);
+
+/* References and returns the object under the lock. Since XP. */
 NTKERNELAPI PVOID ObFastReferenceObjectLocked(PEX_FAST_REF FastRef);
+
+/* Returns a reference to the cache or to the object. Since XP. */
 NTKERNELAPI VOID ObFastDereferenceObject(PEX_FAST_REF FastRef, PVOID Object);
+
+/* Replaces the object, taking over one reference of the caller. Returns the old object; the caller drops that reference
+   after it has held the lock exclusively. Since XP. */
 NTKERNELAPI PVOID ObFastReplaceObject(PEX_FAST_REF FastRef, PVOID Object);
 
 /* Handles. */
 
+/* Opens a handle to an object. Returns STATUS_OBJECT_TYPE_MISMATCH or STATUS_ACCESS_DENIED on failure. At
+   PASSIVE_LEVEL. Differs: PassedAccessState is ignored. Since NT 3.1. */
 NTKERNELAPI NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STATE PassedAccessState,
                                            ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
                                            KPROCESSOR_MODE AccessMode, PHANDLE Handle);
+
+/* Returns the object of a handle with a reference. Checks, in this order: STATUS_INVALID_HANDLE,
+   STATUS_OBJECT_TYPE_MISMATCH, and for user mode STATUS_ACCESS_DENIED. Since NT 3.1. */
 NTKERNELAPI NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
                                                KPROCESSOR_MODE AccessMode, PVOID *Object,
                                                POBJECT_HANDLE_INFORMATION HandleInformation);
+
+/* Closes a handle. Returns STATUS_INVALID_HANDLE or STATUS_HANDLE_NOT_CLOSABLE on failure. Differs: kernel and user
+   handles share one table. Since XP. */
 NTKERNELAPI NTSTATUS ObCloseHandle(HANDLE Handle, KPROCESSOR_MODE PreviousMode);
+
+/* Closes a handle from kernel mode. Differs: a bad handle is a bugcheck only with the verifier. Since NT 3.1. */
 NTSYSAPI NTSTATUS ZwClose(HANDLE Handle);
 
 INTERLOCK_END

@@ -1,28 +1,235 @@
-/* rtl.h: the runtime. RtlFailFast is in ntdef.h, because the list operations use it. */
+/*
+ * rtl.h: the runtime, for kernel and user mode. Exceptions, last errors, strings, dates, address waits, SRW locks,
+ * run-once, critical sections, condition variables, resources, barriers. RtlFailFast is in ntdef.h, because the list
+ * operations use it.
+ *
+ * Functions that are inline are exported too, for callers that take their address or use another language.
+ */
 #ifndef INTERLOCK_RTL_H
 #define INTERLOCK_RTL_H
 
-#include <interlock/addresswait.h>
-#include <interlock/barrier.h>
-#include <interlock/conditionvariable.h>
-#include <interlock/criticalsection.h>
+#include <interlock/exception.h>
 #include <interlock/ntdef.h>
-#include <interlock/rtlerror.h>
-#include <interlock/rtlexception.h>
-#include <interlock/rtlresource.h>
-#include <interlock/rtlstring.h>
-#include <interlock/rtltime.h>
-#include <interlock/srwlock.h>
-#include <interlock/threadpool.h>
 #include <interlock/winerror.h>
 
 INTERLOCK_BEGIN
 
-/* What is raised is caught by __try/__except (interlock/exception.h); uncaught it is a bugcheck. */
+/*
+ * Exceptions. An exception is raised by software; faults of the machine remain signals of the host. The vectored
+ * handlers are called first, then the frames of __try, then the filter of unhandled exceptions; after that it is a
+ * bugcheck. A handler that returns EXCEPTION_CONTINUE_EXECUTION ends the search: the continue handlers are called, and
+ * the raise returns. If the exception is noncontinuable, STATUS_NONCONTINUABLE_EXCEPTION goes to the frames. Handlers
+ * may register and remove handlers.
+ */
+
+/* Raises a status as a noncontinuable exception. Does not return. Since NT 3.1. */
 NTSYSAPI DECLSPEC_NORETURN VOID RtlRaiseStatus(NTSTATUS Status);
 
+typedef LONG(NTAPI *PVECTORED_EXCEPTION_HANDLER)(struct _EXCEPTION_POINTERS *ExceptionInfo);
+typedef LONG(NTAPI *PRTLP_UNHANDLED_EXCEPTION_FILTER)(PEXCEPTION_POINTERS ExceptionInfo);
+
+/* Raises the record. Returns only if a handler continues. Differs: faults of the machine remain signals of the host;
+   ContextRecord is NULL. Since NT 3.1. */
+NTSYSAPI VOID RtlRaiseException(PEXCEPTION_RECORD ExceptionRecord);
+
+/* Registers a handler that is called before all frames, as the first or last. Returns a handle; NULL if memory is
+   exhausted. Differs: called for raised exceptions, not for faults. Since XP. */
+NTSYSAPI PVOID RtlAddVectoredExceptionHandler(ULONG First, PVECTORED_EXCEPTION_HANDLER Handler);
+
+/* Removes a handler. Returns 0 if it is not registered. Since XP. */
+NTSYSAPI ULONG RtlRemoveVectoredExceptionHandler(PVOID Handle);
+
+/* Registers a handler that is called when an exception is continued. Returns a handle; NULL if memory is exhausted.
+   Since Server 2003. */
+NTSYSAPI PVOID RtlAddVectoredContinueHandler(ULONG First, PVECTORED_EXCEPTION_HANDLER Handler);
+
+/* Removes a handler. Returns 0 if it is not registered. Since Server 2003. */
+NTSYSAPI ULONG RtlRemoveVectoredContinueHandler(PVOID Handle);
+
+/* Sets the filter of unhandled exceptions and returns the previous one. Differs: Windows returns nothing. Since Server
+   2003. */
+NTSYSAPI PRTLP_UNHANDLED_EXCEPTION_FILTER RtlSetUnhandledExceptionFilter(PRTLP_UNHANDLED_EXCEPTION_FILTER Filter);
+
+/* Calls that filter. Returns EXCEPTION_CONTINUE_SEARCH if there is none. Since XP. */
+NTSYSAPI LONG RtlUnhandledExceptionFilter(PEXCEPTION_POINTERS ExceptionInfo);
+
+/* Last error and last status. Each thread has its own. */
+
+/* Returns the Win32 error of a status, ERROR_MR_MID_NOT_FOUND if there is none. The status becomes the thread's last
+   status. Differs: knows the statuses of ntstatus.h. Since NT 3.1. */
+NTSYSAPI ULONG RtlNtStatusToDosError(NTSTATUS Status);
+
+/* Returns the Win32 error of a status and leaves the last status alone. Since XP. */
+NTSYSAPI ULONG RtlNtStatusToDosErrorNoTeb(NTSTATUS Status);
+
+/* Returns the thread's last error. Since XP. */
+NTSYSAPI ULONG RtlGetLastWin32Error(VOID);
+
+/* Sets the thread's last error. Since XP. */
+NTSYSAPI VOID RtlSetLastWin32Error(ULONG Win32Error);
+NTSYSAPI VOID RtlRestoreLastWin32Error(ULONG Win32Error);
+
+/* Returns the thread's last status. Since XP. */
+NTSYSAPI NTSTATUS RtlGetLastNtStatus(VOID);
+
+/* Sets the last status, and the last error to its Win32 error. Since XP. */
+NTSYSAPI VOID RtlSetLastWin32ErrorAndNtStatusFromNtStatus(NTSTATUS Status);
+
+/* Counted strings. Characters have 16 bits. */
+
+/* Describes a terminated string, truncated to 32766 characters; NULL is the empty string. The Ex form returns
+   STATUS_NAME_TOO_LONG instead of truncating. Since NT 3.1, XP. */
+NTSYSAPI VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString);
+NTSYSAPI NTSTATUS RtlInitUnicodeStringEx(PUNICODE_STRING DestinationString, PCWSTR SourceString);
+
+/* Compares two strings by the values of their characters, or of their upper case. Returns a negative, zero or positive
+   number. Lengths are in characters. Since NT 3.1, Vista. */
+NTSYSAPI LONG RtlCompareUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2, BOOLEAN CaseInSensitive);
+NTSYSAPI LONG RtlCompareUnicodeStrings(PCWCH String1, SIZE_T String1Length, PCWCH String2, SIZE_T String2Length,
+                                       BOOLEAN CaseInSensitive);
+
+/* Returns TRUE if the strings are equal, ignoring case if asked. Since NT 3.1. */
+NTSYSAPI BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2, BOOLEAN CaseInSensitive);
+
+/* Returns the upper case of a character. Differs: by Unicode's tables for the basic multilingual plane. Since NT
+   3.1. */
+NTSYSAPI WCHAR RtlUpcaseUnicodeChar(WCHAR SourceCharacter);
+
+/* Dates. Times are in 100 ns since 1601. */
+
+typedef struct _TIME_FIELDS {
+    CSHORT Year; /* 1601 to 30827 */
+    CSHORT Month;
+    CSHORT Day;
+    CSHORT Hour;
+    CSHORT Minute;
+    CSHORT Second;
+    CSHORT Milliseconds;
+    CSHORT Weekday; /* 0: Sunday */
+} TIME_FIELDS, *PTIME_FIELDS;
+
+C_ASSERT(sizeof(TIME_FIELDS) == 16);
+
+/* Converts a time in 100 ns since 1601 to a date and time of day. Since NT 3.1. */
+NTSYSAPI VOID RtlTimeToTimeFields(PLARGE_INTEGER Time, PTIME_FIELDS TimeFields);
+
+/* Converts a date to a time. Returns FALSE if there is no such date. Since NT 3.1. */
+NTSYSAPI BOOLEAN RtlTimeFieldsToTime(PTIME_FIELDS TimeFields, PLARGE_INTEGER Time);
+
 /*
- * One-time initialisation; zeroed memory is one that nobody has begun. The low RTL_RUN_ONCE_CTX_RESERVED_BITS bits of a
+ * Address waits. A thread waits until a value changes. The thread that changes it wakes the waiters of its address
+ * afterwards; an address without waiters, and NULL, wake nothing.
+ */
+
+/* Blocks while AddressSize bytes (1, 2, 4 or 8) at Address equal those at CompareAddress; any alignment. May wake
+   spuriously. Returns STATUS_TIMEOUT, or STATUS_INVALID_PARAMETER for another size. Since 8. */
+NTSYSAPI NTSTATUS RtlWaitOnAddress(volatile VOID *Address, PVOID CompareAddress, SIZE_T AddressSize,
+                                   PLARGE_INTEGER Timeout);
+
+/* Wakes the oldest waiter of the address. The NoFence form is for callers that have already ordered their store.
+   Differs: both forms have the fence. Since 8. */
+NTSYSAPI VOID RtlWakeAddressSingle(PVOID Address);
+NTSYSAPI VOID RtlWakeAddressSingleNoFence(PVOID Address);
+
+/* Wakes all waiters of the address. The NoFence form is for callers that have already ordered their store. Differs:
+   both forms have the fence. Since 8. */
+NTSYSAPI VOID RtlWakeAddressAll(PVOID Address);
+NTSYSAPI VOID RtlWakeAddressAllNoFence(PVOID Address);
+
+/*
+ * Slim reader/writer locks. Eight bytes at any address; zeroed memory is a free lock. The lock has no owner: any thread
+ * may release it. Not recursive: a thread that acquires again while it holds the lock exclusively deadlocks, a sharer
+ * succeeds only while there are no waiters. The word is that of a pushlock, explained in src/ex/pushlockcore.c: 0 free,
+ * 1 held exclusively, 1 + 16n held by n sharers.
+ */
+
+typedef struct _RTL_SRWLOCK {
+    PVOID Ptr;
+} RTL_SRWLOCK, *PRTL_SRWLOCK;
+
+#define RTL_SRWLOCK_INIT {0}
+
+C_ASSERT(sizeof(RTL_SRWLOCK) == 8);
+
+/* Converts the only sharer to the exclusive owner and returns TRUE; FALSE if there are other sharers. Never blocks.
+   Since 10. */
+NTSYSAPI BOOLEAN RtlConvertSRWLockSharedToExclusive(PRTL_SRWLOCK SRWLock);
+
+/* Converts exclusive to shared and lets waiting sharers in. Never blocks. Since 10. */
+NTSYSAPI VOID RtlConvertSRWLockExclusiveToShared(PRTL_SRWLOCK SRWLock);
+
+/* Internal: the paths where the inline guess was wrong. */
+NTSYSAPI VOID RtlpAcquireSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI VOID RtlpAcquireSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI BOOLEAN RtlpTryAcquireSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI BOOLEAN RtlpTryAcquireSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI VOID RtlpReleaseSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
+
+#define RTLP_SRWLOCK_EXCLUSIVE ((ULONG_PTR)0x1)
+#define RTLP_SRWLOCK_ONE_SHARER ((ULONG_PTR)0x11)
+
+/* Internal: one compare-exchange, acq_rel: an acquire pairs with the release before it. Guesses the common value
+   instead of reading it: a read would have to wait for the last store to the cache line. */
+NTSYSAPI inline BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To)
+{
+    return __atomic_compare_exchange_n((volatile ULONG_PTR *)SRWLock, &From, To, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Initializes a free lock. Since Vista. */
+NTSYSAPI inline VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock)
+{
+    __atomic_store_n((volatile ULONG_PTR *)SRWLock, 0, __ATOMIC_RELEASE);
+}
+
+/* Blocks until the lock is acquired exclusively. Since Vista. */
+NTSYSAPI inline VOID RtlAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+{
+    if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE)) {
+        RtlpAcquireSRWLockExclusiveContended(SRWLock);
+    }
+}
+
+/* Blocks until the lock is acquired shared, behind waiting exclusive acquires. Since Vista. */
+NTSYSAPI inline VOID RtlAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+{
+    if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER)) {
+        RtlpAcquireSRWLockSharedContended(SRWLock);
+    }
+}
+
+/* Acquires the lock exclusively if it is free. Returns TRUE if it did. Since 7. */
+NTSYSAPI inline BOOLEAN RtlTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+{
+    return RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE) || RtlpTryAcquireSRWLockExclusiveContended(SRWLock);
+}
+
+/* Acquires the lock shared if that is possible at once. Returns TRUE if it did. Since 7. */
+NTSYSAPI inline BOOLEAN RtlTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+{
+    return RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER) || RtlpTryAcquireSRWLockSharedContended(SRWLock);
+}
+
+/* Releases an exclusive acquire, on any thread. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Since
+   Vista. */
+NTSYSAPI inline VOID RtlReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+{
+    if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_EXCLUSIVE, 0)) {
+        RtlpReleaseSRWLockExclusiveContended(SRWLock);
+    }
+}
+
+/* Releases a shared acquire, on any thread. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Differs: with
+   waiters queued, an exclusive owner looks like one sharer, and releasing it this way goes unnoticed. Since Vista. */
+NTSYSAPI inline VOID RtlReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
+{
+    if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_ONE_SHARER, 0)) {
+        RtlpReleaseSRWLockSharedContended(SRWLock);
+    }
+}
+
+/*
+ * Run-once. One-time initialization; zeroed memory has not begun. The low RTL_RUN_ONCE_CTX_RESERVED_BITS bits of a
  * context must be clear.
  */
 
@@ -41,22 +248,31 @@ C_ASSERT(sizeof(RTL_RUN_ONCE) == 8);
 typedef ULONG RTL_RUN_ONCE_INIT_FN(PRTL_RUN_ONCE RunOnce, PVOID Parameter, PVOID *Context);
 typedef RTL_RUN_ONCE_INIT_FN *PRTL_RUN_ONCE_INIT_FN;
 
+/* Initializes a run-once. Zeroed memory is one too. Since Vista. */
 NTSYSAPI VOID RtlRunOnceInitialize(PRTL_RUN_ONCE RunOnce);
+
+/* Runs the callback once; other callers block until it is done, and one of them retries after a failure. Returns
+   STATUS_UNSUCCESSFUL if the callback fails. Since Vista. */
 NTSYSAPI NTSTATUS RtlRunOnceExecuteOnce(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter,
                                         PVOID *Context);
+
+/* Completes the initialization with a context, or with RTL_RUN_ONCE_INIT_FAILED as failed. Returns STATUS_UNSUCCESSFUL
+   to the loser of an asynchronous race. Since Vista. */
 NTSYSAPI NTSTATUS RtlRunOnceComplete(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID Context);
 
-/* Where it is not done yet, or flags are given. */
+/* Internal: the path where it is not done yet, or flags are given. */
 NTSYSAPI NTSTATUS RtlpRunOnceBegin(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context);
 
-/* The state of one that is done, in the bits that a context leaves free. */
+/* Internal: the state of one that is done, in the bits that a context leaves free. */
 #define RTLP_RUN_ONCE_STATE ((ULONG_PTR)3)
 #define RTLP_RUN_ONCE_DONE ((ULONG_PTR)2)
 
-/* Inline, and exported too for whoever takes its address or calls from another language. */
+/* Returns STATUS_SUCCESS and the context if it is done, STATUS_PENDING if the caller is to initialize and complete.
+   Blocks while another thread initializes, unless RTL_RUN_ONCE_ASYNC. RTL_RUN_ONCE_CHECK_ONLY returns
+   STATUS_UNSUCCESSFUL instead of beginning. Since Vista. */
 NTSYSAPI inline NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context)
 {
-    /* acquire: pairs with the release of who completed; whoever sees that it is done sees all that was done */
+    /* acquire: pairs with the release of the completion, so the caller sees all initialization */
     ULONG_PTR Word = __atomic_load_n((volatile ULONG_PTR *)RunOnce, __ATOMIC_ACQUIRE);
     if (__builtin_expect((Word & RTLP_RUN_ONCE_STATE) != RTLP_RUN_ONCE_DONE || Flags != 0, 0)) {
         return RtlpRunOnceBegin(RunOnce, Flags, Context);
@@ -66,6 +282,205 @@ NTSYSAPI inline NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG 
     }
     return STATUS_SUCCESS;
 }
+
+/* Critical sections. Recursive; spin before sleeping. See docs/user-mode-locks.md. */
+
+#define RTL_CRITSECT_TYPE 0
+#define RTL_RESOURCE_TYPE 1
+
+/* One per section or resource that has debug information, linked into the list of the process. */
+typedef struct _RTL_CRITICAL_SECTION_DEBUG {
+    WORD Type;
+    WORD CreatorBackTraceIndex;
+    struct _RTL_CRITICAL_SECTION *CriticalSection;
+    LIST_ENTRY ProcessLocksList;
+    DWORD EntryCount;
+    DWORD ContentionCount;
+    DWORD Flags;
+    WORD CreatorBackTraceIndexHigh;
+    WORD Identifier;
+} RTL_CRITICAL_SECTION_DEBUG, *PRTL_CRITICAL_SECTION_DEBUG, RTL_RESOURCE_DEBUG, *PRTL_RESOURCE_DEBUG;
+
+/* LockCount: -1 free, -2 held. Bit 0 clear: held. Bit 1 clear: a woken waiter has not run yet. The rest is -1 minus the
+   number of waiters. */
+typedef struct _RTL_CRITICAL_SECTION {
+    PRTL_CRITICAL_SECTION_DEBUG DebugInfo; /* (PVOID)-1: none */
+    LONG LockCount;
+    LONG RecursionCount;
+    HANDLE OwningThread;  /* its id; NULL: free */
+    HANDLE LockSemaphore; /* how waiters wait: NULL before the first one, an event, or -1 */
+    ULONG_PTR SpinCount;
+} RTL_CRITICAL_SECTION, *PRTL_CRITICAL_SECTION;
+
+C_ASSERT(sizeof(RTL_CRITICAL_SECTION) == 40);
+C_ASSERT(FIELD_OFFSET(RTL_CRITICAL_SECTION, LockCount) == 8);
+C_ASSERT(FIELD_OFFSET(RTL_CRITICAL_SECTION, SpinCount) == 32);
+C_ASSERT(sizeof(RTL_CRITICAL_SECTION_DEBUG) == 48);
+
+/* Flags of RtlInitializeCriticalSectionEx. The low 24 bits of a spin count are the count. */
+#define RTL_CRITICAL_SECTION_FLAG_NO_DEBUG_INFO 0x01000000
+#define RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN 0x02000000
+#define RTL_CRITICAL_SECTION_FLAG_STATIC_INIT 0x04000000
+#define RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE 0x08000000
+#define RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO 0x10000000
+#define RTL_CRITICAL_SECTION_ALL_FLAG_BITS 0xFF000000
+#define RTL_CRITICAL_SECTION_FLAG_RESERVED                                                                             \
+    (RTL_CRITICAL_SECTION_ALL_FLAG_BITS &                                                                              \
+     (~(RTL_CRITICAL_SECTION_FLAG_NO_DEBUG_INFO | RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN |                             \
+        RTL_CRITICAL_SECTION_FLAG_STATIC_INIT | RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE |                              \
+        RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)))
+#define RTL_CRITICAL_SECTION_DEBUG_FLAG_STATIC_INIT 0x00000001
+
+/* Initializes a free section with the default spin count, 2000. Since NT 3.1. */
+NTSYSAPI NTSTATUS RtlInitializeCriticalSection(PRTL_CRITICAL_SECTION CriticalSection);
+
+/* Initializes a free section with a spin count, 0 for the default, and flags. Returns STATUS_INVALID_PARAMETER_2 or _3
+   for a bad count or bad flags. Since NT 4.0, Vista. */
+NTSYSAPI NTSTATUS RtlInitializeCriticalSectionAndSpinCount(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount);
+NTSYSAPI NTSTATUS RtlInitializeCriticalSectionEx(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount, ULONG Flags);
+
+/* Frees the resources of a section that is no longer used. Since NT 3.1. */
+NTSYSAPI NTSTATUS RtlDeleteCriticalSection(PRTL_CRITICAL_SECTION CriticalSection);
+
+/* Blocks until the caller owns the section; recursive. Raises STATUS_POSSIBLE_DEADLOCK after two timeouts. Differs: the
+   timeout is INTERLOCK_CRITICAL_SECTION_TIMEOUT; the first one is reported on standard error. Since NT 3.1. */
+NTSYSAPI NTSTATUS RtlEnterCriticalSection(PRTL_CRITICAL_SECTION CriticalSection);
+
+/* Leaves one level; the last one wakes a waiter, which competes for the section. Differs: a section without an owner is
+   STATUS_RESOURCE_NOT_OWNED, and nothing changes. Since NT 3.1. */
+NTSYSAPI NTSTATUS RtlLeaveCriticalSection(PRTL_CRITICAL_SECTION CriticalSection);
+
+/* Enters the section if it is free or owned by the caller. Returns TRUE if it did. Since NT 4.0. */
+NTSYSAPI LOGICAL RtlTryEnterCriticalSection(PRTL_CRITICAL_SECTION CriticalSection);
+
+/* Sets the spin count, 0 for none. Returns the previous one. Since NT 4.0. */
+NTSYSAPI ULONG RtlSetCriticalSectionSpinCount(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount);
+
+/* Returns TRUE if any thread, or the caller, owns the section. Since Server 2003. */
+NTSYSAPI LOGICAL RtlIsCriticalSectionLocked(PRTL_CRITICAL_SECTION CriticalSection);
+NTSYSAPI LOGICAL RtlIsCriticalSectionLockedByThread(PRTL_CRITICAL_SECTION CriticalSection);
+
+/* Returns how often the caller has entered the section; 0 if it is not the owner. Since Server 2003. */
+NTSYSAPI ULONG RtlGetCriticalSectionRecursionCount(PRTL_CRITICAL_SECTION CriticalSection);
+
+/* Makes sections that are initialized later create the event of their waiters at once, or fail to initialize. Since
+   XP. */
+NTSYSAPI VOID RtlEnableEarlyCriticalSectionEventCreation(VOID);
+
+/* Reports the sections with debug information that a thread owns. Differs: on standard error. Since XP. */
+NTSYSAPI VOID RtlCheckForOrphanedCriticalSections(HANDLE Thread);
+
+/*
+ * Condition variables. Eight bytes at any address; zeroed memory is ready to use. Sleeping releases the lock once and
+ * acquires it again in the same mode before it returns, whatever the status. A wake affects only threads that sleep at
+ * that moment. Sleepers may wake spuriously: check the condition again.
+ */
+
+typedef struct _RTL_CONDITION_VARIABLE {
+    PVOID Ptr;
+} RTL_CONDITION_VARIABLE, *PRTL_CONDITION_VARIABLE;
+
+#define RTL_CONDITION_VARIABLE_INIT {0}
+#define RTL_CONDITION_VARIABLE_LOCKMODE_SHARED 0x1
+
+C_ASSERT(sizeof(RTL_CONDITION_VARIABLE) == 8);
+
+/* Initializes a condition variable without sleepers. Since Vista. */
+NTSYSAPI VOID RtlInitializeConditionVariable(PRTL_CONDITION_VARIABLE ConditionVariable);
+
+/* Leaves the critical section once, sleeps, and enters it again. Returns STATUS_SUCCESS when woken, STATUS_TIMEOUT when
+   the time is over. Since Vista. */
+NTSYSAPI NTSTATUS RtlSleepConditionVariableCS(PRTL_CONDITION_VARIABLE ConditionVariable,
+                                              PRTL_CRITICAL_SECTION CriticalSection, PLARGE_INTEGER Timeout);
+
+/* Releases the SRW lock, sleeps, and acquires it again in the same mode. Returns STATUS_SUCCESS, STATUS_TIMEOUT, or
+   STATUS_INVALID_PARAMETER for unknown flags, with the lock held. Differs: a lock that is not held raises
+   STATUS_RESOURCE_NOT_OWNED. Since Vista. */
+NTSYSAPI NTSTATUS RtlSleepConditionVariableSRW(PRTL_CONDITION_VARIABLE ConditionVariable, PRTL_SRWLOCK SRWLock,
+                                               PLARGE_INTEGER Timeout, ULONG Flags);
+
+/* Wakes the thread that has slept longest. Has no effect if there is none. Since Vista. */
+NTSYSAPI VOID RtlWakeConditionVariable(PRTL_CONDITION_VARIABLE ConditionVariable);
+
+/* Wakes all threads that sleep at this moment. Since Vista. */
+NTSYSAPI VOID RtlWakeAllConditionVariable(PRTL_CONDITION_VARIABLE ConditionVariable);
+
+/* User-mode resources. Shared or exclusive, recursive for the owner. */
+
+typedef struct _RTL_RESOURCE {
+    RTL_CRITICAL_SECTION CriticalSection;
+    HANDLE SharedSemaphore;
+    volatile ULONG NumberOfWaitingShared;
+    ULONG Reserved;
+    HANDLE ExclusiveSemaphore;
+    volatile ULONG NumberOfWaitingExclusive;
+    volatile LONG NumberOfActive; /* 0 free, the number of sharers, or minus the recursion count of the owner */
+    HANDLE ExclusiveOwnerThread;  /* its id; NULL: none */
+    ULONG Flags;
+    PRTL_RESOURCE_DEBUG DebugInfo;
+} RTL_RESOURCE, *PRTL_RESOURCE;
+
+C_ASSERT(sizeof(RTL_RESOURCE) == 96);
+C_ASSERT(FIELD_OFFSET(RTL_RESOURCE, ExclusiveSemaphore) == 56);
+C_ASSERT(FIELD_OFFSET(RTL_RESOURCE, NumberOfActive) == 68);
+C_ASSERT(FIELD_OFFSET(RTL_RESOURCE, ExclusiveOwnerThread) == 72);
+C_ASSERT(FIELD_OFFSET(RTL_RESOURCE, DebugInfo) == 88);
+
+#define RTL_RESOURCE_FLAG_LONG_TERM ((ULONG)0x00000001) /* do not report long waits */
+
+/* Initializes a free resource. Raises STATUS_NO_MEMORY or STATUS_INSUFFICIENT_RESOURCES. Since NT 3.1. */
+NTSYSAPI VOID RtlInitializeResource(PRTL_RESOURCE Resource);
+
+/* Frees what the resource holds; it must be unused. Since NT 3.1. */
+NTSYSAPI VOID RtlDeleteResource(PRTL_RESOURCE Resource);
+
+/* Acquires the resource shared, ahead of exclusive waiters and also as its owner. With Wait FALSE it returns FALSE
+   instead of blocking. Since NT 3.1. */
+NTSYSAPI BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait);
+
+/* Acquires the resource exclusively; recursive. With Wait FALSE it returns FALSE instead of blocking. Since NT 3.1. */
+NTSYSAPI BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait);
+
+/* Releases one acquire. Raises STATUS_RESOURCE_NOT_OWNED if there is none. Since NT 3.1. */
+NTSYSAPI VOID RtlReleaseResource(PRTL_RESOURCE Resource);
+
+/* Converts shared to exclusive: at once for the only sharer. Otherwise it releases the share while it waits, so other
+   threads may own the resource exclusively first. Since NT 3.1. */
+NTSYSAPI VOID RtlConvertSharedToExclusive(PRTL_RESOURCE Resource);
+
+/* Converts exclusive to shared and lets waiting sharers in. Since NT 3.1. */
+NTSYSAPI VOID RtlConvertExclusiveToShared(PRTL_RESOURCE Resource);
+
+/* Prints the state. Differs: on standard error. Since NT 3.1. */
+NTSYSAPI VOID RtlDumpResource(PRTL_RESOURCE Resource);
+
+/* Barriers. A number of threads wait for each other. */
+
+typedef struct _RTL_BARRIER {
+    DWORD Reserved1;
+    DWORD Reserved2;
+    ULONG_PTR Reserved3[2];
+    DWORD Reserved4;
+    DWORD Reserved5;
+} RTL_BARRIER, *PRTL_BARRIER;
+
+C_ASSERT(sizeof(RTL_BARRIER) == 32);
+
+#define RTL_BARRIER_FLAGS_SPIN_ONLY 0x00000001
+#define RTL_BARRIER_FLAGS_BLOCK_ONLY 0x00000002
+#define RTL_BARRIER_FLAGS_NO_DELETE 0x00000004 /* the deleting thread knows otherwise that this one has left */
+
+/* Initializes a barrier for a number of threads. SpinCount MAXULONG is the default. Returns STATUS_INVALID_PARAMETER_2
+   or _3 for a bad number or count. Since 8. */
+NTSYSAPI NTSTATUS RtlInitBarrier(PRTL_BARRIER Barrier, ULONG TotalThreads, ULONG SpinCount);
+
+/* Waits until all threads have left, except those that entered with RTL_BARRIER_FLAGS_NO_DELETE. Since 8. */
+NTSYSAPI NTSTATUS RtlDeleteBarrier(PRTL_BARRIER Barrier);
+
+/* Blocks until all threads have arrived; spins first unless the flags say otherwise. Returns TRUE to one of them. The
+   second form is for a barrier that will be deleted, whatever the flags say. Since 8. */
+NTSYSAPI BOOLEAN RtlBarrier(PRTL_BARRIER Barrier, ULONG Flags);
+NTSYSAPI BOOLEAN RtlBarrierForDelete(PRTL_BARRIER Barrier, ULONG Flags);
 
 INTERLOCK_END
 

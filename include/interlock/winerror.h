@@ -1,4 +1,4 @@
-/* winerror.h: the error codes of Win32 and the HRESULTs made of them. Part of rtl.h, which maps statuses to them. */
+/* winerror.h: Win32 error codes and HRESULTs. rtl.h maps statuses to them. */
 #ifndef INTERLOCK_WINERROR_H
 #define INTERLOCK_WINERROR_H
 
@@ -300,6 +300,7 @@ typedef LONG HRESULT;
 #define MAKE_HRESULT(Severity, Facility, Code)                                                                         \
     ((HRESULT)((ULONG)(Severity) << 31 | (ULONG)(Facility) << 16 | (ULONG)(Code)))
 
+/* Returns an error as an HRESULT of FACILITY_WIN32; 0 and HRESULTs are returned unchanged. Since NT 3.5. */
 FORCEINLINE HRESULT HRESULT_FROM_WIN32(ULONG Error)
 {
     return (LONG)Error <= 0 ? (HRESULT)Error : (HRESULT)((Error & 0xFFFF) | FACILITY_WIN32 << 16 | 0x80000000);

@@ -2,15 +2,9 @@
 #define INTERLOCK_WDK_WDM_H
 
 #include <interlock/bugcodes.h>
-#include <interlock/ex.h>
 #include <interlock/exception.h>
-#include <interlock/interlocked.h>
 #include <interlock/io.h>
-#include <interlock/ke.h>
-#include <interlock/ntdef.h>
-#include <interlock/ntstatus.h>
-#include <interlock/ob.h>
 #include <interlock/ps.h>
-#include <interlock/rtl.h>
+#include <interlock/threadpool.h>
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <interlock/win32/language.h>
 
-/* With _UNICODE, as with UNICODE in windows.h, strings are of 16-bit units. */
+/* With _UNICODE strings have 16-bit characters, as with UNICODE in windows.h. */
 #if defined(_UNICODE) && !defined(UNICODE)
 #error "_UNICODE without UNICODE: a TCHAR would be two things."
 #endif

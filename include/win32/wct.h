@@ -3,6 +3,4 @@
 
 #include <windows.h>
 
-#include <interlock/win32/waitchain.h>
-
 #endif

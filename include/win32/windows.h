@@ -1,7 +1,7 @@
 #ifndef INTERLOCK_WIN32_WINDOWS_H
 #define INTERLOCK_WIN32_WINDOWS_H
 
-#include <interlock/ntdef.h> /* first: says which targets are not for it, before the host's headers fail */
+#include <interlock/ntdef.h> /* first: it refuses other targets before the host's headers fail */
 
 #include <interlock/exception.h>
 #include <interlock/interlocked.h>

@@ -217,7 +217,7 @@ static void inherit_and_free(void)
 LAB_SCENARIO(freed_mutant_abandoned, .Setup = setup_mutant, .Threads = {die_with_mutant, inherit_and_free},
              .Flags = LAB_LARGE);
 
-/* A WaitAll that is satisfied at once: a thread whose release finds the semaphore taken frees it. */
+/* A WaitAll that is already satisfied: a thread whose release finds the semaphore taken frees it. */
 static KMUTANT own_mutant;
 
 static void setup_mutant_and_semaphore(void)

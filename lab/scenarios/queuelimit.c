@@ -152,7 +152,7 @@ static void at_most_limit(void)
 }
 LAB_SCENARIO(queue_limit, .Setup = two_entries, .Threads = {serial_worker, serial_worker}, .Finish = at_most_limit);
 
-/* Several at once. */
+/* Several entries per removal. */
 static void remove_several(void)
 {
     PLIST_ENTRY found[3];

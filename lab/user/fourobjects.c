@@ -5,6 +5,7 @@
 
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
+#include <interlock/threadpool.h>
 
 #include "nt/completion.h"
 #include "rtl/criticalsection.h"

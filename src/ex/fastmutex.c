@@ -235,7 +235,7 @@ static DECLSPEC_NOINLINE VOID ExpContendForMutex(PFAST_MUTEX Mutex, KWAIT_REASON
     KI_LOCK_KIND Kind = Reason == WrFastMutex ? KiLockFastMutex : KiLockGuardedMutex;
     PKTHREAD Thread = KiCurrentThread();
     KTRACE_CONTENTION_BEGIN(Mutex, Kind, TRUE, ExpMutexOwnerId(Mutex));
-    KiCountWait(Thread);
+    KiCountContention(Thread);
     ExpForgetInheritedWaiters(Mutex);
     if (!ExpTakeMutexAwake(Thread, Mutex, FALSE, 0) && !ExpTakeMutexOrQueue(Mutex)) {
         ExpWaitForMutex(Thread, Mutex, Reason);

@@ -513,7 +513,7 @@ VOID ExpAcquirePushLockExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_M
     if (KiIsTurnOver(Thread, Lock)) {
         ExpContendForPushLock(Lock, TRUE, Methods);
     } else if (!ExpTryAcquire(Lock, TRUE)) {
-        KiCountWait(Thread);
+        KiCountContention(Thread);
         ExpContendForPushLock(Lock, TRUE, Methods);
     }
 }
@@ -528,7 +528,7 @@ VOID ExpAcquireInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHO
 VOID ExpAcquirePushLockShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     if (!ExpTryAcquire(Lock, FALSE)) {
-        KiCountWait(KiCurrentThread());
+        KiCountContention(KiCurrentThread());
         ExpContendForPushLock(Lock, FALSE, Methods);
     }
 }

@@ -99,7 +99,7 @@ static DECLSPEC_NOINLINE VOID ExpAwaitLockToAcquire(PERESOURCE Resource, PKTHREA
 {
     if (Wait) {
         KiExitDispatcher(Thread);
-        KiCountWait(Thread);
+        KiCountContention(Thread);
         KiEnterDispatcher(Thread);
         if (KiParkUntil(Thread, KiParkForPushLock, ExpTryLockResource, Resource)) {
             return;
@@ -556,7 +556,7 @@ static DECLSPEC_NOINLINE VOID ExpContendForResource(PERESOURCE Resource, PKTHREA
     EXP_RESOURCE_WAIT Block;
     KI_PATIENCE Patience;
     BOOLEAN Queues = FALSE;
-    KiCountWait(Thread);
+    KiCountContention(Thread);
     KiBeginPatience(&Patience, Thread, KiParkForPushLock);
     while (Outcome != ExpAcquired) {
         if (Queues && Outcome == ExpMustWait) {

@@ -199,20 +199,10 @@ static VOID HalpCloseKeeper(VOID)
     __atomic_store_n(&HalpKeeper.Generation, (HalpKeeper.Generation | 1) + 1, __ATOMIC_RELEASE);
 }
 
-static BOOLEAN HalpOpenGuard(VOID)
-{
-    int Ends[2];
-
-    if (HalpCall(SYS_pipe2, Ends, O_CLOEXEC) != 0) {
-        return FALSE;
-    }
-    __atomic_store_n(&HalpKeeper.Guard, HalpKeepDescriptor(Ends[0]), __ATOMIC_RELAXED);
-    __atomic_store_n(&HalpKeeper.GuardWriter, HalpKeepDescriptor(Ends[1]), __ATOMIC_RELAXED);
-    return HalpStoreId(HalpKept(&HalpKeeper.Guard), &HalpKeeper.GuardId);
-}
-
 ULONG HalOpenKeeper(VOID)
 {
+    BOOLEAN Guarded = FALSE;
+    int Ends[2];
     LONG Set;
 
     HalpCloseKeeper();
@@ -221,7 +211,12 @@ ULONG HalOpenKeeper(VOID)
         return 0;
     }
     HalpStoreId(Set, &HalpKeeper.SharedId);
-    if (!HalpOpenGuard() ||
+    if (HalpCall(SYS_pipe2, Ends, O_CLOEXEC) == 0) {
+        __atomic_store_n(&HalpKeeper.Guard, HalpKeepDescriptor(Ends[0]), __ATOMIC_RELAXED);
+        __atomic_store_n(&HalpKeeper.GuardWriter, HalpKeepDescriptor(Ends[1]), __ATOMIC_RELAXED);
+        Guarded = HalpStoreId(HalpKept(&HalpKeeper.Guard), &HalpKeeper.GuardId);
+    }
+    if (!Guarded ||
         HalpControlSet(Set, EPOLL_CTL_ADD, HalpKept(&HalpKeeper.Guard), 0, HAL_NO_COOKIE) != 0) {
         HalCloseDescriptor(Set);
         HalpCloseKeeper();

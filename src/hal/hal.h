@@ -108,19 +108,6 @@ typedef struct _HAL_TURN {
 } HAL_TURN, *PHAL_TURN;
 VOID HalCountContention(PHAL_TURN Turn);
 VOID HalGiveWay(ULONG Round);                       /* between two looks of a wait that no wake ends: yields, later naps */
-FORCEINLINE VOID HalLongSpin(ULONG Round)           /* the old name */
-{
-    if (HalOtherProcessorAvailable()) {
-        if (Round < 64) {
-            for (ULONG Spins = HalSpinsForCycles(2000); Spins != 0; Spins -= 1) {
-                HalPause();
-            }
-            return;
-        }
-        Round -= 64;
-    }
-    HalGiveWay(Round);
-}
 
 /* The sleep of the clock thread, one at a time: until *Wake != Expected or either deadline, also if the system clock is
    stepped, or a spurious wakeup. 0: no deadline. A thread that has changed *Wake calls HalClockWake. */

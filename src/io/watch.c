@@ -1,10 +1,11 @@
-/* watch.c: the threads that watch descriptors. The theory is in watch.h. */
+/* watch.c: the threads that watch descriptors. Theory in watch.h. */
 #include <interlock/ex.h>
 
 #include "watch.h"
 #include "../ke/park.h"
 
 #include "../ke/ownthread.h"
+#include "../ke/park.h"
 
 #define IOP_NOT_ATTACHED (-1)
 #define IOP_LOST_DESCRIPTOR (-2)
@@ -25,8 +26,8 @@ static ULONG IopSlotsUsed;
 static ULONG IopFreeSlots;           /* number + 1 of the first */
 
 /*
- * The watcher: the id of the process that it works for in the upper half, how far it has got in the lower one. Whoever
- * changes it to IopStarting opens the keeper, starts the threads and lets the watches enter.
+ * The watcher: the id of its process in the upper half, its state in the lower one. The thread that changes it to
+ * IopStarting opens the keeper, starts the threads and enters the watches.
  */
 enum { IopNotStarted, IopStarting, IopStarted };
 
@@ -59,17 +60,7 @@ static BOOLEAN IopTakeSlot(PIOP_WATCH Watch)
     return TRUE;
 }
 
-/* With the lock held. TRUE: Chunk is in use now. */
-static BOOLEAN IopAddChunk(PIOP_SLOT Chunk)
-{
-    ULONG Index = IopSlotsUsed / IOP_SLOTS_IN_CHUNK;
-    if (Index == IOP_CHUNKS || IopChunk[Index] != NULL) {
-        return FALSE;
-    }
-    IopChunk[Index] = Chunk;
-    return TRUE;
-}
-
+/* Where a chunk is missing, allocates one outside of the lock; another thread may be faster. */
 static BOOLEAN IopEnterSlot(PIOP_WATCH Watch)
 {
     PKTHREAD Thread = KiEnterLocked(&IopWatchLock);
@@ -83,7 +74,11 @@ static BOOLEAN IopEnterSlot(PIOP_WATCH Watch)
         return FALSE;
     }
     Thread = KiEnterLocked(&IopWatchLock);
-    BOOLEAN Added = IopAddChunk(Chunk);
+    ULONG Index = IopSlotsUsed / IOP_SLOTS_IN_CHUNK;
+    BOOLEAN Added = Index != IOP_CHUNKS && IopChunk[Index] == NULL;
+    if (Added) {
+        IopChunk[Index] = Chunk;
+    }
     Entered = IopTakeSlot(Watch);
     KiExitLocked(&IopWatchLock, Thread);
     if (!Added) {
@@ -103,16 +98,15 @@ NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, ULONG Events, PVOID Object, VOID (
     return IopEnterSlot(Watch) ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
-/* How far this process has got. acquire: pairs with the release in IopEnsureKeeper, so what the watches have entered is
-   there */
+/* The state in this process. acquire: pairs with the release in IopEnsureKeeper, so the watches have been entered */
 static ULONG IopKeeperState(VOID)
 {
     ULONG64 Word = __atomic_load_n(&IopWatcher, __ATOMIC_ACQUIRE);
     return Word >> 32 == HalCurrentProcessId() ? (ULONG)Word : IopNotStarted;
 }
 
-/* A forked child that has not opened its keeper yet has only the identity of the file to go by. While a keeper is being
-   opened the answer may be no for what will be in it. */
+/* A forked child that has not opened its keeper yet can only compare the identity of the file. While a keeper is being
+   opened the answer may be FALSE for what will be in it. */
 BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch)
 {
     LONG Descriptor = IopNumberOf(Watch);
@@ -136,7 +130,7 @@ VOID IopDeleteWatch(PIOP_WATCH Watch)
     }
 }
 
-/* The watch's object with a reference, or NULL if it is not there any more, or not yet. With the lock held. */
+/* With the lock held: the watch's object with a reference; NULL if it is gone, or not attached yet. */
 static PVOID IopReferenceWatched(ULONG Number)
 {
     PIOP_WATCH Watch = IopSlotOf(Number)->Watch;
@@ -166,20 +160,13 @@ static VOID IopDispatchReady(ULONG64 Cookie)
 
 static NTSTATUS IopRepair(VOID);
 
-/* It belongs to the library: the program may end without it. */
-static VOID IopBecomeSystemThread(VOID)
-{
-    KiAdoptThread();
-    KiCurrentThread()->IsIdleThread = TRUE;
-}
-
 static VOID IopWatcherThread(PVOID Context)
 {
     ULONG Keeper = (ULONG)(ULONG_PTR)Context;
     HAL_READY Found[HAL_MOST_READY];
     ULONG Count;
-    IopBecomeSystemThread();
-    /* relaxed: for the thread at the guard, which wakes this one if it comes to that; by a wrong number, nobody */
+    KiCurrentThread()->IsIdleThread = TRUE; /* the process may end while it runs */
+    /* relaxed: only for the guard, which wakes this thread; a stale id wakes none */
     __atomic_store_n(&IopWatcherThreadId, HalCurrentThreadId(), __ATOMIC_RELAXED);
     while (HalWaitForDescriptors(Keeper, Found, &Count)) {
         for (ULONG Index = 0; Index < Count; Index += 1) {
@@ -190,14 +177,14 @@ static VOID IopWatcherThread(PVOID Context)
 }
 
 /*
- * At the guard. The watcher may sleep on a set that has no number any more: it is woken, and finds that out. A program
- * closes one descriptor after the other, so what is still there now may be gone in a moment: this thread repairs again
- * and again for about a second, and for as long as the host refuses a new keeper.
+ * Waits until the keeper is closed. The watcher may then sleep on a set that has no number: it is woken and notices. A
+ * program closes one descriptor after the other, so what is still open now may be closed in a moment: this thread
+ * repeats the repair for about a second, and for as long as the host refuses a new keeper.
  */
 static VOID IopGuardThread(PVOID Context)
 {
     LONGLONG Interval = IOP_FIRST_INTERVAL;
-    IopBecomeSystemThread();
+    KiCurrentThread()->IsIdleThread = TRUE; /* the process may end while it runs */
     HalAwaitKeeperLoss((ULONG)(ULONG_PTR)Context);
     HalInterruptThread(__atomic_load_n(&IopWatcherThreadId, __ATOMIC_RELAXED));
     while (!NT_SUCCESS(IopRepair()) || Interval < IOP_LAST_INTERVAL) {
@@ -213,7 +200,7 @@ static NTSTATUS IopEnterKeeper(PIOP_WATCH Watch, LONG Descriptor)
     if (Membership == HalDescriptorRefused || !HalQueryFileId(Descriptor, &Id)) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    /* relaxed: others may just ask about the watch; release: pairs with the acquire in IopNumberOf */
+    /* relaxed: other threads may be asking about the watch; release: pairs with the acquire in IopNumberOf */
     __atomic_store_n(&Watch->AlwaysReady, Membership == HalDescriptorAlwaysReady, __ATOMIC_RELAXED);
     __atomic_store_n(&Watch->Id.Device, Id.Device, __ATOMIC_RELAXED);
     __atomic_store_n(&Watch->Id.File, Id.File, __ATOMIC_RELAXED);
@@ -222,23 +209,18 @@ static NTSTATUS IopEnterKeeper(PIOP_WATCH Watch, LONG Descriptor)
 }
 
 /*
- * Why all watches are visited, and what may be taken for a watch's descriptor that is not in the keeper. The keeper
- * is whole: nothing, since it is lost. The keeper is a new one: what has the identity of the file, if it is one of a
- * kind whose files have their own; else another file is likely to have got the number. A forked child's first one:
- * what has the identity, since it was inherited.
+ * Why all watches are visited, and which number may still be a watch's descriptor although it is not in the keeper.
+ * Lost: the keeper is intact, so none. Enter: the keeper is new, so a file with the same identity, if files of its kind
+ * have their own; otherwise another file has probably got the number. Inherited: a forked child's first keeper, so a file
+ * with the same identity.
  */
 typedef enum _IOP_VISIT { IopVisitLost, IopVisitEnter, IopVisitInherited, IopVisitLook } IOP_VISIT;
-
-static BOOLEAN IopIsStillThere(PIOP_WATCH Watch, IOP_VISIT Visit)
-{
-    return Visit != IopVisitLost && (Visit == IopVisitInherited || HalIsTellingId(&Watch->Id)) &&
-           HalIsFile(IopNumberOf(Watch), &Watch->Id);
-}
 
 static VOID IopEnterAgain(PIOP_WATCH Watch, IOP_VISIT Visit)
 {
     LONG Descriptor = IopNumberOf(Watch);
-    if (IopIsStillThere(Watch, Visit) && NT_SUCCESS(IopEnterKeeper(Watch, Descriptor))) {
+    if (Visit != IopVisitLost && (Visit == IopVisitInherited || HalIsTellingId(&Watch->Id)) &&
+        HalIsFile(Descriptor, &Watch->Id) && NT_SUCCESS(IopEnterKeeper(Watch, Descriptor))) {
         return;
     }
     Descriptor = Watch->Reopen != NULL ? Watch->Reopen(Watch->Object) : IOP_LOST_DESCRIPTOR;
@@ -252,7 +234,7 @@ static VOID IopEnterAgain(PIOP_WATCH Watch, IOP_VISIT Visit)
     }
 }
 
-/* Each watch, one at a time: the host is not called under the lock. Returns whether one was not in the keeper. */
+/* One watch at a time, because the host is not called under the lock. Returns whether one was not in the keeper. */
 static BOOLEAN IopVisitWatches(IOP_VISIT Visit)
 {
     BOOLEAN Missing = FALSE;
@@ -278,12 +260,12 @@ static BOOLEAN IopVisitWatches(IOP_VISIT Visit)
 }
 
 /*
- * With IopWatcher at IopStarting, like what it reads. A start that the host refuses half-way leaves what it has made for
- * the next one: the keeper, and the thread at its guard. (Closing the keeper again would strand its thread: a thread that
- * waits for an epoll set, or is about to, does not notice that the set was closed.) So the watcher is started last.
+ * With IopWatcher at IopStarting, which also guards the two words. A start that the host refuses halfway leaves the
+ * keeper and its guard for the next one. (Closing the keeper would strand the guard: a thread that waits for an epoll
+ * set, or is about to, does not notice that the set was closed.) So the watcher is started last.
  */
 static ULONG IopOpenedKeeper;
-static ULONG IopGuardedKeeper;       /* the one that has its thread */
+static ULONG IopGuardedKeeper;       /* the one that has a guard */
 
 static const KI_OWN_KIND IopGuardKind = {.Name = "interlock-guard", .Routine = IopGuardThread};
 static const KI_OWN_KIND IopWatcherKind = {.Name = "interlock-io", .Routine = IopWatcherThread};
@@ -305,7 +287,7 @@ static NTSTATUS IopStart(VOID)
     return NT_SUCCESS(Status) ? KiCreateOwnThread(&IopWatcherKind, Context, 0) : Status;
 }
 
-/* FALSE: it is open, and nobody asks for a repair. Found: the state before it was claimed. */
+/* FALSE: it is open, and no repair is requested. Found: the state before it was claimed. */
 static BOOLEAN IopClaimKeeper(ULONG64 Self, BOOLEAN Repair, PULONG64 Found)
 {
     /* acquire, all: pair with the release in IopEnsureKeeper */
@@ -322,7 +304,7 @@ static BOOLEAN IopClaimKeeper(ULONG64 Self, BOOLEAN Repair, PULONG64 Found)
     return FALSE;
 }
 
-/* Repair: the keeper is said to be open, but something may be lost. */
+/* Repair: even if the keeper is open, since a descriptor may be lost. */
 static NTSTATUS IopEnsureKeeper(BOOLEAN Repair)
 {
     ULONG64 Self = (ULONG64)HalCurrentProcessId() << 32;
@@ -381,7 +363,7 @@ LONG IopDescriptorOf(PIOP_WATCH Watch)
 
 static VOID IopRunRepair(PVOID Item)
 {
-    /* release: pairs with the acquire in IopRequestRepair; the item is not queued any more */
+    /* release: pairs with the acquire in IopRequestRepair; the item is no longer queued */
     __atomic_store_n((volatile ULONG *)Item, 0, __ATOMIC_RELEASE);
     IopRepair();
 }

@@ -11,6 +11,32 @@
 #include "prcb.h"
 #include "timertable.h"
 
+/*
+ * The block that a debugger looks for, in a live process or in a core file: by its symbol, or in a program without
+ * symbols by Magic where Self is the block's own address. A debugger of another Version or LayoutHash cannot read what
+ * the roots point to.
+ */
+typedef struct _KD_ROOT {
+    PCSTR Name;               /* the variable's name in the library */
+    PVOID Address;
+    SIZE_T Size;
+} KD_ROOT, *PKD_ROOT;
+
+#define KD_DEBUGGER_DATA_MAGIC "Interlock KDBG\n"
+
+typedef struct _KD_DEBUGGER_DATA {
+    CHAR Magic[16];
+    struct _KD_DEBUGGER_DATA *Self;
+    ULONG Size;               /* of this block */
+    volatile ULONG Ready;     /* 1: the roots may be read */
+    CHAR Version[32];
+    ULONG64 LayoutHash;
+    const KD_ROOT *FirstRoot; /* up to EndOfRoots, exclusive */
+    const KD_ROOT *EndOfRoots;
+} KD_DEBUGGER_DATA, *PKD_DEBUGGER_DATA;
+
+extern NTKERNELAPI KD_DEBUGGER_DATA KdDebuggerDataBlock;
+
 /* aligned: no gaps between the entries */
 #define KD_REGISTER_ROOT(Variable)                                                                                     \
     static const KD_ROOT KdRootOf##Variable                                                                            \

@@ -13,9 +13,10 @@
  */
 #include "dpc.h"
 
-#define KI_SPINS_BEFORE_RETRY 4096
+#include "park.h"
 
-static const HAL_DEADLINE KiNoDeadline = {HalNoDeadline, 0};
+#define KI_LOOKS_BEFORE_RETRY 256
+
 static volatile ULONG KiTakenProcessors; /* owned beside another one */
 
 FORCEINLINE KIRQL KiLockDpcData(PKTHREAD Thread, PKDPC_DATA Data)
@@ -50,7 +51,7 @@ static DECLSPEC_NORETURN VOID KiRunHelper(PKPRCB Prcb, PKI_HELPER Helper, BOOLEA
         /* acquire: pairs with the release in KiWakeHelper; work that was left before the wake is visible */
         ULONG Wakes = __atomic_load_n(&Helper->Wakes, __ATOMIC_ACQUIRE);
         if (!Work(Thread, Prcb)) {
-            HalDispatch.Wait(&Helper->Wakes, Wakes, &KiNoDeadline);
+            KiSleepWhile(&Helper->Wakes, Wakes);
         }
     }
 }
@@ -479,17 +480,18 @@ LOGICAL KeSignalCallDpcSynchronize(PVOID SystemArgument2)
     PKI_CALL_DPC Call = SystemArgument2;
     PKTHREAD Thread = KiCurrentThread();
     ULONG Round = __atomic_load_n(&Call->Round, __ATOMIC_RELAXED);
-    ULONG Spins = 0;
+    KI_PATIENCE Patience;
     /* acq_rel: what every processor did before the barrier happens before the last one opens it */
     if (__atomic_add_fetch(&Call->Arrived, 1, __ATOMIC_ACQ_REL) == KeNumberProcessors) {
         __atomic_store_n(&Call->Arrived, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&Call->Round, Round + 1, __ATOMIC_RELEASE);
         return TRUE;
     }
+    KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
     /* acquire: pairs with the release above */
-    while (__atomic_load_n(&Call->Round, __ATOMIC_ACQUIRE) == Round) {
-        KiSpin(Thread, &Spins);
-        if (Spins % KI_SPINS_BEFORE_RETRY == 0) {
+    for (ULONG Looks = 1; __atomic_load_n(&Call->Round, __ATOMIC_ACQUIRE) == Round; Looks += 1) {
+        KiStayAwake(&Patience, Thread, KiParkForSpinLock);
+        if (Looks % KI_LOOKS_BEFORE_RETRY == 0) {
             KiStartIdleThreads(Thread); /* for processors whose DPC was queued when the host had no thread */
         }
     }

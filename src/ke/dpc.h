@@ -51,7 +51,7 @@ BOOLEAN KiRequestInterrupt(PKTHREAD Thread, PKPRCB Prcb);
  * A thread that waits for a request to be served repeats it now and then: the host loses an interrupt if its queue of
  * signals is full, or in a thread that a sanitizer is setting up.
  */
-#define KI_SPINS_BEFORE_REPEAT (KI_SPINS_BEFORE_LONG_SPIN * 256)
+#define KI_LOOKS_BEFORE_REPEAT 512 /* by KiParkForSpinLock: some 100 ms */
 #define KI_TIME_BEFORE_REPEAT 1000000 /* 100 ms */
 
 #endif

@@ -50,7 +50,7 @@ FORCEINLINE BOOLEAN KiIsTurnOver(PKTHREAD Thread, volatile VOID *Lock)
 }
 
 /* The thread has found a lock held. */
-FORCEINLINE VOID KiCountWait(PKTHREAD Thread)
+FORCEINLINE VOID KiCountContention(PKTHREAD Thread)
 {
     HalCountContention(&Thread->HostTurn);
 }

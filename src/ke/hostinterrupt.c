@@ -11,7 +11,7 @@
  *
  * 1. The requester that changes None to Wanted sends. If that fails the state becomes None again, and the thread finds
  *    out when it next calls in.
- * 2. The thread sets Looking, looks, and changes Looking to None. If the state is not Looking any more it looks again.
+ * 2. The thread sets Looking, looks, and changes Looking to None. If that fails it looks again.
  * 3. If the thread must not be stopped now (hal.h, HalInterruptLater) the state stays: another interrupt is on its way.
  * 4. An interrupt may be kept from the thread: for as long as the thread blocks the host's signal, or for good if
  *    something else takes the signal. So a requester that promises something about the thread asks whether it arrives

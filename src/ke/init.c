@@ -4,6 +4,7 @@
 #include "debugdata.h"
 #include "dpc.h"
 #include "interrupt.h"
+#include "park.h"
 #include "queuedlock.h"
 #include "park.h"
 #include "../trace/trace.h"

@@ -284,14 +284,6 @@ static BOOLEAN KiAwaitRequest(PKTHREAD Thread, PKPRCB Prcb, PKI_INTERRUPT_REQUES
     return State == KiRequestClaimed;
 }
 
-static VOID KiFireAndForget(PKTHREAD Thread, PKPRCB Prcb, ULONG Vector)
-{
-    __atomic_fetch_or(&Prcb->InterruptRequest[Vector / 64], 1ULL << Vector % 64, __ATOMIC_RELAXED);
-    if (!KiRequestInterrupt(Thread, Prcb)) {
-        KiProvideOwner(Thread, Prcb);
-    }
-}
-
 static BOOLEAN KiFireAndWait(PKTHREAD Thread, PKPRCB Prcb, ULONG Vector)
 {
     KI_INTERRUPT_REQUEST Request = {.Vector = Vector, .State = KiRequestPending};
@@ -326,7 +318,10 @@ BOOLEAN KeFireInterrupt(PKINTERRUPT Interrupt, ULONG Processor)
     }
     Prcb = KiProcessorBlock[Processor];
     if (Irql >= Interrupt->Irql) {
-        KiFireAndForget(Thread, Prcb, Vector);
+        __atomic_fetch_or(&Prcb->InterruptRequest[Vector / 64], 1ULL << Vector % 64, __ATOMIC_RELAXED);
+        if (!KiRequestInterrupt(Thread, Prcb)) {
+            KiProvideOwner(Thread, Prcb);
+        }
         return FALSE;
     }
     if (Irql >= DISPATCH_LEVEL ? Thread->Prcb == Prcb : KiTryRaiseOnProcessor(Thread, Prcb)) {

@@ -23,15 +23,17 @@
  * 5. The lock is not held in a dispatcher section: a fork need not wait for it, the child frees it.
  */
 #include "dpc.h"
+#include "park.h"
 
 static KI_LOCK KiReverseStallIpiLock;
 
 static VOID KiAwaitCount(PKTHREAD Thread, volatile ULONG *Count, ULONG Value)
 {
-    ULONG Spins = 0;
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
     /* acquire: pairs with the release of the thread that counts or opens the barrier */
     while (__atomic_load_n(Count, __ATOMIC_ACQUIRE) != Value) {
-        KiSpin(Thread, &Spins);
+        KiStayAwake(&Patience, Thread, KiParkForSpinLock);
     }
 }
 
@@ -85,11 +87,12 @@ static VOID KiSendPackets(PKTHREAD Thread, PKPRCB Source)
 /* Repeats the interrupt now and then for targets that have not taken their packet. */
 static VOID KiAwaitArrivals(PKTHREAD Thread, PKPRCB Source)
 {
-    ULONG Spins = 0;
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
     /* acquire: pairs with the release in KiServiceIpi */
-    while (__atomic_load_n(&Source->TargetCount, __ATOMIC_ACQUIRE) != 0) {
-        KiSpin(Thread, &Spins);
-        for (ULONG Number = 0; Number < KeNumberProcessors && Spins % KI_SPINS_BEFORE_REPEAT == 0; Number++) {
+    for (ULONG Looks = 1; __atomic_load_n(&Source->TargetCount, __ATOMIC_ACQUIRE) != 0; Looks += 1) {
+        KiStayAwake(&Patience, Thread, KiParkForSpinLock);
+        for (ULONG Number = 0; Number < KeNumberProcessors && Looks % KI_LOOKS_BEFORE_REPEAT == 0; Number++) {
             if (__atomic_load_n(&KiProcessorBlock[Number]->SignalDone, __ATOMIC_RELAXED) == Source) {
                 KiRequestInterrupt(Thread, KiProcessorBlock[Number]);
             }
@@ -126,15 +129,12 @@ ULONG_PTR KeIpiGenericCall(PKIPI_BROADCAST_WORKER BroadcastFunction, ULONG_PTR C
 {
     PKTHREAD Thread = KiCurrentThread();
     KIRQL OldIrql = Thread->Irql;
-    ULONG Spins = 0;
     if (OldIrql >= IPI_LEVEL) {
         KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, IPI_LEVEL - 1, OldIrql, 0, (ULONG_PTR)KeIpiGenericCall);
     }
     KiStartIdleThreads(Thread);
     KiRaiseIrql(Thread, OldIrql < SYNCH_LEVEL ? SYNCH_LEVEL : OldIrql);
-    while (!KiTryAcquireLock(&KiReverseStallIpiLock)) {
-        KiSpin(Thread, &Spins);
-    }
+    KiAcquireLock(&KiReverseStallIpiLock);
     ULONG_PTR Result = KiBroadcast(Thread, Thread->Prcb, BroadcastFunction, Context);
     KiReleaseLock(&KiReverseStallIpiLock);
     KiLowerIrql(Thread, OldIrql);

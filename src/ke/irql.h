@@ -147,17 +147,4 @@ FORCEINLINE PKPRCB KiCurrentPrcb(PKTHREAD Thread)
     return KiProcessorBlock[KiCurrentProcessorNumber(Thread)];
 }
 
-/* One step of a loop that waits for another processor: lets interrupts in, and gives the host CPU away in the end. */
-#define KI_SPINS_BEFORE_LONG_SPIN 128
-
-FORCEINLINE VOID KiSpin(PKTHREAD Thread, PULONG Spins)
-{
-    KiPollInterrupts(Thread);
-    if (++*Spins % KI_SPINS_BEFORE_LONG_SPIN != 0) {
-        HalPause();
-    } else {
-        HalLongSpin(*Spins / KI_SPINS_BEFORE_LONG_SPIN);
-    }
-}
-
 #endif

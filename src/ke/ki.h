@@ -169,22 +169,22 @@ typedef struct _KTHREAD {
     struct _KI_QUEUED *Queued;       /* the lock queues that it is in: see fork.h */
     PVOID LockWaitedFor;             /* for debuggers: the lock that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it acquired exclusively after a wait */
-    volatile VOID *TurnLock;         /* the lock at which it has passed others that waited, and */
-    ULONG TurnPasses;                /* how often: see fairness.h */
-    BOOLEAN TurnOver;                /* it is to wait behind those */
-    UCHAR NearLooks;                 /* looks at a word that another one had just changed that took no time, and */
-    UCHAR UntimedLooks;              /* looks until the next one is timed: see park.h */
+    volatile VOID *TurnLock;         /* the lock at which it has overtaken waiters, and */
+    ULONG TurnPasses;                /* how often: fairness.h */
+    BOOLEAN TurnOver;                /* it must queue behind them */
+    UCHAR NearLooks;                 /* fast looks at a word that another processor had just changed, and */
+    UCHAR UntimedLooks;              /* looks until the next one is timed: park.h */
     HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
     BOOLEAN QueueBlocked;            /* not in Queue->CurrentCount: the thread waits elsewhere */
     PKQUEUE QueueAwaited;            /* the queue that it is removing from while an APC runs; else NULL */
-    UCHAR SpinFailures;              /* long spins in a row that did not pay, and */
-    UCHAR SpinSkipped;               /* chances for one so far: see park.h */
+    UCHAR SpinFailures;              /* long spins in a row that failed, and */
+    UCHAR SpinSkipped;               /* chances for one so far: park.h */
     BOOLEAN WokeSleeper;             /* since its last wait */
     UCHAR QueueGap;                  /* pauses before its first look into an empty queue: queue.c */
-    volatile ULONG WakerProcessor;   /* the host processor of whoever woke it last, plus 1 */
+    volatile ULONG WakerProcessor;   /* the host processor that woke it last, plus 1 */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
     EXCEPTION_RECORD ExceptionRecord; /* the exception that was raised last, and */

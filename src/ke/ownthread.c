@@ -1,7 +1,7 @@
 /* ownthread.c: starting the threads that the library runs for itself. The rules are in ownthread.h. */
-#include "irql.h"
-
 #include "ownthread.h"
+
+#include "park.h"
 #include "timer.h"
 
 static PKI_OWN_THREAD volatile KiOwnThreads;  /* every record that was ever wanted */
@@ -69,17 +69,24 @@ NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own)
 {
     PKTHREAD Thread = KiCurrentThread();
     NTSTATUS Status = STATUS_SUCCESS;
-    ULONG Spins = 0;
-    while (!KiHasOwnThread(Own)) {
-        ULONG State = KiOwnThreadAbsent;
+    BOOLEAN Claimed = FALSE;
+    ULONG Round = 0;
+    while (!Claimed && !KiHasOwnThread(Own)) {
+        /* relaxed: the state alone decides which thread starts it */
+        ULONG State = __atomic_load_n(&Own->State, __ATOMIC_RELAXED);
         if (!KiMayCreateThread(Thread)) {
             return STATUS_INSUFFICIENT_RESOURCES;
         }
+        if (State == KiOwnThreadStarting) {
+            KiPollInterrupts(Thread);
+            KiBackOff(Round++);
+            continue;
+        }
         KiListOwnThread(Thread, Own);
         KiEnterGuarded(Thread);
-        /* relaxed: the state alone decides who starts the thread */
-        BOOLEAN Claimed = __atomic_compare_exchange_n(&Own->State, &State, KiOwnThreadStarting, FALSE, __ATOMIC_RELAXED,
-                                                      __ATOMIC_RELAXED);
+        Claimed = State == KiOwnThreadAbsent &&
+                  __atomic_compare_exchange_n(&Own->State, &State, KiOwnThreadStarting, FALSE, __ATOMIC_RELAXED,
+                                              __ATOMIC_RELAXED);
         if (Claimed) {
             Status = KiCreateOwnThread(Own->Kind, Own->Context, 0);
             State = NT_SUCCESS(Status) && !Own->Kind->Many ? KiOwnThreadRunning : KiOwnThreadAbsent;
@@ -87,15 +94,11 @@ NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own)
             __atomic_store_n(&Own->State, State, __ATOMIC_RELEASE);
         }
         KiLeaveGuarded(Thread);
-        if (Claimed) {
-            return Status;
-        }
-        KiSpin(Thread, &Spins);
     }
     return Status;
 }
 
-/* FALSE: nobody serves the request now, and it is kept. */
+/* FALSE: the request is kept. */
 static BOOLEAN KiServeRequest(PKI_OWN_THREAD Own, BOOLEAN MayServe)
 {
     BOOLEAN (*Serve)(PVOID, BOOLEAN) = Own->Kind->Serve;

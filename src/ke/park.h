@@ -11,8 +11,8 @@
  *     sleep    On a word, until a waker changes it; in naps, if nobody will wake the thread; or not here: the caller
  *              queues the thread and blocks it.
  *
- * How long each stage lasts is a policy, and a policy is a row of KiParkPolicy below. Nothing else in the library spins,
- * yields before it sleeps, or calls the host's wait.
+ * How long each stage lasts is a policy, and a policy is a row of KiParkPolicy below. Nothing else above hal spins or calls
+ * the host's wait (tests/checks/layering.py).
  *
  * Use. The condition is a static inline function, so each call compiles to a loop of its own:
  *

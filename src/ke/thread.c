@@ -40,7 +40,7 @@ KI_PROCESS_SLOT KiInitialProcessSlot = {
 
 static KI_THREAD_SLOT *KiSlotFromNumber(ULONG Number)
 {
-    /* acquire: pairs with the release in KiEnsureThreadChunk */
+    /* acquire: pairs with the release in KiTakeNewSlot */
     KI_THREAD_SLOT *Chunk = __atomic_load_n(&KiThreadChunk[Number / KI_THREAD_CHUNK], __ATOMIC_ACQUIRE);
     return &Chunk[Number % KI_THREAD_CHUNK];
 }
@@ -189,31 +189,26 @@ static VOID KiPushFreeSlot(KI_THREAD_SLOT *Slot)
     } while (!__atomic_compare_exchange_n(&KiFreeThreadSlots, &Head, New, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-static BOOLEAN KiEnsureThreadChunk(ULONG Index)
-{
-    KI_THREAD_SLOT *Expected = NULL;
-    KI_THREAD_SLOT *Chunk;
-    if (__atomic_load_n(&KiThreadChunk[Index], __ATOMIC_RELAXED) != NULL) {
-        return TRUE;
-    }
-    Chunk = HalAllocatePages(KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT));
-    if (Chunk == NULL) {
-        return FALSE;
-    }
-    if (!__atomic_compare_exchange_n(&KiThreadChunk[Index], &Expected, Chunk, FALSE, __ATOMIC_RELEASE,
-                                     __ATOMIC_RELAXED)) {
-        HalFreePages(Chunk, KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT));
-    }
-    return TRUE;
-}
-
+/* Takes the next slot of the table, with its chunk. NULL: the table is full, or there is no memory. */
 static KI_THREAD_SLOT *KiTakeNewSlot(VOID)
 {
     ULONG Number = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_RELAXED);
     KI_THREAD_SLOT *Slot;
     do {
-        if (Number == KI_THREAD_CHUNK * KI_THREAD_CHUNKS || !KiEnsureThreadChunk(Number / KI_THREAD_CHUNK)) {
+        KI_THREAD_SLOT *volatile *Chunk = &KiThreadChunk[Number / KI_THREAD_CHUNK];
+        if (Number == KI_THREAD_CHUNK * KI_THREAD_CHUNKS) {
             return NULL;
+        }
+        if (__atomic_load_n(Chunk, __ATOMIC_RELAXED) == NULL) {
+            KI_THREAD_SLOT *None = NULL;
+            KI_THREAD_SLOT *Fresh = HalAllocatePages(KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT));
+            if (Fresh == NULL) {
+                return NULL;
+            }
+            /* release: pairs with the acquire in KiSlotFromNumber */
+            if (!__atomic_compare_exchange_n(Chunk, &None, Fresh, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+                HalFreePages(Fresh, KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT));
+            }
         }
         /* release: a thread that sees the slot counted also sees its chunk; seq_cst: nt/keptport.h */
     } while (!__atomic_compare_exchange_n(&KiThreadSlotsUsed, &Number, Number + 1, FALSE, __ATOMIC_SEQ_CST,

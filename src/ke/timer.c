@@ -23,6 +23,7 @@
 #include "dpc.h"
 #include "irql.h"
 #include "ownthread.h"
+#include "park.h"
 #include "wait.h"
 
 #define KI_UNITS_PER_MILLISECOND 10000ULL
@@ -317,7 +318,7 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
             break;
         }
         KiUnlockObject(&Timer->Header, Word);
-        HalLongSpin(Round);
+        KiBackOff(Round);
     }
     KiReadyThreads(&Released);
     KiExitDispatcher(Thread);
@@ -469,7 +470,7 @@ static ULONG64 KiExpireWheel(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index)
         Expiry = KiExpireGroup(Thread, Table, Index, &Next);
         KiExitDispatcher(Thread);
         if (Expiry == KiTimersBusy) {
-            HalLongSpin(Round);
+            KiBackOff(Round);
             Round += 1;
         } else if (Expiry == KiNeedsDispatchLevel) {
             KiRaiseIrql(Thread, DISPATCH_LEVEL);

@@ -73,7 +73,7 @@ static VOID KiMoveSlot(PKI_WHEEL Wheel, ULONG From, ULONG To)
     KiMarkSlotEmpty(Wheel, From);
 }
 
-/* Only what is left at the end is linked to the head again: a timer's memory is not touched before it is its turn. */
+/* Only the rest is linked to the head again: a timer's memory is not touched before its turn. */
 static BOOLEAN KiFileCascade(PKI_WHEEL Wheel, PULONG Budget)
 {
     PLIST_ENTRY Head = &Wheel->Slot[KI_WHEEL_CASCADE].List;
@@ -97,32 +97,15 @@ static BOOLEAN KiFileCascade(PKI_WHEEL Wheel, PULONG Budget)
     return FALSE;
 }
 
-/* With an earlier time every timer may belong elsewhere. Those that were found due stay so. */
-static VOID KiSetWheelBack(PKI_WHEEL Wheel, ULONG64 Time)
-{
-    ULONG Number;
-    while (KiFindFirstSlot(Wheel, &Number)) {
-        KiMoveSlot(Wheel, Number, KI_WHEEL_CASCADE);
-    }
-    Wheel->Time = Time;
-}
-
-/* The first slot, which begins at Time or before. */
-static VOID KiReachSlot(PKI_WHEEL Wheel, ULONG Number, ULONG64 Time)
-{
-    if (Wheel->Slot[Number].Latest <= Time) {
-        KiMoveSlot(Wheel, Number, KI_WHEEL_DUE);
-    } else {
-        Wheel->Time = KiBeginningOfSlot(Wheel, Number);
-        KiMoveSlot(Wheel, Number, KI_WHEEL_CASCADE);
-    }
-}
-
 BOOLEAN KiTurnWheel(PKI_WHEEL Wheel, ULONG64 Time, ULONG Budget)
 {
     ULONG Number;
     if (Time < Wheel->Time) {
-        KiSetWheelBack(Wheel, Time);
+        /* With an earlier time every timer may belong elsewhere. Those that were found due stay so. */
+        while (KiFindFirstSlot(Wheel, &Number)) {
+            KiMoveSlot(Wheel, Number, KI_WHEEL_CASCADE);
+        }
+        Wheel->Time = Time;
     }
     for (;;) {
         if (!KiFileCascade(Wheel, &Budget)) {
@@ -131,7 +114,12 @@ BOOLEAN KiTurnWheel(PKI_WHEEL Wheel, ULONG64 Time, ULONG Budget)
         if (!KiFindFirstSlot(Wheel, &Number) || KiBeginningOfSlot(Wheel, Number) > Time) {
             break;
         }
-        KiReachSlot(Wheel, Number, Time);
+        if (Wheel->Slot[Number].Latest <= Time) {
+            KiMoveSlot(Wheel, Number, KI_WHEEL_DUE);
+        } else {
+            Wheel->Time = KiBeginningOfSlot(Wheel, Number);
+            KiMoveSlot(Wheel, Number, KI_WHEEL_CASCADE);
+        }
     }
     Wheel->Time = Time;
     return TRUE;

@@ -1,12 +1,12 @@
 /*
- * timertable.h: where set timers are filed until they expire.
+ * timertable.h: the tables in which set timers wait until they expire.
  *
  * Each processor has a table, each table two wheels: one for relative timers, whose times are interrupt times, and one
- * for absolute timers, whose times are system times and which alone follows a step of the system clock.
+ * for absolute timers, whose times are system times. Only the second follows a step of the system clock.
  *
  * A wheel has KI_WHEEL_LEVELS levels of 64 slots. Read times as numbers with six-bit digits. A timer is filed by the
  * highest digit in which its time T differs from the wheel's own time W: that digit's place is the level, the digit of
- * T the slot. A slot of level 0 so holds one single time, a slot of level n 64^n of them.
+ * T the slot. So a slot of level 0 holds one time, a slot of level n 64^n of them.
  *
  *      W = .. 17 | 04 | 31        T = .. 17 | 09 | 02   ->  level 1, slot 9
  *                                 T = .. 17 | 04 | 40   ->  level 0, slot 40
@@ -15,18 +15,18 @@
  * 2. A timer of level n agrees with W in every digit above n and is greater in digit n. So the first occupied slot of
  *    the lowest occupied level holds the earliest timers of the wheel, and finding it takes two bit scans.
  * 3. When W reaches the beginning of a slot, its timers are filed again; each lands on a lower level. So a timer moves
- *    at most KI_WHEEL_LEVELS - 1 times in its life, and filing, taking out and expiring do not depend on the number of
+ *    at most KI_WHEEL_LEVELS - 1 times, and the cost of filing, removing and expiring does not depend on the number of
  *    timers. The timers of a slot that is being filed again wait in KI_WHEEL_CASCADE, so that the table's lock can be
- *    given up in between; while that slot is occupied, W stays where it is.
+ *    released in between; while that slot is occupied, W does not change.
  * 4. A bit of Occupied is set exactly if the list of that slot is not empty; the list head of an empty slot is garbage.
  *    A zeroed wheel is an empty one that stands at time 0.
  * 5. Earliest of a slot is never later than the earliest timer in it. It may be earlier after that timer was taken out;
- *    then the clock thread wakes once for nothing, which files the slot again.
+ *    then the clock wakes spuriously once, and files the slot again.
  * 6. Timers with the same time expire in the order in which they were set, unless one of them was set while the others
  *    were waiting in KI_WHEEL_CASCADE.
  * 7. Latest of a slot is KI_TIME_NEVER if a timer was put behind a later one. Otherwise its timers are in the order of
  *    their times, and none is later than Latest. So a slot whose Latest has passed is due as it is: its timers, mostly
- *    set one after the other for the same interval, go to KI_WHEEL_DUE as one list. Slots of level 0 are in order.
+ *    set one after the other for the same interval, move to KI_WHEEL_DUE as one list. Slots of level 0 are in order.
  */
 #ifndef INTERLOCK_TIMERTABLE_H
 #define INTERLOCK_TIMERTABLE_H
@@ -58,7 +58,7 @@ typedef struct _KI_WHEEL {
 typedef struct _KTIMER_TABLE {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
     USHORT Processor;
-    struct _KTIMER_TABLE *Next; /* all tables that exist, see clock.c */
+    struct _KTIMER_TABLE *Next; /* all tables that exist, see timer.c */
     KI_WHEEL Wheel[2];          /* 0: interrupt time, 1: system time */
 } KTIMER_TABLE, *PKTIMER_TABLE;
 
@@ -78,7 +78,7 @@ FORCEINLINE ULONG KiTimerTolerance(PKTIMER Timer)
     return Timer->Processor >> KI_TIMER_TOLERANCE_SHIFT;
 }
 
-/* When the timer is to expire: DueTime, or the first multiple of its tolerance after it, where timers meet. */
+/* When the timer expires: DueTime, or the first multiple of its tolerance after it, where timers coalesce. */
 FORCEINLINE ULONG64 KiTimerKey(PKTIMER Timer)
 {
     ULONG64 Mask = (1ULL << KiTimerTolerance(Timer)) - 1;
@@ -91,7 +91,7 @@ FORCEINLINE PKI_WHEEL KiTimerWheel(PKTIMER_TABLE Table, PKTIMER Timer)
     return &Table->Wheel[(Timer->Processor & KI_TIMER_ABSOLUTE) != 0];
 }
 
-/* All of these are called with the table's lock held. */
+/* All of these need the table's lock. */
 
 FORCEINLINE BOOLEAN KiIsSlotOccupied(PKI_WHEEL Wheel, ULONG Number)
 {
@@ -147,8 +147,8 @@ PKTIMER KiNextDueTimer(PKI_WHEEL Wheel, PKTIMER Previous);    /* the one after P
 ULONG64 KiNextWheelTime(PKI_WHEEL Wheel);                     /* when there is something to do: 0 now, KI_TIME_NEVER */
 
 /*
- * Brings the wheel to Time, which may lie before the wheel's own if the clock was set back. Returns FALSE if that took
- * more than Budget moves: then it has to be called again.
+ * Turns the wheel to Time, which may be before the wheel's own if the clock was set back. FALSE: that takes more than
+ * Budget moves, call it again.
  */
 BOOLEAN KiTurnWheel(PKI_WHEEL Wheel, ULONG64 Time, ULONG Budget);
 

@@ -4,7 +4,7 @@
  * A wait goes through these steps. T is the waiting thread, S the thread that ends the wait.
  *
  *   T: begin      WaitRegister becomes Active|WaitInProgress, unless an alert or user APC ends the wait right here
- *   T: link       locks and tests each object, and puts a block on its list (a WaitAll holds all locks at once)
+ *   T: link       locks and tests each object, and puts a block on its list (a WaitAll holds all locks together)
  *   T: commit     WaitInProgress -> WaitCommitted by compare-exchange, unless an interruption came first
  *   T: sleep      on WakeWord, until the deadline
  *   S: end        clears Active by compare-exchange; exactly one thread succeeds and has ended the wait
@@ -207,9 +207,6 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray);
 
-/* spin.c */
-BOOLEAN KiMaySpin(PKTHREAD Thread);
-
 /* priority.c: PendingBoost of a thread. */
 
 #define KI_PENDING_BOOST(Time, Increment) ((ULONG64)(Time) << 8 | (ULONG64)(Increment))
@@ -279,8 +276,10 @@ FORCEINLINE BOOLEAN KiIsClockMissing(VOID)
  */
 FORCEINLINE BOOLEAN KiIsOnWaitList(const KTHREAD *Thread)
 {
-    return Thread->State == Waiting && Thread->WaitMode == UserMode && Thread->EnableStackSwap &&
-           Thread->Priority <= KI_LAST_SWAPPABLE_PRIORITY;
+    /* relaxed, both: advisory only */
+    return __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) == Waiting && Thread->WaitMode == UserMode &&
+           Thread->EnableStackSwap &&
+           __atomic_load_n(&Thread->Priority, __ATOMIC_RELAXED) <= KI_LAST_SWAPPABLE_PRIORITY;
 }
 
 FORCEINLINE VOID KiEnterWaitState(PKI_WAIT Wait)

@@ -53,7 +53,7 @@ FORCEINLINE VOID NtpLeaveService(PKTHREAD *Thread)
 
 /* The same for the rest of the enclosing block, which may return anywhere. */
 #define NTP_SERVICE_UNTIL_RETURN()                                                                                     \
-    PKTHREAD ServiceThread __attribute__((cleanup(NtpLeaveService))) = NtpEnterService()
+    PKTHREAD ServiceThread __attribute__((unused, cleanup(NtpLeaveService))) = NtpEnterService()
 
 /* Checks a query with a structure of fixed size, before the handle is looked up. */
 FORCEINLINE NTSTATUS NtpCheckQuery(BOOLEAN KnownClass, PVOID Information, ULONG Length, ULONG Required)

@@ -4,7 +4,7 @@
 
 #include <interlock/ps.h>
 
-#include <interlock/pushlock.h>
+#include <interlock/ex.h>
 
 #include "../io/watch.h"
 #include "../ob/obp.h"

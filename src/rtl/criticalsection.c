@@ -355,7 +355,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSe
         return STATUS_SUCCESS;
     }
     if (!RtlpTryTake(CriticalSection)) {
-        KiCountWait(Thread);
+        KiCountContention(Thread);
         KTRACE_CONTENTION_BEGIN(CriticalSection, KiLockCriticalSection, TRUE, RtlpReadOwner(CriticalSection));
         if (!RtlpTakeAwake(Thread, CriticalSection)) {
             RtlpWaitToEnter(CriticalSection);

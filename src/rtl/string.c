@@ -1,5 +1,5 @@
 /* string.c: counted strings. They compare as the names of objects do (ob/upcase.h). */
-#include <interlock/rtlstring.h>
+#include <interlock/rtl.h>
 
 #include "../ob/upcase.h"
 

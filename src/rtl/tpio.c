@@ -1,5 +1,5 @@
 /*
- * tpio.c: I/O objects. They bind to descriptor objects (interlock/descriptor.h): each operation that is started has one
+ * tpio.c: I/O objects. They bind to descriptor objects (interlock/io.h): each operation that is started has one
  * callback, when the descriptor is ready.
  *
  * A descriptor stays ready until it is read or written. So the operations of an object are served one at a time: the

@@ -44,7 +44,7 @@
 #include <interlock/threadpool.h>
 
 #include "../ke/wait.h"
-#include "../ps/psp.h"
+#include "../ob/obp.h"
 #include "teb.h"
 
 typedef enum _TPP_PACKET_KIND { TppTaskPacket, TppSourcePacket, TppLanePacket } TPP_PACKET_KIND;

@@ -7,6 +7,7 @@
 #include "tpp.h"
 
 #include "../ke/ownthread.h"
+#include "../ps/psp.h"
 
 LONGLONG TppPatience = -30 * 10000000LL;
 LONGLONG TppTickInterval = -50 * 10000LL;

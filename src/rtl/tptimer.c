@@ -2,8 +2,6 @@
    its packet is served, so expirations that found no thread count as one. */
 #include "tpp.h"
 
-#include "../ke/timer.h"
-
 static VOID TppExecuteTimer(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
 {
     PTP_TIMER Timer = CONTAINING_RECORD(Object, TP_TIMER, Object);
@@ -80,9 +78,6 @@ LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULON
 {
     TPP_DISARMED Disarmed = TppWasNotArmed;
     TppReadyPool(Timer->Object.Pool);
-    if (DueTime != NULL) {
-        KiEnsureClock(); /* a forked child may not have it; setting the timer would start it under the lock */
-    }
     PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
     if (!TppIsClosed(&Timer->Object)) {
         Disarmed = TppStopTimer(Timer);

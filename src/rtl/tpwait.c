@@ -11,8 +11,6 @@
  */
 #include "tpp.h"
 
-#include "../ke/timer.h"
-
 VOID TppArm(PTPP_SOURCE Source, PVOID KernelObject)
 {
     PTPP_OBJECT Object = Source->Object;
@@ -184,9 +182,6 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
     PVOID Dereference = Target;
     PVOID WaitObject = Target != NULL ? ObpWaitObject(Target) : NULL;
     TppReadyPool(Wait->Object.Pool);
-    if (Timeout != NULL) {
-        KiEnsureClock(); /* a forked child may not have it; KeSetTimer would start it under the lock */
-    }
     PKTHREAD Thread = KiEnterLocked(&Wait->Object.Lock);
     if (!TppIsClosed(&Wait->Object)) {
         Disarmed = TppStopWait(Wait, &Dereference);

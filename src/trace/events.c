@@ -45,7 +45,7 @@ static ULONG TracepTakeUnit(PTRACE_FILE File, ULONG Held)
 /* Tracks. */
 
 /*
- * Guards who owns a track, and its name. The end of the process keeps the lock: a thread that ends after that leaves its
+ * Guards the owner of a track and its name. The end of the process keeps the lock: a thread that ends after that leaves its
  * track as it is, with the name and the events that it had open.
  */
 static KI_LOCK TracepTrackLock;
@@ -54,11 +54,11 @@ static volatile ULONG TracepTracksLeft; /* by threads that have ended, for other
 /* FALSE: the process ends, and tracks stay as they are. */
 static BOOLEAN TracepLockTracks(VOID)
 {
-    while (TracepRecords(TraceEvents)) {
+    for (ULONG Round = 0; TracepRecords(TraceEvents); Round++) {
         if (KiTryAcquireLock(&TracepTrackLock)) {
             return TRUE;
         }
-        HalDispatch.Yield();
+        KiBackOff(Round);
     }
     return FALSE;
 }

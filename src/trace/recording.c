@@ -15,12 +15,6 @@ TRACE_RECORDING TraceRecording[] = {
 
 /* Beginning. */
 
-static BOOLEAN TracepHasEnding(PCSTR Text, PCSTR Ending)
-{
-    SIZE_T Length = strlen(Text);
-    return Length >= strlen(Ending) && strcmp(Text + Length - strlen(Ending), Ending) == 0;
-}
-
 /* Puts the process id where the pattern has %p, else, if Always, before its last dot. */
 static VOID TracepExpandPattern(PCSTR Pattern, BOOLEAN Always, PSTR Path, SIZE_T Size)
 {
@@ -64,9 +58,12 @@ static BOOLEAN TracepTryCreate(PTRACE_RECORDING Recording, TRACE_CONTENT Content
                                     HAL_FILE_PROBLEM *Problem)
 {
     PSTR Path = Recording->Path;
+    SIZE_T Length;
     *Problem = (HAL_FILE_PROBLEM){0};
     TracepExpandPattern(Recording->Pattern, WithId, Path, sizeof(Recording->Path));
-    Recording->Convert = Content == TraceEvents && !TracepHasEnding(Path, TRACE_RAW);
+    Length = strlen(Path);
+    Recording->Convert = Content == TraceEvents &&
+                         (Length < strlen(TRACE_RAW) || strcmp(Path + Length - strlen(TRACE_RAW), TRACE_RAW) != 0);
     if (!HalFindOutput(Path, &Recording->Output, Problem)) {
         return FALSE;
     }

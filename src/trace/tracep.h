@@ -48,6 +48,6 @@ static inline BOOLEAN TracepRecords(TRACE_CONTENT Content)
 
 /* events.c */
 VOID TracepForgetTracks(VOID);                  /* in a forked child, which has no other thread */
-VOID TracepFinishTrackNames(PTRACE_FILE File);  /* the process ends: no track changes hands any more */
+VOID TracepFinishTrackNames(PTRACE_FILE File);  /* the process ends: tracks keep their threads */
 
 #endif

@@ -6,8 +6,7 @@
  */
 #include <limits.h>
 
-#include <interlock/win32/error.h>
-#include <interlock/win32/string.h>
+#include <interlock/win32/base.h>
 
 #include "base.h"
 

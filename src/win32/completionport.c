@@ -1,5 +1,5 @@
 /* completionport.c: completion ports. */
-#include <interlock/win32/completion.h>
+#include <interlock/win32/sync.h>
 
 #include "base.h"
 

@@ -1,8 +1,7 @@
 /* error.c: the last error of a thread, and the texts of errors. A text is the error's name in words. */
 #include <ctype.h>
 
-#include <interlock/win32/error.h>
-#include <interlock/win32/memory.h>
+#include <interlock/win32/base.h>
 
 #include "base.h"
 

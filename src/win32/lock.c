@@ -1,7 +1,7 @@
 /* lock.c: critical sections, SRW locks, condition variables, one-time initialization, barriers and address waits. */
 #include "base.h"
 
-#include <interlock/win32/lock.h>
+#include <interlock/win32/sync.h>
 
 C_ASSERT(SYNCHRONIZATION_BARRIER_FLAGS_SPIN_ONLY == RTL_BARRIER_FLAGS_SPIN_ONLY);
 C_ASSERT(SYNCHRONIZATION_BARRIER_FLAGS_BLOCK_ONLY == RTL_BARRIER_FLAGS_BLOCK_ONLY);

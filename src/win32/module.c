@@ -4,9 +4,7 @@
  */
 #include <ctype.h>
 
-#include <interlock/win32/error.h>
-#include <interlock/win32/module.h>
-#include <interlock/win32/wide.h>
+#include <interlock/win32/base.h>
 
 #include "../hal/hal.h"
 #include "base.h"

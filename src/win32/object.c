@@ -6,12 +6,8 @@
  */
 #include "base.h"
 
-#include <interlock/win32/event.h>
-#include <interlock/win32/handle.h>
-#include <interlock/win32/mutex.h>
-#include <interlock/win32/semaphore.h>
-#include <interlock/win32/timer.h>
-#include <interlock/win32/wide.h>
+#include <interlock/win32/base.h>
+#include <interlock/win32/sync.h>
 
 #define BASE_DIRECTORY u"\\BaseNamedObjects\\"
 #define BASE_TIMER_FLAGS (CREATE_WAITABLE_TIMER_MANUAL_RESET | CREATE_WAITABLE_TIMER_HIGH_RESOLUTION)
@@ -33,7 +29,7 @@ typedef WCHAR BASE_WIDE_NAME[MAX_PATH + 1];
         BASE_WIDE_NAME Buffer;                                                                                         \
         LPCWSTR Wide;                                                                                                  \
         NTSTATUS Status = BaseWidenName(Name, Buffer, &Wide);                                                          \
-        NT_SUCCESS(Status) ? (Call) : BaseOpenedHandle(Status, NULL);                                                  \
+        BaseBoolStatus(Status) ? (Call) : NULL;                                                                        \
     })
 
 /* The empty name is the directory itself. */
@@ -76,20 +72,6 @@ static NTSTATUS BaseFormatObjectAttributes(PBASE_OBJECT_ATTRIBUTES Object, LPSEC
     return STATUS_SUCCESS;
 }
 
-/* For an Open function. */
-static NTSTATUS BaseFormatOpenAttributes(PBASE_OBJECT_ATTRIBUTES Object, BOOL Inherit, LPCWSTR Name)
-{
-    NTSTATUS Status;
-    if (Name == NULL) {
-        return STATUS_INVALID_PARAMETER;
-    }
-    Status = BaseFormatPath(Object, Name);
-    if (NT_SUCCESS(Status)) {
-        InitializeObjectAttributes(&Object->Attributes, &Object->Path, Inherit ? OBJ_INHERIT : 0, NULL, NULL);
-    }
-    return Status;
-}
-
 /* NULL stays NULL. */
 static NTSTATUS BaseWidenName(LPCSTR Name, BASE_WIDE_NAME Buffer, LPCWSTR *Wide)
 {
@@ -107,21 +89,26 @@ static NTSTATUS BaseWidenName(LPCSTR Name, BASE_WIDE_NAME Buffer, LPCWSTR *Wide)
 /* The result of a Create function: the last error tells whether the object existed. */
 static HANDLE BaseCreatedHandle(NTSTATUS Status, HANDLE Handle)
 {
-    if (!NT_SUCCESS(Status)) {
-        BaseSetLastNTError(Status);
+    if (!BaseBoolStatus(Status)) {
         return NULL;
     }
     BaseSetLastError(Status == STATUS_OBJECT_NAME_EXISTS ? ERROR_ALREADY_EXISTS : ERROR_SUCCESS);
     return Handle;
 }
 
-static HANDLE BaseOpenedHandle(NTSTATUS Status, HANDLE Handle)
+typedef NTSTATUS BASE_OPEN(PHANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes);
+
+/* The Open functions. */
+static HANDLE BaseOpenObject(BASE_OPEN *Open, ACCESS_MASK DesiredAccess, BOOL Inherit, LPCWSTR Name)
 {
-    if (!NT_SUCCESS(Status)) {
-        BaseSetLastNTError(Status);
-        return NULL;
+    BASE_OBJECT_ATTRIBUTES Object;
+    HANDLE Handle = NULL;
+    NTSTATUS Status = Name != NULL ? BaseFormatPath(&Object, Name) : STATUS_INVALID_PARAMETER;
+    if (NT_SUCCESS(Status)) {
+        InitializeObjectAttributes(&Object.Attributes, &Object.Path, Inherit ? OBJ_INHERIT : 0, NULL, NULL);
+        Status = Open(&Handle, DesiredAccess, &Object.Attributes);
     }
-    return Handle;
+    return BaseBoolStatus(Status) ? Handle : NULL;
 }
 
 /* Events. */
@@ -164,13 +151,7 @@ HANDLE CreateEventA(LPSECURITY_ATTRIBUTES lpEventAttributes, BOOL bManualReset, 
 
 HANDLE OpenEventW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpName)
 {
-    BASE_OBJECT_ATTRIBUTES Object;
-    HANDLE Event = NULL;
-    NTSTATUS Status = BaseFormatOpenAttributes(&Object, bInheritHandle, lpName);
-    if (NT_SUCCESS(Status)) {
-        Status = NtOpenEvent(&Event, dwDesiredAccess, &Object.Attributes);
-    }
-    return BaseOpenedHandle(Status, Event);
+    return BaseOpenObject(NtOpenEvent, dwDesiredAccess, bInheritHandle, lpName);
 }
 
 HANDLE OpenEventA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpName)
@@ -232,13 +213,7 @@ HANDLE CreateSemaphoreA(LPSECURITY_ATTRIBUTES lpSemaphoreAttributes, LONG lIniti
 
 HANDLE OpenSemaphoreW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpName)
 {
-    BASE_OBJECT_ATTRIBUTES Object;
-    HANDLE Semaphore = NULL;
-    NTSTATUS Status = BaseFormatOpenAttributes(&Object, bInheritHandle, lpName);
-    if (NT_SUCCESS(Status)) {
-        Status = NtOpenSemaphore(&Semaphore, dwDesiredAccess, &Object.Attributes);
-    }
-    return BaseOpenedHandle(Status, Semaphore);
+    return BaseOpenObject(NtOpenSemaphore, dwDesiredAccess, bInheritHandle, lpName);
 }
 
 HANDLE OpenSemaphoreA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpName)
@@ -285,13 +260,7 @@ HANDLE CreateMutexA(LPSECURITY_ATTRIBUTES lpMutexAttributes, BOOL bInitialOwner,
 
 HANDLE OpenMutexW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpName)
 {
-    BASE_OBJECT_ATTRIBUTES Object;
-    HANDLE Mutant = NULL;
-    NTSTATUS Status = BaseFormatOpenAttributes(&Object, bInheritHandle, lpName);
-    if (NT_SUCCESS(Status)) {
-        Status = NtOpenMutant(&Mutant, dwDesiredAccess, &Object.Attributes);
-    }
-    return BaseOpenedHandle(Status, Mutant);
+    return BaseOpenObject(NtOpenMutant, dwDesiredAccess, bInheritHandle, lpName);
 }
 
 HANDLE OpenMutexA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpName)
@@ -343,13 +312,7 @@ HANDLE CreateWaitableTimerA(LPSECURITY_ATTRIBUTES lpTimerAttributes, BOOL bManua
 
 HANDLE OpenWaitableTimerW(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCWSTR lpTimerName)
 {
-    BASE_OBJECT_ATTRIBUTES Object;
-    HANDLE Timer = NULL;
-    NTSTATUS Status = BaseFormatOpenAttributes(&Object, bInheritHandle, lpTimerName);
-    if (NT_SUCCESS(Status)) {
-        Status = NtOpenTimer(&Timer, dwDesiredAccess, &Object.Attributes);
-    }
-    return BaseOpenedHandle(Status, Timer);
+    return BaseOpenObject(NtOpenTimer, dwDesiredAccess, bInheritHandle, lpTimerName);
 }
 
 HANDLE OpenWaitableTimerA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpTimerName)

@@ -9,7 +9,7 @@
 #include "base.h"
 
 #include <interlock/io.h>
-#include <interlock/win32/process.h>
+#include <interlock/win32/thread.h>
 
 #include "../nt/ntp.h"
 

@@ -4,8 +4,7 @@
  */
 #include <stdlib.h>
 
-#include <interlock/win32/string.h>
-#include <interlock/win32/wide.h>
+#include <interlock/win32/base.h>
 
 #include "base.h"
 

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 
 #include <interlock/ke.h>
-#include <interlock/win32/error.h>
-#include <interlock/win32/system.h>
-#include <interlock/win32/wide.h>
+#include <interlock/win32/base.h>
 
 #include "../hal/hal.h"
 #include "base.h"

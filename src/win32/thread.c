@@ -1,7 +1,5 @@
 /* thread.c: threads, and the thread functions of the C runtime. */
-#include <interlock/win32/crtthread.h>
-#include <interlock/win32/handle.h>
-#include <interlock/win32/memory.h>
+#include <interlock/win32/base.h>
 #include <interlock/win32/thread.h>
 
 #include "local.h"
@@ -104,7 +102,7 @@ DWORD SuspendThread(HANDLE hThread)
     return BaseBoolStatus(NtSuspendThread(hThread, &Previous)) ? Previous : MAXDWORD;
 }
 
-/* The thread handle that CreateProcess returns is one of the process: win32/process.h. */
+/* The thread handle that CreateProcess returns is one of the process: win32/thread.h. */
 DWORD ResumeThread(HANDLE hThread)
 {
     ULONG Previous = 1;

@@ -1,5 +1,5 @@
 /* threadpool.c: the thread pool by its Win32 names. */
-#include <interlock/win32/threadpool.h>
+#include <interlock/win32/thread.h>
 
 #include "../rtl/tpp.h"
 #include "base.h"

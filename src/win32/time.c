@@ -2,8 +2,7 @@
  * time.c: clocks and the calendar. All clocks have the host's resolution. A process does not notice that the machine
  * slept, so biased and unbiased interrupt time are the same.
  */
-#include <interlock/win32/error.h>
-#include <interlock/win32/time.h>
+#include <interlock/win32/base.h>
 
 #include "base.h"
 #include "../hal/hal.h"

@@ -22,7 +22,7 @@
  * 8. A thread that was terminated runs no callbacks; its values are dropped. If it stopped inside a callback, that one
  *    counts as finished.
  */
-#include <interlock/win32/tls.h>
+#include <interlock/win32/thread.h>
 
 #include "local.h"
 

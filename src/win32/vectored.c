@@ -1,6 +1,5 @@
 /* vectored.c: raising and handling exceptions, and debugger output. */
-#include <interlock/win32/string.h>
-#include <interlock/win32/vectored.h>
+#include <interlock/win32/base.h>
 
 #include "../hal/hal.h"
 #include "base.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <interlock/win32/wide.h>
+#include <interlock/win32/base.h>
 
 #include "base.h"
 
@@ -223,9 +223,9 @@ static BASE_SIZE BaseReadSize(const WCHAR **Format)
         PCSTR Word;
         BASE_SIZE Size;
     } Sizes[] = {
-        {"hh", BaseSizeChar},    {"h", BaseSizeShort},   {"ll", BaseSizeLongLong}, {"l", BaseSizeLong},
-        {"I64", BaseSizeLongLong}, {"I32", BaseSizeInt32}, {"I", BaseSizePointer},   {"z", BaseSizePointer},
-        {"t", BaseSizePointer},  {"j", BaseSizeLongLong}, {"L", BaseSizeLongDouble}, {"w", BaseSizeWide},
+        {"hh", BaseSizeChar},      {"h", BaseSizeShort},    {"ll", BaseSizeLongLong},  {"l", BaseSizeLong},
+        {"I64", BaseSizeLongLong}, {"I32", BaseSizeInt32},  {"I", BaseSizePointer},    {"z", BaseSizePointer},
+        {"t", BaseSizePointer},    {"j", BaseSizeLongLong}, {"L", BaseSizeLongDouble}, {"w", BaseSizeWide},
     };
     size_t i;
     for (i = 0; i < RTL_NUMBER_OF(Sizes); i++) {

@@ -4,7 +4,8 @@
 1. A file includes headers of its own layer and lower ones.
 2. Only src/hal knows the host.
 3. Tracing is reached through its hooks, trace/trace.h, alone.
-4. User mode (rtl, win32) reaches objects through nt: it uses no private name of ob, ps or io but the DOORS."""
+4. User mode (rtl, win32) reaches objects through nt: it uses no private name of ob, ps or io but the DOORS.
+5. Above hal only ke/park.h spins, naps and sleeps in the host."""
 
 import re
 import sys
@@ -30,11 +31,15 @@ DOORS = {
     "ObpHeaderOf": "wait chains read threads, locks and names as a debugger does",
     "ObpQueryPath": "likewise",
 }
+PARKING = re.compile(r"\b(HalPause|HalPauseFor|HalGiveWay|HalDispatch\s*\.\s*Wait)\s*\(")
+# Files that may: the parking layer, and a stall, which waits for nobody.
+PARKS = {"src/ke/park.h": PARKING, "src/ke/park.c": PARKING, "src/ke/time.c": re.compile(r"HalPause\b")}
 HOOKS = "trace.h"
 CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
-# The public headers below every layer. Another one without the name of a layer is a part of the header
-# that includes it.
+# The public headers below every layer, and one more of a layer. Another one without the name of a layer is a part of the
+# header that includes it.
 BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h"}
+MORE = {"threadpool.h": "rtl"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
 # on the host's kernel.
@@ -81,6 +86,8 @@ def public_rank(root, name):
         return BELOW_ALL
     if Path(header).stem in RANK:
         return RANK[Path(header).stem]
+    if header in MORE:
+        return RANK[MORE[header]]
     return min((RANK[layer] for layer in RANK
                 for whole in [root / "include" / "interlock" / f"{layer}.h"] if whole.exists()
                 and header in {Path(n).name for _, n in INCLUDE.findall(whole.read_text("utf-8"))}),
@@ -150,6 +157,9 @@ def check_file(root, path):
     if layer != "hal":
         for match in HOST_CALL.finditer(code):
             yield f"{at(code, match)}: only src/hal calls the host: {match.group(1)}()"
+        for match in PARKING.finditer(code):
+            if not (allowed := PARKS.get(str(relative))) or not allowed.match(match.group(0)):
+                yield f"{at(code, match)}: threads wait through ke/park.h, not by {match.group(1)}()"
         for match in ASSEMBLY.finditer(code):
             yield f"{at(code, match)}: only src/hal may have assembly with operands"
 
@@ -197,6 +207,8 @@ CLEAN = {
     "src/ps/a.c": "#include \"ob/obp.h\"\n#include \"ke/ki.h\"\n",
 }
 PLANTED = {
+    "a spin beside the parking layer": ("src/ex/spin.c", "void f(void) { HalPause(); }\n"),
+    "a sleep beside the parking layer": ("src/ke/time.c", "void f(void) { HalDispatch.Wait(a, 1, d); }\n"),
     "an internal header of a higher layer": ("src/ke/b.c", "#include \"ob/obp.h\"\n"),
     "a public header of a higher layer": ("src/hal/b.c", "#include <interlock/ke.h>\n"),
     "a public header that includes a higher one":

@@ -3,9 +3,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <interlock/interlocked.h>
 #include <interlock/ke.h>
 #include <interlock/rtl.h>
-#include <interlock/slist.h>
 
 struct entry {
     const char *name;

@@ -8,7 +8,7 @@
 #include "hal/hal.h"
 #include "support.h"
 
-#include <interlock/slist.h>
+#include <interlock/interlocked.h>
 
 #define ENTRIES 4
 

@@ -217,7 +217,7 @@ static void suspend_self_then_wait(void *argument)
     w->status = perform(&w->call);
 }
 
-/* Alerts and resumes: the alert is there when the thread comes back. */
+/* Alerts and resumes: the alert is pending when the thread continues. */
 static void test_alert_resume(void **state)
 {
     waiter w;

@@ -24,7 +24,7 @@ static void test_initialize(void **state)
     assert_ptr_equal(apc.NormalContext, self);
 }
 
-/* For the current thread, with nothing in the way, at once: kernel routines at APC_LEVEL, others at PASSIVE_LEVEL. */
+/* For the current thread, with nothing disabled, immediately: kernel routines at APC_LEVEL, others at PASSIVE_LEVEL. */
 static void test_own_thread(void **state)
 {
     PKTHREAD self = KeGetCurrentThread();
@@ -129,7 +129,7 @@ static void test_order(void **state)
 }
 
 /* The kernel routine may take the normal routine away. */
-/* A special one goes behind the last special one without a look at the others, of either kind, which it would fault on. */
+/* A special one goes behind the last special one without reading the others, of either kind, which would fault. */
 static void test_order_among_many(void **state)
 {
     enum { EACH = 8 };

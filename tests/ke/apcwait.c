@@ -103,7 +103,7 @@ static void test_same_deadline(void **state)
     end_waiters(&w, 1);
 }
 
-/* The interrupted thread is off the list, misses a pulse, and comes back at the tail. */
+/* The interrupted thread is off the list, misses a pulse, and returns at the tail. */
 
 static sem_t apc_entered, apc_may_go;
 

@@ -44,7 +44,7 @@ static void begin_wait_for_both(waiter *w, PVOID first, PVOID second)
     begin_wait(w);
 }
 
-/* The blocks of one wait are an item; the thread itself sleeps and does not look at them. */
+/* The blocks of one wait are an item; the thread itself sleeps and does not read them. */
 typedef struct guarded_waiter {
     actor actor;
     PVOID object[2];
@@ -79,7 +79,7 @@ static void test_signal_leaves_alone_what_it_cannot_wake(void **state)
             tell(&w[i].actor, wait_on_guarded_blocks, &w[i]);
             await(is_committed(w[i].actor.thread));
         }
-        /* The first wait watches the shared object, which nobody else waited for, until that is signaled. */
+        /* The first wait watches the shared object, which has no other waiter, until it is signaled. */
         guard(&blocks, 2);
         for (int round = 0; round < 3; round += 1) {
             if (kind == 2) {

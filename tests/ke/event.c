@@ -183,7 +183,7 @@ static void test_released_waiters_are_off_the_list(void **state)
     end_waiters(w, 3);
 }
 
-/* A pulse is for those who wait, not for those who come. */
+/* A pulse releases current waiters, not later ones. */
 static void test_pulse_is_not_stored(void **state)
 {
     static const EVENT_TYPE types[] = {NotificationEvent, SynchronizationEvent};
@@ -428,7 +428,7 @@ static void test_increments(void **state)
     }
 }
 
-/* Whoever sets the event lifts the thread it releases to its own priority. */
+/* The setter boosts the thread it releases to its own priority. */
 static void test_set_event_boost_priority(void **state)
 {
     PKTHREAD self = KeGetCurrentThread();

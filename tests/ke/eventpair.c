@@ -45,7 +45,7 @@ static void test_each_side(void **state)
 
 typedef struct exchange {
     KEVENT_PAIR pair;
-    ULONG message; /* owned by whoever's turn it is */
+    ULONG message; /* owned by the side whose turn it is */
     ULONG rounds;
 } exchange;
 

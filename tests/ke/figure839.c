@@ -175,7 +175,7 @@ static void test_every_link(void **state)
     check_object(&f.a, on_a, 1);
     check_object(&f.b, on_b, 2);
 
-    /* Object A alone releases nobody, object B the thread that waits for nothing else. */
+    /* Object A alone releases no thread, object B the thread that waits only for it. */
     KeSetEvent(&f.a, 0, FALSE);
     assert_true(still_waits(&f.thread1));
     assert_true(still_waits(&f.thread2));

@@ -244,7 +244,7 @@ static void test_abandoned_before_the_wait(void **state)
     }
 }
 
-/* The one who waits gets it. */
+/* The waiter gets it. */
 static void test_abandoned_under_the_wait(void **state)
 {
     waiter w[2];
@@ -285,7 +285,7 @@ static void test_release_as_abandoned(void **state)
     release(&mutant);
 }
 
-/* Handed over in the order of arrival; nobody who comes in between gets it. */
+/* Handed off in the order of arrival; a later thread cannot take it in between. */
 static void test_hand_over(void **state)
 {
     waiter w[4];
@@ -384,7 +384,7 @@ static void test_mutexes_in_other_waits(void **state)
     assert_int_equal(self->KernelApcDisable, 0);
 }
 
-/* What a DPC acquires is nobody's: it says so in the header and is in no thread's list. */
+/* A mutant acquired by a DPC is marked in its header and is on no thread's list. */
 
 typedef struct dpc_run {
     KMUTANT mutant;

@@ -252,7 +252,7 @@ static void wakeups_boost_as_of_their_time(void **state)
     end_waiters(&w, 1);
 }
 
-/* AutoBoost of mutants. An owner that somebody of a higher priority waits for; and who is given the mutant next. */
+/* AutoBoost of mutants. The owner, when a waiter has a higher priority; and the next owner. */
 
 static void acquire_mutant(void *mutant)
 {
@@ -338,7 +338,7 @@ static void the_next_owner_inherits_the_boost(void **state)
         assert_int_equal(priority_of(w[i].actor.thread), 12);
         run_on(&w[i].actor, release_mutant, &mutant);
     }
-    /* What has decayed is passed on no more. */
+    /* A boost that has decayed is not passed on. */
     run_on(&owner, acquire_mutant, &mutant);
     begin_wait_for(&w[0], &mutant);
     fake_time += 20 * QUANTUM;

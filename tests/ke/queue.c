@@ -100,7 +100,7 @@ static void test_entries_are_first_in_first_out(void **state)
     run_down(&queue);
 }
 
-/* Who comes back for an entry that is there begins no wait; where too many run already it finds none. */
+/* A thread that returns for an entry that is queued begins no wait; above the limit it finds none. */
 static void test_next_entry_without_a_wait(void **state)
 {
     LARGE_INTEGER now = {.QuadPart = 0};
@@ -119,7 +119,7 @@ static void test_next_entry_without_a_wait(void **state)
     assert_int_equal(thread->WakeWord, KI_WOKEN);
     assert_null(link_of(1)->Flink);
     assert_int_equal(queue.CurrentCount, 1);
-    queue.CurrentCount = 2; /* as if another one had come back from its wait */
+    queue.CurrentCount = 2; /* as if another thread had returned from its wait */
     assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &now), as_entry(STATUS_TIMEOUT));
     assert_int_equal(queue.CurrentCount, 2);
     queue.CurrentCount = 1;
@@ -179,7 +179,7 @@ static void test_threads_are_last_in_first_out(void **state)
     assert_true(IsListEmpty(&queue.ThreadListHead));
 }
 
-/* Who waits for the queue longest is the last to be served: a thread that comes back passes it. */
+/* Last in, first out: a thread that returns overtakes the ones that wait. */
 static void test_busy_thread_is_preferred(void **state)
 {
     remover r[2];
@@ -207,8 +207,8 @@ static void wait_for_event(void *argument)
 }
 
 /*
- * With a limit of one: while the thread that has an entry runs, the next entry stays in the queue although somebody
- * waits for it; when it blocks, on anything, the other goes on; and it comes back above the limit.
+ * With a limit of one: while the thread that has an entry runs, the next entry stays queued although another
+ * thread waits for it. When the first one blocks, on anything, the other continues; the first returns above the limit.
  */
 static void test_concurrency_limit(void **state)
 {
@@ -516,7 +516,7 @@ static void test_plain_waits_do_not_consume(void **state)
     end_waiters(w, 2);
 }
 
-/* An entry goes to who wants to remove it; those who only wait for the queue see nothing of it. */
+/* An entry goes to a thread that removes; threads that only wait for the queue do not see it. */
 static void test_remover_comes_before_plain_waiters(void **state)
 {
     waiter w;
@@ -619,7 +619,7 @@ static void test_queue_is_gone_after_rundown(void **state)
     }
 }
 
-/* A thread belongs to one queue: removing from another takes it out of the first, which may let somebody else run. */
+/* A thread belongs to one queue: removing from another one leaves the first, which may then let another thread run. */
 static void test_changing_queues(void **state)
 {
     remover r[2];

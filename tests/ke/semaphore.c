@@ -70,7 +70,7 @@ static void test_limit(void **state)
     }
 }
 
-/* With a waiter too, who is then not released. */
+/* The same with a waiter, which is not released. */
 static void test_limit_with_a_waiter(void **state)
 {
     waiter w;
@@ -118,7 +118,7 @@ static void test_release_by_n(void **state)
     end_waiters(w, WAITERS);
 }
 
-/* Who gives up its place, by timeout or alert, does not take a count with it. */
+/* A waiter that gives up, by timeout or alert, consumes no count. */
 static void test_leaving_the_line(void **state)
 {
     waiter w[3];

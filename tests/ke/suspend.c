@@ -623,7 +623,7 @@ static void test_deadlines(void **state)
 }
 
 /*
- * The thread looks at its register while it is suspended, finds that it has no deadline, and has not yet gone to sleep
+ * The thread reads its register while it is suspended, finds that it has no deadline, and has not yet gone to sleep
  * when the resume is complete: it must not sleep through the deadline that counts again.
  */
 static void test_resume_meets_a_thread_about_to_sleep(void **state)

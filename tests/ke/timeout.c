@@ -134,7 +134,7 @@ static void test_very_long(void **state)
     end_waiters(&w, 1);
 }
 
-/* Wakes of the host that nobody meant: the wait neither ends nor gets longer. */
+/* Spurious wakeups: the wait neither ends nor gets longer. */
 static void test_stray_wakes(void **state)
 {
     waiter w;

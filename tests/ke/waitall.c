@@ -145,7 +145,7 @@ static void shuffle(wait_call *call, test_random *random)
     }
 }
 
-/* The order in which the objects are named is nothing to the wait: taken at once, or after the last signal. */
+/* The order in which the objects are named does not matter: already signaled, or after the last signal. */
 static void test_in_whatever_order(void **state)
 {
     LARGE_INTEGER no_time = {.QuadPart = 0};

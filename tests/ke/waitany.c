@@ -112,7 +112,7 @@ static void test_only_one_object_is_consumed(void **state)
     end_waiters(&w, 1);
 }
 
-/* Two threads wait for the same two objects in opposite order; each object goes to who waited for it first. */
+/* Two threads wait for the same two objects in opposite order; each object goes to its first waiter. */
 static void test_two_threads_opposite_order(void **state)
 {
     waiter w[2];

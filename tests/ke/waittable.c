@@ -224,7 +224,7 @@ static void test_effect_on_several_waiters(void **state)
     end_waiters(w, SEVERAL);
 }
 
-/* The object is signaled by its own means: a timer that comes due while somebody waits. */
+/* The object is signaled by its own means: a timer that expires during the wait. */
 static void test_timer_comes_due_under_a_waiter(void **state)
 {
     static const TIMER_TYPE types[] = {NotificationTimer, SynchronizationTimer};

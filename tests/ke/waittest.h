@@ -168,7 +168,7 @@ static inline NTSTATUS perform(const wait_call *c)
     NTSTATUS status =
         KeWaitForMultipleObjects(c->count, (PVOID *)c->object, c->all ? WaitAll : WaitAny, c->reason, c->mode,
                                  c->alertable, c->timeout, c->count > THREAD_WAIT_OBJECTS ? blocks : NULL);
-    memset(blocks, 0xdd, sizeof(blocks)); /* nobody may look at them any more */
+    memset(blocks, 0xdd, sizeof(blocks)); /* no thread may access them any more */
     return status;
 }
 
@@ -225,7 +225,7 @@ static inline void end_waiters(waiter *w, ULONG count)
     }
 }
 
-/* Returns when the wait is committed, so it must not be one that ends at once. */
+/* Returns when the wait is committed, so it must not be already satisfied. */
 static inline void begin_wait(waiter *w)
 {
     tell(&w->actor, perform_wait, w);
@@ -265,7 +265,7 @@ static inline ULONG count_waiting(waiter *w, ULONG count)
     return waiting;
 }
 
-/* Nobody's block is linked to the object, and its header says so. */
+/* No block is linked to the object, and its header says so. */
 static inline BOOLEAN has_no_waiters(PVOID object)
 {
     PDISPATCHER_HEADER header = object;

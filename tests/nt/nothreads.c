@@ -8,9 +8,11 @@
 #include <pthread.h>
 
 #include <interlock/ex.h>
+#include <interlock/io.h>
 #include <interlock/rtl.h>
 #include <interlock/threadpool.h>
 
+#include "ke/irql.h"
 #include "ke/timer.h"
 #include "nt/ntp.h"
 #include "ps/psp.h"
@@ -425,6 +427,14 @@ CHILD(a_thread_is_not_made_and_not_ended)
     assert_int_equal(NtQueryInformationThread(thread, ThreadBasicInformation, &basic, sizeof(basic), NULL), 0);
     assert_int_equal(basic.ExitStatus, 5);
     close_handle(thread);
+    KeClearEvent(&event);
+    allow_threads();
+    assert_int_equal(NtCreateThreadEx(&thread, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), wait_for_ever, &event, 0, 0,
+                                      0, 0, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(NtTerminateThread(thread, 7), STATUS_SUCCESS);
+    assert_int_equal(NtWaitForSingleObject(thread, FALSE, NULL), STATUS_SUCCESS);
+    close_handle(thread);
 }
 
 static ULONG_PTR count_call(ULONG_PTR context)
@@ -439,6 +449,94 @@ CHILD(processors_need_no_threads)
 
     KeIpiGenericCall(count_call, (ULONG_PTR)&calls);
     assert_int_equal(calls, KeNumberProcessors);
+}
+
+/* A kept request is retried by the clock, whatever the program's threads do meanwhile. */
+CHILD(the_clock_retries)
+{
+    WORK_QUEUE_ITEM item;
+    KTIMER timer;
+
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    KeInitializeTimer(&timer);
+    ExInitializeWorkItem(&item, run_item, &event);
+    allow_threads();
+    KeSetTimer(&timer, MILLISECONDS(1), NULL);
+    refuse_threads();
+    ExQueueWorkItem(&item, DelayedWorkQueue);
+    usleep(50000);
+    assert_int_equal(KeReadStateEvent(&event), 0);
+    assert_true(__atomic_load_n(&refusals, __ATOMIC_RELAXED) >= 2);
+    allow_threads();
+    while (!KeReadStateEvent(&event))
+        usleep(1000); /* the host's sleep */
+}
+
+/* DPCs of a processor without an idle thread run on the thread that queued them, threaded ones too. */
+static void queue_dpc(PKDPC dpc, KIRQL level)
+{
+    KIRQL old;
+
+    KeClearEvent(&event);
+    KeRaiseIrql(level, &old);
+    assert_true(KeInsertQueueDpc(dpc, NULL, NULL));
+    KeLowerIrql(old);
+    assert_int_equal(KeReadStateEvent(&event), 1);
+}
+
+static void set_event_dpc(PKDPC dpc, PVOID context, PVOID first, PVOID second)
+{
+    (void)dpc;
+    (void)first;
+    (void)second;
+    KeSetEvent(context, 0, FALSE);
+}
+
+CHILD(dpcs_need_no_threads)
+{
+    PKPRCB last = KiProcessorBlock[KeNumberProcessors - 1];
+    KDPC dpc, threaded;
+    KTIMER timer;
+
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    KeInitializeTimer(&timer);
+    KeInitializeDpc(&dpc, set_event_dpc, &event);
+    KeInitializeThreadedDpc(&threaded, set_event_dpc, &event);
+    KeSetTargetProcessorDpc(&dpc, (CCHAR)last->Number);
+    KeSetTargetProcessorDpc(&threaded, (CCHAR)last->Number);
+    for (int i = 0; i < 3; i++) {
+        queue_dpc(&dpc, PASSIVE_LEVEL);
+        queue_dpc(&dpc, DISPATCH_LEVEL);
+        queue_dpc(&threaded, APC_LEVEL);
+        KeClearEvent(&event);
+        KeSetTimer(&timer, (LARGE_INTEGER){.QuadPart = 1}, &dpc); /* the time has passed */
+        wait_for_event();
+    }
+    KeFlushQueuedDpcs();
+    assert_false(KiHasOwnThread(&last->Idle.Own) || KiHasOwnThread(&last->Dpc.Own));
+    allow_threads();
+    KeInsertQueueDpc(&dpc, NULL, NULL);
+    KeInsertQueueDpc(&threaded, NULL, NULL);
+    KeFlushQueuedDpcs();
+    assert_true(KiHasOwnThread(&last->Dpc.Own));
+    assert_true(KeNumberProcessors == 1 || KiHasOwnThread(&last->Idle.Own));
+}
+
+CHILD(a_descriptor_is_not_watched)
+{
+    HANDLE handle = NULL;
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(IoCreateDescriptorObject(&handle, IO_DESCRIPTOR_ALL_ACCESS, NULL, ends[0], IO_DESCRIPTOR_READABLE),
+                     STATUS_INSUFFICIENT_RESOURCES);
+    assert_null(handle);
+    allow_threads();
+    assert_int_equal(IoCreateDescriptorObject(&handle, IO_DESCRIPTOR_ALL_ACCESS, NULL, ends[0], IO_DESCRIPTOR_READABLE),
+                     STATUS_SUCCESS);
+    assert_int_equal(write(ends[1], "", 1), 1);
+    assert_int_equal(NtWaitForSingleObject(handle, FALSE, NULL), STATUS_SUCCESS);
+    close_handle(handle);
 }
 
 /* A timer that was set before a fork expires in the child, too. */
@@ -475,6 +573,9 @@ int main(void)
         cmocka_unit_test(work_items_wait_for_a_thread),
         cmocka_unit_test(a_thread_is_not_made_and_not_ended),
         cmocka_unit_test(processors_need_no_threads),
+        cmocka_unit_test(the_clock_retries),
+        cmocka_unit_test(dpcs_need_no_threads),
+        cmocka_unit_test(a_descriptor_is_not_watched),
         cmocka_unit_test(a_forked_child_without_a_clock),
     };
 

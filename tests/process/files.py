@@ -119,8 +119,8 @@ def links(folder, setting):
 
 def pipes(folder, setting):
     os.mkfifo(folder / "pipe")
-    problems = went_on(run(folder, setting, "pipe"), "nobody reads")
-    yield "a pipe that nobody reads", problems + expect("it is there", stat.S_ISFIFO((folder / "pipe").stat().st_mode), True)
+    problems = went_on(run(folder, setting, "pipe"), "it has no reader")
+    yield "a pipe without a reader", problems + expect("it is there", stat.S_ISFIFO((folder / "pipe").stat().st_mode), True)
     with tempfile.TemporaryFile() as read:
         reader = subprocess.Popen(["cat", folder / "pipe"], stdout=read)
         keeps = os.open(folder / "pipe", os.O_RDWR)

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <interlock/descriptor.h>
+#include <interlock/io.h>
 
 static void write_byte(int descriptor)
 {

@@ -6,7 +6,7 @@
 
 #include <windows.h>
 
-#include <interlock/descriptor.h>
+#include <interlock/io.h>
 #include <interlock/nt.h>
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
 
 #include "hal/halp.h"
 
-#include <interlock/slist.h>
+#include <interlock/interlocked.h>
 
 #define PAGE 4096
 #define MOST_NODES 256

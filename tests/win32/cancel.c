@@ -4,8 +4,8 @@
  */
 #include <windows.h>
 
-#include <interlock/descriptor.h>
 #include <interlock/ex.h>
+#include <interlock/io.h>
 #include <interlock/nt.h>
 
 #include <pthread.h>

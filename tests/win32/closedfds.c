@@ -4,7 +4,7 @@
  */
 #include <windows.h>
 
-#include <interlock/descriptor.h>
+#include <interlock/io.h>
 #include <interlock/nt.h>
 
 #include <dirent.h>

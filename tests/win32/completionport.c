@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <interlock/io.h>
-#include <interlock/win32/completion.h>
-#include <interlock/win32/error.h>
+#include <interlock/win32/base.h>
+#include <interlock/win32/sync.h>
 
 #define UNTOUCHED 4711
 

@@ -3,8 +3,8 @@
 
 #include "ob/obp.h"
 
-#include <interlock/win32/error.h>
-#include <interlock/win32/lock.h>
+#include <interlock/win32/base.h>
+#include <interlock/win32/sync.h>
 
 #define FREE (-1)
 #define HELD (-2)

@@ -1,7 +1,7 @@
 /* descriptor.c: file descriptors as objects, and objects as file descriptors. */
 #include <windows.h>
 
-#include <interlock/descriptor.h>
+#include <interlock/io.h>
 #include <interlock/nt.h>
 
 #include <fcntl.h>

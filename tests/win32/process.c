@@ -1,7 +1,7 @@
 /* process.c: other processes: created, opened, ended, waited for. */
 #include <windows.h>
 
-#include <interlock/descriptor.h>
+#include <interlock/io.h>
 
 #include <fcntl.h>
 #include <stdlib.h>

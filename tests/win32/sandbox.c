@@ -1,7 +1,7 @@
 /* sandbox.c: the host refuses what objects of descriptors and processes are made of: they fail at once, and clearly. */
 #include <windows.h>
 
-#include <interlock/descriptor.h>
+#include <interlock/io.h>
 #include <interlock/nt.h>
 
 #include <poll.h>

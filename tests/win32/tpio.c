@@ -1,7 +1,7 @@
 /* Descriptors and the thread pool: I/O objects, and waits on descriptor objects. */
 #include "tptest.h"
 
-#include <interlock/descriptor.h>
+#include <interlock/io.h>
 
 #include <fcntl.h>
 

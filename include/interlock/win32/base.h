@@ -1,13 +1,18 @@
-/* base.h: types, structures and constants that every family of Win32 functions uses. Part of win32.h. */
+/*
+ * win32/base.h: kernel32's types and constants, errors, handles, memory, modules, strings, the machine, clocks,
+ * exceptions. Part of win32.h. A function that fails sets the last error.
+ */
 #ifndef INTERLOCK_WIN32_BASE_H
 #define INTERLOCK_WIN32_BASE_H
 
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <interlock/interlocked.h>
-#include <interlock/ntdef.h>
-#include <interlock/ntstatus.h>
-#include <interlock/winerror.h>
+#include <interlock/rtl.h>
+
+INTERLOCK_BEGIN
 
 #ifndef WINBASEAPI
 #define WINBASEAPI INTERLOCK_API
@@ -18,7 +23,7 @@
 #define FAR
 #define NEAR
 
-/* UNICODE chooses the W form of a function that has two; WCHAR literals are u"" or, under -fshort-wchar, L"". */
+/* UNICODE selects the W form of a function that has two. WCHAR literals are u"" or, with -fshort-wchar, L"". */
 #if __SIZEOF_WCHAR_T__ == 2
 #define INTERLOCK_WIDE(s) L##s
 #else
@@ -131,7 +136,7 @@ typedef struct _OVERLAPPED_ENTRY {
 
 C_ASSERT(sizeof(OVERLAPPED_ENTRY) == 32);
 
-/* Parts of words. */
+/* Bytes and halves of words. */
 #define MAKEWORD(Low, High) ((WORD)(((BYTE)((DWORD_PTR)(Low)&0xff)) | ((WORD)((BYTE)((DWORD_PTR)(High)&0xff))) << 8))
 #define MAKELONG(Low, High)                                                                                            \
     ((LONG)(((WORD)((DWORD_PTR)(Low)&0xffff)) | ((DWORD)((WORD)((DWORD_PTR)(High)&0xffff))) << 16))
@@ -139,5 +144,544 @@ C_ASSERT(sizeof(OVERLAPPED_ENTRY) == 32);
 #define HIWORD(l) ((WORD)((DWORD_PTR)(l) >> 16 & 0xffff))
 #define LOBYTE(w) ((BYTE)((DWORD_PTR)(w)&0xff))
 #define HIBYTE(w) ((BYTE)((DWORD_PTR)(w) >> 8 & 0xff))
+
+/* Errors. */
+
+#define FORMAT_MESSAGE_ALLOCATE_BUFFER 0x00000100
+#define FORMAT_MESSAGE_IGNORE_INSERTS 0x00000200
+#define FORMAT_MESSAGE_FROM_STRING 0x00000400
+#define FORMAT_MESSAGE_FROM_HMODULE 0x00000800
+#define FORMAT_MESSAGE_FROM_SYSTEM 0x00001000
+#define FORMAT_MESSAGE_ARGUMENT_ARRAY 0x00002000
+#define FORMAT_MESSAGE_MAX_WIDTH_MASK 0x000000FF
+#define LANG_NEUTRAL 0x00
+#define LANG_ENGLISH 0x09
+#define SUBLANG_NEUTRAL 0x00
+#define SUBLANG_DEFAULT 0x01
+#define SUBLANG_ENGLISH_US 0x01
+#define MAKELANGID(Primary, Sub) ((WORD)((WORD)(Sub) << 10 | (WORD)(Primary)))
+
+/* Returns the thread's last error. Since NT 3.1. */
+WINBASEAPI DWORD WINAPI GetLastError(VOID);
+
+/* Sets the thread's last error. The type is ignored. Since NT 3.1, NT 3.1, Server 2003. */
+WINBASEAPI VOID WINAPI SetLastError(DWORD dwErrCode);
+WINBASEAPI VOID WINAPI SetLastErrorEx(DWORD dwErrCode, DWORD dwType);
+WINBASEAPI VOID WINAPI RestoreLastError(DWORD dwErrCode);
+
+/* Formats the text of an error into a buffer of the caller or, with FORMAT_MESSAGE_ALLOCATE_BUFFER, of LocalAlloc.
+   Returns the length without the terminator; 0 on failure. Differs: system errors only, their names in words, without
+   inserts; FORMAT_MESSAGE_FROM_STRING is ERROR_NOT_SUPPORTED. Since NT 3.1. */
+WINBASEAPI DWORD WINAPI FormatMessageA(DWORD dwFlags, LPCVOID lpSource, DWORD dwMessageId, DWORD dwLanguageId,
+                                       LPSTR lpBuffer, DWORD nSize, va_list *Arguments);
+WINBASEAPI DWORD WINAPI FormatMessageW(DWORD dwFlags, LPCVOID lpSource, DWORD dwMessageId, DWORD dwLanguageId,
+                                       LPWSTR lpBuffer, DWORD nSize, va_list *Arguments);
+#define FormatMessage INTERLOCK_AW(FormatMessage)
+
+/* Handles. These functions take handles of any object. */
+
+#define HANDLE_FLAG_INHERIT 0x00000001
+#define HANDLE_FLAG_PROTECT_FROM_CLOSE 0x00000002
+
+/* Closes a handle of any kind. Fails with ERROR_INVALID_HANDLE. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI CloseHandle(HANDLE hObject);
+
+/* Opens another handle to the same object, with other rights if asked. Differs: within this process: another one is
+   ERROR_NOT_SUPPORTED. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI DuplicateHandle(HANDLE hSourceProcessHandle, HANDLE hSourceHandle, HANDLE hTargetProcessHandle,
+                                       LPHANDLE lpTargetHandle, DWORD dwDesiredAccess, BOOL bInheritHandle,
+                                       DWORD dwOptions);
+
+/* Stores the inherit and protect-from-close flags. Since NT 3.51. */
+WINBASEAPI BOOL WINAPI GetHandleInformation(HANDLE hObject, LPDWORD lpdwFlags);
+
+/* Sets these flags. Differs: handles are never inherited. Since NT 3.51. */
+WINBASEAPI BOOL WINAPI SetHandleInformation(HANDLE hObject, DWORD dwMask, DWORD dwFlags);
+
+/* Returns TRUE if both handles refer to one object; otherwise fails with ERROR_NOT_SAME_OBJECT. Since 10. */
+WINBASEAPI BOOL WINAPI CompareObjectHandles(HANDLE hFirstObjectHandle, HANDLE hSecondObjectHandle);
+
+/* Heaps. All of them, and the older allocators, use the heap of the C library. */
+
+#define HEAP_NO_SERIALIZE 0x00000001
+#define HEAP_GENERATE_EXCEPTIONS 0x00000004
+#define HEAP_ZERO_MEMORY 0x00000008
+#define HEAP_REALLOC_IN_PLACE_ONLY 0x00000010
+#define HEAP_CREATE_ENABLE_EXECUTE 0x00040000
+
+#define LMEM_FIXED 0x0000
+#define LMEM_MOVEABLE 0x0002
+#define LMEM_ZEROINIT 0x0040
+#define LPTR (LMEM_FIXED | LMEM_ZEROINIT)
+#define GMEM_FIXED 0x0000
+#define GMEM_MOVEABLE 0x0002
+#define GMEM_ZEROINIT 0x0040
+#define GPTR (GMEM_FIXED | GMEM_ZEROINIT)
+
+/* Returns the heap of the process. Since NT 3.1. */
+WINBASEAPI HANDLE WINAPI GetProcessHeap(VOID);
+
+/* Creates a heap, with a limit if asked; NULL on failure. Differs: the initial size is not reserved. Since NT 3.1. */
+WINBASEAPI HANDLE WINAPI HeapCreate(DWORD flOptions, SIZE_T dwInitialSize, SIZE_T dwMaximumSize);
+
+/* Destroys a heap with all its blocks. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI HeapDestroy(HANDLE hHeap);
+
+/* Allocates 16-byte aligned memory. Returns NULL if memory is exhausted; with HEAP_GENERATE_EXCEPTIONS it raises
+   STATUS_NO_MEMORY instead. Differs: always zeroed. Since NT 3.1. */
+WINBASEAPI LPVOID WINAPI HeapAlloc(HANDLE hHeap, DWORD dwFlags, SIZE_T dwBytes);
+
+/* Changes the size of a block and returns its address, which may change. Differs: the block moves whenever its size
+   changes: HEAP_REALLOC_IN_PLACE_ONLY then fails. Since NT 3.1. */
+WINBASEAPI LPVOID WINAPI HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes);
+
+/* Frees a block. NULL succeeds. Differs: a block of another heap is ERROR_INVALID_PARAMETER. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI HeapFree(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem);
+
+/* Returns the size of a block; -1 if it is not of that heap. Since NT 3.1. */
+WINBASEAPI SIZE_T WINAPI HeapSize(HANDLE hHeap, DWORD dwFlags, LPCVOID lpMem);
+
+/* Allocates from the process heap. Differs: always fixed and zeroed: the handle is the address. Since NT 3.1. */
+WINBASEAPI HLOCAL WINAPI LocalAlloc(UINT uFlags, SIZE_T uBytes);
+
+/* Frees a block. Returns NULL, or the handle on failure. Since NT 3.1. */
+WINBASEAPI HLOCAL WINAPI LocalFree(HLOCAL hMem);
+
+/* Returns the address, which is the handle itself. Since NT 3.1. */
+WINBASEAPI LPVOID WINAPI LocalLock(HLOCAL hMem);
+
+/* Fails with ERROR_NOT_LOCKED, as for fixed memory. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI LocalUnlock(HLOCAL hMem);
+
+/* Returns the size of a block; 0 on failure. Since NT 3.1. */
+WINBASEAPI SIZE_T WINAPI LocalSize(HLOCAL hMem);
+
+/* The same as the Local functions of these names. Since NT 3.1. */
+WINBASEAPI HGLOBAL WINAPI GlobalAlloc(UINT uFlags, SIZE_T dwBytes);
+WINBASEAPI HGLOBAL WINAPI GlobalFree(HGLOBAL hMem);
+WINBASEAPI LPVOID WINAPI GlobalLock(HGLOBAL hMem);
+
+/* Returns TRUE: all memory is fixed. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI GlobalUnlock(HGLOBAL hMem);
+
+/* Returns the size of a block; 0 on failure. Since NT 3.1. */
+WINBASEAPI SIZE_T WINAPI GlobalSize(HGLOBAL hMem);
+
+/*
+ * Modules. kernel32, kernelbase and ntdll, with or without .dll and in any case, are this library; NULL is the program.
+ */
+
+/* Returns the module with this name; NULL and ERROR_MOD_NOT_FOUND if there is none. Since NT 3.1. */
+WINBASEAPI HMODULE WINAPI GetModuleHandleA(LPCSTR lpModuleName);
+WINBASEAPI HMODULE WINAPI GetModuleHandleW(LPCWSTR lpModuleName);
+
+/* Stores the module with this name. Differs: GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS is ERROR_INVALID_PARAMETER. Since
+   XP. */
+WINBASEAPI BOOL WINAPI GetModuleHandleExA(DWORD dwFlags, LPCSTR lpModuleName, HMODULE *phModule);
+WINBASEAPI BOOL WINAPI GetModuleHandleExW(DWORD dwFlags, LPCWSTR lpModuleName, HMODULE *phModule);
+
+/* Returns the module with this name; NULL and ERROR_MOD_NOT_FOUND if there is none. Flags are ignored. Differs: knows
+   these modules only; load libraries of the host with dlopen. Since NT 3.1. */
+WINBASEAPI HMODULE WINAPI LoadLibraryA(LPCSTR lpLibFileName);
+WINBASEAPI HMODULE WINAPI LoadLibraryW(LPCWSTR lpLibFileName);
+WINBASEAPI HMODULE WINAPI LoadLibraryExA(LPCSTR lpLibFileName, HANDLE hFile, DWORD dwFlags);
+WINBASEAPI HMODULE WINAPI LoadLibraryExW(LPCWSTR lpLibFileName, HANDLE hFile, DWORD dwFlags);
+
+/* Releases a module. Fails with ERROR_INVALID_HANDLE. Differs: modules are never unloaded. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI FreeLibrary(HMODULE hLibModule);
+
+/* Returns the address of a function that the public headers declare; NULL and ERROR_PROC_NOT_FOUND if there is none.
+   Differs: no ordinals; with the static library only what the program uses, linked with -rdynamic. Since NT 3.1. */
+WINBASEAPI FARPROC WINAPI GetProcAddress(HMODULE hModule, LPCSTR lpProcName);
+#define GetModuleHandle INTERLOCK_AW(GetModuleHandle)
+#define GetModuleHandleEx INTERLOCK_AW(GetModuleHandleEx)
+#define LoadLibrary INTERLOCK_AW(LoadLibrary)
+#define LoadLibraryEx INTERLOCK_AW(LoadLibraryEx)
+
+#define GET_MODULE_HANDLE_EX_FLAG_PIN 0x00000001
+#define GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT 0x00000002
+#define GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS 0x00000004
+#define LOAD_LIBRARY_SEARCH_SYSTEM32 0x00000800
+#define LOAD_LIBRARY_AS_DATAFILE 0x00000002
+
+/* Strings. The ANSI and OEM code pages are UTF-8. */
+
+#define CP_ACP 0
+#define CP_OEMCP 1
+#define CP_MACCP 2
+#define CP_THREAD_ACP 3
+#define CP_UTF7 65000
+#define CP_UTF8 65001
+
+#define MB_PRECOMPOSED 0x00000001
+#define MB_COMPOSITE 0x00000002
+#define MB_USEGLYPHCHARS 0x00000004
+#define MB_ERR_INVALID_CHARS 0x00000008
+#define WC_DISCARDNS 0x00000010
+#define WC_SEPCHARS 0x00000020
+#define WC_DEFAULTCHAR 0x00000040
+#define WC_ERR_INVALID_CHARS 0x00000080
+#define WC_COMPOSITECHECK 0x00000200
+#define WC_NO_BEST_FIT_CHARS 0x00000400
+
+/* Returns the ANSI or OEM code page: 65001, UTF-8. Since NT 3.1. */
+WINBASEAPI UINT WINAPI GetACP(VOID);
+WINBASEAPI UINT WINAPI GetOEMCP(VOID);
+
+/* Converts to UTF-16; with a room of 0 it returns the needed length. Returns 0 with ERROR_INSUFFICIENT_BUFFER or
+   ERROR_NO_UNICODE_TRANSLATION on failure. Differs: from UTF-8; other code pages are ERROR_INVALID_PARAMETER. Since NT
+   3.1. */
+WINBASEAPI int WINAPI MultiByteToWideChar(UINT CodePage, DWORD dwFlags, LPCCH lpMultiByteStr, int cbMultiByte,
+                                          LPWSTR lpWideCharStr, int cchWideChar);
+
+/* Converts from UTF-16; with a room of 0 it returns the needed length. Returns 0 on failure. Differs: to UTF-8; other
+   code pages are ERROR_INVALID_PARAMETER. Since NT 3.1. */
+WINBASEAPI int WINAPI WideCharToMultiByte(UINT CodePage, DWORD dwFlags, LPCWCH lpWideCharStr, int cchWideChar,
+                                          LPSTR lpMultiByteStr, int cbMultiByte, LPCCH lpDefaultChar,
+                                          LPBOOL lpUsedDefaultChar);
+
+/* Returns the length of a string; 0 for NULL. Since NT 3.1. */
+WINBASEAPI int WINAPI lstrlenA(LPCSTR lpString);
+WINBASEAPI int WINAPI lstrlenW(LPCWSTR lpString);
+
+/* Copies a string. Returns NULL for a NULL argument. Since NT 3.1. */
+WINBASEAPI LPSTR WINAPI lstrcpyA(LPSTR lpString1, LPCSTR lpString2);
+WINBASEAPI LPWSTR WINAPI lstrcpyW(LPWSTR lpString1, LPCWSTR lpString2);
+
+/* Copies as much as fits, always terminated. Returns NULL for a NULL argument. Differs: may split a character of
+   several bytes. Since NT 3.1. */
+WINBASEAPI LPSTR WINAPI lstrcpynA(LPSTR lpString1, LPCSTR lpString2, int iMaxLength);
+WINBASEAPI LPWSTR WINAPI lstrcpynW(LPWSTR lpString1, LPCWSTR lpString2, int iMaxLength);
+
+/* Appends a string. Returns NULL for a NULL argument. Since NT 3.1. */
+WINBASEAPI LPSTR WINAPI lstrcatA(LPSTR lpString1, LPCSTR lpString2);
+WINBASEAPI LPWSTR WINAPI lstrcatW(LPWSTR lpString1, LPCWSTR lpString2);
+
+/* Compares two strings, in the i forms ignoring case. NULL comes before all others. Differs: by the values of bytes or
+   characters, not by a language; only ASCII letters have case. Since NT 3.1. */
+WINBASEAPI int WINAPI lstrcmpA(LPCSTR lpString1, LPCSTR lpString2);
+WINBASEAPI int WINAPI lstrcmpW(LPCWSTR lpString1, LPCWSTR lpString2);
+WINBASEAPI int WINAPI lstrcmpiA(LPCSTR lpString1, LPCSTR lpString2);
+WINBASEAPI int WINAPI lstrcmpiW(LPCWSTR lpString1, LPCWSTR lpString2);
+#define lstrlen INTERLOCK_AW(lstrlen)
+#define lstrcpy INTERLOCK_AW(lstrcpy)
+#define lstrcpyn INTERLOCK_AW(lstrcpyn)
+#define lstrcat INTERLOCK_AW(lstrcat)
+#define lstrcmp INTERLOCK_AW(lstrcmp)
+#define lstrcmpi INTERLOCK_AW(lstrcmpi)
+
+/*
+ * Wide strings. The C library's functions for strings of 16-bit characters. With -fshort-wchar, windows.h and tchar.h
+ * give them their usual names (wcslen, swprintf, …), and the Microsoft names (_wcsicmp, _snwprintf, …) always.
+ *
+ * Formats: %s and %c are wide, as are %ls, %ws and %lc; %hs, %S, %hc and %C are narrow, in UTF-8. Numbers are those of
+ * the host's printf; I64, I32 and I (pointer size) are sizes too; %n is refused.
+ */
+
+/* wcslen, wcsnlen: returns the length. Only in Interlock. */
+WINBASEAPI size_t InterlockWcslen(const WCHAR *String);
+WINBASEAPI size_t InterlockWcsnlen(const WCHAR *String, size_t Limit);
+
+/* wcscpy, wcsncpy: copies a string. Only in Interlock. */
+WINBASEAPI WCHAR *InterlockWcscpy(WCHAR *Target, const WCHAR *Source);
+WINBASEAPI WCHAR *InterlockWcsncpy(WCHAR *Target, const WCHAR *Source, size_t Count);
+
+/* wcscat, wcsncat: appends a string. Only in Interlock. */
+WINBASEAPI WCHAR *InterlockWcscat(WCHAR *Target, const WCHAR *Source);
+WINBASEAPI WCHAR *InterlockWcsncat(WCHAR *Target, const WCHAR *Source, size_t Count);
+
+/* wcscmp, wcsncmp: compares by the values of the characters. Only in Interlock. */
+WINBASEAPI int InterlockWcscmp(const WCHAR *First, const WCHAR *Second);
+WINBASEAPI int InterlockWcsncmp(const WCHAR *First, const WCHAR *Second, size_t Count);
+
+/* _wcsicmp, _wcsnicmp: compares, ignoring the case of ASCII letters. Only in Interlock. */
+WINBASEAPI int InterlockWcsicmp(const WCHAR *First, const WCHAR *Second);
+WINBASEAPI int InterlockWcsnicmp(const WCHAR *First, const WCHAR *Second, size_t Count);
+
+/* wcschr, wcsrchr: finds the first or last occurrence of a character; NULL if there is none. Only in Interlock. */
+WINBASEAPI WCHAR *InterlockWcschr(const WCHAR *String, WCHAR Character);
+WINBASEAPI WCHAR *InterlockWcsrchr(const WCHAR *String, WCHAR Character);
+
+/* wcsstr: finds a string in another; NULL if there is none. Only in Interlock. */
+WINBASEAPI WCHAR *InterlockWcsstr(const WCHAR *String, const WCHAR *Part);
+
+/* wcspbrk: finds the first character of a set; NULL if there is none. Only in Interlock. */
+WINBASEAPI WCHAR *InterlockWcspbrk(const WCHAR *String, const WCHAR *Set);
+
+/* wcsspn, wcscspn: returns the length of the prefix of characters in a set, or outside it. Only in Interlock. */
+WINBASEAPI size_t InterlockWcsspn(const WCHAR *String, const WCHAR *Set);
+WINBASEAPI size_t InterlockWcscspn(const WCHAR *String, const WCHAR *Set);
+
+/* _wcsdup: returns a copy for free(); NULL if memory is exhausted. Only in Interlock. */
+WINBASEAPI WCHAR *InterlockWcsdup(const WCHAR *String);
+
+/* wcstol, wcstoul: converts a number in any base. Differs: long has 64 bits. Only in Interlock. */
+WINBASEAPI long InterlockWcstol(const WCHAR *String, WCHAR **End, int Base);
+WINBASEAPI unsigned long InterlockWcstoul(const WCHAR *String, WCHAR **End, int Base);
+
+/* _wtoi: converts a decimal number. Only in Interlock. */
+WINBASEAPI int InterlockWtoi(const WCHAR *String);
+
+/* _vsnwprintf, _snwprintf: formats into a buffer. Returns the length; -1 if it did not fit, with the text truncated and
+   terminated. Only in Interlock. */
+WINBASEAPI int InterlockVsnwprintf(WCHAR *Buffer, size_t Count, const WCHAR *Format, va_list Arguments);
+WINBASEAPI int InterlockSnwprintf(WCHAR *Buffer, size_t Count, const WCHAR *Format, ...);
+
+/* vfwprintf, fwprintf, wprintf: formats to a stream or to standard output, in UTF-8. Only in Interlock. */
+WINBASEAPI int InterlockVfwprintf(FILE *Stream, const WCHAR *Format, va_list Arguments);
+WINBASEAPI int InterlockFwprintf(FILE *Stream, const WCHAR *Format, ...);
+WINBASEAPI int InterlockWprintf(const WCHAR *Format, ...);
+
+/* System information. The machine, the version, the environment. */
+
+#define PROCESSOR_ARCHITECTURE_INTEL 0
+#define PROCESSOR_ARCHITECTURE_ARM 5
+#define PROCESSOR_ARCHITECTURE_AMD64 9
+#define PROCESSOR_ARCHITECTURE_ARM64 12
+#define PROCESSOR_ARCHITECTURE_UNKNOWN 0xFFFF
+#define PROCESSOR_AMD_X8664 8664
+#define VER_PLATFORM_WIN32_NT 2
+#define VER_NT_WORKSTATION 0x0000001
+
+typedef struct _SYSTEM_INFO {
+    __extension__ union {
+        DWORD dwOemId;
+        __extension__ struct {
+            WORD wProcessorArchitecture;
+            WORD wReserved;
+        };
+    };
+    DWORD dwPageSize;
+    LPVOID lpMinimumApplicationAddress;
+    LPVOID lpMaximumApplicationAddress;
+    DWORD_PTR dwActiveProcessorMask;
+    DWORD dwNumberOfProcessors;
+    DWORD dwProcessorType;
+    DWORD dwAllocationGranularity;
+    WORD wProcessorLevel;
+    WORD wProcessorRevision;
+} SYSTEM_INFO, *LPSYSTEM_INFO;
+
+C_ASSERT(sizeof(SYSTEM_INFO) == 48);
+
+typedef struct _OSVERSIONINFOA {
+    DWORD dwOSVersionInfoSize;
+    DWORD dwMajorVersion;
+    DWORD dwMinorVersion;
+    DWORD dwBuildNumber;
+    DWORD dwPlatformId;
+    CHAR szCSDVersion[128];
+} OSVERSIONINFOA, *POSVERSIONINFOA, *LPOSVERSIONINFOA;
+
+typedef struct _OSVERSIONINFOW {
+    DWORD dwOSVersionInfoSize;
+    DWORD dwMajorVersion;
+    DWORD dwMinorVersion;
+    DWORD dwBuildNumber;
+    DWORD dwPlatformId;
+    WCHAR szCSDVersion[128];
+} OSVERSIONINFOW, *POSVERSIONINFOW, *LPOSVERSIONINFOW, RTL_OSVERSIONINFOW, *PRTL_OSVERSIONINFOW;
+
+typedef struct _OSVERSIONINFOEXA {
+    DWORD dwOSVersionInfoSize;
+    DWORD dwMajorVersion;
+    DWORD dwMinorVersion;
+    DWORD dwBuildNumber;
+    DWORD dwPlatformId;
+    CHAR szCSDVersion[128];
+    WORD wServicePackMajor;
+    WORD wServicePackMinor;
+    WORD wSuiteMask;
+    BYTE wProductType;
+    BYTE wReserved;
+} OSVERSIONINFOEXA, *POSVERSIONINFOEXA, *LPOSVERSIONINFOEXA;
+
+typedef struct _OSVERSIONINFOEXW {
+    DWORD dwOSVersionInfoSize;
+    DWORD dwMajorVersion;
+    DWORD dwMinorVersion;
+    DWORD dwBuildNumber;
+    DWORD dwPlatformId;
+    WCHAR szCSDVersion[128];
+    WORD wServicePackMajor;
+    WORD wServicePackMinor;
+    WORD wSuiteMask;
+    BYTE wProductType;
+    BYTE wReserved;
+} OSVERSIONINFOEXW, *POSVERSIONINFOEXW, *LPOSVERSIONINFOEXW;
+
+#ifdef UNICODE
+typedef OSVERSIONINFOW OSVERSIONINFO, *POSVERSIONINFO, *LPOSVERSIONINFO;
+typedef OSVERSIONINFOEXW OSVERSIONINFOEX, *POSVERSIONINFOEX, *LPOSVERSIONINFOEX;
+#else
+typedef OSVERSIONINFOA OSVERSIONINFO, *POSVERSIONINFO, *LPOSVERSIONINFO;
+typedef OSVERSIONINFOEXA OSVERSIONINFOEX, *POSVERSIONINFOEX, *LPOSVERSIONINFOEX;
+#endif
+
+/* Stores the architecture, the page size and the processors of group 0. Differs: level and revision of the processor
+   are 0. Since NT 3.1, XP. */
+WINBASEAPI VOID WINAPI GetSystemInfo(LPSYSTEM_INFO lpSystemInfo);
+WINBASEAPI VOID WINAPI GetNativeSystemInfo(LPSYSTEM_INFO lpSystemInfo);
+
+/* Returns the number of processors in a group or in all; 0 and ERROR_INVALID_PARAMETER if there is no such group.
+   Differs: virtual processors. Since 7. */
+WINBASEAPI DWORD WINAPI GetActiveProcessorCount(WORD GroupNumber);
+WINBASEAPI DWORD WINAPI GetMaximumProcessorCount(WORD GroupNumber);
+
+/* Returns the number of groups of 64 processors. Differs: virtual processors. Since 7. */
+WINBASEAPI WORD WINAPI GetActiveProcessorGroupCount(VOID);
+WINBASEAPI WORD WINAPI GetMaximumProcessorGroupCount(VOID);
+
+/* Returns or stores the version of Windows. Differs: 10.0, build 19045, whatever the manifest says. Since NT 3.1, NT
+   3.5, NT 3.5. */
+WINBASEAPI DWORD WINAPI GetVersion(VOID);
+WINBASEAPI BOOL WINAPI GetVersionExA(LPOSVERSIONINFOA lpVersionInformation);
+WINBASEAPI BOOL WINAPI GetVersionExW(LPOSVERSIONINFOW lpVersionInformation);
+#define GetVersionEx INTERLOCK_AW(GetVersionEx)
+
+/* Stores the value of a variable and returns its length, or the size of the buffer that it needs; 0 and
+   ERROR_ENVVAR_NOT_FOUND if there is none. Differs: the host's environment, whose names are case sensitive. Since NT
+   3.1. */
+WINBASEAPI DWORD WINAPI GetEnvironmentVariableA(LPCSTR lpName, LPSTR lpBuffer, DWORD nSize);
+WINBASEAPI DWORD WINAPI GetEnvironmentVariableW(LPCWSTR lpName, LPWSTR lpBuffer, DWORD nSize);
+#define GetEnvironmentVariable INTERLOCK_AW(GetEnvironmentVariable)
+
+/* Returns nNumber * nNumerator / nDenominator, rounded half away from zero; -1 if that is no int. Since NT 3.1. */
+WINBASEAPI int WINAPI MulDiv(int nNumber, int nNumerator, int nDenominator);
+
+/* Clocks and the calendar. */
+
+typedef UINT MMRESULT;
+#define TIMERR_NOERROR 0
+#define TIMERR_NOCANDO 97
+
+/* Stores the finest clock of the host, and its units per second. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI QueryPerformanceCounter(LARGE_INTEGER *lpPerformanceCount);
+WINBASEAPI BOOL WINAPI QueryPerformanceFrequency(LARGE_INTEGER *lpFrequency);
+
+/* Returns the milliseconds since the machine started. Differs: resolution 1 ms; stops while the machine sleeps. Since
+   NT 3.1, Vista. */
+WINBASEAPI DWORD WINAPI GetTickCount(VOID);
+WINBASEAPI ULONGLONG WINAPI GetTickCount64(VOID);
+
+/* Stores the time in 100 ns since the machine started. Differs: stops while the machine sleeps. Since 10. */
+WINBASEAPI VOID WINAPI QueryInterruptTime(PULONGLONG lpInterruptTime);
+WINBASEAPI VOID WINAPI QueryInterruptTimePrecise(PULONGLONG lpInterruptTimePrecise);
+
+/* Stores the time in 100 ns since the machine started, without the time that it slept. Since 7, 10. */
+WINBASEAPI BOOL WINAPI QueryUnbiasedInterruptTime(PULONGLONG UnbiasedTime);
+WINBASEAPI VOID WINAPI QueryUnbiasedInterruptTimePrecise(PULONGLONG lpUnbiasedInterruptTimePrecise);
+
+/* Stores the date and time in UTC. Since NT 3.1. */
+WINBASEAPI VOID WINAPI GetSystemTime(LPSYSTEMTIME lpSystemTime);
+
+/* Stores the local date and time. Differs: in the host's time zone (TZ). Since NT 3.1. */
+WINBASEAPI VOID WINAPI GetLocalTime(LPSYSTEMTIME lpSystemTime);
+
+/* Stores the UTC time in 100 ns since 1601. Differs: both have the resolution of the host's clock. Since NT 3.5, 8. */
+WINBASEAPI VOID WINAPI GetSystemTimeAsFileTime(LPFILETIME lpSystemTimeAsFileTime);
+WINBASEAPI VOID WINAPI GetSystemTimePreciseAsFileTime(LPFILETIME lpSystemTimeAsFileTime);
+
+/* Converts a date to a time. Fails with ERROR_INVALID_PARAMETER if there is no such date. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI SystemTimeToFileTime(const SYSTEMTIME *lpSystemTime, LPFILETIME lpFileTime);
+
+/* Converts a time to a date. Fails with ERROR_INVALID_PARAMETER if there is none. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI FileTimeToSystemTime(const FILETIME *lpFileTime, LPSYSTEMTIME lpSystemTime);
+
+/* Converts between UTC and local time, by the UTC offset in effect today. Differs: in the host's time zone (TZ). Since
+   NT 3.1. */
+WINBASEAPI BOOL WINAPI FileTimeToLocalFileTime(const FILETIME *lpFileTime, LPFILETIME lpLocalFileTime);
+WINBASEAPI BOOL WINAPI LocalFileTimeToFileTime(const FILETIME *lpLocalFileTime, LPFILETIME lpFileTime);
+
+/* Returns -1, 0 or 1. Since NT 3.1. */
+WINBASEAPI LONG WINAPI CompareFileTime(const FILETIME *lpFileTime1, const FILETIME *lpFileTime2);
+
+/* GetTickCount by its multimedia name. Since NT 3.1. */
+WINBASEAPI DWORD WINAPI timeGetTime(VOID);
+
+/* Requests a resolution and ends the request. Returns TIMERR_NOCANDO for 0. Differs: checked, without effect: the
+   resolution is that of the host. Since NT 3.1. */
+WINBASEAPI MMRESULT WINAPI timeBeginPeriod(UINT uPeriod);
+WINBASEAPI MMRESULT WINAPI timeEndPeriod(UINT uPeriod);
+
+/* Exceptions and debugging. rtl.h explains exceptions. */
+
+#define EXCEPTION_ACCESS_VIOLATION STATUS_ACCESS_VIOLATION
+#define EXCEPTION_DATATYPE_MISALIGNMENT STATUS_DATATYPE_MISALIGNMENT
+#define EXCEPTION_BREAKPOINT STATUS_BREAKPOINT
+#define EXCEPTION_SINGLE_STEP STATUS_SINGLE_STEP
+#define EXCEPTION_ARRAY_BOUNDS_EXCEEDED STATUS_ARRAY_BOUNDS_EXCEEDED
+#define EXCEPTION_FLT_DENORMAL_OPERAND STATUS_FLOAT_DENORMAL_OPERAND
+#define EXCEPTION_FLT_DIVIDE_BY_ZERO STATUS_FLOAT_DIVIDE_BY_ZERO
+#define EXCEPTION_FLT_INEXACT_RESULT STATUS_FLOAT_INEXACT_RESULT
+#define EXCEPTION_FLT_INVALID_OPERATION STATUS_FLOAT_INVALID_OPERATION
+#define EXCEPTION_FLT_OVERFLOW STATUS_FLOAT_OVERFLOW
+#define EXCEPTION_FLT_STACK_CHECK STATUS_FLOAT_STACK_CHECK
+#define EXCEPTION_FLT_UNDERFLOW STATUS_FLOAT_UNDERFLOW
+#define EXCEPTION_INT_DIVIDE_BY_ZERO STATUS_INTEGER_DIVIDE_BY_ZERO
+#define EXCEPTION_INT_OVERFLOW STATUS_INTEGER_OVERFLOW
+#define EXCEPTION_PRIV_INSTRUCTION STATUS_PRIVILEGED_INSTRUCTION
+#define EXCEPTION_IN_PAGE_ERROR STATUS_IN_PAGE_ERROR
+#define EXCEPTION_ILLEGAL_INSTRUCTION STATUS_ILLEGAL_INSTRUCTION
+#define EXCEPTION_NONCONTINUABLE_EXCEPTION STATUS_NONCONTINUABLE_EXCEPTION
+#define EXCEPTION_STACK_OVERFLOW STATUS_STACK_OVERFLOW
+#define EXCEPTION_INVALID_DISPOSITION STATUS_INVALID_DISPOSITION
+#define EXCEPTION_GUARD_PAGE STATUS_GUARD_PAGE_VIOLATION
+#define EXCEPTION_INVALID_HANDLE STATUS_INVALID_HANDLE
+#define EXCEPTION_POSSIBLE_DEADLOCK STATUS_POSSIBLE_DEADLOCK
+#define CONTROL_C_EXIT STATUS_CONTROL_C_EXIT
+
+#define SEM_FAILCRITICALERRORS 0x0001
+#define SEM_NOGPFAULTERRORBOX 0x0002
+#define SEM_NOALIGNMENTFAULTEXCEPT 0x0004
+#define SEM_NOOPENFILEERRORBOX 0x8000
+
+typedef PEXCEPTION_RECORD LPEXCEPTION_RECORD;
+typedef PEXCEPTION_POINTERS LPEXCEPTION_POINTERS;
+typedef LONG(WINAPI *PTOP_LEVEL_EXCEPTION_FILTER)(struct _EXCEPTION_POINTERS *ExceptionInfo);
+typedef PTOP_LEVEL_EXCEPTION_FILTER LPTOP_LEVEL_EXCEPTION_FILTER;
+
+/* Raises a code with up to 15 arguments. Returns only if a handler continues, which EXCEPTION_NONCONTINUABLE forbids.
+   Differs: as RtlRaiseException. Since NT 3.1. */
+WINBASEAPI VOID WINAPI RaiseException(DWORD dwExceptionCode, DWORD dwExceptionFlags, DWORD nNumberOfArguments,
+                                      const ULONG_PTR *lpArguments);
+
+/* RtlAddVectoredExceptionHandler: registers a handler that is called before all frames. Differs: called for raised
+   exceptions, not for faults. Since XP. */
+WINBASEAPI PVOID WINAPI AddVectoredExceptionHandler(ULONG First, PVECTORED_EXCEPTION_HANDLER Handler);
+
+/* Removes a handler. Returns 0 if it is not registered. Since XP. */
+WINBASEAPI ULONG WINAPI RemoveVectoredExceptionHandler(PVOID Handle);
+
+/* Registers a handler that is called when an exception is continued. Since Server 2003. */
+WINBASEAPI PVOID WINAPI AddVectoredContinueHandler(ULONG First, PVECTORED_EXCEPTION_HANDLER Handler);
+
+/* Removes a handler. Returns 0 if it is not registered. Since Server 2003. */
+WINBASEAPI ULONG WINAPI RemoveVectoredContinueHandler(PVOID Handle);
+
+/* Sets the filter of unhandled exceptions and returns the previous one. If the filter returns
+   EXCEPTION_EXECUTE_HANDLER, the process ends with the exception's code. Since NT 3.1. */
+WINBASEAPI LPTOP_LEVEL_EXCEPTION_FILTER WINAPI
+SetUnhandledExceptionFilter(LPTOP_LEVEL_EXCEPTION_FILTER lpTopLevelExceptionFilter);
+
+/* Calls that filter. Differs: there is no dialog and no error reporting. Since NT 3.1. */
+WINBASEAPI LONG WINAPI UnhandledExceptionFilter(struct _EXCEPTION_POINTERS *ExceptionInfo);
+
+/* Queries or sets the mode; both return the old one. Differs: stored, without effect. Since Vista, NT 3.1. */
+WINBASEAPI UINT WINAPI GetErrorMode(VOID);
+WINBASEAPI UINT WINAPI SetErrorMode(UINT uMode);
+
+/* Stops in a debugger; without one it raises EXCEPTION_BREAKPOINT. Since NT 3.1. */
+WINBASEAPI VOID WINAPI DebugBreak(VOID);
+
+/* Returns TRUE if a debugger of the host traces the process. Since NT 4.0. */
+WINBASEAPI BOOL WINAPI IsDebuggerPresent(VOID);
+
+/* Sends a text to the debugger. Differs: to standard error. Since NT 3.1. */
+WINBASEAPI VOID WINAPI OutputDebugStringA(LPCSTR lpOutputString);
+WINBASEAPI VOID WINAPI OutputDebugStringW(LPCWSTR lpOutputString);
+#define OutputDebugString INTERLOCK_AW(OutputDebugString)
+
+INTERLOCK_END
 
 #endif

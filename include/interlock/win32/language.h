@@ -1,6 +1,6 @@
 /*
- * language.h: the words that Microsoft's compilers and C library add to C and C++, for sources that were written for
- * them. windows.h and its parts include it; it is no part of win32.h.
+ * win32/language.h: keywords and names that Microsoft's compilers and C library add to C and C++. windows.h and tchar.h
+ * include it; win32.h does not.
  */
 #ifndef INTERLOCK_WIN32_LANGUAGE_H
 #define INTERLOCK_WIN32_LANGUAGE_H
@@ -8,13 +8,12 @@
 #include <stdlib.h>
 #include <strings.h>
 #ifdef __cplusplus
-#include <cwchar> /* it takes back macros of these names, so not after them */
+#include <cwchar> /* first: it undefines macros of these names */
 #else
 #include <wchar.h>
 #endif
 
 #include <interlock/win32/base.h>
-#include <interlock/win32/wide.h>
 
 #ifndef _WIN32_WINNT
 #define _WIN32_WINNT 0x0A00
@@ -27,8 +26,8 @@
 #endif
 
 /*
- * __declspec(name) and __declspec(name(argument)), one name in each. A name makes an attribute, or a comma and a
- * storage class.
+ * __declspec(name) and __declspec(name(argument)), with one name each. A name expands to an attribute, or to a comma
+ * and a storage class.
  */
 #ifndef __declspec
 #define __declspec(...) INTERLOCK_DECLSPEC(INTERLOCK_DECLSPEC_##__VA_ARGS__)
@@ -92,7 +91,7 @@
 #define _countof(Array) RTL_NUMBER_OF(Array)
 #endif
 
-/* In C++ they would be in the way of the standard library. */
+/* Not in C++, where they break the standard library. */
 #if !defined(__cplusplus) && !defined(NOMINMAX)
 #ifndef min
 #define min(a, b) (((a) < (b)) ? (a) : (b))
@@ -104,14 +103,14 @@
 #define __max(a, b) (((a) > (b)) ? (a) : (b))
 #define __min(a, b) (((a) < (b)) ? (a) : (b))
 
-/* The underscored names of functions that the C library of the host has. */
+/* Microsoft's names of functions of the host's C library. */
 #define _stricmp strcasecmp
 #define _strnicmp strncasecmp
 #define _strdup strdup
 #define _snprintf snprintf
 #define _vsnprintf vsnprintf
 
-/* Wide strings of 16-bit units (wide.h). The host's functions of these names work on 32-bit ones. */
+/* Wide strings of 16-bit characters (win32/base.h). The host's functions of these names take 32-bit ones. */
 #define _wcsicmp InterlockWcsicmp
 #define _wcsnicmp InterlockWcsnicmp
 #define _wcsdup InterlockWcsdup

@@ -1,8 +1,13 @@
-/* thread.h: threads. Part of win32.h. What TerminateThread leaves behind is in docs/threads.md. */
+/* win32/thread.h: kernel32's threads, processes, thread-local storage, thread pool and wait chains. Part of win32.h. */
 #ifndef INTERLOCK_WIN32_THREAD_H
 #define INTERLOCK_WIN32_THREAD_H
 
+#include <interlock/threadpool.h>
 #include <interlock/win32/base.h>
+
+INTERLOCK_BEGIN
+
+/* Threads. See docs/threads.md, also for what TerminateThread leaves behind. */
 
 #define CREATE_SUSPENDED 0x00000004
 #define STACK_SIZE_PARAM_IS_A_RESERVATION 0x00010000
@@ -21,8 +26,6 @@
 #define THREAD_PRIORITY_TIME_CRITICAL THREAD_BASE_PRIORITY_LOWRT
 #define THREAD_PRIORITY_IDLE THREAD_BASE_PRIORITY_IDLE
 
-INTERLOCK_BEGIN
-
 typedef DWORD(WINAPI *PTHREAD_START_ROUTINE)(LPVOID lpThreadParameter);
 typedef PTHREAD_START_ROUTINE LPTHREAD_START_ROUTINE;
 typedef VOID(WINAPI *PAPCFUNC)(ULONG_PTR Parameter);
@@ -31,14 +34,15 @@ typedef VOID(WINAPI *PAPCFUNC)(ULONG_PTR Parameter);
 #define INTERLOCK_QUEUE_USER_APC_FLAGS
 typedef enum _QUEUE_USER_APC_FLAGS {
     QUEUE_USER_APC_FLAGS_NONE = 0x0,
-    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1 /* refused: ERROR_NOT_SUPPORTED */
+    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1 /* ERROR_NOT_SUPPORTED */
 } QUEUE_USER_APC_FLAGS;
 #endif
 
 typedef struct _PROC_THREAD_ATTRIBUTE_LIST *PPROC_THREAD_ATTRIBUTE_LIST, *LPPROC_THREAD_ATTRIBUTE_LIST;
 
-/* Making and ending. */
-
+/* Starts a thread, suspended if asked. Returns a handle and stores the id in lpThreadId, which may be NULL. Differs: in
+   this process only: another one is ERROR_ACCESS_DENIED; an attribute list is ERROR_NOT_SUPPORTED; a stack size of 0 is
+   the host's default, the minimum is 256 KB. Since NT 3.1, NT 3.1, 7. */
 WINBASEAPI HANDLE WINAPI CreateThread(LPSECURITY_ATTRIBUTES lpThreadAttributes, SIZE_T dwStackSize,
                                       LPTHREAD_START_ROUTINE lpStartAddress, LPVOID lpParameter, DWORD dwCreationFlags,
                                       LPDWORD lpThreadId);
@@ -49,50 +53,569 @@ WINBASEAPI HANDLE WINAPI CreateRemoteThreadEx(HANDLE hProcess, LPSECURITY_ATTRIB
                                               SIZE_T dwStackSize, LPTHREAD_START_ROUTINE lpStartAddress,
                                               LPVOID lpParameter, DWORD dwCreationFlags,
                                               LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList, LPDWORD lpThreadId);
+
+/* Opens a thread by its id. Fails with ERROR_INVALID_PARAMETER if there is none. Differs: finds threads of this process
+   that have called the library. Since 2000. */
 WINBASEAPI HANDLE WINAPI OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId);
+
+/* Ends the calling thread with an exit code. Does not return. Differs: unwinds C++ frames and runs the host's cleanup
+   handlers; the process exits with 0 after its last thread. Since NT 3.1. */
 WINBASEAPI DECLSPEC_NORETURN VOID WINAPI ExitThread(DWORD dwExitCode);
+
+/* Asks a thread to end, without any cleanup of its own. Differs: the thread ends outside the library's own critical
+   sections; its stack is leaked. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI TerminateThread(HANDLE hThread, DWORD dwExitCode);
+
+/* Stores the exit code; STILL_ACTIVE while the thread runs. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI GetExitCodeThread(HANDLE hThread, LPDWORD lpExitCode);
+
+/* Suspends the thread. Returns the previous suspend count; -1 on failure. Differs: a signal of the host stops a running
+   thread; ERROR_ACCESS_DENIED if it does not reach it. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI SuspendThread(HANDLE hThread);
+
+/* Removes one suspension. Returns the previous suspend count; -1 on failure. Differs: also starts a process that was
+   created suspended. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI ResumeThread(HANDLE hThread);
 
-/* Which one. */
+/* Identity. */
 
+/* Returns the pseudo handle -2. Since NT 3.1. */
 WINBASEAPI HANDLE WINAPI GetCurrentThread(VOID);
+
+/* Returns the id of the calling thread: the host's thread id. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetCurrentThreadId(VOID);
+
+/* Returns the pseudo handle -1. Since NT 3.1. */
 WINBASEAPI HANDLE WINAPI GetCurrentProcess(VOID);
+
+/* Returns the id of this process: the host's process id. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetCurrentProcessId(VOID);
+
+/* Returns the id of a thread; 0 on failure. Since Server 2003. */
 WINBASEAPI DWORD WINAPI GetThreadId(HANDLE Thread);
+
+/* Returns the id of the thread's process; 0 on failure. Since Server 2003. */
 WINBASEAPI DWORD WINAPI GetProcessIdOfThread(HANDLE Thread);
 
 /* Scheduling. */
 
+/* Sets the priority relative to the process: -2 to 2, idle, or time critical. Differs: the host's scheduler follows
+   where the process has the right; background mode is ERROR_INVALID_PARAMETER. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI SetThreadPriority(HANDLE hThread, int nPriority);
+
+/* Returns the priority that was set; THREAD_PRIORITY_ERROR_RETURN on failure. Since NT 3.1. */
 WINBASEAPI int WINAPI GetThreadPriority(HANDLE hThread);
+
+/* Sets and queries whether priority boosts are disabled. Since NT 4.0. */
 WINBASEAPI BOOL WINAPI SetThreadPriorityBoost(HANDLE hThread, BOOL bDisablePriorityBoost);
 WINBASEAPI BOOL WINAPI GetThreadPriorityBoost(HANDLE hThread, PBOOL pDisablePriorityBoost);
+
+/* Sets the processors of its group on which the thread may run. Returns the previous mask; 0 on failure. Differs:
+   applies to virtual processors; the host's scheduler is not affected. Since NT 3.5. */
 WINBASEAPI DWORD_PTR WINAPI SetThreadAffinityMask(HANDLE hThread, DWORD_PTR dwThreadAffinityMask);
+
+/* Sets and queries group and mask. Differs: applies to virtual processors; the host's scheduler is not affected. Since
+   7. */
 WINBASEAPI BOOL WINAPI SetThreadGroupAffinity(HANDLE hThread, const GROUP_AFFINITY *GroupAffinity,
                                               PGROUP_AFFINITY PreviousGroupAffinity);
 WINBASEAPI BOOL WINAPI GetThreadGroupAffinity(HANDLE hThread, PGROUP_AFFINITY GroupAffinity);
+
+/* Sets the preferred processor and returns or stores the previous one. MAXIMUM_PROCESSORS only queries; -1 on failure.
+   Differs: stored, without effect. Since NT 4.0, 7. */
 WINBASEAPI DWORD WINAPI SetThreadIdealProcessor(HANDLE hThread, DWORD dwIdealProcessor);
 WINBASEAPI BOOL WINAPI SetThreadIdealProcessorEx(HANDLE hThread, PPROCESSOR_NUMBER lpIdealProcessor,
                                                  PPROCESSOR_NUMBER lpPreviousIdealProcessor);
+
+/* Queries the preferred processor. Since 7. */
 WINBASEAPI BOOL WINAPI GetThreadIdealProcessorEx(HANDLE hThread, PPROCESSOR_NUMBER lpIdealProcessor);
+
+/* Returns the number of the current processor, or stores its group and number. Differs: the number of the virtual
+   processor. Since Server 2003, 7. */
 WINBASEAPI DWORD WINAPI GetCurrentProcessorNumber(VOID);
 WINBASEAPI VOID WINAPI GetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber);
 
-/* The rest. */
+/* Times, names, APCs. */
 
+/* Stores the times of creation and exit, and the processor time in kernel and user mode. Since NT 3.5. */
 WINBASEAPI BOOL WINAPI GetThreadTimes(HANDLE hThread, LPFILETIME lpCreationTime, LPFILETIME lpExitTime,
                                       LPFILETIME lpKernelTime, LPFILETIME lpUserTime);
+
+/* Names the thread. Differs: the host's tools show the first 15 characters, in ASCII. Since 10. */
 WINBASEAPI HRESULT WINAPI SetThreadDescription(HANDLE hThread, PCWSTR lpThreadDescription);
+
+/* Returns the thread's name, to be freed with LocalFree. Since 10. */
 WINBASEAPI HRESULT WINAPI GetThreadDescription(HANDLE hThread, PWSTR *ppszThreadDescription);
+
+/* Queues an APC that runs in an alertable wait of the thread. Returns 0 if the thread has ended. Since NT 4.0. */
 WINBASEAPI DWORD WINAPI QueueUserAPC(PAPCFUNC pfnAPC, HANDLE hThread, ULONG_PTR dwData);
+
+/* QueueUserAPC with flags. Differs: a special user APC is ERROR_NOT_SUPPORTED. Since 11. */
 WINBASEAPI BOOL WINAPI QueueUserAPC2(PAPCFUNC ApcRoutine, HANDLE Thread, ULONG_PTR Data, QUEUE_USER_APC_FLAGS Flags);
+
+/* Stores whether the thread has I/O pending. Differs: always FALSE. Since XP. */
 WINBASEAPI BOOL WINAPI GetThreadIOPendingFlag(HANDLE hThread, PBOOL lpIOIsPending);
-/* The host keeps a stack's guard; the size is remembered and returned, nothing more. */
+
+/* Sets the stack that must remain on an overflow; stores the previous size. Differs: stored, without effect. Since
+   Server 2003. */
 WINBASEAPI BOOL WINAPI SetThreadStackGuarantee(PULONG StackSizeInBytes);
+
+/* Thread-local and fiber-local storage. There are no fibers: each thread counts as one. */
+
+#ifndef TLS_MINIMUM_AVAILABLE
+#define TLS_MINIMUM_AVAILABLE 64
+#endif
+#define TLS_OUT_OF_INDEXES ((DWORD)0xffffffff)
+#define FLS_MAXIMUM_AVAILABLE 128
+#define FLS_OUT_OF_INDEXES ((DWORD)0xffffffff)
+
+typedef VOID(WINAPI *PFLS_CALLBACK_FUNCTION)(PVOID lpFlsData);
+
+/* Allocates an index whose value is NULL in every thread; TLS_OUT_OF_INDEXES after 1088. Since NT 3.1. */
+WINBASEAPI DWORD WINAPI TlsAlloc(VOID);
+
+/* Frees the index. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI TlsFree(DWORD dwTlsIndex);
+
+/* Returns the thread's value. NULL comes with ERROR_SUCCESS, or with ERROR_INVALID_PARAMETER for a bad index. Since NT
+   3.1. */
+WINBASEAPI LPVOID WINAPI TlsGetValue(DWORD dwTlsIndex);
+
+/* Sets the thread's value. The first one of an index above 63 allocates memory. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI TlsSetValue(DWORD dwTlsIndex, LPVOID lpTlsValue);
+
+/* Allocates an index, with a callback for the values that are not NULL when a thread ends; FLS_OUT_OF_INDEXES if there
+   is none. Differs: 127 indexes; newer versions of Windows 10 have more. Since Server 2003. */
+WINBASEAPI DWORD WINAPI FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback);
+
+/* Calls back for the values of all threads, waits for running callbacks, and frees the index. Since Server 2003. */
+WINBASEAPI BOOL WINAPI FlsFree(DWORD dwFlsIndex);
+
+/* Returns and sets the thread's value. Since Server 2003. */
+WINBASEAPI PVOID WINAPI FlsGetValue(DWORD dwFlsIndex);
+WINBASEAPI BOOL WINAPI FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData);
+
+/* C runtime threads. <process.h> declares them. */
+
+typedef void (*_beginthread_proc_type)(void *);
+typedef unsigned (*_beginthreadex_proc_type)(void *);
+
+/* Starts a thread that closes its own handle when it ends. Returns -1 and sets errno on failure. Since NT 3.1. */
+WINBASEAPI uintptr_t _beginthread(_beginthread_proc_type _StartAddress, unsigned _StackSize, void *_ArgList);
+
+/* Ends the calling thread of _beginthread and closes its handle. Does not return. Since NT 3.1. */
+WINBASEAPI DECLSPEC_NORETURN void _endthread(void);
+
+/* CreateThread by the C runtime's name. Returns 0 and sets errno on failure. Since NT 3.1. */
+WINBASEAPI uintptr_t _beginthreadex(void *_Security, unsigned _StackSize, _beginthreadex_proc_type _StartAddress,
+                                    void *_ArgList, unsigned _InitFlag, unsigned *_ThrdAddr);
+
+/* Ends the calling thread with an exit code. Does not return. Since NT 3.1. */
+WINBASEAPI DECLSPEC_NORETURN void _endthreadex(unsigned _Retval);
+
+/*
+ * Processes. A child is a process of the host and shares no objects with this one, so handles are not inherited.
+ * hThread in PROCESS_INFORMATION is another handle of the process: it is signaled when the process ends, and
+ * ResumeThread starts a process that was created suspended.
+ */
+
+#define DEBUG_PROCESS 0x00000001
+#define DEBUG_ONLY_THIS_PROCESS 0x00000002
+#define DETACHED_PROCESS 0x00000008
+#define CREATE_NEW_CONSOLE 0x00000010
+#define NORMAL_PRIORITY_CLASS 0x00000020
+#define IDLE_PRIORITY_CLASS 0x00000040
+#define HIGH_PRIORITY_CLASS 0x00000080
+#define REALTIME_PRIORITY_CLASS 0x00000100
+#define CREATE_NEW_PROCESS_GROUP 0x00000200
+#define CREATE_UNICODE_ENVIRONMENT 0x00000400
+#define BELOW_NORMAL_PRIORITY_CLASS 0x00004000
+#define ABOVE_NORMAL_PRIORITY_CLASS 0x00008000
+#define CREATE_NO_WINDOW 0x08000000
+
+#define STARTF_USESHOWWINDOW 0x00000001
+#define STARTF_USESTDHANDLES 0x00000100
+
+typedef struct _PROCESS_INFORMATION {
+    HANDLE hProcess;
+    HANDLE hThread;
+    DWORD dwProcessId;
+    DWORD dwThreadId;
+} PROCESS_INFORMATION, *PPROCESS_INFORMATION, *LPPROCESS_INFORMATION;
+
+typedef struct _STARTUPINFOA {
+    DWORD cb;
+    LPSTR lpReserved;
+    LPSTR lpDesktop;
+    LPSTR lpTitle;
+    DWORD dwX;
+    DWORD dwY;
+    DWORD dwXSize;
+    DWORD dwYSize;
+    DWORD dwXCountChars;
+    DWORD dwYCountChars;
+    DWORD dwFillAttribute;
+    DWORD dwFlags;
+    WORD wShowWindow;
+    WORD cbReserved2;
+    PUCHAR lpReserved2;
+    HANDLE hStdInput;
+    HANDLE hStdOutput;
+    HANDLE hStdError;
+} STARTUPINFOA, *LPSTARTUPINFOA;
+
+typedef struct _STARTUPINFOW {
+    DWORD cb;
+    LPWSTR lpReserved;
+    LPWSTR lpDesktop;
+    LPWSTR lpTitle;
+    DWORD dwX;
+    DWORD dwY;
+    DWORD dwXSize;
+    DWORD dwYSize;
+    DWORD dwXCountChars;
+    DWORD dwYCountChars;
+    DWORD dwFillAttribute;
+    DWORD dwFlags;
+    WORD wShowWindow;
+    WORD cbReserved2;
+    PUCHAR lpReserved2;
+    HANDLE hStdInput;
+    HANDLE hStdOutput;
+    HANDLE hStdError;
+} STARTUPINFOW, *LPSTARTUPINFOW;
+
+C_ASSERT(sizeof(STARTUPINFOA) == 104 && sizeof(STARTUPINFOW) == 104);
+C_ASSERT(sizeof(PROCESS_INFORMATION) == 24);
+
+/* Starts a program, suspended if asked. Stores handles and ids. Differs: the program is one of the host, found in PATH;
+   standard handles are descriptor objects; debugging is ERROR_NOT_SUPPORTED; consoles, windows and priority classes are
+   ignored. Since NT 3.1. */
+NTSYSAPI BOOL CreateProcessA(LPCSTR lpApplicationName, LPSTR lpCommandLine, LPSECURITY_ATTRIBUTES lpProcessAttributes,
+                             LPSECURITY_ATTRIBUTES lpThreadAttributes, BOOL bInheritHandles, DWORD dwCreationFlags,
+                             LPVOID lpEnvironment, LPCSTR lpCurrentDirectory, LPSTARTUPINFOA lpStartupInfo,
+                             LPPROCESS_INFORMATION lpProcessInformation);
+NTSYSAPI BOOL CreateProcessW(LPCWSTR lpApplicationName, LPWSTR lpCommandLine, LPSECURITY_ATTRIBUTES lpProcessAttributes,
+                             LPSECURITY_ATTRIBUTES lpThreadAttributes, BOOL bInheritHandles, DWORD dwCreationFlags,
+                             LPVOID lpEnvironment, LPCWSTR lpCurrentDirectory, LPSTARTUPINFOW lpStartupInfo,
+                             LPPROCESS_INFORMATION lpProcessInformation);
+
+/* Opens a process by its id, to wait on. Fails with ERROR_INVALID_PARAMETER if there is none. Since NT 3.1. */
+NTSYSAPI HANDLE OpenProcess(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwProcessId);
+
+/* Stores the exit code; STILL_ACTIVE while the process runs. Differs: known for children only, else
+   ERROR_NOT_SUPPORTED; 8 bits; a signal as the status that it stands for. Since NT 3.1. */
+NTSYSAPI BOOL GetExitCodeProcess(HANDLE hProcess, LPDWORD lpExitCode);
+
+/* Asks a process to end with an exit code, without waiting. Differs: uses SIGKILL. Since NT 3.1. */
+NTSYSAPI BOOL TerminateProcess(HANDLE hProcess, UINT uExitCode);
+
+/* Returns the id of a process; 0 on failure. Since XP. */
+NTSYSAPI DWORD GetProcessId(HANDLE Process);
+
+/* Ends this process with an exit code. Does not return. Differs: as exit(3): runs the handlers of atexit. Since NT
+   3.1. */
+NTSYSAPI DECLSPEC_NORETURN VOID ExitProcess(UINT uExitCode);
+
+#ifdef UNICODE
+#define CreateProcess CreateProcessW
+typedef STARTUPINFOW STARTUPINFO;
+typedef LPSTARTUPINFOW LPSTARTUPINFO;
+#else
+#define CreateProcess CreateProcessA
+typedef STARTUPINFOA STARTUPINFO;
+typedef LPSTARTUPINFOA LPSTARTUPINFO;
+#endif
+
+/* Thread pool types. */
+
+typedef VOID (*PTP_WIN32_IO_CALLBACK)(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PVOID Overlapped, ULONG IoResult,
+                                      ULONG_PTR NumberOfBytesTransferred, PTP_IO Io);
+
+/* Callback environments. How the callbacks of an object run; TP_CALLBACK_ENVIRON is in threadpool.h. */
+
+/* TpInitializeCallbackEnviron: the pool of the process, normal priority. Since Vista. */
+FORCEINLINE VOID InitializeThreadpoolEnvironment(PTP_CALLBACK_ENVIRON pcbe)
+{
+    TpInitializeCallbackEnviron(pcbe);
+}
+
+/* TpSetCallbackThreadpool: sets the pool that runs the callbacks. Since Vista. */
+FORCEINLINE VOID SetThreadpoolCallbackPool(PTP_CALLBACK_ENVIRON pcbe, PTP_POOL ptpp)
+{
+    TpSetCallbackThreadpool(pcbe, ptpp);
+}
+
+/* TpSetCallbackCleanupGroup: sets the cleanup group of the objects. Since Vista. */
+FORCEINLINE VOID SetThreadpoolCallbackCleanupGroup(PTP_CALLBACK_ENVIRON pcbe, PTP_CLEANUP_GROUP ptpcg,
+                                                   PTP_CLEANUP_GROUP_CANCEL_CALLBACK pfng)
+{
+    TpSetCallbackCleanupGroup(pcbe, ptpcg, pfng);
+}
+
+/* TpSetCallbackLongFunction: declares that callbacks may run long. Since Vista. */
+FORCEINLINE VOID SetThreadpoolCallbackRunsLong(PTP_CALLBACK_ENVIRON pcbe)
+{
+    TpSetCallbackLongFunction(pcbe);
+}
+
+/* TpSetCallbackRaceWithDll: keeps a module loaded. Differs: ignored: modules are never unloaded. Since Vista. */
+FORCEINLINE VOID SetThreadpoolCallbackLibrary(PTP_CALLBACK_ENVIRON pcbe, PVOID mod)
+{
+    TpSetCallbackRaceWithDll(pcbe, mod);
+}
+
+/* TpSetCallbackPriority: sets the priority. Since 7. */
+FORCEINLINE VOID SetThreadpoolCallbackPriority(PTP_CALLBACK_ENVIRON pcbe, TP_CALLBACK_PRIORITY Priority)
+{
+    TpSetCallbackPriority(pcbe, Priority);
+}
+
+/* TpSetCallbackPersistent: keeps the thread that has run a callback. Since 7. */
+FORCEINLINE VOID SetThreadpoolCallbackPersistent(PTP_CALLBACK_ENVIRON pcbe)
+{
+    TpSetCallbackPersistent(pcbe);
+}
+
+/* TpDestroyCallbackEnviron: does nothing. Since Vista. */
+FORCEINLINE VOID DestroyThreadpoolEnvironment(PTP_CALLBACK_ENVIRON pcbe)
+{
+    TpDestroyCallbackEnviron(pcbe);
+}
+
+/* Pools. */
+
+/* Creates a pool; NULL if memory is exhausted. Since Vista. */
+WINBASEAPI PTP_POOL CreateThreadpool(PVOID reserved);
+
+/* Sets the maximum number of threads, 500 by default; 0 counts as 1. Since Vista. */
+WINBASEAPI VOID SetThreadpoolThreadMaximum(PTP_POOL ptpp, DWORD cthrdMost);
+
+/* Sets the number of threads that stay, and creates them. Returns FALSE if it cannot. Since Vista. */
+WINBASEAPI BOOL SetThreadpoolThreadMinimum(PTP_POOL ptpp, DWORD cthrdMic);
+
+/* Sets and queries the stack sizes of threads created later. Since 7. */
+WINBASEAPI BOOL SetThreadpoolStackInformation(PTP_POOL ptpp, PTP_POOL_STACK_INFORMATION ptpsi);
+WINBASEAPI BOOL QueryThreadpoolStackInformation(PTP_POOL ptpp, PTP_POOL_STACK_INFORMATION ptpsi);
+
+/* Closes the pool, which lives until the last of its objects is gone. Since Vista. */
+WINBASEAPI VOID CloseThreadpool(PTP_POOL ptpp);
+
+/* Cleanup groups. Objects that are closed together. */
+
+/* Creates a group of objects that are closed together. Since Vista. */
+WINBASEAPI PTP_CLEANUP_GROUP CreateThreadpoolCleanupGroup(VOID);
+
+/* Closes all members and waits for their callbacks, cancelling pending ones if asked. Since Vista. */
+WINBASEAPI VOID CloseThreadpoolCleanupGroupMembers(PTP_CLEANUP_GROUP ptpcg, BOOL fCancelPendingCallbacks,
+                                                   PVOID pvCleanupContext);
+
+/* Closes the group. Since Vista. */
+WINBASEAPI VOID CloseThreadpoolCleanupGroup(PTP_CLEANUP_GROUP ptpcg);
+
+/* Inside a callback. What happens when it returns, and what the pool should know about it. */
+
+/* Sets, releases or leaves the object when the callback returns. One of each kind: a second one raises
+   STATUS_INVALID_PARAMETER. Since Vista. */
+WINBASEAPI VOID SetEventWhenCallbackReturns(PTP_CALLBACK_INSTANCE pci, HANDLE evt);
+WINBASEAPI VOID ReleaseSemaphoreWhenCallbackReturns(PTP_CALLBACK_INSTANCE pci, HANDLE sem, DWORD crel);
+WINBASEAPI VOID ReleaseMutexWhenCallbackReturns(PTP_CALLBACK_INSTANCE pci, HANDLE mut);
+WINBASEAPI VOID LeaveCriticalSectionWhenCallbackReturns(PTP_CALLBACK_INSTANCE pci, PRTL_CRITICAL_SECTION pcs);
+
+/* Unloads a module when the callback returns. Differs: modules are never unloaded. Since Vista. */
+WINBASEAPI VOID FreeLibraryWhenCallbackReturns(PTP_CALLBACK_INSTANCE pci, HMODULE mod);
+
+/* Stops counting the callback as running. Returns FALSE if no other thread can take over. Since Vista. */
+WINBASEAPI BOOL CallbackMayRunLong(PTP_CALLBACK_INSTANCE pci);
+
+/* Counts the callback as finished for threads that wait on the object. Since Vista. */
+WINBASEAPI VOID DisassociateCurrentThreadFromCallback(PTP_CALLBACK_INSTANCE pci);
+
+/* Work objects. Submitting cannot fail. */
+
+/* Queues one callback without an object. Returns FALSE if there is no memory or no thread. Since Vista. */
+WINBASEAPI BOOL TrySubmitThreadpoolCallback(PTP_SIMPLE_CALLBACK pfns, PVOID pv, PTP_CALLBACK_ENVIRON pcbe);
+
+/* Creates a work object; NULL on failure. Since Vista. */
+WINBASEAPI PTP_WORK CreateThreadpoolWork(PTP_WORK_CALLBACK pfnwk, PVOID pv, PTP_CALLBACK_ENVIRON pcbe);
+
+/* Queues one more callback; cannot fail. Callbacks of one object run concurrently. Since Vista. */
+WINBASEAPI VOID SubmitThreadpoolWork(PTP_WORK pwk);
+
+/* Blocks until no callback is queued or running, cancelling pending ones if asked. Since Vista. */
+WINBASEAPI VOID WaitForThreadpoolWorkCallbacks(PTP_WORK pwk, BOOL fCancelPendingCallbacks);
+
+/* Closes the object; pending callbacks still run. Since Vista. */
+WINBASEAPI VOID CloseThreadpoolWork(PTP_WORK pwk);
+
+/* Timer objects. */
+
+/* Creates a timer object; NULL on failure. Since Vista. */
+WINBASEAPI PTP_TIMER CreateThreadpoolTimer(PTP_TIMER_CALLBACK pfnti, PVOID pv, PTP_CALLBACK_ENVIRON pcbe);
+
+/* Sets the timer: the due time, relative if negative, NULL for never; period and window in milliseconds. The Ex form
+   returns TRUE if the timer was already set and that setting was replaced before it expired. Since Vista, 8. */
+WINBASEAPI VOID SetThreadpoolTimer(PTP_TIMER pti, PFILETIME pftDueTime, DWORD msPeriod, DWORD msWindowLength);
+WINBASEAPI BOOL SetThreadpoolTimerEx(PTP_TIMER pti, PFILETIME pftDueTime, DWORD msPeriod, DWORD msWindowLength);
+
+/* Returns TRUE while the timer will expire. Differs: FALSE after a timer without a period has expired. Since Vista. */
+WINBASEAPI BOOL IsThreadpoolTimerSet(PTP_TIMER pti);
+
+/* Blocks until no callback is queued or running, cancelling pending ones if asked. The timer stays set. Since Vista. */
+WINBASEAPI VOID WaitForThreadpoolTimerCallbacks(PTP_TIMER pti, BOOL fCancelPendingCallbacks);
+
+/* Closes the object, which no longer expires. Since Vista. */
+WINBASEAPI VOID CloseThreadpoolTimer(PTP_TIMER pti);
+
+/* Wait objects. One callback per setting. Mutexes are refused, since only a thread can own one. */
+
+/* Creates a wait object; NULL on failure. Since Vista. */
+WINBASEAPI PTP_WAIT CreateThreadpoolWait(PTP_WAIT_CALLBACK pfnwa, PVOID pv, PTP_CALLBACK_ENVIRON pcbe);
+
+/* Queues one callback when the object is signaled or the time is over; a NULL handle cancels the wait. A bad handle
+   raises its status. The Ex form returns TRUE if a wait was already set and was replaced before it fired. Differs: a
+   mutex raises STATUS_THREADPOOL_HANDLE_EXCEPTION. Since Vista, 8. */
+WINBASEAPI VOID SetThreadpoolWait(PTP_WAIT pwa, HANDLE h, PFILETIME pftTimeout);
+WINBASEAPI BOOL SetThreadpoolWaitEx(PTP_WAIT pwa, HANDLE h, PFILETIME pftTimeout, PVOID Reserved);
+
+/* Blocks until no callback is queued or running, cancelling pending ones if asked. Since Vista. */
+WINBASEAPI VOID WaitForThreadpoolWaitCallbacks(PTP_WAIT pwa, BOOL fCancelPendingCallbacks);
+
+/* Closes the object, which no longer waits. Since Vista. */
+WINBASEAPI VOID CloseThreadpoolWait(PTP_WAIT pwa);
+
+/* I/O objects. Files are descriptor objects (io.h). */
+
+/* Binds a file to callbacks; NULL on failure. Differs: the file is a descriptor object (io.h), anything else
+   ERROR_INVALID_HANDLE; the callback's Overlapped is NULL and its IoResult NO_ERROR. Since Vista. */
+WINBASEAPI PTP_IO CreateThreadpoolIo(HANDLE fl, PTP_WIN32_IO_CALLBACK pfnio, PVOID pv, PTP_CALLBACK_ENVIRON pcbe);
+
+/* Announces an operation, which will have one callback. Differs: the callback runs when the descriptor is ready, one
+   after the other. Since Vista. */
+WINBASEAPI VOID StartThreadpoolIo(PTP_IO pio);
+
+/* Withdraws an announced operation that has failed: it has no callback. Since Vista. */
+WINBASEAPI VOID CancelThreadpoolIo(PTP_IO pio);
+
+/* Blocks until no callback is queued or running, cancelling pending ones if asked. Since Vista. */
+WINBASEAPI VOID WaitForThreadpoolIoCallbacks(PTP_IO pio, BOOL fCancelPendingCallbacks);
+
+/* Closes the object. Since Vista. */
+WINBASEAPI VOID CloseThreadpoolIo(PTP_IO pio);
+
+/* The older interface. Everything runs in the pool of the process. */
+
+/* Runs a routine in the pool of the process. Since 2000. */
+WINBASEAPI BOOL QueueUserWorkItem(LPTHREAD_START_ROUTINE Function, PVOID Context, ULONG Flags);
+
+/* Runs a routine each time an object is signaled or the time is over. Differs: the wait is set again when the routine
+   has returned; it references the object; a mutex is ERROR_INVALID_PARAMETER. Since 2000. */
+WINBASEAPI BOOL RegisterWaitForSingleObject(PHANDLE phNewWaitObject, HANDLE hObject, WAITORTIMERCALLBACK Callback,
+                                            PVOID Context, ULONG dwMilliseconds, ULONG dwFlags);
+
+/* Ends a registered wait. Fails with ERROR_IO_PENDING while the routine runs. The Ex form sets CompletionEvent at the
+   end, or blocks until then if it is INVALID_HANDLE_VALUE. Since 2000. */
+WINBASEAPI BOOL UnregisterWait(HANDLE WaitHandle);
+WINBASEAPI BOOL UnregisterWaitEx(HANDLE WaitHandle, HANDLE CompletionEvent);
+
+/* Creates a timer queue. Since 2000. */
+WINBASEAPI HANDLE CreateTimerQueue(VOID);
+
+/* Creates a timer in a queue, or with NULL in the queue of the process. Times are in milliseconds. Since 2000. */
+WINBASEAPI BOOL CreateTimerQueueTimer(PHANDLE phNewTimer, HANDLE TimerQueue, WAITORTIMERCALLBACK Callback,
+                                      PVOID Parameter, DWORD DueTime, DWORD Period, ULONG Flags);
+
+/* Changes the due time and period. Since 2000. */
+WINBASEAPI BOOL ChangeTimerQueueTimer(HANDLE TimerQueue, HANDLE Timer, ULONG DueTime, ULONG Period);
+
+/* Deletes a timer. CompletionEvent and ERROR_IO_PENDING are those of UnregisterWaitEx. Since 2000. */
+WINBASEAPI BOOL DeleteTimerQueueTimer(HANDLE TimerQueue, HANDLE Timer, HANDLE CompletionEvent);
+
+/* Deletes a queue with all its timers. CompletionEvent is that of UnregisterWaitEx. Since 2000. */
+WINBASEAPI BOOL DeleteTimerQueue(HANDLE TimerQueue);
+WINBASEAPI BOOL DeleteTimerQueueEx(HANDLE TimerQueue, HANDLE CompletionEvent);
+
+/*
+ * Wait chains. What a thread waits on, who owns that, and what the owner waits on; <wct.h> declares them. A chain is a
+ * snapshot: all threads of the process are held at the entry points of the library while it is taken.
+ */
+
+typedef LPVOID HWCT;
+
+typedef enum _WCT_OBJECT_TYPE {
+    WctCriticalSectionType = 1,
+    WctSendMessageType,
+    WctMutexType,
+    WctAlpcType,
+    WctComType,
+    WctThreadWaitType,
+    WctProcessWaitType,
+    WctThreadType,
+    WctComActivationType,
+    WctUnknownType,
+    WctSocketIoType,
+    WctSmbIoType,
+    WctMaxType
+} WCT_OBJECT_TYPE;
+
+typedef enum _WCT_OBJECT_STATUS {
+    WctStatusNoAccess = 1,
+    WctStatusRunning,
+    WctStatusBlocked,
+    WctStatusPidOnly,
+    WctStatusPidOnlyRpcss,
+    WctStatusOwned,
+    WctStatusNotOwned,
+    WctStatusAbandoned,
+    WctStatusUnknown,
+    WctStatusError,
+    WctStatusMax
+} WCT_OBJECT_STATUS;
+
+#define WCT_MAX_NODE_COUNT 16
+#define WCT_OBJNAME_LENGTH 128
+
+#define WCT_ASYNC_OPEN_FLAG 0x1
+#define WCT_OUT_OF_PROC_FLAG 0x1
+#define WCT_OUT_OF_PROC_COM_FLAG 0x2
+#define WCT_OUT_OF_PROC_CS_FLAG 0x4
+#define WCT_NETWORK_IO_FLAG 0x8
+#define WCTP_OPEN_ALL_FLAGS WCT_ASYNC_OPEN_FLAG
+#define WCTP_GETINFO_ALL_FLAGS (WCT_OUT_OF_PROC_FLAG | WCT_OUT_OF_PROC_COM_FLAG | WCT_OUT_OF_PROC_CS_FLAG)
+
+typedef struct _WAITCHAIN_NODE_INFO {
+    WCT_OBJECT_TYPE ObjectType;
+    WCT_OBJECT_STATUS ObjectStatus;
+    __extension__ union {
+        struct {
+            WCHAR ObjectName[WCT_OBJNAME_LENGTH]; /* empty: unnamed */
+            LARGE_INTEGER Timeout;
+            BOOL Alertable;
+        } LockObject;
+        struct {
+            DWORD ProcessId;
+            DWORD ThreadId;
+            DWORD WaitTime; /* in ms */
+            DWORD ContextSwitches;
+        } ThreadObject;
+    };
+} WAITCHAIN_NODE_INFO, *PWAITCHAIN_NODE_INFO;
+
+typedef VOID(CALLBACK *PWAITCHAINCALLBACK)(HWCT WctHandle, DWORD_PTR Context, DWORD CallbackStatus, LPDWORD NodeCount,
+                                           PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
+
+/* Opens a session for GetThreadWaitChain; NULL on failure. Differs: asynchronous sessions are ERROR_NOT_SUPPORTED.
+   Since Vista. */
+WINBASEAPI HWCT WINAPI OpenThreadWaitChainSession(DWORD Flags, PWAITCHAINCALLBACK callback);
+
+/* Closes the session. Since Vista. */
+WINBASEAPI VOID WINAPI CloseThreadWaitChainSession(HWCT WctHandle);
+
+/* Stores up to 16 nodes, from a thread over what it waits on to the owner, and whether they form a cycle. Fails with
+   ERROR_OBJECT_NOT_FOUND if there is no such thread, with ERROR_MORE_DATA if the chain is longer; the nodes that fit
+   are valid. Differs: threads of this process; critical sections, mutexes, threads and processes: anything else is
+   WctUnknownType. Since Vista. */
+WINBASEAPI BOOL WINAPI GetThreadWaitChain(HWCT WctHandle, DWORD_PTR Context, DWORD Flags, DWORD ThreadId,
+                                          LPDWORD NodeCount, PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
 
 INTERLOCK_END
 

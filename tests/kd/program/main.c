@@ -4,6 +4,8 @@
  */
 #include "program.h"
 
+#include "ke/debugdata.h"
+
 /* What a debugger cannot read. */
 
 static void other_version(void)
