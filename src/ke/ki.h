@@ -326,7 +326,7 @@ VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId);
 VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId);
 PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread whose object exists, or NULL */
 
-/* affinity.c */
+/* processor.c */
 VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);
 /* FALSE: there are no such processors, and nothing has changed. */
 BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity);
