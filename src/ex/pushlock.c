@@ -204,8 +204,8 @@ VOID ExpWakeBlock(PEXP_WAIT_BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LO
 BOOLEAN ExpFallAsleep(PEXP_WAIT_BLOCK Block)
 {
     ULONG State = ExpAwake;
-    /* relaxed: it only says that the waiter sleeps; a waiter that was woken reads the state by ExpStateOfBlock */
-    return __atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    /* acquire, on failure: pairs with the exchange in ExpWakeBlock. Success only says that the waiter sleeps. */
+    return __atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
 /* Passing the lock on: by the owner of K, in a dispatcher section. Each returns FALSE if the word has changed. */

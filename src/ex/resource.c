@@ -130,7 +130,9 @@ static DECLSPEC_NORETURN VOID ExpNotOwned(PERESOURCE Resource, ERESOURCE_THREAD 
     KeBugCheckEx(RESOURCE_NOT_OWNED, (ULONG_PTR)Resource, OwnerThread, (ULONG_PTR)Resource->OwnerTable, 0);
 }
 
-static VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL HighestLevel, BOOLEAN ThreadMayBeExempt)
+/* A thread that the system created has no APCs that could keep it from releasing, and may be exempt. */
+static DECLSPEC_NOINLINE VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL HighestLevel,
+                                                BOOLEAN ThreadMayBeExempt)
 {
     PKTHREAD Thread = KiCurrentThread();
     if (((ULONG_PTR)Resource & (sizeof(PVOID) - 1)) != 0) {
@@ -146,17 +148,6 @@ static VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL 
     }
 }
 
-static DECLSPEC_NOINLINE VOID ExpVerifyResourceAcquire(PERESOURCE Resource)
-{
-    ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL, FALSE);
-}
-
-/* A thread that the system created has no APCs that could keep it from releasing. */
-static DECLSPEC_NOINLINE VOID ExpVerifyResourceRelease(PERESOURCE Resource)
-{
-    ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL, TRUE);
-}
-
 static DECLSPEC_NOINLINE VOID ExpRefuseFastResource(PERESOURCE Resource, ULONG_PTR Violation)
 {
     ULONG_PTR Kind = (ULONG_PTR)Resource->Reserved2;
@@ -165,7 +156,7 @@ static DECLSPEC_NOINLINE VOID ExpRefuseFastResource(PERESOURCE Resource, ULONG_P
     }
 }
 
-/* In a function that also takes fast resources, if they were initialized for that. */
+/* For functions that also accept fast resources, if they were initialized for that. */
 static VOID ExpCheckAnyResource(PERESOURCE Resource)
 {
     if (__builtin_expect(Resource->Reserved2 != NULL, 0)) {
@@ -258,7 +249,7 @@ static BOOLEAN ExpIsOwnerBelow(POWNER_ENTRY Entry, KPRIORITY Priority)
     return Owner != NULL && KiSettledPriority(Owner) < Priority;
 }
 
-/* Requirement 12. By then the boosts of today have decayed. */
+/* Requirement 12. By then the current boosts have decayed. */
 static BOOLEAN ExpHasOwnerToBoost(PERESOURCE Resource, PKTHREAD Waiter)
 {
     KPRIORITY Priority = KiSettledPriority(Waiter);
@@ -280,7 +271,7 @@ static VOID ExpBoostOwner(POWNER_ENTRY Entry, KPRIORITY Priority)
     }
 }
 
-/* By a waiter, or one that has just been let in and does not know yet. */
+/* By a waiter, or one that was just let in and does not know yet. */
 static VOID ExpBoostOwners(PERESOURCE Resource, PKTHREAD Thread)
 {
     KPRIORITY Priority = KeQueryPriorityThread(Thread);
@@ -391,7 +382,7 @@ static PEXP_RESOURCE_WAIT ExpLetExclusiveIn(PERESOURCE Resource)
     return Released;
 }
 
-/* The last owner is gone, and somebody waits. */
+/* The last owner is gone, and there are waiters. */
 static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BOOLEAN WasExclusive)
 {
     ExpForgetInheritedResourceWaiters(Resource);
@@ -416,14 +407,6 @@ FORCEINLINE PEXP_RESOURCE_WAIT ExpPassOnResource(PERESOURCE Resource)
     return NULL;
 }
 
-static VOID ExpForgetOwner(PKTHREAD Thread, PEXP_OWNER Owner)
-{
-    ExpUnlinkOwner(Owner);
-    if (Owner->Kind == EXP_POOLED_OWNER) {
-        ExpGiveBackOwnerRecord(Thread, Owner);
-    }
-}
-
 FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry)
 {
     Entry->OwnerCount -= 1;
@@ -433,7 +416,11 @@ FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POW
     if (Entry == &Resource->OwnerEntry) {
         *Entry = (OWNER_ENTRY){.OwnerThread = 0};
     } else {
-        ExpForgetOwner(Thread, ExpOwnerOfEntry(Entry));
+        PEXP_OWNER Owner = ExpOwnerOfEntry(Entry);
+        ExpUnlinkOwner(Owner);
+        if (Owner->Kind == EXP_POOLED_OWNER) {
+            ExpGiveBackOwnerRecord(Thread, Owner);
+        }
     }
     ExpCountActive(Resource, -1);
     return Resource->ActiveEntries == 0 ? ExpPassOnResource(Resource) : NULL;
@@ -514,30 +501,13 @@ static EXP_OUTCOME ExpTakeResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACC
     return ExpAcquired;
 }
 
-/* Nobody owns it, and so nobody waits. The first owner needs no record. */
-FORCEINLINE VOID ExpTakeIdleResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access)
-{
-    if (Access == ExpExclusive) {
-        ExpMarkExclusive(Resource, TRUE);
-    }
-    ExpNoteInResource(Resource, Thread);
-    ExpCountActive(Resource, 1);
-    Resource->ActiveCount = 1;
-}
-
-/* Whoever shares the resource and waits for it exclusively waits for itself. */
-static VOID ExpVerifyConversion(PERESOURCE Resource, PKTHREAD Thread)
-{
-    if (ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_ANY_OWNER) != NULL) {
-        KeBugCheckEx(SHARED_RESOURCE_CONV_ERROR, (ULONG_PTR)Resource, (ULONG_PTR)Thread, 0, 0);
-    }
-}
-
 static EXP_OUTCOME ExpBecomeWaiter(PERESOURCE Resource, EXP_ACCESS Access, PEXP_RESOURCE_WAIT Block)
 {
     Block->Exclusive = Access == ExpExclusive;
-    if (Block->Exclusive && __builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyConversion(Resource, Block->Thread);
+    /* A sharer that waits for it exclusively waits for itself. */
+    if (Block->Exclusive && __builtin_expect(KiVerifierEnabled, FALSE) &&
+        ExpFindOwner(Resource, (ERESOURCE_THREAD)Block->Thread, EXP_ANY_OWNER) != NULL) {
+        KeBugCheckEx(SHARED_RESOURCE_CONV_ERROR, (ULONG_PTR)Resource, (ULONG_PTR)Block->Thread, 0, 0);
     }
     if (!ExpReserveOwner(Block->Thread, !Block->Exclusive, &Block->Owner)) {
         return ExpNoOwnerRecord;
@@ -638,7 +608,13 @@ FORCEINLINE BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, B
     EXP_OUTCOME Outcome = ExpAcquired;
     ExpLockToAcquire(Resource, Thread, Wait);
     if (Resource->ActiveEntries == 0) {
-        ExpTakeIdleResource(Resource, Thread, Access);
+        /* Without owners it has no waiters. The first owner needs no record. */
+        if (Access == ExpExclusive) {
+            ExpMarkExclusive(Resource, TRUE);
+        }
+        ExpNoteInResource(Resource, Thread);
+        ExpCountActive(Resource, 1);
+        Resource->ActiveCount = 1;
     } else {
         Outcome = ExpTryLocked(Resource, Thread, Access, NULL, NULL);
     }
@@ -649,7 +625,7 @@ FORCEINLINE BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, B
 FORCEINLINE BOOLEAN ExpAcquireChecked(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyResourceAcquire(Resource);
+        ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL, FALSE);
     }
     ExpCheckAnyResource(Resource);
     return ExpAcquireResource(Resource, Access, Wait);
@@ -707,7 +683,7 @@ PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource)
 FORCEINLINE VOID ExpReleaseFor(PERESOURCE Resource, PKTHREAD Thread, ERESOURCE_THREAD OwnerThread)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyResourceRelease(Resource);
+        ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL, TRUE);
     }
     ExpCheckAnyResource(Resource);
     ExpLockResource(Resource, Thread);
@@ -767,19 +743,6 @@ VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
 
 /* Owner pointers. */
 
-/* The entry goes to NewOwner; if that has one already, it takes over the count. */
-static VOID ExpBequeath(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry, ERESOURCE_THREAD NewOwner)
-{
-    POWNER_ENTRY Heir = ExpFindOwner(Resource, NewOwner, EXP_POOLED_OWNER);
-    if (Heir == NULL) {
-        ExpRenameOwner(Resource, Entry, NewOwner);
-        return;
-    }
-    Heir->OwnerCount += Entry->OwnerCount;
-    Entry->OwnerCount = 1;
-    ExpDropOwner(Resource, Thread, Entry); /* the heir is left, so nobody is let in */
-}
-
 VOID ExSetResourceOwnerPointerEx(PERESOURCE Resource, PVOID OwnerPointer, ULONG Flags)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -795,7 +758,14 @@ VOID ExSetResourceOwnerPointerEx(PERESOURCE Resource, PVOID OwnerPointer, ULONG 
         ExpNotOwned(Resource, (ERESOURCE_THREAD)Thread);
     }
     Entry->OwnerReferenced = (Flags & FLAG_OWNER_POINTER_IS_THREAD) != 0;
-    ExpBequeath(Resource, Thread, Entry, NewOwner);
+    POWNER_ENTRY Heir = ExpFindOwner(Resource, NewOwner, EXP_POOLED_OWNER);
+    if (Heir == NULL) {
+        ExpRenameOwner(Resource, Entry, NewOwner);
+    } else {
+        Heir->OwnerCount += Entry->OwnerCount;
+        Entry->OwnerCount = 1;
+        ExpDropOwner(Resource, Thread, Entry); /* the heir remains, so no waiter is let in */
+    }
     ExpUnlockResource(Resource, Thread);
 }
 
@@ -850,16 +820,7 @@ VOID ExDisableResourceBoostLite(PERESOURCE Resource)
     ExpUnlockResource(Resource, Thread);
 }
 
-/* A resource's life. */
-
-static VOID ExpVerifyNotListed(PERESOURCE Resource)
-{
-    for (PLIST_ENTRY Entry = ExpSystemResourcesList.Flink; Entry != &ExpSystemResourcesList; Entry = Entry->Flink) {
-        if (CONTAINING_RECORD(Entry, ERESOURCE, SystemResourcesList) == Resource) {
-            ExpResourceViolation(EXP_INITIALIZED_AGAIN, (ULONG_PTR)Resource, 0, NULL);
-        }
-    }
-}
+/* Creation and deletion. */
 
 /* Everything but its place in the list. */
 static VOID ExpClearResource(PERESOURCE Resource, ULONG_PTR Kind)
@@ -873,8 +834,11 @@ VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind)
     PKTHREAD Thread = KiCurrentThread();
     KiEnterDispatcher(Thread);
     KiAcquireLock(&ExpResourceSpinLock);
-    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyNotListed(Resource);
+    for (PLIST_ENTRY Entry = ExpSystemResourcesList.Flink; KiVerifierEnabled && Entry != &ExpSystemResourcesList;
+         Entry = Entry->Flink) {
+        if (Entry == &Resource->SystemResourcesList) {
+            ExpResourceViolation(EXP_INITIALIZED_AGAIN, (ULONG_PTR)Resource, 0, NULL);
+        }
     }
     ExpClearResource(Resource, Kind);
     InsertTailList(&ExpSystemResourcesList, &Resource->SystemResourcesList);

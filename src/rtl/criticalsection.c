@@ -121,13 +121,6 @@ FORCEINLINE BOOLEAN RtlpChangeLockCount(PRTL_CRITICAL_SECTION CriticalSection, L
                                        __ATOMIC_ACQUIRE);
 }
 
-static inline BOOLEAN RtlpTakeIfFree(PVOID CriticalSection)
-{
-    /* relaxed: a hint; the fetch_and has the acquire */
-    return (__atomic_load_n(&((PRTL_CRITICAL_SECTION)CriticalSection)->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) &&
-           RtlpTryTake(CriticalSection);
-}
-
 /* Spins for the section's SpinCount and yields a few times: the owner may have been preempted. */
 static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSection)
 {
@@ -135,7 +128,9 @@ static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSect
     KiBeginPatience(&Patience, Thread, KiParkForCriticalSection);
     KiSpinFor(&Patience, (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK);
     while (KiStayAwake(&Patience, Thread, KiParkForCriticalSection)) {
-        if (RtlpTakeIfFree(CriticalSection)) {
+        /* relaxed: a hint; the fetch_and has the acquire */
+        if ((__atomic_load_n(&CriticalSection->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) &&
+            RtlpTryTake(CriticalSection)) {
             return TRUE;
         }
     }
@@ -268,20 +263,6 @@ static BOOLEAN RtlpStopWaiting(PRTL_CRITICAL_SECTION CriticalSection)
     return TRUE;
 }
 
-static VOID RtlpReportLongWait(PRTL_CRITICAL_SECTION CriticalSection)
-{
-    LONG LockCount = RtlpReadLockCount(CriticalSection);
-    RTLP_LONG_WAIT Wait = {
-        .Function = "RtlEnterCriticalSection",
-        .Lock = CriticalSection,
-        .Owner = RtlpReadOwner(CriticalSection),
-        .Count = LockCount,
-        .Waiters = RtlpWaitersOf(LockCount),
-        .DebugInfo = CriticalSection->DebugInfo,
-    };
-    RtlpReportPossibleDeadlock(&Wait);
-}
-
 /* FALSE: the timeout passed. */
 static BOOLEAN RtlpSleep(PRTL_CRITICAL_SECTION CriticalSection, HANDLE Event, LONG LockCount)
 {
@@ -302,7 +283,16 @@ static BOOLEAN RtlpSleep(PRTL_CRITICAL_SECTION CriticalSection, HANDLE Event, LO
 /* Requirement 7. If it returns the thread waits again. */
 static VOID RtlpWaitedTooLong(PRTL_CRITICAL_SECTION CriticalSection, ULONG Times)
 {
-    RtlpReportLongWait(CriticalSection);
+    LONG LockCount = RtlpReadLockCount(CriticalSection);
+    RTLP_LONG_WAIT Wait = {
+        .Function = "RtlEnterCriticalSection",
+        .Lock = CriticalSection,
+        .Owner = RtlpReadOwner(CriticalSection),
+        .Count = LockCount,
+        .Waiters = RtlpWaitersOf(LockCount),
+        .DebugInfo = CriticalSection->DebugInfo,
+    };
+    RtlpReportPossibleDeadlock(&Wait);
     if (Times > 1 && RtlpStopWaiting(CriticalSection)) {
         RtlRaiseStatus(STATUS_POSSIBLE_DEADLOCK);
     }
@@ -352,21 +342,6 @@ static VOID RtlpVerifyEnter(PRTL_CRITICAL_SECTION CriticalSection)
 {
     if (KiVerifierEnabled && CriticalSection->DebugInfo == NULL) {
         RtlpViolation(RTLP_NOT_INITIALIZED, CriticalSection, 0);
-    }
-}
-
-static VOID RtlpVerifyLeave(PRTL_CRITICAL_SECTION CriticalSection)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    ULONG Owner = RtlpReadOwner(CriticalSection);
-    if (!KiVerifierEnabled) {
-        return;
-    }
-    if (Owner == 0) {
-        RtlpViolation(RTLP_LEFT_FREE, CriticalSection, 0);
-    }
-    if (!RtlpIsThreadId(Thread, Owner)) {
-        RtlpViolation(RTLP_LEFT_BY_OTHER, CriticalSection, Thread->ThreadId);
     }
 }
 
@@ -442,7 +417,14 @@ FORCEINLINE NTSTATUS RtlpLeaveOnce(PRTL_CRITICAL_SECTION CriticalSection)
 
 static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveVerified(PRTL_CRITICAL_SECTION CriticalSection)
 {
-    RtlpVerifyLeave(CriticalSection);
+    PKTHREAD Thread = KiCurrentThread();
+    ULONG Owner = RtlpReadOwner(CriticalSection);
+    if (Owner == 0) {
+        RtlpViolation(RTLP_LEFT_FREE, CriticalSection, 0);
+    }
+    if (!RtlpIsThreadId(Thread, Owner)) {
+        RtlpViolation(RTLP_LEFT_BY_OTHER, CriticalSection, Thread->ThreadId);
+    }
     if (CriticalSection->RecursionCount != 1) {
         return RtlpLeaveOnce(CriticalSection);
     }
@@ -513,16 +495,6 @@ static ULONG_PTR RtlpInitialSpinCount(ULONG SpinCount, ULONG Flags)
     return SpinCount | (Flags & RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN);
 }
 
-static NTSTATUS RtlpCreateEventEarly(PRTL_CRITICAL_SECTION CriticalSection)
-{
-    HANDLE Event;
-    NTSTATUS Status = RtlpCreateEvent(&Event);
-    if (NT_SUCCESS(Status)) {
-        CriticalSection->LockSemaphore = (HANDLE)RtlpLockSemaphoreOf(Event);
-    }
-    return Status;
-}
-
 NTSTATUS RtlInitializeCriticalSectionEx(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount, ULONG Flags)
 {
     NTSTATUS Status = STATUS_SUCCESS;
@@ -538,7 +510,11 @@ NTSTATUS RtlInitializeCriticalSectionEx(PRTL_CRITICAL_SECTION CriticalSection, U
         .SpinCount = RtlpInitialSpinCount(SpinCount, Flags),
     };
     if (RtlpEarlyEventCreation) {
-        Status = RtlpCreateEventEarly(CriticalSection);
+        HANDLE Event;
+        Status = RtlpCreateEvent(&Event);
+        if (NT_SUCCESS(Status)) {
+            CriticalSection->LockSemaphore = (HANDLE)RtlpLockSemaphoreOf(Event);
+        }
     }
     if (NT_SUCCESS(Status) && (Flags & RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)) {
         Status = RtlpCreateDebugInfo(CriticalSection, Flags);

@@ -26,18 +26,13 @@
 #define RTLP_MOST_WAITERS MAXLONG
 #define RTLP_RESOURCE_SECTION (RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE | RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)
 
-static NTSTATUS RtlpCreateSemaphore(PHANDLE Semaphore)
-{
-    return NtCreateSemaphore(Semaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, RTLP_MOST_WAITERS);
-}
-
 static NTSTATUS RtlpCreateSemaphores(PRTL_RESOURCE Resource)
 {
-    NTSTATUS Status = RtlpCreateSemaphore(&Resource->SharedSemaphore);
+    NTSTATUS Status = NtCreateSemaphore(&Resource->SharedSemaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, RTLP_MOST_WAITERS);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = RtlpCreateSemaphore(&Resource->ExclusiveSemaphore);
+    Status = NtCreateSemaphore(&Resource->ExclusiveSemaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, RTLP_MOST_WAITERS);
     if (!NT_SUCCESS(Status)) {
         NtClose(Resource->SharedSemaphore);
     }
