@@ -139,7 +139,7 @@ NTSYSAPI VOID RtlWakeAddressAllNoFence(PVOID Address);
 /*
  * Slim reader/writer locks. Eight bytes at any address; zeroed memory is a free lock. The lock has no owner: any thread
  * may release it. Not recursive: a thread that acquires again while it holds the lock exclusively deadlocks, a sharer
- * succeeds only while there are no waiters. The word is that of a pushlock, explained in src/ex/pushlockcore.c: 0 free,
+ * succeeds only while there are no waiters. The word is that of a pushlock, explained in src/ex/pushlock.c: 0 free,
  * 1 held exclusively, 1 + 16n held by n sharers.
  */
 

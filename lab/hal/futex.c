@@ -28,6 +28,12 @@ static ULONGLONG LabhalQueryInterruptTime(VOID)
     return lab_block_clock(LABHAL_CALLER);
 }
 
+LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime)
+{
+    UNREFERENCED_PARAMETER(SystemTime);
+    return 0;
+}
+
 static ULONGLONG LabhalQuerySystemTime(VOID)
 {
     return lab_block_clock(LABHAL_CALLER) + LABHAL_SYSTEM_OFFSET;

@@ -140,6 +140,12 @@ BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority)
     return TRUE;
 }
 
+/* The scenarios' errno is not simulated. */
+VOID HalSetError(HAL_ERROR Error)
+{
+    UNREFERENCED_PARAMETER(Error);
+}
+
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name)
 {
     UNREFERENCED_PARAMETER(ThreadId);

@@ -44,7 +44,7 @@ extern ULONG HalTickLength; /* in units of interrupt time */
 struct _KTHREAD;
 extern __thread struct _KTHREAD *HalCurrentThread __attribute__((tls_model("initial-exec")));
 
-/* What the host tells the layers above; ke sets them once, before anything else of hal is used. */
+/* Calls of the host into the layers above; ke sets them once, before it uses anything else of hal. */
 typedef struct _HAL_CALLBACKS {
     VOID (*ThreadExit)(struct _KTHREAD *Thread); /* on the exiting host thread, with HalCurrentThread still set */
     VOID (*Interrupt)(BOOLEAN InsideLibc);       /* on the interrupted host thread, asynchronously, never nested: it
@@ -56,7 +56,7 @@ typedef struct _HAL_CALLBACKS {
     VOID (*ForkChildLate)(VOID);                 /* after its handlers; not if the parent never created a thread */
 } HAL_CALLBACKS;
 
-/* In two steps. The first allocates nothing: whatever provides malloc may use this library, and be what calls in. */
+/* In two steps. The first allocates nothing: the first call may come from a malloc that uses this library. */
 VOID HalInitialize(const HAL_CALLBACKS *Callbacks);
 VOID HalCompleteInitialization(VOID);
 
@@ -69,18 +69,18 @@ DECLSPEC_NORETURN VOID HalExitThread(VOID);
 DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host takes */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
-/* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: it need not run any more. */
+/* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: ThreadExit need not run. */
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
 /* Callbacks.Interrupt runs on that thread soon, unless something keeps the interrupt from it (interrupt.c); several may
-   become one. STATUS_INVALID_CID: there is no such thread any more; STATUS_INSUFFICIENT_RESOURCES: the host has no room
-   for the signal; STATUS_ACCESS_DENIED: the host or the program does not let it through. */
+   become one. STATUS_INVALID_CID: the thread is gone; STATUS_INSUFFICIENT_RESOURCES: the host's queue of signals is
+   full; STATUS_ACCESS_DENIED: the host or the program blocks it. */
 NTSTATUS HalInterruptThread(ULONG ThreadId);
-/* After that: the thread takes it before it runs on. FALSE: the thread blocks it, or it has arrived, or somebody else
-   has taken it, or the host does not say. TRUE also while the thread waits for signals itself: ask before the interrupt
-   whether it sleeps. */
+/* After HalInterruptThread. TRUE: the thread takes the interrupt before it runs on; also while it is in sigwait, so ask
+   before the interrupt whether it sleeps. FALSE: the thread blocks it, it has arrived or was taken by something else, or
+   the host does not say. */
 BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId);
-BOOLEAN HalIsThreadAsleep(ULONG ThreadId);          /* in a call of the host */
-/* In Callbacks.Interrupt: it runs again soon. FALSE: it cannot, or was put off for long enough. */
+BOOLEAN HalIsThreadAsleep(ULONG ThreadId);          /* in a system call */
+/* In Callbacks.Interrupt: runs it again soon. FALSE: the host refuses, or it was put off long enough. */
 BOOLEAN HalInterruptLater(VOID);
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */
 /* Every running thread passes a full barrier. FALSE: the host does not offer it, which is known from the start. */
@@ -130,7 +130,7 @@ typedef struct _HAL_READY {
     ULONG Events;
 } HAL_READY, *PHAL_READY;
 
-/* Which file a descriptor stands for. Of some kinds (eventfd, epoll, timerfd) all files have the same. */
+/* The identity of a descriptor's file. All files of some kinds (eventfd, epoll, timerfd) share one. */
 typedef struct _HAL_FILE_ID {
     ULONG64 Device;
     ULONG64 File;
@@ -138,20 +138,20 @@ typedef struct _HAL_FILE_ID {
 
 typedef enum _HAL_MEMBERSHIP { HalDescriptorIsMember, HalDescriptorAlwaysReady, HalDescriptorRefused } HAL_MEMBERSHIP;
 
-#define HAL_NO_COOKIE MAXULONGLONG                  /* of what is never waited for */
+#define HAL_NO_COOKIE MAXULONGLONG                  /* of a member that is never armed */
 
 NTSTATUS HalDuplicateDescriptor(LONG Descriptor, PLONG Duplicate);
 VOID HalCloseDescriptor(LONG Descriptor);
 ULONG HalPollDescriptor(LONG Descriptor, ULONG Events);
 BOOLEAN HalQueryFileId(LONG Descriptor, PHAL_FILE_ID Id); /* FALSE: it is not open */
 BOOLEAN HalIsFile(LONG Descriptor, const HAL_FILE_ID *Id);
-BOOLEAN HalIsTellingId(const HAL_FILE_ID *Id);      /* no other file has it; the keeper has been opened */
+BOOLEAN HalIsTellingId(const HAL_FILE_ID *Id);      /* no other file has it; after the keeper was opened */
 /* The keeper of the library's own descriptors: the theory is in hal/descriptor.c. */
-ULONG HalOpenKeeper(VOID);                          /* anew, without members; by one thread at a time. 0: refused */
+ULONG HalOpenKeeper(VOID);                          /* reopens it, without members; one thread at a time. 0: refused */
 BOOLEAN HalIsKeeperIntact(VOID);                    /* FALSE: the program has closed some of it */
 VOID HalAwaitKeeperLoss(ULONG Keeper);
 HAL_MEMBERSHIP HalEnterDescriptor(LONG Descriptor, ULONG64 Cookie); /* it is not armed */
-BOOLEAN HalIsMember(LONG Descriptor);               /* FALSE: what has this number is not ours (any more) */
+BOOLEAN HalIsMember(LONG Descriptor);               /* FALSE: the number is not ours */
 BOOLEAN HalArmDescriptor(LONG Descriptor, ULONG Events, ULONG64 Cookie); /* for one event; FALSE: not a member */
 VOID HalForgetDescriptor(LONG Descriptor);
 /* Ready: HAL_MOST_READY of them. FALSE: the keeper is lost, or is another one. */
@@ -175,23 +175,23 @@ typedef struct _HAL_SPAWN {
 LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
 ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* another process with that id has another one; 0: unknown */
 NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor);
-BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode); /* FALSE: it runs, or is nobody's child here */
+BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode); /* FALSE: it runs, or is not our child */
 VOID HalAwaitProcess(LONG Process);                  /* until a child has ended */
 NTSTATUS HalRequestOfProcess(LONG Process, HAL_PROCESS_REQUEST Request);
 DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce);
 
 /* Memory: never used on a wait, signal, acquire or release path. */
-PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL when there is none */
+PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL: there is none */
 VOID HalFree(PVOID Memory);
 ULONG HalQueryPageSize(VOID);
-/* Whole pages, zeroed, of the host itself: also for a thread that malloc has just brought here. NULL: there are none. */
+/* Whole pages, zeroed, from the host itself: works inside malloc, too. NULL: there are none. */
 PVOID HalAllocatePages(SIZE_T Size);
 VOID HalFreePages(PVOID Memory, SIZE_T Size);
 
 /* Reading memory that another thread may unmap at any time. */
 typedef struct _HAL_READ {
     PVOID Value;
-    ULONG_PTR Readable;                             /* 0: the address cannot be read, Value says nothing */
+    ULONG_PTR Readable;                             /* 0: the read faulted, and Value is meaningless */
 } HAL_READ;
 
 HAL_READ HalReadPointerOrFault(PVOID volatile *Address);

@@ -61,10 +61,10 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
  *   bit  24    ThreadWanted: the thread has requested a thread of the library's own and starts it soon (ownthread.h)
  *
- * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends; whoever clears Active by
- * compare-exchange is the one who ends the wait, and only that one may consume an object for it. The pending bits 5-9,
- * 15, 16 and 21 may be set by anybody at any time and are cleared by the thread itself, Exit never. Bit 23 changes with
- * the alert that is taken, bit 24 by the thread itself.
+ * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends. The thread that clears Active by
+ * compare-exchange ends the wait, and only that thread may consume an object for it. Any thread may set the pending bits
+ * 5-9, 15, 16 and 21 at any time; the thread itself clears them, except for Exit, which stays. Bit 23 changes with the
+ * alert that is taken; only the thread itself changes bit 24.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -313,7 +313,7 @@ NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus);
 VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread must end and may */
 BOOLEAN KiIsExiting(PKTHREAD Thread);            /* it must end, or is ending */
 VOID KiClaimExit(PKTHREAD Thread);               /* from here on the thread ends by itself */
-VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards nobody calls the host about the thread */
+VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards no call of the host is about the thread */
 /* In a dispatcher section. TRUE: the host's thread stays until KiReleaseHostThread. FALSE: it is gone, or never was. */
 BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId);
 VOID KiReleaseHostThread(PKTHREAD Thread);
@@ -326,7 +326,7 @@ VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId);
 VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId);
 PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread whose object exists, or NULL */
 
-/* affinity.c */
+/* processor.c */
 VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);
 /* FALSE: there are no such processors, and nothing has changed. */
 BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity);

@@ -207,8 +207,6 @@ static VOID KiUnlockTimer(PVOID Context)
 static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 Word,
                                                         PKI_READY Released, ULONG64 *SystemTime)
 {
-    /* an EX_TIMER's DPC is not queued again before its callback has begun */
-    ULONG64 Expiring = Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_EXPIRING : 0;
     ULONG64 Next = KI_TIME_NEVER;
     ULARGE_INTEGER Now;
     Word = KiWithState((Word & ~KiInsertedFlag(Timer->Processor)) | KiExpiredFlag(Timer->Processor), 1);
@@ -219,7 +217,8 @@ static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN A
         KiFileNextPeriod(Timer, AtOnce, &Word);
         Next = KiTimerKey(Timer);
     }
-    if (Timer->Dpc == NULL || (Word & Expiring)) {
+    /* an EX_TIMER's DPC is not queued again before its callback has begun */
+    if (Timer->Dpc == NULL || ((Timer->Processor & KI_TIMER_EXECUTIVE) && (Word & KI_TIMER2_EXPIRING))) {
         KiUnlockObject(&Timer->Header, Word);
         return Next;
     }
@@ -227,7 +226,7 @@ static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN A
         *SystemTime = HalDispatch.QuerySystemTime();
     }
     Now.QuadPart = *SystemTime;
-    Word |= Expiring;
+    Word |= Timer->Processor & KI_TIMER_EXECUTIVE ? KI_TIMER2_EXPIRING : 0;
     if (Timer->Processor & KI_TIMER_CALLS) {
         PKI_TIMER_CALL Call = (PVOID)Timer->Dpc;
         Call->Routine(Call, Now);
@@ -271,12 +270,13 @@ FORCEINLINE BOOLEAN KiSetLockedTimer(PKTHREAD Thread, PKTIMER Timer, const KI_TI
     KiAcquireLock(&Table->Lock);
     if (Inserted) {
         KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
+        *Word &= ~KiInsertedFlag(Setting->Type);
         *WasSet = TRUE;
     }
     Timer->DueTime.QuadPart = DueTime;
     Timer->Period = Setting->Period;
     Timer->Dpc = Setting->Call != NULL ? (PVOID)Setting->Call : Setting->Dpc;
-    *Word = KiWithState(*Word & ~(KiInsertedFlag(Setting->Type) | KiExpiredFlag(Setting->Type)), 0);
+    *Word = KiWithState(*Word & ~KiExpiredFlag(Setting->Type), 0);
     BOOLEAN Filed = KiFileLockedTimer(Table, Timer, Type, Word);
     KiReleaseLock(&Table->Lock);
     return Filed;

@@ -247,7 +247,7 @@ VOID KiSetQueueLimit(PKQUEUE Queue, ULONG MaximumCount); /* how many threads may
 /* notify.c */
 VOID KiDeliverNotification(PKWAIT_BLOCK Block);
 
-/* clock.c. There are timers, but no thread to expire them: threads that wait do it. */
+/* timer.c. There are timers, but no thread to expire them: threads that wait do it. */
 extern volatile ULONG KiClockMissing;
 const HAL_DEADLINE *KiShortenToNap(PKTHREAD Thread, const HAL_DEADLINE *Deadline, PHAL_DEADLINE Nap);
 VOID KiPollClock(VOID); /* by threads that wait, outside of their wait */
@@ -333,7 +333,7 @@ static inline BOOLEAN KiIsWoken(ULONG WakeWord, PVOID Sleep)
 }
 
 /* When to wake up at the latest. A lightweight suspend has no deadline while it lasts. A thread that stands in for the
-   clock wakes earlier: see clock.c. */
+   clock wakes earlier: see timer.c. */
 static inline const HAL_DEADLINE *KiNextWake(PVOID Context)
 {
     static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};
