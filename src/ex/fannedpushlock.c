@@ -357,14 +357,21 @@ static PEX_PUSH_LOCK ExpAutoExpandWord(PVOID Lock, ULONG Index)
     return Index == 0 ? &PushLock->LocalLock : ExpSlotOf(ExpAutoExpandState(PushLock), Index - 1);
 }
 
+static DECLSPEC_NOINLINE VOID ExpAcquireSlots(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, ULONG State, ULONG Flags)
+{
+    ULONG Count = ExpSlotCount(State);
+    for (ULONG Processor = 0; Processor < Count; Processor++) {
+        ExpAcquireInnerWord(ExpAutoExpandWord, PushLock, Processor + 1, Flags);
+    }
+}
+
 VOID ExAcquireAutoExpandPushLockExclusive(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, ULONG Flags)
 {
     ExpVerifyAcquire(&PushLock->LocalLock, Flags);
     ExAcquirePushLockExclusiveEx(&PushLock->LocalLock, Flags);
     ULONG State = ExpAutoExpandState(PushLock);
-    ULONG Count = ExpSlotCount(State);
-    for (ULONG Processor = 0; Processor < Count; Processor++) {
-        ExpAcquireInnerWord(ExpAutoExpandWord, PushLock, Processor + 1, Flags);
+    if (State & EXP_EXPANDED) {
+        ExpAcquireSlots(PushLock, State, Flags);
     }
 }
 

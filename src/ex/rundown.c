@@ -84,30 +84,38 @@ static VOID ExpSetRundown(PEX_RUNDOWN_REF Slot, ULONG_PTR Value)
     __atomic_store_n(&Slot->Count, Value, __ATOMIC_RELEASE);
 }
 
-/* TRUE: the rundown in *Word was one of the parent. *Word becomes the current value. */
-static BOOLEAN ExpDropInheritedRundown(PEX_RUNDOWN_REF Slot, ULONG_PTR *Word)
+FORCEINLINE BOOLEAN ExpIsInheritedRundown(ULONG_PTR Word)
 {
-    if (!(*Word & EX_RUNDOWN_ACTIVE) || *Word == EX_RUNDOWN_ACTIVE || !KiIsInherited(*Word)) {
-        return FALSE;
-    }
-    KiDropInheritedQueue(&Slot->Count, *Word);
-    *Word = __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
-    return TRUE;
+    return (Word & EX_RUNDOWN_ACTIVE) && Word != EX_RUNDOWN_ACTIVE && KiIsInherited(Word);
 }
+
+/* The rundown in Word is one of the parent. Returns the current value. */
+static DECLSPEC_NOINLINE ULONG_PTR ExpDropInheritedRundown(PEX_RUNDOWN_REF Slot, ULONG_PTR Word)
+{
+    KiDropInheritedQueue(&Slot->Count, Word);
+    return __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
+}
+
+static BOOLEAN ExpAcquireInheritedRundown(PEX_RUNDOWN_REF Slot, ULONG Count, ULONG_PTR Word);
 
 static BOOLEAN ExpAcquireRundown(PEX_RUNDOWN_REF Slot, ULONG Count)
 {
     ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_RELAXED);
-    do {
-        while (!(Word & EX_RUNDOWN_ACTIVE)) {
-            /* acquire: pairs with the release in ExpSetRundown, for an object that is put to use again */
-            if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word + ExpRundownUnits(Count), TRUE, __ATOMIC_ACQUIRE,
-                                            __ATOMIC_RELAXED)) {
-                return TRUE;
-            }
+    while (!(Word & EX_RUNDOWN_ACTIVE)) {
+        /* acquire: pairs with the release in ExpSetRundown, for an object that is put to use again */
+        if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word + ExpRundownUnits(Count), TRUE, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+            return TRUE;
         }
-    } while (ExpDropInheritedRundown(Slot, &Word));
-    return FALSE;
+    }
+    return ExpIsInheritedRundown(Word) ? ExpAcquireInheritedRundown(Slot, Count, Word) : FALSE;
+}
+
+/* Apart, like ExpReleaseInheritedRundown, so that the path without waiters needs no stack frame. */
+static DECLSPEC_NOINLINE BOOLEAN ExpAcquireInheritedRundown(PEX_RUNDOWN_REF Slot, ULONG Count, ULONG_PTR Word)
+{
+    ExpDropInheritedRundown(Slot, Word);
+    return ExpAcquireRundown(Slot, Count);
 }
 
 /* Requirement 3. */
@@ -130,23 +138,9 @@ static VOID ExpEndRundown(PEX_RUNDOWN_REF First, ULONG Slots)
     KiExitDispatcher(Thread);
 }
 
-/* Slot: where the holder leaves. First: the slot to which the waiters are chained. */
-static VOID ExpReleaseRundown(PEX_RUNDOWN_REF Slot, PEX_RUNDOWN_REF First, ULONG Count)
+/* Word: that of the slot through which the holders leave. */
+static DECLSPEC_NOINLINE VOID ExpLeaveRundownBlock(ULONG_PTR Word, PEX_RUNDOWN_REF First, ULONG Count)
 {
-    /* acquire, here and below: pairs with ExpEnterRundownBlock, so the blocks can be read */
-    ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
-    do {
-        while (!(Word & EX_RUNDOWN_ACTIVE)) {
-            /* release: pairs with the waiter that finds the count */
-            if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word - ExpRundownUnits(Count), TRUE, __ATOMIC_ACQ_REL,
-                                            __ATOMIC_ACQUIRE)) {
-                return;
-            }
-        }
-    } while (ExpDropInheritedRundown(Slot, &Word));
-    if (Count == 0) {
-        return;
-    }
     PEXP_RUNDOWN_WAIT_BLOCK Block = ExpRundownBlock(Word);
     if (Block == NULL) {
         RtlFailFast(FAST_FAIL_INVALID_REFERENCE_COUNT);
@@ -160,6 +154,34 @@ static VOID ExpReleaseRundown(PEX_RUNDOWN_REF Slot, PEX_RUNDOWN_REF First, ULONG
     }
 }
 
+static VOID ExpReleaseInheritedRundown(PEX_RUNDOWN_REF Slot, PEX_RUNDOWN_REF First, ULONG Count, ULONG_PTR Word);
+
+/* Slot: where the holder leaves. First: the slot to which the waiters are chained. */
+static VOID ExpReleaseRundown(PEX_RUNDOWN_REF Slot, PEX_RUNDOWN_REF First, ULONG Count)
+{
+    /* acquire, here and below: pairs with ExpEnterRundownBlock, so the blocks can be read */
+    ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
+    while (!(Word & EX_RUNDOWN_ACTIVE)) {
+        /* release: pairs with the waiter that finds the count */
+        if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word - ExpRundownUnits(Count), TRUE, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE)) {
+            return;
+        }
+    }
+    if (ExpIsInheritedRundown(Word)) {
+        ExpReleaseInheritedRundown(Slot, First, Count, Word);
+    } else if (Count != 0) {
+        ExpLeaveRundownBlock(Word, First, Count);
+    }
+}
+
+static DECLSPEC_NOINLINE VOID ExpReleaseInheritedRundown(PEX_RUNDOWN_REF Slot, PEX_RUNDOWN_REF First, ULONG Count,
+                                                         ULONG_PTR Word)
+{
+    ExpDropInheritedRundown(Slot, Word);
+    ExpReleaseRundown(Slot, First, Count);
+}
+
 /* Waiting. */
 
 /* FALSE: it is run down already. *Found is the word before. */
@@ -167,7 +189,8 @@ static BOOLEAN ExpEnterRundownBlock(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLO
 {
     ULONG_PTR Word = __atomic_load_n(&First->Count, __ATOMIC_ACQUIRE);
     do {
-        while (ExpDropInheritedRundown(First, &Word)) {
+        while (ExpIsInheritedRundown(Word)) {
+            Word = ExpDropInheritedRundown(First, Word);
         }
         if (Word == EX_RUNDOWN_ACTIVE) {
             return FALSE;
@@ -188,7 +211,8 @@ static VOID ExpCollectHolders(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Blo
         PEX_RUNDOWN_REF Slot = ExpRundownSlot(First, Index);
         ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_ACQUIRE);
         do {
-            while (ExpDropInheritedRundown(Slot, &Word)) {
+            while (ExpIsInheritedRundown(Word)) {
+                Word = ExpDropInheritedRundown(Slot, Word);
             }
         } while (!__atomic_compare_exchange_n(&Slot->Count, &Word, New, TRUE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
         Holders += ExpRundownHolders(Word);

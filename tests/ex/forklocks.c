@@ -1092,8 +1092,18 @@ static void a_child_of_a_child(void **state)
     end_scene(&s, waiters);
 }
 
+/* ThreadSanitizer's runtime refuses new threads of a child that have the ids of threads that stayed behind. */
+#ifdef THREAD_SANITIZER
+#define CHILDREN_MAY_HAVE_THREADS false
+#else
+#define CHILDREN_MAY_HAVE_THREADS true
+#endif
+
 int main(void)
 {
+    if (!CHILDREN_MAY_HAVE_THREADS) {
+        return 77;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_lock_in_every_state),
         cmocka_unit_test(a_wake_in_progress),
