@@ -116,7 +116,7 @@ static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
 /* What is left of a wait's stages. Pauses are counted, not cycles. */
 typedef struct _KI_PATIENCE {
     ULONG Spins;       /* pauses left */
-    ULONG Spun;        /* pauses so far */
+    ULONG Spun;        /* pauses so far, and the first gap */
     ULONG Gap;         /* pauses before the next look */
     ULONG GreatestGap;
     ULONG Yields;      /* left */
