@@ -36,3 +36,21 @@ VOID HalFreePages(PVOID Memory, SIZE_T Size)
     (VOID)Size;
     HalFree(Memory);
 }
+
+/* Memory that is gone cannot be read; what a stack still holds can, whoever it belongs to. The others may run before
+   the read, so it is looked at afterwards whether there was anything to read. */
+HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
+{
+    lab_granule *Shadow = lab_memory_shadow((uintptr_t)Address);
+    HAL_READ Read = {NULL, 0};
+
+    if (Shadow == NULL) {
+        return Read;
+    }
+    PVOID Value = (PVOID)(uintptr_t)lab_atomic_peek((uintptr_t)Address, sizeof(PVOID), LABHAL_CALLER);
+    if (Shadow->poison == POISON_NONE) {
+        Read.Value = Value;
+        Read.Readable = 1;
+    }
+    return Read;
+}

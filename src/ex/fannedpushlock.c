@@ -24,10 +24,9 @@ typedef struct _EXP_FANNED_ACQUIRE {
     ULONG Taken;
 } EXP_FANNED_ACQUIRE;
 
-static VOID ExpInheritTakenWords(PKI_QUEUED Queued, ULONG_PTR Value)
+static VOID ExpInheritTakenWords(PKI_QUEUED Queued)
 {
     EXP_FANNED_ACQUIRE *Acquire = CONTAINING_RECORD(Queued, EXP_FANNED_ACQUIRE, Queued);
-    UNREFERENCED_PARAMETER(Value);
     for (ULONG Index = 0; Index < Acquire->Taken; Index++) {
         __atomic_store_n(Acquire->WordOf(Acquire->Lock, Index), 0, __ATOMIC_RELAXED);
     }

@@ -131,12 +131,12 @@ static PEXP_WAIT_BLOCK ExpFindOldestBlock(PEXP_WAIT_BLOCK Newest)
     return ExpKnownOldest(Block);
 }
 
-/* The block of another process, with which this one shares the lock's memory, is not mapped here or is something else. */
+/* Another process that shares the lock's memory may have queued the block. Then its address is not mapped here, which is a
+   fault, or is something else. */
 static PEXP_WAIT_BLOCK ExpCheckNewestBlock(volatile ULONG_PTR *Lock, ULONG_PTR Value)
 {
     PEXP_WAIT_BLOCK Newest = ExpNewestBlock(Value);
-    HAL_READ Read = HalReadPointerOrFault((PVOID volatile *)(PVOID)(Newest + 1) - 1);
-    if (!Read.Readable || (ULONG_PTR)Read.Value >> 32 != KiInitialProcess.ProcessId) {
+    if (Newest->ProcessId != KiInitialProcess.ProcessId) {
         KiForeignQueue(Lock, Value);
     }
     return Newest;
@@ -175,8 +175,10 @@ static BOOLEAN ExpPushBlock(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAIT
 }
 
 /* Requirement 11, by the child, for the newest waiter of each queue. */
-static VOID ExpInheritPushLock(PKI_QUEUED Queued, ULONG_PTR Value)
+static VOID ExpInheritPushLock(PKI_QUEUED Queued)
 {
+    /* The waiter has not returned, so the lock exists. relaxed: this is the only thread */
+    ULONG_PTR Value = __atomic_load_n(Queued->Word, __ATOMIC_RELAXED);
     ULONG_PTR Sharers;
     if (!(Value & WAITING) || ExpNewestBlock(Value) != Queued->Block) {
         return;

@@ -31,7 +31,7 @@ typedef struct _EXP_WAIT_BLOCK {
     BOOLEAN Exclusive;
     BOOLEAN AutoBoost;
     UCHAR Losses;                          /* how often it was woken in vain */
-    ULONG ProcessId;                       /* the block's process: ends at offset 64, where HalReadPointerOrFault reads */
+    ULONG ProcessId;                       /* of the process that queued the block */
 } DECLSPEC_ALIGN(16) EXP_WAIT_BLOCK, *PEXP_WAIT_BLOCK;
 
 C_ASSERT(sizeof(EXP_WAIT_BLOCK) == 64);

@@ -229,18 +229,18 @@ static VOID ExpCollectHolders(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Blo
 }
 
 /* Requirement 8, for the oldest waiter, whose block every slot leads to. */
-static VOID ExpInheritRundown(PKI_QUEUED Queued, ULONG_PTR Value)
+static VOID ExpInheritRundown(PKI_QUEUED Queued)
 {
     PEXP_RUNDOWN_WAIT_BLOCK Block = Queued->Block;
     PEX_RUNDOWN_REF First = (PEX_RUNDOWN_REF)(PVOID)Queued->Word;
     if (Block->Woken || Block->Older != NULL) {
-        return;
+        return; /* once a waiter is woken, the memory may be gone */
     }
     for (ULONG Index = 1; Index < Block->Slots; Index++) {
         PEX_RUNDOWN_REF Slot = ExpRundownSlot(First, Index);
         KiRecordInheritedQueue(&Slot->Count, Slot->Count, 0);
     }
-    KiRecordInheritedQueue(&First->Count, Value, ExpRundownUnits(Block->Count));
+    KiRecordInheritedQueue(&First->Count, First->Count, ExpRundownUnits(Block->Count));
 }
 
 static VOID ExpWaitForRundown(PEX_RUNDOWN_REF First, ULONG Slots)

@@ -158,14 +158,10 @@ VOID KiDropInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value)
     KiExitLocked(&KiInheritedQueues.Lock, Thread);
 }
 
-/* The word may be gone: a waiter that was just woken is registered until it runs. */
 static VOID KiInheritQueues(PKTHREAD Thread)
 {
     for (PKI_QUEUED Queued = Thread->Queued; Queued != NULL; Queued = Queued->Outer) {
-        HAL_READ Read = HalReadPointerOrFault((PVOID volatile *)Queued->Word);
-        if (Read.Readable) {
-            Queued->Inherit(Queued, (ULONG_PTR)Read.Value);
-        }
+        Queued->Inherit(Queued);
     }
 }
 

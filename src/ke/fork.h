@@ -30,7 +30,7 @@ typedef struct _KI_QUEUED {
     struct _KI_QUEUED *Outer; /* of a wait in which an APC waits */
     volatile ULONG_PTR *Word;
     PVOID Block;
-    VOID (*Inherit)(struct _KI_QUEUED *Queued, ULONG_PTR Value); /* in the child; Value is that of Word */
+    VOID (*Inherit)(struct _KI_QUEUED *Queued); /* in the child. A waiter that was woken may be here: Word may be gone */
 } KI_QUEUED, *PKI_QUEUED;
 
 /* In the same dispatcher section as the compare-exchange that queues the block. */
