@@ -1,6 +1,9 @@
 /* SRW locks: what programs rely on. srwword.c has the states of the word. */
 #include "srwtest.h"
 
+#include <sched.h>
+#include <signal.h>
+
 static ULONG_PTR word(void)
 {
     return stage_word();
@@ -255,6 +258,32 @@ static void readers_are_never_alone(void **state)
     assert_null(party.lock.Ptr);
 }
 
+static void hold_and_meet(void *argument, unsigned index)
+{
+    PRTL_SRWLOCK lock = argument;
+    (void)index;
+    for (unsigned round = 0; round < 200; round++) {
+        RtlAcquireSRWLockExclusive(lock);
+        sched_yield();
+        RtlReleaseSRWLockExclusive(lock);
+    }
+}
+
+/* Waits and wakes leave the program's handling of faults alone. */
+static void contention_installs_no_fault_handler(void **state)
+{
+    RTL_SRWLOCK lock = RTL_SRWLOCK_INIT;
+    struct sigaction before[2], after[2];
+    (void)state;
+    sigaction(SIGSEGV, NULL, &before[0]);
+    sigaction(SIGBUS, NULL, &before[1]);
+    run_threads(6, TEST_SECONDS, hold_and_meet, &lock);
+    sigaction(SIGSEGV, NULL, &after[0]);
+    sigaction(SIGBUS, NULL, &after[1]);
+    assert_ptr_equal(after[0].sa_handler, before[0].sa_handler);
+    assert_ptr_equal(after[1].sa_handler, before[1].sa_handler);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -268,6 +297,7 @@ int main(void)
         WATCHED(releasing_what_is_not_held_raises),
         cmocka_unit_test(uncaught_it_ends_the_program),
         cmocka_unit_test(readers_are_never_alone),
+        cmocka_unit_test(contention_installs_no_fault_handler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
