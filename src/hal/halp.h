@@ -114,6 +114,7 @@ VOID HalpForkChildClock(VOID);
 VOID HalpForkChildKeeper(VOID);
 VOID HalpForkChildLibc(VOID);
 VOID HalpDeferFrees(BOOLEAN Defer);
+VOID HalpRegisterLateForkHandlers(VOID); /* init.c; with the first thread */
 
 VOID HalpUnblockInterrupt(VOID);
 BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see HalIsInterruptOnItsWay */

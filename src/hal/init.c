@@ -3,6 +3,40 @@
 
 HAL_CALLBACKS HalpCallbacks;
 
+/*
+ * Fork. After a fork, handlers run in the order in which they were registered. An allocator that locks its heap over the
+ * fork may have registered its own after ours: ours must not use the heap, nor stop the thread. The late handlers are
+ * registered with the first thread, when the allocator has long registered its own. Without them the parent does at once
+ * what is left to do, and what was requested in the child waits for its next call.
+ */
+static __thread BOOLEAN HalpForkHasLateHandlers; /* of the fork in progress */
+
+static VOID HalpForkPrepareLate(VOID)
+{
+    HalpForkHasLateHandlers = TRUE;
+}
+
+static VOID HalpForkParentLate(VOID)
+{
+    HalpForkHasLateHandlers = FALSE;
+    if (HalpCallbacks.ForkParentLate != NULL) {
+        HalpCallbacks.ForkParentLate();
+    }
+}
+
+static VOID HalpForkChildLate(VOID)
+{
+    HalpForkHasLateHandlers = FALSE;
+    if (HalpCallbacks.ForkChildLate != NULL) {
+        HalpCallbacks.ForkChildLate();
+    }
+}
+
+VOID HalpRegisterLateForkHandlers(VOID)
+{
+    (VOID)pthread_atfork(HalpForkPrepareLate, HalpForkParentLate, HalpForkChildLate);
+}
+
 static VOID HalpForkPrepare(VOID)
 {
     if (HalpCallbacks.ForkPrepare != NULL) {
@@ -14,6 +48,9 @@ static VOID HalpForkParent(VOID)
 {
     if (HalpCallbacks.ForkParent != NULL) {
         HalpCallbacks.ForkParent();
+    }
+    if (!HalpForkHasLateHandlers) {
+        HalpForkParentLate();
     }
 }
 

@@ -106,22 +106,6 @@ static int HalpStartDetached(HALP_START *Start, SIZE_T StackSize)
     return Error;
 }
 
-/*
- * Handlers of a child run in the order in which they were registered. This one is registered with the first thread, when
- * the allocator has long registered its own. Without it, what was requested in the child waits for its next call.
- */
-static VOID HalpForkChildLate(VOID)
-{
-    if (HalpCallbacks.ForkChildLate != NULL) {
-        HalpCallbacks.ForkChildLate();
-    }
-}
-
-static VOID HalpRegisterLateHandler(VOID)
-{
-    (VOID)pthread_atfork(NULL, NULL, HalpForkChildLate);
-}
-
 NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name)
 {
     HALP_HOST_CALLS;
@@ -132,7 +116,7 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
     if (Start == NULL) {
         return STATUS_NO_MEMORY;
     }
-    pthread_once(&Once, HalpRegisterLateHandler);
+    pthread_once(&Once, HalpRegisterLateForkHandlers);
     Start->Routine = StartRoutine;
     Start->Context = Context;
     if (Name != NULL) {

@@ -11,9 +11,9 @@
  *    inside continues, nested sections too: others may wait for what it holds.
  * 3. The forker itself enters sections freely: other handlers of the program run between prepare and the fork.
  * 4. One fork at a time: the thread that sets KiForkPending from 0.
- * 5. An allocator may lock its heap over the fork, before our handler in the parent and until after ours in the child.
- *    So no thread uses the heap in a section, and the child's handler leaves it alone: hal defers frees, and threads
- *    that are needed are requested and started later (ownthread.h).
+ * 5. An allocator may lock its heap over the fork, before our handler in the parent and until after ours in parent and
+ *    child. So no thread uses the heap in a section, and both handlers leave it alone: hal defers frees, and APCs and
+ *    threads that are requested wait for the late handlers (ownthread.h).
  *
  * In the child the threads that stayed behind have ended as far as anyone can tell: they wait for nothing, their mutants
  * are abandoned, their objects are signaled.
@@ -83,8 +83,13 @@ static VOID KiEndFork(VOID)
 
 VOID KiForkParent(VOID)
 {
-    PKTHREAD Forker = HalCurrentThread;
     KiEndFork();
+}
+
+/* Requirement 5: before, an APC might use the heap or suspend the thread, and a requested thread would be created. */
+VOID KiForkParentLate(VOID)
+{
+    PKTHREAD Forker = HalCurrentThread;
     Forker->SpecialApcDisable += 1;
     if (KiIsDeliveryPending(Forker)) {
         KiDeliverApc(Forker);

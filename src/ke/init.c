@@ -94,6 +94,7 @@ static VOID KiInitialize(VOID)
         .Interrupt = KiHostInterrupt,
         .ForkPrepare = KiForkPrepare,
         .ForkParent = KiForkParent,
+        .ForkParentLate = KiForkParentLate,
         .ForkChild = KiForkChild,
         .ForkChildLate = KiForkChildLate,
     };

@@ -388,6 +388,7 @@ VOID KiProcessorForkChild(PKTHREAD Survivor);
 extern ULONG KiForkDepth;
 VOID KiForkPrepare(VOID);
 VOID KiForkParent(VOID);
+VOID KiForkParentLate(VOID);
 VOID KiForkChild(VOID);
 VOID KiForkChildLate(VOID);
 

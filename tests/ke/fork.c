@@ -274,6 +274,7 @@ static void sections_wait_for_the_fork(void **state)
     usleep(20000);
     assert_int_equal(__atomic_load_n(&entering.entered, __ATOMIC_ACQUIRE), 0);
     KiForkParent();
+    KiForkParentLate();
     join_threads(threads, 20);
     assert_int_equal(entering.entered, 1);
     assert_int_equal(KiForkPending, 0);

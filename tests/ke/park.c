@@ -246,8 +246,8 @@ static void gaps(void **state)
     assert_false(park(KiParkForPushLock, &c)); /* constant */
     assert_int_equal(c.looks, 10240 / 2048 + YIELDS);
     c = (condition){0};
-    assert_false(park(KiParkForQueueEntry, &c)); /* 1, 1, 2, 4, 8, 16, and then 20 pauses */
-    assert_int_equal(c.looks, 6 + (10240 / PAUSE_CYCLES - 32 + 19) / 20);
+    assert_false(park(KiParkForQueueEntry, &c)); /* 1, 2, 4, 8, 16, and then 20 pauses */
+    assert_int_equal(c.looks, 5 + (10240 / PAUSE_CYCLES - 31 + 19) / 20);
     c = (condition){.true_at = 64};
     assert_true(park(KiParkForSpinLock, &c));
     assert_int_equal(naps, 0);
