@@ -148,17 +148,17 @@ VOID KiDropInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value)
     PKTHREAD Thread = KiEnterLocked(&KiInheritedQueues.Lock);
     if (__atomic_load_n(Word, __ATOMIC_RELAXED) == Value) {
         PKI_INHERITED_QUEUE Record = KiInheritedQueues.Record;
-        PKI_INHERITED_QUEUE Last = Record + KiInheritedQueues.Count;
-        while (Record < Last && (Record->Word != Word || Record->Value != Value)) {
-            Record += 1;
+        ULONG Index = 0;
+        while (Index < KiInheritedQueues.Count && (Record[Index].Word != Word || Record[Index].Value != Value)) {
+            Index += 1;
         }
-        if (Record == Last) {
+        if (Index == KiInheritedQueues.Count) {
             KiForeignQueue(Word, Value);
         }
         /* relaxed: the threads that stayed behind did everything before the fork */
-        __atomic_store_n(Word, Record->WithoutQueue, __ATOMIC_RELAXED);
-        *Record = Last[-1];
+        __atomic_store_n(Word, Record[Index].WithoutQueue, __ATOMIC_RELAXED);
         KiInheritedQueues.Count -= 1;
+        Record[Index] = Record[KiInheritedQueues.Count];
     }
     KiExitLocked(&KiInheritedQueues.Lock, Thread);
 }
