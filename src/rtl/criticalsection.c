@@ -538,10 +538,15 @@ NTSTATUS RtlInitializeCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
 
 NTSTATUS RtlDeleteCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
 {
-    HANDLE Event = RtlpEventOf(RtlpReadLockSemaphore(CriticalSection));
-    if (KiVerifierEnabled && CriticalSection->DebugInfo != NULL &&
-        RtlpReadLockCount(CriticalSection) != RTLP_UNLOCKED) {
-        RtlpViolation(RTLP_DELETED_HELD, CriticalSection, 0);
+    LONG_PTR LockSemaphore = RtlpReadLockSemaphore(CriticalSection);
+    HANDLE Event = RtlpEventOf(LockSemaphore);
+    if (KiVerifierEnabled && CriticalSection->DebugInfo != NULL) {
+        LONG LockCount = RtlpReadLockCount(CriticalSection);
+        /* The waiters in a count that a forked child has inherited do not exist. */
+        BOOLEAN Inherited = RtlpForksBefore(LockSemaphore) != KiForkDepth;
+        if (Inherited ? !(LockCount & RTLP_FREE) : LockCount != RTLP_UNLOCKED) {
+            RtlpViolation(RTLP_DELETED_HELD, CriticalSection, 0);
+        }
     }
     if (Event != NULL) {
         NtClose(Event);

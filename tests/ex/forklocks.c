@@ -1102,7 +1102,8 @@ static void a_child_of_a_child(void **state)
 int main(void)
 {
     if (!CHILDREN_MAY_HAVE_THREADS) {
-        return 77;
+        puts("1..0 # SKIP ThreadSanitizer refuses threads of a forked child");
+        return 0;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_lock_in_every_state),

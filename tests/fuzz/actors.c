@@ -126,9 +126,9 @@ void watch_actors(void)
     if (host_wait != NULL)
         return;
     sem_init(&moved, 0, 0);
-    start_clock();
     host_wait = HalDispatch.Wait;
-    HalDispatch.Wait = say_and_wait;
+    HalDispatch.Wait = say_and_wait; /* before the clock thread exists, which uses it too */
+    start_clock();
 }
 
 static ULONG register_of(PKTHREAD thread)
