@@ -62,7 +62,7 @@ typedef enum _KI_PARK_USE {
     KiParkForNextInLine,      /* next in that queue; or anywhere in it, with a host processor for every processor */
     KiParkForPushLock,        /* and SRW locks, fast mutexes, resources */
     KiParkForNearPushLock,    /* the same with a near owner */
-    KiParkForCriticalSection, /* spins for the section's own SpinCount */
+    KiParkForCriticalSection, /* in addition to the section's own SpinCount */
     KiParkForObject,          /* dispatcher objects, alerts */
     KiParkForQueueEntry,
     KiParkForAddress,         /* address waits, condition variables */
@@ -102,7 +102,7 @@ static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
     [KiParkForNextInLine]      = { 80000, 2560,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
     [KiParkForPushLock]        = { 10240,    0, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForNearPushLock]    = { 10240,    0,    0,  256, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForCriticalSection] = {  2000,    0,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForCriticalSection] = { 10240,    0,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForObject]          = { 10240,    0,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForQueueEntry]      = { 10240,    0,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForAddress]         = {  1024,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},

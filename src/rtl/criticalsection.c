@@ -121,12 +121,13 @@ FORCEINLINE BOOLEAN RtlpChangeLockCount(PRTL_CRITICAL_SECTION CriticalSection, L
                                        __ATOMIC_ACQUIRE);
 }
 
-/* Spins for the section's SpinCount and yields a few times: the owner may have been preempted. */
+/* Spins for the section's SpinCount and the policy's cycles, unless the SpinCount is 0; then yields a few times. */
 static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSection)
 {
+    ULONG SpinCount = (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK;
     KI_PATIENCE Patience;
     KiBeginPatience(&Patience, Thread, KiParkForCriticalSection);
-    KiSpinFor(&Patience, (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK);
+    KiSpinFor(&Patience, SpinCount != 0 ? SpinCount + KiParkPolicy[KiParkForCriticalSection].SpinCycles : 0);
     while (KiStayAwake(&Patience, Thread, KiParkForCriticalSection)) {
         /* relaxed: a hint; the fetch_and has the acquire */
         if ((__atomic_load_n(&CriticalSection->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) &&
