@@ -14,8 +14,8 @@
 #define MAX_JOBS   64
 #define MAX_DEPTH  16
 
-#define SECONDS       10   /* for a scenario, unless something is said */
-#define LEAST_SECONDS 0.05 /* it gets, however little is left */
+#define SECONDS       10   /* per scenario, by default */
+#define LEAST_SECONDS 0.05 /* even if less is left */
 
 extern const LAB_SCENARIO *const __start_lab_scenarios[] __attribute__((weak));
 extern const LAB_SCENARIO *const __stop_lab_scenarios[] __attribute__((weak));
@@ -61,7 +61,7 @@ void lab_set_model(const char *name)
 typedef struct outcome {
     lab_result result;
     volatile int finished;
-    int reported; /* the first one's: somebody shows the failure */
+    int reported; /* in the first outcome: a process has reported the failure */
 } outcome;
 
 static outcome *outcomes;
@@ -78,7 +78,7 @@ static lab_strategy parse_strategy(const char *name)
     exit(2);
 }
 
-/* The number of processors is read when the library is loaded, so another one needs another start. */
+/* The library reads the number of processors when it is loaded, so another number needs a new process. */
 static void set_processors(char **argv, const char *count)
 {
     const char *now = getenv("INTERLOCK_PROCESSORS");
@@ -208,7 +208,7 @@ static const char *describe_extent(const lab_result *r)
     return text;
 }
 
-/* TRUE: as it should be. */
+/* TRUE: as expected. */
 static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number)
 {
     uint32_t jobs = lab->options.jobs;
@@ -265,7 +265,7 @@ static bool has_other_processors(const LAB_SCENARIO *scenario)
     return scenario->Processors != 0 && scenario->Processors != strtoul(getenv("INTERLOCK_PROCESSORS"), NULL, 10);
 }
 
-/* The library reads the number of processors when it is loaded: so in another process, with the same options. */
+/* The library reads the number of processors when it is loaded: a new process, with the same options. */
 static bool run_with_other_processors(const arguments *a, const LAB_SCENARIO *scenario, unsigned number)
 {
     const char *argv[MAX_CHOSEN];
@@ -316,7 +316,7 @@ static uint32_t number(const char *text)
     return (uint32_t)strtoul(text, NULL, 10);
 }
 
-/* An option with a value. FALSE: there is none of that name. */
+/* An option with a value. FALSE: no option has that name. */
 static bool take_option(arguments *a, const char *name, const char *value)
 {
     lab_options *o = &lab->options;
@@ -420,7 +420,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* What a scenario does not need of its share is for those behind it. */
+/* The unused share of a scenario goes to those after it. */
 static double share(const arguments *a, double most, double until, unsigned left)
 {
     double seconds = (until - seconds_now()) / left;
@@ -430,7 +430,7 @@ static double share(const arguments *a, double most, double until, unsigned left
     return seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS;
 }
 
-/* How many were not as they should be. */
+/* The number of scenarios that were not as expected. */
 static unsigned run_scenarios(const arguments *a)
 {
     unsigned count = 0, bad = 0, chosen = count_chosen(a);

@@ -1,7 +1,7 @@
-/* memory.c: memory that the explorer watches, and that may run out. */
+/* memory.c: memory that the explorer checks, and that may run out. */
 #include "labhal.h"
 
-/* The zeros are written by who allocates: who gets at them without an acquire races. */
+/* The allocating thread writes the zeros: another thread that reads them without an acquire races. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 {
     if (lab_explore_memory_runs_out()) {
@@ -37,8 +37,8 @@ VOID HalFreePages(PVOID Memory, SIZE_T Size)
     HalFree(Memory);
 }
 
-/* Memory that is gone cannot be read; what a stack still holds can, whoever it belongs to. The others may run before
-   the read, so it is looked at afterwards whether there was anything to read. */
+/* Freed memory cannot be read; a stack can, whichever thread owns it. Other threads may run before the read, so the
+   check comes after it. */
 HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
 {
     lab_granule *Shadow = lab_memory_shadow((uintptr_t)Address);
