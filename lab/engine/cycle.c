@@ -197,9 +197,9 @@ static size_t describe(const lab_thread *t, const state *from, char *buffer, siz
     char what[160];
 
     if (gets_on(t, from))
-        return (size_t)snprintf(buffer, size, "\n  %c goes round", 'a' + t->number);
+        return (size_t)snprintf(buffer, size, "\n  %c makes progress", 'a' + t->number);
     lab_stuck_describe_brief(t, what, sizeof(what));
-    return (size_t)snprintf(buffer, size, "\n  %c does not get on: %u steps, %s", 'a' + t->number,
+    return (size_t)snprintf(buffer, size, "\n  %c makes no progress: %u steps, %s", 'a' + t->number,
                             t->steps - from->steps[t->number], what);
 }
 
@@ -226,8 +226,8 @@ static void fail_or_finish(const state *from)
     lab->cycle_event = from->event;
     lab->cycle_found = true;
     lab_sched_fail(stuck != 0 && moving != 0 ? VERDICT_STARVATION : VERDICT_LIVELOCK, 0,
-                   "everybody who can run does, and after %u steps everything is as it was before: this can go on for "
-                   "ever%s",
+                   "every thread that can run does, and after %u steps the state is as before: this can repeat "
+                   "forever%s",
                    lab->run.steps - from->total, text);
 }
 

@@ -108,7 +108,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
     if ((uint32_t)index < lab->replay_count) {
         lab_node *n = &lab->nodes[lab->node_count++];
         if (n->kind != NODE_THREAD || n->enabled != enabled)
-            lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program does not do the same thing again (decision %d)", index);
+            lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program is not deterministic (decision %d)", index);
         lab->last_node = index;
         return n->chosen;
     }
@@ -144,7 +144,7 @@ uint32_t lab_explore_choose(uint32_t count)
     if (lab->node_count < lab->replay_count) {
         lab_node *n = &lab->nodes[lab->node_count++];
         if (n->kind != NODE_CHOICE || n->count != count)
-            lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program does not do the same thing again (decision %u)",
+            lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program is not deterministic (decision %u)",
                            lab->node_count - 1);
         return n->chosen;
     }

@@ -98,5 +98,5 @@ void LabCheckLinearizable(const LAB_MODEL *model)
         else
             used += (size_t)snprintf(text + used, sizeof(text) - used, " does not return, from %u", o->Begin);
     }
-    lab_sched_fail(VERDICT_LINEARIZABILITY, 0, "no order of these operations is one of a %s:%s", model->Name, text);
+    lab_sched_fail(VERDICT_LINEARIZABILITY, 0, "no order of these operations fits a %s:%s", model->Name, text);
 }

@@ -22,25 +22,25 @@ extern const LAB_SCENARIO *const __stop_lab_scenarios[] __attribute__((weak));
 
 static const char usage[] =
     "usage: %s [options] [scenario...]\n"
-    "  --list                 the scenarios of this program\n"
+    "  --list                 lists the scenarios of this program\n"
     "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
-    "  --model M              memory: sc (default), tso: as x86, c11: all that the orders of the program allow\n"
-    "  --schedules N          at most so many (default 1000000)\n"
-    "  --seconds S            and at most so long, per scenario (default 10, or what --minutes leaves)\n"
-    "  --minutes M            and at most so long for all of them: each gets its share of what is left\n"
-    "  --preemptions N        bounded: at most so many (default 2)\n"
-    "  --depth D              pct: of the bugs looked for (default 3)\n"
-    "  --stale N              tso, c11: so many loads of a schedule may not see the newest store (default 3)\n"
-    "  --timeouts N           so many timeouts of a schedule come while others could run (default 2)\n"
-    "  --weak-failures N      so many weak compare-exchanges of a schedule fail for no reason (default 0)\n"
-    "  --steps N              a schedule that is longer is cut off (default 20000)\n"
-    "  --patience N           a loop that reads the same values again waits for a change after N turns (default 1)\n"
+    "  --model M              memory model: sc (default), tso (x86), c11 (all that the memory orders allow)\n"
+    "  --schedules N          the limit per scenario (default 1000000)\n"
+    "  --seconds S            the time per scenario (default 10, or its share of --minutes)\n"
+    "  --minutes M            the time for all scenarios: each gets its share of what is left\n"
+    "  --preemptions N        bounded: the limit per schedule (default 2)\n"
+    "  --depth D              pct: the depth of bugs to search for (default 3)\n"
+    "  --stale N              tso, c11: loads per schedule that may miss the newest store (default 3)\n"
+    "  --timeouts N           timeouts per schedule while other threads could run (default 2)\n"
+    "  --weak-failures N      spurious failures of weak compare-exchanges per schedule (default 0)\n"
+    "  --steps N              a longer schedule is cut off (default 20000)\n"
+    "  --patience N           a loop that reads the same values waits for a change after N iterations (default 1)\n"
     "  --processors N         of the simulated machine (default 2)\n"
     "  --seed N               of the random strategies\n"
     "  --jobs N               processes that share the work\n"
     "  --replay TOKEN         runs one schedule again and shows it\n"
     "  --strict               a schedule that is cut off is a failure\n"
-    "  --brief                of a failure only the verdict: no shortest schedule, no trace\n"
+    "  --brief                reports only the verdict of a failure: no minimised schedule, no trace\n"
     "  --tap                  output for a test harness\n";
 
 const char *const lab_model_names[MODELS] = {"sc", "tso", "c11"};
@@ -54,7 +54,7 @@ void lab_set_model(const char *name)
             return;
         }
     }
-    fprintf(stderr, "lab: there is no memory model %s\n", name);
+    fprintf(stderr, "lab: unknown memory model %s\n", name);
     exit(2);
 }
 
@@ -74,7 +74,7 @@ static lab_strategy parse_strategy(const char *name)
     for (int i = 0; i < 5; i++)
         if (strcmp(names[i], name) == 0)
             return (lab_strategy)i;
-    fprintf(stderr, "lab: there is no strategy %s\n", name);
+    fprintf(stderr, "lab: unknown strategy %s\n", name);
     exit(2);
 }
 
@@ -108,7 +108,7 @@ static int replay(char **argv, const char *token)
     char processors[16];
 
     if (colon == NULL || scenario == NULL) {
-        fprintf(stderr, "lab: this token is not of a scenario of this program\n");
+        fprintf(stderr, "lab: this token belongs to no scenario of this program\n");
         return 2;
     }
     snprintf(processors, sizeof(processors), "%.*s", (int)strcspn(comma + 2, ",:"), comma + 2);

@@ -396,7 +396,7 @@ static void describe_event(const lab_event *e, char *text, size_t size)
         snprintf(text, size, e->flag ? "dies" : "ends");
         break;
     case OP_RESUME:
-        snprintf(text, size, "a stray wake");
+        snprintf(text, size, "spurious wakeup");
         break;
     case OP_INTERRUPT:
         if (e->flag)

@@ -46,7 +46,7 @@ static void on_fault(int number, siginfo_t *information, void *context)
     if (is_program_running())
         lab_sched_fail(VERDICT_CRASH, place_of(context), "signal %d (%s)%s, address %#lx", number, strsignal(number),
                        where(), address);
-    static const char text[] = "lab: a signal outside of any schedule\n";
+    static const char text[] = "lab: a signal outside a schedule\n";
     (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     signal(number, SIG_DFL);
     raise(number);

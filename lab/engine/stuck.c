@@ -120,8 +120,8 @@ void lab_stuck_fail(lab_verdict verdict)
         verdict = VERDICT_DEADLOCK; /* threads that time out wait for each other again */
     if (lost && verdict == VERDICT_DEADLOCK)
         verdict = VERDICT_LOST_WAKEUP;
-    lab_sched_fail(verdict, 0, "nobody can go on%s%s",
-                   verdict == VERDICT_LOST_WAKEUP ? ", though what one of them sleeps for has happened" : "", text);
+    lab_sched_fail(verdict, 0, "no thread can run%s%s",
+                   verdict == VERDICT_LOST_WAKEUP ? ", although what one of them waits for has happened" : "", text);
 }
 
 void lab_stuck_fail_endless(void)
