@@ -36,21 +36,3 @@ VOID HalFreePages(PVOID Memory, SIZE_T Size)
     (VOID)Size;
     HalFree(Memory);
 }
-
-/* Freed memory cannot be read; a stack can, whichever thread owns it. Other threads may run before the read, so the
-   check comes after it. */
-HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
-{
-    lab_granule *Shadow = lab_memory_shadow((uintptr_t)Address);
-    HAL_READ Read = {NULL, 0};
-
-    if (Shadow == NULL) {
-        return Read;
-    }
-    PVOID Value = (PVOID)(uintptr_t)lab_atomic_peek((uintptr_t)Address, sizeof(PVOID), LABHAL_CALLER);
-    if (Shadow->poison == POISON_NONE) {
-        Read.Value = Value;
-        Read.Readable = 1;
-    }
-    return Read;
-}

@@ -14,6 +14,7 @@
 #include "machine.h"
 
 #include "../engine/value.h"
+#include "hal/hal.h"
 
 #include <stdlib.h>
 
@@ -211,6 +212,13 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc)
 {
     return lab_atomic_load(address, size, __ATOMIC_RELAXED, pc);
+}
+
+/* No lock that is counted frees memory that others read. */
+HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
+{
+    HAL_READ Read = {(PVOID)(uintptr_t)lab_atomic_peek((uintptr_t)Address, sizeof(PVOID), (uintptr_t)__builtin_return_address(0)), 1};
+    return Read;
 }
 
 void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc)

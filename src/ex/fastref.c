@@ -13,8 +13,8 @@
  * 2. While the word shows an object, the reference of the pointer itself keeps it: a thread that has one of the cached
  *    references may count on the object without a lock. A thread that has none needs the lock that a replacer passes
  *    through before it gives the old object's reference back.
- * 3. A reference may be given back to any word that shows the same object, also when that was replaced in between and
- *    is back again: references on one object are alike.
+ * 3. A reference may be returned to any word that shows the same object, even if the word was replaced in between and
+ *    restored: references to one object are interchangeable.
  * 4. RefCnt never exceeds MAX_FAST_REFS and is 0 while there is no object. Zeroed memory is valid.
  * 5. Nothing blocks, nothing allocates.
  */
@@ -33,8 +33,8 @@ static EX_FAST_REF ExpReadFastReference(PEX_FAST_REF FastRef)
     return (EX_FAST_REF){.Value = __atomic_load_n(&FastRef->Value, __ATOMIC_RELAXED)};
 }
 
-/* acquire: the object as the one who put it there left it; release: our use of it before that of who takes it away.
-   On failure *Old is what is there now. */
+/* acquire: pairs with the thread that stored the object; release: our use of it comes before the thread that removes it.
+   On failure *Old is the current value. */
 static BOOLEAN ExpChangeFastReference(PEX_FAST_REF FastRef, EX_FAST_REF *Old, ULONG_PTR New)
 {
     ULONG_PTR Expected = Old->Value;
@@ -46,7 +46,7 @@ static BOOLEAN ExpChangeFastReference(PEX_FAST_REF FastRef, EX_FAST_REF *Old, UL
 
 VOID ExInitializeFastReference(PEX_FAST_REF FastRef, PVOID Object)
 {
-    /* release: pairs with the acquire of who takes the first reference */
+    /* release: pairs with the acquire that takes the first reference */
     __atomic_store_n(&FastRef->Value, ExpFullFastReference(Object).Value, __ATOMIC_RELEASE);
 }
 

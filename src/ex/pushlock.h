@@ -68,7 +68,7 @@ VOID ExpReleasePushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *M
 VOID ExpConvertPushLockToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 BOOLEAN ExpTryConvertPushLockToExclusive(volatile ULONG_PTR *Lock);
 
-/* By the owner of an outer lock that everybody takes first. Turns (ke/fairness.h) are counted there, not here. */
+/* By the owner of an outer lock that every thread acquires first. Turns (ke/fairness.h) are counted there, not here. */
 VOID ExpAcquireInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 VOID ExpReleaseInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 

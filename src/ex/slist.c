@@ -12,17 +12,17 @@
  *    that is first now has been in the list all the time.
  * 2. The link of an entry does not change while the entry is in the list.
  * 3. A pop reads Sequence, and after that the first entry and that entry's link. If the compare-exchange then finds the
- *    header unchanged, the link was read while the entry was in the list (1), and says what follows (2). If not,
- *    anything may have been read, even from memory that is somebody else's by now, or nobody's.
- * 4. Therefore the link is read by HalReadPointerOrFault. When that fails, the header has changed, and the pop starts
- *    over; if it has not, the program has unmapped an entry that is in the list: then the fault is the program's.
+ *    header unchanged, the link was read while the entry was in the list (1), and is valid (2). Otherwise the value is
+ *    arbitrary: the memory may have been reused or unmapped.
+ * 4. Therefore HalReadPointerOrFault reads the link. If that fails, the header has changed, and the pop retries. If the
+ *    header has not changed, the program has unmapped an entry that is in the list: then the fault is the program's.
  * 5. A push depends on nothing but the header. So it may guess what the header holds: a right guess saves waiting for
  *    the load, and a wrong one fetches the cache line for writing, which the next try needs anyway. A pop must not guess:
  *    the list may have been initialised anew since, and then 1 says nothing.
  * 6. Depth counts modulo 65536 and never touches Sequence.
  *
- * The halves of the header are read one after the other, so what is read may never have been there. A pop may also read
- * a Sequence that is older than the entry it finds. Both make the compare-exchange fail, nothing else.
+ * The halves of the header are read one after the other, so the pair may never have existed. A pop may also read a Sequence
+ * that is older than the entry it finds. Both only make the compare-exchange fail.
  */
 #include "exp.h"
 
@@ -108,7 +108,7 @@ static SLIST_HEADER ExpBackOffFromSList(const SLIST_HEADER *ListHead, PKI_PATIEN
 VOID InitializeSListHead(PSLIST_HEADER ListHead)
 {
     ExpRequireAligned((ULONG_PTR)ListHead);
-    /* relaxed: who hands the list to others orders that */
+    /* relaxed: publishing the list to other threads orders it */
     __atomic_store_n(&ListHead->Alignment, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&ListHead->Region, 0, __ATOMIC_RELAXED);
 }
@@ -153,8 +153,8 @@ PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY List
     return ExpPushSList(ListHead, ListEntry, ListEntry, 1);
 }
 
-/* The first entry cannot be read: another thread took it out, or the fault is the program's, and happens here again. The
-   compare-exchange leaves the header as it is; a mere look could find what the header has been. */
+/* The first entry is unreadable: another thread removed it, or the fault is the program's and repeats here. The
+   compare-exchange leaves the header as it is; a mere load could return a stale header. */
 static SLIST_HEADER ExpRecheckSList(PSLIST_HEADER ListHead, const SLIST_HEADER *Before)
 {
     SLIST_HEADER Now = *Before;

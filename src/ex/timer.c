@@ -5,7 +5,7 @@
 
 #define EXP_TIMER_TAG ((ULONG)0x6d547845) /* "ExTm" */
 #define EXP_TIMER_ATTRIBUTES (EX_TIMER_HIGH_RESOLUTION | EX_TIMER_NO_WAKE | EX_TIMER_NOTIFICATION)
-/* A processor of ours never sleeps for long: the host wakes it for the program's other threads. */
+/* A virtual processor never sleeps for long: the host wakes it for the program's other threads. */
 #define EXP_UNLIMITED_TOLERANCE 10000000ULL
 
 static DECLSPEC_NORETURN VOID ExpBadTimer(PEX_TIMER Timer, ULONG64 Argument)
@@ -180,7 +180,7 @@ BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE
     if (Cancel) {
         Cancelled = KiRemoveTimer(&Timer->Timer, KI_TIMER_EXECUTIVE, &Word);
     } else {
-        Timer->Timer.Period = 0; /* it expires once more, and its DPC ends its life */
+        Timer->Timer.Period = 0; /* it expires a last time, and its DPC frees it */
     }
     if (Parameters != NULL) {
         Timer->DeleteCallback = Parameters->DeleteCallback;

@@ -12,9 +12,9 @@
  * 1. Every item runs once, on a thread of its queue's priority, at PASSIVE_LEVEL.
  * 2. While an item is queued or runs, a worker is idle or on its way, unless the limit of workers is reached. So an
  *    item that blocks until another one of its queue has run does not stop that one: the KQUEUE lets the idle worker
- *    have it. The first worker is made by who queues; the worker that leaves none idle when it begins an item makes the
- *    next. To wait with that until an item finds nobody would not do: an item that is queued while as many run as may
- *    run finds an idle worker only if one was made before, because when one of them blocks nobody is there to make it.
+ *    have it. The thread that queues the first item requests the first worker; a worker that leaves none idle when it
+ *    begins an item requests the next. Waiting until an item finds no worker was rejected: an item queued while the
+ *    maximum runs needs an idle worker when one of them blocks, and at that moment no thread is there to request it.
  * 3. Queueing an item cannot fail. A worker that cannot be created now counts as one that is on its way, and its
  *    request is kept (ke/ownthread.h).
  * 4. A worker that was idle for ExpWorkerPatience ends if another idle one is left.

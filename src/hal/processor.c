@@ -23,7 +23,8 @@
 /* Of the process when the library was loaded. Affinities of single threads change too often to ask. */
 static ULONG HalpProcessors;
 
-static volatile ULONG HalpSampleNanoseconds;
+/* Pauses in one of NT's cycles, times 2^20; 0: not measured yet. A factor, because a division takes as long as a short spin. */
+static volatile ULONG HalpPausesPerCycle;
 
 ULONG HalProcessorCount(VOID)
 {
@@ -93,14 +94,15 @@ static ULONG HalpMeasurePause(VOID)
 ULONG HalSpinsForCycles(ULONG NtCycles)
 {
     /* relaxed: threads that meet here measure the same thing */
-    ULONG Sample = __atomic_load_n(&HalpSampleNanoseconds, __ATOMIC_RELAXED);
+    ULONG PausesPerCycle = __atomic_load_n(&HalpPausesPerCycle, __ATOMIC_RELAXED);
     ULONGLONG Spins;
 
-    if (Sample == 0) {
-        Sample = HalpMeasurePause();
-        __atomic_store_n(&HalpSampleNanoseconds, Sample, __ATOMIC_RELAXED);
+    if (PausesPerCycle == 0) {
+        PausesPerCycle = (ULONG)(((ULONGLONG)PAUSES_PER_SAMPLE << 20) / ((ULONGLONG)CYCLES_PER_NANOSECOND * HalpMeasurePause()));
+        PausesPerCycle = PausesPerCycle == 0 ? 1 : PausesPerCycle;
+        __atomic_store_n(&HalpPausesPerCycle, PausesPerCycle, __ATOMIC_RELAXED);
     }
-    Spins = (ULONGLONG)NtCycles * PAUSES_PER_SAMPLE / ((ULONGLONG)CYCLES_PER_NANOSECOND * Sample);
+    Spins = (ULONGLONG)NtCycles * PausesPerCycle >> 20;
     return Spins == 0 ? 1 : Spins > UINT32_MAX ? UINT32_MAX : (ULONG)Spins;
 }
 

@@ -2,11 +2,11 @@
  * fairness.h: turns, which bound how long a running thread barges past the waiters of a lock.
  *
  * A running thread takes a free lock past its sleeping waiters as often as it likes. That makes a contended lock fast:
- * nobody has to be woken, and the lines that the lock protects stay where they are. It also makes it unfair for as long
+ * no thread has to be woken, and the lines that the lock protects stay where they are. It also makes it unfair for as long
  * as the host lets the thread run. So
  * 1. A thread counts its passes: how often it has released the lock while others waited for it. After each KI_TURN passes
  *    it yields, because the waiter that was woken most often needs just that. After KI_LONGEST_TURN its turn is over: when
- *    it wants the lock next and somebody waits, it queues behind them even if the lock is free.
+ *    it wants the lock next and others wait, it queues behind them even if the lock is free.
  * 2. A thread that finds locks held yields when it has had its processor for a while (hal/fairshare.c). Where more threads
  *    than processors want a lock and hardly any of them sleeps, this and not the host's much longer slice is their turn.
  *

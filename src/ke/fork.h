@@ -8,7 +8,7 @@
  * 1. A word that points to a block has a tag in its 16 highest bits, which no address on a stack needs: the fork depth
  *    of the process that queued the block. A word with a tag other than KiForkTag was inherited.
  * 2. A thread registers what it is queued on in its KTHREAD. The child looks at the registrations of the threads that
- *    stayed behind, before anybody reuses their stacks, and records for each queue what is left of the lock without it.
+ *    stayed behind, before another thread reuses their stacks, and records for each queue what is left of the lock without it.
  * 3. An operation that finds an inherited word replaces it by what was recorded (KiDropInheritedQueue).
  * 4. An inherited word without a record was not queued before the fork. Another process uses the lock: a bugcheck.
  * 5. Chains change inside dispatcher sections only, and no thread is in one when the process forks. So the child has

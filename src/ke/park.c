@@ -42,6 +42,7 @@ VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
                                                         : Policy->SpinCycles +
                                                               Policy->SpinCyclesPerProcessor * KeNumberProcessors);
     Patience->Gap = Policy->FirstGap != 0 ? HalSpinsForCycles(Policy->FirstGap) : 1;
+    Patience->Spun = Patience->Gap; /* so that the gaps double from the first on */
     Patience->GreatestGap = Policy->GreatestGap != 0 ? HalSpinsForCycles(Policy->GreatestGap) : 1;
 }
 

@@ -8,7 +8,7 @@
  *              available.
  *     yield    The thread gives its processor to the host and looks again: the thread that it waits for may have been
  *              preempted, perhaps by this one.
- *     sleep    On a word, until a waker changes it; in naps, if nobody will wake the thread; or not here: the caller
+ *     sleep    On a word, until a waker changes it; in naps, if no waker exists; or not here: the caller
  *              queues the thread and blocks it.
  *
  * How long each stage lasts is a policy, and a policy is a row of KiParkPolicy below. Nothing else above hal spins or calls
@@ -69,7 +69,7 @@ typedef enum _KI_PARK_USE {
     KiParkForBarrier,         /* spins for the barrier's own SpinCount */
     KiParkForRetry,           /* a compare-exchange that another thread won: lists */
     KiParkForInterrupt,       /* a running thread that takes a host interrupt */
-    KiParkForOther,           /* another thread that is about to finish something and will wake nobody */
+    KiParkForOther,           /* another thread that is about to finish something, without a wake */
     KiParkAsleep,             /* sleeps at once: what it waits for takes long */
     KiParkUses
 } KI_PARK_USE;
@@ -79,7 +79,7 @@ typedef enum _KI_SPIN_RULE { KiSpinAlways, KiSpinByWaker, KiSpinForReply } KI_SP
 typedef enum _KI_SLEEP_RULE {
     KiSleepElsewhere, /* KiParkUntil returns FALSE, and the caller blocks the thread */
     KiSleepOnWord,    /* until a waker has changed the word */
-    KiSleepInNaps     /* nobody wakes the thread: some yields, then naps that grow to a millisecond */
+    KiSleepInNaps     /* there is no waker: some yields, then naps that grow to a millisecond */
 } KI_SLEEP_RULE;
 
 typedef struct _KI_PARK_POLICY {
@@ -101,7 +101,7 @@ static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
     [KiParkForQueuedLock]      = {  5120,    0,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
     [KiParkForNextInLine]      = { 80000, 2560,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
     [KiParkForPushLock]        = { 10240,    0, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForNearPushLock]    = { 10240,    0,    0,  256, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
+    [KiParkForNearPushLock]    = { 10240,    0,    0,  256, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForCriticalSection] = {  2000,    0,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForObject]          = { 10240,    0,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForQueueEntry]      = { 10240,    0,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
@@ -116,7 +116,7 @@ static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
 /* What is left of a wait's stages. Pauses are counted, not cycles. */
 typedef struct _KI_PATIENCE {
     ULONG Spins;       /* pauses left */
-    ULONG Spun;        /* pauses so far */
+    ULONG Spun;        /* pauses so far, and the first gap */
     ULONG Gap;         /* pauses before the next look */
     ULONG GreatestGap;
     ULONG Yields;      /* left */
@@ -246,7 +246,7 @@ static inline const HAL_DEADLINE *KiContextIsDeadline(PVOID Deadline)
     return Deadline;
 }
 
-/* Sleeps until that interrupt time; nobody wakes the thread. */
+/* Sleeps until that interrupt time; there is no waker. */
 FORCEINLINE VOID KiSleepUntil(ULONGLONG InterruptTime)
 {
     HAL_DEADLINE Deadline = {HalInterruptTime, InterruptTime};

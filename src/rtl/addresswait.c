@@ -4,7 +4,7 @@
  *
  * 1. No lost wakeup: a waiter enters the hash and then compares the value; a waker changes the value and then reads the
  *    hash. ExpMayHaveWaiters proves that one of the two sees the other.
- * 2. A wake with nobody in the bucket takes no lock. Otherwise it takes the longest waiter of the address or all of them
+ * 2. A wake of an empty bucket takes no lock. Otherwise it takes the longest waiter of the address or all of them
  *    out of the hash, under the lock of one bucket, and wakes them after that.
  * 3. Waiters of one address leave in the order in which they came. Waiters of other addresses in the bucket stay.
  * 4. A wake and a timeout that meet have one winner: waiter.h.

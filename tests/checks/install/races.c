@@ -16,6 +16,7 @@
 
 #define THREADS 2
 #define ROUNDS  50
+#define RACES   5 /* a detector may miss a race of two accesses at the same instant */
 
 struct lock {
     EX_PUSH_LOCK push;
@@ -169,7 +170,7 @@ static DWORD WINAPI work(void *argument)
     struct lock *lock = argument;
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        for (int round = 0; round < (race ? 1 : ROUNDS); round++)
+        for (int round = 0; round < (race ? RACES : ROUNDS); round++)
             table[i].use(lock);
     }
     return 0;
