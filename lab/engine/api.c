@@ -1,4 +1,4 @@
-/* api.c: what a test may call. */
+/* api.c: the functions that a test may call. */
 #include "engine.h"
 
 #include <string.h>

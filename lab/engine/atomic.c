@@ -1,23 +1,24 @@
 /*
- * atomic.c: what an atomic access does.
+ * atomic.c: atomic accesses and the memory models.
  *
- * Memory always holds the newest value of every variable. Under the model "sc" a load reads that. Under "c11" each
- * store is kept as a version, and a load may read any version that the order of the program does not hide from it:
+ * Memory always holds the newest value of every variable. Under the model "sc" a load reads that value. Under "c11"
+ * each store is kept as a version, and a load may read any version that happens-before does not hide from it:
  *
- * 1. A thread's view has for each cell the oldest version it may still read: at least what it read or wrote last.
- * 2. A release store carries the view of its thread; an acquire load that reads it joins that into its own.
- * 3. A read-modify-write reads the newest version and carries on what that one carried (release sequence).
- * 4. Sequentially consistent accesses exchange views with one common view before and after. That is a little stronger
- *    than C11 where they are mixed with weaker ones, so what is found is a failure by C11 too.
- * 5. A store becomes visible in the end: a thread that repeats a load with nothing else in between reads a newer
- *    version, if there is one (lab_sched_point puts it to sleep if there is none).
+ * 1. A thread's view has, for each cell, the oldest version that it may still read: never older than what it read or
+ *    wrote last.
+ * 2. A release store carries the view of its thread; an acquire load that reads it joins that view into its own.
+ * 3. A read-modify-write reads the newest version and carries the view of that version too (release sequence).
+ * 4. Sequentially consistent accesses exchange views with one common view before and after. This is slightly stronger
+ *    than C11 where they are mixed with weaker accesses, so every failure found is a failure by C11 too.
+ * 5. Every store becomes visible eventually: a thread that repeats a load with nothing else in between reads a newer
+ *    version if there is one (if there is none, lab_sched_point puts it to sleep).
  *
  * Loads are not reordered with later stores (no out-of-thin-air, and no load buffering either).
  *
- * Under "tso", the model of x86, stores reach memory in one order, and a load may be ahead of earlier stores of its own
- * thread: it reads memory as it was at some time between the thread's last load, locked instruction or fence and its
- * last store, except that it sees its own stores at once. So the order of stores matters even if they are to different
- * variables.
+ * Under "tso", the model of x86, all stores reach memory in one order, and a load may overtake earlier stores of its
+ * own thread: it reads memory as it was at some time between the thread's last load, locked instruction or fence and
+ * its last store, except that a thread sees its own stores at once. So the order of stores matters even if they are to
+ * different variables.
  *
  * Happens-before, for data races, follows the same releases and acquires in both models.
  */
@@ -27,7 +28,7 @@
 
 #include <string.h>
 
-#define VIEW_HEADER 64 /* a copied view has the number of its cells in front */
+#define VIEW_HEADER 64 /* a copied view begins with the number of its cells */
 
 static bool acquires(int order)
 {
@@ -62,7 +63,7 @@ static void view_join(uint16_t *into, const uint16_t *from, uint32_t count)
         into[i] = into[i] > from[i] ? into[i] : from[i];
 }
 
-/* A copy has no more cells than there were when it was made. */
+/* A copy has only the cells that existed when it was made. */
 static void view_join_copy(uint16_t *into, const uint16_t *copy)
 {
     view_join(into, copy, ((const uint32_t *)copy)[-1]);
@@ -106,8 +107,8 @@ static lab_version *new_version(lab_cell *c)
 }
 
 /*
- * The history begins anew when the variable was written by a plain access, or by none that was seen. If that was a
- * neighbour, which only shares the cell, the variable still carries what its last store left.
+ * The history restarts when a plain access, or one that the explorer did not see, has written the variable. If it wrote
+ * only a neighbour in the same cell, the variable still carries what its last store left.
  */
 static void ensure_history(lab_cell *c)
 {
@@ -166,7 +167,7 @@ static void get(lab_thread *t, int order, const lab_vclock *release, const uint1
     }
 }
 
-/* What a store leaves for those who acquire it. */
+/* What a store leaves for a load that acquires it. */
 static void give(lab_thread *t, lab_cell *c, uintptr_t address, size_t size, int order, bool rmw)
 {
     c->stored = address;
@@ -215,7 +216,7 @@ static void store_version(lab_thread *t, uint32_t number, lab_cell *c, int order
 
 #define MAX_VISIBLE 8
 
-/* Those that were the newest at a time at which the load may have been made. */
+/* The versions that were the newest at some time at which the load may have happened. */
 static uint32_t find_visible_tso(const lab_thread *t, const lab_cell *c, int32_t visible[MAX_VISIBLE])
 {
     uint32_t count = 0;
@@ -244,7 +245,7 @@ static uint32_t find_visible_c11(const lab_thread *t, uint32_t number, const lab
     return count;
 }
 
-/* A load that is repeated must not read the same old version again: a store becomes visible in the end. */
+/* A repeated load must not read the same old version again: every store becomes visible eventually. */
 static uint16_t oldest_for_repeated(const lab_thread *t, uint32_t number, const lab_cell *c, uintptr_t pc)
 {
     uint16_t oldest = 0;
@@ -258,7 +259,7 @@ static uint16_t oldest_for_repeated(const lab_thread *t, uint32_t number, const 
     return oldest;
 }
 
-/* Which version a load reads: the newest is 0. */
+/* Which version a load reads; 0 is the newest. */
 static lab_version *choose_version(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t pc)
 {
     int32_t visible[MAX_VISIBLE];
@@ -304,7 +305,7 @@ static void wrote(lab_thread *t, uint32_t number)
     lab_spin_changed(number);
 }
 
-/* What the announced load reads: the newest value, or an older one that the model allows. */
+/* The value that the announced load reads: the newest, or an older one that the model allows. */
 static u128 load(lab_thread *t, uintptr_t address, size_t size, int order, uintptr_t pc)
 {
     uint32_t number = t->op.access[0].cell;
@@ -382,7 +383,7 @@ void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uin
             exchange_views(t);
     }
     lab_value_write(address, size, value);
-    /* A store to a part of the cell leaves what the rest of it carried. */
+    /* A store to a part of the cell keeps what the rest of the cell carried. */
     give(t, c, address, size, order, size != c->size);
     store_version(t, number, c, order, size != c->size);
     if (lab->options.weak && order == __ATOMIC_SEQ_CST)
@@ -404,12 +405,12 @@ void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc)
     lab_step_make(t, t->op.accesses, t->op.access);
     lab_cell *c = lab_cell_of(number);
     give(t, c, address, size, __ATOMIC_RELAXED, false);
-    c->newest = -1; /* no history: the value is not known yet */
+    c->newest = -1; /* no history: the value is still unknown */
     lab_report_event(OP_STORE, address, size, __ATOMIC_RELAXED, (uint64_t)lab_value_read(address, size), 0, true, pc);
     wrote(t, number);
 }
 
-/* Reads the newest and replaces it. */
+/* Reads the newest version and replaces it. */
 static void replace(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t address, size_t size, u128 value, int order)
 {
     bool strong = lab->options.model == MODEL_TSO || (lab->options.weak && order == __ATOMIC_SEQ_CST);
@@ -455,7 +456,7 @@ u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 oper
     return old;
 }
 
-/* FALSE: it failed. *expected becomes what it found. */
+/* FALSE: it failed, and *expected is the value found. */
 static bool compare_exchange(uintptr_t address, size_t size, u128 *expected, u128 desired, int order, int failure,
                              bool weak, uintptr_t pc)
 {
@@ -498,7 +499,7 @@ static bool compare_exchange(uintptr_t address, size_t size, u128 *expected, u12
     return success;
 }
 
-/* Returns what it found; it has succeeded if that is what was expected. */
+/* Returns the value found; it succeeded if that is the expected one. */
 u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc)
 {
     if (!visible(address)) {
@@ -560,7 +561,7 @@ void lab_atomic_fence(int order, uintptr_t pc)
         exchange_views(t);
 }
 
-/* Every thread passes a full barrier. */
+/* Every thread executes a full barrier. */
 void lab_atomic_barrier_all(void)
 {
     if (!lab->options.weak)

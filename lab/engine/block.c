@@ -10,7 +10,7 @@ void lab_block_wake(lab_thread *t)
     lab_step_announce(t, OP_RESUME, t->op.address, t->op.pc);
 }
 
-/* Until somebody wakes it, or it is chosen to time out. */
+/* Until another thread wakes it, or it is chosen to time out. */
 static void block(lab_thread *t)
 {
     t->state = THREAD_BLOCKED;
@@ -74,7 +74,7 @@ static bool wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintpt
     }
     lab_step_make(t, t->op.kind == OP_TIMEOUT ? 1 : 0, t->op.access); /* interrupted, or woken */
     while (t->interrupt_pending && !t->in_interrupt && lab_machine.interrupt != NULL) {
-        /* the interrupt is a step of its own: one more decision */
+        /* the interrupt is a step of its own: another decision */
         lab_step_announce(t, OP_LOCAL, 0, pc);
         lab_sched_point(t);
         lab_step_make(t, 0, NULL);

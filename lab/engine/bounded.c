@@ -1,4 +1,4 @@
-/* bounded.c: every schedule with at most so many preemptions, at steps on variables that are shared. No reduction. */
+/* bounded.c: every schedule with a bounded number of preemptions, at steps on shared variables. No reduction. */
 #include "engine.h"
 
 uint8_t lab_bounded_pick(lab_node *n, int32_t previous)
@@ -17,7 +17,7 @@ uint8_t lab_bounded_pick(lab_node *n, int32_t previous)
     return chosen;
 }
 
-/* bounded: a preemption is counted at the node after it. */
+/* A preemption is counted at the node after it. */
 void lab_bounded_count(void)
 {
     uint8_t count = 0;

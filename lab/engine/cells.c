@@ -1,4 +1,4 @@
-/* cells.c: which bytes are one variable. Theory at struct cell. */
+/* cells.c: which bytes form one variable. Theory at lab_cell in engine.h. */
 #include "engine.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static uint16_t *cell_slot(uintptr_t address)
     return shadow != NULL ? &shadow->cell[address & 7] : NULL;
 }
 
-/* Everything from start to end becomes one new cell. */
+/* The bytes from start to end become one new cell. */
 static uint32_t cell_cover(uintptr_t start, uintptr_t end)
 {
     uint32_t number = cell_new(start, end - start);
@@ -69,7 +69,7 @@ uint32_t lab_cell_find_slow(uintptr_t address, size_t size)
             end = other->address + other->size > end ? other->address + other->size : end;
             if (start <= address && end >= address + size && other->address == start &&
                 other->address + other->size == end && other->size >= size)
-                return *slot; /* a part of a larger one that is known */
+                return *slot; /* part of a larger cell */
             merges = true;
         }
     }

@@ -1,23 +1,23 @@
 /*
- * cycle.c: schedules that go round for ever.
+ * cycle.c: schedules that repeat forever.
  *
- * A schedule that comes back to a state in which it was before can go on like that for ever. If it is fair, that is a
- * failure: a *livelock*, or *starvation* if some threads get on meanwhile and others do not.
+ * A schedule that returns to an earlier state can repeat forever. If the cycle is fair, it is a failure: a *livelock*,
+ * or *starvation* if some threads make progress meanwhile and others do not.
  *
  * 1. The state: the memory of the program, and for each thread its registers, its stack, its thread-local variables,
- * and the step it is about to make. What the machine may do only a limited number of times counts as well.
- * 2. Fair: whoever could run all the time has run. One that spins in a loop of which it is known that it does not end
- *    (spin.c), with nothing changed that it looks at, has run: every turn of it leads back to the same state.
- * 3. A thread gets on if it says so (LabProgress, LabEnd). If nobody in the schedule ever does, a thread of the
- *    scenario's table gets on if it was at two places of its own function, and one that stays in a single call does
- * not.
+ *    and the step it is about to make. What the machine may do only a limited number of times is part of the state too.
+ * 2. Fair: every thread that could run all the time has run. A thread that spins in a loop known to be endless
+ *    (spin.c), with nothing changed that it reads, counts as having run: every iteration leads back to the same state.
+ * 3. A thread makes progress if it reports so (LabProgress, LabEnd). If no thread of the schedule ever reports
+ *    progress, a thread of the scenario's table makes progress if it was at two places of its own function; a thread
+ *    that stays in a single call does not.
  *
  * The registers are those that the calling convention preserves, as the unwinder finds them in the frame that called
- * the explorer; all others are dead, or arguments, which are part of the step. Below that frame lies what the explorer
- * has left, with its counters: so it is cleared whenever the program goes on (lab_cycle_sweep), or it would show up in
- * frames that are not initialised.
+ * the explorer; all others are dead, or arguments, which are part of the step. Below that frame is what the explorer
+ * has left, with its counters. It is cleared whenever the program continues (lab_cycle_sweep); otherwise it would show
+ * up in uninitialised frames.
  *
- * Comparing states is slow, so it is done only after a schedule was found to be too long, in schedules of their own.
+ * Comparing states is slow, so it is done in separate schedules, and only after a schedule was found to be too long.
  */
 #include "engine.h"
 
@@ -32,7 +32,7 @@ typedef struct state {
     uint32_t total; /* steps */
     uint32_t steps[MAX_THREADS];
     uint32_t progress[MAX_THREADS];
-    uintptr_t place[MAX_THREADS]; /* in the thread's own function */
+    uintptr_t place[MAX_THREADS]; /* the place in the thread's own function */
 } state;
 
 typedef struct lab_cycle_states {
@@ -51,7 +51,7 @@ void lab_cycle_begin(void)
     memset(lab->cycles->last_idle, 0xff, sizeof(lab->cycles->last_idle));
 }
 
-/* Who is where. */
+/* Where each thread is. */
 
 typedef struct frame_search {
     uintptr_t pc;
@@ -96,7 +96,7 @@ uintptr_t lab_cycle_place(const lab_thread *t)
     return 0;
 }
 
-/* FALSE: it cannot be told. */
+/* FALSE: unknown. */
 static bool note_position(lab_thread *t)
 {
     frame_search search = {.pc = t->op.pc};
@@ -197,13 +197,13 @@ static size_t describe(const lab_thread *t, const state *from, char *buffer, siz
     char what[160];
 
     if (gets_on(t, from))
-        return (size_t)snprintf(buffer, size, "\n  %c goes round", 'a' + t->number);
+        return (size_t)snprintf(buffer, size, "\n  %c makes progress", 'a' + t->number);
     lab_stuck_describe_brief(t, what, sizeof(what));
-    return (size_t)snprintf(buffer, size, "\n  %c does not get on: %u steps, %s", 'a' + t->number,
+    return (size_t)snprintf(buffer, size, "\n  %c makes no progress: %u steps, %s", 'a' + t->number,
                             t->steps - from->steps[t->number], what);
 }
 
-/* Everybody who need not end gets on: the program is meant to run for ever. */
+/* All threads that need not end make progress: the program is meant to run forever. */
 static void fail_or_finish(const state *from)
 {
     uint32_t moving = 0, stuck = 0;
@@ -226,8 +226,8 @@ static void fail_or_finish(const state *from)
     lab->cycle_event = from->event;
     lab->cycle_found = true;
     lab_sched_fail(stuck != 0 && moving != 0 ? VERDICT_STARVATION : VERDICT_LIVELOCK, 0,
-                   "everybody who can run does, and after %u steps everything is as it was before: this can go on for "
-                   "ever%s",
+                   "every thread that can run does, and after %u steps the state is as before: this can repeat "
+                   "forever%s",
                    lab->run.steps - from->total, text);
 }
 

@@ -1,8 +1,8 @@
 /*
  * dpor.c: every schedule that can make a difference. A depth-first search with source sets (Abdulla, Aronis, Jonsson,
- * Sagonas 2014) and sleep sets: when a step is made that could also have come before an earlier one of another thread,
- * the node before that one gets a thread to try there; what was tried from a node sleeps in its other branches until a
- * step is made that it does not commute with.
+ * Sagonas 2014) and sleep sets. When a step could also have come before an earlier step of another thread, the node
+ * before that earlier step gets a thread to try. A thread that was tried at a node sleeps in the node's other branches
+ * until a step is made with which it does not commute.
  */
 #include "engine.h"
 
@@ -56,8 +56,8 @@ uint8_t lab_dpor_pick(lab_node *n, int32_t previous)
 }
 
 /*
- * The step that is about to be made takes a step from another thread that could be made now (a wake, its timeout), so
- * that one is never seen to come later: it is to be tried in its place.
+ * The next step disables a step that another thread could make now (a wake disables a timeout), so the search never
+ * sees that step come later: it must be tried instead.
  */
 void lab_dpor_instead(uint8_t thread)
 {
@@ -68,8 +68,8 @@ void lab_dpor_instead(uint8_t thread)
 }
 
 /*
- * `later` is being made and could have come before `earlier`. Those who could begin a schedule in which it does are the
- * initials of what lies between without depending on `earlier`; unless one of them is tried at that node anyway, one is
+ * `later` is being made and could have come before `earlier`. The threads that could begin such a schedule are the
+ * initials of the steps in between that do not depend on `earlier`. Unless the node already tries one of them, one is
  * added.
  */
 void lab_dpor_race(int32_t earlier, int32_t later, const lab_vclock *before)
@@ -81,7 +81,7 @@ void lab_dpor_race(int32_t earlier, int32_t later, const lab_vclock *before)
     uint16_t seen = 0, initials = 0;
 
     if (lab->last_node < (int32_t)lab->replay_count - 1)
-        return; /* seen by an earlier schedule with the same beginning */
+        return; /* found in an earlier schedule with the same beginning */
     for (int32_t k = earlier + 1; k <= later; k++) {
         const lab_step *s = &lab->steps[k];
         const lab_vclock *own = k == later ? &clock : &s->dep;

@@ -3,15 +3,15 @@
  *
  * Everything runs on one host thread. The threads of a scenario are fibers. A *step* is one visible operation: an
  * atomic access, an operation of the simulated machine, the start of a thread. A thread announces its next step and
- * then calls the scheduler, which decides who makes a step; so for every thread the next step is always known. Plain
- * accesses are no steps: they are checked for races, and code without races behaves the same wherever they happen
- * between two steps.
+ * then calls the scheduler, which decides which thread makes its step. So the next step of every thread is always
+ * known. Plain accesses are not steps: they are checked for races, and code without races behaves the same wherever
+ * they happen between two steps.
  *
- * Memory comes in three kinds.
- * 1. What the explored program writes: its data segment and the arena (heap, stacks). It is put back to the state after
- *    Setup before every schedule: memory.c.
- * 2. lab->run, the explorer's state of one schedule: put back in the same way, by one copy.
- * 3. lab, everything else: options, the tree, shadow memory. It stays, and lies outside of the data segment.
+ * There are three kinds of memory.
+ * 1. What the explored program writes: its data segment and the arena (heap, stacks). Before every schedule memory.c
+ *    restores it to the state after Setup.
+ * 2. lab->run, the explorer's state of one schedule: restored likewise, by one copy.
+ * 3. lab, everything else: options, the tree, shadow memory. It persists, and is outside the data segment.
  */
 #ifndef LAB_ENGINE_H
 #define LAB_ENGINE_H
@@ -29,7 +29,7 @@
 #define MAX_OPERATIONS 64
 #define MAX_TLS        512
 #define STACK_SIZE     (256 * 1024)
-#define CYCLE_STEPS    1000 /* of a schedule in which states are compared */
+#define CYCLE_STEPS    1000 /* the length of a schedule in which states are compared */
 #define NO_STEP        (-1)
 #define NO_CELL        0
 
@@ -85,29 +85,29 @@ typedef struct lab_operation {
 } lab_operation;
 
 /*
- * A cell is what accesses agree on to be one variable: the union of all atomic accesses that ever overlapped. Cells are
- * never forgotten, so that a second schedule finds them as the first left them; when one grows, the search starts over.
+ * A cell is a variable: the union of all atomic accesses that ever overlapped. Cells are never forgotten, so a second
+ * schedule finds them as the first left them. When a cell grows, the search starts over.
  */
 typedef struct lab_cell {
     uintptr_t address;
     uint32_t size;
-    uint32_t users; /* threads that ever accessed it, and */
-    bool written;   /* whether one of them wrote: together, whether a step here can matter to others */
-    /* The rest belongs to the schedule number `generation`. */
+    uint32_t users; /* the threads that ever accessed it */
+    bool written;   /* one of them wrote; both together: whether a step here can matter to other threads */
+    /* The rest is valid for the schedule with the number `generation`. */
     uint32_t generation;
     int32_t last_write;        /* step */
-    uint32_t readers;          /* threads that read since, and */
+    uint32_t readers;          /* threads that read it since */
     int32_t read[MAX_THREADS]; /* their steps */
     uint8_t writer;
-    uint16_t stamp;   /* number of the newest version */
-    int32_t newest;   /* version, -1: none yet */
-    uintptr_t stored; /* what the last atomic store was to: all of it or a part */
+    uint16_t stamp;   /* the number of the newest version */
+    int32_t newest;   /* version; -1: none yet */
+    uintptr_t stored; /* the address of the last atomic store: to the whole cell or a part of it */
     uint32_t stored_size;
-    bool neighbour;     /* another part has been written by a plain access since */
+    bool neighbour;     /* a plain access has written another part since */
     lab_vclock release; /* what an acquire of the newest version gets */
 } lab_cell;
 
-/* One store, for memory models in which an older one may be read. */
+/* One store, for memory models in which a load may read an older store. */
 typedef struct lab_version {
     u128 value;
     int32_t older;
@@ -115,7 +115,7 @@ typedef struct lab_version {
     uint8_t writer;
     uint32_t when; /* among all stores of the schedule */
     lab_vclock release;
-    uint16_t *view; /* NULL: a relaxed store, nothing comes with it */
+    uint16_t *view; /* NULL: a relaxed store, which carries no view */
 } lab_version;
 
 /* Threads. */
@@ -146,63 +146,63 @@ typedef struct lab_thread {
     char *stack; /* lowest address; the stack of thread n is slot n of the arena */
     uint16_t number;
     uint8_t state;
-    bool service; /* of the library's own: need not end */
+    bool service; /* a thread of the library: need not end */
     bool timed_out;
     bool in_interrupt;
     bool interrupt_pending;
-    uint8_t joined;   /* THREAD_JOINING: whom */
-    bool asleep;      /* spins: nothing it looks at has changed */
-    bool may_give_up; /* the loop may end all the same: if it is chosen nevertheless, it goes on until it does */
+    uint8_t joined;   /* THREAD_JOINING: the thread it waits for */
+    bool asleep;      /* spins, and nothing that it reads has changed */
+    bool may_give_up; /* the loop may end without a change: if chosen, the thread iterates until it does */
     bool gives_up;
-    bool waits_for_owner; /* stuck.c: for a lock that somebody has */
-    bool no_step;         /* what it does next is no step, because it repeats the last one */
-    uint32_t turns;       /* of the loop since it gave up waiting for a change */
-    uint32_t yielded;     /* gave way: others make so many steps first */
-    bool runs_exit;       /* ends as a host thread does */
-    void *exit_object;    /* what the machine is to end with it */
+    bool waits_for_owner; /* stuck.c: waits for a lock that has an owner */
+    bool no_step;         /* its next operation is not a step, because it repeats the last one */
+    uint32_t turns;       /* iterations of the loop since it gave up waiting for a change */
+    uint32_t yielded;     /* it yielded: other threads make this number of steps first */
+    bool runs_exit;       /* exits like a host thread */
+    void *exit_object;    /* what the machine ends together with the thread */
     bool adopt;           /* becomes a thread of the library before its first step */
     const char *name;
     void (*routine)(void *);
     void *argument;
-    uintptr_t entry;   /* the function that it runs */
-    lab_operation op;  /* what it does next */
-    u128 operand;      /* of its next step: what a compare-exchange expects, what a read-modify-write adds, and */
-    uint8_t rmw;       /* how */
+    uintptr_t entry;   /* its function */
+    lab_operation op;  /* its next step */
+    u128 operand;      /* of its next step: what a compare-exchange expects or a read-modify-write adds */
+    uint8_t rmw;       /* lab_rmw_kind */
     u128 desired;      /* what it writes */
     uint64_t deadline; /* interrupt time; 0: none */
     uint32_t expected;
     uint32_t steps;
     int32_t last_step;
-    int32_t last_interrupt; /* the step that sent it */
-    lab_vclock sync;        /* happens-before of the program */
-    lab_vclock dep;         /* order of steps that do not commute */
+    int32_t last_interrupt; /* the step that sent the last interrupt */
+    lab_vclock sync;        /* the program's happens-before */
+    lab_vclock dep;         /* the order of steps that do not commute */
     lab_vclock fence_release;
     lab_vclock fence_acquire;
     bool fenced;
-    uint32_t seen_until;   /* tso: its loads have seen all stores up to this one, and */
-    uint32_t last_store;   /* its own last store since a fence is this one; 0: none */
-    uintptr_t lowest_lent; /* lowest address on its stack that others have accessed */
-    uint32_t progress;     /* how often it said that it gets on */
-    bool mortal;           /* may end before a step of its own function */
-    bool from_table;       /* one of the scenario's */
-    /* cycle.c: where it was when it last gave up control. */
-    uintptr_t base_frame; /* of the explorer, below that of its own function */
-    uintptr_t frame;      /* the lowest that is the program's, and */
-    uint64_t registers;   /* what they hold there */
-    uintptr_t place;      /* in its own function */
+    uint32_t seen_until;   /* tso: its loads have seen all stores up to this one */
+    uint32_t last_store;   /* tso: its own last store since a fence; 0: none */
+    uintptr_t lowest_lent; /* the lowest address on its stack that other threads have accessed */
+    uint32_t progress;     /* how often it reported progress */
+    bool mortal;           /* may exit before a step of its own function */
+    bool from_table;       /* listed in the scenario's table */
+    /* cycle.c: where it was when it last gave up control */
+    uintptr_t base_frame; /* the explorer's frame below that of the thread's own function */
+    uintptr_t frame;      /* the program's lowest frame */
+    uint64_t registers;   /* a hash of the registers there */
+    uintptr_t place;      /* the place in its own function */
     uint32_t lent_count;
-    uintptr_t lent[MAX_LENT]; /* all of them */
-    /* What it has read since it last wrote anything: for spin loops. */
+    uintptr_t lent[MAX_LENT]; /* all addresses on its stack that other threads have accessed */
+    /* What it has read since it last wrote: for spin loops. */
     uint32_t watched_count;
-    lab_watched watch[MAX_WATCHED]; /* from here on only what is in use is put back */
+    lab_watched watch[MAX_WATCHED]; /* from here on only the used part is restored */
     uint8_t tls[MAX_TLS];
 } lab_thread;
 
-/* The tree that is searched: one node for each decision of the current schedule. */
+/* The search tree: one node for each decision of the current schedule. */
 
 typedef enum lab_node_kind {
-    NODE_THREAD, /* who makes the next step */
-    NODE_CHOICE  /* which of several things happens in it */
+    NODE_THREAD, /* which thread makes the next step */
+    NODE_CHOICE  /* which of several outcomes the step has */
 } lab_node_kind;
 
 typedef struct lab_node {
@@ -232,7 +232,7 @@ typedef struct lab_event { /* for the trace */
     uint8_t kind;
     uint8_t size;
     uint8_t order;
-    bool flag; /* CAS failed, wait did not block, stale load */
+    bool flag; /* the CAS failed, the wait did not block, the load was stale */
     uintptr_t address;
     uintptr_t pc;
     uint64_t before, after;
@@ -264,7 +264,7 @@ extern const char *const lab_verdict_names[VERDICTS];
 typedef enum lab_run_end {
     RUN_FINISHED,
     RUN_FAILED,
-    RUN_PRUNED,    /* everything from here on has been seen */
+    RUN_PRUNED,    /* everything from here on was already explored */
     RUN_TRUNCATED, /* too long */
     RUN_SKIPPED    /* another process explores it */
 } lab_run_end;
@@ -274,25 +274,25 @@ typedef struct lab_run_state {
     uint32_t thread_count;
     uint64_t now; /* interrupt time */
     char *heap_top;
-    uint32_t spurious, failures, stale, deferred, timeouts, weak_failures, deaths; /* that are still allowed */
-    uint32_t lonely_timeouts; /* that came when nobody else could run */
+    uint32_t spurious, failures, stale, deferred, timeouts, weak_failures, deaths; /* still allowed */
+    uint32_t lonely_timeouts; /* timeouts that came when no other thread could run */
     uint32_t steps;
     uint32_t idle_rounds;
-    bool stirred;      /* those that spin had their turn when nobody could run */
-    bool ended;        /* everybody but service threads */
-    uint32_t epilogue; /* timeouts that service threads still get when everybody else has ended */
+    bool stirred;      /* spinning threads had their turn when no thread could run */
+    bool ended;        /* all threads but service threads */
+    uint32_t epilogue; /* timeouts that service threads still get after all others have ended */
     uint32_t yielders;
     uint32_t versions;
     uint32_t stores;
     size_t view_used;
     uint32_t operations;
     uint32_t ordinal;
-    uint32_t branches; /* nodes at which more than one thread could go on */
+    uint32_t branches; /* nodes at which more than one thread could run */
     uint32_t allocations;
-    lab_thread threads[MAX_THREADS]; /* from here on only what is in use is put back */
+    lab_thread threads[MAX_THREADS]; /* from here on only the used part is restored */
     LAB_OPERATION history[MAX_OPERATIONS];
-    lab_vclock began[MAX_OPERATIONS];  /* what had happened before each operation of the history, and */
-    uint32_t ended_at[MAX_OPERATIONS]; /* its thread's clock when it ended */
+    lab_vclock began[MAX_OPERATIONS];  /* what happened before each operation of the history */
+    uint32_t ended_at[MAX_OPERATIONS]; /* the thread's clock when the operation ended */
 } lab_run_state;
 
 typedef enum lab_strategy {
@@ -312,24 +312,24 @@ void lab_set_model(const char *name);
 typedef struct lab_options {
     lab_strategy strategy;
     lab_model model;
-    bool weak; /* older stores may be read */
+    bool weak; /* a load may read an older store */
     bool verbose;
-    bool to_stderr; /* the report of a failure: standard output belongs to a test harness */
+    bool to_stderr; /* report failures there: stdout belongs to a test harness */
     bool plain;     /* every plain access is a step too */
-    bool brief;     /* of a failure only the verdict */
-    bool strict;    /* a schedule that is cut off is a failure */
+    bool brief;     /* report only the verdict of a failure */
+    bool strict;    /* a truncated schedule is a failure */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
     uint32_t stale;
     uint32_t timeouts;
     uint32_t weak_failures;
     uint32_t jobs;
-    uint32_t job; /* which of them this process is */
+    uint32_t job; /* this process's number among the jobs */
     uint64_t seed;
     uint64_t schedules;
     double seconds;
     uint32_t max_steps;
-    uint32_t patience; /* so often a thread may repeat a loop of reads in which nothing changes */
+    uint32_t patience; /* how often a thread may repeat a loop of reads in which nothing changes */
     const char *replay;
     const char *only;
 } lab_options;
@@ -337,7 +337,7 @@ typedef struct lab_options {
 typedef struct lab_result {
     uint64_t schedules, pruned, truncated, steps;
     bool exhausted;
-    int bound; /* every schedule with so many preemptions; -1: none */
+    int bound; /* all schedules with up to this number of preemptions were run; -1: none */
     lab_verdict verdict;
     uint64_t found_at;
     double seconds;
@@ -358,7 +358,7 @@ typedef struct lab_slot {
 
 typedef enum lab_poison { POISON_NONE, POISON_FREED, POISON_ZONE } lab_poison;
 
-/* The shadow of 8 bytes: who accessed them in this schedule, which cells they belong to. One cache line. */
+/* The shadow of 8 bytes: their accesses in this schedule, and their cells. One cache line. */
 typedef struct lab_granule {
     uint32_t generation;
     uint8_t used;
@@ -371,7 +371,7 @@ typedef struct lab_granule {
 #define MAX_QUEUES  1024
 #define MAX_ENDLESS 1024
 
-/* The cell that stands for the threads blocked on an address. */
+/* The cell that represents the threads blocked on an address. */
 typedef struct lab_queue {
     uintptr_t address;
     uint32_t cell;
@@ -386,19 +386,19 @@ typedef struct lab_engine {
     lab_options options;
     const LAB_SCENARIO *scenario;
     lab_run_state run;
-    lab_run_state start; /* the state every schedule begins with */
-    bool running;        /* a schedule runs: accesses are steps */
-    bool preparing;      /* Setup runs */
-    bool failing;        /* what went wrong is being written down */
-    bool quiet;          /* the machine stands still: invariant, finish */
+    lab_run_state start; /* the state with which every schedule begins */
+    bool running;        /* a schedule is running: accesses are steps */
+    bool preparing;      /* Setup is running */
+    bool failing;        /* a failure is being recorded */
+    bool quiet;          /* no thread runs: Invariant, Finish */
     bool tracing;
-    bool tracking;       /* states are compared: cycle.c */
+    bool tracking;       /* cycle.c: states are compared */
     lab_thread *current; /* NULL: the explorer itself */
     void *main_sp;
     uint8_t main_tls[MAX_TLS];
     lab_run_end end;
 
-    /* Memory of the explored program. */
+    /* The memory of the explored program. */
     char *arena, *arena_end, *heap, *stacks, *stacks_end;
     char *data, *data_end;
     char *tls;
@@ -413,22 +413,22 @@ typedef struct lab_engine {
     lab_queue queues[MAX_QUEUES]; /* a hash table */
     bool cells_changed;
     uint32_t shared_changes;
-    uint64_t endless[MAX_ENDLESS]; /* loops that do not end before something changes: a hash table */
+    uint64_t endless[MAX_ENDLESS]; /* loops that end only if something changes: a hash table */
     uint32_t endless_count;
 
     /* The tree. */
     lab_strategy active;
     lab_node *nodes;
-    lab_node *kept_nodes;  /* while the program is searched for cycles; NULL: it has not been yet */
+    lab_node *kept_nodes;  /* while cycles are searched; NULL: not searched yet */
     uint32_t node_count;   /* of the current schedule */
-    uint32_t replay_count; /* so many are given */
+    uint32_t replay_count; /* the number of given nodes */
     int32_t last_node;     /* the NODE_THREAD whose step was made last */
     lab_step *steps;
     lab_version *versions;
     uint16_t *views;
     uint16_t *thread_view[MAX_THREADS];
-    uint16_t *acquire_view[MAX_THREADS]; /* what a fence would get, and */
-    uint16_t *release_view[MAX_THREADS]; /* what the last one left for later stores */
+    uint16_t *acquire_view[MAX_THREADS]; /* what a fence would acquire */
+    uint16_t *release_view[MAX_THREADS]; /* what the last fence left for later stores */
     uint16_t *sc_view;
     size_t view_room;
     uint64_t random;
@@ -436,7 +436,7 @@ typedef struct lab_engine {
     uint32_t change_at[16];
     uint32_t longest;
 
-    /* A given schedule: of a token, or of the minimiser, which need not fit any more. */
+    /* A given schedule: from a token, or from the minimiser, whose schedule may no longer fit. */
     lab_decision *given;
     uint32_t given_count, given_next;
     bool lenient;
@@ -444,13 +444,13 @@ typedef struct lab_engine {
     /* The failure. */
     lab_verdict verdict;
     char text[4096];
-    char printed[2048]; /* what the library has to say */
+    char printed[2048]; /* the output of the library */
     size_t printed_length;
     uintptr_t failure_pc;
     uint8_t failure_thread;
     struct lab_cycle_states *cycles;
-    bool cycle_found;     /* the failure is that the end of the schedule */
-    uint32_t cycle_event; /* from this event on can be repeated for ever */
+    bool cycle_found;     /* the failure is a cycle */
+    uint32_t cycle_event; /* the event from which on the schedule repeats */
 
     lab_event *events;
     uint32_t event_count;
@@ -473,13 +473,13 @@ bool lab_memory_free(void *memory, uintptr_t pc);
 bool lab_memory_is_heap(const void *memory); /* of the program */
 size_t lab_memory_size(const void *memory);  /* of a block of it */
 void lab_memory_report_leaks(void);
-bool lab_memory_take_fault(uintptr_t address); /* FALSE: it is none that the explorer has caused */
+bool lab_memory_take_fault(uintptr_t address); /* FALSE: the explorer did not cause it */
 void *lab_memory_map(size_t size);             /* for the explorer itself */
-uint64_t lab_memory_hash(void);                /* of all that the program has changed */
+uint64_t lab_memory_hash(void);                /* of all memory that the program has changed */
 uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size); /* size: a multiple of 8 */
 void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc);
 
-/* NULL: not the program's. */
+/* NULL: not memory of the program. */
 static inline lab_granule *lab_memory_shadow(uintptr_t address)
 {
     if (address - (uintptr_t)lab->data < (uintptr_t)(lab->data_end - lab->data))
@@ -494,7 +494,7 @@ static inline bool lab_memory_is_tls(uintptr_t address)
     return address - (uintptr_t)lab->tls < lab->tls_size;
 }
 
-/* Is this address fit to be accessed by the running thread? */
+/* May the running thread access this address? */
 static inline void lab_memory_check(uintptr_t address, lab_granule *shadow, uintptr_t pc)
 {
     if (shadow->poison != POISON_NONE || address - (uintptr_t)lab->stacks < (uintptr_t)(lab->stacks_end - lab->stacks))
@@ -507,7 +507,7 @@ const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size);
 void lab_signals_install(void);
 
 /* race.c */
-void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc); /* what lies below sp on its stack is gone */
+void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc); /* the stack below sp is no longer in use */
 void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, uintptr_t pc);
 
 /* cells.c */
@@ -530,7 +530,7 @@ static inline uint32_t lab_cell_find(uintptr_t address, size_t size)
     return lab_cell_find_slow(address, size);
 }
 
-/* As it is in this schedule. */
+/* Its state in this schedule. */
 static inline lab_cell *lab_cell_of(uint32_t number)
 {
     lab_cell *c = &lab->cells[number];
@@ -552,12 +552,12 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc);
 void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc);
 u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 operand, int order, uintptr_t pc);
 u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc);
-/* The same for one that may fail though it finds what was expected. FALSE: it failed; *expected is what it found. */
+/* The weak form: may fail spuriously. FALSE: it failed, and *expected is the value found. */
 bool lab_atomic_cas_weak(uintptr_t address, size_t size, u128 *expected, u128 desired, int order, int failure,
                          uintptr_t pc);
 bool lab_atomic_would_write(const lab_thread *t); /* would its next step change memory? */
 void lab_atomic_fence(int order, uintptr_t pc);
-/* A store that the program makes itself, right after this. */
+/* The program makes the store itself, right after this call. */
 void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc);
 void lab_atomic_plain_write(uintptr_t address, size_t size);
 void lab_atomic_barrier_all(void);
@@ -565,8 +565,8 @@ u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed
 void lab_atomic_begin(void);
 
 /* sched.c */
-void lab_sched_point(lab_thread *t);     /* t's next step is announced; returns when it is t's turn */
-void lab_sched_reschedule(void);         /* somebody makes the next step; returns when it is the caller's turn */
+void lab_sched_point(lab_thread *t);     /* t has announced its next step; returns when t is chosen */
+void lab_sched_reschedule(void);         /* lets a thread make the next step; returns when the caller is chosen */
 void lab_sched_switch(lab_thread *next); /* NULL: to the explorer itself */
 void lab_sched_check_invariant(void);
 void lab_sched_leave(lab_run_end end) __attribute__((noreturn));
@@ -574,7 +574,7 @@ void lab_sched_too_long(void) __attribute__((noreturn));
 void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 lab_run_end lab_sched_run(void);
-bool lab_sched_prepare(void (*setup)(void)); /* before the first schedule; FALSE: it has failed */
+bool lab_sched_prepare(void (*setup)(void)); /* before the first schedule; FALSE: Setup failed */
 
 static inline bool lab_sched_active(void)
 {
@@ -585,17 +585,17 @@ static inline bool lab_sched_active(void)
 uint64_t lab_spin_callers(lab_thread *t);
 void lab_spin_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, uint16_t stamp, uint64_t value,
                     uintptr_t pc);
-void lab_spin_look(lab_thread *t); /* before a step is announced: is it one? And can the thread get anywhere with it? */
+void lab_spin_look(lab_thread *t); /* before a step is announced: is it a step, and can the thread make progress? */
 void lab_spin_changed(uint32_t cell);
-void lab_spin_yield_hint(lab_thread *t, uint32_t steps); /* gives way to so many steps of others */
-bool lab_spin_stir(void); /* those that spin or gave way get another turn; FALSE: there is nobody */
+void lab_spin_yield_hint(lab_thread *t, uint32_t steps); /* yields to this number of steps of other threads */
+bool lab_spin_stir(void); /* threads that spin or yielded get another turn; FALSE: there are none */
 
 /* cycle.c */
 void lab_cycle_begin(void);
 void lab_cycle_note(void);                      /* before each decision */
-uintptr_t lab_cycle_place(const lab_thread *t); /* in its own function, of the running thread; 0: not known */
+uintptr_t lab_cycle_place(const lab_thread *t); /* of the running thread, in its own function; 0: unknown */
 
-/* Before the program goes on. */
+/* Before the program continues. */
 static inline void lab_cycle_sweep(void)
 {
     if (lab != NULL && lab->tracking)
@@ -609,9 +609,9 @@ void lab_stuck_fail_endless(void) __attribute__((noreturn));
 
 /* step.c */
 void lab_step_announce(lab_thread *t, lab_op_kind kind, uintptr_t address, uintptr_t pc);
-void lab_step_access(lab_thread *t, uint32_t cell, bool write); /* that the announced step will make */
+void lab_step_access(lab_thread *t, uint32_t cell, bool write); /* an access that the announced step will make */
 void lab_step_make(lab_thread *t, int count, const lab_access *accesses);
-void lab_step_local(lab_thread *t, lab_op_kind kind, uintptr_t pc); /* a whole step that touches nothing */
+void lab_step_local(lab_thread *t, lab_op_kind kind, uintptr_t pc); /* a complete step that accesses nothing */
 void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab_vclock *before);
 
 static inline bool lab_step_happened_before(int32_t step, const lab_vclock *clock)
@@ -624,7 +624,7 @@ static inline bool lab_step_happened_before(int32_t step, const lab_vclock *cloc
 lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char *name, bool service);
 void lab_thread_exit(void) __attribute__((noreturn));
 bool lab_thread_dies(lab_thread *t);                       /* a choice, before a step */
-void lab_thread_terminate(void) __attribute__((noreturn)); /* the same, and nobody is told */
+void lab_thread_terminate(void) __attribute__((noreturn)); /* like lab_thread_exit, without notifying the machine */
 void lab_thread_start_all(void);
 
 /* block.c */
@@ -643,10 +643,10 @@ static inline uint8_t lab_lowest(uint16_t set)
 }
 
 uint8_t lab_explore_pick(uint16_t enabled);
-uint32_t lab_explore_choose(uint32_t count); /* inside of a step */
+uint32_t lab_explore_choose(uint32_t count); /* inside a step */
 uint8_t lab_explore_prefer(uint16_t set);
 
-/* A choice, while failures are allowed: an allocation, or what needs one, fails. */
+/* A choice, while failures are allowed: an allocation, or an operation that needs one, fails. */
 static inline bool lab_explore_memory_runs_out(void)
 {
     if (!lab_sched_active() || lab->run.failures == 0 || lab_explore_choose(2) == 0)
@@ -655,13 +655,13 @@ static inline bool lab_explore_memory_runs_out(void)
     return true;
 }
 
-bool lab_explore_runs_on(uint16_t enabled);             /* nothing can come between who runs and its next step */
-bool lab_explore_is_shared_out(void);                   /* several processes search the tree, and */
-bool lab_explore_is_split_here(void);                   /* at this node each of them tries everything */
-bool lab_explore_prepare(const LAB_SCENARIO *scenario); /* FALSE: Setup has failed */
+bool lab_explore_runs_on(uint16_t enabled);             /* the running thread's next step accesses nothing shared */
+bool lab_explore_is_shared_out(void);                   /* several processes search the tree */
+bool lab_explore_is_split_here(void);                   /* at this node each process tries everything */
+bool lab_explore_prepare(const LAB_SCENARIO *scenario); /* FALSE: Setup failed */
 void lab_explore_scenario(const LAB_SCENARIO *scenario);
 double lab_explore_seconds(void);
-bool lab_may_report(void); /* of several processes the first that finds a failure shows it */
+bool lab_may_report(void); /* of several processes, the first to find a failure reports it */
 
 /* dpor.c */
 uint8_t lab_dpor_pick(lab_node *n, int32_t previous);
@@ -680,7 +680,7 @@ void lab_random_prepare(lab_strategy active);
 
 /* minimise.c */
 void lab_minimise(void);
-void lab_minimise_give(void); /* the schedule that was run becomes the one that is given */
+void lab_minimise_give(void); /* the schedule that was just run becomes the given one */
 void lab_minimise_show(lab_verdict found);
 
 /* replay.c */
@@ -695,13 +695,13 @@ void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int orde
 char *lab_report_token(char *buffer, size_t size);
 void lab_report_place(uintptr_t pc, char *buffer, size_t size);
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size);
-void lab_report_print(const char *text); /* with the names of what the two above have written into it */
-/* Who else has changed that variable, and where. */
+void lab_report_print(const char *text); /* replaces what the two functions above have written by names */
+/* Which other threads have changed that variable, and where. */
 void lab_report_changes(uintptr_t address, uint8_t thread, char *buffer, size_t size);
 
 /* The machine: lab/hal. */
 typedef struct lab_machine_routines {
-    void (*adopt)(void); /* the fiber that runs becomes a thread of the library */
+    void (*adopt)(void); /* the running fiber becomes a thread of the library */
     void (*thread_exit)(void);
     void (*interrupt)(void);
     bool (*describe_address)(uintptr_t address, char *buffer, size_t size);

@@ -1,7 +1,7 @@
 /*
- * explore.c: which schedules are run. The tree of decisions, and the strategies by turns: portfolio does a few of the
- * random kinds; dpor; if that does not come to an end in half of the time, bounded with 0, 1, 2, ... preemptions for a
- * quarter; and the random kinds by turns.
+ * explore.c: which schedules are run: the tree of decisions, and the strategies. The portfolio runs a few random
+ * schedules; then dpor; if that does not finish in half of the time, bounded with 0, 1, 2, ... preemptions for a
+ * quarter of it; then the random strategies in turns.
  */
 #include "engine.h"
 
@@ -18,7 +18,7 @@
 #define CYCLE_SECONDS   1.0
 #define LONGEST_ROUND   200 /* where pct changes priorities */
 
-/* Processor time: what else the host does is none of our business. */
+/* Processor time: independent of the load of the host. */
 double lab_explore_seconds(void)
 {
     struct timespec now;
@@ -27,7 +27,7 @@ double lab_explore_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Goes on with who runs, else with the first that is no service thread. */
+/* Continues with the running thread, otherwise with the first that is not a service thread. */
 uint8_t lab_explore_prefer(uint16_t set)
 {
     if (lab->current != NULL && (set & LAB_BIT(lab->current->number)) && lab->current->state == THREAD_READY &&
@@ -44,7 +44,7 @@ uint8_t lab_explore_prefer(uint16_t set)
     return lab_lowest(set);
 }
 
-/* The step that t makes next is on something that others use too. */
+/* The next step of t accesses something that other threads use too. */
 static bool is_on_shared(const lab_thread *t)
 {
     if (t->op.kind == OP_START || t->op.kind == OP_LOCAL || t->op.kind == OP_END || t->op.kind == OP_RESUME)
@@ -62,9 +62,9 @@ bool lab_explore_runs_on(uint16_t enabled)
 }
 
 /*
- * Several processes share a tree. At the first SPLIT_DEPTH branchings everything is tried by each of them, and a hash
- * of what was chosen there says whose the rest is. What sleeps in a branch because it was tried in another is tried
- * there by somebody.
+ * Several processes share a tree. At the first SPLIT_DEPTH branches each process tries everything, and a hash of the
+ * choices there decides which process explores the rest. What sleeps in a branch because it was tried in another is
+ * explored there by one of the processes.
  */
 bool lab_explore_is_shared_out(void)
 {
@@ -108,7 +108,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
     if ((uint32_t)index < lab->replay_count) {
         lab_node *n = &lab->nodes[lab->node_count++];
         if (n->kind != NODE_THREAD || n->enabled != enabled)
-            lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program does not do the same thing again (decision %d)", index);
+            lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program is not deterministic (decision %d)", index);
         lab->last_node = index;
         return n->chosen;
     }
@@ -144,7 +144,7 @@ uint32_t lab_explore_choose(uint32_t count)
     if (lab->node_count < lab->replay_count) {
         lab_node *n = &lab->nodes[lab->node_count++];
         if (n->kind != NODE_CHOICE || n->count != count)
-            lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program does not do the same thing again (decision %u)",
+            lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program is not deterministic (decision %u)",
                            lab->node_count - 1);
         return n->chosen;
     }
@@ -195,7 +195,7 @@ static bool runs_into_failure(void)
     return end == RUN_FAILED;
 }
 
-/* Schedules by chance, in which states are compared. */
+/* Random schedules in which states are compared. */
 static bool search_cycles(void)
 {
     double until = lab_explore_seconds() + CYCLE_SECONDS;
@@ -217,7 +217,7 @@ static bool search_cycles(void)
     return false;
 }
 
-/* The schedule was too long: does the program go round? The tree is as it was afterwards. */
+/* The schedule was too long: does the program cycle? Leaves the tree unchanged. */
 static bool goes_round(void)
 {
     lab_strategy active = lab->active;
@@ -237,7 +237,7 @@ static bool goes_round(void)
     return false;
 }
 
-/* With --strict it must end: once more, as a failure. */
+/* With --strict it must end: run it again, as a failure. */
 static bool must_end(void)
 {
     if (!lab->options.strict)
@@ -301,7 +301,7 @@ static bool search_randomly(lab_strategy active, uint64_t schedules, double unti
     return false;
 }
 
-/* As many preemptions as there is time for; what was completed counts. */
+/* Raises the bound while there is time; result.bound is the last completed one. */
 static bool search_bounded(uint64_t schedules, double until)
 {
     lab->result.found_by = "bounded";
@@ -316,7 +316,7 @@ static bool search_bounded(uint64_t schedules, double until)
     return false;
 }
 
-/* Most bugs that there are turn up at once. */
+/* Most bugs turn up at once. */
 static bool search_quickly(uint64_t schedules, double until)
 {
     lab->result.found_by = "random";

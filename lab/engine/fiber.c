@@ -1,6 +1,6 @@
 /*
- * fiber.c: the context switch. A switch saves what the calling convention preserves, nothing else. On other machines
- * than these two, or if it is asked for (LAB_PORTABLE_FIBERS), ucontext does it: correct, and many times as slow.
+ * fiber.c: the context switch. A switch saves only what the calling convention preserves. On machines other than
+ * these two, or on request (LAB_PORTABLE_FIBERS), it uses ucontext: correct, and many times slower.
  */
 #include "engine.h"
 
@@ -8,13 +8,13 @@
 
 #define CLEARED_BYTES 16384
 
-/* A function of its own, with nothing around it: not every compiler has naked functions. */
+/* In assembly, without a prologue: not every compiler has naked functions. */
 #define SWITCH_BEGIN                                                                                                   \
     ".text\n\t.p2align 4\n\t.globl lab_fiber_switch\n\t.hidden lab_fiber_switch\n\t"                                   \
     ".type lab_fiber_switch, %function\nlab_fiber_switch:\n\t"
 #define SWITCH_END ".size lab_fiber_switch, . - lab_fiber_switch\n"
 
-/* What deeper calls have left on the stack of the running fiber. */
+/* Clears what deeper calls have left on the stack of the running fiber. */
 __attribute__((noinline)) void lab_fiber_clear_stack(void)
 {
     char room[CLEARED_BYTES];
@@ -102,7 +102,7 @@ void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void))
 
 #define ROOM_ABOVE 4096 /* for the first frame */
 
-/* The context lies in the frame of the switch: it is put back with the stack. */
+/* The context is in the frame of the switch: it is restored with the stack. */
 __attribute__((noinline)) void lab_fiber_switch(void **save, void *restore)
 {
     ucontext_t own;

@@ -1,8 +1,8 @@
 /*
- * history.c: is there an order of the operations, in accordance with real time, that the model allows? The search of
- * Wing and Gong: an operation may come next if none of the others comes before it. An operation that has not returned
- * may have taken effect or not. Under "sc" one comes before another if it ended before that began; under "c11", where
- * there is no common time, if its end happens before that beginning.
+ * history.c: is there an order of the operations that respects real time and that the model allows? The search of Wing
+ * and Gong: an operation may come next if no other remaining operation precedes it. An operation that has not returned
+ * may or may not have taken effect. Under "sc" one operation precedes another if it ended before the other began. Under
+ * "c11", which has no common time, it does if its end happens before the other's beginning.
  */
 #include "engine.h"
 
@@ -98,5 +98,5 @@ void LabCheckLinearizable(const LAB_MODEL *model)
         else
             used += (size_t)snprintf(text + used, sizeof(text) - used, " does not return, from %u", o->Begin);
     }
-    lab_sched_fail(VERDICT_LINEARIZABILITY, 0, "no order of these operations is one of a %s:%s", model->Name, text);
+    lab_sched_fail(VERDICT_LINEARIZABILITY, 0, "no order of these operations fits a %s:%s", model->Name, text);
 }

@@ -14,33 +14,33 @@
 #define MAX_JOBS   64
 #define MAX_DEPTH  16
 
-#define SECONDS       10   /* for a scenario, unless something is said */
-#define LEAST_SECONDS 0.05 /* it gets, however little is left */
+#define SECONDS       10   /* per scenario, by default */
+#define LEAST_SECONDS 0.05 /* even if less is left */
 
 extern const LAB_SCENARIO *const __start_lab_scenarios[] __attribute__((weak));
 extern const LAB_SCENARIO *const __stop_lab_scenarios[] __attribute__((weak));
 
 static const char usage[] =
     "usage: %s [options] [scenario...]\n"
-    "  --list                 the scenarios of this program\n"
+    "  --list                 lists the scenarios of this program\n"
     "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
-    "  --model M              memory: sc (default), tso: as x86, c11: all that the orders of the program allow\n"
-    "  --schedules N          at most so many (default 1000000)\n"
-    "  --seconds S            and at most so long, per scenario (default 10, or what --minutes leaves)\n"
-    "  --minutes M            and at most so long for all of them: each gets its share of what is left\n"
-    "  --preemptions N        bounded: at most so many (default 2)\n"
-    "  --depth D              pct: of the bugs looked for (default 3)\n"
-    "  --stale N              tso, c11: so many loads of a schedule may not see the newest store (default 3)\n"
-    "  --timeouts N           so many timeouts of a schedule come while others could run (default 2)\n"
-    "  --weak-failures N      so many weak compare-exchanges of a schedule fail for no reason (default 0)\n"
-    "  --steps N              a schedule that is longer is cut off (default 20000)\n"
-    "  --patience N           a loop that reads the same values again waits for a change after N turns (default 1)\n"
+    "  --model M              memory model: sc (default), tso (x86), c11 (all that the memory orders allow)\n"
+    "  --schedules N          the limit per scenario (default 1000000)\n"
+    "  --seconds S            the time per scenario (default 10, or its share of --minutes)\n"
+    "  --minutes M            the time for all scenarios: each gets its share of what is left\n"
+    "  --preemptions N        bounded: the limit per schedule (default 2)\n"
+    "  --depth D              pct: the depth of bugs to search for (default 3)\n"
+    "  --stale N              tso, c11: loads per schedule that may miss the newest store (default 3)\n"
+    "  --timeouts N           timeouts per schedule while other threads could run (default 2)\n"
+    "  --weak-failures N      spurious failures of weak compare-exchanges per schedule (default 0)\n"
+    "  --steps N              a longer schedule is cut off (default 20000)\n"
+    "  --patience N           a loop that reads the same values waits for a change after N iterations (default 1)\n"
     "  --processors N         of the simulated machine (default 2)\n"
     "  --seed N               of the random strategies\n"
     "  --jobs N               processes that share the work\n"
     "  --replay TOKEN         runs one schedule again and shows it\n"
     "  --strict               a schedule that is cut off is a failure\n"
-    "  --brief                of a failure only the verdict: no shortest schedule, no trace\n"
+    "  --brief                reports only the verdict of a failure: no minimised schedule, no trace\n"
     "  --tap                  output for a test harness\n";
 
 const char *const lab_model_names[MODELS] = {"sc", "tso", "c11"};
@@ -54,14 +54,14 @@ void lab_set_model(const char *name)
             return;
         }
     }
-    fprintf(stderr, "lab: there is no memory model %s\n", name);
+    fprintf(stderr, "lab: unknown memory model %s\n", name);
     exit(2);
 }
 
 typedef struct outcome {
     lab_result result;
     volatile int finished;
-    int reported; /* the first one's: somebody shows the failure */
+    int reported; /* in the first outcome: a process has reported the failure */
 } outcome;
 
 static outcome *outcomes;
@@ -74,11 +74,11 @@ static lab_strategy parse_strategy(const char *name)
     for (int i = 0; i < 5; i++)
         if (strcmp(names[i], name) == 0)
             return (lab_strategy)i;
-    fprintf(stderr, "lab: there is no strategy %s\n", name);
+    fprintf(stderr, "lab: unknown strategy %s\n", name);
     exit(2);
 }
 
-/* The number of processors is read when the library is loaded, so another one needs another start. */
+/* The library reads the number of processors when it is loaded, so another number needs a new process. */
 static void set_processors(char **argv, const char *count)
 {
     const char *now = getenv("INTERLOCK_PROCESSORS");
@@ -108,7 +108,7 @@ static int replay(char **argv, const char *token)
     char processors[16];
 
     if (colon == NULL || scenario == NULL) {
-        fprintf(stderr, "lab: this token is not of a scenario of this program\n");
+        fprintf(stderr, "lab: this token belongs to no scenario of this program\n");
         return 2;
     }
     snprintf(processors, sizeof(processors), "%.*s", (int)strcspn(comma + 2, ",:"), comma + 2);
@@ -208,7 +208,7 @@ static const char *describe_extent(const lab_result *r)
     return text;
 }
 
-/* TRUE: as it should be. */
+/* TRUE: as expected. */
 static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number)
 {
     uint32_t jobs = lab->options.jobs;
@@ -265,7 +265,7 @@ static bool has_other_processors(const LAB_SCENARIO *scenario)
     return scenario->Processors != 0 && scenario->Processors != strtoul(getenv("INTERLOCK_PROCESSORS"), NULL, 10);
 }
 
-/* The library reads the number of processors when it is loaded: so in another process, with the same options. */
+/* The library reads the number of processors when it is loaded: a new process, with the same options. */
 static bool run_with_other_processors(const arguments *a, const LAB_SCENARIO *scenario, unsigned number)
 {
     const char *argv[MAX_CHOSEN];
@@ -316,7 +316,7 @@ static uint32_t number(const char *text)
     return (uint32_t)strtoul(text, NULL, 10);
 }
 
-/* An option with a value. FALSE: there is none of that name. */
+/* An option with a value. FALSE: no option has that name. */
 static bool take_option(arguments *a, const char *name, const char *value)
 {
     lab_options *o = &lab->options;
@@ -420,7 +420,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* What a scenario does not need of its share is for those behind it. */
+/* The unused share of a scenario goes to those after it. */
 static double share(const arguments *a, double most, double until, unsigned left)
 {
     double seconds = (until - seconds_now()) / left;
@@ -430,7 +430,7 @@ static double share(const arguments *a, double most, double until, unsigned left
     return seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS;
 }
 
-/* How many were not as they should be. */
+/* The number of scenarios that were not as expected. */
 static unsigned run_scenarios(const arguments *a)
 {
     unsigned count = 0, bad = 0, chosen = count_chosen(a);

@@ -1,7 +1,7 @@
 /*
- * malloc.c: the C library's heap, as the test sees it. The linker sends the test's calls here (--wrap). During Setup
- * and in a schedule the memory is the machine's: watched, put back between schedules, and it may run out. What the C
- * library allocates for itself is its own, and comes back to it.
+ * malloc.c: the C library's heap, as the test sees it. The linker redirects the test's calls to here (--wrap). During
+ * Setup and in a schedule the memory is the machine's: checked, restored between schedules, and it may run out. Memory
+ * that the C library allocates for itself is freed by the C library.
  */
 #include "engine.h"
 

@@ -1,12 +1,12 @@
 /*
- * memory.c: the memory of the explored program, and how it is put back between schedules.
+ * memory.c: the memory of the explored program, and how it is restored between schedules.
  *
- * After Setup the data segment and the used part of the heap become read-only. The first write to a page ever, in
- * whatever schedule, faults once; the page's contents are kept, and from then on the page belongs to those that are
- * copied back before every schedule. There are few of them and they are in the cache, so putting everything back costs
- * about a microsecond, and it does not matter who wrote: the program, the C library, or a vector instruction.
+ * After Setup the data segment and the used part of the heap become read-only. The first write to a page, in any
+ * schedule, faults once. The explorer saves the page's contents and from then on copies them back before every
+ * schedule. These pages are few and stay in the cache, so restoring costs about a microsecond. It works for every
+ * writer: the program, the C library, vector instructions.
  *
- * The stack of a fiber is put back from its stack pointer of then upwards; what lies below is garbage by definition.
+ * The stack of a fiber is restored from its saved stack pointer upwards; what is below is garbage by definition.
  */
 #include "engine.h"
 
@@ -72,7 +72,7 @@ static void *map(uintptr_t address, size_t size)
     return result;
 }
 
-/* The writable segment of the program, without what the loader has made read-only, and its thread-local storage. */
+/* The writable segment of the program, without what the loader made read-only, and its thread-local storage. */
 static int find_program(struct dl_phdr_info *info, size_t size, void *unused)
 {
     uintptr_t relro = 0;
@@ -151,7 +151,7 @@ void lab_memory_initialize(void)
     lab->cell_count = 1 + PSEUDO_CELLS;
 }
 
-/* Keeping and putting back. */
+/* Saving and restoring. */
 
 static void *keep(const void *from, size_t size)
 {
@@ -209,13 +209,13 @@ static void forget_snapshot(void)
     memory->hot_count = 0;
 }
 
-/* Called twice for a scenario: before Setup of the first, so that the next scenario starts from there, and after. */
+/* After Setup: every schedule starts from this state. */
 void lab_memory_snapshot(void)
 {
     forget_snapshot();
     lab->start = lab->run;
     memory->protected_heap_end = (char *)(((uintptr_t)lab->run.heap_top + PAGE - 1) / PAGE * PAGE);
-    /* The heap goes on behind the protected part. */
+    /* The heap continues behind the protected part. */
     lab->start.heap_top = lab->run.heap_top = memory->protected_heap_end;
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         lab_thread *t = &lab->run.threads[i];
@@ -262,7 +262,7 @@ uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* A page that is as it was at the start adds nothing, whether it was ever written or not. */
+/* A page that equals its state at the start adds nothing, whether or not it was ever written. */
 uint64_t lab_memory_hash(void)
 {
     uint64_t hash = 0;
@@ -328,7 +328,7 @@ bool lab_memory_free(void *address, uintptr_t pc)
     if ((char *)address < lab->heap || (char *)address >= lab->run.heap_top || header->magic != HEADER_MAGIC ||
         header->freed != 0)
         return false;
-    if (lab_sched_active()) /* like a write to all of it: whoever still uses it races */
+    if (lab_sched_active()) /* like a write to all of it: a thread that still uses it races */
         lab_race_access((uintptr_t)address, header->size, true, false, pc);
     header->freed = 1;
     set_poison(address, (header->size + 7) & ~7ul, POISON_FREED);
@@ -358,7 +358,7 @@ void lab_memory_report_leaks(void)
     }
 }
 
-/* Another thread accesses the owner's stack: it must be done with it when the frame ends. */
+/* Another thread accesses the owner's stack: it must be done before the frame ends. */
 static void lend(lab_thread *owner, uintptr_t address)
 {
     for (uint32_t i = 0; i < owner->lent_count; i++)

@@ -1,4 +1,4 @@
-/* minimise.c: making a failure readable: the same verdict with as few switches as can be found. */
+/* minimise.c: makes a failure readable: searches for the same verdict with fewer switches. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ typedef struct best {
     lab_verdict verdict;
 } best;
 
-/* Runs what is in lab->given; TRUE: the same failure, and better. */
+/* Runs lab->given. TRUE: the same failure with a better schedule. */
 static bool try_given(best *b)
 {
     lab->active = STRATEGY_REPLAY;
@@ -122,7 +122,7 @@ void lab_minimise(void)
     free(b.decisions);
 }
 
-/* Once more, with a trace. */
+/* Runs it again, with a trace. */
 void lab_minimise_show(lab_verdict found)
 {
     lab->active = STRATEGY_REPLAY;

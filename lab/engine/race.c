@@ -1,7 +1,7 @@
 /*
- * race.c: data races by vector clocks. A granule of 8 bytes remembers the last accesses of this schedule, each with its
- * thread's clock, its bytes, and whether it wrote and was atomic. Two accesses race if they share a byte, one of them
- * writes, not both are atomic, and neither happens before the other.
+ * race.c: data races by vector clocks. A granule of 8 bytes records the last accesses of this schedule, each with its
+ * thread's clock, its bytes, and whether it wrote and was atomic. Two accesses race if they share a byte, at least one
+ * writes, at least one is not atomic, and neither happens before the other.
  */
 #include "engine.h"
 
@@ -36,7 +36,7 @@ static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mas
     }
     const lab_slot *last = &g->slots[g->last];
     if (last->clock == new.clock && last->thread == new.thread && last->mask == mask && last->flags == flags)
-        return; /* nobody was here since */
+        return; /* no other access since */
     uint32_t kept = 0;
     bool covered = false;
     for (uint32_t i = 0; i < g->used; i++) {
@@ -53,7 +53,7 @@ static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mas
             g->last = (uint8_t)kept;
         } else if (ordered && (old->mask & ~mask) == 0 && (write || (own && !(old->flags & SLOT_WRITE))) &&
                    (!atomic || (old->flags & SLOT_ATOMIC))) {
-            continue; /* whatever races with the old one races with the new one */
+            continue; /* what races with the old one races with the new one */
         }
         g->slots[kept++] = *old;
     }
@@ -89,8 +89,8 @@ void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, ui
 }
 
 /*
- * A frame that ends is like a write to all of it: whoever accessed it, and is not known to have done so before, could
- * as well have come later.
+ * The end of a frame is like a write to all of it: an access by another thread that does not happen before it could
+ * also have come later.
  */
 void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc)
 {

@@ -1,6 +1,6 @@
 /*
- * random.c: schedules by chance. pct: random priorities with d - 1 random changes; finds a bug of depth d with a
- * probability that is known. random: a random thread at every step on a shared variable.
+ * random.c: random schedules. pct: random priorities with d - 1 random changes; finds a bug of depth d with a known
+ * probability. random: a random thread at every step on a shared variable.
  */
 #include "engine.h"
 

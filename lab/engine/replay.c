@@ -1,4 +1,4 @@
-/* replay.c: a schedule that is given, by a token or by the minimiser. */
+/* replay.c: replays a given schedule, from a token or from the minimiser. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ uint32_t lab_replay_choose(uint32_t count)
     return 0;
 }
 
-/* decisions: what lab_report_token wrote, behind the colon. */
+/* decisions: what lab_report_token wrote after the colon. */
 static bool parse_decisions(const char *text)
 {
     uint32_t count = 0;

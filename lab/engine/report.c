@@ -1,7 +1,7 @@
 /*
- * report.c: what a failure looks like. Places in the code and variables are written as @address@ and $address$ while a
- * schedule runs, and get their names only when they are shown. #address.thread# stands for those who have changed that
- * variable, but for one thread.
+ * report.c: the report of a failure. While a schedule runs, places in the code and variables are written as @address@
+ * and $address$; they get their names only when they are shown. #address.thread# stands for the threads that have
+ * changed that variable, except for the given thread.
  */
 #include "engine.h"
 
@@ -23,8 +23,8 @@ typedef struct place {
     uintptr_t pc;
     char text[PLACE_LENGTH];
     char line[96];
-    char function[96];        /* that the code is in, though it may be inlined from another one, and */
-    char outer[PLACE_LENGTH]; /* where in that one */
+    char function[96];        /* the function that contains the code, even if it was inlined from another */
+    char outer[PLACE_LENGTH]; /* the place in that function */
 } place;
 
 static place *places;
@@ -80,7 +80,7 @@ void lab_report_changes(uintptr_t address, uint8_t thread, char *buffer, size_t 
     snprintf(buffer, size, "#%lx.%u#", address, thread);
 }
 
-/* Variables, by the program's own symbol table. */
+/* Variables, from the program's symbol table. */
 
 static const char *elf;
 
@@ -132,7 +132,7 @@ static void name_address(uintptr_t address, char *buffer, size_t size)
         snprintf(buffer, size, "%#lx", address);
 }
 
-/* Places, by addr2line, all at once. */
+/* Places, by one call of addr2line. */
 
 static void want_place(uintptr_t pc)
 {
@@ -164,7 +164,7 @@ static char *base_name(char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* One of the frames that a place is in: a function, and a line of it. The innermost comes first. */
+/* One of the frames of a place: a function and a line in it. The innermost comes first. */
 static void note_frame(place *p, char *function, char *line)
 {
     function[strcspn(function, "\n")] = '\0';
@@ -177,7 +177,7 @@ static void note_frame(place *p, char *function, char *line)
     snprintf(p->outer, PLACE_LENGTH, "%.60s %.90s", base_name(line), function);
 }
 
-/* For each place its address, and then two lines for each frame. */
+/* For each place its address, then two lines per frame. */
 static void read_places(FILE *pipe)
 {
     char function[512], line[1024];
@@ -229,7 +229,7 @@ static bool is_access(const lab_event *e)
     return e->kind == OP_LOAD || e->kind == OP_STORE || e->kind == OP_RMW || e->kind == OP_CAS;
 }
 
-/* Same file, whatever the line. */
+/* The same file, at any line. */
 static bool is_same_file(const char *a, const char *b)
 {
     size_t length = strcspn(a, ":");
@@ -260,7 +260,7 @@ static void describe_caller(const lab_event *e, char *text, size_t size)
     }
 }
 
-/* The variable's last change by that thread, or NULL. */
+/* The last change of the variable by that thread, or NULL. */
 static const lab_event *find_change(uintptr_t address, uint8_t thread)
 {
     const lab_granule *shadow = lab_memory_shadow(address);
@@ -300,7 +300,7 @@ static void print_changes(uintptr_t address, uint8_t but)
         printf("\n      nobody else has changed it");
 }
 
-/* Finds, or prints with names, what is written as @pc@ and $address$ in a text. */
+/* Finds @pc@ and $address$ in a text, or prints the text with their names. */
 static void walk_text(const char *text, bool print)
 {
     while (*text != '\0') {
@@ -396,7 +396,7 @@ static void describe_event(const lab_event *e, char *text, size_t size)
         snprintf(text, size, e->flag ? "dies" : "ends");
         break;
     case OP_RESUME:
-        snprintf(text, size, "a stray wake");
+        snprintf(text, size, "spurious wakeup");
         break;
     case OP_INTERRUPT:
         if (e->flag)
@@ -431,7 +431,7 @@ static void find_uses(void)
     }
 }
 
-/* What nobody else touches tells nothing. */
+/* What no other thread accesses is not shown. */
 static bool is_interesting(const lab_event *e)
 {
     const use *u = &uses[cell_of_event(e)];
@@ -469,7 +469,7 @@ static uint32_t print_header(uint32_t column[MAX_THREADS])
     return width;
 }
 
-/* One column for each thread; a line is drawn where another one goes on. */
+/* One column per thread; a line marks a switch to another thread. */
 static void print_trace(void)
 {
     uint32_t column[MAX_THREADS], width = print_header(column);

@@ -1,12 +1,13 @@
 /*
- * sched.c: who makes the next step. The scheduler runs on the stack of whoever calls it: there is no fiber of its own.
+ * sched.c: which thread makes the next step. The scheduler runs on the stack of its caller; it has no fiber of its own.
  *
- * A thread is not chosen while it cannot get anywhere:
- * 1. It is blocked. With a deadline it can always be chosen: then it times out, and virtual time moves on to it.
- * 2. It spins: nothing that it looks at has changed (spin.c).
- * 3. It gave way (HalGiveWay), and the others have not made enough steps since: more, the longer it has spun.
- * When nobody is left, those of 2 and 3 get another round, since a loop may give up after some time, and virtual time
- * passes. If nothing was changed in MAX_IDLE_ROUNDS of these, it is a livelock.
+ * A thread is not chosen while it cannot make progress:
+ * 1. It is blocked. With a deadline it can always be chosen: then it times out, and virtual time advances to the
+ *    deadline.
+ * 2. It spins, and nothing that it reads has changed (spin.c).
+ * 3. It yielded (HalGiveWay), and the others have not made enough steps since: more, the longer it has spun.
+ * When no thread is left, those of 2 and 3 get another round, because a loop may give up after some time, and virtual
+ * time advances. If nothing has changed after MAX_IDLE_ROUNDS such rounds, it is a livelock.
  */
 #include "engine.h"
 
@@ -87,7 +88,7 @@ void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
 
 /*
  * A few timeouts of a schedule come as early as they can, in any order, unless they are far away. The others come when
- * nobody else can run, the earliest first: time passes when everybody waits for it.
+ * no other thread can run, the earliest first: time passes when all threads wait for it.
  */
 static uint16_t enabled_threads(uint16_t *earliest)
 {
@@ -111,7 +112,7 @@ static uint16_t enabled_threads(uint16_t *earliest)
     return lab->run.timeouts != 0 ? ready | timed : ready;
 }
 
-/* Also one that spins or gave way. */
+/* Also a thread that spins or yielded. */
 static bool somebody_is_ready(void)
 {
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
@@ -120,7 +121,7 @@ static bool somebody_is_ready(void)
     return false;
 }
 
-/* Early: others could run, or it is not the next one to come. */
+/* Early: other threads could run, or another timeout is due first. */
 static void time_out(lab_thread *t, bool is_next)
 {
     t->timed_out = true;
@@ -131,8 +132,8 @@ static void time_out(lab_thread *t, bool is_next)
 }
 
 /*
- * Everybody has ended but threads of the library's own. They run on until they sleep, and get a few timeouts: what they
- * would do next must be known, or the search could not tell whether it could have come earlier.
+ * All threads have ended except the library's own. Those run on until they sleep, and get a few timeouts: the search
+ * must know their next steps to tell whether these could have come earlier.
  */
 static void finish_if_quiet(uint16_t enabled)
 {
@@ -144,7 +145,7 @@ static void finish_if_quiet(uint16_t enabled)
         lab_sched_leave(RUN_FINISHED);
 }
 
-/* Nobody can run: by turns, those that spin get another round, and the next timeout comes. */
+/* No thread can run: in turns, spinning threads get another round, and the next timeout comes. */
 static uint16_t next_round(uint16_t earliest)
 {
     bool turn = lab->run.stirred && earliest != 0;
@@ -164,7 +165,7 @@ static uint16_t next_round(uint16_t earliest)
     return enabled_threads(&earliest);
 }
 
-/* The one who makes the next step. */
+/* The thread that makes the next step. */
 static lab_thread *next_thread(void)
 {
     uint16_t earliest, enabled = enabled_threads(&earliest);
@@ -208,7 +209,7 @@ static void deliver_interrupt(lab_thread *t)
     t->op = op;
 }
 
-/* Has a frame ended that others have accessed? */
+/* Has a frame ended that other threads have accessed? */
 static void check_frames(lab_thread *t)
 {
     uintptr_t sp = (uintptr_t)__builtin_frame_address(0);

@@ -1,6 +1,6 @@
 /*
- * signals.c: what the host has to say. A first write to a page of the program is memory.c's business; everything else
- * is a failure of the schedule, as are a thread that computes and computes without making a step, and one that ends the
+ * signals.c: signals of the host. The first write to a page of the program belongs to memory.c. Every other fault is a
+ * failure of the schedule. So are a thread that computes without ever making a step, and a thread that ends the
  * process.
  */
 #include "engine.h"
@@ -15,7 +15,7 @@
 
 #define SIGNAL_STACK           (256 * 1024)
 #define SECONDS_WITHOUT_STEP   3
-#define SECONDS_STANDING_STILL 60 /* Setup may have much to do, and so may a search for an order of operations */
+#define SECONDS_STANDING_STILL 60 /* Setup and the search for an order of operations may take long */
 
 static uintptr_t place_of(const void *context)
 {
@@ -46,13 +46,13 @@ static void on_fault(int number, siginfo_t *information, void *context)
     if (is_program_running())
         lab_sched_fail(VERDICT_CRASH, place_of(context), "signal %d (%s)%s, address %#lx", number, strsignal(number),
                        where(), address);
-    static const char text[] = "lab: a signal outside of any schedule\n";
+    static const char text[] = "lab: a signal outside a schedule\n";
     (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     signal(number, SIG_DFL);
     raise(number);
 }
 
-/* Once in a second of processor time. */
+/* Once per second of processor time. */
 static void on_tick(int number, siginfo_t *information, void *context)
 {
     static uint32_t steps, generation, ticks;

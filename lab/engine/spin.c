@@ -2,9 +2,10 @@
  * spin.c: loops that wait for a change.
  *
  * A thread spins if it is about to repeat a read, at the same place, and nothing that it has read since it last wrote
- * has changed. It is chosen again when somebody changes one of those variables. A loop may also end by itself, because
- * it counts its turns: so the thread can be chosen at any time, and then turns, without others in between, until it
- * does something else. If it has not after MAX_TURNS, that loop is known to be endless, and the search starts over.
+ * has changed. It is chosen again when another thread changes one of those variables. A loop may also end by itself,
+ * because it counts its iterations. So the thread can be chosen at any time, and then iterates, with no other thread
+ * in between, until it does something else. If it has not after MAX_TURNS, that loop is known to be endless, and the
+ * search starts over.
  */
 #include "engine.h"
 
@@ -44,7 +45,7 @@ uint64_t lab_spin_callers(lab_thread *t)
     return hash;
 }
 
-/* Is the step that t announced the beginning of another turn of a loop in which nothing has changed? */
+/* Does the announced step of t begin another iteration of a loop in which nothing has changed? */
 static bool repeats_itself(const lab_thread *t)
 {
     uint32_t turns = 0;
@@ -103,7 +104,7 @@ static void remember_endless(const lab_operation *op)
     lab->cells_changed = true;
 }
 
-/* Before a step is announced to the scheduler: is it one? And can the thread get anywhere with it? */
+/* Before a step is announced to the scheduler: is it a step, and can the thread make progress? */
 void lab_spin_look(lab_thread *t)
 {
     bool repeats = repeats_itself(t);
@@ -121,7 +122,7 @@ void lab_spin_look(lab_thread *t)
     t->may_give_up = repeats && !is_endless(&t->op);
 }
 
-/* Somebody has changed that variable. */
+/* A thread has changed that variable. */
 void lab_spin_changed(uint32_t number)
 {
     lab->run.idle_rounds = 0;
@@ -146,7 +147,7 @@ void lab_spin_yield_hint(lab_thread *t, uint32_t steps)
     t->yielded = steps;
 }
 
-/* Nobody can go on: those that spin or gave way get another turn. */
+/* No thread can run: threads that spin or yielded get another turn. */
 bool lab_spin_stir(void)
 {
     bool any = false;

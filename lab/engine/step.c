@@ -1,4 +1,4 @@
-/* step.c: steps, their order, and which of them could have come the other way round. */
+/* step.c: steps, their order, and which of them could have come in the other order. */
 #include "engine.h"
 
 void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab_vclock *before)
@@ -74,7 +74,7 @@ void lab_step_access(lab_thread *t, uint32_t number, bool write)
     t->op.access[t->op.accesses++] = (lab_access){number, write};
 }
 
-/* A step that touches nothing. */
+/* A step that accesses nothing. */
 void lab_step_local(lab_thread *t, lab_op_kind kind, uintptr_t pc)
 {
     lab_step_announce(t, kind, 0, pc);

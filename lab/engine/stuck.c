@@ -1,4 +1,4 @@
-/* stuck.c: nobody can go on, and who waits for whom. */
+/* stuck.c: no thread can run: reports which thread waits for which. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static size_t describe_sleeper(lab_thread *t, char *buffer, size_t size, bool *s
 #define MOST_LOOKS 4
 #define LAST_STEPS 24
 
-/* The variables that it has read, with nothing written, before it came here. */
+/* The variables that it has read since it last wrote. */
 static uint32_t find_looks(const lab_thread *t, uintptr_t looks[MOST_LOOKS])
 {
     uint32_t count = 0, seen = 0;
@@ -117,11 +117,11 @@ void lab_stuck_fail(lab_verdict verdict)
         owned &= t->service || t->state == THREAD_DONE || t->waits_for_owner;
     }
     if (owned && verdict == VERDICT_LIVELOCK)
-        verdict = VERDICT_DEADLOCK; /* those who time out wait for each other again */
+        verdict = VERDICT_DEADLOCK; /* threads that time out wait for each other again */
     if (lost && verdict == VERDICT_DEADLOCK)
         verdict = VERDICT_LOST_WAKEUP;
-    lab_sched_fail(verdict, 0, "nobody can go on%s%s",
-                   verdict == VERDICT_LOST_WAKEUP ? ", though what one of them sleeps for has happened" : "", text);
+    lab_sched_fail(verdict, 0, "no thread can run%s%s",
+                   verdict == VERDICT_LOST_WAKEUP ? ", although what one of them waits for has happened" : "", text);
 }
 
 void lab_stuck_fail_endless(void)

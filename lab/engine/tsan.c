@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
     if (write) {
         uintptr_t stack = (uintptr_t)lab->current->stack;
         if (address - stack >= STACK_SIZE) {
-            /* A thread that changes anything but its own stack does not just spin. */
+            /* A thread that writes outside its own stack does not spin. */
             lab->current->watched_count = 0;
         }
         if (lab->options.weak)
@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
         volatile_write((uintptr_t)address, size, CALLER);                                                              \
     }
 
-/* The store itself comes after this call: it is made as if it were atomic, by the thread that has just been chosen. */
+/* The store follows this call: the thread that was just chosen makes it as if it were atomic. */
 static void volatile_write(uintptr_t address, size_t size, uintptr_t pc)
 {
     lab_atomic_touch(address, size, pc);

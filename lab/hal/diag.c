@@ -65,7 +65,7 @@ typedef struct _LABHAL_FIELD {
         offsetof(struct _KTHREAD, Name), sizeof(((struct _KTHREAD *)0)->Name), #Name                                   \
     }
 
-/* What a trace shows most. */
+/* The fields that traces show most often. */
 static const LABHAL_FIELD LabhalThreadFields[] = {
     LABHAL_FIELD_ENTRY(Header),       LABHAL_FIELD_ENTRY(WaitRegister), LABHAL_FIELD_ENTRY(WakeWord),
     LABHAL_FIELD_ENTRY(WaitStatus),   LABHAL_FIELD_ENTRY(WaitBlock),    LABHAL_FIELD_ENTRY(State),

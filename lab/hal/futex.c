@@ -1,4 +1,4 @@
-/* futex.c: sleeping, waking, and virtual time. Nobody sleeps: a wait with a deadline may time out at any moment. */
+/* futex.c: sleeping, waking, and virtual time. A wait with a deadline may time out at any moment. */
 #include "labhal.h"
 
 /* Interrupt time; 0: never. */
@@ -39,7 +39,7 @@ static ULONGLONG LabhalQuerySystemTime(VOID)
     return lab_block_clock(LABHAL_CALLER) + LABHAL_SYSTEM_OFFSET;
 }
 
-/* Nobody else may want the CPU. */
+/* There may be no other thread to run. */
 static VOID LabhalYield(VOID)
 {
 }

@@ -11,10 +11,10 @@
 #define LABHAL_PROCESS       4u
 #define LABHAL_YIELD_STEPS   4u
 #define LABHAL_SYSTEM_OFFSET 132539328000000000ull     /* the machine was started on 2021-01-01 */
-#define LABHAL_LONGEST_WAIT  (10000000ull * 3600 * 24) /* a wait of more than a day is for ever */
+#define LABHAL_LONGEST_WAIT  (10000000ull * 3600 * 24) /* a longer wait has no deadline */
 
 extern HAL_CALLBACKS LabhalCallbacks;
 
-struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has none yet */
+struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has no KTHREAD yet */
 
 #endif

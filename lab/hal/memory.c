@@ -1,7 +1,7 @@
-/* memory.c: memory that the explorer watches, and that may run out. */
+/* memory.c: memory that the explorer checks, and that may run out. */
 #include "labhal.h"
 
-/* The zeros are written by who allocates: who gets at them without an acquire races. */
+/* The allocating thread writes the zeros: another thread that reads them without an acquire races. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
 {
     if (lab_explore_memory_runs_out()) {

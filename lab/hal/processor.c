@@ -1,6 +1,6 @@
 /*
- * processor.c: the processors of the simulated machine. A spin before a block is an optimisation that no schedule
- * depends on: the machine says that nobody else runs meanwhile, and the code goes the other way.
+ * processor.c: the processors of the simulated machine. Spinning before blocking is an optimisation that no schedule
+ * depends on: the machine reports that no other processor is available, and the code does not spin.
  */
 #include "labhal.h"
 
@@ -39,7 +39,7 @@ ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
     return __atomic_load_n(Word, __ATOMIC_RELAXED);
 }
 
-/* One is enough to show what it lets happen. */
+/* One yield is enough to explore its effects. */
 ULONG HalYieldsBeforeSleep(VOID)
 {
     return 1;
@@ -51,7 +51,7 @@ BOOLEAN HalYieldToOther(VOID)
     return TRUE;
 }
 
-/* Every schedule is explored: nobody has to end its turn for another one to run. */
+/* Every schedule is explored: no thread has to yield for another to run. */
 VOID HalCountContention(PHAL_TURN Turn)
 {
     UNREFERENCED_PARAMETER(Turn);

@@ -62,7 +62,7 @@ BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId)
     return FALSE;
 }
 
-/* A thread that ke makes for itself serves as long as the machine runs. */
+/* A thread of the library runs as long as the machine. */
 static BOOLEAN LabhalIsService(PCSTR Name)
 {
     return Name != NULL && strncmp(Name, "interlock-", 10) == 0;

@@ -1,6 +1,6 @@
 /*
- * waits.c: what a blocked thread waits for, as the library sees it, and who has that. What the library does not note,
- * it is read from the schedule: whoever changed the lock last (lab_report_changes).
+ * waits.c: what a blocked thread waits for, according to the library, and which thread owns it. An owner that the
+ * library does not record is derived from the schedule: the thread that changed the lock last (lab_report_changes).
  */
 #include "labhal.h"
 
@@ -83,7 +83,7 @@ static void LabhalAddOwnerById(LABHAL_TEXT *Text, HANDLE Id)
     }
 }
 
-/* Resources: the one in whose queues the thread is. */
+/* Resources: the one on whose queues the thread is. */
 
 static BOOLEAN LabhalIsInQueue(const EXP_RESOURCE_WAIT *Wait, const void *Object)
 {
@@ -167,13 +167,13 @@ static void LabhalAddObject(LABHAL_TEXT *Text, PDISPATCHER_HEADER Header)
     case ThreadObject:
         LabhalAddEnd(Text, CONTAINING_RECORD(Header, struct _KTHREAD, Header));
         break;
-    default: /* whoever might have signaled it */
+    default: /* any thread that could have signaled it */
         LabhalAddChanges(Text, Header);
         break;
     }
 }
 
-/* TRUE: one of a lock's own, so that its state says nothing. */
+/* TRUE: the block belongs to a lock, so the state of its object says nothing. */
 static BOOLEAN LabhalAddBlock(LABHAL_TEXT *Text, const struct _KTHREAD *Object, const KWAIT_BLOCK *Block)
 {
     PVOID Lock = Object->LockWaitedFor;

@@ -1,7 +1,7 @@
-/* container.c: what a stack and a queue do when one operation comes after the other. State: the count, the elements. */
+/* container.c: the sequential behaviour of a stack and a queue. State: the count, the elements. */
 #include <interlock/lab.h>
 
-static const char *const operations[] = {"push", "pop"}; /* pop: 0 if it was empty, so 0 is no element */
+static const char *const operations[] = {"push", "pop"}; /* pop: 0 if empty, so 0 is not an element */
 
 static void initialize_empty(intptr_t state[LAB_MODEL_STATE])
 {

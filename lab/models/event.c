@@ -1,4 +1,4 @@
-/* event.c: what events and semaphores do when one operation comes after the other. Written from their documentation. */
+/* event.c: the sequential behaviour of events and semaphores, from their documentation. */
 #include <interlock/lab.h>
 
 #include <string.h>
@@ -46,7 +46,7 @@ const LAB_MODEL LabModelNotificationEvent = {"notification event", initialize_ze
 const LAB_MODEL LabModelSynchronizationEvent = {"synchronization event", initialize_zero, apply_synchronization,
                                                 event_operations};
 
-/* 0 release(count) (result: the count before, -1: it would have passed the limit), 1 wait (result 1: satisfied, 0: timed
+/* 0 release(count) (result: the previous count, -1: it would exceed the limit), 1 wait (result 1: satisfied, 0: timed
    out). State: the count, the limit or 0 for none. */
 static const char *const semaphore_operations[] = {"release", "wait"};
 

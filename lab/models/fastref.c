@@ -1,11 +1,11 @@
 /*
- * fastref.c: what a fast reference does when one operation comes after the other. Objects are numbers; a value is the
- * object times 16 plus the references that come with it.
+ * fastref.c: the sequential behaviour of a fast reference. Objects are numbers; a value is the object times 16 plus its
+ * prepaid references.
  */
 #include <interlock/lab.h>
 
-/* 0 acquire (result: the value before), 1 release(object) (result 1: taken back), 2 swap(object) (result: the value
-   before), 3 compare and swap(old object * 16 + new object) (the same) */
+/* 0 acquire (result: the previous value), 1 release(object) (result 1: returned to it), 2 swap(object) (result: the
+   previous value), 3 compare and swap(old object * 16 + new object) (the same) */
 static const char *const operations[] = {"acquire", "release", "swap", "compare swap"};
 
 #define MOST 15

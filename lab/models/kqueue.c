@@ -1,6 +1,6 @@
 /*
- * kqueue.c: what a KQUEUE does when one operation comes after the other. A thread that has come back from a remove, with
- * an entry or without, runs on behalf of the queue until its next remove, or its end, or as long as it waits elsewhere.
+ * kqueue.c: the sequential behaviour of a KQUEUE. A thread that has returned from a remove, with or without an entry,
+ * counts as running until its next remove or its exit, and not while it waits elsewhere.
  */
 #include "kqueue.h"
 

@@ -1,7 +1,7 @@
-/* lock.c: what a mutex and a reader/writer lock do when one operation comes after the other. */
+/* lock.c: the sequential behaviour of a mutex and a reader/writer lock. */
 #include "rwlock.h"
 
-/* 0 acquire, 1 release, 2 try (result 1: got it). State: the owner + 1. Not recursive. */
+/* 0 acquire, 1 release, 2 try (result 1: acquired). State: the owner + 1. Not recursive. */
 static const char *const mutex_operations[] = {"acquire", "release", "try"};
 
 static void initialize_zero(intptr_t state[LAB_MODEL_STATE])
@@ -38,14 +38,14 @@ static int apply_mutex(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *ope
 const LAB_MODEL LabModelMutex = {"mutex", initialize_zero, apply_mutex, mutex_operations};
 
 /*
- * The operations are those of rwlock.h; a try and a conversion to exclusive have result 1 if they got it. State: the
- * writer + 1, the readers.
+ * The operations are those of rwlock.h; the result of a try or a conversion to exclusive is 1 if it succeeded. State:
+ * the writer + 1, the readers.
  */
 static const char *const rw_operations[] = {"acquire exclusive",    "release exclusive", "acquire shared",
                                             "release shared",       "try exclusive",     "try shared",
                                             "convert to exclusive", "convert to shared"};
 
-/* What a try that has failed says: somebody else has the lock, or waits for it and so may as well have it already. */
+/* A try failed: another thread owns the lock, or waits for it and so could already own it. */
 static int is_refused(const LAB_OPERATION *operation)
 {
     return operation->Name >= TRY_EXCLUSIVE && operation->Name <= CONVERT_TO_EXCLUSIVE && operation->Returned &&

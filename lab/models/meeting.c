@@ -1,6 +1,6 @@
 /*
- * meeting.c: operations that need each other at the same time, keyed events and barriers. Each call is two operations,
- * both as long as the call: it arrives, and it leaves. Whoever leaves finds that the others have arrived.
+ * meeting.c: operations that need each other at the same time: keyed events and barriers. Each call is two operations,
+ * an arrival and a departure, both as long as the call. A thread departs only after the others have arrived.
  */
 #include <interlock/lab.h>
 
@@ -11,7 +11,7 @@ static void initialize(intptr_t state[LAB_MODEL_STATE])
 }
 
 /* 0 a wait(key) arrives, 1 it leaves, 2 a release(key) arrives, 3 it leaves; keys 0 to 3. Result of all: 1 met, 0 timed
-   out, and then it was not there. */
+   out, and then it has no effect. */
 static const char *const keyed_operations[] = {"wait arrives", "wait leaves", "release arrives", "release leaves"};
 
 static int apply_keyed(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *operation)
@@ -26,8 +26,8 @@ static int apply_keyed(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *ope
 
 const LAB_MODEL LabModelKeyedEvent = {"keyed event", initialize, apply_keyed, keyed_operations};
 
-/* 0 arrives(round), 1 leaves(round) (result 1: it is the one that is told), for two threads. State: for each round who
-   has arrived, who was told. */
+/* 0 arrives(round), 1 leaves(round) (result 1: it returned TRUE), for two threads. State: for each round which
+   threads have arrived, and which returned TRUE. */
 static const char *const barrier_operations[] = {"arrives", "leaves"};
 
 static int apply_barrier(intptr_t state[LAB_MODEL_STATE], const LAB_OPERATION *operation)

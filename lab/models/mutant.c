@@ -1,8 +1,8 @@
-/* mutant.c: what a mutant does when one operation comes after the other: ownership, recursion, abandonment. */
+/* mutant.c: the sequential behaviour of a mutant: ownership, recursion, abandonment. */
 #include <interlock/lab.h>
 
-/* 0 wait (result 0: got it, 1: got it abandoned, 2: timed out), 1 release (result: the count before), 2 the thread's
- * end */
+/* 0 wait (result 0: acquired, 1: acquired abandoned, 2: timed out), 1 release (result: the previous count), 2 the
+   thread exits */
 static const char *const operations[] = {"wait", "release", "end"};
 
 enum { COUNT, OWNER, ABANDONED };

@@ -1,15 +1,15 @@
 /*
- * resource.c: what a resource does when one operation comes after the other. Who waits is in nobody's state: a refusal
- * for the sake of a waiter is allowed wherever there is somebody whom the waiter can wait for.
+ * resource.c: the sequential behaviour of a resource. The state does not include waiters: a refusal in favour of a
+ * waiter is allowed wherever there is an owner for whom the waiter can wait.
  */
 #include <interlock/lab.h>
 
-/* 0 acquire exclusive, 1 shared, 2 shared past those who wait, 3 shared behind them (result 1: got it, 0: refused),
+/* 0 acquire exclusive, 1 shared, 2 shared past waiters, 3 shared behind waiters (result 1: acquired, 0: refused),
    4 release, 5 convert to shared */
 static const char *const operations[] = {"exclusive",          "shared",  "starve exclusive",
                                          "wait for exclusive", "release", "convert"};
 
-enum { EXCLUSIVE, COUNTS }; /* the exclusive owner + 1; how often each thread has it */
+enum { EXCLUSIVE, COUNTS }; /* the exclusive owner + 1; how often each thread holds it */
 
 static void initialize(intptr_t state[LAB_MODEL_STATE])
 {

@@ -1,7 +1,7 @@
-/* rundown.c: what rundown protection does when one operation comes after the other. A rundown is two of them. */
+/* rundown.c: the sequential behaviour of rundown protection. A rundown is two operations. */
 #include <interlock/lab.h>
 
-/* 0 acquire (result 1: got it), 1 release, 2 the rundown begins, 3 it is complete */
+/* 0 acquire (result 1: acquired), 1 release, 2 the rundown begins, 3 it is complete */
 static const char *const operations[] = {"acquire", "release", "begin rundown", "complete rundown"};
 
 enum { HOLDERS, CLOSED };

@@ -1,8 +1,8 @@
-/* runonce.c: what a one-time initialisation does when one operation comes after the other. */
+/* runonce.c: the sequential behaviour of a call-once initialisation. */
 #include <interlock/lab.h>
 
-/* 0 begin, 1 begin asynchronously, 2 check (result: the context; 0: the caller is to make it, of a check: not yet),
-   3 complete(context), 4 complete asynchronously(context) (result 1: it is the one), 5 fail */
+/* 0 begin, 1 begin asynchronously, 2 check (result: the context; 0: the caller initialises it; a check: not done),
+   3 complete(context), 4 complete asynchronously(context) (result 1: it was the first), 5 fail */
 static const char *const operations[] = {"begin", "begin async", "check", "complete", "complete async", "fail"};
 
 enum { STATE, CONTEXT };

@@ -22,7 +22,7 @@ enum {
         LabEnd(recorded_as, 1);                       \
     } while (0)
 
-/* Whether it got the lock. */
+/* TRUE: it acquired the lock. */
 #define record_try(name, call)                        \
     __extension__({                                   \
         unsigned recorded_as = LabBegin((name), 0);   \

@@ -1,7 +1,7 @@
-/* slist.c: what an interlocked list does when one operation comes after the other. Entries are the numbers 1 to 15. */
+/* slist.c: the sequential behaviour of an interlocked list. Entries are the numbers 1 to 15. */
 #include <interlock/lab.h>
 
-/* 0 push(entry) (result: the entry that was first), 1 pop (result: the entry; 0: empty), 2 flush (result: all entries,
+/* 0 push(entry) (result: the previous first entry), 1 pop (result: the entry; 0: empty), 2 flush (result: all entries,
    the first one in the lowest four bits), 3 depth */
 static const char *const operations[] = {"push", "pop", "flush", "depth"};
 

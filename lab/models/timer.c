@@ -1,7 +1,7 @@
 /*
- * timer.c: what a timer does when one operation comes after the other. Its expiration is an operation too, of nobody:
- * who sets the timer begins one with the number of that setting, before, and does not end it. So it may take effect, or
- * not, and does nothing to a later setting.
+ * timer.c: the sequential behaviour of a timer. Its expiration is an operation too, of no thread: the thread that sets
+ * the timer first begins one with the number of that setting and does not end it. So the expiration may or may not
+ * take effect, and does not affect a later setting.
  */
 #include <interlock/lab.h>
 

@@ -1,7 +1,7 @@
 /*
- * lab.h: how a test for the explorer is written. A test is a plain C file: functions that run as threads, perhaps one
- * that prepares, one that holds at every step, one that holds at the end. Nothing is written around memory accesses:
- * the file is compiled with -fsanitize=thread and linked with the lab in place of the sanitizer.
+ * lab.h: how to write a test for the explorer. A test is a plain C file: functions that run as threads, and optionally
+ * one that prepares, one that checks an invariant after every step, and one that checks the end. Memory accesses need
+ * no annotation: the file is compiled with -fsanitize=thread and linked with the lab in place of the sanitizer.
  *
  *     static KEVENT Done;
  *     static int Data;
@@ -14,8 +14,8 @@
  *     }
  *     LAB_SCENARIO(handover, .Setup = setup, .Threads = {writer, reader});
  *
- * Setup runs once; every schedule starts from the memory that it left. Invariant and Finish see a machine that stands
- * still, and must not block.
+ * Setup runs once; every schedule starts from the memory that it left. No thread runs during Invariant and Finish,
+ * which must not block.
  */
 #ifndef INTERLOCK_LAB_H
 #define INTERLOCK_LAB_H
@@ -30,10 +30,10 @@ extern "C" {
 #define LAB_MAXIMUM_THREADS 8
 
 /* Flags of a scenario. */
-#define LAB_RUN_EXIT    0x1u /* a thread that returns ends as a host thread does: its mutants are abandoned, ... */
-#define LAB_CHECK_LEAKS 0x2u /* what was allocated during the schedule must be free at its end */
-#define LAB_MAY_BLOCK   0x4u /* a schedule in which threads stay blocked is no deadlock, Finish looks at it */
-#define LAB_LARGE       0x8u /* too large to be exhausted: not tried, and a third of the time for the rest */
+#define LAB_RUN_EXIT    0x1u /* a thread that returns exits like a host thread: its mutants are abandoned, ... */
+#define LAB_CHECK_LEAKS 0x2u /* memory allocated during the schedule must be freed by its end */
+#define LAB_MAY_BLOCK   0x4u /* threads that stay blocked are not a deadlock: Finish decides */
+#define LAB_LARGE       0x8u /* too large to be exhausted: not tried; gets a third of the time */
 
 typedef struct _LAB_SCENARIO {
     const char *Name;
@@ -42,18 +42,18 @@ typedef struct _LAB_SCENARIO {
     void (*Invariant)(void); /* after every step */
     void (*Finish)(void);    /* at the end of every schedule */
     unsigned Flags;
-    /* How often, in one schedule, the machine may do what it may do at any time. */
+    /* How often each of these may happen in one schedule, at any time. */
     unsigned SpuriousWakes;
     unsigned AllocationFailures;
-    unsigned Deaths;       /* of threads that have called LabMayDie */
-    unsigned WeakFailures; /* of weak compare-exchanges, for no reason; 0: what the command line says */
-    unsigned Timeouts;     /* that come while others could run; 0: the default, which is 2 */
-    /* What is known about it: */
-    const char *Expect;        /* the verdict that must be found, or NULL: none may be */
-    const char *Model;         /* "sc", "tso" or "c11"; NULL: whatever the command line says */
-    unsigned MaximumSchedules; /* an exhaustive search that needs more goes on at random; 0: the default */
-    unsigned Processors;       /* of the machine; 0: what the command line says, or 2 */
-    unsigned StaleReads;       /* tso, c11: loads of one schedule that may not see the newest store; 0: the default */
+    unsigned Deaths;       /* exits of threads that have called LabMayDie */
+    unsigned WeakFailures; /* spurious, of weak compare-exchanges; 0: the command line's */
+    unsigned Timeouts;     /* while other threads could run; 0: the default, 2 */
+    /* What is known about the scenario. */
+    const char *Expect;        /* the verdict that must be found; NULL: no failure may be found */
+    const char *Model;         /* "sc", "tso" or "c11"; NULL: the command line's */
+    unsigned MaximumSchedules; /* an exhaustive search that needs more continues at random; 0: the default */
+    unsigned Processors;       /* of the machine; 0: the command line's, or 2 */
+    unsigned StaleReads;       /* tso, c11: loads per schedule that may miss the newest store; 0: the default */
 } LAB_SCENARIO;
 
 #define LAB_SCENARIO(Identifier, ...) LAB_SCENARIO_NAMED(Identifier, #Identifier, __VA_ARGS__)
@@ -62,50 +62,50 @@ typedef struct _LAB_SCENARIO {
     static const LAB_SCENARIO *const LabRegistered_##Identifier __attribute__((used, section("lab_scenarios"))) =      \
         &LabScenario_##Identifier
 
-/* A failure of the schedule that runs. */
+/* A failure of the running schedule. */
 #define LabAssert(Condition) ((Condition) ? (void)0 : LabFail("assertion", #Condition, __FILE__, __LINE__))
 void LabFail(const char *Verdict, const char *Text, const char *File, int Line) __attribute__((noreturn));
 
-/* 0 .. Count - 1; every one of them is explored. */
+/* Returns 0 .. Count - 1; the explorer tries each value. */
 unsigned LabChoose(unsigned Count);
 
-/* Another thread, from inside of one. It is waited for at the end of the schedule. Returns its number. */
+/* Starts another thread from a thread. The schedule ends after it has ended. Returns its number. */
 unsigned LabSpawn(void (*Routine)(void *), void *Argument);
-/* Until that thread has ended. */
+/* Waits until that thread has ended. */
 void LabJoin(unsigned Thread);
-/* The calling thread ends here, as a host thread does. */
+/* The calling thread exits here, like a host thread. */
 void LabExitThread(void) __attribute__((noreturn));
 /*
- * From here on the calling thread may end, as by LabExitThread, before any step that its own function makes (LabYield
- * is one), but not inside of what it calls: .Deaths times in a schedule.
+ * From here on the calling thread may exit, as by LabExitThread, before any step of its own function (LabYield is one),
+ * but not inside functions that it calls. This happens up to .Deaths times in a schedule.
  */
 void LabMayDie(void);
 unsigned LabCurrentThread(void);
 
 /*
- * The calling thread has got on. Only for programs that do not end: if the machine comes back to a state in which it
- * was before, a thread that has not said this (or LabEnd) in between gets nowhere, and may never do.
+ * The calling thread has made progress. Only for programs that do not end: if the machine returns to an earlier state,
+ * a thread that has called neither this nor LabEnd in between made no progress, and may never make any.
  */
 void LabProgress(void);
 
-/* A point at which other threads may run, though no memory is accessed. */
+/* A point at which other threads may run, without an access to memory. */
 void LabYield(void);
-/* Lets virtual time pass; nobody sleeps. In 100 ns. */
+/* Advances virtual time, in units of 100 ns, without sleeping. */
 void LabAdvanceTime(uint64_t Time);
 
-/* Memory of the schedule: freed memory is not used again before its end, and using it is a failure. */
+/* Memory of the schedule. Freed memory is not reused before the schedule ends; accessing it is a failure. */
 void *LabAllocate(size_t Size);
 void LabFree(void *Memory);
 
-/* Blocks while *Address == Expected, like a futex; wakes at most Count threads that do. */
+/* Like a futex: blocks while *Address == Expected; LabWakeWord wakes at most Count blocked threads. */
 void LabWaitOnWord(volatile uint32_t *Address, uint32_t Expected);
-/* At most so long, in 100 ns. 0: the time has passed. */
+/* With a timeout, in units of 100 ns. Returns 0 if it has passed. */
 int LabWaitOnWordFor(volatile uint32_t *Address, uint32_t Expected, uint64_t Time);
 void LabWakeWord(volatile uint32_t *Address, unsigned Count);
 
 /*
- * Histories. A thread brackets an operation on an object with LabBegin and LabEnd; at the end of the schedule
- * LabCheckLinearizable looks for an order of all operations that respects real time and that the model allows.
+ * Histories. A thread brackets an operation on an object with LabBegin and LabEnd. At the end of the schedule
+ * LabCheckLinearizable searches for an order of all operations that respects real time and that the model allows.
  */
 typedef struct _LAB_OPERATION {
     unsigned Thread;
@@ -121,7 +121,7 @@ typedef struct _LAB_OPERATION {
 typedef struct _LAB_MODEL {
     const char *Name;
     void (*Initialize)(intptr_t State[LAB_MODEL_STATE]);
-    /* Carries the operation out on State. 0: the model does not allow it now (with this result, if it returned). */
+    /* Applies the operation to State. 0: the model does not allow it now (with this result, if it returned). */
     int (*Apply)(intptr_t State[LAB_MODEL_STATE], const LAB_OPERATION *Operation);
     const char *const *OperationNames;
 } LAB_MODEL;
@@ -131,12 +131,12 @@ void LabEnd(unsigned Operation, intptr_t Result);
 void LabCheckLinearizable(const LAB_MODEL *Model);
 
 /*
- * The models that come with the lab. A model's operations are numbered from 0 in the order of its OperationNames, which
- * are for the ones that tests want most: event: set, reset, wait; semaphore: release (Argument: how many), wait; mutex:
- * acquire, release, try; stack and queue: push (Argument: an element, not 0), pop (Result: it, or 0 if there was none);
- * reader/writer lock: acquire and release exclusive, acquire and release shared, try exclusive, try shared, convert to
- * exclusive, convert to shared. The Result of a set, reset or release is what the function returns: the state before; of
- * a wait, a try or a conversion, 1 if it got what it wanted.
+ * The lab's models. A model's operations are numbered from 0 in the order of its OperationNames. For the models used
+ * most: event: set, reset, wait; semaphore: release (Argument: the number), wait; mutex: acquire, release, try; stack
+ * and queue: push (Argument: an element, not 0), pop (Result: the element, or 0 if there was none); reader/writer
+ * lock: acquire and release exclusive, acquire and release shared, try exclusive, try shared, convert to exclusive,
+ * convert to shared. The Result of a set, reset or release is what the function returns, the previous state. The
+ * Result of a wait, a try or a conversion is 1 if it succeeded.
  */
 extern const LAB_MODEL LabModelNotificationEvent;
 extern const LAB_MODEL LabModelSynchronizationEvent;
