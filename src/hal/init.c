@@ -9,7 +9,7 @@ HAL_CALLBACKS HalpCallbacks;
  * registered with the first thread, when the allocator has long registered its own. Without them the parent does at once
  * what is left to do, and what was requested in the child waits for its next call.
  */
-static __thread BOOLEAN HalpForkHasLateHandlers; /* of the fork in progress */
+HALP_THREAD_LOCAL BOOLEAN HalpForkHasLateHandlers; /* of the fork in progress */
 
 static VOID HalpForkPrepareLate(VOID)
 {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """libinterlock.so exports what the public headers declare, nothing less and nothing more, and calls none of it by name."""
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,11 @@ def interposable(symbols, relocations):
     referred = {words[4].split("@")[0] for words in map(str.split, relocations.splitlines())
                 if len(words) > 4 and words[2].startswith("R_")}
     return sorted(functions & referred)
+
+
+def lazy_thread_storage(relocations):
+    """Relocations of thread-local variables that the loader may allocate at their first use, on whatever path that is."""
+    return [line for line in relocations.splitlines() if re.search(r"\bR_\w+_(DTPMOD\w*|DTPOFF\w*|TLSDESC\w*|TLS_DTP\w+)\b", line)]
 
 
 def compare(declared, exported):
@@ -84,6 +90,10 @@ def main():
              interposable(symbols, quiet + entry.format("JUMP_SLOT", "KeSetEvent")) == ["KeSetEvent"] and
              interposable(symbols, entry.format("64", "KeSetEvent")) == ["KeSetEvent"] else ["they are not"])
 
+    tap.case("self-test: thread-local variables that are allocated late are seen",
+             [] if lazy_thread_storage(entry.format("DTPMOD64", "x")) and not lazy_thread_storage(entry.format("TPOFF64", "x"))
+             else ["they are not"])
+
     missing, extra = compare(declared, found)
     tap.case("what debuggers look for is exported", problems)
     tap.case("every declared name is exported", missing)
@@ -91,6 +101,7 @@ def main():
     symbols, relocations = (subprocess.run(["readelf", option, "--wide", library], check=True, capture_output=True,
                                            text=True).stdout for option in ("--dyn-syms", "--relocs"))
     tap.case("the library calls its own functions, not what a program puts in their place", interposable(symbols, relocations))
+    tap.case("thread-local variables are there from a thread's start", lazy_thread_storage(relocations))
     tap.done()
 
 
