@@ -51,8 +51,8 @@ typedef struct _HAL_CALLBACKS {
                                                     returns or ends the thread; InsideLibc: it may hold the heap's
                                                     lock and should not be stopped now */
     VOID (*ForkPrepare)(VOID);
-    VOID (*ForkParent)(VOID);                    /* an allocator may have locked its heap */
-    VOID (*ForkParentLate)(VOID);                /* after the allocator's handlers, if the host has threads by then */
+    VOID (*ForkParent)(BOOLEAN LateFollows);     /* an allocator may have locked its heap */
+    VOID (*ForkParentLate)(VOID);                /* after the allocator's handlers */
     VOID (*ForkChild)(VOID);                     /* HalFree defers, since an allocator may have locked its heap */
     VOID (*ForkChildLate)(VOID);                 /* after its handlers; not if the parent never created a thread */
 } HAL_CALLBACKS;

@@ -81,12 +81,20 @@ static VOID KiEndFork(VOID)
     HalDispatch.Wake(&KiForkPending, MAXLONG);
 }
 
-VOID KiForkParent(VOID)
+/* Requirement 5: an APC might use the heap or suspend the thread, and a requested thread would be created. Without a late
+   handler the thread interrupts itself: the interrupt waits until the thread has left the C library's fork. */
+VOID KiForkParent(BOOLEAN LateFollows)
 {
+    PKTHREAD Forker = HalCurrentThread;
     KiEndFork();
+    if (!LateFollows) {
+        Forker->SpecialApcDisable += 1;
+        if (KiIsDeliveryPending(Forker)) {
+            KiInterruptThreadAgain(Forker, NULL);
+        }
+    }
 }
 
-/* Requirement 5: before, an APC might use the heap or suspend the thread, and a requested thread would be created. */
 VOID KiForkParentLate(VOID)
 {
     PKTHREAD Forker = HalCurrentThread;

@@ -387,7 +387,7 @@ VOID KiProcessorForkChild(PKTHREAD Survivor);
 /* fork.c: the callbacks of hal. KiForkDepth counts the forks since the library was loaded, modulo 2^31. */
 extern ULONG KiForkDepth;
 VOID KiForkPrepare(VOID);
-VOID KiForkParent(VOID);
+VOID KiForkParent(BOOLEAN LateFollows);
 VOID KiForkParentLate(VOID);
 VOID KiForkChild(VOID);
 VOID KiForkChildLate(VOID);

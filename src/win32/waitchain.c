@@ -151,7 +151,8 @@ static BOOLEAN BaseTakeChain(PBASE_WAIT_CHAIN Chain, ULONG ThreadId)
             Thread = BaseAddThread(Chain, Thread) ? BaseAddWait(Chain, Thread) : NULL;
         }
     }
-    KiForkParent();
+    KiForkParent(TRUE);
+    KiForkParentLate();
     return Found;
 }
 

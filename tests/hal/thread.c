@@ -57,8 +57,9 @@ static VOID fork_prepare(VOID)
     fork_step(1);
 }
 
-static VOID fork_parent(VOID)
+static VOID fork_parent(BOOLEAN late_follows)
 {
+    (void)late_follows;
     fork_step(2);
 }
 

@@ -273,7 +273,7 @@ static void sections_wait_for_the_fork(void **state)
     KiExitDispatcher(thread);
     usleep(20000);
     assert_int_equal(__atomic_load_n(&entering.entered, __ATOMIC_ACQUIRE), 0);
-    KiForkParent();
+    KiForkParent(TRUE);
     KiForkParentLate();
     join_threads(threads, 20);
     assert_int_equal(entering.entered, 1);

@@ -1,6 +1,7 @@
 /* Wait chains. A chain is taken again until its thread has got to where it waits. */
 #include "objects.h"
 
+#include <interlock/ke.h>
 #include <wct.h>
 
 #define MINUTE 60000
@@ -21,6 +22,7 @@ static chain take(DWORD thread)
 
     assert_non_null(session);
     assert_true(GetThreadWaitChain(session, 0, 0, thread, &found.count, found.node, &found.cycle));
+    assert_false(KeAreAllApcsDisabled());
     CloseThreadWaitChainSession(session);
     return found;
 }
