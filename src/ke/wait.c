@@ -24,14 +24,17 @@ static VOID KiCheckWaitLevel(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeo
  */
 VOID KiSetWaitNext(PKTHREAD Thread)
 {
-    Thread->WaitIrql = Thread->Irql;
-    Thread->WaitNext = TRUE;
-    if (Thread->Irql < DISPATCH_LEVEL) {
+    KIRQL OldIrql = Thread->Irql;
+    if (OldIrql < DISPATCH_LEVEL) {
         PKPRCB Prcb = KiCurrentPrcb(Thread);
         __atomic_store_n(&Thread->LastPrcb, Prcb, __ATOMIC_RELAXED);
         KiSetIrql(Thread, DISPATCH_LEVEL);
         Thread->Prcb = Prcb;
     }
+    /* The level first: a suspension that interrupts the thread waits itself, and must not take WaitNext for its own wait. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    Thread->WaitIrql = OldIrql;
+    Thread->WaitNext = TRUE;
 }
 
 static VOID KiResolveWaitNext(PKTHREAD Thread)
