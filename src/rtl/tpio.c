@@ -142,5 +142,5 @@ VOID TpWaitForIoCompletion(PTP_IO Io, LOGICAL CancelPendingCallbacks)
 
 VOID TpReleaseIoCompletion(PTP_IO Io)
 {
-    TppClose(&Io->Object, NULL);
+    TppClose(&Io->Object, TppProgram);
 }

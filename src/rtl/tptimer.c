@@ -81,7 +81,7 @@ LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULON
     PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
     if (!TppIsClosed(&Timer->Object)) {
         Disarmed = TppStopTimer(Timer);
-        Timer->WasSet = DueTime != NULL;
+        Timer->IsSet = DueTime != NULL;
         if (DueTime != NULL) {
             Timer->Period = Period;
             KeSetCoalescableTimer(&Timer->Timer, *DueTime, Period, WindowLength, NULL);
@@ -97,27 +97,21 @@ VOID TpSetTimer(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG Win
     TpSetTimerEx(Timer, DueTime, Period, WindowLength);
 }
 
-/* Ended: NULL, or receives whether the timer was set, had no period, and has expired. */
-static BOOLEAN TppQueryTimer(PTP_TIMER Timer, PBOOLEAN Ended)
-{
-    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
-    BOOLEAN Set = Timer->Source.Armed && (Timer->Period != 0 || !TppHasFired(&Timer->Source));
-    if (Ended != NULL) {
-        *Ended = Timer->WasSet && !Set;
-    }
-    KiExitLocked(&Timer->Object.Lock, Thread);
-    return Set;
-}
-
+/* A timer that has expired is still set: only a call without a due time changes that. */
 LOGICAL TpIsTimerSet(PTP_TIMER Timer)
 {
-    return TppQueryTimer(Timer, NULL);
+    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
+    BOOLEAN IsSet = Timer->IsSet;
+    KiExitLocked(&Timer->Object.Lock, Thread);
+    return IsSet;
 }
 
 BOOLEAN TppHasTimerEnded(PTP_TIMER Timer)
 {
-    BOOLEAN Ended;
-    TppQueryTimer(Timer, &Ended);
+    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
+    BOOLEAN Expires = Timer->Source.Armed && (Timer->Period != 0 || !TppHasFired(&Timer->Source));
+    BOOLEAN Ended = Timer->IsSet && !Expires;
+    KiExitLocked(&Timer->Object.Lock, Thread);
     return Ended;
 }
 
@@ -128,5 +122,5 @@ VOID TpWaitForTimer(PTP_TIMER Timer, LOGICAL CancelPendingCallbacks)
 
 VOID TpReleaseTimer(PTP_TIMER Timer)
 {
-    TppClose(&Timer->Object, NULL);
+    TppClose(&Timer->Object, TppProgram);
 }

@@ -51,10 +51,13 @@ static void test_one_shot(void **state)
     wait_event(w.ran);
     WaitForThreadpoolTimerCallbacks(timer, FALSE);
     assert_int_equal(w.runs, 1);
-    assert_false(IsThreadpoolTimerSet(timer));
+    assert_true(IsThreadpoolTimerSet(timer)); /* until it is set without a due time */
     SetThreadpoolTimer(timer, in_milliseconds(1, &due), 0, 10);
     wait_event(w.ran);
     assert_int_equal(count_of(&w.runs), 2);
+    assert_true(IsThreadpoolTimerSet(timer));
+    SetThreadpoolTimer(timer, NULL, 0, 0);
+    assert_false(IsThreadpoolTimerSet(timer));
     close_timer(timer, &w);
 }
 
@@ -116,7 +119,8 @@ static void expire(PTP_TIMER timer)
 {
     FILETIME due;
     SetThreadpoolTimer(timer, in_milliseconds(0, &due), 0, 0);
-    await(!IsThreadpoolTimerSet(timer));
+    await(has_expired(timer));
+    assert_true(IsThreadpoolTimerSet(timer));
 }
 
 /* An expiration that finds no thread is a queued callback: it stays one when the timer is set again, and a wait waits
