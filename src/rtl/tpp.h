@@ -13,7 +13,8 @@
  * The life of an object:
  *
  *   allocated    TpAlloc...: memory (TppAllocate), the members of its kind, then its pool and group (TppIntroduce)
- *   used         TpPostWork adds a pending callback; TpSetWait, TpSetTimer and TpStartAsyncIoOperation arm a source
+ *   used         TpPostWork and the expiration of a timer add a pending callback; TpSetWait and TpStartAsyncIoOperation
+ *                arm a source
  *   closed       TppClose disarms the sources and sets Closed; pending and running callbacks keep the object alive
  *   deleted      TppDelete, called by the thread whose change of State leaves Closed alone. A member that its group has
  *                cancelled stays in the group's list until its cancel callback is called (tpgroup.c)
@@ -44,6 +45,7 @@
 #include <interlock/rtl.h>
 #include <interlock/threadpool.h>
 
+#include "../ke/timer.h"
 #include "../ke/wait.h"
 #include "../ob/obp.h"
 #include "teb.h"
@@ -100,8 +102,8 @@ typedef struct _TPP_TYPE {
     SIZE_T Size;
     BOOLEAN UsesClock;
     VOID (*Executed)(struct _TPP_OBJECT *Object); /* the callback has returned, or its thread has ended */
-    /* For kinds with sources, with the object's lock held. Fired sources become pending; Disarm also disarms the
-       others. Returns a kernel object to dereference without the lock, or NULL. */
+    /* For kinds with sources or a timer, with the object's lock held. Fired sources become pending; Disarm also disarms
+       the others, and the timer. Returns a kernel object to dereference without the lock, or NULL. */
     PVOID (*Collect)(struct _TPP_OBJECT *Object, BOOLEAN Disarm);
     /* A source's packet was accepted, with the object's lock held. Returns the callback's result. */
     ULONG (*Arrive)(struct _TPP_OBJECT *Object, struct _TPP_SOURCE *Source, PVOID *Dereference);
@@ -155,8 +157,8 @@ struct _TP_WORK {
 
 struct _TP_TIMER {
     TPP_OBJECT Object;
-    TPP_SOURCE Source;
     KTIMER Timer;
+    KI_TIMER_CALL Call;
     ULONG Period;
     BOOLEAN IsSet; /* by the last call that set it; it may have expired */
 };

@@ -89,6 +89,21 @@ static void test_period(void **state)
     assert_true(DeleteTimerQueueEx(queue, INVALID_HANDLE_VALUE));
 }
 
+/* The callback is called every time the period elapses, whether or not the previous one has returned. */
+static void test_overlap(void **state)
+{
+    HANDLE queue = make_queue();
+    entry e;
+    (void)state;
+    add(&e, queue, HOUR, 0, 0);
+    e.opened = make_event(NotificationEvent);
+    assert_true(ChangeTimerQueueTimer(queue, e.handle, 0, 1));
+    await(count_of(&e.inside) >= 3);
+    set_event(e.opened);
+    take_away(&e, queue);
+    assert_true(DeleteTimerQueueEx(queue, INVALID_HANDLE_VALUE));
+}
+
 static void test_change(void **state)
 {
     HANDLE queue = make_queue();
@@ -448,7 +463,7 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_one_shot),     WATCHED(test_period),       WATCHED(test_change),
+        WATCHED(test_one_shot),     WATCHED(test_period), WATCHED(test_overlap),      WATCHED(test_change),
         WATCHED(test_delete_timer), WATCHED(test_delete_queue), WATCHED(test_delete_inside_callback),
         WATCHED(test_refusals),     WATCHED(test_timer_thread), WATCHED(test_many),
         WATCHED(test_fork),         WATCHED(test_fork_with_due_timer),
