@@ -172,7 +172,8 @@ NTSYSAPI NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn);
 /* Releases the group, which lives until its last member is gone. Since Vista. */
 NTSYSAPI VOID TpReleaseCleanupGroup(PTP_CLEANUP_GROUP CleanupGroup);
 
-/* Releases all members and waits for their callbacks, cancelling pending ones if asked. Since Vista. */
+/* Releases all members and waits for their callbacks, cancelling pending ones if asked. Then calls the cancel callback
+   of each member that was cancelled before the program has released it. Since Vista. */
 NTSYSAPI VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL CancelPendingCallbacks,
                                            PVOID CleanupParameter);
 
@@ -194,7 +195,7 @@ NTSYSAPI VOID TpCallbackUnloadDllOnCompletion(PTP_CALLBACK_INSTANCE Instance, PV
    Vista. */
 NTSYSAPI NTSTATUS TpCallbackMayRunLong(PTP_CALLBACK_INSTANCE Instance);
 
-/* Counts the callback as finished for threads that wait on the object. Since Vista. */
+/* Counts the callback as finished for threads that wait on the object, but not for its cleanup group. Since Vista. */
 NTSYSAPI VOID TpDisassociateCallback(PTP_CALLBACK_INSTANCE Instance);
 
 /* Work objects. Posting cannot fail. */
@@ -231,7 +232,7 @@ NTSYSAPI VOID TpReleaseTimer(PTP_TIMER Timer);
 NTSYSAPI VOID TpSetTimer(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG WindowLength);
 NTSYSAPI LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG WindowLength);
 
-/* Returns TRUE while the timer will expire. Differs: FALSE after a timer without a period has expired. Since Vista. */
+/* Returns TRUE if the last call that set the timer gave it a due time, even if it has expired since. Since Vista. */
 NTSYSAPI LOGICAL TpIsTimerSet(PTP_TIMER Timer);
 
 /* Blocks until no callback is queued or running, cancelling pending ones if asked. The timer stays set. Since Vista. */
@@ -298,13 +299,13 @@ typedef WAITORTIMERCALLBACKFUNC WAITORTIMERCALLBACK, RTL_WAITORTIMERCALLBACKFUNC
 /* Runs a routine in the pool of the process. Returns STATUS_NO_MEMORY if memory is exhausted. Since 2000. */
 NTSYSAPI NTSTATUS RtlQueueWorkItem(WORKERCALLBACKFUNC Function, PVOID Context, ULONG Flags);
 
-/* Runs a routine each time an object is signaled or the time is over. Differs: the wait is set again when the routine
-   has returned; it references the object; a mutex is STATUS_INVALID_PARAMETER_2. Since 2000. */
+/* Runs a routine each time an object is signaled or the time is over, also while an earlier call runs. Differs: it
+   references the object; a wait for a mutex has a thread of its own, which runs the routine. Since 2000. */
 NTSYSAPI NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
                                   ULONG Milliseconds, ULONG Flags);
 
-/* Ends a registered wait. Returns STATUS_PENDING while the routine runs. The Ex form sets Event at the end, or blocks
-   until then if Event is -1. Since 2000. */
+/* Ends a registered wait. Returns STATUS_PENDING while calls of the routine are pending or running, which still occur.
+   The Ex form sets Event after the last one, or blocks until then if Event is -1. Since 2000. */
 NTSYSAPI NTSTATUS RtlDeregisterWait(HANDLE WaitHandle);
 NTSYSAPI NTSTATUS RtlDeregisterWaitEx(HANDLE WaitHandle, HANDLE Event);
 

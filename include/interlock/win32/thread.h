@@ -405,7 +405,8 @@ WINBASEAPI VOID CloseThreadpool(PTP_POOL ptpp);
 /* Creates a group of objects that are closed together. Since Vista. */
 WINBASEAPI PTP_CLEANUP_GROUP CreateThreadpoolCleanupGroup(VOID);
 
-/* Closes all members and waits for their callbacks, cancelling pending ones if asked. Since Vista. */
+/* Closes all members and waits for their callbacks, cancelling pending ones if asked. Then calls the cancel callback of
+   each member that was cancelled before the program has closed it. Since Vista. */
 WINBASEAPI VOID CloseThreadpoolCleanupGroupMembers(PTP_CLEANUP_GROUP ptpcg, BOOL fCancelPendingCallbacks,
                                                    PVOID pvCleanupContext);
 
@@ -427,7 +428,7 @@ WINBASEAPI VOID FreeLibraryWhenCallbackReturns(PTP_CALLBACK_INSTANCE pci, HMODUL
 /* Stops counting the callback as running. Returns FALSE if no other thread can take over. Since Vista. */
 WINBASEAPI BOOL CallbackMayRunLong(PTP_CALLBACK_INSTANCE pci);
 
-/* Counts the callback as finished for threads that wait on the object. Since Vista. */
+/* Counts the callback as finished for threads that wait on the object, but not for its cleanup group. Since Vista. */
 WINBASEAPI VOID DisassociateCurrentThreadFromCallback(PTP_CALLBACK_INSTANCE pci);
 
 /* Work objects. Submitting cannot fail. */
@@ -457,7 +458,7 @@ WINBASEAPI PTP_TIMER CreateThreadpoolTimer(PTP_TIMER_CALLBACK pfnti, PVOID pv, P
 WINBASEAPI VOID SetThreadpoolTimer(PTP_TIMER pti, PFILETIME pftDueTime, DWORD msPeriod, DWORD msWindowLength);
 WINBASEAPI BOOL SetThreadpoolTimerEx(PTP_TIMER pti, PFILETIME pftDueTime, DWORD msPeriod, DWORD msWindowLength);
 
-/* Returns TRUE while the timer will expire. Differs: FALSE after a timer without a period has expired. Since Vista. */
+/* Returns TRUE if the last call that set the timer gave it a due time, even if it has expired since. Since Vista. */
 WINBASEAPI BOOL IsThreadpoolTimerSet(PTP_TIMER pti);
 
 /* Blocks until no callback is queued or running, cancelling pending ones if asked. The timer stays set. Since Vista. */
@@ -507,13 +508,14 @@ WINBASEAPI VOID CloseThreadpoolIo(PTP_IO pio);
 /* Runs a routine in the pool of the process. Since 2000. */
 WINBASEAPI BOOL QueueUserWorkItem(LPTHREAD_START_ROUTINE Function, PVOID Context, ULONG Flags);
 
-/* Runs a routine each time an object is signaled or the time is over. Differs: the wait is set again when the routine
-   has returned; it references the object; a mutex is ERROR_INVALID_PARAMETER. Since 2000. */
+/* Runs a routine each time an object is signaled or the time is over, also while an earlier call runs. Differs: it
+   references the object; a wait for a mutex has a thread of its own, which runs the routine. Since 2000. */
 WINBASEAPI BOOL RegisterWaitForSingleObject(PHANDLE phNewWaitObject, HANDLE hObject, WAITORTIMERCALLBACK Callback,
                                             PVOID Context, ULONG dwMilliseconds, ULONG dwFlags);
 
-/* Ends a registered wait. Fails with ERROR_IO_PENDING while the routine runs. The Ex form sets CompletionEvent at the
-   end, or blocks until then if it is INVALID_HANDLE_VALUE. Since 2000. */
+/* Ends a registered wait. Fails with ERROR_IO_PENDING while calls of the routine are pending or running, which still
+   occur. The Ex form sets CompletionEvent after the last one, or blocks until then if it is INVALID_HANDLE_VALUE. Since
+   2000. */
 WINBASEAPI BOOL UnregisterWait(HANDLE WaitHandle);
 WINBASEAPI BOOL UnregisterWaitEx(HANDLE WaitHandle, HANDLE CompletionEvent);
 
