@@ -53,16 +53,6 @@ DWORD timeGetTime(VOID)
     return GetTickCount();
 }
 
-MMRESULT timeBeginPeriod(UINT uPeriod)
-{
-    return uPeriod != 0 ? TIMERR_NOERROR : TIMERR_NOCANDO;
-}
-
-MMRESULT timeEndPeriod(UINT uPeriod)
-{
-    return uPeriod != 0 ? TIMERR_NOERROR : TIMERR_NOCANDO;
-}
-
 VOID QueryInterruptTime(PULONGLONG lpInterruptTime)
 {
     *lpInterruptTime = KeQueryInterruptTime();

@@ -552,8 +552,28 @@ WINBASEAPI int WINAPI MulDiv(int nNumber, int nNumerator, int nDenominator);
 /* Clocks and the calendar. */
 
 typedef UINT MMRESULT;
+#define MMSYSERR_NOERROR 0
+#define MMSYSERR_ERROR 1
+#define MMSYSERR_INVALPARAM 11
+#define TIMERR_BASE 96
 #define TIMERR_NOERROR 0
-#define TIMERR_NOCANDO 97
+#define TIMERR_NOCANDO (TIMERR_BASE + 1)
+#define TIMERR_STRUCT (TIMERR_BASE + 33)
+
+typedef struct timecaps_tag {
+    UINT wPeriodMin;
+    UINT wPeriodMax;
+} TIMECAPS, *PTIMECAPS, *NPTIMECAPS, *LPTIMECAPS;
+
+typedef void(CALLBACK TIMECALLBACK)(UINT uTimerID, UINT uMsg, DWORD_PTR dwUser, DWORD_PTR dw1, DWORD_PTR dw2);
+typedef TIMECALLBACK *LPTIMECALLBACK;
+
+#define TIME_ONESHOT 0x0000
+#define TIME_PERIODIC 0x0001
+#define TIME_CALLBACK_FUNCTION 0x0000
+#define TIME_CALLBACK_EVENT_SET 0x0010
+#define TIME_CALLBACK_EVENT_PULSE 0x0020
+#define TIME_KILL_SYNCHRONOUS 0x0100
 
 /* Stores the finest clock of the host, and its units per second. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI QueryPerformanceCounter(LARGE_INTEGER *lpPerformanceCount);
@@ -599,10 +619,23 @@ WINBASEAPI LONG WINAPI CompareFileTime(const FILETIME *lpFileTime1, const FILETI
 /* GetTickCount by its multimedia name. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI timeGetTime(VOID);
 
-/* Requests a resolution and ends the request. Returns TIMERR_NOCANDO for 0. Differs: checked, without effect: the
-   resolution is that of the host. Since NT 3.1. */
+/* Stores the shortest and the longest period, 1 ms and 1000 s. Returns TIMERR_NOCANDO if the structure is missing or
+   too small. Since NT 3.1. */
+WINBASEAPI MMRESULT WINAPI timeGetDevCaps(LPTIMECAPS ptc, UINT cbtc);
+
+/* Requests a resolution and ends the request. Returns TIMERR_NOCANDO if it is no period of timeGetDevCaps. Differs:
+   checked, without effect: the resolution is that of the host. Since NT 3.1. */
 WINBASEAPI MMRESULT WINAPI timeBeginPeriod(UINT uPeriod);
 WINBASEAPI MMRESULT WINAPI timeEndPeriod(UINT uPeriod);
+
+/* Calls a function or sets or pulses an event, once or periodically, in a thread for all these timers. Returns an
+   identifier, or 0 if it fails. Differs: uResolution is ignored. Since NT 3.1. */
+WINBASEAPI MMRESULT WINAPI timeSetEvent(UINT uDelay, UINT uResolution, LPTIMECALLBACK fptc, DWORD_PTR dwUser,
+                                        UINT fuEvent);
+
+/* Ends a timer. With TIME_KILL_SYNCHRONOUS a call that runs has returned. Returns MMSYSERR_INVALPARAM if there is no
+   such timer, also after the only call of one without a period. Since NT 3.1. */
+WINBASEAPI MMRESULT WINAPI timeKillEvent(UINT uTimerID);
 
 /* Exceptions and debugging. rtl.h explains exceptions. */
 
