@@ -182,6 +182,7 @@ struct _TP_IO {
     PVOID Target;
     ULONG Started; /* operations whose callback has not begun */
     BOOLEAN Busy;
+    BOOLEAN Bound; /* an operation is started again after each callback. Constant */
 };
 
 struct _TPP_WORKER;
@@ -329,6 +330,7 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout); /
 BOOLEAN TppHasTimerEnded(PTP_TIMER Timer);      /* it had no period, and has expired */
 NTSTATUS TppAllocateIo(PTP_IO *IoReturn, HANDLE File, TPP_EXECUTE *Execute, PVOID Callback, PVOID Context,
                        PTP_CALLBACK_ENVIRON Environ);
+NTSTATUS TppBindIo(HANDLE File, TPP_EXECUTE *Execute, PVOID Callback);
 VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group);
 BOOLEAN TppLeaveGroup(PTPP_OBJECT Object);      /* in a dispatcher section; TRUE: the group keeps the object's memory */
 VOID TppDropGroup(PTP_CLEANUP_GROUP Group);

@@ -25,6 +25,8 @@ DOORS = {
     "ObpWaitObject": "the pool waits for an object by reference, without a handle",
     "ObpDispatcherObject": "likewise",
     "IopDescriptorType": "likewise, for a descriptor of the host",
+    "IopBindDescriptor": "a callback of the pool that is bound to a descriptor until its handle is closed",
+    "IopIsDescriptorLost": "likewise",
     "ObpCompareStrings": "names of objects and Rtl strings fold case by one table",
     "ObpUpcase": "likewise",
     "ObpThreadType": "orphaned critical sections: a thread's id by its handle, whatever the handle may do",

@@ -127,6 +127,9 @@ typedef struct _OVERLAPPED {
 
 C_ASSERT(sizeof(OVERLAPPED) == 32);
 
+typedef VOID(WINAPI *LPOVERLAPPED_COMPLETION_ROUTINE)(DWORD dwErrorCode, DWORD dwNumberOfBytesTransfered,
+                                                      LPOVERLAPPED lpOverlapped);
+
 typedef struct _OVERLAPPED_ENTRY {
     ULONG_PTR lpCompletionKey;
     LPOVERLAPPED lpOverlapped;

@@ -503,6 +503,12 @@ WINBASEAPI VOID WaitForThreadpoolIoCallbacks(PTP_IO pio, BOOL fCancelPendingCall
 /* Closes the object. Since Vista. */
 WINBASEAPI VOID CloseThreadpoolIo(PTP_IO pio);
 
+/* Binds a file to a routine until its last handle is closed. Fails with ERROR_INVALID_PARAMETER if it is bound, or Flags
+   is not 0. Differs: the file is a descriptor object (io.h), anything else ERROR_INVALID_HANDLE; the routine is called
+   whenever the descriptor is ready, one call after the other, with NO_ERROR, 0 and NULL. Since 2000. */
+WINBASEAPI BOOL WINAPI BindIoCompletionCallback(HANDLE FileHandle, LPOVERLAPPED_COMPLETION_ROUTINE Function,
+                                                ULONG Flags);
+
 /* The older interface. Everything runs in the pool of the process. */
 
 /* Runs a routine in the pool of the process. Since 2000. */
