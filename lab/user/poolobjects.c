@@ -209,8 +209,7 @@ static void deregister_mutex(void)
     NTSTATUS status = NtWaitForSingleObject(mutant, FALSE, &now);
     LabAssert(status == (runs() ? STATUS_ABANDONED : STATUS_SUCCESS));
 }
-LAB_SCENARIO(pool_registered_mutex, .Setup = setup_registered_mutex, .Threads = {deregister_mutex},
-             .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_registered_mutex, .Setup = setup_registered_mutex, .Threads = {deregister_mutex}, .Flags = LAB_LARGE);
 
 /* Timer queues: a callback that is outstanding when its timer is deleted occurs. */
 static HANDLE queued_timer;
@@ -363,10 +362,8 @@ static void release_leaving(void)
     LabAssert(runs() == 1);
     TpReleaseCleanupGroup(group);
 }
-LAB_SCENARIO(pool_group_closing_member, .Setup = setup_closing_group, .Threads = {release_closing},
-             .Flags = LAB_LARGE);
-LAB_SCENARIO(pool_group_disassociated, .Setup = setup_leaving_group, .Threads = {release_leaving},
-             .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_group_closing_member, .Setup = setup_closing_group, .Threads = {release_closing}, .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_group_disassociated, .Setup = setup_leaving_group, .Threads = {release_leaving}, .Flags = LAB_LARGE);
 
 static VOID wait_for_event(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
 {

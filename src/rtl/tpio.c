@@ -6,8 +6,8 @@
  * source is armed for the next when the callback of the previous one has returned. Busy, under the object's lock: the
  * source is armed, or a callback is pending or running that arms it when it returns.
  *
- * A bound callback (BindIoCompletionCallback) is an object that nobody sees. Its operations follow one another until the
- * last handle of the descriptor object is closed, or the descriptor is lost.
+ * A bound callback (BindIoCompletionCallback) is an object that nobody sees. Its operations follow one another until
+ * the last handle of the descriptor object is closed, or the descriptor is lost.
  */
 #include "tpp.h"
 

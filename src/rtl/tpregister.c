@@ -188,8 +188,8 @@ static NTSTATUS RtlpCreateWait(PRTLP_WAIT Description, ULONG Flags, PRTLP_WAIT *
     }
     *Registration = *Description;
     RtlpFormatEnviron(&Environ, Flags);
-    NTSTATUS Status = Registration->ByThread ? RtlpAllocateThread(Registration, &Environ)
-                                             : RtlpAllocateWait(Registration, &Environ);
+    NTSTATUS Status =
+        Registration->ByThread ? RtlpAllocateThread(Registration, &Environ) : RtlpAllocateWait(Registration, &Environ);
     if (!NT_SUCCESS(Status)) {
         HalFree(Registration);
         return Status;
@@ -256,8 +256,8 @@ NTSTATUS RtlDeregisterWaitEx(HANDLE WaitHandle, HANDLE Event)
     NTSTATUS Status = RtlpOpenCompletion(Event, &Wait, &CompletionEvent);
     if (NT_SUCCESS(Status)) {
         Registration->CompletionEvent = CompletionEvent;
-        Status = Registration->ByThread ? RtlpEndThreadWait(Registration, Wait)
-                                        : RtlpEndObject(Registration->Object, Wait);
+        Status =
+            Registration->ByThread ? RtlpEndThreadWait(Registration, Wait) : RtlpEndObject(Registration->Object, Wait);
     }
     KiExitService(Thread);
     return Status;

@@ -14,7 +14,7 @@
 #include "base.h"
 
 #define BASE_SHORTEST_PERIOD 1
-#define BASE_LONGEST_PERIOD 1000000
+#define BASE_LONGEST_PERIOD  1000000
 
 typedef struct _BASE_TIMER_EVENT {
     LIST_ENTRY ListEntry; /* Flink is NULL if it is not listed; under BasepTimerEvents.Lock */

@@ -1,5 +1,5 @@
-/* Cleanup groups that are cancelled while callbacks of their members run. The context of a member is freed by its callback,
-   if that closes the member, or by the cancel callback: exactly once, and after the last use. */
+/* Cleanup groups that are cancelled while callbacks of their members run. The context of a member is freed by its
+   callback, if that closes the member, or by the cancel callback: exactly once, and after the last use. */
 #include "../win32/tptest.h"
 
 #include <stdlib.h>

@@ -227,8 +227,7 @@ typedef struct consumed {
 static LONG semaphore_count(HANDLE semaphore)
 {
     SEMAPHORE_BASIC_INFORMATION information;
-    check(NT_SUCCESS(
-        NtQuerySemaphore(semaphore, SemaphoreBasicInformation, &information, sizeof(information), NULL)));
+    check(NT_SUCCESS(NtQuerySemaphore(semaphore, SemaphoreBasicInformation, &information, sizeof(information), NULL)));
     return information.CurrentCount;
 }
 

@@ -463,11 +463,20 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_one_shot),     WATCHED(test_period), WATCHED(test_overlap),      WATCHED(test_change),
-        WATCHED(test_delete_timer), WATCHED(test_delete_queue), WATCHED(test_delete_inside_callback),
-        WATCHED(test_refusals),     WATCHED(test_timer_thread), WATCHED(test_many),
-        WATCHED(test_fork),         WATCHED(test_fork_with_due_timer),
-        WATCHED(test_delete_due_timer), WATCHED(test_delete_queue_of_due_timer),
+        WATCHED(test_one_shot),
+        WATCHED(test_period),
+        WATCHED(test_overlap),
+        WATCHED(test_change),
+        WATCHED(test_delete_timer),
+        WATCHED(test_delete_queue),
+        WATCHED(test_delete_inside_callback),
+        WATCHED(test_refusals),
+        WATCHED(test_timer_thread),
+        WATCHED(test_many),
+        WATCHED(test_fork),
+        WATCHED(test_fork_with_due_timer),
+        WATCHED(test_delete_due_timer),
+        WATCHED(test_delete_queue_of_due_timer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

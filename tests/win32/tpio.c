@@ -266,9 +266,9 @@ static void prepare_bound(void)
 {
     bound = (channel){.ran = make_event(SynchronizationEvent)};
     assert_int_equal(pipe(bound.ends), 0);
-    assert_int_equal(IoCreateDescriptorObject(&bound.handle, IO_DESCRIPTOR_ALL_ACCESS, NULL, bound.ends[0],
-                                              IO_DESCRIPTOR_READABLE),
-                     STATUS_SUCCESS);
+    assert_int_equal(
+        IoCreateDescriptorObject(&bound.handle, IO_DESCRIPTOR_ALL_ACCESS, NULL, bound.ends[0], IO_DESCRIPTOR_READABLE),
+        STATUS_SUCCESS);
     assert_true(BindIoCompletionCallback(bound.handle, bound_ready, 0));
 }
 
@@ -306,9 +306,9 @@ static void test_bind_until_closed(void **state)
     HANDLE other;
     (void)state;
     prepare_bound();
-    assert_int_equal(NtDuplicateObject(NtCurrentProcess(), bound.handle, NtCurrentProcess(), &other, 0, 0,
-                                       DUPLICATE_SAME_ACCESS),
-                     STATUS_SUCCESS);
+    assert_int_equal(
+        NtDuplicateObject(NtCurrentProcess(), bound.handle, NtCurrentProcess(), &other, 0, 0, DUPLICATE_SAME_ACCESS),
+        STATUS_SUCCESS);
     NtClose(bound.handle);
     bound.handle = other;
     put(&bound);
@@ -348,10 +348,17 @@ static void test_bind_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_operations),          WATCHED(test_several_started),       WATCHED(test_cancel),
-        WATCHED(test_cancel_pending),      WATCHED(test_close_inside_callback), WATCHED(test_refusals),
-        WATCHED(test_wait_for_descriptor), WATCHED(test_thread_ends_inside_callback), WATCHED(test_bind),
-        WATCHED(test_bind_until_closed),   WATCHED(test_bind_refusals),
+        WATCHED(test_operations),
+        WATCHED(test_several_started),
+        WATCHED(test_cancel),
+        WATCHED(test_cancel_pending),
+        WATCHED(test_close_inside_callback),
+        WATCHED(test_refusals),
+        WATCHED(test_wait_for_descriptor),
+        WATCHED(test_thread_ends_inside_callback),
+        WATCHED(test_bind),
+        WATCHED(test_bind_until_closed),
+        WATCHED(test_bind_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -328,9 +328,9 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_signal),   WATCHED(test_timeout), WATCHED(test_set_again),   WATCHED(test_objects),
-        WATCHED(test_mutex), WATCHED(test_refusals), WATCHED(test_queued),  WATCHED(test_signal_wins), WATCHED(test_inside_callback),
-        WATCHED(test_many),     WATCHED(test_fork),
+        WATCHED(test_signal),          WATCHED(test_timeout),  WATCHED(test_set_again), WATCHED(test_objects),
+        WATCHED(test_mutex),           WATCHED(test_refusals), WATCHED(test_queued),    WATCHED(test_signal_wins),
+        WATCHED(test_inside_callback), WATCHED(test_many),     WATCHED(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
