@@ -2,7 +2,7 @@
 #ifndef INTERLOCK_WINERROR_H
 #define INTERLOCK_WINERROR_H
 
-#include <interlock/ntdef.h>
+#include <interlock/windef.h>
 
 typedef LONG HRESULT;
 

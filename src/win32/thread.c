@@ -1,5 +1,6 @@
 /* thread.c: threads, and the thread functions of the C runtime. */
 #include <interlock/win32/base.h>
+#include <interlock/win32/crt.h>
 #include <interlock/win32/thread.h>
 
 #include "local.h"

@@ -178,4 +178,5 @@ def main():
     tap.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -212,7 +212,7 @@ static void a_handler_may_remove_itself(void **state)
 static LONG raise_again(PEXCEPTION_POINTERS exception)
 {
     called('n');
-    if (exception->ExceptionRecord->ExceptionCode == STATUS_NO_MEMORY)
+    if (exception->ExceptionRecord->ExceptionCode == (DWORD)STATUS_NO_MEMORY)
         return EXCEPTION_CONTINUE_SEARCH;
     __try {
         RtlRaiseStatus(STATUS_NO_MEMORY);

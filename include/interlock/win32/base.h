@@ -9,8 +9,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <interlock/exception.h>
 #include <interlock/interlocked.h>
-#include <interlock/rtl.h>
+#include <interlock/winerror.h>
+#include <interlock/winstatus.h>
 
 INTERLOCK_BEGIN
 
@@ -45,8 +47,7 @@ typedef LPCSTR LPCTSTR, PCTSTR, LPCTCH, PCTCH;
 #endif
 #define TEXT(s) __TEXT(s)
 
-typedef BYTE *LPBOOLEAN;
-typedef WORD LANGID, *PLANGID;
+typedef WORD LANGID;
 typedef DWORD LCID, *PLCID, COLORREF;
 typedef UINT_PTR WPARAM;
 typedef LONG_PTR LPARAM, LRESULT;
@@ -73,13 +74,13 @@ typedef INT_PTR(WINAPI *PROC)(VOID);
 #define MAX_PATH 260
 
 #define MAXIMUM_WAIT_OBJECTS 64
-#define WAIT_OBJECT_0 ((DWORD)STATUS_WAIT_0)
-#define WAIT_ABANDONED ((DWORD)STATUS_ABANDONED_WAIT_0)
-#define WAIT_ABANDONED_0 ((DWORD)STATUS_ABANDONED_WAIT_0)
-#define WAIT_IO_COMPLETION ((DWORD)STATUS_USER_APC)
+#define WAIT_OBJECT_0 ((DWORD)0x00000000)
+#define WAIT_ABANDONED ((DWORD)0x00000080)
+#define WAIT_ABANDONED_0 ((DWORD)0x00000080)
+#define WAIT_IO_COMPLETION ((DWORD)0x000000C0)
 #define WAIT_TIMEOUT 258
 #define WAIT_FAILED ((DWORD)0xFFFFFFFF)
-#define STILL_ACTIVE ((DWORD)STATUS_PENDING)
+#define STILL_ACTIVE ((DWORD)0x00000103)
 
 #define MUTEX_MODIFY_STATE MUTANT_QUERY_STATE
 #define MUTEX_ALL_ACCESS MUTANT_ALL_ACCESS

@@ -1,8 +1,9 @@
-/* win32/thread.h: kernel32's threads, processes, thread-local storage, thread pool and wait chains. Part of win32.h. */
+/* win32/thread.h: kernel32's threads, processes, thread-local storage and thread pool. Part of win32.h. */
 #ifndef INTERLOCK_WIN32_THREAD_H
 #define INTERLOCK_WIN32_THREAD_H
 
-#include <interlock/threadpool.h>
+#include <interlock/tpenviron.h>
+#include <interlock/userlock.h>
 #include <interlock/win32/base.h>
 
 INTERLOCK_BEGIN
@@ -193,24 +194,6 @@ WINBASEAPI BOOL WINAPI FlsFree(DWORD dwFlsIndex);
 /* Returns and sets the thread's value. Since Server 2003. */
 WINBASEAPI PVOID WINAPI FlsGetValue(DWORD dwFlsIndex);
 WINBASEAPI BOOL WINAPI FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData);
-
-/* C runtime threads. <process.h> declares them. */
-
-typedef void (*_beginthread_proc_type)(void *);
-typedef unsigned (*_beginthreadex_proc_type)(void *);
-
-/* Starts a thread that closes its own handle when it ends. Returns -1 and sets errno on failure. Since NT 3.1. */
-WINBASEAPI uintptr_t _beginthread(_beginthread_proc_type _StartAddress, unsigned _StackSize, void *_ArgList);
-
-/* Ends the calling thread of _beginthread and closes its handle. Does not return. Since NT 3.1. */
-WINBASEAPI DECLSPEC_NORETURN void _endthread(void);
-
-/* CreateThread by the C runtime's name. Returns 0 and sets errno on failure. Since NT 3.1. */
-WINBASEAPI uintptr_t _beginthreadex(void *_Security, unsigned _StackSize, _beginthreadex_proc_type _StartAddress,
-                                    void *_ArgList, unsigned _InitFlag, unsigned *_ThrdAddr);
-
-/* Ends the calling thread with an exit code. Does not return. Since NT 3.1. */
-WINBASEAPI DECLSPEC_NORETURN void _endthreadex(unsigned _Retval);
 
 /*
  * Processes. A child is a process of the host and shares no objects with this one, so handles are not inherited.
@@ -541,89 +524,6 @@ WINBASEAPI BOOL DeleteTimerQueueTimer(HANDLE TimerQueue, HANDLE Timer, HANDLE Co
 /* Deletes a queue with all its timers. CompletionEvent is that of UnregisterWaitEx. Since 2000. */
 WINBASEAPI BOOL DeleteTimerQueue(HANDLE TimerQueue);
 WINBASEAPI BOOL DeleteTimerQueueEx(HANDLE TimerQueue, HANDLE CompletionEvent);
-
-/*
- * Wait chains. What a thread waits on, who owns that, and what the owner waits on; <wct.h> declares them. A chain is a
- * snapshot: all threads of the process are held at the entry points of the library while it is taken.
- */
-
-typedef LPVOID HWCT;
-
-typedef enum _WCT_OBJECT_TYPE {
-    WctCriticalSectionType = 1,
-    WctSendMessageType,
-    WctMutexType,
-    WctAlpcType,
-    WctComType,
-    WctThreadWaitType,
-    WctProcessWaitType,
-    WctThreadType,
-    WctComActivationType,
-    WctUnknownType,
-    WctSocketIoType,
-    WctSmbIoType,
-    WctMaxType
-} WCT_OBJECT_TYPE;
-
-typedef enum _WCT_OBJECT_STATUS {
-    WctStatusNoAccess = 1,
-    WctStatusRunning,
-    WctStatusBlocked,
-    WctStatusPidOnly,
-    WctStatusPidOnlyRpcss,
-    WctStatusOwned,
-    WctStatusNotOwned,
-    WctStatusAbandoned,
-    WctStatusUnknown,
-    WctStatusError,
-    WctStatusMax
-} WCT_OBJECT_STATUS;
-
-#define WCT_MAX_NODE_COUNT 16
-#define WCT_OBJNAME_LENGTH 128
-
-#define WCT_ASYNC_OPEN_FLAG 0x1
-#define WCT_OUT_OF_PROC_FLAG 0x1
-#define WCT_OUT_OF_PROC_COM_FLAG 0x2
-#define WCT_OUT_OF_PROC_CS_FLAG 0x4
-#define WCT_NETWORK_IO_FLAG 0x8
-#define WCTP_OPEN_ALL_FLAGS WCT_ASYNC_OPEN_FLAG
-#define WCTP_GETINFO_ALL_FLAGS (WCT_OUT_OF_PROC_FLAG | WCT_OUT_OF_PROC_COM_FLAG | WCT_OUT_OF_PROC_CS_FLAG)
-
-typedef struct _WAITCHAIN_NODE_INFO {
-    WCT_OBJECT_TYPE ObjectType;
-    WCT_OBJECT_STATUS ObjectStatus;
-    __extension__ union {
-        struct {
-            WCHAR ObjectName[WCT_OBJNAME_LENGTH]; /* empty: unnamed */
-            LARGE_INTEGER Timeout;
-            BOOL Alertable;
-        } LockObject;
-        struct {
-            DWORD ProcessId;
-            DWORD ThreadId;
-            DWORD WaitTime; /* in ms */
-            DWORD ContextSwitches;
-        } ThreadObject;
-    };
-} WAITCHAIN_NODE_INFO, *PWAITCHAIN_NODE_INFO;
-
-typedef VOID(CALLBACK *PWAITCHAINCALLBACK)(HWCT WctHandle, DWORD_PTR Context, DWORD CallbackStatus, LPDWORD NodeCount,
-                                           PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
-
-/* Opens a session for GetThreadWaitChain; NULL on failure. Differs: asynchronous sessions are ERROR_NOT_SUPPORTED.
-   Since Vista. */
-WINBASEAPI HWCT WINAPI OpenThreadWaitChainSession(DWORD Flags, PWAITCHAINCALLBACK callback);
-
-/* Closes the session. Since Vista. */
-WINBASEAPI VOID WINAPI CloseThreadWaitChainSession(HWCT WctHandle);
-
-/* Stores up to 16 nodes, from a thread over what it waits on to the owner, and whether they form a cycle. Fails with
-   ERROR_OBJECT_NOT_FOUND if there is no such thread, with ERROR_MORE_DATA if the chain is longer; the nodes that fit
-   are valid. Differs: threads of this process; critical sections, mutexes, threads and processes: anything else is
-   WctUnknownType. Since Vista. */
-WINBASEAPI BOOL WINAPI GetThreadWaitChain(HWCT WctHandle, DWORD_PTR Context, DWORD Flags, DWORD ThreadId,
-                                          LPDWORD NodeCount, PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
 
 INTERLOCK_END
 
