@@ -53,6 +53,26 @@ NTSYSAPI PRTLP_UNHANDLED_EXCEPTION_FILTER RtlSetUnhandledExceptionFilter(PRTLP_U
 /* Calls that filter. Returns EXCEPTION_CONTINUE_SEARCH if there is none. Since XP. */
 NTSYSAPI LONG RtlUnhandledExceptionFilter(PEXCEPTION_POINTERS ExceptionInfo);
 
+/*
+ * The thread environment block. Its first 112 bytes are those of Windows, as far as threads use them: the members that are
+ * not named are not used. The rest is private: TlsGetValue and the others are the way to it.
+ */
+
+typedef struct _TEB {
+    NT_TIB NtTib; /* Self, StackBase, StackLimit; no exception list */
+    PVOID EnvironmentPointer;
+    CLIENT_ID ClientId;
+    PVOID ActiveRpcHandle;
+    PVOID ThreadLocalStoragePointer;
+    struct _PEB *ProcessEnvironmentBlock;
+    ULONG LastErrorValue;
+    ULONG CountOfOwnedCriticalSections;
+    NTSTATUS LastStatusValue; /* what RtlNtStatusToDosError last mapped */
+    PVOID ThreadPoolData;     /* the pool's record of a worker; NULL: the thread is none */
+} TEB, *PTEB;
+
+C_ASSERT(FIELD_OFFSET(TEB, ClientId) == 64 && FIELD_OFFSET(TEB, LastErrorValue) == 104);
+
 /* Last error and last status. Each thread has its own. */
 
 /* Returns the Win32 error of a status, ERROR_MR_MID_NOT_FOUND if there is none. The status becomes the thread's last
@@ -94,6 +114,30 @@ NTSYSAPI BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRIN
 /* Returns the upper case of a character. Differs: by Unicode's tables for the basic multilingual plane. Since NT
    3.1. */
 NTSYSAPI WCHAR RtlUpcaseUnicodeChar(WCHAR SourceCharacter);
+
+#define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
+#define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002
+
+/* Allocates a copy of a string, terminated if asked; an empty one without memory, unless asked. Returns STATUS_NO_MEMORY,
+   STATUS_NAME_TOO_LONG or STATUS_INVALID_PARAMETER on failure. Since XP. */
+NTSYSAPI NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNICODE_STRING StringOut);
+
+/* Frees the memory of such a copy and makes it empty. Since NT 3.1. */
+NTSYSAPI VOID RtlFreeUnicodeString(PUNICODE_STRING UnicodeString);
+
+/* Fiber-local storage. FlsAlloc and the others of win32/thread.h, with statuses. */
+
+/* Allocates an index, with a callback for values that are not NULL. Returns STATUS_NO_MEMORY if there is none. Since
+   10. */
+NTSYSAPI NTSTATUS RtlFlsAlloc(VOID (*Callback)(PVOID FlsData), PULONG FlsIndex);
+
+/* Frees an index, after the callbacks of its values. Returns STATUS_INVALID_PARAMETER for a bad index, here and below.
+   Since 10. */
+NTSYSAPI NTSTATUS RtlFlsFree(ULONG FlsIndex);
+
+/* Stores or sets the value of the fiber. Since 10. */
+NTSYSAPI NTSTATUS RtlFlsGetValue(ULONG FlsIndex, PVOID *FlsData);
+NTSYSAPI NTSTATUS RtlFlsSetValue(ULONG FlsIndex, PVOID FlsData);
 
 /* Dates. Times are in 100 ns since 1601. */
 

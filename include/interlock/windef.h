@@ -250,6 +250,8 @@ typedef struct _GROUP_AFFINITY {
 
 #define ALL_PROCESSOR_GROUPS   0xffff
 #define MAXIMUM_PROC_PER_GROUP 64
+#define MAXIMUM_PROCESSORS     MAXIMUM_PROC_PER_GROUP
+#define MAXIMUM_SUSPEND_COUNT  MAXCHAR
 
 typedef struct _LIST_ENTRY {
     struct _LIST_ENTRY *Flink;
@@ -259,6 +261,19 @@ typedef struct _LIST_ENTRY {
 typedef struct _SINGLE_LIST_ENTRY {
     struct _SINGLE_LIST_ENTRY *Next;
 } SINGLE_LIST_ENTRY, *PSINGLE_LIST_ENTRY;
+
+typedef struct _NT_TIB {
+    struct _EXCEPTION_REGISTRATION_RECORD *ExceptionList;
+    PVOID StackBase;
+    PVOID StackLimit;
+    PVOID SubSystemTib;
+    __extension__ union {
+        PVOID FiberData;
+        ULONG Version;
+    };
+    PVOID ArbitraryUserPointer;
+    struct _NT_TIB *Self;
+} NT_TIB, *PNT_TIB;
 
 /* Access rights. */
 #define DELETE                   0x00010000
@@ -359,6 +374,7 @@ INTERLOCK_BEGIN
 #define MoveMemory RtlMoveMemory
 #define FillMemory RtlFillMemory
 #define ZeroMemory RtlZeroMemory
+#define SecureZeroMemory RtlSecureZeroMemory
 #endif
 
 /* Returns the number of leading bytes that are equal. Since NT 3.1. */

@@ -3,9 +3,9 @@
 
 #include <interlock/windef.h> /* first: it refuses other targets before the host's headers fail */
 
-#include <interlock/win32/base.h>
+#include <interlock/win32.h>
 #include <interlock/win32/language.h>
-#include <interlock/win32/sync.h>
-#include <interlock/win32/thread.h>
+
+#include <corecrt.h>
 
 #endif

@@ -21,6 +21,8 @@ USER_MODE = {"rtl", "win32"}
 PRIVATE_OF_OBJECTS = re.compile(r"\b(?:Obp|Psp|Iop)[A-Z]\w*")
 # Private names of ob, ps and io that user mode uses, each with its reason.
 DOORS = {
+    "PspSetThreadStart": "a callback that ps makes when a thread begins: DllMain and TLS callbacks",
+    "PspNotifyThreadStart": "the threads of the pool begin too",
     "PspRegisterThreadExit": "a callback that ps makes when a thread ends: storage and the pool clean up",
     "ObpWaitObject": "the pool waits for an object by reference, without a handle",
     "ObpDispatcherObject": "likewise",
@@ -51,7 +53,7 @@ PORTABLE = {
     "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h",
 }
 # What a public header may also need, to give functions of the C library other names.
-FOR_DIALECTS = {"cwchar", "strings.h", "wchar.h"}
+FOR_DIALECTS = {"cwchar", "strings.h", "time.h", "wchar.h"}
 HOST_CALL = re.compile(
     r"\b(syscall|futex|pthread_\w+|sem_\w+|sig(?:action|procmask|queue|altstack)|tgkill|nanosleep|"
     r"clock_\w+|usleep|sched_\w+|mmap|munmap|mprotect|membarrier|gettid|getcpu|backtrace\w*)\s*\("

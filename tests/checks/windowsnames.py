@@ -15,7 +15,8 @@ from tap import Tap
 
 # What windows.h includes of the host, and what the compiler knows by itself.
 HOST = "".join(f"#include <{name}>\n" for name in (
-    "setjmp.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h", "wchar.h"))
+    "errno.h", "malloc.h", "setjmp.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h",
+    "time.h", "wchar.h"))
 # Names that must be in none of the headers that windows.h stands for: they are winternl.h's and ntstatus.h's.
 NATIVE = ["UNICODE_STRING", "OBJECT_ATTRIBUTES", "CLIENT_ID", "RtlInitUnicodeString", "RtlNtStatusToDosError", "NtClose",
           "RtlWaitOnAddress", "RtlEnterCriticalSection", "STATUS_SUCCESS", "STATUS_UNSUCCESSFUL", "NT_SUCCESS"]

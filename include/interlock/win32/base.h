@@ -272,7 +272,8 @@ WINBASEAPI BOOL WINAPI GlobalUnlock(HGLOBAL hMem);
 WINBASEAPI SIZE_T WINAPI GlobalSize(HGLOBAL hMem);
 
 /*
- * Modules. kernel32, kernelbase and ntdll, with or without .dll and in any case, are this library; NULL is the program.
+ * Modules. kernel32, kernelbase, ntdll, msvcrt and ucrtbase, with or without .dll and in any case, are this library, as are
+ * the API sets api-ms-win-core-... and api-ms-win-crt-...; NULL is the program.
  */
 
 /* Returns the module with this name; NULL and ERROR_MOD_NOT_FOUND if there is none. Since NT 3.1. */
@@ -294,8 +295,9 @@ WINBASEAPI HMODULE WINAPI LoadLibraryExW(LPCWSTR lpLibFileName, HANDLE hFile, DW
 /* Releases a module. Fails with ERROR_INVALID_HANDLE. Differs: modules are never unloaded. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI FreeLibrary(HMODULE hLibModule);
 
-/* Returns the address of a function that the public headers declare; NULL and ERROR_PROC_NOT_FOUND if there is none.
-   Differs: no ordinals; with the static library only what the program uses, linked with -rdynamic. Since NT 3.1. */
+/* Returns the address of a function that the public headers declare, also of some that are macros or inline; NULL and
+   ERROR_PROC_NOT_FOUND if there is none. Differs: no ordinals; with the static library only what the program uses, linked
+   with -rdynamic. Since NT 3.1. */
 WINBASEAPI FARPROC WINAPI GetProcAddress(HMODULE hModule, LPCSTR lpProcName);
 #define GetModuleHandle INTERLOCK_AW(GetModuleHandle)
 #define GetModuleHandleEx INTERLOCK_AW(GetModuleHandleEx)
@@ -616,6 +618,27 @@ WINBASEAPI BOOL WINAPI FileTimeToSystemTime(const FILETIME *lpFileTime, LPSYSTEM
    NT 3.1. */
 WINBASEAPI BOOL WINAPI FileTimeToLocalFileTime(const FILETIME *lpFileTime, LPFILETIME lpLocalFileTime);
 WINBASEAPI BOOL WINAPI LocalFileTimeToFileTime(const FILETIME *lpLocalFileTime, LPFILETIME lpFileTime);
+
+#define TIME_ZONE_ID_UNKNOWN 0
+#define TIME_ZONE_ID_STANDARD 1
+#define TIME_ZONE_ID_DAYLIGHT 2
+#define TIME_ZONE_ID_INVALID ((DWORD)0xFFFFFFFF)
+
+typedef struct _TIME_ZONE_INFORMATION {
+    LONG Bias; /* minutes: UTC = local time + Bias + the bias of the season */
+    WCHAR StandardName[32];
+    SYSTEMTIME StandardDate; /* wMonth 0: there is one season */
+    LONG StandardBias;
+    WCHAR DaylightName[32];
+    SYSTEMTIME DaylightDate;
+    LONG DaylightBias;
+} TIME_ZONE_INFORMATION, *PTIME_ZONE_INFORMATION, *LPTIME_ZONE_INFORMATION;
+
+C_ASSERT(sizeof(TIME_ZONE_INFORMATION) == 172);
+
+/* Stores the time zone and returns which of its seasons it is. Dates are in the form of days: the n-th weekday of a
+   month, 5 being the last. Differs: the host's time zone (TZ); its names are the host's abbreviations. Since NT 3.1. */
+WINBASEAPI DWORD WINAPI GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation);
 
 /* Returns -1, 0 or 1. Since NT 3.1. */
 WINBASEAPI LONG WINAPI CompareFileTime(const FILETIME *lpFileTime1, const FILETIME *lpFileTime2);

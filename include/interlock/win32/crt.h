@@ -1,30 +1,57 @@
-/* win32/crt.h: what Microsoft's C library has beyond the host's. process.h, io.h and the others of its headers include it. */
+/* win32/crt.h: functions of Microsoft's C library that the library has. corecrt.h includes it and has those that are inline. */
 #ifndef INTERLOCK_WIN32_CRT_H
 #define INTERLOCK_WIN32_CRT_H
 
-#include <stdint.h>
+#include <time.h>
 
 #include <interlock/win32/base.h>
 
 INTERLOCK_BEGIN
 
-/* C runtime threads. */
+typedef int errno_t;
 
-typedef void (*_beginthread_proc_type)(void *);
-typedef unsigned (*_beginthreadex_proc_type)(void *);
+/*
+ * Invalid parameters. A function of the C library that checks its parameters calls the handler of the thread, or of the
+ * process. It returns an error if the handler returns. Without a handler the process ends, as on Windows.
+ */
 
-/* Starts a thread that closes its own handle when it ends. Returns -1 and sets errno on failure. Since NT 3.1. */
-WINBASEAPI uintptr_t _beginthread(_beginthread_proc_type _StartAddress, unsigned _StackSize, void *_ArgList);
+typedef void (*_invalid_parameter_handler)(const WCHAR *Expression, const WCHAR *Function, const WCHAR *File,
+                                           unsigned int Line, uintptr_t Reserved);
 
-/* Ends the calling thread of _beginthread and closes its handle. Does not return. Since NT 3.1. */
-WINBASEAPI DECLSPEC_NORETURN void _endthread(void);
+/* Sets the handler of the process, or of the thread, and returns the one before; NULL removes it. Since XP, 8.1. */
+WINBASEAPI _invalid_parameter_handler _set_invalid_parameter_handler(_invalid_parameter_handler _Handler);
+WINBASEAPI _invalid_parameter_handler _set_thread_local_invalid_parameter_handler(_invalid_parameter_handler _Handler);
 
-/* CreateThread by the C runtime's name. Returns 0 and sets errno on failure. Since NT 3.1. */
-WINBASEAPI uintptr_t _beginthreadex(void *_Security, unsigned _StackSize, _beginthreadex_proc_type _StartAddress,
-                                    void *_ArgList, unsigned _InitFlag, unsigned *_ThrdAddr);
+/* Returns the handler of the process, or of the thread; NULL if there is none. Since XP, 8.1. */
+WINBASEAPI _invalid_parameter_handler _get_invalid_parameter_handler(void);
+WINBASEAPI _invalid_parameter_handler _get_thread_local_invalid_parameter_handler(void);
 
-/* Ends the calling thread with an exit code. Does not return. Since NT 3.1. */
-WINBASEAPI DECLSPEC_NORETURN void _endthreadex(unsigned _Retval);
+/* Calls the handler, without a description; ends the process if there is none. Since XP. */
+WINBASEAPI void _invalid_parameter_noinfo(void);
+
+/* The calendar. */
+
+struct _timeb {
+    time_t time;
+    unsigned short millitm;
+    short timezone; /* minutes that UTC is ahead of standard time */
+    short dstflag;  /* nonzero in daylight saving time */
+};
+
+/* Stores the date and time of day of a time, in local time or in UTC. Returns EINVAL if there is none; tm_year and the
+   others are then -1. Since XP. */
+WINBASEAPI errno_t localtime_s(struct tm *_Tm, const time_t *_Time);
+WINBASEAPI errno_t gmtime_s(struct tm *_Tm, const time_t *_Time);
+
+/* Stores the time. The second form returns EINVAL for NULL. Since NT 3.1, XP. */
+WINBASEAPI void _ftime(struct _timeb *_Time);
+WINBASEAPI errno_t _ftime_s(struct _timeb *_Time);
+
+#define _localtime64_s localtime_s
+#define _gmtime64_s gmtime_s
+#define __timeb64 _timeb
+#define _ftime64 _ftime
+#define _ftime64_s _ftime_s
 
 INTERLOCK_END
 

@@ -26,6 +26,8 @@ INTERLOCK_BEGIN
 #define THREAD_PRIORITY_ERROR_RETURN (MAXLONG)
 #define THREAD_PRIORITY_TIME_CRITICAL THREAD_BASE_PRIORITY_LOWRT
 #define THREAD_PRIORITY_IDLE THREAD_BASE_PRIORITY_IDLE
+#define THREAD_MODE_BACKGROUND_BEGIN 0x00010000
+#define THREAD_MODE_BACKGROUND_END 0x00020000
 
 typedef DWORD(WINAPI *PTHREAD_START_ROUTINE)(LPVOID lpThreadParameter);
 typedef PTHREAD_START_ROUTINE LPTHREAD_START_ROUTINE;
@@ -35,7 +37,8 @@ typedef VOID(WINAPI *PAPCFUNC)(ULONG_PTR Parameter);
 #define INTERLOCK_QUEUE_USER_APC_FLAGS
 typedef enum _QUEUE_USER_APC_FLAGS {
     QUEUE_USER_APC_FLAGS_NONE = 0x0,
-    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1 /* ERROR_NOT_SUPPORTED */
+    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1, /* ERROR_NOT_SUPPORTED, as is the next one */
+    QUEUE_USER_APC_CALLBACK_DATA_CONTEXT = 0x10000
 } QUEUE_USER_APC_FLAGS;
 #endif
 
@@ -83,6 +86,10 @@ WINBASEAPI DWORD WINAPI ResumeThread(HANDLE hThread);
 /* Returns the pseudo handle -2. Since NT 3.1. */
 WINBASEAPI HANDLE WINAPI GetCurrentThread(VOID);
 
+/* Returns the thread environment block, which winternl.h declares. Differs: ids and limits of the stack are stored by this
+   call. Since NT 3.1. */
+NTSYSAPI struct _TEB *NTAPI NtCurrentTeb(VOID);
+
 /* Returns the id of the calling thread: the host's thread id. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetCurrentThreadId(VOID);
 
@@ -101,7 +108,8 @@ WINBASEAPI DWORD WINAPI GetProcessIdOfThread(HANDLE Thread);
 /* Scheduling. */
 
 /* Sets the priority relative to the process: -2 to 2, idle, or time critical. Differs: the host's scheduler follows
-   where the process has the right; background mode is ERROR_INVALID_PARAMETER. Since NT 3.1. */
+   where the process has the right; background mode, which the current thread begins and ends for itself, is stored
+   without effect. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI SetThreadPriority(HANDLE hThread, int nPriority);
 
 /* Returns the priority that was set; THREAD_PRIORITY_ERROR_RETURN on failure. Since NT 3.1. */
