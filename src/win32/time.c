@@ -200,6 +200,10 @@ DWORD GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation)
     HAL_TIME_ZONE Zone;
     LARGE_INTEGER Now;
     PHAL_SEASON Standard = &Zone.Seasons[0], Daylight = &Zone.Seasons[1];
+    if (lpTimeZoneInformation == NULL) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return TIME_ZONE_ID_INVALID;
+    }
     GetSystemTimeAsFileTime((LPFILETIME)&Now);
     HalQueryTimeZone(Now.QuadPart / 10000000 - BASE_MILLISECONDS_TO_1970 / 1000, &Zone);
     if (!Standard->Known) {

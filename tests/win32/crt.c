@@ -317,6 +317,7 @@ static void time_zones(void **state)
     assert_int_equal(GetTimeZoneInformation(&zone), TIME_ZONE_ID_UNKNOWN);
     assert_int_equal(zone.Bias, 0);
     assert_int_equal(zone.StandardDate.wMonth, 0);
+    assert_true(GetTimeZoneInformation(NULL) == TIME_ZONE_ID_INVALID && GetLastError() == ERROR_INVALID_PARAMETER);
     unsetenv("TZ");
 }
 

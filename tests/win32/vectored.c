@@ -151,7 +151,7 @@ static void what_cannot_be_continued(void **state)
         code = GetExceptionCode();
     }
     assert_int_equal(code, STATUS_NONCONTINUABLE_EXCEPTION);
-    assert_int_equal(seen.ExceptionCode, STATUS_UNSUCCESSFUL);
+    assert_int_equal(seen.ExceptionCode, (DWORD)STATUS_UNSUCCESSFUL);
     expect_calls("g");
     assert_int_equal(RemoveVectoredExceptionHandler(handler), 1);
 }
@@ -334,7 +334,7 @@ static void breakpoints(void **state)
     (void)state;
     if (!IsDebuggerPresent()) {
         DebugBreak();
-        assert_int_equal(seen.ExceptionCode, EXCEPTION_BREAKPOINT);
+        assert_int_equal(seen.ExceptionCode, (DWORD)EXCEPTION_BREAKPOINT);
         expect_calls("g");
     }
     assert_int_equal(RemoveVectoredExceptionHandler(handler), 1);

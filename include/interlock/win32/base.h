@@ -636,8 +636,9 @@ typedef struct _TIME_ZONE_INFORMATION {
 
 C_ASSERT(sizeof(TIME_ZONE_INFORMATION) == 172);
 
-/* Stores the time zone and returns which of its seasons it is. Dates are in the form of days: the n-th weekday of a
-   month, 5 being the last. Differs: the host's time zone (TZ); its names are the host's abbreviations. Since NT 3.1. */
+/* Stores the time zone and returns which of its seasons it is; TIME_ZONE_ID_INVALID for NULL. Dates are in the form of
+   days: the n-th weekday of a month, 5 being the last. Differs: the host's time zone (TZ); its names are the host's
+   abbreviations. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation);
 
 /* Returns -1, 0 or 1. Since NT 3.1. */
