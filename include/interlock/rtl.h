@@ -59,7 +59,7 @@ NTSYSAPI LONG RtlUnhandledExceptionFilter(PEXCEPTION_POINTERS ExceptionInfo);
  */
 
 typedef struct _TEB {
-    NT_TIB NtTib; /* Self, StackBase, StackLimit; no exception list */
+    NT_TIB NtTib; /* Self; no exception list and no limits of the stack */
     PVOID EnvironmentPointer;
     CLIENT_ID ClientId;
     PVOID ActiveRpcHandle;
