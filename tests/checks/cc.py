@@ -150,6 +150,7 @@ def private_library(tap, copy):
 def main():
     tap = Tap()
     _, build, command, prefix, libdir, lab = sys.argv[1:7]
+    command = Path(command).resolve()
     with tempfile.TemporaryDirectory() as directory:
         copy = Copy(directory, build, prefix, libdir)
         tap.case("meson install", copy.problems)
