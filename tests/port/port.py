@@ -14,6 +14,7 @@ sys.path.insert(0, sys.argv[1])
 
 from tap import Tap  # noqa: E402
 
+OTHER_PROCESSORS = {"__yield"} # declared for aarch64 only
 COMMAND, ROOT = sys.argv[2], Path(sys.argv[3])
 
 
@@ -279,7 +280,7 @@ def claims(tap, trees):
     user = "#include <windows.h>\n" + "".join(f"#include <{name}>\n" for name in headers)
     lacking = compile_problems(there, user, options)
     lacking = compile_problems(lacking, "#include <ntifs.h>\n", options) if lacking else lacking
-    tap.case(f"{len(there)} functions that are called there are declared", sorted(lacking))
+    tap.case(f"{len(there)} functions that are called there are declared", sorted(lacking - OTHER_PROCESSORS))
     tap.case("enough functions are there", [] if len(there) > 400 else [len(there)])
     headers = {entry["name"] for entry in trees.report({"a.c": "".join(f"#include <{name}>\n" for name in (
         "windows.h", "synchapi.h", "ntddk.h", "mswsock.h", "shlobj.h"))})["headers"] if entry["there"]}
