@@ -26,7 +26,7 @@ static void LabhalThreadExit(void)
 static void LabhalInterrupt(void)
 {
     if (HalCurrentThread != NULL && LabhalCallbacks.Interrupt != NULL) {
-        LabhalCallbacks.Interrupt(FALSE);
+        LabhalCallbacks.Interrupt(lab->current->inside_libc);
     }
 }
 
@@ -122,9 +122,15 @@ BOOLEAN HalIsThreadAsleep(ULONG ThreadId)
     return FALSE;
 }
 
-BOOLEAN HalInterruptLater(VOID)
+HAL_LATER HalInterruptLater(VOID)
 {
-    return FALSE;
+    lab->current->interrupt_later = true;
+    return HalLaterSet;
+}
+
+BOOLEAN HalCanInterruptLater(VOID)
+{
+    return TRUE;
 }
 
 BOOLEAN HalBarrierAllThreads(VOID)

@@ -81,8 +81,10 @@ NTSTATUS HalInterruptThread(ULONG ThreadId);
    the host does not say. */
 BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId);
 BOOLEAN HalIsThreadAsleep(ULONG ThreadId);          /* in a system call */
-/* In Callbacks.Interrupt: runs it again soon. FALSE: the host refuses, or it was put off long enough. */
-BOOLEAN HalInterruptLater(VOID);
+/* In Callbacks.Interrupt, inside the C library: runs it again soon. Refused: the host has no timer for this thread. */
+typedef enum _HAL_LATER { HalLaterSet, HalLaterRefused, HalLaterTooOften } HAL_LATER;
+HAL_LATER HalInterruptLater(VOID);
+BOOLEAN HalCanInterruptLater(VOID);                 /* does the host have timers now? */
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */
 /* Every running thread passes a full barrier. FALSE: the host does not offer it, which is known from the start. */
 BOOLEAN HalBarrierAllThreads(VOID);

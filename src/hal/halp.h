@@ -122,7 +122,8 @@ BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see H
 /* insidelibc.c, for the current thread. */
 VOID HalpInitializeLibc(VOID);
 BOOLEAN HalpIsInsideLibc(const VOID *Context);           /* at each interrupt; Context: the handler's */
-BOOLEAN HalpInterruptLater(int Signal, PVOID Value);     /* FALSE: the host refuses, or it was put off long enough */
+HAL_LATER HalpInterruptLater(int Signal, PVOID Value);
+BOOLEAN HalpHasTimer(int Signal, PVOID Value);
 VOID HalpCancelInterruptLater(VOID);                     /* before the thread ends */
 
 extern volatile ULONG64 HalpFailedReads; /* reads of HalReadPointerOrFault that faulted */

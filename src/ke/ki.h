@@ -148,6 +148,7 @@ typedef struct _KTHREAD {
     volatile ULONG InterruptsServed;
     CHAR SuspendCount;               /* under SuspendLock */
     volatile BOOLEAN InSchedulerApc; /* waits to be resumed, or is about to */
+    volatile BOOLEAN WantsInterruptAgain; /* from the repeater */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -374,9 +375,11 @@ typedef struct _KI_INTERRUPT_SENT {
     BOOLEAN Slept;
 } KI_INTERRUPT_SENT, *PKI_INTERRUPT_SENT;
 NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent);
+VOID KiInterruptCurrentThread(PKTHREAD Thread);  /* the thread looks outside of the C library, if it is inside now */
 NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last interrupt may be lost */
 /* FALSE: not yet, and perhaps never. Finally: the caller will not ask again. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
+VOID KiEnsureInterruptsRepeat(VOID);              /* before a request that stops a thread, outside of dispatcher sections */
 VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 

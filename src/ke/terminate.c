@@ -69,6 +69,7 @@ NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus)
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
+    KiEnsureInterruptsRepeat();
     KiEnterDispatcher(Current);
     /* release: pairs with the acquire in KiClaimExit; what the requester did comes before the end */
     if (__atomic_compare_exchange_n(&Thread->ExitRequest, &Alive, KI_EXIT_REQUESTED | (ULONG)ExitStatus, FALSE,
