@@ -101,6 +101,16 @@ VOID HalWatchThreadExit(struct _KTHREAD *Thread)
     }
 }
 
+/* A schedule ends with its threads. */
+HAL_OTHERS HalFindOtherThreads(VOID)
+{
+    return HalOthers;
+}
+
+VOID HalNoteThreadEnds(VOID)
+{
+}
+
 NTSTATUS HalInterruptThread(ULONG ThreadId)
 {
     if (ThreadId < LABHAL_FIRST_THREAD) {

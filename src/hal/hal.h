@@ -70,6 +70,11 @@ DECLSPEC_NORETURN VOID HalExitThread(VOID);
 DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host takes */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
+/* Besides the caller and the library's own. ForNow: one that is ending or starting; ask again. Others also if the host does
+   not say. */
+typedef enum _HAL_OTHERS { HalNoOthers, HalOthersForNow, HalOthers } HAL_OTHERS;
+HAL_OTHERS HalFindOtherThreads(VOID);
+VOID HalNoteThreadEnds(VOID);                       /* by a thread, before it counts as ended: its host thread goes later */
 /* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: ThreadExit need not run. */
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
 /* Callbacks.Interrupt runs on that thread soon, unless something keeps the interrupt from it (interrupt.c); several may
