@@ -148,9 +148,9 @@ static void RunOnce(void)
 
 static PVOID *given;
 
-static BOOL CALLBACK Leave(PINIT_ONCE once, PVOID parameter, PVOID *context)
+static BOOL CALLBACK Leave(PINIT_ONCE unused, PVOID parameter, PVOID *context)
 {
-    (void)once;
+    (void)unused;
     (void)parameter;
     given = context;
     return TRUE;
@@ -159,12 +159,12 @@ static BOOL CALLBACK Leave(PINIT_ONCE once, PVOID parameter, PVOID *context)
 /* The callback gets the caller's own pointer. */
 static void RunOnceWithContext(void)
 {
-    INIT_ONCE once = INIT_ONCE_STATIC_INIT, without = INIT_ONCE_STATIC_INIT;
+    INIT_ONCE mine = INIT_ONCE_STATIC_INIT, without = INIT_ONCE_STATIC_INIT;
     PVOID context = (PVOID)(ULONG_PTR)0x80;
-    SHOW(InitOnceExecuteOnce(&once, Leave, NULL, &context));
+    SHOW(InitOnceExecuteOnce(&mine, Leave, NULL, &context));
     SHOW_TRUTH(given == &context);
     context = NULL;
-    SHOW(InitOnceExecuteOnce(&once, Leave, NULL, &context));
+    SHOW(InitOnceExecuteOnce(&mine, Leave, NULL, &context));
     SHOW((ULONG_PTR)context);
     SHOW(InitOnceExecuteOnce(&without, Leave, NULL, NULL));
     SHOW_TRUTH(given == NULL);

@@ -406,7 +406,11 @@ static void generic_rights_of_types(void **state)
         {"IoCompletionReserve", {0x20001, 0x20002, 0x20000, 0xf0003}},
     };
 
+    HANDLE reserve;
+
     (void)state;
+    assert_int_equal(NtAllocateReserveObject(&reserve, NULL, MemoryReserveIoCompletion), STATUS_SUCCESS);
+    close_handle(reserve);
     for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
         POBJECT_TYPE type = __atomic_load_n(&ObpFirstType, __ATOMIC_ACQUIRE);
 
