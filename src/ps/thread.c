@@ -307,7 +307,7 @@ static VOID PspThreadEnded(ULONG EndOrdinal, NTSTATUS ExitStatus)
         if (Others == HalNoOthers) {
             HalExitProcess((ULONG)ExitStatus, FALSE);
         }
-        HalGiveWay(Round);
+        KiBackOff(Round);
     }
 }
 
