@@ -67,7 +67,7 @@ int main(int Count, char **Arguments)
     WCHAR **Environment = BaseWidenArguments(environ);
     if (Main == NULL || Wide == NULL || Environment == NULL) {
         OutputDebugStringA(Missing);
-        return STATUS_UNSUCCESSFUL & 0xff;
+        return 1;
     }
     return Main(Count, Wide, Environment);
 }
