@@ -90,7 +90,7 @@ VOID KiForkParent(BOOLEAN LateFollows)
     if (!LateFollows) {
         Forker->SpecialApcDisable += 1;
         if (KiIsDeliveryPending(Forker)) {
-            KiInterruptThreadAgain(Forker, NULL);
+            KiInterruptCurrentThread(Forker);
         }
     }
 }

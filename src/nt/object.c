@@ -76,6 +76,7 @@ static NTSTATUS NtpDuplicateObject(KPROCESSOR_MODE Mode, HANDLE SourceProcessHan
 {
     BOOLEAN Close = (Duplication->Options & DUPLICATE_CLOSE_SOURCE) != 0;
     NTSTATUS Status = NtpCheckHandleProcess(SourceProcessHandle, Mode);
+    NtpClearHandle(TargetHandle);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }

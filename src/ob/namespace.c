@@ -7,7 +7,7 @@
 
 #define OBP_FEWEST_BUCKETS 64
 #define OBP_MOST_BUCKETS (1u << 20)
-#define OBP_LONGEST_PATH (UNICODE_STRING_MAX_CHARS)
+#define OBP_LONGEST_PATH (OBP_LONGEST_NAME / sizeof(WCHAR))
 #define OBP_MOST_LINKS 32
 #define OBP_DOTS 3
 
@@ -269,7 +269,7 @@ static NTSTATUS ObpOpenFound(POBP_REQUEST Request, PVOID Object)
     if ((Request->Attributes & OBJ_EXCLUSIVE) && !(Info != NULL && Info->Exclusive)) {
         return STATUS_INVALID_PARAMETER;
     }
-    Status = ObpGrantAccess(Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
+    Status = ObpGrantOpen(Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
     if (NT_SUCCESS(Status) && Request->Handle != NULL) {
         ObpOpenReservedHandle(Request->Handle, Object, Request->Attributes, GrantedAccess);
     }
