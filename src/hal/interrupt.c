@@ -214,13 +214,19 @@ VOID HalpInitializeBarrier(VOID)
  * start. Then time makes the barrier: a store is visible to all processors within microseconds, and a thread that does
  * not run has been through the host's scheduler, which is a barrier.
  */
+VOID HalpOutwaitStores(VOID)
+{
+    ULONGLONG End = HalDispatch.QueryInterruptTime() + OUTWAIT_STORES;
+
+    while (HalDispatch.QueryInterruptTime() < End) {
+        HalpSleep(OUTWAIT_STORES);
+    }
+}
+
 BOOLEAN HalBarrierAllThreads(VOID)
 {
     if (HalpBarrierOffered && !HalpMakeBarrier() && !HalpRegisterAndMakeBarrier()) {
-        ULONGLONG End = HalDispatch.QueryInterruptTime() + OUTWAIT_STORES;
-        while (HalDispatch.QueryInterruptTime() < End) {
-            HalpSleep(OUTWAIT_STORES);
-        }
+        HalpOutwaitStores();
     }
     return HalpBarrierOffered;
 }

@@ -16,6 +16,9 @@ BOOL BaseBoolStatus(NTSTATUS Status);      /* TRUE, or FALSE with the last error
 /* time.c. NULL: no timeout. */
 PLARGE_INTEGER BaseFormatTimeOut(PLARGE_INTEGER Timeout, ULONG Milliseconds);
 
+/* thread.c */
+VOID BaseStoreFileTime(LPFILETIME FileTime, LARGE_INTEGER Time);
+
 /* wait.c. Win32 has no alerts, so an alertable wait that an alert ended starts over with the rest of its time. */
 typedef struct _BASE_WAIT_TIME {
     LARGE_INTEGER Interval;

@@ -84,6 +84,7 @@ HANDLE OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId)
 
 VOID ExitThread(DWORD dwExitCode)
 {
+    BaseLeaveFiberToExit(dwExitCode);
     NtTerminateThread(NtCurrentThread(), (NTSTATUS)dwExitCode);
     __builtin_unreachable();
 }
@@ -305,7 +306,7 @@ VOID GetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber)
 
 /* Times, description, APCs. */
 
-static VOID BaseStoreFileTime(LPFILETIME FileTime, LARGE_INTEGER Time)
+VOID BaseStoreFileTime(LPFILETIME FileTime, LARGE_INTEGER Time)
 {
     FileTime->dwLowDateTime = Time.LowPart;
     FileTime->dwHighDateTime = (DWORD)Time.HighPart;
