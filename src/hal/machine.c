@@ -76,18 +76,29 @@ static ULONG64 HalpBytesOfLine(PCSTR Text, PCSTR Name)
     return Line != NULL ? strtoull(Line + strlen(Name), NULL, 10) * 1024 : 0;
 }
 
-VOID HalQueryMemoryStatus(PHAL_MEMORY_STATUS Status)
+/* Empty: there is no such file. */
+static VOID HalpReadWhole(PCSTR Path, CHAR Text[TEXT_SIZE])
 {
-    HALP_HOST_CALLS;
-    CHAR Text[TEXT_SIZE];
     SSIZE_T Length = -1;
-    int File = HalpOpenFile("/proc/meminfo", O_RDONLY);
+    int File = HalpOpenFile(Path, O_RDONLY);
 
     if (File >= 0) {
         Length = HalpReadFile(File, Text, TEXT_SIZE - 1);
         HalCloseDescriptor(File);
     }
     Text[Length > 0 ? Length : 0] = '\0';
+}
+
+VOID HalQueryMemoryStatus(PHAL_MEMORY_STATUS Status)
+{
+    HALP_HOST_CALLS;
+    CHAR Text[TEXT_SIZE];
+    PCSTR Pressure;
+
+    HalpReadWhole("/proc/pressure/memory", Text);
+    Pressure = strstr(Text, "some avg10=");
+    Status->Pressure = Pressure != NULL ? (ULONG)strtoul(Pressure + strlen("some avg10="), NULL, 10) : 0;
+    HalpReadWhole("/proc/meminfo", Text);
     Status->TotalPhysical = HalpBytesOfLine(Text, "MemTotal:");
     Status->AvailablePhysical = HalpBytesOfLine(Text, "MemAvailable:");
     Status->TotalSwap = HalpBytesOfLine(Text, "SwapTotal:");

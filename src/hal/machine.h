@@ -42,6 +42,7 @@ typedef struct _HAL_MEMORY_STATUS {
     ULONG64 AvailablePhysical;
     ULONG64 TotalSwap;
     ULONG64 AvailableSwap;
+    ULONG Pressure;                  /* percent of the last 10 s in which a thread has stalled for memory */
 } HAL_MEMORY_STATUS, *PHAL_MEMORY_STATUS;
 
 VOID HalQueryMemoryStatus(PHAL_MEMORY_STATUS Status); /* zeros: the host does not say */

@@ -425,7 +425,7 @@ static VOID WINAPI stay_a_thread(LPVOID parameter)
     DeleteFiber(last_home);
     assert_true(ConvertFiberToThread());
     GetCurrentThreadStackLimits(&low, &high);
-    assert_in_range((ULONG_PTR)&low, low, high);
+    assert_in_range((ULONG_PTR)__builtin_frame_address(0), low, high);
     ExitThread(4);
 }
 
@@ -474,7 +474,7 @@ static VOID WINAPI look_at_the_stack(LPVOID parameter)
 {
     (void)parameter;
     GetCurrentThreadStackLimits(&low_of_fiber, &high_of_fiber);
-    address_on_fiber = (ULONG_PTR)&parameter;
+    address_on_fiber = (ULONG_PTR)__builtin_frame_address(0);
     SwitchToFiber(home);
 }
 
@@ -489,6 +489,7 @@ static void stack_limits(void **state)
     first = CreateFiber(3 << 20, look_at_the_stack, NULL);
     SwitchToFiber(first);
     assert_int_equal(high_of_fiber - low_of_fiber, 3 << 20);
+    assert_in_range(address_on_fiber, low_of_fiber, high_of_fiber);
     assert_true(high_of_fiber <= low || low_of_fiber >= high);
     DeleteFiber(first);
     convert_back();

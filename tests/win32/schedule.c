@@ -191,7 +191,7 @@ static ULONGLONG number(FILETIME time)
 static void times_of_this_process(void **state)
 {
     FILETIME created, exited, kernel, user, again, now;
-    volatile unsigned long sum = 0;
+    volatile unsigned long sum;
     DWORD handles;
     ULONGLONG before;
 
@@ -204,10 +204,11 @@ static void times_of_this_process(void **state)
     before = number(kernel) + number(user);
     do {
         for (int i = 0; i < 1000000; i++)
-            sum += (unsigned long)i;
+            sum = (unsigned long)i;
         assert_true(GetProcessTimes(GetCurrentProcess(), &again, &exited, &kernel, &user));
     } while (number(kernel) + number(user) == before);
     assert_true(number(kernel) + number(user) > before);
+    assert_int_equal(sum, 999999);
     assert_false(GetProcessTimes(GetCurrentProcess(), NULL, &exited, &kernel, &user));
     assert_int_equal(GetLastError(), ERROR_NOACCESS);
     assert_true(GetProcessHandleCount(GetCurrentProcess(), &handles));
