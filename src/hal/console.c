@@ -231,7 +231,8 @@ VOID HalTakeDefaultAction(HAL_CONSOLE_EVENT Event)
     HalWatchConsole(TRUE);
 }
 
+/* For the host -1 is every process, and a number that has become positive a single one: neither is a group. */
 BOOLEAN HalSendConsoleEvent(ULONG Group, HAL_CONSOLE_EVENT Event)
 {
-    return HalpCall(SYS_kill, -(pid_t)Group, HalpConsoleSignals[Event]) == 0;
+    return Group != 1 && Group <= MAXLONG && HalpCall(SYS_kill, -(pid_t)Group, HalpConsoleSignals[Event]) == 0;
 }

@@ -184,6 +184,16 @@ VOID HalFinishSwitch(PHAL_FIBER Current, PHAL_FIBER Previous)
 
 /* Fibers. */
 
+/* ThreadSanitizer's record of the host thread. It refuses an exit under any other. */
+HALP_THREAD_LOCAL PVOID HalpThreadRecord;
+
+VOID HalpAnnounceExit(VOID)
+{
+    if (HalpThreadRecord != NULL) {
+        __tsan_switch_to_fiber(HalpThreadRecord, 0);
+    }
+}
+
 static ULONG HalpPage(VOID)
 {
     return (ULONG)sysconf(_SC_PAGESIZE);
@@ -218,6 +228,7 @@ VOID HalInitializeThreadFiber(PHAL_FIBER Fiber, BOOLEAN SwitchFloat)
     Fiber->SwitchFloat = SwitchFloat;
     if (__tsan_get_current_fiber != NULL) {
         Fiber->ThreadSanitizer = __tsan_get_current_fiber();
+        HalpThreadRecord = HalpThreadRecord != NULL ? HalpThreadRecord : Fiber->ThreadSanitizer;
     }
 }
 

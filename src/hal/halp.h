@@ -108,6 +108,8 @@ VOID HalpInitializeBarrier(VOID);
 VOID HalpStayLoaded(VOID);
 VOID HalpInitializeStackTrace(VOID);
 
+VOID HalpAnnounceExit(VOID); /* fiber.c: to sanitizers, before pthread_exit */
+
 /* Before Callbacks.ForkChild: forget what belongs to the parent. */
 VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);

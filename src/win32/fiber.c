@@ -157,25 +157,28 @@ static VOID BaseForgetThreadFiber(PBASE_FIBER Fiber)
     KiExitLocked(&BaseFiberLock, Thread);
 }
 
-static VOID BaseLetGoOfFiber(PBASE_FIBER *Place)
+static VOID BaseLetGoOfFiber(PBASE_FIBER *Place, BOOLEAN WasTerminated)
 {
     PBASE_FIBER Fiber = *Place;
     if (Fiber != NULL && !HalIsOnStack(&Fiber->Hal)) {
         *Place = NULL;
         Fiber->Hal.Ends = TRUE;
+        if (WasTerminated) {
+            Fiber->Hal.ThreadSanitizer = NULL; /* which believes that the thread still runs it */
+        }
         BaseReleaseFiber(Fiber);
     }
 }
 
 /* Rule 2. The routines of a thread's end run twice: the first time the host may still be on the fiber's stack. */
-VOID BaseThreadLeavesFibers(PBASE_THREAD Own)
+VOID BaseThreadLeavesFibers(PBASE_THREAD Own, BOOLEAN WasTerminated)
 {
     PBASE_FIBER Home = Own->ThreadFiber;
     if (Home != NULL) {
         BaseForgetThreadFiber(Home);
     }
-    BaseLetGoOfFiber(&Own->Fiber);
-    BaseLetGoOfFiber(&Own->LeftFiber);
+    BaseLetGoOfFiber(&Own->Fiber, WasTerminated);
+    BaseLetGoOfFiber(&Own->LeftFiber, WasTerminated);
 }
 
 /* Making and deleting. */

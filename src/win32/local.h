@@ -45,6 +45,6 @@ VOID BaseThreadEnds(PBASE_THREAD Thread);
 VOID BaseEndFls(struct _BASE_FLS *Fls);
 /* fiber.c. Does not return if the thread can end on its own stack. */
 VOID BaseLeaveFiberToExit(DWORD ExitCode);
-VOID BaseThreadLeavesFibers(PBASE_THREAD Own); /* it ends */
+VOID BaseThreadLeavesFibers(PBASE_THREAD Own, BOOLEAN WasTerminated); /* Own ends */
 
 #endif

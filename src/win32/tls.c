@@ -398,6 +398,7 @@ static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
         BaseThreadEnds(Own);
     }
     BaseThreadLeavesFibers(Own);
+    BaseThreadLeavesFibers(Own, WasTerminated);
     if (Own->TlsExpansionSlots != NULL) {
         BasepFreeSlots(&BasepTls.Lock, &Own->TlsExpansionSlots);
     }

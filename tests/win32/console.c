@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -300,6 +301,33 @@ static void handlers_of_the_program_come_last(void **state)
     assert_int_equal(run_child(chain, NULL), 0);
 }
 
+/* The linker wraps syscall: a signal for every process, or for one, must not get out. */
+static volatile LONG stray_signals;
+
+long __wrap_syscall(long number, long first, long second, long third, long fourth, long fifth, long sixth);
+long __real_syscall(long number, ...);
+
+long __wrap_syscall(long number, long first, long second, long third, long fourth, long fifth, long sixth)
+{
+    if (number == SYS_kill && (first == -1 || first > 0)) {
+        InterlockedIncrement(&stray_signals);
+        return 0;
+    }
+    return __real_syscall(number, first, second, third, fourth, fifth, sixth);
+}
+
+static void only_groups_get_events(void **state)
+{
+    static const DWORD wrong[] = {1, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFF};
+
+    (void)state;
+    for (size_t number = 0; number < ARRAYSIZE(wrong); number++) {
+        assert_false(GenerateConsoleCtrlEvent(CTRL_C_EVENT, wrong[number]));
+        assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    }
+    assert_int_equal(stray_signals, 0);
+}
+
 static void generate(int *report)
 {
     (void)report;
@@ -358,6 +386,7 @@ int main(void)
         cmocka_unit_test(default_actions),
         cmocka_unit_test(interrupts_can_be_ignored),
         cmocka_unit_test(handlers_of_the_program_come_last),
+        cmocka_unit_test(only_groups_get_events),
         cmocka_unit_test(events_can_be_generated),
         cmocka_unit_test(a_forked_child),
         cmocka_unit_test(files),

@@ -326,12 +326,12 @@ static void store_and_load(void *argument, unsigned index)
             saw_left = __atomic_load_n(&left, __ATOMIC_RELAXED);
         }
         InterlockedExchange(&rounds_of[index], (LONG)round * 2 - 1);
-        while (rounds_of[!index] < (LONG)round * 2 - 1)
+        while (ReadAcquire(&rounds_of[!index]) < (LONG)round * 2 - 1)
             YieldProcessor();
         if (index == 0)
             assert_true(saw_right == (LONG)round || saw_left == (LONG)round);
         InterlockedExchange(&rounds_of[index], (LONG)round * 2);
-        while (rounds_of[!index] < (LONG)round * 2)
+        while (ReadAcquire(&rounds_of[!index]) < (LONG)round * 2)
             YieldProcessor();
     }
 }
