@@ -686,6 +686,13 @@ NTSYSAPI NTSTATUS NTAPI NtQueryInformationThread(HANDLE ThreadHandle, THREADINFO
 NTSYSAPI NTSTATUS NTAPI NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass,
                                                PVOID ThreadInformation, ULONG ThreadInformationLength);
 
+struct _CONTEXT;
+
+/* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: on x86-64, and only if the
+   host has interrupted the thread in its own code: one that waits in the library is STATUS_NOT_SUPPORTED. Since NT 3.1. */
+NTSYSAPI NTSTATUS NTAPI NtGetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
+NTSYSAPI NTSTATUS NTAPI NtSetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
+
 /* Returns the number of the current processor; the Ex form stores its group and number. Differs: the number of the
    virtual processor. Since Server 2003, 7. */
 NTSYSAPI ULONG NTAPI NtGetCurrentProcessorNumber(VOID);

@@ -119,7 +119,7 @@ VOID HalpDeferFrees(BOOLEAN Defer);
 VOID HalpRegisterLateForkHandlers(VOID); /* init.c; with the first thread */
 
 VOID HalpUnblockInterrupt(VOID);
-VOID HalpOutwaitStores(VOID); /* interrupt.c: until every store that was made is visible */
+VOID HalpOutwaitStores(VOID); /* machine.c: until every store that was made is visible */
 BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see HalIsInterruptOnItsWay */
 
 /* insidelibc.c, for the current thread. */

@@ -13,6 +13,7 @@
 
 #define PATH_SIZE 48
 #define TEXT_SIZE 4096
+#define OUTWAIT_STORES 10000000 /* nanoseconds */
 /* In a status line, after the name. */
 #define FIELDS_BEFORE_TIMES 11
 #define FIELDS_BEFORE_START 19
@@ -49,7 +50,7 @@ static BOOLEAN HalpReadProcessTimes(ULONG ProcessId, PHAL_PROCESS_TIMES Times)
         Field = strchr(Field + 1, ' ');
     }
     Age = HalpUnitsSinceBoot() - strtoull(Field, NULL, 10) * Tick;
-    Times->CreateTime = HalpQuerySystemTime() - Age;
+    Times->CreateTime = HalDispatch.QuerySystemTime() - Age;
     return TRUE;
 }
 
@@ -145,6 +146,14 @@ VOID HalQueryStackLimits(PULONG_PTR Low, PULONG_PTR High)
     }
     *Low = (ULONG_PTR)Stack;
     *High = (ULONG_PTR)Stack + Size;
+}
+
+VOID HalpOutwaitStores(VOID)
+{
+    struct timespec Rest = {.tv_nsec = OUTWAIT_STORES};
+
+    while (HalpCall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &Rest, &Rest) == -EINTR) {
+    }
 }
 
 VOID HalFlushWriteBuffers(VOID)

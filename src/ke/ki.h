@@ -148,6 +148,7 @@ typedef struct _KTHREAD {
     volatile ULONG InterruptsServed;
     CHAR SuspendCount;               /* under SuspendLock */
     volatile BOOLEAN InSchedulerApc; /* waits to be resumed, or is about to */
+    PVOID volatile InterruptFrame;   /* the registers that it was stopped with; NULL: it was not, or by itself */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -379,6 +380,8 @@ VOID KiInitializeSuspension(PKTHREAD Thread);
 VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is suspended */
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
+/* Of a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers are nowhere. */
+NTSTATUS KiAccessRegisters(PKTHREAD Thread, struct _CONTEXT *Context, BOOLEAN Write);
 VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: regardless of its count */
 
 /* mutant.c, queue.c */

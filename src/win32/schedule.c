@@ -370,3 +370,15 @@ VOID FlushProcessWriteBuffers(VOID)
 {
     HalFlushWriteBuffers();
 }
+
+/* Registers. */
+
+BOOL GetThreadContext(HANDLE hThread, LPCONTEXT lpContext)
+{
+    return BaseBoolStatus(NtGetContextThread(hThread, lpContext));
+}
+
+BOOL SetThreadContext(HANDLE hThread, const CONTEXT *lpContext)
+{
+    return BaseBoolStatus(NtSetContextThread(hThread, (PCONTEXT)lpContext));
+}

@@ -161,6 +161,15 @@ WINBASEAPI BOOL WINAPI GetLogicalProcessorInformationEx(LOGICAL_PROCESSOR_RELATI
 /* Stores the highest number of a node. Since XP. */
 WINBASEAPI BOOL WINAPI GetNumaHighestNodeNumber(PULONG HighestNodeNumber);
 
+/* Registers. */
+
+typedef PCONTEXT LPCONTEXT;
+
+/* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: as NtGetContextThread. Since
+   NT 3.1. */
+WINBASEAPI BOOL WINAPI GetThreadContext(HANDLE hThread, LPCONTEXT lpContext);
+WINBASEAPI BOOL WINAPI SetThreadContext(HANDLE hThread, const CONTEXT *lpContext);
+
 /* The calling thread, and all others. */
 
 /* Makes the stores of every thread of the process visible: a full barrier on each processor that runs one of them.
