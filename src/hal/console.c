@@ -77,7 +77,7 @@ NTSTATUS HalReadDescriptor(LONG Descriptor, PVOID Buffer, ULONG Length, PULONG D
                                                                                        : STATUS_SUCCESS;
 }
 
-static NTSTATUS HalpWriteAll(LONG Descriptor, const UCHAR *Buffer, ULONG Length, PULONG Done)
+static NTSTATUS HalpWriteWhole(LONG Descriptor, const UCHAR *Buffer, ULONG Length, PULONG Done)
 {
     while (*Done < Length) {
         SSIZE_T Result = HalpWriteFile(Descriptor, Buffer + *Done, Length - *Done);
@@ -106,7 +106,7 @@ NTSTATUS HalWriteDescriptor(LONG Descriptor, const VOID *Buffer, ULONG Length, P
     sigaddset(&Pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &Pipe, &Before);
     sigpending(&Pending);
-    Status = HalpWriteAll(Descriptor, Buffer, Length, Done);
+    Status = HalpWriteWhole(Descriptor, Buffer, Length, Done);
     if (Status == STATUS_PIPE_CLOSING && !sigismember(&Pending, SIGPIPE)) {
         sigtimedwait(&Pipe, NULL, &Now);
     }

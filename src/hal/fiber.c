@@ -91,6 +91,11 @@ ENTRY_FUNCTION("ra", "mv a0, s0\njalr s1\nebreak");
 #error "fiber.c: this machine has no switch."
 #endif
 
+/* Not every C library has them. */
+extern __typeof__(getcontext) getcontext __attribute__((weak));
+extern __typeof__(makecontext) makecontext __attribute__((weak));
+extern __typeof__(swapcontext) swapcontext __attribute__((weak));
+
 VOID HalpSwitchStack(PVOID *StackPointer, PVOID NewStackPointer);
 VOID HalpEnterFiber(VOID);
 
@@ -247,7 +252,7 @@ static BOOLEAN HalpPrepareContext(PHAL_FIBER Fiber)
 {
     ucontext_t *Context = HalAllocate(sizeof(*Context), MEMORY_ALLOCATION_ALIGNMENT);
 
-    if (Context == NULL || getcontext(Context) != 0) {
+    if (Context == NULL || swapcontext == NULL || getcontext(Context) != 0) {
         HalFree(Context);
         return FALSE;
     }

@@ -23,6 +23,7 @@
 
 #define BASE_FIBER_SIGNATURE 0x72626946u /* "Fibr" */
 #define BASE_FIBER_DEFAULT_STACK (1024 * 1024)
+#define BASE_FIBER_EXIT_CODE 1 /* of a thread whose fiber has returned */
 
 typedef struct _BASE_FIBER {
     PVOID FiberData;                 /* first: programs read it through GetCurrentFiber */
@@ -259,7 +260,7 @@ static DECLSPEC_NORETURN VOID BaseRunFiber(PVOID Context)
     PBASE_FIBER Fiber = Context;
     BaseArriveOnFiber();
     Fiber->Start(Fiber->FiberData);
-    ExitThread(0);
+    ExitThread(BASE_FIBER_EXIT_CODE);
 }
 
 LPVOID CreateFiberEx(SIZE_T dwStackCommitSize, SIZE_T dwStackReserveSize, DWORD dwFlags,
@@ -301,7 +302,7 @@ VOID DeleteFiber(LPVOID lpFiber)
     }
     if (Fiber == Own->Fiber) {
         Fiber->Deleted = TRUE;
-        ExitThread(0);
+        ExitThread(BASE_FIBER_EXIT_CODE);
     }
     if (!BaseClaimFiber(Fiber)) {
         RtlRaiseStatus(STATUS_INVALID_PARAMETER);

@@ -77,10 +77,10 @@ DWORD GetEnvironmentVariableW(LPCWSTR lpName, LPWSTR lpBuffer, DWORD nSize)
 
 BOOL SetEnvironmentVariableA(LPCSTR lpName, LPCSTR lpValue)
 {
-    if (lpName == NULL || lpName[0] == 0 || strchr(lpName, '=') != NULL) {
+    if (lpName != NULL && (lpName[0] == 0 || strchr(lpName, '=') != NULL)) {
         return BaseBoolStatus(STATUS_INVALID_PARAMETER);
     }
-    if (lpValue == NULL && HalQueryVariable(lpName, NULL, 0) == HAL_NO_VARIABLE) {
+    if (lpName == NULL || (lpValue == NULL && HalQueryVariable(lpName, NULL, 0) == HAL_NO_VARIABLE)) {
         BaseSetLastError(ERROR_ENVVAR_NOT_FOUND);
         return FALSE;
     }

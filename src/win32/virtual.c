@@ -361,7 +361,7 @@ static NTSTATUS BaseReserve(LPVOID Address, SIZE_T Size, DWORD Type, DWORD Prote
     BASE_CHANGE Change = {0};
     NTSTATUS Status = STATUS_RETRY;
     if (!BaseSetRange(&Change, Address, Size, BaseGranularity())) {
-        return Address != NULL ? STATUS_INVALID_PARAMETER : STATUS_NO_MEMORY;
+        return STATUS_INVALID_PARAMETER;
     }
     if (Address != NULL && Change.Begin == 0) {
         return STATUS_INVALID_PARAMETER;

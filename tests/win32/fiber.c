@@ -374,7 +374,7 @@ static void a_fiber_that_ends_ends_its_thread(void **state)
     (void)state;
     callbacks = 0;
     slot = FlsAlloc(count_callback);
-    assert_int_equal(run(end_on_a_fiber, (LPVOID)just_return), 0);
+    assert_int_equal(run(end_on_a_fiber, (LPVOID)just_return), 1);
     convert();
     assert_int_equal(raised_by(switch_to, last_fiber), STATUS_INVALID_PARAMETER);
     convert_back();

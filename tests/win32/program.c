@@ -38,7 +38,7 @@ static void variables(void **state)
     assert_false(SetEnvironmentVariableA("a=b", "x"));
     assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
     assert_false(SetEnvironmentVariableW(NULL, u"x"));
-    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    assert_int_equal(GetLastError(), ERROR_ENVVAR_NOT_FOUND);
 }
 
 static void all_variables(void **state)

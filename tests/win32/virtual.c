@@ -187,7 +187,8 @@ static void documented_errors(void **state)
     refuse_allocation(NULL, page, MEM_RESERVE | 0x80, PAGE_READWRITE, ERROR_INVALID_PARAMETER);
     refuse_allocation(NULL, page, MEM_RESERVE | MEM_COMMIT | MEM_LARGE_PAGES, PAGE_READWRITE,
                       ERROR_PRIVILEGE_NOT_HELD);
-    refuse_allocation(NULL, (SIZE_T)1 << 60, MEM_RESERVE, PAGE_READWRITE, ERROR_NOT_ENOUGH_MEMORY);
+    refuse_allocation(NULL, (SIZE_T)1 << 60, MEM_RESERVE, PAGE_READWRITE, ERROR_INVALID_PARAMETER);
+    refuse_allocation(NULL, ((SIZE_T)1 << 47) - 65536, MEM_RESERVE, PAGE_READWRITE, ERROR_NOT_ENOUGH_MEMORY);
     refuse_allocation(gone, page, MEM_COMMIT, PAGE_READWRITE, ERROR_INVALID_ADDRESS);
     refuse_allocation(base + 3 * 65536, 2 * 65536, MEM_COMMIT, PAGE_READWRITE, ERROR_INVALID_ADDRESS);
 

@@ -30,7 +30,7 @@ WINBASEAPI LPVOID WINAPI ConvertThreadToFiberEx(LPVOID lpParameter, DWORD dwFlag
 WINBASEAPI BOOL WINAPI ConvertFiberToThread(VOID);
 
 /* Creates a fiber with a stack of its own; NULL on failure. It runs when a thread switches to it. When its routine
-   returns, the thread ends that runs it. Differs: the stack has at least 256 KB and is committed by use, with a guard
+   returns, the thread ends that runs it, with code 1. Differs: the stack has at least 256 KB and is committed by use, with a guard
    page. Since NT 3.51, Server 2003. */
 WINBASEAPI LPVOID WINAPI CreateFiber(SIZE_T dwStackSize, LPFIBER_START_ROUTINE lpStartAddress, LPVOID lpParameter);
 WINBASEAPI LPVOID WINAPI CreateFiberEx(SIZE_T dwStackCommitSize, SIZE_T dwStackReserveSize, DWORD dwFlags,
