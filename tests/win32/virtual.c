@@ -266,9 +266,9 @@ static void a_walk(void **state)
 
     (void)state;
     GetSystemInfo(&system);
-    for (char *next = NULL; next < (char *)system.lpMaximumApplicationAddress;
-         next = (char *)information.BaseAddress + information.RegionSize) {
-        if (VirtualQuery(next, &information, sizeof(information)) == 0)
+    for (ULONG_PTR next = 0; next < (ULONG_PTR)system.lpMaximumApplicationAddress;
+         next = (ULONG_PTR)information.BaseAddress + information.RegionSize) {
+        if (VirtualQuery((LPVOID)next, &information, sizeof(information)) == 0)
             break;
         assert_int_not_equal(information.RegionSize, 0);
         met = met || (information.AllocationBase == base && information.State == MEM_RESERVE);
