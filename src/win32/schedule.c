@@ -122,17 +122,8 @@ BOOL GetProcessTimes(HANDLE hProcess, LPFILETIME lpCreationTime, LPFILETIME lpEx
                      LPFILETIME lpUserTime)
 {
     KERNEL_USER_TIMES Times;
-    if (!BaseQueryProcessClass(hProcess, ProcessTimes, &Times, sizeof(Times))) {
-        return FALSE;
-    }
-    if (lpCreationTime == NULL || lpExitTime == NULL || lpKernelTime == NULL || lpUserTime == NULL) {
-        return BaseBoolStatus(STATUS_ACCESS_VIOLATION);
-    }
-    BaseStoreFileTime(lpCreationTime, Times.CreateTime);
-    BaseStoreFileTime(lpExitTime, Times.ExitTime);
-    BaseStoreFileTime(lpKernelTime, Times.KernelTime);
-    BaseStoreFileTime(lpUserTime, Times.UserTime);
-    return TRUE;
+    return BaseQueryProcessClass(hProcess, ProcessTimes, &Times, sizeof(Times)) &&
+           BaseStoreTimes(&Times, lpCreationTime, lpExitTime, lpKernelTime, lpUserTime);
 }
 
 BOOL GetProcessHandleCount(HANDLE hProcess, PDWORD pdwHandleCount)
