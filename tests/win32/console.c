@@ -272,12 +272,12 @@ static void interrupts_can_be_ignored(void **state)
     assert_int_equal(run_child(ignore, NULL), 0);
 }
 
-static volatile sig_atomic_t posix_calls;
+static volatile LONG posix_calls;
 
 static void posix_handler(int signal)
 {
     (void)signal;
-    posix_calls++;
+    InterlockedIncrement(&posix_calls);
 }
 
 /* A handler of the program's own gets what no handler of the console takes. */
@@ -287,9 +287,9 @@ static void chain(int *report)
     signal(SIGINT, posix_handler);
     CHECK(SetConsoleCtrlHandler(second_handler, TRUE));
     kill(getpid(), SIGINT);
-    while (posix_calls == 0)
+    while (ReadAcquire(&posix_calls) == 0)
         Sleep(1);
-    CHECK(order == 1);
+    CHECK(ReadAcquire(&order) == 1);
     CHECK(SetConsoleCtrlHandler(second_handler, FALSE));
     raise(SIGINT);
     CHECK(posix_calls == 2 && order == 1);
