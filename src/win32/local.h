@@ -40,9 +40,10 @@ VOID BaseWatchThreadExits(VOID);
 
 /* notify.c. */
 VOID BaseThreadEnds(PBASE_THREAD Thread);
-/* tls.c. Before the first index is allocated, and before the first fiber is made. */
-/* The values of a fiber. Calls back for them, on the current thread, and frees them. NULL does nothing. */
+
+/* tls.c: the values of a fiber. Calls back for them, on the current thread, and frees them. NULL does nothing. */
 VOID BaseEndFls(struct _BASE_FLS *Fls);
+
 /* fiber.c. Does not return if the thread can end on its own stack. */
 VOID BaseLeaveFiberToExit(DWORD ExitCode);
 VOID BaseThreadLeavesFibers(PBASE_THREAD Own, BOOLEAN WasTerminated); /* Own ends */

@@ -397,7 +397,6 @@ static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
     if (!WasTerminated) {
         BaseThreadEnds(Own);
     }
-    BaseThreadLeavesFibers(Own);
     BaseThreadLeavesFibers(Own, WasTerminated);
     if (Own->TlsExpansionSlots != NULL) {
         BasepFreeSlots(&BasepTls.Lock, &Own->TlsExpansionSlots);
