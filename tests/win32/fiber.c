@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <interlock/exception.h>
+#include <interlock/ntstatus.h>
 #include <windows.h>
 
 #include <fenv.h>
