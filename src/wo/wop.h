@@ -1,0 +1,174 @@
+/* wop.h: the layout of a world, its lock and its journal. The theory is in wo.h. All multi-byte fields are the host's. */
+#ifndef INTERLOCK_WOP_H
+#define INTERLOCK_WOP_H
+
+#include "wo.h"
+
+#define WO_MAGIC 0x646c726f576b6c49ull /* "IlkWorld" */
+#define WO_VERSION 1
+#define WO_UNIT 64                     /* records begin at multiples of this */
+#define WO_CLASSES 12                  /* sizes of records: 64 bytes << class */
+#define WO_BUCKETS 65536               /* of the names; untouched pages of the table take no memory */
+#define WO_JOURNAL 512                 /* words that one transaction changes at most */
+#define WO_POSTS 64                    /* waits that one transaction grants at most */
+#define WO_MAXIMUM_SIZE (1ull << 30)
+
+/* In front of each record. Kind is 0 while the record is free; Next links it in the free list of its class. */
+typedef enum _WO_KIND { WoFree, WoObjectRecord, WoWaiterRecord, WoProcessRecord, WoReferenceRecord, WoNameRecord, WoTicketRecord } WO_KIND;
+typedef struct _WO_RECORD {
+    UCHAR Kind;
+    UCHAR Class;
+    USHORT Reserved;
+    WO_INDEX Next;
+} WO_RECORD, *PWO_RECORD;
+
+/*
+ * The state word of an object.
+ *
+ *      63                    32 31                 8 7      2  1   0
+ *     +------------------------+--------------------+--------+---+---+
+ *     |         Value          |         0          |  Type  | A | W |
+ *     +------------------------+--------------------+--------+---+---+
+ *
+ * Value: event, timer: 0 or 1; semaphore: the count; mutant: the waiter record of its owner, 0 if it is free.
+ * A: mutant: abandoned, and not told yet. W: frozen: see wo.h, 4.
+ */
+#define WO_W 1ull
+#define WO_ABANDONED 2ull
+
+typedef struct _WO_LINKS { WO_INDEX First, Last; } WO_LINKS;  /* changed as one 8-byte word */
+
+typedef struct _WO_OBJECT {
+    WO_RECORD Record;
+    volatile ULONG64 Word;
+    union { WO_LINKS Waiters; ULONG64 WaitersWord; }; /* blocks, oldest first */
+    LONG Limit;                /* semaphore */
+    LONG Recursion;            /* mutant: acquires beyond the first; only the owner's thread touches it */
+    ULONG64 DueTime;           /* timer; 0: not set */
+    ULONG64 Arming;            /* timer: changes whenever it is set or canceled */
+    ULONG Period;
+    BOOLEAN Absolute;
+    ULONG Handles;             /* of all processes */
+    ULONG References;          /* processes that have a reference record */
+    WO_INDEX Name;             /* 0: none */
+    ULONG Permanent;
+    WO_INDEX FirstEntry, LastEntry; /* directory: its names in order of insertion */
+    WO_INDEX Target;           /* symbolic link: a name record that holds the text */
+} WO_OBJECT, *PWO_OBJECT;
+
+/* A block is Waiter * WO_BLOCKS + number. */
+#define WO_BLOCKS 64
+typedef struct _WO_BLOCK {
+    union { struct { ULONG Next, Previous; }; ULONG64 LinksWord; }; /* in the object's list; blocks, 0: none */
+    WO_INDEX Object;
+    ULONG Linked;
+} WO_BLOCK, *PWO_BLOCK;
+
+/* State: the low 8 bits say which, the rest is the number of the wait. */
+typedef enum _WO_WAITER_STATE { WoIdle, WoWaiting, WoClaimed, WoGranted, WoLocallyEnded } WO_WAITER_STATE;
+typedef struct _WO_WAITER {
+    WO_RECORD Record;
+    volatile ULONG64 State;
+    volatile ULONG WakeWord;   /* changes with every wake */
+    volatile ULONG Recheck;
+    WO_INDEX Process;
+    ULONG ThreadId;
+    NTSTATUS Status;           /* of a granted wait */
+    UCHAR Kind;                /* WO_WAIT_KIND */
+    UCHAR Count;
+    USHORT Reserved;
+    ULONG64 Key;               /* keyed events */
+    WO_INDEX NextOfProcess, PreviousOfProcess;
+    WO_BLOCK Block[WO_BLOCKS];
+} WO_WAITER, *PWO_WAITER;
+
+typedef struct _WO_REFERENCE { WO_INDEX Object; ULONG Handles; } WO_REFERENCE;
+#define WO_REFERENCES 30
+typedef struct _WO_REFERENCES_RECORD {
+    WO_RECORD Record;
+    WO_INDEX NextChunk;
+    ULONG Used;
+    WO_REFERENCE Entry[WO_REFERENCES];
+} WO_REFERENCES_RECORD, *PWO_REFERENCES_RECORD;
+
+typedef struct _WO_PROCESS {
+    WO_RECORD Record;
+    ULONG ProcessId;           /* 0: prepared, not running yet */
+    ULONG Flags;
+    ULONG64 StartTime;
+    ULONG64 StackStart;        /* 0: proven, see wo.h, 10 */
+    WO_INDEX Next, Previous;   /* in the ring; Next guards this one */
+    volatile ULONG GuardWord;  /* its session thread sleeps here: changes when the ring, the mailbox or a notification does */
+    WO_INDEX FirstWaiter;
+    WO_INDEX FirstReferences;
+    ULONG64 Mailbox;           /* mailbox.c */
+} WO_PROCESS, *PWO_PROCESS;
+
+typedef struct _WO_NAME {
+    WO_RECORD Record;
+    WO_INDEX HashNext;
+    ULONG Hash;                /* of the directory and the name in upper case */
+    WO_INDEX Directory, Object;
+    WO_INDEX NextSibling, PreviousSibling;
+    USHORT Length;             /* in characters */
+    USHORT Flags;
+    WCHAR Text[];
+} WO_NAME, *PWO_NAME;
+
+typedef enum _WO_PHASE { WoPhaseIdle, WoPhaseEditing, WoPhaseFinishing } WO_PHASE;
+typedef struct _WO_EDIT { ULONG64 Offset, Old; } WO_EDIT; /* Offset: of the word, in the file */
+
+typedef struct _WO_WORLD {
+    ULONG64 Magic;
+    ULONG Version, Bits;       /* Bits: of a pointer */
+    volatile ULONG State;      /* 0 being made, 1 live, 2 ended: the file is gone, 3 poisoned */
+    ULONG64 Size;              /* of the file */
+    ULONG64 Top;               /* records end here */
+    ULONG64 Used;              /* bytes in records that are not free */
+    WO_INDEX FreeRecord[WO_CLASSES];
+    WO_INDEX AnyProcess;       /* of the ring */
+    ULONG Processes, Waiters, Objects, Names; /* how many records: what bounds every walk */
+
+    volatile ULONG64 Lock DECLSPEC_ALIGN(64); /* low 32: the process record that holds it, 0: free; bit 63: someone sleeps */
+    volatile ULONG LockWake;
+    volatile ULONG Phase;
+    ULONG Edits;               /* counted up before the word changes */
+    ULONG Posts;
+    ULONG64 Intention;         /* what the repairer completes: object.c */
+    ULONG64 IntentionArgument;
+    WO_EDIT Edit[WO_JOURNAL];
+    WO_INDEX Post[WO_POSTS];   /* waiters that are granted */
+    WO_INDEX Bucket[WO_BUCKETS] DECLSPEC_ALIGN(4096);
+} WO_WORLD, *PWO_WORLD;
+
+/* This process's mapping. */
+struct _WO_VIEW {
+    PUCHAR Base;
+    SIZE_T Mapped;
+    WO_INDEX Self;             /* this process's record; 0: not attached */
+    PWO_WORLD World;
+    LONG Descriptor;
+    CHAR Path[HAL_LONGEST_PATH];
+    volatile ULONG Poisoned;
+};
+
+/* Checked access: NULL poisons the world. */
+PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
+
+/* lock.c. FALSE: poisoned. Repairs after a dead owner before it returns TRUE. */
+BOOLEAN WopLock(PWO_VIEW View);
+VOID WopUnlock(PWO_VIEW View);
+VOID WopPoison(PWO_VIEW View, PCSTR Reason);
+
+/* The journal, with the lock held: WopBegin, any number of WopEdit, then WopCommit or WopCancel. */
+VOID WopBegin(PWO_VIEW View);
+VOID WopEdit(PWO_VIEW View, volatile VOID *Word, ULONG64 New);       /* Word: 8 bytes, aligned, in the world */
+BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status); /* Waiting -> Claimed, and posted; FALSE: it ended */
+VOID WopCommit(PWO_VIEW View);                                       /* then Claimed -> Granted, and wakes */
+VOID WopCancel(PWO_VIEW View);
+
+/* Records, inside a transaction. 0: no memory. */
+WO_INDEX WopAllocate(PWO_VIEW View, WO_KIND Kind, SIZE_T Size);
+VOID WopFree(PWO_VIEW View, WO_INDEX Index);
+
+#endif
