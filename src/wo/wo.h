@@ -85,6 +85,7 @@ typedef enum _WO_SCOPE { WoLocal, WoMachine } WO_SCOPE;
    memory: names stay in the process. */
 NTSTATUS WoOpenView(WO_SCOPE Scope, PWO_VIEW *View);
 BOOLEAN WoIsPoisoned(PWO_VIEW View);
+BOOLEAN WoHasMachineWorld(VOID); /* attaches nothing */
 
 /* object.c. Created with one reference and no handle of this process; see process.c. */
 typedef enum _WO_TYPE {
