@@ -142,6 +142,8 @@ NTSTATUS WoQueryState(PWO_VIEW View, WO_INDEX Object, PWO_STATE State);
 /* wait.c: waiters. One per thread (or notification), kept until WoDeleteWaiter. */
 NTSTATUS WoCreateWaiter(PWO_VIEW View, ULONG ThreadId, WO_INDEX *Waiter);
 VOID WoDeleteWaiter(PWO_VIEW View, WO_INDEX Waiter); /* a thread that ends: its mutants are abandoned */
+/* The record of the calling thread in this world, created if there is none: WO_NEW.Owner of a mutant. */
+NTSTATUS WoWaiterOfCurrentThread(PWO_VIEW View, WO_INDEX *Waiter);
 
 /* Tries to take the objects as a wait with a timeout of 0 does. STATUS_TIMEOUT: not signaled. Otherwise the status of the
    wait: STATUS_WAIT_0 + Index, STATUS_ABANDONED_WAIT_0 + Index, STATUS_MUTANT_LIMIT_EXCEEDED. One object that is signaled
@@ -206,6 +208,7 @@ NTSTATUS WoFindName(PWO_VIEW View, const WO_LOOKUP *Lookup, ULONG Handles, WO_IN
 /* The same, or creates and enters it: STATUS_SUCCESS; STATUS_OBJECT_NAME_EXISTS: found. */
 NTSTATUS WoCreateName(PWO_VIEW View, const WO_LOOKUP *Lookup, const WO_NEW *New, ULONG Handles, WO_INDEX *Object);
 NTSTATUS WoSetPermanent(PWO_VIEW View, WO_INDEX Object, BOOLEAN Permanent);
+ULONG WoQueryAttributes(PWO_VIEW View, WO_INDEX Object); /* of WO_NEW.Attributes */
 NTSTATUS WoQueryName(PWO_VIEW View, WO_INDEX Object, PWCHAR Path, ULONG Capacity, PULONG Length); /* from the root */
 NTSTATUS WoQueryTarget(PWO_VIEW View, WO_INDEX SymbolicLink, PWCHAR Target, ULONG Capacity, PULONG Length);
 /* Entry number Index of a directory, in order of insertion. STATUS_NO_MORE_ENTRIES. */
@@ -220,6 +223,8 @@ typedef struct _WO_REQUEST {
     ULONG64 Handle;           /* in: export, close; out: import */
     ULONG GrantedAccess, Attributes;
     WO_INDEX Object;          /* out: export, with a reference and a handle for the requesting process; in: import */
+    ULONG ProcessId;          /* in place of Object (0): the handle is one of this process */
+    ULONG64 ProcessStart;     /* and when the host started it */
     NTSTATUS Status;
 } WO_REQUEST, *PWO_REQUEST;
 /* STATUS_INVALID_CID: the process is not in this world, STATUS_PROCESS_IS_TERMINATING: it died meanwhile. */
