@@ -90,15 +90,9 @@ BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status)
     return TRUE;
 }
 
-static VOID WopWakeWaiter(PWO_WAITER Waiter)
-{
-    /* release: pairs with the acquire of the waiter, which then reads State and Recheck */
-    __atomic_fetch_add(&Waiter->WakeWord, 1, __ATOMIC_RELEASE);
-    HalWakeShared(&Waiter->WakeWord, MAXULONG);
-}
-
-/* Granted: the wait has its objects. Otherwise it goes on, and its process may have tried to end it meanwhile. */
-static VOID WopSettlePost(PWO_VIEW View, const WO_POST *Post, BOOLEAN Granted)
+/* Granted: the wait has its objects. Otherwise it goes on, and its process may have tried to end it meanwhile. Again: an
+   earlier try may have died in the middle. */
+static VOID WopSettlePost(PWO_VIEW View, const WO_POST *Post, BOOLEAN Granted, BOOLEAN Again)
 {
     PWO_WAITER Waiter = WopRecord(View, Post->Waiter, WoWaiterRecord);
     ULONG64 Claimed = WopStateOf(Post->State, WoClaimed);
@@ -111,10 +105,10 @@ static VOID WopSettlePost(PWO_VIEW View, const WO_POST *Post, BOOLEAN Granted)
     /* release: pairs with the acquire in WoIsGranted */
     __atomic_compare_exchange_n(&Waiter->State, &Claimed, WopStateOf(Post->State, Granted ? WoGranted : WoWaiting), FALSE,
                                 __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-    WopWakeWaiter(Waiter);
+    WopWake(View, Waiter, Again);
 }
 
-static VOID WopSettlePosts(PWO_VIEW View, BOOLEAN Granted)
+static VOID WopSettlePosts(PWO_VIEW View, BOOLEAN Granted, BOOLEAN Again)
 {
     ULONG Posts = View->World->Posts;
     if (Posts > WO_POSTS) {
@@ -122,7 +116,7 @@ static VOID WopSettlePosts(PWO_VIEW View, BOOLEAN Granted)
         return;
     }
     for (ULONG Number = 0; Number < Posts; Number += 1) {
-        WopSettlePost(View, &View->World->Post[Number], Granted);
+        WopSettlePost(View, &View->World->Post[Number], Granted, Again);
     }
 }
 
@@ -142,7 +136,7 @@ static VOID WopUndo(PWO_VIEW View)
         }
         __atomic_store_n((volatile ULONG64 *)((PUCHAR)World + Edit->Offset), Edit->Old, __ATOMIC_RELEASE);
     }
-    WopSettlePosts(View, FALSE);
+    WopSettlePosts(View, FALSE, TRUE);
 }
 
 static VOID WopEndTransaction(PWO_VIEW View)
@@ -154,7 +148,7 @@ VOID WopCommit(PWO_VIEW View)
 {
     if (View->World->Posts != 0) {
         __atomic_store_n(&View->World->Phase, WoPhaseFinishing, __ATOMIC_RELEASE);
-        WopSettlePosts(View, TRUE);
+        WopSettlePosts(View, TRUE, FALSE);
     }
     WopEndTransaction(View);
 }
@@ -174,7 +168,7 @@ VOID WopRepairJournal(PWO_VIEW View)
         WopUndo(View);
         break;
     case WoPhaseFinishing:
-        WopSettlePosts(View, TRUE);
+        WopSettlePosts(View, TRUE, TRUE);
         break;
     default:
         WopPoison(View, "the journal's phase is wrong");

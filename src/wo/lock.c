@@ -79,11 +79,8 @@ static BOOLEAN WopTakeOver(PWO_VIEW View, ULONG64 Value)
         return FALSE;
     }
     WopRepairJournal(View);
-    ULONG64 Intention = View->World->Intention;
-    if (Intention >= WoIntentions) {
-        WopPoison(View, "the lock has an unknown intention");
-    } else if (!WopIsDamaged(View) && WopCompleter[Intention] != NULL) {
-        WopCompleter[Intention](View, View->World->IntentionArgument);
+    if (!WopIsDamaged(View) && View->World->Intention != 0) {
+        WopCompleteIntention(View);
     }
     return TRUE;
 }

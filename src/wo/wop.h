@@ -43,7 +43,7 @@ typedef struct _WO_OBJECT {
     volatile ULONG64 Word;
     union { WO_LINKS Waiters; ULONG64 WaitersWord; }; /* blocks, oldest first */
     LONG Limit;                /* semaphore */
-    LONG Recursion;            /* mutant: acquires beyond the first; only the owner's thread touches it */
+    ULONG Recursion;           /* mutant: acquires beyond the first; only the owner's thread, or a grant to it, changes it */
     ULONG64 DueTime;           /* timer; 0: not set */
     ULONG64 Arming;            /* timer: changes whenever it is set or canceled */
     ULONG Period;
@@ -54,10 +54,13 @@ typedef struct _WO_OBJECT {
     ULONG Permanent;
     WO_INDEX FirstEntry, LastEntry; /* directory: its names in order of insertion */
     WO_INDEX Target;           /* symbolic link: a name record that holds the text */
+    WO_INDEX NextOwned, PreviousOwned; /* mutant: in its owner's list, see WO_WAITER.FirstOwned */
 } WO_OBJECT, *PWO_OBJECT;
 
 /* A block is Waiter * WO_BLOCKS + number. */
 #define WO_BLOCKS 64
+#define WO_KEYED_WAIT 3    /* kinds of wait besides WO_WAIT_KIND */
+#define WO_KEYED_RELEASE 4
 typedef struct _WO_BLOCK {
     union { struct { ULONG Next, Previous; }; ULONG64 LinksWord; }; /* in the object's list; blocks, 0: none */
     WO_INDEX Object;
@@ -66,19 +69,36 @@ typedef struct _WO_BLOCK {
 
 /* State: the low 8 bits say which, the rest is the number of the wait. */
 typedef enum _WO_WAITER_STATE { WoIdle, WoWaiting, WoClaimed, WoGranted, WoLocallyEnded } WO_WAITER_STATE;
+
+/* WakeWord: changes with every wake. WO_ASLEEP: the thread sleeps on it, or is about to. */
+#define WO_ASLEEP 1u
+
+/*
+ * The mutants that a thread owns, so that its end, or that of its process, costs no more than what it owned:
+ *
+ * 1. FirstOwned lists them. Only the owner's thread changes the list, without the lock and without the journal, in an order
+ *    that keeps the way forward (NextOwned) whole between any two stores.
+ * 2. Before a thread takes a free mutant or gives one up, Pending names it. So one that is not in the list yet, or not any
+ *    more, is found there. One that a grant has just handed over is among the blocks of the waiter, whose State is not Idle.
+ * 3. An owned mutant is not freed, even if no process refers to it any more: WopEndOwnership does that.
+ */
 typedef struct _WO_WAITER {
     WO_RECORD Record;
     volatile ULONG64 State;
-    volatile ULONG WakeWord;   /* changes with every wake */
+    volatile ULONG WakeWord;
     volatile ULONG Recheck;
     WO_INDEX Process;
     ULONG ThreadId;
     NTSTATUS Status;           /* of a granted wait */
-    UCHAR Kind;                /* WO_WAIT_KIND */
+    UCHAR Kind;                /* WO_WAIT_KIND, WO_KEYED_ */
     UCHAR Count;
     USHORT Reserved;
     ULONG64 Key;               /* keyed events */
     WO_INDEX NextOfProcess, PreviousOfProcess;
+    ULONG64 Age;               /* of its wait: from WO_WORLD.WaitNumber. A list of blocks is in this order */
+    WO_INDEX FirstOwned, Pending;
+    ULONG64 Notification;      /* 0: a thread's. Otherwise its process delivers this, and is woken by GuardWord */
+    ULONG WakerProcessor;      /* the host's number of the processor that granted the last wait, plus 1: a hint */
     WO_BLOCK Block[WO_BLOCKS];
 } WO_WAITER, *PWO_WAITER;
 
@@ -116,6 +136,13 @@ typedef struct _WO_NAME {
     WCHAR Text[];
 } WO_NAME, *PWO_NAME;
 
+/* A chain of transactions that the owner of the lock has begun. The lock is held from its first to its last. */
+typedef enum _WO_INTENTION {
+    WoSettle = 1,              /* grants waits while the object is signaled */
+    WoPulse,                   /* grants the waits of all that are linked */
+    WoNudge                    /* wakes all that are linked, to look at their timers again */
+} WO_INTENTION;
+
 typedef enum _WO_PHASE { WoPhaseIdle, WoPhaseEditing, WoPhaseFinishing } WO_PHASE;
 typedef struct _WO_EDIT { ULONG64 Offset, Old; } WO_EDIT; /* Offset: of the word, in the file */
 /* A claimed wait. State: Waiting, with the number of the wait; entered before the claim. */
@@ -145,8 +172,9 @@ typedef struct _WO_WORLD {
     volatile ULONG Phase;
     ULONG Edits;               /* counted up before the word changes */
     ULONG Posts;
-    ULONG64 Intention;         /* WO_INTENTION: what the repairer completes */
-    ULONG64 IntentionArgument;
+    ULONG64 Intention;         /* what the repairer completes (WopCompleteIntention): the object, and above its 32 bits */
+    ULONG64 IntentionArgument; /* a WO_INTENTION */
+    ULONG64 WaitNumber;        /* of the last wait that was linked */
     WO_EDIT Edit[WO_JOURNAL];
     WO_POST Post[WO_POSTS];
     WO_INDEX Bucket[WO_BUCKETS] DECLSPEC_ALIGN(4096);
@@ -201,15 +229,19 @@ VOID WopCommit(PWO_VIEW View);                                       /* then Cla
 VOID WopCancel(PWO_VIEW View);
 VOID WopRepairJournal(PWO_VIEW View);                                /* by the next owner of the lock */
 
-/* allocate.c: records, inside a transaction. 0: no memory. All but the header of a new record is zero; it needs no
-   WopEdit until the transaction ends, because undoing frees the record. */
+/* The wake of a granted wait, or to look again. Surely: also if an earlier wake may have died between its two steps. */
+VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely);
+
+/* object.c, wait.c: for the repairer and for those who clean up after a process, with the lock held and no transaction. */
+VOID WopCompleteIntention(PWO_VIEW View);
+VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter); /* unlinks it, abandons its mutants. The record stays */
+BOOLEAN WopIsOwned(PWO_OBJECT Object);             /* a mutant with an owner must not be freed */
+VOID WopDeliverNotifications(PWO_VIEW View);       /* by the session thread, without the lock, when GuardWord has changed */
+
+/* process.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
+VOID WopFreeUnused(PWO_VIEW View, WO_INDEX Object);
+
 WO_INDEX WopAllocate(PWO_VIEW View, WO_KIND Kind, SIZE_T Size);
 VOID WopFree(PWO_VIEW View, WO_INDEX Index);
-
-/* Chains of transactions. The one that begins a chain journals Intention and IntentionArgument, the last one clears them.
-   A repairer calls the completer of the kind (intention.c), with the lock held and no transaction begun. */
-typedef enum _WO_INTENTION { WoNoIntention, WoIntentions } WO_INTENTION;
-typedef VOID WOP_COMPLETE(PWO_VIEW View, ULONG64 Argument);
-extern WOP_COMPLETE *const WopCompleter[WoIntentions];
 
 #endif
