@@ -55,8 +55,8 @@
  *    readable when the process ends. The guard then cleans up what the dead process had: waiters, mutants (abandoned, each
  *    told to exactly one waiter), handles, names that nothing refers to any more. If a run of processes dies, the first
  *    one alive behind it cleans up one after the other; if all die, the next one to attach does.
- * 10. A process is its id and its start time, and, until it has used the world after a fork, the start of its stack: exec
- *    changes that.
+ * 10. A process is its key: its id, its start time, and the start of its stack, which an exec changes (hal.h). A key never
+ *    comes back.
  *
  * A hostile world
  * 11. Any process of the user may write rubbish into the file. Every index that is read is checked (range, alignment,
