@@ -113,15 +113,16 @@ typedef struct _WO_REFERENCES_RECORD {
 
 typedef struct _WO_PROCESS {
     WO_RECORD Record;
-    ULONG ProcessId;           /* 0: prepared, not running yet */
+    ULONG64 Key;               /* HalQueryProcessKey; 0: prepared for a child that does not run yet */
+    ULONG ProcessId;
     ULONG Flags;
-    ULONG64 StartTime;
-    ULONG64 StackStart;        /* 0: proven, see wo.h, 10 */
     WO_INDEX Next, Previous;   /* in the ring; Next guards this one */
-    volatile ULONG GuardWord;  /* its session thread sleeps here: changes when the ring, the mailbox or a notification does */
-    WO_INDEX FirstWaiter;
+    WO_INDEX FirstWaiter, LastWaiter;
     WO_INDEX FirstReferences;
+    WO_INDEX Parent;           /* of a prepared one: who drops it if the child never comes */
     ULONG64 Mailbox;           /* mailbox.c */
+    volatile ULONG GuardWord;  /* its session thread sleeps here: changes when the ring, the mailbox or a notification does */
+    ULONG Reserved;            /* GuardWord changes without the lock: nothing that is journaled shares its 8 bytes */
 } WO_PROCESS, *PWO_PROCESS;
 
 typedef struct _WO_NAME {
@@ -144,11 +145,21 @@ typedef enum _WO_INTENTION {
 
 typedef enum _WO_PHASE { WoPhaseIdle, WoPhaseEditing, WoPhaseFinishing } WO_PHASE;
 typedef struct _WO_EDIT { ULONG64 Offset, Old; } WO_EDIT; /* Offset: of the word, in the file */
+/* A claimed wait. State: Waiting, with the number of the wait; entered before the claim. */
+typedef struct _WO_POST { ULONG64 State; WO_INDEX Waiter; ULONG Reserved; } WO_POST;
+
+typedef enum _WO_WORLD_STATE { WoBeingMade, WoLive, WoEnded, WoDamaged } WO_WORLD_STATE;
+
+/*
+ * The lock: the key of the process that holds it (hal.h), 0: free; and a bit: threads sleep on LockWake. The key of a
+ * dead process never comes back, so the compare-exchange that takes the lock over from it needs no other number.
+ */
+#define WO_LOCK_SLEEPERS (1ull << 63)
 
 typedef struct _WO_WORLD {
     ULONG64 Magic;
     ULONG Version, Bits;       /* Bits: of a pointer */
-    volatile ULONG State;      /* 0 being made, 1 live, 2 ended: the file is gone, 3 poisoned */
+    volatile ULONG State;      /* WO_WORLD_STATE; ended: the file is gone */
     ULONG64 Size;              /* of the file */
     ULONG64 Top;               /* records end here */
     ULONG64 Used;              /* bytes in records that are not free */
@@ -156,7 +167,7 @@ typedef struct _WO_WORLD {
     WO_INDEX AnyProcess;       /* of the ring */
     ULONG Processes, Waiters, Objects, Names; /* how many records: what bounds every walk */
 
-    volatile ULONG64 Lock DECLSPEC_ALIGN(64); /* low 32: the process record that holds it, 0: free; bit 63: someone sleeps */
+    volatile ULONG64 Lock DECLSPEC_ALIGN(64);
     volatile ULONG LockWake;
     volatile ULONG Phase;
     ULONG Edits;               /* counted up before the word changes */
@@ -165,35 +176,58 @@ typedef struct _WO_WORLD {
     ULONG64 IntentionArgument; /* a WO_INTENTION */
     ULONG64 WaitNumber;        /* of the last wait that was linked */
     WO_EDIT Edit[WO_JOURNAL];
-    WO_INDEX Post[WO_POSTS];   /* waiters that are granted */
+    WO_POST Post[WO_POSTS];
     WO_INDEX Bucket[WO_BUCKETS] DECLSPEC_ALIGN(4096);
 } WO_WORLD, *PWO_WORLD;
 
-/* This process's mapping. */
+/* This process's mapping. The explorer makes several, each of which is a process. */
 struct _WO_VIEW {
-    PUCHAR Base;
-    SIZE_T Mapped;
-    WO_INDEX Self;             /* this process's record; 0: not attached */
     PWO_WORLD World;
-    LONG Descriptor;
-    CHAR Path[HAL_LONGEST_PATH];
+    SIZE_T Mapped;             /* bytes of address space; the file may be shorter, and grow up to this */
+    ULONG64 Key;               /* of this process */
+    WO_INDEX Self;             /* this process's record; 0: not attached */
     volatile ULONG Poisoned;
+    HAL_FILE_ID File;
+    CHAR Path[HAL_LONGEST_PATH]; /* empty: memory without a file, which does not grow */
 };
+
+/* Where records begin. */
+#define WO_FIRST_RECORD ((WO_INDEX)((sizeof(WO_WORLD) + WO_UNIT - 1) / WO_UNIT))
+
+FORCEINLINE PVOID WopAt(PWO_VIEW View, WO_INDEX Index)
+{
+    return (PUCHAR)View->World + (SIZE_T)Index * WO_UNIT;
+}
+
+/* Of an address in the world. */
+FORCEINLINE WO_INDEX WopIndexOf(PWO_VIEW View, const volatile VOID *Record)
+{
+    return (WO_INDEX)((SIZE_T)((const volatile UCHAR *)Record - (PUCHAR)View->World) / WO_UNIT);
+}
 
 /* Checked access: NULL poisons the world. */
 PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
-
-/* lock.c. FALSE: poisoned. Repairs after a dead owner before it returns TRUE. */
-BOOLEAN WopLock(PWO_VIEW View);
-VOID WopUnlock(PWO_VIEW View);
 VOID WopPoison(PWO_VIEW View, PCSTR Reason);
 
-/* The journal, with the lock held: WopBegin, any number of WopEdit, then WopCommit or WopCancel. */
+/* world.c. */
+VOID WopInitializeWorld(PWO_WORLD World, ULONG64 Size);              /* zeroed; its state becomes WoLive */
+BOOLEAN WopGrow(PWO_VIEW View, ULONG64 Size);                        /* the file, to at least Size; with the lock held */
+
+/* lock.c. FALSE: poisoned, and the lock is not held. Repairs after a dead owner before it returns TRUE. From WopLock to
+   WopUnlock the thread is in a dispatcher section: it is not suspended or terminated, and no fork happens. */
+BOOLEAN WopLock(PWO_VIEW View);
+VOID WopUnlock(PWO_VIEW View);
+
+/* journal.c, with the lock held: WopBegin, any number of edits and claims, then WopCommit or WopCancel. A transaction may
+   begin after another one under the same lock. */
 VOID WopBegin(PWO_VIEW View);
 VOID WopEdit(PWO_VIEW View, volatile VOID *Word, ULONG64 New);       /* Word: 8 bytes, aligned, in the world */
+VOID WopEditUlong(PWO_VIEW View, volatile VOID *Field, ULONG New);   /* 4 bytes; journals the 8 bytes around it */
+BOOLEAN WopHasRoom(PWO_VIEW View, ULONG Edits, ULONG Posts);         /* FALSE: commit, and go on in another transaction */
 BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status); /* Waiting -> Claimed, and posted; FALSE: it ended */
 VOID WopCommit(PWO_VIEW View);                                       /* then Claimed -> Granted, and wakes */
 VOID WopCancel(PWO_VIEW View);
+VOID WopRepairJournal(PWO_VIEW View);                                /* by the next owner of the lock */
 
 /* The wake of a granted wait, or to look again. Surely: also if an earlier wake may have died between its two steps. */
 VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely);
@@ -207,7 +241,6 @@ VOID WopDeliverNotifications(PWO_VIEW View);       /* by the session thread, wit
 /* process.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
 VOID WopFreeUnused(PWO_VIEW View, WO_INDEX Object);
 
-/* Records, inside a transaction. 0: no memory. */
 WO_INDEX WopAllocate(PWO_VIEW View, WO_KIND Kind, SIZE_T Size);
 VOID WopFree(PWO_VIEW View, WO_INDEX Index);
 
