@@ -11,13 +11,6 @@
  */
 #include "wop.h"
 
-#define WO_STATE_MASK 0xffull
-
-FORCEINLINE ULONG64 WopStateOf(ULONG64 Number, WO_WAITER_STATE State)
-{
-    return (Number & ~WO_STATE_MASK) | State;
-}
-
 VOID WopBegin(PWO_VIEW View)
 {
     PWO_WORLD World = View->World;

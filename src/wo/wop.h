@@ -68,7 +68,13 @@ typedef struct _WO_BLOCK {
 } WO_BLOCK, *PWO_BLOCK;
 
 /* State: the low 8 bits say which, the rest is the number of the wait. */
+#define WO_STATE_MASK 0xffull
 typedef enum _WO_WAITER_STATE { WoIdle, WoWaiting, WoClaimed, WoGranted, WoLocallyEnded } WO_WAITER_STATE;
+
+FORCEINLINE ULONG64 WopStateOf(ULONG64 Number, WO_WAITER_STATE State)
+{
+    return (Number & ~WO_STATE_MASK) | State;
+}
 
 /* WakeWord: changes with every wake. WO_ASLEEP: the thread sleeps on it, or is about to. */
 #define WO_ASLEEP 1u
@@ -80,7 +86,7 @@ typedef enum _WO_WAITER_STATE { WoIdle, WoWaiting, WoClaimed, WoGranted, WoLocal
  *    that keeps the way forward (NextOwned) whole between any two stores.
  * 2. Before a thread takes a free mutant or gives one up, Pending names it. So one that is not in the list yet, or not any
  *    more, is found there. One that a grant has just handed over is among the blocks of the waiter, whose State is not Idle.
- * 3. An owned mutant is not freed, even if no process refers to it any more: WopEndOwnership does that.
+ * 3. An owned mutant is not freed, even if no process refers to it any more: the end of its owner does that.
  */
 typedef struct _WO_WAITER {
     WO_RECORD Record;
@@ -138,8 +144,9 @@ typedef struct _WO_NAME {
 
 /* A chain of transactions that the owner of the lock has begun. The lock is held from its first to its last. */
 typedef enum _WO_INTENTION {
-    WoSettle = 1,              /* grants waits while the object is signaled */
-    WoPulse,                   /* grants the waits of all that are linked */
+    WoNoIntention,
+    WoSettle,                  /* grants waits while the object is signaled */
+    WoPulse,                   /* the same; then the object is not signaled any more */
     WoNudge                    /* wakes all that are linked, to look at their timers again */
 } WO_INTENTION;
 
@@ -172,8 +179,8 @@ typedef struct _WO_WORLD {
     volatile ULONG Phase;
     ULONG Edits;               /* counted up before the word changes */
     ULONG Posts;
-    ULONG64 Intention;         /* what the repairer completes (WopCompleteIntention): the object, and above its 32 bits */
-    ULONG64 IntentionArgument; /* a WO_INTENTION */
+    ULONG64 Intention;         /* WO_INTENTION: what the repairer completes (WopCompleteIntention), with */
+    ULONG64 IntentionArgument; /* this object */
     ULONG64 WaitNumber;        /* of the last wait that was linked */
     WO_EDIT Edit[WO_JOURNAL];
     WO_POST Post[WO_POSTS];
@@ -236,6 +243,10 @@ VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely);
 VOID WopCompleteIntention(PWO_VIEW View);
 VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter); /* unlinks it, abandons its mutants. The record stays */
 BOOLEAN WopIsOwned(PWO_OBJECT Object);             /* a mutant with an owner must not be freed */
+/* Creates an object, inside a transaction; 0: no memory. If New->Owner is not 0, the second follows after the commit,
+   before the lock is released. */
+WO_INDEX WopNewObject(PWO_VIEW View, const WO_NEW *New);
+VOID WopTakeInitialOwnership(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant);
 VOID WopDeliverNotifications(PWO_VIEW View);       /* by the session thread, without the lock, when GuardWord has changed */
 
 /* process.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
