@@ -11,13 +11,6 @@
  */
 #include "wop.h"
 
-#define WO_STATE_MASK 0xffull
-
-FORCEINLINE ULONG64 WopStateOf(ULONG64 Number, WO_WAITER_STATE State)
-{
-    return (Number & ~WO_STATE_MASK) | State;
-}
-
 VOID WopBegin(PWO_VIEW View)
 {
     PWO_WORLD World = View->World;
@@ -31,7 +24,7 @@ static BOOLEAN WopIsEditable(PWO_VIEW View, ULONG64 Offset)
 {
     return Offset % sizeof(ULONG64) == 0 && Offset <= View->Mapped - sizeof(ULONG64) &&
            (Offset < FIELD_OFFSET(WO_WORLD, Lock) || Offset >= FIELD_OFFSET(WO_WORLD, Bucket) ||
-            Offset == FIELD_OFFSET(WO_WORLD, Intention) || Offset == FIELD_OFFSET(WO_WORLD, IntentionArgument));
+            (Offset >= FIELD_OFFSET(WO_WORLD, Intention) && Offset < FIELD_OFFSET(WO_WORLD, Edit)));
 }
 
 BOOLEAN WopHasRoom(PWO_VIEW View, ULONG Edits, ULONG Posts)
