@@ -22,6 +22,11 @@ WO_PENDING VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter)
     UNREFERENCED_PARAMETER(Waiter);
 }
 
+WO_PENDING VOID WopFreeUnused(PWO_VIEW View, WO_INDEX Object)
+{
+    WopFree(View, Object);
+}
+
 WO_PENDING BOOLEAN WopIsOwned(PWO_OBJECT Object)
 {
     UNREFERENCED_PARAMETER(Object);
