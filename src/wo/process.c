@@ -119,35 +119,19 @@ BOOLEAN WopIsLast(PWO_VIEW View)
 
 /* Cleaning. */
 
-/* Inside a transaction: a waiter that has ended. */
-VOID WopFreeWaiter(PWO_VIEW View, WO_INDEX Index)
-{
-    PWO_WAITER Waiter = WopRecord(View, Index, WoWaiterRecord);
-    PWO_PROCESS Process = Waiter != NULL ? WopRecord(View, Waiter->Process, WoProcessRecord) : NULL;
-    if (Process == NULL) {
-        return;
-    }
-    PWO_WAITER Before = Waiter->PreviousOfProcess != 0 ? WopRecord(View, Waiter->PreviousOfProcess, WoWaiterRecord) : NULL;
-    PWO_WAITER Behind = Waiter->NextOfProcess != 0 ? WopRecord(View, Waiter->NextOfProcess, WoWaiterRecord) : NULL;
-    WopEditUlong(View, Before != NULL ? &Before->NextOfProcess : &Process->FirstWaiter, Waiter->NextOfProcess);
-    if (Behind != NULL) {
-        WopEditUlong(View, &Behind->PreviousOfProcess, Waiter->PreviousOfProcess);
-    }
-    WopEditUlong(View, &View->World->Waiters, View->World->Waiters - 1);
-    WopFree(View, Index);
-}
-
 /* FALSE: a dead process, or a prepared one, has nothing any more. */
 BOOLEAN WopTakeSomething(PWO_VIEW View, PWO_PROCESS Process)
 {
-    WO_INDEX Waiter = Process->FirstWaiter;
-    if (Waiter != 0) {
-        WopEndWaiter(View, Waiter);
+    if (Process->FirstWaiter != 0) {
+        PWO_WAITER Waiter = WopRecord(View, Process->FirstWaiter, WoWaiterRecord);
+        WopEndWaiter(View, Process->FirstWaiter);
+        if (Waiter != NULL) {
+            WopFreeWaiter(View, Waiter);
+        }
+        return !WoIsPoisoned(View);
     }
     WopBegin(View);
-    if (Waiter != 0) {
-        WopFreeWaiter(View, Waiter);
-    } else if (Process->FirstRequest != 0 || Process->FirstSent != 0) {
+    if (Process->FirstRequest != 0 || Process->FirstSent != 0) {
         WopEndRequest(View, Process);
     } else if (Process->FirstReference != 0) {
         PWO_REFERENCE Reference = WopRecord(View, Process->FirstReference, WoReferenceRecord);

@@ -262,6 +262,7 @@ VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely);
 /* object.c, wait.c: for the repairer and for those who clean up after a process, with the lock held and no transaction. */
 VOID WopCompleteIntention(PWO_VIEW View);
 VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter); /* unlinks it, abandons its mutants. The record stays */
+VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter); /* the record of one that has ended */
 BOOLEAN WopIsOwned(PWO_OBJECT Object);             /* a mutant with an owner must not be freed */
 /* Creates an object, inside a transaction; 0: no memory. If New->Owner is not 0, the second follows after the commit,
    before the lock is released. */
@@ -280,7 +281,6 @@ VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Process); /* of a record that has noth
 BOOLEAN WopIsLast(PWO_VIEW View);                   /* every other process in the ring is exiting */
 /* Takes away something of what a dead process had. FALSE: nothing was left, and its record is gone, or was before. */
 BOOLEAN WopCleanStep(PWO_VIEW View, WO_INDEX Process, ULONG64 Key);
-VOID WopFreeWaiter(PWO_VIEW View, WO_INDEX Waiter); /* inside a transaction, after WopEndWaiter */
 /* Without the lock. */
 VOID WopCleanProcess(PWO_VIEW View, WO_INDEX Process, ULONG64 Key); /* which is dead */
 VOID WopCleanDead(PWO_VIEW View);                   /* after all that the host does not know any more */
