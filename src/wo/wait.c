@@ -24,8 +24,6 @@ static NTSTATUS WopCreateLockedWaiter(PWO_VIEW View, ULONG ThreadId, WO_INDEX *I
     Waiter->NextOfProcess = Process->FirstWaiter;
     if (First != NULL) {
         WopEditUlong(View, &First->PreviousOfProcess, *Index);
-    } else {
-        WopEditUlong(View, &Process->LastWaiter, *Index);
     }
     WopEditUlong(View, &Process->FirstWaiter, *Index);
     WopEditUlong(View, &View->World->Waiters, View->World->Waiters + 1);
@@ -43,7 +41,7 @@ NTSTATUS WoCreateWaiter(PWO_VIEW View, ULONG ThreadId, WO_INDEX *Waiter)
     return Status;
 }
 
-static VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
+VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
 {
     PWO_PROCESS Process = WopRecord(View, Waiter->Process, WoProcessRecord);
     PWO_WAITER Next = Waiter->NextOfProcess != 0 ? WopRecord(View, Waiter->NextOfProcess, WoWaiterRecord) : NULL;
@@ -54,7 +52,9 @@ static VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
     }
     WopBegin(View);
     WopEditUlong(View, Previous != NULL ? &Previous->NextOfProcess : &Process->FirstWaiter, Waiter->NextOfProcess);
-    WopEditUlong(View, Next != NULL ? &Next->PreviousOfProcess : &Process->LastWaiter, Waiter->PreviousOfProcess);
+    if (Next != NULL) {
+        WopEditUlong(View, &Next->PreviousOfProcess, Waiter->PreviousOfProcess);
+    }
     WopEditUlong(View, &View->World->Waiters, View->World->Waiters - 1);
     WopFree(View, WopIndexOf(View, Waiter));
     WopCommit(View);
