@@ -10,7 +10,7 @@
 #include <interlock/win32/sync.h>
 
 #include "../nt/ntp.h"
-#include "../ob/upcase.h"
+#include "../ex/upcase.h"
 
 #define BASE_MOST_SIDS 32
 #define BASE_SID_SIZE 68 /* 8, and 15 parts of 4 */
@@ -187,7 +187,7 @@ static PBASE_NAMESPACE *BaseFindPrefix(LPCWSTR Prefix, SIZE_T Length)
 {
     PBASE_NAMESPACE *Link = (PBASE_NAMESPACE *)&BaseNamespaces;
     while (*Link != NULL &&
-           ObpCompareStrings((*Link)->Prefix, (*Link)->Length, Prefix, Length, TRUE) != 0) {
+           ExpCompareStrings((*Link)->Prefix, (*Link)->Length, Prefix, Length, TRUE) != 0) {
         Link = &(*Link)->Next;
     }
     return Link;

@@ -41,25 +41,6 @@ NTSTATUS WoCreateWaiter(PWO_VIEW View, ULONG ThreadId, WO_INDEX *Waiter)
     return Status;
 }
 
-VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
-{
-    PWO_PROCESS Process = WopRecord(View, Waiter->Process, WoProcessRecord);
-    PWO_WAITER Next = Waiter->NextOfProcess != 0 ? WopRecord(View, Waiter->NextOfProcess, WoWaiterRecord) : NULL;
-    PWO_WAITER Previous =
-        Waiter->PreviousOfProcess != 0 ? WopRecord(View, Waiter->PreviousOfProcess, WoWaiterRecord) : NULL;
-    if (Process == NULL || WoIsPoisoned(View)) {
-        return;
-    }
-    WopBegin(View);
-    WopEditUlong(View, Previous != NULL ? &Previous->NextOfProcess : &Process->FirstWaiter, Waiter->NextOfProcess);
-    if (Next != NULL) {
-        WopEditUlong(View, &Next->PreviousOfProcess, Waiter->PreviousOfProcess);
-    }
-    WopEditUlong(View, &View->World->Waiters, View->World->Waiters - 1);
-    WopFree(View, WopIndexOf(View, Waiter));
-    WopCommit(View);
-}
-
 static VOID WopSetState(PWO_WAITER Waiter, WO_WAITER_STATE State)
 {
     /* release: what was decided about the wait comes first */
@@ -96,8 +77,9 @@ VOID WoDeleteWaiter(PWO_VIEW View, WO_INDEX Waiter)
     PWO_WAITER Record = WopRecord(View, Waiter, WoWaiterRecord);
     if (Record != NULL && WopLock(View)) {
         WopEndWaiter(View, Waiter);
-        WopFreeWaiter(View, Record);
-        WopUnlock(View);
+        WopBegin(View);
+        WopFreeWaiter(View, Waiter);
+        WopFinish(View, TRUE);
     }
 }
 
@@ -411,6 +393,45 @@ BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
         }
     }
     return (State & WO_STATE_MASK) == WoLocallyEnded || (State & WO_STATE_MASK) == WoIdle;
+}
+
+WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number)
+{
+    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    ULONG64 State = WopStateOf(Number, WoWaiting);
+    if (Waiter == NULL) {
+        return WoClaimedByUs;
+    }
+    /* acq_rel: as in WoClaimLocally */
+    if (__atomic_compare_exchange_n(&Waiter->State, &State, WopStateOf(Number, WoLocallyEnded), FALSE, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+        return WoClaimedByUs;
+    }
+    if (WopStateOf(State, WoIdle) != Number) {
+        return WoOtherWait;
+    }
+    return (State & WO_STATE_MASK) == WoClaimed || (State & WO_STATE_MASK) == WoGranted ? WoNotClaimed : WoClaimedByUs;
+}
+
+ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self)
+{
+    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    return Waiter != NULL ? WopStateOf(Waiter->State, WoIdle) : 0;
+}
+
+NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)
+{
+    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    if (Waiter == NULL || WoIsPoisoned(View)) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
+    /* acquire: pairs with the release in WopCommit; Recheck is written before the state is given back */
+    ULONG64 State = __atomic_load_n(&Waiter->State, __ATOMIC_ACQUIRE) & WO_STATE_MASK;
+    if (State == WoGranted) {
+        return Waiter->Status;
+    }
+    BOOLEAN Recheck = __atomic_load_n(&Waiter->Recheck, __ATOMIC_RELAXED) != 0;
+    return State == WoClaimed || (State == WoWaiting && !Recheck) ? STATUS_PENDING : STATUS_RETRY;
 }
 
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status)
