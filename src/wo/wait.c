@@ -41,6 +41,25 @@ NTSTATUS WoCreateWaiter(PWO_VIEW View, ULONG ThreadId, WO_INDEX *Waiter)
     return Status;
 }
 
+VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
+{
+    PWO_PROCESS Process = WopRecord(View, Waiter->Process, WoProcessRecord);
+    PWO_WAITER Next = Waiter->NextOfProcess != 0 ? WopRecord(View, Waiter->NextOfProcess, WoWaiterRecord) : NULL;
+    PWO_WAITER Previous =
+        Waiter->PreviousOfProcess != 0 ? WopRecord(View, Waiter->PreviousOfProcess, WoWaiterRecord) : NULL;
+    if (Process == NULL || WoIsPoisoned(View)) {
+        return;
+    }
+    WopBegin(View);
+    WopEditUlong(View, Previous != NULL ? &Previous->NextOfProcess : &Process->FirstWaiter, Waiter->NextOfProcess);
+    if (Next != NULL) {
+        WopEditUlong(View, &Next->PreviousOfProcess, Waiter->PreviousOfProcess);
+    }
+    WopEditUlong(View, &View->World->Waiters, View->World->Waiters - 1);
+    WopFree(View, WopIndexOf(View, Waiter));
+    WopCommit(View);
+}
+
 static VOID WopSetState(PWO_WAITER Waiter, WO_WAITER_STATE State)
 {
     /* release: what was decided about the wait comes first */
