@@ -302,6 +302,7 @@ static void notifications(void **state)
     assert_int_equal(KeRegisterObjectNotification(&t, &queue, &n), STATUS_PENDING);
     KeSetTimer(&t.timer, relative(2 * MILLISECOND), NULL);
     assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), &n.QueueListEntry);
+    KeRundownQueue(&queue);
     drop(&e);
     drop(&t);
 }
@@ -357,6 +358,7 @@ static void moving(void **state)
     assert_int_equal(KeReadStateSemaphore(&s.semaphore), 0);
     LONG previous;
     assert_int_equal(KiReleaseSemaphore(&s.semaphore, 0, 6, FALSE, &previous), STATUS_SEMAPHORE_LIMIT_EXCEEDED);
+    KeRundownQueue(&queue);
     drop(&e);
     drop(&s);
     drop(&m);
