@@ -388,23 +388,39 @@ static BOOLEAN WopUnregisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
     return Linked;
 }
 
-/* With the lock held: the first wait of this process that is granted and not delivered, or NULL. The rest of the list is
-   looked at again. */
-static PKWAIT_BLOCK WopTakeGranted(PWO_VIEW View)
+/* With the lock held: the first notification of this process from Index on, or NULL. */
+static PWO_WAITER WopFindNotification(PWO_VIEW View, WO_INDEX Index)
 {
-    PWO_PROCESS Process = WopRecord(View, View->Self, WoProcessRecord);
-    WO_INDEX Index = Process != NULL ? Process->FirstWaiter : 0;
     for (ULONG Left = View->World->Waiters; Index != 0 && Left != 0; Left -= 1) {
         PWO_WAITER Waiter = WopRecord(View, Index, WoWaiterRecord);
-        if (Waiter == NULL) {
-            return NULL;
-        }
-        if (Waiter->Notification != 0 && (Waiter->State & WO_STATE_MASK) == WoGranted) {
-            PKWAIT_BLOCK Block = (PKWAIT_BLOCK)(ULONG_PTR)Waiter->Notification;
-            WopTakeNotification(View, Index, Block);
-            return Block;
+        if (Waiter == NULL || Waiter->Notification != 0) {
+            return Waiter;
         }
         Index = Waiter->NextOfProcess;
+    }
+    return NULL;
+}
+
+static PWO_WAITER WopFirstNotification(PWO_VIEW View)
+{
+    PWO_PROCESS Process = WopRecord(View, View->Self, WoProcessRecord);
+    return Process != NULL ? WopFindNotification(View, Process->FirstWaiter) : NULL;
+}
+
+/* With the lock held: a notification that is granted, or NULL. A timer that is due is granted here. */
+static PKWAIT_BLOCK WopTakeGranted(PWO_VIEW View)
+{
+    for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
+         Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
+        PWO_OBJECT Object = (Waiter->State & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
+        if (Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS)) {
+            WopExpireIfDue(View, Object);
+        }
+        if ((Waiter->State & WO_STATE_MASK) == WoGranted) {
+            PKWAIT_BLOCK Block = (PKWAIT_BLOCK)(ULONG_PTR)Waiter->Notification;
+            WopTakeNotification(View, WopIndexOf(View, Waiter), Block);
+            return Block;
+        }
     }
     return NULL;
 }
@@ -422,6 +438,36 @@ VOID WopDeliverNotifications(PWO_VIEW View)
             KiDeliverNotification(Block);
         }
     } while (Block != NULL);
+}
+
+#define WO_LONGEST_ABSOLUTE_SLEEP 10000000ull /* a second: a clock step is noticed after that */
+
+/* The time at which a timer is due, as interrupt time. */
+static ULONGLONG WopDueOf(PWO_OBJECT Timer)
+{
+    ULONGLONG Now = HalDispatch.QueryInterruptTime();
+    if (Timer->DueTime == 0 || !Timer->Absolute) {
+        return Timer->DueTime;
+    }
+    ULONGLONG System = HalDispatch.QuerySystemTime();
+    ULONGLONG Remaining = Timer->DueTime > System ? Timer->DueTime - System : 0;
+    return Now + (Remaining < WO_LONGEST_ABSOLUTE_SLEEP ? Remaining : WO_LONGEST_ABSOLUTE_SLEEP);
+}
+
+ULONGLONG WopNextNotification(PWO_VIEW View)
+{
+    ULONGLONG Next = 0;
+    if (!WopLock(View)) {
+        return 0;
+    }
+    for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
+         Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
+        PWO_OBJECT Object = (Waiter->State & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
+        ULONGLONG Due = Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS) ? WopDueOf(Object) : 0;
+        Next = Due != 0 && (Next == 0 || Due < Next) ? Due : Next;
+    }
+    WopUnlock(View);
+    return Next;
 }
 
 static const KI_OUTSIDE_OPERATIONS WopOutsideOperations = {
