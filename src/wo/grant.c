@@ -18,11 +18,13 @@ VOID WopFreeze(PWO_OBJECT Object)
     }
 }
 
+/* It may have been thawed before, by the same chain: then the word belongs to everybody again. */
 VOID WopThaw(PWO_OBJECT Object)
 {
-    if (Object->WaitersWord == 0) {
+    ULONG64 Word = WopReadWord(Object);
+    if ((Word & WO_W) && Object->WaitersWord == 0) {
         /* release: pairs with the compare-exchange of the next thread */
-        __atomic_store_n(&Object->Word, WopReadWord(Object) & ~WO_W, __ATOMIC_RELEASE);
+        __atomic_store_n(&Object->Word, Word & ~WO_W, __ATOMIC_RELEASE);
     }
 }
 
