@@ -173,6 +173,7 @@ static void enter_there(void)
 static void enter_and_end(void)
 {
     section(&mutant[1], FALSE);
+    LabExitThread();
 }
 
 static void free_mutant(void)
