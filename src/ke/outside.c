@@ -129,7 +129,7 @@ NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside)
 LONG KiChangeOutsideEvent(PDISPATCHER_HEADER Header, KI_OUTSIDE_CHANGE Change, BOOLEAN Wait)
 {
     LONG Previous = 0;
-    KiOutsideOperations->ChangeEvent(KiOutsideOf(Header), Change, &Previous);
+    KiOutsideOperations->ChangeEvent((PKI_OUTSIDE)(PVOID)Header->WaitListHead.Blink, Change, &Previous);
     if (Wait) {
         KiSetWaitNext(KiCurrentThread());
     }
@@ -188,7 +188,7 @@ ULONG64 KiReadOutsideHeader(PDISPATCHER_HEADER Header)
 
 BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
 {
-    PKI_OUTSIDE Outside = KiOutsideOf(Header);
+    PKI_OUTSIDE Outside = (PKI_OUTSIDE)(PVOID)Header->WaitListHead.Blink;
     *Status = KiOutsideOperations->TryWait(Thread, &Outside, 1, WaitAny);
     Thread->SawOutside = *Status == STATUS_TIMEOUT;
     return *Status != STATUS_TIMEOUT;

@@ -72,7 +72,7 @@ ULONG WopMostBlocks(PWO_VIEW View)
 
 PWO_WAITER WopWaiterOfBlock(PWO_VIEW View, ULONG Block, PULONG Number)
 {
-    PWO_WAITER Waiter = WopRecord(View, Block / WO_BLOCKS, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Block / WO_BLOCKS, WoWaiterRecord);
     *Number = Block % WO_BLOCKS;
     if (Waiter != NULL && (Waiter->Count > WO_BLOCKS || *Number >= Waiter->Count || !Waiter->Block[*Number].Linked)) {
         WopPoison(View, "a list has a block that is not linked");

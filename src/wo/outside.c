@@ -108,8 +108,25 @@ static VOID WopEndThread(PKTHREAD Thread)
 
 /* Operations. */
 
+/* The object of a proxy, for which this process has a reference: its index needs no check. NULL: the world is damaged. */
+FORCEINLINE PWO_OBJECT WopObjectOfProxy(PKI_OUTSIDE Outside)
+{
+    PWO_VIEW View = Outside->View;
+    /* relaxed: a world that is damaged at this moment is found out later */
+    return __atomic_load_n(&View->World->State, __ATOMIC_RELAXED) != WoDamaged ? WopAt(View, Outside->Index) : NULL;
+}
+
+/* One compare-exchange, if nobody waits. */
 static NTSTATUS WopChangeOutsideEvent(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous)
 {
+    PWO_OBJECT Object = WopObjectOfProxy(Event);
+    ULONG64 Word = Object != NULL ? WopReadWord(Object) : WO_W;
+    while (!(Word & WO_W) && WO_IS_OF_TYPES(Word, WO_EVENTS)) {
+        if (WopChangeWord(Object, &Word, WopWithValue(Word, Change == KiOutsideSet))) {
+            *Previous = (LONG)WO_VALUE(Word);
+            return STATUS_SUCCESS;
+        }
+    }
     switch (Change) {
     case KiOutsideSet:
         return WoSetEvent(Event->View, Event->Index, Previous);
@@ -120,6 +137,7 @@ static NTSTATUS WopChangeOutsideEvent(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Chang
     }
 }
 
+/* Releases without waiters are fast there. */
 static NTSTATUS WopReleaseOutsideSemaphore(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous)
 {
     return WoReleaseSemaphore(Semaphore->View, Semaphore->Index, Adjustment, Previous);
@@ -216,7 +234,25 @@ static VOID WopIndicesOf(const PKI_OUTSIDE Objects[], ULONG Count, WO_INDEX Indi
     }
 }
 
-static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType)
+/* One object that has no owner and no time. STATUS_PENDING: it is another one, or frozen. */
+FORCEINLINE NTSTATUS WopTryOutsideObject(PKI_OUTSIDE Outside)
+{
+    PWO_OBJECT Object = WopObjectOfProxy(Outside);
+    ULONG64 Word = Object != NULL ? WopReadWord(Object) : WO_W;
+    while (!(Word & WO_W) && WO_IS_OF_TYPES(Word, WO_EVENTS | 1ull << WoSemaphore)) {
+        ULONG64 New = WopConsumed(Word, 0);
+        if (WO_VALUE(Word) == 0) {
+            return STATUS_TIMEOUT;
+        }
+        if (New == Word || WopChangeWord(Object, &Word, New)) {
+            return STATUS_SUCCESS;
+        }
+    }
+    return STATUS_PENDING;
+}
+
+static DECLSPEC_NOINLINE NTSTATUS WopTryOutsideObjects(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count,
+                                                       WAIT_TYPE WaitType)
 {
     PWO_VIEW View = Objects[0]->View;
     WO_INDEX Indices[WO_BLOCKS];
@@ -227,6 +263,12 @@ static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], 
     }
     WopIndicesOf(Objects, Count, Indices);
     return WoTryWait(View, Self, Indices, Count, WaitType);
+}
+
+static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType)
+{
+    NTSTATUS Status = Count == 1 ? WopTryOutsideObject(Objects[0]) : STATUS_PENDING;
+    return Status != STATUS_PENDING ? Status : WopTryOutsideObjects(Thread, Objects, Count, WaitType);
 }
 
 static BOOLEAN WopLooksSignaled(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count)

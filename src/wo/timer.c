@@ -179,7 +179,7 @@ static BOOLEAN WopRemaining(PWO_OBJECT Timer, PHAL_DEADLINE Due, ULONG64 *Remain
 /* With the lock, so that the time and its clock belong together. */
 BOOLEAN WoNextDue(PWO_VIEW View, WO_INDEX Self, PHAL_DEADLINE Due)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     ULONG64 Least = MAXULONGLONG;
     if (Waiter == NULL || Waiter->Timers == 0 || !WopLock(View)) {
         return FALSE;
@@ -199,7 +199,7 @@ BOOLEAN WoNextDue(PWO_VIEW View, WO_INDEX Self, PHAL_DEADLINE Due)
 
 VOID WoExpireTimers(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL || Waiter->Timers == 0 || !WopLock(View)) {
         return;
     }

@@ -273,7 +273,7 @@ static NTSTATUS WopTakeAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
 
 static NTSTATUS WopTryAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     NTSTATUS Status = STATUS_TIMEOUT;
     ULONG Number;
     for (ULONG Index = 0; Index < Count; Index += 1) {
@@ -383,7 +383,7 @@ static NTSTATUS WopLinkAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
 
 NTSTATUS WoBeginWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, WO_WAIT_KIND Kind)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     WopExpireDueTimers(View, Objects, Count);
     for (ULONG Index = 0; Kind == WoWaitAll && Index < Count; Index += 1) {
         if (WopIsAtLimit(View, Self, Objects[Index])) {
@@ -401,7 +401,7 @@ NTSTATUS WoBeginWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULO
 
 BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL) {
         return TRUE;
     }
@@ -418,7 +418,7 @@ BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
 
 WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     ULONG64 State = WopStateOf(Number, WoWaiting);
     if (Waiter == NULL) {
         return WoClaimedByUs;
@@ -436,13 +436,13 @@ WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number)
 
 ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     return Waiter != NULL ? WopStateOf(WopReadState(Waiter), WoIdle) : 0;
 }
 
 NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL || WoIsPoisoned(View)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
@@ -457,7 +457,7 @@ NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)
 
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL || WoIsPoisoned(View)) {
         *Status = STATUS_FILE_CORRUPT_ERROR;
         return TRUE;
@@ -472,14 +472,14 @@ BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status)
 
 volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     return Waiter != NULL ? &Waiter->WakeWord : NULL;
 }
 
 /* A wait that is being granted is granted or given back once the lock was ours. */
 NTSTATUS WoEndWait(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
