@@ -626,6 +626,17 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
     return KiWait(&Wait);
 }
 
+/* The fast path of an outside object, which the fast paths of local ones leave to this. */
+NTSTATUS KiWaitForLockedObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                               PLARGE_INTEGER Timeout)
+{
+    NTSTATUS Status;
+    if (KiIsOutside(Object) && KiTryConsumeOutside(Object, KiCurrentThread(), &Status)) {
+        return Status;
+    }
+    return KiWaitForSingleObjectSlow(Object, WaitReason, WaitMode, Alertable, Timeout);
+}
+
 NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                    PLARGE_INTEGER Timeout)
 {
@@ -641,7 +652,7 @@ static DECLSPEC_NOINLINE NTSTATUS KiAwaitObjectAndFinish(PVOID Object, KWAIT_REA
 NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                PLARGE_INTEGER Timeout)
 {
-    return KiTryConsumeAtOnce(Object, Alertable)
+    return KiTryConsumeAtOnce(Object, Alertable) == KiConsumedAtOnce
                ? STATUS_SUCCESS
                : KiAwaitObjectAndFinish(Object, WaitReason, WaitMode, Alertable, Timeout);
 }
