@@ -4,5 +4,6 @@
 
 /* argv[0] is the subcommand. Returns the status of the program. */
 int command_lab(int argc, char **argv);
+int command_machine(int argc, char **argv);
 
 #endif

@@ -15,6 +15,7 @@ typedef struct subcommand {
 
 static const subcommand subcommands[] = {
     {"lab", "run a test under every schedule", command_lab},
+    {"machine", "make the world of names that all users share: Global\\", command_machine},
 #ifdef INTERLOCK_KD
     {"ps", "the processes that use Interlock", command_ps},
     {"threads", "the threads of a process or core file, and what they wait for", command_threads},
