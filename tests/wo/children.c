@@ -3,6 +3,7 @@
 
 #include "ke/ki.h"
 
+#include <spawn.h>
 #include <uchar.h>
 
 static PWO_VIEW view;
@@ -216,12 +217,10 @@ static int adopt(const char *ticket)
 
 static pid_t start_program(const char *ticket)
 {
-    pid_t child = vfork();
-    if (child == 0) {
-        execl(program, program, ticket, (char *)NULL);
-        _exit(1);
-    }
-    assert_true(child > 0);
+    pid_t child;
+    char text[WO_TICKET_LENGTH];
+    snprintf(text, sizeof(text), "%s", ticket);
+    assert_int_equal(posix_spawn(&child, program, NULL, NULL, (char *[]){text, text, NULL}, environ), 0);
     return child;
 }
 
