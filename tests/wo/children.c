@@ -329,7 +329,7 @@ static void serve(PWO_VIEW v, PWO_REQUEST request)
 {
     assert_ptr_equal(v, view);
     if (request->Kind == WoCloseHandle) {
-        closed += 1;
+        __atomic_fetch_add(&closed, 1, __ATOMIC_RELAXED);
         return;
     }
     if (request->Handle == 666)
@@ -349,7 +349,7 @@ static void serve_requests(void *argument)
     assert_int_equal(create(u"Exported", 1, &exported), STATUS_SUCCESS);
     step(&s[0]);
     await_step(&s[1]);
-    assert_int_equal(closed, 1);
+    assert_int_equal(__atomic_load_n(&closed, __ATOMIC_RELAXED), 1);
 }
 
 static WO_REQUEST ask(ULONG64 handle, ULONG options)
