@@ -175,6 +175,7 @@ typedef struct _HAL_SPAWN {
     PCSTR Directory;                                /* NULL: that of this process */
     LONG Standard[3];                               /* descriptors for input, output, errors; -1: those of this process */
     BOOLEAN Stopped;                                /* until HalResumeProcess */
+    PCSTR Variable;                                 /* NAME=value, in the environment beside the others; NULL: none */
 } HAL_SPAWN;
 
 LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
@@ -215,6 +216,7 @@ VOID HalSetError(HAL_ERROR Error);
 
 /* Diagnostics. */
 PCSTR HalGetEnvironment(PCSTR Name);
+PCSTR HalTakeEnvironment(PCSTR Name);               /* the same, and removes it; while the process has one thread */
 VOID HalPrint(PCSTR Format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, safe in any context */
 VOID HalPrintStackTrace(ULONG FramesToSkip);
 BOOLEAN HalIsDebuggerPresent(VOID);
@@ -276,6 +278,7 @@ typedef struct _HAL_SHARED_PLACE {
 VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place);
 /* STATUS_ACCESS_DENIED: what is there is no file, or not with that owner and mode. STATUS_OBJECT_NAME_NOT_FOUND. */
 NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping);
+BOOLEAN HalIsSharedFile(PCSTR Path, BOOLEAN Machine); /* one that HalMapSharedFile would map */
 VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace);
 /* Grows it to Size bytes, all of which the host has room for. FALSE also if there is another file at Path. */
 BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size);

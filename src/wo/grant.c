@@ -18,11 +18,13 @@ VOID WopFreeze(PWO_OBJECT Object)
     }
 }
 
+/* It may have been thawed before, by the same chain: then the word belongs to everybody again. */
 VOID WopThaw(PWO_OBJECT Object)
 {
-    if (Object->WaitersWord == 0) {
+    ULONG64 Word = WopReadWord(Object);
+    if ((Word & WO_W) && Object->WaitersWord == 0) {
         /* release: pairs with the compare-exchange of the next thread */
-        __atomic_store_n(&Object->Word, WopReadWord(Object) & ~WO_W, __ATOMIC_RELEASE);
+        __atomic_store_n(&Object->Word, Word & ~WO_W, __ATOMIC_RELEASE);
     }
 }
 
@@ -70,7 +72,7 @@ ULONG WopMostBlocks(PWO_VIEW View)
 
 PWO_WAITER WopWaiterOfBlock(PWO_VIEW View, ULONG Block, PULONG Number)
 {
-    PWO_WAITER Waiter = WopRecord(View, Block / WO_BLOCKS, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Block / WO_BLOCKS, WoWaiterRecord);
     *Number = Block % WO_BLOCKS;
     if (Waiter != NULL && (Waiter->Count > WO_BLOCKS || *Number >= Waiter->Count || !Waiter->Block[*Number].Linked)) {
         WopPoison(View, "a list has a block that is not linked");

@@ -210,6 +210,27 @@ NTSTATUS WoOpenView(WO_SCOPE Scope, PWO_VIEW *View)
     return Status;
 }
 
+BOOLEAN WoHasMachineWorld(VOID)
+{
+    CHAR Path[HAL_LONGEST_PATH];
+    return NT_SUCCESS(WopMakePath(TRUE, Path)) && HalIsSharedFile(Path, TRUE);
+}
+
+NTSTATUS WoMakeMachineWorld(PSTR Path)
+{
+    HAL_SHARED_FILE Wanted = {.Path = Path, .Machine = TRUE, .AddressSpace = WO_FIRST_SIZE, .Size = WO_FIRST_SIZE,
+                              .Initialize = WopInitializeFile};
+    HAL_SHARED_MAPPING Mapping;
+    NTSTATUS Status = WopMakePath(TRUE, Path);
+    if (NT_SUCCESS(Status)) {
+        Status = HalMapSharedFile(&Wanted, &Mapping);
+    }
+    if (NT_SUCCESS(Status)) {
+        HalUnmapSharedFile(Mapping.Memory, WO_FIRST_SIZE);
+    }
+    return Status;
+}
+
 /* Leaving. */
 
 /* FALSE: no handle is left. */

@@ -63,7 +63,7 @@ VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
 static VOID WopSetState(PWO_WAITER Waiter, WO_WAITER_STATE State)
 {
     /* release: what was decided about the wait comes first */
-    __atomic_store_n(&Waiter->State, WopStateOf(Waiter->State, State), __ATOMIC_RELEASE);
+    __atomic_store_n(&Waiter->State, WopStateOf(WopReadState(Waiter), State), __ATOMIC_RELEASE);
 }
 
 /* With the lock held. */
@@ -84,7 +84,7 @@ VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter)
     if (Record == NULL) {
         return;
     }
-    if ((Record->State & WO_STATE_MASK) != WoIdle) {
+    if ((WopReadState(Record) & WO_STATE_MASK) != WoIdle) {
         WopUnlinkWait(View, Record);
     }
     WopAbandonMutants(View, Record);
@@ -214,13 +214,16 @@ static BOOLEAN WopIsAtLimit(PWO_VIEW View, WO_INDEX Self, WO_INDEX Index)
     return WO_TYPE_OF(Word) == WoMutant && WO_VALUE(Word) == Self && Object->Recursion == WO_MOST_RECURSION;
 }
 
-static VOID WopPrepareBlocks(PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count, UCHAR Kind)
+/* The objects were looked up before. */
+static VOID WopPrepareBlocks(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count, UCHAR Kind)
 {
     Waiter->Kind = Kind;
     Waiter->Count = (UCHAR)Count;
+    Waiter->Timers = 0;
     for (ULONG Number = 0; Number < Count; Number += 1) {
         Waiter->Block[Number].Object = Objects[Number];
         Waiter->Block[Number].Linked = FALSE;
+        Waiter->Timers += WO_IS_OF_TYPES(WopReadWord(WopAt(View, Objects[Number])), WO_TIMERS);
     }
 }
 
@@ -248,7 +251,7 @@ static NTSTATUS WopFinishGrant(PWO_VIEW View, PWO_WAITER Waiter)
 static NTSTATUS WopTakeAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count)
 {
     WO_INDEX Self = WopIndexOf(View, Waiter);
-    WopPrepareBlocks(Waiter, Objects, Count, WoWaitAll);
+    WopPrepareBlocks(View, Waiter, Objects, Count, WoWaitAll);
     Waiter->Status = STATUS_WAIT_0;
     WopSetState(Waiter, WoGranted);
     WopBegin(View);
@@ -270,7 +273,7 @@ static NTSTATUS WopTakeAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
 
 static NTSTATUS WopTryAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     NTSTATUS Status = STATUS_TIMEOUT;
     ULONG Number;
     for (ULONG Index = 0; Index < Count; Index += 1) {
@@ -336,7 +339,7 @@ VOID WopBecomeWaiting(PWO_VIEW View, PWO_WAITER Waiter)
     Waiter->Age = View->World->WaitNumber;
     __atomic_store_n(&Waiter->Recheck, 0, __ATOMIC_RELAXED);
     /* release: pairs with the acquire of a claimer */
-    __atomic_store_n(&Waiter->State, WopStateOf(Waiter->State + WO_STATE_MASK + 1, WoWaiting), __ATOMIC_RELEASE);
+    __atomic_store_n(&Waiter->State, WopStateOf(WopReadState(Waiter) + WO_STATE_MASK + 1, WoWaiting), __ATOMIC_RELEASE);
 }
 
 static NTSTATUS WopLinkAny(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count)
@@ -345,7 +348,7 @@ static NTSTATUS WopLinkAny(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
     if (Status != STATUS_TIMEOUT) {
         return Status;
     }
-    WopPrepareBlocks(Waiter, Objects, Count, WoWaitAny);
+    WopPrepareBlocks(View, Waiter, Objects, Count, WoWaitAny);
     WopBecomeWaiting(View, Waiter);
     WopBegin(View);
     for (ULONG Number = 0; Number < Count; Number += 1) {
@@ -370,7 +373,7 @@ static NTSTATUS WopLinkAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
     if (Missing == NULL) {
         return WopTakeAll(View, Waiter, Objects, Count);
     }
-    WopPrepareBlocks(Waiter, Objects, Count, (UCHAR)Kind);
+    WopPrepareBlocks(View, Waiter, Objects, Count, (UCHAR)Kind);
     WopBecomeWaiting(View, Waiter);
     WopBegin(View);
     WopLinkBlock(View, Waiter, Number, Missing);
@@ -380,7 +383,7 @@ static NTSTATUS WopLinkAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
 
 NTSTATUS WoBeginWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, WO_WAIT_KIND Kind)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     WopExpireDueTimers(View, Objects, Count);
     for (ULONG Index = 0; Kind == WoWaitAll && Index < Count; Index += 1) {
         if (WopIsAtLimit(View, Self, Objects[Index])) {
@@ -398,7 +401,7 @@ NTSTATUS WoBeginWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULO
 
 BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL) {
         return TRUE;
     }
@@ -413,9 +416,48 @@ BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
     return (State & WO_STATE_MASK) == WoLocallyEnded || (State & WO_STATE_MASK) == WoIdle;
 }
 
+WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number)
+{
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
+    ULONG64 State = WopStateOf(Number, WoWaiting);
+    if (Waiter == NULL) {
+        return WoClaimedByUs;
+    }
+    /* acq_rel: as in WoClaimLocally */
+    if (__atomic_compare_exchange_n(&Waiter->State, &State, WopStateOf(Number, WoLocallyEnded), FALSE, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+        return WoClaimedByUs;
+    }
+    if (WopStateOf(State, WoIdle) != Number) {
+        return WoOtherWait;
+    }
+    return (State & WO_STATE_MASK) == WoClaimed || (State & WO_STATE_MASK) == WoGranted ? WoNotClaimed : WoClaimedByUs;
+}
+
+ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self)
+{
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
+    return Waiter != NULL ? WopStateOf(WopReadState(Waiter), WoIdle) : 0;
+}
+
+NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)
+{
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
+    if (Waiter == NULL || WoIsPoisoned(View)) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
+    /* acquire: pairs with the release in WopCommit; Recheck is written before the state is given back */
+    ULONG64 State = __atomic_load_n(&Waiter->State, __ATOMIC_ACQUIRE) & WO_STATE_MASK;
+    if (State == WoGranted) {
+        return Waiter->Status;
+    }
+    BOOLEAN Recheck = __atomic_load_n(&Waiter->Recheck, __ATOMIC_RELAXED) != 0;
+    return State == WoClaimed || (State == WoWaiting && !Recheck) ? STATUS_PENDING : STATUS_RETRY;
+}
+
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL || WoIsPoisoned(View)) {
         *Status = STATUS_FILE_CORRUPT_ERROR;
         return TRUE;
@@ -430,14 +472,14 @@ BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status)
 
 volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     return Waiter != NULL ? &Waiter->WakeWord : NULL;
 }
 
 /* A wait that is being granted is granted or given back once the lock was ours. */
 NTSTATUS WoEndWait(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
