@@ -204,13 +204,16 @@ typedef struct _WO_WORLD {
 /* Where an enumeration has stopped. */
 typedef struct _WO_CURSOR { WO_INDEX Directory; ULONG Number; WO_INDEX Name; ULONG64 Removals; } WO_CURSOR;
 
+#define WO_VIEW_LOST 1u        /* the file was cut off: HalGuardMapping */
+#define WO_VIEW_POISONED 2u
+
 /* This process's mapping. The explorer makes several, each of which is a process. */
 struct _WO_VIEW {
     PWO_WORLD World;
     SIZE_T Mapped;             /* bytes of address space; the file may be shorter, and grow up to this */
     ULONG64 Key;               /* of this process */
     WO_INDEX Self;             /* this process's record; 0: not attached */
-    volatile ULONG Poisoned;
+    volatile ULONG Poisoned;   /* 0, or WO_VIEW_ */
     BOOLEAN MayHaveEnded;      /* while this process attaches, and from its exit on */
     WO_CURSOR Cursor;          /* under the lock */
     HAL_FILE_ID File;
