@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -30,6 +31,7 @@ static inline int play_role(int argc, char **argv, const actor_entry *roles)
 {
     if (argc < 2)
         return -1;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
     for (; roles->name != NULL; roles++)
         if (strcmp(roles->name, argv[1]) == 0)
             return roles->role(argc - 1, argv + 1);
