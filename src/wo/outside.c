@@ -267,8 +267,17 @@ static DECLSPEC_NOINLINE NTSTATUS WopTryOutsideObjects(PKTHREAD Thread, const PK
 
 static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType)
 {
-    NTSTATUS Status = Count == 1 ? WopTryOutsideObject(Objects[0]) : STATUS_PENDING;
-    return Status != STATUS_PENDING ? Status : WopTryOutsideObjects(Thread, Objects, Count, WaitType);
+    NTSTATUS Status = WaitType == WaitAll && Count != 1 ? STATUS_PENDING : STATUS_TIMEOUT;
+    ULONG Number = 0;
+    for (; Status == STATUS_TIMEOUT && Number < Count; Number += 1) {
+        Status = WopTryOutsideObject(Objects[Number]);
+    }
+    if (Status != STATUS_PENDING) {
+        return Status == STATUS_TIMEOUT ? Status : Status + (NTSTATUS)Number - 1;
+    }
+    Number -= Number != 0; /* those in front of it are not signaled */
+    Status = WopTryOutsideObjects(Thread, Objects + Number, Count - Number, WaitType);
+    return Status == STATUS_TIMEOUT || !NT_SUCCESS(Status) ? Status : Status + (NTSTATUS)Number;
 }
 
 static BOOLEAN WopLooksSignaled(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count)
