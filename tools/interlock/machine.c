@@ -1,7 +1,9 @@
 /* machine.c: interlock machine: makes the world that the names of all users are in. */
 #include "command.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "wo/wo.h"
 
@@ -10,10 +12,12 @@ int command_machine(int argc, char **argv)
     CHAR path[HAL_LONGEST_PATH];
     NTSTATUS status;
 
-    (void)argv;
     if (argc != 1) {
-        fprintf(stderr, "usage: interlock machine\n");
-        return 2;
+        bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+
+        fprintf(help ? stdout : stderr, "usage: interlock machine\n\n"
+                "Makes the world of the names that begin with Global\\, for all users, and prints where it is. For root.\n");
+        return help ? 0 : 2;
     }
     status = WoMakeMachineWorld(path);
     if (!NT_SUCCESS(status)) {
