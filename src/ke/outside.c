@@ -194,6 +194,24 @@ BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS
     return *Status != STATUS_TIMEOUT;
 }
 
+ULONG KiTryRowOutside(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+{
+    PKI_OUTSIDE Row[MAXIMUM_WAIT_OBJECTS];
+    ULONG Length = 0;
+    while (Length < Count) {
+        PKI_OUTSIDE Outside = KiOutsideOf(Object[Length]);
+        if (Outside == NULL || (Length != 0 && Outside->View != Row[0]->View)) {
+            break;
+        }
+        Row[Length] = Outside;
+        Length += 1;
+    }
+    if (Length != 0) {
+        *Status = KiOutsideOperations->TryWait(Thread, Row, Length, WaitAny);
+    }
+    return Length;
+}
+
 /* Ending the wait here. */
 
 BOOLEAN KiClaimOutside(PKTHREAD Thread)
