@@ -555,7 +555,7 @@ NTSTATUS KiWait(PKI_WAIT Wait)
         KiTakeOwnerships(Wait, Status);
         KiExitDispatcher(Thread);
         if (Status == STATUS_RETRY) {
-            return KiWaitOutside(Wait);
+            return Wait->WaitType != KI_WATCH_BLOCK ? KiWaitOutside(Wait) : Status;
         }
         if (Status != STATUS_KERNEL_APC) {
             if (Status == STATUS_TIMEOUT) {
