@@ -107,6 +107,8 @@ NTSTATUS KiWaitOutside(struct _KI_WAIT *Wait); /* at least one object is outside
 /* A service that waits for, or releases, a shared keyed event. */
 NTSTATUS KiMeetOutside(PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release, BOOLEAN Alertable, PLARGE_INTEGER Timeout);
 BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+/* Tries as many objects together as are outside in a row from the first one on, in one world. Returns how many. */
+ULONG KiTryRowOutside(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
 BOOLEAN KiClaimOutside(PKTHREAD Thread); /* FALSE: it is being granted. By the thread, or with an object of it locked */
 VOID KiWakeOutside(PKTHREAD Thread);                     /* the wait was ended here */
 LONG KiChangeOutsideEvent(PDISPATCHER_HEADER Header, KI_OUTSIDE_CHANGE Change, BOOLEAN Wait);

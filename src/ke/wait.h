@@ -119,7 +119,7 @@ VOID KiFinishSuspend(PKTHREAD Thread);                  /* -> WaitSuspended */
 BOOLEAN KiBeginResume(PKTHREAD Thread);                 /* WaitSuspended -> WaitResumeInProgress; FALSE: not suspended */
 VOID KiFinishResume(PKTHREAD Thread);                   /* -> WaitCommitted, unless a signal has ended the wait */
 NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued); /* what an alertable wait issued like this finds pending */
-NTSTATUS KiTakePending(PKTHREAD Thread, ULONG HowIssued); /* the same, and the end of the thread; before its wait */
+NTSTATUS KiTakeInterruption(PKTHREAD Thread, ULONG HowIssued); /* the same, and the end of the thread; before its wait */
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode);
 KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread);    /* by the thread itself, after STATUS_ALERTED: to restore it */
 BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself; FALSE: none is pending */
