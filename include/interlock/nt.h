@@ -460,8 +460,8 @@ NTSYSCALLAPI NTSTATUS NtAlertThreadByThreadId(HANDLE ThreadId);
 /* NtAlertThreadByThreadId; the lock is a hint. Differs: the lock is ignored. Since 11. */
 NTSYSCALLAPI NTSTATUS NtAlertThreadByThreadIdEx(HANDLE ThreadId, struct _RTL_SRWLOCK *Lock);
 
-/* Alerts all valid ids of a list. Returns the status of the first invalid one. Differs: there are no boosts. Since
-   11. */
+/* Alerts all ids of a list. If one is invalid it returns the status of the first such and alerts none. Differs: there
+   are no boosts. Since 11. */
 NTSYSCALLAPI NTSTATUS NtAlertMultipleThreadByThreadId(PHANDLE MultipleThreadId, ULONG Count, PVOID Boost,
                                                       ULONG BoostCount);
 
@@ -575,8 +575,8 @@ typedef enum _QUEUE_USER_APC_FLAGS {
 } QUEUE_USER_APC_FLAGS;
 #endif
 
-/* Queues a user APC, which runs in an alertable wait. Returns STATUS_UNSUCCESSFUL for a thread that has ended. Since NT
-   4.0. */
+/* Queues a user APC, which runs in an alertable wait. Without a routine nothing runs. Returns STATUS_UNSUCCESSFUL for a
+   thread that has ended. Since NT 4.0. */
 NTSYSAPI NTSTATUS NTAPI NtQueueApcThread(HANDLE ThreadHandle, PPS_APC_ROUTINE ApcRoutine, PVOID ApcArgument1,
                                          PVOID ApcArgument2, PVOID ApcArgument3);
 
