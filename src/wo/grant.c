@@ -8,6 +8,8 @@
  */
 #include "waiter.h"
 
+#include "../ke/ki.h"
+
 /* Freezing. */
 
 VOID WopFreeze(PWO_OBJECT Object)
@@ -221,6 +223,7 @@ VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely)
                                         __ATOMIC_RELAXED)) {
     }
     if ((Word & WO_ASLEEP) || Surely) {
+        KiCurrentThread()->WokeSleeper = TRUE; /* it may spin for the reply: ke/park.h */
         HalWakeShared(&Waiter->WakeWord, MAXULONG);
     }
 }
