@@ -101,7 +101,7 @@ C_ASSERT(sizeof(OBJECT_BASIC_INFORMATION) == 56 && sizeof(OBJECT_TYPE_INFORMATIO
 NTSYSCALLAPI NTSTATUS NtClose(HANDLE Handle);
 
 /* Opens another handle to the same object, with other rights or attributes if asked. DUPLICATE_CLOSE_SOURCE closes the
-   source. Differs: other processes are STATUS_NOT_SUPPORTED. Since NT 3.1. */
+   source. Differs: not every object and process can be reached (docs/processes.md): STATUS_NOT_SUPPORTED. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HANDLE TargetProcessHandle,
                                         PHANDLE TargetHandle, ACCESS_MASK DesiredAccess, ULONG HandleAttributes,
                                         ULONG Options);

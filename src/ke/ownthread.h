@@ -10,6 +10,7 @@
  *   again      repeats interrupts put off        SuspendThread, if the host      the thread stops where it is
  *                                                has no timers
  *   io, guard  watch descriptors                 the first descriptor               the call fails
+ *   world      guards processes, serves others    the first shared name              the call fails
  *   pool       runs callbacks of a pool          its first object                   the call fails; later ones: see work
  *   mem        watches the host's memory         the first notification             the call fails
  *   console    takes signals as console events   the first handler                  the call fails

@@ -24,9 +24,9 @@ FORCEINLINE ULONG KiWithWaitState(ULONG Register, KWAIT_STATE State)
 
 /* Ending a wait. */
 
-ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
+/* Of a wait that is not outside, or has been claimed. */
+FORCEINLINE ULONG KiEndWaitInline(PKTHREAD Thread, ULONG Register, LONG_PTR Status)
 {
-    ULONG Register = KiReadRegister(Thread);
     ULONG New;
     do {
         New = Register & ~KI_WAIT_ACTIVE;
@@ -50,9 +50,20 @@ ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
     return KiStateOf(Register);
 }
 
-BOOLEAN KiEndOwnWait(PKTHREAD Thread)
+static DECLSPEC_NOINLINE ULONG KiEndOutsideWait(PKTHREAD Thread, LONG_PTR Status)
+{
+    return KiClaimOutside(Thread) ? KiEndWaitInline(Thread, KiReadRegister(Thread), Status) : KI_NOT_ENDED;
+}
+
+/* The caller has locked an object of the wait, so it is no other wait by the time that it is claimed. */
+ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
 {
     ULONG Register = KiReadRegister(Thread);
+    return Register & KI_WAIT_OUTSIDE ? KiEndOutsideWait(Thread, Status) : KiEndWaitInline(Thread, Register, Status);
+}
+
+FORCEINLINE BOOLEAN KiEndOwnWaitInline(PKTHREAD Thread, ULONG Register)
+{
     do {
         if (!(Register & KI_WAIT_ACTIVE) ||
             (KiStateOf(Register) != WaitInProgress && KiStateOf(Register) != WaitCommitted)) {
@@ -60,6 +71,24 @@ BOOLEAN KiEndOwnWait(PKTHREAD Thread)
         }
     } while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE));
     return TRUE;
+}
+
+static DECLSPEC_NOINLINE BOOLEAN KiEndOwnOutsideWait(PKTHREAD Thread)
+{
+    return KiClaimOutside(Thread) && KiEndOwnWaitInline(Thread, KiReadRegister(Thread));
+}
+
+BOOLEAN KiEndOwnWait(PKTHREAD Thread)
+{
+    ULONG Register = KiReadRegister(Thread);
+    return Register & KI_WAIT_OUTSIDE ? KiEndOwnOutsideWait(Thread) : KiEndOwnWaitInline(Thread, Register);
+}
+
+VOID KiEndGrantedWait(PKTHREAD Thread)
+{
+    ULONG Register = KiReadRegister(Thread);
+    while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE)) {
+    }
 }
 
 /* Interruptions. */
@@ -128,6 +157,49 @@ static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
     return KiPendingAlert(Register, Register, New);
 }
 
+/* Rule 4 of outside.h. */
+static KI_OUTSIDE_CLAIM KiClaimInterrupted(PKTHREAD Thread, ULONG Register)
+{
+    /* acquire: the register is read again after the number */
+    ULONG64 Number = __atomic_load_n(&Thread->OutsideNumber, __ATOMIC_ACQUIRE);
+    return KiReadRegister(Thread) == Register ? KiOutsideOperations->Claim(Thread, Number) : KiOutsideOtherWait;
+}
+
+/* KiInterruptWait, where Pending interrupts a wait with outside objects. A wait that is being granted is left alone, with
+   the bits pending. */
+static DECLSPEC_NOINLINE ULONG KiInterruptOutsideWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
+{
+    ULONG Register = KiReadRegister(Thread);
+    for (;;) {
+        ULONG New = Register | Pending;
+        NTSTATUS Status = STATUS_PENDING;
+        if ((Register & KI_WAIT_ACTIVE) && KiStateOf(Register) == WaitCommitted) {
+            Status = KiPendingInterruption(New, &New);
+        }
+        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE)) {
+            KI_OUTSIDE_CLAIM Claim = KiClaimInterrupted(Thread, Register);
+            if (Claim == KiOutsideOtherWait) {
+                Register = KiReadRegister(Thread);
+                continue;
+            }
+            if (Claim == KiOutsideGranted) {
+                Status = STATUS_PENDING;
+                New = Register | Pending;
+            }
+        }
+        if (Status != STATUS_PENDING) {
+            New &= ~KI_WAIT_ACTIVE;
+        }
+        if (KiChangeRegister(Thread, &Register, New)) {
+            if (Status != STATUS_PENDING) {
+                Thread->WaitStatus = Status;
+                KiReadyThread(Thread, Increment);
+            }
+            return Register;
+        }
+    }
+}
+
 ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
 {
     ULONG Register = KiReadRegister(Thread);
@@ -137,6 +209,9 @@ ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
         if ((Register & KI_WAIT_ACTIVE) && KiStateOf(Register) == WaitCommitted) {
             Status = KiPendingInterruption(New, &New);
             if (Status != STATUS_PENDING) {
+                if (Register & KI_WAIT_OUTSIDE) {
+                    return KiInterruptOutsideWait(Thread, Pending, Increment);
+                }
                 New &= ~KI_WAIT_ACTIVE;
             }
         }
@@ -174,6 +249,11 @@ NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued)
     }
 }
 
+NTSTATUS KiTakeInterruption(PKTHREAD Thread, ULONG HowIssued)
+{
+    return KiExitInterrupts(KiReadRegister(Thread), HowIssued) ? STATUS_USER_APC : KiTakeAlert(Thread, HowIssued);
+}
+
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode)
 {
     ULONG Register = KiReadRegister(Thread);
@@ -201,7 +281,7 @@ BOOLEAN KiTakeAlertById(PKTHREAD Thread)
 
 #define KI_WAIT_ISSUED                                                                                                 \
     (KI_WAIT_ALERTABLE | KI_WAIT_USER_MODE | KI_WAIT_SPECIAL_APC_OK | KI_WAIT_NORMAL_APC_OK | KI_WAIT_ALERT_BY_ID |    \
-     KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT | KI_WAIT_EXIT_OK)
+     KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT | KI_WAIT_EXIT_OK | KI_WAIT_OUTSIDE)
 
 ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable)
 {
@@ -235,12 +315,32 @@ NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued)
     }
 }
 
+/* KiCommitWait, where something interrupts a wait with outside objects. */
+static DECLSPEC_NOINLINE NTSTATUS KiCommitOutsideWait(PKTHREAD Thread)
+{
+    BOOLEAN Claimed = KiClaimOutside(Thread);
+    ULONG Register = KiReadRegister(Thread);
+    while (Register & KI_WAIT_ACTIVE) {
+        ULONG New = Register;
+        NTSTATUS Status = Claimed ? KiPendingInterruption(Register, &New) : STATUS_PENDING;
+        New = Status == STATUS_PENDING ? KiWithWaitState(New, WaitCommitted)
+                                       : KiWithWaitState(New & ~KI_WAIT_ACTIVE, WaitAborted);
+        if (KiChangeRegister(Thread, &Register, New)) {
+            return Status;
+        }
+    }
+    return STATUS_WAIT_0;
+}
+
 NTSTATUS KiCommitWait(PKTHREAD Thread)
 {
     ULONG Register = KiReadRegister(Thread);
     while (Register & KI_WAIT_ACTIVE) {
         ULONG New = Register;
         NTSTATUS Status = KiPendingInterruption(Register, &New);
+        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE)) {
+            return KiCommitOutsideWait(Thread);
+        }
         New = Status == STATUS_PENDING ? KiWithWaitState(New, WaitCommitted)
                                        : KiWithWaitState(New & ~KI_WAIT_ACTIVE, WaitAborted);
         if (KiChangeRegister(Thread, &Register, New)) {

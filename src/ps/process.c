@@ -9,7 +9,9 @@
 #include "psp.h"
 
 #include "../ke/dispatch.h"
+#include "../ob/inherit.h"
 #include "../trace/trace.h"
+#include "../wo/wo.h"
 
 static POBJECT_TYPE PspProcessTypePointer = &ObpProcessType;
 
@@ -74,6 +76,7 @@ static VOID PspEndProcess(PEPROCESS Process, LONG Descriptor)
     __atomic_store_n(&Process->Ended, TRUE, __ATOMIC_RELEASE);
     KiExitLocked(&PspProcessLock, Thread);
     KiSignalObject(&Process->Pcb.Header, 1, 0);
+    WoNoteProcessEnd();
     if (Process->Child) {
         ObDereferenceObject(Process);
     }
@@ -119,8 +122,23 @@ static VOID PspDeleteProcess(PVOID Object)
     HalFree(ObpHeaderOf(Process));
 }
 
+/* For the world, which guards processes. */
+static PVOID PspWatchProcess(ULONG ProcessId)
+{
+    PEPROCESS Process;
+    return NT_SUCCESS(PsLookupProcessByProcessId(ULongToHandle(ProcessId), &Process)) ? Process : NULL;
+}
+
+static VOID PspUnwatchProcess(PVOID Process)
+{
+    ObDereferenceObject(Process);
+}
+
+static const WO_WATCHER PspWatcher = {PspWatchProcess, PspUnwatchProcess};
+
 static VOID PspInitializeProcesses(VOID)
 {
+    WoSetWatcher(&PspWatcher);
     ObpProcessType.DeleteProcedure = PspDeleteProcess;
 }
 KI_INITIALIZER(KiInitializeProcesses, PspInitializeProcesses);
@@ -248,9 +266,24 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
     return STATUS_SUCCESS;
 }
 
+/* The bequest ends with the child's id, or without a child. */
+static NTSTATUS PspSpawnHeir(PEPROCESS Process, const HAL_SPAWN *Spawn, const OBP_HEIRLOOMS *Heirlooms)
+{
+    HAL_SPAWN Heir = *Spawn;
+    OBP_BEQUEST Bequest = {0};
+    NTSTATUS Status = Heirlooms != NULL ? ObpPrepareBequest(Heirlooms, &Bequest) : STATUS_SUCCESS;
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Heir.Variable = Bequest.Text;
+    Status = PspSpawn(Process, &Heir);
+    ObpEndBequest(&Bequest, NT_SUCCESS(Status) ? Process->Pcb.ProcessId : 0);
+    return Status;
+}
+
 /* Whatever can fail comes before the process exists, as far as possible. */
-NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
-                          PHANDLE ThreadHandle, PCLIENT_ID ClientId)
+NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, const OBP_HEIRLOOMS *Heirlooms, ULONG Attributes,
+                          PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId)
 {
     HANDLE Handles[2];
     ULONG Opened = 0;
@@ -261,13 +294,16 @@ NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK 
     }
     while (Opened < RTL_NUMBER_OF(Handles) && NT_SUCCESS(Status)) {
         Status =
-            ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, &Handles[Opened]);
+            ObOpenObjectByPointer(Process, 0, NULL, PROCESS_ALL_ACCESS, *PsProcessType, UserMode, &Handles[Opened]);
         Opened += NT_SUCCESS(Status);
     }
     if (NT_SUCCESS(Status)) {
-        Status = PspSpawn(Process, Spawn);
+        Status = PspSpawnHeir(Process, Spawn, Heirlooms);
     }
     if (NT_SUCCESS(Status)) {
+        for (ULONG Index = 0; Index < Opened; Index++) { /* the child itself does not inherit them */
+            ObpSetHandleAttributes(Handles[Index], (Attributes & OBJ_INHERIT) != 0, FALSE);
+        }
         *ProcessHandle = Handles[0];
         *ThreadHandle = Handles[1];
         ClientId->UniqueProcess = ULongToHandle(Process->Pcb.ProcessId);

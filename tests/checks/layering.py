@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tap import Tap
 
-LAYERS = [["hal"], ["ke", "trace"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
+LAYERS = [["hal"], ["ke", "trace"], ["ex"], ["wo"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 BELOW_ALL = -1
 USER_MODE = {"rtl", "win32"}
@@ -29,8 +29,6 @@ DOORS = {
     "IopDescriptorType": "likewise, for a descriptor of the host",
     "IopBindDescriptor": "a callback of the pool that is bound to a descriptor until its handle is closed",
     "IopIsDescriptorLost": "likewise",
-    "ObpCompareStrings": "names of objects and Rtl strings fold case by one table",
-    "ObpUpcase": "likewise",
     "ObpThreadType": "orphaned critical sections: a thread's id by its handle, whatever the handle may do",
     "ObpHeaderOf": "wait chains read threads, locks and names as a debugger does",
     "ObpQueryPath": "likewise",

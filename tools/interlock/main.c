@@ -18,6 +18,7 @@ static const subcommand subcommands[] = {
     {"c++", "compile and link Win32 sources in C++", command_cxx},
     {"port", "what of a Win32 source tree is there, what is missing, what to look at", command_port},
     {"lab", "run a test under every schedule", command_lab},
+    {"machine", "make the world of names that all users share: Global\\", command_machine},
 #ifdef INTERLOCK_KD
     {"ps", "the processes that use Interlock", command_ps},
     {"threads", "the threads of a process or core file, and what they wait for", command_threads},
