@@ -3,10 +3,15 @@
  *
  * The parent uses nothing of the library. It starts workers, kills them, stops and continues them, and accounts for what
  * the dead may have taken with them. Every second the workers rest, and an auditor compares the objects with the account.
+ *
+ * usage: chaos SECONDS [SEED [rubbish]]
+ * With rubbish nobody is killed. The parent writes random bytes into the world's file instead. Calls may fail in any way,
+ * but every process either continues or ends in order: none crashes, none hangs.
  */
 #include "chaos.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,14 +29,16 @@
 
 chaos_ledger *ledger;
 static unsigned seed;
-static unsigned long kills, stops, started, audits;
-static pid_t anchor_process;
+static unsigned long rubbish, kills, stops, started, audits;
+static pid_t anchor_process, parent_process;
 
 void fail(const char *format, ...)
 {
     va_list arguments;
     char text[400];
 
+    if (ledger->rubbish && getpid() != parent_process)
+        _exit(0);
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
@@ -222,6 +229,83 @@ static bool run_for(double seconds)
     return !atomic_load(&ledger->failed) && run_audit();
 }
 
+/* Rubbish. */
+
+static int open_world(const char *session)
+{
+    const char *folders[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
+    char pattern[300];
+    int file = -1;
+    glob_t found;
+
+    for (unsigned i = 0; i < 2 && file < 0; i++) {
+        snprintf(pattern, sizeof(pattern), "%s/*%s*", folders[i] != NULL ? folders[i] : "", session);
+        if (folders[i] != NULL && glob(pattern, 0, NULL, &found) == 0) {
+            file = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+            globfree(&found);
+        }
+    }
+    return file;
+}
+
+/* Mostly where something is: the start of the file, and records that are in use. */
+static void write_rubbish(int file)
+{
+    unsigned char bytes[64];
+    size_t count = (size_t)rand_r(&seed) % (rand_r(&seed) % 4 ? 8 : sizeof(bytes)) + 1;
+    off_t end = lseek(file, 0, SEEK_END), place;
+
+    if (end <= 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (unsigned char)(rand_r(&seed) % 3 ? rand_r(&seed) : rand_r(&seed) % 4);
+    place = (off_t)rand_r(&seed) % (rand_r(&seed) % 2 && end > 16384 ? 16384 : end);
+    rubbish += pwrite(file, bytes, count, place & ~(off_t)(rand_r(&seed) % 2 ? 7 : 0)) > 0;
+}
+
+/* Ends with a failure if a process hangs. */
+static bool watch_progress(unsigned long seen[SLOTS], double since[SLOTS])
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        unsigned long operations = atomic_load(&ledger->slot[i].operations);
+        pid_t process = atomic_load(&ledger->slot[i].process);
+
+        if (process == 0 || operations != seen[i]) {
+            seen[i] = operations;
+            since[i] = now();
+        } else if (now() > since[i] + SECONDS_OF_PATIENCE) {
+            fail("slot %u, process %d hangs, doing %#x", i, (int)process, atomic_load(&ledger->slot[i].doing));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void run_with_rubbish(double seconds, const char *session)
+{
+    static unsigned long seen[SLOTS];
+    static double since[SLOTS];
+    double end = now() + seconds, next = now();
+    int file = -1;
+
+    while (now() < end && !atomic_load(&ledger->failed) && watch_progress(seen, since)) {
+        reap(0);
+        while (living() < 2 * WORKERS) {
+            start_worker();
+            usleep(2000);
+        }
+        if (now() > next) { /* a poisoned world has been replaced by then */
+            if (file >= 0)
+                close(file);
+            file = open_world(session);
+            next = now() + 0.05 * (rand_r(&seed) % 8);
+        }
+        if (file >= 0)
+            write_rubbish(file);
+        usleep((useconds_t)rand_r(&seed) % 3000);
+    }
+}
+
 /* Nobody is left: nor is a file. */
 static void check_files(const char *session)
 {
@@ -260,13 +344,21 @@ int main(int argc, char **argv)
     snprintf(session, sizeof(session), "chaos-%d", (int)getpid());
     setenv("INTERLOCK_SESSION", session, 1);
     ledger = mmap(NULL, sizeof(*ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ledger->rubbish = argc > 3 && strcmp(argv[3], "rubbish") == 0;
+    parent_process = getpid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     printf("seed %u\n", seed);
     fflush(stdout);
+    began = now();
+    if (ledger->rubbish) {
+        run_with_rubbish(seconds, session);
+        end_everything();
+        printf("%lu processes, rubbish written %lu times, %.0f s\n", started, rubbish, now() - began);
+        return atomic_load(&ledger->failed);
+    }
     anchor_process = fork();
     if (anchor_process == 0)
         anchor();
-    began = now();
     run_for(seconds);
     seconds = now() - began;
     end_everything();

@@ -46,6 +46,7 @@ typedef struct chaos_loss {
 
 typedef struct chaos_ledger {
     atomic_bool pause, stop;
+    bool rubbish;                    /* somebody writes rubbish into the world: a worker that notices ends */
     chaos_slot slot[SLOTS];
     atomic_uint owner[MUTEXES];      /* the slot of the thread inside, plus 1 */
     unsigned long counter[MUTEXES];  /* written inside only */
