@@ -23,6 +23,16 @@ static VOID LabhalWake(volatile ULONG *Address, ULONG Count)
     lab_block_wake_address((uintptr_t)Address, Count, LABHAL_CALLER);
 }
 
+BOOLEAN HalWaitShared(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    return lab_block_wait((uintptr_t)Address, Expected, LabhalDeadline(Deadline->Clock, Deadline->Time), LABHAL_CALLER);
+}
+
+VOID HalWakeShared(volatile ULONG *Address, ULONG Count)
+{
+    lab_block_wake_address((uintptr_t)Address, Count, LABHAL_CALLER);
+}
+
 static ULONGLONG LabhalQueryInterruptTime(VOID)
 {
     return lab_block_clock(LABHAL_CALLER);

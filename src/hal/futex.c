@@ -14,25 +14,28 @@
 #define LONGEST_WAIT MAXULONGLONG
 #endif
 
-static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+/* Scope: FUTEX_PRIVATE_FLAG, or 0 for a word that processes share. Returns the host's result. */
+static long HalpWaitInScope(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline, int Scope)
 {
     HAL_DEADLINE Limit = *Deadline;
-    long Result;
 
     if (LONGEST_WAIT != MAXULONGLONG && HalpTimeUntil(Deadline) > LONGEST_WAIT) {
         Limit.Clock = HalInterruptTime;
         Limit.Time = HalpQueryInterruptTime() + LONGEST_WAIT;
     }
     if (Limit.Clock == HalNoDeadline) {
-        Result = HalpCall(SYS_futex, Address, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, Expected, NULL);
-    } else {
-        struct timespec Until;
-        const struct timespec *Timeout = HalpDeadlineToTimespec(&Limit, &Until) ? &Until : NULL;
-        int Clock = Limit.Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
-
-        Result = HalpCall(SYS_futex, Address, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | Clock, Expected, Timeout, NULL,
-                          FUTEX_BITSET_MATCH_ANY);
+        return HalpCall(SYS_futex, Address, FUTEX_WAIT | Scope, Expected, NULL);
     }
+    struct timespec Until;
+    const struct timespec *Timeout = HalpDeadlineToTimespec(&Limit, &Until) ? &Until : NULL;
+    int Clock = Limit.Clock == HalSystemTime ? FUTEX_CLOCK_REALTIME : 0;
+    return HalpCall(SYS_futex, Address, FUTEX_WAIT_BITSET | Scope | Clock, Expected, Timeout, NULL,
+                    FUTEX_BITSET_MATCH_ANY);
+}
+
+static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    long Result = HalpWaitInScope(Address, Expected, Deadline, FUTEX_PRIVATE_FLAG);
     if (Result == 0 || Result == -EAGAIN || Result == -EINTR) {
         return TRUE;
     }
@@ -47,6 +50,16 @@ static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADL
 static VOID HalpWake(volatile ULONG *Address, ULONG Count)
 {
     HalpCall(SYS_futex, Address, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, Count > INT_MAX ? INT_MAX : Count);
+}
+
+BOOLEAN HalWaitShared(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    return HalpWaitInScope(Address, Expected, Deadline, 0) != -ETIMEDOUT || HalpTimeUntil(Deadline) != 0;
+}
+
+VOID HalWakeShared(volatile ULONG *Address, ULONG Count)
+{
+    HalpCall(SYS_futex, Address, FUTEX_WAKE, Count > INT_MAX ? INT_MAX : Count);
 }
 
 HAL_DISPATCH HalDispatch = {

@@ -108,6 +108,10 @@ typedef struct _HAL_TURN {
     ULONG CountsAlone; /* counts in a row that found no other thread on the processor */
 } HAL_TURN, *PHAL_TURN;
 VOID HalCountContention(PHAL_TURN Turn);
+/* Sleep and wake on a word that processes share. As HalDispatch.Wait and Wake, but a word whose memory is gone is a
+   spurious wakeup. */
+BOOLEAN HalWaitShared(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline);
+VOID HalWakeShared(volatile ULONG *Address, ULONG Count);
 VOID HalGiveWay(ULONG Round);                       /* between two looks of a wait that no wake ends: yields, later naps */
 
 /* The sleep of the clock thread, one at a time: until *Wake != Expected or either deadline, also if the system clock is
@@ -175,6 +179,12 @@ typedef struct _HAL_SPAWN {
 
 LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
 ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* another process with that id has another one; 0: unknown */
+/* A process in time: its id in the low HAL_PROCESS_ID_BITS, above that its start and what an exec changes, 63 bits in
+   all. 0: there is no such process, it has ended, or the host does not tell. */
+#define HAL_PROCESS_ID_BITS 22
+ULONG64 HalQueryProcessKey(ULONG ProcessId);
+/* FALSE: all threads of that process have ended, or another program runs in it. In doubt TRUE. */
+BOOLEAN HalIsProcessAlive(ULONG64 Key);
 NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor);
 BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode); /* FALSE: it runs, or is not our child */
 VOID HalAwaitProcess(LONG Process);                  /* until a child has ended */
@@ -238,6 +248,9 @@ VOID HalDiscardOutput(PHAL_OUTPUT Output);          /* also after HalFindOutput 
 PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem);
 VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor);
 VOID HalRemoveMappedFile(PCSTR Path, LONG Descriptor); /* unless there is another file now */
+/* A file in memory that processes share (sharedfile.c). Grows it to Size bytes, all of which the host has room for. File:
+   the one that is mapped; FALSE if there is another one at Path. */
+BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size);
 ULONG HalQueryModules(PSTR Buffer, ULONG Size);     /* the host's text about where they are; returns its length */
 VOID HalQueryProgramName(PSTR Buffer, SIZE_T Size);
 VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size); /* left alone if there is no such thread */

@@ -55,8 +55,8 @@
  *    readable when the process ends. The guard then cleans up what the dead process had: waiters, mutants (abandoned, each
  *    told to exactly one waiter), handles, names that nothing refers to any more. If a run of processes dies, the first
  *    one alive behind it cleans up one after the other; if all die, the next one to attach does.
- * 10. A process is its id and its start time, and, until it has used the world after a fork, the start of its stack: exec
- *    changes that.
+ * 10. A process is its key: its id, its start time, and the start of its stack, which an exec changes (hal.h). A key never
+ *    comes back.
  *
  * A hostile world
  * 11. Any process of the user may write rubbish into the file. Every index that is read is checked (range, alignment,
@@ -142,6 +142,8 @@ NTSTATUS WoQueryState(PWO_VIEW View, WO_INDEX Object, PWO_STATE State);
 /* wait.c: waiters. One per thread (or notification), kept until WoDeleteWaiter. */
 NTSTATUS WoCreateWaiter(PWO_VIEW View, ULONG ThreadId, WO_INDEX *Waiter);
 VOID WoDeleteWaiter(PWO_VIEW View, WO_INDEX Waiter); /* a thread that ends: its mutants are abandoned */
+/* The record of the calling thread in this world, created if there is none: WO_NEW.Owner of a mutant. */
+NTSTATUS WoWaiterOfCurrentThread(PWO_VIEW View, WO_INDEX *Waiter);
 
 /* Tries to take the objects as a wait with a timeout of 0 does. STATUS_TIMEOUT: not signaled. Otherwise the status of the
    wait: STATUS_WAIT_0 + Index, STATUS_ABANDONED_WAIT_0 + Index, STATUS_MUTANT_LIMIT_EXCEEDED. One object that is signaled
@@ -206,6 +208,7 @@ NTSTATUS WoFindName(PWO_VIEW View, const WO_LOOKUP *Lookup, ULONG Handles, WO_IN
 /* The same, or creates and enters it: STATUS_SUCCESS; STATUS_OBJECT_NAME_EXISTS: found. */
 NTSTATUS WoCreateName(PWO_VIEW View, const WO_LOOKUP *Lookup, const WO_NEW *New, ULONG Handles, WO_INDEX *Object);
 NTSTATUS WoSetPermanent(PWO_VIEW View, WO_INDEX Object, BOOLEAN Permanent);
+ULONG WoQueryAttributes(PWO_VIEW View, WO_INDEX Object); /* of WO_NEW.Attributes */
 NTSTATUS WoQueryName(PWO_VIEW View, WO_INDEX Object, PWCHAR Path, ULONG Capacity, PULONG Length); /* from the root */
 NTSTATUS WoQueryTarget(PWO_VIEW View, WO_INDEX SymbolicLink, PWCHAR Target, ULONG Capacity, PULONG Length);
 /* Entry number Index of a directory, in order of insertion. STATUS_NO_MORE_ENTRIES. */
@@ -220,6 +223,8 @@ typedef struct _WO_REQUEST {
     ULONG64 Handle;           /* in: export, close; out: import */
     ULONG GrantedAccess, Attributes;
     WO_INDEX Object;          /* out: export, with a reference and a handle for the requesting process; in: import */
+    ULONG ProcessId;          /* in place of Object (0): the handle is one of this process */
+    ULONG64 ProcessStart;     /* and when the host started it */
     NTSTATUS Status;
 } WO_REQUEST, *PWO_REQUEST;
 /* STATUS_INVALID_CID: the process is not in this world, STATUS_PROCESS_IS_TERMINATING: it died meanwhile. */

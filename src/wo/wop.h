@@ -43,7 +43,7 @@ typedef struct _WO_OBJECT {
     volatile ULONG64 Word;
     union { WO_LINKS Waiters; ULONG64 WaitersWord; }; /* blocks, oldest first */
     LONG Limit;                /* semaphore */
-    LONG Recursion;            /* mutant: acquires beyond the first; only the owner's thread touches it */
+    ULONG Recursion;           /* mutant: acquires beyond the first; only the owner's thread, or a grant to it, changes it */
     ULONG64 DueTime;           /* timer; 0: not set */
     ULONG64 Arming;            /* timer: changes whenever it is set or canceled */
     ULONG Period;
@@ -54,10 +54,13 @@ typedef struct _WO_OBJECT {
     ULONG Permanent;
     WO_INDEX FirstEntry, LastEntry; /* directory: its names in order of insertion */
     WO_INDEX Target;           /* symbolic link: a name record that holds the text */
+    WO_INDEX NextOwned, PreviousOwned; /* mutant: in its owner's list, see WO_WAITER.FirstOwned */
 } WO_OBJECT, *PWO_OBJECT;
 
 /* A block is Waiter * WO_BLOCKS + number. */
 #define WO_BLOCKS 64
+#define WO_KEYED_WAIT 3    /* kinds of wait besides WO_WAIT_KIND */
+#define WO_KEYED_RELEASE 4
 typedef struct _WO_BLOCK {
     union { struct { ULONG Next, Previous; }; ULONG64 LinksWord; }; /* in the object's list; blocks, 0: none */
     WO_INDEX Object;
@@ -65,20 +68,43 @@ typedef struct _WO_BLOCK {
 } WO_BLOCK, *PWO_BLOCK;
 
 /* State: the low 8 bits say which, the rest is the number of the wait. */
+#define WO_STATE_MASK 0xffull
 typedef enum _WO_WAITER_STATE { WoIdle, WoWaiting, WoClaimed, WoGranted, WoLocallyEnded } WO_WAITER_STATE;
+
+FORCEINLINE ULONG64 WopStateOf(ULONG64 Number, WO_WAITER_STATE State)
+{
+    return (Number & ~WO_STATE_MASK) | State;
+}
+
+/* WakeWord: changes with every wake. WO_ASLEEP: the thread sleeps on it, or is about to. */
+#define WO_ASLEEP 1u
+
+/*
+ * The mutants that a thread owns, so that its end, or that of its process, costs no more than what it owned:
+ *
+ * 1. FirstOwned lists them. Only the owner's thread changes the list, without the lock and without the journal, in an order
+ *    that keeps the way forward (NextOwned) whole between any two stores.
+ * 2. Before a thread takes a free mutant or gives one up, Pending names it. So one that is not in the list yet, or not any
+ *    more, is found there. One that a grant has just handed over is among the blocks of the waiter, whose State is not Idle.
+ * 3. An owned mutant is not freed, even if no process refers to it any more: the end of its owner does that.
+ */
 typedef struct _WO_WAITER {
     WO_RECORD Record;
     volatile ULONG64 State;
-    volatile ULONG WakeWord;   /* changes with every wake */
+    volatile ULONG WakeWord;
     volatile ULONG Recheck;
     WO_INDEX Process;
     ULONG ThreadId;
     NTSTATUS Status;           /* of a granted wait */
-    UCHAR Kind;                /* WO_WAIT_KIND */
+    UCHAR Kind;                /* WO_WAIT_KIND, WO_KEYED_ */
     UCHAR Count;
     USHORT Reserved;
     ULONG64 Key;               /* keyed events */
     WO_INDEX NextOfProcess, PreviousOfProcess;
+    ULONG64 Age;               /* of its wait: from WO_WORLD.WaitNumber. A list of blocks is in this order */
+    WO_INDEX FirstOwned, Pending;
+    ULONG64 Notification;      /* 0: a thread's. Otherwise its process delivers this, and is woken by GuardWord */
+    ULONG WakerProcessor;      /* the host's number of the processor that granted the last wait, plus 1: a hint */
     WO_BLOCK Block[WO_BLOCKS];
 } WO_WAITER, *PWO_WAITER;
 
@@ -93,15 +119,16 @@ typedef struct _WO_REFERENCES_RECORD {
 
 typedef struct _WO_PROCESS {
     WO_RECORD Record;
-    ULONG ProcessId;           /* 0: prepared, not running yet */
+    ULONG64 Key;               /* HalQueryProcessKey; 0: prepared for a child that does not run yet */
+    ULONG ProcessId;
     ULONG Flags;
-    ULONG64 StartTime;
-    ULONG64 StackStart;        /* 0: proven, see wo.h, 10 */
     WO_INDEX Next, Previous;   /* in the ring; Next guards this one */
-    volatile ULONG GuardWord;  /* its session thread sleeps here: changes when the ring, the mailbox or a notification does */
-    WO_INDEX FirstWaiter;
+    WO_INDEX FirstWaiter, LastWaiter;
     WO_INDEX FirstReferences;
+    WO_INDEX Parent;           /* of a prepared one: who drops it if the child never comes */
     ULONG64 Mailbox;           /* mailbox.c */
+    volatile ULONG GuardWord;  /* its session thread sleeps here: changes when the ring, the mailbox or a notification does */
+    ULONG Reserved;            /* GuardWord changes without the lock: nothing that is journaled shares its 8 bytes */
 } WO_PROCESS, *PWO_PROCESS;
 
 typedef struct _WO_NAME {
@@ -115,13 +142,31 @@ typedef struct _WO_NAME {
     WCHAR Text[];
 } WO_NAME, *PWO_NAME;
 
+/* A chain of transactions that the owner of the lock has begun. The lock is held from its first to its last. */
+typedef enum _WO_INTENTION {
+    WoNoIntention,
+    WoSettle,                  /* grants waits while the object is signaled */
+    WoPulse,                   /* the same; then the object is not signaled any more */
+    WoNudge                    /* wakes all that are linked, to look at their timers again */
+} WO_INTENTION;
+
 typedef enum _WO_PHASE { WoPhaseIdle, WoPhaseEditing, WoPhaseFinishing } WO_PHASE;
 typedef struct _WO_EDIT { ULONG64 Offset, Old; } WO_EDIT; /* Offset: of the word, in the file */
+/* A claimed wait. State: Waiting, with the number of the wait; entered before the claim. */
+typedef struct _WO_POST { ULONG64 State; WO_INDEX Waiter; ULONG Reserved; } WO_POST;
+
+typedef enum _WO_WORLD_STATE { WoBeingMade, WoLive, WoEnded, WoDamaged } WO_WORLD_STATE;
+
+/*
+ * The lock: the key of the process that holds it (hal.h), 0: free; and a bit: threads sleep on LockWake. The key of a
+ * dead process never comes back, so the compare-exchange that takes the lock over from it needs no other number.
+ */
+#define WO_LOCK_SLEEPERS (1ull << 63)
 
 typedef struct _WO_WORLD {
     ULONG64 Magic;
     ULONG Version, Bits;       /* Bits: of a pointer */
-    volatile ULONG State;      /* 0 being made, 1 live, 2 ended: the file is gone, 3 poisoned */
+    volatile ULONG State;      /* WO_WORLD_STATE; ended: the file is gone */
     ULONG64 Size;              /* of the file */
     ULONG64 Top;               /* records end here */
     ULONG64 Used;              /* bytes in records that are not free */
@@ -129,45 +174,84 @@ typedef struct _WO_WORLD {
     WO_INDEX AnyProcess;       /* of the ring */
     ULONG Processes, Waiters, Objects, Names; /* how many records: what bounds every walk */
 
-    volatile ULONG64 Lock DECLSPEC_ALIGN(64); /* low 32: the process record that holds it, 0: free; bit 63: someone sleeps */
+    volatile ULONG64 Lock DECLSPEC_ALIGN(64);
     volatile ULONG LockWake;
     volatile ULONG Phase;
     ULONG Edits;               /* counted up before the word changes */
     ULONG Posts;
-    ULONG64 Intention;         /* what the repairer completes: object.c */
-    ULONG64 IntentionArgument;
+    ULONG64 Intention;         /* WO_INTENTION: what the repairer completes (WopCompleteIntention), with */
+    ULONG64 IntentionArgument; /* this object */
+    ULONG64 WaitNumber;        /* of the last wait that was linked */
     WO_EDIT Edit[WO_JOURNAL];
-    WO_INDEX Post[WO_POSTS];   /* waiters that are granted */
+    WO_POST Post[WO_POSTS];
     WO_INDEX Bucket[WO_BUCKETS] DECLSPEC_ALIGN(4096);
 } WO_WORLD, *PWO_WORLD;
 
-/* This process's mapping. */
+/* This process's mapping. The explorer makes several, each of which is a process. */
 struct _WO_VIEW {
-    PUCHAR Base;
-    SIZE_T Mapped;
-    WO_INDEX Self;             /* this process's record; 0: not attached */
     PWO_WORLD World;
-    LONG Descriptor;
-    CHAR Path[HAL_LONGEST_PATH];
+    SIZE_T Mapped;             /* bytes of address space; the file may be shorter, and grow up to this */
+    ULONG64 Key;               /* of this process */
+    WO_INDEX Self;             /* this process's record; 0: not attached */
     volatile ULONG Poisoned;
+    HAL_FILE_ID File;
+    CHAR Path[HAL_LONGEST_PATH]; /* empty: memory without a file, which does not grow */
 };
+
+/* Where records begin. */
+#define WO_FIRST_RECORD ((WO_INDEX)((sizeof(WO_WORLD) + WO_UNIT - 1) / WO_UNIT))
+
+FORCEINLINE PVOID WopAt(PWO_VIEW View, WO_INDEX Index)
+{
+    return (PUCHAR)View->World + (SIZE_T)Index * WO_UNIT;
+}
+
+/* Of an address in the world. */
+FORCEINLINE WO_INDEX WopIndexOf(PWO_VIEW View, const volatile VOID *Record)
+{
+    return (WO_INDEX)((SIZE_T)((const volatile UCHAR *)Record - (PUCHAR)View->World) / WO_UNIT);
+}
 
 /* Checked access: NULL poisons the world. */
 PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
-
-/* lock.c. FALSE: poisoned. Repairs after a dead owner before it returns TRUE. */
-BOOLEAN WopLock(PWO_VIEW View);
-VOID WopUnlock(PWO_VIEW View);
 VOID WopPoison(PWO_VIEW View, PCSTR Reason);
 
-/* The journal, with the lock held: WopBegin, any number of WopEdit, then WopCommit or WopCancel. */
+/* world.c. */
+VOID WopInitializeWorld(PWO_WORLD World, ULONG64 Size);              /* zeroed; its state becomes WoLive */
+BOOLEAN WopGrow(PWO_VIEW View, ULONG64 Size);                        /* the file, to at least Size; with the lock held */
+
+/* lock.c. FALSE: poisoned, and the lock is not held. Repairs after a dead owner before it returns TRUE. From WopLock to
+   WopUnlock the thread is in a dispatcher section: it is not suspended or terminated, and no fork happens. */
+BOOLEAN WopLock(PWO_VIEW View);
+VOID WopUnlock(PWO_VIEW View);
+
+/* journal.c, with the lock held: WopBegin, any number of edits and claims, then WopCommit or WopCancel. A transaction may
+   begin after another one under the same lock. */
 VOID WopBegin(PWO_VIEW View);
 VOID WopEdit(PWO_VIEW View, volatile VOID *Word, ULONG64 New);       /* Word: 8 bytes, aligned, in the world */
+VOID WopEditUlong(PWO_VIEW View, volatile VOID *Field, ULONG New);   /* 4 bytes; journals the 8 bytes around it */
+BOOLEAN WopHasRoom(PWO_VIEW View, ULONG Edits, ULONG Posts);         /* FALSE: commit, and go on in another transaction */
 BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status); /* Waiting -> Claimed, and posted; FALSE: it ended */
 VOID WopCommit(PWO_VIEW View);                                       /* then Claimed -> Granted, and wakes */
 VOID WopCancel(PWO_VIEW View);
+VOID WopRepairJournal(PWO_VIEW View);                                /* by the next owner of the lock */
 
-/* Records, inside a transaction. 0: no memory. */
+/* The wake of a granted wait, or to look again. Surely: also if an earlier wake may have died between its two steps. */
+VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely);
+
+/* object.c, wait.c: for the repairer and for those who clean up after a process, with the lock held and no transaction. */
+VOID WopCompleteIntention(PWO_VIEW View);
+VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter); /* unlinks it, abandons its mutants. The record stays */
+BOOLEAN WopIsOwned(PWO_OBJECT Object);             /* a mutant with an owner must not be freed */
+/* Creates an object, inside a transaction; 0: no memory. If New->Owner is not 0, the second follows after the commit,
+   before the lock is released. */
+WO_INDEX WopNewObject(PWO_VIEW View, const WO_NEW *New);
+VOID WopTakeInitialOwnership(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant);
+VOID WopDeliverNotifications(PWO_VIEW View);       /* by the session thread, without the lock, when GuardWord has changed */
+
+/* process.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
+VOID WopFreeUnused(PWO_VIEW View, WO_INDEX Object);
+
 WO_INDEX WopAllocate(PWO_VIEW View, WO_KIND Kind, SIZE_T Size);
 VOID WopFree(PWO_VIEW View, WO_INDEX Index);
 

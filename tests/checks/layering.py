@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tap import Tap
 
-LAYERS = [["hal"], ["ke", "trace"], ["ex"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
+LAYERS = [["hal"], ["ke", "trace"], ["ex"], ["wo"], ["ob", "ps", "io"], ["nt"], ["rtl"], ["win32"]]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 BELOW_ALL = -1
 USER_MODE = {"rtl", "win32"}

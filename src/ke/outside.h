@@ -1,0 +1,104 @@
+/*
+ * outside.h: outside objects: dispatcher objects whose state is not in this process. The world (src/wo) has it.
+ *
+ * A handle to a shared object refers to an ordinary object of the same type, the proxy: an ordinary KEVENT, KSEMAPHORE,
+ * KMUTANT or KTIMER. Its header has the lock bit set for ever and a WaitListHead without Flink; Blink points to a
+ * KI_OUTSIDE. Every fast path requires a clear lock bit. So local objects pay nothing, and each function that finds an
+ * object locked first asks KiIsOutside, then goes through the table of operations.
+ *
+ * A wait with an outside object (KI_WAIT_OUTSIDE in the register) has one more referee, the waiter record in the world:
+ *
+ * 1. Outside objects are linked first (BeginWait), then the register becomes Active, then local blocks are linked.
+ * 2. A thread of this process that ends the wait (signal of a local object, alert, APC, timeout, termination) claims the
+ *    record first. If that fails, the wait is being granted, and is not ended locally.
+ * 3. A granted wait is ended by its own thread, which clears Active itself. Only the waiting thread does so after a
+ *    grant, and nothing else can: see 2.
+ * 4. A claim may turn out to be for nothing: what it was made for changed meanwhile, or it hit a later wait of the
+ *    thread. The claimer then wakes the thread, which finds its record claimed and its register Active, and links again.
+ * 5. The thread sleeps on the word OutsideWake in the world. A local waker that finds WakeWord KI_SLEEPING_OUTSIDE
+ *    changes and wakes that word, too.
+ */
+#ifndef INTERLOCK_KE_OUTSIDE_H
+#define INTERLOCK_KE_OUTSIDE_H
+
+#include "dispatch.h"
+
+/* Belongs to the proxy, which keeps it as long as it lives. */
+typedef struct _KI_OUTSIDE {
+    PVOID View;  /* PWO_VIEW */
+    ULONG Index; /* WO_INDEX of the object */
+} KI_OUTSIDE, *PKI_OUTSIDE;
+
+typedef enum _KI_OUTSIDE_CHANGE { KiOutsideSet, KiOutsideReset, KiOutsidePulse } KI_OUTSIDE_CHANGE;
+typedef enum _KI_OUTSIDE_WAIT { KiOutsideAny, KiOutsideAll, KiOutsideWatch } KI_OUTSIDE_WAIT;
+
+typedef struct _KI_OUTSIDE_STATE {
+    LONG State;         /* as SignalState, for the thread that asks */
+    LONG Limit;         /* semaphore */
+    BOOLEAN Abandoned;  /* mutant, and */
+    BOOLEAN Mine;       /* owned by the thread that asks, and */
+    PKTHREAD Owner;     /* adopted states only: the local thread that owns it */
+    ULONG OwnerProcess, OwnerThread; /* host ids; 0: none */
+    ULONG64 DueTime;    /* timer: interrupt time, or system time if Absolute; 0: not set */
+    BOOLEAN Absolute;
+    ULONG Period;       /* in milliseconds */
+} KI_OUTSIDE_STATE, *PKI_OUTSIDE_STATE;
+
+/* What the world does for ke. Statuses are those of the services; STATUS_FILE_CORRUPT_ERROR: the world is poisoned. */
+typedef struct _KI_OUTSIDE_OPERATIONS {
+    NTSTATUS (*ChangeEvent)(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous);
+    NTSTATUS (*ReleaseSemaphore)(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous);
+    NTSTATUS (*ReleaseMutant)(PKI_OUTSIDE Mutant, PKTHREAD Thread, BOOLEAN Abandoned, PLONG Previous);
+    /* DueTime: as for KeSetTimer */
+    NTSTATUS (*SetTimer)(PKI_OUTSIDE Timer, LONGLONG DueTime, ULONG Period, PULONG64 Arming, PBOOLEAN Previous);
+    NTSTATUS (*CancelTimer)(PKI_OUTSIDE Timer, PBOOLEAN Previous);
+    BOOLEAN (*IsArmed)(PKI_OUTSIDE Timer, ULONG64 Arming);
+    NTSTATUS (*QueryState)(PKI_OUTSIDE Object, PKTHREAD Thread, PKI_OUTSIDE_STATE State);
+    /* For KiMoveOutside: a state for an object that no other process knows yet. The first may wait, and makes Thread known
+       to the world; the second does neither. */
+    NTSTATUS (*PrepareOwner)(PKI_OUTSIDE Object, PKTHREAD Thread);
+    VOID (*AdoptState)(PKI_OUTSIDE Object, const KI_OUTSIDE_STATE *State);
+
+    /* Waits of the current thread; the objects are of one world. */
+    NTSTATUS (*TryWait)(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType);
+    NTSTATUS (*BeginWait)(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, KI_OUTSIDE_WAIT Kind);
+    NTSTATUS (*BeginKeyedWait)(PKTHREAD Thread, PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release);
+    BOOLEAN (*Claim)(PKTHREAD Thread); /* by any thread of this process: FALSE: it is being granted */
+    BOOLEAN (*IsGranted)(PKTHREAD Thread, NTSTATUS *Status); /* by the thread itself */
+    BOOLEAN (*NextDue)(PKTHREAD Thread, PHAL_DEADLINE Due);
+    VOID (*ExpireTimers)(PKTHREAD Thread);
+    NTSTATUS (*EndWait)(PKTHREAD Thread); /* STATUS_PENDING: nothing was taken */
+
+    /* Notifications: Block is delivered by KiDeliverNotification, once. STATUS_PENDING: registered; STATUS_SUCCESS: the
+       object was signaled and is consumed. Unregister, FALSE: it was taken, and is delivered or about to be. */
+    NTSTATUS (*RegisterBlock)(PKI_OUTSIDE Object, PKWAIT_BLOCK Block);
+    BOOLEAN (*UnregisterBlock)(PKWAIT_BLOCK Block);
+
+    VOID (*EndThread)(PKTHREAD Thread); /* abandons what the thread owns */
+} KI_OUTSIDE_OPERATIONS;
+
+extern const KI_OUTSIDE_OPERATIONS *KiOutsideOperations; /* NULL: this process has no outside object */
+VOID KiSetOutsideOperations(const KI_OUTSIDE_OPERATIONS *Operations); /* the same table each time */
+
+/* The header of a new proxy: event, semaphore, mutant or timer. It replaces KeInitializeEvent and its like. */
+VOID KiMakeOutside(PDISPATCHER_HEADER Header, UCHAR Type, PKI_OUTSIDE Outside);
+
+/*
+ * A local object becomes shared. Outside: a shared object of the same type that no other process knows yet; its state is
+ * overwritten with that of the local one. Threads that wait for the local object wait outside from then on, at the end of
+ * the queue. A failure changes nothing.
+ */
+NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside);
+
+/* For a header that was found locked, or where a few cycles do not matter. acquire: pairs with KiMoveOutside */
+FORCEINLINE BOOLEAN KiIsOutside(PDISPATCHER_HEADER Header)
+{
+    return __atomic_load_n(&Header->WaitListHead.Flink, __ATOMIC_ACQUIRE) == NULL;
+}
+
+FORCEINLINE PKI_OUTSIDE KiOutsideOf(PDISPATCHER_HEADER Header) /* NULL: it is local */
+{
+    return KiIsOutside(Header) ? (PKI_OUTSIDE)(PVOID)Header->WaitListHead.Blink : NULL;
+}
+
+#endif

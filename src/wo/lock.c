@@ -1,0 +1,162 @@
+/*
+ * lock.c: the lock of a world, and what makes a world unusable.
+ *
+ * The holder's key is in the lock's word, so the word alone says whether the holder lives. A thread that waits asks the
+ * host only after it has slept for a while: the check costs some 20 us, and the lock is held for less. Unlocking makes the
+ * word 0 and then wakes one sleeper; a process that is killed in between costs that sleeper the rest of its nap.
+ */
+#include "wop.h"
+
+#include "../ke/ki.h"
+#include "../ke/park.h"
+
+#define WO_FIRST_NAP 50000ull   /* 5 ms */
+#define WO_LONGEST_NAP 800000ull
+
+/* acquire: pairs with the release by which the world was poisoned */
+static BOOLEAN WopIsDamaged(PWO_VIEW View)
+{
+    return __atomic_load_n(&View->Poisoned, __ATOMIC_ACQUIRE) != 0 ||
+           __atomic_load_n(&View->World->State, __ATOMIC_ACQUIRE) == WoDamaged;
+}
+
+/* After WopLock has failed, and for operations that take no lock. */
+BOOLEAN WoIsPoisoned(PWO_VIEW View)
+{
+    return WopIsDamaged(View);
+}
+
+static VOID WopWakeSleeper(volatile ULONG *Word)
+{
+    __atomic_fetch_add(Word, 1, __ATOMIC_SEQ_CST);
+    HalWakeShared(Word, MAXULONG);
+}
+
+/* Nothing in the world can be trusted any more. What looks like a thread's word is woken, which hurts nobody. */
+static VOID WopWakeEverybody(PWO_VIEW View)
+{
+    ULONG64 Top = __atomic_load_n(&View->World->Top, __ATOMIC_RELAXED);
+    ULONG64 End = (Top < View->Mapped ? Top : View->Mapped) / WO_UNIT;
+    WopWakeSleeper(&View->World->LockWake);
+    for (WO_INDEX Index = WO_FIRST_RECORD; Index < End; Index += 1) {
+        PWO_RECORD Record = WopAt(View, Index);
+        /* relaxed: a record that is being made is not slept on yet */
+        UCHAR Kind = __atomic_load_n(&Record->Kind, __ATOMIC_RELAXED);
+        if (Kind == WoWaiterRecord) {
+            WopWakeSleeper(&((PWO_WAITER)Record)->WakeWord);
+        } else if (Kind == WoProcessRecord) {
+            WopWakeSleeper(&((PWO_PROCESS)Record)->GuardWord);
+        }
+    }
+}
+
+VOID WopPoison(PWO_VIEW View, PCSTR Reason)
+{
+    if (__atomic_exchange_n(&View->Poisoned, 1, __ATOMIC_SEQ_CST) != 0) {
+        return;
+    }
+    if (__atomic_exchange_n(&View->World->State, WoDamaged, __ATOMIC_SEQ_CST) != WoDamaged) {
+        HalPrint("interlock: the shared objects in %s are damaged: %s. They can no longer be used; the next process "
+                 "makes new ones\n", View->Path, Reason);
+    }
+    WopWakeEverybody(View);
+}
+
+static BOOLEAN WopTryLock(PWO_VIEW View, ULONG64 Sleepers)
+{
+    ULONG64 Free = 0;
+    /* acquire: pairs with the release in WopUnlock */
+    return __atomic_compare_exchange_n(&View->World->Lock, &Free, View->Key | Sleepers, FALSE, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+/* The caller has found the lock held with this value. TRUE: its holder is dead, and the lock is now the caller's. */
+static BOOLEAN WopTakeOver(PWO_VIEW View, ULONG64 Value)
+{
+    if (HalIsProcessAlive(Value & ~WO_LOCK_SLEEPERS) ||
+        !__atomic_compare_exchange_n(&View->World->Lock, &Value, View->Key | WO_LOCK_SLEEPERS, FALSE, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED)) {
+        return FALSE;
+    }
+    WopRepairJournal(View);
+    if (!WopIsDamaged(View) && View->World->Intention != 0) {
+        WopCompleteIntention(View);
+    }
+    return TRUE;
+}
+
+/* Announces the sleeper, then sleeps until the lock is released or the nap is over. TRUE: the nap is over, and *Value was
+   there all the time or came back. */
+static BOOLEAN WopNap(PWO_VIEW View, ULONG64 *Value, ULONGLONG Nap)
+{
+    PWO_WORLD World = View->World;
+    HAL_DEADLINE Deadline = {HalInterruptTime, HalDispatch.QueryInterruptTime() + Nap};
+    /* seq_cst, all: the read of LockWake comes before the one of Lock; WopUnlock changes them in the other order */
+    ULONG Wake = __atomic_load_n(&World->LockWake, __ATOMIC_SEQ_CST);
+    if ((*Value & WO_LOCK_SLEEPERS) == 0) {
+        if (!__atomic_compare_exchange_n(&World->Lock, Value, *Value | WO_LOCK_SLEEPERS, FALSE, __ATOMIC_SEQ_CST,
+                                         __ATOMIC_RELAXED)) {
+            return FALSE;
+        }
+        *Value |= WO_LOCK_SLEEPERS;
+    } else if (__atomic_load_n(&World->Lock, __ATOMIC_SEQ_CST) != *Value) {
+        return FALSE;
+    }
+    return !HalWaitShared(&World->LockWake, Wake, &Deadline) &&
+           __atomic_load_n(&World->Lock, __ATOMIC_RELAXED) == *Value;
+}
+
+/* A thread that has slept takes the lock with the mark: others may sleep still. FALSE: the world is damaged. */
+static BOOLEAN WopLockSlow(PWO_VIEW View, PKTHREAD Thread)
+{
+    KI_PATIENCE Patience;
+    ULONG64 Sleepers = 0;
+    ULONGLONG Nap = WO_FIRST_NAP;
+    KiBeginPatience(&Patience, Thread, KiParkForPushLock);
+    while (!WopIsDamaged(View)) {
+        ULONG64 Value = __atomic_load_n(&View->World->Lock, __ATOMIC_RELAXED);
+        if ((Value & ~WO_LOCK_SLEEPERS) == 0) {
+            if (Value != 0) { /* no operation leaves this: rubbish */
+                __atomic_compare_exchange_n(&View->World->Lock, &Value, 0, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            }
+            if (WopTryLock(View, Sleepers)) {
+                return TRUE;
+            }
+        } else if (!KiStayAwake(&Patience, Thread, KiParkForPushLock)) {
+            Sleepers = WO_LOCK_SLEEPERS;
+            if (WopNap(View, &Value, Nap)) {
+                if (WopTakeOver(View, Value)) {
+                    return TRUE;
+                }
+                Nap = Nap < WO_LONGEST_NAP ? Nap * 2 : Nap;
+            }
+        }
+    }
+    return FALSE;
+}
+
+BOOLEAN WopLock(PWO_VIEW View)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterDispatcher(Thread);
+    if (WopTryLock(View, 0) || WopLockSlow(View, Thread)) {
+        if (!WopIsDamaged(View)) {
+            return TRUE;
+        }
+        WopUnlock(View);
+        return FALSE;
+    }
+    KiExitDispatcher(Thread);
+    return FALSE;
+}
+
+VOID WopUnlock(PWO_VIEW View)
+{
+    PWO_WORLD World = View->World;
+    /* release: pairs with the acquires above. seq_cst: comes before the change of LockWake */
+    if ((__atomic_exchange_n(&World->Lock, 0, __ATOMIC_SEQ_CST) & WO_LOCK_SLEEPERS) != 0) {
+        __atomic_fetch_add(&World->LockWake, 1, __ATOMIC_SEQ_CST);
+        HalWakeShared(&World->LockWake, 1);
+    }
+    KiExitDispatcher(KiCurrentThread());
+}
