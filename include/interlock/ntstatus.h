@@ -344,6 +344,7 @@
 #define STATUS_BAD_FUNCTION_TABLE                                ((NTSTATUS)0xC00000FF)
 #define STATUS_VARIABLE_NOT_FOUND                                ((NTSTATUS)0xC0000100)
 #define STATUS_DIRECTORY_NOT_EMPTY                               ((NTSTATUS)0xC0000101)
+#define STATUS_FILE_CORRUPT_ERROR                                ((NTSTATUS)0xC0000102)
 #define STATUS_NOT_A_DIRECTORY                                   ((NTSTATUS)0xC0000103)
 #define STATUS_NAME_TOO_LONG                                     ((NTSTATUS)0xC0000106)
 #define STATUS_MESSAGE_NOT_FOUND                                 ((NTSTATUS)0xC0000109)

@@ -16,9 +16,10 @@ static const SIZE_T WopSmallestSize[] = {
     [WoObjectRecord] = sizeof(WO_OBJECT),
     [WoWaiterRecord] = sizeof(WO_WAITER),
     [WoProcessRecord] = sizeof(WO_PROCESS),
-    [WoReferenceRecord] = sizeof(WO_REFERENCES_RECORD),
+    [WoReferenceRecord] = sizeof(WO_REFERENCE),
     [WoNameRecord] = sizeof(WO_NAME),
     [WoTicketRecord] = sizeof(WO_RECORD),
+    [WoRequestRecord] = sizeof(WO_RECORD),
 };
 
 FORCEINLINE SIZE_T WopSizeOfClass(ULONG Class)

@@ -235,7 +235,7 @@ static BOOLEAN WopClaimFor(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status)
     return TRUE;
 }
 
-static VOID WopConsume(PWO_VIEW View, PWO_OBJECT Object, WO_INDEX Waiter)
+VOID WopConsume(PWO_VIEW View, PWO_OBJECT Object, WO_INDEX Waiter)
 {
     ULONG64 Word = WopReadWord(Object);
     ULONG64 New = WopConsumed(Word, Waiter);

@@ -24,7 +24,7 @@ static BOOLEAN WopIsEditable(PWO_VIEW View, ULONG64 Offset)
 {
     return Offset % sizeof(ULONG64) == 0 && Offset <= View->Mapped - sizeof(ULONG64) &&
            (Offset < FIELD_OFFSET(WO_WORLD, Lock) || Offset >= FIELD_OFFSET(WO_WORLD, Bucket) ||
-            Offset == FIELD_OFFSET(WO_WORLD, Intention) || Offset == FIELD_OFFSET(WO_WORLD, IntentionArgument));
+            (Offset >= FIELD_OFFSET(WO_WORLD, Intention) && Offset < FIELD_OFFSET(WO_WORLD, Edit)));
 }
 
 BOOLEAN WopHasRoom(PWO_VIEW View, ULONG Edits, ULONG Posts)

@@ -75,6 +75,19 @@ BOOLEAN WopTryAcquire(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, NTSTATUS 
     return FALSE;
 }
 
+/* Others may have known it as abandoned, and wait; it stays frozen. */
+VOID WopTakeFrozenMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Mutant)
+{
+    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    if (Waiter != NULL) {
+        WopSetPending(Waiter, WopIndexOf(View, Mutant));
+        __atomic_store_n(&Mutant->Word, WopConsumed(WopReadWord(Mutant), Self), __ATOMIC_RELEASE);
+        Mutant->Recursion = 0;
+        WopEnterOwned(View, Waiter, Mutant);
+        WopSetPending(Waiter, 0);
+    }
+}
+
 /* Releasing. */
 
 /* With the lock held: the mutant becomes free, and its first waiter the owner. */
@@ -181,13 +194,9 @@ VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner)
    creator is killed before the store, it stays free. */
 VOID WopTakeInitialOwnership(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant)
 {
-    PWO_WAITER Waiter = WopRecord(View, Owner, WoWaiterRecord);
     PWO_OBJECT Object = WopObject(View, Mutant);
-    if (Waiter != NULL && Object != NULL) {
-        WopSetPending(Waiter, Mutant);
-        __atomic_store_n(&Object->Word, WopWithValue(WopReadWord(Object), Owner), __ATOMIC_RELEASE);
-        WopEnterOwned(View, Waiter, Object);
-        WopSetPending(Waiter, 0);
+    if (Object != NULL) {
+        WopTakeFrozenMutant(View, Owner, Object);
         WopThaw(Object);
     }
 }

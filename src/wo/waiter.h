@@ -87,6 +87,7 @@ PWO_WAITER WopWaiterOfBlock(PWO_VIEW View, ULONG Block, PULONG Number); /* NULL:
 VOID WopLinkBlock(PWO_VIEW View, PWO_WAITER Waiter, ULONG Number, PWO_OBJECT Object); /* by age */
 VOID WopUnlinkBlocks(PWOP_CHAIN Chain, PWO_WAITER Waiter);
 VOID WopNoteThaw(PWOP_CHAIN Chain, PWO_OBJECT Object);
+VOID WopConsume(PWO_VIEW View, PWO_OBJECT Object, WO_INDEX Waiter); /* in a transaction */
 ULONG WopMostBlocks(PWO_VIEW View); /* more in one list are a loop */
 
 /* A wait of the calling thread, which links its blocks in a transaction of its own. */
@@ -94,6 +95,8 @@ VOID WopBecomeWaiting(PWO_VIEW View, PWO_WAITER Waiter);
 
 /* mutant.c: ownership, by the owner's thread. */
 VOID WopTakeOwnership(PWO_VIEW View, PWO_WAITER Owner, PWO_OBJECT Mutant);   /* it has just become Owner's */
+VOID WopTakeFrozenMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Mutant);   /* with the lock held: it is free */
+VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner);
 BOOLEAN WopTryAcquire(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, NTSTATUS *Status); /* FALSE: not without the lock */
 
 /* timer.c */

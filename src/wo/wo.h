@@ -51,10 +51,12 @@
  *    that object grants the watch.
  *
  * Processes
- * 9. Processes form a ring. Each guards its predecessor: a descriptor of it is in the watcher, which the host makes
- *    readable when the process ends. The guard then cleans up what the dead process had: waiters, mutants (abandoned, each
- *    told to exactly one waiter), handles, names that nothing refers to any more. If a run of processes dies, the first
- *    one alive behind it cleans up one after the other; if all die, the next one to attach does.
+ * 9. Processes form a ring. Each guards its two predecessors, so a guard that is stopped hides no death: a descriptor of
+ *    each is in the watcher, which the host makes readable when the process ends. The guard then cleans up what the dead
+ *    process had: waiters, mutants (abandoned, each told to exactly one waiter), handles, names that nothing refers to any
+ *    more. If a run of processes dies, the first one alive behind it cleans up one after the other. A process that attaches
+ *    looks at all of them, so if all die, the next one cleans up. Cleaning up is a chain of transactions, which any process
+ *    may continue, since the record of the dead one stays in the ring until nothing is left.
  * 10. A process is its key: its id, its start time, and the start of its stack, which an exec changes (hal.h). A key never
  *    comes back.
  *
@@ -229,7 +231,11 @@ typedef struct _WO_REQUEST {
 } WO_REQUEST, *PWO_REQUEST;
 /* STATUS_INVALID_CID: the process is not in this world, STATUS_PROCESS_IS_TERMINATING: it died meanwhile. */
 NTSTATUS WoRequest(PWO_VIEW View, ULONG ProcessId, PWO_REQUEST Request);
-/* Who serves: set once by ob. */
+/*
+ * Who serves: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object, which the handle keeps
+ * alive; the world then gives the requesting process its reference and a handle, and if Options has DUPLICATE_CLOSE_SOURCE
+ * calls Serve once more with WoCloseHandle. So Serve itself ignores that option.
+ */
 VOID WoSetServer(VOID (*Serve)(PWO_VIEW View, PWO_REQUEST Request));
 
 #endif

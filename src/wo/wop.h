@@ -14,7 +14,8 @@
 #define WO_MAXIMUM_SIZE (1ull << 30)
 
 /* In front of each record. Kind is 0 while the record is free; Next links it in the free list of its class. */
-typedef enum _WO_KIND { WoFree, WoObjectRecord, WoWaiterRecord, WoProcessRecord, WoReferenceRecord, WoNameRecord, WoTicketRecord } WO_KIND;
+typedef enum _WO_KIND { WoFree, WoObjectRecord, WoWaiterRecord, WoProcessRecord, WoReferenceRecord, WoNameRecord, WoTicketRecord,
+    WoRequestRecord } WO_KIND;
 typedef struct _WO_RECORD {
     UCHAR Kind;
     UCHAR Class;
@@ -55,6 +56,7 @@ typedef struct _WO_OBJECT {
     WO_INDEX FirstEntry, LastEntry; /* directory: its names in order of insertion */
     WO_INDEX Target;           /* symbolic link: a name record that holds the text */
     WO_INDEX NextOwned, PreviousOwned; /* mutant: in its owner's list, see WO_WAITER.FirstOwned */
+    WO_INDEX FirstReference;
 } WO_OBJECT, *PWO_OBJECT;
 
 /* A block is Waiter * WO_BLOCKS + number. */
@@ -108,25 +110,30 @@ typedef struct _WO_WAITER {
     WO_BLOCK Block[WO_BLOCKS];
 } WO_WAITER, *PWO_WAITER;
 
-typedef struct _WO_REFERENCE { WO_INDEX Object; ULONG Handles; } WO_REFERENCE;
-#define WO_REFERENCES 30
-typedef struct _WO_REFERENCES_RECORD {
+/* What a process has of an object; in the list of the process and in that of the object. */
+typedef struct _WO_REFERENCE {
     WO_RECORD Record;
-    WO_INDEX NextChunk;
-    ULONG Used;
-    WO_REFERENCE Entry[WO_REFERENCES];
-} WO_REFERENCES_RECORD, *PWO_REFERENCES_RECORD;
+    WO_INDEX Process, Object;
+    ULONG Handles, Reserved;
+    WO_INDEX NextOfProcess, PreviousOfProcess;
+    WO_INDEX NextOfObject, PreviousOfObject;
+} WO_REFERENCE, *PWO_REFERENCE;
 
+#define WO_EXITING 1u          /* runs its exit handlers: its handles are closed already */
+#define WO_FORKED 2u           /* has not used the world since the fork: perhaps it is about to call exec */
 typedef struct _WO_PROCESS {
     WO_RECORD Record;
     ULONG64 Key;               /* HalQueryProcessKey; 0: prepared for a child that does not run yet */
     ULONG ProcessId;
     ULONG Flags;
-    WO_INDEX Next, Previous;   /* in the ring; Next guards this one */
-    WO_INDEX FirstWaiter, LastWaiter;
-    WO_INDEX FirstReferences;
-    WO_INDEX Parent;           /* of a prepared one: who drops it if the child never comes */
-    ULONG64 Mailbox;           /* mailbox.c */
+    WO_INDEX Next, Previous;   /* in the ring; the two behind it guard it. A prepared one: NextPrepared */
+    WO_INDEX FirstWaiter;
+    WO_INDEX FirstReference;
+    WO_INDEX FirstPrepared;    /* for children of this one */
+    WO_INDEX FirstEntry;       /* ticket: the handles that the child gets, see process.c */
+    ULONG64 Nonce;             /* of a prepared one: no other has had it in this world */
+    WO_INDEX FirstRequest, LastRequest; /* to this process */
+    WO_INDEX FirstSent, ReservedIndex;  /* by this process */
     volatile ULONG GuardWord;  /* its session thread sleeps here: changes when the ring, the mailbox or a notification does */
     ULONG Reserved;            /* GuardWord changes without the lock: nothing that is journaled shares its 8 bytes */
 } WO_PROCESS, *PWO_PROCESS;
@@ -172,6 +179,9 @@ typedef struct _WO_WORLD {
     ULONG64 Used;              /* bytes in records that are not free */
     WO_INDEX FreeRecord[WO_CLASSES];
     WO_INDEX AnyProcess;       /* of the ring */
+    WO_INDEX Reserved;
+    WO_INDEX FirstEntry, LastEntry; /* of the root directory */
+    ULONG64 LastNonce;
     ULONG Processes, Waiters, Objects, Names; /* how many records: what bounds every walk */
 
     volatile ULONG64 Lock DECLSPEC_ALIGN(64);
@@ -195,6 +205,7 @@ struct _WO_VIEW {
     WO_INDEX Self;             /* this process's record; 0: not attached */
     volatile ULONG Poisoned;
     HAL_FILE_ID File;
+    BOOLEAN Machine;           /* of an administrator, who alone removes it */
     CHAR Path[HAL_LONGEST_PATH]; /* empty: memory without a file, which does not grow */
 };
 
@@ -249,9 +260,28 @@ WO_INDEX WopNewObject(PWO_VIEW View, const WO_NEW *New);
 VOID WopTakeInitialOwnership(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant);
 VOID WopDeliverNotifications(PWO_VIEW View);       /* by the session thread, without the lock, when GuardWord has changed */
 
+/*
+ * process.c. With the lock held and no transaction, unless said.
+ */
+NTSTATUS WopEnterRing(PWO_VIEW View);              /* creates the record of this process */
+VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Process); /* of a record that has nothing any more; frees it */
+BOOLEAN WopIsLast(PWO_VIEW View);                  /* no other process is in the ring */
+/* Takes away something of what a dead process had. FALSE: nothing was left, and its record is gone, or was before. */
+BOOLEAN WopCleanStep(PWO_VIEW View, WO_INDEX Process, ULONG64 Key);
+VOID WopCleanDead(PWO_VIEW View);                  /* without the lock: all that are dead */
+VOID WopWakeSession(PWO_PROCESS Process);          /* at any time */
+/* Inside a transaction: a reference and handles more, or fewer, of a process. 0: no memory. */
+WO_INDEX WopAddReference(PWO_VIEW View, WO_INDEX Process, WO_INDEX Object, ULONG Handles);
+VOID WopDropHandles(PWO_VIEW View, PWO_REFERENCE Reference, ULONG Handles);
+VOID WopDropReference(PWO_VIEW View, PWO_REFERENCE Reference);
+/* names.c, inside a transaction: of an object without handles. */
+VOID WopRemoveName(PWO_VIEW View, WO_INDEX Object);
+
 /* process.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
 VOID WopFreeUnused(PWO_VIEW View, WO_INDEX Object);
 
+/* allocate.c: records, inside a transaction. 0: no memory. All but the header of a new record is zero; it needs no
+   WopEdit until the transaction ends, because undoing frees the record. */
 WO_INDEX WopAllocate(PWO_VIEW View, WO_KIND Kind, SIZE_T Size);
 VOID WopFree(PWO_VIEW View, WO_INDEX Index);
 
