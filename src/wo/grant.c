@@ -18,11 +18,13 @@ VOID WopFreeze(PWO_OBJECT Object)
     }
 }
 
+/* An object that a chain has noted twice is thawed already, and other threads change it. */
 VOID WopThaw(PWO_OBJECT Object)
 {
-    if (Object->WaitersWord == 0) {
+    ULONG64 Word = WopReadWord(Object);
+    if ((Word & WO_W) && Object->WaitersWord == 0) {
         /* release: pairs with the compare-exchange of the next thread */
-        __atomic_store_n(&Object->Word, WopReadWord(Object) & ~WO_W, __ATOMIC_RELEASE);
+        __atomic_store_n(&Object->Word, Word & ~WO_W, __ATOMIC_RELEASE);
     }
 }
 
