@@ -18,6 +18,9 @@ ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
 {
     ULONG64 Word;
     for (ULONG Round = 0; (Word = KiReadHeader(Header)) & KI_LOCKED; Round += 1) {
+        if (KiIsOutside(Header)) {
+            return KiReadOutsideHeader(Header);
+        }
         KiBackOff(Round);
     }
     return Word;
@@ -26,9 +29,12 @@ ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
 ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header)
 {
     ULONG64 Word;
-    do {
-        KiReadSettledHeader(Header);
-    } while (!KiTryLockObject(Header, &Word));
+    for (ULONG Round = 0; !KiTryLockObject(Header, &Word); Round += 1) {
+        if (KiIsOutside(Header)) {
+            return 0;
+        }
+        KiBackOff(Round);
+    }
     return Word;
 }
 
@@ -164,7 +170,7 @@ static BOOLEAN KiLockByAddress(PKI_PEERS Peers, PDISPATCHER_HEADER Header, ULONG
 {
     if (Header > Peers->Highest) {
         *Word = KiLockObject(Header);
-        return TRUE;
+        return *Word != 0; /* 0: it has just moved outside, and its waits are over */
     }
     return KiTryLockObject(Header, Word);
 }
@@ -378,6 +384,9 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
         case WaitDpc:
             KiSatisfyNotification(Header, Word, Block, Released);
             break;
+        case KI_WATCH_BLOCK:
+            KiEndWaitOfBlock(Block, STATUS_WAIT_0, Released);
+            break;
         default:
             break; /* WaitDequeue: a queue has none of those behind Before */
         }
@@ -392,12 +401,17 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
 {
     KTRACE_WAKE(Thread);
     /* A wait that was aborted before it was committed has its queue accounting undone by its own thread. */
-    if ((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_STATE_MASK) == WaitCommitted) {
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
+    if ((Register & KI_WAIT_STATE_MASK) == WaitCommitted) {
         KiUnblockFromQueue(Thread);
     }
     KiBoostWokenThread(Thread, Increment);
     __atomic_store_n(&Thread->State, DeferredReady, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->WakerProcessor, HalDispatch.CurrentProcessor() + 1, __ATOMIC_RELAXED);
+    if (Register & KI_WAIT_OUTSIDE) {
+        KiWakeOutside(Thread);
+        return;
+    }
     /* release: the thread that sees the word sees everything decided about its wait; pairs with KiParkOnWord */
     if (__atomic_exchange_n(&Thread->WakeWord, KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING) {
         KiCurrentThread()->WokeSleeper = TRUE;

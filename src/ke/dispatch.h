@@ -105,7 +105,7 @@ FORCEINLINE VOID KiInitializeHeader(PDISPATCHER_HEADER Header, UCHAR Type, SIZE_
 /* The object lock. */
 
 ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header); /* waits until the lock bit is clear */
-ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header);
+ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header); /* 0: the object is outside, see outside.h */
 
 /* This function and the next one return the word with the lock bit set. */
 FORCEINLINE BOOLEAN KiTryLockObject(PDISPATCHER_HEADER Header, ULONG64 *Word)
@@ -289,6 +289,7 @@ FORCEINLINE BOOLEAN KiUpdateState(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOI
 }
 
 BOOLEAN KiSignal(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previous);
+BOOLEAN KiSignalOutside(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previous); /* it has just moved there */
 
 /* KiSignal, for the objects whose waiters are woken most often. */
 FORCEINLINE BOOLEAN KiSignalInline(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLONG Previous)
@@ -304,6 +305,10 @@ FORCEINLINE BOOLEAN KiSignalInline(PDISPATCHER_HEADER Header, const KI_SIGNAL *S
     KiEnterDispatcher(Thread);
     for (ULONG Round = 0;; Round += 1) {
         Old = KiLockObject(Header);
+        if (Old == 0) {
+            Changed = KiSignalOutside(Header, Signal, Previous);
+            break;
+        }
         ULONG64 New = Old;
         *Previous = KI_STATE(Old);
         Changed = Signal->Update(Header, &New, Signal->Context);

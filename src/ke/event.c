@@ -17,6 +17,9 @@ static DECLSPEC_NOINLINE LONG KiSetEventSlow(PRKEVENT Event, KPRIORITY Increment
     LONG State = 1;
     KI_SIGNAL Signal = {.Update = KiUpdateState, .Context = &State, .Increment = Increment, .Pulse = Pulse};
     LONG Previous;
+    if (KiIsOutside(&Event->Header)) {
+        return KiChangeOutsideEvent(&Event->Header, Pulse ? KiOutsidePulse : KiOutsideSet, Wait);
+    }
     KiSignalInline(&Event->Header, &Signal, &Previous);
     if (Wait) {
         KiSetWaitNext(KiCurrentThread());
@@ -61,6 +64,10 @@ VOID KeSetEventBoostPriority(PRKEVENT Event, PKTHREAD *Thread)
     if (Thread != NULL) {
         *Thread = NULL;
     }
+    if (KiIsOutside(&Event->Header)) {
+        KiChangeOutsideEvent(&Event->Header, KiOutsideSet, FALSE);
+        return;
+    }
     KiSignal(&Event->Header, &Signal, &Previous);
 }
 
@@ -68,6 +75,9 @@ LONG KeResetEvent(PRKEVENT Event)
 {
     ULONG64 Word = KiReadHeader(&Event->Header);
     while ((Word & KI_LOCKED) || !KiCompareExchangeHeader(&Event->Header, &Word, KiWithState(Word, 0))) {
+        if (KiIsOutside(&Event->Header)) {
+            return KiChangeOutsideEvent(&Event->Header, KiOutsideReset, FALSE);
+        }
         Word = KiReadSettledHeader(&Event->Header);
     }
     return KI_STATE(Word);

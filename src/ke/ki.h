@@ -60,8 +60,9 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  22    ExitOk: that may end the current wait
  *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
  *   bit  24    ThreadWanted: the thread has requested a thread of the library's own and starts it soon (ownthread.h)
+ *   bit  25    Outside: the current wait has an object of the world, whose record has to be claimed first (outside.h)
  *
- * Invariants: bits 10-14, 17, 20 and 22 change only when a wait begins or ends. The thread that clears Active by
+ * Invariants: bits 10-14, 17, 20, 22 and 25 change only when a wait begins or ends. The thread that clears Active by
  * compare-exchange ends the wait, and only that thread may consume an object for it. Any thread may set the pending bits
  * 5-9, 15, 16 and 21 at any time; the thread itself clears them, except for Exit, which stays. Bit 23 changes with the
  * alert that is taken; only the thread itself changes bit 24.
@@ -88,6 +89,7 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_EXIT_OK 0x00400000u
 #define KI_WAIT_KERNEL_ALERT 0x00800000u
 #define KI_WAIT_THREAD_WANTED 0x01000000u
+#define KI_WAIT_OUTSIDE 0x02000000u
 
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
@@ -185,6 +187,9 @@ typedef struct _KTHREAD {
     BOOLEAN WokeSleeper;             /* since its last wait */
     UCHAR QueueGap;                  /* pauses before its first look into an empty queue: queue.c */
     volatile ULONG WakerProcessor;   /* the host processor that woke it last, plus 1 */
+    volatile ULONG *OutsideWake;     /* of a wait for an object of the world: the word that it sleeps on, and */
+    volatile ULONG64 OutsideNumber;  /* the number of the wait: outside.h */
+    BOOLEAN SawOutside;              /* the objects that it has just tested include one of the world */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
     EXCEPTION_RECORD ExceptionRecord; /* the exception that was raised last, and */
@@ -225,6 +230,7 @@ typedef struct _KPROCESS {
  *     Ps       ps      ETHREAD behind its Tcb    ps/psp.h
  *     Trace    trace   KI_TRACE_THREAD           trace/recording.h
  *     Ex       ex      EXP_THREAD                ex/exp.h
+ *     Wo       wo      WO_THREAD                 wo/outside.c
  *     Nt       nt      NTP_THREAD                nt/ntp.h
  *     Rtl      rtl     TEB                       rtl/teb.h
  *     Win32    win32   BASE_THREAD               win32/local.h
@@ -243,6 +249,7 @@ typedef struct _KI_THREAD_SLOT {
     UCHAR Ps[128] DECLSPEC_ALIGN(KI_CACHE_LINE);
     UCHAR Trace[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Ex[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Wo[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Nt[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Rtl[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Win32[640] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);

@@ -8,8 +8,6 @@
  */
 #include "wait.h"
 
-#define KI_DPC_ACTIVE ((ULONG64)1 << 16)
-
 static VOID KiInitializeMutantObject(PRKMUTANT Mutant, LONG State, PKTHREAD Owner, UCHAR ApcDisable)
 {
     KiInitializeBareHeader(&Mutant->Header, MutantObject, State);
@@ -51,7 +49,7 @@ NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread)
 static VOID KiChangeDpcActive(PKMUTANT Mutant, ULONG64 Set)
 {
     ULONG64 Word = KiReadSettledHeader(&Mutant->Header);
-    while (!KiCompareExchangeHeader(&Mutant->Header, &Word, (Word & ~KI_DPC_ACTIVE) | Set)) {
+    while (!KiCompareExchangeHeader(&Mutant->Header, &Word, (Word & ~KI_MUTANT_DPC_ACTIVE) | Set)) {
         Word = KiReadSettledHeader(&Mutant->Header);
     }
 }
@@ -60,7 +58,7 @@ static VOID KiChangeDpcActive(PKMUTANT Mutant, ULONG64 Set)
 VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
 {
     if (Thread->DpcDepth != 0) {
-        KiChangeDpcActive(Mutant, KI_DPC_ACTIVE);
+        KiChangeDpcActive(Mutant, KI_MUTANT_DPC_ACTIVE);
         return;
     }
     InsertTailList(&Thread->MutantListHead, &Mutant->MutantListEntry);
@@ -75,6 +73,9 @@ BOOLEAN KiTryAcquireMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
     ULONG64 Word = KiReadHeader(Header);
     for (;;) {
         if (Word & KI_LOCKED) {
+            if (KiIsOutside(Header)) {
+                return KiTryConsumeOutside(Header, Thread, Status);
+            }
             Word = KiReadSettledHeader(Header);
         }
         if (KI_STATE(Word) > 0) {
@@ -116,7 +117,7 @@ FORCEINLINE BOOLEAN KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN A
     Mutant->Abandoned = Abandoned;
     /* relaxed: see KiOwnsMutant in wait.h */
     __atomic_store_n(&Mutant->OwnerThread, NULL, __ATOMIC_RELAXED);
-    if (KiReadHeader(&Mutant->Header) & KI_DPC_ACTIVE) {
+    if (KiReadHeader(&Mutant->Header) & KI_MUTANT_DPC_ACTIVE) {
         KiChangeDpcActive(Mutant, 0);
         LeaveRegion = FALSE;
     } else {
@@ -139,7 +140,10 @@ FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, B
     ULONG64 Word;
 
     if (__atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) != Thread) {
-        return STATUS_MUTANT_NOT_OWNED;
+        PKI_OUTSIDE Outside = KiOutsideOf(&Mutant->Header);
+        return Outside == NULL ? STATUS_MUTANT_NOT_OWNED
+                               : KiSetWaitNextIf(Wait, KiOutsideOperations->ReleaseMutant(Outside, Thread, Abandoned,
+                                                                                         PreviousCount));
     }
     Word = KiReadHeader(&Mutant->Header);
     *PreviousCount = KI_STATE(Word); /* only the owner changes it */
@@ -184,6 +188,9 @@ LONG KeReleaseMutex(PRKMUTEX Mutex, BOOLEAN Wait)
 
 VOID KiAbandonMutants(PKTHREAD Thread)
 {
+    if (KiOutsideOperations != NULL) {
+        KiOutsideOperations->EndThread(Thread);
+    }
     while (!IsListEmpty(&Thread->MutantListHead)) {
         PKMUTANT Mutant = CONTAINING_RECORD(Thread->MutantListHead.Flink, KMUTANT, MutantListEntry);
         if (KiFreeMutant(Mutant, MUTANT_INCREMENT, TRUE)) {

@@ -6,6 +6,19 @@
 #include "dpc.h"
 #include "wait.h"
 
+static NTSTATUS KiRegisterOutside(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
+{
+    __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
+    NTSTATUS Status = KiOutsideOperations->RegisterBlock(KiOutsideOf(Header), Block);
+    if (Status == STATUS_SUCCESS) {
+        __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
+        KiDeliverNotification(Block);
+    } else if (!NT_SUCCESS(Status)) {
+        __atomic_store_n(&Block->BlockState, WaitBlockInactive, __ATOMIC_RELAXED);
+    }
+    return Status;
+}
+
 static NTSTATUS KiRegister(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -16,6 +29,11 @@ static NTSTATUS KiRegister(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
     }
     KiEnterDispatcher(Thread);
     ULONG64 Word = KiLockObject(Header);
+    if (Word == 0) {
+        Status = KiRegisterOutside(Header, Block);
+        KiExitDispatcher(Thread);
+        return Status;
+    }
     if (KI_STATE(Word) > 0) {
         KiConsumeLocked(Header, &Word, NULL);
         __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
@@ -64,20 +82,41 @@ VOID KiDeliverNotification(PKWAIT_BLOCK Block)
     KiInsertQueueDpcAndRelease(Block->Dpc, Block->Object, NULL, KiCompleteBlock, Block);
 }
 
+static VOID KiAwaitDelivery(PKWAIT_BLOCK Block)
+{
+    for (ULONG Round = 0; __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockBypassStart; Round += 1) {
+        KiBackOff(Round);
+    }
+}
+
+/* FALSE: it was granted. The session thread is about to deliver it, or has. */
+static BOOLEAN KiUnregisterOutside(PKWAIT_BLOCK Block)
+{
+    /* acquire: pairs with the store that ends the delivery */
+    BOOLEAN Linked = __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockActive &&
+                     KiOutsideOperations->UnregisterBlock(Block);
+    if (Linked) {
+        __atomic_store_n(&Block->BlockState, WaitBlockInactive, __ATOMIC_RELAXED);
+    }
+    KiAwaitDelivery(Block);
+    return Linked;
+}
+
 /* TRUE: the block was linked and no longer is. FALSE: a signal took it, and has delivered it. */
 static BOOLEAN KiUnregister(PKWAIT_BLOCK Block)
 {
     PDISPATCHER_HEADER Header = Block->Object;
     ULONG64 Word = KiLockObject(Header);
+    if (Word == 0) {
+        return KiUnregisterOutside(Block);
+    }
     /* relaxed: it changes to or from Active only under this lock; the loop waits for the rest */
     BOOLEAN Linked = __atomic_load_n(&Block->BlockState, __ATOMIC_RELAXED) == WaitBlockActive;
     if (Linked) {
         KiUnlinkBlock(Block, WaitBlockInactive);
     }
     KiUnlockObject(Header, Word);
-    for (ULONG Round = 0; __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockBypassStart; Round += 1) {
-        KiBackOff(Round);
-    }
+    KiAwaitDelivery(Block);
     return Linked;
 }
 

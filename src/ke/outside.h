@@ -13,10 +13,15 @@
  *    record first. If that fails, the wait is being granted, and is not ended locally.
  * 3. A granted wait is ended by its own thread, which clears Active itself. Only the waiting thread does so after a
  *    grant, and nothing else can: see 2.
- * 4. A claim may turn out to be for nothing: what it was made for changed meanwhile, or it hit a later wait of the
- *    thread. The claimer then wakes the thread, which finds its record claimed and its register Active, and links again.
- * 5. The thread sleeps on the word OutsideWake in the world. A local waker that finds WakeWord KI_SLEEPING_OUTSIDE
- *    changes and wakes that word, too.
+ * 4. A claim names its wait by number (OutsideNumber), which the thread publishes before Active. A claimer reads the
+ *    register, the number, and the register again; so it never claims a later wait for what it found in an earlier one.
+ *    After a claim the wait is ended by the claimer, or by another thread that was faster. No other claim fails for that.
+ * 5. The thread sleeps on OutsideWake, a word in the world. A local waker makes WakeWord KI_WAKING_OUTSIDE, changes and
+ *    wakes OutsideWake, and makes WakeWord KI_WOKEN: the thread does not leave before that, so the word is still its own.
+ * 6. A granter that died may have kept a local ender away for nothing. The record then says STATUS_RETRY, and the thread
+ *    begins its wait again.
+ * 7. A WaitAll over local and outside objects, or those of two worlds, takes all or nothing with every lock held. If it
+ *    cannot, it watches one object that it found not signaled, here or outside, and tries again when that is signaled.
  */
 #ifndef INTERLOCK_KE_OUTSIDE_H
 #define INTERLOCK_KE_OUTSIDE_H
@@ -29,8 +34,12 @@ typedef struct _KI_OUTSIDE {
     ULONG Index; /* WO_INDEX of the object */
 } KI_OUTSIDE, *PKI_OUTSIDE;
 
+#define KI_OUTSIDE_ASLEEP 1u /* in the word that OutsideWake points to: the thread sleeps, or is about to */
+
 typedef enum _KI_OUTSIDE_CHANGE { KiOutsideSet, KiOutsideReset, KiOutsidePulse } KI_OUTSIDE_CHANGE;
 typedef enum _KI_OUTSIDE_WAIT { KiOutsideAny, KiOutsideAll, KiOutsideWatch } KI_OUTSIDE_WAIT;
+
+typedef enum _KI_OUTSIDE_CLAIM { KiOutsideGranted, KiOutsideClaimed, KiOutsideOtherWait } KI_OUTSIDE_CLAIM;
 
 typedef struct _KI_OUTSIDE_STATE {
     LONG State;         /* as SignalState, for the thread that asks */
@@ -54,17 +63,18 @@ typedef struct _KI_OUTSIDE_OPERATIONS {
     NTSTATUS (*CancelTimer)(PKI_OUTSIDE Timer, PBOOLEAN Previous);
     BOOLEAN (*IsArmed)(PKI_OUTSIDE Timer, ULONG64 Arming);
     NTSTATUS (*QueryState)(PKI_OUTSIDE Object, PKTHREAD Thread, PKI_OUTSIDE_STATE State);
-    /* For KiMoveOutside: a state for an object that no other process knows yet. The first may wait, and makes Thread known
-       to the world; the second does neither. */
+    /* For KiMoveOutside: a state for an object that no other process knows yet. The first may wait, and makes the
+       current thread known to the world; the second does neither. */
     NTSTATUS (*PrepareOwner)(PKI_OUTSIDE Object, PKTHREAD Thread);
     VOID (*AdoptState)(PKI_OUTSIDE Object, const KI_OUTSIDE_STATE *State);
 
-    /* Waits of the current thread; the objects are of one world. */
+    /* Waits of the current thread; the objects are of one world. BeginWait sets OutsideWake and OutsideNumber. */
     NTSTATUS (*TryWait)(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType);
+    BOOLEAN (*LooksSignaled)(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count); /* one of them: a hint */
     NTSTATUS (*BeginWait)(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, KI_OUTSIDE_WAIT Kind);
     NTSTATUS (*BeginKeyedWait)(PKTHREAD Thread, PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release);
-    BOOLEAN (*Claim)(PKTHREAD Thread); /* by any thread of this process: FALSE: it is being granted */
-    BOOLEAN (*IsGranted)(PKTHREAD Thread, NTSTATUS *Status); /* by the thread itself */
+    KI_OUTSIDE_CLAIM (*Claim)(PKTHREAD Thread, ULONG64 Number); /* by any thread of this process */
+    NTSTATUS (*CheckWait)(PKTHREAD Thread); /* STATUS_PENDING; STATUS_RETRY: begin again; otherwise it is granted */
     BOOLEAN (*NextDue)(PKTHREAD Thread, PHAL_DEADLINE Due);
     VOID (*ExpireTimers)(PKTHREAD Thread);
     NTSTATUS (*EndWait)(PKTHREAD Thread); /* STATUS_PENDING: nothing was taken */
@@ -86,9 +96,22 @@ VOID KiMakeOutside(PDISPATCHER_HEADER Header, UCHAR Type, PKI_OUTSIDE Outside);
 /*
  * A local object becomes shared. Outside: a shared object of the same type that no other process knows yet; its state is
  * overwritten with that of the local one. Threads that wait for the local object wait outside from then on, at the end of
- * the queue. A failure changes nothing.
+ * the queue. STATUS_OBJECT_NAME_EXISTS: another thread has moved it already. STATUS_MUTANT_NOT_OWNED: it is a mutant that
+ * another thread owns. A failure changes nothing.
  */
 NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside);
+
+/* wait.h's functions for outside objects. */
+struct _KI_WAIT;
+NTSTATUS KiWaitOutside(struct _KI_WAIT *Wait); /* at least one object is outside, or was when the caller looked */
+BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+BOOLEAN KiClaimOutside(PKTHREAD Thread); /* FALSE: it is being granted. By the thread, or with an object of it locked */
+VOID KiWakeOutside(PKTHREAD Thread);                     /* the wait was ended here */
+LONG KiChangeOutsideEvent(PDISPATCHER_HEADER Header, KI_OUTSIDE_CHANGE Change, BOOLEAN Wait);
+BOOLEAN KiSetOutsideTimer(PDISPATCHER_HEADER Header, LONGLONG DueTime, ULONG Period); /* both: was it set? */
+BOOLEAN KiCancelOutsideTimer(PDISPATCHER_HEADER Header);
+NTSTATUS KiQueryOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE_STATE State);
+ULONG64 KiReadOutsideHeader(PDISPATCHER_HEADER Header);  /* the word that it would have, unlocked */
 
 /* For a header that was found locked, or where a few cycles do not matter. acquire: pairs with KiMoveOutside */
 FORCEINLINE BOOLEAN KiIsOutside(PDISPATCHER_HEADER Header)

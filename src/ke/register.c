@@ -28,6 +28,9 @@ ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
 {
     ULONG Register = KiReadRegister(Thread);
     ULONG New;
+    if ((Register & KI_WAIT_OUTSIDE) && !KiClaimOutside(Thread)) {
+        return KI_NOT_ENDED;
+    }
     do {
         New = Register & ~KI_WAIT_ACTIVE;
         if (New == Register) {
@@ -53,6 +56,9 @@ ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
 BOOLEAN KiEndOwnWait(PKTHREAD Thread)
 {
     ULONG Register = KiReadRegister(Thread);
+    if ((Register & KI_WAIT_OUTSIDE) && !KiClaimOutside(Thread)) {
+        return FALSE;
+    }
     do {
         if (!(Register & KI_WAIT_ACTIVE) ||
             (KiStateOf(Register) != WaitInProgress && KiStateOf(Register) != WaitCommitted)) {
@@ -60,6 +66,13 @@ BOOLEAN KiEndOwnWait(PKTHREAD Thread)
         }
     } while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE));
     return TRUE;
+}
+
+VOID KiEndGrantedWait(PKTHREAD Thread)
+{
+    ULONG Register = KiReadRegister(Thread);
+    while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE)) {
+    }
 }
 
 /* Interruptions. */
@@ -128,6 +141,14 @@ static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
     return KiPendingAlert(Register, Register, New);
 }
 
+/* Rule 4 of outside.h. */
+static KI_OUTSIDE_CLAIM KiClaimInterrupted(PKTHREAD Thread, ULONG Register)
+{
+    /* acquire: the register is read again after the number */
+    ULONG64 Number = __atomic_load_n(&Thread->OutsideNumber, __ATOMIC_ACQUIRE);
+    return KiReadRegister(Thread) == Register ? KiOutsideOperations->Claim(Thread, Number) : KiOutsideOtherWait;
+}
+
 ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
 {
     ULONG Register = KiReadRegister(Thread);
@@ -138,6 +159,17 @@ ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
             Status = KiPendingInterruption(New, &New);
             if (Status != STATUS_PENDING) {
                 New &= ~KI_WAIT_ACTIVE;
+            }
+        }
+        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE)) {
+            KI_OUTSIDE_CLAIM Claim = KiClaimInterrupted(Thread, Register);
+            if (Claim == KiOutsideOtherWait) {
+                Register = KiReadRegister(Thread);
+                continue;
+            }
+            if (Claim == KiOutsideGranted) { /* it stays pending */
+                Status = STATUS_PENDING;
+                New = Register | Pending;
             }
         }
         if (KiChangeRegister(Thread, &Register, New)) {
@@ -174,6 +206,11 @@ NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued)
     }
 }
 
+NTSTATUS KiTakePending(PKTHREAD Thread, ULONG HowIssued)
+{
+    return KiExitInterrupts(KiReadRegister(Thread), HowIssued) ? STATUS_USER_APC : KiTakeAlert(Thread, HowIssued);
+}
+
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode)
 {
     ULONG Register = KiReadRegister(Thread);
@@ -201,7 +238,7 @@ BOOLEAN KiTakeAlertById(PKTHREAD Thread)
 
 #define KI_WAIT_ISSUED                                                                                                 \
     (KI_WAIT_ALERTABLE | KI_WAIT_USER_MODE | KI_WAIT_SPECIAL_APC_OK | KI_WAIT_NORMAL_APC_OK | KI_WAIT_ALERT_BY_ID |    \
-     KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT | KI_WAIT_EXIT_OK)
+     KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT | KI_WAIT_EXIT_OK | KI_WAIT_OUTSIDE)
 
 ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable)
 {
@@ -241,6 +278,10 @@ NTSTATUS KiCommitWait(PKTHREAD Thread)
     while (Register & KI_WAIT_ACTIVE) {
         ULONG New = Register;
         NTSTATUS Status = KiPendingInterruption(Register, &New);
+        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE) && !KiClaimOutside(Thread)) {
+            Status = STATUS_PENDING;
+            New = Register;
+        }
         New = Status == STATUS_PENDING ? KiWithWaitState(New, WaitCommitted)
                                        : KiWithWaitState(New & ~KI_WAIT_ACTIVE, WaitAborted);
         if (KiChangeRegister(Thread, &Register, New)) {

@@ -29,6 +29,11 @@ NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Ad
     ULONG64 New;
     do {
         if (Word & (KI_LOCKED | KI_WAITERS)) {
+            PKI_OUTSIDE Outside = KiOutsideOf(&Semaphore->Header);
+            if (Outside != NULL) {
+                NTSTATUS Status = KiOutsideOperations->ReleaseSemaphore(Outside, Adjustment, PreviousCount);
+                return KiSetWaitNextIf(Wait, Status);
+            }
             KI_SIGNAL Signal = {.Update = KiUpdateCount, .Context = &Adjustment, .Increment = Increment};
             Accepted = KiSignal(&Semaphore->Header, &Signal, PreviousCount);
             break;

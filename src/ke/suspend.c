@@ -59,6 +59,9 @@ static BOOLEAN KiLightweightSuspend(PKTHREAD Thread)
         PKWAIT_BLOCK Block = &Thread->WaitBlockList[Index];
         PDISPATCHER_HEADER Header = Block->Object;
         ULONG64 Word = KiLockObject(Header);
+        if (Word == 0) {
+            continue; /* the move outside has unlinked it; the resume finds out */
+        }
         if (Block->BlockState == WaitBlockActive) {
             KiUnlinkBlock(Block, WaitBlockSuspended);
         }
@@ -76,7 +79,9 @@ static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
     if (Count == 0) {
         return FALSE;
     }
-    KiLockInOrder(Thread);
+    if (!KiLockInOrder(Thread)) { /* an object has moved outside: the wait begins again, there */
+        return KiEndWait(Thread, STATUS_KERNEL_APC) != KI_NOT_ENDED;
+    }
     BOOLEAN Satisfied = !KiGivesUpWait(Thread) && KiAllSignaledFor(Thread) &&
                         KiEndWait(Thread, STATUS_WAIT_0) != KI_NOT_ENDED;
     if (Satisfied) {

@@ -303,6 +303,10 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
     for (ULONG Round = 0;; Round += 1) {
         ULONG64 Word = KiLockObject(&Timer->Header);
         ULONG64 SystemTime = 0;
+        if (Word == 0) {
+            WasSet = KiSetOutsideTimer(&Timer->Header, Setting->DueTime, Setting->Period);
+            break;
+        }
         if ((Setting->Type & KI_TIMER_EXECUTIVE) && (Word & KI_TIMER2_DISABLED)) {
             KiUnlockObject(&Timer->Header, Word);
             break;
@@ -371,6 +375,10 @@ BOOLEAN KeCancelTimer(PKTIMER Timer)
     PKTHREAD Thread = KiCurrentThread();
     KiEnterDispatcher(Thread);
     Word = KiLockObject(&Timer->Header);
+    if (Word == 0) {
+        KiExitDispatcher(Thread);
+        return KiCancelOutsideTimer(&Timer->Header);
+    }
     BOOLEAN WasSet = KiRemoveTimerInline(Timer, 0, &Word);
     KiUnlockObject(&Timer->Header, Word);
     KiExitDispatcher(Thread);

@@ -37,6 +37,14 @@ VOID KiSetWaitNext(PKTHREAD Thread)
     Thread->WaitNext = TRUE;
 }
 
+NTSTATUS KiSetWaitNextIf(BOOLEAN Wait, NTSTATUS Status)
+{
+    if (Wait && NT_SUCCESS(Status)) {
+        KiSetWaitNext(KiCurrentThread());
+    }
+    return Status;
+}
+
 static VOID KiResolveWaitNext(PKTHREAD Thread)
 {
     Thread->WaitNext = FALSE;
@@ -109,6 +117,9 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
     *Status = STATUS_SUCCESS;
     for (;;) {
         if (Word & KI_LOCKED) {
+            if (KiIsOutside(Header)) {
+                return KiTryConsumeOutside(Header, Thread, Status);
+            }
             Word = KiReadSettledHeader(Header);
         }
         if (KI_STATE(Word) <= 0) {
@@ -169,6 +180,10 @@ static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
         if (Header > Highest) {
             Word = KiLockObject(Header);
             Highest = Header;
+            if (Word == 0) {
+                Thread->SawOutside = TRUE;
+                return Index;
+            }
         } else if (!KiTryLockObject(Header, &Word)) {
             return Index;
         }
@@ -316,21 +331,29 @@ BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count)
     return !KiSortObjects(Object, Count, Order);
 }
 
-VOID KiLockInOrder(PKTHREAD Thread)
+static VOID KiUnlockFirstInOrder(PKTHREAD Thread, ULONG Count)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        PDISPATCHER_HEADER Header = Thread->WaitBlockList[Thread->WaitAllOrder[Index]].Object;
+        KiUnlockObject(Header, KiReadHeader(Header));
+    }
+}
+
+BOOLEAN KiLockInOrder(PKTHREAD Thread)
 {
     for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
-        KiLockObject(Thread->WaitBlockList[Thread->WaitAllOrder[Index]].Object);
+        if (KiLockObject(Thread->WaitBlockList[Thread->WaitAllOrder[Index]].Object) == 0) {
+            KiUnlockFirstInOrder(Thread, Index);
+            return FALSE;
+        }
     }
+    return TRUE;
 }
 
 /* The wait cannot be over while one of its objects is locked: its thread has yet to unlink the block. */
 VOID KiUnlockInOrder(PKTHREAD Thread)
 {
-    ULONG Count = Thread->WaitBlockCount;
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        PDISPATCHER_HEADER Header = Thread->WaitBlockList[Thread->WaitAllOrder[Index]].Object;
-        KiUnlockObject(Header, KiReadHeader(Header));
-    }
+    KiUnlockFirstInOrder(Thread, Thread->WaitBlockCount);
 }
 
 BOOLEAN KiAllSignaledFor(PKTHREAD Thread)
@@ -367,33 +390,59 @@ static VOID KiLendToOwner(PKI_WAIT Wait, PKWAIT_BLOCK Block)
     }
 }
 
-/* Links each block to its object, up to the first object that is signaled: for that one the thread tries to end its own
-   wait, and consumes it. */
-static NTSTATUS KiLinkAny(PKI_WAIT Wait)
+/* With the object of the block locked in *Word, and signaled: the thread tries to end its own wait, and consumes it. */
+static NTSTATUS KiEndByObject(PKI_WAIT Wait, ULONG Index, ULONG64 *Word)
 {
     PKTHREAD Thread = Wait->Thread;
-    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        PKWAIT_BLOCK Block = &Wait->Blocks[Index];
-        PDISPATCHER_HEADER Header = Block->Object;
-        ULONG64 Word = KiLockObject(Header);
-        Wait->Types[Index] = (UCHAR)KI_TYPE(Word);
-        if (KiIsSignaledFor(Header, Word, Thread)) {
-            NTSTATUS Status = STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait finds out */
-            if (KiEndOwnWait(Thread)) {
-                Status = KiConsumeLocked(Header, &Word, Thread) == STATUS_ABANDONED ? STATUS_ABANDONED_WAIT_0
-                                                                                    : STATUS_WAIT_0;
-                Status += (NTSTATUS)Index;
-            }
-            KiUnlockObject(Header, Word);
-            return Status;
-        }
-        if (!Wait->Poll) {
-            KiLinkBlock(Block);
-            KiLendToOwner(Wait, Block);
-        }
-        KiUnlockObject(Header, Word);
+    NTSTATUS Status = STATUS_WAIT_0;
+    if (!KiEndOwnWait(Thread)) {
+        return STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait finds out */
     }
-    return STATUS_PENDING;
+    if (Wait->WaitType != KI_WATCH_BLOCK &&
+        KiConsumeLocked(Wait->Blocks[Index].Object, Word, Thread) == STATUS_ABANDONED) {
+        Status = STATUS_ABANDONED_WAIT_0;
+    }
+    return Status + (NTSTATUS)Index;
+}
+
+/* STATUS_RETRY: the object is outside; the wait is ended. */
+FORCEINLINE NTSTATUS KiLinkObjectInline(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled)
+{
+    PKTHREAD Thread = Wait->Thread;
+    PKWAIT_BLOCK Block = &Wait->Blocks[Index];
+    PDISPATCHER_HEADER Header = Block->Object;
+    NTSTATUS Status = STATUS_PENDING;
+    ULONG64 Word = KiLockObject(Header);
+    if (Word == 0) {
+        *Signaled = TRUE;
+        return KiEndOwnWait(Thread) ? STATUS_RETRY : STATUS_PENDING;
+    }
+    Wait->Types[Index] = Wait->WaitType == KI_WATCH_BLOCK ? 0 : (UCHAR)KI_TYPE(Word);
+    *Signaled = KiIsSignaledFor(Header, Word, Thread);
+    if (*Signaled) {
+        Status = KiEndByObject(Wait, Index, &Word);
+    } else if (!Wait->Poll) {
+        KiLinkBlock(Block);
+        KiLendToOwner(Wait, Block);
+    }
+    KiUnlockObject(Header, Word);
+    return Status;
+}
+
+NTSTATUS KiLinkObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled)
+{
+    return KiLinkObjectInline(Wait, Index, Signaled);
+}
+
+/* Links each block to its object, up to the first object that is signaled. */
+static NTSTATUS KiLinkAny(PKI_WAIT Wait)
+{
+    NTSTATUS Status = STATUS_PENDING;
+    BOOLEAN Signaled = FALSE;
+    for (ULONG Index = 0; Index < Wait->Count && !Signaled; Index += 1) {
+        Status = KiLinkObjectInline(Wait, Index, &Signaled);
+    }
+    return Status;
 }
 
 static NTSTATUS KiLinkAll(PKI_WAIT Wait)
@@ -402,7 +451,10 @@ static NTSTATUS KiLinkAll(PKI_WAIT Wait)
     NTSTATUS Status = STATUS_PENDING;
 
     Thread->WaitAllOrder = Wait->Order;
-    KiLockInOrder(Thread);
+    if (!KiLockInOrder(Thread)) {
+        KiEndOwnWait(Thread);
+        return STATUS_RETRY;
+    }
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
         Wait->Types[Index] = (UCHAR)KI_TYPE(KiReadHeader(Wait->Blocks[Index].Object));
     }
@@ -419,7 +471,7 @@ static NTSTATUS KiLinkAll(PKI_WAIT Wait)
     return Status;
 }
 
-static VOID KiUnlinkBlocks(PKI_WAIT Wait)
+VOID KiUnlinkBlocks(PKI_WAIT Wait)
 {
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
         PKWAIT_BLOCK Block = &Wait->Blocks[Index];
@@ -429,6 +481,9 @@ static VOID KiUnlinkBlocks(PKI_WAIT Wait)
         }
         PDISPATCHER_HEADER Header = Block->Object;
         ULONG64 Word = KiLockObject(Header);
+        if (Word == 0) {
+            continue; /* the move outside has unlinked it */
+        }
         if (Block->BlockState == WaitBlockActive) {
             KiUnlinkBlock(Block, WaitBlockInactive);
         }
@@ -437,7 +492,7 @@ static VOID KiUnlinkBlocks(PKI_WAIT Wait)
 }
 
 /* Of the objects that satisfied the wait, only those that were noted as mutants may be touched: rule 6. */
-static VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
+VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
 {
     BOOLEAN Abandoned = Status >= STATUS_ABANDONED_WAIT_0 && Status < STATUS_ABANDONED_WAIT_0 + MAXIMUM_WAIT_OBJECTS;
     ULONG Satisfied = (ULONG)(Status - (Abandoned ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0));
@@ -492,6 +547,9 @@ NTSTATUS KiWait(PKI_WAIT Wait)
         NTSTATUS Status = KiWaitOnce(Wait);
         KiTakeOwnerships(Wait, Status);
         KiExitDispatcher(Thread);
+        if (Status == STATUS_RETRY) {
+            return KiWaitOutside(Wait);
+        }
         if (Status != STATUS_KERNEL_APC) {
             if (Status == STATUS_TIMEOUT) {
                 KiPollClock();
@@ -549,11 +607,14 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
     if (Wait.Poll) {
         return STATUS_TIMEOUT;
     }
+    Wait.Objects = &Object;
+    Wait.Count = 1;
+    if (KiIsOutside(Object)) {
+        return KiWaitOutside(&Wait);
+    }
     if (KiSpinForAny(&Object, 1, Thread, &Status)) {
         return Status;
     }
-    Wait.Objects = &Object;
-    Wait.Count = 1;
     Wait.Spun = TRUE;
     return KiWait(&Wait);
 }
@@ -590,6 +651,9 @@ static NTSTATUS KiWaitForAny(PKI_WAIT Wait, BOOLEAN Tested)
     if (Wait->Poll) {
         return STATUS_TIMEOUT;
     }
+    if (Wait->Thread->SawOutside) {
+        return KiWaitOutside(Wait);
+    }
     if (KiSpinForAny(Wait->Objects, Wait->Count, Wait->Thread, &Status)) {
         return Status;
     }
@@ -623,6 +687,9 @@ static DECLSPEC_NOINLINE NTSTATUS KiWaitForMultipleObjectsSlow(ULONG Count, PVOI
         }
     }
     Wait.Order = Order;
+    if (Wait.Thread->SawOutside) {
+        return KiWaitOutside(&Wait);
+    }
     Wait.Flags = KI_WAIT_LIGHT;
     return KiWait(&Wait);
 }

@@ -26,12 +26,14 @@
 #define INTERLOCK_WAIT_H
 
 #include "dispatch.h"
+#include "outside.h"
 #include "park.h"
 
 /* WakeWord: reset by the thread before its wait becomes Active. */
 #define KI_AWAKE 0u
 #define KI_WOKEN 1u
 #define KI_SLEEPING 2u
+#define KI_WAKING_OUTSIDE 4u
 
 /* Objects. */
 
@@ -70,6 +72,8 @@ FORCEINLINE BOOLEAN KiIsSignaledFor(PDISPATCHER_HEADER Header, ULONG64 Word, PKT
     return KI_STATE(Word) > 0 || (KI_TYPE(Word) == MutantObject && KiOwnsMutant(Header, Thread));
 }
 
+#define KI_MUTANT_DPC_ACTIVE ((ULONG64)1 << 16) /* a DPC has acquired it: it is on no list */
+
 /* mutant.c */
 NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread);      /* its count has just become 0; STATUS_ABANDONED or success */
 VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread);     /* by the new owner: adds the mutant to its own list */
@@ -104,6 +108,7 @@ NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandone
 #define KI_NOT_ENDED 0xffu
 ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status);      /* the KWAIT_STATE that the wait was in, or KI_NOT_ENDED */
 BOOLEAN KiEndOwnWait(PKTHREAD Thread);                  /* FALSE: another thread has ended it */
+VOID KiEndGrantedWait(PKTHREAD Thread);                 /* by the thread itself: the world has granted it */
 NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued); /* STATUS_PENDING, or the status that ends the wait at once */
 NTSTATUS KiCommitWait(PKTHREAD Thread);                 /* STATUS_PENDING, or the status that ends the wait */
 /* Sets Pending bits, which may end the wait. Returns the register before. */
@@ -114,6 +119,7 @@ VOID KiFinishSuspend(PKTHREAD Thread);                  /* -> WaitSuspended */
 BOOLEAN KiBeginResume(PKTHREAD Thread);                 /* WaitSuspended -> WaitResumeInProgress; FALSE: not suspended */
 VOID KiFinishResume(PKTHREAD Thread);                   /* -> WaitCommitted, unless a signal has ended the wait */
 NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued); /* what an alertable wait issued like this finds pending */
+NTSTATUS KiTakePending(PKTHREAD Thread, ULONG HowIssued); /* the same, and the end of the thread; before its wait */
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode);
 KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread);    /* by the thread itself, after STATUS_ALERTED: to restore it */
 BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself; FALSE: none is pending */
@@ -126,6 +132,8 @@ VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it comp
 
 /* The WaitType of the one block of a wait for an alert by id: its Object is the hint. */
 #define KI_HINT_BLOCK 0xff
+/* That of a block which a signal ends without consuming: see outside.h, 7. */
+#define KI_WATCH_BLOCK 0xfe
 
 /* How many of the blocks of Thread's wait are for an object. */
 FORCEINLINE ULONG KiObjectBlocks(PKTHREAD Thread)
@@ -156,10 +164,15 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
                       PLARGE_INTEGER Timeout);
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key);
 VOID KiSpinForWake(PKTHREAD Thread); /* after the wait is committed */
+/* The parts of a wait that has outside objects too. Signaled: the wait links no more objects. */
+NTSTATUS KiLinkObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled);
+VOID KiUnlinkBlocks(PKI_WAIT Wait);
+VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status);
 NTSTATUS KiWait(PKI_WAIT Wait); /* runs the steps above; delivers kernel APCs and starts over as often as necessary */
 /* FALSE: the objects are not all different. */
 BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, UCHAR Order[MAXIMUM_WAIT_OBJECTS]);
 BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count);
+NTSTATUS KiSetWaitNextIf(BOOLEAN Wait, NTSTATUS Status); /* the same for an outside object; returns Status */
 VOID KiSetWaitNext(PKTHREAD Thread); /* after a signal with Wait TRUE: at DISPATCH_LEVEL until the wait that follows */
 
 /* TRUE: the wait is over, and *Status its result. */
@@ -167,7 +180,7 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
 BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
 
 /* All objects of Thread's wait, which is a WaitAll. */
-VOID KiLockInOrder(PKTHREAD Thread);
+BOOLEAN KiLockInOrder(PKTHREAD Thread); /* FALSE: one is outside, and none is locked */
 VOID KiUnlockInOrder(PKTHREAD Thread);
 BOOLEAN KiAllSignaledFor(PKTHREAD Thread);
 NTSTATUS KiConsumeAll(PKTHREAD Thread);

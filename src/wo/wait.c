@@ -24,8 +24,6 @@ static NTSTATUS WopCreateLockedWaiter(PWO_VIEW View, ULONG ThreadId, WO_INDEX *I
     Waiter->NextOfProcess = Process->FirstWaiter;
     if (First != NULL) {
         WopEditUlong(View, &First->PreviousOfProcess, *Index);
-    } else {
-        WopEditUlong(View, &Process->LastWaiter, *Index);
     }
     WopEditUlong(View, &Process->FirstWaiter, *Index);
     WopEditUlong(View, &View->World->Waiters, View->World->Waiters + 1);
@@ -54,7 +52,9 @@ static VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
     }
     WopBegin(View);
     WopEditUlong(View, Previous != NULL ? &Previous->NextOfProcess : &Process->FirstWaiter, Waiter->NextOfProcess);
-    WopEditUlong(View, Next != NULL ? &Next->PreviousOfProcess : &Process->LastWaiter, Waiter->PreviousOfProcess);
+    if (Next != NULL) {
+        WopEditUlong(View, &Next->PreviousOfProcess, Waiter->PreviousOfProcess);
+    }
     WopEditUlong(View, &View->World->Waiters, View->World->Waiters - 1);
     WopFree(View, WopIndexOf(View, Waiter));
     WopCommit(View);
@@ -411,6 +411,45 @@ BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
         }
     }
     return (State & WO_STATE_MASK) == WoLocallyEnded || (State & WO_STATE_MASK) == WoIdle;
+}
+
+WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number)
+{
+    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    ULONG64 State = WopStateOf(Number, WoWaiting);
+    if (Waiter == NULL) {
+        return WoClaimedByUs;
+    }
+    /* acq_rel: as in WoClaimLocally */
+    if (__atomic_compare_exchange_n(&Waiter->State, &State, WopStateOf(Number, WoLocallyEnded), FALSE, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+        return WoClaimedByUs;
+    }
+    if (WopStateOf(State, WoIdle) != Number) {
+        return WoOtherWait;
+    }
+    return (State & WO_STATE_MASK) == WoClaimed || (State & WO_STATE_MASK) == WoGranted ? WoNotClaimed : WoClaimedByUs;
+}
+
+ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self)
+{
+    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    return Waiter != NULL ? WopStateOf(Waiter->State, WoIdle) : 0;
+}
+
+NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)
+{
+    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    if (Waiter == NULL || WoIsPoisoned(View)) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
+    /* acquire: pairs with the release in WopCommit; Recheck is written before the state is given back */
+    ULONG64 State = __atomic_load_n(&Waiter->State, __ATOMIC_ACQUIRE) & WO_STATE_MASK;
+    if (State == WoGranted) {
+        return Waiter->Status;
+    }
+    BOOLEAN Recheck = __atomic_load_n(&Waiter->Recheck, __ATOMIC_RELAXED) != 0;
+    return State == WoClaimed || (State == WoWaiting && !Recheck) ? STATUS_PENDING : STATUS_RETRY;
 }
 
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status)

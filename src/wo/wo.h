@@ -160,6 +160,13 @@ NTSTATUS WoBeginWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULO
 /* Claims the wait for its own process. TRUE: it is ended locally (now, or by an earlier call), and cannot be granted any
    more; the thread itself must call WoEndWait before its next wait. FALSE: it is being granted, or was. No lock. */
 BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self);
+/* The same, but only for the wait that WoWaitNumber named. */
+typedef enum _WO_CLAIM { WoNotClaimed, WoClaimedByUs, WoOtherWait } WO_CLAIM;
+WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number);
+ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self);       /* by the waiting thread; its low 8 bits are 0 */
+/* By the waiting thread. STATUS_PENDING: it still waits. STATUS_RETRY: it was claimed here, or a grant was undone, so that
+   what happened in this process meanwhile has to be looked at: end the wait and begin again. Otherwise it is granted. */
+NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self);
 /* By the waiting thread: FALSE: it still waits, and may sleep on WoWakeWord while that is *Seen. */
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status);
 volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self); /* shared between processes: HalWaitShared, HalWakeShared */
