@@ -12,10 +12,72 @@ BOOLEAN HalIsProcessAlive(ULONG64 Key)
     return Key == HalQueryProcessKey(ProcessId) && ProcessId < LAB_MAXIMUM_THREADS && !LabIsProcessKilled(ProcessId);
 }
 
+ULONG64 HalKeyOfAnyProgram(ULONG64 Key)
+{
+    return Key;
+}
+
+BOOLEAN HalIsProcessGone(ULONG64 Key)
+{
+    return !HalIsProcessAlive(Key);
+}
+
+/* Worlds are plain memory here, which a scenario makes: there are no files. */
+
+VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place)
+{
+    Place->Directory[0] = '\0';
+}
+
+NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping)
+{
+    UNREFERENCED_PARAMETER(Wanted);
+    UNREFERENCED_PARAMETER(Mapping);
+    return STATUS_NOT_SUPPORTED;
+}
+
+VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace)
+{
+    UNREFERENCED_PARAMETER(Memory);
+    UNREFERENCED_PARAMETER(AddressSpace);
+}
+
 BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size)
 {
     UNREFERENCED_PARAMETER(Path);
     UNREFERENCED_PARAMETER(File);
     UNREFERENCED_PARAMETER(Size);
+    return FALSE;
+}
+
+VOID HalRemoveSharedFile(PCSTR Path, const HAL_FILE_ID *File)
+{
+    UNREFERENCED_PARAMETER(Path);
+    UNREFERENCED_PARAMETER(File);
+}
+
+BOOLEAN HalGuardMapping(PVOID Memory, SIZE_T Size, volatile ULONG *Lost)
+{
+    UNREFERENCED_PARAMETER(Memory);
+    UNREFERENCED_PARAMETER(Size);
+    UNREFERENCED_PARAMETER(Lost);
+    return TRUE;
+}
+
+VOID HalForgetMapping(PVOID Memory)
+{
+    UNREFERENCED_PARAMETER(Memory);
+}
+
+BOOLEAN HalOpenBirth(LONG Ends[2])
+{
+    UNREFERENCED_PARAMETER(Ends);
+    return FALSE;
+}
+
+BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds)
+{
+    UNREFERENCED_PARAMETER(Ends);
+    UNREFERENCED_PARAMETER(Milliseconds);
     return FALSE;
 }

@@ -1,5 +1,5 @@
 /*
- * fault.c: reads memory that another thread may unmap at any time.
+ * fault.c: reads memory that another thread may unmap at any time, and replaces memory whose file was cut off.
  *
  * The read is one instruction at a known address. If that instruction faults at the address that it reads, execution
  * continues behind it, where the read reports failure. Every other fault goes to the program's handler.
@@ -11,6 +11,8 @@
  * 3. A blocked fault kills the process, so the first read of a thread unblocks both signals.
  */
 #include "handler.h"
+
+#include <sys/mman.h>
 
 #define READS_BETWEEN_CHECKS 4096
 #define FAULT_SIGNALS 2
@@ -49,6 +51,7 @@ extern const UCHAR HalpTryReadFailed[];
 
 volatile ULONG64 HalpFailedReads;
 HALP_THREAD_LOCAL ULONG HalpReadsBeforeCheck;
+static VOID HalpCheckFaultHandlers(VOID);
 
 static BOOLEAN HalpSkipTryRead(const siginfo_t *Information, ucontext_t *Context)
 {
@@ -63,13 +66,70 @@ static BOOLEAN HalpSkipTryRead(const siginfo_t *Information, ucontext_t *Context
     return TRUE;
 }
 
+/*
+ * Mappings of files that others may cut off. A slot is taken by its Lost, and Size is set last and cleared first: the
+ * handler looks at slots with a Size only.
+ */
+#define GUARDED_MAPPINGS 8
+
+static struct {
+    volatile ULONG *volatile Lost;
+    volatile ULONG_PTR Base;
+    volatile SIZE_T Size;
+} HalpGuarded[GUARDED_MAPPINGS];
+
+BOOLEAN HalGuardMapping(PVOID Memory, SIZE_T Size, volatile ULONG *Lost)
+{
+    for (ULONG Slot = 0; Slot < GUARDED_MAPPINGS; Slot += 1) {
+        volatile ULONG *Free = NULL;
+        if (__atomic_compare_exchange_n(&HalpGuarded[Slot].Lost, &Free, Lost, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            HalpGuarded[Slot].Base = (ULONG_PTR)Memory;
+            __atomic_store_n(&HalpGuarded[Slot].Size, Size, __ATOMIC_RELEASE);
+            HalpCheckFaultHandlers();
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+VOID HalForgetMapping(PVOID Memory)
+{
+    for (ULONG Slot = 0; Slot < GUARDED_MAPPINGS; Slot += 1) {
+        if (HalpGuarded[Slot].Size != 0 && HalpGuarded[Slot].Base == (ULONG_PTR)Memory) {
+            __atomic_store_n(&HalpGuarded[Slot].Size, 0, __ATOMIC_RELAXED);
+            /* release: pairs with the acquire in HalGuardMapping; the slot is free */
+            __atomic_store_n(&HalpGuarded[Slot].Lost, NULL, __ATOMIC_RELEASE);
+        }
+    }
+}
+
+/* Zeros from the page of the fault to the end. */
+static BOOLEAN HalpReplaceLost(int Signal, const siginfo_t *Information)
+{
+    ULONG_PTR Address = (ULONG_PTR)Information->si_addr & ~((ULONG_PTR)HalQueryPageSize() - 1);
+    if (Signal != SIGBUS || Information->si_code != BUS_ADRERR) {
+        return FALSE;
+    }
+    for (ULONG Slot = 0; Slot < GUARDED_MAPPINGS; Slot += 1) {
+        SIZE_T Size = __atomic_load_n(&HalpGuarded[Slot].Size, __ATOMIC_ACQUIRE);
+        ULONG_PTR Base = HalpGuarded[Slot].Base;
+        if (Size != 0 && Address >= Base && Address < Base + Size) {
+            long Result = HalpCall(SYS_mmap, Address, Base + Size - Address, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+            __atomic_store_n(HalpGuarded[Slot].Lost, 1, __ATOMIC_RELEASE);
+            return Result == (long)Address;
+        }
+    }
+    return FALSE;
+}
+
 static HALP_CHAIN HalpFaultChain[FAULT_SIGNALS];
 
 static VOID HalpHandleFault(ULONG Place, int Signal, siginfo_t *Information, VOID *Context)
 {
     struct sigaction Default = {.sa_handler = SIG_DFL};
 
-    if (HalpSkipTryRead(Information, Context) ||
+    if (HalpSkipTryRead(Information, Context) || HalpReplaceLost(Signal, Information) ||
         HalpPassOn(&HalpFaultChain[Signal == SIGBUS].Predecessor[Place], Signal, Information, Context)) {
         return;
     }

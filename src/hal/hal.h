@@ -185,6 +185,8 @@ ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* another process with that
 ULONG64 HalQueryProcessKey(ULONG ProcessId);
 /* FALSE: all threads of that process have ended, or another program runs in it. In doubt TRUE. */
 BOOLEAN HalIsProcessAlive(ULONG64 Key);
+ULONG64 HalKeyOfAnyProgram(ULONG64 Key); /* the same process, over an exec too */
+BOOLEAN HalIsProcessGone(ULONG64 Key); /* cheap: the host has no process with that id, or it is this one under another key */
 NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor);
 BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode); /* FALSE: it runs, or is not our child */
 VOID HalAwaitProcess(LONG Process);                  /* until a child has ended */
@@ -248,9 +250,42 @@ VOID HalDiscardOutput(PHAL_OUTPUT Output);          /* also after HalFindOutput 
 PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem);
 VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor);
 VOID HalRemoveMappedFile(PCSTR Path, LONG Descriptor); /* unless there is another file now */
-/* A file in memory that processes share (sharedfile.c). Grows it to Size bytes, all of which the host has room for. File:
-   the one that is mapped; FALSE if there is another one at Path. */
+/* Files in memory that processes share (sharedfile.c). */
+#define HAL_COMMON_MEMORY "/dev/shm"
+
+typedef struct _HAL_SHARED_FILE {
+    PCSTR Path;
+    BOOLEAN Machine;                                /* root's and for everybody; otherwise this user's own */
+    SIZE_T AddressSpace;                            /* what is mapped; the file may be shorter */
+    ULONG64 Size;                                   /* of a new one */
+    VOID (*Initialize)(PVOID Memory, ULONG64 Size); /* a new one, before others see it; NULL: creates none */
+} HAL_SHARED_FILE;
+
+typedef struct _HAL_SHARED_MAPPING {
+    PVOID Memory;
+    HAL_FILE_ID File;
+    ULONG64 Size;
+} HAL_SHARED_MAPPING, *PHAL_SHARED_MAPPING;
+
+typedef struct _HAL_SHARED_PLACE {
+    CHAR Directory[256];
+    ULONG User;
+    ULONG64 Namespace;                              /* of process ids */
+} HAL_SHARED_PLACE, *PHAL_SHARED_PLACE;
+
+VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place);
+/* STATUS_ACCESS_DENIED: what is there is no file, or not with that owner and mode. STATUS_OBJECT_NAME_NOT_FOUND. */
+NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping);
+VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace);
+/* Grows it to Size bytes, all of which the host has room for. FALSE also if there is another file at Path. */
 BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size);
+VOID HalRemoveSharedFile(PCSTR Path, const HAL_FILE_ID *File); /* the name, if it is this file's */
+/* If the file was cut off, an access to the memory behind its end finds zeros, and *Lost becomes 1. FALSE: too many. */
+BOOLEAN HalGuardMapping(PVOID Memory, SIZE_T Size, volatile ULONG *Lost);
+VOID HalForgetMapping(PVOID Memory);
+/* Around a fork: the parent awaits until the child has closed its end, or is dead; or there is none. */
+BOOLEAN HalOpenBirth(LONG Ends[2]);
+BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds); /* FALSE: not yet */
 ULONG HalQueryModules(PSTR Buffer, ULONG Size);     /* the host's text about where they are; returns its length */
 VOID HalQueryProgramName(PSTR Buffer, SIZE_T Size);
 VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size); /* left alone if there is no such thread */

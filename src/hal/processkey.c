@@ -90,3 +90,15 @@ BOOLEAN HalIsProcessAlive(ULONG64 Key)
     return Now >> START_SHIFT == Key >> START_SHIFT &&
            ((Now >> PROGRAM_SHIFT & PROGRAM_MASK) == 0 || (Key >> PROGRAM_SHIFT & PROGRAM_MASK) == 0);
 }
+
+BOOLEAN HalIsProcessGone(ULONG64 Key)
+{
+    ULONG ProcessId = (ULONG)(Key & ((1ull << HAL_PROCESS_ID_BITS) - 1));
+    return ProcessId == 0 || HalpCall(SYS_kill, (pid_t)ProcessId, 0) == -ESRCH ||
+           (ProcessId == (ULONG)getpid() && !HalIsProcessAlive(Key));
+}
+
+ULONG64 HalKeyOfAnyProgram(ULONG64 Key)
+{
+    return Key & ~(PROGRAM_MASK << PROGRAM_SHIFT);
+}

@@ -8,8 +8,9 @@
 #include "halp.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -54,4 +55,192 @@ BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *Id, ULONG64 Size)
         HalCloseDescriptor(File);
     }
     return Grown;
+}
+
+/* A file of this user's own, which no other user can use; or one that an administrator made for everybody. */
+static BOOLEAN HalpIsTrusted(const struct stat *Status, BOOLEAN Machine)
+{
+    mode_t Mode = Status->st_mode & 07777;
+    return S_ISREG(Status->st_mode) && (Machine ? Status->st_uid == 0 && Mode == 0666
+                                                : Status->st_uid == geteuid() && Mode == 0600);
+}
+
+static NTSTATUS HalpStatusOfOpen(int Error)
+{
+    switch (Error) {
+    case ENOENT:
+    case ENOTDIR:
+        return STATUS_OBJECT_NAME_NOT_FOUND;
+    case ENOMEM:
+    case ENFILE:
+    case EMFILE:
+    case ENOSPC:
+        return STATUS_INSUFFICIENT_RESOURCES;
+    default: /* ELOOP: a symbolic link; ENXIO, EISDIR: no file */
+        return STATUS_ACCESS_DENIED;
+    }
+}
+
+static PVOID HalpMapShared(int File, SIZE_T Size)
+{
+    PVOID Memory = mmap(NULL, Size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, File, 0);
+    return Memory != MAP_FAILED ? Memory : NULL;
+}
+
+static NTSTATUS HalpMapPresent(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping)
+{
+    struct stat Status;
+    int File = HalpOpenShared(Wanted->Path, &Status);
+    NTSTATUS Result = STATUS_SUCCESS;
+    if (File < 0) {
+        return HalpStatusOfOpen(-File);
+    }
+    if (!HalpIsTrusted(&Status, Wanted->Machine)) {
+        Result = STATUS_ACCESS_DENIED;
+    } else {
+        Mapping->File = (HAL_FILE_ID){Status.st_dev, Status.st_ino};
+        Mapping->Size = (ULONG64)Status.st_size;
+        Mapping->Memory = HalpMapShared(File, Wanted->AddressSpace);
+        Result = Mapping->Memory != NULL ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+    }
+    HalCloseDescriptor(File);
+    return Result;
+}
+
+/* A file without a name, or, if the host has none, with the temporary one. */
+static int HalpCreateUnnamed(PCSTR Path, CHAR Temporary[HAL_LONGEST_PATH])
+{
+    PCSTR End = strrchr(Path, '/');
+    int File;
+    Temporary[0] = '\0';
+    snprintf(Temporary, HAL_LONGEST_PATH, "%.*s", (int)(End - Path), Path);
+    File = open(Temporary, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    Temporary[0] = '\0';
+    if (File < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        if (snprintf(Temporary, HAL_LONGEST_PATH, "%s.%d-%ld", Path, getpid(), HalpCall(SYS_gettid)) >= HAL_LONGEST_PATH) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        File = open(Temporary, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    return File;
+}
+
+static BOOLEAN HalpGiveName(int File, PCSTR Path, PCSTR Temporary)
+{
+    CHAR Source[HAL_LONGEST_PATH];
+    snprintf(Source, sizeof(Source), "/proc/self/fd/%d", File);
+    return linkat(AT_FDCWD, Temporary[0] != '\0' ? Temporary : Source, AT_FDCWD, Path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* STATUS_OBJECT_NAME_COLLISION: another process was faster. */
+static NTSTATUS HalpMapNew(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping)
+{
+    CHAR Temporary[HAL_LONGEST_PATH];
+    struct stat Status;
+    int File = HalpCreateUnnamed(Wanted->Path, Temporary);
+    NTSTATUS Result = STATUS_INSUFFICIENT_RESOURCES;
+    if (File < 0) {
+        return HalpStatusOfOpen(errno);
+    }
+    if (fchmod(File, Wanted->Machine ? 0666 : 0600) == 0 && HalpReserve(File, Wanted->Size) && fstat(File, &Status) == 0) {
+        Mapping->File = (HAL_FILE_ID){Status.st_dev, Status.st_ino};
+        Mapping->Size = Wanted->Size;
+        Mapping->Memory = HalpMapShared(File, Wanted->AddressSpace);
+    }
+    if (Mapping->Memory != NULL) {
+        Wanted->Initialize(Mapping->Memory, Wanted->Size);
+        if (HalpGiveName(File, Wanted->Path, Temporary)) {
+            Result = STATUS_SUCCESS;
+        } else {
+            Result = errno == EEXIST ? STATUS_OBJECT_NAME_COLLISION : HalpStatusOfOpen(errno);
+            munmap(Mapping->Memory, Wanted->AddressSpace);
+            Mapping->Memory = NULL;
+        }
+    }
+    if (Temporary[0] != '\0') {
+        unlink(Temporary);
+    }
+    close(File);
+    return Result;
+}
+
+NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping)
+{
+    HALP_HOST_CALLS;
+    NTSTATUS Status = STATUS_OBJECT_NAME_COLLISION;
+    Mapping->Memory = NULL;
+    for (ULONG Try = 0; Status == STATUS_OBJECT_NAME_COLLISION && Try < LOCK_TRIES; Try += 1) {
+        Status = HalpMapPresent(Wanted, Mapping);
+        if (Status == STATUS_OBJECT_NAME_NOT_FOUND && Wanted->Initialize != NULL) {
+            Status = HalpMapNew(Wanted, Mapping);
+        }
+    }
+    return Status;
+}
+
+VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace)
+{
+    HALP_HOST_CALLS;
+    munmap(Memory, AddressSpace);
+}
+
+VOID HalRemoveSharedFile(PCSTR Path, const HAL_FILE_ID *Id)
+{
+    HALP_HOST_CALLS;
+    struct stat Status;
+    int File = HalpOpenShared(Path, &Status);
+    BOOLEAN Locked = FALSE;
+    if (File < 0) {
+        return;
+    }
+    for (ULONG Try = 0; HalpIsSharedFile(&Status, Id) && !Locked && Try < LOCK_TRIES; Try += 1) {
+        Locked = HalpCall(SYS_flock, File, LOCK_EX | LOCK_NB) == 0;
+        if (!Locked) {
+            HalpSleep(LOCK_INTERVAL);
+        }
+    }
+    if (Locked && lstat(Path, &Status) == 0 && HalpIsSharedFile(&Status, Id)) {
+        unlink(Path);
+    }
+    HalCloseDescriptor(File);
+}
+
+/* XDG_RUNTIME_DIR is the user's own. /dev/shm is everybody's: the checks of the file are what protects it. */
+VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place)
+{
+    HALP_HOST_CALLS;
+    PCSTR Own = HalGetEnvironment("XDG_RUNTIME_DIR");
+    struct stat Status;
+    BOOLEAN Usable = Own != NULL && Own[0] == '/' && stat(Own, &Status) == 0 && S_ISDIR(Status.st_mode) &&
+                     Status.st_uid == geteuid() && access(Own, W_OK | X_OK) == 0 &&
+                     strlen(Own) < sizeof(Place->Directory);
+    snprintf(Place->Directory, sizeof(Place->Directory), "%s", Usable ? Own : HAL_COMMON_MEMORY);
+    Place->User = geteuid();
+    Place->Namespace = stat("/proc/self/ns/pid", &Status) == 0 ? Status.st_ino : 0;
+}
+
+/* The birth of a child. The pipe ends when the child has closed its end, or has died, or there never was one. */
+BOOLEAN HalOpenBirth(LONG Ends[2])
+{
+    int Pipe[2];
+    if (HalpCall(SYS_pipe2, Pipe, O_CLOEXEC) != 0) {
+        return FALSE;
+    }
+    Ends[0] = Pipe[0];
+    Ends[1] = Pipe[1];
+    return TRUE;
+}
+
+BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds)
+{
+    HALP_HOST_CALLS;
+    HalCloseDescriptor(Ends[1]);
+    struct pollfd Reader = {.fd = Ends[0], .events = POLLIN};
+    int Ready;
+    do {
+        Ready = poll(&Reader, 1, (int)Milliseconds);
+    } while (Ready < 0 && errno == EINTR);
+    HalCloseDescriptor(Ends[0]);
+    return Ready > 0;
 }

@@ -49,6 +49,33 @@ VOID KiEnterDispatcherSlow(PKTHREAD Thread)
     } while (__atomic_load_n(&KiForkPending, __ATOMIC_SEQ_CST) != 0);
 }
 
+static const KI_FORK_HOOKS *KiForkHooks;
+
+VOID KiSetForkHooks(const KI_FORK_HOOKS *Hooks)
+{
+    __atomic_store_n(&KiForkHooks, Hooks, __ATOMIC_RELEASE);
+}
+
+/* Only for forks: others stop the threads in the same way. */
+VOID KiForkPrepareWithHooks(VOID)
+{
+    KiForkPrepare();
+    /* acquire, both: pair with the release in KiSetForkHooks. A fork that did not see them does not see what they are for */
+    const KI_FORK_HOOKS *Hooks = __atomic_load_n(&KiForkHooks, __ATOMIC_ACQUIRE);
+    if (Hooks != NULL) {
+        Hooks->Prepare();
+    }
+}
+
+VOID KiForkParentWithHooks(BOOLEAN LateFollows)
+{
+    const KI_FORK_HOOKS *Hooks = __atomic_load_n(&KiForkHooks, __ATOMIC_ACQUIRE);
+    if (Hooks != NULL) {
+        Hooks->Parent();
+    }
+    KiForkParent(LateFollows);
+}
+
 VOID KiForkPrepare(VOID)
 {
     PKTHREAD Forker = KiCurrentThread();
@@ -278,6 +305,9 @@ VOID KiForkChild(VOID)
     KiProcessorForkChild(Survivor);
     KiTimerForkChild();
     KiEndOrphans();
+    if (KiForkHooks != NULL) {
+        KiForkHooks->Child();
+    }
     Survivor->OwnThreadUse = Use;
 }
 

@@ -92,8 +92,8 @@ static VOID KiInitialize(VOID)
     static const HAL_CALLBACKS Callbacks = {
         .ThreadExit = KiThreadExit,
         .Interrupt = KiHostInterrupt,
-        .ForkPrepare = KiForkPrepare,
-        .ForkParent = KiForkParent,
+        .ForkPrepare = KiForkPrepareWithHooks,
+        .ForkParent = KiForkParentWithHooks,
         .ForkParentLate = KiForkParentLate,
         .ForkChild = KiForkChild,
         .ForkChildLate = KiForkChildLate,

@@ -393,6 +393,15 @@ VOID KiProcessorForkChild(PKTHREAD Survivor);
 
 /* fork.c: the callbacks of hal. KiForkDepth counts the forks since the library was loaded, modulo 2^31. */
 extern ULONG KiForkDepth;
+/* What a layer above does in a fork, while no other thread is in a dispatcher section. */
+typedef struct _KI_FORK_HOOKS {
+    VOID (*Prepare)(VOID);
+    VOID (*Parent)(VOID);
+    VOID (*Child)(VOID);
+} KI_FORK_HOOKS;
+VOID KiSetForkHooks(const KI_FORK_HOOKS *Hooks);
+VOID KiForkPrepareWithHooks(VOID);
+VOID KiForkParentWithHooks(BOOLEAN LateFollows);
 VOID KiForkPrepare(VOID);
 VOID KiForkParent(BOOLEAN LateFollows);
 VOID KiForkParentLate(VOID);

@@ -8,6 +8,7 @@
  *   dpc        runs threaded DPCs                the first threaded DPC             they run as normal DPCs
  *   reap       runs down terminated threads      TerminateThread                    the call fails
  *   io, guard  watch descriptors                 the first descriptor               the call fails
+ *   world      guards processes, serves others    the first shared name              the call fails
  *   pool       runs callbacks of a pool          its first object                   the call fails; later ones: see work
  *   work       runs work items                   the first work item                they stay queued
  *

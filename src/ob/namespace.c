@@ -1,7 +1,7 @@
 /* namespace.c: directories and links; entering, finding and removing names. The theory is in namespace.h. */
 #include "namespace.h"
 
-#include "upcase.h"
+#include "../ex/upcase.h"
 
 #include "../ke/debugdata.h"
 
@@ -93,7 +93,7 @@ static ULONG ObpHashName(POBJECT_DIRECTORY Directory, OBP_TEXT Name)
 {
     ULONG64 Hash = (ULONG_PTR)Directory >> 4;
     for (ULONG Index = 0; Index < Name.Length; Index++) {
-        Hash = (Hash ^ ObpUpcase(Name.Text[Index])) * 0x9E3779B97F4A7C15ull;
+        Hash = (Hash ^ ExpUpcase(Name.Text[Index])) * 0x9E3779B97F4A7C15ull;
         Hash ^= Hash >> 32;
     }
     return (ULONG)Hash;
@@ -111,7 +111,7 @@ static POBJECT_HEADER_NAME_INFO ObpFindName(POBJECT_DIRECTORY Directory, OBP_TEX
     POBJECT_HEADER_NAME_INFO Info = *ObpBucketOf(Hash);
     while (Info != NULL &&
            (Info->Hash != Hash || Info->Directory != Directory ||
-            ObpCompareStrings(Info->Name, Info->Length, Name.Text, Name.Length, CaseInsensitive) != 0)) {
+            ExpCompareStrings(Info->Name, Info->Length, Name.Text, Name.Length, CaseInsensitive) != 0)) {
         Info = Info->HashNext;
     }
     return Info;

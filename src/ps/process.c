@@ -10,6 +10,7 @@
 
 #include "../ke/dispatch.h"
 #include "../trace/trace.h"
+#include "../wo/wo.h"
 
 static POBJECT_TYPE PspProcessTypePointer = &ObpProcessType;
 
@@ -72,6 +73,7 @@ static VOID PspEndProcess(PEPROCESS Process, LONG Descriptor)
     __atomic_store_n(&Process->Ended, TRUE, __ATOMIC_RELEASE);
     KiExitLocked(&PspProcessLock, Thread);
     KiSignalObject(&Process->Pcb.Header, 1, 0);
+    WoNoteProcessEnd();
     if (Process->Child) {
         ObDereferenceObject(Process);
     }
@@ -117,8 +119,23 @@ static VOID PspDeleteProcess(PVOID Object)
     HalFree(ObpHeaderOf(Process));
 }
 
+/* For the world, which guards processes. */
+static PVOID PspWatchProcess(ULONG ProcessId)
+{
+    PEPROCESS Process;
+    return NT_SUCCESS(PsLookupProcessByProcessId(ULongToHandle(ProcessId), &Process)) ? Process : NULL;
+}
+
+static VOID PspUnwatchProcess(PVOID Process)
+{
+    ObDereferenceObject(Process);
+}
+
+static const WO_WATCHER PspWatcher = {PspWatchProcess, PspUnwatchProcess};
+
 static VOID PspInitializeProcesses(VOID)
 {
+    WoSetWatcher(&PspWatcher);
     ObpProcessType.DeleteProcedure = PspDeleteProcess;
 }
 KI_INITIALIZER(KiInitializeProcesses, PspInitializeProcesses);

@@ -1,7 +1,7 @@
-/* string.c: counted strings. They compare as the names of objects do (ob/upcase.h). */
+/* string.c: counted strings. They compare as the names of objects do (ex/upcase.h). */
 #include <interlock/rtl.h>
 
-#include "../ob/upcase.h"
+#include "../ex/upcase.h"
 
 #define RTLP_LONGEST_STRING (UNICODE_STRING_MAX_CHARS - 1) /* with its terminating zero */
 
@@ -39,12 +39,12 @@ VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString
 LONG RtlCompareUnicodeStrings(PCWCH String1, SIZE_T String1Length, PCWCH String2, SIZE_T String2Length,
                               BOOLEAN CaseInSensitive)
 {
-    return ObpCompareStrings(String1, String1Length, String2, String2Length, CaseInSensitive);
+    return ExpCompareStrings(String1, String1Length, String2, String2Length, CaseInSensitive);
 }
 
 LONG RtlCompareUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2, BOOLEAN CaseInSensitive)
 {
-    return ObpCompareStrings(String1->Buffer, String1->Length / sizeof(WCHAR), String2->Buffer,
+    return ExpCompareStrings(String1->Buffer, String1->Length / sizeof(WCHAR), String2->Buffer,
                              String2->Length / sizeof(WCHAR), CaseInSensitive);
 }
 
@@ -55,5 +55,5 @@ BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2
 
 WCHAR RtlUpcaseUnicodeChar(WCHAR SourceCharacter)
 {
-    return ObpUpcase(SourceCharacter);
+    return ExpUpcase(SourceCharacter);
 }

@@ -42,6 +42,12 @@ static BOOLEAN WopReadRecord(PWO_VIEW View, WO_INDEX Index, WO_RECORD_WORD *Head
            (ULONG64)Index * WO_UNIT + WopSizeOfClass(Header->Record.Class) <= End;
 }
 
+BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind)
+{
+    WO_RECORD_WORD Header;
+    return WopReadRecord(View, Index, &Header) && Header.Record.Kind == Kind;
+}
+
 PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind)
 {
     WO_RECORD_WORD Header;

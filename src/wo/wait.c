@@ -41,7 +41,7 @@ NTSTATUS WoCreateWaiter(PWO_VIEW View, ULONG ThreadId, WO_INDEX *Waiter)
     return Status;
 }
 
-static VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
+VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
 {
     PWO_PROCESS Process = WopRecord(View, Waiter->Process, WoProcessRecord);
     PWO_WAITER Next = Waiter->NextOfProcess != 0 ? WopRecord(View, Waiter->NextOfProcess, WoWaiterRecord) : NULL;

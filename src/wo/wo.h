@@ -206,6 +206,15 @@ VOID WoForkPrepare(VOID);
 VOID WoForkParent(VOID);
 VOID WoForkChild(VOID);
 
+/* The watch of other processes, by ps: Open returns NULL if the host refuses; when a watched process ends, ps calls
+   WoNoteProcessEnd. */
+typedef struct _WO_WATCHER {
+    PVOID (*Open)(ULONG ProcessId);
+    VOID (*Close)(PVOID Watch);
+} WO_WATCHER;
+VOID WoSetWatcher(const WO_WATCHER *Watcher);
+VOID WoNoteProcessEnd(VOID);
+
 /* names.c. Directory 0: the root of the world, which stands for \BaseNamedObjects. */
 typedef struct _WO_LOOKUP {
     WO_INDEX Directory;

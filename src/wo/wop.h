@@ -52,7 +52,7 @@ typedef struct _WO_OBJECT {
     ULONG Handles;             /* of all processes */
     ULONG References;          /* processes that have a reference record */
     WO_INDEX Name;             /* 0: none */
-    ULONG Permanent;
+    ULONG Attributes;          /* OBJ_PERMANENT, OBJ_EXCLUSIVE */
     WO_INDEX FirstEntry, LastEntry; /* directory: its names in order of insertion */
     WO_INDEX Target;           /* symbolic link: a name record that holds the text */
     WO_INDEX NextOwned, PreviousOwned; /* mutant: in its owner's list, see WO_WAITER.FirstOwned */
@@ -121,6 +121,7 @@ typedef struct _WO_REFERENCE {
 
 #define WO_EXITING 1u          /* runs its exit handlers: its handles are closed already */
 #define WO_FORKED 2u           /* has not used the world since the fork: perhaps it is about to call exec */
+#define WO_STARTED 4u          /* a program that has not taken its ticket yet, and perhaps never does */
 typedef struct _WO_PROCESS {
     WO_RECORD Record;
     ULONG64 Key;               /* HalQueryProcessKey; 0: prepared for a child that does not run yet */
@@ -182,6 +183,9 @@ typedef struct _WO_WORLD {
     WO_INDEX Reserved;
     WO_INDEX FirstEntry, LastEntry; /* of the root directory */
     ULONG64 LastNonce;
+    ULONG64 Removals;          /* of names */
+    ULONG Permanents;          /* names that need no handle */
+    ULONG ReservedUlong;
     ULONG Processes, Waiters, Objects, Names; /* how many records: what bounds every walk */
 
     volatile ULONG64 Lock DECLSPEC_ALIGN(64);
@@ -197,6 +201,9 @@ typedef struct _WO_WORLD {
     WO_INDEX Bucket[WO_BUCKETS] DECLSPEC_ALIGN(4096);
 } WO_WORLD, *PWO_WORLD;
 
+/* Where an enumeration has stopped. */
+typedef struct _WO_CURSOR { WO_INDEX Directory; ULONG Number; WO_INDEX Name; ULONG64 Removals; } WO_CURSOR;
+
 /* This process's mapping. The explorer makes several, each of which is a process. */
 struct _WO_VIEW {
     PWO_WORLD World;
@@ -204,6 +211,7 @@ struct _WO_VIEW {
     ULONG64 Key;               /* of this process */
     WO_INDEX Self;             /* this process's record; 0: not attached */
     volatile ULONG Poisoned;
+    WO_CURSOR Cursor;          /* under the lock */
     HAL_FILE_ID File;
     BOOLEAN Machine;           /* of an administrator, who alone removes it */
     CHAR Path[HAL_LONGEST_PATH]; /* empty: memory without a file, which does not grow */
@@ -225,6 +233,7 @@ FORCEINLINE WO_INDEX WopIndexOf(PWO_VIEW View, const volatile VOID *Record)
 
 /* Checked access: NULL poisons the world. */
 PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
+BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind); /* poisons nothing: for an index that may be old */
 VOID WopPoison(PWO_VIEW View, PCSTR Reason);
 
 /* world.c. */
@@ -253,6 +262,7 @@ VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely);
 /* object.c, wait.c: for the repairer and for those who clean up after a process, with the lock held and no transaction. */
 VOID WopCompleteIntention(PWO_VIEW View);
 VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter); /* unlinks it, abandons its mutants. The record stays */
+VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter); /* the record of one that has ended */
 BOOLEAN WopIsOwned(PWO_OBJECT Object);             /* a mutant with an owner must not be freed */
 /* Creates an object, inside a transaction; 0: no memory. If New->Owner is not 0, the second follows after the commit,
    before the lock is released. */
@@ -260,24 +270,48 @@ WO_INDEX WopNewObject(PWO_VIEW View, const WO_NEW *New);
 VOID WopTakeInitialOwnership(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant);
 VOID WopDeliverNotifications(PWO_VIEW View);       /* by the session thread, without the lock, when GuardWord has changed */
 
-/*
- * process.c. With the lock held and no transaction, unless said.
- */
-NTSTATUS WopEnterRing(PWO_VIEW View);              /* creates the record of this process */
+/* Ends a transaction and the lock. Done is FALSE: memory was short, and the transaction is undone. */
+NTSTATUS WopFinish(PWO_VIEW View, BOOLEAN Done);
+
+/* process.c. With the lock held and no transaction, unless said. */
+#define WO_WARDS 2
+typedef struct _WO_LISTED { WO_INDEX Index; ULONG Flags; ULONG64 Key; } WO_LISTED, *PWO_LISTED;
+NTSTATUS WopEnterRing(PWO_VIEW View);               /* creates the record of this process */
 VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Process); /* of a record that has nothing any more; frees it */
-BOOLEAN WopIsLast(PWO_VIEW View);                  /* no other process is in the ring */
+BOOLEAN WopIsLast(PWO_VIEW View);                   /* every other process in the ring is exiting */
 /* Takes away something of what a dead process had. FALSE: nothing was left, and its record is gone, or was before. */
 BOOLEAN WopCleanStep(PWO_VIEW View, WO_INDEX Process, ULONG64 Key);
-VOID WopCleanDead(PWO_VIEW View);                  /* without the lock: all that are dead */
-VOID WopWakeSession(PWO_PROCESS Process);          /* at any time */
-/* Inside a transaction: a reference and handles more, or fewer, of a process. 0: no memory. */
+/* Without the lock. */
+VOID WopCleanProcess(PWO_VIEW View, WO_INDEX Process, ULONG64 Key); /* which is dead */
+VOID WopCleanDead(PWO_VIEW View);                   /* after all that the host does not know any more */
+ULONG WopListWards(PWO_VIEW View, WO_LISTED Wards[WO_WARDS]);
+VOID WopWakeSession(PWO_PROCESS Process);
+/* For ticket.c. */
+VOID WopInsertIntoRing(PWO_VIEW View, WO_INDEX Process); /* inside a transaction */
+VOID WopWakeGuards(PWO_VIEW View, WO_INDEX Process);
+BOOLEAN WopTakeSomething(PWO_VIEW View, PWO_PROCESS Process); /* FALSE: it has nothing any more */
+
+/* reference.c. Inside a transaction: a reference and handles more, or fewer, of a process. 0: no memory. */
+PWO_REFERENCE WopFindReference(PWO_VIEW View, WO_INDEX Process, WO_INDEX Object);
 WO_INDEX WopAddReference(PWO_VIEW View, WO_INDEX Process, WO_INDEX Object, ULONG Handles);
 VOID WopDropHandles(PWO_VIEW View, PWO_REFERENCE Reference, ULONG Handles);
 VOID WopDropReference(PWO_VIEW View, PWO_REFERENCE Reference);
+
+/* ticket.c. With the lock held: a prepared record with all that this process refers to, for a fork. 0: no memory. */
+WO_INDEX WopPrepareCopy(PWO_VIEW View, ULONG64 *Nonce);
+BOOLEAN WopClaimPrepared(PWO_VIEW View, WO_INDEX Prepared, ULONG64 Nonce, ULONG Flags); /* it is now this process's */
+VOID WopDropChild(PWO_VIEW View, WO_INDEX Prepared, ULONG64 Nonce); /* without the lock: unless the child has it */
+VOID WopServeRequests(PWO_VIEW View);              /* mailbox.c, without the lock: by the session thread */
+
+/* ticket.c, mailbox.c: for the cleaner, inside a transaction. */
+VOID WopUnlinkPrepared(PWO_VIEW View, WO_INDEX Parent, WO_INDEX Prepared);
+VOID WopFreeEntries(PWO_VIEW View, PWO_PROCESS Process);
+VOID WopEndRequest(PWO_VIEW View, PWO_PROCESS Process); /* one to or from a process that is dead */
+
 /* names.c, inside a transaction: of an object without handles. */
 VOID WopRemoveName(PWO_VIEW View, WO_INDEX Object);
 
-/* process.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
+/* reference.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
 VOID WopFreeUnused(PWO_VIEW View, WO_INDEX Object);
 
 /* allocate.c: records, inside a transaction. 0: no memory. All but the header of a new record is zero; it needs no

@@ -25,8 +25,6 @@ DOORS = {
     "ObpWaitObject": "the pool waits for an object by reference, without a handle",
     "ObpDispatcherObject": "likewise",
     "IopDescriptorType": "likewise, for a descriptor of the host",
-    "ObpCompareStrings": "names of objects and Rtl strings fold case by one table",
-    "ObpUpcase": "likewise",
     "ObpThreadType": "orphaned critical sections: a thread's id by its handle, whatever the handle may do",
     "ObpHeaderOf": "wait chains read threads, locks and names as a debugger does",
     "ObpQueryPath": "likewise",

@@ -9,9 +9,9 @@
  * it leaves out mappings that turn a letter into an ASCII one or the micro sign into a Greek letter: distinct names
  * would match.
  */
-WCHAR ObpUpcase(WCHAR Character);
+WCHAR ExpUpcase(WCHAR Character);
 
 /* <0, 0, >0. Lengths are in characters. */
-LONG ObpCompareStrings(PCWCH First, SIZE_T FirstLength, PCWCH Second, SIZE_T SecondLength, BOOLEAN CaseInsensitive);
+LONG ExpCompareStrings(PCWCH First, SIZE_T FirstLength, PCWCH Second, SIZE_T SecondLength, BOOLEAN CaseInsensitive);
 
 #endif

@@ -1,14 +1,14 @@
 /* upcase.c: the upper case of characters, from a table of ranges. */
 #include "upcase.h"
 
-typedef struct _OBP_CASE_RANGE {
+typedef struct _EXP_CASE_RANGE {
     USHORT First;
     USHORT Last;
     USHORT Step; /* 2: every other character of the range is upper case already */
     LONG Delta;
-} OBP_CASE_RANGE;
+} EXP_CASE_RANGE;
 
-static const OBP_CASE_RANGE ObpCaseRanges[] = {
+static const EXP_CASE_RANGE ExpCaseRanges[] = {
     {0x00E0, 0x00F6, 1, -32}, {0x00F8, 0x00FE, 1, -32}, {0x00FF, 0x00FF, 1, 121}, {0x0101, 0x012F, 2, -1},
     {0x0133, 0x0137, 2, -1}, {0x013A, 0x0148, 2, -1}, {0x014B, 0x0177, 2, -1}, {0x017A, 0x017E, 2, -1},
     {0x0180, 0x0180, 1, 195}, {0x0183, 0x0185, 2, -1}, {0x0188, 0x0188, 1, -1}, {0x018C, 0x018C, 1, -1},
@@ -59,43 +59,43 @@ static const OBP_CASE_RANGE ObpCaseRanges[] = {
 };
 
 /* The last range that begins at or below Character, which is not below the first one. */
-static const OBP_CASE_RANGE *ObpFindCaseRange(WCHAR Character)
+static const EXP_CASE_RANGE *ExpFindCaseRange(WCHAR Character)
 {
     ULONG Low = 0;
-    ULONG High = RTL_NUMBER_OF(ObpCaseRanges);
+    ULONG High = RTL_NUMBER_OF(ExpCaseRanges);
     while (High - Low > 1) {
         ULONG Middle = (Low + High) / 2;
-        if (ObpCaseRanges[Middle].First <= Character) {
+        if (ExpCaseRanges[Middle].First <= Character) {
             Low = Middle;
         } else {
             High = Middle;
         }
     }
-    return &ObpCaseRanges[Low];
+    return &ExpCaseRanges[Low];
 }
 
-WCHAR ObpUpcase(WCHAR Character)
+WCHAR ExpUpcase(WCHAR Character)
 {
-    const OBP_CASE_RANGE *Range;
-    if (Character < ObpCaseRanges[0].First) {
+    const EXP_CASE_RANGE *Range;
+    if (Character < ExpCaseRanges[0].First) {
         return Character >= 'a' && Character <= 'z' ? (WCHAR)(Character - ('a' - 'A')) : Character;
     }
-    Range = ObpFindCaseRange(Character);
+    Range = ExpFindCaseRange(Character);
     if (Character > Range->Last || (Character - Range->First) % Range->Step != 0) {
         return Character;
     }
     return (WCHAR)(Character + Range->Delta);
 }
 
-LONG ObpCompareStrings(PCWCH First, SIZE_T FirstLength, PCWCH Second, SIZE_T SecondLength, BOOLEAN CaseInsensitive)
+LONG ExpCompareStrings(PCWCH First, SIZE_T FirstLength, PCWCH Second, SIZE_T SecondLength, BOOLEAN CaseInsensitive)
 {
     SIZE_T Common = FirstLength < SecondLength ? FirstLength : SecondLength;
     for (SIZE_T Index = 0; Index < Common; Index++) {
         WCHAR A = First[Index];
         WCHAR B = Second[Index];
         if (A != B && CaseInsensitive) {
-            A = ObpUpcase(A);
-            B = ObpUpcase(B);
+            A = ExpUpcase(A);
+            B = ExpUpcase(B);
         }
         if (A != B) {
             return (LONG)A - (LONG)B;

@@ -1,0 +1,262 @@
+/*
+ * map.c: which file is the world, attaching this process to it, and leaving it.
+ *
+ * The file of a new world is complete before it has a name (hal/sharedfile.c). A process that finds a file maps it, takes
+ * the lock, and only then looks whether the world is still in use: its last process marks it as ended under the lock, and
+ * then removes the name. A process that finds it ended, or poisoned, removes the name as well and tries again.
+ *
+ * At its exit a process closes its handles at once: a successor must not find the names of a program that has exited. Its
+ * references and waiters stay, because other threads still run; the guards clean them up when the process is gone.
+ */
+#include "session.h"
+
+#include "../ke/park.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WO_FIRST_SIZE (512 * 1024ull)
+#define WO_ATTEMPTS 100
+#define WO_LONGEST_SESSION 100
+
+C_ASSERT(sizeof(WO_WORLD) < WO_FIRST_SIZE);
+
+WO_PLACE WopPlaces[WO_PLACES];
+
+/* Letters, digits and - _ . of the name as they are, the rest as hexadecimal numbers. FALSE: it is too long. */
+static BOOLEAN WopSpellSession(PCSTR Name, CHAR Text[WO_LONGEST_SESSION])
+{
+    SIZE_T Length = 0;
+    for (; *Name != '\0'; Name += 1) {
+        UCHAR Character = (UCHAR)*Name;
+        BOOLEAN Plain = (Character >= '0' && Character <= '9') || ((Character | 32) >= 'a' && (Character | 32) <= 'z') ||
+                        Character == '-' || Character == '_' || Character == '.';
+        if (Length + 4 > WO_LONGEST_SESSION) {
+            return FALSE;
+        }
+        Length += (SIZE_T)snprintf(Text + Length, WO_LONGEST_SESSION - Length, Plain ? "%c" : "%%%02X", Character);
+    }
+    Text[Length] = '\0';
+    return TRUE;
+}
+
+/* STATUS_NOT_SUPPORTED: INTERLOCK_SESSION=private. */
+static NTSTATUS WopMakePath(BOOLEAN Machine, CHAR Path[HAL_LONGEST_PATH])
+{
+    PCSTR Session = HalGetEnvironment("INTERLOCK_SESSION");
+    CHAR Text[WO_LONGEST_SESSION] = "default";
+    HAL_SHARED_PLACE Place;
+    if (Session != NULL && strcmp(Session, "private") == 0) {
+        return STATUS_NOT_SUPPORTED;
+    }
+    if (Session != NULL && Session[0] != '\0' && !WopSpellSession(Session, Text)) {
+        HalPrint("interlock: INTERLOCK_SESSION is too long\n");
+        return STATUS_NOT_SUPPORTED;
+    }
+    HalQuerySharedPlace(&Place);
+    if (Machine) {
+        snprintf(Path, HAL_LONGEST_PATH, HAL_COMMON_MEMORY "/interlock%d-machine-%llx", WO_VERSION,
+                 (unsigned long long)Place.Namespace);
+    } else {
+        snprintf(Path, HAL_LONGEST_PATH, "%s/interlock%d-%u-%llx-%s", Place.Directory, WO_VERSION, Place.User,
+                 (unsigned long long)Place.Namespace, Text);
+    }
+    return STATUS_SUCCESS;
+}
+
+static VOID WopInitializeFile(PVOID Memory, ULONG64 Size)
+{
+    WopInitializeWorld(Memory, Size);
+}
+
+/* What no process can repair. */
+static BOOLEAN WopIsUsable(const HAL_SHARED_MAPPING *Mapping)
+{
+    const WO_WORLD *World = Mapping->Memory;
+    return Mapping->Size >= WO_FIRST_SIZE && Mapping->Size <= WO_MAXIMUM_SIZE && World->Magic == WO_MAGIC &&
+           World->Version == WO_VERSION && World->Bits == sizeof(PVOID) * 8 && World->Size <= Mapping->Size &&
+           /* acquire: pairs with the release in WopInitializeWorld */
+           __atomic_load_n(&World->State, __ATOMIC_ACQUIRE) != WoDamaged;
+}
+
+static NTSTATUS WopMapWorld(PWO_VIEW View)
+{
+    HAL_SHARED_FILE Wanted = {.Path = View->Path, .Machine = View->Machine, .AddressSpace = WO_MAXIMUM_SIZE,
+                              .Size = WO_FIRST_SIZE, .Initialize = View->Machine ? NULL : WopInitializeFile};
+    HAL_SHARED_MAPPING Mapping;
+    NTSTATUS Status = HalMapSharedFile(&Wanted, &Mapping);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    View->World = Mapping.Memory;
+    View->Mapped = WO_MAXIMUM_SIZE;
+    View->File = Mapping.File;
+    __atomic_store_n(&View->Poisoned, 0, __ATOMIC_RELAXED);
+    if (!HalGuardMapping(View->World, View->Mapped, &View->Poisoned)) {
+        Status = STATUS_INSUFFICIENT_RESOURCES;
+    } else if (!WopIsUsable(&Mapping)) {
+        Status = STATUS_FILE_CORRUPT_ERROR;
+    }
+    return Status;
+}
+
+static VOID WopUnmapWorld(PWO_VIEW View)
+{
+    if (View->World != NULL) {
+        HalForgetMapping(View->World);
+        HalUnmapSharedFile(View->World, View->Mapped);
+        View->World = NULL;
+        View->Self = 0;
+    }
+}
+
+/* STATUS_RETRY: the world has ended. */
+static NTSTATUS WopTryAttach(PWO_VIEW View)
+{
+    NTSTATUS Status = WopMapWorld(View);
+    if (NT_SUCCESS(Status)) {
+        if (!WopLock(View)) {
+            Status = STATUS_FILE_CORRUPT_ERROR;
+        } else {
+            Status = View->World->State == WoLive ? WopEnterRing(View) : STATUS_RETRY;
+            WopUnlock(View);
+        }
+    }
+    if (!View->Machine && (Status == STATUS_FILE_CORRUPT_ERROR || Status == STATUS_RETRY)) {
+        HalRemoveSharedFile(View->Path, &View->File);
+        Status = STATUS_RETRY;
+    }
+    if (!NT_SUCCESS(Status)) {
+        WopUnmapWorld(View);
+    }
+    return Status;
+}
+
+static NTSTATUS WopAttach(PWO_PLACE Place)
+{
+    PWO_VIEW View = &Place->View;
+    NTSTATUS Status = WopMakePath(View->Machine, View->Path);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    View->Key = HalQueryProcessKey(HalCurrentProcessId());
+    if (View->Key == 0) {
+        return STATUS_NOT_SUPPORTED;
+    }
+    Status = STATUS_RETRY;
+    for (ULONG Attempt = 0; Status == STATUS_RETRY && Attempt < WO_ATTEMPTS; Attempt += 1) {
+        Status = WopTryAttach(View);
+    }
+    if (Status == STATUS_ACCESS_DENIED && !View->Machine) {
+        HalPrint("interlock: %s is not a file of this user alone: names are not shared with other processes\n",
+                 View->Path);
+    }
+    if (NT_SUCCESS(Status)) {
+        Place->ProcessId = HalCurrentProcessId();
+        WopCleanDead(View);
+        Status = WopStartSession(Place);
+        if (!NT_SUCCESS(Status)) {
+            WopLeaveWorld(Place);
+            WopUnmapWorld(View);
+        }
+        return Status;
+    }
+    return Status == STATUS_INSUFFICIENT_RESOURCES ? Status : STATUS_NOT_SUPPORTED;
+}
+
+/* One thread attaches; it must not end meanwhile. STATUS_NOT_SUPPORTED stays, a lack of resources may pass. */
+static NTSTATUS WopOpenPlace(PWO_PLACE Place)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    for (ULONG Round = 0;; Round += 1) {
+        /* acquire: pairs with the release below */
+        ULONG State = __atomic_load_n(&Place->State, __ATOMIC_ACQUIRE);
+        if (State == WoPlaceAttached) {
+            return STATUS_SUCCESS;
+        }
+        if (State == WoPlaceRefused) {
+            return STATUS_NOT_SUPPORTED;
+        }
+        KiEnterService(Thread);
+        if (State == WoPlaceUnknown && __atomic_compare_exchange_n(&Place->State, &State, WoPlaceAttaching, FALSE,
+                                                                   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            NTSTATUS Status = WopAttach(Place);
+            State = NT_SUCCESS(Status) ? WoPlaceAttached : Status == STATUS_NOT_SUPPORTED ? WoPlaceRefused : WoPlaceUnknown;
+            __atomic_store_n(&Place->State, State, __ATOMIC_RELEASE);
+            KiExitService(Thread);
+            return Status;
+        }
+        KiExitService(Thread);
+        KiBackOff(Round);
+    }
+}
+
+NTSTATUS WoOpenView(WO_SCOPE Scope, PWO_VIEW *View)
+{
+    PWO_PLACE Place = &WopPlaces[Scope];
+    Place->View.Machine = Scope == WoMachine;
+    NTSTATUS Status = WopOpenPlace(Place);
+    if (Status == STATUS_NOT_SUPPORTED && Scope == WoMachine) {
+        return WoOpenView(WoLocal, View);
+    }
+    if (NT_SUCCESS(Status)) {
+        *View = &Place->View;
+        WopProveUse(Place);
+    }
+    return Status;
+}
+
+/* Leaving. */
+
+/* FALSE: no handle is left. */
+static BOOLEAN WopCloseOneHandle(PWO_VIEW View, WO_INDEX *Next)
+{
+    PWO_REFERENCE Reference = *Next != 0 ? WopRecord(View, *Next, WoReferenceRecord) : NULL;
+    if (Reference == NULL) {
+        return FALSE;
+    }
+    *Next = Reference->NextOfProcess;
+    WopBegin(View);
+    WopDropHandles(View, Reference, Reference->Handles);
+    WopCommit(View);
+    return TRUE;
+}
+
+/* The file goes with the last process, unless a permanent object is in it. In a world of an administrator, nothing but the processes goes. */
+VOID WopLeaveWorld(PWO_PLACE Place)
+{
+    PWO_VIEW View = &Place->View;
+    BOOLEAN Last = FALSE;
+    if (!WopLock(View)) {
+        return;
+    }
+    PWO_PROCESS Self = WopRecord(View, View->Self, WoProcessRecord);
+    WO_INDEX Next = Self != NULL ? Self->FirstReference : 0;
+    while (WopCloseOneHandle(View, &Next)) {
+    }
+    if (Self != NULL) {
+        WopBegin(View);
+        WopEditUlong(View, &Self->Flags, Self->Flags | WO_EXITING);
+        WopCommit(View);
+        Last = !View->Machine && View->World->Permanents == 0 && WopIsLast(View);
+    }
+    if (Last) {
+        __atomic_store_n(&View->World->State, WoEnded, __ATOMIC_RELEASE);
+    }
+    WopUnlock(View);
+    if (Last) {
+        HalRemoveSharedFile(View->Path, &View->File);
+    }
+}
+
+static __attribute__((destructor)) VOID WopLeaveAtExit(VOID)
+{
+    for (ULONG Number = 0; Number < WO_PLACES; Number += 1) {
+        PWO_PLACE Place = &WopPlaces[Number];
+        if (__atomic_load_n(&Place->State, __ATOMIC_ACQUIRE) == WoPlaceAttached &&
+            Place->ProcessId == HalCurrentProcessId()) {
+            WopCleanDead(&Place->View);
+            WopLeaveWorld(Place);
+        }
+    }
+}

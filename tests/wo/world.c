@@ -1,0 +1,367 @@
+/* Attaching to a world and leaving it, with real processes. */
+#include "processes.h"
+
+static void attach_twice(void *argument)
+{
+    char path[512];
+    struct stat status;
+    PWO_VIEW view = attach();
+    (void)argument;
+    assert_ptr_equal(attach(), view);
+    assert_true(find_world_file(path));
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+    assert_int_equal(view->World->Processes, 1);
+    assert_string_equal(view->Path, path);
+}
+
+static void the_file_goes_with_the_last_process(void **state)
+{
+    char path[512];
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        run(attach_twice, NULL);
+        assert_false(find_world_file(path));
+    }
+}
+
+static void expect_no_world(void *argument)
+{
+    PWO_VIEW view;
+    (void)argument;
+    assert_int_equal(WoOpenView(WoLocal, &view), STATUS_NOT_SUPPORTED);
+    assert_int_equal(WoOpenView(WoMachine, &view), STATUS_NOT_SUPPORTED);
+}
+
+static void expect_private(void *argument)
+{
+    setenv("INTERLOCK_SESSION", "private", 1);
+    expect_no_world(argument);
+}
+
+static void a_private_session_has_no_world(void **state)
+{
+    char path[512];
+    (void)state;
+    run(expect_private, NULL);
+    assert_false(find_world_file(path));
+}
+
+static void with_a_strange_session(void *argument)
+{
+    char path[512];
+    setenv("INTERLOCK_SESSION", argument, 1);
+    attach();
+    assert_true(find_world_file(path));
+}
+
+static void too_long(void *argument)
+{
+    char name[300];
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = 0;
+    setenv("INTERLOCK_SESSION", name, 1);
+    expect_no_world(argument);
+}
+
+static void sessions_have_any_name(void **state)
+{
+    (void)state;
+    run(with_a_strange_session, (char[]){"a/../b c"});
+    run(with_a_strange_session, (char[]){"\xc3\xa4%"});
+    run(too_long, NULL);
+}
+
+static void make_obstacle(int kind, const char *path)
+{
+    switch (kind) {
+    case 0:
+        assert_int_equal(symlink("/dev/shm/nowhere", path), 0);
+        break;
+    case 1:
+        assert_int_equal(mkfifo(path, 0600), 0);
+        break;
+    case 2:
+        assert_int_equal(mkdir(path, 0700), 0);
+        break;
+    default:
+        assert_int_equal(close(open(path, O_CREAT | O_RDWR, 0600)), 0);
+        assert_int_equal(chmod(path, 0644), 0);
+        break;
+    }
+}
+
+static void tell_path(void *steps_of_path)
+{
+    PWO_VIEW view = attach();
+    steps *s = steps_of_path;
+    assert_true(write(s->ends[1], view->Path, strlen(view->Path) + 1) > 0);
+}
+
+static void ask_path(char path[512])
+{
+    steps s = make_steps();
+    run(tell_path, &s);
+    assert_true(read(s.ends[0], path, 512) > 0);
+    close_steps(&s);
+}
+
+static void what_is_not_the_users_own_file_is_refused(void **state)
+{
+    char path[512];
+    (void)state;
+    ask_path(path);
+    for (int kind = 0; kind < 4; kind++) {
+        struct stat status;
+        make_obstacle(kind, path);
+        run(expect_no_world, NULL);
+        assert_int_equal(lstat(path, &status), 0); /* it is still there */
+        assert_int_equal(kind == 2 ? rmdir(path) : unlink(path), 0);
+    }
+}
+
+static void expect_no_world_of_others(void *path)
+{
+    if (chown(path, 12345, 12345) != 0)
+        return; /* only root can */
+    expect_no_world(NULL);
+}
+
+static void the_file_of_another_user_is_refused(void **state)
+{
+    char path[512];
+    (void)state;
+    ask_path(path);
+    assert_int_equal(close(open(path, O_CREAT | O_RDWR, 0600)), 0);
+    run(expect_no_world_of_others, path);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void fill(const char *path, size_t size, int byte)
+{
+    int file = open(path, O_CREAT | O_RDWR, 0600);
+    char page[4096];
+    memset(page, byte, sizeof(page));
+    for (size_t written = 0; written < size; written += sizeof(page))
+        assert_int_equal(write(file, page, sizeof(page)), sizeof(page));
+    close(file);
+}
+
+static void attach_to_a_new_one(void *argument)
+{
+    PWO_VIEW view = attach();
+    (void)argument;
+    assert_int_equal(view->World->State, WoLive);
+    while (__atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED) != 1)
+        nap(1000 * MICROSECOND); /* the session thread may still clean up */
+    assert_int_equal(view->World->Objects, 0);
+}
+
+static void rubbish_is_replaced(void **state)
+{
+    static const size_t sizes[] = {0, 4096, 1024 * 1024};
+    char path[512];
+    (void)state;
+    ask_path(path);
+    for (unsigned i = 0; i < 3; i++) {
+        for (int byte = 0; byte < 256; byte += 85) {
+            fill(path, sizes[i], byte);
+            run(attach_to_a_new_one, NULL);
+        }
+    }
+}
+
+static steps gate;
+
+static void attach_when_all_are_there(void *argument)
+{
+    char byte;
+    (void)argument;
+    close(gate.ends[1]);
+    assert_int_equal(read(gate.ends[0], &byte, 1), 0);
+    attach();
+}
+
+/* All at once, again and again: each finds the same world or makes a new one, and none is left behind. */
+static void many_attach_and_leave_at_once(void **state)
+{
+    char path[512];
+    (void)state;
+    for (unsigned long round = 0; round < test_rounds(30); round++) {
+        pid_t children[12];
+        gate = make_steps();
+        for (unsigned i = 0; i < 12; i++)
+            children[i] = start(attach_when_all_are_there, NULL);
+        close_steps(&gate);
+        for (unsigned i = 0; i < 12; i++)
+            assert_int_equal(await_process(children[i]), 0);
+        assert_false(find_world_file(path));
+    }
+}
+
+static void attach_for_ever(void *argument)
+{
+    (void)argument;
+    for (;;)
+        attach();
+}
+
+static void attach_and_die(void *argument)
+{
+    (void)argument;
+    attach();
+    raise(SIGKILL);
+}
+
+static void the_world_of_the_dead_is_cleaned_up_by_the_next(void **state)
+{
+    char path[512];
+    pid_t children[8];
+    (void)state;
+    for (unsigned i = 0; i < 8; i++)
+        children[i] = start(attach_and_die, NULL);
+    for (unsigned i = 0; i < 8; i++)
+        await_process(children[i]);
+    assert_true(find_world_file(path));
+    run(attach_to_a_new_one, NULL);
+    assert_false(find_world_file(path));
+}
+
+static void killed_anywhere_while_it_attaches(void **state)
+{
+    char path[512];
+    test_random random;
+    (void)state;
+    random_seed(&random, 7);
+    for (unsigned long round = 0; round < test_rounds(500); round++) {
+        pid_t child = start(attach_for_ever, NULL);
+        nap((long)random_below(&random, 1500) * MICROSECOND);
+        kill_process(child);
+    }
+    run(attach_to_a_new_one, NULL);
+    assert_false(find_world_file(path));
+}
+
+static void wait_until_alone(void *ready)
+{
+    PWO_VIEW view = attach();
+    step(ready);
+    while (__atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED) != 2)
+        nap(1000 * MICROSECOND);
+    while (__atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED) != 1)
+        nap(1000 * MICROSECOND);
+}
+
+static void attach_and_stay(void *ready)
+{
+    attach();
+    step(ready);
+    pause();
+}
+
+/* The guard makes no call. */
+static void the_guards_clean_up_after_the_killed(void **state)
+{
+    steps ready = make_steps();
+    (void)state;
+    for (unsigned round = 0; round < 10; round++) {
+        pid_t guard = start(wait_until_alone, &ready);
+        await_step(&ready);
+        pid_t child = start(attach_and_stay, &ready);
+        await_step(&ready);
+        nap(20000 * MICROSECOND);
+        kill_process(child);
+        assert_int_equal(await_process(guard), 0);
+    }
+    close_steps(&ready);
+}
+
+/* Three in a ring: the only guard that runs is not the first one behind the dead process. */
+static void a_stopped_guard_hides_no_death(void **state)
+{
+    steps ready = make_steps();
+    (void)state;
+    for (unsigned victim = 0; victim < 2; victim++) {
+        pid_t children[2];
+        for (unsigned i = 0; i < 2; i++) {
+            children[i] = start(attach_and_stay, &ready);
+            await_step(&ready);
+        }
+        nap(20000 * MICROSECOND);
+        assert_int_equal(kill(children[!victim], SIGSTOP), 0);
+        pid_t guard = start(wait_until_alone, &ready); /* waits for 2, then 1 */
+        await_step(&ready);
+        kill_process(children[victim]);
+        nap(50000 * MICROSECOND);
+        kill_process(children[!victim]);
+        assert_int_equal(await_process(guard), 0);
+    }
+    close_steps(&ready);
+}
+
+static void see_the_end(void *argument)
+{
+    PWO_VIEW view = attach();
+    char path[512];
+    (void)argument;
+    assert_true(find_world_file(path));
+    assert_int_equal(truncate(path, 0), 0);
+    assert_false(WopLock(view));
+    assert_true(WoIsPoisoned(view));
+    assert_int_equal(WoReferenceObject(view, 77777), STATUS_FILE_CORRUPT_ERROR);
+}
+
+static void a_truncated_file_is_noticed(void **state)
+{
+    (void)state;
+    run(see_the_end, NULL);
+    run(attach_to_a_new_one, NULL);
+}
+
+static void grow(void *argument)
+{
+    PWO_VIEW view = attach();
+    WO_INDEX index[64];
+    (void)argument;
+    assert_true(WopLock(view));
+    for (unsigned i = 0; i < 64; i++) {
+        WopBegin(view);
+        index[i] = WopAllocate(view, WoTicketRecord, 128 * 1024);
+        assert_int_not_equal(index[i], 0);
+        memset((char *)WopAt(view, index[i]) + sizeof(WO_RECORD), 1, 128 * 1024 - sizeof(WO_RECORD));
+        WopCommit(view);
+    }
+    for (unsigned i = 0; i < 64; i++) {
+        WopBegin(view);
+        WopFree(view, index[i]);
+        WopCommit(view);
+    }
+    WopUnlock(view);
+    assert_true(view->World->Size >= 64 * 128 * 1024);
+}
+
+static void a_world_grows(void **state)
+{
+    (void)state;
+    run(grow, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_file_goes_with_the_last_process),
+        cmocka_unit_test(a_private_session_has_no_world),
+        cmocka_unit_test(sessions_have_any_name),
+        cmocka_unit_test(what_is_not_the_users_own_file_is_refused),
+        cmocka_unit_test(the_file_of_another_user_is_refused),
+        cmocka_unit_test(rubbish_is_replaced),
+        cmocka_unit_test(many_attach_and_leave_at_once),
+        cmocka_unit_test(the_world_of_the_dead_is_cleaned_up_by_the_next),
+        cmocka_unit_test(killed_anywhere_while_it_attaches),
+        cmocka_unit_test(the_guards_clean_up_after_the_killed),
+        cmocka_unit_test(a_stopped_guard_hides_no_death),
+        cmocka_unit_test(a_truncated_file_is_noticed),
+        cmocka_unit_test(a_world_grows),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
