@@ -26,7 +26,7 @@ typedef struct reader {
 static bool read_name_info(kd_target *target, const OBJECT_HEADER *header, OBJECT_HEADER_NAME_INFO *info)
 {
     return header->NameInfo != NULL && kd_read(target, KD_ADDRESS(header->NameInfo), info, sizeof(*info)) &&
-           info->Directory != NULL;
+           (info->Directory != NULL || info->Share != NULL);
 }
 
 static const char *path_of(reader *r, const OBJECT_HEADER *header, int depth, char buffer[PATH_SIZE]);
@@ -65,6 +65,8 @@ static const char *path_of(reader *r, const OBJECT_HEADER *header, int depth, ch
         return buffer;
     kd_read_wide(r->snapshot->target, KD_ADDRESS(header->NameInfo) + offsetof(OBJECT_HEADER_NAME_INFO, Name),
                  info.Length, name, sizeof(name));
+    if (info.Directory == NULL)
+        return kd_copy(buffer, PATH_SIZE, name, sizeof(name)); /* the proxy of a shared object has its path */
     snprintf(path, sizeof(path), "%s\\%s", directory_path(r, KD_ADDRESS(info.Directory), depth), name);
     return kd_copy(buffer, PATH_SIZE, path, PATH_SIZE);
 }
@@ -119,7 +121,7 @@ static bool add_handle(reader *r, uint64_t number, kd_address at, const OBP_HAND
     handle.type = kind->name;
     handle.inherit = (entry->Object & OBP_INHERIT) != 0;
     handle.protect = (entry->Object & OBP_PROTECT) != 0;
-    handle.handle_count = header.HandleCount;
+    handle.handle_count = ObpHandlesOf(header.HandleCount);
     handle.pointer_count = header.PointerCount;
     handle.header = kind->wait_offset != OBP_ALWAYS_SIGNALED ? handle.body + (kd_address)kind->wait_offset : 0;
     handle.name = kd_keep(snapshot, path_of(r, &header, 0, path));

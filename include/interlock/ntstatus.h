@@ -319,6 +319,7 @@
 #define STATUS_IO_TIMEOUT                                        ((NTSTATUS)0xC00000B5)
 #define STATUS_FILE_FORCED_CLOSED                                ((NTSTATUS)0xC00000B6)
 #define STATUS_NOT_SUPPORTED                                     ((NTSTATUS)0xC00000BB)
+#define STATUS_DUPLICATE_NAME                                    ((NTSTATUS)0xC00000BD)
 #define STATUS_TOO_MANY_COMMANDS                                 ((NTSTATUS)0xC00000C1)
 #define STATUS_NOT_SAME_DEVICE                                   ((NTSTATUS)0xC00000D4)
 #define STATUS_NO_SECURITY_ON_OBJECT                             ((NTSTATUS)0xC00000D7)

@@ -12,6 +12,13 @@ PCSTR HalGetEnvironment(PCSTR Name)
     return getenv(Name);
 }
 
+PCSTR HalTakeEnvironment(PCSTR Name)
+{
+    PCSTR Value = getenv(Name);
+    unsetenv(Name);
+    return Value;
+}
+
 VOID HalPrint(PCSTR Format, ...)
 {
     va_list Arguments;

@@ -25,6 +25,13 @@ PCSTR HalGetEnvironment(PCSTR Name)
     return secure_getenv(Name);
 }
 
+PCSTR HalTakeEnvironment(PCSTR Name)
+{
+    PCSTR Value = secure_getenv(Name);
+    unsetenv(Name); /* the text itself stays where the host put it */
+    return Value;
+}
+
 VOID HalPrint(PCSTR Format, ...)
 {
     HALP_HOST_CALLS;

@@ -175,6 +175,7 @@ typedef struct _HAL_SPAWN {
     PCSTR Directory;                                /* NULL: that of this process */
     LONG Standard[3];                               /* descriptors for input, output, errors; -1: those of this process */
     BOOLEAN Stopped;                                /* until HalResumeProcess */
+    PCSTR Variable;                                 /* NAME=value, in the environment beside the others; NULL: none */
 } HAL_SPAWN;
 
 LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
@@ -215,6 +216,7 @@ VOID HalSetError(HAL_ERROR Error);
 
 /* Diagnostics. */
 PCSTR HalGetEnvironment(PCSTR Name);
+PCSTR HalTakeEnvironment(PCSTR Name);               /* the same, and removes it; while the process has one thread */
 VOID HalPrint(PCSTR Format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, safe in any context */
 VOID HalPrintStackTrace(ULONG FramesToSkip);
 BOOLEAN HalIsDebuggerPresent(VOID);

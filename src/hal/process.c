@@ -150,7 +150,31 @@ static NTSTATUS HalpStatusOfSpawn(int Error)
     }
 }
 
-static int HalpSpawn(pid_t *Process, PCSTR Path, PSTR *Arguments, const HAL_SPAWN *Spawn)
+/* The child's environment with Spawn->Variable in place of another one of that name. NULL: no memory. */
+static char **HalpBuildEnvironment(const HAL_SPAWN *Spawn)
+{
+    char **Old = Spawn->Environment != NULL ? Spawn->Environment : environ;
+    size_t Name = strcspn(Spawn->Variable, "=") + 1;
+    size_t Count = 0, Kept = 0;
+
+    while (Old[Count] != NULL) {
+        Count += 1;
+    }
+    char **New = malloc((Count + 2) * sizeof(*New));
+    if (New == NULL) {
+        return NULL;
+    }
+    for (size_t Index = 0; Index < Count; Index += 1) {
+        if (strncmp(Old[Index], Spawn->Variable, Name) != 0) {
+            New[Kept++] = Old[Index];
+        }
+    }
+    New[Kept++] = (char *)Spawn->Variable;
+    New[Kept] = NULL;
+    return New;
+}
+
+static int HalpSpawnWith(pid_t *Process, PCSTR Path, PSTR *Arguments, const HAL_SPAWN *Spawn, char **Environment)
 {
     posix_spawn_file_actions_t Actions;
     posix_spawnattr_t Attributes;
@@ -177,12 +201,24 @@ static int HalpSpawn(pid_t *Process, PCSTR Path, PSTR *Arguments, const HAL_SPAW
             }
         }
         if (Error == 0) {
-            Error = posix_spawnp(Process, Path, &Actions, &Attributes, Arguments,
-                                 Spawn->Environment != NULL ? Spawn->Environment : environ);
+            Error = posix_spawnp(Process, Path, &Actions, &Attributes, Arguments, Environment);
         }
         posix_spawnattr_destroy(&Attributes);
     }
     posix_spawn_file_actions_destroy(&Actions);
+    return Error;
+}
+
+static int HalpSpawn(pid_t *Process, PCSTR Path, PSTR *Arguments, const HAL_SPAWN *Spawn)
+{
+    char **Built = Spawn->Variable != NULL ? HalpBuildEnvironment(Spawn) : NULL;
+    int Error = ENOMEM;
+
+    if (Built != NULL || Spawn->Variable == NULL) {
+        char **Plain = Spawn->Environment != NULL ? Spawn->Environment : environ;
+        Error = HalpSpawnWith(Process, Path, Arguments, Spawn, Built != NULL ? Built : Plain);
+    }
+    free(Built);
     return Error;
 }
 

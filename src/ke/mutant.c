@@ -67,16 +67,23 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
     }
 }
 
+/* The header was found locked. */
+static DECLSPEC_NOINLINE BOOLEAN KiTryAcquireLockedMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
+{
+    if (KiIsOutside(&Mutant->Header)) {
+        return KiTryConsumeOutside(&Mutant->Header, Thread, Status);
+    }
+    KiReadSettledHeader(&Mutant->Header);
+    return KiTryAcquireMutant(Mutant, Thread, Status);
+}
+
 BOOLEAN KiTryAcquireMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
 {
     PDISPATCHER_HEADER Header = &Mutant->Header;
     ULONG64 Word = KiReadHeader(Header);
     for (;;) {
         if (Word & KI_LOCKED) {
-            if (KiIsOutside(Header)) {
-                return KiTryConsumeOutside(Header, Thread, Status);
-            }
-            Word = KiReadSettledHeader(Header);
+            return KiTryAcquireLockedMutant(Mutant, Thread, Status);
         }
         if (KI_STATE(Word) > 0) {
             KiEnterDispatcher(Thread); /* a fork must not find a mutant that is taken and has no owner yet */
@@ -133,6 +140,16 @@ FORCEINLINE BOOLEAN KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN A
     return LeaveRegion;
 }
 
+/* The proxy has no owner. */
+static DECLSPEC_NOINLINE NTSTATUS KiReleaseOutsideMutant(PRKMUTANT Mutant, BOOLEAN Abandoned, BOOLEAN Wait,
+                                                         PLONG PreviousCount)
+{
+    PKI_OUTSIDE Outside = KiOutsideOf(&Mutant->Header);
+    return Outside == NULL ? STATUS_MUTANT_NOT_OWNED
+                           : KiSetWaitNextIf(Wait, KiOutsideOperations->ReleaseMutant(Outside, KiCurrentThread(),
+                                                                                     Abandoned, PreviousCount));
+}
+
 FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait,
                                         PLONG PreviousCount)
 {
@@ -140,10 +157,7 @@ FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, B
     ULONG64 Word;
 
     if (__atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED) != Thread) {
-        PKI_OUTSIDE Outside = KiOutsideOf(&Mutant->Header);
-        return Outside == NULL ? STATUS_MUTANT_NOT_OWNED
-                               : KiSetWaitNextIf(Wait, KiOutsideOperations->ReleaseMutant(Outside, Thread, Abandoned,
-                                                                                         PreviousCount));
+        return KiReleaseOutsideMutant(Mutant, Abandoned, Wait, PreviousCount);
     }
     Word = KiReadHeader(&Mutant->Header);
     *PreviousCount = KI_STATE(Word); /* only the owner changes it */

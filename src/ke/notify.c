@@ -94,7 +94,7 @@ static BOOLEAN KiUnregisterOutside(PKWAIT_BLOCK Block)
 {
     /* acquire: pairs with the store that ends the delivery */
     BOOLEAN Linked = __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockActive &&
-                     KiOutsideOperations->UnregisterBlock(Block);
+                     KiOutsideOperations->UnregisterBlock(KiOutsideOf(Block->Object), Block);
     if (Linked) {
         __atomic_store_n(&Block->BlockState, WaitBlockInactive, __ATOMIC_RELAXED);
     }

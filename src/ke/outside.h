@@ -82,7 +82,7 @@ typedef struct _KI_OUTSIDE_OPERATIONS {
     /* Notifications: Block is delivered by KiDeliverNotification, once. STATUS_PENDING: registered; STATUS_SUCCESS: the
        object was signaled and is consumed. Unregister, FALSE: it was taken, and is delivered or about to be. */
     NTSTATUS (*RegisterBlock)(PKI_OUTSIDE Object, PKWAIT_BLOCK Block);
-    BOOLEAN (*UnregisterBlock)(PKWAIT_BLOCK Block);
+    BOOLEAN (*UnregisterBlock)(PKI_OUTSIDE Object, PKWAIT_BLOCK Block);
 
     VOID (*EndThread)(PKTHREAD Thread); /* abandons what the thread owns */
 } KI_OUTSIDE_OPERATIONS;

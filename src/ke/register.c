@@ -24,13 +24,10 @@ FORCEINLINE ULONG KiWithWaitState(ULONG Register, KWAIT_STATE State)
 
 /* Ending a wait. */
 
-ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
+/* Of a wait that is not outside, or has been claimed. */
+FORCEINLINE ULONG KiEndWaitInline(PKTHREAD Thread, ULONG Register, LONG_PTR Status)
 {
-    ULONG Register = KiReadRegister(Thread);
     ULONG New;
-    if ((Register & KI_WAIT_OUTSIDE) && !KiClaimOutside(Thread)) {
-        return KI_NOT_ENDED;
-    }
     do {
         New = Register & ~KI_WAIT_ACTIVE;
         if (New == Register) {
@@ -53,12 +50,20 @@ ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
     return KiStateOf(Register);
 }
 
-BOOLEAN KiEndOwnWait(PKTHREAD Thread)
+static DECLSPEC_NOINLINE ULONG KiEndOutsideWait(PKTHREAD Thread, LONG_PTR Status)
+{
+    return KiClaimOutside(Thread) ? KiEndWaitInline(Thread, KiReadRegister(Thread), Status) : KI_NOT_ENDED;
+}
+
+/* The caller has locked an object of the wait, so it is no other wait by the time that it is claimed. */
+ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
 {
     ULONG Register = KiReadRegister(Thread);
-    if ((Register & KI_WAIT_OUTSIDE) && !KiClaimOutside(Thread)) {
-        return FALSE;
-    }
+    return Register & KI_WAIT_OUTSIDE ? KiEndOutsideWait(Thread, Status) : KiEndWaitInline(Thread, Register, Status);
+}
+
+FORCEINLINE BOOLEAN KiEndOwnWaitInline(PKTHREAD Thread, ULONG Register)
+{
     do {
         if (!(Register & KI_WAIT_ACTIVE) ||
             (KiStateOf(Register) != WaitInProgress && KiStateOf(Register) != WaitCommitted)) {
@@ -66,6 +71,17 @@ BOOLEAN KiEndOwnWait(PKTHREAD Thread)
         }
     } while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE));
     return TRUE;
+}
+
+static DECLSPEC_NOINLINE BOOLEAN KiEndOwnOutsideWait(PKTHREAD Thread)
+{
+    return KiClaimOutside(Thread) && KiEndOwnWaitInline(Thread, KiReadRegister(Thread));
+}
+
+BOOLEAN KiEndOwnWait(PKTHREAD Thread)
+{
+    ULONG Register = KiReadRegister(Thread);
+    return Register & KI_WAIT_OUTSIDE ? KiEndOwnOutsideWait(Thread) : KiEndOwnWaitInline(Thread, Register);
 }
 
 VOID KiEndGrantedWait(PKTHREAD Thread)
@@ -149,6 +165,41 @@ static KI_OUTSIDE_CLAIM KiClaimInterrupted(PKTHREAD Thread, ULONG Register)
     return KiReadRegister(Thread) == Register ? KiOutsideOperations->Claim(Thread, Number) : KiOutsideOtherWait;
 }
 
+/* KiInterruptWait, where Pending interrupts a wait with outside objects. A wait that is being granted is left alone, with
+   the bits pending. */
+static DECLSPEC_NOINLINE ULONG KiInterruptOutsideWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
+{
+    ULONG Register = KiReadRegister(Thread);
+    for (;;) {
+        ULONG New = Register | Pending;
+        NTSTATUS Status = STATUS_PENDING;
+        if ((Register & KI_WAIT_ACTIVE) && KiStateOf(Register) == WaitCommitted) {
+            Status = KiPendingInterruption(New, &New);
+        }
+        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE)) {
+            KI_OUTSIDE_CLAIM Claim = KiClaimInterrupted(Thread, Register);
+            if (Claim == KiOutsideOtherWait) {
+                Register = KiReadRegister(Thread);
+                continue;
+            }
+            if (Claim == KiOutsideGranted) {
+                Status = STATUS_PENDING;
+                New = Register | Pending;
+            }
+        }
+        if (Status != STATUS_PENDING) {
+            New &= ~KI_WAIT_ACTIVE;
+        }
+        if (KiChangeRegister(Thread, &Register, New)) {
+            if (Status != STATUS_PENDING) {
+                Thread->WaitStatus = Status;
+                KiReadyThread(Thread, Increment);
+            }
+            return Register;
+        }
+    }
+}
+
 ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
 {
     ULONG Register = KiReadRegister(Thread);
@@ -158,18 +209,10 @@ ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
         if ((Register & KI_WAIT_ACTIVE) && KiStateOf(Register) == WaitCommitted) {
             Status = KiPendingInterruption(New, &New);
             if (Status != STATUS_PENDING) {
+                if (Register & KI_WAIT_OUTSIDE) {
+                    return KiInterruptOutsideWait(Thread, Pending, Increment);
+                }
                 New &= ~KI_WAIT_ACTIVE;
-            }
-        }
-        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE)) {
-            KI_OUTSIDE_CLAIM Claim = KiClaimInterrupted(Thread, Register);
-            if (Claim == KiOutsideOtherWait) {
-                Register = KiReadRegister(Thread);
-                continue;
-            }
-            if (Claim == KiOutsideGranted) { /* it stays pending */
-                Status = STATUS_PENDING;
-                New = Register | Pending;
             }
         }
         if (KiChangeRegister(Thread, &Register, New)) {
@@ -272,15 +315,31 @@ NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued)
     }
 }
 
+/* KiCommitWait, where something interrupts a wait with outside objects. */
+static DECLSPEC_NOINLINE NTSTATUS KiCommitOutsideWait(PKTHREAD Thread)
+{
+    BOOLEAN Claimed = KiClaimOutside(Thread);
+    ULONG Register = KiReadRegister(Thread);
+    while (Register & KI_WAIT_ACTIVE) {
+        ULONG New = Register;
+        NTSTATUS Status = Claimed ? KiPendingInterruption(Register, &New) : STATUS_PENDING;
+        New = Status == STATUS_PENDING ? KiWithWaitState(New, WaitCommitted)
+                                       : KiWithWaitState(New & ~KI_WAIT_ACTIVE, WaitAborted);
+        if (KiChangeRegister(Thread, &Register, New)) {
+            return Status;
+        }
+    }
+    return STATUS_WAIT_0;
+}
+
 NTSTATUS KiCommitWait(PKTHREAD Thread)
 {
     ULONG Register = KiReadRegister(Thread);
     while (Register & KI_WAIT_ACTIVE) {
         ULONG New = Register;
         NTSTATUS Status = KiPendingInterruption(Register, &New);
-        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE) && !KiClaimOutside(Thread)) {
-            Status = STATUS_PENDING;
-            New = Register;
+        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE)) {
+            return KiCommitOutsideWait(Thread);
         }
         New = Status == STATUS_PENDING ? KiWithWaitState(New, WaitCommitted)
                                        : KiWithWaitState(New & ~KI_WAIT_ACTIVE, WaitAborted);

@@ -108,6 +108,16 @@ VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR Wai
 
 /* Consuming without a wait. */
 
+/* The header was found locked. */
+static DECLSPEC_NOINLINE BOOLEAN KiTryConsumeLocked(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
+{
+    if (KiIsOutside(Header)) {
+        return KiTryConsumeOutside(Header, Thread, Status);
+    }
+    KiReadSettledHeader(Header);
+    return KiTryConsume(Header, Thread, Status);
+}
+
 BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
 {
     ULONG64 Word = KiReadHeader(Header);
@@ -117,10 +127,7 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
     *Status = STATUS_SUCCESS;
     for (;;) {
         if (Word & KI_LOCKED) {
-            if (KiIsOutside(Header)) {
-                return KiTryConsumeOutside(Header, Thread, Status);
-            }
-            Word = KiReadSettledHeader(Header);
+            return KiTryConsumeLocked(Header, Thread, Status);
         }
         if (KI_STATE(Word) <= 0) {
             return FALSE;

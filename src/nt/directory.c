@@ -164,6 +164,21 @@ NTSTATUS ZwQueryDirectoryObject(HANDLE DirectoryHandle, PVOID Buffer, ULONG Leng
                                          Context, ReturnLength));
 }
 
+/* Private namespaces. */
+
+NTSTATUS NtpOpenPrivateNamespace(PCUNICODE_STRING Boundary, POBJECT_ATTRIBUTES ObjectAttributes, BOOLEAN Create,
+                                 PHANDLE NamespaceHandle)
+{
+    NTSTATUS Status = NTP_SERVICE(
+        ObpOpenBoundary(Boundary, ObjectAttributes, DIRECTORY_ALL_ACCESS, Create, NamespaceHandle));
+    return Status == STATUS_OBJECT_NAME_NOT_FOUND ? STATUS_OBJECT_PATH_NOT_FOUND : Status;
+}
+
+NTSTATUS NtpDeletePrivateNamespace(HANDLE NamespaceHandle)
+{
+    return NTP_SERVICE(ObpRemoveBoundary(NamespaceHandle));
+}
+
 /* Symbolic links. */
 
 static NTSTATUS NtpCheckTarget(PCUNICODE_STRING Target)

@@ -1,6 +1,22 @@
 /* event.c: events and event pairs by handle. */
 #include "ntp.h"
 
+#include "../ob/share.h"
+
+static VOID NtpDescribeEvent(PVOID Object, POBP_NEW New)
+{
+    PKEVENT Event = Object;
+    BOOLEAN Notification = KI_TYPE(KiReadHeader(&Event->Header)) == EventNotificationObject;
+    New->World.Type = Notification ? WoNotificationEvent : WoSynchronizationEvent;
+    New->World.State = KeReadStateEvent(Event);
+}
+
+static const OBP_SHARING NtpEventSharing = {
+    .Kinds = OBP_KIND(WoNotificationEvent) | OBP_KIND(WoSynchronizationEvent),
+    .BodySize = sizeof(KEVENT),
+    .Describe = NtpDescribeEvent,
+};
+
 static OBJECT_TYPE NtpEventType = {
     .Name = "Event",
     .GenericMapping = {STANDARD_RIGHTS_READ | EVENT_QUERY_STATE, STANDARD_RIGHTS_WRITE | EVENT_MODIFY_STATE,
@@ -8,6 +24,7 @@ static OBJECT_TYPE NtpEventType = {
     .ValidAccessMask = EVENT_ALL_ACCESS,
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = FIELD_OFFSET(KEVENT, Header),
+    .Sharing = &NtpEventSharing,
 };
 
 OBP_REGISTER_TYPE(NtpEventType);

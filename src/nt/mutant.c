@@ -6,7 +6,9 @@
  * its mutants and runs down its APCs. Nobody can find the mutant by then, so only the owner's end changes the owner.
  */
 #include "ntp.h"
+
 #include "../ke/park.h"
+#include "../ob/share.h"
 
 typedef struct _NTP_MUTANT {
     KMUTANT Mutant;
@@ -14,6 +16,18 @@ typedef struct _NTP_MUTANT {
 } NTP_MUTANT, *PNTP_MUTANT;
 
 static VOID NtpDeleteMutant(PVOID Object);
+
+static VOID NtpDescribeMutant(PVOID Object, POBP_NEW New)
+{
+    New->World.Type = WoMutant;
+    New->World.State = KeReadStateMutant(Object);
+}
+
+static const OBP_SHARING NtpMutantSharing = {
+    .Kinds = OBP_KIND(WoMutant),
+    .BodySize = sizeof(NTP_MUTANT),
+    .Describe = NtpDescribeMutant,
+};
 
 static OBJECT_TYPE NtpMutantType = {
     .Name = "Mutant",
@@ -24,6 +38,7 @@ static OBJECT_TYPE NtpMutantType = {
     .WaitOffset = FIELD_OFFSET(NTP_MUTANT, Mutant),
     .OwnsMemory = TRUE,
     .DeleteProcedure = NtpDeleteMutant,
+    .Sharing = &NtpMutantSharing,
 };
 
 OBP_REGISTER_TYPE(NtpMutantType);
@@ -72,6 +87,10 @@ static VOID NtpDeleteMutant(PVOID Object)
 {
     PNTP_MUTANT Mutant = Object;
     PKTHREAD Thread = KiCurrentThread();
+    if (KiIsOutside(&Mutant->Mutant.Header)) {
+        HalFree(ObpHeaderOf(Mutant)); /* the world knows who owns it */
+        return;
+    }
     for (ULONG Round = 0; !NtpIsFreeMutant(&Mutant->Mutant); Round++) {
         PKTHREAD Owner = __atomic_load_n(&Mutant->Mutant.OwnerThread, __ATOMIC_RELAXED);
         if (Owner == Thread) {
@@ -120,36 +139,62 @@ NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
     return Status;
 }
 
+/* What both kinds of queries answer from. */
+typedef struct _NTP_MUTANT_STATE {
+    MUTANT_BASIC_INFORMATION Basic;
+    MUTANT_OWNER_INFORMATION Owner;
+} NTP_MUTANT_STATE, *PNTP_MUTANT_STATE;
+
+static NTSTATUS NtpReadOutsideMutant(PKI_OUTSIDE Outside, PNTP_MUTANT_STATE Mutant)
+{
+    KI_OUTSIDE_STATE State;
+    NTSTATUS Status = KiOutsideOperations->QueryState(Outside, KiCurrentThread(), &State);
+    if (NT_SUCCESS(Status)) {
+        Mutant->Basic = (MUTANT_BASIC_INFORMATION){State.State, State.Mine, State.Abandoned};
+        Mutant->Owner.ClientId =
+            (CLIENT_ID){ULongToHandle(State.OwnerProcess), ULongToHandle(State.OwnerThread)};
+    }
+    return Status;
+}
+
+static NTSTATUS NtpReadMutant(PKMUTANT Mutant, PNTP_MUTANT_STATE State)
+{
+    PKI_OUTSIDE Outside = KiOutsideOf(&Mutant->Header);
+    if (Outside != NULL) {
+        return NtpReadOutsideMutant(Outside, State);
+    }
+    /* relaxed: only the caller can make itself the owner */
+    PKTHREAD Owner = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
+    State->Basic.CurrentCount = KeReadStateMutant(Mutant);
+    State->Basic.OwnedByCaller = Owner == KiCurrentThread();
+    State->Basic.AbandonedState = __atomic_load_n(&Mutant->Abandoned, __ATOMIC_RELAXED);
+    /* Safe even if the owner ends: slots are never unmapped; at worst the id is that of the slot's next thread. */
+    State->Owner.ClientId.UniqueProcess = Owner != NULL ? PsGetCurrentProcessId() : NULL;
+    State->Owner.ClientId.UniqueThread = Owner != NULL ? PsGetThreadId((PETHREAD)Owner) : NULL;
+    return STATUS_SUCCESS;
+}
+
 NTSTATUS NtQueryMutant(HANDLE MutantHandle, MUTANT_INFORMATION_CLASS MutantInformationClass, PVOID MutantInformation,
                        ULONG MutantInformationLength, PULONG ReturnLength)
 {
     BOOLEAN Basic = MutantInformationClass == MutantBasicInformation;
     ULONG Required = Basic ? sizeof(MUTANT_BASIC_INFORMATION) : sizeof(MUTANT_OWNER_INFORMATION);
-    PVOID Object;
+    NTP_MUTANT_STATE State;
+    PVOID Mutant;
     NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = NtpCheckQuery(Basic || MutantInformationClass == MutantOwnerInformation, MutantInformation,
                                     MutantInformationLength, Required);
     if (NT_SUCCESS(Status)) {
-        Status = ObReferenceObjectByHandle(MutantHandle, MUTANT_QUERY_STATE, &NtpMutantType, UserMode, &Object, NULL);
+        Status = ObReferenceObjectByHandle(MutantHandle, MUTANT_QUERY_STATE, &NtpMutantType, UserMode, &Mutant, NULL);
     }
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    PKMUTANT Mutant = Object;
-    /* relaxed: only the caller can make itself the owner */
-    PKTHREAD Owner = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
-    if (Basic) {
-        PMUTANT_BASIC_INFORMATION Information = MutantInformation;
-        Information->CurrentCount = KeReadStateMutant(Mutant);
-        Information->OwnedByCaller = Owner == KiCurrentThread();
-        Information->AbandonedState = __atomic_load_n(&Mutant->Abandoned, __ATOMIC_RELAXED);
-    } else {
-        /* Safe even if the owner ends: slots are never unmapped; at worst the id is that of the slot's next thread. */
-        PMUTANT_OWNER_INFORMATION Information = MutantInformation;
-        Information->ClientId.UniqueProcess = Owner != NULL ? PsGetCurrentProcessId() : NULL;
-        Information->ClientId.UniqueThread = Owner != NULL ? PsGetThreadId((PETHREAD)Owner) : NULL;
+    Status = NtpReadMutant(Mutant, &State);
+    ObpDereferenceObjectEx(Mutant, 1);
+    if (NT_SUCCESS(Status)) {
+        memcpy(MutantInformation, Basic ? (PVOID)&State.Basic : (PVOID)&State.Owner, Required);
+        NtpReturnLength(ReturnLength, Required);
     }
-    ObpDereferenceObjectEx(Object, 1);
-    NtpReturnLength(ReturnLength, Required);
-    return STATUS_SUCCESS;
+    return Status;
 }

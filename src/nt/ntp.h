@@ -83,8 +83,19 @@ FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
     return Status;
 }
 
-/* process.c: creates a process of the host, which NtCreateUserProcess would do. ThreadHandle, too, is the process. */
-NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, ULONG Attributes, PHANDLE ProcessHandle, PHANDLE ThreadHandle,
-                              PCLIENT_ID ClientId);
+/* process.c: creates a process of the host, which NtCreateUserProcess would do. ThreadHandle, too, is the process. Heirlooms:
+   the handles that it inherits; NULL: none. */
+typedef struct _NTP_HEIRLOOMS {
+    const HANDLE *List;              /* NULL: all that are marked as inherited */
+    ULONG Count;
+} NTP_HEIRLOOMS;
+NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, const NTP_HEIRLOOMS *Heirlooms, ULONG Attributes,
+                              PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId);
+
+/* directory.c: private namespaces, which NtCreatePrivateNamespace and its like would do. Boundary: a text that stands for
+   the boundary descriptor. */
+NTSTATUS NtpOpenPrivateNamespace(PCUNICODE_STRING Boundary, POBJECT_ATTRIBUTES ObjectAttributes, BOOLEAN Create,
+                                 PHANDLE NamespaceHandle);
+NTSTATUS NtpDeletePrivateNamespace(HANDLE NamespaceHandle); /* other processes no longer find it */
 
 #endif

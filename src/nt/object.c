@@ -1,7 +1,8 @@
 /* object.c: services for objects of any type. */
 #include "ntp.h"
 
-#include "../ob/namespace.h"
+#include "../ob/remote.h"
+#include "../ps/psp.h"
 
 #define NTP_LOWEST_PSEUDO_HANDLE (-6) /* -1 to -6: process, thread, and Windows' tokens */
 
@@ -18,76 +19,63 @@ NTSTATUS NtClose(HANDLE Handle)
 
 /* Duplicating. */
 
-/* Handles of another process cannot be duplicated. */
-static NTSTATUS NtpCheckHandleProcess(HANDLE ProcessHandle, KPROCESSOR_MODE Mode)
+/* A process whose handles are used. 0: this one. */
+static NTSTATUS NtpIdentifyHandleProcess(HANDLE ProcessHandle, KPROCESSOR_MODE Mode, PULONG ProcessId)
 {
-    PVOID Process;
-    NTSTATUS Status =
-        ObReferenceObjectByHandle(ProcessHandle, PROCESS_DUP_HANDLE, &ObpProcessType, Mode, &Process, NULL);
-    if (NT_SUCCESS(Status)) {
-        Status = Process == (PVOID)PsGetCurrentProcess() ? STATUS_SUCCESS : STATUS_NOT_SUPPORTED;
-        ObpDereferenceObjectEx(Process, 1);
-    }
-    return Status;
-}
-
-typedef struct _NTP_DUPLICATION {
-    HANDLE SourceHandle;
-    ACCESS_MASK DesiredAccess;
-    ULONG HandleAttributes;
-    ULONG Options;
-} NTP_DUPLICATION, *PNTP_DUPLICATION;
-
-/* Without a TargetHandle no duplicate is made. */
-static NTSTATUS NtpDuplicate(PNTP_DUPLICATION Duplication, KPROCESSOR_MODE Mode, PHANDLE TargetHandle)
-{
-    ULONG Attributes = Duplication->HandleAttributes & (OBJ_INHERIT | OBJ_PROTECT_CLOSE);
-    OBJECT_HANDLE_INFORMATION Information;
-    BOOLEAN Inherit, ProtectFromClose;
-    PVOID Object;
-    NTSTATUS Status = ObReferenceObjectByHandle(Duplication->SourceHandle, 0, NULL, Mode, &Object, &Information);
+    PEPROCESS Process;
+    NTSTATUS Status = ObReferenceObjectByHandle(ProcessHandle, PROCESS_DUP_HANDLE, &ObpProcessType, Mode, (PVOID *)&Process,
+                                                NULL);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    if (!(Duplication->Options & DUPLICATE_SAME_ACCESS)) {
-        Status = ObpGrantAccess(ObpHeaderOf(Object)->Type, Duplication->DesiredAccess, Mode,
-                                &Information.GrantedAccess);
+    *ProcessId = Process == PsGetCurrentProcess() ? 0 : Process->Pcb.ProcessId;
+    if (*ProcessId != 0 && __atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE)) {
+        Status = STATUS_PROCESS_IS_TERMINATING;
     }
-    if (Duplication->Options & DUPLICATE_SAME_ATTRIBUTES) {
-        ObpQueryHandleAttributes(Duplication->SourceHandle, &Inherit, &ProtectFromClose);
-        Attributes = (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0);
-    }
-    if (NT_SUCCESS(Status) && TargetHandle != NULL) {
-        HANDLE Duplicate = ObpReserveHandle();
-        if (Duplicate != NULL) {
-            ObpOpenReservedHandle(Duplicate, Object, Attributes, Information.GrantedAccess);
-            *TargetHandle = Duplicate;
-        } else {
-            Status = STATUS_INSUFFICIENT_RESOURCES;
-        }
-    }
-    ObpDereferenceObjectEx(Object, 1);
+    ObpDereferenceObjectEx(Process, 1);
     return Status;
+}
+
+/* Without a TargetHandle no duplicate is made. */
+static NTSTATUS NtpDuplicate(const OBP_PICKUP *Pickup, KPROCESSOR_MODE Mode, ULONG Source, ULONG Target,
+                             PHANDLE TargetHandle)
+{
+    OBP_PARCEL Parcel;
+    NTSTATUS Status = Source == 0 ? ObpTakeParcel(Pickup, Mode, &Parcel) : ObpFetchParcel(Source, Pickup, &Parcel);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    if (TargetHandle != NULL) {
+        Status = Target == 0 ? ObpDeliverParcel(&Parcel, TargetHandle) : ObpSendParcel(Target, &Parcel, TargetHandle);
+    }
+    ObpDropParcel(&Parcel);
+    return Status;
+}
+
+static NTSTATUS NtpCloseSource(ULONG Source, HANDLE Handle, KPROCESSOR_MODE Mode)
+{
+    return Source == 0 ? ObCloseHandle(Handle, Mode) : ObpCloseRemoteHandle(Source, Handle);
 }
 
 /* Closes the source even if there is no duplicate. */
 static NTSTATUS NtpDuplicateObject(KPROCESSOR_MODE Mode, HANDLE SourceProcessHandle, HANDLE TargetProcessHandle,
-                                   PHANDLE TargetHandle, PNTP_DUPLICATION Duplication)
+                                   PHANDLE TargetHandle, const OBP_PICKUP *Pickup)
 {
-    BOOLEAN Close = (Duplication->Options & DUPLICATE_CLOSE_SOURCE) != 0;
-    NTSTATUS Status = NtpCheckHandleProcess(SourceProcessHandle, Mode);
+    BOOLEAN Close = (Pickup->Options & DUPLICATE_CLOSE_SOURCE) != 0;
+    ULONG Source, Target;
+    NTSTATUS Status = NtpIdentifyHandleProcess(SourceProcessHandle, Mode, &Source);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
     if (TargetProcessHandle == NULL && Close) {
-        return ObCloseHandle(Duplication->SourceHandle, Mode);
+        return NtpCloseSource(Source, Pickup->Handle, Mode);
     }
-    Status = NtpCheckHandleProcess(TargetProcessHandle, Mode);
+    Status = NtpIdentifyHandleProcess(TargetProcessHandle, Mode, &Target);
     if (NT_SUCCESS(Status)) {
-        Status = NtpDuplicate(Duplication, Mode, TargetHandle);
+        Status = NtpDuplicate(Pickup, Mode, Source, Target, TargetHandle);
     }
-    if (Close && Status != STATUS_INVALID_HANDLE && !NtpIsPseudoHandle(Duplication->SourceHandle)) {
-        ObCloseHandle(Duplication->SourceHandle, Mode);
+    if (Close && Status != STATUS_INVALID_HANDLE && !NtpIsPseudoHandle(Pickup->Handle)) {
+        NtpCloseSource(Source, Pickup->Handle, Mode);
     }
     return Status;
 }
@@ -95,17 +83,17 @@ static NTSTATUS NtpDuplicateObject(KPROCESSOR_MODE Mode, HANDLE SourceProcessHan
 NTSTATUS NtDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HANDLE TargetProcessHandle,
                            PHANDLE TargetHandle, ACCESS_MASK DesiredAccess, ULONG HandleAttributes, ULONG Options)
 {
-    NTP_DUPLICATION Duplication = {SourceHandle, DesiredAccess, HandleAttributes, Options};
+    OBP_PICKUP Pickup = {SourceHandle, DesiredAccess, HandleAttributes, Options};
     return NTP_SERVICE(
-        NtpDuplicateObject(UserMode, SourceProcessHandle, TargetProcessHandle, TargetHandle, &Duplication));
+        NtpDuplicateObject(UserMode, SourceProcessHandle, TargetProcessHandle, TargetHandle, &Pickup));
 }
 
 NTSTATUS ZwDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HANDLE TargetProcessHandle,
                            PHANDLE TargetHandle, ACCESS_MASK DesiredAccess, ULONG HandleAttributes, ULONG Options)
 {
-    NTP_DUPLICATION Duplication = {SourceHandle, DesiredAccess, HandleAttributes, Options};
+    OBP_PICKUP Pickup = {SourceHandle, DesiredAccess, HandleAttributes, Options};
     return NTP_SERVICE(
-        NtpDuplicateObject(KernelMode, SourceProcessHandle, TargetProcessHandle, TargetHandle, &Duplication));
+        NtpDuplicateObject(KernelMode, SourceProcessHandle, TargetProcessHandle, TargetHandle, &Pickup));
 }
 
 NTSTATUS NtCompareObjects(HANDLE FirstObjectHandle, HANDLE SecondObjectHandle)
@@ -277,8 +265,8 @@ static NTSTATUS NtpQueryObjectBasic(HANDLE Handle, PVOID Object, ACCESS_MASK Gra
     Information->Attributes = (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0) |
                               (Header->NameInfo != NULL ? ObpQueryNameAttributes(Object) : 0);
     Information->GrantedAccess = GrantedAccess;
-    /* relaxed, both: for display; without the reference of this call */
-    Information->HandleCount = (ULONG)__atomic_load_n(&Header->HandleCount, __ATOMIC_RELAXED);
+    Information->HandleCount = ObpQueryHandleCount(Object);
+    /* relaxed: for display; without the reference of this call */
     Information->PointerCount = (ULONG)__atomic_load_n(&Header->PointerCount, __ATOMIC_RELAXED) - 1;
     Information->NameInfoSize = NtpNameSize(Length);
     Information->TypeInfoSize = NtpTypeSize(Header->Type);

@@ -1,14 +1,16 @@
 /* process.c: processes by handle. */
 #include "ntp.h"
 
+#include "../ob/inherit.h"
 #include "../ps/psp.h"
 
 /* The door for CreateProcess. */
-NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, ULONG Attributes, PHANDLE ProcessHandle, PHANDLE ThreadHandle,
-                              PCLIENT_ID ClientId)
+NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, const NTP_HEIRLOOMS *Heirlooms, ULONG Attributes,
+                              PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId)
 {
-    return NTP_SERVICE(
-        PspCreateProcess(Spawn, Attributes, PROCESS_ALL_ACCESS, ProcessHandle, ThreadHandle, ClientId));
+    OBP_HEIRLOOMS Inherited = {Heirlooms != NULL ? Heirlooms->List : NULL, Heirlooms != NULL ? Heirlooms->Count : 0};
+    return NTP_SERVICE(PspCreateProcess(Spawn, Heirlooms != NULL ? &Inherited : NULL, Attributes, ProcessHandle,
+                                        ThreadHandle, ClientId));
 }
 
 NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,

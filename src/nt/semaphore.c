@@ -1,6 +1,21 @@
 /* semaphore.c: semaphores by handle. */
 #include "ntp.h"
 
+#include "../ob/share.h"
+
+static VOID NtpDescribeSemaphore(PVOID Object, POBP_NEW New)
+{
+    New->World.Type = WoSemaphore;
+    New->World.State = KeReadStateSemaphore(Object);
+    New->World.Limit = ((PKSEMAPHORE)Object)->Limit;
+}
+
+static const OBP_SHARING NtpSemaphoreSharing = {
+    .Kinds = OBP_KIND(WoSemaphore),
+    .BodySize = sizeof(KSEMAPHORE),
+    .Describe = NtpDescribeSemaphore,
+};
+
 static OBJECT_TYPE NtpSemaphoreType = {
     .Name = "Semaphore",
     .GenericMapping = {STANDARD_RIGHTS_READ | SEMAPHORE_QUERY_STATE, STANDARD_RIGHTS_WRITE | SEMAPHORE_MODIFY_STATE,
@@ -8,6 +23,7 @@ static OBJECT_TYPE NtpSemaphoreType = {
     .ValidAccessMask = SEMAPHORE_ALL_ACCESS,
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = FIELD_OFFSET(KSEMAPHORE, Header),
+    .Sharing = &NtpSemaphoreSharing,
 };
 
 OBP_REGISTER_TYPE(NtpSemaphoreType);
@@ -82,9 +98,16 @@ NTSTATUS NtQuerySemaphore(HANDLE SemaphoreHandle, SEMAPHORE_INFORMATION_CLASS Se
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Information->CurrentCount = KeReadStateSemaphore(Semaphore);
-    Information->MaximumCount = ((PKSEMAPHORE)Semaphore)->Limit;
+    PKI_OUTSIDE Outside = KiOutsideOf(&((PKSEMAPHORE)Semaphore)->Header);
+    if (Outside == NULL) {
+        Information->CurrentCount = KeReadStateSemaphore(Semaphore);
+        Information->MaximumCount = ((PKSEMAPHORE)Semaphore)->Limit;
+    } else {
+        KI_OUTSIDE_STATE State;
+        Status = KiOutsideOperations->QueryState(Outside, KiCurrentThread(), &State);
+        *Information = (SEMAPHORE_BASIC_INFORMATION){State.State, State.Limit};
+    }
     ObpDereferenceObjectEx(Semaphore, 1);
     NtpReturnLength(ReturnLength, sizeof(*Information));
-    return STATUS_SUCCESS;
+    return Status;
 }

@@ -11,10 +11,13 @@
  *    own, which goes to the thread that takes it out of the queue. So an APC that is being delivered keeps the timer
  *    even if another thread cancels it; it then finds that the timer is no longer its thread's, and does nothing.
  * 4. A thread's end cancels its timers. A forked child cancels those of the threads that stayed behind.
+ * 5. A shared timer is set and expires in the world. ApcTimer is a local timer with the same setting for the APC of the
+ *    process that set it: it queues the APC only if the timer is still the one that was set (Arming).
  */
 #include "ntp.h"
 
 #include "../ke/timer.h"
+#include "../ob/share.h"
 #include "../ps/psp.h"
 
 #define NTP_UNITS_PER_MILLISECOND 10000ull
@@ -27,12 +30,43 @@ typedef struct _NTP_TIMER {
     PETHREAD Thread;
     LIST_ENTRY ActiveTimerListEntry;
     KAPC Apc;
+    KTIMER ApcTimer;
+    ULONG64 Arming;
 } NTP_TIMER, *PNTP_TIMER;
+
+/* What expires in this process. */
+static PKTIMER NtpLocalTimer(PNTP_TIMER Timer)
+{
+    return KiIsOutside(&Timer->Timer.Header) ? &Timer->ApcTimer : &Timer->Timer;
+}
 
 static VOID NtpDeleteTimer(PVOID Object)
 {
-    KeCancelTimer(&((PNTP_TIMER)Object)->Timer);
+    KeCancelTimer(NtpLocalTimer(Object));
 }
+
+static VOID NtpDescribeNewTimer(PVOID Object, POBP_NEW New)
+{
+    BOOLEAN Notification = KI_TYPE(KiReadHeader(&((PNTP_TIMER)Object)->Timer.Header)) == TimerNotificationObject;
+    New->World.Type = Notification ? WoNotificationTimer : WoSynchronizationTimer;
+}
+
+static VOID NtpQueueTimerApc(PKI_TIMER_CALL Call, ULARGE_INTEGER SystemTime);
+
+static VOID NtpRepresentTimer(PVOID Proxy, POBP_SHARE Share)
+{
+    PNTP_TIMER Timer = Proxy;
+    UNREFERENCED_PARAMETER(Share);
+    KeInitializeTimer(&Timer->ApcTimer);
+    Timer->Call.Routine = NtpQueueTimerApc;
+}
+
+static const OBP_SHARING NtpTimerSharing = {
+    .Kinds = OBP_KIND(WoNotificationTimer) | OBP_KIND(WoSynchronizationTimer),
+    .BodySize = sizeof(NTP_TIMER),
+    .Describe = NtpDescribeNewTimer,
+    .Represent = NtpRepresentTimer,
+};
 
 static OBJECT_TYPE NtpTimerType = {
     .Name = "Timer",
@@ -42,6 +76,7 @@ static OBJECT_TYPE NtpTimerType = {
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = FIELD_OFFSET(NTP_TIMER, Timer),
     .DeleteProcedure = NtpDeleteTimer,
+    .Sharing = &NtpTimerSharing,
 };
 
 OBP_REGISTER_TYPE(NtpTimerType);
@@ -76,7 +111,7 @@ static VOID NtpLeaveThread(PNTP_TIMER Timer)
 static LONG_PTR NtpDisarmTimer(PNTP_TIMER Timer)
 {
     LONG_PTR References = 0;
-    KeCancelTimer(&Timer->Timer);
+    KeCancelTimer(NtpLocalTimer(Timer));
     if (Timer->Thread != NULL) {
         References = KeRemoveQueueApc(&Timer->Apc) ? 2 : 1;
         NtpLeaveThread(Timer);
@@ -88,6 +123,10 @@ static LONG_PTR NtpDisarmTimer(PNTP_TIMER Timer)
 static VOID NtpQueueTimerApc(PKI_TIMER_CALL Call, ULARGE_INTEGER SystemTime)
 {
     PNTP_TIMER Timer = CONTAINING_RECORD(Call, NTP_TIMER, Call);
+    PKI_OUTSIDE Outside = KiOutsideOf(&Timer->Timer.Header);
+    if (Outside != NULL && !KiOutsideOperations->IsArmed(Outside, Timer->Arming)) {
+        return; /* another process has set or cancelled it */
+    }
     ObpReferenceObjectEx(Timer, 1);
     if (!KeInsertQueueApc(&Timer->Apc, ULongToPtr(SystemTime.LowPart), ULongToPtr(SystemTime.HighPart),
                           IO_NO_INCREMENT)) {
@@ -144,6 +183,17 @@ static PNTP_TIMER NtpReferenceFirstTimer(PETHREAD Thread, PKTHREAD Current)
     return Timer;
 }
 
+/* With the timer locked. Cancels a shared timer if it is still the one that was set here, or in any case for *State. */
+static NTSTATUS NtpCancelOutside(PNTP_TIMER Timer, PBOOLEAN State)
+{
+    PKI_OUTSIDE Outside = KiOutsideOf(&Timer->Timer.Header);
+    BOOLEAN Previous;
+    if (Outside == NULL || (State == NULL && !KiOutsideOperations->IsArmed(Outside, Timer->Arming))) {
+        return STATUS_SUCCESS;
+    }
+    return KiOutsideOperations->CancelTimer(Outside, State != NULL ? State : &Previous);
+}
+
 static VOID NtpCancelTimersOf(PETHREAD Thread, BOOLEAN WasTerminated)
 {
     PKTHREAD Current = KiCurrentThread();
@@ -154,6 +204,7 @@ static VOID NtpCancelTimersOf(PETHREAD Thread, BOOLEAN WasTerminated)
         NtpLockTimer(Timer, Current);
         if (Timer->Thread == Thread) {
             References += NtpDisarmTimer(Timer);
+            NtpCancelOutside(Timer, NULL);
         }
         NtpUnlockTimer(Timer, Current, References);
     }
@@ -175,6 +226,7 @@ static NTSTATUS NtpInitializeTimer(PVOID Object, PVOID Context)
 {
     PNTP_TIMER Timer = Object;
     KeInitializeTimerEx(&Timer->Timer, *(TIMER_TYPE *)Context);
+    KeInitializeTimer(&Timer->ApcTimer);
     Timer->Call.Routine = NtpQueueTimerApc;
     return STATUS_SUCCESS;
 }
@@ -226,8 +278,9 @@ typedef struct _NTP_TIMER_SETTING {
 } NTP_TIMER_SETTING, *PNTP_TIMER_SETTING;
 
 /* With the timer locked. */
-static VOID NtpArmTimer(PNTP_TIMER Timer, PNTP_TIMER_SETTING Setting, PKTHREAD Current)
+static NTSTATUS NtpArmTimer(PNTP_TIMER Timer, PNTP_TIMER_SETTING Setting, PKTHREAD Current, PBOOLEAN Previous)
 {
+    PKI_OUTSIDE Outside = KiOutsideOf(&Timer->Timer.Header);
     KI_TIMER_SETTING KernelSetting = {
         .DueTime = Setting->DueTime.QuadPart,
         .Period = Setting->Period,
@@ -235,6 +288,15 @@ static VOID NtpArmTimer(PNTP_TIMER Timer, PNTP_TIMER_SETTING Setting, PKTHREAD C
         .Exact = TRUE,
     };
     Timer->Periodic = Setting->Period != 0;
+    if (Outside != NULL) {
+        NTSTATUS Status = KiOutsideOperations->SetTimer(Outside, Setting->DueTime.QuadPart, Setting->Period, &Timer->Arming,
+                                                        Previous);
+        if (!NT_SUCCESS(Status) || Setting->ApcRoutine == NULL) {
+            return Status;
+        }
+    } else {
+        *Previous = KeReadStateTimer(&Timer->Timer);
+    }
     if (Setting->ApcRoutine != NULL) {
         KeInitializeApc(&Timer->Apc, Current, CurrentApcEnvironment, NtpTimerApcKernel, NtpTimerApcRundown,
                         (PKNORMAL_ROUTINE)(PVOID)Setting->ApcRoutine, Setting->Mode, Setting->ApcContext);
@@ -249,7 +311,8 @@ static VOID NtpArmTimer(PNTP_TIMER Timer, PNTP_TIMER_SETTING Setting, PKTHREAD C
         ObpReferenceObjectEx(Timer, 1);
         KernelSetting.Call = &Timer->Call;
     }
-    KiSetTimer(&Timer->Timer, &KernelSetting);
+    KiSetTimer(NtpLocalTimer(Timer), &KernelSetting);
+    return STATUS_SUCCESS;
 }
 
 static NTSTATUS NtpSetTimerByHandle(HANDLE TimerHandle, PNTP_TIMER_SETTING Setting)
@@ -272,13 +335,12 @@ static NTSTATUS NtpSetTimerByHandle(HANDLE TimerHandle, PNTP_TIMER_SETTING Setti
     }
     NtpLockTimer(Timer, Current);
     References = 1 + NtpDisarmTimer(Timer);
-    Previous = KeReadStateTimer(&Timer->Timer);
-    NtpArmTimer(Timer, Setting, Current);
+    Status = NtpArmTimer(Timer, Setting, Current, &Previous);
     NtpUnlockTimer(Timer, Current, References);
-    if (Setting->PreviousState != NULL) {
+    if (NT_SUCCESS(Status) && Setting->PreviousState != NULL) {
         *Setting->PreviousState = Previous;
     }
-    return STATUS_SUCCESS;
+    return Status;
 }
 
 /* A timer cannot wake the machine: sleep is up to the host. */
@@ -365,12 +427,16 @@ static NTSTATUS NtpCancelTimer(KPROCESSOR_MODE Mode, HANDLE TimerHandle, PBOOLEA
     Timer = Object;
     NtpLockTimer(Timer, Current);
     References = 1 + NtpDisarmTimer(Timer);
-    State = KeReadStateTimer(&Timer->Timer);
+    if (KiIsOutside(&Timer->Timer.Header)) {
+        Status = NtpCancelOutside(Timer, &State);
+    } else {
+        State = KeReadStateTimer(&Timer->Timer);
+    }
     NtpUnlockTimer(Timer, Current, References);
-    if (CurrentState != NULL) {
+    if (NT_SUCCESS(Status) && CurrentState != NULL) {
         *CurrentState = State;
     }
-    return STATUS_SUCCESS;
+    return Status;
 }
 
 NTSTATUS NtCancelTimer(HANDLE TimerHandle, PBOOLEAN CurrentState)
@@ -383,6 +449,23 @@ NTSTATUS ZwCancelTimer(HANDLE TimerHandle, PBOOLEAN CurrentState)
     return NTP_SERVICE(NtpCancelTimer(KernelMode, TimerHandle, CurrentState));
 }
 
+static LONGLONG NtpRemainingTime(ULONG64 DueTime, BOOLEAN Absolute)
+{
+    ULONG64 Now = Absolute ? HalDispatch.QuerySystemTime() : HalDispatch.QueryInterruptTime();
+    return DueTime > Now ? (LONGLONG)(DueTime - Now) : 0;
+}
+
+static NTSTATUS NtpDescribeOutsideTimer(PKI_OUTSIDE Outside, PTIMER_BASIC_INFORMATION Information)
+{
+    KI_OUTSIDE_STATE State;
+    NTSTATUS Status = KiOutsideOperations->QueryState(Outside, KiCurrentThread(), &State);
+    if (NT_SUCCESS(Status)) {
+        Information->RemainingTime.QuadPart = NtpRemainingTime(State.DueTime, State.Absolute);
+        Information->TimerState = State.State != 0;
+    }
+    return Status;
+}
+
 static VOID NtpDescribeTimer(PKTIMER Timer, PTIMER_BASIC_INFORMATION Information)
 {
     PKTHREAD Current = KiCurrentThread();
@@ -391,9 +474,7 @@ static VOID NtpDescribeTimer(PKTIMER Timer, PTIMER_BASIC_INFORMATION Information
     KiEnterDispatcher(Current);
     Word = KiLockObject(&Timer->Header);
     if (Word & KI_TIMER_INSERTED) {
-        BOOLEAN Absolute = (Timer->Processor & KI_TIMER_ABSOLUTE) != 0;
-        ULONG64 Now = Absolute ? HalDispatch.QuerySystemTime() : HalDispatch.QueryInterruptTime();
-        RemainingTime = Timer->DueTime.QuadPart > Now ? (LONGLONG)(Timer->DueTime.QuadPart - Now) : 0;
+        RemainingTime = NtpRemainingTime(Timer->DueTime.QuadPart, (Timer->Processor & KI_TIMER_ABSOLUTE) != 0);
     }
     KiUnlockObject(&Timer->Header, Word);
     KiExitDispatcher(Current);
@@ -404,18 +485,23 @@ static VOID NtpDescribeTimer(PKTIMER Timer, PTIMER_BASIC_INFORMATION Information
 NTSTATUS NtQueryTimer(HANDLE TimerHandle, TIMER_INFORMATION_CLASS TimerInformationClass, PVOID TimerInformation,
                       ULONG TimerInformationLength, PULONG ReturnLength)
 {
-    PVOID Timer;
+    PVOID Object;
     NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = NtpCheckQuery(TimerInformationClass == TimerBasicInformation, TimerInformation,
                                     TimerInformationLength, sizeof(TIMER_BASIC_INFORMATION));
     if (NT_SUCCESS(Status)) {
-        Status = ObReferenceObjectByHandle(TimerHandle, TIMER_QUERY_STATE, &NtpTimerType, UserMode, &Timer, NULL);
+        Status = ObReferenceObjectByHandle(TimerHandle, TIMER_QUERY_STATE, &NtpTimerType, UserMode, &Object, NULL);
     }
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    NtpDescribeTimer(&((PNTP_TIMER)Timer)->Timer, TimerInformation);
-    ObpDereferenceObjectEx(Timer, 1);
+    PKTIMER Timer = &((PNTP_TIMER)Object)->Timer;
+    if (KiIsOutside(&Timer->Header)) {
+        Status = NtpDescribeOutsideTimer(KiOutsideOf(&Timer->Header), TimerInformation);
+    } else {
+        NtpDescribeTimer(Timer, TimerInformation);
+    }
+    ObpDereferenceObjectEx(Object, 1);
     NtpReturnLength(ReturnLength, sizeof(TIMER_BASIC_INFORMATION));
-    return STATUS_SUCCESS;
+    return Status;
 }

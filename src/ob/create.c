@@ -1,5 +1,5 @@
 /* create.c: from the attributes that a service gets to an open handle, and the objects that exist from the start. */
-#include "namespace.h"
+#include "share.h"
 
 /* The attributes, checked. */
 typedef struct _OBP_CAPTURE {
@@ -157,26 +157,79 @@ NTSTATUS ObpOpenHandle(POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes, ACCESS_
     return ObpOpenHandleAs(UserMode, Type, Attributes, DesiredAccess, Handle);
 }
 
+static NTSTATUS ObpOpenNamesDirectory(PHANDLE Handle)
+{
+    UNICODE_STRING Path = RTL_CONSTANT_STRING(u"\\BaseNamedObjects");
+    OBJECT_ATTRIBUTES Attributes;
+    InitializeObjectAttributes(&Attributes, &Path, 0, NULL, NULL);
+    return ObpOpenHandleAs(KernelMode, &ObpDirectoryType, &Attributes, 0, Handle);
+}
+
+NTSTATUS ObpOpenBoundary(PCUNICODE_STRING Boundary, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess, BOOLEAN Create,
+                         PHANDLE Handle)
+{
+    OBP_BLUEPRINT Blueprint = {&ObpDirectoryType, sizeof(OBJECT_DIRECTORY), ObpInitializeDirectory, NULL};
+    OBP_CAPTURE Capture;
+    OBP_REQUEST Request;
+    HANDLE Root;
+    NTSTATUS Status = ObpCaptureAttributes(Attributes, UserMode, &Capture);
+    if (!NT_SUCCESS(Status) || !NT_SUCCESS(Status = ObpOpenNamesDirectory(&Root))) {
+        return Status;
+    }
+    Capture.RootDirectory = Root;
+    Capture.Name = *Boundary;
+    ObpInitializeRequest(&Request, UserMode, &ObpDirectoryType, DesiredAccess, &Capture);
+    Request.Boundary = TRUE;
+    if (Create) {
+        Status = ObpBuildObject(&Blueprint, &Request.NewObject);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = ObpFinishRequest(&Request, &Capture, Handle);
+    }
+    if (Request.NewObject != NULL) {
+        ObpDereferenceObjectEx(Request.NewObject, 1);
+    }
+    ObCloseHandle(Root, KernelMode);
+    return Status;
+}
+
+NTSTATUS ObpRemoveBoundary(HANDLE Handle)
+{
+    PVOID Directory;
+    NTSTATUS Status = ObReferenceObjectByHandle(Handle, 0, &ObpDirectoryType, UserMode, &Directory, NULL);
+    if (NT_SUCCESS(Status)) {
+        ObpRemoveName(Directory);
+        ObpDereferenceObjectEx(Directory, 1);
+    }
+    return Status;
+}
+
 /*
- * The objects that exist from the start. The process is a session of its own, number 0. As in session 0 of Windows,
- * names that begin with Global\, with Local\ and with neither are in \BaseNamedObjects. Session\<n>\ names another
- * session; there is none.
+ * The objects that exist from the start. As in session 0 of Windows, names that begin with Global\, with Local\ and with
+ * neither are in \BaseNamedObjects, which is the root of the user's world. If the machine has a world, Global\ leads to
+ * its root. Session\<n>\ names another session; there is none.
  */
 static UNICODE_STRING ObpNamesTarget = RTL_CONSTANT_STRING(u"\\BaseNamedObjects");
+/* If the machine has a world; otherwise Global\ is ObpNamesTarget, too. */
+static UNICODE_STRING ObpMachineTarget = RTL_CONSTANT_STRING(u"\\Sessions\\Machine");
 static UNICODE_STRING ObpSessionsTarget = RTL_CONSTANT_STRING(u"\\Sessions\\BNOLINKS");
 
-static const struct {
+typedef struct _OBP_SYSTEM_NAME {
     PCWSTR Path;
     PUNICODE_STRING Target; /* NULL: a directory */
-} ObpSystemNames[] = {
-    {u"\\KernelObjects", NULL},
-    {u"\\Sessions", NULL},
-    {u"\\Sessions\\BNOLINKS", NULL},
-    {u"\\Sessions\\BNOLINKS\\0", &ObpNamesTarget},
-    {u"\\BaseNamedObjects", NULL},
-    {u"\\BaseNamedObjects\\Global", &ObpNamesTarget},
-    {u"\\BaseNamedObjects\\Local", &ObpNamesTarget},
-    {u"\\BaseNamedObjects\\Session", &ObpSessionsTarget},
+    OBP_WORLD_ROOT Root;    /* of a directory */
+} OBP_SYSTEM_NAME;
+
+static const OBP_SYSTEM_NAME ObpSystemNames[] = {
+    {u"\\KernelObjects", NULL, ObpNoRoot},
+    {u"\\Sessions", NULL, ObpNoRoot},
+    {u"\\Sessions\\BNOLINKS", NULL, ObpNoRoot},
+    {u"\\Sessions\\BNOLINKS\\0", &ObpNamesTarget, ObpNoRoot},
+    {u"\\Sessions\\Machine", NULL, ObpMachineRoot},
+    {u"\\BaseNamedObjects", NULL, ObpLocalRoot},
+    {u"\\BaseNamedObjects\\Global", &ObpMachineTarget, ObpNoRoot},
+    {u"\\BaseNamedObjects\\Local", &ObpNamesTarget, ObpNoRoot},
+    {u"\\BaseNamedObjects\\Session", &ObpSessionsTarget, ObpNoRoot},
 };
 
 static POBP_SYSTEM_OBJECT volatile ObpFirstSystemObject;
@@ -195,7 +248,7 @@ VOID ObpRegisterSystemObject(POBP_SYSTEM_OBJECT SystemObject)
 static NTSTATUS ObpMakeSystemObject(PCWSTR Path, const OBP_BLUEPRINT *Blueprint)
 {
     OBP_REQUEST Request = {
-        .AccessMode = KernelMode, .Type = Blueprint->Type, .Attributes = OBJ_PERMANENT | OBJ_OPENIF};
+        .AccessMode = KernelMode, .Type = Blueprint->Type, .Attributes = OBJ_PERMANENT | OBJ_OPENIF, .Local = TRUE};
     UNICODE_STRING Name = {.Buffer = (PWSTR)Path};
     NTSTATUS Status;
     while (Path[Name.Length / sizeof(WCHAR)] != 0) {
@@ -210,16 +263,22 @@ static NTSTATUS ObpMakeSystemObject(PCWSTR Path, const OBP_BLUEPRINT *Blueprint)
     return Status;
 }
 
+static NTSTATUS ObpMakeSystemName(const OBP_SYSTEM_NAME *Name, BOOLEAN Machine)
+{
+    PUNICODE_STRING Target = Name->Target == &ObpMachineTarget && !Machine ? &ObpNamesTarget : Name->Target;
+    OBP_BLUEPRINT Directory = {&ObpDirectoryType, sizeof(OBJECT_DIRECTORY), ObpInitializeDirectory, (PVOID)&Name->Root};
+    OBP_BLUEPRINT Link = {&ObpSymbolicLinkType, Target != NULL ? ObpSymbolicLinkSize(Target) : 0,
+                          ObpInitializeSymbolicLink, Target};
+    return ObpMakeSystemObject(Name->Path, Target != NULL ? &Link : &Directory);
+}
+
 /* Threads may race here: each finds what the others have created. A failure is retried next time. */
 static DECLSPEC_NOINLINE NTSTATUS ObpMakeSystemObjects(VOID)
 {
     NTSTATUS Status = STATUS_SUCCESS;
+    BOOLEAN Machine = WoHasMachineWorld();
     for (ULONG Index = 0; Index < RTL_NUMBER_OF(ObpSystemNames) && NT_SUCCESS(Status); Index++) {
-        PUNICODE_STRING Target = ObpSystemNames[Index].Target;
-        OBP_BLUEPRINT Directory = {&ObpDirectoryType, sizeof(OBJECT_DIRECTORY), ObpInitializeDirectory, NULL};
-        OBP_BLUEPRINT Link = {&ObpSymbolicLinkType, Target != NULL ? ObpSymbolicLinkSize(Target) : 0,
-                              ObpInitializeSymbolicLink, Target};
-        Status = ObpMakeSystemObject(ObpSystemNames[Index].Path, Target != NULL ? &Link : &Directory);
+        Status = ObpMakeSystemName(&ObpSystemNames[Index], Machine);
     }
     POBP_SYSTEM_OBJECT Next = __atomic_load_n(&ObpFirstSystemObject, __ATOMIC_ACQUIRE);
     for (; Next != NULL && NT_SUCCESS(Status); Next = Next->Next) {

@@ -18,7 +18,7 @@
  * Rejected: a lock in the entry fails 1 under contention. Counting on the object makes every lookup of a shared object
  * contend on its header, and cannot exclude that the object goes away between reading the entry and counting.
  */
-#include "namespace.h"
+#include "inherit.h"
 
 #include "../ke/debugdata.h"
 #include "../ke/park.h"
@@ -88,9 +88,24 @@ static ULONG ObpTakeIndex(PULONG Missing)
     return Index;
 }
 
+/* A child of a process that left it handles opens those first. */
+static POBP_HANDLE_ENTRY ObpFindEntry(HANDLE Handle)
+{
+    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    /* relaxed: a hint; before the adoption there is no entry at all */
+    if (Entry == NULL && __atomic_load_n(&ObpAdoptionState, __ATOMIC_RELAXED) != ObpNothingToAdopt) {
+        ObpAdoptHandles();
+        Entry = ObpEntryOfHandle(Handle);
+    }
+    return Entry;
+}
+
 HANDLE ObpReserveHandle(VOID)
 {
     ULONG Index, Missing;
+    if (__atomic_load_n(&ObpAdoptionState, __ATOMIC_RELAXED) != ObpNothingToAdopt) {
+        ObpAdoptHandles();
+    }
     do {
         PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
         Index = ObpTakeIndex(&Missing);
@@ -104,12 +119,10 @@ static ULONG64 ObpAccessWord(ULONG64 Previous, ULONG Low)
     return (Previous & ~0xffffffffull) | Low;
 }
 
-/* Also of a handle that was just closed. */
-VOID ObpCancelReservedHandle(HANDLE Handle)
+/* With the table locked. */
+static VOID ObpFreeIndex(ULONG Index)
 {
-    ULONG Index = HandleToULong(Handle) >> 2;
     POBP_HANDLE_ENTRY Entry = ObpEntry(Index);
-    PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
     /* relaxed: of a closed handle, read by holders of the lock only */
     __atomic_store_n(&Entry->Access, ObpAccessWord(__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED), 0),
                      __ATOMIC_RELAXED);
@@ -122,23 +135,90 @@ VOID ObpCancelReservedHandle(HANDLE Handle)
     }
     ObpTable.LastFree = Index;
     ObpTable.FreeCount++;
+}
+
+/* Also of a handle that was just closed. */
+VOID ObpCancelReservedHandle(HANDLE Handle)
+{
+    PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
+    ObpFreeIndex(HandleToULong(Handle) >> 2);
     KiExitLocked(&ObpTable.Lock, Thread);
 }
 
-VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess)
+BOOLEAN ObpReserveHandleValue(HANDLE Handle)
+{
+    ULONG Index = HandleToULong(Handle) >> 2;
+    BOOLEAN Possible = Index != 0 && Index < OBP_HANDLE_LIMIT && (HandleToULong(Handle) & 3) == 0;
+    return Possible && ObpEnsureLeaf(Index) && __atomic_load_n(&ObpEntry(Index)->Object, __ATOMIC_RELAXED) == 0;
+}
+
+/* No handle was reserved before. Without memory for a leaf its values are lost. */
+VOID ObpFreeValuesBelow(HANDLE Highest)
+{
+    ULONG Last = HandleToULong(Highest) >> 2;
+    for (ULONG Index = 1; Index <= Last; Index++) {
+        BOOLEAN Usable = ObpEntry(Index) != NULL || ObpEnsureLeaf(Index);
+        PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
+        if (Usable && __atomic_load_n(&ObpEntry(Index)->Object, __ATOMIC_RELAXED) == 0) {
+            ObpFreeIndex(Index);
+        }
+        ObpTable.Next = Index + 1;
+        KiExitLocked(&ObpTable.Lock, Thread);
+    }
+}
+
+HANDLE ObpNextHandle(HANDLE Handle)
+{
+    ULONG Index = (HandleToULong(Handle) >> 2) + 1;
+    PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
+    ULONG End = ObpTable.Next;
+    KiExitLocked(&ObpTable.Lock, Thread);
+    for (; Index < End; Index++) {
+        POBP_HANDLE_ENTRY Entry = ObpEntry(Index);
+        /* relaxed: the caller looks the handle up */
+        if (Entry != NULL && (__atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) & OBP_INHERIT)) {
+            return ULongToHandle(Index << 2);
+        }
+    }
+    return NULL;
+}
+
+/* Returns the handle count as it was before. */
+static LONG_PTR ObpFillEntry(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
-    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
     ULONG64 Attributes = ((HandleAttributes & OBJ_INHERIT) ? OBP_INHERIT : 0) |
                          ((HandleAttributes & OBJ_PROTECT_CLOSE) ? OBP_PROTECT : 0);
     ULONG64 Incarnation = (__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) >> 32) + 1;
+    LONG_PTR Handles;
     ObpReferenceObjectEx(Object, 1 + OBP_PREPAID_BATCH);
-    __atomic_fetch_add(&Header->HandleCount, 1, __ATOMIC_RELAXED);
+    /* acquire: with OBP_SHARED comes the share */
+    Handles = __atomic_fetch_add(&Header->HandleCount, 1, __ATOMIC_ACQUIRE);
     ObpCountUp(&Header->Type->TotalNumberOfHandles, &Header->Type->HighWaterNumberOfHandles);
     __atomic_store_n(&Entry->Access, Incarnation << 32 | GrantedAccess, __ATOMIC_RELAXED);
     /* release: pairs with the compare-exchange in ObpTakeOne, which then sees this Access or a later one */
     __atomic_store_n(&Entry->Object, OBP_PREPAID_BATCH * OBP_PREPAID_ONE | (ULONG_PTR)Object | Attributes,
                      __ATOMIC_RELEASE);
+    return Handles;
+}
+
+VOID ObpOpenCountedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess)
+{
+    (VOID)ObpFillEntry(Handle, Object, HandleAttributes, GrantedAccess);
+}
+
+VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess)
+{
+    /* acquire: with OBP_SHARED comes the share */
+    LONG_PTR Before = __atomic_load_n(&ObpHeaderOf(Object)->HandleCount, __ATOMIC_ACQUIRE);
+    if (Before & OBP_SHARED) {
+        ObpChangeSharedHandles(Object, 1);
+    }
+    Before ^= ObpFillEntry(Handle, Object, HandleAttributes, GrantedAccess);
+    if (Before & OBP_SHARED) { /* it has become shared meanwhile, without this handle */
+        ObpChangeSharedHandles(Object, 1);
+    }
 }
 
 NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STATE PassedAccessState,
@@ -265,7 +345,7 @@ NTSTATUS ObpReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, PO
                                     KPROCESSOR_MODE AccessMode, PVOID *Object,
                                     POBJECT_HANDLE_INFORMATION HandleInformation)
 {
-    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
     OBP_REFERENCE Reference;
     NTSTATUS Status = STATUS_SUCCESS;
     *Object = NULL;
@@ -303,14 +383,19 @@ static VOID ObpReleaseHandle(PVOID Object, LONG_PTR References, ACCESS_MASK Gran
     POBJECT_HEADER Header = ObpHeaderOf(Object);
     BOOLEAN Unlinked = FALSE;
     LONG_PTR HandlesLeft;
-    if (Header->NameInfo != NULL) {
+    /* relaxed: only whether it is NULL */
+    if (__atomic_load_n(&Header->NameInfo, __ATOMIC_RELAXED) != NULL) {
         HandlesLeft = ObpCloseNamedHandle(Object, &Unlinked);
     } else {
-        HandlesLeft = __atomic_sub_fetch(&Header->HandleCount, 1, __ATOMIC_RELAXED);
+        /* acquire: with OBP_SHARED comes the share */
+        HandlesLeft = __atomic_sub_fetch(&Header->HandleCount, 1, __ATOMIC_ACQUIRE);
+    }
+    if (HandlesLeft & OBP_SHARED) {
+        ObpChangeSharedHandles(Object, -1);
     }
     __atomic_fetch_sub(&Header->Type->TotalNumberOfHandles, 1, __ATOMIC_RELAXED);
     if (Header->Type->CloseProcedure != NULL) {
-        Header->Type->CloseProcedure(Object, GrantedAccess, HandlesLeft);
+        Header->Type->CloseProcedure(Object, GrantedAccess, ObpHandlesOf(HandlesLeft));
     }
     ObpDereferenceObjectEx(Object, References + (Unlinked ? 1 : 0));
 }
@@ -338,7 +423,7 @@ static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, HANDLE Handle)
 /* The verifier stops at a driver that closes a handle it does not own; a program only gets the status. */
 NTSTATUS ObCloseHandle(HANDLE Handle, KPROCESSOR_MODE PreviousMode)
 {
-    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
     NTSTATUS Status = Entry != NULL ? ObpCloseEntry(Entry, Handle) : STATUS_INVALID_HANDLE;
     if (!NT_SUCCESS(Status) && KiVerifierEnabled && PreviousMode == KernelMode && Handle != NULL &&
         !ObpIsPseudoHandle(Handle)) {
@@ -359,7 +444,7 @@ NTSTATUS ZwClose(HANDLE Handle)
 
 NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectFromClose)
 {
-    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
     ULONG64 Attributes = (Inherit ? OBP_INHERIT : 0) | (ProtectFromClose ? OBP_PROTECT : 0);
     ULONG64 Word = Entry != NULL ? __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) : 0;
     /* relaxed: the attributes publish nothing */
@@ -371,7 +456,7 @@ NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectF
 
 NTSTATUS ObpQueryHandleAttributes(HANDLE Handle, BOOLEAN *Inherit, BOOLEAN *ProtectFromClose)
 {
-    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
     ULONG64 Word = Entry != NULL ? __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) : 0;
     *Inherit = (Word & OBP_INHERIT) != 0;
     *ProtectFromClose = (Word & OBP_PROTECT) != 0;

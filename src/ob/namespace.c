@@ -1,5 +1,5 @@
 /* namespace.c: directories and links; entering, finding and removing names. The theory is in namespace.h. */
-#include "namespace.h"
+#include "walk.h"
 
 #include "../ex/upcase.h"
 
@@ -7,7 +7,6 @@
 
 #define OBP_FEWEST_BUCKETS 64
 #define OBP_MOST_BUCKETS (1u << 20)
-#define OBP_LONGEST_PATH (UNICODE_STRING_MAX_CHARS)
 #define OBP_MOST_LINKS 32
 #define OBP_DOTS 3
 
@@ -30,6 +29,7 @@ OBJECT_TYPE ObpDirectoryType = {
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = OBP_ALWAYS_SIGNALED,
     .CaseInsensitive = TRUE,
+    .Sharing = &ObpDirectorySharing,
 };
 
 OBJECT_TYPE ObpSymbolicLinkType = {
@@ -40,6 +40,7 @@ OBJECT_TYPE ObpSymbolicLinkType = {
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = OBP_ALWAYS_SIGNALED,
     .CaseInsensitive = TRUE,
+    .Sharing = &ObpSymbolicLinkSharing,
 };
 
 OBP_REGISTER_TYPE(ObpDirectoryType);
@@ -47,8 +48,9 @@ OBP_REGISTER_TYPE(ObpSymbolicLinkType);
 
 NTSTATUS ObpInitializeDirectory(PVOID Object, PVOID Context)
 {
-    UNREFERENCED_PARAMETER(Context);
-    InitializeListHead(&((POBJECT_DIRECTORY)Object)->Entries);
+    POBJECT_DIRECTORY Directory = Object;
+    InitializeListHead(&Directory->Entries);
+    Directory->Root = Context != NULL ? *(OBP_WORLD_ROOT *)Context : ObpNoRoot;
     return STATUS_SUCCESS;
 }
 
@@ -82,12 +84,6 @@ static VOID ObpInitializeNamespace(VOID)
     ObpInitializeDirectory(&ObpRootDirectory.Body, NULL);
 }
 KI_INITIALIZER(KiInitializeObjects, ObpInitializeNamespace);
-
-/* A component of a path, or the rest of one. */
-typedef struct _OBP_TEXT {
-    PCWCH Text;
-    ULONG Length; /* in characters */
-} OBP_TEXT;
 
 static ULONG ObpHashName(POBJECT_DIRECTORY Directory, OBP_TEXT Name)
 {
@@ -188,27 +184,11 @@ static VOID ObpGrowTable(VOID)
     HalFree(Old);
 }
 
-/*
- * A walk of a path through the directories. Directory and Rest advance together; Buffer is the path as the last
- * symbolic link rewrote it.
- */
-typedef struct _OBP_WALK {
-    POBP_REQUEST Request;
-    POBJECT_DIRECTORY Directory;
-    OBP_TEXT Rest;                      /* relative to Directory, without the separator; empty: Directory itself */
-    OBP_TEXT Component;                 /* the last one that was looked up */
-    POBJECT_HEADER_NAME_INFO Found;     /* NULL: not found */
-    PWCHAR Buffer;
-    POBJECT_HEADER_NAME_INFO FreshName; /* for NewObject, with room for the last component */
-    BOOLEAN CaseInsensitive;
-    ULONG Links;
-} OBP_WALK, *POBP_WALK;
-
 /* Takes the first component off Rest. TRUE: something follows it, if only a separator. */
 static BOOLEAN ObpTakeComponent(POBP_WALK Walk)
 {
     ULONG Length = 0;
-    while (Length < Walk->Rest.Length && Walk->Rest.Text[Length] != OBP_SEPARATOR) {
+    while (Length < Walk->Rest.Length && (Walk->Request->Boundary || Walk->Rest.Text[Length] != OBP_SEPARATOR)) {
         Length++;
     }
     BOOLEAN More = Length < Walk->Rest.Length;
@@ -221,7 +201,7 @@ static BOOLEAN ObpTakeComponent(POBP_WALK Walk)
 /*
  * STATUS_SUCCESS: the path leads to Found or, if that is NULL, to Directory. STATUS_OBJECT_NAME_NOT_FOUND: only the
  * last component, Component, is missing in Directory. STATUS_REPARSE_OBJECT: Found is a link to follow; More of the
- * path comes after it.
+ * path comes after it. STATUS_REPARSE: Component is to be looked up in the world, where Directory is; More comes after it.
  */
 static NTSTATUS ObpWalkPath(POBP_WALK Walk, BOOLEAN *More)
 {
@@ -236,6 +216,9 @@ static NTSTATUS ObpWalkPath(POBP_WALK Walk, BOOLEAN *More)
             return STATUS_OBJECT_NAME_INVALID;
         }
         Walk->Found = ObpFindName(Walk->Directory, Walk->Component, Walk->CaseInsensitive);
+        if (Walk->Found == NULL && !Request->Local && ObpIsInWorld(Walk->Directory)) {
+            return STATUS_REPARSE;
+        }
         if (Walk->Found == NULL) {
             return *More ? STATUS_OBJECT_PATH_NOT_FOUND : STATUS_OBJECT_NAME_NOT_FOUND;
         }
@@ -252,6 +235,14 @@ static NTSTATUS ObpWalkPath(POBP_WALK Walk, BOOLEAN *More)
         }
         Walk->Directory = Walk->Found->Object;
     }
+}
+
+BOOLEAN ObpHasLocalName(POBP_WALK Walk)
+{
+    PKTHREAD Thread = KiEnterLocked(&ObpNames.Lock);
+    BOOLEAN Found = ObpFindName(Walk->Directory, Walk->Component, Walk->CaseInsensitive) != NULL;
+    KiExitLocked(&ObpNames.Lock, Thread);
+    return Found;
 }
 
 static NTSTATUS ObpOpenFound(POBP_REQUEST Request, PVOID Object)
@@ -321,9 +312,17 @@ static NTSTATUS ObpFinishWalk(POBP_WALK Walk, NTSTATUS Status)
 }
 
 /* Not locked, as every function from here on unless it says otherwise. */
+NTSTATUS ObpEnterLocalName(POBP_WALK Walk)
+{
+    PKTHREAD Thread = KiEnterLocked(&ObpNames.Lock);
+    NTSTATUS Status = ObpFinishWalk(Walk, STATUS_OBJECT_NAME_NOT_FOUND);
+    KiExitLocked(&ObpNames.Lock, Thread);
+    return Status;
+}
+
 static NTSTATUS ObpStartWalk(POBP_WALK Walk, POBJECT_DIRECTORY RootDirectory, OBP_TEXT Path)
 {
-    BOOLEAN Absolute = Path.Length != 0 && Path.Text[0] == OBP_SEPARATOR;
+    BOOLEAN Absolute = !Walk->Request->Boundary && Path.Length != 0 && Path.Text[0] == OBP_SEPARATOR;
     if (Absolute != (RootDirectory == NULL)) {
         return STATUS_OBJECT_PATH_SYNTAX_BAD;
     }
@@ -336,7 +335,8 @@ static NTSTATUS ObpStartWalk(POBP_WALK Walk, POBJECT_DIRECTORY RootDirectory, OB
 static NTSTATUS ObpPrepareName(POBP_WALK Walk)
 {
     ULONG Length = 0;
-    while (Length < Walk->Rest.Length && Walk->Rest.Text[Walk->Rest.Length - Length - 1] != OBP_SEPARATOR) {
+    while (Length < Walk->Rest.Length &&
+           (Walk->Request->Boundary || Walk->Rest.Text[Walk->Rest.Length - Length - 1] != OBP_SEPARATOR)) {
         Length++;
     }
     if (Walk->FreshName != NULL && Walk->FreshName->Capacity >= Length) {
@@ -351,10 +351,9 @@ static NTSTATUS ObpPrepareName(POBP_WALK Walk)
     return STATUS_SUCCESS;
 }
 
-/* Restarts the walk with the link's target in place of the path to it. The caller holds a reference on Link. */
-static NTSTATUS ObpFollowLink(POBP_WALK Walk, POBJECT_SYMBOLIC_LINK Link, BOOLEAN More)
+NTSTATUS ObpFollowLink(POBP_WALK Walk, OBP_TEXT Target, BOOLEAN More)
 {
-    ULONG Length = Link->Length + More + Walk->Rest.Length;
+    ULONG Length = Target.Length + More + Walk->Rest.Length;
     PWCHAR Path;
     if (Walk->Request->Attributes & OBJ_DONT_REPARSE) {
         return STATUS_REPARSE_POINT_ENCOUNTERED;
@@ -362,50 +361,52 @@ static NTSTATUS ObpFollowLink(POBP_WALK Walk, POBJECT_SYMBOLIC_LINK Link, BOOLEA
     if (++Walk->Links > OBP_MOST_LINKS) {
         return STATUS_OBJECT_NAME_NOT_FOUND;
     }
-    if (Length > OBP_LONGEST_PATH) {
+    if (Length > UNICODE_STRING_MAX_CHARS) {
         return STATUS_NAME_TOO_LONG;
     }
     Path = HalAllocate(Length * sizeof(WCHAR), MEMORY_ALLOCATION_ALIGNMENT);
     if (Path == NULL) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    memcpy(Path, Link->Target, Link->Length * sizeof(WCHAR));
+    memcpy(Path, Target.Text, Target.Length * sizeof(WCHAR));
     if (More) {
-        Path[Link->Length] = OBP_SEPARATOR;
-        memcpy(Path + Link->Length + 1, Walk->Rest.Text, Walk->Rest.Length * sizeof(WCHAR));
+        Path[Target.Length] = OBP_SEPARATOR;
+        memcpy(Path + Target.Length + 1, Walk->Rest.Text, Walk->Rest.Length * sizeof(WCHAR));
     }
     HalFree(Walk->Buffer); /* Rest was in it */
     Walk->Buffer = Path;
     return ObpStartWalk(Walk, NULL, (OBP_TEXT){Path, Length});
 }
 
-static NTSTATUS ObpWalkAndFollow(POBP_WALK Walk)
+/* STATUS_REPARSE: the walk goes on, from where it has come to. */
+static NTSTATUS ObpWalkOnce(POBP_WALK Walk)
 {
-    for (;;) {
-        PVOID Link = NULL;
-        BOOLEAN More = FALSE;
-        NTSTATUS Status = Walk->Request->NewObject != NULL ? ObpPrepareName(Walk) : STATUS_SUCCESS;
-        if (!NT_SUCCESS(Status)) {
-            return Status;
-        }
-        PKTHREAD Thread = KiEnterLocked(&ObpNames.Lock);
-        Status = ObpWalkPath(Walk, &More);
-        if (Status == STATUS_REPARSE_OBJECT) {
-            Link = Walk->Found->Object;
-            ObpReferenceObjectEx(Link, 1);
-        } else {
-            Status = ObpFinishWalk(Walk, Status);
-        }
-        KiExitLocked(&ObpNames.Lock, Thread);
-        if (Link == NULL) {
-            return Status;
-        }
-        Status = ObpFollowLink(Walk, Link, More);
-        ObpDereferenceObjectEx(Link, 1);
-        if (!NT_SUCCESS(Status)) {
-            return Status;
-        }
+    PVOID Reached = NULL; /* the link, or the directory in the world */
+    BOOLEAN More = FALSE;
+    NTSTATUS Status = Walk->Request->NewObject != NULL ? ObpPrepareName(Walk) : STATUS_SUCCESS;
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
+    PKTHREAD Thread = KiEnterLocked(&ObpNames.Lock);
+    Status = ObpWalkPath(Walk, &More);
+    if (Status == STATUS_REPARSE_OBJECT || Status == STATUS_REPARSE) {
+        Reached = Status == STATUS_REPARSE ? (PVOID)Walk->Directory : Walk->Found->Object;
+        ObpReferenceObjectEx(Reached, 1);
+    } else {
+        Status = ObpFinishWalk(Walk, Status);
+    }
+    KiExitLocked(&ObpNames.Lock, Thread);
+    if (Status == STATUS_REPARSE_OBJECT) {
+        POBJECT_SYMBOLIC_LINK Link = Reached;
+        Status = ObpFollowLink(Walk, (OBP_TEXT){Link->Target, Link->Length}, More);
+        Status = NT_SUCCESS(Status) ? STATUS_REPARSE : Status;
+    } else if (Reached != NULL) {
+        Status = ObpWalkInWorld(Walk, More);
+    }
+    if (Reached != NULL) {
+        ObpDereferenceObjectEx(Reached, 1);
+    }
+    return Status;
 }
 
 NTSTATUS ObpResolveName(POBP_REQUEST Request, PVOID RootDirectory, PCUNICODE_STRING Name)
@@ -415,14 +416,18 @@ NTSTATUS ObpResolveName(POBP_REQUEST Request, PVOID RootDirectory, PCUNICODE_STR
     if (RootDirectory != NULL && ObpHeaderOf(RootDirectory)->Type != &ObpDirectoryType) {
         return STATUS_OBJECT_TYPE_MISMATCH;
     }
-    Walk.CaseInsensitive = Request->Type->CaseInsensitive || (Request->Attributes & OBJ_CASE_INSENSITIVE);
+    Walk.CaseInsensitive =
+        !Request->Boundary && (Request->Type->CaseInsensitive || (Request->Attributes & OBJ_CASE_INSENSITIVE));
     Status = ObpStartWalk(&Walk, RootDirectory, (OBP_TEXT){Name->Buffer, Name->Length / sizeof(WCHAR)});
     if (NT_SUCCESS(Status) && Request->NewObject != NULL) {
         ObpGrowTable();
     }
     if (NT_SUCCESS(Status)) {
-        Status = ObpWalkAndFollow(&Walk);
+        do {
+            Status = ObpWalkOnce(&Walk);
+        } while (Status == STATUS_REPARSE);
     }
+    ObpLeaveWorld(&Walk);
     HalFree(Walk.FreshName);
     HalFree(Walk.Buffer);
     return Status;
@@ -432,7 +437,8 @@ NTSTATUS ObpResolveName(POBP_REQUEST Request, PVOID RootDirectory, PCUNICODE_STR
 static POBJECT_DIRECTORY ObpUnlinkUnused(POBJECT_HEADER Header)
 {
     POBJECT_HEADER_NAME_INFO Info = Header->NameInfo;
-    if (Info->Directory == NULL || Info->Permanent || __atomic_load_n(&Header->HandleCount, __ATOMIC_RELAXED) != 0) {
+    if (Info->Directory == NULL || Info->Permanent ||
+        ObpHandlesOf(__atomic_load_n(&Header->HandleCount, __ATOMIC_RELAXED)) != 0) {
         return NULL;
     }
     return ObpUnlinkName(Info);
@@ -445,7 +451,8 @@ LONG_PTR ObpCloseNamedHandle(PVOID Object, BOOLEAN *Unlinked)
     POBJECT_DIRECTORY Directory;
     LONG_PTR HandlesLeft;
     Thread = KiEnterLocked(&ObpNames.Lock);
-    HandlesLeft = __atomic_sub_fetch(&Header->HandleCount, 1, __ATOMIC_RELAXED);
+    /* acquire: with OBP_SHARED comes the share */
+    HandlesLeft = __atomic_sub_fetch(&Header->HandleCount, 1, __ATOMIC_ACQUIRE);
     Directory = ObpUnlinkUnused(Header);
     KiExitLocked(&ObpNames.Lock, Thread);
     *Unlinked = Directory != NULL;
@@ -460,9 +467,30 @@ VOID ObpSetPermanent(PVOID Object, BOOLEAN Permanent)
     PKTHREAD Thread;
     POBJECT_HEADER Header = ObpHeaderOf(Object);
     POBJECT_DIRECTORY Directory;
+    if (ObpSetPermanentInWorld(Object, Permanent)) {
+        return;
+    }
     Thread = KiEnterLocked(&ObpNames.Lock);
     Header->NameInfo->Permanent = Permanent;
     Directory = ObpUnlinkUnused(Header);
+    KiExitLocked(&ObpNames.Lock, Thread);
+    if (Directory != NULL) {
+        ObpDereferenceObjectEx(Directory, 1);
+        ObpDereferenceObjectEx(Object, 1);
+    }
+}
+
+VOID ObpRemoveName(PVOID Object)
+{
+    POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Object)->NameInfo;
+    POBJECT_DIRECTORY Directory = NULL;
+    if (Info == NULL || ObpRemoveNameInWorld(Object)) {
+        return;
+    }
+    PKTHREAD Thread = KiEnterLocked(&ObpNames.Lock);
+    if (Info->Directory != NULL) {
+        Directory = ObpUnlinkName(Info);
+    }
     KiExitLocked(&ObpNames.Lock, Thread);
     if (Directory != NULL) {
         ObpDereferenceObjectEx(Directory, 1);
@@ -482,6 +510,9 @@ ULONG ObpQueryNameAttributes(PVOID Object)
     PKTHREAD Thread;
     POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Object)->NameInfo;
     ULONG Attributes;
+    if (ObpQueryAttributesInWorld(Object, &Attributes)) {
+        return Attributes;
+    }
     Thread = KiEnterLocked(&ObpNames.Lock);
     Attributes = (Info->Permanent ? OBJ_PERMANENT : 0) | (Info->Exclusive ? OBJ_EXCLUSIVE : 0);
     KiExitLocked(&ObpNames.Lock, Thread);
@@ -537,6 +568,9 @@ BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
     if (Info == NULL) {
         return TRUE;
     }
+    if (ObpQueryPathInWorld(Object, Path, Capacity, Length, &Fits)) {
+        return Fits;
+    }
     Thread = KiEnterLocked(&ObpNames.Lock);
     Fits = Info->Directory == NULL || ObpWritePath(Info, Path, Capacity, Length);
     KiExitLocked(&ObpNames.Lock, Thread);
@@ -558,5 +592,9 @@ VOID ObpVisitEntries(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit,
             break;
         }
     }
+    BOOLEAN Through = Entry == &Directory->Entries;
     KiExitLocked(&ObpNames.Lock, Thread);
+    if (Through) {
+        ObpVisitEntriesInWorld(Directory, Start, Visit, Context);
+    }
 }

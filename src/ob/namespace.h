@@ -1,5 +1,7 @@
 /*
- * namespace.h: the names of objects. How names are kept is private to namespace.c; they are kept for one process.
+ * namespace.h: the names of objects. Names below \\BaseNamedObjects of types that processes share are in the world
+ * (sharednames.c); all others are kept here, for one process. A name exists once: a directory of the world has a proxy
+ * here, whose own entries are looked up first.
  *
  * 1. A name is entered in one directory. The entry references the object and the object's name references the
  *    directory, so a directory lives as long as anything in it.
@@ -30,6 +32,7 @@ typedef struct _OBJECT_HEADER_NAME_INFO {
     USHORT Capacity;
     BOOLEAN Permanent;
     BOOLEAN Exclusive;
+    struct _OBP_SHARE *Share;            /* share.h; NULL: the object is local. A proxy has no Directory, and in Name its path */
     WCHAR Name[];
 } OBJECT_HEADER_NAME_INFO, *POBJECT_HEADER_NAME_INFO;
 
@@ -42,8 +45,12 @@ typedef struct _OBJECT_HEADER_NAME_INFO {
         OBP_BRANCH, OBP_LEAF, sizeof(OBP_HANDLE_ENTRY), KDP_MEMBER(OBP_HANDLE_ENTRY, Object),                          \
         KDP_MEMBER(OBP_HANDLE_ENTRY, Access)
 
+/* Root: the directory stands for the root of a world. A proxy is another directory of a world. */
+typedef enum _OBP_WORLD_ROOT { ObpNoRoot, ObpLocalRoot, ObpMachineRoot } OBP_WORLD_ROOT;
+
 typedef struct _OBJECT_DIRECTORY {
     LIST_ENTRY Entries;
+    OBP_WORLD_ROOT Root;
 } OBJECT_DIRECTORY, *POBJECT_DIRECTORY;
 
 typedef struct _OBJECT_SYMBOLIC_LINK {
@@ -55,7 +62,7 @@ typedef struct _OBJECT_SYMBOLIC_LINK {
 extern OBJECT_TYPE ObpDirectoryType;
 extern OBJECT_TYPE ObpSymbolicLinkType;
 
-NTSTATUS ObpInitializeDirectory(PVOID Object, PVOID Context);
+NTSTATUS ObpInitializeDirectory(PVOID Object, PVOID Context); /* Context: its OBP_WORLD_ROOT; NULL: none */
 NTSTATUS ObpInitializeSymbolicLink(PVOID Object, PVOID Context); /* Context: the target, a UNICODE_STRING */
 SIZE_T ObpSymbolicLinkSize(PCUNICODE_STRING Target);
 
@@ -67,15 +74,18 @@ typedef struct _OBP_REQUEST {
     ACCESS_MASK DesiredAccess;
     PVOID NewObject; /* entered if the name is free; NULL: only open what exists */
     HANDLE Handle;   /* reserved, and open after success; NULL: the name is enough */
+    BOOLEAN Local;   /* the name is kept for this process */
+    BOOLEAN Boundary; /* the name is one component, whatever it contains: a private namespace */
 } OBP_REQUEST, *POBP_REQUEST;
 
 /* RootDirectory: a directory that the caller holds a reference on, or NULL. */
 NTSTATUS ObpResolveName(POBP_REQUEST Request, PVOID RootDirectory, PCUNICODE_STRING Name);
 
-/* For objects that have a NameInfo. Closing returns the handles left; Unlinked: the directory's reference on the object
+/* For objects that have a NameInfo. Attributes and permanence are those of the world if the object is shared. Closing returns the handles left; Unlinked: the directory's reference on the object
    now belongs to the caller. */
 LONG_PTR ObpCloseNamedHandle(PVOID Object, BOOLEAN *Unlinked);
 VOID ObpSetPermanent(PVOID Object, BOOLEAN Permanent);
+VOID ObpRemoveName(PVOID Object); /* although it has handles */
 ULONG ObpQueryNameAttributes(PVOID Object); /* of OBJ_PERMANENT and OBJ_EXCLUSIVE */
 
 /* The full path, not terminated. *Length: its characters; 0: the object has no name. FALSE: it exceeds Capacity, and

@@ -1,5 +1,5 @@
 /* object.c: the types of objects, objects and their reference counts, and fast references. */
-#include "obp.h"
+#include "namespace.h"
 
 #include <interlock/ex.h>
 
@@ -9,6 +9,7 @@
 #define OBP_FEW_FAST_REFS 3
 
 POBJECT_TYPE volatile ObpFirstType;
+VOID (*ObpEndShareRoutine)(struct _OBP_SHARE *Share);
 
 KEVENT ObpDefaultObject = {
     .Header = {
@@ -153,17 +154,23 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
 {
     POBJECT_TYPE Type = Header->Type;
     BOOLEAN OwnsMemory = Type->OwnsMemory;
-    if (__atomic_load_n(&Header->HandleCount, __ATOMIC_RELAXED) != 0) {
+    POBJECT_HEADER_NAME_INFO Info = Header->NameInfo;
+    struct _OBP_SHARE *Share = Info != NULL ? Info->Share : NULL;
+    if (ObpHandlesOf(__atomic_load_n(&Header->HandleCount, __ATOMIC_RELAXED)) != 0) {
         ObpBadReferenceCount(Header, 0);
     }
     __atomic_fetch_sub(&Type->TotalNumberOfObjects, 1, __ATOMIC_RELAXED);
-    HalFree(Header->NameInfo);
+    if (Share != NULL) {
+        ObpEndShareRoutine(Share); /* before the memory goes: the table has its address */
+    }
     if (Type->DeleteProcedure != NULL) {
         Type->DeleteProcedure(Header->Body);
     }
     if (!OwnsMemory) {
         HalFree(Header);
     }
+    HalFree(Share);
+    HalFree(Info);
 }
 
 VOID ObpDiscardObject(PVOID Object)

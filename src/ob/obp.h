@@ -23,6 +23,7 @@ typedef struct _OBJECT_TYPE {
     VOID (*WaitProcedure)(PVOID Object); /* updates the state before a wait by handle; NULL: always up to date */
     VOID (*DeleteProcedure)(PVOID Object);
     VOID (*CloseProcedure)(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft);
+    const struct _OBP_SHARING *Sharing;  /* share.h; NULL: objects of this type belong to one process */
     volatile ULONG TotalNumberOfObjects;
     volatile ULONG TotalNumberOfHandles;
     volatile ULONG HighWaterNumberOfObjects;
@@ -34,7 +35,8 @@ typedef struct _OBJECT_TYPE {
  *
  * 1. PointerCount is the number of references: pointers, one for each handle, and the references that handles have
  *    prepaid (handle.c). The thread that takes it to 0 deletes the object; the count never leaves 0.
- * 2. HandleCount is the number of handles, each of which is counted in PointerCount, too.
+ * 2. HandleCount is the number of handles, each of which is counted in PointerCount, too. OBP_SHARED in it: the object is
+ *    shared with other processes (share.h).
  */
 typedef struct _OBJECT_HEADER {
     volatile LONG_PTR PointerCount;
@@ -43,6 +45,13 @@ typedef struct _OBJECT_HEADER {
     struct _OBJECT_HEADER_NAME_INFO *NameInfo; /* NULL: the object has no name */
     UCHAR Body[] DECLSPEC_ALIGN(MEMORY_ALLOCATION_ALIGNMENT);
 } OBJECT_HEADER, *POBJECT_HEADER;
+
+#define OBP_SHARED ((LONG_PTR)1 << 62)
+
+FORCEINLINE LONG_PTR ObpHandlesOf(LONG_PTR HandleCount)
+{
+    return HandleCount & ~OBP_SHARED;
+}
 
 C_ASSERT(sizeof(OBJECT_HEADER) <= KI_THREAD_PREFIX);
 C_ASSERT(KI_THREAD_PREFIX % MEMORY_ALLOCATION_ALIGNMENT == 0);
@@ -88,6 +97,8 @@ VOID ObpDiscardObject(PVOID Object); /* initialization failed: frees the memory,
 LONG_PTR ObpReferenceObjectEx(PVOID Object, LONG_PTR Count);
 LONG_PTR ObpDereferenceObjectEx(PVOID Object, LONG_PTR Count);
 VOID ObpEndReferences(PVOID Object, LONG_PTR Left); /* the count reached zero, or underflowed */
+struct _OBP_SHARE;
+extern VOID (*ObpEndShareRoutine)(struct _OBP_SHARE *Share); /* share.c: the object leaves the table of proxies */
 
 FORCEINLINE LONG_PTR ObpDereferenceObject(PVOID Object)
 {
@@ -119,6 +130,11 @@ NTSTATUS ObpCreateHandleAs(KPROCESSOR_MODE AccessMode, const OBP_BLUEPRINT *Blue
 NTSTATUS ObpOpenHandleAs(KPROCESSOR_MODE AccessMode, POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes,
                          ACCESS_MASK DesiredAccess, PHANDLE Handle);
 
+/* Private namespaces: directories that only their boundary leads to, a text that no path contains. */
+NTSTATUS ObpOpenBoundary(PCUNICODE_STRING Boundary, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess, BOOLEAN Create,
+                         PHANDLE Handle);
+NTSTATUS ObpRemoveBoundary(HANDLE Handle); /* from now on its boundary leads nowhere */
+
 /* The same for user mode. */
 NTSTATUS ObpCreateHandle(POBJECT_TYPE Type, SIZE_T BodySize, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess,
                          NTSTATUS (*Initialize)(PVOID Object, PVOID Context), PVOID Context, PHANDLE Handle);
@@ -127,6 +143,9 @@ NTSTATUS ObpOpenHandle(POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes, ACCESS_
 /* handle.c. A reserved handle is not open yet; opening it cannot fail. */
 HANDLE ObpReserveHandle(VOID); /* NULL: no memory, or too many handles */
 VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess);
+/* The same for a handle that the world has counted already. */
+VOID ObpOpenCountedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess);
+VOID ObpChangeSharedHandles(PVOID Object, LONG Change); /* share.c */
 VOID ObpCancelReservedHandle(HANDLE Handle);
 NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectFromClose);
 NTSTATUS ObpQueryHandleAttributes(HANDLE Handle, BOOLEAN *Inherit, BOOLEAN *ProtectFromClose);

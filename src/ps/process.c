@@ -9,6 +9,7 @@
 #include "psp.h"
 
 #include "../ke/dispatch.h"
+#include "../ob/inherit.h"
 #include "../trace/trace.h"
 #include "../wo/wo.h"
 
@@ -263,9 +264,24 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
     return STATUS_SUCCESS;
 }
 
+/* The bequest ends with the child's id, or without a child. */
+static NTSTATUS PspSpawnHeir(PEPROCESS Process, const HAL_SPAWN *Spawn, const OBP_HEIRLOOMS *Heirlooms)
+{
+    HAL_SPAWN Heir = *Spawn;
+    OBP_BEQUEST Bequest = {0};
+    NTSTATUS Status = Heirlooms != NULL ? ObpPrepareBequest(Heirlooms, &Bequest) : STATUS_SUCCESS;
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Heir.Variable = Bequest.Text;
+    Status = PspSpawn(Process, &Heir);
+    ObpEndBequest(&Bequest, NT_SUCCESS(Status) ? Process->Pcb.ProcessId : 0);
+    return Status;
+}
+
 /* Whatever can fail comes before the process exists, as far as possible. */
-NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
-                          PHANDLE ThreadHandle, PCLIENT_ID ClientId)
+NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, const OBP_HEIRLOOMS *Heirlooms, ULONG Attributes,
+                          PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId)
 {
     HANDLE Handles[2];
     ULONG Opened = 0;
@@ -276,13 +292,16 @@ NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK 
     }
     while (Opened < RTL_NUMBER_OF(Handles) && NT_SUCCESS(Status)) {
         Status =
-            ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, &Handles[Opened]);
+            ObOpenObjectByPointer(Process, 0, NULL, PROCESS_ALL_ACCESS, *PsProcessType, UserMode, &Handles[Opened]);
         Opened += NT_SUCCESS(Status);
     }
     if (NT_SUCCESS(Status)) {
-        Status = PspSpawn(Process, Spawn);
+        Status = PspSpawnHeir(Process, Spawn, Heirlooms);
     }
     if (NT_SUCCESS(Status)) {
+        for (ULONG Index = 0; Index < Opened; Index++) { /* the child itself does not inherit them */
+            ObpSetHandleAttributes(Handles[Index], (Attributes & OBJ_INHERIT) != 0, FALSE);
+        }
         *ProcessHandle = Handles[0];
         *ThreadHandle = Handles[1];
         ClientId->UniqueProcess = ULongToHandle(Process->Pcb.ProcessId);

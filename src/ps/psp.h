@@ -47,9 +47,10 @@ typedef struct _EPROCESS {
 } EPROCESS;
 
 /* process.c */
-/* Two handles of the process: the second one stands for its first thread. */
-NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle,
-                          PHANDLE ThreadHandle, PCLIENT_ID ClientId);
+struct _OBP_HEIRLOOMS; /* ob/inherit.h */
+/* Two handles of the process: the second one stands for its first thread. Heirlooms NULL: it inherits no handle. */
+NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, const struct _OBP_HEIRLOOMS *Heirlooms, ULONG Attributes,
+                          PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId);
 NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle);
 NTSTATUS PspTerminateProcess(PEPROCESS Process, NTSTATUS ExitStatus);
 NTSTATUS PspSuspendProcess(PEPROCESS Process);

@@ -30,6 +30,14 @@ BOOLEAN BaseWaitAgain(PBASE_WAIT_TIME Time, NTSTATUS Status); /* FALSE: Status i
 SIZE_T BaseUtf8ToWide(LPCSTR Source, SIZE_T Length, PWSTR Target, SIZE_T Room, PBOOLEAN Invalid);
 SIZE_T BaseWideToUtf8(LPCWSTR Source, SIZE_T Length, PSTR Target, SIZE_T Room, PBOOLEAN Invalid);
 
+/* attributes.c: the handles that a child inherits. FALSE: the list, which may be NULL, does not say. */
+struct _PROC_THREAD_ATTRIBUTE_LIST;
+BOOLEAN BaseFindHandleList(struct _PROC_THREAD_ATTRIBUTE_LIST *AttributeList, const HANDLE **List, PULONG Count);
+
+/* namespace.c: a name that begins with the prefix of a private namespace. Returns the namespace, and how many characters
+   the prefix and its separator have. NULL: the name begins with none. */
+HANDLE BaseFindNamespace(LPCWSTR Name, PSIZE_T Prefix);
+
 /* process.c. An array of strings in one block of memory, ended by NULL; NULL: no memory. HalFree frees it. */
 PSTR *BaseSplitCommandLine(PCSTR CommandLine);
 PSTR *BaseSplitEnvironment(PCSTR Block);

@@ -2,7 +2,7 @@
  * object.c: objects with handles and names: events, semaphores, mutexes, waitable timers; and handles of any kind.
  *
  * A Win32 name is a path below \BaseNamedObjects, where Local, Global and Session are links. Any other backslash
- * separates directories, which must exist.
+ * separates directories, which must exist. A name that begins with the prefix of a private namespace is a path below that.
  */
 #include "base.h"
 
@@ -17,6 +17,7 @@
 /* The attributes for the Nt service, with room for the longest path and its null character. */
 typedef struct _BASE_OBJECT_ATTRIBUTES {
     OBJECT_ATTRIBUTES Attributes;
+    HANDLE Namespace; /* where Path begins; NULL: at the root */
     UNICODE_STRING Path;
     WCHAR Buffer[sizeof(BASE_DIRECTORY) / sizeof(WCHAR) + MAX_PATH];
 } BASE_OBJECT_ATTRIBUTES, *PBASE_OBJECT_ATTRIBUTES;
@@ -37,13 +38,19 @@ static NTSTATUS BaseFormatPath(PBASE_OBJECT_ATTRIBUTES Object, LPCWSTR Name)
 {
     SIZE_T Directory = sizeof(BASE_DIRECTORY) - sizeof(WCHAR);
     SIZE_T Length = InterlockWcsnlen(Name, MAX_PATH + 1);
+    SIZE_T Prefix = 0;
     if (Length > MAX_PATH) {
         return STATUS_NAME_TOO_LONG;
     }
     if (Name[0] == '\\') {
         return STATUS_OBJECT_PATH_SYNTAX_BAD;
     }
-    if (Length == 0) {
+    Object->Namespace = BaseFindNamespace(Name, &Prefix);
+    if (Object->Namespace != NULL) {
+        Directory = 0;
+        Name += Prefix;
+        Length -= Prefix;
+    } else if (Length == 0) {
         Directory -= sizeof(WCHAR);
     }
     memcpy(Object->Buffer, BASE_DIRECTORY, Directory);
@@ -67,7 +74,7 @@ static NTSTATUS BaseFormatObjectAttributes(PBASE_OBJECT_ATTRIBUTES Object, LPSEC
         Attributes |= OBJ_OPENIF;
         Path = &Object->Path;
     }
-    InitializeObjectAttributes(&Object->Attributes, Path, Attributes, NULL,
+    InitializeObjectAttributes(&Object->Attributes, Path, Attributes, Path != NULL ? Object->Namespace : NULL,
                                Security != NULL ? Security->lpSecurityDescriptor : NULL);
     return STATUS_SUCCESS;
 }
@@ -105,7 +112,7 @@ static HANDLE BaseOpenObject(BASE_OPEN *Open, ACCESS_MASK DesiredAccess, BOOL In
     HANDLE Handle = NULL;
     NTSTATUS Status = Name != NULL ? BaseFormatPath(&Object, Name) : STATUS_INVALID_PARAMETER;
     if (NT_SUCCESS(Status)) {
-        InitializeObjectAttributes(&Object.Attributes, &Object.Path, Inherit ? OBJ_INHERIT : 0, NULL, NULL);
+        InitializeObjectAttributes(&Object.Attributes, &Object.Path, Inherit ? OBJ_INHERIT : 0, Object.Namespace, NULL);
         Status = Open(&Handle, DesiredAccess, &Object.Attributes);
     }
     return BaseBoolStatus(Status) ? Handle : NULL;

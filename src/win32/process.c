@@ -137,6 +137,8 @@ typedef struct _BASE_CREATE {
     ULONG StartFlags;
     HANDLE Standard[3];
     BOOLEAN Inherit;                 /* the new process's handles */
+    BOOLEAN InheritHandles;          /* those of this process, by the new one: */
+    LPPROC_THREAD_ATTRIBUTE_LIST AttributeList;
     PSTR Path;
     PSTR *Arguments;
     PSTR *Variables;
@@ -195,11 +197,25 @@ static NTSTATUS BaseRedirect(PBASE_CREATE Create, HAL_SPAWN *Spawn)
     return Status;
 }
 
+/* A list of handles makes sense only if handles are inherited at all. */
+static NTSTATUS BaseChooseHeirlooms(PBASE_CREATE Create, NTP_HEIRLOOMS *Heirlooms)
+{
+    BOOLEAN Listed = BaseFindHandleList(Create->AttributeList, &Heirlooms->List, &Heirlooms->Count);
+    if (Listed && Heirlooms->List == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    return Listed && !Create->InheritHandles ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
+}
+
 static NTSTATUS BaseSpawn(PBASE_CREATE Create, LPPROCESS_INFORMATION Information)
 {
     CLIENT_ID ClientId;
-    HAL_SPAWN Spawn;
-    NTSTATUS Status = BaseTakeApart(Create);
+    HAL_SPAWN Spawn = {0};
+    NTP_HEIRLOOMS Heirlooms = {NULL, 0};
+    NTSTATUS Status = BaseChooseHeirlooms(Create, &Heirlooms);
+    if (NT_SUCCESS(Status)) {
+        Status = BaseTakeApart(Create);
+    }
     if (NT_SUCCESS(Status)) {
         Status = BaseRedirect(Create, &Spawn);
     }
@@ -211,8 +227,8 @@ static NTSTATUS BaseSpawn(PBASE_CREATE Create, LPPROCESS_INFORMATION Information
     Spawn.Environment = Create->Variables;
     Spawn.Directory = Create->Directory;
     Spawn.Stopped = (Create->Flags & CREATE_SUSPENDED) != 0;
-    Status = NtpCreateUserProcess(&Spawn, Create->Inherit ? OBJ_INHERIT : 0, &Information->hProcess,
-                                  &Information->hThread, &ClientId);
+    Status = NtpCreateUserProcess(&Spawn, Create->InheritHandles ? &Heirlooms : NULL, Create->Inherit ? OBJ_INHERIT : 0,
+                                  &Information->hProcess, &Information->hThread, &ClientId);
     if (NT_SUCCESS(Status)) {
         Information->dwProcessId = HandleToULong(ClientId.UniqueProcess);
         Information->dwThreadId = HandleToULong(ClientId.UniqueThread);
@@ -276,9 +292,10 @@ BOOL CreateProcessA(LPCSTR lpApplicationName, LPSTR lpCommandLine, LPSECURITY_AT
                     LPVOID lpEnvironment, LPCSTR lpCurrentDirectory, LPSTARTUPINFOA lpStartupInfo,
                     LPPROCESS_INFORMATION lpProcessInformation)
 {
+    LPSTARTUPINFOEXA Extended = dwCreationFlags & EXTENDED_STARTUPINFO_PRESENT ? (LPSTARTUPINFOEXA)lpStartupInfo : NULL;
     UNREFERENCED_PARAMETER(lpThreadAttributes);
-    UNREFERENCED_PARAMETER(bInheritHandles);
-    if (lpStartupInfo == NULL || lpProcessInformation == NULL) {
+    if (lpStartupInfo == NULL || lpProcessInformation == NULL ||
+        (Extended != NULL && lpStartupInfo->cb != sizeof(*Extended))) {
         return BaseBoolStatus(STATUS_INVALID_PARAMETER);
     }
     BASE_CREATE Create = {
@@ -289,6 +306,8 @@ BOOL CreateProcessA(LPCSTR lpApplicationName, LPSTR lpCommandLine, LPSECURITY_AT
         .StartFlags = lpStartupInfo->dwFlags,
         .Standard = {lpStartupInfo->hStdInput, lpStartupInfo->hStdOutput, lpStartupInfo->hStdError},
         .Inherit = lpProcessAttributes != NULL && lpProcessAttributes->bInheritHandle,
+        .InheritHandles = bInheritHandles != FALSE,
+        .AttributeList = Extended != NULL ? Extended->lpAttributeList : NULL,
     };
     return BaseCreateProcess(&Create, lpEnvironment, lpProcessInformation);
 }
@@ -300,9 +319,10 @@ BOOL CreateProcessW(LPCWSTR lpApplicationName, LPWSTR lpCommandLine, LPSECURITY_
 {
     PSTR Texts[3] = {NULL, NULL, NULL};
     BOOL Created;
+    LPSTARTUPINFOEXW Extended = dwCreationFlags & EXTENDED_STARTUPINFO_PRESENT ? (LPSTARTUPINFOEXW)lpStartupInfo : NULL;
     UNREFERENCED_PARAMETER(lpThreadAttributes);
-    UNREFERENCED_PARAMETER(bInheritHandles);
-    if (lpStartupInfo == NULL || lpProcessInformation == NULL) {
+    if (lpStartupInfo == NULL || lpProcessInformation == NULL ||
+        (Extended != NULL && lpStartupInfo->cb != sizeof(*Extended))) {
         return BaseBoolStatus(STATUS_INVALID_PARAMETER);
     }
     BASE_CREATE Create = {
@@ -310,6 +330,8 @@ BOOL CreateProcessW(LPCWSTR lpApplicationName, LPWSTR lpCommandLine, LPSECURITY_
         .StartFlags = lpStartupInfo->dwFlags,
         .Standard = {lpStartupInfo->hStdInput, lpStartupInfo->hStdOutput, lpStartupInfo->hStdError},
         .Inherit = lpProcessAttributes != NULL && lpProcessAttributes->bInheritHandle,
+        .InheritHandles = bInheritHandles != FALSE,
+        .AttributeList = Extended != NULL ? Extended->lpAttributeList : NULL,
     };
     if (BaseNarrowInto(&Texts[0], &Create.Application, lpApplicationName, BaseSizeOfString) &&
         BaseNarrowInto(&Texts[1], &Create.CommandLine, lpCommandLine, BaseSizeOfString) &&

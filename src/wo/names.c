@@ -282,6 +282,15 @@ VOID WopRemoveName(PWO_VIEW View, WO_INDEX Index)
     }
 }
 
+VOID WoRemoveName(PWO_VIEW View, WO_INDEX Object)
+{
+    if (WopLock(View)) {
+        WopBegin(View);
+        WopRemoveName(View, Object);
+        WopFinish(View, TRUE);
+    }
+}
+
 NTSTATUS WoSetPermanent(PWO_VIEW View, WO_INDEX Index, BOOLEAN Permanent)
 {
     if (!WopLock(View)) {

@@ -27,6 +27,23 @@ WO_INDEX WopNewObject(PWO_VIEW View, const WO_NEW *New)
     return Index;
 }
 
+NTSTATUS WoCreateObject(PWO_VIEW View, const WO_NEW *New, WO_INDEX *Object)
+{
+    if (!WopLock(View)) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
+    WopBegin(View);
+    *Object = WopNewObject(View, New);
+    BOOLEAN Done = *Object != 0 && WopAddReference(View, View->Self, *Object, 0) != 0;
+    if (Done && New->Owner != 0 && !WoIsPoisoned(View)) {
+        WopCommit(View);
+        WopTakeInitialOwnership(View, New->Owner, *Object);
+        WopUnlock(View);
+        return STATUS_SUCCESS;
+    }
+    return WopFinish(View, Done);
+}
+
 WO_TYPE WoTypeOf(PWO_VIEW View, WO_INDEX Object)
 {
     PWO_OBJECT Record = WopObject(View, Object);

@@ -94,11 +94,13 @@ static BOOLEAN WopGuard(PWO_PLACE Place)
     return Soon;
 }
 
-static VOID WopSleep(volatile ULONG *Word, ULONG Seen, BOOLEAN Soon, ULONGLONG *Interval)
+/* Timer: until a timer with a notification is due, in any case; Time is 0 if there is none. */
+static VOID WopSleep(volatile ULONG *Word, ULONG Seen, BOOLEAN Soon, ULONGLONG *Interval, ULONGLONG Timer)
 {
-    HAL_DEADLINE Deadline = {HalNoDeadline, 0};
-    if (Soon && *Interval <= WO_LAST_LOOK) {
-        Deadline = (HAL_DEADLINE){HalInterruptTime, HalDispatch.QueryInterruptTime() + *Interval};
+    HAL_DEADLINE Deadline = {Timer != 0 ? HalInterruptTime : HalNoDeadline, Timer};
+    ULONGLONG Look = HalDispatch.QueryInterruptTime() + *Interval;
+    if (Soon && *Interval <= WO_LAST_LOOK && (Timer == 0 || Look < Timer)) {
+        Deadline = (HAL_DEADLINE){HalInterruptTime, Look};
         *Interval *= 2;
     }
     if (HalWaitShared(Word, Seen, &Deadline)) {
@@ -122,8 +124,9 @@ static VOID WopRunSession(PVOID Context)
         BOOLEAN Soon = WopGuard(Place);
         WopServeRequests(View);
         WopDeliverNotifications(View);
+        ULONGLONG Timer = WopNextNotification(View);
         if (!WoIsPoisoned(View)) {
-            WopSleep(&Self->GuardWord, Seen, Soon, &Interval);
+            WopSleep(&Self->GuardWord, Seen, Soon, &Interval, Timer);
         }
     }
     WopDeliverNotifications(View); /* of waits that the poison ends */

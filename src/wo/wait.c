@@ -96,8 +96,9 @@ VOID WoDeleteWaiter(PWO_VIEW View, WO_INDEX Waiter)
     PWO_WAITER Record = WopRecord(View, Waiter, WoWaiterRecord);
     if (Record != NULL && WopLock(View)) {
         WopEndWaiter(View, Waiter);
-        WopFreeWaiter(View, Record);
-        WopUnlock(View);
+        WopBegin(View);
+        WopFreeWaiter(View, Waiter);
+        WopFinish(View, TRUE);
     }
 }
 

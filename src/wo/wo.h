@@ -87,6 +87,7 @@ typedef enum _WO_SCOPE { WoLocal, WoMachine } WO_SCOPE;
    memory: names stay in the process. */
 NTSTATUS WoOpenView(WO_SCOPE Scope, PWO_VIEW *View);
 BOOLEAN WoIsPoisoned(PWO_VIEW View);
+BOOLEAN WoHasMachineWorld(VOID); /* attaches nothing */
 
 /* object.c. Created with one reference and no handle of this process; see process.c. */
 typedef enum _WO_TYPE {
@@ -226,6 +227,7 @@ NTSTATUS WoFindName(PWO_VIEW View, const WO_LOOKUP *Lookup, ULONG Handles, WO_IN
 /* The same, or creates and enters it: STATUS_SUCCESS; STATUS_OBJECT_NAME_EXISTS: found. */
 NTSTATUS WoCreateName(PWO_VIEW View, const WO_LOOKUP *Lookup, const WO_NEW *New, ULONG Handles, WO_INDEX *Object);
 NTSTATUS WoSetPermanent(PWO_VIEW View, WO_INDEX Object, BOOLEAN Permanent);
+VOID WoRemoveName(PWO_VIEW View, WO_INDEX Object); /* although it has handles */
 ULONG WoQueryAttributes(PWO_VIEW View, WO_INDEX Object); /* of WO_NEW.Attributes */
 NTSTATUS WoQueryName(PWO_VIEW View, WO_INDEX Object, PWCHAR Path, ULONG Capacity, PULONG Length); /* from the root */
 NTSTATUS WoQueryTarget(PWO_VIEW View, WO_INDEX SymbolicLink, PWCHAR Target, ULONG Capacity, PULONG Length);

@@ -269,6 +269,7 @@ BOOLEAN WopIsOwned(PWO_OBJECT Object);             /* a mutant with an owner mus
 WO_INDEX WopNewObject(PWO_VIEW View, const WO_NEW *New);
 VOID WopTakeInitialOwnership(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant);
 VOID WopDeliverNotifications(PWO_VIEW View);       /* by the session thread, without the lock, when GuardWord has changed */
+ULONGLONG WopNextNotification(PWO_VIEW View);      /* and at this interrupt time; 0: no timer has a notification */
 
 /* Ends a transaction and the lock. Done is FALSE: memory was short, and the transaction is undone. */
 NTSTATUS WopFinish(PWO_VIEW View, BOOLEAN Done);

@@ -51,7 +51,7 @@ typedef DWORD LCID, *PLCID, COLORREF;
 typedef UINT_PTR WPARAM;
 typedef LONG_PTR LPARAM, LRESULT;
 typedef ACCESS_MASK REGSAM;
-typedef PVOID PSECURITY_DESCRIPTOR;
+typedef PVOID PSECURITY_DESCRIPTOR, PSID;
 typedef HANDLE HGLOBAL, HLOCAL;
 
 #define DECLARE_HANDLE(Name)                                                                                           \

@@ -368,6 +368,64 @@ WINBASEAPI BOOL WINAPI GetQueuedCompletionStatusEx(HANDLE CompletionPort, LPOVER
                                                    ULONG ulCount, PULONG ulNumEntriesRemoved, DWORD dwMilliseconds,
                                                    BOOL fAlertable);
 
+/*
+ * Private namespaces. A namespace is a directory that processes find by its boundary descriptor: a name, and security
+ * identifiers. In a process that has created or opened it, names of objects that begin with its prefix and a backslash are
+ * in it. <namespaceapi.h> declares them.
+ */
+
+#define CREATE_BOUNDARY_DESCRIPTOR_ADD_APPCONTAINER_SID 0x1
+#define PRIVATE_NAMESPACE_FLAG_DESTROY 0x00000001
+
+typedef struct _SID_IDENTIFIER_AUTHORITY {
+    BYTE Value[6];
+} SID_IDENTIFIER_AUTHORITY, *PSID_IDENTIFIER_AUTHORITY;
+
+typedef struct _SID {
+    BYTE Revision;
+    BYTE SubAuthorityCount;
+    SID_IDENTIFIER_AUTHORITY IdentifierAuthority;
+    DWORD SubAuthority[ANYSIZE_ARRAY];
+} SID, *PISID;
+
+#define SID_REVISION 1
+#define SID_MAX_SUB_AUTHORITIES 15
+
+/* Creates a boundary descriptor, which is no handle of an object; NULL on failure. Differs: the flag is accepted and
+   ignored. Since Vista. */
+WINBASEAPI HANDLE WINAPI CreateBoundaryDescriptorA(LPCSTR Name, ULONG Flags);
+WINBASEAPI HANDLE WINAPI CreateBoundaryDescriptorW(LPCWSTR Name, ULONG Flags);
+
+/* Adds a security identifier to the boundary; the descriptor may move. Fails with ERROR_INVALID_SID, and with
+   ERROR_INVALID_PARAMETER for an integrity level. Differs: identifiers distinguish boundaries; no process is refused.
+   Since Vista. */
+WINBASEAPI BOOL WINAPI AddSIDToBoundaryDescriptor(HANDLE *BoundaryDescriptor, PSID RequiredSid);
+
+/* Adds an integrity level (S-1-16-n), one at most. Differs: it distinguishes boundaries; no process is refused. Since 7. */
+WINBASEAPI BOOL WINAPI AddIntegrityLabelToBoundaryDescriptor(HANDLE *BoundaryDescriptor, PSID IntegrityLabel);
+
+/* Frees a boundary descriptor; namespaces stay. Since Vista. */
+WINBASEAPI VOID WINAPI DeleteBoundaryDescriptor(HANDLE BoundaryDescriptor);
+
+/* Creates a namespace and gives it a prefix in this process. Fails with ERROR_ALREADY_EXISTS if there is one within the
+   boundary, with ERROR_DUP_NAME if the prefix is taken. Since Vista. */
+WINBASEAPI HANDLE WINAPI CreatePrivateNamespaceA(LPSECURITY_ATTRIBUTES lpPrivateNamespaceAttributes,
+                                                 LPVOID lpBoundaryDescriptor, LPCSTR lpAliasPrefix);
+WINBASEAPI HANDLE WINAPI CreatePrivateNamespaceW(LPSECURITY_ATTRIBUTES lpPrivateNamespaceAttributes,
+                                                 LPVOID lpBoundaryDescriptor, LPCWSTR lpAliasPrefix);
+
+/* Opens a namespace that a process has created. Fails with ERROR_PATH_NOT_FOUND if there is none. Since Vista. */
+WINBASEAPI HANDLE WINAPI OpenPrivateNamespaceA(LPVOID lpBoundaryDescriptor, LPCSTR lpAliasPrefix);
+WINBASEAPI HANDLE WINAPI OpenPrivateNamespaceW(LPVOID lpBoundaryDescriptor, LPCWSTR lpAliasPrefix);
+
+/* Closes a namespace; with PRIVATE_NAMESPACE_FLAG_DESTROY no process opens it any more. Its objects stay. It ends with the
+   last handle of any process. Since Vista. */
+WINBASEAPI BOOLEAN WINAPI ClosePrivateNamespace(HANDLE Handle, ULONG Flags);
+
+#define CreateBoundaryDescriptor INTERLOCK_AW(CreateBoundaryDescriptor)
+#define CreatePrivateNamespace INTERLOCK_AW(CreatePrivateNamespace)
+#define OpenPrivateNamespace INTERLOCK_AW(OpenPrivateNamespace)
+
 INTERLOCK_END
 
 #endif

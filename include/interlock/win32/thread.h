@@ -213,8 +213,8 @@ WINBASEAPI uintptr_t _beginthreadex(void *_Security, unsigned _StackSize, _begin
 WINBASEAPI DECLSPEC_NORETURN void _endthreadex(unsigned _Retval);
 
 /*
- * Processes. A child is a process of the host and shares no objects with this one, so handles are not inherited.
- * hThread in PROCESS_INFORMATION is another handle of the process: it is signaled when the process ends, and
+ * Processes. A child is a process of the host. It inherits handles of events, mutexes, semaphores, timers, directories,
+ * links and processes, if it is a program of this library (docs/processes.md). hThread in PROCESS_INFORMATION is another handle of the process: it is signaled when the process ends, and
  * ResumeThread starts a process that was created suspended.
  */
 
@@ -230,6 +230,7 @@ WINBASEAPI DECLSPEC_NORETURN void _endthreadex(unsigned _Retval);
 #define CREATE_UNICODE_ENVIRONMENT 0x00000400
 #define BELOW_NORMAL_PRIORITY_CLASS 0x00004000
 #define ABOVE_NORMAL_PRIORITY_CLASS 0x00008000
+#define EXTENDED_STARTUPINFO_PRESENT 0x00080000
 #define CREATE_NO_WINDOW 0x08000000
 
 #define STARTF_USESHOWWINDOW 0x00000001
@@ -284,12 +285,42 @@ typedef struct _STARTUPINFOW {
     HANDLE hStdError;
 } STARTUPINFOW, *LPSTARTUPINFOW;
 
+/* With EXTENDED_STARTUPINFO_PRESENT; cb is that of the whole structure. */
+typedef struct _STARTUPINFOEXA {
+    STARTUPINFOA StartupInfo;
+    LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList;
+} STARTUPINFOEXA, *LPSTARTUPINFOEXA;
+
+typedef struct _STARTUPINFOEXW {
+    STARTUPINFOW StartupInfo;
+    LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList;
+} STARTUPINFOEXW, *LPSTARTUPINFOEXW;
+
+#define PROC_THREAD_ATTRIBUTE_HANDLE_LIST 0x00020002
+
 C_ASSERT(sizeof(STARTUPINFOA) == 104 && sizeof(STARTUPINFOW) == 104);
+C_ASSERT(sizeof(STARTUPINFOEXA) == 112 && sizeof(STARTUPINFOEXW) == 112);
 C_ASSERT(sizeof(PROCESS_INFORMATION) == 24);
 
-/* Starts a program, suspended if asked. Stores handles and ids. Differs: the program is one of the host, found in PATH;
-   standard handles are descriptor objects; debugging is ERROR_NOT_SUPPORTED; consoles, windows and priority classes are
-   ignored. Since NT 3.1. */
+/* Prepares memory for a number of attributes. Without memory for them it fails with ERROR_INSUFFICIENT_BUFFER and stores
+   the size that is needed. Since Vista. */
+WINBASEAPI BOOL WINAPI InitializeProcThreadAttributeList(LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList,
+                                                         DWORD dwAttributeCount, DWORD dwFlags, PSIZE_T lpSize);
+
+/* Adds an attribute, whose value is read when a process is created. Fails with ERROR_BAD_LENGTH, with
+   ERROR_OBJECT_NAME_EXISTS if it is there, with ERROR_GEN_FAILURE if the list is full. Differs: any other than
+   PROC_THREAD_ATTRIBUTE_HANDLE_LIST is ERROR_NOT_SUPPORTED. Since Vista. */
+WINBASEAPI BOOL WINAPI UpdateProcThreadAttribute(LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList, DWORD dwFlags,
+                                                 DWORD_PTR Attribute, PVOID lpValue, SIZE_T cbSize,
+                                                 PVOID lpPreviousValue, PSIZE_T lpReturnSize);
+
+/* Ends the use of a list; its memory is the program's. Since Vista. */
+WINBASEAPI VOID WINAPI DeleteProcThreadAttributeList(LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList);
+
+/* Starts a program, suspended if asked. Stores handles and ids. With bInheritHandles the child has the handles that are
+   marked as inherited, or of these those in a list, with the same values. Differs: the program is one of the host, found
+   in PATH; not every kind of handle is inherited (docs/processes.md); standard handles are descriptor objects; debugging
+   is ERROR_NOT_SUPPORTED; consoles, windows and priority classes are ignored. Since NT 3.1. */
 NTSYSAPI BOOL CreateProcessA(LPCSTR lpApplicationName, LPSTR lpCommandLine, LPSECURITY_ATTRIBUTES lpProcessAttributes,
                              LPSECURITY_ATTRIBUTES lpThreadAttributes, BOOL bInheritHandles, DWORD dwCreationFlags,
                              LPVOID lpEnvironment, LPCSTR lpCurrentDirectory, LPSTARTUPINFOA lpStartupInfo,
@@ -320,10 +351,14 @@ NTSYSAPI DECLSPEC_NORETURN VOID ExitProcess(UINT uExitCode);
 #define CreateProcess CreateProcessW
 typedef STARTUPINFOW STARTUPINFO;
 typedef LPSTARTUPINFOW LPSTARTUPINFO;
+typedef STARTUPINFOEXW STARTUPINFOEX;
+typedef LPSTARTUPINFOEXW LPSTARTUPINFOEX;
 #else
 #define CreateProcess CreateProcessA
 typedef STARTUPINFOA STARTUPINFO;
 typedef LPSTARTUPINFOA LPSTARTUPINFO;
+typedef STARTUPINFOEXA STARTUPINFOEX;
+typedef LPSTARTUPINFOEXA LPSTARTUPINFOEX;
 #endif
 
 /* Thread pool types. */

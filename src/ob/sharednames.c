@@ -1,0 +1,520 @@
+/*
+ * sharednames.c: names in the world: lookups, creation, listing. Everything of a component is done in one step with the
+ * shares locked: so a name that is found leads to a proxy whose record and handle are already counted, and what is taken
+ * back because it does not fit was seen by no other thread.
+ */
+#include "walk.h"
+
+#define OBP_LOCAL_ROOT u"\\BaseNamedObjects"
+#define OBP_MACHINE_ROOT u"\\Sessions\\Machine"
+#define OBP_ROOT_ROOM 24 /* characters: either of them, and a separator */
+
+C_ASSERT(sizeof(OBP_LOCAL_ROOT) / sizeof(WCHAR) <= OBP_ROOT_ROOM && sizeof(OBP_MACHINE_ROOT) / sizeof(WCHAR) <= OBP_ROOT_ROOM);
+
+/* Directories. */
+
+BOOLEAN ObpIsInWorld(POBJECT_DIRECTORY Directory)
+{
+    return Directory->Root != ObpNoRoot || ObpShareOf(Directory) != NULL;
+}
+
+/* Where a directory is in which world; index 0 is the root. */
+static NTSTATUS ObpPlaceOf(POBJECT_DIRECTORY Directory, PWO_VIEW *View, WO_INDEX *Index)
+{
+    POBP_SHARE Share = ObpShareOf(Directory);
+    if (Share != NULL) {
+        *View = ObpViewOf(Share);
+        *Index = Share->Outside.Index;
+        return STATUS_SUCCESS;
+    }
+    *Index = 0;
+    return ObpOpenWorld(Directory->Root == ObpMachineRoot ? WoMachine : WoLocal, View);
+}
+
+static VOID ObpRepresentDirectory(PVOID Proxy, POBP_SHARE Share)
+{
+    UNREFERENCED_PARAMETER(Share);
+    ObpInitializeDirectory(Proxy, NULL);
+}
+
+static VOID ObpDescribeDirectory(PVOID Object, POBP_NEW New)
+{
+    UNREFERENCED_PARAMETER(Object);
+    New->World.Type = WoDirectory;
+}
+
+const OBP_SHARING ObpDirectorySharing = {
+    .Kinds = OBP_KIND(WoDirectory),
+    .BodySize = sizeof(OBJECT_DIRECTORY),
+    .Describe = ObpDescribeDirectory,
+    .Represent = ObpRepresentDirectory,
+};
+
+/* Links. A proxy has a copy of the target, which never changes. Length is the room for it before. */
+
+static VOID ObpRepresentLink(PVOID Proxy, POBP_SHARE Share)
+{
+    POBJECT_SYMBOLIC_LINK Link = Proxy;
+    ULONG Length = 0;
+    if (!NT_SUCCESS(WoQueryTarget(ObpViewOf(Share), Share->Outside.Index, Link->Target, Link->Length, &Length))) {
+        Length = 0;
+    }
+    Link->Length = (USHORT)Length;
+    KeQuerySystemTime(&Link->CreationTime);
+}
+
+static VOID ObpDescribeLink(PVOID Object, POBP_NEW New)
+{
+    POBJECT_SYMBOLIC_LINK Link = Object;
+    New->World.Type = WoSymbolicLink;
+    New->Target = (UNICODE_STRING){(USHORT)(Link->Length * sizeof(WCHAR)), (USHORT)(Link->Length * sizeof(WCHAR)),
+                                   Link->Target};
+    New->World.Target = &New->Target;
+}
+
+const OBP_SHARING ObpSymbolicLinkSharing = {
+    .Kinds = OBP_KIND(WoSymbolicLink),
+    .BodySize = sizeof(OBJECT_SYMBOLIC_LINK),
+    .Describe = ObpDescribeLink,
+    .Represent = ObpRepresentLink,
+};
+
+/* A component of a walk: where it is looked up, and what was found there. */
+typedef struct _OBP_STEP {
+    POBP_WALK Walk;
+    PWO_VIEW View;
+    WO_LOOKUP Lookup;
+    UNICODE_STRING Name;
+    BOOLEAN More;
+    WO_INDEX Index;
+    WO_TYPE Kind;
+    ULONG Handles;                   /* taken with the record */
+    ULONG Needed;                    /* room for a target that did not fit */
+} OBP_STEP, *POBP_STEP;
+
+/* Preparing, without the lock. */
+
+static ULONG ObpLengthOfPath(POBJECT_DIRECTORY Directory)
+{
+    POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Directory)->NameInfo;
+    return Info != NULL && Info->Share != NULL ? Info->Length : OBP_ROOT_ROOM;
+}
+
+static NTSTATUS ObpPrepareTarget(POBP_WALK Walk, ULONG Length)
+{
+    HalFree(Walk->Target);
+    Walk->TargetRoom = 0;
+    Walk->Target = HalAllocate(Length * sizeof(WCHAR), MEMORY_ALLOCATION_ALIGNMENT);
+    if (Walk->Target == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    Walk->TargetRoom = Length;
+    return STATUS_SUCCESS;
+}
+
+/* Room for the target of a link that is to be created. */
+static NTSTATUS ObpPrepareNewLink(POBP_WALK Walk)
+{
+    POBJECT_SYMBOLIC_LINK Link = Walk->Request->NewObject;
+    return Link != NULL && Link->Length > Walk->TargetRoom ? ObpPrepareTarget(Walk, Link->Length) : STATUS_SUCCESS;
+}
+
+/* A candidate for what the path may lead to. NULL in Walk: nothing that the world has fits the request. */
+static NTSTATUS ObpPrepareCandidate(POBP_WALK Walk, BOOLEAN More)
+{
+    POBJECT_TYPE Type = More ? &ObpDirectoryType : Walk->Request->Type;
+    BOOLEAN Link = Type == &ObpSymbolicLinkType;
+    ULONG Room = ObpLengthOfPath(Walk->Directory) + 1 + Walk->Component.Length;
+    if (Type->Sharing == NULL) {
+        return STATUS_SUCCESS;
+    }
+    if (Link && !NT_SUCCESS(ObpPrepareNewLink(Walk))) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    Walk->Candidate = ObpBuildProxy(Type, Type->Sharing->BodySize + (Link ? Walk->TargetRoom * sizeof(WCHAR) : 0),
+                                    Room < MAXUSHORT ? Room : MAXUSHORT);
+    if (Walk->Candidate == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    if (Link) {
+        ((POBJECT_SYMBOLIC_LINK)Walk->Candidate)->Length = (USHORT)Walk->TargetRoom;
+    }
+    return STATUS_SUCCESS;
+}
+
+static VOID ObpDropCandidate(POBP_WALK Walk)
+{
+    if (Walk->Candidate != NULL) {
+        ObpDiscardProxy(Walk->Candidate);
+        Walk->Candidate = NULL;
+    }
+}
+
+/* Looks Component up again. */
+static NTSTATUS ObpStepAgain(POBP_WALK Walk, BOOLEAN More)
+{
+    Walk->Rest = (OBP_TEXT){Walk->Component.Text, Walk->Component.Length + More + Walk->Rest.Length};
+    return STATUS_REPARSE;
+}
+
+/* With the shares locked, as every function up to ObpWalkInWorld. */
+
+static NTSTATUS ObpTakeBack(POBP_STEP Step, NTSTATUS Status)
+{
+    if (Step->Handles != 0) {
+        WoChangeHandles(Step->View, Step->Index, -(LONG)Step->Handles);
+    }
+    ObpReturnRecord(Step->View, Step->Index);
+    return Status;
+}
+
+/* The path in the candidate, for the debugger. */
+static VOID ObpCopyPath(PVOID Proxy)
+{
+    POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Proxy)->NameInfo;
+    ULONG Length;
+    BOOLEAN Fits;
+    if (ObpQueryPathInWorld(Proxy, Info->Name, Info->Capacity, &Length, &Fits) && Fits) {
+        Info->Length = (USHORT)Length;
+    }
+}
+
+static PVOID ObpTakeProxy(POBP_STEP Step)
+{
+    POBP_WALK Walk = Step->Walk;
+    PVOID Proxy = ObpProxyOf(Step->View, Step->Index, Step->Kind, Walk->Candidate);
+    if (Proxy == Walk->Candidate) {
+        Walk->Candidate = NULL;
+        ObpCopyPath(Proxy);
+    }
+    return Proxy;
+}
+
+/* STATUS_BUFFER_TOO_SMALL: Needed characters. */
+static NTSTATUS ObpReadTarget(POBP_STEP Step)
+{
+    POBP_WALK Walk = Step->Walk;
+    NTSTATUS Status = WoQueryTarget(Step->View, Step->Index, Walk->Target, Walk->TargetRoom, &Step->Needed);
+    return NT_SUCCESS(Status) && Step->Needed > Walk->TargetRoom ? STATUS_BUFFER_TOO_SMALL : Status;
+}
+
+static BOOLEAN ObpIsLinkToFollow(POBP_STEP Step)
+{
+    POBP_REQUEST Request = Step->Walk->Request;
+    return Step->Kind == WoSymbolicLink &&
+           (Step->More || (Request->Type != &ObpSymbolicLinkType && !(Request->Attributes & OBJ_OPENLINK)));
+}
+
+/* Only the process that created an exclusive object opens it again. */
+static NTSTATUS ObpCheckExclusive(POBP_STEP Step)
+{
+    BOOLEAN Exclusive = (WoQueryAttributes(Step->View, Step->Index) & OBJ_EXCLUSIVE) != 0;
+    BOOLEAN Wanted = (Step->Walk->Request->Attributes & OBJ_EXCLUSIVE) != 0;
+    PVOID Mine = Exclusive ? ObpReferenceProxy(Step->View, Step->Index) : NULL;
+    if (Mine != NULL) {
+        ObpDereferenceObjectEx(Mine, 1); /* not the last one: its handles hold others */
+    }
+    if (Exclusive && Mine == NULL) {
+        return STATUS_ACCESS_DENIED;
+    }
+    return Wanted && !Exclusive ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
+}
+
+static NTSTATUS ObpCheckFound(POBP_STEP Step)
+{
+    POBP_REQUEST Request = Step->Walk->Request;
+    if (!ObpIsKindOf(Request->Type, Step->Kind)) {
+        return STATUS_OBJECT_TYPE_MISMATCH;
+    }
+    if (Request->Attributes & Request->Type->InvalidAttributes) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    NTSTATUS Status = ObpCheckExclusive(Step);
+    if (NT_SUCCESS(Status) && Step->Kind == WoSymbolicLink) {
+        Status = ObpReadTarget(Step); /* the candidate has as much room */
+    }
+    return Status;
+}
+
+/* Opens the handle of the request. The world has counted it. */
+static NTSTATUS ObpOpenInWorld(POBP_STEP Step, PVOID *Proxy)
+{
+    POBP_REQUEST Request = Step->Walk->Request;
+    ACCESS_MASK GrantedAccess;
+    NTSTATUS Status = ObpGrantAccess(Request->Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
+    if (!NT_SUCCESS(Status)) {
+        return ObpTakeBack(Step, Status);
+    }
+    *Proxy = ObpTakeProxy(Step);
+    ObpOpenCountedHandle(Request->Handle, *Proxy, Request->Attributes, GrantedAccess);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS ObpFindInWorld(POBP_STEP Step)
+{
+    NTSTATUS Status = WoFindName(Step->View, &Step->Lookup, Step->Handles, &Step->Index);
+    return NT_SUCCESS(Status) ? STATUS_OBJECT_NAME_EXISTS : Status;
+}
+
+/* Creates the name, or finds it: STATUS_OBJECT_NAME_EXISTS. */
+static NTSTATUS ObpCreateOrFind(POBP_STEP Step)
+{
+    POBP_REQUEST Request = Step->Walk->Request;
+    OBP_NEW New = {.World.Attributes = Request->Attributes & (OBJ_PERMANENT | OBJ_EXCLUSIVE)};
+    ACCESS_MASK GrantedAccess;
+    NTSTATUS Status;
+    if (Request->NewObject == NULL || Request->Type->Sharing == NULL) {
+        return ObpFindInWorld(Step);
+    }
+    Status = ObpGrantAccess(Request->Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
+    if (!NT_SUCCESS(Status)) {
+        NTSTATUS Found = ObpFindInWorld(Step);
+        return Found == STATUS_OBJECT_NAME_NOT_FOUND ? Status : Found;
+    }
+    Request->Type->Sharing->Describe(Request->NewObject, &New);
+    if (New.World.Type == WoMutant && New.World.State == 0) {
+        Status = WoWaiterOfCurrentThread(Step->View, &New.World.Owner);
+    }
+    return NT_SUCCESS(Status) ? WoCreateName(Step->View, &Step->Lookup, &New.World, Step->Handles, &Step->Index) : Status;
+}
+
+/* The last component. */
+static NTSTATUS ObpFinishInWorld(POBP_STEP Step, PVOID *Proxy)
+{
+    POBP_REQUEST Request = Step->Walk->Request;
+    Step->Handles = 1;
+    NTSTATUS Status = ObpCreateOrFind(Step);
+    if (Status == STATUS_OBJECT_NAME_NOT_FOUND) {
+        return ObpEnterLocalName(Step->Walk);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Step->Kind = WoTypeOf(Step->View, Step->Index);
+    if (ObpIsLinkToFollow(Step)) {
+        return ObpTakeBack(Step, NT_SUCCESS(Status = ObpReadTarget(Step)) ? STATUS_REPARSE_OBJECT : Status);
+    }
+    if (Status == STATUS_OBJECT_NAME_EXISTS) {
+        BOOLEAN Collides = Request->NewObject != NULL && !(Request->Attributes & OBJ_OPENIF);
+        NTSTATUS Fits = Collides ? STATUS_OBJECT_NAME_COLLISION : ObpCheckFound(Step);
+        if (!NT_SUCCESS(Fits)) {
+            return ObpTakeBack(Step, Fits);
+        }
+    }
+    NTSTATUS Opened = ObpOpenInWorld(Step, Proxy);
+    return !NT_SUCCESS(Opened) || Request->NewObject == NULL ? Opened : Status;
+}
+
+/* Any other component: a directory, where the walk goes on, or a link. */
+static NTSTATUS ObpPassInWorld(POBP_STEP Step, PVOID *Proxy)
+{
+    NTSTATUS Status = WoFindName(Step->View, &Step->Lookup, 0, &Step->Index);
+    if (!NT_SUCCESS(Status)) {
+        return Status == STATUS_OBJECT_NAME_NOT_FOUND ? STATUS_OBJECT_PATH_NOT_FOUND : Status;
+    }
+    Step->Kind = WoTypeOf(Step->View, Step->Index);
+    if (ObpIsLinkToFollow(Step)) {
+        return ObpTakeBack(Step, NT_SUCCESS(Status = ObpReadTarget(Step)) ? STATUS_REPARSE_OBJECT : Status);
+    }
+    if (Step->Kind != WoDirectory) {
+        return ObpTakeBack(Step, STATUS_OBJECT_TYPE_MISMATCH);
+    }
+    *Proxy = ObpTakeProxy(Step);
+    return STATUS_REPARSE;
+}
+
+/* Not locked, as every function from here on. */
+
+static NTSTATUS ObpTakeStep(POBP_STEP Step, PVOID *Proxy)
+{
+    NTSTATUS Status;
+    PKTHREAD Thread = ObpLockShares();
+    if (ObpHasLocalName(Step->Walk)) {
+        Status = STATUS_RETRY; /* another thread has just entered it */
+    } else {
+        Status = Step->More ? ObpPassInWorld(Step, Proxy) : ObpFinishInWorld(Step, Proxy);
+    }
+    ObpUnlockShares(Thread);
+    return Status;
+}
+
+static VOID ObpHold(POBP_WALK Walk, PVOID Directory)
+{
+    if (Walk->Held != NULL) {
+        ObpDereferenceObjectEx(Walk->Held, 1);
+    }
+    Walk->Held = Directory;
+}
+
+static NTSTATUS ObpEndStep(POBP_STEP Step, NTSTATUS Status, PVOID Proxy)
+{
+    POBP_WALK Walk = Step->Walk;
+    switch (Status) {
+    case STATUS_RETRY:
+        return ObpStepAgain(Walk, Step->More);
+    case STATUS_BUFFER_TOO_SMALL:
+        Status = ObpPrepareTarget(Walk, Step->Needed);
+        return NT_SUCCESS(Status) ? ObpStepAgain(Walk, Step->More) : Status;
+    case STATUS_REPARSE_OBJECT:
+        Status = ObpFollowLink(Walk, (OBP_TEXT){Walk->Target, Step->Needed}, Step->More);
+        return NT_SUCCESS(Status) ? STATUS_REPARSE : Status;
+    case STATUS_REPARSE:
+        ObpHold(Walk, Proxy);
+        Walk->Directory = Proxy;
+        return Walk->Rest.Length != 0 ? STATUS_REPARSE : STATUS_OBJECT_NAME_INVALID;
+    default:
+        if (Proxy != NULL) {
+            ObpDereferenceObjectEx(Proxy, 1);
+        }
+        return Status;
+    }
+}
+
+NTSTATUS ObpWalkInWorld(POBP_WALK Walk, BOOLEAN More)
+{
+    OBP_STEP Step = {.Walk = Walk, .More = More};
+    PVOID Proxy = NULL;
+    NTSTATUS Status;
+    ObpReferenceObjectEx(Walk->Directory, 1);
+    ObpHold(Walk, Walk->Directory);
+    Status = ObpPlaceOf(Walk->Directory, &Step.View, &Step.Lookup.Directory);
+    if (Status == STATUS_NOT_SUPPORTED) {
+        Walk->Request->Local = TRUE;
+        return ObpStepAgain(Walk, More);
+    }
+    if (NT_SUCCESS(Status)) {
+        Status = ObpPrepareCandidate(Walk, More);
+    }
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Step.Name = (UNICODE_STRING){(USHORT)(Walk->Component.Length * sizeof(WCHAR)),
+                                 (USHORT)(Walk->Component.Length * sizeof(WCHAR)), (PWSTR)Walk->Component.Text};
+    Step.Lookup.Name = &Step.Name;
+    Step.Lookup.CaseInsensitive = Walk->CaseInsensitive;
+    Status = ObpTakeStep(&Step, &Proxy);
+    ObpDropCandidate(Walk);
+    return ObpEndStep(&Step, Status, Proxy);
+}
+
+VOID ObpLeaveWorld(POBP_WALK Walk)
+{
+    ObpHold(Walk, NULL);
+    HalFree(Walk->Target);
+}
+
+/* Queries. */
+
+/* NULL: the object is local, or has a name in this process. */
+static POBP_SHARE ObpNamedShare(PVOID Object)
+{
+    POBP_SHARE Share = ObpShareOf(Object);
+    return Share != NULL && ObpHeaderOf(Object)->NameInfo->Directory == NULL ? Share : NULL;
+}
+
+BOOLEAN ObpSetPermanentInWorld(PVOID Object, BOOLEAN Permanent)
+{
+    POBP_SHARE Share = ObpNamedShare(Object);
+    if (Share != NULL) {
+        WoSetPermanent(ObpViewOf(Share), Share->Outside.Index, Permanent);
+    }
+    return Share != NULL;
+}
+
+BOOLEAN ObpRemoveNameInWorld(PVOID Object)
+{
+    POBP_SHARE Share = ObpNamedShare(Object);
+    if (Share != NULL) {
+        WoRemoveName(ObpViewOf(Share), Share->Outside.Index);
+    }
+    return Share != NULL;
+}
+
+BOOLEAN ObpQueryAttributesInWorld(PVOID Object, PULONG Attributes)
+{
+    POBP_SHARE Share = ObpNamedShare(Object);
+    if (Share != NULL) {
+        *Attributes = WoQueryAttributes(ObpViewOf(Share), Share->Outside.Index);
+    }
+    return Share != NULL;
+}
+
+ULONG ObpQueryHandleCount(PVOID Object)
+{
+    POBP_SHARE Share = ObpShareOf(Object);
+    /* relaxed: for display */
+    return Share != NULL ? WoQueryHandleCount(ObpViewOf(Share), Share->Outside.Index)
+                         : (ULONG)__atomic_load_n(&ObpHeaderOf(Object)->HandleCount, __ATOMIC_RELAXED);
+}
+
+BOOLEAN ObpQueryPathInWorld(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length, BOOLEAN *Fits)
+{
+    POBP_SHARE Share = ObpNamedShare(Object);
+    PWO_VIEW Local;
+    if (Share == NULL) {
+        return FALSE;
+    }
+    BOOLEAN InLocal = NT_SUCCESS(ObpOpenWorld(WoLocal, &Local)) && Local == ObpViewOf(Share);
+    PCWSTR Root = InLocal ? OBP_LOCAL_ROOT : OBP_MACHINE_ROOT;
+    ULONG Prefix = (ULONG)((InLocal ? sizeof(OBP_LOCAL_ROOT) : sizeof(OBP_MACHINE_ROOT)) / sizeof(WCHAR)); /* and a separator */
+    ULONG Room = Capacity > Prefix ? Capacity - Prefix : 0;
+    *Length = 0;
+    NTSTATUS Status =
+        WoQueryName(ObpViewOf(Share), Share->Outside.Index, Room != 0 ? Path + Prefix : NULL, Room, Length);
+    if ((!NT_SUCCESS(Status) && Status != STATUS_BUFFER_TOO_SMALL) || *Length == 0) {
+        *Length = 0; /* it has no name any more */
+        *Fits = TRUE;
+        return TRUE;
+    }
+    *Fits = *Length <= Room;
+    *Length += Prefix;
+    if (*Fits) {
+        memcpy(Path, Root, (Prefix - 1) * sizeof(WCHAR));
+        Path[Prefix - 1] = OBP_SEPARATOR;
+    }
+    return TRUE;
+}
+
+POBJECT_TYPE ObpTypeOfKind(WO_TYPE Kind)
+{
+    /* acquire: pairs with the release in ObpRegisterType */
+    POBJECT_TYPE Type = __atomic_load_n(&ObpFirstType, __ATOMIC_ACQUIRE);
+    while (Type != NULL && !ObpIsKindOf(Type, Kind)) {
+        Type = Type->NextType;
+    }
+    return Type;
+}
+
+/* A name that begins with a separator is one that no path leads to: a private namespace. */
+VOID ObpVisitEntriesInWorld(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit, PVOID Context)
+{
+    PWO_VIEW View;
+    WO_INDEX Place;
+    PWCHAR Text;
+    if (!ObpIsInWorld(Directory) || !NT_SUCCESS(ObpPlaceOf(Directory, &View, &Place))) {
+        return;
+    }
+    Text = HalAllocate(UNICODE_STRING_MAX_CHARS * sizeof(WCHAR), MEMORY_ALLOCATION_ALIGNMENT);
+    if (Text == NULL) {
+        return;
+    }
+    for (ULONG Entry = 0;; Entry += 1) {
+        WO_TYPE Kind;
+        ULONG Length;
+        POBJECT_TYPE Type;
+        if (!NT_SUCCESS(WoQueryEntry(View, Place, Entry, Text, UNICODE_STRING_MAX_CHARS, &Length, &Kind))) {
+            break;
+        }
+        Type = ObpTypeOfKind(Kind);
+        if (Type == NULL || (Length != 0 && Text[0] == OBP_SEPARATOR)) {
+            continue;
+        }
+        UNICODE_STRING Name = {(USHORT)(Length * sizeof(WCHAR)), (USHORT)(Length * sizeof(WCHAR)), Text};
+        if (Start != 0) {
+            Start -= 1;
+        } else if (!Visit(&Name, Type, Context)) {
+            break;
+        }
+    }
+    HalFree(Text);
+}

@@ -1,0 +1,501 @@
+/*
+ * outside.c: the world as ke sees it: the operations on outside objects (ke/outside.h), by the waiter records of threads.
+ *
+ * A thread has a waiter record in each world that it has used, made when it first uses it. A forked child is another
+ * process, so a record that was made in the parent is not its own: the slot has the process record that it was made for.
+ *
+ * A notification is a wait of a record of its own. When it is granted, the session thread delivers it. Everything about it
+ * changes under the world's lock:
+ *
+ *     BlockState Active:       registered; SparePtr is the index of the record
+ *     BlockState BypassStart:  granted, the record is freed, and the thread that did that delivers the block
+ */
+#include "waiter.h"
+
+#include "../ke/wait.h"
+
+C_ASSERT(WO_ASLEEP == KI_OUTSIDE_ASLEEP);
+
+/* Threads. */
+
+#define WO_THREAD_SLOTS 2
+
+typedef struct _WO_THREAD_SLOT {
+    PWO_VIEW View;
+    WO_INDEX Waiter;
+    WO_INDEX Process;          /* View->Self, when it was made */
+} WO_THREAD_SLOT;
+
+typedef struct _WO_THREAD {
+    WO_THREAD_SLOT Slot[WO_THREAD_SLOTS];
+    ULONG ProcessId;           /* in which they were made */
+} WO_THREAD, *PWO_THREAD;
+
+KI_THREAD_ROOM(WO_THREAD, Wo, WopThread);
+
+static BOOLEAN WopIsSlotOf(const WO_THREAD_SLOT *Slot, PWO_VIEW View)
+{
+    return Slot->View == View && Slot->Process == View->Self;
+}
+
+/* In a forked child all slots of the thread that forked are the parent's. */
+static WO_THREAD_SLOT *WopFreeSlot(PWO_THREAD Thread)
+{
+    if (Thread->ProcessId != HalCurrentProcessId()) {
+        *Thread = (WO_THREAD){.ProcessId = HalCurrentProcessId()};
+    }
+    for (ULONG Number = 0; Number < WO_THREAD_SLOTS; Number += 1) {
+        if (Thread->Slot[Number].View == NULL) {
+            return &Thread->Slot[Number];
+        }
+    }
+    return NULL;
+}
+
+static DECLSPEC_NOINLINE NTSTATUS WopMakeSlot(PWO_VIEW View, PKTHREAD Thread, ULONG *Number)
+{
+    WO_THREAD_SLOT *Slot = WopFreeSlot(WopThread(Thread));
+    if (Slot == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    NTSTATUS Status = WoCreateWaiter(View, Thread->ThreadId, &Slot->Waiter);
+    if (NT_SUCCESS(Status)) {
+        Slot->Process = View->Self;
+        Slot->View = View;
+        *Number = (ULONG)(Slot - WopThread(Thread)->Slot);
+    }
+    return Status;
+}
+
+FORCEINLINE NTSTATUS WopFindSlot(PWO_VIEW View, PKTHREAD Thread, ULONG *Number)
+{
+    PWO_THREAD Room = WopThread(Thread);
+    for (*Number = 0; *Number < WO_THREAD_SLOTS; *Number += 1) {
+        if (WopIsSlotOf(&Room->Slot[*Number], View)) {
+            return STATUS_SUCCESS;
+        }
+    }
+    return WopMakeSlot(View, Thread, Number);
+}
+
+static NTSTATUS WopWaiterOf(PWO_VIEW View, PKTHREAD Thread, WO_INDEX *Waiter)
+{
+    ULONG Number;
+    NTSTATUS Status = WopFindSlot(View, Thread, &Number);
+    *Waiter = NT_SUCCESS(Status) ? WopThread(Thread)->Slot[Number].Waiter : 0;
+    return Status;
+}
+
+NTSTATUS WoWaiterOfCurrentThread(PWO_VIEW View, WO_INDEX *Waiter)
+{
+    return WopWaiterOf(View, KiCurrentThread(), Waiter);
+}
+
+/* By the thread itself, by the reaper for one that was terminated, or in a forked child for one that stayed behind. */
+static VOID WopEndThread(PKTHREAD Thread)
+{
+    PWO_THREAD Room = WopThread(Thread);
+    if (Room->Slot[0].View == NULL) {
+        return;
+    }
+    for (ULONG Number = 0; Number < WO_THREAD_SLOTS && Room->ProcessId == HalCurrentProcessId(); Number += 1) {
+        if (Room->Slot[Number].View != NULL) {
+            WoDeleteWaiter(Room->Slot[Number].View, Room->Slot[Number].Waiter);
+        }
+    }
+    *Room = (WO_THREAD){.ProcessId = 0};
+}
+
+/* Operations. */
+
+static NTSTATUS WopChangeOutsideEvent(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous)
+{
+    switch (Change) {
+    case KiOutsideSet:
+        return WoSetEvent(Event->View, Event->Index, Previous);
+    case KiOutsideReset:
+        return WoResetEvent(Event->View, Event->Index, Previous);
+    default:
+        return WoPulseEvent(Event->View, Event->Index, Previous);
+    }
+}
+
+static NTSTATUS WopReleaseOutsideSemaphore(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous)
+{
+    return WoReleaseSemaphore(Semaphore->View, Semaphore->Index, Adjustment, Previous);
+}
+
+/* A thread without a record owns nothing. */
+static NTSTATUS WopReleaseOutsideMutant(PKI_OUTSIDE Mutant, PKTHREAD Thread, BOOLEAN Abandoned, PLONG Previous)
+{
+    WO_INDEX Self;
+    NTSTATUS Status = WopWaiterOf(Mutant->View, Thread, &Self);
+    return NT_SUCCESS(Status) ? WoReleaseMutant(Mutant->View, Mutant->Index, Self, Abandoned, Previous) : Status;
+}
+
+static NTSTATUS WopSetOutsideTimer(PKI_OUTSIDE Timer, LONGLONG DueTime, ULONG Period, PULONG64 Arming, PBOOLEAN Previous)
+{
+    WO_TIMER_SETTING Setting = {(ULONGLONG)DueTime, TRUE, Period};
+    if (DueTime < 0) {
+        Setting.DueTime = HalDispatch.QueryInterruptTime() + (0 - (ULONGLONG)DueTime);
+        Setting.Absolute = FALSE;
+    }
+    return WoSetTimer(Timer->View, Timer->Index, &Setting, Arming, Previous);
+}
+
+static NTSTATUS WopCancelOutsideTimer(PKI_OUTSIDE Timer, PBOOLEAN Previous)
+{
+    return WoCancelTimer(Timer->View, Timer->Index, Previous);
+}
+
+static BOOLEAN WopIsOutsideArmed(PKI_OUTSIDE Timer, ULONG64 Arming)
+{
+    return WoIsArmed(Timer->View, Timer->Index, Arming);
+}
+
+static NTSTATUS WopQueryOutsideState(PKI_OUTSIDE Object, PKTHREAD Thread, PKI_OUTSIDE_STATE State)
+{
+    WO_STATE Found;
+    NTSTATUS Status = WoQueryState(Object->View, Object->Index, &Found);
+    *State = (KI_OUTSIDE_STATE){0};
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    State->State = Found.State;
+    State->Limit = Found.Limit;
+    State->Abandoned = Found.Abandoned;
+    State->OwnerProcess = Found.OwnerProcess;
+    State->OwnerThread = Found.OwnerThread;
+    State->DueTime = Found.Timer.DueTime;
+    State->Absolute = Found.Timer.Absolute;
+    State->Period = Found.Timer.Period;
+    for (ULONG Number = 0; Found.Owner != 0 && Number < WO_THREAD_SLOTS; Number += 1) {
+        const WO_THREAD_SLOT *Slot = &WopThread(Thread)->Slot[Number];
+        State->Mine |= WopIsSlotOf(Slot, Object->View) && Slot->Waiter == Found.Owner;
+    }
+    return Status;
+}
+
+/* Moving. */
+
+static NTSTATUS WopPrepareOwner(PKI_OUTSIDE Object, PKTHREAD Thread)
+{
+    WO_INDEX Waiter;
+    return WopWaiterOf(Object->View, Thread, &Waiter);
+}
+
+/* Nobody else knows the object, so it needs no lock. If its creator is killed, it goes with the creator. */
+static VOID WopAdoptState(PKI_OUTSIDE Outside, const KI_OUTSIDE_STATE *State)
+{
+    PWO_OBJECT Object = WopRecord(Outside->View, Outside->Index, WoObjectRecord);
+    WO_INDEX Owner;
+    if (Object == NULL) {
+        return;
+    }
+    ULONG64 Word = WopReadWord(Object) & ~(WO_W | WO_ABANDONED);
+    Object->Limit = State->Limit;
+    Object->DueTime = State->DueTime;
+    Object->Absolute = State->Absolute;
+    Object->Period = State->Period;
+    if (WO_TYPE_OF(Word) != WoMutant) {
+        Word = WopWithValue(Word, (ULONG)State->State);
+    }
+    __atomic_store_n(&Object->Word, Word | (State->Abandoned ? WO_ABANDONED : 0), __ATOMIC_RELEASE);
+    if (State->Owner != NULL && NT_SUCCESS(WopWaiterOf(Outside->View, State->Owner, &Owner))) {
+        WopTakeFrozenMutant(Outside->View, Owner, Object);
+        Object->Recursion = (ULONG)(0 - State->State);
+    }
+}
+
+/* Waits. */
+
+static VOID WopIndicesOf(const PKI_OUTSIDE Objects[], ULONG Count, WO_INDEX Indices[])
+{
+    for (ULONG Number = 0; Number < Count; Number += 1) {
+        Indices[Number] = Objects[Number]->Index;
+    }
+}
+
+static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType)
+{
+    PWO_VIEW View = Objects[0]->View;
+    WO_INDEX Indices[WO_BLOCKS];
+    WO_INDEX Self;
+    NTSTATUS Status = WopWaiterOf(View, Thread, &Self);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    WopIndicesOf(Objects, Count, Indices);
+    return WoTryWait(View, Self, Indices, Count, WaitType);
+}
+
+static BOOLEAN WopLooksSignaled(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count)
+{
+    PWO_VIEW View = Objects[0]->View;
+    ULONG Slot;
+    WO_INDEX Self = NT_SUCCESS(WopFindSlot(View, Thread, &Slot)) ? WopThread(Thread)->Slot[Slot].Waiter : 0;
+    for (ULONG Number = 0; Number < Count; Number += 1) {
+        PWO_OBJECT Object = WopRecord(View, Objects[Number]->Index, WoObjectRecord);
+        if (Object == NULL || WopIsSignaledFor(WopReadWord(Object), Self)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* The low bits of OutsideNumber say which slot the wait belongs to. */
+static VOID WopPublishWait(PKTHREAD Thread, ULONG Slot)
+{
+    const WO_THREAD_SLOT *Used = &WopThread(Thread)->Slot[Slot];
+    Thread->OutsideWake = WoWakeWord(Used->View, Used->Waiter);
+    /* release: the compare-exchange that makes the register Active follows; a claimer reads the number after it */
+    __atomic_store_n(&Thread->OutsideNumber, WoWaitNumber(Used->View, Used->Waiter) | Slot, __ATOMIC_RELEASE);
+}
+
+static NTSTATUS WopBeginOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, KI_OUTSIDE_WAIT Kind)
+{
+    PWO_VIEW View = Objects[0]->View;
+    WO_INDEX Indices[WO_BLOCKS];
+    ULONG Slot;
+    NTSTATUS Status = WopFindSlot(View, Thread, &Slot);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    WopIndicesOf(Objects, Count, Indices);
+    Status = WoBeginWait(View, WopThread(Thread)->Slot[Slot].Waiter, Indices, Count, (WO_WAIT_KIND)Kind);
+    if (Status == STATUS_PENDING) {
+        WopPublishWait(Thread, Slot);
+    }
+    return Status;
+}
+
+C_ASSERT((int)KiOutsideAny == (int)WoWaitAny && (int)KiOutsideAll == (int)WoWaitAll && (int)KiOutsideWatch == (int)WoWatch);
+
+static NTSTATUS WopBeginOutsideKeyedWait(PKTHREAD Thread, PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release)
+{
+    ULONG Slot;
+    NTSTATUS Status = WopFindSlot(KeyedEvent->View, Thread, &Slot);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = WoBeginKeyedWait(KeyedEvent->View, WopThread(Thread)->Slot[Slot].Waiter, KeyedEvent->Index, Key, Release);
+    if (Status == STATUS_PENDING) {
+        WopPublishWait(Thread, Slot);
+    }
+    return Status;
+}
+
+static const WO_THREAD_SLOT *WopSlotOfWait(PKTHREAD Thread, ULONG64 Number)
+{
+    return &WopThread(Thread)->Slot[Number % WO_THREAD_SLOTS];
+}
+
+static KI_OUTSIDE_CLAIM WopClaimOutsideWait(PKTHREAD Thread, ULONG64 Number)
+{
+    const WO_THREAD_SLOT *Slot = WopSlotOfWait(Thread, Number);
+    switch (WoClaimWait(Slot->View, Slot->Waiter, Number & ~WO_STATE_MASK)) {
+    case WoNotClaimed:
+        return KiOutsideGranted;
+    case WoClaimedByUs:
+        return KiOutsideClaimed;
+    default:
+        return KiOutsideOtherWait;
+    }
+}
+
+static NTSTATUS WopCheckOutsideWait(PKTHREAD Thread)
+{
+    const WO_THREAD_SLOT *Slot = WopSlotOfWait(Thread, Thread->OutsideNumber);
+    return WoCheckWait(Slot->View, Slot->Waiter);
+}
+
+static BOOLEAN WopNextOutsideDue(PKTHREAD Thread, PHAL_DEADLINE Due)
+{
+    const WO_THREAD_SLOT *Slot = WopSlotOfWait(Thread, Thread->OutsideNumber);
+    return WoNextDue(Slot->View, Slot->Waiter, Due);
+}
+
+static VOID WopExpireOutsideTimers(PKTHREAD Thread)
+{
+    const WO_THREAD_SLOT *Slot = WopSlotOfWait(Thread, Thread->OutsideNumber);
+    WoExpireTimers(Slot->View, Slot->Waiter);
+}
+
+static NTSTATUS WopEndOutsideWait(PKTHREAD Thread)
+{
+    const WO_THREAD_SLOT *Slot = WopSlotOfWait(Thread, Thread->OutsideNumber);
+    NTSTATUS Status = WoEndWait(Slot->View, Slot->Waiter);
+    PWO_WAITER Waiter = Status != STATUS_PENDING ? WopRecord(Slot->View, Slot->Waiter, WoWaiterRecord) : NULL;
+    if (Waiter != NULL) {
+        __atomic_store_n(&Thread->WakerProcessor, Waiter->WakerProcessor, __ATOMIC_RELAXED);
+    }
+    return Status;
+}
+
+/* Notifications. */
+
+/* With the lock held. Afterwards the caller delivers the block. */
+static VOID WopTakeNotification(PWO_VIEW View, WO_INDEX Waiter, PKWAIT_BLOCK Block)
+{
+    __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELEASE);
+    WopEndWaiter(View, Waiter);
+    WopBegin(View);
+    WopFreeWaiter(View, Waiter);
+    WopCommit(View);
+}
+
+static NTSTATUS WopRegisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
+{
+    PWO_VIEW View = Object->View;
+    WO_INDEX Index;
+    NTSTATUS Status = WoCreateWaiter(View, 0, &Index);
+    PWO_WAITER Waiter = NT_SUCCESS(Status) ? WopRecord(View, Index, WoWaiterRecord) : NULL;
+    if (Waiter == NULL) {
+        return NT_SUCCESS(Status) ? STATUS_FILE_CORRUPT_ERROR : Status;
+    }
+    Block->SparePtr = (PVOID)(ULONG_PTR)Index;
+    __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
+    Waiter->Notification = (ULONG64)(ULONG_PTR)Block;
+    Status = WoBeginWait(View, Index, &Object->Index, 1, WoWaitAny);
+    if (Status != STATUS_PENDING) {
+        WoDeleteWaiter(View, Index);
+        return Status;
+    }
+    PWO_PROCESS Self = WopRecord(View, View->Self, WoProcessRecord);
+    if (Self != NULL && WO_IS_OF_TYPES(WopReadWord(WopAt(View, Object->Index)), WO_TIMERS)) {
+        WopWakeSession(Self); /* it has to look at the timer's time */
+    }
+    return Status;
+}
+
+static BOOLEAN WopUnregisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
+{
+    PWO_VIEW View = Object->View;
+    BOOLEAN Mine, Linked = FALSE;
+    if (!WopLock(View)) {
+        return FALSE;
+    }
+    WO_INDEX Index = (WO_INDEX)(ULONG_PTR)Block->SparePtr;
+    Mine = __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockActive;
+    if (Mine) {
+        Linked = WoClaimLocally(View, Index);
+        WopTakeNotification(View, Index, Block);
+    }
+    WopUnlock(View);
+    if (Mine && !Linked) {
+        KiDeliverNotification(Block);
+    }
+    return Linked;
+}
+
+/* With the lock held: the first notification of this process from Index on, or NULL. */
+static PWO_WAITER WopFindNotification(PWO_VIEW View, WO_INDEX Index)
+{
+    for (ULONG Left = View->World->Waiters; Index != 0 && Left != 0; Left -= 1) {
+        PWO_WAITER Waiter = WopRecord(View, Index, WoWaiterRecord);
+        if (Waiter == NULL || Waiter->Notification != 0) {
+            return Waiter;
+        }
+        Index = Waiter->NextOfProcess;
+    }
+    return NULL;
+}
+
+static PWO_WAITER WopFirstNotification(PWO_VIEW View)
+{
+    PWO_PROCESS Process = WopRecord(View, View->Self, WoProcessRecord);
+    return Process != NULL ? WopFindNotification(View, Process->FirstWaiter) : NULL;
+}
+
+/* With the lock held: a notification that is granted, or NULL. A timer that is due is granted here. */
+static PKWAIT_BLOCK WopTakeGranted(PWO_VIEW View)
+{
+    for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
+         Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
+        PWO_OBJECT Object = (Waiter->State & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
+        if (Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS)) {
+            WopExpireIfDue(View, Object);
+        }
+        if ((Waiter->State & WO_STATE_MASK) == WoGranted) {
+            PKWAIT_BLOCK Block = (PKWAIT_BLOCK)(ULONG_PTR)Waiter->Notification;
+            WopTakeNotification(View, WopIndexOf(View, Waiter), Block);
+            return Block;
+        }
+    }
+    return NULL;
+}
+
+VOID WopDeliverNotifications(PWO_VIEW View)
+{
+    PKWAIT_BLOCK Block;
+    do {
+        if (!WopLock(View)) {
+            return;
+        }
+        Block = WopTakeGranted(View);
+        WopUnlock(View);
+        if (Block != NULL) {
+            KiDeliverNotification(Block);
+        }
+    } while (Block != NULL);
+}
+
+#define WO_LONGEST_ABSOLUTE_SLEEP 10000000ull /* a second: a clock step is noticed after that */
+
+/* The time at which a timer is due, as interrupt time. */
+static ULONGLONG WopDueOf(PWO_OBJECT Timer)
+{
+    ULONGLONG Now = HalDispatch.QueryInterruptTime();
+    if (Timer->DueTime == 0 || !Timer->Absolute) {
+        return Timer->DueTime;
+    }
+    ULONGLONG System = HalDispatch.QuerySystemTime();
+    ULONGLONG Remaining = Timer->DueTime > System ? Timer->DueTime - System : 0;
+    return Now + (Remaining < WO_LONGEST_ABSOLUTE_SLEEP ? Remaining : WO_LONGEST_ABSOLUTE_SLEEP);
+}
+
+ULONGLONG WopNextNotification(PWO_VIEW View)
+{
+    ULONGLONG Next = 0;
+    if (!WopLock(View)) {
+        return 0;
+    }
+    for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
+         Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
+        PWO_OBJECT Object = (Waiter->State & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
+        ULONGLONG Due = Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS) ? WopDueOf(Object) : 0;
+        Next = Due != 0 && (Next == 0 || Due < Next) ? Due : Next;
+    }
+    WopUnlock(View);
+    return Next;
+}
+
+static const KI_OUTSIDE_OPERATIONS WopOutsideOperations = {
+    .ChangeEvent = WopChangeOutsideEvent,
+    .ReleaseSemaphore = WopReleaseOutsideSemaphore,
+    .ReleaseMutant = WopReleaseOutsideMutant,
+    .SetTimer = WopSetOutsideTimer,
+    .CancelTimer = WopCancelOutsideTimer,
+    .IsArmed = WopIsOutsideArmed,
+    .QueryState = WopQueryOutsideState,
+    .PrepareOwner = WopPrepareOwner,
+    .AdoptState = WopAdoptState,
+    .TryWait = WopTryOutsideWait,
+    .LooksSignaled = WopLooksSignaled,
+    .BeginWait = WopBeginOutsideWait,
+    .BeginKeyedWait = WopBeginOutsideKeyedWait,
+    .Claim = WopClaimOutsideWait,
+    .CheckWait = WopCheckOutsideWait,
+    .NextDue = WopNextOutsideDue,
+    .ExpireTimers = WopExpireOutsideTimers,
+    .EndWait = WopEndOutsideWait,
+    .RegisterBlock = WopRegisterBlock,
+    .UnregisterBlock = WopUnregisterBlock,
+    .EndThread = WopEndThread,
+};
+
+static VOID WopRegisterOutside(VOID)
+{
+    KiSetOutsideOperations(&WopOutsideOperations);
+}
+KI_INITIALIZER(KiInitializeObjects, WopRegisterOutside);
