@@ -17,6 +17,7 @@ static const subcommand subcommands[] = {
     {"lab", "run a test under every schedule", command_lab},
 #ifdef INTERLOCK_KD
     {"ps", "the processes that use Interlock", command_ps},
+    {"session", "objects that processes share: names, handles, owners, waiters, deadlocks", command_session},
     {"threads", "the threads of a process or core file, and what they wait for", command_threads},
     {"deadlocks", "threads whose waits can never end, and why", command_deadlocks},
     {"graph", "threads, wait blocks, objects and owners: who waits for whom", command_graph},
