@@ -11,13 +11,12 @@ VOID KiSetOutsideOperations(const KI_OUTSIDE_OPERATIONS *Operations)
     __atomic_store_n(&KiOutsideOperations, Operations, __ATOMIC_RELEASE);
 }
 
-/* The state is never used: a thread that finds the lock bit asks the world. */
 VOID KiMakeOutside(PDISPATCHER_HEADER Header, UCHAR Type, PKI_OUTSIDE Outside)
 {
+    Header->WaitListHead.Flink = NULL;
     Header->WaitListHead.Blink = (PLIST_ENTRY)(PVOID)Outside;
-    /* release: as in KiMoveOutside */
-    __atomic_store_n(&Header->WaitListHead.Flink, NULL, __ATOMIC_RELEASE);
-    __atomic_store_n(KiHeaderWord(Header), (ULONG64)Type | KI_LOCKED, __ATOMIC_RELAXED);
+    /* release: pairs with KiIsOutside */
+    __atomic_store_n(KiHeaderWord(Header), KiOutsideWord(Type), __ATOMIC_RELEASE);
 }
 
 /* Moving. */
@@ -88,10 +87,7 @@ static VOID KiMoveLocked(PDISPATCHER_HEADER Header, ULONG64 Word, PKI_OUTSIDE Ou
     }
     KiOutsideOperations->AdoptState(Outside, State);
     KiEndLocalWaits(Header, &Released, &Notifications);
-    Header->WaitListHead.Blink = (PLIST_ENTRY)(PVOID)Outside;
-    __atomic_store_n(KiHeaderWord(Header), KI_TYPE(Word) | KI_LOCKED, __ATOMIC_RELAXED);
-    /* release: pairs with KiIsOutside */
-    __atomic_store_n(&Header->WaitListHead.Flink, NULL, __ATOMIC_RELEASE);
+    KiMakeOutside(Header, (UCHAR)KI_TYPE(Word), Outside);
     KiReadyThreads(&Released);
     while (!IsListEmpty(&Notifications)) {
         PKWAIT_BLOCK Block = KiBlockOfEntry(RemoveHeadList(&Notifications));
@@ -187,7 +183,7 @@ ULONG64 KiReadOutsideHeader(PDISPATCHER_HEADER Header)
 {
     KI_OUTSIDE_STATE State = {0};
     KiQueryOutside(Header, &State);
-    return KiWithState(KiReadHeader(Header) & ~KI_LOCKED, State.State);
+    return KiWithState(KI_TYPE(KiReadHeader(Header)), State.State);
 }
 
 BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)

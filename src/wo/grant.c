@@ -18,7 +18,7 @@ VOID WopFreeze(PWO_OBJECT Object)
     }
 }
 
-/* An object that a chain has noted twice is thawed already, and other threads change it. */
+/* It may have been thawed before, by the same chain: then the word belongs to everybody again. */
 VOID WopThaw(PWO_OBJECT Object)
 {
     ULONG64 Word = WopReadWord(Object);

@@ -37,6 +37,7 @@ NTSTATUS WoBeginKeyedWait(PWO_VIEW View, WO_INDEX Self, WO_INDEX KeyedEvent, ULO
     if (!Paired) {
         Waiter->Kind = Release ? WO_KEYED_RELEASE : WO_KEYED_WAIT;
         Waiter->Count = 1;
+        Waiter->Timers = 0;
         Waiter->Key = Key;
         Waiter->Block[0].Linked = FALSE;
         WopBecomeWaiting(View, Waiter);

@@ -182,7 +182,7 @@ VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner)
         WopAbandon(View, Self, Owner->Pending);
         WopSetPending(Owner, 0);
     }
-    if ((Owner->State & WO_STATE_MASK) == WoIdle) {
+    if ((WopReadState(Owner) & WO_STATE_MASK) == WoIdle) {
         return; /* its blocks are those of an old wait, whose objects may be gone */
     }
     for (ULONG Number = 0; Number < Owner->Count && Number < WO_BLOCKS; Number += 1) {

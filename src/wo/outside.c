@@ -410,11 +410,11 @@ static PKWAIT_BLOCK WopTakeGranted(PWO_VIEW View)
 {
     for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
          Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
-        PWO_OBJECT Object = (Waiter->State & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
+        PWO_OBJECT Object = (WopReadState(Waiter) & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
         if (Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS)) {
             WopExpireIfDue(View, Object);
         }
-        if ((Waiter->State & WO_STATE_MASK) == WoGranted) {
+        if ((WopReadState(Waiter) & WO_STATE_MASK) == WoGranted) {
             PKWAIT_BLOCK Block = (PKWAIT_BLOCK)(ULONG_PTR)Waiter->Notification;
             WopTakeNotification(View, WopIndexOf(View, Waiter), Block);
             return Block;
@@ -460,7 +460,7 @@ ULONGLONG WopNextNotification(PWO_VIEW View)
     }
     for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
          Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
-        PWO_OBJECT Object = (Waiter->State & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
+        PWO_OBJECT Object = (WopReadState(Waiter) & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
         ULONGLONG Due = Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS) ? WopDueOf(Object) : 0;
         Next = Due != 0 && (Next == 0 || Due < Next) ? Due : Next;
     }

@@ -63,7 +63,7 @@ VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
 static VOID WopSetState(PWO_WAITER Waiter, WO_WAITER_STATE State)
 {
     /* release: what was decided about the wait comes first */
-    __atomic_store_n(&Waiter->State, WopStateOf(Waiter->State, State), __ATOMIC_RELEASE);
+    __atomic_store_n(&Waiter->State, WopStateOf(WopReadState(Waiter), State), __ATOMIC_RELEASE);
 }
 
 /* With the lock held. */
@@ -84,7 +84,7 @@ VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter)
     if (Record == NULL) {
         return;
     }
-    if ((Record->State & WO_STATE_MASK) != WoIdle) {
+    if ((WopReadState(Record) & WO_STATE_MASK) != WoIdle) {
         WopUnlinkWait(View, Record);
     }
     WopAbandonMutants(View, Record);
@@ -214,13 +214,16 @@ static BOOLEAN WopIsAtLimit(PWO_VIEW View, WO_INDEX Self, WO_INDEX Index)
     return WO_TYPE_OF(Word) == WoMutant && WO_VALUE(Word) == Self && Object->Recursion == WO_MOST_RECURSION;
 }
 
-static VOID WopPrepareBlocks(PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count, UCHAR Kind)
+/* The objects were looked up before. */
+static VOID WopPrepareBlocks(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count, UCHAR Kind)
 {
     Waiter->Kind = Kind;
     Waiter->Count = (UCHAR)Count;
+    Waiter->Timers = 0;
     for (ULONG Number = 0; Number < Count; Number += 1) {
         Waiter->Block[Number].Object = Objects[Number];
         Waiter->Block[Number].Linked = FALSE;
+        Waiter->Timers += WO_IS_OF_TYPES(WopReadWord(WopAt(View, Objects[Number])), WO_TIMERS);
     }
 }
 
@@ -248,7 +251,7 @@ static NTSTATUS WopFinishGrant(PWO_VIEW View, PWO_WAITER Waiter)
 static NTSTATUS WopTakeAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count)
 {
     WO_INDEX Self = WopIndexOf(View, Waiter);
-    WopPrepareBlocks(Waiter, Objects, Count, WoWaitAll);
+    WopPrepareBlocks(View, Waiter, Objects, Count, WoWaitAll);
     Waiter->Status = STATUS_WAIT_0;
     WopSetState(Waiter, WoGranted);
     WopBegin(View);
@@ -336,7 +339,7 @@ VOID WopBecomeWaiting(PWO_VIEW View, PWO_WAITER Waiter)
     Waiter->Age = View->World->WaitNumber;
     __atomic_store_n(&Waiter->Recheck, 0, __ATOMIC_RELAXED);
     /* release: pairs with the acquire of a claimer */
-    __atomic_store_n(&Waiter->State, WopStateOf(Waiter->State + WO_STATE_MASK + 1, WoWaiting), __ATOMIC_RELEASE);
+    __atomic_store_n(&Waiter->State, WopStateOf(WopReadState(Waiter) + WO_STATE_MASK + 1, WoWaiting), __ATOMIC_RELEASE);
 }
 
 static NTSTATUS WopLinkAny(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count)
@@ -345,7 +348,7 @@ static NTSTATUS WopLinkAny(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
     if (Status != STATUS_TIMEOUT) {
         return Status;
     }
-    WopPrepareBlocks(Waiter, Objects, Count, WoWaitAny);
+    WopPrepareBlocks(View, Waiter, Objects, Count, WoWaitAny);
     WopBecomeWaiting(View, Waiter);
     WopBegin(View);
     for (ULONG Number = 0; Number < Count; Number += 1) {
@@ -370,7 +373,7 @@ static NTSTATUS WopLinkAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
     if (Missing == NULL) {
         return WopTakeAll(View, Waiter, Objects, Count);
     }
-    WopPrepareBlocks(Waiter, Objects, Count, (UCHAR)Kind);
+    WopPrepareBlocks(View, Waiter, Objects, Count, (UCHAR)Kind);
     WopBecomeWaiting(View, Waiter);
     WopBegin(View);
     WopLinkBlock(View, Waiter, Number, Missing);
@@ -434,7 +437,7 @@ WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number)
 ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self)
 {
     PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
-    return Waiter != NULL ? WopStateOf(Waiter->State, WoIdle) : 0;
+    return Waiter != NULL ? WopStateOf(WopReadState(Waiter), WoIdle) : 0;
 }
 
 NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)

@@ -31,6 +31,12 @@ FORCEINLINE BOOLEAN WopChangeWord(PWO_OBJECT Object, ULONG64 *Word, ULONG64 New)
     return __atomic_compare_exchange_n(&Object->Word, Word, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+/* relaxed: by its own thread, or under the lock, to see which of the states that do not change then it is in */
+FORCEINLINE ULONG64 WopReadState(PWO_WAITER Waiter)
+{
+    return __atomic_load_n(&Waiter->State, __ATOMIC_RELAXED);
+}
+
 FORCEINLINE BOOLEAN WopIsSignaledFor(ULONG64 Word, WO_INDEX Waiter)
 {
     ULONG Value = WO_VALUE(Word);

@@ -100,7 +100,7 @@ typedef struct _WO_WAITER {
     NTSTATUS Status;           /* of a granted wait */
     UCHAR Kind;                /* WO_WAIT_KIND, WO_KEYED_ */
     UCHAR Count;
-    USHORT Reserved;
+    USHORT Timers;             /* how many of its objects are timers */
     ULONG64 Key;               /* keyed events */
     WO_INDEX NextOfProcess, PreviousOfProcess;
     ULONG64 Age;               /* of its wait: from WO_WORLD.WaitNumber. A list of blocks is in this order */
