@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: help tour test conformance cross bench lab mutate fuzz soak clients reference deb install clean
+.PHONY: help tour test conformance cross bench lab mutate fuzz soak chaos clients reference deb install clean
 
 help:
 	@echo 'make tour      see Interlock at work: nine small programs, explained'
@@ -14,6 +14,7 @@ help:
 	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines (MINUTES=10)'
 	@echo 'make mutate    break the lock-free code in hundreds of ways, one at a time: does the explorer notice?'
 	@echo 'make fuzz      random sequences of calls by several threads beside a model, under ASan (MINUTES=1)'
+	@echo 'make chaos     kill processes that share objects, a hundred a second, and audit what is left (MINUTES=1)'
 	@echo 'make soak      mix every primitive under ASan and TSan, with threads ended, forks, no memory (MINUTES=10)'
 	@echo 'make clients   build sources for Windows with interlock cc and run their tests (CLIENTS="zstd sqlite")'
 	@echo 'make reference make docs/api.md from the comments of the public headers'
@@ -62,6 +63,10 @@ soak:
 clients:
 	@scripts/ensure-deps build clients
 	@scripts/clients $(CLIENTS)
+
+chaos:
+	@scripts/ensure-deps build test
+	@scripts/chaos $(or $(MINUTES),1)
 
 reference:
 	@scripts/reference.py

@@ -287,7 +287,8 @@ void take_sample(measurement *of, unsigned milliseconds, sample *result)
 int uses_two_processors(const bench_row *row)
 {
     return row->kind == BENCH_KIND_CONTENDED || row->kind == BENCH_KIND_STREAM ||
-           (row->kind == BENCH_KIND_EXCHANGE && row->number != BENCH_SAME);
+           (row->kind == BENCH_KIND_EXCHANGE && row->number != BENCH_SAME) ||
+           (strcmp(row->family, "process-event") == 0 && row->number != 0);
 }
 
 void count_rounds(const measurement *of, unsigned long rounds)

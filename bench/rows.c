@@ -8,6 +8,11 @@
     {                                                                                                                  \
         row, family, BENCH_KIND_LOOP, number, 0, "ns", target, 0, NULL, brief, title                                   \
     }
+/* The target is a multiple of what another contender needs. */
+#define RELATED(row, family, number, target, relative, brief, title)                                                   \
+    {                                                                                                                  \
+        row, family, BENCH_KIND_LOOP, number, 0, "ns", target, 0, relative, brief, title                               \
+    }
 #define CONTENDED(row, family, threads, reads, target, fairness, brief, title)                                         \
     {                                                                                                                  \
         row, family, BENCH_KIND_CONTENDED, threads, reads, "M/s", target, fairness, NULL, brief, title                 \
@@ -70,6 +75,17 @@ const bench_row bench_rows[] = {
     CONTENDED("readers-50-4", "rwlock", 4, 50, 13, 0.7, BRIEF, "50 % readers, 4 threads"),
     CONTENDED("readers-50-16", "rwlock", 16, 50, 0, 0, FULL, "50 % readers, 16 threads"),
     CONTENDED("readers-50-64", "rwlock", 64, 50, 10, 0.3, FULL, "50 % readers, 64 threads"),
+
+    RELATED("named-event", "named-event", 1, 2, "without a name", BRIEF, "named event: set, satisfied wait"),
+    RELATED("named-semaphore", "named-semaphore", 1, 2, "without a name", FULL,
+            "named semaphore: release, satisfied wait"),
+    RELATED("named-mutex", "named-mutex", 1, 2, "without a name", FULL, "named mutex: wait, release"),
+    RELATED("named-any-64", "named-any", 64, 2, "without a name", FULL, "any of 64 named events, the last one signaled"),
+    RELATED("named-all-64", "named-all", 64, 2, "without a name", FULL, "all of 64 named events, all signaled"),
+    RELATED("process-event-same", "process-event", 0, 1.15, "shared futex", BRIEF,
+            "event round trip between processes, one processor"),
+    RELATED("process-event-two", "process-event", 1, 1, "shared futex", BRIEF,
+            "event round trip between processes, two processors"),
 
     EXCHANGE("event-same", "event", BENCH_SAME, 1.1, "futex", BRIEF, "event round trip, one processor"),
     EXCHANGE("event-two", "event", BENCH_TWO, 700, NULL, BRIEF, "event round trip, two processors"),

@@ -4,6 +4,7 @@
 
 /* argv[0] is the subcommand. 0: shown; 1: nothing to inspect, which it has reported; 2: wrong usage. */
 int command_ps(int argc, char **argv);
+int command_session(int argc, char **argv); /* 3: it shows a deadlock */
 int command_threads(int argc, char **argv);
 int command_deadlocks(int argc, char **argv);
 int command_graph(int argc, char **argv);

@@ -140,7 +140,8 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
 static uint64_t hash_everything(void)
 {
     const uint64_t limits[] = {lab->run.spurious, lab->run.failures,      lab->run.timeouts,
-                               lab->run.deferred, lab->run.weak_failures, lab->run.deaths};
+                               lab->run.deferred, lab->run.weak_failures, lab->run.deaths,
+                               lab->run.kills};
     uint64_t hash = lab_memory_hash_bytes(lab_memory_hash(), limits, sizeof(limits));
 
     for (uint32_t i = 0; i < lab->run.thread_count; i++)

@@ -186,6 +186,9 @@ typedef struct lab_thread {
     uintptr_t lowest_lent; /* the lowest address on its stack that other threads have accessed */
     uint32_t progress;     /* how often it reported progress */
     bool mortal;           /* may exit before a step of its own function */
+    uint8_t process;       /* that it has entered; 0: none */
+    uintptr_t shared_base; /* memory that this process shares with others */
+    size_t shared_size;
     bool from_table;       /* listed in the scenario's table */
     /* cycle.c: where it was when it last gave up control */
     uintptr_t base_frame; /* the explorer's frame below that of the thread's own function */
@@ -276,7 +279,8 @@ typedef struct lab_run_state {
     uint32_t thread_count;
     uint64_t now; /* interrupt time */
     char *heap_top;
-    uint32_t spurious, failures, stale, deferred, timeouts, weak_failures, deaths; /* still allowed */
+    uint32_t spurious, failures, stale, deferred, timeouts, weak_failures, deaths, kills; /* still allowed */
+    uint32_t killed; /* processes */
     uint32_t lonely_timeouts; /* timeouts that came when no other thread could run */
     uint32_t steps;
     uint32_t idle_rounds;
@@ -628,6 +632,10 @@ void lab_thread_exit(void) __attribute__((noreturn));
 bool lab_thread_dies(lab_thread *t);                       /* a choice, before a step */
 void lab_thread_terminate(void) __attribute__((noreturn)); /* like lab_thread_exit, without notifying the machine */
 void lab_thread_start_all(void);
+
+/* process.c */
+bool lab_process_is_killed(lab_thread *t); /* a choice, before a step */
+void lab_process_kill(lab_thread *t) __attribute__((noreturn));
 
 /* block.c */
 bool lab_block_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintptr_t pc);

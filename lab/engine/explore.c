@@ -407,6 +407,7 @@ bool lab_explore_prepare(const LAB_SCENARIO *scenario)
     lab->run.spurious = scenario->SpuriousWakes;
     lab->run.failures = scenario->AllocationFailures;
     lab->run.deaths = scenario->Deaths;
+    lab->run.kills = scenario->Kills;
     lab->run.stale = scenario->StaleReads != 0 ? scenario->StaleReads : lab->options.stale;
     lab->run.weak_failures = scenario->WeakFailures != 0 ? scenario->WeakFailures : lab->options.weak_failures;
     lab->run.deferred = DEFERRALS;

@@ -250,6 +250,8 @@ void lab_sched_point(lab_thread *t)
             t->mortal = false;
             lab_thread_exit();
         }
+        if (t->process != 0 && lab_process_is_killed(t))
+            lab_process_kill(t);
         if (!t->interrupt_pending || t->in_interrupt || lab_machine.interrupt == NULL)
             return;
         if (lab->run.deferred != 0 && lab_explore_choose(2) == 1) {

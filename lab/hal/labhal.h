@@ -17,6 +17,5 @@ extern HAL_CALLBACKS LabhalCallbacks;
 
 struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has no KTHREAD yet */
 
-VOID LabhalEndProcess(ULONG ProcessId); /* from now on HalIsProcessAlive says so; below 64 */
 
 #endif

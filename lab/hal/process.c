@@ -1,7 +1,5 @@
-/* process.c: processes of the simulated machine. A process is a view of a world; the key is its id and one bit. */
+/* process.c: processes of the simulated machine: those of LabEnterProcess. The key is the number and one bit. */
 #include "labhal.h"
-
-static ULONG64 LabhalEnded; /* a bit for each id */
 
 ULONG64 HalQueryProcessKey(ULONG ProcessId)
 {
@@ -11,7 +9,7 @@ ULONG64 HalQueryProcessKey(ULONG ProcessId)
 BOOLEAN HalIsProcessAlive(ULONG64 Key)
 {
     ULONG ProcessId = (ULONG)(Key & ((1ull << HAL_PROCESS_ID_BITS) - 1));
-    return Key == HalQueryProcessKey(ProcessId) && ProcessId < 64 && (LabhalEnded >> ProcessId & 1) == 0;
+    return Key == HalQueryProcessKey(ProcessId) && ProcessId < LAB_MAXIMUM_THREADS && !LabIsProcessKilled(ProcessId);
 }
 
 ULONG64 HalKeyOfAnyProgram(ULONG64 Key)
@@ -22,11 +20,6 @@ ULONG64 HalKeyOfAnyProgram(ULONG64 Key)
 BOOLEAN HalIsProcessGone(ULONG64 Key)
 {
     return !HalIsProcessAlive(Key);
-}
-
-VOID LabhalEndProcess(ULONG ProcessId)
-{
-    LabhalEnded |= 1ull << ProcessId;
 }
 
 /* Worlds are plain memory here, which a scenario makes: there are no files. */

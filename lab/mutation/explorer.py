@@ -13,7 +13,7 @@ from pathlib import Path
 
 import mutants
 
-PROGRAMS = ("scenarios", "user")
+PROGRAMS = ("scenarios", "user", "world")
 LIBRARY = "lab/libinterlock-lab-instrumented.a.p/"
 SECONDS = 10  # of processor time: a scenario's limit is its number of schedules, this one is for mutants that hang
 REACH_BYTES = 4 * 4096

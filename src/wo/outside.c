@@ -10,6 +10,7 @@
  *     BlockState Active:       registered; SparePtr is the index of the record
  *     BlockState BypassStart:  granted, the record is freed, and the thread that did that delivers the block
  */
+#include "session.h"
 #include "waiter.h"
 
 #include "../ke/wait.h"
@@ -38,7 +39,6 @@ static BOOLEAN WopIsSlotOf(const WO_THREAD_SLOT *Slot, PWO_VIEW View)
     return Slot->View == View && Slot->Process == View->Self;
 }
 
-/* In a forked child all slots of the thread that forked are the parent's. */
 static WO_THREAD_SLOT *WopFreeSlot(PWO_THREAD Thread)
 {
     if (Thread->ProcessId != HalCurrentProcessId()) {
@@ -104,6 +104,13 @@ static VOID WopEndThread(PKTHREAD Thread)
         }
     }
     *Room = (WO_THREAD){.ProcessId = 0};
+}
+
+/* The waiter records are the parent's. Their numbers mean nothing here: even that of the parent's own record may be given to
+   this process, once the parent is dead. */
+VOID WopForkThread(PKTHREAD Survivor)
+{
+    *WopThread(Survivor) = (WO_THREAD){.ProcessId = 0};
 }
 
 /* Operations. */

@@ -229,6 +229,7 @@ static VOID WopForkPlace(PWO_PLACE Place)
 
 VOID WoForkChild(VOID)
 {
+    WopForkThread(KiCurrentThread());
     for (ULONG Number = 0; Number < WO_PLACES; Number += 1) {
         PWO_PLACE Place = &WopPlaces[Number];
         if (Place->State == WoPlaceAttached) {

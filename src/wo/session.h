@@ -37,6 +37,7 @@ extern WO_PLACE WopPlaces[WO_PLACES];
 
 NTSTATUS WopStartSession(PWO_PLACE Place);
 VOID WopProveUse(PWO_PLACE Place);
+VOID WopForkThread(PKTHREAD Survivor); /* outside.c: in the child */
 VOID WopLeaveWorld(PWO_PLACE Place); /* closes the handles; the rest is for the guards */
 
 #endif

@@ -21,6 +21,7 @@ static const subcommand subcommands[] = {
     {"machine", "make the world of names that all users share: Global\\", command_machine},
 #ifdef INTERLOCK_KD
     {"ps", "the processes that use Interlock", command_ps},
+    {"session", "objects that processes share: names, handles, owners, waiters, deadlocks", command_session},
     {"threads", "the threads of a process or core file, and what they wait for", command_threads},
     {"deadlocks", "threads whose waits can never end, and why", command_deadlocks},
     {"graph", "threads, wait blocks, objects and owners: who waits for whom", command_graph},

@@ -46,6 +46,7 @@ typedef struct _LAB_SCENARIO {
     unsigned SpuriousWakes;
     unsigned AllocationFailures;
     unsigned Deaths;       /* exits of threads that have called LabMayDie */
+    unsigned Kills;        /* of processes that threads have entered: LabEnterProcess */
     unsigned WeakFailures; /* spurious, of weak compare-exchanges; 0: the command line's */
     unsigned Timeouts;     /* while other threads could run; 0: the default, 2 */
     /* What is known about the scenario. */
@@ -81,6 +82,16 @@ void LabExitThread(void) __attribute__((noreturn));
  */
 void LabMayDie(void);
 unsigned LabCurrentThread(void);
+/*
+ * From here on the calling thread belongs to that process (1 to 7), which may be killed: all of its threads stop, without
+ * running anything, before any of them writes to the Size bytes at Shared, the memory that processes share, or wakes a
+ * thread that sleeps there. This happens up to .Kills times in a schedule. A thread that enters a killed process stops.
+ */
+void LabEnterProcess(unsigned Process, const volatile void *Shared, size_t Size);
+void LabLeaveProcess(void); /* the last thread to leave ends the process, in order */
+unsigned LabCurrentProcess(void); /* 0: none */
+int LabIsProcessKilled(unsigned Process);
+int LabAwaitProcess(unsigned Process); /* until it is killed or has ended; 1: it was killed */
 
 /*
  * The calling thread has made progress. Only for programs that do not end: if the machine returns to an earlier state,
