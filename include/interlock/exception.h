@@ -31,7 +31,7 @@
 
 #include <setjmp.h>
 
-#include <interlock/ntdef.h>
+#include <interlock/windef.h>
 
 #define EXCEPTION_EXECUTE_HANDLER 1
 #define EXCEPTION_CONTINUE_SEARCH 0
@@ -40,10 +40,17 @@
 #define EXCEPTION_NONCONTINUABLE 0x1
 #define EXCEPTION_MAXIMUM_PARAMETERS 15
 
+/* windows.h has unsigned codes, the kernel's headers have statuses. */
+#ifdef INTERLOCK_WIN32_WINDOWS_H
+#define INTERLOCK_EXCEPTION_CODE DWORD
+#else
+#define INTERLOCK_EXCEPTION_CODE NTSTATUS
+#endif
+
 INTERLOCK_BEGIN
 
 typedef struct _EXCEPTION_RECORD {
-    NTSTATUS ExceptionCode;
+    INTERLOCK_EXCEPTION_CODE ExceptionCode;
     ULONG ExceptionFlags;
     struct _EXCEPTION_RECORD *ExceptionRecord;
     PVOID ExceptionAddress;
@@ -60,6 +67,8 @@ typedef struct _EXCEPTION_POINTERS {
     PCONTEXT ContextRecord;
 } EXCEPTION_POINTERS, *PEXCEPTION_POINTERS;
 
+typedef LONG(NTAPI *PVECTORED_EXCEPTION_HANDLER)(struct _EXCEPTION_POINTERS *ExceptionInfo);
+
 typedef struct _KEXCEPTION_FRAME {
     struct _KEXCEPTION_FRAME *Next;
     BOOLEAN Entered;
@@ -73,15 +82,15 @@ typedef struct _KFINALLY_STATE {
 } KFINALLY_STATE, *PKFINALLY_STATE;
 
 /* Internal: __try, __except, __finally, __leave, GetExceptionCode() and GetExceptionInformation() expand to these. */
-NTKERNELAPI VOID KeEnterTryFrame(PKEXCEPTION_FRAME Frame);
-NTKERNELAPI VOID KeExitTryFrame(PKEXCEPTION_FRAME Frame);
-NTKERNELAPI DECLSPEC_NORETURN VOID KeLeaveTryFrame(VOID);
-NTKERNELAPI BOOLEAN KeIsExceptionCaught(VOID);
-NTKERNELAPI BOOLEAN KeFilterException(LONG Disposition);
-NTKERNELAPI NTSTATUS KeGetExceptionCode(VOID);
-NTKERNELAPI PEXCEPTION_POINTERS KeGetExceptionInformation(VOID);
-NTKERNELAPI KFINALLY_STATE KeBeginFinally(VOID);
-NTKERNELAPI BOOLEAN KeContinueFinally(PKFINALLY_STATE State);
+INTERLOCK_API VOID KeEnterTryFrame(PKEXCEPTION_FRAME Frame);
+INTERLOCK_API VOID KeExitTryFrame(PKEXCEPTION_FRAME Frame);
+INTERLOCK_API DECLSPEC_NORETURN VOID KeLeaveTryFrame(VOID);
+INTERLOCK_API BOOLEAN KeIsExceptionCaught(VOID);
+INTERLOCK_API BOOLEAN KeFilterException(LONG Disposition);
+INTERLOCK_API NTSTATUS KeGetExceptionCode(VOID);
+INTERLOCK_API PEXCEPTION_POINTERS KeGetExceptionInformation(VOID);
+INTERLOCK_API KFINALLY_STATE KeBeginFinally(VOID);
+INTERLOCK_API BOOLEAN KeContinueFinally(PKFINALLY_STATE State);
 
 INTERLOCK_END
 
@@ -105,7 +114,7 @@ INTERLOCK_END
 
 #define INTERLOCK_LEAVE KeLeaveTryFrame()
 
-#define GetExceptionCode() KeGetExceptionCode()
+#define GetExceptionCode() ((INTERLOCK_EXCEPTION_CODE)KeGetExceptionCode())
 #define GetExceptionInformation() KeGetExceptionInformation()
 #define AbnormalTermination() (InterlockFinally.Raised)
 

@@ -414,6 +414,17 @@ NTSYSCALLAPI NTSTATUS NtSignalAndWaitForSingleObject(HANDLE SignalHandle, HANDLE
 /* Sleeps. Returns STATUS_SUCCESS; an alertable sleep may return STATUS_ALERTED or STATUS_USER_APC. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtDelayExecution(BOOLEAN Alertable, PLARGE_INTEGER DelayInterval);
 
+/* Stores the UTC time in 100 ns since 1601. Since NT 3.1. */
+NTSYSCALLAPI NTSTATUS NtQuerySystemTime(PLARGE_INTEGER SystemTime);
+
+/* Stores the coarsest, finest and current resolution of the clock in 100 ns. Differs: the current one is what the process
+   has requested; the clock has the resolution of the host. Since NT 3.5. */
+NTSYSCALLAPI NTSTATUS NtQueryTimerResolution(PULONG MaximumTime, PULONG MinimumTime, PULONG CurrentTime);
+
+/* Requests a resolution, or ends the request, and stores the current one. Returns STATUS_TIMER_RESOLUTION_NOT_SET if there
+   was no request. Differs: stored, without effect. Since NT 3.5. */
+NTSYSCALLAPI NTSTATUS NtSetTimerResolution(ULONG DesiredTime, BOOLEAN SetResolution, PULONG ActualTime);
+
 /* Yields the processor. Returns STATUS_NO_YIELD_PERFORMED if no other thread was ready. Differs: the host's scheduler
    decides. Since NT 4.0. */
 NTSYSCALLAPI NTSTATUS NtYieldExecution(VOID);
@@ -523,6 +534,12 @@ NTSYSAPI NTSTATUS NTAPI NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK Desir
 NTSYSAPI NTSTATUS NTAPI NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
                                      POBJECT_ATTRIBUTES ObjectAttributes, PCLIENT_ID ClientId);
 
+/* Opens the thread that follows another one in the process, the first one for NULL. Returns STATUS_NO_MORE_ENTRIES after
+   the last. Differs: threads that have called the library, in no particular order; other processes are
+   STATUS_NOT_SUPPORTED. Since Vista. */
+NTSYSAPI NTSTATUS NTAPI NtGetNextThread(HANDLE ProcessHandle, HANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
+                                        ULONG HandleAttributes, ULONG Flags, PHANDLE NewThreadHandle);
+
 /* Asks another thread to end, or ends the calling one. NULL on the last thread is STATUS_CANT_TERMINATE_SELF. Differs:
    the thread ends where that is safe for the library; its stack is leaked. Since NT 3.1. */
 NTSYSAPI NTSTATUS NTAPI NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus);
@@ -553,7 +570,8 @@ typedef PS_APC_ROUTINE *PPS_APC_ROUTINE;
 #define INTERLOCK_QUEUE_USER_APC_FLAGS
 typedef enum _QUEUE_USER_APC_FLAGS {
     QUEUE_USER_APC_FLAGS_NONE = 0x0,
-    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1
+    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1,
+    QUEUE_USER_APC_CALLBACK_DATA_CONTEXT = 0x10000
 } QUEUE_USER_APC_FLAGS;
 #endif
 

@@ -3,6 +3,7 @@
 #define INTERLOCK_WIN32_H
 
 #include <interlock/win32/base.h>
+#include <interlock/win32/notify.h>
 #include <interlock/win32/sync.h>
 #include <interlock/win32/thread.h>
 

@@ -122,6 +122,26 @@ ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMAN
 #define HAL_PERFORMANCE_FREQUENCY 10000000ULL
 LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime);  /* what local time has more than SystemTime, at that time */
 
+/* The time zone, by its two seasons. */
+#define HAL_ZONE_NAME 32
+typedef struct _HAL_SEASON {
+    BOOLEAN Known;
+    LONG Offset;                   /* what its clock is ahead of UTC, in seconds */
+    LONGLONG Begins;               /* this year, on the clock of the other season, in seconds since 1970; 0: never */
+    CHAR Name[HAL_ZONE_NAME];
+} HAL_SEASON, *PHAL_SEASON;
+typedef struct _HAL_TIME_ZONE {
+    BOOLEAN Daylight;              /* now */
+    HAL_SEASON Seasons[2];         /* standard time, daylight saving time */
+} HAL_TIME_ZONE, *PHAL_TIME_ZONE;
+struct tm;
+BOOLEAN HalBreakDownTime(LONGLONG Seconds, BOOLEAN Local, struct tm *Fields); /* FALSE: there is no such date */
+VOID HalQueryTimeZone(LONGLONG Now, PHAL_TIME_ZONE Zone);                     /* in seconds since 1970 */
+
+/* Keys of the terminal. */
+LONG HalReadKey(BOOLEAN Echo);                      /* blocks for a byte; -1: the input has ended */
+BOOLEAN HalIsKeyReady(VOID);                        /* FALSE: that would block */
+
 /* Descriptors. The events are the host's own bits. A watch is for one event: it has to be renewed after that. */
 #define HAL_DESCRIPTOR_READABLE 0x001u
 #define HAL_DESCRIPTOR_URGENT 0x002u
@@ -299,5 +319,6 @@ ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* inne
    exports what the program's dynamic symbol table has of it. */
 typedef enum _HAL_MODULE { HalLibrary, HalProgram } HAL_MODULE;
 PVOID HalFindExport(HAL_MODULE Module, PCSTR Name);
+PVOID HalFindModuleBase(PVOID Address);             /* of the object that has the address; NULL: none */
 
 #endif

@@ -65,6 +65,11 @@ NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus); /* STATUS_
  */
 typedef VOID PSP_EXIT_ROUTINE(PETHREAD Thread, BOOLEAN WasTerminated);
 VOID PspRegisterThreadExit(PSP_EXIT_ROUTINE *Routine);
+
+/* Called by each thread that runs a program's routine, before it does. There is one such routine. */
+typedef VOID PSP_START_ROUTINE(PETHREAD Thread);
+VOID PspSetThreadStart(PSP_START_ROUTINE *Routine);
+VOID PspNotifyThreadStart(PETHREAD Thread);
 DECLSPEC_NORETURN VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus); /* the current one */
 NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus);          /* another one; a request */
 BOOLEAN PspHasEnded(PETHREAD Thread);

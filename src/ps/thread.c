@@ -85,6 +85,22 @@ KI_INITIALIZER(KiInitializeProcesses, PspInitializeThreads);
 
 /* Creating. */
 
+static PSP_START_ROUTINE *volatile PspThreadStart;
+
+VOID PspSetThreadStart(PSP_START_ROUTINE *Routine)
+{
+    /* release: pairs with the acquire in PspNotifyThreadStart, so the routine finds what its owner had set up */
+    __atomic_store_n(&PspThreadStart, Routine, __ATOMIC_RELEASE);
+}
+
+VOID PspNotifyThreadStart(PETHREAD Thread)
+{
+    PSP_START_ROUTINE *Routine = __atomic_load_n(&PspThreadStart, __ATOMIC_ACQUIRE);
+    if (Routine != NULL) {
+        Routine(Thread);
+    }
+}
+
 /* A thread that was created suspended parks in KiDeliverApc. APCs queued by then run before its routine. */
 static VOID PspStartThread(PVOID Context)
 {
@@ -97,6 +113,7 @@ static VOID PspStartThread(PVOID Context)
     KiStartCurrentThread(&Thread->Tcb);
     KiDeliverApc(&Thread->Tcb);
     if (Thread->UserThread) {
+        PspNotifyThreadStart(Thread);
         KiDeliverUserApcs(&Thread->Tcb);
         ExitStatus = Thread->UserStartRoutine(Thread->StartContext);
     } else {

@@ -16,6 +16,9 @@ typedef struct _BASE_THREAD {
     HANDLE CrtThreadHandle;          /* _endthread closes it; NULL: there is none */
     ULONG FlsCallback;               /* the index whose callback runs on this thread, 0: none */
     ULONG GuaranteedStackBytes;      /* of SetThreadStackGuarantee */
+    PVOID InvalidParameterHandler;   /* of the C library; NULL: that of the process */
+    BOOLEAN Background;              /* THREAD_MODE_BACKGROUND_BEGIN */
+    BOOLEAN Detached;                /* the modules have been told that the thread ends */
 } BASE_THREAD, *PBASE_THREAD;
 
 KI_THREAD_ROOM(BASE_THREAD, Win32, BaseThread);
@@ -24,5 +27,11 @@ FORCEINLINE PBASE_THREAD BaseCurrentThread(VOID)
 {
     return BaseThread(KiCurrentThread());
 }
+
+/* tls.c. To be called before something is there that an ending thread has to give up. */
+VOID BaseWatchThreadExits(VOID);
+
+/* notify.c. */
+VOID BaseThreadEnds(PBASE_THREAD Thread);
 
 #endif

@@ -1,5 +1,6 @@
 /* thread.c: threads, and the thread functions of the C runtime. */
 #include <interlock/win32/base.h>
+#include <interlock/win32/process.h>
 #include <interlock/win32/thread.h>
 
 #include "local.h"
@@ -178,9 +179,28 @@ DWORD GetProcessIdOfThread(HANDLE Thread)
 
 /* Scheduling. The two extremes saturate: they mean the edge of the range, for any priority class. */
 
+/* A thread begins and ends background mode for itself, and not twice. */
+static BOOL BaseSetBackgroundMode(HANDLE Thread, BOOLEAN Begin)
+{
+    PBASE_THREAD Own = BaseCurrentThread();
+    if (GetThreadId(Thread) != GetCurrentThreadId()) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    if (Own->Background == Begin) {
+        BaseSetLastError(Begin ? ERROR_THREAD_MODE_ALREADY_BACKGROUND : ERROR_THREAD_MODE_NOT_BACKGROUND);
+        return FALSE;
+    }
+    Own->Background = Begin;
+    return TRUE;
+}
+
 BOOL SetThreadPriority(HANDLE hThread, int nPriority)
 {
     LONG Increment = nPriority;
+    if (nPriority == THREAD_MODE_BACKGROUND_BEGIN || nPriority == THREAD_MODE_BACKGROUND_END) {
+        return BaseSetBackgroundMode(hThread, nPriority == THREAD_MODE_BACKGROUND_BEGIN);
+    }
     if (nPriority == THREAD_PRIORITY_TIME_CRITICAL) {
         Increment = BASE_SATURATION;
     } else if (nPriority == THREAD_PRIORITY_IDLE) {

@@ -38,8 +38,7 @@ C_ASSERT(BASE_TLS_INDEXES % 64 == 0);
 
 static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated);
 
-/* Before the first index is allocated. */
-static VOID BasepWatchThreadExits(VOID)
+VOID BaseWatchThreadExits(VOID)
 {
     static volatile ULONG Registered;
     /* relaxed: the index, however another thread learns of it, publishes the registration */
@@ -52,7 +51,7 @@ static VOID BasepWatchThreadExits(VOID)
 DWORD TlsAlloc(VOID)
 {
     DWORD Index = TLS_OUT_OF_INDEXES;
-    BasepWatchThreadExits();
+    BaseWatchThreadExits();
     PKTHREAD Thread = KiEnterLocked(&BasepTls.Lock);
     for (DWORD Word = 0; Word < ARRAYSIZE(BasepTls.Used) && Index == TLS_OUT_OF_INDEXES; Word++) {
         if (~BasepTls.Used[Word] != 0) {
@@ -183,7 +182,7 @@ static VOID BasepSetFlsState(PBASE_FLS_INDEX Index, BASE_FLS_STATE State)
 DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
 {
     DWORD Found = FLS_OUT_OF_INDEXES;
-    BasepWatchThreadExits();
+    BaseWatchThreadExits();
     PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
     for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE && Found == FLS_OUT_OF_INDEXES; Number++) {
         PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
@@ -340,7 +339,7 @@ static VOID BasepFreeSlots(PKI_LOCK Lock, PVOID **Place)
     HalFree(Slots);
 }
 
-/* The callbacks of fiber-local storage come first: they may still use thread-local storage. */
+/* The callbacks of fiber-local storage come first, then the modules: both may still use thread-local storage. */
 static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
 {
     PBASE_THREAD Own = BaseThread(&Thread->Tcb);
@@ -351,6 +350,9 @@ static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
             BasepFinishCallback(Own, Own->FlsCallback);
         }
         BasepFreeSlots(&BasepFls.Lock, &Own->FlsSlots);
+    }
+    if (!WasTerminated) {
+        BaseThreadEnds(Own);
     }
     if (Own->TlsExpansionSlots != NULL) {
         BasepFreeSlots(&BasepTls.Lock, &Own->TlsExpansionSlots);

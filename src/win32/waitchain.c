@@ -5,7 +5,7 @@
  * wait go through one, so a committed wait lasts until the others continue. The object cannot be freed meanwhile: the
  * waiter relies on it, or holds a reference on it.
  */
-#include <interlock/win32/thread.h>
+#include <interlock/win32/wct.h>
 
 #include "base.h"
 
