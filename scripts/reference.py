@@ -36,7 +36,7 @@ comments in [include/interlock](../include/interlock); edit those.
 - **since** is the first Windows NT with the function, one for all in the row or one for each; for a function that a header
   of the Windows SDK defines inline, the one that the header came with. *Interlock*: Windows has no function of that name.
 - **differs** is empty where the function behaves as documented for Windows 10. Some differences apply to all of them:
-  objects and names belong to one process, security descriptors are ignored, clocks have the resolution of the host, and
+  security descriptors are ignored, clocks have the resolution of the host, and
   processors are virtual ([differences.md](differences.md)).
 - Names that are macros over a function (`KeAcquireSpinLock`, `ObReferenceObject`, `CreateEvent`) are beside that function
   in its header.

@@ -101,7 +101,7 @@ C_ASSERT(sizeof(OBJECT_BASIC_INFORMATION) == 56 && sizeof(OBJECT_TYPE_INFORMATIO
 NTSYSCALLAPI NTSTATUS NtClose(HANDLE Handle);
 
 /* Opens another handle to the same object, with other rights or attributes if asked. DUPLICATE_CLOSE_SOURCE closes the
-   source. Differs: other processes are STATUS_NOT_SUPPORTED. Since NT 3.1. */
+   source. Differs: not every object and process can be reached (docs/processes.md): STATUS_NOT_SUPPORTED. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HANDLE TargetProcessHandle,
                                         PHANDLE TargetHandle, ACCESS_MASK DesiredAccess, ULONG HandleAttributes,
                                         ULONG Options);
@@ -460,8 +460,8 @@ NTSYSCALLAPI NTSTATUS NtAlertThreadByThreadId(HANDLE ThreadId);
 /* NtAlertThreadByThreadId; the lock is a hint. Differs: the lock is ignored. Since 11. */
 NTSYSCALLAPI NTSTATUS NtAlertThreadByThreadIdEx(HANDLE ThreadId, struct _RTL_SRWLOCK *Lock);
 
-/* Alerts all valid ids of a list. Returns the status of the first invalid one. Differs: there are no boosts. Since
-   11. */
+/* Alerts all ids of a list. If one is invalid it returns the status of the first such and alerts none. Differs: there
+   are no boosts. Since 11. */
 NTSYSCALLAPI NTSTATUS NtAlertMultipleThreadByThreadId(PHANDLE MultipleThreadId, ULONG Count, PVOID Boost,
                                                       ULONG BoostCount);
 
@@ -575,8 +575,8 @@ typedef enum _QUEUE_USER_APC_FLAGS {
 } QUEUE_USER_APC_FLAGS;
 #endif
 
-/* Queues a user APC, which runs in an alertable wait. Returns STATUS_UNSUCCESSFUL for a thread that has ended. Since NT
-   4.0. */
+/* Queues a user APC, which runs in an alertable wait. Without a routine nothing runs. Returns STATUS_UNSUCCESSFUL for a
+   thread that has ended. Since NT 4.0. */
 NTSYSAPI NTSTATUS NTAPI NtQueueApcThread(HANDLE ThreadHandle, PPS_APC_ROUTINE ApcRoutine, PVOID ApcArgument1,
                                          PVOID ApcArgument2, PVOID ApcArgument3);
 

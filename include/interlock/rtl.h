@@ -249,8 +249,9 @@ typedef RTL_RUN_ONCE_INIT_FN *PRTL_RUN_ONCE_INIT_FN;
 /* Initializes a run-once. Zeroed memory is one too. Since Vista. */
 NTSYSAPI VOID RtlRunOnceInitialize(PRTL_RUN_ONCE RunOnce);
 
-/* Runs the callback once; other callers block until it is done, and one of them retries after a failure. Returns
-   STATUS_UNSUCCESSFUL if the callback fails. Since Vista. */
+/* Runs the callback once; other callers block until it is done, and one of them retries after a failure. The callback
+   gets the caller's Context, NULL or not, and what it leaves there is kept. Returns STATUS_UNSUCCESSFUL if the callback
+   fails. Since Vista. */
 NTSYSAPI NTSTATUS RtlRunOnceExecuteOnce(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter,
                                         PVOID *Context);
 
@@ -404,14 +405,15 @@ NTSYSAPI VOID RtlDumpResource(PRTL_RESOURCE Resource);
 #define RTL_BARRIER_FLAGS_NO_DELETE 0x00000004 /* the deleting thread knows otherwise that this one has left */
 
 /* Initializes a barrier for a number of threads. SpinCount MAXULONG is the default. Returns STATUS_INVALID_PARAMETER_2
-   or _3 for a bad number or count. Since 8. */
+   for no threads. Since 8. */
 NTSYSAPI NTSTATUS RtlInitBarrier(PRTL_BARRIER Barrier, ULONG TotalThreads, ULONG SpinCount);
 
 /* Waits until all threads have left, except those that entered with RTL_BARRIER_FLAGS_NO_DELETE. Since 8. */
 NTSYSAPI NTSTATUS RtlDeleteBarrier(PRTL_BARRIER Barrier);
 
 /* Blocks until all threads have arrived; spins first unless the flags say otherwise. Returns TRUE to one of them. The
-   second form is for a barrier that will be deleted, whatever the flags say. Since 8. */
+   second form is for a barrier that will be deleted, whatever the flags say. Raises STATUS_INVALID_PARAMETER_2 for
+   unknown flags. Since 8. */
 NTSYSAPI BOOLEAN RtlBarrier(PRTL_BARRIER Barrier, ULONG Flags);
 NTSYSAPI BOOLEAN RtlBarrierForDelete(PRTL_BARRIER Barrier, ULONG Flags);
 

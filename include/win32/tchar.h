@@ -18,7 +18,11 @@
 #define _TEXT(s) __TEXT(s)
 typedef TCHAR _TCHAR;
 typedef TCHAR _TSCHAR, _TUCHAR, _TXCHAR;
+#ifdef UNICODE
+#define _tmain wmain /* link with interlock-wmain: its main passes wide arguments */
+#else
 #define _tmain main
+#endif
 
 #ifdef UNICODE
 #define _tcslen InterlockWcslen

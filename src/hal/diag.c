@@ -28,7 +28,9 @@ PCSTR HalGetEnvironment(PCSTR Name)
 PCSTR HalTakeEnvironment(PCSTR Name)
 {
     PCSTR Value = secure_getenv(Name);
-    unsetenv(Name); /* the text itself stays where the host put it */
+    if (getenv(Name) != NULL) {
+        unsetenv(Name); /* the text itself stays where the host put it */
+    }
     return Value;
 }
 

@@ -70,6 +70,11 @@ DECLSPEC_NORETURN VOID HalExitThread(VOID);
 DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host takes */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
+/* Besides the caller and the library's own. ForNow: one that is ending or starting; ask again. Others also if the host does
+   not say. */
+typedef enum _HAL_OTHERS { HalNoOthers, HalOthersForNow, HalOthers } HAL_OTHERS;
+HAL_OTHERS HalFindOtherThreads(VOID);
+VOID HalNoteThreadEnds(VOID);                       /* by a thread, before it counts as ended: its host thread goes later */
 /* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: ThreadExit need not run. */
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
 /* Callbacks.Interrupt runs on that thread soon, unless something keeps the interrupt from it (interrupt.c); several may
@@ -81,8 +86,10 @@ NTSTATUS HalInterruptThread(ULONG ThreadId);
    the host does not say. */
 BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId);
 BOOLEAN HalIsThreadAsleep(ULONG ThreadId);          /* in a system call */
-/* In Callbacks.Interrupt: runs it again soon. FALSE: the host refuses, or it was put off long enough. */
-BOOLEAN HalInterruptLater(VOID);
+/* In Callbacks.Interrupt, inside the C library: runs it again soon. Refused: the host has no timer for this thread. */
+typedef enum _HAL_LATER { HalLaterSet, HalLaterRefused, HalLaterTooOften } HAL_LATER;
+HAL_LATER HalInterruptLater(VOID);
+BOOLEAN HalCanInterruptLater(VOID);                 /* does the host have timers now? */
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */
 /* Every running thread passes a full barrier. FALSE: the host does not offer it, which is known from the start. */
 BOOLEAN HalBarrierAllThreads(VOID);

@@ -94,6 +94,10 @@ SSIZE_T HalpReadFile(int File, PVOID Buffer, SIZE_T Size);
 SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size);
 LONG HalpKeepDescriptor(LONG Descriptor); /* the same file under a number that programs do not get; closes this one */
 
+/* lastthread.c */
+#define HALP_OWN_THREAD "interlock-"
+extern volatile ULONG HalpStartingThreads;  /* created, and not yet named */
+
 /* process.c: a field of a thread's or process's status line; NULL: there is none. */
 #define HALP_STATUS_SIZE 1024
 char *HalpReadStatus(PCSTR Path, CHAR Line[HALP_STATUS_SIZE], ULONG FieldsBefore);
@@ -122,7 +126,8 @@ BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see H
 /* insidelibc.c, for the current thread. */
 VOID HalpInitializeLibc(VOID);
 BOOLEAN HalpIsInsideLibc(const VOID *Context);           /* at each interrupt; Context: the handler's */
-BOOLEAN HalpInterruptLater(int Signal, PVOID Value);     /* FALSE: the host refuses, or it was put off long enough */
+HAL_LATER HalpInterruptLater(int Signal, PVOID Value);
+BOOLEAN HalpHasTimer(int Signal, PVOID Value);
 VOID HalpCancelInterruptLater(VOID);                     /* before the thread ends */
 
 extern volatile ULONG64 HalpFailedReads; /* reads of HalReadPointerOrFault that faulted */

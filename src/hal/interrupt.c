@@ -186,9 +186,14 @@ BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId)
     return HalpIsSignalOnItsWay(ThreadId, HalpInterruptChain.Signal);
 }
 
-BOOLEAN HalInterruptLater(VOID)
+HAL_LATER HalInterruptLater(VOID)
 {
     return HalpInterruptLater(HalpInterruptChain.Signal, &HalpInterruptChain);
+}
+
+BOOLEAN HalCanInterruptLater(VOID)
+{
+    return HalpHasTimer(HalpInterruptChain.Signal, &HalpInterruptChain);
 }
 
 static BOOLEAN HalpBarrierOffered;

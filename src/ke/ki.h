@@ -150,6 +150,8 @@ typedef struct _KTHREAD {
     volatile ULONG InterruptsServed;
     CHAR SuspendCount;               /* under SuspendLock */
     volatile BOOLEAN InSchedulerApc; /* waits to be resumed, or is about to */
+    volatile BOOLEAN WantsInterruptAgain; /* from the repeater */
+    ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -293,6 +295,7 @@ typedef struct _KI_THREAD_OBJECT_ROUTINES {
     VOID (*Initialize)(PKTHREAD Thread);  /* in a fresh slot: one reference, the thread's own */
     VOID (*Dereference)(PKTHREAD Thread); /* the thread has ended: drops its own reference */
     VOID (*Exit)(PKTHREAD Thread, BOOLEAN WasTerminated); /* it is about to end: runs exit routines */
+    VOID (*Ended)(ULONG EndOrdinal, NTSTATUS ExitStatus); /* a thread has ended; it may have been the last one */
     VOID (*Orphan)(PKTHREAD Thread);      /* in a forked child: it stayed in the parent */
 } KI_THREAD_OBJECT_ROUTINES;
 
@@ -310,6 +313,7 @@ VOID KiTerminateCurrentThread(PKTHREAD Thread);  /* abandons mutants, leaves its
 VOID KiThreadExit(PKTHREAD Thread);              /* HAL_CALLBACKS: the current host thread ends */
 VOID KiFreeThread(PKTHREAD Thread);              /* the slot may be reused */
 VOID KiEndThread(PKTHREAD Thread);               /* Thread's object becomes signaled */
+extern volatile ULONG KiThreadsEnded;
 VOID KiDropThread(PKTHREAD Thread);              /* drops the thread's own reference */
 VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
@@ -381,9 +385,11 @@ typedef struct _KI_INTERRUPT_SENT {
     BOOLEAN Slept;
 } KI_INTERRUPT_SENT, *PKI_INTERRUPT_SENT;
 NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent);
+VOID KiInterruptCurrentThread(PKTHREAD Thread);  /* the thread looks outside of the C library, if it is inside now */
 NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last interrupt may be lost */
 /* FALSE: not yet, and perhaps never. Finally: the caller will not ask again. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
+VOID KiEnsureInterruptsRepeat(VOID);              /* before a request that stops a thread, outside of dispatcher sections */
 VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 

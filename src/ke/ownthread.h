@@ -7,6 +7,8 @@
  *   idle       owns processor n to run its work  work on a processor without owner  the thread that left the work does it
  *   dpc        runs threaded DPCs                the first threaded DPC             they run as normal DPCs
  *   reap       runs down terminated threads      TerminateThread                    the call fails
+ *   again      repeats interrupts put off        SuspendThread, if the host      the thread stops where it is
+ *                                                has no timers
  *   io, guard  watch descriptors                 the first descriptor               the call fails
  *   world      guards processes, serves others    the first shared name              the call fails
  *   pool       runs callbacks of a pool          its first object                   the call fails; later ones: see work

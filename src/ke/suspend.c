@@ -234,6 +234,9 @@ NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount)
     KI_SUSPEND_REQUEST Request = {STATUS_SUCCESS, {0, FALSE}, FALSE};
     BOOLEAN Interrupt = FALSE;
 
+    if (Thread != Current) {
+        KiEnsureInterruptsRepeat();
+    }
     KiEnterDispatcher(Current);
     KiAcquireLock(&Thread->SuspendLock);
     NTSTATUS Status = KiCheckSuspend(Thread);

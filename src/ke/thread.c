@@ -284,10 +284,14 @@ VOID KiDropThread(PKTHREAD Thread)
     }
 }
 
+volatile ULONG KiThreadsEnded;
+
 VOID KiEndThread(PKTHREAD Thread)
 {
     /* release: pairs with the acquire of a thread that asks for the exit status */
     __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELEASE);
+    /* acq_rel: pairs with itself; the thread with the highest ordinal sees all others as ended */
+    Thread->EndOrdinal = __atomic_add_fetch(&KiThreadsEnded, 1, __ATOMIC_ACQ_REL);
     KiSignalObject(&Thread->Header, 1, 0);
     KTRACE_THREAD_END(Thread);
 }
@@ -384,9 +388,14 @@ VOID KiThreadExit(PKTHREAD Thread)
     KiClaimExit(Thread);
     KiRecordTimes(Thread);
     KiTerminateCurrentThread(Thread);
+    NTSTATUS ExitStatus = Thread->ExitStatus;
+    ULONG EndOrdinal = Thread->EndOrdinal;
     /* From here on the slot may be reused: a host interrupt must not find it. */
     HalCurrentThread = NULL;
     KiDropThread(Thread);
+    if (KiThreadObjectRoutines.Ended != NULL) {
+        KiThreadObjectRoutines.Ended(EndOrdinal, ExitStatus);
+    }
 }
 
 PKTHREAD KeGetCurrentThread(VOID)

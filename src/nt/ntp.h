@@ -74,6 +74,16 @@ FORCEINLINE VOID NtpReturnLength(PULONG ReturnLength, ULONG Length)
     }
 }
 
+/* FALSE: the caller has no place for the handle. A service that fails leaves 0 there. */
+FORCEINLINE BOOLEAN NtpClearHandle(PHANDLE Handle)
+{
+    if (Handle == NULL) {
+        return FALSE;
+    }
+    *Handle = NULL;
+    return TRUE;
+}
+
 /* Ends a wait by handle, after the caller has returned what it held for the wait: an APC may never return. */
 FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
 {

@@ -16,7 +16,7 @@ NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, const NTP_HEIRLOOMS *Heirl
 NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                        PCLIENT_ID ClientId)
 {
-    if (ProcessHandle == NULL || ObjectAttributes == NULL) {
+    if (!NtpClearHandle(ProcessHandle) || ObjectAttributes == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {

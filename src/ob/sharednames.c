@@ -210,11 +210,7 @@ static NTSTATUS ObpCheckExclusive(POBP_STEP Step)
 {
     BOOLEAN Exclusive = (WoQueryAttributes(Step->View, Step->Index) & OBJ_EXCLUSIVE) != 0;
     BOOLEAN Wanted = (Step->Walk->Request->Attributes & OBJ_EXCLUSIVE) != 0;
-    PVOID Mine = Exclusive ? ObpReferenceProxy(Step->View, Step->Index) : NULL;
-    if (Mine != NULL) {
-        ObpDereferenceObjectEx(Mine, 1); /* not the last one: its handles hold others */
-    }
-    if (Exclusive && Mine == NULL) {
+    if (Exclusive && !ObpHasProxy(Step->View, Step->Index)) {
         return STATUS_ACCESS_DENIED;
     }
     return Wanted && !Exclusive ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;

@@ -227,14 +227,13 @@ NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredA
 {
     PEPROCESS Process;
     NTSTATUS Status = PsLookupProcessByProcessId(ProcessId, &Process);
-    if (DesiredAccess & PROCESS_QUERY_INFORMATION) {
-        DesiredAccess |= PROCESS_QUERY_LIMITED_INFORMATION;
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
-    if (NT_SUCCESS(Status)) {
-        Status =
-            ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, ProcessHandle);
-        ObDereferenceObject(Process);
-    }
+    Status = DesiredAccess == 0 ? STATUS_ACCESS_DENIED
+                                : ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType,
+                                                        UserMode, ProcessHandle);
+    ObDereferenceObject(Process);
     return Status;
 }
 

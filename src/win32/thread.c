@@ -336,7 +336,7 @@ HRESULT SetThreadDescription(HANDLE hThread, PCWSTR lpThreadDescription)
     while (lpThreadDescription != NULL && lpThreadDescription[Length] != 0) {
         Length++;
     }
-    if (Length > UNICODE_STRING_MAX_CHARS) {
+    if (Length > UNICODE_STRING_MAX_CHARS - 1) {
         return HRESULT_FROM_NT(STATUS_INVALID_PARAMETER);
     }
     Name.ThreadName.Length = Name.ThreadName.MaximumLength = (USHORT)(Length * sizeof(WCHAR));

@@ -18,7 +18,8 @@
  * 5. No lock is held while a callback runs: it may call every function here.
  * 6. FlsFree returns when no callback of that index is running, so the callback's code may then be unloaded. A callback
  *    that frees its own index does not wait for itself.
- * 7. An index that is being freed is not allocated and takes no values.
+ * 7. An index that is being freed is not allocated. Any index in range takes a value, allocated or not; such a value has
+ *    no callback, and is dropped when the index is allocated.
  * 8. A thread that was terminated runs no callbacks; its values are dropped. If it stopped inside a callback, that one
  *    counts as finished.
  */
@@ -29,10 +30,11 @@
 #define BASE_TLS_EXPANSION 1024
 #define BASE_TLS_INDEXES (TLS_MINIMUM_AVAILABLE + BASE_TLS_EXPANSION)
 
+/* Index 0 is never allocated: programs take it for none. */
 static struct {
     KI_LOCK Lock;
     ULONG64 Used[BASE_TLS_INDEXES / 64];
-} BasepTls;
+} BasepTls = {.Used = {1}};
 
 C_ASSERT(BASE_TLS_INDEXES % 64 == 0);
 
@@ -83,7 +85,7 @@ BOOL TlsFree(DWORD dwTlsIndex)
 {
     ULONG64 Bit = 1ULL << dwTlsIndex % 64;
     BOOLEAN Used = FALSE;
-    if (dwTlsIndex < BASE_TLS_INDEXES) {
+    if (dwTlsIndex != 0 && dwTlsIndex < BASE_TLS_INDEXES) {
         PKTHREAD Current = KiEnterLocked(&BasepTls.Lock);
         PKTHREAD Thread;
         Used = (BasepTls.Used[dwTlsIndex / 64] & Bit) != 0;
@@ -167,10 +169,15 @@ static struct {
     BASE_FLS_INDEX Index[FLS_MAXIMUM_AVAILABLE];
 } BasepFls;
 
-/* relaxed: a value that is set while its index is freed is lost either way */
+static BOOLEAN BasepIsFlsIndex(DWORD Index)
+{
+    return Index != 0 && Index < FLS_MAXIMUM_AVAILABLE;
+}
+
+/* relaxed: changes under the lock */
 static BOOLEAN BasepIsFlsUsed(DWORD Index)
 {
-    return Index != 0 && Index < FLS_MAXIMUM_AVAILABLE &&
+    return BasepIsFlsIndex(Index) &&
            __atomic_load_n(&BasepFls.Index[Index].State, __ATOMIC_RELAXED) == BaseFlsUsed;
 }
 
@@ -178,6 +185,8 @@ static VOID BasepSetFlsState(PBASE_FLS_INDEX Index, BASE_FLS_STATE State)
 {
     __atomic_store_n(&Index->State, (UCHAR)State, __ATOMIC_RELAXED);
 }
+
+static VOID BasepDropValues(DWORD Index);
 
 DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
 {
@@ -189,6 +198,7 @@ DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
         if (Index->State == BaseFlsFree) {
             Index->Callback = lpCallback;
             KeInitializeEvent(&Index->Idle, SynchronizationEvent, FALSE);
+            BasepDropValues(Number);
             BasepSetFlsState(Index, BaseFlsUsed);
             Found = Number;
         }
@@ -203,7 +213,7 @@ DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
 PVOID FlsGetValue(DWORD dwFlsIndex)
 {
     PVOID *Slots = BaseCurrentThread()->FlsSlots;
-    if (dwFlsIndex == 0 || dwFlsIndex >= FLS_MAXIMUM_AVAILABLE) {
+    if (!BasepIsFlsIndex(dwFlsIndex)) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return NULL;
     }
@@ -216,7 +226,7 @@ BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
 {
     PBASE_THREAD Own = BaseCurrentThread();
     PVOID *Slots = Own->FlsSlots;
-    if (!BasepIsFlsUsed(dwFlsIndex)) {
+    if (!BasepIsFlsIndex(dwFlsIndex)) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
@@ -236,6 +246,15 @@ static PVOID BasepTakeValue(PBASE_THREAD Own, DWORD Index)
 {
     PVOID *Slots = __atomic_load_n(&Own->FlsSlots, __ATOMIC_ACQUIRE);
     return Slots != NULL ? __atomic_exchange_n(&Slots[Index], NULL, __ATOMIC_ACQUIRE) : NULL;
+}
+
+/* With the lock held. */
+static VOID BasepDropValues(DWORD Index)
+{
+    PKTHREAD Thread;
+    for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
+        BasepTakeValue(BaseThread(Thread), Index);
+    }
 }
 
 /* The value of the next thread that has one, starting at *Slot; NULL: there is none. */

@@ -102,7 +102,7 @@ def main():
                      problems or ([] if output.strip() == version else [output]))
             flags, problems = run("pkg-config", "--cflags", "--libs", package, env=pkgconfig)
             archive, _ = run("pkg-config", "--cflags", "--static", "--libs", package, env=pkgconfig)
-            archive = archive.replace("-linterlock", "-l:libinterlock.a")
+            archive = re.sub(r"-linterlock(?![-\w])", "-l:libinterlock.a", archive)
             for language, compiler in LANGUAGES.items():
                 for kind, words in (("shared", flags), ("static", archive)):
                     target = work / f"{program}-{language}-{kind}"

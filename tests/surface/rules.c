@@ -79,6 +79,8 @@ static const struct rule rules[] = {
     {"*ConditionVariable*", MAY_FAULT, 0, "a lock"},
     {"*CriticalSection*", MAY_FAULT, 0, "a lock"},
     {"InitOnce*", MAY_FAULT, 0, "a lock"},
+    {"EnterSynchronizationBarrier", MAY_FAULT | MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "a lock; raises at unknown flags"},
+    {"RtlBarrier*", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "raises at unknown flags"},
     {"*SynchronizationBarrier", MAY_FAULT, 0, "a lock"},
     {"*Threadpool*", MAY_FAULT, 0, "an object of the pool"},
     {"*CallbackReturns", MAY_FAULT, 0, "an object of the pool"},

@@ -190,8 +190,8 @@ WINBASEAPI DWORD WINAPI FormatMessageW(DWORD dwFlags, LPCVOID lpSource, DWORD dw
 /* Closes a handle of any kind. Fails with ERROR_INVALID_HANDLE. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI CloseHandle(HANDLE hObject);
 
-/* Opens another handle to the same object, with other rights if asked. Differs: within this process: another one is
-   ERROR_NOT_SUPPORTED. Since NT 3.1. */
+/* Opens another handle to the same object, with other rights if asked. Differs: not
+   every object and process can be reached (docs/processes.md): ERROR_NOT_SUPPORTED. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI DuplicateHandle(HANDLE hSourceProcessHandle, HANDLE hSourceHandle, HANDLE hTargetProcessHandle,
                                        LPHANDLE lpTargetHandle, DWORD dwDesiredAccess, BOOL bInheritHandle,
                                        DWORD dwOptions);

@@ -119,8 +119,8 @@ WINBASEAPI int WINAPI GetThreadPriority(HANDLE hThread);
 WINBASEAPI BOOL WINAPI SetThreadPriorityBoost(HANDLE hThread, BOOL bDisablePriorityBoost);
 WINBASEAPI BOOL WINAPI GetThreadPriorityBoost(HANDLE hThread, PBOOL pDisablePriorityBoost);
 
-/* Sets the processors of its group on which the thread may run. Returns the previous mask; 0 on failure. Differs:
-   applies to virtual processors; the host's scheduler is not affected. Since NT 3.5. */
+/* Sets the processors of its group on which the thread may run; those that do not exist are ignored. Returns the
+   previous mask; 0 on failure. Differs: applies to virtual processors; the host's scheduler is not affected. Since NT 3.5. */
 WINBASEAPI DWORD_PTR WINAPI SetThreadAffinityMask(HANDLE hThread, DWORD_PTR dwThreadAffinityMask);
 
 /* Sets and queries group and mask. Differs: applies to virtual processors; the host's scheduler is not affected. Since
@@ -179,7 +179,7 @@ WINBASEAPI BOOL WINAPI SetThreadStackGuarantee(PULONG StackSizeInBytes);
 
 typedef VOID(WINAPI *PFLS_CALLBACK_FUNCTION)(PVOID lpFlsData);
 
-/* Allocates an index whose value is NULL in every thread; TLS_OUT_OF_INDEXES after 1088. Since NT 3.1. */
+/* Allocates an index whose value is NULL in every thread; TLS_OUT_OF_INDEXES after 1087. Never 0. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI TlsAlloc(VOID);
 
 /* Frees the index. Since NT 3.1. */
@@ -199,7 +199,7 @@ WINBASEAPI DWORD WINAPI FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback);
 /* Calls back for the values of all threads, waits for running callbacks, and frees the index. Since Server 2003. */
 WINBASEAPI BOOL WINAPI FlsFree(DWORD dwFlsIndex);
 
-/* Returns and sets the thread's value. Since Server 2003. */
+/* Returns and sets the thread's value. An index that is not allocated takes one, too. Since Server 2003. */
 WINBASEAPI PVOID WINAPI FlsGetValue(DWORD dwFlsIndex);
 WINBASEAPI BOOL WINAPI FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData);
 
