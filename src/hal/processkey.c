@@ -79,7 +79,7 @@ BOOLEAN HalIsProcessAlive(ULONG64 Key)
     ULONG ProcessId = (ULONG)(Key & ((1ull << HAL_PROCESS_ID_BITS) - 1));
     ULONG64 Now = HalQueryProcessKey(ProcessId);
     if (Now == Key) {
-        return TRUE;
+        return Key != 0;
     }
     if (Now == 0) {
         HALP_PROCESS_STATUS Status;

@@ -3,23 +3,11 @@
  * its owner left unfinished is told to the next owner, and only to that one; nobody waits for ever for a dead process; in
  * the end no object has a waiter and no waiter is left.
  */
-#include "processes.h"
-
-#define wait_for wait_for_object
-#include "../ke/waittest.h"
+#include "proxies.h"
 
 #define WORKERS 4
 #define MUTANTS 3
 #define KILLS 150
-
-typedef struct proxy {
-    union {
-        KEVENT event;
-        KSEMAPHORE semaphore;
-        KMUTANT mutant;
-    };
-    KI_OUTSIDE outside;
-} proxy;
 
 /* In memory that the processes share. */
 typedef struct shared {
@@ -28,18 +16,8 @@ typedef struct shared {
     volatile int failed;
 } shared;
 
-static PWO_VIEW view;
 static shared *s;
 static proxy mutants[MUTANTS], tokens, doorbell, gate;
-
-static void make_proxy(proxy *p, WO_TYPE type, UCHAR kernel_type, LONG state, LONG limit)
-{
-    WO_NEW new = {.Type = type, .State = state, .Limit = limit};
-    memset(p, 0, sizeof(*p));
-    p->outside.View = view;
-    assert_int_equal(WoCreateObject(view, &new, &p->outside.Index), STATUS_SUCCESS);
-    KiMakeOutside(&p->event.Header, kernel_type, &p->outside);
-}
 
 static void enter_section(int number, bool abandoned)
 {
@@ -131,10 +109,10 @@ static void signal_something(test_random *r)
     }
 }
 
-static void work(unsigned seed)
+static void work(void *seed)
 {
     test_random r;
-    random_seed(&r, seed);
+    random_seed(&r, (uintptr_t)seed);
     while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
         switch (random_below(&r, 4)) {
         case 0:
@@ -153,18 +131,9 @@ static void work(unsigned seed)
     }
 }
 
-static pid_t start_worker(unsigned seed)
+static pid_t start_worker(unsigned long seed)
 {
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        signal(SIGABRT, SIG_DFL);
-        alarm(60 * test_slowdown());
-        work(seed);
-        _exit(0);
-    }
-    return child;
+    return fork_process(work, (void *)seed);
 }
 
 static ULONG count_processes(void)
@@ -193,12 +162,12 @@ static void killed_at_random(void **state)
     unsigned long kills = test_rounds(KILLS), progress = 0;
     random_seed(&r, 42);
     for (int i = 0; i < WORKERS; i++)
-        workers[i] = start_worker((unsigned)i + 1);
+        workers[i] = start_worker((unsigned long)i + 1);
     for (unsigned long i = 0; i < kills && !s->failed; i++) {
         unsigned victim = random_below(&r, WORKERS);
         nap(random_below(&r, 4000) * MICROSECOND);
         kill_process(workers[victim]);
-        workers[victim] = start_worker((unsigned)i + 100);
+        workers[victim] = start_worker(i + 100);
     }
     progress = s->entered;
     await(s->entered > progress + 100 || s->failed); /* the survivors go on */

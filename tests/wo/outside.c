@@ -1,29 +1,5 @@
 /* Waits for shared objects through the wait engine: proxies, alone and beside local objects; what ends such a wait. */
-#include "processes.h"
-
-#define wait_for wait_for_object
-#include "../ke/waittest.h"
-
-static PWO_VIEW view;
-
-typedef struct proxy {
-    union {
-        KEVENT event;
-        KSEMAPHORE semaphore;
-        KMUTANT mutant;
-        KTIMER timer;
-    };
-    KI_OUTSIDE outside;
-} proxy;
-
-static void make_proxy(proxy *p, WO_TYPE type, UCHAR kernel_type, LONG state, LONG limit)
-{
-    WO_NEW new = {.Type = type, .State = state, .Limit = limit};
-    memset(p, 0, sizeof(*p));
-    p->outside.View = view;
-    assert_int_equal(WoCreateObject(view, &new, &p->outside.Index), STATUS_SUCCESS);
-    KiMakeOutside(&p->event.Header, kernel_type, &p->outside);
-}
+#include "proxies.h"
 
 static void make_event(proxy *p, BOOLEAN automatic, LONG state)
 {
@@ -368,9 +344,12 @@ static void moving(void **state)
 /* Two processes answer each other. */
 static proxy ping, pong;
 
-static void answer(unsigned rounds)
+enum { ANSWERS = 2000 };
+
+static void answer(void *argument)
 {
-    for (unsigned i = 0; i < rounds; i++) {
+    (void)argument;
+    for (unsigned i = 0; i < ANSWERS; i++) {
         check(wait_for_object(&ping, NULL) == STATUS_WAIT_0);
         KeSetEvent(&pong.event, 0, FALSE);
     }
@@ -379,19 +358,10 @@ static void answer(unsigned rounds)
 static void two_processes(void **state)
 {
     (void)state;
-    enum { ROUNDS = 2000 };
     make_event(&ping, TRUE, 0);
     make_event(&pong, TRUE, 0);
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        signal(SIGABRT, SIG_DFL);
-        alarm(60 * test_slowdown());
-        answer(ROUNDS);
-        _exit(0);
-    }
-    for (unsigned i = 0; i < ROUNDS; i++) {
+    pid_t child = fork_process(answer, NULL);
+    for (unsigned i = 0; i < ANSWERS; i++) {
         KeSetEvent(&ping.event, 0, FALSE);
         assert_int_equal(wait_for_object(&pong, NULL), STATUS_WAIT_0);
     }
@@ -401,25 +371,24 @@ static void two_processes(void **state)
 }
 
 /* Each wait for a key is paired with one release of it, in another process. */
+enum { MEETINGS = 500 };
+
+static void release_keys(void *keyed)
+{
+    for (int i = 0; i < MEETINGS; i++)
+        check(KiMeetOutside(keyed, 16, TRUE, FALSE, NULL) == STATUS_SUCCESS);
+}
+
 static void keyed_events(void **state)
 {
     (void)state;
-    enum { ROUNDS = 500 };
     WO_NEW new = {.Type = WoKeyedEvent};
     KI_OUTSIDE keyed = {.View = view};
     assert_int_equal(WoCreateObject(view, &new, &keyed.Index), STATUS_SUCCESS);
     assert_int_equal(KiMeetOutside(&keyed, 16, FALSE, FALSE, NO_TIME), STATUS_TIMEOUT);
     assert_int_equal(KiMeetOutside(&keyed, 16, TRUE, FALSE, &(LARGE_INTEGER){.QuadPart = -MILLISECOND}), STATUS_TIMEOUT);
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        alarm(60 * test_slowdown());
-        for (int i = 0; i < ROUNDS; i++)
-            check(KiMeetOutside(&keyed, 16, TRUE, FALSE, NULL) == STATUS_SUCCESS);
-        _exit(0);
-    }
-    for (int i = 0; i < ROUNDS; i++)
+    pid_t child = fork_process(release_keys, &keyed);
+    for (int i = 0; i < MEETINGS; i++)
         assert_int_equal(KiMeetOutside(&keyed, 16, FALSE, FALSE, NULL), STATUS_SUCCESS);
     assert_int_equal(await_process(child), 0);
     assert_int_equal(KiMeetOutside(&keyed, 16, FALSE, FALSE, NO_TIME), STATUS_TIMEOUT);
@@ -427,20 +396,23 @@ static void keyed_events(void **state)
 }
 
 /* A process that is killed while it owns and waits. */
+static steps owned;
+
+static void own_for_ever(void *mutant)
+{
+    check(wait_for_object(mutant, NULL) == STATUS_WAIT_0);
+    step(&owned);
+    pause();
+}
+
 static void a_killed_owner_abandons(void **state)
 {
     (void)state;
     proxy m;
-    steps s = make_steps();
+    owned = make_steps();
     make_proxy(&m, WoMutant, MutantObject, 1, 0);
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        check(wait_for_object(&m, NULL) == STATUS_WAIT_0);
-        step(&s);
-        pause();
-    }
-    await_step(&s);
+    pid_t child = fork_process(own_for_ever, &m);
+    await_step(&owned);
     assert_int_equal(KeReadStateMutant(&m.mutant), 0);
     waiter w;
     start_waiter(&w, (wait_call){.count = 1, .object = {&m}});
@@ -451,7 +423,7 @@ static void a_killed_owner_abandons(void **state)
     assert_int_equal(wait_for_object(&m, NO_TIME), STATUS_WAIT_0);
     KeReleaseMutant(&m.mutant, 0, FALSE, FALSE);
     KeReleaseMutant(&m.mutant, 0, FALSE, FALSE);
-    close_steps(&s);
+    close_steps(&owned);
     drop(&m);
 }
 

@@ -242,14 +242,24 @@ static void killed_anywhere_while_it_attaches(void **state)
     assert_false(find_world_file(path));
 }
 
-static void wait_until_alone(void *ready)
+/* Waits until 2 processes are left, then 1; each time when told, and tells. */
+static void follow_deaths(void *argument)
 {
+    steps *s = argument;
     PWO_VIEW view = attach();
-    step(ready);
-    while (__atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED) != 2)
-        nap(1000 * MICROSECOND);
-    while (__atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED) != 1)
-        nap(1000 * MICROSECOND);
+    step(&s[0]);
+    for (ULONG left = 2; left != 0; left--) {
+        await_step(&s[1]);
+        while (__atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED) != left)
+            nap(1000 * MICROSECOND);
+        step(&s[0]);
+    }
+}
+
+static void expect_next_count(steps *s)
+{
+    step(&s[1]);
+    await_step(&s[0]);
 }
 
 static void attach_and_stay(void *ready)
@@ -262,41 +272,61 @@ static void attach_and_stay(void *ready)
 /* The guard makes no call. */
 static void the_guards_clean_up_after_the_killed(void **state)
 {
-    steps ready = make_steps();
+    steps s[2] = {make_steps(), make_steps()};
     (void)state;
     for (unsigned round = 0; round < 10; round++) {
-        pid_t guard = start(wait_until_alone, &ready);
-        await_step(&ready);
-        pid_t child = start(attach_and_stay, &ready);
-        await_step(&ready);
-        nap(20000 * MICROSECOND);
+        pid_t guard = start(follow_deaths, s);
+        await_step(&s[0]);
+        pid_t child = start(attach_and_stay, &s[0]);
+        await_step(&s[0]);
+        expect_next_count(s);
         kill_process(child);
+        expect_next_count(s);
         assert_int_equal(await_process(guard), 0);
     }
-    close_steps(&ready);
+    close_steps(&s[0]);
+    close_steps(&s[1]);
+}
+
+/* A stopped process that holds the lock stops everybody. */
+static void stop_without_the_lock(pid_t child)
+{
+    char path[512];
+    ULONG64 lock;
+    do {
+        assert_int_equal(kill(child, SIGCONT), 0);
+        nap(10000 * MICROSECOND);
+        assert_int_equal(kill(child, SIGSTOP), 0);
+        assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+        assert_true(find_world_file(path));
+        int file = open(path, O_RDONLY);
+        assert_int_equal(pread(file, &lock, sizeof(lock), FIELD_OFFSET(WO_WORLD, Lock)), sizeof(lock));
+        close(file);
+    } while ((lock & ((1ull << HAL_PROCESS_ID_BITS) - 1)) == (ULONG64)child);
 }
 
 /* Three in a ring: the only guard that runs is not the first one behind the dead process. */
 static void a_stopped_guard_hides_no_death(void **state)
 {
-    steps ready = make_steps();
+    steps s[2] = {make_steps(), make_steps()};
     (void)state;
     for (unsigned victim = 0; victim < 2; victim++) {
         pid_t children[2];
         for (unsigned i = 0; i < 2; i++) {
-            children[i] = start(attach_and_stay, &ready);
-            await_step(&ready);
+            children[i] = start(attach_and_stay, &s[0]);
+            await_step(&s[0]);
         }
-        nap(20000 * MICROSECOND);
-        assert_int_equal(kill(children[!victim], SIGSTOP), 0);
-        pid_t guard = start(wait_until_alone, &ready); /* waits for 2, then 1 */
-        await_step(&ready);
+        stop_without_the_lock(children[!victim]);
+        pid_t guard = start(follow_deaths, s);
+        await_step(&s[0]);
         kill_process(children[victim]);
-        nap(50000 * MICROSECOND);
+        expect_next_count(s);
         kill_process(children[!victim]);
+        expect_next_count(s);
         assert_int_equal(await_process(guard), 0);
     }
-    close_steps(&ready);
+    close_steps(&s[0]);
+    close_steps(&s[1]);
 }
 
 static void see_the_end(void *argument)
