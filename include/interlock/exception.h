@@ -62,6 +62,94 @@ C_ASSERT(sizeof(EXCEPTION_RECORD) == 152);
 
 typedef struct _CONTEXT CONTEXT, *PCONTEXT;
 
+/* Registers of a thread. Declared for x86-64 only. */
+#if defined(__x86_64__)
+#define CONTEXT_AMD64 0x00100000
+#define CONTEXT_CONTROL (CONTEXT_AMD64 | 0x1)
+#define CONTEXT_INTEGER (CONTEXT_AMD64 | 0x2)
+#define CONTEXT_SEGMENTS (CONTEXT_AMD64 | 0x4)
+#define CONTEXT_FLOATING_POINT (CONTEXT_AMD64 | 0x8)
+#define CONTEXT_DEBUG_REGISTERS (CONTEXT_AMD64 | 0x10)
+#define CONTEXT_FULL (CONTEXT_CONTROL | CONTEXT_INTEGER | CONTEXT_FLOATING_POINT)
+#define CONTEXT_ALL (CONTEXT_FULL | CONTEXT_SEGMENTS | CONTEXT_DEBUG_REGISTERS)
+
+typedef struct _M128A {
+    ULONGLONG Low;
+    LONGLONG High;
+} DECLSPEC_ALIGN(16) M128A, *PM128A;
+
+typedef struct _XSAVE_FORMAT {
+    USHORT ControlWord;
+    USHORT StatusWord;
+    UCHAR TagWord;
+    UCHAR Reserved1;
+    USHORT ErrorOpcode;
+    ULONG ErrorOffset;
+    USHORT ErrorSelector;
+    USHORT Reserved2;
+    ULONG DataOffset;
+    USHORT DataSelector;
+    USHORT Reserved3;
+    ULONG MxCsr;
+    ULONG MxCsr_Mask;
+    M128A FloatRegisters[8];
+    M128A XmmRegisters[16];
+    UCHAR Reserved4[96];
+} DECLSPEC_ALIGN(16) XSAVE_FORMAT, *PXSAVE_FORMAT;
+typedef XSAVE_FORMAT XMM_SAVE_AREA32, *PXMM_SAVE_AREA32;
+
+struct _CONTEXT {
+    ULONG64 P1Home;
+    ULONG64 P2Home;
+    ULONG64 P3Home;
+    ULONG64 P4Home;
+    ULONG64 P5Home;
+    ULONG64 P6Home;
+    ULONG ContextFlags;
+    ULONG MxCsr;
+    USHORT SegCs;
+    USHORT SegDs;
+    USHORT SegEs;
+    USHORT SegFs;
+    USHORT SegGs;
+    USHORT SegSs;
+    ULONG EFlags;
+    ULONG64 Dr0;
+    ULONG64 Dr1;
+    ULONG64 Dr2;
+    ULONG64 Dr3;
+    ULONG64 Dr6;
+    ULONG64 Dr7;
+    ULONG64 Rax;
+    ULONG64 Rcx;
+    ULONG64 Rdx;
+    ULONG64 Rbx;
+    ULONG64 Rsp;
+    ULONG64 Rbp;
+    ULONG64 Rsi;
+    ULONG64 Rdi;
+    ULONG64 R8;
+    ULONG64 R9;
+    ULONG64 R10;
+    ULONG64 R11;
+    ULONG64 R12;
+    ULONG64 R13;
+    ULONG64 R14;
+    ULONG64 R15;
+    ULONG64 Rip;
+    XMM_SAVE_AREA32 FltSave;
+    M128A VectorRegister[26];
+    ULONG64 VectorControl;
+    ULONG64 DebugControl;
+    ULONG64 LastBranchToRip;
+    ULONG64 LastBranchFromRip;
+    ULONG64 LastExceptionToRip;
+    ULONG64 LastExceptionFromRip;
+} DECLSPEC_ALIGN(16);
+
+C_ASSERT(sizeof(CONTEXT) == 1232);
+#endif
+
 typedef struct _EXCEPTION_POINTERS {
     PEXCEPTION_RECORD ExceptionRecord;
     PCONTEXT ContextRecord;

@@ -686,6 +686,13 @@ NTSYSAPI NTSTATUS NTAPI NtQueryInformationThread(HANDLE ThreadHandle, THREADINFO
 NTSYSAPI NTSTATUS NTAPI NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass,
                                                PVOID ThreadInformation, ULONG ThreadInformationLength);
 
+struct _CONTEXT;
+
+/* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: on x86-64, and only if the
+   host has interrupted the thread in its own code: one that waits in the library is STATUS_NOT_SUPPORTED. Since NT 3.1. */
+NTSYSAPI NTSTATUS NTAPI NtGetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
+NTSYSAPI NTSTATUS NTAPI NtSetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
+
 /* Returns the number of the current processor; the Ex form stores its group and number. Differs: the number of the
    virtual processor. Since Server 2003, 7. */
 NTSYSAPI ULONG NTAPI NtGetCurrentProcessorNumber(VOID);
@@ -695,8 +702,26 @@ NTSYSAPI ULONG NTAPI NtGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcessorNu
 
 typedef enum _PROCESSINFOCLASS {
     ProcessBasicInformation = 0,
-    ProcessHandleCount = 20
+    ProcessTimes = 4,                /* KERNEL_USER_TIMES */
+    ProcessBasePriority = 5,         /* KPRIORITY; set only */
+    ProcessPriorityClass = 18,       /* PROCESS_PRIORITY_CLASS */
+    ProcessHandleCount = 20,         /* ULONG; query only */
+    ProcessAffinityMask = 21,        /* KAFFINITY; set only: the basic information has it */
+    ProcessPriorityBoost = 22        /* ULONG: boosts are disabled */
 } PROCESSINFOCLASS;
+
+#define PROCESS_PRIORITY_CLASS_UNKNOWN 0
+#define PROCESS_PRIORITY_CLASS_IDLE 1
+#define PROCESS_PRIORITY_CLASS_NORMAL 2
+#define PROCESS_PRIORITY_CLASS_HIGH 3
+#define PROCESS_PRIORITY_CLASS_REALTIME 4
+#define PROCESS_PRIORITY_CLASS_BELOW_NORMAL 5
+#define PROCESS_PRIORITY_CLASS_ABOVE_NORMAL 6
+
+typedef struct _PROCESS_PRIORITY_CLASS {
+    BOOLEAN Foreground;              /* ignored */
+    UCHAR PriorityClass;
+} PROCESS_PRIORITY_CLASS, *PPROCESS_PRIORITY_CLASS;
 
 typedef struct _PEB *PPEB;
 
@@ -725,12 +750,17 @@ NTSYSAPI NTSTATUS NtSuspendProcess(HANDLE ProcessHandle);
 /* Continues a stopped process. Differs: uses SIGCONT. Since XP. */
 NTSYSAPI NTSTATUS NtResumeProcess(HANDLE ProcessHandle);
 
-/* Queries basic information or the number of handles. Returns STATUS_INFO_LENGTH_MISMATCH or STATUS_INVALID_INFO_CLASS
-   on failure. Differs: only these two classes; the exit status of a process that is no child, and the handles of
-   others, are STATUS_NOT_SUPPORTED. Since NT 3.1. */
+/* Queries information about a process, by class. Returns STATUS_INFO_LENGTH_MISMATCH or STATUS_INVALID_INFO_CLASS on
+   failure. Differs: 5 classes (basic information, times, handles, priority class, boost); the exit status of a process
+   that is no child, and the handles of others, are STATUS_NOT_SUPPORTED. Since NT 3.1. */
 NTSYSAPI NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
                                             PVOID ProcessInformation, ULONG ProcessInformationLength,
                                             PULONG ReturnLength);
+
+/* Sets base priority, priority class, affinity or boost, by class. Differs: 4 classes; another process is
+   STATUS_NOT_SUPPORTED; real-time priorities are STATUS_PRIVILEGE_NOT_HELD. Since NT 3.1. */
+NTSYSAPI NTSTATUS NTAPI NtSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                                PVOID ProcessInformation, ULONG ProcessInformationLength);
 
 /* Access rights and structures of completion. */
 

@@ -6,5 +6,9 @@
 #include <interlock/win32/notify.h>
 #include <interlock/win32/sync.h>
 #include <interlock/win32/thread.h>
+#include <interlock/win32/fiber.h>
+#include <interlock/win32/memory.h>
+#include <interlock/win32/program.h>
+#include <interlock/win32/schedule.h>
 
 #endif

@@ -112,6 +112,8 @@ VOID HalpInitializeBarrier(VOID);
 VOID HalpStayLoaded(VOID);
 VOID HalpInitializeStackTrace(VOID);
 
+VOID HalpAnnounceExit(VOID); /* fiber.c: to sanitizers, before pthread_exit */
+
 /* Before Callbacks.ForkChild: forget what belongs to the parent. */
 VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);
@@ -121,6 +123,7 @@ VOID HalpDeferFrees(BOOLEAN Defer);
 VOID HalpRegisterLateForkHandlers(VOID); /* init.c; with the first thread */
 
 VOID HalpUnblockInterrupt(VOID);
+VOID HalpOutwaitStores(VOID); /* machine.c: until every store that was made is visible */
 BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see HalIsInterruptOnItsWay */
 
 /* insidelibc.c, for the current thread. */

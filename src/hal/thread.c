@@ -137,6 +137,7 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
 
 VOID HalExitThread(VOID)
 {
+    HalpAnnounceExit();
     pthread_exit(NULL);
 }
 

@@ -217,6 +217,11 @@ NTSTATUS IoCreateDescriptorObject(PHANDLE Handle, ACCESS_MASK DesiredAccess, POB
     return Status;
 }
 
+LONG IopDescriptorOfObject(PVOID Object)
+{
+    return IopDescriptorOf(&((PIOP_DESCRIPTOR)Object)->Watch);
+}
+
 static NTSTATUS IopQueryDescriptor(PIOP_DESCRIPTOR Object, PULONG ReadyEvents, int *Descriptor)
 {
     LONG Own = IopDescriptorOf(&Object->Watch);

@@ -54,5 +54,6 @@ extern OBJECT_TYPE IopDescriptorType;     /* descriptor.c, as the next */
    closed. */
 NTSTATUS IopBindDescriptor(PVOID Object, PVOID Binding, VOID (*Unbind)(PVOID Binding));
 BOOLEAN IopIsDescriptorLost(PVOID Object); /* the program has closed it: it stays ready for ever */
+LONG IopDescriptorOfObject(PVOID Object); /* below 0: it is lost */
 
 #endif

@@ -152,6 +152,7 @@ typedef struct _KTHREAD {
     volatile BOOLEAN InSchedulerApc; /* waits to be resumed, or is about to */
     volatile BOOLEAN WantsInterruptAgain; /* from the repeater */
     ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
+    PVOID volatile InterruptFrame;   /* the registers that it was stopped with; NULL: it was not, or by itself */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -218,7 +219,18 @@ typedef struct _KPROCESS {
     ULONG ProcessId;
     SCHAR BasePriority;
     NTSTATUS ExitStatus;
+    volatile ULONG Settings;         /* counts changes of the members below and of BasePriority: process.c */
+    volatile UCHAR PriorityClass;    /* PROCESS_PRIORITY_CLASS_*; 0: normal */
+    volatile BOOLEAN Background;
+    volatile BOOLEAN DisableBoost;
+    volatile KAFFINITY Affinity;     /* in group 0; 0: every processor */
 } KPROCESS;
+
+/* relaxed: a thread that starts checks for changes, and others are told (process.c) */
+FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
+{
+    return __atomic_load_n(&Process->BasePriority, __ATOMIC_RELAXED);
+}
 
 /*
  * Every KTHREAD lives in a slot of a table that is never given back: a stale PKTHREAD always points to some KTHREAD, so
@@ -337,6 +349,14 @@ VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId);
 VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId);
 PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread whose object exists, or NULL */
 
+/* process.c: this process. Each setting reaches its threads, and those that are created later. */
+VOID KiSetProcessBasePriority(KPRIORITY BasePriority);
+VOID KiSetProcessDisableBoost(BOOLEAN Disable);
+BOOLEAN KiSetProcessAffinity(KAFFINITY Affinity); /* FALSE: there are no such processors */
+KAFFINITY KiQueryProcessAffinity(VOID);          /* in group 0; 0: some threads are in another group */
+BOOLEAN KiMayUseProcessors(const GROUP_AFFINITY *Affinity); /* as far as the process is concerned */
+VOID KiAdoptProcessSettings(PKTHREAD Thread);    /* the current thread, which has just started */
+
 /* processor.c */
 VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);
 /* FALSE: there are no such processors, and nothing has changed. */
@@ -371,6 +391,8 @@ VOID KiInitializeSuspension(PKTHREAD Thread);
 VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is suspended */
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
+/* Of a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers are nowhere. */
+NTSTATUS KiAccessRegisters(PKTHREAD Thread, struct _CONTEXT *Context, BOOLEAN Write);
 VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: regardless of its count */
 
 /* mutant.c, queue.c */

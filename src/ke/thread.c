@@ -235,8 +235,8 @@ static VOID KiInitializeThread(PKTHREAD Thread)
     Thread->Process = &KiInitialProcess;
     Thread->ApcQueueable = TRUE;
     Thread->EnableStackSwap = TRUE;
-    __atomic_store_n(&Thread->Priority, KiInitialProcess.BasePriority, __ATOMIC_RELAXED);
-    __atomic_store_n(&Thread->BasePriority, KiInitialProcess.BasePriority, __ATOMIC_RELAXED);
+    __atomic_store_n(&Thread->Priority, (SCHAR)KiReadProcessBase(&KiInitialProcess), __ATOMIC_RELAXED);
+    __atomic_store_n(&Thread->BasePriority, Thread->Priority, __ATOMIC_RELAXED);
     Thread->CreateTime = HalDispatch.QuerySystemTime();
     Thread->Affinity.Mask = KeQueryGroupAffinity(0);
     Thread->UserAffinity = Thread->Affinity;
@@ -257,7 +257,8 @@ PKTHREAD KiAllocateThread(VOID)
     if (KiThreadObjectRoutines.Initialize != NULL) {
         KiThreadObjectRoutines.Initialize(&Slot->Tcb);
     }
-    __atomic_store_n(&Slot->Use, KiSlotUsed, __ATOMIC_RELAXED);
+    /* seq_cst: pairs with KiForEachThread; either that finds the thread, or the thread finds the new settings */
+    __atomic_store_n(&Slot->Use, KiSlotUsed, __ATOMIC_SEQ_CST);
     return &Slot->Tcb;
 }
 
@@ -325,6 +326,7 @@ static BOOLEAN KiStartThread(PKTHREAD Thread)
     /* release: a thread that sees the id finds the thread by it, initialized */
     __atomic_store_n(&Thread->ThreadId, ThreadId, __ATOMIC_RELEASE);
     HalWatchThreadExit(Thread);
+    KiAdoptProcessSettings(Thread);
     return TRUE;
 }
 

@@ -7,6 +7,7 @@
 
 #include <interlock/nt.h>
 
+#include "../hal/console.h"
 #include "../ke/wait.h"
 #include "../ob/obp.h"
 
@@ -92,6 +93,14 @@ FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
     }
     return Status;
 }
+
+/* memorycondition.c: the event for scarce or for plenty of memory */
+VOID NtpShowMemoryCondition(BOOLEAN High, BOOLEAN Holds);
+
+/* transfer.c: bytes from or to a descriptor object. *Done is written in any case. */
+NTSTATUS NtpReadDescriptor(HANDLE Handle, PVOID Buffer, ULONG Length, PULONG Done);
+NTSTATUS NtpWriteDescriptor(HANDLE Handle, const VOID *Buffer, ULONG Length, PULONG Done);
+NTSTATUS NtpQueryDescriptorKind(HANDLE Handle, HAL_DESCRIPTOR_KIND *Kind);
 
 /* process.c: creates a process of the host, which NtCreateUserProcess would do. ThreadHandle, too, is the process. Heirlooms:
    the handles that it inherits; NULL: none. */

@@ -73,37 +73,3 @@ NTSTATUS NtResumeProcess(HANDLE ProcessHandle)
 {
     return NTP_SERVICE(NtpRequestOfProcess(ProcessHandle, PspResumeProcess));
 }
-
-NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
-                                   PVOID ProcessInformation, ULONG ProcessInformationLength, PULONG ReturnLength)
-{
-    BOOLEAN Basic = ProcessInformationClass == ProcessBasicInformation;
-    ULONG Required = Basic ? sizeof(PROCESS_BASIC_INFORMATION) : sizeof(ULONG);
-    PEPROCESS Process;
-    NTSTATUS Status = NtpCheckQuery(Basic || ProcessInformationClass == ProcessHandleCount, ProcessInformation,
-                                    ProcessInformationLength, Required);
-    NTP_SERVICE_UNTIL_RETURN();
-    if (NT_SUCCESS(Status)) {
-        Status = NtpReferenceProcess(ProcessHandle, PROCESS_QUERY_LIMITED_INFORMATION, &Process);
-    }
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    if (Basic) {
-        PPROCESS_BASIC_INFORMATION Information = ProcessInformation;
-        memset(Information, 0, sizeof(*Information));
-        Information->AffinityMask = KeQueryGroupAffinity(0);
-        Information->BasePriority = Process->Pcb.BasePriority;
-        Information->UniqueProcessId = (ULONG_PTR)PsGetProcessId(Process);
-        Status = PspQueryExitStatus(Process, &Information->ExitStatus);
-    } else if (Process == PsGetCurrentProcess()) {
-        *(PULONG)ProcessInformation = ObpCountHandles();
-    } else {
-        Status = STATUS_NOT_SUPPORTED;
-    }
-    ObDereferenceObject(Process);
-    if (NT_SUCCESS(Status)) {
-        NtpReturnLength(ReturnLength, Required);
-    }
-    return Status;
-}

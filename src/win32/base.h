@@ -16,6 +16,10 @@ BOOL BaseBoolStatus(NTSTATUS Status);      /* TRUE, or FALSE with the last error
 /* time.c. NULL: no timeout. */
 PLARGE_INTEGER BaseFormatTimeOut(PLARGE_INTEGER Timeout, ULONG Milliseconds);
 
+/* thread.c. FALSE, with the last error set: one of them is NULL. */
+BOOL BaseStoreTimes(const KERNEL_USER_TIMES *Times, LPFILETIME Creation, LPFILETIME Exit, LPFILETIME Kernel,
+                    LPFILETIME User);
+
 /* wait.c. Win32 has no alerts, so an alertable wait that an alert ended starts over with the rest of its time. */
 typedef struct _BASE_WAIT_TIME {
     LARGE_INTEGER Interval;

@@ -6,8 +6,9 @@
 #include <ctype.h>
 
 #include <interlock/win32/base.h>
+#include <interlock/win32/program.h>
 
-#include "../hal/hal.h"
+#include "../hal/environment.h"
 #include "base.h"
 
 typedef struct _BASE_MODULE {
@@ -220,4 +221,53 @@ FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
         BaseSetLastError(ERROR_PROC_NOT_FOUND);
     }
     return (FARPROC)Found;
+}
+
+/* As much of the path as fits, terminated. */
+static DWORD BaseStorePathResult(SIZE_T Length, DWORD Size)
+{
+    if (Length < Size) {
+        return (DWORD)Length;
+    }
+    BaseSetLastError(ERROR_INSUFFICIENT_BUFFER);
+    return Size;
+}
+
+/* 0: there is no such module. */
+static SIZE_T BaseQueryModulePath(HMODULE Handle, PSTR Path, SIZE_T Size)
+{
+    const BASE_MODULE *Module = BaseModuleOf(Handle);
+    SIZE_T Length = Module != NULL ? HalQueryModulePath(Module->Where, Path, Size) : 0;
+    if (Length == 0) {
+        BaseSetLastError(ERROR_MOD_NOT_FOUND);
+    }
+    return Length;
+}
+
+DWORD GetModuleFileNameA(HMODULE hModule, LPSTR lpFilename, DWORD nSize)
+{
+    CHAR Path[HAL_LONGEST_PATH];
+    SIZE_T Length = BaseQueryModulePath(hModule, Path, sizeof(Path));
+    if (Length == 0) {
+        return 0;
+    }
+    if (nSize != 0) {
+        lstrcpynA(lpFilename, Path, (int)(nSize < sizeof(Path) ? nSize : sizeof(Path)));
+    }
+    return BaseStorePathResult(Length, nSize);
+}
+
+DWORD GetModuleFileNameW(HMODULE hModule, LPWSTR lpFilename, DWORD nSize)
+{
+    CHAR Path[HAL_LONGEST_PATH];
+    WCHAR Wide[HAL_LONGEST_PATH];
+    SIZE_T Length = BaseQueryModulePath(hModule, Path, sizeof(Path));
+    if (Length == 0) {
+        return 0;
+    }
+    Length = BaseUtf8ToWide(Path, Length + 1, Wide, HAL_LONGEST_PATH, NULL) - 1;
+    if (nSize != 0) {
+        lstrcpynW(lpFilename, Wide, (int)(nSize < HAL_LONGEST_PATH ? nSize : HAL_LONGEST_PATH));
+    }
+    return BaseStorePathResult(Length, nSize);
 }

@@ -84,6 +84,7 @@ HANDLE OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId)
 
 VOID ExitThread(DWORD dwExitCode)
 {
+    BaseLeaveFiberToExit(dwExitCode);
     NtTerminateThread(NtCurrentThread(), (NTSTATUS)dwExitCode);
     __builtin_unreachable();
 }
@@ -311,22 +312,26 @@ static VOID BaseStoreFileTime(LPFILETIME FileTime, LARGE_INTEGER Time)
     FileTime->dwHighDateTime = (DWORD)Time.HighPart;
 }
 
+BOOL BaseStoreTimes(const KERNEL_USER_TIMES *Times, LPFILETIME Creation, LPFILETIME Exit, LPFILETIME Kernel,
+                    LPFILETIME User)
+{
+    if (Creation == NULL || Exit == NULL || Kernel == NULL || User == NULL) {
+        BaseSetLastError(ERROR_NOACCESS);
+        return FALSE;
+    }
+    BaseStoreFileTime(Creation, Times->CreateTime);
+    BaseStoreFileTime(Exit, Times->ExitTime);
+    BaseStoreFileTime(Kernel, Times->KernelTime);
+    BaseStoreFileTime(User, Times->UserTime);
+    return TRUE;
+}
+
 BOOL GetThreadTimes(HANDLE hThread, LPFILETIME lpCreationTime, LPFILETIME lpExitTime, LPFILETIME lpKernelTime,
                     LPFILETIME lpUserTime)
 {
     KERNEL_USER_TIMES Times;
-    if (!BaseQueryThread(hThread, ThreadTimes, &Times, sizeof(Times))) {
-        return FALSE;
-    }
-    if (lpCreationTime == NULL || lpExitTime == NULL || lpKernelTime == NULL || lpUserTime == NULL) {
-        BaseSetLastError(ERROR_NOACCESS);
-        return FALSE;
-    }
-    BaseStoreFileTime(lpCreationTime, Times.CreateTime);
-    BaseStoreFileTime(lpExitTime, Times.ExitTime);
-    BaseStoreFileTime(lpKernelTime, Times.KernelTime);
-    BaseStoreFileTime(lpUserTime, Times.UserTime);
-    return TRUE;
+    return BaseQueryThread(hThread, ThreadTimes, &Times, sizeof(Times)) &&
+           BaseStoreTimes(&Times, lpCreationTime, lpExitTime, lpKernelTime, lpUserTime);
 }
 
 HRESULT SetThreadDescription(HANDLE hThread, PCWSTR lpThreadDescription)

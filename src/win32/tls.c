@@ -10,11 +10,13 @@
  *    freeing the array and freeing an index happen under BasepTls.Lock, so an array seen under the lock exists.
  * 3. A thread that sets a value while another one frees the index has lost the race either way.
  *
- * Fiber-local storage has a callback for each value that is not NULL when its thread ends or its index is freed:
+ * Fiber-local storage has a callback for each value that is not NULL when its fiber or thread ends or its index is freed.
+ * The values of a fiber are an array, BASE_FLS, that its first FlsSetValue allocates. The thread that runs the fiber has
+ * it at hand; a fiber that does not run keeps it (fiber.c). A thread that is no fiber has values like one.
  *
  * 4. A value is passed to its callback once: the caller has taken it out of its slot under BasepFls.Lock. An ending
- *    thread takes its own values, in the order of the indexes; FlsFree takes the index's value from every thread, and
- *    calls on its own thread.
+ *    thread or deleted fiber loses its own values, in the order of the indexes; FlsFree takes the index's value from every
+ *    array, wherever it is, and calls on its own thread. All arrays are on a list under the lock.
  * 5. No lock is held while a callback runs: it may call every function here.
  * 6. FlsFree returns when no callback of that index is running, so the callback's code may then be unloaded. A callback
  *    that frees its own index does not wait for itself.
@@ -163,11 +165,17 @@ typedef struct _BASE_FLS_INDEX {
     KEVENT Idle;          /* set when an ending thread's callback returns, for FlsFree */
 } BASE_FLS_INDEX, *PBASE_FLS_INDEX;
 
+typedef struct _BASE_FLS {
+    LIST_ENTRY ListEntry;
+    PVOID Value[FLS_MAXIMUM_AVAILABLE];
+} BASE_FLS, *PBASE_FLS;
+
 /* Index 0 is never allocated. */
 static struct {
     KI_LOCK Lock;
+    LIST_ENTRY Arrays;
     BASE_FLS_INDEX Index[FLS_MAXIMUM_AVAILABLE];
-} BasepFls;
+} BasepFls = {.Arrays = {&BasepFls.Arrays, &BasepFls.Arrays}};
 
 static BOOLEAN BasepIsFlsIndex(DWORD Index)
 {
@@ -212,60 +220,75 @@ DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
 
 PVOID FlsGetValue(DWORD dwFlsIndex)
 {
-    PVOID *Slots = BaseCurrentThread()->FlsSlots;
+    PBASE_FLS Fls = BaseCurrentThread()->Fls;
     if (!BasepIsFlsIndex(dwFlsIndex)) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return NULL;
     }
     BaseSetLastError(ERROR_SUCCESS);
     /* relaxed: the thread's own value, or taken by FlsFree */
-    return Slots != NULL ? __atomic_load_n(&Slots[dwFlsIndex], __ATOMIC_RELAXED) : NULL;
+    return Fls != NULL ? __atomic_load_n(&Fls->Value[dwFlsIndex], __ATOMIC_RELAXED) : NULL;
+}
+
+/* In a service, as BasepExpand. */
+static PBASE_FLS BasepCreateFls(PBASE_THREAD Own)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    PBASE_FLS Fls = HalAllocate(sizeof(*Fls), MEMORY_ALLOCATION_ALIGNMENT);
+    if (Fls != NULL) {
+        KiEnterLocked(&BasepFls.Lock);
+        InsertTailList(&BasepFls.Arrays, &Fls->ListEntry);
+        KiExitLocked(&BasepFls.Lock, Thread);
+        Own->Fls = Fls;
+    }
+    KiExitService(Thread);
+    if (Fls == NULL) {
+        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    }
+    return Fls;
 }
 
 BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
 {
     PBASE_THREAD Own = BaseCurrentThread();
-    PVOID *Slots = Own->FlsSlots;
+    PBASE_FLS Fls = Own->Fls;
     if (!BasepIsFlsIndex(dwFlsIndex)) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
-    if (Slots == NULL) {
-        Slots = BasepExpand(&Own->FlsSlots, FLS_MAXIMUM_AVAILABLE);
-        if (Slots == NULL) {
+    if (Fls == NULL) {
+        Fls = BasepCreateFls(Own);
+        if (Fls == NULL) {
             return FALSE;
         }
     }
     /* release: pairs with the exchange in BasepTakeValue, for a callback on another thread */
-    __atomic_store_n(&Slots[dwFlsIndex], lpFlsData, __ATOMIC_RELEASE);
+    __atomic_store_n(&Fls->Value[dwFlsIndex], lpFlsData, __ATOMIC_RELEASE);
     return TRUE;
 }
 
 /* With the lock held: the array is freed under it. */
-static PVOID BasepTakeValue(PBASE_THREAD Own, DWORD Index)
+static PVOID BasepTakeValue(PBASE_FLS Fls, DWORD Index)
 {
-    PVOID *Slots = __atomic_load_n(&Own->FlsSlots, __ATOMIC_ACQUIRE);
-    return Slots != NULL ? __atomic_exchange_n(&Slots[Index], NULL, __ATOMIC_ACQUIRE) : NULL;
+    return __atomic_exchange_n(&Fls->Value[Index], NULL, __ATOMIC_ACQUIRE);
 }
 
 /* With the lock held. */
 static VOID BasepDropValues(DWORD Index)
 {
-    PKTHREAD Thread;
-    for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
-        BasepTakeValue(BaseThread(Thread), Index);
+    for (PLIST_ENTRY Entry = BasepFls.Arrays.Flink; Entry != &BasepFls.Arrays; Entry = Entry->Flink) {
+        BasepTakeValue(CONTAINING_RECORD(Entry, BASE_FLS, ListEntry), Index);
     }
 }
 
-/* The value of the next thread that has one, starting at *Slot; NULL: there is none. */
-static PVOID BasepTakeNextValue(DWORD Number, PULONG Slot)
+/* The value of an array that has one; NULL: there is none. */
+static PVOID BasepTakeAnyValue(DWORD Number)
 {
     PVOID Value = NULL;
     PKTHREAD Current = KiEnterLocked(&BasepFls.Lock);
-    PKTHREAD Thread;
-    while (Value == NULL && (Thread = KiThreadFromNumber(*Slot)) != NULL) {
-        Value = BasepTakeValue(BaseThread(Thread), Number);
-        *Slot += 1;
+    for (PLIST_ENTRY Entry = BasepFls.Arrays.Flink; Value == NULL && Entry != &BasepFls.Arrays; Entry = Entry->Flink) {
+        Value = BasepTakeValue(CONTAINING_RECORD(Entry, BASE_FLS, ListEntry), Number);
     }
     KiExitLocked(&BasepFls.Lock, Current);
     return Value;
@@ -288,7 +311,6 @@ static BOOLEAN BasepIsCallbackRunning(DWORD Number)
 
 BOOL FlsFree(DWORD dwFlsIndex)
 {
-    ULONG Slot = 0;
     PVOID Value;
     PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
     BOOLEAN Used = BasepIsFlsUsed(dwFlsIndex);
@@ -301,7 +323,7 @@ BOOL FlsFree(DWORD dwFlsIndex)
         return FALSE;
     }
     PBASE_FLS_INDEX Index = &BasepFls.Index[dwFlsIndex];
-    while ((Value = BasepTakeNextValue(dwFlsIndex, &Slot)) != NULL) {
+    while ((Value = BasepTakeAnyValue(dwFlsIndex)) != NULL) {
         if (Index->Callback != NULL) {
             Index->Callback(Value);
         }
@@ -317,24 +339,26 @@ BOOL FlsFree(DWORD dwFlsIndex)
     return TRUE;
 }
 
-/* The end of a thread. */
+/* The end of a thread or fiber. */
 
-static VOID BasepFinishCallback(PBASE_THREAD Own, DWORD Number)
+/* Outer: the callback from which this one was called, or 0. */
+static VOID BasepFinishCallback(PBASE_THREAD Own, DWORD Number, DWORD Outer)
 {
     PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
-    __atomic_store_n(&Own->FlsCallback, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&Own->FlsCallback, Outer, __ATOMIC_RELAXED);
     KeSetEvent(&BasepFls.Index[Number].Idle, 0, FALSE);
     KiExitLocked(&BasepFls.Lock, Thread);
 }
 
 /* FlsCallback, written under the lock, tells FlsFree that the callback is running. */
-static VOID BasepCallFlsCallbacks(PBASE_THREAD Own)
+static VOID BasepCallFlsCallbacks(PBASE_THREAD Own, PBASE_FLS Fls)
 {
+    DWORD Outer = Own->FlsCallback;
     for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE; Number++) {
         PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
         PFLS_CALLBACK_FUNCTION Callback = NULL;
         PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
-        PVOID Value = BasepTakeValue(Own, Number);
+        PVOID Value = BasepTakeValue(Fls, Number);
         if (Value != NULL && Index->State != BaseFlsFree && Index->Callback != NULL) {
             Callback = Index->Callback;
             __atomic_store_n(&Own->FlsCallback, Number, __ATOMIC_RELAXED);
@@ -342,8 +366,24 @@ static VOID BasepCallFlsCallbacks(PBASE_THREAD Own)
         KiExitLocked(&BasepFls.Lock, Thread);
         if (Callback != NULL) {
             Callback(Value);
-            BasepFinishCallback(Own, Number);
+            BasepFinishCallback(Own, Number, Outer);
         }
+    }
+}
+
+static VOID BasepFreeFls(PBASE_FLS Fls)
+{
+    PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
+    RemoveEntryList(&Fls->ListEntry);
+    KiExitLocked(&BasepFls.Lock, Thread);
+    HalFree(Fls);
+}
+
+VOID BaseEndFls(PBASE_FLS Fls)
+{
+    if (Fls != NULL) {
+        BasepCallFlsCallbacks(BaseCurrentThread(), Fls);
+        BasepFreeFls(Fls);
     }
 }
 
@@ -362,17 +402,20 @@ static VOID BasepFreeSlots(PKI_LOCK Lock, PVOID **Place)
 static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
 {
     PBASE_THREAD Own = BaseThread(&Thread->Tcb);
-    if (Own->FlsSlots != NULL) {
+    if (Own->Fls != NULL) {
+        PBASE_FLS Fls = Own->Fls;
         if (!WasTerminated) {
-            BasepCallFlsCallbacks(Own);
+            BasepCallFlsCallbacks(Own, Fls);
         } else if (Own->FlsCallback != 0) {
-            BasepFinishCallback(Own, Own->FlsCallback);
+            BasepFinishCallback(Own, Own->FlsCallback, 0);
         }
-        BasepFreeSlots(&BasepFls.Lock, &Own->FlsSlots);
+        Own->Fls = NULL;
+        BasepFreeFls(Fls);
     }
     if (!WasTerminated) {
         BaseThreadEnds(Own);
     }
+    BaseThreadLeavesFibers(Own, WasTerminated);
     if (Own->TlsExpansionSlots != NULL) {
         BasepFreeSlots(&BasepTls.Lock, &Own->TlsExpansionSlots);
     }

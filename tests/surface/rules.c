@@ -35,6 +35,9 @@ static const struct rule rules[] = {
     {"NtSuspendThread", NO_SELF, 0, "nobody would resume this thread"},
     {"SuspendThread", NO_SELF, 0, "nobody would resume this thread"},
     {"NtSuspendProcess", NO_SELF, 0, "leaves the caller alone, but not the thread that would check it afterwards"},
+    {"VirtualProtect*", NOT_CALLED, 0, "the memory is the test's own"},
+    {"FreeEnvironmentStrings*", NOT_CALLED, 0, "frees what it gets"},
+    {"GenerateConsoleCtrlEvent", NOT_CALLED, 0, "a signal to the whole process group"},
     {"KeEnterTryFrame", CHANGES_THREAD, 0, "the frame of a later exception"},
     {"KeBeginFinally", NOT_CALLED, 0, "returns a structure; the macros of exception.h call it"},
     {"KeLeaveTryFrame", MAY_STOP, KERNEL_SECURITY_CHECK_FAILURE, "no frame was entered"},
@@ -95,6 +98,10 @@ static const struct rule rules[] = {
     {"Get*Time", MAY_FAULT, 0, "reads what the kernel shares with programs"},
     {"Get*SystemInfo", MAY_FAULT, 0, "fills the structure"},
     {"GetVersionEx*", MAY_FAULT, 0, "reads the size in the structure"},
+    {"GlobalMemoryStatusEx", MAY_FAULT, 0, "reads the size in the structure"},
+    {"GetProcessHeaps", MAY_FAULT, 0, "a list of the heap manager"},
+    {"RtlCaptureStackBackTrace", MAY_FAULT, 0, "walks the stack"},
+    {"GetCurrentThreadStackLimits", MAY_FAULT, 0, "reads the thread's block"},
 
     /* Objects in a state that only a mistake brings about. */
     {"KeCancelObjectNotification", MAY_FAULT, 0, "was not registered"},
@@ -142,6 +149,8 @@ static const struct rule rules[] = {
     {"*SleepConditionVariableSRW", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "STATUS_RESOURCE_NOT_OWNED is raised"},
     {"RtlConvert*", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "STATUS_RESOURCE_NOT_OWNED is raised"},
     {"RtlReleaseResource", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "STATUS_RESOURCE_NOT_OWNED is raised"},
+    {"SwitchToFiber", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "STATUS_INVALID_PARAMETER is raised"},
+    {"DeleteFiber", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "STATUS_INVALID_PARAMETER is raised"},
     {"TpSetWait*", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "the status of a bad handle is raised"},
     {"SetThreadpoolWait*", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "the status of a bad handle is raised"},
 };

@@ -236,7 +236,7 @@ WINBASEAPI BOOL WINAPI HeapDestroy(HANDLE hHeap);
 WINBASEAPI LPVOID WINAPI HeapAlloc(HANDLE hHeap, DWORD dwFlags, SIZE_T dwBytes);
 
 /* Changes the size of a block and returns its address, which may change. Differs: the block moves whenever its size
-   changes: HEAP_REALLOC_IN_PLACE_ONLY then fails. Since NT 3.1. */
+   changes; HEAP_REALLOC_IN_PLACE_ONLY can only shrink it. Since NT 3.1. */
 WINBASEAPI LPVOID WINAPI HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes);
 
 /* Frees a block. NULL succeeds. Differs: a block of another heap is ERROR_INVALID_PARAMETER. Since NT 3.1. */

@@ -168,7 +168,7 @@ WINBASEAPI BOOL WINAPI GetThreadIOPendingFlag(HANDLE hThread, PBOOL lpIOIsPendin
    Server 2003. */
 WINBASEAPI BOOL WINAPI SetThreadStackGuarantee(PULONG StackSizeInBytes);
 
-/* Thread-local and fiber-local storage. There are no fibers: each thread counts as one. */
+/* Thread-local and fiber-local storage. A thread that is no fiber (fiber.h) has fiber-local values like one. */
 
 #ifndef TLS_MINIMUM_AVAILABLE
 #define TLS_MINIMUM_AVAILABLE 64
@@ -192,14 +192,14 @@ WINBASEAPI LPVOID WINAPI TlsGetValue(DWORD dwTlsIndex);
 /* Sets the thread's value. The first one of an index above 63 allocates memory. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI TlsSetValue(DWORD dwTlsIndex, LPVOID lpTlsValue);
 
-/* Allocates an index, with a callback for the values that are not NULL when a thread ends; FLS_OUT_OF_INDEXES if there
-   is none. Differs: 127 indexes; newer versions of Windows 10 have more. Since Server 2003. */
+/* Allocates an index, with a callback for the values that are not NULL when a thread or fiber ends; FLS_OUT_OF_INDEXES if
+   there is none. Differs: 127 indexes; newer versions of Windows 10 have more. Since Server 2003. */
 WINBASEAPI DWORD WINAPI FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback);
 
-/* Calls back for the values of all threads, waits for running callbacks, and frees the index. Since Server 2003. */
+/* Calls back for the values of all threads and fibers, waits for running callbacks, and frees the index. Since Server 2003. */
 WINBASEAPI BOOL WINAPI FlsFree(DWORD dwFlsIndex);
 
-/* Returns and sets the thread's value. An index that is not allocated takes one, too. Since Server 2003. */
+/* Returns and sets the value of the thread or fiber. An index that is not allocated takes one, too. Since Server 2003. */
 WINBASEAPI PVOID WINAPI FlsGetValue(DWORD dwFlsIndex);
 WINBASEAPI BOOL WINAPI FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData);
 
