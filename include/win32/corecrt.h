@@ -287,6 +287,12 @@ FORCEINLINE UINT64 _byteswap_uint64(UINT64 Value)
     return __builtin_bswap64(Value);
 }
 
+/* clang with Microsoft's extensions has these itself, and refuses to see them defined. */
+#if defined(__clang__) && defined(__has_builtin)
+#if __has_builtin(_rotl)
+#define INTERLOCK_BUILTIN_ROTATES
+#endif
+#endif
 #undef _rotl
 #undef _rotr
 #undef _lrotl
@@ -300,15 +306,19 @@ FORCEINLINE UINT64 _byteswap_uint64(UINT64 Value)
     {                                                                                                                  \
         return (Type)(Value >> (Shift & (Bits - 1)) | Value << (-Shift & (Bits - 1)));                                 \
     }
+#ifndef INTERLOCK_BUILTIN_ROTATES
 INTERLOCK_ROTATE(_rotl, _rotr, unsigned int, 32)
-INTERLOCK_ROTATE(_lrotl, _lrotr, ULONG, 32)
 INTERLOCK_ROTATE(_rotl64, _rotr64, UINT64, 64)
+#endif
+INTERLOCK_ROTATE(_lrotl, _lrotr, ULONG, 32)
 
 /* A store fence that later loads do not pass. */
+#ifndef INTERLOCK_BUILTIN_ROTATES
 FORCEINLINE VOID __faststorefence(VOID)
 {
     __sync_synchronize();
 }
+#endif
 
 INTERLOCK_END
 

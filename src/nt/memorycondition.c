@@ -6,13 +6,10 @@
 
 #include "../ob/namespace.h"
 
-static PKEVENT volatile NtpMemoryEvents[2]; /* NULL: no name was ever looked up */
-
-static NTSTATUS NtpInitializeMemoryEvent(PVOID Object, PVOID Place)
+static NTSTATUS NtpInitializeMemoryEvent(PVOID Object, PVOID Context)
 {
+    UNREFERENCED_PARAMETER(Context);
     KeInitializeEvent(Object, NotificationEvent, FALSE);
-    /* release: pairs with the acquire in NtpShowMemoryCondition */
-    __atomic_store_n((PKEVENT volatile *)Place, Object, __ATOMIC_RELEASE);
     return STATUS_SUCCESS;
 }
 
@@ -25,18 +22,8 @@ static VOID NtpRegisterMemoryConditions(VOID)
 {
     for (ULONG Index = 0; Index < RTL_NUMBER_OF(NtpMemoryConditions); Index += 1) {
         NtpMemoryConditions[Index].Blueprint =
-            (OBP_BLUEPRINT){*ExEventObjectType, sizeof(KEVENT), NtpInitializeMemoryEvent, (PVOID)&NtpMemoryEvents[Index]};
+            (OBP_BLUEPRINT){*ExEventObjectType, sizeof(KEVENT), NtpInitializeMemoryEvent, NULL};
         ObpRegisterSystemObject(&NtpMemoryConditions[Index]);
     }
 }
 KI_INITIALIZER(KiInitializeServices, NtpRegisterMemoryConditions);
-
-VOID NtpShowMemoryCondition(BOOLEAN High, BOOLEAN Holds)
-{
-    PKEVENT Event = __atomic_load_n(&NtpMemoryEvents[High], __ATOMIC_ACQUIRE);
-    if (Event != NULL && Holds) {
-        KeSetEvent(Event, IO_NO_INCREMENT, FALSE);
-    } else if (Event != NULL) {
-        KeClearEvent(Event);
-    }
-}

@@ -94,9 +94,6 @@ FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
     return Status;
 }
 
-/* memorycondition.c: the event for scarce or for plenty of memory */
-VOID NtpShowMemoryCondition(BOOLEAN High, BOOLEAN Holds);
-
 /* transfer.c: bytes from or to a descriptor object. *Done is written in any case. */
 NTSTATUS NtpReadDescriptor(HANDLE Handle, PVOID Buffer, ULONG Length, PULONG Done);
 NTSTATUS NtpWriteDescriptor(HANDLE Handle, const VOID *Buffer, ULONG Length, PULONG Done);

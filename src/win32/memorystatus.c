@@ -48,13 +48,26 @@ BOOL GlobalMemoryStatusEx(LPMEMORYSTATUSEX lpBuffer)
 
 /* Notifications. */
 
-static NTSTATUS BaseOpenCondition(MEMORY_RESOURCE_NOTIFICATION_TYPE Type, PHANDLE Event)
+static NTSTATUS BaseOpenCondition(MEMORY_RESOURCE_NOTIFICATION_TYPE Type, ACCESS_MASK Access, PHANDLE Event)
 {
     UNICODE_STRING Name;
     OBJECT_ATTRIBUTES Attributes;
     RtlInitUnicodeString(&Name, BaseConditionNames[Type]);
     InitializeObjectAttributes(&Attributes, &Name, 0, NULL, NULL);
-    return NtOpenEvent(Event, EVENT_QUERY_STATE | SYNCHRONIZE, &Attributes);
+    return NtOpenEvent(Event, Access, &Attributes);
+}
+
+static VOID BaseShowCondition(MEMORY_RESOURCE_NOTIFICATION_TYPE Type, BOOLEAN Holds)
+{
+    HANDLE Event;
+    if (NT_SUCCESS(BaseOpenCondition(Type, EVENT_MODIFY_STATE, &Event))) {
+        if (Holds) {
+            NtSetEvent(Event, NULL);
+        } else {
+            NtClearEvent(Event);
+        }
+        NtClose(Event);
+    }
 }
 
 static VOID BaseCheckMemory(VOID)
@@ -65,8 +78,8 @@ static VOID BaseCheckMemory(VOID)
     Low = Low < BASE_MOST_LOW ? Low : BASE_MOST_LOW;
     BOOLEAN Known = Status.TotalPhysical != 0;
     BOOLEAN Scarce = Status.AvailablePhysical < Low || Status.Pressure >= BASE_LOW_PRESSURE;
-    NtpShowMemoryCondition(FALSE, Known && Scarce);
-    NtpShowMemoryCondition(TRUE, Known && !Scarce && Status.AvailablePhysical > 3 * Low);
+    BaseShowCondition(LowMemoryResourceNotification, Known && Scarce);
+    BaseShowCondition(HighMemoryResourceNotification, Known && !Scarce && Status.AvailablePhysical > 3 * Low);
 }
 
 static VOID BaseWatchMemory(PVOID Context)
@@ -93,7 +106,7 @@ HANDLE CreateMemoryResourceNotification(MEMORY_RESOURCE_NOTIFICATION_TYPE Notifi
     }
     Status = KiEnsureOwnThread(&BaseMemoryThread);
     if (NT_SUCCESS(Status)) {
-        Status = BaseOpenCondition(NotificationType, &Event);
+        Status = BaseOpenCondition(NotificationType, EVENT_QUERY_STATE | SYNCHRONIZE, &Event);
         BaseCheckMemory();
     }
     return BaseBoolStatus(Status) ? Event : NULL;
