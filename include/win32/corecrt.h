@@ -287,16 +287,42 @@ FORCEINLINE UINT64 _byteswap_uint64(UINT64 Value)
     return __builtin_bswap64(Value);
 }
 
-/* clang with Microsoft's extensions has these itself, and refuses to see them defined. */
-#if defined(__clang__) && defined(__has_builtin)
-#if __has_builtin(_rotl)
-#define INTERLOCK_BUILTIN_ROTATES
-#endif
-#endif
 #undef _rotl
 #undef _rotr
 #undef _lrotl
 #undef _lrotr
+/* clang with Microsoft's extensions has these itself, and refuses to see them defined: here they have another name. */
+#if defined(__clang__) && defined(__has_builtin)
+#if __has_builtin(_rotl)
+#define _rotl InterlockRotl
+#define _rotr InterlockRotr
+#define _rotl64 InterlockRotl64
+#define _rotr64 InterlockRotr64
+#define _lrotl InterlockLrotl
+#define _lrotr InterlockLrotr
+#define __faststorefence InterlockFaststorefence
+#define __iso_volatile_load8 InterlockIsoVolatileLoad8
+#define __iso_volatile_load16 InterlockIsoVolatileLoad16
+#define __iso_volatile_load32 InterlockIsoVolatileLoad32
+#define __iso_volatile_load64 InterlockIsoVolatileLoad64
+#define __iso_volatile_store8 InterlockIsoVolatileStore8
+#define __iso_volatile_store16 InterlockIsoVolatileStore16
+#define __iso_volatile_store32 InterlockIsoVolatileStore32
+#define __iso_volatile_store64 InterlockIsoVolatileStore64
+#define __popcnt InterlockPopcnt
+#define __popcnt16 InterlockPopcnt16
+#define __popcnt64 InterlockPopcnt64
+#define __lzcnt InterlockLzcnt
+#define _umul128 InterlockUmul128
+#define _mul128 InterlockMul128
+#define __umulh InterlockUmulh
+#define __mulh InterlockMulh
+#define __shiftleft128 InterlockShiftleft128
+#define __shiftright128 InterlockShiftright128
+#define __stosb InterlockStosb
+#define __fastfail InterlockFastfail
+#endif
+#endif
 #define INTERLOCK_ROTATE(Left, Right, Type, Bits)                                                                      \
     FORCEINLINE Type Left(Type Value, int Shift)                                                                       \
     {                                                                                                                  \
@@ -306,19 +332,15 @@ FORCEINLINE UINT64 _byteswap_uint64(UINT64 Value)
     {                                                                                                                  \
         return (Type)(Value >> (Shift & (Bits - 1)) | Value << (-Shift & (Bits - 1)));                                 \
     }
-#ifndef INTERLOCK_BUILTIN_ROTATES
 INTERLOCK_ROTATE(_rotl, _rotr, unsigned int, 32)
-INTERLOCK_ROTATE(_rotl64, _rotr64, UINT64, 64)
-#endif
 INTERLOCK_ROTATE(_lrotl, _lrotr, ULONG, 32)
+INTERLOCK_ROTATE(_rotl64, _rotr64, UINT64, 64)
 
 /* A store fence that later loads do not pass. */
-#ifndef INTERLOCK_BUILTIN_ROTATES
 FORCEINLINE VOID __faststorefence(VOID)
 {
     __sync_synchronize();
 }
-#endif
 
 INTERLOCK_END
 

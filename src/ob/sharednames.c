@@ -232,12 +232,13 @@ static NTSTATUS ObpCheckFound(POBP_STEP Step)
     return Status;
 }
 
-/* Opens the handle of the request. The world has counted it. */
-static NTSTATUS ObpOpenInWorld(POBP_STEP Step, PVOID *Proxy)
+/* Opens the handle of the request. The world has counted it. Found: the object was there before. */
+static NTSTATUS ObpOpenInWorld(POBP_STEP Step, BOOLEAN Found, PVOID *Proxy)
 {
     POBP_REQUEST Request = Step->Walk->Request;
     ACCESS_MASK GrantedAccess;
-    NTSTATUS Status = ObpGrantAccess(Request->Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
+    NTSTATUS Status = Found ? ObpGrantOpen(Request->Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess)
+                            : ObpGrantAccess(Request->Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
     if (!NT_SUCCESS(Status)) {
         return ObpTakeBack(Step, Status);
     }
@@ -297,7 +298,7 @@ static NTSTATUS ObpFinishInWorld(POBP_STEP Step, PVOID *Proxy)
             return ObpTakeBack(Step, Fits);
         }
     }
-    NTSTATUS Opened = ObpOpenInWorld(Step, Proxy);
+    NTSTATUS Opened = ObpOpenInWorld(Step, Status == STATUS_OBJECT_NAME_EXISTS, Proxy);
     return !NT_SUCCESS(Opened) || Request->NewObject == NULL ? Opened : Status;
 }
 

@@ -140,6 +140,19 @@ NTSTATUS WoReleaseMutant(PWO_VIEW View, WO_INDEX Mutant, WO_INDEX Self, BOOLEAN 
     return Status;
 }
 
+VOID WopGiveUpMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Object)
+{
+    ULONG64 Word = WopReadWord(Object);
+    PWO_WAITER Owner = WopRecord(View, Self, WoWaiterRecord);
+    if (WO_TYPE_OF(Word) == WoMutant && WO_VALUE(Word) == Self && Owner != NULL) {
+        WopSetPending(Owner, WopIndexOf(View, Object));
+        WopLeaveOwned(View, Owner, Object);
+        /* release: pairs with the compare-exchange of a thread that finds it free */
+        __atomic_store_n(&Object->Word, WopWithValue(Word, 0), __ATOMIC_RELEASE);
+        WopSetPending(Owner, 0);
+    }
+}
+
 /* The end of an owner. */
 
 BOOLEAN WopIsOwned(PWO_OBJECT Object)

@@ -91,6 +91,17 @@ NTSTATUS WoWaiterOfCurrentThread(PWO_VIEW View, WO_INDEX *Waiter)
     return WopWaiterOf(View, KiCurrentThread(), Waiter);
 }
 
+WO_INDEX WopFindOwnWaiter(PWO_VIEW View)
+{
+    PKTHREAD Thread = HalCurrentThread;
+    for (ULONG Number = 0; Thread != NULL && Number < WO_THREAD_SLOTS; Number += 1) {
+        if (WopIsSlotOf(&WopThread(Thread)->Slot[Number], View)) {
+            return WopThread(Thread)->Slot[Number].Waiter;
+        }
+    }
+    return 0;
+}
+
 /* By the thread itself, by the reaper for one that was terminated, or in a forked child for one that stayed behind. */
 static VOID WopEndThread(PKTHREAD Thread)
 {

@@ -165,12 +165,19 @@ NTSTATUS WoChangeHandles(PWO_VIEW View, WO_INDEX Object, LONG Change)
     return WopFinish(View, Done);
 }
 
+/* A mutant that nobody else refers to goes even if the calling thread owns it, as in NT. One that another thread owns stays
+   until that thread ends: its list is its own. */
 VOID WoDereferenceObject(PWO_VIEW View, WO_INDEX Object)
 {
+    WO_INDEX Self = WopFindOwnWaiter(View);
     if (!WopLock(View)) {
         return;
     }
     PWO_REFERENCE Reference = WopFindReference(View, View->Self, Object);
+    PWO_OBJECT Record = Reference != NULL ? WopRecord(View, Object, WoObjectRecord) : NULL;
+    if (Record != NULL && Record->References == 1 && Record->Name == 0 && Self != 0) {
+        WopGiveUpMutant(View, Self, Record);
+    }
     WopBegin(View);
     if (Reference != NULL) {
         WopDropReference(View, Reference);

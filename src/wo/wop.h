@@ -280,6 +280,8 @@ VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely);
 VOID WopCompleteIntention(PWO_VIEW View);
 VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter); /* unlinks it, abandons its mutants. The record stays */
 VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter); /* the record of one that has ended */
+WO_INDEX WopFindOwnWaiter(PWO_VIEW View);          /* of the calling thread; 0: it has none */
+VOID WopGiveUpMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Object); /* by its owner, if it is one; nobody waits for it */
 BOOLEAN WopIsOwned(PWO_OBJECT Object);             /* a mutant with an owner must not be freed */
 /* Creates an object, inside a transaction; 0: no memory. If New->Owner is not 0, the second follows after the commit,
    before the lock is released. */

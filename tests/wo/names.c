@@ -150,7 +150,7 @@ static void directories(void *argument)
     drop(outer, 1);
     assert_int_equal(find(u"Outer", &outer), STATUS_OBJECT_NAME_NOT_FOUND);
     assert_int_equal(WoQueryName(view, object, path, 64, &length), STATUS_SUCCESS);
-    assert_memory_equal(path, u"\\Event", 12);
+    assert_memory_equal(path, u"...\\Event", 18);
     drop(object, 1);
     drop(link, 1);
     assert_int_equal(used(), before);

@@ -1,0 +1,119 @@
+/* What must not be left in a world, or be taken for one's own. */
+#include "wotest.h"
+
+#include <interlock/win32.h>
+
+static PWO_VIEW own_view(void)
+{
+    PWO_VIEW view;
+    assert_int_equal(WoOpenView(WoLocal, &view), STATUS_SUCCESS);
+    return view;
+}
+
+static void an_owned_mutex_goes_with_its_last_handle(void **state)
+{
+    PWO_VIEW view = own_view();
+    ULONG objects = view->World->Objects;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        HANDLE mutex = CreateMutexA(NULL, TRUE, "leftover");
+        assert_non_null(mutex);
+        assert_int_equal(GetLastError(), ERROR_SUCCESS);
+        assert_int_equal(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0);
+        assert_true(CloseHandle(mutex));
+    }
+    assert_int_equal(view->World->Objects, objects);
+}
+
+/* Another process keeps it alive: it stays owned by the thread that has closed its handle. */
+static void an_owned_mutex_stays_while_others_have_handles(void **state)
+{
+    HANDLE kept = CreateMutexA(NULL, FALSE, "kept"), mutex;
+    int to_child[2], from_child[2];
+    char byte = 0;
+
+    (void)state;
+    assert_int_equal(pipe(to_child) | pipe(from_child), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        DWORD found = WaitForSingleObject(kept, 0) == WAIT_OBJECT_0;
+        found = found && ReleaseMutex(kept) && write(from_child[1], &byte, 1) == 1 && read(to_child[0], &byte, 1) == 1;
+        _exit(found && WaitForSingleObject(kept, 0) == WAIT_TIMEOUT ? 0 : 1);
+    }
+    assert_int_equal(read(from_child[0], &byte, 1), 1);
+    mutex = OpenMutexA(MUTEX_ALL_ACCESS, FALSE, "kept");
+    assert_int_equal(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0);
+    CloseHandle(mutex);
+    CloseHandle(kept);
+    assert_int_equal(write(to_child[1], &byte, 1), 1);
+    assert_int_equal(await_process(child), 0);
+}
+
+/*
+ * A forks B, which uses nothing, and is killed. B forks C when A's record is free, so C is given it. C has the memory of
+ * A, in which this thread had a waiter record.
+ */
+static void run_grandchild(HANDLE event)
+{
+    DWORD result = WaitForSingleObject(event, 20);
+    _exit(result == WAIT_TIMEOUT && SetEvent(event) && WaitForSingleObject(event, 0) == WAIT_OBJECT_0 ? 0 : 1);
+}
+
+static void run_child(HANDLE event, int ready, int go)
+{
+    char byte = 0;
+    int status = -1;
+
+    if (write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 1)
+        _exit(2);
+    pid_t grandchild = fork();
+    if (grandchild == 0)
+        run_grandchild(event);
+    waitpid(grandchild, &status, 0);
+    byte = WIFEXITED(status) ? (char)WEXITSTATUS(status) : 3;
+    _exit(write(ready, &byte, 1) == 1 ? 0 : 4);
+}
+
+static void run_first(int ready, int go)
+{
+    HANDLE event = CreateEventA(NULL, FALSE, FALSE, "of the first");
+    if (WaitForSingleObject(event, 5) != WAIT_TIMEOUT)
+        _exit(5);
+    if (fork() == 0)
+        run_child(event, ready, go);
+    for (;;)
+        pause();
+}
+
+static void a_grandchild_has_its_own_waiter(void **state)
+{
+    PWO_VIEW view = own_view();
+    int ready[2], go[2];
+    char byte = 9;
+
+    (void)state;
+    assert_int_equal(pipe(ready) | pipe(go), 0);
+    ULONG processes = view->World->Processes;
+    pid_t first = fork();
+    if (first == 0)
+        run_first(ready[1], go[0]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    kill_process(first);
+    for (int i = 0; i < 10000 && __atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED) > processes + 1; i++)
+        nap(1000 * MICROSECOND);
+    assert_int_equal(write(go[1], &byte, 1), 1);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_owned_mutex_goes_with_its_last_handle),
+        cmocka_unit_test(an_owned_mutex_stays_while_others_have_handles),
+        cmocka_unit_test(a_grandchild_has_its_own_waiter),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
