@@ -4,6 +4,8 @@
  */
 #include "ntp.h"
 
+#include <interlock/rtl.h>
+
 #include "../ob/namespace.h"
 
 static NTSTATUS NtpInitializeMemoryEvent(PVOID Object, PVOID Context)
@@ -27,3 +29,12 @@ static VOID NtpRegisterMemoryConditions(VOID)
     }
 }
 KI_INITIALIZER(KiInitializeServices, NtpRegisterMemoryConditions);
+
+NTSTATUS NtpOpenMemoryCondition(BOOLEAN High, ACCESS_MASK DesiredAccess, PHANDLE Event)
+{
+    UNICODE_STRING Name;
+    OBJECT_ATTRIBUTES Attributes;
+    RtlInitUnicodeString(&Name, NtpMemoryConditions[High].Path);
+    InitializeObjectAttributes(&Attributes, &Name, 0, NULL, NULL);
+    return NtOpenEvent(Event, DesiredAccess, &Attributes);
+}

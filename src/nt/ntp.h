@@ -94,6 +94,9 @@ FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
     return Status;
 }
 
+/* memorycondition.c: the event for scarce or for plenty of memory */
+NTSTATUS NtpOpenMemoryCondition(BOOLEAN High, ACCESS_MASK DesiredAccess, PHANDLE Event);
+
 /* transfer.c: bytes from or to a descriptor object. *Done is written in any case. */
 NTSTATUS NtpReadDescriptor(HANDLE Handle, PVOID Buffer, ULONG Length, PULONG Done);
 NTSTATUS NtpWriteDescriptor(HANDLE Handle, const VOID *Buffer, ULONG Length, PULONG Done);

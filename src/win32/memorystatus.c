@@ -22,11 +22,6 @@
 #define BASE_CHECK_INTERVAL 10000000ULL
 #define BASE_USER_SPACE 0x7FFFFFFE0000ULL
 
-static const WCHAR *const BaseConditionNames[] = {
-    [LowMemoryResourceNotification] = u"\\KernelObjects\\LowMemoryCondition",
-    [HighMemoryResourceNotification] = u"\\KernelObjects\\HighMemoryCondition",
-};
-
 BOOL GlobalMemoryStatusEx(LPMEMORYSTATUSEX lpBuffer)
 {
     HAL_MEMORY_STATUS Status;
@@ -48,19 +43,10 @@ BOOL GlobalMemoryStatusEx(LPMEMORYSTATUSEX lpBuffer)
 
 /* Notifications. */
 
-static NTSTATUS BaseOpenCondition(MEMORY_RESOURCE_NOTIFICATION_TYPE Type, ACCESS_MASK Access, PHANDLE Event)
-{
-    UNICODE_STRING Name;
-    OBJECT_ATTRIBUTES Attributes;
-    RtlInitUnicodeString(&Name, BaseConditionNames[Type]);
-    InitializeObjectAttributes(&Attributes, &Name, 0, NULL, NULL);
-    return NtOpenEvent(Event, Access, &Attributes);
-}
-
-static VOID BaseShowCondition(MEMORY_RESOURCE_NOTIFICATION_TYPE Type, BOOLEAN Holds)
+static VOID BaseShowCondition(BOOLEAN High, BOOLEAN Holds)
 {
     HANDLE Event;
-    if (NT_SUCCESS(BaseOpenCondition(Type, EVENT_MODIFY_STATE, &Event))) {
+    if (NT_SUCCESS(NtpOpenMemoryCondition(High, EVENT_MODIFY_STATE, &Event))) {
         if (Holds) {
             NtSetEvent(Event, NULL);
         } else {
@@ -78,8 +64,8 @@ static VOID BaseCheckMemory(VOID)
     Low = Low < BASE_MOST_LOW ? Low : BASE_MOST_LOW;
     BOOLEAN Known = Status.TotalPhysical != 0;
     BOOLEAN Scarce = Status.AvailablePhysical < Low || Status.Pressure >= BASE_LOW_PRESSURE;
-    BaseShowCondition(LowMemoryResourceNotification, Known && Scarce);
-    BaseShowCondition(HighMemoryResourceNotification, Known && !Scarce && Status.AvailablePhysical > 3 * Low);
+    BaseShowCondition(FALSE, Known && Scarce);
+    BaseShowCondition(TRUE, Known && !Scarce && Status.AvailablePhysical > 3 * Low);
 }
 
 static VOID BaseWatchMemory(PVOID Context)
@@ -106,7 +92,7 @@ HANDLE CreateMemoryResourceNotification(MEMORY_RESOURCE_NOTIFICATION_TYPE Notifi
     }
     Status = KiEnsureOwnThread(&BaseMemoryThread);
     if (NT_SUCCESS(Status)) {
-        Status = BaseOpenCondition(NotificationType, EVENT_QUERY_STATE | SYNCHRONIZE, &Event);
+        Status = NtpOpenMemoryCondition(NotificationType == HighMemoryResourceNotification, EVENT_QUERY_STATE | SYNCHRONIZE, &Event);
         BaseCheckMemory();
     }
     return BaseBoolStatus(Status) ? Event : NULL;
