@@ -36,6 +36,13 @@ NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Map
     return STATUS_NOT_SUPPORTED;
 }
 
+BOOLEAN HalIsSharedFile(PCSTR Path, BOOLEAN Machine)
+{
+    UNREFERENCED_PARAMETER(Path);
+    UNREFERENCED_PARAMETER(Machine);
+    return FALSE;
+}
+
 VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace)
 {
     UNREFERENCED_PARAMETER(Memory);

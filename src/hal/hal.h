@@ -278,6 +278,7 @@ typedef struct _HAL_SHARED_PLACE {
 VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place);
 /* STATUS_ACCESS_DENIED: what is there is no file, or not with that owner and mode. STATUS_OBJECT_NAME_NOT_FOUND. */
 NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping);
+BOOLEAN HalIsSharedFile(PCSTR Path, BOOLEAN Machine); /* one that HalMapSharedFile would map */
 VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace);
 /* Grows it to Size bytes, all of which the host has room for. FALSE also if there is another file at Path. */
 BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size);

@@ -179,6 +179,18 @@ NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Map
     return Status;
 }
 
+BOOLEAN HalIsSharedFile(PCSTR Path, BOOLEAN Machine)
+{
+    HALP_HOST_CALLS;
+    struct stat Status;
+    int File = HalpOpenShared(Path, &Status);
+    BOOLEAN Trusted = File >= 0 && HalpIsTrusted(&Status, Machine);
+    if (File >= 0) {
+        HalCloseDescriptor(File);
+    }
+    return Trusted;
+}
+
 VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace)
 {
     HALP_HOST_CALLS;

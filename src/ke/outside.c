@@ -657,3 +657,42 @@ NTSTATUS KiWaitOutside(PKI_WAIT Wait)
         }
     }
 }
+
+/* Keyed events. */
+
+static NTSTATUS KiMeetOutsideOnce(PKI_WAIT Wait, PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release)
+{
+    PKTHREAD Thread = Wait->Thread;
+    KI_OUTSIDE_SET None;
+    None.Count = 0;
+    NTSTATUS Status = KiTakePending(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable));
+    if (Status != STATUS_PENDING) {
+        return Status;
+    }
+    KiEnterDispatcher(Thread);
+    Status = KiOutsideOperations->BeginKeyedWait(Thread, KeyedEvent, Key, Release);
+    if (Status == STATUS_PENDING && Wait->Poll) {
+        Status = KiOutsideOperations->EndWait(Thread);
+        Status = Status == STATUS_PENDING ? STATUS_TIMEOUT : Status;
+    } else if (Status == STATUS_PENDING) {
+        Status = KiFinishOutsideWait(Wait, &None);
+    }
+    KiExitDispatcher(Thread);
+    return Status;
+}
+
+NTSTATUS KiMeetOutside(PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    KI_WAIT Wait;
+    NTSTATUS Status;
+    KiInitializeWait(&Wait, NULL, WrKeyedEvent, UserMode, Alertable, Timeout);
+    for (;;) {
+        Status = KiMeetOutsideOnce(&Wait, KeyedEvent, Key, Release);
+        if (Status == STATUS_KERNEL_APC) {
+            KiDeliverApc(Wait.Thread);
+            KiPollClock();
+        } else if (Status != STATUS_RETRY) {
+            return Status;
+        }
+    }
+}

@@ -104,6 +104,8 @@ NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside);
 /* wait.h's functions for outside objects. */
 struct _KI_WAIT;
 NTSTATUS KiWaitOutside(struct _KI_WAIT *Wait); /* at least one object is outside, or was when the caller looked */
+/* A service that waits for, or releases, a shared keyed event. */
+NTSTATUS KiMeetOutside(PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release, BOOLEAN Alertable, PLARGE_INTEGER Timeout);
 BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
 BOOLEAN KiClaimOutside(PKTHREAD Thread); /* FALSE: it is being granted. By the thread, or with an object of it locked */
 VOID KiWakeOutside(PKTHREAD Thread);                     /* the wait was ended here */

@@ -2,13 +2,33 @@
 #include "ntp.h"
 
 #include "../ex/exp.h"
-#include "../ob/namespace.h"
+#include "../ke/outside.h"
+#include "../ob/share.h"
 
 /* Global: the object stands for the keyed event that needs no handle. */
 typedef struct _NTP_KEYED_EVENT {
     EX_KEYED_EVENT KeyedEvent;
     BOOLEAN Global;
 } NTP_KEYED_EVENT, *PNTP_KEYED_EVENT;
+
+static VOID NtpDescribeKeyedEvent(PVOID Object, POBP_NEW New)
+{
+    UNREFERENCED_PARAMETER(Object);
+    New->World.Type = WoKeyedEvent;
+}
+
+static VOID NtpRepresentKeyedEvent(PVOID Proxy, POBP_SHARE Share)
+{
+    UNREFERENCED_PARAMETER(Share);
+    ExpInitializeKeyedEvent(&((PNTP_KEYED_EVENT)Proxy)->KeyedEvent);
+}
+
+static const OBP_SHARING NtpKeyedEventSharing = {
+    .Kinds = OBP_KIND(WoKeyedEvent),
+    .BodySize = sizeof(NTP_KEYED_EVENT),
+    .Describe = NtpDescribeKeyedEvent,
+    .Represent = NtpRepresentKeyedEvent,
+};
 
 static OBJECT_TYPE NtpKeyedEventType = {
     .Name = "KeyedEvent",
@@ -17,6 +37,7 @@ static OBJECT_TYPE NtpKeyedEventType = {
     .ValidAccessMask = KEYEDEVENT_ALL_ACCESS | SYNCHRONIZE,
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = OBP_ALWAYS_SIGNALED,
+    .Sharing = &NtpKeyedEventSharing,
 };
 
 OBP_REGISTER_TYPE(NtpKeyedEventType);
@@ -75,8 +96,12 @@ static NTSTATUS NtpMeetAtKey(NTP_MEET *Meet, HANDLE KeyedEventHandle, ACCESS_MAS
     }
     Status = ObReferenceObjectByHandle(KeyedEventHandle, Access, &NtpKeyedEventType, UserMode, &Object, NULL);
     if (NT_SUCCESS(Status)) {
+        POBP_SHARE Share = ObpShareOf(Object);
         KeyedEvent = Object;
-        Status = Meet(KeyedEvent->Global ? NULL : &KeyedEvent->KeyedEvent, KeyValue, UserMode, Alertable, Timeout);
+        Status = Share != NULL ? KiMeetOutside(&Share->Outside, (ULONG_PTR)KeyValue, Access == KEYEDEVENT_WAKE, Alertable,
+                                               Timeout)
+                               : Meet(KeyedEvent->Global ? NULL : &KeyedEvent->KeyedEvent, KeyValue, UserMode, Alertable,
+                                      Timeout);
         ObpDereferenceObjectEx(Object, 1);
     }
     return Status;

@@ -13,11 +13,12 @@
 #define WO_FIRST_NAP 50000ull   /* 5 ms */
 #define WO_LONGEST_NAP 800000ull
 
-/* acquire: pairs with the release by which the world was poisoned */
+/* A world does not end while a process is in it. acquire: pairs with the release by which the world was poisoned */
 static BOOLEAN WopIsDamaged(PWO_VIEW View)
 {
-    return __atomic_load_n(&View->Poisoned, __ATOMIC_ACQUIRE) != 0 ||
-           __atomic_load_n(&View->World->State, __ATOMIC_ACQUIRE) == WoDamaged;
+    ULONG State = __atomic_load_n(&View->World->State, __ATOMIC_ACQUIRE);
+    return (State != WoLive && (State != WoEnded || !View->MayHaveEnded)) ||
+           __atomic_load_n(&View->Poisoned, __ATOMIC_ACQUIRE) != 0;
 }
 
 /* After WopLock has failed, and for operations that take no lock. */

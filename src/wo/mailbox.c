@@ -126,7 +126,7 @@ VOID WopEndRequest(PWO_VIEW View, PWO_PROCESS Process)
 static WO_INDEX WopFindProcess(PWO_VIEW View, ULONG ProcessId)
 {
     WO_INDEX Index = View->Self;
-    for (ULONG Left = View->World->Processes; Left != 0; Left -= 1) {
+    for (ULONG Left = WopBound(View, View->World->Processes); Left != 0; Left -= 1) {
         PWO_PROCESS Process = WopRecord(View, Index, WoProcessRecord);
         if (Process == NULL) {
             return 0;
@@ -165,6 +165,20 @@ static NTSTATUS WopSend(PWO_VIEW View, ULONG ProcessId, const WO_REQUEST *Reques
     return Status;
 }
 
+/* With the lock held. A request that its server cannot find any more would never be answered. */
+static VOID WopCheckPosted(PWO_VIEW View, WO_INDEX Sent, const WO_REQUEST_RECORD *Request)
+{
+    PWO_PROCESS Server = WopRecord(View, Request->Server, WoProcessRecord);
+    WO_INDEX Index = Server != NULL ? Server->FirstRequest : 0;
+    for (ULONG Left = WopBound(View, MAXULONG); Index != Sent && Index != 0 && Left != 0; Left -= 1) {
+        PWO_REQUEST_RECORD Other = WopRequestAt(View, Index);
+        Index = Other != NULL ? Other->Next : 0;
+    }
+    if (Index != Sent) {
+        WopPoison(View, "a request is lost");
+    }
+}
+
 /* FALSE: it is not answered yet. */
 static BOOLEAN WopTryReceive(PWO_VIEW View, WO_INDEX Sent, PWO_REQUEST Request, NTSTATUS *Status)
 {
@@ -174,6 +188,7 @@ static BOOLEAN WopTryReceive(PWO_VIEW View, WO_INDEX Sent, PWO_REQUEST Request, 
     }
     PWO_REQUEST_RECORD Record = WopRequestAt(View, Sent);
     if (Record != NULL && Record->State != WoAnswered) {
+        WopCheckPosted(View, Sent, Record);
         WopUnlock(View);
         return FALSE;
     }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define WO_FIRST_SIZE (512 * 1024ull)
+#define WO_ADDRESS_SPACE (WO_MAXIMUM_SIZE + ((SIZE_T)WO_UNIT << WO_CLASSES)) /* see WopRecord */
 #define WO_ATTEMPTS 100
 #define WO_LONGEST_SESSION 100
 
@@ -81,7 +82,7 @@ static BOOLEAN WopIsUsable(const HAL_SHARED_MAPPING *Mapping)
 
 static NTSTATUS WopMapWorld(PWO_VIEW View)
 {
-    HAL_SHARED_FILE Wanted = {.Path = View->Path, .Machine = View->Machine, .AddressSpace = WO_MAXIMUM_SIZE,
+    HAL_SHARED_FILE Wanted = {.Path = View->Path, .Machine = View->Machine, .AddressSpace = WO_ADDRESS_SPACE,
                               .Size = WO_FIRST_SIZE, .Initialize = View->Machine ? NULL : WopInitializeFile};
     HAL_SHARED_MAPPING Mapping;
     NTSTATUS Status = HalMapSharedFile(&Wanted, &Mapping);
@@ -91,10 +92,12 @@ static NTSTATUS WopMapWorld(PWO_VIEW View)
     View->World = Mapping.Memory;
     View->Mapped = WO_MAXIMUM_SIZE;
     View->File = Mapping.File;
+    View->MayHaveEnded = TRUE;
     __atomic_store_n(&View->Poisoned, 0, __ATOMIC_RELAXED);
-    if (!HalGuardMapping(View->World, View->Mapped, &View->Poisoned)) {
+    if (!HalGuardMapping(View->World, WO_ADDRESS_SPACE, &View->Poisoned)) {
         Status = STATUS_INSUFFICIENT_RESOURCES;
     } else if (!WopIsUsable(&Mapping)) {
+        WopPoison(View, "its head is wrong"); /* processes that are in it must not go on beside a new one */
         Status = STATUS_FILE_CORRUPT_ERROR;
     }
     return Status;
@@ -104,7 +107,7 @@ static VOID WopUnmapWorld(PWO_VIEW View)
 {
     if (View->World != NULL) {
         HalForgetMapping(View->World);
-        HalUnmapSharedFile(View->World, View->Mapped);
+        HalUnmapSharedFile(View->World, WO_ADDRESS_SPACE);
         View->World = NULL;
         View->Self = 0;
     }
@@ -153,6 +156,7 @@ static NTSTATUS WopAttach(PWO_PLACE Place)
     }
     if (NT_SUCCESS(Status)) {
         Place->ProcessId = HalCurrentProcessId();
+        View->MayHaveEnded = FALSE;
         WopCleanDead(View);
         Status = WopStartSession(Place);
         if (!NT_SUCCESS(Status)) {
@@ -206,6 +210,27 @@ NTSTATUS WoOpenView(WO_SCOPE Scope, PWO_VIEW *View)
     return Status;
 }
 
+BOOLEAN WoHasMachineWorld(VOID)
+{
+    CHAR Path[HAL_LONGEST_PATH];
+    return NT_SUCCESS(WopMakePath(TRUE, Path)) && HalIsSharedFile(Path, TRUE);
+}
+
+NTSTATUS WoMakeMachineWorld(PSTR Path)
+{
+    HAL_SHARED_FILE Wanted = {.Path = Path, .Machine = TRUE, .AddressSpace = WO_FIRST_SIZE, .Size = WO_FIRST_SIZE,
+                              .Initialize = WopInitializeFile};
+    HAL_SHARED_MAPPING Mapping;
+    NTSTATUS Status = WopMakePath(TRUE, Path);
+    if (NT_SUCCESS(Status)) {
+        Status = HalMapSharedFile(&Wanted, &Mapping);
+    }
+    if (NT_SUCCESS(Status)) {
+        HalUnmapSharedFile(Mapping.Memory, WO_FIRST_SIZE);
+    }
+    return Status;
+}
+
 /* Leaving. */
 
 /* FALSE: no handle is left. */
@@ -227,12 +252,13 @@ VOID WopLeaveWorld(PWO_PLACE Place)
 {
     PWO_VIEW View = &Place->View;
     BOOLEAN Last = FALSE;
+    View->MayHaveEnded = TRUE;
     if (!WopLock(View)) {
         return;
     }
     PWO_PROCESS Self = WopRecord(View, View->Self, WoProcessRecord);
     WO_INDEX Next = Self != NULL ? Self->FirstReference : 0;
-    while (WopCloseOneHandle(View, &Next)) {
+    for (ULONG Left = WopBound(View, MAXULONG); Left != 0 && WopCloseOneHandle(View, &Next); Left -= 1) {
     }
     if (Self != NULL) {
         WopBegin(View);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define WO_LONGEST_NAME (65532 / sizeof(WCHAR))
+#define WO_MOST_DEAD 100000u
 
 static ULONG WopHashName(const WO_LOOKUP *Lookup)
 {
@@ -47,7 +48,7 @@ static BOOLEAN WopIsNamed(const WO_NAME *Name, const WO_LOOKUP *Lookup, ULONG Ha
 static PWO_NAME WopSearchChain(PWO_VIEW View, const WO_LOOKUP *Lookup, ULONG Hash)
 {
     WO_INDEX Index = View->World->Bucket[Hash % WO_BUCKETS];
-    for (ULONG Left = View->World->Names; Index != 0; Left -= 1) {
+    for (ULONG Left = WopBound(View, View->World->Names); Index != 0; Left -= 1) {
         PWO_NAME Name = Left != 0 ? WopName(View, Index) : NULL;
         if (Name == NULL) {
             WopPoison(View, "a chain of names is endless");
@@ -75,7 +76,7 @@ static BOOLEAN WopIsKeptAlive(PWO_VIEW View, PWO_OBJECT Object, PWO_LISTED Dead)
     if ((Object->Attributes & OBJ_PERMANENT) != 0) {
         return TRUE;
     }
-    for (ULONG Left = Object->References; Index != 0 && Left != 0; Left -= 1) {
+    for (ULONG Left = WopBound(View, Object->References); Index != 0 && Left != 0; Left -= 1) {
         PWO_REFERENCE Reference = WopRecord(View, Index, WoReferenceRecord);
         PWO_PROCESS Process = Reference != NULL ? WopRecord(View, Reference->Process, WoProcessRecord) : NULL;
         if (Process == NULL) {
@@ -95,7 +96,7 @@ static BOOLEAN WopIsKeptAlive(PWO_VIEW View, PWO_OBJECT Object, PWO_LISTED Dead)
 /* Takes the lock and finds the name. The object is 0 if there is none. FALSE: poisoned, and the lock is not held. */
 static BOOLEAN WopLockAndFind(PWO_VIEW View, const WO_LOOKUP *Lookup, ULONG Hash, WO_INDEX *Object)
 {
-    while (WopLock(View)) {
+    for (ULONG Left = WO_MOST_DEAD; WopLock(View); Left -= 1) {
         WO_LISTED Dead = {0};
         PWO_NAME Name = WopSearchChain(View, Lookup, Hash);
         PWO_OBJECT Record = Name != NULL ? WopRecord(View, Name->Object, WoObjectRecord) : NULL;
@@ -103,8 +104,11 @@ static BOOLEAN WopLockAndFind(PWO_VIEW View, const WO_LOOKUP *Lookup, ULONG Hash
         if (!WoIsPoisoned(View) && (Record == NULL || WopIsKeptAlive(View, Record, &Dead))) {
             return TRUE;
         }
+        if (Left == 0) {
+            WopPoison(View, "a dead process cannot be removed");
+        }
         WopUnlock(View);
-        if (Record != NULL && !WoIsPoisoned(View)) {
+        if (!WoIsPoisoned(View)) {
             WopCleanProcess(View, Dead.Index, Dead.Key);
         }
     }
@@ -239,7 +243,7 @@ NTSTATUS WoCreateName(PWO_VIEW View, const WO_LOOKUP *Lookup, const WO_NEW *New,
 static VOID WopUnchain(PWO_VIEW View, WO_INDEX Index, const WO_NAME *Name)
 {
     PULONG Link = &View->World->Bucket[Name->Hash % WO_BUCKETS];
-    for (ULONG Left = View->World->Names; *Link != Index; Left -= 1) {
+    for (ULONG Left = WopBound(View, View->World->Names); *Link != Index; Left -= 1) {
         PWO_NAME Other = Left != 0 && *Link != 0 ? WopName(View, *Link) : NULL;
         if (Other == NULL) {
             WopPoison(View, "a name is not in its chain");
@@ -321,11 +325,12 @@ ULONG WoQueryAttributes(PWO_VIEW View, WO_INDEX Index)
 /* STATUS_BUFFER_TOO_SMALL: *Length is what it takes. */
 static NTSTATUS WopCopyText(const WO_NAME *Name, PWCHAR Text, ULONG Capacity, PULONG Length)
 {
-    *Length = Name->Length;
-    if (Name->Length > Capacity) {
+    ULONG Characters = __atomic_load_n(&Name->Length, __ATOMIC_RELAXED); /* once: see WopRecord */
+    *Length = Characters;
+    if (Characters > Capacity) {
         return STATUS_BUFFER_TOO_SMALL;
     }
-    memcpy(Text, Name->Text, Name->Length * sizeof(WCHAR));
+    memcpy(Text, Name->Text, Characters * sizeof(WCHAR));
     return STATUS_SUCCESS;
 }
 
@@ -333,17 +338,18 @@ static NTSTATUS WopCopyText(const WO_NAME *Name, PWCHAR Text, ULONG Capacity, PU
 static ULONG WopSpellPath(PWO_VIEW View, PWO_OBJECT Object, PWCHAR Path, ULONG Capacity)
 {
     ULONG Length = 0;
-    for (ULONG Left = View->World->Names + 1; Object != NULL && Object->Name != 0 && Left != 0; Left -= 1) {
+    for (ULONG Left = WopBound(View, View->World->Names); Object != NULL && Object->Name != 0 && Left != 0; Left -= 1) {
         PWO_NAME Name = WopName(View, Object->Name);
         if (Name == NULL) {
             return 0;
         }
-        if (Length + Name->Length + 1 <= Capacity) {
-            memmove(Path + Name->Length + 1, Path, Length * sizeof(WCHAR));
-            memcpy(Path + 1, Name->Text, Name->Length * sizeof(WCHAR));
+        ULONG Characters = __atomic_load_n(&Name->Length, __ATOMIC_RELAXED); /* once: see WopRecord */
+        if (Length + Characters + 1 <= Capacity) {
+            memmove(Path + Characters + 1, Path, Length * sizeof(WCHAR));
+            memcpy(Path + 1, Name->Text, Characters * sizeof(WCHAR));
             Path[0] = '\\';
         }
-        Length += Name->Length + 1u;
+        Length += Characters + 1;
         Object = Name->Directory != 0 ? WopRecord(View, Name->Directory, WoObjectRecord) : NULL;
     }
     return Length;

@@ -339,9 +339,7 @@ static VOID WopTakeNotification(PWO_VIEW View, WO_INDEX Waiter, PKWAIT_BLOCK Blo
 {
     __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELEASE);
     WopEndWaiter(View, Waiter);
-    WopBegin(View);
-    WopFreeWaiter(View, Waiter);
-    WopCommit(View);
+    WopFreeWaiter(View, WopAt(View, Waiter));
 }
 
 static NTSTATUS WopRegisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)

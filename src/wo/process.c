@@ -108,7 +108,7 @@ VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Index)
 BOOLEAN WopIsLast(PWO_VIEW View)
 {
     PWO_PROCESS Process = WopRecord(View, View->Self, WoProcessRecord);
-    for (ULONG Left = View->World->Processes; Process != NULL && Process->Next != View->Self; Left -= 1) {
+    for (ULONG Left = WopBound(View, View->World->Processes); Process != NULL && Process->Next != View->Self; Left -= 1) {
         Process = Left != 0 ? WopRecord(View, Process->Next, WoProcessRecord) : NULL;
         if (Process == NULL || (Process->Flags & WO_EXITING) == 0) {
             return FALSE;
@@ -217,8 +217,8 @@ ULONG WopListWards(PWO_VIEW View, WO_LISTED Wards[WO_WARDS])
 VOID WopCleanDead(PWO_VIEW View)
 {
     /* relaxed: a process that comes meanwhile is alive */
-    ULONG Room = __atomic_load_n(&View->World->Processes, __ATOMIC_RELAXED) + 8;
-    PWO_LISTED Listed = Room < WO_MAXIMUM_SIZE / sizeof(WO_PROCESS) ? HalAllocate(Room * sizeof(*Listed), 8) : NULL;
+    ULONG Room = WopBound(View, __atomic_load_n(&View->World->Processes, __ATOMIC_RELAXED)) + 8;
+    PWO_LISTED Listed = HalAllocate(Room * sizeof(*Listed), sizeof(ULONG64));
     ULONG Count = 0;
     if (Listed == NULL) {
         return; /* the guards do it */

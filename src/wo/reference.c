@@ -11,7 +11,7 @@ PWO_REFERENCE WopFindReference(PWO_VIEW View, WO_INDEX Process, WO_INDEX Object)
 {
     PWO_OBJECT Record = WopRecord(View, Object, WoObjectRecord);
     WO_INDEX Index = Record != NULL ? Record->FirstReference : 0;
-    for (ULONG Left = Record != NULL ? Record->References : 0; Index != 0; Left -= 1) {
+    for (ULONG Left = Record != NULL ? WopBound(View, Record->References) : 0; Index != 0; Left -= 1) {
         PWO_REFERENCE Reference = WopRecord(View, Index, WoReferenceRecord);
         if (Reference == NULL || Reference->Process == Process) {
             return Reference;

@@ -38,7 +38,7 @@ VOID WopUnlinkPrepared(PWO_VIEW View, WO_INDEX Parent, WO_INDEX Prepared)
 {
     PWO_PROCESS Process = WopRecord(View, Parent, WoProcessRecord);
     PULONG Link = Process != NULL ? &Process->FirstPrepared : NULL;
-    for (ULONG64 Left = View->World->Top / WO_UNIT; Link != NULL && *Link != 0 && *Link != Prepared && Left != 0; Left -= 1) {
+    for (ULONG Left = WopBound(View, MAXULONG); Link != NULL && *Link != 0 && *Link != Prepared && Left != 0; Left -= 1) {
         PWO_PROCESS Child = WopRecord(View, *Link, WoProcessRecord);
         Link = Child != NULL ? &Child->Next : NULL;
     }
@@ -138,7 +138,7 @@ WO_INDEX WopPrepareCopy(PWO_VIEW View, ULONG64 *Nonce)
     PWO_PROCESS Prepared = WopAt(View, Index);
     *Nonce = Prepared->Nonce;
     WO_INDEX Next = Self->FirstReference;
-    while (Next != 0) {
+    for (ULONG Left = WopBound(View, MAXULONG); Next != 0 && Left != 0; Left -= 1) {
         PWO_REFERENCE Reference = WopRecord(View, Next, WoReferenceRecord);
         WopBegin(View);
         if (Reference == NULL || WopAddReference(View, Index, Reference->Object, Reference->Handles) == 0) {
@@ -269,7 +269,7 @@ static VOID WopReadTicket(PWO_VIEW View, PWO_PROCESS Prepared, PWO_INHERITED Han
     ULONG Room = Handles != NULL ? *Count : 0;
     WO_INDEX Next = Prepared->FirstEntry;
     *Count = 0;
-    for (ULONG64 Left = View->World->Top / WO_UNIT; Next != 0 && Left != 0; Left -= 1) {
+    for (ULONG Left = WopBound(View, MAXULONG); Next != 0 && Left != 0; Left -= 1) {
         PWO_TICKET Ticket = WopRecord(View, Next, WoTicketRecord);
         if (Ticket == NULL || Ticket->Count > WO_ENTRIES) {
             WopPoison(View, "a ticket is wrong");

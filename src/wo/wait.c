@@ -96,9 +96,8 @@ VOID WoDeleteWaiter(PWO_VIEW View, WO_INDEX Waiter)
     PWO_WAITER Record = WopRecord(View, Waiter, WoWaiterRecord);
     if (Record != NULL && WopLock(View)) {
         WopEndWaiter(View, Waiter);
-        WopBegin(View);
-        WopFreeWaiter(View, Waiter);
-        WopFinish(View, TRUE);
+        WopFreeWaiter(View, Record);
+        WopUnlock(View);
     }
 }
 

@@ -211,6 +211,7 @@ struct _WO_VIEW {
     ULONG64 Key;               /* of this process */
     WO_INDEX Self;             /* this process's record; 0: not attached */
     volatile ULONG Poisoned;
+    BOOLEAN MayHaveEnded;      /* while this process attaches, and from its exit on */
     WO_CURSOR Cursor;          /* under the lock */
     HAL_FILE_ID File;
     BOOLEAN Machine;           /* of an administrator, who alone removes it */
@@ -231,7 +232,20 @@ FORCEINLINE WO_INDEX WopIndexOf(PWO_VIEW View, const volatile VOID *Record)
     return (WO_INDEX)((SIZE_T)((const volatile UCHAR *)Record - (PUCHAR)View->World) / WO_UNIT);
 }
 
-/* Checked access: NULL poisons the world. */
+/* What bounds a walk that the world says has Count steps. */
+FORCEINLINE ULONG WopBound(PWO_VIEW View, ULONG Count)
+{
+    ULONG64 Most = View->Mapped / WO_UNIT;
+    ULONG64 Records = __atomic_load_n(&View->World->Top, __ATOMIC_RELAXED) / WO_UNIT;
+    Most = Records < Most ? Records : Most;
+    return Count < Most ? Count : (ULONG)Most;
+}
+
+/*
+ * Checked access: NULL poisons the world. Another process may change anything between a check and a use, so a length or a
+ * count that bounds what is written outside of the world is read once. What is read or written inside stays inside: the
+ * largest record fits behind the last one.
+ */
 PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
 BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind); /* poisons nothing: for an index that may be old */
 VOID WopPoison(PWO_VIEW View, PCSTR Reason);
