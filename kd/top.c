@@ -130,7 +130,7 @@ static void write_header(FILE *out, const top *t, kd_snapshot *snapshot, const k
     time_t clock = time(NULL);
     struct tm local;
 
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
+    for (size_t i = 0; i < snapshot->own_count; i++) {
         suspended += snapshot->threads[i].raw->SuspendCount != 0;
         moving += snapshot->threads[i].moving;
     }
@@ -216,7 +216,7 @@ static void write_threads(FILE *out, top *t, const kd_snapshot *snapshot, int mo
     size_t count = 0;
     int shown = 0;
 
-    for (size_t i = 0; i < snapshot->thread_count; i++)
+    for (size_t i = 0; i < snapshot->own_count; i++)
         if (snapshot->threads[i].raw->State != Terminated && (t->options.verbose || !snapshot->threads[i].system))
             threads[count++] = &snapshot->threads[i];
     qsort_r(threads, count, sizeof(*threads), by_threads, t);
