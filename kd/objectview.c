@@ -143,7 +143,29 @@ static bool find_shared(kd_snapshot *snapshot, kd_address address, object *o)
     o->shared = &snapshot->locks[lock];
     o->handle = kd_handle_of_header(snapshot, address);
     o->header.SignalState = (LONG)o->shared->signal_state;
+    if (o->type == SemaphoreObject)
+        o->semaphore.Limit = o->shared->shared->limit;
+    if (o->type == TimerNotificationObject || o->type == TimerSynchronizationObject) {
+        o->timer.DueTime.QuadPart = o->shared->shared->due;
+        o->timer.Period = o->shared->shared->period;
+    }
     return true;
+}
+
+/* The members that the world has; flags of the header are those of a local object. */
+static size_t shared_members_of(const object *o, flag members[8])
+{
+    size_t count = 0;
+
+    if (o->type == SemaphoreObject)
+        members[count++] = (flag){"Limit", (uint64_t)o->semaphore.Limit};
+    if (o->type == MutantObject)
+        members[count++] = (flag){"Abandoned", o->shared->shared->abandoned};
+    if (o->type == TimerNotificationObject || o->type == TimerSynchronizationObject) {
+        members[count++] = (flag){"DueTime", o->timer.DueTime.QuadPart};
+        members[count++] = (flag){"Period", o->timer.Period};
+    }
+    return count;
 }
 
 static bool read_object(kd_snapshot *snapshot, kd_address address, object *o)
@@ -280,7 +302,7 @@ static int json_object_view(kd_snapshot *snapshot, const object *o, const kd_opt
         json_number(&out, flags[i].name, (int64_t)flags[i].value);
     json_end(&out);
     json_object(&out, "members");
-    count = o->shared == NULL ? members_of(o, flags) : 0;
+    count = o->shared == NULL ? members_of(o, flags) : shared_members_of(o, flags);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(flags[i].name, "OwnerThread") == 0 || strcmp(flags[i].name, "Dpc") == 0)
             json_address(&out, flags[i].name, flags[i].value);
@@ -296,6 +318,17 @@ static int json_object_view(kd_snapshot *snapshot, const object *o, const kd_opt
     return 0;
 }
 
+static void print_shared(const kd_snapshot *snapshot, const object *o)
+{
+    flag members[8];
+    size_t count = shared_members_of(o, members);
+
+    printf("    %-24s: %d\n", "SignalState", o->header.SignalState);
+    for (size_t i = 0; i < count; i++)
+        printf("    %-24s: 0x%" PRIx64 "\n", members[i].name, members[i].value);
+    kd_print_lock(snapshot, o->shared, true);
+}
+
 static int show_object(kd_snapshot *snapshot, const kd_options *options)
 {
     object o;
@@ -309,8 +342,7 @@ static int show_object(kd_snapshot *snapshot, const kd_options *options)
     printf("0x%" PRIx64 " [Type: %s]", o.address, kd_object_type_name(o.type));
     printf(o.handle != NULL && o.handle->name[0] != '\0' ? "  %s\n" : "\n", o.handle != NULL ? o.handle->name : "");
     if (o.shared != NULL) {
-        printf("    %-24s: %d\n", "SignalState", o.header.SignalState);
-        kd_print_lock(snapshot, o.shared, true);
+        print_shared(snapshot, &o);
         return 0;
     }
     /* On Windows this byte has the lock, but not the bit for linked blocks. */

@@ -104,7 +104,8 @@ static int lock_of_object(kd_snapshot *s, int world, int object)
     if (o->lock >= 0)
         return o->lock;
     if (o->name != NULL)
-        snprintf(name, sizeof(name), "\\BaseNamedObjects\\%.600s", o->name);
+        snprintf(name, sizeof(name), "\\%s\\%.600s",
+                 s->worlds[world]->machine ? "Sessions\\Machine" : "BaseNamedObjects", o->name);
     lock = append_lock(s, kind_of_shared(o->type), name);
     lock->has_state = true;
     lock->world = world;
@@ -486,6 +487,7 @@ static void check_wait(kd_snapshot *s, kd_thread *thread)
         if (record >= 0 && w->threads[record].waiting) {
             waits = true;
             thread->wait_number = w->threads[record].number;
+            thread->blocks[b].raw.BlockState = WaitBlockActive; /* in the world */
         }
     }
     thread->granted = thread->waiting && shared && !waits;

@@ -367,6 +367,8 @@ static void add_object(reader *r, uint32_t index)
                            .type = (unsigned)(raw->Word >> 2 & 0x3f),
                            .state = (int32_t)(raw->Word >> 32),
                            .due = raw->DueTime,
+                           .period = raw->Period,
+                           .limit = raw->Limit,
                            .handles = raw->Handles,
                            .owner = -1,
                            .lock = -1};
@@ -496,6 +498,14 @@ static void connect(reader *r)
     }
 }
 
+static bool is_machine(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    name = name != NULL ? strchr(name, '-') : NULL;
+    return name != NULL && strncmp(name, "-machine-", 9) == 0;
+}
+
 kd_world *kd_world_parse(uint8_t *bytes, size_t size, const char *path)
 {
     const WO_WORLD *header = (const void *)bytes;
@@ -505,6 +515,7 @@ kd_world *kd_world_parse(uint8_t *bytes, size_t size, const char *path)
         r.world = kd_allocate(1, sizeof(kd_world));
         kd_clean(r.world->path, sizeof(r.world->path), path, strlen(path));
         r.world->state = header->State;
+        r.world->machine = is_machine(path);
         r.world->size = size;
         r.world->used = header->Used;
         read_records(&r);

@@ -40,6 +40,8 @@ typedef struct kd_world_object {
     bool abandoned;
     int owner;            /* thread, -1: none */
     uint64_t due;         /* timer: interrupt time or system time; 0: not set */
+    uint32_t period;      /* likewise, in milliseconds */
+    int32_t limit;        /* semaphore */
     unsigned handles;
     int *holders;         /* processes */
     size_t holder_count;
@@ -54,6 +56,7 @@ typedef struct kd_world {
     HAL_FILE_ID file;
     uint64_t size, used;
     bool inconsistent;
+    bool machine;         /* of an administrator */
     kd_world_process *processes;
     size_t process_count;
     kd_world_thread *threads;

@@ -456,7 +456,7 @@ BOOLEAN ObpQueryPathInWorld(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Le
     }
     BOOLEAN InLocal = NT_SUCCESS(ObpOpenWorld(WoLocal, &Local)) && Local == ObpViewOf(Share);
     PCWSTR Root = InLocal ? OBP_LOCAL_ROOT : OBP_MACHINE_ROOT;
-    ULONG Prefix = (ULONG)((InLocal ? sizeof(OBP_LOCAL_ROOT) : sizeof(OBP_MACHINE_ROOT)) / sizeof(WCHAR)); /* and a separator */
+    ULONG Prefix = (ULONG)((InLocal ? sizeof(OBP_LOCAL_ROOT) : sizeof(OBP_MACHINE_ROOT)) / sizeof(WCHAR)) - 1;
     ULONG Room = Capacity > Prefix ? Capacity - Prefix : 0;
     *Length = 0;
     NTSTATUS Status =
@@ -469,8 +469,7 @@ BOOLEAN ObpQueryPathInWorld(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Le
     *Fits = *Length <= Room;
     *Length += Prefix;
     if (*Fits) {
-        memcpy(Path, Root, (Prefix - 1) * sizeof(WCHAR));
-        Path[Prefix - 1] = OBP_SEPARATOR;
+        memcpy(Path, Root, Prefix * sizeof(WCHAR)); /* what follows begins with a separator */
     }
     return TRUE;
 }

@@ -39,7 +39,7 @@ class Program:
 
     def __init__(self, scene, program=STATIC, **settings):
         environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0",
-                       "INTERLOCK_SESSION": new_session(), **settings}
+                       "INTERLOCK_SESSION": "private", **settings}
         # Not a with block: __exit__ ends it.
         self.process = subprocess.Popen([program, scene], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=environment)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The views follow shared objects into other processes, and find deadlocks between them.
 
-usage: session.py CHECKS INTERLOCK STATIC SHARED [sanitized]"""
+usage: session.py CHECKS INTERLOCK STATIC SHARED WORLDS [sanitized]"""
 
 import contextlib
 import json
@@ -9,11 +9,14 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from kdtest import (SANITIZED, SHARED, STATIC, Program, Tap, differences, interlock, new_session, number, until, view)
+from kdtest import (PATIENCE, SANITIZED, SHARED, STATIC, Program, Tap, differences, interlock, new_session, number, until, view)
+
+WORLDS = os.path.abspath(sys.argv[5])
 
 
 @contextlib.contextmanager
@@ -116,6 +119,7 @@ def views_of_pair(tap):
         found = until(taken, lambda f: lock_named(f, "m1")["waiters"])
         m0, m1 = lock_named(found, "m0"), lock_named(found, "m1")
         problems = differences("no deadlock", found["deadlocks"], [])
+        problems += differences("name", m1["name"], "\\BaseNamedObjects\\m1")
         problems += differences("owner", [(o["id"], o["process_id"]) for o in m1["owners"]], [(q.owner, q.id)])
         problems += differences("waiters", [(w["id"], w["process_id"]) for w in m1["waiters"]], [(p.owner, None)])
         problems += differences("own", [(o["id"], o["process_id"]) for o in m0["owners"]], [(p.owner, None)])
@@ -292,6 +296,11 @@ def damaged_files(tap):
                 result = interlock(*words)
                 if result.returncode not in (0, 1, 3) or "\x1b" in result.stdout + result.stderr:
                     problems.append(f"turn {turn}: {result.returncode}: {result.stderr[-500:]}")
+        path.write_bytes(original)
+        copies = subprocess.run([WORLDS, path, "300" if SANITIZED else "3000", str(os.getpid())], capture_output=True,
+                                text=True, timeout=PATIENCE, check=False)
+        if copies.returncode != 0 or copies.stdout.startswith("0 "):
+            problems.append(f"kd-worlds {os.getpid()}: {copies.returncode}: {copies.stdout}{copies.stderr[-2000:]}")
         path.write_bytes(b"")
         problems += differences("empty", interlock("session", path).returncode, 1)
     tap.case("session: damaged files", problems)
