@@ -218,6 +218,8 @@ static int thread_of_record(kd_snapshot *s, int world, int number)
         start_wait(&s->threads[thread]);
         for (size_t i = 0; i < t->object_count; i++)
             add_block(s, thread, lock_of_object(s, world, t->objects[i]), t->all);
+        if (t->mixed)
+            add_block(s, thread, -1, false);
     }
     return thread;
 }

@@ -133,6 +133,15 @@ char *kd_world_session(const char *path, char *buffer, size_t size)
 
 /* Reading. */
 
+uint8_t *kd_world_allocate(size_t size)
+{
+    void *bytes = NULL;
+
+    if (posix_memalign(&bytes, _Alignof(WO_WORLD), size) != 0)
+        kd_no_memory();
+    return memset(bytes, 0, size);
+}
+
 static size_t bytes_in_use(const WO_WORLD *header, size_t most)
 {
     return header->Top >= sizeof(WO_WORLD) && header->Top < most ? (size_t)header->Top : most;
@@ -153,7 +162,7 @@ static size_t read_bytes(int file, uint8_t *bytes, size_t size)
 /* Only what is in use: the file may be much larger. */
 static uint8_t *read_file(int file, size_t *size)
 {
-    uint8_t *bytes = kd_allocate(1, sizeof(WO_WORLD));
+    uint8_t *bytes = kd_world_allocate(sizeof(WO_WORLD));
     size_t used;
 
     if (read_bytes(file, bytes, sizeof(WO_WORLD)) != sizeof(WO_WORLD)) {
@@ -162,7 +171,7 @@ static uint8_t *read_file(int file, size_t *size)
     }
     used = bytes_in_use((const void *)bytes, *size);
     free(bytes);
-    bytes = kd_allocate(1, used);
+    bytes = kd_world_allocate(used);
     *size = read_bytes(file, bytes, used);
     return bytes;
 }
@@ -215,7 +224,7 @@ static bool read_chunks(kd_target *target, kd_address from, uint8_t *bytes, size
 
 kd_world *kd_world_of_process(kd_target *target, const WO_VIEW *view)
 {
-    uint8_t *bytes = kd_allocate(1, sizeof(WO_WORLD));
+    uint8_t *bytes = kd_world_allocate(sizeof(WO_WORLD));
     char path[2 * sizeof(view->Path)];
     kd_world *world = NULL;
     size_t size = 0;
@@ -225,7 +234,7 @@ kd_world *kd_world_of_process(kd_target *target, const WO_VIEW *view)
     free(bytes);
     if (size == 0 || !kd_spend_memory(target, 2 * size))
         return NULL;
-    bytes = kd_allocate(1, size);
+    bytes = kd_world_allocate(size);
     kd_clean(path, sizeof(path), view->Path, sizeof(view->Path));
     if (read_chunks(target, KD_ADDRESS(view->World), bytes, size))
         world = kd_world_parse(bytes, size, path);
@@ -347,6 +356,7 @@ static void add_thread(reader *r, uint32_t index)
                                                     .id = raw->ThreadId,
                                                     .waiting = (raw->State & WO_STATE_MASK) == WoWaiting,
                                                     .all = raw->Kind == WoWaitAll,
+                                                    .mixed = raw->Mixed != 0,
                                                     .number = raw->State,
                                                     .process = -1,
                                                     .thread = -1};

@@ -25,6 +25,7 @@ typedef struct kd_world_thread {
     uint32_t id;          /* 0: a notification */
     int process;          /* -1: not known */
     bool waiting, all;
+    bool mixed;           /* objects of its process end the wait too */
     uint64_t number;      /* of its wait */
     int *objects;         /* what it waits for */
     size_t object_count;
@@ -68,6 +69,7 @@ typedef struct kd_world {
 } kd_world;
 
 kd_world *kd_world_read(const char *path, bool quiet); /* NULL: no world; unless quiet, it has said why */
+uint8_t *kd_world_allocate(size_t size); /* zeroed, aligned as a world is; does not fail */
 kd_world *kd_world_parse(uint8_t *bytes, size_t size, const char *path); /* frees bytes; NULL: no world */
 /* Where a process has it mapped. NULL: it cannot be read. */
 kd_world *kd_world_of_process(kd_target *target, const WO_VIEW *view);

@@ -28,6 +28,14 @@ def ring(scenes, program=STATIC, **settings):
                                                 KD_WANT=f"m{(i + 1) % len(scenes)}", **settings))
                     for i, scene in enumerate(scenes)]
         yield session, programs
+    remove(session)
+
+
+def remove(session):
+    """Its processes were killed, and the world waits for the next one."""
+    for folder in {os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"}:
+        for path in Path(folder).glob(f"interlock*-{session}") if folder else []:
+            path.unlink(missing_ok=True)
 
 
 def session_view(session):
@@ -272,6 +280,7 @@ def healthy(tap):
             looks += 1
         problems += [] if seen else [f"in {looks} looks no thread of another process waited"]
         tap.case("busy processes: never a deadlock", problems)
+    remove(session)
 
 
 def damaged_files(tap):

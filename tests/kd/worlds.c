@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LARGEST ((size_t)16 << 20)
+
 static uint64_t state;
 
 static uint64_t draw(void) /* xorshift */
@@ -111,11 +113,24 @@ static void analyse(kd_world *world)
     kd_snapshot_free(snapshot);
 }
 
+static kd_world *read_copy(const uint8_t *original, size_t size, size_t kept)
+{
+    uint8_t *whole = kd_world_allocate(size), *copy = kd_world_allocate(kept); /* a read behind its end is noticed */
+
+    memcpy(whole, original, size);
+    damage(whole, size);
+    if (draw() % 4 == 0)
+        double_record(whole, size);
+    memcpy(copy, whole, kept);
+    free(whole);
+    return kd_world_parse(copy, kept, "/copy");
+}
+
 int main(int argc, char **argv)
 {
     FILE *file = argc > 2 ? fopen(argv[1], "rb") : NULL;
-    uint8_t *original = kd_allocate(1, (size_t)64 << 20);
-    size_t size = file != NULL ? fread(original, 1, (size_t)64 << 20, file) : 0, read = 0;
+    uint8_t *original = kd_world_allocate(LARGEST);
+    size_t size = file != NULL ? fread(original, 1, LARGEST, file) : 0, read = 0;
     long count = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 
     if (file != NULL)
@@ -126,15 +141,8 @@ int main(int argc, char **argv)
     size = (size_t)((const WO_WORLD *)(const void *)original)->Top;
     for (long i = 0; i < count; i++) {
         size_t kept = draw() % 16 == 0 ? draw() % size : size;
-        uint8_t *copy = kd_allocate(1, size);
-        kd_world *world;
+        kd_world *world = read_copy(original, size, kept);
 
-        memcpy(copy, original, size);
-        damage(copy, size);
-        if (draw() % 4 == 0)
-            double_record(copy, size);
-        copy = realloc(copy, kept + 1); /* so that a read behind its end is noticed */
-        world = kd_world_parse(copy, kept, "/copy");
         if (world == NULL)
             continue;
         read++;
