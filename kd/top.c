@@ -165,7 +165,8 @@ static void write_locks(FILE *out, top *t, const kd_snapshot *snapshot, const kd
     int shown = 0;
 
     for (size_t i = 0; i < snapshot->lock_count; i++)
-        if (kd_is_lock(&snapshot->locks[i]) && (t->options.verbose || snapshot->locks[i].waiter_count != 0 ||
+        if (snapshot->locks[i].process_id == 0 && snapshot->locks[i].address != 0 &&
+            kd_is_lock(&snapshot->locks[i]) && (t->options.verbose || snapshot->locks[i].waiter_count != 0 ||
                                                 snapshot->locks[i].hold != KD_FREE ||
                                                 snapshot->locks[i].contended != 0))
             locks[count++] = &snapshot->locks[i];
