@@ -301,7 +301,7 @@ static const actor_entry roles[] = {{"own", own_and_want}, {NULL, NULL}};
 
 static PROCESS_INFORMATION start_owner(const char *arguments)
 {
-    HANDLE ready = CreateEventA(NULL, TRUE, FALSE, "wct-ready");
+    HANDLE ready = CreateEventA(NULL, FALSE, FALSE, "wct-ready"); /* an earlier actor has it still open */
     PROCESS_INFORMATION actor = start_actor(arguments);
 
     assert_int_equal(WaitForSingleObject(ready, LONG_ENOUGH), WAIT_OBJECT_0);
