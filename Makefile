@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: help tour test conformance cross bench lab mutate fuzz soak chaos reference deb install clean
+.PHONY: help tour test conformance cross bench lab mutate fuzz soak chaos clients reference deb install clean
 
 help:
 	@echo 'make tour      see Interlock at work: nine small programs, explained'
@@ -16,6 +16,7 @@ help:
 	@echo 'make fuzz      random sequences of calls by several threads beside a model, under ASan (MINUTES=1)'
 	@echo 'make chaos     kill processes that share objects, a hundred a second, and audit what is left (MINUTES=1)'
 	@echo 'make soak      mix every primitive under ASan and TSan, with threads ended, forks, no memory (MINUTES=10)'
+	@echo 'make clients   build sources for Windows with interlock cc and run their tests (CLIENTS="zstd sqlite")'
 	@echo 'make reference make docs/api.md from the comments of the public headers'
 	@echo 'make deb       build the Debian packages from the last commit'
 	@echo 'make install   install below PREFIX=$(PREFIX), staged below DESTDIR if that is set'
@@ -62,6 +63,10 @@ soak:
 chaos:
 	@scripts/ensure-deps build test
 	@scripts/chaos $(or $(MINUTES),1)
+
+clients:
+	@scripts/ensure-deps build clients
+	@scripts/clients $(CLIENTS)
 
 reference:
 	@scripts/reference.py

@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDER = ["ntdef.h", "interlocked.h", "exception.h", "winerror.h", "ke.h", "ex.h", "ob.h", "ps.h", "io.h", "nt.h", "rtl.h",
-         "threadpool.h", "win32/base.h", "win32/sync.h", "win32/thread.h"]
+ORDER = ["windef.h", "ntdef.h", "interlocked.h", "exception.h", "winerror.h", "ke.h", "ex.h", "ob.h", "ps.h", "io.h",
+         "nt.h", "userlock.h", "rtl.h", "tpenviron.h", "threadpool.h", "win32/base.h", "win32/sync.h",
+         "win32/thread.h", "win32/notify.h", "win32/wct.h", "win32/process.h", "win32/console.h", "win32/crt.h",
+         "win32/fiber.h", "win32/memory.h", "win32/program.h", "win32/schedule.h"]
 # The header of Windows that declares the same.
 DOORS = {"ke": "ntddk.h", "ex": "ntddk.h", "ob": "ntddk.h", "ps": "ntddk.h", "io": "ntddk.h", "nt": "winternl.h",
          "rtl": "winternl.h", "threadpool": "winternl.h"}
@@ -35,7 +37,7 @@ comments in [include/interlock](../include/interlock); edit those.
 - **since** is the first Windows NT with the function, one for all in the row or one for each; for a function that a header
   of the Windows SDK defines inline, the one that the header came with. *Interlock*: Windows has no function of that name.
 - **differs** is empty where the function behaves as documented for Windows 10. Some differences apply to all of them:
-  objects and names belong to one process, security descriptors are ignored, clocks have the resolution of the host, and
+  security descriptors are ignored, clocks have the resolution of the host, and
   processors are virtual ([differences.md](differences.md)).
 - Names that are macros over a function (`KeAcquireSpinLock`, `ObReferenceObject`, `CreateEvent`) are beside that function
   in its header.
@@ -43,7 +45,7 @@ comments in [include/interlock](../include/interlock); edit those.
 Kernel functions state an IRQL where it is below DISPATCH_LEVEL or matters otherwise. "Blocks" means that the thread may
 sleep.
 """
-NOISE = re.compile(r"\b(?:NTKERNELAPI|NTSYSAPI|NTHALAPI|NTSYSCALLAPI|WINBASEAPI|FORCEINLINE|inline|extern|NTAPI|WINAPI|"
+NOISE = re.compile(r"\b(?:INTERLOCK_API|NTKERNELAPI|NTSYSAPI|NTHALAPI|NTSYSCALLAPI|WINBASEAPI|FORCEINLINE|inline|extern|NTAPI|WINAPI|"
                    r"DECLSPEC_NORETURN|_[A-Z]\w*_(?:\([^()]*\))?)\s+")
 
 
@@ -118,7 +120,7 @@ def expanded(statement, known):
 def declared(statement):
     """(name, prototype) of a function or variable; None for anything else."""
     statement = " ".join(statement.split())
-    if re.match(r"typedef|struct|union|enum|C_ASSERT|INTERLOCK_|DECLARE_HANDLE|$", statement):
+    if re.match(r"typedef|struct|union|enum|C_ASSERT|INTERLOCK_(?!API)|DECLARE_HANDLE|$", statement):
         return None
     match = re.search(r"(\w+)\s*\(", statement) or re.search(r"(\w+)$", statement)
     while True:

@@ -1,6 +1,6 @@
 /*
- * annotations.h: source annotations, which expand to nothing. The old forms __in and __out are missing on purpose:
- * libstdc++ uses them as identifiers.
+ * annotations.h: source annotations, which expand to nothing. The old forms (__in, __out) are in win32/sal1.h: libstdc++
+ * uses them as identifiers.
  */
 #ifndef INTERLOCK_ANNOTATIONS_H
 #define INTERLOCK_ANNOTATIONS_H
@@ -483,6 +483,711 @@
 #endif
 #ifndef _Dispatch_type_
 #define _Dispatch_type_(t)
+#endif
+#ifndef _Analysis_assume_nullterminated_
+#define _Analysis_assume_nullterminated_(a)
+#endif
+#ifndef _COM_Outptr_opt_
+#define _COM_Outptr_opt_
+#endif
+#ifndef _COM_Outptr_opt_result_maybenull_
+#define _COM_Outptr_opt_result_maybenull_
+#endif
+#ifndef _COM_Outptr_result_maybenull_
+#define _COM_Outptr_result_maybenull_
+#endif
+#ifndef _Called_from_function_class_
+#define _Called_from_function_class_(a)
+#endif
+#ifndef _Deref_inout_range_
+#define _Deref_inout_range_(a, b)
+#endif
+#ifndef _Deref_opt_out_
+#define _Deref_opt_out_
+#endif
+#ifndef _Deref_opt_out_opt_
+#define _Deref_opt_out_opt_
+#endif
+#ifndef _Deref_out_
+#define _Deref_out_
+#endif
+#ifndef _Deref_out_opt_
+#define _Deref_out_opt_
+#endif
+#ifndef _Deref_ret_range_
+#define _Deref_ret_range_(a, b)
+#endif
+#ifndef _Field_size_bytes_full_
+#define _Field_size_bytes_full_(a)
+#endif
+#ifndef _Field_size_bytes_full_opt_
+#define _Field_size_bytes_full_opt_(a)
+#endif
+#ifndef _Field_size_bytes_part_opt_
+#define _Field_size_bytes_part_opt_(a, b)
+#endif
+#ifndef _Field_size_full_
+#define _Field_size_full_(a)
+#endif
+#ifndef _Field_size_full_opt_
+#define _Field_size_full_opt_(a)
+#endif
+#ifndef _Field_size_part_opt_
+#define _Field_size_part_opt_(a, b)
+#endif
+#ifndef _Format_string_impl_
+#define _Format_string_impl_(a, b)
+#endif
+#ifndef _In_bytecount_
+#define _In_bytecount_(a)
+#endif
+#ifndef _In_bytecount_c_
+#define _In_bytecount_c_(a)
+#endif
+#ifndef _In_bytecount_x_
+#define _In_bytecount_x_(a)
+#endif
+#ifndef _In_count_
+#define _In_count_(a)
+#endif
+#ifndef _In_count_c_
+#define _In_count_c_(a)
+#endif
+#ifndef _In_count_x_
+#define _In_count_x_(a)
+#endif
+#ifndef _In_opt_bytecount_
+#define _In_opt_bytecount_(a)
+#endif
+#ifndef _In_opt_bytecount_c_
+#define _In_opt_bytecount_c_(a)
+#endif
+#ifndef _In_opt_bytecount_x_
+#define _In_opt_bytecount_x_(a)
+#endif
+#ifndef _In_opt_count_
+#define _In_opt_count_(a)
+#endif
+#ifndef _In_opt_count_c_
+#define _In_opt_count_c_(a)
+#endif
+#ifndef _In_opt_count_x_
+#define _In_opt_count_x_(a)
+#endif
+#ifndef _In_opt_ptrdiff_count_
+#define _In_opt_ptrdiff_count_(a)
+#endif
+#ifndef _In_opt_z_bytecount_
+#define _In_opt_z_bytecount_(a)
+#endif
+#ifndef _In_opt_z_bytecount_c_
+#define _In_opt_z_bytecount_c_(a)
+#endif
+#ifndef _In_opt_z_count_
+#define _In_opt_z_count_(a)
+#endif
+#ifndef _In_opt_z_count_c_
+#define _In_opt_z_count_c_(a)
+#endif
+#ifndef _In_ptrdiff_count_
+#define _In_ptrdiff_count_(a)
+#endif
+#ifndef _In_reads_opt_z_
+#define _In_reads_opt_z_(a)
+#endif
+#ifndef _In_reads_or_z_
+#define _In_reads_or_z_(a)
+#endif
+#ifndef _In_reads_or_z_opt_
+#define _In_reads_or_z_opt_(a)
+#endif
+#ifndef _In_reads_to_ptr_
+#define _In_reads_to_ptr_(a)
+#endif
+#ifndef _In_reads_to_ptr_opt_
+#define _In_reads_to_ptr_opt_(a)
+#endif
+#ifndef _In_reads_to_ptr_opt_z_
+#define _In_reads_to_ptr_opt_z_(a)
+#endif
+#ifndef _In_reads_to_ptr_z_
+#define _In_reads_to_ptr_z_(a)
+#endif
+#ifndef _In_z_bytecount_
+#define _In_z_bytecount_(a)
+#endif
+#ifndef _In_z_bytecount_c_
+#define _In_z_bytecount_c_(a)
+#endif
+#ifndef _In_z_count_
+#define _In_z_count_(a)
+#endif
+#ifndef _In_z_count_c_
+#define _In_z_count_c_(a)
+#endif
+#ifndef _Inout_bytecap_
+#define _Inout_bytecap_(a)
+#endif
+#ifndef _Inout_bytecap_c_
+#define _Inout_bytecap_c_(a)
+#endif
+#ifndef _Inout_bytecap_x_
+#define _Inout_bytecap_x_(a)
+#endif
+#ifndef _Inout_bytecount_
+#define _Inout_bytecount_(a)
+#endif
+#ifndef _Inout_bytecount_c_
+#define _Inout_bytecount_c_(a)
+#endif
+#ifndef _Inout_bytecount_x_
+#define _Inout_bytecount_x_(a)
+#endif
+#ifndef _Inout_cap_
+#define _Inout_cap_(a)
+#endif
+#ifndef _Inout_cap_c_
+#define _Inout_cap_c_(a)
+#endif
+#ifndef _Inout_cap_x_
+#define _Inout_cap_x_(a)
+#endif
+#ifndef _Inout_count_
+#define _Inout_count_(a)
+#endif
+#ifndef _Inout_count_c_
+#define _Inout_count_c_(a)
+#endif
+#ifndef _Inout_count_x_
+#define _Inout_count_x_(a)
+#endif
+#ifndef _Inout_opt_bytecap_
+#define _Inout_opt_bytecap_(a)
+#endif
+#ifndef _Inout_opt_bytecap_c_
+#define _Inout_opt_bytecap_c_(a)
+#endif
+#ifndef _Inout_opt_bytecap_x_
+#define _Inout_opt_bytecap_x_(a)
+#endif
+#ifndef _Inout_opt_bytecount_
+#define _Inout_opt_bytecount_(a)
+#endif
+#ifndef _Inout_opt_bytecount_c_
+#define _Inout_opt_bytecount_c_(a)
+#endif
+#ifndef _Inout_opt_bytecount_x_
+#define _Inout_opt_bytecount_x_(a)
+#endif
+#ifndef _Inout_opt_cap_
+#define _Inout_opt_cap_(a)
+#endif
+#ifndef _Inout_opt_cap_c_
+#define _Inout_opt_cap_c_(a)
+#endif
+#ifndef _Inout_opt_cap_x_
+#define _Inout_opt_cap_x_(a)
+#endif
+#ifndef _Inout_opt_count_
+#define _Inout_opt_count_(a)
+#endif
+#ifndef _Inout_opt_count_c_
+#define _Inout_opt_count_c_(a)
+#endif
+#ifndef _Inout_opt_count_x_
+#define _Inout_opt_count_x_(a)
+#endif
+#ifndef _Inout_opt_ptrdiff_count_
+#define _Inout_opt_ptrdiff_count_(a)
+#endif
+#ifndef _Inout_opt_z_
+#define _Inout_opt_z_
+#endif
+#ifndef _Inout_opt_z_bytecap_
+#define _Inout_opt_z_bytecap_(a)
+#endif
+#ifndef _Inout_opt_z_bytecap_c_
+#define _Inout_opt_z_bytecap_c_(a)
+#endif
+#ifndef _Inout_opt_z_bytecap_x_
+#define _Inout_opt_z_bytecap_x_(a)
+#endif
+#ifndef _Inout_opt_z_bytecount_
+#define _Inout_opt_z_bytecount_(a)
+#endif
+#ifndef _Inout_opt_z_bytecount_c_
+#define _Inout_opt_z_bytecount_c_(a)
+#endif
+#ifndef _Inout_opt_z_cap_
+#define _Inout_opt_z_cap_(a)
+#endif
+#ifndef _Inout_opt_z_cap_c_
+#define _Inout_opt_z_cap_c_(a)
+#endif
+#ifndef _Inout_opt_z_cap_x_
+#define _Inout_opt_z_cap_x_(a)
+#endif
+#ifndef _Inout_opt_z_count_
+#define _Inout_opt_z_count_(a)
+#endif
+#ifndef _Inout_opt_z_count_c_
+#define _Inout_opt_z_count_c_(a)
+#endif
+#ifndef _Inout_ptrdiff_count_
+#define _Inout_ptrdiff_count_(a)
+#endif
+#ifndef _Inout_updates_all_opt_
+#define _Inout_updates_all_opt_(a)
+#endif
+#ifndef _Inout_updates_bytes_all_
+#define _Inout_updates_bytes_all_(a)
+#endif
+#ifndef _Inout_updates_bytes_all_opt_
+#define _Inout_updates_bytes_all_opt_(a)
+#endif
+#ifndef _Inout_updates_bytes_to_
+#define _Inout_updates_bytes_to_(a, b)
+#endif
+#ifndef _Inout_updates_bytes_to_opt_
+#define _Inout_updates_bytes_to_opt_(a, b)
+#endif
+#ifndef _Inout_updates_opt_z_
+#define _Inout_updates_opt_z_(a)
+#endif
+#ifndef _Inout_updates_to_opt_
+#define _Inout_updates_to_opt_(a, b)
+#endif
+#ifndef _Inout_updates_z_
+#define _Inout_updates_z_(a)
+#endif
+#ifndef _Inout_z_bytecap_
+#define _Inout_z_bytecap_(a)
+#endif
+#ifndef _Inout_z_bytecap_c_
+#define _Inout_z_bytecap_c_(a)
+#endif
+#ifndef _Inout_z_bytecap_x_
+#define _Inout_z_bytecap_x_(a)
+#endif
+#ifndef _Inout_z_bytecount_
+#define _Inout_z_bytecount_(a)
+#endif
+#ifndef _Inout_z_bytecount_c_
+#define _Inout_z_bytecount_c_(a)
+#endif
+#ifndef _Inout_z_cap_
+#define _Inout_z_cap_(a)
+#endif
+#ifndef _Inout_z_cap_c_
+#define _Inout_z_cap_c_(a)
+#endif
+#ifndef _Inout_z_cap_x_
+#define _Inout_z_cap_x_(a)
+#endif
+#ifndef _Inout_z_count_
+#define _Inout_z_count_(a)
+#endif
+#ifndef _Inout_z_count_c_
+#define _Inout_z_count_c_(a)
+#endif
+#ifndef _Maybe_raises_SEH_exception_
+#define _Maybe_raises_SEH_exception_
+#endif
+#ifndef _Out_bytecap_
+#define _Out_bytecap_(a)
+#endif
+#ifndef _Out_bytecap_c_
+#define _Out_bytecap_c_(a)
+#endif
+#ifndef _Out_bytecap_post_bytecount_
+#define _Out_bytecap_post_bytecount_(a, b)
+#endif
+#ifndef _Out_bytecap_x_
+#define _Out_bytecap_x_(a)
+#endif
+#ifndef _Out_bytecapcount_
+#define _Out_bytecapcount_(a)
+#endif
+#ifndef _Out_bytecapcount_x_
+#define _Out_bytecapcount_x_(a)
+#endif
+#ifndef _Out_cap_
+#define _Out_cap_(a)
+#endif
+#ifndef _Out_cap_c_
+#define _Out_cap_c_(a)
+#endif
+#ifndef _Out_cap_m_
+#define _Out_cap_m_(a, b)
+#endif
+#ifndef _Out_cap_post_count_
+#define _Out_cap_post_count_(a, b)
+#endif
+#ifndef _Out_cap_x_
+#define _Out_cap_x_(a)
+#endif
+#ifndef _Out_capcount_
+#define _Out_capcount_(a)
+#endif
+#ifndef _Out_capcount_x_
+#define _Out_capcount_x_(a)
+#endif
+#ifndef _Out_opt_bytecap_
+#define _Out_opt_bytecap_(a)
+#endif
+#ifndef _Out_opt_bytecap_c_
+#define _Out_opt_bytecap_c_(a)
+#endif
+#ifndef _Out_opt_bytecap_post_bytecount_
+#define _Out_opt_bytecap_post_bytecount_(a, b)
+#endif
+#ifndef _Out_opt_bytecap_x_
+#define _Out_opt_bytecap_x_(a)
+#endif
+#ifndef _Out_opt_bytecapcount_
+#define _Out_opt_bytecapcount_(a)
+#endif
+#ifndef _Out_opt_bytecapcount_x_
+#define _Out_opt_bytecapcount_x_(a)
+#endif
+#ifndef _Out_opt_cap_
+#define _Out_opt_cap_(a)
+#endif
+#ifndef _Out_opt_cap_c_
+#define _Out_opt_cap_c_(a)
+#endif
+#ifndef _Out_opt_cap_m_
+#define _Out_opt_cap_m_(a, b)
+#endif
+#ifndef _Out_opt_cap_post_count_
+#define _Out_opt_cap_post_count_(a, b)
+#endif
+#ifndef _Out_opt_cap_x_
+#define _Out_opt_cap_x_(a)
+#endif
+#ifndef _Out_opt_capcount_
+#define _Out_opt_capcount_(a)
+#endif
+#ifndef _Out_opt_capcount_x_
+#define _Out_opt_capcount_x_(a)
+#endif
+#ifndef _Out_opt_ptrdiff_cap_
+#define _Out_opt_ptrdiff_cap_(a)
+#endif
+#ifndef _Out_opt_z_bytecap_
+#define _Out_opt_z_bytecap_(a)
+#endif
+#ifndef _Out_opt_z_bytecap_c_
+#define _Out_opt_z_bytecap_c_(a)
+#endif
+#ifndef _Out_opt_z_bytecap_post_bytecount_
+#define _Out_opt_z_bytecap_post_bytecount_(a, b)
+#endif
+#ifndef _Out_opt_z_bytecap_x_
+#define _Out_opt_z_bytecap_x_(a)
+#endif
+#ifndef _Out_opt_z_bytecapcount_
+#define _Out_opt_z_bytecapcount_(a)
+#endif
+#ifndef _Out_opt_z_cap_
+#define _Out_opt_z_cap_(a)
+#endif
+#ifndef _Out_opt_z_cap_c_
+#define _Out_opt_z_cap_c_(a)
+#endif
+#ifndef _Out_opt_z_cap_m_
+#define _Out_opt_z_cap_m_(a, b)
+#endif
+#ifndef _Out_opt_z_cap_post_count_
+#define _Out_opt_z_cap_post_count_(a, b)
+#endif
+#ifndef _Out_opt_z_cap_x_
+#define _Out_opt_z_cap_x_(a)
+#endif
+#ifndef _Out_opt_z_capcount_
+#define _Out_opt_z_capcount_(a)
+#endif
+#ifndef _Out_ptrdiff_cap_
+#define _Out_ptrdiff_cap_(a)
+#endif
+#ifndef _Out_writes_all_opt_
+#define _Out_writes_all_opt_(a)
+#endif
+#ifndef _Out_writes_bytes_all_opt_
+#define _Out_writes_bytes_all_opt_(a)
+#endif
+#ifndef _Out_writes_opt_z_
+#define _Out_writes_opt_z_(a)
+#endif
+#ifndef _Out_writes_to_ptr_
+#define _Out_writes_to_ptr_(a)
+#endif
+#ifndef _Out_writes_to_ptr_opt_
+#define _Out_writes_to_ptr_opt_(a)
+#endif
+#ifndef _Out_writes_to_ptr_opt_z_
+#define _Out_writes_to_ptr_opt_z_(a)
+#endif
+#ifndef _Out_writes_to_ptr_z_
+#define _Out_writes_to_ptr_z_(a)
+#endif
+#ifndef _Out_z_bytecap_
+#define _Out_z_bytecap_(a)
+#endif
+#ifndef _Out_z_bytecap_c_
+#define _Out_z_bytecap_c_(a)
+#endif
+#ifndef _Out_z_bytecap_post_bytecount_
+#define _Out_z_bytecap_post_bytecount_(a, b)
+#endif
+#ifndef _Out_z_bytecap_x_
+#define _Out_z_bytecap_x_(a)
+#endif
+#ifndef _Out_z_bytecapcount_
+#define _Out_z_bytecapcount_(a)
+#endif
+#ifndef _Out_z_cap_
+#define _Out_z_cap_(a)
+#endif
+#ifndef _Out_z_cap_c_
+#define _Out_z_cap_c_(a)
+#endif
+#ifndef _Out_z_cap_m_
+#define _Out_z_cap_m_(a, b)
+#endif
+#ifndef _Out_z_cap_post_count_
+#define _Out_z_cap_post_count_(a, b)
+#endif
+#ifndef _Out_z_cap_x_
+#define _Out_z_cap_x_(a)
+#endif
+#ifndef _Out_z_capcount_
+#define _Out_z_capcount_(a)
+#endif
+#ifndef _Outptr_opt_result_buffer_
+#define _Outptr_opt_result_buffer_(a)
+#endif
+#ifndef _Outptr_opt_result_buffer_all_
+#define _Outptr_opt_result_buffer_all_(a)
+#endif
+#ifndef _Outptr_opt_result_buffer_all_maybenull_
+#define _Outptr_opt_result_buffer_all_maybenull_(a)
+#endif
+#ifndef _Outptr_opt_result_buffer_maybenull_
+#define _Outptr_opt_result_buffer_maybenull_(a)
+#endif
+#ifndef _Outptr_opt_result_buffer_to_
+#define _Outptr_opt_result_buffer_to_(a, b)
+#endif
+#ifndef _Outptr_opt_result_buffer_to_maybenull_
+#define _Outptr_opt_result_buffer_to_maybenull_(a, b)
+#endif
+#ifndef _Outptr_opt_result_bytebuffer_
+#define _Outptr_opt_result_bytebuffer_(a)
+#endif
+#ifndef _Outptr_opt_result_bytebuffer_all_
+#define _Outptr_opt_result_bytebuffer_all_(a)
+#endif
+#ifndef _Outptr_opt_result_bytebuffer_all_maybenull_
+#define _Outptr_opt_result_bytebuffer_all_maybenull_(a)
+#endif
+#ifndef _Outptr_opt_result_bytebuffer_maybenull_
+#define _Outptr_opt_result_bytebuffer_maybenull_(a)
+#endif
+#ifndef _Outptr_opt_result_bytebuffer_to_
+#define _Outptr_opt_result_bytebuffer_to_(a, b)
+#endif
+#ifndef _Outptr_opt_result_bytebuffer_to_maybenull_
+#define _Outptr_opt_result_bytebuffer_to_maybenull_(a, b)
+#endif
+#ifndef _Outptr_opt_result_maybenull_z_
+#define _Outptr_opt_result_maybenull_z_
+#endif
+#ifndef _Outptr_opt_result_nullonfailure_
+#define _Outptr_opt_result_nullonfailure_
+#endif
+#ifndef _Outptr_opt_result_z_
+#define _Outptr_opt_result_z_
+#endif
+#ifndef _Outptr_result_buffer_all_
+#define _Outptr_result_buffer_all_(a)
+#endif
+#ifndef _Outptr_result_buffer_all_maybenull_
+#define _Outptr_result_buffer_all_maybenull_(a)
+#endif
+#ifndef _Outptr_result_buffer_maybenull_
+#define _Outptr_result_buffer_maybenull_(a)
+#endif
+#ifndef _Outptr_result_buffer_to_
+#define _Outptr_result_buffer_to_(a, b)
+#endif
+#ifndef _Outptr_result_buffer_to_maybenull_
+#define _Outptr_result_buffer_to_maybenull_(a, b)
+#endif
+#ifndef _Outptr_result_bytebuffer_all_
+#define _Outptr_result_bytebuffer_all_(a)
+#endif
+#ifndef _Outptr_result_bytebuffer_all_maybenull_
+#define _Outptr_result_bytebuffer_all_maybenull_(a)
+#endif
+#ifndef _Outptr_result_bytebuffer_maybenull_
+#define _Outptr_result_bytebuffer_maybenull_(a)
+#endif
+#ifndef _Outptr_result_bytebuffer_to_
+#define _Outptr_result_bytebuffer_to_(a, b)
+#endif
+#ifndef _Outptr_result_bytebuffer_to_maybenull_
+#define _Outptr_result_bytebuffer_to_maybenull_(a, b)
+#endif
+#ifndef _Outptr_result_maybenull_z_
+#define _Outptr_result_maybenull_z_
+#endif
+#ifndef _Outptr_result_nullonfailure_
+#define _Outptr_result_nullonfailure_
+#endif
+#ifndef _Outptr_result_z_
+#define _Outptr_result_z_
+#endif
+#ifndef _Outref_
+#define _Outref_
+#endif
+#ifndef _Outref_result_buffer_
+#define _Outref_result_buffer_(a)
+#endif
+#ifndef _Outref_result_buffer_all_
+#define _Outref_result_buffer_all_(a)
+#endif
+#ifndef _Outref_result_buffer_all_maybenull_
+#define _Outref_result_buffer_all_maybenull_(a)
+#endif
+#ifndef _Outref_result_buffer_maybenull_
+#define _Outref_result_buffer_maybenull_(a)
+#endif
+#ifndef _Outref_result_buffer_to_
+#define _Outref_result_buffer_to_(a, b)
+#endif
+#ifndef _Outref_result_buffer_to_maybenull_
+#define _Outref_result_buffer_to_maybenull_(a, b)
+#endif
+#ifndef _Outref_result_bytebuffer_
+#define _Outref_result_bytebuffer_(a)
+#endif
+#ifndef _Outref_result_bytebuffer_all_
+#define _Outref_result_bytebuffer_all_(a)
+#endif
+#ifndef _Outref_result_bytebuffer_all_maybenull_
+#define _Outref_result_bytebuffer_all_maybenull_(a)
+#endif
+#ifndef _Outref_result_bytebuffer_maybenull_
+#define _Outref_result_bytebuffer_maybenull_(a)
+#endif
+#ifndef _Outref_result_bytebuffer_to_
+#define _Outref_result_bytebuffer_to_(a, b)
+#endif
+#ifndef _Outref_result_bytebuffer_to_maybenull_
+#define _Outref_result_bytebuffer_to_maybenull_(a, b)
+#endif
+#ifndef _Outref_result_maybenull_
+#define _Outref_result_maybenull_
+#endif
+#ifndef _Outref_result_nullonfailure_
+#define _Outref_result_nullonfailure_
+#endif
+#ifndef _Post_equals_last_error_
+#define _Post_equals_last_error_
+#endif
+#ifndef _Post_readable_byte_size_
+#define _Post_readable_byte_size_(a)
+#endif
+#ifndef _Post_readable_size_
+#define _Post_readable_size_(a)
+#endif
+#ifndef _Post_writable_byte_size_
+#define _Post_writable_byte_size_(a)
+#endif
+#ifndef _Post_writable_size_
+#define _Post_writable_size_(a)
+#endif
+#ifndef _Pre_equal_to_
+#define _Pre_equal_to_(a)
+#endif
+#ifndef _Pre_readable_byte_size_
+#define _Pre_readable_byte_size_(a)
+#endif
+#ifndef _Pre_readable_size_
+#define _Pre_readable_size_(a)
+#endif
+#ifndef _Pre_writable_byte_size_
+#define _Pre_writable_byte_size_(a)
+#endif
+#ifndef _Pre_writable_size_
+#define _Pre_writable_size_(a)
+#endif
+#ifndef _Printf_format_string_params_
+#define _Printf_format_string_params_(a)
+#endif
+#ifndef _Raises_SEH_exception_
+#define _Raises_SEH_exception_
+#endif
+#ifndef _Readable_bytes_
+#define _Readable_bytes_(a)
+#endif
+#ifndef _Readable_elements_
+#define _Readable_elements_(a)
+#endif
+#ifndef _Result_nullonfailure_
+#define _Result_nullonfailure_
+#endif
+#ifndef _Result_zeroonfailure_
+#define _Result_zeroonfailure_
+#endif
+#ifndef _Ret_maybenull_z_
+#define _Ret_maybenull_z_
+#endif
+#ifndef _Ret_null_
+#define _Ret_null_
+#endif
+#ifndef _Ret_valid_
+#define _Ret_valid_
+#endif
+#ifndef _Ret_writes_bytes_to_
+#define _Ret_writes_bytes_to_(a, b)
+#endif
+#ifndef _Ret_writes_bytes_to_maybenull_
+#define _Ret_writes_bytes_to_maybenull_(a, b)
+#endif
+#ifndef _Ret_writes_maybenull_z_
+#define _Ret_writes_maybenull_z_(a)
+#endif
+#ifndef _Ret_writes_to_
+#define _Ret_writes_to_(a, b)
+#endif
+#ifndef _Ret_writes_to_maybenull_
+#define _Ret_writes_to_maybenull_(a, b)
+#endif
+#ifndef _Ret_writes_z_
+#define _Ret_writes_z_(a)
+#endif
+#ifndef _Scanf_format_string_
+#define _Scanf_format_string_
+#endif
+#ifndef _Scanf_format_string_params_
+#define _Scanf_format_string_params_(a)
+#endif
+#ifndef _Scanf_s_format_string_
+#define _Scanf_s_format_string_
+#endif
+#ifndef _Scanf_s_format_string_params_
+#define _Scanf_s_format_string_params_(a)
+#endif
+#ifndef _Unchanged_
+#define _Unchanged_(a)
+#endif
+#ifndef _Writable_bytes_
+#define _Writable_bytes_(a)
+#endif
+#ifndef _Writable_elements_
+#define _Writable_elements_(a)
 #endif
 #ifndef IN
 #define IN

@@ -6,7 +6,7 @@
 #ifndef INTERLOCK_INTERLOCKED_H
 #define INTERLOCK_INTERLOCKED_H
 
-#include <interlock/ntdef.h>
+#include <interlock/windef.h>
 
 INTERLOCK_BEGIN
 
@@ -567,24 +567,24 @@ C_ASSERT(sizeof(SLIST_HEADER) == 16);
 C_ASSERT(sizeof(SLIST_ENTRY) == 16);
 
 /* Initializes an empty list. Zeroed memory is one too. Since XP. */
-NTKERNELAPI VOID InitializeSListHead(PSLIST_HEADER ListHead);
+INTERLOCK_API VOID InitializeSListHead(PSLIST_HEADER ListHead);
 
 /* Pushes an entry. Returns the entry that was first before; NULL if the list was empty. Since XP. */
-NTKERNELAPI PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry);
+INTERLOCK_API PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY ListEntry);
 
 /* Pushes a chain of Count entries atomically. Returns the entry that was first before. Since 8. */
-NTKERNELAPI PSLIST_ENTRY InterlockedPushListSListEx(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd,
+INTERLOCK_API PSLIST_ENTRY InterlockedPushListSListEx(PSLIST_HEADER ListHead, PSLIST_ENTRY List, PSLIST_ENTRY ListEnd,
                                                     ULONG Count);
 
 /* Pops and returns the first entry; NULL if the list is empty. Differs: handles SIGSEGV and SIGBUS from the first pop
    on. Since XP. */
-NTKERNELAPI PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead);
+INTERLOCK_API PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead);
 
 /* Removes all entries and returns the first. Since XP. */
-NTKERNELAPI PSLIST_ENTRY InterlockedFlushSList(PSLIST_HEADER ListHead);
+INTERLOCK_API PSLIST_ENTRY InterlockedFlushSList(PSLIST_HEADER ListHead);
 
 /* Returns the number of entries modulo 65536. Since XP. */
-NTKERNELAPI USHORT QueryDepthSList(PSLIST_HEADER ListHead);
+INTERLOCK_API USHORT QueryDepthSList(PSLIST_HEADER ListHead);
 
 /* Returns the first entry without removing it; NULL if the list is empty. Since Vista. */
 NTSYSAPI PSLIST_ENTRY RtlFirstEntrySList(const SLIST_HEADER *ListHead);

@@ -46,7 +46,6 @@ typedef UCHAR KIRQL, *PKIRQL;
 
 #define MAXIMUM_WAIT_OBJECTS 64
 #define THREAD_WAIT_OBJECTS 3
-#define MAXIMUM_SUSPEND_COUNT 0x7f
 
 /* Kinds of kernel objects: the low six bits of DISPATCHER_HEADER.Type, and the Type bytes of other objects. */
 

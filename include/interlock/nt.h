@@ -101,7 +101,7 @@ C_ASSERT(sizeof(OBJECT_BASIC_INFORMATION) == 56 && sizeof(OBJECT_TYPE_INFORMATIO
 NTSYSCALLAPI NTSTATUS NtClose(HANDLE Handle);
 
 /* Opens another handle to the same object, with other rights or attributes if asked. DUPLICATE_CLOSE_SOURCE closes the
-   source. Differs: other processes are STATUS_NOT_SUPPORTED. Since NT 3.1. */
+   source. Differs: not every object and process can be reached (docs/processes.md): STATUS_NOT_SUPPORTED. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtDuplicateObject(HANDLE SourceProcessHandle, HANDLE SourceHandle, HANDLE TargetProcessHandle,
                                         PHANDLE TargetHandle, ACCESS_MASK DesiredAccess, ULONG HandleAttributes,
                                         ULONG Options);
@@ -414,6 +414,17 @@ NTSYSCALLAPI NTSTATUS NtSignalAndWaitForSingleObject(HANDLE SignalHandle, HANDLE
 /* Sleeps. Returns STATUS_SUCCESS; an alertable sleep may return STATUS_ALERTED or STATUS_USER_APC. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtDelayExecution(BOOLEAN Alertable, PLARGE_INTEGER DelayInterval);
 
+/* Stores the UTC time in 100 ns since 1601. Since NT 3.1. */
+NTSYSCALLAPI NTSTATUS NtQuerySystemTime(PLARGE_INTEGER SystemTime);
+
+/* Stores the coarsest, finest and current resolution of the clock in 100 ns. Differs: the current one is what the process
+   has requested; the clock has the resolution of the host. Since NT 3.5. */
+NTSYSCALLAPI NTSTATUS NtQueryTimerResolution(PULONG MaximumTime, PULONG MinimumTime, PULONG CurrentTime);
+
+/* Requests a resolution, or ends the request, and stores the current one. Returns STATUS_TIMER_RESOLUTION_NOT_SET if there
+   was no request. Differs: stored, without effect. Since NT 3.5. */
+NTSYSCALLAPI NTSTATUS NtSetTimerResolution(ULONG DesiredTime, BOOLEAN SetResolution, PULONG ActualTime);
+
 /* Yields the processor. Returns STATUS_NO_YIELD_PERFORMED if no other thread was ready. Differs: the host's scheduler
    decides. Since NT 4.0. */
 NTSYSCALLAPI NTSTATUS NtYieldExecution(VOID);
@@ -449,8 +460,8 @@ NTSYSCALLAPI NTSTATUS NtAlertThreadByThreadId(HANDLE ThreadId);
 /* NtAlertThreadByThreadId; the lock is a hint. Differs: the lock is ignored. Since 11. */
 NTSYSCALLAPI NTSTATUS NtAlertThreadByThreadIdEx(HANDLE ThreadId, struct _RTL_SRWLOCK *Lock);
 
-/* Alerts all valid ids of a list. Returns the status of the first invalid one. Differs: there are no boosts. Since
-   11. */
+/* Alerts all ids of a list. If one is invalid it returns the status of the first such and alerts none. Differs: there
+   are no boosts. Since 11. */
 NTSYSCALLAPI NTSTATUS NtAlertMultipleThreadByThreadId(PHANDLE MultipleThreadId, ULONG Count, PVOID Boost,
                                                       ULONG BoostCount);
 
@@ -523,6 +534,12 @@ NTSYSAPI NTSTATUS NTAPI NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK Desir
 NTSYSAPI NTSTATUS NTAPI NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
                                      POBJECT_ATTRIBUTES ObjectAttributes, PCLIENT_ID ClientId);
 
+/* Opens the thread that follows another one in the process, the first one for NULL. Returns STATUS_NO_MORE_ENTRIES after
+   the last. Differs: threads that have called the library, in no particular order; other processes are
+   STATUS_NOT_SUPPORTED. Since Vista. */
+NTSYSAPI NTSTATUS NTAPI NtGetNextThread(HANDLE ProcessHandle, HANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
+                                        ULONG HandleAttributes, ULONG Flags, PHANDLE NewThreadHandle);
+
 /* Asks another thread to end, or ends the calling one. NULL on the last thread is STATUS_CANT_TERMINATE_SELF. Differs:
    the thread ends where that is safe for the library; its stack is leaked. Since NT 3.1. */
 NTSYSAPI NTSTATUS NTAPI NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus);
@@ -553,12 +570,13 @@ typedef PS_APC_ROUTINE *PPS_APC_ROUTINE;
 #define INTERLOCK_QUEUE_USER_APC_FLAGS
 typedef enum _QUEUE_USER_APC_FLAGS {
     QUEUE_USER_APC_FLAGS_NONE = 0x0,
-    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1
+    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1,
+    QUEUE_USER_APC_CALLBACK_DATA_CONTEXT = 0x10000
 } QUEUE_USER_APC_FLAGS;
 #endif
 
-/* Queues a user APC, which runs in an alertable wait. Returns STATUS_UNSUCCESSFUL for a thread that has ended. Since NT
-   4.0. */
+/* Queues a user APC, which runs in an alertable wait. Without a routine nothing runs. Returns STATUS_UNSUCCESSFUL for a
+   thread that has ended. Since NT 4.0. */
 NTSYSAPI NTSTATUS NTAPI NtQueueApcThread(HANDLE ThreadHandle, PPS_APC_ROUTINE ApcRoutine, PVOID ApcArgument1,
                                          PVOID ApcArgument2, PVOID ApcArgument3);
 
@@ -668,6 +686,13 @@ NTSYSAPI NTSTATUS NTAPI NtQueryInformationThread(HANDLE ThreadHandle, THREADINFO
 NTSYSAPI NTSTATUS NTAPI NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass,
                                                PVOID ThreadInformation, ULONG ThreadInformationLength);
 
+struct _CONTEXT;
+
+/* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: on x86-64, and only if the
+   host has interrupted the thread in its own code: one that waits in the library is STATUS_NOT_SUPPORTED. Since NT 3.1. */
+NTSYSAPI NTSTATUS NTAPI NtGetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
+NTSYSAPI NTSTATUS NTAPI NtSetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
+
 /* Returns the number of the current processor; the Ex form stores its group and number. Differs: the number of the
    virtual processor. Since Server 2003, 7. */
 NTSYSAPI ULONG NTAPI NtGetCurrentProcessorNumber(VOID);
@@ -677,8 +702,26 @@ NTSYSAPI ULONG NTAPI NtGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcessorNu
 
 typedef enum _PROCESSINFOCLASS {
     ProcessBasicInformation = 0,
-    ProcessHandleCount = 20
+    ProcessTimes = 4,                /* KERNEL_USER_TIMES */
+    ProcessBasePriority = 5,         /* KPRIORITY; set only */
+    ProcessPriorityClass = 18,       /* PROCESS_PRIORITY_CLASS */
+    ProcessHandleCount = 20,         /* ULONG; query only */
+    ProcessAffinityMask = 21,        /* KAFFINITY; set only: the basic information has it */
+    ProcessPriorityBoost = 22        /* ULONG: boosts are disabled */
 } PROCESSINFOCLASS;
+
+#define PROCESS_PRIORITY_CLASS_UNKNOWN 0
+#define PROCESS_PRIORITY_CLASS_IDLE 1
+#define PROCESS_PRIORITY_CLASS_NORMAL 2
+#define PROCESS_PRIORITY_CLASS_HIGH 3
+#define PROCESS_PRIORITY_CLASS_REALTIME 4
+#define PROCESS_PRIORITY_CLASS_BELOW_NORMAL 5
+#define PROCESS_PRIORITY_CLASS_ABOVE_NORMAL 6
+
+typedef struct _PROCESS_PRIORITY_CLASS {
+    BOOLEAN Foreground;              /* ignored */
+    UCHAR PriorityClass;
+} PROCESS_PRIORITY_CLASS, *PPROCESS_PRIORITY_CLASS;
 
 typedef struct _PEB *PPEB;
 
@@ -707,12 +750,17 @@ NTSYSAPI NTSTATUS NtSuspendProcess(HANDLE ProcessHandle);
 /* Continues a stopped process. Differs: uses SIGCONT. Since XP. */
 NTSYSAPI NTSTATUS NtResumeProcess(HANDLE ProcessHandle);
 
-/* Queries basic information or the number of handles. Returns STATUS_INFO_LENGTH_MISMATCH or STATUS_INVALID_INFO_CLASS
-   on failure. Differs: only these two classes; the exit status of a process that is no child, and the handles of
-   others, are STATUS_NOT_SUPPORTED. Since NT 3.1. */
+/* Queries information about a process, by class. Returns STATUS_INFO_LENGTH_MISMATCH or STATUS_INVALID_INFO_CLASS on
+   failure. Differs: 5 classes (basic information, times, handles, priority class, boost); the exit status of a process
+   that is no child, and the handles of others, are STATUS_NOT_SUPPORTED. Since NT 3.1. */
 NTSYSAPI NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
                                             PVOID ProcessInformation, ULONG ProcessInformationLength,
                                             PULONG ReturnLength);
+
+/* Sets base priority, priority class, affinity or boost, by class. Differs: 4 classes; another process is
+   STATUS_NOT_SUPPORTED; real-time priorities are STATUS_PRIVILEGE_NOT_HELD. Since NT 3.1. */
+NTSYSAPI NTSTATUS NTAPI NtSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                                PVOID ProcessInformation, ULONG ProcessInformationLength);
 
 /* Access rights and structures of completion. */
 

@@ -10,6 +10,7 @@
 
 #include <interlock/exception.h>
 #include <interlock/ntdef.h>
+#include <interlock/userlock.h>
 #include <interlock/winerror.h>
 
 INTERLOCK_BEGIN
@@ -25,7 +26,6 @@ INTERLOCK_BEGIN
 /* Raises a status as a noncontinuable exception. Does not return. Since NT 3.1. */
 NTSYSAPI DECLSPEC_NORETURN VOID RtlRaiseStatus(NTSTATUS Status);
 
-typedef LONG(NTAPI *PVECTORED_EXCEPTION_HANDLER)(struct _EXCEPTION_POINTERS *ExceptionInfo);
 typedef LONG(NTAPI *PRTLP_UNHANDLED_EXCEPTION_FILTER)(PEXCEPTION_POINTERS ExceptionInfo);
 
 /* Raises the record. Returns only if a handler continues. Differs: faults of the machine remain signals of the host;
@@ -52,6 +52,26 @@ NTSYSAPI PRTLP_UNHANDLED_EXCEPTION_FILTER RtlSetUnhandledExceptionFilter(PRTLP_U
 
 /* Calls that filter. Returns EXCEPTION_CONTINUE_SEARCH if there is none. Since XP. */
 NTSYSAPI LONG RtlUnhandledExceptionFilter(PEXCEPTION_POINTERS ExceptionInfo);
+
+/*
+ * The thread environment block. Its first 112 bytes are those of Windows, as far as threads use them: the members that are
+ * not named are not used. The rest is private: TlsGetValue and the others are the way to it.
+ */
+
+typedef struct _TEB {
+    NT_TIB NtTib; /* Self; no exception list and no limits of the stack */
+    PVOID EnvironmentPointer;
+    CLIENT_ID ClientId;
+    PVOID ActiveRpcHandle;
+    PVOID ThreadLocalStoragePointer;
+    struct _PEB *ProcessEnvironmentBlock;
+    ULONG LastErrorValue;
+    ULONG CountOfOwnedCriticalSections;
+    NTSTATUS LastStatusValue; /* what RtlNtStatusToDosError last mapped */
+    PVOID ThreadPoolData;     /* the pool's record of a worker; NULL: the thread is none */
+} TEB, *PTEB;
+
+C_ASSERT(FIELD_OFFSET(TEB, ClientId) == 64 && FIELD_OFFSET(TEB, LastErrorValue) == 104);
 
 /* Last error and last status. Each thread has its own. */
 
@@ -94,6 +114,30 @@ NTSYSAPI BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRIN
 /* Returns the upper case of a character. Differs: by Unicode's tables for the basic multilingual plane. Since NT
    3.1. */
 NTSYSAPI WCHAR RtlUpcaseUnicodeChar(WCHAR SourceCharacter);
+
+#define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
+#define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002
+
+/* Allocates a copy of a string, terminated if asked; an empty one without memory, unless asked. Returns STATUS_NO_MEMORY,
+   STATUS_NAME_TOO_LONG or STATUS_INVALID_PARAMETER on failure. Since XP. */
+NTSYSAPI NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNICODE_STRING StringOut);
+
+/* Frees the memory of such a copy and makes it empty. Since NT 3.1. */
+NTSYSAPI VOID RtlFreeUnicodeString(PUNICODE_STRING UnicodeString);
+
+/* Fiber-local storage. FlsAlloc and the others of win32/thread.h, with statuses. */
+
+/* Allocates an index, with a callback for values that are not NULL. Returns STATUS_NO_MEMORY if there is none. Since
+   10. */
+NTSYSAPI NTSTATUS RtlFlsAlloc(VOID (*Callback)(PVOID FlsData), PULONG FlsIndex);
+
+/* Frees an index, after the callbacks of its values. Returns STATUS_INVALID_PARAMETER for a bad index, here and below.
+   Since 10. */
+NTSYSAPI NTSTATUS RtlFlsFree(ULONG FlsIndex);
+
+/* Stores or sets the value of the fiber. Since 10. */
+NTSYSAPI NTSTATUS RtlFlsGetValue(ULONG FlsIndex, PVOID *FlsData);
+NTSYSAPI NTSTATUS RtlFlsSetValue(ULONG FlsIndex, PVOID FlsData);
 
 /* Dates. Times are in 100 ns since 1601. */
 
@@ -143,14 +187,6 @@ NTSYSAPI VOID RtlWakeAddressAllNoFence(PVOID Address);
  * 1 held exclusively, 1 + 16n held by n sharers.
  */
 
-typedef struct _RTL_SRWLOCK {
-    PVOID Ptr;
-} RTL_SRWLOCK, *PRTL_SRWLOCK;
-
-#define RTL_SRWLOCK_INIT {0}
-
-C_ASSERT(sizeof(RTL_SRWLOCK) == 8);
-
 /* Converts the only sharer to the exclusive owner and returns TRUE; FALSE if there are other sharers. Never blocks.
    Since 10. */
 NTSYSAPI BOOLEAN RtlConvertSRWLockSharedToExclusive(PRTL_SRWLOCK SRWLock);
@@ -158,74 +194,48 @@ NTSYSAPI BOOLEAN RtlConvertSRWLockSharedToExclusive(PRTL_SRWLOCK SRWLock);
 /* Converts exclusive to shared and lets waiting sharers in. Never blocks. Since 10. */
 NTSYSAPI VOID RtlConvertSRWLockExclusiveToShared(PRTL_SRWLOCK SRWLock);
 
-/* Internal: the paths where the inline guess was wrong. */
-NTSYSAPI VOID RtlpAcquireSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
-NTSYSAPI VOID RtlpAcquireSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
-NTSYSAPI BOOLEAN RtlpTryAcquireSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
-NTSYSAPI BOOLEAN RtlpTryAcquireSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
-NTSYSAPI VOID RtlpReleaseSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
-NTSYSAPI VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
-
-#define RTLP_SRWLOCK_EXCLUSIVE ((ULONG_PTR)0x1)
-#define RTLP_SRWLOCK_ONE_SHARER ((ULONG_PTR)0x11)
-
-/* Internal: one compare-exchange, acq_rel: an acquire pairs with the release before it. Guesses the common value
-   instead of reading it: a read would have to wait for the last store to the cache line. */
-NTSYSAPI inline BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To)
-{
-    return __atomic_compare_exchange_n((volatile ULONG_PTR *)SRWLock, &From, To, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
 /* Initializes a free lock. Since Vista. */
 NTSYSAPI inline VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock)
 {
-    __atomic_store_n((volatile ULONG_PTR *)SRWLock, 0, __ATOMIC_RELEASE);
+    RtlpInitializeSRWLock(SRWLock);
 }
 
 /* Blocks until the lock is acquired exclusively. Since Vista. */
 NTSYSAPI inline VOID RtlAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
-    if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE)) {
-        RtlpAcquireSRWLockExclusiveContended(SRWLock);
-    }
+    RtlpAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Blocks until the lock is acquired shared, behind waiting exclusive acquires. Since Vista. */
 NTSYSAPI inline VOID RtlAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
-    if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER)) {
-        RtlpAcquireSRWLockSharedContended(SRWLock);
-    }
+    RtlpAcquireSRWLockShared(SRWLock);
 }
 
 /* Acquires the lock exclusively if it is free. Returns TRUE if it did. Since 7. */
 NTSYSAPI inline BOOLEAN RtlTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
-    return RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE) || RtlpTryAcquireSRWLockExclusiveContended(SRWLock);
+    return RtlpTryAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Acquires the lock shared if that is possible at once. Returns TRUE if it did. Since 7. */
 NTSYSAPI inline BOOLEAN RtlTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
-    return RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER) || RtlpTryAcquireSRWLockSharedContended(SRWLock);
+    return RtlpTryAcquireSRWLockShared(SRWLock);
 }
 
 /* Releases an exclusive acquire, on any thread. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Since
    Vista. */
 NTSYSAPI inline VOID RtlReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
-    if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_EXCLUSIVE, 0)) {
-        RtlpReleaseSRWLockExclusiveContended(SRWLock);
-    }
+    RtlpReleaseSRWLockExclusive(SRWLock);
 }
 
 /* Releases a shared acquire, on any thread. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Differs: with
    waiters queued, an exclusive owner looks like one sharer, and releasing it this way goes unnoticed. Since Vista. */
 NTSYSAPI inline VOID RtlReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
-    if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_ONE_SHARER, 0)) {
-        RtlpReleaseSRWLockSharedContended(SRWLock);
-    }
+    RtlpReleaseSRWLockShared(SRWLock);
 }
 
 /*
@@ -233,26 +243,15 @@ NTSYSAPI inline VOID RtlReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
  * context must be clear.
  */
 
-#define RTL_RUN_ONCE_INIT {0}
-#define RTL_RUN_ONCE_CHECK_ONLY 0x00000001UL
-#define RTL_RUN_ONCE_ASYNC 0x00000002UL
-#define RTL_RUN_ONCE_INIT_FAILED 0x00000004UL
-#define RTL_RUN_ONCE_CTX_RESERVED_BITS 2
-
-typedef union _RTL_RUN_ONCE {
-    PVOID Ptr;
-} RTL_RUN_ONCE, *PRTL_RUN_ONCE;
-
-C_ASSERT(sizeof(RTL_RUN_ONCE) == 8);
-
 typedef ULONG RTL_RUN_ONCE_INIT_FN(PRTL_RUN_ONCE RunOnce, PVOID Parameter, PVOID *Context);
 typedef RTL_RUN_ONCE_INIT_FN *PRTL_RUN_ONCE_INIT_FN;
 
 /* Initializes a run-once. Zeroed memory is one too. Since Vista. */
 NTSYSAPI VOID RtlRunOnceInitialize(PRTL_RUN_ONCE RunOnce);
 
-/* Runs the callback once; other callers block until it is done, and one of them retries after a failure. Returns
-   STATUS_UNSUCCESSFUL if the callback fails. Since Vista. */
+/* Runs the callback once; other callers block until it is done, and one of them retries after a failure. The callback
+   gets the caller's Context, NULL or not, and what it leaves there is kept. Returns STATUS_UNSUCCESSFUL if the callback
+   fails. Since Vista. */
 NTSYSAPI NTSTATUS RtlRunOnceExecuteOnce(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter,
                                         PVOID *Context);
 
@@ -284,52 +283,6 @@ NTSYSAPI inline NTSTATUS RtlRunOnceBeginInitialize(PRTL_RUN_ONCE RunOnce, ULONG 
 }
 
 /* Critical sections. Recursive; spin before sleeping. See docs/user-mode-locks.md. */
-
-#define RTL_CRITSECT_TYPE 0
-#define RTL_RESOURCE_TYPE 1
-
-/* One per section or resource that has debug information, linked into the list of the process. */
-typedef struct _RTL_CRITICAL_SECTION_DEBUG {
-    WORD Type;
-    WORD CreatorBackTraceIndex;
-    struct _RTL_CRITICAL_SECTION *CriticalSection;
-    LIST_ENTRY ProcessLocksList;
-    DWORD EntryCount;
-    DWORD ContentionCount;
-    DWORD Flags;
-    WORD CreatorBackTraceIndexHigh;
-    WORD Identifier;
-} RTL_CRITICAL_SECTION_DEBUG, *PRTL_CRITICAL_SECTION_DEBUG, RTL_RESOURCE_DEBUG, *PRTL_RESOURCE_DEBUG;
-
-/* LockCount: -1 free, -2 held. Bit 0 clear: held. Bit 1 clear: a woken waiter has not run yet. The rest is -1 minus the
-   number of waiters. */
-typedef struct _RTL_CRITICAL_SECTION {
-    PRTL_CRITICAL_SECTION_DEBUG DebugInfo; /* (PVOID)-1: none */
-    LONG LockCount;
-    LONG RecursionCount;
-    HANDLE OwningThread;  /* its id; NULL: free */
-    HANDLE LockSemaphore; /* how waiters wait: NULL before the first one, an event, or -1 */
-    ULONG_PTR SpinCount;
-} RTL_CRITICAL_SECTION, *PRTL_CRITICAL_SECTION;
-
-C_ASSERT(sizeof(RTL_CRITICAL_SECTION) == 40);
-C_ASSERT(FIELD_OFFSET(RTL_CRITICAL_SECTION, LockCount) == 8);
-C_ASSERT(FIELD_OFFSET(RTL_CRITICAL_SECTION, SpinCount) == 32);
-C_ASSERT(sizeof(RTL_CRITICAL_SECTION_DEBUG) == 48);
-
-/* Flags of RtlInitializeCriticalSectionEx. The low 24 bits of a spin count are the count. */
-#define RTL_CRITICAL_SECTION_FLAG_NO_DEBUG_INFO 0x01000000
-#define RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN 0x02000000
-#define RTL_CRITICAL_SECTION_FLAG_STATIC_INIT 0x04000000
-#define RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE 0x08000000
-#define RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO 0x10000000
-#define RTL_CRITICAL_SECTION_ALL_FLAG_BITS 0xFF000000
-#define RTL_CRITICAL_SECTION_FLAG_RESERVED                                                                             \
-    (RTL_CRITICAL_SECTION_ALL_FLAG_BITS &                                                                              \
-     (~(RTL_CRITICAL_SECTION_FLAG_NO_DEBUG_INFO | RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN |                             \
-        RTL_CRITICAL_SECTION_FLAG_STATIC_INIT | RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE |                              \
-        RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)))
-#define RTL_CRITICAL_SECTION_DEBUG_FLAG_STATIC_INIT 0x00000001
 
 /* Initializes a free section with the default spin count, 2000. Since NT 3.1. */
 NTSYSAPI NTSTATUS RtlInitializeCriticalSection(PRTL_CRITICAL_SECTION CriticalSection);
@@ -375,15 +328,6 @@ NTSYSAPI VOID RtlCheckForOrphanedCriticalSections(HANDLE Thread);
  * acquires it again in the same mode before it returns, whatever the status. A wake affects only threads that sleep at
  * that moment. Sleepers may wake spuriously: check the condition again.
  */
-
-typedef struct _RTL_CONDITION_VARIABLE {
-    PVOID Ptr;
-} RTL_CONDITION_VARIABLE, *PRTL_CONDITION_VARIABLE;
-
-#define RTL_CONDITION_VARIABLE_INIT {0}
-#define RTL_CONDITION_VARIABLE_LOCKMODE_SHARED 0x1
-
-C_ASSERT(sizeof(RTL_CONDITION_VARIABLE) == 8);
 
 /* Initializes a condition variable without sleepers. Since Vista. */
 NTSYSAPI VOID RtlInitializeConditionVariable(PRTL_CONDITION_VARIABLE ConditionVariable);
@@ -456,29 +400,20 @@ NTSYSAPI VOID RtlDumpResource(PRTL_RESOURCE Resource);
 
 /* Barriers. A number of threads wait for each other. */
 
-typedef struct _RTL_BARRIER {
-    DWORD Reserved1;
-    DWORD Reserved2;
-    ULONG_PTR Reserved3[2];
-    DWORD Reserved4;
-    DWORD Reserved5;
-} RTL_BARRIER, *PRTL_BARRIER;
-
-C_ASSERT(sizeof(RTL_BARRIER) == 32);
-
 #define RTL_BARRIER_FLAGS_SPIN_ONLY 0x00000001
 #define RTL_BARRIER_FLAGS_BLOCK_ONLY 0x00000002
 #define RTL_BARRIER_FLAGS_NO_DELETE 0x00000004 /* the deleting thread knows otherwise that this one has left */
 
 /* Initializes a barrier for a number of threads. SpinCount MAXULONG is the default. Returns STATUS_INVALID_PARAMETER_2
-   or _3 for a bad number or count. Since 8. */
+   for no threads. Since 8. */
 NTSYSAPI NTSTATUS RtlInitBarrier(PRTL_BARRIER Barrier, ULONG TotalThreads, ULONG SpinCount);
 
 /* Waits until all threads have left, except those that entered with RTL_BARRIER_FLAGS_NO_DELETE. Since 8. */
 NTSYSAPI NTSTATUS RtlDeleteBarrier(PRTL_BARRIER Barrier);
 
 /* Blocks until all threads have arrived; spins first unless the flags say otherwise. Returns TRUE to one of them. The
-   second form is for a barrier that will be deleted, whatever the flags say. Since 8. */
+   second form is for a barrier that will be deleted, whatever the flags say. Raises STATUS_INVALID_PARAMETER_2 for
+   unknown flags. Since 8. */
 NTSYSAPI BOOLEAN RtlBarrier(PRTL_BARRIER Barrier, ULONG Flags);
 NTSYSAPI BOOLEAN RtlBarrierForDelete(PRTL_BARRIER Barrier, ULONG Flags);
 

@@ -8,141 +8,15 @@
 #define INTERLOCK_THREADPOOL_H
 
 #include <interlock/rtl.h>
+#include <interlock/tpenviron.h>
 
 INTERLOCK_BEGIN
 
-typedef DWORD TP_VERSION, *PTP_VERSION;
-typedef DWORD TP_WAIT_RESULT;
-
-typedef struct _TP_POOL TP_POOL, *PTP_POOL;
-typedef struct _TP_CLEANUP_GROUP TP_CLEANUP_GROUP, *PTP_CLEANUP_GROUP;
-typedef struct _TP_CALLBACK_INSTANCE TP_CALLBACK_INSTANCE, *PTP_CALLBACK_INSTANCE;
-typedef struct _TP_WORK TP_WORK, *PTP_WORK;
-typedef struct _TP_TIMER TP_TIMER, *PTP_TIMER;
-typedef struct _TP_WAIT TP_WAIT, *PTP_WAIT;
-typedef struct _TP_IO TP_IO, *PTP_IO;
 struct _IO_STATUS_BLOCK;
-struct _ACTIVATION_CONTEXT;
 
-typedef VOID (*PTP_SIMPLE_CALLBACK)(PTP_CALLBACK_INSTANCE Instance, PVOID Context);
-typedef VOID (*PTP_WORK_CALLBACK)(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PTP_WORK Work);
-typedef VOID (*PTP_TIMER_CALLBACK)(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PTP_TIMER Timer);
-typedef VOID (*PTP_WAIT_CALLBACK)(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PTP_WAIT Wait,
-                                  TP_WAIT_RESULT WaitResult);
 typedef VOID (*PTP_IO_CALLBACK)(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PVOID ApcContext,
                                 struct _IO_STATUS_BLOCK *IoStatusBlock, PTP_IO Io);
-typedef VOID (*PTP_CLEANUP_GROUP_CANCEL_CALLBACK)(PVOID ObjectContext, PVOID CleanupContext);
-
-typedef enum _TP_CALLBACK_PRIORITY {
-    TP_CALLBACK_PRIORITY_HIGH,
-    TP_CALLBACK_PRIORITY_NORMAL,
-    TP_CALLBACK_PRIORITY_LOW,
-    TP_CALLBACK_PRIORITY_INVALID,
-    TP_CALLBACK_PRIORITY_COUNT = TP_CALLBACK_PRIORITY_INVALID
-} TP_CALLBACK_PRIORITY;
-
-typedef struct _TP_POOL_STACK_INFORMATION {
-    SIZE_T StackReserve;
-    SIZE_T StackCommit;
-} TP_POOL_STACK_INFORMATION, *PTP_POOL_STACK_INFORMATION;
-
-/* Callback environments. How the callbacks of an object run; read when the object is allocated. */
-
-typedef struct _TP_CALLBACK_ENVIRON_V3 {
-    TP_VERSION Version;
-    PTP_POOL Pool;                                 /* NULL: the pool of the process */
-    PTP_CLEANUP_GROUP CleanupGroup;
-    PTP_CLEANUP_GROUP_CANCEL_CALLBACK CleanupGroupCancelCallback;
-    PVOID RaceDll;                                 /* ignored: modules are never unloaded */
-    struct _ACTIVATION_CONTEXT *ActivationContext; /* ignored */
-    PTP_SIMPLE_CALLBACK FinalizationCallback;      /* runs after each callback */
-    union {
-        DWORD Flags;
-        struct {
-            DWORD LongFunction : 1;
-            DWORD Persistent : 1;
-            DWORD Private : 30;
-        } s;
-    } u;
-    TP_CALLBACK_PRIORITY CallbackPriority;
-    DWORD Size;
-} TP_CALLBACK_ENVIRON_V3, TP_CALLBACK_ENVIRON, *PTP_CALLBACK_ENVIRON;
-
-C_ASSERT(sizeof(TP_CALLBACK_ENVIRON_V3) == 72);
-C_ASSERT(FIELD_OFFSET(TP_CALLBACK_ENVIRON_V3, CallbackPriority) == 60);
-
-/* Initializes an environment: the pool of the process, normal priority. Since Vista. */
-FORCEINLINE VOID TpInitializeCallbackEnviron(PTP_CALLBACK_ENVIRON CallbackEnviron)
-{
-    memset(CallbackEnviron, 0, sizeof(*CallbackEnviron));
-    CallbackEnviron->Version = 3;
-    CallbackEnviron->CallbackPriority = TP_CALLBACK_PRIORITY_NORMAL;
-    CallbackEnviron->Size = sizeof(*CallbackEnviron);
-}
-
-/* Sets the pool that runs the callbacks. Since Vista. */
-FORCEINLINE VOID TpSetCallbackThreadpool(PTP_CALLBACK_ENVIRON CallbackEnviron, PTP_POOL Pool)
-{
-    CallbackEnviron->Pool = Pool;
-}
-
-/* Sets the cleanup group of the objects, and a callback for those that it cancels. Since Vista. */
-FORCEINLINE VOID TpSetCallbackCleanupGroup(PTP_CALLBACK_ENVIRON CallbackEnviron, PTP_CLEANUP_GROUP CleanupGroup,
-                                           PTP_CLEANUP_GROUP_CANCEL_CALLBACK CleanupGroupCancelCallback)
-{
-    CallbackEnviron->CleanupGroup = CleanupGroup;
-    CallbackEnviron->CleanupGroupCancelCallback = CleanupGroupCancelCallback;
-}
-
-/* Sets the activation context of callbacks. Differs: ignored. Since Vista. */
-FORCEINLINE VOID TpSetCallbackActivationContext(PTP_CALLBACK_ENVIRON CallbackEnviron,
-                                                struct _ACTIVATION_CONTEXT *ActivationContext)
-{
-    CallbackEnviron->ActivationContext = ActivationContext;
-}
-
-/* Runs callbacks without an activation context. Differs: ignored. Since Vista. */
-FORCEINLINE VOID TpSetCallbackNoActivationContext(PTP_CALLBACK_ENVIRON CallbackEnviron)
-{
-    CallbackEnviron->ActivationContext = (struct _ACTIVATION_CONTEXT *)(LONG_PTR)-1;
-}
-
-/* Declares that callbacks may run long: they do not count against the running ones. Since Vista. */
-FORCEINLINE VOID TpSetCallbackLongFunction(PTP_CALLBACK_ENVIRON CallbackEnviron)
-{
-    CallbackEnviron->u.s.LongFunction = 1;
-}
-
-/* Keeps a module loaded while there are callbacks. Differs: ignored: modules are never unloaded. Since Vista. */
-FORCEINLINE VOID TpSetCallbackRaceWithDll(PTP_CALLBACK_ENVIRON CallbackEnviron, PVOID DllHandle)
-{
-    CallbackEnviron->RaceDll = DllHandle;
-}
-
-/* Sets a routine that runs after each callback. Since Vista. */
-FORCEINLINE VOID TpSetCallbackFinalizationCallback(PTP_CALLBACK_ENVIRON CallbackEnviron,
-                                                   PTP_SIMPLE_CALLBACK FinalizationCallback)
-{
-    CallbackEnviron->FinalizationCallback = FinalizationCallback;
-}
-
-/* Sets the priority: high runs before everything queued, low when nothing else is. Since 7. */
-FORCEINLINE VOID TpSetCallbackPriority(PTP_CALLBACK_ENVIRON CallbackEnviron, TP_CALLBACK_PRIORITY Priority)
-{
-    CallbackEnviron->CallbackPriority = Priority;
-}
-
-/* Keeps the thread that has run a callback. Since Vista. */
-FORCEINLINE VOID TpSetCallbackPersistent(PTP_CALLBACK_ENVIRON CallbackEnviron)
-{
-    CallbackEnviron->u.s.Persistent = 1;
-}
-
-/* Ends the environment. Does nothing. Since Vista. */
-FORCEINLINE VOID TpDestroyCallbackEnviron(PTP_CALLBACK_ENVIRON CallbackEnviron)
-{
-    UNREFERENCED_PARAMETER(CallbackEnviron);
-}
+typedef WAITORTIMERCALLBACKFUNC RTL_WAITORTIMERCALLBACKFUNC;
 
 /* Pools. */
 
@@ -172,7 +46,8 @@ NTSYSAPI NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn);
 /* Releases the group, which lives until its last member is gone. Since Vista. */
 NTSYSAPI VOID TpReleaseCleanupGroup(PTP_CLEANUP_GROUP CleanupGroup);
 
-/* Releases all members and waits for their callbacks, cancelling pending ones if asked. Since Vista. */
+/* Releases all members and waits for their callbacks, cancelling pending ones if asked. Then calls the cancel callback
+   of each member that was cancelled before the program has released it. Since Vista. */
 NTSYSAPI VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL CancelPendingCallbacks,
                                            PVOID CleanupParameter);
 
@@ -194,7 +69,7 @@ NTSYSAPI VOID TpCallbackUnloadDllOnCompletion(PTP_CALLBACK_INSTANCE Instance, PV
    Vista. */
 NTSYSAPI NTSTATUS TpCallbackMayRunLong(PTP_CALLBACK_INSTANCE Instance);
 
-/* Counts the callback as finished for threads that wait on the object. Since Vista. */
+/* Counts the callback as finished for threads that wait on the object, but not for its cleanup group. Since Vista. */
 NTSYSAPI VOID TpDisassociateCallback(PTP_CALLBACK_INSTANCE Instance);
 
 /* Work objects. Posting cannot fail. */
@@ -231,7 +106,7 @@ NTSYSAPI VOID TpReleaseTimer(PTP_TIMER Timer);
 NTSYSAPI VOID TpSetTimer(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG WindowLength);
 NTSYSAPI LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG WindowLength);
 
-/* Returns TRUE while the timer will expire. Differs: FALSE after a timer without a period has expired. Since Vista. */
+/* Returns TRUE if the last call that set the timer gave it a due time, even if it has expired since. Since Vista. */
 NTSYSAPI LOGICAL TpIsTimerSet(PTP_TIMER Timer);
 
 /* Blocks until no callback is queued or running, cancelling pending ones if asked. The timer stays set. Since Vista. */
@@ -277,34 +152,16 @@ NTSYSAPI VOID TpWaitForIoCompletion(PTP_IO Io, LOGICAL CancelPendingCallbacks);
 
 /* The older interface. Everything runs in the pool of the process. */
 
-#define WT_EXECUTEDEFAULT 0x00000000
-#define WT_EXECUTEINIOTHREAD 0x00000001
-#define WT_EXECUTEINUITHREAD 0x00000002
-#define WT_EXECUTEINWAITTHREAD 0x00000004
-#define WT_EXECUTEONLYONCE 0x00000008
-#define WT_EXECUTEDELETEWAIT 0x00000008
-#define WT_EXECUTELONGFUNCTION 0x00000010
-#define WT_EXECUTEINLONGTHREAD 0x00000010
-#define WT_EXECUTEINTIMERTHREAD 0x00000020
-#define WT_EXECUTEINPERSISTENTIOTHREAD 0x00000040
-#define WT_EXECUTEINPERSISTENTTHREAD 0x00000080
-#define WT_TRANSFER_IMPERSONATION 0x00000100
-#define WT_SET_MAX_THREADPOOL_THREADS(Flags, Limit) ((Flags) |= (Limit) << 16)
-
-typedef VOID (*WORKERCALLBACKFUNC)(PVOID);
-typedef VOID (*WAITORTIMERCALLBACKFUNC)(PVOID, BOOLEAN);
-typedef WAITORTIMERCALLBACKFUNC WAITORTIMERCALLBACK, RTL_WAITORTIMERCALLBACKFUNC;
-
 /* Runs a routine in the pool of the process. Returns STATUS_NO_MEMORY if memory is exhausted. Since 2000. */
 NTSYSAPI NTSTATUS RtlQueueWorkItem(WORKERCALLBACKFUNC Function, PVOID Context, ULONG Flags);
 
-/* Runs a routine each time an object is signaled or the time is over. Differs: the wait is set again when the routine
-   has returned; it references the object; a mutex is STATUS_INVALID_PARAMETER_2. Since 2000. */
+/* Runs a routine each time an object is signaled or the time is over, also while an earlier call runs. Differs: it
+   references the object; a wait for a mutex has a thread of its own, which runs the routine. Since 2000. */
 NTSYSAPI NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
                                   ULONG Milliseconds, ULONG Flags);
 
-/* Ends a registered wait. Returns STATUS_PENDING while the routine runs. The Ex form sets Event at the end, or blocks
-   until then if Event is -1. Since 2000. */
+/* Ends a registered wait. Returns STATUS_PENDING while calls of the routine are pending or running, which still occur.
+   The Ex form sets Event after the last one, or blocks until then if Event is -1. Since 2000. */
 NTSYSAPI NTSTATUS RtlDeregisterWait(HANDLE WaitHandle);
 NTSYSAPI NTSTATUS RtlDeregisterWaitEx(HANDLE WaitHandle, HANDLE Event);
 

@@ -1,6 +1,6 @@
-#ifndef INTERLOCK_WIN32_SDKDDKVER_H
-#define INTERLOCK_WIN32_SDKDDKVER_H
+#ifndef INTERLOCK_WIN32_INCLUDE_SDKDDKVER_H
+#define INTERLOCK_WIN32_INCLUDE_SDKDDKVER_H
 
-#include <windows.h>
+#include <interlock/win32/version.h>
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <interlock/win32/language.h>
 
+#include <corecrt.h>
+
 /* With _UNICODE strings have 16-bit characters, as with UNICODE in windows.h. */
 #if defined(_UNICODE) && !defined(UNICODE)
 #error "_UNICODE without UNICODE: a TCHAR would be two things."
@@ -16,7 +18,11 @@
 #define _TEXT(s) __TEXT(s)
 typedef TCHAR _TCHAR;
 typedef TCHAR _TSCHAR, _TUCHAR, _TXCHAR;
+#ifdef UNICODE
+#define _tmain wmain /* link with interlock-wmain: its main passes wide arguments */
+#else
 #define _tmain main
+#endif
 
 #ifdef UNICODE
 #define _tcslen InterlockWcslen
@@ -43,7 +49,14 @@ typedef TCHAR _TSCHAR, _TUCHAR, _TXCHAR;
 #define _ftprintf InterlockFwprintf
 #define _sntprintf InterlockSnwprintf
 #define _vsntprintf InterlockVsnwprintf
-#define _stprintf_s InterlockSnwprintf
+#define _stprintf_s swprintf_s
+#define _vstprintf_s vswprintf_s
+#define _sntprintf_s _snwprintf_s
+#define _tcscpy_s wcscpy_s
+#define _tcsncpy_s wcsncpy_s
+#define _tcscat_s wcscat_s
+#define _tcsncat_s wcsncat_s
+#define _tcstok_s wcstok_s
 #else
 #define _tcslen strlen
 #define _tcsnlen strnlen
@@ -70,7 +83,14 @@ typedef TCHAR _TSCHAR, _TUCHAR, _TXCHAR;
 #define _sntprintf snprintf
 #define _vsntprintf vsnprintf
 #define _stprintf sprintf
-#define _stprintf_s snprintf
+#define _stprintf_s sprintf_s
+#define _vstprintf_s vsprintf_s
+#define _sntprintf_s _snprintf_s
+#define _tcscpy_s strcpy_s
+#define _tcsncpy_s strncpy_s
+#define _tcscat_s strcat_s
+#define _tcsncat_s strncat_s
+#define _tcstok_s strtok_s
 #endif
 
 #endif

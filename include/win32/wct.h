@@ -1,6 +1,7 @@
-#ifndef INTERLOCK_WIN32_WCT_H
-#define INTERLOCK_WIN32_WCT_H
+#ifndef INTERLOCK_WIN32_INCLUDE_WCT_H
+#define INTERLOCK_WIN32_INCLUDE_WCT_H
 
 #include <windows.h>
+#include <interlock/win32/wct.h>
 
 #endif

@@ -98,6 +98,23 @@ void LabAdvanceTime(uint64_t time)
     lab_spin_changed(lab_cell_pseudo(PSEUDO_CLOCK));
 }
 
+void LabEnterLibc(void)
+{
+    if (lab->current != NULL)
+        lab->current->inside_libc = true;
+}
+
+void LabLeaveLibc(void)
+{
+    lab_thread *t = lab->current;
+
+    if (t == NULL)
+        return;
+    t->inside_libc = false;
+    t->interrupt_pending |= t->interrupt_later;
+    t->interrupt_later = false;
+}
+
 void *LabAllocate(size_t size)
 {
     return lab_memory_allocate(size, 16);

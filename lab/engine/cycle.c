@@ -122,6 +122,8 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
         t->state == THREAD_BLOCKED ? t->expected : 0,
         t->deadline != 0 ? t->deadline - lab->run.now : 0,
         t->interrupt_pending,
+        t->inside_libc,
+        t->interrupt_later,
         t->registers,
         t->frame,
     };

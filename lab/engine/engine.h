@@ -150,6 +150,8 @@ typedef struct lab_thread {
     bool timed_out;
     bool in_interrupt;
     bool interrupt_pending;
+    bool inside_libc;
+    bool interrupt_later; /* put off until the thread has left the C library */
     uint8_t joined;   /* THREAD_JOINING: the thread it waits for */
     bool asleep;      /* spins, and nothing that it reads has changed */
     bool may_give_up; /* the loop may end without a change: if chosen, the thread iterates until it does */

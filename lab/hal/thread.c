@@ -26,7 +26,7 @@ static void LabhalThreadExit(void)
 static void LabhalInterrupt(void)
 {
     if (HalCurrentThread != NULL && LabhalCallbacks.Interrupt != NULL) {
-        LabhalCallbacks.Interrupt(FALSE);
+        LabhalCallbacks.Interrupt(lab->current->inside_libc);
     }
 }
 
@@ -101,6 +101,16 @@ VOID HalWatchThreadExit(struct _KTHREAD *Thread)
     }
 }
 
+/* A schedule ends with its threads. */
+HAL_OTHERS HalFindOtherThreads(VOID)
+{
+    return HalOthers;
+}
+
+VOID HalNoteThreadEnds(VOID)
+{
+}
+
 NTSTATUS HalInterruptThread(ULONG ThreadId)
 {
     if (ThreadId < LABHAL_FIRST_THREAD) {
@@ -122,9 +132,15 @@ BOOLEAN HalIsThreadAsleep(ULONG ThreadId)
     return FALSE;
 }
 
-BOOLEAN HalInterruptLater(VOID)
+HAL_LATER HalInterruptLater(VOID)
 {
-    return FALSE;
+    lab->current->interrupt_later = true;
+    return HalLaterSet;
+}
+
+BOOLEAN HalCanInterruptLater(VOID)
+{
+    return TRUE;
 }
 
 BOOLEAN HalBarrierAllThreads(VOID)

@@ -161,12 +161,6 @@ LAB_SCENARIO(suspend_converted_alert, .Setup = setup, .Threads = {wait_for_alert
              .Finish = it_is_done);
 
 /* A running thread, and one in a wait that is not converted: it stops, and stays where it is. */
-static int is_stopped(PKTHREAD thread)
-{
-    return __atomic_load_n(&thread->State, __ATOMIC_RELAXED) == Waiting &&
-           __atomic_load_n(&thread->WaitReason, __ATOMIC_RELAXED) == Suspended;
-}
-
 static void runner(void)
 {
     begin();

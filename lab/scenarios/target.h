@@ -4,6 +4,8 @@
 
 #include <ntddk.h>
 
+#include "ke/ki.h"
+
 static PKTHREAD target;
 
 static inline void announce(void)
@@ -17,6 +19,13 @@ static inline PKTHREAD find_target(void)
     while ((thread = __atomic_load_n(&target, __ATOMIC_ACQUIRE)) == NULL)
         ;
     return thread;
+}
+
+/* A suspension has parked it. */
+static inline int is_stopped(PKTHREAD thread)
+{
+    return __atomic_load_n(&thread->State, __ATOMIC_RELAXED) == Waiting &&
+           __atomic_load_n(&thread->WaitReason, __ATOMIC_RELAXED) == Suspended;
 }
 
 #endif

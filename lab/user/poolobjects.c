@@ -11,7 +11,8 @@
 #include "rtl/criticalsection.h"
 
 static HANDLE event;
-static int ran, cancelled, over;
+static HANDLE semaphore;
+static int ran, cancelled, over, inside;
 static PTP_TIMER timer;
 static PTP_WAIT wait;
 static PTP_WORK work;
@@ -150,6 +151,119 @@ static void setup_registered_timeout(void)
     LabAssert(RtlRegisterWait(&registered, event, timeout_callback, NULL, 1, WT_EXECUTEONLYONCE) == STATUS_SUCCESS);
 }
 
+/* No count is lost: each has a callback, or is still there when the wait is deregistered. */
+static void setup_counts(ULONG flags)
+{
+    setup();
+    LabAssert(NtCreateSemaphore(&semaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, 2) == STATUS_SUCCESS);
+    LabAssert(RtlRegisterWait(&registered, semaphore, registered_callback, NULL, MAXULONG, flags) == STATUS_SUCCESS);
+}
+
+static void setup_counts_once(void)
+{
+    setup_counts(WT_EXECUTEONLYONCE);
+}
+
+static void setup_counts_overlapping(void)
+{
+    setup_counts(WT_EXECUTEDEFAULT);
+}
+
+static void release_two(void)
+{
+    NtReleaseSemaphore(semaphore, 2, NULL);
+}
+
+static void deregister_waiting(void)
+{
+    LabAssert(RtlDeregisterWaitEx(registered, (HANDLE)(LONG_PTR)-1) == STATUS_SUCCESS);
+    runs();
+}
+
+static void no_count_is_lost(void)
+{
+    SEMAPHORE_BASIC_INFORMATION information = {0};
+    NtQuerySemaphore(semaphore, SemaphoreBasicInformation, &information, sizeof(information), NULL);
+    LabAssert(ran + (int)information.CurrentCount == 2);
+}
+LAB_SCENARIO(pool_registered_counts_once, .Setup = setup_counts_once, .Threads = {release_two, deregister_waiting},
+             .Finish = no_count_is_lost, .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_registered_counts, .Setup = setup_counts_overlapping, .Threads = {release_two, deregister_waiting},
+             .Finish = no_count_is_lost, .Flags = LAB_LARGE);
+
+/* A mutex is free after the wait for it was deregistered: untouched, or abandoned by the thread that waited. */
+static HANDLE mutant;
+
+static void setup_registered_mutex(void)
+{
+    setup();
+    LabAssert(NtCreateMutant(&mutant, MUTANT_ALL_ACCESS, NULL, FALSE) == STATUS_SUCCESS);
+    LabAssert(RtlRegisterWait(&registered, mutant, registered_callback, NULL, MAXULONG, WT_EXECUTEONLYONCE) ==
+              STATUS_SUCCESS);
+}
+
+static void deregister_mutex(void)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+    deregister_waiting();
+    NTSTATUS status = NtWaitForSingleObject(mutant, FALSE, &now);
+    LabAssert(status == (runs() ? STATUS_ABANDONED : STATUS_SUCCESS));
+}
+LAB_SCENARIO(pool_registered_mutex, .Setup = setup_registered_mutex, .Threads = {deregister_mutex}, .Flags = LAB_LARGE);
+
+/* Timer queues: a callback that is outstanding when its timer is deleted occurs. */
+static HANDLE queued_timer;
+static NTSTATUS deleted;
+
+static VOID queue_callback(PVOID context, BOOLEAN fired)
+{
+    UNREFERENCED_PARAMETER(context);
+    LabAssert(fired);
+    count_run();
+}
+
+static void setup_queued_timer(void)
+{
+    setup();
+    LabAssert(RtlCreateTimer(NULL, &queued_timer, queue_callback, NULL, 1, 0, 0) == STATUS_SUCCESS);
+}
+
+static void setup_due_timer(void)
+{
+    setup();
+    LabAssert(RtlCreateTimer(NULL, &queued_timer, queue_callback, NULL, 0, 0, 0) == STATUS_SUCCESS);
+}
+
+static void delete_timer(void)
+{
+    deleted = RtlDeleteTimer(NULL, queued_timer, NULL);
+}
+
+static void outstanding_ran(void)
+{
+    LabAssert(ran <= 1 && (deleted != STATUS_PENDING || ran == 1));
+}
+
+/* A timer that has expired before: the event is set after its callback. */
+static void delete_due_timer(void)
+{
+    NTSTATUS status = RtlDeleteTimer(NULL, queued_timer, event);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_PENDING);
+    LabAssert(NtWaitForSingleObject(event, FALSE, NULL) == STATUS_SUCCESS);
+    LabAssert(runs() == 1);
+}
+
+static void delete_due_timer_waiting(void)
+{
+    LabAssert(RtlDeleteTimer(NULL, queued_timer, (HANDLE)(LONG_PTR)-1) == STATUS_SUCCESS);
+    LabAssert(runs() == 1);
+}
+LAB_SCENARIO(pool_queue_timer_deleted, .Setup = setup_queued_timer, .Threads = {delete_timer},
+             .Finish = outstanding_ran, .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_queue_timer_due, .Setup = setup_due_timer, .Threads = {delete_due_timer}, .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_queue_timer_due_wait, .Setup = setup_due_timer, .Threads = {delete_due_timer_waiting},
+             .Flags = LAB_LARGE);
+
 LAB_SCENARIO(pool_registered_timeout, .Setup = setup_registered_timeout, .Threads = {deregister}, .Flags = LAB_LARGE);
 LAB_SCENARIO(pool_registered_wait, .Setup = setup_registered, .Threads = {set_twice, deregister}, .Flags = LAB_LARGE);
 
@@ -161,23 +275,32 @@ static VOID work_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WOR
     UNREFERENCED_PARAMETER(instance);
     UNREFERENCED_PARAMETER(context);
     UNREFERENCED_PARAMETER(item);
+    __atomic_store_n(&inside, 1, __ATOMIC_RELAXED);
     count_run();
+    __atomic_store_n(&inside, 0, __ATOMIC_RELAXED);
 }
 
+/* It may free what the callback uses. */
 static VOID cancel_callback(PVOID context, PVOID parameter)
 {
     LabAssert(context == &ran && parameter == &cancelled);
+    LabAssert(!__atomic_load_n(&inside, __ATOMIC_RELAXED));
     cancelled += 1;
 }
 
-static void setup_group(void)
+static void setup_group_of(PTP_WORK_CALLBACK callback)
 {
     TP_CALLBACK_ENVIRON environment;
     setup();
     TpInitializeCallbackEnviron(&environment);
     LabAssert(TpAllocCleanupGroup(&group) == STATUS_SUCCESS);
     TpSetCallbackCleanupGroup(&environment, group, cancel_callback);
-    LabAssert(TpAllocWork(&work, work_callback, &ran, &environment) == STATUS_SUCCESS);
+    LabAssert(TpAllocWork(&work, callback, &ran, &environment) == STATUS_SUCCESS);
+}
+
+static void setup_group(void)
+{
+    setup_group_of(work_callback);
 }
 
 static void release_cancelling(void)
@@ -197,6 +320,50 @@ static void release_waiting(void)
 }
 LAB_SCENARIO(pool_group_cancel, .Setup = setup_group, .Threads = {release_cancelling}, .Flags = LAB_LARGE);
 LAB_SCENARIO(pool_group_wait, .Setup = setup_group, .Threads = {release_waiting}, .Flags = LAB_LARGE);
+
+/* A member that its callback closes is not cancelled as well: the callback may have freed its context. */
+static VOID closing_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
+{
+    work_callback(instance, context, item);
+    TpReleaseWork(item);
+}
+
+static void setup_closing_group(void)
+{
+    setup_group_of(closing_callback);
+}
+
+static void release_closing(void)
+{
+    TpPostWork(work);
+    TpReleaseCleanupGroupMembers(group, TRUE, &cancelled);
+    LabAssert(runs() + cancelled == 1);
+    TpReleaseCleanupGroup(group);
+}
+
+/* A callback that has disassociated itself still belongs to its group. */
+static VOID leaving_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
+{
+    TpDisassociateCallback(instance);
+    work_callback(instance, context, item);
+}
+
+static void setup_leaving_group(void)
+{
+    setup_group_of(leaving_callback);
+}
+
+static void release_leaving(void)
+{
+    TpPostWork(work);
+    TpWaitForWork(work, FALSE);
+    TpReleaseWork(work);
+    TpReleaseCleanupGroupMembers(group, FALSE, NULL);
+    LabAssert(runs() == 1);
+    TpReleaseCleanupGroup(group);
+}
+LAB_SCENARIO(pool_group_closing_member, .Setup = setup_closing_group, .Threads = {release_closing}, .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_group_disassociated, .Setup = setup_leaving_group, .Threads = {release_leaving}, .Flags = LAB_LARGE);
 
 static VOID wait_for_event(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
 {

@@ -28,7 +28,9 @@ PCSTR HalGetEnvironment(PCSTR Name)
 PCSTR HalTakeEnvironment(PCSTR Name)
 {
     PCSTR Value = secure_getenv(Name);
-    unsetenv(Name); /* the text itself stays where the host put it */
+    if (getenv(Name) != NULL) {
+        unsetenv(Name); /* the text itself stays where the host put it */
+    }
     return Value;
 }
 
@@ -63,8 +65,8 @@ VOID HalPrint(PCSTR Format, ...)
     }
 }
 
-/* 0: this host has no unwinder. */
-static ULONG HalpUnwind(PVOID *Frames, ULONG Count)
+/* 0: this host has no unwinder. Inline, so that it is no frame of its own in any build. */
+FORCEINLINE ULONG HalpUnwind(PVOID *Frames, ULONG Count)
 {
 #ifdef HOST_UNWINDS
     return (ULONG)backtrace(Frames, (int)Count);

@@ -70,6 +70,11 @@ DECLSPEC_NORETURN VOID HalExitThread(VOID);
 DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host takes */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
+/* Besides the caller and the library's own. ForNow: one that is ending or starting; ask again. Others also if the host does
+   not say. */
+typedef enum _HAL_OTHERS { HalNoOthers, HalOthersForNow, HalOthers } HAL_OTHERS;
+HAL_OTHERS HalFindOtherThreads(VOID);
+VOID HalNoteThreadEnds(VOID);                       /* by a thread, before it counts as ended: its host thread goes later */
 /* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: ThreadExit need not run. */
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
 /* Callbacks.Interrupt runs on that thread soon, unless something keeps the interrupt from it (interrupt.c); several may
@@ -81,8 +86,10 @@ NTSTATUS HalInterruptThread(ULONG ThreadId);
    the host does not say. */
 BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId);
 BOOLEAN HalIsThreadAsleep(ULONG ThreadId);          /* in a system call */
-/* In Callbacks.Interrupt: runs it again soon. FALSE: the host refuses, or it was put off long enough. */
-BOOLEAN HalInterruptLater(VOID);
+/* In Callbacks.Interrupt, inside the C library: runs it again soon. Refused: the host has no timer for this thread. */
+typedef enum _HAL_LATER { HalLaterSet, HalLaterRefused, HalLaterTooOften } HAL_LATER;
+HAL_LATER HalInterruptLater(VOID);
+BOOLEAN HalCanInterruptLater(VOID);                 /* does the host have timers now? */
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId);  /* FALSE also if there is no such thread */
 /* Every running thread passes a full barrier. FALSE: the host does not offer it, which is known from the start. */
 BOOLEAN HalBarrierAllThreads(VOID);
@@ -121,6 +128,26 @@ VOID HalClockWake(volatile ULONG *Wake);
 ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMANCE_FREQUENCY */
 #define HAL_PERFORMANCE_FREQUENCY 10000000ULL
 LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime);  /* what local time has more than SystemTime, at that time */
+
+/* The time zone, by its two seasons. */
+#define HAL_ZONE_NAME 32
+typedef struct _HAL_SEASON {
+    BOOLEAN Known;
+    LONG Offset;                   /* what its clock is ahead of UTC, in seconds */
+    LONGLONG Begins;               /* this year, on the clock of the other season, in seconds since 1970; 0: never */
+    CHAR Name[HAL_ZONE_NAME];
+} HAL_SEASON, *PHAL_SEASON;
+typedef struct _HAL_TIME_ZONE {
+    BOOLEAN Daylight;              /* now */
+    HAL_SEASON Seasons[2];         /* standard time, daylight saving time */
+} HAL_TIME_ZONE, *PHAL_TIME_ZONE;
+struct tm;
+BOOLEAN HalBreakDownTime(LONGLONG Seconds, BOOLEAN Local, struct tm *Fields); /* FALSE: there is no such date */
+VOID HalQueryTimeZone(LONGLONG Now, PHAL_TIME_ZONE Zone);                     /* in seconds since 1970 */
+
+/* Keys of the terminal. */
+LONG HalReadKey(BOOLEAN Echo);                      /* blocks for a byte; -1: the input has ended */
+BOOLEAN HalIsKeyReady(VOID);                        /* FALSE: that would block */
 
 /* Descriptors. The events are the host's own bits. A watch is for one event: it has to be renewed after that. */
 #define HAL_DESCRIPTOR_READABLE 0x001u
@@ -299,5 +326,6 @@ ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* inne
    exports what the program's dynamic symbol table has of it. */
 typedef enum _HAL_MODULE { HalLibrary, HalProgram } HAL_MODULE;
 PVOID HalFindExport(HAL_MODULE Module, PCSTR Name);
+PVOID HalFindModuleBase(PVOID Address);             /* of the object that has the address; NULL: none */
 
 #endif

@@ -94,6 +94,10 @@ SSIZE_T HalpReadFile(int File, PVOID Buffer, SIZE_T Size);
 SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size);
 LONG HalpKeepDescriptor(LONG Descriptor); /* the same file under a number that programs do not get; closes this one */
 
+/* lastthread.c */
+#define HALP_OWN_THREAD "interlock-"
+extern volatile ULONG HalpStartingThreads;  /* created, and not yet named */
+
 /* process.c: a field of a thread's or process's status line; NULL: there is none. */
 #define HALP_STATUS_SIZE 1024
 char *HalpReadStatus(PCSTR Path, CHAR Line[HALP_STATUS_SIZE], ULONG FieldsBefore);
@@ -108,6 +112,8 @@ VOID HalpInitializeBarrier(VOID);
 VOID HalpStayLoaded(VOID);
 VOID HalpInitializeStackTrace(VOID);
 
+VOID HalpAnnounceExit(VOID); /* fiber.c: to sanitizers, before pthread_exit */
+
 /* Before Callbacks.ForkChild: forget what belongs to the parent. */
 VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);
@@ -117,12 +123,14 @@ VOID HalpDeferFrees(BOOLEAN Defer);
 VOID HalpRegisterLateForkHandlers(VOID); /* init.c; with the first thread */
 
 VOID HalpUnblockInterrupt(VOID);
+VOID HalpOutwaitStores(VOID); /* machine.c: until every store that was made is visible */
 BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal); /* threadinfo.c; see HalIsInterruptOnItsWay */
 
 /* insidelibc.c, for the current thread. */
 VOID HalpInitializeLibc(VOID);
 BOOLEAN HalpIsInsideLibc(const VOID *Context);           /* at each interrupt; Context: the handler's */
-BOOLEAN HalpInterruptLater(int Signal, PVOID Value);     /* FALSE: the host refuses, or it was put off long enough */
+HAL_LATER HalpInterruptLater(int Signal, PVOID Value);
+BOOLEAN HalpHasTimer(int Signal, PVOID Value);
 VOID HalpCancelInterruptLater(VOID);                     /* before the thread ends */
 
 extern volatile ULONG64 HalpFailedReads; /* reads of HalReadPointerOrFault that faulted */

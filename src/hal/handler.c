@@ -14,9 +14,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static volatile ULONG HalpHandlerLock; /* 0, or the process id of the holder */
+static volatile ULONG HalpHandlerLock; /* see HalpLockMasked */
 
-VOID HalpLockHandlers(sigset_t *Before)
+VOID HalpLockMasked(volatile ULONG *Lock, sigset_t *Before)
 {
     ULONG Process = (ULONG)getpid();
     ULONG Holder = 0;
@@ -25,8 +25,8 @@ VOID HalpLockHandlers(sigset_t *Before)
 
     sigfillset(&All);
     pthread_sigmask(SIG_SETMASK, &All, Before);
-    /* acquire: pairs with the release in HalpUnlockHandlers */
-    while (!__atomic_compare_exchange_n(&HalpHandlerLock, &Holder, Process, FALSE, __ATOMIC_ACQUIRE,
+    /* acquire: pairs with the release in HalpUnlockMasked */
+    while (!__atomic_compare_exchange_n(Lock, &Holder, Process, FALSE, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
         if (Holder == Process) {
             HalGiveWay(Round++);
@@ -35,10 +35,20 @@ VOID HalpLockHandlers(sigset_t *Before)
     }
 }
 
+VOID HalpUnlockMasked(volatile ULONG *Lock, const sigset_t *Before)
+{
+    __atomic_store_n(Lock, 0, __ATOMIC_RELEASE);
+    pthread_sigmask(SIG_SETMASK, Before, NULL);
+}
+
+VOID HalpLockHandlers(sigset_t *Before)
+{
+    HalpLockMasked(&HalpHandlerLock, Before);
+}
+
 VOID HalpUnlockHandlers(const sigset_t *Before)
 {
-    __atomic_store_n(&HalpHandlerLock, 0, __ATOMIC_RELEASE);
-    pthread_sigmask(SIG_SETMASK, Before, NULL);
+    HalpUnlockMasked(&HalpHandlerLock, Before);
 }
 
 static BOOLEAN HalpIsOwnHandler(const HALP_CHAIN *Chain, const struct sigaction *Action)

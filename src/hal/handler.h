@@ -45,6 +45,9 @@ BOOLEAN HalpHasHandler(const struct sigaction *Action); /* of the program's: nei
 BOOLEAN HalpIsInFront(const HALP_CHAIN *Chain);
 /* Puts one of our handlers in front. FALSE: no place is left, or the host refuses. */
 BOOLEAN HalpStandInFront(HALP_CHAIN *Chain);
+/* A lock that is held with every signal blocked: 0, or the process id of the holder. A forked child takes its parent's. */
+VOID HalpLockMasked(volatile ULONG *Lock, sigset_t *Before);
+VOID HalpUnlockMasked(volatile ULONG *Lock, const sigset_t *Before);
 /* Around HalpStandInFront: blocks every signal of this thread. */
 VOID HalpLockHandlers(sigset_t *Before);
 VOID HalpUnlockHandlers(const sigset_t *Before);

@@ -10,6 +10,7 @@
  * A signal that was sent need not arrive: the thread may block it, take it by sigwait without a handler, or the program
  * may change the action before delivery. The sender asks (HalIsInterruptOnItsWay).
  */
+#include "context.h"
 #include "handler.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 
 #define PREFERRED_OFFSET 9
 #define MOST_TRIES 1024
-#define OUTWAIT_STORES (HALP_UNITS_PER_SECOND / 100)
 
 static HALP_CHAIN HalpInterruptChain;
 static volatile ULONG HalpSignalsArePlain; /* the host refuses signals that carry a value */
@@ -48,7 +48,11 @@ static VOID HalpHandleInterrupt(ULONG Place, int Signal, siginfo_t *Information,
     if (!HalpIsOwnInterrupt(Predecessor, Information)) {
         HalpPassOn(Predecessor, Signal, Information, Context);
     } else if (HalCurrentThread != NULL && HalpCallbacks.Interrupt != NULL) {
+        PVOID Outer = HalInterruptFrame;
+
+        HalInterruptFrame = Context;
         HalpCallbacks.Interrupt(HalpIsInsideLibc(Context));
+        HalInterruptFrame = Outer;
     }
     errno = Error;
 }
@@ -186,9 +190,14 @@ BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId)
     return HalpIsSignalOnItsWay(ThreadId, HalpInterruptChain.Signal);
 }
 
-BOOLEAN HalInterruptLater(VOID)
+HAL_LATER HalInterruptLater(VOID)
 {
     return HalpInterruptLater(HalpInterruptChain.Signal, &HalpInterruptChain);
+}
+
+BOOLEAN HalCanInterruptLater(VOID)
+{
+    return HalpHasTimer(HalpInterruptChain.Signal, &HalpInterruptChain);
 }
 
 static BOOLEAN HalpBarrierOffered;
@@ -217,10 +226,7 @@ VOID HalpInitializeBarrier(VOID)
 BOOLEAN HalBarrierAllThreads(VOID)
 {
     if (HalpBarrierOffered && !HalpMakeBarrier() && !HalpRegisterAndMakeBarrier()) {
-        ULONGLONG End = HalDispatch.QueryInterruptTime() + OUTWAIT_STORES;
-        while (HalDispatch.QueryInterruptTime() < End) {
-            HalpSleep(OUTWAIT_STORES);
-        }
+        HalpOutwaitStores();
     }
     return HalpBarrierOffered;
 }

@@ -40,6 +40,14 @@ static PVOID HalpOpenModule(HAL_MODULE Module)
     return dlopen(Place.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+PVOID HalFindModuleBase(PVOID Address)
+{
+    HALP_HOST_CALLS;
+    Dl_info Place;
+
+    return dladdr(Address, &Place) != 0 ? Place.dli_fbase : NULL;
+}
+
 PVOID HalFindExport(HAL_MODULE Module, PCSTR Name)
 {
     HALP_HOST_CALLS;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#define MAXIMUM_PROCESSORS 2560
+#define HALP_MOST_PROCESSORS 2560
 #define HOST_MASK_BITS 16384
 #define BITS_PER_WORD (8 * (ULONG)sizeof(unsigned long))
 #define MASK_WORDS (HOST_MASK_BITS / BITS_PER_WORD)
@@ -42,7 +42,7 @@ ULONG HalProcessorCount(VOID)
 
         Count = Online > 0 ? (ULONG)Online : 1;
     }
-    return Count < MAXIMUM_PROCESSORS ? Count : MAXIMUM_PROCESSORS;
+    return Count < HALP_MOST_PROCESSORS ? Count : HALP_MOST_PROCESSORS;
 }
 
 VOID HalpInitializeProcessors(VOID)

@@ -81,10 +81,11 @@ static NTSTATUS HalpStatusOfOpen(int Error)
     }
 }
 
+/* By the bare call: the thread sanitizer would clear its records of all of the address space, which takes a second. */
 static PVOID HalpMapShared(int File, SIZE_T Size)
 {
-    PVOID Memory = mmap(NULL, Size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, File, 0);
-    return Memory != MAP_FAILED ? Memory : NULL;
+    long Result = HalpCall(SYS_mmap, NULL, Size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, File, 0);
+    return Result < 0 && Result > -4096 ? NULL : (PVOID)Result;
 }
 
 static NTSTATUS HalpMapPresent(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping)
@@ -154,7 +155,7 @@ static NTSTATUS HalpMapNew(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Ma
             Result = STATUS_SUCCESS;
         } else {
             Result = errno == EEXIST ? STATUS_OBJECT_NAME_COLLISION : HalpStatusOfOpen(errno);
-            munmap(Mapping->Memory, Wanted->AddressSpace);
+            HalUnmapSharedFile(Mapping->Memory, Wanted->AddressSpace);
             Mapping->Memory = NULL;
         }
     }
@@ -193,8 +194,7 @@ BOOLEAN HalIsSharedFile(PCSTR Path, BOOLEAN Machine)
 
 VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace)
 {
-    HALP_HOST_CALLS;
-    munmap(Memory, AddressSpace);
+    HalpCall(SYS_munmap, Memory, AddressSpace);
 }
 
 VOID HalRemoveSharedFile(PCSTR Path, const HAL_FILE_ID *Id)

@@ -68,6 +68,7 @@ static VOID *HalpRunThread(VOID *Argument)
     if (Start.Name[0] != '\0') {
         HalpCall(SYS_prctl, PR_SET_NAME, Start.Name);
     }
+    __atomic_fetch_sub(&HalpStartingThreads, 1, __ATOMIC_RELEASE); /* release: the name is set */
     HalpUnblockInterrupt();
     Start.Routine(Start.Context);
     return NULL;
@@ -122,10 +123,12 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
     if (Name != NULL) {
         strncpy(Start->Name, Name, HOST_NAME_SIZE - 1);
     }
+    __atomic_fetch_add(&HalpStartingThreads, 1, __ATOMIC_RELAXED); /* relaxed: the host's creation orders it */
     Error = HalpStartDetached(Start, StackSize);
     if (Error == 0) {
         return STATUS_SUCCESS;
     }
+    __atomic_fetch_sub(&HalpStartingThreads, 1, __ATOMIC_RELAXED);
     free(Start);
     return Error == ENOMEM ? STATUS_NO_MEMORY : STATUS_INSUFFICIENT_RESOURCES;
 }
@@ -134,6 +137,7 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
 
 VOID HalExitThread(VOID)
 {
+    HalpAnnounceExit();
     pthread_exit(NULL);
 }
 
@@ -165,6 +169,7 @@ static VOID HalpThreadExits(VOID *Thread)
             return;
         }
     }
+    HalNoteThreadEnds();
     HalCurrentThread = Thread;
     if (HalpCallbacks.ThreadExit != NULL) {
         HalpCallbacks.ThreadExit(Thread);
@@ -196,6 +201,7 @@ VOID HalpInitializeThreads(VOID)
 
 VOID HalpForkChildThread(VOID)
 {
+    HalpStartingThreads = 0;
     HalpThreadId = 0;
     HalpProcessId = (ULONG)getpid();
 }

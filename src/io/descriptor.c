@@ -36,6 +36,8 @@ typedef struct _IOP_DESCRIPTOR {
     KI_LOCK Lock;
     volatile ULONG Updates;          /* of Ready, which changes under the lock */
     LONG Original;                   /* the watch has a duplicate of it; may have been closed since */
+    PVOID Binding;                   /* under the lock; NULL: none */
+    VOID (*Unbind)(PVOID Binding);
     IOP_WATCH Watch;
 } IOP_DESCRIPTOR, *PIOP_DESCRIPTOR;
 
@@ -107,6 +109,53 @@ static VOID IopDeleteDescriptor(PVOID Object)
     IopDeleteWatch(&((PIOP_DESCRIPTOR)Object)->Watch);
 }
 
+static VOID IopEndBinding(PIOP_DESCRIPTOR Descriptor)
+{
+    PKTHREAD Thread = KiEnterLocked(&Descriptor->Lock);
+    PVOID Binding = Descriptor->Binding;
+    Descriptor->Binding = NULL;
+    KiExitLocked(&Descriptor->Lock, Thread);
+    if (Binding != NULL) {
+        Descriptor->Unbind(Binding);
+    }
+}
+
+static VOID IopCloseDescriptor(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR HandlesLeft)
+{
+    UNREFERENCED_PARAMETER(GrantedAccess);
+    if (HandlesLeft == 0) {
+        IopEndBinding(Object);
+    }
+}
+
+/* If the last handle is closed at this moment, the lock decides: the thread that closes it finds the binding, or this one
+   finds that there is no handle. */
+NTSTATUS IopBindDescriptor(PVOID Object, PVOID Binding, VOID (*Unbind)(PVOID Binding))
+{
+    PIOP_DESCRIPTOR Descriptor = Object;
+    PKTHREAD Thread = KiEnterLocked(&Descriptor->Lock);
+    BOOLEAN IsFree = Descriptor->Binding == NULL;
+    if (IsFree) {
+        Descriptor->Binding = Binding;
+        Descriptor->Unbind = Unbind;
+    }
+    KiExitLocked(&Descriptor->Lock, Thread);
+    if (!IsFree) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    /* relaxed: ordered by the lock */
+    if (__atomic_load_n(&ObpHeaderOf(Object)->HandleCount, __ATOMIC_RELAXED) == 0) {
+        IopEndBinding(Descriptor);
+    }
+    return STATUS_SUCCESS;
+}
+
+BOOLEAN IopIsDescriptorLost(PVOID Object)
+{
+    PIOP_WATCH Watch = &((PIOP_DESCRIPTOR)Object)->Watch;
+    return !IopOwnsDescriptor(Watch) && IopDescriptorOf(Watch) < 0;
+}
+
 OBJECT_TYPE IopDescriptorType = {
     .Name = "Descriptor",
     .GenericMapping = {STANDARD_RIGHTS_READ | IO_DESCRIPTOR_QUERY_STATE, STANDARD_RIGHTS_WRITE,
@@ -115,6 +164,7 @@ OBJECT_TYPE IopDescriptorType = {
     .WaitOffset = FIELD_OFFSET(IOP_DESCRIPTOR, Ready),
     .WaitProcedure = IopRefreshDescriptor,
     .DeleteProcedure = IopDeleteDescriptor,
+    .CloseProcedure = IopCloseDescriptor,
 };
 
 OBP_REGISTER_TYPE(IopDescriptorType);
@@ -165,6 +215,11 @@ NTSTATUS IoCreateDescriptorObject(PHANDLE Handle, ACCESS_MASK DesiredAccess, POB
                              IopInitializeDescriptor, &Plan, Handle);
     KiExitService(Thread);
     return Status;
+}
+
+LONG IopDescriptorOfObject(PVOID Object)
+{
+    return IopDescriptorOf(&((PIOP_DESCRIPTOR)Object)->Watch);
 }
 
 static NTSTATUS IopQueryDescriptor(PIOP_DESCRIPTOR Object, PULONG ReadyEvents, int *Descriptor)

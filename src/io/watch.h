@@ -48,6 +48,12 @@ VOID IopRequestRepair(VOID);              /* at DISPATCH_LEVEL too: every routin
 NTSTATUS IopArmWatch(PIOP_WATCH Watch);   /* STATUS_FILE_CLOSED: it has no descriptor */
 VOID IopDeleteWatch(PIOP_WATCH Watch);    /* while the object is being deleted; closes the descriptor */
 
-extern OBJECT_TYPE IopDescriptorType;     /* descriptor.c */
+extern OBJECT_TYPE IopDescriptorType;     /* descriptor.c, as the next */
+
+/* A descriptor object has at most one binding (else STATUS_INVALID_PARAMETER). Unbind is called when its last handle is
+   closed. */
+NTSTATUS IopBindDescriptor(PVOID Object, PVOID Binding, VOID (*Unbind)(PVOID Binding));
+BOOLEAN IopIsDescriptorLost(PVOID Object); /* the program has closed it: it stays ready for ever */
+LONG IopDescriptorOfObject(PVOID Object); /* below 0: it is lost */
 
 #endif

@@ -117,7 +117,7 @@ VOID KiForkParent(BOOLEAN LateFollows)
     if (!LateFollows) {
         Forker->SpecialApcDisable += 1;
         if (KiIsDeliveryPending(Forker)) {
-            KiInterruptThreadAgain(Forker, NULL);
+            KiInterruptCurrentThread(Forker);
         }
     }
 }

@@ -12,7 +12,11 @@
  * 1. The requester that changes None to Wanted sends. If that fails the state becomes None again, and the thread finds
  *    out when it next calls in.
  * 2. The thread sets Looking, looks, and changes Looking to None. If that fails it looks again.
- * 3. If the thread must not be stopped now (hal.h, HalInterruptLater) the state stays: another interrupt is on its way.
+ * 3. Inside the C library the thread may hold the heap's lock, so it does not stop there if that can be helped
+ *    (hal/insidelibc.c). An interrupt that finds a request there is put off: the state stays, and another interrupt comes
+ *    later. An interrupt that finds none must not stop the thread either: a request may come a moment later. It ends as
+ *    in 2, and the thread looks again if one came. Interrupts come later from a timer of the host, or, where the host
+ *    refuses timers, from a thread of the library, the repeater, which requesters start beforehand.
  * 4. An interrupt may be kept from the thread: for as long as the thread blocks the host's signal, or for good if
  *    something else takes the signal. So a requester that promises something about the thread asks whether it arrives
  *    (KiInterruptArrives), and sends again if it does not. A redundant interrupt finds nothing to do.
@@ -26,8 +30,11 @@
  * Processors interrupt their owners without this (irql.c): they hold no reference, and the owner may have changed by
  * then. They repeat their requests until an owner has served them.
  */
+#include "ownthread.h"
 #include "park.h"
 #include "wait.h"
+
+#define KI_TIME_BEFORE_REPEAT 1000ULL /* 100 us */
 
 typedef enum _KI_INTERRUPT_STATE {
     KiInterruptNone,
@@ -49,23 +56,13 @@ static ULONG KiReadServed(PKTHREAD Thread)
     return __atomic_load_n(&Thread->InterruptsServed, __ATOMIC_ACQUIRE);
 }
 
-NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
+/* Rule 1. */
+static NTSTATUS KiWantInterrupt(PKTHREAD Thread, ULONG ThreadId, PULONG Served)
 {
-    /* acquire: pairs with the release of the id in KiStartThread; a thread that has not started looks by itself */
-    ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
     NTSTATUS Status = STATUS_SUCCESS;
-    ULONG State;
-    if (ThreadId == 0 || Thread == HalCurrentThread) {
-        return STATUS_SUCCESS;
-    }
-    if (Sent != NULL) {
-        Sent->Slept = HalIsThreadAsleep(ThreadId);
-    }
     /* acq_rel: pairs with the exchange in KiServeInterrupt; the thread that finds Wanted sees the requester's bits */
-    State = __atomic_exchange_n(&Thread->InterruptState, KiInterruptWanted, __ATOMIC_ACQ_REL);
-    if (Sent != NULL) {
-        Sent->Served = KiReadServed(Thread);
-    }
+    ULONG State = __atomic_exchange_n(&Thread->InterruptState, KiInterruptWanted, __ATOMIC_ACQ_REL);
+    *Served = KiReadServed(Thread);
     if (State == KiInterruptNone) {
         Status = HalInterruptThread(ThreadId);
     }
@@ -73,6 +70,28 @@ NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
         KiForgetInterrupt(Thread);
     }
     return Status == STATUS_INVALID_CID ? STATUS_SUCCESS : Status; /* the thread has ended: nothing to stop */
+}
+
+NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
+{
+    /* acquire: pairs with the release of the id in KiStartThread; a thread that has not started looks by itself */
+    ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
+    ULONG Unused;
+    if (ThreadId == 0 || Thread == HalCurrentThread) {
+        return STATUS_SUCCESS;
+    }
+    if (Sent != NULL) {
+        Sent->Slept = HalIsThreadAsleep(ThreadId);
+    }
+    return KiWantInterrupt(Thread, ThreadId, Sent != NULL ? &Sent->Served : &Unused);
+}
+
+/* Best effort: if it cannot be sent, the thread finds the request when it next calls in. */
+VOID KiInterruptCurrentThread(PKTHREAD Thread)
+{
+    ULONG Served;
+    KiForgetInterrupt(Thread);
+    KiWantInterrupt(Thread, HalCurrentThreadId(), &Served);
 }
 
 NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
@@ -102,24 +121,116 @@ BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLE
            ((Finally || !Sent->Slept) && HalIsInterruptOnItsWay(ThreadId)) || KiIsInterruptServed(&Awaited);
 }
 
+/* The repeater. */
+
+static VOID KiRepeater(PVOID Context);
+
+static const KI_OWN_KIND KiRepeaterKind = {
+    .Name = "interlock-again", .Routine = KiRepeater, .StackSize = KI_OWN_THREAD_STACK};
+static KI_OWN_THREAD KiRepeaterThread = {.Kind = &KiRepeaterKind};
+static volatile ULONG KiRepeatsWanted;
+
+/* Best effort: without the repeater the thread stops where it is. */
+VOID KiEnsureInterruptsRepeat(VOID)
+{
+    if (!HalCanInterruptLater()) {
+        KiEnsureOwnThread(&KiRepeaterThread);
+    }
+}
+
+/* On the interrupted thread. FALSE: there is no repeater. */
+static BOOLEAN KiRequestRepeat(PKTHREAD Thread)
+{
+    if (!KiHasOwnThread(&KiRepeaterThread)) {
+        return FALSE;
+    }
+    __atomic_store_n(&Thread->WantsInterruptAgain, TRUE, __ATOMIC_RELAXED);
+    /* release: a repeater that sees the new number also sees the flag */
+    __atomic_fetch_add(&KiRepeatsWanted, 1, __ATOMIC_RELEASE);
+    HalDispatch.Wake(&KiRepeatsWanted, 1);
+    return TRUE;
+}
+
+/* FALSE: no thread wanted one. An interrupt that cannot be sent now is sent in the next round. The thread may have ended
+   or its slot may be recycled: then a thread is interrupted that finds nothing to do. */
+static BOOLEAN KiRepeatInterrupts(VOID)
+{
+    BOOLEAN Found = FALSE;
+    PKTHREAD Thread;
+    for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
+        /* relaxed: the caller has acquired */
+        if (__atomic_load_n(&Thread->WantsInterruptAgain, __ATOMIC_RELAXED)) {
+            __atomic_store_n(&Thread->WantsInterruptAgain, FALSE, __ATOMIC_RELAXED);
+            Found = TRUE;
+            if (HalInterruptThread(__atomic_load_n(&Thread->ThreadId, __ATOMIC_RELAXED)) == STATUS_INSUFFICIENT_RESOURCES) {
+                __atomic_store_n(&Thread->WantsInterruptAgain, TRUE, __ATOMIC_RELAXED);
+            }
+        }
+    }
+    return Found;
+}
+
+static VOID KiRepeater(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    KiCurrentThread()->Foreign = FALSE;
+    for (;;) {
+        /* acquire: read before the flags, so a flag that the walk misses changes the number */
+        ULONG Seen = __atomic_load_n(&KiRepeatsWanted, __ATOMIC_ACQUIRE);
+        if (!KiRepeatInterrupts()) {
+            KiSleepWhile(&KiRepeatsWanted, Seen);
+        }
+        KiSleepUntil(HalDispatch.QueryInterruptTime() + KI_TIME_BEFORE_REPEAT);
+    }
+}
+
+/* Serving, on the interrupted thread. */
+
+typedef enum _KI_STOP {
+    KiStopNow,
+    KiStopLater,
+    KiNothingToStopFor
+} KI_STOP;
+
+/* Rule 3. A suspension is one of the kernel APCs. */
+static KI_STOP KiWhenToStop(PKTHREAD Thread, BOOLEAN InsideLibc)
+{
+    if (!InsideLibc) {
+        return KiStopNow;
+    }
+    /* relaxed: read after the exchange in KiServeInterrupt */
+    if ((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) == 0) {
+        return KiNothingToStopFor;
+    }
+    switch (HalInterruptLater()) {
+    case HalLaterSet:
+        return KiStopLater;
+    case HalLaterRefused:
+        return KiRequestRepeat(Thread) ? KiStopLater : KiStopNow;
+    default:
+        return KiStopNow;
+    }
+}
+
 static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InsideLibc)
 {
     ULONG State;
+    KI_STOP Stop;
     do {
         /* acq_rel: pairs with KiInterruptThread */
         __atomic_exchange_n(&Thread->InterruptState, KiInterruptLooking, __ATOMIC_ACQ_REL);
         /* release: not before the exchange; see 5 above */
         __atomic_fetch_add(&Thread->InterruptsServed, 1, __ATOMIC_RELEASE);
         KiPollInterrupts(Thread);
-        /* A suspension is one of the kernel APCs. relaxed: read after the exchange */
-        if (InsideLibc &&
-            (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & (KI_WAIT_APC | KI_WAIT_EXIT)) != 0 &&
-            HalInterruptLater()) {
+        Stop = KiWhenToStop(Thread, InsideLibc);
+        if (Stop == KiStopLater) {
             return;
         }
-        KiExitIfRequested(Thread);
-        KiSuspendInterrupt(Thread);
-        KiExitIfRequested(Thread);
+        if (Stop == KiStopNow) {
+            KiExitIfRequested(Thread);
+            KiSuspendInterrupt(Thread);
+            KiExitIfRequested(Thread);
+        }
         State = KiInterruptLooking;
         /* relaxed: publishes nothing; after a failure the exchange above acquires */
     } while (!__atomic_compare_exchange_n(&Thread->InterruptState, &State, KiInterruptNone, FALSE, __ATOMIC_RELAXED,
@@ -146,4 +257,5 @@ VOID KiHostInterrupt(BOOLEAN InsideLibc)
 VOID KiInterruptForkChild(PKTHREAD Survivor)
 {
     __atomic_store_n(&Survivor->InterruptState, KiInterruptNone, __ATOMIC_RELAXED);
+    __atomic_store_n(&Survivor->WantsInterruptAgain, FALSE, __ATOMIC_RELAXED);
 }

@@ -150,6 +150,9 @@ typedef struct _KTHREAD {
     volatile ULONG InterruptsServed;
     CHAR SuspendCount;               /* under SuspendLock */
     volatile BOOLEAN InSchedulerApc; /* waits to be resumed, or is about to */
+    volatile BOOLEAN WantsInterruptAgain; /* from the repeater */
+    ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
+    PVOID volatile InterruptFrame;   /* the registers that it was stopped with; NULL: it was not, or by itself */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -216,7 +219,18 @@ typedef struct _KPROCESS {
     ULONG ProcessId;
     SCHAR BasePriority;
     NTSTATUS ExitStatus;
+    volatile ULONG Settings;         /* counts changes of the members below and of BasePriority: process.c */
+    volatile UCHAR PriorityClass;    /* PROCESS_PRIORITY_CLASS_*; 0: normal */
+    volatile BOOLEAN Background;
+    volatile BOOLEAN DisableBoost;
+    volatile KAFFINITY Affinity;     /* in group 0; 0: every processor */
 } KPROCESS;
+
+/* relaxed: a thread that starts checks for changes, and others are told (process.c) */
+FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
+{
+    return __atomic_load_n(&Process->BasePriority, __ATOMIC_RELAXED);
+}
 
 /*
  * Every KTHREAD lives in a slot of a table that is never given back: a stale PKTHREAD always points to some KTHREAD, so
@@ -251,7 +265,7 @@ typedef struct _KI_THREAD_SLOT {
     UCHAR Ex[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Wo[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Nt[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
-    UCHAR Rtl[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
+    UCHAR Rtl[192] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Win32[640] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR ExKept[16] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR NtKept[48] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
@@ -293,6 +307,7 @@ typedef struct _KI_THREAD_OBJECT_ROUTINES {
     VOID (*Initialize)(PKTHREAD Thread);  /* in a fresh slot: one reference, the thread's own */
     VOID (*Dereference)(PKTHREAD Thread); /* the thread has ended: drops its own reference */
     VOID (*Exit)(PKTHREAD Thread, BOOLEAN WasTerminated); /* it is about to end: runs exit routines */
+    VOID (*Ended)(ULONG EndOrdinal, NTSTATUS ExitStatus); /* a thread has ended; it may have been the last one */
     VOID (*Orphan)(PKTHREAD Thread);      /* in a forked child: it stayed in the parent */
 } KI_THREAD_OBJECT_ROUTINES;
 
@@ -310,6 +325,7 @@ VOID KiTerminateCurrentThread(PKTHREAD Thread);  /* abandons mutants, leaves its
 VOID KiThreadExit(PKTHREAD Thread);              /* HAL_CALLBACKS: the current host thread ends */
 VOID KiFreeThread(PKTHREAD Thread);              /* the slot may be reused */
 VOID KiEndThread(PKTHREAD Thread);               /* Thread's object becomes signaled */
+extern volatile ULONG KiThreadsEnded;
 VOID KiDropThread(PKTHREAD Thread);              /* drops the thread's own reference */
 VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
@@ -332,6 +348,14 @@ VOID KiTerminateForkChild(VOID);
 VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId);
 VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId);
 PKTHREAD KiLookupThreadById(ULONG ThreadId);     /* a running or ended thread whose object exists, or NULL */
+
+/* process.c: this process. Each setting reaches its threads, and those that are created later. */
+VOID KiSetProcessBasePriority(KPRIORITY BasePriority);
+VOID KiSetProcessDisableBoost(BOOLEAN Disable);
+BOOLEAN KiSetProcessAffinity(KAFFINITY Affinity); /* FALSE: there are no such processors */
+KAFFINITY KiQueryProcessAffinity(VOID);          /* in group 0; 0: some threads are in another group */
+BOOLEAN KiMayUseProcessors(const GROUP_AFFINITY *Affinity); /* as far as the process is concerned */
+VOID KiAdoptProcessSettings(PKTHREAD Thread);    /* the current thread, which has just started */
 
 /* processor.c */
 VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);
@@ -367,6 +391,8 @@ VOID KiInitializeSuspension(PKTHREAD Thread);
 VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is suspended */
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
+/* Of a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers are nowhere. */
+NTSTATUS KiAccessRegisters(PKTHREAD Thread, struct _CONTEXT *Context, BOOLEAN Write);
 VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: regardless of its count */
 
 /* mutant.c, queue.c */
@@ -381,9 +407,11 @@ typedef struct _KI_INTERRUPT_SENT {
     BOOLEAN Slept;
 } KI_INTERRUPT_SENT, *PKI_INTERRUPT_SENT;
 NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent);
+VOID KiInterruptCurrentThread(PKTHREAD Thread);  /* the thread looks outside of the C library, if it is inside now */
 NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last interrupt may be lost */
 /* FALSE: not yet, and perhaps never. Finally: the caller will not ask again. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
+VOID KiEnsureInterruptsRepeat(VOID);              /* before a request that stops a thread, outside of dispatcher sections */
 VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 

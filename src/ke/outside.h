@@ -2,9 +2,9 @@
  * outside.h: outside objects: dispatcher objects whose state is not in this process. The world (src/wo) has it.
  *
  * A handle to a shared object refers to an ordinary object of the same type, the proxy: an ordinary KEVENT, KSEMAPHORE,
- * KMUTANT or KTIMER. Its header has the lock bit set for ever and a WaitListHead without Flink; Blink points to a
- * KI_OUTSIDE. Every fast path requires a clear lock bit. So local objects pay nothing, and each function that finds an
- * object locked first asks KiIsOutside, then goes through the table of operations.
+ * KMUTANT or KTIMER. Its header has the lock bit set for ever, and a SignalState that a local object of its type never has;
+ * WaitListHead.Blink points to a KI_OUTSIDE. Every fast path requires a clear lock bit. So local objects pay nothing, and
+ * each function that finds an object locked first asks KiIsOutside, then goes through the table of operations.
  *
  * A wait with an outside object (KI_WAIT_OUTSIDE in the register) has one more referee, the waiter record in the world:
  *
@@ -108,6 +108,8 @@ NTSTATUS KiWaitOutside(struct _KI_WAIT *Wait); /* at least one object is outside
 /* A service that waits for, or releases, a shared keyed event. */
 NTSTATUS KiMeetOutside(PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release, BOOLEAN Alertable, PLARGE_INTEGER Timeout);
 BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
+/* Tries as many objects together as are outside in a row from the first one on, in one world. Returns how many. */
+ULONG KiTryRowOutside(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
 BOOLEAN KiClaimOutside(PKTHREAD Thread); /* FALSE: it is being granted. By the thread, or with an object of it locked */
 VOID KiWakeOutside(PKTHREAD Thread);                     /* the wait was ended here */
 LONG KiChangeOutsideEvent(PDISPATCHER_HEADER Header, KI_OUTSIDE_CHANGE Change, BOOLEAN Wait);
@@ -116,10 +118,17 @@ BOOLEAN KiCancelOutsideTimer(PDISPATCHER_HEADER Header);
 NTSTATUS KiQueryOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE_STATE State);
 ULONG64 KiReadOutsideHeader(PDISPATCHER_HEADER Header);  /* the word that it would have, unlocked */
 
+/* The word of an outside object. A mutant's state is at most 1, every other one's at least 0. */
+FORCEINLINE ULONG64 KiOutsideWord(ULONG Type)
+{
+    return KiWithState((ULONG64)Type | KI_LOCKED, Type == MutantObject ? 2 : -1);
+}
+
 /* For a header that was found locked, or where a few cycles do not matter. acquire: pairs with KiMoveOutside */
 FORCEINLINE BOOLEAN KiIsOutside(PDISPATCHER_HEADER Header)
 {
-    return __atomic_load_n(&Header->WaitListHead.Flink, __ATOMIC_ACQUIRE) == NULL;
+    ULONG64 Word = __atomic_load_n(KiHeaderWord(Header), __ATOMIC_ACQUIRE);
+    return (Word & KI_LOCKED) && KI_STATE(Word) == (KI_TYPE(Word) == MutantObject ? 2 : -1);
 }
 
 FORCEINLINE PKI_OUTSIDE KiOutsideOf(PDISPATCHER_HEADER Header) /* NULL: it is local */

@@ -7,9 +7,13 @@
  *   idle       owns processor n to run its work  work on a processor without owner  the thread that left the work does it
  *   dpc        runs threaded DPCs                the first threaded DPC             they run as normal DPCs
  *   reap       runs down terminated threads      TerminateThread                    the call fails
+ *   again      repeats interrupts put off        SuspendThread, if the host      the thread stops where it is
+ *                                                has no timers
  *   io, guard  watch descriptors                 the first descriptor               the call fails
  *   world      guards processes, serves others    the first shared name              the call fails
  *   pool       runs callbacks of a pool          its first object                   the call fails; later ones: see work
+ *   mem        watches the host's memory         the first notification             the call fails
+ *   console    takes signals as console events   the first handler                  the call fails
  *   work       runs work items                   the first work item                they stay queued
  *
  * (The pacer of hal/clock.c is the host layer's own: the clock starts it, and does without.)

@@ -244,7 +244,7 @@ static KPRIORITY KiBaseForIncrement(KPRIORITY ProcessBase, LONG Increment)
 LONG KeSetBasePriorityThread(PRKTHREAD Thread, LONG Increment)
 {
     PKTHREAD Current = KiLockPriority(Thread);
-    KPRIORITY ProcessBase = Thread->Process->BasePriority;
+    KPRIORITY ProcessBase = KiReadProcessBase(Thread->Process);
     KPRIORITY Base = KiBaseForIncrement(ProcessBase, Increment);
     LONG Previous = Thread->BasePriorityIncrement;
 

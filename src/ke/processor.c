@@ -391,7 +391,7 @@ VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity)
 
 BOOLEAN KiSetUserAffinityThread(PKTHREAD Thread, const GROUP_AFFINITY *Affinity, PGROUP_AFFINITY PreviousAffinity)
 {
-    BOOLEAN Valid = KiIsValidAffinity(Affinity);
+    BOOLEAN Valid = KiIsValidAffinity(Affinity) && KiMayUseProcessors(Affinity);
     PKTHREAD Current = KiEnterLocked(&Thread->ThreadLock);
     *PreviousAffinity = Thread->UserAffinity;
     if (Valid) {

@@ -480,7 +480,8 @@ ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
                       PLIST_ENTRY *EntryArray, ULONG Count)
 {
     PKTHREAD Thread = KiCurrentThread();
-    ULONG Taken = KiMayConsumeAtOnce(Thread, Alertable) ? KiTryRemove(Thread, Queue, EntryArray, Count) : 0;
+    /* Alertable or not: for a thread of the queue an entry that is there comes before user APCs. */
+    ULONG Taken = KiMayConsumeAtOnce(Thread, FALSE) ? KiTryRemove(Thread, Queue, EntryArray, Count) : 0;
     return Taken != 0 ? Taken : KiRemoveQueueSlow(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
 }
 

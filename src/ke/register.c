@@ -249,7 +249,7 @@ NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued)
     }
 }
 
-NTSTATUS KiTakePending(PKTHREAD Thread, ULONG HowIssued)
+NTSTATUS KiTakeInterruption(PKTHREAD Thread, ULONG HowIssued)
 {
     return KiExitInterrupts(KiReadRegister(Thread), HowIssued) ? STATUS_USER_APC : KiTakeAlert(Thread, HowIssued);
 }

@@ -13,6 +13,7 @@
  * SuspendCount changes under SuspendLock. SuspendEvent is signaled exactly while SuspendCount is 0; a lightweight
  * suspension leaves it alone.
  */
+#include "../hal/context.h"
 #include "park.h"
 #include "wait.h"
 
@@ -35,8 +36,8 @@ static VOID KiSchedulerApc(PVOID NormalContext, PVOID SystemArgument1, PVOID Sys
     UNREFERENCED_PARAMETER(SystemArgument1);
     UNREFERENCED_PARAMETER(SystemArgument2);
     PKTHREAD Thread = KiCurrentThread();
-    /* relaxed, both: see KiIsSuspensionPending */
-    __atomic_store_n(&Thread->InSchedulerApc, TRUE, __ATOMIC_RELAXED);
+    /* relaxed: see KiIsSuspensionPending. release: pairs with the acquire in KiStoppedFrame; InterruptFrame is there */
+    __atomic_store_n(&Thread->InSchedulerApc, TRUE, __ATOMIC_RELEASE);
     KeWaitForSingleObject(&Thread->SuspendEvent, Suspended, KernelMode, FALSE, NULL);
     __atomic_store_n(&Thread->InSchedulerApc, FALSE, __ATOMIC_RELAXED);
 }
@@ -234,6 +235,9 @@ NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount)
     KI_SUSPEND_REQUEST Request = {STATUS_SUCCESS, {0, FALSE}, FALSE};
     BOOLEAN Interrupt = FALSE;
 
+    if (Thread != Current) {
+        KiEnsureInterruptsRepeat();
+    }
     KiEnterDispatcher(Current);
     KiAcquireLock(&Thread->SuspendLock);
     NTSTATUS Status = KiCheckSuspend(Thread);
@@ -325,7 +329,80 @@ VOID KiSuspendInterrupt(PKTHREAD Thread)
     }
     Thread->SpecialApcDisable -= 1;
     if (KeRemoveQueueApc(&Thread->SchedulerApc)) {
+        __atomic_store_n(&Thread->InterruptFrame, HalInterruptFrame, __ATOMIC_RELAXED);
         KiSchedulerApc(NULL, NULL, NULL);
+        __atomic_store_n(&Thread->InterruptFrame, NULL, __ATOMIC_RELAXED);
     }
     Thread->SpecialApcDisable += 1;
+}
+
+/*
+ * Registers. A thread that was interrupted has them in the frame of the host's handler, and they go back from there. While
+ * SuspendLock is held the thread is not resumed. If its APC is not queued it has taken this suspension, after it had left
+ * the one before; what it writes about that is either there or comes in a moment.
+ */
+
+/* A lightweight suspension, which lasts while the lock is held. */
+static BOOLEAN KiIsWaitSuspended(PKTHREAD Thread)
+{
+    /* relaxed: changes to and from this state happen under the lock */
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED);
+    return (Register & KI_WAIT_ACTIVE) != 0 && (Register & KI_WAIT_STATE_MASK) == WaitSuspended;
+}
+
+/* With SuspendLock held. */
+static BOOLEAN KiIsApcQueued(PKTHREAD Thread)
+{
+    KiAcquireLock(&Thread->ApcQueueLock);
+    BOOLEAN Queued = Thread->SchedulerApc.Inserted;
+    KiReleaseLock(&Thread->ApcQueueLock);
+    return Queued;
+}
+
+/* With SuspendLock held. NULL: the thread was not interrupted, but found the suspension in a wait or when it called in. */
+static PVOID KiStoppedFrame(PKTHREAD Thread)
+{
+    ULONG Round = 0;
+    if (Thread->SuspendCount == 0 || KiIsWaitSuspended(Thread)) {
+        return NULL;
+    }
+    /* acquire: pairs with the release in KiSchedulerApc */
+    while (!__atomic_load_n(&Thread->InSchedulerApc, __ATOMIC_ACQUIRE)) {
+        KiBackOff(Round++);
+    }
+    return __atomic_load_n(&Thread->InterruptFrame, __ATOMIC_RELAXED);
+}
+
+/* STATUS_PENDING: the thread has not stopped yet. */
+static NTSTATUS KiTryRegisters(PKTHREAD Current, PKTHREAD Thread, PCONTEXT Context, BOOLEAN Write)
+{
+    NTSTATUS Status = STATUS_PENDING;
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->SuspendLock);
+    if (Thread->SuspendCount == 0 || !KiIsApcQueued(Thread)) {
+        PVOID Frame = KiStoppedFrame(Thread);
+        Status = Frame == NULL ? STATUS_NOT_SUPPORTED : Write ? HalWriteFrame(Frame, Context) : HalReadFrame(Frame, Context);
+    }
+    KiReleaseLock(&Thread->SuspendLock);
+    KiExitDispatcher(Current);
+    return Status;
+}
+
+/* A suspension that succeeded may still be on its way. */
+NTSTATUS KiAccessRegisters(PKTHREAD Thread, PCONTEXT Context, BOOLEAN Write)
+{
+    PKTHREAD Current = KiCurrentThread();
+    ULONGLONG End = HalDispatch.QueryInterruptTime() + KI_TIME_TO_TAKE_SUSPENSION;
+    NTSTATUS Status = STATUS_NOT_SUPPORTED;
+    ULONG Round = 0;
+    if (Thread == Current) {
+        return Status;
+    }
+    while ((Status = KiTryRegisters(Current, Thread, Context, Write)) == STATUS_PENDING) {
+        if (HalDispatch.QueryInterruptTime() >= End) {
+            return STATUS_NOT_SUPPORTED;
+        }
+        KiBackOff(Round++);
+    }
+    return Status;
 }

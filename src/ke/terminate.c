@@ -69,6 +69,7 @@ NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus)
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
+    KiEnsureInterruptsRepeat();
     KiEnterDispatcher(Current);
     /* release: pairs with the acquire in KiClaimExit; what the requester did comes before the end */
     if (__atomic_compare_exchange_n(&Thread->ExitRequest, &Alive, KI_EXIT_REQUESTED | (ULONG)ExitStatus, FALSE,
@@ -99,6 +100,7 @@ static DECLSPEC_NORETURN VOID KiStop(PKTHREAD Thread)
 {
     KiClaimExit(Thread);
     KiRecordTimes(Thread);
+    HalNoteThreadEnds();
     __atomic_store_n(&Thread->State, Transition, __ATOMIC_RELAXED);
     HalCurrentThread = NULL;
     Thread->NextDead = __atomic_load_n(&KiStoppedThreads, __ATOMIC_RELAXED);
@@ -145,7 +147,12 @@ static VOID KiReaper(PVOID Context)
             KiAbandonMutants(Thread);
             KiLeaveQueue(Thread);
             KiEndThread(Thread);
+            NTSTATUS ExitStatus = Thread->ExitStatus;
+            ULONG EndOrdinal = Thread->EndOrdinal;
             KiDropThread(Thread);
+            if (KiThreadObjectRoutines.Ended != NULL) {
+                KiThreadObjectRoutines.Ended(EndOrdinal, ExitStatus);
+            }
             Thread = Next;
         }
     }

@@ -235,8 +235,8 @@ static VOID KiInitializeThread(PKTHREAD Thread)
     Thread->Process = &KiInitialProcess;
     Thread->ApcQueueable = TRUE;
     Thread->EnableStackSwap = TRUE;
-    __atomic_store_n(&Thread->Priority, KiInitialProcess.BasePriority, __ATOMIC_RELAXED);
-    __atomic_store_n(&Thread->BasePriority, KiInitialProcess.BasePriority, __ATOMIC_RELAXED);
+    __atomic_store_n(&Thread->Priority, (SCHAR)KiReadProcessBase(&KiInitialProcess), __ATOMIC_RELAXED);
+    __atomic_store_n(&Thread->BasePriority, Thread->Priority, __ATOMIC_RELAXED);
     Thread->CreateTime = HalDispatch.QuerySystemTime();
     Thread->Affinity.Mask = KeQueryGroupAffinity(0);
     Thread->UserAffinity = Thread->Affinity;
@@ -257,7 +257,8 @@ PKTHREAD KiAllocateThread(VOID)
     if (KiThreadObjectRoutines.Initialize != NULL) {
         KiThreadObjectRoutines.Initialize(&Slot->Tcb);
     }
-    __atomic_store_n(&Slot->Use, KiSlotUsed, __ATOMIC_RELAXED);
+    /* seq_cst: pairs with KiForEachThread; either that finds the thread, or the thread finds the new settings */
+    __atomic_store_n(&Slot->Use, KiSlotUsed, __ATOMIC_SEQ_CST);
     return &Slot->Tcb;
 }
 
@@ -284,10 +285,14 @@ VOID KiDropThread(PKTHREAD Thread)
     }
 }
 
+volatile ULONG KiThreadsEnded;
+
 VOID KiEndThread(PKTHREAD Thread)
 {
     /* release: pairs with the acquire of a thread that asks for the exit status */
     __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELEASE);
+    /* acq_rel: pairs with itself; the thread with the highest ordinal sees all others as ended */
+    Thread->EndOrdinal = __atomic_add_fetch(&KiThreadsEnded, 1, __ATOMIC_ACQ_REL);
     KiSignalObject(&Thread->Header, 1, 0);
     KTRACE_THREAD_END(Thread);
 }
@@ -321,6 +326,7 @@ static BOOLEAN KiStartThread(PKTHREAD Thread)
     /* release: a thread that sees the id finds the thread by it, initialized */
     __atomic_store_n(&Thread->ThreadId, ThreadId, __ATOMIC_RELEASE);
     HalWatchThreadExit(Thread);
+    KiAdoptProcessSettings(Thread);
     return TRUE;
 }
 
@@ -384,9 +390,14 @@ VOID KiThreadExit(PKTHREAD Thread)
     KiClaimExit(Thread);
     KiRecordTimes(Thread);
     KiTerminateCurrentThread(Thread);
+    NTSTATUS ExitStatus = Thread->ExitStatus;
+    ULONG EndOrdinal = Thread->EndOrdinal;
     /* From here on the slot may be reused: a host interrupt must not find it. */
     HalCurrentThread = NULL;
     KiDropThread(Thread);
+    if (KiThreadObjectRoutines.Ended != NULL) {
+        KiThreadObjectRoutines.Ended(EndOrdinal, ExitStatus);
+    }
 }
 
 PKTHREAD KeGetCurrentThread(VOID)

@@ -51,8 +51,9 @@ FORCEINLINE ULONG64 KiInsertedFlag(ULONG Type)
 }
 
 /*
- * What a timer of a system service does when it expires, in place of a DPC. Routine runs under the object's lock, at any
- * level, so it does not run after KeCancelTimer. It may queue an APC; it must not touch the timer.
+ * What a timer of a system service or of the thread pool does when it expires, in place of a DPC. Routine runs under the
+ * object's lock, at any level, so it does not run after KeCancelTimer. It may queue an APC or insert a queue entry; it
+ * must not touch the timer.
  */
 typedef struct _KI_TIMER_CALL {
     VOID (*Routine)(struct _KI_TIMER_CALL *Call, ULARGE_INTEGER SystemTime);

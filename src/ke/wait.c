@@ -555,7 +555,7 @@ NTSTATUS KiWait(PKI_WAIT Wait)
         KiTakeOwnerships(Wait, Status);
         KiExitDispatcher(Thread);
         if (Status == STATUS_RETRY) {
-            return KiWaitOutside(Wait);
+            return Wait->WaitType != KI_WATCH_BLOCK ? KiWaitOutside(Wait) : Status;
         }
         if (Status != STATUS_KERNEL_APC) {
             if (Status == STATUS_TIMEOUT) {
@@ -626,6 +626,17 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
     return KiWait(&Wait);
 }
 
+/* The fast path of an outside object, which the fast paths of local ones leave to this. */
+NTSTATUS KiWaitForLockedObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                               PLARGE_INTEGER Timeout)
+{
+    NTSTATUS Status;
+    if (KiIsOutside(Object) && KiTryConsumeOutside(Object, KiCurrentThread(), &Status)) {
+        return Status;
+    }
+    return KiWaitForSingleObjectSlow(Object, WaitReason, WaitMode, Alertable, Timeout);
+}
+
 NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                    PLARGE_INTEGER Timeout)
 {
@@ -641,7 +652,7 @@ static DECLSPEC_NOINLINE NTSTATUS KiAwaitObjectAndFinish(PVOID Object, KWAIT_REA
 NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                PLARGE_INTEGER Timeout)
 {
-    return KiTryConsumeAtOnce(Object, Alertable)
+    return KiTryConsumeAtOnce(Object, Alertable) == KiConsumedAtOnce
                ? STATUS_SUCCESS
                : KiAwaitObjectAndFinish(Object, WaitReason, WaitMode, Alertable, Timeout);
 }
@@ -701,6 +712,21 @@ static DECLSPEC_NOINLINE NTSTATUS KiWaitForMultipleObjectsSlow(ULONG Count, PVOI
     return KiWait(&Wait);
 }
 
+/* The first object is locked, or outside. STATUS_PENDING: none is signaled. */
+static DECLSPEC_NOINLINE NTSTATUS KiTryAnyLocked(PVOID Object[], ULONG Count, PKTHREAD Thread)
+{
+    NTSTATUS Status;
+    ULONG Outside = KiTryRowOutside(Object, Count, Thread, &Status);
+    if (Outside != 0 && Status != STATUS_TIMEOUT) {
+        return Status;
+    }
+    if (Outside == Count || !KiTryConsumeAny(Object + Outside, Count - Outside, Thread, &Status)) {
+        Thread->SawOutside |= Outside != 0;
+        return STATUS_PENDING;
+    }
+    return Status == STATUS_MUTANT_LIMIT_EXCEEDED ? Status : Status + (NTSTATUS)Outside;
+}
+
 NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray)
@@ -721,6 +747,8 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     if (KiMayConsumeAtOnce(Thread, Alertable)) {
         if (WaitType == WaitAll) {
             Status = KiTryConsumeAll(Object, Count, Thread);
+        } else if (__builtin_expect((KiReadHeader(Object[0]) & KI_LOCKED) != 0, FALSE)) {
+            Status = KiTryAnyLocked(Object, Count, Thread);
         } else if (!KiTryConsumeFirst(Object, Count, Thread, &Status)) {
             Status = STATUS_PENDING;
         }

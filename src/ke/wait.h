@@ -119,7 +119,7 @@ VOID KiFinishSuspend(PKTHREAD Thread);                  /* -> WaitSuspended */
 BOOLEAN KiBeginResume(PKTHREAD Thread);                 /* WaitSuspended -> WaitResumeInProgress; FALSE: not suspended */
 VOID KiFinishResume(PKTHREAD Thread);                   /* -> WaitCommitted, unless a signal has ended the wait */
 NTSTATUS KiTakeAlert(PKTHREAD Thread, ULONG HowIssued); /* what an alertable wait issued like this finds pending */
-NTSTATUS KiTakePending(PKTHREAD Thread, ULONG HowIssued); /* the same, and the end of the thread; before its wait */
+NTSTATUS KiTakeInterruption(PKTHREAD Thread, ULONG HowIssued); /* the same, and the end of the thread; before its wait */
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode);
 KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread);    /* by the thread itself, after STATUS_ALERTED: to restore it */
 BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself; FALSE: none is pending */
@@ -191,16 +191,23 @@ FORCEINLINE BOOLEAN KiMayConsumeAtOnce(PKTHREAD Thread, BOOLEAN Alertable)
     return !Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL;
 }
 
-/* TRUE: the wait is over, STATUS_SUCCESS. FALSE: the object is a mutant, or not signaled, or another thread was faster. */
-FORCEINLINE BOOLEAN KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Alertable)
+/* KiNotAtOnce: the object is a mutant, or not signaled, or another thread was faster, or something precedes the wait. */
+typedef enum _KI_AT_ONCE { KiNotAtOnce, KiConsumedAtOnce, KiLockedAtOnce } KI_AT_ONCE;
+
+FORCEINLINE KI_AT_ONCE KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Alertable)
 {
     PKTHREAD Thread = HalCurrentThread;
     if (__builtin_expect(Thread == NULL, FALSE) || !KiMayConsumeAtOnce(Thread, Alertable)) {
-        return FALSE;
+        return KiNotAtOnce;
     }
     ULONG64 Word = KiReadHeader(Header);
-    return KI_STATE(Word) > 0 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject &&
-           KiCompareExchangeHeader(Header, &Word, KiConsumed(Word));
+    if (__builtin_expect((Word & KI_LOCKED) != 0, FALSE)) {
+        return KiLockedAtOnce;
+    }
+    return KI_STATE(Word) > 0 && KI_TYPE(Word) != MutantObject &&
+                   KiCompareExchangeHeader(Header, &Word, KiConsumed(Word))
+               ? KiConsumedAtOnce
+               : KiNotAtOnce;
 }
 
 /* The documented functions but for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, once it has
@@ -208,12 +215,21 @@ FORCEINLINE BOOLEAN KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Alerta
 NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                    PLARGE_INTEGER Timeout);
 
+/* The object is locked, or outside, and nothing precedes the wait. */
+NTSTATUS KiWaitForLockedObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                               PLARGE_INTEGER Timeout);
+
 FORCEINLINE NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
                                            BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
-    return KiTryConsumeAtOnce(Object, Alertable)
-               ? STATUS_SUCCESS
-               : KiWaitForSingleObjectSlow(Object, WaitReason, WaitMode, Alertable, Timeout);
+    switch (KiTryConsumeAtOnce(Object, Alertable)) {
+    case KiConsumedAtOnce:
+        return STATUS_SUCCESS;
+    case KiLockedAtOnce:
+        return KiWaitForLockedObject(Object, WaitReason, WaitMode, Alertable, Timeout);
+    default:
+        return KiWaitForSingleObjectSlow(Object, WaitReason, WaitMode, Alertable, Timeout);
+    }
 }
 
 NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,

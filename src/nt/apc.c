@@ -48,7 +48,7 @@ NTSTATUS NtQueueApcThreadEx2(HANDLE ThreadHandle, HANDLE ReserveHandle, ULONG Ap
                              PVOID ApcArgument1, PVOID ApcArgument2, PVOID ApcArgument3)
 {
     PVOID Thread;
-    if ((ApcFlags & ~(ULONG)QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC) != 0 || ApcRoutine == NULL) {
+    if ((ApcFlags & ~(ULONG)QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC) != 0) {
         return STATUS_INVALID_PARAMETER;
     }
     if (ApcFlags != 0) {
@@ -90,19 +90,28 @@ NTSTATUS NtWaitForAlertByThreadId(PVOID Address, PLARGE_INTEGER Timeout)
     return KeWaitForAlertByThreadId(Address, Timeout);
 }
 
-/* A thread that has ended takes the alert as long as its object exists; the alert is lost. */
-NTSTATUS NtAlertThreadByThreadId(HANDLE ThreadId)
+static NTSTATUS NtpFindAlertTarget(HANDLE ThreadId, PKTHREAD *Thread)
 {
     ULONG_PTR Id = (ULONG_PTR)ThreadId;
     if (Id == 0 || Id > MAXULONG) {
         return STATUS_INVALID_CID;
     }
-    PKTHREAD Thread = KiLookupThreadById((ULONG)Id);
-    if (Thread == NULL) {
+    *Thread = KiLookupThreadById((ULONG)Id);
+    if (*Thread == NULL) {
         return HalIsThreadOfOtherProcess((ULONG)Id) ? STATUS_ACCESS_DENIED : STATUS_INVALID_CID;
     }
-    KeAlertThreadById(Thread);
     return STATUS_SUCCESS;
+}
+
+/* A thread that has ended takes the alert as long as its object exists; the alert is lost. */
+NTSTATUS NtAlertThreadByThreadId(HANDLE ThreadId)
+{
+    PKTHREAD Thread;
+    NTSTATUS Status = NtpFindAlertTarget(ThreadId, &Thread);
+    if (NT_SUCCESS(Status)) {
+        KeAlertThreadById(Thread);
+    }
+    return Status;
 }
 
 NTSTATUS NtAlertThreadByThreadIdEx(HANDLE ThreadId, struct _RTL_SRWLOCK *Lock)
@@ -111,19 +120,21 @@ NTSTATUS NtAlertThreadByThreadIdEx(HANDLE ThreadId, struct _RTL_SRWLOCK *Lock)
     return NtAlertThreadByThreadId(ThreadId);
 }
 
+/* Alerts all of them or, if one id is bad, none. A thread that ends in between is skipped. */
 NTSTATUS NtAlertMultipleThreadByThreadId(PHANDLE MultipleThreadId, ULONG Count, PVOID Boost, ULONG BoostCount)
 {
-    NTSTATUS First = STATUS_SUCCESS;
+    NTSTATUS Status = STATUS_SUCCESS;
+    PKTHREAD Thread;
     UNREFERENCED_PARAMETER(Boost);
     UNREFERENCED_PARAMETER(BoostCount);
     if (MultipleThreadId == NULL && Count != 0) {
         return STATUS_ACCESS_VIOLATION;
     }
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        NTSTATUS Status = NtAlertThreadByThreadId(MultipleThreadId[Index]);
-        if (NT_SUCCESS(First)) {
-            First = Status;
-        }
+    for (ULONG Index = 0; Index < Count && NT_SUCCESS(Status); Index += 1) {
+        Status = NtpFindAlertTarget(MultipleThreadId[Index], &Thread);
     }
-    return First;
+    for (ULONG Index = 0; Index < Count && NT_SUCCESS(Status); Index += 1) {
+        NtAlertThreadByThreadId(MultipleThreadId[Index]);
+    }
+    return Status;
 }

@@ -26,6 +26,9 @@ NTSTATUS ZwCreateDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAcc
 NTSTATUS NtCreateDirectoryObjectEx(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAccess,
                                    POBJECT_ATTRIBUTES ObjectAttributes, HANDLE ShadowDirectoryHandle, ULONG Flags)
 {
+    if (!NtpClearHandle(DirectoryHandle)) {
+        return STATUS_ACCESS_VIOLATION;
+    }
     if (Flags != 0) {
         return STATUS_INVALID_PARAMETER;
     }
@@ -108,12 +111,13 @@ static ULONG NtpFinishListing(PNTP_LISTING Listing)
     return Entries + Listing->Strings;
 }
 
-static NTSTATUS NtpListDirectory(POBJECT_DIRECTORY Directory, PNTP_LISTING Listing, PULONG Context,
+/* First: the first entry to list. *Context changes only on success. */
+static NTSTATUS NtpListDirectory(POBJECT_DIRECTORY Directory, PNTP_LISTING Listing, ULONG First, PULONG Context,
                                  PULONG ReturnLength)
 {
     BOOLEAN Single = Listing->Most == 1;
     ULONG Used = sizeof(OBJECT_DIRECTORY_INFORMATION);
-    ObpVisitEntries(Directory, *Context, NtpVisitEntry, Listing);
+    ObpVisitEntries(Directory, First, NtpVisitEntry, Listing);
     if (Listing->Length >= sizeof(OBJECT_DIRECTORY_INFORMATION)) {
         Used = NtpFinishListing(Listing);
     }
@@ -125,7 +129,7 @@ static NTSTATUS NtpListDirectory(POBJECT_DIRECTORY Directory, PNTP_LISTING Listi
     if (Listing->Count == 0 && Listing->Missing == 0) {
         return STATUS_NO_MORE_ENTRIES;
     }
-    *Context += Listing->Count;
+    *Context = First + Listing->Count;
     return Listing->Missing != 0 && !Single ? STATUS_MORE_ENTRIES : STATUS_SUCCESS;
 }
 
@@ -142,10 +146,7 @@ static NTSTATUS NtpQueryDirectory(KPROCESSOR_MODE Mode, HANDLE DirectoryHandle, 
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    if (RestartScan) {
-        *Context = 0;
-    }
-    Status = NtpListDirectory(Directory, &Listing, Context, ReturnLength);
+    Status = NtpListDirectory(Directory, &Listing, RestartScan ? 0 : *Context, Context, ReturnLength);
     ObpDereferenceObjectEx(Directory, 1);
     return Status;
 }
@@ -196,7 +197,7 @@ static NTSTATUS NtpCreateSymbolicLink(KPROCESSOR_MODE Mode, PHANDLE LinkHandle, 
                                       POBJECT_ATTRIBUTES ObjectAttributes, PUNICODE_STRING LinkTarget)
 {
     OBP_BLUEPRINT Blueprint = {&ObpSymbolicLinkType, 0, ObpInitializeSymbolicLink, LinkTarget};
-    NTSTATUS Status = LinkHandle != NULL ? NtpCheckTarget(LinkTarget) : STATUS_ACCESS_VIOLATION;
+    NTSTATUS Status = NtpClearHandle(LinkHandle) ? NtpCheckTarget(LinkTarget) : STATUS_ACCESS_VIOLATION;
     if (!NT_SUCCESS(Status)) {
         return Status;
     }

@@ -49,7 +49,7 @@ static NTSTATUS NtpCreateEvent(KPROCESSOR_MODE Mode, PHANDLE EventHandle, ACCESS
 {
     NTP_EVENT_SETTING Setting = {EventType, InitialState != FALSE};
     OBP_BLUEPRINT Blueprint = {&NtpEventType, sizeof(KEVENT), NtpInitializeEvent, &Setting};
-    if (EventHandle == NULL) {
+    if (!NtpClearHandle(EventHandle)) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (EventType != NotificationEvent && EventType != SynchronizationEvent) {

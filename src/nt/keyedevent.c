@@ -64,7 +64,7 @@ KI_INITIALIZER(KiInitializeServices, NtpRegisterGlobalKeyedEvent);
 NTSTATUS NtCreateKeyedEvent(PHANDLE KeyedEventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                             ULONG Flags)
 {
-    if (KeyedEventHandle == NULL) {
+    if (!NtpClearHandle(KeyedEventHandle)) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (Flags != 0) {

@@ -7,6 +7,7 @@
 
 #include <interlock/nt.h>
 
+#include "../hal/console.h"
 #include "../ke/wait.h"
 #include "../ob/obp.h"
 
@@ -74,6 +75,16 @@ FORCEINLINE VOID NtpReturnLength(PULONG ReturnLength, ULONG Length)
     }
 }
 
+/* FALSE: the caller has no place for the handle. A service that fails leaves 0 there. */
+FORCEINLINE BOOLEAN NtpClearHandle(PHANDLE Handle)
+{
+    if (Handle == NULL) {
+        return FALSE;
+    }
+    *Handle = NULL;
+    return TRUE;
+}
+
 /* Ends a wait by handle, after the caller has returned what it held for the wait: an APC may never return. */
 FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
 {
@@ -82,6 +93,14 @@ FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
     }
     return Status;
 }
+
+/* memorycondition.c: the event for scarce or for plenty of memory */
+VOID NtpShowMemoryCondition(BOOLEAN High, BOOLEAN Holds);
+
+/* transfer.c: bytes from or to a descriptor object. *Done is written in any case. */
+NTSTATUS NtpReadDescriptor(HANDLE Handle, PVOID Buffer, ULONG Length, PULONG Done);
+NTSTATUS NtpWriteDescriptor(HANDLE Handle, const VOID *Buffer, ULONG Length, PULONG Done);
+NTSTATUS NtpQueryDescriptorKind(HANDLE Handle, HAL_DESCRIPTOR_KIND *Kind);
 
 /* process.c: creates a process of the host, which NtCreateUserProcess would do. ThreadHandle, too, is the process. Heirlooms:
    the handles that it inherits; NULL: none. */

@@ -64,6 +64,7 @@ static NTSTATUS NtpDuplicateObject(KPROCESSOR_MODE Mode, HANDLE SourceProcessHan
     BOOLEAN Close = (Pickup->Options & DUPLICATE_CLOSE_SOURCE) != 0;
     ULONG Source, Target;
     NTSTATUS Status = NtpIdentifyHandleProcess(SourceProcessHandle, Mode, &Source);
+    NtpClearHandle(TargetHandle);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }

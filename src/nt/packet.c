@@ -202,7 +202,8 @@ typedef struct _NTP_RESERVE {
 
 static OBJECT_TYPE NtpReserveType = {
     .Name = "IoCompletionReserve",
-    .GenericMapping = {STANDARD_RIGHTS_READ, STANDARD_RIGHTS_WRITE, STANDARD_RIGHTS_EXECUTE, NTP_RESERVE_ALL_ACCESS},
+    .GenericMapping = {STANDARD_RIGHTS_READ | 0x1, STANDARD_RIGHTS_WRITE | 0x2, STANDARD_RIGHTS_EXECUTE,
+                       NTP_RESERVE_ALL_ACCESS},
     .ValidAccessMask = NTP_RESERVE_ALL_ACCESS,
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = OBP_ALWAYS_SIGNALED,
@@ -221,6 +222,9 @@ static NTSTATUS NtpInitializeReserve(PVOID Object, PVOID Context)
 NTSTATUS NtAllocateReserveObject(PHANDLE MemoryReserveHandle, POBJECT_ATTRIBUTES ObjectAttributes,
                                  MEMORY_RESERVE_TYPE Type)
 {
+    if (!NtpClearHandle(MemoryReserveHandle)) {
+        return STATUS_ACCESS_VIOLATION;
+    }
     if (Type != MemoryReserveIoCompletion) {
         return STATUS_INVALID_PARAMETER;
     }

@@ -16,7 +16,7 @@ NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, const NTP_HEIRLOOMS *Heirl
 NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                        PCLIENT_ID ClientId)
 {
-    if (ProcessHandle == NULL || ObjectAttributes == NULL) {
+    if (!NtpClearHandle(ProcessHandle) || ObjectAttributes == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {
@@ -72,38 +72,4 @@ NTSTATUS NtSuspendProcess(HANDLE ProcessHandle)
 NTSTATUS NtResumeProcess(HANDLE ProcessHandle)
 {
     return NTP_SERVICE(NtpRequestOfProcess(ProcessHandle, PspResumeProcess));
-}
-
-NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
-                                   PVOID ProcessInformation, ULONG ProcessInformationLength, PULONG ReturnLength)
-{
-    BOOLEAN Basic = ProcessInformationClass == ProcessBasicInformation;
-    ULONG Required = Basic ? sizeof(PROCESS_BASIC_INFORMATION) : sizeof(ULONG);
-    PEPROCESS Process;
-    NTSTATUS Status = NtpCheckQuery(Basic || ProcessInformationClass == ProcessHandleCount, ProcessInformation,
-                                    ProcessInformationLength, Required);
-    NTP_SERVICE_UNTIL_RETURN();
-    if (NT_SUCCESS(Status)) {
-        Status = NtpReferenceProcess(ProcessHandle, PROCESS_QUERY_LIMITED_INFORMATION, &Process);
-    }
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    if (Basic) {
-        PPROCESS_BASIC_INFORMATION Information = ProcessInformation;
-        memset(Information, 0, sizeof(*Information));
-        Information->AffinityMask = KeQueryGroupAffinity(0);
-        Information->BasePriority = Process->Pcb.BasePriority;
-        Information->UniqueProcessId = (ULONG_PTR)PsGetProcessId(Process);
-        Status = PspQueryExitStatus(Process, &Information->ExitStatus);
-    } else if (Process == PsGetCurrentProcess()) {
-        *(PULONG)ProcessInformation = ObpCountHandles();
-    } else {
-        Status = STATUS_NOT_SUPPORTED;
-    }
-    ObDereferenceObject(Process);
-    if (NT_SUCCESS(Status)) {
-        NtpReturnLength(ReturnLength, Required);
-    }
-    return Status;
 }

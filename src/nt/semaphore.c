@@ -47,7 +47,7 @@ NTSTATUS NtCreateSemaphore(PHANDLE SemaphoreHandle, ACCESS_MASK DesiredAccess, P
                            LONG InitialCount, LONG MaximumCount)
 {
     NTP_SEMAPHORE_SETTING Setting = {InitialCount, MaximumCount};
-    if (SemaphoreHandle == NULL) {
+    if (!NtpClearHandle(SemaphoreHandle)) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (MaximumCount <= 0 || InitialCount < 0 || InitialCount > MaximumCount) {

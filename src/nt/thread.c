@@ -94,13 +94,10 @@ NTSTATUS NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJE
     };
     NTSTATUS Status;
     UNREFERENCED_PARAMETER(ZeroBits);
-    if ((CreateFlags & ~(ULONG)NTP_CREATE_FLAGS) != 0) {
-        return STATUS_INVALID_PARAMETER;
-    }
-    if (ThreadHandle == NULL) {
+    if (!NtpClearHandle(ThreadHandle)) {
         return STATUS_ACCESS_VIOLATION;
     }
-    if (StartRoutine == NULL) {
+    if ((CreateFlags & ~(ULONG)NTP_CREATE_FLAGS) != 0 || StartRoutine == NULL) {
         return STATUS_INVALID_PARAMETER;
     }
     NTP_SERVICE_UNTIL_RETURN();
@@ -121,7 +118,7 @@ NTSTATUS NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_A
                       PCLIENT_ID ClientId)
 {
     PETHREAD Thread;
-    if (ThreadHandle == NULL || ObjectAttributes == NULL) {
+    if (!NtpClearHandle(ThreadHandle) || ObjectAttributes == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {
@@ -132,8 +129,11 @@ NTSTATUS NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_A
         !NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
         return STATUS_INVALID_CID;
     }
-    NTSTATUS Status = ObOpenObjectByPointer(Thread, ObjectAttributes->Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, NULL,
-                                            DesiredAccess, *PsThreadType, UserMode, ThreadHandle);
+    NTSTATUS Status = STATUS_ACCESS_DENIED;
+    if (DesiredAccess != 0) {
+        Status = ObOpenObjectByPointer(Thread, ObjectAttributes->Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, NULL,
+                                       DesiredAccess, *PsThreadType, UserMode, ThreadHandle);
+    }
     ObDereferenceObject(Thread);
     return Status;
 }
@@ -495,7 +495,7 @@ static NTSTATUS NtpSetThread(PETHREAD Thread, THREADINFOCLASS Class, PVOID Infor
         return NtpSetBasePriority(Thread, *(PLONG)Information);
     case ThreadAffinityMask:
         KiQueryUserAffinityThread(&Thread->Tcb, &Affinity); /* the mask is in the thread's present group */
-        Affinity.Mask = *(PKAFFINITY)Information;
+        Affinity.Mask = *(PKAFFINITY)Information & KeQueryGroupAffinity(Affinity.Group); /* -1: all there are */
         return NtpSetAffinity(Thread, &Affinity);
     case ThreadGroupInformation:
         return NtpSetAffinity(Thread, Information);

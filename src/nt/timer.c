@@ -235,7 +235,7 @@ static NTSTATUS NtpCreateTimer(KPROCESSOR_MODE Mode, PHANDLE TimerHandle, ACCESS
                                POBJECT_ATTRIBUTES ObjectAttributes, TIMER_TYPE TimerType)
 {
     OBP_BLUEPRINT Blueprint = {&NtpTimerType, sizeof(NTP_TIMER), NtpInitializeTimer, &TimerType};
-    if (TimerHandle == NULL) {
+    if (!NtpClearHandle(TimerHandle)) {
         return STATUS_ACCESS_VIOLATION;
     }
     if (TimerType != NotificationTimer && TimerType != SynchronizationTimer) {

@@ -23,7 +23,7 @@ static NTSTATUS ObpCaptureAttributes(POBJECT_ATTRIBUTES Attributes, KPROCESSOR_M
     if (Name == NULL) {
         return Capture->RootDirectory == NULL ? STATUS_SUCCESS : STATUS_OBJECT_NAME_INVALID;
     }
-    if (Name->Length % sizeof(WCHAR) != 0) {
+    if (Name->Length % sizeof(WCHAR) != 0 || Name->Length > OBP_LONGEST_NAME) {
         return STATUS_OBJECT_NAME_INVALID;
     }
     if (Name->Length != 0 && Name->Buffer == NULL) {
@@ -109,6 +109,7 @@ NTSTATUS ObpCreateHandleAs(KPROCESSOR_MODE AccessMode, const OBP_BLUEPRINT *Blue
     if (Handle == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
+    *Handle = NULL;
     Status = ObpCaptureAttributes(Attributes, AccessMode, &Capture);
     if (NT_SUCCESS(Status) && (Capture.Attributes & Blueprint->Type->InvalidAttributes)) {
         Status = STATUS_INVALID_PARAMETER;
@@ -134,6 +135,7 @@ NTSTATUS ObpOpenHandleAs(KPROCESSOR_MODE AccessMode, POBJECT_TYPE Type, POBJECT_
     if (Handle == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
+    *Handle = NULL;
     if (Attributes == NULL) {
         return STATUS_INVALID_PARAMETER;
     }

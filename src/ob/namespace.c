@@ -260,7 +260,7 @@ static NTSTATUS ObpOpenFound(POBP_REQUEST Request, PVOID Object)
     if ((Request->Attributes & OBJ_EXCLUSIVE) && !(Info != NULL && Info->Exclusive)) {
         return STATUS_INVALID_PARAMETER;
     }
-    Status = ObpGrantAccess(Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
+    Status = ObpGrantOpen(Type, Request->DesiredAccess, Request->AccessMode, &GrantedAccess);
     if (NT_SUCCESS(Status) && Request->Handle != NULL) {
         ObpOpenReservedHandle(Request->Handle, Object, Request->Attributes, GrantedAccess);
     }
@@ -361,7 +361,7 @@ NTSTATUS ObpFollowLink(POBP_WALK Walk, OBP_TEXT Target, BOOLEAN More)
     if (++Walk->Links > OBP_MOST_LINKS) {
         return STATUS_OBJECT_NAME_NOT_FOUND;
     }
-    if (Length > UNICODE_STRING_MAX_CHARS) {
+    if (Length > OBP_LONGEST_NAME / sizeof(WCHAR)) {
         return STATUS_NAME_TOO_LONG;
     }
     Path = HalAllocate(Length * sizeof(WCHAR), MEMORY_ALLOCATION_ALIGNMENT);

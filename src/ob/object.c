@@ -51,10 +51,14 @@ OBJECT_TYPE ObpThreadType = {
     .Name = "Thread",
     .GenericMapping = {STANDARD_RIGHTS_READ | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION,
                        STANDARD_RIGHTS_WRITE | THREAD_TERMINATE | THREAD_SUSPEND_RESUME | THREAD_ALERT |
-                           THREAD_SET_INFORMATION | THREAD_SET_CONTEXT,
+                           THREAD_SET_INFORMATION | THREAD_SET_LIMITED_INFORMATION | THREAD_SET_CONTEXT,
                        STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION | THREAD_RESUME,
                        THREAD_ALL_ACCESS},
     .ValidAccessMask = THREAD_ALL_ACCESS,
+    .QueryRight = THREAD_QUERY_INFORMATION,
+    .QueryLimitedRight = THREAD_QUERY_LIMITED_INFORMATION,
+    .SetRight = THREAD_SET_INFORMATION,
+    .SetLimitedRight = THREAD_SET_LIMITED_INFORMATION,
     .InvalidAttributes = OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF,
     .OwnsMemory = TRUE,
     .DeleteProcedure = ObpDeleteThread,
@@ -66,11 +70,15 @@ OBJECT_TYPE ObpProcessType = {
     .Name = "Process",
     .GenericMapping = {STANDARD_RIGHTS_READ | PROCESS_VM_READ | PROCESS_QUERY_INFORMATION,
                        STANDARD_RIGHTS_WRITE | PROCESS_CREATE_PROCESS | PROCESS_CREATE_THREAD | PROCESS_VM_OPERATION |
-                           PROCESS_VM_WRITE | PROCESS_DUP_HANDLE | PROCESS_TERMINATE | PROCESS_SET_QUOTA |
+                           PROCESS_VM_WRITE | PROCESS_DUP_HANDLE | PROCESS_SET_QUOTA |
                            PROCESS_SET_INFORMATION | PROCESS_SUSPEND_RESUME,
                        STANDARD_RIGHTS_EXECUTE | SYNCHRONIZE | PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_TERMINATE,
                        PROCESS_ALL_ACCESS},
     .ValidAccessMask = PROCESS_ALL_ACCESS,
+    .QueryRight = PROCESS_QUERY_INFORMATION,
+    .QueryLimitedRight = PROCESS_QUERY_LIMITED_INFORMATION,
+    .SetRight = PROCESS_SET_INFORMATION,
+    .SetLimitedRight = PROCESS_SET_LIMITED_INFORMATION,
     .InvalidAttributes = OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF,
     .OwnsMemory = TRUE,
 };
@@ -100,6 +108,12 @@ NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR
                         PACCESS_MASK GrantedAccess)
 {
     ACCESS_MASK Access = ObpMapGenericAccess(Type, DesiredAccess);
+    if (Access & Type->QueryRight) {
+        Access |= Type->QueryLimitedRight;
+    }
+    if (Access & Type->SetRight) {
+        Access |= Type->SetLimitedRight;
+    }
     if (AccessMode != KernelMode) {
         if (Access & ACCESS_SYSTEM_SECURITY) {
             return STATUS_PRIVILEGE_NOT_HELD;
@@ -110,6 +124,14 @@ NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR
     }
     *GrantedAccess = Access & Type->ValidAccessMask;
     return STATUS_SUCCESS;
+}
+
+NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
+                      PACCESS_MASK GrantedAccess)
+{
+    return AccessMode != KernelMode && DesiredAccess == 0
+               ? STATUS_ACCESS_DENIED
+               : ObpGrantAccess(Type, DesiredAccess, AccessMode, GrantedAccess);
 }
 
 /* Objects. */

@@ -13,6 +13,10 @@ typedef struct _OBJECT_TYPE {
     PCSTR Name;
     GENERIC_MAPPING GenericMapping;
     ACCESS_MASK ValidAccessMask;
+    ACCESS_MASK QueryRight;          /* implies the next one; 0: none */
+    ACCESS_MASK QueryLimitedRight;
+    ACCESS_MASK SetRight;
+    ACCESS_MASK SetLimitedRight;
     ULONG InvalidAttributes;         /* OBJ_ flags that creating and opening refuse */
     LONG WaitOffset;                 /* of the dispatcher header that a wait by handle waits for, in the body;
                                         OBP_ALWAYS_SIGNALED: such a wait is satisfied immediately */
@@ -155,8 +159,12 @@ extern POBJECT_TYPE volatile ObpFirstType;
 VOID ObpRegisterType(POBJECT_TYPE Type);
 ULONG ObpCountHandles(VOID); /* of all types */
 ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access);
+#define OBP_LONGEST_NAME 65532 /* bytes: of a path, or of what links make of it */
 NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                         PACCESS_MASK GrantedAccess);
+/* Of an object that exists: no right at all is none to open it with. */
+NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
+                      PACCESS_MASK GrantedAccess);
 
 /* Runs when the library is loaded, so a type is registered before its first object exists. */
 #define OBP_REGISTER_TYPE(Type)                                                                                        \

@@ -115,10 +115,11 @@ PVOID ObpProxyOf(PWO_VIEW View, WO_INDEX Index, WO_TYPE Kind, PVOID Candidate)
     return Candidate;
 }
 
-PVOID ObpReferenceProxy(PWO_VIEW View, WO_INDEX Index)
+BOOLEAN ObpHasProxy(PWO_VIEW View, WO_INDEX Index)
 {
     POBP_SHARE Share = *ObpFindShare(View, Index);
-    return Share != NULL && ObReferenceObjectSafe(Share->Object) ? Share->Object : NULL;
+    /* relaxed: it is not followed */
+    return Share != NULL && __atomic_load_n(&ObpHeaderOf(Share->Object)->PointerCount, __ATOMIC_RELAXED) > 0;
 }
 
 /* Not locked, as every function from here on unless it says otherwise. */

@@ -10,7 +10,8 @@
  * 3. OBP_SHARED in HandleCount says that the world counts the object's handles, too. It is set by the same atomic
  *    operation that reads how many there are, so none is counted twice or forgotten when a local object becomes shared.
  *    A handle is counted in the world before it opens and until after it has closed: the name goes with the last one.
- * 4. ObpShareLock comes before the lock of the names, and both come before the world's own lock. It is held in a
+ * 4. With ObpShareLock held no reference on a proxy is returned: it may be the last one, and deleting takes the lock.
+ * 5. ObpShareLock comes before the lock of the names, and both come before the world's own lock. It is held in a
  *    dispatcher section, where nothing is allocated: a proxy is built before it is needed.
  */
 #ifndef INTERLOCK_OB_SHARE_H
@@ -74,7 +75,7 @@ VOID ObpDiscardProxy(PVOID Proxy); /* a candidate that was not taken */
 /* With the shares locked. The proxy of an object that this process has a record of, with a reference for the caller: the
    one in the table, or Candidate, which is entered with its own reference. */
 PVOID ObpProxyOf(PWO_VIEW View, WO_INDEX Index, WO_TYPE Kind, PVOID Candidate);
-PVOID ObpReferenceProxy(PWO_VIEW View, WO_INDEX Index); /* the same without a candidate; NULL: there is none */
+BOOLEAN ObpHasProxy(PWO_VIEW View, WO_INDEX Index);
 /* With the shares locked. Returns a record that was taken for a look, unless a proxy needs it. */
 VOID ObpReturnRecord(PWO_VIEW View, WO_INDEX Index);
 

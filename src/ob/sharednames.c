@@ -210,11 +210,7 @@ static NTSTATUS ObpCheckExclusive(POBP_STEP Step)
 {
     BOOLEAN Exclusive = (WoQueryAttributes(Step->View, Step->Index) & OBJ_EXCLUSIVE) != 0;
     BOOLEAN Wanted = (Step->Walk->Request->Attributes & OBJ_EXCLUSIVE) != 0;
-    PVOID Mine = Exclusive ? ObpReferenceProxy(Step->View, Step->Index) : NULL;
-    if (Mine != NULL) {
-        ObpDereferenceObjectEx(Mine, 1); /* not the last one: its handles hold others */
-    }
-    if (Exclusive && Mine == NULL) {
+    if (Exclusive && !ObpHasProxy(Step->View, Step->Index)) {
         return STATUS_ACCESS_DENIED;
     }
     return Wanted && !Exclusive ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
@@ -460,6 +456,10 @@ BOOLEAN ObpQueryPathOfShared(PWO_VIEW View, WO_INDEX Index, PWCHAR Path, ULONG C
         return TRUE;
     }
     BOOLEAN Fits = *Length <= Room;
+    if (Fits && Path[Prefix] != OBP_SEPARATOR) { /* the directory has lost its name */
+        memmove(Path, Path + Prefix, *Length * sizeof(WCHAR));
+        return TRUE;
+    }
     *Length += Prefix;
     if (Fits) {
         memcpy(Path, Root, Prefix * sizeof(WCHAR)); /* what follows begins with a separator */

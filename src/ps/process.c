@@ -61,6 +61,8 @@ static VOID PspEndProcess(PEPROCESS Process, LONG Descriptor)
     if (__atomic_exchange_n(&Process->Ending, TRUE, __ATOMIC_RELAXED)) {
         return;
     }
+    Process->ExitTime = HalDispatch.QuerySystemTime();
+    HalQueryProcessTimes(Process->Pcb.ProcessId, &Process->Times);
     BOOLEAN Known = Descriptor >= 0 && HalQueryProcessExit(Descriptor, Process->Child, &ExitCode);
     /* acquire: pairs with the release in PspTerminateProcess */
     BOOLEAN Requested = __atomic_load_n(&Process->TerminationRequested, __ATOMIC_ACQUIRE);
@@ -166,6 +168,7 @@ static VOID PspIdentifyProcess(PEPROCESS Process, ULONG ProcessId)
 {
     Process->Pcb.ProcessId = ProcessId;
     Process->Start = HalQueryProcessStart(ProcessId);
+    HalQueryProcessTimes(ProcessId, &Process->Times);
 }
 
 /* Makes the process findable by its id. If several threads open the same process at once one of them wins, and the
@@ -227,14 +230,13 @@ NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredA
 {
     PEPROCESS Process;
     NTSTATUS Status = PsLookupProcessByProcessId(ProcessId, &Process);
-    if (DesiredAccess & PROCESS_QUERY_INFORMATION) {
-        DesiredAccess |= PROCESS_QUERY_LIMITED_INFORMATION;
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
-    if (NT_SUCCESS(Status)) {
-        Status =
-            ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, UserMode, ProcessHandle);
-        ObDereferenceObject(Process);
-    }
+    Status = DesiredAccess == 0 ? STATUS_ACCESS_DENIED
+                                : ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType,
+                                                        UserMode, ProcessHandle);
+    ObDereferenceObject(Process);
     return Status;
 }
 
@@ -357,4 +359,20 @@ NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus)
     }
     *ExitStatus = Process->Pcb.ExitStatus;
     return STATUS_SUCCESS;
+}
+
+/* Once the process has ended the host may have given its id to another one. */
+VOID PspQueryProcessTimes(PEPROCESS Process, PPSP_TIMES Times)
+{
+    BOOLEAN Ended = !PspIsThisProcess(Process) && PspHasProcessEnded(Process);
+    HAL_PROCESS_TIMES Host = {0};
+    if (Ended) {
+        Host = Process->Times;
+    } else {
+        HalQueryProcessTimes(Process->Pcb.ProcessId, &Host);
+    }
+    Times->CreateTime = Host.CreateTime;
+    Times->ExitTime = Ended ? Process->ExitTime : 0;
+    Times->KernelTime = Host.KernelTime;
+    Times->UserTime = Host.UserTime;
 }

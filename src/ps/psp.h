@@ -6,6 +6,7 @@
 
 #include <interlock/ex.h>
 
+#include "../hal/machine.h"
 #include "../io/watch.h"
 #include "../ob/obp.h"
 
@@ -44,6 +45,8 @@ typedef struct _EPROCESS {
     volatile BOOLEAN TerminationRequested; /* with the exit status in RequestedStatus */
     NTSTATUS RequestedStatus;
     ULONG64 Start;                   /* when the host started it; with the id it is unique. 0: unknown */
+    HAL_PROCESS_TIMES Times;         /* of a process that has ended, before it was reaped */
+    ULONGLONG ExitTime;
 } EPROCESS;
 
 /* process.c */
@@ -65,6 +68,11 @@ NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus); /* STATUS_
  */
 typedef VOID PSP_EXIT_ROUTINE(PETHREAD Thread, BOOLEAN WasTerminated);
 VOID PspRegisterThreadExit(PSP_EXIT_ROUTINE *Routine);
+
+/* Called by each thread that runs a program's routine, before it does. There is one such routine. */
+typedef VOID PSP_START_ROUTINE(PETHREAD Thread);
+VOID PspSetThreadStart(PSP_START_ROUTINE *Routine);
+VOID PspNotifyThreadStart(PETHREAD Thread);
 DECLSPEC_NORETURN VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus); /* the current one */
 NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus);          /* another one; a request */
 BOOLEAN PspHasEnded(PETHREAD Thread);
@@ -96,6 +104,7 @@ typedef struct _PSP_TIMES {
 } PSP_TIMES, *PPSP_TIMES;
 
 VOID PspQueryTimes(PETHREAD Thread, PPSP_TIMES Times);
+VOID PspQueryProcessTimes(PEPROCESS Process, PPSP_TIMES Times);
 NTSTATUS PspSetName(PETHREAD Thread, PCUNICODE_STRING Name);
 NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length); /* *Length: bytes needed */
 BOOLEAN PspIsLastThread(VOID); /* no other thread of the program is alive */

@@ -30,6 +30,8 @@ VOID PspRegisterThreadExit(PSP_EXIT_ROUTINE *Routine)
     __atomic_store_n(&PspExitRoutines[Index], Routine, __ATOMIC_RELEASE);
 }
 
+static VOID PspThreadEnded(ULONG EndOrdinal, NTSTATUS ExitStatus);
+
 static VOID PspRunExitRoutines(PKTHREAD Thread, BOOLEAN WasTerminated)
 {
     for (ULONG Index = 0; Index < PSP_EXIT_ROUTINES; Index++) {
@@ -80,10 +82,27 @@ static VOID PspInitializeThreads(VOID)
 {
     ObpThreadType.DeleteProcedure = PspDeleteThread;
     KiThreadObjectRoutines.Exit = PspRunExitRoutines;
+    KiThreadObjectRoutines.Ended = PspThreadEnded;
 }
 KI_INITIALIZER(KiInitializeProcesses, PspInitializeThreads);
 
 /* Creating. */
+
+static PSP_START_ROUTINE *volatile PspThreadStart;
+
+VOID PspSetThreadStart(PSP_START_ROUTINE *Routine)
+{
+    /* release: pairs with the acquire in PspNotifyThreadStart, so the routine finds what its owner had set up */
+    __atomic_store_n(&PspThreadStart, Routine, __ATOMIC_RELEASE);
+}
+
+VOID PspNotifyThreadStart(PETHREAD Thread)
+{
+    PSP_START_ROUTINE *Routine = __atomic_load_n(&PspThreadStart, __ATOMIC_ACQUIRE);
+    if (Routine != NULL) {
+        Routine(Thread);
+    }
+}
 
 /* A thread that was created suspended parks in KiDeliverApc. APCs queued by then run before its routine. */
 static VOID PspStartThread(PVOID Context)
@@ -97,6 +116,7 @@ static VOID PspStartThread(PVOID Context)
     KiStartCurrentThread(&Thread->Tcb);
     KiDeliverApc(&Thread->Tcb);
     if (Thread->UserThread) {
+        PspNotifyThreadStart(Thread);
         KiDeliverUserApcs(&Thread->Tcb);
         ExitStatus = Thread->UserStartRoutine(Thread->StartContext);
     } else {
@@ -136,7 +156,6 @@ static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
 NTSTATUS PspCreateThread(PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                          PHANDLE ThreadHandle)
 {
-    HANDLE Before = *ThreadHandle;
     NTSTATUS Status;
     if (Attributes & (OBJ_PERMANENT | OBJ_EXCLUSIVE | OBJ_OPENIF)) {
         return STATUS_INVALID_PARAMETER;
@@ -163,7 +182,7 @@ NTSTATUS PspCreateThread(PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK Desir
         Status = PspLaunchThread(Thread, Create);
         if (!NT_SUCCESS(Status)) {
             ZwClose(*ThreadHandle);
-            *ThreadHandle = Before;
+            *ThreadHandle = NULL;
         }
     }
     ObDereferenceObject(Thread);
@@ -254,18 +273,42 @@ NTSTATUS PsLookupThreadByThreadId(HANDLE UniqueThreadId, PETHREAD *Thread)
     return STATUS_INVALID_PARAMETER;
 }
 
-BOOLEAN PspIsLastThread(VOID)
+/* Except may be NULL. */
+static BOOLEAN PspHasThreadExcept(PKTHREAD Except)
 {
-    PKTHREAD Current = KiCurrentThread();
     PKTHREAD Thread;
     for (ULONG Slot = 0; (Thread = KiThreadFromNumber(Slot)) != NULL; Slot++) {
         /* relaxed, both: a snapshot; a slot that is free or whose thread has ended does not count */
-        if (Thread != Current && __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == KiSlotUsed &&
+        if (Thread != Except && __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == KiSlotUsed &&
             __atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Terminated && !PsIsSystemThread((PETHREAD)Thread)) {
-            return FALSE;
+            return TRUE;
         }
     }
-    return TRUE;
+    return FALSE;
+}
+
+BOOLEAN PspIsLastThread(VOID)
+{
+    return !PspHasThreadExcept(KiCurrentThread());
+}
+
+#define PSP_MOST_ROUNDS 1000 /* for threads that are about to be gone: about a second */
+
+/* The process ends with its last thread, with that thread's exit code. The calling thread has no KTHREAD any more, or is
+   the reaper. Of threads that end at the same time the last one waits for the others, which leave it to that one. */
+static VOID PspThreadEnded(ULONG EndOrdinal, NTSTATUS ExitStatus)
+{
+    HAL_OTHERS Others = HalOthersForNow;
+    /* relaxed: a later one decides by itself */
+    for (ULONG Round = 0; Others == HalOthersForNow && Round < PSP_MOST_ROUNDS && !PspHasThreadExcept(NULL) &&
+                          __atomic_load_n(&KiThreadsEnded, __ATOMIC_RELAXED) == EndOrdinal;
+         Round++) {
+        Others = HalFindOtherThreads();
+        if (Others == HalNoOthers) {
+            HalExitProcess((ULONG)ExitStatus, FALSE);
+        }
+        KiBackOff(Round);
+    }
 }
 
 /* When the host's thread is gone, the times are those that it recorded itself. */

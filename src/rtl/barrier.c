@@ -52,11 +52,8 @@ FORCEINLINE PRTLP_BARRIER RtlpBarrierOf(PRTL_BARRIER Barrier)
 
 NTSTATUS RtlInitBarrier(PRTL_BARRIER Barrier, ULONG TotalThreads, ULONG SpinCount)
 {
-    if (TotalThreads == 0 || TotalThreads > MAXLONG) {
+    if (TotalThreads == 0) {
         return STATUS_INVALID_PARAMETER_2;
-    }
-    if (SpinCount > MAXLONG && SpinCount != MAXULONG) {
-        return STATUS_INVALID_PARAMETER_3;
     }
     *RtlpBarrierOf(Barrier) = (RTLP_BARRIER){
         .State = TotalThreads,
@@ -123,9 +120,17 @@ static BOOLEAN RtlpPassBarrier(PRTLP_BARRIER Barrier, ULONG Flags)
     return Last;
 }
 
+static VOID RtlpCheckBarrierFlags(ULONG Flags)
+{
+    if (Flags & ~(ULONG)(RTL_BARRIER_FLAGS_SPIN_ONLY | RTL_BARRIER_FLAGS_BLOCK_ONLY | RTL_BARRIER_FLAGS_NO_DELETE)) {
+        RtlRaiseStatus(STATUS_INVALID_PARAMETER_2);
+    }
+}
+
 BOOLEAN RtlBarrierForDelete(PRTL_BARRIER Barrier, ULONG Flags)
 {
     volatile ULONG *Inside = &RtlpBarrierOf(Barrier)->Inside;
+    RtlpCheckBarrierFlags(Flags);
     /* relaxed: a thread that deletes has seen this round in the word, and this comes before that */
     __atomic_add_fetch(Inside, 1, __ATOMIC_RELAXED);
     BOOLEAN Last = RtlpPassBarrier(RtlpBarrierOf(Barrier), Flags);
@@ -138,6 +143,7 @@ BOOLEAN RtlBarrierForDelete(PRTL_BARRIER Barrier, ULONG Flags)
 
 BOOLEAN RtlBarrier(PRTL_BARRIER Barrier, ULONG Flags)
 {
+    RtlpCheckBarrierFlags(Flags);
     return Flags & RTL_BARRIER_FLAGS_NO_DELETE ? RtlpPassBarrier(RtlpBarrierOf(Barrier), Flags)
                                                : RtlBarrierForDelete(Barrier, Flags);
 }

@@ -499,7 +499,7 @@ static ULONG_PTR RtlpInitialSpinCount(ULONG SpinCount, ULONG Flags)
 NTSTATUS RtlInitializeCriticalSectionEx(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount, ULONG Flags)
 {
     NTSTATUS Status = STATUS_SUCCESS;
-    if (Flags & (RTL_CRITICAL_SECTION_FLAG_RESERVED | ~RTL_CRITICAL_SECTION_ALL_FLAG_BITS)) {
+    if (Flags & RTL_CRITICAL_SECTION_FLAG_RESERVED) {
         return STATUS_INVALID_PARAMETER_3;
     }
     if (SpinCount & RTL_CRITICAL_SECTION_ALL_FLAG_BITS) {

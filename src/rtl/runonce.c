@@ -138,18 +138,16 @@ NTSTATUS RtlRunOnceComplete(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID Context)
     return STATUS_SUCCESS;
 }
 
-/* A routine that succeeds with a context that cannot be stored has failed. */
+/* The routine gets the caller's own pointer and finds what the caller has there. If it succeeds with a context that
+   cannot be stored, it has failed. */
 static NTSTATUS RtlpRunAndComplete(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter, PVOID *Context)
 {
-    PVOID Result = NULL;
     NTSTATUS Status = STATUS_UNSUCCESSFUL;
-    if (InitFn(RunOnce, Parameter, &Result)) {
-        Status = RtlRunOnceComplete(RunOnce, 0, Result);
+    if (InitFn(RunOnce, Parameter, Context)) {
+        Status = RtlRunOnceComplete(RunOnce, 0, Context != NULL ? *Context : NULL);
     }
     if (!NT_SUCCESS(Status)) {
         RtlRunOnceComplete(RunOnce, RTL_RUN_ONCE_INIT_FAILED, NULL);
-    } else if (Context != NULL) {
-        *Context = Result;
     }
     return Status;
 }

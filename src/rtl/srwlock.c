@@ -93,6 +93,13 @@ VOID RtlConvertSRWLockExclusiveToShared(PRTL_SRWLOCK SRWLock)
 
 /* External definitions of the header's inline functions. */
 extern BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To);
+extern VOID RtlpInitializeSRWLock(PRTL_SRWLOCK SRWLock);
+extern VOID RtlpAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock);
+extern VOID RtlpAcquireSRWLockShared(PRTL_SRWLOCK SRWLock);
+extern BOOLEAN RtlpTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock);
+extern BOOLEAN RtlpTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock);
+extern VOID RtlpReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock);
+extern VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLock);
 extern VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock);
 extern VOID RtlAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock);
 extern VOID RtlAcquireSRWLockShared(PRTL_SRWLOCK SRWLock);

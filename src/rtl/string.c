@@ -2,6 +2,7 @@
 #include <interlock/rtl.h>
 
 #include "../ex/upcase.h"
+#include "../hal/hal.h"
 
 #define RTLP_LONGEST_STRING (UNICODE_STRING_MAX_CHARS - 1) /* with its terminating zero */
 
@@ -56,4 +57,40 @@ BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2
 WCHAR RtlUpcaseUnicodeChar(WCHAR SourceCharacter)
 {
     return ExpUpcase(SourceCharacter);
+}
+
+NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNICODE_STRING StringOut)
+{
+    const ULONG Known =
+        RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE | RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING;
+    USHORT Length = StringIn != NULL ? StringIn->Length : 0;
+    ULONG Size = Length + ((Flags & RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE) != 0 ? (ULONG)sizeof(WCHAR) : 0);
+    if ((Flags & ~Known) != 0 || Flags == RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING || StringOut == NULL ||
+        Length % sizeof(WCHAR) != 0 || (Length != 0 && StringIn->Buffer == NULL)) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    if (Size > UNICODE_STRING_MAX_BYTES) {
+        return STATUS_NAME_TOO_LONG;
+    }
+    if (Length == 0 && (Flags & RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING) == 0) {
+        *StringOut = (UNICODE_STRING){0};
+        return STATUS_SUCCESS;
+    }
+    PWSTR Copy = HalAllocate(Size, sizeof(PVOID)); /* zeroed, so terminated */
+    if (Copy == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    if (Length != 0) {
+        memcpy(Copy, StringIn->Buffer, Length);
+    }
+    *StringOut = (UNICODE_STRING){.Length = Length, .MaximumLength = (USHORT)Size, .Buffer = Copy};
+    return STATUS_SUCCESS;
+}
+
+VOID RtlFreeUnicodeString(PUNICODE_STRING UnicodeString)
+{
+    if (UnicodeString->Buffer != NULL) {
+        HalFree(UnicodeString->Buffer);
+    }
+    *UnicodeString = (UNICODE_STRING){0};
 }

@@ -2,13 +2,9 @@
 #ifndef INTERLOCK_RTL_TEB_H
 #define INTERLOCK_RTL_TEB_H
 
-#include "../ke/ki.h"
+#include <interlock/rtl.h>
 
-typedef struct _TEB {
-    ULONG LastErrorValue;
-    NTSTATUS LastStatusValue; /* what RtlNtStatusToDosError last mapped */
-    PVOID ThreadPoolData;     /* the pool's record of a worker; NULL: the thread is none */
-} TEB, *PTEB;
+#include "../ke/ki.h"
 
 KI_THREAD_ROOM(TEB, Rtl, RtlpTeb);
 

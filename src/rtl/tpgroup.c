@@ -7,11 +7,17 @@
  * Releasing the members moves them one by one to the list of released objects and closes them. Each is held meanwhile;
  * the hold is taken under the group's lock, under which objects also leave, and an object that is being deleted cannot
  * be held. A released object leaves when its callbacks are over, and the last one signals Emptied. An object that joins
- * during a release is released with the others or stays a member, and nobody waits for it before it is closed. No hold
- * is kept while the program's code runs or the thread waits: the thread may end in either.
+ * during a release is released with the others or stays a member, and nobody waits for it before it is closed.
+ *
+ * A cancel callback may free what the member's callbacks use, and a callback may close its own object. So cancel
+ * callbacks are called after all callbacks of released objects have returned, and not for objects that the program has
+ * closed by then. An object whose cancel callback is due leaves the list of released objects for the list of cancelled
+ * ones; only its memory is left. The thread that released it takes it from there (Release tells whose it is) and frees
+ * it before it calls the cancel callback. So if the thread ends in a cancel callback or while it waits, the objects are
+ * deleted nevertheless, and the group frees the memory of those that were left in the list.
  *
  * In a forked child released objects become members again (ForkDepth): the thread that released them may not have
- * closed them yet.
+ * closed them yet. The next release there calls the cancel callbacks that were left.
  */
 #include "tpp.h"
 
@@ -21,7 +27,9 @@ struct _TP_CLEANUP_GROUP {
     ULONG ForkDepth; /* KiForkDepth at the last release */
     LIST_ENTRY MemberListHead;
     LIST_ENTRY ReleasedListHead;
-    KEVENT Emptied; /* signaled while ReleasedListHead is empty */
+    LIST_ENTRY CancelledListHead;
+    ULONG LastRelease; /* numbers the releases that cancel; 0, of an object: whichever thread comes first */
+    KEVENT Emptied;    /* signaled while ReleasedListHead is empty */
 };
 
 NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
@@ -34,6 +42,7 @@ NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
         Group->ForkDepth = KiForkDepth;
         InitializeListHead(&Group->MemberListHead);
         InitializeListHead(&Group->ReleasedListHead);
+        InitializeListHead(&Group->CancelledListHead);
         KeInitializeEvent(&Group->Emptied, NotificationEvent, TRUE);
         *CleanupGroupReturn = Group;
     }
@@ -41,12 +50,16 @@ NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn)
     return Group != NULL ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 
-static VOID TppDropGroup(PTP_CLEANUP_GROUP Group)
+VOID TppDropGroup(PTP_CLEANUP_GROUP Group)
 {
     /* acq_rel: the free comes after every other thread's last access */
-    if (__atomic_sub_fetch(&Group->References, 1, __ATOMIC_ACQ_REL) == 0) {
-        HalFree(Group);
+    if (__atomic_sub_fetch(&Group->References, 1, __ATOMIC_ACQ_REL) != 0) {
+        return;
     }
+    while (!IsListEmpty(&Group->CancelledListHead)) {
+        HalFree(CONTAINING_RECORD(RemoveHeadList(&Group->CancelledListHead), TPP_OBJECT, GroupEntry));
+    }
+    HalFree(Group);
 }
 
 VOID TpReleaseCleanupGroup(PTP_CLEANUP_GROUP CleanupGroup)
@@ -66,20 +79,34 @@ VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group)
     KiExitLocked(&Group->Lock, Thread);
 }
 
-VOID TppLeaveGroup(PTPP_OBJECT Object)
+BOOLEAN TppLeaveGroup(PTPP_OBJECT Object)
 {
     PTP_CLEANUP_GROUP Group = Object->Group;
-    if (Group == NULL) {
-        return;
-    }
-    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
+    BOOLEAN Kept = Object->Cancelled && !Object->Released && Object->CancelCallback != NULL;
+    KiAcquireLock(&Group->Lock);
     RemoveEntryList(&Object->GroupEntry);
-    Object->Group = NULL; /* under the lock: a forked child may delete the object again */
+    if (Kept) {
+        InsertTailList(&Group->CancelledListHead, &Object->GroupEntry);
+    }
     if (IsListEmpty(&Group->ReleasedListHead)) {
         KeSetEvent(&Group->Emptied, 0, FALSE);
     }
-    KiExitLocked(&Group->Lock, Thread);
-    TppDropGroup(Group);
+    KiReleaseLock(&Group->Lock);
+    return Kept;
+}
+
+/* In a forked child, with the group's lock. */
+static VOID TppRepairGroup(PTP_CLEANUP_GROUP Group)
+{
+    PLIST_ENTRY Head = &Group->CancelledListHead;
+    while (!IsListEmpty(&Group->ReleasedListHead)) {
+        InsertTailList(&Group->MemberListHead, RemoveHeadList(&Group->ReleasedListHead));
+    }
+    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
+        CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry)->Release = 0;
+    }
+    Group->ForkDepth = KiForkDepth;
+    KeSetEvent(&Group->Emptied, 0, FALSE);
 }
 
 /* In a forked child, before any member is held: repairing a pool resets the holds of its objects. */
@@ -89,11 +116,7 @@ static VOID TppEnterPools(PTP_CLEANUP_GROUP Group)
     do {
         PKTHREAD Thread = KiEnterLocked(&Group->Lock);
         if (Group->ForkDepth != KiForkDepth) {
-            while (!IsListEmpty(&Group->ReleasedListHead)) {
-                InsertTailList(&Group->MemberListHead, RemoveHeadList(&Group->ReleasedListHead));
-            }
-            Group->ForkDepth = KiForkDepth;
-            KeSetEvent(&Group->Emptied, 0, FALSE);
+            TppRepairGroup(Group);
         }
         PLIST_ENTRY Head = &Group->MemberListHead;
         Pool = NULL;
@@ -113,7 +136,7 @@ static VOID TppEnterPools(PTP_CLEANUP_GROUP Group)
 }
 
 /* Moves a member to the released ones and holds it; NULL: there are none. */
-static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
+static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group, ULONG Release)
 {
     PTPP_OBJECT Held = NULL;
     PKTHREAD Thread = KiEnterLocked(&Group->Lock);
@@ -122,10 +145,52 @@ static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group)
         PTPP_OBJECT Object = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry);
         InsertTailList(&Group->ReleasedListHead, Entry);
         KeClearEvent(&Group->Emptied);
+        Object->Release = Release;
         Held = TppTryHold(Object) ? Object : NULL;
     }
     KiExitLocked(&Group->Lock, Thread);
     return Held;
+}
+
+static ULONG TppBeginRelease(PTP_CLEANUP_GROUP Group)
+{
+    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
+    Group->LastRelease += Group->LastRelease != MAXULONG ? 1 : 2; /* never 0 */
+    ULONG Release = Group->LastRelease;
+    KiExitLocked(&Group->Lock, Thread);
+    return Release;
+}
+
+/* Takes a cancelled object of this release out of its list; NULL: there are none. */
+static PTPP_OBJECT TppTakeCancelled(PTP_CLEANUP_GROUP Group, ULONG Release)
+{
+    PTPP_OBJECT Taken = NULL;
+    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
+    PLIST_ENTRY Head = &Group->CancelledListHead;
+    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Taken == NULL; Entry = Entry->Flink) {
+        PTPP_OBJECT Object = CONTAINING_RECORD(Entry, TPP_OBJECT, GroupEntry);
+        if (Object->Release == Release || Object->Release == 0) {
+            RemoveEntryList(Entry);
+            Taken = Object;
+        }
+    }
+    KiExitLocked(&Group->Lock, Thread);
+    return Taken;
+}
+
+/* In a service, which it leaves for each callback: the thread may end in there. */
+static VOID TppCallCancelled(PTP_CLEANUP_GROUP Group, ULONG Release, PVOID CleanupParameter)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PTPP_OBJECT Object;
+    while ((Object = TppTakeCancelled(Group, Release)) != NULL) {
+        PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback = Object->CancelCallback;
+        PVOID Context = Object->Context;
+        HalFree(Object);
+        KiExitService(Thread);
+        CancelCallback(Context, CleanupParameter);
+        KiEnterService(Thread);
+    }
 }
 
 VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL CancelPendingCallbacks,
@@ -135,25 +200,16 @@ VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL Cancel
     PTPP_OBJECT Object;
     KiEnterService(Thread);
     TppEnterPools(CleanupGroup);
-    while ((Object = TppHoldNextMember(CleanupGroup)) != NULL) {
-        PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback = NULL;
-        PVOID Context = Object->Context;
-        BOOLEAN WasClosed = TppIsClosed(Object);
-        ULONG Cancelled = 0;
-        if (!CancelPendingCallbacks) {
-            TppReadyPool(Object->Pool); /* pending callbacks need a thread, also in a forked child */
-        }
-        TppClose(Object, CancelPendingCallbacks ? &Cancelled : NULL);
-        if (CancelPendingCallbacks && (!WasClosed || Cancelled != 0)) {
-            CancelCallback = Object->CancelCallback;
-        }
+    ULONG Release = TppBeginRelease(CleanupGroup);
+    while ((Object = TppHoldNextMember(CleanupGroup, Release)) != NULL) {
+        TppClose(Object, CancelPendingCallbacks ? TppCancellingGroup : TppGroup);
         TppDropHold(Object);
-        KiExitService(Thread);
-        if (CancelCallback != NULL) {
-            CancelCallback(Context, CleanupParameter);
-        }
-        KiEnterService(Thread);
     }
     KiExitService(Thread);
     KeWaitForSingleObject(&CleanupGroup->Emptied, UserRequest, KernelMode, FALSE, NULL);
+    if (CancelPendingCallbacks) {
+        KiEnterService(Thread);
+        TppCallCancelled(CleanupGroup, Release, CleanupParameter);
+        KiExitService(Thread);
+    }
 }

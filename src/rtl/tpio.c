@@ -5,6 +5,9 @@
  * A descriptor stays ready until it is read or written. So the operations of an object are served one at a time: the
  * source is armed for the next when the callback of the previous one has returned. Busy, under the object's lock: the
  * source is armed, or a callback is pending or running that arms it when it returns.
+ *
+ * A bound callback (BindIoCompletionCallback) is an object that nobody sees. Its operations follow one another until
+ * the last handle of the descriptor object is closed, or the descriptor is lost.
  */
 #include "tpp.h"
 
@@ -34,7 +37,8 @@ static VOID TppExecuteIo(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULO
 
 static VOID TppIoExecuted(PTPP_OBJECT Object)
 {
-    TppServeNextIo(CONTAINING_RECORD(Object, TP_IO, Object), 0, TRUE);
+    PTP_IO Io = CONTAINING_RECORD(Object, TP_IO, Object);
+    TppServeNextIo(Io, Io->Bound && !IopIsDescriptorLost(Io->Target), TRUE);
 }
 
 static PVOID TppCollectIo(PTPP_OBJECT Object, BOOLEAN Disarm)
@@ -109,6 +113,32 @@ NTSTATUS TpAllocIoCompletion(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Call
     return TppAllocateIo(IoReturn, File, TppExecuteIo, (PVOID)Callback, Context, CallbackEnviron);
 }
 
+static VOID TppUnbindIo(PVOID Binding)
+{
+    TppClose(&((PTP_IO)Binding)->Object, TppProgram);
+}
+
+NTSTATUS TppBindIo(HANDLE File, TPP_EXECUTE *Execute, PVOID Callback)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PTP_IO Io;
+    KiEnterService(Thread);
+    NTSTATUS Status = TppAllocateIo(&Io, File, Execute, Callback, NULL, NULL);
+    if (NT_SUCCESS(Status)) {
+        TppTryHold(&Io->Object); /* cannot fail: the object is open. Once bound, it may be closed */
+        Io->Bound = TRUE;
+        Status = IopBindDescriptor(Io->Target, Io, TppUnbindIo);
+        if (NT_SUCCESS(Status)) {
+            TpStartAsyncIoOperation(Io);
+        } else {
+            TpReleaseIoCompletion(Io);
+        }
+        TppDropHold(&Io->Object);
+    }
+    KiExitService(Thread);
+    return Status;
+}
+
 VOID TpStartAsyncIoOperation(PTP_IO Io)
 {
     TppReadyPool(Io->Object.Pool);
@@ -142,5 +172,5 @@ VOID TpWaitForIoCompletion(PTP_IO Io, LOGICAL CancelPendingCallbacks)
 
 VOID TpReleaseIoCompletion(PTP_IO Io)
 {
-    TppClose(&Io->Object, NULL);
+    TppClose(&Io->Object, TppProgram);
 }

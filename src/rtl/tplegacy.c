@@ -1,18 +1,15 @@
 /*
- * tplegacy.c: work items, timer queues and registered waits. They are objects of the pool like any other, with a
- * structure of their own for the older interface.
+ * tplegacy.c: work items, timer queues, and what registered waits (tpregister.c) share with them. They are objects of
+ * the pool like any other, with a structure of their own for the older interface.
  *
- * Ending a timer or a wait cancels: a callback that has not begun by then never does, even if the object was signaled
- * and consumed for it already. The program learns that no callback begins any more, not how often the object was
- * signaled; with a semaphore it may lose the one count in flight. SetThreadpoolWait(wait, NULL, NULL) and a wait
- * without cancelling keep it.
+ * Ending a timer or a wait cancels no callback: one whose timer has expired, or for which the object was consumed,
+ * still occurs. So no expiration and no signal is lost.
  */
 #include "tpp.h"
 
 #define RTLP_WAIT_FOR_CALLBACKS ((HANDLE)(LONG_PTR)-1)
 
-/* A completion event: none; INVALID_HANDLE_VALUE, the caller waits; or one to set when the last callback is over. */
-static NTSTATUS RtlpOpenCompletion(HANDLE Event, PBOOLEAN Wait, PKEVENT *Referenced)
+NTSTATUS RtlpOpenCompletion(HANDLE Event, PBOOLEAN Wait, PKEVENT *Referenced)
 {
     PVOID Object = NULL;
     NTSTATUS Status = STATUS_SUCCESS;
@@ -24,7 +21,7 @@ static NTSTATUS RtlpOpenCompletion(HANDLE Event, PBOOLEAN Wait, PKEVENT *Referen
     return Status;
 }
 
-static VOID RtlpSignalCompletion(PKEVENT Event)
+VOID RtlpSignalCompletion(PKEVENT Event)
 {
     if (Event != NULL) {
         KeSetEvent(Event, EVENT_INCREMENT, FALSE);
@@ -32,7 +29,7 @@ static VOID RtlpSignalCompletion(PKEVENT Event)
     }
 }
 
-static VOID RtlpFormatEnviron(PTP_CALLBACK_ENVIRON Environ, ULONG Flags)
+VOID RtlpFormatEnviron(PTP_CALLBACK_ENVIRON Environ, ULONG Flags)
 {
     TpInitializeCallbackEnviron(Environ);
     Environ->u.s.LongFunction = (Flags & WT_EXECUTELONGFUNCTION) != 0;
@@ -44,18 +41,19 @@ static VOID RtlpFormatEnviron(PTP_CALLBACK_ENVIRON Environ, ULONG Flags)
     } else if (Flags & WT_EXECUTEINWAITTHREAD) {
         Environ->Pool = &TppWaitThreadPool;
     }
+    if (Flags >> 16 != 0) { /* WT_SET_MAX_THREADPOOL_THREADS */
+        TpSetPoolMaxThreads(&TppDefaultPool, Flags >> 16);
+    }
 }
 
-/* Closes an open object: no callback begins any more. STATUS_PENDING: one is running. */
-static NTSTATUS RtlpEndObject(PTPP_OBJECT Object, BOOLEAN Wait)
+NTSTATUS RtlpEndObject(PTPP_OBJECT Object, BOOLEAN Wait)
 {
-    ULONG Cancelled;
     if (!Wait) {
-        return TppClose(Object, &Cancelled) ? STATUS_PENDING : STATUS_SUCCESS;
+        return TppClose(Object, TppProgram) ? STATUS_PENDING : STATUS_SUCCESS;
     }
     TppEnterPool(Object->Pool);
     TppTryHold(Object); /* cannot fail: the object is open */
-    if (TppClose(Object, &Cancelled)) {
+    if (TppClose(Object, TppProgram)) {
         TppWaitForCallbacks(Object, FALSE);
     }
     TppDropHold(Object);
@@ -75,9 +73,6 @@ NTSTATUS RtlQueueWorkItem(WORKERCALLBACKFUNC Function, PVOID Context, ULONG Flag
 {
     TP_CALLBACK_ENVIRON Environ;
     RtlpFormatEnviron(&Environ, Flags);
-    if (Flags >> 16 != 0) {
-        TpSetPoolMaxThreads(&TppDefaultPool, Flags >> 16);
-    }
     return TppSubmitOnce(RtlpExecuteWorkItem, (PVOID)Function, Context, &Environ);
 }
 
@@ -251,14 +246,13 @@ static NTSTATUS RtlpEndTimers(PRTLP_TIMER_QUEUE Queue, BOOLEAN Wait)
     NTSTATUS Status = STATUS_SUCCESS;
     LIST_ENTRY Held;
     PRTLP_TIMER Entry;
-    ULONG Cancelled;
     InitializeListHead(&Held);
     while ((Entry = RtlpDequeueFirst(Queue)) != NULL) {
         PTPP_OBJECT Object = &Entry->Timer->Object;
         TppEnterPool(Object->Pool);
         TppTryHold(Object); /* cannot fail: the object is open */
         InsertTailList(&Held, &Entry->Entry);
-        if (TppClose(Object, &Cancelled) && !Wait) {
+        if (TppClose(Object, TppProgram) && !Wait) {
             Status = STATUS_PENDING;
         }
     }
@@ -295,123 +289,4 @@ NTSTATUS RtlDeleteTimerQueueEx(HANDLE TimerQueueHandle, HANDLE Event)
 NTSTATUS RtlDeleteTimerQueue(HANDLE TimerQueueHandle)
 {
     return RtlDeleteTimerQueueEx(TimerQueueHandle, NULL);
-}
-
-/* Registered waits: a wait object that is set again after each callback, so callbacks of one registration do not
-   overlap. It references the object it waits for: the handle may be closed. */
-
-typedef struct _RTLP_WAIT {
-    PTP_WAIT Wait;
-    WAITORTIMERCALLBACKFUNC Function;
-    PVOID Context;
-    PVOID Target;
-    LARGE_INTEGER Timeout; /* relative; ignored if Infinite */
-    BOOLEAN Infinite;
-    BOOLEAN OnlyOnce;
-    PKEVENT CompletionEvent;
-} RTLP_WAIT, *PRTLP_WAIT;
-
-static VOID RtlpStartWait(PRTLP_WAIT Registration)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    KiEnterService(Thread);
-    ObReferenceObject(Registration->Target);
-    TppSetWaitTarget(Registration->Wait, Registration->Target, Registration->Infinite ? NULL : &Registration->Timeout);
-    KiExitService(Thread);
-}
-
-static VOID RtlpWaitCallback(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PTP_WAIT Wait, TP_WAIT_RESULT WaitResult)
-{
-    PRTLP_WAIT Registration = Context;
-    UNREFERENCED_PARAMETER(Instance);
-    UNREFERENCED_PARAMETER(Wait);
-    Registration->Function(Registration->Context, WaitResult == STATUS_TIMEOUT);
-    if (!Registration->OnlyOnce) {
-        RtlpStartWait(Registration);
-    }
-}
-
-static VOID RtlpDestroyWait(PVOID Context)
-{
-    PRTLP_WAIT Registration = Context;
-    PKEVENT CompletionEvent = Registration->CompletionEvent;
-    ObDereferenceObject(Registration->Target);
-    HalFree(Registration);
-    RtlpSignalCompletion(CompletionEvent);
-}
-
-/* Takes over the reference to Target, if it succeeds. */
-static NTSTATUS RtlpCreateWait(PVOID Target, WAITORTIMERCALLBACKFUNC Function, PVOID Context, ULONG Flags,
-                               PRTLP_WAIT *Created)
-{
-    TP_CALLBACK_ENVIRON Environ;
-    PRTLP_WAIT Registration = HalAllocate(sizeof(*Registration), __alignof__(*Registration));
-    if (Registration == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    RtlpFormatEnviron(&Environ, Flags);
-    NTSTATUS Status = TpAllocWait(&Registration->Wait, RtlpWaitCallback, Registration, &Environ);
-    if (!NT_SUCCESS(Status)) {
-        HalFree(Registration);
-        return Status;
-    }
-    Registration->Wait->Object.Destroy = RtlpDestroyWait;
-    Registration->Wait->Object.DestroyContext = Registration;
-    Registration->Function = Function;
-    Registration->Context = Context;
-    Registration->Target = Target;
-    Registration->OnlyOnce = (Flags & WT_EXECUTEONLYONCE) != 0;
-    *Created = Registration;
-    return Status;
-}
-
-NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
-                         ULONG Milliseconds, ULONG Flags)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    PRTLP_WAIT Registration;
-    PVOID Target;
-    if (Function == NULL) {
-        return STATUS_INVALID_PARAMETER;
-    }
-    KiEnterService(Thread);
-    NTSTATUS Status = TppReferenceTarget(Handle, &Target);
-    if (NT_SUCCESS(Status)) {
-        Status = RtlpCreateWait(Target, Function, Context, Flags, &Registration);
-        if (!NT_SUCCESS(Status)) {
-            ObDereferenceObject(Target);
-        }
-    }
-    if (NT_SUCCESS(Status)) {
-        Registration->Infinite = Milliseconds == MAXULONG;
-        Registration->Timeout.QuadPart = -(LONGLONG)Milliseconds * 10000;
-        *WaitHandle = Registration; /* before the wait is set: the callback may need it */
-        RtlpStartWait(Registration);
-    }
-    KiExitService(Thread);
-    return Status == STATUS_THREADPOOL_HANDLE_EXCEPTION ? STATUS_INVALID_PARAMETER_2 : Status;
-}
-
-NTSTATUS RtlDeregisterWaitEx(HANDLE WaitHandle, HANDLE Event)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    PRTLP_WAIT Registration = WaitHandle;
-    PKEVENT CompletionEvent;
-    BOOLEAN Wait;
-    if (Registration == NULL) {
-        return STATUS_INVALID_HANDLE;
-    }
-    KiEnterService(Thread);
-    NTSTATUS Status = RtlpOpenCompletion(Event, &Wait, &CompletionEvent);
-    if (NT_SUCCESS(Status)) {
-        Registration->CompletionEvent = CompletionEvent;
-        Status = RtlpEndObject(&Registration->Wait->Object, Wait);
-    }
-    KiExitService(Thread);
-    return Status;
-}
-
-NTSTATUS RtlDeregisterWait(HANDLE WaitHandle)
-{
-    return RtlDeregisterWaitEx(WaitHandle, NULL);
 }

@@ -86,21 +86,27 @@ VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ)
     }
 }
 
-/* Only the lists still refer to the object. If a fork finds it in its pool's list, the child deletes it as well
-   (TppRepairPool). */
+/* Only the lists still refer to the object. It leaves them in one dispatcher section: a forked child finds it in both
+   and deletes it as well (TppRepairPool), or in neither. */
 VOID TppDelete(PTPP_OBJECT Object)
 {
     PTP_POOL Pool = Object->Pool;
+    PTP_CLEANUP_GROUP Group = Object->Group;
     VOID (*Destroy)(PVOID) = Object->Destroy;
     PVOID DestroyContext = Object->DestroyContext;
-
-    TppLeaveGroup(Object);
     PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
     RemoveEntryList(&Object->PoolEntry);
-    KiExitLocked(&Pool->Lock, Thread);
-    HalFree(Object);
+    KiReleaseLock(&Pool->Lock);
+    BOOLEAN Kept = Group != NULL && TppLeaveGroup(Object);
+    KiExitDispatcher(Thread);
+    if (!Kept) {
+        HalFree(Object);
+    }
     if (Destroy != NULL) {
         Destroy(DestroyContext);
+    }
+    if (Group != NULL) {
+        TppDropGroup(Group);
     }
     TppDropPool(Pool);
 }
@@ -310,19 +316,34 @@ VOID TppPutBack(PTPP_OBJECT Object, ULONG Result)
 
 /* Closing, and repair in a forked child. */
 
-BOOLEAN TppClose(PTPP_OBJECT Object, PULONG Cancelled)
+/* With the object's lock, by its group. An open member counts as cancelled even if it has no callbacks. A callback that
+   was submitted once has an object of its own, closed from the beginning: it is cancelled if it has not begun. */
+static VOID TppCancelMember(PTPP_OBJECT Object)
+{
+    BOOLEAN WasOpen = !TppIsClosed(Object);
+    ULONG Cancelled = TppCancelPending(Object);
+    Object->Cancelled = WasOpen || Cancelled != 0;
+}
+
+BOOLEAN TppClose(PTPP_OBJECT Object, TPP_CLOSER Closer)
 {
     PKTHREAD Service = KiCurrentThread();
     PVOID Dereference = NULL;
     KiEnterService(Service);
-    TppEnterPool(Object->Pool);
+    if (Closer == TppCancellingGroup) {
+        TppEnterPool(Object->Pool);
+    } else {
+        TppReadyPool(Object->Pool); /* pending callbacks need a thread, also in a forked child */
+    }
     __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
     PKTHREAD Thread = KiEnterLocked(&Object->Lock);
     if (Object->Type->Collect != NULL) {
         Dereference = Object->Type->Collect(Object, TRUE);
     }
-    if (Cancelled != NULL) {
-        *Cancelled = TppCancelPending(Object);
+    if (Closer == TppCancellingGroup) {
+        TppCancelMember(Object);
+    } else if (Closer == TppProgram) {
+        Object->Released = TRUE;
     }
     ULONG64 State = __atomic_fetch_or(&Object->State, TPP_CLOSED, __ATOMIC_ACQ_REL);
     KiExitLocked(&Object->Lock, Thread);
@@ -331,7 +352,7 @@ BOOLEAN TppClose(PTPP_OBJECT Object, PULONG Cancelled)
     }
     TppDropHold(Object);
     KiExitService(Service);
-    return (State & TPP_RUNNING_MASK) != 0;
+    return !TppIsIdle(State);
 }
 
 BOOLEAN TppRepairObject(PTPP_OBJECT Object)
@@ -420,26 +441,39 @@ VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
 
 VOID TppEndCallback(PTP_CALLBACK_INSTANCE Instance)
 {
-    PTPP_OBJECT Object = Instance->Held;
-    if (Object != NULL) {
-        Object->Type->Executed(Object);
-        Instance->Held = NULL;
-        TppDropHold(Object);
+    PTPP_OBJECT Held = Instance->Held;
+    PTPP_OBJECT Object = Instance->Object;
+    if (Held != NULL && Held->Type->Executed != NULL) {
+        Held->Type->Executed(Held);
     }
-    TpDisassociateCallback(Instance);
+    Instance->Held = NULL;
+    Instance->Object = NULL;
+    if (Held != NULL) {
+        TppDropHold(Held);
+    }
+    if (Object != NULL) {
+        TppFinish(Object);
+    }
 }
 
+/* Threads that wait for the object's callbacks wait for this one no longer. A release of its group still does: the
+   callback holds the object, and so its place in the group, until it returns. */
 VOID TpDisassociateCallback(PTP_CALLBACK_INSTANCE Instance)
 {
     PKTHREAD Thread = KiCurrentThread();
     PTPP_OBJECT Object = Instance->Object;
-    if (Object != NULL) {
-        KiEnterService(Thread);
-        TppEnterPool(Instance->Worker->Pool); /* the callback may have forked: the waiters stayed behind */
-        Instance->Object = NULL;
-        TppFinish(Object);
-        KiExitService(Thread);
+    if (Object == NULL) {
+        return;
     }
+    KiEnterService(Thread);
+    TppEnterPool(Instance->Worker->Pool); /* the callback may have forked: the waiters stayed behind */
+    if (Instance->Held == NULL) {
+        __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
+        Instance->Held = Object;
+    }
+    Instance->Object = NULL;
+    TppFinish(Object);
+    KiExitService(Thread);
 }
 
 NTSTATUS TpCallbackMayRunLong(PTP_CALLBACK_INSTANCE Instance)
@@ -520,7 +554,7 @@ VOID TpWaitForWork(PTP_WORK Work, LOGICAL CancelPendingCallbacks)
 
 VOID TpReleaseWork(PTP_WORK Work)
 {
-    TppClose(&Work->Object, NULL);
+    TppClose(&Work->Object, TppProgram);
 }
 
 /* The object is closed, with its callback pending, before it joins its group: a concurrent release of the members

@@ -13,9 +13,11 @@
  * The life of an object:
  *
  *   allocated    TpAlloc...: memory (TppAllocate), the members of its kind, then its pool and group (TppIntroduce)
- *   used         TpPostWork adds a pending callback; TpSetWait, TpSetTimer and TpStartAsyncIoOperation arm a source
+ *   used         TpPostWork and the expiration of a timer add a pending callback; TpSetWait and TpStartAsyncIoOperation
+ *                arm a source
  *   closed       TppClose disarms the sources and sets Closed; pending and running callbacks keep the object alive
- *   deleted      TppDelete, called by the thread whose change of State leaves Closed alone
+ *   deleted      TppDelete, called by the thread whose change of State leaves Closed alone. A member that its group has
+ *                cancelled stays in the group's list until its cancel callback is called (tpgroup.c)
  *
  * The life of a callback, with the functions that move it on:
  *
@@ -29,8 +31,8 @@
  * callbacks already queued still occur. A packet that a worker holds at that moment becomes stale.
  *
  * Files: tppool.c has pools, their queue and their threads; tpobject.c what all objects share, work objects, and the
- * run of a callback; tpwait.c sources and waits; tptimer.c, tpio.c, tpgroup.c one kind each; tplegacy.c work items,
- * registered waits and timer queues.
+ * run of a callback; tpwait.c sources and waits; tptimer.c, tpio.c, tpgroup.c one kind each; tplegacy.c work items and
+ * timer queues, tpregister.c registered waits.
  *
  * All locks here are KI_LOCKs, held inside dispatcher sections, in the order group, object, pool. So a fork finds them
  * free. A forked child repairs only what its lost threads had taken (TppAdoptPool), at its first use of the pool. No
@@ -43,6 +45,7 @@
 #include <interlock/rtl.h>
 #include <interlock/threadpool.h>
 
+#include "../ke/timer.h"
 #include "../ke/wait.h"
 #include "../ob/obp.h"
 #include "teb.h"
@@ -65,7 +68,8 @@ typedef struct _TPP_PACKET {
  *   Pending   callbacks that were submitted and have not begun
  *   Linked    the task is in the queue or a lane, or a thread is about to insert it or has just removed it
  *   Running   callbacks that have begun and not ended
- *   Holds     armed sources, source packets that a worker has removed, and other references
+ *   Holds     armed sources, source packets that a worker has removed, callbacks that have disassociated themselves
+ *             and not returned, and other references
  *   Waiters   a thread waits until Pending and Running are 0
  *   Closed    the program has closed the object
  *
@@ -98,8 +102,8 @@ typedef struct _TPP_TYPE {
     SIZE_T Size;
     BOOLEAN UsesClock;
     VOID (*Executed)(struct _TPP_OBJECT *Object); /* the callback has returned, or its thread has ended */
-    /* For kinds with sources, with the object's lock held. Fired sources become pending; Disarm also disarms the
-       others. Returns a kernel object to dereference without the lock, or NULL. */
+    /* For kinds with sources or a timer, with the object's lock held. Fired sources become pending; Disarm also disarms
+       the others, and the timer. Returns a kernel object to dereference without the lock, or NULL. */
     PVOID (*Collect)(struct _TPP_OBJECT *Object, BOOLEAN Disarm);
     /* A source's packet was accepted, with the object's lock held. Returns the callback's result. */
     ULONG (*Arrive)(struct _TPP_OBJECT *Object, struct _TPP_SOURCE *Source, PVOID *Dereference);
@@ -121,11 +125,14 @@ typedef struct _TPP_OBJECT {
     UCHAR Priority;
     BOOLEAN LongFunction;
     BOOLEAN Persistent;
+    BOOLEAN Released;                      /* closed, and not by its group; under Lock, as the next */
+    BOOLEAN Cancelled;                     /* by its group: its cancel callback is called, unless Released by then */
     KI_LOCK Lock;
     ULONG PendingTimeouts;                 /* pending callbacks whose result is STATUS_TIMEOUT; under Lock */
     LIST_ENTRY WaiterListHead;             /* TPP_WAITER, under TppWaiterLock: tpobject.c */
     LIST_ENTRY PoolEntry;                  /* under the pool's lock */
-    LIST_ENTRY GroupEntry;                 /* under the group's lock */
+    LIST_ENTRY GroupEntry;                 /* under the group's lock, as the next */
+    ULONG Release;                         /* which of the group's releases has closed it: tpgroup.c */
     PTP_CLEANUP_GROUP Group;               /* with a reference, or NULL */
     PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback;
     VOID (*Destroy)(PVOID DestroyContext); /* called after the object was freed; may be NULL */
@@ -150,10 +157,10 @@ struct _TP_WORK {
 
 struct _TP_TIMER {
     TPP_OBJECT Object;
-    TPP_SOURCE Source;
     KTIMER Timer;
+    KI_TIMER_CALL Call;
     ULONG Period;
-    BOOLEAN WasSet; /* and not reset since */
+    BOOLEAN IsSet; /* by the last call that set it; it may have expired */
 };
 
 struct _TP_WAIT {
@@ -162,6 +169,11 @@ struct _TP_WAIT {
     TPP_SOURCE Timeout;
     KTIMER Timer;
     PVOID Target; /* the object to wait for, with a reference; NULL: the wait is not set */
+    PVOID WaitObject; /* of Target */
+    /* A registered wait that is armed again as soon as it is served, so that its callbacks may overlap. Constant. */
+    BOOLEAN Repeats;
+    BOOLEAN TimesOut;
+    LARGE_INTEGER Interval; /* of the timeout */
 };
 
 struct _TP_IO {
@@ -170,6 +182,7 @@ struct _TP_IO {
     PVOID Target;
     ULONG Started; /* operations whose callback has not begun */
     BOOLEAN Busy;
+    BOOLEAN Bound; /* an operation is started again after each callback. Constant */
 };
 
 struct _TPP_WORKER;
@@ -177,7 +190,7 @@ struct _TPP_WORKER;
 struct _TP_CALLBACK_INSTANCE {
     struct _TPP_WORKER *Worker;
     PTPP_OBJECT Object; /* counts in its Running; NULL: no callback, or disassociated */
-    PTPP_OBJECT Held;   /* held until Type->Executed was called, even if disassociated; or NULL */
+    PTPP_OBJECT Held;   /* held until the callback has returned and Type->Executed was called; or NULL */
     PRTL_CRITICAL_SECTION CriticalSection;
     HANDLE Mutex;
     HANDLE Semaphore;
@@ -277,6 +290,12 @@ VOID TppQueueTask(PTPP_OBJECT Object, BOOLEAN PoolLocked); /* Linked is set; in 
 BOOLEAN TppUnqueueTask(PTPP_OBJECT Object);     /* FALSE: a worker has removed it, or it is not inserted yet */
 
 /* tpobject.c */
+typedef enum _TPP_CLOSER {
+    TppProgram,         /* pending callbacks still occur */
+    TppGroup,           /* likewise */
+    TppCancellingGroup, /* pending callbacks are cancelled */
+} TPP_CLOSER;
+
 NTSTATUS TppAllocate(const TPP_TYPE *Type, TPP_EXECUTE *Execute, PVOID Callback, PVOID Context,
                      PTP_CALLBACK_ENVIRON Environ, PVOID *Object); /* in a service that lasts until TppIntroduce */
 VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ); /* from now on a release of the group's members
@@ -290,8 +309,7 @@ VOID TppPutBack(PTPP_OBJECT Object, ULONG Result);  /* a Running callback that h
 VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result);
 VOID TppEndCallback(PTP_CALLBACK_INSTANCE Instance);
 VOID TppWaitForCallbacks(PTPP_OBJECT Object, BOOLEAN Cancel);
-BOOLEAN TppClose(PTPP_OBJECT Object, PULONG Cancelled); /* TRUE: a callback is running. Cancelled: NULL, or pending
-                                                callbacks are cancelled and counted there */
+BOOLEAN TppClose(PTPP_OBJECT Object, TPP_CLOSER Closer); /* TRUE: a callback is pending or running */
 NTSTATUS TppSubmitOnce(TPP_EXECUTE *Execute, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ);
 BOOLEAN TppRepairObject(PTPP_OBJECT Object);    /* in a forked child, with the pool's lock; FALSE: to be deleted */
 
@@ -304,7 +322,7 @@ BOOLEAN TppHasFired(PTPP_SOURCE Source);
 VOID TppRepairSource(PTPP_SOURCE Source);
 BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result); /* without the lock, after its packet was removed; TRUE: its
                                                 callback is now Running */
-NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target);
+BOOLEAN TppIsMutex(PVOID Target);               /* only a thread can own it: no source waits for it */
 BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout); /* takes over the reference; TRUE: an
                                                    earlier wait was cancelled */
 
@@ -312,8 +330,18 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout); /
 BOOLEAN TppHasTimerEnded(PTP_TIMER Timer);      /* it had no period, and has expired */
 NTSTATUS TppAllocateIo(PTP_IO *IoReturn, HANDLE File, TPP_EXECUTE *Execute, PVOID Callback, PVOID Context,
                        PTP_CALLBACK_ENVIRON Environ);
+NTSTATUS TppBindIo(HANDLE File, TPP_EXECUTE *Execute, PVOID Callback);
 VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group);
-VOID TppLeaveGroup(PTPP_OBJECT Object);
+BOOLEAN TppLeaveGroup(PTPP_OBJECT Object);      /* in a dispatcher section; TRUE: the group keeps the object's memory */
+VOID TppDropGroup(PTP_CLEANUP_GROUP Group);
+
+/* tplegacy.c; in a service */
+NTSTATUS RtlpOpenCompletion(HANDLE Event, PBOOLEAN Wait, PKEVENT *Referenced); /* a completion event: none;
+                                                INVALID_HANDLE_VALUE, the caller waits; or one to set at the end */
+VOID RtlpSignalCompletion(PKEVENT Event);
+VOID RtlpFormatEnviron(PTP_CALLBACK_ENVIRON Environ, ULONG Flags);
+NTSTATUS RtlpEndObject(PTPP_OBJECT Object, BOOLEAN Wait); /* closes an open one; STATUS_PENDING: a callback is
+                                                pending or running */
 
 FORCEINLINE VOID TppInitializeSource(PTPP_SOURCE Source, PTPP_OBJECT Object)
 {

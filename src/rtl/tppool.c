@@ -266,6 +266,7 @@ static VOID TppWorkerThread(PVOID Context)
     PKTHREAD Thread = KiCurrentThread();
     Thread->Foreign = FALSE;
     ((PETHREAD)Thread)->UserThread = TRUE;
+    PspNotifyThreadStart((PETHREAD)Thread);
     KiEnterService(Thread);
     RtlpCurrentTeb()->ThreadPoolData = Worker;
     /* release: a reader of Thread finds ThreadPoolData set; pairs with TppRepairWorkers */

@@ -1,5 +1,7 @@
-/* tptimer.c: timers. Each is a synchronization timer of the kernel with a source. A periodic one is armed again when
-   its packet is served, so expirations that found no thread count as one. */
+/*
+ * tptimer.c: timers. Each is a timer of the kernel that adds a pending callback whenever it expires: callbacks of a
+ * periodic timer are begun every time the period elapses, whether or not the previous ones have ended.
+ */
 #include "tpp.h"
 
 static VOID TppExecuteTimer(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
@@ -9,51 +11,30 @@ static VOID TppExecuteTimer(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, 
     ((PTP_TIMER_CALLBACK)Object->Callback)(Instance, Object->Context, Timer);
 }
 
-/* With the object's lock. */
-static TPP_DISARMED TppStopTimer(PTP_TIMER Timer)
+/* With the kernel timer locked, so not after KeCancelTimer. A forked child that does not use the pool has no thread for
+   the callbacks: they count as one there. */
+static VOID TppTimerExpired(PKI_TIMER_CALL Call, ULARGE_INTEGER SystemTime)
 {
-    KeCancelTimer(&Timer->Timer);
-    TPP_DISARMED Disarmed = TppDisarm(&Timer->Source);
-    if (Disarmed == TppHadFired) {
-        TppAddPending(&Timer->Object);
+    PTPP_OBJECT Object = &CONTAINING_RECORD(Call, TP_TIMER, Call)->Object;
+    UNREFERENCED_PARAMETER(SystemTime);
+    /* relaxed: advisory only; a callback that ends at this moment is one of those that count as one */
+    if (TppIsPoolReady(Object->Pool) || TppIsIdle(__atomic_load_n(&Object->State, __ATOMIC_RELAXED))) {
+        TppAddPending(Object);
     }
-    return Disarmed;
-}
-
-static ULONG TppTimerArrived(PTPP_OBJECT Object, PTPP_SOURCE Source, PVOID *Dereference)
-{
-    PTP_TIMER Timer = CONTAINING_RECORD(Object, TP_TIMER, Object);
-    UNREFERENCED_PARAMETER(Dereference);
-    if (Timer->Period != 0) {
-        TppArm(Source, &Timer->Timer);
-    }
-    return STATUS_WAIT_0;
 }
 
 static PVOID TppCollectTimer(PTPP_OBJECT Object, BOOLEAN Disarm)
 {
-    PTP_TIMER Timer = CONTAINING_RECORD(Object, TP_TIMER, Object);
     if (Disarm) {
-        TppStopTimer(Timer);
-    } else if (TppHasFired(&Timer->Source)) {
-        TppDisarm(&Timer->Source);
-        TppAddPending(Object);
-        TppTimerArrived(Object, &Timer->Source, NULL);
+        KeCancelTimer(&CONTAINING_RECORD(Object, TP_TIMER, Object)->Timer);
     }
     return NULL;
-}
-
-static VOID TppRepairTimer(PTPP_OBJECT Object)
-{
-    TppRepairSource(&CONTAINING_RECORD(Object, TP_TIMER, Object)->Source);
 }
 
 static const TPP_TYPE TppTimerType = {
     .Size = sizeof(TP_TIMER),
     .UsesClock = TRUE,
     .Collect = TppCollectTimer,
-    .Arrive = TppTimerArrived,
-    .Repair = TppRepairTimer,
 };
 
 NTSTATUS TpAllocTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID Context,
@@ -65,8 +46,8 @@ NTSTATUS TpAllocTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID
     NTSTATUS Status = TppAllocate(&TppTimerType, TppExecuteTimer, (PVOID)Callback, Context, CallbackEnviron, &Object);
     if (NT_SUCCESS(Status)) {
         PTP_TIMER Timer = Object;
-        TppInitializeSource(&Timer->Source, &Timer->Object);
         KeInitializeTimerEx(&Timer->Timer, SynchronizationTimer);
+        Timer->Call.Routine = TppTimerExpired;
         *TimerReturn = Timer;
         TppIntroduce(&Timer->Object, CallbackEnviron);
     }
@@ -76,20 +57,25 @@ NTSTATUS TpAllocTimer(PTP_TIMER *TimerReturn, PTP_TIMER_CALLBACK Callback, PVOID
 
 LOGICAL TpSetTimerEx(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG WindowLength)
 {
-    TPP_DISARMED Disarmed = TppWasNotArmed;
+    BOOLEAN Cancelled = FALSE;
     TppReadyPool(Timer->Object.Pool);
     PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
     if (!TppIsClosed(&Timer->Object)) {
-        Disarmed = TppStopTimer(Timer);
-        Timer->WasSet = DueTime != NULL;
+        Cancelled = KeCancelTimer(&Timer->Timer);
+        Timer->IsSet = DueTime != NULL;
+        Timer->Period = Period;
         if (DueTime != NULL) {
-            Timer->Period = Period;
-            KeSetCoalescableTimer(&Timer->Timer, *DueTime, Period, WindowLength, NULL);
-            TppArm(&Timer->Source, &Timer->Timer);
+            KI_TIMER_SETTING Setting = {
+                .DueTime = DueTime->QuadPart,
+                .Period = Period,
+                .Type = KiEncodeTolerance((ULONG64)WindowLength * 10000),
+                .Call = &Timer->Call,
+            };
+            KiSetTimer(&Timer->Timer, &Setting);
         }
     }
     KiExitLocked(&Timer->Object.Lock, Thread);
-    return Disarmed == TppWasWaiting;
+    return Cancelled;
 }
 
 VOID TpSetTimer(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG WindowLength)
@@ -97,27 +83,20 @@ VOID TpSetTimer(PTP_TIMER Timer, PLARGE_INTEGER DueTime, ULONG Period, ULONG Win
     TpSetTimerEx(Timer, DueTime, Period, WindowLength);
 }
 
-/* Ended: NULL, or receives whether the timer was set, had no period, and has expired. */
-static BOOLEAN TppQueryTimer(PTP_TIMER Timer, PBOOLEAN Ended)
-{
-    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
-    BOOLEAN Set = Timer->Source.Armed && (Timer->Period != 0 || !TppHasFired(&Timer->Source));
-    if (Ended != NULL) {
-        *Ended = Timer->WasSet && !Set;
-    }
-    KiExitLocked(&Timer->Object.Lock, Thread);
-    return Set;
-}
-
+/* A timer that has expired is still set: only a call without a due time changes that. */
 LOGICAL TpIsTimerSet(PTP_TIMER Timer)
 {
-    return TppQueryTimer(Timer, NULL);
+    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
+    BOOLEAN IsSet = Timer->IsSet;
+    KiExitLocked(&Timer->Object.Lock, Thread);
+    return IsSet;
 }
 
 BOOLEAN TppHasTimerEnded(PTP_TIMER Timer)
 {
-    BOOLEAN Ended;
-    TppQueryTimer(Timer, &Ended);
+    PKTHREAD Thread = KiEnterLocked(&Timer->Object.Lock);
+    BOOLEAN Ended = Timer->IsSet && Timer->Period == 0 && KeReadStateTimer(&Timer->Timer);
+    KiExitLocked(&Timer->Object.Lock, Thread);
     return Ended;
 }
 
@@ -128,5 +107,5 @@ VOID TpWaitForTimer(PTP_TIMER Timer, LOGICAL CancelPendingCallbacks)
 
 VOID TpReleaseTimer(PTP_TIMER Timer)
 {
-    TppClose(&Timer->Object, NULL);
+    TppClose(&Timer->Object, TppProgram);
 }

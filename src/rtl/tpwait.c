@@ -89,7 +89,17 @@ static VOID TppExecuteWait(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, U
     ((PTP_WAIT_CALLBACK)Object->Callback)(Instance, Object->Context, Wait, Result);
 }
 
-/* With the object's lock. Target: receives the object to dereference, or NULL. */
+/* With the object's lock, as the next. Signal first: an object that is already signaled beats a timeout of zero. */
+static VOID TppStartWait(PTP_WAIT Wait, PLARGE_INTEGER Timeout)
+{
+    TppArm(&Wait->Signal, Wait->WaitObject);
+    if (Timeout != NULL) {
+        KeSetTimer(&Wait->Timer, *Timeout, NULL);
+        TppArm(&Wait->Timeout, &Wait->Timer);
+    }
+}
+
+/* Target: receives the object to dereference, or NULL. */
 static TPP_DISARMED TppStopWait(PTP_WAIT Wait, PVOID *Target)
 {
     KeCancelTimer(&Wait->Timer);
@@ -127,8 +137,12 @@ static ULONG TppWaitArrived(PTPP_OBJECT Object, PTPP_SOURCE Source, PVOID *Deref
     } else if (TppDisarm(&Wait->Signal) != TppHadFired) {
         Result = STATUS_TIMEOUT;
     }
-    *Dereference = Wait->Target;
-    Wait->Target = NULL;
+    if (Wait->Repeats) {
+        TppStartWait(Wait, Wait->TimesOut ? &Wait->Interval : NULL);
+    } else {
+        *Dereference = Wait->Target;
+        Wait->Target = NULL;
+    }
     return Result;
 }
 
@@ -166,10 +180,15 @@ NTSTATUS TpAllocWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Con
     return Status;
 }
 
-NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target)
+BOOLEAN TppIsMutex(PVOID Target)
+{
+    return KI_TYPE(KiReadHeader(ObpDispatcherObject(Target))) == MutantObject;
+}
+
+static NTSTATUS TppReferenceTarget(HANDLE Handle, PVOID *Target)
 {
     NTSTATUS Status = ObReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, UserMode, Target, NULL);
-    if (NT_SUCCESS(Status) && KI_TYPE(KiReadHeader(ObpDispatcherObject(*Target))) == MutantObject) {
+    if (NT_SUCCESS(Status) && TppIsMutex(*Target)) {
         ObDereferenceObject(*Target);
         Status = STATUS_THREADPOOL_HANDLE_EXCEPTION;
     }
@@ -180,18 +199,15 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
 {
     TPP_DISARMED Disarmed = TppWasNotArmed;
     PVOID Dereference = Target;
-    PVOID WaitObject = Target != NULL ? ObpWaitObject(Target) : NULL;
+    PVOID WaitObject = Target != NULL ? ObpWaitObject(Target) : NULL; /* may call the host: not with the lock */
     TppReadyPool(Wait->Object.Pool);
     PKTHREAD Thread = KiEnterLocked(&Wait->Object.Lock);
     if (!TppIsClosed(&Wait->Object)) {
         Disarmed = TppStopWait(Wait, &Dereference);
         Wait->Target = Target;
+        Wait->WaitObject = WaitObject;
         if (Target != NULL) {
-            TppArm(&Wait->Signal, WaitObject); /* first: an object that is already signaled beats a timeout of zero */
-        }
-        if (Target != NULL && Timeout != NULL) {
-            KeSetTimer(&Wait->Timer, *Timeout, NULL);
-            TppArm(&Wait->Timeout, &Wait->Timer);
+            TppStartWait(Wait, Timeout);
         }
     }
     KiExitLocked(&Wait->Object.Lock, Thread);
@@ -199,6 +215,19 @@ BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout)
         ObDereferenceObject(Dereference);
     }
     return Disarmed == TppWasWaiting;
+}
+
+/* The documentation has a parameter for a mutex. */
+static VOID TppRaiseHandleStatus(NTSTATUS Status)
+{
+    BOOLEAN IsMutex = Status == STATUS_THREADPOOL_HANDLE_EXCEPTION;
+    EXCEPTION_RECORD Record = {
+        .ExceptionCode = Status,
+        .ExceptionFlags = EXCEPTION_NONCONTINUABLE,
+        .NumberParameters = IsMutex,
+        .ExceptionInformation = {IsMutex ? (ULONG_PTR)STATUS_INVALID_PARAMETER_3 : 0},
+    };
+    RtlRaiseException(&Record);
 }
 
 LOGICAL TpSetWaitEx(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout, PVOID Reserved)
@@ -216,7 +245,7 @@ LOGICAL TpSetWaitEx(PTP_WAIT Wait, HANDLE Handle, PLARGE_INTEGER Timeout, PVOID 
     }
     KiExitService(Thread);
     if (!NT_SUCCESS(Status)) {
-        RtlRaiseStatus(Status);
+        TppRaiseHandleStatus(Status);
     }
     return Cancelled;
 }
@@ -233,5 +262,5 @@ VOID TpWaitForWait(PTP_WAIT Wait, LOGICAL CancelPendingCallbacks)
 
 VOID TpReleaseWait(PTP_WAIT Wait)
 {
-    TppClose(&Wait->Object, NULL);
+    TppClose(&Wait->Object, TppProgram);
 }

@@ -43,12 +43,15 @@ static NTSTATUS BaseCheckAttribute(PBASE_ATTRIBUTE_LIST List, ULONG_PTR Attribut
     if (Size == 0 || Size % sizeof(HANDLE) != 0) {
         return STATUS_INFO_LENGTH_MISMATCH;
     }
+    if (List->Used == List->Count) {
+        return STATUS_UNSUCCESSFUL;
+    }
     for (ULONG Index = 0; Index < List->Used; Index++) {
         if (List->Entry[Index].Attribute == Attribute) {
             return STATUS_OBJECT_NAME_EXISTS;
         }
     }
-    return List->Used < List->Count ? STATUS_SUCCESS : STATUS_UNSUCCESSFUL;
+    return STATUS_SUCCESS;
 }
 
 /* An attribute that is there already is a failure, although its status is none. */

@@ -11,8 +11,14 @@ VOID BaseSetLastError(ULONG Error);
 ULONG BaseSetLastNTError(NTSTATUS Status); /* returns the Win32 error */
 BOOL BaseBoolStatus(NTSTATUS Status);      /* TRUE, or FALSE with the last error set */
 
+#define BASE_MILLISECONDS_TO_1970 11644473600000LL /* from 1601 */
+
 /* time.c. NULL: no timeout. */
 PLARGE_INTEGER BaseFormatTimeOut(PLARGE_INTEGER Timeout, ULONG Milliseconds);
+
+/* thread.c. FALSE, with the last error set: one of them is NULL. */
+BOOL BaseStoreTimes(const KERNEL_USER_TIMES *Times, LPFILETIME Creation, LPFILETIME Exit, LPFILETIME Kernel,
+                    LPFILETIME User);
 
 /* wait.c. Win32 has no alerts, so an alertable wait that an alert ended starts over with the rest of its time. */
 typedef struct _BASE_WAIT_TIME {
@@ -37,6 +43,12 @@ BOOLEAN BaseFindHandleList(struct _PROC_THREAD_ATTRIBUTE_LIST *AttributeList, co
 /* namespace.c: a name that begins with the prefix of a private namespace. Returns the namespace, and how many characters
    the prefix and its separator have. NULL: the name begins with none. */
 HANDLE BaseFindNamespace(LPCWSTR Name, PSIZE_T Prefix);
+
+/* procname.c. What a module has under a name that is no exported function; NULL: nothing. */
+#define BASE_IN_KERNEL 0x1u
+#define BASE_IN_NT 0x2u
+#define BASE_IN_CRT 0x4u
+PVOID BaseFindName(PCSTR Name, ULONG Modules);
 
 /* process.c. An array of strings in one block of memory, ended by NULL; NULL: no memory. HalFree frees it. */
 PSTR *BaseSplitCommandLine(PCSTR CommandLine);

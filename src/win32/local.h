@@ -12,10 +12,20 @@
 typedef struct _BASE_THREAD {
     PVOID TlsSlots[TLS_MINIMUM_AVAILABLE]; /* and */
     PVOID *TlsExpansionSlots;        /* NULL: none was ever set; TlsFree and FlsFree clear values of other threads */
-    PVOID *FlsSlots;                 /* likewise */
+    struct _BASE_FLS *Fls;           /* the values of the fiber that runs: tls.c; NULL: none was ever set */
     HANDLE CrtThreadHandle;          /* _endthread closes it; NULL: there is none */
     ULONG FlsCallback;               /* the index whose callback runs on this thread, 0: none */
     ULONG GuaranteedStackBytes;      /* of SetThreadStackGuarantee */
+    PVOID InvalidParameterHandler;   /* of the C library; NULL: that of the process */
+    BOOLEAN Background;              /* THREAD_MODE_BACKGROUND_BEGIN */
+    BOOLEAN Detached;                /* the modules have been told that the thread ends */
+    ULONG ErrorMode;                 /* of SetThreadErrorMode */
+    DWORD ExitCode;                  /* with which it ends once it is back on its own stack, if */
+    BOOLEAN ExitPending;             /* it left a fiber for that: fiber.c */
+    struct _BASE_FIBER *Fiber;       /* that runs; NULL: the thread is none */
+    struct _BASE_FIBER *PreviousFiber; /* that ran before, during a switch */
+    struct _BASE_FIBER *ThreadFiber; /* on the thread's own stack; changes under BaseFiberLock */
+    struct _BASE_FIBER *LeftFiber;   /* ConvertFiberToThread has left the thread on its stack */
 } BASE_THREAD, *PBASE_THREAD;
 
 KI_THREAD_ROOM(BASE_THREAD, Win32, BaseThread);
@@ -24,5 +34,18 @@ FORCEINLINE PBASE_THREAD BaseCurrentThread(VOID)
 {
     return BaseThread(KiCurrentThread());
 }
+
+/* tls.c. To be called before something is there that an ending thread has to give up. */
+VOID BaseWatchThreadExits(VOID);
+
+/* notify.c. */
+VOID BaseThreadEnds(PBASE_THREAD Thread);
+
+/* tls.c: the values of a fiber. Calls back for them, on the current thread, and frees them. NULL does nothing. */
+VOID BaseEndFls(struct _BASE_FLS *Fls);
+
+/* fiber.c. Does not return if the thread can end on its own stack. */
+VOID BaseLeaveFiberToExit(DWORD ExitCode);
+VOID BaseThreadLeavesFibers(PBASE_THREAD Own, BOOLEAN WasTerminated); /* Own ends */
 
 #endif

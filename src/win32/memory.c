@@ -3,12 +3,16 @@
  * size in front; the blocks of a heap that can be destroyed are on its list.
  */
 #include <interlock/win32/base.h>
+#include <interlock/win32/memory.h>
 
 #include "../ke/ki.h"
 #include "base.h"
 
 typedef struct _BASE_HEAP {
+    ULONG Signature;
     KI_LOCK Lock;
+    LIST_ENTRY ListEntry;            /* under BaseHeapsLock; not the process heap's */
+    RTL_CRITICAL_SECTION UserLock;   /* of HeapLock */
     LIST_ENTRY Blocks;
     SIZE_T Maximum; /* 0: no limit */
     SIZE_T Used;
@@ -24,7 +28,15 @@ typedef struct _BASE_BLOCK {
 
 C_ASSERT(sizeof(BASE_BLOCK) % MEMORY_ALLOCATION_ALIGNMENT == 0);
 
-static BASE_HEAP BaseProcessHeap;
+#define BASE_HEAP_SIGNATURE 0x70616548u /* "Heap" */
+
+static BASE_HEAP BaseProcessHeap = {
+    .Signature = BASE_HEAP_SIGNATURE,
+    .UserLock = {.LockCount = -1},
+    .Blocks = {&BaseProcessHeap.Blocks, &BaseProcessHeap.Blocks},
+};
+static KI_LOCK BaseHeapsLock;
+static LIST_ENTRY BaseHeaps = {&BaseHeaps, &BaseHeaps};
 
 static PBASE_BLOCK BaseBlockOf(LPCVOID Memory)
 {
@@ -104,9 +116,14 @@ HANDLE HeapCreate(DWORD flOptions, SIZE_T dwInitialSize, SIZE_T dwMaximumSize)
     if (Heap == NULL) {
         return BaseAllocationFailed(flOptions);
     }
+    RtlInitializeCriticalSection(&Heap->UserLock);
     InitializeListHead(&Heap->Blocks);
+    Heap->Signature = BASE_HEAP_SIGNATURE;
     Heap->Maximum = dwMaximumSize;
     Heap->Options = flOptions;
+    PKTHREAD Thread = KiEnterLocked(&BaseHeapsLock);
+    InsertTailList(&BaseHeaps, &Heap->ListEntry);
+    KiExitLocked(&BaseHeapsLock, Thread);
     return Heap;
 }
 
@@ -118,6 +135,11 @@ BOOL HeapDestroy(HANDLE hHeap)
         BaseSetLastError(ERROR_INVALID_HANDLE);
         return FALSE;
     }
+    PKTHREAD Thread = KiEnterLocked(&BaseHeapsLock);
+    RemoveEntryList(&Heap->ListEntry);
+    KiExitLocked(&BaseHeapsLock, Thread);
+    RtlDeleteCriticalSection(&Heap->UserLock);
+    Heap->Signature = 0;
     while (!IsListEmpty(&Heap->Blocks)) {
         HalFree(CONTAINING_RECORD(RemoveHeadList(&Heap->Blocks), BASE_BLOCK, ListEntry));
     }
@@ -141,6 +163,20 @@ static BOOLEAN BaseIsBlockOf(HANDLE Heap, LPCVOID Memory)
     return FALSE;
 }
 
+/* The bytes behind the new size are lost until the block is freed: only on request. */
+static VOID BaseShrinkBlock(PBASE_BLOCK Block, SIZE_T Bytes)
+{
+    PBASE_HEAP Heap = Block->Heap;
+    if (Heap != &BaseProcessHeap) {
+        PKTHREAD Thread = KiEnterLocked(&Heap->Lock);
+        Heap->Used -= Block->Size - Bytes;
+        Block->Size = Bytes;
+        KiExitLocked(&Heap->Lock, Thread);
+    } else {
+        Block->Size = Bytes;
+    }
+}
+
 LPVOID HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes)
 {
     SIZE_T Old;
@@ -150,6 +186,10 @@ LPVOID HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes)
     }
     Old = BaseBlockOf(lpMem)->Size;
     if (dwBytes == Old) {
+        return lpMem;
+    }
+    if (dwBytes < Old && (dwFlags & HEAP_REALLOC_IN_PLACE_ONLY)) {
+        BaseShrinkBlock(BaseBlockOf(lpMem), dwBytes);
         return lpMem;
     }
     Memory = dwFlags & HEAP_REALLOC_IN_PLACE_ONLY ? NULL : BaseAllocate(hHeap, dwBytes);
@@ -178,6 +218,137 @@ SIZE_T HeapSize(HANDLE hHeap, DWORD dwFlags, LPCVOID lpMem)
 {
     UNREFERENCED_PARAMETER(dwFlags);
     return BaseIsBlockOf(hHeap, lpMem) ? BaseBlockOf(lpMem)->Size : MAXSIZE_T;
+}
+
+/* The rest of a heap's functions. */
+
+static PBASE_HEAP BaseHeapOf(HANDLE Handle)
+{
+    PBASE_HEAP Heap = Handle;
+    if (Heap == NULL || Heap->Signature != BASE_HEAP_SIGNATURE) {
+        BaseSetLastError(ERROR_INVALID_HANDLE);
+        return NULL;
+    }
+    return Heap;
+}
+
+static BOOLEAN BaseIsHeapIntact(PBASE_HEAP Heap)
+{
+    BOOLEAN Intact = TRUE;
+    SIZE_T Used = 0;
+    PKTHREAD Thread = KiEnterLocked(&Heap->Lock);
+    for (PLIST_ENTRY Entry = Heap->Blocks.Flink; Intact && Entry != &Heap->Blocks; Entry = Entry->Flink) {
+        PBASE_BLOCK Block = CONTAINING_RECORD(Entry, BASE_BLOCK, ListEntry);
+        Intact = Block->Heap == Heap && Entry->Flink->Blink == Entry && Entry->Blink->Flink == Entry;
+        Used += Block->Size;
+    }
+    Intact = Intact && Used == Heap->Used;
+    KiExitLocked(&Heap->Lock, Thread);
+    return Intact;
+}
+
+BOOL HeapValidate(HANDLE hHeap, DWORD dwFlags, LPCVOID lpMem)
+{
+    PBASE_HEAP Heap = BaseHeapOf(hHeap);
+    UNREFERENCED_PARAMETER(dwFlags);
+    if (Heap == NULL) {
+        return FALSE;
+    }
+    return lpMem != NULL ? BaseBlockOf(lpMem)->Heap == Heap : BaseIsHeapIntact(Heap);
+}
+
+SIZE_T HeapCompact(HANDLE hHeap, DWORD dwFlags)
+{
+    PBASE_HEAP Heap = BaseHeapOf(hHeap);
+    SIZE_T Rest;
+    UNREFERENCED_PARAMETER(dwFlags);
+    if (Heap == NULL) {
+        return 0;
+    }
+    PKTHREAD Thread = KiEnterLocked(&Heap->Lock);
+    Rest = Heap->Maximum != 0 ? Heap->Maximum - Heap->Used : (SIZE_T)MAXLONG_PTR;
+    KiExitLocked(&Heap->Lock, Thread);
+    if (Rest == 0) {
+        BaseSetLastError(ERROR_SUCCESS); /* the documented way to tell a full heap from a failure */
+    }
+    return Rest;
+}
+
+BOOL HeapLock(HANDLE hHeap)
+{
+    PBASE_HEAP Heap = BaseHeapOf(hHeap);
+    return Heap != NULL && BaseBoolStatus(RtlEnterCriticalSection(&Heap->UserLock));
+}
+
+BOOL HeapUnlock(HANDLE hHeap)
+{
+    PBASE_HEAP Heap = BaseHeapOf(hHeap);
+    if (Heap == NULL) {
+        return FALSE;
+    }
+    if (!RtlIsCriticalSectionLockedByThread(&Heap->UserLock)) {
+        BaseSetLastError(ERROR_NOT_LOCKED);
+        return FALSE;
+    }
+    return BaseBoolStatus(RtlLeaveCriticalSection(&Heap->UserLock));
+}
+
+#define BASE_LOW_FRAGMENTATION 2ul
+
+BOOL HeapSetInformation(HANDLE HeapHandle, HEAP_INFORMATION_CLASS HeapInformationClass, PVOID HeapInformation,
+                        SIZE_T HeapInformationLength)
+{
+    if (HeapInformationClass == HeapEnableTerminationOnCorruption) {
+        return TRUE;
+    }
+    if (BaseHeapOf(HeapHandle) == NULL) {
+        return FALSE;
+    }
+    if (HeapInformationClass != HeapCompatibilityInformation || HeapInformationLength < sizeof(ULONG)) {
+        return BaseBoolStatus(HeapInformationClass != HeapCompatibilityInformation ? STATUS_INVALID_PARAMETER
+                                                                                   : STATUS_BUFFER_TOO_SMALL);
+    }
+    if (HeapInformation == NULL) {
+        return BaseBoolStatus(STATUS_ACCESS_VIOLATION);
+    }
+    return BaseBoolStatus(*(PULONG)HeapInformation == BASE_LOW_FRAGMENTATION ? STATUS_SUCCESS : STATUS_UNSUCCESSFUL);
+}
+
+BOOL HeapQueryInformation(HANDLE HeapHandle, HEAP_INFORMATION_CLASS HeapInformationClass, PVOID HeapInformation,
+                          SIZE_T HeapInformationLength, PSIZE_T ReturnLength)
+{
+    if (BaseHeapOf(HeapHandle) == NULL) {
+        return FALSE;
+    }
+    if (HeapInformationClass != HeapCompatibilityInformation) {
+        return BaseBoolStatus(STATUS_INVALID_PARAMETER);
+    }
+    if (ReturnLength != NULL) {
+        *ReturnLength = sizeof(ULONG);
+    }
+    if (HeapInformationLength < sizeof(ULONG) || HeapInformation == NULL) {
+        return BaseBoolStatus(HeapInformationLength < sizeof(ULONG) ? STATUS_BUFFER_TOO_SMALL
+                                                                    : STATUS_ACCESS_VIOLATION);
+    }
+    *(PULONG)HeapInformation = BASE_LOW_FRAGMENTATION;
+    return TRUE;
+}
+
+DWORD GetProcessHeaps(DWORD NumberOfHeaps, PHANDLE ProcessHeaps)
+{
+    DWORD Count = 1;
+    if (NumberOfHeaps != 0) {
+        ProcessHeaps[0] = &BaseProcessHeap;
+    }
+    PKTHREAD Thread = KiEnterLocked(&BaseHeapsLock);
+    for (PLIST_ENTRY Entry = BaseHeaps.Flink; Entry != &BaseHeaps; Entry = Entry->Flink) {
+        if (Count < NumberOfHeaps) {
+            ProcessHeaps[Count] = CONTAINING_RECORD(Entry, BASE_HEAP, ListEntry);
+        }
+        Count += 1;
+    }
+    KiExitLocked(&BaseHeapsLock, Thread);
+    return Count;
 }
 
 HLOCAL LocalAlloc(UINT uFlags, SIZE_T uBytes)

@@ -1,26 +1,34 @@
 /*
- * module.c: modules and their functions. kernel32, kernelbase and ntdll are this library: ntdll has the names that
- * begin with Nt, Zw and Rtl, the other two have the rest. None of them has the kernel's names.
+ * module.c: modules and their functions. kernel32, kernelbase, ntdll, msvcrt and ucrtbase are this library: ntdll has the
+ * names that begin with Nt, Zw and Rtl, the C libraries those of the C library, the other two have the rest. None of them
+ * has the kernel's names. API sets (api-ms-win-...) stand for kernelbase and ucrtbase.
  */
 #include <ctype.h>
 
 #include <interlock/win32/base.h>
+#include <interlock/win32/program.h>
 
-#include "../hal/hal.h"
+#include "../hal/environment.h"
 #include "base.h"
 
 typedef struct _BASE_MODULE {
     PCSTR Name;
     HAL_MODULE Where;
-    BOOLEAN HasServices;
+    ULONG Kind; /* a BASE_IN_ bit; 0: the program */
 } BASE_MODULE;
 
-static const BASE_MODULE BaseProgram = {"", HalProgram, FALSE};
+static const BASE_MODULE BaseProgram = {"", HalProgram, 0};
 static const BASE_MODULE BaseModules[] = {
-    {"kernel32", HalLibrary, FALSE},
-    {"kernelbase", HalLibrary, FALSE},
-    {"ntdll", HalLibrary, TRUE},
+    {"kernel32", HalLibrary, BASE_IN_KERNEL},
+    {"kernelbase", HalLibrary, BASE_IN_KERNEL},
+    {"ntdll", HalLibrary, BASE_IN_NT},
+    {"msvcrt", HalLibrary, BASE_IN_CRT},
+    {"ucrtbase", HalLibrary, BASE_IN_CRT},
 };
+static const struct {
+    PCSTR Prefix;
+    PCSTR Name;
+} BaseApiSets[] = {{"api-ms-win-core-", "kernelbase"}, {"api-ms-win-crt-", "ucrtbase"}};
 
 #define BASE_FROM_MODULE(Module) ((HMODULE)(ULONG_PTR)(Module))
 
@@ -33,6 +41,25 @@ static BOOLEAN BaseEqualsIgnoringCase(PCSTR First, PCSTR Second)
     return *First == *Second;
 }
 
+/* The module that an API set stands for; any other name unchanged. */
+static PCSTR BaseResolveApiSet(PSTR Name)
+{
+    for (SIZE_T i = 0; i < RTL_NUMBER_OF(BaseApiSets); i++) {
+        SIZE_T Length = strlen(BaseApiSets[i].Prefix);
+        CHAR After = strlen(Name) > Length ? Name[Length] : 0;
+        BOOLEAN Matches;
+        if (After != 0) {
+            Name[Length] = 0;
+            Matches = BaseEqualsIgnoringCase(Name, BaseApiSets[i].Prefix);
+            Name[Length] = After;
+            if (Matches) {
+                return BaseApiSets[i].Name;
+            }
+        }
+    }
+    return Name;
+}
+
 static HMODULE BaseNoModule(VOID)
 {
     BaseSetLastError(ERROR_MOD_NOT_FOUND);
@@ -43,6 +70,7 @@ static HMODULE BaseNoModule(VOID)
 HMODULE GetModuleHandleA(LPCSTR lpModuleName)
 {
     CHAR Name[MAX_PATH];
+    PCSTR Module;
     SIZE_T i;
     if (lpModuleName == NULL) {
         return BASE_FROM_MODULE(&BaseProgram);
@@ -54,8 +82,9 @@ HMODULE GetModuleHandleA(LPCSTR lpModuleName)
     if (strlen(Name) > 4 && BaseEqualsIgnoringCase(Name + strlen(Name) - 4, ".dll")) {
         Name[strlen(Name) - 4] = 0;
     }
+    Module = BaseResolveApiSet(Name);
     for (i = 0; i < RTL_NUMBER_OF(BaseModules); i++) {
-        if (BaseEqualsIgnoringCase(Name, BaseModules[i].Name)) {
+        if (BaseEqualsIgnoringCase(Module, BaseModules[i].Name)) {
             return BASE_FROM_MODULE(&BaseModules[i]);
         }
     }
@@ -156,24 +185,89 @@ static BOOLEAN BaseHasPrefix(PCSTR Name, const PCSTR *Prefixes)
     return FALSE;
 }
 
-/* Functions have names but no ordinals. */
-FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
+/* Which modules have an exported name: BASE_IN_ bits. */
+static ULONG BaseModulesOfName(PCSTR Name)
 {
     static const PCSTR Services[] = {"Nt", "Zw", "Rtl", "Tp", "Dbg", "Ldr", NULL};
     static const PCSTR Kernel[] = {"Ke", "Ki", "Ex", "Exf", "Ob", "Obf", "Ps", "Io", "Interlock", NULL};
+    SIZE_T Length = strlen(Name);
+    if (BaseHasPrefix(Name, Kernel)) {
+        return 0;
+    }
+    if (BaseHasPrefix(Name, Services)) {
+        return BASE_IN_NT;
+    }
+    return Name[0] == '_' || (Length > 2 && strcmp(Name + Length - 2, "_s") == 0) ? BASE_IN_CRT : BASE_IN_KERNEL;
+}
+
+/* Functions have names but no ordinals. */
+FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
+{
     const BASE_MODULE *Module = BaseModuleOf(hModule);
     PVOID Found = NULL;
     if (Module == NULL) {
         BaseSetLastError(ERROR_MOD_NOT_FOUND);
         return NULL;
     }
-    if ((ULONG_PTR)lpProcName > MAXUSHORT &&
-        (Module->Where == HalProgram || (BaseHasPrefix(lpProcName, Services) == Module->HasServices &&
-                                         !BaseHasPrefix(lpProcName, Kernel)))) {
-        Found = HalFindExport(Module->Where, lpProcName);
+    if ((ULONG_PTR)lpProcName > MAXUSHORT) {
+        if (Module->Where == HalProgram || (BaseModulesOfName(lpProcName) & Module->Kind) != 0) {
+            Found = HalFindExport(Module->Where, lpProcName);
+        }
+        if (Found == NULL) {
+            Found = BaseFindName(lpProcName, Module->Kind);
+        }
     }
     if (Found == NULL) {
         BaseSetLastError(ERROR_PROC_NOT_FOUND);
     }
     return (FARPROC)Found;
+}
+
+/* As much of the path as fits, terminated. */
+static DWORD BaseStorePathResult(SIZE_T Length, DWORD Size)
+{
+    if (Length < Size) {
+        return (DWORD)Length;
+    }
+    BaseSetLastError(ERROR_INSUFFICIENT_BUFFER);
+    return Size;
+}
+
+/* 0: there is no such module. */
+static SIZE_T BaseQueryModulePath(HMODULE Handle, PSTR Path, SIZE_T Size)
+{
+    const BASE_MODULE *Module = BaseModuleOf(Handle);
+    SIZE_T Length = Module != NULL ? HalQueryModulePath(Module->Where, Path, Size) : 0;
+    if (Length == 0) {
+        BaseSetLastError(ERROR_MOD_NOT_FOUND);
+    }
+    return Length;
+}
+
+DWORD GetModuleFileNameA(HMODULE hModule, LPSTR lpFilename, DWORD nSize)
+{
+    CHAR Path[HAL_LONGEST_PATH];
+    SIZE_T Length = BaseQueryModulePath(hModule, Path, sizeof(Path));
+    if (Length == 0) {
+        return 0;
+    }
+    if (nSize != 0) {
+        lstrcpynA(lpFilename, Path, (int)(nSize < sizeof(Path) ? nSize : sizeof(Path)));
+    }
+    return BaseStorePathResult(Length, nSize);
+}
+
+DWORD GetModuleFileNameW(HMODULE hModule, LPWSTR lpFilename, DWORD nSize)
+{
+    CHAR Path[HAL_LONGEST_PATH];
+    WCHAR Wide[HAL_LONGEST_PATH];
+    SIZE_T Length = BaseQueryModulePath(hModule, Path, sizeof(Path));
+    if (Length == 0) {
+        return 0;
+    }
+    Length = BaseUtf8ToWide(Path, Length + 1, Wide, HAL_LONGEST_PATH, NULL) - 1;
+    if (nSize != 0) {
+        lstrcpynW(lpFilename, Wide, (int)(nSize < HAL_LONGEST_PATH ? nSize : HAL_LONGEST_PATH));
+    }
+    return BaseStorePathResult(Length, nSize);
 }

@@ -24,6 +24,7 @@ typedef struct _BASE_SID {
 } BASE_SID, *PBASE_SID;
 
 typedef struct _BASE_BOUNDARY {
+    struct _BASE_BOUNDARY *Next;     /* under BaseNamespaceLock */
     ULONG SidCount;
     BOOLEAN Labeled;                 /* has an integrity level */
     BASE_SID Sid[BASE_MOST_SIDS];
@@ -31,7 +32,28 @@ typedef struct _BASE_BOUNDARY {
     WCHAR Name[];
 } BASE_BOUNDARY, *PBASE_BOUNDARY;
 
+static KI_LOCK BaseNamespaceLock;
+static PBASE_BOUNDARY BaseBoundaries; /* guarded by it: a descriptor is checked before it is used */
+
 /* Descriptors. */
+
+/* With the lock held: where the descriptor is linked; *result is NULL if there is no such one. */
+static PBASE_BOUNDARY *BaseFindBoundary(HANDLE Descriptor)
+{
+    PBASE_BOUNDARY *Link = &BaseBoundaries;
+    while (*Link != NULL && *Link != Descriptor) {
+        Link = &(*Link)->Next;
+    }
+    return Link;
+}
+
+static BOOLEAN BaseIsBoundary(HANDLE Descriptor)
+{
+    PKTHREAD Thread = KiEnterLocked(&BaseNamespaceLock);
+    BOOLEAN Known = Descriptor != NULL && *BaseFindBoundary(Descriptor) != NULL;
+    KiExitLocked(&BaseNamespaceLock, Thread);
+    return Known;
+}
 
 HANDLE CreateBoundaryDescriptorW(LPCWSTR Name, ULONG Flags)
 {
@@ -48,6 +70,10 @@ HANDLE CreateBoundaryDescriptorW(LPCWSTR Name, ULONG Flags)
     }
     Boundary->NameLength = Length;
     memcpy(Boundary->Name, Name, Length * sizeof(WCHAR));
+    PKTHREAD Thread = KiEnterLocked(&BaseNamespaceLock);
+    Boundary->Next = BaseBoundaries;
+    BaseBoundaries = Boundary;
+    KiExitLocked(&BaseNamespaceLock, Thread);
     return Boundary;
 }
 
@@ -68,7 +94,14 @@ HANDLE CreateBoundaryDescriptorA(LPCSTR Name, ULONG Flags)
 
 VOID DeleteBoundaryDescriptor(HANDLE BoundaryDescriptor)
 {
-    HalFree(BoundaryDescriptor);
+    PKTHREAD Thread = KiEnterLocked(&BaseNamespaceLock);
+    PBASE_BOUNDARY *Link = BaseFindBoundary(BoundaryDescriptor);
+    PBASE_BOUNDARY Boundary = *Link;
+    if (Boundary != NULL) {
+        *Link = Boundary->Next;
+    }
+    KiExitLocked(&BaseNamespaceLock, Thread);
+    HalFree(Boundary);
 }
 
 static BOOLEAN BaseIsIntegrityLevel(const SID *Sid)
@@ -107,7 +140,7 @@ static NTSTATUS BaseAddSid(PBASE_BOUNDARY Boundary, const SID *Sid)
 
 static NTSTATUS BaseCheckSid(HANDLE *BoundaryDescriptor, const SID *Sid)
 {
-    if (BoundaryDescriptor == NULL || *BoundaryDescriptor == NULL || Sid == NULL) {
+    if (BoundaryDescriptor == NULL || !BaseIsBoundary(*BoundaryDescriptor) || Sid == NULL) {
         return STATUS_INVALID_PARAMETER;
     }
     return Sid->Revision == SID_REVISION && Sid->SubAuthorityCount <= SID_MAX_SUB_AUTHORITIES ? STATUS_SUCCESS
@@ -180,8 +213,7 @@ typedef struct _BASE_NAMESPACE {
     WCHAR Prefix[];
 } BASE_NAMESPACE, *PBASE_NAMESPACE;
 
-static KI_LOCK BaseNamespaceLock;
-static PBASE_NAMESPACE volatile BaseNamespaces; /* guarded by it */
+static PBASE_NAMESPACE volatile BaseNamespaces; /* guarded by BaseNamespaceLock */
 
 static PBASE_NAMESPACE *BaseFindPrefix(LPCWSTR Prefix, SIZE_T Length)
 {
@@ -278,7 +310,8 @@ static HANDLE BaseOpenNamespace(LPSECURITY_ATTRIBUTES Security, PBASE_BOUNDARY B
     PBASE_NAMESPACE Namespace = NULL;
     UNICODE_STRING Text = {0};
     HANDLE Handle = NULL;
-    NTSTATUS Status = Boundary != NULL && Prefix != NULL ? BaseDescribeBoundary(Boundary, &Text) : STATUS_INVALID_PARAMETER;
+    BOOLEAN Valid = BaseIsBoundary(Boundary) && Prefix != NULL;
+    NTSTATUS Status = Valid ? BaseDescribeBoundary(Boundary, &Text) : STATUS_INVALID_PARAMETER;
     if (NT_SUCCESS(Status)) {
         Status = BaseReservePrefix(Prefix, &Namespace);
     }

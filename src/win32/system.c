@@ -1,6 +1,5 @@
-/* system.c: the machine, the version, the environment. */
+/* system.c: the machine, the version. */
 #include <limits.h>
-#include <stdlib.h>
 
 #include <interlock/ke.h>
 #include <interlock/win32/base.h>
@@ -110,57 +109,6 @@ BOOL GetVersionExW(LPOSVERSIONINFOW lpVersionInformation)
 {
     return BaseFillVersion((LPOSVERSIONINFOA)lpVersionInformation, sizeof(OSVERSIONINFOW), sizeof(OSVERSIONINFOEXW),
                            FIELD_OFFSET(OSVERSIONINFOEXW, wProductType));
-}
-
-/* The result for a value of that length: the length, or the size that the buffer needs. */
-static DWORD BaseVariableLength(SIZE_T Length, DWORD Room)
-{
-    return Length < Room ? (DWORD)Length : (DWORD)(Length + 1);
-}
-
-/* An empty value has length 0, too: the last error says that it exists. */
-static PCSTR BaseQueryVariable(PCSTR Name)
-{
-    PCSTR Value = Name != NULL ? getenv(Name) : NULL;
-    if (Value == NULL || Value[0] == 0) {
-        BaseSetLastError(Value == NULL ? ERROR_ENVVAR_NOT_FOUND : ERROR_SUCCESS);
-    }
-    return Value;
-}
-
-DWORD GetEnvironmentVariableA(LPCSTR lpName, LPSTR lpBuffer, DWORD nSize)
-{
-    PCSTR Value = BaseQueryVariable(lpName);
-    SIZE_T Length;
-    if (Value == NULL) {
-        return 0;
-    }
-    Length = strlen(Value);
-    if (Length < nSize) {
-        memcpy(lpBuffer, Value, Length + 1);
-    }
-    return BaseVariableLength(Length, nSize);
-}
-
-DWORD GetEnvironmentVariableW(LPCWSTR lpName, LPWSTR lpBuffer, DWORD nSize)
-{
-    CHAR Name[MAX_PATH * 3];
-    PCSTR Value;
-    SIZE_T Length;
-    if (lpName == NULL ||
-        BaseWideToUtf8(lpName, InterlockWcslen(lpName) + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
-        BaseSetLastError(ERROR_ENVVAR_NOT_FOUND);
-        return 0;
-    }
-    Value = BaseQueryVariable(Name);
-    if (Value == NULL) {
-        return 0;
-    }
-    Length = BaseUtf8ToWide(Value, strlen(Value), NULL, 0, NULL);
-    if (Length < nSize) {
-        BaseUtf8ToWide(Value, strlen(Value) + 1, lpBuffer, nSize, NULL);
-    }
-    return BaseVariableLength(Length, nSize);
 }
 
 int MulDiv(int nNumber, int nNumerator, int nDenominator)

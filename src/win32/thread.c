@@ -1,5 +1,6 @@
 /* thread.c: threads, and the thread functions of the C runtime. */
 #include <interlock/win32/base.h>
+#include <interlock/win32/process.h>
 #include <interlock/win32/thread.h>
 
 #include "local.h"
@@ -83,6 +84,7 @@ HANDLE OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId)
 
 VOID ExitThread(DWORD dwExitCode)
 {
+    BaseLeaveFiberToExit(dwExitCode);
     NtTerminateThread(NtCurrentThread(), (NTSTATUS)dwExitCode);
     __builtin_unreachable();
 }
@@ -178,9 +180,28 @@ DWORD GetProcessIdOfThread(HANDLE Thread)
 
 /* Scheduling. The two extremes saturate: they mean the edge of the range, for any priority class. */
 
+/* A thread begins and ends background mode for itself, and not twice. */
+static BOOL BaseSetBackgroundMode(HANDLE Thread, BOOLEAN Begin)
+{
+    PBASE_THREAD Own = BaseCurrentThread();
+    if (GetThreadId(Thread) != GetCurrentThreadId()) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    if (Own->Background == Begin) {
+        BaseSetLastError(Begin ? ERROR_THREAD_MODE_ALREADY_BACKGROUND : ERROR_THREAD_MODE_NOT_BACKGROUND);
+        return FALSE;
+    }
+    Own->Background = Begin;
+    return TRUE;
+}
+
 BOOL SetThreadPriority(HANDLE hThread, int nPriority)
 {
     LONG Increment = nPriority;
+    if (nPriority == THREAD_MODE_BACKGROUND_BEGIN || nPriority == THREAD_MODE_BACKGROUND_END) {
+        return BaseSetBackgroundMode(hThread, nPriority == THREAD_MODE_BACKGROUND_BEGIN);
+    }
     if (nPriority == THREAD_PRIORITY_TIME_CRITICAL) {
         Increment = BASE_SATURATION;
     } else if (nPriority == THREAD_PRIORITY_IDLE) {
@@ -291,22 +312,26 @@ static VOID BaseStoreFileTime(LPFILETIME FileTime, LARGE_INTEGER Time)
     FileTime->dwHighDateTime = (DWORD)Time.HighPart;
 }
 
+BOOL BaseStoreTimes(const KERNEL_USER_TIMES *Times, LPFILETIME Creation, LPFILETIME Exit, LPFILETIME Kernel,
+                    LPFILETIME User)
+{
+    if (Creation == NULL || Exit == NULL || Kernel == NULL || User == NULL) {
+        BaseSetLastError(ERROR_NOACCESS);
+        return FALSE;
+    }
+    BaseStoreFileTime(Creation, Times->CreateTime);
+    BaseStoreFileTime(Exit, Times->ExitTime);
+    BaseStoreFileTime(Kernel, Times->KernelTime);
+    BaseStoreFileTime(User, Times->UserTime);
+    return TRUE;
+}
+
 BOOL GetThreadTimes(HANDLE hThread, LPFILETIME lpCreationTime, LPFILETIME lpExitTime, LPFILETIME lpKernelTime,
                     LPFILETIME lpUserTime)
 {
     KERNEL_USER_TIMES Times;
-    if (!BaseQueryThread(hThread, ThreadTimes, &Times, sizeof(Times))) {
-        return FALSE;
-    }
-    if (lpCreationTime == NULL || lpExitTime == NULL || lpKernelTime == NULL || lpUserTime == NULL) {
-        BaseSetLastError(ERROR_NOACCESS);
-        return FALSE;
-    }
-    BaseStoreFileTime(lpCreationTime, Times.CreateTime);
-    BaseStoreFileTime(lpExitTime, Times.ExitTime);
-    BaseStoreFileTime(lpKernelTime, Times.KernelTime);
-    BaseStoreFileTime(lpUserTime, Times.UserTime);
-    return TRUE;
+    return BaseQueryThread(hThread, ThreadTimes, &Times, sizeof(Times)) &&
+           BaseStoreTimes(&Times, lpCreationTime, lpExitTime, lpKernelTime, lpUserTime);
 }
 
 HRESULT SetThreadDescription(HANDLE hThread, PCWSTR lpThreadDescription)
@@ -316,7 +341,7 @@ HRESULT SetThreadDescription(HANDLE hThread, PCWSTR lpThreadDescription)
     while (lpThreadDescription != NULL && lpThreadDescription[Length] != 0) {
         Length++;
     }
-    if (Length > UNICODE_STRING_MAX_CHARS) {
+    if (Length > UNICODE_STRING_MAX_CHARS - 1) {
         return HRESULT_FROM_NT(STATUS_INVALID_PARAMETER);
     }
     Name.ThreadName.Length = Name.ThreadName.MaximumLength = (USHORT)(Length * sizeof(WCHAR));

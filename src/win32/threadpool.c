@@ -195,6 +195,19 @@ PTP_IO CreateThreadpoolIo(HANDLE fl, PTP_WIN32_IO_CALLBACK pfnio, PVOID pv, PTP_
     return BaseBoolStatus(TppAllocateIo(&Io, fl, BaseExecuteIo, (PVOID)pfnio, pv, pcbe)) ? Io : NULL;
 }
 
+static VOID BaseExecuteBoundIo(PTPP_OBJECT Object, PTP_CALLBACK_INSTANCE Instance, ULONG Result)
+{
+    UNREFERENCED_PARAMETER(Instance);
+    UNREFERENCED_PARAMETER(Result);
+    ((LPOVERLAPPED_COMPLETION_ROUTINE)Object->Callback)(NO_ERROR, 0, NULL);
+}
+
+BOOL BindIoCompletionCallback(HANDLE FileHandle, LPOVERLAPPED_COMPLETION_ROUTINE Function, ULONG Flags)
+{
+    return BaseBoolStatus(Flags == 0 ? TppBindIo(FileHandle, BaseExecuteBoundIo, (PVOID)Function)
+                                     : STATUS_INVALID_PARAMETER);
+}
+
 VOID StartThreadpoolIo(PTP_IO pio)
 {
     TpStartAsyncIoOperation(pio);

@@ -53,16 +53,6 @@ DWORD timeGetTime(VOID)
     return GetTickCount();
 }
 
-MMRESULT timeBeginPeriod(UINT uPeriod)
-{
-    return uPeriod != 0 ? TIMERR_NOERROR : TIMERR_NOCANDO;
-}
-
-MMRESULT timeEndPeriod(UINT uPeriod)
-{
-    return uPeriod != 0 ? TIMERR_NOERROR : TIMERR_NOCANDO;
-}
-
 VOID QueryInterruptTime(PULONGLONG lpInterruptTime)
 {
     *lpInterruptTime = KeQueryInterruptTime();
@@ -192,6 +182,46 @@ BOOL FileTimeToLocalFileTime(const FILETIME *lpFileTime, LPFILETIME lpLocalFileT
 BOOL LocalFileTimeToFileTime(const FILETIME *lpLocalFileTime, LPFILETIME lpFileTime)
 {
     return BaseShiftByZone(lpLocalFileTime, lpFileTime, -1);
+}
+
+/* A date as the n-th weekday of its month; from the 25th on it is the last one. */
+static VOID BaseDescribeChange(LONGLONG Seconds, LPSYSTEMTIME Date)
+{
+    if (Seconds == 0) {
+        return;
+    }
+    BaseToSystemTime((Seconds + BASE_MILLISECONDS_TO_1970 / 1000) * 10000000, Date);
+    Date->wYear = 0;
+    Date->wDay = Date->wDay > 24 ? 5 : (WORD)((Date->wDay + 6) / 7);
+}
+
+DWORD GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation)
+{
+    HAL_TIME_ZONE Zone;
+    LARGE_INTEGER Now;
+    PHAL_SEASON Standard = &Zone.Seasons[0], Daylight = &Zone.Seasons[1];
+    if (lpTimeZoneInformation == NULL) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return TIME_ZONE_ID_INVALID;
+    }
+    GetSystemTimeAsFileTime((LPFILETIME)&Now);
+    HalQueryTimeZone(Now.QuadPart / 10000000 - BASE_MILLISECONDS_TO_1970 / 1000, &Zone);
+    if (!Standard->Known) {
+        *Standard = *Daylight;
+    }
+    memset(lpTimeZoneInformation, 0, sizeof(*lpTimeZoneInformation));
+    lpTimeZoneInformation->Bias = -Standard->Offset / 60;
+    BaseUtf8ToWide(Standard->Name, strlen(Standard->Name) + 1, lpTimeZoneInformation->StandardName,
+                   RTL_NUMBER_OF(lpTimeZoneInformation->StandardName), NULL);
+    if (!Daylight->Known || Standard->Begins == 0 || Daylight->Begins == 0) {
+        return TIME_ZONE_ID_UNKNOWN;
+    }
+    lpTimeZoneInformation->DaylightBias = (Standard->Offset - Daylight->Offset) / 60;
+    BaseDescribeChange(Standard->Begins, &lpTimeZoneInformation->StandardDate);
+    BaseDescribeChange(Daylight->Begins, &lpTimeZoneInformation->DaylightDate);
+    BaseUtf8ToWide(Daylight->Name, strlen(Daylight->Name) + 1, lpTimeZoneInformation->DaylightName,
+                   RTL_NUMBER_OF(lpTimeZoneInformation->DaylightName), NULL);
+    return Zone.Daylight ? TIME_ZONE_ID_DAYLIGHT : TIME_ZONE_ID_STANDARD;
 }
 
 LONG CompareFileTime(const FILETIME *lpFileTime1, const FILETIME *lpFileTime2)

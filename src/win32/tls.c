@@ -10,15 +10,18 @@
  *    freeing the array and freeing an index happen under BasepTls.Lock, so an array seen under the lock exists.
  * 3. A thread that sets a value while another one frees the index has lost the race either way.
  *
- * Fiber-local storage has a callback for each value that is not NULL when its thread ends or its index is freed:
+ * Fiber-local storage has a callback for each value that is not NULL when its fiber or thread ends or its index is freed.
+ * The values of a fiber are an array, BASE_FLS, that its first FlsSetValue allocates. The thread that runs the fiber has
+ * it at hand; a fiber that does not run keeps it (fiber.c). A thread that is no fiber has values like one.
  *
  * 4. A value is passed to its callback once: the caller has taken it out of its slot under BasepFls.Lock. An ending
- *    thread takes its own values, in the order of the indexes; FlsFree takes the index's value from every thread, and
- *    calls on its own thread.
+ *    thread or deleted fiber loses its own values, in the order of the indexes; FlsFree takes the index's value from every
+ *    array, wherever it is, and calls on its own thread. All arrays are on a list under the lock.
  * 5. No lock is held while a callback runs: it may call every function here.
  * 6. FlsFree returns when no callback of that index is running, so the callback's code may then be unloaded. A callback
  *    that frees its own index does not wait for itself.
- * 7. An index that is being freed is not allocated and takes no values.
+ * 7. An index that is being freed is not allocated. Any index in range takes a value, allocated or not; such a value has
+ *    no callback, and is dropped when the index is allocated.
  * 8. A thread that was terminated runs no callbacks; its values are dropped. If it stopped inside a callback, that one
  *    counts as finished.
  */
@@ -29,17 +32,17 @@
 #define BASE_TLS_EXPANSION 1024
 #define BASE_TLS_INDEXES (TLS_MINIMUM_AVAILABLE + BASE_TLS_EXPANSION)
 
+/* Index 0 is never allocated: programs take it for none. */
 static struct {
     KI_LOCK Lock;
     ULONG64 Used[BASE_TLS_INDEXES / 64];
-} BasepTls;
+} BasepTls = {.Used = {1}};
 
 C_ASSERT(BASE_TLS_INDEXES % 64 == 0);
 
 static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated);
 
-/* Before the first index is allocated. */
-static VOID BasepWatchThreadExits(VOID)
+VOID BaseWatchThreadExits(VOID)
 {
     static volatile ULONG Registered;
     /* relaxed: the index, however another thread learns of it, publishes the registration */
@@ -52,7 +55,7 @@ static VOID BasepWatchThreadExits(VOID)
 DWORD TlsAlloc(VOID)
 {
     DWORD Index = TLS_OUT_OF_INDEXES;
-    BasepWatchThreadExits();
+    BaseWatchThreadExits();
     PKTHREAD Thread = KiEnterLocked(&BasepTls.Lock);
     for (DWORD Word = 0; Word < ARRAYSIZE(BasepTls.Used) && Index == TLS_OUT_OF_INDEXES; Word++) {
         if (~BasepTls.Used[Word] != 0) {
@@ -84,7 +87,7 @@ BOOL TlsFree(DWORD dwTlsIndex)
 {
     ULONG64 Bit = 1ULL << dwTlsIndex % 64;
     BOOLEAN Used = FALSE;
-    if (dwTlsIndex < BASE_TLS_INDEXES) {
+    if (dwTlsIndex != 0 && dwTlsIndex < BASE_TLS_INDEXES) {
         PKTHREAD Current = KiEnterLocked(&BasepTls.Lock);
         PKTHREAD Thread;
         Used = (BasepTls.Used[dwTlsIndex / 64] & Bit) != 0;
@@ -162,16 +165,27 @@ typedef struct _BASE_FLS_INDEX {
     KEVENT Idle;          /* set when an ending thread's callback returns, for FlsFree */
 } BASE_FLS_INDEX, *PBASE_FLS_INDEX;
 
+typedef struct _BASE_FLS {
+    LIST_ENTRY ListEntry;
+    PVOID Value[FLS_MAXIMUM_AVAILABLE];
+} BASE_FLS, *PBASE_FLS;
+
 /* Index 0 is never allocated. */
 static struct {
     KI_LOCK Lock;
+    LIST_ENTRY Arrays;
     BASE_FLS_INDEX Index[FLS_MAXIMUM_AVAILABLE];
-} BasepFls;
+} BasepFls = {.Arrays = {&BasepFls.Arrays, &BasepFls.Arrays}};
 
-/* relaxed: a value that is set while its index is freed is lost either way */
+static BOOLEAN BasepIsFlsIndex(DWORD Index)
+{
+    return Index != 0 && Index < FLS_MAXIMUM_AVAILABLE;
+}
+
+/* relaxed: changes under the lock */
 static BOOLEAN BasepIsFlsUsed(DWORD Index)
 {
-    return Index != 0 && Index < FLS_MAXIMUM_AVAILABLE &&
+    return BasepIsFlsIndex(Index) &&
            __atomic_load_n(&BasepFls.Index[Index].State, __ATOMIC_RELAXED) == BaseFlsUsed;
 }
 
@@ -180,16 +194,19 @@ static VOID BasepSetFlsState(PBASE_FLS_INDEX Index, BASE_FLS_STATE State)
     __atomic_store_n(&Index->State, (UCHAR)State, __ATOMIC_RELAXED);
 }
 
+static VOID BasepDropValues(DWORD Index);
+
 DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
 {
     DWORD Found = FLS_OUT_OF_INDEXES;
-    BasepWatchThreadExits();
+    BaseWatchThreadExits();
     PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
     for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE && Found == FLS_OUT_OF_INDEXES; Number++) {
         PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
         if (Index->State == BaseFlsFree) {
             Index->Callback = lpCallback;
             KeInitializeEvent(&Index->Idle, SynchronizationEvent, FALSE);
+            BasepDropValues(Number);
             BasepSetFlsState(Index, BaseFlsUsed);
             Found = Number;
         }
@@ -203,51 +220,75 @@ DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
 
 PVOID FlsGetValue(DWORD dwFlsIndex)
 {
-    PVOID *Slots = BaseCurrentThread()->FlsSlots;
-    if (dwFlsIndex == 0 || dwFlsIndex >= FLS_MAXIMUM_AVAILABLE) {
+    PBASE_FLS Fls = BaseCurrentThread()->Fls;
+    if (!BasepIsFlsIndex(dwFlsIndex)) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return NULL;
     }
     BaseSetLastError(ERROR_SUCCESS);
     /* relaxed: the thread's own value, or taken by FlsFree */
-    return Slots != NULL ? __atomic_load_n(&Slots[dwFlsIndex], __ATOMIC_RELAXED) : NULL;
+    return Fls != NULL ? __atomic_load_n(&Fls->Value[dwFlsIndex], __ATOMIC_RELAXED) : NULL;
+}
+
+/* In a service, as BasepExpand. */
+static PBASE_FLS BasepCreateFls(PBASE_THREAD Own)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    PBASE_FLS Fls = HalAllocate(sizeof(*Fls), MEMORY_ALLOCATION_ALIGNMENT);
+    if (Fls != NULL) {
+        KiEnterLocked(&BasepFls.Lock);
+        InsertTailList(&BasepFls.Arrays, &Fls->ListEntry);
+        KiExitLocked(&BasepFls.Lock, Thread);
+        Own->Fls = Fls;
+    }
+    KiExitService(Thread);
+    if (Fls == NULL) {
+        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    }
+    return Fls;
 }
 
 BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
 {
     PBASE_THREAD Own = BaseCurrentThread();
-    PVOID *Slots = Own->FlsSlots;
-    if (!BasepIsFlsUsed(dwFlsIndex)) {
+    PBASE_FLS Fls = Own->Fls;
+    if (!BasepIsFlsIndex(dwFlsIndex)) {
         BaseSetLastError(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
-    if (Slots == NULL) {
-        Slots = BasepExpand(&Own->FlsSlots, FLS_MAXIMUM_AVAILABLE);
-        if (Slots == NULL) {
+    if (Fls == NULL) {
+        Fls = BasepCreateFls(Own);
+        if (Fls == NULL) {
             return FALSE;
         }
     }
     /* release: pairs with the exchange in BasepTakeValue, for a callback on another thread */
-    __atomic_store_n(&Slots[dwFlsIndex], lpFlsData, __ATOMIC_RELEASE);
+    __atomic_store_n(&Fls->Value[dwFlsIndex], lpFlsData, __ATOMIC_RELEASE);
     return TRUE;
 }
 
 /* With the lock held: the array is freed under it. */
-static PVOID BasepTakeValue(PBASE_THREAD Own, DWORD Index)
+static PVOID BasepTakeValue(PBASE_FLS Fls, DWORD Index)
 {
-    PVOID *Slots = __atomic_load_n(&Own->FlsSlots, __ATOMIC_ACQUIRE);
-    return Slots != NULL ? __atomic_exchange_n(&Slots[Index], NULL, __ATOMIC_ACQUIRE) : NULL;
+    return __atomic_exchange_n(&Fls->Value[Index], NULL, __ATOMIC_ACQUIRE);
 }
 
-/* The value of the next thread that has one, starting at *Slot; NULL: there is none. */
-static PVOID BasepTakeNextValue(DWORD Number, PULONG Slot)
+/* With the lock held. */
+static VOID BasepDropValues(DWORD Index)
+{
+    for (PLIST_ENTRY Entry = BasepFls.Arrays.Flink; Entry != &BasepFls.Arrays; Entry = Entry->Flink) {
+        BasepTakeValue(CONTAINING_RECORD(Entry, BASE_FLS, ListEntry), Index);
+    }
+}
+
+/* The value of an array that has one; NULL: there is none. */
+static PVOID BasepTakeAnyValue(DWORD Number)
 {
     PVOID Value = NULL;
     PKTHREAD Current = KiEnterLocked(&BasepFls.Lock);
-    PKTHREAD Thread;
-    while (Value == NULL && (Thread = KiThreadFromNumber(*Slot)) != NULL) {
-        Value = BasepTakeValue(BaseThread(Thread), Number);
-        *Slot += 1;
+    for (PLIST_ENTRY Entry = BasepFls.Arrays.Flink; Value == NULL && Entry != &BasepFls.Arrays; Entry = Entry->Flink) {
+        Value = BasepTakeValue(CONTAINING_RECORD(Entry, BASE_FLS, ListEntry), Number);
     }
     KiExitLocked(&BasepFls.Lock, Current);
     return Value;
@@ -270,7 +311,6 @@ static BOOLEAN BasepIsCallbackRunning(DWORD Number)
 
 BOOL FlsFree(DWORD dwFlsIndex)
 {
-    ULONG Slot = 0;
     PVOID Value;
     PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
     BOOLEAN Used = BasepIsFlsUsed(dwFlsIndex);
@@ -283,7 +323,7 @@ BOOL FlsFree(DWORD dwFlsIndex)
         return FALSE;
     }
     PBASE_FLS_INDEX Index = &BasepFls.Index[dwFlsIndex];
-    while ((Value = BasepTakeNextValue(dwFlsIndex, &Slot)) != NULL) {
+    while ((Value = BasepTakeAnyValue(dwFlsIndex)) != NULL) {
         if (Index->Callback != NULL) {
             Index->Callback(Value);
         }
@@ -299,24 +339,26 @@ BOOL FlsFree(DWORD dwFlsIndex)
     return TRUE;
 }
 
-/* The end of a thread. */
+/* The end of a thread or fiber. */
 
-static VOID BasepFinishCallback(PBASE_THREAD Own, DWORD Number)
+/* Outer: the callback from which this one was called, or 0. */
+static VOID BasepFinishCallback(PBASE_THREAD Own, DWORD Number, DWORD Outer)
 {
     PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
-    __atomic_store_n(&Own->FlsCallback, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&Own->FlsCallback, Outer, __ATOMIC_RELAXED);
     KeSetEvent(&BasepFls.Index[Number].Idle, 0, FALSE);
     KiExitLocked(&BasepFls.Lock, Thread);
 }
 
 /* FlsCallback, written under the lock, tells FlsFree that the callback is running. */
-static VOID BasepCallFlsCallbacks(PBASE_THREAD Own)
+static VOID BasepCallFlsCallbacks(PBASE_THREAD Own, PBASE_FLS Fls)
 {
+    DWORD Outer = Own->FlsCallback;
     for (DWORD Number = 1; Number < FLS_MAXIMUM_AVAILABLE; Number++) {
         PBASE_FLS_INDEX Index = &BasepFls.Index[Number];
         PFLS_CALLBACK_FUNCTION Callback = NULL;
         PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
-        PVOID Value = BasepTakeValue(Own, Number);
+        PVOID Value = BasepTakeValue(Fls, Number);
         if (Value != NULL && Index->State != BaseFlsFree && Index->Callback != NULL) {
             Callback = Index->Callback;
             __atomic_store_n(&Own->FlsCallback, Number, __ATOMIC_RELAXED);
@@ -324,8 +366,24 @@ static VOID BasepCallFlsCallbacks(PBASE_THREAD Own)
         KiExitLocked(&BasepFls.Lock, Thread);
         if (Callback != NULL) {
             Callback(Value);
-            BasepFinishCallback(Own, Number);
+            BasepFinishCallback(Own, Number, Outer);
         }
+    }
+}
+
+static VOID BasepFreeFls(PBASE_FLS Fls)
+{
+    PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
+    RemoveEntryList(&Fls->ListEntry);
+    KiExitLocked(&BasepFls.Lock, Thread);
+    HalFree(Fls);
+}
+
+VOID BaseEndFls(PBASE_FLS Fls)
+{
+    if (Fls != NULL) {
+        BasepCallFlsCallbacks(BaseCurrentThread(), Fls);
+        BasepFreeFls(Fls);
     }
 }
 
@@ -340,18 +398,24 @@ static VOID BasepFreeSlots(PKI_LOCK Lock, PVOID **Place)
     HalFree(Slots);
 }
 
-/* The callbacks of fiber-local storage come first: they may still use thread-local storage. */
+/* The callbacks of fiber-local storage come first, then the modules: both may still use thread-local storage. */
 static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
 {
     PBASE_THREAD Own = BaseThread(&Thread->Tcb);
-    if (Own->FlsSlots != NULL) {
+    if (Own->Fls != NULL) {
+        PBASE_FLS Fls = Own->Fls;
         if (!WasTerminated) {
-            BasepCallFlsCallbacks(Own);
+            BasepCallFlsCallbacks(Own, Fls);
         } else if (Own->FlsCallback != 0) {
-            BasepFinishCallback(Own, Own->FlsCallback);
+            BasepFinishCallback(Own, Own->FlsCallback, 0);
         }
-        BasepFreeSlots(&BasepFls.Lock, &Own->FlsSlots);
+        Own->Fls = NULL;
+        BasepFreeFls(Fls);
     }
+    if (!WasTerminated) {
+        BaseThreadEnds(Own);
+    }
+    BaseThreadLeavesFibers(Own, WasTerminated);
     if (Own->TlsExpansionSlots != NULL) {
         BasepFreeSlots(&BasepTls.Lock, &Own->TlsExpansionSlots);
     }

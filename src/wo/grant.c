@@ -8,6 +8,8 @@
  */
 #include "waiter.h"
 
+#include "../ke/ki.h"
+
 /* Freezing. */
 
 VOID WopFreeze(PWO_OBJECT Object)
@@ -18,7 +20,7 @@ VOID WopFreeze(PWO_OBJECT Object)
     }
 }
 
-/* An object that a chain has noted twice is thawed already, and other threads change it. */
+/* It may have been thawed before, by the same chain: then the word belongs to everybody again. */
 VOID WopThaw(PWO_OBJECT Object)
 {
     ULONG64 Word = WopReadWord(Object);
@@ -72,7 +74,7 @@ ULONG WopMostBlocks(PWO_VIEW View)
 
 PWO_WAITER WopWaiterOfBlock(PWO_VIEW View, ULONG Block, PULONG Number)
 {
-    PWO_WAITER Waiter = WopRecord(View, Block / WO_BLOCKS, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Block / WO_BLOCKS, WoWaiterRecord);
     *Number = Block % WO_BLOCKS;
     if (Waiter != NULL && (Waiter->Count > WO_BLOCKS || *Number >= Waiter->Count || !Waiter->Block[*Number].Linked)) {
         WopPoison(View, "a list has a block that is not linked");
@@ -221,6 +223,7 @@ VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely)
                                         __ATOMIC_RELAXED)) {
     }
     if ((Word & WO_ASLEEP) || Surely) {
+        KiCurrentThread()->WokeSleeper = TRUE; /* it may spin for the reply: ke/park.h */
         HalWakeShared(&Waiter->WakeWord, MAXULONG);
     }
 }

@@ -26,7 +26,7 @@ static BOOLEAN WopPair(PWOP_CHAIN Chain, PWO_OBJECT KeyedEvent, ULONG64 Key, UCH
 
 NTSTATUS WoBeginKeyedWait(PWO_VIEW View, WO_INDEX Self, WO_INDEX KeyedEvent, ULONG64 Key, BOOLEAN Release)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     PWO_OBJECT Object = WopObject(View, KeyedEvent);
     WOP_CHAIN Chain = {.View = View};
     if (Waiter == NULL || Object == NULL || !WopLock(View)) {
@@ -37,6 +37,7 @@ NTSTATUS WoBeginKeyedWait(PWO_VIEW View, WO_INDEX Self, WO_INDEX KeyedEvent, ULO
     if (!Paired) {
         Waiter->Kind = Release ? WO_KEYED_RELEASE : WO_KEYED_WAIT;
         Waiter->Count = 1;
+        Waiter->Timers = 0;
         Waiter->Key = Key;
         Waiter->Block[0].Linked = FALSE;
         WopBecomeWaiting(View, Waiter);

@@ -33,13 +33,14 @@ static VOID WopWakeSleeper(volatile ULONG *Word)
     HalWakeShared(Word, MAXULONG);
 }
 
-/* Nothing in the world can be trusted any more. What looks like a thread's word is woken, which hurts nobody. */
+/* Nothing in the world can be trusted any more. What looks like a thread's word is woken, which hurts nobody. The end of the
+   records may be rubbish, too: behind the end of the file there is nothing. */
 static VOID WopWakeEverybody(PWO_VIEW View)
 {
     ULONG64 Top = __atomic_load_n(&View->World->Top, __ATOMIC_RELAXED);
     ULONG64 End = (Top < View->Mapped ? Top : View->Mapped) / WO_UNIT;
     WopWakeSleeper(&View->World->LockWake);
-    for (WO_INDEX Index = WO_FIRST_RECORD; Index < End; Index += 1) {
+    for (WO_INDEX Index = WO_FIRST_RECORD; Index < End && View->Poisoned == WO_VIEW_POISONED; Index += 1) {
         PWO_RECORD Record = WopAt(View, Index);
         /* relaxed: a record that is being made is not slept on yet */
         UCHAR Kind = __atomic_load_n(&Record->Kind, __ATOMIC_RELAXED);
@@ -53,7 +54,7 @@ static VOID WopWakeEverybody(PWO_VIEW View)
 
 VOID WopPoison(PWO_VIEW View, PCSTR Reason)
 {
-    if (__atomic_exchange_n(&View->Poisoned, 1, __ATOMIC_SEQ_CST) != 0) {
+    if (__atomic_exchange_n(&View->Poisoned, WO_VIEW_POISONED, __ATOMIC_SEQ_CST) != 0) {
         return;
     }
     if (__atomic_exchange_n(&View->World->State, WoDamaged, __ATOMIC_SEQ_CST) != WoDamaged) {

@@ -50,7 +50,7 @@ VOID WopTakeOwnership(PWO_VIEW View, PWO_WAITER Owner, PWO_OBJECT Mutant)
 
 BOOLEAN WopTryAcquire(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, NTSTATUS *Status)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     ULONG64 Word = WopReadWord(Mutant);
     *Status = STATUS_FILE_CORRUPT_ERROR;
     if (Waiter == NULL) {
@@ -78,7 +78,7 @@ BOOLEAN WopTryAcquire(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, NTSTATUS 
 /* Others may have known it as abandoned, and wait; it stays frozen. */
 VOID WopTakeFrozenMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Mutant)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter != NULL) {
         WopSetPending(Waiter, WopIndexOf(View, Mutant));
         __atomic_store_n(&Mutant->Word, WopConsumed(WopReadWord(Mutant), Self), __ATOMIC_RELEASE);
@@ -121,7 +121,7 @@ static NTSTATUS WopFreeMutant(PWO_VIEW View, PWO_OBJECT Mutant, ULONG64 Abandone
 NTSTATUS WoReleaseMutant(PWO_VIEW View, WO_INDEX Mutant, WO_INDEX Self, BOOLEAN Abandoned, PLONG Previous)
 {
     PWO_OBJECT Object = WopObject(View, Mutant);
-    PWO_WAITER Owner = Self != 0 ? WopRecord(View, Self, WoWaiterRecord) : NULL;
+    PWO_WAITER Owner = Self != 0 ? WopRecordInline(View, Self, WoWaiterRecord) : NULL;
     if (Object == NULL || (Self != 0 && Owner == NULL)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
@@ -182,7 +182,7 @@ VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner)
         WopAbandon(View, Self, Owner->Pending);
         WopSetPending(Owner, 0);
     }
-    if ((Owner->State & WO_STATE_MASK) == WoIdle) {
+    if ((WopReadState(Owner) & WO_STATE_MASK) == WoIdle) {
         return; /* its blocks are those of an old wait, whose objects may be gone */
     }
     for (ULONG Number = 0; Number < Owner->Count && Number < WO_BLOCKS; Number += 1) {

@@ -334,7 +334,8 @@ static NTSTATUS WopCopyText(const WO_NAME *Name, PWCHAR Text, ULONG Capacity, PU
     return STATUS_SUCCESS;
 }
 
-/* With the lock held: \Directory\Name, filled from its end. Returns its length. */
+/* With the lock held: \Directory\Name, filled from its end. Returns its length. A path below a directory that has lost its
+   name begins with dots. */
 static ULONG WopSpellPath(PWO_VIEW View, PWO_OBJECT Object, PWCHAR Path, ULONG Capacity)
 {
     ULONG Length = 0;
@@ -351,6 +352,14 @@ static ULONG WopSpellPath(PWO_VIEW View, PWO_OBJECT Object, PWCHAR Path, ULONG C
         }
         Length += Characters + 1;
         Object = Name->Directory != 0 ? WopRecord(View, Name->Directory, WoObjectRecord) : NULL;
+    }
+    if (Object != NULL && Length != 0) {
+        static const WCHAR Dots[] = {'.', '.', '.'};
+        if (Length + RTL_NUMBER_OF(Dots) <= Capacity) {
+            memmove(Path + RTL_NUMBER_OF(Dots), Path, Length * sizeof(WCHAR));
+            memcpy(Path, Dots, sizeof(Dots));
+        }
+        Length += RTL_NUMBER_OF(Dots);
     }
     return Length;
 }

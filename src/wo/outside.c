@@ -108,8 +108,25 @@ static VOID WopEndThread(PKTHREAD Thread)
 
 /* Operations. */
 
+/* The object of a proxy, for which this process has a reference: its index needs no check. NULL: the world is damaged. */
+FORCEINLINE PWO_OBJECT WopObjectOfProxy(PKI_OUTSIDE Outside)
+{
+    PWO_VIEW View = Outside->View;
+    /* relaxed: a world that is damaged at this moment is found out later */
+    return __atomic_load_n(&View->World->State, __ATOMIC_RELAXED) != WoDamaged ? WopAt(View, Outside->Index) : NULL;
+}
+
+/* One compare-exchange, if nobody waits. */
 static NTSTATUS WopChangeOutsideEvent(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous)
 {
+    PWO_OBJECT Object = WopObjectOfProxy(Event);
+    ULONG64 Word = Object != NULL ? WopReadWord(Object) : WO_W;
+    while (!(Word & WO_W) && WO_IS_OF_TYPES(Word, WO_EVENTS)) {
+        if (WopChangeWord(Object, &Word, WopWithValue(Word, Change == KiOutsideSet))) {
+            *Previous = (LONG)WO_VALUE(Word);
+            return STATUS_SUCCESS;
+        }
+    }
     switch (Change) {
     case KiOutsideSet:
         return WoSetEvent(Event->View, Event->Index, Previous);
@@ -120,6 +137,7 @@ static NTSTATUS WopChangeOutsideEvent(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Chang
     }
 }
 
+/* Releases without waiters are fast there. */
 static NTSTATUS WopReleaseOutsideSemaphore(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous)
 {
     return WoReleaseSemaphore(Semaphore->View, Semaphore->Index, Adjustment, Previous);
@@ -216,7 +234,25 @@ static VOID WopIndicesOf(const PKI_OUTSIDE Objects[], ULONG Count, WO_INDEX Indi
     }
 }
 
-static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType)
+/* One object that has no owner and no time. STATUS_PENDING: it is another one, or frozen. */
+FORCEINLINE NTSTATUS WopTryOutsideObject(PKI_OUTSIDE Outside)
+{
+    PWO_OBJECT Object = WopObjectOfProxy(Outside);
+    ULONG64 Word = Object != NULL ? WopReadWord(Object) : WO_W;
+    while (!(Word & WO_W) && WO_IS_OF_TYPES(Word, WO_EVENTS | 1ull << WoSemaphore)) {
+        ULONG64 New = WopConsumed(Word, 0);
+        if (WO_VALUE(Word) == 0) {
+            return STATUS_TIMEOUT;
+        }
+        if (New == Word || WopChangeWord(Object, &Word, New)) {
+            return STATUS_SUCCESS;
+        }
+    }
+    return STATUS_PENDING;
+}
+
+static DECLSPEC_NOINLINE NTSTATUS WopTryOutsideObjects(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count,
+                                                       WAIT_TYPE WaitType)
 {
     PWO_VIEW View = Objects[0]->View;
     WO_INDEX Indices[WO_BLOCKS];
@@ -227,6 +263,21 @@ static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], 
     }
     WopIndicesOf(Objects, Count, Indices);
     return WoTryWait(View, Self, Indices, Count, WaitType);
+}
+
+static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType)
+{
+    NTSTATUS Status = WaitType == WaitAll && Count != 1 ? STATUS_PENDING : STATUS_TIMEOUT;
+    ULONG Number = 0;
+    for (; Status == STATUS_TIMEOUT && Number < Count; Number += 1) {
+        Status = WopTryOutsideObject(Objects[Number]);
+    }
+    if (Status != STATUS_PENDING) {
+        return Status == STATUS_TIMEOUT ? Status : Status + (NTSTATUS)Number - 1;
+    }
+    Number -= Number != 0; /* those in front of it are not signaled */
+    Status = WopTryOutsideObjects(Thread, Objects + Number, Count - Number, WaitType);
+    return Status == STATUS_TIMEOUT || !NT_SUCCESS(Status) ? Status : Status + (NTSTATUS)Number;
 }
 
 static BOOLEAN WopLooksSignaled(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count)
@@ -421,11 +472,11 @@ static PKWAIT_BLOCK WopTakeGranted(PWO_VIEW View)
 {
     for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
          Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
-        PWO_OBJECT Object = (Waiter->State & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
+        PWO_OBJECT Object = (WopReadState(Waiter) & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
         if (Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS)) {
             WopExpireIfDue(View, Object);
         }
-        if ((Waiter->State & WO_STATE_MASK) == WoGranted) {
+        if ((WopReadState(Waiter) & WO_STATE_MASK) == WoGranted) {
             PKWAIT_BLOCK Block = (PKWAIT_BLOCK)(ULONG_PTR)Waiter->Notification;
             WopTakeNotification(View, WopIndexOf(View, Waiter), Block);
             return Block;
@@ -471,7 +522,7 @@ ULONGLONG WopNextNotification(PWO_VIEW View)
     }
     for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
          Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
-        PWO_OBJECT Object = (Waiter->State & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
+        PWO_OBJECT Object = (WopReadState(Waiter) & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
         ULONGLONG Due = Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS) ? WopDueOf(Object) : 0;
         Next = Due != 0 && (Next == 0 || Due < Next) ? Due : Next;
     }

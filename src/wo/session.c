@@ -215,14 +215,14 @@ static VOID WopForkPlace(PWO_PLACE Place)
         Place->Ward[Number] = (WO_WARD){0, NULL}; /* a handful of bytes: the watches are the parent's */
     }
     if (View->Key == 0 || !WopLock(View)) {
-        __atomic_store_n(&View->Poisoned, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&View->Poisoned, WO_VIEW_POISONED, __ATOMIC_RELEASE);
         return;
     }
     NTSTATUS Status = WopClaimPrepared(View, Place->Prepared, Place->Nonce, WO_FORKED)
                           ? STATUS_SUCCESS : WopEnterRing(View);
     WopUnlock(View);
     if (!NT_SUCCESS(Status)) {
-        __atomic_store_n(&View->Poisoned, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&View->Poisoned, WO_VIEW_POISONED, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&Place->Forked, 1, __ATOMIC_RELAXED);
 }

@@ -176,37 +176,38 @@ static BOOLEAN WopRemaining(PWO_OBJECT Timer, PHAL_DEADLINE Due, ULONG64 *Remain
     return TRUE;
 }
 
-/* With the lock, so that the time and its clock belong together. Without a timer it costs one look at each object. */
+/* With the lock, so that the time and its clock belong together. */
 BOOLEAN WoNextDue(PWO_VIEW View, WO_INDEX Self, PHAL_DEADLINE Due)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     ULONG64 Least = MAXULONGLONG;
-    BOOLEAN Locked = FALSE;
-    for (ULONG Number = 0; Waiter != NULL && Number < Waiter->Count && Number < WO_BLOCKS; Number += 1) {
+    if (Waiter == NULL || Waiter->Timers == 0 || !WopLock(View)) {
+        return FALSE;
+    }
+    for (ULONG Number = 0; Number < Waiter->Count && Number < WO_BLOCKS; Number += 1) {
         PWO_OBJECT Object = WopObject(View, Waiter->Block[Number].Object);
         HAL_DEADLINE Found;
         ULONG64 Remaining;
-        if (!WopIsTimer(Object) || (!Locked && !(Locked = WopLock(View)))) {
-            continue;
-        }
-        if (WopRemaining(Object, &Found, &Remaining) && Remaining < Least) {
+        if (WopIsTimer(Object) && WopRemaining(Object, &Found, &Remaining) && Remaining < Least) {
             Least = Remaining;
             *Due = Found;
         }
     }
-    if (Locked) {
-        WopUnlock(View);
-    }
+    WopUnlock(View);
     return Least != MAXULONGLONG;
 }
 
 VOID WoExpireTimers(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
-    WO_INDEX Objects[WO_BLOCKS];
-    ULONG Count = 0;
-    for (ULONG Number = 0; Waiter != NULL && Number < Waiter->Count && Number < WO_BLOCKS; Number += 1) {
-        Objects[Count++] = Waiter->Block[Number].Object;
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
+    if (Waiter == NULL || Waiter->Timers == 0 || !WopLock(View)) {
+        return;
     }
-    WopExpireDueTimers(View, Objects, Count);
+    for (ULONG Number = 0; Number < Waiter->Count && Number < WO_BLOCKS; Number += 1) {
+        PWO_OBJECT Object = WopObject(View, Waiter->Block[Number].Object);
+        if (WopIsTimer(Object)) {
+            WopExpireIfDue(View, Object);
+        }
+    }
+    WopUnlock(View);
 }

@@ -63,7 +63,7 @@ VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
 static VOID WopSetState(PWO_WAITER Waiter, WO_WAITER_STATE State)
 {
     /* release: what was decided about the wait comes first */
-    __atomic_store_n(&Waiter->State, WopStateOf(Waiter->State, State), __ATOMIC_RELEASE);
+    __atomic_store_n(&Waiter->State, WopStateOf(WopReadState(Waiter), State), __ATOMIC_RELEASE);
 }
 
 /* With the lock held. */
@@ -84,7 +84,7 @@ VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter)
     if (Record == NULL) {
         return;
     }
-    if ((Record->State & WO_STATE_MASK) != WoIdle) {
+    if ((WopReadState(Record) & WO_STATE_MASK) != WoIdle) {
         WopUnlinkWait(View, Record);
     }
     WopAbandonMutants(View, Record);
@@ -151,9 +151,12 @@ static NTSTATUS WopTakeFrozen(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Object)
     return Status;
 }
 
+/* A status that counts from the object Index. */
 FORCEINLINE NTSTATUS WopIndexedStatus(NTSTATUS Status, ULONG Index)
 {
-    return Status == STATUS_SUCCESS || Status == STATUS_ABANDONED ? Status + (NTSTATUS)Index : Status;
+    BOOLEAN Taken = (Status >= STATUS_WAIT_0 && Status < STATUS_WAIT_0 + WO_BLOCKS) ||
+                    (Status >= STATUS_ABANDONED_WAIT_0 && Status < STATUS_ABANDONED_WAIT_0 + WO_BLOCKS);
+    return Taken ? Status + (NTSTATUS)Index : Status;
 }
 
 /* With the lock held: the first signaled one. STATUS_TIMEOUT: none; with Linking all stay frozen then. */
@@ -178,21 +181,9 @@ static NTSTATUS WopTakeAny(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[
 
 /* All of several objects. */
 
-/* An object that is not signaled for Self, frozen; the first without waiters, or the first. NULL: all are signaled, and
-   frozen. */
-static PWO_OBJECT WopFindUnsignaled(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, PULONG Number)
+/* Of objects that were looked up before: one that is not signaled for Self, frozen, or NULL: all are signaled and frozen. */
+static PWO_OBJECT WopFreezeAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, PULONG Number)
 {
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        PWO_OBJECT Object = WopObject(View, Objects[Index]);
-        if (Object != NULL && !WopIsSignaledFor(WopReadWord(Object), Self)) {
-            WopFreeze(Object);
-            if (!WopIsSignaledFor(WopReadWord(Object), Self)) {
-                *Number = Index;
-                return Object;
-            }
-            WopThaw(Object);
-        }
-    }
     for (ULONG Index = 0; Index < Count; Index += 1) {
         PWO_OBJECT Object = WopAt(View, Objects[Index]);
         WopFreeze(Object);
@@ -207,6 +198,23 @@ static PWO_OBJECT WopFindUnsignaled(PWO_VIEW View, WO_INDEX Self, const WO_INDEX
     return NULL;
 }
 
+/* The same, but freezes as few as it can. */
+static PWO_OBJECT WopFindUnsignaled(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, PULONG Number)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        PWO_OBJECT Object = WopObject(View, Objects[Index]);
+        if (Object != NULL && !WopIsSignaledFor(WopReadWord(Object), Self)) {
+            WopFreeze(Object);
+            if (!WopIsSignaledFor(WopReadWord(Object), Self)) {
+                *Number = Index;
+                return Object;
+            }
+            WopThaw(Object);
+        }
+    }
+    return WoIsPoisoned(View) ? NULL : WopFreezeAll(View, Self, Objects, Count, Number);
+}
+
 static BOOLEAN WopIsAtLimit(PWO_VIEW View, WO_INDEX Self, WO_INDEX Index)
 {
     PWO_OBJECT Object = WopObject(View, Index);
@@ -214,13 +222,16 @@ static BOOLEAN WopIsAtLimit(PWO_VIEW View, WO_INDEX Self, WO_INDEX Index)
     return WO_TYPE_OF(Word) == WoMutant && WO_VALUE(Word) == Self && Object->Recursion == WO_MOST_RECURSION;
 }
 
-static VOID WopPrepareBlocks(PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count, UCHAR Kind)
+/* The objects were looked up before. */
+static VOID WopPrepareBlocks(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count, UCHAR Kind)
 {
     Waiter->Kind = Kind;
     Waiter->Count = (UCHAR)Count;
+    Waiter->Timers = 0;
     for (ULONG Number = 0; Number < Count; Number += 1) {
         Waiter->Block[Number].Object = Objects[Number];
         Waiter->Block[Number].Linked = FALSE;
+        Waiter->Timers += WO_IS_OF_TYPES(WopReadWord(WopAt(View, Objects[Number])), WO_TIMERS);
     }
 }
 
@@ -243,50 +254,83 @@ static NTSTATUS WopFinishGrant(PWO_VIEW View, PWO_WAITER Waiter)
     return Status;
 }
 
-/* With the lock held and all objects frozen and signaled. Nobody claims the wait: it is never Waiting. Its blocks name the
-   mutants until they are in the list. */
-static NTSTATUS WopTakeAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count)
+/* In a transaction, with all objects frozen and signaled. Returns whether one of them was abandoned. */
+static BOOLEAN WopConsumeAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count)
 {
-    WO_INDEX Self = WopIndexOf(View, Waiter);
-    WopPrepareBlocks(Waiter, Objects, Count, WoWaitAll);
-    Waiter->Status = STATUS_WAIT_0;
-    WopSetState(Waiter, WoGranted);
-    WopBegin(View);
+    BOOLEAN Abandoned = FALSE;
     for (ULONG Index = 0; Index < Count; Index += 1) {
         PWO_OBJECT Object = WopAt(View, Objects[Index]);
-        if (WopTakingStatus(WopReadWord(Object)) == STATUS_ABANDONED) {
-            Waiter->Status = STATUS_ABANDONED;
+        ULONG64 Word = WopReadWord(Object);
+        Abandoned |= WopTakingStatus(Word) == STATUS_ABANDONED;
+        if (WopConsumed(Word, Self) != Word || WO_TYPE_OF(Word) == WoMutant) {
+            WopConsume(View, Object, Self);
         }
-        WopConsume(View, Object, Self);
     }
+    return Abandoned;
+}
+
+/* With the lock held and all objects frozen and signaled. Nobody claims the wait: it is never Waiting. Its blocks name the
+   mutants, if there are any, until those are in the list. */
+static NTSTATUS WopTakeAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count)
+{
+    BOOLEAN Mutants = FALSE;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        Mutants |= WO_TYPE_OF(WopReadWord(WopAt(View, Objects[Index]))) == WoMutant;
+    }
+    if (Mutants) {
+        WopPrepareBlocks(View, Waiter, Objects, Count, WoWaitAll);
+        WopSetState(Waiter, WoGranted);
+    }
+    WopBegin(View);
+    Waiter->Status = WopConsumeAll(View, WopIndexOf(View, Waiter), Objects, Count) ? STATUS_ABANDONED : STATUS_WAIT_0;
     WopCommit(View);
     for (ULONG Index = 0; Index < Count; Index += 1) {
         WopThaw(WopAt(View, Objects[Index]));
     }
-    return WopFinishGrant(View, Waiter);
+    return Mutants ? WopFinishGrant(View, Waiter) : STATUS_WAIT_0;
 }
 
 /* Trying. */
 
-static NTSTATUS WopTryAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count)
+/* Without the lock: STATUS_PENDING: all look signaled. If one is not signaled now, there was a moment at which they were
+   not all; a frozen one may be changing. */
+static NTSTATUS WopLookAtAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
-    NTSTATUS Status = STATUS_TIMEOUT;
-    ULONG Number;
     for (ULONG Index = 0; Index < Count; Index += 1) {
         PWO_OBJECT Object = WopObject(View, Objects[Index]);
-        ULONG64 Word = Object != NULL ? WopReadWord(Object) : 0;
-        /* If one is not signaled now, there was a moment at which they were not all. A frozen one may be changing. */
-        if (Object == NULL || (!(Word & WO_W) && !WopIsSignaledFor(Word, Self))) {
-            return Object == NULL ? STATUS_FILE_CORRUPT_ERROR : STATUS_TIMEOUT;
+        if (Object == NULL) {
+            return STATUS_FILE_CORRUPT_ERROR;
         }
+        ULONG64 Word = WopReadWord(Object);
+        if (WO_TYPE_OF(Word) == WoMutant && WO_VALUE(Word) == Self && Object->Recursion == WO_MOST_RECURSION) {
+            return STATUS_MUTANT_LIMIT_EXCEEDED;
+        }
+        if (WO_IS_OF_TYPES(Word, WO_TIMERS)) {
+            WopExpireDueTimers(View, &Objects[Index], 1);
+            Word = WopReadWord(Object);
+        }
+        if (!(Word & WO_W) && !WopIsSignaledFor(Word, Self)) {
+            return STATUS_TIMEOUT;
+        }
+    }
+    return STATUS_PENDING;
+}
+
+static NTSTATUS WopTryAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count)
+{
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
+    NTSTATUS Status = WopLookAtAll(View, Self, Objects, Count);
+    ULONG Number;
+    if (Status != STATUS_PENDING) {
+        return Status;
     }
     if (Waiter == NULL || !WopLock(View)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
-    PWO_OBJECT Missing = WopFindUnsignaled(View, Self, Objects, Count, &Number);
+    PWO_OBJECT Missing = WopFreezeAll(View, Self, Objects, Count, &Number);
     if (Missing != NULL) {
         WopThaw(Missing);
+        Status = STATUS_TIMEOUT;
     } else {
         Status = WopTakeAll(View, Waiter, Objects, Count);
     }
@@ -304,7 +348,7 @@ static NTSTATUS WopTryAny(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[]
             }
             Status = WopTakeAny(View, Self, Objects + Index, Count - Index, FALSE);
             WopUnlock(View);
-            return Status == STATUS_TIMEOUT ? Status : WopIndexedStatus(Status, Index);
+            return WopIndexedStatus(Status, Index);
         }
         if (Status != STATUS_TIMEOUT) {
             return WopIndexedStatus(Status, Index);
@@ -315,16 +359,11 @@ static NTSTATUS WopTryAny(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[]
 
 NTSTATUS WoTryWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, WAIT_TYPE WaitType)
 {
+    if (WaitType == WaitAll) {
+        return WopTryAll(View, Self, Objects, Count);
+    }
     WopExpireDueTimers(View, Objects, Count);
-    if (WaitType == WaitAny) {
-        return WopTryAny(View, Self, Objects, Count);
-    }
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        if (WopIsAtLimit(View, Self, Objects[Index])) {
-            return STATUS_MUTANT_LIMIT_EXCEEDED;
-        }
-    }
-    return WopTryAll(View, Self, Objects, Count);
+    return WopTryAny(View, Self, Objects, Count);
 }
 
 /* Waiting. */
@@ -336,7 +375,7 @@ VOID WopBecomeWaiting(PWO_VIEW View, PWO_WAITER Waiter)
     Waiter->Age = View->World->WaitNumber;
     __atomic_store_n(&Waiter->Recheck, 0, __ATOMIC_RELAXED);
     /* release: pairs with the acquire of a claimer */
-    __atomic_store_n(&Waiter->State, WopStateOf(Waiter->State + WO_STATE_MASK + 1, WoWaiting), __ATOMIC_RELEASE);
+    __atomic_store_n(&Waiter->State, WopStateOf(WopReadState(Waiter) + WO_STATE_MASK + 1, WoWaiting), __ATOMIC_RELEASE);
 }
 
 static NTSTATUS WopLinkAny(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count)
@@ -345,7 +384,7 @@ static NTSTATUS WopLinkAny(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
     if (Status != STATUS_TIMEOUT) {
         return Status;
     }
-    WopPrepareBlocks(Waiter, Objects, Count, WoWaitAny);
+    WopPrepareBlocks(View, Waiter, Objects, Count, WoWaitAny);
     WopBecomeWaiting(View, Waiter);
     WopBegin(View);
     for (ULONG Number = 0; Number < Count; Number += 1) {
@@ -370,7 +409,7 @@ static NTSTATUS WopLinkAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
     if (Missing == NULL) {
         return WopTakeAll(View, Waiter, Objects, Count);
     }
-    WopPrepareBlocks(Waiter, Objects, Count, (UCHAR)Kind);
+    WopPrepareBlocks(View, Waiter, Objects, Count, (UCHAR)Kind);
     WopBecomeWaiting(View, Waiter);
     WopBegin(View);
     WopLinkBlock(View, Waiter, Number, Missing);
@@ -380,7 +419,7 @@ static NTSTATUS WopLinkAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Obje
 
 NTSTATUS WoBeginWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, WO_WAIT_KIND Kind)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     WopExpireDueTimers(View, Objects, Count);
     for (ULONG Index = 0; Kind == WoWaitAll && Index < Count; Index += 1) {
         if (WopIsAtLimit(View, Self, Objects[Index])) {
@@ -398,7 +437,7 @@ NTSTATUS WoBeginWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULO
 
 BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL) {
         return TRUE;
     }
@@ -415,7 +454,7 @@ BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
 
 WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     ULONG64 State = WopStateOf(Number, WoWaiting);
     if (Waiter == NULL) {
         return WoClaimedByUs;
@@ -433,13 +472,13 @@ WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number)
 
 ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
-    return Waiter != NULL ? WopStateOf(Waiter->State, WoIdle) : 0;
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
+    return Waiter != NULL ? WopStateOf(WopReadState(Waiter), WoIdle) : 0;
 }
 
 NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL || WoIsPoisoned(View)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
@@ -454,7 +493,7 @@ NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)
 
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL || WoIsPoisoned(View)) {
         *Status = STATUS_FILE_CORRUPT_ERROR;
         return TRUE;
@@ -469,14 +508,14 @@ BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status)
 
 volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     return Waiter != NULL ? &Waiter->WakeWord : NULL;
 }
 
 /* A wait that is being granted is granted or given back once the lock was ours. */
 NTSTATUS WoEndWait(PWO_VIEW View, WO_INDEX Self)
 {
-    PWO_WAITER Waiter = WopRecord(View, Self, WoWaiterRecord);
+    PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
     if (Waiter == NULL) {
         return STATUS_FILE_CORRUPT_ERROR;
     }

@@ -31,6 +31,12 @@ FORCEINLINE BOOLEAN WopChangeWord(PWO_OBJECT Object, ULONG64 *Word, ULONG64 New)
     return __atomic_compare_exchange_n(&Object->Word, Word, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+/* relaxed: by its own thread, or under the lock, to see which of the states that do not change then it is in */
+FORCEINLINE ULONG64 WopReadState(PWO_WAITER Waiter)
+{
+    return __atomic_load_n(&Waiter->State, __ATOMIC_RELAXED);
+}
+
 FORCEINLINE BOOLEAN WopIsSignaledFor(ULONG64 Word, WO_INDEX Waiter)
 {
     ULONG Value = WO_VALUE(Word);
@@ -55,9 +61,20 @@ FORCEINLINE NTSTATUS WopTakingStatus(ULONG64 Word)
     return (Word & WO_ABANDONED) && WO_VALUE(Word) == 0 ? STATUS_ABANDONED : STATUS_SUCCESS;
 }
 
+/* WopRecord for the kinds that are looked up most often. An index behind the records of the world, but inside of the
+   mapping, leads to zeros, or to a fault that the host makes zeros. */
+FORCEINLINE PVOID WopRecordInline(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind)
+{
+    PWO_RECORD Record = WopAt(View, Index);
+    BOOLEAN Inside = Index >= WO_FIRST_RECORD && Index < View->Mapped / WO_UNIT - sizeof(WO_WAITER) / WO_UNIT;
+    /* relaxed: as in WopReadRecord */
+    return Inside && __atomic_load_n(&Record->Kind, __ATOMIC_RELAXED) == Kind ? (PVOID)Record
+                                                                            : WopRecord(View, Index, Kind);
+}
+
 FORCEINLINE PWO_OBJECT WopObject(PWO_VIEW View, WO_INDEX Index)
 {
-    return WopRecord(View, Index, WoObjectRecord);
+    return WopRecordInline(View, Index, WoObjectRecord);
 }
 
 /* Everything below: with the lock held. */

@@ -100,8 +100,8 @@ typedef struct _WO_WAITER {
     NTSTATUS Status;           /* of a granted wait */
     UCHAR Kind;                /* WO_WAIT_KIND, WO_KEYED_ */
     UCHAR Count;
+    UCHAR Timers;              /* how many of its objects are timers */
     UCHAR Mixed;               /* any of more objects than these ends the wait. Its own thread writes it, while idle */
-    UCHAR Reserved;
     ULONG64 Key;               /* keyed events */
     WO_INDEX NextOfProcess, PreviousOfProcess;
     ULONG64 Age;               /* of its wait: from WO_WORLD.WaitNumber. A list of blocks is in this order */
@@ -205,13 +205,16 @@ typedef struct _WO_WORLD {
 /* Where an enumeration has stopped. */
 typedef struct _WO_CURSOR { WO_INDEX Directory; ULONG Number; WO_INDEX Name; ULONG64 Removals; } WO_CURSOR;
 
+#define WO_VIEW_LOST 1u        /* the file was cut off: HalGuardMapping */
+#define WO_VIEW_POISONED 2u
+
 /* This process's mapping. The explorer makes several, each of which is a process. */
 struct _WO_VIEW {
     PWO_WORLD World;
     SIZE_T Mapped;             /* bytes of address space; the file may be shorter, and grow up to this */
     ULONG64 Key;               /* of this process */
     WO_INDEX Self;             /* this process's record; 0: not attached */
-    volatile ULONG Poisoned;
+    volatile ULONG Poisoned;   /* 0, or WO_VIEW_ */
     BOOLEAN MayHaveEnded;      /* while this process attaches, and from its exit on */
     WO_CURSOR Cursor;          /* under the lock */
     HAL_FILE_ID File;

@@ -129,6 +129,8 @@ class Checker:
         """What `interlock SUBCOMMAND --help` says; nothing if this build leaves it out, None if there is no such one."""
         if subcommand not in self.helps:
             said = run([self.command, subcommand, "--help"], env=self.environment)[1]
+            if subcommand in ("cc", "c++"): # --help is that of the compiler below
+                said = run([self.command, subcommand, "--interlock-help"], env=self.environment)[1]
             if subcommand == "lab" and self.has_lab:
                 test = self.root / "examples" / "lab" / "account.c"
                 for options in (["--help", test], ["--scale", "--help"]):
@@ -155,7 +157,7 @@ class Checker:
                 problems += [f"{script} has no {word}" for word in words
                              if re.match(r"--[a-z]", word) and word.split("=")[0] not in content
                              and "options of the explorer" not in content]
-        for subcommand, rest in re.findall(r"(?:^|[\s(])interlock ([a-z]+)\b([^\n|#]*)", text):
+        for subcommand, rest in re.findall(r"(?:^|[\s(])interlock ([a-z]+(?:\+\+)?)(?![\w+])([^\n|#]*)", text):
             said = self.help_of(subcommand)
             if said is None:
                 problems.append(f"there is no interlock {subcommand}")

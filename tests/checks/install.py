@@ -18,6 +18,8 @@ from tap import Tap
 PROGRAMS = {"plain": "interlock", "kernel": "interlock-wdk", "user": "interlock-win32"}
 LANGUAGES = {"c": ["gcc", "-std=c11"], "cpp": ["g++", "-std=c++17"]}
 STRICT = ["-Wall", "-Wextra", "-Werror"]
+# windows.h before the C++ library: every standard that the compilers know.
+STANDARDS = {"g++": ["c++11", "c++14", "c++17", "c++20", "c++23"], "clang++": ["c++11", "c++14", "c++17", "c++20", "c++2b"]}
 # Examples of the explorer, and what it must find in them.
 EXPLORED = {"account.c": "assertion", "philosophers.c": "deadlock"}
 # The library may need nothing but the C library and its loader.
@@ -100,7 +102,7 @@ def main():
                      problems or ([] if output.strip() == version else [output]))
             flags, problems = run("pkg-config", "--cflags", "--libs", package, env=pkgconfig)
             archive, _ = run("pkg-config", "--cflags", "--static", "--libs", package, env=pkgconfig)
-            archive = archive.replace("-linterlock", "-l:libinterlock.a")
+            archive = re.sub(r"-linterlock(?![-\w])", "-l:libinterlock.a", archive)
             for language, compiler in LANGUAGES.items():
                 for kind, words in (("shared", flags), ("static", archive)):
                     target = work / f"{program}-{language}-{kind}"
@@ -108,6 +110,14 @@ def main():
                                              target, *shlex.split(words))[1]
                     tap.case(f"{program}.{language} by pkg-config {package}, {kind}",
                              failed or run(target, env=environment)[1])
+
+        flags, problems = run("pkg-config", "--cflags", "interlock-win32", env=pkgconfig)
+        for compiler, standards in STANDARDS.items():
+            for standard in standards:
+                for width in ([], ["-fshort-wchar"]):
+                    failed = problems or run(compiler, f"-std={standard}", *width, *STRICT, "-fsyntax-only",
+                                             work / "standard.cpp", *shlex.split(flags))[1]
+                    tap.case(" ".join(["windows.h before the C++ library:", compiler, standard, *width]), failed)
 
         if (root / libdir / "pkgconfig" / "interlock-lab.pc").exists():
             for name, verdict in EXPLORED.items():

@@ -21,10 +21,14 @@ USER_MODE = {"rtl", "win32"}
 PRIVATE_OF_OBJECTS = re.compile(r"\b(?:Obp|Psp|Iop)[A-Z]\w*")
 # Private names of ob, ps and io that user mode uses, each with its reason.
 DOORS = {
+    "PspSetThreadStart": "a callback that ps makes when a thread begins: DllMain and TLS callbacks",
+    "PspNotifyThreadStart": "the threads of the pool begin too",
     "PspRegisterThreadExit": "a callback that ps makes when a thread ends: storage and the pool clean up",
     "ObpWaitObject": "the pool waits for an object by reference, without a handle",
     "ObpDispatcherObject": "likewise",
     "IopDescriptorType": "likewise, for a descriptor of the host",
+    "IopBindDescriptor": "a callback of the pool that is bound to a descriptor until its handle is closed",
+    "IopIsDescriptorLost": "likewise",
     "ObpThreadType": "orphaned critical sections: a thread's id by its handle, whatever the handle may do",
     "ObpHeaderOf": "wait chains read threads, locks and names as a debugger does",
     "ObpQueryPath": "likewise",
@@ -36,8 +40,9 @@ HOOKS = "trace.h"
 CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 # The public headers below every layer, and one more of a layer. Another one without the name of a layer is a part of the
 # header that includes it.
-BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h"}
-MORE = {"threadpool.h": "rtl"}
+BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h", "windef.h",
+        "winstatus.h"}
+MORE = {"threadpool.h": "rtl", "tpenviron.h": "rtl"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
 # on the host's kernel.
@@ -46,7 +51,7 @@ PORTABLE = {
     "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h",
 }
 # What a public header may also need, to give functions of the C library other names.
-FOR_DIALECTS = {"cwchar", "strings.h", "wchar.h"}
+FOR_DIALECTS = {"cwchar", "strings.h", "time.h", "wchar.h"}
 HOST_CALL = re.compile(
     r"\b(syscall|futex|pthread_\w+|sem_\w+|sig(?:action|procmask|queue|altstack)|tgkill|nanosleep|"
     r"clock_\w+|usleep|sched_\w+|mmap|munmap|mprotect|membarrier|gettid|getcpu|backtrace\w*)\s*\("

@@ -12,13 +12,17 @@ from clang import Headers, Types
 from tap import Tap
 
 MINGW = Path("/usr/share/mingw-w64/include")
-MINGW_OPTIONS = ["-target", "x86_64-w64-mingw32", "-isystem", str(MINGW), "-isystem",
-                 str(MINGW / "ddk"), "-D_WIN32_WINNT=0x0A00", "-DNTDDI_VERSION=0x0A000008"]
+VERSION = ["-D_WIN32_WINNT=0x0A00", "-DNTDDI_VERSION=0x0A000008"]
+MINGW_OPTIONS = ["-target", "x86_64-w64-mingw32", "-isystem", str(MINGW), "-isystem", str(MINGW / "ddk"), *VERSION]
 WORLDS = {
     "kernel": "#include <ntifs.h>\n",
     "user": "#define WIN32_NO_STATUS\n#include <windows.h>\n#undef WIN32_NO_STATUS\n"
-            "#include <ntstatus.h>\n#include <winternl.h>\n",
+            "#include <ntstatus.h>\n#include <winternl.h>\n#include <process.h>\n#include <conio.h>\n"
+            "#include <intrin.h>\n#include <sys/timeb.h>\n#include <strsafe.h>\n#include <winapifamily.h>\n"
+            "#include <mmsystem.h>\n#include <time.h>\n",
 }
+# Headers of ours that are not below include/interlock.
+C_LIBRARY = ["corecrt.h", "intrin.h", "strsafe.h", "winapifamily.h"]
 # Fewer comparisons than these mean that the comparison itself is broken.
 AT_LEAST = {"structure": 20, "member": 90, "function": 120, "constant": 450}
 
@@ -40,6 +44,7 @@ class Side:
             words = {w for p in folder.rglob("*.h")
                      for w in re.findall(r"\w+", p.read_text(encoding="utf-8"))}
             self.constants &= words
+            self.layouts = {tag: layout for tag, layout in self.layouts.items() if tag in words}
 
     def record_of(self, name):
         """The tag of the structure that a typedef names, None if it names something else."""
@@ -78,7 +83,8 @@ class Comparison:
 
     def compare_functions(self):
         for name in self.ours.functions.keys() & self.theirs.functions.keys():
-            ours = self.ours.types.canonical(self.ours.functions[name])
+            # a va_list is the host's
+            ours = self.ours.types.canonical(self.ours.functions[name]).replace("struct __va_list_tag", "i8")
             theirs = self.theirs.types.canonical(self.theirs.functions[name])
             renamed = re.sub(r"(?<=struct )\w+|(?<=union )\w+",
                              lambda m: self.same_tag.get(m.group(0), m.group(0)), theirs)
@@ -148,9 +154,10 @@ def main():
     root, options = Path(sys.argv[1]).resolve(), sys.argv[2:]
     self_test(tap)
 
-    folder = root / "include" / "interlock"
-    text = "".join(f"#include <interlock/{p.name}>\n" for p in sorted(folder.glob("*.h")))
-    ours = Side(Headers(text, [*options, f"-I{folder.parent}"]), 64, folder)
+    folder = root / "include"
+    text = "".join(f"#include <{p.relative_to(folder)}>\n" for p in sorted((folder / "interlock").rglob("*.h")))
+    text += "".join(f"#include <{name}>\n" for name in C_LIBRARY)
+    ours = Side(Headers(text, [*options, f"-I{folder}", f"-I{folder / 'win32'}", *VERSION]), 64, folder)
     wanted, wrong = read_differences(root / "tests" / "checks" / "mingw-differences.txt")
     tap.case("mingw-differences.txt can be read", wrong)
 
@@ -178,4 +185,5 @@ def main():
     tap.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

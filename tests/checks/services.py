@@ -21,6 +21,10 @@ NOTHING_TO_LOSE = {
     "NtSetInformationObject": "one compare-exchange",
     "NtGetCurrentProcessorNumber": "only reads",
     "NtGetCurrentProcessorNumberEx": "only reads",
+    "NtCurrentTeb": "no service: reads and writes the thread's own block",
+    "NtQuerySystemTime": "only reads the clock",
+    "NtQueryTimerResolution": "only reads",
+    "NtSetTimerResolution": "one exchange",
 }
 FRAME = re.compile(r"\b(?:NTP_SERVICE|NTP_SERVICE_UNTIL_RETURN|KiEnterService)\s*\(")
 FUNCTION = re.compile(r"^(?:[A-Za-z_]\w*[ *]+)+([A-Za-z_]\w*)\([^;{}]*\)\n\{\n(.*?)^\}", re.S | re.M)

@@ -61,8 +61,8 @@ def main():
         def build(case):
             number, source, compiler, (name, flags) = case
             target = Path(directory) / str(number)
-            problems = run([*compiler, *STRICT, *flags, *options, *paths, source, link, "-o", target,
-                            "-pthread", f"-Wl,-rpath,{library.parent}"])
+            problems = run([*compiler, *STRICT, *flags, *options, *paths, source,
+                            library.parent / "libinterlock-wmain.a", link, "-o", target, "-pthread", f"-Wl,-rpath,{library.parent}"])
             return f"{source.name} {compiler[0]}{name}", problems or run([target], env=environment)
 
         def read(case):

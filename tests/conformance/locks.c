@@ -146,11 +146,36 @@ static void RunOnce(void)
     SHOW(InitOnceComplete(&other, 0, NULL));
 }
 
+static PVOID *given;
+
+static BOOL CALLBACK Leave(PINIT_ONCE unused, PVOID parameter, PVOID *context)
+{
+    (void)unused;
+    (void)parameter;
+    given = context;
+    return TRUE;
+}
+
+/* The callback gets the caller's own pointer. */
+static void RunOnceWithContext(void)
+{
+    INIT_ONCE mine = INIT_ONCE_STATIC_INIT, without = INIT_ONCE_STATIC_INIT;
+    PVOID context = (PVOID)(ULONG_PTR)0x80;
+    SHOW(InitOnceExecuteOnce(&mine, Leave, NULL, &context));
+    SHOW_TRUTH(given == &context);
+    context = NULL;
+    SHOW(InitOnceExecuteOnce(&mine, Leave, NULL, &context));
+    SHOW((ULONG_PTR)context);
+    SHOW(InitOnceExecuteOnce(&without, Leave, NULL, NULL));
+    SHOW_TRUTH(given == NULL);
+}
+
 int main(void)
 {
     CriticalSections();
     SlimLocks();
     ConditionVariables();
     RunOnce();
+    RunOnceWithContext();
     return 0;
 }

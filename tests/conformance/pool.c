@@ -77,6 +77,7 @@ static void Timers(void)
     Until(1);
     WaitForThreadpoolTimerCallbacks(timer, FALSE);
     SHOW(InterlockedCompareExchange(&count, 0, 0));
+    SHOW(IsThreadpoolTimerSet(timer));
     SetThreadpoolTimer(timer, &time, 1, 0);
     Until(5);
     SetThreadpoolTimer(timer, NULL, 0, 0);
@@ -147,6 +148,123 @@ static void Groups(void)
     DestroyThreadpoolEnvironment(&environment);
 }
 
+/* A release that cancels, while a callback runs. */
+static HANDLE entered, opened;
+static volatile LONG ended, cancels, early;
+
+static VOID CALLBACK Cancelled(PVOID context, PVOID cleanup)
+{
+    (void)context;
+    InterlockedIncrement(&cancels);
+    InterlockedExchangeAdd(&early, InterlockedCompareExchange(cleanup, 0, 0) == 0);
+}
+
+static void Stay(void)
+{
+    SetEvent(entered);
+    WaitForSingleObject(opened, INFINITE);
+    Sleep(20);
+    InterlockedIncrement(&ended);
+}
+
+static VOID CALLBACK Member(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    (void)instance;
+    (void)context;
+    (void)work;
+    Stay();
+}
+
+static VOID CALLBACK ClosingMember(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    Member(instance, context, work);
+    CloseThreadpoolWork(work);
+}
+
+static VOID CALLBACK LeavingMember(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    DisassociateCurrentThreadFromCallback(instance);
+    Member(instance, context, work);
+}
+
+static DWORD WINAPI OpenLater(LPVOID event)
+{
+    Sleep(50);
+    SetEvent(event);
+    return 0;
+}
+
+static void CancelRunning(PTP_WORK_CALLBACK callback)
+{
+    PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
+    TP_CALLBACK_ENVIRON environment;
+    PTP_WORK work;
+    HANDLE thread;
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, Cancelled);
+    ended = cancels = early = 0;
+    ResetEvent(opened);
+    work = CreateThreadpoolWork(callback, NULL, &environment);
+    SubmitThreadpoolWork(work);
+    WaitForSingleObject(entered, INFINITE);
+    thread = CreateThread(NULL, 0, OpenLater, opened, 0, NULL);
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, (PVOID)&ended);
+    SHOW(InterlockedCompareExchange(&ended, 0, 0));
+    SHOW(InterlockedCompareExchange(&cancels, 0, 0));
+    SHOW(InterlockedCompareExchange(&early, 0, 0));
+    CloseThreadpoolCleanupGroup(group);
+    WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+}
+
+/* Pending callbacks: of an open member, of one that was closed, and one that was submitted once. */
+static void CancelPending(void)
+{
+    PTP_POOL pool = CreateThreadpool(NULL);
+    PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
+    TP_CALLBACK_ENVIRON environment;
+    PTP_WORK busy, work;
+    SetThreadpoolThreadMaximum(pool, 1);
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackPool(&environment, pool);
+    ended = 0;
+    ResetEvent(opened);
+    busy = CreateThreadpoolWork(Member, NULL, &environment);
+    SubmitThreadpoolWork(busy);
+    WaitForSingleObject(entered, INFINITE);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, Cancelled);
+    InterlockedExchange(&count, 0);
+    cancels = 0;
+    work = CreateThreadpoolWork(Work, (PVOID)(LONG_PTR)1, &environment);
+    SubmitThreadpoolWork(work);
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, (PVOID)&ended);
+    SHOW(InterlockedCompareExchange(&cancels, 0, 0));
+    work = CreateThreadpoolWork(Work, (PVOID)(LONG_PTR)1, &environment);
+    SubmitThreadpoolWork(work);
+    CloseThreadpoolWork(work);
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, (PVOID)&ended);
+    SHOW(InterlockedCompareExchange(&cancels, 0, 0));
+    SHOW(TrySubmitThreadpoolCallback(Simple, NULL, &environment));
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, (PVOID)&ended);
+    SHOW(InterlockedCompareExchange(&cancels, 0, 0));
+    SetEvent(opened);
+    WaitForThreadpoolWorkCallbacks(busy, FALSE);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
+    CloseThreadpoolWork(busy);
+    CloseThreadpoolCleanupGroup(group);
+    CloseThreadpool(pool);
+}
+
+static void Cancels(void)
+{
+    entered = CreateEventW(NULL, FALSE, FALSE, NULL);
+    opened = CreateEventW(NULL, TRUE, FALSE, NULL);
+    CancelRunning(Member);
+    CancelRunning(ClosingMember);
+    CancelRunning(LeavingMember);
+    CancelPending();
+}
+
 static DWORD WINAPI Item(LPVOID parameter)
 {
     InterlockedExchangeAdd(&count, (LONG)(LONG_PTR)parameter);
@@ -197,6 +315,45 @@ static void Legacy(void)
     CloseHandle(event);
 }
 
+static VOID CALLBACK Block(PVOID parameter, BOOLEAN timedOut)
+{
+    (void)parameter;
+    (void)timedOut;
+    InterlockedIncrement(&count);
+    Stay();
+}
+
+static VOID CALLBACK Owner(PVOID mutex, BOOLEAN timedOut)
+{
+    InterlockedExchange(&lastResult, timedOut + 2 * ReleaseMutex(mutex));
+    SetEvent(done);
+}
+
+static void Registrations(void)
+{
+    HANDLE semaphore = CreateSemaphoreW(NULL, 0, 10, NULL), mutex = CreateMutexW(NULL, FALSE, NULL);
+    HANDLE wait = NULL, timer = NULL;
+    InterlockedExchange(&count, 0);
+    ResetEvent(opened);
+    SHOW(RegisterWaitForSingleObject(&wait, semaphore, Block, NULL, INFINITE, WT_EXECUTEDEFAULT));
+    ReleaseSemaphore(semaphore, 3, NULL);
+    Until(3);
+    SHOW(InterlockedCompareExchange(&count, 0, 0));
+    SHOW(UnregisterWait(wait));
+    SetEvent(opened);
+    SHOW(RegisterWaitForSingleObject(&wait, mutex, Owner, mutex, INFINITE, WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD));
+    SHOW(WaitForSingleObject(done, 60000));
+    SHOW(InterlockedCompareExchange(&lastResult, 0, 0));
+    SHOW(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
+    SHOW(WaitForSingleObject(mutex, 0));
+    ResetEvent(opened);
+    SHOW(CreateTimerQueueTimer(&timer, NULL, Block, NULL, 0, 0, 0));
+    Until(4);
+    SHOW(DeleteTimerQueueTimer(NULL, timer, NULL));
+    SetEvent(opened);
+    CloseHandle(semaphore);
+}
+
 int main(void)
 {
     done = CreateEventW(NULL, FALSE, FALSE, NULL);
@@ -205,6 +362,8 @@ int main(void)
     Waits();
     Groups();
     Legacy();
+    Cancels();
+    Registrations();
     CloseHandle(done);
     return 0;
 }

@@ -98,6 +98,26 @@ static void Closed(void)
     CloseHandle(begun);
 }
 
+static void CALLBACK Count(ULONG_PTR counter)
+{
+    *(int *)counter += 1;
+}
+
+/* By now the thread has taken packets from the port. */
+static void PacketBeforeApc(void)
+{
+    OVERLAPPED_ENTRY entries[2];
+    ULONG removed = 0;
+    int calls = 0;
+    PostQueuedCompletionStatus(port, 1, 2, NULL);
+    QueueUserAPC(Count, GetCurrentThread(), (ULONG_PTR)&calls);
+    SHOW(GetQueuedCompletionStatusEx(port, entries, 2, &removed, INFINITE, TRUE));
+    SHOW(removed);
+    SHOW(calls);
+    SHOW(SleepEx(0, TRUE));
+    SHOW(calls);
+}
+
 int main(void)
 {
     port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, 0);
@@ -105,6 +125,7 @@ int main(void)
     FirstInFirstOut();
     Several();
     Alerted();
+    PacketBeforeApc();
     Wrong();
     Closed();
     return 0;

@@ -158,6 +158,20 @@ static void Local(void)
     SHOW(FlsFree(0x10000));
 }
 
+/* Processors that do not exist, and indexes that nobody has allocated. */
+static void Generous(void)
+{
+    DWORD index = FlsAlloc(NULL);
+    SHOW_TRUTH(SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)-1) != 0);
+    SHOW_TRUTH(SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << 63 | 1) != 0);
+    SHOW_TRUTH(SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << 63) != 0);
+    SHOW_TRUTH(SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)-1) == 1);
+    FlsFree(index);
+    SHOW(FlsSetValue(index, (PVOID)1));
+    SHOW(FlsSetValue(0, (PVOID)1));
+    SHOW_TRUTH(TlsAlloc() != 0);
+}
+
 int main(void)
 {
     Lives();
@@ -166,5 +180,6 @@ int main(void)
     Exit();
     Priorities();
     Local();
+    Generous();
     return 0;
 }

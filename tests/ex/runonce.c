@@ -94,15 +94,20 @@ typedef struct script {
     ULONG runs;
     ULONG failures; /* so many times first */
     PVOID context;
+    PVOID *seen; /* the pointer that the callback got, and what it held */
+    PVOID held;
 } script;
 
 static ULONG follow_script(PRTL_RUN_ONCE once, PVOID parameter, PVOID *context)
 {
     script *s = parameter;
     check(((ULONG_PTR)once->Ptr & 3) == SYNC_RUNNING);
-    check(context != NULL);
     s->runs += 1;
-    *context = s->context;
+    s->seen = context;
+    if (context != NULL) {
+        s->held = *context;
+        *context = s->context;
+    }
     return s->runs > s->failures;
 }
 
@@ -113,9 +118,12 @@ static void test_execute(void **state)
     PVOID context = &s;
     (void)state;
     for (ULONG i = 0; i < s.failures; i += 1) {
+        context = &s;
         assert_int_equal(RtlRunOnceExecuteOnce(&once, follow_script, &s, &context), STATUS_UNSUCCESSFUL);
         assert_null(once.Ptr);
-        assert_ptr_equal(context, &s);
+        assert_ptr_equal(s.seen, &context);
+        assert_ptr_equal(s.held, &s);
+        assert_ptr_equal(context, (PVOID)CONTEXT);
     }
     for (ULONG i = 0; i < 2; i += 1) {
         context = NULL;
@@ -128,14 +136,35 @@ static void test_execute(void **state)
     RtlRunOnceInitialize(&once);
     assert_int_equal(RtlRunOnceExecuteOnce(&once, follow_script, &s, NULL), STATUS_SUCCESS);
     assert_int_equal(s.runs, 4);
+    assert_null(s.seen);
+    assert_int_equal((ULONG_PTR)once.Ptr, DONE - CONTEXT);
+}
+
+static ULONG leave_context(PRTL_RUN_ONCE once, PVOID parameter, PVOID *context)
+{
+    (void)once, (void)parameter, (void)context;
+    return TRUE;
+}
+
+static void test_execute_keeps_what_the_caller_holds(void **state)
+{
+    RTL_RUN_ONCE once = RTL_RUN_ONCE_INIT;
+    PVOID context = (PVOID)CONTEXT, other = NULL;
+    (void)state;
+    assert_int_equal(RtlRunOnceExecuteOnce(&once, leave_context, NULL, &context), STATUS_SUCCESS);
+    assert_ptr_equal(context, (PVOID)CONTEXT);
+    assert_int_equal((ULONG_PTR)once.Ptr, DONE);
+    assert_int_equal(RtlRunOnceExecuteOnce(&once, leave_context, NULL, &other), STATUS_SUCCESS);
+    assert_ptr_equal(other, (PVOID)CONTEXT);
 }
 
 static void test_execute_with_bad_context(void **state)
 {
     RTL_RUN_ONCE once = RTL_RUN_ONCE_INIT;
     script s = {.context = (PVOID)(CONTEXT | 1)};
+    PVOID context = NULL;
     (void)state;
-    assert_int_equal(RtlRunOnceExecuteOnce(&once, follow_script, &s, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(RtlRunOnceExecuteOnce(&once, follow_script, &s, &context), STATUS_INVALID_PARAMETER);
     assert_null(once.Ptr);
 }
 
@@ -293,6 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WATCHED(test_begin),   WATCHED(test_complete), WATCHED(test_execute), WATCHED(test_execute_with_bad_context),
+        WATCHED(test_execute_keeps_what_the_caller_holds),
         WATCHED(test_waiters), cmocka_unit_test(test_race), cmocka_unit_test(test_asynchronous_race),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,56 @@ static void sections_wait_for_the_fork(void **state)
     assert_int_equal(KiForkPending, 0);
 }
 
+struct forker {
+    PKTHREAD volatile thread;
+    volatile ULONG suspended;
+    volatile ULONG turns;
+    volatile ULONG stop;
+};
+
+/* It calls nothing afterwards: only an interrupt can stop it. */
+static void be_suspended_in_fork(void *argument, unsigned index)
+{
+    struct forker *forker = argument;
+    PKTHREAD thread = KeGetCurrentThread();
+
+    (void)index;
+    thread->SpecialApcDisable -= 1;
+    __atomic_store_n(&forker->thread, thread, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&forker->suspended, __ATOMIC_ACQUIRE) == 0)
+        ;
+    KiForkPrepare();
+    thread->SpecialApcDisable += 1; /* as if the suspension had come while KiForkPrepare waited */
+    KiForkParent(FALSE);
+    while (__atomic_load_n(&forker->stop, __ATOMIC_ACQUIRE) == 0)
+        forker->turns += 1;
+}
+
+static bool is_parked(PKTHREAD thread)
+{
+    return __atomic_load_n(&thread->State, __ATOMIC_ACQUIRE) == Waiting &&
+           __atomic_load_n(&thread->WaitReason, __ATOMIC_RELAXED) == Suspended;
+}
+
+static void a_suspension_that_came_meanwhile_is_taken_without_a_call(void **state)
+{
+    struct forker forker = {0};
+    test_threads *threads = start_threads(1, be_suspended_in_fork, &forker);
+
+    (void)state;
+    while (__atomic_load_n(&forker.thread, __ATOMIC_ACQUIRE) == NULL)
+        HalDispatch.Yield();
+    assert_int_equal(KeSuspendThread(forker.thread), 0);
+    assert_false(is_parked(forker.thread));
+    __atomic_store_n(&forker.suspended, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < 10000 && !is_parked(forker.thread); i++)
+        usleep(1000);
+    assert_true(is_parked(forker.thread));
+    __atomic_store_n(&forker.stop, 1, __ATOMIC_RELEASE);
+    assert_int_equal(KeResumeThread(forker.thread), 1);
+    join_threads(threads, 20);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -287,6 +337,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_never_called_in_forks),
         cmocka_unit_test(threads_that_stay_behind_have_ended),
         cmocka_unit_test(sections_wait_for_the_fork),
+        cmocka_unit_test(a_suspension_that_came_meanwhile_is_taken_without_a_call),
         cmocka_unit_test(fork_handlers_of_the_program_may_call_in),
     };
 

@@ -245,6 +245,23 @@ static void a_thread_is_ended_in_an_apc(void **state)
     close_handle(thread);
 }
 
+/* It is accepted, interrupts no wait, and calls nothing; the others run as ever. */
+static void no_routine(void **state)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+
+    (void)state;
+    recorded = 0;
+    assert_int_equal(NtQueueApcThread(NtCurrentThread(), NULL, NULL, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(NtQueueApcThreadEx(NtCurrentThread(), NULL, NULL, NULL, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(NtDelayExecution(TRUE, &now), STATUS_SUCCESS);
+    assert_int_equal(NtQueueApcThread((HANDLE)0x4444, NULL, NULL, NULL, NULL), STATUS_INVALID_HANDLE);
+    assert_int_equal(queue_to(NtCurrentThread(), 1), STATUS_SUCCESS);
+    assert_int_equal(NtQueueApcThread(NtCurrentThread(), NULL, NULL, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(NtDelayExecution(TRUE, &now), STATUS_USER_APC);
+    assert_int_equal(recorded, 1);
+}
+
 static void what_is_refused(void **state)
 {
     HANDLE event;
@@ -254,7 +271,6 @@ static void what_is_refused(void **state)
     assert_int_equal(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, TRUE), 0);
     assert_int_equal(queue_to(event, 1), STATUS_OBJECT_TYPE_MISMATCH);
     assert_int_equal(queue_to((HANDLE)0x4444, 1), STATUS_INVALID_HANDLE);
-    assert_int_equal(NtQueueApcThread(NtCurrentThread(), NULL, NULL, NULL, NULL), STATUS_INVALID_PARAMETER);
     assert_int_equal(NtQueueApcThreadEx(NtCurrentThread(), QUEUE_USER_APC_SPECIAL_USER_APC, record, NULL, NULL, NULL),
                      STATUS_NOT_SUPPORTED);
     assert_int_equal(NtQueueApcThreadEx2(NtCurrentThread(), NULL, QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC, record, NULL,
@@ -283,6 +299,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_ended_refuses),
         cmocka_unit_test(an_apc_may_end_its_thread),
         cmocka_unit_test(a_thread_is_ended_in_an_apc),
+        cmocka_unit_test(no_routine),
         cmocka_unit_test(what_is_refused),
     };
 

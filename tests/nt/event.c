@@ -33,6 +33,14 @@ static NTSTATUS poll(HANDLE handle)
     return NtWaitForSingleObject(handle, FALSE, &now);
 }
 
+/* A call that fails leaves 0 in place of the handle. */
+static void expect_no_handle(NTSTATUS status, NTSTATUS expected, PHANDLE handle)
+{
+    assert_int_equal(status, expected);
+    assert_null(*handle);
+    *handle = (HANDLE)0x55;
+}
+
 static void creating_checks_its_parameters(void **state)
 {
     HANDLE event = (HANDLE)0x55;
@@ -40,20 +48,22 @@ static void creating_checks_its_parameters(void **state)
 
     (void)state;
     assert_int_equal(NtCreateEvent(NULL, EVENT_ALL_ACCESS, NULL, NotificationEvent, FALSE), STATUS_ACCESS_VIOLATION);
-    assert_int_equal(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, (EVENT_TYPE)2, FALSE), STATUS_INVALID_PARAMETER);
+    expect_no_handle(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, (EVENT_TYPE)2, FALSE), STATUS_INVALID_PARAMETER,
+                     &event);
     assert_int_equal(NtCreateEvent(NULL, EVENT_ALL_ACCESS, NULL, (EVENT_TYPE)2, FALSE), STATUS_ACCESS_VIOLATION);
-    assert_int_equal(NtCreateEvent(&event, 0x8000, NULL, NotificationEvent, FALSE), STATUS_ACCESS_DENIED);
-    assert_int_equal(NtCreateEvent(&event, ACCESS_SYSTEM_SECURITY, NULL, NotificationEvent, FALSE),
-                     STATUS_PRIVILEGE_NOT_HELD);
+    expect_no_handle(NtCreateEvent(&event, 0x8000, NULL, NotificationEvent, FALSE), STATUS_ACCESS_DENIED, &event);
+    expect_no_handle(NtCreateEvent(&event, ACCESS_SYSTEM_SECURITY, NULL, NotificationEvent, FALSE),
+                     STATUS_PRIVILEGE_NOT_HELD, &event);
     assert_int_equal(NtOpenEvent(NULL, EVENT_ALL_ACCESS, NULL), STATUS_ACCESS_VIOLATION);
-    assert_int_equal(NtOpenEvent(&event, EVENT_ALL_ACCESS, NULL), STATUS_INVALID_PARAMETER);
-    assert_ptr_equal(event, (HANDLE)0x55);
+    expect_no_handle(NtOpenEvent(&event, EVENT_ALL_ACCESS, NULL), STATUS_INVALID_PARAMETER, &event);
+    expect_no_handle(NtOpenEvent(&event, EVENT_ALL_ACCESS, NAMED(u"\\BaseNamedObjects\\none", NULL, 0)),
+                     STATUS_OBJECT_NAME_NOT_FOUND, &event);
     assert_int_equal(objects_of("Event"), objects);
 }
 
 static void a_kernel_caller_is_not_subject_to_access(void **state)
 {
-    HANDLE event, opened;
+    HANDLE event, opened, denied;
     LONG previous;
 
     (void)state;
@@ -73,11 +83,34 @@ static void a_kernel_caller_is_not_subject_to_access(void **state)
     assert_int_equal(ZwOpenEvent(&opened, EVENT_QUERY_STATE, NAMED(u"\\BaseNamedObjects\\zw", NULL, 0)),
                      STATUS_SUCCESS);
     assert_int_equal(query(opened).EventState, 0);
-    assert_int_equal(ZwCreateEvent(&event, 0x8000, NAMED(u"\\BaseNamedObjects\\zw", NULL, OBJ_OPENIF | OBJ_FORCE_ACCESS_CHECK),
+    assert_int_equal(ZwCreateEvent(&denied, 0x8000, NAMED(u"\\BaseNamedObjects\\zw", NULL, OBJ_OPENIF | OBJ_FORCE_ACCESS_CHECK),
                                    NotificationEvent, FALSE),
                      STATUS_ACCESS_DENIED);
+    assert_null(denied);
     assert_int_equal(ZwClose(opened), STATUS_SUCCESS);
     assert_int_equal(ZwClose(event), STATUS_SUCCESS);
+}
+
+/* With no right at all an object can be created, but not opened, by either service. */
+static void no_access_opens_nothing(void **state)
+{
+    HANDLE event, opened = (HANDLE)0x55;
+
+    (void)state;
+    assert_int_equal(NtCreateEvent(&event, 0, NAMED(u"\\BaseNamedObjects\\no-access", NULL, 0), NotificationEvent, FALSE),
+                     STATUS_SUCCESS);
+    assert_int_equal(basic_information(event).GrantedAccess, 0);
+    assert_int_equal(NtOpenEvent(&opened, 0, NAMED(u"\\BaseNamedObjects\\no-access", NULL, 0)), STATUS_ACCESS_DENIED);
+    assert_null(opened);
+    assert_int_equal(NtCreateEvent(&opened, 0, NAMED(u"\\BaseNamedObjects\\no-access", NULL, OBJ_OPENIF),
+                                   NotificationEvent, FALSE),
+                     STATUS_ACCESS_DENIED);
+    assert_int_equal(NtOpenEvent(&opened, MAXIMUM_ALLOWED, NAMED(u"\\BaseNamedObjects\\no-access", NULL, 0)),
+                     STATUS_SUCCESS);
+    assert_int_equal(NtClose(opened), STATUS_SUCCESS);
+    assert_int_equal(ZwOpenEvent(&opened, 0, NAMED(u"\\BaseNamedObjects\\no-access", NULL, 0)), STATUS_SUCCESS);
+    assert_int_equal(NtClose(opened), STATUS_SUCCESS);
+    assert_int_equal(NtClose(event), STATUS_SUCCESS);
 }
 
 static void set_reset_and_pulse_tell_the_previous_state(void **state)
@@ -251,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creating_checks_its_parameters),
         cmocka_unit_test(a_kernel_caller_is_not_subject_to_access),
+        cmocka_unit_test(no_access_opens_nothing),
         cmocka_unit_test(set_reset_and_pulse_tell_the_previous_state),
         cmocka_unit_test(a_wait_consumes_a_synchronization_event_only),
         cmocka_unit_test(boost_is_for_synchronization_events),

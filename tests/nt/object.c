@@ -297,8 +297,8 @@ static void count_of_fork(int expected, const char *what, long got)
     }
 }
 
-/* The child has the handles and names of the parent as its own copies. */
-static void a_forked_child_has_its_own_copies(void **state)
+/* The child has its own handles; the named object is the same one. */
+static void a_forked_child_has_its_own_handles(void **state)
 {
     HANDLE event, opened;
     LONG previous;
@@ -314,14 +314,13 @@ static void a_forked_child_has_its_own_copies(void **state)
         count_of_fork(0, "set", NtSetEvent(opened, &previous));
         count_of_fork(0, "close", NtClose(event));
         count_of_fork(0, "close", NtClose(opened));
-        count_of_fork(STATUS_OBJECT_NAME_NOT_FOUND, "gone",
-                      NtOpenEvent(&opened, EVENT_ALL_ACCESS, NAMED(u"\\BaseNamedObjects\\forked", NULL, 0)));
+        count_of_fork(0, "again", NtOpenEvent(&opened, EVENT_ALL_ACCESS, NAMED(u"\\BaseNamedObjects\\forked", NULL, 0)));
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(NtSetEvent(event, &previous), STATUS_SUCCESS);
-    assert_int_equal(previous, 0);
+    assert_int_equal(previous, 1);
     assert_int_equal(NtOpenEvent(&opened, EVENT_ALL_ACCESS, NAMED(u"\\BaseNamedObjects\\forked", NULL, 0)), 0);
     close_handle(opened);
     close_handle(event);
@@ -356,6 +355,71 @@ static void closing_under_a_waiter(void **state)
     assert_int_equal(objects_of("Event"), objects - 2);
 }
 
+/* What the documents grant together. */
+static void rights_that_imply_others(void **state)
+{
+    static const struct {
+        ACCESS_MASK desired, granted;
+    } threads[] = {
+        {THREAD_QUERY_INFORMATION, THREAD_QUERY_INFORMATION | THREAD_QUERY_LIMITED_INFORMATION},
+        {THREAD_SET_INFORMATION, THREAD_SET_INFORMATION | THREAD_SET_LIMITED_INFORMATION},
+        {THREAD_SUSPEND_RESUME, THREAD_SUSPEND_RESUME},
+        {GENERIC_READ, 0x20848},
+        {GENERIC_WRITE, 0x20437},
+        {GENERIC_EXECUTE, 0x121800},
+    }, processes[] = {
+        {PROCESS_QUERY_INFORMATION, PROCESS_QUERY_INFORMATION | PROCESS_QUERY_LIMITED_INFORMATION},
+        {PROCESS_SET_INFORMATION, PROCESS_SET_INFORMATION | PROCESS_SET_LIMITED_INFORMATION},
+        {GENERIC_READ, 0x21410},
+        {GENERIC_WRITE, 0x22bea},
+        {GENERIC_EXECUTE, 0x121001},
+    };
+    OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes)};
+    CLIENT_ID thread = {NULL, PsGetCurrentThreadId()}, process = {PsGetCurrentProcessId(), NULL};
+    HANDLE handle;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAYSIZE(threads); i++) {
+        assert_int_equal(NtOpenThread(&handle, threads[i].desired, &attributes, &thread), STATUS_SUCCESS);
+        assert_int_equal(basic_information(handle).GrantedAccess, threads[i].granted);
+        close_handle(handle);
+    }
+    for (size_t i = 0; i < ARRAYSIZE(processes); i++) {
+        assert_int_equal(NtOpenProcess(&handle, processes[i].desired, &attributes, &process), STATUS_SUCCESS);
+        assert_int_equal(basic_information(handle).GrantedAccess, processes[i].granted);
+        close_handle(handle);
+    }
+    handle = (HANDLE)0x55;
+    assert_int_equal(NtOpenProcess(&handle, 0, &attributes, &process), STATUS_ACCESS_DENIED);
+    assert_null(handle);
+}
+
+static void generic_rights_of_types(void **state)
+{
+    static const struct {
+        const char *name;
+        GENERIC_MAPPING mapping;
+    } rows[] = {
+        {"Process", {0x20410, 0x20bea, 0x121001, 0x1fffff}},
+        {"Thread", {0x20048, 0x20437, 0x121800, 0x1fffff}},
+        {"IoCompletionReserve", {0x20001, 0x20002, 0x20000, 0xf0003}},
+    };
+
+    HANDLE reserve;
+
+    (void)state;
+    assert_int_equal(NtAllocateReserveObject(&reserve, NULL, MemoryReserveIoCompletion), STATUS_SUCCESS);
+    close_handle(reserve);
+    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
+        POBJECT_TYPE type = __atomic_load_n(&ObpFirstType, __ATOMIC_ACQUIRE);
+
+        while (type != NULL && strcmp(type->Name, rows[i].name) != 0)
+            type = type->NextType;
+        assert_non_null(type);
+        assert_memory_equal(&type->GenericMapping, &rows[i].mapping, sizeof(GENERIC_MAPPING));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,8 +432,10 @@ int main(void)
         cmocka_unit_test(names_of_objects),
         cmocka_unit_test(types_of_objects),
         cmocka_unit_test(all_types),
-        cmocka_unit_test(a_forked_child_has_its_own_copies),
+        cmocka_unit_test(a_forked_child_has_its_own_handles),
         cmocka_unit_test(closing_under_a_waiter),
+        cmocka_unit_test(rights_that_imply_others),
+        cmocka_unit_test(generic_rights_of_types),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
  * Threads that do nothing but allocate are suspended and ended. Whoever does that must be able to allocate itself, and
  * to fork: nobody is stopped while it holds the lock of the heap.
  */
+#include "child.h"
+#include "sandbox.h"
 #include "victim.h"
 
 #include <malloc.h>
@@ -122,12 +124,30 @@ static void an_ended_thread_does_not_keep_the_heap(void **state)
     watchdog_stop();
 }
 
+/* Then a thread of the library interrupts it again. */
+static void without_timers(void)
+{
+    if (!refuse_call(SYS_timer_create, EPERM))
+        _exit(0);
+    suspend_again_and_again(allocate_some, test_rounds(300));
+}
+
+static void it_does_not_if_the_host_refuses_timers(void **state)
+{
+    (void)state;
+    need_a_heap_of_its_own();
+    if (test_slowdown() != 1)
+        skip(); /* sanitizers and forks do not go together */
+    run_case_in_child(without_timers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_suspended_thread_does_not_keep_the_heap),
         cmocka_unit_test(a_suspended_thread_does_not_hold_up_a_fork),
         cmocka_unit_test(an_ended_thread_does_not_keep_the_heap),
+        cmocka_unit_test(it_does_not_if_the_host_refuses_timers),
     };
 
     return cmocka_run_group_tests(tests, share_one_heap, NULL);

@@ -92,7 +92,7 @@ static void attribute_lists(void **state)
             join(birth.handle);
             close_handle(birth.handle);
         } else {
-            assert_ptr_equal(birth.handle, (HANDLE)0x55);
+            assert_null(birth.handle);
             assert_int_equal(birth.ran, 0);
         }
     }
@@ -122,7 +122,7 @@ static void what_cannot_be_created(void **state)
     assert_int_equal(NtCreateThreadEx(&thread, THREAD_ALL_ACCESS, NULL, NtCurrentProcess(), return_argument, NULL, 0, 0,
                                       (SIZE_T)1 << 46, 0, NULL),
                      STATUS_INSUFFICIENT_RESOURCES);
-    assert_ptr_equal(thread, (HANDLE)0x55);
+    assert_null(thread);
 }
 
 /* Of each host resource that runs out nothing stays behind. Threads of earlier cases may still be on their way out. */
@@ -311,7 +311,8 @@ static void opening_by_id(void **state)
     assert_int_equal(NtOpenThread(&thread, THREAD_ALL_ACCESS, &no_attributes, &nobody), STATUS_INVALID_CID);
     assert_int_equal(NtOpenThread(&thread, THREAD_ALL_ACCESS, &no_attributes, &zero), STATUS_INVALID_CID);
     assert_int_equal(NtOpenThread(&thread, THREAD_ALL_ACCESS, &no_attributes, &wrong_process), STATUS_INVALID_CID);
-    assert_ptr_equal(thread, (HANDLE)0x55);
+    assert_null(thread);
+    assert_int_equal(NtOpenThread(&thread, 0, &no_attributes, &id), STATUS_ACCESS_DENIED);
     assert_int_equal(NtOpenThread(&thread, THREAD_QUERY_INFORMATION, &no_attributes, &id), 0);
     assert_ptr_equal(basic_of(thread).ClientId.UniqueThread, id.UniqueThread);
     assert_int_equal(NtSuspendThread(thread, NULL), STATUS_ACCESS_DENIED);

@@ -130,9 +130,15 @@ static void boosts_affinity_and_processors(void **state)
     assert_int_equal(basic_of(NtCurrentThread()).AffinityMask, 1);
     mask = 0;
     assert_int_equal(NtSetInformationThread(NtCurrentThread(), ThreadAffinityMask, &mask, 8), STATUS_INVALID_PARAMETER);
-    if (all != wrong)
+    wrong = ~all; /* only processors that do not exist */
+    if (wrong != 0)
         assert_int_equal(NtSetInformationThread(NtCurrentThread(), ThreadAffinityMask, &wrong, 8),
                          STATUS_INVALID_PARAMETER);
+    wrong = ~(KAFFINITY)0; /* they are ignored beside others */
+    assert_int_equal(NtSetInformationThread(NtCurrentThread(), ThreadAffinityMask, &wrong, 8), 0);
+    assert_int_equal(basic_of(NtCurrentThread()).AffinityMask, all);
+    mask = 1;
+    assert_int_equal(NtSetInformationThread(NtCurrentThread(), ThreadAffinityMask, &mask, 8), 0);
     assert_int_equal(NtQueryInformationThread(NtCurrentThread(), ThreadGroupInformation, &group, sizeof(group), NULL),
                      0);
     assert_int_equal(group.Mask, 1);

@@ -291,9 +291,12 @@ static void the_other_forms(void **state)
     assert_int_equal(result(&s[1]), STATUS_ALERTED);
     assert_int_equal(look(), STATUS_ALERTED);
 
-    HANDLE mixed[] = {(HANDLE)1, NULL, own_id()};
+    HANDLE mixed[] = {own_id(), (HANDLE)1, NULL}; /* one bad id, and nobody is alerted */
     assert_int_equal(NtAlertMultipleThreadByThreadId(mixed, ARRAYSIZE(mixed), NULL, 0), STATUS_ACCESS_DENIED);
-    assert_int_equal(look(), STATUS_ALERTED);
+    assert_int_equal(look(), STATUS_TIMEOUT);
+    mixed[1] = NULL;
+    assert_int_equal(NtAlertMultipleThreadByThreadId(mixed, ARRAYSIZE(mixed), NULL, 0), STATUS_INVALID_CID);
+    assert_int_equal(look(), STATUS_TIMEOUT);
     assert_int_equal(NtAlertMultipleThreadByThreadId(NULL, 1, NULL, 0), STATUS_ACCESS_VIOLATION);
     assert_int_equal(NtAlertMultipleThreadByThreadId(NULL, 0, NULL, 0), STATUS_SUCCESS);
     for (size_t i = 0; i < ARRAYSIZE(s); i += 1) {

@@ -20,10 +20,10 @@ static const struct {
     {2, 0, STATUS_SUCCESS},
     {MAXLONG, MAXLONG, STATUS_SUCCESS},
     {0, DEFAULT_SPIN, STATUS_INVALID_PARAMETER_2},
-    {0x80000000, DEFAULT_SPIN, STATUS_INVALID_PARAMETER_2},
-    {MAXULONG, 0, STATUS_INVALID_PARAMETER_2},
-    {1, MAXULONG - 1, STATUS_INVALID_PARAMETER_3},
-    {1, 0x80000000, STATUS_INVALID_PARAMETER_3},
+    {0x80000000, DEFAULT_SPIN, STATUS_SUCCESS},
+    {MAXULONG, 0, STATUS_SUCCESS},
+    {1, MAXULONG - 1, STATUS_SUCCESS},
+    {1, 0x80000000, STATUS_SUCCESS},
 };
 
 static void test_initialize(void **state)
@@ -52,6 +52,33 @@ static void test_alone(void **state)
     for (ULONG i = 0; i < ARRAYSIZE(flags); i += 1) {
         assert_true(RtlBarrier(&barrier, flags[i]));
         assert_true(RtlBarrierForDelete(&barrier, flags[i]));
+    }
+    assert_int_equal(RtlDeleteBarrier(&barrier), STATUS_SUCCESS);
+}
+
+static NTSTATUS raised_by_barrier(BOOLEAN (*enter)(PRTL_BARRIER barrier, ULONG flags), PRTL_BARRIER barrier, ULONG flags)
+{
+    volatile NTSTATUS raised = STATUS_SUCCESS;
+    __try {
+        enter(barrier, flags);
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        raised = GetExceptionCode();
+    }
+    return raised;
+}
+
+/* The thread has not arrived. */
+static void test_unknown_flags(void **state)
+{
+    static const ULONG flags[] = {8, 0x80000000, SPIN_ONLY | 0x40, NO_DELETE | 0x100, MAXULONG};
+    RTL_BARRIER barrier;
+    (void)state;
+    assert_int_equal(RtlInitBarrier(&barrier, 1, DEFAULT_SPIN), STATUS_SUCCESS);
+    for (ULONG i = 0; i < ARRAYSIZE(flags); i += 1) {
+        RTL_BARRIER before = barrier;
+        assert_int_equal(raised_by_barrier(RtlBarrier, &barrier, flags[i]), STATUS_INVALID_PARAMETER_2);
+        assert_int_equal(raised_by_barrier(RtlBarrierForDelete, &barrier, flags[i]), STATUS_INVALID_PARAMETER_2);
+        assert_memory_equal(&barrier, &before, sizeof(barrier));
     }
     assert_int_equal(RtlDeleteBarrier(&barrier), STATUS_SUCCESS);
 }
@@ -204,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WATCHED(test_initialize),
         WATCHED(test_alone),
+        WATCHED(test_unknown_flags),
         WATCHED(test_rounds_default),
         WATCHED(test_rounds_blocking),
         WATCHED(test_rounds_spinning),

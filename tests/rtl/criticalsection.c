@@ -72,8 +72,9 @@ static const struct {
     {0x80000000, 0, STATUS_INVALID_PARAMETER_2, 0},
     {0, 0x20000000, STATUS_INVALID_PARAMETER_3, 0},
     {0, 0x80000000, STATUS_INVALID_PARAMETER_3, 0},
-    {0, 1, STATUS_INVALID_PARAMETER_3, 0},
-    {0x01000000, 1, STATUS_INVALID_PARAMETER_3, 0},
+    {0, 1, STATUS_SUCCESS, DEFAULT_SPIN}, /* the lower bits are no flags */
+    {5, 0x00ffffff, STATUS_SUCCESS, 5},
+    {0x01000000, 1, STATUS_INVALID_PARAMETER_2, 0},
 };
 
 static void test_initialize(void **state)

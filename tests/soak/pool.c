@@ -114,7 +114,7 @@ static VOID CALLBACK registered_wait_ended(PVOID context, BOOLEAN timed_out)
     add(timed_out ? &with->timeouts : &with->taken, 1);
 }
 
-/* A callback that had not begun when its wait was closed is lost with what it consumed: one, at most. */
+/* A callback that its group has cancelled is lost with what it consumed: one, at most. */
 static void account(watching *with, bool cancelled)
 {
     while (WaitForSingleObject(with->semaphore, 0) == WAIT_OBJECT_0)
@@ -154,7 +154,7 @@ static void use_registered_wait(watching *with, test_random *random)
     if (one_in(random, 2))
         await(load(&with->taken) == SUBMISSIONS);
     require(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
-    account(with, true);
+    account(with, false);
 }
 
 static void pool_waits_step(test_random *random)

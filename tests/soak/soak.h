@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include <windows.h>
+#include <winternl.h>
 
 #include <interlock/ex.h>
 #include <interlock/io.h>

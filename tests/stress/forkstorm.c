@@ -173,7 +173,10 @@ static void use_again_and_again(unsigned index)
 
 static void child_waits(void)
 {
-    HANDLE objects[3] = {CreateEventA(NULL, FALSE, FALSE, "forkstorm"), CreateSemaphoreA(NULL, 0, 5, NULL),
+    char name[32]; /* its own: the parent's event is shared with its children */
+
+    snprintf(name, sizeof(name), "forkstorm %d", getpid());
+    HANDLE objects[3] = {CreateEventA(NULL, FALSE, FALSE, name), CreateSemaphoreA(NULL, 0, 5, NULL),
                          CreateMutexA(NULL, FALSE, NULL)};
 
     in_child(objects[0] != NULL && objects[1] != NULL && objects[2] != NULL);

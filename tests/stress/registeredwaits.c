@@ -5,15 +5,18 @@ typedef struct registration {
     HANDLE handle;
     HANDLE semaphore;
     volatile ULONG runs;
+    volatile ULONG signals;
     volatile ULONG over; /* no callback may begin or end */
 } registration;
 
 static void note(PVOID context, BOOLEAN timed_out)
 {
     registration *r = context;
-    (void)timed_out;
     check(!count_of(&r->over));
     add_one(&r->runs);
+    if (!timed_out) {
+        add_one(&r->signals);
+    }
     check(!count_of(&r->over));
 }
 
@@ -27,8 +30,12 @@ static void end_registration(registration *r, HANDLE done, uint32_t how)
     }
 }
 
+/* Whatever the way to wait and to end, each release has its callback, or its count is still there. */
 static void register_many(void *argument, unsigned index)
 {
+    static const ULONG flags[] = {0, WT_EXECUTEONLYONCE, WT_EXECUTEINWAITTHREAD, WT_EXECUTELONGFUNCTION};
+    SEMAPHORE_BASIC_INFORMATION left;
+    ULONG signals = 0;
     unsigned long rounds = test_rounds(800);
     HANDLE done = make_event(SynchronizationEvent);
     HANDLE semaphore;
@@ -39,14 +46,17 @@ static void register_many(void *argument, unsigned index)
     for (unsigned long i = 0; i < rounds; i += 1) {
         registration r = {.semaphore = semaphore};
         check(RegisterWaitForSingleObject(&r.handle, semaphore, note, &r, random_below(&random, 2) ? 0 : INFINITE,
-                                          random_below(&random, 2) ? WT_EXECUTEONLYONCE : 0));
+                                          flags[random_below(&random, ARRAYSIZE(flags))]));
         NtReleaseSemaphore(semaphore, 1, NULL);
         if (random_below(&random, 4) == 0) {
             pause_briefly();
         }
         end_registration(&r, done, random_below(&random, 2));
         r.over = 1;
+        signals += r.signals;
     }
+    check(NT_SUCCESS(NtQuerySemaphore(semaphore, SemaphoreBasicInformation, &left, sizeof(left), NULL)));
+    check(signals + (ULONG)left.CurrentCount == rounds);
     NtClose(semaphore);
     NtClose(done);
 }
@@ -55,6 +65,50 @@ static void test_waits(void **state)
 {
     (void)state;
     run_threads(4, 120, register_many, NULL);
+}
+
+/* Mutexes: each callback owns the mutex, and it is free when all waits for it have ended. */
+static HANDLE mutex;
+static volatile ULONG owners;
+
+static void own(PVOID context, BOOLEAN timed_out)
+{
+    check(!timed_out && add_one(&owners) == 1);
+    add_one(context);
+    subtract_one(&owners);
+    check(ReleaseMutex(mutex));
+}
+
+static void register_mutex(void *argument, unsigned index)
+{
+    unsigned long rounds = test_rounds(150);
+    HANDLE done = make_event(SynchronizationEvent);
+    test_random random;
+    (void)argument;
+    random_seed(&random, index);
+    for (unsigned long i = 0; i < rounds; i += 1) {
+        registration r = {.runs = 0};
+        check(RegisterWaitForSingleObject(&r.handle, mutex, own, (PVOID)&r.runs, INFINITE,
+                                          random_below(&random, 2) ? WT_EXECUTEONLYONCE : 0));
+        if (random_below(&random, 2) == 0) {
+            check(WaitForSingleObject(mutex, INFINITE) == WAIT_OBJECT_0);
+            check(add_one(&owners) == 1);
+            subtract_one(&owners);
+            check(ReleaseMutex(mutex));
+        }
+        end_registration(&r, done, random_below(&random, 2));
+    }
+    NtClose(done);
+}
+
+static void test_mutex(void **state)
+{
+    (void)state;
+    mutex = CreateMutexW(NULL, FALSE, NULL);
+    run_threads(3, 120, register_mutex, NULL);
+    assert_int_equal(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0);
+    assert_true(ReleaseMutex(mutex));
+    NtClose(mutex);
 }
 
 /* Every release has its callback, whatever else is signaled at the same time. */
@@ -130,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_mutex),
         cmocka_unit_test(test_every_release),
         cmocka_unit_test(test_timers),
     };

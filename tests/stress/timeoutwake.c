@@ -7,6 +7,7 @@
 #include <windows.h>
 
 #include <interlock/nt.h>
+#include <interlock/rtl.h>
 
 #define WAITERS 3
 

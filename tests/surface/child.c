@@ -20,7 +20,7 @@
 enum { CALL_SECONDS = 30 };
 
 /* Enough for every call, and no call gets gigabytes. */
-#define MOST_MEMORY ((rlim_t)1 << 30)
+#define MOST_MEMORY ((rlim_t)2 << 30) /* half of it for the addresses of a world */
 
 /* How a child ends. */
 enum { EXIT_DONE = 0, EXIT_FAULT = 70, EXIT_ABORT, EXIT_CHANGED, EXIT_UNSOUND, EXIT_HUNG };

@@ -16,9 +16,14 @@
 #include <interlock/rtl.h>
 #include <interlock/threadpool.h>
 #include <interlock/win32/base.h>
+#include <interlock/win32/console.h>
+#include <interlock/win32/crt.h>
 #include <interlock/win32/language.h>
+#include <interlock/win32/notify.h>
+#include <interlock/win32/process.h>
 #include <interlock/win32/sync.h>
 #include <interlock/win32/thread.h>
+#include <interlock/win32/wct.h>
 #include <interlock/win32.h>
 #include <interlock/winerror.h>
 

@@ -23,7 +23,7 @@ struct function {
     enum result result;
     const char *kinds;
     unsigned parameters;
-    char kind[MAXIMUM_PARAMETERS][32];
+    char kind[MAXIMUM_PARAMETERS][48];
     unsigned calls; /* how many this function gets */
     unsigned first; /* the number of its first one among all */
 };

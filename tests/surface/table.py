@@ -20,7 +20,7 @@ LAYERS = (("Nt", "service"), ("Zw", "kernel"), ("Rtl", "runtime"), ("Tp", "runti
           ("Ke", "kernel"), ("Kf", "kernel"), ("Ex", "kernel"), ("Ob", "kernel"), ("Ps", "kernel"),
           ("Io", "kernel"))
 WORDS = {"u8": "8", "i8": "8", "u16": "16", "i16": "16", "u32": "32", "i32": "32", "u64": "64", "i64": "64"}
-NOT_HANDLES = {"UniqueThreadId": "id", "ThreadId": "id", "ProcessId": "id", "hHeap": "heap"}
+NOT_HANDLES = {"UniqueThreadId": "id", "ThreadId": "id", "ProcessId": "id", "hHeap": "heap", "HeapHandle": "heap"}
 OBJECTS = (("keyed", "keyedevent"), ("eventpair", "eventpair"), ("event", "event"), ("semaphore", "semaphore"),
            ("mutant", "mutant"), ("mutex", "mutant"), ("waitcompletionpacket", "packet"), ("timer", "timer"),
            ("iocompletion", "port"), ("completionport", "port"), ("directory", "directory"), ("link", "link"),

@@ -132,9 +132,14 @@ static void values_and_errors(void **state)
     SetLastError(0);
     assert_false(FlsFree(index));
     assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
-    SetLastError(0);
-    assert_false(FlsSetValue(index, (PVOID)1));
-    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    /* An index that is not allocated takes a value, which its next owner does not find. */
+    SetLastError(77);
+    assert_true(FlsSetValue(index, (PVOID)1));
+    assert_int_equal(GetLastError(), 77);
+    assert_ptr_equal(FlsGetValue(index), (PVOID)1);
+    assert_int_equal(FlsAlloc(NULL), index);
+    assert_null(FlsGetValue(index));
+    assert_true(FlsFree(index));
 }
 
 static void all_indexes(void **state)

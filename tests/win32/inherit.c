@@ -183,7 +183,7 @@ static void bad_lists_are_refused(void **state)
 {
     HANDLE plain = CreateEventA(NULL, TRUE, FALSE, NULL), marked = CreateEventA(&inheritable, TRUE, FALSE, NULL);
     HANDLE twice[2] = {marked, marked}, bad = (HANDLE)(ULONG_PTR)0xfffffc;
-    LPPROC_THREAD_ATTRIBUTE_LIST list = new_list(1);
+    LPPROC_THREAD_ATTRIBUTE_LIST list = new_list(2), full = new_list(0);
     STARTUPINFOEXA extended = {.StartupInfo.cb = sizeof(STARTUPINFOA), .lpAttributeList = list};
     PROCESS_INFORMATION child;
     char line[] = "true";
@@ -211,6 +211,9 @@ static void bad_lists_are_refused(void **state)
     assert_true(UpdateProcThreadAttribute(list, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &marked, sizeof(marked), NULL, NULL));
     assert_false(UpdateProcThreadAttribute(list, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &marked, sizeof(marked), NULL, NULL));
     assert_int_equal(GetLastError(), ERROR_OBJECT_NAME_EXISTS);
+    assert_false(UpdateProcThreadAttribute(full, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &marked, sizeof(marked), NULL, NULL));
+    assert_int_equal(GetLastError(), ERROR_GEN_FAILURE);
+    free(full);
     free(list);
     CloseHandle(plain);
     CloseHandle(marked);

@@ -103,7 +103,8 @@ static BOOL follow_script(PINIT_ONCE once, PVOID parameter, PVOID *context)
     script *s = parameter;
     check(((ULONG_PTR)once->Ptr & 3) == 1);
     s->runs += 1;
-    *context = (PVOID)s->context;
+    if (context != NULL)
+        *context = (PVOID)s->context;
     SetLastError(s->error);
     return s->result;
 }
@@ -117,7 +118,7 @@ static void test_execute(void **state)
     assert_false(InitOnceExecuteOnce(&once, follow_script, &s, &context));
     assert_int_equal(GetLastError(), 77);
     assert_null(once.Ptr);
-    assert_ptr_equal(context, &s);
+    assert_ptr_equal(context, (PVOID)CONTEXT);
     s.result = TRUE;
     s.context = CONTEXT | 1;
     assert_false(InitOnceExecuteOnce(&once, follow_script, &s, &context));

@@ -79,7 +79,7 @@ static void what_there_is_not_enough_of(void **state)
     } __except (EXCEPTION_EXECUTE_HANDLER) {
         code = GetExceptionCode();
     }
-    assert_int_equal(code, STATUS_NO_MEMORY);
+    assert_int_equal(code, (NTSTATUS)STATUS_NO_MEMORY);
 }
 
 /* What a heap was created with holds for every call, and for that heap alone. */

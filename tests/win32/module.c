@@ -2,6 +2,7 @@
 
 #include <windows.h>
 #include <winternl.h>
+#include <process.h>
 
 #include <string.h>
 
@@ -96,12 +97,43 @@ static void functions(void **state)
     assert_not_found(GetProcAddress(kernel, NULL), ERROR_PROC_NOT_FOUND);
 }
 
+/* API sets stand for modules; the C library has its thread functions; macros and inline functions are found too. */
+static void sets_and_macros(void **state)
+{
+    HMODULE crt = GetModuleHandleA("ucrtbase.dll"), nt = GetModuleHandleA("ntdll"), kernel = GetModuleHandleA("kernel32");
+    void(WINAPI * zero)(void *, size_t);
+    LONG(WINAPI * increment)(LONG volatile *);
+    LONG value = 1;
+
+    (void)state;
+    assert_ptr_equal(GetModuleHandleA("api-ms-win-core-synch-l1-2-0.dll"), GetModuleHandleA("kernelbase"));
+    assert_ptr_equal(LoadLibraryA("API-MS-Win-Core-Synch-l1-2-0"), GetModuleHandleA("kernelbase"));
+    assert_ptr_equal(LoadLibraryW(u"api-ms-win-crt-runtime-l1-1-0.dll"), crt);
+    assert_ptr_equal(GetProcAddress(LoadLibraryA("api-ms-win-core-synch-l1-2-0"), "WaitOnAddress"), WaitOnAddress);
+    assert_not_found(GetModuleHandleA("api-ms-win-core-"), ERROR_MOD_NOT_FOUND);
+    assert_not_found(GetModuleHandleA("api-ms-win-gdi-1"), ERROR_MOD_NOT_FOUND);
+    assert_non_null(GetModuleHandleA("msvcrt"));
+    assert_ptr_equal(GetProcAddress(crt, "_beginthreadex"), _beginthreadex);
+    assert_ptr_equal(GetProcAddress(GetModuleHandleA("msvcrt"), "_endthread"), _endthread);
+    assert_not_found(GetProcAddress(kernel, "_beginthreadex"), ERROR_PROC_NOT_FOUND);
+    assert_not_found(GetProcAddress(crt, "CloseHandle"), ERROR_PROC_NOT_FOUND);
+    assert_ptr_equal(GetProcAddress(crt, "wcslen"), InterlockWcslen);
+    assert_non_null(GetProcAddress(crt, "_getpid"));
+    assert_non_null(GetProcAddress(nt, "RtlMoveMemory"));
+    zero = (void(WINAPI *)(void *, size_t))(void (*)(void))GetProcAddress(kernel, "RtlZeroMemory");
+    increment = (LONG(WINAPI *)(LONG volatile *))(void (*)(void))GetProcAddress(kernel, "InterlockedIncrement");
+    assert_int_equal(increment(&value), 2);
+    zero(&value, sizeof(value));
+    assert_int_equal(value, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_modules),
         cmocka_unit_test(what_is_no_module),
         cmocka_unit_test(functions),
+        cmocka_unit_test(sets_and_macros),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

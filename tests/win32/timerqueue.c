@@ -89,6 +89,21 @@ static void test_period(void **state)
     assert_true(DeleteTimerQueueEx(queue, INVALID_HANDLE_VALUE));
 }
 
+/* The callback is called every time the period elapses, whether or not the previous one has returned. */
+static void test_overlap(void **state)
+{
+    HANDLE queue = make_queue();
+    entry e;
+    (void)state;
+    add(&e, queue, HOUR, 0, 0);
+    e.opened = make_event(NotificationEvent);
+    assert_true(ChangeTimerQueueTimer(queue, e.handle, 0, 1));
+    await(count_of(&e.inside) >= 3);
+    set_event(e.opened);
+    take_away(&e, queue);
+    assert_true(DeleteTimerQueueEx(queue, INVALID_HANDLE_VALUE));
+}
+
 static void test_change(void **state)
 {
     HANDLE queue = make_queue();
@@ -221,6 +236,107 @@ static void test_delete_queue(void **state)
     NtClose(done);
 }
 
+/* A timer that has expired before it is deleted: "the timer callback function will run to completion". The only thread
+   is busy, so its callback has not begun. */
+typedef struct due {
+    entry busy;
+    entry late;
+    HANDLE queue;
+    HANDLE done;
+} due;
+
+static void prepare_due(due *d)
+{
+    d->queue = make_queue();
+    d->done = make_event(SynchronizationEvent);
+    add(&d->busy, d->queue, HOUR, 0, WT_EXECUTEINTIMERTHREAD);
+    d->busy.opened = make_event(NotificationEvent);
+    check(ChangeTimerQueueTimer(d->queue, d->busy.handle, 0, 0));
+    wait_event(d->busy.ran);
+    add(&d->late, d->queue, 0, 0, WT_EXECUTEINTIMERTHREAD);
+    await(TppHasBacklog(&TppTimerThreadPool));
+    SetLastError(0);
+}
+
+static void finish_due(due *d, BOOLEAN queue_deleted)
+{
+    set_event(d->busy.opened);
+    wait_event(d->late.ran);
+    await(count_of(&d->busy.inside) + count_of(&d->late.inside) == 0);
+    assert_int_equal(d->late.runs, 1);
+    if (!queue_deleted) {
+        assert_true(DeleteTimerQueueTimer(d->queue, d->busy.handle, INVALID_HANDLE_VALUE));
+        assert_true(DeleteTimerQueueEx(d->queue, INVALID_HANDLE_VALUE));
+    }
+    forget(&d->busy);
+    forget(&d->late);
+    NtClose(d->done);
+}
+
+static void test_delete_due_timer(void **state)
+{
+    pthread_t thread;
+    due d;
+    (void)state;
+    prepare_due(&d);
+    expect_pending(DeleteTimerQueueTimer(d.queue, d.late.handle, NULL));
+    finish_due(&d, FALSE);
+
+    prepare_due(&d);
+    expect_pending(DeleteTimerQueueTimer(d.queue, d.late.handle, d.done));
+    assert_false(is_set(d.done));
+    set_event(d.busy.opened);
+    wait_event(d.done);
+    assert_int_equal(d.late.runs, 1);
+    finish_due(&d, FALSE);
+
+    prepare_due(&d);
+    pthread_create(&thread, NULL, open_later, d.busy.opened);
+    assert_true(DeleteTimerQueueTimer(d.queue, d.late.handle, INVALID_HANDLE_VALUE));
+    assert_int_equal(d.late.runs, 1);
+    pthread_join(thread, NULL);
+    finish_due(&d, FALSE);
+}
+
+static void test_delete_queue_of_due_timer(void **state)
+{
+    pthread_t thread;
+    due d;
+    (void)state;
+    prepare_due(&d);
+    pthread_create(&thread, NULL, open_later, d.busy.opened);
+    assert_true(DeleteTimerQueueEx(d.queue, INVALID_HANDLE_VALUE));
+    assert_int_equal(d.late.runs, 1);
+    pthread_join(thread, NULL);
+    finish_due(&d, TRUE);
+
+    prepare_due(&d);
+    expect_pending(DeleteTimerQueueEx(d.queue, d.done));
+    assert_false(is_set(d.done));
+    set_event(d.busy.opened);
+    wait_event(d.done);
+    finish_due(&d, TRUE);
+}
+
+/* The inherited callback gets a thread in the child too. */
+static BOOLEAN delete_due_in_child(void *argument)
+{
+    due *d = argument;
+    BOOL deleted = DeleteTimerQueueTimer(d->queue, d->late.handle, NULL); /* TRUE: it has run already */
+    wait_event(d->late.ran);
+    return (deleted || GetLastError() == ERROR_IO_PENDING) && d->late.runs == 1;
+}
+
+static void test_fork_with_due_timer(void **state)
+{
+    due d;
+    (void)state;
+    prepare_due(&d);
+    assert_int_equal(in_child(delete_due_in_child, &d), 0);
+    expect_pending(DeleteTimerQueueTimer(d.queue, d.late.handle, NULL));
+    finish_due(&d, FALSE);
+}
+
 static void delete_itself(PVOID context, BOOLEAN fired)
 {
     entry *e = context;
@@ -347,10 +463,20 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_one_shot),     WATCHED(test_period),       WATCHED(test_change),
-        WATCHED(test_delete_timer), WATCHED(test_delete_queue), WATCHED(test_delete_inside_callback),
-        WATCHED(test_refusals),     WATCHED(test_timer_thread), WATCHED(test_many),
+        WATCHED(test_one_shot),
+        WATCHED(test_period),
+        WATCHED(test_overlap),
+        WATCHED(test_change),
+        WATCHED(test_delete_timer),
+        WATCHED(test_delete_queue),
+        WATCHED(test_delete_inside_callback),
+        WATCHED(test_refusals),
+        WATCHED(test_timer_thread),
+        WATCHED(test_many),
         WATCHED(test_fork),
+        WATCHED(test_fork_with_due_timer),
+        WATCHED(test_delete_due_timer),
+        WATCHED(test_delete_queue_of_due_timer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

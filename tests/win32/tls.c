@@ -8,6 +8,7 @@
 #include "ps/psp.h"
 
 #define INDEXES (64 + 1024)
+#define ALLOCATABLE (INDEXES - 1) /* 0 is never given out */
 
 static DWORD indexes[INDEXES];
 
@@ -21,10 +22,10 @@ static DWORD WINAPI use_all(LPVOID argument)
 {
     ULONG_PTR base = (ULONG_PTR)argument;
 
-    for (DWORD i = 0; i < INDEXES; i++)
+    for (DWORD i = 0; i < ALLOCATABLE; i++)
         if (TlsGetValue(indexes[i]) != NULL || !TlsSetValue(indexes[i], (LPVOID)(base + i)))
             return 1;
-    for (DWORD i = 0; i < INDEXES; i++)
+    for (DWORD i = 0; i < ALLOCATABLE; i++)
         if (TlsGetValue(indexes[i]) != (LPVOID)(base + i))
             return 2;
     return 0;
@@ -35,9 +36,9 @@ static void every_index_in_every_thread(void **state)
     HANDLE threads[4];
 
     (void)state;
-    for (DWORD i = 0; i < INDEXES; i++) {
+    for (DWORD i = 0; i < ALLOCATABLE; i++) {
         indexes[i] = TlsAlloc();
-        assert_true(indexes[i] < INDEXES);
+        assert_true(indexes[i] != 0 && indexes[i] < INDEXES);
         for (DWORD j = i > 2 ? i - 2 : 0; j < i; j++)
             assert_int_not_equal(indexes[i], indexes[j]);
     }
@@ -55,7 +56,7 @@ static void every_index_in_every_thread(void **state)
         assert_int_equal(code, 0);
         CloseHandle(threads[i]);
     }
-    for (DWORD i = 0; i < INDEXES; i++)
+    for (DWORD i = 0; i < ALLOCATABLE; i++)
         assert_true(TlsFree(indexes[i]));
 }
 
@@ -79,6 +80,9 @@ static void errors(void **state)
     assert_true(TlsFree(index));
     SetLastError(0);
     assert_false(TlsFree(index));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    SetLastError(0);
+    assert_false(TlsFree(0));
     assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
     SetLastError(0);
     assert_false(TlsFree(TLS_OUT_OF_INDEXES));

@@ -71,7 +71,7 @@ static void prepare(members *m)
     assert_non_null(CreateThreadpoolWork(run_work, (PVOID)&runs, &m->environment));
     PTP_TIMER timer = CreateThreadpoolTimer(run_timer, (PVOID)&runs, &m->environment);
     SetThreadpoolTimer(timer, in_milliseconds(0, &due), 0, 0);
-    await(!IsThreadpoolTimerSet(timer));
+    await(has_expired(timer));
     timer = CreateThreadpoolTimer(run_timer, (PVOID)&runs, &m->environment);
     SetThreadpoolTimer(timer, in_milliseconds(3600000, &due), 100, 0);
     PTP_WAIT wait = CreateThreadpoolWait(run_wait, (PVOID)&runs, &m->environment);
@@ -181,6 +181,23 @@ static void test_member_leaves(void **state)
     CloseThreadpoolCleanupGroup(group);
 }
 
+/* Callbacks of a member that was closed by itself are cancelled, and the cancel callback is not called for it. */
+static void test_closed_member(void **state)
+{
+    members m;
+    (void)state;
+    prepare(&m);
+    PTP_WORK work = CreateThreadpoolWork(run_work, NULL, &m.environment);
+    SubmitThreadpoolWork(work);
+    SubmitThreadpoolWork(work);
+    CloseThreadpoolWork(work);
+    CloseThreadpoolCleanupGroupMembers(m.group, TRUE, (PVOID)&cancelled);
+    assert_int_equal(cancelled, 7);
+    set_event(m.g.opened);
+    assert_int_equal(count_of(&runs), 0);
+    finish(&m);
+}
+
 /* A group that is closed before its members is freed with the last one. */
 static void test_group_closed_first(void **state)
 {
@@ -274,12 +291,312 @@ static void test_fork_while_releasing(void **state)
     finish(&m);
 }
 
+/* A release that cancels, against a callback that runs. */
+
+typedef struct busy {
+    PTP_CLEANUP_GROUP group;
+    TP_CALLBACK_ENVIRON environment;
+    HANDLE entered;
+    HANDLE opened;
+    volatile ULONG *context; /* from malloc; the last user frees it */
+    volatile ULONG over;
+    volatile ULONG cancelled;
+} busy;
+
+static void prepare_busy(busy *b, PTP_CLEANUP_GROUP_CANCEL_CALLBACK cancel)
+{
+    *b = (busy){.entered = make_event(SynchronizationEvent), .opened = make_event(NotificationEvent)};
+    b->group = CreateThreadpoolCleanupGroup();
+    b->context = calloc(1, sizeof(*b->context));
+    check(b->group != NULL && b->context != NULL);
+    InitializeThreadpoolEnvironment(&b->environment);
+    SetThreadpoolCallbackCleanupGroup(&b->environment, b->group, cancel);
+}
+
+static void *cancel_members(void *argument)
+{
+    busy *b = argument;
+    __atomic_store_n(&releaser, KeGetCurrentThread(), __ATOMIC_RELEASE);
+    CloseThreadpoolCleanupGroupMembers(b->group, TRUE, b);
+    return NULL;
+}
+
+/* The callback has begun, and the releasing thread waits for it. */
+static void start_cancelling(pthread_t *thread, busy *b)
+{
+    wait_event(b->entered);
+    releaser = NULL;
+    pthread_create(thread, NULL, cancel_members, b);
+    await(is_releasing());
+    assert_int_equal(count_of(&b->cancelled), 0);
+}
+
+static void finish_busy(busy *b, pthread_t thread)
+{
+    set_event(b->opened);
+    pthread_join(thread, NULL);
+    assert_int_equal(b->over, 1);
+    CloseThreadpoolCleanupGroup(b->group);
+    NtClose(b->entered);
+    NtClose(b->opened);
+}
+
+static void stay(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    busy *b = context;
+    (void)instance;
+    (void)work;
+    set_event(b->entered);
+    wait_event(b->opened);
+    pause_briefly();
+    add_one(b->context);
+    add_one(&b->over);
+}
+
+static void free_context(PVOID context, PVOID cleanup)
+{
+    busy *b = context;
+    check(cleanup == b && b->over == 1 && *b->context == 1);
+    free((void *)b->context);
+    add_one(&b->cancelled);
+}
+
+/* The cancel callback may free what the callback uses. */
+static void test_cancel_after_callback(void **state)
+{
+    pthread_t thread;
+    busy b;
+    (void)state;
+    prepare_busy(&b, free_context);
+    PTP_WORK work = CreateThreadpoolWork(stay, &b, &b.environment);
+    SubmitThreadpoolWork(work);
+    start_cancelling(&thread, &b);
+    finish_busy(&b, thread);
+    assert_int_equal(b.cancelled, 1);
+}
+
+static void close_and_free(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    busy *b = context;
+    stay(instance, context, work);
+    CloseThreadpoolWork(work);
+    free((void *)b->context);
+}
+
+/* A member that its callback closes is not cancelled, even if the release has begun before. */
+static void test_member_closes_itself(void **state)
+{
+    pthread_t thread;
+    busy b;
+    (void)state;
+    prepare_busy(&b, free_context);
+    SubmitThreadpoolWork(CreateThreadpoolWork(close_and_free, &b, &b.environment));
+    start_cancelling(&thread, &b);
+    finish_busy(&b, thread);
+    assert_int_equal(b.cancelled, 0);
+}
+
+static void leave_and_stay(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    DisassociateCurrentThreadFromCallback(instance);
+    stay(instance, context, work);
+}
+
+/* A thread that waits for the object does not wait for a callback that has disassociated itself. A release does. */
+static void test_disassociated(void **state)
+{
+    pthread_t thread;
+    busy b;
+    (void)state;
+    prepare_busy(&b, free_context);
+    PTP_WORK work = CreateThreadpoolWork(leave_and_stay, &b, &b.environment);
+    SubmitThreadpoolWork(work);
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    start_cancelling(&thread, &b);
+    finish_busy(&b, thread);
+    assert_int_equal(b.cancelled, 1);
+}
+
+/* So does it if the program has closed the object meanwhile: the object lives as long as the callback. */
+static void test_disassociated_and_closed(void **state)
+{
+    volatile ULONG gone;
+    pthread_t thread;
+    busy b;
+    (void)state;
+    prepare_busy(&b, free_context);
+    PTP_WORK work = CreateThreadpoolWork(leave_and_stay, &b, &b.environment);
+    watch_object(&work->Object, &gone);
+    SubmitThreadpoolWork(work);
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    CloseThreadpoolWork(work);
+    start_cancelling(&thread, &b);
+    assert_int_equal(count_of(&gone), 0);
+    finish_busy(&b, thread);
+    assert_int_equal(b.cancelled, 0);
+    assert_int_equal(gone, 1);
+    free((void *)b.context);
+}
+
+/* Each release calls the cancel callbacks of its own members, with its own parameter. */
+static void test_two_releases(void **state)
+{
+    static busy late;
+    pthread_t thread;
+    busy b;
+    (void)state;
+    prepare_busy(&b, free_context);
+    late = (busy){.context = calloc(1, sizeof(*late.context)), .over = 1};
+    *late.context = 1;
+    SubmitThreadpoolWork(CreateThreadpoolWork(stay, &b, &b.environment));
+    start_cancelling(&thread, &b);
+    assert_non_null(CreateThreadpoolWork(stay, &late, &b.environment));
+    pthread_t opener;
+    pthread_create(&opener, NULL, open_later, b.opened);
+    CloseThreadpoolCleanupGroupMembers(b.group, TRUE, &late);
+    assert_int_equal(late.cancelled, 1);
+    pthread_join(opener, NULL);
+    finish_busy(&b, thread);
+    assert_int_equal(b.cancelled, 1);
+}
+
+static void end_thread(PVOID context, PVOID cleanup)
+{
+    (void)cleanup;
+    add_one(context);
+    ExitThread(0);
+}
+
+static DWORD cancel_and_end(PVOID group)
+{
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, NULL);
+    return 1;
+}
+
+/* The members are gone, though their cancel callbacks were not called. */
+static void test_thread_ends_in_cancel_callback(void **state)
+{
+    PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
+    TP_CALLBACK_ENVIRON environment;
+    volatile ULONG calls = 0;
+    volatile ULONG gone[3];
+    (void)state;
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, end_thread);
+    for (ULONG i = 0; i < ARRAYSIZE(gone); i += 1) {
+        watch_object(&CreateThreadpoolWork(run_work, (PVOID)&calls, &environment)->Object, &gone[i]);
+    }
+    HANDLE thread = CreateThread(NULL, 0, cancel_and_end, group, 0, NULL);
+    wait_event(thread);
+    assert_int_equal(calls, 1);
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, NULL);
+    assert_int_equal(calls, 1);
+    for (ULONG i = 0; i < ARRAYSIZE(gone); i += 1) {
+        assert_int_equal(gone[i], 1);
+    }
+    CloseThreadpoolCleanupGroup(group);
+    NtClose(thread);
+}
+
+static void fork_once(PVOID context, PVOID cleanup)
+{
+    (void)context;
+    if (add_one(&cancelled) == 1) {
+        *(pid_t *)cleanup = fork();
+    }
+}
+
+/* The rest of the cancel callbacks are called in the child as well. */
+static void test_fork_in_cancel_callback(void **state)
+{
+    PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
+    TP_CALLBACK_ENVIRON environment;
+    pid_t child;
+    int status;
+    (void)state;
+    cancelled = 0;
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, fork_once);
+    for (int i = 0; i < 3; i += 1) {
+        assert_non_null(CreateThreadpoolWork(run_work, NULL, &environment));
+    }
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, &child);
+    if (child == 0) {
+        _exit(cancelled == 3 ? 0 : 1);
+    }
+    assert_int_equal(cancelled, 3);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    CloseThreadpoolCleanupGroup(group);
+}
+
+static BOOLEAN call_left_ones(void *group)
+{
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, NULL);
+    return cancelled == 3;
+}
+
+static void block_in_first(PVOID context, PVOID cleanup)
+{
+    (void)cleanup;
+    if (add_one(&cancelled) == 1) {
+        gate *g = context;
+        set_event(g->entered);
+        wait_event(g->opened);
+    }
+}
+
+static DWORD cancel_in_thread(PVOID group)
+{
+    CloseThreadpoolCleanupGroupMembers(group, TRUE, NULL);
+    return 0;
+}
+
+/* The releasing thread stayed behind in a cancel callback: the child calls those that are left. */
+static void test_fork_beside_cancel_callback(void **state)
+{
+    gate g = {.entered = make_event(SynchronizationEvent), .opened = make_event(NotificationEvent)};
+    PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();
+    TP_CALLBACK_ENVIRON environment;
+    (void)state;
+    cancelled = 0;
+    InitializeThreadpoolEnvironment(&environment);
+    SetThreadpoolCallbackCleanupGroup(&environment, group, block_in_first);
+    for (int i = 0; i < 3; i += 1) {
+        assert_non_null(CreateThreadpoolWork(run_work, &g, &environment));
+    }
+    HANDLE thread = CreateThread(NULL, 0, cancel_in_thread, group, 0, NULL);
+    wait_event(g.entered);
+    assert_int_equal(in_child(call_left_ones, group), 0);
+    set_event(g.opened);
+    wait_event(thread);
+    assert_int_equal(cancelled, 3);
+    CloseThreadpoolCleanupGroup(group);
+    NtClose(thread);
+    NtClose(g.entered);
+    NtClose(g.opened);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_cancel),        WATCHED(test_no_cancel),          WATCHED(test_running),
-        WATCHED(test_member_leaves), WATCHED(test_group_closed_first), WATCHED(test_fork),
-        WATCHED(test_member_joins),  WATCHED(test_fork_while_releasing),
+        WATCHED(test_cancel),
+        WATCHED(test_no_cancel),
+        WATCHED(test_running),
+        WATCHED(test_member_leaves),
+        WATCHED(test_closed_member),
+        WATCHED(test_group_closed_first),
+        WATCHED(test_fork),
+        WATCHED(test_member_joins),
+        WATCHED(test_fork_while_releasing),
+        WATCHED(test_cancel_after_callback),
+        WATCHED(test_member_closes_itself),
+        WATCHED(test_disassociated),
+        WATCHED(test_disassociated_and_closed),
+        WATCHED(test_two_releases),
+        WATCHED(test_thread_ends_in_cancel_callback),
+        WATCHED(test_fork_in_cancel_callback),
+        WATCHED(test_fork_beside_cancel_callback),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

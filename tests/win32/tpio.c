@@ -245,12 +245,120 @@ static void test_wait_for_descriptor(void **state)
     finish(&c);
 }
 
+/* BindIoCompletionCallback: the routine has no context. */
+static channel bound;
+static volatile ULONG bound_inside;
+
+static void WINAPI bound_ready(DWORD error, DWORD bytes, LPOVERLAPPED overlapped)
+{
+    check(error == NO_ERROR && bytes == 0 && overlapped == NULL);
+    check(add_one(&bound_inside) == 1);
+    take(&bound);
+    if (bound.close) {
+        NtClose(bound.handle);
+    }
+    add_one(&bound.runs);
+    subtract_one(&bound_inside);
+    set_event(bound.ran);
+}
+
+static void prepare_bound(void)
+{
+    bound = (channel){.ran = make_event(SynchronizationEvent)};
+    assert_int_equal(pipe(bound.ends), 0);
+    assert_int_equal(
+        IoCreateDescriptorObject(&bound.handle, IO_DESCRIPTOR_ALL_ACCESS, NULL, bound.ends[0], IO_DESCRIPTOR_READABLE),
+        STATUS_SUCCESS);
+    assert_true(BindIoCompletionCallback(bound.handle, bound_ready, 0));
+}
+
+/* The object is gone: no callback follows. */
+static void finish_bound(ULONG runs)
+{
+    put(&bound);
+    pause_briefly();
+    assert_int_equal(count_of(&bound.runs), runs);
+    NtClose(bound.ran);
+    close(bound.ends[0]);
+    close(bound.ends[1]);
+}
+
+static void test_bind(void **state)
+{
+    (void)state;
+    prepare_bound();
+    for (ULONG i = 1; i <= 20; i += 1) {
+        put(&bound);
+        wait_event(bound.ran);
+        assert_int_equal(count_of(&bound.runs), i);
+    }
+    SetLastError(0);
+    assert_false(BindIoCompletionCallback(bound.handle, bound_ready, 0));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    await(count_of(&bound_inside) == 0);
+    NtClose(bound.handle);
+    finish_bound(20);
+}
+
+/* One of two handles may be closed. The end of the file is ready for ever: the routine closes the handle. */
+static void test_bind_until_closed(void **state)
+{
+    HANDLE other;
+    (void)state;
+    prepare_bound();
+    assert_int_equal(
+        NtDuplicateObject(NtCurrentProcess(), bound.handle, NtCurrentProcess(), &other, 0, 0, DUPLICATE_SAME_ACCESS),
+        STATUS_SUCCESS);
+    NtClose(bound.handle);
+    bound.handle = other;
+    put(&bound);
+    wait_event(bound.ran);
+    assert_int_equal(count_of(&bound.runs), 1);
+    bound.close = TRUE;
+    put(&bound);
+    wait_event(bound.ran);
+    assert_int_equal(count_of(&bound.runs), 2);
+    finish_bound(2);
+}
+
+static void test_bind_refusals(void **state)
+{
+    HANDLE event = make_event(SynchronizationEvent);
+    (void)state;
+    SetLastError(0);
+    assert_false(BindIoCompletionCallback(event, bound_ready, 0));
+    assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
+    SetLastError(0);
+    assert_false(BindIoCompletionCallback(event, bound_ready, 1));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    prepare_bound();
+    HANDLE second;
+    assert_int_equal(
+        IoCreateDescriptorObject(&second, IO_DESCRIPTOR_ALL_ACCESS, NULL, bound.ends[0], IO_DESCRIPTOR_READABLE),
+        STATUS_SUCCESS);
+    SetLastError(0);
+    assert_false(BindIoCompletionCallback(second, NULL, 0));
+    assert_int_equal(GetLastError(), ERROR_INVALID_PARAMETER);
+    NtClose(second);
+    NtClose(bound.handle);
+    finish_bound(0);
+    NtClose(event);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_operations),          WATCHED(test_several_started),       WATCHED(test_cancel),
-        WATCHED(test_cancel_pending),      WATCHED(test_close_inside_callback), WATCHED(test_refusals),
-        WATCHED(test_wait_for_descriptor), WATCHED(test_thread_ends_inside_callback),
+        WATCHED(test_operations),
+        WATCHED(test_several_started),
+        WATCHED(test_cancel),
+        WATCHED(test_cancel_pending),
+        WATCHED(test_close_inside_callback),
+        WATCHED(test_refusals),
+        WATCHED(test_wait_for_descriptor),
+        WATCHED(test_thread_ends_inside_callback),
+        WATCHED(test_bind),
+        WATCHED(test_bind_until_closed),
+        WATCHED(test_bind_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

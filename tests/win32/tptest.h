@@ -67,6 +67,12 @@ static inline PTP_POOL make_pool(ULONG maximum, PTP_CALLBACK_ENVIRON environment
     return pool;
 }
 
+/* A timer without a period has expired: its callback is queued, or has begun. */
+static inline BOOLEAN has_expired(PTP_TIMER timer)
+{
+    return TppHasTimerEnded(timer);
+}
+
 /* Reports when a closed object is deleted, and so its last callback is over. */
 static inline void note_gone(PVOID gone)
 {

@@ -51,10 +51,13 @@ static void test_one_shot(void **state)
     wait_event(w.ran);
     WaitForThreadpoolTimerCallbacks(timer, FALSE);
     assert_int_equal(w.runs, 1);
-    assert_false(IsThreadpoolTimerSet(timer));
+    assert_true(IsThreadpoolTimerSet(timer)); /* until it is set without a due time */
     SetThreadpoolTimer(timer, in_milliseconds(1, &due), 0, 10);
     wait_event(w.ran);
     assert_int_equal(count_of(&w.runs), 2);
+    assert_true(IsThreadpoolTimerSet(timer));
+    SetThreadpoolTimer(timer, NULL, 0, 0);
+    assert_false(IsThreadpoolTimerSet(timer));
     close_timer(timer, &w);
 }
 
@@ -92,6 +95,35 @@ static void test_period(void **state)
     close_timer(timer, &w);
 }
 
+static ULONG pending_of(PTP_TIMER timer)
+{
+    return (ULONG)(__atomic_load_n(&timer->Object.State, __ATOMIC_SEQ_CST) & TPP_PENDING_MASK);
+}
+
+/* Each period has a callback, even if no thread is free. */
+static void test_periods_without_thread(void **state)
+{
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
+    clock_watch w;
+    FILETIME due;
+    gate g;
+    PTP_TIMER timer = make_timer(&w, &environment);
+    (void)state;
+    gate_block(&g, &environment);
+    SetThreadpoolTimer(timer, in_milliseconds(0, &due), 1, 0);
+    await(pending_of(timer) >= 5);
+    assert_true(SetThreadpoolTimerEx(timer, NULL, 0, 0));
+    ULONG pending = pending_of(timer);
+    assert_int_equal(count_of(&w.runs), 0);
+    set_event(g.opened);
+    WaitForThreadpoolTimerCallbacks(timer, FALSE);
+    assert_int_equal(w.runs, pending);
+    close_timer(timer, &w);
+    CloseThreadpool(pool);
+    gate_close(&g);
+}
+
 static void test_set_again(void **state)
 {
     clock_watch w;
@@ -116,7 +148,8 @@ static void expire(PTP_TIMER timer)
 {
     FILETIME due;
     SetThreadpoolTimer(timer, in_milliseconds(0, &due), 0, 0);
-    await(!IsThreadpoolTimerSet(timer));
+    await(has_expired(timer));
+    assert_true(IsThreadpoolTimerSet(timer));
 }
 
 /* An expiration that finds no thread is a queued callback: it stays one when the timer is set again, and a wait waits
@@ -303,6 +336,7 @@ int main(void)
         WATCHED(test_one_shot),
         WATCHED(test_due_times),
         WATCHED(test_period),
+        WATCHED(test_periods_without_thread),
         WATCHED(test_set_again),
         WATCHED(test_queued_expirations),
         WATCHED(test_close_with_queued),

@@ -156,6 +156,27 @@ static NTSTATUS refusal(PTP_WAIT wait, HANDLE handle, PVOID reserved)
     return raised_by(try_wait, &a);
 }
 
+/* The exception tells that the handle is of a mutex. */
+static void test_mutex(void **state)
+{
+    HANDLE mutex = CreateMutexW(NULL, FALSE, NULL);
+    ULONG_PTR parameter = 0;
+    ULONG parameters = 0;
+    watched w;
+    (void)state;
+    prepare(&w, SynchronizationEvent, NULL);
+    __try {
+        SetThreadpoolWait(w.wait, mutex, NULL);
+    } __except (GetExceptionCode() == STATUS_THREADPOOL_HANDLE_EXCEPTION) {
+        parameters = GetExceptionInformation()->ExceptionRecord->NumberParameters;
+        parameter = GetExceptionInformation()->ExceptionRecord->ExceptionInformation[0];
+    }
+    assert_int_equal(parameters, 1);
+    assert_int_equal((NTSTATUS)parameter, STATUS_INVALID_PARAMETER_3);
+    NtClose(mutex);
+    finish(&w);
+}
+
 static void test_refusals(void **state)
 {
     watched w;
@@ -307,9 +328,9 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_signal),   WATCHED(test_timeout), WATCHED(test_set_again),   WATCHED(test_objects),
-        WATCHED(test_refusals), WATCHED(test_queued),  WATCHED(test_signal_wins), WATCHED(test_inside_callback),
-        WATCHED(test_many),     WATCHED(test_fork),
+        WATCHED(test_signal),          WATCHED(test_timeout),  WATCHED(test_set_again), WATCHED(test_objects),
+        WATCHED(test_mutex),           WATCHED(test_refusals), WATCHED(test_queued),    WATCHED(test_signal_wins),
+        WATCHED(test_inside_callback), WATCHED(test_many),     WATCHED(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,7 +151,7 @@ static void what_cannot_be_continued(void **state)
         code = GetExceptionCode();
     }
     assert_int_equal(code, STATUS_NONCONTINUABLE_EXCEPTION);
-    assert_int_equal(seen.ExceptionCode, STATUS_UNSUCCESSFUL);
+    assert_int_equal(seen.ExceptionCode, (DWORD)STATUS_UNSUCCESSFUL);
     expect_calls("g");
     assert_int_equal(RemoveVectoredExceptionHandler(handler), 1);
 }
@@ -212,7 +212,7 @@ static void a_handler_may_remove_itself(void **state)
 static LONG raise_again(PEXCEPTION_POINTERS exception)
 {
     called('n');
-    if (exception->ExceptionRecord->ExceptionCode == STATUS_NO_MEMORY)
+    if (exception->ExceptionRecord->ExceptionCode == (DWORD)STATUS_NO_MEMORY)
         return EXCEPTION_CONTINUE_SEARCH;
     __try {
         RtlRaiseStatus(STATUS_NO_MEMORY);
@@ -334,7 +334,7 @@ static void breakpoints(void **state)
     (void)state;
     if (!IsDebuggerPresent()) {
         DebugBreak();
-        assert_int_equal(seen.ExceptionCode, EXCEPTION_BREAKPOINT);
+        assert_int_equal(seen.ExceptionCode, (DWORD)EXCEPTION_BREAKPOINT);
         expect_calls("g");
     }
     assert_int_equal(RemoveVectoredExceptionHandler(handler), 1);

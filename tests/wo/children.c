@@ -3,6 +3,7 @@
 
 #include "ke/ki.h"
 
+#include <spawn.h>
 #include <uchar.h>
 
 static PWO_VIEW view;
@@ -216,12 +217,10 @@ static int adopt(const char *ticket)
 
 static pid_t start_program(const char *ticket)
 {
-    pid_t child = vfork();
-    if (child == 0) {
-        execl(program, program, ticket, (char *)NULL);
-        _exit(1);
-    }
-    assert_true(child > 0);
+    pid_t child;
+    char text[WO_TICKET_LENGTH];
+    snprintf(text, sizeof(text), "%s", ticket);
+    assert_int_equal(posix_spawn(&child, program, NULL, NULL, (char *[]){text, text, NULL}, environ), 0);
     return child;
 }
 
@@ -330,7 +329,7 @@ static void serve(PWO_VIEW v, PWO_REQUEST request)
 {
     assert_ptr_equal(v, view);
     if (request->Kind == WoCloseHandle) {
-        closed += 1;
+        __atomic_fetch_add(&closed, 1, __ATOMIC_RELAXED);
         return;
     }
     if (request->Handle == 666)
@@ -350,7 +349,7 @@ static void serve_requests(void *argument)
     assert_int_equal(create(u"Exported", 1, &exported), STATUS_SUCCESS);
     step(&s[0]);
     await_step(&s[1]);
-    assert_int_equal(closed, 1);
+    assert_int_equal(__atomic_load_n(&closed, __ATOMIC_RELAXED), 1);
 }
 
 static WO_REQUEST ask(ULONG64 handle, ULONG options)

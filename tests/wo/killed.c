@@ -167,6 +167,14 @@ static pid_t start_worker(unsigned seed)
     return child;
 }
 
+static ULONG count_processes(void)
+{
+    assert_true(WopLock(view));
+    ULONG count = view->World->Processes;
+    WopUnlock(view);
+    return count;
+}
+
 static void settle(void)
 {
     for (int i = 0; i < MUTANTS; i++) {
@@ -199,7 +207,7 @@ static void killed_at_random(void **state)
         assert_int_equal(await_process(workers[i]), 0);
     assert_false(s->failed);
     settle();
-    await(view->World->Processes == 1);
+    await(count_processes() == 1);
     assert_int_equal(view->World->Waiters, 1);
     LONG left = KeReadStateSemaphore(&tokens.semaphore);
     assert_true(left >= 0 && left <= 2);

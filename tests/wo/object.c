@@ -201,6 +201,12 @@ static void any_takes_the_first(void **state)
     assert_int_equal(state_of(&here, objects[3]), 1);
     for (int i = 0; i < 4; i++)
         assert_quiet(&here, objects[i]);
+    /* behind one that nobody waits for, one that somebody waits for, and then the one that is signaled */
+    WO_INDEX mixed[3] = {objects[0], objects[2], objects[3]};
+    assert_int_equal(WoBeginWait(&there, third, &objects[2], 1, WoWaitAny), STATUS_PENDING);
+    assert_int_equal(WoTryWait(&here, me, mixed, 3, WaitAny), STATUS_WAIT_2);
+    assert_int_equal(WoSetEvent(&here, objects[3], &previous), STATUS_SUCCESS);
+    assert_int_equal(WoEndWait(&there, third), STATUS_PENDING);
     /* the same object twice */
     WO_INDEX twice[3] = {objects[0], objects[0], objects[2]};
     assert_int_equal(WoBeginWait(&there, third, twice, 3, WoWaitAny), STATUS_PENDING);

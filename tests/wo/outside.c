@@ -400,6 +400,32 @@ static void two_processes(void **state)
     drop(&pong);
 }
 
+/* Each wait for a key is paired with one release of it, in another process. */
+static void keyed_events(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 500 };
+    WO_NEW new = {.Type = WoKeyedEvent};
+    KI_OUTSIDE keyed = {.View = view};
+    assert_int_equal(WoCreateObject(view, &new, &keyed.Index), STATUS_SUCCESS);
+    assert_int_equal(KiMeetOutside(&keyed, 16, FALSE, FALSE, NO_TIME), STATUS_TIMEOUT);
+    assert_int_equal(KiMeetOutside(&keyed, 16, TRUE, FALSE, &(LARGE_INTEGER){.QuadPart = -MILLISECOND}), STATUS_TIMEOUT);
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60 * test_slowdown());
+        for (int i = 0; i < ROUNDS; i++)
+            check(KiMeetOutside(&keyed, 16, TRUE, FALSE, NULL) == STATUS_SUCCESS);
+        _exit(0);
+    }
+    for (int i = 0; i < ROUNDS; i++)
+        assert_int_equal(KiMeetOutside(&keyed, 16, FALSE, FALSE, NULL), STATUS_SUCCESS);
+    assert_int_equal(await_process(child), 0);
+    assert_int_equal(KiMeetOutside(&keyed, 16, FALSE, FALSE, NO_TIME), STATUS_TIMEOUT);
+    WoDereferenceObject(view, keyed.Index);
+}
+
 /* A process that is killed while it owns and waits. */
 static void a_killed_owner_abandons(void **state)
 {
@@ -450,6 +476,7 @@ int main(void)
         WATCHED(notifications),
         WATCHED(moving),
         WATCHED(two_processes),
+        WATCHED(keyed_events),
         WATCHED(a_killed_owner_abandons),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -3,6 +3,10 @@
 #define INTERLOCK_COMMAND_H
 
 /* argv[0] is the subcommand. Returns the status of the program. */
+int command_cc(int argc, char **argv);
+int command_cxx(int argc, char **argv);
+int command_port(int argc, char **argv);
 int command_lab(int argc, char **argv);
+int command_machine(int argc, char **argv);
 
 #endif

@@ -14,7 +14,11 @@ typedef struct subcommand {
 } subcommand;
 
 static const subcommand subcommands[] = {
+    {"cc", "compile and link Win32 sources in C", command_cc},
+    {"c++", "compile and link Win32 sources in C++", command_cxx},
+    {"port", "what of a Win32 source tree is there, what is missing, what to look at", command_port},
     {"lab", "run a test under every schedule", command_lab},
+    {"machine", "make the world of names that all users share: Global\\", command_machine},
 #ifdef INTERLOCK_KD
     {"ps", "the processes that use Interlock", command_ps},
     {"session", "objects that processes share: names, handles, owners, waiters, deadlocks", command_session},
@@ -46,8 +50,29 @@ static int usage(FILE *to)
     return to == stderr ? 2 : 0;
 }
 
+/* NULL: there is none of that name. */
+static const subcommand *find(const char *name)
+{
+    for (size_t i = 0; i < SUBCOMMANDS; i++)
+        if (strcmp(name, subcommands[i].name) == 0)
+            return &subcommands[i];
+    return NULL;
+}
+
+/* interlock-cc is interlock cc: build systems want a compiler of one word. */
+static const subcommand *find_by_link(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+
+    return strncmp(name, "interlock-", 10) == 0 ? find(name + 10) : NULL;
+}
+
 int main(int argc, char **argv)
 {
+    const subcommand *found = argc > 0 ? find_by_link(argv[0]) : NULL;
+
+    if (found != NULL)
+        return found->run(argc, argv);
     if (argc < 2)
         return usage(stderr);
     if (strcmp(argv[1], "--help") == 0)
@@ -56,9 +81,9 @@ int main(int argc, char **argv)
         printf("interlock %s\n", INTERLOCK_VERSION);
         return 0;
     }
-    for (size_t i = 0; i < SUBCOMMANDS; i++)
-        if (strcmp(argv[1], subcommands[i].name) == 0)
-            return subcommands[i].run(argc - 1, argv + 1);
+    found = find(argv[1]);
+    if (found != NULL)
+        return found->run(argc - 1, argv + 1);
     fprintf(stderr, "interlock: there is no subcommand %s\n", argv[1]);
     return usage(stderr);
 }

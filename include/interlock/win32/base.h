@@ -9,8 +9,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <interlock/exception.h>
 #include <interlock/interlocked.h>
-#include <interlock/rtl.h>
+#include <interlock/winerror.h>
+#include <interlock/winstatus.h>
 
 INTERLOCK_BEGIN
 
@@ -45,8 +47,7 @@ typedef LPCSTR LPCTSTR, PCTSTR, LPCTCH, PCTCH;
 #endif
 #define TEXT(s) __TEXT(s)
 
-typedef BYTE *LPBOOLEAN;
-typedef WORD LANGID, *PLANGID;
+typedef WORD LANGID;
 typedef DWORD LCID, *PLCID, COLORREF;
 typedef UINT_PTR WPARAM;
 typedef LONG_PTR LPARAM, LRESULT;
@@ -73,13 +74,13 @@ typedef INT_PTR(WINAPI *PROC)(VOID);
 #define MAX_PATH 260
 
 #define MAXIMUM_WAIT_OBJECTS 64
-#define WAIT_OBJECT_0 ((DWORD)STATUS_WAIT_0)
-#define WAIT_ABANDONED ((DWORD)STATUS_ABANDONED_WAIT_0)
-#define WAIT_ABANDONED_0 ((DWORD)STATUS_ABANDONED_WAIT_0)
-#define WAIT_IO_COMPLETION ((DWORD)STATUS_USER_APC)
+#define WAIT_OBJECT_0 ((DWORD)0x00000000)
+#define WAIT_ABANDONED ((DWORD)0x00000080)
+#define WAIT_ABANDONED_0 ((DWORD)0x00000080)
+#define WAIT_IO_COMPLETION ((DWORD)0x000000C0)
 #define WAIT_TIMEOUT 258
 #define WAIT_FAILED ((DWORD)0xFFFFFFFF)
-#define STILL_ACTIVE ((DWORD)STATUS_PENDING)
+#define STILL_ACTIVE ((DWORD)0x00000103)
 
 #define MUTEX_MODIFY_STATE MUTANT_QUERY_STATE
 #define MUTEX_ALL_ACCESS MUTANT_ALL_ACCESS
@@ -126,6 +127,9 @@ typedef struct _OVERLAPPED {
 } OVERLAPPED, *LPOVERLAPPED;
 
 C_ASSERT(sizeof(OVERLAPPED) == 32);
+
+typedef VOID(WINAPI *LPOVERLAPPED_COMPLETION_ROUTINE)(DWORD dwErrorCode, DWORD dwNumberOfBytesTransfered,
+                                                      LPOVERLAPPED lpOverlapped);
 
 typedef struct _OVERLAPPED_ENTRY {
     ULONG_PTR lpCompletionKey;
@@ -186,8 +190,8 @@ WINBASEAPI DWORD WINAPI FormatMessageW(DWORD dwFlags, LPCVOID lpSource, DWORD dw
 /* Closes a handle of any kind. Fails with ERROR_INVALID_HANDLE. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI CloseHandle(HANDLE hObject);
 
-/* Opens another handle to the same object, with other rights if asked. Differs: within this process: another one is
-   ERROR_NOT_SUPPORTED. Since NT 3.1. */
+/* Opens another handle to the same object, with other rights if asked. Differs: not
+   every object and process can be reached (docs/processes.md): ERROR_NOT_SUPPORTED. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI DuplicateHandle(HANDLE hSourceProcessHandle, HANDLE hSourceHandle, HANDLE hTargetProcessHandle,
                                        LPHANDLE lpTargetHandle, DWORD dwDesiredAccess, BOOL bInheritHandle,
                                        DWORD dwOptions);
@@ -232,7 +236,7 @@ WINBASEAPI BOOL WINAPI HeapDestroy(HANDLE hHeap);
 WINBASEAPI LPVOID WINAPI HeapAlloc(HANDLE hHeap, DWORD dwFlags, SIZE_T dwBytes);
 
 /* Changes the size of a block and returns its address, which may change. Differs: the block moves whenever its size
-   changes: HEAP_REALLOC_IN_PLACE_ONLY then fails. Since NT 3.1. */
+   changes; HEAP_REALLOC_IN_PLACE_ONLY can only shrink it. Since NT 3.1. */
 WINBASEAPI LPVOID WINAPI HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes);
 
 /* Frees a block. NULL succeeds. Differs: a block of another heap is ERROR_INVALID_PARAMETER. Since NT 3.1. */
@@ -268,7 +272,8 @@ WINBASEAPI BOOL WINAPI GlobalUnlock(HGLOBAL hMem);
 WINBASEAPI SIZE_T WINAPI GlobalSize(HGLOBAL hMem);
 
 /*
- * Modules. kernel32, kernelbase and ntdll, with or without .dll and in any case, are this library; NULL is the program.
+ * Modules. kernel32, kernelbase, ntdll, msvcrt and ucrtbase, with or without .dll and in any case, are this library, as are
+ * the API sets api-ms-win-core-... and api-ms-win-crt-...; NULL is the program.
  */
 
 /* Returns the module with this name; NULL and ERROR_MOD_NOT_FOUND if there is none. Since NT 3.1. */
@@ -290,8 +295,9 @@ WINBASEAPI HMODULE WINAPI LoadLibraryExW(LPCWSTR lpLibFileName, HANDLE hFile, DW
 /* Releases a module. Fails with ERROR_INVALID_HANDLE. Differs: modules are never unloaded. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI FreeLibrary(HMODULE hLibModule);
 
-/* Returns the address of a function that the public headers declare; NULL and ERROR_PROC_NOT_FOUND if there is none.
-   Differs: no ordinals; with the static library only what the program uses, linked with -rdynamic. Since NT 3.1. */
+/* Returns the address of a function that the public headers declare, also of some that are macros or inline; NULL and
+   ERROR_PROC_NOT_FOUND if there is none. Differs: no ordinals; with the static library only what the program uses, linked
+   with -rdynamic. Since NT 3.1. */
 WINBASEAPI FARPROC WINAPI GetProcAddress(HMODULE hModule, LPCSTR lpProcName);
 #define GetModuleHandle INTERLOCK_AW(GetModuleHandle)
 #define GetModuleHandleEx INTERLOCK_AW(GetModuleHandleEx)
@@ -552,8 +558,28 @@ WINBASEAPI int WINAPI MulDiv(int nNumber, int nNumerator, int nDenominator);
 /* Clocks and the calendar. */
 
 typedef UINT MMRESULT;
+#define MMSYSERR_NOERROR 0
+#define MMSYSERR_ERROR 1
+#define MMSYSERR_INVALPARAM 11
+#define TIMERR_BASE 96
 #define TIMERR_NOERROR 0
-#define TIMERR_NOCANDO 97
+#define TIMERR_NOCANDO (TIMERR_BASE + 1)
+#define TIMERR_STRUCT (TIMERR_BASE + 33)
+
+typedef struct timecaps_tag {
+    UINT wPeriodMin;
+    UINT wPeriodMax;
+} TIMECAPS, *PTIMECAPS, *NPTIMECAPS, *LPTIMECAPS;
+
+typedef void(CALLBACK TIMECALLBACK)(UINT uTimerID, UINT uMsg, DWORD_PTR dwUser, DWORD_PTR dw1, DWORD_PTR dw2);
+typedef TIMECALLBACK *LPTIMECALLBACK;
+
+#define TIME_ONESHOT 0x0000
+#define TIME_PERIODIC 0x0001
+#define TIME_CALLBACK_FUNCTION 0x0000
+#define TIME_CALLBACK_EVENT_SET 0x0010
+#define TIME_CALLBACK_EVENT_PULSE 0x0020
+#define TIME_KILL_SYNCHRONOUS 0x0100
 
 /* Stores the finest clock of the host, and its units per second. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI QueryPerformanceCounter(LARGE_INTEGER *lpPerformanceCount);
@@ -593,16 +619,51 @@ WINBASEAPI BOOL WINAPI FileTimeToSystemTime(const FILETIME *lpFileTime, LPSYSTEM
 WINBASEAPI BOOL WINAPI FileTimeToLocalFileTime(const FILETIME *lpFileTime, LPFILETIME lpLocalFileTime);
 WINBASEAPI BOOL WINAPI LocalFileTimeToFileTime(const FILETIME *lpLocalFileTime, LPFILETIME lpFileTime);
 
+#define TIME_ZONE_ID_UNKNOWN 0
+#define TIME_ZONE_ID_STANDARD 1
+#define TIME_ZONE_ID_DAYLIGHT 2
+#define TIME_ZONE_ID_INVALID ((DWORD)0xFFFFFFFF)
+
+typedef struct _TIME_ZONE_INFORMATION {
+    LONG Bias; /* minutes: UTC = local time + Bias + the bias of the season */
+    WCHAR StandardName[32];
+    SYSTEMTIME StandardDate; /* wMonth 0: there is one season */
+    LONG StandardBias;
+    WCHAR DaylightName[32];
+    SYSTEMTIME DaylightDate;
+    LONG DaylightBias;
+} TIME_ZONE_INFORMATION, *PTIME_ZONE_INFORMATION, *LPTIME_ZONE_INFORMATION;
+
+C_ASSERT(sizeof(TIME_ZONE_INFORMATION) == 172);
+
+/* Stores the time zone and returns which of its seasons it is; TIME_ZONE_ID_INVALID for NULL. Dates are in the form of
+   days: the n-th weekday of a month, 5 being the last. Differs: the host's time zone (TZ); its names are the host's
+   abbreviations. Since NT 3.1. */
+WINBASEAPI DWORD WINAPI GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation);
+
 /* Returns -1, 0 or 1. Since NT 3.1. */
 WINBASEAPI LONG WINAPI CompareFileTime(const FILETIME *lpFileTime1, const FILETIME *lpFileTime2);
 
 /* GetTickCount by its multimedia name. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI timeGetTime(VOID);
 
-/* Requests a resolution and ends the request. Returns TIMERR_NOCANDO for 0. Differs: checked, without effect: the
-   resolution is that of the host. Since NT 3.1. */
+/* Stores the shortest and the longest period, 1 ms and 1000 s. Returns TIMERR_NOCANDO if the structure is missing or
+   too small. Since NT 3.1. */
+WINBASEAPI MMRESULT WINAPI timeGetDevCaps(LPTIMECAPS ptc, UINT cbtc);
+
+/* Requests a resolution and ends the request. Returns TIMERR_NOCANDO if it is no period of timeGetDevCaps. Differs:
+   checked, without effect: the resolution is that of the host. Since NT 3.1. */
 WINBASEAPI MMRESULT WINAPI timeBeginPeriod(UINT uPeriod);
 WINBASEAPI MMRESULT WINAPI timeEndPeriod(UINT uPeriod);
+
+/* Calls a function or sets or pulses an event, once or periodically, in a thread for all these timers. Returns an
+   identifier, or 0 if it fails. Differs: uResolution is ignored. Since NT 3.1. */
+WINBASEAPI MMRESULT WINAPI timeSetEvent(UINT uDelay, UINT uResolution, LPTIMECALLBACK fptc, DWORD_PTR dwUser,
+                                        UINT fuEvent);
+
+/* Ends a timer. With TIME_KILL_SYNCHRONOUS a call that runs has returned. Returns MMSYSERR_INVALPARAM if there is no
+   such timer, also after the only call of one without a period. Since NT 3.1. */
+WINBASEAPI MMRESULT WINAPI timeKillEvent(UINT uTimerID);
 
 /* Exceptions and debugging. rtl.h explains exceptions. */
 

@@ -14,16 +14,10 @@
 #endif
 
 #include <interlock/win32/base.h>
-
-#ifndef _WIN32_WINNT
-#define _WIN32_WINNT 0x0A00
+#ifndef __cplusplus
+#include <interlock/win32/sal1.h>
 #endif
-#ifndef WINVER
-#define WINVER _WIN32_WINNT
-#endif
-#ifndef NTDDI_VERSION
-#define NTDDI_VERSION 0x0A000008
-#endif
+#include <interlock/win32/version.h>
 
 /*
  * __declspec(name) and __declspec(name(argument)), with one name each. A name expands to an attribute, or to a comma
@@ -138,6 +132,30 @@
 #define vswprintf InterlockVsnwprintf
 #define wprintf InterlockWprintf
 #define fwprintf InterlockFwprintf
+#ifdef __cplusplus
+namespace std { /* where the standard library's headers look for them, if they come later */
+using ::InterlockWcslen;
+using ::InterlockWcsnlen;
+using ::InterlockWcscpy;
+using ::InterlockWcsncpy;
+using ::InterlockWcscat;
+using ::InterlockWcsncat;
+using ::InterlockWcscmp;
+using ::InterlockWcsncmp;
+using ::InterlockWcschr;
+using ::InterlockWcsrchr;
+using ::InterlockWcsstr;
+using ::InterlockWcspbrk;
+using ::InterlockWcsspn;
+using ::InterlockWcscspn;
+using ::InterlockWcstol;
+using ::InterlockWcstoul;
+using ::InterlockSnwprintf;
+using ::InterlockVsnwprintf;
+using ::InterlockWprintf;
+using ::InterlockFwprintf;
+}
+#endif
 #endif
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef INTERLOCK_WIN32_SYNC_H
 #define INTERLOCK_WIN32_SYNC_H
 
+#include <interlock/userlock.h>
 #include <interlock/win32/base.h>
 
 INTERLOCK_BEGIN
@@ -196,44 +197,44 @@ typedef RTL_SRWLOCK SRWLOCK, *PSRWLOCK;
 /* Initializes a free lock. Since Vista. */
 WINBASEAPI inline VOID InitializeSRWLock(PSRWLOCK SRWLock)
 {
-    RtlInitializeSRWLock(SRWLock);
+    RtlpInitializeSRWLock(SRWLock);
 }
 
 /* Blocks until the lock is acquired exclusively. Not recursive. Since Vista. */
 WINBASEAPI inline VOID AcquireSRWLockExclusive(PSRWLOCK SRWLock)
 {
-    RtlAcquireSRWLockExclusive(SRWLock);
+    RtlpAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Blocks until the lock is acquired shared, behind waiting exclusive acquires. Since Vista. */
 WINBASEAPI inline VOID AcquireSRWLockShared(PSRWLOCK SRWLock)
 {
-    RtlAcquireSRWLockShared(SRWLock);
+    RtlpAcquireSRWLockShared(SRWLock);
 }
 
 /* Acquires the lock exclusively if it is free. Returns TRUE if it did. Since 7. */
 WINBASEAPI inline BOOLEAN TryAcquireSRWLockExclusive(PSRWLOCK SRWLock)
 {
-    return RtlTryAcquireSRWLockExclusive(SRWLock);
+    return RtlpTryAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Acquires the lock shared if that is possible at once. Returns TRUE if it did. Since 7. */
 WINBASEAPI inline BOOLEAN TryAcquireSRWLockShared(PSRWLOCK SRWLock)
 {
-    return RtlTryAcquireSRWLockShared(SRWLock);
+    return RtlpTryAcquireSRWLockShared(SRWLock);
 }
 
 /* Releases an exclusive acquire. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Since Vista. */
 WINBASEAPI inline VOID ReleaseSRWLockExclusive(PSRWLOCK SRWLock)
 {
-    RtlReleaseSRWLockExclusive(SRWLock);
+    RtlpReleaseSRWLockExclusive(SRWLock);
 }
 
 /* Releases a shared acquire. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Differs: as
    RtlReleaseSRWLockShared. Since Vista. */
 WINBASEAPI inline VOID ReleaseSRWLockShared(PSRWLOCK SRWLock)
 {
-    RtlReleaseSRWLockShared(SRWLock);
+    RtlpReleaseSRWLockShared(SRWLock);
 }
 
 /* Condition variables. rtl.h explains them. */
@@ -286,12 +287,14 @@ WINBASEAPI VOID DeleteCriticalSection(LPCRITICAL_SECTION lpCriticalSection);
 /* Blocks until the caller owns the section; recursive. Differs: as RtlEnterCriticalSection. Since NT 3.1. */
 WINBASEAPI inline VOID EnterCriticalSection(LPCRITICAL_SECTION lpCriticalSection)
 {
+    extern NTSTATUS RtlEnterCriticalSection(PRTL_CRITICAL_SECTION); /* declared here only: windows.h has no such name */
     RtlEnterCriticalSection(lpCriticalSection);
 }
 
 /* Enters the section if it is free or owned by the caller. Returns TRUE if it did. Since NT 4.0. */
 WINBASEAPI inline BOOL TryEnterCriticalSection(LPCRITICAL_SECTION lpCriticalSection)
 {
+    extern ULONG RtlTryEnterCriticalSection(PRTL_CRITICAL_SECTION);
     return (BOOL)RtlTryEnterCriticalSection(lpCriticalSection);
 }
 
@@ -299,6 +302,7 @@ WINBASEAPI inline BOOL TryEnterCriticalSection(LPCRITICAL_SECTION lpCriticalSect
    3.1. */
 WINBASEAPI inline VOID LeaveCriticalSection(LPCRITICAL_SECTION lpCriticalSection)
 {
+    extern NTSTATUS RtlLeaveCriticalSection(PRTL_CRITICAL_SECTION);
     RtlLeaveCriticalSection(lpCriticalSection);
 }
 

@@ -1,8 +1,9 @@
-/* win32/thread.h: kernel32's threads, processes, thread-local storage, thread pool and wait chains. Part of win32.h. */
+/* win32/thread.h: kernel32's threads, processes, thread-local storage and thread pool. Part of win32.h. */
 #ifndef INTERLOCK_WIN32_THREAD_H
 #define INTERLOCK_WIN32_THREAD_H
 
-#include <interlock/threadpool.h>
+#include <interlock/tpenviron.h>
+#include <interlock/userlock.h>
 #include <interlock/win32/base.h>
 
 INTERLOCK_BEGIN
@@ -25,6 +26,8 @@ INTERLOCK_BEGIN
 #define THREAD_PRIORITY_ERROR_RETURN (MAXLONG)
 #define THREAD_PRIORITY_TIME_CRITICAL THREAD_BASE_PRIORITY_LOWRT
 #define THREAD_PRIORITY_IDLE THREAD_BASE_PRIORITY_IDLE
+#define THREAD_MODE_BACKGROUND_BEGIN 0x00010000
+#define THREAD_MODE_BACKGROUND_END 0x00020000
 
 typedef DWORD(WINAPI *PTHREAD_START_ROUTINE)(LPVOID lpThreadParameter);
 typedef PTHREAD_START_ROUTINE LPTHREAD_START_ROUTINE;
@@ -34,7 +37,8 @@ typedef VOID(WINAPI *PAPCFUNC)(ULONG_PTR Parameter);
 #define INTERLOCK_QUEUE_USER_APC_FLAGS
 typedef enum _QUEUE_USER_APC_FLAGS {
     QUEUE_USER_APC_FLAGS_NONE = 0x0,
-    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1 /* ERROR_NOT_SUPPORTED */
+    QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC = 0x1, /* ERROR_NOT_SUPPORTED, as is the next one */
+    QUEUE_USER_APC_CALLBACK_DATA_CONTEXT = 0x10000
 } QUEUE_USER_APC_FLAGS;
 #endif
 
@@ -82,6 +86,10 @@ WINBASEAPI DWORD WINAPI ResumeThread(HANDLE hThread);
 /* Returns the pseudo handle -2. Since NT 3.1. */
 WINBASEAPI HANDLE WINAPI GetCurrentThread(VOID);
 
+/* Returns the thread environment block, which winternl.h declares. Differs: this call stores the ids; the limits of the
+   stack are not there. Since NT 3.1. */
+NTSYSAPI struct _TEB *NTAPI NtCurrentTeb(VOID);
+
 /* Returns the id of the calling thread: the host's thread id. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetCurrentThreadId(VOID);
 
@@ -100,7 +108,8 @@ WINBASEAPI DWORD WINAPI GetProcessIdOfThread(HANDLE Thread);
 /* Scheduling. */
 
 /* Sets the priority relative to the process: -2 to 2, idle, or time critical. Differs: the host's scheduler follows
-   where the process has the right; background mode is ERROR_INVALID_PARAMETER. Since NT 3.1. */
+   where the process has the right; background mode, which the current thread begins and ends for itself, is stored
+   without effect. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI SetThreadPriority(HANDLE hThread, int nPriority);
 
 /* Returns the priority that was set; THREAD_PRIORITY_ERROR_RETURN on failure. Since NT 3.1. */
@@ -110,8 +119,8 @@ WINBASEAPI int WINAPI GetThreadPriority(HANDLE hThread);
 WINBASEAPI BOOL WINAPI SetThreadPriorityBoost(HANDLE hThread, BOOL bDisablePriorityBoost);
 WINBASEAPI BOOL WINAPI GetThreadPriorityBoost(HANDLE hThread, PBOOL pDisablePriorityBoost);
 
-/* Sets the processors of its group on which the thread may run. Returns the previous mask; 0 on failure. Differs:
-   applies to virtual processors; the host's scheduler is not affected. Since NT 3.5. */
+/* Sets the processors of its group on which the thread may run; those that do not exist are ignored. Returns the
+   previous mask; 0 on failure. Differs: applies to virtual processors; the host's scheduler is not affected. Since NT 3.5. */
 WINBASEAPI DWORD_PTR WINAPI SetThreadAffinityMask(HANDLE hThread, DWORD_PTR dwThreadAffinityMask);
 
 /* Sets and queries group and mask. Differs: applies to virtual processors; the host's scheduler is not affected. Since
@@ -159,7 +168,7 @@ WINBASEAPI BOOL WINAPI GetThreadIOPendingFlag(HANDLE hThread, PBOOL lpIOIsPendin
    Server 2003. */
 WINBASEAPI BOOL WINAPI SetThreadStackGuarantee(PULONG StackSizeInBytes);
 
-/* Thread-local and fiber-local storage. There are no fibers: each thread counts as one. */
+/* Thread-local and fiber-local storage. A thread that is no fiber (fiber.h) has fiber-local values like one. */
 
 #ifndef TLS_MINIMUM_AVAILABLE
 #define TLS_MINIMUM_AVAILABLE 64
@@ -170,7 +179,7 @@ WINBASEAPI BOOL WINAPI SetThreadStackGuarantee(PULONG StackSizeInBytes);
 
 typedef VOID(WINAPI *PFLS_CALLBACK_FUNCTION)(PVOID lpFlsData);
 
-/* Allocates an index whose value is NULL in every thread; TLS_OUT_OF_INDEXES after 1088. Since NT 3.1. */
+/* Allocates an index whose value is NULL in every thread; TLS_OUT_OF_INDEXES after 1087. Never 0. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI TlsAlloc(VOID);
 
 /* Frees the index. Since NT 3.1. */
@@ -183,34 +192,16 @@ WINBASEAPI LPVOID WINAPI TlsGetValue(DWORD dwTlsIndex);
 /* Sets the thread's value. The first one of an index above 63 allocates memory. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI TlsSetValue(DWORD dwTlsIndex, LPVOID lpTlsValue);
 
-/* Allocates an index, with a callback for the values that are not NULL when a thread ends; FLS_OUT_OF_INDEXES if there
-   is none. Differs: 127 indexes; newer versions of Windows 10 have more. Since Server 2003. */
+/* Allocates an index, with a callback for the values that are not NULL when a thread or fiber ends; FLS_OUT_OF_INDEXES if
+   there is none. Differs: 127 indexes; newer versions of Windows 10 have more. Since Server 2003. */
 WINBASEAPI DWORD WINAPI FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback);
 
-/* Calls back for the values of all threads, waits for running callbacks, and frees the index. Since Server 2003. */
+/* Calls back for the values of all threads and fibers, waits for running callbacks, and frees the index. Since Server 2003. */
 WINBASEAPI BOOL WINAPI FlsFree(DWORD dwFlsIndex);
 
-/* Returns and sets the thread's value. Since Server 2003. */
+/* Returns and sets the value of the thread or fiber. An index that is not allocated takes one, too. Since Server 2003. */
 WINBASEAPI PVOID WINAPI FlsGetValue(DWORD dwFlsIndex);
 WINBASEAPI BOOL WINAPI FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData);
-
-/* C runtime threads. <process.h> declares them. */
-
-typedef void (*_beginthread_proc_type)(void *);
-typedef unsigned (*_beginthreadex_proc_type)(void *);
-
-/* Starts a thread that closes its own handle when it ends. Returns -1 and sets errno on failure. Since NT 3.1. */
-WINBASEAPI uintptr_t _beginthread(_beginthread_proc_type _StartAddress, unsigned _StackSize, void *_ArgList);
-
-/* Ends the calling thread of _beginthread and closes its handle. Does not return. Since NT 3.1. */
-WINBASEAPI DECLSPEC_NORETURN void _endthread(void);
-
-/* CreateThread by the C runtime's name. Returns 0 and sets errno on failure. Since NT 3.1. */
-WINBASEAPI uintptr_t _beginthreadex(void *_Security, unsigned _StackSize, _beginthreadex_proc_type _StartAddress,
-                                    void *_ArgList, unsigned _InitFlag, unsigned *_ThrdAddr);
-
-/* Ends the calling thread with an exit code. Does not return. Since NT 3.1. */
-WINBASEAPI DECLSPEC_NORETURN void _endthreadex(unsigned _Retval);
 
 /*
  * Processes. A child is a process of the host. It inherits handles of events, mutexes, semaphores, timers, directories,
@@ -440,7 +431,8 @@ WINBASEAPI VOID CloseThreadpool(PTP_POOL ptpp);
 /* Creates a group of objects that are closed together. Since Vista. */
 WINBASEAPI PTP_CLEANUP_GROUP CreateThreadpoolCleanupGroup(VOID);
 
-/* Closes all members and waits for their callbacks, cancelling pending ones if asked. Since Vista. */
+/* Closes all members and waits for their callbacks, cancelling pending ones if asked. Then calls the cancel callback of
+   each member that was cancelled before the program has closed it. Since Vista. */
 WINBASEAPI VOID CloseThreadpoolCleanupGroupMembers(PTP_CLEANUP_GROUP ptpcg, BOOL fCancelPendingCallbacks,
                                                    PVOID pvCleanupContext);
 
@@ -462,7 +454,7 @@ WINBASEAPI VOID FreeLibraryWhenCallbackReturns(PTP_CALLBACK_INSTANCE pci, HMODUL
 /* Stops counting the callback as running. Returns FALSE if no other thread can take over. Since Vista. */
 WINBASEAPI BOOL CallbackMayRunLong(PTP_CALLBACK_INSTANCE pci);
 
-/* Counts the callback as finished for threads that wait on the object. Since Vista. */
+/* Counts the callback as finished for threads that wait on the object, but not for its cleanup group. Since Vista. */
 WINBASEAPI VOID DisassociateCurrentThreadFromCallback(PTP_CALLBACK_INSTANCE pci);
 
 /* Work objects. Submitting cannot fail. */
@@ -492,7 +484,7 @@ WINBASEAPI PTP_TIMER CreateThreadpoolTimer(PTP_TIMER_CALLBACK pfnti, PVOID pv, P
 WINBASEAPI VOID SetThreadpoolTimer(PTP_TIMER pti, PFILETIME pftDueTime, DWORD msPeriod, DWORD msWindowLength);
 WINBASEAPI BOOL SetThreadpoolTimerEx(PTP_TIMER pti, PFILETIME pftDueTime, DWORD msPeriod, DWORD msWindowLength);
 
-/* Returns TRUE while the timer will expire. Differs: FALSE after a timer without a period has expired. Since Vista. */
+/* Returns TRUE if the last call that set the timer gave it a due time, even if it has expired since. Since Vista. */
 WINBASEAPI BOOL IsThreadpoolTimerSet(PTP_TIMER pti);
 
 /* Blocks until no callback is queued or running, cancelling pending ones if asked. The timer stays set. Since Vista. */
@@ -537,18 +529,25 @@ WINBASEAPI VOID WaitForThreadpoolIoCallbacks(PTP_IO pio, BOOL fCancelPendingCall
 /* Closes the object. Since Vista. */
 WINBASEAPI VOID CloseThreadpoolIo(PTP_IO pio);
 
+/* Binds a file to a routine until its last handle is closed. Fails with ERROR_INVALID_PARAMETER if it is bound, or Flags
+   is not 0. Differs: the file is a descriptor object (io.h), anything else ERROR_INVALID_HANDLE; the routine is called
+   whenever the descriptor is ready, one call after the other, with NO_ERROR, 0 and NULL. Since 2000. */
+WINBASEAPI BOOL WINAPI BindIoCompletionCallback(HANDLE FileHandle, LPOVERLAPPED_COMPLETION_ROUTINE Function,
+                                                ULONG Flags);
+
 /* The older interface. Everything runs in the pool of the process. */
 
 /* Runs a routine in the pool of the process. Since 2000. */
 WINBASEAPI BOOL QueueUserWorkItem(LPTHREAD_START_ROUTINE Function, PVOID Context, ULONG Flags);
 
-/* Runs a routine each time an object is signaled or the time is over. Differs: the wait is set again when the routine
-   has returned; it references the object; a mutex is ERROR_INVALID_PARAMETER. Since 2000. */
+/* Runs a routine each time an object is signaled or the time is over, also while an earlier call runs. Differs: it
+   references the object; a wait for a mutex has a thread of its own, which runs the routine. Since 2000. */
 WINBASEAPI BOOL RegisterWaitForSingleObject(PHANDLE phNewWaitObject, HANDLE hObject, WAITORTIMERCALLBACK Callback,
                                             PVOID Context, ULONG dwMilliseconds, ULONG dwFlags);
 
-/* Ends a registered wait. Fails with ERROR_IO_PENDING while the routine runs. The Ex form sets CompletionEvent at the
-   end, or blocks until then if it is INVALID_HANDLE_VALUE. Since 2000. */
+/* Ends a registered wait. Fails with ERROR_IO_PENDING while calls of the routine are pending or running, which still
+   occur. The Ex form sets CompletionEvent after the last one, or blocks until then if it is INVALID_HANDLE_VALUE. Since
+   2000. */
 WINBASEAPI BOOL UnregisterWait(HANDLE WaitHandle);
 WINBASEAPI BOOL UnregisterWaitEx(HANDLE WaitHandle, HANDLE CompletionEvent);
 
@@ -568,91 +567,6 @@ WINBASEAPI BOOL DeleteTimerQueueTimer(HANDLE TimerQueue, HANDLE Timer, HANDLE Co
 /* Deletes a queue with all its timers. CompletionEvent is that of UnregisterWaitEx. Since 2000. */
 WINBASEAPI BOOL DeleteTimerQueue(HANDLE TimerQueue);
 WINBASEAPI BOOL DeleteTimerQueueEx(HANDLE TimerQueue, HANDLE CompletionEvent);
-
-/*
- * Wait chains. What a thread waits on, who owns that, and what the owner waits on; <wct.h> declares them. A chain is a
- * snapshot: all threads of the process are held at the entry points of the library while it is taken. Other processes
- * go on; a cycle through them is found twice, with the same waits.
- */
-
-typedef LPVOID HWCT;
-
-typedef enum _WCT_OBJECT_TYPE {
-    WctCriticalSectionType = 1,
-    WctSendMessageType,
-    WctMutexType,
-    WctAlpcType,
-    WctComType,
-    WctThreadWaitType,
-    WctProcessWaitType,
-    WctThreadType,
-    WctComActivationType,
-    WctUnknownType,
-    WctSocketIoType,
-    WctSmbIoType,
-    WctMaxType
-} WCT_OBJECT_TYPE;
-
-typedef enum _WCT_OBJECT_STATUS {
-    WctStatusNoAccess = 1,
-    WctStatusRunning,
-    WctStatusBlocked,
-    WctStatusPidOnly,
-    WctStatusPidOnlyRpcss,
-    WctStatusOwned,
-    WctStatusNotOwned,
-    WctStatusAbandoned,
-    WctStatusUnknown,
-    WctStatusError,
-    WctStatusMax
-} WCT_OBJECT_STATUS;
-
-#define WCT_MAX_NODE_COUNT 16
-#define WCT_OBJNAME_LENGTH 128
-
-#define WCT_ASYNC_OPEN_FLAG 0x1
-#define WCT_OUT_OF_PROC_FLAG 0x1
-#define WCT_OUT_OF_PROC_COM_FLAG 0x2
-#define WCT_OUT_OF_PROC_CS_FLAG 0x4
-#define WCT_NETWORK_IO_FLAG 0x8
-#define WCTP_OPEN_ALL_FLAGS WCT_ASYNC_OPEN_FLAG
-#define WCTP_GETINFO_ALL_FLAGS (WCT_OUT_OF_PROC_FLAG | WCT_OUT_OF_PROC_COM_FLAG | WCT_OUT_OF_PROC_CS_FLAG)
-
-typedef struct _WAITCHAIN_NODE_INFO {
-    WCT_OBJECT_TYPE ObjectType;
-    WCT_OBJECT_STATUS ObjectStatus;
-    __extension__ union {
-        struct {
-            WCHAR ObjectName[WCT_OBJNAME_LENGTH]; /* empty: unnamed */
-            LARGE_INTEGER Timeout;
-            BOOL Alertable;
-        } LockObject;
-        struct {
-            DWORD ProcessId;
-            DWORD ThreadId;
-            DWORD WaitTime; /* in ms */
-            DWORD ContextSwitches;
-        } ThreadObject;
-    };
-} WAITCHAIN_NODE_INFO, *PWAITCHAIN_NODE_INFO;
-
-typedef VOID(CALLBACK *PWAITCHAINCALLBACK)(HWCT WctHandle, DWORD_PTR Context, DWORD CallbackStatus, LPDWORD NodeCount,
-                                           PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
-
-/* Opens a session for GetThreadWaitChain; NULL on failure. Differs: asynchronous sessions are ERROR_NOT_SUPPORTED.
-   Since Vista. */
-WINBASEAPI HWCT WINAPI OpenThreadWaitChainSession(DWORD Flags, PWAITCHAINCALLBACK callback);
-
-/* Closes the session. Since Vista. */
-WINBASEAPI VOID WINAPI CloseThreadWaitChainSession(HWCT WctHandle);
-
-/* Stores up to 16 nodes, from a thread over what it waits on to the owner, and whether they form a cycle. Fails with
-   ERROR_OBJECT_NOT_FOUND if there is no such thread, with ERROR_MORE_DATA if the chain is longer; the nodes that fit
-   are valid. WCT_OUT_OF_PROC_FLAG: shared mutexes are followed into other processes. Differs: a thread of another process
-   must have used a shared object, and what it waits for in its own process is not known (WctStatusUnknown); critical
-   sections, mutexes, threads and processes: anything else is WctUnknownType. Since Vista. */
-WINBASEAPI BOOL WINAPI GetThreadWaitChain(HWCT WctHandle, DWORD_PTR Context, DWORD Flags, DWORD ThreadId,
-                                          LPDWORD NodeCount, PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
 
 INTERLOCK_END
 

@@ -104,6 +104,13 @@ void LabYield(void);
 /* Advances virtual time, in units of 100 ns, without sleeping. */
 void LabAdvanceTime(uint64_t Time);
 
+/*
+ * Between these two the calling thread is inside the C library, as an interrupt sees it: one that would stop the thread
+ * is put off, and comes again after the thread has left.
+ */
+void LabEnterLibc(void);
+void LabLeaveLibc(void);
+
 /* Memory of the schedule. Freed memory is not reused before the schedule ends; accessing it is a failure. */
 void *LabAllocate(size_t Size);
 void LabFree(void *Memory);

@@ -1,0 +1,174 @@
+/* userlock.h: the locks of user mode as structures, and their inline paths. rtl.h and win32/sync.h have the functions. */
+#ifndef INTERLOCK_USERLOCK_H
+#define INTERLOCK_USERLOCK_H
+
+#include <interlock/windef.h>
+
+INTERLOCK_BEGIN
+
+/* Slim reader/writer locks. */
+
+typedef struct _RTL_SRWLOCK {
+    PVOID Ptr;
+} RTL_SRWLOCK, *PRTL_SRWLOCK;
+
+#define RTL_SRWLOCK_INIT {0}
+
+C_ASSERT(sizeof(RTL_SRWLOCK) == 8);
+
+/* Internal: the paths where the inline guess was wrong. */
+NTSYSAPI VOID RtlpAcquireSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI VOID RtlpAcquireSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI BOOLEAN RtlpTryAcquireSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI BOOLEAN RtlpTryAcquireSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI VOID RtlpReleaseSRWLockExclusiveContended(PRTL_SRWLOCK SRWLock);
+NTSYSAPI VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
+
+#define RTLP_SRWLOCK_EXCLUSIVE ((ULONG_PTR)0x1)
+#define RTLP_SRWLOCK_ONE_SHARER ((ULONG_PTR)0x11)
+
+/* Internal: one compare-exchange, acq_rel: an acquire pairs with the release before it. Guesses the common value
+   instead of reading it: a read would have to wait for the last store to the cache line. */
+NTSYSAPI inline BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To)
+{
+    return __atomic_compare_exchange_n((volatile ULONG_PTR *)SRWLock, &From, To, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Internal: InitializeSRWLock, inline. */
+NTSYSAPI inline VOID RtlpInitializeSRWLock(PRTL_SRWLOCK SRWLock)
+{
+    __atomic_store_n((volatile ULONG_PTR *)SRWLock, 0, __ATOMIC_RELEASE);
+}
+
+/* Internal: AcquireSRWLockExclusive, inline. */
+NTSYSAPI inline VOID RtlpAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+{
+    if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE)) {
+        RtlpAcquireSRWLockExclusiveContended(SRWLock);
+    }
+}
+
+/* Internal: AcquireSRWLockShared, inline. */
+NTSYSAPI inline VOID RtlpAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+{
+    if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER)) {
+        RtlpAcquireSRWLockSharedContended(SRWLock);
+    }
+}
+
+/* Internal: TryAcquireSRWLockExclusive, inline. */
+NTSYSAPI inline BOOLEAN RtlpTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+{
+    return RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE) || RtlpTryAcquireSRWLockExclusiveContended(SRWLock);
+}
+
+/* Internal: TryAcquireSRWLockShared, inline. */
+NTSYSAPI inline BOOLEAN RtlpTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+{
+    return RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER) || RtlpTryAcquireSRWLockSharedContended(SRWLock);
+}
+
+/* Internal: ReleaseSRWLockExclusive, inline. */
+NTSYSAPI inline VOID RtlpReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+{
+    if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_EXCLUSIVE, 0)) {
+        RtlpReleaseSRWLockExclusiveContended(SRWLock);
+    }
+}
+
+/* Internal: ReleaseSRWLockShared, inline. */
+NTSYSAPI inline VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
+{
+    if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_ONE_SHARER, 0)) {
+        RtlpReleaseSRWLockSharedContended(SRWLock);
+    }
+}
+
+/* Run-once. */
+
+#define RTL_RUN_ONCE_INIT {0}
+#define RTL_RUN_ONCE_CHECK_ONLY 0x00000001UL
+#define RTL_RUN_ONCE_ASYNC 0x00000002UL
+#define RTL_RUN_ONCE_INIT_FAILED 0x00000004UL
+#define RTL_RUN_ONCE_CTX_RESERVED_BITS 2
+
+typedef union _RTL_RUN_ONCE {
+    PVOID Ptr;
+} RTL_RUN_ONCE, *PRTL_RUN_ONCE;
+
+C_ASSERT(sizeof(RTL_RUN_ONCE) == 8);
+
+/* Critical sections. */
+
+#define RTL_CRITSECT_TYPE 0
+#define RTL_RESOURCE_TYPE 1
+
+/* One per section or resource that has debug information, linked into the list of the process. */
+typedef struct _RTL_CRITICAL_SECTION_DEBUG {
+    WORD Type;
+    WORD CreatorBackTraceIndex;
+    struct _RTL_CRITICAL_SECTION *CriticalSection;
+    LIST_ENTRY ProcessLocksList;
+    DWORD EntryCount;
+    DWORD ContentionCount;
+    DWORD Flags;
+    WORD CreatorBackTraceIndexHigh;
+    WORD Identifier;
+} RTL_CRITICAL_SECTION_DEBUG, *PRTL_CRITICAL_SECTION_DEBUG, RTL_RESOURCE_DEBUG, *PRTL_RESOURCE_DEBUG;
+
+/* LockCount: -1 free, -2 held. Bit 0 clear: held. Bit 1 clear: a woken waiter has not run yet. The rest is -1 minus the
+   number of waiters. */
+typedef struct _RTL_CRITICAL_SECTION {
+    PRTL_CRITICAL_SECTION_DEBUG DebugInfo; /* (PVOID)-1: none */
+    LONG LockCount;
+    LONG RecursionCount;
+    HANDLE OwningThread;  /* its id; NULL: free */
+    HANDLE LockSemaphore; /* how waiters wait: NULL before the first one, an event, or -1 */
+    ULONG_PTR SpinCount;
+} RTL_CRITICAL_SECTION, *PRTL_CRITICAL_SECTION;
+
+C_ASSERT(sizeof(RTL_CRITICAL_SECTION) == 40);
+C_ASSERT(FIELD_OFFSET(RTL_CRITICAL_SECTION, LockCount) == 8);
+C_ASSERT(FIELD_OFFSET(RTL_CRITICAL_SECTION, SpinCount) == 32);
+C_ASSERT(sizeof(RTL_CRITICAL_SECTION_DEBUG) == 48);
+
+/* Flags of RtlInitializeCriticalSectionEx. The low 24 bits of a spin count are the count. */
+#define RTL_CRITICAL_SECTION_FLAG_NO_DEBUG_INFO 0x01000000
+#define RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN 0x02000000
+#define RTL_CRITICAL_SECTION_FLAG_STATIC_INIT 0x04000000
+#define RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE 0x08000000
+#define RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO 0x10000000
+#define RTL_CRITICAL_SECTION_ALL_FLAG_BITS 0xFF000000
+#define RTL_CRITICAL_SECTION_FLAG_RESERVED                                                                             \
+    (RTL_CRITICAL_SECTION_ALL_FLAG_BITS &                                                                              \
+     (~(RTL_CRITICAL_SECTION_FLAG_NO_DEBUG_INFO | RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN |                             \
+        RTL_CRITICAL_SECTION_FLAG_STATIC_INIT | RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE |                              \
+        RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)))
+#define RTL_CRITICAL_SECTION_DEBUG_FLAG_STATIC_INIT 0x00000001
+
+/* Condition variables. */
+
+typedef struct _RTL_CONDITION_VARIABLE {
+    PVOID Ptr;
+} RTL_CONDITION_VARIABLE, *PRTL_CONDITION_VARIABLE;
+
+#define RTL_CONDITION_VARIABLE_INIT {0}
+#define RTL_CONDITION_VARIABLE_LOCKMODE_SHARED 0x1
+
+C_ASSERT(sizeof(RTL_CONDITION_VARIABLE) == 8);
+
+/* Barriers. */
+
+typedef struct _RTL_BARRIER {
+    DWORD Reserved1;
+    DWORD Reserved2;
+    ULONG_PTR Reserved3[2];
+    DWORD Reserved4;
+    DWORD Reserved5;
+} RTL_BARRIER, *PRTL_BARRIER;
+
+C_ASSERT(sizeof(RTL_BARRIER) == 32);
+
+INTERLOCK_END
+
+#endif

@@ -1,0 +1,58 @@
+/* win32/crt.h: functions of Microsoft's C library that the library has. corecrt.h includes it and has those that are inline. */
+#ifndef INTERLOCK_WIN32_CRT_H
+#define INTERLOCK_WIN32_CRT_H
+
+#include <time.h>
+
+#include <interlock/win32/base.h>
+
+INTERLOCK_BEGIN
+
+typedef int errno_t;
+
+/*
+ * Invalid parameters. A function of the C library that checks its parameters calls the handler of the thread, or of the
+ * process. It returns an error if the handler returns. Without a handler the process ends, as on Windows.
+ */
+
+typedef void (*_invalid_parameter_handler)(const WCHAR *Expression, const WCHAR *Function, const WCHAR *File,
+                                           unsigned int Line, uintptr_t Reserved);
+
+/* Sets the handler of the process, or of the thread, and returns the one before; NULL removes it. Since XP, 8.1. */
+WINBASEAPI _invalid_parameter_handler _set_invalid_parameter_handler(_invalid_parameter_handler _Handler);
+WINBASEAPI _invalid_parameter_handler _set_thread_local_invalid_parameter_handler(_invalid_parameter_handler _Handler);
+
+/* Returns the handler of the process, or of the thread; NULL if there is none. Since XP, 8.1. */
+WINBASEAPI _invalid_parameter_handler _get_invalid_parameter_handler(void);
+WINBASEAPI _invalid_parameter_handler _get_thread_local_invalid_parameter_handler(void);
+
+/* Calls the handler, without a description; ends the process if there is none. Since XP. */
+WINBASEAPI void _invalid_parameter_noinfo(void);
+
+/* The calendar. */
+
+struct _timeb {
+    time_t time;
+    unsigned short millitm;
+    short timezone; /* minutes that UTC is ahead of standard time */
+    short dstflag;  /* nonzero in daylight saving time */
+};
+
+/* Stores the date and time of day of a time, in local time or in UTC. Returns EINVAL if there is none; tm_year and the
+   others are then -1. Since XP. */
+WINBASEAPI errno_t localtime_s(struct tm *_Tm, const time_t *_Time);
+WINBASEAPI errno_t gmtime_s(struct tm *_Tm, const time_t *_Time);
+
+/* Stores the time. The second form returns EINVAL for NULL. Since NT 3.1, XP. */
+WINBASEAPI void _ftime(struct _timeb *_Time);
+WINBASEAPI errno_t _ftime_s(struct _timeb *_Time);
+
+#define _localtime64_s localtime_s
+#define _gmtime64_s gmtime_s
+#define __timeb64 _timeb
+#define _ftime64 _ftime
+#define _ftime64_s _ftime_s
+
+INTERLOCK_END
+
+#endif

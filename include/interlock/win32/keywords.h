@@ -1,0 +1,95 @@
+/*
+ * win32/keywords.h: what Microsoft's compilers know before the first header. Macros only: `interlock cc` includes it before
+ * every source. windef.h and language.h define the same for sources that other compilers compile.
+ */
+#ifndef INTERLOCK_WIN32_KEYWORDS_H
+#define INTERLOCK_WIN32_KEYWORDS_H
+
+#ifndef __ASSEMBLER__
+struct interlock_keywords; /* a translation unit of this header alone must declare something */
+#endif
+
+/* Calling conventions. There is only one. */
+#ifndef __stdcall
+#define __stdcall
+#endif
+#ifndef __cdecl
+#define __cdecl
+#endif
+#ifndef __fastcall
+#define __fastcall
+#endif
+
+#ifndef __forceinline
+#define __forceinline inline __attribute__((always_inline))
+#endif
+#ifndef __int64
+#define __int8 char
+#define __int16 short
+#define __int32 int
+#define __int64 long long
+#endif
+
+/*
+ * __declspec(name) and __declspec(name(argument)), with one name each. A name expands to an attribute, or to a comma
+ * and a storage class.
+ */
+#ifndef __declspec
+#define __declspec(...) INTERLOCK_DECLSPEC(INTERLOCK_DECLSPEC_##__VA_ARGS__)
+#endif
+#define INTERLOCK_DECLSPEC(...) INTERLOCK_DECLSPEC_CHOOSE(__VA_ARGS__, , )
+#define INTERLOCK_DECLSPEC_CHOOSE(Attribute, Storage, ...) __attribute__((Attribute)) Storage
+#define INTERLOCK_DECLSPEC_align(Bytes) aligned(Bytes)
+#define INTERLOCK_DECLSPEC_allocate(Section)
+#define INTERLOCK_DECLSPEC_deprecated deprecated
+#define INTERLOCK_DECLSPEC_dllexport visibility("default")
+#define INTERLOCK_DECLSPEC_dllimport visibility("default")
+#define INTERLOCK_DECLSPEC_noalias
+#define INTERLOCK_DECLSPEC_noinline noinline
+#define INTERLOCK_DECLSPEC_noreturn noreturn
+#define INTERLOCK_DECLSPEC_nothrow nothrow
+#define INTERLOCK_DECLSPEC_novtable
+#define INTERLOCK_DECLSPEC_restrict
+#define INTERLOCK_DECLSPEC_selectany weak
+#define INTERLOCK_DECLSPEC_uuid(Text)
+#ifdef __cplusplus
+#define INTERLOCK_DECLSPEC_thread , thread_local
+#else
+#define INTERLOCK_DECLSPEC_thread , _Thread_local
+#endif
+
+#ifndef _cdecl
+#define _cdecl
+#endif
+#ifndef _stdcall
+#define _stdcall
+#endif
+#ifndef __vectorcall
+#define __vectorcall
+#endif
+#ifndef __thiscall
+#define __thiscall
+#endif
+#ifndef __ptr64
+#define __ptr64
+#endif
+#ifndef __w64
+#define __w64
+#endif
+#ifndef __unaligned
+#define __unaligned
+#endif
+#ifndef _inline
+#define _inline inline
+#endif
+#ifndef __debugbreak
+#define __debugbreak() __builtin_trap()
+#endif
+#ifndef __assume
+#define __assume(Condition) ((Condition) ? (void)0 : __builtin_unreachable())
+#endif
+#ifndef __noop
+#define __noop(...) ((void)0)
+#endif
+
+#endif

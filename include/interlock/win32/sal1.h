@@ -1,0 +1,420 @@
+/*
+ * win32/sal1.h: the older annotations, which expand to nothing. sal.h includes it, and windows.h in C. In C++ the standard
+ * library uses some of the names for variables. They are defined only with INTERLOCK_SAL1: include its headers before.
+ */
+#ifndef INTERLOCK_WIN32_SAL1_H
+#define INTERLOCK_WIN32_SAL1_H
+
+#include <stddef.h> /* a translation unit of this header alone must declare something */
+
+#if !defined(__cplusplus) || defined(INTERLOCK_SAL1)
+#define __in
+#define __out
+#define __inout
+#define __callback
+#define __reserved
+#define __valid
+#define __refparam
+#define __success(Expression)
+#define __range(Low, High)
+#endif
+
+#define __in_opt
+#define __in_z
+#define __in_z_opt
+#define __in_nz
+#define __in_nz_opt
+#define __in_ecount(Size)
+#define __in_ecount_opt(Size)
+#define __in_ecount_z(Size)
+#define __in_ecount_z_opt(Size)
+#define __in_ecount_nz(Size)
+#define __in_ecount_nz_opt(Size)
+#define __in_ecount_full(Size)
+#define __in_ecount_full_opt(Size)
+#define __in_ecount_part(Size, Length)
+#define __in_ecount_part_opt(Size, Length)
+#define __in_bcount(Size)
+#define __in_bcount_opt(Size)
+#define __in_bcount_z(Size)
+#define __in_bcount_z_opt(Size)
+#define __in_bcount_nz(Size)
+#define __in_bcount_nz_opt(Size)
+#define __in_bcount_full(Size)
+#define __in_bcount_full_opt(Size)
+#define __in_bcount_part(Size, Length)
+#define __in_bcount_part_opt(Size, Length)
+#define __in_xcount(Size)
+#define __in_xcount_opt(Size)
+#define __in_xcount_z(Size)
+#define __in_xcount_z_opt(Size)
+#define __in_xcount_nz(Size)
+#define __in_xcount_nz_opt(Size)
+#define __in_xcount_full(Size)
+#define __in_xcount_full_opt(Size)
+#define __in_xcount_part(Size, Length)
+#define __in_xcount_part_opt(Size, Length)
+#define __deref_in
+#define __deref_in_opt
+#define __deref_in_z
+#define __deref_in_z_opt
+#define __deref_in_nz
+#define __deref_in_nz_opt
+#define __deref_in_ecount(Size)
+#define __deref_in_ecount_opt(Size)
+#define __deref_in_ecount_z(Size)
+#define __deref_in_ecount_z_opt(Size)
+#define __deref_in_ecount_nz(Size)
+#define __deref_in_ecount_nz_opt(Size)
+#define __deref_in_ecount_full(Size)
+#define __deref_in_ecount_full_opt(Size)
+#define __deref_in_ecount_part(Size, Length)
+#define __deref_in_ecount_part_opt(Size, Length)
+#define __deref_in_bcount(Size)
+#define __deref_in_bcount_opt(Size)
+#define __deref_in_bcount_z(Size)
+#define __deref_in_bcount_z_opt(Size)
+#define __deref_in_bcount_nz(Size)
+#define __deref_in_bcount_nz_opt(Size)
+#define __deref_in_bcount_full(Size)
+#define __deref_in_bcount_full_opt(Size)
+#define __deref_in_bcount_part(Size, Length)
+#define __deref_in_bcount_part_opt(Size, Length)
+#define __deref_in_xcount(Size)
+#define __deref_in_xcount_opt(Size)
+#define __deref_in_xcount_z(Size)
+#define __deref_in_xcount_z_opt(Size)
+#define __deref_in_xcount_nz(Size)
+#define __deref_in_xcount_nz_opt(Size)
+#define __deref_in_xcount_full(Size)
+#define __deref_in_xcount_full_opt(Size)
+#define __deref_in_xcount_part(Size, Length)
+#define __deref_in_xcount_part_opt(Size, Length)
+#define __deref_opt_in
+#define __deref_opt_in_opt
+#define __deref_opt_in_z
+#define __deref_opt_in_z_opt
+#define __deref_opt_in_nz
+#define __deref_opt_in_nz_opt
+#define __deref_opt_in_ecount(Size)
+#define __deref_opt_in_ecount_opt(Size)
+#define __deref_opt_in_ecount_z(Size)
+#define __deref_opt_in_ecount_z_opt(Size)
+#define __deref_opt_in_ecount_nz(Size)
+#define __deref_opt_in_ecount_nz_opt(Size)
+#define __deref_opt_in_ecount_full(Size)
+#define __deref_opt_in_ecount_full_opt(Size)
+#define __deref_opt_in_ecount_part(Size, Length)
+#define __deref_opt_in_ecount_part_opt(Size, Length)
+#define __deref_opt_in_bcount(Size)
+#define __deref_opt_in_bcount_opt(Size)
+#define __deref_opt_in_bcount_z(Size)
+#define __deref_opt_in_bcount_z_opt(Size)
+#define __deref_opt_in_bcount_nz(Size)
+#define __deref_opt_in_bcount_nz_opt(Size)
+#define __deref_opt_in_bcount_full(Size)
+#define __deref_opt_in_bcount_full_opt(Size)
+#define __deref_opt_in_bcount_part(Size, Length)
+#define __deref_opt_in_bcount_part_opt(Size, Length)
+#define __deref_opt_in_xcount(Size)
+#define __deref_opt_in_xcount_opt(Size)
+#define __deref_opt_in_xcount_z(Size)
+#define __deref_opt_in_xcount_z_opt(Size)
+#define __deref_opt_in_xcount_nz(Size)
+#define __deref_opt_in_xcount_nz_opt(Size)
+#define __deref_opt_in_xcount_full(Size)
+#define __deref_opt_in_xcount_full_opt(Size)
+#define __deref_opt_in_xcount_part(Size, Length)
+#define __deref_opt_in_xcount_part_opt(Size, Length)
+#define __out_opt
+#define __out_z
+#define __out_z_opt
+#define __out_nz
+#define __out_nz_opt
+#define __out_ecount(Size)
+#define __out_ecount_opt(Size)
+#define __out_ecount_z(Size)
+#define __out_ecount_z_opt(Size)
+#define __out_ecount_nz(Size)
+#define __out_ecount_nz_opt(Size)
+#define __out_ecount_full(Size)
+#define __out_ecount_full_opt(Size)
+#define __out_ecount_part(Size, Length)
+#define __out_ecount_part_opt(Size, Length)
+#define __out_bcount(Size)
+#define __out_bcount_opt(Size)
+#define __out_bcount_z(Size)
+#define __out_bcount_z_opt(Size)
+#define __out_bcount_nz(Size)
+#define __out_bcount_nz_opt(Size)
+#define __out_bcount_full(Size)
+#define __out_bcount_full_opt(Size)
+#define __out_bcount_part(Size, Length)
+#define __out_bcount_part_opt(Size, Length)
+#define __out_xcount(Size)
+#define __out_xcount_opt(Size)
+#define __out_xcount_z(Size)
+#define __out_xcount_z_opt(Size)
+#define __out_xcount_nz(Size)
+#define __out_xcount_nz_opt(Size)
+#define __out_xcount_full(Size)
+#define __out_xcount_full_opt(Size)
+#define __out_xcount_part(Size, Length)
+#define __out_xcount_part_opt(Size, Length)
+#define __deref_out
+#define __deref_out_opt
+#define __deref_out_z
+#define __deref_out_z_opt
+#define __deref_out_nz
+#define __deref_out_nz_opt
+#define __deref_out_ecount(Size)
+#define __deref_out_ecount_opt(Size)
+#define __deref_out_ecount_z(Size)
+#define __deref_out_ecount_z_opt(Size)
+#define __deref_out_ecount_nz(Size)
+#define __deref_out_ecount_nz_opt(Size)
+#define __deref_out_ecount_full(Size)
+#define __deref_out_ecount_full_opt(Size)
+#define __deref_out_ecount_part(Size, Length)
+#define __deref_out_ecount_part_opt(Size, Length)
+#define __deref_out_bcount(Size)
+#define __deref_out_bcount_opt(Size)
+#define __deref_out_bcount_z(Size)
+#define __deref_out_bcount_z_opt(Size)
+#define __deref_out_bcount_nz(Size)
+#define __deref_out_bcount_nz_opt(Size)
+#define __deref_out_bcount_full(Size)
+#define __deref_out_bcount_full_opt(Size)
+#define __deref_out_bcount_part(Size, Length)
+#define __deref_out_bcount_part_opt(Size, Length)
+#define __deref_out_xcount(Size)
+#define __deref_out_xcount_opt(Size)
+#define __deref_out_xcount_z(Size)
+#define __deref_out_xcount_z_opt(Size)
+#define __deref_out_xcount_nz(Size)
+#define __deref_out_xcount_nz_opt(Size)
+#define __deref_out_xcount_full(Size)
+#define __deref_out_xcount_full_opt(Size)
+#define __deref_out_xcount_part(Size, Length)
+#define __deref_out_xcount_part_opt(Size, Length)
+#define __deref_opt_out
+#define __deref_opt_out_opt
+#define __deref_opt_out_z
+#define __deref_opt_out_z_opt
+#define __deref_opt_out_nz
+#define __deref_opt_out_nz_opt
+#define __deref_opt_out_ecount(Size)
+#define __deref_opt_out_ecount_opt(Size)
+#define __deref_opt_out_ecount_z(Size)
+#define __deref_opt_out_ecount_z_opt(Size)
+#define __deref_opt_out_ecount_nz(Size)
+#define __deref_opt_out_ecount_nz_opt(Size)
+#define __deref_opt_out_ecount_full(Size)
+#define __deref_opt_out_ecount_full_opt(Size)
+#define __deref_opt_out_ecount_part(Size, Length)
+#define __deref_opt_out_ecount_part_opt(Size, Length)
+#define __deref_opt_out_bcount(Size)
+#define __deref_opt_out_bcount_opt(Size)
+#define __deref_opt_out_bcount_z(Size)
+#define __deref_opt_out_bcount_z_opt(Size)
+#define __deref_opt_out_bcount_nz(Size)
+#define __deref_opt_out_bcount_nz_opt(Size)
+#define __deref_opt_out_bcount_full(Size)
+#define __deref_opt_out_bcount_full_opt(Size)
+#define __deref_opt_out_bcount_part(Size, Length)
+#define __deref_opt_out_bcount_part_opt(Size, Length)
+#define __deref_opt_out_xcount(Size)
+#define __deref_opt_out_xcount_opt(Size)
+#define __deref_opt_out_xcount_z(Size)
+#define __deref_opt_out_xcount_z_opt(Size)
+#define __deref_opt_out_xcount_nz(Size)
+#define __deref_opt_out_xcount_nz_opt(Size)
+#define __deref_opt_out_xcount_full(Size)
+#define __deref_opt_out_xcount_full_opt(Size)
+#define __deref_opt_out_xcount_part(Size, Length)
+#define __deref_opt_out_xcount_part_opt(Size, Length)
+#define __inout_opt
+#define __inout_z
+#define __inout_z_opt
+#define __inout_nz
+#define __inout_nz_opt
+#define __inout_ecount(Size)
+#define __inout_ecount_opt(Size)
+#define __inout_ecount_z(Size)
+#define __inout_ecount_z_opt(Size)
+#define __inout_ecount_nz(Size)
+#define __inout_ecount_nz_opt(Size)
+#define __inout_ecount_full(Size)
+#define __inout_ecount_full_opt(Size)
+#define __inout_ecount_part(Size, Length)
+#define __inout_ecount_part_opt(Size, Length)
+#define __inout_bcount(Size)
+#define __inout_bcount_opt(Size)
+#define __inout_bcount_z(Size)
+#define __inout_bcount_z_opt(Size)
+#define __inout_bcount_nz(Size)
+#define __inout_bcount_nz_opt(Size)
+#define __inout_bcount_full(Size)
+#define __inout_bcount_full_opt(Size)
+#define __inout_bcount_part(Size, Length)
+#define __inout_bcount_part_opt(Size, Length)
+#define __inout_xcount(Size)
+#define __inout_xcount_opt(Size)
+#define __inout_xcount_z(Size)
+#define __inout_xcount_z_opt(Size)
+#define __inout_xcount_nz(Size)
+#define __inout_xcount_nz_opt(Size)
+#define __inout_xcount_full(Size)
+#define __inout_xcount_full_opt(Size)
+#define __inout_xcount_part(Size, Length)
+#define __inout_xcount_part_opt(Size, Length)
+#define __deref_inout
+#define __deref_inout_opt
+#define __deref_inout_z
+#define __deref_inout_z_opt
+#define __deref_inout_nz
+#define __deref_inout_nz_opt
+#define __deref_inout_ecount(Size)
+#define __deref_inout_ecount_opt(Size)
+#define __deref_inout_ecount_z(Size)
+#define __deref_inout_ecount_z_opt(Size)
+#define __deref_inout_ecount_nz(Size)
+#define __deref_inout_ecount_nz_opt(Size)
+#define __deref_inout_ecount_full(Size)
+#define __deref_inout_ecount_full_opt(Size)
+#define __deref_inout_ecount_part(Size, Length)
+#define __deref_inout_ecount_part_opt(Size, Length)
+#define __deref_inout_bcount(Size)
+#define __deref_inout_bcount_opt(Size)
+#define __deref_inout_bcount_z(Size)
+#define __deref_inout_bcount_z_opt(Size)
+#define __deref_inout_bcount_nz(Size)
+#define __deref_inout_bcount_nz_opt(Size)
+#define __deref_inout_bcount_full(Size)
+#define __deref_inout_bcount_full_opt(Size)
+#define __deref_inout_bcount_part(Size, Length)
+#define __deref_inout_bcount_part_opt(Size, Length)
+#define __deref_inout_xcount(Size)
+#define __deref_inout_xcount_opt(Size)
+#define __deref_inout_xcount_z(Size)
+#define __deref_inout_xcount_z_opt(Size)
+#define __deref_inout_xcount_nz(Size)
+#define __deref_inout_xcount_nz_opt(Size)
+#define __deref_inout_xcount_full(Size)
+#define __deref_inout_xcount_full_opt(Size)
+#define __deref_inout_xcount_part(Size, Length)
+#define __deref_inout_xcount_part_opt(Size, Length)
+#define __deref_opt_inout
+#define __deref_opt_inout_opt
+#define __deref_opt_inout_z
+#define __deref_opt_inout_z_opt
+#define __deref_opt_inout_nz
+#define __deref_opt_inout_nz_opt
+#define __deref_opt_inout_ecount(Size)
+#define __deref_opt_inout_ecount_opt(Size)
+#define __deref_opt_inout_ecount_z(Size)
+#define __deref_opt_inout_ecount_z_opt(Size)
+#define __deref_opt_inout_ecount_nz(Size)
+#define __deref_opt_inout_ecount_nz_opt(Size)
+#define __deref_opt_inout_ecount_full(Size)
+#define __deref_opt_inout_ecount_full_opt(Size)
+#define __deref_opt_inout_ecount_part(Size, Length)
+#define __deref_opt_inout_ecount_part_opt(Size, Length)
+#define __deref_opt_inout_bcount(Size)
+#define __deref_opt_inout_bcount_opt(Size)
+#define __deref_opt_inout_bcount_z(Size)
+#define __deref_opt_inout_bcount_z_opt(Size)
+#define __deref_opt_inout_bcount_nz(Size)
+#define __deref_opt_inout_bcount_nz_opt(Size)
+#define __deref_opt_inout_bcount_full(Size)
+#define __deref_opt_inout_bcount_full_opt(Size)
+#define __deref_opt_inout_bcount_part(Size, Length)
+#define __deref_opt_inout_bcount_part_opt(Size, Length)
+#define __deref_opt_inout_xcount(Size)
+#define __deref_opt_inout_xcount_opt(Size)
+#define __deref_opt_inout_xcount_z(Size)
+#define __deref_opt_inout_xcount_z_opt(Size)
+#define __deref_opt_inout_xcount_nz(Size)
+#define __deref_opt_inout_xcount_nz_opt(Size)
+#define __deref_opt_inout_xcount_full(Size)
+#define __deref_opt_inout_xcount_full_opt(Size)
+#define __deref_opt_inout_xcount_part(Size, Length)
+#define __deref_opt_inout_xcount_part_opt(Size, Length)
+#define __ecount(Size)
+#define __deref_ecount(Size)
+#define __deref_opt_ecount(Size)
+#define __ecount_opt(Size)
+#define __deref_ecount_opt(Size)
+#define __deref_opt_ecount_opt(Size)
+#define __bcount(Size)
+#define __deref_bcount(Size)
+#define __deref_opt_bcount(Size)
+#define __bcount_opt(Size)
+#define __deref_bcount_opt(Size)
+#define __deref_opt_bcount_opt(Size)
+#define __xcount(Size)
+#define __deref_xcount(Size)
+#define __deref_opt_xcount(Size)
+#define __xcount_opt(Size)
+#define __deref_xcount_opt(Size)
+#define __deref_opt_xcount_opt(Size)
+#define __checkReturn
+#define __format_string
+#define __nullterminated
+#define __nullnullterminated
+#define __fallthrough
+#define __notnull
+#define __maybenull
+#define __readonly
+#define __notreadonly
+#define __maybereadonly
+#define __notvalid
+#define __maybevalid
+#define __exceptthat
+#define __override
+#define __analysis_noreturn
+#define __rpc_entry
+#define __volatile
+#define __nonvolatile
+#define __possibly_notnullterminated
+#define __in_range(Low, High)
+#define __out_range(Low, High)
+#define __in_data_source(Source)
+#define __control_entrypoint(Category)
+#define __data_entrypoint(Category)
+#define __blocksOn(Resource)
+#define __typefix(Type)
+#define __struct_bcount(Size)
+#define __struct_xcount(Size)
+#define __field_ecount(Size)
+#define __field_ecount_opt(Size)
+#define __field_bcount(Size)
+#define __field_bcount_opt(Size)
+#define __field_ecount_full(Size)
+#define __field_bcount_full(Size)
+#define __field_ecount_part(Size, Length)
+#define __field_bcount_part(Size, Length)
+#define __field_range(Low, High)
+#define __analysis_assume(Expression) ((void)0)
+#define __analysis_hint(Hint)
+#define __drv_aliasesMem
+#define __drv_allocatesMem(Kind)
+#define __drv_freesMem(Kind)
+#define __drv_when(Condition, Annotations)
+#define __drv_at(Expression, Annotations)
+#define __drv_maxIRQL(Level)
+#define __drv_minIRQL(Level)
+#define __drv_requiresIRQL(Level)
+#define __drv_sameIRQL
+#define __drv_mustHold(Kind)
+#define __drv_neverHold(Kind)
+#define __drv_interlocked
+#define __drv_formatString(Kind)
+#define __drv_preferredFunction(Name, Why)
+#define __drv_strictTypeMatch(Mode)
+#define __drv_strictType(Type, Mode)
+#define __drv_reportError(Why)
+#define __drv_functionClass(Class)
+#define __inner_checkReturn
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WIN32_SPELLED_Intrin_h
+#define INTERLOCK_WIN32_SPELLED_Intrin_h
+
+#include <intrin.h>
+
+#endif

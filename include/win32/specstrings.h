@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WIN32_INCLUDE_SPECSTRINGS_H
+#define INTERLOCK_WIN32_INCLUDE_SPECSTRINGS_H
+
+#include <sal.h>
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WIN32_SYSTEMTOPOLOGYAPI_H
+#define INTERLOCK_WIN32_SYSTEMTOPOLOGYAPI_H
+
+#include <windows.h>
+
+#endif

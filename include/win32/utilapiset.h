@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WIN32_INCLUDE_UTILAPISET_H
+#define INTERLOCK_WIN32_INCLUDE_UTILAPISET_H
+
+#include <windows.h>
+
+#endif

@@ -1,0 +1,238 @@
+/* Waits for shared objects over two processes: no wake is lost, a signal that meets a timeout has one winner, a WaitAll
+   takes all or nothing, and mutual exclusion holds. */
+#include "woworld.h"
+
+static proxy event[PROCESSES], second[PROCESSES], semaphore[PROCESSES], mutant[PROCESSES];
+static KEVENT local;
+static int data, woken, inside, abandoned;
+
+/* An event of one process wakes the other. */
+static void one_event(void)
+{
+    make_world();
+    make_event(event, TRUE);
+}
+
+static void setter(void)
+{
+    data = 1;
+    KeSetEvent(&event[0].event, 0, FALSE);
+}
+
+static void waiter(void)
+{
+    LabAssert(wait_for(&event[1], 0) == STATUS_WAIT_0);
+    LabAssert(data == 1);
+}
+
+static void quiet_event(void)
+{
+    assert_quiet(&event[0]);
+}
+LAB_SCENARIO(wo_event_handover, .Setup = one_event, .Threads = {setter, waiter}, .Finish = quiet_event,
+             .SpuriousWakes = 1);
+
+/* Exactly one consumes the signal, or it remains. */
+static void timed_waiter(void)
+{
+    NTSTATUS status = wait_for(&event[1], -10000);
+    LabAssert(status == STATUS_WAIT_0 || status == STATUS_TIMEOUT);
+    if (status == STATUS_WAIT_0)
+        __atomic_fetch_add(&woken, 1, __ATOMIC_RELAXED);
+}
+
+static void consumed_once(void)
+{
+    LabAssert(woken + KeReadStateEvent(&event[0].event) == 1);
+    assert_quiet(&event[0]);
+}
+LAB_SCENARIO(wo_event_timeout, .Setup = one_event, .Threads = {setter, timed_waiter}, .Finish = consumed_once);
+LAB_SCENARIO(wo_event_two_timeouts, .Setup = one_event, .Threads = {setter, timed_waiter, timed_waiter},
+             .Finish = consumed_once);
+
+/* A local event and a shared one, set at the same time: each is consumed once, or stays. */
+static void both_kinds(void)
+{
+    one_event();
+    KeInitializeEvent(&local, SynchronizationEvent, FALSE);
+}
+
+static void local_setter(void)
+{
+    KeSetEvent(&local, 0, FALSE);
+}
+
+static void any_waiter(void)
+{
+    PVOID objects[2] = {&event[1], &local};
+    NTSTATUS status = KeWaitForMultipleObjects(2, objects, WaitAny, Executive, KernelMode, FALSE, NULL, NULL);
+    LabAssert(status == STATUS_WAIT_0 || status == STATUS_WAIT_1);
+    LabAssert(KeReadStateEvent(&event[1].event) == 0 || status == STATUS_WAIT_1);
+    woken += 1;
+}
+
+static void one_left(void)
+{
+    LabAssert(woken + KeReadStateEvent(&event[0].event) + KeReadStateEvent(&local) == 2);
+    assert_quiet(&event[0]);
+}
+LAB_SCENARIO(wo_any_mixed, .Setup = both_kinds, .Threads = {setter, local_setter, any_waiter}, .Finish = one_left);
+
+static void all_waiter(void)
+{
+    PVOID objects[2] = {&event[1], &local};
+    LabAssert(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
+    LabAssert(KeReadStateEvent(&event[1].event) == 0 && KeReadStateEvent(&local) == 0);
+    woken += 2;
+}
+LAB_SCENARIO(wo_all_mixed, .Setup = both_kinds, .Threads = {setter, local_setter, all_waiter}, .Finish = one_left);
+
+/* A WaitAll against two signalers, and a thread that would take one of the two. */
+static void two_events(void)
+{
+    one_event();
+    make_event(second, TRUE);
+}
+
+static void second_setter(void)
+{
+    KeSetEvent(&second[0].event, 0, FALSE);
+}
+
+static void all_outside(void)
+{
+    PVOID objects[2] = {&event[1], &second[1]};
+    LabAssert(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
+    woken += 2;
+}
+
+static void all_taken(void)
+{
+    LabAssert(woken == 2 && KeReadStateEvent(&event[0].event) == 0 && KeReadStateEvent(&second[0].event) == 0);
+    assert_quiet(&event[0]);
+    assert_quiet(&second[0]);
+}
+LAB_SCENARIO(wo_all, .Setup = two_events, .Threads = {setter, second_setter, all_outside}, .Finish = all_taken);
+
+static void thief(void)
+{
+    if (wait_for(&event[0], -10000) == STATUS_WAIT_0)
+        KeSetEvent(&event[0].event, 0, FALSE);
+}
+LAB_SCENARIO(wo_all_thief, .Setup = two_events, .Threads = {setter, second_setter, all_outside, thief},
+             .Finish = all_taken, .Flags = LAB_LARGE);
+
+/* An alert that meets a grant. */
+static PKTHREAD volatile sleeper;
+
+static void alertable_waiter(void)
+{
+    __atomic_store_n(&sleeper, KeGetCurrentThread(), __ATOMIC_RELEASE);
+    NTSTATUS status = KeWaitForSingleObject(&event[1], Executive, KernelMode, TRUE, NULL);
+    LabAssert(status == STATUS_WAIT_0 || status == STATUS_ALERTED);
+    woken += status == STATUS_WAIT_0;
+}
+
+static void alerter(void)
+{
+    PKTHREAD thread = __atomic_load_n(&sleeper, __ATOMIC_ACQUIRE);
+    if (thread != NULL)
+        KeAlertThread(thread, KernelMode);
+}
+LAB_SCENARIO(wo_alert, .Setup = one_event, .Threads = {setter, alertable_waiter, alerter}, .Finish = consumed_once);
+
+/* Mutants: one owner at a time; a thread that ends abandons, which is told once. */
+static void one_mutant(void)
+{
+    make_world();
+    make_object(mutant, WoMutant, MutantObject, 1, 0);
+}
+
+static void section(proxy *p, BOOLEAN release)
+{
+    NTSTATUS status = wait_for(p, 0);
+    LabAssert(status == STATUS_WAIT_0 || status == STATUS_ABANDONED_WAIT_0);
+    LabAssert(inside == 0);
+    inside = 1;
+    abandoned += status == STATUS_ABANDONED_WAIT_0;
+    inside = 0;
+    if (release)
+        KeReleaseMutant(&p->mutant, 0, FALSE, FALSE);
+}
+
+static void enter_here(void)
+{
+    section(&mutant[0], TRUE);
+}
+
+static void enter_there(void)
+{
+    section(&mutant[1], TRUE);
+}
+
+static void enter_and_end(void)
+{
+    section(&mutant[1], FALSE);
+    LabExitThread();
+}
+
+static void free_mutant(void)
+{
+    LabAssert(KeReadStateMutant(&mutant[0].mutant) == 1);
+    LabAssert(abandoned <= 1);
+    assert_quiet(&mutant[0]);
+}
+LAB_SCENARIO(wo_mutant, .Setup = one_mutant, .Threads = {enter_here, enter_there}, .Finish = free_mutant);
+LAB_SCENARIO(wo_mutant_abandoned, .Setup = one_mutant, .Threads = {enter_here, enter_and_end}, .Finish = free_mutant);
+
+/* A release of two wakes two, wherever they are. */
+static void one_semaphore(void)
+{
+    make_world();
+    make_object(semaphore, WoSemaphore, SemaphoreObject, 0, 9);
+}
+
+static void release_two(void)
+{
+    KeReleaseSemaphore(&semaphore[0].semaphore, 0, 2, FALSE);
+}
+
+static void take_here(void)
+{
+    LabAssert(wait_for(&semaphore[0], 0) == STATUS_WAIT_0);
+}
+
+static void take_there(void)
+{
+    LabAssert(wait_for(&semaphore[1], 0) == STATUS_WAIT_0);
+}
+
+static void empty_semaphore(void)
+{
+    LabAssert(KeReadStateSemaphore(&semaphore[0].semaphore) == 0);
+    assert_quiet(&semaphore[0]);
+}
+LAB_SCENARIO(wo_semaphore, .Setup = one_semaphore, .Threads = {release_two, take_here, take_there},
+             .Finish = empty_semaphore);
+
+/* A local event moves outside while a thread waits for it and another sets it. */
+static KI_OUTSIDE moved;
+
+static void mover(void)
+{
+    WO_NEW new = {.Type = WoSynchronizationEvent};
+    moved.View = &views[0];
+    LabAssert(WoCreateObject(&views[0], &new, &moved.Index) == STATUS_SUCCESS);
+    LabAssert(KiMoveOutside(&local.Header, &moved) == STATUS_SUCCESS);
+}
+
+static void local_waiter(void)
+{
+    LabAssert(KeWaitForSingleObject(&local, Executive, KernelMode, FALSE, NULL) == STATUS_WAIT_0);
+}
+
+static void local_consumed(void)
+{
+    LabAssert(KeReadStateEvent(&local) == 0);
+}
+LAB_SCENARIO(wo_move, .Setup = both_kinds, .Threads = {mover, local_setter, local_waiter}, .Finish = local_consumed);

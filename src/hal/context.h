@@ -1,0 +1,17 @@
+/* context.h: the registers of a thread that an interrupt has stopped. */
+#ifndef INTERLOCK_HAL_CONTEXT_H
+#define INTERLOCK_HAL_CONTEXT_H
+
+#include <interlock/exception.h>
+
+#include "hal.h"
+
+/* In Callbacks.Interrupt: the registers of the code that was interrupted, which go back when it returns; else NULL. */
+extern __thread PVOID HalInterruptFrame __attribute__((tls_model("initial-exec")));
+
+/* Of a stopped thread, as Context->ContextFlags says. STATUS_NOT_SUPPORTED: not on this machine. */
+NTSTATUS HalReadFrame(PVOID Frame, PCONTEXT Context);
+/* A new instruction without a new stack pointer begins a function: the stack is aligned for that, below the red zone. */
+NTSTATUS HalWriteFrame(PVOID Frame, const CONTEXT *Context);
+
+#endif

@@ -1,0 +1,501 @@
+/* outsidewait.c: waits that have objects of the world. Theory in outside.h. */
+#include "wait.h"
+
+/* Ending the wait here. */
+
+BOOLEAN KiClaimOutside(PKTHREAD Thread)
+{
+    return KiOutsideOperations->Claim(Thread, Thread->OutsideNumber) != KiOutsideGranted;
+}
+
+VOID KiWakeOutside(PKTHREAD Thread)
+{
+    volatile ULONG *Wake = Thread->OutsideWake;
+    ULONG Value = __atomic_load_n(Wake, __ATOMIC_RELAXED);
+    __atomic_exchange_n(&Thread->WakeWord, KI_WAKING_OUTSIDE, __ATOMIC_ACQ_REL);
+    /* release: a thread that reads the new value reads WakeWord after it */
+    while (!__atomic_compare_exchange_n(Wake, &Value, (Value + 2) & ~KI_OUTSIDE_ASLEEP, FALSE, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
+    if (Value & KI_OUTSIDE_ASLEEP) {
+        KiCurrentThread()->WokeSleeper = TRUE;
+        HalWakeShared(Wake, 1);
+    }
+    /* release: the thread that sees the word sees everything decided about its wait */
+    __atomic_store_n(&Thread->WakeWord, KI_WOKEN, __ATOMIC_RELEASE);
+}
+
+/* The objects of a wait that are outside. */
+
+typedef struct _KI_OUTSIDE_SET {
+    PKI_OUTSIDE Outside[MAXIMUM_WAIT_OBJECTS];
+    UCHAR Index[MAXIMUM_WAIT_OBJECTS]; /* of the object in the wait */
+    ULONG Count;
+    BOOLEAN TwoWorlds; /* only those of the first one are in it */
+} KI_OUTSIDE_SET, *PKI_OUTSIDE_SET;
+
+static VOID KiCollectOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    Set->Count = 0;
+    Set->TwoWorlds = FALSE;
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        PKI_OUTSIDE Outside = KiOutsideOf(Wait->Objects[Index]);
+        if (Outside == NULL) {
+            continue;
+        }
+        if (Set->Count != 0 && Outside->View != Set->Outside[0]->View) {
+            Set->TwoWorlds = TRUE;
+            continue;
+        }
+        Set->Outside[Set->Count] = Outside;
+        Set->Index[Set->Count] = (UCHAR)Index;
+        Set->Count += 1;
+        Wait->Types[Index] = 0;
+    }
+}
+
+/* A status of the world, whose index counts the objects of the set. */
+static NTSTATUS KiStatusOfSet(PKI_OUTSIDE_SET Set, NTSTATUS Status)
+{
+    if (Status >= STATUS_WAIT_0 && Status < STATUS_WAIT_0 + (NTSTATUS)Set->Count) {
+        return STATUS_WAIT_0 + Set->Index[Status - STATUS_WAIT_0];
+    }
+    if (Status >= STATUS_ABANDONED_WAIT_0 && Status < STATUS_ABANDONED_WAIT_0 + (NTSTATUS)Set->Count) {
+        return STATUS_ABANDONED_WAIT_0 + Set->Index[Status - STATUS_ABANDONED_WAIT_0];
+    }
+    return Status;
+}
+
+/* Asleep. */
+
+typedef struct _KI_OUTSIDE_SLEEP {
+    HAL_DEADLINE Until;
+    BOOLEAN Timer; /* Until is a shared timer's */
+    BOOLEAN Nap;   /* Until is only a while: see KiShortenToNap, or another clock */
+} KI_OUTSIDE_SLEEP;
+
+#define KI_LONGEST_MIXED_SLEEP 10000000ull /* a second */
+
+/* The wait's deadline and that of a timer, of which one follows clock steps and the other does not: the timer's is converted
+   for a while, then looked at again. */
+static VOID KiMixClocks(KI_OUTSIDE_SLEEP *Sleep, const HAL_DEADLINE *Due)
+{
+    ULONG64 Now = Due->Clock == HalSystemTime ? HalDispatch.QuerySystemTime() : HalDispatch.QueryInterruptTime();
+    ULONG64 Own = Due->Clock == HalSystemTime ? HalDispatch.QueryInterruptTime() : HalDispatch.QuerySystemTime();
+    ULONG64 Remaining = Due->Time > Now ? Due->Time - Now : 0;
+    Remaining = Remaining < KI_LONGEST_MIXED_SLEEP ? Remaining : KI_LONGEST_MIXED_SLEEP;
+    if (Own + Remaining < Sleep->Until.Time) {
+        Sleep->Until.Time = Own + Remaining;
+        Sleep->Timer = TRUE;
+    }
+}
+
+static VOID KiChooseOutsideDeadline(PKTHREAD Thread, KI_OUTSIDE_SLEEP *Sleep)
+{
+    HAL_DEADLINE Due;
+    HAL_DEADLINE Nap;
+    Sleep->Until = Thread->WaitDeadline;
+    Sleep->Timer = FALSE;
+    Sleep->Nap = FALSE;
+    if (KiIsClockMissing()) {
+        Sleep->Nap = KiShortenToNap(Thread, &Thread->WaitDeadline, &Nap) == &Nap;
+        Sleep->Until = Sleep->Nap ? Nap : Sleep->Until;
+    }
+    if (!KiOutsideOperations->NextDue(Thread, &Due)) {
+        return;
+    }
+    if (Sleep->Until.Clock == HalNoDeadline || (Sleep->Until.Clock == Due.Clock && Due.Time < Sleep->Until.Time)) {
+        Sleep->Until = Due;
+        Sleep->Timer = TRUE;
+    } else if (Sleep->Until.Clock != Due.Clock) {
+        KiMixClocks(Sleep, &Due);
+    }
+}
+
+static inline BOOLEAN KiOutsideWaitIsOver(PVOID Context)
+{
+    PKTHREAD Thread = Context;
+    /* relaxed: looked at again, with acquire */
+    return __atomic_load_n(&Thread->WakeWord, __ATOMIC_RELAXED) != KI_AWAKE ||
+           KiOutsideOperations->CheckWait(Thread) != STATUS_PENDING;
+}
+
+static VOID KiAwaitWaker(PKTHREAD Thread)
+{
+    /* acquire: pairs with the release in KiWakeOutside */
+    for (ULONG Round = 0; __atomic_load_n(&Thread->WakeWord, __ATOMIC_ACQUIRE) != KI_WOKEN; Round += 1) {
+        KiBackOff(Round);
+    }
+}
+
+/* The deadline of the sleep has passed. TRUE: the wait is over, and the thread has ended it itself. */
+static BOOLEAN KiOutsideTimeIsUp(PKTHREAD Thread, const KI_OUTSIDE_SLEEP *Sleep, NTSTATUS *Status)
+{
+    if (Sleep->Timer) {
+        KiOutsideOperations->ExpireTimers(Thread);
+        return FALSE;
+    }
+    *Status = Sleep->Nap ? STATUS_KERNEL_APC : STATUS_TIMEOUT;
+    return KiEndOwnWait(Thread);
+}
+
+/* Sleeps until the wait has ended. TRUE: another thread of this process has ended it, and *Status is its result. Otherwise
+   STATUS_TIMEOUT or STATUS_KERNEL_APC, STATUS_RETRY, or whatever the world has granted. */
+static BOOLEAN KiSleepOutside(PKTHREAD Thread, NTSTATUS *Status)
+{
+    volatile ULONG *Wake = Thread->OutsideWake;
+    KI_OUTSIDE_SLEEP Sleep;
+    for (;;) {
+        /* acquire: pairs with the releases of the wakers; what they did is looked at below */
+        ULONG Seen = __atomic_load_n(Wake, __ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&Thread->WakeWord, __ATOMIC_ACQUIRE) != KI_AWAKE) {
+            KiAwaitWaker(Thread);
+            *Status = (NTSTATUS)Thread->WaitStatus;
+            return TRUE;
+        }
+        *Status = KiOutsideOperations->CheckWait(Thread);
+        if (*Status == STATUS_RETRY) {
+            if (KiEndOwnWait(Thread)) {
+                return FALSE;
+            }
+        } else if (*Status != STATUS_PENDING) {
+            KiEndGrantedWait(Thread);
+            return FALSE;
+        }
+        KiChooseOutsideDeadline(Thread, &Sleep);
+        if (!(Seen & KI_OUTSIDE_ASLEEP) &&
+            !__atomic_compare_exchange_n(Wake, &Seen, Seen | KI_OUTSIDE_ASLEEP, FALSE, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED)) {
+            continue;
+        }
+        if (!HalWaitShared(Wake, Seen | KI_OUTSIDE_ASLEEP, &Sleep.Until) && KiOutsideTimeIsUp(Thread, &Sleep, Status)) {
+            return FALSE;
+        }
+    }
+}
+
+/* KiCommitAndSleep, for a wait with outside objects. */
+static NTSTATUS KiCommitAndSleepOutside(PKI_WAIT Wait, BOOLEAN *EndedByOther)
+{
+    PKTHREAD Thread = Wait->Thread;
+    KTRACE_WAIT_BEGIN(Wait);
+    KiEnterWaitState(Wait);
+    NTSTATUS Status = KiCommitWait(Thread);
+    *EndedByOther = FALSE;
+    if (Status == STATUS_PENDING || Status == STATUS_WAIT_0) {
+        KiExitDispatcher(Thread);
+        if (!Wait->Spun) {
+            Wait->Spun = TRUE;
+            KiParkUntil(Thread, KiParkForObject, KiOutsideWaitIsOver, Thread);
+        }
+        *EndedByOther = KiSleepOutside(Thread, &Status);
+        KiEnterDispatcher(Thread);
+    }
+    KTRACE_WAIT_END(Wait, (LONG_PTR)Status);
+    return Status;
+}
+
+/* One attempt. */
+
+static NTSTATUS KiLinkLocals(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    NTSTATUS Status = STATUS_PENDING;
+    BOOLEAN Signaled = FALSE;
+    ULONG Next = 0;
+    for (ULONG Index = 0; Index < Wait->Count && !Signaled; Index += 1) {
+        if (Next < Set->Count && Set->Index[Next] == Index) {
+            Next += 1;
+        } else if (!KiIsOutside(Wait->Objects[Index]) || !Set->TwoWorlds) {
+            Status = KiLinkObject(Wait, Index, &Signaled);
+        }
+    }
+    return Status;
+}
+
+/* The register is Active. */
+static NTSTATUS KiRunOutsideWait(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    PKTHREAD Thread = Wait->Thread;
+    BOOLEAN EndedByOther = FALSE;
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
+    }
+    Thread->WaitBlockList = Wait->Blocks;
+    Thread->WaitBlockCount = (UCHAR)Wait->Count;
+    NTSTATUS Status = Set->Count < Wait->Count ? KiLinkLocals(Wait, Set) : STATUS_PENDING;
+    if (Status == STATUS_PENDING) {
+        Status = KiCommitAndSleepOutside(Wait, &EndedByOther);
+        KiUnlinkBlocks(Wait);
+        KiLeaveWaitState(Wait, EndedByOther);
+    } else {
+        KiUnlinkBlocks(Wait);
+    }
+    return Status;
+}
+
+/* The world has linked the wait. STATUS_RETRY, STATUS_KERNEL_APC: begin again. */
+static NTSTATUS KiFinishOutsideWait(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    PKTHREAD Thread = Wait->Thread;
+    NTSTATUS Status = KiBeginWait(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable) | KI_WAIT_OUTSIDE);
+    BOOLEAN Begun = Status == STATUS_PENDING;
+    if (Begun) {
+        Status = KiRunOutsideWait(Wait, Set);
+    }
+    NTSTATUS Granted = KiOutsideOperations->EndWait(Thread);
+    if (Granted == STATUS_PENDING) {
+        return Status;
+    }
+    if (!Begun && Status == STATUS_ALERTED) { /* it came too late */
+        KeAlertThread(Thread, KiModeOfTakenAlert(Thread));
+    }
+    return KiStatusOfSet(Set, Granted);
+}
+
+static NTSTATUS KiWaitOutsideOnce(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, KI_OUTSIDE_WAIT Kind)
+{
+    PKTHREAD Thread = Wait->Thread;
+    KiEnterDispatcher(Thread);
+    NTSTATUS Status = KiOutsideOperations->BeginWait(Thread, Set->Outside, Set->Count, Kind);
+    Status = Status == STATUS_PENDING ? KiFinishOutsideWait(Wait, Set) : KiStatusOfSet(Set, Status);
+    KiTakeOwnerships(Wait, Status);
+    KiExitDispatcher(Thread);
+    return Status;
+}
+
+/* Any. */
+
+typedef struct _KI_OUTSIDE_SPIN {
+    PKI_WAIT Wait;
+    PKI_OUTSIDE_SET Set;
+    NTSTATUS Status;
+} KI_OUTSIDE_SPIN;
+
+static BOOLEAN KiTryAnyOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, NTSTATUS *Status)
+{
+    if (Set->Count != Wait->Count) {
+        return KiTryConsumeAny(Wait->Objects, Wait->Count, Wait->Thread, Status);
+    }
+    *Status = KiStatusOfSet(Set, KiOutsideOperations->TryWait(Wait->Thread, Set->Outside, Set->Count, WaitAny));
+    return *Status != STATUS_TIMEOUT;
+}
+
+static inline BOOLEAN KiOutsideSatisfies(PVOID Context)
+{
+    KI_OUTSIDE_SPIN *Spin = Context;
+    return KiOutsideOperations->LooksSignaled(Spin->Wait->Thread, Spin->Set->Outside, Spin->Set->Count) &&
+           KiTryAnyOutside(Spin->Wait, Spin->Set, &Spin->Status);
+}
+
+static NTSTATUS KiWaitForAnyOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    KI_OUTSIDE_SPIN Spin = {Wait, Set, STATUS_TIMEOUT};
+    if (KiTryAnyOutside(Wait, Set, &Spin.Status) || Wait->Poll) {
+        return Spin.Status;
+    }
+    if (!Wait->Spun) {
+        Wait->Spun = TRUE;
+        if (KiParkUntil(Wait->Thread, KiParkForObject, KiOutsideSatisfies, &Spin)) {
+            return Spin.Status;
+        }
+    }
+    return KiWaitOutsideOnce(Wait, Set, Set->Count < Wait->Count ? KiOutsideMixedAny : KiOutsideAny);
+}
+
+/* All. */
+
+/* Locks the local objects, by address. Returns which: one that has moved outside meanwhile is missing. */
+static ULONG64 KiLockLocals(PKI_WAIT Wait)
+{
+    ULONG64 Locked = 0;
+    for (ULONG Number = 0; Number < Wait->Count; Number += 1) {
+        ULONG Index = Wait->Order[Number];
+        if (!KiIsOutside(Wait->Objects[Index]) && KiLockObject(Wait->Objects[Index]) != 0) {
+            Locked |= 1ull << Index;
+        }
+    }
+    return Locked;
+}
+
+static ULONG KiFindUnsignaledLocal(PKI_WAIT Wait, ULONG64 Locked)
+{
+    for (; Locked != 0; Locked &= Locked - 1) {
+        ULONG Index = (ULONG)__builtin_ctzll(Locked);
+        PDISPATCHER_HEADER Header = Wait->Objects[Index];
+        Wait->Types[Index] = (UCHAR)KI_TYPE(KiReadHeader(Header));
+        if (!KiIsSignaledFor(Header, KiReadHeader(Header), Wait->Thread)) {
+            return Index;
+        }
+    }
+    return MAXULONG;
+}
+
+/* Takes all or nothing, with every lock held. STATUS_TIMEOUT: *Missing is a local object that is not signaled, MAXULONG: it
+   is outside. */
+static NTSTATUS KiTakeAllMixed(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, PULONG Missing)
+{
+    PKTHREAD Thread = Wait->Thread;
+    NTSTATUS Status = STATUS_TIMEOUT;
+    KiEnterDispatcher(Thread);
+    ULONG64 Locked = KiLockLocals(Wait);
+    *Missing = KiFindUnsignaledLocal(Wait, Locked);
+    if ((ULONG)__builtin_popcountll(Locked) + Set->Count != Wait->Count) {
+        Status = STATUS_RETRY;
+    } else if (*Missing == MAXULONG) {
+        Status = KiOutsideOperations->TryWait(Thread, Set->Outside, Set->Count, WaitAll);
+    }
+    for (ULONG64 Left = Locked; Left != 0; Left &= Left - 1) {
+        PDISPATCHER_HEADER Header = Wait->Objects[__builtin_ctzll(Left)];
+        if ((Status == STATUS_WAIT_0 || Status == STATUS_ABANDONED_WAIT_0) &&
+            KiConsumeHeld(Header, Thread) == STATUS_ABANDONED) {
+            Status = STATUS_ABANDONED_WAIT_0;
+        }
+        KiUnlockObject(Header, KiReadHeader(Header));
+    }
+    KiTakeOwnerships(Wait, Status);
+    KiExitDispatcher(Thread);
+    return Status;
+}
+
+static NTSTATUS KiWatchLocal(PKI_WAIT Wait, ULONG Index)
+{
+    PVOID Object = Wait->Objects[Index];
+    KI_WAIT Watch = *Wait;
+    Watch.Objects = &Object;
+    Watch.Count = 1;
+    Watch.WaitType = KI_WATCH_BLOCK;
+    Watch.Flags = 0; /* a suspension may not convert it */
+    return KiIsOutside(Object) ? STATUS_RETRY : KiWait(&Watch);
+}
+
+static NTSTATUS KiWatchOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    for (ULONG Number = 0; Number < Set->Count; Number += 1) {
+        if (!KiOutsideOperations->LooksSignaled(Wait->Thread, &Set->Outside[Number], 1)) {
+            KI_OUTSIDE_SET One = {.Count = 1};
+            KI_WAIT Watch = *Wait;
+            PVOID Object = Wait->Objects[Set->Index[Number]];
+            One.Outside[0] = Set->Outside[Number];
+            Watch.Objects = &Object;
+            Watch.Count = 1;
+            Watch.WaitType = KI_WATCH_BLOCK;
+            return KiWaitOutsideOnce(&Watch, &One, KiOutsideWatch);
+        }
+    }
+    return STATUS_RETRY; /* all of them look signaled by now */
+}
+
+static NTSTATUS KiWaitForAllMixed(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    ULONG Missing;
+    NTSTATUS Status = KiTakeAllMixed(Wait, Set, &Missing);
+    if (Status != STATUS_TIMEOUT || Wait->Poll) {
+        return Status;
+    }
+    Status = Missing == MAXULONG ? KiWatchOutside(Wait, Set) : KiWatchLocal(Wait, Missing);
+    return Status == STATUS_WAIT_0 ? STATUS_RETRY : Status;
+}
+
+static NTSTATUS KiWaitForAllOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    if (Set->Count != Wait->Count) {
+        return KiWaitForAllMixed(Wait, Set);
+    }
+    NTSTATUS Status = KiOutsideOperations->TryWait(Wait->Thread, Set->Outside, Set->Count, WaitAll);
+    return Status != STATUS_TIMEOUT || Wait->Poll ? Status : KiWaitOutsideOnce(Wait, Set, KiOutsideAll);
+}
+
+/* The whole wait. */
+
+#define KI_TWO_WORLDS_NAP 20000 /* 2 ms */
+
+/* A wait for any of the objects of two worlds sleeps on a word of the first, and looks at the second now and then. */
+static NTSTATUS KiWaitForAnyOfTwoWorlds(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    KI_WAIT Nap = *Wait;
+    ULONG64 Now = HalDispatch.QueryInterruptTime();
+    NTSTATUS Status;
+    if (KiTryConsumeAny(Wait->Objects, Wait->Count, Wait->Thread, &Status)) {
+        return Status;
+    }
+    if (Wait->Deadline.Clock == HalNoDeadline ||
+        (Wait->Deadline.Clock == HalInterruptTime && Wait->Deadline.Time > Now + KI_TWO_WORLDS_NAP) ||
+        (Wait->Deadline.Clock == HalSystemTime &&
+         Wait->Deadline.Time > HalDispatch.QuerySystemTime() + KI_TWO_WORLDS_NAP)) {
+        Nap.Deadline = (HAL_DEADLINE){HalInterruptTime, Now + KI_TWO_WORLDS_NAP};
+    }
+    Status = Wait->Poll ? STATUS_TIMEOUT : KiWaitOutsideOnce(&Nap, Set, KiOutsideMixedAny);
+    return Status == STATUS_TIMEOUT && Nap.Deadline.Time != Wait->Deadline.Time ? STATUS_RETRY : Status;
+}
+
+static NTSTATUS KiTryWaitOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    NTSTATUS Status = KiTakeInterruption(Wait->Thread, KiWaitFlags(Wait->Thread, Wait->Mode, Wait->Alertable));
+    if (Status != STATUS_PENDING) {
+        return Status;
+    }
+    if (Set->TwoWorlds) {
+        return Wait->WaitType == WaitAny ? KiWaitForAnyOfTwoWorlds(Wait, Set) : STATUS_NOT_SUPPORTED;
+    }
+    return Wait->WaitType == WaitAny ? KiWaitForAnyOutside(Wait, Set) : KiWaitForAllOutside(Wait, Set);
+}
+
+NTSTATUS KiWaitOutside(PKI_WAIT Wait)
+{
+    PKTHREAD Thread = Wait->Thread;
+    KI_OUTSIDE_SET Set;
+    Thread->SawOutside = FALSE;
+    for (;;) {
+        KiCollectOutside(Wait, &Set);
+        if (Set.Count == 0) {
+            return KiWait(Wait);
+        }
+        NTSTATUS Status = KiTryWaitOutside(Wait, &Set);
+        if (Status == STATUS_KERNEL_APC) {
+            KiDeliverApc(Thread);
+            KiPollClock();
+        } else if (Status != STATUS_RETRY) {
+            Thread->SawOutside = FALSE;
+            return Status;
+        }
+    }
+}
+
+/* Keyed events. */
+
+static NTSTATUS KiMeetOutsideOnce(PKI_WAIT Wait, PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release)
+{
+    PKTHREAD Thread = Wait->Thread;
+    KI_OUTSIDE_SET None;
+    None.Count = 0;
+    NTSTATUS Status = KiTakeInterruption(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable));
+    if (Status != STATUS_PENDING) {
+        return Status;
+    }
+    KiEnterDispatcher(Thread);
+    Status = KiOutsideOperations->BeginKeyedWait(Thread, KeyedEvent, Key, Release);
+    if (Status == STATUS_PENDING && Wait->Poll) {
+        Status = KiOutsideOperations->EndWait(Thread);
+        Status = Status == STATUS_PENDING ? STATUS_TIMEOUT : Status;
+    } else if (Status == STATUS_PENDING) {
+        Status = KiFinishOutsideWait(Wait, &None);
+    }
+    KiExitDispatcher(Thread);
+    return Status;
+}
+
+NTSTATUS KiMeetOutside(PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    KI_WAIT Wait;
+    NTSTATUS Status;
+    KiInitializeWait(&Wait, NULL, WrKeyedEvent, UserMode, Alertable, Timeout);
+    for (;;) {
+        Status = KiMeetOutsideOnce(&Wait, KeyedEvent, Key, Release);
+        if (Status == STATUS_KERNEL_APC) {
+            KiDeliverApc(Wait.Thread);
+            KiPollClock();
+        } else if (Status != STATUS_RETRY) {
+            return Status;
+        }
+    }
+}

@@ -1,0 +1,153 @@
+#include "sanitizers.h"
+#include "support.h"
+
+#include <windows.h>
+#include <winternl.h>
+
+static void no_context(void **state)
+{
+    (void)state;
+    assert_false(GetThreadContext(GetCurrentThread(), NULL));
+    assert_int_equal(GetLastError(), ERROR_NOACCESS);
+    assert_false(SetThreadContext(NULL, NULL));
+    assert_int_equal(GetLastError(), ERROR_NOACCESS);
+}
+
+/* ThreadSanitizer calls handlers later, with other registers. */
+#if defined(__x86_64__) && !defined(THREAD_SANITIZER)
+#define HAS_REGISTERS 1
+#endif
+
+#ifdef HAS_REGISTERS
+
+static volatile LONG spins, redirected;
+static volatile ULONG64 kept;
+
+/* Runs its own code: the host has to interrupt it. */
+static DWORD WINAPI spin(LPVOID unused)
+{
+    (void)unused;
+    for (;;)
+        InterlockedIncrement(&spins);
+    return 0;
+}
+
+static HANDLE start_spinning(void)
+{
+    LONG before = ReadNoFence(&spins);
+    HANDLE thread = CreateThread(NULL, 0, spin, NULL, 0, NULL);
+
+    assert_non_null(thread);
+    while (ReadNoFence(&spins) == before)
+        SwitchToThread();
+    return thread;
+}
+
+static void the_registers_of_a_running_thread(void **state)
+{
+    CONTEXT context = {.ContextFlags = CONTEXT_CONTROL}, full = {.ContextFlags = CONTEXT_FULL};
+    MEMORY_BASIC_INFORMATION information;
+    HANDLE thread = start_spinning();
+
+    (void)state;
+    assert_int_equal(SuspendThread(thread), 0);
+    assert_true(GetThreadContext(thread, &context));
+    assert_int_equal(VirtualQuery((PVOID)context.Rip, &information, sizeof(information)), sizeof(information));
+    assert_int_not_equal(information.Protect & (PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE), 0);
+    assert_int_equal(VirtualQuery((PVOID)context.Rsp, &information, sizeof(information)), sizeof(information));
+    assert_int_equal(information.Protect, PAGE_READWRITE);
+    assert_int_equal(context.Rbx, 0); /* not asked for */
+    assert_true(GetThreadContext(thread, &full));
+    assert_int_equal(full.Rip, context.Rip);
+    assert_int_equal(full.FltSave.MxCsr & 0x1F80, 0x1F80);
+    assert_true(SetThreadContext(thread, &full)); /* as it was: the thread goes on */
+    assert_int_equal(ResumeThread(thread), 1);
+    LONG now = ReadNoFence(&spins);
+    while (ReadNoFence(&spins) == now)
+        SwitchToThread();
+    TerminateThread(thread, 0);
+    WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+}
+
+static DECLSPEC_NORETURN VOID end_here(VOID)
+{
+    double aligned[2] = {1, 2}; /* faults on a stack that is not aligned */
+
+    kept = (ULONG64)(aligned[0] + aligned[1]);
+    InterlockedExchange(&redirected, 1);
+    ExitThread(33);
+}
+
+/* As an emulation of asynchronous cancellation does it. */
+static void a_thread_continues_elsewhere(void **state)
+{
+    for (unsigned long round = test_rounds(200); round != 0; round--) {
+        CONTEXT context = {.ContextFlags = CONTEXT_CONTROL};
+        HANDLE thread = start_spinning();
+        DWORD code = 0;
+
+        assert_int_equal(SuspendThread(thread), 0);
+        assert_true(GetThreadContext(thread, &context));
+        context.Rip = (ULONG64)(ULONG_PTR)end_here;
+        assert_true(SetThreadContext(thread, &context));
+        assert_int_equal(ResumeThread(thread), 1);
+        assert_int_equal(WaitForSingleObject(thread, 120000), WAIT_OBJECT_0);
+        GetExitCodeThread(thread, &code);
+        assert_int_equal(code, 33);
+        CloseHandle(thread);
+    }
+    (void)state;
+    assert_int_equal(redirected, 1);
+    assert_int_equal(kept, 3);
+}
+
+static DWORD WINAPI wait_for_event(LPVOID event)
+{
+    return WaitForSingleObject(event, INFINITE);
+}
+
+static void where_there_are_no_registers(void **state)
+{
+    CONTEXT context = {.ContextFlags = CONTEXT_CONTROL};
+    HANDLE event = CreateEventA(NULL, TRUE, FALSE, NULL);
+    DWORD id;
+    HANDLE thread = CreateThread(NULL, 0, wait_for_event, event, 0, &id), other;
+
+    (void)state;
+    assert_false(GetThreadContext(thread, &context)); /* not suspended */
+    assert_int_equal(GetLastError(), ERROR_NOT_SUPPORTED);
+    while (!sleeps_in_the_host(id))
+        SwitchToThread();
+    assert_int_equal(SuspendThread(thread), 0);
+    assert_false(GetThreadContext(thread, &context)); /* in a wait of the library */
+    assert_int_equal(GetLastError(), ERROR_NOT_SUPPORTED);
+    ResumeThread(thread);
+    SetEvent(event);
+    WaitForSingleObject(thread, INFINITE);
+    assert_false(GetThreadContext(thread, &context)); /* has ended */
+    assert_false(GetThreadContext(GetCurrentThread(), &context));
+    assert_int_equal(GetLastError(), ERROR_NOT_SUPPORTED);
+    other = OpenThread(THREAD_QUERY_INFORMATION, FALSE, GetCurrentThreadId());
+    assert_false(GetThreadContext(other, &context));
+    assert_int_equal(GetLastError(), ERROR_ACCESS_DENIED);
+    CloseHandle(other);
+    CloseHandle(thread);
+    CloseHandle(event);
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_context),
+#ifdef HAS_REGISTERS
+        cmocka_unit_test(the_registers_of_a_running_thread),
+        cmocka_unit_test(a_thread_continues_elsewhere),
+        cmocka_unit_test(where_there_are_no_registers),
+#endif
+    };
+
+    return cmocka_run_group_tests_name("win32/context", tests, NULL, NULL);
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Makes names.c: the table of sdk-names.txt, and which of its names the public headers have.
+
+usage: names.py OUTPUT DEPFILE SDK-NAMES INCLUDE"""
+
+import re
+import sys
+from pathlib import Path
+
+FORGET = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+
+
+def own_names(include):
+    """(identifiers of the headers, names of the headers, files that were read)"""
+    words, names, files = set(), set(), []
+    for path in sorted(path for path in include.rglob("*") if path.is_file() and path.name != "meson.build"):
+        files.append(path)
+        words |= set(re.findall(r"[A-Za-z_]\w*", FORGET.sub(" ", path.read_text(encoding="utf-8"))))
+        for folder in ("win32", "wdk"):
+            if (include / folder) in path.parents:
+                names.add(path.relative_to(include / folder).as_posix())
+    return words, names, files
+
+
+def read(path):
+    """([(area, in scope)], {kind: {name: number of the area}}), kind: functions or headers"""
+    areas, names, kind = {}, {"functions": {}, "headers": {}}, None
+    for line in path.read_text(encoding="utf-8").splitlines():
+        heading = re.fullmatch(r"\[(headers: )?(.*?)( \+)?\]", line)
+        if heading:
+            kind, area = "headers" if heading.group(1) else "functions", heading.group(2)
+            areas.setdefault(area, bool(heading.group(3)))
+        elif not line.startswith("#"):
+            for name in line.split():
+                names[kind][name] = list(areas).index(area)
+    return list(areas.items()), names
+
+
+def table(kind, names, there):
+    rows = [f'    {{"{name}", {area}, {"true" if name in there else "false"}}},'
+            for name, area in sorted(names.items(), key=lambda item: item[0].encode())]
+    return [f"const sdk_name sdk_{kind}s[] = {{", *rows, "};", f"const size_t sdk_{kind}_count = {len(rows)};"]
+
+
+def main():
+    output, depfile, source, include = map(Path, sys.argv[1:5])
+    areas, names = read(source)
+    words, headers, files = own_names(include)
+    native = [name for name, _ in areas].index("native")
+    for name in (word for word in words if re.match(r"(?:Nt|Zw|Rtl|Tp)[A-Z]\w+[a-z]", word)):
+        names["functions"].setdefault(name, native) # which the headers of mingw-w64 have not got
+    lines = ["/* Made by tools/port/names.py. */", '#include "names.h"', "", "const sdk_area sdk_areas[] = {",
+             *(f'    {{"{name}", {"true" if scope else "false"}}},' for name, scope in areas), "};",
+             f"const size_t sdk_area_count = {len(areas)};",
+             *table("function", names["functions"], words), *table("header", names["headers"], headers)]
+    output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    depfile.write_text(f"{output}: {' '.join(map(str, files))}\n", encoding="utf-8")
+
+
+main()
