@@ -16,9 +16,10 @@
 
 #define MOST_STEPS 2000000 /* budget of the search for suspects */
 
+/* One that nothing is known of, or that loses the lock when it ends. */
 static bool is_unknown_owner(const kd_owner *owner)
 {
-    return owner->thread < 0 && owner->id == 0;
+    return owner->thread < 0 && (owner->id == 0 || owner->cannot_orphan);
 }
 
 /*
@@ -115,7 +116,7 @@ static void end(analysis *a)
 static void consider(analysis *a, int thread)
 {
     const kd_thread *t = &a->snapshot->threads[thread];
-    bool gets_on = !t->waiting || t->block_count == 0 ||
+    bool gets_on = !t->waiting || t->granted || t->block_count == 0 ||
                    (t->blocks[0].raw.WaitType == WaitAll ? a->coming[thread] == t->block_count : a->coming[thread] > 0);
 
     if (gets_on && !a->gets_on[thread]) {
@@ -214,7 +215,7 @@ static void add_cycle(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlock
         cycle.links = kd_grow(cycle.links, cycle.count, sizeof(kd_link));
         cycle.links[cycle.count++] = link;
         cycle.orphaned = link.owner < 0;
-        cycle.certain = cycle.certain && !is_probable(snapshot, &link);
+        cycle.certain = cycle.certain && !is_probable(snapshot, &link) && !snapshot->threads[thread].probable;
         thread = link.owner;
     } while (thread >= 0 && thread != first);
     deadlocks->cycles = kd_grow(deadlocks->cycles, deadlocks->cycle_count, sizeof(kd_cycle));
@@ -373,7 +374,8 @@ static void print_cycle(const kd_snapshot *snapshot, const kd_cycle *cycle)
         if (link->owner >= 0)
             kd_describe_thread(snapshot, link->owner, owner, sizeof(owner));
         else
-            snprintf(owner, sizeof(owner), "thread %u, which has ended", link->owner_id);
+            snprintf(owner, sizeof(owner), "thread %u%s, which has ended", link->owner_id,
+                     snapshot->threads[link->thread].process_id != 0 ? " of that process" : "");
         if (snapshot->locks[link->lock].kind == KD_THREAD)
             printf("    %s waits for the end of %s\n", thread, owner);
         else
@@ -414,6 +416,11 @@ void kd_print_deadlocks(const kd_snapshot *snapshot)
         print_suspicion(snapshot, &deadlocks->suspicions[i]);
 }
 
+static uint32_t process_of_owner(const kd_snapshot *snapshot, const kd_link *link)
+{
+    return snapshot->threads[link->owner >= 0 ? link->owner : link->thread].process_id;
+}
+
 void kd_json_deadlocks(json *out, const kd_snapshot *snapshot)
 {
     const kd_deadlocks *deadlocks = snapshot->deadlocks;
@@ -431,6 +438,7 @@ void kd_json_deadlocks(json *out, const kd_snapshot *snapshot)
             kd_json_thread(out, "thread", snapshot, cycle->links[i].thread);
             kd_json_lock_briefly(out, "waits_for", &snapshot->locks[cycle->links[i].lock]);
             json_number(out, "held_by", cycle->links[i].owner_id);
+            kd_json_process(out, "held_by_process", process_of_owner(snapshot, &cycle->links[i]));
             json_end(out);
         }
         json_end(out);

@@ -14,24 +14,24 @@ static int thread_node(const kd_graph *graph, int thread)
     return thread >= 0 ? graph->nodes[thread] : -1;
 }
 
-static int add_thread(kd_graph *graph, int thread, uint32_t id)
+static int add_thread(kd_graph *graph, int thread, uint32_t id, uint32_t process_id)
 {
     graph->threads = kd_grow(graph->threads, graph->thread_count, sizeof(kd_graph_thread));
     graph->threads[graph->thread_count] =
-        (kd_graph_thread){.thread = thread, .id = id, .first_block = (int)graph->block_count, .cycle = -1};
+        (kd_graph_thread){.thread = thread, .id = id, .process_id = process_id, .first_block = (int)graph->block_count, .cycle = -1};
     if (thread >= 0)
         graph->nodes[thread] = (int)graph->thread_count;
     else
-        kd_index_add(&graph->ended, id, (int)graph->thread_count);
+        kd_index_add(&graph->ended, (uint64_t)process_id << 32 | id, (int)graph->thread_count);
     return (int)graph->thread_count++;
 }
 
 /* Exited owners get a node as well. */
-static int ended_node(kd_graph *graph, uint32_t id)
+static int ended_node(kd_graph *graph, uint32_t id, uint32_t process_id)
 {
-    int known = kd_index_find(&graph->ended, id);
+    int known = kd_index_find(&graph->ended, (uint64_t)process_id << 32 | id);
 
-    return known >= 0 ? known : add_thread(graph, -1, id);
+    return known >= 0 ? known : add_thread(graph, -1, id, process_id);
 }
 
 /* Processors. */
@@ -143,7 +143,7 @@ static void follow_wait_list(kd_snapshot *snapshot, kd_graph *graph, int index)
     kd_address *blocks;
     size_t count;
 
-    if (!lock->has_state)
+    if (!lock->has_state || lock->world >= 0 || lock->outside != 0)
         return;
     blocks = kd_list(snapshot, "waiters of an object", lock->object + offsetof(DISPATCHER_HEADER, WaitListHead),
                      offsetof(KWAIT_BLOCK, WaitListEntry), &count, NULL);
@@ -195,8 +195,8 @@ static void link_owners(const kd_snapshot *snapshot, kd_graph *graph, int index)
         const kd_owner *owner = &lock->owners[o];
         int node = thread_node(graph, owner->thread);
 
-        if (node < 0 && owner->thread < 0 && owner->id != 0)
-            node = ended_node(graph, owner->id);
+        if (node < 0 && owner->thread < 0 && owner->id != 0 && !owner->cannot_orphan)
+            node = ended_node(graph, owner->id, owner->process_id);
         if (node >= 0)
             add_edge(graph, (kd_edge){.kind = KD_EDGE_OWNER, .from = index, .to = node, .cycle = -1,
                                       .probable = owner->probable});
@@ -229,7 +229,8 @@ static void mark_cycle(const kd_snapshot *snapshot, kd_graph *graph, const int *
     for (size_t i = 0; i < found->count; i++) {
         const kd_link *link = &found->links[i];
         int thread = thread_node(graph, link->thread), object = objects[link->lock];
-        int owner = link->owner >= 0 ? thread_node(graph, link->owner) : ended_node(graph, link->owner_id);
+        int owner = link->owner >= 0 ? thread_node(graph, link->owner)
+                                     : ended_node(graph, link->owner_id, snapshot->threads[link->thread].process_id);
 
         if (thread < 0 || object < 0)
             continue;
@@ -265,7 +266,7 @@ kd_graph *kd_graph_build(kd_snapshot *snapshot)
     add_processors(snapshot, graph);
     for (size_t i = 0; i < snapshot->thread_count; i++)
         if (snapshot->threads[i].raw->State != Terminated)
-            add_blocks(snapshot, graph, add_thread(graph, (int)i, snapshot->threads[i].id), objects);
+            add_blocks(snapshot, graph, add_thread(graph, (int)i, snapshot->threads[i].id, snapshot->threads[i].process_id), objects);
     link_processors(snapshot, graph);
     for (size_t i = 0; i < graph->object_count; i++) {
         follow_wait_list(snapshot, graph, (int)i);

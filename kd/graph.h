@@ -25,6 +25,7 @@ typedef struct kd_graph_processor {
 typedef struct kd_graph_thread {
     int thread;           /* index, -1: it has ended */
     uint32_t id;
+    uint32_t process_id;  /* of a thread of another process, else 0 */
     int first_block;      /* of as many as the thread has */
     int cycle;            /* -1: none */
 } kd_graph_thread;

@@ -23,7 +23,12 @@ static const char *processor_id(const kd_graph *graph, int index, char id[ID_SIZ
 
 static const char *thread_id(const kd_graph *graph, int index, char id[ID_SIZE])
 {
-    snprintf(id, ID_SIZE, "t%u", graph->threads[index].id);
+    const kd_graph_thread *thread = &graph->threads[index];
+
+    if (thread->process_id != 0)
+        snprintf(id, ID_SIZE, "t%u_%u", thread->process_id, thread->id);
+    else
+        snprintf(id, ID_SIZE, "t%u", thread->id);
     return id;
 }
 
@@ -44,7 +49,12 @@ static const char *object_id(const kd_snapshot *snapshot, const kd_graph *graph,
 {
     const kd_lock *lock = &snapshot->locks[graph->objects[index].lock];
 
-    snprintf(id, ID_SIZE, "o%" PRIx64 "_%s", lock->address, kd_kind_name(lock->kind));
+    if (lock->process_id != 0)
+        snprintf(id, ID_SIZE, "o%u_%" PRIx64 "_%s", lock->process_id, lock->address, kd_kind_name(lock->kind));
+    else if (lock->address == 0)
+        snprintf(id, ID_SIZE, "w%d_%" PRIx32, lock->world, lock->record);
+    else
+        snprintf(id, ID_SIZE, "o%" PRIx64 "_%s", lock->address, kd_kind_name(lock->kind));
     return id;
 }
 
@@ -126,7 +136,7 @@ static void json_wait(json *out, const kd_snapshot *snapshot, const kd_thread *t
         return;
     }
     json_string(out, "wait_reason", kd_wait_reason_name(thread->raw->WaitReason));
-    if (snapshot->now != 0)
+    if (snapshot->now != 0 && !thread->probable)
         json_real(out, "seconds", kd_waited(snapshot, thread));
     else
         json_null(out, "seconds");
@@ -147,6 +157,8 @@ static void json_thread(json *out, const kd_snapshot *snapshot, const kd_graph *
     json_number(out, "thread", node->id);
     json_string(out, "name", thread != NULL ? thread->name : NULL);
     json_bool(out, "ended", thread == NULL);
+    kd_json_process(out, "process_id", node->process_id);
+    json_string(out, "process_name", thread != NULL ? thread->process_name : NULL);
     json_cycle(out, node->cycle);
     if (thread != NULL) {
         json_address(out, "address", thread->address);
@@ -281,7 +293,11 @@ static void dot_nodes(kd_snapshot *snapshot, const kd_graph *graph)
         const kd_graph_thread *node = &graph->threads[i];
         const kd_thread *thread = node->thread >= 0 ? &snapshot->threads[node->thread] : NULL;
 
-        snprintf(first, sizeof(first), "%s %u", thread != NULL ? thread->name : "thread", node->id);
+        if (node->process_id != 0)
+            snprintf(first, sizeof(first), "%s %u/%u", thread != NULL ? thread->process_name : "thread",
+                     node->process_id, node->id);
+        else
+            snprintf(first, sizeof(first), "%s %u", thread != NULL ? thread->name : "thread", node->id);
         snprintf(second, sizeof(second), "%s", thread == NULL ? "ended"
                                                : thread->waiting ? kd_wait_reason_name(thread->raw->WaitReason)
                                                                  : kd_thread_state_name(thread->raw->State));
@@ -351,6 +367,8 @@ static void print_owners(const kd_snapshot *snapshot, const kd_lock *lock)
 
         if (owner->thread >= 0)
             printf("%s%s", i == 0 ? " <- " : ", ", kd_describe_thread(snapshot, owner->thread, text, sizeof(text)));
+        else if (owner->cannot_orphan)
+            printf("%sthread %u", i == 0 ? " <- " : ", ", owner->id);
         else if (owner->id != 0)
             printf("%sthread %u, which has ended", i == 0 ? " <- " : ", ", owner->id);
         else
@@ -400,7 +418,7 @@ static void print_thread(const kd_snapshot *snapshot, const kd_graph *graph, int
         printf("%s", kd_wait_reason_name(thread->raw->WaitReason));
     else
         printf("%s", kd_thread_state_name(thread->raw->State));
-    if (thread->waiting && snapshot->now != 0)
+    if (thread->waiting && snapshot->now != 0 && !thread->probable)
         printf(", %.3f s", kd_waited(snapshot, thread));
     printf("%s\n", stuck_text(thread, node->cycle >= 0));
     for (size_t b = 0; b < thread->block_count; b++)

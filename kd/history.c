@@ -76,7 +76,7 @@ static void count_waits(kd_history *history, const kd_snapshot *snapshot, kd_sam
 {
     counters now = {NULL, 0};
 
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
+    for (size_t i = 0; i < snapshot->own_count; i++) {
         const kd_thread *thread = &snapshot->threads[i];
 
         if (thread->raw->State == Terminated)

@@ -33,6 +33,7 @@
 #include "ps/psp.h"
 #include "rtl/criticalsection.h"
 #include "rtl/waiter.h"
+#include "wo/session.h"
 
 typedef uint64_t kd_address;
 
@@ -175,6 +176,8 @@ typedef struct kd_owner {
     int thread;    /* index, -1: none that lives */
     unsigned count;
     bool probable; /* the lock records no owner; this thread was the last to acquire it after a wait */
+    bool cannot_orphan; /* the end of the owner releases the lock */
+    uint32_t process_id; /* of a thread of another process, else 0 */
 } kd_owner;
 
 typedef struct kd_waiter {
@@ -196,6 +199,11 @@ typedef struct kd_lock {
     size_t owner_count;
     kd_waiter *waiters;
     size_t waiter_count;
+    kd_address outside;  /* of a proxy: its KI_OUTSIDE; 0: none */
+    int world;           /* number of the world that has its state, -1: it is local */
+    uint32_t record;     /* there */
+    const struct kd_world_object *shared; /* likewise, NULL: the world was not read */
+    uint32_t process_id; /* of a local lock of another process, else 0 */
 } kd_lock;
 
 typedef struct kd_block {
@@ -222,6 +230,11 @@ typedef struct kd_thread {
     int cycle;           /* of the deadlocks, -1: none */
     bool deadlocked;     /* its wait can never end */
     bool orphaned;       /* it waits, directly or indirectly, for a lock whose owner has exited */
+    bool granted;        /* its wait for a shared object has ended, and it does not know yet */
+    uint64_t wait_number; /* of its wait for shared objects */
+    uint32_t process_id; /* of a thread of another process, else 0: only what kd/shared.c fills in is known of those */
+    const char *process_name;
+    bool probable;       /* its process was not looked into: it may wait for more than this */
 } kd_thread;
 
 /* An object that has a handle. */
@@ -234,6 +247,7 @@ typedef struct kd_handle {
     int64_t handle_count, pointer_count;
     const char *type;
     const char *name;    /* whole path, or empty */
+    int lock;            /* a shared object that is known as a lock, -1: none */
 } kd_handle;
 
 /* An impossible value, or more data than the debugger's budget allows. */
@@ -253,6 +267,7 @@ typedef struct kd_snapshot {
     bool verifier;
     kd_thread *threads;
     size_t thread_count;
+    size_t own_count;    /* of its own threads: those of other processes come after them */
     kd_handle *handles;
     size_t handle_count;
     kd_lock *locks;
@@ -263,6 +278,11 @@ typedef struct kd_snapshot {
     bool incomplete;               /* the budget was spent */
     int rests;                     /* how often a changing list was read again */
     struct kd_kept *kept;          /* the texts */
+    bool alone;                    /* other processes are not looked at */
+    struct kd_world *worlds[WO_PLACES]; /* of shared objects, NULL: none */
+    kd_address views[WO_PLACES];   /* the process's name for each */
+    HAL_FILE_ID files[WO_PLACES];
+    uint64_t key;                  /* by which the worlds know the process */
     kd_index threads_by_address, threads_by_id, threads_before_fork;
     kd_index handles_by_header, handles_by_body;
     kd_index locks_by_address[KD_KINDS], locks_by_object;
@@ -276,6 +296,10 @@ typedef struct kd_snapshot {
 
 /* snapshot.c */
 kd_snapshot *kd_snapshot_take(kd_target *target); /* NULL: it has said why */
+kd_snapshot *kd_snapshot_take_alone(kd_target *target); /* other processes are not looked at */
+/* Of a world alone: the threads of its processes, as far as they wait for each other. NULL: unless quiet, it has said
+   why. */
+kd_snapshot *kd_snapshot_of_world(const char *path, bool quiet);
 void kd_snapshot_free(kd_snapshot *snapshot);
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none */
 int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id);
@@ -305,8 +329,14 @@ const kd_handle *kd_handle_with_value(const kd_snapshot *snapshot, uint64_t hand
 /* locks.c */
 void kd_collect_locks(kd_snapshot *snapshot);
 int kd_find_lock(const kd_snapshot *snapshot, kd_address address);
+void kd_note_owned(kd_snapshot *snapshot); /* which thread owns which locks */
+int kd_object_lock(kd_snapshot *snapshot, kd_address address); /* of a dispatcher object; -1: none */
 const char *kd_describe_lock(const kd_lock *lock, char *buffer, size_t size); /* critical section 0x.. (name) */
 const char *kd_describe_thread(const kd_snapshot *snapshot, int thread, char *buffer, size_t size);
+
+/* shared.c */
+void kd_collect_shared(kd_snapshot *snapshot);
+void kd_adopt_world(kd_snapshot *snapshot, struct kd_world *world); /* for a snapshot without a process */
 
 /* deadlock.c */
 typedef struct kd_link {
@@ -363,6 +393,7 @@ extern const kd_view kd_qlocks_view, kd_dpcs_view, kd_timers_view, kd_graph_view
 int kd_run(const kd_view *view, int argc, char **argv);
 json kd_json(const kd_options *options);
 bool kd_parse_number(const char *text, uint64_t *number);
+void kd_json_process(json *out, const char *key, uint32_t process); /* null: the process that is looked at */
 void kd_json_thread(json *out, const char *key, const kd_snapshot *snapshot, int thread); /* id and name */
 void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock);
 /* Without its waiters, and with a few of its owners: for views that repeat it per waiter. */

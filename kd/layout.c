@@ -8,6 +8,7 @@ static const ULONG ex_waiter[] = {EXP_WAITER_LAYOUT};
 static const ULONG ob[] = {OBP_LAYOUT};
 static const ULONG ps[] = {PSP_LAYOUT};
 static const ULONG rtl_waiter[] = {RTLP_WAITER_LAYOUT};
+static const ULONG wo[] = {WO_LAYOUT};
 
 static const struct {
     const char *name; /* as it is registered */
@@ -16,7 +17,7 @@ static const struct {
 } layouts[] = {
     {"ExpResourceLayout", ex_resource, sizeof(ex_resource)}, {"ExpWaiterLayout", ex_waiter, sizeof(ex_waiter)},
     {"ObpLayout", ob, sizeof(ob)},                           {"PspLayout", ps, sizeof(ps)},
-    {"RtlpWaiterLayout", rtl_waiter, sizeof(rtl_waiter)},
+    {"RtlpWaiterLayout", rtl_waiter, sizeof(rtl_waiter)},         {"WopLayout", wo, sizeof(wo)},
 };
 
 bool kd_has_known_layout(kd_target *target)

@@ -55,6 +55,7 @@ static int add_lock(kd_snapshot *snapshot, kd_kind kind, kd_address address, kd_
     lock->object = object;
     lock->contention = -1;
     lock->hold = KD_HOLD_UNKNOWN;
+    lock->world = -1;
     lock->name = name_of_lock(snapshot, lock);
     return index;
 }
@@ -441,7 +442,7 @@ static void fill_mutant(kd_snapshot *snapshot, kd_lock *lock)
         add_thread_owner(snapshot, lock, KD_ADDRESS(mutant.OwnerThread), 1u - (unsigned)mutant.Header.SignalState);
 }
 
-static int object_lock(kd_snapshot *snapshot, kd_address address)
+int kd_object_lock(kd_snapshot *snapshot, kd_address address)
 {
     DISPATCHER_HEADER header;
     kd_lock *lock;
@@ -459,6 +460,10 @@ static int object_lock(kd_snapshot *snapshot, kd_address address)
         return -1;
     lock = &snapshot->locks[index];
     lock->has_state = true;
+    if (header.WaitListHead.Flink == NULL) { /* KiIsOutside: kd_collect_shared does the rest */
+        lock->outside = KD_ADDRESS(header.WaitListHead.Blink);
+        return index;
+    }
     lock->signal_state = header.SignalState;
     lock->hold = header.SignalState > 0 ? KD_FREE : KD_HOLD_UNKNOWN;
     if (kind == KD_MUTANT)
@@ -570,7 +575,7 @@ static int lock_of_block(kd_snapshot *snapshot, int thread, const kd_block *bloc
     }
     /* an event or semaphore of its own, or of a user-mode lock */
     if ((lock = kd_index_find(&snapshot->locks_by_object, object)) < 0)
-        lock = object_lock(snapshot, object);
+        lock = kd_object_lock(snapshot, object);
     return note_wait(snapshot, lock, thread, true);
 }
 
@@ -587,11 +592,11 @@ static void collect_mutants(kd_snapshot *snapshot, const kd_thread *thread)
     for (size_t i = 0; i < count; i++)
         if (kd_read(snapshot->target, mutants[i], &mutant, sizeof(mutant)) &&
             (mutant.Header.Type & KOBJECT_TYPE_MASK) == MutantObject)
-            object_lock(snapshot, mutants[i]);
+            kd_object_lock(snapshot, mutants[i]);
     free(mutants);
 }
 
-static void note_owned(kd_snapshot *snapshot)
+void kd_note_owned(kd_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->lock_count; i++) {
         const kd_lock *lock = &snapshot->locks[i];
@@ -628,14 +633,22 @@ void kd_collect_locks(kd_snapshot *snapshot)
             guess_push_lock_owner(snapshot, KD_SRW_LOCK, (int)i);
         }
     }
-    note_owned(snapshot);
+    kd_collect_shared(snapshot);
+    kd_note_owned(snapshot);
 }
 
 /* For people. */
 
 const char *kd_describe_lock(const kd_lock *lock, char *buffer, size_t size)
 {
-    if (lock->name[0] != '\0')
+    if (lock->process_id != 0)
+        snprintf(buffer, size, "%s 0x%llx%s%s%s of process %u", kd_kind_title(lock->kind),
+                 (unsigned long long)lock->address, lock->name[0] != '\0' ? " (" : "", lock->name,
+                 lock->name[0] != '\0' ? ")" : "", lock->process_id);
+    else if (lock->address == 0 && lock->world >= 0)
+        snprintf(buffer, size, "%s %s", kd_kind_title(lock->kind),
+                 lock->name[0] != '\0' ? lock->name : "without a name");
+    else if (lock->name[0] != '\0')
         snprintf(buffer, size, "%s 0x%llx (%s)", kd_kind_title(lock->kind), (unsigned long long)lock->address,
                  lock->name);
     else
@@ -647,7 +660,9 @@ const char *kd_describe_thread(const kd_snapshot *snapshot, int thread, char *bu
 {
     const kd_thread *t = &snapshot->threads[thread];
 
-    if (t->name[0] != '\0')
+    if (t->process_id != 0)
+        snprintf(buffer, size, "thread %u of process %u (%s)", t->id, t->process_id, t->process_name);
+    else if (t->name[0] != '\0')
         snprintf(buffer, size, "thread %u (%s)", t->id, t->name);
     else
         snprintf(buffer, size, "thread %u", t->id);

@@ -23,9 +23,15 @@ bool kd_is_lock(const kd_lock *lock)
     }
 }
 
+/* Those of other processes are part of the graph alone. */
+static bool is_own_lock(const kd_lock *lock)
+{
+    return kd_is_lock(lock) && lock->process_id == 0 && lock->address != 0;
+}
+
 static bool is_shown(const kd_lock *lock, const kd_options *options)
 {
-    return kd_is_lock(lock) && (options->verbose || lock->hold != KD_FREE || lock->waiter_count != 0);
+    return is_own_lock(lock) && (options->verbose || lock->hold != KD_FREE || lock->waiter_count != 0);
 }
 
 /* Once per thread, even if it owns the lock recursively. */
@@ -103,7 +109,7 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
         kd_json_deadlocks(&out, snapshot);
         json_array(&out, "locks");
         for (size_t i = 0; i < snapshot->lock_count; i++)
-            if (kd_is_lock(&snapshot->locks[i]))
+            if (is_own_lock(&snapshot->locks[i]))
                 kd_json_lock(&out, NULL, snapshot, &snapshot->locks[i]);
         json_end(&out);
         kd_json_end(&out, snapshot);
@@ -114,8 +120,8 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
     for (size_t i = 0; i < snapshot->lock_count; i++) {
         const kd_lock *lock = &snapshot->locks[i];
 
-        total += kd_is_lock(lock);
-        held += kd_is_lock(lock) && lock->hold != KD_FREE;
+        total += is_own_lock(lock);
+        held += is_own_lock(lock) && lock->hold != KD_FREE;
         if (is_shown(lock, options))
             kd_print_lock(snapshot, lock, options->verbose);
         if (options->verbose && is_shown(lock, options))

@@ -1,6 +1,7 @@
 /* objectview.c: `interlock object` and `interlock handles`. */
 #include "kd.h"
 #include "views.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ typedef struct object {
     kd_address address;
     unsigned type;
     const kd_handle *handle;
+    const kd_lock *shared; /* its state is in a world; NULL: it is local */
     union {
         DISPATCHER_HEADER header;
         KMUTANT mutant;
@@ -131,6 +133,41 @@ static bool is_list_head(kd_snapshot *snapshot, kd_address head, const LIST_ENTR
            KD_ADDRESS(next.Blink) == head && KD_ADDRESS(previous.Flink) == head;
 }
 
+/* A proxy: the world has its state and its waiters. */
+static bool find_shared(kd_snapshot *snapshot, kd_address address, object *o)
+{
+    int lock = kd_find_lock(snapshot, address);
+
+    if (lock < 0 || snapshot->locks[lock].shared == NULL)
+        return false;
+    o->shared = &snapshot->locks[lock];
+    o->handle = kd_handle_of_header(snapshot, address);
+    o->header.SignalState = (LONG)o->shared->signal_state;
+    if (o->type == SemaphoreObject)
+        o->semaphore.Limit = o->shared->shared->limit;
+    if (o->type == TimerNotificationObject || o->type == TimerSynchronizationObject) {
+        o->timer.DueTime.QuadPart = o->shared->shared->due;
+        o->timer.Period = o->shared->shared->period;
+    }
+    return true;
+}
+
+/* The members that the world has; flags of the header are those of a local object. */
+static size_t shared_members_of(const object *o, flag members[8])
+{
+    size_t count = 0;
+
+    if (o->type == SemaphoreObject)
+        members[count++] = (flag){"Limit", (uint64_t)o->semaphore.Limit};
+    if (o->type == MutantObject)
+        members[count++] = (flag){"Abandoned", o->shared->shared->abandoned};
+    if (o->type == TimerNotificationObject || o->type == TimerSynchronizationObject) {
+        members[count++] = (flag){"DueTime", o->timer.DueTime.QuadPart};
+        members[count++] = (flag){"Period", o->timer.Period};
+    }
+    return count;
+}
+
 static bool read_object(kd_snapshot *snapshot, kd_address address, object *o)
 {
     kd_address head = address + offsetof(DISPATCHER_HEADER, WaitListHead);
@@ -143,6 +180,8 @@ static bool read_object(kd_snapshot *snapshot, kd_address address, object *o)
             return false;
         }
         o->type = o->header.Type & KOBJECT_TYPE_MASK;
+        if (o->header.WaitListHead.Flink == NULL && find_shared(snapshot, address, o))
+            return true;
         if (o->type <= TimerSynchronizationObject && is_list_head(snapshot, head, &o->header.WaitListHead) &&
             kd_read(snapshot->target, address, &o->header, size_of_type(o->type))) {
             o->handle = kd_handle_of_header(snapshot, address);
@@ -248,6 +287,10 @@ static int json_object_view(kd_snapshot *snapshot, const object *o, const kd_opt
     size_t count = flags_of(o, flags);
 
     json_object(&out, NULL);
+    if (o->shared != NULL)
+        kd_json_lock(&out, "shared", snapshot, o->shared);
+    else
+        json_null(&out, "shared");
     json_address(&out, "address", o->address);
     json_string(&out, "type", kd_object_type_name(o->type));
     json_string(&out, "name", o->handle != NULL && o->handle->name[0] != '\0' ? o->handle->name : NULL);
@@ -255,11 +298,11 @@ static int json_object_view(kd_snapshot *snapshot, const object *o, const kd_opt
     json_bool(&out, "locked", (o->header.Type & KOBJECT_LOCK_BIT) != 0);
     json_bool(&out, "waiters_bit", (o->header.Type & KOBJECT_WAITERS_BIT) != 0);
     json_object(&out, "flags");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; o->shared == NULL && i < count; i++)
         json_number(&out, flags[i].name, (int64_t)flags[i].value);
     json_end(&out);
     json_object(&out, "members");
-    count = members_of(o, flags);
+    count = o->shared == NULL ? members_of(o, flags) : shared_members_of(o, flags);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(flags[i].name, "OwnerThread") == 0 || strcmp(flags[i].name, "Dpc") == 0)
             json_address(&out, flags[i].name, flags[i].value);
@@ -268,10 +311,22 @@ static int json_object_view(kd_snapshot *snapshot, const object *o, const kd_opt
     }
     json_end(&out);
     json_array(&out, "waiters");
-    visit_waiters(snapshot, o, json_waiter, &out);
+    if (o->shared == NULL)
+        visit_waiters(snapshot, o, json_waiter, &out);
     json_end(&out);
     kd_json_end(&out, snapshot);
     return 0;
+}
+
+static void print_shared(const kd_snapshot *snapshot, const object *o)
+{
+    flag members[8];
+    size_t count = shared_members_of(o, members);
+
+    printf("    %-24s: %d\n", "SignalState", o->header.SignalState);
+    for (size_t i = 0; i < count; i++)
+        printf("    %-24s: 0x%" PRIx64 "\n", members[i].name, members[i].value);
+    kd_print_lock(snapshot, o->shared, true);
 }
 
 static int show_object(kd_snapshot *snapshot, const kd_options *options)
@@ -286,6 +341,10 @@ static int show_object(kd_snapshot *snapshot, const kd_options *options)
         return json_object_view(snapshot, &o, options);
     printf("0x%" PRIx64 " [Type: %s]", o.address, kd_object_type_name(o.type));
     printf(o.handle != NULL && o.handle->name[0] != '\0' ? "  %s\n" : "\n", o.handle != NULL ? o.handle->name : "");
+    if (o.shared != NULL) {
+        print_shared(snapshot, &o);
+        return 0;
+    }
     /* On Windows this byte has the lock, but not the bit for linked blocks. */
     printf("    %-24s: 0x%x%s\n", "Type", o.header.Type & ~KOBJECT_WAITERS_BIT & 0xff,
            o.header.Type & KOBJECT_LOCK_BIT ? "  (its lock is held: somebody is just changing it)" : "");
@@ -317,6 +376,37 @@ int command_object(int argc, char **argv)
 
 /* Handles. */
 
+static const kd_world_object *shared_of(const kd_snapshot *snapshot, const kd_handle *h)
+{
+    return h->lock >= 0 ? snapshot->locks[h->lock].shared : NULL;
+}
+
+static void print_handle_share(const kd_snapshot *snapshot, const kd_handle *h)
+{
+    const kd_world_object *o = shared_of(snapshot, h);
+
+    if (o != NULL)
+        printf("  Shared: %u handles in %zu processes", o->handles, o->holder_count);
+    printf("\n");
+}
+
+static void json_handle_share(json *out, const kd_snapshot *snapshot, const kd_handle *h)
+{
+    const kd_world_object *o = shared_of(snapshot, h);
+
+    if (o == NULL) {
+        json_null(out, "shared");
+        return;
+    }
+    json_object(out, "shared");
+    json_number(out, "handles", o->handles);
+    json_array(out, "processes");
+    for (size_t i = 0; i < o->holder_count; i++)
+        json_number(out, NULL, snapshot->worlds[snapshot->locks[h->lock].world]->processes[o->holders[i]].id);
+    json_end(out);
+    json_end(out);
+}
+
 static int show_handles(kd_snapshot *snapshot, const kd_options *options)
 {
     json out = kd_json(options);
@@ -331,9 +421,10 @@ static int show_handles(kd_snapshot *snapshot, const kd_options *options)
 
         if (!options->json) {
             printf("%04" PRIx64 ": Object: %016" PRIx64 "  GrantedAccess: %08x  HandleCount: %" PRId64
-                   "  Type: %s%s%s%s%s\n",
+                   "  Type: %s%s%s%s%s",
                    h->handle, h->body, h->access, h->handle_count, h->type, h->inherit ? "  (Inherit)" : "",
                    h->protect ? "  (Protected)" : "", h->name[0] != '\0' ? "  Name: " : "", h->name);
+            print_handle_share(snapshot, h);
             continue;
         }
         json_object(&out, NULL);
@@ -347,6 +438,7 @@ static int show_handles(kd_snapshot *snapshot, const kd_options *options)
         json_number(&out, "pointer_count", h->pointer_count);
         json_bool(&out, "inherit", h->inherit);
         json_bool(&out, "protected", h->protect);
+        json_handle_share(&out, snapshot, h);
         json_end(&out);
     }
     if (options->json) {

@@ -33,19 +33,19 @@ static void summarize(const char *process, summary *s)
     if (target == NULL)
         return;
     kd_say_into(s->why, sizeof(s->why));
-    snapshot = kd_snapshot_take(target);
+    snapshot = kd_snapshot_take_alone(target);
     kd_process_name(target, s->name, sizeof(s->name));
     s->uses_interlock = snapshot != NULL;
     if (snapshot == NULL)
         return;
     kd_copy(s->version, sizeof(s->version), kd_version(target), sizeof(s->version));
-    s->threads = snapshot->thread_count;
+    s->threads = snapshot->own_count;
     s->handles = snapshot->handle_count;
     s->deadlocks = snapshot->deadlocks->cycle_count;
     s->orphaned = s->deadlocks != 0;
     for (size_t i = 0; i < s->deadlocks; i++)
         s->orphaned = s->orphaned && snapshot->deadlocks->cycles[i].orphaned;
-    for (size_t i = 0; i < snapshot->thread_count; i++)
+    for (size_t i = 0; i < snapshot->own_count; i++)
         s->waiting += snapshot->threads[i].waiting;
     for (size_t i = 0; i < snapshot->fault_count; i++)
         s->inconsistent = s->inconsistent || !snapshot->faults[i].moving;

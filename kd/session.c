@@ -23,13 +23,21 @@ static const char *process_name(const kd_world *w, const kd_world_thread *t)
     return t->process >= 0 ? w->processes[t->process].name : "?";
 }
 
+static const char *process_state(const kd_world_process *process)
+{
+    return process->dead ? ", has ended" : process->flags & WO_EXITING ? ", exits" : "";
+}
+
 /* Text. */
 
 static void print_thread(const kd_world *w, int thread)
 {
     const kd_world_thread *t = &w->threads[thread];
 
-    printf("%u/%u (%s)", process_id(w, t), t->id, process_name(w, t));
+    if (t->id != 0)
+        printf("thread %u of process %u (%s)", t->id, process_id(w, t), process_name(w, t));
+    else
+        printf("a notification of process %u (%s)", process_id(w, t), process_name(w, t));
 }
 
 static void print_object_state(const kd_world_object *o)
@@ -62,45 +70,20 @@ static void print_object(const kd_world *w, const kd_world_object *o)
     }
 }
 
-static const kd_world_object *object_between(const kd_world *w, const kd_world_thread *t)
+static void print_world(const kd_snapshot *snapshot)
 {
-    for (size_t i = 0; i < t->object_count; i++)
-        if (w->objects[t->objects[i]].owner == t->next)
-            return &w->objects[t->objects[i]];
-    return NULL;
-}
+    const kd_world *w = snapshot->worlds[0];
+    char session[256];
 
-static void print_cycle(const kd_world *w, int cycle)
-{
-    int first = 0, thread;
-
-    while (w->threads[first].cycle != cycle)
-        first++;
-    printf("  Deadlock: these threads wait for each other.\n");
-    thread = first;
-    do {
-        const kd_world_thread *t = &w->threads[thread];
-        const kd_world_object *o = object_between(w, t);
-
-        printf("    ");
-        print_thread(w, thread);
-        printf(" waits for %s, owned by ", o != NULL && o->name != NULL ? o->name : "a mutant without a name");
-        print_thread(w, t->next);
-        printf("\n");
-        thread = t->next;
-    } while (thread != first);
-}
-
-static void print_world(const kd_world *w)
-{
+    if (kd_world_session(w->path, session, sizeof(session))[0] != '\0')
+        printf("Session %s\n", session);
     printf("%s: %s%s, %zu processes, %zu objects, %zu threads, %llu of %llu KiB used\n", w->path, state_name(w->state),
            w->inconsistent ? ", inconsistent (it was changing, or is damaged)" : "", w->process_count, w->object_count,
            w->thread_count, (unsigned long long)w->used / 1024, (unsigned long long)w->size / 1024);
-    for (int cycle = 0; cycle < (int)w->cycle_count; cycle++)
-        print_cycle(w, cycle);
+    kd_print_deadlocks(snapshot);
     for (size_t i = 0; i < w->process_count; i++)
-        printf("  process %u (%s): %zu handles of %zu objects\n", w->processes[i].id, w->processes[i].name,
-               w->processes[i].handles, w->processes[i].objects);
+        printf("  process %u (%s): %zu handles of %zu objects%s\n", w->processes[i].id, w->processes[i].name,
+               w->processes[i].handles, w->processes[i].objects, process_state(&w->processes[i]));
     for (size_t i = 0; i < w->object_count; i++)
         print_object(w, &w->objects[i]);
 }
@@ -113,7 +96,10 @@ static void write_thread(json *out, const char *key, const kd_world *w, int thre
 
     json_object(out, key);
     json_number(out, "process_id", process_id(w, t));
-    json_number(out, "thread_id", t->id);
+    if (t->id != 0)
+        json_number(out, "thread_id", t->id);
+    else
+        json_null(out, "thread_id"); /* a notification */
     json_bool(out, "waiting", t->waiting);
     json_end(out);
 }
@@ -150,34 +136,27 @@ static void write_processes(json *out, const kd_world *w)
         json_string(out, "name", w->processes[i].name);
         json_number(out, "objects", (int64_t)w->processes[i].objects);
         json_number(out, "handles", (int64_t)w->processes[i].handles);
+        json_bool(out, "ended", w->processes[i].dead);
         json_end(out);
     }
     json_end(out);
 }
 
-static void write_deadlocks(json *out, const kd_world *w)
+static void write_world(json *out, const kd_snapshot *snapshot)
 {
-    json_array(out, "deadlocks");
-    for (int cycle = 0; cycle < (int)w->cycle_count; cycle++) {
-        json_array(out, NULL);
-        for (size_t i = 0; i < w->thread_count; i++)
-            if (w->threads[i].cycle == cycle)
-                write_thread(out, NULL, w, (int)i);
-        json_end(out);
-    }
-    json_end(out);
-}
+    const kd_world *w = snapshot->worlds[0];
+    char session[256];
 
-static void write_world(json *out, const kd_world *w)
-{
     json_object(out, NULL);
     json_string(out, "path", w->path);
+    kd_world_session(w->path, session, sizeof(session));
+    json_string(out, "session", session[0] != '\0' ? session : NULL);
     json_string(out, "state", state_name(w->state));
     json_bool(out, "inconsistent", w->inconsistent);
     json_number(out, "size", (int64_t)w->size);
     json_number(out, "used", (int64_t)w->used);
     write_processes(out, w);
-    write_deadlocks(out, w);
+    kd_json_deadlocks(out, snapshot);
     json_array(out, "objects");
     for (size_t i = 0; i < w->object_count; i++)
         write_object(out, w, &w->objects[i]);
@@ -185,61 +164,112 @@ static void write_world(json *out, const kd_world *w)
     json_end(out);
 }
 
-/* 0: shown; 1: it cannot be read; 3: it has a deadlock. */
-static int show_path(const char *path, json *out)
+static bool has_certain_deadlock(const kd_snapshot *snapshot)
 {
-    kd_world *w = kd_world_read(path);
+    for (size_t i = 0; i < snapshot->deadlocks->cycle_count; i++)
+        if (snapshot->deadlocks->cycles[i].certain && !snapshot->deadlocks->cycles[i].orphaned)
+            return true;
+    return false;
+}
+
+/* 0: shown; 1: it cannot be read; 3: it has a deadlock. */
+static int show_path(const char *path, bool quiet, json *out)
+{
+    kd_snapshot *snapshot = kd_snapshot_of_world(path, quiet);
     int status;
 
-    if (w == NULL)
-        return 1;
+    if (snapshot == NULL)
+        return quiet ? 0 : 1;
     if (out != NULL)
-        write_world(out, w);
+        write_world(out, snapshot);
     else
-        print_world(w);
-    status = w->cycle_count != 0 ? 3 : 0;
-    kd_world_free(w);
+        print_world(snapshot);
+    status = has_certain_deadlock(snapshot) ? 3 : 0;
+    kd_snapshot_free(snapshot);
     return status;
 }
 
-static int show_all(char **paths, json *out)
+static int worse(int one, int other)
 {
-    int worst = 0;
+    return one > other ? one : other;
+}
 
-    for (size_t i = 0; paths[i] != NULL; i++) {
-        int status = show_path(paths[i], out);
-        worst = status > worst ? status : worst;
+/* A path, or the name of a session. */
+static int show_given(const char *given, char **paths, json *out)
+{
+    char session[256];
+    int status = -1;
+
+    if (strchr(given, '/') != NULL)
+        return show_path(given, false, out);
+    for (size_t i = 0; paths[i] != NULL; i++)
+        if (strcmp(kd_world_session(paths[i], session, sizeof(session)), given) == 0)
+            status = worse(status, show_path(paths[i], false, out));
+    if (status < 0)
+        kd_say("there is no session %s: `interlock session` lists them, a file is named with its directory", given);
+    return status < 0 ? 1 : status;
+}
+
+/* Of all, those of other users are left out if they cannot be read. */
+static int show_worlds(char **given, json *out)
+{
+    char **paths = kd_world_paths();
+    int status = 0;
+
+    for (size_t i = 0; *given == NULL && paths[i] != NULL; i++)
+        status = worse(status, show_path(paths[i], true, out));
+    for (size_t i = 0; given[i] != NULL; i++)
+        status = worse(status, show_given(given[i], paths, out));
+    if (*given == NULL && paths[0] == NULL && out == NULL)
+        printf("No process shares objects.\n");
+    for (size_t i = 0; paths[i] != NULL; i++)
+        free(paths[i]);
+    free(paths);
+    return status;
+}
+
+static const char usage[] = "usage: interlock session [--json] [SESSION|FILE...]\n"
+                            "Shows the worlds of shared objects: processes, objects, handles, owners and waiters.\n"
+                            "  SESSION   what INTERLOCK_SESSION is for its processes; the usual one is default\n"
+                            "  FILE      the file of a world, with its directory\n"
+                            "The exit status is 3 if there is a deadlock.\n";
+
+/* 0: go on; otherwise the status plus 1. Takes the options away. */
+static int parse(int argc, char **argv, bool *as_json)
+{
+    int kept = 1;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            *as_json = true;
+        } else if (argv[i][0] == '-') {
+            bool help = strcmp(argv[i], "--help") == 0;
+            fputs(usage, help ? stdout : stderr);
+            return help ? 1 : 3;
+        } else {
+            argv[kept++] = argv[i];
+        }
     }
-    return worst;
+    argv[kept] = NULL;
+    return 0;
 }
 
 int command_session(int argc, char **argv)
 {
-    bool as_json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    char **given = argv + 1 + as_json;
     json out = {.file = stdout};
-    char **paths;
-    int status;
+    bool as_json = false;
+    int status = parse(argc, argv, &as_json);
 
-    if ((*given != NULL && given[0][0] == '-')) {
-        bool help = strcmp(*given, "--help") == 0;
-        fprintf(help ? stdout : stderr, "usage: interlock session [--json] [FILE...]\n");
-        return help ? 0 : 2;
-    }
-    paths = *given == NULL ? kd_world_paths() : NULL;
+    if (status != 0)
+        return status - 1;
     if (as_json) {
         json_object(&out, NULL);
         json_array(&out, "worlds");
     }
-    status = show_all(paths != NULL ? paths : given, as_json ? &out : NULL);
+    status = show_worlds(argv + 1, as_json ? &out : NULL);
     if (as_json) {
         json_end(&out);
         json_end(&out);
-    } else if (paths != NULL && paths[0] == NULL) {
-        printf("No process shares objects.\n");
     }
-    for (size_t i = 0; paths != NULL && paths[i] != NULL; i++)
-        free(paths[i]);
-    free(paths);
     return status;
 }

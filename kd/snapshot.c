@@ -1,5 +1,6 @@
 /* snapshot.c: the threads of a process, their waits, and everything found through them. */
 #include "kd.h"
+#include "world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -250,11 +251,12 @@ static void free_deadlocks(kd_deadlocks *deadlocks)
     free(deadlocks);
 }
 
-static kd_snapshot *take_once(kd_target *target)
+static kd_snapshot *take_once(kd_target *target, bool alone)
 {
     kd_snapshot *snapshot = kd_allocate(1, sizeof(*snapshot));
 
     snapshot->target = target;
+    snapshot->alone = alone;
     if (kd_process_of(target) != 0) {
         snapshot->now = read_clock(CLOCK_MONOTONIC);
         snapshot->system_time = read_clock(CLOCK_REALTIME) + SYSTEM_TIME_OF_1970;
@@ -264,6 +266,7 @@ static kd_snapshot *take_once(kd_target *target)
         kd_snapshot_free(snapshot);
         return NULL;
     }
+    snapshot->own_count = snapshot->thread_count;
     kd_collect_handles(snapshot);
     kd_collect_locks(snapshot);
     kd_note_spent(snapshot);
@@ -279,10 +282,17 @@ static kd_snapshot *take_once(kd_target *target)
     return snapshot;
 }
 
+static bool is_same_lock(const kd_lock *one, const kd_lock *other)
+{
+    return one->address == other->address && one->process_id == other->process_id && one->world == other->world &&
+           one->record == other->record;
+}
+
 /*
  * Threads and owners are read one after the other, so a cycle in one snapshot may never have existed. A second snapshot
- * decides: threads that are still in the same wait were all waiting at the same time in between. A waiter of a resource
- * may wake once to boost the owners; its wait is still the same.
+ * decides: threads that are still in the same wait were all waiting at the same time in between, when the first read the
+ * owners; so both must find them deadlocked. A waiter of a resource may wake once to boost the owners; its wait is still
+ * the same.
  */
 static bool has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread)
 {
@@ -290,21 +300,30 @@ static bool has_waited_since(const kd_snapshot *before, const kd_snapshot *now, 
     const kd_thread *then = index >= 0 ? &before->threads[index] : NULL;
 
     if (then == NULL || then->id != thread->id || !then->waiting || then->block_count != thread->block_count ||
+        then->wait_number != thread->wait_number ||
         (thread->raw->WaitReason != WrResource && then->raw->ContextSwitches != thread->raw->ContextSwitches))
         return false;
     for (size_t i = 0; i < thread->block_count; i++) {
         int old = then->blocks[i].lock, new = thread->blocks[i].lock;
 
-        if ((old < 0) != (new < 0) || (new >= 0 && before->locks[old].address != now->locks[new].address))
+        if ((old < 0) != (new < 0) || (new >= 0 && !is_same_lock(&before->locks[old], &now->locks[new])))
             return false;
     }
     return true;
 }
 
+static bool was_deadlocked(const kd_snapshot *before, const kd_thread *thread)
+{
+    int index = kd_thread_at(before, thread->address);
+
+    return index >= 0 && before->threads[index].deadlocked;
+}
+
 static bool is_confirmed(const kd_snapshot *before, const kd_snapshot *now)
 {
     for (size_t i = 0; i < now->thread_count; i++)
-        if (now->threads[i].deadlocked && !has_waited_since(before, now, &now->threads[i]))
+        if (now->threads[i].deadlocked &&
+            (!has_waited_since(before, now, &now->threads[i]) || !was_deadlocked(before, &now->threads[i])))
             return false;
     for (size_t i = 0; i < now->deadlocks->suspicion_count; i++) {
         const kd_suspicion *suspicion = &now->deadlocks->suspicions[i];
@@ -329,13 +348,13 @@ static void forget_deadlocks(kd_snapshot *snapshot)
         snapshot->threads[i].deadlocked = snapshot->threads[i].orphaned = false, snapshot->threads[i].cycle = -1;
 }
 
-kd_snapshot *kd_snapshot_take(kd_target *target)
+static kd_snapshot *take(kd_target *target, bool alone)
 {
     kd_snapshot *snapshot;
     bool confirmed = kd_process_of(target) == 0;
 
     kd_renew_budget(target, 1);
-    snapshot = take_once(target);
+    snapshot = take_once(target, alone);
     for (int i = 0; snapshot != NULL && !confirmed && has_deadlocks(snapshot) && i < MOST_READS; i++) {
         kd_snapshot *next;
 
@@ -343,8 +362,51 @@ kd_snapshot *kd_snapshot_take(kd_target *target)
         if (i > 0 && !kd_has_left(target, 1 - 1.0 / MOST_READS))
             break;
         kd_renew_budget(target, 1);
-        next = take_once(target);
+        next = take_once(target, alone);
         confirmed = next != NULL && is_confirmed(snapshot, next);
+        kd_snapshot_free(snapshot);
+        snapshot = next;
+    }
+    if (snapshot != NULL && !confirmed && has_deadlocks(snapshot))
+        forget_deadlocks(snapshot);
+    return snapshot;
+}
+
+kd_snapshot *kd_snapshot_take(kd_target *target)
+{
+    return take(target, false);
+}
+
+kd_snapshot *kd_snapshot_take_alone(kd_target *target)
+{
+    return take(target, true);
+}
+
+static kd_snapshot *take_world(const char *path, bool quiet)
+{
+    struct kd_world *world = kd_world_read(path, quiet);
+    kd_snapshot *snapshot = world != NULL ? kd_allocate(1, sizeof(*snapshot)) : NULL;
+
+    if (snapshot == NULL)
+        return NULL;
+    snapshot->now = read_clock(CLOCK_MONOTONIC);
+    kd_adopt_world(snapshot, world);
+    kd_note_owned(snapshot);
+    kd_find_deadlocks(snapshot);
+    return snapshot;
+}
+
+kd_snapshot *kd_snapshot_of_world(const char *path, bool quiet)
+{
+    kd_snapshot *snapshot = take_world(path, quiet);
+    bool confirmed = false;
+
+    for (int i = 0; snapshot != NULL && !confirmed && has_deadlocks(snapshot) && i < MOST_READS; i++) {
+        kd_snapshot *next = take_world(path, true);
+
+        if (next == NULL) /* its processes have ended meanwhile */
+            break;
+        confirmed = is_confirmed(snapshot, next);
         kd_snapshot_free(snapshot);
         snapshot = next;
     }
@@ -365,6 +427,8 @@ void kd_snapshot_free(kd_snapshot *snapshot)
         free(snapshot->locks[i].waiters);
     }
     free_deadlocks(snapshot->deadlocks);
+    for (size_t n = 0; n < WO_PLACES; n++)
+        kd_world_free(snapshot->worlds[n]);
     free(snapshot->threads);
     free(snapshot->handles);
     free(snapshot->locks);

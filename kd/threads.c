@@ -251,6 +251,13 @@ static void json_process(json *out, const kd_snapshot *snapshot)
 
 /* Text. */
 
+static void print_owner(const kd_snapshot *snapshot, const kd_owner *owner, bool first)
+{
+    printf("%s %u%s", first ? ", owned by" : ",", owner->id, owner->probable ? " (probably)" : "");
+    if (owner->process_id != 0 && owner->thread >= 0)
+        printf(" of process %u (%s)", owner->process_id, snapshot->threads[owner->thread].process_name);
+}
+
 static void print_block(kd_snapshot *snapshot, const kd_block *block)
 {
     const kd_lock *lock = block->lock >= 0 ? &snapshot->locks[block->lock] : NULL;
@@ -267,8 +274,7 @@ static void print_block(kd_snapshot *snapshot, const kd_block *block)
     printf("            %s", kd_describe_lock(lock, text, sizeof(text)));
     for (size_t i = 0; i < lock->owner_count && i < MOST_OWNERS_SHOWN; i++)
         if (lock->owners[i].id != 0 && lock->kind != KD_THREAD)
-            printf("%s %u%s", i == 0 ? ", owned by" : ",", lock->owners[i].id,
-                   lock->owners[i].probable ? " (probably)" : "");
+            print_owner(snapshot, &lock->owners[i], i == 0);
     if (lock->owner_count > MOST_OWNERS_SHOWN)
         printf(" and %zu more", lock->owner_count - MOST_OWNERS_SHOWN);
     printf("\n");
@@ -336,8 +342,25 @@ static void print_priority(const KTHREAD *raw)
            boost_of(raw));
 }
 
+/* A thread of another process: what it waits for, as far as that is known. */
+static void print_foreign(const kd_snapshot *snapshot, const kd_thread *thread)
+{
+    char text[640];
+
+    printf("THREAD of process %u (%s)  Cid %04x.%04x (%u)  %s  %s%s\n", thread->process_id, thread->process_name,
+           thread->process_id, thread->id, thread->id, thread->name, thread->waiting ? "WAIT" : "not waiting, or not known",
+           thread->deadlocked ? " *** DEADLOCKED" : "");
+    for (size_t i = 0; i < thread->block_count; i++)
+        if (thread->blocks[i].lock >= 0)
+            printf("            %s\n", kd_describe_lock(&snapshot->locks[thread->blocks[i].lock], text, sizeof(text)));
+}
+
 void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_options *options)
 {
+    if (thread->process_id != 0) {
+        print_foreign(snapshot, thread);
+        return;
+    }
     print_title(snapshot, thread);
     if (thread->waiting)
         print_wait(snapshot, thread);
@@ -365,6 +388,10 @@ void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread)
     char symbol[KD_SYMBOL_SIZE] = "";
 
     printf("    ");
+    if (thread->process_id != 0) {
+        print_foreign(snapshot, thread);
+        return;
+    }
     print_title(snapshot, thread);
     if (thread->waiting)
         print_wait(snapshot, thread);
@@ -407,7 +434,7 @@ static int show_threads(kd_snapshot *snapshot, const kd_options *options)
         json_process(&out, snapshot);
         kd_json_deadlocks(&out, snapshot);
         json_array(&out, "threads");
-        for (size_t i = 0; i < snapshot->thread_count; i++)
+        for (size_t i = 0; i < snapshot->own_count; i++)
             if (one < 0 || one == (int)i)
                 json_one(&out, snapshot, (int)i, options);
         json_end(&out);
@@ -419,7 +446,7 @@ static int show_threads(kd_snapshot *snapshot, const kd_options *options)
         return 0;
     }
     kd_print_deadlocks(snapshot);
-    for (size_t i = 0; i < snapshot->thread_count; i++)
+    for (size_t i = 0; i < snapshot->own_count; i++)
         if (options->verbose || !snapshot->threads[i].system)
             kd_print_thread(snapshot, &snapshot->threads[i], options);
     return 0;
@@ -444,7 +471,7 @@ static void print_stacks(kd_snapshot *snapshot)
 {
     char text[192];
 
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
+    for (size_t i = 0; i < snapshot->own_count; i++) {
         if (!snapshot->threads[i].deadlocked)
             continue;
         printf("%s:\n", kd_describe_thread(snapshot, (int)i, text, sizeof(text)));
@@ -461,7 +488,7 @@ static int show_deadlocks(kd_snapshot *snapshot, const kd_options *options)
         json_process(&out, snapshot);
         kd_json_deadlocks(&out, snapshot);
         json_array(&out, "deadlocked_threads");
-        for (size_t i = 0; i < snapshot->thread_count; i++)
+        for (size_t i = 0; i < snapshot->own_count; i++)
             if (snapshot->threads[i].deadlocked)
                 json_number(&out, NULL, snapshot->threads[i].id);
         json_end(&out);

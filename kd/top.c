@@ -130,7 +130,7 @@ static void write_header(FILE *out, const top *t, kd_snapshot *snapshot, const k
     time_t clock = time(NULL);
     struct tm local;
 
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
+    for (size_t i = 0; i < snapshot->own_count; i++) {
         suspended += snapshot->threads[i].raw->SuspendCount != 0;
         moving += snapshot->threads[i].moving;
     }
@@ -165,7 +165,8 @@ static void write_locks(FILE *out, top *t, const kd_snapshot *snapshot, const kd
     int shown = 0;
 
     for (size_t i = 0; i < snapshot->lock_count; i++)
-        if (kd_is_lock(&snapshot->locks[i]) && (t->options.verbose || snapshot->locks[i].waiter_count != 0 ||
+        if (snapshot->locks[i].process_id == 0 && snapshot->locks[i].address != 0 &&
+            kd_is_lock(&snapshot->locks[i]) && (t->options.verbose || snapshot->locks[i].waiter_count != 0 ||
                                                 snapshot->locks[i].hold != KD_FREE ||
                                                 snapshot->locks[i].contended != 0))
             locks[count++] = &snapshot->locks[i];
@@ -216,7 +217,7 @@ static void write_threads(FILE *out, top *t, const kd_snapshot *snapshot, int mo
     size_t count = 0;
     int shown = 0;
 
-    for (size_t i = 0; i < snapshot->thread_count; i++)
+    for (size_t i = 0; i < snapshot->own_count; i++)
         if (snapshot->threads[i].raw->State != Terminated && (t->options.verbose || !snapshot->threads[i].system))
             threads[count++] = &snapshot->threads[i];
     qsort_r(threads, count, sizeof(*threads), by_threads, t);

@@ -1,5 +1,5 @@
 /* view.c: what the views share: options, and how threads and locks are shown. */
-#include "kd.h"
+#include "world.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MOST_OWNERS_BRIEFLY 64
+#define MOST_HOLDERS_SHOWN 16
 
 double kd_seconds(uint64_t interval)
 {
@@ -97,11 +98,24 @@ void kd_json_end(json *out, kd_snapshot *snapshot)
 
 /* Threads and locks as members of JSON objects. */
 
+void kd_json_process(json *out, const char *key, uint32_t process)
+{
+    if (process != 0)
+        json_number(out, key, process);
+    else
+        json_null(out, key);
+}
+
 void kd_json_thread(json *out, const char *key, const kd_snapshot *snapshot, int thread)
 {
+    const kd_thread *t = &snapshot->threads[thread];
+
     json_object(out, key);
-    json_number(out, "id", snapshot->threads[thread].id);
-    json_string(out, "name", snapshot->threads[thread].name);
+    json_number(out, "id", t->id);
+    json_string(out, "name", t->name);
+    kd_json_process(out, "process_id", t->process_id);
+    if (t->process_id != 0)
+        json_string(out, "process_name", t->process_name);
     json_end(out);
 }
 
@@ -110,6 +124,23 @@ static const char *hold_name(kd_hold hold)
     static const char *const names[] = {"free", "exclusive", "shared", NULL};
 
     return names[hold];
+}
+
+static void json_shared(json *out, const kd_lock *lock)
+{
+    const kd_world_object *o = lock->shared;
+
+    if (lock->world < 0) {
+        json_null(out, "shared");
+        return;
+    }
+    json_object(out, "shared");
+    json_number(out, "record", lock->record);
+    if (o != NULL)
+        json_number(out, "handles", o->handles);
+    else
+        json_null(out, "handles");
+    json_end(out);
 }
 
 static void json_lock_without_waiters(json *out, const kd_lock *lock, size_t most_owners)
@@ -126,6 +157,8 @@ static void json_lock_without_waiters(json *out, const kd_lock *lock, size_t mos
         json_number(out, "contention_count", lock->contention);
     else
         json_null(out, "contention_count");
+    kd_json_process(out, "process_id", lock->process_id);
+    json_shared(out, lock);
     json_number(out, "owner_count", (int64_t)lock->owner_count);
     json_array(out, "owners");
     for (size_t i = 0; i < lock->owner_count && i < most_owners; i++) {
@@ -139,7 +172,8 @@ static void json_lock_without_waiters(json *out, const kd_lock *lock, size_t mos
             json_null(out, "id");
         json_number(out, "count", owner->count);
         json_bool(out, "probable", owner->probable);
-        json_bool(out, "ended", owner->thread < 0 && owner->id != 0);
+        json_bool(out, "ended", owner->thread < 0 && owner->id != 0 && !owner->cannot_orphan);
+        kd_json_process(out, "process_id", owner->process_id);
         json_end(out);
     }
     json_end(out);
@@ -160,6 +194,7 @@ void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const
     for (size_t i = 0; i < lock->waiter_count; i++) {
         json_object(out, NULL);
         json_number(out, "id", snapshot->threads[lock->waiters[i].thread].id);
+        kd_json_process(out, "process_id", snapshot->threads[lock->waiters[i].thread].process_id);
         json_bool(out, "exclusive", lock->waiters[i].exclusive);
         json_end(out);
     }
@@ -191,7 +226,9 @@ static void print_owners(const kd_snapshot *snapshot, const kd_lock *lock)
         if (owner->thread >= 0)
             printf(" %s%s", snapshot->threads[owner->thread].name, owner->probable ? " (probably)" : "");
         printf(owner->id != 0 ? " [%u]" : " *** an owner pointer", owner->id);
-        if (owner->thread < 0 && owner->id != 0)
+        if (owner->process_id != 0 && owner->thread >= 0)
+            printf(" of process %u (%s)", owner->process_id, snapshot->threads[owner->thread].process_name);
+        if (owner->thread < 0 && owner->id != 0 && !owner->cannot_orphan)
             printf(" *** has ended");
     }
     printf("\n");
@@ -210,16 +247,37 @@ static void print_waiters(const kd_snapshot *snapshot, const kd_lock *lock, bool
     printf("%s", count != 0 ? "\n" : "");
 }
 
+/* The processes that share an object. */
+static void print_holders(const kd_snapshot *snapshot, const kd_lock *lock)
+{
+    const kd_world_object *o = lock->shared;
+    const kd_world *w = snapshot->worlds[lock->world];
+
+    printf("    Shared, %u handle%s:", o->handles, o->handles == 1 ? "" : "s");
+    for (size_t i = 0; i < o->holder_count && i < MOST_HOLDERS_SHOWN; i++)
+        printf("%s process %u (%s)", i == 0 ? "" : ",", w->processes[o->holders[i]].id, w->processes[o->holders[i]].name);
+    if (o->holder_count > MOST_HOLDERS_SHOWN)
+        printf(" and %zu more", o->holder_count - MOST_HOLDERS_SHOWN);
+    printf("\n");
+}
+
 void kd_print_lock(const kd_snapshot *snapshot, const kd_lock *lock, bool verbose)
 {
     const char *title = kd_kind_title(lock->kind);
     char text[64];
 
     printf("%c%s @ ", title[0] >= 'a' && title[0] <= 'z' ? title[0] - 'a' + 'A' : title[0], title + 1);
-    printf(lock->name[0] != '\0' ? "%s (0x%" PRIx64 ")" : "%s0x%" PRIx64, lock->name, lock->address);
+    if (lock->address == 0 && lock->world >= 0)
+        printf("%s", lock->name[0] != '\0' ? lock->name : "(no name)");
+    else
+        printf(lock->name[0] != '\0' ? "%s (0x%" PRIx64 ")" : "%s0x%" PRIx64, lock->name, lock->address);
+    if (lock->process_id != 0)
+        printf(" of process %u", lock->process_id);
     printf("    %s\n", hold_title(lock, text, sizeof(text)));
     if (lock->contention > 0 || (verbose && lock->contention >= 0))
         printf("    Contention Count = %" PRId64 "\n", lock->contention);
+    if (lock->shared != NULL)
+        print_holders(snapshot, lock);
     if (lock->owner_count != 0)
         print_owners(snapshot, lock);
     print_waiters(snapshot, lock, true);

@@ -221,7 +221,7 @@ const char *kd_keep(kd_snapshot *snapshot, const char *text)
     if (snapshot->kept == NULL || KEPT_ROOM - snapshot->kept->used < size) {
         kd_kept *fresh;
 
-        if (!kd_spend_memory(snapshot->target, sizeof(kd_kept)))
+        if (snapshot->target != NULL && !kd_spend_memory(snapshot->target, sizeof(kd_kept)))
             return "";
         fresh = kd_allocate(1, sizeof(*fresh));
         fresh->before = snapshot->kept;

@@ -4,6 +4,7 @@
 #include "text.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,16 @@
 #define MOST_DIRECTORIES 64 /* in a path */
 #define LARGEST_CLASS (WO_CLASSES - 1)
 
+#define MOST_NAMED 4096    /* processes: their names come from the host */
+#define MOST_FOLDERS 1024
+#define READ_SECONDS 15
+#define CHUNK ((size_t)1 << 20)
+
 typedef struct reader {
     kd_world *world;
     const uint8_t *bytes;
     size_t size;
-    kd_index processes, threads, objects; /* by the index of the record, which is never 0 */
+    kd_index references; /* that have been visited */
 } reader;
 
 const char *kd_world_type_name(unsigned type)
@@ -37,8 +43,9 @@ const char *kd_world_type_name(unsigned type)
     return type < sizeof(names) / sizeof(names[0]) && names[type] != NULL ? names[type] : "?";
 }
 
-/* Finding and reading the file. */
+/* Finding the files. */
 
+/* interlock<version>-<user>-<namespace>-<session>, or interlock<version>-machine-<namespace> */
 static bool is_world(const char *name)
 {
     return strncmp(name, "interlock", 9) == 0 && strspn(name + 9, "0123456789") != 0 &&
@@ -62,6 +69,27 @@ static void add_paths(char ***paths, size_t *count, const char *folder)
         closedir(files);
 }
 
+/* Those of other users, for one who may read them. */
+static void add_users(char ***paths, size_t *count, const char *own)
+{
+    DIR *users = opendir("/run/user");
+    struct dirent *entry;
+
+    for (int left = MOST_FOLDERS; users != NULL && left != 0 && (entry = readdir(users)) != NULL; left--) {
+        char folder[300];
+        snprintf(folder, sizeof(folder), "/run/user/%s", entry->d_name);
+        if (entry->d_name[0] != '.' && (own == NULL || strcmp(own, folder) != 0))
+            add_paths(paths, count, folder);
+    }
+    if (users != NULL)
+        closedir(users);
+}
+
+static int by_text(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
 char **kd_world_paths(void)
 {
     const char *own = getenv("XDG_RUNTIME_DIR");
@@ -72,31 +100,149 @@ char **kd_world_paths(void)
     add_paths(&paths, &count, own);
     if (own == NULL || strcmp(own, "/dev/shm") != 0)
         add_paths(&paths, &count, "/dev/shm");
+    add_users(&paths, &count, own);
+    qsort(paths, count, sizeof(char *), by_text);
     return paths;
 }
 
-static uint8_t *read_file(const char *path, size_t *size)
+/* map.c spells a session: %XX is a byte. */
+char *kd_world_session(const char *path, char *buffer, size_t size)
 {
-    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    uint8_t *bytes = NULL;
-    struct stat status;
+    const char *name = strrchr(path, '/');
+    char raw[256];
+    size_t length = 0;
+
+    buffer[0] = '\0';
+    name = name != NULL ? name + 1 : path;
+    for (int part = 0; part < 3 && name != NULL; part++) {
+        name = strchr(name, '-');
+        name = name != NULL ? name + 1 : NULL;
+    }
+    for (; name != NULL && *name != '\0' && length < sizeof(raw); length++) {
+        unsigned byte = 0;
+        int read = 0;
+        if (name[0] == '%' && sscanf(name + 1, "%2x%n", &byte, &read) == 1 && read == 2) {
+            raw[length] = (char)byte;
+            name += 3;
+        } else {
+            raw[length] = *name++;
+        }
+    }
+    return kd_clean(buffer, size, raw, length);
+}
+
+/* Reading. */
+
+uint8_t *kd_world_allocate(size_t size)
+{
+    void *bytes = NULL;
+
+    if (posix_memalign(&bytes, _Alignof(WO_WORLD), size) != 0)
+        kd_no_memory();
+    return memset(bytes, 0, size);
+}
+
+static size_t bytes_in_use(const WO_WORLD *header, size_t most)
+{
+    return header->Top >= sizeof(WO_WORLD) && header->Top < most ? (size_t)header->Top : most;
+}
+
+static size_t read_bytes(int file, uint8_t *bytes, size_t size)
+{
     size_t done = 0;
     ssize_t part;
 
-    if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-        kd_say("%s: cannot be read", path);
-    } else if (status.st_size < (off_t)sizeof(WO_WORLD) || (uint64_t)status.st_size > WO_MAXIMUM_SIZE) {
-        kd_say("%s: is no world of shared objects", path);
+    kd_guard_begin(READ_SECONDS, "the file of a world is kept from being read");
+    while (done < size && (part = pread(file, bytes + done, size - done, (off_t)done)) > 0)
+        done += (size_t)part;
+    kd_guard_end();
+    return done;
+}
+
+/* Only what is in use: the file may be much larger. */
+static uint8_t *read_file(int file, size_t *size)
+{
+    uint8_t *bytes = kd_world_allocate(sizeof(WO_WORLD));
+    size_t used;
+
+    if (read_bytes(file, bytes, sizeof(WO_WORLD)) != sizeof(WO_WORLD)) {
+        free(bytes);
+        return NULL;
+    }
+    used = bytes_in_use((const void *)bytes, *size);
+    free(bytes);
+    bytes = kd_world_allocate(used);
+    *size = read_bytes(file, bytes, used);
+    return bytes;
+}
+
+static bool is_same_kind(const uint8_t *bytes, size_t size)
+{
+    const WO_WORLD *header = (const void *)bytes;
+
+    return size >= sizeof(WO_WORLD) && header->Magic == WO_MAGIC && header->Version == WO_VERSION &&
+           header->Bits == sizeof(void *) * 8;
+}
+
+kd_world *kd_world_read(const char *path, bool quiet)
+{
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    kd_world *world = NULL;
+    struct stat status;
+    const char *why = NULL;
+
+    kd_guard_start(false);
+    if (file < 0 || fstat(file, &status) != 0) {
+        why = strerror(errno);
+    } else if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(WO_WORLD) ||
+               (uint64_t)status.st_size > WO_MAXIMUM_SIZE) {
+        why = "it is no world of shared objects";
     } else {
-        *size = (size_t)status.st_size;
-        bytes = kd_allocate(1, *size);
-        while (done < *size && (part = pread(file, bytes + done, *size - done, (off_t)done)) > 0)
-            done += (size_t)part;
-        *size = done;
+        size_t size = (size_t)status.st_size;
+        uint8_t *bytes = read_file(file, &size);
+        world = bytes != NULL ? kd_world_parse(bytes, size, path) : NULL;
+        why = world == NULL ? "it is no world of shared objects, or one of another version" : NULL;
+    }
+    if (world != NULL) {
+        world->file = (HAL_FILE_ID){status.st_dev, status.st_ino};
+        world->size = (uint64_t)status.st_size;
     }
     if (file >= 0)
         close(file);
-    return bytes;
+    if (why != NULL && !quiet)
+        kd_say("%s: %s", path, why);
+    return world;
+}
+
+static bool read_chunks(kd_target *target, kd_address from, uint8_t *bytes, size_t size)
+{
+    for (size_t done = 0; done < size; done += CHUNK)
+        if (!kd_read(target, from + done, bytes + done, size - done < CHUNK ? size - done : CHUNK))
+            return false;
+    return true;
+}
+
+kd_world *kd_world_of_process(kd_target *target, const WO_VIEW *view)
+{
+    uint8_t *bytes = kd_world_allocate(sizeof(WO_WORLD));
+    char path[2 * sizeof(view->Path)];
+    kd_world *world = NULL;
+    size_t size = 0;
+
+    if (read_chunks(target, KD_ADDRESS(view->World), bytes, sizeof(WO_WORLD)))
+        size = bytes_in_use((const void *)bytes, WO_MAXIMUM_SIZE);
+    free(bytes);
+    if (size == 0 || !kd_spend_memory(target, 2 * size))
+        return NULL;
+    bytes = kd_world_allocate(size);
+    kd_clean(path, sizeof(path), view->Path, sizeof(view->Path));
+    if (read_chunks(target, KD_ADDRESS(view->World), bytes, size))
+        world = kd_world_parse(bytes, size, path);
+    else
+        free(bytes);
+    if (world != NULL)
+        world->file = view->File;
+    return world;
 }
 
 /* Records. */
@@ -104,10 +250,12 @@ static uint8_t *read_file(const char *path, size_t *size)
 static const void *record_at(reader *r, uint32_t index, WO_KIND kind, size_t needed)
 {
     size_t offset = (size_t)index * WO_UNIT;
-    const WO_RECORD *record = (const void *)(r->bytes + offset);
+    const WO_RECORD *record = NULL;
 
-    if (index < WO_FIRST_RECORD || offset > r->size - sizeof(WO_RECORD) || record->Kind != kind ||
-        record->Class > LARGEST_CLASS || needed > ((size_t)WO_UNIT << record->Class) || needed > r->size - offset) {
+    if (index >= WO_FIRST_RECORD && offset <= r->size && needed <= r->size - offset)
+        record = (const void *)(r->bytes + offset);
+    if (record == NULL || record->Kind != kind || record->Class > LARGEST_CLASS ||
+        needed > ((size_t)WO_UNIT << record->Class)) {
         r->world->inconsistent = true;
         return NULL;
     }
@@ -126,7 +274,7 @@ static void append_wide(char **to, const char *end, const WCHAR *text, size_t le
 
         if (character >= 0xd800 && character < 0xdc00 && i + 1 < length && text[i + 1] >= 0xdc00 && text[i + 1] < 0xe000)
             character = 0x10000 + ((character - 0xd800) << 10) + (text[++i] - 0xdc00u);
-        else if (character >= 0xd800 && character < 0xe000)
+        else if ((character >= 0xd800 && character < 0xe000) || character == 0) /* its length ends the text */
             character = 0xfffd;
         *to = kd_encode(*to, character);
     }
@@ -159,21 +307,26 @@ static char *read_path(reader *r, uint32_t name)
     return strdup(kd_clean(clean, sizeof(clean), raw, (size_t)(to - raw)));
 }
 
-static void name_process(kd_world_process *process)
+/* What the host says of it; the whole of the process is not looked at. */
+static void ask_host(kd_world_process *process)
 {
-    char path[64], text[64];
+    char path[64], text[512];
+    const char *begin, *end;
     ssize_t length = 0;
     int file;
 
-    snprintf(path, sizeof(path), "/proc/%u/comm", process->id);
+    snprintf(path, sizeof(path), "/proc/%u/stat", process->id);
     file = open(path, O_RDONLY | O_CLOEXEC);
     if (file >= 0) {
-        length = read(file, text, sizeof(text));
+        length = read(file, text, sizeof(text) - 1);
         close(file);
     }
-    while (length > 0 && text[length - 1] == '\n')
-        length--;
-    kd_clean(process->name, sizeof(process->name), text, length > 0 ? (size_t)length : 0);
+    text[length > 0 ? length : 0] = '\0';
+    begin = strchr(text, '(');
+    end = strrchr(text, ')');
+    process->dead = begin == NULL || end == NULL || end < begin || end[1] != ' ' || end[2] == 'Z' || end[2] == 'X';
+    if (begin != NULL && end != NULL && begin < end)
+        kd_clean(process->name, sizeof(process->name), begin + 1, (size_t)(end - begin - 1));
 }
 
 static void add_process(reader *r, uint32_t index)
@@ -184,9 +337,11 @@ static void add_process(reader *r, uint32_t index)
     if (raw == NULL || raw->Key == 0) /* prepared for a child */
         return;
     w->processes = kd_grow(w->processes, w->process_count, sizeof(*w->processes));
-    w->processes[w->process_count] = (kd_world_process){.index = index, .id = raw->ProcessId, .flags = raw->Flags};
-    name_process(&w->processes[w->process_count]);
-    kd_index_add(&r->processes, index, (int)w->process_count++);
+    w->processes[w->process_count] = (kd_world_process){.index = index, .id = raw->ProcessId, .key = raw->Key,
+                                                           .flags = raw->Flags, .dead = true};
+    if (w->process_count < MOST_NAMED)
+        ask_host(&w->processes[w->process_count]);
+    kd_index_add(&w->processes_by_record, index, (int)w->process_count++);
 }
 
 static void add_thread(reader *r, uint32_t index)
@@ -201,9 +356,11 @@ static void add_thread(reader *r, uint32_t index)
                                                     .id = raw->ThreadId,
                                                     .waiting = (raw->State & WO_STATE_MASK) == WoWaiting,
                                                     .all = raw->Kind == WoWaitAll,
-                                                    .next = -1,
-                                                    .cycle = -1};
-    kd_index_add(&r->threads, index, (int)w->thread_count++);
+                                                    .mixed = raw->Mixed != 0,
+                                                    .number = raw->State,
+                                                    .process = -1,
+                                                    .thread = -1};
+    kd_index_add(&w->threads_by_record, index, (int)w->thread_count++);
 }
 
 static void add_object(reader *r, uint32_t index)
@@ -220,14 +377,17 @@ static void add_object(reader *r, uint32_t index)
                            .type = (unsigned)(raw->Word >> 2 & 0x3f),
                            .state = (int32_t)(raw->Word >> 32),
                            .due = raw->DueTime,
+                           .period = raw->Period,
+                           .limit = raw->Limit,
                            .handles = raw->Handles,
-                           .owner = -1};
+                           .owner = -1,
+                           .lock = -1};
     if (o->type == WoMutant) {
         o->abandoned = (raw->Word & WO_ABANDONED) != 0;
         o->state = raw->Word >> 32 == 0 ? 1 : -(int64_t)raw->Recursion;
     }
     o->name = raw->Name != 0 ? read_path(r, raw->Name) : NULL;
-    kd_index_add(&r->objects, index, (int)w->object_count++);
+    kd_index_add(&w->objects_by_record, index, (int)w->object_count++);
 }
 
 static void read_records(reader *r)
@@ -261,48 +421,71 @@ static void append(int **list, size_t *count, int item)
     (*list)[(*count)++] = item;
 }
 
-static void connect_thread(reader *r, kd_world_thread *t)
+static uint64_t id_key(uint32_t process, uint32_t thread)
 {
-    const WO_WAITER *raw = record_at(r, t->index, WoWaiterRecord, sizeof(WO_WAITER));
-
-    t->process = find(&r->processes, raw->Process);
-    for (unsigned i = 0; t->waiting && i < raw->Count && i < WO_BLOCKS; i++) {
-        int object = find(&r->objects, raw->Block[i].Object);
-        if (object >= 0)
-            append(&t->objects, &t->object_count, object);
-    }
+    return (uint64_t)process << 32 | thread;
 }
 
+/* A wait for an object that is not there was read while it changed: it says nothing. */
+static void connect_thread(reader *r, int index)
+{
+    kd_world *w = r->world;
+    kd_world_thread *t = &w->threads[index];
+    const WO_WAITER *raw = record_at(r, t->index, WoWaiterRecord, sizeof(WO_WAITER));
+
+    t->process = find(&w->processes_by_record, raw->Process);
+    if (t->process >= 0 && t->id != 0)
+        kd_index_add(&w->threads_by_id, id_key(w->processes[t->process].id, t->id), index);
+    for (unsigned i = 0; t->waiting && i < raw->Count && i < WO_BLOCKS; i++) {
+        int object = find(&w->objects_by_record, raw->Block[i].Object);
+        if (object >= 0)
+            append(&t->objects, &t->object_count, object);
+        else
+            t->waiting = false;
+    }
+    w->inconsistent = w->inconsistent || raw->Count > WO_BLOCKS;
+}
+
+/* A block is in one list, once. */
 static void connect_waiters(reader *r, kd_world_object *o, const WO_OBJECT *raw)
 {
+    kd_world *w = r->world;
     uint32_t block = raw->Waiters.First;
 
-    for (size_t left = r->world->thread_count * WO_BLOCKS; block != 0 && left != 0; left--) {
-        int thread = find(&r->threads, block / WO_BLOCKS);
-        const WO_WAITER *waiter =
-            thread >= 0 ? record_at(r, block / WO_BLOCKS, WoWaiterRecord, sizeof(WO_WAITER)) : NULL;
+    while (block != 0) {
+        int thread = find(&w->threads_by_record, block / WO_BLOCKS);
+        uint64_t bit = 1ull << block % WO_BLOCKS;
+        const WO_WAITER *waiter;
 
-        if (waiter == NULL)
+        if (thread < 0 || (w->threads[thread].seen & bit) != 0) {
+            w->inconsistent = true;
             return;
+        }
+        w->threads[thread].seen |= bit;
         append(&o->waiters, &o->waiter_count, thread);
+        waiter = record_at(r, block / WO_BLOCKS, WoWaiterRecord, sizeof(WO_WAITER));
         block = waiter->Block[block % WO_BLOCKS].Next;
     }
 }
 
 static void connect_holders(reader *r, kd_world_object *o, const WO_OBJECT *raw)
 {
+    kd_world *w = r->world;
     uint32_t index = raw->FirstReference;
 
-    for (size_t left = r->world->process_count + 1; index != 0 && left != 0; left--) {
+    while (index != 0) {
         const WO_REFERENCE *reference = record_at(r, index, WoReferenceRecord, sizeof(WO_REFERENCE));
-        int process = reference != NULL ? find(&r->processes, reference->Process) : -1;
+        int process;
 
-        if (reference == NULL)
+        if (reference == NULL || !kd_index_add(&r->references, index, 0)) {
+            w->inconsistent = true;
             return;
+        }
+        process = find(&w->processes_by_record, reference->Process);
         if (process >= 0) {
             append(&o->holders, &o->holder_count, process);
-            r->world->processes[process].objects++;
-            r->world->processes[process].handles += reference->Handles;
+            w->processes[process].objects++;
+            w->processes[process].handles += reference->Handles;
         }
         index = reference->NextOfObject;
     }
@@ -310,102 +493,63 @@ static void connect_holders(reader *r, kd_world_object *o, const WO_OBJECT *raw)
 
 static void connect(reader *r)
 {
-    for (size_t i = 0; i < r->world->thread_count; i++)
-        connect_thread(r, &r->world->threads[i]);
-    for (size_t i = 0; i < r->world->object_count; i++) {
-        kd_world_object *o = &r->world->objects[i];
+    kd_world *w = r->world;
+
+    for (size_t i = 0; i < w->thread_count; i++)
+        connect_thread(r, (int)i);
+    for (size_t i = 0; i < w->object_count; i++) {
+        kd_world_object *o = &w->objects[i];
         const WO_OBJECT *raw = record_at(r, o->index, WoObjectRecord, sizeof(WO_OBJECT));
 
         connect_waiters(r, o, raw);
         connect_holders(r, o, raw);
         if (o->type == WoMutant)
-            o->owner = find(&r->threads, (uint32_t)(raw->Word >> 32));
+            o->owner = find(&w->threads_by_record, (uint32_t)(raw->Word >> 32));
     }
 }
 
-/*
- * Deadlocks. A thread can proceed if it does not wait here, or if what it waits for can be signaled: anything but a mutant
- * whose owner cannot proceed. The threads that are left wait for each other.
- */
-static bool can_come(const kd_world *w, int object, const bool *proceeds)
+static bool is_machine(const char *path)
 {
-    return w->objects[object].owner < 0 || proceeds[w->objects[object].owner];
+    const char *name = strrchr(path, '/');
+
+    name = name != NULL ? strchr(name, '-') : NULL;
+    return name != NULL && strncmp(name, "-machine-", 9) == 0;
 }
 
-static bool can_proceed(const kd_world *w, const kd_world_thread *t, const bool *proceeds)
+kd_world *kd_world_parse(uint8_t *bytes, size_t size, const char *path)
 {
-    size_t coming = 0;
-
-    for (size_t i = 0; i < t->object_count; i++)
-        coming += can_come(w, t->objects[i], proceeds);
-    return !t->waiting || t->object_count == 0 || (t->all ? coming == t->object_count : coming != 0);
-}
-
-static void follow(kd_world *w, int start, const bool *proceeds)
-{
-    int thread = start;
-
-    while (thread >= 0 && w->threads[thread].cycle < 0 && w->threads[thread].next < 0) {
-        kd_world_thread *t = &w->threads[thread];
-
-        for (size_t i = 0; i < t->object_count && t->next < 0; i++)
-            if (!can_come(w, t->objects[i], proceeds))
-                t->next = w->objects[t->objects[i]].owner;
-        thread = t->next;
-    }
-    if (thread < 0 || w->threads[thread].cycle >= 0)
-        return;
-    for (int member = thread; w->threads[member].cycle < 0; member = w->threads[member].next)
-        w->threads[member].cycle = (int)w->cycle_count;
-    w->cycle_count++;
-}
-
-static void find_deadlocks(kd_world *w)
-{
-    bool *proceeds = kd_allocate(w->thread_count + 1, sizeof(bool)), changed = true;
-
-    while (changed) {
-        changed = false;
-        for (size_t i = 0; i < w->thread_count; i++)
-            if (!proceeds[i] && can_proceed(w, &w->threads[i], proceeds))
-                changed = proceeds[i] = true;
-    }
-    for (size_t i = 0; i < w->thread_count; i++)
-        if (!proceeds[i])
-            follow(w, (int)i, proceeds);
-    free(proceeds);
-}
-
-kd_world *kd_world_read(const char *path)
-{
-    size_t size = 0;
-    uint8_t *bytes = read_file(path, &size);
     const WO_WORLD *header = (const void *)bytes;
     reader r = {.bytes = bytes, .size = size};
 
-    if (bytes == NULL || size < sizeof(WO_WORLD) || header->Magic != WO_MAGIC || header->Version != WO_VERSION) {
-        if (bytes != NULL)
-            kd_say("%s: is no world of shared objects, or one of another version", path);
-        free(bytes);
-        return NULL;
+    if (is_same_kind(bytes, size)) {
+        r.world = kd_allocate(1, sizeof(kd_world));
+        kd_clean(r.world->path, sizeof(r.world->path), path, strlen(path));
+        r.world->state = header->State;
+        r.world->machine = is_machine(path);
+        r.world->size = size;
+        r.world->used = header->Used;
+        read_records(&r);
+        connect(&r);
+        kd_index_free(&r.references);
     }
-    r.world = kd_allocate(1, sizeof(kd_world));
-    kd_copy(r.world->path, sizeof(r.world->path), path, sizeof(r.world->path));
-    r.world->state = header->State;
-    r.world->size = size;
-    r.world->used = header->Used;
-    read_records(&r);
-    connect(&r);
-    find_deadlocks(r.world);
-    kd_index_free(&r.processes);
-    kd_index_free(&r.threads);
-    kd_index_free(&r.objects);
     free(bytes);
     return r.world;
 }
 
+int kd_world_object_at(const kd_world *w, uint32_t record)
+{
+    return find(&w->objects_by_record, record);
+}
+
+int kd_world_thread_with_id(const kd_world *w, uint32_t process, uint32_t thread)
+{
+    return kd_index_find(&w->threads_by_id, id_key(process, thread));
+}
+
 void kd_world_free(kd_world *w)
 {
+    if (w == NULL)
+        return;
     for (size_t i = 0; i < w->thread_count; i++)
         free(w->threads[i].objects);
     for (size_t i = 0; i < w->object_count; i++) {
@@ -413,6 +557,10 @@ void kd_world_free(kd_world *w)
         free(w->objects[i].holders);
         free(w->objects[i].waiters);
     }
+    kd_index_free(&w->processes_by_record);
+    kd_index_free(&w->threads_by_record);
+    kd_index_free(&w->objects_by_record);
+    kd_index_free(&w->threads_by_id);
     free(w->processes);
     free(w->threads);
     free(w->objects);

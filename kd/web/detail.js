@@ -1,6 +1,6 @@
 // detail.js: the panel at the side: a thread with its stack, an object with its flags, a processor.
 
-import { byId, condition, duration, html, objectName, plural, threadName } from './dom.js';
+import { byId, condition, duration, html, objectName, plural, threadName, threadNode } from './dom.js';
 
 function facts(entries) {
     return html(
@@ -46,8 +46,14 @@ export class Detail {
         const node = this.find();
         if (!node) return;
         let fetched = null;
-        if (node.type === 'thread' && !node.data.ended) fetched = await this.ask(`threads/${node.data.thread}/stack`);
-        else if (node.type === 'object' && node.data.object.signal_state !== null) {
+        if (node.type === 'thread' && (node.data.ended || node.data.process_id)) fetched = null;
+        else if (node.type === 'thread') fetched = await this.ask(`threads/${node.data.thread}/stack`);
+        else if (
+            node.type === 'object' &&
+            node.data.object.signal_state !== null &&
+            node.data.object.address &&
+            !node.data.object.process_id
+        ) {
             fetched = await this.ask(`object?of=${encodeURIComponent(node.data.object.address)}`);
         }
         if (id !== this.id) return;
@@ -118,21 +124,23 @@ export class Detail {
         return [this.head('It is gone', 'It was there a moment ago.')];
     }
 
-    nameOf(id) {
-        const thread = this.graph.threads.find((t) => t.thread === id);
+    nameOf(id, process = null) {
+        const thread = this.graph.threads.find((t) => t.thread === id && t.process_id === process);
+        if (process) return `${thread ? threadName(thread) : `process ${process}`}, thread ${id}`;
         return thread?.name ? `${thread.name} (${id})` : `thread ${id}`;
     }
 
     thread(t) {
         const one = this.fetched?.threads?.[0];
         const wait = one?.wait;
-        const parts = [this.head(threadName(t), `Thread ${t.thread}${t.ended ? ', which has ended' : ''}`)];
+        const parts = [this.head(threadName(t), `Thread ${t.thread}${t.process_id ? ` of process ${t.process_id}` : ''}${t.ended ? ', which has ended' : ''}`)];
         if (t.deadlocked) {
             const where = t.cycle !== null ? (t.orphaned ? 'Waits for' : 'In') : 'Behind';
             const cause = t.orphaned ? 'a lock whose owner has ended' : 'a deadlock';
             parts.push(html('p', { class: 'bad' }, `${where} ${cause}: its wait can never end.`));
         }
         if (t.ended) return parts;
+        if (t.process_id) return [...parts, ...this.blocks(t), ...this.owned(t)];
         parts.push(...this.blocks(t), ...this.owned(t), ...this.stack(one));
         parts.push(
             ...section(
@@ -278,7 +286,7 @@ export class Detail {
                         { class: 'card' },
                         owner.id === null
                             ? `owner pointer ${owner.address}`
-                            : this.link(`t${owner.id}`, this.nameOf(owner.id)),
+                            : this.link(threadNode(owner.id, owner.process_id), this.nameOf(owner.id, owner.process_id)),
                         html(
                             'div',
                             { class: 'muted' },
@@ -302,7 +310,7 @@ export class Detail {
                     html(
                         'div',
                         { class: 'card' },
-                        this.link(`t${w.id}`, this.nameOf(w.id)),
+                        this.link(threadNode(w.id, w.process_id), this.nameOf(w.id, w.process_id)),
                         html('span', { class: 'muted' }, w.exclusive ? '' : '  shared'),
                     ),
                 ),

@@ -56,11 +56,17 @@ export function shortName(name) {
 }
 
 export function objectName(object) {
-    return shortName(object.name) || object.address;
+    return shortName(object.name) || object.address || 'without a name';
 }
 
+// A thread of another process has that one's name.
 export function threadName(thread) {
-    return thread.name || 'thread';
+    return thread.process_id ? `${thread.process_name || 'process'} ${thread.process_id}` : thread.name || 'thread';
+}
+
+// The node of a thread in the graph, of an id and a process, which is null for the one that is looked at.
+export function threadNode(id, process) {
+    return process ? `t${process}_${id}` : `t${id}`;
 }
 
 export function title(kind) {

@@ -1,7 +1,7 @@
 // graph.js: draws the wait graph. Elements are kept from one picture to the next, so that a click or a focus does not
 // get lost when the picture changes.
 
-import { byId, condition, duration, objectName, plural, set, setText, svg, threadName } from './dom.js';
+import { byId, condition, duration, objectName, plural, set, setText, svg, threadName, threadNode } from './dom.js';
 import { chainOf, describe, layout, SIZE, WIDTH } from './layout.js';
 
 const canvas = document.createElement('canvas').getContext('2d');
@@ -78,8 +78,13 @@ function blockLines(node, nodes) {
 function objectLines(node, nodes) {
     const o = node.data.object;
     const owners = o.owners.map((owner) => {
-        const thread = nodes.get(`t${owner.id}`)?.data;
-        const name = owner.id === null ? 'an owner pointer' : thread?.name || `${owner.id}`;
+        const thread = nodes.get(threadNode(owner.id, owner.process_id))?.data;
+        const name =
+            owner.id === null
+                ? 'an owner pointer'
+                : owner.process_id && thread
+                  ? threadName(thread)
+                  : thread?.name || `${owner.id}`;
         return name + (owner.ended ? ', which has ended' : owner.probable ? ', probably' : '');
     });
     let state = condition(o);

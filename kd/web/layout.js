@@ -4,7 +4,7 @@
 // A thread and its blocks are a row. Rows are ordered by what matters: deadlocks first. Objects stand as near as
 // possible to the blocks that wait for them. An owner edge goes back to its thread in a lane below the thread's blocks.
 
-import { objectName, plural, threadName } from './dom.js';
+import { objectName, plural, threadName, threadNode } from './dom.js';
 
 export const SIZE = {
     processor: { x: 0, width: 148, height: 58 },
@@ -75,7 +75,7 @@ function crowdOf(model, thread) {
         return null;
     const blocks = model.blocksOf.get(thread.id);
     const waits = blocks.map((b) => `${b.wait_type} ${b.object}`).join(',');
-    return `${thread.waiting ? thread.wait_reason : thread.state}|${thread.deadlocked}|${waits}`;
+    return `${thread.process_id}|${thread.waiting ? thread.wait_reason : thread.state}|${thread.deadlocked}|${waits}`;
 }
 
 function rank(model, thread) {
@@ -120,7 +120,7 @@ function order(graph, model) {
     const inCycle = new Map();
     graph.deadlocks.forEach((deadlock, c) =>
         deadlock.chain.forEach((link, i) => {
-            inCycle.set(`t${link.thread.id}`, c * 1000 + i);
+            inCycle.set(threadNode(link.thread.id, link.thread.process_id), c * 1000 + i);
         }),
     );
     const key = (thread) => {

@@ -1,6 +1,6 @@
 // main.js: asks the server for what is shown, again and again, and shows it.
 
-import { byId, html, objectName, set, setText, threadName } from './dom.js';
+import { byId, html, objectName, set, setText, threadName, threadNode } from './dom.js';
 import { Charts } from './chart.js';
 import { Detail } from './detail.js';
 import { Graph } from './graph.js';
@@ -29,8 +29,8 @@ async function ask(path) {
 
 const objectId = (lock) => `o${lock.address.slice(2)}_${lock.kind}`;
 const inCycle = (lock) => (state.graph?.objects.find((o) => o.id === objectId(lock))?.cycle ?? null) !== null;
-const nameOf = (id) => {
-    const thread = state.graph?.threads.find((t) => t.thread === id);
+const nameOf = (id, process = null) => {
+    const thread = state.graph?.threads.find((t) => t.thread === id && t.process_id === process);
     return thread ? `${threadName(thread)} ${id}` : `${id}`;
 };
 
@@ -112,22 +112,25 @@ function showState() {
 function threadButton(thread) {
     return html(
         'button',
-        { type: 'button', onclick: () => reveal(`t${thread.id}`) },
-        thread.name || `thread ${thread.id}`,
+        { type: 'button', onclick: () => reveal(threadNode(thread.id, thread.process_id)) },
+        thread.process_id ? threadName(thread) : thread.name || `thread ${thread.id}`,
     );
 }
 
 function deadlockLine(deadlock) {
     const parts = deadlock.chain.flatMap((link, i) => {
-        const owner = state.graph.threads.find((t) => t.thread === link.held_by);
+        const owner = state.graph.threads.find(
+            (t) => t.thread === link.held_by && t.process_id === link.held_by_process,
+        );
+        const ownerName = owner?.process_id ? threadName(owner) : owner?.name;
         const held =
             link.waits_for.kind === 'thread'
                 ? ' to end'
                 : deadlock.orphaned && i === deadlock.chain.length - 1
                   ? ` (held by thread ${link.held_by}, which has ended)`
-                  : ` (held by ${owner?.name || link.held_by})`;
+                  : ` (held by ${ownerName || link.held_by})`;
         const what =
-            link.waits_for.kind === 'thread' ? owner?.name || `thread ${link.held_by}` : objectName(link.waits_for);
+            link.waits_for.kind === 'thread' ? ownerName || `thread ${link.held_by}` : objectName(link.waits_for);
         return [i ? ' · ' : '', threadButton(link.thread), ` waits for ${what}${held}`];
     });
     const heading = deadlock.orphaned

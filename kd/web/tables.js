@@ -177,7 +177,7 @@ export function lockTable(place, nameOf) {
                     l.owners
                         .map(
                             (o) =>
-                                (o.id === null ? 'owner pointer' : nameOf(o.id)) +
+                                (o.id === null ? 'owner pointer' : nameOf(o.id, o.process_id)) +
                                 (o.count > 1 ? ` ×${o.count}` : '') +
                                 (o.probable ? ' (probably)' : '') +
                                 (o.ended ? ' (ended)' : ''),
@@ -188,7 +188,7 @@ export function lockTable(place, nameOf) {
             column('Waiting', (l) => l.waiters.length, {
                 style: 'wide',
                 show: (l) => {
-                    const names = l.waiters.map((w) => nameOf(w.id) + (w.exclusive ? '' : ' (shared)'));
+                    const names = l.waiters.map((w) => nameOf(w.id, w.process_id) + (w.exclusive ? '' : ' (shared)'));
                     return names.length > 5
                         ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more`
                         : names.join(', ') || null;
@@ -202,7 +202,7 @@ export function lockTable(place, nameOf) {
             sort: 4,
             descending: true,
             search: (l) =>
-                `${l.name} ${title(l.kind)} ${l.address} ${l.owners.map((o) => nameOf(o.id)).join(' ')} ${l.waiters.map((w) => nameOf(w.id)).join(' ')}`,
+                `${l.name} ${title(l.kind)} ${l.address} ${l.owners.map((o) => nameOf(o.id, o.process_id)).join(' ')} ${l.waiters.map((w) => nameOf(w.id, w.process_id)).join(' ')}`,
         },
     );
 }

@@ -37,7 +37,8 @@ typedef struct _KI_OUTSIDE {
 #define KI_OUTSIDE_ASLEEP 1u /* in the word that OutsideWake points to: the thread sleeps, or is about to */
 
 typedef enum _KI_OUTSIDE_CHANGE { KiOutsideSet, KiOutsideReset, KiOutsidePulse } KI_OUTSIDE_CHANGE;
-typedef enum _KI_OUTSIDE_WAIT { KiOutsideAny, KiOutsideAll, KiOutsideWatch } KI_OUTSIDE_WAIT;
+typedef enum _KI_OUTSIDE_WAIT { KiOutsideAny, KiOutsideAll, KiOutsideWatch, KiOutsideMixedAny } KI_OUTSIDE_WAIT; /* the last:
+    any of these, or of others that are not of this world */
 
 typedef enum _KI_OUTSIDE_CLAIM { KiOutsideGranted, KiOutsideClaimed, KiOutsideOtherWait } KI_OUTSIDE_CLAIM;
 

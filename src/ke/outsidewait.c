@@ -299,7 +299,7 @@ static NTSTATUS KiWaitForAnyOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
             return Spin.Status;
         }
     }
-    return KiWaitOutsideOnce(Wait, Set, KiOutsideAny);
+    return KiWaitOutsideOnce(Wait, Set, Set->Count < Wait->Count ? KiOutsideMixedAny : KiOutsideAny);
 }
 
 /* All. */
@@ -424,7 +424,7 @@ static NTSTATUS KiWaitForAnyOfTwoWorlds(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
          Wait->Deadline.Time > HalDispatch.QuerySystemTime() + KI_TWO_WORLDS_NAP)) {
         Nap.Deadline = (HAL_DEADLINE){HalInterruptTime, Now + KI_TWO_WORLDS_NAP};
     }
-    Status = Wait->Poll ? STATUS_TIMEOUT : KiWaitOutsideOnce(&Nap, Set, KiOutsideAny);
+    Status = Wait->Poll ? STATUS_TIMEOUT : KiWaitOutsideOnce(&Nap, Set, KiOutsideMixedAny);
     return Status == STATUS_TIMEOUT && Nap.Deadline.Time != Wait->Deadline.Time ? STATUS_RETRY : Status;
 }
 

@@ -444,34 +444,37 @@ ULONG ObpQueryHandleCount(PVOID Object)
                          : (ULONG)__atomic_load_n(&ObpHeaderOf(Object)->HandleCount, __ATOMIC_RELAXED);
 }
 
-BOOLEAN ObpQueryPathInWorld(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length, BOOLEAN *Fits)
+BOOLEAN ObpQueryPathOfShared(PWO_VIEW View, WO_INDEX Index, PWCHAR Path, ULONG Capacity, PULONG Length)
 {
-    POBP_SHARE Share = ObpNamedShare(Object);
-    PWO_VIEW Local;
-    if (Share == NULL) {
-        return FALSE;
-    }
-    BOOLEAN InLocal = NT_SUCCESS(ObpOpenWorld(WoLocal, &Local)) && Local == ObpViewOf(Share);
+    BOOLEAN InLocal = View == WoAttachedView(WoLocal);
     PCWSTR Root = InLocal ? OBP_LOCAL_ROOT : OBP_MACHINE_ROOT;
     ULONG Prefix = (ULONG)((InLocal ? sizeof(OBP_LOCAL_ROOT) : sizeof(OBP_MACHINE_ROOT)) / sizeof(WCHAR)) - 1;
     ULONG Room = Capacity > Prefix ? Capacity - Prefix : 0;
     *Length = 0;
-    NTSTATUS Status =
-        WoQueryName(ObpViewOf(Share), Share->Outside.Index, Room != 0 ? Path + Prefix : NULL, Room, Length);
+    NTSTATUS Status = WoQueryName(View, Index, Room != 0 ? Path + Prefix : NULL, Room, Length);
     if ((!NT_SUCCESS(Status) && Status != STATUS_BUFFER_TOO_SMALL) || *Length == 0) {
         *Length = 0; /* it has no name any more */
-        *Fits = TRUE;
         return TRUE;
     }
-    *Fits = *Length <= Room;
-    if (*Fits && Path[Prefix] != OBP_SEPARATOR) { /* the directory has lost its name */
+    BOOLEAN Fits = *Length <= Room;
+    if (Fits && Path[Prefix] != OBP_SEPARATOR) { /* the directory has lost its name */
         memmove(Path, Path + Prefix, *Length * sizeof(WCHAR));
         return TRUE;
     }
     *Length += Prefix;
-    if (*Fits) {
-        memcpy(Path, Root, Prefix * sizeof(WCHAR));
+    if (Fits) {
+        memcpy(Path, Root, Prefix * sizeof(WCHAR)); /* what follows begins with a separator */
     }
+    return Fits;
+}
+
+BOOLEAN ObpQueryPathInWorld(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length, BOOLEAN *Fits)
+{
+    POBP_SHARE Share = ObpNamedShare(Object);
+    if (Share == NULL) {
+        return FALSE;
+    }
+    *Fits = ObpQueryPathOfShared(ObpViewOf(Share), Share->Outside.Index, Path, Capacity, Length);
     return TRUE;
 }
 

@@ -23,6 +23,8 @@
 C_ASSERT(sizeof(WO_WORLD) < WO_FIRST_SIZE);
 
 WO_PLACE WopPlaces[WO_PLACES];
+KD_REGISTER_ROOT(WopPlaces);
+KD_REGISTER_LAYOUT(WopLayout, WO_LAYOUT);
 
 /* Letters, digits and - _ . of the name as they are, the rest as hexadecimal numbers. FALSE: it is too long. */
 static BOOLEAN WopSpellSession(PCSTR Name, CHAR Text[WO_LONGEST_SESSION])

@@ -369,7 +369,8 @@ NTSTATUS WoQueryName(PWO_VIEW View, WO_INDEX Object, PWCHAR Path, ULONG Capacity
     if (!WopLock(View)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
-    *Length = WopSpellPath(View, WopRecord(View, Object, WoObjectRecord), Path, Capacity);
+    PWO_OBJECT Record = WopIsRecord(View, Object, WoObjectRecord) ? WopAt(View, Object) : NULL;
+    *Length = WopSpellPath(View, Record, Path, Capacity);
     WopUnlock(View);
     if (WoIsPoisoned(View)) {
         return STATUS_FILE_CORRUPT_ERROR;

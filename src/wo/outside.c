@@ -321,6 +321,15 @@ static VOID WopPublishWait(PKTHREAD Thread, ULONG Slot)
     __atomic_store_n(&Thread->OutsideNumber, WoWaitNumber(Used->View, Used->Waiter) | Slot, __ATOMIC_RELEASE);
 }
 
+/* For those who ask what a thread waits for: wait chains and the debugger. */
+static VOID WopNoteMixed(const WO_THREAD_SLOT *Slot, BOOLEAN Mixed)
+{
+    PWO_WAITER Waiter = WopRecord(Slot->View, Slot->Waiter, WoWaiterRecord);
+    if (Waiter != NULL) {
+        __atomic_store_n(&Waiter->Mixed, Mixed, __ATOMIC_RELAXED); /* relaxed: the lock that links the wait publishes it */
+    }
+}
+
 static NTSTATUS WopBeginOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, KI_OUTSIDE_WAIT Kind)
 {
     PWO_VIEW View = Objects[0]->View;
@@ -331,6 +340,8 @@ static NTSTATUS WopBeginOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[]
         return Status;
     }
     WopIndicesOf(Objects, Count, Indices);
+    WopNoteMixed(&WopThread(Thread)->Slot[Slot], Kind == KiOutsideMixedAny);
+    Kind = Kind == KiOutsideMixedAny ? KiOutsideAny : Kind;
     Status = WoBeginWait(View, WopThread(Thread)->Slot[Slot].Waiter, Indices, Count, (WO_WAIT_KIND)Kind);
     if (Status == STATUS_PENDING) {
         WopPublishWait(Thread, Slot);

@@ -4,7 +4,9 @@
 
 #include "wop.h"
 
+#include "../ke/debugdata.h"
 #include "../ke/ki.h"
+#include "../ke/outside.h"
 #include "../ke/ownthread.h"
 
 typedef enum _WO_PLACE_STATE {
@@ -34,6 +36,13 @@ typedef struct _WO_PLACE {
 
 #define WO_PLACES 2           /* WO_SCOPE */
 extern WO_PLACE WopPlaces[WO_PLACES];
+
+/* For the debugger, which reads the worlds of a process (kd/shared.c). */
+#define WO_LAYOUT                                                                                                      \
+    WO_VERSION, sizeof(WO_WORLD), sizeof(WO_OBJECT), sizeof(WO_WAITER), sizeof(WO_PROCESS), sizeof(WO_REFERENCE),      \
+        sizeof(WO_PLACE), KDP_MEMBER(WO_PLACE, State), KDP_MEMBER(WO_PLACE, ProcessId), KDP_MEMBER(WO_PLACE, View),    \
+        KDP_MEMBER(WO_VIEW, World), KDP_MEMBER(WO_VIEW, Key), KDP_MEMBER(WO_VIEW, File), KDP_MEMBER(WO_VIEW, Path),    \
+        KDP_MEMBER(KI_OUTSIDE, View), KDP_MEMBER(KI_OUTSIDE, Index)
 
 NTSTATUS WopStartSession(PWO_PLACE Place);
 VOID WopProveUse(PWO_PLACE Place);

@@ -231,11 +231,25 @@ NTSTATUS WoCreateName(PWO_VIEW View, const WO_LOOKUP *Lookup, const WO_NEW *New,
 NTSTATUS WoSetPermanent(PWO_VIEW View, WO_INDEX Object, BOOLEAN Permanent);
 VOID WoRemoveName(PWO_VIEW View, WO_INDEX Object); /* although it has handles */
 ULONG WoQueryAttributes(PWO_VIEW View, WO_INDEX Object); /* of WO_NEW.Attributes */
-NTSTATUS WoQueryName(PWO_VIEW View, WO_INDEX Object, PWCHAR Path, ULONG Capacity, PULONG Length); /* from the root */
+/* From the root, with a separator in front. Length 0: it has none, or the object is gone. */
+NTSTATUS WoQueryName(PWO_VIEW View, WO_INDEX Object, PWCHAR Path, ULONG Capacity, PULONG Length);
 NTSTATUS WoQueryTarget(PWO_VIEW View, WO_INDEX SymbolicLink, PWCHAR Target, ULONG Capacity, PULONG Length);
 /* Entry number Index of a directory, in order of insertion. STATUS_NO_MORE_ENTRIES. */
 NTSTATUS WoQueryEntry(PWO_VIEW View, WO_INDEX Directory, ULONG Index, PWCHAR Name, ULONG Capacity, PULONG Length,
                       WO_TYPE *Type);
+
+/* query.c: for wait chains. A view that this process is not attached to is NULL; nothing is attached. */
+PWO_VIEW WoAttachedView(WO_SCOPE Scope);
+typedef struct _WO_THREAD_WAIT {
+    ULONG ProcessId, ThreadId; /* 0: none */
+    ULONG64 Number;           /* of its wait; 0: it waits for no shared object */
+    ULONG Count;              /* shared objects that it waits for, one more if others may end the wait too, and */
+    WO_INDEX Object;          /* the first of them */
+} WO_THREAD_WAIT, *PWO_THREAD_WAIT;
+/* FALSE: it is no mutant, or not any more. */
+BOOLEAN WoQueryOwner(PWO_VIEW View, WO_INDEX Mutant, PWO_THREAD_WAIT Owner);
+/* ProcessId 0: of any process. FALSE: the world does not know the thread. */
+BOOLEAN WoQueryThread(PWO_VIEW View, ULONG ProcessId, ULONG ThreadId, PWO_THREAD_WAIT Wait);
 
 /* mailbox.c: requests that another process of the world serves on its own thread, for DuplicateHandle. */
 typedef enum _WO_REQUEST_KIND { WoExportHandle = 1, WoImportHandle, WoCloseHandle } WO_REQUEST_KIND;

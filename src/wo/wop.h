@@ -100,7 +100,8 @@ typedef struct _WO_WAITER {
     NTSTATUS Status;           /* of a granted wait */
     UCHAR Kind;                /* WO_WAIT_KIND, WO_KEYED_ */
     UCHAR Count;
-    USHORT Timers;             /* how many of its objects are timers */
+    UCHAR Timers;              /* how many of its objects are timers */
+    UCHAR Mixed;               /* any of more objects than these ends the wait. Its own thread writes it, while idle */
     ULONG64 Key;               /* keyed events */
     WO_INDEX NextOfProcess, PreviousOfProcess;
     ULONG64 Age;               /* of its wait: from WO_WORLD.WaitNumber. A list of blocks is in this order */

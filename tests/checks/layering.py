@@ -32,6 +32,7 @@ DOORS = {
     "ObpThreadType": "orphaned critical sections: a thread's id by its handle, whatever the handle may do",
     "ObpHeaderOf": "wait chains read threads, locks and names as a debugger does",
     "ObpQueryPath": "likewise",
+    "ObpQueryPathOfShared": "likewise",
 }
 PARKING = re.compile(r"\b(HalPause|HalPauseFor|HalGiveWay|HalDispatch\s*\.\s*Wait)\s*\(")
 # Files that may: the parking layer, and a stall, which waits for nobody.

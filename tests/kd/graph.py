@@ -136,8 +136,8 @@ def gaps(tap):
         tap.case("locks: a fast resource", differences(
             "lock", [(locks[a]["held"], [o["id"] for o in locks[a]["owners"]], locks[a]["waiters"]) for a in
                      (p.first, p.second)],
-            [("exclusive", [p.alice], [{"id": p.bob, "exclusive": False}]),
-             ("exclusive", [p.bob], [{"id": p.alice, "exclusive": False}])]))
+            [("exclusive", [p.alice], [{"id": p.bob, "process_id": None, "exclusive": False}]),
+             ("exclusive", [p.bob], [{"id": p.alice, "process_id": None, "exclusive": False}])]))
     with Program("condition-cycle") as p:
         found = until(lambda: view("deadlocks", p.id), lambda d: d["deadlocks"])
         tap.case("deadlocks: the way back from a condition variable", differences("chain", chain(found), [{
@@ -161,7 +161,8 @@ def forked(tap):
         tap.case("a forked child has its own threads only", problems)
         waiters = [o["object"]["waiters"] for o in view("graph", p.child)["objects"]
                    if o["object"]["kind"] == "semaphore"]
-        tap.case("graph: of a forked child", differences("waiters", waiters, [[{"id": p.carol, "exclusive": True}]]))
+        tap.case("graph: of a forked child", differences("waiters", waiters, [[{"id": p.carol, "process_id": None,
+                                                                                "exclusive": True}]]))
         listed = {q["process_id"]: q["threads"] for q in view("ps")["processes"]}
         tap.case("ps: both", differences("threads", (listed.get(p.id), listed.get(p.child)), (3, 2)))
 

@@ -1,5 +1,6 @@
 """What the tests of the debugger share: programs that wait in known ways, and how to look at them."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -12,6 +13,12 @@ from tap import Tap  # noqa: E402,F401
 INTERLOCK, STATIC, SHARED = map(os.path.abspath, sys.argv[2:5])
 SANITIZED = "sanitized" in sys.argv[5:]
 PATIENCE = 180
+_worlds = itertools.count()
+
+
+def new_session():
+    """A world of its own: the names of one test do not meet those of another."""
+    return f"kd-{os.getpid()}-{next(_worlds)}"
 
 
 def interlock(*words, **options):
@@ -31,7 +38,8 @@ class Program:
     """A scene of the program (program/). What it says about itself are its members: addresses and thread ids."""
 
     def __init__(self, scene, program=STATIC, **settings):
-        environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0", **settings}
+        environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0",
+                       "INTERLOCK_SESSION": "private", **settings}
         # Not a with block: __exit__ ends it.
         self.process = subprocess.Popen([program, scene], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=environment)
@@ -52,6 +60,10 @@ class Program:
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
+
+    def start(self):
+        self.process.stdin.write("start\n")
+        self.process.stdin.flush()
 
     def __getattr__(self, name):
         return self.facts[name]

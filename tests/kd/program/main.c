@@ -74,6 +74,10 @@ static const struct {
     {"condition-chain", condition_chain},
     {"without-main", without_main},
     {"other-ex-layout", other_ex_layout},
+    {"shared-lock", shared_lock},
+    {"shared-choice", shared_choice},
+    {"shared-mixed", shared_mixed},
+    {"shared-busy", shared_busy},
 };
 
 int main(int argc, char **argv)

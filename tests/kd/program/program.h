@@ -55,5 +55,9 @@ void crossed_fast_resources(void);
 void condition_cycle(void);
 void condition_chain(void);
 void without_main(void);
+void shared_lock(void);
+void shared_choice(void);
+void shared_mixed(void);
+void shared_busy(void);
 
 #endif
