@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "expect.h"
+
 static inline PVOID start_thread(PKSTART_ROUTINE routine, PVOID context)
 {
     HANDLE handle;
@@ -37,16 +39,6 @@ static inline void sleep_for(LONGLONG milliseconds)
     LARGE_INTEGER interval = {.QuadPart = -10000 * milliseconds};
 
     KeDelayExecutionThread(KernelMode, FALSE, &interval);
-}
-
-/* The program is also a test: what it shows must be true. */
-#define expect(condition) ((condition) ? (void)0 : tour_failed(#condition, __FILE__, __LINE__))
-
-static inline void tour_failed(const char *condition, const char *file, int line)
-{
-    fflush(stdout);
-    fprintf(stderr, "%s:%d: not as told: %s\n", file, line, condition);
-    exit(1);
 }
 
 #endif

@@ -160,7 +160,12 @@ def deadlock(output):
 
 
 CHECKS = {check.__name__: check for check in (lostupdate, qlocks, waiting, waitblocks, suspend, pushlock, srw,
-                                              completionport, deadlock)}
+                                              completionport, deadlock, processes)}
+
+
+def processes(output):
+    return expect("told", re.findall(r"told that it was abandoned: (\d+)", output), ["1"]) + expect(
+        "name", "the name is gone" in output, True)
 
 
 def check(tour, name, shown=None):
