@@ -109,7 +109,7 @@ static void look_and_exit(uint32_t process, int to)
 
 /* The debugger. */
 
-static int64_t milliseconds_now(void)
+int64_t kd_milliseconds(void)
 {
     struct timespec now;
 
@@ -124,7 +124,7 @@ static bool receive(int from, int64_t end, uint8_t **bytes, size_t *size)
 
     for (;;) {
         struct pollfd input = {.fd = from, .events = POLLIN};
-        int64_t left = end - milliseconds_now();
+        int64_t left = end - kd_milliseconds();
         ssize_t part;
 
         if (*size == room) {
@@ -195,7 +195,7 @@ static kd_far *unpack(const uint8_t *bytes, size_t size)
 
 kd_far *kd_far_look(uint32_t process, int milliseconds)
 {
-    int64_t end = milliseconds_now() + milliseconds;
+    int64_t end = kd_milliseconds() + milliseconds;
     uint8_t *bytes = NULL;
     kd_far *far = NULL;
     size_t size = 0;

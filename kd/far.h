@@ -46,5 +46,6 @@ typedef struct kd_far {
 
 kd_far *kd_far_look(uint32_t process, int milliseconds); /* NULL: it cannot be looked at, or not in time */
 void kd_far_free(kd_far *far);
+int64_t kd_milliseconds(void); /* of a clock that runs steadily */
 
 #endif

@@ -18,7 +18,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MOST_FOREIGN 20000    /* threads of other processes */
 #define MOST_LOOKS 16         /* processes that are looked into, for a snapshot */
@@ -437,14 +436,6 @@ static kd_world_process *next_process(kd_snapshot *s)
     return NULL;
 }
 
-static int64_t milliseconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* It must be the process that the world means: an id may be that of another one, or of another namespace. */
 static void look_into(kd_snapshot *s, kd_world_process *process, int milliseconds, size_t *filled)
 {
@@ -460,11 +451,11 @@ static void look_into(kd_snapshot *s, kd_world_process *process, int millisecond
 
 static void look_into_others(kd_snapshot *s, size_t *filled)
 {
-    int64_t end = milliseconds_now() + ALL_MILLISECONDS;
+    int64_t end = kd_milliseconds() + ALL_MILLISECONDS;
 
     for (int looks = 0; looks < MOST_LOOKS; looks++) {
         kd_world_process *process = next_process(s);
-        int64_t left = end - milliseconds_now();
+        int64_t left = end - kd_milliseconds();
 
         if (process == NULL || left <= 0)
             return;

@@ -2,7 +2,7 @@
 #include "program.h"
 
 static HANDLE own, want;
-static CRITICAL_SECTION section;
+static CRITICAL_SECTION inner_section;
 static HANDLE entered;
 
 static HANDLE mutex_named(const char *variable)
@@ -72,8 +72,8 @@ static DWORD WINAPI mixed_owner(void *context)
     WaitForSingleObject(own, INFINITE);
     SetEvent(go[0]);
     WaitForSingleObject(started, INFINITE);
-    EnterCriticalSection(&section);
-    LeaveCriticalSection(&section);
+    EnterCriticalSection(&inner_section);
+    LeaveCriticalSection(&inner_section);
     ReleaseMutex(own);
     return 0;
 }
@@ -81,20 +81,20 @@ static DWORD WINAPI mixed_owner(void *context)
 static DWORD WINAPI mixed_inner(void *context)
 {
     (void)context;
-    EnterCriticalSection(&section);
+    EnterCriticalSection(&inner_section);
     SetEvent(entered);
     WaitForSingleObject(started, INFINITE);
     WaitForSingleObject(want, INFINITE);
     ReleaseMutex(want);
-    LeaveCriticalSection(&section);
+    LeaveCriticalSection(&inner_section);
     return 0;
 }
 
 void shared_mixed(void)
 {
     open_mutexes();
-    InitializeCriticalSection(&section);
-    say("section", &section);
+    InitializeCriticalSection(&inner_section);
+    say("section", &inner_section);
     entered = CreateEventA(NULL, TRUE, FALSE, NULL);
     make(mixed_owner, "owner");
     make(mixed_inner, "inner");
