@@ -22,7 +22,7 @@
 
 C_ASSERT(sizeof(WO_WORLD) < WO_FIRST_SIZE);
 
-WO_PLACE WopPlaces[WO_PLACES];
+WO_PLACE WopPlaces[WO_PLACES] = {[WoMachine] = {.View.Machine = TRUE}};
 KD_REGISTER_ROOT(WopPlaces);
 KD_REGISTER_LAYOUT(WopLayout, WO_LAYOUT);
 
@@ -200,7 +200,6 @@ static NTSTATUS WopOpenPlace(PWO_PLACE Place)
 NTSTATUS WoOpenView(WO_SCOPE Scope, PWO_VIEW *View)
 {
     PWO_PLACE Place = &WopPlaces[Scope];
-    Place->View.Machine = Scope == WoMachine;
     NTSTATUS Status = WopOpenPlace(Place);
     if (Status == STATUS_NOT_SUPPORTED && Scope == WoMachine) {
         return WoOpenView(WoLocal, View);
