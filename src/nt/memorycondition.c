@@ -4,8 +4,6 @@
  */
 #include "ntp.h"
 
-#include <interlock/rtl.h>
-
 #include "../ob/namespace.h"
 
 static NTSTATUS NtpInitializeMemoryEvent(PVOID Object, PVOID Context)
@@ -15,14 +13,16 @@ static NTSTATUS NtpInitializeMemoryEvent(PVOID Object, PVOID Context)
     return STATUS_SUCCESS;
 }
 
-static OBP_SYSTEM_OBJECT NtpMemoryConditions[] = {
-    {.Path = u"\\KernelObjects\\LowMemoryCondition"},
-    {.Path = u"\\KernelObjects\\HighMemoryCondition"},
+static UNICODE_STRING NtpMemoryNames[] = {
+    RTL_CONSTANT_STRING(u"\\KernelObjects\\LowMemoryCondition"),
+    RTL_CONSTANT_STRING(u"\\KernelObjects\\HighMemoryCondition"),
 };
+static OBP_SYSTEM_OBJECT NtpMemoryConditions[RTL_NUMBER_OF(NtpMemoryNames)];
 
 static VOID NtpRegisterMemoryConditions(VOID)
 {
     for (ULONG Index = 0; Index < RTL_NUMBER_OF(NtpMemoryConditions); Index += 1) {
+        NtpMemoryConditions[Index].Path = NtpMemoryNames[Index].Buffer;
         NtpMemoryConditions[Index].Blueprint =
             (OBP_BLUEPRINT){*ExEventObjectType, sizeof(KEVENT), NtpInitializeMemoryEvent, NULL};
         ObpRegisterSystemObject(&NtpMemoryConditions[Index]);
@@ -32,9 +32,7 @@ KI_INITIALIZER(KiInitializeServices, NtpRegisterMemoryConditions);
 
 NTSTATUS NtpOpenMemoryCondition(BOOLEAN High, ACCESS_MASK DesiredAccess, PHANDLE Event)
 {
-    UNICODE_STRING Name;
     OBJECT_ATTRIBUTES Attributes;
-    RtlInitUnicodeString(&Name, NtpMemoryConditions[High].Path);
-    InitializeObjectAttributes(&Attributes, &Name, 0, NULL, NULL);
+    InitializeObjectAttributes(&Attributes, &NtpMemoryNames[High], 0, NULL, NULL);
     return NtOpenEvent(Event, DesiredAccess, &Attributes);
 }

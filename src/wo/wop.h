@@ -10,7 +10,9 @@
 #define WO_CLASSES 12                  /* sizes of records: 64 bytes << class */
 #define WO_BUCKETS 65536               /* of the names; untouched pages of the table take no memory */
 #define WO_JOURNAL 512                 /* words that one transaction changes at most */
+#ifndef WO_POSTS                       /* the explorer has 1: every release is a chain of transactions */
 #define WO_POSTS 64                    /* waits that one transaction grants at most */
+#endif
 #define WO_MAXIMUM_SIZE (1ull << 30)
 
 /* In front of each record. Kind is 0 while the record is free; Next links it in the free list of its class. */

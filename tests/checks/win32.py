@@ -63,7 +63,8 @@ def main():
             target = Path(directory) / str(number)
             problems = run([*compiler, *STRICT, *flags, *options, *paths, source,
                             library.parent / "libinterlock-wmain.a", link, "-o", target, "-pthread", f"-Wl,-rpath,{library.parent}"])
-            return f"{source.name} {compiler[0]}{name}", problems or run([target], env=environment)
+            return f"{source.name} {compiler[0]}{name}", problems or run(
+                [target], env={**environment, "INTERLOCK_SESSION": f"check-{os.getpid()}-{target.name}"})
 
         def read(case):
             header, language, compiler, (name, flags) = case

@@ -159,13 +159,13 @@ def deadlock(output):
     return problems + expect("owners", dict(held), {"accounts": "transfer", "journal": "report"})
 
 
-CHECKS = {check.__name__: check for check in (lostupdate, qlocks, waiting, waitblocks, suspend, pushlock, srw,
-                                              completionport, deadlock, processes)}
-
-
 def processes(output):
     return expect("told", re.findall(r"told that it was abandoned: (\d+)", output), ["1"]) + expect(
         "name", "the name is gone" in output, True)
+
+
+CHECKS = {check.__name__: check for check in (lostupdate, qlocks, waiting, waitblocks, suspend, pushlock, srw,
+                                              completionport, deadlock, processes)}
 
 
 def check(tour, name, shown=None):

@@ -37,7 +37,7 @@ void words_split(words *list, const char *text)
         words_add(list, word);
 }
 
-static char *formatted(const char *format, va_list arguments)
+static __attribute__((format(printf, 1, 0))) char *formatted(const char *format, va_list arguments)
 {
     char *text = NULL;
 
