@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WO_FIRST_SIZE (512 * 1024ull)
 #define WO_ADDRESS_SPACE (WO_MAXIMUM_SIZE + ((SIZE_T)WO_UNIT << WO_CLASSES)) /* see WopRecord */
 #define WO_ATTEMPTS 100
 #define WO_LONGEST_SESSION 100
@@ -58,7 +57,7 @@ static NTSTATUS WopMakePath(BOOLEAN Machine, CHAR Path[HAL_LONGEST_PATH])
     }
     HalQuerySharedPlace(&Place);
     if (Machine) {
-        snprintf(Path, HAL_LONGEST_PATH, HAL_COMMON_MEMORY "/interlock%d-machine-%llx", WO_VERSION,
+        snprintf(Path, HAL_LONGEST_PATH, HAL_COMMON_MEMORY WO_MACHINE_NAME, WO_VERSION,
                  (unsigned long long)Place.Namespace);
     } else {
         snprintf(Path, HAL_LONGEST_PATH, "%s/interlock%d-%u-%llx-%s", Place.Directory, WO_VERSION, Place.User,
@@ -215,21 +214,6 @@ BOOLEAN WoHasMachineWorld(VOID)
 {
     CHAR Path[HAL_LONGEST_PATH];
     return NT_SUCCESS(WopMakePath(TRUE, Path)) && HalIsSharedFile(Path, TRUE);
-}
-
-NTSTATUS WoMakeMachineWorld(PSTR Path)
-{
-    HAL_SHARED_FILE Wanted = {.Path = Path, .Machine = TRUE, .AddressSpace = WO_FIRST_SIZE, .Size = WO_FIRST_SIZE,
-                              .Initialize = WopInitializeFile};
-    HAL_SHARED_MAPPING Mapping;
-    NTSTATUS Status = WopMakePath(TRUE, Path);
-    if (NT_SUCCESS(Status)) {
-        Status = HalMapSharedFile(&Wanted, &Mapping);
-    }
-    if (NT_SUCCESS(Status)) {
-        HalUnmapSharedFile(Mapping.Memory, WO_FIRST_SIZE);
-    }
-    return Status;
 }
 
 /* Leaving. */

@@ -88,8 +88,6 @@ typedef enum _WO_SCOPE { WoLocal, WoMachine } WO_SCOPE;
 NTSTATUS WoOpenView(WO_SCOPE Scope, PWO_VIEW *View);
 BOOLEAN WoIsPoisoned(PWO_VIEW View);
 BOOLEAN WoHasMachineWorld(VOID); /* attaches nothing */
-/* Makes the machine's world, or finds it; Path: HAL_LONGEST_PATH. STATUS_ACCESS_DENIED: the caller is no administrator. */
-NTSTATUS WoMakeMachineWorld(PSTR Path);
 
 /* object.c. Created with one reference and no handle of this process; see process.c. */
 typedef enum _WO_TYPE {

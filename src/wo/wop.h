@@ -13,6 +13,7 @@
 #ifndef WO_POSTS                       /* the explorer has 1: every release is a chain of transactions */
 #define WO_POSTS 64                    /* waits that one transaction grants at most */
 #endif
+#define WO_MACHINE_NAME "/interlock%d-machine-%llx" /* version, PID namespace; in HAL_COMMON_MEMORY */
 #define WO_MAXIMUM_SIZE (1ull << 30)
 
 /* In front of each record. Kind is 0 while the record is free; Next links it in the free list of its class. */
@@ -227,6 +228,20 @@ struct _WO_VIEW {
 /* Where records begin. */
 #define WO_FIRST_RECORD ((WO_INDEX)((sizeof(WO_WORLD) + WO_UNIT - 1) / WO_UNIT))
 
+#define WO_FIRST_SIZE (512 * 1024ull)  /* of a new file */
+
+/* The memory is zeroed. Also for the command that makes the machine's world, which is not linked with the library. */
+FORCEINLINE VOID WopInitializeWorld(PWO_WORLD World, ULONG64 Size)
+{
+    World->Magic = WO_MAGIC;
+    World->Version = WO_VERSION;
+    World->Bits = sizeof(PVOID) * 8;
+    World->Size = Size;
+    World->Top = (ULONG64)WO_FIRST_RECORD * WO_UNIT;
+    /* release: pairs with the acquire of a process that maps it */
+    __atomic_store_n(&World->State, WoLive, __ATOMIC_RELEASE);
+}
+
 FORCEINLINE PVOID WopAt(PWO_VIEW View, WO_INDEX Index)
 {
     return (PUCHAR)View->World + (SIZE_T)Index * WO_UNIT;
@@ -257,7 +272,6 @@ BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind); /* poisons not
 VOID WopPoison(PWO_VIEW View, PCSTR Reason);
 
 /* world.c. */
-VOID WopInitializeWorld(PWO_WORLD World, ULONG64 Size);              /* zeroed; its state becomes WoLive */
 BOOLEAN WopGrow(PWO_VIEW View, ULONG64 Size);                        /* the file, to at least Size; with the lock held */
 
 /* lock.c. FALSE: poisoned, and the lock is not held. Repairs after a dead owner before it returns TRUE. From WopLock to
