@@ -17,6 +17,10 @@
 
 C_ASSERT(WO_ASLEEP == KI_OUTSIDE_ASLEEP);
 
+/* The blocks that are registered, under the lock of their world. An address that is read from the world is believed only if
+   it is in the list: any process may have written it. */
+static LIST_ENTRY WopRegistered = {&WopRegistered, &WopRegistered};
+
 /* Threads. */
 
 #define WO_THREAD_SLOTS 2
@@ -121,6 +125,7 @@ static VOID WopEndThread(PKTHREAD Thread)
    this process, once the parent is dead. */
 VOID WopForkThread(PKTHREAD Survivor)
 {
+    InitializeListHead(&WopRegistered); /* they are notifications of the parent */
     *WopThread(Survivor) = (WO_THREAD){.ProcessId = 0};
 }
 
@@ -414,9 +419,23 @@ static NTSTATUS WopEndOutsideWait(PKTHREAD Thread)
 
 /* Notifications. */
 
+static PKWAIT_BLOCK WopRegisteredBlock(PWO_VIEW View, PWO_WAITER Waiter)
+{
+    for (PLIST_ENTRY Entry = WopRegistered.Flink; Entry != &WopRegistered; Entry = Entry->Flink) {
+        PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
+        if ((ULONG64)(ULONG_PTR)Block == Waiter->Notification &&
+            (WO_INDEX)(ULONG_PTR)Block->SparePtr == WopIndexOf(View, Waiter)) {
+            return Block;
+        }
+    }
+    WopPoison(View, "a notification is not of this process");
+    return NULL;
+}
+
 /* With the lock held. Afterwards the caller delivers the block. */
 static VOID WopTakeNotification(PWO_VIEW View, WO_INDEX Waiter, PKWAIT_BLOCK Block)
 {
+    RemoveEntryList(&Block->WaitListEntry);
     __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELEASE);
     WopEndWaiter(View, Waiter);
     WopFreeWaiter(View, WopAt(View, Waiter));
@@ -434,8 +453,17 @@ static NTSTATUS WopRegisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
     Block->SparePtr = (PVOID)(ULONG_PTR)Index;
     __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
     Waiter->Notification = (ULONG64)(ULONG_PTR)Block;
+    if (!WopLock(View)) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
+    InsertTailList(&WopRegistered, &Block->WaitListEntry);
+    WopUnlock(View);
     Status = WoBeginWait(View, Index, &Object->Index, 1, WoWaitAny);
     if (Status != STATUS_PENDING) {
+        if (WopLock(View)) {
+            RemoveEntryList(&Block->WaitListEntry);
+            WopUnlock(View);
+        }
         WoDeleteWaiter(View, Index);
         return Status;
     }
@@ -488,15 +516,18 @@ static PWO_WAITER WopFirstNotification(PWO_VIEW View)
 /* With the lock held: a notification that is granted, or NULL. A timer that is due is granted here. */
 static PKWAIT_BLOCK WopTakeGranted(PWO_VIEW View)
 {
-    for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
-         Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
+    ULONG Left = WopMostBlocks(View);
+    for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL && Left != 0;
+         Waiter = WopFindNotification(View, Waiter->NextOfProcess), Left -= 1) {
         PWO_OBJECT Object = (WopReadState(Waiter) & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
         if (Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS)) {
             WopExpireIfDue(View, Object);
         }
         if ((WopReadState(Waiter) & WO_STATE_MASK) == WoGranted) {
-            PKWAIT_BLOCK Block = (PKWAIT_BLOCK)(ULONG_PTR)Waiter->Notification;
-            WopTakeNotification(View, WopIndexOf(View, Waiter), Block);
+            PKWAIT_BLOCK Block = WopRegisteredBlock(View, Waiter);
+            if (Block != NULL) {
+                WopTakeNotification(View, WopIndexOf(View, Waiter), Block);
+            }
             return Block;
         }
     }
@@ -538,8 +569,9 @@ ULONGLONG WopNextNotification(PWO_VIEW View)
     if (!WopLock(View)) {
         return 0;
     }
-    for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL;
-         Waiter = WopFindNotification(View, Waiter->NextOfProcess)) {
+    ULONG Left = WopMostBlocks(View);
+    for (PWO_WAITER Waiter = WopFirstNotification(View); Waiter != NULL && Left != 0;
+         Waiter = WopFindNotification(View, Waiter->NextOfProcess), Left -= 1) {
         PWO_OBJECT Object = (WopReadState(Waiter) & WO_STATE_MASK) == WoWaiting ? WopObject(View, Waiter->Block[0].Object) : NULL;
         ULONGLONG Due = Object != NULL && WO_IS_OF_TYPES(WopReadWord(Object), WO_TIMERS) ? WopDueOf(Object) : 0;
         Next = Due != 0 && (Next == 0 || Due < Next) ? Due : Next;

@@ -107,12 +107,45 @@ static void a_grandchild_has_its_own_waiter(void **state)
     assert_int_equal(byte, 0);
 }
 
-int main(void)
+/* An address that another process wrote is not followed. */
+static void forge_a_notification(void)
 {
+    PWO_VIEW view = own_view();
+    HANDLE event = CreateEventA(NULL, FALSE, FALSE, "forged");
+    if (WaitForSingleObject(event, 5) != WAIT_TIMEOUT)
+        _exit(1);
+    PWO_PROCESS process = WopRecord(view, view->Self, WoProcessRecord);
+    PWO_WAITER waiter = WopRecord(view, process->FirstWaiter, WoWaiterRecord);
+    waiter->Notification = 0x1230;
+    waiter->State = WopStateOf(waiter->State, WoGranted);
+    WopWakeSession(process);
+    for (int i = 0; i < 10000 && !WoIsPoisoned(view); i++)
+        nap(1000 * MICROSECOND);
+    _exit(WoIsPoisoned(view) ? 0 : 2);
+}
+
+static void a_forged_notification_is_noticed(void **state)
+{
+    (void)state;
+    setenv("INTERLOCK_SESSION", "forged", 1);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        execl("/proc/self/exe", "leftovers", "forge", (char *)NULL);
+    assert_int_equal(await_process(child), 0);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        forge_a_notification();
+
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_owned_mutex_goes_with_its_last_handle),
         cmocka_unit_test(an_owned_mutex_stays_while_others_have_handles),
         cmocka_unit_test(a_grandchild_has_its_own_waiter),
+        cmocka_unit_test(a_forged_notification_is_noticed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
