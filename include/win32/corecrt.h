@@ -136,7 +136,9 @@ FORCEINLINE void *_aligned_malloc(size_t Size, size_t Alignment)
         InterlockInvalidParameter(EINVAL);
         return NULL;
     }
-    return aligned_alloc(Alignment < sizeof(void *) ? sizeof(void *) : Alignment, Size);
+    /* aligned_alloc wants a multiple of the alignment */
+    Alignment = Alignment < sizeof(void *) ? sizeof(void *) : Alignment;
+    return Size <= (size_t)-1 - Alignment ? aligned_alloc(Alignment, (Size + Alignment - 1) & ~(Alignment - 1)) : NULL;
 }
 
 FORCEINLINE void _aligned_free(void *Memory)

@@ -111,7 +111,7 @@ static inline HRESULT INTERLOCK_SAFE_NAME(InterlockSafeFinish)(INTERLOCK_SAFE_NA
     }
     if (SUCCEEDED(Result) || Result == STRSAFE_E_INSUFFICIENT_BUFFER) {
         if (ppszDestEnd != NULL) {
-            *ppszDestEnd = Where->Target + Where->Used;
+            *ppszDestEnd = Where->Target != NULL ? Where->Target + Where->Used : NULL;
         }
         if (pcchRemaining != NULL) {
             *pcchRemaining = Where->Size - Where->Used;

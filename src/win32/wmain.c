@@ -63,8 +63,9 @@ int main(int Count, char **Arguments)
 {
     static const char Missing[] = "interlock: the program has neither main nor wmain, or is out of memory\n";
     BASE_WIDE_MAIN *Main = BaseFindWideMain();
-    WCHAR **Wide = BaseWidenArguments(Arguments);
-    WCHAR **Environment = BaseWidenArguments(environ);
+    static WCHAR **Wide, **Environment; /* as long as the process */
+    Wide = BaseWidenArguments(Arguments);
+    Environment = BaseWidenArguments(environ);
     if (Main == NULL || Wide == NULL || Environment == NULL) {
         OutputDebugStringA(Missing);
         return 1;

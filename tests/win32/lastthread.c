@@ -146,9 +146,8 @@ static void the_last_code_is_the_process_s(void **state)
     };
 
     (void)state;
-#ifdef HALP_THREAD_SANITIZER
-    skip(); /* the sanitizer's own thread looks like one of the program's */
-#endif
+    if (test_slowdown() != 1)
+        skip(); /* a sanitizer's own thread looks like one of the program's, or it ends the process with another code */
     for (size_t i = 0; i < ARRAYSIZE(rows); i++)
         for (unsigned long round = test_rounds(10); round > 0; round--)
             assert_int_equal(exit_code_of(rows[i].function), rows[i].code);
