@@ -423,7 +423,7 @@ static PKWAIT_BLOCK WopRegisteredBlock(PWO_VIEW View, PWO_WAITER Waiter)
 {
     for (PLIST_ENTRY Entry = WopRegistered.Flink; Entry != &WopRegistered; Entry = Entry->Flink) {
         PKWAIT_BLOCK Block = CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
-        if ((ULONG64)(ULONG_PTR)Block == Waiter->Notification &&
+        if ((ULONG64)(ULONG_PTR)Block == __atomic_load_n(&Waiter->Notification, __ATOMIC_RELAXED) &&
             (WO_INDEX)(ULONG_PTR)Block->SparePtr == WopIndexOf(View, Waiter)) {
             return Block;
         }
@@ -452,7 +452,7 @@ static NTSTATUS WopRegisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
     }
     Block->SparePtr = (PVOID)(ULONG_PTR)Index;
     __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
-    Waiter->Notification = (ULONG64)(ULONG_PTR)Block;
+    __atomic_store_n(&Waiter->Notification, (ULONG64)(ULONG_PTR)Block, __ATOMIC_RELAXED); /* the lock below publishes it */
     if (!WopLock(View)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
@@ -499,7 +499,8 @@ static PWO_WAITER WopFindNotification(PWO_VIEW View, WO_INDEX Index)
 {
     for (ULONG Left = View->World->Waiters; Index != 0 && Left != 0; Left -= 1) {
         PWO_WAITER Waiter = WopRecord(View, Index, WoWaiterRecord);
-        if (Waiter == NULL || Waiter->Notification != 0) {
+        /* relaxed: a notification that is just being registered is not granted yet */
+        if (Waiter == NULL || __atomic_load_n(&Waiter->Notification, __ATOMIC_RELAXED) != 0) {
             return Waiter;
         }
         Index = Waiter->NextOfProcess;

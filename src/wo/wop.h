@@ -58,9 +58,12 @@ typedef struct _WO_OBJECT {
     ULONG Attributes;          /* OBJ_PERMANENT, OBJ_EXCLUSIVE */
     WO_INDEX FirstEntry, LastEntry; /* directory: its names in order of insertion */
     WO_INDEX Target;           /* symbolic link: a name record that holds the text */
-    WO_INDEX NextOwned, PreviousOwned; /* mutant: in its owner's list, see WO_WAITER.FirstOwned */
     WO_INDEX FirstReference;
+    /* mutant: in its owner's list, see WO_WAITER.FirstOwned. They change without the lock: nothing that is journaled shares
+       their 8 bytes. */
+    WO_INDEX NextOwned DECLSPEC_ALIGN(8), PreviousOwned;
 } WO_OBJECT, *PWO_OBJECT;
+C_ASSERT(FIELD_OFFSET(WO_OBJECT, NextOwned) % 8 == 0 && FIELD_OFFSET(WO_OBJECT, PreviousOwned) % 8 == 4);
 
 /* A block is Waiter * WO_BLOCKS + number. */
 #define WO_BLOCKS 64

@@ -374,6 +374,8 @@ static void fork_again(int *report)
 static void a_forked_child(void **state)
 {
     (void)state;
+    if (test_slowdown() != 1)
+        skip(); /* sanitizers and forks do not go together */
     assert_int_equal(run_child(fork_again, NULL), 0);
 }
 

@@ -91,7 +91,7 @@ static volatile LONG started;
 static DWORD WINAPI sleep_forever(LPVOID parameter)
 {
     (void)parameter;
-    started = 1;
+    InterlockedExchange(&started, 1);
     Sleep(INFINITE);
     return 0;
 }
@@ -101,7 +101,7 @@ static void terminated_threads_do_not_detach(void **state)
     HANDLE thread = CreateThread(NULL, 0, sleep_forever, NULL, 0, NULL);
 
     (void)state;
-    while (!started)
+    while (!InterlockedCompareExchange(&started, 0, 0))
         Sleep(1);
     assert_true(TerminateThread(thread, 1));
     assert_int_equal(WaitForSingleObject(thread, INFINITE), WAIT_OBJECT_0);

@@ -141,8 +141,8 @@ static void watch_them_go(void *argument)
         nap(1000 * MICROSECOND);
     print_message("# a killed process with %u named objects is gone after %.0f ms\n", NAMES, (now() - began) / 1000);
     fflush(stdout);
-    assert_int_equal(view->World->Names, 0);
-    assert_int_equal(view->World->Objects, 0);
+    assert_int_equal(__atomic_load_n(&view->World->Names, __ATOMIC_RELAXED), 0);
+    assert_int_equal(__atomic_load_n(&view->World->Objects, __ATOMIC_RELAXED), 0);
 }
 
 static void a_hundred_thousand_names(void **state)
