@@ -152,7 +152,7 @@ static void threads_of_a_pool(void **state)
     CloseHandle(done);
     assert_memory_equal(calls, "T2M2", 4);
     CloseThreadpool(pool);
-    while (*(volatile LONG *)&count < 8)
+    while (InterlockedCompareExchange(&count, 0, 0) < 8)
         Sleep(1);
     expect_calls("T2M2T3M3");
 }
