@@ -1,4 +1,10 @@
 /* crt.c: what Microsoft's C library adds to the host's: functions that check their parameters, and small things. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wstringop-overflow" /* lengths that are refused at run time */
+#pragma GCC diagnostic ignored "-Wstringop-overread"
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#endif
+
 #include "support.h"
 
 #include <windows.h>
