@@ -38,6 +38,7 @@ static const struct rule rules[] = {
     {"VirtualProtect*", NOT_CALLED, 0, "the memory is the test's own"},
     {"FreeEnvironmentStrings*", NOT_CALLED, 0, "frees what it gets"},
     {"GenerateConsoleCtrlEvent", NOT_CALLED, 0, "a signal to the whole process group"},
+    {"HeapLock", MAY_STOP, 0xC4, "the verifier stops a thread that ends with a lock"},
     {"KeEnterTryFrame", CHANGES_THREAD, 0, "the frame of a later exception"},
     {"KeBeginFinally", NOT_CALLED, 0, "returns a structure; the macros of exception.h call it"},
     {"KeLeaveTryFrame", MAY_STOP, KERNEL_SECURITY_CHECK_FAILURE, "no frame was entered"},
