@@ -253,7 +253,9 @@ BOOLEAN PsIsThreadTerminating(PETHREAD Thread)
 
 BOOLEAN PsIsSystemThread(PETHREAD Thread)
 {
-    return (!Thread->Tcb.Foreign && !Thread->UserThread) || Thread->Tcb.IsIdleThread;
+    /* relaxed, all: the caller may look at a slot that a new thread takes */
+    return (!__atomic_load_n(&Thread->Tcb.Foreign, __ATOMIC_RELAXED) && !__atomic_load_n(&Thread->UserThread, __ATOMIC_RELAXED)) ||
+           __atomic_load_n(&Thread->Tcb.IsIdleThread, __ATOMIC_RELAXED);
 }
 
 NTSTATUS PsLookupThreadByThreadId(HANDLE UniqueThreadId, PETHREAD *Thread)
