@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,19 +87,15 @@ static void send_all(FILE *out, const kd_snapshot *s)
     send_locks(out, s);
 }
 
-static void look_and_exit(uint32_t process, int to)
+static void look_and_exit(const char *process, int to)
 {
-    struct rlimit cpu = {CPU_SECONDS, CPU_SECONDS}, no_core = {0, 0};
-    char text[16], why[256];
+    char why[256];
     FILE *out = fdopen(to, "w");
     kd_target *target;
     kd_snapshot *snapshot;
 
-    setrlimit(RLIMIT_CPU, &cpu);
-    setrlimit(RLIMIT_CORE, &no_core);
     kd_say_into(why, sizeof(why));
-    snprintf(text, sizeof(text), "%u", process);
-    target = kd_open(text, true);
+    target = kd_open(process, true);
     snapshot = target != NULL ? kd_snapshot_take_alone(target) : NULL;
     if (snapshot != NULL && out != NULL)
         send_all(out, snapshot);
@@ -199,25 +194,19 @@ kd_far *kd_far_look(uint32_t process, int milliseconds)
     uint8_t *bytes = NULL;
     kd_far *far = NULL;
     size_t size = 0;
-    int ends[2];
+    char text[16];
+    int from;
     pid_t child;
 
-    if (pipe(ends) != 0)
+    snprintf(text, sizeof(text), "%u", process);
+    child = kd_start_child(look_and_exit, text, CPU_SECONDS, &from);
+    if (child < 0)
         return NULL;
-    fflush(NULL);
-    child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        look_and_exit(process, ends[1]);
-    }
-    close(ends[1]);
-    if (child > 0 && receive(ends[0], end, &bytes, &size))
+    if (receive(from, end, &bytes, &size))
         far = unpack(bytes, size);
-    close(ends[0]);
-    if (child > 0) {
-        kill(child, SIGKILL);
-        waitpid(child, NULL, 0);
-    }
+    close(from);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
     free(bytes);
     return far;
 }

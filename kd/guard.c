@@ -154,3 +154,29 @@ void kd_guard_end(void)
     depth--;
     guard(depth < MOST_GUARDS ? outer[depth].what : NULL, depth < MOST_GUARDS ? outer[depth].seconds : 0);
 }
+
+/* Children that look into one process each. */
+
+pid_t kd_start_child(void (*run)(const char *process, int to), const char *process, int cpu_seconds, int *from)
+{
+    struct rlimit cpu = {(rlim_t)cpu_seconds, (rlim_t)cpu_seconds}, no_core = {0, 0};
+    int ends[2];
+    pid_t child;
+
+    if (pipe(ends) != 0)
+        return -1;
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        setrlimit(RLIMIT_CPU, &cpu);
+        setrlimit(RLIMIT_CORE, &no_core);
+        run(process, ends[1]);
+        _exit(1);
+    }
+    close(ends[1]);
+    *from = ends[0];
+    if (child < 0)
+        close(ends[0]);
+    return child;
+}

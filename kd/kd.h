@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "index.h"
 #include "json.h"
@@ -86,6 +87,8 @@ void kd_guard_start(bool watched); /* watched: another process kills this one if
 void kd_unlimit_memory(void); /* for another program that is started */
 void kd_guard_begin(int seconds, const char *what);
 void kd_guard_end(void);
+/* A child with limits that runs this, which exits; what it writes to `to` is read from *from. Below 0: there is none. */
+pid_t kd_start_child(void (*run)(const char *process, int to), const char *process, int cpu_seconds, int *from);
 
 /* A loaded part of a program or library, with all of its .bss: only what is in the file belongs to libdwfl's module. */
 typedef struct kd_segment {

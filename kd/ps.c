@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,12 +52,9 @@ static void summarize(const char *process, summary *s)
 
 static void look_and_exit(const char *process, int to)
 {
-    struct rlimit cpu = {PATIENCE, PATIENCE}, no_core = {0, 0};
     summary found;
 
     memset(&found, 0, sizeof(found));
-    setrlimit(RLIMIT_CPU, &cpu);
-    setrlimit(RLIMIT_CORE, &no_core);
     summarize(process, &found);
     _exit(write(to, &found, sizeof(found)) == (ssize_t)sizeof(found) ? 0 : 1);
 }
@@ -67,27 +63,16 @@ static void look_and_exit(const char *process, int to)
 static bool look(const char *process, summary *found)
 {
     struct pollfd input = {.events = POLLIN};
-    int ends[2];
+    pid_t child = kd_start_child(look_and_exit, process, PATIENCE, &input.fd);
     bool done;
-    pid_t child;
 
-    if (pipe(ends) != 0)
+    if (child < 0)
         return false;
-    fflush(NULL);
-    child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        look_and_exit(process, ends[1]);
-    }
-    close(ends[1]);
-    input.fd = ends[0];
-    done = child > 0 && poll(&input, 1, PATIENCE * 1000) > 0 &&
-           read(ends[0], found, sizeof(*found)) == (ssize_t)sizeof(*found);
-    close(ends[0]);
-    if (child > 0 && !done)
+    done = poll(&input, 1, PATIENCE * 1000) > 0 && read(input.fd, found, sizeof(*found)) == (ssize_t)sizeof(*found);
+    close(input.fd);
+    if (!done)
         kill(child, SIGKILL);
-    if (child > 0)
-        waitpid(child, NULL, 0);
+    waitpid(child, NULL, 0);
     return done;
 }
 

@@ -1,5 +1,5 @@
 /*
- * One mutex, three processes. The owner is killed; exactly one of the others is told, at once. In the end no process has a
+ * One mutex, three processes. The owner is killed; exactly one of the others gets WAIT_ABANDONED, at once. In the end no process has a
  * handle, and the name is gone.
  */
 #include <windows.h>

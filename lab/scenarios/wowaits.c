@@ -141,7 +141,7 @@ static void alerter(void)
 }
 LAB_SCENARIO(wo_alert, .Setup = one_event, .Threads = {setter, alertable_waiter, alerter}, .Finish = consumed_once);
 
-/* Mutants: one owner at a time; a thread that ends abandons, which is told once. */
+/* Mutants: one owner at a time; a mutant whose owner ends is reported as abandoned exactly once. */
 static void one_mutant(void)
 {
     make_world();

@@ -7,13 +7,8 @@ static int done, told, inside, killed;
 static WO_INDEX make_object(WO_TYPE type, LONG state, LONG limit)
 {
     WO_NEW new = {.Type = type, .State = state, .Limit = limit};
-    LabAssert(WopLock(&view[0]));
-    WopBegin(&view[0]);
-    WO_INDEX index = WopNewObject(&view[0], &new);
-    PWO_OBJECT record = WopRecord(&view[0], index, WoObjectRecord);
-    record->References = 1;
-    WopCommit(&view[0]);
-    WopUnlock(&view[0]);
+    WO_INDEX index;
+    LabAssert(WoCreateObject(&view[0], &new, &index) == STATUS_SUCCESS);
     return index;
 }
 
@@ -24,11 +19,7 @@ static void make_waiters(void)
     for (ULONG process = 0; process < PROCESSES; process++) {
         PWO_VIEW own = &view[process];
         LabAssert(WopLock(own));
-        WopBegin(own);
-        own->Self = WopAllocate(own, WoProcessRecord, sizeof(WO_PROCESS));
-        PWO_PROCESS record = WopRecord(own, own->Self, WoProcessRecord);
-        record->Key = own->Key;
-        WopCommit(own);
+        LabAssert(WopEnterRing(own) == STATUS_SUCCESS);
         WopUnlock(own);
         LabAssert(WoCreateWaiter(own, process + 1, &waiter[process]) == STATUS_SUCCESS);
     }
@@ -132,7 +123,7 @@ static void other_was_served(void)
 LAB_SCENARIO(world_waiter_killed, .Setup = setup_semaphore, .Threads = {wait_and_die, wait_once, release_for_both},
              .Finish = other_was_served, .Kills = 1, .Flags = LAB_LARGE);
 
-/* An owner is killed: exactly one of the others is told. */
+/* An owner is killed: exactly one waiter gets STATUS_ABANDONED. */
 static void setup_mutant(void)
 {
     make_waiters();

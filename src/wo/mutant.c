@@ -188,7 +188,7 @@ VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner)
         }
         WO_INDEX Next = Object->NextOwned;
         WopAbandon(View, Self, Mutant);
-        /* after it: whoever cleans up in our place, because we died as well, must find it */
+        /* after it: if this process dies here as well, its own cleaner must still find the mutant */
         __atomic_store_n(&Owner->FirstOwned, Next, __ATOMIC_RELEASE);
     }
     if (Owner->Pending != 0) {

@@ -2,8 +2,8 @@
  * process.c: the ring of processes, and cleaning up after one that is dead.
  *
  * What a process has hangs on its record: waiters, references, requests, children that it has prepared. Each step of the
- * cleaning takes one of these away in a transaction of its own. The record goes last. So whoever finds a dead process in
- * the ring continues where the last cleaner stopped, and the cost is that of what the dead process had.
+ * cleaning takes one of these away in a transaction of its own. The record goes last. So the next cleaner that finds a dead process
+ * in the ring continues where the last cleaner stopped, and the cost is that of what the dead process had.
  */
 #include "wop.h"
 

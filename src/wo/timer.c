@@ -1,10 +1,10 @@
 /*
- * timer.c: shared timers. Nobody drives them: a timer is its due time, and becomes signaled when somebody looks at it after
- * that time (WopExpireIfDue).
+ * timer.c: shared timers. No thread drives them: a timer is its due time, and becomes signaled at the first look after that
+ * time (WopExpireIfDue).
  *
  * 1. Every operation that asks for the state of a timer looks first.
  * 2. A thread that waits for a timer sleeps at most until the timer is due, then looks (WoNextDue, WoExpireTimers). So a
- *    timer that somebody waits for expires in time, and its waits are granted in order, whoever wakes up first.
+ *    timer with a waiter expires in time, and its waits are granted in order, no matter which waiter wakes up first.
  * 3. A thread that sets or cancels a timer wakes its waiters, which ask for the new time. A WaitAll that comes to watch a
  *    timer is woken for the same reason (grant.c).
  *

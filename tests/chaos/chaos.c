@@ -229,23 +229,30 @@ static bool run_for(double seconds)
     return !atomic_load(&ledger->failed) && run_audit();
 }
 
+static bool find_world(const char *session, char *path, size_t size)
+{
+    const char *folders[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
+    bool is_there = false;
+    glob_t found;
+
+    for (unsigned i = 0; i < 2 && !is_there; i++) {
+        snprintf(path, size, "%s/*%s*", folders[i] != NULL ? folders[i] : "", session);
+        if (folders[i] != NULL && glob(path, 0, NULL, &found) == 0) {
+            snprintf(path, size, "%s", found.gl_pathv[0]);
+            globfree(&found);
+            is_there = true;
+        }
+    }
+    return is_there;
+}
+
 /* Rubbish. */
 
 static int open_world(const char *session)
 {
-    const char *folders[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
-    char pattern[300];
-    int file = -1;
-    glob_t found;
+    char path[300];
 
-    for (unsigned i = 0; i < 2 && file < 0; i++) {
-        snprintf(pattern, sizeof(pattern), "%s/*%s*", folders[i] != NULL ? folders[i] : "", session);
-        if (folders[i] != NULL && glob(pattern, 0, NULL, &found) == 0) {
-            file = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
-            globfree(&found);
-        }
-    }
-    return file;
+    return find_world(session, path, sizeof(path)) ? open(path, O_RDWR | O_CLOEXEC) : -1;
 }
 
 /* Mostly where something is: the start of the file, and records that are in use. */
@@ -309,19 +316,10 @@ static void run_with_rubbish(double seconds, const char *session)
 /* Nobody is left: nor is a file. */
 static void check_files(const char *session)
 {
-    const char *folders[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
-    char pattern[300];
-    glob_t found;
+    char path[300];
 
-    for (unsigned i = 0; i < 2; i++) {
-        if (folders[i] == NULL)
-            continue;
-        snprintf(pattern, sizeof(pattern), "%s/*%s*", folders[i], session);
-        if (glob(pattern, 0, NULL, &found) == 0) {
-            fail("%s is left", found.gl_pathv[0]);
-            globfree(&found);
-        }
-    }
+    if (find_world(session, path, sizeof(path)))
+        fail("%s is left", path);
 }
 
 static void end_everything(void)

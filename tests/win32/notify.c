@@ -139,13 +139,15 @@ static VOID CALLBACK work(PTP_CALLBACK_INSTANCE instance, PVOID context)
 
 static void threads_of_a_pool(void **state)
 {
-    HANDLE done = CreateEventA(NULL, TRUE, FALSE, NULL);
-    PTP_POOL pool = CreateThreadpool(NULL);
     TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool;
+    HANDLE done;
 
     (void)state;
     if (test_slowdown() != 1)
         skip(); /* the text is complete before it is read, which a sanitizer does not see */
+    done = CreateEventA(NULL, TRUE, FALSE, NULL);
+    pool = CreateThreadpool(NULL);
     InitializeThreadpoolEnvironment(&environment);
     SetThreadpoolThreadMaximum(pool, 1);
     SetThreadpoolCallbackPool(&environment, pool);

@@ -14,73 +14,14 @@
 #endif
 
 #include <interlock/win32/base.h>
+#include <interlock/win32/keywords.h>
 #ifndef __cplusplus
 #include <interlock/win32/sal1.h>
 #endif
 #include <interlock/win32/version.h>
 
-/*
- * __declspec(name) and __declspec(name(argument)), with one name each. A name expands to an attribute, or to a comma
- * and a storage class.
- */
-#ifndef __declspec
-#define __declspec(...) INTERLOCK_DECLSPEC(INTERLOCK_DECLSPEC_##__VA_ARGS__)
-#endif
-#define INTERLOCK_DECLSPEC(...) INTERLOCK_DECLSPEC_CHOOSE(__VA_ARGS__, , )
-#define INTERLOCK_DECLSPEC_CHOOSE(Attribute, Storage, ...) __attribute__((Attribute)) Storage
-#define INTERLOCK_DECLSPEC_align(Bytes) aligned(Bytes)
-#define INTERLOCK_DECLSPEC_allocate(Section)
-#define INTERLOCK_DECLSPEC_deprecated deprecated
-#define INTERLOCK_DECLSPEC_dllexport visibility("default")
-#define INTERLOCK_DECLSPEC_dllimport visibility("default")
-#define INTERLOCK_DECLSPEC_noalias
-#define INTERLOCK_DECLSPEC_noinline noinline
-#define INTERLOCK_DECLSPEC_noreturn noreturn
-#define INTERLOCK_DECLSPEC_nothrow nothrow
-#define INTERLOCK_DECLSPEC_novtable
-#define INTERLOCK_DECLSPEC_restrict
-#define INTERLOCK_DECLSPEC_selectany weak
-#define INTERLOCK_DECLSPEC_uuid(Text)
-#ifdef __cplusplus
-#define INTERLOCK_DECLSPEC_thread , thread_local
-#else
-#define INTERLOCK_DECLSPEC_thread , _Thread_local
-#endif
 #define DECLSPEC_THREAD __declspec(thread)
 
-#ifndef _cdecl
-#define _cdecl
-#endif
-#ifndef _stdcall
-#define _stdcall
-#endif
-#ifndef __vectorcall
-#define __vectorcall
-#endif
-#ifndef __thiscall
-#define __thiscall
-#endif
-#ifndef __ptr64
-#define __ptr64
-#endif
-#ifndef __w64
-#define __w64
-#endif
-#ifndef __unaligned
-#define __unaligned
-#endif
-#ifndef _inline
-#define _inline inline
-#endif
-#ifndef __debugbreak
-#define __debugbreak() __builtin_trap()
-#endif
-#ifndef __assume
-#define __assume(Condition) ((Condition) ? (void)0 : __builtin_unreachable())
-#endif
-#ifndef __noop
-#define __noop(...) ((void)0)
-#endif
 #ifndef _countof
 #define _countof(Array) RTL_NUMBER_OF(Array)
 #endif
