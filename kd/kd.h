@@ -372,6 +372,8 @@ typedef struct kd_deadlocks {
 
 void kd_find_deadlocks(kd_snapshot *snapshot);
 void kd_print_deadlocks(const kd_snapshot *snapshot);             /* nothing if there are none */
+#define KD_DEADLOCKED 3 /* the exit status */
+int kd_status_of(const kd_snapshot *snapshot);                    /* KD_DEADLOCKED if a deadlock is certain, else 0 */
 void kd_json_deadlocks(json *out, const kd_snapshot *snapshot);   /* two members of an object */
 
 /* view.c: what the views share. */

@@ -493,14 +493,14 @@ static int show_deadlocks(kd_snapshot *snapshot, const kd_options *options)
                 json_number(&out, NULL, snapshot->threads[i].id);
         json_end(&out);
         kd_json_end(&out, snapshot);
-        return 0;
+        return kd_status_of(snapshot);
     }
     kd_print_deadlocks(snapshot);
     if (snapshot->deadlocks->cycle_count == 0 && snapshot->deadlocks->suspicion_count == 0)
         printf("No deadlock: every wait can end, as far as owners are known.\n");
     else if (options->stack)
         print_stacks(snapshot);
-    return 0;
+    return kd_status_of(snapshot);
 }
 
 const kd_view kd_deadlocks_view = {

@@ -61,6 +61,7 @@ static const struct {
     {"zoo", zoo},
     {"shared-bucket", shared_bucket},
     {"busy", busy},
+    {"healthy", healthy},
     {"other-version", other_version},
     {"other-layout", other_layout},
     {"not-ready", not_ready},
