@@ -389,7 +389,8 @@ typedef struct kd_view {
     const char *arguments;
     bool has_argument, needs_argument;
     bool has_dot;
-    int (*show)(kd_snapshot *snapshot, const kd_options *options);
+    int (*show)(kd_snapshot *snapshot, const kd_options *options); /* 0: shown; 1: it has said why not */
+    int (*status)(const kd_snapshot *snapshot); /* the exit status once it is shown; NULL: 0 */
 } kd_view;
 
 extern const kd_view kd_threads_view, kd_deadlocks_view, kd_locks_view, kd_object_view, kd_handles_view;

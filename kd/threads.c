@@ -493,14 +493,14 @@ static int show_deadlocks(kd_snapshot *snapshot, const kd_options *options)
                 json_number(&out, NULL, snapshot->threads[i].id);
         json_end(&out);
         kd_json_end(&out, snapshot);
-        return kd_status_of(snapshot);
+        return 0;
     }
     kd_print_deadlocks(snapshot);
     if (snapshot->deadlocks->cycle_count == 0 && snapshot->deadlocks->suspicion_count == 0)
         printf("No deadlock: every wait can end, as far as owners are known.\n");
     else if (options->stack)
         print_stacks(snapshot);
-    return kd_status_of(snapshot);
+    return 0;
 }
 
 const kd_view kd_deadlocks_view = {
@@ -508,6 +508,7 @@ const kd_view kd_deadlocks_view = {
     .arguments = "[--json] [--stack] PID|CORE\n"
                  "  --stack   with the stacks of the threads that are stuck",
     .show = show_deadlocks,
+    .status = kd_status_of,
 };
 
 int command_deadlocks(int argc, char **argv)

@@ -80,8 +80,10 @@ int kd_run(const kd_view *view, int argc, char **argv)
         kd_renew_budget(target, 1);
         status = view->show(snapshot, &options);
         kd_note_spent(snapshot);
-        if (status != 1 && !options.json)
+        if (status == 0 && !options.json)
             kd_write_faults(options.dot ? stderr : stdout, snapshot);
+        if (status == 0 && view->status != NULL)
+            status = view->status(snapshot);
         kd_snapshot_free(snapshot);
     } else {
         status = 1;
