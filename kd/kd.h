@@ -306,6 +306,7 @@ kd_snapshot *kd_snapshot_of_world(const char *path, bool quiet);
 void kd_snapshot_free(kd_snapshot *snapshot);
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none */
 int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id);
+kd_address kd_start_address(const kd_thread *thread); /* 0: the library did not create it */
 
 /* walk.c */
 void kd_inconsistent(kd_snapshot *snapshot, const char *what, kd_address where, const char *why);
