@@ -44,8 +44,8 @@ static const subcommand subcommands[] = {
     {"qlocks", "the numbered queued spinlocks by processor", DEBUGGER(command_qlocks)},
     {"dpcs", "what runs and waits on the processors", DEBUGGER(command_dpcs)},
     {"timers", "the timers that are set", DEBUGGER(command_timers)},
-    {"trace", "run a command and write its waits, signals and contended acquires as a trace", DEBUGGER(command_trace)},
-    {"contention", "run a command and show its most contended locks, with stacks", DEBUGGER(command_contention)},
+    {"trace", "the waits, signals and contended acquires of a command or process, as a trace", DEBUGGER(command_trace)},
+    {"contention", "the most contended locks of a command or process, with stacks", DEBUGGER(command_contention)},
     {"top", "deadlocks, contended locks and long waits, refreshed", DEBUGGER(command_top)},
     {"view", "all of it on a web page, live", PAGE(command_view)},
 };
