@@ -338,7 +338,7 @@ static VOID TracepMeasureTrack(PTRACEP_WRITER Writer, const TRACE_TRACK *Track)
     TracepVisitEvents(Writer, Track, TracepNoteEvent);
     for (ULONG Index = 0; Index < TracepDepthOf(Track); Index++) {
         ULONG64 Begin = Track->Open[Index].Begin;
-        Writer->Last = Begin > Writer->Last ? Begin : Writer->Last;
+        Writer->Last = Begin + 1 > Writer->Last ? Begin + 1 : Writer->Last; /* an event that began lasts */
     }
     Writer->Summary->Dropped += Track->Dropped;
 }

@@ -4,6 +4,7 @@
 usage: healthy.py CHECKS INTERLOCK STATIC SHARED SECONDS [view] [sanitized]"""
 
 import json
+import re
 import sys
 import time
 
@@ -45,6 +46,15 @@ def page(p):
         return [alarm for _ in range(8) for alarm in alarms_of(v.api("graph"))]
 
 
+def names_of_locks(tap, p):
+    """Elements of arrays and members by their names, whichever of them are contended at a time."""
+    expected = r"kd-program!healthy_(sections\[[012]\]|srw\[[01]\]|pair\.(resource|push))"
+    report = interlock("contention", "--json", "--seconds", "0.5", p.id).stderr
+    names = {lock["name"] for lock in json.loads(report)["processes"][0]["locks"] if lock["name"]}
+    tap.case("contention: locks in arrays and structures have names",
+             [n for n in names if not re.fullmatch(expected, n)] + ([] if names else ["none was contended"]))
+
+
 def watch(tap, name, take, p, seconds):
     end, taken, alarms = time.monotonic() + seconds, 0, []
     while not alarms and (taken == 0 or time.monotonic() < end):
@@ -63,6 +73,7 @@ def main():
     with Program("healthy") as p:
         for name, take in views.items():
             watch(tap, name, take, p, SECONDS / len(views))
+        names_of_locks(tap, p)
     tap.done()
 
 

@@ -41,8 +41,11 @@ void busy(void)
 
 static CRITICAL_SECTION healthy_sections[3];
 static SRWLOCK healthy_srw[2];
-static ERESOURCE healthy_resource;
-static EX_PUSH_LOCK healthy_push;
+static struct {
+    ULONG number;
+    ERESOURCE resource;
+    EX_PUSH_LOCK push;
+} healthy_pair;
 
 static void stay(unsigned *seed)
 {
@@ -81,13 +84,13 @@ static void hold_one(unsigned *seed)
     default:
         KeEnterCriticalRegion();
         if (number % 2) {
-            ExAcquireResourceExclusiveLite(&healthy_resource, TRUE);
+            ExAcquireResourceExclusiveLite(&healthy_pair.resource, TRUE);
             stay(seed);
-            ExReleaseResourceLite(&healthy_resource);
+            ExReleaseResourceLite(&healthy_pair.resource);
         } else {
-            ExAcquirePushLockExclusive(&healthy_push);
+            ExAcquirePushLockExclusive(&healthy_pair.push);
             stay(seed);
-            ExReleasePushLockExclusive(&healthy_push);
+            ExReleasePushLockExclusive(&healthy_pair.push);
         }
         KeLeaveCriticalRegion();
         break;
@@ -108,8 +111,8 @@ void healthy(void)
 {
     for (int i = 0; i < 3; i++)
         InitializeCriticalSection(&healthy_sections[i]);
-    ExInitializeResourceLite(&healthy_resource);
-    ExInitializePushLock(&healthy_push);
+    ExInitializeResourceLite(&healthy_pair.resource);
+    ExInitializePushLock(&healthy_pair.push);
     played_mutant = CreateMutexA(NULL, FALSE, NULL);
     for (int i = 0; i < HEALTHY_THREADS; i++)
         make(live_healthily, "healthy");
