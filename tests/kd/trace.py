@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kdtest import INTERLOCK, Program, Tap, differences, number
+from kdtest import INTERLOCK, Program, Tap, differences, number, until, view
 
 TRACED, LIBRARY = map(os.path.abspath, sys.argv[5:7])
 PROBES = sys.argv[7]
@@ -469,6 +469,7 @@ def attached(tap, folder):
                  differences("status", command.returncode, 0) + ([] if seen else ["no wait"])
                  + differences("process", p.process.poll(), None))
     with Program("orphan") as p:
+        until(lambda: view("deadlocks", p.id), lambda d: d["deadlocks"])
         _, result = attach_trace(folder, p, "--seconds", "0.1")
         tap.case("attached: a process in which nothing happens",
                  [] if result.returncode == 0 and "nothing was recorded" in result.stderr else [result])
