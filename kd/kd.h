@@ -47,6 +47,20 @@ typedef struct kd_target kd_target;
 
 /* NULL: it has reported the reason. Quiet: reports nothing, and another process guards it (guard.c). */
 kd_target *kd_open(const char *what, bool quiet);
+/* save.c: the pages that are read of the process from now on are noted. */
+kd_target *kd_open_noting(const char *process);
+void kd_note_pages(kd_target *target, kd_address address, uint64_t size);
+void kd_sort_noted(kd_target *target);
+uint32_t kd_own_thread_id(kd_target *target, int host_thread); /* the id that the thread has for its process */
+
+/* In units of 100 ns. 0: not known, as of a core file. */
+typedef struct kd_time {
+    uint64_t interrupt, system;
+} kd_time;
+#define KD_NOTE_OWNER "Interlock"
+#define KD_NOTE_TIME 1
+kd_time kd_time_now(void);
+kd_time kd_time_of(const kd_target *target); /* when a snapshot was taken; of a process, now */
 void kd_close(kd_target *target);
 int kd_process_of(const kd_target *target);       /* 0: a core file */
 bool kd_is_there(kd_target *target);              /* it is still the process that was opened */
@@ -370,6 +384,9 @@ typedef struct kd_deadlocks {
     kd_suspicion *suspicions;
     size_t suspicion_count;
 } kd_deadlocks;
+
+/* compare.c: of two processes or files. The exit status. */
+int kd_compare(const char *before, const char *after, bool as_json);
 
 void kd_find_deadlocks(kd_snapshot *snapshot);
 void kd_print_deadlocks(const kd_snapshot *snapshot);             /* nothing if there are none */

@@ -21,6 +21,11 @@ static uint64_t read_clock(clockid_t clock)
     return (uint64_t)now.tv_sec * 10000000 + (uint64_t)now.tv_nsec / 100;
 }
 
+kd_time kd_time_now(void)
+{
+    return (kd_time){.interrupt = read_clock(CLOCK_MONOTONIC), .system = read_clock(CLOCK_REALTIME) + SYSTEM_TIME_OF_1970};
+}
+
 /* Threads. */
 
 kd_address kd_start_address(const kd_thread *thread)
@@ -273,13 +278,12 @@ static void free_deadlocks(kd_deadlocks *deadlocks)
 static kd_snapshot *take_once(kd_target *target, bool alone)
 {
     kd_snapshot *snapshot = kd_allocate(1, sizeof(*snapshot));
+    kd_time now = kd_time_of(target);
 
     snapshot->target = target;
     snapshot->alone = alone;
-    if (kd_process_of(target) != 0) {
-        snapshot->now = read_clock(CLOCK_MONOTONIC);
-        snapshot->system_time = read_clock(CLOCK_REALTIME) + SYSTEM_TIME_OF_1970;
-    }
+    snapshot->now = now.interrupt;
+    snapshot->system_time = now.system;
     if (!collect_process(snapshot) || !collect_threads(snapshot)) {
         kd_say("the threads cannot be read: the process has ended, or its memory is damaged");
         kd_snapshot_free(snapshot);

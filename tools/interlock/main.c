@@ -44,6 +44,7 @@ static const subcommand subcommands[] = {
     {"qlocks", "the numbered queued spinlocks by processor", DEBUGGER(command_qlocks)},
     {"dpcs", "what runs and waits on the processors", DEBUGGER(command_dpcs)},
     {"timers", "the timers that are set", DEBUGGER(command_timers)},
+    {"snapshot", "a process in a file for the other views, and what moved between two", DEBUGGER(command_snapshot)},
     {"trace", "the waits, signals and contended acquires of a command or process, as a trace", DEBUGGER(command_trace)},
     {"contention", "the most contended locks of a command or process, with stacks", DEBUGGER(command_contention)},
     {"top", "deadlocks, contended locks and long waits, refreshed", DEBUGGER(command_top)},
