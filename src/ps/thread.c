@@ -142,7 +142,7 @@ static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
         }
     }
     if (NT_SUCCESS(Status)) {
-        Status = HalCreateThread(PspStartThread, Thread, Create->StackSize, "interlock");
+        Status = HalCreateThread(PspStartThread, Thread, Create->StackSize, NULL); /* it has its creator's name */
     }
     if (!NT_SUCCESS(Status)) {
         KiFlushThreadApcs(&Thread->Tcb);
