@@ -63,7 +63,7 @@ static VOID BasePutWide(PBASE_OUTPUT Output, const WCHAR *Text, size_t Length)
         size_t Piece = Length < BASE_PIECE - 1 ? Length : BASE_PIECE - 1;
         size_t Bytes;
         Piece += Piece < Length && (Text[Piece - 1] & 0xFC00) == 0xD800;
-        Bytes = BaseWideToUtf8(Text, Piece, Narrow, sizeof(Narrow), NULL);
+        Bytes = ExpWideToUtf8(Text, Piece, Narrow, sizeof(Narrow), NULL);
         Output->Failed |= fwrite(Narrow, 1, Bytes, Output->Stream) != Bytes;
         Text += Piece;
         Length -= Piece;
@@ -79,7 +79,7 @@ static VOID BasePutNarrow(PBASE_OUTPUT Output, PCSTR Text, size_t Bytes)
         while (Piece < Bytes && Piece > BASE_PIECE - 4 && ((UCHAR)Text[Piece] & 0xC0) == 0x80) {
             Piece--;
         }
-        BasePutWide(Output, Wide, BaseUtf8ToWide(Text, Piece, Wide, BASE_PIECE, NULL));
+        BasePutWide(Output, Wide, ExpUtf8ToWide(Text, Piece, Wide, BASE_PIECE, NULL));
         Text += Piece;
         Bytes -= Piece;
     }
@@ -120,7 +120,7 @@ static VOID BasePutNarrowString(PBASE_OUTPUT Output, const BASE_CONVERSION *Conv
     size_t Bytes, Length;
     Text = Text != NULL ? Text : "(null)";
     Bytes = strnlen(Text, Conversion->Precision < 0 ? MAXSIZE_T : (size_t)Conversion->Precision);
-    Length = BaseUtf8ToWide(Text, Bytes, NULL, 0, NULL);
+    Length = ExpUtf8ToWide(Text, Bytes, NULL, 0, NULL);
     BasePad(Output, Conversion, Length, FALSE);
     BasePutNarrow(Output, Text, Bytes);
     BasePad(Output, Conversion, Length, TRUE);
