@@ -1,12 +1,7 @@
-/*
- * utf8.c: UTF-8 and UTF-16, both directions.
- *
- * Malformed input (a byte that begins no character, a truncated or overlong sequence, a surrogate in UTF-8, half of a
- * surrogate pair) becomes U+FFFD: in UTF-8 one for each maximal piece that could have begun a character.
- */
+/* utf8.c: UTF-8 and UTF-16. */
 #include "utf8.h"
 
-#define EXP_REPLACEMENT 0xFFFDu
+#define EXP_REPLACEMENT   0xFFFDu
 #define EXP_LAST_ONE_UNIT 0xFFFFu
 
 static ULONG ExpReplace(PBOOLEAN Invalid)
@@ -55,7 +50,7 @@ static ULONG ExpNextUtf8(const UCHAR **Source, const UCHAR *End, PBOOLEAN Invali
     return Character;
 }
 
-static ULONG ExpNextWide(PCWSTR *Source, PCWSTR End, PBOOLEAN Invalid)
+static ULONG ExpNextWide(PCWCH *Source, PCWCH End, PBOOLEAN Invalid)
 {
     ULONG Unit = *(*Source)++;
     if ((Unit & 0xF800) != 0xD800) {
@@ -67,7 +62,7 @@ static ULONG ExpNextWide(PCWSTR *Source, PCWSTR End, PBOOLEAN Invalid)
     return ExpReplace(Invalid);
 }
 
-SIZE_T ExpUtf8ToWide(PCSTR Source, SIZE_T Length, PWSTR Target, SIZE_T Room, PBOOLEAN Invalid)
+SIZE_T ExpUtf8ToWide(PCCH Source, SIZE_T Length, PWCH Target, SIZE_T Room, PBOOLEAN Invalid)
 {
     const UCHAR *At = (const UCHAR *)Source;
     const UCHAR *End = At + Length;
@@ -86,10 +81,10 @@ SIZE_T ExpUtf8ToWide(PCSTR Source, SIZE_T Length, PWSTR Target, SIZE_T Room, PBO
     return Used;
 }
 
-SIZE_T ExpWideToUtf8(PCWSTR Source, SIZE_T Length, PSTR Target, SIZE_T Room, PBOOLEAN Invalid)
+SIZE_T ExpWideToUtf8(PCWCH Source, SIZE_T Length, PCHAR Target, SIZE_T Room, PBOOLEAN Invalid)
 {
     static const UCHAR Marks[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
-    PCWSTR End = Source + Length;
+    PCWCH End = Source + Length;
     SIZE_T Used = 0;
     while (Source != End) {
         ULONG Character = ExpNextWide(&Source, End, Invalid);

@@ -1,4 +1,4 @@
-/* codepage.c: code pages. UTF-8 is the only one. */
+/* codepage.c: UTF-8 and UTF-16, the only code pages. The conversions themselves are in ex/utf8.c. */
 #include <limits.h>
 
 #include <interlock/win32/base.h>
