@@ -9,6 +9,8 @@
 #ifndef INTERLOCK_RTLSTRING_H
 #define INTERLOCK_RTLSTRING_H
 
+#include <stdarg.h>
+
 #include <interlock/ntdef.h>
 
 INTERLOCK_BEGIN
@@ -244,6 +246,17 @@ NTSYSAPI NTSTATUS RtlUTF8ToUnicodeN(PWSTR UnicodeStringDestination, ULONG Unicod
 NTSYSAPI NTSTATUS RtlUnicodeToUTF8N(PCHAR UTF8StringDestination, ULONG UTF8StringMaxByteCount,
                                     PULONG UTF8StringActualByteCount, PCWCH UnicodeStringSource,
                                     ULONG UnicodeStringByteCount);
+
+/* Formatting, for ntstrsafe.h. The formats of DbgPrint: those of C with %wZ and %Z for counted strings, %ws and %hs, %S for the
+   other kind of characters, and the sizes I64, I32 and I; l is 32 bits. */
+
+/* Formats into a buffer of Count characters, truncated and terminated, or measures if Count is 0. Returns the length of the
+   whole text; -1 on failure. Only in Interlock. */
+NTSYSAPI int InterlockFormatBytes(char *Buffer, size_t Count, const char *Format, va_list Arguments);
+NTSYSAPI int InterlockFormatUnicode(WCHAR *Buffer, size_t Count, const WCHAR *Format, va_list Arguments);
+
+/* Formats without a terminator. Returns the length of the whole text; -1 on failure. Only in Interlock. */
+NTSYSAPI int InterlockFormatUnterminated(WCHAR *Buffer, size_t Count, const WCHAR *Format, va_list Arguments);
 
 INTERLOCK_END
 
