@@ -131,6 +131,14 @@ NTSYSAPI VOID RtlTimeToTimeFields(PLARGE_INTEGER Time, PTIME_FIELDS TimeFields);
 /* Converts a date to a time. Returns FALSE if there is no such date. Since NT 3.1. */
 NTSYSAPI BOOLEAN RtlTimeFieldsToTime(PTIME_FIELDS TimeFields, PLARGE_INTEGER Time);
 
+/* Stores the seconds since the beginning of 1970 or 1980. Returns FALSE if they do not fit into 32 bits. Since NT 3.1. */
+NTSYSAPI BOOLEAN RtlTimeToSecondsSince1970(PLARGE_INTEGER Time, PULONG ElapsedSeconds);
+NTSYSAPI BOOLEAN RtlTimeToSecondsSince1980(PLARGE_INTEGER Time, PULONG ElapsedSeconds);
+
+/* Stores the time that is so many seconds after the beginning of 1970 or 1980. Since NT 3.1. */
+NTSYSAPI VOID RtlSecondsSince1970ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time);
+NTSYSAPI VOID RtlSecondsSince1980ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time);
+
 /*
  * Address waits. A thread waits until a value changes. The thread that changes it wakes the waiters of its address
  * afterwards; an address without waiters, and NULL, wake nothing.
