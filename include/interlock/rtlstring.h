@@ -51,13 +51,13 @@ NTSYSAPI NTSTATUS RtlValidateUnicodeString(ULONG Flags, PCUNICODE_STRING String)
 
 /* Copying strings. */
 
-/* Copies as many characters as fit, and a terminator if there is room. A NULL source empties the destination. Since NT
-   3.1. */
+/* Copies as many characters as fit; RtlCopyUnicodeString also a terminator, if there is room. A NULL source empties the
+   destination. Since NT 3.1. */
 NTSYSAPI VOID RtlCopyUnicodeString(PUNICODE_STRING DestinationString, PCUNICODE_STRING SourceString);
 NTSYSAPI VOID RtlCopyString(PSTRING DestinationString, const STRING *SourceString);
 
-/* Appends a string, with a terminator if there is room for it. Returns STATUS_BUFFER_TOO_SMALL, and appends nothing, if the
-   string does not fit. A NULL source is empty. Since NT 3.1. */
+/* Appends a string; 16-bit characters with a terminator, if there is room for it. Returns STATUS_BUFFER_TOO_SMALL, and appends
+   nothing, if the string does not fit. A NULL source is empty. Since NT 3.1. */
 NTSYSAPI NTSTATUS RtlAppendUnicodeStringToString(PUNICODE_STRING Destination, PCUNICODE_STRING Source);
 NTSYSAPI NTSTATUS RtlAppendUnicodeToString(PUNICODE_STRING Destination, PCWSTR Source);
 NTSYSAPI NTSTATUS RtlAppendStringToString(PSTRING Destination, const STRING *Source);

@@ -139,9 +139,6 @@ VOID RtlCopyString(PSTRING DestinationString, const STRING *SourceString)
     if (SourceString != NULL) {
         Length = RtlpShorter(SourceString->Length, DestinationString->MaximumLength);
         memmove(DestinationString->Buffer, SourceString->Buffer, Length);
-        if (Length < DestinationString->MaximumLength) {
-            DestinationString->Buffer[Length] = 0;
-        }
     }
     DestinationString->Length = Length;
 }
@@ -182,9 +179,6 @@ static NTSTATUS RtlpAppendNarrow(PSTRING Destination, PCCH Source, SIZE_T Bytes)
     if (Bytes != 0) {
         memmove(&Destination->Buffer[Destination->Length], Source, Bytes);
         Destination->Length = (USHORT)Length;
-        if (Length < Destination->MaximumLength) {
-            Destination->Buffer[Length] = 0;
-        }
     }
     return STATUS_SUCCESS;
 }

@@ -1,6 +1,4 @@
 /* stringnumber.c: numbers and GUIDs to and from strings. */
-#include <limits.h>
-
 #include "rtlstringp.h"
 
 #define RTLP_MOST_DIGITS 64 /* of a 64-bit number in base 2 */
@@ -126,7 +124,7 @@ static ULONG RtlpDigit(ULONG Character)
     if (Character >= 'a' && Character <= 'f') {
         return Character - 'a' + 10;
     }
-    return Character >= 'A' && Character <= 'F' ? Character - 'A' + 10 : ULONG_MAX;
+    return Character >= 'A' && Character <= 'F' ? Character - 'A' + 10 : MAXULONG;
 }
 
 static ULONGLONG RtlpReadDigits(PRTLP_READER Reader, ULONG Base)
