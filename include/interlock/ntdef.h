@@ -51,8 +51,9 @@ typedef struct _STRING {
     USHORT Length;
     USHORT MaximumLength;
     PCHAR Buffer;
-} STRING, *PSTRING, ANSI_STRING, *PANSI_STRING, OEM_STRING, *POEM_STRING;
-typedef const STRING *PCSTRING, *PCANSI_STRING, *PCOEM_STRING;
+} STRING, *PSTRING, ANSI_STRING, *PANSI_STRING, OEM_STRING, *POEM_STRING, UTF8_STRING,
+    *PUTF8_STRING;
+typedef const STRING *PCSTRING, *PCANSI_STRING, *PCOEM_STRING, *PCUTF8_STRING;
 
 typedef struct _UNICODE_STRING {
     USHORT Length;
@@ -82,6 +83,11 @@ extern "C++" template <class T> constexpr T *InterlockLiteral(const T *s)
     const WCHAR Name##_buffer[] = Literal;                                                         \
     const UNICODE_STRING Name = {sizeof(Literal) - sizeof(WCHAR), sizeof(Literal),                 \
                                  (PWSTR)Name##_buffer}
+#define DECLARE_GLOBAL_CONST_UNICODE_STRING(Name, Literal)                                         \
+    extern const DECLSPEC_SELECTANY UNICODE_STRING Name = RTL_CONSTANT_STRING(Literal)
+#define DECLARE_UNICODE_STRING_SIZE(Name, Size)                                                    \
+    WCHAR Name##_buffer[Size];                                                                     \
+    UNICODE_STRING Name = {0, (Size) * sizeof(WCHAR), Name##_buffer}
 
 typedef struct _OBJECT_ATTRIBUTES {
     ULONG Length;

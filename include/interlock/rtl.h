@@ -10,6 +10,7 @@
 
 #include <interlock/exception.h>
 #include <interlock/ntdef.h>
+#include <interlock/rtlstring.h>
 #include <interlock/userlock.h>
 #include <interlock/winerror.h>
 
@@ -95,36 +96,6 @@ NTSYSAPI NTSTATUS RtlGetLastNtStatus(VOID);
 /* Sets the last status, and the last error to its Win32 error. Since XP. */
 NTSYSAPI VOID RtlSetLastWin32ErrorAndNtStatusFromNtStatus(NTSTATUS Status);
 
-/* Counted strings. Characters have 16 bits. */
-
-/* Describes a terminated string, truncated to 32766 characters; NULL is the empty string. The Ex form returns
-   STATUS_NAME_TOO_LONG instead of truncating. Since NT 3.1, XP. */
-NTSYSAPI VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString);
-NTSYSAPI NTSTATUS RtlInitUnicodeStringEx(PUNICODE_STRING DestinationString, PCWSTR SourceString);
-
-/* Compares two strings by the values of their characters, or of their upper case. Returns a negative, zero or positive
-   number. Lengths are in characters. Since NT 3.1, Vista. */
-NTSYSAPI LONG RtlCompareUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2, BOOLEAN CaseInSensitive);
-NTSYSAPI LONG RtlCompareUnicodeStrings(PCWCH String1, SIZE_T String1Length, PCWCH String2, SIZE_T String2Length,
-                                       BOOLEAN CaseInSensitive);
-
-/* Returns TRUE if the strings are equal, ignoring case if asked. Since NT 3.1. */
-NTSYSAPI BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2, BOOLEAN CaseInSensitive);
-
-/* Returns the upper case of a character. Differs: by Unicode's tables for the basic multilingual plane. Since NT
-   3.1. */
-NTSYSAPI WCHAR RtlUpcaseUnicodeChar(WCHAR SourceCharacter);
-
-#define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
-#define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002
-
-/* Allocates a copy of a string, terminated if asked; an empty one without memory, unless asked. Returns STATUS_NO_MEMORY,
-   STATUS_NAME_TOO_LONG or STATUS_INVALID_PARAMETER on failure. Since XP. */
-NTSYSAPI NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNICODE_STRING StringOut);
-
-/* Frees the memory of such a copy and makes it empty. Since NT 3.1. */
-NTSYSAPI VOID RtlFreeUnicodeString(PUNICODE_STRING UnicodeString);
-
 /* Fiber-local storage. FlsAlloc and the others of win32/thread.h, with statuses. */
 
 /* Allocates an index, with a callback for values that are not NULL. Returns STATUS_NO_MEMORY if there is none. Since
@@ -159,6 +130,14 @@ NTSYSAPI VOID RtlTimeToTimeFields(PLARGE_INTEGER Time, PTIME_FIELDS TimeFields);
 
 /* Converts a date to a time. Returns FALSE if there is no such date. Since NT 3.1. */
 NTSYSAPI BOOLEAN RtlTimeFieldsToTime(PTIME_FIELDS TimeFields, PLARGE_INTEGER Time);
+
+/* Stores the seconds since the beginning of 1970 or 1980. Returns FALSE if they do not fit into 32 bits. Since NT 3.1. */
+NTSYSAPI BOOLEAN RtlTimeToSecondsSince1970(PLARGE_INTEGER Time, PULONG ElapsedSeconds);
+NTSYSAPI BOOLEAN RtlTimeToSecondsSince1980(PLARGE_INTEGER Time, PULONG ElapsedSeconds);
+
+/* Stores the time that is so many seconds after the beginning of 1970 or 1980. Since NT 3.1. */
+NTSYSAPI VOID RtlSecondsSince1970ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time);
+NTSYSAPI VOID RtlSecondsSince1980ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time);
 
 /*
  * Address waits. A thread waits until a value changes. The thread that changes it wakes the waiters of its address

@@ -5,6 +5,12 @@
 #include <interlock/exception.h>
 #include <interlock/io.h>
 #include <interlock/ps.h>
+#include <interlock/rtlbitmap.h>
+#include <interlock/rtlinteger.h>
+#include <interlock/rtlrandom.h>
+#include <interlock/rtltable.h>
+#include <interlock/rtlversion.h>
 #include <interlock/threadpool.h>
+#include <interlock/widenames.h>
 
 #endif

@@ -6,39 +6,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <interlock/safestring.h>
 #include <interlock/win32/base.h>
 
 #define STRSAFE_MAX_CCH 2147483647
 #define STRSAFE_MAX_LENGTH (STRSAFE_MAX_CCH - 1)
-#define STRSAFE_IGNORE_NULLS 0x00000100
-#define STRSAFE_FILL_BEHIND_NULL 0x00000200
-#define STRSAFE_FILL_ON_FAILURE 0x00000400
-#define STRSAFE_NULL_ON_FAILURE 0x00000800
-#define STRSAFE_NO_TRUNCATION 0x00001000
-#define STRSAFE_VALID_FLAGS (0x000000FF | 0x00001F00)
-#define STRSAFE_FILL_BYTE(Byte) ((DWORD)(((Byte)&0x000000FF) | STRSAFE_FILL_BEHIND_NULL))
-#define STRSAFE_FAILURE_BYTE(Byte) ((DWORD)(((Byte)&0x000000FF) | STRSAFE_FILL_ON_FAILURE))
 #define STRSAFE_E_INSUFFICIENT_BUFFER ((HRESULT)0x8007007A)
 #define STRSAFE_E_INVALID_PARAMETER ((HRESULT)0x80070057)
 #define STRSAFE_E_END_OF_FILE ((HRESULT)0x80070026)
 
 INTERLOCK_BEGIN
 
-/* Internal: the characters that are left, in bytes, with those of the size that make no whole character. */
-FORCEINLINE HRESULT InterlockSafeBytes(HRESULT Result, size_t *Remaining, size_t Size, size_t Character)
-{
-    if (Remaining != NULL && (SUCCEEDED(Result) || Result == STRSAFE_E_INSUFFICIENT_BUFFER)) {
-        *Remaining = *Remaining * Character + Size % Character;
-    }
-    return Result;
-}
+#define INTERLOCK_SAFE_STATUS HRESULT
+#define INTERLOCK_SAFE_OK S_OK
+#define INTERLOCK_SAFE_TOO_SMALL STRSAFE_E_INSUFFICIENT_BUFFER
+#define INTERLOCK_SAFE_INVALID STRSAFE_E_INVALID_PARAMETER
+#define INTERLOCK_SAFE_NO_ROOM STRSAFE_E_INSUFFICIENT_BUFFER
+#define INTERLOCK_SAFE_KEEP FALSE
 
 #define INTERLOCK_SAFE_CHAR char
 #define INTERLOCK_SAFE_NAME(Name) INTERLOCK_SAFE_JOIN(Name, A)
-#define INTERLOCK_SAFE_JOIN(First, Second) First##Second
 #define INTERLOCK_SAFE_FORMAT vsnprintf
 #define INTERLOCK_SAFE_CHECK(Format, First) __attribute__((format(printf, Format, First)))
-#include <strsafe_functions.h>
+#include <interlock/safestring.h>
 #undef INTERLOCK_SAFE_CHAR
 #undef INTERLOCK_SAFE_NAME
 #undef INTERLOCK_SAFE_FORMAT
@@ -48,11 +38,18 @@ FORCEINLINE HRESULT InterlockSafeBytes(HRESULT Result, size_t *Remaining, size_t
 #define INTERLOCK_SAFE_NAME(Name) INTERLOCK_SAFE_JOIN(Name, W)
 #define INTERLOCK_SAFE_FORMAT InterlockVsnwprintf
 #define INTERLOCK_SAFE_CHECK(Format, First)
-#include <strsafe_functions.h>
+#include <interlock/safestring.h>
 #undef INTERLOCK_SAFE_CHAR
 #undef INTERLOCK_SAFE_NAME
 #undef INTERLOCK_SAFE_FORMAT
 #undef INTERLOCK_SAFE_CHECK
+
+#undef INTERLOCK_SAFE_STATUS
+#undef INTERLOCK_SAFE_OK
+#undef INTERLOCK_SAFE_TOO_SMALL
+#undef INTERLOCK_SAFE_INVALID
+#undef INTERLOCK_SAFE_NO_ROOM
+#undef INTERLOCK_SAFE_KEEP
 
 INTERLOCK_END
 

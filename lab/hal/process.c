@@ -88,3 +88,10 @@ BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds)
     UNREFERENCED_PARAMETER(Milliseconds);
     return FALSE;
 }
+
+/* Runs must repeat: always the same. */
+BOOLEAN HalQueryRandom(PVOID Buffer, SIZE_T Size)
+{
+    memset(Buffer, 0x5A, Size);
+    return TRUE;
+}

@@ -11,6 +11,9 @@
  */
 WCHAR ExpUpcase(WCHAR Character);
 
+/* The lower case: the simple mapping of Unicode 14 where the upper case of the result is the character again. */
+WCHAR ExpDowncase(WCHAR Character);
+
 /* <0, 0, >0. Lengths are in characters. */
 LONG ExpCompareStrings(PCWCH First, SIZE_T FirstLength, PCWCH Second, SIZE_T SecondLength, BOOLEAN CaseInsensitive);
 

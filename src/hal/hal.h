@@ -64,6 +64,7 @@ VOID HalCompleteInitialization(VOID);
 /* Host threads. Ids are the host's and fit in 32 bits. */
 ULONG HalCurrentThreadId(VOID);
 ULONG HalCurrentProcessId(VOID);
+BOOLEAN HalQueryRandom(PVOID Buffer, SIZE_T Size); /* at most 256 bytes; FALSE: the host has none */
 NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name);
 DECLSPEC_NORETURN VOID HalExitThread(VOID);
 /* Ends the host thread at once, in any context: no destructor and no cleanup handler runs, its stack is not freed. */

@@ -7,6 +7,7 @@
 #include <interlock/rtl.h>
 
 #define RTLP_UNITS_PER_MILLISECOND 10000
+#define RTLP_UNITS_PER_SECOND 10000000LL
 #define RTLP_MILLISECONDS_PER_DAY 86400000
 #define RTLP_DAYS_PER_400_YEARS 146097
 #define RTLP_DAYS_BEFORE_MARCH 306 /* from March 1 to the end of December */
@@ -85,4 +86,39 @@ BOOLEAN RtlTimeFieldsToTime(PTIME_FIELDS TimeFields, PLARGE_INTEGER Time)
         ((TimeFields->Hour * 60 + TimeFields->Minute) * 60 + TimeFields->Second) * 1000 + TimeFields->Milliseconds;
     Time->QuadPart = (Days * RTLP_MILLISECONDS_PER_DAY + Rest) * RTLP_UNITS_PER_MILLISECOND;
     return TRUE;
+}
+
+static LONGLONG RtlpStartOfYear(LONG Year)
+{
+    return RtlpDaysOfDate(Year, 1, 1) * RTLP_MILLISECONDS_PER_DAY * RTLP_UNITS_PER_MILLISECOND;
+}
+
+static BOOLEAN RtlpTimeToSeconds(PLARGE_INTEGER Time, LONG Year, PULONG Seconds)
+{
+    LONGLONG Since = Time->QuadPart - RtlpStartOfYear(Year);
+    if (Since < 0 || Since / RTLP_UNITS_PER_SECOND > MAXULONG) {
+        return FALSE;
+    }
+    *Seconds = (ULONG)(Since / RTLP_UNITS_PER_SECOND);
+    return TRUE;
+}
+
+BOOLEAN RtlTimeToSecondsSince1970(PLARGE_INTEGER Time, PULONG ElapsedSeconds)
+{
+    return RtlpTimeToSeconds(Time, 1970, ElapsedSeconds);
+}
+
+BOOLEAN RtlTimeToSecondsSince1980(PLARGE_INTEGER Time, PULONG ElapsedSeconds)
+{
+    return RtlpTimeToSeconds(Time, 1980, ElapsedSeconds);
+}
+
+VOID RtlSecondsSince1970ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time)
+{
+    Time->QuadPart = RtlpStartOfYear(1970) + ElapsedSeconds * RTLP_UNITS_PER_SECOND;
+}
+
+VOID RtlSecondsSince1980ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time)
+{
+    Time->QuadPart = RtlpStartOfYear(1980) + ElapsedSeconds * RTLP_UNITS_PER_SECOND;
 }

@@ -6,6 +6,8 @@
 #include <interlock/rtl.h>
 #include <interlock/win32/base.h>
 
+#include "../ex/utf8.h"
+
 /* error.c */
 VOID BaseSetLastError(ULONG Error);
 ULONG BaseSetLastNTError(NTSTATUS Status); /* returns the Win32 error */
@@ -30,11 +32,6 @@ typedef struct _BASE_WAIT_TIME {
 
 VOID BaseBeginWait(PBASE_WAIT_TIME Time, ULONG Milliseconds, BOOL Alertable);
 BOOLEAN BaseWaitAgain(PBASE_WAIT_TIME Time, NTSTATUS Status); /* FALSE: Status is the result of the wait */
-
-/* codepage.c. Both return the length that Target would need and fill it as far as Room goes. Invalid, if not NULL, is
-   set if something became U+FFFD, and never cleared. */
-SIZE_T BaseUtf8ToWide(LPCSTR Source, SIZE_T Length, PWSTR Target, SIZE_T Room, PBOOLEAN Invalid);
-SIZE_T BaseWideToUtf8(LPCWSTR Source, SIZE_T Length, PSTR Target, SIZE_T Room, PBOOLEAN Invalid);
 
 /* attributes.c: the handles that a child inherits. FALSE: the list, which may be NULL, does not say. */
 struct _PROC_THREAD_ATTRIBUTE_LIST;

@@ -154,13 +154,13 @@ BOOL WriteConsoleW(HANDLE hConsoleOutput, const VOID *lpBuffer, DWORD nNumberOfC
     if (!BaseIsConsole(hConsoleOutput)) {
         return FALSE;
     }
-    Size = BaseWideToUtf8(lpBuffer, nNumberOfCharsToWrite, NULL, 0, NULL);
+    Size = ExpWideToUtf8(lpBuffer, nNumberOfCharsToWrite, NULL, 0, NULL);
     Text = HalAllocate(Size, 1);
     if (Text == NULL) {
         BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
         return FALSE;
     }
-    BaseWideToUtf8(lpBuffer, nNumberOfCharsToWrite, Text, Size, NULL);
+    ExpWideToUtf8(lpBuffer, nNumberOfCharsToWrite, Text, Size, NULL);
     Written = WriteFile(hConsoleOutput, Text, (DWORD)Size, &Bytes, NULL);
     HalFree(Text);
     if (lpNumberOfCharsWritten != NULL) {

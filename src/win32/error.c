@@ -422,6 +422,6 @@ DWORD FormatMessageW(DWORD dwFlags, LPCVOID lpSource, DWORD dwMessageId, DWORD d
     if (Target == NULL) {
         return 0;
     }
-    BaseUtf8ToWide(Text, Length + 1, Target, Length + 1, NULL);
+    ExpUtf8ToWide(Text, Length + 1, Target, Length + 1, NULL);
     return (DWORD)Length;
 }

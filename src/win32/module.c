@@ -97,7 +97,7 @@ HMODULE GetModuleHandleW(LPCWSTR lpModuleName)
     if (lpModuleName == NULL) {
         return GetModuleHandleA(NULL);
     }
-    if (BaseWideToUtf8(lpModuleName, InterlockWcslen(lpModuleName) + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
+    if (ExpWideToUtf8(lpModuleName, InterlockWcslen(lpModuleName) + 1, Name, sizeof(Name), NULL) > sizeof(Name)) {
         return BaseNoModule();
     }
     return GetModuleHandleA(Name);
@@ -265,7 +265,7 @@ DWORD GetModuleFileNameW(HMODULE hModule, LPWSTR lpFilename, DWORD nSize)
     if (Length == 0) {
         return 0;
     }
-    Length = BaseUtf8ToWide(Path, Length + 1, Wide, HAL_LONGEST_PATH, NULL) - 1;
+    Length = ExpUtf8ToWide(Path, Length + 1, Wide, HAL_LONGEST_PATH, NULL) - 1;
     if (nSize != 0) {
         lstrcpynW(lpFilename, Wide, (int)(nSize < HAL_LONGEST_PATH ? nSize : HAL_LONGEST_PATH));
     }

@@ -80,7 +80,7 @@ HANDLE CreateBoundaryDescriptorW(LPCWSTR Name, ULONG Flags)
 /* NULL: no memory, or the name is too long. */
 static LPCWSTR BaseWidenShort(LPCSTR Name, WCHAR Buffer[MAX_PATH + 2])
 {
-    if (Name == NULL || BaseUtf8ToWide(Name, strlen(Name) + 1, Buffer, MAX_PATH + 2, NULL) > MAX_PATH + 2) {
+    if (Name == NULL || ExpUtf8ToWide(Name, strlen(Name) + 1, Buffer, MAX_PATH + 2, NULL) > MAX_PATH + 2) {
         return NULL;
     }
     return Buffer;

@@ -86,7 +86,7 @@ static NTSTATUS BaseWidenName(LPCSTR Name, BASE_WIDE_NAME Buffer, LPCWSTR *Wide)
     if (Name == NULL) {
         return STATUS_SUCCESS;
     }
-    if (BaseUtf8ToWide(Name, strlen(Name) + 1, Buffer, MAX_PATH + 1, NULL) > MAX_PATH + 1) {
+    if (ExpUtf8ToWide(Name, strlen(Name) + 1, Buffer, MAX_PATH + 1, NULL) > MAX_PATH + 1) {
         return STATUS_NAME_TOO_LONG;
     }
     *Wide = Buffer;

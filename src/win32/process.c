@@ -261,10 +261,10 @@ static BOOLEAN BaseNarrowInto(PSTR *Narrow, PCSTR *Result, LPCWSTR Text, SIZE_T 
         return TRUE;
     }
     SIZE_T Length = SizeOf(Text);
-    SIZE_T Size = BaseWideToUtf8(Text, Length, NULL, 0, NULL);
+    SIZE_T Size = ExpWideToUtf8(Text, Length, NULL, 0, NULL);
     *Result = *Narrow = HalAllocate(Size, 1);
     if (*Narrow != NULL) {
-        BaseWideToUtf8(Text, Length, *Narrow, Size, NULL);
+        ExpWideToUtf8(Text, Length, *Narrow, Size, NULL);
     }
     return *Narrow != NULL;
 }

@@ -12,10 +12,10 @@
 static PSTR BaseNarrow(LPCWSTR Text)
 {
     SIZE_T Length = InterlockWcslen(Text) + 1;
-    SIZE_T Size = BaseWideToUtf8(Text, Length, NULL, 0, NULL);
+    SIZE_T Size = ExpWideToUtf8(Text, Length, NULL, 0, NULL);
     PSTR Narrow = HalAllocate(Size, 1);
     if (Narrow != NULL) {
-        BaseWideToUtf8(Text, Length, Narrow, Size, NULL);
+        ExpWideToUtf8(Text, Length, Narrow, Size, NULL);
     }
     return Narrow;
 }
@@ -65,9 +65,9 @@ DWORD GetEnvironmentVariableW(LPCWSTR lpName, LPWSTR lpBuffer, DWORD nSize)
     PSTR Value = Name != NULL ? BaseCopyVariable(Name, &Length) : NULL;
     BaseNoteVariable(Length);
     if (Length != HAL_NO_VARIABLE && Value != NULL) {
-        Wide = BaseUtf8ToWide(Value, Length, NULL, 0, NULL);
+        Wide = ExpUtf8ToWide(Value, Length, NULL, 0, NULL);
         if (Wide < nSize) {
-            BaseUtf8ToWide(Value, Length + 1, lpBuffer, nSize, NULL);
+            ExpUtf8ToWide(Value, Length + 1, lpBuffer, nSize, NULL);
         }
     }
     HalFree(Value);
@@ -116,10 +116,10 @@ LPWCH GetEnvironmentStringsW(VOID)
 {
     SIZE_T Size;
     PSTR Block = HalCopyVariables(&Size);
-    SIZE_T Wide = Block != NULL ? BaseUtf8ToWide(Block, Size, NULL, 0, NULL) : 0;
+    SIZE_T Wide = Block != NULL ? ExpUtf8ToWide(Block, Size, NULL, 0, NULL) : 0;
     LPWCH Result = Block != NULL ? HalAllocate(Wide * sizeof(WCHAR), sizeof(WCHAR)) : NULL;
     if (Result != NULL) {
-        BaseUtf8ToWide(Block, Size, Result, Wide, NULL);
+        ExpUtf8ToWide(Block, Size, Result, Wide, NULL);
     } else {
         BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
     }

@@ -5,11 +5,8 @@
 #include <interlock/win32/base.h>
 
 #include "../hal/hal.h"
+#include "../rtl/version.h"
 #include "base.h"
-
-#define BASE_MAJOR_VERSION 10
-#define BASE_MINOR_VERSION 0
-#define BASE_BUILD_NUMBER 19045
 
 #define BASE_ALLOCATION_GRANULARITY 0x10000
 #define BASE_LOWEST_ADDRESS ((LPVOID)0x10000)
@@ -77,7 +74,7 @@ WORD GetMaximumProcessorGroupCount(VOID)
 
 DWORD GetVersion(VOID)
 {
-    return MAKELONG(MAKEWORD(BASE_MAJOR_VERSION, BASE_MINOR_VERSION), BASE_BUILD_NUMBER);
+    return MAKELONG(MAKEWORD(RTLP_MAJOR_VERSION, RTLP_MINOR_VERSION), RTLP_BUILD_NUMBER);
 }
 
 /* The A and the W form begin with the same members. */
@@ -89,9 +86,9 @@ static BOOL BaseFillVersion(LPOSVERSIONINFOA Information, DWORD Plain, DWORD Ext
     }
     memset(Information, 0, Size);
     Information->dwOSVersionInfoSize = Size;
-    Information->dwMajorVersion = BASE_MAJOR_VERSION;
-    Information->dwMinorVersion = BASE_MINOR_VERSION;
-    Information->dwBuildNumber = BASE_BUILD_NUMBER;
+    Information->dwMajorVersion = RTLP_MAJOR_VERSION;
+    Information->dwMinorVersion = RTLP_MINOR_VERSION;
+    Information->dwBuildNumber = RTLP_BUILD_NUMBER;
     Information->dwPlatformId = VER_PLATFORM_WIN32_NT;
     if (Size == Extended) {
         *((PUCHAR)Information + ProductType) = VER_NT_WORKSTATION;

@@ -211,7 +211,7 @@ DWORD GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation)
     }
     memset(lpTimeZoneInformation, 0, sizeof(*lpTimeZoneInformation));
     lpTimeZoneInformation->Bias = -Standard->Offset / 60;
-    BaseUtf8ToWide(Standard->Name, strlen(Standard->Name) + 1, lpTimeZoneInformation->StandardName,
+    ExpUtf8ToWide(Standard->Name, strlen(Standard->Name) + 1, lpTimeZoneInformation->StandardName,
                    RTL_NUMBER_OF(lpTimeZoneInformation->StandardName), NULL);
     if (!Daylight->Known || Standard->Begins == 0 || Daylight->Begins == 0) {
         return TIME_ZONE_ID_UNKNOWN;
@@ -219,7 +219,7 @@ DWORD GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation)
     lpTimeZoneInformation->DaylightBias = (Standard->Offset - Daylight->Offset) / 60;
     BaseDescribeChange(Standard->Begins, &lpTimeZoneInformation->StandardDate);
     BaseDescribeChange(Daylight->Begins, &lpTimeZoneInformation->DaylightDate);
-    BaseUtf8ToWide(Daylight->Name, strlen(Daylight->Name) + 1, lpTimeZoneInformation->DaylightName,
+    ExpUtf8ToWide(Daylight->Name, strlen(Daylight->Name) + 1, lpTimeZoneInformation->DaylightName,
                    RTL_NUMBER_OF(lpTimeZoneInformation->DaylightName), NULL);
     return Zone.Daylight ? TIME_ZONE_ID_DAYLIGHT : TIME_ZONE_ID_STANDARD;
 }

@@ -101,7 +101,7 @@ VOID OutputDebugStringW(LPCWSTR lpOutputString)
         SIZE_T Piece = Left <= Most ? Left : Most;
         /* Does not split a surrogate pair. */
         Piece += Piece < Left && (lpOutputString[Piece - 1] & 0xFC00) == 0xD800;
-        Text[BaseWideToUtf8(lpOutputString, Piece, Text, sizeof(Text) - 1, NULL)] = 0;
+        Text[ExpWideToUtf8(lpOutputString, Piece, Text, sizeof(Text) - 1, NULL)] = 0;
         OutputDebugStringA(Text);
         lpOutputString += Piece;
         Left -= Piece;

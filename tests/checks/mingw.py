@@ -15,14 +15,14 @@ MINGW = Path("/usr/share/mingw-w64/include")
 VERSION = ["-D_WIN32_WINNT=0x0A00", "-DNTDDI_VERSION=0x0A000008"]
 MINGW_OPTIONS = ["-target", "x86_64-w64-mingw32", "-isystem", str(MINGW), "-isystem", str(MINGW / "ddk"), *VERSION]
 WORLDS = {
-    "kernel": "#include <ntifs.h>\n",
+    "kernel": "#include <ntifs.h>\n#include <ntstrsafe.h>\n",
     "user": "#define WIN32_NO_STATUS\n#include <windows.h>\n#undef WIN32_NO_STATUS\n"
             "#include <ntstatus.h>\n#include <winternl.h>\n#include <process.h>\n#include <conio.h>\n"
             "#include <intrin.h>\n#include <sys/timeb.h>\n#include <strsafe.h>\n#include <winapifamily.h>\n"
-            "#include <mmsystem.h>\n#include <time.h>\n",
+            "#include <mmsystem.h>\n#include <time.h>\n#include <intsafe.h>\n",
 }
 # Headers of ours that are not below include/interlock.
-C_LIBRARY = ["corecrt.h", "intrin.h", "strsafe.h", "winapifamily.h"]
+C_LIBRARY = ["corecrt.h", "intrin.h", "intsafe.h", "ntstrsafe.h", "strsafe.h", "winapifamily.h"]
 # Fewer comparisons than these mean that the comparison itself is broken.
 AT_LEAST = {"structure": 20, "member": 90, "function": 120, "constant": 450}
 
@@ -157,7 +157,8 @@ def main():
     folder = root / "include"
     text = "".join(f"#include <{p.relative_to(folder)}>\n" for p in sorted((folder / "interlock").rglob("*.h")))
     text += "".join(f"#include <{name}>\n" for name in C_LIBRARY)
-    ours = Side(Headers(text, [*options, f"-I{folder}", f"-I{folder / 'win32'}", *VERSION]), 64, folder)
+    ours = Side(Headers(text, [*options, f"-I{folder}", f"-I{folder / 'win32'}",
+                                f"-I{folder / 'wdk'}", *VERSION]), 64, folder)
     wanted, wrong = read_differences(root / "tests" / "checks" / "mingw-differences.txt")
     tap.case("mingw-differences.txt can be read", wrong)
 

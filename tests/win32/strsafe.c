@@ -95,6 +95,9 @@ static void extended_forms(void **state)
     assert_int_equal(left, 1);
     assert_int_equal(StringCchCopyNExA(text, 8, "much too long", 13, NULL, NULL, STRSAFE_NO_TRUNCATION), TOO_SMALL);
     assert_string_equal(text, "");
+    assert_int_equal(StringCchCopyA(text, 8, "kept"), S_OK);
+    assert_int_equal(StringCchCatExA(text, 8, "too long", NULL, NULL, STRSAFE_NO_TRUNCATION), TOO_SMALL);
+    assert_string_equal(text, "kept");
     assert_int_equal(StringCchCopyExA(NULL, 0, NULL, &end, &left, STRSAFE_IGNORE_NULLS), S_OK);
     assert_int_equal(left, 0);
     assert_int_equal(StringCchCopyExA(NULL, 0, "x", NULL, NULL, STRSAFE_IGNORE_NULLS), TOO_SMALL);

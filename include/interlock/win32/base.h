@@ -11,6 +11,8 @@
 
 #include <interlock/exception.h>
 #include <interlock/interlocked.h>
+#include <interlock/osversion.h>
+#include <interlock/widestring.h>
 #include <interlock/winerror.h>
 #include <interlock/winstatus.h>
 
@@ -376,68 +378,6 @@ WINBASEAPI int WINAPI lstrcmpiW(LPCWSTR lpString1, LPCWSTR lpString2);
 #define lstrcmp INTERLOCK_AW(lstrcmp)
 #define lstrcmpi INTERLOCK_AW(lstrcmpi)
 
-/*
- * Wide strings. The C library's functions for strings of 16-bit characters. With -fshort-wchar, windows.h and tchar.h
- * give them their usual names (wcslen, swprintf, …), and the Microsoft names (_wcsicmp, _snwprintf, …) always.
- *
- * Formats: %s and %c are wide, as are %ls, %ws and %lc; %hs, %S, %hc and %C are narrow, in UTF-8. Numbers are those of
- * the host's printf; I64, I32 and I (pointer size) are sizes too; %n is refused.
- */
-
-/* wcslen, wcsnlen: returns the length. Only in Interlock. */
-WINBASEAPI size_t InterlockWcslen(const WCHAR *String);
-WINBASEAPI size_t InterlockWcsnlen(const WCHAR *String, size_t Limit);
-
-/* wcscpy, wcsncpy: copies a string. Only in Interlock. */
-WINBASEAPI WCHAR *InterlockWcscpy(WCHAR *Target, const WCHAR *Source);
-WINBASEAPI WCHAR *InterlockWcsncpy(WCHAR *Target, const WCHAR *Source, size_t Count);
-
-/* wcscat, wcsncat: appends a string. Only in Interlock. */
-WINBASEAPI WCHAR *InterlockWcscat(WCHAR *Target, const WCHAR *Source);
-WINBASEAPI WCHAR *InterlockWcsncat(WCHAR *Target, const WCHAR *Source, size_t Count);
-
-/* wcscmp, wcsncmp: compares by the values of the characters. Only in Interlock. */
-WINBASEAPI int InterlockWcscmp(const WCHAR *First, const WCHAR *Second);
-WINBASEAPI int InterlockWcsncmp(const WCHAR *First, const WCHAR *Second, size_t Count);
-
-/* _wcsicmp, _wcsnicmp: compares, ignoring the case of ASCII letters. Only in Interlock. */
-WINBASEAPI int InterlockWcsicmp(const WCHAR *First, const WCHAR *Second);
-WINBASEAPI int InterlockWcsnicmp(const WCHAR *First, const WCHAR *Second, size_t Count);
-
-/* wcschr, wcsrchr: finds the first or last occurrence of a character; NULL if there is none. Only in Interlock. */
-WINBASEAPI WCHAR *InterlockWcschr(const WCHAR *String, WCHAR Character);
-WINBASEAPI WCHAR *InterlockWcsrchr(const WCHAR *String, WCHAR Character);
-
-/* wcsstr: finds a string in another; NULL if there is none. Only in Interlock. */
-WINBASEAPI WCHAR *InterlockWcsstr(const WCHAR *String, const WCHAR *Part);
-
-/* wcspbrk: finds the first character of a set; NULL if there is none. Only in Interlock. */
-WINBASEAPI WCHAR *InterlockWcspbrk(const WCHAR *String, const WCHAR *Set);
-
-/* wcsspn, wcscspn: returns the length of the prefix of characters in a set, or outside it. Only in Interlock. */
-WINBASEAPI size_t InterlockWcsspn(const WCHAR *String, const WCHAR *Set);
-WINBASEAPI size_t InterlockWcscspn(const WCHAR *String, const WCHAR *Set);
-
-/* _wcsdup: returns a copy for free(); NULL if memory is exhausted. Only in Interlock. */
-WINBASEAPI WCHAR *InterlockWcsdup(const WCHAR *String);
-
-/* wcstol, wcstoul: converts a number in any base. Differs: long has 64 bits. Only in Interlock. */
-WINBASEAPI long InterlockWcstol(const WCHAR *String, WCHAR **End, int Base);
-WINBASEAPI unsigned long InterlockWcstoul(const WCHAR *String, WCHAR **End, int Base);
-
-/* _wtoi: converts a decimal number. Only in Interlock. */
-WINBASEAPI int InterlockWtoi(const WCHAR *String);
-
-/* _vsnwprintf, _snwprintf: formats into a buffer. Returns the length; -1 if it did not fit, with the text truncated and
-   terminated. Only in Interlock. */
-WINBASEAPI int InterlockVsnwprintf(WCHAR *Buffer, size_t Count, const WCHAR *Format, va_list Arguments);
-WINBASEAPI int InterlockSnwprintf(WCHAR *Buffer, size_t Count, const WCHAR *Format, ...);
-
-/* vfwprintf, fwprintf, wprintf: formats to a stream or to standard output, in UTF-8. Only in Interlock. */
-WINBASEAPI int InterlockVfwprintf(FILE *Stream, const WCHAR *Format, va_list Arguments);
-WINBASEAPI int InterlockFwprintf(FILE *Stream, const WCHAR *Format, ...);
-WINBASEAPI int InterlockWprintf(const WCHAR *Format, ...);
-
 /* System information. The machine, the version, the environment. */
 
 #define PROCESSOR_ARCHITECTURE_INTEL 0
@@ -446,8 +386,6 @@ WINBASEAPI int InterlockWprintf(const WCHAR *Format, ...);
 #define PROCESSOR_ARCHITECTURE_ARM64 12
 #define PROCESSOR_ARCHITECTURE_UNKNOWN 0xFFFF
 #define PROCESSOR_AMD_X8664 8664
-#define VER_PLATFORM_WIN32_NT 2
-#define VER_NT_WORKSTATION 0x0000001
 
 typedef struct _SYSTEM_INFO {
     __extension__ union {
@@ -469,52 +407,6 @@ typedef struct _SYSTEM_INFO {
 } SYSTEM_INFO, *LPSYSTEM_INFO;
 
 C_ASSERT(sizeof(SYSTEM_INFO) == 48);
-
-typedef struct _OSVERSIONINFOA {
-    DWORD dwOSVersionInfoSize;
-    DWORD dwMajorVersion;
-    DWORD dwMinorVersion;
-    DWORD dwBuildNumber;
-    DWORD dwPlatformId;
-    CHAR szCSDVersion[128];
-} OSVERSIONINFOA, *POSVERSIONINFOA, *LPOSVERSIONINFOA;
-
-typedef struct _OSVERSIONINFOW {
-    DWORD dwOSVersionInfoSize;
-    DWORD dwMajorVersion;
-    DWORD dwMinorVersion;
-    DWORD dwBuildNumber;
-    DWORD dwPlatformId;
-    WCHAR szCSDVersion[128];
-} OSVERSIONINFOW, *POSVERSIONINFOW, *LPOSVERSIONINFOW, RTL_OSVERSIONINFOW, *PRTL_OSVERSIONINFOW;
-
-typedef struct _OSVERSIONINFOEXA {
-    DWORD dwOSVersionInfoSize;
-    DWORD dwMajorVersion;
-    DWORD dwMinorVersion;
-    DWORD dwBuildNumber;
-    DWORD dwPlatformId;
-    CHAR szCSDVersion[128];
-    WORD wServicePackMajor;
-    WORD wServicePackMinor;
-    WORD wSuiteMask;
-    BYTE wProductType;
-    BYTE wReserved;
-} OSVERSIONINFOEXA, *POSVERSIONINFOEXA, *LPOSVERSIONINFOEXA;
-
-typedef struct _OSVERSIONINFOEXW {
-    DWORD dwOSVersionInfoSize;
-    DWORD dwMajorVersion;
-    DWORD dwMinorVersion;
-    DWORD dwBuildNumber;
-    DWORD dwPlatformId;
-    WCHAR szCSDVersion[128];
-    WORD wServicePackMajor;
-    WORD wServicePackMinor;
-    WORD wSuiteMask;
-    BYTE wProductType;
-    BYTE wReserved;
-} OSVERSIONINFOEXW, *POSVERSIONINFOEXW, *LPOSVERSIONINFOEXW;
 
 #ifdef UNICODE
 typedef OSVERSIONINFOW OSVERSIONINFO, *POSVERSIONINFO, *LPOSVERSIONINFO;
