@@ -2,9 +2,18 @@
 #define INTERLOCK_WDK_WDM_H
 
 #include <interlock/bugcodes.h>
+#include <interlock/dbg.h>
+#include <interlock/driverspecs.h>
 #include <interlock/exception.h>
+#include <interlock/guid.h>
 #include <interlock/io.h>
+#include <interlock/lookaside.h>
+#include <interlock/nt.h>
 #include <interlock/ps.h>
 #include <interlock/threadpool.h>
+#include <interlock/win32/keywords.h>
+#ifndef __cplusplus
+#include <interlock/win32/sal1.h>
+#endif
 
 #endif

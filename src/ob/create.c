@@ -224,6 +224,7 @@ typedef struct _OBP_SYSTEM_NAME {
 
 static const OBP_SYSTEM_NAME ObpSystemNames[] = {
     {u"\\KernelObjects", NULL, ObpNoRoot},
+    {u"\\Callback", NULL, ObpNoRoot},
     {u"\\Sessions", NULL, ObpNoRoot},
     {u"\\Sessions\\BNOLINKS", NULL, ObpNoRoot},
     {u"\\Sessions\\BNOLINKS\\0", &ObpNamesTarget, ObpNoRoot},

@@ -26,6 +26,11 @@ PEPROCESS PsGetCurrentProcess(VOID)
     return (PEPROCESS)KiCurrentThread()->Process;
 }
 
+PEPROCESS IoGetCurrentProcess(VOID)
+{
+    return PsGetCurrentProcess();
+}
+
 HANDLE PsGetProcessId(PEPROCESS Process)
 {
     return ULongToHandle(Process->Pcb.ProcessId);

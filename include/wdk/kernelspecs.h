@@ -1,0 +1,10 @@
+#ifndef INTERLOCK_WDK_KERNELSPECS_H
+#define INTERLOCK_WDK_KERNELSPECS_H
+
+#include <interlock/annotations.h>
+#include <interlock/driverspecs.h>
+#ifndef __cplusplus
+#include <interlock/win32/sal1.h>
+#endif
+
+#endif
