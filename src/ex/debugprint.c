@@ -1,8 +1,8 @@
 /*
  * debugprint.c: debug output, breakpoints, failed assertions, pageable code.
  *
- * Output. A call formats into a buffer on its stack and writes it with one call of the host, so the texts of two threads do
- * not mix. Nothing is allocated and no lock is held, so a service routine at HIGH_LEVEL may print.
+ * Output. A call formats into a buffer on its stack and writes it with one call of the host, so the texts of two
+ * threads do not mix. Nothing is allocated and no lock is held, so a service routine at HIGH_LEVEL may print.
  *
  * Callbacks are in a table of slots. A slot's word counts the calls that are inside its routine:
  * 1. A caller counts itself, then reads the routine. Removing clears the routine, then reads the count. Both are
@@ -17,9 +17,9 @@
 #include "format.h"
 
 #define EXP_LONGEST_DEBUG_PRINT 512 /* with its terminating zero */
-#define EXP_DEBUG_CALLBACKS 8
-#define EXP_EXECUTED 8 /* the third parameter of DRIVER_IRQL_NOT_LESS_OR_EQUAL */
-#define EXP_ALL_LEVELS 0xfu /* error, warning, trace, info */
+#define EXP_DEBUG_CALLBACKS     8
+#define EXP_EXECUTED            8    /* the third parameter of DRIVER_IRQL_NOT_LESS_OR_EQUAL */
+#define EXP_ALL_LEVELS          0xfu /* error, warning, trace, info */
 
 typedef struct _EXP_DEBUG_CALLBACK {
     PDEBUG_PRINT_CALLBACK volatile Routine;

@@ -2,11 +2,11 @@
  * lookaside.c: lookaside lists. An SLIST of blocks, bounded by Depth.
  *
  * 1. Depth is advisory: threads that free at the same time may exceed it by one block each.
- * 2. The counters are those of Windows: TotalAllocates and TotalFrees count calls, the misses those that the list could not
- *    serve.
- * 3. Depth follows the demand. Only a miss can tell that it is wrong, so a miss looks at what has happened since the last
- *    look, at most once in EXP_LOOKASIDE_INTERVAL: many misses double the depth; a list that was used less often than it
- *    keeps blocks, per interval, loses half of it. Future holds the time of the last look. The thread that advances it
+ * 2. The counters are those of Windows: TotalAllocates and TotalFrees count calls, the misses those that the list could
+ * not serve.
+ * 3. Depth follows the demand. Only a miss can tell that it is wrong, so a miss looks at what has happened since the
+ * last look, at most once in EXP_LOOKASIDE_INTERVAL: many misses double the depth; a list that was used less often than
+ * it keeps blocks, per interval, loses half of it. Future holds the time of the last look. The thread that advances it
  *    adjusts. A thread of the library that visits all lists was rejected: lists would have to be found while they are
  *    deleted, and a program without lists would pay for it.
  * 4. The three public structures begin alike, so one implementation serves them. They differ in the routines: those of
@@ -17,9 +17,9 @@
 #include "../ke/irql.h"
 #include "exp.h"
 
-#define EXP_LOOKASIDE_INTERVAL 10000000ull /* one second */
-#define EXP_LOOKASIDE_SMALLEST 4
-#define EXP_LOOKASIDE_MISS_SHARE 16        /* one miss in so many allocations is too many */
+#define EXP_LOOKASIDE_INTERVAL   10000000ull /* one second */
+#define EXP_LOOKASIDE_SMALLEST   4
+#define EXP_LOOKASIDE_MISS_SHARE 16 /* one miss in so many allocations is too many */
 
 C_ASSERT(FIELD_OFFSET(GENERAL_LOOKASIDE, Future) == FIELD_OFFSET(GENERAL_LOOKASIDE_POOL, Future));
 C_ASSERT(FIELD_OFFSET(GENERAL_LOOKASIDE, Future) % sizeof(ULONG64) == 0);
@@ -36,7 +36,8 @@ static VOID ExpFreeForLookaside(PVOID Buffer)
     ExFreePool(Buffer);
 }
 
-static PVOID ExpAllocateForLookasideEx(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag, PLOOKASIDE_LIST_EX Lookaside)
+static PVOID ExpAllocateForLookasideEx(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag,
+                                       PLOOKASIDE_LIST_EX Lookaside)
 {
     UNREFERENCED_PARAMETER(Lookaside);
     return PoolType & POOL_QUOTA_FAIL_INSTEAD_OF_RAISE ? ExAllocatePoolWithQuotaTag(PoolType, NumberOfBytes, Tag)
@@ -75,8 +76,8 @@ VOID ExInitializeNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE
                                      ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
 {
     UNREFERENCED_PARAMETER(Depth);
-    ExpInitializePlainLookaside((PGENERAL_LOOKASIDE_POOL)&Lookaside->L, Allocate, Free, (ULONG)NonPagedPool | Flags, Size,
-                                Tag);
+    ExpInitializePlainLookaside((PGENERAL_LOOKASIDE_POOL)&Lookaside->L, Allocate, Free, (ULONG)NonPagedPool | Flags,
+                                Size, Tag);
 }
 
 VOID ExInitializePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate, PFREE_FUNCTION Free,
@@ -87,11 +88,13 @@ VOID ExInitializePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_F
                                 Tag);
 }
 
-NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUNCTION_EX Allocate, PFREE_FUNCTION_EX Free,
-                                     POOL_TYPE PoolType, ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
+NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUNCTION_EX Allocate,
+                                     PFREE_FUNCTION_EX Free, POOL_TYPE PoolType, ULONG Flags, SIZE_T Size, ULONG Tag,
+                                     USHORT Depth)
 {
     const ULONG Both = EX_LOOKASIDE_LIST_EX_FLAGS_RAISE_ON_FAIL | EX_LOOKASIDE_LIST_EX_FLAGS_FAIL_NO_RAISE;
-    const ULONG Types = MaxPoolType | NonPagedPoolSession | POOL_COLD_ALLOCATION | POOL_NX_ALLOCATION | POOL_ZERO_ALLOCATION;
+    const ULONG Types =
+        MaxPoolType | NonPagedPoolSession | POOL_COLD_ALLOCATION | POOL_NX_ALLOCATION | POOL_ZERO_ALLOCATION;
     ULONG Type = (ULONG)PoolType;
     UNREFERENCED_PARAMETER(Depth);
     if (Type & ~Types) {
@@ -112,9 +115,8 @@ NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUN
 
 static PVOID ExpCallAllocate(PGENERAL_LOOKASIDE_POOL L, EXP_LOOKASIDE_KIND Kind)
 {
-    return Kind == ExpLookasideEx
-               ? L->AllocateEx(L->Type, L->Size, L->Tag, CONTAINING_RECORD(L, LOOKASIDE_LIST_EX, L))
-               : L->Allocate(L->Type, L->Size, L->Tag);
+    return Kind == ExpLookasideEx ? L->AllocateEx(L->Type, L->Size, L->Tag, CONTAINING_RECORD(L, LOOKASIDE_LIST_EX, L))
+                                  : L->Allocate(L->Type, L->Size, L->Tag);
 }
 
 static VOID ExpCallFree(PGENERAL_LOOKASIDE_POOL L, EXP_LOOKASIDE_KIND Kind, PVOID Entry)

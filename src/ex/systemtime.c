@@ -1,15 +1,16 @@
 /*
  * systemtime.c: local time, and the resolution of the clock that the process and its drivers request.
  *
- * The clock has the resolution of the host, whatever is requested. The requests are kept so that they can be asked for: one
- * of the process, which the last call sets, and those of drivers, which nest. The finest of them is the current resolution.
+ * The clock has the resolution of the host, whatever is requested. The requests are kept so that they can be asked for:
+ * one of the process, which the last call sets, and those of drivers, which nest. The finest of them is the current
+ * resolution.
  */
 #include "exp.h"
 
 static volatile ULONG ExpProcessResolution; /* in 100 ns; 0: none */
 static volatile ULONG ExpDriverResolution;  /* the finest since there was none */
 static ULONG ExpDriverRequests;
-static KI_LOCK ExpResolutionLock;           /* for the two above */
+static KI_LOCK ExpResolutionLock; /* for the two above */
 
 static LONGLONG ExpZoneOffset(VOID)
 {

@@ -1,14 +1,15 @@
 /*
- * callout.c: calls with much stack, floating-point and extended state. The host gives every thread a large stack and its own
- * registers, also in signal handlers, which is where interrupts run. So there is nothing to expand or to save, and what is
- * left is the contract: where the call is allowed, and that a save is restored by the thread and at the IRQL that saved.
+ * callout.c: calls with much stack, floating-point and extended state. The host gives every thread a large stack and
+ * its own registers, also in signal handlers, which is where interrupts run. So there is nothing to expand or to save,
+ * and what is left is the contract: where the call is allowed, and that a save is restored by the thread and at the
+ * IRQL that saved.
  */
 #include "irql.h"
 
 #include "../hal/machine.h"
 
-#define KI_STACK_RESERVE 16384      /* of the host's stack: what the library itself needs below a callout */
-#define KI_SAVED 0x46500000u        /* a KFLOATING_SAVE that was saved, with the IRQL */
+#define KI_STACK_RESERVE 16384       /* of the host's stack: what the library itself needs below a callout */
+#define KI_SAVED         0x46500000u /* a KFLOATING_SAVE that was saved, with the IRQL */
 
 static BOOLEAN KiHasStack(SIZE_T Size)
 {

@@ -1,8 +1,8 @@
 /*
  * node.c: nodes of memory, and callbacks for changes of the processors.
  *
- * Which processors a node has is read from the host at the first query and kept for ever. Two threads that query first both
- * read, and the loser frees its table.
+ * Which processors a node has is read from the host at the first query and kept for ever. Two threads that query first
+ * both read, and the loser frees its table.
  */
 #include "ki.h"
 
@@ -134,8 +134,9 @@ USHORT KeQueryNodeMaximumProcessorCount(USHORT NodeNumber)
 }
 
 /*
- * Changes of the processors. None is ever added, so a registration sees those that exist, if it asks for them. A processor
- * is added in two steps; if the callback refuses one in the first, it gets a failure for that one and for those before.
+ * Changes of the processors. None is ever added, so a registration sees those that exist, if it asks for them. A
+ * processor is added in two steps; if the callback refuses one in the first, it gets a failure for that one and for
+ * those before.
  */
 
 typedef struct _KI_PROCESSOR_CALLBACK {
@@ -143,8 +144,8 @@ typedef struct _KI_PROCESSOR_CALLBACK {
     PVOID Context;
 } KI_PROCESSOR_CALLBACK, *PKI_PROCESSOR_CALLBACK;
 
-static NTSTATUS KiNotifyOfProcessor(PKI_PROCESSOR_CALLBACK Callback, ULONG Number, KE_PROCESSOR_CHANGE_NOTIFY_STATE State,
-                                    NTSTATUS Status)
+static NTSTATUS KiNotifyOfProcessor(PKI_PROCESSOR_CALLBACK Callback, ULONG Number,
+                                    KE_PROCESSOR_CHANGE_NOTIFY_STATE State, NTSTATUS Status)
 {
     KE_PROCESSOR_CHANGE_NOTIFY_CONTEXT Change = {.State = State, .NtNumber = Number, .Status = Status};
     NTSTATUS Operation = STATUS_SUCCESS;
@@ -167,7 +168,8 @@ static BOOLEAN KiNotifyOfExisting(PKI_PROCESSOR_CALLBACK Callback)
     return NT_SUCCESS(Status);
 }
 
-PVOID KeRegisterProcessorChangeCallback(PPROCESSOR_CALLBACK_FUNCTION CallbackFunction, PVOID CallbackContext, ULONG Flags)
+PVOID KeRegisterProcessorChangeCallback(PPROCESSOR_CALLBACK_FUNCTION CallbackFunction, PVOID CallbackContext,
+                                        ULONG Flags)
 {
     PKI_PROCESSOR_CALLBACK Callback;
     if (CallbackFunction == NULL || (Flags & ~(ULONG)KE_PROCESSOR_CHANGE_ADD_EXISTING)) {

@@ -2,8 +2,8 @@
  * callback.c: callback objects. Drivers register routines, and whoever notifies the object calls them.
  *
  * The registrations of an object are a list under its spinlock, which is not held while a routine runs:
- * 1. A notification counts itself on a registration (Busy) while it calls the routine, so that the registration stays in
- *    the list and leads on to the next one.
+ * 1. A notification counts itself on a registration (Busy) while it calls the routine, so that the registration stays
+ * in the list and leads on to the next one.
  * 2. Unregistering marks the registration, after which no notification begins with it. If it is busy, the last
  *    notification takes it out of the list and sets the event that the unregistering thread waits for.
  * 3. So when ExUnregisterCallback returns the routine does not run and will not run. A routine that unregisters itself
@@ -14,10 +14,10 @@
 
 #include "../ke/irql.h"
 
-#define OBP_CALLBACK_SIGNATURE 0x6c6c6143u /* "Call" */
-#define OBP_CALLBACK_MODIFY 0x0001
+#define OBP_CALLBACK_SIGNATURE  0x6c6c6143u /* "Call" */
+#define OBP_CALLBACK_MODIFY     0x0001
 #define OBP_CALLBACK_ALL_ACCESS (STANDARD_RIGHTS_REQUIRED | SYNCHRONIZE | OBP_CALLBACK_MODIFY)
-#define OBP_TAG_OF_CALLBACK 0x62726343u /* "Ccrb" */
+#define OBP_TAG_OF_CALLBACK     0x62726343u /* "Ccrb" */
 
 typedef struct _CALLBACK_OBJECT {
     ULONG Signature;
@@ -59,8 +59,12 @@ static NTSTATUS ObpInitializeCallback(PVOID Object, PVOID Context)
 static BOOLEAN ObpManyCallbacks = TRUE;
 #define OBP_SYSTEM_CALLBACK(Name)                                                                                      \
     {                                                                                                                  \
-        .Path = u"\\Callback\\" Name,                                                                                  \
-        .Blueprint = {&ObpCallbackType, sizeof(CALLBACK_OBJECT), ObpInitializeCallback, &ObpManyCallbacks}             \
+        .Path = u"\\Callback\\" Name, .Blueprint = {                                                                   \
+            &ObpCallbackType,                                                                                          \
+            sizeof(CALLBACK_OBJECT),                                                                                   \
+            ObpInitializeCallback,                                                                                     \
+            &ObpManyCallbacks                                                                                          \
+        }                                                                                                              \
     }
 static OBP_SYSTEM_OBJECT ObpSystemCallbacks[] = {
     OBP_SYSTEM_CALLBACK(u"SetSystemTime"),
@@ -89,8 +93,8 @@ NTSTATUS ExCreateCallback(PCALLBACK_OBJECT *CallbackObject, POBJECT_ATTRIBUTES O
         Status = ObpOpenHandleAs(KernelMode, &ObpCallbackType, ObjectAttributes, 0, &Handle);
     }
     if (Create && (!Named || Status == STATUS_OBJECT_NAME_NOT_FOUND)) {
-        OBJECT_ATTRIBUTES Attributes = ObjectAttributes != NULL ? *ObjectAttributes
-                                                                : (OBJECT_ATTRIBUTES){.Length = sizeof(Attributes)};
+        OBJECT_ATTRIBUTES Attributes =
+            ObjectAttributes != NULL ? *ObjectAttributes : (OBJECT_ATTRIBUTES){.Length = sizeof(Attributes)};
         Attributes.Attributes |= OBJ_OPENIF; /* another thread may have created it */
         Status = ObpCreateHandleAs(KernelMode, &Blueprint, &Attributes, 0, &Handle);
     }
@@ -157,8 +161,8 @@ VOID ExUnregisterCallback(PVOID CallbackRegistration)
 }
 
 /* With the lock held, released meanwhile. */
-static VOID ObpCallRegistration(PCALLBACK_OBJECT CallbackObject, POBP_CALLBACK_REGISTRATION Registration, PVOID Argument1,
-                                PVOID Argument2, PKIRQL OldIrql)
+static VOID ObpCallRegistration(PCALLBACK_OBJECT CallbackObject, POBP_CALLBACK_REGISTRATION Registration,
+                                PVOID Argument1, PVOID Argument2, PKIRQL OldIrql)
 {
     Registration->Busy++;
     KeReleaseSpinLock(&CallbackObject->Lock, *OldIrql);

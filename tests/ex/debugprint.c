@@ -48,9 +48,9 @@ static void test_formats(void **state)
     UNICODE_STRING name = RTL_CONSTANT_STRING(u"\\Device\\Null");
     ANSI_STRING ansi = RTL_CONSTANT_STRING("ansi");
     (void)state;
-    assert_int_equal(DbgPrint("%wZ %Z %ws %hs 0x%I64x %lu %p\n", &name, &ansi, u"wide", "narrow", 1ull << 40, 7u,
-                              (void *)0x1234),
-                     STATUS_SUCCESS);
+    assert_int_equal(
+        DbgPrint("%wZ %Z %ws %hs 0x%I64x %lu %p\n", &name, &ansi, u"wide", "narrow", 1ull << 40, 7u, (void *)0x1234),
+        STATUS_SUCCESS);
     assert_string_equal(captured, "\\Device\\Null ansi wide narrow 0x10000000000 7 0000000000001234\n");
     assert_int_equal(captured_component, DPFLTR_DEFAULT_ID);
     assert_int_equal(captured_level, DPFLTR_INFO_LEVEL);
@@ -211,8 +211,7 @@ static NTSTATUS raised_by(void (*function)(void))
     NTSTATUS status = STATUS_SUCCESS;
     __try {
         function();
-    }
-    __except (EXCEPTION_EXECUTE_HANDLER) {
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
         status = GetExceptionCode();
     }
     return status;

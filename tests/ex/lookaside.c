@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define TAG 0x6b6f6f4cu
+#define TAG     0x6b6f6f4cu
 #define THREADS 4
 
 static ULONG allocated, freed;
