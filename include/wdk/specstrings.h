@@ -2,9 +2,6 @@
 #define INTERLOCK_WDK_SPECSTRINGS_H
 
 #include <interlock/annotations.h>
-#include <interlock/driverspecs.h>
-#ifndef __cplusplus
 #include <interlock/win32/sal1.h>
-#endif
 
 #endif

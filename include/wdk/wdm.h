@@ -3,7 +3,6 @@
 
 #include <interlock/bugcodes.h>
 #include <interlock/dbg.h>
-#include <interlock/driverspecs.h>
 #include <interlock/exception.h>
 #include <interlock/guid.h>
 #include <interlock/io.h>
@@ -12,8 +11,6 @@
 #include <interlock/ps.h>
 #include <interlock/threadpool.h>
 #include <interlock/win32/keywords.h>
-#ifndef __cplusplus
 #include <interlock/win32/sal1.h>
-#endif
 
 #endif
