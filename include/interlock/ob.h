@@ -127,8 +127,8 @@ NTKERNELAPI NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK Desire
                                                KPROCESSOR_MODE AccessMode, PVOID *Object,
                                                POBJECT_HANDLE_INFORMATION HandleInformation);
 
-/* Closes a handle. Returns STATUS_INVALID_HANDLE or STATUS_HANDLE_NOT_CLOSABLE on failure. Differs: kernel and user
-   handles share one table. Since XP. */
+/* Closes a handle. Returns STATUS_INVALID_HANDLE or STATUS_HANDLE_NOT_CLOSABLE on failure. A kernel handle
+   (OBJ_KERNEL_HANDLE) is invalid for user mode. Since XP. */
 NTKERNELAPI NTSTATUS ObCloseHandle(HANDLE Handle, KPROCESSOR_MODE PreviousMode);
 
 /* Closes a handle from kernel mode. Differs: a bad handle is a bugcheck only with the verifier. Since NT 3.1. */

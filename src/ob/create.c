@@ -70,7 +70,7 @@ static NTSTATUS ObpResolveFromRoot(POBP_REQUEST Request, POBP_CAPTURE Capture)
 static NTSTATUS ObpFinishRequest(POBP_REQUEST Request, POBP_CAPTURE Capture, PHANDLE Handle)
 {
     NTSTATUS Status;
-    Request->Handle = ObpReserveHandle();
+    Request->Handle = ObpReserveHandle(Request->Attributes);
     if (Request->Handle == NULL) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
