@@ -23,8 +23,8 @@ extern NTKERNELAPI PEPROCESS PsInitialSystemProcess;
 
 /* Threads. Only threads of this process that have called the library are known. */
 
-/* Starts a kernel-mode thread and opens a kernel handle to it: ZwClose closes it. At PASSIVE_LEVEL. Differs: in this process only: the handle of
-   another process is STATUS_ACCESS_DENIED. Since NT 3.1. */
+/* Starts a kernel-mode thread and opens a kernel handle to it, which ZwClose closes. At PASSIVE_LEVEL. Differs: in this
+   process only: the handle of another process is STATUS_ACCESS_DENIED. Since NT 3.1. */
 NTKERNELAPI NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess,
                                           POBJECT_ATTRIBUTES ObjectAttributes, HANDLE ProcessHandle,
                                           PCLIENT_ID ClientId, PKSTART_ROUTINE StartRoutine, PVOID StartContext);
