@@ -758,6 +758,18 @@ NTSYSAPI NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLA
 NTSYSAPI NTSTATUS NTAPI NtSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
                                                 PVOID ProcessInformation, ULONG ProcessInformationLength);
 
+/* The Nt services of these names for kernel code, without access checks. Since NT 3.1. */
+NTSYSAPI NTSTATUS ZwOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                                PCLIENT_ID ClientId);
+NTSYSAPI NTSTATUS ZwTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus);
+NTSYSAPI NTSTATUS ZwQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                            PVOID ProcessInformation, ULONG ProcessInformationLength,
+                                            PULONG ReturnLength);
+NTSYSAPI NTSTATUS ZwOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                               PCLIENT_ID ClientId);
+NTSYSAPI NTSTATUS ZwSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass,
+                                         PVOID ThreadInformation, ULONG ThreadInformationLength);
+
 /* Access rights and structures of completion. */
 
 #define WAIT_COMPLETION_PACKET_MODIFY_STATE 0x0001

@@ -85,6 +85,41 @@ static void opened_by_pointer(void **state)
     assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
 }
 
+/* The services that take handles of threads and processes. */
+static void threads_and_processes(void **state)
+{
+    CLIENT_ID self = {PsGetCurrentProcessId(), PsGetCurrentThreadId()};
+    CLIENT_ID this_process = {PsGetCurrentProcessId(), NULL};
+    PROCESS_BASIC_INFORMATION basic;
+    OBJECT_ATTRIBUTES object;
+    KPRIORITY priority = 9;
+    HANDLE handle;
+    (void)state;
+    InitializeObjectAttributes(&object, NULL, OBJ_KERNEL_HANDLE, NULL, NULL);
+    assert_int_equal(ZwOpenThread(&handle, 0, &object, &self), STATUS_SUCCESS);
+    assert_true((LONG_PTR)handle < 0);
+    assert_int_equal(NtSetInformationThread(handle, ThreadPriority, &priority, sizeof(priority)), STATUS_INVALID_HANDLE);
+    assert_int_equal(ZwSetInformationThread(handle, ThreadPriority, &priority, sizeof(priority)), STATUS_SUCCESS);
+    assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
+    assert_int_equal(NtOpenThread(&handle, 0, &object, &self), STATUS_ACCESS_DENIED);
+    assert_int_equal(NtOpenThread(&handle, THREAD_ALL_ACCESS, &object, &self), STATUS_SUCCESS);
+    assert_true((LONG_PTR)handle > 0);
+    assert_int_equal(NtClose(handle), STATUS_SUCCESS);
+
+    assert_int_equal(ZwOpenProcess(&handle, 0, &object, &this_process), STATUS_SUCCESS);
+    assert_true((LONG_PTR)handle < 0);
+    assert_int_equal(NtQueryInformationProcess(handle, ProcessBasicInformation, &basic, sizeof(basic), NULL),
+                     STATUS_INVALID_HANDLE);
+    assert_int_equal(ZwQueryInformationProcess(handle, ProcessBasicInformation, &basic, sizeof(basic), NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(basic.UniqueProcessId, (ULONG_PTR)PsGetCurrentProcessId());
+    assert_int_equal(NtTerminateProcess(handle, STATUS_SUCCESS), STATUS_INVALID_HANDLE);
+    assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
+    assert_int_equal(NtOpenProcess(&handle, 0, &object, &this_process), STATUS_ACCESS_DENIED);
+    KiVerifierEnabled = FALSE;
+    assert_int_equal(ZwTerminateProcess((HANDLE)(ULONG_PTR)OBP_KERNEL_HANDLE, STATUS_SUCCESS), STATUS_INVALID_HANDLE);
+}
+
 static VOID nothing(PVOID context)
 {
     (void)context;
@@ -133,7 +168,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(user_mode_cannot_use_it), cmocka_unit_test(kernel_mode_can_use_both),
         cmocka_unit_test(opened_by_pointer),       cmocka_unit_test(system_threads),
-        cmocka_unit_test(many),                    cmocka_unit_test(no_handles),
+        cmocka_unit_test(threads_and_processes),   cmocka_unit_test(many),                    cmocka_unit_test(no_handles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
