@@ -102,7 +102,7 @@ static bool add_handle(reader *r, uint64_t number, kd_address at, const OBP_HAND
 {
     kd_snapshot *snapshot = r->snapshot;
     kd_target *target = snapshot->target;
-    kd_handle handle = {.handle = number * 4, .body = entry->Object & OBP_ADDRESS, .access = (uint32_t)entry->Access,
+    kd_handle handle = {.handle = KD_ADDRESS(ObpHandleOfIndex((ULONG)number)), .body = entry->Object & OBP_ADDRESS, .access = (uint32_t)entry->Access,
                         .lock = -1};
     char path[PATH_SIZE];
     OBJECT_HEADER header;

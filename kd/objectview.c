@@ -210,7 +210,7 @@ static bool find_object(kd_snapshot *snapshot, const char *what, object *o)
     const kd_handle *handle;
     uint64_t number;
 
-    if (kd_parse_number(what, &number) && number >= LAST_HANDLE) {
+    if (kd_parse_number(what, &number) && number >= LAST_HANDLE && number < OBP_KERNEL_HANDLE) {
         handle = kd_handle_of_body(snapshot, number);
         if (handle != NULL && handle->header != 0)
             number = handle->header;

@@ -79,8 +79,8 @@
     X(INVALID_PROCESS_DETACH_ATTEMPT, "process", "thread", "", "")                                 \
     X(INVALID_SOFTWARE_INTERRUPT, "requested IRQL", "current IRQL", "", "")                        \
     X(IRQL_NOT_DISPATCH_LEVEL, "current IRQL", "object or routine", "", "")                        \
-    X(IRQL_NOT_GREATER_OR_EQUAL, "current IRQL", "requested IRQL", "", "")                         \
-    X(IRQL_NOT_LESS_OR_EQUAL, "address or object referenced", "current IRQL",                      \
+    X(IRQL_NOT_GREATER_OR_EQUAL, "current IRQL", "requested IRQL", "", "routine")                  \
+    X(IRQL_NOT_LESS_OR_EQUAL, "address or object referenced, or requested IRQL", "current IRQL",   \
       "0 read, 1 write, 8 execute", "instruction or routine")                                      \
     X(MAXIMUM_WAIT_OBJECTS_EXCEEDED, "number of objects", "limit", "wait block array", "")         \
     X(MUTEX_LEVEL_NUMBER_VIOLATION, "thread", "mutex", "level held", "level of the mutex")         \
@@ -100,7 +100,7 @@
       "first exception parameter", "second exception parameter")                                   \
     X(SHARED_RESOURCE_CONV_ERROR, "resource", "thread", "", "")                                    \
     X(KERNEL_APC_PENDING_DURING_EXIT, "APC", "KernelApcDisable", "current IRQL", "")               \
-    X(SYSTEM_EXIT_OWNED_MUTEX, "thread", "mutex", "", "")                                          \
+    X(SYSTEM_EXIT_OWNED_MUTEX, "worker routine", "work item parameter", "work item", "")           \
     X(MULTIPROCESSOR_CONFIGURATION_NOT_SUPPORTED, "", "", "", "")                                  \
     X(IRQL_GT_ZERO_AT_SYSTEM_SERVICE, "system service", "current IRQL", "", "")                    \
     X(PAGE_FAULT_IN_NONPAGED_AREA, "address referenced", "0 read, 2 write, 10 execute",            \

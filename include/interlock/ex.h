@@ -139,19 +139,73 @@ NTKERNELAPI PSLIST_ENTRY ExInterlockedPopEntrySList(PSLIST_HEADER ListHead, PKSP
 #define ExInitializeSListHead InitializeSListHead
 #define ExQueryDepthSList QueryDepthSList
 
+/* Addresses that a user passes. */
+
+#define MM_USER_PROBE_ADDRESS 0x00007FFFFFFF0000ULL
+
+/* Raises STATUS_DATATYPE_MISALIGNMENT or STATUS_ACCESS_VIOLATION unless a buffer is aligned and in the address space of
+   user mode. An empty buffer is always fine. Differs: kernel memory is in the same address space. Since NT 3.1. */
+NTKERNELAPI VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG Alignment);
+
+/* The same, and raises STATUS_ACCESS_VIOLATION unless all of it can be written. Since NT 3.1. */
+NTKERNELAPI VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment);
+
+/* Time. */
+
+/* Converts between UTC and local time with the UTC offset in effect now. Since 2000. */
+NTKERNELAPI VOID ExSystemTimeToLocalTime(PLARGE_INTEGER SystemTime, PLARGE_INTEGER LocalTime);
+NTKERNELAPI VOID ExLocalTimeToSystemTime(PLARGE_INTEGER LocalTime, PLARGE_INTEGER SystemTime);
+
+/* Requests a resolution of the clock in 100 ns, or ends a request. Returns the current one. Differs: the clock always has
+   the resolution of the host. Since 2000. */
+NTKERNELAPI ULONG ExSetTimerResolution(ULONG DesiredTime, BOOLEAN SetResolution);
+
+/* Stores the coarsest, the finest and the current resolution, in 100 ns. Since 8.1. */
+NTKERNELAPI VOID ExQueryTimerResolution(PULONG MaximumTime, PULONG MinimumTime, PULONG CurrentTime);
+
 /* Pool. */
 
 typedef enum _POOL_TYPE {
     NonPagedPool = 0,
     NonPagedPoolExecute = 0,
     PagedPool = 1,
+    NonPagedPoolMustSucceed = 2,
+    DontUseThisType = 3,
     NonPagedPoolCacheAligned = 4,
     PagedPoolCacheAligned = 5,
+    NonPagedPoolCacheAlignedMustS = 6,
+    MaxPoolType = 7,
+    NonPagedPoolBase = 0,
+    NonPagedPoolBaseMustSucceed = 2,
+    NonPagedPoolBaseCacheAligned = 4,
+    NonPagedPoolBaseCacheAlignedMustS = 6,
+    NonPagedPoolSession = 32,
+    PagedPoolSession = 33,
+    NonPagedPoolMustSucceedSession = 34,
+    DontUseThisTypeSession = 35,
+    NonPagedPoolCacheAlignedSession = 36,
+    PagedPoolCacheAlignedSession = 37,
+    NonPagedPoolCacheAlignedMustSSession = 38,
     NonPagedPoolNx = 512,
-    NonPagedPoolNxCacheAligned = 516
+    NonPagedPoolNxCacheAligned = 516,
+    NonPagedPoolSessionNx = 544
 } POOL_TYPE;
 
+typedef enum _EX_POOL_PRIORITY {
+    LowPoolPriority = 0,
+    LowPoolPrioritySpecialPoolOverrun = 8,
+    LowPoolPrioritySpecialPoolUnderrun = 9,
+    NormalPoolPriority = 16,
+    NormalPoolPrioritySpecialPoolOverrun = 24,
+    NormalPoolPrioritySpecialPoolUnderrun = 25,
+    HighPoolPriority = 32,
+    HighPoolPrioritySpecialPoolOverrun = 40,
+    HighPoolPrioritySpecialPoolUnderrun = 41
+} EX_POOL_PRIORITY;
+
 typedef ULONG64 POOL_FLAGS;
+
+#define POOL_FLAG_NONE 0x0000000000000000ULL
 
 #define POOL_FLAG_USE_QUOTA 0x0000000000000001ULL
 #define POOL_FLAG_UNINITIALIZED 0x0000000000000002ULL
@@ -161,23 +215,128 @@ typedef ULONG64 POOL_FLAGS;
 #define POOL_FLAG_NON_PAGED 0x0000000000000040ULL
 #define POOL_FLAG_NON_PAGED_EXECUTE 0x0000000000000080ULL
 #define POOL_FLAG_PAGED 0x0000000000000100ULL
+#define POOL_FLAG_REQUIRED_START 0x0000000000000001ULL
+#define POOL_FLAG_REQUIRED_END 0x0000000080000000ULL
 #define POOL_FLAG_OPTIONAL_START 0x0000000100000000ULL /* unknown flags above this one are ignored */
+#define POOL_FLAG_SPECIAL_POOL 0x0000000100000000ULL
+#define POOL_FLAG_OPTIONAL_END 0x8000000000000000ULL
 
-#define POOL_RAISE_IF_ALLOCATION_FAILURE 16 /* in POOL_TYPE */
+#define POOL_TAGGING 1
+
+/* In POOL_TYPE. */
+#define POOL_QUOTA_FAIL_INSTEAD_OF_RAISE 8
+#define POOL_RAISE_IF_ALLOCATION_FAILURE 16
+#define POOL_COLD_ALLOCATION 256
+#define POOL_NX_ALLOCATION 512
+#define POOL_ZERO_ALLOCATION 1024
+
+typedef enum _POOL_EXTENDED_PARAMETER_TYPE {
+    PoolExtendedParameterInvalidType = 0,
+    PoolExtendedParameterPriority,
+    PoolExtendedParameterSecurePool,
+    PoolExtendedParameterNumaNode,
+    PoolExtendedParameterMax
+} POOL_EXTENDED_PARAMETER_TYPE, *PPOOL_EXTENDED_PARAMETER_TYPE;
+
+#define POOL_EXTENDED_PARAMETER_TYPE_BITS 8
+#define POOL_EXTENDED_PARAMETER_REQUIRED_FIELD_BITS 1
+#define POOL_EXTENDED_PARAMETER_RESERVED_BITS 55
+
+typedef ULONG POOL_NODE_REQUIREMENT;
+#define MM_ANY_NODE_OK 0x80000000
+
+typedef struct _POOL_EXTENDED_PARAMETER {
+    __extension__ struct {
+        ULONG64 Type : POOL_EXTENDED_PARAMETER_TYPE_BITS;
+        ULONG64 Optional : POOL_EXTENDED_PARAMETER_REQUIRED_FIELD_BITS;
+        ULONG64 Reserved : POOL_EXTENDED_PARAMETER_RESERVED_BITS;
+    };
+    __extension__ union {
+        ULONG64 Reserved2;
+        PVOID Reserved3;
+        EX_POOL_PRIORITY Priority;
+        struct _POOL_EXTENDED_PARAMS_SECURE_POOL *SecurePoolParams;
+        POOL_NODE_REQUIREMENT PreferredNode;
+    };
+} POOL_EXTENDED_PARAMETER, *PPOOL_EXTENDED_PARAMETER;
+typedef const POOL_EXTENDED_PARAMETER *PCPOOL_EXTENDED_PARAMETER;
+
+C_ASSERT(sizeof(POOL_EXTENDED_PARAMETER) == 16);
 
 /* Allocates zeroed memory, 16-byte aligned, page aligned from 4096 bytes on. Returns NULL if memory is exhausted or the
-   flags are bad; with POOL_FLAG_RAISE_ON_FAILURE it raises a status instead. Differs: all pools are one;
-   POOL_FLAG_UNINITIALIZED memory is zeroed too; quota and session are ignored. Since 10. */
+   flags are bad; with POOL_FLAG_RAISE_ON_FAILURE it raises a status instead. Memory of POOL_FLAG_UNINITIALIZED holds
+   whatever was there; the verifier fills it with 0xCD. Differs: all pools are one; quota and session are ignored.
+   Since 10. */
 NTKERNELAPI PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag);
 
-/* Allocates memory. Returns NULL if memory is exhausted, or raises STATUS_INSUFFICIENT_RESOURCES with
-   POOL_RAISE_IF_ALLOCATION_FAILURE. Tag 0 is a bugcheck. Differs: all pools are one; memory is zeroed. Since NT 3.5. */
+/* The same with parameters. Refused: one that is not optional and not a priority or node. Differs: they have no effect.
+   Since 10. */
+NTKERNELAPI PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag,
+                                  PCPOOL_EXTENDED_PARAMETER ExtendedParameters, ULONG ExtendedParametersCount);
+
+/* Allocates memory, which holds whatever was there unless the type has POOL_ZERO_ALLOCATION; the verifier fills it with
+   0xCD. Returns NULL if memory is exhausted, or raises STATUS_INSUFFICIENT_RESOURCES with
+   POOL_RAISE_IF_ALLOCATION_FAILURE. Tag 0 is a bugcheck. Differs: all pools are one. Since NT 3.5. */
 NTKERNELAPI PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag);
+
+/* ExAllocatePoolWithTag with the tag None. Since NT 3.1. */
+NTKERNELAPI PVOID ExAllocatePool(POOL_TYPE PoolType, SIZE_T NumberOfBytes);
+
+/* ExAllocatePoolWithTag. Differs: the priority has no effect. Since 2000. */
+NTKERNELAPI PVOID ExAllocatePoolWithTagPriority(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag,
+                                                EX_POOL_PRIORITY Priority);
+
+/* ExAllocatePoolWithTag that raises STATUS_INSUFFICIENT_RESOURCES, unless the type has POOL_QUOTA_FAIL_INSTEAD_OF_RAISE.
+   Differs: nothing is charged. Since NT 3.5. */
+NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag);
+
+/* Allocate zeroed or uninitialized memory as the functions of these names without the last word do. Since 10. */
+FORCEINLINE PVOID ExAllocatePoolZero(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    return ExAllocatePoolWithTag((POOL_TYPE)((ULONG)PoolType | POOL_ZERO_ALLOCATION), NumberOfBytes, Tag);
+}
+FORCEINLINE PVOID ExAllocatePoolUninitialized(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    return ExAllocatePoolWithTag(PoolType, NumberOfBytes, Tag);
+}
+FORCEINLINE PVOID ExAllocatePoolQuotaZero(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    return ExAllocatePoolWithQuotaTag((POOL_TYPE)((ULONG)PoolType | POOL_ZERO_ALLOCATION), NumberOfBytes, Tag);
+}
+FORCEINLINE PVOID ExAllocatePoolQuotaUninitialized(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    return ExAllocatePoolWithQuotaTag(PoolType, NumberOfBytes, Tag);
+}
+FORCEINLINE PVOID ExAllocatePoolPriorityZero(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag,
+                                             EX_POOL_PRIORITY Priority)
+{
+    return ExAllocatePoolWithTagPriority((POOL_TYPE)((ULONG)PoolType | POOL_ZERO_ALLOCATION), NumberOfBytes, Tag,
+                                         Priority);
+}
+FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag,
+                                                      EX_POOL_PRIORITY Priority)
+{
+    return ExAllocatePoolWithTagPriority(PoolType, NumberOfBytes, Tag, Priority);
+}
+#define ExAllocatePoolWithQuota(PoolType, NumberOfBytes)                                                               \
+    ExAllocatePoolWithQuotaTag(PoolType, NumberOfBytes, 0x656e6f4eu)
+
+#define DrvRtPoolNxOptIn 0x00000001
+
+/* Chooses for a driver that its nonpaged pool is not executable. Differs: no effect: no pool is executable. Since 8. */
+FORCEINLINE VOID ExInitializeDriverRuntime(ULONG RuntimeFlags)
+{
+    UNREFERENCED_PARAMETER(RuntimeFlags);
+}
 
 /* Frees memory. A double free or a foreign address is bugcheck BAD_POOL_CALLER, and so is a wrong tag; ExFreePool
    ignores the tag. Since NT 4.0, NT 3.1. */
 NTKERNELAPI VOID ExFreePoolWithTag(PVOID P, ULONG Tag);
 NTKERNELAPI VOID ExFreePool(PVOID P);
+
+/* ExFreePoolWithTag. Differs: the parameters have no effect. Since 10. */
+NTKERNELAPI VOID ExFreePool2(PVOID P, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
+                             ULONG ExtendedParametersCount);
 
 /*
  * Fast mutexes and guarded mutexes. The same since Windows 8. Not recursive, IRQL <= APC_LEVEL, may block. Acquiring

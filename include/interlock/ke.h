@@ -40,6 +40,17 @@ typedef UCHAR KIRQL, *PKIRQL;
 
 #define EVENT_INCREMENT 1
 #define IO_NO_INCREMENT 0
+#define IO_CD_ROM_INCREMENT 1
+#define IO_DISK_INCREMENT 1
+#define IO_PARALLEL_INCREMENT 1
+#define IO_VIDEO_INCREMENT 1
+#define IO_MAILSLOT_INCREMENT 2
+#define IO_NAMED_PIPE_INCREMENT 2
+#define IO_NETWORK_INCREMENT 2
+#define IO_SERIAL_INCREMENT 2
+#define IO_KEYBOARD_INCREMENT 6
+#define IO_MOUSE_INCREMENT 6
+#define IO_SOUND_INCREMENT 8
 #define MUTANT_INCREMENT 1
 #define SEMAPHORE_INCREMENT 1
 #define ALERT_INCREMENT 2
@@ -425,6 +436,12 @@ NTKERNELAPI ULONG KeGetCurrentProcessorNumber(VOID);
    NULL. Since 7. */
 NTKERNELAPI ULONG KeGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber);
 
+/* Returns the index of the current processor over all groups. Since 7. */
+FORCEINLINE ULONG KeGetCurrentProcessorIndex(VOID)
+{
+    return KeGetCurrentProcessorNumberEx(NULL);
+}
+
 /* Returns the number of processors in group 0; stores their mask in ActiveProcessors, which may be NULL. Since
    Vista. */
 NTKERNELAPI ULONG KeQueryActiveProcessorCount(PKAFFINITY ActiveProcessors);
@@ -473,6 +490,118 @@ NTKERNELAPI VOID KeSetSystemGroupAffinityThread(PGROUP_AFFINITY Affinity, PGROUP
 
 /* Restores the affinity that KeSetSystemGroupAffinityThread stored. Since 7. */
 NTKERNELAPI VOID KeRevertToUserGroupAffinityThread(PGROUP_AFFINITY PreviousAffinity);
+
+/* Nodes of memory. The host's, with the processors that each has; the first query reads them from sysfs. */
+
+/* Returns the highest number of a node; 0 if there is one node. Since 7. */
+NTKERNELAPI USHORT KeQueryHighestNodeNumber(VOID);
+
+/* Returns the node of the current processor. Since 7. */
+NTKERNELAPI USHORT KeGetCurrentNodeNumber(VOID);
+
+/* Stores the processors of a node, those of its first group, and how many they are; either pointer may be NULL. Zeros if
+   there is no such node. Since 7. */
+NTKERNELAPI VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count);
+
+/* Stores the processors of a node in all groups, and how many elements that needs. Returns STATUS_BUFFER_TOO_SMALL if
+   there are too few, STATUS_INVALID_PARAMETER for a number above the highest. Since 10. */
+NTKERNELAPI NTSTATUS KeQueryNodeActiveAffinity2(USHORT NodeNumber, PGROUP_AFFINITY GroupAffinities,
+                                                USHORT GroupAffinitiesCount, PUSHORT GroupAffinitiesRequired);
+
+/* Returns the number of processors of a node; 0 if there is no such node. Since 10, 7. */
+NTKERNELAPI USHORT KeQueryNodeActiveProcessorCount(USHORT NodeNumber);
+NTKERNELAPI USHORT KeQueryNodeMaximumProcessorCount(USHORT NodeNumber);
+
+/* Changes of the processors. */
+
+typedef enum _KE_PROCESSOR_CHANGE_NOTIFY_STATE {
+    KeProcessorAddStartNotify = 0,
+    KeProcessorAddCompleteNotify,
+    KeProcessorAddFailureNotify
+} KE_PROCESSOR_CHANGE_NOTIFY_STATE;
+
+typedef struct _KE_PROCESSOR_CHANGE_NOTIFY_CONTEXT {
+    KE_PROCESSOR_CHANGE_NOTIFY_STATE State;
+    ULONG NtNumber;
+    NTSTATUS Status;
+    PROCESSOR_NUMBER ProcNumber;
+} KE_PROCESSOR_CHANGE_NOTIFY_CONTEXT, *PKE_PROCESSOR_CHANGE_NOTIFY_CONTEXT;
+
+typedef VOID PROCESSOR_CALLBACK_FUNCTION(PVOID CallbackContext, PKE_PROCESSOR_CHANGE_NOTIFY_CONTEXT ChangeContext,
+                                         PNTSTATUS OperationStatus);
+typedef PROCESSOR_CALLBACK_FUNCTION *PPROCESSOR_CALLBACK_FUNCTION;
+
+#define KE_PROCESSOR_CHANGE_ADD_EXISTING 1
+
+/* Registers a routine for processors that are added. With KE_PROCESSOR_CHANGE_ADD_EXISTING it is called at once for those
+   that exist, when they start and when they are complete; one that it refuses ends the registration. Returns what
+   deregisters it; NULL on failure. Differs: no processor is added later. Since Vista. */
+NTKERNELAPI PVOID KeRegisterProcessorChangeCallback(PPROCESSOR_CALLBACK_FUNCTION CallbackFunction,
+                                                    PVOID CallbackContext, ULONG Flags);
+
+/* Ends the registration. Since Vista. */
+NTKERNELAPI VOID KeDeregisterProcessorChangeCallback(PVOID CallbackHandle);
+
+/* Calls with much stack, floating-point and extended state. */
+
+#define KERNEL_STACK_SIZE 0x6000
+#define KERNEL_LARGE_STACK_SIZE 0x12000
+#define MAXIMUM_EXPANSION_SIZE (KERNEL_LARGE_STACK_SIZE - 0x800)
+
+typedef VOID EXPAND_STACK_CALLOUT(PVOID Parameter);
+typedef EXPAND_STACK_CALLOUT *PEXPAND_STACK_CALLOUT;
+
+/* Calls a routine with at least Size bytes of stack. Returns STATUS_INVALID_PARAMETER_3 above MAXIMUM_EXPANSION_SIZE,
+   STATUS_NO_MEMORY if the thread's stack has less; the routine is then not called. Up to APC_LEVEL, without Wait up to
+   DISPATCH_LEVEL. Differs: the stack is the host's and is not expanded. Since Server 2003, Vista. */
+NTKERNELAPI NTSTATUS KeExpandKernelStackAndCallout(PEXPAND_STACK_CALLOUT Callout, PVOID Parameter, SIZE_T Size);
+NTKERNELAPI NTSTATUS KeExpandKernelStackAndCalloutEx(PEXPAND_STACK_CALLOUT Callout, PVOID Parameter, SIZE_T Size,
+                                                     BOOLEAN Wait, PVOID Context);
+
+typedef struct _KFLOATING_SAVE {
+    ULONG Dummy;
+} KFLOATING_SAVE, *PKFLOATING_SAVE;
+
+/* Saves and restores the floating-point state. Restoring returns STATUS_UNSUCCESSFUL for what was not saved at this IRQL.
+   Differs: the host saves the state itself. Since NT 4.0. */
+NTKERNELAPI NTSTATUS KeSaveFloatingPointState(PKFLOATING_SAVE FloatSave);
+NTKERNELAPI NTSTATUS KeRestoreFloatingPointState(PKFLOATING_SAVE FloatSave);
+
+typedef struct _XSTATE_CONTEXT {
+    ULONG64 Mask;
+    ULONG Length;
+    ULONG Reserved1;
+    struct _XSAVE_AREA *Area;
+    PVOID Buffer;
+} XSTATE_CONTEXT, *PXSTATE_CONTEXT;
+
+typedef struct _XSTATE_SAVE {
+    struct _XSTATE_SAVE *Prev;
+    struct _KTHREAD *Thread;
+    UCHAR Level;
+    XSTATE_CONTEXT XStateContext;
+} XSTATE_SAVE, *PXSTATE_SAVE;
+
+C_ASSERT(sizeof(XSTATE_SAVE) == 56);
+
+#define XSTATE_LEGACY_FLOATING_POINT 0
+#define XSTATE_LEGACY_SSE 1
+#define XSTATE_GSSE 2
+#define XSTATE_AVX XSTATE_GSSE
+#define XSTATE_MASK_LEGACY_FLOATING_POINT (1ULL << XSTATE_LEGACY_FLOATING_POINT)
+#define XSTATE_MASK_LEGACY_SSE (1ULL << XSTATE_LEGACY_SSE)
+#define XSTATE_MASK_LEGACY (XSTATE_MASK_LEGACY_FLOATING_POINT | XSTATE_MASK_LEGACY_SSE)
+#define XSTATE_MASK_GSSE (1ULL << XSTATE_GSSE)
+#define XSTATE_MASK_AVX XSTATE_MASK_GSSE
+
+/* Saves and restores extended state. Restoring on another thread or at another IRQL is a bugcheck. Differs: the host
+   saves the state itself. Since 7. */
+NTKERNELAPI NTSTATUS KeSaveExtendedProcessorState(ULONG64 Mask, PXSTATE_SAVE XStateSave);
+NTKERNELAPI VOID KeRestoreExtendedProcessorState(PXSTATE_SAVE XStateSave);
+
+/* Returns nonzero if a DPC should end soon: other DPCs or threads wait for its processor. At DISPATCH_LEVEL. Since
+   Vista. */
+NTKERNELAPI ULONG KeShouldYieldProcessor(VOID);
 
 /* Bugchecks. The report goes to standard error, then the process aborts. */
 
@@ -904,6 +1033,10 @@ NTKERNELAPI VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime);
    both have the resolution of the host's clock, which stops while the machine sleeps. Since 2000, 8.1. */
 NTKERNELAPI ULONGLONG KeQueryInterruptTime(VOID);
 NTKERNELAPI ULONGLONG KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp);
+
+/* Returns the interrupt time without the time that the machine slept. Differs: the same, see there. Since 7, 10. */
+NTKERNELAPI ULONGLONG KeQueryUnbiasedInterruptTime(VOID);
+NTKERNELAPI ULONGLONG KeQueryUnbiasedInterruptTimePrecise(PULONG64 QpcTimeStamp);
 
 /* Stores the interrupt time in clock ticks. Since NT 3.1. */
 NTKERNELAPI VOID KeQueryTickCount(PLARGE_INTEGER CurrentCount);

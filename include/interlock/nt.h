@@ -48,10 +48,6 @@ typedef struct _PUBLIC_OBJECT_BASIC_INFORMATION {
     ULONG Reserved[10];
 } PUBLIC_OBJECT_BASIC_INFORMATION, *PPUBLIC_OBJECT_BASIC_INFORMATION;
 
-typedef struct _OBJECT_NAME_INFORMATION {
-    UNICODE_STRING Name;
-} OBJECT_NAME_INFORMATION, *POBJECT_NAME_INFORMATION;
-
 typedef struct _OBJECT_TYPE_INFORMATION {
     UNICODE_STRING TypeName;
     ULONG TotalNumberOfObjects;
@@ -761,6 +757,18 @@ NTSYSAPI NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLA
    STATUS_NOT_SUPPORTED; real-time priorities are STATUS_PRIVILEGE_NOT_HELD. Since NT 3.1. */
 NTSYSAPI NTSTATUS NTAPI NtSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
                                                 PVOID ProcessInformation, ULONG ProcessInformationLength);
+
+/* The Nt services of these names for kernel code, without access checks. Since NT 3.1. */
+NTSYSAPI NTSTATUS ZwOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                                PCLIENT_ID ClientId);
+NTSYSAPI NTSTATUS ZwTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus);
+NTSYSAPI NTSTATUS ZwQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                            PVOID ProcessInformation, ULONG ProcessInformationLength,
+                                            PULONG ReturnLength);
+NTSYSAPI NTSTATUS ZwOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                               PCLIENT_ID ClientId);
+NTSYSAPI NTSTATUS ZwSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass,
+                                         PVOID ThreadInformation, ULONG ThreadInformationLength);
 
 /* Access rights and structures of completion. */
 

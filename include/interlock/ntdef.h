@@ -105,7 +105,7 @@ typedef const OBJECT_ATTRIBUTES *PCOBJECT_ATTRIBUTES;
 #define OBJ_CASE_INSENSITIVE              0x00000040
 #define OBJ_OPENIF                        0x00000080
 #define OBJ_OPENLINK                      0x00000100
-#define OBJ_KERNEL_HANDLE                 0x00000200
+#define OBJ_KERNEL_HANDLE                 0x00000200 /* only kernel code may use the handle: Zw, not Nt */
 #define OBJ_FORCE_ACCESS_CHECK            0x00000400
 #define OBJ_IGNORE_IMPERSONATED_DEVICEMAP 0x00000800
 #define OBJ_DONT_REPARSE                  0x00001000

@@ -14,6 +14,10 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
     ACCESS_MASK GrantedAccess;
 } OBJECT_HANDLE_INFORMATION, *POBJECT_HANDLE_INFORMATION;
 
+typedef struct _OBJECT_NAME_INFORMATION {
+    UNICODE_STRING Name; /* its characters follow, with a terminating zero */
+} OBJECT_NAME_INFORMATION, *POBJECT_NAME_INFORMATION;
+
 /* Object types. For ObReferenceObjectByHandle and its kin. */
 
 /* The types of events and semaphores. Since NT 3.1. */
@@ -52,6 +56,11 @@ NTKERNELAPI NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK Desire
 /* Returns the type of an object. Since 7. */
 NTKERNELAPI POBJECT_TYPE ObGetObjectType(PVOID Object);
 
+/* Stores the full name of an object, empty if it has none, and the length that it needs. Returns
+   STATUS_INFO_LENGTH_MISMATCH if Length is too small. Since NT 3.1. */
+NTKERNELAPI NTSTATUS ObQueryNameString(PVOID Object, POBJECT_NAME_INFORMATION ObjectNameInfo, ULONG Length,
+                                       PULONG ReturnLength);
+
 /* Makes a permanent object temporary: it loses its name with its last handle. Since NT 3.1. */
 NTKERNELAPI VOID ObMakeTemporaryObject(PVOID Object);
 #define ObReferenceObject ObfReferenceObject
@@ -79,6 +88,31 @@ NTKERNELAPI VOID ObFastDereferenceObject(PEX_FAST_REF FastRef, PVOID Object);
    after it has held the lock exclusively. Since XP. */
 NTKERNELAPI PVOID ObFastReplaceObject(PEX_FAST_REF FastRef, PVOID Object);
 
+/* Callback objects. Routines that whoever notifies the object calls, in the order of their registration. */
+
+typedef struct _CALLBACK_OBJECT *PCALLBACK_OBJECT;
+typedef VOID CALLBACK_FUNCTION(PVOID CallbackContext, PVOID Argument1, PVOID Argument2);
+typedef CALLBACK_FUNCTION *PCALLBACK_FUNCTION;
+
+/* Opens the callback object with this name, or with Create TRUE creates one that does not exist, or one without a name.
+   Stores it with a reference. As with every object, the name lasts as long as a handle unless OBJ_PERMANENT is given.
+   Returns STATUS_OBJECT_NAME_NOT_FOUND, or STATUS_UNSUCCESSFUL to open one without a name. Differs: the system's own
+   callbacks (\Callback\SetSystemTime, PowerState, ProcessorAdd) exist and are never notified. Since NT 4.0. */
+NTKERNELAPI NTSTATUS ExCreateCallback(PCALLBACK_OBJECT *CallbackObject, POBJECT_ATTRIBUTES ObjectAttributes,
+                                      BOOLEAN Create, BOOLEAN AllowMultipleCallbacks);
+
+/* Registers a routine, which is called at the IRQL of the notification. Returns what unregisters it; NULL if memory is
+   exhausted, or if the object allows one routine and has it. Up to APC_LEVEL. Since NT 4.0. */
+NTKERNELAPI PVOID ExRegisterCallback(PCALLBACK_OBJECT CallbackObject, PCALLBACK_FUNCTION CallbackFunction,
+                                     PVOID CallbackContext);
+
+/* Ends a registration, and waits until the routine no longer runs. Not from the routine itself. Up to APC_LEVEL. Since
+   NT 4.0. */
+NTKERNELAPI VOID ExUnregisterCallback(PVOID CallbackRegistration);
+
+/* Calls the registered routines with two arguments. Up to DISPATCH_LEVEL. Since NT 4.0. */
+NTKERNELAPI VOID ExNotifyCallback(PVOID CallbackObject, PVOID Argument1, PVOID Argument2);
+
 /* Handles. */
 
 /* Opens a handle to an object. Returns STATUS_OBJECT_TYPE_MISMATCH or STATUS_ACCESS_DENIED on failure. At
@@ -93,8 +127,8 @@ NTKERNELAPI NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK Desire
                                                KPROCESSOR_MODE AccessMode, PVOID *Object,
                                                POBJECT_HANDLE_INFORMATION HandleInformation);
 
-/* Closes a handle. Returns STATUS_INVALID_HANDLE or STATUS_HANDLE_NOT_CLOSABLE on failure. Differs: kernel and user
-   handles share one table. Since XP. */
+/* Closes a handle. Returns STATUS_INVALID_HANDLE or STATUS_HANDLE_NOT_CLOSABLE on failure. A kernel handle
+   (OBJ_KERNEL_HANDLE) is invalid for user mode. Since XP. */
 NTKERNELAPI NTSTATUS ObCloseHandle(HANDLE Handle, KPROCESSOR_MODE PreviousMode);
 
 /* Closes a handle from kernel mode. Differs: a bad handle is a bugcheck only with the verifier. Since NT 3.1. */

@@ -23,8 +23,8 @@ extern NTKERNELAPI PEPROCESS PsInitialSystemProcess;
 
 /* Threads. Only threads of this process that have called the library are known. */
 
-/* Starts a kernel-mode thread and opens a handle to it. At PASSIVE_LEVEL. Differs: in this process only: the handle of
-   another process is STATUS_ACCESS_DENIED. Since NT 3.1. */
+/* Starts a kernel-mode thread and opens a kernel handle to it, which ZwClose closes. At PASSIVE_LEVEL. Differs: in this
+   process only: the handle of another process is STATUS_ACCESS_DENIED. Since NT 3.1. */
 NTKERNELAPI NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess,
                                           POBJECT_ATTRIBUTES ObjectAttributes, HANDLE ProcessHandle,
                                           PCLIENT_ID ClientId, PKSTART_ROUTINE StartRoutine, PVOID StartContext);
@@ -45,11 +45,23 @@ NTKERNELAPI HANDLE PsGetThreadId(PETHREAD Thread);
 /* Returns the id of the thread's process. Since XP. */
 NTKERNELAPI HANDLE PsGetThreadProcessId(PETHREAD Thread);
 
+/* Returns the process of a thread, without a reference. Since NT 4.0, NT 3.1. */
+NTKERNELAPI PEPROCESS PsGetThreadProcess(PETHREAD Thread);
+NTKERNELAPI PEPROCESS IoThreadToProcess(PETHREAD Thread);
+
 /* Returns the exit status of the thread; STATUS_PENDING while it runs. Since XP. */
 NTKERNELAPI NTSTATUS PsGetThreadExitStatus(PETHREAD Thread);
 
 /* Returns TRUE for threads of PsCreateSystemThread and of the library. Since XP. */
 NTKERNELAPI BOOLEAN PsIsSystemThread(PETHREAD Thread);
+
+/* PsIsSystemThread. Since XP. */
+NTKERNELAPI BOOLEAN IoIsSystemThread(PETHREAD Thread);
+
+/* Returns the mode that called the current system service. Differs: always KernelMode: driver code is called by a test,
+   not by a system service. Since NT 3.1. */
+NTKERNELAPI KPROCESSOR_MODE ExGetPreviousMode(VOID);
+#define KeGetPreviousMode ExGetPreviousMode
 
 /* Returns TRUE once the thread has begun to end. Since NT 4.0. */
 NTKERNELAPI BOOLEAN PsIsThreadTerminating(PETHREAD Thread);
@@ -62,6 +74,7 @@ NTKERNELAPI NTSTATUS PsLookupThreadByThreadId(HANDLE UniqueThreadId, PETHREAD *T
 
 /* Returns the calling process, without a reference. Since NT 3.1. */
 NTKERNELAPI PEPROCESS PsGetCurrentProcess(VOID);
+NTKERNELAPI PEPROCESS IoGetCurrentProcess(VOID);
 
 /* Returns the id of the calling or of the given process: the host's process id. Since NT 4.0, XP. */
 NTKERNELAPI HANDLE PsGetCurrentProcessId(VOID);

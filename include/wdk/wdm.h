@@ -2,8 +2,12 @@
 #define INTERLOCK_WDK_WDM_H
 
 #include <interlock/bugcodes.h>
+#include <interlock/dbg.h>
 #include <interlock/exception.h>
+#include <interlock/guid.h>
 #include <interlock/io.h>
+#include <interlock/lookaside.h>
+#include <interlock/nt.h>
 #include <interlock/ps.h>
 #include <interlock/rtlbitmap.h>
 #include <interlock/rtlinteger.h>
@@ -12,5 +16,7 @@
 #include <interlock/rtlversion.h>
 #include <interlock/threadpool.h>
 #include <interlock/widenames.h>
+#include <interlock/win32/keywords.h>
+#include <interlock/win32/sal1.h>
 
 #endif

@@ -14,6 +14,12 @@ PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
     return Memory;
 }
 
+/* The same in every schedule: what a program reads from it must not depend on the past. */
+PVOID HalAllocateUninitialized(SIZE_T Size, SIZE_T Alignment)
+{
+    return HalAllocate(Size, Alignment);
+}
+
 VOID HalFree(PVOID Memory)
 {
     if (!lab_memory_free(Memory, LABHAL_CALLER)) {

@@ -63,6 +63,11 @@ NTSTATUS ExpWaitForKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_
 NTSTATUS ExpReleaseKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                               PLARGE_INTEGER Timeout);
 
+/* systemtime.c: the resolution of the clock, in 100 ns. */
+#define EXP_COARSEST_RESOLUTION 156250u /* NT's clock tick */
+#define EXP_FINEST_RESOLUTION 5000u
+BOOLEAN ExpSetProcessResolution(ULONG DesiredTime, BOOLEAN Set, PULONG Current); /* FALSE: none was set before */
+
 /* Work items. */
 extern LONGLONG ExpWorkerPatience;     /* a relative timeout: how long a worker stays without work */
 ULONG ExpQueryWorkers(ULONG Priority); /* threads of the queue with that priority, idle or not */

@@ -13,6 +13,7 @@
 #define EXP_SMALLEST_OFFSET (2 * MEMORY_ALLOCATION_ALIGNMENT)
 #define EXP_POOL_ALLOCATED 0x6c6f6f50u /* "Pool" */
 #define EXP_POOL_FREED 0x65657246u     /* "Free" */
+#define EXP_POOL_FILL 0xcd             /* each byte of memory that is not zeroed, with the verifier */
 
 /* What the first parameter of BAD_POOL_CALLER says. */
 #define EXP_ZERO_BYTES 0x00
@@ -22,6 +23,8 @@
 #define EXP_WRONG_TAG 0x0a
 #define EXP_INVALID_ADDRESS 0x46
 #define EXP_NO_TAG 0x9b
+
+#define EXP_TAG_OF_NONE 0x656e6f4eu /* "None" */
 
 typedef struct _EXP_POOL_HEADER {
     ULONG State;
@@ -90,9 +93,14 @@ static PVOID ExpAllocate(ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag)
     if (NumberOfBytes > (SIZE_T)MAXLONG_PTR - Offset) {
         return NULL;
     }
-    PUCHAR Memory = HalAllocate(Offset + NumberOfBytes, Alignment);
+    BOOLEAN Zero = (PoolType & POOL_ZERO_ALLOCATION) != 0;
+    PUCHAR Memory = Zero ? HalAllocate(Offset + NumberOfBytes, Alignment)
+                         : HalAllocateUninitialized(Offset + NumberOfBytes, Alignment);
     if (Memory == NULL) {
         return NULL;
+    }
+    if (KiVerifierEnabled && !Zero) {
+        memset(Memory + Offset, EXP_POOL_FILL, NumberOfBytes);
     }
     *ExpPoolHeader(Memory + Offset) = (EXP_POOL_HEADER){EXP_POOL_ALLOCATED, Tag, (ULONG)Offset, PoolType};
     return Memory + Offset;
@@ -107,7 +115,8 @@ static BOOLEAN ExpAreFlagsValid(POOL_FLAGS Flags)
 static ULONG ExpPoolTypeOf(POOL_FLAGS Flags)
 {
     ULONG Kind = Flags & POOL_FLAG_PAGED ? PagedPool : Flags & POOL_FLAG_NON_PAGED ? NonPagedPoolNx : NonPagedPool;
-    return Flags & POOL_FLAG_CACHE_ALIGNED ? Kind | NonPagedPoolCacheAligned : Kind;
+    ULONG Zero = Flags & POOL_FLAG_UNINITIALIZED ? 0 : POOL_ZERO_ALLOCATION;
+    return Kind | Zero | (Flags & POOL_FLAG_CACHE_ALIGNED ? NonPagedPoolCacheAligned : 0u);
 }
 
 PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
@@ -163,6 +172,50 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
         ExpVerifyFree(P, Header->PoolType);
     }
     HalFree((PUCHAR)P - Header->Offset);
+}
+
+/* Forms of the two. */
+
+PVOID ExAllocatePool(POOL_TYPE PoolType, SIZE_T NumberOfBytes)
+{
+    return ExAllocatePoolWithTag(PoolType, NumberOfBytes, EXP_TAG_OF_NONE);
+}
+
+PVOID ExAllocatePoolWithTagPriority(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag, EX_POOL_PRIORITY Priority)
+{
+    UNREFERENCED_PARAMETER(Priority);
+    return ExAllocatePoolWithTag(PoolType, NumberOfBytes, Tag);
+}
+
+PVOID ExAllocatePoolWithQuotaTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    ULONG Raise = PoolType & POOL_QUOTA_FAIL_INSTEAD_OF_RAISE ? 0 : POOL_RAISE_IF_ALLOCATION_FAILURE;
+    ULONG Type = (ULONG)PoolType & ~(ULONG)POOL_QUOTA_FAIL_INSTEAD_OF_RAISE;
+    return ExAllocatePoolWithTag((POOL_TYPE)(Type | Raise), NumberOfBytes, Tag);
+}
+
+static BOOLEAN ExpIsExtendedParameterKnown(PCPOOL_EXTENDED_PARAMETER Parameter)
+{
+    return Parameter->Optional || Parameter->Type == PoolExtendedParameterPriority ||
+           Parameter->Type == PoolExtendedParameterNumaNode;
+}
+
+PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
+                      ULONG ExtendedParametersCount)
+{
+    for (ULONG i = 0; i < ExtendedParametersCount; i++) {
+        if (!ExpIsExtendedParameterKnown(&ExtendedParameters[i])) {
+            Tag = 0; /* refused as that is */
+        }
+    }
+    return ExAllocatePool2(Flags, NumberOfBytes, Tag);
+}
+
+VOID ExFreePool2(PVOID P, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameters, ULONG ExtendedParametersCount)
+{
+    UNREFERENCED_PARAMETER(ExtendedParameters);
+    UNREFERENCED_PARAMETER(ExtendedParametersCount);
+    ExFreePoolWithTag(P, Tag);
 }
 
 VOID ExFreePool(PVOID P)

@@ -21,7 +21,7 @@
  * 5. The item is not touched any more once its routine has been called.
  * 6. In a forked child the workers are gone; the first item that is queued there makes new ones.
  * 7. Queueing an item that is in a queue, or that has no routine, or for a queue that does not exist, and returning
- *    from a routine above PASSIVE_LEVEL are bugchecks.
+ *    from a routine above PASSIVE_LEVEL or as the owner of a mutex are bugchecks.
  */
 #include "exp.h"
 
@@ -100,6 +100,9 @@ static VOID ExpRunItem(PWORK_QUEUE_ITEM Item)
     if (KeGetCurrentIrql() != PASSIVE_LEVEL) {
         KeBugCheckEx(WORKER_THREAD_RETURNED_AT_BAD_IRQL, (ULONG_PTR)Routine, KeGetCurrentIrql(), (ULONG_PTR)Parameter,
                      (ULONG_PTR)Item);
+    }
+    if (!IsListEmpty(&KiCurrentThread()->MutantListHead)) {
+        KeBugCheckEx(SYSTEM_EXIT_OWNED_MUTEX, (ULONG_PTR)Routine, (ULONG_PTR)Parameter, (ULONG_PTR)Item, 0);
     }
 }
 

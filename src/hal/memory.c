@@ -4,28 +4,38 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static PVOID HalpAllocateZeroed(SIZE_T Size, SIZE_T Alignment)
+static PVOID HalpAllocate(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
 {
     PVOID Memory;
 
     if (Alignment <= MEMORY_ALLOCATION_ALIGNMENT) {
         C_ASSERT(_Alignof(max_align_t) >= MEMORY_ALLOCATION_ALIGNMENT);
-        return calloc(1, Size);
+        return Zero ? calloc(1, Size) : malloc(Size);
     }
     if (posix_memalign(&Memory, Alignment, Size) != 0) {
         return NULL;
     }
-    return memset(Memory, 0, Size);
+    return Zero ? memset(Memory, 0, Size) : Memory;
 }
 
 /* The heap is no cancellation point but may change errno, even when it succeeds. A block has room for HalpDeferred. */
-PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
+static PVOID HalpAllocateFromHeap(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
 {
     int Error = errno;
-    PVOID Memory = HalpAllocateZeroed(Size > sizeof(PVOID) ? Size : sizeof(PVOID), Alignment);
+    PVOID Memory = HalpAllocate(Size > sizeof(PVOID) ? Size : sizeof(PVOID), Alignment, Zero);
 
     errno = Error;
     return Memory;
+}
+
+PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
+{
+    return HalpAllocateFromHeap(Size, Alignment, TRUE);
+}
+
+PVOID HalAllocateUninitialized(SIZE_T Size, SIZE_T Alignment)
+{
+    return HalpAllocateFromHeap(Size, Alignment, FALSE);
 }
 
 /*

@@ -4,15 +4,18 @@
 #include "dpc.h"
 #include "interrupt.h"
 
-/* The parameters are those that NT reports with each code. */
+/*
+ * The code names the condition that does not hold: "A call to KeLowerIrql is valid if it specifies NewIrql <= CurrentIrql.
+ * A call to KeRaiseIrql is valid if the caller specifies NewIrql >= CurrentIrql." (the page of KeRaiseIrql)
+ */
 VOID KiRaiseIrqlFailure(KIRQL OldIrql, KIRQL NewIrql)
 {
-    KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, NewIrql, OldIrql, 0, (ULONG_PTR)__builtin_return_address(0));
+    KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, OldIrql, NewIrql, 0, (ULONG_PTR)__builtin_return_address(0));
 }
 
 VOID KiLowerIrqlFailure(KIRQL OldIrql, KIRQL NewIrql)
 {
-    KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, OldIrql, NewIrql, 0, 0);
+    KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, NewIrql, OldIrql, 0, (ULONG_PTR)__builtin_return_address(0));
 }
 
 KIRQL KeGetCurrentIrql(VOID)

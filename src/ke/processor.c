@@ -276,6 +276,18 @@ ULONG KeGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber)
     return Number;
 }
 
+/* A DPC that spins on or runs long holds up the DPCs behind it and the threads that want this processor. */
+ULONG KeShouldYieldProcessor(VOID)
+{
+    PKTHREAD Thread = KiEnterLocked(&KiProcessorWaitLock);
+    PKPRCB Prcb = Thread->Prcb;
+    /* relaxed: a hint */
+    BOOLEAN Wanted = Prcb != NULL && (__atomic_load_n(&Prcb->DpcData[0].DpcQueueDepth, __ATOMIC_RELAXED) != 0 ||
+                                      KiNextWaiterFor(Prcb, &KiProcessorWaitList) != NULL);
+    KiExitLocked(&KiProcessorWaitLock, Thread);
+    return Wanted;
+}
+
 ULONG KeGetCurrentProcessorNumber(VOID)
 {
     return KiCurrentProcessorNumber(KiCurrentThread());

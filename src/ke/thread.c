@@ -353,11 +353,12 @@ PKTHREAD KiAdoptThread(VOID)
     return HalCurrentThread;
 }
 
-/* The verifier: a mutex of the kernel must not outlive its owner, while a mutant of a program is abandoned. */
+/* A mutex of the kernel must not outlive its owner, while a mutant of a program is abandoned. A thread of the host may end
+   at any point of a test, so its mutexes are abandoned too. */
 static VOID KiCheckThreadAtExit(PKTHREAD Thread)
 {
     BOOLEAN Verified = KiVerifierEnabled && !Thread->Foreign;
-    for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; Verified && Entry != &Thread->MutantListHead;
+    for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; !Thread->Foreign && Entry != &Thread->MutantListHead;
          Entry = Entry->Flink) {
         PKMUTANT Mutant = CONTAINING_RECORD(Entry, KMUTANT, MutantListEntry);
         if (Mutant->ApcDisable != 0) {

@@ -22,6 +22,16 @@ ULONGLONG KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp)
     return HalDispatch.QueryInterruptTime();
 }
 
+ULONGLONG KeQueryUnbiasedInterruptTime(VOID)
+{
+    return KeQueryInterruptTime();
+}
+
+ULONGLONG KeQueryUnbiasedInterruptTimePrecise(PULONG64 QpcTimeStamp)
+{
+    return KeQueryInterruptTimePrecise(QpcTimeStamp);
+}
+
 VOID KeQueryTickCount(PLARGE_INTEGER CurrentCount)
 {
     CurrentCount->QuadPart = (LONGLONG)(HalDispatch.QueryInterruptTime() / KI_TICK);

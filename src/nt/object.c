@@ -228,26 +228,7 @@ static ULONG NtpNameSize(ULONG Length)
 
 static NTSTATUS NtpQueryObjectName(PVOID Object, PNTP_ANSWER Answer)
 {
-    POBJECT_NAME_INFORMATION Information = Answer->Information;
-    ULONG Room = Answer->Length >= sizeof(*Information) ? (Answer->Length - sizeof(*Information)) / sizeof(WCHAR) : 0;
-    ULONG Length;
-    BOOLEAN Fits =
-        ObpQueryPath(Object, Room != 0 ? (PWCHAR)(Information + 1) : NULL, Room != 0 ? Room - 1 : 0, &Length);
-    Answer->Needed = Length != 0 ? NtpNameSize(Length) : sizeof(*Information);
-    if (Length > UNICODE_STRING_MAX_CHARS - 1) {
-        return STATUS_NAME_TOO_LONG;
-    }
-    if (!Fits || Answer->Length < Answer->Needed) {
-        return STATUS_INFO_LENGTH_MISMATCH;
-    }
-    memset(Information, 0, sizeof(*Information));
-    if (Length != 0) {
-        Information->Name.Buffer = (PWCHAR)(Information + 1);
-        Information->Name.Buffer[Length] = 0;
-        Information->Name.Length = (USHORT)(Length * sizeof(WCHAR));
-        Information->Name.MaximumLength = Information->Name.Length + (USHORT)sizeof(WCHAR);
-    }
-    return STATUS_SUCCESS;
+    return ObQueryNameString(Object, Answer->Information, Answer->Length, &Answer->Needed);
 }
 
 static NTSTATUS NtpQueryObjectBasic(HANDLE Handle, PVOID Object, ACCESS_MASK GrantedAccess, PNTP_ANSWER Answer)

@@ -13,9 +13,10 @@ NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, const NTP_HEIRLOOMS *Heirl
                                         ThreadHandle, ClientId));
 }
 
-NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
-                       PCLIENT_ID ClientId)
+static NTSTATUS NtpOpenProcess(KPROCESSOR_MODE Mode, PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess,
+                               POBJECT_ATTRIBUTES ObjectAttributes, PCLIENT_ID ClientId)
 {
+    const ULONG Refused = Mode != KernelMode ? OBJ_KERNEL_HANDLE : 0;
     if (!NtpClearHandle(ProcessHandle) || ObjectAttributes == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
@@ -23,7 +24,6 @@ NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT
         return STATUS_INVALID_PARAMETER_MIX;
     }
     HANDLE ProcessId = ClientId->UniqueProcess;
-    NTP_SERVICE_UNTIL_RETURN();
     if (ClientId->UniqueThread != NULL) {
         PETHREAD Thread;
         if (!NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
@@ -32,20 +32,32 @@ NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT
         ObDereferenceObject(Thread);
         ProcessId = PsGetCurrentProcessId();
     }
-    return PspOpenProcess(ProcessId, ObjectAttributes->Attributes, DesiredAccess, ProcessHandle);
+    return PspOpenProcess(Mode, ProcessId, ObjectAttributes->Attributes & ~Refused, DesiredAccess, ProcessHandle);
 }
 
-static NTSTATUS NtpReferenceProcess(HANDLE ProcessHandle, ACCESS_MASK DesiredAccess, PEPROCESS *Process)
+NTSTATUS NtOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                       PCLIENT_ID ClientId)
 {
-    return ObReferenceObjectByHandle(ProcessHandle, DesiredAccess, *PsProcessType, UserMode, (PVOID *)Process, NULL);
+    return NTP_SERVICE(NtpOpenProcess(UserMode, ProcessHandle, DesiredAccess, ObjectAttributes, ClientId));
 }
 
-NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
+NTSTATUS ZwOpenProcess(PHANDLE ProcessHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                       PCLIENT_ID ClientId)
+{
+    return NTP_SERVICE(NtpOpenProcess(KernelMode, ProcessHandle, DesiredAccess, ObjectAttributes, ClientId));
+}
+
+static NTSTATUS NtpReferenceProcess(HANDLE ProcessHandle, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE Mode,
+                                    PEPROCESS *Process)
+{
+    return ObReferenceObjectByHandle(ProcessHandle, DesiredAccess, *PsProcessType, Mode, (PVOID *)Process, NULL);
+}
+
+static NTSTATUS NtpTerminateProcess(KPROCESSOR_MODE Mode, HANDLE ProcessHandle, NTSTATUS ExitStatus)
 {
     HANDLE Handle = ProcessHandle != NULL ? ProcessHandle : NtCurrentProcess();
     PEPROCESS Process;
-    NTP_SERVICE_UNTIL_RETURN();
-    NTSTATUS Status = NtpReferenceProcess(Handle, PROCESS_TERMINATE, &Process);
+    NTSTATUS Status = NtpReferenceProcess(Handle, PROCESS_TERMINATE, Mode, &Process);
     if (NT_SUCCESS(Status)) {
         Status = PspTerminateProcess(Process, ExitStatus);
         ObDereferenceObject(Process);
@@ -53,10 +65,20 @@ NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
     return Status;
 }
 
+NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
+{
+    return NTP_SERVICE(NtpTerminateProcess(UserMode, ProcessHandle, ExitStatus));
+}
+
+NTSTATUS ZwTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus)
+{
+    return NTP_SERVICE(NtpTerminateProcess(KernelMode, ProcessHandle, ExitStatus));
+}
+
 static NTSTATUS NtpRequestOfProcess(HANDLE ProcessHandle, NTSTATUS (*Request)(PEPROCESS Process))
 {
     PEPROCESS Process;
-    NTSTATUS Status = NtpReferenceProcess(ProcessHandle, PROCESS_SUSPEND_RESUME, &Process);
+    NTSTATUS Status = NtpReferenceProcess(ProcessHandle, PROCESS_SUSPEND_RESUME, UserMode, &Process);
     if (NT_SUCCESS(Status)) {
         Status = Request(Process);
         ObDereferenceObject(Process);

@@ -103,22 +103,22 @@ static NTSTATUS NtpQueryProcess(PEPROCESS Process, PROCESSINFOCLASS Class, PVOID
     }
 }
 
-static NTSTATUS NtpReferenceProcessFor(HANDLE Handle, ACCESS_MASK Access, PVOID Information, ULONG Length,
-                                       ULONG Required, PEPROCESS *Process)
+static NTSTATUS NtpReferenceProcessFor(KPROCESSOR_MODE Mode, HANDLE Handle, ACCESS_MASK Access, PVOID Information,
+                                       ULONG Length, ULONG Required, PEPROCESS *Process)
 {
     NTSTATUS Status = NtpCheckQuery(Required != 0, Information, Length, Required);
     return NT_SUCCESS(Status)
-               ? ObReferenceObjectByHandle(Handle, Access, *PsProcessType, UserMode, (PVOID *)Process, NULL)
+               ? ObReferenceObjectByHandle(Handle, Access, *PsProcessType, Mode, (PVOID *)Process, NULL)
                : Status;
 }
 
-NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
-                                   PVOID ProcessInformation, ULONG ProcessInformationLength, PULONG ReturnLength)
+static NTSTATUS NtpQueryInformationProcess(KPROCESSOR_MODE Mode, HANDLE ProcessHandle,
+                                           PROCESSINFOCLASS ProcessInformationClass, PVOID ProcessInformation,
+                                           ULONG ProcessInformationLength, PULONG ReturnLength)
 {
     ULONG Required = NtpSizeOfProcessQuery(ProcessInformationClass);
     PEPROCESS Process;
-    NTP_SERVICE_UNTIL_RETURN();
-    NTSTATUS Status = NtpReferenceProcessFor(ProcessHandle, PROCESS_QUERY_LIMITED_INFORMATION, ProcessInformation,
+    NTSTATUS Status = NtpReferenceProcessFor(Mode, ProcessHandle, PROCESS_QUERY_LIMITED_INFORMATION, ProcessInformation,
                                              ProcessInformationLength, Required, &Process);
     if (!NT_SUCCESS(Status)) {
         return Status;
@@ -129,6 +129,20 @@ NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS Proces
         NtpReturnLength(ReturnLength, Required);
     }
     return Status;
+}
+
+NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                   PVOID ProcessInformation, ULONG ProcessInformationLength, PULONG ReturnLength)
+{
+    return NTP_SERVICE(NtpQueryInformationProcess(UserMode, ProcessHandle, ProcessInformationClass, ProcessInformation,
+                                                  ProcessInformationLength, ReturnLength));
+}
+
+NTSTATUS ZwQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                   PVOID ProcessInformation, ULONG ProcessInformationLength, PULONG ReturnLength)
+{
+    return NTP_SERVICE(NtpQueryInformationProcess(KernelMode, ProcessHandle, ProcessInformationClass,
+                                                  ProcessInformation, ProcessInformationLength, ReturnLength));
 }
 
 static NTSTATUS NtpSetProcessBase(PEPROCESS Process, KPRIORITY Base)
@@ -181,7 +195,7 @@ NTSTATUS NtSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessI
     PEPROCESS Process;
     NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status =
-        NtpReferenceProcessFor(ProcessHandle, PROCESS_SET_INFORMATION, ProcessInformation, ProcessInformationLength,
+        NtpReferenceProcessFor(UserMode, ProcessHandle, PROCESS_SET_INFORMATION, ProcessInformation, ProcessInformationLength,
                                NtpSizeOfProcessSetting(ProcessInformationClass), &Process);
     if (NT_SUCCESS(Status)) {
         Status = NtpSetProcess(Process, ProcessInformationClass, ProcessInformation);

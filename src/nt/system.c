@@ -1,13 +1,8 @@
 /* system.c: the time, the resolution of the clock, and the threads of the process one by one. */
 #include "ntp.h"
 
+#include "../ex/exp.h"
 #include "../ps/psp.h"
-
-#define NTP_COARSEST_RESOLUTION 156250u /* in 100 ns: NT's clock tick */
-#define NTP_FINEST_RESOLUTION 5000u
-
-/* What the process has requested in 100 ns; 0: nothing. The clock has the resolution of the host, whatever is here. */
-static volatile ULONG NtpRequestedResolution;
 
 NTSTATUS NtQuerySystemTime(PLARGE_INTEGER SystemTime)
 {
@@ -18,37 +13,23 @@ NTSTATUS NtQuerySystemTime(PLARGE_INTEGER SystemTime)
     return STATUS_SUCCESS;
 }
 
-static ULONG NtpCurrentResolution(ULONG Requested)
-{
-    return Requested != 0 ? Requested : NTP_COARSEST_RESOLUTION;
-}
-
 NTSTATUS NtQueryTimerResolution(PULONG MaximumTime, PULONG MinimumTime, PULONG CurrentTime)
 {
     if (MaximumTime == NULL || MinimumTime == NULL || CurrentTime == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
-    *MaximumTime = NTP_COARSEST_RESOLUTION;
-    *MinimumTime = NTP_FINEST_RESOLUTION;
-    /* relaxed: advisory only, publishes nothing */
-    *CurrentTime = NtpCurrentResolution(__atomic_load_n(&NtpRequestedResolution, __ATOMIC_RELAXED));
+    ExQueryTimerResolution(MaximumTime, MinimumTime, CurrentTime);
     return STATUS_SUCCESS;
 }
 
 NTSTATUS NtSetTimerResolution(ULONG DesiredTime, BOOLEAN SetResolution, PULONG ActualTime)
 {
-    ULONG Wanted = DesiredTime < NTP_FINEST_RESOLUTION ? NTP_FINEST_RESOLUTION : DesiredTime;
-    ULONG Before;
     if (ActualTime == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
-    if (Wanted > NTP_COARSEST_RESOLUTION) {
-        Wanted = NTP_COARSEST_RESOLUTION;
-    }
-    /* relaxed: as above */
-    Before = __atomic_exchange_n(&NtpRequestedResolution, SetResolution ? Wanted : 0, __ATOMIC_RELAXED);
-    *ActualTime = NtpCurrentResolution(SetResolution ? Wanted : 0);
-    return SetResolution || Before != 0 ? STATUS_SUCCESS : STATUS_TIMER_RESOLUTION_NOT_SET;
+    return ExpSetProcessResolution(DesiredTime, SetResolution, ActualTime) || SetResolution
+               ? STATUS_SUCCESS
+               : STATUS_TIMER_RESOLUTION_NOT_SET;
 }
 
 /* A thread of the program in a slot from Number on, referenced; NULL: there is none. */

@@ -17,9 +17,15 @@
 #define NTP_HIGHEST_INCREMENT 2
 #define NTP_SATURATING_INCREMENT ((HIGH_PRIORITY + 1) / 2)
 
+static NTSTATUS NtpReferenceThreadAs(KPROCESSOR_MODE Mode, HANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
+                                     PETHREAD *Thread)
+{
+    return ObReferenceObjectByHandle(ThreadHandle, DesiredAccess, *PsThreadType, Mode, (PVOID *)Thread, NULL);
+}
+
 static NTSTATUS NtpReferenceThread(HANDLE ThreadHandle, ACCESS_MASK DesiredAccess, PETHREAD *Thread)
 {
-    return ObReferenceObjectByHandle(ThreadHandle, DesiredAccess, *PsThreadType, UserMode, (PVOID *)Thread, NULL);
+    return NtpReferenceThreadAs(UserMode, ThreadHandle, DesiredAccess, Thread);
 }
 
 /* Creating. */
@@ -114,9 +120,10 @@ NTSTATUS NtCreateThreadEx(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJE
 
 /* Opening. */
 
-NTSTATUS NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
-                      PCLIENT_ID ClientId)
+static NTSTATUS NtpOpenThread(KPROCESSOR_MODE Mode, PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
+                              POBJECT_ATTRIBUTES ObjectAttributes, PCLIENT_ID ClientId)
 {
+    const ULONG Refused = Mode != KernelMode ? OBJ_KERNEL_HANDLE : 0;
     PETHREAD Thread;
     if (!NtpClearHandle(ThreadHandle) || ObjectAttributes == NULL) {
         return STATUS_ACCESS_VIOLATION;
@@ -124,18 +131,29 @@ NTSTATUS NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_A
     if (ClientId == NULL || ObjectAttributes->ObjectName != NULL) {
         return STATUS_INVALID_PARAMETER_MIX;
     }
-    NTP_SERVICE_UNTIL_RETURN();
     if ((ClientId->UniqueProcess != NULL && ClientId->UniqueProcess != PsGetCurrentProcessId()) ||
         !NT_SUCCESS(PsLookupThreadByThreadId(ClientId->UniqueThread, &Thread))) {
         return STATUS_INVALID_CID;
     }
     NTSTATUS Status = STATUS_ACCESS_DENIED;
-    if (DesiredAccess != 0) {
-        Status = ObOpenObjectByPointer(Thread, ObjectAttributes->Attributes & ~(ULONG)OBJ_KERNEL_HANDLE, NULL,
-                                       DesiredAccess, *PsThreadType, UserMode, ThreadHandle);
+    if (DesiredAccess != 0 || Mode == KernelMode) {
+        Status = ObOpenObjectByPointer(Thread, ObjectAttributes->Attributes & ~Refused, NULL, DesiredAccess,
+                                       *PsThreadType, Mode, ThreadHandle);
     }
     ObDereferenceObject(Thread);
     return Status;
+}
+
+NTSTATUS NtOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                      PCLIENT_ID ClientId)
+{
+    return NTP_SERVICE(NtpOpenThread(UserMode, ThreadHandle, DesiredAccess, ObjectAttributes, ClientId));
+}
+
+NTSTATUS ZwOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                      PCLIENT_ID ClientId)
+{
+    return NTP_SERVICE(NtpOpenThread(KernelMode, ThreadHandle, DesiredAccess, ObjectAttributes, ClientId));
 }
 
 /* Ending. */
@@ -287,8 +305,8 @@ static const NTP_THREAD_CLASS NtpSettings[MaxThreadInfoClass] = {
 
 /* Reports what is wrong in this order: class, length, buffer, handle. A larger right includes the limited one,
    whichever of them the handle was opened with. */
-static NTSTATUS NtpReferenceForClass(HANDLE ThreadHandle, const NTP_THREAD_CLASS *Classes, ULONG Class,
-                                     PVOID Information, ULONG Length, PETHREAD *Thread)
+static NTSTATUS NtpReferenceForClass(KPROCESSOR_MODE Mode, HANDLE ThreadHandle, const NTP_THREAD_CLASS *Classes,
+                                     ULONG Class, PVOID Information, ULONG Length, PETHREAD *Thread)
 {
     if (Class >= MaxThreadInfoClass || Classes[Class].Access == 0) {
         return STATUS_INVALID_INFO_CLASS;
@@ -299,9 +317,9 @@ static NTSTATUS NtpReferenceForClass(HANDLE ThreadHandle, const NTP_THREAD_CLASS
     if (Information == NULL && Length != 0) {
         return STATUS_ACCESS_VIOLATION;
     }
-    NTSTATUS Status = NtpReferenceThread(ThreadHandle, Classes[Class].Access, Thread);
+    NTSTATUS Status = NtpReferenceThreadAs(Mode, ThreadHandle, Classes[Class].Access, Thread);
     if (Status == STATUS_ACCESS_DENIED && Classes[Class].OtherAccess != 0) {
-        Status = NtpReferenceThread(ThreadHandle, Classes[Class].OtherAccess, Thread);
+        Status = NtpReferenceThreadAs(Mode, ThreadHandle, Classes[Class].OtherAccess, Thread);
     }
     return Status;
 }
@@ -411,7 +429,7 @@ NTSTATUS NtQueryInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInf
     PETHREAD Thread;
     ULONG Needed;
     NTP_SERVICE_UNTIL_RETURN();
-    NTSTATUS Status = NtpReferenceForClass(ThreadHandle, NtpQueries, ThreadInformationClass, ThreadInformation,
+    NTSTATUS Status = NtpReferenceForClass(UserMode, ThreadHandle, NtpQueries, ThreadInformationClass, ThreadInformation,
                                            ThreadInformationLength, &Thread);
     if (NT_SUCCESS(Status)) {
         Status = NtpQueryThread(Thread, ThreadInformationClass, ThreadInformation, ThreadInformationLength, &Needed);
@@ -521,16 +539,30 @@ static NTSTATUS NtpSetThread(PETHREAD Thread, THREADINFOCLASS Class, PVOID Infor
     }
 }
 
-NTSTATUS NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass, PVOID ThreadInformation,
-                                ULONG ThreadInformationLength)
+static NTSTATUS NtpSetInformationThread(KPROCESSOR_MODE Mode, HANDLE ThreadHandle,
+                                        THREADINFOCLASS ThreadInformationClass, PVOID ThreadInformation,
+                                        ULONG ThreadInformationLength)
 {
     PETHREAD Thread;
-    NTP_SERVICE_UNTIL_RETURN();
-    NTSTATUS Status = NtpReferenceForClass(ThreadHandle, NtpSettings, ThreadInformationClass, ThreadInformation,
+    NTSTATUS Status = NtpReferenceForClass(Mode, ThreadHandle, NtpSettings, ThreadInformationClass, ThreadInformation,
                                            ThreadInformationLength, &Thread);
     if (NT_SUCCESS(Status)) {
         Status = NtpSetThread(Thread, ThreadInformationClass, ThreadInformation);
         ObDereferenceObject(Thread);
     }
     return Status;
+}
+
+NTSTATUS NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass, PVOID ThreadInformation,
+                                ULONG ThreadInformationLength)
+{
+    return NTP_SERVICE(NtpSetInformationThread(UserMode, ThreadHandle, ThreadInformationClass, ThreadInformation,
+                                               ThreadInformationLength));
+}
+
+NTSTATUS ZwSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass, PVOID ThreadInformation,
+                                ULONG ThreadInformationLength)
+{
+    return NTP_SERVICE(NtpSetInformationThread(KernelMode, ThreadHandle, ThreadInformationClass, ThreadInformation,
+                                               ThreadInformationLength));
 }

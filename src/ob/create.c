@@ -70,7 +70,7 @@ static NTSTATUS ObpResolveFromRoot(POBP_REQUEST Request, POBP_CAPTURE Capture)
 static NTSTATUS ObpFinishRequest(POBP_REQUEST Request, POBP_CAPTURE Capture, PHANDLE Handle)
 {
     NTSTATUS Status;
-    Request->Handle = ObpReserveHandle();
+    Request->Handle = ObpReserveHandle(Request->Attributes);
     if (Request->Handle == NULL) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
@@ -224,6 +224,7 @@ typedef struct _OBP_SYSTEM_NAME {
 
 static const OBP_SYSTEM_NAME ObpSystemNames[] = {
     {u"\\KernelObjects", NULL, ObpNoRoot},
+    {u"\\Callback", NULL, ObpNoRoot},
     {u"\\Sessions", NULL, ObpNoRoot},
     {u"\\Sessions\\BNOLINKS", NULL, ObpNoRoot},
     {u"\\Sessions\\BNOLINKS\\0", &ObpNamesTarget, ObpNoRoot},

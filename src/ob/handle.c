@@ -31,14 +31,18 @@ OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT];
 KD_REGISTER_ROOT(ObpRoot);
 KD_REGISTER_LAYOUT(ObpLayout, OBP_LAYOUT);
 
-/* Guarded by Lock. Index 0 is no handle. */
-static struct {
+/* The indexes of handles of user mode, and those of kernel handles. Guarded by Lock. The first of each is no handle. */
+typedef struct _OBP_INDEXES {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
     ULONG Next;                      /* the lowest index never used */
+    ULONG Limit;
     ULONG FirstFree;
     ULONG LastFree;
     ULONG FreeCount;
-} ObpTable = {.Next = 1};
+} OBP_INDEXES, *POBP_INDEXES;
+
+static OBP_INDEXES ObpTable = {.Next = 1, .Limit = OBP_KERNEL_BASE};
+static OBP_INDEXES ObpKernelTable = {.Next = OBP_KERNEL_BASE + 1, .Limit = OBP_HANDLE_LIMIT};
 
 /* Allocates a table where there is none. If two threads race, the loser frees its own. */
 static BOOLEAN ObpPublish(PVOID volatile *Place, SIZE_T Size)
@@ -69,28 +73,31 @@ static BOOLEAN ObpEnsureLeaf(ULONG Index)
 }
 
 /* With the table locked. 0 and *Missing: the next index is new and the caller must allocate its leaf first. */
-static ULONG ObpTakeIndex(PULONG Missing)
+static ULONG ObpTakeIndex(POBP_INDEXES Table, PULONG Missing)
 {
     ULONG Index;
     *Missing = 0;
-    if (ObpTable.FreeCount < OBP_REUSE_DELAY && ObpTable.Next < OBP_HANDLE_LIMIT) {
-        if (ObpEntry(ObpTable.Next) == NULL) {
-            *Missing = ObpTable.Next;
+    if (Table->FreeCount < OBP_REUSE_DELAY && Table->Next < Table->Limit) {
+        if (ObpEntry(Table->Next) == NULL) {
+            *Missing = Table->Next;
             return 0;
         }
-        return ObpTable.Next++;
+        return Table->Next++;
     }
-    Index = ObpTable.FirstFree;
+    Index = Table->FirstFree;
     if (Index != 0) {
-        ObpTable.FirstFree = (ULONG)__atomic_load_n(&ObpEntry(Index)->Access, __ATOMIC_RELAXED);
-        ObpTable.FreeCount--;
+        Table->FirstFree = (ULONG)__atomic_load_n(&ObpEntry(Index)->Access, __ATOMIC_RELAXED);
+        Table->FreeCount--;
     }
     return Index;
 }
 
-/* A child of a process that left it handles opens those first. */
-static POBP_HANDLE_ENTRY ObpFindEntry(HANDLE Handle)
+/* A child of a process that left it handles opens those first. Kernel handles are for kernel mode. */
+static POBP_HANDLE_ENTRY ObpFindEntry(HANDLE Handle, KPROCESSOR_MODE AccessMode)
 {
+    if (ObpIsKernelHandle(Handle)) {
+        return AccessMode == KernelMode ? ObpEntry(ObpIndexOfHandle(Handle)) : NULL;
+    }
     POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
     /* relaxed: a hint; before the adoption there is no entry at all */
     if (Entry == NULL && __atomic_load_n(&ObpAdoptionState, __ATOMIC_RELAXED) != ObpNothingToAdopt) {
@@ -100,18 +107,19 @@ static POBP_HANDLE_ENTRY ObpFindEntry(HANDLE Handle)
     return Entry;
 }
 
-HANDLE ObpReserveHandle(VOID)
+HANDLE ObpReserveHandle(ULONG HandleAttributes)
 {
+    POBP_INDEXES Table = HandleAttributes & OBJ_KERNEL_HANDLE ? &ObpKernelTable : &ObpTable;
     ULONG Index, Missing;
     if (__atomic_load_n(&ObpAdoptionState, __ATOMIC_RELAXED) != ObpNothingToAdopt) {
         ObpAdoptHandles();
     }
     do {
-        PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
-        Index = ObpTakeIndex(&Missing);
-        KiExitLocked(&ObpTable.Lock, Thread);
+        PKTHREAD Thread = KiEnterLocked(&Table->Lock);
+        Index = ObpTakeIndex(Table, &Missing);
+        KiExitLocked(&Table->Lock, Thread);
     } while (Missing != 0 && ObpEnsureLeaf(Missing));
-    return ULongToHandle(Index << 2);
+    return ObpHandleOfIndex(Index);
 }
 
 static ULONG64 ObpAccessWord(ULONG64 Previous, ULONG Low)
@@ -120,35 +128,36 @@ static ULONG64 ObpAccessWord(ULONG64 Previous, ULONG Low)
 }
 
 /* With the table locked. */
-static VOID ObpFreeIndex(ULONG Index)
+static VOID ObpFreeIndex(POBP_INDEXES Table, ULONG Index)
 {
     POBP_HANDLE_ENTRY Entry = ObpEntry(Index);
     /* relaxed: of a closed handle, read by holders of the lock only */
     __atomic_store_n(&Entry->Access, ObpAccessWord(__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED), 0),
                      __ATOMIC_RELAXED);
-    if (ObpTable.FreeCount == 0) {
-        ObpTable.FirstFree = Index;
+    if (Table->FreeCount == 0) {
+        Table->FirstFree = Index;
     } else {
-        POBP_HANDLE_ENTRY Last = ObpEntry(ObpTable.LastFree);
+        POBP_HANDLE_ENTRY Last = ObpEntry(Table->LastFree);
         __atomic_store_n(&Last->Access, ObpAccessWord(__atomic_load_n(&Last->Access, __ATOMIC_RELAXED), Index),
                          __ATOMIC_RELAXED);
     }
-    ObpTable.LastFree = Index;
-    ObpTable.FreeCount++;
+    Table->LastFree = Index;
+    Table->FreeCount++;
 }
 
 /* Also of a handle that was just closed. */
 VOID ObpCancelReservedHandle(HANDLE Handle)
 {
-    PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
-    ObpFreeIndex(HandleToULong(Handle) >> 2);
-    KiExitLocked(&ObpTable.Lock, Thread);
+    POBP_INDEXES Table = ObpIsKernelHandle(Handle) ? &ObpKernelTable : &ObpTable;
+    PKTHREAD Thread = KiEnterLocked(&Table->Lock);
+    ObpFreeIndex(Table, ObpIndexOfHandle(Handle));
+    KiExitLocked(&Table->Lock, Thread);
 }
 
 BOOLEAN ObpReserveHandleValue(HANDLE Handle)
 {
     ULONG Index = HandleToULong(Handle) >> 2;
-    BOOLEAN Possible = Index != 0 && Index < OBP_HANDLE_LIMIT && (HandleToULong(Handle) & 3) == 0;
+    BOOLEAN Possible = Index != 0 && Index < OBP_KERNEL_BASE && (HandleToULong(Handle) & 3) == 0;
     return Possible && ObpEnsureLeaf(Index) && __atomic_load_n(&ObpEntry(Index)->Object, __ATOMIC_RELAXED) == 0;
 }
 
@@ -160,7 +169,7 @@ VOID ObpFreeValuesBelow(HANDLE Highest)
         BOOLEAN Usable = ObpEntry(Index) != NULL || ObpEnsureLeaf(Index);
         PKTHREAD Thread = KiEnterLocked(&ObpTable.Lock);
         if (Usable && __atomic_load_n(&ObpEntry(Index)->Object, __ATOMIC_RELAXED) == 0) {
-            ObpFreeIndex(Index);
+            ObpFreeIndex(&ObpTable, Index);
         }
         ObpTable.Next = Index + 1;
         KiExitLocked(&ObpTable.Lock, Thread);
@@ -187,7 +196,7 @@ HANDLE ObpNextHandle(HANDLE Handle)
 static LONG_PTR ObpFillEntry(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
-    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle, KernelMode);
     ULONG64 Attributes = ((HandleAttributes & OBJ_INHERIT) ? OBP_INHERIT : 0) |
                          ((HandleAttributes & OBJ_PROTECT_CLOSE) ? OBP_PROTECT : 0);
     ULONG64 Incarnation = (__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) >> 32) + 1;
@@ -240,7 +249,7 @@ NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STA
     }
     Status = ObpGrantAccess(ObpHeaderOf(Object)->Type, DesiredAccess, AccessMode, &GrantedAccess);
     if (NT_SUCCESS(Status)) {
-        HANDLE Reserved = ObpReserveHandle();
+        HANDLE Reserved = ObpReserveHandle(HandleAttributes);
         if (Reserved != NULL) {
             ObpOpenReservedHandle(Reserved, Object, HandleAttributes, GrantedAccess);
             *Handle = Reserved;
@@ -345,7 +354,7 @@ NTSTATUS ObpReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, PO
                                     KPROCESSOR_MODE AccessMode, PVOID *Object,
                                     POBJECT_HANDLE_INFORMATION HandleInformation)
 {
-    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle, AccessMode);
     OBP_REFERENCE Reference;
     NTSTATUS Status = STATUS_SUCCESS;
     *Object = NULL;
@@ -423,7 +432,7 @@ static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, HANDLE Handle)
 /* The verifier stops at a driver that closes a handle it does not own; a program only gets the status. */
 NTSTATUS ObCloseHandle(HANDLE Handle, KPROCESSOR_MODE PreviousMode)
 {
-    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle, PreviousMode);
     NTSTATUS Status = Entry != NULL ? ObpCloseEntry(Entry, Handle) : STATUS_INVALID_HANDLE;
     if (!NT_SUCCESS(Status) && KiVerifierEnabled && PreviousMode == KernelMode && Handle != NULL &&
         !ObpIsPseudoHandle(Handle)) {
@@ -444,7 +453,7 @@ NTSTATUS ZwClose(HANDLE Handle)
 
 NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectFromClose)
 {
-    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle, UserMode);
     ULONG64 Attributes = (Inherit ? OBP_INHERIT : 0) | (ProtectFromClose ? OBP_PROTECT : 0);
     ULONG64 Word = Entry != NULL ? __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) : 0;
     /* relaxed: the attributes publish nothing */
@@ -456,7 +465,7 @@ NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectF
 
 NTSTATUS ObpQueryHandleAttributes(HANDLE Handle, BOOLEAN *Inherit, BOOLEAN *ProtectFromClose)
 {
-    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle);
+    POBP_HANDLE_ENTRY Entry = ObpFindEntry(Handle, KernelMode);
     ULONG64 Word = Entry != NULL ? __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) : 0;
     *Inherit = (Word & OBP_INHERIT) != 0;
     *ProtectFromClose = (Word & OBP_PROTECT) != 0;

@@ -577,6 +577,29 @@ BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length)
     return Fits;
 }
 
+NTSTATUS ObQueryNameString(PVOID Object, POBJECT_NAME_INFORMATION ObjectNameInfo, ULONG Length, PULONG ReturnLength)
+{
+    ULONG Room = Length >= sizeof(*ObjectNameInfo) ? (Length - sizeof(*ObjectNameInfo)) / sizeof(WCHAR) : 0;
+    ULONG Characters;
+    BOOLEAN Fits = ObpQueryPath(Object, Room != 0 ? (PWCHAR)(ObjectNameInfo + 1) : NULL, Room != 0 ? Room - 1 : 0,
+                                &Characters);
+    *ReturnLength = (ULONG)sizeof(*ObjectNameInfo) + (Characters != 0 ? (Characters + 1) * (ULONG)sizeof(WCHAR) : 0);
+    if (Characters > UNICODE_STRING_MAX_CHARS - 1) {
+        return STATUS_NAME_TOO_LONG;
+    }
+    if (!Fits || Length < *ReturnLength) {
+        return STATUS_INFO_LENGTH_MISMATCH;
+    }
+    memset(ObjectNameInfo, 0, sizeof(*ObjectNameInfo));
+    if (Characters != 0) {
+        ObjectNameInfo->Name.Buffer = (PWCHAR)(ObjectNameInfo + 1);
+        ObjectNameInfo->Name.Buffer[Characters] = 0;
+        ObjectNameInfo->Name.Length = (USHORT)(Characters * sizeof(WCHAR));
+        ObjectNameInfo->Name.MaximumLength = ObjectNameInfo->Name.Length + (USHORT)sizeof(WCHAR);
+    }
+    return STATUS_SUCCESS;
+}
+
 VOID ObpVisitEntries(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit, PVOID Context)
 {
     PKTHREAD Thread;

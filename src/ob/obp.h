@@ -145,13 +145,13 @@ NTSTATUS ObpCreateHandle(POBJECT_TYPE Type, SIZE_T BodySize, POBJECT_ATTRIBUTES 
 NTSTATUS ObpOpenHandle(POBJECT_TYPE Type, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess, PHANDLE Handle);
 
 /* handle.c. A reserved handle is not open yet; opening it cannot fail. */
-HANDLE ObpReserveHandle(VOID); /* NULL: no memory, or too many handles */
+HANDLE ObpReserveHandle(ULONG HandleAttributes); /* NULL: no memory, or too many handles */
 VOID ObpOpenReservedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess);
 /* The same for a handle that the world has counted already. */
 VOID ObpOpenCountedHandle(HANDLE Handle, PVOID Object, ULONG HandleAttributes, ACCESS_MASK GrantedAccess);
 VOID ObpChangeSharedHandles(PVOID Object, LONG Change); /* share.c */
 VOID ObpCancelReservedHandle(HANDLE Handle);
-NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectFromClose);
+NTSTATUS ObpSetHandleAttributes(HANDLE Handle, BOOLEAN Inherit, BOOLEAN ProtectFromClose); /* for user mode */
 NTSTATUS ObpQueryHandleAttributes(HANDLE Handle, BOOLEAN *Inherit, BOOLEAN *ProtectFromClose);
 
 /* The types, linked by NextType. */
@@ -177,7 +177,10 @@ NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_M
 
 /*
  * The handle table. A handle is the index of an entry times four. Entries live in leaves, leaves hang on branches,
- * branches on a root; leaves and branches are added when needed and never removed. An entry is two words:
+ * branches on a root; leaves and branches are added when needed and never removed. The last indexes are those of kernel
+ * handles (OBJ_KERNEL_HANDLE), whose values are in the upper half of the address space: the fast path of a lookup finds
+ * no entry for such a value, nor for the index behind it, and the slow path finds it for kernel mode. An entry is two
+ * words:
  *
  *      63          48 47                              4  3  2   1    0
  *     +--------------+---------------------------------+-----+----+----+
@@ -194,8 +197,11 @@ NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_M
 #define OBP_LEAF 256
 #define OBP_BRANCH 512
 #define OBP_ROOT 128
+#define OBP_KERNEL_ROOT 8 /* of them, the last */
 
 #define OBP_HANDLE_LIMIT (OBP_LEAF * OBP_BRANCH * OBP_ROOT)
+#define OBP_KERNEL_BASE (OBP_LEAF * OBP_BRANCH * (OBP_ROOT - OBP_KERNEL_ROOT)) /* no handle, as index 0 */
+#define OBP_KERNEL_HANDLE 0xffffffff80000000ull
 #define OBP_INHERIT 1ull
 #define OBP_PROTECT 2ull
 #define OBP_ATTRIBUTES (OBP_INHERIT | OBP_PROTECT)
@@ -231,11 +237,11 @@ FORCEINLINE ULONG ObpPrepaidOf(ULONG64 Word)
 }
 
 /* NULL: the entry's leaf does not exist. */
-FORCEINLINE POBP_HANDLE_ENTRY ObpEntry(ULONG_PTR Index)
+FORCEINLINE POBP_HANDLE_ENTRY ObpEntryBelow(ULONG_PTR Index, ULONG_PTR Limit)
 {
     OBP_BRANCH_TABLE *Branch;
     OBP_LEAF_TABLE *Leaf;
-    if (Index - 1 >= OBP_HANDLE_LIMIT - 1) { /* 0 is no handle */
+    if (Index - 1 >= Limit - 1) { /* 0 is no handle */
         return NULL;
     }
     /* acquire, both: pair with the release in ObpPublish */
@@ -247,9 +253,33 @@ FORCEINLINE POBP_HANDLE_ENTRY ObpEntry(ULONG_PTR Index)
     return __builtin_expect(Leaf != NULL, TRUE) ? &Leaf->Entry[Index % OBP_LEAF] : NULL;
 }
 
+FORCEINLINE POBP_HANDLE_ENTRY ObpEntry(ULONG_PTR Index)
+{
+    return ObpEntryBelow(Index, OBP_HANDLE_LIMIT);
+}
+
+/* NULL also for a kernel handle. */
 FORCEINLINE POBP_HANDLE_ENTRY ObpEntryOfHandle(HANDLE Handle)
 {
-    return ObpEntry((ULONG_PTR)Handle >> 2);
+    return ObpEntryBelow((ULONG_PTR)Handle >> 2, OBP_KERNEL_BASE);
+}
+
+FORCEINLINE BOOLEAN ObpIsKernelHandle(HANDLE Handle)
+{
+    return (ULONG_PTR)Handle >= OBP_KERNEL_HANDLE;
+}
+
+/* Of any handle that was reserved, or of a value that may be none. */
+FORCEINLINE ULONG ObpIndexOfHandle(HANDLE Handle)
+{
+    ULONG_PTR Value = (ULONG_PTR)Handle;
+    return ObpIsKernelHandle(Handle) ? OBP_KERNEL_BASE + (ULONG)((Value - OBP_KERNEL_HANDLE) >> 2) : (ULONG)Value >> 2;
+}
+
+FORCEINLINE HANDLE ObpHandleOfIndex(ULONG Index)
+{
+    ULONG_PTR Kernel = OBP_KERNEL_HANDLE + ((ULONG_PTR)(Index - OBP_KERNEL_BASE) << 2);
+    return Index >= OBP_KERNEL_BASE ? (HANDLE)Kernel : ULongToHandle(Index << 2);
 }
 
 /* acquire: pairs with the release in ObpOpenReservedHandle and ObpPayInAdvance */

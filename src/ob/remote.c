@@ -14,13 +14,15 @@ NTSTATUS ObpTakeParcel(const OBP_PICKUP *Pickup, KPROCESSOR_MODE AccessMode, POB
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    *Parcel = (OBP_PARCEL){Object, Information.GrantedAccess, Pickup->Attributes & (OBJ_INHERIT | OBJ_PROTECT_CLOSE), FALSE};
+    const ULONG Kept = OBJ_INHERIT | OBJ_PROTECT_CLOSE | (AccessMode == KernelMode ? OBJ_KERNEL_HANDLE : 0);
+    *Parcel = (OBP_PARCEL){Object, Information.GrantedAccess, Pickup->Attributes & Kept, FALSE};
     if (!(Pickup->Options & DUPLICATE_SAME_ACCESS)) {
         Status = ObpGrantAccess(ObpHeaderOf(Object)->Type, Pickup->DesiredAccess, AccessMode, &Parcel->GrantedAccess);
     }
     if (Pickup->Options & DUPLICATE_SAME_ATTRIBUTES) {
         ObpQueryHandleAttributes(Pickup->Handle, &Inherit, &ProtectFromClose);
-        Parcel->Attributes = (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0);
+        Parcel->Attributes &= OBJ_KERNEL_HANDLE;
+        Parcel->Attributes |= (Inherit ? OBJ_INHERIT : 0) | (ProtectFromClose ? OBJ_PROTECT_CLOSE : 0);
     }
     if (!NT_SUCCESS(Status)) {
         ObpDropParcel(Parcel);
@@ -30,7 +32,7 @@ NTSTATUS ObpTakeParcel(const OBP_PICKUP *Pickup, KPROCESSOR_MODE AccessMode, POB
 
 NTSTATUS ObpDeliverParcel(POBP_PARCEL Parcel, PHANDLE Handle)
 {
-    HANDLE Reserved = ObpReserveHandle();
+    HANDLE Reserved = ObpReserveHandle(Parcel->Attributes);
     if (Reserved == NULL) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }

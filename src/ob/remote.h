@@ -12,7 +12,7 @@
 typedef struct _OBP_PARCEL {
     PVOID Object;                    /* a reference */
     ACCESS_MASK GrantedAccess;
-    ULONG Attributes;                /* OBJ_INHERIT, OBJ_PROTECT_CLOSE */
+    ULONG Attributes;                /* OBJ_INHERIT, OBJ_PROTECT_CLOSE, OBJ_KERNEL_HANDLE within the process */
     BOOLEAN Counted;                 /* the world has counted a handle for it already */
 } OBP_PARCEL, *POBP_PARCEL;
 

@@ -26,6 +26,11 @@ PEPROCESS PsGetCurrentProcess(VOID)
     return (PEPROCESS)KiCurrentThread()->Process;
 }
 
+PEPROCESS IoGetCurrentProcess(VOID)
+{
+    return PsGetCurrentProcess();
+}
+
 HANDLE PsGetProcessId(PEPROCESS Process)
 {
     return ULongToHandle(Process->Pcb.ProcessId);
@@ -226,16 +231,18 @@ NTSTATUS PsLookupProcessByProcessId(HANDLE ProcessId, PEPROCESS *Process)
     return *Process != NULL ? STATUS_SUCCESS : PspOpenOtherProcess(HandleToULong(ProcessId), Process);
 }
 
-NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle)
+NTSTATUS PspOpenProcess(KPROCESSOR_MODE AccessMode, HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess,
+                        PHANDLE ProcessHandle)
 {
     PEPROCESS Process;
     NTSTATUS Status = PsLookupProcessByProcessId(ProcessId, &Process);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = DesiredAccess == 0 ? STATUS_ACCESS_DENIED
-                                : ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType,
-                                                        UserMode, ProcessHandle);
+    Status = DesiredAccess == 0 && AccessMode != KernelMode
+                 ? STATUS_ACCESS_DENIED
+                 : ObOpenObjectByPointer(Process, Attributes, NULL, DesiredAccess, *PsProcessType, AccessMode,
+                                         ProcessHandle);
     ObDereferenceObject(Process);
     return Status;
 }

@@ -54,7 +54,8 @@ struct _OBP_HEIRLOOMS; /* ob/inherit.h */
 /* Two handles of the process: the second one stands for its first thread. Heirlooms NULL: it inherits no handle. */
 NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, const struct _OBP_HEIRLOOMS *Heirlooms, ULONG Attributes,
                           PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId);
-NTSTATUS PspOpenProcess(HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess, PHANDLE ProcessHandle);
+NTSTATUS PspOpenProcess(KPROCESSOR_MODE AccessMode, HANDLE ProcessId, ULONG Attributes, ACCESS_MASK DesiredAccess,
+                        PHANDLE ProcessHandle);
 NTSTATUS PspTerminateProcess(PEPROCESS Process, NTSTATUS ExitStatus);
 NTSTATUS PspSuspendProcess(PEPROCESS Process);
 NTSTATUS PspResumeProcess(PEPROCESS Process);

@@ -229,9 +229,29 @@ HANDLE PsGetCurrentThreadId(VOID)
     return PsGetThreadId(PsGetCurrentThread());
 }
 
+PEPROCESS PsGetThreadProcess(PETHREAD Thread)
+{
+    return (PEPROCESS)Thread->Tcb.Process;
+}
+
+PEPROCESS IoThreadToProcess(PETHREAD Thread)
+{
+    return PsGetThreadProcess(Thread);
+}
+
 HANDLE PsGetThreadProcessId(PETHREAD Thread)
 {
-    return PsGetProcessId((PEPROCESS)Thread->Tcb.Process);
+    return PsGetProcessId(PsGetThreadProcess(Thread));
+}
+
+KPROCESSOR_MODE ExGetPreviousMode(VOID)
+{
+    return KernelMode;
+}
+
+BOOLEAN IoIsSystemThread(PETHREAD Thread)
+{
+    return PsIsSystemThread(Thread);
 }
 
 BOOLEAN PspHasEnded(PETHREAD Thread)

@@ -17,7 +17,7 @@ LANGUAGES = {
 }
 # As C, everything that clang has to say, except for what the names and structures of Windows are.
 EVERYTHING = ["-Weverything", "-Wno-reserved-identifier", "-Wno-reserved-macro-identifier", "-Wno-padded",
-              "-Wno-declaration-after-statement", "-Wno-atomic-implicit-seq-cst", "-Wno-unknown-warning-option"]
+              "-Wno-declaration-after-statement", "-Wno-disabled-macro-expansion", "-Wno-atomic-implicit-seq-cst", "-Wno-unknown-warning-option"]
 MORE = {("C11", "clang"): EVERYTHING}
 COMPILERS = {"C11": ["gcc", "clang"], "C++17": ["g++", "clang++"]}
 FRONT_DOORS = ["interlock/ke.h", "ntddk.h", "windows.h"]

@@ -9,6 +9,108 @@
 
 #define TAG 0x74736554u
 
+static BOOLEAN is_filled(const UCHAR *block, SIZE_T size, UCHAR value)
+{
+    for (SIZE_T i = 0; i < size; i += 1) {
+        if (block[i] != value) {
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+/* Zeroed only where that is asked for. With the verifier what is not zeroed is filled, so both can be told. */
+static void test_contents(void **state)
+{
+    BOOLEAN verifier = KiVerifierEnabled;
+    (void)state;
+    KiVerifierEnabled = TRUE;
+    for (SIZE_T size = 1; size < 20000; size = size * 3 + 1) {
+        const struct {
+            UCHAR *block;
+            UCHAR value;
+        } blocks[] = {
+            {ExAllocatePool2(POOL_FLAG_NON_PAGED, size, TAG), 0},
+            {ExAllocatePool2(POOL_FLAG_NON_PAGED | POOL_FLAG_UNINITIALIZED, size, TAG), 0xcd},
+            {ExAllocatePool3(POOL_FLAG_PAGED, size, TAG, NULL, 0), 0},
+            {ExAllocatePoolWithTag(PagedPool, size, TAG), 0xcd},
+            {ExAllocatePool(NonPagedPool, size), 0xcd},
+            {ExAllocatePoolZero(NonPagedPoolNx, size, TAG), 0},
+            {ExAllocatePoolUninitialized(PagedPool, size, TAG), 0xcd},
+            {ExAllocatePoolQuotaZero(PagedPool, size, TAG), 0},
+            {ExAllocatePoolQuotaUninitialized(PagedPool, size, TAG), 0xcd},
+            {ExAllocatePoolPriorityZero(PagedPool, size, TAG, NormalPoolPriority), 0},
+            {ExAllocatePoolPriorityUninitialized(PagedPool, size, TAG, LowPoolPriority), 0xcd},
+            {ExAllocatePoolWithQuotaTag(PagedPool, size, TAG), 0xcd},
+            {ExAllocatePoolWithTagPriority(NonPagedPoolCacheAligned, size, TAG, HighPoolPriority), 0xcd},
+        };
+        for (ULONG i = 0; i < ARRAYSIZE(blocks); i += 1) {
+            assert_non_null(blocks[i].block);
+            assert_true(is_filled(blocks[i].block, size, blocks[i].value));
+        }
+        for (ULONG i = 0; i < ARRAYSIZE(blocks); i += 1) {
+            ExFreePool(blocks[i].block);
+        }
+    }
+    KiVerifierEnabled = verifier;
+    ExInitializeDriverRuntime(DrvRtPoolNxOptIn);
+}
+
+/* What is asked for zeroed is zeroed, also where other contents were. */
+static void test_memory_used_again(void **state)
+{
+    BOOLEAN verifier = KiVerifierEnabled;
+    (void)state;
+    KiVerifierEnabled = FALSE;
+    for (int i = 0; i < 100; i += 1) {
+        UCHAR *block = ExAllocatePoolUninitialized(NonPagedPoolNx, 1000, TAG);
+        memset(block, 0xa5, 1000);
+        ExFreePool2(block, TAG, NULL, 0);
+        block = ExAllocatePoolZero(NonPagedPoolNx, 1000, TAG);
+        assert_true(is_filled(block, 1000, 0));
+        ExFreePoolWithTag(block, TAG);
+    }
+    KiVerifierEnabled = verifier;
+}
+
+static void test_extended_parameters(void **state)
+{
+    POOL_EXTENDED_PARAMETER parameters[2] = {{.Type = PoolExtendedParameterPriority},
+                                             {.Type = PoolExtendedParameterNumaNode}};
+    (void)state;
+    parameters[0].Priority = NormalPoolPriority;
+    parameters[1].PreferredNode = MM_ANY_NODE_OK;
+    PVOID block = ExAllocatePool3(POOL_FLAG_NON_PAGED, 32, TAG, parameters, 2);
+    assert_non_null(block);
+    ExFreePool2(block, TAG, parameters, 2);
+    parameters[1].Type = PoolExtendedParameterSecurePool;
+    assert_null(ExAllocatePool3(POOL_FLAG_NON_PAGED, 32, TAG, parameters, 2));
+    parameters[1].Optional = 1;
+    block = ExAllocatePool3(POOL_FLAG_NON_PAGED, 32, TAG, parameters, 2);
+    assert_non_null(block);
+    ExFreePool2(block, 0, NULL, 0);
+}
+
+static NTSTATUS raised_by_quota(POOL_TYPE type, SIZE_T size)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+    __try {
+        assert_null(ExAllocatePoolWithQuotaTag(type, size, TAG));
+    }
+    __except (EXCEPTION_EXECUTE_HANDLER) {
+        status = GetExceptionCode();
+    }
+    return status;
+}
+
+static void test_quota_raises(void **state)
+{
+    (void)state;
+    assert_int_equal(raised_by_quota(PagedPool, (SIZE_T)-64), STATUS_INSUFFICIENT_RESOURCES);
+    assert_int_equal(raised_by_quota((POOL_TYPE)(PagedPool | POOL_QUOTA_FAIL_INSTEAD_OF_RAISE), (SIZE_T)-64),
+                     STATUS_SUCCESS);
+}
+
 static const struct allocation {
     POOL_FLAGS flags;
     SIZE_T size;
@@ -203,7 +305,12 @@ static void test_double_free(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allocate_pool2),    cmocka_unit_test(test_raise_on_failure),
+        cmocka_unit_test(test_allocate_pool2),
+        cmocka_unit_test(test_contents),
+        cmocka_unit_test(test_memory_used_again),
+        cmocka_unit_test(test_extended_parameters),
+        cmocka_unit_test(test_quota_raises),
+        cmocka_unit_test(test_raise_on_failure),
         cmocka_unit_test(test_allocate_with_tag), cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_double_free),
     };

@@ -386,7 +386,7 @@ static void misuse(void **state)
         {too_low_try_shared, IRQL_NOT_GREATER_OR_EQUAL},
         {too_low_try_exclusive, IRQL_NOT_GREATER_OR_EQUAL},
         {too_low_release, IRQL_NOT_GREATER_OR_EQUAL},
-        {too_high, IRQL_NOT_LESS_OR_EQUAL},
+        {too_high, IRQL_NOT_GREATER_OR_EQUAL},
     };
 
     (void)state;

@@ -214,15 +214,33 @@ static void raise_level(PVOID parameter)
     KeRaiseIrql(APC_LEVEL, &old);
 }
 
-static void return_at_bad_level(void *argument)
+static void keep_mutex(PVOID parameter)
+{
+    wait_for(parameter, NULL);
+}
+
+static void run_badly(PWORKER_THREAD_ROUTINE routine)
 {
     WORK_QUEUE_ITEM item;
+    KMUTEX mutex;
     KEVENT never;
-    (void)argument;
     KeInitializeEvent(&never, NotificationEvent, FALSE);
-    ExInitializeWorkItem(&item, raise_level, NULL);
+    KeInitializeMutex(&mutex, 0);
+    ExInitializeWorkItem(&item, routine, &mutex);
     ExQueueWorkItem(&item, DelayedWorkQueue);
     wait_for(&never, NULL);
+}
+
+static void return_at_bad_level(void *argument)
+{
+    (void)argument;
+    run_badly(raise_level);
+}
+
+static void return_with_mutex(void *argument)
+{
+    (void)argument;
+    run_badly(keep_mutex);
 }
 
 static void queue_twice(void *argument)
@@ -265,6 +283,7 @@ static void test_misuse(void **state)
     static WORK_QUEUE_TYPE nowhere[] = {MaximumWorkQueue, (WORK_QUEUE_TYPE)31, (WORK_QUEUE_TYPE)64};
     (void)state;
     expect_bugcheck(WORKER_THREAD_RETURNED_AT_BAD_IRQL, return_at_bad_level, NULL);
+    expect_violation(SYSTEM_EXIT_OWNED_MUTEX, (uint64_t)(ULONG_PTR)keep_mutex, return_with_mutex, NULL);
     expect_bugcheck(WORKER_INVALID, queue_twice, NULL);
     expect_bugcheck(WORKER_INVALID, queue_nothing, NULL);
     expect_bugcheck(WORKER_INVALID, free_queued, NULL);

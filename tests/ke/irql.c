@@ -72,10 +72,10 @@ static void wrong_directions(void **state)
 {
     (void)state;
     for (uintptr_t level = PASSIVE_LEVEL; level < DISPATCH_LEVEL; level++)
-        expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, raise_to, (void *)level);
-    expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, raise_to, (void *)(uintptr_t)(HIGH_LEVEL + 1));
+        expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, raise_to, (void *)level);
+    expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, raise_to, (void *)(uintptr_t)(HIGH_LEVEL + 1));
     for (uintptr_t level = DISPATCH_LEVEL + 1; level <= HIGH_LEVEL + 1; level++)
-        expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, lower_to, (void *)level);
+        expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, lower_to, (void *)level);
 }
 
 int main(void)

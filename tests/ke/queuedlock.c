@@ -543,8 +543,8 @@ static void misuse(void **state)
         {IRQL_NOT_GREATER_OR_EQUAL, acquire_entry_too_low},
         {IRQL_NOT_GREATER_OR_EQUAL, try_entry_too_low},
         {IRQL_NOT_GREATER_OR_EQUAL, release_number_too_low},
-        {IRQL_NOT_LESS_OR_EQUAL, acquire_too_high},
-        {IRQL_NOT_GREATER_OR_EQUAL, release_to_higher},
+        {IRQL_NOT_GREATER_OR_EQUAL, acquire_too_high},
+        {IRQL_NOT_LESS_OR_EQUAL, release_to_higher},
         {SPIN_LOCK_INIT_FAILURE, mix_with_plain_spinlock},
     };
 

@@ -137,8 +137,8 @@ static void misuse(void **state)
     expect_bugcheck(SPIN_LOCK_ALREADY_OWNED, acquire_twice, NULL);
     expect_bugcheck(SPIN_LOCK_NOT_OWNED, release_free, NULL);
     expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, acquire_too_low, NULL);
-    expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, acquire_too_high, NULL);
-    expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, release_to_higher, NULL);
+    expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, acquire_too_high, NULL);
+    expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, release_to_higher, NULL);
 }
 
 int main(int argc, char **argv)

@@ -299,10 +299,15 @@ static NTSTATUS run_system_thread(PKSTART_ROUTINE routine)
     return KeWaitForSingleObject(&mutex, Executive, KernelMode, FALSE, NULL);
 }
 
+static void system_thread_ends(void *routine)
+{
+    run_system_thread((PKSTART_ROUTINE)(ULONG_PTR)routine);
+}
+
 static void system_thread_ends_with_verifier(void *routine)
 {
     KiVerifierEnabled = TRUE;
-    run_system_thread((PKSTART_ROUTINE)(ULONG_PTR)routine);
+    system_thread_ends(routine);
 }
 
 static void wrong_ends(void **state)
@@ -310,11 +315,10 @@ static void wrong_ends(void **state)
     static const struct {
         PKSTART_ROUTINE routine;
         ULONG code;
-        NTSTATUS mutex_status;
     } rows[] = {
-        {end_in_critical_region, KERNEL_APC_PENDING_DURING_EXIT, STATUS_SUCCESS},
-        {end_in_guarded_region, KERNEL_APC_PENDING_DURING_EXIT, STATUS_SUCCESS},
-        {end_with_mutex, THREAD_TERMINATE_HELD_MUTEX, STATUS_ABANDONED},
+        {end_in_critical_region, KERNEL_APC_PENDING_DURING_EXIT},
+        {end_in_guarded_region, KERNEL_APC_PENDING_DURING_EXIT},
+        {end_with_mutex, THREAD_TERMINATE_HELD_MUTEX},
     };
 
     (void)state;
@@ -322,8 +326,9 @@ static void wrong_ends(void **state)
     for (size_t i = 0; i < ARRAYSIZE(rows); i++)
         expect_bugcheck(rows[i].code, system_thread_ends_with_verifier, (void *)(ULONG_PTR)rows[i].routine);
     KiVerifierEnabled = FALSE;
-    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
-        assert_int_equal(run_system_thread(rows[i].routine), rows[i].mutex_status);
+    expect_bugcheck(THREAD_TERMINATE_HELD_MUTEX, system_thread_ends, (void *)(ULONG_PTR)end_with_mutex);
+    for (size_t i = 0; i < ARRAYSIZE(rows) && rows[i].routine != end_with_mutex; i++) {
+        assert_int_equal(run_system_thread(rows[i].routine), STATUS_SUCCESS);
         KeReleaseMutex(&mutex, FALSE);
     }
 }

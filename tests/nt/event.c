@@ -68,7 +68,7 @@ static void a_kernel_caller_is_not_subject_to_access(void **state)
 
     (void)state;
     assert_int_equal(ZwCreateEvent(&event, 0x8000 | ACCESS_SYSTEM_SECURITY,
-                                   NAMED(u"\\BaseNamedObjects\\zw", NULL, OBJ_KERNEL_HANDLE), NotificationEvent, TRUE),
+                                   NAMED(u"\\BaseNamedObjects\\zw", NULL, 0), NotificationEvent, TRUE),
                      STATUS_SUCCESS);
     assert_int_equal(basic_information(event).GrantedAccess, 0);
     assert_int_equal(NtSetEvent(event, &previous), STATUS_ACCESS_DENIED);

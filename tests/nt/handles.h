@@ -110,6 +110,16 @@ static inline HANDLE same_object(HANDLE handle, ACCESS_MASK access)
     return open_object(object_of(handle), access);
 }
 
+/* A handle of user mode in place of a kernel handle. */
+static inline HANDLE user_handle(HANDLE kernel)
+{
+    HANDLE user;
+    check(NT_SUCCESS(
+        ZwDuplicateObject(NtCurrentProcess(), kernel, NtCurrentProcess(), &user, 0, 0, DUPLICATE_SAME_ACCESS)));
+    check(ZwClose(kernel) == STATUS_SUCCESS);
+    return user;
+}
+
 static inline void close_handle(HANDLE handle)
 {
     check(ObCloseHandle(handle, UserMode) == STATUS_SUCCESS);

@@ -534,14 +534,18 @@ static VOID system_thread(PVOID context)
 static void a_system_thread_is_not_ended(void **state)
 {
     KEVENT go;
-    HANDLE handle;
+    HANDLE handle, user;
     PVOID thread;
 
     (void)state;
     KeInitializeEvent(&go, NotificationEvent, FALSE);
     assert_int_equal(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, system_thread, &go), 0);
     assert_int_equal(ObReferenceObjectByHandle(handle, 0, NULL, KernelMode, &thread, NULL), 0);
-    assert_int_equal(NtTerminateThread(handle, EXIT_CODE), STATUS_ACCESS_DENIED);
+    assert_int_equal(
+        ZwDuplicateObject(NtCurrentProcess(), handle, NtCurrentProcess(), &user, 0, 0, DUPLICATE_SAME_ACCESS), 0);
+    assert_int_equal(NtTerminateThread(handle, EXIT_CODE), STATUS_INVALID_HANDLE);
+    assert_int_equal(NtTerminateThread(user, EXIT_CODE), STATUS_ACCESS_DENIED);
+    NtClose(user);
     assert_false(PsIsThreadTerminating(thread));
     KeSetEvent(&go, 0, FALSE);
     assert_int_equal(KeWaitForSingleObject(thread, Executive, KernelMode, FALSE, NULL), 0);

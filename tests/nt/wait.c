@@ -437,6 +437,7 @@ static void test_thread_ends(void **state)
     (void)state;
     assert_int_equal(PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, end_at_once, NULL),
                      STATUS_SUCCESS);
+    thread = user_handle(thread);
     assert_int_equal(NtWaitForSingleObject(thread, FALSE, NULL), STATUS_WAIT_0);
     assert_int_equal(NtWaitForMultipleObjects(1, &thread, WaitAll, FALSE, NULL), STATUS_WAIT_0);
     close_handle(thread);

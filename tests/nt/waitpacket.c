@@ -245,6 +245,7 @@ static void test_targets(void **state)
 
     assert_int_equal(PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, end_at_once, s.event),
                      STATUS_SUCCESS);
+    thread = user_handle(thread);
     arm(s.packet, s.port, thread, 2);
     KeSetEvent(s.event, 0, FALSE);
     assert_int_equal(NtWaitForSingleObject(s.port, FALSE, NULL), STATUS_WAIT_0);

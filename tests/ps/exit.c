@@ -63,8 +63,8 @@ static void join(HANDLE thread)
 {
     LARGE_INTEGER timeout = {.QuadPart = -1200000000};
 
-    assert_int_equal(NtWaitForSingleObject(thread, FALSE, &timeout), STATUS_SUCCESS);
-    assert_int_equal(ObCloseHandle(thread, UserMode), STATUS_SUCCESS);
+    assert_int_equal(ZwWaitForSingleObject(thread, FALSE, &timeout), STATUS_SUCCESS);
+    assert_int_equal(ObCloseHandle(thread, KernelMode), STATUS_SUCCESS);
 }
 
 /* In the order of registration, on the thread itself, before it is signaled; all of them once more or not at all. */

@@ -35,7 +35,7 @@ static PETHREAD reference_thread(HANDLE handle)
 {
     PVOID thread;
 
-    assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, UserMode, &thread, NULL), 0);
+    assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &thread, NULL), 0);
     return thread;
 }
 
@@ -160,11 +160,13 @@ static void parameters_are_checked(void **state)
                                       NULL);
         assert_int_equal(status, rows[i].expected);
         if (NT_SUCCESS(status)) {
+            OBJECT_HANDLE_INFORMATION information;
             PVOID thread;
 
-            assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_TERMINATE, NULL, UserMode, &thread, NULL),
-                             STATUS_ACCESS_DENIED);
-            assert_int_equal(ObReferenceObjectByHandle(handle, SYNCHRONIZE, NULL, UserMode, &thread, NULL), 0);
+            assert_int_equal(ObReferenceObjectByHandle(handle, SYNCHRONIZE, NULL, UserMode, &thread, NULL),
+                             STATUS_INVALID_HANDLE);
+            assert_int_equal(ObReferenceObjectByHandle(handle, 0, NULL, KernelMode, &thread, &information), 0);
+            assert_int_equal(information.GrantedAccess, SYNCHRONIZE);
             wait_for(thread);
             ObDereferenceObject(thread);
             assert_int_equal(ZwClose(handle), STATUS_SUCCESS);

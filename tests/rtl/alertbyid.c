@@ -184,12 +184,12 @@ static void a_thread_that_has_ended(void **state)
     NTSTATUS status;
     (void)state;
     assert_int_equal(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, &id, return_at_once, NULL), 0);
-    assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, UserMode, &thread, NULL), 0);
+    assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &thread, NULL), 0);
     assert_int_equal(wait_for(thread, NULL), STATUS_SUCCESS);
     ObDereferenceObject(thread);
     assert_int_equal(NtAlertThreadByThreadId(id.UniqueThread), STATUS_SUCCESS);
     assert_int_equal(NtAlertThreadByThreadId(id.UniqueThread), STATUS_SUCCESS);
-    assert_int_equal(ObCloseHandle(handle, UserMode), STATUS_SUCCESS);
+    assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
     /* the thread drops its own reference shortly after it is signaled */
     await((status = NtAlertThreadByThreadId(id.UniqueThread)) != STATUS_SUCCESS);
     assert_int_equal(status, STATUS_INVALID_CID);

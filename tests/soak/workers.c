@@ -152,7 +152,11 @@ static void start_worker(slot *place, test_random *random)
         place->thread = CreateThread(NULL, SMALL_STACK, live_as_created, place, flags, NULL);
         require(place->thread != NULL);
     } else if (place->kind == SYSTEM) {
-        require(PsCreateSystemThread(&place->thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, live_as_system, place) == 0);
+        HANDLE kernel;
+        require(PsCreateSystemThread(&kernel, THREAD_ALL_ACCESS, NULL, NULL, NULL, live_as_system, place) == 0);
+        require(ZwDuplicateObject(NtCurrentProcess(), kernel, NtCurrentProcess(), &place->thread, 0, 0,
+                                  DUPLICATE_SAME_ACCESS) == 0);
+        require(ZwClose(kernel) == 0);
     } else {
         start_adopted(place);
     }

@@ -42,15 +42,19 @@ struct interlock_keywords; /* a translation unit of this header alone must decla
 #define INTERLOCK_DECLSPEC_CHOOSE(Attribute, Storage, ...) __attribute__((Attribute)) Storage
 #define INTERLOCK_DECLSPEC_align(Bytes) aligned(Bytes)
 #define INTERLOCK_DECLSPEC_allocate(Section)
+#define INTERLOCK_DECLSPEC_allocator
+#define INTERLOCK_DECLSPEC_code_seg(Section)
 #define INTERLOCK_DECLSPEC_deprecated deprecated
 #define INTERLOCK_DECLSPEC_dllexport visibility("default")
 #define INTERLOCK_DECLSPEC_dllimport visibility("default")
+#define INTERLOCK_DECLSPEC_guard(Kind)
 #define INTERLOCK_DECLSPEC_noalias
 #define INTERLOCK_DECLSPEC_noinline noinline
 #define INTERLOCK_DECLSPEC_noreturn noreturn
 #define INTERLOCK_DECLSPEC_nothrow nothrow
 #define INTERLOCK_DECLSPEC_novtable
 #define INTERLOCK_DECLSPEC_restrict
+#define INTERLOCK_DECLSPEC_safebuffers
 #define INTERLOCK_DECLSPEC_selectany weak
 #define INTERLOCK_DECLSPEC_uuid(Text)
 #ifdef __cplusplus

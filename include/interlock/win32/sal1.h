@@ -7,6 +7,8 @@
 
 #include <stddef.h> /* a translation unit of this header alone must declare something */
 
+#include <interlock/driverspecs.h>
+
 #if !defined(__cplusplus) || defined(INTERLOCK_SAL1)
 #define __in
 #define __out
@@ -397,24 +399,6 @@
 #define __field_range(Low, High)
 #define __analysis_assume(Expression) ((void)0)
 #define __analysis_hint(Hint)
-#define __drv_aliasesMem
-#define __drv_allocatesMem(Kind)
-#define __drv_freesMem(Kind)
-#define __drv_when(Condition, Annotations)
-#define __drv_at(Expression, Annotations)
-#define __drv_maxIRQL(Level)
-#define __drv_minIRQL(Level)
-#define __drv_requiresIRQL(Level)
-#define __drv_sameIRQL
-#define __drv_mustHold(Kind)
-#define __drv_neverHold(Kind)
-#define __drv_interlocked
-#define __drv_formatString(Kind)
-#define __drv_preferredFunction(Name, Why)
-#define __drv_strictTypeMatch(Mode)
-#define __drv_strictType(Type, Mode)
-#define __drv_reportError(Why)
-#define __drv_functionClass(Class)
 #define __inner_checkReturn
 
 #endif

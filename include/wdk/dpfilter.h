@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WDK_DPFILTER_H
+#define INTERLOCK_WDK_DPFILTER_H
+
+#include <interlock/dpfilter.h>
+
+#endif

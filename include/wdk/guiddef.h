@@ -1,0 +1,2 @@
+/* No guard, as interlock/guid.h. */
+#include <interlock/guid.h>

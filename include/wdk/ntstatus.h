@@ -1,0 +1,6 @@
+#ifndef INTERLOCK_WDK_NTSTATUS_H
+#define INTERLOCK_WDK_NTSTATUS_H
+
+#include <interlock/ntstatus.h>
+
+#endif
