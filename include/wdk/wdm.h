@@ -4,6 +4,7 @@
 #include <interlock/bugcodes.h>
 #include <interlock/exception.h>
 #include <interlock/io.h>
+#include <interlock/irp.h>
 #include <interlock/ps.h>
 #include <interlock/threadpool.h>
 
