@@ -11,6 +11,7 @@
 
 #include <interlock/io.h>
 #include <interlock/iostatus.h>
+#include <interlock/ntstatus.h>
 #include <interlock/ps.h>
 
 INTERLOCK_BEGIN
@@ -196,6 +197,13 @@ typedef IO_DPC_ROUTINE *PIO_DPC_ROUTINE;
 typedef VOID IO_TIMER_ROUTINE(struct _DEVICE_OBJECT *DeviceObject, PVOID Context);
 typedef IO_TIMER_ROUTINE *PIO_TIMER_ROUTINE;
 typedef VOID (*PIO_APC_ROUTINE)(PVOID ApcContext, PIO_STATUS_BLOCK IoStatusBlock, ULONG Reserved);
+
+/* What a completion routine returns. */
+#define STATUS_CONTINUE_COMPLETION STATUS_SUCCESS
+typedef enum _IO_COMPLETION_ROUTINE_RESULT {
+    ContinueCompletion = STATUS_CONTINUE_COMPLETION,
+    StopCompletion = STATUS_MORE_PROCESSING_REQUIRED
+} IO_COMPLETION_ROUTINE_RESULT, *PIO_COMPLETION_ROUTINE_RESULT;
 
 typedef struct _IO_TIMER *PIO_TIMER;
 typedef struct _VPB *PVPB;

@@ -49,7 +49,7 @@ static NTSTATUS IopMakeDirectories(VOID)
         BOOLEAN Last = Index == RTL_NUMBER_OF(Paths) - 1;
         OBJECT_ATTRIBUTES Attributes;
         HANDLE Handle;
-        InitializeObjectAttributes(&Attributes, &Paths[Index], OBJ_PERMANENT | OBJ_OPENIF | OBJ_OPENLINK, NULL, NULL);
+        InitializeObjectAttributes(&Attributes, &Paths[Index], OBJ_PERMANENT | OBJ_OPENIF, NULL, NULL);
         Status = ObpCreateHandleAs(KernelMode, Last ? &Link : &Directory, &Attributes, 0, &Handle);
         if (NT_SUCCESS(Status)) {
             ObCloseHandle(Handle, KernelMode);

@@ -12,13 +12,14 @@
 #define IOP_SECOND 10000000LL
 #define IOP_PERIOD 1000 /* ms */
 
-static VOID IopStartNext(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key);
+static VOID IopStartNext(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key, BOOLEAN Again);
 
-static VOID IopCallStartIo(PDEVICE_OBJECT Device, PIRP Irp)
+/* Again: called by the loop in here. */
+static VOID IopCallStartIo(PDEVICE_OBJECT Device, PIRP Irp, BOOLEAN Again)
 {
     PIOP_DEVICE Extension = IopDeviceOf(Device);
     PDRIVER_STARTIO StartIo = Device->DriverObject->DriverStartIo;
-    if (!Extension->DeferredStartIo) {
+    if (!Extension->DeferredStartIo || Again) {
         StartIo(Device, Irp);
         return;
     }
@@ -26,12 +27,12 @@ static VOID IopCallStartIo(PDEVICE_OBJECT Device, PIRP Irp)
     __atomic_add_fetch(&Extension->StartIoCount, 1, __ATOMIC_ACQ_REL);
     StartIo(Device, Irp);
     while (__atomic_sub_fetch(&Extension->StartIoCount, 1, __ATOMIC_ACQ_REL) != 0) {
-        IopStartNext(Device, Extension->Cancelable, Extension->ByKey ? &Extension->StartIoKey : NULL);
+        IopStartNext(Device, Extension->Cancelable, Extension->ByKey ? &Extension->StartIoKey : NULL, TRUE);
     }
 }
 
 /* With the cancel spinlock held if Cancelable, which it releases. */
-static VOID IopStartCurrent(PDEVICE_OBJECT Device, PIRP Irp, BOOLEAN Cancelable, KIRQL Irql)
+static VOID IopStartCurrent(PDEVICE_OBJECT Device, PIRP Irp, BOOLEAN Cancelable, KIRQL Irql, BOOLEAN Again)
 {
     Device->CurrentIrp = Irp;
     if (Cancelable) {
@@ -40,7 +41,7 @@ static VOID IopStartCurrent(PDEVICE_OBJECT Device, PIRP Irp, BOOLEAN Cancelable,
         }
         IoReleaseCancelSpinLock(Irql);
     }
-    IopCallStartIo(Device, Irp);
+    IopCallStartIo(Device, Irp, Again);
 }
 
 static VOID IopStartPacket(PDEVICE_OBJECT Device, PIRP Irp, PULONG Key, PDRIVER_CANCEL CancelFunction)
@@ -53,7 +54,7 @@ static VOID IopStartPacket(PDEVICE_OBJECT Device, PIRP Irp, PULONG Key, PDRIVER_
     }
     if (!(Key != NULL ? KeInsertByKeyDeviceQueue(&Device->DeviceQueue, Entry, *Key)
                       : KeInsertDeviceQueue(&Device->DeviceQueue, Entry))) {
-        IopStartCurrent(Device, Irp, CancelFunction != NULL, Irql);
+        IopStartCurrent(Device, Irp, CancelFunction != NULL, Irql, FALSE);
         return;
     }
     if (CancelFunction == NULL) {
@@ -77,7 +78,7 @@ VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CA
     KeLowerIrql(OldIrql);
 }
 
-static VOID IopStartNext(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key)
+static VOID IopStartNext(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key, BOOLEAN Again)
 {
     KIRQL Irql = DISPATCH_LEVEL;
     if (Cancelable) {
@@ -87,7 +88,7 @@ static VOID IopStartNext(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG 
     PKDEVICE_QUEUE_ENTRY Entry = Key != NULL ? KeRemoveByKeyDeviceQueue(&Device->DeviceQueue, *Key)
                                              : KeRemoveDeviceQueue(&Device->DeviceQueue);
     if (Entry != NULL) {
-        IopStartCurrent(Device, CONTAINING_RECORD(Entry, IRP, Tail.Overlay.DeviceQueueEntry), Cancelable, Irql);
+        IopStartCurrent(Device, CONTAINING_RECORD(Entry, IRP, Tail.Overlay.DeviceQueueEntry), Cancelable, Irql, Again);
     } else if (Cancelable) {
         IoReleaseCancelSpinLock(Irql);
     }
@@ -118,7 +119,7 @@ static VOID IopStartNextPacket(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const 
         return;
     }
     KeRaiseIrql(DISPATCH_LEVEL, &OldIrql);
-    IopStartNext(Device, Cancelable, Key);
+    IopStartNext(Device, Cancelable, Key, FALSE);
     KeLowerIrql(OldIrql);
 }
 
