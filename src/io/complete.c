@@ -292,7 +292,9 @@ static VOID IopFinish(PIRP Irp, CCHAR PriorityBoost)
 
 static VOID IopCheckCompletion(PIRP Irp)
 {
-    if (Irp->Type != IO_TYPE_IRP || Irp->CurrentLocation > Irp->StackCount + 1) {
+    /* The second: its creator has it back, and may complete it only if the I/O manager is to deliver it. */
+    if (Irp->Type != IO_TYPE_IRP || Irp->CurrentLocation > Irp->StackCount + 1 ||
+        (Irp->Reserved != 0 && !IopIsWithDriver(Irp) && IsListEmpty(&Irp->ThreadListEntry))) {
         KeBugCheckEx(MULTIPLE_IRP_COMPLETE_REQUESTS, (ULONG_PTR)Irp, 0, 0, 0);
     }
     if (KeGetCurrentIrql() > DISPATCH_LEVEL) {
