@@ -793,7 +793,7 @@ NTKERNELAPI VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN Def
 /* Internal: the DPC in a device object. */
 FORCEINLINE VOID IoInitializeDpcRequest(PDEVICE_OBJECT DeviceObject, PIO_DPC_ROUTINE DpcRoutine)
 {
-    KeInitializeDpc(&DeviceObject->Dpc, (PKDEFERRED_ROUTINE)(PVOID)DpcRoutine, DeviceObject);
+    KeInitializeDpc(&DeviceObject->Dpc, (PKDEFERRED_ROUTINE)(VOID (*)(VOID))DpcRoutine, DeviceObject);
 }
 
 #define IoRequestDpc(DeviceObject, Irp, Context) KeInsertQueueDpc(&(DeviceObject)->Dpc, (Irp), (Context))
