@@ -34,9 +34,9 @@
 #define NO_MORE_IRP_STACK_LOCATIONS                         ((ULONG)0x00000035)
 #define SYSTEM_EXIT_OWNED_MUTEX                             ((ULONG)0x00000039)
 #define MULTIPROCESSOR_CONFIGURATION_NOT_SUPPORTED          ((ULONG)0x0000003E)
+#define TARGET_MDL_TOO_SMALL                                ((ULONG)0x00000040)
 #define MULTIPLE_IRP_COMPLETE_REQUESTS                      ((ULONG)0x00000044)
 #define CANCEL_STATE_IN_COMPLETED_IRP                       ((ULONG)0x00000048)
-#define TARGET_MDL_TOO_SMALL                                ((ULONG)0x00000049)
 #define IRQL_GT_ZERO_AT_SYSTEM_SERVICE                      ((ULONG)0x0000004A)
 #define PFN_LIST_CORRUPT                                    ((ULONG)0x0000004E)
 #define PAGE_FAULT_IN_NONPAGED_AREA                         ((ULONG)0x00000050)
@@ -113,9 +113,9 @@
     X(NO_MORE_IRP_STACK_LOCATIONS, "IRP", "", "", "")                                              \
     X(SYSTEM_EXIT_OWNED_MUTEX, "thread", "mutex", "", "")                                          \
     X(MULTIPROCESSOR_CONFIGURATION_NOT_SUPPORTED, "", "", "", "")                                  \
+    X(TARGET_MDL_TOO_SMALL, "source MDL", "target MDL", "virtual address", "length")               \
     X(MULTIPLE_IRP_COMPLETE_REQUESTS, "IRP", "", "", "")                                           \
     X(CANCEL_STATE_IN_COMPLETED_IRP, "IRP", "cancel routine", "", "")                              \
-    X(TARGET_MDL_TOO_SMALL, "source MDL", "target MDL", "virtual address", "length")               \
     X(IRQL_GT_ZERO_AT_SYSTEM_SERVICE, "system service", "current IRQL", "", "")                    \
     X(PFN_LIST_CORRUPT, "7 unlocked more often than locked", "page", "share count", "")            \
     X(PAGE_FAULT_IN_NONPAGED_AREA, "address referenced", "0 read, 2 write, 10 execute",            \
