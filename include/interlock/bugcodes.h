@@ -30,10 +30,17 @@
 #define KMODE_EXCEPTION_NOT_HANDLED                         ((ULONG)0x0000001E)
 #define SHARED_RESOURCE_CONV_ERROR                          ((ULONG)0x0000001F)
 #define KERNEL_APC_PENDING_DURING_EXIT                      ((ULONG)0x00000020)
+#define INCONSISTENT_IRP                                    ((ULONG)0x0000002A)
+#define NO_MORE_IRP_STACK_LOCATIONS                         ((ULONG)0x00000035)
 #define SYSTEM_EXIT_OWNED_MUTEX                             ((ULONG)0x00000039)
 #define MULTIPROCESSOR_CONFIGURATION_NOT_SUPPORTED          ((ULONG)0x0000003E)
+#define TARGET_MDL_TOO_SMALL                                ((ULONG)0x00000040)
+#define MULTIPLE_IRP_COMPLETE_REQUESTS                      ((ULONG)0x00000044)
+#define CANCEL_STATE_IN_COMPLETED_IRP                       ((ULONG)0x00000048)
 #define IRQL_GT_ZERO_AT_SYSTEM_SERVICE                      ((ULONG)0x0000004A)
+#define PFN_LIST_CORRUPT                                    ((ULONG)0x0000004E)
 #define PAGE_FAULT_IN_NONPAGED_AREA                         ((ULONG)0x00000050)
+#define PROCESS_HAS_LOCKED_PAGES                            ((ULONG)0x00000076)
 #define SYSTEM_THREAD_EXCEPTION_NOT_HANDLED                 ((ULONG)0x0000007E)
 #define UNEXPECTED_KERNEL_MODE_TRAP                         ((ULONG)0x0000007F)
 #define SPIN_LOCK_INIT_FAILURE                              ((ULONG)0x00000081)
@@ -46,6 +53,8 @@
 #define DRIVER_VERIFIER_DETECTED_VIOLATION                  ((ULONG)0x000000C4)
 #define TIMER_OR_DPC_INVALID                                ((ULONG)0x000000C7)
 #define IRQL_UNEXPECTED_VALUE                               ((ULONG)0x000000C8)
+#define DRIVER_VERIFIER_IOMANAGER_VIOLATION                 ((ULONG)0x000000C9)
+#define DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS ((ULONG)0x000000CE)
 #define DRIVER_IRQL_NOT_LESS_OR_EQUAL                       ((ULONG)0x000000D1)
 #define WORKER_THREAD_RETURNED_AT_BAD_IRQL                  ((ULONG)0x000000E1)
 #define MANUALLY_INITIATED_CRASH                            ((ULONG)0x000000E2)
@@ -100,11 +109,18 @@
       "first exception parameter", "second exception parameter")                                   \
     X(SHARED_RESOURCE_CONV_ERROR, "resource", "thread", "", "")                                    \
     X(KERNEL_APC_PENDING_DURING_EXIT, "APC", "KernelApcDisable", "current IRQL", "")               \
+    X(INCONSISTENT_IRP, "IRP", "", "", "")                                                         \
+    X(NO_MORE_IRP_STACK_LOCATIONS, "IRP", "", "", "")                                              \
     X(SYSTEM_EXIT_OWNED_MUTEX, "worker routine", "work item parameter", "work item", "")           \
     X(MULTIPROCESSOR_CONFIGURATION_NOT_SUPPORTED, "", "", "", "")                                  \
+    X(TARGET_MDL_TOO_SMALL, "source MDL", "target MDL", "virtual address", "length")               \
+    X(MULTIPLE_IRP_COMPLETE_REQUESTS, "IRP", "", "", "")                                           \
+    X(CANCEL_STATE_IN_COMPLETED_IRP, "IRP", "cancel routine", "", "")                              \
     X(IRQL_GT_ZERO_AT_SYSTEM_SERVICE, "system service", "current IRQL", "", "")                    \
+    X(PFN_LIST_CORRUPT, "7 unlocked more often than locked", "page", "share count", "")            \
     X(PAGE_FAULT_IN_NONPAGED_AREA, "address referenced", "0 read, 2 write, 10 execute",            \
       "instruction", "")                                                                           \
+    X(PROCESS_HAS_LOCKED_PAGES, "0", "process", "locked pages", "MDL")                             \
     X(SYSTEM_THREAD_EXCEPTION_NOT_HANDLED, "status", "address it was raised at",                   \
       "exception record", "context record")                                                        \
     X(UNEXPECTED_KERNEL_MODE_TRAP, "trap number", "", "", "")                                      \
@@ -122,6 +138,10 @@
       "end of range, processors or new count")                                                     \
     X(IRQL_UNEXPECTED_VALUE, "current IRQL << 16 or expected IRQL << 8 or kind",                   \
       "kernel routine of the APC", "APC", "normal routine of the APC")                             \
+    X(DRIVER_VERIFIER_IOMANAGER_VIOLATION, "kind of violation", "depends on the kind",             \
+      "depends on the kind", "depends on the kind")                                                \
+    X(DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS, "device that is left", "0", "0",      \
+      "unload routine")                                                                            \
     X(DRIVER_IRQL_NOT_LESS_OR_EQUAL, "address referenced", "current IRQL",                         \
       "0 read, 1 write, 8 execute", "instruction")                                                 \
     X(WORKER_THREAD_RETURNED_AT_BAD_IRQL, "worker routine", "current IRQL", "work item parameter", \
@@ -180,11 +200,19 @@
     X(0x41, "current IRQL", "spin lock", "", "KeReleaseSpinLockFromDpcLevel below DISPATCH_LEVEL") \
     X(0x42, "current IRQL", "spin lock", "", "KeAcquireSpinLock above DISPATCH_LEVEL")             \
     X(0x80, "current IRQL", "event", "", "KeSetEvent above DISPATCH_LEVEL")                        \
+    X(0xB0, "MDL", "MDL flags", "wrong flags", "MmProbeAndLockPages of a wrong MDL")               \
+    X(0xB2, "MDL", "MDL flags", "wrong flags", "MmMapLockedPages of pages that are mapped")        \
+    X(0xB3, "MDL", "MDL flags", "missing flags", "MmMapLockedPages of pages that are not locked")  \
+    X(0xB4, "MDL", "MDL flags", "MDL_PARTIAL", "MmUnlockPages of a partial MDL")                   \
+    X(0xB8, "MDL", "MDL flags", "", "IoFreeMdl of pages that are mapped")                          \
     X(0xC5, "routine", "KernelApcDisable", "KernelApcDisable before",                              \
       "routine changed the APC disable count")                                                     \
     X(0xD0, "resource", "", "", "resource initialized again")                                      \
     X(0xD1, "resource", "", "", "delete of a resource that is not initialized")                    \
     X(0xD2, "resource", "start of block", "size of block", "memory of an active resource freed")   \
+    X(0xD5, "remove lock", "tag", "", "IoReleaseRemoveLock with a tag that nobody holds it by")    \
+    X(0xD6, "remove lock", "tag", "tag of the acquire",                                            \
+      "IoReleaseRemoveLockAndWait with a tag that nobody holds it by, or twice")                   \
     X(0xE1, "object", "", "", "synchronization object at an invalid address")                      \
     X(0xE5, "current IRQL", "routine", "", "routine called at a wrong IRQL")                       \
     X(0xEA, "current IRQL", "KernelApcDisable", "push lock",                                       \
@@ -193,6 +221,8 @@
       "push lock released while APCs are enabled")                                                 \
     X(0xF5, "NULL", "object type", "", "ObReferenceObjectByHandle of a NULL handle")               \
     X(0xF6, "handle", "process", "caller", "user handle referenced as a kernel handle")            \
+    X(0xFA, "completion routine", "IRQL before", "IRQL after",                                     \
+      "completion routine changed the IRQL")                                                       \
     X(0x111, "interrupt service routine", "IRQL before", "IRQL after",                             \
       "interrupt service routine changed the IRQL")                                                \
     X(0x11A, "current IRQL", "", "", "KeEnterCriticalRegion above APC_LEVEL")                      \
@@ -214,5 +244,33 @@
     X(0x100A, "thread", "lock", "", "thread ended while it holds a lock")                          \
     X(0x100B, "lock", "owner", "", "lock deleted while it is held")                                \
     X(0x2000, "thread", "priority", "", "thread priority outside of 1 to 31")
+
+/* DRIVER_VERIFIER_IOMANAGER_VIOLATION: X(first parameter, second, third, fourth, violation). */
+#define INTERLOCK_IO_VERIFIER_LIST(X)                                                              \
+    X(0x01, "IRP", "", "", "IoFreeIrp of what is not an IRP")                                      \
+    X(0x02, "IRP", "", "", "IoFreeIrp of an IRP that belongs to a thread")                         \
+    X(0x03, "IRP", "", "", "IoCallDriver with what is not an IRP")                                 \
+    X(0x04, "device object", "", "", "IoCallDriver with what is not a device object")              \
+    X(0x05, "device object", "IRQL before", "IRQL after", "dispatch routine changed the IRQL")     \
+    X(0x06, "status", "IRP", "", "IRP completed with STATUS_PENDING or -1")                        \
+    X(0x07, "cancel routine", "IRP", "", "IRP completed while its cancel routine is set")          \
+    X(0x0A, "device object", "", "", "IoInitializeTimer twice")                                    \
+    X(0x0E, "current IRQL", "IRP", "", "IoCompleteRequest above DISPATCH_LEVEL")                   \
+    X(0x10, "current IRQL", "", "", "IoCallDriver above DISPATCH_LEVEL")                           \
+    X(0x201, "routine", "IRP", "device object", "device deleted while it is in a stack")           \
+    X(0x202, "routine", "IRP", "device object", "detach from a device with nothing attached")      \
+    X(0x203, "routine", "IRP", "device object", "IoCallDriver while the cancel routine is set")    \
+    X(0x20B, "routine", "IRP", "device object", "IoFreeIrp of an IRP that is in use")              \
+    X(0x224, "dispatch routine", "IRP", "device object",                                           \
+      "dispatch routine returned another status than it completed with")                           \
+    X(0x226, "dispatch routine", "IRP", "device object",                                           \
+      "dispatch routine neither completed the IRP nor returned STATUS_PENDING")                    \
+    X(0x228, "completion routine", "IRP", "device object",                                         \
+      "completion routine did not mark the IRP pending although PendingReturned was set")          \
+    X(0x23D, "dispatch routine", "IRP", "device object",                                           \
+      "STATUS_PENDING returned, but the IRP was not marked pending")                               \
+    X(0x23E, "dispatch routine", "IRP", "device object",                                           \
+      "IRP marked pending, but STATUS_PENDING was not returned")                                   \
+    X(0x240, "routine", "IRP", "device object", "device deleted twice")
 
 #endif

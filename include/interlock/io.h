@@ -23,8 +23,8 @@ NTKERNELAPI NTSTATUS IoConnectInterrupt(PKINTERRUPT *InterruptObject, PKSERVICE_
 NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 
 /*
- * Work items. Run by the threads of ExQueueWorkItem. The device object is passed to the routine and otherwise ignored.
- * A routine may free its item or queue it again.
+ * Work items. Run by the threads of ExQueueWorkItem. The device or driver object is passed to the routine and referenced
+ * from the queueing until the routine has returned. It may be NULL, or what a test has in its place: that is only passed. A routine may free its item or queue it again.
  */
 
 typedef struct _DEVICE_OBJECT *PDEVICE_OBJECT;
@@ -47,8 +47,8 @@ NTKERNELAPI ULONG IoSizeofWorkItem(VOID);
 NTKERNELAPI VOID IoInitializeWorkItem(PVOID IoObject, PIO_WORKITEM IoWorkItem);
 NTKERNELAPI VOID IoUninitializeWorkItem(PIO_WORKITEM IoWorkItem);
 
-/* Queues the item. Its routine gets the object and the context, and in the Ex form the item, at PASSIVE_LEVEL. Differs:
-   holds no reference on the device object. Since 2000, Vista. */
+/* Queues the item. Its routine gets the object and the context, and in the Ex form the item, at PASSIVE_LEVEL. Since 2000,
+   Vista. */
 NTKERNELAPI VOID IoQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE WorkerRoutine,
                                  WORK_QUEUE_TYPE QueueType, PVOID Context);
 NTKERNELAPI VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRoutine,

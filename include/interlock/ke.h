@@ -820,6 +820,54 @@ NTKERNELAPI LOGICAL KeSignalCallDpcSynchronize(PVOID SystemArgument2);
    done. Since Server 2003. */
 NTKERNELAPI ULONG_PTR KeIpiGenericCall(PKIPI_BROADCAST_WORKER BroadcastFunction, ULONG_PTR Context);
 
+/*
+ * Device queues. A queue of requests for a device that serves one at a time. Busy says that the device has one: then an
+ * entry is queued, otherwise the caller serves it at once. All at DISPATCH_LEVEL.
+ */
+
+typedef struct _KDEVICE_QUEUE_ENTRY {
+    LIST_ENTRY DeviceListEntry;
+    ULONG SortKey;
+    BOOLEAN Inserted;
+} KDEVICE_QUEUE_ENTRY, *PKDEVICE_QUEUE_ENTRY, *PRKDEVICE_QUEUE_ENTRY;
+
+typedef struct _KDEVICE_QUEUE {
+    CSHORT Type;
+    CSHORT Size;
+    LIST_ENTRY DeviceListHead;
+    KSPIN_LOCK Lock;
+    __extension__ union {
+        BOOLEAN Busy;
+        __extension__ struct {
+            LONG64 Reserved : 8;
+            LONG64 Hint : 56;
+        };
+    };
+} KDEVICE_QUEUE, *PKDEVICE_QUEUE, *PRKDEVICE_QUEUE;
+
+/* Initializes a queue that is empty and not busy. Since NT 3.1. */
+NTKERNELAPI VOID KeInitializeDeviceQueue(PKDEVICE_QUEUE DeviceQueue);
+
+/* Appends the entry if the queue is busy. Otherwise makes it busy and returns FALSE: the caller serves the entry. Since
+   NT 3.1. */
+NTKERNELAPI BOOLEAN KeInsertDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
+
+/* The same in ascending order of the key, behind entries of an equal one. Since NT 3.1. */
+NTKERNELAPI BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry,
+                                             ULONG SortKey);
+
+/* Removes the first entry. NULL: there is none, and the queue is no longer busy. DEVICE_QUEUE_NOT_BUSY if it was not. Since
+   NT 3.1. */
+NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveDeviceQueue(PKDEVICE_QUEUE DeviceQueue);
+
+/* Removes the first entry whose key is not below SortKey; if there is none, the first of all. The second form returns NULL
+   if the queue is not busy. Since NT 3.1, XP. */
+NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey);
+NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey);
+
+/* Removes an entry. Returns FALSE if it is not in the queue. Since NT 3.1. */
+NTKERNELAPI BOOLEAN KeRemoveEntryDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
+
 /* Asynchronous procedure calls. Critical and guarded regions disable them. */
 
 /* Initializes a special kernel, normal kernel or user APC for a thread. Differs: all environments are the same: threads

@@ -9,6 +9,7 @@
 #ifndef INTERLOCK_NT_H
 #define INTERLOCK_NT_H
 
+#include <interlock/iostatus.h>
 #include <interlock/ps.h>
 
 INTERLOCK_BEGIN
@@ -775,21 +776,12 @@ NTSYSAPI NTSTATUS ZwSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS Th
 #define WAIT_COMPLETION_PACKET_MODIFY_STATE 0x0001
 #define WAIT_COMPLETION_PACKET_ALL_ACCESS (STANDARD_RIGHTS_REQUIRED | WAIT_COMPLETION_PACKET_MODIFY_STATE)
 
-typedef struct _IO_STATUS_BLOCK {
-    __extension__ union {
-        NTSTATUS Status;
-        PVOID Pointer;
-    };
-    ULONG_PTR Information;
-} IO_STATUS_BLOCK, *PIO_STATUS_BLOCK;
-
 typedef struct _FILE_IO_COMPLETION_INFORMATION {
     PVOID KeyContext;
     PVOID ApcContext;
     IO_STATUS_BLOCK IoStatusBlock;
 } FILE_IO_COMPLETION_INFORMATION, *PFILE_IO_COMPLETION_INFORMATION;
 
-C_ASSERT(sizeof(IO_STATUS_BLOCK) == 16);
 C_ASSERT(sizeof(FILE_IO_COMPLETION_INFORMATION) == 32);
 
 typedef enum _IO_COMPLETION_INFORMATION_CLASS { IoCompletionBasicInformation } IO_COMPLETION_INFORMATION_CLASS;

@@ -8,6 +8,7 @@
 #include <interlock/io.h>
 #include <interlock/lookaside.h>
 #include <interlock/nt.h>
+#include <interlock/irp.h>
 #include <interlock/ps.h>
 #include <interlock/rtlbitmap.h>
 #include <interlock/rtlinteger.h>

@@ -11,6 +11,7 @@ from pathlib import Path
 # What each example must come to: the last line of each scenario.
 EXAMPLES = {
     "account.c": {"account": "assertion"},
+    "cancel.c": {"cancel_lost": "deadlock", "cancel_noticed": None, "completed_twice": "race", "completed_once": None},
     "philosophers.c": {"philosophers": "deadlock", "left_handed": None},
     "publish.c": {"publish_relaxed": "assertion", "publish_release": None},
 }

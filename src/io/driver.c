@@ -5,9 +5,11 @@
  *    form, the item itself.
  * 2. The item is not touched after its routine has been called: the routine may free it or queue it again.
  * 3. Freeing a queued item is a bugcheck.
+ * 4. From the queueing until the routine has returned, the item holds a reference on its device or driver: the driver's code and
+ *    the device's extension stay as long as the routine runs.
  */
 #include <interlock/ex.h>
-#include <interlock/io.h>
+#include <interlock/irp.h>
 
 #include "../ke/interrupt.h"
 
@@ -85,15 +87,33 @@ typedef struct _IO_WORKITEM {
     PIO_WORKITEM_ROUTINE_EX RoutineEx;
     PVOID IoObject;
     PVOID Context;
+    BOOLEAN Referenced;              /* the object, while the item is queued and runs */
 } IO_WORKITEM;
+
+/* One of IoCreateDevice or a driver's; not what a test passes in its place. */
+static BOOLEAN IopIsIoObject(PVOID IoObject)
+{
+    PDEVICE_OBJECT Device = IoObject;
+    if (Device == NULL || Device->Type != IO_TYPE_DEVICE) {
+        PDRIVER_OBJECT Driver = IoObject;
+        return Driver != NULL && Driver->Type == IO_TYPE_DRIVER && Driver->DriverExtension != NULL &&
+               Driver->DriverExtension->DriverObject == Driver;
+    }
+    return Device->DeviceObjectExtension != NULL && Device->DeviceObjectExtension->DeviceObject == Device;
+}
 
 static VOID IopRunWorkItem(PVOID Parameter)
 {
     PIO_WORKITEM Item = Parameter;
+    PVOID IoObject = Item->IoObject;
+    BOOLEAN Referenced = Item->Referenced;
     if (Item->RoutineEx != NULL) {
-        Item->RoutineEx(Item->IoObject, Item->Context, Item);
+        Item->RoutineEx(IoObject, Item->Context, Item);
     } else {
-        Item->Routine(Item->IoObject, Item->Context);
+        Item->Routine(IoObject, Item->Context);
+    }
+    if (Referenced) {
+        ObDereferenceObject(IoObject);
     }
 }
 
@@ -138,6 +158,10 @@ static VOID IopQueueWorkItem(PIO_WORKITEM Item, PIO_WORKITEM_ROUTINE Routine, PI
         Item->Routine = Routine;
         Item->RoutineEx = RoutineEx;
         Item->Context = Context;
+        Item->Referenced = IopIsIoObject(Item->IoObject);
+        if (Item->Referenced) {
+            ObReferenceObject(Item->IoObject);
+        }
     }
     ExQueueWorkItem(&Item->WorkItem, QueueType);
 }

@@ -21,6 +21,7 @@ typedef struct _KI_VIOLATION {
 
 static const KI_BUGCODE KiBugCodes[] = {INTERLOCK_BUGCODE_LIST(KI_BUGCODE_ENTRY)};
 static const KI_VIOLATION KiViolations[] = {INTERLOCK_VERIFIER_LIST(KI_VIOLATION_ENTRY)};
+static const KI_VIOLATION KiIoViolations[] = {INTERLOCK_IO_VERIFIER_LIST(KI_VIOLATION_ENTRY)};
 static const KI_BUGCODE KiUnknownBugCode = {0, "unknown code", {"", "", "", ""}};
 
 static LIST_ENTRY KiBugCheckCallbacks = {&KiBugCheckCallbacks, &KiBugCheckCallbacks};
@@ -83,6 +84,11 @@ static const KI_VIOLATION *KiFindViolation(ULONG Code, ULONG_PTR Kind)
     for (ULONG Index = 0; Code == DRIVER_VERIFIER_DETECTED_VIOLATION && Index < RTL_NUMBER_OF(KiViolations); Index++) {
         if (KiViolations[Index].Kind == Kind) {
             return &KiViolations[Index];
+        }
+    }
+    for (ULONG Index = 0; Code == DRIVER_VERIFIER_IOMANAGER_VIOLATION && Index < RTL_NUMBER_OF(KiIoViolations); Index++) {
+        if (KiIoViolations[Index].Kind == Kind) {
+            return &KiIoViolations[Index];
         }
     }
     return NULL;

@@ -1,4 +1,6 @@
 /* event.c: events and event pairs by handle. */
+#include <interlock/irp.h>
+
 #include "ntp.h"
 
 #include "../ob/share.h"
@@ -69,6 +71,30 @@ NTSTATUS ZwCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_A
 {
     return NTP_SERVICE(
         NtpCreateEvent(KernelMode, EventHandle, DesiredAccess, ObjectAttributes, EventType, InitialState));
+}
+
+/* With a handle that keeps it; the caller gets no reference of its own. */
+static PKEVENT NtpCreateDriverEvent(PUNICODE_STRING EventName, PHANDLE EventHandle, EVENT_TYPE EventType)
+{
+    OBJECT_ATTRIBUTES Attributes;
+    PVOID Event;
+    InitializeObjectAttributes(&Attributes, EventName, OBJ_OPENIF | OBJ_KERNEL_HANDLE, NULL, NULL);
+    if (!NT_SUCCESS(ZwCreateEvent(EventHandle, EVENT_ALL_ACCESS, &Attributes, EventType, TRUE)) ||
+        !NT_SUCCESS(ObReferenceObjectByHandle(*EventHandle, 0, &NtpEventType, KernelMode, &Event, NULL))) {
+        return NULL;
+    }
+    ObpDereferenceObject(Event);
+    return Event;
+}
+
+PKEVENT IoCreateNotificationEvent(PUNICODE_STRING EventName, PHANDLE EventHandle)
+{
+    return NtpCreateDriverEvent(EventName, EventHandle, NotificationEvent);
+}
+
+PKEVENT IoCreateSynchronizationEvent(PUNICODE_STRING EventName, PHANDLE EventHandle)
+{
+    return NtpCreateDriverEvent(EventName, EventHandle, SynchronizationEvent);
 }
 
 NTSTATUS NtOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)

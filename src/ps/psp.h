@@ -23,6 +23,10 @@ typedef struct _ETHREAD {
     BOOLEAN HideFromDebugger;
     EX_PUSH_LOCK NameLock;
     UNICODE_STRING ThreadName;       /* under NameLock; the thread object owns Buffer */
+    LIST_ENTRY IrpList;              /* requests of the thread, under IrpListLock; zero: never had any (io/complete.c) */
+    KI_LOCK IrpListLock;
+    struct _IRP *TopLevelIrp;
+    struct _IOP_CALL *IrpCalls;      /* dispatch routines that the thread is in, innermost first (io/iop.h) */
 } ETHREAD;
 
 C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + sizeof(((KI_THREAD_SLOT *)0)->Ps));

@@ -44,7 +44,8 @@ CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 BASE = {"annotations.h", "bugcodes.h", "dpfilter.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h", "osversion.h",
         "safeinteger.h", "safestring.h", "widenames.h", "widestring.h", "windef.h", "winstatus.h"}
 MORE = {"threadpool.h": "rtl", "tpenviron.h": "rtl", "rtlbitmap.h": "rtl", "rtlinteger.h": "rtl", "rtltable.h": "rtl",
-        "rtlversion.h": "rtl", "rtlrandom.h": "ex", "dbg.h": "ex", "lookaside.h": "ex"}
+        "rtlversion.h": "rtl", "rtlrandom.h": "ex", "dbg.h": "ex", "lookaside.h": "ex", "iostatus.h": "io", "irp.h": "io",
+        "iotest.h": "io"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
 # on the host's kernel.

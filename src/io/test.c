@@ -1,0 +1,318 @@
+/*
+ * test.c: a test that plays the I/O manager (interlock/iotest.h).
+ *
+ * A request owns its packet. Its completion routine copies what was read, notes the status, sets Done and returns
+ * STATUS_MORE_PROCESSING_REQUIRED; IoTestFinish frees the packet. So any thread may cancel the request until it is finished
+ * (cancel.c, requirement 4).
+ */
+#include <interlock/iotest.h>
+
+#include "iop.h"
+
+#include "../ob/namespace.h"
+
+#define IOP_LONGEST_DRIVER_NAME 64
+
+typedef struct _IO_TEST_REQUEST {
+    PIRP Irp;
+    PFILE_OBJECT File;
+    KEVENT Done;
+    BOOLEAN Pended;
+} IO_TEST_REQUEST;
+
+/* Drivers. */
+
+static BOOLEAN IopMakePath(PCSTR Folder, PCSTR Name, PUNICODE_STRING Path)
+{
+    SIZE_T Folders = strlen(Folder);
+    SIZE_T Length = Folders + strlen(Name);
+    if (Length * sizeof(WCHAR) > Path->MaximumLength) {
+        return FALSE;
+    }
+    for (SIZE_T Index = 0; Index < Length; Index++) {
+        Path->Buffer[Index] = (WCHAR)(UCHAR)(Index < Folders ? Folder[Index] : Name[Index - Folders]);
+    }
+    Path->Length = (USHORT)(Length * sizeof(WCHAR));
+    return TRUE;
+}
+
+static VOID IopDropDriver(PDRIVER_OBJECT Driver)
+{
+    ObMakeTemporaryObject(Driver);
+    ObDereferenceObject(Driver);
+}
+
+/* The I/O manager does this when DriverEntry has returned. */
+static VOID IopDevicesInitialized(PDRIVER_OBJECT Driver)
+{
+    KIRQL OldIrql = IopLockDatabase();
+    for (PDEVICE_OBJECT Device = Driver->DeviceObject; Device != NULL; Device = Device->NextDevice) {
+        Device->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;
+    }
+    IopUnlockDatabase(OldIrql);
+}
+
+NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OBJECT *DriverObject)
+{
+    WCHAR NameBuffer[IOP_LONGEST_DRIVER_NAME];
+    WCHAR PathBuffer[2 * IOP_LONGEST_DRIVER_NAME];
+    UNICODE_STRING DriverName = {0, sizeof(NameBuffer), NameBuffer};
+    UNICODE_STRING RegistryPath = {0, sizeof(PathBuffer), PathBuffer};
+    PDRIVER_OBJECT Driver;
+    *DriverObject = NULL;
+    if (!IopMakePath("\\Driver\\", Name, &DriverName) ||
+        !IopMakePath("\\Registry\\Machine\\System\\CurrentControlSet\\Services\\", Name, &RegistryPath)) {
+        return STATUS_NAME_TOO_LONG;
+    }
+    NTSTATUS Status = IopCreateDriver(&DriverName, DriverEntry, &Driver);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = DriverEntry(Driver, &RegistryPath);
+    if (!NT_SUCCESS(Status)) {
+        IopDropDriver(Driver);
+        return Status;
+    }
+    IopDevicesInitialized(Driver);
+    *DriverObject = Driver;
+    return Status;
+}
+
+static BOOLEAN IopHasOpenDevice(PDRIVER_OBJECT Driver)
+{
+    BOOLEAN Open = FALSE;
+    KIRQL OldIrql = IopLockDatabase();
+    for (PDEVICE_OBJECT Device = Driver->DeviceObject; Device != NULL; Device = Device->NextDevice) {
+        Open |= Device->ReferenceCount != 0;
+    }
+    IopUnlockDatabase(OldIrql);
+    return Open;
+}
+
+NTSTATUS IoTestUnloadDriver(PDRIVER_OBJECT DriverObject)
+{
+    PDRIVER_UNLOAD Unload = DriverObject->DriverUnload;
+    if (Unload == NULL) {
+        return STATUS_INVALID_DEVICE_REQUEST;
+    }
+    if (IopHasOpenDevice(DriverObject)) {
+        return STATUS_DEVICE_BUSY;
+    }
+    Unload(DriverObject);
+    if (DriverObject->DeviceObject != NULL) {
+        KeBugCheckEx(DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS, (ULONG_PTR)DriverObject->DeviceObject, 0, 0,
+                     (ULONG_PTR)Unload);
+    }
+    IopDropDriver(DriverObject);
+    return STATUS_SUCCESS;
+}
+
+/* Requests. */
+
+static NTSTATUS IopTestDone(PDEVICE_OBJECT Device, PIRP Irp, PVOID Context)
+{
+    PIO_TEST_REQUEST Request = Context;
+    UNREFERENCED_PARAMETER(Device);
+    IopCopyToRequester(Irp);
+    KeSetEvent(&Request->Done, IO_NO_INCREMENT, FALSE);
+    return STATUS_MORE_PROCESSING_REQUIRED;
+}
+
+/* Takes over the packet, which may be NULL. */
+static PIO_TEST_REQUEST IopSendTest(PFILE_OBJECT File, PDEVICE_OBJECT Device, PIRP Irp)
+{
+    PIO_TEST_REQUEST Request =
+        Irp != NULL ? ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*Request), IOP_IRP_TAG) : NULL;
+    if (Request == NULL) {
+        if (Irp != NULL) {
+            IopDiscardIrp(Irp);
+        }
+        return NULL;
+    }
+    Request->Irp = Irp;
+    Request->File = File;
+    KeInitializeEvent(&Request->Done, NotificationEvent, FALSE);
+    ObReferenceObject(File);
+    Irp->RequestorMode = UserMode;
+    Irp->Tail.Overlay.OriginalFileObject = File;
+    IoGetNextIrpStackLocation(Irp)->FileObject = File;
+    IoSetCompletionRoutine(Irp, IopTestDone, Request, TRUE, TRUE, TRUE);
+    Request->Pended = IofCallDriver(Device, Irp) == STATUS_PENDING;
+    return Request;
+}
+
+static PIO_TEST_REQUEST IopSendTransfer(PFILE_OBJECT File, UCHAR MajorFunction, PVOID Buffer, ULONG Length,
+                                        LONGLONG Offset)
+{
+    PDEVICE_OBJECT Device = IoGetRelatedDeviceObject(File);
+    LARGE_INTEGER ByteOffset = {.QuadPart = Offset};
+    return IopSendTest(File, Device, IopBuildTransfer(MajorFunction, Device, Buffer, Length, &ByteOffset));
+}
+
+PIO_TEST_REQUEST IoTestRead(PFILE_OBJECT FileObject, PVOID Buffer, ULONG Length, LONGLONG Offset)
+{
+    return IopSendTransfer(FileObject, IRP_MJ_READ, Buffer, Length, Offset);
+}
+
+PIO_TEST_REQUEST IoTestWrite(PFILE_OBJECT FileObject, PVOID Buffer, ULONG Length, LONGLONG Offset)
+{
+    return IopSendTransfer(FileObject, IRP_MJ_WRITE, Buffer, Length, Offset);
+}
+
+PIO_TEST_REQUEST IoTestSend(PFILE_OBJECT FileObject, UCHAR MajorFunction)
+{
+    return IopSendTransfer(FileObject, MajorFunction, NULL, 0, 0);
+}
+
+PIO_TEST_REQUEST IoTestControl(PFILE_OBJECT FileObject, ULONG IoControlCode, PVOID Input, ULONG InputLength,
+                               PVOID Output, ULONG OutputLength)
+{
+    PDEVICE_OBJECT Device = IoGetRelatedDeviceObject(FileObject);
+    return IopSendTest(FileObject, Device,
+                       IopBuildControl(IoControlCode, Device, Input, InputLength, Output, OutputLength, FALSE));
+}
+
+BOOLEAN IoTestCancel(PIO_TEST_REQUEST Request)
+{
+    return IoCancelIrp(Request->Irp);
+}
+
+BOOLEAN IoTestIsDone(PIO_TEST_REQUEST Request)
+{
+    return KeReadStateEvent(&Request->Done) != 0;
+}
+
+BOOLEAN IoTestWasPended(PIO_TEST_REQUEST Request)
+{
+    return Request->Pended;
+}
+
+PIRP IoTestIrp(PIO_TEST_REQUEST Request)
+{
+    return Request->Irp;
+}
+
+NTSTATUS IoTestWait(PIO_TEST_REQUEST Request, PLARGE_INTEGER Timeout)
+{
+    return KeWaitForSingleObject(&Request->Done, Executive, KernelMode, FALSE, Timeout);
+}
+
+NTSTATUS IoTestFinish(PIO_TEST_REQUEST Request, PIO_STATUS_BLOCK IoStatusBlock)
+{
+    IoTestWait(Request, NULL);
+    IO_STATUS_BLOCK Result = Request->Irp->IoStatus;
+    IopFreeBuffers(Request->Irp);
+    IoFreeIrp(Request->Irp);
+    ObDereferenceObject(Request->File);
+    ExFreePoolWithTag(Request, IOP_IRP_TAG);
+    if (IoStatusBlock != NULL) {
+        *IoStatusBlock = Result;
+    }
+    return Result.Status;
+}
+
+/* Files. */
+
+static VOID IopDeleteFile(PVOID Object)
+{
+    PFILE_OBJECT File = Object;
+    IopOpenDevice(File->DeviceObject, -1);
+    ObDereferenceObject(File->DeviceObject);
+}
+
+OBJECT_TYPE IopFileType = {
+    .Name = "File",
+    .ValidAccessMask = STANDARD_RIGHTS_ALL | SYNCHRONIZE | 0x1ff,
+    .WaitOffset = FIELD_OFFSET(FILE_OBJECT, Event),
+    .DeleteProcedure = IopDeleteFile,
+};
+OBP_REGISTER_TYPE(IopFileType);
+
+static NTSTATUS IopInitializeFile(PVOID Object, PVOID Context)
+{
+    PFILE_OBJECT File = Object;
+    File->Type = IO_TYPE_FILE;
+    File->Size = sizeof(FILE_OBJECT);
+    File->DeviceObject = Context;
+    KeInitializeEvent(&File->Lock, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&File->Event, NotificationEvent, FALSE);
+    InitializeListHead(&File->IrpList);
+    return STATUS_SUCCESS;
+}
+
+/* Counts the open if the device may be opened. */
+static NTSTATUS IopClaimDevice(PDEVICE_OBJECT Device)
+{
+    NTSTATUS Status = STATUS_SUCCESS;
+    KIRQL OldIrql = IopLockDatabase();
+    if (IopDeviceOf(Device)->DeletePending) {
+        Status = STATUS_NO_SUCH_DEVICE;
+    } else if ((Device->Flags & DO_EXCLUSIVE) && Device->ReferenceCount != 0) {
+        Status = STATUS_ACCESS_DENIED;
+    } else {
+        Device->ReferenceCount += 1;
+    }
+    IopUnlockDatabase(OldIrql);
+    return Status;
+}
+
+/* A request without parameters, waited for. */
+static NTSTATUS IopSendAndWait(PFILE_OBJECT File, UCHAR MajorFunction)
+{
+    PIO_TEST_REQUEST Request = IoTestSend(File, MajorFunction);
+    return Request != NULL ? IoTestFinish(Request, NULL) : STATUS_INSUFFICIENT_RESOURCES;
+}
+
+NTSTATUS IoTestOpen(PDEVICE_OBJECT DeviceObject, PFILE_OBJECT *FileObject)
+{
+    OBP_BLUEPRINT Blueprint = {&IopFileType, sizeof(FILE_OBJECT), IopInitializeFile, DeviceObject};
+    PVOID Object;
+    *FileObject = NULL;
+    NTSTATUS Status = IopClaimDevice(DeviceObject);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = ObpBuildObject(&Blueprint, &Object);
+    if (!NT_SUCCESS(Status)) {
+        IopOpenDevice(DeviceObject, -1);
+        return Status;
+    }
+    ObReferenceObject(DeviceObject);
+    PFILE_OBJECT File = Object;
+    Status = IopSendAndWait(File, IRP_MJ_CREATE);
+    if (!NT_SUCCESS(Status)) {
+        ObDereferenceObject(File);
+        return Status;
+    }
+    File->Flags |= FO_HANDLE_CREATED | FO_FILE_OPEN;
+    *FileObject = File;
+    return Status;
+}
+
+NTSTATUS IoTestOpenByName(PUNICODE_STRING Name, PFILE_OBJECT *FileObject)
+{
+    OBJECT_ATTRIBUTES Attributes;
+    HANDLE Handle;
+    PVOID Device;
+    *FileObject = NULL;
+    InitializeObjectAttributes(&Attributes, Name, OBJ_CASE_INSENSITIVE, NULL, NULL);
+    NTSTATUS Status = ObpOpenHandleAs(KernelMode, &IopDeviceType, &Attributes, 0, &Handle);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
+    }
+    Status = ObReferenceObjectByHandle(Handle, 0, &IopDeviceType, KernelMode, &Device, NULL);
+    ObCloseHandle(Handle, KernelMode);
+    if (NT_SUCCESS(Status)) {
+        Status = IoTestOpen(Device, FileObject);
+        ObDereferenceObject(Device);
+    }
+    return Status;
+}
+
+VOID IoTestClose(PFILE_OBJECT FileObject)
+{
+    IopSendAndWait(FileObject, IRP_MJ_CLEANUP);
+    FileObject->Flags |= FO_CLEANUP_COMPLETE;
+    IopSendAndWait(FileObject, IRP_MJ_CLOSE);
+    ObDereferenceObject(FileObject);
+}
