@@ -215,4 +215,16 @@
     X(0x100B, "lock", "owner", "", "lock deleted while it is held")                                \
     X(0x2000, "thread", "priority", "", "thread priority outside of 1 to 31")
 
+/* BAD_POOL_CALLER: X(first parameter, second, third, fourth, violation). */
+#define INTERLOCK_POOL_CALLER_LIST(X)                                                              \
+    X(0x00, "", "pool type", "tag", "pool allocation of zero bytes")                               \
+    X(0x06, "", "header", "", "pool block freed that was already freed")                           \
+    X(0x07, "", "tag", "block", "pool block freed that was already freed")                         \
+    X(0x08, "current IRQL", "pool type", "bytes", "pool allocation at a wrong IRQL")               \
+    X(0x09, "current IRQL", "pool type", "block", "pool block freed at a wrong IRQL")              \
+    X(0x0A, "block", "its tag", "given tag", "pool block freed with a wrong tag")                  \
+    X(0x46, "address", "", "", "address freed that is not a pool block")                           \
+    X(0x99, "address", "", "", "address freed that is not a pool block")                           \
+    X(0x9B, "pool type", "bytes", "caller", "pool allocation with tag 0")
+
 #endif

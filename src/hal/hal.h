@@ -221,6 +221,16 @@ VOID HalAwaitProcess(LONG Process);                  /* until a child has ended 
 NTSTATUS HalRequestOfProcess(LONG Process, HAL_PROCESS_REQUEST Request);
 DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce);
 
+/* A forked child that runs a routine and sends a result back. */
+typedef struct _HAL_CHILD {
+    LONG Output;
+    ULONG ExitStatus;                                /* its signal, or its exit code plus 256; 0: there was no child */
+} HAL_CHILD, *PHAL_CHILD;
+
+/* FALSE: it ended without one. */
+BOOLEAN HalRunChild(PHAL_CHILD Child, VOID (*Routine)(PVOID), PVOID Context, PVOID Result, SIZE_T Size);
+DECLSPEC_NORETURN VOID HalFinishChild(const HAL_CHILD *Child, const VOID *Result, SIZE_T Size); /* in the child */
+
 /* Memory: never used on a wait, signal, acquire or release path. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL: there is none */
 VOID HalFree(PVOID Memory);
@@ -245,7 +255,11 @@ VOID HalSetError(HAL_ERROR Error);
 PCSTR HalGetEnvironment(PCSTR Name);
 PCSTR HalTakeEnvironment(PCSTR Name);               /* the same, and removes it; while the process has one thread */
 VOID HalPrint(PCSTR Format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, safe in any context */
-VOID HalPrintStackTrace(ULONG FramesToSkip);
+VOID HalCapturePrint(PSTR Buffer, SIZE_T Size);      /* of this thread, until it is called with NULL; cut off at the end */
+/* From the frame with that return address on; NULL: all. Functions of the library that lead there from one of its public
+   functions are left out. */
+VOID HalPrintStackTrace(PVOID Caller);
+VOID HalPrintFrames(const ULONG64 *Frames, ULONG Count); /* return addresses */
 BOOLEAN HalIsDebuggerPresent(VOID);
 VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);
@@ -319,7 +333,9 @@ BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds); /* FALSE: not yet */
 ULONG HalQueryModules(PSTR Buffer, ULONG Size);     /* the host's text about where they are; returns its length */
 VOID HalQueryProgramName(PSTR Buffer, SIZE_T Size);
 VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size); /* left alone if there is no such thread */
-BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size);
+BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* FALSE: no program or library has it */
+BOOLEAN HalQueryReturnAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* likewise, of the call before it */
+ULONG64 HalQueryStableAddress(ULONG64 Address);     /* of a return address; does not depend on where things are loaded */
 ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* innermost first; returns how many */
 
 /* What this library, or the program itself, exports by that name; NULL: nothing. Linked into the program, the library

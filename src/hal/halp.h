@@ -108,6 +108,10 @@ VOID HalpInitializeThreads(VOID);
 VOID HalpInitializeInterrupt(VOID);
 VOID HalpInitializeBarrier(VOID);
 
+/* symbol.c, demangle.c */
+ULONG HalpCountInternalFrames(const ULONG64 *Frames, ULONG Count); /* at the beginning */
+VOID HalpDemangle(PSTR Name, SIZE_T Size); /* in place; a name that is none of C++ stays */
+
 /* insidelibc.c, diag.c: called once by HalCompleteInitialization. */
 VOID HalpStayLoaded(VOID);
 VOID HalpInitializeStackTrace(VOID);
