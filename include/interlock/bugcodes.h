@@ -113,7 +113,7 @@
     X(INVALID_KERNEL_HANDLE, "handle", "0 protected, 1 invalid", "", "")                           \
     X(KERNEL_STACK_LOCKED_AT_EXIT, "thread", "", "", "")                                           \
     X(INVALID_WORK_QUEUE_ITEM, "queue entry", "queue", "array of worker queues", "worker routine") \
-    X(ATTEMPTED_SWITCH_FROM_DPC, "thread", "new thread", "stack address", "")                      \
+    X(ATTEMPTED_SWITCH_FROM_DPC, "thread", "object waited for", "", "")                            \
     X(BAD_POOL_CALLER, "kind of violation", "", "", "")                                            \
     X(DRIVER_VERIFIER_DETECTED_VIOLATION, "kind of violation", "depends on the kind",              \
       "depends on the kind", "depends on the kind")                                                \

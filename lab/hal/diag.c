@@ -74,6 +74,12 @@ BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
     return lab_describe_address(Address, Buffer, Size);
 }
 
+BOOLEAN HalQueryReturnAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
+{
+    lab_report_place(Address, Buffer, Size);
+    return TRUE;
+}
+
 VOID HalAbort(VOID)
 {
     if (!lab->running && !lab->preparing) {

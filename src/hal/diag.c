@@ -135,19 +135,20 @@ VOID HalPrintStackTrace(PVOID Caller)
         First += 1;
     }
     First = First < Depth ? First : 0;
-    First += HalpCountInternalFrames(Frames + First, Depth - First);
-    HalPrintFrames(Frames + First, Depth - First);
+    HalPrintCallers(Frames + First, Depth - First);
     if (Depth == 0) {
         HalPrint("  (no stack trace on this host)\n");
     }
 }
 
-VOID HalPrintFrames(const ULONG64 *Frames, ULONG Count)
+VOID HalPrintCallers(const ULONG64 *Frames, ULONG Count)
 {
-    for (ULONG Frame = 0; Frame < Count; Frame++) {
+    ULONG First = HalpCountInternalFrames(Frames, Count);
+
+    for (ULONG Frame = First; Frame < Count; Frame++) {
         CHAR Name[LONGEST_ADDRESS_NAME] = "";
         HalQueryReturnAddressName(Frames[Frame], Name, sizeof(Name));
-        HalPrint("  %2u  %p%s%s\n", Frame, (PVOID)Frames[Frame], Name[0] != '\0' ? "  " : "", Name);
+        HalPrint("  %2u  %p%s%s\n", Frame - First, (PVOID)Frames[Frame], Name[0] != '\0' ? "  " : "", Name);
     }
 }
 

@@ -233,6 +233,19 @@ DECLSPEC_NORETURN VOID HalFinishChild(const HAL_CHILD *Child, const VOID *Result
 
 /* Memory: never used on a wait, signal, acquire or release path. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL: there is none */
+/* Asked before each HalAllocate, and before creations that need no memory: TRUE: this one fails. NULL: none does. */
+typedef BOOLEAN HAL_FAULT_ROUTINE(VOID);
+extern HAL_FAULT_ROUTINE *volatile HalFaultRoutine;
+FORCEINLINE BOOLEAN HalIsFaultInjected(VOID)
+{
+#ifdef INTERLOCK_HOST
+    HAL_FAULT_ROUTINE *Routine = __atomic_load_n(&HalFaultRoutine, __ATOMIC_RELAXED); /* relaxed: set while it matters */
+    return __builtin_expect(Routine != NULL, FALSE) && Routine();
+#else
+    return FALSE;
+#endif
+}
+PVOID HalAllocateWithoutFault(SIZE_T Size, SIZE_T Alignment); /* likewise; for what the caller does not know of */
 VOID HalFree(PVOID Memory);
 ULONG HalQueryPageSize(VOID);
 /* Whole pages, zeroed, from the host itself: works inside malloc, too. NULL: there are none. */
@@ -259,7 +272,7 @@ VOID HalCapturePrint(PSTR Buffer, SIZE_T Size);      /* of this thread, until it
 /* From the frame with that return address on; NULL: all. Functions of the library that lead there from one of its public
    functions are left out. */
 VOID HalPrintStackTrace(PVOID Caller);
-VOID HalPrintFrames(const ULONG64 *Frames, ULONG Count); /* return addresses */
+VOID HalPrintCallers(const ULONG64 *Frames, ULONG Count); /* likewise, of return addresses */
 BOOLEAN HalIsDebuggerPresent(VOID);
 VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);
@@ -337,6 +350,10 @@ BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* FALSE
 BOOLEAN HalQueryReturnAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* likewise, of the call before it */
 ULONG64 HalQueryStableAddress(ULONG64 Address);     /* of a return address; does not depend on where things are loaded */
 ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* innermost first; returns how many */
+
+/* A file of lines that several runs of a program share. */
+BOOLEAN HalReadLines(PCSTR Path, VOID (*Use)(PCSTR Line)); /* FALSE: there is no such file */
+BOOLEAN HalAppendText(PCSTR Path, PCSTR Text);      /* creates it */
 
 /* What this library, or the program itself, exports by that name; NULL: nothing. Linked into the program, the library
    exports what the program's dynamic symbol table has of it. */

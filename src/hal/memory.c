@@ -18,14 +18,21 @@ static PVOID HalpAllocateZeroed(SIZE_T Size, SIZE_T Alignment)
     return memset(Memory, 0, Size);
 }
 
+HAL_FAULT_ROUTINE *volatile HalFaultRoutine;
+
 /* The heap is no cancellation point but may change errno, even when it succeeds. A block has room for HalpDeferred. */
-PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
+PVOID HalAllocateWithoutFault(SIZE_T Size, SIZE_T Alignment)
 {
     int Error = errno;
     PVOID Memory = HalpAllocateZeroed(Size > sizeof(PVOID) ? Size : sizeof(PVOID), Alignment);
 
     errno = Error;
     return Memory;
+}
+
+PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
+{
+    return HalIsFaultInjected() ? NULL : HalAllocateWithoutFault(Size, Alignment);
 }
 
 /*

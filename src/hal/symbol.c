@@ -224,14 +224,10 @@ ULONG64 HalQueryStableAddress(ULONG64 Address)
 
 /* Which frames are the library's. */
 
-/* Beginnings of the names of its functions that are not public. */
-static BOOLEAN HalpIsInternalName(PCSTR Name)
+static BOOLEAN HalpHasPrefix(PCSTR Name, const CHAR (*Prefixes)[8], ULONG Count)
 {
-    static const CHAR Prefixes[][5] = {"Ki", "Kip", "Kdp", "Exp", "Obp", "Psp", "Iop", "Ntp", "Rtlp", "Tpp", "Wop", "Hal",
-                                       "Halp", "Base", "Basep", "Vfp"};
-
-    for (ULONG Index = 0; Index < RTL_NUMBER_OF(Prefixes); Index++) {
-        SIZE_T Length = strnlen(Prefixes[Index], sizeof(Prefixes[Index]));
+    for (ULONG Index = 0; Index < Count; Index++) {
+        SIZE_T Length = strlen(Prefixes[Index]);
 
         if (strncmp(Name, Prefixes[Index], Length) == 0 && Name[Length] >= 'A' && Name[Length] <= 'Z') {
             return TRUE;
@@ -240,20 +236,40 @@ static BOOLEAN HalpIsInternalName(PCSTR Name)
     return FALSE;
 }
 
-/* In a program that has the library linked into it, the names tell. */
-static BOOLEAN HalpIsInternalFrame(ULONG64 Address, ULONG64 Caller)
+/*
+ * In a program that has the library linked into it, names tell its frames, by NT's prefixes: Ki and Exp are internal, Ke
+ * and Ex public. The compiler may have made a jump of a public function's last call, so the last internal frame stays
+ * if no public one follows.
+ */
+static BOOLEAN HalpIsInternalByName(ULONG64 Address, ULONG64 Caller)
 {
-    HALP_OBJECT Own, Object, Above;
+    static const CHAR Internal[][8] = {"Ki", "Kip", "Kdp", "Exp", "Obp", "Psp", "Iop", "Ntp", "Rtlp", "Tpp", "Wop", "Hal", "Halp",
+                                       "Base"};
+    static const CHAR Public[][8] = {"Ke", "Kf", "Ex", "Ob", "Ps", "Io", "Nt", "Zw", "Rtl", "Tp"};
+    HALP_OBJECT Object;
     HALP_SYMBOL Symbol;
 
-    if (!HalpFindObject((ULONG64)HalpIsInternalFrame, &Own) || !HalpFindObject(Address - 1, &Object) ||
-        Own.Bias != Object.Bias) {
+    if (!HalpFindObject(Address - 1, &Object) || !HalpFindSymbol(&Object, Address - 1, &Symbol) ||
+        !HalpHasPrefix(Symbol.Name, Internal, RTL_NUMBER_OF(Internal)) || !HalpFindObject(Caller - 1, &Object) ||
+        !HalpFindSymbol(&Object, Caller - 1, &Symbol)) {
         return FALSE;
     }
-    if (!Own.IsProgram) {
-        return HalpFindObject(Caller - 1, &Above) && Above.Bias == Own.Bias;
+    return HalpHasPrefix(Symbol.Name, Internal, RTL_NUMBER_OF(Internal)) ||
+           HalpHasPrefix(Symbol.Name, Public, RTL_NUMBER_OF(Public));
+}
+
+static BOOLEAN HalpIsInternalFrame(ULONG64 Address, ULONG64 Caller)
+{
+    HALP_OBJECT Own, Object;
+
+    if (!HalpFindObject((ULONG64)HalpIsInternalFrame, &Own)) {
+        return FALSE;
     }
-    return HalpFindSymbol(&Object, Address - 1, &Symbol) && HalpIsInternalName(Symbol.Name);
+    if (Own.IsProgram) {
+        return HalpIsInternalByName(Address, Caller);
+    }
+    return HalpFindObject(Address - 1, &Object) && Object.Bias == Own.Bias && HalpFindObject(Caller - 1, &Object) &&
+           Object.Bias == Own.Bias;
 }
 
 ULONG HalpCountInternalFrames(const ULONG64 *Frames, ULONG Count)

@@ -155,7 +155,7 @@ static BOOLEAN KiEndsIn(PCSTR Text, PCSTR End)
     return Length >= strlen(End) && strcmp(Text + Length - strlen(End), End) == 0;
 }
 
-static VOID KiExplainAddress(ULONG_PTR Value, PSTR Buffer, SIZE_T Size)
+static VOID KiExplainAddress(PCSTR Meaning, ULONG_PTR Value, PSTR Buffer, SIZE_T Size)
 {
     PKTHREAD Thread = (PKTHREAD)Value;
     if (Value < KI_SMALLEST_ADDRESS) {
@@ -165,6 +165,8 @@ static VOID KiExplainAddress(ULONG_PTR Value, PSTR Buffer, SIZE_T Size)
         snprintf(Buffer, Size, "this thread");
     } else if (KiIsThreadAddress(Value)) {
         snprintf(Buffer, Size, "thread, id %u", __atomic_load_n(&Thread->ThreadId, __ATOMIC_RELAXED));
+    } else if (KiEndsIn(Meaning, "raised at") || KiEndsIn(Meaning, "caller")) {
+        HalQueryReturnAddressName(Value, Buffer, Size);
     } else {
         HalQueryAddressName(Value, Buffer, Size);
     }
@@ -189,7 +191,7 @@ static VOID KiExplain(PCSTR Meaning, ULONG_PTR Value, PSTR Buffer, SIZE_T Size)
     } else if (strstr(Meaning, "ApcDisable") != NULL) {
         snprintf(Buffer, Size, "%d", (SHORT)Value);
     } else {
-        KiExplainAddress(Value, Buffer, Size);
+        KiExplainAddress(Meaning, Value, Buffer, Size);
     }
 }
 

@@ -103,6 +103,9 @@ static POBP_HANDLE_ENTRY ObpFindEntry(HANDLE Handle)
 HANDLE ObpReserveHandle(VOID)
 {
     ULONG Index, Missing;
+    if (HalIsFaultInjected()) {
+        return NULL;
+    }
     if (__atomic_load_n(&ObpAdoptionState, __ATOMIC_RELAXED) != ObpNothingToAdopt) {
         ObpAdoptHandles();
     }

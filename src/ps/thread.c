@@ -142,7 +142,8 @@ static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
         }
     }
     if (NT_SUCCESS(Status)) {
-        Status = HalCreateThread(PspStartThread, Thread, Create->StackSize, "interlock");
+        Status = HalIsFaultInjected() ? STATUS_INSUFFICIENT_RESOURCES
+                                      : HalCreateThread(PspStartThread, Thread, Create->StackSize, "interlock");
     }
     if (!NT_SUCCESS(Status)) {
         KiFlushThreadApcs(&Thread->Tcb);
