@@ -18,6 +18,7 @@ static const subcommand subcommands[] = {
     {"c++", "compile and link Win32 sources in C++", command_cxx},
     {"port", "what of a Win32 source tree is there, what is missing, what to look at", command_port},
     {"lab", "run a test under every schedule", command_lab},
+    {"faults", "run a test until each of its allocations has failed once", command_faults},
     {"machine", "make the world of names that all users share: Global\\", command_machine},
 #ifdef INTERLOCK_KD
     {"ps", "the processes that use Interlock", command_ps},
@@ -31,6 +32,7 @@ static const subcommand subcommands[] = {
     {"qlocks", "the numbered queued spinlocks by processor", command_qlocks},
     {"dpcs", "what runs and waits on the processors", command_dpcs},
     {"timers", "the timers that are set", command_timers},
+    {"pool", "pool memory by tag", command_pool},
     {"trace", "run a command and write its waits, signals and contended acquires as a trace", command_trace},
     {"contention", "run a command and show its most contended locks, with stacks", command_contention},
     {"top", "deadlocks, contended locks and long waits, refreshed", command_top},
