@@ -9,6 +9,7 @@
 
 #define EXP_RECORD_LISTS 64 /* a power of 2 */
 #define EXP_RECORD_FRAMES 16
+#define EXP_POOL_HASH 0x9E3779B97F4A7C15ull /* 2^64 divided by the golden ratio */
 #define EXP_MOST_LISTED 32
 
 typedef struct _EXP_POOL_RECORD {
@@ -55,7 +56,7 @@ static BOOLEAN ExpIsRowOf(PEXP_POOL_TAG Row, ULONG64 Key, BOOLEAN Create)
 /* NULL: there is none, and Create is FALSE. */
 static PEXP_POOL_TAG ExpFindRow(ULONG64 Key, BOOLEAN Create)
 {
-    ULONG First = (ULONG)((Key * 0x9E3779B97F4A7C15ull) >> 32);
+    ULONG First = (ULONG)((Key * EXP_POOL_HASH) >> 32);
     for (ULONG Step = 0; Step < EXP_POOL_TAGS; Step++) {
         PEXP_POOL_TAG Row = &ExpPoolTags[(First + Step) & (EXP_POOL_TAGS - 1)];
         if (ExpIsRowOf(Row, Key, Create)) {
@@ -77,10 +78,10 @@ static ULONG64 ExpKeyOf(ULONG Tag, BOOLEAN Paged)
     return Tag | EXP_POOL_USED | (Paged ? EXP_POOL_PAGED : 0);
 }
 
+/* By the place of the thread's own data, which every thread has, adopted or not. */
 static PEXP_POOL_STRIPE ExpStripeOf(PEXP_POOL_TAG Row)
 {
-    PKTHREAD Thread = HalCurrentThread;
-    return &Row->Stripe[Thread != NULL ? KiSlotOfThread(Thread)->Number % EXP_POOL_STRIPES : 0];
+    return &Row->Stripe[((ULONG_PTR)&HalCurrentThread * EXP_POOL_HASH >> 32) % EXP_POOL_STRIPES];
 }
 
 /* relaxed, here and below: statistics */

@@ -143,7 +143,7 @@ VOID HalPrintStackTrace(PVOID Caller)
 
 VOID HalPrintCallers(const ULONG64 *Frames, ULONG Count)
 {
-    ULONG First = HalpCountInternalFrames(Frames, Count);
+    ULONG First = HalCountInternalFrames(Frames, Count);
 
     for (ULONG Frame = First; Frame < Count; Frame++) {
         CHAR Name[LONGEST_ADDRESS_NAME] = "";

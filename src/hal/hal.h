@@ -348,6 +348,7 @@ VOID HalQueryProgramName(PSTR Buffer, SIZE_T Size);
 VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size); /* left alone if there is no such thread */
 BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* FALSE: no program or library has it */
 BOOLEAN HalQueryReturnAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* likewise, of the call before it */
+ULONG HalCountInternalFrames(const ULONG64 *Frames, ULONG Count); /* return addresses of the library's own at the beginning */
 ULONG64 HalQueryStableAddress(ULONG64 Address);     /* of a return address; does not depend on where things are loaded */
 ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* innermost first; returns how many */
 

@@ -108,8 +108,7 @@ VOID HalpInitializeThreads(VOID);
 VOID HalpInitializeInterrupt(VOID);
 VOID HalpInitializeBarrier(VOID);
 
-/* symbol.c, demangle.c */
-ULONG HalpCountInternalFrames(const ULONG64 *Frames, ULONG Count); /* at the beginning */
+/* demangle.c */
 VOID HalpDemangle(PSTR Name, SIZE_T Size); /* in place; a name that is none of C++ stays */
 
 /* insidelibc.c, diag.c: called once by HalCompleteInitialization. */

@@ -272,8 +272,9 @@ static BOOLEAN HalpIsInternalFrame(ULONG64 Address, ULONG64 Caller)
            Object.Bias == Own.Bias;
 }
 
-ULONG HalpCountInternalFrames(const ULONG64 *Frames, ULONG Count)
+ULONG HalCountInternalFrames(const ULONG64 *Frames, ULONG Count)
 {
+    HALP_HOST_CALLS;
     ULONG Internal = 0;
 
     while (Internal + 1 < Count && HalpIsInternalFrame(Frames[Internal], Frames[Internal + 1])) {

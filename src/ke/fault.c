@@ -90,11 +90,12 @@ static VOID KiRecordFault(const VF_FAULT *Fault)
 {
     CHAR Line[KI_LONGEST_FAULT_LINE], Name[KI_LONGEST_FRAME];
     int Used = snprintf(Line, sizeof(Line), "fault %u %016llx ", KiFaultRun, Fault->Stack);
-    for (ULONG Frame = 0; Frame < Fault->FrameCount && Used < (int)(sizeof(Line) - KI_LONGEST_FRAME - 8); Frame++) {
+    ULONG First = HalCountInternalFrames(Fault->Frames, Fault->FrameCount);
+    for (ULONG Frame = First; Frame < Fault->FrameCount && Used < (int)(sizeof(Line) - KI_LONGEST_FRAME - 8); Frame++) {
         if (!HalQueryReturnAddressName(Fault->Frames[Frame], Name, sizeof(Name))) {
             snprintf(Name, sizeof(Name), "?");
         }
-        Used += snprintf(Line + Used, sizeof(Line) - (SIZE_T)Used, "%s%s", Frame != 0 ? " < " : "", Name);
+        Used += snprintf(Line + Used, sizeof(Line) - (SIZE_T)Used, "%s%s", Frame != First ? " < " : "", Name);
     }
     snprintf(Line + Used, sizeof(Line) - (SIZE_T)Used, "\n");
     if (!HalAppendText(KiFaultFile, Line)) {

@@ -321,7 +321,7 @@ static int summarize(const state *s)
     for (size_t i = 0; i < s->count; i++) {
         const run *r = &s->runs[i];
 
-        faults += r->stack[0] != '\0';
+        faults += r->stack[0] != '\0' && strcmp(r->how, "interrupted") != 0;
         findings += is_finding(r);
         crashes += strcmp(r->how, "signal") == 0 || strcmp(r->how, "exception") == 0;
         hangs += strcmp(r->how, "hung") == 0;
@@ -362,17 +362,6 @@ static bool begin(const options *o, state *s)
     return append(o->state, line);
 }
 
-/* A run of a command that was killed has no result. */
-static void close_interrupted(const options *o, const state *s)
-{
-    char line[64];
-
-    for (size_t i = 0; i < s->count; i++)
-        if (!s->runs[i].has_result && s->runs[i].stack[0] != '\0') {
-            snprintf(line, sizeof(line), "result %zu interrupted 0\n", i + 1);
-            append(o->state, line);
-        }
-}
 
 static bool next_run(const options *o, state *s)
 {
@@ -383,6 +372,8 @@ static bool next_run(const options *o, state *s)
     make_run(o, number, &made);
     read_state(o->state, s);
     if (s->count < number || s->runs[number - 1].stack[0] == '\0') {
+        if (getenv("INTERLOCK_FAULTS_ONLY") != NULL)
+            return false; /* the program has changed */
         s->complete = true;
         append(o->state, "complete\n");
         if (strcmp(made.how, "exit") != 0 || made.number != 0) {
@@ -403,6 +394,23 @@ static bool next_run(const options *o, state *s)
     return true;
 }
 
+/* A run of a command that was killed has no result: its stack fails again. */
+static void repeat_interrupted(const options *o, state *s)
+{
+    char line[64], stack[sizeof(s->runs->stack)];
+    size_t count = s->count;
+
+    for (size_t i = 0; i < count; i++)
+        if (!s->runs[i].has_result && s->runs[i].stack[0] != '\0') {
+            strcpy(stack, s->runs[i].stack);
+            snprintf(line, sizeof(line), "result %zu interrupted 0\n", i + 1);
+            append(o->state, line);
+            setenv("INTERLOCK_FAULTS_ONLY", stack, 1);
+            next_run(o, s);
+            unsetenv("INTERLOCK_FAULTS_ONLY");
+        }
+}
+
 static int run_all(const options *o)
 {
     state s = {.count = 0};
@@ -410,11 +418,11 @@ static int run_all(const options *o)
     int status = 1;
 
     if (begin(o, &s)) {
-        close_interrupted(o, &s);
         read_state(o->state, &s);
         for (size_t i = 0; i < s.count; i++)
             if (is_finding(&s.runs[i]))
                 print_finding(i + 1, &s.runs[i]);
+        repeat_interrupted(o, &s);
         for (long made = 0; !s.complete && (o->most == 0 || made < o->most) && next_run(o, &s); made++)
             continue;
         status = summarize(&s);
