@@ -47,7 +47,7 @@ typedef VF_ROUTINE *PVF_ROUTINE;
 
 /* Runs the routine and returns the code of its bugcheck, or 0 if it returned. BugCheck may be NULL. The bugcheck ends the
    routine as longjmp would, and the thread goes on as it was before: its IRQL, its processor, its critical and guarded
-   regions, its affinity, its __try frames; mutexes that it acquired are released as abandoned. Other locks stay as they
+   regions, its affinity, its __try frames; mutexes that it acquired are released. Other locks stay as they
    are. A bugcheck of another thread, in an interrupt service routine, or inside a lock of the library ends the process as
    always. Below DISPATCH_LEVEL. Only in Interlock. */
 INTERLOCK_API ULONG VfExpectBugCheck(PVF_ROUTINE Routine, PVOID Context, PVF_BUGCHECK BugCheck);

@@ -56,6 +56,7 @@ static BOOLEAN ExpIsRowOf(PEXP_POOL_TAG Row, ULONG64 Key, BOOLEAN Create)
 /* NULL: there is none, and Create is FALSE. */
 static PEXP_POOL_TAG ExpFindRow(ULONG64 Key, BOOLEAN Create)
 {
+    PEXP_POOL_TAG Overflow = &ExpPoolTags[EXP_POOL_TAGS];
     ULONG First = (ULONG)((Key * EXP_POOL_HASH) >> 32);
     for (ULONG Step = 0; Step < EXP_POOL_TAGS; Step++) {
         PEXP_POOL_TAG Row = &ExpPoolTags[(First + Step) & (EXP_POOL_TAGS - 1)];
@@ -66,11 +67,10 @@ static PEXP_POOL_TAG ExpFindRow(ULONG64 Key, BOOLEAN Create)
             return NULL;
         }
     }
-    if (!Create) {
-        return NULL;
+    if (Create) {
+        __atomic_store_n(&Overflow->Key, EXP_POOL_OVERFLOW_TAG | EXP_POOL_USED, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&ExpPoolTags[EXP_POOL_TAGS].Key, EXP_POOL_OVERFLOW_TAG | EXP_POOL_USED, __ATOMIC_RELAXED);
-    return &ExpPoolTags[EXP_POOL_TAGS];
+    return Create || ExpIsRowOf(Overflow, Key, FALSE) ? Overflow : NULL;
 }
 
 static ULONG64 ExpKeyOf(ULONG Tag, BOOLEAN Paged)

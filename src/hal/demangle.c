@@ -273,14 +273,19 @@ static VOID HalpAddStd(PHALP_DEMANGLER State)
 static VOID HalpAddEncoding(PHALP_DEMANGLER State)
 {
     if (HalpTake(State, "Z")) {
+        if (++State->Depth > DEEPEST_TYPE) {
+            HalpFail(State);
+            return;
+        }
         HalpAddEncoding(State); /* a function, and something inside of it */
         while (!State->Failed && *State->Next != 'E') {
             HalpSkipType(State);
         }
-        HalpTake(State, "E");
-        if (HalpTake(State, "s") || !HalpAddComponent(State)) {
+        if (!HalpTake(State, "E") || HalpTake(State, "s")) {
             HalpFail(State);
+            return;
         }
+        HalpAddEncoding(State);
     } else if (HalpTake(State, "N")) {
         while (*State->Next != '\0' && strchr("rVKRO", *State->Next) != NULL) {
             State->Next += 1; /* of a method */

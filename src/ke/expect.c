@@ -5,7 +5,7 @@
  * thread. A bugcheck of the thread restores that state and jumps to the innermost frame:
  *
  * 1. A DPC routine that the thread was running is over. The other DPCs of its processor run when the level drops.
- * 2. Mutexes that were acquired since are released, abandoned, while their memory is still there: they may be local
+ * 2. Mutexes that were acquired since are released while their memory is still there: they may be local
  *    variables of the routine.
  * 3. The regions, then the level: what they held back is delivered in the end.
  *
@@ -88,7 +88,9 @@ static ULONG KiReleaseMutantsSince(PKTHREAD Thread, ULONG Before)
     ULONG Released = 0;
     for (ULONG Count = KiCountMutants(Thread); Count > Before; Count -= 1) {
         PKMUTANT Mutant = CONTAINING_RECORD(Thread->MutantListHead.Blink, KMUTANT, MutantListEntry);
-        KeReleaseMutant(Mutant, MUTANT_INCREMENT, TRUE, FALSE);
+        while (KeReleaseMutant(Mutant, MUTANT_INCREMENT, FALSE, FALSE) != 0) {
+            /* the previous count was below 0: it was acquired more than once */
+        }
         Released += 1;
     }
     return Released;
