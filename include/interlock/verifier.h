@@ -59,6 +59,7 @@ INTERLOCK_API ULONG VfExpectBugCheckInChild(PVF_ROUTINE Routine, PVOID Context, 
 
 typedef struct _VF_EXPECTATION {
     struct _VF_EXPECTATION *Next;
+    ULONG_PTR Mark;
     PVF_BUGCHECK BugCheck;
     BOOLEAN Active;
     BOOLEAN Pass;

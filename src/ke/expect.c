@@ -29,6 +29,27 @@ static ULONG KiCountMutants(PKTHREAD Thread)
     return Count;
 }
 
+/*
+ * A test that fails inside leaves by a longjmp of its framework, and its frame stays in the list. A frame that is not
+ * above the newest one on the stack is such a frame; it may have been overwritten since.
+ */
+#define KI_EXPECTATION_MARK ((ULONG_PTR)0x4578706563746564)
+
+static BOOLEAN KiIsIntact(PVF_EXPECTATION Expectation)
+{
+    return Expectation->Mark == (KI_EXPECTATION_MARK ^ (ULONG_PTR)Expectation);
+}
+
+/* The innermost one that is above Place. NULL: none. */
+static PVF_EXPECTATION KiExpectationAbove(PKTHREAD Thread, PVOID Place)
+{
+    PVF_EXPECTATION Expectation = Thread->ExpectedBugCheck;
+    while (Expectation != NULL && (PVOID)Expectation <= Place) {
+        Expectation = KiIsIntact(Expectation) ? Expectation->Next : NULL;
+    }
+    return Expectation != NULL && KiIsIntact(Expectation) ? Expectation : NULL;
+}
+
 /* FALSE: it is over. */
 BOOLEAN VfBeginExpectation(PVF_EXPECTATION Expectation)
 {
@@ -43,7 +64,8 @@ BOOLEAN VfBeginExpectation(PVF_EXPECTATION Expectation)
     if (Expectation->BugCheck != NULL) {
         memset(Expectation->BugCheck, 0, sizeof(*Expectation->BugCheck));
     }
-    Expectation->Next = Thread->ExpectedBugCheck;
+    Expectation->Next = KiExpectationAbove(Thread, Expectation);
+    Expectation->Mark = KI_EXPECTATION_MARK ^ (ULONG_PTR)Expectation;
     Expectation->Irql = Thread->Irql;
     Expectation->DpcDepth = Thread->DpcDepth;
     Expectation->HostInterrupts = Thread->HostInterrupts;
@@ -65,6 +87,7 @@ VOID VfEndExpectation(PVF_EXPECTATION Expectation)
 {
     if (Expectation->Active) {
         Expectation->Active = FALSE;
+        Expectation->Mark = 0;
         KiCurrentThread()->ExpectedBugCheck = Expectation->Next;
     }
 }
@@ -149,7 +172,7 @@ static VOID KiRestoreThread(PKTHREAD Thread, const VF_EXPECTATION *Expectation, 
 VOID KiCatchBugCheck(const KI_BUGCHECK *BugCheck)
 {
     PKTHREAD Thread = HalCurrentThread;
-    PVF_EXPECTATION Expectation = Thread != NULL ? Thread->ExpectedBugCheck : NULL;
+    PVF_EXPECTATION Expectation = Thread != NULL ? KiExpectationAbove(Thread, __builtin_frame_address(0)) : NULL;
     VF_BUGCHECK Unwanted, *Found;
     PCSTR Reason;
     if (Expectation == NULL) {
@@ -158,6 +181,7 @@ VOID KiCatchBugCheck(const KI_BUGCHECK *BugCheck)
     Reason = KiWhyNotCaught(Thread, Expectation);
     Thread->ExpectedBugCheck = Expectation->Next;
     Expectation->Active = FALSE;
+    Expectation->Mark = 0;
     if (Reason != NULL) {
         HalPrint("interlock: an expected bugcheck is not caught: %s (VfExpectBugCheckInChild does)\n", Reason);
         return;
