@@ -80,6 +80,14 @@ typedef struct _VF_EXPECTATION {
 /* Internal: VF_EXPECT_BUGCHECK expands to these. */
 INTERLOCK_API BOOLEAN VfBeginExpectation(PVF_EXPECTATION Expectation);
 INTERLOCK_API VOID VfEndExpectation(PVF_EXPECTATION Expectation);
+FORCEINLINE VF_EXPECTATION VfMakeExpectation(PVF_BUGCHECK BugCheck)
+{
+    VF_EXPECTATION Expectation;
+    Expectation.BugCheck = BugCheck;
+    Expectation.Active = FALSE;
+    Expectation.Pass = TRUE;
+    return Expectation;
+}
 
 /*
  * The statement form of VfExpectBugCheck:
@@ -101,15 +109,6 @@ INTERLOCK_API VOID VfEndExpectation(PVF_EXPECTATION Expectation);
     for (VF_EXPECTATION Expectation __attribute__((cleanup(VfEndExpectation))) = VfMakeExpectation(BugCheck);          \
          VfBeginExpectation(&Expectation); Expectation.Pass = FALSE)                                                   \
         if (setjmp(Expectation.Context) == 0)
-
-FORCEINLINE VF_EXPECTATION VfMakeExpectation(PVF_BUGCHECK BugCheck)
-{
-    VF_EXPECTATION Expectation;
-    Expectation.BugCheck = BugCheck;
-    Expectation.Active = FALSE;
-    Expectation.Pass = TRUE;
-    return Expectation;
-}
 
 /* Pool memory by tag. `interlock pool` shows the same of a running process. */
 

@@ -23,7 +23,7 @@ typedef struct _HALP_DEMANGLER {
     BOOLEAN Failed;
 } HALP_DEMANGLER, *PHALP_DEMANGLER;
 
-static VOID HalpFail(PHALP_DEMANGLER State)
+static VOID HalpGiveUpName(PHALP_DEMANGLER State)
 {
     State->Failed = TRUE;
     State->Next = "";
@@ -43,7 +43,7 @@ static BOOLEAN HalpTake(PHALP_DEMANGLER State, PCSTR Text)
 static VOID HalpAppend(PHALP_DEMANGLER State, PCSTR Text, SIZE_T Length)
 {
     if (Length >= sizeof(State->Text) - State->Length) {
-        HalpFail(State);
+        HalpGiveUpName(State);
         return;
     }
     memcpy(State->Text + State->Length, Text, Length);
@@ -74,7 +74,7 @@ static PCSTR HalpTakeSourceName(PHALP_DEMANGLER State, SIZE_T *Length)
         *Length = *Length * 10 + (SIZE_T)(*State->Next++ - '0');
     }
     if (*Length == 0 || strnlen(State->Next, *Length) != *Length) {
-        HalpFail(State);
+        HalpGiveUpName(State);
         *Length = 0;
     }
     Name = State->Next;
@@ -98,7 +98,7 @@ static VOID HalpSkipNumbered(PHALP_DEMANGLER State)
         State->Next += 1;
     }
     if (!HalpTake(State, "_")) {
-        HalpFail(State);
+        HalpGiveUpName(State);
     }
 }
 
@@ -106,7 +106,7 @@ static VOID HalpSkipNumbered(PHALP_DEMANGLER State)
 static VOID HalpSkipLiteral(PHALP_DEMANGLER State)
 {
     if (*State->Next == '_') {
-        HalpFail(State); /* the address of a function or variable */
+        HalpGiveUpName(State); /* the address of a function or variable */
         return;
     }
     HalpSkipType(State);
@@ -114,7 +114,7 @@ static VOID HalpSkipLiteral(PHALP_DEMANGLER State)
         State->Next += 1;
     }
     if (!HalpTake(State, "E")) {
-        HalpFail(State);
+        HalpGiveUpName(State);
     }
 }
 
@@ -124,7 +124,7 @@ static VOID HalpSkipType(PHALP_DEMANGLER State)
     SIZE_T Length;
 
     if (Kind == '\0' || ++State->Depth > DEEPEST_TYPE) {
-        HalpFail(State);
+        HalpGiveUpName(State);
         return;
     }
     if (HalpIsDigit(Kind)) {
@@ -158,7 +158,7 @@ static VOID HalpSkipType(PHALP_DEMANGLER State)
     } else if (Kind >= 'a' && Kind <= 'z') {
         State->Next += 1;
     } else {
-        HalpFail(State);
+        HalpGiveUpName(State);
     }
     if (!State->Failed && *State->Next == 'I') {
         State->Next += 1;
@@ -274,7 +274,7 @@ static VOID HalpAddEncoding(PHALP_DEMANGLER State)
 {
     if (HalpTake(State, "Z")) {
         if (++State->Depth > DEEPEST_TYPE) {
-            HalpFail(State);
+            HalpGiveUpName(State);
             return;
         }
         HalpAddEncoding(State); /* a function, and something inside of it */
@@ -282,7 +282,7 @@ static VOID HalpAddEncoding(PHALP_DEMANGLER State)
             HalpSkipType(State);
         }
         if (!HalpTake(State, "E") || HalpTake(State, "s")) {
-            HalpFail(State);
+            HalpGiveUpName(State);
             return;
         }
         HalpAddEncoding(State);
@@ -293,13 +293,13 @@ static VOID HalpAddEncoding(PHALP_DEMANGLER State)
         HalpAddStd(State);
         while (!State->Failed && !HalpTake(State, "E")) {
             if (!HalpAddComponent(State)) {
-                HalpFail(State);
+                HalpGiveUpName(State);
             }
         }
     } else {
         HalpAddStd(State);
         if (!HalpAddComponent(State)) {
-            HalpFail(State);
+            HalpGiveUpName(State);
         }
     }
 }

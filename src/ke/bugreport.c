@@ -7,12 +7,13 @@
  */
 #include "bugreport.h"
 
-#include <interlock/ex.h>
 #include <stdio.h>
 #include <string.h>
 
 #define KI_LONGEST_EXPLANATION 320
 #define KI_SMALLEST_ADDRESS 0x10000
+#define KI_PAGED_POOL 1
+#define KI_NON_PAGED_POOL_NX 512
 
 typedef struct _KI_BUGCODE {
     ULONG Code;
@@ -125,7 +126,7 @@ static PCSTR KiIrqlName(ULONG_PTR Irql)
 
 static PCSTR KiPoolTypeName(ULONG_PTR PoolType)
 {
-    return PoolType & PagedPool ? "PagedPool" : PoolType & NonPagedPoolNx ? "NonPagedPoolNx" : "NonPagedPool";
+    return PoolType & KI_PAGED_POOL ? "PagedPool" : PoolType & KI_NON_PAGED_POOL_NX ? "NonPagedPoolNx" : "NonPagedPool";
 }
 
 static VOID KiExplainTag(ULONG_PTR Tag, PSTR Buffer, SIZE_T Size)

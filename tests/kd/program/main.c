@@ -78,6 +78,7 @@ static const struct {
     {"shared-choice", shared_choice},
     {"shared-mixed", shared_mixed},
     {"shared-busy", shared_busy},
+    {"pool", pool_memory},
 };
 
 int main(int argc, char **argv)
