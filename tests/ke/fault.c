@@ -88,18 +88,23 @@ static void each_stack_fails_once(void **state)
     assert_true(NT_SUCCESS(add_device())); /* it has ended */
 }
 
-/* The handle table has grown before. Both from one place: the callers are part of a stack. */
+static ULONG64 stacks_of[2][MOST_ROUNDS];
+static unsigned rounds_of[2];
+
+static void run_rounds_in_thread(void *time, unsigned index)
+{
+    (void)index;
+    rounds_of[*(int *)time] = run_rounds(stacks_of[*(int *)time]);
+}
+
+/* In threads, where all callers are the same: they are part of a stack. The handle table has grown before. */
 static void the_same_each_time(void **state)
 {
-    ULONG64 stacks[2][MOST_ROUNDS];
-    unsigned rounds[2];
-    volatile int times = 2; /* the compiler must not make two places of it */
-
     (void)state;
-    for (int time = 0; time < times; time++)
-        rounds[time] = run_rounds(stacks[time]);
-    assert_int_equal(rounds[0], rounds[1]);
-    assert_memory_equal(stacks[0], stacks[1], rounds[0] * sizeof(stacks[0][0]));
+    for (int time = 0; time < 2; time++)
+        run_threads(1, 60, run_rounds_in_thread, &time);
+    assert_int_equal(rounds_of[0], rounds_of[1]);
+    assert_memory_equal(stacks_of[0], stacks_of[1], rounds_of[0] * sizeof(stacks_of[0][0]));
 }
 
 static void it_can_be_ended_in_a_round(void **state)
