@@ -291,7 +291,7 @@ ULONG64 VfCountPoolLeaks(const VF_POOL_MARK *Mark)
         return ExpListLeaks(Mark);
     }
     if (Leaks != 0) {
-        HalPrint("interlock: %llu blocks of pool memory were not freed; with the verifier on, each is listed\n", Leaks);
+        HalPrint("interlock: blocks of pool memory that were not freed: %llu (with the verifier on, each is listed)\n", Leaks);
     }
     return Leaks;
 }
@@ -302,9 +302,9 @@ ULONG64 VfCountTagLeaks(ULONG Tag)
     const VF_POOL_MARK Beginning = {.Tag = Tag};
     ULONG64 Leaks = ExpCountLiveBlocks(Tag);
     if (Leaks != 0) {
-        HalPrint("interlock: %llu blocks with tag ", Leaks);
+        HalPrint("interlock: blocks with tag ");
         ExpPrintTag(Tag);
-        HalPrint(" were not freed%s\n", KiVerifierEnabled ? "" : "; with the verifier on, each is listed");
+        HalPrint(" that were not freed: %llu%s\n", Leaks, KiVerifierEnabled ? "" : " (with the verifier on, each is listed)");
         ExpListLeaks(&Beginning);
     }
     return Leaks;
