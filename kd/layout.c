@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+static const ULONG ex_pool[] = {EXP_POOL_LAYOUT};
 static const ULONG ex_resource[] = {EXP_RESOURCE_LAYOUT};
 static const ULONG ex_waiter[] = {EXP_WAITER_LAYOUT};
 static const ULONG ob[] = {OBP_LAYOUT};
@@ -18,6 +19,7 @@ static const struct {
     const ULONG *layout;
     size_t size;
 } layouts[] = {
+    {"ExpPoolLayout", ex_pool, sizeof(ex_pool)},
     {"ExpResourceLayout", ex_resource, sizeof(ex_resource)}, {"ExpWaiterLayout", ex_waiter, sizeof(ex_waiter)},
     {"ObpLayout", ob, sizeof(ob)},                           {"PspLayout", ps, sizeof(ps)},
     {"RtlpWaiterLayout", rtl_waiter, sizeof(rtl_waiter)},         {"WopLayout", wo, sizeof(wo)},

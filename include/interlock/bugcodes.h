@@ -129,7 +129,7 @@
     X(INVALID_KERNEL_HANDLE, "handle", "0 protected, 1 invalid", "", "")                           \
     X(KERNEL_STACK_LOCKED_AT_EXIT, "thread", "", "", "")                                           \
     X(INVALID_WORK_QUEUE_ITEM, "queue entry", "queue", "array of worker queues", "worker routine") \
-    X(ATTEMPTED_SWITCH_FROM_DPC, "thread", "new thread", "stack address", "")                      \
+    X(ATTEMPTED_SWITCH_FROM_DPC, "thread", "object waited for", "", "")                            \
     X(BAD_POOL_CALLER, "kind of violation", "", "", "")                                            \
     X(DRIVER_VERIFIER_DETECTED_VIOLATION, "kind of violation", "depends on the kind",              \
       "depends on the kind", "depends on the kind")                                                \
@@ -272,5 +272,17 @@
     X(0x23E, "dispatch routine", "IRP", "device object",                                           \
       "IRP marked pending, but STATUS_PENDING was not returned")                                   \
     X(0x240, "routine", "IRP", "device object", "device deleted twice")
+
+/* BAD_POOL_CALLER: X(first parameter, second, third, fourth, violation). */
+#define INTERLOCK_POOL_CALLER_LIST(X)                                                              \
+    X(0x00, "", "pool type", "tag", "pool allocation of zero bytes")                               \
+    X(0x06, "", "header", "", "pool block freed that was already freed")                           \
+    X(0x07, "", "tag", "block", "pool block freed that was already freed")                         \
+    X(0x08, "current IRQL", "pool type", "bytes", "pool allocation at a wrong IRQL")               \
+    X(0x09, "current IRQL", "pool type", "block", "pool block freed at a wrong IRQL")              \
+    X(0x0A, "block", "its tag", "given tag", "pool block freed with a wrong tag")                  \
+    X(0x46, "address", "", "", "address freed that is not a pool block")                           \
+    X(0x99, "address", "", "", "address freed that is not a pool block")                           \
+    X(0x9B, "pool type", "bytes", "caller", "pool allocation with tag 0")
 
 #endif

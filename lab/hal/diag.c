@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 PCSTR HalGetEnvironment(PCSTR Name)
 {
@@ -19,12 +20,28 @@ PCSTR HalTakeEnvironment(PCSTR Name)
     return Value;
 }
 
+static PSTR LabhalCapture;
+static SIZE_T LabhalCaptureSize;
+
+/* One thread runs at a time, and it prints without a switch. */
+VOID HalCapturePrint(PSTR Buffer, SIZE_T Size)
+{
+    LabhalCapture = Buffer;
+    LabhalCaptureSize = Size;
+    if (Buffer != NULL) {
+        Buffer[0] = '\0';
+    }
+}
+
 VOID HalPrint(PCSTR Format, ...)
 {
     va_list Arguments;
 
     va_start(Arguments, Format);
-    if (lab->running || lab->preparing) {
+    if (LabhalCapture != NULL) {
+        SIZE_T Used = strlen(LabhalCapture);
+        vsnprintf(LabhalCapture + Used, LabhalCaptureSize - Used, Format, Arguments);
+    } else if (lab->running || lab->preparing) {
         size_t Room = sizeof(lab->printed) - lab->printed_length;
         int Length = vsnprintf(lab->printed + lab->printed_length, Room, Format, Arguments);
         lab->printed_length += Length > 0 && (size_t)Length < Room ? (size_t)Length : 0;
@@ -35,7 +52,7 @@ VOID HalPrint(PCSTR Format, ...)
 }
 
 /* By the chain of frame pointers. */
-VOID HalPrintStackTrace(ULONG FramesToSkip)
+VOID HalPrintStackTrace(PVOID Caller)
 {
     uintptr_t *Frame = __builtin_frame_address(0);
     lab_thread *Thread = lab->current;
@@ -43,14 +60,24 @@ VOID HalPrintStackTrace(ULONG FramesToSkip)
     while (Thread != NULL && (char *)Frame >= Thread->stack && (char *)Frame < Thread->stack + STACK_SIZE - 16 &&
            Frame[1] != 0) {
         char Place[64];
-        if (FramesToSkip != 0) {
-            FramesToSkip -= 1;
-        } else {
+        if (Caller == NULL || Frame[1] == (uintptr_t)Caller) {
+            Caller = NULL;
             lab_report_place(Frame[1], Place, sizeof(Place));
             HalPrint("      %s\n", Place);
         }
         Frame = (uintptr_t *)Frame[0];
     }
+}
+
+BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
+{
+    return lab_describe_address(Address, Buffer, Size);
+}
+
+BOOLEAN HalQueryReturnAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
+{
+    lab_report_place(Address, Buffer, Size);
+    return TRUE;
 }
 
 VOID HalAbort(VOID)

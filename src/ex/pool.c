@@ -8,6 +8,7 @@
 #include "exp.h"
 
 #include "../ke/irql.h"
+#include "pooltag.h"
 
 #define EXP_PAGE_SIZE 4096
 #define EXP_SMALLEST_OFFSET (2 * MEMORY_ALLOCATION_ALIGNMENT)
@@ -103,6 +104,7 @@ static PVOID ExpAllocate(ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag)
         memset(Memory + Offset, EXP_POOL_FILL, NumberOfBytes);
     }
     *ExpPoolHeader(Memory + Offset) = (EXP_POOL_HEADER){EXP_POOL_ALLOCATED, Tag, (ULONG)Offset, PoolType};
+    ExpNotePoolAllocated(Memory + Offset, PoolType, NumberOfBytes, Tag);
     return Memory + Offset;
 }
 
@@ -171,6 +173,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
     if (KiVerifierEnabled) {
         ExpVerifyFree(P, Header->PoolType);
     }
+    ExpNotePoolFreed(P, Header->PoolType, Header->Tag);
     HalFree((PUCHAR)P - Header->Offset);
 }
 

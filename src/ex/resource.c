@@ -125,8 +125,10 @@ static DECLSPEC_NORETURN VOID ExpResourceViolation(ULONG_PTR Kind, ULONG_PTR Sec
     KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, Kind, Second, Third, (ULONG_PTR)Resource);
 }
 
+/* The caller has locked the resource: a test that expects this goes on, so it must not stay locked. */
 static DECLSPEC_NORETURN VOID ExpNotOwned(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
 {
+    ExpUnlockResource(Resource, KiCurrentThread());
     KeBugCheckEx(RESOURCE_NOT_OWNED, (ULONG_PTR)Resource, OwnerThread, (ULONG_PTR)Resource->OwnerTable, 0);
 }
 
@@ -507,6 +509,7 @@ static EXP_OUTCOME ExpBecomeWaiter(PERESOURCE Resource, EXP_ACCESS Access, PEXP_
     /* A sharer that waits for it exclusively waits for itself. */
     if (Block->Exclusive && __builtin_expect(KiVerifierEnabled, FALSE) &&
         ExpFindOwner(Resource, (ERESOURCE_THREAD)Block->Thread, EXP_ANY_OWNER) != NULL) {
+        ExpUnlockResource(Resource, Block->Thread);
         KeBugCheckEx(SHARED_RESOURCE_CONV_ERROR, (ULONG_PTR)Resource, (ULONG_PTR)Block->Thread, 0, 0);
     }
     if (!ExpReserveOwner(Block->Thread, !Block->Exclusive, &Block->Owner)) {
@@ -731,6 +734,7 @@ VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
     if (!ExpIsOwnedExclusively(Resource) ||
         ExpFindOwner(Resource, (ERESOURCE_THREAD)Thread, EXP_POOLED_OWNER) == NULL) {
         if (Resource->Reserved2 != NULL) {
+            ExpUnlockResource(Resource, Thread);
             KeBugCheckEx(FAST_ERESOURCE_PRECONDITION_VIOLATION, EXP_CONVERTED_WITHOUT_OWNING, (ULONG_PTR)Resource,
                          (ULONG_PTR)Thread, 0);
         }

@@ -1,13 +1,13 @@
 /* diag.c: reports on standard error, stack traces, the debugger, and the end of the process. */
 #include "halp.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
@@ -34,6 +34,26 @@ PCSTR HalTakeEnvironment(PCSTR Name)
     return Value;
 }
 
+/* The text that a thread keeps instead of writing it. */
+HALP_THREAD_LOCAL PSTR HalpCapture;
+HALP_THREAD_LOCAL SIZE_T HalpCaptureSize;
+
+VOID HalCapturePrint(PSTR Buffer, SIZE_T Size)
+{
+    HalpCapture = Buffer;
+    HalpCaptureSize = Size;
+    if (Buffer != NULL) {
+        Buffer[0] = '\0';
+    }
+}
+
+static VOID HalpAppendToCapture(PCSTR Text)
+{
+    SIZE_T Used = strlen(HalpCapture);
+
+    snprintf(HalpCapture + Used, HalpCaptureSize - Used, "%s", Text);
+}
+
 VOID HalPrint(PCSTR Format, ...)
 {
     HALP_HOST_CALLS;
@@ -48,6 +68,11 @@ VOID HalPrint(PCSTR Format, ...)
     if (Length >= (int)sizeof(Text)) {
         Length = sizeof(Text);
         memcpy(Text + sizeof(Text) - 4, "...\n", 4);
+    }
+    if (HalpCapture != NULL) {
+        Text[Length > 0 && Length < (int)sizeof(Text) ? Length : (int)sizeof(Text) - 1] = '\0';
+        HalpAppendToCapture(Text);
+        return;
     }
     while (Length > 0) {
         SSIZE_T Written = HalpWriteFile(STDERR_FILENO, Rest, (SIZE_T)Length);
@@ -99,41 +124,31 @@ DECLSPEC_NOINLINE ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULO
     return Frame;
 }
 
-BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
-{
-    HALP_HOST_CALLS;
-    Dl_info Place;
-    PCSTR File;
-
-    if (dladdr((PVOID)Address, &Place) == 0 || Place.dli_fname == NULL) {
-        return FALSE;
-    }
-    File = strrchr(Place.dli_fname, '/');
-    File = File != NULL ? File + 1 : Place.dli_fname;
-    if (Place.dli_sname == NULL) {
-        snprintf(Buffer, Size, "%s+0x%lx", File, (ULONG_PTR)Address - (ULONG_PTR)Place.dli_fbase);
-    } else if ((ULONG_PTR)Place.dli_saddr == Address) {
-        snprintf(Buffer, Size, "%s!%s", File, Place.dli_sname);
-    } else {
-        snprintf(Buffer, Size, "%s!%s+0x%lx", File, Place.dli_sname, (ULONG_PTR)Address - (ULONG_PTR)Place.dli_saddr);
-    }
-    return TRUE;
-}
-
-DECLSPEC_NOINLINE VOID HalPrintStackTrace(ULONG FramesToSkip)
+/* How many frames a sanitizer or the compiler puts before the caller varies, so the caller is searched. */
+VOID HalPrintStackTrace(PVOID Caller)
 {
     ULONG64 Frames[DEEPEST_STACK];
-    ULONG Skip = FramesToSkip < DEEPEST_STACK ? FramesToSkip + 1 : DEEPEST_STACK;
-    ULONG Depth = HalCaptureStack(Skip, Frames, DEEPEST_STACK);
-    PVOID Innermost;
+    ULONG Depth = HalCaptureStack(0, Frames, DEEPEST_STACK);
+    ULONG First = 0;
 
-    for (ULONG Frame = 0; Frame < Depth; Frame++) {
-        CHAR Name[LONGEST_ADDRESS_NAME] = "";
-        HalQueryAddressName(Frames[Frame], Name, sizeof(Name));
-        HalPrint("  %2u  %p%s%s\n", Frame, (PVOID)Frames[Frame], Name[0] != '\0' ? "  " : "", Name);
+    while (Caller != NULL && First < Depth && Frames[First] != (ULONG64)Caller) {
+        First += 1;
     }
-    if (HalpUnwind(&Innermost, 1) == 0) {
+    First = First < Depth ? First : 0;
+    HalPrintCallers(Frames + First, Depth - First);
+    if (Depth == 0) {
         HalPrint("  (no stack trace on this host)\n");
+    }
+}
+
+VOID HalPrintCallers(const ULONG64 *Frames, ULONG Count)
+{
+    ULONG First = HalCountInternalFrames(Frames, Count);
+
+    for (ULONG Frame = First; Frame < Count; Frame++) {
+        CHAR Name[LONGEST_ADDRESS_NAME] = "";
+        HalQueryReturnAddressName(Frames[Frame], Name, sizeof(Name));
+        HalPrint("  %2u  %p%s%s\n", Frame - First, (PVOID)Frames[Frame], Name[0] != '\0' ? "  " : "", Name);
     }
 }
 

@@ -222,9 +222,32 @@ VOID HalAwaitProcess(LONG Process);                  /* until a child has ended 
 NTSTATUS HalRequestOfProcess(LONG Process, HAL_PROCESS_REQUEST Request);
 DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce);
 
+/* A forked child that runs a routine and sends a result back. */
+typedef struct _HAL_CHILD {
+    LONG Output;
+    ULONG ExitStatus;                                /* its signal, or its exit code plus 256; 0: there was no child */
+} HAL_CHILD, *PHAL_CHILD;
+
+/* FALSE: it ended without one. */
+BOOLEAN HalRunChild(PHAL_CHILD Child, VOID (*Routine)(PVOID), PVOID Context, PVOID Result, SIZE_T Size);
+DECLSPEC_NORETURN VOID HalFinishChild(const HAL_CHILD *Child, const VOID *Result, SIZE_T Size); /* in the child */
+
 /* Memory: never used on a wait, signal, acquire or release path. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL: there is none */
-PVOID HalAllocateUninitialized(SIZE_T Size, SIZE_T Alignment); /* holds whatever was there */
+/* Asked before each HalAllocate, and before creations that need no memory: TRUE: this one fails. NULL: none does. */
+typedef BOOLEAN HAL_FAULT_ROUTINE(VOID);
+extern HAL_FAULT_ROUTINE *volatile HalFaultRoutine;
+FORCEINLINE BOOLEAN HalIsFaultInjected(VOID)
+{
+#ifdef INTERLOCK_HOST
+    HAL_FAULT_ROUTINE *Routine = __atomic_load_n(&HalFaultRoutine, __ATOMIC_RELAXED); /* relaxed: set while it matters */
+    return __builtin_expect(Routine != NULL, FALSE) && Routine();
+#else
+    return FALSE;
+#endif
+}
+PVOID HalAllocateWithoutFault(SIZE_T Size, SIZE_T Alignment); /* likewise; for what the caller does not know of */
+PVOID HalAllocateUninitialized(SIZE_T Size, SIZE_T Alignment); /* likewise; holds whatever was there */
 VOID HalFree(PVOID Memory);
 ULONG HalQueryPageSize(VOID);
 /* Whole pages, zeroed, from the host itself: works inside malloc, too. NULL: there are none. */
@@ -247,7 +270,11 @@ VOID HalSetError(HAL_ERROR Error);
 PCSTR HalGetEnvironment(PCSTR Name);
 PCSTR HalTakeEnvironment(PCSTR Name);               /* the same, and removes it; while the process has one thread */
 VOID HalPrint(PCSTR Format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, safe in any context */
-VOID HalPrintStackTrace(ULONG FramesToSkip);
+VOID HalCapturePrint(PSTR Buffer, SIZE_T Size);      /* of this thread, until it is called with NULL; cut off at the end */
+/* From the frame with that return address on; NULL: all. Functions of the library that lead there from one of its public
+   functions are left out. */
+VOID HalPrintStackTrace(PVOID Caller);
+VOID HalPrintCallers(const ULONG64 *Frames, ULONG Count); /* likewise, of return addresses */
 BOOLEAN HalIsDebuggerPresent(VOID);
 VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);
@@ -321,8 +348,15 @@ BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds); /* FALSE: not yet */
 ULONG HalQueryModules(PSTR Buffer, ULONG Size);     /* the host's text about where they are; returns its length */
 VOID HalQueryProgramName(PSTR Buffer, SIZE_T Size);
 VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size); /* left alone if there is no such thread */
-BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size);
+BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* FALSE: no program or library has it */
+BOOLEAN HalQueryReturnAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* likewise, of the call before it */
+ULONG HalCountInternalFrames(const ULONG64 *Frames, ULONG Count); /* return addresses of the library's own at the beginning */
+ULONG64 HalQueryStableAddress(ULONG64 Address);     /* of a return address; does not depend on where things are loaded */
 ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* innermost first; returns how many */
+
+/* A file of lines that several runs of a program share. */
+BOOLEAN HalReadLines(PCSTR Path, VOID (*Use)(PCSTR Line)); /* FALSE: there is no such file */
+BOOLEAN HalAppendText(PCSTR Path, PCSTR Text);      /* creates it */
 
 /* What this library, or the program itself, exports by that name; NULL: nothing. Linked into the program, the library
    exports what the program's dynamic symbol table has of it. */

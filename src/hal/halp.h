@@ -108,6 +108,9 @@ VOID HalpInitializeThreads(VOID);
 VOID HalpInitializeInterrupt(VOID);
 VOID HalpInitializeBarrier(VOID);
 
+/* demangle.c */
+VOID HalpDemangle(PSTR Name, SIZE_T Size); /* in place; a name that is none of C++ stays */
+
 /* insidelibc.c, diag.c: called once by HalCompleteInitialization. */
 VOID HalpStayLoaded(VOID);
 VOID HalpInitializeStackTrace(VOID);

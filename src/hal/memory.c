@@ -18,6 +18,8 @@ static PVOID HalpAllocate(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
     return Zero ? memset(Memory, 0, Size) : Memory;
 }
 
+HAL_FAULT_ROUTINE *volatile HalFaultRoutine;
+
 /* The heap is no cancellation point but may change errno, even when it succeeds. A block has room for HalpDeferred. */
 static PVOID HalpAllocateFromHeap(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
 {
@@ -28,14 +30,19 @@ static PVOID HalpAllocateFromHeap(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
     return Memory;
 }
 
-PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
+PVOID HalAllocateWithoutFault(SIZE_T Size, SIZE_T Alignment)
 {
     return HalpAllocateFromHeap(Size, Alignment, TRUE);
 }
 
+PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
+{
+    return HalIsFaultInjected() ? NULL : HalpAllocateFromHeap(Size, Alignment, TRUE);
+}
+
 PVOID HalAllocateUninitialized(SIZE_T Size, SIZE_T Alignment)
 {
-    return HalpAllocateFromHeap(Size, Alignment, FALSE);
+    return HalIsFaultInjected() ? NULL : HalpAllocateFromHeap(Size, Alignment, FALSE);
 }
 
 /*

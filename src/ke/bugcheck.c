@@ -1,28 +1,7 @@
 /* bugcheck.c: ends the process with a report. */
+#include "bugreport.h"
 #include "park.h"
 #include "../trace/trace.h"
-
-#define KI_BUGCHECK_PARAMETERS 4
-
-typedef struct _KI_BUGCODE {
-    ULONG Code;
-    PCSTR Name;
-    PCSTR Parameter[KI_BUGCHECK_PARAMETERS];
-} KI_BUGCODE, *PKI_BUGCODE;
-
-typedef struct _KI_VIOLATION {
-    ULONG_PTR Kind;
-    PCSTR Parameter[KI_BUGCHECK_PARAMETERS - 1];
-    PCSTR Description;
-} KI_VIOLATION, *PKI_VIOLATION;
-
-#define KI_BUGCODE_ENTRY(Name, First, Second, Third, Fourth) {Name, #Name, {First, Second, Third, Fourth}},
-#define KI_VIOLATION_ENTRY(Kind, Second, Third, Fourth, Description) {Kind, {Second, Third, Fourth}, Description},
-
-static const KI_BUGCODE KiBugCodes[] = {INTERLOCK_BUGCODE_LIST(KI_BUGCODE_ENTRY)};
-static const KI_VIOLATION KiViolations[] = {INTERLOCK_VERIFIER_LIST(KI_VIOLATION_ENTRY)};
-static const KI_VIOLATION KiIoViolations[] = {INTERLOCK_IO_VERIFIER_LIST(KI_VIOLATION_ENTRY)};
-static const KI_BUGCODE KiUnknownBugCode = {0, "unknown code", {"", "", "", ""}};
 
 static LIST_ENTRY KiBugCheckCallbacks = {&KiBugCheckCallbacks, &KiBugCheckCallbacks};
 static KI_LOCK KiBugCheckCallbackLock;
@@ -67,73 +46,23 @@ BOOLEAN KeDeregisterBugCheckCallback(PKBUGCHECK_CALLBACK_RECORD CallbackRecord)
     return Registered;
 }
 
-/* The report. */
-
-static const KI_BUGCODE *KiFindBugCode(ULONG Code)
-{
-    for (ULONG Index = 0; Index < RTL_NUMBER_OF(KiBugCodes); Index++) {
-        if (KiBugCodes[Index].Code == Code) {
-            return &KiBugCodes[Index];
-        }
-    }
-    return &KiUnknownBugCode;
-}
-
-static const KI_VIOLATION *KiFindViolation(ULONG Code, ULONG_PTR Kind)
-{
-    for (ULONG Index = 0; Code == DRIVER_VERIFIER_DETECTED_VIOLATION && Index < RTL_NUMBER_OF(KiViolations); Index++) {
-        if (KiViolations[Index].Kind == Kind) {
-            return &KiViolations[Index];
-        }
-    }
-    for (ULONG Index = 0; Code == DRIVER_VERIFIER_IOMANAGER_VIOLATION && Index < RTL_NUMBER_OF(KiIoViolations); Index++) {
-        if (KiIoViolations[Index].Kind == Kind) {
-            return &KiIoViolations[Index];
-        }
-    }
-    return NULL;
-}
-
-static VOID KiPrintReport(ULONG Code, const ULONG_PTR Parameter[KI_BUGCHECK_PARAMETERS])
-{
-    const KI_BUGCODE *BugCode = KiFindBugCode(Code);
-    const KI_VIOLATION *Violation = KiFindViolation(Code, Parameter[0]);
-    PKTHREAD Thread = HalCurrentThread;
-    HalPrint("*** STOP: 0x%08X (0x%016lX, 0x%016lX, 0x%016lX, 0x%016lX)\n", Code, Parameter[0], Parameter[1],
-             Parameter[2], Parameter[3]);
-    HalPrint("%s%s%s\n", BugCode->Name, Violation != NULL ? ": " : "", Violation != NULL ? Violation->Description : "");
-    for (ULONG Index = 0; Index < KI_BUGCHECK_PARAMETERS; Index++) {
-        PCSTR Meaning = Violation != NULL && Index > 0 ? Violation->Parameter[Index - 1] : BugCode->Parameter[Index];
-        if (Meaning[0] != '\0') {
-            HalPrint("    %u: 0x%016lX  %s\n", Index + 1, Parameter[Index], Meaning);
-        }
-    }
-    if (Thread == NULL) {
-        HalPrint("Thread %u, unknown to the kernel\n", HalCurrentThreadId());
-    } else if (Thread->Irql >= DISPATCH_LEVEL && Thread->Prcb != NULL) {
-        HalPrint("Thread %p, id %u, IRQL %u, processor %u%s\n", (PVOID)Thread, HalCurrentThreadId(), Thread->Irql,
-                 Thread->Prcb->Number, Thread->DpcDepth != 0 ? ", in a DPC" : "");
-    } else {
-        HalPrint("Thread %p, id %u, IRQL %u, owns no processor\n", (PVOID)Thread, HalCurrentThreadId(), Thread->Irql);
-    }
-    HalPrintStackTrace(2);
-}
-
 /* There is one report: other threads that fail meanwhile sleep until the process ends, a failure in the report ends it. */
-DECLSPEC_NOINLINE VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1, ULONG_PTR BugCheckParameter2,
-                                    ULONG_PTR BugCheckParameter3, ULONG_PTR BugCheckParameter4)
+static DECLSPEC_NORETURN VOID KiStopSystem(const KI_BUGCHECK *BugCheck)
 {
-    const ULONG_PTR Parameter[KI_BUGCHECK_PARAMETERS] = {BugCheckParameter1, BugCheckParameter2, BugCheckParameter3,
-                                                         BugCheckParameter4};
+    VOID (*Observer)(const KI_BUGCHECK *BugCheck) = KiBugCheckObserver;
     ULONG Own = HalCurrentThreadId();
     ULONG Reporter = 0;
+    KiCatchBugCheck(BugCheck);
     if (!__atomic_compare_exchange_n(&KiBugCheckThreadId, &Reporter, Own, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         if (Reporter == Own) {
             HalAbort();
         }
         KiSleepWhile(&KiBugCheckThreadId, Reporter);
     }
-    KiPrintReport(BugCheckCode, Parameter);
+    if (Observer != NULL) {
+        Observer(BugCheck);
+    }
+    KiPrintBugCheck(BugCheck);
     /* Without the lock: its owner may be the thread that ends here. */
     for (PLIST_ENTRY Entry = KiBugCheckCallbacks.Flink; Entry != &KiBugCheckCallbacks; Entry = Entry->Flink) {
         PKBUGCHECK_CALLBACK_RECORD Record = CONTAINING_RECORD(Entry, KBUGCHECK_CALLBACK_RECORD, Entry);
@@ -147,7 +76,32 @@ DECLSPEC_NOINLINE VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParame
     HalAbort();
 }
 
-VOID KeBugCheck(ULONG BugCheckCode)
+DECLSPEC_NOINLINE VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1, ULONG_PTR BugCheckParameter2,
+                                    ULONG_PTR BugCheckParameter3, ULONG_PTR BugCheckParameter4)
 {
-    KeBugCheckEx(BugCheckCode, 0, 0, 0, 0);
+    const KI_BUGCHECK BugCheck = {
+        .Code = BugCheckCode,
+        .Parameter = {BugCheckParameter1, BugCheckParameter2, BugCheckParameter3, BugCheckParameter4},
+        .Caller = __builtin_return_address(0),
+    };
+    KiStopSystem(&BugCheck);
+}
+
+DECLSPEC_NOINLINE VOID KeBugCheck(ULONG BugCheckCode)
+{
+    const KI_BUGCHECK BugCheck = {.Code = BugCheckCode, .Caller = __builtin_return_address(0)};
+    KiStopSystem(&BugCheck);
+}
+
+DECLSPEC_NOINLINE VOID KiBugCheckBecause(PCSTR Reason, ULONG BugCheckCode, ULONG_PTR BugCheckParameter1,
+                                         ULONG_PTR BugCheckParameter2, ULONG_PTR BugCheckParameter3,
+                                         ULONG_PTR BugCheckParameter4)
+{
+    const KI_BUGCHECK BugCheck = {
+        .Code = BugCheckCode,
+        .Parameter = {BugCheckParameter1, BugCheckParameter2, BugCheckParameter3, BugCheckParameter4},
+        .Reason = Reason,
+        .Caller = __builtin_return_address(0),
+    };
+    KiStopSystem(&BugCheck);
 }

@@ -3,6 +3,7 @@
 
 #include "debugdata.h"
 #include "dpc.h"
+#include "fault.h"
 #include "interrupt.h"
 #include "park.h"
 #include "queuedlock.h"
@@ -121,6 +122,7 @@ static VOID KiInitializeLayers(VOID)
     KiSystemIsUsable = TRUE;
     HalCompleteInitialization();
     KTRACE_INITIALIZE();
+    KiInitializeFaults();
 }
 
 static VOID KiAwaitInitialization(ULONG ThreadId)

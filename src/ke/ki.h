@@ -195,6 +195,7 @@ typedef struct _KTHREAD {
     BOOLEAN SawOutside;              /* the objects that it has just tested include one of the world */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
+    PVOID ExpectedBugCheck;          /* innermost place that expects one, see expect.c */
     EXCEPTION_RECORD ExceptionRecord; /* the exception that was raised last, and */
     EXCEPTION_POINTERS ExceptionPointers; /* what a filter gets of it */
     NTSTATUS ExceptionCode;          /* the status that was caught last, */
@@ -435,6 +436,11 @@ VOID KiForkParent(BOOLEAN LateFollows);
 VOID KiForkParentLate(VOID);
 VOID KiForkChild(VOID);
 VOID KiForkChildLate(VOID);
+
+/* bugcheck.c: as KeBugCheckEx, with a sentence for the report */
+DECLSPEC_NORETURN VOID KiBugCheckBecause(PCSTR Reason, ULONG BugCheckCode, ULONG_PTR BugCheckParameter1,
+                                         ULONG_PTR BugCheckParameter2, ULONG_PTR BugCheckParameter3,
+                                         ULONG_PTR BugCheckParameter4);
 
 /* exception.c: every raise goes through it */
 DECLSPEC_NORETURN VOID KiRaiseStatus(NTSTATUS Status);

@@ -14,7 +14,9 @@ static VOID KiCheckWaitLevel(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeo
     if (Thread->DpcDepth != 0) {
         KeBugCheckEx(ATTEMPTED_SWITCH_FROM_DPC, (ULONG_PTR)Thread, (ULONG_PTR)Object, 0, 0);
     }
-    KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Object, Thread->Irql, 0, (ULONG_PTR)__builtin_return_address(0));
+    KiBugCheckBecause(Thread->Irql == DISPATCH_LEVEL ? "waited at DISPATCH_LEVEL" : "waited above DISPATCH_LEVEL",
+                      IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Object, Thread->Irql, 0,
+                      (ULONG_PTR)__builtin_return_address(0));
 }
 
 /*

@@ -111,6 +111,9 @@ HANDLE ObpReserveHandle(ULONG HandleAttributes)
 {
     POBP_INDEXES Table = HandleAttributes & OBJ_KERNEL_HANDLE ? &ObpKernelTable : &ObpTable;
     ULONG Index, Missing;
+    if (HalIsFaultInjected()) {
+        return NULL;
+    }
     if (__atomic_load_n(&ObpAdoptionState, __ATOMIC_RELAXED) != ObpNothingToAdopt) {
         ObpAdoptHandles();
     }

@@ -142,7 +142,8 @@ static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
         }
     }
     if (NT_SUCCESS(Status)) {
-        Status = HalCreateThread(PspStartThread, Thread, Create->StackSize, NULL); /* it has its creator's name */
+        Status = HalIsFaultInjected() ? STATUS_INSUFFICIENT_RESOURCES
+                                      : HalCreateThread(PspStartThread, Thread, Create->StackSize, NULL); /* it has its creator's name */
     }
     if (!NT_SUCCESS(Status)) {
         KiFlushThreadApcs(&Thread->Tcb);

@@ -84,7 +84,7 @@ DECLSPEC_NOINLINE VOID RtlpReportPossibleDeadlock(const RTLP_LONG_WAIT *Wait)
     HalPrint("  owner: thread %u, count %d (0x%08X), waiters %u, ContentionCount %u%s\n", Wait->Owner, Wait->Count,
              (ULONG)Wait->Count, Wait->Waiters, RtlpContentionCount(Wait->DebugInfo),
              RtlpIsDebugInfo(Wait->DebugInfo) ? "" : " (no debug information)");
-    HalPrintStackTrace(1);
+    HalPrintStackTrace(__builtin_return_address(0));
 }
 
 /* Orphans. */

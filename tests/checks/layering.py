@@ -43,7 +43,7 @@ CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 # header that includes it.
 BASE = {"annotations.h", "bugcodes.h", "dpfilter.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h", "osversion.h",
         "safeinteger.h", "safestring.h", "widenames.h", "widestring.h", "windef.h", "winstatus.h"}
-MORE = {"threadpool.h": "rtl", "tpenviron.h": "rtl", "rtlbitmap.h": "rtl", "rtlinteger.h": "rtl", "rtltable.h": "rtl",
+MORE = {"verifier.h": "ke", "threadpool.h": "rtl", "tpenviron.h": "rtl", "rtlbitmap.h": "rtl", "rtlinteger.h": "rtl", "rtltable.h": "rtl",
         "rtlversion.h": "rtl", "rtlrandom.h": "ex", "dbg.h": "ex", "lookaside.h": "ex", "iostatus.h": "io", "irp.h": "io",
         "iotest.h": "io"}
 

@@ -99,7 +99,7 @@ static void a_slow_reader_gets_everything(void **state)
 
 static __attribute__((noinline)) void print_stack_from_here(void *argument)
 {
-    HalPrintStackTrace(*(ULONG *)argument);
+    HalPrintStackTrace(argument != NULL ? __builtin_return_address(0) : NULL);
     __asm__ volatile(""); /* not a tail call */
 }
 
@@ -112,20 +112,66 @@ static unsigned count_lines(const char *text)
     return lines;
 }
 
-static void a_stack_trace_names_its_modules(void **state)
+static void a_stack_trace_begins_where_it_should(void **state)
 {
-    ULONG skip_none = 0, skip_one = 1, skip_all = MAXULONG;
     unsigned lines;
 
     (void)state;
-    lines = count_lines(captured(print_stack_from_here, &skip_none));
+    lines = count_lines(captured(print_stack_from_here, NULL));
     if (strstr(output, "no stack trace") != NULL)
         return;
-    assert_true(lines >= 2);
-    assert_non_null(strstr(output, "hal-diag+0x"));
+    assert_true(lines >= 3);
+    assert_non_null(strstr(output, "hal-diag!print_stack_from_here+0x"));
     assert_non_null(strstr(output, "!__libc_start_main"));
-    assert_int_equal(count_lines(captured(print_stack_from_here, &skip_one)), lines - 1);
-    assert_int_equal(count_lines(captured(print_stack_from_here, &skip_all)), 0);
+    captured(print_stack_from_here, output); /* from its caller on */
+    assert_null(strstr(output, "print_stack_from_here"));
+    assert_ptr_equal(strstr(output, "   0  0x"), output);
+    assert_true(strstr(output, "hal-diag!captured+0x") < strchr(output, '\n'));
+}
+
+static int a_static_variable;
+
+static void static_things_have_names(void **state)
+{
+    char name[256];
+
+    (void)state;
+    assert_true(HalQueryAddressName((ULONG64)print_values, name, sizeof(name)));
+    assert_string_equal(name, "hal-diag!print_values");
+    assert_true(HalQueryAddressName((ULONG64)print_values + 1, name, sizeof(name)));
+    assert_string_equal(name, "hal-diag!print_values+0x1");
+    assert_true(HalQueryAddressName((ULONG64)&a_static_variable, name, sizeof(name)));
+    assert_non_null(strstr(name, "a_static_variable"));
+    assert_true(HalQueryAddressName((ULONG64)write, name, sizeof(name)));
+    assert_false(HalQueryAddressName((ULONG64)&name, name, sizeof(name)));
+    assert_false(HalQueryAddressName(0, name, sizeof(name)));
+}
+
+static void a_return_address_belongs_to_the_call(void **state)
+{
+    char name[256];
+
+    (void)state;
+    /* one that is the first byte of a function: the call before it did not return */
+    assert_true(HalQueryReturnAddressName((ULONG64)print_values, name, sizeof(name)));
+    assert_null(strstr(name, "!print_values"));
+    assert_true(HalQueryReturnAddressName((ULONG64)print_values + 1, name, sizeof(name)));
+    assert_string_equal(name, "hal-diag!print_values+0x1");
+}
+
+static void what_is_printed_can_be_kept(void **state)
+{
+    char kept[64], little[8];
+
+    (void)state;
+    HalCapturePrint(kept, sizeof(kept));
+    HalPrint("one %d\n", 1);
+    HalPrint("two %d\n", 2);
+    HalCapturePrint(little, sizeof(little));
+    HalPrint("%s", "longer than the buffer");
+    HalCapturePrint(NULL, 0);
+    assert_string_equal(kept, "one 1\ntwo 2\n");
+    assert_string_equal(little, "longer ");
 }
 
 static void the_environment_can_be_read(void **state)
@@ -157,7 +203,10 @@ int main(void)
         cmocka_unit_test(messages_are_formatted),
         cmocka_unit_test(a_message_that_is_too_long_is_cut),
         cmocka_unit_test(a_slow_reader_gets_everything),
-        cmocka_unit_test(a_stack_trace_names_its_modules),
+        cmocka_unit_test(a_stack_trace_begins_where_it_should),
+        cmocka_unit_test(static_things_have_names),
+        cmocka_unit_test(a_return_address_belongs_to_the_call),
+        cmocka_unit_test(what_is_printed_can_be_kept),
         cmocka_unit_test(the_environment_can_be_read),
         cmocka_unit_test(an_abort_ends_the_process),
     };

@@ -396,6 +396,27 @@ def moving(tap):
         tap.case("it still runs", [] if p.process.poll() is None else ["it has ended"])
 
 
+def pool(tap):
+    for executable in (STATIC, SHARED):
+        with Program("pool", executable) as p:
+            found = view("pool", p.id)
+            rows = {(t["tag"], t["paged"]): (t["allocations"], t["frees"], t["blocks"], t["bytes"]) for t in found["tags"]}
+            expected = {("Devo", False): (4, 2, 2, 200), ("Devo", True): (6, 3, 3, 300), ("Irp ", False): (1, 0, 1, 5000),
+                        ("mdf.", True): (1, 1, 0, 0)}
+            problems = differences("rows", {key: value for key, value in rows.items() if key in expected}, expected)
+            mine = [(t["tag"], t["paged"]) for t in found["tags"] if (t["tag"], t["paged"]) in expected]
+            problems += differences("by bytes", mine, [("Irp ", False), ("Devo", True), ("Devo", False), ("mdf.", True)])
+            by_tag = [t["tag"] for t in view("pool", p.id, "tag")["tags"]]
+            problems += differences("by tag", by_tag, sorted(by_tag))
+            allocations = [t["allocations"] for t in view("pool", p.id, "allocs")["tags"]]
+            problems += differences("by allocations", allocations, sorted(allocations, reverse=True))
+            text = interlock("pool", p.id).stdout
+            problems += [] if re.search(r"^ Irp  Nonp +1 +0 +1 +5000 +5000", text, re.M) else [text]
+            tap.case("pool memory by tag", problems)
+            refused = interlock("pool", p.id, "size")
+            tap.case("pool memory by something else", [] if refused.returncode == 2 and "sorted by" in refused.stderr else [refused])
+
+
 def refusals(tap):
     def refused(name, result, part, status=1):
         said = result.stderr.startswith(("interlock: ", "usage: ")) and part in result.stderr
@@ -431,7 +452,7 @@ def refusals(tap):
 def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     tap = Tap()
-    for cases in (resources, core_file, srw_locks, mutants, names_of_threads, other_deadlocks, processors, zoo, shared_bucket, moving,
+    for cases in (resources, core_file, srw_locks, mutants, names_of_threads, other_deadlocks, processors, zoo, shared_bucket, pool, moving,
                   refusals):
         try:
             cases(tap)

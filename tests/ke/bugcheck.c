@@ -5,6 +5,8 @@
 
 #include "ke/ki.h"
 
+#include <interlock/ex.h>
+
 /* What the child wrote to standard error; it must have ended by SIGABRT. */
 static void report_of(void (*function)(void), char *text, size_t size)
 {
@@ -68,13 +70,13 @@ static void the_report(void **state)
     report_of(known_code, text, sizeof(text));
     assert_memory_equal(text,
                         "*** STOP: 0x00000010 (0x0000000000001234, 0xFFFFFFFFFFFFFFFF, 0x0000000000000003, "
-                        "0x0000000000000004)\nSPIN_LOCK_NOT_OWNED\n",
+                        "0x0000000000000004)\nSPIN_LOCK_NOT_OWNED: ",
                         sizeof("*** STOP: 0x00000010 (0x0000000000001234, 0xFFFFFFFFFFFFFFFF, 0x0000000000000003, "
-                               "0x0000000000000004)\nSPIN_LOCK_NOT_OWNED\n") - 1);
+                               "0x0000000000000004)\nSPIN_LOCK_NOT_OWNED: ") - 1);
     assert_non_null(strstr(text, "1: 0x0000000000001234  spin lock\n"));
     assert_non_null(strstr(text, "3: 0x0000000000000003  owner\n"));
     assert_null(strstr(text, "4: 0x"));
-    assert_non_null(strstr(text, "IRQL 2, processor "));
+    assert_non_null(strstr(text, "IRQL 2 (DISPATCH_LEVEL), processor "));
 
     report_of(verifier_code, text, sizeof(text));
     assert_non_null(strstr(text, "DRIVER_VERIFIER_DETECTED_VIOLATION: KeAcquireSpinLockAtDpcLevel below DISPATCH"));
@@ -83,7 +85,110 @@ static void the_report(void **state)
     report_of(unknown_code, text, sizeof(text));
     assert_memory_equal(text, "*** STOP: 0x0000DEAD (", 22);
     assert_non_null(strstr(text, "unknown code"));
-    assert_non_null(strstr(text, "IRQL 0, owns no processor"));
+    assert_non_null(strstr(text, "IRQL 0 (PASSIVE_LEVEL), owns no processor"));
+}
+
+/* Explanations. */
+
+static KEVENT an_event;
+static KSPIN_LOCK a_spin_lock;
+
+static void wait_at_dispatch_level(void)
+{
+    KfRaiseIrql(DISPATCH_LEVEL);
+    KeWaitForSingleObject(&an_event, Executive, KernelMode, FALSE, NULL);
+    __asm__ volatile("");
+}
+
+static void wait_above_dispatch_level(void)
+{
+    KfRaiseIrql(HIGH_LEVEL);
+    KeWaitForSingleObject(&an_event, Executive, KernelMode, FALSE, NULL);
+    __asm__ volatile("");
+}
+
+static void raise_a_status(void)
+{
+    ExRaiseStatus(STATUS_ACCESS_VIOLATION);
+}
+
+static void raise_an_unknown_status(void)
+{
+    ExRaiseStatus((NTSTATUS)0xE1234567);
+}
+
+static void free_with_a_wrong_tag(void)
+{
+    ExFreePoolWithTag(ExAllocatePoolWithTag(NonPagedPool, 32, 0x74736554), 0x64644f01);
+    __asm__ volatile("");
+}
+
+static void allocate_without_a_tag(void)
+{
+    ExAllocatePoolWithTag(PagedPool, 32, 0);
+    __asm__ volatile("");
+}
+
+static void name_a_lock(void)
+{
+    KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)&a_spin_lock, (ULONG_PTR)KeGetCurrentThread(), 0, 0);
+}
+
+static const struct {
+    void (*function)(void);
+    const char *parts[5];
+} explanations[] = {
+    {wait_at_dispatch_level,
+     {"IRQL_NOT_LESS_OR_EQUAL: waited at DISPATCH_LEVEL\n", "!an_event\n", "current IRQL: DISPATCH_LEVEL\n"}},
+    {wait_above_dispatch_level, {"IRQL_NOT_LESS_OR_EQUAL: waited above DISPATCH_LEVEL\n", "current IRQL: HIGH_LEVEL\n"}},
+    {raise_a_status, {"a status was raised and not caught\n", "status: STATUS_ACCESS_VIOLATION (0xC0000005)\n"}},
+    {raise_an_unknown_status, {"status: no known status (0xE1234567)\n"}},
+    {free_with_a_wrong_tag,
+     {"BAD_POOL_CALLER: pool block freed with a wrong tag\n", "its tag: 'Test'\n", "given tag: '.Odd'\n"}},
+    {allocate_without_a_tag, {"BAD_POOL_CALLER: pool allocation with tag 0\n", "pool type: PagedPool\n"}},
+    {name_a_lock, {"spin lock: ke-bugcheck!a_spin_lock\n", "thread: this thread\n"}},
+};
+
+static void everything_is_explained(void **state)
+{
+    char text[16384];
+
+    (void)state;
+    KeInitializeEvent(&an_event, NotificationEvent, FALSE);
+    for (size_t i = 0; i < ARRAYSIZE(explanations); i++) {
+        report_of(explanations[i].function, text, sizeof(text));
+        for (int part = 0; explanations[i].parts[part] != NULL; part++)
+            if (strstr(text, explanations[i].parts[part]) == NULL)
+                fail_msg("no \"%s\" in:\n%s", explanations[i].parts[part], text);
+    }
+}
+
+/* The frame with number 0. */
+static const char *first_frame(const char *text)
+{
+    static char line[512];
+    const char *frame = strstr(text, "\n   0  ");
+
+    snprintf(line, sizeof(line), "%.*s", frame != NULL ? (int)strcspn(frame + 1, "\n") : 0, frame != NULL ? frame + 1 : "");
+    return line;
+}
+
+static void the_stack_begins_at_the_caller(void **state)
+{
+    char text[16384];
+
+    (void)state;
+    report_of(known_code, text, sizeof(text));
+    if (strstr(text, "no stack trace") != NULL)
+        return;
+    assert_non_null(strstr(first_frame(text), "ke-bugcheck!known_code+0x"));
+    report_of(unknown_code, text, sizeof(text));
+    assert_non_null(strstr(first_frame(text), "ke-bugcheck!unknown_code+0x"));
+    /* not by the library's own functions */
+    report_of(free_with_a_wrong_tag, text, sizeof(text));
+    assert_non_null(strstr(first_frame(text), "!ExFreePoolWithTag+0x"));
+    report_of(raise_a_status, text, sizeof(text));
+    assert_non_null(strstr(first_frame(text), "!ExRaiseStatus+0x"));
 }
 
 static void *fail_too(void *barrier)
@@ -151,7 +256,7 @@ static void callbacks(void **state)
     (void)state;
     report_of(with_callbacks, text, sizeof(text));
     assert_int_equal(count_of(text, "*** STOP"), 1);
-    assert_int_equal(count_of(text, "callback"), 1);
+    assert_int_equal(count_of(text, "\ncallback"), 1);
     assert_non_null(strstr(text, "callback one\n"));
 }
 
@@ -182,6 +287,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_report),
+        cmocka_unit_test(everything_is_explained),
+        cmocka_unit_test(the_stack_begins_at_the_caller),
         cmocka_unit_test(one_report),
         cmocka_unit_test(callbacks),
         cmocka_unit_test(failing_fast),

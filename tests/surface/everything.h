@@ -15,6 +15,7 @@
 #include <interlock/ps.h>
 #include <interlock/rtl.h>
 #include <interlock/threadpool.h>
+#include <interlock/verifier.h>
 #include <interlock/win32/base.h>
 #include <interlock/win32/console.h>
 #include <interlock/win32/crt.h>

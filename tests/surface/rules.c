@@ -41,6 +41,10 @@ static const struct rule rules[] = {
     {"HeapLock", MAY_STOP, 0xC4, "the verifier stops a thread that ends with a lock"},
     {"KeEnterTryFrame", CHANGES_THREAD, 0, "the frame of a later exception"},
     {"KeBeginFinally", NOT_CALLED, 0, "returns a structure; the macros of exception.h call it"},
+    {"VfExpectBugCheck*", NOT_CALLED, 0, "calls what it gets; tests/ke/expect.c calls it"},
+    {"VfBeginExpectation", NOT_CALLED, 0, "a frame of VF_EXPECT_BUGCHECK"},
+    {"VfEndExpectation", NOT_CALLED, 0, "a frame of VF_EXPECT_BUGCHECK"},
+    {"VfMarkPool", NOT_CALLED, 0, "returns a structure; tests/ex/pooltag.c calls it"},
     {"KeLeaveTryFrame", MAY_STOP, KERNEL_SECURITY_CHECK_FAILURE, "no frame was entered"},
 
     /* They wait for what nobody does. */

@@ -7,6 +7,7 @@ int command_cc(int argc, char **argv);
 int command_cxx(int argc, char **argv);
 int command_port(int argc, char **argv);
 int command_lab(int argc, char **argv);
+int command_faults(int argc, char **argv);
 int command_machine(int argc, char **argv);
 
 #endif

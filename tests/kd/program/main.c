@@ -80,6 +80,7 @@ static const struct {
     {"shared-choice", shared_choice},
     {"shared-mixed", shared_mixed},
     {"shared-busy", shared_busy},
+    {"pool", pool_memory},
 };
 
 int main(int argc, char **argv)

@@ -279,3 +279,17 @@ void nameless(void)
     while (LOAD(threads_made) < 2)
         Sleep(1);
 }
+
+/* Pool memory. */
+
+void pool_memory(void)
+{
+    for (int i = 0; i < 10; i++) {
+        PVOID block = ExAllocatePoolWithTag(i < 4 ? NonPagedPool : PagedPool, 100, 0x6f766544);
+
+        if (i % 2 != 0)
+            ExFreePool(block);
+    }
+    ExAllocatePoolWithTag(NonPagedPool, 5000, 0x20707249);
+    ExFreePool(ExAllocatePoolWithTag(PagedPool, 1, 0x0166646d));
+}

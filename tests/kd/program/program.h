@@ -60,6 +60,7 @@ void without_main(void);
 void shared_lock(void);
 void shared_choice(void);
 void shared_mixed(void);
+void pool_memory(void);
 void shared_busy(void);
 
 #endif
