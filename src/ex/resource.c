@@ -130,9 +130,8 @@ static DECLSPEC_NORETURN VOID ExpNotOwned(PERESOURCE Resource, ERESOURCE_THREAD 
     KeBugCheckEx(RESOURCE_NOT_OWNED, (ULONG_PTR)Resource, OwnerThread, (ULONG_PTR)Resource->OwnerTable, 0);
 }
 
-/* A thread that the system created has no APCs that could keep it from releasing, and may be exempt. */
-static DECLSPEC_NOINLINE VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL HighestLevel,
-                                                BOOLEAN ThreadMayBeExempt)
+/* System threads are exempt from the rule about APCs: docs/locks.md says by which document. */
+static DECLSPEC_NOINLINE VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL HighestLevel)
 {
     PKTHREAD Thread = KiCurrentThread();
     if (((ULONG_PTR)Resource & (sizeof(PVOID) - 1)) != 0) {
@@ -143,7 +142,7 @@ static DECLSPEC_NOINLINE VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR A
                      (ULONG_PTR)__builtin_return_address(0));
     }
     if (Thread->Irql < APC_LEVEL && Thread->KernelApcDisable == 0 && Thread->SpecialApcDisable == 0 &&
-        !(ThreadMayBeExempt && !Thread->Foreign)) {
+        (Thread->Foreign || Thread->UserThread)) {
         ExpResourceViolation(ApcsEnabled, Thread->Irql, 0, Resource);
     }
 }
@@ -622,10 +621,32 @@ FORCEINLINE BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, B
     return ExpFinishAcquire(Resource, Thread, Access, Wait, NULL, Outcome);
 }
 
+KI_ORDER_MODE ExpOrderModeOf(EXP_ACCESS Access)
+{
+    return Access == ExpExclusive               ? KiOrderExclusive
+           : Access == ExpSharedStarveExclusive ? KiOrderSharedPasses
+                                                : KiOrderShared;
+}
+
+static DECLSPEC_NOINLINE BOOLEAN ExpAcquireVerified(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PVOID Site)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL);
+    ExpCheckAnyResource(Resource);
+    if (Wait) {
+        KiOrderCheck(Thread, Resource, KiOrderResource, ExpOrderModeOf(Access));
+    }
+    BOOLEAN Acquired = ExpAcquireResource(Resource, Access, Wait);
+    if (Acquired) {
+        KiOrderHold(Thread, Resource, KiOrderResource, ExpOrderModeOf(Access), Site);
+    }
+    return Acquired;
+}
+
 FORCEINLINE BOOLEAN ExpAcquireChecked(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL, FALSE);
+        return ExpAcquireVerified(Resource, Access, Wait, __builtin_return_address(0));
     }
     ExpCheckAnyResource(Resource);
     return ExpAcquireResource(Resource, Access, Wait);
@@ -683,7 +704,8 @@ PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource)
 FORCEINLINE VOID ExpReleaseFor(PERESOURCE Resource, PKTHREAD Thread, ERESOURCE_THREAD OwnerThread)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL, TRUE);
+        ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL);
+        KiOrderRelease((OwnerThread & EXP_OWNER_POINTER) ? Thread : (PKTHREAD)OwnerThread, Resource);
     }
     ExpCheckAnyResource(Resource);
     ExpLockResource(Resource, Thread);
@@ -739,6 +761,9 @@ VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
     PEXP_RESOURCE_WAIT Released = ExpShareResource(Resource);
     ExpUnlockResource(Resource, Thread);
     ExpWakeReleased(Released);
+    if (KiVerifierEnabled) {
+        KiOrderConvert(Thread, Resource, KiOrderShared);
+    }
 }
 
 /* Owner pointers. */
@@ -767,6 +792,9 @@ VOID ExSetResourceOwnerPointerEx(PERESOURCE Resource, PVOID OwnerPointer, ULONG 
         ExpDropOwner(Resource, Thread, Entry); /* the heir remains, so no waiter is let in */
     }
     ExpUnlockResource(Resource, Thread);
+    if (KiVerifierEnabled) {
+        KiOrderDisown(Thread, Resource);
+    }
 }
 
 VOID ExSetResourceOwnerPointer(PERESOURCE Resource, PVOID OwnerPointer)
@@ -844,6 +872,9 @@ VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind)
     InsertTailList(&ExpSystemResourcesList, &Resource->SystemResourcesList);
     KiReleaseLock(&ExpResourceSpinLock);
     KiExitDispatcher(Thread);
+    if (KiVerifierEnabled) {
+        KiOrderInitialize(Resource, KiOrderResource);
+    }
 }
 
 VOID ExpRemoveResource(PERESOURCE Resource)
@@ -859,6 +890,9 @@ VOID ExpRemoveResource(PERESOURCE Resource)
     Resource->SystemResourcesList.Blink = NULL;
     KiReleaseLock(&ExpResourceSpinLock);
     KiExitDispatcher(Thread);
+    if (KiVerifierEnabled) {
+        KiOrderForget(Resource);
+    }
 }
 
 BOOLEAN ExpIsResourceIdle(PERESOURCE Resource)

@@ -120,6 +120,15 @@ BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
     return TRUE;
 }
 
+VOID HalPrintFrames(const ULONG64 *Frames, ULONG Count)
+{
+    for (ULONG Frame = 0; Frame < Count; Frame++) {
+        CHAR Name[LONGEST_ADDRESS_NAME] = "";
+        HalQueryAddressName(Frames[Frame], Name, sizeof(Name));
+        HalPrint("  %2u  %p%s%s\n", Frame, (PVOID)Frames[Frame], Name[0] != '\0' ? "  " : "", Name);
+    }
+}
+
 DECLSPEC_NOINLINE VOID HalPrintStackTrace(ULONG FramesToSkip)
 {
     ULONG64 Frames[DEEPEST_STACK];
@@ -127,11 +136,7 @@ DECLSPEC_NOINLINE VOID HalPrintStackTrace(ULONG FramesToSkip)
     ULONG Depth = HalCaptureStack(Skip, Frames, DEEPEST_STACK);
     PVOID Innermost;
 
-    for (ULONG Frame = 0; Frame < Depth; Frame++) {
-        CHAR Name[LONGEST_ADDRESS_NAME] = "";
-        HalQueryAddressName(Frames[Frame], Name, sizeof(Name));
-        HalPrint("  %2u  %p%s%s\n", Frame, (PVOID)Frames[Frame], Name[0] != '\0' ? "  " : "", Name);
-    }
+    HalPrintFrames(Frames, Depth);
     if (HalpUnwind(&Innermost, 1) == 0) {
         HalPrint("  (no stack trace on this host)\n");
     }

@@ -246,6 +246,7 @@ PCSTR HalGetEnvironment(PCSTR Name);
 PCSTR HalTakeEnvironment(PCSTR Name);               /* the same, and removes it; while the process has one thread */
 VOID HalPrint(PCSTR Format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, safe in any context */
 VOID HalPrintStackTrace(ULONG FramesToSkip);
+VOID HalPrintFrames(const ULONG64 *Frames, ULONG Count); /* return addresses */
 BOOLEAN HalIsDebuggerPresent(VOID);
 VOID HalBreakIntoDebugger(VOID);
 DECLSPEC_NORETURN VOID HalAbort(VOID);

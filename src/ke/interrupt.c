@@ -118,6 +118,7 @@ static BOOLEAN KiDispatchVector(PKTHREAD Thread, PKPRCB Prcb, ULONG Number)
     Thread->ExceptionList = NULL;
     Prcb->InterruptCount += 1;
     KiEnterDispatcher(Thread);
+    Thread->ServiceRoutines += 1;
     KiSetIrql(Thread, Vector->Irql);
     KiAcquireLock(&Vector->Lock);
     for (PLIST_ENTRY Entry = Vector->Chain.Flink; Entry != &Vector->Chain; Entry = Entry->Flink) {
@@ -132,6 +133,7 @@ static BOOLEAN KiDispatchVector(PKTHREAD Thread, PKPRCB Prcb, ULONG Number)
     }
     KiReleaseLock(&Vector->Lock);
     KiSetIrql(Thread, OldIrql);
+    Thread->ServiceRoutines -= 1;
     KiExitDispatcher(Thread);
     Thread->ExceptionList = ExceptionList;
     return Claimed;

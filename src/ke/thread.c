@@ -16,7 +16,8 @@
  * 4. A reused slot is cleared word by word with atomic stores: a reader with a stale pointer may be looking at its
  *    state, its registers or its id.
  */
-#include "dispatch.h"
+#include "wait.h"
+#include "lockorder.h"
 #include "../trace/trace.h"
 
 static KI_THREAD_SLOT KiFirstThreadChunk[KI_THREAD_CHUNK];
@@ -235,6 +236,7 @@ static VOID KiInitializeThread(PKTHREAD Thread)
     Thread->Process = &KiInitialProcess;
     Thread->ApcQueueable = TRUE;
     Thread->EnableStackSwap = TRUE;
+    Thread->WaitNext = KiVerifierEnabled ? KI_WAIT_NEXT_VERIFIED : 0;
     __atomic_store_n(&Thread->Priority, (SCHAR)KiReadProcessBase(&KiInitialProcess), __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->BasePriority, Thread->Priority, __ATOMIC_RELAXED);
     Thread->CreateTime = HalDispatch.QuerySystemTime();
@@ -360,7 +362,7 @@ static VOID KiCheckThreadAtExit(PKTHREAD Thread)
     for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; Verified && Entry != &Thread->MutantListHead;
          Entry = Entry->Flink) {
         PKMUTANT Mutant = CONTAINING_RECORD(Entry, KMUTANT, MutantListEntry);
-        if (Mutant->ApcDisable != 0) {
+        if (Mutant->ApcDisable & KI_MUTANT_MUTEX) {
             KeBugCheckEx(THREAD_TERMINATE_HELD_MUTEX, (ULONG_PTR)Thread, (ULONG_PTR)Mutant, 0, 0);
         }
     }
@@ -378,6 +380,7 @@ VOID KiTerminateCurrentThread(PKTHREAD Thread)
     KiCheckThreadAtExit(Thread);
     KiFlushThreadApcs(Thread);
     KiAbandonMutants(Thread);
+    KiOrderEndThread(Thread);
     KiLeaveQueue(Thread);
     KiEndThread(Thread);
 }

@@ -23,8 +23,16 @@
  */
 #include "criticalsection.h"
 
+#include "../ke/lockorder.h"
+
 #define RTLP_MOST_WAITERS MAXLONG
 #define RTLP_RESOURCE_SECTION (RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE | RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)
+
+/* In the lock order, where its address stands for the critical section that it begins with. */
+static PVOID RtlpOrderOf(PRTL_RESOURCE Resource)
+{
+    return &Resource->SharedSemaphore;
+}
 
 static NTSTATUS RtlpCreateSemaphores(PRTL_RESOURCE Resource)
 {
@@ -53,6 +61,9 @@ VOID RtlInitializeResource(PRTL_RESOURCE Resource)
         RtlRaiseStatus(Status);
     }
     Resource->DebugInfo = Resource->CriticalSection.DebugInfo;
+    if (KiVerifierEnabled) {
+        KiOrderInitialize(RtlpOrderOf(Resource), KiOrderRtlResource);
+    }
 }
 
 VOID RtlDeleteResource(PRTL_RESOURCE Resource)
@@ -61,6 +72,9 @@ VOID RtlDeleteResource(PRTL_RESOURCE Resource)
     NtClose(Resource->SharedSemaphore);
     NtClose(Resource->ExclusiveSemaphore);
     *Resource = (RTL_RESOURCE){.CriticalSection = Resource->CriticalSection};
+    if (KiVerifierEnabled) {
+        KiOrderForget(RtlpOrderOf(Resource));
+    }
 }
 
 /* The section. */
@@ -233,10 +247,28 @@ static VOID RtlpWaitToOwn(PRTL_RESOURCE Resource, PCSTR Function)
     RtlpSetExclusiveOwner(Resource, RtlpOwnId());
 }
 
+/* The verifier. Sharers pass waiting writers: requirement 2. */
+
+static VOID RtlpVerifyAcquire(PRTL_RESOURCE Resource, KI_ORDER_MODE Mode, BOOLEAN Wait)
+{
+    if (KiVerifierEnabled && Wait) {
+        KiOrderCheck(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderRtlResource, Mode);
+    }
+}
+
+static BOOLEAN RtlpNoteAcquired(PRTL_RESOURCE Resource, KI_ORDER_MODE Mode, BOOLEAN Acquired, PVOID Site)
+{
+    if (KiVerifierEnabled && Acquired) {
+        KiOrderHold(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderRtlResource, Mode, Site);
+    }
+    return Acquired;
+}
+
 /* What programs call. */
 
 BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
 {
+    RtlpVerifyAcquire(Resource, KiOrderSharedPasses, Wait);
     RtlpLockResource(Resource);
     BOOLEAN Granted = RtlpTryShare(Resource);
     if (!Granted && Wait) {
@@ -246,19 +278,20 @@ BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
     if (!Granted && Wait) {
         RtlpAwaitRtlResource(Resource, Resource->SharedSemaphore, "RtlAcquireResourceShared");
     }
-    return Granted || Wait;
+    return RtlpNoteAcquired(Resource, KiOrderSharedPasses, Granted || Wait, __builtin_return_address(0));
 }
 
 BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
 {
+    RtlpVerifyAcquire(Resource, KiOrderExclusive, Wait);
     RtlpLockResource(Resource);
     BOOLEAN Granted = RtlpTryOwn(Resource);
     if (Granted || !Wait) {
         RtlpUnlockResource(Resource);
-        return Granted;
+    } else {
+        RtlpWaitToOwn(Resource, "RtlAcquireResourceExclusive");
     }
-    RtlpWaitToOwn(Resource, "RtlAcquireResourceExclusive");
-    return TRUE;
+    return RtlpNoteAcquired(Resource, KiOrderExclusive, Granted || Wait, __builtin_return_address(0));
 }
 
 /* Any thread may release a share; only the owner releases exclusive ownership. */
@@ -275,11 +308,17 @@ VOID RtlReleaseResource(PRTL_RESOURCE Resource)
         Admitted = RtlpHandOffResource(Resource);
     }
     RtlpUnlockResource(Resource);
+    if (KiVerifierEnabled) {
+        KiOrderRelease(KiCurrentThread(), RtlpOrderOf(Resource));
+    }
     RtlpWakeAdmitted(Admitted);
 }
 
 VOID RtlConvertSharedToExclusive(PRTL_RESOURCE Resource)
 {
+    if (KiVerifierEnabled) {
+        KiOrderConvert(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderExclusive);
+    }
     RtlpLockResource(Resource);
     if (Resource->NumberOfActive <= 0) {
         RtlpNotOwned(Resource);
@@ -303,6 +342,9 @@ VOID RtlConvertExclusiveToShared(PRTL_RESOURCE Resource)
     RtlpSetExclusiveOwner(Resource, NULL);
     RTLP_ADMITTED Admitted = RtlpAdmitSharers(Resource);
     RtlpUnlockResource(Resource);
+    if (KiVerifierEnabled) {
+        KiOrderConvert(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderSharedPasses);
+    }
     RtlpWakeAdmitted(Admitted);
 }
 

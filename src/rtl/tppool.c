@@ -265,7 +265,7 @@ static VOID TppWorkerThread(PVOID Context)
     PTPP_WORKER Worker = Context;
     PKTHREAD Thread = KiCurrentThread();
     Thread->Foreign = FALSE;
-    ((PETHREAD)Thread)->UserThread = TRUE;
+    Thread->UserThread = TRUE;
     PspNotifyThreadStart((PETHREAD)Thread);
     KiEnterService(Thread);
     RtlpCurrentTeb()->ThreadPoolData = Worker;
