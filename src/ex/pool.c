@@ -7,6 +7,7 @@
  */
 #include "exp.h"
 
+#include "../ke/freedmemory.h"
 #include "../ke/irql.h"
 
 #define EXP_PAGE_SIZE 4096
@@ -161,6 +162,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
     }
     if (KiVerifierEnabled) {
         ExpVerifyFree(P, Header->PoolType);
+        KiVerifyFreedMemory(P, HalQueryAllocationSize((PUCHAR)P - Header->Offset) - Header->Offset);
     }
     HalFree((PUCHAR)P - Header->Offset);
 }

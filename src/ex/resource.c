@@ -50,6 +50,7 @@
 
 #include "../ke/debugdata.h"
 #include "../ke/fairness.h"
+#include "../ke/freedmemory.h"
 #include "../ke/irql.h"
 #include "../ke/park.h"
 #include "../trace/trace.h"
@@ -875,6 +876,17 @@ VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind)
     if (KiVerifierEnabled) {
         KiOrderInitialize(Resource, KiOrderResource);
     }
+}
+
+PERESOURCE ExpFindResource(PVOID Base, PVOID End)
+{
+    PKTHREAD Thread = KiEnterLocked(&ExpResourceSpinLock);
+    PERESOURCE Found = NULL;
+    for (PLIST_ENTRY Entry = ExpSystemResourcesList.Flink; Entry != &ExpSystemResourcesList; Entry = Entry->Flink) {
+        Found = KiIsInMemory(Entry, Base, End) ? CONTAINING_RECORD(Entry, ERESOURCE, SystemResourcesList) : Found;
+    }
+    KiExitLocked(&ExpResourceSpinLock, Thread);
+    return Found;
 }
 
 VOID ExpRemoveResource(PERESOURCE Resource)

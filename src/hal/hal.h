@@ -224,6 +224,7 @@ DECLSPEC_NORETURN VOID HalExitProcess(ULONG ExitCode, BOOLEAN AtOnce);
 /* Memory: never used on a wait, signal, acquire or release path. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL: there is none */
 VOID HalFree(PVOID Memory);
+SIZE_T HalQueryAllocationSize(PVOID Memory);         /* at least what was asked for */
 ULONG HalQueryPageSize(VOID);
 /* Whole pages, zeroed, from the host itself: works inside malloc, too. NULL: there are none. */
 PVOID HalAllocatePages(SIZE_T Size);

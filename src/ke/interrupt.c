@@ -1,6 +1,8 @@
 /* interrupt.c: simulated device interrupts. Theory in interrupt.h. */
 #include "interrupt.h"
 
+#include "callback.h"
+
 #include "dpc.h"
 #include "park.h"
 #include "spinlock.h"
@@ -95,14 +97,17 @@ BOOLEAN KeSynchronizeExecution(PKINTERRUPT Interrupt, PKSYNCHRONIZE_ROUTINE Sync
 static BOOLEAN KiCallServiceRoutine(PKTHREAD Thread, PKINTERRUPT Interrupt)
 {
     BOOLEAN Claimed;
+    KI_CALLBACK Callback;
     KiSetIrql(Thread, Interrupt->SynchronizeIrql);
     KiAcquireSpinLock(Thread, Interrupt->ActualLock);
     __atomic_fetch_add(&Interrupt->ServiceCount, 1, __ATOMIC_RELAXED);
+    KiBeginCallback(Thread, &Callback);
     Claimed = Interrupt->ServiceRoutine(Interrupt, Interrupt->ServiceContext);
     if (Thread->Irql != Interrupt->SynchronizeIrql) {
         KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_ISR_CHANGED_IRQL, (ULONG_PTR)Interrupt->ServiceRoutine,
                      Interrupt->SynchronizeIrql, Thread->Irql);
     }
+    KiEndCallback(Thread, &Callback, KiCallbackService, (PVOID)Interrupt->ServiceRoutine);
     KiReleaseSpinLock(Thread, Interrupt->ActualLock);
     KiSetIrql(Thread, Interrupt->Irql);
     return Claimed;

@@ -917,21 +917,31 @@ ULONG KiOrderCountHeld(PKTHREAD Thread)
     return Thread->OrderHeld != NULL ? Thread->OrderHeld->Count : 0;
 }
 
-PVOID KiOrderNewestHeld(PKTHREAD Thread)
+PVOID KiOrderFindLeft(PKTHREAD Thread, ULONG Older)
 {
-    PKI_ORDER_HELD Held = Thread->OrderHeld;
-    KIRQL Irql = KiEnterOrder(Thread);
-    PVOID Newest = Held != NULL && Held->Count != 0 ? Held->Entry[Held->Count - 1].Lock->Address : NULL;
-    KiLeaveOrder(Thread, Irql);
-    return Newest;
+    PKTHREAD Current = KiCurrentThread();
+    PVOID Found = NULL;
+    if (KiOrderCountHeld(Thread) <= Older) {
+        return NULL;
+    }
+    KIRQL Irql = KiEnterOrder(Current);
+    for (ULONG Index = Thread->OrderHeld->Count; Index-- > Older;) {
+        PKI_ORDER_LOCK Lock = Thread->OrderHeld->Entry[Index].Lock;
+        if (!(KiOrderKindFlags[Lock->Kind] & KI_ORDER_ABANDONED)) {
+            Found = Lock->Address;
+        }
+    }
+    KiLeaveOrder(Current, Irql);
+    return Found;
 }
 
 ULONG KiOrderPrintHeld(PKTHREAD Thread, ULONG Older)
 {
+    PKTHREAD Current = KiCurrentThread();
     KI_ORDER_HELD Copy = {.Count = 0};
     KI_ORDER_LOCK Lock[KI_ORDER_HELD_LOCKS];
     PCSTR Name[KI_ORDER_HELD_LOCKS];
-    KIRQL Irql = KiEnterOrder(Thread);
+    KIRQL Irql = KiEnterOrder(Current);
     if (Thread->OrderHeld != NULL) {
         Copy = *Thread->OrderHeld;
     }
@@ -939,7 +949,7 @@ ULONG KiOrderPrintHeld(PKTHREAD Thread, ULONG Older)
         Lock[Index] = *Copy.Entry[Index].Lock;
         Name[Index] = Lock[Index].Class != NULL ? Lock[Index].Class->Name : NULL;
     }
-    KiLeaveOrder(Thread, Irql);
+    KiLeaveOrder(Current, Irql);
     for (ULONG Index = Older; Index < Copy.Count; Index++) {
         CHAR Text[KI_LOCK_TEXT];
         HalPrint("  held: %s%s\n", KiDescribeLock(Lock[Index].Address, Lock[Index].Kind, Name[Index], Text),
@@ -975,33 +985,24 @@ static VOID KiFreeHeld(PKTHREAD Thread)
     Thread->OrderHeld = NULL;
 }
 
+/* By the thread itself, or by the reaper. */
 VOID KiOrderEndThread(PKTHREAD Thread)
 {
-    PVOID Kept = NULL;
+    PKTHREAD Current = KiCurrentThread();
     if (Thread->OrderHeld == NULL) {
         return;
     }
-    KIRQL Irql = KiEnterOrder(Thread);
-    for (ULONG Index = Thread->OrderHeld->Count; Index-- != 0;) {
-        PKI_ORDER_LOCK Lock = Thread->OrderHeld->Entry[Index].Lock;
-        if (!(KiOrderKindFlags[Lock->Kind] & KI_ORDER_ABANDONED)) {
-            Kept = Lock->Address;
-        }
-    }
-    if (Kept == NULL) {
-        KiFreeHeld(Thread);
-    }
-    KiLeaveOrder(Thread, Irql);
+    PVOID Kept = KiOrderFindLeft(Thread, 0);
     if (Kept != NULL) {
         HalPrint("*** Thread %u ends with locks:\n", Thread->ThreadId);
         KiOrderPrintHeld(Thread, 0);
         if (KiOrderAction == KiOrderStops) {
             KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_ENDED_WITH_LOCK, (ULONG_PTR)Thread, (ULONG_PTR)Kept, 0);
         }
-        Irql = KiEnterOrder(Thread);
-        KiFreeHeld(Thread);
-        KiLeaveOrder(Thread, Irql);
     }
+    KIRQL Irql = KiEnterOrder(Current);
+    KiFreeHeld(Thread);
+    KiLeaveOrder(Current, Irql);
 }
 
 /* What the other threads held stays held, but they do not exist here. */

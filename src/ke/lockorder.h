@@ -81,7 +81,8 @@ FORCEINLINE VOID KiOrderCheckAndHold(PKTHREAD Thread, PVOID Lock, KI_ORDER_KIND 
 
 /* What a thread holds. */
 ULONG KiOrderCountHeld(PKTHREAD Thread);
-PVOID KiOrderNewestHeld(PKTHREAD Thread);         /* NULL: none */
+/* One that a thread must not end with, but for the Older oldest ones; NULL: none. */
+PVOID KiOrderFindLeft(PKTHREAD Thread, ULONG Older);
 ULONG KiOrderPrintHeld(PKTHREAD Thread, ULONG Older); /* all but the Older oldest ones; returns how many */
 VOID KiOrderForgetHeld(PKTHREAD Thread, ULONG Older); /* after a bugcheck that a test expected: all but these */
 VOID KiOrderEndThread(PKTHREAD Thread);           /* a bugcheck if it holds what it must not */

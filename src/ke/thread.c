@@ -16,6 +16,7 @@
  * 4. A reused slot is cleared word by word with atomic stores: a reader with a stale pointer may be looking at its
  *    state, its registers or its id.
  */
+#include "freedmemory.h"
 #include "wait.h"
 #include "lockorder.h"
 #include "../trace/trace.h"
@@ -381,6 +382,9 @@ VOID KiTerminateCurrentThread(PKTHREAD Thread)
     KiFlushThreadApcs(Thread);
     KiAbandonMutants(Thread);
     KiOrderEndThread(Thread);
+    if (KiVerifierEnabled) {
+        KiVerifyStackAtExit(Thread);
+    }
     KiLeaveQueue(Thread);
     KiEndThread(Thread);
 }
