@@ -67,8 +67,4 @@ NTSTATUS ExpReleaseKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_
 extern LONGLONG ExpWorkerPatience;     /* a relative timeout: how long a worker stays without work */
 ULONG ExpQueryWorkers(ULONG Priority); /* threads of the queue with that priority, idle or not */
 
-/* The verifier: what is in [Base, End), or NULL. */
-PWORK_QUEUE_ITEM ExpFindQueuedItem(PVOID Base, PVOID End);
-PERESOURCE ExpFindResource(PVOID Base, PVOID End);
-
 #endif

@@ -64,6 +64,7 @@
 #define EXP_MISALIGNED 0x3D
 #define EXP_INITIALIZED_AGAIN 0xD0
 #define EXP_NOT_INITIALIZED 0xD1
+#define EXP_MEMORY_FREED 0xD2
 #define EXP_DELETED_WHILE_HELD 0x100B
 
 #define EXP_NO_LEGACY_ROUTINE 0xE
@@ -878,16 +879,26 @@ VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind)
     }
 }
 
-PERESOURCE ExpFindResource(PVOID Base, PVOID End)
+static VOID ExpVerifyFreedResources(PVOID Base, PVOID End)
 {
     PKTHREAD Thread = KiEnterLocked(&ExpResourceSpinLock);
     PERESOURCE Found = NULL;
-    for (PLIST_ENTRY Entry = ExpSystemResourcesList.Flink; Entry != &ExpSystemResourcesList; Entry = Entry->Flink) {
+    for (PLIST_ENTRY Entry = ExpSystemResourcesList.Flink; Entry != &ExpSystemResourcesList && Found == NULL;
+         Entry = Entry->Flink) {
         Found = KiIsInMemory(Entry, Base, End) ? CONTAINING_RECORD(Entry, ERESOURCE, SystemResourcesList) : Found;
     }
     KiExitLocked(&ExpResourceSpinLock, Thread);
-    return Found;
+    if (Found != NULL) {
+        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, EXP_MEMORY_FREED, (ULONG_PTR)Found, (ULONG_PTR)Base,
+                     (ULONG_PTR)End - (ULONG_PTR)Base);
+    }
 }
+
+static VOID ExpWatchFreedResources(VOID)
+{
+    KiVerifyFreedList[KiFreedResources] = ExpVerifyFreedResources;
+}
+KI_INITIALIZER(KiInitializeKernel, ExpWatchFreedResources);
 
 VOID ExpRemoveResource(PERESOURCE Resource)
 {

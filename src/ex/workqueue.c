@@ -38,6 +38,7 @@
 #define EXP_BUSY(Word) ((Word) >> 16)
 
 /* What the first parameter of WORKER_INVALID says. */
+#define EXP_ITEM_FREED 0
 #define EXP_ITEM_QUEUED 1
 #define EXP_ITEM_INVALID 2
 
@@ -188,8 +189,8 @@ static PWORK_QUEUE_ITEM ExpFindItemInQueue(PEXP_WORK_QUEUE WorkQueue, PVOID Base
     }
     KiEnterDispatcher(Thread);
     ULONG64 Word = KiLockObject(&WorkQueue->Queue.Header);
-    for (PLIST_ENTRY Entry = WorkQueue->Queue.EntryListHead.Flink; Entry != &WorkQueue->Queue.EntryListHead;
-         Entry = Entry->Flink) {
+    for (PLIST_ENTRY Entry = WorkQueue->Queue.EntryListHead.Flink;
+         Entry != &WorkQueue->Queue.EntryListHead && Found == NULL; Entry = Entry->Flink) {
         PWORK_QUEUE_ITEM Item = CONTAINING_RECORD(Entry, WORK_QUEUE_ITEM, List);
         Found = KiIsInMemory(Item, Base, End) ? Item : Found;
     }
@@ -198,14 +199,21 @@ static PWORK_QUEUE_ITEM ExpFindItemInQueue(PEXP_WORK_QUEUE WorkQueue, PVOID Base
     return Found;
 }
 
-PWORK_QUEUE_ITEM ExpFindQueuedItem(PVOID Base, PVOID End)
+static VOID ExpVerifyFreedItems(PVOID Base, PVOID End)
 {
-    PWORK_QUEUE_ITEM Found = NULL;
-    for (ULONG Priority = 0; Priority < EXP_WORKER_PRIORITIES && Found == NULL; Priority++) {
-        Found = ExpFindItemInQueue(&ExpWorkQueues[Priority], Base, End);
+    for (ULONG Priority = 0; Priority < EXP_WORKER_PRIORITIES; Priority++) {
+        PWORK_QUEUE_ITEM Item = ExpFindItemInQueue(&ExpWorkQueues[Priority], Base, End);
+        if (Item != NULL) {
+            KeBugCheckEx(WORKER_INVALID, EXP_ITEM_FREED, (ULONG_PTR)Item, (ULONG_PTR)Base, (ULONG_PTR)End);
+        }
     }
-    return Found;
 }
+
+static VOID ExpWatchFreedItems(VOID)
+{
+    KiVerifyFreedList[KiFreedWorkItems] = ExpVerifyFreedItems;
+}
+KI_INITIALIZER(KiInitializeKernel, ExpWatchFreedItems);
 
 VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
 {

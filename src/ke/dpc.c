@@ -327,7 +327,8 @@ PKDPC KiFindQueuedDpc(PVOID Base, PVOID End)
     for (ULONG Number = 0; Number < 2 * KeNumberProcessors && Found == NULL; Number++) {
         PKDPC_DATA Data = &KiProcessorBlock[Number / 2]->DpcData[Number % 2 != 0 ? KI_DPC_THREADED : KI_DPC_NORMAL];
         KIRQL OldIrql = KiLockDpcData(Thread, Data);
-        for (PLIST_ENTRY Entry = Data->DpcListHead.Flink; Entry != &Data->DpcListHead; Entry = Entry->Flink) {
+        for (PLIST_ENTRY Entry = Data->DpcListHead.Flink; Entry != &Data->DpcListHead && Found == NULL;
+             Entry = Entry->Flink) {
             PKDPC Dpc = CONTAINING_RECORD(Entry, KDPC, DpcListEntry);
             Found = KiIsInMemory(Dpc, Base, End) ? Dpc : Found;
         }

@@ -6,7 +6,7 @@
 
 #include "../hal/machine.h"
 
-VOID (*KiVerifyFreedHook)(PVOID Base, PVOID End);
+KI_VERIFY_FREED *KiVerifyFreedList[KiFreedLists];
 
 static PKAPC KiFindQueuedApc(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOID End)
 {
@@ -81,8 +81,10 @@ VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size)
         KeBugCheckEx(TIMER_OR_DPC_INVALID, 1, (ULONG_PTR)Dpc, (ULONG_PTR)Base, (ULONG_PTR)End);
     }
     KiVerifyFreedByThreads(Base, End);
-    if (KiVerifyFreedHook != NULL) {
-        KiVerifyFreedHook(Base, End);
+    for (ULONG List = 0; List < KiFreedLists; List++) {
+        if (KiVerifyFreedList[List] != NULL) {
+            KiVerifyFreedList[List](Base, End);
+        }
     }
     PVOID Lock = KiOrderForgetRange(Base, Size);
     if (Lock != NULL) {

@@ -1,6 +1,7 @@
 /*
  * freedmemory.h: the verifier's search for what is still in use in memory that goes away: a block of pool, an object, the
- * stack of a thread. It walks the lists of the system, so nothing else pays for it.
+ * stack of a thread. It walks the lists of the system, so nothing else pays for it. A walk ends at what it has found: the
+ * links in a stack frame that was left may be overwritten by then.
  *
  *     a timer that is set                     TIMER_OR_DPC_INVALID 0
  *     a DPC that is queued, or of such a timer TIMER_OR_DPC_INVALID 1
@@ -23,8 +24,10 @@
 VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size);
 VOID KiVerifyStackAtExit(PKTHREAD Thread);
 
-/* What the executive looks for, and where; set when the library is loaded. */
-extern VOID (*KiVerifyFreedHook)(PVOID Base, PVOID End);
+/* What layers above look for; each is set when the library is loaded, by the file that has the list. */
+typedef enum _KI_FREED_LIST { KiFreedResources, KiFreedWorkItems, KiFreedLists } KI_FREED_LIST;
+typedef VOID KI_VERIFY_FREED(PVOID Base, PVOID End);
+extern KI_VERIFY_FREED *KiVerifyFreedList[KiFreedLists];
 
 FORCEINLINE BOOLEAN KiIsInMemory(PVOID Address, PVOID Base, PVOID End)
 {
