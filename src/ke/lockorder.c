@@ -503,6 +503,7 @@ typedef struct _KI_ORDER_REPORT {
     PVOID Lock;              /* that is acquired, or NULL: no violation */
     PVOID Held;
     PVOID Site;              /* where Held was acquired */
+    KI_ORDER_STACK Initialized[2]; /* Lock and Held, by a call; else no frames */
     UCHAR Kind;
     UCHAR HeldKind;
     UCHAR LowestHeld;        /* of a violation by level */
@@ -520,9 +521,21 @@ typedef struct _KI_ORDER_REPORT {
     KI_ORDER_STACK Now;
 } KI_ORDER_REPORT, *PKI_ORDER_REPORT;
 
+/* Frames of the library that lead to one of its functions. In a program that contains the library none can be told. */
+static ULONG KiCountOwnFrames(const KI_ORDER_STACK *Stack)
+{
+    PVOID Own = HalFindModuleBase((PVOID)(ULONG_PTR)KiCaptureOrderStack);
+    ULONG Count = 0;
+    while (Count < Stack->Count && HalFindModuleBase((PVOID)Stack->Frame[Count]) == Own) {
+        Count += 1;
+    }
+    return Count < Stack->Count ? Count : 0;
+}
+
 static VOID KiPrintOrderStack(const KI_ORDER_STACK *Stack)
 {
-    HalPrintFrames(Stack->Frame, Stack->Count);
+    ULONG Own = KiCountOwnFrames(Stack);
+    HalPrintFrames(Stack->Frame + Own, Stack->Count - Own);
 }
 
 #define KI_LOCK_TEXT 320
@@ -547,6 +560,15 @@ static VOID KiPrintSite(PCSTR What, PVOID Site)
     }
 }
 
+static VOID KiPrintInitialized(PCSTR Lock, const KI_ORDER_STACK *Stack)
+{
+    CHAR Name[256];
+    ULONG Own = KiCountOwnFrames(Stack);
+    if (Stack->Count > Own && HalQueryAddressName(Stack->Frame[Own] - 1, Name, sizeof(Name))) {
+        HalPrint("    %s was initialized by %s\n", Lock, Name);
+    }
+}
+
 static VOID KiPrintOrderReport(const KI_ORDER_REPORT *Report)
 {
     CHAR First[KI_LOCK_TEXT];
@@ -556,6 +578,7 @@ static VOID KiPrintOrderReport(const KI_ORDER_REPORT *Report)
         HalPrint("*** Lock order: %s is acquired by a DPC or interrupt at IRQL %u and held at IRQL %u, where it can be "
                  "interrupted\n",
                  Second, Report->HighestInterrupt, Report->LowestHeld);
+        KiPrintInitialized(Second, &Report->Initialized[0]);
         HalPrint("  Acquired at IRQL %u by thread %u:\n", Report->HighestInterrupt, Report->Stack[1].ThreadId);
         KiPrintOrderStack(&Report->Stack[1]);
         HalPrint("  Held at IRQL %u by thread %u, acquired:\n", Report->LowestHeld, Report->Stack[0].ThreadId);
@@ -570,6 +593,8 @@ static VOID KiPrintOrderReport(const KI_ORDER_REPORT *Report)
         HalPrint("*** Lock order: %s is acquired under %s, and the other way round%s\n", Second, First,
                  Report->Length > 2 ? " by way of others" : "");
     }
+    KiPrintInitialized(Second, &Report->Initialized[0]);
+    KiPrintInitialized(First, &Report->Initialized[1]);
     HalPrint("  Now, by thread %u:\n", Report->Now.ThreadId);
     KiPrintSite("the first was acquired by", Report->Site);
     KiPrintOrderStack(&Report->Now);
@@ -639,18 +664,26 @@ static LONG KiSearchOrder(PKI_ORDER_NODE From, PKI_ORDER_NODE To, ULONG Strength
     return -1;
 }
 
+static VOID KiCopyInitialized(PKI_ORDER_STACK Stack, PKI_ORDER_NODE Class)
+{
+    Stack->Count = Class->Name == NULL ? Class->SiteCount : 0;
+    memcpy(Stack->Frame, Class->Site, Stack->Count * sizeof(Stack->Frame[0]));
+}
+
 static VOID KiFillReport(PKI_ORDER_REPORT Report, PKI_ORDER_LOCK Lock, const KI_ORDER_ENTRY *Held)
 {
     Report->Lock = Lock->Address;
     Report->Kind = Lock->Kind;
     Report->Name = Lock->Class->Name;
     Report->Level = Lock->Class->Level;
+    KiCopyInitialized(&Report->Initialized[0], Lock->Class);
     if (Held != NULL) {
         Report->Held = Held->Lock->Address;
         Report->HeldKind = Held->Lock->Kind;
         Report->HeldName = Held->Lock->Class->Name;
         Report->HeldLevel = Held->Lock->Class->Level;
         Report->Site = Held->Site;
+        KiCopyInitialized(&Report->Initialized[1], Held->Lock->Class);
     }
 }
 
