@@ -708,12 +708,16 @@ static DECLSPEC_NOINLINE BOOLEAN ExpTryVerified(PEX_PUSH_LOCK PushLock, ULONG Fl
     return Acquired;
 }
 
-static VOID ExpVerifyWatchedRelease(PEX_PUSH_LOCK PushLock, ULONG Flags)
+DECLSPEC_NOINLINE VOID ExpWatchAcquire(PEX_PUSH_LOCK Word, ULONG Flags, KI_ORDER_MODE Mode, PVOID Site)
 {
-    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpCheckRelease(PushLock, ExpPublicFlags(Flags));
-        KiOrderRelease(KiCurrentThread(), (PVOID)PushLock);
-    }
+    ExpCheckAcquire(Word, Flags);
+    KiOrderCheckAndHold(KiCurrentThread(), (PVOID)Word, KiOrderPushLock, Mode, Site);
+}
+
+DECLSPEC_NOINLINE VOID ExpWatchRelease(PEX_PUSH_LOCK Word, ULONG Flags)
+{
+    ExpCheckRelease(Word, ExpPublicFlags(Flags));
+    KiOrderRelease(KiCurrentThread(), (PVOID)Word);
 }
 
 VOID ExfAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
@@ -750,19 +754,19 @@ BOOLEAN ExfTryAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 
 VOID ExfReleasePushLockEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpVerifyWatchedRelease(PushLock, Flags);
+    ExpVerifyRelease(PushLock, Flags);
     ExpReleasePushLock(PushLock, &ExpPushLockMethods);
 }
 
 VOID ExfReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpVerifyWatchedRelease(PushLock, Flags);
+    ExpVerifyRelease(PushLock, Flags);
     ExpReleasePushLockExclusive(PushLock, &ExpPushLockMethods);
 }
 
 VOID ExfReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpVerifyWatchedRelease(PushLock, Flags);
+    ExpVerifyRelease(PushLock, Flags);
     ExpReleasePushLockShared(PushLock, &ExpPushLockMethods);
 }
 

@@ -95,19 +95,20 @@ VOID ExpCheckAcquire(PEX_PUSH_LOCK PushLock, ULONG Flags);
 VOID ExpCheckRelease(PEX_PUSH_LOCK PushLock, ULONG Flags);
 
 /* Of a lock that consists of several pushlocks: Word stands for it in the lock order. */
+VOID ExpWatchAcquire(PEX_PUSH_LOCK Word, ULONG Flags, KI_ORDER_MODE Mode, PVOID Site);
+VOID ExpWatchRelease(PEX_PUSH_LOCK Word, ULONG Flags);
+
 FORCEINLINE VOID ExpVerifyAcquire(PEX_PUSH_LOCK Word, ULONG Flags, KI_ORDER_MODE Mode)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpCheckAcquire(Word, Flags);
-        KiOrderCheckAndHold(KiCurrentThread(), (PVOID)Word, KiOrderPushLock, Mode, __builtin_return_address(0));
+        ExpWatchAcquire(Word, Flags, Mode, __builtin_return_address(0));
     }
 }
 
 FORCEINLINE VOID ExpVerifyRelease(PEX_PUSH_LOCK Word, ULONG Flags)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpCheckRelease(Word, Flags);
-        KiOrderRelease(KiCurrentThread(), (PVOID)Word);
+        ExpWatchRelease(Word, Flags);
     }
 }
 

@@ -64,7 +64,6 @@
 #define EXP_MISALIGNED 0x3D
 #define EXP_INITIALIZED_AGAIN 0xD0
 #define EXP_NOT_INITIALIZED 0xD1
-#define EXP_MEMORY_FREED 0xD2
 #define EXP_DELETED_WHILE_HELD 0x100B
 
 #define EXP_NO_LEGACY_ROUTINE 0xE
@@ -630,7 +629,8 @@ KI_ORDER_MODE ExpOrderModeOf(EXP_ACCESS Access)
                                                 : KiOrderShared;
 }
 
-static DECLSPEC_NOINLINE BOOLEAN ExpAcquireVerified(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PVOID Site)
+static DECLSPEC_NOINLINE __attribute__((cold)) BOOLEAN ExpAcquireVerified(PERESOURCE Resource, EXP_ACCESS Access,
+                                                                         BOOLEAN Wait, PVOID Site)
 {
     PKTHREAD Thread = KiCurrentThread();
     ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL);
@@ -703,11 +703,19 @@ PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource)
 
 /* Releasing. */
 
+/* What an owner pointer has is in the lock order of no thread. */
+static DECLSPEC_NOINLINE VOID ExpVerifyRelease(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
+{
+    ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL);
+    if (!(OwnerThread & EXP_OWNER_POINTER)) {
+        KiOrderRelease((PKTHREAD)OwnerThread, Resource);
+    }
+}
+
 FORCEINLINE VOID ExpReleaseFor(PERESOURCE Resource, PKTHREAD Thread, ERESOURCE_THREAD OwnerThread)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL);
-        KiOrderRelease((OwnerThread & EXP_OWNER_POINTER) ? Thread : (PKTHREAD)OwnerThread, Resource);
+        ExpVerifyRelease(Resource, OwnerThread);
     }
     ExpCheckAnyResource(Resource);
     ExpLockResource(Resource, Thread);
@@ -879,7 +887,7 @@ VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind)
     }
 }
 
-static VOID ExpVerifyFreedResources(PVOID Base, PVOID End)
+static PVOID ExpFindFreedResource(PVOID Base, PVOID End)
 {
     PKTHREAD Thread = KiEnterLocked(&ExpResourceSpinLock);
     PERESOURCE Found = NULL;
@@ -888,15 +896,12 @@ static VOID ExpVerifyFreedResources(PVOID Base, PVOID End)
         Found = KiIsInMemory(Entry, Base, End) ? CONTAINING_RECORD(Entry, ERESOURCE, SystemResourcesList) : Found;
     }
     KiExitLocked(&ExpResourceSpinLock, Thread);
-    if (Found != NULL) {
-        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, EXP_MEMORY_FREED, (ULONG_PTR)Found, (ULONG_PTR)Base,
-                     (ULONG_PTR)End - (ULONG_PTR)Base);
-    }
+    return Found;
 }
 
 static VOID ExpWatchFreedResources(VOID)
 {
-    KiVerifyFreedList[KiFreedResources] = ExpVerifyFreedResources;
+    KiFindFreed[KiFreedResources] = ExpFindFreedResource;
 }
 KI_INITIALIZER(KiInitializeKernel, ExpWatchFreedResources);
 

@@ -38,7 +38,6 @@
 #define EXP_BUSY(Word) ((Word) >> 16)
 
 /* What the first parameter of WORKER_INVALID says. */
-#define EXP_ITEM_FREED 0
 #define EXP_ITEM_QUEUED 1
 #define EXP_ITEM_INVALID 2
 
@@ -199,19 +198,18 @@ static PWORK_QUEUE_ITEM ExpFindItemInQueue(PEXP_WORK_QUEUE WorkQueue, PVOID Base
     return Found;
 }
 
-static VOID ExpVerifyFreedItems(PVOID Base, PVOID End)
+static PVOID ExpFindFreedItem(PVOID Base, PVOID End)
 {
-    for (ULONG Priority = 0; Priority < EXP_WORKER_PRIORITIES; Priority++) {
-        PWORK_QUEUE_ITEM Item = ExpFindItemInQueue(&ExpWorkQueues[Priority], Base, End);
-        if (Item != NULL) {
-            KeBugCheckEx(WORKER_INVALID, EXP_ITEM_FREED, (ULONG_PTR)Item, (ULONG_PTR)Base, (ULONG_PTR)End);
-        }
+    PWORK_QUEUE_ITEM Found = NULL;
+    for (ULONG Priority = 0; Priority < EXP_WORKER_PRIORITIES && Found == NULL; Priority++) {
+        Found = ExpFindItemInQueue(&ExpWorkQueues[Priority], Base, End);
     }
+    return Found;
 }
 
 static VOID ExpWatchFreedItems(VOID)
 {
-    KiVerifyFreedList[KiFreedWorkItems] = ExpVerifyFreedItems;
+    KiFindFreed[KiFreedWorkItems] = ExpFindFreedItem;
 }
 KI_INITIALIZER(KiInitializeKernel, ExpWatchFreedItems);
 

@@ -6,7 +6,15 @@
 
 #include "../hal/machine.h"
 
-KI_VERIFY_FREED *KiVerifyFreedList[KiFreedLists];
+KI_FIND_FREED *KiFindFreed[KiFreedLists];
+
+#define KI_NEAR_STACK (16 * 1024 * 1024) /* around the end of a thread: more than most stacks */
+
+/* A bugcheck to be. Code 0: none. */
+typedef struct _KI_IN_USE {
+    ULONG Code;
+    ULONG_PTR Parameter[4];
+} KI_IN_USE, *PKI_IN_USE;
 
 static PKAPC KiFindQueuedApc(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOID End)
 {
@@ -47,7 +55,7 @@ static PVOID KiFindWaitedObject(PKTHREAD Thread, PVOID Base, PVOID End)
     return NULL;
 }
 
-static VOID KiVerifyFreedByThreads(PVOID Base, PVOID End)
+static BOOLEAN KiFindByThreads(PVOID Base, PVOID End, PKI_IN_USE InUse)
 {
     PKTHREAD Current = KiCurrentThread();
     PKTHREAD Thread;
@@ -57,49 +65,83 @@ static VOID KiVerifyFreedByThreads(PVOID Base, PVOID End)
         }
         PKAPC Apc = KiFindQueuedApc(Current, Thread, Base, End);
         if (Apc != NULL) {
-            KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_FREED_QUEUED_APC, (ULONG_PTR)Apc, (ULONG_PTR)Base,
-                         (ULONG_PTR)End);
+            *InUse = (KI_IN_USE){DRIVER_VERIFIER_DETECTED_VIOLATION,
+                                 {KI_FREED_QUEUED_APC, (ULONG_PTR)Apc, (ULONG_PTR)Base, (ULONG_PTR)End}};
+            return TRUE;
         }
         PVOID Object = KiFindWaitedObject(Thread, Base, End);
         if (Object != NULL) {
-            KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_FREED_WAITED_OBJECT, (ULONG_PTR)Object,
-                         (ULONG_PTR)Thread, (ULONG_PTR)Base);
+            *InUse = (KI_IN_USE){DRIVER_VERIFIER_DETECTED_VIOLATION,
+                                 {KI_FREED_WAITED_OBJECT, (ULONG_PTR)Object, (ULONG_PTR)Thread, (ULONG_PTR)Base}};
+            return TRUE;
         }
     }
+    return FALSE;
 }
 
-VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size)
+/* By timers, DPCs, threads, and the lists of layers above; not by the lock order. */
+static BOOLEAN KiFindInUse(PVOID Base, PVOID End, PKI_IN_USE InUse)
 {
-    PVOID End = (PUCHAR)Base + Size;
     PKDPC Dpc = NULL;
-    PKTIMER Timer = KiFindSetTimer(Base, End, &Dpc);
-    if (Timer != NULL) {
-        KeBugCheckEx(TIMER_OR_DPC_INVALID, 0, (ULONG_PTR)Timer, (ULONG_PTR)Base, (ULONG_PTR)End);
+    PVOID Found = KiFindSetTimer(Base, End, &Dpc);
+    if (Found != NULL) {
+        *InUse = (KI_IN_USE){TIMER_OR_DPC_INVALID, {0, (ULONG_PTR)Found, (ULONG_PTR)Base, (ULONG_PTR)End}};
+        return TRUE;
     }
     Dpc = Dpc != NULL ? Dpc : KiFindQueuedDpc(Base, End);
     if (Dpc != NULL) {
-        KeBugCheckEx(TIMER_OR_DPC_INVALID, 1, (ULONG_PTR)Dpc, (ULONG_PTR)Base, (ULONG_PTR)End);
+        *InUse = (KI_IN_USE){TIMER_OR_DPC_INVALID, {1, (ULONG_PTR)Dpc, (ULONG_PTR)Base, (ULONG_PTR)End}};
+        return TRUE;
     }
-    KiVerifyFreedByThreads(Base, End);
-    for (ULONG List = 0; List < KiFreedLists; List++) {
-        if (KiVerifyFreedList[List] != NULL) {
-            KiVerifyFreedList[List](Base, End);
-        }
+    if (KiFindFreed[KiFreedWorkItems] != NULL && (Found = KiFindFreed[KiFreedWorkItems](Base, End)) != NULL) {
+        *InUse = (KI_IN_USE){WORKER_INVALID, {0, (ULONG_PTR)Found, (ULONG_PTR)Base, (ULONG_PTR)End}};
+        return TRUE;
     }
-    PVOID Lock = KiOrderForgetRange(Base, Size);
+    if (KiFindFreed[KiFreedResources] != NULL && (Found = KiFindFreed[KiFreedResources](Base, End)) != NULL) {
+        *InUse = (KI_IN_USE){DRIVER_VERIFIER_DETECTED_VIOLATION,
+                             {KI_FREED_RESOURCE, (ULONG_PTR)Found, (ULONG_PTR)Base, (ULONG_PTR)End - (ULONG_PTR)Base}};
+        return TRUE;
+    }
+    return KiFindByThreads(Base, End, InUse);
+}
+
+static VOID KiVerifyFreed(PVOID Base, SIZE_T Size, BOOLEAN Abandons)
+{
+    KI_IN_USE InUse;
+    if (KiFindInUse(Base, (PUCHAR)Base + Size, &InUse)) {
+        KeBugCheckEx(InUse.Code, InUse.Parameter[0], InUse.Parameter[1], InUse.Parameter[2], InUse.Parameter[3]);
+    }
+    PVOID Lock = KiOrderForgetRange(Base, Size, Abandons);
     if (Lock != NULL) {
         KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_FREED_HELD_LOCK, (ULONG_PTR)Lock, (ULONG_PTR)Base, Size);
     }
 }
 
-/* The host frees the stack of every thread but the first. */
+VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size)
+{
+    KiVerifyFreed(Base, Size, FALSE);
+}
+
+VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size)
+{
+    KiVerifyFreed(Base, Size, TRUE);
+}
+
+/* The host frees the stack of every thread but the first. It allocates memory to tell the limits, so it is only asked if
+   something nearby is in use. Locks in the stack are not looked for: those of frames that were left are free, or were
+   reported with the thread. */
 VOID KiVerifyStackAtExit(PKTHREAD Thread)
 {
+    ULONG_PTR Frame = (ULONG_PTR)__builtin_frame_address(0);
     ULONG_PTR Low;
     ULONG_PTR High;
-    if (Thread != HalCurrentThread || Thread->ThreadId == HalCurrentProcessId() || Thread->IsIdleThread) {
+    KI_IN_USE InUse;
+    if (Thread != HalCurrentThread || Thread->ThreadId == HalCurrentProcessId() || Thread->IsIdleThread ||
+        !KiFindInUse((PVOID)(Frame - KI_NEAR_STACK), (PVOID)(Frame + KI_NEAR_STACK), &InUse)) {
         return;
     }
     HalQueryStackLimits(&Low, &High);
-    KiVerifyFreedMemory((PVOID)Low, High - Low);
+    if (KiFindInUse((PVOID)Low, (PVOID)High, &InUse)) {
+        KeBugCheckEx(InUse.Code, InUse.Parameter[0], InUse.Parameter[1], InUse.Parameter[2], InUse.Parameter[3]);
+    }
 }

@@ -16,18 +16,21 @@
 #include "ki.h"
 
 /* Kinds of DRIVER_VERIFIER_DETECTED_VIOLATION. */
+#define KI_FREED_RESOURCE 0xD2
 #define KI_FREED_HELD_LOCK 0x100B
 #define KI_FREED_QUEUED_APC 0x494C0001
 #define KI_FREED_WAITED_OBJECT 0x494C0002
 
-/* Before the memory is freed, while KiVerifierEnabled. What it finds is a bugcheck. IRQL <= DISPATCH_LEVEL. */
+/* Before the memory is freed, while KiVerifierEnabled. What they find is a bugcheck. IRQL <= DISPATCH_LEVEL. */
 VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size);
+VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size); /* its mutant may have an owner, and is abandoned */
 VOID KiVerifyStackAtExit(PKTHREAD Thread);
 
-/* What layers above look for; each is set when the library is loaded, by the file that has the list. */
+/* The lists of layers above; each is set when the library is loaded, by the file that has the list. Returns what is in
+   [Base, End), or NULL. */
 typedef enum _KI_FREED_LIST { KiFreedResources, KiFreedWorkItems, KiFreedLists } KI_FREED_LIST;
-typedef VOID KI_VERIFY_FREED(PVOID Base, PVOID End);
-extern KI_VERIFY_FREED *KiVerifyFreedList[KiFreedLists];
+typedef PVOID KI_FIND_FREED(PVOID Base, PVOID End);
+extern KI_FIND_FREED *KiFindFreed[KiFreedLists];
 
 FORCEINLINE BOOLEAN KiIsInMemory(PVOID Address, PVOID Base, PVOID End)
 {

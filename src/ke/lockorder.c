@@ -418,7 +418,7 @@ VOID KiOrderForget(PVOID Lock)
     KiLeaveOrder(Thread, Irql);
 }
 
-PVOID KiOrderForgetRange(PVOID Base, SIZE_T Size)
+PVOID KiOrderForgetRange(PVOID Base, SIZE_T Size, BOOLEAN Abandons)
 {
     PKTHREAD Thread = KiCurrentThread();
     PVOID Held = NULL;
@@ -438,7 +438,9 @@ PVOID KiOrderForgetRange(PVOID Base, SIZE_T Size)
                 continue;
             }
             if ((*Link)->Holders != 0) {
-                Held = (*Link)->Address;
+                if (!Abandons || !(KiOrderKindFlags[(*Link)->Kind] & KI_ORDER_ABANDONED)) {
+                    Held = (*Link)->Address;
+                }
                 KiDropOrderHolders(*Link);
             }
             KiRemoveOrderLock(Link);
@@ -596,14 +598,14 @@ static VOID KiPrintOrderReport(const KI_ORDER_REPORT *Report)
     KiPrintInitialized(Second, &Report->Initialized[0]);
     KiPrintInitialized(First, &Report->Initialized[1]);
     HalPrint("  Now, by thread %u:\n", Report->Now.ThreadId);
-    KiPrintSite("the first was acquired by", Report->Site);
+    KiPrintSite("the outer one was acquired by", Report->Site);
     KiPrintOrderStack(&Report->Now);
     for (ULONG Index = 0; Index < Report->EdgeCount; Index++) {
         const KI_ORDER_EDGE *Edge = &Report->Edge[Index];
         KiDescribeLock(Edge->Acquired, Report->EdgeKind[Index][1], Report->EdgeName[Index][1], Second);
         KiDescribeLock(Edge->Held, Report->EdgeKind[Index][0], Report->EdgeName[Index][0], First);
         HalPrint("  Before, by thread %u: %s was acquired under %s:\n", Edge->Stack.ThreadId, Second, First);
-        KiPrintSite("the first was acquired by", Edge->Site);
+        KiPrintSite("the outer one was acquired by", Edge->Site);
         KiPrintOrderStack(&Edge->Stack);
     }
 }
@@ -1002,9 +1004,8 @@ VOID KiOrderForgetHeld(PKTHREAD Thread, ULONG Older)
 }
 
 /* Gives back the list of a thread. */
-static VOID KiFreeHeld(PKTHREAD Thread)
+static VOID KiFreeHeld(PKI_ORDER_HELD Held)
 {
-    PKI_ORDER_HELD Held = Thread->OrderHeld;
     PKI_ORDER_HELD *Link = &KiAllOrderHeld;
     while (Held->Count != 0) {
         KiRemoveEntry(Held, &Held->Entry[Held->Count - 1]);
@@ -1015,17 +1016,13 @@ static VOID KiFreeHeld(PKTHREAD Thread)
     *Link = Held->Next;
     Held->Next = KiFreeOrderHeld;
     KiFreeOrderHeld = Held;
-    Thread->OrderHeld = NULL;
+    Held->Thread->OrderHeld = NULL;
 }
 
-/* By the thread itself, or by the reaper. */
+/* Threads of the program may: Windows lets them, and the lock is lost. */
 VOID KiOrderEndThread(PKTHREAD Thread)
 {
-    PKTHREAD Current = KiCurrentThread();
-    if (Thread->OrderHeld == NULL) {
-        return;
-    }
-    PVOID Kept = KiOrderFindLeft(Thread, 0);
+    PVOID Kept = Thread->Foreign || Thread->UserThread ? NULL : KiOrderFindLeft(Thread, 0);
     if (Kept != NULL) {
         HalPrint("*** Thread %u ends with locks:\n", Thread->ThreadId);
         KiOrderPrintHeld(Thread, 0);
@@ -1033,8 +1030,16 @@ VOID KiOrderEndThread(PKTHREAD Thread)
             KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_ENDED_WITH_LOCK, (ULONG_PTR)Thread, (ULONG_PTR)Kept, 0);
         }
     }
+}
+
+VOID KiOrderDropThread(PKTHREAD Thread)
+{
+    PKTHREAD Current = HalCurrentThread;
+    if (Thread->OrderHeld == NULL || Current == NULL) {
+        return;
+    }
     KIRQL Irql = KiEnterOrder(Current);
-    KiFreeHeld(Thread);
+    KiFreeHeld(Thread->OrderHeld);
     KiLeaveOrder(Current, Irql);
 }
 
@@ -1045,7 +1050,7 @@ VOID KiOrderForkChild(PKTHREAD Survivor)
     for (PKI_ORDER_HELD Held = KiAllOrderHeld, Next; Held != NULL; Held = Next) {
         Next = Held->Next;
         if (Held->Thread != Survivor) {
-            KiFreeHeld(Held->Thread);
+            KiFreeHeld(Held);
         }
     }
 }

@@ -60,13 +60,13 @@ static VOID KiChangeDpcActive(PKMUTANT Mutant, ULONG64 Set)
     }
 }
 
-/* The current thread has become the owner of a mutex, or of a mutant that the verifier watches. */
+/* The current thread has become the owner of a mutant that the verifier watches. */
 static DECLSPEC_NOINLINE VOID KiNoteOwnership(PKMUTANT Mutant, PKTHREAD Thread)
 {
     if (Mutant->ApcDisable & KI_MUTANT_MUTEX) {
         Thread->KernelApcDisable -= 1;
     }
-    if ((Mutant->ApcDisable & KI_MUTANT_VERIFIED) && KiVerifierEnabled && Thread == HalCurrentThread) {
+    if (KiVerifierEnabled && Thread == HalCurrentThread) {
         if (Thread->OrderWaits) {
             KiOrderCheck(Thread, Mutant, KiOrderMutant, KiOrderExclusive);
         }
@@ -74,13 +74,19 @@ static DECLSPEC_NOINLINE VOID KiNoteOwnership(PKMUTANT Mutant, PKTHREAD Thread)
     }
 }
 
-/* The same mutant is free again. TRUE: its owner has to leave the region of the mutex. */
+/* It is free again. Otherwise as KiLeavesRegion. */
 static DECLSPEC_NOINLINE BOOLEAN KiNoteFreed(UCHAR ApcDisable, PKMUTANT Mutant, PKTHREAD Thread)
 {
-    if (ApcDisable & KI_MUTANT_VERIFIED) {
-        KiOrderRelease(Thread, Mutant);
-    }
+    KiOrderRelease(Thread, Mutant);
     return (ApcDisable & KI_MUTANT_MUTEX) != 0;
+}
+
+/* ApcDisable: what KiFreeMutant has returned. TRUE: the owner has to leave the region in which the mutant held kernel APCs
+   back. */
+FORCEINLINE BOOLEAN KiLeavesRegion(UCHAR ApcDisable, PKMUTANT Mutant, PKTHREAD Thread)
+{
+    return ApcDisable != 0 &&
+           (__builtin_expect(ApcDisable == KI_MUTANT_MUTEX, TRUE) || KiNoteFreed(ApcDisable, Mutant, Thread));
 }
 
 /* A mutant that a DPC acquires is on no list: the thread that the DPC interrupted does not own it. */
@@ -92,7 +98,11 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
     }
     InsertTailList(&Thread->MutantListHead, &Mutant->MutantListEntry);
     if (Mutant->ApcDisable != 0) {
-        KiNoteOwnership(Mutant, Thread);
+        if (__builtin_expect(Mutant->ApcDisable > KI_MUTANT_MUTEX, FALSE)) {
+            KiNoteOwnership(Mutant, Thread);
+        } else {
+            Thread->KernelApcDisable -= 1;
+        }
     }
 }
 
@@ -146,7 +156,7 @@ static DECLSPEC_NOINLINE VOID KiFreeMutantSlow(PKMUTANT Mutant, KPRIORITY Increm
     KiPassOnLentPriority(KiCurrentThread(), NewOwner);
 }
 
-/* Gives up ownership. Returns ApcDisable for KiNoteFreed, 0 if that has nothing to do. */
+/* Gives up ownership. Returns ApcDisable for KiLeavesRegion, 0 if a DPC had it. */
 FORCEINLINE UCHAR KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned)
 {
     UCHAR ApcDisable = Mutant->ApcDisable;
@@ -199,7 +209,7 @@ FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, B
         KiEnterDispatcher(Thread); /* a fork must not find a mutant that has no owner and is not free */
         UCHAR ApcDisable = KiFreeMutant(Mutant, Increment, Abandoned);
         KiExitDispatcher(Thread);
-        if (ApcDisable != 0 && KiNoteFreed(ApcDisable, Mutant, Thread)) {
+        if (KiLeavesRegion(ApcDisable, Mutant, Thread)) {
             KeLeaveCriticalRegion();
         }
     }
@@ -237,7 +247,7 @@ VOID KiAbandonMutants(PKTHREAD Thread)
     while (!IsListEmpty(&Thread->MutantListHead)) {
         PKMUTANT Mutant = CONTAINING_RECORD(Thread->MutantListHead.Flink, KMUTANT, MutantListEntry);
         UCHAR ApcDisable = KiFreeMutant(Mutant, MUTANT_INCREMENT, TRUE);
-        if (ApcDisable != 0 && KiNoteFreed(ApcDisable, Mutant, Thread)) {
+        if (KiLeavesRegion(ApcDisable, Mutant, Thread)) {
             Thread->KernelApcDisable += 1;
         }
     }

@@ -268,6 +268,7 @@ PKTHREAD KiAllocateThread(VOID)
 VOID KiFreeThread(PKTHREAD Thread)
 {
     KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
+    KiOrderDropThread(Thread);
     if (Thread->ThreadId != 0) {
         KiRemoveThreadId(Thread, Thread->ThreadId);
         __atomic_store_n(&Thread->ThreadId, 0, __ATOMIC_RELAXED);
@@ -385,6 +386,7 @@ VOID KiTerminateCurrentThread(PKTHREAD Thread)
     if (KiVerifierEnabled) {
         KiVerifyStackAtExit(Thread);
     }
+    KiOrderDropThread(Thread);
     KiLeaveQueue(Thread);
     KiEndThread(Thread);
 }

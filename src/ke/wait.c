@@ -45,7 +45,7 @@ NTSTATUS KiSetWaitNextIf(BOOLEAN Wait, NTSTATUS Status)
     return Status;
 }
 
-static VOID KiResolveWaitNext(PKTHREAD Thread)
+FORCEINLINE VOID KiResolveWaitNext(PKTHREAD Thread)
 {
     Thread->WaitNext &= (UCHAR)~KI_WAIT_NEXT_SIGNALED;
     if (Thread->Prcb == NULL || KiOwnerThread(KiReadOwner(Thread->Prcb)) == Thread) {
@@ -56,8 +56,7 @@ static VOID KiResolveWaitNext(PKTHREAD Thread)
     }
 }
 
-/* What precedes a wait. */
-static DECLSPEC_NOINLINE VOID KiPrecedeWait(PKTHREAD Thread, PLARGE_INTEGER Timeout)
+static DECLSPEC_NOINLINE VOID KiPrecedeVerifiedWait(PKTHREAD Thread, PLARGE_INTEGER Timeout)
 {
     if (Thread->WaitNext & KI_WAIT_NEXT_SIGNALED) {
         KiResolveWaitNext(Thread);
@@ -87,7 +86,11 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
 {
     PKTHREAD Thread = KiCurrentThread();
     if (Thread->WaitNext != 0) {
-        KiPrecedeWait(Thread, Timeout);
+        if (__builtin_expect((Thread->WaitNext & KI_WAIT_NEXT_VERIFIED) != 0, FALSE)) {
+            KiPrecedeVerifiedWait(Thread, Timeout);
+        } else {
+            KiResolveWaitNext(Thread);
+        }
     }
     KiCheckWaitLevel(Thread, Object, Timeout);
     Wait->Thread = Thread;

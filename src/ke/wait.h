@@ -196,6 +196,12 @@ FORCEINLINE BOOLEAN KiMayConsumeAtOnce(PKTHREAD Thread, BOOLEAN Alertable)
     return !Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL;
 }
 
+/* The same, for what the verifier does not watch. */
+FORCEINLINE BOOLEAN KiMayTakeAtOnce(PKTHREAD Thread)
+{
+    return !(Thread->WaitNext & KI_WAIT_NEXT_SIGNALED) && Thread->Irql < DISPATCH_LEVEL;
+}
+
 /* KiNotAtOnce: the object is a mutant, or not signaled, or another thread was faster, or something precedes the wait. */
 typedef enum _KI_AT_ONCE { KiNotAtOnce, KiConsumedAtOnce, KiLockedAtOnce } KI_AT_ONCE;
 

@@ -191,7 +191,7 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
     }
     if (!OwnsMemory) {
         if (KiVerifierEnabled) {
-            KiVerifyFreedMemory(Header, HalQueryAllocationSize(Header));
+            KiVerifyFreedObject(Header, HalQueryAllocationSize(Header));
         }
         HalFree(Header);
     }

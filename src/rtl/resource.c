@@ -247,28 +247,8 @@ static VOID RtlpWaitToOwn(PRTL_RESOURCE Resource, PCSTR Function)
     RtlpSetExclusiveOwner(Resource, RtlpOwnId());
 }
 
-/* The verifier. Sharers pass waiting writers: requirement 2. */
-
-static VOID RtlpVerifyAcquire(PRTL_RESOURCE Resource, KI_ORDER_MODE Mode, BOOLEAN Wait)
+FORCEINLINE BOOLEAN RtlpAcquireShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
 {
-    if (KiVerifierEnabled && Wait) {
-        KiOrderCheck(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderRtlResource, Mode);
-    }
-}
-
-static BOOLEAN RtlpNoteAcquired(PRTL_RESOURCE Resource, KI_ORDER_MODE Mode, BOOLEAN Acquired, PVOID Site)
-{
-    if (KiVerifierEnabled && Acquired) {
-        KiOrderHold(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderRtlResource, Mode, Site);
-    }
-    return Acquired;
-}
-
-/* What programs call. */
-
-BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
-{
-    RtlpVerifyAcquire(Resource, KiOrderSharedPasses, Wait);
     RtlpLockResource(Resource);
     BOOLEAN Granted = RtlpTryShare(Resource);
     if (!Granted && Wait) {
@@ -278,20 +258,52 @@ BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
     if (!Granted && Wait) {
         RtlpAwaitRtlResource(Resource, Resource->SharedSemaphore, "RtlAcquireResourceShared");
     }
-    return RtlpNoteAcquired(Resource, KiOrderSharedPasses, Granted || Wait, __builtin_return_address(0));
+    return Granted || Wait;
 }
 
-BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
+static BOOLEAN RtlpAcquireExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
 {
-    RtlpVerifyAcquire(Resource, KiOrderExclusive, Wait);
     RtlpLockResource(Resource);
     BOOLEAN Granted = RtlpTryOwn(Resource);
     if (Granted || !Wait) {
         RtlpUnlockResource(Resource);
-    } else {
-        RtlpWaitToOwn(Resource, "RtlAcquireResourceExclusive");
+        return Granted;
     }
-    return RtlpNoteAcquired(Resource, KiOrderExclusive, Granted || Wait, __builtin_return_address(0));
+    RtlpWaitToOwn(Resource, "RtlAcquireResourceExclusive");
+    return TRUE;
+}
+
+/* The verifier. Sharers pass waiting writers: requirement 2. */
+static DECLSPEC_NOINLINE BOOLEAN RtlpAcquireVerified(PRTL_RESOURCE Resource, BOOLEAN Exclusive, BOOLEAN Wait, PVOID Site)
+{
+    KI_ORDER_MODE Mode = Exclusive ? KiOrderExclusive : KiOrderSharedPasses;
+    PKTHREAD Thread = KiCurrentThread();
+    if (Wait) {
+        KiOrderCheck(Thread, RtlpOrderOf(Resource), KiOrderRtlResource, Mode);
+    }
+    BOOLEAN Acquired = Exclusive ? RtlpAcquireExclusive(Resource, Wait) : RtlpAcquireShared(Resource, Wait);
+    if (Acquired) {
+        KiOrderHold(Thread, RtlpOrderOf(Resource), KiOrderRtlResource, Mode, Site);
+    }
+    return Acquired;
+}
+
+/* What programs call. */
+
+BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        return RtlpAcquireVerified(Resource, FALSE, Wait, __builtin_return_address(0));
+    }
+    return RtlpAcquireShared(Resource, Wait);
+}
+
+BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        return RtlpAcquireVerified(Resource, TRUE, Wait, __builtin_return_address(0));
+    }
+    return RtlpAcquireExclusive(Resource, Wait);
 }
 
 /* Any thread may release a share; only the owner releases exclusive ownership. */

@@ -701,17 +701,25 @@ static void test_threads_that_never_meet(void **state)
     expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, second_then_first, NULL);
 }
 
+static VOID keep_resource(PVOID context)
+{
+    (void)context;
+    ExAcquireResourceSharedLite(&first.resource, TRUE); /* a system thread needs no critical region for that */
+}
+
+static void end_with_resource(void *unused)
+{
+    HANDLE thread;
+    (void)unused;
+    if (NT_SUCCESS(PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, keep_resource, NULL)))
+        NtWaitForSingleObject(thread, FALSE, NULL);
+}
+
 static void keep_section(void *argument, unsigned index)
 {
     (void)argument;
     (void)index;
-    RtlEnterCriticalSection(&first.section);
-}
-
-static void end_with_section(void *unused)
-{
-    (void)unused;
-    run_threads(1, 60, keep_section, NULL);
+    RtlEnterCriticalSection(&third.section);
 }
 
 static void keep_mutant(void *argument, unsigned index)
@@ -724,10 +732,12 @@ static void keep_mutant(void *argument, unsigned index)
 static void test_ended_threads(void **state)
 {
     (void)state;
-    run_threads(1, 60, keep_mutant, NULL); /* is abandoned */
+    run_threads(1, 60, keep_section, NULL); /* of a program: as Windows has it, the lock is lost */
+    run_threads(1, 60, keep_mutant, NULL);  /* is abandoned */
     assert_int_equal(KeWaitForSingleObject(&first.mutant, Executive, KernelMode, FALSE, NULL), STATUS_ABANDONED);
     release_mutant(&first);
-    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ENDED_WITH_LOCK, end_with_section, NULL);
+    RtlInitializeCriticalSection(&third.section);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ENDED_WITH_LOCK, end_with_resource, NULL);
 }
 
 /* A child has what its thread holds, and the order of the parent. */
