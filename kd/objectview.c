@@ -84,7 +84,7 @@ static size_t members_of(const object *o, flag members[8])
     case MutantObject:
         members[count++] = (flag){"OwnerThread", KD_ADDRESS(o->mutant.OwnerThread)};
         members[count++] = (flag){"Abandoned", o->mutant.Abandoned};
-        members[count++] = (flag){"ApcDisable", o->mutant.ApcDisable};
+        members[count++] = (flag){"ApcDisable", o->mutant.ApcDisable & 1};
         break;
     case SemaphoreObject:
         members[count++] = (flag){"Limit", (uint64_t)o->semaphore.Limit};

@@ -80,7 +80,8 @@
    passes. */
 #define INTERLOCK_BUGCODE_LIST(X)                                                                  \
     X(APC_INDEX_MISMATCH, "system service or worker routine", "ApcStateIndex",                     \
-      "SpecialApcDisable << 16 or KernelApcDisable", "0 system service, 1 worker routine")         \
+      "SpecialApcDisable << 16 or KernelApcDisable",                                               \
+      "0 system service, 1 worker routine, 2 APC")                                                 \
     X(DEVICE_QUEUE_NOT_BUSY, "device queue", "", "", "")                                           \
     X(INVALID_AFFINITY_SET, "requested affinity", "group", "active processors", "")                \
     X(INVALID_PROCESS_ATTACH_ATTEMPT, "process", "process attached to", "ApcStateIndex",           \
@@ -170,7 +171,8 @@
       "depends on the kind", "depends on the kind")                                                \
     X(THREAD_TERMINATE_HELD_MUTEX, "thread", "mutex", "", "")
 
-/* DRIVER_VERIFIER_DETECTED_VIOLATION: X(first parameter, second, third, fourth, violation). */
+/* DRIVER_VERIFIER_DETECTED_VIOLATION: X(first parameter, second, third, fourth, violation). Those from 0x494C0000 on are
+   Interlock's own. */
 #define INTERLOCK_VERIFIER_LIST(X)                                                                 \
     X(0x00, "current IRQL", "pool type", "", "pool allocation of zero bytes")                      \
     X(0x02, "current IRQL", "pool type", "bytes", "pool allocation above DISPATCH_LEVEL")          \
@@ -233,7 +235,7 @@
       "wait at DISPATCH_LEVEL with a timeout other than 0")                                        \
     X(0x123, "object", "", "", "user-mode wait for an object on the kernel stack")                 \
     X(0x1000, "lock", "thread", "", "lock acquired again by its owner")                            \
-    X(0x1001, "lock", "", "", "lock order violated")                                               \
+    X(0x1001, "lock acquired", "lock held", "", "lock order violated")                             \
     X(0x1002, "lock", "", "", "acquire of a lock that is not initialized")                         \
     X(0x1003, "lock", "lock to be released first", "", "locks released in a wrong order")          \
     X(0x1004, "lock", "owner", "current thread", "lock released by a thread that is not its owner") \
@@ -243,7 +245,11 @@
     X(0x1009, "lock", "", "", "lock released by a function of another lock type")                  \
     X(0x100A, "thread", "lock", "", "thread ended while it holds a lock")                          \
     X(0x100B, "lock", "owner", "", "lock deleted while it is held")                                \
-    X(0x2000, "thread", "priority", "", "thread priority outside of 1 to 31")
+    X(0x2000, "thread", "priority", "", "thread priority outside of 1 to 31")                      \
+    X(0x494C0001, "APC", "start of memory", "end of memory", "memory of a queued APC freed")       \
+    X(0x494C0002, "object", "waiting thread", "start of memory",                                   \
+      "memory of an object freed that a thread waits for")                                         \
+    X(0x494C0003, "routine", "lock", "", "routine returned while it holds a lock")
 
 /* DRIVER_VERIFIER_IOMANAGER_VIOLATION: X(first parameter, second, third, fourth, violation). */
 #define INTERLOCK_IO_VERIFIER_LIST(X)                                                              \

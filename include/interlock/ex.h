@@ -361,6 +361,9 @@ C_ASSERT(FIELD_OFFSET(FAST_MUTEX, OldIrql) == 48);
 
 #define FM_LOCK_BIT 0x1 /* Count of a free mutex */
 
+/* Internal: of a program built with DBG, tells the verifier that a lock was initialized. */
+NTKERNELAPI VOID ExpNoteFastMutex(PFAST_MUTEX FastMutex);
+
 /* Initializes a free fast mutex. Since NT 3.5. */
 FORCEINLINE VOID ExInitializeFastMutex(PFAST_MUTEX FastMutex)
 {
@@ -371,6 +374,9 @@ FORCEINLINE VOID ExInitializeFastMutex(PFAST_MUTEX FastMutex)
     FastMutex->ForkDepth = 0;
     KeInitializeEvent(&FastMutex->Event, SynchronizationEvent, FALSE);
     FastMutex->OldIrql = 0;
+#if defined(DBG) && DBG
+    ExpNoteFastMutex(FastMutex);
+#endif
 }
 
 /* Raises to APC_LEVEL and blocks until the mutex is acquired. Since NT 3.5. */
@@ -444,6 +450,13 @@ NTKERNELAPI VOID ExConvertPushLockExclusiveToShared(PEX_PUSH_LOCK PushLock);
 #define INTERLOCK_PUSH_LOCK_CHECKED FALSE
 #endif
 
+/* Internal: a flag of calls whose releases come to the library too, so that the verifier can keep the lock order. */
+#if defined(DBG) && DBG
+#define INTERLOCK_PUSH_LOCK_WATCHED ((ULONG)0x80000000)
+#else
+#define INTERLOCK_PUSH_LOCK_WATCHED ((ULONG)0)
+#endif
+
 /* Internal: one compare-exchange. Guesses the common value instead of reading it: a read would have to wait for the
    last store to the cache line. */
 FORCEINLINE BOOLEAN ExpPushLockChange(PEX_PUSH_LOCK PushLock, ULONG_PTR From, ULONG_PTR To)
@@ -452,17 +465,23 @@ FORCEINLINE BOOLEAN ExpPushLockChange(PEX_PUSH_LOCK PushLock, ULONG_PTR From, UL
            __atomic_compare_exchange_n(PushLock, &From, To, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+/* Internal: of a program built with DBG, tells the verifier that a lock was initialized. */
+NTKERNELAPI VOID ExpNotePushLock(PEX_PUSH_LOCK PushLock);
+
 /* Initializes a free pushlock. Since XP. */
 FORCEINLINE VOID ExInitializePushLock(PEX_PUSH_LOCK PushLock)
 {
     *PushLock = 0;
+#if defined(DBG) && DBG
+    ExpNotePushLock(PushLock);
+#endif
 }
 
 /* Blocks until the lock is acquired exclusively. Since 8. */
 FORCEINLINE VOID ExAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (!ExpPushLockChange(PushLock, 0, EX_PUSH_LOCK_LOCK)) {
-        ExfAcquirePushLockExclusiveEx(PushLock, Flags);
+        ExfAcquirePushLockExclusiveEx(PushLock, Flags | INTERLOCK_PUSH_LOCK_WATCHED);
     }
 }
 
@@ -470,28 +489,29 @@ FORCEINLINE VOID ExAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flag
 FORCEINLINE VOID ExAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (!ExpPushLockChange(PushLock, 0, EX_PUSH_LOCK_LOCK | EX_PUSH_LOCK_SHARE_INC)) {
-        ExfAcquirePushLockSharedEx(PushLock, Flags);
+        ExfAcquirePushLockSharedEx(PushLock, Flags | INTERLOCK_PUSH_LOCK_WATCHED);
     }
 }
 
 /* Acquires the lock exclusively if it is free. Returns TRUE if it did. Since 8. */
 FORCEINLINE BOOLEAN ExTryAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    return ExpPushLockChange(PushLock, 0, EX_PUSH_LOCK_LOCK) || ExfTryAcquirePushLockExclusiveEx(PushLock, Flags);
+    return ExpPushLockChange(PushLock, 0, EX_PUSH_LOCK_LOCK) ||
+           ExfTryAcquirePushLockExclusiveEx(PushLock, Flags | INTERLOCK_PUSH_LOCK_WATCHED);
 }
 
 /* Acquires the lock shared if that is possible at once. Returns TRUE if it did. Since 8. */
 FORCEINLINE BOOLEAN ExTryAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     return ExpPushLockChange(PushLock, 0, EX_PUSH_LOCK_LOCK | EX_PUSH_LOCK_SHARE_INC) ||
-           ExfTryAcquirePushLockSharedEx(PushLock, Flags);
+           ExfTryAcquirePushLockSharedEx(PushLock, Flags | INTERLOCK_PUSH_LOCK_WATCHED);
 }
 
 /* Releases an exclusive acquire. Since 8. */
 FORCEINLINE VOID ExReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (!ExpPushLockChange(PushLock, EX_PUSH_LOCK_LOCK, 0)) {
-        ExfReleasePushLockExclusiveEx(PushLock, Flags);
+        ExfReleasePushLockExclusiveEx(PushLock, Flags | INTERLOCK_PUSH_LOCK_WATCHED);
     }
 }
 
@@ -499,7 +519,7 @@ FORCEINLINE VOID ExReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flag
 FORCEINLINE VOID ExReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (!ExpPushLockChange(PushLock, EX_PUSH_LOCK_LOCK | EX_PUSH_LOCK_SHARE_INC, 0)) {
-        ExfReleasePushLockSharedEx(PushLock, Flags);
+        ExfReleasePushLockSharedEx(PushLock, Flags | INTERLOCK_PUSH_LOCK_WATCHED);
     }
 }
 
@@ -507,7 +527,7 @@ FORCEINLINE VOID ExReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 FORCEINLINE VOID ExReleasePushLockEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (!ExpPushLockChange(PushLock, EX_PUSH_LOCK_LOCK, 0)) {
-        ExfReleasePushLockEx(PushLock, Flags);
+        ExfReleasePushLockEx(PushLock, Flags | INTERLOCK_PUSH_LOCK_WATCHED);
     }
 }
 

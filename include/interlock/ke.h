@@ -11,6 +11,7 @@
 
 #include <interlock/bugcodes.h>
 #include <interlock/interlocked.h>
+#include <interlock/lockorder.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>
 

@@ -174,45 +174,45 @@ NTSYSAPI BOOLEAN RtlConvertSRWLockSharedToExclusive(PRTL_SRWLOCK SRWLock);
 NTSYSAPI VOID RtlConvertSRWLockExclusiveToShared(PRTL_SRWLOCK SRWLock);
 
 /* Initializes a free lock. Since Vista. */
-NTSYSAPI inline VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock)
 {
     RtlpInitializeSRWLock(SRWLock);
 }
 
 /* Blocks until the lock is acquired exclusively. Since Vista. */
-NTSYSAPI inline VOID RtlAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     RtlpAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Blocks until the lock is acquired shared, behind waiting exclusive acquires. Since Vista. */
-NTSYSAPI inline VOID RtlAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     RtlpAcquireSRWLockShared(SRWLock);
 }
 
 /* Acquires the lock exclusively if it is free. Returns TRUE if it did. Since 7. */
-NTSYSAPI inline BOOLEAN RtlTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     return RtlpTryAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Acquires the lock shared if that is possible at once. Returns TRUE if it did. Since 7. */
-NTSYSAPI inline BOOLEAN RtlTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     return RtlpTryAcquireSRWLockShared(SRWLock);
 }
 
 /* Releases an exclusive acquire, on any thread. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Since
    Vista. */
-NTSYSAPI inline VOID RtlReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     RtlpReleaseSRWLockExclusive(SRWLock);
 }
 
 /* Releases a shared acquire, on any thread. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Differs: with
    waiters queued, an exclusive owner looks like one sharer, and releasing it this way goes unnoticed. Since Vista. */
-NTSYSAPI inline VOID RtlReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     RtlpReleaseSRWLockShared(SRWLock);
 }

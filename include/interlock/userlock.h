@@ -27,59 +27,99 @@ NTSYSAPI VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
 #define RTLP_SRWLOCK_EXCLUSIVE ((ULONG_PTR)0x1)
 #define RTLP_SRWLOCK_ONE_SHARER ((ULONG_PTR)0x11)
 
+/* A program built with DBG calls the library for each operation, so that the verifier can keep the lock order. Then the
+   functions are static: those of the library by the same names are without the calls. */
+#if defined(DBG) && DBG
+#define INTERLOCK_SRWLOCK_WATCHED TRUE
+#define INTERLOCK_SRWLOCK_API(Export) FORCEINLINE
+#else
+#define INTERLOCK_SRWLOCK_WATCHED FALSE
+#define INTERLOCK_SRWLOCK_API(Export) Export inline
+#endif
+
+typedef enum _RTLP_SRWLOCK_CALL {
+    RtlpSRWLockInitialized,
+    RtlpSRWLockAcquireExclusive,
+    RtlpSRWLockAcquireShared,
+    RtlpSRWLockTryExclusive,
+    RtlpSRWLockTryShared,
+    RtlpSRWLockReleaseExclusive,
+    RtlpSRWLockReleaseShared
+} RTLP_SRWLOCK_CALL;
+
+/* Internal: an operation of a program built with DBG. */
+NTSYSAPI BOOLEAN RtlpWatchSRWLock(PRTL_SRWLOCK SRWLock, RTLP_SRWLOCK_CALL Call);
+
 /* Internal: one compare-exchange, acq_rel: an acquire pairs with the release before it. Guesses the common value
    instead of reading it: a read would have to wait for the last store to the cache line. */
-NTSYSAPI inline BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To)
 {
     return __atomic_compare_exchange_n((volatile ULONG_PTR *)SRWLock, &From, To, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /* Internal: InitializeSRWLock, inline. */
-NTSYSAPI inline VOID RtlpInitializeSRWLock(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpInitializeSRWLock(PRTL_SRWLOCK SRWLock)
 {
     __atomic_store_n((volatile ULONG_PTR *)SRWLock, 0, __ATOMIC_RELEASE);
+    if (INTERLOCK_SRWLOCK_WATCHED) {
+        RtlpWatchSRWLock(SRWLock, RtlpSRWLockInitialized);
+    }
 }
 
 /* Internal: AcquireSRWLockExclusive, inline. */
-NTSYSAPI inline VOID RtlpAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
-    if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE)) {
+    if (INTERLOCK_SRWLOCK_WATCHED) {
+        RtlpWatchSRWLock(SRWLock, RtlpSRWLockAcquireExclusive);
+    } else if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE)) {
         RtlpAcquireSRWLockExclusiveContended(SRWLock);
     }
 }
 
 /* Internal: AcquireSRWLockShared, inline. */
-NTSYSAPI inline VOID RtlpAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
-    if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER)) {
+    if (INTERLOCK_SRWLOCK_WATCHED) {
+        RtlpWatchSRWLock(SRWLock, RtlpSRWLockAcquireShared);
+    } else if (!RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER)) {
         RtlpAcquireSRWLockSharedContended(SRWLock);
     }
 }
 
 /* Internal: TryAcquireSRWLockExclusive, inline. */
-NTSYSAPI inline BOOLEAN RtlpTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlpTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
+    if (INTERLOCK_SRWLOCK_WATCHED) {
+        return RtlpWatchSRWLock(SRWLock, RtlpSRWLockTryExclusive);
+    }
     return RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_EXCLUSIVE) || RtlpTryAcquireSRWLockExclusiveContended(SRWLock);
 }
 
 /* Internal: TryAcquireSRWLockShared, inline. */
-NTSYSAPI inline BOOLEAN RtlpTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlpTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
+    if (INTERLOCK_SRWLOCK_WATCHED) {
+        return RtlpWatchSRWLock(SRWLock, RtlpSRWLockTryShared);
+    }
     return RtlpChangeSRWLock(SRWLock, 0, RTLP_SRWLOCK_ONE_SHARER) || RtlpTryAcquireSRWLockSharedContended(SRWLock);
 }
 
 /* Internal: ReleaseSRWLockExclusive, inline. */
-NTSYSAPI inline VOID RtlpReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
-    if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_EXCLUSIVE, 0)) {
+    if (INTERLOCK_SRWLOCK_WATCHED) {
+        RtlpWatchSRWLock(SRWLock, RtlpSRWLockReleaseExclusive);
+    } else if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_EXCLUSIVE, 0)) {
         RtlpReleaseSRWLockExclusiveContended(SRWLock);
     }
 }
 
 /* Internal: ReleaseSRWLockShared, inline. */
-NTSYSAPI inline VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
-    if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_ONE_SHARER, 0)) {
+    if (INTERLOCK_SRWLOCK_WATCHED) {
+        RtlpWatchSRWLock(SRWLock, RtlpSRWLockReleaseShared);
+    } else if (!RtlpChangeSRWLock(SRWLock, RTLP_SRWLOCK_ONE_SHARER, 0)) {
         RtlpReleaseSRWLockSharedContended(SRWLock);
     }
 }

@@ -69,6 +69,33 @@ VOID HalPrintStackTrace(PVOID Caller)
     }
 }
 
+ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count)
+{
+    uintptr_t *Frame = __builtin_frame_address(0);
+    lab_thread *Thread = lab->current;
+    ULONG Found = 0;
+
+    while (Thread != NULL && (char *)Frame >= Thread->stack && (char *)Frame < Thread->stack + STACK_SIZE - 16 &&
+           Frame[1] != 0 && Found < Count) {
+        if (FramesToSkip != 0) {
+            FramesToSkip -= 1;
+        } else {
+            Frames[Found++] = Frame[1];
+        }
+        Frame = (uintptr_t *)Frame[0];
+    }
+    return Found;
+}
+
+VOID HalPrintCallers(const ULONG64 *Frames, ULONG Count)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        char Place[64];
+        lab_report_place(Frames[Index], Place, sizeof(Place));
+        HalPrint("      %s\n", Place);
+    }
+}
+
 BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size)
 {
     return lab_describe_address(Address, Buffer, Size);

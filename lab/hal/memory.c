@@ -60,3 +60,10 @@ HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
     }
     return Read;
 }
+
+/* Not known: the verifier checks nothing. */
+SIZE_T HalQueryAllocationSize(PVOID Memory)
+{
+    (VOID)Memory;
+    return 0;
+}

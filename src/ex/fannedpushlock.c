@@ -97,6 +97,9 @@ PEX_CACHE_AWARE_PUSH_LOCK ExAllocateCacheAwarePushLock(VOID)
     for (ULONG Slot = 0; Slot < EX_PUSH_LOCK_FANNED_COUNT; Slot++) {
         Fanned->Public.Locks[Slot] = ExpFannedLock(&Fanned->Public, Slot % KeNumberProcessors);
     }
+    for (ULONG Processor = 0; KiVerifierEnabled && Processor < KeNumberProcessors; Processor++) {
+        KiOrderInitialize((PVOID)ExpFannedLock(&Fanned->Public, Processor), KiOrderPushLock); /* all of one class */
+    }
     return &Fanned->Public;
 }
 
@@ -107,7 +110,7 @@ VOID ExFreeCacheAwarePushLock(PEX_CACHE_AWARE_PUSH_LOCK PushLock)
 
 VOID ExAcquireCacheAwarePushLockExclusiveEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpVerifyAcquire(PushLock->Locks[0], Flags);
+    ExpVerifyAcquire(PushLock->Locks[0], Flags, KiOrderExclusive);
     ExAcquirePushLockExclusiveEx(ExpFannedLock(PushLock, 0), Flags);
     for (ULONG Processor = 1; Processor < KeNumberProcessors; Processor++) {
         ExpAcquireInnerWord(ExpFannedLock, PushLock, Processor, Flags);
@@ -126,7 +129,7 @@ VOID ExReleaseCacheAwarePushLockExclusiveEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, 
 PEX_PUSH_LOCK ExAcquireCacheAwarePushLockSharedEx(PEX_CACHE_AWARE_PUSH_LOCK PushLock, ULONG Flags)
 {
     PEX_PUSH_LOCK Held = ExpFannedLock(PushLock, KiHostProcessor(KeNumberProcessors));
-    ExpVerifyAcquire(Held, Flags);
+    ExpVerifyAcquire(Held, Flags, KiOrderShared);
     ExAcquirePushLockSharedEx(Held, Flags);
     return Held;
 }
@@ -335,6 +338,9 @@ PEX_PUSH_LOCK_AUTO_EXPAND ExAllocateAutoExpandPushLock(ULONG Flags)
     PushLock = ExAllocatePool2(ExpPoolOf(Reserve), sizeof(EX_PUSH_LOCK_AUTO_EXPAND), EXP_AUTO_EXPAND_TAG);
     if (PushLock != NULL) {
         PushLock->State = State | ExpTakeColumn(Reserve) << EXP_COLUMN_SHIFT;
+        if (KiVerifierEnabled) {
+            KiOrderInitialize((PVOID)&PushLock->LocalLock, KiOrderPushLock);
+        }
     }
     return PushLock;
 }
@@ -366,7 +372,7 @@ static DECLSPEC_NOINLINE VOID ExpAcquireSlots(PEX_PUSH_LOCK_AUTO_EXPAND PushLock
 
 VOID ExAcquireAutoExpandPushLockExclusive(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, ULONG Flags)
 {
-    ExpVerifyAcquire(&PushLock->LocalLock, Flags);
+    ExpVerifyAcquire(&PushLock->LocalLock, Flags, KiOrderExclusive);
     ExAcquirePushLockExclusiveEx(&PushLock->LocalLock, Flags);
     ULONG State = ExpAutoExpandState(PushLock);
     if (State & EXP_EXPANDED) {
@@ -394,7 +400,7 @@ PEX_PUSH_LOCK ExAcquireAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLo
 {
     ULONG State = ExpAutoExpandState(PushLock);
     PEX_PUSH_LOCK Held = State & EXP_EXPANDED ? ExpSlotOf(State, ExpSlotNumber(State)) : &PushLock->LocalLock;
-    ExpVerifyAcquire(Held, Flags);
+    ExpVerifyAcquire(&PushLock->LocalLock, Flags, KiOrderShared);
     ULONG_PTR Word = 0;
     /* acquire: pairs with the release of an exclusive owner */
     if (!__atomic_compare_exchange_n(Held, &Word, EX_PUSH_LOCK_LOCK | EX_PUSH_LOCK_SHARE_INC, FALSE, __ATOMIC_ACQUIRE,
@@ -409,7 +415,7 @@ PEX_PUSH_LOCK ExAcquireAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLo
 
 VOID ExReleaseAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, PEX_PUSH_LOCK Held, ULONG Flags)
 {
-    ExpVerifyRelease(Held, Flags);
+    ExpVerifyRelease(&PushLock->LocalLock, Flags);
     if (__builtin_expect(__atomic_load_n(&PushLock->Stats, __ATOMIC_RELAXED) >= EXP_MEETINGS_BEFORE_GROWTH, 0)) {
         if (Held == &PushLock->LocalLock) {
             ExpGrow(PushLock);

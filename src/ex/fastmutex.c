@@ -51,6 +51,7 @@
 
 #include "../ke/fairness.h"
 #include "../ke/irql.h"
+#include "../ke/lockorder.h"
 #include "../ke/park.h"
 #include "../trace/trace.h"
 
@@ -303,18 +304,15 @@ static DECLSPEC_NOINLINE VOID ExpVerifyMutexRelease(PKTHREAD Thread, PFAST_MUTEX
         ExpMutexViolation(EXP_RELEASED_BY_OTHER, (ULONG_PTR)Mutex, (ULONG_PTR)Owner, (ULONG_PTR)Thread);
     }
     ExpVerifyMutexLevel(Thread, Mutex, Level, EXP_RELEASED_AT_WRONG_IRQL, EXP_RELEASED_WITH_APCS);
+    KiOrderRelease(Thread, Mutex);
 }
 
 /* The operations, under both names. */
 
-FORCEINLINE VOID ExpAcquireFastMutex(PFAST_MUTEX Mutex, KWAIT_REASON Reason, EXP_LEVEL Level)
+FORCEINLINE VOID ExpOwnFastMutex(PKTHREAD Thread, PFAST_MUTEX Mutex, KWAIT_REASON Reason, EXP_LEVEL Level)
 {
-    PKTHREAD Thread = KiCurrentThread();
     ULONG64 Word = EXP_FREE;
     KIRQL OldIrql = PASSIVE_LEVEL;
-    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyMutexAcquire(Thread, Mutex, Level);
-    }
     if (Level == ExpRaisesLevel) {
         OldIrql = KiRaiseIrql(Thread, APC_LEVEL);
     }
@@ -327,13 +325,28 @@ FORCEINLINE VOID ExpAcquireFastMutex(PFAST_MUTEX Mutex, KWAIT_REASON Reason, EXP
     }
 }
 
-FORCEINLINE BOOLEAN ExpTryAcquireFastMutex(PFAST_MUTEX Mutex)
+static DECLSPEC_NOINLINE VOID ExpAcquireVerifiedMutex(PKTHREAD Thread, PFAST_MUTEX Mutex, KWAIT_REASON Reason,
+                                                      EXP_LEVEL Level, PVOID Site)
+{
+    ExpVerifyMutexAcquire(Thread, Mutex, Level);
+    KiOrderCheck(Thread, Mutex, KiOrderFastMutex, KiOrderExclusive);
+    ExpOwnFastMutex(Thread, Mutex, Reason, Level);
+    KiOrderHold(Thread, Mutex, KiOrderFastMutex, KiOrderExclusive, Site);
+}
+
+FORCEINLINE VOID ExpAcquireFastMutex(PFAST_MUTEX Mutex, KWAIT_REASON Reason, EXP_LEVEL Level)
 {
     PKTHREAD Thread = KiCurrentThread();
-    ULONG64 Word = EXP_FREE;
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyMutexLevel(Thread, Mutex, ExpRaisesLevel, EXP_ACQUIRED_AT_WRONG_IRQL, 0);
+        ExpAcquireVerifiedMutex(Thread, Mutex, Reason, Level, __builtin_return_address(0));
+    } else {
+        ExpOwnFastMutex(Thread, Mutex, Reason, Level);
     }
+}
+
+FORCEINLINE BOOLEAN ExpTryOwnFastMutex(PKTHREAD Thread, PFAST_MUTEX Mutex)
+{
+    ULONG64 Word = EXP_FREE;
     KIRQL OldIrql = KiRaiseIrql(Thread, APC_LEVEL);
     if (!ExpChangeMutex(Mutex, &Word, EXP_HELD)) {
         Word = EXP_FREE;
@@ -345,6 +358,24 @@ FORCEINLINE BOOLEAN ExpTryAcquireFastMutex(PFAST_MUTEX Mutex)
     ExpSetMutexOwner(Mutex, Thread);
     Mutex->OldIrql = OldIrql;
     return TRUE;
+}
+
+static DECLSPEC_NOINLINE BOOLEAN ExpTryVerifiedMutex(PKTHREAD Thread, PFAST_MUTEX Mutex, PVOID Site)
+{
+    ExpVerifyMutexLevel(Thread, Mutex, ExpRaisesLevel, EXP_ACQUIRED_AT_WRONG_IRQL, 0);
+    BOOLEAN Acquired = ExpTryOwnFastMutex(Thread, Mutex);
+    if (Acquired) {
+        KiOrderHold(Thread, Mutex, KiOrderFastMutex, KiOrderExclusive, Site);
+    }
+    return Acquired;
+}
+
+FORCEINLINE BOOLEAN ExpTryAcquireFastMutex(PFAST_MUTEX Mutex)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    return __builtin_expect(KiVerifierEnabled, FALSE)
+               ? ExpTryVerifiedMutex(Thread, Mutex, __builtin_return_address(0))
+               : ExpTryOwnFastMutex(Thread, Mutex);
 }
 
 FORCEINLINE VOID ExpReleaseFastMutex(PFAST_MUTEX Mutex, EXP_LEVEL Level)
@@ -395,6 +426,16 @@ VOID ExReleaseFastMutexUnsafe(PFAST_MUTEX FastMutex)
 VOID KeInitializeGuardedMutex(PKGUARDED_MUTEX GuardedMutex)
 {
     ExInitializeFastMutex(GuardedMutex);
+    if (KiVerifierEnabled) {
+        KiOrderInitialize(GuardedMutex, KiOrderFastMutex);
+    }
+}
+
+VOID ExpNoteFastMutex(PFAST_MUTEX FastMutex)
+{
+    if (KiVerifierEnabled) {
+        KiOrderInitialize(FastMutex, KiOrderFastMutex);
+    }
 }
 
 VOID KeAcquireGuardedMutex(PKGUARDED_MUTEX GuardedMutex)

@@ -126,7 +126,14 @@ static BOOLEAN ExpAcquireFastResource(PFAST_ERESOURCE FastResource, PFAST_OWNER_
     }
     Owner->Exclusive = Access == ExpExclusive;
     Owner->Disowned = FALSE;
-    return ExpAcquireForFastOwner(Resource, Access, Wait, Owner);
+    if (__builtin_expect(KiVerifierEnabled, FALSE) && Wait) {
+        KiOrderCheck(KiCurrentThread(), Resource, KiOrderResource, ExpOrderModeOf(Access));
+    }
+    BOOLEAN Acquired = ExpAcquireForFastOwner(Resource, Access, Wait, Owner);
+    if (__builtin_expect(KiVerifierEnabled, FALSE) && Acquired) {
+        KiOrderHold(KiCurrentThread(), Resource, KiOrderResource, ExpOrderModeOf(Access), __builtin_return_address(0));
+    }
+    return Acquired;
 }
 
 BOOLEAN ExAcquireFastResourceExclusive(PFAST_ERESOURCE Resource, PFAST_OWNER_ENTRY OwnerEntry, BOOLEAN Wait)
@@ -164,6 +171,9 @@ static VOID ExpReleaseFastResource(PFAST_ERESOURCE FastResource, PFAST_OWNER_ENT
     ExpCheckOwnership(Resource, Owner, Disowned);
     PEXP_RESOURCE_WAIT Released = ExpDropOwner(Resource, Thread, &Owner->Entry);
     ExpUnlockResource(Resource, Thread);
+    if (__builtin_expect(KiVerifierEnabled, FALSE) && !Disowned) {
+        KiOrderRelease(Thread, Resource);
+    }
     ExpWakeReleased(Released);
 }
 
@@ -211,6 +221,9 @@ VOID ExDisownFastResource(PFAST_ERESOURCE FastResource, PFAST_OWNER_ENTRY OwnerE
     Owner->Disowned = TRUE;
     ExpRenameOwner(Resource, &Owner->Entry, (ERESOURCE_THREAD)Owner | EXP_OWNER_POINTER);
     ExpUnlockResource(Resource, Thread);
+    if (KiVerifierEnabled) {
+        KiOrderRelease(Thread, Resource);
+    }
 }
 
 static BOOLEAN ExpIsHeld(PFAST_ERESOURCE FastResource, BOOLEAN Exclusively)

@@ -8,6 +8,7 @@
  */
 #include "exp.h"
 
+#include "../ke/lockorder.h"
 #include "../ke/park.h"
 #include "../ke/spinlock.h"
 
@@ -22,8 +23,17 @@ static inline BOOLEAN ExpIsListLockFree(PVOID Lock)
     return Word == 0;
 }
 
+/* The level at which the caller may be interrupted is the one before the raise. */
+static DECLSPEC_NOINLINE VOID ExpVerifyListLock(PKTHREAD Thread, PKSPIN_LOCK Lock)
+{
+    KiOrderCheck(Thread, Lock, KiOrderSpinLock, KiOrderExclusive);
+}
+
 static KIRQL ExpLockList(PKTHREAD Thread, PKSPIN_LOCK Lock)
 {
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpVerifyListLock(Thread, Lock);
+    }
     for (;;) {
         KIRQL OldIrql = KiRaiseIrql(Thread, HIGH_LEVEL);
         if (KiTrySpinLock(Thread, Lock)) {

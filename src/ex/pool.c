@@ -7,6 +7,7 @@
  */
 #include "exp.h"
 
+#include "../ke/freedmemory.h"
 #include "../ke/irql.h"
 #include "pooltag.h"
 
@@ -172,6 +173,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
     }
     if (KiVerifierEnabled) {
         ExpVerifyFree(P, Header->PoolType);
+        KiVerifyFreedMemory(P, HalQueryAllocationSize((PUCHAR)P - Header->Offset) - Header->Offset);
     }
     ExpNotePoolFreed(P, Header->PoolType, Header->Tag);
     HalFree((PUCHAR)P - Header->Offset);

@@ -60,6 +60,7 @@
 
 #include "../ke/fairness.h"
 #include "../ke/fork.h"
+#include "../ke/lockorder.h"
 #include "../ke/park.h"
 #include "../trace/trace.h"
 
@@ -70,6 +71,7 @@
 #define SHARE EX_PUSH_LOCK_SHARE_INC
 
 #define EXP_MOST_LOSSES 3
+#define EXP_WATCHED ((ULONG)0x80000000) /* INTERLOCK_PUSH_LOCK_WATCHED of a caller built with DBG */
 
 /* relaxed: whatever it leads to is decided by a compare-exchange */
 static ULONG_PTR ExpReadPushLock(volatile ULONG_PTR *Lock)
@@ -664,28 +666,90 @@ VOID ExpCheckRelease(PEX_PUSH_LOCK PushLock, ULONG Flags)
     ExpCheckPushLockCall(PushLock, Flags, EXP_PUSH_LOCK_RELEASED_WITH_APCS);
 }
 
+/* Lock order. Calls without the flag come from code whose other calls may be inline: the verifier would miss a release. */
+
+static ULONG ExpPublicFlags(ULONG Flags)
+{
+    return Flags & ~EXP_WATCHED;
+}
+
+VOID ExpNotePushLock(PEX_PUSH_LOCK PushLock)
+{
+    if (KiVerifierEnabled) {
+        KiOrderInitialize((PVOID)PushLock, KiOrderPushLock);
+    }
+}
+
+static DECLSPEC_NOINLINE VOID ExpAcquireVerified(PEX_PUSH_LOCK PushLock, ULONG Flags, BOOLEAN Exclusive, PVOID Site)
+{
+    KI_ORDER_MODE Mode = Exclusive ? KiOrderExclusive : KiOrderShared;
+    ExpCheckAcquire(PushLock, ExpPublicFlags(Flags));
+    if (Flags & EXP_WATCHED) {
+        KiOrderCheck(KiCurrentThread(), (PVOID)PushLock, KiOrderPushLock, Mode);
+    }
+    if (Exclusive) {
+        ExpAcquirePushLockExclusive(PushLock, ExpMethodsFor(Flags));
+    } else {
+        ExpAcquirePushLockShared(PushLock, ExpMethodsFor(Flags));
+    }
+    if (Flags & EXP_WATCHED) {
+        KiOrderHold(KiCurrentThread(), (PVOID)PushLock, KiOrderPushLock, Mode, Site);
+    }
+}
+
+static DECLSPEC_NOINLINE BOOLEAN ExpTryVerified(PEX_PUSH_LOCK PushLock, ULONG Flags, BOOLEAN Exclusive, PVOID Site)
+{
+    ExpCheckAcquire(PushLock, ExpPublicFlags(Flags));
+    BOOLEAN Acquired = Exclusive ? ExpTryAcquirePushLockExclusive(PushLock) : ExpTryAcquirePushLockShared(PushLock);
+    if (Acquired && (Flags & EXP_WATCHED)) {
+        KiOrderHold(KiCurrentThread(), (PVOID)PushLock, KiOrderPushLock, Exclusive ? KiOrderExclusive : KiOrderShared,
+                    Site);
+    }
+    return Acquired;
+}
+
+DECLSPEC_NOINLINE VOID ExpWatchAcquire(PEX_PUSH_LOCK Word, ULONG Flags, KI_ORDER_MODE Mode, PVOID Site)
+{
+    ExpCheckAcquire(Word, Flags);
+    KiOrderCheckAndHold(KiCurrentThread(), (PVOID)Word, KiOrderPushLock, Mode, Site);
+}
+
+DECLSPEC_NOINLINE VOID ExpWatchRelease(PEX_PUSH_LOCK Word, ULONG Flags)
+{
+    ExpCheckRelease(Word, ExpPublicFlags(Flags));
+    KiOrderRelease(KiCurrentThread(), (PVOID)Word);
+}
+
 VOID ExfAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpVerifyAcquire(PushLock, Flags);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpAcquireVerified(PushLock, Flags, TRUE, __builtin_return_address(0));
+        return;
+    }
     ExpAcquirePushLockExclusive(PushLock, ExpMethodsFor(Flags));
 }
 
 VOID ExfAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpVerifyAcquire(PushLock, Flags);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpAcquireVerified(PushLock, Flags, FALSE, __builtin_return_address(0));
+        return;
+    }
     ExpAcquirePushLockShared(PushLock, ExpMethodsFor(Flags));
 }
 
 BOOLEAN ExfTryAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpVerifyAcquire(PushLock, Flags);
-    return ExpTryAcquirePushLockExclusive(PushLock);
+    return __builtin_expect(KiVerifierEnabled, FALSE)
+               ? ExpTryVerified(PushLock, Flags, TRUE, __builtin_return_address(0))
+               : ExpTryAcquirePushLockExclusive(PushLock);
 }
 
 BOOLEAN ExfTryAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
-    ExpVerifyAcquire(PushLock, Flags);
-    return ExpTryAcquirePushLockShared(PushLock);
+    return __builtin_expect(KiVerifierEnabled, FALSE)
+               ? ExpTryVerified(PushLock, Flags, FALSE, __builtin_return_address(0))
+               : ExpTryAcquirePushLockShared(PushLock);
 }
 
 VOID ExfReleasePushLockEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
@@ -738,10 +802,17 @@ VOID ExfReleasePushLockShared(PEX_PUSH_LOCK PushLock)
 
 BOOLEAN ExTryConvertPushLockSharedToExclusive(PEX_PUSH_LOCK PushLock)
 {
-    return ExpTryConvertPushLockToExclusive(PushLock);
+    BOOLEAN Converted = ExpTryConvertPushLockToExclusive(PushLock);
+    if (Converted && KiVerifierEnabled) {
+        KiOrderConvert(KiCurrentThread(), (PVOID)PushLock, KiOrderExclusive);
+    }
+    return Converted;
 }
 
 VOID ExConvertPushLockExclusiveToShared(PEX_PUSH_LOCK PushLock)
 {
     ExpConvertPushLockToShared(PushLock, &ExpPushLockMethods);
+    if (KiVerifierEnabled) {
+        KiOrderConvert(KiCurrentThread(), (PVOID)PushLock, KiOrderShared);
+    }
 }

@@ -7,7 +7,7 @@
 
 #include <interlock/ex.h>
 
-#include "../ke/ki.h"
+#include "../ke/lockorder.h"
 
 #define EXP_PUSH_LOCK_BITS ((ULONG_PTR)0xf)
 
@@ -94,17 +94,21 @@ VOID ExpCheckFlags(PEX_PUSH_LOCK PushLock, ULONG Flags);
 VOID ExpCheckAcquire(PEX_PUSH_LOCK PushLock, ULONG Flags);
 VOID ExpCheckRelease(PEX_PUSH_LOCK PushLock, ULONG Flags);
 
-FORCEINLINE VOID ExpVerifyAcquire(PEX_PUSH_LOCK PushLock, ULONG Flags)
+/* Of a lock that consists of several pushlocks: Word stands for it in the lock order. */
+VOID ExpWatchAcquire(PEX_PUSH_LOCK Word, ULONG Flags, KI_ORDER_MODE Mode, PVOID Site);
+VOID ExpWatchRelease(PEX_PUSH_LOCK Word, ULONG Flags);
+
+FORCEINLINE VOID ExpVerifyAcquire(PEX_PUSH_LOCK Word, ULONG Flags, KI_ORDER_MODE Mode)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpCheckAcquire(PushLock, Flags);
+        ExpWatchAcquire(Word, Flags, Mode, __builtin_return_address(0));
     }
 }
 
-FORCEINLINE VOID ExpVerifyRelease(PEX_PUSH_LOCK PushLock, ULONG Flags)
+FORCEINLINE VOID ExpVerifyRelease(PEX_PUSH_LOCK Word, ULONG Flags)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpCheckRelease(PushLock, Flags);
+        ExpWatchRelease(Word, Flags);
     }
 }
 

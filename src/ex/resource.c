@@ -50,6 +50,7 @@
 
 #include "../ke/debugdata.h"
 #include "../ke/fairness.h"
+#include "../ke/freedmemory.h"
 #include "../ke/irql.h"
 #include "../ke/park.h"
 #include "../trace/trace.h"
@@ -132,9 +133,8 @@ static DECLSPEC_NORETURN VOID ExpNotOwned(PERESOURCE Resource, ERESOURCE_THREAD 
     KeBugCheckEx(RESOURCE_NOT_OWNED, (ULONG_PTR)Resource, OwnerThread, (ULONG_PTR)Resource->OwnerTable, 0);
 }
 
-/* A thread that the system created has no APCs that could keep it from releasing, and may be exempt. */
-static DECLSPEC_NOINLINE VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL HighestLevel,
-                                                BOOLEAN ThreadMayBeExempt)
+/* System threads are exempt from the rule about APCs: docs/locks.md says by which document. */
+static DECLSPEC_NOINLINE VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL HighestLevel)
 {
     PKTHREAD Thread = KiCurrentThread();
     if (((ULONG_PTR)Resource & (sizeof(PVOID) - 1)) != 0) {
@@ -145,7 +145,7 @@ static DECLSPEC_NOINLINE VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR A
                      (ULONG_PTR)__builtin_return_address(0));
     }
     if (Thread->Irql < APC_LEVEL && Thread->KernelApcDisable == 0 && Thread->SpecialApcDisable == 0 &&
-        !(ThreadMayBeExempt && !Thread->Foreign)) {
+        (Thread->Foreign || Thread->UserThread)) {
         ExpResourceViolation(ApcsEnabled, Thread->Irql, 0, Resource);
     }
 }
@@ -625,10 +625,33 @@ FORCEINLINE BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, B
     return ExpFinishAcquire(Resource, Thread, Access, Wait, NULL, Outcome);
 }
 
+KI_ORDER_MODE ExpOrderModeOf(EXP_ACCESS Access)
+{
+    return Access == ExpExclusive               ? KiOrderExclusive
+           : Access == ExpSharedStarveExclusive ? KiOrderSharedPasses
+                                                : KiOrderShared;
+}
+
+static DECLSPEC_NOINLINE __attribute__((cold)) BOOLEAN ExpAcquireVerified(PERESOURCE Resource, EXP_ACCESS Access,
+                                                                         BOOLEAN Wait, PVOID Site)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL);
+    ExpCheckAnyResource(Resource);
+    if (Wait) {
+        KiOrderCheck(Thread, Resource, KiOrderResource, ExpOrderModeOf(Access));
+    }
+    BOOLEAN Acquired = ExpAcquireResource(Resource, Access, Wait);
+    if (Acquired) {
+        KiOrderHold(Thread, Resource, KiOrderResource, ExpOrderModeOf(Access), Site);
+    }
+    return Acquired;
+}
+
 FORCEINLINE BOOLEAN ExpAcquireChecked(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL, FALSE);
+        return ExpAcquireVerified(Resource, Access, Wait, __builtin_return_address(0));
     }
     ExpCheckAnyResource(Resource);
     return ExpAcquireResource(Resource, Access, Wait);
@@ -683,10 +706,19 @@ PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource)
 
 /* Releasing. */
 
+/* What an owner pointer has is in the lock order of no thread. */
+static DECLSPEC_NOINLINE VOID ExpVerifyRelease(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
+{
+    ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL);
+    if (!(OwnerThread & EXP_OWNER_POINTER)) {
+        KiOrderRelease((PKTHREAD)OwnerThread, Resource);
+    }
+}
+
 FORCEINLINE VOID ExpReleaseFor(PERESOURCE Resource, PKTHREAD Thread, ERESOURCE_THREAD OwnerThread)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL, TRUE);
+        ExpVerifyRelease(Resource, OwnerThread);
     }
     ExpCheckAnyResource(Resource);
     ExpLockResource(Resource, Thread);
@@ -743,6 +775,9 @@ VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
     PEXP_RESOURCE_WAIT Released = ExpShareResource(Resource);
     ExpUnlockResource(Resource, Thread);
     ExpWakeReleased(Released);
+    if (KiVerifierEnabled) {
+        KiOrderConvert(Thread, Resource, KiOrderShared);
+    }
 }
 
 /* Owner pointers. */
@@ -771,6 +806,9 @@ VOID ExSetResourceOwnerPointerEx(PERESOURCE Resource, PVOID OwnerPointer, ULONG 
         ExpDropOwner(Resource, Thread, Entry); /* the heir remains, so no waiter is let in */
     }
     ExpUnlockResource(Resource, Thread);
+    if (KiVerifierEnabled) {
+        KiOrderDisown(Thread, Resource);
+    }
 }
 
 VOID ExSetResourceOwnerPointer(PERESOURCE Resource, PVOID OwnerPointer)
@@ -848,7 +886,28 @@ VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind)
     InsertTailList(&ExpSystemResourcesList, &Resource->SystemResourcesList);
     KiReleaseLock(&ExpResourceSpinLock);
     KiExitDispatcher(Thread);
+    if (KiVerifierEnabled) {
+        KiOrderInitialize(Resource, KiOrderResource);
+    }
 }
+
+static PVOID ExpFindFreedResource(PVOID Base, PVOID End)
+{
+    PKTHREAD Thread = KiEnterLocked(&ExpResourceSpinLock);
+    PERESOURCE Found = NULL;
+    for (PLIST_ENTRY Entry = ExpSystemResourcesList.Flink; Entry != &ExpSystemResourcesList && Found == NULL;
+         Entry = Entry->Flink) {
+        Found = KiIsInMemory(Entry, Base, End) ? CONTAINING_RECORD(Entry, ERESOURCE, SystemResourcesList) : Found;
+    }
+    KiExitLocked(&ExpResourceSpinLock, Thread);
+    return Found;
+}
+
+static VOID ExpWatchFreedResources(VOID)
+{
+    KiFindFreed[KiFreedResources] = ExpFindFreedResource;
+}
+KI_INITIALIZER(KiInitializeKernel, ExpWatchFreedResources);
 
 VOID ExpRemoveResource(PERESOURCE Resource)
 {
@@ -863,6 +922,9 @@ VOID ExpRemoveResource(PERESOURCE Resource)
     Resource->SystemResourcesList.Blink = NULL;
     KiReleaseLock(&ExpResourceSpinLock);
     KiExitDispatcher(Thread);
+    if (KiVerifierEnabled) {
+        KiOrderForget(Resource);
+    }
 }
 
 BOOLEAN ExpIsResourceIdle(PERESOURCE Resource)

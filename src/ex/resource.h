@@ -9,6 +9,8 @@
 
 #include "exp.h"
 
+#include "../ke/lockorder.h"
+
 #define EXP_OWNER_POINTER ((ULONG_PTR)3)  /* set in an OwnerThread that is not a thread */
 #define EXP_RESOURCE_NO_BOOST 0x0008      /* in Flag */
 
@@ -71,6 +73,7 @@ VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread); /* another thre
 VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind);
 BOOLEAN ExpIsResourceIdle(PERESOURCE Resource); /* with the resource locked: no owners, no waiters */
 VOID ExpRemoveResource(PERESOURCE Resource);    /* off the system's list */
+KI_ORDER_MODE ExpOrderModeOf(EXP_ACCESS Access);
 BOOLEAN ExpAcquireForFastOwner(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner);
 /* Undoes one acquire. Returns the waiters that this lets in. */
 PEXP_RESOURCE_WAIT ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry);

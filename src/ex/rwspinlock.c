@@ -84,21 +84,21 @@ static DECLSPEC_NOINLINE VOID ExpAwaitSpinLockExclusive(PKTHREAD Thread, PEX_SPI
 FORCEINLINE VOID ExpAcquireSpinLockShared(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock)
 {
     LONG Word = 0;
-    KiVerifyAcquire(Thread, (PVOID)SpinLock, KiHoldShared);
+    KiVerifyAcquire(Thread, (PVOID)SpinLock, KiHoldShared, KiOrderSharedSpinLock);
     if (__builtin_expect(!ExpTryAcquireSpinLockShared(SpinLock, &Word), 0)) {
         ExpAwaitSpinLockShared(Thread, SpinLock);
     }
-    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldShared);
+    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldShared, KiOrderSharedSpinLock);
 }
 
 FORCEINLINE VOID ExpAcquireSpinLockExclusive(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock)
 {
     LONG Word = 0;
-    KiVerifyAcquire(Thread, (PVOID)SpinLock, KiHoldExclusive);
+    KiVerifyAcquire(Thread, (PVOID)SpinLock, KiHoldExclusive, KiOrderSharedSpinLock);
     if (__builtin_expect(!ExpChangeSpinLock(SpinLock, &Word, EXP_EXCLUSIVE), 0)) {
         ExpAwaitSpinLockExclusive(Thread, SpinLock, Word);
     }
-    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldExclusive);
+    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldExclusive, KiOrderSharedSpinLock);
 }
 
 FORCEINLINE VOID ExpReleaseSpinLockShared(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock)
@@ -149,7 +149,7 @@ LOGICAL ExTryAcquireSpinLockSharedAtDpcLevel(PEX_SPIN_LOCK SpinLock)
     if (!ExpTryAcquireSpinLockShared(SpinLock, &Word)) {
         return FALSE;
     }
-    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldShared);
+    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldShared, KiOrderSharedSpinLock);
     return TRUE;
 }
 
@@ -161,7 +161,7 @@ LOGICAL ExTryAcquireSpinLockExclusiveAtDpcLevel(PEX_SPIN_LOCK SpinLock)
     if (!ExpChangeSpinLock(SpinLock, &Word, EXP_EXCLUSIVE)) {
         return FALSE;
     }
-    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldExclusive);
+    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldExclusive, KiOrderSharedSpinLock);
     return TRUE;
 }
 
@@ -172,11 +172,11 @@ LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
     KiVerifyRelease(Thread, (PVOID)SpinLock, KiHoldShared);
     while ((Word & ~EXP_WRITER_WAITS) == 1) {
         if (ExpChangeSpinLock(SpinLock, &Word, EXP_EXCLUSIVE | (Word & EXP_WRITER_WAITS))) {
-            KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldExclusive);
+            KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldExclusive, KiOrderSharedSpinLock);
             return TRUE;
         }
     }
-    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldShared);
+    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldShared, KiOrderSharedSpinLock);
     return FALSE;
 }
 

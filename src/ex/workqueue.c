@@ -25,6 +25,9 @@
  */
 #include "exp.h"
 
+#include "../ke/callback.h"
+#include "../ke/dispatch.h"
+#include "../ke/freedmemory.h"
 #include "../ke/ownthread.h"
 
 #define EXP_WORKER_PRIORITIES 32
@@ -96,6 +99,9 @@ static VOID ExpRunItem(PWORK_QUEUE_ITEM Item)
 {
     PWORKER_THREAD_ROUTINE Routine = Item->WorkerRoutine;
     PVOID Parameter = Item->Parameter;
+    PKTHREAD Thread = KiCurrentThread();
+    KI_CALLBACK Callback;
+    KiBeginCallback(Thread, &Callback);
     Routine(Parameter);
     if (KeGetCurrentIrql() != PASSIVE_LEVEL) {
         KeBugCheckEx(WORKER_THREAD_RETURNED_AT_BAD_IRQL, (ULONG_PTR)Routine, KeGetCurrentIrql(), (ULONG_PTR)Parameter,
@@ -104,6 +110,7 @@ static VOID ExpRunItem(PWORK_QUEUE_ITEM Item)
     if (!IsListEmpty(&KiCurrentThread()->MutantListHead)) {
         KeBugCheckEx(SYSTEM_EXIT_OWNED_MUTEX, (ULONG_PTR)Routine, (ULONG_PTR)Parameter, (ULONG_PTR)Item, 0);
     }
+    KiEndCallback(Thread, &Callback, KiCallbackWorker, (PVOID)Routine);
 }
 
 static VOID ExpWorkerThread(PVOID Context)
@@ -173,6 +180,41 @@ static BOOLEAN ExpPriorityOf(WORK_QUEUE_TYPE QueueType, ULONG *Priority)
     *Priority = Type - CustomPriorityWorkQueue;
     return Type >= CustomPriorityWorkQueue && *Priority < EXP_WORKER_PRIORITIES;
 }
+
+static PWORK_QUEUE_ITEM ExpFindItemInQueue(PEXP_WORK_QUEUE WorkQueue, PVOID Base, PVOID End)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PWORK_QUEUE_ITEM Found = NULL;
+    /* acquire: pairs with the release in ExpPrepareWorkQueue */
+    if (__atomic_load_n(&WorkQueue->ProcessId, __ATOMIC_ACQUIRE) == 0) {
+        return NULL;
+    }
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockObject(&WorkQueue->Queue.Header);
+    for (PLIST_ENTRY Entry = WorkQueue->Queue.EntryListHead.Flink;
+         Entry != &WorkQueue->Queue.EntryListHead && Found == NULL; Entry = Entry->Flink) {
+        PWORK_QUEUE_ITEM Item = CONTAINING_RECORD(Entry, WORK_QUEUE_ITEM, List);
+        Found = KiIsInMemory(Item, Base, End) ? Item : Found;
+    }
+    KiUnlockObject(&WorkQueue->Queue.Header, Word);
+    KiExitDispatcher(Thread);
+    return Found;
+}
+
+static PVOID ExpFindFreedItem(PVOID Base, PVOID End)
+{
+    PWORK_QUEUE_ITEM Found = NULL;
+    for (ULONG Priority = 0; Priority < EXP_WORKER_PRIORITIES && Found == NULL; Priority++) {
+        Found = ExpFindItemInQueue(&ExpWorkQueues[Priority], Base, End);
+    }
+    return Found;
+}
+
+static VOID ExpWatchFreedItems(VOID)
+{
+    KiFindFreed[KiFreedWorkItems] = ExpFindFreedItem;
+}
+KI_INITIALIZER(KiInitializeKernel, ExpWatchFreedItems);
 
 VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
 {

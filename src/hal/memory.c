@@ -1,6 +1,7 @@
 /* memory.c: memory from the C library's heap, and pages from the host. */
 #include "halp.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -82,6 +83,11 @@ VOID HalFree(PVOID Memory)
         }
     }
     errno = Error;
+}
+
+SIZE_T HalQueryAllocationSize(PVOID Memory)
+{
+    return malloc_usable_size(Memory);
 }
 
 ULONG HalQueryPageSize(VOID)

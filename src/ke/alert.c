@@ -69,8 +69,8 @@ DECLSPEC_NOINLINE NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
-    return KiMayConsumeAtOnce(Thread, FALSE) && KiTakeAlertById(Thread) ? STATUS_ALERTED
-                                                                        : KiWaitForAlertById(Hint, Timeout, TRUE);
+    return KiMayTakeAtOnce(Thread) && KiTakeAlertById(Thread) ? STATUS_ALERTED
+                                                              : KiWaitForAlertById(Hint, Timeout, TRUE);
 }
 
 VOID KeAlertThreadById(PKTHREAD Thread)

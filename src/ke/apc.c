@@ -7,6 +7,8 @@
  */
 #include "wait.h"
 
+#include "callback.h"
+
 VOID KeInitializeApc(PRKAPC Apc, PRKTHREAD Thread, KAPC_ENVIRONMENT Environment, PKKERNEL_ROUTINE KernelRoutine,
                      PKRUNDOWN_ROUTINE RundownRoutine, PKNORMAL_ROUTINE NormalRoutine, KPROCESSOR_MODE ApcMode,
                      PVOID NormalContext)
@@ -153,12 +155,42 @@ static BOOLEAN KiTakeApc(PKTHREAD Thread, KPROCESSOR_MODE Mode, PKI_APC_CALL Cal
     return Taken;
 }
 
+/* The last byte of the first parameter of IRQL_UNEXPECTED_VALUE. */
+#define KI_KERNEL_ROUTINE_OF_APC 0
+#define KI_NORMAL_ROUTINE_OF_APC 2
+
+static VOID KiCheckApcLevel(PKTHREAD Thread, KIRQL Expected, ULONG_PTR Routine, PKI_APC_CALL Call,
+                            PKNORMAL_ROUTINE NormalRoutine)
+{
+    if (__builtin_expect(Thread->Irql != Expected, FALSE)) {
+        KeBugCheckEx(IRQL_UNEXPECTED_VALUE, (ULONG_PTR)Thread->Irql << 16 | (ULONG_PTR)Expected << 8 | Routine,
+                     (ULONG_PTR)Call->KernelRoutine, (ULONG_PTR)Call->Apc, (ULONG_PTR)NormalRoutine);
+    }
+}
+
+static VOID KiCallNormalRoutine(PKTHREAD Thread, PKI_APC_CALL Call)
+{
+    PKNORMAL_ROUTINE NormalRoutine = Call->NormalRoutine;
+    KI_CALLBACK Callback;
+    Thread->ApcState.KernelApcInProgress = TRUE;
+    KiBeginCallback(Thread, &Callback);
+    NormalRoutine(Call->NormalContext, Call->SystemArgument1, Call->SystemArgument2);
+    KiCheckApcLevel(Thread, PASSIVE_LEVEL, KI_NORMAL_ROUTINE_OF_APC, Call, NormalRoutine);
+    KiEndCallback(Thread, &Callback, KiCallbackApc, (PVOID)NormalRoutine);
+    Thread->ApcState.KernelApcInProgress = FALSE;
+}
+
 static VOID KiCallKernelRoutine(PKTHREAD Thread, PKI_APC_CALL Call)
 {
+    PKNORMAL_ROUTINE NormalRoutine = Call->NormalRoutine;
     KIRQL OldIrql = Thread->Irql;
+    KI_CALLBACK Callback;
     Thread->Irql = APC_LEVEL;
+    KiBeginCallback(Thread, &Callback);
     Call->KernelRoutine(Call->Apc, &Call->NormalRoutine, &Call->NormalContext, &Call->SystemArgument1,
                         &Call->SystemArgument2);
+    KiCheckApcLevel(Thread, APC_LEVEL, KI_KERNEL_ROUTINE_OF_APC, Call, NormalRoutine);
+    KiEndCallback(Thread, &Callback, KiCallbackApc, (PVOID)Call->KernelRoutine);
     Thread->Irql = OldIrql;
 }
 
@@ -191,9 +223,7 @@ VOID KiDeliverApc(PKTHREAD Thread)
         BOOLEAN Normal = Call.NormalRoutine != NULL;
         KiCallKernelRoutine(Thread, &Call);
         if (Normal && Call.NormalRoutine != NULL) {
-            Thread->ApcState.KernelApcInProgress = TRUE;
-            Call.NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
-            Thread->ApcState.KernelApcInProgress = FALSE;
+            KiCallNormalRoutine(Thread, &Call);
         }
     }
     KiExitIfRequested(Thread);

@@ -12,6 +12,8 @@
  * expect anyway: also the first one, if it is queued where no thread may be created, as by a timer.
  */
 #include "dpc.h"
+#include "callback.h"
+#include "freedmemory.h"
 
 #include "park.h"
 
@@ -318,6 +320,23 @@ BOOLEAN KeRemoveQueueDpc(PRKDPC Dpc)
     return Removed;
 }
 
+PKDPC KiFindQueuedDpc(PVOID Base, PVOID End)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PKDPC Found = NULL;
+    for (ULONG Number = 0; Number < 2 * KeNumberProcessors && Found == NULL; Number++) {
+        PKDPC_DATA Data = &KiProcessorBlock[Number / 2]->DpcData[Number % 2 != 0 ? KI_DPC_THREADED : KI_DPC_NORMAL];
+        KIRQL OldIrql = KiLockDpcData(Thread, Data);
+        for (PLIST_ENTRY Entry = Data->DpcListHead.Flink; Entry != &Data->DpcListHead && Found == NULL;
+             Entry = Entry->Flink) {
+            PKDPC Dpc = CONTAINING_RECORD(Entry, KDPC, DpcListEntry);
+            Found = KiIsInMemory(Dpc, Base, End) ? Dpc : Found;
+        }
+        KiUnlockDpcData(Thread, Data, OldIrql);
+    }
+    return Found;
+}
+
 /* Running. */
 
 /* Runs the next DPC of the queue. Its routine may free the KDPC or queue it again, so the members are copied. */
@@ -339,12 +358,15 @@ static BOOLEAN KiRunNextDpc(PKTHREAD Thread, PKDPC_DATA Data)
     KiUnlockDpcData(Thread, Data, OldIrql);
 
     PVOID ExceptionList = Thread->ExceptionList;
+    KI_CALLBACK Callback;
     Thread->ExceptionList = NULL;
+    KiBeginCallback(Thread, &Callback);
     Routine(Dpc, Context, SystemArgument1, SystemArgument2);
     if (Thread->Irql != OldIrql) {
         KeBugCheckEx(Thread->Irql < OldIrql ? IRQL_NOT_GREATER_OR_EQUAL : IRQL_NOT_LESS_OR_EQUAL, Thread->Irql, OldIrql,
                      (ULONG_PTR)Dpc, (ULONG_PTR)Routine);
     }
+    KiEndCallback(Thread, &Callback, KiCallbackDpc, (PVOID)Routine);
     Thread->ExceptionList = ExceptionList;
     return TRUE;
 }

@@ -18,6 +18,7 @@
  * In the child the threads that stayed behind have ended as far as anyone can tell: they wait for nothing, their mutants
  * are abandoned, their objects are signaled.
  */
+#include "lockorder.h"
 #include "fork.h"
 #include "ownthread.h"
 #include "park.h"
@@ -299,6 +300,7 @@ VOID KiForkChild(VOID)
     KTRACE_FORK_CHILD();
     KiInheritQueues(Survivor); /* an APC that forks inside a wait */
 
+    KiOrderForkChild(Survivor);
     KiOrphanThreads(Survivor);
     KiRebuildFreeSlots();
     KiOwnThreadForkChild();

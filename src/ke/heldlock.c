@@ -12,15 +12,21 @@ static BOOLEAN KiIsNoted(PKPRCB Prcb, PVOID Lock, KI_HOLD Hold)
     return FALSE;
 }
 
-VOID KiCheckNotHeld(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
+static KI_ORDER_MODE KiModeOfHold(KI_HOLD Hold)
+{
+    return Hold == KiHoldExclusive ? KiOrderExclusive : KiOrderShared;
+}
+
+VOID KiCheckNotHeld(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind)
 {
     if (KiIsNoted(Thread->Prcb, Lock, KiHoldExclusive) ||
         (Hold == KiHoldExclusive && KiIsNoted(Thread->Prcb, Lock, KiHoldShared))) {
         KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)Lock, (ULONG_PTR)Thread, (ULONG_PTR)Thread, 0);
     }
+    KiOrderCheck(Thread, Lock, Kind, KiModeOfHold(Hold));
 }
 
-VOID KiAddHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
+VOID KiAddHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind, PVOID Site)
 {
     PKPRCB Prcb = Thread->Prcb;
     KIRQL Irql = Thread->Irql;
@@ -32,12 +38,14 @@ VOID KiAddHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
     }
     KiSetIrql(Thread, Irql);
     KiPollInterrupts(Thread);
+    KiOrderHold(Thread, Lock, Kind, KiModeOfHold(Hold), Site);
 }
 
 VOID KiRemoveHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
 {
     PKPRCB Prcb = Thread->Prcb;
     KIRQL Irql = Thread->Irql;
+    KiOrderRelease(Thread, Lock);
     KiSetIrql(Thread, HIGH_LEVEL);
     ULONG Index = Prcb->HeldLocks;
     while (Index != 0 && Prcb->HeldLock[Index - 1] != ((ULONG_PTR)Lock | (ULONG_PTR)Hold)) {

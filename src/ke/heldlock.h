@@ -10,6 +10,7 @@
 #ifndef INTERLOCK_HELDLOCK_H
 #define INTERLOCK_HELDLOCK_H
 
+#include "lockorder.h"
 #include "spinlock.h"
 
 typedef enum _KI_HOLD {
@@ -17,23 +18,23 @@ typedef enum _KI_HOLD {
     KiHoldShared
 } KI_HOLD;
 
-VOID KiCheckNotHeld(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold);
-VOID KiAddHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold);
+VOID KiCheckNotHeld(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind);
+VOID KiAddHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind, PVOID Site);
 VOID KiRemoveHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold);
 
 /* Before the acquire. */
-FORCEINLINE VOID KiVerifyAcquire(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
+FORCEINLINE VOID KiVerifyAcquire(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind)
 {
     KiVerifyAtDispatchLevel(Thread);
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        KiCheckNotHeld(Thread, Lock, Hold);
+        KiCheckNotHeld(Thread, Lock, Hold, Kind);
     }
 }
 
-FORCEINLINE VOID KiNoteAcquired(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
+FORCEINLINE VOID KiNoteAcquired(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        KiAddHeldLock(Thread, Lock, Hold);
+        KiAddHeldLock(Thread, Lock, Hold, Kind, __builtin_return_address(0));
     }
 }
 

@@ -5,6 +5,7 @@
 #include "dpc.h"
 #include "fault.h"
 #include "interrupt.h"
+#include "lockorder.h"
 #include "park.h"
 #include "queuedlock.h"
 #include "park.h"
@@ -28,7 +29,7 @@
 #define KI_INITIALIZED MAXULONG
 
 static volatile ULONG KiInitializationState;
-static BOOLEAN KiSystemIsUsable; /* by the initializing thread */
+BOOLEAN KiSystemIsUsable;
 
 extern const KI_INITIALIZER __start_interlock_init[] __attribute__((visibility("hidden")));
 extern const KI_INITIALIZER __stop_interlock_init[] __attribute__((visibility("hidden")));
@@ -64,6 +65,7 @@ static VOID KiReadSettings(VOID)
 #ifdef INTERLOCK_DEBUG
     KiVerifierEnabled = TRUE;
 #endif
+    KiOrderReadSettings();
 }
 
 static VOID KiInitializeProcessors(VOID)

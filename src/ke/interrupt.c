@@ -1,6 +1,8 @@
 /* interrupt.c: simulated device interrupts. Theory in interrupt.h. */
 #include "interrupt.h"
 
+#include "callback.h"
+
 #include "dpc.h"
 #include "park.h"
 #include "spinlock.h"
@@ -95,14 +97,17 @@ BOOLEAN KeSynchronizeExecution(PKINTERRUPT Interrupt, PKSYNCHRONIZE_ROUTINE Sync
 static BOOLEAN KiCallServiceRoutine(PKTHREAD Thread, PKINTERRUPT Interrupt)
 {
     BOOLEAN Claimed;
+    KI_CALLBACK Callback;
     KiSetIrql(Thread, Interrupt->SynchronizeIrql);
     KiAcquireSpinLock(Thread, Interrupt->ActualLock);
     __atomic_fetch_add(&Interrupt->ServiceCount, 1, __ATOMIC_RELAXED);
+    KiBeginCallback(Thread, &Callback);
     Claimed = Interrupt->ServiceRoutine(Interrupt, Interrupt->ServiceContext);
     if (Thread->Irql != Interrupt->SynchronizeIrql) {
         KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_ISR_CHANGED_IRQL, (ULONG_PTR)Interrupt->ServiceRoutine,
                      Interrupt->SynchronizeIrql, Thread->Irql);
     }
+    KiEndCallback(Thread, &Callback, KiCallbackService, (PVOID)Interrupt->ServiceRoutine);
     KiReleaseSpinLock(Thread, Interrupt->ActualLock);
     KiSetIrql(Thread, Interrupt->Irql);
     return Claimed;
@@ -118,6 +123,7 @@ static BOOLEAN KiDispatchVector(PKTHREAD Thread, PKPRCB Prcb, ULONG Number)
     Thread->ExceptionList = NULL;
     Prcb->InterruptCount += 1;
     KiEnterDispatcher(Thread);
+    Thread->ServiceRoutines += 1;
     KiSetIrql(Thread, Vector->Irql);
     KiAcquireLock(&Vector->Lock);
     for (PLIST_ENTRY Entry = Vector->Chain.Flink; Entry != &Vector->Chain; Entry = Entry->Flink) {
@@ -132,6 +138,7 @@ static BOOLEAN KiDispatchVector(PKTHREAD Thread, PKPRCB Prcb, ULONG Number)
     }
     KiReleaseLock(&Vector->Lock);
     KiSetIrql(Thread, OldIrql);
+    Thread->ServiceRoutines -= 1;
     KiExitDispatcher(Thread);
     Thread->ExceptionList = ExceptionList;
     return Claimed;

@@ -91,6 +91,10 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_THREAD_WANTED 0x01000000u
 #define KI_WAIT_OUTSIDE 0x02000000u
 
+/* Bits of WaitNext. The second keeps all waits off the fast paths, which would not tell the verifier their timeout. */
+#define KI_WAIT_NEXT_SIGNALED 1u /* the last signal had Wait TRUE; the next call is the wait */
+#define KI_WAIT_NEXT_VERIFIED 2u
+
 #define TIMER_WAIT_BLOCK 3
 #define KI_WAIT_BLOCKS (THREAD_WAIT_OBJECTS + 1)
 
@@ -108,7 +112,7 @@ typedef struct _KTHREAD {
     KPROCESSOR_MODE WaitMode;
     KIRQL WaitIrql;
     BOOLEAN Alertable;
-    BOOLEAN WaitNext;                /* the last signal had Wait TRUE; the next call is the wait */
+    UCHAR WaitNext;                  /* KI_WAIT_NEXT: what precedes the next wait; 0: nothing */
     volatile UCHAR State;            /* KTHREAD_STATE */
     ULONG WaitTime;                  /* in clock ticks of 15.625 ms */
     ULONG WaitProcessor;             /* of a user-mode wait: on whose WaitListHead NT has the thread (wait.h) */
@@ -130,6 +134,7 @@ typedef struct _KTHREAD {
     BOOLEAN SystemAffinityActive;
     BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program; relaxed: PsIsSystemThread looks at any thread */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
+    UCHAR ServiceRoutines;           /* > 0: runs interrupt service routines */
     UCHAR HostInterrupts;            /* > 0: in a host interrupt */
     UCHAR OwnThreadUse;              /* != 0: starts a thread of the library's own, see ownthread.c */
     UCHAR ServiceDepth;              /* > 0: in a system service, where the thread must not end */
@@ -172,6 +177,9 @@ typedef struct _KTHREAD {
     /* What the thread owns or belongs to. */
     LIST_ENTRY MutantListHead;       /* only the thread itself touches it */
     struct _KI_QUEUED *Queued;       /* the lock queues that it is in: see fork.h */
+    struct _KI_ORDER_HELD *OrderHeld; /* the verifier: the locks that it holds, and */
+    BOOLEAN OrderWaits;              /* may its current wait last for ever? See lockorder.h */
+    ULONG OrderWait;                 /* the number of that wait: what one wait acquires has no order */
     PVOID LockWaitedFor;             /* for debuggers: the lock that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it acquired exclusively after a wait */
     volatile VOID *TurnLock;         /* the lock at which it has overtaken waiters, and */
@@ -212,6 +220,7 @@ typedef struct _KTHREAD {
     volatile ULONG HostHold;         /* KI_HOST_HOLD: may the host be called about ThreadId? */
     ULONG ThreadIdBeforeFork;        /* of the forking thread, in the parent; 0: the thread has not forked */
     BOOLEAN Foreign;                 /* adopted, not created by the library; relaxed, as IsIdleThread */
+    BOOLEAN UserThread;              /* created by NtCreateThreadEx, or of a thread pool; likewise */
     ULONGLONG CreateTime;
 } KTHREAD;
 
@@ -606,6 +615,7 @@ extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden")));
 extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else the host's */
 extern ULONG KiDisableLightWeightSuspend; /* INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND */
 VOID KiInitializeSystem(VOID);
+extern BOOLEAN KiSystemIsUsable;    /* by the initializing thread */
 
 /*
  * What a file sets up before the first call. Routines of lower layers run first, those of one layer in any order. They

@@ -8,6 +8,8 @@
  */
 #include "wait.h"
 
+#include "lockorder.h"
+
 static VOID KiInitializeMutantObject(PRKMUTANT Mutant, LONG State, PKTHREAD Owner, UCHAR ApcDisable)
 {
     KiInitializeBareHeader(&Mutant->Header, MutantObject, State);
@@ -16,6 +18,10 @@ static VOID KiInitializeMutantObject(PRKMUTANT Mutant, LONG State, PKTHREAD Owne
     Mutant->OwnerThread = Owner;
     Mutant->Abandoned = FALSE;
     Mutant->ApcDisable = ApcDisable;
+    if (KiVerifierEnabled) {
+        Mutant->ApcDisable |= KI_MUTANT_VERIFIED;
+        KiOrderInitialize(Mutant, KiOrderMutant);
+    }
 }
 
 VOID KeInitializeMutant(PRKMUTANT Mutant, BOOLEAN InitialOwner)
@@ -54,6 +60,35 @@ static VOID KiChangeDpcActive(PKMUTANT Mutant, ULONG64 Set)
     }
 }
 
+/* The current thread has become the owner of a mutant that the verifier watches. */
+static DECLSPEC_NOINLINE VOID KiNoteOwnership(PKMUTANT Mutant, PKTHREAD Thread)
+{
+    if (Mutant->ApcDisable & KI_MUTANT_MUTEX) {
+        Thread->KernelApcDisable -= 1;
+    }
+    if (KiVerifierEnabled && Thread == HalCurrentThread) {
+        if (Thread->OrderWaits) {
+            KiOrderCheck(Thread, Mutant, KiOrderMutant, KiOrderExclusive);
+        }
+        KiOrderHold(Thread, Mutant, KiOrderMutant, KiOrderExclusive, NULL);
+    }
+}
+
+/* It is free again. Otherwise as KiLeavesRegion. */
+static DECLSPEC_NOINLINE BOOLEAN KiNoteFreed(UCHAR ApcDisable, PKMUTANT Mutant, PKTHREAD Thread)
+{
+    KiOrderRelease(Thread, Mutant);
+    return (ApcDisable & KI_MUTANT_MUTEX) != 0;
+}
+
+/* ApcDisable: what KiFreeMutant has returned. TRUE: the owner has to leave the region in which the mutant held kernel APCs
+   back. */
+FORCEINLINE BOOLEAN KiLeavesRegion(UCHAR ApcDisable, PKMUTANT Mutant, PKTHREAD Thread)
+{
+    return ApcDisable != 0 &&
+           (__builtin_expect(ApcDisable == KI_MUTANT_MUTEX, TRUE) || KiNoteFreed(ApcDisable, Mutant, Thread));
+}
+
 /* A mutant that a DPC acquires is on no list: the thread that the DPC interrupted does not own it. */
 VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
 {
@@ -62,8 +97,12 @@ VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread)
         return;
     }
     InsertTailList(&Thread->MutantListHead, &Mutant->MutantListEntry);
-    if (Mutant->ApcDisable) {
-        Thread->KernelApcDisable -= 1;
+    if (Mutant->ApcDisable != 0) {
+        if (__builtin_expect(Mutant->ApcDisable > KI_MUTANT_MUTEX, FALSE)) {
+            KiNoteOwnership(Mutant, Thread);
+        } else {
+            Thread->KernelApcDisable -= 1;
+        }
     }
 }
 
@@ -117,16 +156,16 @@ static DECLSPEC_NOINLINE VOID KiFreeMutantSlow(PKMUTANT Mutant, KPRIORITY Increm
     KiPassOnLentPriority(KiCurrentThread(), NewOwner);
 }
 
-/* Gives up ownership. TRUE: the caller has to leave the region in which the mutant held kernel APCs back. */
-FORCEINLINE BOOLEAN KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned)
+/* Gives up ownership. Returns ApcDisable for KiLeavesRegion, 0 if a DPC had it. */
+FORCEINLINE UCHAR KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned)
 {
-    BOOLEAN LeaveRegion = Mutant->ApcDisable != 0;
+    UCHAR ApcDisable = Mutant->ApcDisable;
     Mutant->Abandoned = Abandoned;
     /* relaxed: see KiOwnsMutant in wait.h */
     __atomic_store_n(&Mutant->OwnerThread, NULL, __ATOMIC_RELAXED);
     if (KiReadHeader(&Mutant->Header) & KI_MUTANT_DPC_ACTIVE) {
         KiChangeDpcActive(Mutant, 0);
-        LeaveRegion = FALSE;
+        ApcDisable = 0;
     } else {
         RemoveEntryList(&Mutant->MutantListEntry);
     }
@@ -137,7 +176,7 @@ FORCEINLINE BOOLEAN KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN A
             break;
         }
     } while (!KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, 1)));
-    return LeaveRegion;
+    return ApcDisable;
 }
 
 /* The proxy has no owner. */
@@ -168,9 +207,9 @@ FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, B
         }
     } else {
         KiEnterDispatcher(Thread); /* a fork must not find a mutant that has no owner and is not free */
-        BOOLEAN LeaveRegion = KiFreeMutant(Mutant, Increment, Abandoned);
+        UCHAR ApcDisable = KiFreeMutant(Mutant, Increment, Abandoned);
         KiExitDispatcher(Thread);
-        if (LeaveRegion) {
+        if (KiLeavesRegion(ApcDisable, Mutant, Thread)) {
             KeLeaveCriticalRegion();
         }
     }
@@ -207,7 +246,8 @@ VOID KiAbandonMutants(PKTHREAD Thread)
     }
     while (!IsListEmpty(&Thread->MutantListHead)) {
         PKMUTANT Mutant = CONTAINING_RECORD(Thread->MutantListHead.Flink, KMUTANT, MutantListEntry);
-        if (KiFreeMutant(Mutant, MUTANT_INCREMENT, TRUE)) {
+        UCHAR ApcDisable = KiFreeMutant(Mutant, MUTANT_INCREMENT, TRUE);
+        if (KiLeavesRegion(ApcDisable, Mutant, Thread)) {
             Thread->KernelApcDisable += 1;
         }
     }

@@ -481,7 +481,7 @@ ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
 {
     PKTHREAD Thread = KiCurrentThread();
     /* Alertable or not: for a thread of the queue an entry that is there comes before user APCs. */
-    ULONG Taken = KiMayConsumeAtOnce(Thread, FALSE) ? KiTryRemove(Thread, Queue, EntryArray, Count) : 0;
+    ULONG Taken = KiMayTakeAtOnce(Thread) ? KiTryRemove(Thread, Queue, EntryArray, Count) : 0;
     return Taken != 0 ? Taken : KiRemoveQueueSlow(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
 }
 
@@ -489,7 +489,7 @@ PLIST_ENTRY KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGE
 {
     PKTHREAD Thread = KiCurrentThread();
     PLIST_ENTRY Entry;
-    if (!KiMayConsumeAtOnce(Thread, FALSE) || KiTryRemove(Thread, Queue, &Entry, 1) == 0) {
+    if (!KiMayTakeAtOnce(Thread) || KiTryRemove(Thread, Queue, &Entry, 1) == 0) {
         KiRemoveQueueSlow(Queue, WaitMode, FALSE, Timeout, &Entry, 1);
     }
     return Entry;

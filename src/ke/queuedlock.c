@@ -101,7 +101,7 @@ static DECLSPEC_NOINLINE VOID KiHandToNext(PKTHREAD Thread, PKSPIN_LOCK_QUEUE Lo
 
 FORCEINLINE VOID KiAcquireQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
-    KiVerifyAcquire(Thread, SpinLock, KiHoldExclusive);
+    KiVerifyAcquire(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
     /* acquire: pairs with the release in KiReleaseQueuedLock that stored 0. release: Next is NULL before a successor can
        find the entry; pairs with the acquire of the successor's exchange. */
     PKSPIN_LOCK_QUEUE Previous =
@@ -111,7 +111,7 @@ FORCEINLINE VOID KiAcquireQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueu
     } else {
         KiWaitInQueue(Thread, LockQueue, SpinLock, Previous);
     }
-    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive);
+    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
 }
 
 FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
@@ -124,7 +124,7 @@ FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue
         return FALSE;
     }
     KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
-    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive);
+    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
     return TRUE;
 }
 

@@ -1,4 +1,5 @@
 /* spinlock.c: spinlocks, and the locks of the kernel's own. Theory in spinlock.h. */
+#include "lockorder.h"
 #include "park.h"
 #include "spinlock.h"
 
@@ -23,7 +24,7 @@ static inline BOOLEAN KiTryFreeSpinLock(PVOID SpinLock)
     if (KiVerifierEnabled && KiSpinLockOwner(Word) == Thread) {
         KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Thread, 0);
     }
-    return Word == 0 && KiTrySpinLock(Thread, SpinLock);
+    return Word == 0 && KiTakeSpinLockFor(Thread, SpinLock);
 }
 
 DECLSPEC_NOINLINE VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
@@ -33,17 +34,39 @@ DECLSPEC_NOINLINE VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLo
     KTRACE_CONTENTION_END(SpinLock, KiLockSpinLock, TRUE);
 }
 
+DECLSPEC_NOINLINE VOID KiAcquireVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site)
+{
+    KiOrderCheck(Thread, SpinLock, KiOrderSpinLock, KiOrderExclusive);
+    if (!KiTakeSpinLockFor(Thread, SpinLock)) {
+        KiAcquireSpinLockSlow(Thread, SpinLock);
+    }
+    KiOrderHold(Thread, SpinLock, KiOrderSpinLock, KiOrderExclusive, Site);
+}
+
+DECLSPEC_NOINLINE BOOLEAN KiTryVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site)
+{
+    if (!KiTakeSpinLockFor(Thread, SpinLock)) {
+        return FALSE;
+    }
+    KiOrderHold(Thread, SpinLock, KiOrderSpinLock, KiOrderExclusive, Site);
+    return TRUE;
+}
+
 DECLSPEC_NOINLINE VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
 {
     KSPIN_LOCK Word = __atomic_load_n(SpinLock, __ATOMIC_RELAXED);
     if (KiSpinLockOwner(Word) != Thread) {
         KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)KiSpinLockOwner(Word), 0);
     }
+    KiOrderRelease(Thread, SpinLock);
 }
 
 VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
 {
     __atomic_store_n(SpinLock, 0, __ATOMIC_RELAXED);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiOrderInitialize(SpinLock, KiOrderSpinLock);
+    }
 }
 
 KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)

@@ -14,6 +14,8 @@
 
 VOID KiAcquireSpinLockSlow(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
 VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
+VOID KiAcquireVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site);
+BOOLEAN KiTryVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site);
 
 FORCEINLINE VOID KiRequireDispatchLevel(PKTHREAD Thread)
 {
@@ -34,20 +36,34 @@ FORCEINLINE PKTHREAD KiSpinLockOwner(KSPIN_LOCK Word)
     return (PKTHREAD)(Word & ~KI_SPIN_LOCK_HELD);
 }
 
-FORCEINLINE BOOLEAN KiTrySpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+FORCEINLINE BOOLEAN KiTakeSpinLock(PKSPIN_LOCK SpinLock, KSPIN_LOCK Held)
 {
     KSPIN_LOCK Free = 0;
-    KSPIN_LOCK Held = KI_SPIN_LOCK_HELD;
-    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        Held |= (KSPIN_LOCK)Thread;
-    }
     /* acquire: pairs with the release in KiReleaseSpinLock */
     return __atomic_compare_exchange_n(SpinLock, &Free, Held, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+/* For slow paths: the verifier is not told. */
+FORCEINLINE BOOLEAN KiTakeSpinLockFor(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    return KiTakeSpinLock(SpinLock, KiVerifierEnabled ? (KSPIN_LOCK)Thread | KI_SPIN_LOCK_HELD : KI_SPIN_LOCK_HELD);
+}
+
+FORCEINLINE BOOLEAN KiTrySpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        return KiTryVerifiedSpinLock(Thread, SpinLock, __builtin_return_address(0));
+    }
+    return KiTakeSpinLock(SpinLock, KI_SPIN_LOCK_HELD);
+}
+
 FORCEINLINE VOID KiAcquireSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
 {
-    if (__builtin_expect(!KiTrySpinLock(Thread, SpinLock), 0)) {
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiAcquireVerifiedSpinLock(Thread, SpinLock, __builtin_return_address(0));
+        return;
+    }
+    if (__builtin_expect(!KiTakeSpinLock(SpinLock, KI_SPIN_LOCK_HELD), 0)) {
         KiAcquireSpinLockSlow(Thread, SpinLock);
     }
 }

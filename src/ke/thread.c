@@ -16,7 +16,9 @@
  * 4. A reused slot is cleared word by word with atomic stores: a reader with a stale pointer may be looking at its
  *    state, its registers or its id.
  */
-#include "dispatch.h"
+#include "freedmemory.h"
+#include "wait.h"
+#include "lockorder.h"
 #include "../trace/trace.h"
 
 static KI_THREAD_SLOT KiFirstThreadChunk[KI_THREAD_CHUNK];
@@ -235,6 +237,7 @@ static VOID KiInitializeThread(PKTHREAD Thread)
     Thread->Process = &KiInitialProcess;
     Thread->ApcQueueable = TRUE;
     Thread->EnableStackSwap = TRUE;
+    Thread->WaitNext = KiVerifierEnabled ? KI_WAIT_NEXT_VERIFIED : 0;
     __atomic_store_n(&Thread->Priority, (SCHAR)KiReadProcessBase(&KiInitialProcess), __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->BasePriority, Thread->Priority, __ATOMIC_RELAXED);
     Thread->CreateTime = HalDispatch.QuerySystemTime();
@@ -265,6 +268,7 @@ PKTHREAD KiAllocateThread(VOID)
 VOID KiFreeThread(PKTHREAD Thread)
 {
     KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
+    KiOrderDropThread(Thread);
     if (Thread->ThreadId != 0) {
         KiRemoveThreadId(Thread, Thread->ThreadId);
         __atomic_store_n(&Thread->ThreadId, 0, __ATOMIC_RELAXED);
@@ -361,7 +365,7 @@ static VOID KiCheckThreadAtExit(PKTHREAD Thread)
     for (PLIST_ENTRY Entry = Thread->MutantListHead.Flink; !Thread->Foreign && Entry != &Thread->MutantListHead;
          Entry = Entry->Flink) {
         PKMUTANT Mutant = CONTAINING_RECORD(Entry, KMUTANT, MutantListEntry);
-        if (Mutant->ApcDisable != 0) {
+        if (Mutant->ApcDisable & KI_MUTANT_MUTEX) {
             KeBugCheckEx(THREAD_TERMINATE_HELD_MUTEX, (ULONG_PTR)Thread, (ULONG_PTR)Mutant, 0, 0);
         }
     }
@@ -379,6 +383,11 @@ VOID KiTerminateCurrentThread(PKTHREAD Thread)
     KiCheckThreadAtExit(Thread);
     KiFlushThreadApcs(Thread);
     KiAbandonMutants(Thread);
+    KiOrderEndThread(Thread);
+    if (KiVerifierEnabled) {
+        KiVerifyStackAtExit(Thread);
+    }
+    KiOrderDropThread(Thread);
     KiLeaveQueue(Thread);
     KiEndThread(Thread);
 }

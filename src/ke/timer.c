@@ -17,6 +17,7 @@
  * 4. Both sides exchange KiClockWake: a clock that takes back a setter's 1 looks at the tables after that setter's timer
  *    was in. While it is 1, further setters make no system call.
  */
+#include "freedmemory.h"
 #include "timer.h"
 
 #include "debugdata.h"
@@ -88,6 +89,44 @@ FORCEINLINE PKTIMER_TABLE KiCurrentTable(PKTHREAD Thread)
     /* acquire: as in KiTableOfTimer */
     PKTIMER_TABLE Table = __atomic_load_n(&Prcb->TimerTable, __ATOMIC_ACQUIRE);
     return Table != NULL ? Table : KiCreateTimerTable(Prcb);
+}
+
+/* The verifier. */
+
+static PKTIMER KiFindTimerInSlot(PLIST_ENTRY Head, PVOID Base, PVOID End, PKDPC *Dpc)
+{
+    for (PLIST_ENTRY Entry = Head->Flink; Entry != Head; Entry = Entry->Flink) {
+        PKTIMER Timer = CONTAINING_RECORD(Entry, KTIMER, TimerListEntry);
+        if (KiIsInMemory(Timer, Base, End)) {
+            return Timer;
+        }
+        if ((Timer->Processor & (KI_TIMER_HAS_DPC | KI_TIMER_CALLS)) == KI_TIMER_HAS_DPC &&
+            KiIsInMemory(Timer->Dpc, Base, End)) {
+            *Dpc = Timer->Dpc;
+        }
+    }
+    return NULL;
+}
+
+PKTIMER KiFindSetTimer(PVOID Base, PVOID End, PKDPC *Dpc)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PKTIMER Found = NULL;
+    for (PKTIMER_TABLE Table = KiFirstTable(); Table != NULL && Found == NULL; Table = Table->Next) {
+        KiEnterDispatcher(Thread);
+        KiAcquireLock(&Table->Lock);
+        for (ULONG Index = 0; Index < ARRAYSIZE(Table->Wheel); Index++) {
+            PKI_WHEEL Wheel = &Table->Wheel[Index];
+            for (ULONG Slot = 0; Slot < ARRAYSIZE(Wheel->Slot) && Found == NULL; Slot++) {
+                if (KiIsSlotOccupied(Wheel, Slot)) {
+                    Found = KiFindTimerInSlot(&Wheel->Slot[Slot].List, Base, End, Dpc);
+                }
+            }
+        }
+        KiReleaseLock(&Table->Lock);
+        KiExitDispatcher(Thread);
+    }
+    return Found;
 }
 
 /* Timer objects. */

@@ -36,7 +36,7 @@ VOID KiSetWaitNext(PKTHREAD Thread)
     /* The level first: a suspension that interrupts the thread waits itself, and must not take WaitNext for its own wait. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     Thread->WaitIrql = OldIrql;
-    Thread->WaitNext = TRUE;
+    Thread->WaitNext |= KI_WAIT_NEXT_SIGNALED;
 }
 
 NTSTATUS KiSetWaitNextIf(BOOLEAN Wait, NTSTATUS Status)
@@ -47,15 +47,24 @@ NTSTATUS KiSetWaitNextIf(BOOLEAN Wait, NTSTATUS Status)
     return Status;
 }
 
-static VOID KiResolveWaitNext(PKTHREAD Thread)
+FORCEINLINE VOID KiResolveWaitNext(PKTHREAD Thread)
 {
-    Thread->WaitNext = FALSE;
+    Thread->WaitNext &= (UCHAR)~KI_WAIT_NEXT_SIGNALED;
     if (Thread->Prcb == NULL || KiOwnerThread(KiReadOwner(Thread->Prcb)) == Thread) {
         KfLowerIrql(Thread->WaitIrql);
     } else {
         Thread->Prcb = NULL;
         KiLowerSoftwareIrql(Thread, Thread->WaitIrql);
     }
+}
+
+static DECLSPEC_NOINLINE VOID KiPrecedeVerifiedWait(PKTHREAD Thread, PLARGE_INTEGER Timeout)
+{
+    if (Thread->WaitNext & KI_WAIT_NEXT_SIGNALED) {
+        KiResolveWaitNext(Thread);
+    }
+    Thread->OrderWaits = Timeout == NULL;
+    Thread->OrderWait += 1;
 }
 
 static HAL_DEADLINE KiDeadline(PLARGE_INTEGER Timeout)
@@ -78,8 +87,12 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
                       PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
-    if (Thread->WaitNext) {
-        KiResolveWaitNext(Thread);
+    if (Thread->WaitNext != 0) {
+        if (__builtin_expect((Thread->WaitNext & KI_WAIT_NEXT_VERIFIED) != 0, FALSE)) {
+            KiPrecedeVerifiedWait(Thread, Timeout);
+        } else {
+            KiResolveWaitNext(Thread);
+        }
     }
     KiCheckWaitLevel(Thread, Object, Timeout);
     Wait->Thread = Thread;
@@ -699,6 +712,7 @@ static DECLSPEC_NOINLINE NTSTATUS KiWaitForMultipleObjectsSlow(ULONG Count, PVOI
     Wait.Count = Count;
     Wait.WaitType = (UCHAR)WaitType;
     if (WaitType == WaitAny) {
+        Wait.Thread->OrderWaits &= Count == 1;
         return KiWaitForAny(&Wait, Tested);
     }
     for (ULONG Index = 0; Index < Count; Index += 1) {

@@ -74,6 +74,11 @@ FORCEINLINE BOOLEAN KiIsSignaledFor(PDISPATCHER_HEADER Header, ULONG64 Word, PKT
 
 #define KI_MUTANT_DPC_ACTIVE ((ULONG64)1 << 16) /* a DPC has acquired it: it is on no list */
 
+/* Bits of KMUTANT.ApcDisable, which is otherwise TRUE or FALSE. The verifier watches a mutant with the second: it takes the
+   branches that a mutex takes, so other mutants do not pay for it. */
+#define KI_MUTANT_MUTEX 1u
+#define KI_MUTANT_VERIFIED 2u
+
 /* mutant.c */
 NTSTATUS KiGiveMutant(PKMUTANT Mutant, PKTHREAD Thread);      /* its count has just become 0; STATUS_ABANDONED or success */
 VOID KiTakeOwnershipOf(PKMUTANT Mutant, PKTHREAD Thread);     /* by the new owner: adds the mutant to its own list */
@@ -189,6 +194,12 @@ NTSTATUS KiConsumeAll(PKTHREAD Thread);
 FORCEINLINE BOOLEAN KiMayConsumeAtOnce(PKTHREAD Thread, BOOLEAN Alertable)
 {
     return !Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL;
+}
+
+/* The same, for what the verifier does not watch. */
+FORCEINLINE BOOLEAN KiMayTakeAtOnce(PKTHREAD Thread)
+{
+    return !(Thread->WaitNext & KI_WAIT_NEXT_SIGNALED) && Thread->Irql < DISPATCH_LEVEL;
 }
 
 /* KiNotAtOnce: the object is a mutant, or not signaled, or another thread was faster, or something precedes the wait. */

@@ -4,6 +4,7 @@
 #include <interlock/ex.h>
 
 #include "../ke/debugdata.h"
+#include "../ke/freedmemory.h"
 
 #define OBP_FIRST_TYPE_INDEX 2 /* 0 is none, 1 is no longer used */
 #define OBP_FEW_FAST_REFS 3
@@ -189,6 +190,9 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
         Type->DeleteProcedure(Header->Body);
     }
     if (!OwnsMemory) {
+        if (KiVerifierEnabled) {
+            KiVerifyFreedObject(Header, HalQueryAllocationSize(Header));
+        }
         HalFree(Header);
     }
     HalFree(Share);

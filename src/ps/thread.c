@@ -115,7 +115,7 @@ static VOID PspStartThread(PVOID Context)
     }
     KiStartCurrentThread(&Thread->Tcb);
     KiDeliverApc(&Thread->Tcb);
-    if (Thread->UserThread) {
+    if (Thread->Tcb.UserThread) {
         PspNotifyThreadStart(Thread);
         KiDeliverUserApcs(&Thread->Tcb);
         ExitStatus = Thread->UserStartRoutine(Thread->StartContext);
@@ -167,8 +167,8 @@ NTSTATUS PspCreateThread(PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK Desir
     }
     Thread->StartRoutine = Create->StartRoutine;
     Thread->UserStartRoutine = Create->UserStartRoutine;
-    __atomic_store_n(&Thread->UserThread, Create->UserStartRoutine != NULL, __ATOMIC_RELAXED);
-    Thread->Win32StartAddress = Thread->UserThread ? (PVOID)Create->UserStartRoutine : (PVOID)Create->StartRoutine;
+    __atomic_store_n(&Thread->Tcb.UserThread, Create->UserStartRoutine != NULL, __ATOMIC_RELAXED);
+    Thread->Win32StartAddress = Thread->Tcb.UserThread ? (PVOID)Create->UserStartRoutine : (PVOID)Create->StartRoutine;
     Thread->StartContext = Create->StartContext;
     Thread->StartClientId = Create->ClientId;
     Thread->HideFromDebugger = Create->HideFromDebugger;
@@ -275,7 +275,8 @@ BOOLEAN PsIsThreadTerminating(PETHREAD Thread)
 BOOLEAN PsIsSystemThread(PETHREAD Thread)
 {
     /* relaxed, all: the caller may look at a slot that a new thread takes */
-    return (!__atomic_load_n(&Thread->Tcb.Foreign, __ATOMIC_RELAXED) && !__atomic_load_n(&Thread->UserThread, __ATOMIC_RELAXED)) ||
+    return (!__atomic_load_n(&Thread->Tcb.Foreign, __ATOMIC_RELAXED) &&
+            !__atomic_load_n(&Thread->Tcb.UserThread, __ATOMIC_RELAXED)) ||
            __atomic_load_n(&Thread->Tcb.IsIdleThread, __ATOMIC_RELAXED);
 }
 

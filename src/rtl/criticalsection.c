@@ -66,6 +66,7 @@
 #include "criticalsection.h"
 
 #include "../ke/fairness.h"
+#include "../ke/lockorder.h"
 #include "../ke/park.h"
 #include "../trace/trace.h"
 
@@ -355,6 +356,10 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSe
     if (RtlpEnterAgain(CriticalSection, Thread)) {
         return STATUS_SUCCESS;
     }
+    if (KiVerifierEnabled) {
+        KiOrderCheckAndHold(Thread, CriticalSection, KiOrderCriticalSection, KiOrderExclusive,
+                            __builtin_return_address(0));
+    }
     if (!RtlpTryTake(CriticalSection)) {
         KiCountContention(Thread);
         KTRACE_CONTENTION_BEGIN(CriticalSection, KiLockCriticalSection, TRUE, RtlpReadOwner(CriticalSection));
@@ -378,6 +383,9 @@ static DECLSPEC_NOINLINE LOGICAL RtlpTryEnterSlow(PRTL_CRITICAL_SECTION Critical
         return FALSE;
     }
     RtlpSetOwner(CriticalSection, Thread->ThreadId, 1);
+    if (KiVerifierEnabled) {
+        KiOrderHold(Thread, CriticalSection, KiOrderCriticalSection, KiOrderExclusive, __builtin_return_address(0));
+    }
     return TRUE;
 }
 
@@ -429,6 +437,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveVerified(PRTL_CRITICAL_SECTION Critic
     if (CriticalSection->RecursionCount != 1) {
         return RtlpLeaveOnce(CriticalSection);
     }
+    KiOrderRelease(Thread, CriticalSection);
     RtlpSetOwner(CriticalSection, 0, 0);
     return RtlpLeaveContended(CriticalSection, RtlpReadLockCount(CriticalSection));
 }
@@ -510,6 +519,9 @@ NTSTATUS RtlInitializeCriticalSectionEx(PRTL_CRITICAL_SECTION CriticalSection, U
         .LockCount = RTLP_UNLOCKED,
         .SpinCount = RtlpInitialSpinCount(SpinCount, Flags),
     };
+    if (KiVerifierEnabled) {
+        KiOrderInitialize(CriticalSection, KiOrderCriticalSection);
+    }
     if (RtlpEarlyEventCreation) {
         HANDLE Event;
         Status = RtlpCreateEvent(&Event);
@@ -548,6 +560,9 @@ NTSTATUS RtlDeleteCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
         if (Inherited ? !(LockCount & RTLP_FREE) : LockCount != RTLP_UNLOCKED) {
             RtlpViolation(RTLP_DELETED_HELD, CriticalSection, 0);
         }
+    }
+    if (KiVerifierEnabled) {
+        KiOrderForget(CriticalSection);
     }
     if (Event != NULL) {
         NtClose(Event);

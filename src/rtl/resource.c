@@ -23,8 +23,16 @@
  */
 #include "criticalsection.h"
 
+#include "../ke/lockorder.h"
+
 #define RTLP_MOST_WAITERS MAXLONG
 #define RTLP_RESOURCE_SECTION (RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE | RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)
+
+/* In the lock order, where its address stands for the critical section that it begins with. */
+static PVOID RtlpOrderOf(PRTL_RESOURCE Resource)
+{
+    return &Resource->SharedSemaphore;
+}
 
 static NTSTATUS RtlpCreateSemaphores(PRTL_RESOURCE Resource)
 {
@@ -53,6 +61,9 @@ VOID RtlInitializeResource(PRTL_RESOURCE Resource)
         RtlRaiseStatus(Status);
     }
     Resource->DebugInfo = Resource->CriticalSection.DebugInfo;
+    if (KiVerifierEnabled) {
+        KiOrderInitialize(RtlpOrderOf(Resource), KiOrderRtlResource);
+    }
 }
 
 VOID RtlDeleteResource(PRTL_RESOURCE Resource)
@@ -61,6 +72,9 @@ VOID RtlDeleteResource(PRTL_RESOURCE Resource)
     NtClose(Resource->SharedSemaphore);
     NtClose(Resource->ExclusiveSemaphore);
     *Resource = (RTL_RESOURCE){.CriticalSection = Resource->CriticalSection};
+    if (KiVerifierEnabled) {
+        KiOrderForget(RtlpOrderOf(Resource));
+    }
 }
 
 /* The section. */
@@ -233,9 +247,7 @@ static VOID RtlpWaitToOwn(PRTL_RESOURCE Resource, PCSTR Function)
     RtlpSetExclusiveOwner(Resource, RtlpOwnId());
 }
 
-/* What programs call. */
-
-BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
+FORCEINLINE BOOLEAN RtlpAcquireShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
 {
     RtlpLockResource(Resource);
     BOOLEAN Granted = RtlpTryShare(Resource);
@@ -249,7 +261,7 @@ BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
     return Granted || Wait;
 }
 
-BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
+static BOOLEAN RtlpAcquireExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
 {
     RtlpLockResource(Resource);
     BOOLEAN Granted = RtlpTryOwn(Resource);
@@ -259,6 +271,39 @@ BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
     }
     RtlpWaitToOwn(Resource, "RtlAcquireResourceExclusive");
     return TRUE;
+}
+
+/* The verifier. Sharers pass waiting writers: requirement 2. */
+static DECLSPEC_NOINLINE BOOLEAN RtlpAcquireVerified(PRTL_RESOURCE Resource, BOOLEAN Exclusive, BOOLEAN Wait, PVOID Site)
+{
+    KI_ORDER_MODE Mode = Exclusive ? KiOrderExclusive : KiOrderSharedPasses;
+    PKTHREAD Thread = KiCurrentThread();
+    if (Wait) {
+        KiOrderCheck(Thread, RtlpOrderOf(Resource), KiOrderRtlResource, Mode);
+    }
+    BOOLEAN Acquired = Exclusive ? RtlpAcquireExclusive(Resource, Wait) : RtlpAcquireShared(Resource, Wait);
+    if (Acquired) {
+        KiOrderHold(Thread, RtlpOrderOf(Resource), KiOrderRtlResource, Mode, Site);
+    }
+    return Acquired;
+}
+
+/* What programs call. */
+
+BOOLEAN RtlAcquireResourceShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        return RtlpAcquireVerified(Resource, FALSE, Wait, __builtin_return_address(0));
+    }
+    return RtlpAcquireShared(Resource, Wait);
+}
+
+BOOLEAN RtlAcquireResourceExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        return RtlpAcquireVerified(Resource, TRUE, Wait, __builtin_return_address(0));
+    }
+    return RtlpAcquireExclusive(Resource, Wait);
 }
 
 /* Any thread may release a share; only the owner releases exclusive ownership. */
@@ -275,11 +320,17 @@ VOID RtlReleaseResource(PRTL_RESOURCE Resource)
         Admitted = RtlpHandOffResource(Resource);
     }
     RtlpUnlockResource(Resource);
+    if (KiVerifierEnabled) {
+        KiOrderRelease(KiCurrentThread(), RtlpOrderOf(Resource));
+    }
     RtlpWakeAdmitted(Admitted);
 }
 
 VOID RtlConvertSharedToExclusive(PRTL_RESOURCE Resource)
 {
+    if (KiVerifierEnabled) {
+        KiOrderConvert(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderExclusive);
+    }
     RtlpLockResource(Resource);
     if (Resource->NumberOfActive <= 0) {
         RtlpNotOwned(Resource);
@@ -303,6 +354,9 @@ VOID RtlConvertExclusiveToShared(PRTL_RESOURCE Resource)
     RtlpSetExclusiveOwner(Resource, NULL);
     RTLP_ADMITTED Admitted = RtlpAdmitSharers(Resource);
     RtlpUnlockResource(Resource);
+    if (KiVerifierEnabled) {
+        KiOrderConvert(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderSharedPasses);
+    }
     RtlpWakeAdmitted(Admitted);
 }
 

@@ -7,6 +7,7 @@
 #include <interlock/rtl.h>
 
 #include "../ex/pushlock.h"
+#include "../ke/lockorder.h"
 #include "../trace/trace.h"
 
 static VOID RtlpPrepareAlerted(PEXP_WAIT_BLOCK Block)
@@ -81,14 +82,77 @@ VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock)
     ExpReleasePushLockShared(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
 }
 
+/* Lock order, of programs built with DBG. */
+
+static DECLSPEC_NOINLINE BOOLEAN RtlpWatchAcquire(PRTL_SRWLOCK SRWLock, BOOLEAN Exclusive, BOOLEAN Waits, PVOID Site)
+{
+    KI_ORDER_MODE Mode = Exclusive ? KiOrderExclusive : KiOrderShared;
+    PKTHREAD Thread = KiCurrentThread();
+    BOOLEAN Acquired = TRUE;
+    if (KiVerifierEnabled && Waits) {
+        KiOrderCheck(Thread, SRWLock, KiOrderSRWLock, Mode);
+    }
+    if (!Waits) {
+        Acquired = Exclusive ? RtlpTryAcquireSRWLockExclusive(SRWLock) : RtlpTryAcquireSRWLockShared(SRWLock);
+    } else if (Exclusive) {
+        RtlpAcquireSRWLockExclusive(SRWLock);
+    } else {
+        RtlpAcquireSRWLockShared(SRWLock);
+    }
+    if (KiVerifierEnabled && Acquired) {
+        KiOrderHold(Thread, SRWLock, KiOrderSRWLock, Mode, Site);
+    }
+    return Acquired;
+}
+
+static VOID RtlpWatchRelease(PRTL_SRWLOCK SRWLock, BOOLEAN Exclusive)
+{
+    if (KiVerifierEnabled) {
+        KiOrderRelease(KiCurrentThread(), SRWLock);
+    }
+    if (Exclusive) {
+        RtlpReleaseSRWLockExclusive(SRWLock);
+    } else {
+        RtlpReleaseSRWLockShared(SRWLock);
+    }
+}
+
+BOOLEAN RtlpWatchSRWLock(PRTL_SRWLOCK SRWLock, RTLP_SRWLOCK_CALL Call)
+{
+    BOOLEAN Exclusive = Call == RtlpSRWLockAcquireExclusive || Call == RtlpSRWLockTryExclusive ||
+                        Call == RtlpSRWLockReleaseExclusive;
+    switch (Call) {
+    case RtlpSRWLockInitialized:
+        if (KiVerifierEnabled) {
+            KiOrderInitialize(SRWLock, KiOrderSRWLock);
+        }
+        return TRUE;
+    case RtlpSRWLockReleaseExclusive:
+    case RtlpSRWLockReleaseShared:
+        RtlpWatchRelease(SRWLock, Exclusive);
+        return TRUE;
+    default:
+        return RtlpWatchAcquire(SRWLock, Exclusive,
+                                Call == RtlpSRWLockAcquireExclusive || Call == RtlpSRWLockAcquireShared,
+                                __builtin_return_address(0));
+    }
+}
+
 BOOLEAN RtlConvertSRWLockSharedToExclusive(PRTL_SRWLOCK SRWLock)
 {
-    return ExpTryConvertPushLockToExclusive(RtlpWordOf(SRWLock));
+    BOOLEAN Converted = ExpTryConvertPushLockToExclusive(RtlpWordOf(SRWLock));
+    if (Converted && KiVerifierEnabled) {
+        KiOrderConvert(KiCurrentThread(), SRWLock, KiOrderExclusive);
+    }
+    return Converted;
 }
 
 VOID RtlConvertSRWLockExclusiveToShared(PRTL_SRWLOCK SRWLock)
 {
     ExpConvertPushLockToShared(RtlpWordOf(SRWLock), &RtlpSRWLockMethods);
+    if (KiVerifierEnabled) {
+        KiOrderConvert(KiCurrentThread(), SRWLock, KiOrderShared);
+    }
 }
 
 /* External definitions of the header's inline functions. */

@@ -3,6 +3,7 @@
  * what it may ask for, and work objects. Theory in tpp.h.
  */
 #include "tpp.h"
+#include "../ke/callback.h"
 
 #include "../ke/timer.h"
 
@@ -412,6 +413,7 @@ VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
     PVOID Callback = Object->Callback;
     PVOID Context = Object->Context;
     PKTHREAD Thread = KiCurrentThread();
+    KI_CALLBACK Noted;
 
     *Instance = (TP_CALLBACK_INSTANCE){.Worker = Worker, .Object = Object};
     if (Object->Type->Executed != NULL) {
@@ -423,6 +425,7 @@ VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
         TppRunUncounted(Worker);
     }
     KiExitService(Thread); /* the program's code, in which the thread may end */
+    KiBeginCallback(Thread, &Noted);
     Object->Execute(Object, Instance, Result);
     if (FinalizationCallback != NULL) {
         FinalizationCallback(Instance, Context);
@@ -434,6 +437,7 @@ VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
         KeSetBasePriorityThread(Thread, 0);
     }
     TppComplete(Instance);
+    KiEndCallback(Thread, &Noted, KiCallbackPool, Callback); /* after what the callback has left to TppComplete */
     KiEnterService(Thread);
     TppReadyPool(Worker->Pool); /* the callback may have forked */
     TppEndCallback(Instance);

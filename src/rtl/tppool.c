@@ -265,7 +265,7 @@ static VOID TppWorkerThread(PVOID Context)
     PTPP_WORKER Worker = Context;
     PKTHREAD Thread = KiCurrentThread();
     __atomic_store_n(&Thread->Foreign, FALSE, __ATOMIC_RELAXED);
-    __atomic_store_n(&((PETHREAD)Thread)->UserThread, TRUE, __ATOMIC_RELAXED);
+    __atomic_store_n(&Thread->UserThread, TRUE, __ATOMIC_RELAXED);
     PspNotifyThreadStart((PETHREAD)Thread);
     KiEnterService(Thread);
     RtlpCurrentTeb()->ThreadPoolData = Worker;

@@ -286,10 +286,10 @@ static void test_signal_with_wait(void **state)
                 KeRaiseIrql(levels[l], &irql);
                 signals_and_waits[s].signal(&o);
                 assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
-                assert_true(KeGetCurrentThread()->WaitNext);
+                assert_true(KeGetCurrentThread()->WaitNext & KI_WAIT_NEXT_SIGNALED);
                 assert_int_equal(perform(&waits[i].call), waits[i].status);
                 assert_int_equal(KeGetCurrentIrql(), levels[l]);
-                assert_false(KeGetCurrentThread()->WaitNext);
+                assert_false(KeGetCurrentThread()->WaitNext & KI_WAIT_NEXT_SIGNALED);
                 KeLowerIrql(irql);
             }
         }

@@ -195,44 +195,44 @@ typedef RTL_SRWLOCK SRWLOCK, *PSRWLOCK;
 #define SRWLOCK_INIT RTL_SRWLOCK_INIT
 
 /* Initializes a free lock. Since Vista. */
-WINBASEAPI inline VOID InitializeSRWLock(PSRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID InitializeSRWLock(PSRWLOCK SRWLock)
 {
     RtlpInitializeSRWLock(SRWLock);
 }
 
 /* Blocks until the lock is acquired exclusively. Not recursive. Since Vista. */
-WINBASEAPI inline VOID AcquireSRWLockExclusive(PSRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID AcquireSRWLockExclusive(PSRWLOCK SRWLock)
 {
     RtlpAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Blocks until the lock is acquired shared, behind waiting exclusive acquires. Since Vista. */
-WINBASEAPI inline VOID AcquireSRWLockShared(PSRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID AcquireSRWLockShared(PSRWLOCK SRWLock)
 {
     RtlpAcquireSRWLockShared(SRWLock);
 }
 
 /* Acquires the lock exclusively if it is free. Returns TRUE if it did. Since 7. */
-WINBASEAPI inline BOOLEAN TryAcquireSRWLockExclusive(PSRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(WINBASEAPI) BOOLEAN TryAcquireSRWLockExclusive(PSRWLOCK SRWLock)
 {
     return RtlpTryAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Acquires the lock shared if that is possible at once. Returns TRUE if it did. Since 7. */
-WINBASEAPI inline BOOLEAN TryAcquireSRWLockShared(PSRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(WINBASEAPI) BOOLEAN TryAcquireSRWLockShared(PSRWLOCK SRWLock)
 {
     return RtlpTryAcquireSRWLockShared(SRWLock);
 }
 
 /* Releases an exclusive acquire. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Since Vista. */
-WINBASEAPI inline VOID ReleaseSRWLockExclusive(PSRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID ReleaseSRWLockExclusive(PSRWLOCK SRWLock)
 {
     RtlpReleaseSRWLockExclusive(SRWLock);
 }
 
 /* Releases a shared acquire. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Differs: as
    RtlReleaseSRWLockShared. Since Vista. */
-WINBASEAPI inline VOID ReleaseSRWLockShared(PSRWLOCK SRWLock)
+INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID ReleaseSRWLockShared(PSRWLOCK SRWLock)
 {
     RtlpReleaseSRWLockShared(SRWLock);
 }

@@ -1,0 +1,74 @@
+/* callback.c: what a routine leaves behind. Theory in callback.h. */
+#include "callback.h"
+
+#define KI_DISPATCH_CHANGED_APCS 0xC5
+#define KI_DPC_CHANGED_APCS 4
+#define KI_WORKER_ROUTINE 1
+#define KI_APC_ROUTINE 2 /* Windows has no number for it */
+
+static const PCSTR KiCallbackName[KiCallbackKinds] = {
+    [KiCallbackDpc] = "DPC",
+    [KiCallbackService] = "interrupt service routine",
+    [KiCallbackApc] = "APC",
+    [KiCallbackWorker] = "work item",
+    [KiCallbackPool] = "callback of a thread pool",
+    [KiCallbackDispatch] = "dispatch routine",
+};
+
+VOID KiNoteCallback(PKTHREAD Thread, PKI_CALLBACK Callback)
+{
+    *Callback = (KI_CALLBACK){
+        .Held = KiOrderCountHeld(Thread),
+        .KernelApcDisable = Thread->KernelApcDisable,
+        .SpecialApcDisable = Thread->SpecialApcDisable,
+        .Irql = Thread->Irql,
+    };
+}
+
+static ULONG_PTR KiCombinedApcDisable(SHORT Kernel, SHORT Special)
+{
+    return (ULONG_PTR)(USHORT)Special << 16 | (USHORT)Kernel;
+}
+
+static DECLSPEC_NORETURN VOID KiApcsChanged(PKTHREAD Thread, const KI_CALLBACK *Before, KI_CALLBACK_KIND Kind,
+                                            PVOID Routine)
+{
+    ULONG_PTR Old = KiCombinedApcDisable(Before->KernelApcDisable, Before->SpecialApcDisable);
+    ULONG_PTR New = KiCombinedApcDisable(Thread->KernelApcDisable, Thread->SpecialApcDisable);
+    switch (Kind) {
+    case KiCallbackDpc:
+    case KiCallbackService:
+        KeBugCheckEx(TIMER_OR_DPC_INVALID, KI_DPC_CHANGED_APCS, (ULONG_PTR)Routine, Old, New);
+    case KiCallbackDispatch:
+        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_DISPATCH_CHANGED_APCS, (ULONG_PTR)Routine, New, Old);
+    default:
+        KeBugCheckEx(APC_INDEX_MISMATCH, (ULONG_PTR)Routine, 0, New,
+                     Kind == KiCallbackApc ? KI_APC_ROUTINE : KI_WORKER_ROUTINE);
+    }
+}
+
+VOID KiVerifyReturned(PKTHREAD Thread, const KI_CALLBACK *Callback, KI_CALLBACK_KIND Kind, PVOID Routine)
+{
+    CHAR Name[256] = "";
+    if (Callback->Irql > HIGH_LEVEL) {
+        return;
+    }
+    PVOID Lock = KiOrderFindLeft(Thread, Callback->Held);
+    BOOLEAN ApcsChanged = Thread->KernelApcDisable != Callback->KernelApcDisable ||
+                          Thread->SpecialApcDisable != Callback->SpecialApcDisable;
+    if (Lock == NULL && !ApcsChanged && Thread->Irql == Callback->Irql) {
+        return;
+    }
+    HalQueryAddressName((ULONG_PTR)Routine, Name, sizeof(Name));
+    HalPrint("*** %s %p%s%s has left behind:\n", KiCallbackName[Kind], Routine, Name[0] != '\0' ? " " : "", Name);
+    KiOrderPrintHeld(Thread, Callback->Held);
+    if (Thread->Irql != Callback->Irql) {
+        HalPrint("  IRQL %u, before: %u\n", Thread->Irql, Callback->Irql);
+        KeBugCheckEx(IRQL_UNEXPECTED_VALUE, (ULONG_PTR)Thread->Irql << 16 | (ULONG_PTR)Callback->Irql << 8, 0,
+                     (ULONG_PTR)Routine, 0);
+    }
+    if (Lock != NULL) {
+        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_RETURNED_WITH_LOCK, (ULONG_PTR)Routine, (ULONG_PTR)Lock, 0);
+    }
+    KiApcsChanged(Thread, Callback, Kind, Routine);
+}

@@ -1,0 +1,147 @@
+/* freedmemory.c: what is in use in memory that is freed. Theory in freedmemory.h. */
+#include "freedmemory.h"
+
+#include "lockorder.h"
+#include "wait.h"
+
+#include "../hal/machine.h"
+
+KI_FIND_FREED *KiFindFreed[KiFreedLists];
+
+#define KI_NEAR_STACK (16 * 1024 * 1024) /* around the end of a thread: more than most stacks */
+
+/* A bugcheck to be. Code 0: none. */
+typedef struct _KI_IN_USE {
+    ULONG Code;
+    ULONG_PTR Parameter[4];
+} KI_IN_USE, *PKI_IN_USE;
+
+static PKAPC KiFindQueuedApc(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOID End)
+{
+    PKAPC Found = NULL;
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&Thread->ApcQueueLock);
+    for (ULONG Mode = KernelMode; Mode < MaximumMode; Mode += 1) {
+        PLIST_ENTRY Head = &Thread->ApcState.ApcListHead[Mode];
+        for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Found == NULL; Entry = Entry->Flink) {
+            PKAPC Apc = CONTAINING_RECORD(Entry, KAPC, ApcListEntry);
+            Found = KiIsInMemory(Apc, Base, End) ? Apc : NULL;
+        }
+    }
+    KiReleaseLock(&Thread->ApcQueueLock);
+    KiExitDispatcher(Current);
+    return Found;
+}
+
+/* A wait that uses the thread's own blocks: an array of the caller may be gone. The thread cannot begin another wait for
+   an object in this memory, so what the blocks say of a wait that lasts is true. */
+static PVOID KiFindWaitedObject(PKTHREAD Thread, PVOID Base, PVOID End)
+{
+    /* relaxed, all: see above */
+    if (__atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Waiting ||
+        __atomic_load_n(&Thread->WaitBlockList, __ATOMIC_RELAXED) != Thread->WaitBlock) {
+        return NULL;
+    }
+    ULONG Count = __atomic_load_n(&Thread->WaitBlockCount, __ATOMIC_RELAXED);
+    for (ULONG Index = 0; Index < Count && Index < THREAD_WAIT_OBJECTS; Index++) {
+        PKWAIT_BLOCK Block = &Thread->WaitBlock[Index];
+        PVOID Object = __atomic_load_n(&Block->Object, __ATOMIC_RELAXED);
+        if (KiIsInMemory(Object, Base, End) && __atomic_load_n(&Block->WaitType, __ATOMIC_RELAXED) != KI_HINT_BLOCK &&
+            __atomic_load_n(&Block->BlockState, __ATOMIC_RELAXED) == WaitBlockActive &&
+            (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_ACTIVE)) {
+            return Object;
+        }
+    }
+    return NULL;
+}
+
+static BOOLEAN KiFindByThreads(PVOID Base, PVOID End, PKI_IN_USE InUse)
+{
+    PKTHREAD Current = KiCurrentThread();
+    PKTHREAD Thread;
+    for (ULONG Number = 0; (Thread = KiThreadFromNumber(Number)) != NULL; Number++) {
+        if (__atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) != KiSlotUsed) {
+            continue;
+        }
+        PKAPC Apc = KiFindQueuedApc(Current, Thread, Base, End);
+        if (Apc != NULL) {
+            *InUse = (KI_IN_USE){DRIVER_VERIFIER_DETECTED_VIOLATION,
+                                 {KI_FREED_QUEUED_APC, (ULONG_PTR)Apc, (ULONG_PTR)Base, (ULONG_PTR)End}};
+            return TRUE;
+        }
+        PVOID Object = KiFindWaitedObject(Thread, Base, End);
+        if (Object != NULL) {
+            *InUse = (KI_IN_USE){DRIVER_VERIFIER_DETECTED_VIOLATION,
+                                 {KI_FREED_WAITED_OBJECT, (ULONG_PTR)Object, (ULONG_PTR)Thread, (ULONG_PTR)Base}};
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* By timers, DPCs, threads, and the lists of layers above; not by the lock order. */
+static BOOLEAN KiFindInUse(PVOID Base, PVOID End, PKI_IN_USE InUse)
+{
+    PKDPC Dpc = NULL;
+    PVOID Found = KiFindSetTimer(Base, End, &Dpc);
+    if (Found != NULL) {
+        *InUse = (KI_IN_USE){TIMER_OR_DPC_INVALID, {0, (ULONG_PTR)Found, (ULONG_PTR)Base, (ULONG_PTR)End}};
+        return TRUE;
+    }
+    Dpc = Dpc != NULL ? Dpc : KiFindQueuedDpc(Base, End);
+    if (Dpc != NULL) {
+        *InUse = (KI_IN_USE){TIMER_OR_DPC_INVALID, {1, (ULONG_PTR)Dpc, (ULONG_PTR)Base, (ULONG_PTR)End}};
+        return TRUE;
+    }
+    if (KiFindFreed[KiFreedWorkItems] != NULL && (Found = KiFindFreed[KiFreedWorkItems](Base, End)) != NULL) {
+        *InUse = (KI_IN_USE){WORKER_INVALID, {0, (ULONG_PTR)Found, (ULONG_PTR)Base, (ULONG_PTR)End}};
+        return TRUE;
+    }
+    if (KiFindFreed[KiFreedResources] != NULL && (Found = KiFindFreed[KiFreedResources](Base, End)) != NULL) {
+        *InUse = (KI_IN_USE){DRIVER_VERIFIER_DETECTED_VIOLATION,
+                             {KI_FREED_RESOURCE, (ULONG_PTR)Found, (ULONG_PTR)Base, (ULONG_PTR)End - (ULONG_PTR)Base}};
+        return TRUE;
+    }
+    return KiFindByThreads(Base, End, InUse);
+}
+
+static VOID KiVerifyFreed(PVOID Base, SIZE_T Size, BOOLEAN Abandons)
+{
+    KI_IN_USE InUse;
+    if (KiFindInUse(Base, (PUCHAR)Base + Size, &InUse)) {
+        KeBugCheckEx(InUse.Code, InUse.Parameter[0], InUse.Parameter[1], InUse.Parameter[2], InUse.Parameter[3]);
+    }
+    PVOID Lock = KiOrderForgetRange(Base, Size, Abandons);
+    if (Lock != NULL) {
+        KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_FREED_HELD_LOCK, (ULONG_PTR)Lock, (ULONG_PTR)Base, Size);
+    }
+}
+
+VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size)
+{
+    KiVerifyFreed(Base, Size, FALSE);
+}
+
+VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size)
+{
+    KiVerifyFreed(Base, Size, TRUE);
+}
+
+/* The host frees the stack of every thread but the first. It allocates memory to tell the limits, so it is only asked if
+   something nearby is in use. Locks in the stack are not looked for: those of frames that were left are free, or were
+   reported with the thread. */
+VOID KiVerifyStackAtExit(PKTHREAD Thread)
+{
+    ULONG_PTR Frame = (ULONG_PTR)__builtin_frame_address(0);
+    ULONG_PTR Low;
+    ULONG_PTR High;
+    KI_IN_USE InUse;
+    if (Thread != HalCurrentThread || Thread->ThreadId == HalCurrentProcessId() || Thread->IsIdleThread ||
+        !KiFindInUse((PVOID)(Frame - KI_NEAR_STACK), (PVOID)(Frame + KI_NEAR_STACK), &InUse)) {
+        return;
+    }
+    HalQueryStackLimits(&Low, &High);
+    if (KiFindInUse((PVOID)Low, (PVOID)High, &InUse)) {
+        KeBugCheckEx(InUse.Code, InUse.Parameter[0], InUse.Parameter[1], InUse.Parameter[2], InUse.Parameter[3]);
+    }
+}

@@ -1,0 +1,285 @@
+/* What the verifier finds in memory that goes away: a row for each kind of thing in use, and for each kind of memory. */
+#define DBG 1
+
+#include <interlock/ex.h>
+#include <interlock/ob.h>
+#include <interlock/ps.h>
+
+#include "support.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define TAG 0x64656572
+
+/* In the memory that goes away. */
+typedef struct block {
+    KTIMER timer;
+    KDPC dpc;
+    KAPC apc;
+    KEVENT event;
+    ERESOURCE resource;
+    WORK_QUEUE_ITEM item;
+    FAST_MUTEX mutex;
+    KSPIN_LOCK spin;
+    EX_PUSH_LOCK push;
+    KMUTANT mutant;
+} block;
+
+static KTIMER outer_timer;
+static volatile int waiting, leave;
+
+static VOID no_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)dpc;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+}
+
+static VOID no_kernel_routine(PKAPC apc, PKNORMAL_ROUTINE *normal, PVOID *context, PVOID *argument1, PVOID *argument2)
+{
+    (void)apc;
+    (void)normal;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+}
+
+static VOID no_normal_routine(PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+}
+
+static void set_timer(block *b)
+{
+    LARGE_INTEGER due = {.QuadPart = -600000000LL};
+    KeInitializeTimer(&b->timer);
+    KeSetTimer(&b->timer, due, NULL);
+}
+
+static void set_timer_of_the_day(block *b)
+{
+    LARGE_INTEGER due;
+    KeQuerySystemTime(&due);
+    due.QuadPart += 600000000LL;
+    KeInitializeTimer(&b->timer);
+    KeSetTimer(&b->timer, due, NULL);
+}
+
+/* The timer is elsewhere. */
+static void set_timer_with_dpc(block *b)
+{
+    LARGE_INTEGER due = {.QuadPart = -600000000LL};
+    KeInitializeDpc(&b->dpc, no_dpc, NULL);
+    KeInitializeTimer(&outer_timer);
+    KeSetTimer(&outer_timer, due, &b->dpc);
+}
+
+static void queue_dpc(block *b)
+{
+    KIRQL irql;
+    KeInitializeDpc(&b->dpc, no_dpc, NULL);
+    KeRaiseIrql(DISPATCH_LEVEL, &irql); /* it stays queued */
+    KeInsertQueueDpc(&b->dpc, NULL, NULL);
+}
+
+static void queue_apc(block *b)
+{
+    KeEnterGuardedRegion();
+    KeInitializeApc(&b->apc, KeGetCurrentThread(), OriginalApcEnvironment, no_kernel_routine, NULL, no_normal_routine,
+                    KernelMode, NULL);
+    KeInsertQueueApc(&b->apc, NULL, NULL, 0);
+}
+
+static void initialize_resource(block *b)
+{
+    ExInitializeResourceLite(&b->resource);
+}
+
+static VOID block_worker(PVOID context)
+{
+    KeWaitForSingleObject(context, Executive, KernelMode, FALSE, NULL);
+}
+
+/* So many items that sleep first that one more stays queued. */
+static void queue_item(block *b)
+{
+    static KEVENT never;
+    static WORK_QUEUE_ITEM blockers[300];
+    KeInitializeEvent(&never, NotificationEvent, FALSE);
+    for (unsigned index = 0; index < 300; index++) {
+        ExInitializeWorkItem(&blockers[index], block_worker, &never);
+        ExQueueWorkItem(&blockers[index], DelayedWorkQueue);
+    }
+    ExInitializeWorkItem(&b->item, block_worker, &never);
+    ExQueueWorkItem(&b->item, DelayedWorkQueue);
+}
+
+static void hold_mutex(block *b)
+{
+    ExInitializeFastMutex(&b->mutex);
+    ExAcquireFastMutex(&b->mutex);
+}
+
+static void hold_spin(block *b)
+{
+    KIRQL irql;
+    KeInitializeSpinLock(&b->spin);
+    KeAcquireSpinLock(&b->spin, &irql);
+}
+
+static void hold_push(block *b)
+{
+    ExInitializePushLock(&b->push);
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&b->push);
+}
+
+static void hold_mutant(block *b)
+{
+    KeInitializeMutant(&b->mutant, FALSE);
+    KeWaitForSingleObject(&b->mutant, Executive, KernelMode, FALSE, NULL);
+}
+
+static void *wait_for_event(void *event)
+{
+    __atomic_store_n(&waiting, 1, __ATOMIC_SEQ_CST);
+    KeWaitForSingleObject(event, Executive, KernelMode, FALSE, NULL);
+    return NULL;
+}
+
+static void let_wait(block *b)
+{
+    pthread_t thread;
+    KeInitializeEvent(&b->event, NotificationEvent, FALSE);
+    pthread_create(&thread, NULL, wait_for_event, &b->event);
+    while (!__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) || IsListEmpty(&b->event.Header.WaitListHead)) {
+        LARGE_INTEGER moment = {.QuadPart = -10000};
+        KeDelayExecutionThread(KernelMode, FALSE, &moment);
+    }
+}
+
+typedef struct row {
+    void (*use)(block *b);
+    ULONG code;
+    uint64_t kind;
+} row;
+
+static const row rows[] = {
+    {set_timer, TIMER_OR_DPC_INVALID, 0},
+    {set_timer_of_the_day, TIMER_OR_DPC_INVALID, 0},
+    {set_timer_with_dpc, TIMER_OR_DPC_INVALID, 1},
+    {queue_dpc, TIMER_OR_DPC_INVALID, 1},
+    {queue_apc, DRIVER_VERIFIER_DETECTED_VIOLATION, 0x494C0001},
+    {let_wait, DRIVER_VERIFIER_DETECTED_VIOLATION, 0x494C0002},
+    {initialize_resource, DRIVER_VERIFIER_DETECTED_VIOLATION, 0xD2},
+    {queue_item, WORKER_INVALID, 0},
+    {hold_mutex, DRIVER_VERIFIER_DETECTED_VIOLATION, 0x100B},
+    {hold_spin, DRIVER_VERIFIER_DETECTED_VIOLATION, 0x100B},
+    {hold_push, DRIVER_VERIFIER_DETECTED_VIOLATION, 0x100B},
+    {hold_mutant, DRIVER_VERIFIER_DETECTED_VIOLATION, 0x100B},
+};
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void free_in_use(void *argument)
+{
+    const row *r = argument;
+    block *b = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(block), TAG);
+    r->use(b);
+    ExFreePoolWithTag(b, TAG);
+}
+
+static void test_pool(void **state)
+{
+    (void)state;
+    for (unsigned index = 0; index < ROWS; index++)
+        expect_violation(rows[index].code, rows[index].kind, free_in_use, (void *)&rows[index]);
+}
+
+/* Everything in use at an address before and behind the block. */
+static void test_neighbours(void **state)
+{
+    static block before;
+    block *b = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(block), TAG);
+    block *after = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(block), TAG);
+    (void)state;
+    assert_non_null(b);
+    assert_non_null(after);
+    set_timer(&before);
+    set_timer(after);
+    initialize_resource(&before);
+    initialize_resource(after);
+    ExFreePoolWithTag(b, TAG);
+    KeCancelTimer(&before.timer);
+    KeCancelTimer(&after->timer);
+    ExDeleteResourceLite(&before.resource);
+    ExDeleteResourceLite(&after->resource);
+    ExFreePoolWithTag(after, TAG);
+}
+
+/* What was canceled, removed, released and deleted may go. */
+static void test_no_longer_in_use(void **state)
+{
+    KIRQL irql;
+    block *b = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(block), TAG);
+    (void)state;
+    assert_non_null(b);
+    set_timer(b);
+    assert_true(KeCancelTimer(&b->timer));
+    KeInitializeDpc(&b->dpc, no_dpc, NULL);
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    KeInsertQueueDpc(&b->dpc, NULL, NULL);
+    assert_true(KeRemoveQueueDpc(&b->dpc));
+    KeLowerIrql(irql);
+    initialize_resource(b);
+    ExDeleteResourceLite(&b->resource);
+    hold_mutex(b);
+    ExReleaseFastMutex(&b->mutex);
+    hold_push(b);
+    ExReleasePushLockExclusive(&b->push);
+    KeLeaveCriticalRegion();
+    hold_mutant(b);
+    KeReleaseMutant(&b->mutant, 0, FALSE, FALSE);
+    ExFreePoolWithTag(b, TAG);
+}
+
+static void *use_stack(void *argument)
+{
+    const row *r = argument;
+    block b;
+    memset(&b, 0, sizeof(b));
+    r->use(&b);
+    return NULL;
+}
+
+static void end_in_use(void *argument)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, use_stack, argument);
+    pthread_join(thread, NULL);
+}
+
+/* The stack of a thread that ends. */
+static void test_stack(void **state)
+{
+    (void)state;
+    expect_violation(TIMER_OR_DPC_INVALID, 0, end_in_use, (void *)&rows[0]);
+    expect_violation(TIMER_OR_DPC_INVALID, 0, end_in_use, (void *)&rows[1]);
+    expect_violation(TIMER_OR_DPC_INVALID, 1, end_in_use, (void *)&rows[2]);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, 0xD2, end_in_use, (void *)&rows[6]);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_no_longer_in_use),
+        cmocka_unit_test(test_stack),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
