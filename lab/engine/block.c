@@ -158,7 +158,7 @@ uint64_t lab_block_clock(uintptr_t pc)
     t->op.callers = lab_spin_callers(t);
     lab_sched_point(t);
     lab_step_make(t, 1, t->op.access);
-    lab_spin_watch(t, lab_cell_pseudo(PSEUDO_CLOCK), 0, 0, 0, lab->run.now, pc);
+    lab_spin_watch(t, lab_cell_pseudo(PSEUDO_CLOCK), 0, 0, -1, lab->run.now, pc);
     lab_cycle_sweep();
     return lab->run.now;
 }

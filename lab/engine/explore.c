@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define DEFERRALS       2
+#define STALE           3
+#define MAX_CHOICES     255
 #define QUICK_SCHEDULES 500
 #define SPLIT_DEPTH     6
 #define CYCLE_SCHEDULES 400
@@ -136,11 +138,8 @@ uint8_t lab_explore_pick(uint16_t enabled)
     return n->chosen;
 }
 
-uint32_t lab_explore_choose(uint32_t count)
+static uint32_t choose(uint32_t count)
 {
-    if (count <= 1)
-        return 0;
-    count = count > 255 ? 255 : count;
     if (lab->node_count < lab->replay_count) {
         lab_node *n = &lab->nodes[lab->node_count++];
         if (n->kind != NODE_CHOICE || n->count != count)
@@ -156,6 +155,34 @@ uint32_t lab_explore_choose(uint32_t count)
     else if (lab->active == STRATEGY_PCT || lab->active == STRATEGY_RANDOM)
         n->chosen = (uint8_t)lab_random_below(count);
     return n->chosen;
+}
+
+uint32_t lab_explore_choose(uint32_t count)
+{
+    if (count > MAX_CHOICES) {
+        lab_explore_cut(CUT_CHOICES);
+        count = MAX_CHOICES;
+    }
+    return count > 1 ? choose(count) : 0;
+}
+
+/* A node even for a single choice: a replay of the schedule may find more here, and must find the node. */
+uint32_t lab_explore_choose_first(uint32_t tried)
+{
+    return choose(tried);
+}
+
+/* Without reduction there are too many schedules to read old values without a limit. */
+uint32_t lab_explore_stale(void)
+{
+    bool limited = lab->active == STRATEGY_BOUNDED || lab->active == STRATEGY_PCT || lab->active == STRATEGY_RANDOM ||
+                   lab->options.model == MODEL_TSO;
+
+    if (lab->active == STRATEGY_REPLAY)
+        return UNLIMITED;
+    if (lab->scenario->StaleReads != 0)
+        return lab->scenario->StaleReads;
+    return lab->options.stale != DEFAULT_LIMIT ? lab->options.stale : limited ? STALE : UNLIMITED;
 }
 
 /* The next schedule of a depth-first search; FALSE: there is none. */
@@ -408,7 +435,6 @@ bool lab_explore_prepare(const LAB_SCENARIO *scenario)
     lab->run.failures = scenario->AllocationFailures;
     lab->run.deaths = scenario->Deaths;
     lab->run.kills = scenario->Kills;
-    lab->run.stale = scenario->StaleReads != 0 ? scenario->StaleReads : lab->options.stale;
     lab->run.weak_failures = scenario->WeakFailures != 0 ? scenario->WeakFailures : lab->options.weak_failures;
     lab->run.deferred = DEFERRALS;
     lab->run.timeouts = scenario->Timeouts != 0 ? scenario->Timeouts : lab->options.timeouts;

@@ -137,14 +137,9 @@ void lab_memory_initialize(void)
     lab->nodes = map(0, MAX_NODES * sizeof(lab_node));
     lab->steps = map(0, MAX_STEPS * sizeof(lab_step));
     lab->versions = map(0, MAX_STEPS * sizeof(lab_version));
-    lab->view_room = 64ul << 20;
-    lab->views = map(0, lab->view_room);
-    for (int i = 0; i < MAX_THREADS; i++) {
-        lab->thread_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
-        lab->acquire_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
-        lab->release_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
-    }
-    lab->sc_view = map(0, MAX_CELLS * sizeof(uint16_t));
+    lab->c11_events = map(0, 2 * MAX_STEPS * sizeof(lab_c11_event));
+    lab->strong = map(0, 2 * MAX_STEPS * sizeof(*lab->strong));
+    lab->strong_seen = map(0, 2 * MAX_STEPS * sizeof(*lab->strong_seen));
     lab->given = map(0, MAX_NODES * sizeof(lab_decision));
     lab->events = map(0, MAX_STEPS * sizeof(lab_event));
     lab->generation = 1;
