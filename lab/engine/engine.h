@@ -244,6 +244,7 @@ typedef struct lab_node {
     uint16_t done;
     uint16_t sleep;
     int32_t step;
+    uint64_t tried; /* of the choices; 0: all */
 } lab_node;
 
 typedef struct lab_step {
@@ -722,7 +723,7 @@ static inline uint8_t lab_lowest(uint16_t set)
 uint8_t lab_explore_pick(uint16_t enabled);
 uint32_t lab_explore_choose(uint32_t count); /* inside a step */
 uint32_t lab_explore_stale(void); /* how many old values a schedule may read */
-uint32_t lab_explore_choose_first(uint32_t tried); /* of the choices, the strategy tries only so many */
+uint32_t lab_explore_choose_among(uint64_t tried); /* the strategy tries only these choices; 0 is one of them */
 uint8_t lab_explore_prefer(uint16_t set);
 
 /* Something was not tried, because of a limit. */

@@ -138,7 +138,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
     return n->chosen;
 }
 
-static uint32_t choose(uint32_t count)
+static uint32_t choose(uint32_t count, uint64_t tried)
 {
     if (lab->node_count < lab->replay_count) {
         lab_node *n = &lab->nodes[lab->node_count++];
@@ -149,6 +149,7 @@ static uint32_t choose(uint32_t count)
     }
     lab_node *n = new_node(NODE_CHOICE);
     n->count = (uint8_t)count;
+    n->tried = tried;
     n->chosen = 0;
     if (lab->active == STRATEGY_REPLAY)
         n->chosen = (uint8_t)lab_replay_choose(count);
@@ -163,13 +164,13 @@ uint32_t lab_explore_choose(uint32_t count)
         lab_explore_cut(CUT_CHOICES);
         count = MAX_CHOICES;
     }
-    return count > 1 ? choose(count) : 0;
+    return count > 1 ? choose(count, 0) : 0;
 }
 
 /* A node even for a single choice: a replay of the schedule may find more here, and must find the node. */
-uint32_t lab_explore_choose_first(uint32_t tried)
+uint32_t lab_explore_choose_among(uint64_t tried)
 {
-    return choose(tried);
+    return choose(64 - (uint32_t)__builtin_clzll(tried), tried);
 }
 
 /* Without reduction there are too many schedules to read old values without a limit. */
@@ -192,12 +193,13 @@ static bool backtrack(void)
         lab_node *n = &lab->nodes[i];
 
         if (n->kind == NODE_CHOICE) {
-            if (n->chosen + 1 < n->count) {
+            n->chosen++;
+            while (n->tried != 0 && n->chosen < n->count && !(n->tried >> n->chosen & 1))
                 n->chosen++;
-                lab->replay_count = i + 1;
-                return true;
-            }
-            continue;
+            if (n->chosen == n->count)
+                continue;
+            lab->replay_count = i + 1;
+            return true;
         }
         n->done |= LAB_BIT(n->chosen);
         uint16_t left = (uint16_t)(n->backtrack & ~n->done & ~n->sleep);

@@ -31,9 +31,9 @@
  * at a time whether an edge leads from one to the other.
  *
  * Independence: two events commute if they are on different cells, whatever their orders, because 1 to 4 do not
- * mention the order of steps. dpor tries an older version than the newest only if all newer stores precede the step in
- * the order of dependent steps. If one of them does not, then this step can come before that store in another schedule,
- * with the same graph, and that schedule is tried too.
+ * mention the order of steps. dpor tries an older version than the newest only if all newer stores precede the step, or
+ * the store of that version, in the order of dependent steps. If one of them does not, then this step can come before
+ * that store in another schedule, with the same graph, and that schedule is tried too.
  *
  * Plain accesses are not events. They are free of races, so they have one value, and they matter to 3 only if nothing
  * but a plain access lies between two accesses of one cell; ignoring that allows more, not less.
@@ -418,12 +418,28 @@ static bool is_read_too_often(const lab_thread *t, uint32_t number, int32_t vers
     return true;
 }
 
+/*
+ * Do all newer stores precede the step, if it comes after this version? If one does not, the step and what precedes it
+ * can come before that store.
+ */
+static bool all_newer_precede(const lab_thread *t, const lab_version *v)
+{
+    lab_vclock before = t->dep;
+
+    if (v->step != NO_STEP)
+        lab_clock_join(&before, &lab->steps[v->step].dep);
+    for (int32_t n = v->newer; n >= 0; n = lab->versions[n].newer)
+        if (!lab_step_happened_before(lab->versions[n].step, &before))
+            return false;
+    return true;
+}
+
 int32_t lab_c11_choose(lab_thread *t, uint32_t number, const lab_c11_request *q)
 {
     lab_cell *c = lab_cell_of(number);
     int32_t found[MAX_CANDIDATES];
     uint32_t count = 0;
-    bool all_precede = true;
+    uint64_t tried = 0;
 
     if (t->no_step || has_seen(t, &lab->versions[c->newest]))
         return c->newest;
@@ -437,19 +453,18 @@ int32_t lab_c11_choose(lab_thread *t, uint32_t number, const lab_c11_request *q)
             break;
         }
         if ((access == C11_LOAD || at->newer < 0 || !lab->versions[at->newer].modifies) &&
-            (access == C11_STORE || !is_read_too_often(t, number, v)) && is_possible(t, number, v, access, order))
+            (access == C11_STORE || !is_read_too_often(t, number, v)) && is_possible(t, number, v, access, order)) {
+            tried |= (uint64_t)(lab->active != STRATEGY_DPOR || all_newer_precede(t, at)) << count;
             found[count++] = v;
+        }
         if (has_seen(t, at))
             break;
-        all_precede &= at->step == NO_STEP || lab_step_happened_before(at->step, &t->dep);
-        if (lab->active == STRATEGY_DPOR && !all_precede)
-            break;
     }
-    if (lab->run.stale == 0 && count > 1) {
+    if (lab->run.stale == 0 && tried != 1) {
         lab_explore_cut(CUT_STALE);
-        count = 1;
+        tried = 1;
     }
-    uint32_t index = lab_explore_choose_first(count);
+    uint32_t index = lab_explore_choose_among(tried);
     lab->run.stale -= index != 0 && lab->run.stale != UNLIMITED;
     return found[index];
 }
