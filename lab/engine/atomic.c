@@ -261,6 +261,29 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
     return load(t, address, size, order, pc);
 }
 
+u128 lab_atomic_ask(uintptr_t address, size_t size, uintptr_t pc)
+{
+    if (!visible(address))
+        return lab_value_read(address, size);
+    lab_thread *t = lab->current;
+    uint32_t number = lab_cell_find(address, size);
+
+    announce(t, OP_LOAD, address, size, __ATOMIC_SEQ_CST, number, false, pc);
+    lab_sched_point(t);
+    lab_step_make(t, t->op.accesses, t->op.access);
+    lab_cell *c = lab_cell_of(number);
+    if (keeps_versions(c))
+        ensure_history(c);
+    if (is_c11(c))
+        lab_c11_read(t, number, c->newest, __ATOMIC_ACQUIRE);
+    else
+        get(t, __ATOMIC_ACQUIRE, &c->release);
+    u128 value = lab_value_read(address, size);
+    lab_spin_watch(t, number, address, size, c->newest, (uint64_t)value, pc);
+    lab_report_event(OP_LOAD, address, size, __ATOMIC_SEQ_CST, (uint64_t)value, (uint64_t)value, false, pc);
+    return value;
+}
+
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc)
 {
     if (!visible(address))
@@ -272,9 +295,9 @@ u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc)
     return load(t, address, size, __ATOMIC_RELAXED, pc);
 }
 
-/* c11: the access makes this value, right after that version. */
-static void write_after(lab_thread *t, uint32_t number, int32_t after, uintptr_t address, size_t size, u128 value,
-                        int order, bool modifies)
+/* c11: the access makes this value, right after that version. Returns the new one. */
+static int32_t write_after(lab_thread *t, uint32_t number, int32_t after, uintptr_t address, size_t size, u128 value,
+                           int order, bool modifies)
 {
     lab_cell *c = lab_cell_of(number);
     u128 mask = (size == 16 ? ~(u128)0 : ((u128)1 << (8 * size)) - 1) << (8 * (address - c->address));
@@ -284,6 +307,7 @@ static void write_after(lab_thread *t, uint32_t number, int32_t after, uintptr_t
     c->stored_size = (uint32_t)size;
     lab_c11_write(t, number, after, whole, order, modifies);
     lab_value_write(c->address, c->size, lab->versions[c->newest].value);
+    return lab->versions[after].newer;
 }
 
 void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc)
@@ -392,7 +416,7 @@ u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 oper
     lab_cell *c = lab_cell_of(number);
     u128 value = lab_value_combine(kind, old, operand, size);
     if (version >= 0)
-        write_after(t, number, version, address, size, value, order, true);
+        version = write_after(t, number, version, address, size, value, order, true);
     else
         replace(t, c, address, size, value, order);
     lab_report_event(OP_RMW, address, size, order, (uint64_t)old, (uint64_t)value, false, pc);
@@ -431,7 +455,7 @@ static bool compare_exchange(uintptr_t address, size_t size, u128 *expected, u12
     *expected = old;
     if (success) {
         if (version >= 0)
-            write_after(t, number, version, address, size, desired, order, true);
+            version = write_after(t, number, version, address, size, desired, order, true);
         else
             replace(t, c, address, size, desired, order);
         if (desired != old) {
@@ -506,6 +530,17 @@ void lab_atomic_fence(int order, uintptr_t pc)
         t->fenced = true;
         t->sync.at[t->number]++;
     }
+}
+
+/* The thread's later loads read nothing older: coherence holds for what the machine reads too. It acquires nothing. */
+void lab_atomic_observe(lab_thread *t, uint32_t number)
+{
+    lab_cell *c = lab_cell_of(number);
+
+    if (number == NO_CELL || !is_c11(c))
+        return;
+    ensure_history(c);
+    lab_c11_read(t, number, c->newest, __ATOMIC_RELAXED);
 }
 
 /* Every thread executes a full barrier. */

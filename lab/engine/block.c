@@ -48,6 +48,7 @@ static bool wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintpt
         lab_memory_check(address, shadow, pc);
     uint32_t value = *(volatile uint32_t *)address;
     lab_step_make(t, value == expected ? 2 : 1, t->op.access);
+    lab_atomic_observe(t, number);
     lab_report_event(OP_WAIT, address, 4, 0, value, expected, value != expected, pc);
     if (value != expected)
         return true;

@@ -121,7 +121,7 @@ typedef struct lab_version {
     lab_vclock release;   /* what a load that acquires it gets */
     lab_vclock beyond;    /* c11: the same of lab_thread.beyond */
     lab_vclock read;      /* c11: the clock of each thread when it first read this version; NEVER */
-    uint8_t reads[MAX_THREADS]; /* c11: how often each thread has read it when it was not the newest */
+    uint8_t behind[MAX_THREADS]; /* c11: how often each thread has chosen it, or one that it was made from, behind a newer */
 } lab_version;
 
 #define NEVER UINT32_MAX
@@ -357,7 +357,7 @@ typedef struct lab_options {
     uint32_t depth; /* of PCT */
     uint32_t stale;    /* UNLIMITED; otherwise the number in a schedule */
     uint32_t timeouts; /* likewise */
-    uint32_t rereads;  /* likewise, of one old value by one thread */
+    uint32_t behind;   /* likewise, in a row behind the same store, by one thread */
     uint32_t reuses;   /* of freed memory */
     uint32_t weak_failures;
     uint32_t jobs;
@@ -377,7 +377,7 @@ typedef struct lab_options {
 /* What was not tried, because of a limit. */
 #define CUT_TIMEOUTS  0x1u
 #define CUT_STALE     0x2u
-#define CUT_REREADS   0x4u
+#define CUT_BEHIND    0x4u
 #define CUT_DEFERRALS 0x8u
 #define CUT_REUSE     0x10u
 #define CUT_CHOICES   0x20u
@@ -612,6 +612,8 @@ void lab_atomic_fence(int order, uintptr_t pc);
 void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc);
 void lab_atomic_plain_write(uintptr_t address, size_t size);
 void lab_atomic_barrier_all(void);
+u128 lab_atomic_ask(uintptr_t address, size_t size, uintptr_t pc); /* the machine's state: its newest value, acquired */
+void lab_atomic_observe(lab_thread *t, uint32_t cell); /* the machine has read the newest value for t */
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed load that may race */
 
 /* rc11.c */

@@ -303,7 +303,7 @@ static void default_options(lab_options *o)
         .depth = 3,
         .stale = DEFAULT_LIMIT,
         .timeouts = 2,
-        .rereads = 4,
+        .behind = 4,
         .jobs = 1,
         .seed = 1,
         .schedules = 1000000,

@@ -85,7 +85,7 @@ static int32_t new_version(u128 value)
     memset(&v->release, 0, sizeof(v->release));
     memset(&v->beyond, 0, sizeof(v->beyond));
     memset(&v->read, 0xff, sizeof(v->read));
-    memset(v->reads, 0, sizeof(v->reads));
+    memset(v->behind, 0, sizeof(v->behind));
     return (int32_t)lab->run.versions++;
 }
 
@@ -396,10 +396,10 @@ static lab_c11_access access_at(const lab_c11_request *q, const lab_cell *c, int
 }
 
 /*
- * Every store becomes visible eventually. A loop that ends only if something changes reads an old value once: to read
- * it again leads to the same state.
+ * Every store becomes visible eventually, so a thread does not stay behind it for ever. A loop that ends only if
+ * something changes reads an old value once: to read it again leads to the same state.
  */
-static bool is_read_too_often(const lab_thread *t, uint32_t number, int32_t version)
+static bool stays_behind(const lab_thread *t, uint32_t number, int32_t version)
 {
     const lab_version *v = &lab->versions[version];
 
@@ -412,9 +412,9 @@ static bool is_read_too_often(const lab_thread *t, uint32_t number, int32_t vers
             lab->versions[w->version].position >= v->position && lab_spin_is_endless(&t->op))
             return true;
     }
-    if (v->reads[t->number] < lab->options.rereads)
+    if (v->behind[t->number] < lab->options.behind)
         return false;
-    lab_explore_cut(CUT_REREADS);
+    lab_explore_cut(CUT_BEHIND);
     return true;
 }
 
@@ -453,7 +453,7 @@ int32_t lab_c11_choose(lab_thread *t, uint32_t number, const lab_c11_request *q)
             break;
         }
         if ((access == C11_LOAD || at->newer < 0 || !lab->versions[at->newer].modifies) &&
-            (access == C11_STORE || !is_read_too_often(t, number, v)) && is_possible(t, number, v, access, order)) {
+            !stays_behind(t, number, v) && is_possible(t, number, v, access, order)) {
             tried |= (uint64_t)(lab->active != STRATEGY_DPOR || all_newer_precede(t, at)) << count;
             found[count++] = v;
         }
@@ -499,8 +499,12 @@ static void note_read(lab_thread *t, lab_version *v)
 {
     if (t->sync.at[t->number] < v->read.at[t->number])
         v->read.at[t->number] = t->sync.at[t->number];
-    if (v->newer >= 0 && v->reads[t->number] != UINT8_MAX)
-        v->reads[t->number]++;
+}
+
+static void note_behind(const lab_thread *t, lab_version *v)
+{
+    if (v->newer >= 0 && v->behind[t->number] != UINT8_MAX)
+        v->behind[t->number]++;
 }
 
 void lab_c11_read(lab_thread *t, uint32_t number, int32_t version, int order)
@@ -510,6 +514,7 @@ void lab_c11_read(lab_thread *t, uint32_t number, int32_t version, int order)
     if (!t->no_step)
         append(t, draft(t, number, version, C11_LOAD, order));
     note_read(t, v);
+    note_behind(t, v);
     acquire(t, v, order);
 }
 
@@ -520,6 +525,8 @@ void lab_c11_write(lab_thread *t, uint32_t number, int32_t after, u128 value, in
     int32_t made = new_version(value);
     lab_version *v = &lab->versions[made];
 
+    note_behind(t, &lab->versions[after]);
+    memcpy(v->behind, lab->versions[after].behind, sizeof(v->behind));
     if (modifies) {
         note_read(t, &lab->versions[after]);
         acquire(t, &lab->versions[after], order);
