@@ -138,10 +138,8 @@ static void empty_buffer(lab_thread *t)
     t->last_store = 0;
 }
 
-#define MAX_VISIBLE 64
-
 /* The versions that were the newest at some time at which the load may have happened. */
-static uint32_t find_visible(const lab_thread *t, const lab_cell *c, int32_t visible[MAX_VISIBLE])
+static uint32_t find_visible(const lab_thread *t, const lab_cell *c, int32_t visible[MAX_VERSIONS])
 {
     uint32_t count = 0;
 
@@ -153,7 +151,7 @@ static uint32_t find_visible(const lab_thread *t, const lab_cell *c, int32_t vis
             break;
         if (lab->versions[newer->older].when >= t->last_store)
             continue;
-        if (count == MAX_VISIBLE) {
+        if (count == MAX_VERSIONS) {
             lab_explore_cut(CUT_VERSIONS);
             break;
         }
@@ -175,7 +173,7 @@ static bool repeats_old(const lab_thread *t, uint32_t number, const lab_cell *c,
 /* Which version a load reads; 0 is the newest. */
 static int32_t choose_version(lab_thread *t, uint32_t number, const lab_cell *c, uintptr_t pc)
 {
-    int32_t visible[MAX_VISIBLE];
+    int32_t visible[MAX_VERSIONS];
     uint32_t count = 1, index = 0;
 
     visible[0] = c->newest;

@@ -320,6 +320,7 @@ typedef struct lab_run_state {
     uint32_t strong, fences; /* c11: sequentially consistent events; those of them that are fences */
     bool barriers;           /* c11: there was a barrier on all threads */
     uint32_t freed;          /* blocks that may be used again */
+    uint32_t asides;         /* granules with more accesses than slots */
     uint32_t operations;
     uint32_t ordinal;
     uint32_t branches; /* nodes at which more than one thread could run */
@@ -383,6 +384,12 @@ typedef struct lab_options {
 #define CUT_CHOICES   0x20u
 #define CUT_VERSIONS  0x40u
 #define CUT_SLOTS     0x80u
+#define CUT_LENT      0x100u
+
+#define DEFAULT_STALE 3
+#define DEFERRALS     2
+#define MAX_CHOICES   255
+#define MAX_VERSIONS  64
 
 typedef struct lab_result {
     uint32_t cut; /* CUT_: limits of what `exhausted` and `bound` say */
@@ -409,15 +416,32 @@ typedef struct lab_slot {
 
 typedef enum lab_poison { POISON_NONE, POISON_FREED, POISON_ZONE } lab_poison;
 
+#define ASIDE_SLOTS 59
+#define MAX_ASIDE   255
+
+typedef struct lab_aside {
+    uint32_t used;
+    lab_slot slots[ASIDE_SLOTS];
+} lab_aside;
+
 /* The shadow of 8 bytes: their accesses in this schedule, and their cells. One cache line. */
 typedef struct lab_granule {
     uint32_t generation;
     uint8_t used;
     uint8_t last; /* the slot of the last access */
     uint8_t poison;
+    uint8_t aside; /* where the older accesses are that did not fit; 0: none */
     lab_slot slots[SLOTS];
     uint16_t cell[8];
 } lab_granule;
+
+#define MAX_FREED 1024
+
+/* A block that was freed in this schedule, and what the thread that allocates it again gets. */
+typedef struct lab_freed {
+    char *address;
+    lab_vclock clock;
+} lab_freed;
 
 #define MAX_QUEUES  1024
 #define MAX_ENDLESS 1024
@@ -459,6 +483,8 @@ typedef struct lab_engine {
     lab_granule *data_shadow, *arena_shadow;
     uint32_t generation;
 
+    lab_aside *aside;
+    lab_freed *freed;
     lab_cell *cells;
     uint32_t cell_count;
     lab_queue queues[MAX_QUEUES]; /* a hash table */
@@ -750,6 +776,13 @@ bool lab_explore_prepare(const LAB_SCENARIO *scenario); /* FALSE: Setup failed *
 void lab_explore_scenario(const LAB_SCENARIO *scenario);
 double lab_explore_seconds(void);
 bool lab_may_report(void); /* of several processes, the first to find a failure reports it */
+
+/* bounds.c */
+uint32_t lab_bounds_timeouts(const LAB_SCENARIO *scenario);
+uint32_t lab_bounds_reuses(const LAB_SCENARIO *scenario);
+uint32_t lab_bounds_stale(const LAB_SCENARIO *scenario, bool reduced);
+/* " with at most 2 timeouts", or nothing. */
+void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char *text, size_t size);
 
 /* dpor.c */
 uint8_t lab_dpor_pick(lab_node *n, int32_t previous);

@@ -11,9 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEFERRALS       2
-#define STALE           3
-#define MAX_CHOICES     255
 #define QUICK_SCHEDULES 500
 #define SPLIT_DEPTH     6
 #define CYCLE_SCHEDULES 400
@@ -173,17 +170,11 @@ uint32_t lab_explore_choose_among(uint64_t tried)
     return choose(64 - (uint32_t)__builtin_clzll(tried), tried);
 }
 
-/* Without reduction there are too many schedules to read old values without a limit. */
 uint32_t lab_explore_stale(void)
 {
-    bool limited = lab->active == STRATEGY_BOUNDED || lab->active == STRATEGY_PCT || lab->active == STRATEGY_RANDOM ||
-                   lab->options.model == MODEL_TSO;
-
     if (lab->active == STRATEGY_REPLAY)
         return UNLIMITED;
-    if (lab->scenario->StaleReads != 0)
-        return lab->scenario->StaleReads;
-    return lab->options.stale != DEFAULT_LIMIT ? lab->options.stale : limited ? STALE : UNLIMITED;
+    return lab_bounds_stale(lab->scenario, lab->active == STRATEGY_DPOR);
 }
 
 /* The next schedule of a depth-first search; FALSE: there is none. */
@@ -252,12 +243,15 @@ static bool goes_round(void)
     lab_strategy active = lab->active;
     uint32_t node_count = lab->node_count, replay_count = lab->replay_count;
 
-    if (lab->options.weak || lab->kept_nodes != NULL)
+    if (lab->kept_nodes != NULL)
         return false;
+    lab_model model = lab->options.model;
+    lab_set_model(lab_model_names[MODEL_SC]); /* every schedule of which is one of the other models */
     lab->kept_nodes = lab_memory_map(MAX_NODES * sizeof(lab_node));
     memcpy(lab->kept_nodes, lab->nodes, node_count * sizeof(lab_node));
     if (search_cycles())
         return true;
+    lab_set_model(lab_model_names[model]);
     memcpy(lab->nodes, lab->kept_nodes, node_count * sizeof(lab_node));
     lab->node_count = node_count;
     lab->replay_count = replay_count;
@@ -298,6 +292,7 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
     lab->active = active;
     lab->replay_count = 0;
     lab->cells_changed = false;
+    lab->cut = 0;
     uint32_t shared = lab->shared_changes;
     for (;;) {
         if (finds_failure())
@@ -307,8 +302,10 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
             lab->cells_changed = false;
             shared = lab->shared_changes;
             lab->replay_count = 0;
+            lab->cut = 0;
         } else if (!backtrack()) {
             lab->result.exhausted = !truncated;
+            lab->result.cut = truncated ? lab->result.cut : lab->cut;
             return false;
         }
         if (active == STRATEGY_BOUNDED)
@@ -439,7 +436,8 @@ bool lab_explore_prepare(const LAB_SCENARIO *scenario)
     lab->run.kills = scenario->Kills;
     lab->run.weak_failures = scenario->WeakFailures != 0 ? scenario->WeakFailures : lab->options.weak_failures;
     lab->run.deferred = DEFERRALS;
-    lab->run.timeouts = scenario->Timeouts != 0 ? scenario->Timeouts : lab->options.timeouts;
+    lab->run.timeouts = lab_bounds_timeouts(scenario);
+    lab->run.reuses = lab_bounds_reuses(scenario);
     lab_memory_snapshot();
     return true;
 }

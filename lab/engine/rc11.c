@@ -44,8 +44,6 @@
 
 #include <string.h>
 
-#define MAX_CANDIDATES 64
-
 static lab_c11_event *event_at(int32_t index)
 {
     return &lab->c11_events[index];
@@ -437,7 +435,7 @@ static bool all_newer_precede(const lab_thread *t, const lab_version *v)
 int32_t lab_c11_choose(lab_thread *t, uint32_t number, const lab_c11_request *q)
 {
     lab_cell *c = lab_cell_of(number);
-    int32_t found[MAX_CANDIDATES];
+    int32_t found[MAX_VERSIONS];
     uint32_t count = 0;
     uint64_t tried = 0;
 
@@ -448,7 +446,7 @@ int32_t lab_c11_choose(lab_thread *t, uint32_t number, const lab_c11_request *q)
         int order;
         lab_c11_access access = access_at(q, c, v, &order);
 
-        if (count == MAX_CANDIDATES) {
+        if (count == MAX_VERSIONS) {
             lab_explore_cut(CUT_VERSIONS);
             break;
         }

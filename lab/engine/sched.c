@@ -109,7 +109,7 @@ static uint16_t enabled_threads(uint16_t *earliest)
         first = t->deadline < first ? t->deadline : first;
         *earliest |= (uint16_t)((t->deadline == first) << i);
     }
-    if (lab->run.timeouts == 0 && ready != 0 && (timed & ~ready) != 0)
+    if (lab->run.timeouts == 0 && !lab->run.ended && (timed & ~(ready != 0 ? ready : *earliest)) != 0)
         lab_explore_cut(CUT_TIMEOUTS);
     return lab->run.timeouts != 0 ? ready | timed : ready;
 }
