@@ -544,6 +544,8 @@ void lab_atomic_observe(lab_thread *t, uint32_t number)
 /* Every thread executes a full barrier. */
 void lab_atomic_barrier_all(void)
 {
+    if (!lab_sched_active())
+        return;
     if (lab->options.model == MODEL_C11)
         lab_c11_barrier_all();
     else if (lab->options.model == MODEL_TSO)
