@@ -24,14 +24,17 @@ static const char usage[] =
     "usage: %s [options] [scenario...]\n"
     "  --list                 lists the scenarios of this program\n"
     "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
-    "  --model M              memory model: sc (default), tso (x86), c11 (all that the memory orders allow)\n"
+    "  --model M              memory model: sc (default), tso (x86), c11 (RC11: all that the memory orders\n"
+    "                         allow, except load buffering)\n"
     "  --schedules N          the limit per scenario (default 1000000)\n"
     "  --seconds S            the time per scenario (default 10, or its share of --minutes)\n"
     "  --minutes M            the time for all scenarios: each gets its share of what is left\n"
     "  --preemptions N        bounded: the limit per schedule (default 2)\n"
     "  --depth D              pct: the depth of bugs to search for (default 3)\n"
-    "  --stale N              tso, c11: loads per schedule that may miss the newest store (default 3)\n"
-    "  --timeouts N           timeouts per schedule while other threads could run (default 2)\n"
+    "  --stale N              tso, c11: accesses per schedule behind the newest store (default 3; dpor under c11: any)\n"
+    "  --behind N             c11: accesses of a thread in a row behind the same store (default 4; 0: any)\n"
+    "  --timeouts N           timeouts per schedule while other threads could run (default 2; 0: any)\n"
+    "  --reuse N              allocations per schedule that get a block freed before (default 0)\n"
     "  --weak-failures N      spurious failures of weak compare-exchanges per schedule (default 0)\n"
     "  --steps N              a longer schedule is cut off (default 20000)\n"
     "  --patience N           a loop that reads the same values waits for a change after N iterations (default 1)\n"
@@ -48,7 +51,7 @@ const char *const lab_model_names[MODELS] = {"sc", "tso", "c11"};
 void lab_set_model(const char *name)
 {
     for (int i = 0; i < MODELS; i++) {
-        if (strcmp(name, lab_model_names[i]) == 0) {
+        if (strcmp(name, lab_model_names[i]) == 0 || (i == MODEL_C11 && strcmp(name, "rc11") == 0)) {
             lab->options.model = (lab_model)i;
             lab->options.weak = i != MODEL_SC;
             return;
@@ -185,6 +188,7 @@ static lab_result combine(uint32_t jobs)
         all.truncated += r->truncated;
         all.steps += r->steps;
         all.exhausted &= r->exhausted;
+        all.cut |= r->cut;
         all.bound = r->bound < all.bound ? r->bound : all.bound;
         all.seconds = r->seconds > all.seconds ? r->seconds : all.seconds;
         if (r->verdict != VERDICT_NONE && all.verdict == VERDICT_NONE) {
@@ -196,15 +200,17 @@ static lab_result combine(uint32_t jobs)
     return all;
 }
 
-static const char *describe_extent(const lab_result *r)
+static const char *describe_extent(const LAB_SCENARIO *scenario, const lab_result *r)
 {
-    static char text[64];
+    static char text[512];
+    char preemptions[48] = "", limits[400];
 
-    if (r->exhausted)
-        return "exhaustive";
-    if (r->bound < 0)
+    if (!r->exhausted && r->bound < 0)
         return "NOT exhaustive";
-    snprintf(text, sizeof(text), "exhaustive up to %d preemptions", r->bound);
+    if (!r->exhausted)
+        snprintf(preemptions, sizeof(preemptions), " up to %d preemptions", r->bound);
+    lab_bounds_describe(scenario, r, limits, sizeof(limits));
+    snprintf(text, sizeof(text), "exhaustive%s%s", preemptions, limits);
     return text;
 }
 
@@ -212,6 +218,7 @@ static const char *describe_extent(const lab_result *r)
 static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number)
 {
     uint32_t jobs = lab->options.jobs;
+    const char *model = scenario->Model != NULL ? scenario->Model : lab_model_names[lab->options.model];
 
     lab->options.verbose = scenario->Expect == NULL && !lab->options.brief;
     lab->options.to_stderr = tap;
@@ -226,7 +233,7 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
         ended |= outcomes[job].finished != 0;
     const char *wanted = scenario->Expect != NULL ? scenario->Expect : lab_verdict_names[VERDICT_NONE];
     bool good = ended && strcmp(wanted, lab_verdict_names[r.verdict]) == 0;
-    char text[256];
+    char text[768];
     if (!ended)
         snprintf(text, sizeof(text), "the explorer itself failed (status %#x)", host_status);
     else if (r.verdict != VERDICT_NONE)
@@ -235,16 +242,16 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
             lab_verdict_names[r.verdict], r.found_at, r.found_by,
             good || scenario->Expect == NULL ? "" : ", but expected: ", good || scenario->Expect == NULL ? "" : wanted);
     else
-        snprintf(text, sizeof(text), "%s, %lu schedules%s", describe_extent(&r), r.schedules,
+        snprintf(text, sizeof(text), "%s, %lu schedules%s", describe_extent(scenario, &r), r.schedules,
                  good ? "" : ", but a failure was expected");
     if (tap)
         printf("%s %u - %s: %s\n", good ? "ok" : "not ok", number, scenario->Name, text);
     else
-        printf("  %s%s, %lu pruned, %lu cut off, %.1f steps each, %.2f s, %.0f schedules/s, model %s\n",
+        printf("  %s%s, %lu pruned, %lu cut off, %.1f steps each, %.2f s, %.0f schedules/s, model %s%s\n",
                good && scenario->Expect != NULL ? "as expected: " : "", text, r.pruned, r.truncated,
                (double)r.steps / (double)(r.schedules + r.pruned + 1e-9), r.seconds,
                (double)(r.schedules + r.pruned) / (r.seconds + 1e-9),
-               scenario->Model != NULL ? scenario->Model : lab_model_names[lab->options.model]);
+               model, strcmp(model, lab_model_names[MODEL_C11]) == 0 ? " (no load buffering)" : "");
     fflush(stdout);
     return good;
 }
@@ -301,8 +308,9 @@ static void default_options(lab_options *o)
         .strategy = STRATEGY_PORTFOLIO,
         .preemptions = 2,
         .depth = 3,
-        .stale = 3,
+        .stale = DEFAULT_LIMIT,
         .timeouts = 2,
+        .behind = 4,
         .jobs = 1,
         .seed = 1,
         .schedules = 1000000,
@@ -327,7 +335,9 @@ static bool take_option(arguments *a, const char *name, const char *value)
         {"--preemptions", &o->preemptions},
         {"--depth", &o->depth},
         {"--stale", &o->stale},
+        {"--behind", &o->behind},
         {"--timeouts", &o->timeouts},
+        {"--reuse", &o->reuses},
         {"--weak-failures", &o->weak_failures},
         {"--steps", &o->max_steps},
         {"--patience", &o->patience},
@@ -336,7 +346,9 @@ static bool take_option(arguments *a, const char *name, const char *value)
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (strcmp(name, numbers[i].name) == 0) {
-            *numbers[i].target = number(value);
+            bool limits = numbers[i].target == &o->stale || numbers[i].target == &o->behind ||
+                          numbers[i].target == &o->timeouts;
+            *numbers[i].target = limits && number(value) == 0 ? UNLIMITED : number(value);
             return true;
         }
     }
