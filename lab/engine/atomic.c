@@ -571,6 +571,33 @@ void lab_atomic_barrier_all(void)
             exchange_views(&lab->run.threads[i]);
 }
 
+void lab_atomic_give(lab_thread *t, uint32_t number, bool adds)
+{
+    lab_cell *c = lab_cell_of(number);
+
+    if (!adds)
+        memset(&c->release, 0, sizeof(c->release));
+    lab_clock_join(&c->release, &t->sync);
+    t->sync.at[t->number]++;
+    if (lab->options.model != MODEL_C11)
+        return;
+    uint16_t *view = view_copy(lab->thread_view[t->number]);
+    if (adds && c->newest >= 0)
+        view_join_copy(view, lab->versions[c->newest].view);
+    new_version(c)->view = view;
+}
+
+void lab_atomic_take(lab_thread *t, uint32_t number)
+{
+    const lab_cell *c = lab_cell_of(number);
+
+    lab_clock_join(&t->sync, &c->release);
+    if (lab->options.model == MODEL_C11 && c->newest >= 0)
+        view_join_copy(lab->thread_view[t->number], lab->versions[c->newest].view);
+    if (lab->options.model == MODEL_TSO)
+        exchange_views(t);
+}
+
 void lab_atomic_begin(void)
 {
     if (!lab->options.weak)

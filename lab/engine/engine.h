@@ -27,8 +27,8 @@
 #define MAX_NODES      65536
 #define MAX_STEPS      65536
 #define MAX_OPERATIONS 64
-#define MAX_TLS        512
-#define STACK_SIZE     (256 * 1024)
+#define MAX_TLS        4096
+#define STACK_SIZE     (1024 * 1024)
 #define CYCLE_STEPS    1000 /* the length of a schedule in which states are compared */
 #define NO_STEP        (-1)
 #define NO_CELL        0
@@ -63,7 +63,9 @@ typedef enum lab_op_kind {
     OP_SPAWN,
     OP_JOIN,
     OP_END,
-    OP_LOCAL
+    OP_LOCAL,
+    OP_CALL, /* of a function that the explorer provides: lab/posix */
+    OP_EXIT  /* of the process */
 } lab_op_kind;
 
 #define MAX_ACCESSES 3
@@ -128,6 +130,15 @@ typedef enum lab_thread_state {
     THREAD_DONE
 } lab_thread_state;
 
+/*
+ * A step that its thread can make only while a condition holds: the lock is free, the thread has ended. Until then the
+ * thread is not chosen, unless it has a deadline: then it may be chosen to time out.
+ */
+typedef struct lab_gate {
+    bool (*is_open)(const struct lab_thread *t);
+    void (*describe)(const struct lab_thread *t, char *buffer, size_t size); /* what t waits for */
+} lab_gate;
+
 #define MAX_WATCHED 64
 #define MAX_LENT    24
 
@@ -173,6 +184,9 @@ typedef struct lab_thread {
     u128 desired;      /* what it writes */
     uint64_t deadline; /* interrupt time; 0: none */
     uint32_t expected;
+    const lab_gate *gate; /* of its next step; NULL: none */
+    bool did_not_block;   /* the last wait found another value */
+    int error;            /* errno */
     uint32_t steps;
     int32_t last_step;
     int32_t last_interrupt; /* the step that sent the last interrupt */
@@ -242,6 +256,7 @@ typedef struct lab_event { /* for the trace */
     uintptr_t pc;
     uint64_t before, after;
     uintptr_t callers[EVENT_CALLERS]; /* return addresses, innermost first */
+    const char *call;                 /* OP_CALL: the function */
 } lab_event;
 
 typedef enum lab_verdict {
@@ -261,6 +276,8 @@ typedef enum lab_verdict {
     VERDICT_LINEARIZABILITY,
     VERDICT_ENDLESS,
     VERDICT_UNSUPPORTED,
+    VERDICT_MISUSE,
+    VERDICT_EXIT,
     VERDICTS
 } lab_verdict;
 
@@ -393,6 +410,7 @@ typedef struct lab_engine {
     const LAB_SCENARIO *scenario;
     lab_run_state run;
     lab_run_state start; /* the state with which every schedule begins */
+    bool started;        /* main has been called: what is allocated before belongs to the program */
     bool running;        /* a schedule is running: accesses are steps */
     bool preparing;      /* Setup is running */
     bool failing;        /* a failure is being recorded */
@@ -569,6 +587,9 @@ void lab_atomic_plain_write(uintptr_t address, size_t size);
 void lab_atomic_barrier_all(void);
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed load that may race */
 void lab_atomic_begin(void);
+/* Synchronization that is not an access to memory: what t has done happens before what a taker does from now on. */
+void lab_atomic_give(lab_thread *t, uint32_t cell, bool adds); /* adds: to what others have given */
+void lab_atomic_take(lab_thread *t, uint32_t cell);
 
 /* sched.c */
 void lab_sched_point(lab_thread *t);     /* t has announced its next step; returns when t is chosen */
@@ -620,10 +641,24 @@ void lab_step_make(lab_thread *t, int count, const lab_access *accesses);
 void lab_step_local(lab_thread *t, lab_op_kind kind, uintptr_t pc); /* a complete step that accesses nothing */
 void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab_vclock *before);
 
+/* The last step also depends on the last write of that cell, and could not have come before it. */
+void lab_step_follow(lab_thread *t, uint32_t cell, bool readers_too);
+/* The last step ends the process: it could have come before any step of the other threads. */
+void lab_step_follow_all(lab_thread *t);
+
 static inline bool lab_step_happened_before(int32_t step, const lab_vclock *clock)
 {
     const lab_step *s = &lab->steps[step];
     return clock->at[s->thread] >= s->ordinal;
+}
+
+/* gate.c */
+/* A step of t that waits for its gate. FALSE: it has timed out. The accesses have been announced. */
+bool lab_gate_pass(lab_thread *t, const lab_gate *gate, uint64_t deadline);
+
+static inline bool lab_gate_is_closed(const lab_thread *t)
+{
+    return t->gate != NULL && t->state == THREAD_READY && !t->gate->is_open(t);
 }
 
 /* thread.c */
@@ -639,7 +674,8 @@ void lab_process_kill(lab_thread *t) __attribute__((noreturn));
 
 /* block.c */
 bool lab_block_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintptr_t pc);
-void lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc);
+uint32_t lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc); /* the number of woken threads */
+void lab_block_requeue(uintptr_t from, uintptr_t to, uint32_t count); /* part of the step that was just made */
 void lab_block_wake(lab_thread *t);
 void lab_block_interrupt(uint32_t number, uintptr_t pc);
 uint64_t lab_block_clock(uintptr_t pc);
@@ -702,6 +738,8 @@ bool lab_replay_run(const LAB_SCENARIO *scenario, const char *decisions);
 void lab_report_failure(void);
 void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after,
                       bool flag, uintptr_t pc);
+/* A call of a function that the explorer provides, on the object at the address. */
+void lab_report_call(const char *call, uintptr_t address, uint64_t result, bool failed, uintptr_t pc);
 char *lab_report_token(char *buffer, size_t size);
 void lab_report_place(uintptr_t pc, char *buffer, size_t size);
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size);

@@ -11,6 +11,7 @@
  */
 #include "engine.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,6 +42,8 @@ const char *const lab_verdict_names[VERDICTS] = {
     [VERDICT_LINEARIZABILITY] = "not linearizable",
     [VERDICT_ENDLESS] = "endless",
     [VERDICT_UNSUPPORTED] = "unsupported",
+    [VERDICT_MISUSE] = "misuse",
+    [VERDICT_EXIT] = "exit status",
 };
 
 /* Switching. */
@@ -57,9 +60,13 @@ void lab_sched_switch(lab_thread *next)
 
     if (t == next)
         return;
+    if (t != NULL)
+        t->error = errno;
     swap_tls(t != NULL ? t->tls : lab->main_tls, next != NULL ? next->tls : lab->main_tls);
     lab->current = next;
     lab_fiber_switch(t != NULL ? &t->sp : &lab->main_sp, next != NULL ? next->sp : lab->main_sp);
+    if (t != NULL)
+        errno = t->error;
 }
 
 void lab_sched_leave(lab_run_end end)
@@ -99,9 +106,11 @@ static uint16_t enabled_threads(uint16_t *earliest)
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         const lab_thread *t = &lab->run.threads[i];
 
-        ready |= (uint16_t)((t->state == THREAD_READY && (!t->asleep || t->may_give_up) && t->yielded == 0) << i);
+        bool closed = lab_gate_is_closed(t);
+        ready |= (uint16_t)((t->state == THREAD_READY && (!t->asleep || t->may_give_up) && t->yielded == 0 && !closed)
+                            << i);
         ready |= (uint16_t)((t->state == THREAD_BLOCKED && t->interrupt_pending && !t->in_interrupt) << i);
-        if (t->state != THREAD_BLOCKED || t->deadline == 0)
+        if ((t->state != THREAD_BLOCKED && !closed) || t->deadline == 0)
             continue;
         timed |= (uint16_t)((t->deadline < lab->run.now + FAR_AWAY) << i);
         if (t->deadline < first)
@@ -116,7 +125,7 @@ static uint16_t enabled_threads(uint16_t *earliest)
 static bool somebody_is_ready(void)
 {
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
-        if (lab->run.threads[i].state == THREAD_READY)
+        if (lab->run.threads[i].state == THREAD_READY && !lab_gate_is_closed(&lab->run.threads[i]))
             return true;
     return false;
 }
@@ -177,6 +186,8 @@ static lab_thread *next_thread(void)
     if (enabled == 0)
         enabled = next_round(earliest);
     lab_thread *next = &lab->run.threads[lab_explore_pick(enabled)];
+    if (lab_gate_is_closed(next))
+        time_out(next, earliest >> next->number & 1);
     if (next->state == THREAD_BLOCKED) {
         if (!next->interrupt_pending || next->in_interrupt)
             time_out(next, earliest >> next->number & 1);
