@@ -134,6 +134,8 @@ typedef enum lab_thread_state {
  * A step that its thread can make only while a condition holds: the lock is free, the thread has ended. Until then the
  * thread is not chosen, unless it has a deadline: then it may be chosen to time out.
  */
+struct lab_thread;
+
 typedef struct lab_gate {
     bool (*is_open)(const struct lab_thread *t);
     void (*describe)(const struct lab_thread *t, char *buffer, size_t size); /* what t waits for */
@@ -152,7 +154,9 @@ typedef struct lab_watched {
     uint64_t callers; /* a hash of the return addresses: the same function may be called from two places */
 } lab_watched;
 
-typedef struct lab_thread {
+typedef struct lab_thread lab_thread;
+
+struct lab_thread {
     void *sp;
     char *stack; /* lowest address; the stack of thread n is slot n of the arena */
     uint16_t number;
@@ -215,7 +219,7 @@ typedef struct lab_thread {
     uint32_t watched_count;
     lab_watched watch[MAX_WATCHED]; /* from here on only the used part is restored */
     uint8_t tls[MAX_TLS];
-} lab_thread;
+};
 
 /* The search tree: one node for each decision of the current schedule. */
 
@@ -391,7 +395,7 @@ typedef struct lab_granule {
     uint16_t cell[8];
 } lab_granule;
 
-#define MAX_QUEUES  1024
+#define MAX_QUEUES  16384
 #define MAX_ENDLESS 1024
 
 /* The cell that represents the threads blocked on an address. */
@@ -416,6 +420,7 @@ typedef struct lab_engine {
     bool failing;        /* a failure is being recorded */
     bool quiet;          /* no thread runs: Invariant, Finish */
     bool tracing;
+    bool uses_cancellation; /* a schedule has called pthread_cancel: waits look whether they were cancelled */
     bool tracking;       /* cycle.c: states are compared */
     lab_thread *current; /* NULL: the explorer itself */
     void *main_sp;
@@ -475,6 +480,11 @@ typedef struct lab_engine {
     struct lab_cycle_states *cycles;
     bool cycle_found;     /* the failure is a cycle */
     uint32_t cycle_event; /* the event from which on the schedule repeats */
+
+    /* posix/program.c */
+    bool is_program; /* not scenarios, but a program with main, or functions given by name */
+    bool is_muted;
+    int output[2], sink, capture; /* descriptors */
 
     lab_event *events;
     uint32_t event_count;
@@ -666,6 +676,7 @@ lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char
 void lab_thread_exit(void) __attribute__((noreturn));
 bool lab_thread_dies(lab_thread *t);                       /* a choice, before a step */
 void lab_thread_terminate(void) __attribute__((noreturn)); /* like lab_thread_exit, without notifying the machine */
+uint32_t lab_thread_end_cell(const lab_thread *t); /* written by its last step */
 void lab_thread_start_all(void);
 
 /* process.c */

@@ -1,6 +1,8 @@
 /* main.c: the program that a test becomes. Every scenario runs in a process of its own. */
 #include "engine.h"
 
+#include "../posix/program.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +19,7 @@
 #define SECONDS       10   /* per scenario, by default */
 #define LEAST_SECONDS 0.05 /* even if less is left */
 
-extern const LAB_SCENARIO *const __start_lab_scenarios[] __attribute__((weak));
-extern const LAB_SCENARIO *const __stop_lab_scenarios[] __attribute__((weak));
+int __wrap_main(int argc, char **argv);
 
 static const char usage[] =
     "usage: %s [options] [scenario...]\n"
@@ -41,6 +42,8 @@ static const char usage[] =
     "  --replay TOKEN         runs one schedule again and shows it\n"
     "  --strict               a schedule that is cut off is a failure\n"
     "  --brief                reports only the verdict of a failure: no minimised schedule, no trace\n"
+    "  --function NAME        explores a function of the program instead of main\n"
+    "  --argument WORD        an argument of main\n"
     "  --tap                  output for a test harness\n";
 
 const char *const lab_model_names[MODELS] = {"sc", "tso", "c11"};
@@ -93,7 +96,7 @@ static void set_processors(char **argv, const char *count)
 
 static const LAB_SCENARIO *find_scenario(const char *name, size_t length)
 {
-    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+    for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
         if (strlen((*s)->Name) == length && strncmp((*s)->Name, name, length) == 0)
             return *s;
     return NULL;
@@ -135,6 +138,7 @@ static void run_worker(const LAB_SCENARIO *scenario, uint32_t job)
     lab->options.job = job;
     lab->options.seed += job;
     lab_explore_scenario(scenario);
+    lab_program_unmute();
     outcomes[job].result = lab->result;
     outcomes[job].finished = 1;
     fflush(stdout);
@@ -356,6 +360,10 @@ static bool take_option(arguments *a, const char *name, const char *value)
         o->seed = strtoull(value, NULL, 10);
     else if (strcmp(name, "--processors") == 0)
         a->processors = value;
+    else if (strcmp(name, "--function") == 0)
+        lab_program_add_function(value);
+    else if (strcmp(name, "--argument") == 0)
+        lab_program_add_argument(value);
     else if (strcmp(name, "--replay") == 0)
         a->token = value;
     else
@@ -407,7 +415,7 @@ static unsigned count_chosen(const arguments *a)
 {
     unsigned count = 0;
 
-    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+    for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
         count += is_chosen(a, (*s)->Name);
     return count;
 }
@@ -436,7 +444,7 @@ static unsigned run_scenarios(const arguments *a)
     unsigned count = 0, bad = 0, chosen = count_chosen(a);
     double most = lab->options.seconds, until = seconds_now() + a->minutes * 60;
 
-    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+    for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
         if (is_chosen(a, (*s)->Name)) {
             lab->options.seconds = share(a, most, until, chosen - count);
             unsigned own = a->first_number + count++;
@@ -447,11 +455,14 @@ static unsigned run_scenarios(const arguments *a)
     return count == 0 ? 1 : bad;
 }
 
-int main(int argc, char **argv)
+/* The linker gives it the name main, and the program's own main the name __real_main (--wrap). */
+int __wrap_main(int argc, char **argv)
 {
     arguments a = {.argc = argc, .argv = argv, .first_number = 1, .processors = getenv("INTERLOCK_PROCESSORS")};
 
     lab_memory_initialize();
+    lab->started = true;
+    lab_program_set_name(argv[0]);
     default_options(&lab->options);
     if (!take_arguments(&a, argc, argv)) {
         fprintf(stderr, usage, argv[0]);
@@ -463,7 +474,7 @@ int main(int argc, char **argv)
     set_processors(argv, a.processors != NULL ? a.processors : "2");
     outcomes = mmap(NULL, MAX_JOBS * sizeof(*outcomes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (a.list) {
-        for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+        for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
             printf("%s\n", (*s)->Name);
         return 0;
     }

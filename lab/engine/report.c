@@ -5,6 +5,8 @@
  */
 #include "engine.h"
 
+#include "../posix/program.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -63,6 +65,15 @@ void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int orde
         .after = after,
     };
     find_callers(e);
+}
+
+void lab_report_call(const char *call, uintptr_t address, uint64_t result, bool failed, uintptr_t pc)
+{
+    uint32_t count = lab->event_count;
+
+    lab_report_event(OP_CALL, address, 0, 0, 0, result, failed, pc);
+    if (lab->event_count != count)
+        lab->events[count].call = call;
 }
 
 void lab_report_place(uintptr_t pc, char *buffer, size_t size)
@@ -346,6 +357,7 @@ static const char *const kind_names[] = {
     [OP_CAS] = "cas",           [OP_FENCE] = "fence",    [OP_WAIT] = "wait",   [OP_WAKE] = "wake",
     [OP_TIMEOUT] = "times out", [OP_RESUME] = "resumes", [OP_CLOCK] = "clock", [OP_INTERRUPT] = "interrupt",
     [OP_SPAWN] = "spawns",      [OP_JOIN] = "joins",     [OP_END] = "ends",    [OP_LOCAL] = "chooses",
+    [OP_CALL] = "calls",        [OP_EXIT] = "exits",
 };
 
 static const char *order_name(int order)
@@ -388,6 +400,20 @@ static void describe_event(const lab_event *e, char *text, size_t size)
         break;
     case OP_LOCAL:
         snprintf(text, size, "chooses %lu of %lu", e->after, e->before);
+        break;
+    case OP_CALL:
+        if (e->address == 0)
+            snprintf(text, size, "%s", e->call);
+        else if (e->flag)
+            snprintf(text, size, "%s(%s) = %s", e->call, symbol, strerrorname_np((int)e->after));
+        else
+            snprintf(text, size, "%s(%s)", e->call, symbol);
+        break;
+    case OP_JOIN:
+        snprintf(text, size, e->after < MAX_THREADS ? "joins %c" : "joins", (char)('a' + e->after));
+        break;
+    case OP_EXIT:
+        snprintf(text, size, "ends the program, status %lu", e->after);
         break;
     case OP_SPAWN:
         snprintf(text, size, "starts thread %c", (char)('a' + e->after));
@@ -554,6 +580,7 @@ void lab_report_failure(void)
 {
     static char token[65536];
 
+    lab_program_unmute();
     open_program();
     places = calloc(MAX_PLACES, sizeof(place));
     place_count = 0;
@@ -572,6 +599,7 @@ void lab_report_failure(void)
     printf("\n");
     if (lab->event_count != 0)
         print_trace();
+    lab_program_print_output();
     printf("\n  replay: %s\n", lab_report_token(token, sizeof(token)));
     fflush(stdout);
     free(places);

@@ -11,6 +11,8 @@
  */
 #include "engine.h"
 
+#include "../posix/program.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -285,6 +287,7 @@ bool lab_sched_prepare(void (*setup)(void))
 
 lab_run_end lab_sched_run(void)
 {
+    lab_program_mute();
     lab->generation++;
     lab_memory_restore();
     lab_atomic_begin();

@@ -5,6 +5,8 @@
  */
 #include "engine.h"
 
+#include "../posix/program.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,11 +71,14 @@ static void on_tick(int number, siginfo_t *information, void *context)
     lab_sched_fail(VERDICT_ENDLESS, place_of(context), "no step%s in %u seconds", where(), limit);
 }
 
-static void on_exit_of_program(void)
+static void on_exit_of_program(int status, void *unused)
 {
+    (void)unused;
     if (!is_program_running())
         return;
-    atexit(on_exit_of_program); /* for the next schedule */
+    on_exit(on_exit_of_program, NULL); /* for the next schedule */
+    if (lab->is_program && lab_sched_active())
+        lab_program_exit(status);
     lab_sched_fail(VERDICT_CRASH, 0, "the program ends the process%s", where());
 }
 
@@ -90,5 +95,5 @@ void lab_signals_install(void)
         sigaction(faults[i], &fault, NULL);
     sigaction(SIGPROF, &tick, NULL);
     setitimer(ITIMER_PROF, &second, NULL);
-    atexit(on_exit_of_program);
+    on_exit(on_exit_of_program, NULL);
 }
