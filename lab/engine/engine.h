@@ -68,7 +68,7 @@ typedef enum lab_op_kind {
     OP_EXIT  /* of the process */
 } lab_op_kind;
 
-#define MAX_ACCESSES 3
+#define MAX_ACCESSES 4
 
 typedef struct lab_access {
     uint32_t cell;

@@ -89,8 +89,9 @@ static void sleep_until(uint64_t deadline, const char *call, uintptr_t pc)
     lab_report_call(call, 0, 0, false, pc);
     lab_posix_announce(NULL, pc);
     lab_step_access(t, lab_cell_pseudo(PSEUDO_CLOCK), true);
+    lab_posix_access_cancel(t);
     bool woken = lab_gate_pass(t, &sleep_gate, deadline);
-    lab_step_make(t, 1, t->op.access);
+    lab_step_make(t, t->op.accesses, t->op.access);
     if (woken)
         lab_posix_test_cancel(t);
     lab_report_call("wakes up", 0, 0, false, pc);

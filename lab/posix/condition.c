@@ -73,15 +73,16 @@ static void queue(lab_thread *t, pthread_cond_t *condition, pthread_mutex_t *mut
     lab_posix_announce(condition, pc);
     lab_step_access(t, lab_posix_entry(condition), true);
     lab_step_access(t, lab_posix_exit_cell(mutex), true);
+    lab_posix_access_cancel(t);
     lab_sched_point(t);
     check(condition, call, pc);
-    lab_step_make(t, 2, t->op.access);
+    lab_step_make(t, t->op.accesses, t->op.access);
     lab_report_call(call, (uintptr_t)condition, 0, false, pc);
     p->condition = (uintptr_t)condition;
-    p->signaled = false;
+    p->signaled = lab_posix_is_cancelled(t);
     mutexes[t->number] = mutex;
     lab_posix_mutex_leave(mutex, call, pc);
-    if (lab->run.spurious != 0 && lab_explore_choose(2) == 1) {
+    if (!p->signaled && lab->run.spurious != 0 && lab_explore_choose(2) == 1) {
         lab->run.spurious--;
         lab_report_event(OP_RESUME, (uintptr_t)condition, 4, 0, 0, 0, true, pc);
         p->signaled = true;

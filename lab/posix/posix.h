@@ -86,6 +86,7 @@ bool lab_posix_deadline(clockid_t clock, const struct timespec *time, uint64_t *
 /* Cancellation: before and after a call that is a cancellation point. */
 bool lab_posix_is_cancelled(const lab_thread *t);
 void lab_posix_test_cancel(lab_thread *t);
+void lab_posix_access_cancel(lab_thread *t); /* the announced step looks whether t was cancelled */
 void lab_posix_end_thread(void *result) __attribute__((noreturn));
 
 /* mutex.c, for condition variables */

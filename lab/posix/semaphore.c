@@ -78,6 +78,8 @@ static int wait(sem_t *semaphore, uint64_t deadline, const char *call, uintptr_t
     lab_posix_announce(semaphore, pc);
     uint32_t entry = lab_posix_entry(semaphore), exit = lab_posix_exit_cell(semaphore);
     lab_step_access(t, entry, true);
+    lab_posix_access_cancel(t);
+    int passing = t->op.accesses;
     if (deadline != 0) {
         lab_step_access(t, exit, false);
         lab_step_access(t, lab_cell_pseudo(PSEUDO_CLOCK), true);
@@ -89,7 +91,7 @@ static int wait(sem_t *semaphore, uint64_t deadline, const char *call, uintptr_t
         return error(ETIMEDOUT);
     }
     check(semaphore, call, pc);
-    lab_step_make(t, deadline != 0 ? 2 : 1, t->op.access);
+    lab_step_make(t, deadline != 0 ? passing + 1 : passing, t->op.access);
     lab_step_follow(t, exit, false);
     if (state_of(semaphore)->value == 0)
         lab_posix_test_cancel(t);

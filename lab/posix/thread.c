@@ -89,6 +89,8 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     };
     t->entry = (uintptr_t)start;
     t->runs_exit = true;
+    if (lab->tracing && lab->event_count != 0 && lab->events[lab->event_count - 1].kind == OP_SPAWN)
+        lab->events[lab->event_count - 1].pc = CALLER;
     *thread = t->number + 1u;
     lab_cycle_sweep();
     return 0;
@@ -302,6 +304,7 @@ static int join(pthread_t thread, void **result, uint64_t deadline, bool tries, 
     lab_posix_test_cancel(t);
     lab_posix_announce(NULL, pc);
     t->joined = (uint8_t)target;
+    lab_posix_access_cancel(t);
     if (deadline != 0 || tries)
         lab_step_access(t, ended, false);
     if (deadline != 0)
@@ -373,6 +376,12 @@ bool lab_posix_is_cancelled(const lab_thread *t)
 {
     const lab_posix_thread *p = &lab_posix_threads[t->number];
     return p->cancel_pending && !p->cancel_disabled;
+}
+
+void lab_posix_access_cancel(lab_thread *t)
+{
+    if (lab->uses_cancellation && !lab_posix_threads[t->number].cancel_disabled)
+        lab_step_access(t, cancel_cell(t->number), false);
 }
 
 void lab_posix_test_cancel(lab_thread *t)
