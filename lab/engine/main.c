@@ -462,7 +462,7 @@ int __wrap_main(int argc, char **argv)
 
     lab_memory_initialize();
     lab->started = true;
-    lab_program_set_name(argv[0]);
+    lab_program_begin(argv[0]);
     default_options(&lab->options);
     if (!take_arguments(&a, argc, argv)) {
         fprintf(stderr, usage, argv[0]);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -315,8 +316,9 @@ const LAB_SCENARIO *const *lab_program_scenarios(void)
     return scenarios;
 }
 
-void lab_program_set_name(char *name)
+void lab_program_begin(char *name)
 {
+    __libc_single_threaded = 0; /* C++ counts references atomically from the start */
     arguments[0] = name;
 }
 

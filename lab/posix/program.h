@@ -11,7 +11,7 @@
 const LAB_SCENARIO *const *lab_program_scenarios(void);
 void lab_program_add_function(const char *name);
 void lab_program_add_argument(const char *word);
-void lab_program_set_name(char *name);
+void lab_program_begin(char *name);
 void lab_program_run(void *unused); /* its first thread */
 uintptr_t lab_program_entry(void);
 void lab_program_exit(int status) __attribute__((noreturn));
