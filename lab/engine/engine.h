@@ -344,6 +344,10 @@ typedef struct lab_options {
     bool to_stderr; /* report failures there: stdout belongs to a test harness */
     bool plain;     /* every plain access is a step too */
     bool brief;     /* report only the verdict of a failure */
+    bool calls;     /* the trace shows calls of the library, not the steps inside of them */
+    const char *html;     /* a page with the trace is written there */
+    const char *progress; /* not NULL: how far the search is, on the terminal */
+    const char *checkpoint;
     bool strict;    /* a truncated schedule is a failure */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
@@ -477,6 +481,7 @@ typedef struct lab_engine {
     size_t printed_length;
     uintptr_t failure_pc;
     uint8_t failure_thread;
+    uintptr_t failure_callers[EVENT_CALLERS]; /* of the failing thread, innermost first */
     struct lab_cycle_states *cycles;
     bool cycle_found;     /* the failure is a cycle */
     uint32_t cycle_event; /* the event from which on the schedule repeats */
@@ -752,6 +757,8 @@ void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int orde
 /* A call of a function that the explorer provides, on the object at the address. */
 void lab_report_call(const char *call, uintptr_t address, uint64_t result, bool failed, uintptr_t pc);
 char *lab_report_token(char *buffer, size_t size);
+/* The return addresses of the running thread, from pc on. */
+void lab_report_callers(uintptr_t callers[EVENT_CALLERS], uintptr_t pc);
 void lab_report_place(uintptr_t pc, char *buffer, size_t size);
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size);
 void lab_report_print(const char *text); /* replaces what the two functions above have written by names */

@@ -88,6 +88,7 @@ void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
     lab->verdict = verdict;
     lab->failure_pc = pc;
     lab->failure_thread = lab->current != NULL ? lab->current->number : MAX_THREADS;
+    lab_report_callers(lab->failure_callers, pc != 0 ? pc : 1);
     va_start(arguments, format);
     vsnprintf(lab->text, sizeof(lab->text), format, arguments);
     va_end(arguments);

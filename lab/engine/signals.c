@@ -39,6 +39,13 @@ static const char *where(void)
     return lab->preparing ? " in Setup" : lab->quiet ? " in Invariant or Finish" : "";
 }
 
+static void __attribute__((noreturn)) fail_by_signal(int number, uintptr_t pc, uintptr_t address)
+{
+    if (number == SIGABRT)
+        lab_sched_fail(VERDICT_CRASH, 0, "the program aborts%s", where());
+    lab_sched_fail(VERDICT_CRASH, pc, "signal %d (%s)%s, address %#lx", number, strsignal(number), where(), address);
+}
+
 static void on_fault(int number, siginfo_t *information, void *context)
 {
     uintptr_t address = (uintptr_t)information->si_addr;
@@ -46,8 +53,7 @@ static void on_fault(int number, siginfo_t *information, void *context)
     if (number == SIGSEGV && lab_memory_take_fault(address))
         return;
     if (is_program_running())
-        lab_sched_fail(VERDICT_CRASH, place_of(context), "signal %d (%s)%s, address %#lx", number, strsignal(number),
-                       where(), address);
+        fail_by_signal(number, number == SIGABRT ? 0 : place_of(context), address);
     static const char text[] = "lab: a signal outside a schedule\n";
     (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     signal(number, SIG_DFL);

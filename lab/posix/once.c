@@ -38,6 +38,14 @@ static bool begin(const once_object *o, const char *call, uintptr_t pc)
         *o->state = RUNS;
         return true;
     }
+    if (*o->state == DONE) { /* for ever: the order makes no difference, and this is no step */
+        const lab_cell *c = lab_cell_of(lab_posix_exit_cell(o->object));
+
+        if (c->last_write != NO_STEP)
+            lab_clock_join(&lab->current->dep, &lab->steps[c->last_write].dep);
+        lab_atomic_take(lab->current, lab_posix_exit_cell(o->object));
+        return false;
+    }
     lab_thread *t = lab_posix_announce(o->object, pc);
     uint32_t entry = lab_posix_entry(o->object), exit = lab_posix_exit_cell(o->object);
     t->operand = (uintptr_t)o->state;

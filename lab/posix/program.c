@@ -358,7 +358,7 @@ void lab_program_unmute(void)
 
 void lab_program_print_output(void)
 {
-    char line[1024];
+    char line[1024], last[1024] = "";
 
     if (!lab->is_program || lab->output[0] == 0)
         return;
@@ -368,6 +368,9 @@ void lab_program_print_output(void)
         return;
     rewind(output);
     while (fgets(line, sizeof(line), output) != NULL) {
+        if (strcmp(line, last) == 0)
+            continue;
+        strcpy(last, line);
         printf("%s    | %s", any ? "" : "  output of this schedule:\n", line);
         if (strchr(line, '\n') == NULL)
             printf("\n");

@@ -163,10 +163,10 @@ CORRECT(cxx_latch)
          [&] { second = 1; latch.arrive_and_wait(); assert(first == 1); });
 }
 
-BROKEN(cxx_latch_of_three, "lost wakeup") // the word that the first thread sleeps on has changed
+BROKEN(cxx_latch_one_arrives, "deadlock")
 {
-    std::latch latch(3);
-    both([&] { latch.arrive_and_wait(); }, [&] { latch.arrive_and_wait(); });
+    std::latch latch(2);
+    both([&] { latch.arrive_and_wait(); }, [] {});
 }
 
 CORRECT(cxx_barrier)

@@ -3,6 +3,7 @@
  * replaces this process's child; its folder is removed before it runs, so that nothing is left behind if it is killed.
  */
 #include "command.h"
+#include "describe.h"
 #include "words.h"
 
 #include <errno.h>
@@ -118,6 +119,9 @@ static int link_program(const words *objects, const words *extra, bool cxx, cons
             strncmp(extra->word[w], "-Wl,", 4) == 0 || strcmp(extra->word[w], "-static") == 0 ||
             strcmp(extra->word[w], "-pthread") == 0)
             words_add(&command, extra->word[w]);
+    for (size_t w = 0; w < extra->count; w++)
+        if (strcmp(extra->word[w], "-lgtest_main") == 0 || strcmp(extra->word[w], "-lgmock_main") == 0)
+            words_add(&command, "-Wl,-u,main"); /* it is in a library */
     words_add(&command, "-o");
     words_add(&command, program);
     return words_run(&command);
@@ -226,6 +230,7 @@ static int run_program(lab_command *c, const char *folder, const char *program)
     }
     for (size_t w = 0; w < c->options.count; w++)
         words_add(&command, c->options.word[w]);
+    setenv("INTERLOCK_COMMAND", place_command(), 1);
     setenv("INTERLOCK_LAB_PROGRAM", c->files.word[0], 1);
     int status = words_run(&command);
     close(file);
@@ -239,6 +244,8 @@ int command_lab(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "--scale") == 0)
         return count_lines(argc - 2, argv + 2);
+    if (argc == 4 && strcmp(argv[1], "--describe") == 0)
+        return describe_variable(argv[2], argv[3]);
     take_words(&c, argc, argv);
     if (c.help) {
         fputs(usage, stdout);
