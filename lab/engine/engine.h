@@ -346,8 +346,8 @@ typedef struct lab_options {
     bool brief;     /* report only the verdict of a failure */
     bool calls;     /* the trace shows calls of the library, not the steps inside of them */
     const char *html;     /* a page with the trace is written there */
-    const char *progress; /* not NULL: how far the search is, on the terminal */
-    const char *checkpoint;
+    bool show_progress;   /* on the terminal */
+    const char *checkpoint; /* a file from which the search continues; NULL: none */
     bool strict;    /* a truncated schedule is a failure */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
@@ -490,6 +490,8 @@ typedef struct lab_engine {
     bool is_program; /* not scenarios, but a program with main, or functions given by name */
     bool is_muted;
     int output[2], sink, capture; /* descriptors */
+
+    double progress_began, progress_shown, progress_saved; /* progress.c */
 
     lab_event *events;
     uint32_t event_count;
@@ -739,6 +741,11 @@ uint32_t lab_random_below(uint32_t limit);
 uint8_t lab_random_pick(uint16_t enabled);
 uint8_t lab_random_pick_pct(uint16_t enabled);
 void lab_random_prepare(lab_strategy active);
+
+/* progress.c */
+bool lab_progress_resume(void);     /* the tree of an earlier run is there to be continued */
+bool lab_progress_is_stopped(void); /* shows and saves it now and then; TRUE: the user wants it to end */
+void lab_progress_finish(bool complete);
 
 /* minimise.c */
 void lab_minimise(void);

@@ -266,10 +266,10 @@ static bool is_over(uint64_t schedules, double until)
 
 static bool search_tree(lab_strategy active, uint64_t schedules, double until)
 {
-    bool truncated = false;
+    lab->replay_count = 0;
+    bool truncated = active == STRATEGY_DPOR && lab_progress_resume() && lab->result.truncated != 0;
 
     lab->active = active;
-    lab->replay_count = 0;
     lab->cells_changed = false;
     uint32_t shared = lab->shared_changes;
     for (;;) {
@@ -286,7 +286,7 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
         }
         if (active == STRATEGY_BOUNDED)
             lab_bounded_count();
-        if (is_over(schedules, until))
+        if (lab_progress_is_stopped() || is_over(schedules, until))
             return false;
     }
 }
@@ -433,6 +433,7 @@ void lab_explore_scenario(const LAB_SCENARIO *scenario)
         return;
     }
     bool found = search();
+    lab_progress_finish(found || lab->result.exhausted);
     lab->result.seconds = lab_explore_seconds() - start;
     if (found) {
         lab->result.verdict = lab->verdict;

@@ -17,6 +17,7 @@
 #define MAX_JOBS   64
 #define MAX_DEPTH  16
 
+#define SCHEDULES     1000000
 #define SECONDS       10   /* per scenario, by default */
 #define LEAST_SECONDS 0.05 /* even if less is left */
 
@@ -44,6 +45,7 @@ static const char usage[] =
     "  --strict               a schedule that is cut off is a failure\n"
     "  --calls                shows calls of the library, not the steps inside of them\n"
     "  --html FILE            writes the trace of a failure as a page to look at\n"
+    "  --checkpoint FILE      searches with dpor alone; FILE.SCENARIO keeps how far it came, and the same command continues\n"
     "  --brief                reports only the verdict of a failure: no minimised schedule, no trace\n"
     "  --function NAME        explores a function of the program instead of main\n"
     "  --argument WORD        an argument of main\n"
@@ -169,6 +171,7 @@ bool lab_may_report(void)
 
 static void run_worker(const LAB_SCENARIO *scenario, uint32_t job)
 {
+    lab->options.show_progress &= job == 0;
     if (lab->options.to_stderr)
         dup2(STDERR_FILENO, STDOUT_FILENO);
     lab->options.job = job;
@@ -193,6 +196,8 @@ static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
         if (workers[job] == 0)
             run_worker(scenario, job);
     }
+    if (lab->options.checkpoint != NULL)
+        signal(SIGINT, SIG_IGN); /* the workers save first */
     while (left != 0) {
         int status;
         pid_t ended = waitpid(-1, &status, 0);
@@ -255,6 +260,7 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
 
     lab->options.verbose = scenario->Expect == NULL && !lab->options.brief;
     lab->options.to_stderr = tap;
+    lab->options.show_progress = !tap && isatty(STDERR_FILENO);
     if (!tap)
         printf("%s: ", scenario->Name);
     if (lab->options.verbose && !tap)
@@ -334,7 +340,7 @@ static void default_options(lab_options *o)
         .timeouts = 2,
         .jobs = 1,
         .seed = 1,
-        .schedules = 1000000,
+        .schedules = SCHEDULES,
         .max_steps = 20000,
         .patience = 1,
     };
@@ -377,7 +383,7 @@ static bool take_option(arguments *a, const char *name, const char *value)
     static const char *const options[] = {"--preemptions", "--depth", "--stale", "--timeouts", "--weak-failures", "--steps",
                                           "--patience", "--jobs", "--first-number", "--strategy", "--model", "--schedules",
                                           "--seconds", "--minutes", "--seed", "--processors", "--replay", "--function",
-                                          "--argument", "--html"};
+                                          "--argument", "--html", "--checkpoint"};
     bool known = false;
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
@@ -427,6 +433,8 @@ static bool take_option(arguments *a, const char *name, const char *value)
         lab_program_add_function(value);
     else if (strcmp(name, "--argument") == 0)
         lab_program_add_argument(value);
+    else if (strcmp(name, "--checkpoint") == 0)
+        o->checkpoint = value;
     else if (strcmp(name, "--html") == 0)
         o->html = value;
     else if (strcmp(name, "--replay") == 0)
@@ -467,6 +475,11 @@ static void limit_options(lab_options *o, double minutes)
     o->depth = o->depth > MAX_DEPTH ? MAX_DEPTH : o->depth;
     o->max_steps = o->max_steps > MAX_STEPS - 64 ? MAX_STEPS - 64 : o->max_steps;
     o->patience = o->patience == 0 ? 1 : o->patience;
+    if (o->checkpoint != NULL) { /* what was found at random is not in the tree */
+        o->strategy = STRATEGY_DPOR;
+        o->schedules = o->schedules == SCHEDULES ? UINT64_MAX : o->schedules;
+        o->seconds = o->seconds <= 0 ? 1e9 : o->seconds;
+    }
     if (o->seconds <= 0)
         o->seconds = minutes > 0 ? minutes * 60 : SECONDS;
 }
