@@ -176,3 +176,32 @@ static void second_for_ever(void)
     alternate(1);
 }
 LAB_SCENARIO(starvation_for_ever, .Threads = {first_for_ever, second_for_ever}, .MaximumSchedules = 50);
+
+/* The same under the weak model: every sequentially consistent schedule is one of its schedules. */
+LAB_SCENARIO(livelock_polite_c11, .Threads = {polite_first, polite_second}, .Model = "c11", .Expect = "livelock");
+LAB_SCENARIO(starvation_barging_c11, .Threads = {barge, acquire_once}, .Model = "c11", .Expect = "starvation");
+
+/* Readers that relieve each other: the writer needs a moment in which there is none. */
+static uint32_t readers;
+
+static void read_for_ever(void)
+{
+    for (;;) {
+        __atomic_fetch_add(&readers, 1, __ATOMIC_ACQUIRE);
+        LabProgress();
+        __atomic_fetch_sub(&readers, 1, __ATOMIC_RELEASE);
+    }
+}
+
+static void write_once(void)
+{
+    uint32_t none = 0;
+    while (!__atomic_compare_exchange_n(&readers, &none, 0x100, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        none = 0;
+    LabProgress();
+    __atomic_fetch_sub(&readers, 0x100, __ATOMIC_RELEASE);
+}
+LAB_SCENARIO(starvation_of_writer, .Threads = {read_for_ever, read_for_ever, write_once}, .Model = "sc",
+             .Expect = "starvation");
+LAB_SCENARIO(starvation_of_writer_c11, .Threads = {read_for_ever, read_for_ever, write_once}, .Model = "c11",
+             .Expect = "starvation");

@@ -50,6 +50,7 @@ void LabJoin(unsigned number)
         lab_step_make(t, 0, NULL);
     }
     lab_clock_join(&t->sync, &target->sync);
+    lab_clock_join(&t->beyond, &target->beyond);
     lab_clock_join(&t->dep, &target->dep);
 }
 

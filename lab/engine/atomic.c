@@ -1,34 +1,23 @@
 /*
  * atomic.c: atomic accesses and the memory models.
  *
- * Memory always holds the newest value of every variable. Under the model "sc" a load reads that value. Under "c11"
- * each store is kept as a version, and a load may read any version that happens-before does not hide from it:
- *
- * 1. A thread's view has, for each cell, the oldest version that it may still read: never older than what it read or
- *    wrote last.
- * 2. A release store carries the view of its thread; an acquire load that reads it joins that view into its own.
- * 3. A read-modify-write reads the newest version and carries the view of that version too (release sequence).
- * 4. Sequentially consistent accesses exchange views with one common view before and after. This is slightly stronger
- *    than C11 where they are mixed with weaker accesses, so every failure found is a failure by C11 too.
- * 5. Every store becomes visible eventually: a thread that repeats a load with nothing else in between reads a newer
- *    version if there is one (if there is none, lab_sched_point puts it to sleep).
- *
- * Loads are not reordered with later stores (no out-of-thin-air, and no load buffering either).
+ * Memory always holds the newest value of every variable. Under the model "sc" a load reads that value. Under the other
+ * two each store is kept as a version, and a load may read an older one. rc11.c decides which, for the model "c11".
  *
  * Under "tso", the model of x86, all stores reach memory in one order, and a load may overtake earlier stores of its
  * own thread: it reads memory as it was at some time between the thread's last load, locked instruction or fence and
  * its last store, except that a thread sees its own stores at once. So the order of stores matters even if they are to
- * different variables.
+ * different variables. A thread that repeats a load with nothing else in between reads a newer version if there is one:
+ * every store becomes visible eventually.
  *
- * Happens-before, for data races, follows the same releases and acquires in both models.
+ * Happens-before, for data races, follows releases and acquires in the same way in all models. A release sequence is a
+ * store and the read-modify-writes that continue it, as in C++20.
  */
 #include "engine.h"
 
 #include "value.h"
 
 #include <string.h>
-
-#define VIEW_HEADER 64 /* a copied view begins with the number of its cells */
 
 static bool acquires(int order)
 {
@@ -41,90 +30,45 @@ static bool releases(int order)
     return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
 }
 
-/* Views. */
-
-static uint16_t *view_copy(const uint16_t *view)
-{
-    size_t size = lab->cell_count * sizeof(uint16_t);
-    size_t used = (lab->run.view_used + 63) & ~63ul;
-
-    if (used + VIEW_HEADER + size > lab->view_room)
-        lab_sched_leave(RUN_TRUNCATED);
-    uint16_t *copy = (uint16_t *)((char *)lab->views + used + VIEW_HEADER);
-    memcpy(copy, view, size);
-    ((uint32_t *)copy)[-1] = lab->cell_count;
-    lab->run.view_used = used + VIEW_HEADER + size;
-    return copy;
-}
-
-static void view_join(uint16_t *into, const uint16_t *from, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        into[i] = into[i] > from[i] ? into[i] : from[i];
-}
-
-/* A copy has only the cells that existed when it was made. */
-static void view_join_copy(uint16_t *into, const uint16_t *copy)
-{
-    view_join(into, copy, ((const uint32_t *)copy)[-1]);
-}
-
-static void exchange_views(lab_thread *t)
-{
-    if (lab->options.model == MODEL_TSO) {
-        t->seen_until = lab->run.stores; /* a fence: the store buffer is empty */
-        t->last_store = 0;
-        return;
-    }
-    view_join(lab->thread_view[t->number], lab->sc_view, lab->cell_count);
-    memcpy(lab->sc_view, lab->thread_view[t->number], lab->cell_count * sizeof(uint16_t));
-}
-
 /* Versions. */
-
-static u128 cell_value(const lab_cell *c)
-{
-    return c->size <= 16 ? lab_value_read(c->address, c->size) : 0;
-}
 
 static bool keeps_versions(const lab_cell *c)
 {
     return lab->options.weak && c->size <= 16;
 }
 
+static bool is_c11(const lab_cell *c)
+{
+    return lab->options.model == MODEL_C11 && c->size <= 16;
+}
+
 static lab_version *new_version(lab_cell *c)
 {
-    if (lab->run.versions == MAX_STEPS || c->stamp == UINT16_MAX)
+    if (lab->run.versions == MAX_STEPS)
         lab_sched_leave(RUN_TRUNCATED);
     lab_version *v = &lab->versions[lab->run.versions];
     v->older = c->newest;
-    v->stamp = ++c->stamp;
-    v->value = cell_value(c);
+    v->value = lab_value_read(c->address, c->size);
     v->when = ++lab->run.stores;
-    v->view = NULL;
     c->newest = (int32_t)lab->run.versions++;
     return v;
 }
 
-/*
- * The history restarts when a plain access, or one that the explorer did not see, has written the variable. If it wrote
- * only a neighbour in the same cell, the variable still carries what its last store left.
- */
 static void ensure_history(lab_cell *c)
 {
-    if (c->newest >= 0 && lab->versions[c->newest].value == cell_value(c))
+    if (lab->options.model == MODEL_C11) {
+        lab_c11_ensure_history(c);
         return;
-    uint16_t *view = c->neighbour && c->newest >= 0 ? lab->versions[c->newest].view : NULL;
-    if (!c->neighbour) {
-        memset(&c->release, 0, sizeof(c->release));
-        c->writer = MAX_THREADS;
     }
+    if (c->newest >= 0 && lab->versions[c->newest].value == lab_value_read(c->address, c->size))
+        return;
+    if (!c->neighbour)
+        memset(&c->release, 0, sizeof(c->release));
     c->newest = -1;
     c->neighbour = false;
     lab_version *v = new_version(c);
     v->writer = MAX_THREADS;
     v->when = 0;
-    v->view = view;
     v->release = c->release;
 }
 
@@ -136,7 +80,6 @@ static void plain_write(lab_cell *c, uintptr_t address, size_t size)
     }
     c->newest = -1;
     c->neighbour = false;
-    c->writer = MAX_THREADS;
     memset(&c->release, 0, sizeof(c->release));
 }
 
@@ -154,17 +97,9 @@ void lab_atomic_plain_write(uintptr_t address, size_t size)
     }
 }
 
-static void get(lab_thread *t, int order, const lab_vclock *release, const uint16_t *view)
+static void get(lab_thread *t, int order, const lab_vclock *release)
 {
-    if (acquires(order)) {
-        lab_clock_join(&t->sync, release);
-        if (view != NULL)
-            view_join_copy(lab->thread_view[t->number], view);
-    } else {
-        lab_clock_join(&t->fence_acquire, release);
-        if (view != NULL)
-            view_join_copy(lab->acquire_view[t->number], view);
-    }
+    lab_clock_join(acquires(order) ? &t->sync : &t->fence_acquire, release);
 }
 
 /* What a store leaves for a load that acquires it. */
@@ -172,6 +107,8 @@ static void give(lab_thread *t, lab_cell *c, uintptr_t address, size_t size, int
 {
     c->stored = address;
     c->stored_size = (uint32_t)size;
+    if (!rmw && !releases(order))
+        memset(&c->release, 0, sizeof(c->release));
     if (releases(order)) {
         if (rmw)
             lab_clock_join(&c->release, &t->sync);
@@ -179,104 +116,78 @@ static void give(lab_thread *t, lab_cell *c, uintptr_t address, size_t size, int
             c->release = t->sync;
         t->sync.at[t->number]++;
     } else if (t->fenced) {
-        if (rmw)
-            lab_clock_join(&c->release, &t->fence_release);
-        else
-            c->release = t->fence_release;
-    } else if (!rmw && c->writer != t->number) {
-        memset(&c->release, 0, sizeof(c->release));
+        lab_clock_join(&c->release, &t->fence_release);
     }
-    c->writer = t->number;
 }
 
-static void store_version(lab_thread *t, uint32_t number, lab_cell *c, int order, bool rmw)
+/* tso. */
+
+static void store_version(lab_thread *t, lab_cell *c)
 {
     if (!keeps_versions(c))
         return;
-    const lab_version *replaced = c->newest >= 0 ? &lab->versions[c->newest] : NULL;
-    uint16_t *view = rmw && replaced != NULL ? replaced->view : NULL;
     lab_version *v = new_version(c);
-    lab->thread_view[t->number][number] = v->stamp;
     t->last_store = v->when;
-    if (lab->options.model == MODEL_C11 && releases(order)) {
-        uint16_t *own = view_copy(lab->thread_view[t->number]);
-        if (view != NULL)
-            view_join_copy(own, view);
-        view = own;
-    } else if (lab->options.model == MODEL_C11 && t->fenced) {
-        uint16_t *own = view_copy(lab->release_view[t->number]);
-        if (view != NULL)
-            view_join_copy(own, view);
-        view = own;
-    }
-    v->view = view;
     v->release = c->release;
-    v->writer = t->number;
+    v->writer = (uint8_t)t->number;
 }
 
-#define MAX_VISIBLE 8
+static void empty_buffer(lab_thread *t)
+{
+    t->seen_until = lab->run.stores;
+    t->last_store = 0;
+}
 
 /* The versions that were the newest at some time at which the load may have happened. */
-static uint32_t find_visible_tso(const lab_thread *t, const lab_cell *c, int32_t visible[MAX_VISIBLE])
+static uint32_t find_visible(const lab_thread *t, const lab_cell *c, int32_t visible[MAX_VERSIONS])
 {
     uint32_t count = 0;
 
     visible[count++] = c->newest;
-    for (int32_t v = c->newest; count < MAX_VISIBLE; v = lab->versions[v].older) {
+    for (int32_t v = c->newest;; v = lab->versions[v].older) {
         const lab_version *newer = &lab->versions[v];
 
         if (newer->writer == t->number || newer->when <= t->seen_until || newer->older < 0)
             break;
-        if (lab->versions[newer->older].when < t->last_store)
-            visible[count++] = newer->older;
+        if (lab->versions[newer->older].when >= t->last_store)
+            continue;
+        if (count == MAX_VERSIONS) {
+            lab_explore_cut(CUT_VERSIONS);
+            break;
+        }
+        visible[count++] = newer->older;
     }
     return count;
 }
 
-static uint32_t find_visible_c11(const lab_thread *t, uint32_t number, const lab_cell *c, uint16_t oldest,
-                                 int32_t visible[MAX_VISIBLE])
+static bool repeats_old(const lab_thread *t, uint32_t number, const lab_cell *c, uintptr_t pc)
 {
-    uint32_t count = 0;
-
-    oldest = lab->thread_view[t->number][number] > oldest ? lab->thread_view[t->number][number] : oldest;
-    for (int32_t v = c->newest; v >= 0 && count < MAX_VISIBLE && (count == 0 || lab->versions[v].stamp >= oldest);
-         v = lab->versions[v].older)
-        visible[count++] = v;
-    return count;
-}
-
-/* A repeated load must not read the same old version again: every store becomes visible eventually. */
-static uint16_t oldest_for_repeated(const lab_thread *t, uint32_t number, const lab_cell *c, uintptr_t pc)
-{
-    uint16_t oldest = 0;
-
     for (uint32_t i = 0; i < t->watched_count; i++) {
         const lab_watched *w = &t->watch[i];
-        if (w->pc == pc && w->cell == number && w->callers == t->op.callers && w->stamp < c->stamp &&
-            w->stamp >= oldest)
-            oldest = (uint16_t)(w->stamp + 1);
+        if (w->pc == pc && w->cell == number && w->callers == t->op.callers && w->version < c->newest)
+            return true;
     }
-    return oldest;
+    return false;
 }
 
 /* Which version a load reads; 0 is the newest. */
-static lab_version *choose_version(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t pc)
+static int32_t choose_version(lab_thread *t, uint32_t number, const lab_cell *c, uintptr_t pc)
 {
-    int32_t visible[MAX_VISIBLE];
-    uint16_t oldest = oldest_for_repeated(t, number, c, pc);
-    uint32_t count = 1;
+    int32_t visible[MAX_VERSIONS];
+    uint32_t count = 1, index = 0;
 
     visible[0] = c->newest;
-    if (lab->options.model == MODEL_C11)
-        count = find_visible_c11(t, number, c, oldest, visible);
-    else if (oldest == 0)
-        count = find_visible_tso(t, c, visible);
-    uint32_t index = lab->run.stale != 0 ? lab_explore_choose(count) : 0;
-    lab_version *v = &lab->versions[visible[index]];
-    lab->run.stale -= index != 0;
+    if (!repeats_old(t, number, c, pc))
+        count = find_visible(t, c, visible);
+    if (lab->run.stale != 0)
+        index = lab_explore_choose(count);
+    else if (count > 1)
+        lab_explore_cut(CUT_STALE);
+    lab->run.stale -= index != 0 && lab->run.stale != UNLIMITED;
+    const lab_version *v = &lab->versions[visible[index]];
     if (v->writer != t->number && v->when > t->seen_until)
         t->seen_until = v->when;
-    return v;
+    return visible[index];
 }
 
 static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t size, int order, uint32_t number,
@@ -290,7 +201,7 @@ static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t 
     t->op.callers = kind == OP_LOAD || kind == OP_CAS || kind == OP_RMW ? lab_spin_callers(t) : 0;
     t->op.accesses = 1;
     t->op.access[0] = (lab_access){number, write};
-    if (lab->options.model == MODEL_TSO ? write : lab->options.weak && order == __ATOMIC_SEQ_CST)
+    if (lab->options.model == MODEL_TSO && (write || kind == OP_FENCE))
         t->op.access[t->op.accesses++] = (lab_access){lab_cell_pseudo(PSEUDO_STRONG), true};
 }
 
@@ -305,34 +216,34 @@ static void wrote(lab_thread *t, uint32_t number)
     lab_spin_changed(number);
 }
 
-/* The value that the announced load reads: the newest, or an older one that the model allows. */
+/* The announced step is made: a load of the newest value, or of an older one that the model allows. */
 static u128 load(lab_thread *t, uintptr_t address, size_t size, int order, uintptr_t pc)
 {
     uint32_t number = t->op.access[0].cell;
     lab_cell *c = lab_cell_of(number);
-    bool stale = false;
+    int32_t version = -1;
     u128 value;
 
-    if (keeps_versions(c)) {
-        ensure_history(c);
-        bool strong = order == __ATOMIC_SEQ_CST && lab->options.model == MODEL_C11;
-        if (strong)
-            exchange_views(t);
-        const lab_version *v = choose_version(t, number, c, pc);
-        stale = v->stamp != c->stamp;
-        lab->thread_view[t->number][number] = v->stamp;
-        value = v->value >> (8 * (address - c->address));
-        value = size == 16 ? value : value & (((u128)1 << (8 * size)) - 1);
-        get(t, order, &v->release, v->view);
-        if (strong)
-            exchange_views(t);
-        lab_spin_watch(t, number, address, size, v->stamp, (uint64_t)value, pc);
-    } else {
+    if (!keeps_versions(c)) {
+        lab_step_make(t, t->op.accesses, t->op.access);
         value = lab_value_read(address, size);
-        get(t, order, &c->release, NULL);
-        lab_spin_watch(t, number, address, size, c->stamp, (uint64_t)value, pc);
+        get(t, order, &c->release);
+    } else {
+        ensure_history(c);
+        if (is_c11(c)) {
+            version = lab_c11_choose(t, number, &(lab_c11_request){.access = C11_LOAD, .order = order});
+            lab_step_make(t, t->op.accesses, t->op.access);
+            lab_c11_read(t, number, version, order);
+        } else {
+            lab_step_make(t, t->op.accesses, t->op.access);
+            version = choose_version(t, number, c, pc);
+            get(t, order, &lab->versions[version].release);
+        }
+        value = lab_c11_value(c, version, address, size);
     }
-    lab_report_event(OP_LOAD, address, size, order, (uint64_t)value, (uint64_t)value, stale, pc);
+    lab_spin_watch(t, number, address, size, version, (uint64_t)value, pc);
+    lab_report_event(OP_LOAD, address, size, order, (uint64_t)value, (uint64_t)value, version != c->newest && version >= 0,
+                     pc);
     return value;
 }
 
@@ -345,8 +256,30 @@ u128 lab_atomic_load(uintptr_t address, size_t size, int order, uintptr_t pc)
     announce(t, OP_LOAD, address, size, order, lab_cell_find(address, size), false, pc);
     lab_sched_point(t);
     lab_race_access(address, size, false, true, pc);
-    lab_step_make(t, t->op.accesses, t->op.access);
     return load(t, address, size, order, pc);
+}
+
+u128 lab_atomic_ask(uintptr_t address, size_t size, uintptr_t pc)
+{
+    if (!visible(address))
+        return lab_value_read(address, size);
+    lab_thread *t = lab->current;
+    uint32_t number = lab_cell_find(address, size);
+
+    announce(t, OP_LOAD, address, size, __ATOMIC_SEQ_CST, number, false, pc);
+    lab_sched_point(t);
+    lab_step_make(t, t->op.accesses, t->op.access);
+    lab_cell *c = lab_cell_of(number);
+    if (keeps_versions(c))
+        ensure_history(c);
+    if (is_c11(c))
+        lab_c11_read(t, number, c->newest, __ATOMIC_ACQUIRE);
+    else
+        get(t, __ATOMIC_ACQUIRE, &c->release);
+    u128 value = lab_value_read(address, size);
+    lab_spin_watch(t, number, address, size, c->newest, (uint64_t)value, pc);
+    lab_report_event(OP_LOAD, address, size, __ATOMIC_SEQ_CST, (uint64_t)value, (uint64_t)value, false, pc);
+    return value;
 }
 
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc)
@@ -357,8 +290,22 @@ u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc)
 
     announce(t, OP_LOAD, address, size, __ATOMIC_RELAXED, lab_cell_find(address, size), false, pc);
     lab_sched_point(t);
-    lab_step_make(t, t->op.accesses, t->op.access);
     return load(t, address, size, __ATOMIC_RELAXED, pc);
+}
+
+/* c11: the access makes this value, right after that version. Returns the new one. */
+static int32_t write_after(lab_thread *t, uint32_t number, int32_t after, uintptr_t address, size_t size, u128 value,
+                           int order, bool modifies)
+{
+    lab_cell *c = lab_cell_of(number);
+    u128 mask = (size == 16 ? ~(u128)0 : ((u128)1 << (8 * size)) - 1) << (8 * (address - c->address));
+    u128 whole = (lab->versions[after].value & ~mask) | (value << (8 * (address - c->address)) & mask);
+
+    c->stored = address;
+    c->stored_size = (uint32_t)size;
+    lab_c11_write(t, number, after, whole, order, modifies);
+    lab_value_write(c->address, c->size, lab->versions[c->newest].value);
+    return lab->versions[after].newer;
 }
 
 void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uintptr_t pc)
@@ -374,20 +321,28 @@ void lab_atomic_store(uintptr_t address, size_t size, u128 value, int order, uin
     t->desired = value;
     lab_sched_point(t);
     lab_race_access(address, size, true, true, pc);
-    lab_step_make(t, t->op.accesses, t->op.access);
     lab_cell *c = lab_cell_of(number);
     u128 old = lab_value_read(address, size);
-    if (keeps_versions(c)) {
+    /* A store to a part of the cell keeps the rest of it, and what that carried: like a read-modify-write. */
+    if (is_c11(c)) {
+        bool modifies = size != c->size;
+        lab_c11_request request = {.access = modifies ? C11_MODIFY : C11_STORE, .order = order};
+
         ensure_history(c);
-        if (order == __ATOMIC_SEQ_CST)
-            exchange_views(t);
+        int32_t after = lab_c11_choose(t, number, &request);
+        lab_step_make(t, t->op.accesses, t->op.access);
+        write_after(t, number, after, address, size, value, modifies && releases(order) ? __ATOMIC_RELEASE : order,
+                    modifies);
+    } else {
+        lab_step_make(t, t->op.accesses, t->op.access);
+        if (keeps_versions(c))
+            ensure_history(c);
+        lab_value_write(address, size, value);
+        give(t, c, address, size, order, size != c->size);
+        store_version(t, c);
+        if (lab->options.weak && order == __ATOMIC_SEQ_CST)
+            empty_buffer(t);
     }
-    lab_value_write(address, size, value);
-    /* A store to a part of the cell keeps what the rest of the cell carried. */
-    give(t, c, address, size, order, size != c->size);
-    store_version(t, number, c, order, size != c->size);
-    if (lab->options.weak && order == __ATOMIC_SEQ_CST)
-        exchange_views(t);
     lab_report_event(OP_STORE, address, size, order, (uint64_t)old, (uint64_t)value, false, pc);
     wrote(t, number);
 }
@@ -410,20 +365,31 @@ void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc)
     wrote(t, number);
 }
 
-/* Reads the newest version and replaces it. */
-static void replace(lab_thread *t, uint32_t number, lab_cell *c, uintptr_t address, size_t size, u128 value, int order)
+/* sc, tso: reads the newest value and replaces it. */
+static void replace(lab_thread *t, lab_cell *c, uintptr_t address, size_t size, u128 value, int order)
 {
-    bool strong = lab->options.model == MODEL_TSO || (lab->options.weak && order == __ATOMIC_SEQ_CST);
-
-    if (strong)
-        exchange_views(t);
-    const lab_version *v = keeps_versions(c) ? &lab->versions[c->newest] : NULL;
-    get(t, order, v != NULL ? &v->release : &c->release, v != NULL ? v->view : NULL);
+    if (lab->options.weak)
+        empty_buffer(t);
+    get(t, order, &c->release);
     lab_value_write(address, size, value);
     give(t, c, address, size, order, true);
-    store_version(t, number, c, order, true);
-    if (strong)
-        exchange_views(t);
+    store_version(t, c);
+    if (lab->options.weak)
+        empty_buffer(t);
+}
+
+/* An access that reads: which version, if versions are kept, and its value. */
+static u128 look(lab_thread *t, uint32_t number, lab_c11_request request, int32_t *version)
+{
+    lab_cell *c = lab_cell_of(number);
+
+    *version = -1;
+    if (keeps_versions(c))
+        ensure_history(c);
+    if (!is_c11(c))
+        return lab_value_read(request.address, request.size);
+    *version = lab_c11_choose(t, number, &request);
+    return lab_c11_value(c, *version, request.address, request.size);
 }
 
 u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 operand, int order, uintptr_t pc)
@@ -435,24 +401,27 @@ u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 oper
     }
     lab_thread *t = lab->current;
     uint32_t number = lab_cell_find(address, size);
+    int32_t version;
 
     announce(t, OP_RMW, address, size, order, number, true, pc);
     t->operand = operand;
     t->rmw = (uint8_t)kind;
     lab_sched_point(t);
     lab_race_access(address, size, true, true, pc);
+    lab_c11_request request = {.access = C11_MODIFY, .order = order, .address = address, .size = size};
+    u128 old = look(t, number, request, &version);
     lab_step_make(t, t->op.accesses, t->op.access);
     lab_cell *c = lab_cell_of(number);
-    if (keeps_versions(c))
-        ensure_history(c);
-    u128 old = lab_value_read(address, size);
     u128 value = lab_value_combine(kind, old, operand, size);
-    replace(t, number, c, address, size, value, order);
+    if (version >= 0)
+        version = write_after(t, number, version, address, size, value, order, true);
+    else
+        replace(t, c, address, size, value, order);
     lab_report_event(OP_RMW, address, size, order, (uint64_t)old, (uint64_t)value, false, pc);
     if (value != old)
         wrote(t, number);
     else
-        lab_spin_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
+        lab_spin_watch(t, number, address, size, version, (uint64_t)old, pc);
     return old;
 }
 
@@ -462,12 +431,15 @@ static bool compare_exchange(uintptr_t address, size_t size, u128 *expected, u12
 {
     lab_thread *t = lab->current;
     uint32_t number = lab_cell_find(address, size);
+    int32_t version;
 
     announce(t, OP_CAS, address, size, order, number, true, pc);
     t->operand = *expected;
     t->desired = desired;
     lab_sched_point(t);
-    u128 old = lab_value_read(address, size);
+    lab_c11_request request = {.access = C11_MODIFY, .order = order, .compares = true, .failure = failure,
+                               .expected = *expected, .address = address, .size = size};
+    u128 old = look(t, number, request, &version);
     bool success = old == *expected;
     if (success && weak && lab->run.weak_failures != 0 && lab_explore_choose(2) == 1) {
         lab->run.weak_failures--;
@@ -477,25 +449,25 @@ static bool compare_exchange(uintptr_t address, size_t size, u128 *expected, u12
     lab_race_access(address, size, success, true, pc);
     lab_step_make(t, t->op.accesses, made);
     lab_cell *c = lab_cell_of(number);
-    if (keeps_versions(c))
-        ensure_history(c);
     lab_report_event(OP_CAS, address, size, order, (uint64_t)old, (uint64_t)desired, !success, pc);
     *expected = old;
     if (success) {
-        replace(t, number, c, address, size, desired, order);
+        if (version >= 0)
+            version = write_after(t, number, version, address, size, desired, order, true);
+        else
+            replace(t, c, address, size, desired, order);
         if (desired != old) {
             wrote(t, number);
             return true;
         }
+    } else if (version >= 0) {
+        lab_c11_read(t, number, version, failure);
     } else {
-        const lab_version *v = keeps_versions(c) ? &lab->versions[c->newest] : NULL;
-        if (v != NULL)
-            lab->thread_view[t->number][number] = v->stamp;
-        if (lab->options.model == MODEL_TSO)
-            exchange_views(t);
-        get(t, failure, v != NULL ? &v->release : &c->release, v != NULL ? v->view : NULL);
+        if (lab->options.weak)
+            empty_buffer(t);
+        get(t, failure, &c->release);
     }
-    lab_spin_watch(t, number, address, size, c->stamp, (uint64_t)old, pc);
+    lab_spin_watch(t, number, address, size, version, (uint64_t)old, pc);
     return success;
 }
 
@@ -539,72 +511,66 @@ void lab_atomic_fence(int order, uintptr_t pc)
     if (!lab_sched_active())
         return;
     lab_thread *t = lab->current;
-    if (lab->options.weak && order == __ATOMIC_SEQ_CST) {
+    if (lab->options.model == MODEL_TSO && order == __ATOMIC_SEQ_CST) {
         announce(t, OP_FENCE, 0, 0, order, NO_CELL, false, pc);
         lab_sched_point(t);
         lab_step_make(t, t->op.accesses, t->op.access);
+        empty_buffer(t);
+    }
+    if (lab->options.weak && order == __ATOMIC_SEQ_CST)
         lab_report_event(OP_FENCE, 0, 0, order, 0, 0, false, pc);
-    }
-    if (acquires(order)) {
+    if (acquires(order))
         lab_clock_join(&t->sync, &t->fence_acquire);
-        if (lab->options.weak)
-            view_join(lab->thread_view[t->number], lab->acquire_view[t->number], lab->cell_count);
-    }
+    if (lab->options.model == MODEL_C11 && order == __ATOMIC_SEQ_CST)
+        lab_c11_fence(t);
     if (releases(order)) {
-        if (lab->options.weak)
-            memcpy(lab->release_view[t->number], lab->thread_view[t->number], lab->cell_count * sizeof(uint16_t));
         t->fence_release = t->sync;
         t->fenced = true;
         t->sync.at[t->number]++;
     }
-    if (lab->options.weak && order == __ATOMIC_SEQ_CST)
-        exchange_views(t);
+}
+
+/* The thread's later loads read nothing older: coherence holds for what the machine reads too. It acquires nothing. */
+void lab_atomic_observe(lab_thread *t, uint32_t number)
+{
+    lab_cell *c = lab_cell_of(number);
+
+    if (number == NO_CELL || !is_c11(c))
+        return;
+    ensure_history(c);
+    lab_c11_read(t, number, c->newest, __ATOMIC_RELAXED);
 }
 
 /* Every thread executes a full barrier. */
 void lab_atomic_barrier_all(void)
 {
-    if (!lab->options.weak)
-        return;
-    for (int turn = 0; turn < 2; turn++)
+    if (lab->options.model == MODEL_C11)
+        lab_c11_barrier_all();
+    else if (lab->options.model == MODEL_TSO)
         for (uint32_t i = 0; i < lab->run.thread_count; i++)
-            exchange_views(&lab->run.threads[i]);
+            empty_buffer(&lab->run.threads[i]);
 }
 
 void lab_atomic_give(lab_thread *t, uint32_t number, bool adds)
 {
     lab_cell *c = lab_cell_of(number);
 
-    if (!adds)
+    if (!adds) {
         memset(&c->release, 0, sizeof(c->release));
+        memset(&c->beyond, 0, sizeof(c->beyond));
+    }
     lab_clock_join(&c->release, &t->sync);
+    lab_clock_join(&c->beyond, &t->beyond);
     t->sync.at[t->number]++;
-    if (lab->options.model != MODEL_C11)
-        return;
-    uint16_t *view = view_copy(lab->thread_view[t->number]);
-    if (adds && c->newest >= 0)
-        view_join_copy(view, lab->versions[c->newest].view);
-    new_version(c)->view = view;
 }
 
+/* Whatever takes something is a locked instruction. */
 void lab_atomic_take(lab_thread *t, uint32_t number)
 {
     const lab_cell *c = lab_cell_of(number);
 
     lab_clock_join(&t->sync, &c->release);
-    if (lab->options.model == MODEL_C11 && c->newest >= 0)
-        view_join_copy(lab->thread_view[t->number], lab->versions[c->newest].view);
+    lab_clock_join(&t->beyond, &c->beyond);
     if (lab->options.model == MODEL_TSO)
-        exchange_views(t);
-}
-
-void lab_atomic_begin(void)
-{
-    if (!lab->options.weak)
-        return;
-    memset(lab->sc_view, 0, lab->cell_count * sizeof(uint16_t));
-    for (uint32_t i = 0; i < MAX_THREADS; i++) {
-        memset(lab->thread_view[i], 0, lab->cell_count * sizeof(uint16_t));
-        memset(lab->acquire_view[i], 0, lab->cell_count * sizeof(uint16_t));
-    }
+        empty_buffer(t);
 }

@@ -48,6 +48,7 @@ static bool wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintpt
         lab_memory_check(address, shadow, pc);
     uint32_t value = *(volatile uint32_t *)address;
     lab_step_make(t, value == expected ? 2 : 1, t->op.access);
+    lab_atomic_observe(t, number);
     lab_report_event(OP_WAIT, address, 4, 0, value, expected, value != expected, pc);
     t->did_not_block = value != expected;
     if (value != expected)
@@ -176,7 +177,7 @@ uint64_t lab_block_clock(uintptr_t pc)
     t->op.callers = lab_spin_callers(t);
     lab_sched_point(t);
     lab_step_make(t, 1, t->op.access);
-    lab_spin_watch(t, lab_cell_pseudo(PSEUDO_CLOCK), 0, 0, 0, lab->run.now, pc);
+    lab_spin_watch(t, lab_cell_pseudo(PSEUDO_CLOCK), 0, 0, -1, lab->run.now, pc);
     lab_cycle_sweep();
     return lab->run.now;
 }

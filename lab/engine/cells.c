@@ -19,12 +19,13 @@ void lab_cell_begin(lab_cell *c)
     c->generation = lab->generation;
     c->last_write = NO_STEP;
     c->readers = 0;
-    c->writer = MAX_THREADS;
-    c->stamp = 0;
+    c->position = 0;
     c->newest = -1;
+    c->last_event = -1;
     c->stored_size = 0;
     c->neighbour = false;
     memset(&c->release, 0, sizeof(c->release));
+    memset(&c->beyond, 0, sizeof(c->beyond));
 }
 
 bool lab_cell_is_shared(const lab_cell *c)

@@ -82,8 +82,8 @@ void lab_dpor_race(int32_t earlier, int32_t later, const lab_vclock *before)
     int32_t first[MAX_THREADS];
     uint16_t seen = 0, initials = 0;
 
-    if (lab->last_node < (int32_t)lab->replay_count - 1)
-        return; /* found in an earlier schedule with the same beginning */
+    if (lab->node_count < lab->replay_count)
+        return; /* found in an earlier schedule with the same beginning, and the same choice in this step */
     for (int32_t k = earlier + 1; k <= later; k++) {
         const lab_step *s = &lab->steps[k];
         const lab_vclock *own = k == later ? &clock : &s->dep;

@@ -100,25 +100,48 @@ typedef struct lab_cell {
     int32_t last_write;        /* step */
     uint32_t readers;          /* threads that read it since */
     int32_t read[MAX_THREADS]; /* their steps */
-    uint8_t writer;
-    uint16_t stamp;   /* the number of the newest version */
-    int32_t newest;   /* version; -1: none yet */
+    uint32_t position;  /* c11: of the newest version */
+    int32_t newest;     /* version; -1: none yet */
+    int32_t last_event; /* c11: here; -1: none */
     uintptr_t stored; /* the address of the last atomic store: to the whole cell or a part of it */
     uint32_t stored_size;
     bool neighbour;     /* a plain access has written another part since */
     lab_vclock release; /* what an acquire of the newest version gets */
+    lab_vclock beyond; /* lab_atomic_give: the same of lab_thread.beyond */
 } lab_cell;
 
 /* One store, for memory models in which a load may read an older store. */
 typedef struct lab_version {
     u128 value;
-    int32_t older;
-    uint16_t stamp;
-    uint8_t writer;
-    uint32_t when; /* among all stores of the schedule */
-    lab_vclock release;
-    uint16_t *view; /* NULL: a relaxed store, which carries no view */
+    int32_t older, newer; /* tso: in the order of execution; c11: in the modification order */
+    int32_t step;         /* that made it; NO_STEP: the value from which on the history is known */
+    uint8_t writer;       /* MAX_THREADS: likewise */
+    bool modifies;        /* c11: a read-modify-write of the older one: no store comes between the two */
+    uint32_t when;        /* tso: among all stores of the schedule */
+    uint32_t position;    /* c11: in the modification order of its cell */
+    uint32_t clock;       /* c11: the writer's */
+    int32_t event;        /* c11 */
+    lab_vclock release;   /* what a load that acquires it gets */
+    lab_vclock beyond;    /* c11: the same of lab_thread.beyond */
+    lab_vclock read;      /* c11: the clock of each thread when it first read this version; NEVER */
+    uint8_t behind[MAX_THREADS]; /* c11: how often each thread has chosen it, or one that it was made from, behind a newer */
 } lab_version;
+
+#define NEVER UINT32_MAX
+
+/* c11: an atomic access or a sequentially consistent fence, as rc11.c needs it. All links: -1, none. */
+typedef struct lab_c11_event {
+    uint8_t thread;
+    bool reads, writes, strong; /* strong: sequentially consistent; a fence neither reads nor writes */
+    uint32_t cell;
+    uint32_t clock;     /* its thread's own */
+    int32_t version;    /* that it wrote, otherwise read */
+    int32_t previous;   /* of the thread */
+    int32_t next;       /* of the thread */
+    int32_t elsewhere;  /* the last one of the thread before it that is not in the same cell */
+    int32_t on_cell;    /* the previous one of any thread there */
+    lab_vclock before;  /* what happens before it */
+} lab_c11_event;
 
 /* Threads. */
 
@@ -148,7 +171,7 @@ typedef struct lab_watched {
     uintptr_t pc;
     uintptr_t address;
     uint32_t cell;
-    uint16_t stamp;
+    int32_t version; /* -1: none is kept */
     uint8_t size;
     uint64_t value;
     uint64_t callers; /* a hash of the return addresses: the same function may be called from two places */
@@ -199,6 +222,8 @@ struct lab_thread {
     lab_vclock fence_release;
     lab_vclock fence_acquire;
     bool fenced;
+    lab_vclock beyond;     /* c11: what happens before by barriers on all threads, which do not order plain accesses */
+    int32_t last_event;    /* c11; -1: none */
     uint32_t seen_until;   /* tso: its loads have seen all stores up to this one */
     uint32_t last_store;   /* tso: its own last store since a fence; 0: none */
     uintptr_t lowest_lent; /* the lowest address on its stack that other threads have accessed */
@@ -238,6 +263,7 @@ typedef struct lab_node {
     uint16_t done;
     uint16_t sleep;
     int32_t step;
+    uint64_t tried; /* of the choices; 0: all */
 } lab_node;
 
 typedef struct lab_step {
@@ -300,7 +326,8 @@ typedef struct lab_run_state {
     uint32_t thread_count;
     uint64_t now; /* interrupt time */
     char *heap_top;
-    uint32_t spurious, failures, stale, deferred, timeouts, weak_failures, deaths, kills; /* still allowed */
+    /* Still allowed. */
+    uint32_t spurious, failures, stale, deferred, timeouts, weak_failures, deaths, kills, reuses;
     uint32_t killed; /* processes */
     uint32_t lonely_timeouts; /* timeouts that came when no other thread could run */
     uint32_t steps;
@@ -311,7 +338,11 @@ typedef struct lab_run_state {
     uint32_t yielders;
     uint32_t versions;
     uint32_t stores;
-    size_t view_used;
+    uint32_t c11_events;
+    uint32_t strong, fences; /* c11: sequentially consistent events; those of them that are fences */
+    bool barriers;           /* c11: there was a barrier on all threads */
+    uint32_t freed;          /* blocks that may be used again */
+    uint32_t asides;         /* granules with more accesses than slots */
     uint32_t operations;
     uint32_t ordinal;
     uint32_t branches; /* nodes at which more than one thread could run */
@@ -351,8 +382,10 @@ typedef struct lab_options {
     bool strict;    /* a truncated schedule is a failure */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
-    uint32_t stale;
-    uint32_t timeouts;
+    uint32_t stale;    /* UNLIMITED; otherwise the number in a schedule */
+    uint32_t timeouts; /* likewise */
+    uint32_t behind;   /* likewise, in a row behind the same store, by one thread */
+    uint32_t reuses;   /* of freed memory */
     uint32_t weak_failures;
     uint32_t jobs;
     uint32_t job; /* this process's number among the jobs */
@@ -365,7 +398,27 @@ typedef struct lab_options {
     const char *only;
 } lab_options;
 
+#define UNLIMITED     UINT32_MAX
+#define DEFAULT_LIMIT (UINT32_MAX - 1)
+
+/* What was not tried, because of a limit. */
+#define CUT_TIMEOUTS  0x1u
+#define CUT_STALE     0x2u
+#define CUT_BEHIND    0x4u
+#define CUT_DEFERRALS 0x8u
+#define CUT_REUSE     0x10u
+#define CUT_CHOICES   0x20u
+#define CUT_VERSIONS  0x40u
+#define CUT_SLOTS     0x80u
+#define CUT_LENT      0x100u
+
+#define DEFAULT_STALE 3
+#define DEFERRALS     2
+#define MAX_CHOICES   255
+#define MAX_VERSIONS  64
+
 typedef struct lab_result {
+    uint32_t cut; /* CUT_: limits of what `exhausted` and `bound` say */
     uint64_t schedules, pruned, truncated, steps;
     bool exhausted;
     int bound; /* all schedules with up to this number of preemptions were run; -1: none */
@@ -389,15 +442,32 @@ typedef struct lab_slot {
 
 typedef enum lab_poison { POISON_NONE, POISON_FREED, POISON_ZONE } lab_poison;
 
+#define ASIDE_SLOTS 59
+#define MAX_ASIDE   255
+
+typedef struct lab_aside {
+    uint32_t used;
+    lab_slot slots[ASIDE_SLOTS];
+} lab_aside;
+
 /* The shadow of 8 bytes: their accesses in this schedule, and their cells. One cache line. */
 typedef struct lab_granule {
     uint32_t generation;
     uint8_t used;
     uint8_t last; /* the slot of the last access */
     uint8_t poison;
+    uint8_t aside; /* where the older accesses are that did not fit; 0: none */
     lab_slot slots[SLOTS];
     uint16_t cell[8];
 } lab_granule;
+
+#define MAX_FREED 1024
+
+/* A block that was freed in this schedule, and what the thread that allocates it again gets. */
+typedef struct lab_freed {
+    char *address;
+    lab_vclock clock;
+} lab_freed;
 
 #define MAX_QUEUES  16384
 #define MAX_ENDLESS 1024
@@ -441,6 +511,8 @@ typedef struct lab_engine {
     lab_granule *data_shadow, *arena_shadow;
     uint32_t generation;
 
+    lab_aside *aside;
+    lab_freed *freed;
     lab_cell *cells;
     uint32_t cell_count;
     lab_queue queues[MAX_QUEUES]; /* a hash table */
@@ -458,12 +530,11 @@ typedef struct lab_engine {
     int32_t last_node;     /* the NODE_THREAD whose step was made last */
     lab_step *steps;
     lab_version *versions;
-    uint16_t *views;
-    uint16_t *thread_view[MAX_THREADS];
-    uint16_t *acquire_view[MAX_THREADS]; /* what a fence would acquire */
-    uint16_t *release_view[MAX_THREADS]; /* what the last fence left for later stores */
-    uint16_t *sc_view;
-    size_t view_room;
+    lab_c11_event *c11_events;
+    int32_t *strong;       /* the sequentially consistent ones among them */
+    uint32_t *strong_seen; /* of each of those: the last search that reached it */
+    uint32_t strong_search;
+    uint32_t cut; /* CUT_: in the current search */
     uint64_t random;
     uint32_t priority[MAX_THREADS];
     uint32_t change_at[16];
@@ -583,8 +654,9 @@ static inline lab_cell *lab_cell_of(uint32_t number)
 
 #define PSEUDO_CLOCK               0
 #define PSEUDO_CONTEXT(lab_thread) (1 + (lab_thread))
-#define PSEUDO_STRONG              (1 + MAX_THREADS) /* the common view of sequentially consistent accesses */
-#define PSEUDO_CELLS               (2 + MAX_THREADS)
+#define PSEUDO_STRONG              (1 + MAX_THREADS) /* tso: the order of all stores */
+#define PSEUDO_HEAP                (2 + MAX_THREADS) /* which freed memory can be used again */
+#define PSEUDO_CELLS               (3 + MAX_THREADS)
 
 /* atomic.c */
 typedef enum lab_rmw_kind { RMW_EXCHANGE, RMW_ADD, RMW_SUB, RMW_AND, RMW_OR, RMW_XOR, RMW_NAND } lab_rmw_kind;
@@ -602,11 +674,35 @@ void lab_atomic_fence(int order, uintptr_t pc);
 void lab_atomic_touch(uintptr_t address, size_t size, uintptr_t pc);
 void lab_atomic_plain_write(uintptr_t address, size_t size);
 void lab_atomic_barrier_all(void);
+u128 lab_atomic_ask(uintptr_t address, size_t size, uintptr_t pc); /* the machine's state: its newest value, acquired */
+void lab_atomic_observe(lab_thread *t, uint32_t cell); /* the machine has read the newest value for t */
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed load that may race */
-void lab_atomic_begin(void);
 /* Synchronization that is not an access to memory: what t has done happens before what a taker does from now on. */
 void lab_atomic_give(lab_thread *t, uint32_t cell, bool adds); /* adds: to what others have given */
 void lab_atomic_take(lab_thread *t, uint32_t cell);
+
+/* rc11.c */
+typedef enum lab_c11_access { C11_LOAD, C11_STORE, C11_MODIFY } lab_c11_access;
+
+/* An access that is about to be made. */
+typedef struct lab_c11_request {
+    lab_c11_access access;
+    int order;
+    bool compares; /* a compare-exchange: C11_MODIFY where it finds `expected`, otherwise C11_LOAD with `failure` */
+    int failure;
+    u128 expected;
+    uintptr_t address;
+    size_t size;
+} lab_c11_request;
+
+void lab_c11_ensure_history(lab_cell *c);
+int32_t lab_c11_choose(lab_thread *t, uint32_t cell, const lab_c11_request *request); /* the version it comes after */
+void lab_c11_read(lab_thread *t, uint32_t cell, int32_t version, int order);
+/* The access makes this value of the whole cell, right after that version; modifies: it has read that version. */
+void lab_c11_write(lab_thread *t, uint32_t cell, int32_t after, u128 value, int order, bool modifies);
+void lab_c11_fence(lab_thread *t);
+void lab_c11_barrier_all(void);
+u128 lab_c11_value(const lab_cell *c, int32_t version, uintptr_t address, size_t size);
 
 /* sched.c */
 void lab_sched_point(lab_thread *t);     /* t has announced its next step; returns when t is chosen */
@@ -627,8 +723,9 @@ static inline bool lab_sched_active(void)
 
 /* spin.c */
 uint64_t lab_spin_callers(lab_thread *t);
-void lab_spin_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, uint16_t stamp, uint64_t value,
+void lab_spin_watch(lab_thread *t, uint32_t cell, uintptr_t address, size_t size, int32_t version, uint64_t value,
                     uintptr_t pc);
+bool lab_spin_is_endless(const lab_operation *op); /* the loop around that read ends only if something changes */
 void lab_spin_look(lab_thread *t); /* before a step is announced: is it a step, and can the thread make progress? */
 void lab_spin_changed(uint32_t cell);
 void lab_spin_yield_hint(lab_thread *t, uint32_t steps); /* yields to this number of steps of other threads */
@@ -708,7 +805,15 @@ static inline uint8_t lab_lowest(uint16_t set)
 
 uint8_t lab_explore_pick(uint16_t enabled);
 uint32_t lab_explore_choose(uint32_t count); /* inside a step */
+uint32_t lab_explore_stale(void); /* how many old values a schedule may read */
+uint32_t lab_explore_choose_among(uint64_t tried); /* the strategy tries only these choices; 0 is one of them */
 uint8_t lab_explore_prefer(uint16_t set);
+
+/* Something was not tried, because of a limit. */
+static inline void lab_explore_cut(uint32_t limit)
+{
+    lab->cut |= limit;
+}
 
 /* A choice, while failures are allowed: an allocation, or an operation that needs one, fails. */
 static inline bool lab_explore_memory_runs_out(void)
@@ -726,6 +831,13 @@ bool lab_explore_prepare(const LAB_SCENARIO *scenario); /* FALSE: Setup failed *
 void lab_explore_scenario(const LAB_SCENARIO *scenario);
 double lab_explore_seconds(void);
 bool lab_may_report(void); /* of several processes, the first to find a failure reports it */
+
+/* bounds.c */
+uint32_t lab_bounds_timeouts(const LAB_SCENARIO *scenario);
+uint32_t lab_bounds_reuses(const LAB_SCENARIO *scenario);
+uint32_t lab_bounds_stale(const LAB_SCENARIO *scenario, bool reduced);
+/* " with at most 2 timeouts", or nothing. */
+void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char *text, size_t size);
 
 /* dpor.c */
 uint8_t lab_dpor_pick(lab_node *n, int32_t previous);

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEFERRALS       2
 #define QUICK_SCHEDULES 500
 #define SPLIT_DEPTH     6
 #define CYCLE_SCHEDULES 400
@@ -138,11 +137,8 @@ uint8_t lab_explore_pick(uint16_t enabled)
     return n->chosen;
 }
 
-uint32_t lab_explore_choose(uint32_t count)
+static uint32_t choose(uint32_t count, uint64_t tried)
 {
-    if (count <= 1)
-        return 0;
-    count = count > 255 ? 255 : count;
     if (lab->node_count < lab->replay_count) {
         lab_node *n = &lab->nodes[lab->node_count++];
         if (n->kind != NODE_CHOICE || n->count != count)
@@ -152,12 +148,35 @@ uint32_t lab_explore_choose(uint32_t count)
     }
     lab_node *n = new_node(NODE_CHOICE);
     n->count = (uint8_t)count;
+    n->tried = tried;
     n->chosen = 0;
     if (lab->active == STRATEGY_REPLAY)
         n->chosen = (uint8_t)lab_replay_choose(count);
     else if (lab->active == STRATEGY_PCT || lab->active == STRATEGY_RANDOM)
         n->chosen = (uint8_t)lab_random_below(count);
     return n->chosen;
+}
+
+uint32_t lab_explore_choose(uint32_t count)
+{
+    if (count > MAX_CHOICES) {
+        lab_explore_cut(CUT_CHOICES);
+        count = MAX_CHOICES;
+    }
+    return count > 1 ? choose(count, 0) : 0;
+}
+
+/* A node even for a single choice: a replay of the schedule may find more here, and must find the node. */
+uint32_t lab_explore_choose_among(uint64_t tried)
+{
+    return choose(64 - (uint32_t)__builtin_clzll(tried), tried);
+}
+
+uint32_t lab_explore_stale(void)
+{
+    if (lab->active == STRATEGY_REPLAY)
+        return UNLIMITED;
+    return lab_bounds_stale(lab->scenario, lab->active == STRATEGY_DPOR);
 }
 
 /* The next schedule of a depth-first search; FALSE: there is none. */
@@ -167,12 +186,13 @@ static bool backtrack(void)
         lab_node *n = &lab->nodes[i];
 
         if (n->kind == NODE_CHOICE) {
-            if (n->chosen + 1 < n->count) {
+            n->chosen++;
+            while (n->tried != 0 && n->chosen < n->count && !(n->tried >> n->chosen & 1))
                 n->chosen++;
-                lab->replay_count = i + 1;
-                return true;
-            }
-            continue;
+            if (n->chosen == n->count)
+                continue;
+            lab->replay_count = i + 1;
+            return true;
         }
         n->done |= LAB_BIT(n->chosen);
         uint16_t left = (uint16_t)(n->backtrack & ~n->done & ~n->sleep);
@@ -225,12 +245,15 @@ static bool goes_round(void)
     lab_strategy active = lab->active;
     uint32_t node_count = lab->node_count, replay_count = lab->replay_count;
 
-    if (lab->options.weak || lab->kept_nodes != NULL)
+    if (lab->kept_nodes != NULL)
         return false;
+    lab_model model = lab->options.model;
+    lab_set_model(lab_model_names[MODEL_SC]); /* every schedule of which is one of the other models */
     lab->kept_nodes = lab_memory_map(MAX_NODES * sizeof(lab_node));
     memcpy(lab->kept_nodes, lab->nodes, node_count * sizeof(lab_node));
     if (search_cycles())
         return true;
+    lab_set_model(lab_model_names[model]);
     memcpy(lab->nodes, lab->kept_nodes, node_count * sizeof(lab_node));
     lab->node_count = node_count;
     lab->replay_count = replay_count;
@@ -271,6 +294,7 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
 
     lab->active = active;
     lab->cells_changed = false;
+    lab->cut = 0;
     uint32_t shared = lab->shared_changes;
     for (;;) {
         if (finds_failure())
@@ -280,8 +304,10 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
             lab->cells_changed = false;
             shared = lab->shared_changes;
             lab->replay_count = 0;
+            lab->cut = 0;
         } else if (!backtrack()) {
             lab->result.exhausted = !truncated;
+            lab->result.cut = truncated ? lab->result.cut : lab->cut;
             return false;
         }
         if (active == STRATEGY_BOUNDED)
@@ -410,10 +436,10 @@ bool lab_explore_prepare(const LAB_SCENARIO *scenario)
     lab->run.failures = scenario->AllocationFailures;
     lab->run.deaths = scenario->Deaths;
     lab->run.kills = scenario->Kills;
-    lab->run.stale = scenario->StaleReads != 0 ? scenario->StaleReads : lab->options.stale;
     lab->run.weak_failures = scenario->WeakFailures != 0 ? scenario->WeakFailures : lab->options.weak_failures;
     lab->run.deferred = DEFERRALS;
-    lab->run.timeouts = scenario->Timeouts != 0 ? scenario->Timeouts : lab->options.timeouts;
+    lab->run.timeouts = lab_bounds_timeouts(scenario);
+    lab->run.reuses = lab_bounds_reuses(scenario);
     lab_memory_snapshot();
     return true;
 }

@@ -33,8 +33,10 @@ static const char usage[] =
     "  --minutes M            the time for all scenarios: each gets its share of what is left\n"
     "  --preemptions N        bounded: the limit per schedule (default 2)\n"
     "  --depth D              pct: the depth of bugs to search for (default 3)\n"
-    "  --stale N              tso, c11: loads per schedule that may miss the newest store (default 3)\n"
-    "  --timeouts N           timeouts per schedule while other threads could run (default 2)\n"
+    "  --stale N              tso, c11: accesses per schedule behind the newest store (default 3; dpor under c11: any)\n"
+    "  --behind N             c11: accesses of a thread in a row behind the same store (default 4; 0: any)\n"
+    "  --timeouts N           timeouts per schedule while other threads could run (default 2; 0: any)\n"
+    "  --reuse N              allocations per schedule that get a block freed before (default 0)\n"
     "  --weak-failures N      spurious failures of weak compare-exchanges per schedule (default 0)\n"
     "  --steps N              a longer schedule is cut off (default 20000)\n"
     "  --patience N           a loop that reads the same values waits for a change after N iterations (default 1)\n"
@@ -230,6 +232,7 @@ static lab_result combine(uint32_t jobs)
         all.truncated += r->truncated;
         all.steps += r->steps;
         all.exhausted &= r->exhausted;
+        all.cut |= r->cut;
         all.bound = r->bound < all.bound ? r->bound : all.bound;
         all.seconds = r->seconds > all.seconds ? r->seconds : all.seconds;
         if (r->verdict != VERDICT_NONE && all.verdict == VERDICT_NONE) {
@@ -241,15 +244,17 @@ static lab_result combine(uint32_t jobs)
     return all;
 }
 
-static const char *describe_extent(const lab_result *r)
+static const char *describe_extent(const LAB_SCENARIO *scenario, const lab_result *r)
 {
-    static char text[64];
+    static char text[512];
+    char preemptions[48] = "", limits[400];
 
-    if (r->exhausted)
-        return "exhaustive";
-    if (r->bound < 0)
+    if (!r->exhausted && r->bound < 0)
         return "NOT exhaustive";
-    snprintf(text, sizeof(text), "exhaustive up to %d preemptions", r->bound);
+    if (!r->exhausted)
+        snprintf(preemptions, sizeof(preemptions), " up to %d preemptions", r->bound);
+    lab_bounds_describe(scenario, r, limits, sizeof(limits));
+    snprintf(text, sizeof(text), "exhaustive%s%s", preemptions, limits);
     return text;
 }
 
@@ -272,7 +277,7 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
         ended |= outcomes[job].finished != 0;
     const char *wanted = scenario->Expect != NULL ? scenario->Expect : lab_verdict_names[VERDICT_NONE];
     bool good = ended && strcmp(wanted, lab_verdict_names[r.verdict]) == 0;
-    char text[256];
+    char text[768];
     if (!ended)
         snprintf(text, sizeof(text), "the explorer itself failed (status %#x)", host_status);
     else if (r.verdict != VERDICT_NONE)
@@ -281,7 +286,7 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
             lab_verdict_names[r.verdict], r.found_at, r.found_by,
             good || scenario->Expect == NULL ? "" : ", but expected: ", good || scenario->Expect == NULL ? "" : wanted);
     else
-        snprintf(text, sizeof(text), "%s, %lu schedules%s", describe_extent(&r), r.schedules,
+        snprintf(text, sizeof(text), "%s, %lu schedules%s", describe_extent(scenario, &r), r.schedules,
                  good ? "" : ", but a failure was expected");
     if (tap)
         printf("%s %u - %s: %s\n", good ? "ok" : "not ok", number, scenario->Name, text);
@@ -336,8 +341,9 @@ static void default_options(lab_options *o)
         .strategy = STRATEGY_PORTFOLIO,
         .preemptions = 2,
         .depth = 3,
-        .stale = 3,
+        .stale = DEFAULT_LIMIT,
         .timeouts = 2,
+        .behind = 4,
         .jobs = 1,
         .seed = 1,
         .schedules = SCHEDULES,
@@ -400,7 +406,9 @@ static bool take_option(arguments *a, const char *name, const char *value)
         {"--preemptions", &o->preemptions},
         {"--depth", &o->depth},
         {"--stale", &o->stale},
+        {"--behind", &o->behind},
         {"--timeouts", &o->timeouts},
+        {"--reuse", &o->reuses},
         {"--weak-failures", &o->weak_failures},
         {"--steps", &o->max_steps},
         {"--patience", &o->patience},
@@ -409,7 +417,9 @@ static bool take_option(arguments *a, const char *name, const char *value)
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (strcmp(name, numbers[i].name) == 0) {
-            *numbers[i].target = number(value);
+            bool limits = numbers[i].target == &o->stale || numbers[i].target == &o->behind ||
+                          numbers[i].target == &o->timeouts;
+            *numbers[i].target = limits && number(value) == 0 ? UNLIMITED : number(value);
             return true;
         }
     }

@@ -133,18 +133,15 @@ void lab_memory_initialize(void)
     lab->stacks_end = lab->arena_end;
     lab->data_shadow = map(0, (size_t)(lab->data_end - lab->data) / 8 * sizeof(lab_granule));
     lab->arena_shadow = map(0, arena / 8 * sizeof(lab_granule));
+    lab->aside = map(0, MAX_ASIDE * sizeof(lab_aside));
+    lab->freed = map(0, MAX_FREED * sizeof(lab_freed));
     lab->cells = map(0, MAX_CELLS * sizeof(lab_cell));
     lab->nodes = map(0, MAX_NODES * sizeof(lab_node));
     lab->steps = map(0, MAX_STEPS * sizeof(lab_step));
     lab->versions = map(0, MAX_STEPS * sizeof(lab_version));
-    lab->view_room = 64ul << 20;
-    lab->views = map(0, lab->view_room);
-    for (int i = 0; i < MAX_THREADS; i++) {
-        lab->thread_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
-        lab->acquire_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
-        lab->release_view[i] = map(0, MAX_CELLS * sizeof(uint16_t));
-    }
-    lab->sc_view = map(0, MAX_CELLS * sizeof(uint16_t));
+    lab->c11_events = map(0, 2 * MAX_STEPS * sizeof(lab_c11_event));
+    lab->strong = map(0, 2 * MAX_STEPS * sizeof(*lab->strong));
+    lab->strong_seen = map(0, 2 * MAX_STEPS * sizeof(*lab->strong_seen));
     lab->given = map(0, MAX_NODES * sizeof(lab_decision));
     lab->events = map(0, MAX_STEPS * sizeof(lab_event));
     lab->generation = 1;
@@ -275,7 +272,11 @@ uint64_t lab_memory_hash(void)
     return lab_memory_hash_bytes(hash + heap, lab->start.heap_top, heap);
 }
 
-/* The heap: never reuses within a schedule. */
+/*
+ * The heap. A block that is freed stays poisoned for the rest of the schedule, unless blocks may be used again: then
+ * which block of the same size an allocation gets is a choice, one of which is a new block. The end of one life of a
+ * block happens before its next one.
+ */
 
 static void set_poison(char *from, size_t size, lab_poison value)
 {
@@ -295,9 +296,72 @@ static void set_poison(char *from, size_t size, lab_poison value)
     }
 }
 
+/* Which blocks are free is the state of the heap. */
+static void step_on_heap(lab_thread *t, uintptr_t pc)
+{
+    lab_step_announce(t, OP_LOCAL, 0, pc);
+    lab_step_access(t, lab_cell_pseudo(PSEUDO_HEAP), true);
+    lab_sched_point(t);
+}
+
+static bool fits(const lab_freed *f, size_t size, size_t alignment)
+{
+    const block *header = (const block *)f->address - 1;
+    return (header->size + 7) / 8 == (size + 7) / 8 && (uintptr_t)f->address % alignment == 0;
+}
+
+/* NULL: a new block. */
+static void *allocate_again(size_t size, size_t alignment)
+{
+    lab_thread *t = lab->current;
+    uint32_t candidates[MAX_FREED], count = 0;
+
+    if (lab->start.reuses != 0)
+        step_on_heap(t, t->op.pc);
+    for (uint32_t i = 0; i < lab->run.freed; i++)
+        if (fits(&lab->freed[i], size, alignment))
+            candidates[count++] = i;
+    uint32_t choice = 0;
+    if (count != 0 && lab->run.reuses == 0)
+        lab_explore_cut(CUT_REUSE);
+    else if (count != 0)
+        choice = lab_explore_choose(1 + count);
+    if (lab->start.reuses != 0)
+        lab_step_make(t, 1, t->op.access);
+    if (choice == 0)
+        return NULL;
+    lab_freed taken = lab->freed[candidates[choice - 1]];
+    block *header = (block *)taken.address - 1;
+    lab->freed[candidates[choice - 1]] = lab->freed[--lab->run.freed];
+    lab->run.reuses -= lab->run.reuses != UNLIMITED;
+    lab_clock_join(&t->sync, &taken.clock);
+    header->freed = 0;
+    header->size = size;
+    header->number = lab->run.allocations++;
+    set_poison(taken.address, (size + 7) & ~7ul, POISON_NONE);
+    memset(taken.address, 0, size);
+    lab_atomic_plain_write((uintptr_t)taken.address, size);
+    return taken.address;
+}
+
+static void remember_freed(char *address)
+{
+    lab_thread *t = lab->current;
+
+    if (lab->run.freed == MAX_FREED) {
+        lab_explore_cut(CUT_REUSE);
+        return;
+    }
+    lab->freed[lab->run.freed++] = (lab_freed){address, t->sync};
+    t->sync.at[t->number]++;
+}
+
 void *lab_memory_allocate(size_t size, size_t alignment)
 {
     lab_memory_initialize();
+    void *again = lab_sched_active() ? allocate_again(size, alignment < 16 ? 16 : alignment) : NULL;
+    if (again != NULL)
+        return again;
     alignment = alignment < 16 ? 16 : alignment;
     uintptr_t start = (uintptr_t)lab->run.heap_top + sizeof(block);
 
@@ -328,10 +392,18 @@ bool lab_memory_free(void *address, uintptr_t pc)
     if ((char *)address < lab->heap || (char *)address >= lab->run.heap_top || header->magic != HEADER_MAGIC ||
         header->freed != 0)
         return false;
+    if (lab_sched_active() && lab->start.reuses != 0) {
+        step_on_heap(lab->current, pc);
+        lab_step_make(lab->current, 1, lab->current->op.access);
+        if (header->freed != 0)
+            return false;
+    }
     if (lab_sched_active()) /* like a write to all of it: a thread that still uses it races */
         lab_race_access((uintptr_t)address, header->size, true, false, pc);
     header->freed = 1;
     set_poison(address, (header->size + 7) & ~7ul, POISON_FREED);
+    if (lab_sched_active())
+        remember_freed(address);
     return true;
 }
 
@@ -364,8 +436,10 @@ static void lend(lab_thread *owner, uintptr_t address)
     for (uint32_t i = 0; i < owner->lent_count; i++)
         if (owner->lent[i] == address)
             return;
-    if (owner->lent_count == MAX_LENT)
+    if (owner->lent_count == MAX_LENT) {
+        lab_explore_cut(CUT_LENT);
         return;
+    }
     owner->lent[owner->lent_count++] = address;
     if (owner->lent_count == 1 || address < owner->lowest_lent)
         owner->lowest_lent = address;

@@ -96,8 +96,8 @@ unsigned LabCurrentProcess(void)
 
 int LabIsProcessKilled(unsigned number)
 {
-    return lab_atomic_load((uintptr_t)&process_state[number], sizeof(uint32_t), __ATOMIC_SEQ_CST,
-                           (uintptr_t)__builtin_return_address(0)) == KILLED;
+    return lab_atomic_ask((uintptr_t)&process_state[number], sizeof(uint32_t),
+                          (uintptr_t)__builtin_return_address(0)) == KILLED;
 }
 
 int LabAwaitProcess(unsigned number)

@@ -19,6 +19,56 @@ static void lab_report_race(const lab_slot *earlier, uintptr_t address, bool wri
                    'a' + lab->current->number, here, address);
 }
 
+static bool races(const lab_slot *old, const lab_slot *new, bool ordered)
+{
+    return !ordered && (old->mask & new->mask) && ((old->flags | new->flags) & SLOT_WRITE) &&
+           !(old->flags & new->flags & SLOT_ATOMIC);
+}
+
+/* What races with the old one races with the new one. */
+static bool is_replaced(const lab_slot *old, const lab_slot *new, bool ordered)
+{
+    bool own = old->thread == new->thread;
+
+    return ordered && (old->mask & ~new->mask) == 0 &&
+           ((new->flags & SLOT_WRITE) || (own && !(old->flags & SLOT_WRITE))) &&
+           (!(new->flags & SLOT_ATOMIC) || (old->flags & SLOT_ATOMIC));
+}
+
+static __attribute__((noinline)) void look_aside(lab_aside *aside, const lab_slot *new, uintptr_t address, uintptr_t pc)
+{
+    const lab_thread *t = lab->current;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < aside->used; i++) {
+        const lab_slot *old = &aside->slots[i];
+        bool ordered = old->thread == t->number || old->clock <= t->sync.at[old->thread];
+
+        if (races(old, new, ordered))
+            lab_report_race(old, address, new->flags & SLOT_WRITE, new->flags & SLOT_ATOMIC, pc);
+        if (!is_replaced(old, new, ordered) &&
+            (old->thread != new->thread || old->clock != new->clock || old->mask != new->mask ||
+             old->flags != new->flags))
+            aside->slots[kept++] = *old;
+    }
+    aside->used = kept;
+}
+
+/* There is no slot for another access: the oldest one makes room. */
+static __attribute__((noinline)) void put_aside(lab_granule *g)
+{
+    if (g->aside == 0 && lab->run.asides < MAX_ASIDE) {
+        g->aside = (uint8_t)++lab->run.asides;
+        lab->aside[g->aside - 1].used = 0;
+    }
+    lab_aside *aside = &lab->aside[g->aside - 1];
+    if (g->aside == 0 || aside->used == ASIDE_SLOTS)
+        lab_explore_cut(CUT_SLOTS);
+    else
+        aside->slots[aside->used++] = g->slots[0];
+    memmove(&g->slots[0], &g->slots[1], (SLOTS - 1) * sizeof(lab_slot));
+}
+
 static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mask, bool write, bool atomic,
                                   uintptr_t pc)
 {
@@ -32,6 +82,7 @@ static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mas
         g->slots[0] = new;
         g->used = 1;
         g->last = 0;
+        g->aside = 0;
         return;
     }
     const lab_slot *last = &g->slots[g->last];
@@ -44,22 +95,22 @@ static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mas
         bool own = old->thread == t->number;
         bool ordered = own || old->clock <= t->sync.at[old->thread];
 
-        if (!ordered && (old->mask & mask) && ((old->flags | flags) & SLOT_WRITE) &&
-            !(old->flags & flags & SLOT_ATOMIC))
+        if (races(old, &new, ordered))
             lab_report_race(old, address, write, atomic, pc);
         if (own && old->clock == new.clock && old->mask == mask && old->flags == flags) {
             old->pc = new.pc;
             covered = true;
             g->last = (uint8_t)kept;
-        } else if (ordered && (old->mask & ~mask) == 0 && (write || (own && !(old->flags & SLOT_WRITE))) &&
-                   (!atomic || (old->flags & SLOT_ATOMIC))) {
-            continue; /* what races with the old one races with the new one */
+        } else if (is_replaced(old, &new, ordered)) {
+            continue;
         }
         g->slots[kept++] = *old;
     }
+    if (g->aside != 0)
+        look_aside(&lab->aside[g->aside - 1], &new, address, pc);
     if (!covered) {
         if (kept == SLOTS) {
-            memmove(&g->slots[0], &g->slots[1], (SLOTS - 1) * sizeof(lab_slot));
+            put_aside(g);
             kept--;
         }
         g->last = (uint8_t)kept;
@@ -88,6 +139,21 @@ void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, ui
     }
 }
 
+static void look_for_borrowers(const lab_thread *t, uintptr_t address, const lab_slot *slots, uint32_t count,
+                               uintptr_t pc)
+{
+    for (uint32_t s = 0; s < count; s++) {
+        const lab_slot *old = &slots[s];
+        char there[64];
+
+        if (old->thread == t->number || old->clock <= t->sync.at[old->thread])
+            continue;
+        lab_report_place(old->pc, there, sizeof(there));
+        lab_sched_fail(VERDICT_DEAD_FRAME, pc, "thread %c may access $%lx$ at %s when that frame of thread %c has ended",
+                       'a' + old->thread, address, there, 'a' + t->number);
+    }
+}
+
 /*
  * The end of a frame is like a write to all of it: an access by another thread that does not happen before it could
  * also have come later.
@@ -103,15 +169,10 @@ void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc)
             t->lent[kept++] = t->lent[i];
             continue;
         }
-        for (uint32_t s = 0; g->generation == lab->generation && s < g->used; s++) {
-            lab_slot *old = &g->slots[s];
-            char there[64];
-
-            lab_report_place(old->pc, there, sizeof(there));
-            if (old->thread != t->number && old->clock > t->sync.at[old->thread])
-                lab_sched_fail(VERDICT_DEAD_FRAME, pc,
-                               "thread %c may access $%lx$ at %s when that frame of thread %c has ended",
-                               'a' + old->thread, t->lent[i], there, 'a' + t->number);
+        if (g->generation == lab->generation) {
+            look_for_borrowers(t, t->lent[i], g->slots, g->used, pc);
+            if (g->aside != 0)
+                look_for_borrowers(t, t->lent[i], lab->aside[g->aside - 1].slots, lab->aside[g->aside - 1].used, pc);
         }
         g->generation = 0;
     }

@@ -121,6 +121,8 @@ static uint16_t enabled_threads(uint16_t *earliest)
         first = t->deadline < first ? t->deadline : first;
         *earliest |= (uint16_t)((t->deadline == first) << i);
     }
+    if (lab->run.timeouts == 0 && !lab->run.ended && (timed & ~(ready != 0 ? ready : *earliest)) != 0)
+        lab_explore_cut(CUT_TIMEOUTS);
     return lab->run.timeouts != 0 ? ready | timed : ready;
 }
 
@@ -138,7 +140,7 @@ static void time_out(lab_thread *t, bool is_next)
 {
     t->timed_out = true;
     if ((somebody_is_ready() || !is_next) && lab->run.timeouts != 0)
-        lab->run.timeouts--;
+        lab->run.timeouts -= lab->run.timeouts != UNLIMITED;
     else if (++lab->run.lonely_timeouts == MAX_LONELY_TIMEOUTS)
         lab_stuck_fail(VERDICT_LIVELOCK);
 }
@@ -268,7 +270,9 @@ void lab_sched_point(lab_thread *t)
             lab_process_kill(t);
         if (!t->interrupt_pending || t->in_interrupt || lab_machine.interrupt == NULL)
             return;
-        if (lab->run.deferred != 0 && lab_explore_choose(2) == 1) {
+        if (lab->run.deferred == 0)
+            lab_explore_cut(CUT_DEFERRALS);
+        else if (lab_explore_choose(2) == 1) {
             lab->run.deferred--;
             return;
         }
@@ -291,7 +295,7 @@ lab_run_end lab_sched_run(void)
     lab_program_mute();
     lab->generation++;
     lab_memory_restore();
-    lab_atomic_begin();
+    lab->run.stale = lab_explore_stale();
     lab->node_count = 0;
     lab->last_node = -1;
     lab->given_next = 0;

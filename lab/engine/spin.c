@@ -63,14 +63,14 @@ static bool repeats_itself(const lab_thread *t)
     return turns == lab->options.patience && (t->op.kind == OP_CLOCK || !lab_atomic_would_write(t));
 }
 
-void lab_spin_watch(lab_thread *t, uint32_t number, uintptr_t address, size_t size, uint16_t stamp, uint64_t value,
+void lab_spin_watch(lab_thread *t, uint32_t number, uintptr_t address, size_t size, int32_t version, uint64_t value,
                     uintptr_t pc)
 {
     if (t->no_step)
         return;
     if (t->watched_count == MAX_WATCHED)
         t->watched_count = 0;
-    t->watch[t->watched_count++] = (lab_watched){pc, address, number, stamp, (uint8_t)size, value, t->op.callers};
+    t->watch[t->watched_count++] = (lab_watched){pc, address, number, version, (uint8_t)size, value, t->op.callers};
 }
 
 static uint64_t endless_key(const lab_operation *op)
@@ -88,7 +88,7 @@ static uint64_t *find_endless(const lab_operation *op)
     return &lab->endless[index];
 }
 
-static bool is_endless(const lab_operation *op)
+bool lab_spin_is_endless(const lab_operation *op)
 {
     return *find_endless(op) != 0;
 }
@@ -119,7 +119,7 @@ void lab_spin_look(lab_thread *t)
         remember_endless(&t->op);
     t->gives_up = false;
     t->asleep = repeats;
-    t->may_give_up = repeats && !is_endless(&t->op);
+    t->may_give_up = repeats && !lab_spin_is_endless(&t->op);
 }
 
 /* A thread has changed that variable. */

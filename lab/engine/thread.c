@@ -114,6 +114,7 @@ static lab_thread *new_thread(void (*routine)(void *), void *argument, const cha
     t->argument = argument;
     t->last_step = NO_STEP;
     t->last_interrupt = NO_STEP;
+    t->last_event = -1;
     t->sync.at[t->number] = 1;
     t->entry = (uintptr_t)routine;
     lab_fiber_prepare(t, run_fiber);
@@ -135,8 +136,7 @@ lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char
     lab_clock_join(&t->sync, &parent->sync);
     parent->sync.at[parent->number]++;
     t->dep = parent->dep;
-    if (lab->options.weak)
-        memcpy(lab->thread_view[t->number], lab->thread_view[parent->number], lab->cell_count * sizeof(uint16_t));
+    lab_clock_join(&t->beyond, &parent->beyond);
     lab_report_event(OP_SPAWN, 0, 0, 0, 0, t->number, false, (uintptr_t)routine);
     return t;
 }

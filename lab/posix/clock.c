@@ -10,7 +10,7 @@
 
 #include "host.h"
 
-#define NEVER (100ull * 365 * 86400 * 10000000)
+#define ENDLESS_SLEEP (100ull * 365 * 86400 * 10000000)
 
 static bool is_virtual(void)
 {
@@ -103,7 +103,7 @@ static int sleep_for(const struct timespec *time, const char *call, uintptr_t pc
 {
     if (time->tv_nsec < 0 || time->tv_nsec >= 1000000000 || time->tv_sec < 0)
         return EINVAL;
-    uint64_t length = (uint64_t)time->tv_sec > NEVER / 10000000 ? NEVER
+    uint64_t length = (uint64_t)time->tv_sec > ENDLESS_SLEEP / 10000000 ? ENDLESS_SLEEP
                                                                : (uint64_t)time->tv_sec * 10000000 + (uint64_t)(time->tv_nsec + 99) / 100;
     sleep_until(lab->run.now + length, call, pc);
     return 0;
@@ -128,7 +128,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, str
         return sleep_for(time, "clock_nanosleep", CALLER);
     if (!lab_posix_deadline(clock, time, &deadline))
         return EINVAL;
-    sleep_until(deadline != 0 ? deadline : lab->run.now + NEVER, "clock_nanosleep", CALLER);
+    sleep_until(deadline != 0 ? deadline : lab->run.now + ENDLESS_SLEEP, "clock_nanosleep", CALLER);
     return 0;
 }
 

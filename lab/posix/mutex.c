@@ -251,7 +251,7 @@ static int try_lock(pthread_mutex_t *mutex, const char *call, uintptr_t pc)
     lab_step_make(t, 2, made);
     if (succeeds)
         return lab_posix_mutex_enter(mutex, call, pc);
-    lab_spin_watch(t, entry, (uintptr_t)mutex, sizeof(int), 0, 1, pc);
+    lab_spin_watch(t, entry, (uintptr_t)mutex, sizeof(int), -1, 1, pc);
     lab_report_call(call, (uintptr_t)mutex, EBUSY, true, pc);
     return EBUSY;
 }
@@ -438,7 +438,7 @@ int pthread_spin_trylock(pthread_spinlock_t *lock)
         own_spinlock(lock, "pthread_spin_trylock", pc);
         return 0;
     }
-    lab_spin_watch(t, entry, (uintptr_t)lock, sizeof(*lock), 0, (uint32_t)*lock, pc);
+    lab_spin_watch(t, entry, (uintptr_t)lock, sizeof(*lock), -1, (uint32_t)*lock, pc);
     lab_report_call("pthread_spin_trylock", (uintptr_t)lock, EBUSY, true, pc);
     lab_cycle_sweep();
     return EBUSY;

@@ -168,7 +168,7 @@ static int try_lock_in(pthread_rwlock_t *lock, bool write, const char *call, uin
         own(lock, write, call, pc);
         return 0;
     }
-    lab_spin_watch(t, entry, (uintptr_t)lock, 8, 0, *(volatile uint64_t *)lock, pc);
+    lab_spin_watch(t, entry, (uintptr_t)lock, 8, -1, *(volatile uint64_t *)lock, pc);
     lab_report_call(call, (uintptr_t)lock, EBUSY, true, pc);
     lab_cycle_sweep();
     return EBUSY;

@@ -146,7 +146,7 @@ int sem_trywait(sem_t *semaphore)
     lab_step_make(t, 2, made);
     if (succeeds)
         return take(semaphore, "sem_trywait", pc);
-    lab_spin_watch(t, entry, (uintptr_t)semaphore, sizeof(int), 0, 0, pc);
+    lab_spin_watch(t, entry, (uintptr_t)semaphore, sizeof(int), -1, 0, pc);
     lab_report_call("sem_trywait", (uintptr_t)semaphore, EAGAIN, true, pc);
     lab_cycle_sweep();
     return error(EAGAIN);
@@ -186,7 +186,7 @@ int sem_getvalue(sem_t *semaphore, int *value)
         lab_step_access(t, lab_posix_exit_cell(semaphore), false);
         lab_sched_point(t);
         lab_step_make(t, 2, t->op.access);
-        lab_spin_watch(t, lab_posix_entry(semaphore), (uintptr_t)semaphore, sizeof(int), 0,
+        lab_spin_watch(t, lab_posix_entry(semaphore), (uintptr_t)semaphore, sizeof(int), -1,
                        state_of(semaphore)->value, pc);
         lab_report_call("sem_getvalue", (uintptr_t)semaphore, state_of(semaphore)->value, false, pc);
     }

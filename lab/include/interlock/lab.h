@@ -29,6 +29,8 @@ extern "C" {
 
 #define LAB_MAXIMUM_THREADS 8
 
+#define LAB_UNLIMITED ((unsigned)-1)
+
 /* Flags of a scenario. */
 #define LAB_RUN_EXIT    0x1u /* a thread that returns exits like a host thread: its mutants are abandoned, ... */
 #define LAB_CHECK_LEAKS 0x2u /* memory allocated during the schedule must be freed by its end */
@@ -48,13 +50,14 @@ typedef struct _LAB_SCENARIO {
     unsigned Deaths;       /* exits of threads that have called LabMayDie */
     unsigned Kills;        /* of processes that threads have entered: LabEnterProcess */
     unsigned WeakFailures; /* spurious, of weak compare-exchanges; 0: the command line's */
-    unsigned Timeouts;     /* while other threads could run; 0: the default, 2 */
+    unsigned Timeouts;     /* while other threads could run; 0: the default, 2; LAB_UNLIMITED */
+    unsigned Reuse;        /* allocations that get a block of that size freed before; 0: the command line's, none */
     /* What is known about the scenario. */
     const char *Expect;        /* the verdict that must be found; NULL: no failure may be found */
     const char *Model;         /* "sc", "tso" or "c11"; NULL: the command line's */
     unsigned MaximumSchedules; /* an exhaustive search that needs more continues at random; 0: the default */
     unsigned Processors;       /* of the machine; 0: the command line's, or 2 */
-    unsigned StaleReads;       /* tso, c11: loads per schedule that may miss the newest store; 0: the default */
+    unsigned StaleReads;       /* tso, c11: accesses per schedule behind the newest store; 0: the default */
     const char *File;          /* where it is written, by the macro */
     unsigned Line;
 } LAB_SCENARIO;
@@ -113,7 +116,7 @@ void LabAdvanceTime(uint64_t Time);
 void LabEnterLibc(void);
 void LabLeaveLibc(void);
 
-/* Memory of the schedule. Freed memory is not reused before the schedule ends; accessing it is a failure. */
+/* Memory of the schedule. Accessing freed memory is a failure. It is used again only if .Reuse allows that. */
 void *LabAllocate(size_t Size);
 void LabFree(void *Memory);
 

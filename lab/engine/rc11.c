@@ -1,0 +1,580 @@
+/*
+ * rc11.c: the memory model "c11": C11 as repaired by RC11 (Lahav, Vafeiadis, Kang, Hur, Dreyer 2017), with the release
+ * sequences of C++20 and C23.
+ *
+ * An execution is a graph. Its events are the atomic accesses and the fences. Its relations are the order of each
+ * thread's events (sb), which store each load reads (rf), and for each cell the order of its stores (mo). Of these
+ *
+ *   rb  = rf^-1; mo                          a load comes before the stores that are newer than the one it reads
+ *   eco = (rf + mo + rb)+
+ *   hb  = (sb + sw)+                         sw: a release, and an acquire that reads from its release sequence
+ *
+ * and a graph is an execution if
+ *
+ *   1. hb; eco? is irreflexive               coherence
+ *   2. a read-modify-write comes right after the store that it reads, in mo
+ *   3. psc = psc_base + psc_F is acyclic     sequentially consistent events:
+ *        scb      = sb + sb|other cell; hb; sb|other cell + hb|same cell + mo + rb
+ *        psc_base = ([SC] + [SC fence]; hb?); scb; ([SC] + hb?; [SC fence])
+ *        psc_F    = [SC fence]; (hb + hb; eco; hb); [SC fence]
+ *   4. sb + rf is acyclic                    no value out of thin air; excludes load buffering, which C11 allows
+ *
+ * By 4 every execution can be built one event at a time, so that a load finds the store that it reads. The explorer
+ * does that: the order of steps is such an order, and no more. Where a load reads, and where in mo a store is inserted,
+ * are choices. A step has nothing after it in hb, so 1 restricts it to the newest version that its thread has seen, and
+ * newer ones: *seen* is a version whose store, or a load of it, happens before. Choosing the newest version is always
+ * possible.
+ *
+ * By 3, a new event can close a cycle only by an edge to an event that is there, and it has such edges only to the
+ * stores that are newer than what it chose. So psc is looked at only if there are such stores, and only if they, or
+ * fences, are sequentially consistent. It is not kept: a search goes forward from these stores, and asks of two events
+ * at a time whether an edge leads from one to the other.
+ *
+ * Independence: two events commute if they are on different cells, whatever their orders, because 1 to 4 do not
+ * mention the order of steps. dpor tries an older version than the newest only if all newer stores precede the step, or
+ * the store of that version, in the order of dependent steps. If one of them does not, then this step can come before
+ * that store in another schedule, with the same graph, and that schedule is tried too.
+ *
+ * Plain accesses are not events. They are free of races, so they have one value, and they matter to 3 only if nothing
+ * but a plain access lies between two accesses of one cell; ignoring that allows more, not less.
+ */
+#include "engine.h"
+
+#include "value.h"
+
+#include <string.h>
+
+static lab_c11_event *event_at(int32_t index)
+{
+    return &lab->c11_events[index];
+}
+
+static bool acquires(int order)
+{
+    return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME || order == __ATOMIC_ACQ_REL ||
+           order == __ATOMIC_SEQ_CST;
+}
+
+static bool releases(int order)
+{
+    return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+/* Versions. */
+
+u128 lab_c11_value(const lab_cell *c, int32_t version, uintptr_t address, size_t size)
+{
+    u128 value = lab->versions[version].value >> (8 * (address - c->address));
+    return size == 16 ? value : value & (((u128)1 << (8 * size)) - 1);
+}
+
+static int32_t new_version(u128 value)
+{
+    if (lab->run.versions == MAX_STEPS)
+        lab_sched_leave(RUN_TRUNCATED);
+    lab_version *v = &lab->versions[lab->run.versions];
+    v->value = value;
+    v->older = v->newer = -1;
+    v->step = NO_STEP;
+    v->writer = MAX_THREADS;
+    v->modifies = false;
+    v->event = -1;
+    v->clock = 0;
+    memset(&v->release, 0, sizeof(v->release));
+    memset(&v->beyond, 0, sizeof(v->beyond));
+    memset(&v->read, 0xff, sizeof(v->read));
+    memset(v->behind, 0, sizeof(v->behind));
+    return (int32_t)lab->run.versions++;
+}
+
+/*
+ * The history restarts when a plain access, or one that the explorer did not see, has written the variable: all threads
+ * see that. If it wrote only a neighbour in the same cell, the variable still carries what its last store left.
+ */
+void lab_c11_ensure_history(lab_cell *c)
+{
+    u128 value = lab_value_read(c->address, c->size);
+
+    if (c->newest >= 0 && lab->versions[c->newest].value == value)
+        return;
+    int32_t old = c->neighbour ? c->newest : -1;
+    int32_t number = new_version(value);
+    lab_version *v = &lab->versions[number];
+    if (old >= 0) {
+        v->release = lab->versions[old].release;
+        v->beyond = lab->versions[old].beyond;
+    }
+    v->position = ++c->position;
+    c->newest = number;
+    c->neighbour = false;
+}
+
+static void insert(lab_cell *c, int32_t number, int32_t after)
+{
+    lab_version *v = &lab->versions[number], *older = &lab->versions[after];
+
+    v->older = after;
+    v->newer = older->newer;
+    older->newer = number;
+    v->position = older->position + 1;
+    if (v->newer < 0)
+        c->newest = number;
+    else
+        lab->versions[v->newer].older = number;
+    for (int32_t n = v->newer; n >= 0; n = lab->versions[n].newer)
+        lab->versions[n].position++;
+    c->position = lab->versions[c->newest].position;
+}
+
+static bool knows(const lab_thread *t, const lab_vclock *clocks)
+{
+    bool any = false;
+
+    for (int i = 0; i < MAX_THREADS; i++)
+        any |= (clocks->at[i] <= t->sync.at[i]) | (clocks->at[i] <= t->beyond.at[i]);
+    return any;
+}
+
+static bool has_seen(const lab_thread *t, const lab_version *v)
+{
+    return v->writer == MAX_THREADS || v->clock <= t->sync.at[v->writer] || v->clock <= t->beyond.at[v->writer] ||
+           knows(t, &v->read);
+}
+
+/* Relations of events. */
+
+static bool happens_before(const lab_c11_event *a, const lab_c11_event *b)
+{
+    return a->thread == b->thread ? a < b : a->clock <= b->before.at[a->thread];
+}
+
+/* Twice the position in mo, because an event that is not yet inserted is between two. */
+static uint32_t write_position(const lab_c11_event *e)
+{
+    uint32_t position = 2 * lab->versions[e->version].position;
+    return e == event_at((int32_t)lab->run.c11_events) ? position + 1 : position;
+}
+
+static uint32_t read_position(const lab_c11_event *e)
+{
+    const lab_version *v = &lab->versions[e->version];
+
+    if (e->writes && e != event_at((int32_t)lab->run.c11_events))
+        v = &lab->versions[v->older];
+    return 2 * v->position;
+}
+
+/* Both on the same cell. */
+static bool is_mo_or_rb(const lab_c11_event *a, const lab_c11_event *b)
+{
+    if (a == b || !b->writes)
+        return false;
+    return (a->writes && write_position(a) < write_position(b)) || (a->reads && read_position(a) < write_position(b));
+}
+
+/* Both on the same cell. An event reaches those on a higher level than what it needs. */
+static bool is_eco(const lab_c11_event *a, const lab_c11_event *b)
+{
+    uint32_t needed = a->writes ? 2 * write_position(a) + 1 : 2 * read_position(a) + 2;
+    uint32_t level = b->writes ? 2 * write_position(b) : 2 * read_position(b) + 1;
+
+    return a != b && level >= needed;
+}
+
+/* Both are accesses. */
+static bool is_scb(const lab_c11_event *a, const lab_c11_event *b)
+{
+    if (a->thread == b->thread && a < b)
+        return true;
+    if (a->cell == b->cell && (happens_before(a, b) || is_mo_or_rb(a, b)))
+        return true;
+    int32_t first = a->next;
+    while (first >= 0 && event_at(first)->cell == a->cell)
+        first = event_at(first)->next;
+    return first >= 0 && b->elsewhere >= 0 &&
+           (first == b->elsewhere || happens_before(event_at(first), event_at(b->elsewhere)));
+}
+
+static bool is_or_happens_before(int32_t a, const lab_c11_event *b)
+{
+    return a >= 0 && (event_at(a) == b || happens_before(event_at(a), b));
+}
+
+/* Through an access of the other event's cell. */
+static bool fence_reaches(const lab_c11_event *fence, const lab_c11_event *b)
+{
+    if (b->previous >= 0 &&
+        (event_at(b->previous) == fence || happens_before(fence, event_at(b->previous))))
+        return true;
+    for (int32_t i = lab->cells[b->cell].last_event; i >= 0; i = event_at(i)->on_cell) {
+        const lab_c11_event *x = event_at(i);
+
+        if (x != b && happens_before(fence, x) && (happens_before(x, b) || is_mo_or_rb(x, b)))
+            return true;
+    }
+    return false;
+}
+
+static bool reaches_fence(const lab_c11_event *a, const lab_c11_event *fence)
+{
+    if (is_or_happens_before(a->next, fence))
+        return true;
+    for (int32_t i = lab->cells[a->cell].last_event; i >= 0; i = event_at(i)->on_cell) {
+        const lab_c11_event *y = event_at(i);
+
+        if (y != a && happens_before(y, fence) && (happens_before(a, y) || is_mo_or_rb(a, y)))
+            return true;
+    }
+    return false;
+}
+
+static bool fence_reaches_fence(const lab_c11_event *a, const lab_c11_event *b)
+{
+    if (happens_before(a, b))
+        return true;
+    for (const lab_c11_event *x = a + 1; x < event_at((int32_t)lab->run.c11_events); x++) {
+        if (x->cell == NO_CELL || !happens_before(a, x))
+            continue;
+        for (int32_t i = lab->cells[x->cell].last_event; i >= 0; i = event_at(i)->on_cell)
+            if (happens_before(event_at(i), b) && is_eco(x, event_at(i)))
+                return true;
+    }
+    return false;
+}
+
+static bool is_psc(const lab_c11_event *a, const lab_c11_event *b)
+{
+    if (a == b)
+        return false;
+    if (a->cell == NO_CELL)
+        return b->cell == NO_CELL ? fence_reaches_fence(a, b) : fence_reaches(a, b);
+    return b->cell == NO_CELL ? reaches_fence(a, b) : is_scb(a, b);
+}
+
+/* The search for a cycle through the new event, or through a fence before it. */
+
+static void reach(int32_t strong, int32_t *stack, uint32_t *depth)
+{
+    if (lab->strong_seen[strong] == lab->strong_search)
+        return;
+    lab->strong_seen[strong] = lab->strong_search;
+    stack[(*depth)++] = strong;
+}
+
+/* Is there a way from w to the fence that begins with hb, or, if the way to w begins at a fence, with rf; hb? */
+static bool store_reaches_fence(const lab_c11_event *w, const lab_c11_event *fence, bool from_fence)
+{
+    if (happens_before(w, fence))
+        return true;
+    if (!from_fence)
+        return false;
+    for (int32_t i = lab->cells[w->cell].last_event; i >= 0; i = event_at(i)->on_cell) {
+        const lab_c11_event *r = event_at(i);
+
+        if (r->reads && read_position(r) == write_position(w) && happens_before(r, fence))
+            return true;
+    }
+    return false;
+}
+
+/* The ends of new edges that begin at the new event, or at a fence before it. */
+static uint32_t reach_first(const lab_c11_event *e, bool from_fence, int32_t *stack)
+{
+    uint32_t depth = 0;
+
+    lab->strong_search++;
+    for (int32_t n = lab->versions[e->version].newer; n >= 0; n = lab->versions[n].newer) {
+        const lab_c11_event *w = event_at(lab->versions[n].event);
+
+        for (uint32_t i = 0; i < lab->run.strong; i++) {
+            const lab_c11_event *s = event_at(lab->strong[i]);
+            if (s == w || (s->cell == NO_CELL && store_reaches_fence(w, s, from_fence)))
+                reach((int32_t)i, stack, &depth);
+        }
+    }
+    return depth;
+}
+
+static bool is_closed(const lab_c11_event *e, const lab_c11_event *from, bool from_fence)
+{
+    return from_fence ? from->cell == NO_CELL && happens_before(from, e) : is_psc(from, e);
+}
+
+static bool closes_cycle(const lab_c11_event *e, bool from_fence)
+{
+    static int32_t *stack;
+
+    if (stack == NULL)
+        stack = lab_memory_map(2 * MAX_STEPS * sizeof(*stack));
+    uint32_t depth = reach_first(e, from_fence, stack);
+    while (depth != 0) {
+        const lab_c11_event *a = event_at(lab->strong[stack[--depth]]);
+
+        if (is_closed(e, a, from_fence))
+            return true;
+        for (uint32_t i = 0; i < lab->run.strong; i++)
+            if (lab->strong_seen[i] != lab->strong_search && is_psc(a, event_at(lab->strong[i])))
+                reach((int32_t)i, stack, &depth);
+    }
+    return false;
+}
+
+static bool is_fence_before(const lab_c11_event *e)
+{
+    for (uint32_t i = 0; i < lab->run.strong; i++) {
+        const lab_c11_event *s = event_at(lab->strong[i]);
+        if (s->cell == NO_CELL && happens_before(s, e))
+            return true;
+    }
+    return false;
+}
+
+static bool is_strong_after(int32_t version)
+{
+    for (int32_t n = lab->versions[version].newer; n >= 0; n = lab->versions[n].newer)
+        if (event_at(lab->versions[n].event)->strong)
+            return true;
+    return false;
+}
+
+/* The event that comes next, in the place behind all others. */
+static lab_c11_event *draft(const lab_thread *t, uint32_t number, int32_t version, lab_c11_access access, int order)
+{
+    if (lab->run.c11_events == 2 * MAX_STEPS - 1)
+        lab_sched_leave(RUN_TRUNCATED);
+    lab_c11_event *e = event_at((int32_t)lab->run.c11_events);
+    const lab_c11_event *last = t->last_event >= 0 ? event_at(t->last_event) : NULL;
+
+    e->thread = (uint8_t)t->number;
+    e->reads = access != C11_STORE;
+    e->writes = access != C11_LOAD;
+    e->strong = order == __ATOMIC_SEQ_CST;
+    e->cell = number;
+    e->clock = t->sync.at[t->number];
+    e->version = version;
+    e->previous = t->last_event;
+    e->next = -1;
+    e->elsewhere = last == NULL || last->cell != number ? t->last_event : last->elsewhere;
+    e->on_cell = number != NO_CELL ? lab->cells[number].last_event : -1;
+    e->before = t->sync;
+    if (lab->run.barriers)
+        lab_clock_join(&e->before, &t->beyond);
+    if (e->reads && acquires(order) && version >= 0) {
+        lab_clock_join(&e->before, &lab->versions[version].release);
+        if (lab->run.barriers)
+            lab_clock_join(&e->before, &lab->versions[version].beyond);
+    }
+    return e;
+}
+
+/* By axiom 3. */
+static bool is_possible(const lab_thread *t, uint32_t number, int32_t version, lab_c11_access access, int order)
+{
+    if (lab->versions[version].newer < 0)
+        return true;
+    if (lab->run.fences == 0 && (order != __ATOMIC_SEQ_CST || !is_strong_after(version)))
+        return true;
+    const lab_c11_event *e = draft(t, number, version, access, order);
+    if (e->strong && closes_cycle(e, false))
+        return false;
+    return lab->run.fences == 0 || !is_fence_before(e) || !closes_cycle(e, true);
+}
+
+/* Choosing. */
+
+static lab_c11_access access_at(const lab_c11_request *q, const lab_cell *c, int32_t version, int *order)
+{
+    *order = q->order;
+    if (!q->compares)
+        return q->access;
+    if (lab_c11_value(c, version, q->address, q->size) == q->expected)
+        return C11_MODIFY;
+    *order = q->failure;
+    return C11_LOAD;
+}
+
+/*
+ * Every store becomes visible eventually, so a thread does not stay behind it for ever. A loop that ends only if
+ * something changes reads an old value once: to read it again leads to the same state.
+ */
+static bool stays_behind(const lab_thread *t, uint32_t number, int32_t version)
+{
+    const lab_version *v = &lab->versions[version];
+
+    if (v->newer < 0)
+        return false;
+    for (uint32_t i = 0; i < t->watched_count; i++) {
+        const lab_watched *w = &t->watch[i];
+
+        if (w->cell == number && w->pc == t->op.pc && w->callers == t->op.callers && w->version >= 0 &&
+            lab->versions[w->version].position >= v->position && lab_spin_is_endless(&t->op))
+            return true;
+    }
+    if (v->behind[t->number] < lab->options.behind)
+        return false;
+    lab_explore_cut(CUT_BEHIND);
+    return true;
+}
+
+/*
+ * Do all newer stores precede the step, if it comes after this version? If one does not, the step and what precedes it
+ * can come before that store.
+ */
+static bool all_newer_precede(const lab_thread *t, const lab_version *v)
+{
+    lab_vclock before = t->dep;
+
+    if (v->step != NO_STEP)
+        lab_clock_join(&before, &lab->steps[v->step].dep);
+    for (int32_t n = v->newer; n >= 0; n = lab->versions[n].newer)
+        if (!lab_step_happened_before(lab->versions[n].step, &before))
+            return false;
+    return true;
+}
+
+int32_t lab_c11_choose(lab_thread *t, uint32_t number, const lab_c11_request *q)
+{
+    lab_cell *c = lab_cell_of(number);
+    int32_t found[MAX_VERSIONS];
+    uint32_t count = 0;
+    uint64_t tried = 0;
+
+    if (t->no_step || has_seen(t, &lab->versions[c->newest]))
+        return c->newest;
+    for (int32_t v = c->newest; v >= 0; v = lab->versions[v].older) {
+        const lab_version *at = &lab->versions[v];
+        int order;
+        lab_c11_access access = access_at(q, c, v, &order);
+
+        if (count == MAX_VERSIONS) {
+            lab_explore_cut(CUT_VERSIONS);
+            break;
+        }
+        if ((access == C11_LOAD || at->newer < 0 || !lab->versions[at->newer].modifies) &&
+            !stays_behind(t, number, v) && is_possible(t, number, v, access, order)) {
+            tried |= (uint64_t)(lab->active != STRATEGY_DPOR || all_newer_precede(t, at)) << count;
+            found[count++] = v;
+        }
+        if (has_seen(t, at))
+            break;
+    }
+    if (lab->run.stale == 0 && tried != 1) {
+        lab_explore_cut(CUT_STALE);
+        tried = 1;
+    }
+    uint32_t index = lab_explore_choose_among(tried);
+    lab->run.stale -= index != 0 && lab->run.stale != UNLIMITED;
+    return found[index];
+}
+
+/* Making the event. */
+
+static void append(lab_thread *t, lab_c11_event *e)
+{
+    int32_t number = (int32_t)lab->run.c11_events++;
+
+    if (t->last_event >= 0)
+        event_at(t->last_event)->next = number;
+    t->last_event = number;
+    if (e->cell != NO_CELL)
+        lab->cells[e->cell].last_event = number;
+    if (e->strong)
+        lab->strong[lab->run.strong++] = number;
+}
+
+static void acquire(lab_thread *t, const lab_version *v, int order)
+{
+    if (!acquires(order)) {
+        lab_clock_join(&t->fence_acquire, &v->release);
+        return;
+    }
+    lab_clock_join(&t->sync, &v->release);
+    if (lab->run.barriers)
+        lab_clock_join(&t->beyond, &v->beyond);
+}
+
+static void note_read(lab_thread *t, lab_version *v)
+{
+    if (t->sync.at[t->number] < v->read.at[t->number])
+        v->read.at[t->number] = t->sync.at[t->number];
+}
+
+static void note_behind(const lab_thread *t, lab_version *v)
+{
+    if (v->newer >= 0 && v->behind[t->number] != UINT8_MAX)
+        v->behind[t->number]++;
+}
+
+void lab_c11_read(lab_thread *t, uint32_t number, int32_t version, int order)
+{
+    lab_version *v = &lab->versions[version];
+
+    if (!t->no_step)
+        append(t, draft(t, number, version, C11_LOAD, order));
+    note_read(t, v);
+    note_behind(t, v);
+    acquire(t, v, order);
+}
+
+void lab_c11_write(lab_thread *t, uint32_t number, int32_t after, u128 value, int order, bool modifies)
+{
+    lab_cell *c = lab_cell_of(number);
+    lab_c11_event *e = draft(t, number, after, modifies ? C11_MODIFY : C11_STORE, order);
+    int32_t made = new_version(value);
+    lab_version *v = &lab->versions[made];
+
+    note_behind(t, &lab->versions[after]);
+    memcpy(v->behind, lab->versions[after].behind, sizeof(v->behind));
+    if (modifies) {
+        note_read(t, &lab->versions[after]);
+        acquire(t, &lab->versions[after], order);
+        v->release = lab->versions[after].release;
+        v->beyond = lab->versions[after].beyond;
+    }
+    v->writer = (uint8_t)t->number;
+    v->clock = t->sync.at[t->number];
+    v->step = t->last_step;
+    v->modifies = modifies;
+    if (releases(order)) {
+        lab_clock_join(&v->release, &t->sync);
+        if (lab->run.barriers)
+            lab_clock_join(&v->beyond, &t->beyond);
+        t->sync.at[t->number]++;
+    } else if (t->fenced) {
+        lab_clock_join(&v->release, &t->fence_release);
+    }
+    insert(c, made, after);
+    v->event = (int32_t)lab->run.c11_events;
+    append(t, e);
+    e->version = made;
+}
+
+/* Sequentially consistent. It has nothing after it, so it is always possible. */
+void lab_c11_fence(lab_thread *t)
+{
+    append(t, draft(t, NO_CELL, -1, C11_LOAD, __ATOMIC_SEQ_CST));
+    event_at(t->last_event)->reads = false;
+    lab->run.fences++;
+}
+
+/*
+ * Every thread executes a full barrier, at a place of its own: after the begin of the caller's, and before its end.
+ * That is more than C11 knows, and it does not order plain accesses, which the compiler may move across it.
+ */
+void lab_c11_barrier_all(void)
+{
+    lab_thread *caller = lab->current;
+    lab_vclock begin = caller->sync;
+
+    lab->run.barriers = true;
+    lab_clock_join(&begin, &caller->beyond);
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        lab_thread *t = &lab->run.threads[i];
+
+        lab_clock_join(&t->beyond, &t->fence_acquire);
+        lab_clock_join(&caller->beyond, &t->sync);
+        lab_clock_join(&caller->beyond, &t->beyond);
+        lab_clock_join(&t->beyond, &begin);
+        t->sync.at[t->number]++;
+    }
+}
