@@ -466,8 +466,11 @@ static void find_uses(void)
 }
 
 /* What no other thread accesses is not shown. */
+/* Locks that one thread alone uses, and initializations, are of no interest; waits are. */
 static bool is_called_by_one(const lab_event *call)
 {
+    if (strstr(call->call, "mutex") == NULL && strstr(call->call, "once") == NULL && strstr(call->call, "static") == NULL)
+        return false;
     for (uint32_t i = 0; i < lab->event_count; i++)
         if (lab->events[i].kind == OP_CALL && lab->events[i].address == call->address &&
             lab->events[i].thread != call->thread)
@@ -702,7 +705,8 @@ static void print_stack(void)
     for (int i = 1; i < EVENT_CALLERS && lab->failure_callers[i] != 0; i++) {
         const char *text = place_text(lab->failure_callers[i]);
 
-        if (strncmp(text, "thread.c", 8) == 0 && (strstr(text, "run_fiber") != NULL || strstr(text, "run_thread") != NULL))
+        if (strstr(text, " run_fiber") != NULL || strstr(text, " run_thread") != NULL || strstr(text, " run_main") != NULL ||
+            strstr(text, " lab_program_run") != NULL)
             break; /* the explorer's own frames */
         if (text[0] != '\0' && (last == NULL || strcmp(text, last) != 0))
             printf("\n       %s", text);
