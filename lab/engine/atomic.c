@@ -558,3 +558,27 @@ void lab_atomic_barrier_all(void)
         for (uint32_t i = 0; i < lab->run.thread_count; i++)
             empty_buffer(&lab->run.threads[i]);
 }
+
+void lab_atomic_give(lab_thread *t, uint32_t number, bool adds)
+{
+    lab_cell *c = lab_cell_of(number);
+
+    if (!adds) {
+        memset(&c->release, 0, sizeof(c->release));
+        memset(&c->beyond, 0, sizeof(c->beyond));
+    }
+    lab_clock_join(&c->release, &t->sync);
+    lab_clock_join(&c->beyond, &t->beyond);
+    t->sync.at[t->number]++;
+}
+
+/* Whatever takes something is a locked instruction. */
+void lab_atomic_take(lab_thread *t, uint32_t number)
+{
+    const lab_cell *c = lab_cell_of(number);
+
+    lab_clock_join(&t->sync, &c->release);
+    lab_clock_join(&t->beyond, &c->beyond);
+    if (lab->options.model == MODEL_TSO)
+        empty_buffer(t);
+}

@@ -50,6 +50,7 @@ static bool wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintpt
     lab_step_make(t, value == expected ? 2 : 1, t->op.access);
     lab_atomic_observe(t, number);
     lab_report_event(OP_WAIT, address, 4, 0, value, expected, value != expected, pc);
+    t->did_not_block = value != expected;
     if (value != expected)
         return true;
     if (lab->run.spurious != 0 && lab_explore_choose(2) == 1) {
@@ -91,8 +92,9 @@ bool lab_block_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uin
     return woken;
 }
 
-void lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc)
+uint32_t lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc)
 {
+    uint32_t woken = 0;
     lab_thread *t = lab->current;
     lab_thread *waiting[MAX_THREADS];
     uint32_t waiters = 0;
@@ -101,7 +103,7 @@ void lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc)
         for (uint32_t i = 0; i < lab->run.thread_count; i++)
             if (lab->run.threads[i].state == THREAD_BLOCKED && lab->run.threads[i].op.address == address)
                 lab_block_wake(&lab->run.threads[i]);
-        return;
+        return 0;
     }
     lab_step_announce(t, OP_WAKE, address, pc);
     lab_step_access(t, lab_cell_queue(address), true);
@@ -120,8 +122,24 @@ void lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc)
 
         lab_block_wake(waiting[index]);
         waiting[index] = waiting[--waiters];
+        woken++;
     }
     lab_cycle_sweep();
+    return woken;
+}
+
+void lab_block_requeue(uintptr_t from, uintptr_t to, uint32_t count)
+{
+    for (uint32_t i = 0; i < lab->run.thread_count && count != 0; i++) {
+        lab_thread *t = &lab->run.threads[i];
+
+        if (t->state != THREAD_BLOCKED || t->op.address != from)
+            continue;
+        lab_step_announce(t, OP_TIMEOUT, to, t->op.pc);
+        lab_step_access(t, lab_cell_queue(to), true);
+        lab_step_access(t, lab_cell_pseudo(PSEUDO_CLOCK), true);
+        count--;
+    }
 }
 
 void lab_block_interrupt(uint32_t number, uintptr_t pc)

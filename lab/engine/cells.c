@@ -25,6 +25,7 @@ void lab_cell_begin(lab_cell *c)
     c->stored_size = 0;
     c->neighbour = false;
     memset(&c->release, 0, sizeof(c->release));
+    memset(&c->beyond, 0, sizeof(c->beyond));
 }
 
 bool lab_cell_is_shared(const lab_cell *c)

@@ -103,7 +103,9 @@ static bool note_position(lab_thread *t)
 
     if (t->in_interrupt)
         return false;
+    lab->quiet = true; /* its own locks are no steps */
     _Unwind_Backtrace(look_at_frame, &search);
+    lab->quiet = false;
     t->frame = search.frame;
     t->registers = search.registers;
     t->place = lab_cycle_place(t);

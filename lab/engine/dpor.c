@@ -19,6 +19,8 @@ static bool accesses_conflict(const lab_operation *a, const lab_operation *b)
 
 static bool independent(const lab_operation *a, uint8_t a_thread, const lab_operation *b, uint8_t b_thread)
 {
+    if (a->kind == OP_EXIT || b->kind == OP_EXIT)
+        return false;
     if (a->kind == OP_INTERRUPT && a->address == b_thread)
         return false;
     if (b->kind == OP_INTERRUPT && b->address == a_thread)

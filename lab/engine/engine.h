@@ -27,8 +27,8 @@
 #define MAX_NODES      65536
 #define MAX_STEPS      65536
 #define MAX_OPERATIONS 64
-#define MAX_TLS        512
-#define STACK_SIZE     (256 * 1024)
+#define MAX_TLS        4096
+#define STACK_SIZE     (1024 * 1024)
 #define CYCLE_STEPS    1000 /* the length of a schedule in which states are compared */
 #define NO_STEP        (-1)
 #define NO_CELL        0
@@ -63,10 +63,12 @@ typedef enum lab_op_kind {
     OP_SPAWN,
     OP_JOIN,
     OP_END,
-    OP_LOCAL
+    OP_LOCAL,
+    OP_CALL, /* of a function that the explorer provides: lab/posix */
+    OP_EXIT  /* of the process */
 } lab_op_kind;
 
-#define MAX_ACCESSES 3
+#define MAX_ACCESSES 4
 
 typedef struct lab_access {
     uint32_t cell;
@@ -105,6 +107,7 @@ typedef struct lab_cell {
     uint32_t stored_size;
     bool neighbour;     /* a plain access has written another part since */
     lab_vclock release; /* what an acquire of the newest version gets */
+    lab_vclock beyond; /* lab_atomic_give: the same of lab_thread.beyond */
 } lab_cell;
 
 /* One store, for memory models in which a load may read an older store. */
@@ -150,6 +153,17 @@ typedef enum lab_thread_state {
     THREAD_DONE
 } lab_thread_state;
 
+/*
+ * A step that its thread can make only while a condition holds: the lock is free, the thread has ended. Until then the
+ * thread is not chosen, unless it has a deadline: then it may be chosen to time out.
+ */
+struct lab_thread;
+
+typedef struct lab_gate {
+    bool (*is_open)(const struct lab_thread *t);
+    void (*describe)(const struct lab_thread *t, char *buffer, size_t size); /* what t waits for */
+} lab_gate;
+
 #define MAX_WATCHED 64
 #define MAX_LENT    24
 
@@ -163,7 +177,9 @@ typedef struct lab_watched {
     uint64_t callers; /* a hash of the return addresses: the same function may be called from two places */
 } lab_watched;
 
-typedef struct lab_thread {
+typedef struct lab_thread lab_thread;
+
+struct lab_thread {
     void *sp;
     char *stack; /* lowest address; the stack of thread n is slot n of the arena */
     uint16_t number;
@@ -195,6 +211,9 @@ typedef struct lab_thread {
     u128 desired;      /* what it writes */
     uint64_t deadline; /* interrupt time; 0: none */
     uint32_t expected;
+    const lab_gate *gate; /* of its next step; NULL: none */
+    bool did_not_block;   /* the last wait found another value */
+    int error;            /* errno */
     uint32_t steps;
     int32_t last_step;
     int32_t last_interrupt; /* the step that sent the last interrupt */
@@ -225,7 +244,7 @@ typedef struct lab_thread {
     uint32_t watched_count;
     lab_watched watch[MAX_WATCHED]; /* from here on only the used part is restored */
     uint8_t tls[MAX_TLS];
-} lab_thread;
+};
 
 /* The search tree: one node for each decision of the current schedule. */
 
@@ -267,6 +286,7 @@ typedef struct lab_event { /* for the trace */
     uintptr_t pc;
     uint64_t before, after;
     uintptr_t callers[EVENT_CALLERS]; /* return addresses, innermost first */
+    const char *call;                 /* OP_CALL: the function */
 } lab_event;
 
 typedef enum lab_verdict {
@@ -286,6 +306,8 @@ typedef enum lab_verdict {
     VERDICT_LINEARIZABILITY,
     VERDICT_ENDLESS,
     VERDICT_UNSUPPORTED,
+    VERDICT_MISUSE,
+    VERDICT_EXIT,
     VERDICTS
 } lab_verdict;
 
@@ -353,6 +375,10 @@ typedef struct lab_options {
     bool to_stderr; /* report failures there: stdout belongs to a test harness */
     bool plain;     /* every plain access is a step too */
     bool brief;     /* report only the verdict of a failure */
+    bool calls;     /* the trace shows calls of the library, not the steps inside of them */
+    const char *html;     /* a page with the trace is written there */
+    bool show_progress;   /* on the terminal */
+    const char *checkpoint; /* a file from which the search continues; NULL: none */
     bool strict;    /* a truncated schedule is a failure */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
@@ -443,7 +469,7 @@ typedef struct lab_freed {
     lab_vclock clock;
 } lab_freed;
 
-#define MAX_QUEUES  1024
+#define MAX_QUEUES  16384
 #define MAX_ENDLESS 1024
 
 /* The cell that represents the threads blocked on an address. */
@@ -462,11 +488,13 @@ typedef struct lab_engine {
     const LAB_SCENARIO *scenario;
     lab_run_state run;
     lab_run_state start; /* the state with which every schedule begins */
+    bool started;        /* main has been called: what is allocated before belongs to the program */
     bool running;        /* a schedule is running: accesses are steps */
     bool preparing;      /* Setup is running */
     bool failing;        /* a failure is being recorded */
     bool quiet;          /* no thread runs: Invariant, Finish */
     bool tracing;
+    bool uses_cancellation; /* a schedule has called pthread_cancel: waits look whether they were cancelled */
     bool tracking;       /* cycle.c: states are compared */
     lab_thread *current; /* NULL: the explorer itself */
     void *main_sp;
@@ -524,9 +552,17 @@ typedef struct lab_engine {
     size_t printed_length;
     uintptr_t failure_pc;
     uint8_t failure_thread;
+    uintptr_t failure_callers[EVENT_CALLERS]; /* of the failing thread, innermost first */
     struct lab_cycle_states *cycles;
     bool cycle_found;     /* the failure is a cycle */
     uint32_t cycle_event; /* the event from which on the schedule repeats */
+
+    /* posix/program.c */
+    bool is_program; /* not scenarios, but a program with main, or functions given by name */
+    bool is_muted;
+    int output[2], sink, capture; /* descriptors */
+
+    double progress_began, progress_shown, progress_saved; /* progress.c */
 
     lab_event *events;
     uint32_t event_count;
@@ -641,6 +677,9 @@ void lab_atomic_barrier_all(void);
 u128 lab_atomic_ask(uintptr_t address, size_t size, uintptr_t pc); /* the machine's state: its newest value, acquired */
 void lab_atomic_observe(lab_thread *t, uint32_t cell); /* the machine has read the newest value for t */
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed load that may race */
+/* Synchronization that is not an access to memory: what t has done happens before what a taker does from now on. */
+void lab_atomic_give(lab_thread *t, uint32_t cell, bool adds); /* adds: to what others have given */
+void lab_atomic_take(lab_thread *t, uint32_t cell);
 
 /* rc11.c */
 typedef enum lab_c11_access { C11_LOAD, C11_STORE, C11_MODIFY } lab_c11_access;
@@ -716,10 +755,24 @@ void lab_step_make(lab_thread *t, int count, const lab_access *accesses);
 void lab_step_local(lab_thread *t, lab_op_kind kind, uintptr_t pc); /* a complete step that accesses nothing */
 void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab_vclock *before);
 
+/* The last step also depends on the last write of that cell, and could not have come before it. */
+void lab_step_follow(lab_thread *t, uint32_t cell, bool readers_too);
+/* The last step ends the process: it could have come before any step of the other threads. */
+void lab_step_follow_all(lab_thread *t);
+
 static inline bool lab_step_happened_before(int32_t step, const lab_vclock *clock)
 {
     const lab_step *s = &lab->steps[step];
     return clock->at[s->thread] >= s->ordinal;
+}
+
+/* gate.c */
+/* A step of t that waits for its gate. FALSE: it has timed out. The accesses have been announced. */
+bool lab_gate_pass(lab_thread *t, const lab_gate *gate, uint64_t deadline);
+
+static inline bool lab_gate_is_closed(const lab_thread *t)
+{
+    return t->gate != NULL && t->state == THREAD_READY && !t->gate->is_open(t);
 }
 
 /* thread.c */
@@ -727,6 +780,7 @@ lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char
 void lab_thread_exit(void) __attribute__((noreturn));
 bool lab_thread_dies(lab_thread *t);                       /* a choice, before a step */
 void lab_thread_terminate(void) __attribute__((noreturn)); /* like lab_thread_exit, without notifying the machine */
+uint32_t lab_thread_end_cell(const lab_thread *t); /* written by its last step */
 void lab_thread_start_all(void);
 
 /* process.c */
@@ -735,7 +789,8 @@ void lab_process_kill(lab_thread *t) __attribute__((noreturn));
 
 /* block.c */
 bool lab_block_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintptr_t pc);
-void lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc);
+uint32_t lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc); /* the number of woken threads */
+void lab_block_requeue(uintptr_t from, uintptr_t to, uint32_t count); /* part of the step that was just made */
 void lab_block_wake(lab_thread *t);
 void lab_block_interrupt(uint32_t number, uintptr_t pc);
 uint64_t lab_block_clock(uintptr_t pc);
@@ -799,6 +854,11 @@ uint8_t lab_random_pick(uint16_t enabled);
 uint8_t lab_random_pick_pct(uint16_t enabled);
 void lab_random_prepare(lab_strategy active);
 
+/* progress.c */
+bool lab_progress_resume(void);     /* the tree of an earlier run is there to be continued */
+bool lab_progress_is_stopped(void); /* shows and saves it now and then; TRUE: the user wants it to end */
+void lab_progress_finish(bool complete);
+
 /* minimise.c */
 void lab_minimise(void);
 void lab_minimise_give(void); /* the schedule that was just run becomes the given one */
@@ -813,7 +873,11 @@ bool lab_replay_run(const LAB_SCENARIO *scenario, const char *decisions);
 void lab_report_failure(void);
 void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int order, uint64_t before, uint64_t after,
                       bool flag, uintptr_t pc);
+/* A call of a function that the explorer provides, on the object at the address. */
+void lab_report_call(const char *call, uintptr_t address, uint64_t result, bool failed, uintptr_t pc);
 char *lab_report_token(char *buffer, size_t size);
+/* The return addresses of the running thread, from pc on. */
+void lab_report_callers(uintptr_t callers[EVENT_CALLERS], uintptr_t pc);
 void lab_report_place(uintptr_t pc, char *buffer, size_t size);
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size);
 void lab_report_print(const char *text); /* replaces what the two functions above have written by names */

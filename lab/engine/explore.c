@@ -30,11 +30,11 @@ double lab_explore_seconds(void)
 uint8_t lab_explore_prefer(uint16_t set)
 {
     if (lab->current != NULL && (set & LAB_BIT(lab->current->number)) && lab->current->state == THREAD_READY &&
-        !lab->current->asleep)
+        !lab->current->asleep && !lab_gate_is_closed(lab->current))
         return lab->current->number;
     for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1)) {
         const lab_thread *t = &lab->run.threads[lab_lowest(left)];
-        if (!t->service && t->state == THREAD_READY && !t->asleep)
+        if (!t->service && t->state == THREAD_READY && !t->asleep && !lab_gate_is_closed(t))
             return t->number;
     }
     for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1))
@@ -46,8 +46,9 @@ uint8_t lab_explore_prefer(uint16_t set)
 /* The next step of t accesses something that other threads use too. */
 static bool is_on_shared(const lab_thread *t)
 {
-    if (t->op.kind == OP_START || t->op.kind == OP_LOCAL || t->op.kind == OP_END || t->op.kind == OP_RESUME)
-        return t->op.kind == OP_LOCAL;
+    if (t->op.kind == OP_START || t->op.kind == OP_LOCAL || t->op.kind == OP_END || t->op.kind == OP_RESUME ||
+        t->op.kind == OP_EXIT)
+        return t->op.kind == OP_LOCAL || t->op.kind == OP_EXIT;
     for (uint32_t i = 0; i < t->op.accesses; i++)
         if (lab_cell_is_shared(&lab->cells[t->op.access[i].cell]))
             return true;
@@ -57,7 +58,8 @@ static bool is_on_shared(const lab_thread *t)
 bool lab_explore_runs_on(uint16_t enabled)
 {
     const lab_thread *t = lab->current;
-    return t != NULL && t->state == THREAD_READY && (enabled & LAB_BIT(t->number)) && !is_on_shared(t);
+    return t != NULL && t->state == THREAD_READY && (enabled & LAB_BIT(t->number)) && !is_on_shared(t) &&
+           !lab_gate_is_closed(t);
 }
 
 /*
@@ -287,10 +289,10 @@ static bool is_over(uint64_t schedules, double until)
 
 static bool search_tree(lab_strategy active, uint64_t schedules, double until)
 {
-    bool truncated = false;
+    lab->replay_count = 0;
+    bool truncated = active == STRATEGY_DPOR && lab_progress_resume() && lab->result.truncated != 0;
 
     lab->active = active;
-    lab->replay_count = 0;
     lab->cells_changed = false;
     lab->cut = 0;
     uint32_t shared = lab->shared_changes;
@@ -310,7 +312,7 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
         }
         if (active == STRATEGY_BOUNDED)
             lab_bounded_count();
-        if (is_over(schedules, until))
+        if (lab_progress_is_stopped() || is_over(schedules, until))
             return false;
     }
 }
@@ -457,6 +459,7 @@ void lab_explore_scenario(const LAB_SCENARIO *scenario)
         return;
     }
     bool found = search();
+    lab_progress_finish(found || lab->result.exhausted);
     lab->result.seconds = lab_explore_seconds() - start;
     if (found) {
         lab->result.verdict = lab->verdict;

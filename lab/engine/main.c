@@ -1,6 +1,9 @@
 /* main.c: the program that a test becomes. Every scenario runs in a process of its own. */
 #include "engine.h"
 
+#include "../posix/program.h"
+
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +17,11 @@
 #define MAX_JOBS   64
 #define MAX_DEPTH  16
 
+#define SCHEDULES     1000000
 #define SECONDS       10   /* per scenario, by default */
 #define LEAST_SECONDS 0.05 /* even if less is left */
 
-extern const LAB_SCENARIO *const __start_lab_scenarios[] __attribute__((weak));
-extern const LAB_SCENARIO *const __stop_lab_scenarios[] __attribute__((weak));
+int __wrap_main(int argc, char **argv);
 
 static const char usage[] =
     "usage: %s [options] [scenario...]\n"
@@ -43,8 +46,19 @@ static const char usage[] =
     "  --jobs N               processes that share the work\n"
     "  --replay TOKEN         runs one schedule again and shows it\n"
     "  --strict               a schedule that is cut off is a failure\n"
+    "  --calls                shows calls of the library, not the steps inside of them\n"
+    "  --html FILE            writes the trace of a failure as a page to look at\n"
+    "  --checkpoint FILE      searches with dpor alone; FILE.SCENARIO keeps how far it came, and the same command continues\n"
     "  --brief                reports only the verdict of a failure: no minimised schedule, no trace\n"
+    "  --function NAME        explores a function of the program instead of main\n"
+    "  --argument WORD        an argument of main\n"
     "  --tap                  output for a test harness\n";
+
+static const char nothing_to_explore[] =
+    "lab: there is nothing to explore: no scenario and no main. A scenario is a list of functions that run as threads:\n"
+    "    #include <interlock/lab.h>\n"
+    "    LAB_SCENARIO(name, .Threads = {function, another});\n"
+    "A function of the program can also be named: --function NAME.\n";
 
 const char *const lab_model_names[MODELS] = {"sc", "tso", "c11"};
 
@@ -81,6 +95,33 @@ static lab_strategy parse_strategy(const char *name)
     exit(2);
 }
 
+typedef struct arguments {
+    int argc;
+    char **argv;
+    const char *chosen[MAX_CHOSEN];
+    unsigned chosen_count;
+    unsigned first_number; /* in the output for a test harness */
+    bool tap, list, help;
+    double minutes; /* 0: no limit */
+    const char *token, *processors;
+} arguments;
+
+/* A word that names no scenario is a mistake. */
+static bool has_all_chosen(const arguments *a)
+{
+    for (unsigned i = 0; i < a->chosen_count; i++) {
+        bool found = false;
+
+        for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
+            found |= fnmatch(a->chosen[i], (*s)->Name, 0) == 0;
+        if (!found) {
+            fprintf(stderr, "lab: there is no scenario %s (--list names them)\n", a->chosen[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The library reads the number of processors when it is loaded, so another number needs a new process. */
 static void set_processors(char **argv, const char *count)
 {
@@ -96,7 +137,7 @@ static void set_processors(char **argv, const char *count)
 
 static const LAB_SCENARIO *find_scenario(const char *name, size_t length)
 {
-    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+    for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
         if (strlen((*s)->Name) == length && strncmp((*s)->Name, name, length) == 0)
             return *s;
     return NULL;
@@ -133,11 +174,13 @@ bool lab_may_report(void)
 
 static void run_worker(const LAB_SCENARIO *scenario, uint32_t job)
 {
+    lab->options.show_progress &= job == 0;
     if (lab->options.to_stderr)
         dup2(STDERR_FILENO, STDOUT_FILENO);
     lab->options.job = job;
     lab->options.seed += job;
     lab_explore_scenario(scenario);
+    lab_program_unmute();
     outcomes[job].result = lab->result;
     outcomes[job].finished = 1;
     fflush(stdout);
@@ -156,6 +199,8 @@ static void run_workers(const LAB_SCENARIO *scenario, uint32_t jobs)
         if (workers[job] == 0)
             run_worker(scenario, job);
     }
+    if (lab->options.checkpoint != NULL)
+        signal(SIGINT, SIG_IGN); /* the workers save first */
     while (left != 0) {
         int status;
         pid_t ended = waitpid(-1, &status, 0);
@@ -222,6 +267,7 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
 
     lab->options.verbose = scenario->Expect == NULL && !lab->options.brief;
     lab->options.to_stderr = tap;
+    lab->options.show_progress = !tap && isatty(STDERR_FILENO);
     if (!tap)
         printf("%s: ", scenario->Name);
     if (lab->options.verbose && !tap)
@@ -255,17 +301,6 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
     fflush(stdout);
     return good;
 }
-
-typedef struct arguments {
-    int argc;
-    char **argv;
-    const char *chosen[MAX_CHOSEN];
-    unsigned chosen_count;
-    unsigned first_number; /* in the output for a test harness */
-    bool tap, list;
-    double minutes; /* 0: no limit */
-    const char *token, *processors;
-} arguments;
 
 static bool has_other_processors(const LAB_SCENARIO *scenario)
 {
@@ -313,20 +348,58 @@ static void default_options(lab_options *o)
         .behind = 4,
         .jobs = 1,
         .seed = 1,
-        .schedules = 1000000,
+        .schedules = SCHEDULES,
         .max_steps = 20000,
         .patience = 1,
     };
 }
 
+static void __attribute__((noreturn)) refuse(const char *what, const char *text)
+{
+    fprintf(stderr, "lab: %s is not %s\n", text, what);
+    exit(2);
+}
+
+static uint64_t large_number(const char *text)
+{
+    char *end;
+    uint64_t value = strtoull(text, &end, 10);
+
+    if (end == text || *end != '\0')
+        refuse("a number", text);
+    return value;
+}
+
 static uint32_t number(const char *text)
 {
-    return (uint32_t)strtoul(text, NULL, 10);
+    return (uint32_t)large_number(text);
+}
+
+static double seconds(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0')
+        refuse("a number", text);
+    return value;
 }
 
 /* An option with a value. FALSE: no option has that name. */
 static bool take_option(arguments *a, const char *name, const char *value)
 {
+    static const char *const options[] = {"--preemptions", "--depth", "--stale", "--timeouts", "--weak-failures", "--steps",
+                                          "--patience", "--jobs", "--first-number", "--strategy", "--model", "--schedules",
+                                          "--seconds", "--minutes", "--seed", "--processors", "--replay", "--function",
+                                          "--argument", "--html", "--checkpoint"};
+    bool known = false;
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        known |= strcmp(name, options[i]) == 0;
+    if (!known || value == NULL) {
+        fprintf(stderr, known ? "lab: the option %s needs a value\n" : "lab: there is no option %s (--help names them)\n", name);
+        return false;
+    }
     lab_options *o = &lab->options;
     const struct {
         const char *name;
@@ -359,15 +432,23 @@ static bool take_option(arguments *a, const char *name, const char *value)
     else if (strcmp(name, "--model") == 0)
         lab_set_model(value);
     else if (strcmp(name, "--schedules") == 0)
-        o->schedules = strtoull(value, NULL, 10);
+        o->schedules = large_number(value);
     else if (strcmp(name, "--seconds") == 0)
-        o->seconds = strtod(value, NULL);
+        o->seconds = seconds(value);
     else if (strcmp(name, "--minutes") == 0)
-        a->minutes = strtod(value, NULL);
+        a->minutes = seconds(value);
     else if (strcmp(name, "--seed") == 0)
-        o->seed = strtoull(value, NULL, 10);
+        o->seed = large_number(value);
     else if (strcmp(name, "--processors") == 0)
         a->processors = value;
+    else if (strcmp(name, "--function") == 0)
+        lab_program_add_function(value);
+    else if (strcmp(name, "--argument") == 0)
+        lab_program_add_argument(value);
+    else if (strcmp(name, "--checkpoint") == 0)
+        o->checkpoint = value;
+    else if (strcmp(name, "--html") == 0)
+        o->html = value;
     else if (strcmp(name, "--replay") == 0)
         a->token = value;
     else
@@ -386,9 +467,13 @@ static bool take_arguments(arguments *a, int argc, char **argv)
             lab->options.brief = true;
         else if (strcmp(argv[i], "--tap") == 0)
             a->tap = true;
+        else if (strcmp(argv[i], "--calls") == 0)
+            lab->options.calls = true;
+        else if (strcmp(argv[i], "--help") == 0)
+            a->help = true;
         else if (argv[i][0] != '-' && a->chosen_count < MAX_CHOSEN)
             a->chosen[a->chosen_count++] = argv[i];
-        else if (i + 1 == argc || !take_option(a, argv[i], argv[i + 1]))
+        else if (!take_option(a, argv[i], i + 1 < argc ? argv[i + 1] : NULL))
             return false;
         else
             i++;
@@ -402,6 +487,11 @@ static void limit_options(lab_options *o, double minutes)
     o->depth = o->depth > MAX_DEPTH ? MAX_DEPTH : o->depth;
     o->max_steps = o->max_steps > MAX_STEPS - 64 ? MAX_STEPS - 64 : o->max_steps;
     o->patience = o->patience == 0 ? 1 : o->patience;
+    if (o->checkpoint != NULL) { /* what was found at random is not in the tree */
+        o->strategy = STRATEGY_DPOR;
+        o->schedules = o->schedules == SCHEDULES ? UINT64_MAX : o->schedules;
+        o->seconds = o->seconds <= 0 ? 1e9 : o->seconds;
+    }
     if (o->seconds <= 0)
         o->seconds = minutes > 0 ? minutes * 60 : SECONDS;
 }
@@ -411,7 +501,7 @@ static bool is_chosen(const arguments *a, const char *name)
     bool chosen = a->chosen_count == 0;
 
     for (unsigned i = 0; i < a->chosen_count; i++)
-        chosen |= strcmp(a->chosen[i], name) == 0;
+        chosen |= fnmatch(a->chosen[i], name, 0) == 0;
     return chosen;
 }
 
@@ -419,7 +509,7 @@ static unsigned count_chosen(const arguments *a)
 {
     unsigned count = 0;
 
-    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+    for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
         count += is_chosen(a, (*s)->Name);
     return count;
 }
@@ -448,7 +538,7 @@ static unsigned run_scenarios(const arguments *a)
     unsigned count = 0, bad = 0, chosen = count_chosen(a);
     double most = lab->options.seconds, until = seconds_now() + a->minutes * 60;
 
-    for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+    for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
         if (is_chosen(a, (*s)->Name)) {
             lab->options.seconds = share(a, most, until, chosen - count);
             unsigned own = a->first_number + count++;
@@ -459,23 +549,35 @@ static unsigned run_scenarios(const arguments *a)
     return count == 0 ? 1 : bad;
 }
 
-int main(int argc, char **argv)
+/* The linker gives it the name main, and the program's own main the name __real_main (--wrap). */
+int __wrap_main(int argc, char **argv)
 {
     arguments a = {.argc = argc, .argv = argv, .first_number = 1, .processors = getenv("INTERLOCK_PROCESSORS")};
 
     lab_memory_initialize();
+    lab->started = true;
+    lab_program_begin(argv[0]);
     default_options(&lab->options);
-    if (!take_arguments(&a, argc, argv)) {
-        fprintf(stderr, usage, argv[0]);
+    if (!take_arguments(&a, argc, argv))
         return 2;
+    if (a.help) {
+        printf(usage, getenv("INTERLOCK_LAB_PROGRAM") != NULL ? "interlock lab FILE..." : argv[0]);
+        return 0;
     }
     limit_options(&lab->options, a.minutes);
+    lab_program_scenarios();
     if (a.token != NULL)
         return replay(argv, a.token);
     set_processors(argv, a.processors != NULL ? a.processors : "2");
     outcomes = mmap(NULL, MAX_JOBS * sizeof(*outcomes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (lab_program_scenarios()[0] == NULL) {
+        fputs(nothing_to_explore, stderr);
+        return 2;
+    }
+    if (!has_all_chosen(&a))
+        return 2;
     if (a.list) {
-        for (const LAB_SCENARIO *const *s = __start_lab_scenarios; s != __stop_lab_scenarios; s++)
+        for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
             printf("%s\n", (*s)->Name);
         return 0;
     }

@@ -31,7 +31,7 @@ void __wrap_free(void *memory);
 
 static bool is_for_program(void)
 {
-    return lab != NULL && (lab->running || lab->preparing);
+    return lab == NULL || !lab->started || lab->running || lab->preparing;
 }
 
 static void *allocate(size_t size, size_t alignment, int garbage)

@@ -1,6 +1,8 @@
 /* minimise.c: makes a failure readable: searches for the same verdict with fewer switches. */
 #include "engine.h"
 
+#include "../posix/program.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,9 +130,10 @@ void lab_minimise_show(lab_verdict found)
     lab->active = STRATEGY_REPLAY;
     lab->replay_count = 0;
     lab->lenient = true;
+    lab_program_unmute();
     lab->tracing = true;
     if (lab_sched_run() != RUN_FAILED || lab->verdict != found)
-        printf("  (the schedule does not fail again: the program depends on something the lab does not control)\n");
+        lab_program_unmute(), printf("  (the schedule does not fail again: the program depends on something the lab does not control)\n");
     lab->tracing = false;
     lab_report_failure();
 }

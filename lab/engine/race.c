@@ -13,7 +13,7 @@ static void lab_report_race(const lab_slot *earlier, uintptr_t address, bool wri
 
     lab_report_place(pc, here, sizeof(here));
     lab_report_place(earlier->pc, there, sizeof(there));
-    lab_sched_fail(VERDICT_RACE, pc, "%s %s by thread %c at %s and %s %s by thread %c at %s, address %#lx",
+    lab_sched_fail(VERDICT_RACE, pc, "%s %s by thread %c at %s and %s %s by thread %c at %s, on $%lx$",
                    earlier->flags & SLOT_ATOMIC ? "atomic" : "plain", earlier->flags & SLOT_WRITE ? "write" : "read",
                    'a' + earlier->thread, there, atomic ? "atomic" : "plain", write ? "write" : "read",
                    'a' + lab->current->number, here, address);

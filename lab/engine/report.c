@@ -3,7 +3,9 @@
  * and $address$; they get their names only when they are shown. #address.thread# stands for the threads that have
  * changed that variable, except for the given thread.
  */
-#include "engine.h"
+#include "report.h"
+
+#include "../posix/program.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -27,20 +29,21 @@ typedef struct place {
     char outer[PLACE_LENGTH]; /* the place in that function */
 } place;
 
+static FILE *out; /* where the report goes */
 static place *places;
 static uint32_t place_count;
 
-/* By the chain of frame pointers, from the caller of the entry point on. */
-static void find_callers(lab_event *e)
+void lab_report_callers(uintptr_t callers[EVENT_CALLERS], uintptr_t pc)
 {
     const uintptr_t *frame = __builtin_frame_address(0);
     const lab_thread *t = lab->current;
     int count = 0;
 
-    while (count < EVENT_CALLERS && (const char *)frame >= t->stack &&
+    memset(callers, 0, EVENT_CALLERS * sizeof(*callers));
+    while (t != NULL && count < EVENT_CALLERS && (const char *)frame >= t->stack &&
            (const char *)frame < t->stack + STACK_SIZE - 2 * sizeof(*frame) && frame[1] != 0) {
-        if (count != 0 || frame[1] == e->pc)
-            e->callers[count++] = frame[1];
+        if (count != 0 || frame[1] == pc)
+            callers[count++] = frame[1];
         frame = (const uintptr_t *)frame[0];
     }
 }
@@ -62,7 +65,16 @@ void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int orde
         .before = before,
         .after = after,
     };
-    find_callers(e);
+    lab_report_callers(e->callers, e->pc);
+}
+
+void lab_report_call(const char *call, uintptr_t address, uint64_t result, bool failed, uintptr_t pc)
+{
+    uint32_t count = lab->event_count;
+
+    lab_report_event(OP_CALL, address, 0, 0, 0, result, failed, pc);
+    if (lab->event_count != count)
+        lab->events[count].call = call;
 }
 
 void lab_report_place(uintptr_t pc, char *buffer, size_t size)
@@ -128,7 +140,11 @@ static void name_address(uintptr_t address, char *buffer, size_t size)
 {
     if (lab_machine.describe_address != NULL && lab_machine.describe_address(address, buffer, size))
         return;
-    if (lab_memory_describe(address, buffer, size) == NULL && !find_symbol(address, STT_OBJECT, buffer, size))
+    if (lab_memory_describe(address, buffer, size) != NULL || lab_names_variable(address, buffer, size))
+        return;
+    if (find_symbol(address, STT_OBJECT, buffer, size))
+        lab_names_demangle(buffer, size);
+    else
         snprintf(buffer, size, "%#lx", address);
 }
 
@@ -194,10 +210,10 @@ static void read_places(FILE *pipe)
     }
 }
 
+/* The addresses are in a file without a name. */
 static void resolve_places(void)
 {
-    char name[] = "/tmp/interlock-lab-XXXXXX";
-    int file = mkstemp(name);
+    int file = memfd_create("lab-places", 0);
     char command[256];
 
     if (file < 0)
@@ -206,16 +222,19 @@ static void resolve_places(void)
         find_symbol(places[i].pc, STT_FUNC, places[i].text, PLACE_LENGTH);
         find_symbol(places[i].pc, STT_FUNC, places[i].function, sizeof(places[i].function));
         places[i].function[strcspn(places[i].function, "+")] = '\0';
+        lab_names_demangle(places[i].function, sizeof(places[i].function));
         dprintf(file, "%#lx\n", places[i].pc == 0 ? 0 : places[i].pc - 1);
     }
-    close(file);
-    snprintf(command, sizeof(command), "addr2line -a -i -f -e /proc/%d/exe < %s 2>/dev/null", getpid(), name);
+    snprintf(command, sizeof(command), "addr2line -C -a -i -f -e /proc/%d/exe < /proc/%d/fd/%d 2>/dev/null", getpid(),
+             getpid(), file);
     FILE *pipe = popen(command, "r");
     if (pipe != NULL) {
         read_places(pipe);
         pclose(pipe);
     }
-    unlink(name);
+    close(file);
+    for (uint32_t i = 0; i < place_count; i++)
+        lab_names_demangle(places[i].text, PLACE_LENGTH);
 }
 
 static uint32_t cell_of_event(const lab_event *e)
@@ -290,14 +309,14 @@ static void print_changes(uintptr_t address, uint8_t but)
         describe_caller(e, caller, sizeof(caller));
         if (caller[0] != '\0')
             caller[strlen(caller) - 1] = '\0'; /* the colon */
-        printf("\n      %c%s changed it last at %s", 'a' + thread,
+        fprintf(out, "\n      %c%s changed it last at %s", 'a' + thread,
                lab->run.threads[thread].state == THREAD_DONE ? ", which has ended," : "",
                caller[0] != '\0' ? caller : place_text(e->pc));
         if (e->kind != OP_STORE || !e->flag)
-            printf(": %#lx -> %#lx", e->before, e->after);
+            fprintf(out, ": %#lx -> %#lx", e->before, e->after);
     }
     if (!any)
-        printf("\n      nobody else has changed it");
+        fprintf(out, "\n      nobody else has changed it");
 }
 
 /* Finds @pc@ and $address$ in a text, or prints the text with their names. */
@@ -314,10 +333,10 @@ static void walk_text(const char *text, bool print)
                     if (*text == '@')
                         want_place(value);
                 } else if (*text == '@') {
-                    fputs(value == 0 ? "?" : place_text(value), stdout);
+                    fputs(value == 0 ? "?" : place_text(value), out);
                 } else {
                     name_address(value, symbol, sizeof(symbol));
-                    fputs(symbol, stdout);
+                    fputs(symbol, out);
                 }
                 text = end + 1;
                 continue;
@@ -336,7 +355,7 @@ static void walk_text(const char *text, bool print)
             }
         }
         if (print)
-            putchar(*text);
+            fputc(*text, out);
         text++;
     }
 }
@@ -346,6 +365,7 @@ static const char *const kind_names[] = {
     [OP_CAS] = "cas",           [OP_FENCE] = "fence",    [OP_WAIT] = "wait",   [OP_WAKE] = "wake",
     [OP_TIMEOUT] = "times out", [OP_RESUME] = "resumes", [OP_CLOCK] = "clock", [OP_INTERRUPT] = "interrupt",
     [OP_SPAWN] = "spawns",      [OP_JOIN] = "joins",     [OP_END] = "ends",    [OP_LOCAL] = "chooses",
+    [OP_CALL] = "calls",        [OP_EXIT] = "exits",
 };
 
 static const char *order_name(int order)
@@ -389,6 +409,20 @@ static void describe_event(const lab_event *e, char *text, size_t size)
     case OP_LOCAL:
         snprintf(text, size, "chooses %lu of %lu", e->after, e->before);
         break;
+    case OP_CALL:
+        if (e->address == 0)
+            snprintf(text, size, "%s", e->call);
+        else if (e->flag)
+            snprintf(text, size, "%s(%s) = %s", e->call, symbol, strerrorname_np((int)e->after));
+        else
+            snprintf(text, size, "%s(%s)", e->call, symbol);
+        break;
+    case OP_JOIN:
+        snprintf(text, size, e->after < MAX_THREADS ? "joins %c" : "joins", (char)('a' + e->after));
+        break;
+    case OP_EXIT:
+        snprintf(text, size, "ends the program, status %lu", e->after);
+        break;
     case OP_SPAWN:
         snprintf(text, size, "starts thread %c", (char)('a' + e->after));
         break;
@@ -425,15 +459,32 @@ static void find_uses(void)
         uint32_t number = cell_of_event(e);
 
         if (number == NO_CELL || (!is_access(e) && e->kind != OP_WAIT && e->kind != OP_WAKE))
-            continue;
+            continue; /* the objects of calls: is_called_by_one */
         uses[number].threads |= (uint16_t)(1u << e->thread);
         uses[number].written |= is_access(e) && e->kind != OP_LOAD;
     }
 }
 
 /* What no other thread accesses is not shown. */
+/* Locks that one thread alone uses, and initializations, are of no interest; waits are. */
+static bool is_called_by_one(const lab_event *call)
+{
+    if (strstr(call->call, "mutex") == NULL && strstr(call->call, "once") == NULL && strstr(call->call, "static") == NULL)
+        return false;
+    for (uint32_t i = 0; i < lab->event_count; i++)
+        if (lab->events[i].kind == OP_CALL && lab->events[i].address == call->address &&
+            lab->events[i].thread != call->thread)
+            return false;
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        if (lab->run.threads[i].gate != NULL && lab->run.threads[i].op.address == call->address)
+            return false;
+    return true;
+}
+
 static bool is_interesting(const lab_event *e)
 {
+    if (e->kind == OP_CALL && e->address != 0 && !e->flag)
+        return !is_called_by_one(e);
     const use *u = &uses[cell_of_event(e)];
     return !is_access(e) || (u->written && (u->threads & (u->threads - 1)) != 0);
 }
@@ -444,65 +495,155 @@ static bool is_repeated(const lab_event *a, const lab_event *b)
            a->before == b->before && a->size == b->size;
 }
 
-static uint32_t print_header(uint32_t column[MAX_THREADS])
+/* The threads of the trace: their columns, and what stands above them. */
+static uint32_t find_columns(uint32_t column[MAX_THREADS], char names[MAX_THREADS][128])
 {
     bool present[MAX_THREADS] = {false};
-    uint32_t columns = 0, width;
-    char text[256];
+    uint32_t columns = 0;
 
     for (uint32_t i = 0; i < lab->event_count; i++)
         present[lab->events[i].thread] = true;
-    for (uint32_t t = 0; t < MAX_THREADS; t++)
-        column[t] = present[t] ? columns++ : 0;
-    width = columns <= 2 ? WIDE_COLUMN : COLUMN;
-    printf("\n        ");
+    if (lab->failure_thread < MAX_THREADS)
+        present[lab->failure_thread] = true;
     for (uint32_t t = 0; t < MAX_THREADS; t++) {
-        char function[128] = "";
+        const lab_thread *thread = &lab->run.threads[t];
+        char function[112] = "";
 
+        column[t] = columns;
         if (!present[t])
             continue;
-        find_symbol(lab->run.threads[t].entry, STT_FUNC, function, sizeof(function));
-        snprintf(text, sizeof(text), "%c %s", 'a' + t, function);
-        printf("%-*s", column[t] + 1 < columns ? (int)width : 0, text);
+        find_symbol(thread->entry, STT_FUNC, function, sizeof(function));
+        lab_names_demangle(function, sizeof(function));
+        if (thread->name != NULL && !thread->service)
+            snprintf(names[columns++], 128, "%c %.15s: %.90s", 'a' + t, thread->name, function);
+        else
+            snprintf(names[columns++], 128, "%c %.110s", 'a' + t, function);
     }
+    return columns;
+}
+
+static uint32_t print_header(uint32_t columns, char names[][128])
+{
+    uint32_t width = columns <= 2 ? WIDE_COLUMN : COLUMN;
+
+    printf("\n        ");
+    for (uint32_t i = 0; i < columns; i++)
+        printf("%-*.*s", i + 1 < columns ? (int)width : 0, (int)width - 2, names[i]);
     printf("\n");
     return width;
 }
 
-/* One column per thread; a line marks a switch to another thread. */
-static void print_trace(void)
+/* The values in decimal, and the functions on the stack: more than fits on a line. */
+static void describe_hover(const lab_event *e, char *text, size_t size)
 {
-    uint32_t column[MAX_THREADS], width = print_header(column);
-    char text[256], caller[160], last_caller[MAX_THREADS][160] = {{0}};
-    const lab_event *last = NULL;
-    bool marked = false;
+    size_t used = 0;
 
+    text[0] = '\0';
+    if (is_access(e) && !(e->kind == OP_STORE && e->flag))
+        used = (size_t)snprintf(text, size, e->before == e->after ? "value %lu (%#lx)\n" : "from %lu (%#lx) to %lu (%#lx)\n",
+                                e->before, e->before, e->after, e->after);
+    for (int i = 0; i < EVENT_CALLERS && e->callers[i] != 0 && used + 8 < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s\n", place_text(e->callers[i]));
+}
+
+typedef struct trace {
+    uint32_t column[MAX_THREADS];
+    char names[MAX_THREADS][128];
+    char call[MAX_THREADS][160]; /* of the library, that each thread is in */
+    uint32_t columns, width, number;
+    const lab_event *last;
+    bool marked;
+    FILE *page;
+} trace;
+
+/* From the same place of the test. */
+static bool is_same_call(const char *a, const char *b)
+{
+    const char *end = strstr(a, ", in ");
+    return end != NULL && strncmp(a, b, (size_t)(end - a) + 5) == 0;
+}
+
+/* Steps of one call are shown under it, or, with --calls, as the call alone. */
+static void show_event(trace *t, const lab_event *e)
+{
+    int indent = (int)(t->column[e->thread] * t->width);
+    char text[256], caller[160], hover[1500];
+
+    describe_caller(e, caller, sizeof(caller));
+    bool enters = caller[0] != '\0' && strcmp(caller, t->call[e->thread]) != 0;
+    if (lab->options.calls && enters && is_same_call(caller, t->call[e->thread]))
+        enters = false; /* a function that ends with a call of another one is still one call */
+    bool folded = caller[0] != '\0' && !enters && lab->options.calls && e->kind != OP_END;
+    if (caller[0] != '\0' || e->kind == OP_CALL)
+        memcpy(t->call[e->thread], caller, sizeof(caller));
+    describe_event(e, text, sizeof(text));
+    describe_hover(e, hover, sizeof(hover));
+    t->number += !folded;
+    if (t->page != NULL)
+        lab_html_add(t->page, &(lab_html_row){t->number, t->column[e->thread], text, e->pc != 0 ? place_text(e->pc) : "",
+                                              enters ? caller : "", hover, caller[0] != '\0'});
+    if (folded)
+        return;
+    if (t->last != NULL && t->last->thread != e->thread)
+        printf("        %*s---\n", indent, "");
+    t->last = e;
+    if (enters && lab->options.calls) {
+        caller[strlen(caller) - 1] = '\0'; /* the colon */
+        printf("  %4u  %*s%s\n", t->number, indent, "", caller);
+        return;
+    }
+    if (enters)
+        printf("        %*s%s\n", indent, "", caller);
+    printf("  %4u  %*s%s%s", t->number, indent, "", caller[0] != '\0' ? "  " : "", text);
+    if (e->pc != 0)
+        printf("   [%s]", place_text(e->pc));
+    printf("\n");
+}
+
+/* What fails is not a step, unless it is a wait. */
+static void show_failure(trace *t)
+{
+    char text[64];
+
+    if (lab->failure_thread >= MAX_THREADS || lab->failure_pc == 0 || t->columns == 0)
+        return;
+    snprintf(text, sizeof(text), "<- %s", lab_verdict_names[lab->verdict]);
+    if (t->last != NULL && t->last->thread != lab->failure_thread)
+        printf("        %*s---\n", (int)(t->column[lab->failure_thread] * t->width), "");
+    printf("        %*s%s   [%s]\n", (int)(t->column[lab->failure_thread] * t->width), "", text, place_text(lab->failure_pc));
+    if (t->page != NULL)
+        lab_html_add(t->page, &(lab_html_row){0, t->column[lab->failure_thread], text, place_text(lab->failure_pc), "", "", false});
+}
+
+/* One column per thread; a line marks a switch to another thread. */
+static void print_trace(const char *text, const char *token)
+{
+    static trace t;
+    const lab_event *shown = NULL;
+
+    memset(&t, 0, sizeof(t));
+    t.columns = find_columns(t.column, t.names);
+    t.width = print_header(t.columns, t.names);
+    if (lab->options.html != NULL)
+        t.page = lab_html_begin(lab->options.html, lab_verdict_names[lab->verdict], text, t.columns, t.names);
     find_uses();
     for (uint32_t i = 0; i < lab->event_count; i++) {
         const lab_event *e = &lab->events[i];
-        int indent = (int)(column[e->thread] * width);
 
-        if (!is_interesting(e) || (last != NULL && is_repeated(last, e)))
+        if (!is_interesting(e) || (shown != NULL && is_repeated(shown, e)))
             continue;
-        if (lab->cycle_found && i >= lab->cycle_event && !marked) {
+        if (lab->cycle_found && i >= lab->cycle_event && !t.marked) {
             printf("        ==== from here to the end, again and again ====\n");
-            marked = true;
-        } else if (last != NULL && last->thread != e->thread) {
-            printf("        %*s---\n", indent, "");
+            t.marked = true;
+            t.last = NULL;
         }
-        last = e;
-        describe_caller(e, caller, sizeof(caller));
-        if (caller[0] != '\0' && strcmp(caller, last_caller[e->thread]) != 0)
-            printf("        %*s%s\n", indent, "", caller);
-        if (caller[0] != '\0')
-            memcpy(last_caller[e->thread], caller, sizeof(caller));
-        describe_event(e, text, sizeof(text));
-        printf("  %4u  %*s%s%s", i + 1, indent, "", caller[0] != '\0' ? "  " : "", text);
-        if (e->pc != 0)
-            printf("   [%s]", place_text(e->pc));
-        printf("\n");
+        shown = e;
+        show_event(&t, e);
     }
     free(uses);
+    show_failure(&t);
+    if (t.page != NULL)
+        lab_html_end(t.page, token);
 }
 
 char *lab_report_token(char *buffer, size_t size)
@@ -550,35 +691,69 @@ static bool concerns_all(lab_verdict verdict)
            verdict == VERDICT_STARVATION || verdict == VERDICT_ENDLESS;
 }
 
+/* Where it failed, and who called that. */
+static void print_stack(void)
+{
+    const char *last = NULL;
+
+    if (lab->failure_pc == 0 || place_text(lab->failure_pc)[0] == '\0')
+        return;
+    const place *p = find_place(lab->failure_pc);
+    printf("\n    at %s", p->text);
+    if (p->line[0] != '\0' && strcmp(p->text, p->outer) != 0)
+        printf("\n       %s", p->outer); /* into which it was inlined */
+    for (int i = 1; i < EVENT_CALLERS && lab->failure_callers[i] != 0; i++) {
+        const char *text = place_text(lab->failure_callers[i]);
+
+        if (strstr(text, " run_fiber") != NULL || strstr(text, " run_thread") != NULL || strstr(text, " run_main") != NULL ||
+            strstr(text, " lab_program_run") != NULL)
+            break; /* the explorer's own frames */
+        if (text[0] != '\0' && (last == NULL || strcmp(text, last) != 0))
+            printf("\n       %s", text);
+        last = text;
+    }
+}
+
 void lab_report_failure(void)
 {
     static char token[65536];
+    char *text = NULL;
+    size_t length;
 
+    lab_program_unmute();
     open_program();
     places = calloc(MAX_PLACES, sizeof(place));
     place_count = 0;
     walk_text(lab->text, false);
     want_place(lab->failure_pc);
+    for (int i = 0; i < EVENT_CALLERS && lab->failure_callers[i] != 0; i++)
+        want_place(lab->failure_callers[i]);
     for (uint32_t i = 0; i < lab->event_count; i++)
         want_event_places(&lab->events[i]);
     resolve_places();
-    printf("  %s", lab_verdict_names[lab->verdict]);
+    lab_report_token(token, sizeof(token));
+    out = open_memstream(&text, &length);
+    fprintf(out, "%s", lab_verdict_names[lab->verdict]);
     if (lab->failure_thread < MAX_THREADS && !concerns_all(lab->verdict))
-        printf(" in thread %c", 'a' + lab->failure_thread);
-    printf(": ");
+        fprintf(out, " in thread %c", 'a' + lab->failure_thread);
+    fprintf(out, ": ");
     walk_text(lab->text, true);
-    if (lab->failure_pc != 0)
-        printf("\n    at %s", place_text(lab->failure_pc));
+    fclose(out);
+    printf("  %s", text);
+    print_stack();
     printf("\n");
     if (lab->event_count != 0)
-        print_trace();
-    printf("\n  replay: %s\n", lab_report_token(token, sizeof(token)));
+        print_trace(text, token);
+    lab_program_print_output();
+    printf("\n  replay: %s\n", token);
     fflush(stdout);
+    free(text);
     free(places);
 }
 
 void lab_report_print(const char *text)
 {
+    out = stdout;
     open_program();
     places = calloc(MAX_PLACES, sizeof(place));
     place_count = 0;

@@ -11,6 +11,9 @@
  */
 #include "engine.h"
 
+#include "../posix/program.h"
+
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,6 +44,8 @@ const char *const lab_verdict_names[VERDICTS] = {
     [VERDICT_LINEARIZABILITY] = "not linearizable",
     [VERDICT_ENDLESS] = "endless",
     [VERDICT_UNSUPPORTED] = "unsupported",
+    [VERDICT_MISUSE] = "misuse",
+    [VERDICT_EXIT] = "exit status",
 };
 
 /* Switching. */
@@ -57,9 +62,13 @@ void lab_sched_switch(lab_thread *next)
 
     if (t == next)
         return;
+    if (t != NULL)
+        t->error = errno;
     swap_tls(t != NULL ? t->tls : lab->main_tls, next != NULL ? next->tls : lab->main_tls);
     lab->current = next;
     lab_fiber_switch(t != NULL ? &t->sp : &lab->main_sp, next != NULL ? next->sp : lab->main_sp);
+    if (t != NULL)
+        errno = t->error;
 }
 
 void lab_sched_leave(lab_run_end end)
@@ -79,6 +88,7 @@ void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
     lab->verdict = verdict;
     lab->failure_pc = pc;
     lab->failure_thread = lab->current != NULL ? lab->current->number : MAX_THREADS;
+    lab_report_callers(lab->failure_callers, pc != 0 ? pc : 1);
     va_start(arguments, format);
     vsnprintf(lab->text, sizeof(lab->text), format, arguments);
     va_end(arguments);
@@ -99,9 +109,11 @@ static uint16_t enabled_threads(uint16_t *earliest)
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         const lab_thread *t = &lab->run.threads[i];
 
-        ready |= (uint16_t)((t->state == THREAD_READY && (!t->asleep || t->may_give_up) && t->yielded == 0) << i);
+        bool closed = lab_gate_is_closed(t);
+        ready |= (uint16_t)((t->state == THREAD_READY && (!t->asleep || t->may_give_up) && t->yielded == 0 && !closed)
+                            << i);
         ready |= (uint16_t)((t->state == THREAD_BLOCKED && t->interrupt_pending && !t->in_interrupt) << i);
-        if (t->state != THREAD_BLOCKED || t->deadline == 0)
+        if ((t->state != THREAD_BLOCKED && !closed) || t->deadline == 0)
             continue;
         timed |= (uint16_t)((t->deadline < lab->run.now + FAR_AWAY) << i);
         if (t->deadline < first)
@@ -118,7 +130,7 @@ static uint16_t enabled_threads(uint16_t *earliest)
 static bool somebody_is_ready(void)
 {
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
-        if (lab->run.threads[i].state == THREAD_READY)
+        if (lab->run.threads[i].state == THREAD_READY && !lab_gate_is_closed(&lab->run.threads[i]))
             return true;
     return false;
 }
@@ -179,6 +191,8 @@ static lab_thread *next_thread(void)
     if (enabled == 0)
         enabled = next_round(earliest);
     lab_thread *next = &lab->run.threads[lab_explore_pick(enabled)];
+    if (lab_gate_is_closed(next))
+        time_out(next, earliest >> next->number & 1);
     if (next->state == THREAD_BLOCKED) {
         if (!next->interrupt_pending || next->in_interrupt)
             time_out(next, earliest >> next->number & 1);
@@ -278,6 +292,7 @@ bool lab_sched_prepare(void (*setup)(void))
 
 lab_run_end lab_sched_run(void)
 {
+    lab_program_mute();
     lab->generation++;
     lab_memory_restore();
     lab->run.stale = lab_explore_stale();

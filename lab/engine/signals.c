@@ -5,6 +5,8 @@
  */
 #include "engine.h"
 
+#include "../posix/program.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,13 @@ static const char *where(void)
     return lab->preparing ? " in Setup" : lab->quiet ? " in Invariant or Finish" : "";
 }
 
+static void __attribute__((noreturn)) fail_by_signal(int number, uintptr_t pc, uintptr_t address)
+{
+    if (number == SIGABRT)
+        lab_sched_fail(VERDICT_CRASH, 0, "the program aborts%s", where());
+    lab_sched_fail(VERDICT_CRASH, pc, "signal %d (%s)%s, address %#lx", number, strsignal(number), where(), address);
+}
+
 static void on_fault(int number, siginfo_t *information, void *context)
 {
     uintptr_t address = (uintptr_t)information->si_addr;
@@ -44,8 +53,7 @@ static void on_fault(int number, siginfo_t *information, void *context)
     if (number == SIGSEGV && lab_memory_take_fault(address))
         return;
     if (is_program_running())
-        lab_sched_fail(VERDICT_CRASH, place_of(context), "signal %d (%s)%s, address %#lx", number, strsignal(number),
-                       where(), address);
+        fail_by_signal(number, number == SIGABRT ? 0 : place_of(context), address);
     static const char text[] = "lab: a signal outside a schedule\n";
     (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     signal(number, SIG_DFL);
@@ -69,11 +77,14 @@ static void on_tick(int number, siginfo_t *information, void *context)
     lab_sched_fail(VERDICT_ENDLESS, place_of(context), "no step%s in %u seconds", where(), limit);
 }
 
-static void on_exit_of_program(void)
+static void on_exit_of_program(int status, void *unused)
 {
+    (void)unused;
     if (!is_program_running())
         return;
-    atexit(on_exit_of_program); /* for the next schedule */
+    on_exit(on_exit_of_program, NULL); /* for the next schedule */
+    if (lab->is_program && lab_sched_active())
+        lab_program_exit(status);
     lab_sched_fail(VERDICT_CRASH, 0, "the program ends the process%s", where());
 }
 
@@ -90,5 +101,5 @@ void lab_signals_install(void)
         sigaction(faults[i], &fault, NULL);
     sigaction(SIGPROF, &tick, NULL);
     setitimer(ITIMER_PROF, &second, NULL);
-    atexit(on_exit_of_program);
+    on_exit(on_exit_of_program, NULL);
 }

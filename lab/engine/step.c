@@ -64,6 +64,35 @@ void lab_step_make(lab_thread *t, int count, const lab_access *accesses)
     }
 }
 
+/* Its dependencies are complete after this. */
+static void settle(lab_thread *t)
+{
+    lab->steps[t->last_step].dep = t->dep;
+}
+
+void lab_step_follow(lab_thread *t, uint32_t number, bool readers_too)
+{
+    const lab_cell *c = lab_cell_of(number);
+
+    if (c->last_write != NO_STEP)
+        lab_clock_join(&t->dep, &lab->steps[c->last_write].dep);
+    for (uint32_t readers = readers_too ? c->readers : 0; readers != 0; readers &= readers - 1)
+        lab_clock_join(&t->dep, &lab->steps[c->read[__builtin_ctz(readers)]].dep);
+    settle(t);
+}
+
+void lab_step_follow_all(lab_thread *t)
+{
+    lab_vclock before = t->dep;
+
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        lab_step_order_after(t, lab->run.threads[i].last_step, t->last_step, &before);
+        if (i != t->number)
+            lab_dpor_instead((uint8_t)i);
+    }
+    settle(t);
+}
+
 void lab_step_announce(lab_thread *t, lab_op_kind kind, uintptr_t address, uintptr_t pc)
 {
     t->op = (lab_operation){.kind = (uint8_t)kind, .address = address, .pc = pc};

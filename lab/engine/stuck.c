@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ROOM_FOR_ONE 700
 
@@ -18,7 +19,12 @@ void lab_stuck_describe_brief(const lab_thread *t, char *buffer, size_t size)
     lab_report_place(t->op.pc, place, sizeof(place));
     lab_report_symbol(t->op.address, symbol, sizeof(symbol));
     lab_report_changes(t->op.address, t->number, changes, sizeof(changes));
-    if (t->state == THREAD_JOINING)
+    if (t->gate != NULL) {
+        char wait[128];
+
+        t->gate->describe(t, wait, sizeof(wait));
+        snprintf(buffer, size, "%s, at %s", wait, place);
+    } else if (t->state == THREAD_JOINING)
         snprintf(buffer, size, "waits for the end of %c, at %s", 'a' + t->joined, place);
     else if (t->state == THREAD_BLOCKED)
         snprintf(buffer, size, "sleeps on %s, at %s%s", symbol, place, changes);
@@ -95,6 +101,13 @@ static size_t describe_thread(lab_thread *t, char *buffer, size_t size, bool *sa
     if (t->state == THREAD_BLOCKED)
         return describe_sleeper(t, buffer, size, satisfied);
     lab_report_place(t->op.pc, place, sizeof(place));
+    if (t->gate != NULL) {
+        char wait[256];
+
+        t->gate->describe(t, wait, sizeof(wait));
+        t->waits_for_owner = strstr(wait, "owned by") != NULL;
+        return (size_t)snprintf(buffer, size, "\n  %c %s, at %s", 'a' + t->number, wait, place);
+    }
     if (t->state == THREAD_JOINING)
         return (size_t)snprintf(buffer, size, "\n  %c waits for the end of %c, at %s", 'a' + t->number, 'a' + t->joined,
                                 place);

@@ -1,6 +1,8 @@
 /* thread.c: the threads of a scenario. Their number is also that of their stack. */
 #include "engine.h"
 
+#include "../posix/program.h"
+
 #include <string.h>
 
 static bool all_done(void)
@@ -26,11 +28,19 @@ static void finish_thread(lab_thread *t)
     __builtin_unreachable();
 }
 
+uint32_t lab_thread_end_cell(const lab_thread *t)
+{
+    return lab_cell_queue((uintptr_t)t);
+}
+
 void lab_thread_terminate(void)
 {
     lab_thread *t = lab->current;
 
-    lab_step_local(t, OP_END, 0);
+    lab_step_announce(t, OP_END, 0, 0);
+    lab_step_access(t, lab_thread_end_cell(t), true);
+    lab_sched_point(t);
+    lab_step_make(t, 1, t->op.access);
     lab_report_event(OP_END, 0, 0, 0, 0, 0, false, 0);
     finish_thread(t);
     __builtin_unreachable();
@@ -133,6 +143,13 @@ lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char
 
 void lab_thread_start_all(void)
 {
+    if (lab->is_program) {
+        lab_thread *t = new_thread(lab_program_run, NULL, NULL, false);
+
+        t->entry = lab_program_entry();
+        lab_sched_switch(t);
+        return;
+    }
     for (uint32_t i = 0; i < LAB_MAXIMUM_THREADS && lab->scenario->Threads[i] != NULL; i++) {
         lab_thread *t = new_thread(NULL, NULL, NULL, false);
 

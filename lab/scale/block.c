@@ -65,14 +65,15 @@ static scale_thread *longest_sleeper(uintptr_t address)
     return found;
 }
 
-void lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc)
+uint32_t lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc)
 {
+    uint32_t woken = 0;
     scale_thread *t = machine_current();
     scale_thread *sleeper;
 
     (void)pc;
     if (!lab_sched_active())
-        return;
+        return 0;
     machine_pass(CALL_CYCLES);
     machine_take_turn(t);
     while (count-- != 0 && (sleeper = longest_sleeper(address)) != NULL) {
@@ -82,7 +83,9 @@ void lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc)
             machine_hurry(sleeper, sleeper->clock); /* its deadline is further away, or as good as now */
         else
             machine_queue(sleeper, sleeper->clock);
+        woken++;
     }
+    return woken;
 }
 
 uint64_t lab_block_clock(uintptr_t pc)

@@ -17,19 +17,19 @@ EXAMPLES = {
 }
 # Who has what the first thread of lab/self/graphs.c waits for, as the report of a deadlock says it.
 GRAPHS = {
-    "word": r"a sleeps on word\+0x4 .*\n +b changed it last at .*: 0 -> 0x1",
-    "mutant": r"a sleeps .*: waits for mutant\+\S+ \(SignalState 0\), owned by b\n",
-    "event": r"a sleeps .*: waits for event\+0x18 \(SignalState 0\)\n +nobody else has changed it",
-    "cleared": r"a sleeps .*: waits for event\+0x18 .*\n +b, which has ended, changed it last at graphs.c:\d+ "
+    "word": r"a sleeps on word\[1\] .*\n +b changed it last at .*: 0 -> 0x1",
+    "mutant": r"a sleeps .*: waits for mutant\[1\] \(SignalState 0\), owned by b\n",
+    "event": r"a sleeps .*: waits for event\[1\] \(SignalState 0\)\n +nobody else has changed it",
+    "cleared": r"a sleeps .*: waits for event\[1\] .*\n +b, which has ended, changed it last at graphs.c:\d+ "
                r".* Ke(Clear|Reset)Event",
     "thread": r"a sleeps .*: waits for b.Header \(SignalState 0\), the end of b\n",
-    "fastmutex": r"a sleeps .*: waits for the mutex fastmutex\+\S+, owned by b\n",
-    "guarded": r"a sleeps .*: waits for the mutex guarded\+\S+, owned by b\n",
-    "resource": r"a sleeps .*: waits for the resource resource\+\S+, owned by b\n",
-    "pushlock": r"a sleeps .*: waits for the pushlock pushlock\+0x8\n +b changed it last at graphs.c:\d+ .*: 0 -> 0x1",
-    "srwlock": r"a sleeps .*: waits for srwlock\+0x8\n +b changed it last at .*: 0 -> 0x1",
-    "section": r"a sleeps .*: waits for the critical section section\+\S+, owned by b\n",
-    "spinlock": r"looks at spinlock\+0x8\n +b changed it last at graphs.c:\d+ .*: 0 -> 0x1",
+    "fastmutex": r"a sleeps .*: waits for the mutex fastmutex\[1\]\S*, owned by b\n",
+    "guarded": r"a sleeps .*: waits for the mutex guarded\[1\]\S*, owned by b\n",
+    "resource": r"a sleeps .*: waits for the resource resource\[1\]\S*, owned by b\n",
+    "pushlock": r"a sleeps .*: waits for the pushlock pushlock\[1\]\S*\n +b changed it last at graphs.c:\d+ .*: 0 -> 0x1",
+    "srwlock": r"a sleeps .*: waits for srwlock\[1\]\n +b changed it last at .*: 0 -> 0x1",
+    "section": r"a sleeps .*: waits for the critical section section\[1\]\S*, owned by b\n",
+    "spinlock": r"looks at spinlock\[1\]\n +b changed it last at graphs.c:\d+ .*: 0 -> 0x1",
 }
 OPTIONS = {"publish.c": ["--model", "c11"], "philosophers.c": ["--seconds", "1"]}
 

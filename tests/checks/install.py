@@ -21,7 +21,9 @@ STRICT = ["-Wall", "-Wextra", "-Werror"]
 # windows.h before the C++ library: every standard that the compilers know.
 STANDARDS = {"g++": ["c++11", "c++14", "c++17", "c++20", "c++23"], "clang++": ["c++11", "c++14", "c++17", "c++20", "c++2b"]}
 # Examples of the explorer, and what it must find in them.
-EXPLORED = {"account.c": "assertion", "philosophers.c": "deadlock"}
+EXPLORED = {"account.c": "assertion", "philosophers.c": "deadlock", "mailbox.c": "assertion", "publish.c": "assertion",
+            "cache.cpp": "exit status"}
+LAB_OPTIONS = {"publish.c": ["--model", "c11"]}
 # The library may need nothing but the C library and its loader.
 MAY_NEED = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
@@ -36,12 +38,34 @@ def run(*command, **options):
 
 def explore(test, target, verdict, pkgconfig):
     """Problems with a test of the explorer that is built as its manual says, in two steps."""
+    cxx = test.suffix == ".cpp"
     compiler, problems = run("pkg-config", "--cflags", "interlock-lab", env=pkgconfig)
     linker, more = run("pkg-config", "--libs", "interlock-lab", env=pkgconfig)
-    problems = problems or more or run("gcc", "-c", test, "-o", f"{target}.o", *shlex.split(compiler))[1]
-    problems = problems or run("gcc", f"{target}.o", "-o", f"{target}.test", *shlex.split(linker))[1]
-    output = "" if problems else run(f"{target}.test", "--seconds", "1")[0]
+    words = ["g++", "-static-libstdc++", "-static-libgcc"] if cxx else ["gcc"]
+    problems = problems or more or run(words[0], "-c", test, "-o", f"{target}.o", *shlex.split(compiler))[1]
+    problems = problems or run(*words, f"{target}.o", "-o", f"{target}.test", *shlex.split(linker))[1]
+    output = "" if problems else run(f"{target}.test", "--seconds", "1", *LAB_OPTIONS.get(test.name, []))[0]
     return problems or ([] if f"FAILED: {verdict}" in output else [output])
+
+
+def explore_installed(command, test, verdict, environment):
+    """Problems with a test that the installed command compiles and runs; verdict None: nothing is found in it."""
+    options = LAB_OPTIONS.get(test.name, [])
+    output, problems = run(command, "lab", "--seconds", "1", *options, test, "--", "-Wall", "-Wextra", "-Werror", env=environment)
+    if verdict is None:
+        return problems or ([] if "exhaustive" in output else [output])
+    return [] if problems and f"FAILED: {verdict}" in output else [output]
+
+
+def explore_pages(tap, command, source, work, environment):
+    """The programs of docs/exploring.md."""
+    for block in (block for block in all_blocks(source) if block.page == "docs/exploring.md" and block.language in ("c", "cpp")):
+        text = block.text
+        if "file" in block.directives or ("LAB_SCENARIO" not in text and "int main" not in text):
+            continue
+        test = work / f"block{block.line}.{block.language}"
+        test.write_text(text)
+        tap.case(f"{block} by the installed interlock lab", explore_installed(command, test, None, environment))
 
 
 def build_block(text, work, root, environment):
@@ -55,6 +79,16 @@ def build_block(text, work, root, environment):
     problems = problems or run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={root}",
                                env=environment)[1]
     return problems or run("cmake", "--build", project / "build")[1]
+
+
+def build_meson(text, work, meson, pkgconfig):
+    """Problems with a block of the documentation that is a part of a meson.build."""
+    project = Path(tempfile.mkdtemp(dir=work))
+    (project / "test.c").write_text("int main(void)\n{\n    return 0;\n}\n")
+    (project / "meson.build").write_text("project('block', 'c')\n" + text)
+    problems = run(*meson, "setup", project / "build", project, env=pkgconfig)[1]
+    problems = problems or run(*meson, "compile", "-C", project / "build", env=pkgconfig)[1]
+    return problems or run(*meson, "test", "-C", project / "build", env=pkgconfig)[1]
 
 
 def main():
@@ -123,6 +157,12 @@ def main():
             for name, verdict in EXPLORED.items():
                 tap.case(f"{name} by pkg-config interlock-lab",
                          explore(source / "examples" / "lab" / name, work / name, verdict, pkgconfig))
+            for test in sorted((source / "examples" / "lab").glob("*.c*")):
+                tap.case(f"{test.name} by the installed interlock lab",
+                         explore_installed(root / "bin" / "interlock", test, EXPLORED.get(test.name), environment))
+            explore_pages(tap, root / "bin" / "interlock", source, work, environment)
+            for block in (block for block in all_blocks(source) if block.language == "meson" and "interlock-lab" in block.text):
+                tap.case(f"{block} builds", build_meson(block.text, work, meson, pkgconfig))
 
         if (root / libdir / "pkgconfig" / "interlock-tsan.pc").exists():
             races.cases(tap, work / "races.c", work, pkgconfig, environment)
@@ -137,7 +177,8 @@ def main():
                          problems or run(work / "build" / f"{program}-{language}",
                                          env=environment)[1])
         for block in (block for block in all_blocks(source) if block.language == "cmake"):
-            tap.case(f"{block} builds", build_block(block.text, work, root, environment))
+            tap.case(f"{block} builds", build_block(block.text, work, root,
+                                                        pkgconfig if "interlock-lab" in block.text else environment))
         major, minor = map(int, version.split(".")[:2])
         for wrong in ("0.0", f"{major}.{minor + 1}", f"{major + 1}.0"):
             text = (work / "CMakeLists.txt").read_text().replace(f"Interlock {series}", f"Interlock {wrong}")

@@ -1,31 +1,68 @@
-/* lab.c: compiles a test for the explorer, links it with the instrumented library, and runs it. */
+/*
+ * lab.c: compiles a program for the explorer, links it with the instrumented library, and runs it. The explored program
+ * replaces this process's child; its folder is removed before it runs, so that nothing is left behind if it is killed.
+ */
 #include "command.h"
+#include "describe.h"
 #include "words.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] = "usage: interlock lab [options of the explorer] FILE.c... [-- options of the compiler]\n"
-                            "       interlock lab --scale [options]\n"
-                            "  --gdb     runs it in gdb (with --replay TOKEN)\n"
-                            "  --scale   counts the cache lines that locks move (--scale --help)\n"
-                            "  --help    with a FILE.c, also the options of the explorer\n";
+static const char usage[] =
+    "usage: interlock lab [options of the explorer] FILE... [scenario...] [-- options of the compiler and linker]\n"
+    "       interlock lab --scale [options]\n"
+    "FILE: C or C++ sources (.c .cc .cpp .cxx .C), objects and archives (.o .a). Explored are, in this order: the functions\n"
+    "of --function, the scenarios (LAB_SCENARIO), the test cases of GoogleTest or cmocka, main.\n"
+    "  --gdb     runs it in gdb (with --replay TOKEN)\n"
+    "  --keep FILE  leaves the linked program there\n"
+    "  --scale   counts the cache lines that locks move (--scale --help)\n"
+    "  --help    with a FILE, also the options of the explorer\n";
 
-static void add_compiler(words *list)
+typedef enum file_kind { FILE_NONE, FILE_C, FILE_CXX, FILE_OBJECT } file_kind;
+
+static file_kind kind_of(const char *name)
 {
-    const char *compiler = getenv("CC");
+    static const struct {
+        const char *ending;
+        file_kind kind;
+    } endings[] = {{".c", FILE_C},     {".cc", FILE_CXX},  {".cpp", FILE_CXX}, {".cxx", FILE_CXX},
+                   {".c++", FILE_CXX}, {".C", FILE_CXX},   {".o", FILE_OBJECT}, {".a", FILE_OBJECT}};
+    const char *dot = strrchr(name, '.');
 
-    words_split(list, compiler != NULL ? compiler : "gcc");
+    for (size_t i = 0; dot != NULL && i < sizeof(endings) / sizeof(endings[0]); i++)
+        if (strcmp(dot, endings[i].ending) == 0)
+            return endings[i].kind;
+    return FILE_NONE;
+}
+
+static void add_compiler_command(words *list, bool cxx)
+{
+    const char *compiler = getenv(cxx ? "CXX" : "CC");
+
+    words_split(list, compiler != NULL && compiler[0] != '\0' ? compiler : cxx ? "g++" : "gcc");
+}
+
+/* The headers of Windows come last: some have names that the host's headers have too. */
+static void add_compiler(words *list, bool cxx)
+{
+    add_compiler_command(list, cxx);
+    if (!cxx)
+        words_add(list, "-std=gnu11");
     words_split(list,
-              "-std=gnu11 -O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-optimize-sibling-calls "
+              "-O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-optimize-sibling-calls "
               "--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 " INTERLOCK_USER_ARGS);
     if (place_is_build())
         words_add(list, "-I" INTERLOCK_SOURCE_ROOT "/lab/include");
-    words_format(list, "-I%s", place_include());
-    words_format(list, "-I%s", place_api("wdk"));
-    words_format(list, "-I%s", place_api("win32"));
+    words_format(list, "-isystem%s", place_include());
+    words_add(list, "-idirafter");
+    words_add(list, place_api("wdk"));
+    words_add(list, "-idirafter");
+    words_add(list, place_api("win32"));
 }
 
 static int compile(const words *files, const words *extra, const char *folder, words *objects)
@@ -33,9 +70,14 @@ static int compile(const words *files, const words *extra, const char *folder, w
     for (size_t i = 0; i < files->count; i++) {
         words command = {.count = 0};
 
-        add_compiler(&command);
+        if (kind_of(files->word[i]) == FILE_OBJECT) {
+            words_add(objects, files->word[i]);
+            continue;
+        }
+        add_compiler(&command, kind_of(files->word[i]) == FILE_CXX);
         for (size_t w = 0; w < extra->count; w++)
-            words_add(&command, extra->word[w]);
+            if (strncmp(extra->word[w], "-l", 2) != 0 && strncmp(extra->word[w], "-Wl,", 4) != 0)
+                words_add(&command, extra->word[w]);
         words_add(&command, "-c");
         words_add(&command, files->word[i]);
         words_add(&command, "-o");
@@ -49,17 +91,38 @@ static int compile(const words *files, const words *extra, const char *folder, w
     return 0;
 }
 
-/* The objects are compiled with the sanitizer and linked without it: the lab replaces its runtime. */
-static int link_program(const words *objects, const char *program)
+static bool has_cxx(const words *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (kind_of(files->word[i]) == FILE_CXX)
+            return true;
+    return false;
+}
+
+/*
+ * The objects are compiled with the sanitizer and linked without it: the lab replaces its runtime. C++'s library is linked
+ * statically, so that its calls and its memory are the explorer's too.
+ */
+static int link_program(const words *objects, const words *extra, bool cxx, const char *program)
 {
     words command = {.count = 0};
-    const char *compiler = getenv("CC");
 
-    words_split(&command, compiler != NULL ? compiler : "gcc");
+    add_compiler_command(&command, cxx);
     for (size_t i = 0; i < objects->count; i++)
         words_add(&command, objects->word[i]);
     words_format(&command, "-L%s", place_is_build() ? INTERLOCK_BUILD "/lab" : place_library());
-    words_split(&command, "-no-pie -Wl,-z,now -Wl,--warn-unresolved-symbols " INTERLOCK_LAB_WRAPS " -linterlock-lab -o");
+    words_split(&command, INTERLOCK_LAB_LINK " -linterlock-lab");
+    if (cxx)
+        words_split(&command, "-static-libstdc++ -static-libgcc");
+    for (size_t w = 0; w < extra->count; w++)
+        if (strncmp(extra->word[w], "-l", 2) == 0 || strncmp(extra->word[w], "-L", 2) == 0 ||
+            strncmp(extra->word[w], "-Wl,", 4) == 0 || strcmp(extra->word[w], "-static") == 0 ||
+            strcmp(extra->word[w], "-pthread") == 0)
+            words_add(&command, extra->word[w]);
+    for (size_t w = 0; w < extra->count; w++)
+        if (strcmp(extra->word[w], "-lgtest_main") == 0 || strcmp(extra->word[w], "-lgmock_main") == 0)
+            words_add(&command, "-Wl,-u,main"); /* it is in a library */
+    words_add(&command, "-o");
     words_add(&command, program);
     return words_run(&command);
 }
@@ -82,7 +145,8 @@ static void add_gdb(words *command)
 static void remove_folder(const char *folder, const words *objects, const char *program)
 {
     for (size_t i = 0; i < objects->count; i++)
-        unlink(objects->word[i]);
+        if (strncmp(objects->word[i], folder, strlen(folder)) == 0)
+            unlink(objects->word[i]);
     unlink(program);
     rmdir(folder);
 }
@@ -97,59 +161,118 @@ static int count_lines(int argc, char **argv)
     return words_run(&command);
 }
 
+typedef struct lab_command {
+    words files, options, extra, objects;
+    bool gdb, help;
+    const char *keep;
+} lab_command;
+
+/* Options whose value may look like the name of a file. */
+static bool takes_value(const char *option)
+{
+    static const char *const with_file[] = {"--html", "--checkpoint", "--resume", "--argument", "--replay", "--function"};
+
+    for (size_t i = 0; i < sizeof(with_file) / sizeof(with_file[0]); i++)
+        if (strcmp(option, with_file[i]) == 0)
+            return true;
+    return false;
+}
+
+static void take_words(lab_command *c, int argc, char **argv)
+{
+    int i;
+
+    for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--gdb") == 0) {
+            c->gdb = true;
+        } else if (strcmp(argv[i], "--help") == 0) {
+            c->help = true;
+        } else if (strcmp(argv[i], "--keep") == 0 && i + 1 < argc) {
+            c->keep = argv[++i];
+        } else if (takes_value(argv[i]) && i + 1 < argc) {
+            words_add(&c->options, argv[i]);
+            words_add(&c->options, argv[++i]);
+        } else if (kind_of(argv[i]) != FILE_NONE) {
+            words_add(&c->files, argv[i]);
+        } else {
+            words_add(&c->options, argv[i]);
+        }
+    }
+    for (i++; i < argc; i++)
+        words_add(&c->extra, argv[i]);
+}
+
+static bool has_all_files(const words *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (access(files->word[i], R_OK) != 0) {
+            fprintf(stderr, "interlock: %s: %s\n", files->word[i], strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* From its descriptor: the file is gone already. gdb wants the file. */
+static int run_program(lab_command *c, const char *folder, const char *program)
+{
+    words command = {.count = 0};
+    char path[64];
+    int file = open(program, O_RDONLY);
+
+    if (c->gdb) {
+        add_gdb(&command);
+        words_add(&command, program);
+    } else {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+        words_add(&command, path);
+        remove_folder(folder, &c->objects, program);
+    }
+    for (size_t w = 0; w < c->options.count; w++)
+        words_add(&command, c->options.word[w]);
+    setenv("INTERLOCK_COMMAND", place_command(), 1);
+    setenv("INTERLOCK_LAB_PROGRAM", c->files.word[0], 1);
+    int status = words_run(&command);
+    close(file);
+    return status;
+}
+
 int command_lab(int argc, char **argv)
 {
-    words files = {.count = 0}, options = {.count = 0}, extra = {.count = 0}, objects = {.count = 0};
+    lab_command c = {.gdb = false};
     char folder[] = "/tmp/interlock-lab-XXXXXX";
-    int gdb = 0, help = 0, i;
 
     if (argc > 1 && strcmp(argv[1], "--scale") == 0)
         return count_lines(argc - 2, argv + 2);
-    for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        size_t length = strlen(argv[i]);
-
-        if (strcmp(argv[i], "--gdb") == 0)
-            gdb = 1;
-        else if (strcmp(argv[i], "--help") == 0)
-            help = 1;
-        else if (length > 2 && strcmp(argv[i] + length - 2, ".c") == 0)
-            words_add(&files, argv[i]);
-        else
-            words_add(&options, argv[i]);
-    }
-    for (i++; i < argc; i++)
-        words_add(&extra, argv[i]);
-    if (help) {
+    if (argc == 4 && strcmp(argv[1], "--describe") == 0)
+        return describe_variable(argv[2], argv[3]);
+    take_words(&c, argc, argv);
+    if (c.help) {
         fputs(usage, stdout);
         fflush(stdout);
-        words_add(&options, "--help");
+        words_add(&c.options, "--help");
     }
-    if (files.count == 0) {
-        if (!help)
+    if (c.files.count == 0) {
+        if (!c.help && c.options.count != 0)
+            fprintf(stderr, "interlock: there is no source file among the words: %s\n", c.options.word[c.options.count - 1]);
+        if (!c.help)
             fputs(usage, stderr);
-        return help ? 0 : 2;
+        return c.help ? 0 : 2;
     }
+    if (!has_all_files(&c.files))
+        return 2;
     if (mkdtemp(folder) == NULL) {
         perror("interlock: mkdtemp");
         return 2;
     }
-    char program[sizeof(folder) + sizeof("/test")];
-    snprintf(program, sizeof(program), "%s/test", folder);
-    int status = compile(&files, &extra, folder, &objects);
+    char temporary[sizeof(folder) + sizeof("/test")];
+    snprintf(temporary, sizeof(temporary), "%s/test", folder);
+    const char *program = c.keep != NULL ? c.keep : temporary;
+    int status = compile(&c.files, &c.extra, folder, &c.objects);
     if (status == 0)
-        status = link_program(&objects, program);
-    if (status == 0) {
-        words command = {.count = 0};
-
-        if (gdb)
-            add_gdb(&command);
-        words_add(&command, program);
-        for (size_t w = 0; w < options.count; w++)
-            words_add(&command, options.word[w]);
-        status = words_run(&command);
-        if (help)
-            status = 0; /* to the explorer --help is a wrong option, which its usage answers */
-    }
-    remove_folder(folder, &objects, program);
+        status = link_program(&c.objects, &c.extra, has_cxx(&c.files), program);
+    if (status == 0 && c.keep == NULL)
+        status = run_program(&c, folder, temporary);
+    remove_folder(folder, &c.objects, temporary);
     return status;
 }

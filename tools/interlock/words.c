@@ -85,6 +85,11 @@ static const char *own_path(void)
     return length < 0 ? "" : path;
 }
 
+const char *place_command(void)
+{
+    return own_path();
+}
+
 bool place_is_build(void)
 {
     return strncmp(own_path(), INTERLOCK_BUILD "/", strlen(INTERLOCK_BUILD) + 1) == 0;

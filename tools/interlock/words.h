@@ -20,6 +20,7 @@ int words_run(const words *list);                                      /* the st
 void words_free(words *list);                                          /* the list, not its words */
 
 /* The command runs in its build directory, or installed; an installed tree may have been moved as a whole. */
+const char *place_command(void); /* this program */
 bool place_is_build(void);
 const char *place_include(void); /* the folder of interlock/ke.h */
 const char *place_api(const char *api); /* the folder of windows.h (win32) or ntddk.h (wdk) */

@@ -58,11 +58,13 @@ typedef struct _LAB_SCENARIO {
     unsigned MaximumSchedules; /* an exhaustive search that needs more continues at random; 0: the default */
     unsigned Processors;       /* of the machine; 0: the command line's, or 2 */
     unsigned StaleReads;       /* tso, c11: accesses per schedule behind the newest store; 0: the default */
+    const char *File;          /* where it is written, by the macro */
+    unsigned Line;
 } LAB_SCENARIO;
 
 #define LAB_SCENARIO(Identifier, ...) LAB_SCENARIO_NAMED(Identifier, #Identifier, __VA_ARGS__)
 #define LAB_SCENARIO_NAMED(Identifier, Text, ...)                                                                      \
-    static const LAB_SCENARIO LabScenario_##Identifier = {.Name = Text, __VA_ARGS__};                                  \
+    static const LAB_SCENARIO LabScenario_##Identifier = {.Name = Text, __VA_ARGS__, .File = __FILE__, .Line = __LINE__}; \
     static const LAB_SCENARIO *const LabRegistered_##Identifier __attribute__((used, section("lab_scenarios"))) =      \
         &LabScenario_##Identifier
 
