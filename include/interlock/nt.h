@@ -407,6 +407,13 @@ NTSYSCALLAPI NTSTATUS NtWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PL
 NTSYSCALLAPI NTSTATUS NtWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
                                                PLARGE_INTEGER Timeout);
 
+/* NtWaitForMultipleObjects for up to 65,535 handles. Returns STATUS_WAIT_0 or STATUS_ABANDONED_WAIT_0, with the index of
+   the object in *Index (0 after a wait for all), or another status of a wait. Index may be NULL. No or too many handles are
+   STATUS_INVALID_PARAMETER_1; no memory for the wait is STATUS_INSUFFICIENT_RESOURCES; a wait for all of more than 64
+   objects that are shared between processes is STATUS_NOT_SUPPORTED. Differs: Windows has no such function. */
+NTSYSCALLAPI NTSTATUS NtWaitForManyObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
+                                           PLARGE_INTEGER Timeout, PULONG Index);
+
 /* Signals an event, mutant or semaphore and waits, atomically. Does not wait if the signal fails. Since NT 4.0. */
 NTSYSCALLAPI NTSTATUS NtSignalAndWaitForSingleObject(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN Alertable,
                                                      PLARGE_INTEGER Timeout);

@@ -103,7 +103,7 @@ typedef struct _KTHREAD {
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
     struct _KTHREAD *ReadyNext;      /* links threads that a signaler has released and not woken yet */
     PKWAIT_BLOCK WaitBlockList;
-    UCHAR WaitBlockCount;
+    USHORT WaitBlockCount;
     UCHAR WaitReason;
     KPROCESSOR_MODE WaitMode;
     KIRQL WaitIrql;
@@ -114,7 +114,7 @@ typedef struct _KTHREAD {
     ULONG WaitProcessor;             /* of a user-mode wait: on whose WaitListHead NT has the thread (wait.h) */
     volatile ULONG64 PendingBoost;   /* from the last wakeup, not yet part of Priority: priority.c */
     HAL_DEADLINE WaitDeadline;
-    const UCHAR *WaitAllOrder;       /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
+    const USHORT *WaitAllOrder;      /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
     ULONG64 WaitAllNumber;           /* its age: dispatch.h */
     KWAIT_BLOCK WaitBlock[KI_WAIT_BLOCKS];
     KTIMER Timer;                    /* stands for the timeout in the wait block array; DueTime is the deadline */
