@@ -37,7 +37,11 @@ FORCEINLINE HRESULT InterlockSafeBytes(HRESULT Result, size_t *Remaining, size_t
 #define INTERLOCK_SAFE_NAME(Name) INTERLOCK_SAFE_JOIN(Name, A)
 #define INTERLOCK_SAFE_JOIN(First, Second) First##Second
 #define INTERLOCK_SAFE_FORMAT vsnprintf
+#ifdef __INTERLOCK_CC__ /* the formats are Microsoft's, which compilers for other systems do not know */
+#define INTERLOCK_SAFE_CHECK(Format, First)
+#else
 #define INTERLOCK_SAFE_CHECK(Format, First) __attribute__((format(printf, Format, First)))
+#endif
 #include <strsafe_functions.h>
 #undef INTERLOCK_SAFE_CHAR
 #undef INTERLOCK_SAFE_NAME

@@ -178,7 +178,6 @@ VOID KiUnlinkBlocks(PKI_WAIT Wait);
 VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status);
 NTSTATUS KiLinkAll(PKI_WAIT Wait);
 VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* by a thread whose wait has taken Header */
-BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread);
 /* TRUE: *Status is pending and ends the wait before it tests any object. */
 BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status);
 /* The end of a wait that kernel code asked for: runs user APCs, and raises what the kernel raises. */

@@ -19,6 +19,12 @@ FORCEINLINE NTSTATUS KiStatusOfIndex(NTSTATUS Status, ULONG Index, BOOLEAN Many)
     return Status + (NTSTATUS)Index;
 }
 
+FORCEINLINE BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == KI_MUTANT_LIMIT && KiIsSignaledFor(Header, Word, Thread);
+}
+
 /* Tests the objects in order, as documented, and consumes the first signaled one. */
 FORCEINLINE BOOLEAN KiTryConsumeFirst(PVOID Object[], ULONG Count, PKTHREAD Thread, BOOLEAN Many, NTSTATUS *Status)
 {

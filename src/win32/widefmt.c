@@ -1,12 +1,20 @@
 /*
- * widefmt.c: formatted output of 16-bit strings. A conversion is parsed into its parts; strings and characters are
- * written here, numbers by the host's snprintf with a narrow copy of the conversion.
+ * widefmt.c: formatted output with Microsoft's conversions: of 16-bit strings, and of 8-bit strings for sources that
+ * `interlock cc` compiles. A conversion is parsed into its parts; strings and characters are written here, numbers by the
+ * host's snprintf with a narrow copy of the conversion.
+ *
+ * An l is 32 bits, as on Windows: what it prints there is a LONG or a DWORD, which have 32 bits here too.
+ *
+ * The 8-bit functions leave a format to the host's unless one of its conversions is Microsoft's own. To a stream they write
+ * once, so the output of several threads is not mixed within a call.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include <interlock/win32/base.h>
+#include <interlock/win32/crt.h>
 
 #include "base.h"
 
@@ -21,6 +29,8 @@ typedef struct _BASE_OUTPUT {
     size_t Room;
     size_t Length;
     FILE *Stream; /* or to this stream, in UTF-8 */
+    CHAR *Bytes;  /* or into this buffer, in UTF-8; Room and Length are bytes */
+    BOOLEAN IsNarrow; /* the format is of 8 bits, and the output bytes */
     BOOLEAN Failed;
 } BASE_OUTPUT, *PBASE_OUTPUT;
 
@@ -49,10 +59,35 @@ typedef struct _BASE_ARGUMENTS {
     va_list List;
 } BASE_ARGUMENTS, *PBASE_ARGUMENTS;
 
+static VOID BasePutBytes(PBASE_OUTPUT Output, PCSTR Text, size_t Bytes)
+{
+    if (Output->Length < Output->Room) {
+        size_t Fits = Bytes < Output->Room - Output->Length ? Bytes : Output->Room - Output->Length;
+        memcpy(Output->Bytes + Output->Length, Text, Fits);
+    }
+    Output->Length += Bytes;
+}
+
+static VOID BasePutWideAsBytes(PBASE_OUTPUT Output, const WCHAR *Text, size_t Length)
+{
+    CHAR Narrow[BASE_PIECE * 3];
+    while (Length != 0) {
+        size_t Piece = Length < BASE_PIECE - 1 ? Length : BASE_PIECE - 1;
+        Piece += Piece < Length && (Text[Piece - 1] & 0xFC00) == 0xD800;
+        BasePutBytes(Output, Narrow, BaseWideToUtf8(Text, Piece, Narrow, sizeof(Narrow), NULL));
+        Text += Piece;
+        Length -= Piece;
+    }
+}
+
 static VOID BasePutWide(PBASE_OUTPUT Output, const WCHAR *Text, size_t Length)
 {
     size_t i;
     CHAR Narrow[BASE_PIECE * 3];
+    if (Output->IsNarrow) {
+        BasePutWideAsBytes(Output, Text, Length);
+        return;
+    }
     for (i = 0; Output->Stream == NULL && i < Length; i++) {
         if (Output->Length + i < Output->Room) {
             Output->Buffer[Output->Length + i] = Text[i];
@@ -73,6 +108,10 @@ static VOID BasePutWide(PBASE_OUTPUT Output, const WCHAR *Text, size_t Length)
 static VOID BasePutNarrow(PBASE_OUTPUT Output, PCSTR Text, size_t Bytes)
 {
     WCHAR Wide[BASE_PIECE];
+    if (Output->IsNarrow) {
+        BasePutBytes(Output, Text, Bytes);
+        return;
+    }
     while (Bytes != 0) {
         size_t Piece = Bytes < BASE_PIECE ? Bytes : BASE_PIECE;
         /* Does not split a sequence: back up to the start of one that continues after the piece. */
@@ -98,20 +137,25 @@ static VOID BasePad(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, size
     Output->Length += Count;
 }
 
-static BOOLEAN BaseIsNarrow(const BASE_CONVERSION *Conversion)
+/* Of %s, %S, %c, %C: without a size, a capital is the other kind than that of the function. */
+static BOOLEAN BaseIsNarrow(const BASE_OUTPUT *Output, const BASE_CONVERSION *Conversion)
 {
     BOOLEAN Capital = Conversion->Type == 'S' || Conversion->Type == 'C';
-    return Conversion->Size == BaseSizeShort || (Capital && Conversion->Size == BaseSizeNone);
+    if (Conversion->Size == BaseSizeShort) {
+        return TRUE;
+    }
+    return Conversion->Size == BaseSizeNone && Capital != Output->IsNarrow;
 }
 
 static VOID BasePutWideString(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, const WCHAR *Text)
 {
     static const WCHAR Nothing[] = u"(null)";
-    size_t Length;
+    size_t Length, Units;
     Text = Text != NULL ? Text : Nothing;
-    Length = InterlockWcsnlen(Text, Conversion->Precision < 0 ? MAXSIZE_T : (size_t)Conversion->Precision);
+    Units = InterlockWcsnlen(Text, Conversion->Precision < 0 ? MAXSIZE_T : (size_t)Conversion->Precision);
+    Length = Output->IsNarrow ? BaseWideToUtf8(Text, Units, NULL, 0, NULL) : Units;
     BasePad(Output, Conversion, Length, FALSE);
-    BasePutWide(Output, Text, Length);
+    BasePutWide(Output, Text, Units);
     BasePad(Output, Conversion, Length, TRUE);
 }
 
@@ -120,7 +164,7 @@ static VOID BasePutNarrowString(PBASE_OUTPUT Output, const BASE_CONVERSION *Conv
     size_t Bytes, Length;
     Text = Text != NULL ? Text : "(null)";
     Bytes = strnlen(Text, Conversion->Precision < 0 ? MAXSIZE_T : (size_t)Conversion->Precision);
-    Length = BaseUtf8ToWide(Text, Bytes, NULL, 0, NULL);
+    Length = Output->IsNarrow ? Bytes : BaseUtf8ToWide(Text, Bytes, NULL, 0, NULL);
     BasePad(Output, Conversion, Length, FALSE);
     BasePutNarrow(Output, Text, Bytes);
     BasePad(Output, Conversion, Length, TRUE);
@@ -133,8 +177,6 @@ static LONGLONG BaseSignedArgument(BASE_SIZE Size, PBASE_ARGUMENTS Arguments)
         return (signed char)va_arg(Arguments->List, int);
     case BaseSizeShort:
         return (short)va_arg(Arguments->List, int);
-    case BaseSizeLong:
-        return va_arg(Arguments->List, long);
     case BaseSizeLongLong:
     case BaseSizePointer:
         return va_arg(Arguments->List, LONGLONG);
@@ -151,7 +193,6 @@ static ULONGLONG BaseUnsignedArgument(BASE_SIZE Size, PBASE_ARGUMENTS Arguments)
         return (UCHAR)Value;
     case BaseSizeShort:
         return (USHORT)Value;
-    case BaseSizeLong:
     case BaseSizeLongLong:
     case BaseSizePointer:
         return Value;
@@ -266,26 +307,55 @@ static BASE_CONVERSION BaseReadConversion(const WCHAR **Format, PBASE_ARGUMENTS 
     return Conversion;
 }
 
+/* Zeros between the sign and the digits are left to the host, spaces are not: a field may be wider than any number. */
+static VOID BasePutNumber(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, PBASE_ARGUMENTS Arguments)
+{
+    CHAR Number[BASE_LONGEST_NUMBER];
+    BASE_CONVERSION Bare = *Conversion;
+    if (strchr(Conversion->Flags, '0') == NULL || strchr(Conversion->Flags, '-') != NULL) {
+        Bare.Width = 0;
+    }
+    int Length = BaseFormatNumber(Number, &Bare, Arguments);
+    Output->Failed |= Length < 0 || Length >= BASE_LONGEST_NUMBER;
+    if (!Output->Failed) {
+        BasePad(Output, Conversion, (size_t)Length, FALSE);
+        BasePutNarrow(Output, Number, (size_t)Length);
+        BasePad(Output, Conversion, (size_t)Length, TRUE);
+    }
+}
+
+static VOID BasePutCharacter(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, int Character)
+{
+    WCHAR Wide = (WCHAR)Character;
+    CHAR Narrow = (CHAR)Character;
+    if (Output->IsNarrow && BaseIsNarrow(Output, Conversion)) {
+        BasePad(Output, Conversion, 1, FALSE);
+        BasePutBytes(Output, &Narrow, 1);
+        BasePad(Output, Conversion, 1, TRUE);
+        return;
+    }
+    if (BaseIsNarrow(Output, Conversion)) {
+        Wide = (UCHAR)Character;
+    }
+    size_t Length = Output->IsNarrow ? BaseWideToUtf8(&Wide, 1, NULL, 0, NULL) : 1;
+    BasePad(Output, Conversion, Length, FALSE);
+    BasePutWide(Output, &Wide, 1);
+    BasePad(Output, Conversion, Length, TRUE);
+}
+
 static VOID BasePutConversion(PBASE_OUTPUT Output, const BASE_CONVERSION *Conversion, PBASE_ARGUMENTS Arguments)
 {
     if (Conversion->Type == '%') {
         BasePutWide(Output, &Conversion->Type, 1);
     } else if (Conversion->Type == 'c' || Conversion->Type == 'C') {
-        int Character = va_arg(Arguments->List, int);
-        WCHAR Wide = BaseIsNarrow(Conversion) ? (UCHAR)Character : (WCHAR)Character;
-        BasePad(Output, Conversion, 1, FALSE);
-        BasePutWide(Output, &Wide, 1);
-        BasePad(Output, Conversion, 1, TRUE);
-    } else if ((Conversion->Type == 's' || Conversion->Type == 'S') && BaseIsNarrow(Conversion)) {
+        BasePutCharacter(Output, Conversion, va_arg(Arguments->List, int));
+    } else if ((Conversion->Type == 's' || Conversion->Type == 'S') && BaseIsNarrow(Output, Conversion)) {
         BasePutNarrowString(Output, Conversion, va_arg(Arguments->List, PCSTR));
     } else if (Conversion->Type == 's' || Conversion->Type == 'S') {
         BasePutWideString(Output, Conversion, va_arg(Arguments->List, const WCHAR *));
     } else if (Conversion->Type != 0 && Conversion->Type < 0x80 &&
                strchr("diuoxXpeEfFgGaA", (char)Conversion->Type) != NULL) {
-        CHAR Number[BASE_LONGEST_NUMBER];
-        int Length = BaseFormatNumber(Number, Conversion, Arguments);
-        Output->Failed |= Length < 0 || Length >= BASE_LONGEST_NUMBER;
-        BasePutNarrow(Output, Number, strlen(Number));
+        BasePutNumber(Output, Conversion, Arguments);
     } else {
         Output->Failed = TRUE;
     }
@@ -350,6 +420,11 @@ int InterlockFwprintf(FILE *Stream, const WCHAR *Format, ...)
     return Length;
 }
 
+int InterlockVwprintf(const WCHAR *Format, va_list Arguments)
+{
+    return InterlockVfwprintf(stdout, Format, Arguments);
+}
+
 int InterlockWprintf(const WCHAR *Format, ...)
 {
     va_list Arguments;
@@ -358,4 +433,172 @@ int InterlockWprintf(const WCHAR *Format, ...)
     Length = InterlockVfwprintf(stdout, Format, Arguments);
     va_end(Arguments);
     return Length;
+}
+
+/* 8-bit formats. */
+
+#define BASE_LONGEST_SPECIFICATION 64 /* of a conversion: flags, digits, size, type */
+#define BASE_FIRST_TRY 512
+
+/* A conversion in 16 bits, for the parser. Returns how many characters it has; what is not ASCII ends it. */
+static size_t BaseWidenSpecification(PCSTR Format, WCHAR Wide[BASE_LONGEST_SPECIFICATION + 1])
+{
+    size_t Length = 0;
+    while (Length < BASE_LONGEST_SPECIFICATION && Format[Length] > 0) {
+        Wide[Length] = (WCHAR)Format[Length];
+        Length++;
+    }
+    Wide[Length] = 0;
+    return Length;
+}
+
+/* Format is behind the '%'. */
+static PCSTR BaseSkipDigits(PCSTR Format)
+{
+    return Format + strspn(Format, "-+ #0123456789.*");
+}
+
+/* Does the host's printf print the same? */
+static BOOLEAN BaseIsOfHost(PCSTR Format)
+{
+    while ((Format = strchr(Format, '%')) != NULL) {
+        Format = BaseSkipDigits(Format + 1);
+        size_t Size = strspn(Format, "hlwI");
+        CHAR Type = Format[Size];
+        if (Format[0] == 'I' || Format[0] == 'w' || Type == 'S' || Type == 'C' || Type == 'p') {
+            return FALSE;
+        }
+        if (Size == 1 && Format[0] == 'h' && (Type == 's' || Type == 'c')) {
+            return FALSE;
+        }
+        if (Size == 1 && Format[0] == 'l' && Type != 0 && strchr("diuoxXsc", Type) != NULL) {
+            return FALSE;
+        }
+        Format += Type == '%' ? Size + 1 : Size;
+    }
+    return TRUE;
+}
+
+static VOID BaseFormatNarrow(PBASE_OUTPUT Output, PCSTR Format, va_list List)
+{
+    BASE_ARGUMENTS Arguments;
+    va_copy(Arguments.List, List);
+    while (*Format != 0 && !Output->Failed) {
+        size_t Plain = strcspn(Format, "%");
+        BasePutBytes(Output, Format, Plain);
+        Format += Plain;
+        if (*Format == '%') {
+            WCHAR Wide[BASE_LONGEST_SPECIFICATION + 1];
+            const WCHAR *At = Wide;
+            BaseWidenSpecification(Format + 1, Wide);
+            BASE_CONVERSION Conversion = BaseReadConversion(&At, &Arguments);
+            BasePutConversion(Output, &Conversion, &Arguments);
+            Format += 1 + (At - Wide);
+        }
+    }
+    va_end(Arguments.List);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+/* The length of the whole text; -1: the format is wrong. Does not terminate what it stores. */
+static int BaseFormatBytes(CHAR *Buffer, size_t Room, PCSTR Format, va_list Arguments)
+{
+    BASE_OUTPUT Output = {.Bytes = Buffer, .Room = Room, .IsNarrow = TRUE};
+    BaseFormatNarrow(&Output, Format, Arguments);
+    if (Output.Failed || Output.Length > INT_MAX) {
+        errno = Output.Failed ? EINVAL : EOVERFLOW;
+        return -1;
+    }
+    return (int)Output.Length;
+}
+
+int InterlockVsnprintf(char *Buffer, size_t Count, const char *Format, va_list Arguments)
+{
+    if (BaseIsOfHost(Format)) {
+        return vsnprintf(Buffer, Count, Format, Arguments);
+    }
+    int Length = BaseFormatBytes(Buffer, Count, Format, Arguments);
+    if (Count != 0) {
+        Buffer[Length < 0 ? 0 : (size_t)Length < Count ? (size_t)Length : Count - 1] = 0;
+    }
+    return Length;
+}
+
+int InterlockVfprintf(FILE *Stream, const char *Format, va_list Arguments)
+{
+    CHAR Small[BASE_FIRST_TRY];
+    CHAR *Text = Small;
+    if (BaseIsOfHost(Format)) {
+        return vfprintf(Stream, Format, Arguments);
+    }
+    int Length = BaseFormatBytes(Small, sizeof(Small), Format, Arguments);
+    if (Length > (int)sizeof(Small)) {
+        Text = malloc((size_t)Length);
+        if (Text == NULL) {
+            errno = ENOMEM;
+            return -1;
+        }
+        Length = BaseFormatBytes(Text, (size_t)Length, Format, Arguments);
+    }
+    if (Length > 0 && fwrite(Text, 1, (size_t)Length, Stream) != (size_t)Length) {
+        Length = -1;
+    }
+    if (Text != Small) {
+        free(Text);
+    }
+    return Length;
+}
+#pragma GCC diagnostic pop
+
+int InterlockVsprintf(char *Buffer, const char *Format, va_list Arguments)
+{
+    return InterlockVsnprintf(Buffer, INT_MAX, Format, Arguments);
+}
+
+int InterlockVprintf(const char *Format, va_list Arguments)
+{
+    return InterlockVfprintf(stdout, Format, Arguments);
+}
+
+int _vsnprintf(char *Buffer, size_t Count, const char *Format, va_list Arguments)
+{
+    int Length = BaseFormatBytes(Buffer, Count, Format, Arguments);
+    if (Length >= 0 && (size_t)Length < Count) {
+        Buffer[Length] = 0;
+    }
+    return Buffer != NULL && Length >= 0 && (size_t)Length > Count ? -1 : Length;
+}
+
+/* Calls the function of the same name with a va_list. */
+#define BASE_CALL_WITH_LIST(Call)                                                                                      \
+    va_list Arguments;                                                                                                 \
+    va_start(Arguments, Format);                                                                                       \
+    int Length = Call;                                                                                                 \
+    va_end(Arguments);                                                                                                 \
+    return Length
+
+int InterlockPrintf(const char *Format, ...)
+{
+    BASE_CALL_WITH_LIST(InterlockVfprintf(stdout, Format, Arguments));
+}
+
+int InterlockFprintf(FILE *Stream, const char *Format, ...)
+{
+    BASE_CALL_WITH_LIST(InterlockVfprintf(Stream, Format, Arguments));
+}
+
+int InterlockSprintf(char *Buffer, const char *Format, ...)
+{
+    BASE_CALL_WITH_LIST(InterlockVsprintf(Buffer, Format, Arguments));
+}
+
+int InterlockSnprintf(char *Buffer, size_t Count, const char *Format, ...)
+{
+    BASE_CALL_WITH_LIST(InterlockVsnprintf(Buffer, Count, Format, Arguments));
+}
+
+int _snprintf(char *Buffer, size_t Count, const char *Format, ...)
+{
+    BASE_CALL_WITH_LIST(_vsnprintf(Buffer, Count, Format, Arguments));
 }

@@ -381,7 +381,8 @@ WINBASEAPI int WINAPI lstrcmpiW(LPCWSTR lpString1, LPCWSTR lpString2);
  * give them their usual names (wcslen, swprintf, …), and the Microsoft names (_wcsicmp, _snwprintf, …) always.
  *
  * Formats: %s and %c are wide, as are %ls, %ws and %lc; %hs, %S, %hc and %C are narrow, in UTF-8. Numbers are those of
- * the host's printf; I64, I32 and I (pointer size) are sizes too; %n is refused.
+ * the host's printf; I64, I32 and I (pointer size) are sizes too. An l is 32 bits, as LONG and DWORD have them: the type
+ * long has 64 here, and is printed with ll. %p is 16 digits. %n is refused.
  */
 
 /* wcslen, wcsnlen: returns the length. Only in Interlock. */
@@ -437,6 +438,26 @@ WINBASEAPI int InterlockSnwprintf(WCHAR *Buffer, size_t Count, const WCHAR *Form
 WINBASEAPI int InterlockVfwprintf(FILE *Stream, const WCHAR *Format, va_list Arguments);
 WINBASEAPI int InterlockFwprintf(FILE *Stream, const WCHAR *Format, ...);
 WINBASEAPI int InterlockWprintf(const WCHAR *Format, ...);
+WINBASEAPI int InterlockVwprintf(const WCHAR *Format, va_list Arguments);
+
+/*
+ * Formats of 8 bits. `interlock cc` makes them the printf family of the sources that it compiles. A format without a
+ * conversion of Microsoft's is left to the host's function. In the others, sizes are as above; %s, %hs, %c and %hc are
+ * narrow, and %S, %ls, %ws, %C and %lc wide, and written in UTF-8.
+ */
+
+/* vprintf, printf, vfprintf, fprintf: formats to standard output or to a stream. Only in Interlock. */
+WINBASEAPI int InterlockVprintf(const char *Format, va_list Arguments);
+WINBASEAPI int InterlockPrintf(const char *Format, ...);
+WINBASEAPI int InterlockVfprintf(FILE *Stream, const char *Format, va_list Arguments);
+WINBASEAPI int InterlockFprintf(FILE *Stream, const char *Format, ...);
+
+/* vsprintf, sprintf, vsnprintf, snprintf: formats into a buffer. Returns the length that the whole text has. Only in
+   Interlock. */
+WINBASEAPI int InterlockVsprintf(char *Buffer, const char *Format, va_list Arguments);
+WINBASEAPI int InterlockSprintf(char *Buffer, const char *Format, ...);
+WINBASEAPI int InterlockVsnprintf(char *Buffer, size_t Count, const char *Format, va_list Arguments);
+WINBASEAPI int InterlockSnprintf(char *Buffer, size_t Count, const char *Format, ...);
 
 /* System information. The machine, the version, the environment. */
 

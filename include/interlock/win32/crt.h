@@ -29,6 +29,13 @@ WINBASEAPI _invalid_parameter_handler _get_thread_local_invalid_parameter_handle
 /* Calls the handler, without a description; ends the process if there is none. Since XP. */
 WINBASEAPI void _invalid_parameter_noinfo(void);
 
+/* Formats. */
+
+/* Formats into a buffer. Returns the length; a negative value if it is more than Count. The text is terminated only if there
+   is room for that. A NULL buffer of 0 bytes asks for the length. The conversions are Microsoft's (win32/base.h). Since NT 3.1. */
+WINBASEAPI int _vsnprintf(char *Buffer, size_t Count, const char *Format, va_list Arguments);
+WINBASEAPI int _snprintf(char *Buffer, size_t Count, const char *Format, ...);
+
 /* The calendar. */
 
 struct _timeb {

@@ -42,8 +42,6 @@
 #define _stricmp strcasecmp
 #define _strnicmp strncasecmp
 #define _strdup strdup
-#define _snprintf snprintf
-#define _vsnprintf vsnprintf
 
 /* Wide strings of 16-bit characters (win32/base.h). The host's functions of these names take 32-bit ones. */
 #define _wcsicmp InterlockWcsicmp
