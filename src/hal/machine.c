@@ -3,6 +3,7 @@
 
 #include "halp.h"
 
+#include <unistd.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <poll.h>
@@ -161,4 +162,9 @@ VOID HalFlushWriteBuffers(VOID)
     if (!HalBarrierAllThreads() && HalpCall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) {
         HalpOutwaitStores();
     }
+}
+
+BOOLEAN HalFillRandom(PVOID Buffer, ULONG Length)
+{
+    return getentropy(Buffer, Length) == 0;
 }

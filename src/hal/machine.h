@@ -49,6 +49,7 @@ VOID HalQueryMemoryStatus(PHAL_MEMORY_STATUS Status); /* zeros: the host does no
 /* Waits until the interval is over, or memory gets scarce where the host reports that. */
 VOID HalAwaitMemoryPressure(ULONGLONG Interval);
 VOID HalQueryStackLimits(PULONG_PTR Low, PULONG_PTR High); /* of the host thread's own stack */
+BOOLEAN HalFillRandom(PVOID Buffer, ULONG Length); /* at most 256 bytes, for cryptographic use */
 VOID HalFlushWriteBuffers(VOID);     /* a full barrier on every running thread of the process */
 
 #endif

@@ -8,7 +8,6 @@
  * The 8-bit functions leave a format to the host's unless one of its conversions is Microsoft's own. To a stream they write
  * once, so the output of several threads is not mixed within a call.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include <interlock/win32/base.h>
 #include <interlock/win32/crt.h>
 
+#include "../hal/hal.h"
 #include "base.h"
 
 #define BASE_LONGEST_CONVERSION 32
@@ -507,7 +507,7 @@ static int BaseFormatBytes(CHAR *Buffer, size_t Room, PCSTR Format, va_list Argu
     BASE_OUTPUT Output = {.Bytes = Buffer, .Room = Room, .IsNarrow = TRUE};
     BaseFormatNarrow(&Output, Format, Arguments);
     if (Output.Failed || Output.Length > INT_MAX) {
-        errno = Output.Failed ? EINVAL : EOVERFLOW;
+        HalSetError(HalErrorInvalid);
         return -1;
     }
     return (int)Output.Length;
@@ -536,8 +536,7 @@ int InterlockVfprintf(FILE *Stream, const char *Format, va_list Arguments)
     if (Length > (int)sizeof(Small)) {
         Text = malloc((size_t)Length);
         if (Text == NULL) {
-            errno = ENOMEM;
-            return -1;
+            return -1; /* malloc has set errno */
         }
         Length = BaseFormatBytes(Text, (size_t)Length, Format, Arguments);
     }

@@ -4,6 +4,7 @@
 #include <interlock/exception.h>
 #include <interlock/ntstatus.h>
 #include <windows.h>
+#include <winternl.h>
 
 #include <fenv.h>
 #include <pthread.h>
@@ -188,6 +189,7 @@ static void exceptions_stay_with_the_fiber(void **state)
     assert_int_equal(caught, 2);
     SwitchToFiber(first);
     assert_int_equal(caught, 3);
+    assert_int_equal((ULONG_PTR)NtCurrentTeb()->NtTib.StackBase, high);
     DeleteFiber(first);
     convert_back();
 }
@@ -476,6 +478,7 @@ static VOID WINAPI look_at_the_stack(LPVOID parameter)
     (void)parameter;
     GetCurrentThreadStackLimits(&low_of_fiber, &high_of_fiber);
     address_on_fiber = (ULONG_PTR)__builtin_frame_address(0);
+    assert_int_equal((ULONG_PTR)NtCurrentTeb()->NtTib.StackLimit, low_of_fiber);
     SwitchToFiber(home);
 }
 
