@@ -189,7 +189,6 @@ static void exceptions_stay_with_the_fiber(void **state)
     assert_int_equal(caught, 2);
     SwitchToFiber(first);
     assert_int_equal(caught, 3);
-    assert_int_equal((ULONG_PTR)NtCurrentTeb()->NtTib.StackBase, high);
     DeleteFiber(first);
     convert_back();
 }
@@ -495,6 +494,7 @@ static void stack_limits(void **state)
     assert_int_equal(high_of_fiber - low_of_fiber, 3 << 20);
     assert_in_range(address_on_fiber, low_of_fiber, high_of_fiber);
     assert_true(high_of_fiber <= low || low_of_fiber >= high);
+    assert_int_equal((ULONG_PTR)NtCurrentTeb()->NtTib.StackBase, high);
     DeleteFiber(first);
     convert_back();
 }
