@@ -153,6 +153,7 @@ typedef struct _KTHREAD {
     volatile BOOLEAN WantsInterruptAgain; /* from the repeater */
     ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
     PVOID volatile InterruptFrame;   /* the registers that it was stopped with; NULL: it was not, or by itself */
+    PVOID volatile RegistersWanted;  /* KI_REGISTERS_WANTED, for its next host interrupt: suspend.c; or NULL */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -388,6 +389,7 @@ VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has 
 
 /* suspend.c */
 VOID KiInitializeSuspension(PKTHREAD Thread);
+VOID KiShowRegisters(PKTHREAD Thread);           /* on the interrupted thread, to one that has asked for them */
 VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is suspended */
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
