@@ -126,6 +126,15 @@ def formats(tap, copy, c, cxx):
             tap.case(f"{below} {' '.join(options)}: Microsoft's formats", failed or ([] if output == PRINTED else [output]))
 
 
+def longs(tap, copy, c, cxx):
+    work = copy.project()
+    shutil.copy(work / "longs.c", work / "longs.cpp")
+    for command, below, source in (("cc", c, "longs.c"), ("c++", cxx, "longs.cpp")):
+        tap.case(f"{below}: Interlocked functions on long", copy.all(
+            work, ["interlock", command, f"--compiler={below}", "-Wall", "-Wextra", "-Werror", "-O2", source, "-o", "longs"],
+            ["./longs"]))
+
+
 def wide_main(tap, copy, c, cxx):
     work = copy.project()
     shutil.copy(work / "wide.c", work / "wide.cpp")
@@ -193,6 +202,7 @@ def main():
             one_compiler(tap, copy, c, cxx)
             formats(tap, copy, c, cxx)
             wide_main(tap, copy, c, cxx)
+            longs(tap, copy, c, cxx)
             build_systems(tap, copy, c, cxx)
         private_library(tap, copy)
         work = copy.project()

@@ -18,6 +18,7 @@
 #ifndef __cplusplus
 #include <interlock/win32/sal1.h>
 #endif
+#include <interlock/win32/longs.h>
 #include <interlock/win32/version.h>
 
 #define DECLSPEC_THREAD __declspec(thread)
