@@ -23,7 +23,7 @@ const char *kd_wait_type_name(unsigned type)
 {
     static const char *const names[] = {"WaitAll", "WaitAny", "WaitNotification", "WaitDequeue", "WaitDpc"};
 
-    return type == KI_HINT_BLOCK ? "Hint" : NAME(names, type);
+    return type == KI_HINT_BLOCK ? "Hint" : type == KI_MANY_BLOCK ? "WaitAny" : NAME(names, type);
 }
 
 const char *kd_block_state_name(unsigned state)

@@ -197,7 +197,7 @@ static void add_block(kd_snapshot *s, int index, int lock, bool all)
 
     thread->blocks = kd_grow(thread->blocks, thread->block_count, sizeof(kd_block));
     thread->blocks[thread->block_count++] = block;
-    thread->raw->WaitBlockCount = (UCHAR)thread->block_count;
+    thread->raw->WaitBlockCount = (USHORT)thread->block_count;
 }
 
 /* The thread of the snapshot that a record of the world belongs to. -1: none. */

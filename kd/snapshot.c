@@ -9,7 +9,6 @@
 
 #define MOST_READS 8
 #define LAST_SHARE 100 /* of the budget, to check that the process still exists */
-#define MOST_BLOCKS (MAXIMUM_WAIT_OBJECTS + 1)
 #define NAME_SIZE 128
 #define SYSTEM_TIME_OF_1970 116444736000000000ull
 
@@ -102,37 +101,51 @@ static bool is_committed(const KTHREAD *thread)
            state != WaitAborted;
 }
 
-static bool read_blocks(kd_snapshot *snapshot, const KTHREAD *thread, KWAIT_BLOCK *blocks)
+/* *blocks: NULL, or the blocks of an earlier attempt. Of a live process a wait may end between two reads. */
+static bool read_blocks(kd_snapshot *snapshot, const KTHREAD *thread, kd_address address, KWAIT_BLOCK **blocks)
 {
     size_t count = thread->WaitBlockCount;
 
-    return !is_committed(thread) || count == 0 ||
-           (count <= MOST_BLOCKS &&
-            kd_read(snapshot->target, KD_ADDRESS(thread->WaitBlockList), blocks, count * sizeof(KWAIT_BLOCK)));
+    free(*blocks);
+    *blocks = NULL;
+    if (!is_committed(thread) || count == 0)
+        return true;
+    if (!kd_spend_memory(snapshot->target, count * sizeof(KWAIT_BLOCK)))
+        return false;
+    *blocks = kd_allocate(count, sizeof(KWAIT_BLOCK));
+    if (!kd_read(snapshot->target, KD_ADDRESS(thread->WaitBlockList), *blocks, count * sizeof(KWAIT_BLOCK)))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (KD_ADDRESS((*blocks)[i].Thread) != address)
+            return false;
+    return true;
 }
 
 /* The slot and the blocks that go with it. FALSE: there is no thread in the slot. */
 static bool read_thread(kd_snapshot *snapshot, kd_address address, kd_thread *thread)
 {
     static KI_THREAD_SLOT slot, again;
-    KWAIT_BLOCK blocks[MOST_BLOCKS];
-    bool read = false, still = false;
+    KWAIT_BLOCK *blocks = NULL;
+    bool read = false, same = false, still = false;
 
     for (int i = 0; !still && i < MOST_READS; i++) {
         read = kd_read(snapshot->target, address, &slot, sizeof(slot));
         if (!read)
             break;
-        if (slot.Use != KiSlotUsed || slot.Tcb.ThreadId == 0)
+        if (slot.Use != KiSlotUsed || slot.Tcb.ThreadId == 0) {
+            free(blocks);
             return false;
-        still = read_blocks(snapshot, &slot.Tcb, blocks) && kd_read(snapshot->target, address, &again, sizeof(again)) &&
-                is_same_wait(&slot.Tcb, &again.Tcb);
+        }
+        still = read_blocks(snapshot, &slot.Tcb, address + offsetof(KI_THREAD_SLOT, Tcb), &blocks);
+        same = kd_read(snapshot->target, address, &again, sizeof(again)) && is_same_wait(&slot.Tcb, &again.Tcb);
+        still = still && same;
     }
-    if (!read) {
+    if (!read)
         kd_inconsistent(snapshot, "thread", address, "its slot cannot be read");
+    if (!read || !kd_spend_memory(snapshot->target, sizeof(ETHREAD) + sizeof(kd_thread) + 4 * KD_INDEX_COST)) {
+        free(blocks);
         return false;
     }
-    if (!kd_spend_memory(snapshot->target, sizeof(ETHREAD) + sizeof(kd_thread) + 4 * KD_INDEX_COST))
-        return false;
     thread->object = kd_allocate_lines(sizeof(ETHREAD));
     memcpy(thread->object, (const char *)&slot + offsetof(KI_THREAD_SLOT, Tcb), sizeof(ETHREAD));
     thread->raw = &thread->object->Tcb;
@@ -149,8 +162,8 @@ static bool read_thread(kd_snapshot *snapshot, kd_address address, kd_thread *th
     thread->moving = !still;
     thread->system = thread->raw->IsIdleThread;
     thread->waiting = still && is_committed(thread->raw);
-    if (!still && thread->raw->WaitBlockCount > MOST_BLOCKS)
-        kd_inconsistent(snapshot, "thread", thread->address, "it has more wait blocks than a wait can have");
+    if (!still && same)
+        kd_inconsistent(snapshot, "thread", thread->address, "its wait blocks cannot be read, or are not its own");
     for (size_t i = 0; thread->waiting && i < thread->raw->WaitBlockCount; i++) {
         thread->blocks = kd_grow(thread->blocks, thread->block_count, sizeof(kd_block));
         thread->blocks[thread->block_count++] = (kd_block){
@@ -159,6 +172,7 @@ static bool read_thread(kd_snapshot *snapshot, kd_address address, kd_thread *th
             .lock = -1,
         };
     }
+    free(blocks);
     kd_spend_memory(snapshot->target, thread->block_count * sizeof(kd_block));
     return true;
 }

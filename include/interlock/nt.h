@@ -404,6 +404,13 @@ NTSYSCALLAPI NTSTATUS NtWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PL
 NTSYSCALLAPI NTSTATUS NtWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
                                                PLARGE_INTEGER Timeout);
 
+/* NtWaitForMultipleObjects for up to 65,535 handles. Returns STATUS_WAIT_0 or STATUS_ABANDONED_WAIT_0, with the index of
+   the object in *Index (0 after a wait for all), or another status of a wait. Index may be NULL. No or too many handles are
+   STATUS_INVALID_PARAMETER_1; no memory for the wait is STATUS_INSUFFICIENT_RESOURCES; a wait for all of more than 64
+   objects that are shared between processes is STATUS_NOT_SUPPORTED. Differs: Windows has no such function. */
+NTSYSCALLAPI NTSTATUS NtWaitForManyObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
+                                           PLARGE_INTEGER Timeout, PULONG Index);
+
 /* Signals an event, mutant or semaphore and waits, atomically. Does not wait if the signal fails. Since NT 4.0. */
 NTSYSCALLAPI NTSTATUS NtSignalAndWaitForSingleObject(HANDLE SignalHandle, HANDLE WaitHandle, BOOLEAN Alertable,
                                                      PLARGE_INTEGER Timeout);
@@ -685,8 +692,9 @@ NTSYSAPI NTSTATUS NTAPI NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCL
 
 struct _CONTEXT;
 
-/* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: on x86-64, and only if the
-   host has interrupted the thread in its own code: one that waits in the library is STATUS_NOT_SUPPORTED. Since NT 3.1. */
+/* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: on x86-64. The
+   registers of a thread that waits in the library are those of its sleep in the host, and cannot be set
+   (STATUS_NOT_SUPPORTED). Since NT 3.1. */
 NTSYSAPI NTSTATUS NTAPI NtGetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
 NTSYSAPI NTSTATUS NTAPI NtSetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
 

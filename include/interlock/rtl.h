@@ -60,7 +60,7 @@ NTSYSAPI LONG RtlUnhandledExceptionFilter(PEXCEPTION_POINTERS ExceptionInfo);
  */
 
 typedef struct _TEB {
-    NT_TIB NtTib; /* Self; no exception list and no limits of the stack */
+    NT_TIB NtTib; /* Self, StackBase and StackLimit; no exception list */
     PVOID EnvironmentPointer;
     CLIENT_ID ClientId;
     PVOID ActiveRpcHandle;

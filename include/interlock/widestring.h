@@ -3,7 +3,8 @@
  * give them their usual names (wcslen, swprintf, …), and the Microsoft names (_wcsicmp, _snwprintf, …) always.
  *
  * Formats: %s and %c are wide, as are %ls, %ws and %lc; %hs, %S, %hc and %C are narrow, in UTF-8. Numbers are those of
- * the host's printf; I64, I32 and I (pointer size) are sizes too; %n is refused.
+ * the host's printf; I64, I32 and I (pointer size) are sizes too. An l is 32 bits, as LONG and DWORD have them: the type
+ * long has 64 here, and is printed with ll. %p is 16 digits. %n is refused.
  */
 #ifndef INTERLOCK_WIDESTRING_H
 #define INTERLOCK_WIDESTRING_H
@@ -70,6 +71,7 @@ INTERLOCK_API int InterlockSnwprintf(WCHAR *Buffer, size_t Count, const WCHAR *F
 INTERLOCK_API int InterlockVfwprintf(FILE *Stream, const WCHAR *Format, va_list Arguments);
 INTERLOCK_API int InterlockFwprintf(FILE *Stream, const WCHAR *Format, ...);
 INTERLOCK_API int InterlockWprintf(const WCHAR *Format, ...);
+INTERLOCK_API int InterlockVwprintf(const WCHAR *Format, va_list Arguments);
 
 INTERLOCK_END
 

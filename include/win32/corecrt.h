@@ -58,7 +58,11 @@ FORCEINLINE errno_t _set_errno(int Value)
 #define INTERLOCK_CRT_JOIN(First, Second) First##Second
 #define INTERLOCK_CRT_PRINT(Before, Letters, Name) Before##Letters##Name
 #define INTERLOCK_CRT_FORMAT vsnprintf
+#ifdef __INTERLOCK_CC__ /* the formats are Microsoft's, which compilers for other systems do not know */
+#define INTERLOCK_CRT_CHECK(Format, First)
+#else
 #define INTERLOCK_CRT_CHECK(Format, First) __attribute__((format(printf, Format, First)))
+#endif
 #define INTERLOCK_CRT_PUT InterlockPutNarrow
 #define INTERLOCK_CRT_SPAN strspn
 #define INTERLOCK_CRT_BREAK strcspn

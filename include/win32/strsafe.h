@@ -27,7 +27,11 @@ INTERLOCK_BEGIN
 #define INTERLOCK_SAFE_CHAR char
 #define INTERLOCK_SAFE_NAME(Name) INTERLOCK_SAFE_JOIN(Name, A)
 #define INTERLOCK_SAFE_FORMAT vsnprintf
+#ifdef __INTERLOCK_CC__ /* the formats are Microsoft's, which compilers for other systems do not know */
+#define INTERLOCK_SAFE_CHECK(Format, First)
+#else
 #define INTERLOCK_SAFE_CHECK(Format, First) __attribute__((format(printf, Format, First)))
+#endif
 #include <interlock/safestring.h>
 #undef INTERLOCK_SAFE_CHAR
 #undef INTERLOCK_SAFE_NAME

@@ -7,5 +7,6 @@
 #include <interlock/win32/language.h>
 
 #include <corecrt.h>
+#include <winapifamily.h>
 
 #endif

@@ -212,7 +212,8 @@ bool lab_describe_wait(lab_thread *Thread, char *Buffer, size_t Size, bool *Sati
             LabhalAdd(&Text, ", ");
         }
         if (!LabhalAddBlock(&Text, Object, Block)) {
-            *Satisfied |= Block->WaitType == WaitAny && ((PDISPATCHER_HEADER)Block->Object)->SignalState > 0;
+            *Satisfied |= (Block->WaitType == WaitAny || Block->WaitType == KI_MANY_BLOCK) &&
+                          ((PDISPATCHER_HEADER)Block->Object)->SignalState > 0;
         }
     }
     return true;

@@ -209,11 +209,9 @@ static LONGLONG ExpSignedArgument(EXP_SIZE Size, PEXP_FORMAT Format)
         return (signed char)va_arg(Format->Arguments, int);
     case ExpSizeShort:
         return (short)va_arg(Format->Arguments, int);
-    case ExpSizeLong:
-        return Format->Flags & EXP_FORMAT_HOST ? va_arg(Format->Arguments, long) : va_arg(Format->Arguments, int);
     case ExpSizeLongLong:
         return va_arg(Format->Arguments, LONGLONG);
-    default:
+    default: /* l is 32 bits */
         return va_arg(Format->Arguments, int);
     }
 }
@@ -226,8 +224,6 @@ static ULONGLONG ExpUnsignedArgument(EXP_SIZE Size, PEXP_FORMAT Format)
         return (UCHAR)Value;
     case ExpSizeShort:
         return (USHORT)Value;
-    case ExpSizeLong:
-        return Format->Flags & EXP_FORMAT_HOST ? Value : (ULONG)Value;
     case ExpSizeLongLong:
         return Value;
     default:
@@ -460,7 +456,7 @@ static VOID ExpPutConversion(PEXP_OUTPUT Output, const EXP_CONVERSION *Conversio
         ExpPutReal(Output, Conversion, Format);
         break;
     default:
-        Output->Failed |= Conversion->Type != '%' && (Format->Flags & EXP_FORMAT_HOST) != 0;
+        Output->Failed |= Conversion->Type != '%' && (Format->Flags & EXP_FORMAT_STRICT) != 0;
         if (Conversion->Type != 0 && !Output->Failed) {
             ExpPutWide(Output, &Conversion->Type, 1);
         }

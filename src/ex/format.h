@@ -4,10 +4,13 @@
  * IRQL.
  *
  * Beside those of C:
- *   %s %c        a string or character of the format's own kind; %S %C the other kind; %hs %hc narrow; %ls %ws %lc %wc
- * wide %Z %hZ       an ANSI_STRING; %wZ %lZ a UNICODE_STRING. Both are counted; the precision limits them further %I64d
- * %I32d  64 and 32 bits; %Id %Iu %Ix pointer size, as z, t %p           16 uppercase hexadecimal digits NULL for a
- * string, or a counted string without a buffer, is (null). %n is no conversion.
+ *   %s %c        a string or character of the format's own kind; %S %C the other kind
+ *   %hs %hc      narrow; %ls %ws %lc %wc wide
+ *   %Z %hZ       an ANSI_STRING; %wZ %lZ a UNICODE_STRING. Both are counted; the precision limits them further
+ *   %I64d %I32d  64 and 32 bits; %Id %Iu %Ix pointer size, as z, t
+ *   %ld          32 bits, as Windows has it
+ *   %p           16 uppercase hexadecimal digits
+ * NULL for a string, or a counted string without a buffer, is (null). %n is no conversion.
  */
 #ifndef INTERLOCK_FORMAT_H
 #define INTERLOCK_FORMAT_H
@@ -16,10 +19,10 @@
 
 #include <interlock/ntdef.h>
 
-/* l is 32 bits, as Windows has it, and a character that is no conversion is copied. */
+/* A character that is no conversion is copied. */
 #define EXP_FORMAT_NT 0x0
-/* l is the host's long, and a character that is no conversion is a failure. */
-#define EXP_FORMAT_HOST 0x1
+/* It is a failure. */
+#define EXP_FORMAT_STRICT 0x1
 
 /* Where text goes: it is counted in full, in units of its kind, and stored as far as there is room. */
 typedef struct _EXP_OUTPUT {

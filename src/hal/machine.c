@@ -3,6 +3,7 @@
 
 #include "halp.h"
 
+#include <unistd.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <poll.h>

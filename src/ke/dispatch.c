@@ -309,6 +309,17 @@ static VOID KiSatisfyAny(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK 
     }
 }
 
+/* Of a wait for any of many objects: see manyobjects.c. */
+static VOID KiSatisfyMany(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
+{
+    PKTHREAD Thread = Block->Thread;
+    USHORT Key = Block->WaitKey;
+    if (KiEndWaitOfBlock(Block, KI_MANY_WAIT_0 + Key, Released) &&
+        KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
+        Thread->WaitStatus = KI_MANY_ABANDONED_0 + Key;
+    }
+}
+
 /* With all of the peers locked. If one of them is not signaled, the wait watches it too; Block stays eligible, because
    the objects that were locked for it are found through it. */
 static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
@@ -383,6 +394,9 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
         case WaitNotification:
         case WaitDpc:
             KiSatisfyNotification(Header, Word, Block, Released);
+            break;
+        case KI_MANY_BLOCK:
+            KiSatisfyMany(Header, Word, Block, Released);
             break;
         case KI_WATCH_BLOCK:
             KiEndWaitOfBlock(Block, STATUS_WAIT_0, Released);

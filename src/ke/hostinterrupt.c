@@ -221,6 +221,7 @@ static VOID KiServeInterrupt(PKTHREAD Thread, BOOLEAN InsideLibc)
         __atomic_exchange_n(&Thread->InterruptState, KiInterruptLooking, __ATOMIC_ACQ_REL);
         /* release: not before the exchange; see 5 above */
         __atomic_fetch_add(&Thread->InterruptsServed, 1, __ATOMIC_RELEASE);
+        KiShowRegisters(Thread);
         KiPollInterrupts(Thread);
         Stop = KiWhenToStop(Thread, InsideLibc);
         if (Stop == KiStopLater) {

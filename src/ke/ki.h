@@ -107,7 +107,7 @@ typedef struct _KTHREAD {
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
     struct _KTHREAD *ReadyNext;      /* links threads that a signaler has released and not woken yet */
     PKWAIT_BLOCK WaitBlockList;
-    UCHAR WaitBlockCount;
+    USHORT WaitBlockCount;
     UCHAR WaitReason;
     KPROCESSOR_MODE WaitMode;
     KIRQL WaitIrql;
@@ -118,7 +118,7 @@ typedef struct _KTHREAD {
     ULONG WaitProcessor;             /* of a user-mode wait: on whose WaitListHead NT has the thread (wait.h) */
     volatile ULONG64 PendingBoost;   /* from the last wakeup, not yet part of Priority: priority.c */
     HAL_DEADLINE WaitDeadline;
-    const UCHAR *WaitAllOrder;       /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
+    const USHORT *WaitAllOrder;      /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
     ULONG64 WaitAllNumber;           /* its age: dispatch.h */
     KWAIT_BLOCK WaitBlock[KI_WAIT_BLOCKS];
     KTIMER Timer;                    /* stands for the timeout in the wait block array; DueTime is the deadline */
@@ -158,6 +158,7 @@ typedef struct _KTHREAD {
     volatile BOOLEAN WantsInterruptAgain; /* from the repeater */
     ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
     PVOID volatile InterruptFrame;   /* the registers that it was stopped with; NULL: it was not, or by itself */
+    PVOID volatile RegistersWanted;  /* KI_REGISTERS_WANTED, for its next host interrupt: suspend.c; or NULL */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -398,6 +399,7 @@ VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has 
 
 /* suspend.c */
 VOID KiInitializeSuspension(PKTHREAD Thread);
+VOID KiShowRegisters(PKTHREAD Thread);           /* on the interrupted thread, to one that has asked for them */
 VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is suspended */
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);

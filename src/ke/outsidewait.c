@@ -1,5 +1,5 @@
 /* outsidewait.c: waits that have objects of the world. Theory in outside.h. */
-#include "wait.h"
+#include "waitsteps.h"
 
 /* Ending the wait here. */
 
@@ -28,29 +28,35 @@ VOID KiWakeOutside(PKTHREAD Thread)
 /* The objects of a wait that are outside. */
 
 typedef struct _KI_OUTSIDE_SET {
-    PKI_OUTSIDE Outside[MAXIMUM_WAIT_OBJECTS];
-    UCHAR Index[MAXIMUM_WAIT_OBJECTS]; /* of the object in the wait */
+    PKI_OUTSIDE *Outside;
+    PUSHORT Index; /* of the object in the wait */
     ULONG Count;
     BOOLEAN TwoWorlds; /* only those of the first one are in it */
+    BOOLEAN Many;      /* the wait is for any of many objects */
 } KI_OUTSIDE_SET, *PKI_OUTSIDE_SET;
+
+/* What one call of the world takes. Of a wait for any of more outside objects than this, the set has the first ones: the
+   others are a second world to it. */
+#define KI_MOST_OUTSIDE MAXIMUM_WAIT_OBJECTS
 
 static VOID KiCollectOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 {
     Set->Count = 0;
     Set->TwoWorlds = FALSE;
+    Set->Many = Wait->WaitType == KI_MANY_BLOCK;
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
         PKI_OUTSIDE Outside = KiOutsideOf(Wait->Objects[Index]);
         if (Outside == NULL) {
             continue;
         }
-        if (Set->Count != 0 && Outside->View != Set->Outside[0]->View) {
+        if (Set->Count != 0 && (Outside->View != Set->Outside[0]->View || Set->Count == KI_MOST_OUTSIDE)) {
             Set->TwoWorlds = TRUE;
             continue;
         }
         Set->Outside[Set->Count] = Outside;
-        Set->Index[Set->Count] = (UCHAR)Index;
+        Set->Index[Set->Count] = (USHORT)Index;
         Set->Count += 1;
-        Wait->Types[Index] = 0;
+        *KiTypeOf(Wait, Index) = 0;
     }
 }
 
@@ -58,10 +64,10 @@ static VOID KiCollectOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 static NTSTATUS KiStatusOfSet(PKI_OUTSIDE_SET Set, NTSTATUS Status)
 {
     if (Status >= STATUS_WAIT_0 && Status < STATUS_WAIT_0 + (NTSTATUS)Set->Count) {
-        return STATUS_WAIT_0 + Set->Index[Status - STATUS_WAIT_0];
+        return KiStatusOfIndex(STATUS_WAIT_0, Set->Index[Status - STATUS_WAIT_0], Set->Many);
     }
     if (Status >= STATUS_ABANDONED_WAIT_0 && Status < STATUS_ABANDONED_WAIT_0 + (NTSTATUS)Set->Count) {
-        return STATUS_ABANDONED_WAIT_0 + Set->Index[Status - STATUS_ABANDONED_WAIT_0];
+        return KiStatusOfIndex(STATUS_ABANDONED_WAIT_0, Set->Index[Status - STATUS_ABANDONED_WAIT_0], Set->Many);
     }
     return Status;
 }
@@ -206,7 +212,7 @@ static NTSTATUS KiLinkLocals(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
         if (Next < Set->Count && Set->Index[Next] == Index) {
             Next += 1;
         } else if (!KiIsOutside(Wait->Objects[Index]) || !Set->TwoWorlds) {
-            Status = KiLinkObject(Wait, Index, &Signaled);
+            Status = Set->Many ? KiLinkManyObject(Wait, Index, &Signaled) : KiLinkObject(Wait, Index, &Signaled);
         }
     }
     return Status;
@@ -221,7 +227,7 @@ static NTSTATUS KiRunOutsideWait(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
         KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
     }
     Thread->WaitBlockList = Wait->Blocks;
-    Thread->WaitBlockCount = (UCHAR)Wait->Count;
+    Thread->WaitBlockCount = (USHORT)Wait->Count;
     NTSTATUS Status = Set->Count < Wait->Count ? KiLinkLocals(Wait, Set) : STATUS_PENDING;
     if (Status == STATUS_PENDING) {
         Status = KiCommitAndSleepOutside(Wait, &EndedByOther);
@@ -258,12 +264,22 @@ static NTSTATUS KiWaitOutsideOnce(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, KI_OUTSIDE
     KiEnterDispatcher(Thread);
     NTSTATUS Status = KiOutsideOperations->BeginWait(Thread, Set->Outside, Set->Count, Kind);
     Status = Status == STATUS_PENDING ? KiFinishOutsideWait(Wait, Set) : KiStatusOfSet(Set, Status);
-    KiTakeOwnerships(Wait, Status);
+    if (Set->Many) {
+        KiTakeOwnershipOfMany(Wait, Status);
+    } else {
+        KiTakeOwnerships(Wait, Status);
+    }
     KiExitDispatcher(Thread);
     return Status;
 }
 
 /* Any. */
+
+static BOOLEAN KiTryConsumeAnyOf(PKI_WAIT Wait, NTSTATUS *Status)
+{
+    return Wait->WaitType == KI_MANY_BLOCK ? KiTryConsumeMany(Wait, Status)
+                                           : KiTryConsumeAny(Wait->Objects, Wait->Count, Wait->Thread, Status);
+}
 
 typedef struct _KI_OUTSIDE_SPIN {
     PKI_WAIT Wait;
@@ -274,7 +290,7 @@ typedef struct _KI_OUTSIDE_SPIN {
 static BOOLEAN KiTryAnyOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, NTSTATUS *Status)
 {
     if (Set->Count != Wait->Count) {
-        return KiTryConsumeAny(Wait->Objects, Wait->Count, Wait->Thread, Status);
+        return KiTryConsumeAnyOf(Wait, Status);
     }
     *Status = KiStatusOfSet(Set, KiOutsideOperations->TryWait(Wait->Thread, Set->Outside, Set->Count, WaitAny));
     return *Status != STATUS_TIMEOUT;
@@ -304,26 +320,33 @@ static NTSTATUS KiWaitForAnyOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 
 /* All. */
 
-/* Locks the local objects, by address. Returns which: one that has moved outside meanwhile is missing. */
-static ULONG64 KiLockLocals(PKI_WAIT Wait)
+#define KI_TYPE_HELD 0x80 /* with the type of an object: its lock is held */
+
+/* Locks the local objects, by address, and notes their types. Returns how many: one that has moved outside meanwhile is
+   missing, and has the type 0. */
+static ULONG KiLockLocals(PKI_WAIT Wait)
 {
-    ULONG64 Locked = 0;
+    ULONG Locked = 0;
     for (ULONG Number = 0; Number < Wait->Count; Number += 1) {
         ULONG Index = Wait->Order[Number];
-        if (!KiIsOutside(Wait->Objects[Index]) && KiLockObject(Wait->Objects[Index]) != 0) {
-            Locked |= 1ull << Index;
-        }
+        PDISPATCHER_HEADER Header = Wait->Objects[Index];
+        ULONG64 Word = KiIsOutside(Header) ? 0 : KiLockObject(Header);
+        *KiTypeOf(Wait, Index) = Word != 0 ? (UCHAR)(KI_TYPE(Word) | KI_TYPE_HELD) : 0;
+        Locked += Word != 0;
     }
     return Locked;
 }
 
-static ULONG KiFindUnsignaledLocal(PKI_WAIT Wait, ULONG64 Locked)
+static BOOLEAN KiIsHeld(PKI_WAIT Wait, ULONG Index)
 {
-    for (; Locked != 0; Locked &= Locked - 1) {
-        ULONG Index = (ULONG)__builtin_ctzll(Locked);
+    return (*KiTypeOf(Wait, Index) & KI_TYPE_HELD) != 0;
+}
+
+static ULONG KiFindUnsignaledLocal(PKI_WAIT Wait)
+{
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
         PDISPATCHER_HEADER Header = Wait->Objects[Index];
-        Wait->Types[Index] = (UCHAR)KI_TYPE(KiReadHeader(Header));
-        if (!KiIsSignaledFor(Header, KiReadHeader(Header), Wait->Thread)) {
+        if (KiIsHeld(Wait, Index) && !KiIsSignaledFor(Header, KiReadHeader(Header), Wait->Thread)) {
             return Index;
         }
     }
@@ -337,15 +360,19 @@ static NTSTATUS KiTakeAllMixed(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, PULONG Missin
     PKTHREAD Thread = Wait->Thread;
     NTSTATUS Status = STATUS_TIMEOUT;
     KiEnterDispatcher(Thread);
-    ULONG64 Locked = KiLockLocals(Wait);
-    *Missing = KiFindUnsignaledLocal(Wait, Locked);
-    if ((ULONG)__builtin_popcountll(Locked) + Set->Count != Wait->Count) {
+    ULONG Locked = KiLockLocals(Wait);
+    *Missing = KiFindUnsignaledLocal(Wait);
+    if (Locked + Set->Count != Wait->Count) {
         Status = STATUS_RETRY;
     } else if (*Missing == MAXULONG) {
         Status = KiOutsideOperations->TryWait(Thread, Set->Outside, Set->Count, WaitAll);
     }
-    for (ULONG64 Left = Locked; Left != 0; Left &= Left - 1) {
-        PDISPATCHER_HEADER Header = Wait->Objects[__builtin_ctzll(Left)];
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        PDISPATCHER_HEADER Header = Wait->Objects[Index];
+        if (!KiIsHeld(Wait, Index)) {
+            continue;
+        }
+        *KiTypeOf(Wait, Index) &= ~KI_TYPE_HELD;
         if ((Status == STATUS_WAIT_0 || Status == STATUS_ABANDONED_WAIT_0) &&
             KiConsumeHeld(Header, Thread) == STATUS_ABANDONED) {
             Status = STATUS_ABANDONED_WAIT_0;
@@ -372,10 +399,10 @@ static NTSTATUS KiWatchOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 {
     for (ULONG Number = 0; Number < Set->Count; Number += 1) {
         if (!KiOutsideOperations->LooksSignaled(Wait->Thread, &Set->Outside[Number], 1)) {
-            KI_OUTSIDE_SET One = {.Count = 1};
+            USHORT First = 0;
+            KI_OUTSIDE_SET One = {.Outside = &Set->Outside[Number], .Index = &First, .Count = 1};
             KI_WAIT Watch = *Wait;
             PVOID Object = Wait->Objects[Set->Index[Number]];
-            One.Outside[0] = Set->Outside[Number];
             Watch.Objects = &Object;
             Watch.Count = 1;
             Watch.WaitType = KI_WATCH_BLOCK;
@@ -412,20 +439,24 @@ static NTSTATUS KiWaitForAllOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 /* A wait for any of the objects of two worlds sleeps on a word of the first, and looks at the second now and then. */
 static NTSTATUS KiWaitForAnyOfTwoWorlds(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 {
-    KI_WAIT Nap = *Wait;
+    HAL_DEADLINE Deadline = Wait->Deadline;
     ULONG64 Now = HalDispatch.QueryInterruptTime();
     NTSTATUS Status;
-    if (KiTryConsumeAny(Wait->Objects, Wait->Count, Wait->Thread, &Status)) {
+    if (KiTryConsumeAnyOf(Wait, &Status)) {
         return Status;
     }
     if (Wait->Deadline.Clock == HalNoDeadline ||
         (Wait->Deadline.Clock == HalInterruptTime && Wait->Deadline.Time > Now + KI_TWO_WORLDS_NAP) ||
         (Wait->Deadline.Clock == HalSystemTime &&
          Wait->Deadline.Time > HalDispatch.QuerySystemTime() + KI_TWO_WORLDS_NAP)) {
-        Nap.Deadline = (HAL_DEADLINE){HalInterruptTime, Now + KI_TWO_WORLDS_NAP};
+        Wait->Deadline = (HAL_DEADLINE){HalInterruptTime, Now + KI_TWO_WORLDS_NAP};
     }
-    Status = Wait->Poll ? STATUS_TIMEOUT : KiWaitOutsideOnce(&Nap, Set, KiOutsideMixedAny);
-    return Status == STATUS_TIMEOUT && Nap.Deadline.Time != Wait->Deadline.Time ? STATUS_RETRY : Status;
+    Status = Wait->Poll ? STATUS_TIMEOUT : KiWaitOutsideOnce(Wait, Set, KiOutsideMixedAny);
+    if (Status == STATUS_TIMEOUT && Wait->Deadline.Time != Deadline.Time) {
+        Status = STATUS_RETRY;
+    }
+    Wait->Deadline = Deadline;
+    return Status;
 }
 
 static NTSTATUS KiTryWaitOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
@@ -435,20 +466,22 @@ static NTSTATUS KiTryWaitOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
         return Status;
     }
     if (Set->TwoWorlds) {
-        return Wait->WaitType == WaitAny ? KiWaitForAnyOfTwoWorlds(Wait, Set) : STATUS_NOT_SUPPORTED;
+        return Wait->WaitType != WaitAll ? KiWaitForAnyOfTwoWorlds(Wait, Set) : STATUS_NOT_SUPPORTED;
     }
-    return Wait->WaitType == WaitAny ? KiWaitForAnyOutside(Wait, Set) : KiWaitForAllOutside(Wait, Set);
+    return Wait->WaitType != WaitAll ? KiWaitForAnyOutside(Wait, Set) : KiWaitForAllOutside(Wait, Set);
 }
 
 NTSTATUS KiWaitOutside(PKI_WAIT Wait)
 {
     PKTHREAD Thread = Wait->Thread;
-    KI_OUTSIDE_SET Set;
+    PKI_OUTSIDE Outside[KI_MOST_OUTSIDE];
+    USHORT Indices[KI_MOST_OUTSIDE];
+    KI_OUTSIDE_SET Set = {.Outside = Outside, .Index = Indices};
     Thread->SawOutside = FALSE;
     for (;;) {
         KiCollectOutside(Wait, &Set);
         if (Set.Count == 0) {
-            return KiWait(Wait);
+            return Set.Many ? KiWaitMany(Wait) : KiWait(Wait);
         }
         NTSTATUS Status = KiTryWaitOutside(Wait, &Set);
         if (Status == STATUS_KERNEL_APC) {
@@ -466,8 +499,7 @@ NTSTATUS KiWaitOutside(PKI_WAIT Wait)
 static NTSTATUS KiMeetOutsideOnce(PKI_WAIT Wait, PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release)
 {
     PKTHREAD Thread = Wait->Thread;
-    KI_OUTSIDE_SET None;
-    None.Count = 0;
+    KI_OUTSIDE_SET None = {.Count = 0};
     NTSTATUS Status = KiTakeInterruption(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable));
     if (Status != STATUS_PENDING) {
         return Status;

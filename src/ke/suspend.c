@@ -374,6 +374,59 @@ static PVOID KiStoppedFrame(PKTHREAD Thread)
     return __atomic_load_n(&Thread->InterruptFrame, __ATOMIC_RELAXED);
 }
 
+/* A thread that has stopped in a wait of the library sleeps in the host, which interrupts it there: its handler shows the
+   registers, and it sleeps on. They cannot be changed: the wait goes on with them. */
+typedef struct _KI_REGISTERS_WANTED {
+    PCONTEXT Context;
+    NTSTATUS Status;
+    volatile ULONG Done;
+} KI_REGISTERS_WANTED, *PKI_REGISTERS_WANTED;
+
+VOID KiShowRegisters(PKTHREAD Thread)
+{
+    /* relaxed: mostly NULL; the exchange acquires */
+    if (__atomic_load_n(&Thread->RegistersWanted, __ATOMIC_RELAXED) == NULL) {
+        return;
+    }
+    PKI_REGISTERS_WANTED Wanted = __atomic_exchange_n(&Thread->RegistersWanted, NULL, __ATOMIC_ACQUIRE);
+    if (Wanted != NULL) {
+        Wanted->Status = HalInterruptFrame != NULL ? HalReadFrame(HalInterruptFrame, Wanted->Context) : STATUS_NOT_SUPPORTED;
+        /* release: the last access; pairs with the acquires in KiAskForRegisters */
+        __atomic_store_n(&Wanted->Done, 1, __ATOMIC_RELEASE);
+    }
+}
+
+/* With SuspendLock held, so the thread sleeps on and nobody else asks. */
+static NTSTATUS KiAskForRegisters(PKTHREAD Thread, PCONTEXT Context)
+{
+    KI_REGISTERS_WANTED Wanted = {Context, STATUS_NOT_SUPPORTED, 0};
+    ULONGLONG End = HalDispatch.QueryInterruptTime() + KI_TIME_TO_TAKE_SUSPENSION;
+    ULONG Round = 0;
+    /* release: pairs with the exchange in KiShowRegisters */
+    __atomic_store_n(&Thread->RegistersWanted, &Wanted, __ATOMIC_RELEASE);
+    if (NT_SUCCESS(KiInterruptThread(Thread, NULL))) {
+        while (!__atomic_load_n(&Wanted.Done, __ATOMIC_ACQUIRE) && HalDispatch.QueryInterruptTime() < End) {
+            KiBackOff(Round++);
+        }
+    }
+    /* Taken back, or the handler has begun and is about to be done. acquire: as above */
+    if (__atomic_exchange_n(&Thread->RegistersWanted, NULL, __ATOMIC_ACQUIRE) == NULL) {
+        while (!__atomic_load_n(&Wanted.Done, __ATOMIC_ACQUIRE)) {
+            KiBackOff(Round++);
+        }
+    }
+    return Wanted.Status;
+}
+
+static NTSTATUS KiAccessStopped(PKTHREAD Thread, PCONTEXT Context, BOOLEAN Write)
+{
+    PVOID Frame = KiStoppedFrame(Thread);
+    if (Frame != NULL) {
+        return Write ? HalWriteFrame(Frame, Context) : HalReadFrame(Frame, Context);
+    }
+    return Write || Thread->SuspendCount == 0 ? STATUS_NOT_SUPPORTED : KiAskForRegisters(Thread, Context);
+}
+
 /* STATUS_PENDING: the thread has not stopped yet. */
 static NTSTATUS KiTryRegisters(PKTHREAD Current, PKTHREAD Thread, PCONTEXT Context, BOOLEAN Write)
 {
@@ -381,8 +434,7 @@ static NTSTATUS KiTryRegisters(PKTHREAD Current, PKTHREAD Thread, PCONTEXT Conte
     KiEnterDispatcher(Current);
     KiAcquireLock(&Thread->SuspendLock);
     if (Thread->SuspendCount == 0 || !KiIsApcQueued(Thread)) {
-        PVOID Frame = KiStoppedFrame(Thread);
-        Status = Frame == NULL ? STATUS_NOT_SUPPORTED : Write ? HalWriteFrame(Frame, Context) : HalReadFrame(Frame, Context);
+        Status = KiAccessStopped(Thread, Context, Write);
     }
     KiReleaseLock(&Thread->SuspendLock);
     KiExitDispatcher(Current);

@@ -1,8 +1,7 @@
 /* wait.c: the waiter's side: KeWaitForSingleObject, KeWaitForMultipleObjects and the steps of a wait. Theory in wait.h. */
-#include "wait.h"
+#include "waitsteps.h"
 
 #include "irql.h"
-#include "timer.h"
 
 /* Before the wait. */
 
@@ -154,35 +153,9 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
     }
 }
 
-static BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
-{
-    ULONG64 Word = KiReadHeader(Header);
-    return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == KI_MUTANT_LIMIT && KiIsSignaledFor(Header, Word, Thread);
-}
-
-/* Tests the objects in order, as documented, and consumes the first signaled one. */
-FORCEINLINE BOOLEAN KiTryConsumeFirst(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
-{
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        ULONG64 Word = KiReadHeader(Object[Index]);
-        if (KI_STATE(Word) <= 0 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject) {
-            continue;
-        }
-        if (KiIsAtMutantLimit(Object[Index], Thread)) {
-            *Status = STATUS_MUTANT_LIMIT_EXCEEDED;
-            return TRUE;
-        }
-        if (KiTryConsume(Object[Index], Thread, Status)) {
-            *Status += (NTSTATUS)Index;
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
 BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
 {
-    return KiTryConsumeFirst(Object, Count, Thread, Status);
+    return KiTryConsumeFirst(Object, Count, Thread, FALSE, Status);
 }
 
 /* A mutant at its limit is left to the slow path, which reports it. */
@@ -217,7 +190,7 @@ static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
     return Count;
 }
 
-static VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
 {
     ULONG64 Word = KiReadHeader(Header);
     if (KI_TYPE(Word) == MutantObject && KI_STATE(Word) == 0) {
@@ -313,7 +286,7 @@ VOID KiSpinForWake(PKTHREAD Thread)
 
 /* The objects of a WaitAll, in the order of their addresses, in which they are locked. */
 
-static BOOLEAN KiIsAscending(PVOID Object[], ULONG Count, const UCHAR Order[])
+static BOOLEAN KiIsAscending(PVOID Object[], ULONG Count, const USHORT Order[])
 {
     for (ULONG Index = 1; Index < Count; Index += 1) {
         if (Object[Order[Index - 1]] >= Object[Order[Index]]) {
@@ -323,20 +296,23 @@ static BOOLEAN KiIsAscending(PVOID Object[], ULONG Count, const UCHAR Order[])
     return TRUE;
 }
 
+/* Ciura's gaps, continued by a factor of 2.25. Those of 64 objects are the last four. */
+#define KI_GAPS_OF_FEW 4
+static const USHORT KiGaps[] = {45915, 20407, 9070, 4031, 1791, 701, 301, 132, 57, 23, 10, 4, 1};
+
 /* Objects allocated or declared one after the other are often in order already. Otherwise a Shell sort. */
-BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, UCHAR Order[MAXIMUM_WAIT_OBJECTS])
+FORCEINLINE BOOLEAN KiSortByGaps(PVOID Object[], ULONG Count, USHORT Order[], ULONG FirstPass)
 {
-    static const UCHAR Gaps[] = {23, 10, 4, 1};
     for (ULONG Index = 0; Index < Count; Index += 1) {
-        Order[Index] = (UCHAR)Index;
+        Order[Index] = (USHORT)Index;
     }
     if (KiIsAscending(Object, Count, Order)) {
         return TRUE;
     }
-    for (ULONG Pass = 0; Pass < ARRAYSIZE(Gaps); Pass += 1) {
-        ULONG Gap = Gaps[Pass];
+    for (ULONG Pass = FirstPass; Pass < ARRAYSIZE(KiGaps); Pass += 1) {
+        ULONG Gap = KiGaps[Pass];
         for (ULONG Index = Gap; Index < Count; Index += 1) {
-            UCHAR Moved = Order[Index];
+            USHORT Moved = Order[Index];
             ULONG To = Index;
             for (; To >= Gap && Object[Order[To - Gap]] > Object[Moved]; To -= Gap) {
                 Order[To] = Order[To - Gap];
@@ -347,9 +323,19 @@ BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, UCHAR Order[MAXIMUM_WAIT_OBJE
     return KiIsAscending(Object, Count, Order);
 }
 
+BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, USHORT Order[MAXIMUM_WAIT_OBJECTS])
+{
+    return KiSortByGaps(Object, Count, Order, ARRAYSIZE(KiGaps) - KI_GAPS_OF_FEW);
+}
+
+BOOLEAN KiSortManyObjects(PVOID Object[], ULONG Count, USHORT Order[])
+{
+    return KiSortByGaps(Object, Count, Order, 0);
+}
+
 BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count)
 {
-    UCHAR Order[MAXIMUM_WAIT_OBJECTS];
+    USHORT Order[MAXIMUM_WAIT_OBJECTS];
     return !KiSortObjects(Object, Count, Order);
 }
 
@@ -402,72 +388,12 @@ NTSTATUS KiConsumeAll(PKTHREAD Thread)
 
 /* The steps of a wait. */
 
-/* With the object locked: it may be freed afterwards. AutoBoost: a mutant's owner runs at least at the waiter's priority. */
-static VOID KiLendToOwner(PKI_WAIT Wait, PKWAIT_BLOCK Block)
-{
-    if (Wait->Types[Block->WaitKey] == MutantObject) {
-        PKMUTANT Mutant = CONTAINING_RECORD((PDISPATCHER_HEADER)Block->Object, KMUTANT, Header);
-        /* relaxed: KTHREADs are never unmapped, and the boost of a thread that is no longer the owner decays */
-        KiLendPriority(Wait->Thread, __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED));
-    }
-}
-
-/* With the object of the block locked in *Word, and signaled: the thread tries to end its own wait, and consumes it. */
-static NTSTATUS KiEndByObject(PKI_WAIT Wait, ULONG Index, ULONG64 *Word)
-{
-    PKTHREAD Thread = Wait->Thread;
-    NTSTATUS Status = STATUS_WAIT_0;
-    if (!KiEndOwnWait(Thread)) {
-        return STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait finds out */
-    }
-    if (Wait->WaitType != KI_WATCH_BLOCK &&
-        KiConsumeLocked(Wait->Blocks[Index].Object, Word, Thread) == STATUS_ABANDONED) {
-        Status = STATUS_ABANDONED_WAIT_0;
-    }
-    return Status + (NTSTATUS)Index;
-}
-
-/* STATUS_RETRY: the object is outside; the wait is ended. */
-FORCEINLINE NTSTATUS KiLinkObjectInline(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled)
-{
-    PKTHREAD Thread = Wait->Thread;
-    PKWAIT_BLOCK Block = &Wait->Blocks[Index];
-    PDISPATCHER_HEADER Header = Block->Object;
-    NTSTATUS Status = STATUS_PENDING;
-    ULONG64 Word = KiLockObject(Header);
-    if (Word == 0) {
-        *Signaled = TRUE;
-        return KiEndOwnWait(Thread) ? STATUS_RETRY : STATUS_PENDING;
-    }
-    Wait->Types[Index] = Wait->WaitType == KI_WATCH_BLOCK ? 0 : (UCHAR)KI_TYPE(Word);
-    *Signaled = KiIsSignaledFor(Header, Word, Thread);
-    if (*Signaled) {
-        Status = KiEndByObject(Wait, Index, &Word);
-    } else if (!Wait->Poll) {
-        KiLinkBlock(Block);
-        KiLendToOwner(Wait, Block);
-    }
-    KiUnlockObject(Header, Word);
-    return Status;
-}
-
 NTSTATUS KiLinkObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled)
 {
-    return KiLinkObjectInline(Wait, Index, Signaled);
+    return KiLinkObjectInline(Wait, Index, FALSE, Signaled);
 }
 
-/* Links each block to its object, up to the first object that is signaled. */
-static NTSTATUS KiLinkAny(PKI_WAIT Wait)
-{
-    NTSTATUS Status = STATUS_PENDING;
-    BOOLEAN Signaled = FALSE;
-    for (ULONG Index = 0; Index < Wait->Count && !Signaled; Index += 1) {
-        Status = KiLinkObjectInline(Wait, Index, &Signaled);
-    }
-    return Status;
-}
-
-static NTSTATUS KiLinkAll(PKI_WAIT Wait)
+NTSTATUS KiLinkAll(PKI_WAIT Wait)
 {
     PKTHREAD Thread = Wait->Thread;
     NTSTATUS Status = STATUS_PENDING;
@@ -478,7 +404,7 @@ static NTSTATUS KiLinkAll(PKI_WAIT Wait)
         return STATUS_RETRY;
     }
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
-        Wait->Types[Index] = (UCHAR)KI_TYPE(KiReadHeader(Wait->Blocks[Index].Object));
+        *KiTypeOf(Wait, Index) = (UCHAR)KI_TYPE(KiReadHeader(Wait->Blocks[Index].Object));
     }
     if (KiAllSignaledFor(Thread)) {
         KiEndOwnWait(Thread);
@@ -516,75 +442,15 @@ VOID KiUnlinkBlocks(PKI_WAIT Wait)
 /* Of the objects that satisfied the wait, only those that were noted as mutants may be touched: rule 6. */
 VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
 {
-    BOOLEAN Abandoned = Status >= STATUS_ABANDONED_WAIT_0 && Status < STATUS_ABANDONED_WAIT_0 + MAXIMUM_WAIT_OBJECTS;
-    ULONG Satisfied = (ULONG)(Status - (Abandoned ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0));
-    if (Satisfied >= MAXIMUM_WAIT_OBJECTS) {
-        return;
-    }
-    ULONG Index = Wait->WaitType == WaitAny ? Satisfied : 0;
-    ULONG End = Wait->WaitType == WaitAny && Satisfied < Wait->Count ? Satisfied + 1 : Wait->Count;
-    for (; Index < End; Index += 1) {
-        if (Wait->Types[Index] == MutantObject) {
-            KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
-        }
-    }
-}
-
-/* One attempt, from begin to unlink. STATUS_KERNEL_APC: a kernel APC has to run first. */
-FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait)
-{
-    PKTHREAD Thread = Wait->Thread;
-    ULONG Blocks = Wait->WaitType == KI_HINT_BLOCK ? 1 : Wait->Count;
-    BOOLEAN EndedByOther = FALSE;
-    LONG_PTR Result;
-
-    NTSTATUS Status = KiBeginWait(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable) | Wait->Flags);
-    if (Status != STATUS_PENDING) {
-        return Status;
-    }
-    for (ULONG Index = 0; Index < Blocks; Index += 1) {
-        KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
-    }
-    Thread->WaitBlockList = Wait->Blocks;
-    Thread->WaitBlockCount = (UCHAR)Blocks;
-    Status = Wait->WaitType == WaitAll ? KiLinkAll(Wait) : KiLinkAny(Wait);
-    if (Status == STATUS_PENDING && Wait->Poll && KiEndOwnWait(Thread)) {
-        Status = STATUS_TIMEOUT;
-    }
-    if (Status == STATUS_PENDING) {
-        Status = KiCommitAndSleep(Wait, &EndedByOther, &Result);
-        KiUnlinkBlocks(Wait);
-        KiLeaveWaitState(Wait, EndedByOther);
-    } else {
-        KiUnlinkBlocks(Wait);
-    }
-    return Status;
+    KiTakeOwnershipsInline(Wait, Status, FALSE);
 }
 
 NTSTATUS KiWait(PKI_WAIT Wait)
 {
-    PKTHREAD Thread = Wait->Thread;
-    for (;;) {
-        KiEnterDispatcher(Thread);
-        NTSTATUS Status = KiWaitOnce(Wait);
-        KiTakeOwnerships(Wait, Status);
-        KiExitDispatcher(Thread);
-        if (Status == STATUS_RETRY) {
-            return Wait->WaitType != KI_WATCH_BLOCK ? KiWaitOutside(Wait) : Status;
-        }
-        if (Status != STATUS_KERNEL_APC) {
-            if (Status == STATUS_TIMEOUT) {
-                KiPollClock();
-            }
-            return Status;
-        }
-        KiDeliverApc(Thread);
-        KiPollClock();
-    }
+    return KiRunWait(Wait, FALSE);
 }
 
-/* The end of a wait that kernel code asked for: runs user APCs, and raises what the kernel raises. */
-static NTSTATUS KiFinishWait(NTSTATUS Status)
+NTSTATUS KiFinishWait(NTSTATUS Status)
 {
     if (Status == STATUS_USER_APC) {
         KiDeliverUserApcs(KiCurrentThread());
@@ -594,8 +460,7 @@ static NTSTATUS KiFinishWait(NTSTATUS Status)
     return Status;
 }
 
-/* TRUE: *Status is pending and ends the wait before it tests any object. */
-static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
+BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
 {
     if (!Wait->Alertable) {
         return FALSE;
@@ -700,7 +565,7 @@ static DECLSPEC_NOINLINE NTSTATUS KiWaitForMultipleObjectsSlow(ULONG Count, PVOI
                                                                PKWAIT_BLOCK Blocks)
 {
     BOOLEAN Tested = KiMayConsumeAtOnce(KiCurrentThread(), Alertable);
-    UCHAR Order[MAXIMUM_WAIT_OBJECTS];
+    USHORT Order[MAXIMUM_WAIT_OBJECTS];
     KI_WAIT Wait;
 
     if (WaitType == WaitAll && !KiSortObjects(Object, Count, Order)) {
@@ -765,7 +630,7 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
             Status = KiTryConsumeAll(Object, Count, Thread);
         } else if (__builtin_expect((KiReadHeader(Object[0]) & KI_LOCKED) != 0, FALSE)) {
             Status = KiTryAnyLocked(Object, Count, Thread);
-        } else if (!KiTryConsumeFirst(Object, Count, Thread, &Status)) {
+        } else if (!KiTryConsumeFirst(Object, Count, Thread, FALSE, &Status)) {
             Status = STATUS_PENDING;
         }
         if (Status != STATUS_PENDING) {

@@ -139,6 +139,8 @@ VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it comp
 #define KI_HINT_BLOCK 0xff
 /* That of a block which a signal ends without consuming: see outside.h, 7. */
 #define KI_WATCH_BLOCK 0xfe
+/* That of the blocks of a wait for any of many objects: see manyobjects.c. */
+#define KI_MANY_BLOCK 0xfd
 
 /* How many of the blocks of Thread's wait are for an object. */
 FORCEINLINE ULONG KiObjectBlocks(PKTHREAD Thread)
@@ -149,7 +151,7 @@ FORCEINLINE ULONG KiObjectBlocks(PKTHREAD Thread)
 typedef struct _KI_WAIT {
     PKTHREAD Thread;
     PVOID *Objects;      /* Count of them; with WaitType KI_HINT_BLOCK none, but the hint */
-    const UCHAR *Order;  /* of a WaitAll: the indices of its objects, by address */
+    const USHORT *Order; /* of a WaitAll: the indices of its objects, by address */
     PKWAIT_BLOCK Blocks; /* prepared for every attempt: an APC in between may have used the same blocks */
     ULONG Count;
     UCHAR WaitType;
@@ -161,8 +163,14 @@ typedef struct _KI_WAIT {
     ULONG Flags;  /* more KI_WAIT_ bits for the register */
     HAL_DEADLINE Deadline;
     UCHAR Types[MAXIMUM_WAIT_OBJECTS]; /* of the objects that were linked or tested: the object that ends the wait may be
-                                          freed by then, unless it is a mutant that the thread now owns */
+                                          freed by then, unless it is a mutant that the thread now owns. Of many
+                                          objects the array goes on behind the structure: KiTypeOf */
 } KI_WAIT, *PKI_WAIT;
+
+FORCEINLINE PUCHAR KiTypeOf(PKI_WAIT Wait, ULONG Index)
+{
+    return (PUCHAR)Wait + FIELD_OFFSET(KI_WAIT, Types) + Index;
+}
 
 /* Checks the level; Object is only for the bugcheck. */
 VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
@@ -173,9 +181,16 @@ VOID KiSpinForWake(PKTHREAD Thread); /* after the wait is committed */
 NTSTATUS KiLinkObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled);
 VOID KiUnlinkBlocks(PKI_WAIT Wait);
 VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status);
+NTSTATUS KiLinkAll(PKI_WAIT Wait);
+VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* by a thread whose wait has taken Header */
+/* TRUE: *Status is pending and ends the wait before it tests any object. */
+BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status);
+/* The end of a wait that kernel code asked for: runs user APCs, and raises what the kernel raises. */
+NTSTATUS KiFinishWait(NTSTATUS Status);
 NTSTATUS KiWait(PKI_WAIT Wait); /* runs the steps above; delivers kernel APCs and starts over as often as necessary */
 /* FALSE: the objects are not all different. */
-BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, UCHAR Order[MAXIMUM_WAIT_OBJECTS]);
+BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, USHORT Order[MAXIMUM_WAIT_OBJECTS]);
+BOOLEAN KiSortManyObjects(PVOID Object[], ULONG Count, USHORT Order[]);
 BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count);
 NTSTATUS KiSetWaitNextIf(BOOLEAN Wait, NTSTATUS Status); /* the same for an outside object; returns Status */
 VOID KiSetWaitNext(PKTHREAD Thread); /* after a signal with Wait TRUE: at DISPATCH_LEVEL until the wait that follows */
@@ -246,6 +261,25 @@ FORCEINLINE NTSTATUS KiWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason
 NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray);
+
+/* manyobjects.c. */
+
+/*
+ * The status of a wait for any of many objects, inside the engine: the index of an object is beyond STATUS_TIMEOUT and
+ * its like. No other status of a wait is in these two ranges; MAXUSHORT objects end below the second one.
+ */
+#define KI_MANY_WAIT_0 ((NTSTATUS)0x10000)
+#define KI_MANY_ABANDONED_0 ((NTSTATUS)0x20000)
+
+BOOLEAN KiTryConsumeMany(PKI_WAIT Wait, NTSTATUS *Status); /* KiTryConsumeAny, with such a status */
+NTSTATUS KiLinkManyObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled);
+VOID KiTakeOwnershipOfMany(PKI_WAIT Wait, NTSTATUS Status);
+NTSTATUS KiWaitMany(PKI_WAIT Wait); /* KiWait */
+NTSTATUS KiSplitManyStatus(NTSTATUS Status, PULONG Index); /* into a status of Windows and the index, or 0 */
+/* KeWaitForManyObjects, but for its end: see KiWaitForSingleObjectSlow. */
+NTSTATUS KiWaitForManyObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+                              KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                              PKWAIT_BLOCK WaitBlockArray, PULONG Index);
 
 /* priority.c: PendingBoost of a thread. */
 

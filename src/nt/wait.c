@@ -1,5 +1,5 @@
 /* wait.c: waiting for objects by handle, and delays. A waiter holds a reference on each object while it waits. */
-#include "ntp.h"
+#include "waitobjects.h"
 
 FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
                                             PLARGE_INTEGER Timeout)
@@ -26,49 +26,13 @@ NTSTATUS ZwWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER 
     return NtpWaitForSingleObject(Handle, KernelMode, Alertable, Timeout);
 }
 
-static VOID NtpDereferenceObjects(PVOID Objects[], ULONG Count)
-{
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        ObpDereferenceObject(Objects[Index]);
-    }
-}
-
-/* All or none. A pseudo handle cannot be waited for together with others. */
-static NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCESSOR_MODE Mode, PVOID Objects[])
-{
-    ACCESS_MASK RequiredAccess = Mode != KernelMode ? SYNCHRONIZE : 0;
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        Objects[Index] = ObpTryReferenceByHandle(Handles[Index], RequiredAccess, NULL);
-        if (__builtin_expect(Objects[Index] != NULL, TRUE)) {
-            continue;
-        }
-        HANDLE Handle = Handles[Index];
-        NTSTATUS Status = Handle == NtCurrentProcess() || Handle == NtCurrentThread()
-                              ? STATUS_INVALID_HANDLE
-                              : ObpReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Objects[Index], NULL);
-        if (!NT_SUCCESS(Status)) {
-            NtpDereferenceObjects(Objects, Index);
-            return Status;
-        }
-    }
-    return STATUS_SUCCESS;
-}
-
-/* A WaitAll leaves out objects that are always signaled: they share one dispatcher header, and the wait refuses
-   duplicates. What is left is never empty. */
 static NTSTATUS NtpWaitForObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, KPROCESSOR_MODE Mode,
                                   BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
     PVOID WaitObjects[MAXIMUM_WAIT_OBJECTS];
     KWAIT_BLOCK WaitBlocks[MAXIMUM_WAIT_OBJECTS];
-    ULONG Chosen = 0;
+    ULONG Chosen = NtpChooseWaitObjects(Objects, Count, WaitType, WaitObjects);
 
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        if (WaitType == WaitAny || !ObpIsAlwaysSignaled(Objects[Index])) {
-            WaitObjects[Chosen] = ObpWaitObject(Objects[Index]);
-            Chosen += 1;
-        }
-    }
     if (Chosen != Count && KiHasDuplicates(Objects, Count)) { /* the wait checks only the objects it gets */
         return STATUS_INVALID_PARAMETER_MIX;
     }

@@ -462,7 +462,7 @@ static LONG TracepStatusOf(LONG_PTR Result)
 /* Not read from the object: it may be gone once it has taken the wait block off. */
 static UCHAR TracepTypeWaitedFor(PKI_WAIT Wait, ULONG Index)
 {
-    return Wait->WaitType == WaitDequeue ? QueueObject : Wait->Types[Index];
+    return Wait->WaitType == WaitDequeue ? QueueObject : *KiTypeOf(Wait, Index);
 }
 
 static VOID TracepSetObject(PTRACE_EVENT Event, PVOID Object, UCHAR Type)
@@ -522,6 +522,9 @@ VOID TraceWaitEnd(PKI_WAIT Wait, LONG_PTR Result)
         if (Event != NULL) {
             LONG Status = TracepStatusOf(Result);
             ULONG Index = (ULONG)(Status - (Status >= STATUS_ABANDONED_WAIT_0 ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0));
+            if (Wait->WaitType == KI_MANY_BLOCK) {
+                Status = KiSplitManyStatus((NTSTATUS)Result, &Index);
+            }
             Event->Status = Status;
             Event->Flow = Own->Flow;
             /* of a WaitAny, the object that satisfied it */

@@ -45,6 +45,7 @@ HANDLE BaseFindNamespace(LPCWSTR Name, PSIZE_T Prefix);
 #define BASE_IN_KERNEL 0x1u
 #define BASE_IN_NT 0x2u
 #define BASE_IN_CRT 0x4u
+#define BASE_IN_MULTIMEDIA 0x8u
 PVOID BaseFindName(PCSTR Name, ULONG Modules);
 
 /* process.c. An array of strings in one block of memory, ended by NULL; NULL: no memory. HalFree frees it. */

@@ -1,13 +1,16 @@
 /* crt.c: functions of Microsoft's C library that are not inline. These set errno, as theirs do. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <interlock/win32/console.h>
 #include <interlock/win32/crt.h>
 
 #include "../hal/hal.h"
+#include "../hal/machine.h"
 #include "local.h"
 
-#define BASE_EINVAL 22 /* on Windows and on every host */
+#define BASE_EINVAL 22 /* on Windows and on every host, as */
+#define BASE_ENOMEM 12
 
 /* Invalid parameters. */
 
@@ -54,6 +57,66 @@ static errno_t BaseInvalidParameter(VOID)
     HalSetError(HalErrorInvalid);
     _invalid_parameter_noinfo();
     return BASE_EINVAL;
+}
+
+/* Numbers, sorting and searching. */
+
+errno_t rand_s(unsigned int *RandomValue)
+{
+    if (RandomValue == NULL) {
+        return BaseInvalidParameter();
+    }
+    if (!HalQueryRandom(RandomValue, sizeof(*RandomValue))) {
+        *RandomValue = 0;
+        HalSetError(HalErrorMemory);
+        return BASE_ENOMEM;
+    }
+    return 0;
+}
+
+typedef int BASE_COMPARE(void *Context, const void *First, const void *Second);
+
+typedef struct _BASE_SORT {
+    BASE_COMPARE *Compare;
+    PVOID Context;
+} BASE_SORT, *PBASE_SORT;
+
+static int BaseCompareForSort(const void *First, const void *Second, void *Context)
+{
+    PBASE_SORT Sort = Context;
+    return Sort->Compare(Sort->Context, First, Second);
+}
+
+void qsort_s(void *Base, size_t Count, size_t Width, int (*Compare)(void *, const void *, const void *), void *Context)
+{
+    BASE_SORT Sort = {Compare, Context};
+    if ((Base == NULL && Count != 0) || Width == 0 || Compare == NULL) {
+        BaseInvalidParameter();
+        return;
+    }
+    if (Count > 1) {
+        qsort_r(Base, Count, Width, BaseCompareForSort, &Sort);
+    }
+}
+
+void *bsearch_s(const void *Key, const void *Base, size_t Count, size_t Width,
+                int (*Compare)(void *, const void *, const void *), void *Context)
+{
+    if ((Base == NULL && Count != 0) || Width == 0 || Compare == NULL) {
+        BaseInvalidParameter();
+        return NULL;
+    }
+    for (size_t First = 0; Count != 0;) {
+        size_t Middle = First + Count / 2;
+        PVOID Entry = (PUCHAR)Base + Middle * Width;
+        int Order = Compare(Context, Key, Entry);
+        if (Order == 0) {
+            return Entry;
+        }
+        First = Order > 0 ? Middle + 1 : First;
+        Count = Order > 0 ? Count - Count / 2 - 1 : Count / 2;
+    }
+    return NULL;
 }
 
 /* The calendar. */

@@ -1,7 +1,8 @@
 /*
- * module.c: modules and their functions. kernel32, kernelbase, ntdll, msvcrt and ucrtbase are this library: ntdll has the
- * names that begin with Nt, Zw and Rtl, the C libraries those of the C library, the other two have the rest. None of them
- * has the kernel's names. API sets (api-ms-win-...) stand for kernelbase and ucrtbase.
+ * module.c: modules and their functions. kernel32, kernelbase, ntdll, msvcrt, ucrtbase and winmm are this library: ntdll has
+ * the names that begin with Nt, Zw and Rtl, the C libraries those of the C library, winmm the multimedia timers, and the
+ * other two have the rest. None of them has the kernel's names. API sets (api-ms-win-...) stand for kernelbase, ucrtbase and
+ * winmm.
  */
 #include <ctype.h>
 
@@ -24,11 +25,12 @@ static const BASE_MODULE BaseModules[] = {
     {"ntdll", HalLibrary, BASE_IN_NT},
     {"msvcrt", HalLibrary, BASE_IN_CRT},
     {"ucrtbase", HalLibrary, BASE_IN_CRT},
+    {"winmm", HalLibrary, BASE_IN_MULTIMEDIA},
 };
 static const struct {
     PCSTR Prefix;
     PCSTR Name;
-} BaseApiSets[] = {{"api-ms-win-core-", "kernelbase"}, {"api-ms-win-crt-", "ucrtbase"}};
+} BaseApiSets[] = {{"api-ms-win-core-", "kernelbase"}, {"api-ms-win-crt-", "ucrtbase"}, {"api-ms-win-mm-", "winmm"}};
 
 #define BASE_FROM_MODULE(Module) ((HMODULE)(ULONG_PTR)(Module))
 
@@ -190,7 +192,12 @@ static ULONG BaseModulesOfName(PCSTR Name)
 {
     static const PCSTR Services[] = {"Nt", "Zw", "Rtl", "Tp", "Dbg", "Ldr", NULL};
     static const PCSTR Kernel[] = {"Ke", "Ki", "Ex", "Exf", "Ob", "Obf", "Ps", "Io", "Interlock", NULL};
+    static const PCSTR Multimedia[] = {"time", NULL};
     SIZE_T Length = strlen(Name);
+    if (BaseHasPrefix(Name, Multimedia)) { /* kernel32 has no timers, but the time and its period */
+        BOOLEAN Timer = strcmp(Name, "timeSetEvent") == 0 || strcmp(Name, "timeKillEvent") == 0;
+        return Timer ? BASE_IN_MULTIMEDIA : BASE_IN_MULTIMEDIA | BASE_IN_KERNEL;
+    }
     if (BaseHasPrefix(Name, Kernel)) {
         return 0;
     }

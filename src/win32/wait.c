@@ -1,6 +1,7 @@
 /* wait.c: waiting for objects, sleeping. Success and timeout leave the last error alone. */
 #include "base.h"
 
+#include <interlock/manyobjects.h>
 #include <interlock/win32/sync.h>
 
 VOID BaseBeginWait(PBASE_WAIT_TIME Time, ULONG Milliseconds, BOOL Alertable)
@@ -69,6 +70,24 @@ DWORD WaitForMultipleObjectsEx(DWORD nCount, const HANDLE *lpHandles, BOOL bWait
 DWORD WaitForMultipleObjects(DWORD nCount, const HANDLE *lpHandles, BOOL bWaitAll, DWORD dwMilliseconds)
 {
     return WaitForMultipleObjectsEx(nCount, lpHandles, bWaitAll, dwMilliseconds, FALSE);
+}
+
+DWORD WaitForManyObjects(DWORD nCount, const HANDLE *lpHandles, BOOL bWaitAll, DWORD dwMilliseconds, BOOL bAlertable,
+                         DWORD *lpIndex)
+{
+    BASE_WAIT_TIME Time;
+    NTSTATUS Status;
+    ULONG Index = 0;
+
+    BaseBeginWait(&Time, dwMilliseconds, bAlertable);
+    do {
+        Status = NtWaitForManyObjects(nCount, (HANDLE *)lpHandles, bWaitAll ? WaitAll : WaitAny, Time.Alertable,
+                                      Time.Timeout, &Index);
+    } while (BaseWaitAgain(&Time, Status));
+    if (lpIndex != NULL) {
+        *lpIndex = Index;
+    }
+    return BaseWaitResult(Status);
 }
 
 /* Signals once: only the wait starts over. */

@@ -18,6 +18,9 @@ extern BASE_WIDE_MAIN BaseWideMain16 __asm__("_Z5wmainiPPDs") __attribute__((wea
 extern BASE_WIDE_MAIN BaseWideMain16Env __asm__("_Z5wmainiPPDsS0_") __attribute__((weak));
 extern BASE_WIDE_MAIN BaseWideMainShort __asm__("_Z5wmainiPPw") __attribute__((weak));
 extern BASE_WIDE_MAIN BaseWideMainShortEnv __asm__("_Z5wmainiPPwS0_") __attribute__((weak));
+/* the same with const strings */
+extern BASE_WIDE_MAIN BaseWideMainConst __asm__("_Z5wmainiPPKw") __attribute__((weak));
+extern BASE_WIDE_MAIN BaseWideMainAllConst __asm__("_Z5wmainiPKPKw") __attribute__((weak));
 extern BASE_WIDE_MAIN BaseWideMainVoid __asm__("_Z5wmainv") __attribute__((weak));
 
 static PWSTR BaseWidenArgument(const char *Text)
@@ -50,7 +53,7 @@ static WCHAR **BaseWidenArguments(char **Texts)
 static BASE_WIDE_MAIN *BaseFindWideMain(VOID)
 {
     BASE_WIDE_MAIN *const Forms[] = {wmain,           BaseWideMain16,       BaseWideMain16Env, BaseWideMainShort,
-                                     BaseWideMainShortEnv, BaseWideMainVoid};
+                                     BaseWideMainShortEnv, BaseWideMainConst,    BaseWideMainAllConst, BaseWideMainVoid};
     for (ULONG Index = 0; Index < ARRAYSIZE(Forms); Index++) {
         if (Forms[Index] != NULL) {
             return Forms[Index];

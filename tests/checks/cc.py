@@ -111,6 +111,49 @@ def one_compiler(tap, copy, c, cxx):
         ["interlock-c++", "classes.o", "counter.o", "-o", "linked"], ["./linked"], INTERLOCK_CC=c, INTERLOCK_CXX=cxx))
 
 
+PRINTED = "5000000000 -1 wide\n6\n7 wide\n"
+
+
+def formats(tap, copy, c, cxx):
+    """Microsoft's conversions in C and C++, optimised or not, with checked functions of the C library or without."""
+    work = copy.project()
+    shutil.copy(work / "formats.c", work / "formats.cpp")
+    for options in (["-O0"], ["-O2", "-Wformat=2"], ["-O2", "-D_FORTIFY_SOURCE=2"], ["-O2", "-static"]):
+        for command, below, source in (("cc", c, "formats.c"), ("c++", cxx, "formats.cpp")):
+            build = ["interlock", command, f"--compiler={below}", "-Wall", "-Wextra", "-Werror", *options, source, "-o", "formats"]
+            problems = copy.run(*build, folder=work)[1]
+            output, failed = copy.run("./formats", folder=work) if not problems else ("", problems)
+            tap.case(f"{below} {' '.join(options)}: Microsoft's formats", failed or ([] if output == PRINTED else [output]))
+
+
+def longs(tap, copy, c, cxx):
+    work = copy.project()
+    shutil.copy(work / "longs.c", work / "longs.cpp")
+    for command, below, source in (("cc", c, "longs.c"), ("c++", cxx, "longs.cpp")):
+        tap.case(f"{below}: Interlocked functions on long", copy.all(
+            work, ["interlock", command, f"--compiler={below}", "-Wall", "-Wextra", "-Werror", "-O2", source, "-o", "longs"],
+            ["./longs"]))
+
+
+def wide_main(tap, copy, c, cxx):
+    work = copy.project()
+    shutil.copy(work / "wide.c", work / "wide.cpp")
+    unicode = ["-DUNICODE", "-D_UNICODE", "-Wall", "-Wextra", "-Werror"]
+    for options in ([], ["-static"], ["-municode"], ["--private-library"]):
+        for command, below, source in (("cc", c, "wide.c"), ("c++", cxx, "wide.cpp")):
+            tap.case(f"{below} {' '.join(options)}: _tmain with UNICODE", copy.all(
+                work, ["interlock", command, f"--compiler={below}", *options, *unicode, source, "-o", "wide"],
+                ["./wide", "gr\u00fcn", "\U0001F600"]))
+    (work / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(wide C CXX)\nadd_definitions(-DUNICODE -D_UNICODE)\n"
+        "enable_testing()\nforeach(language c cpp)\n  add_executable(wide-${language} wide.${language})\n"
+        "  add_test(NAME ${language} COMMAND wide-${language} gr\u00fcn \U0001F600)\nendforeach()\n")
+    toolchain = copy.root / "share" / "interlock" / "toolchain.cmake"
+    tap.case(f"CMake, {c}: _tmain with UNICODE", copy.all(
+        work, ["cmake", "-S", ".", "-B", "build", f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"], ["cmake", "--build", "build"],
+        ["ctest", "--test-dir", "build", "--output-on-failure", "--no-tests=error"], INTERLOCK_CC=c, INTERLOCK_CXX=cxx))
+
+
 def arguments(tap, copy):
     output, problems = copy.run("interlock", "cc", "--compiler=no-such-compiler", "x.c")
     tap.case("a compiler that does not exist", [] if problems and "cannot run no-such-compiler" in output else [output])
@@ -157,6 +200,9 @@ def main():
         arguments(tap, copy)
         for c, cxx in COMPILERS.items():
             one_compiler(tap, copy, c, cxx)
+            formats(tap, copy, c, cxx)
+            wide_main(tap, copy, c, cxx)
+            longs(tap, copy, c, cxx)
             build_systems(tap, copy, c, cxx)
         private_library(tap, copy)
         work = copy.project()

@@ -16,6 +16,7 @@ from pages import all_blocks
 from tap import Tap
 
 PROGRAMS = {"plain": "interlock", "kernel": "interlock-wdk", "user": "interlock-win32"}
+BY_CMAKE = [*PROGRAMS, "wide"]
 LANGUAGES = {"c": ["gcc", "-std=c11"], "cpp": ["g++", "-std=c++17"]}
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 # windows.h before the C++ library: every standard that the compilers know.
@@ -99,7 +100,7 @@ def main():
         stage = Path(directory) / "stage"
         work = Path(directory) / "consumer"
         shutil.copytree(source / "tests" / "checks" / "install", work)
-        for name in PROGRAMS:
+        for name in BY_CMAKE:
             shutil.copy(work / f"{name}.c", work / f"{name}.cpp")
         series = ".".join(version.split(".")[:2])
         lists = work / "CMakeLists.txt"
@@ -171,7 +172,7 @@ def main():
                           env=environment)
         problems = problems or run("cmake", "--build", work / "build")[1]
         tap.case("find_package(Interlock) builds", problems)
-        for program in PROGRAMS:
+        for program in BY_CMAKE:
             for language in LANGUAGES:
                 tap.case(f"{program}.{language} by CMake",
                          problems or run(work / "build" / f"{program}-{language}",

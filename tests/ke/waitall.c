@@ -191,7 +191,7 @@ static void test_sorting(void **state)
     for (ULONG round = 0; round < 20000; round += 1) {
         ULONG count = 1 + random_below(&random, MAXIMUM_WAIT_OBJECTS);
         PVOID object[MAXIMUM_WAIT_OBJECTS];
-        UCHAR order[MAXIMUM_WAIT_OBJECTS];
+        USHORT order[MAXIMUM_WAIT_OBJECTS];
         UCHAR times[sizeof(memory)] = {0}, seen[MAXIMUM_WAIT_OBJECTS] = {0};
         UCHAR most = 0;
         BOOLEAN nearly_in_order = random_below(&random, 2) == 0;

@@ -40,6 +40,18 @@ static NTSTATUS wait_handles(struct victim *victim)
     return 0;
 }
 
+static NTSTATUS wait_many_handles(struct victim *victim)
+{
+    HANDLE handles[100];
+
+    for (ULONG i = 0; i < ARRAYSIZE(handles); i++)
+        handles[i] = victim->event_handle;
+    tell_ready(victim);
+    NtWaitForManyObjects(ARRAYSIZE(handles), handles, WaitAny, FALSE, NULL, NULL);
+    victim->past = 1;
+    return 0;
+}
+
 static NTSTATUS wait_keyed_event(struct victim *victim)
 {
     tell_ready(victim);
@@ -119,7 +131,8 @@ static void every_wait_is_ended(void **state)
 /* What a wait by handle refers to is given back, and nobody else's signal is eaten. */
 static void a_wait_by_handle_gives_its_references_back(void **state)
 {
-    NTSTATUS (*const by_handle[])(struct victim *) = {wait_handle, wait_handles};
+    NTSTATUS (*const by_handle[])(struct victim *) = {wait_handle, wait_handles, wait_many_handles};
+    const LONG_PTR lookups[] = {1, 2, 100};
 
     (void)state;
     for (size_t i = 0; i < ARRAYSIZE(by_handle); i++) {
@@ -139,7 +152,7 @@ static void a_wait_by_handle_gives_its_references_back(void **state)
         assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), 0);
         expect_end(&victim, EXIT_CODE);
         /* Lookups have moved references from the handle to nowhere, one for each. */
-        assert_int_equal(ObpHeaderOf(object)->PointerCount, before - (LONG_PTR)(i + 1));
+        assert_int_equal(ObpHeaderOf(object)->PointerCount, before - lookups[i]);
         assert_int_equal(NtSetEvent(event, NULL), 0);
         assert_int_equal(KeReadStateEvent(object), 1);
         ObDereferenceObject(object);

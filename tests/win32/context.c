@@ -107,6 +107,53 @@ static DWORD WINAPI wait_for_event(LPVOID event)
     return WaitForSingleObject(event, INFINITE);
 }
 
+static DWORD WINAPI wait_for_both(LPVOID events)
+{
+    return WaitForMultipleObjects(2, events, TRUE, INFINITE);
+}
+
+/* A thread that waits shows where it sleeps: its stack pointer is on its stack. The wait goes on, whether a suspension has
+   interrupted it (one object) or converted it (all of several). */
+static void the_registers_of_a_waiting_thread(void **state)
+{
+    HANDLE events[2] = {CreateEventA(NULL, TRUE, FALSE, NULL), CreateEventA(NULL, TRUE, FALSE, NULL)};
+
+    (void)state;
+    for (unsigned long round = test_rounds(40); round != 0; round--) {
+        BOOL all = round % 2 != 0;
+        DWORD id, code = 99;
+        HANDLE thread = CreateThread(NULL, 0, all ? wait_for_both : wait_for_event, all ? (LPVOID)events : events[0], 0, &id);
+        CONTEXT context = {.ContextFlags = CONTEXT_FULL}, again = {.ContextFlags = CONTEXT_CONTROL};
+        MEMORY_BASIC_INFORMATION information;
+
+        while (!sleeps_in_the_host(id))
+            SwitchToThread();
+        assert_int_equal(SuspendThread(thread), 0);
+        assert_true(GetThreadContext(thread, &context));
+        assert_int_equal(VirtualQuery((PVOID)context.Rip, &information, sizeof(information)), sizeof(information));
+        assert_int_not_equal(information.Protect & (PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE), 0);
+        assert_int_equal(VirtualQuery((PVOID)context.Rsp, &information, sizeof(information)), sizeof(information));
+        assert_int_equal(information.Protect, PAGE_READWRITE);
+        assert_true(context.Rsp != 0 && context.Rip != 0);
+        assert_true(GetThreadContext(thread, &again)); /* it has not moved */
+        assert_true(again.Rsp == context.Rsp && again.Rip == context.Rip);
+        assert_false(SetThreadContext(thread, &context));
+        assert_int_equal(GetLastError(), ERROR_NOT_SUPPORTED);
+        SetEvent(events[0]);
+        SetEvent(events[1]);
+        assert_int_equal(WaitForSingleObject(thread, 0), WAIT_TIMEOUT); /* suspended */
+        assert_int_equal(ResumeThread(thread), 1);
+        assert_int_equal(WaitForSingleObject(thread, 60000), WAIT_OBJECT_0);
+        GetExitCodeThread(thread, &code);
+        assert_int_equal(code, WAIT_OBJECT_0);
+        CloseHandle(thread);
+        ResetEvent(events[0]);
+        ResetEvent(events[1]);
+    }
+    CloseHandle(events[0]);
+    CloseHandle(events[1]);
+}
+
 static void where_there_are_no_registers(void **state)
 {
     CONTEXT context = {.ContextFlags = CONTEXT_CONTROL};
@@ -117,12 +164,6 @@ static void where_there_are_no_registers(void **state)
     (void)state;
     assert_false(GetThreadContext(thread, &context)); /* not suspended */
     assert_int_equal(GetLastError(), ERROR_NOT_SUPPORTED);
-    while (!sleeps_in_the_host(id))
-        SwitchToThread();
-    assert_int_equal(SuspendThread(thread), 0);
-    assert_false(GetThreadContext(thread, &context)); /* in a wait of the library */
-    assert_int_equal(GetLastError(), ERROR_NOT_SUPPORTED);
-    ResumeThread(thread);
     SetEvent(event);
     WaitForSingleObject(thread, INFINITE);
     assert_false(GetThreadContext(thread, &context)); /* has ended */
@@ -145,6 +186,7 @@ int main(void)
 #ifdef HAS_REGISTERS
         cmocka_unit_test(the_registers_of_a_running_thread),
         cmocka_unit_test(a_thread_continues_elsewhere),
+        cmocka_unit_test(the_registers_of_a_waiting_thread),
         cmocka_unit_test(where_there_are_no_registers),
 #endif
     };

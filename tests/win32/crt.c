@@ -347,6 +347,112 @@ static void read_keys(void *unused)
     assert_int_equal(_cputs("text"), 0);
 }
 
+static int compare_by_sign(void *context, const void *first, const void *second)
+{
+    int sign = *(int *)context, one = *(const int *)first, other = *(const int *)second;
+    return sign * ((one > other) - (one < other));
+}
+
+static void sorting_and_searching(void **state)
+{
+    int numbers[] = {5, 3, 9, 1, 7}, sign = -1, key = 3, missing = 4;
+    unsigned random = 0, seen = 0;
+
+    (void)state;
+    _set_invalid_parameter_handler(note_invalid);
+    qsort_s(numbers, 5, sizeof(int), compare_by_sign, &sign);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(numbers[i], 9 - 2 * i);
+        assert_ptr_equal(bsearch_s(&numbers[i], numbers, 5, sizeof(int), compare_by_sign, &sign), &numbers[i]);
+    }
+    assert_ptr_equal(bsearch_s(&key, numbers, 5, sizeof(int), compare_by_sign, &sign), &numbers[3]);
+    assert_null(bsearch_s(&missing, numbers, 5, sizeof(int), compare_by_sign, &sign));
+    assert_null(bsearch_s(&key, NULL, 0, sizeof(int), compare_by_sign, &sign));
+    qsort_s(NULL, 0, sizeof(int), compare_by_sign, &sign);
+    invalid = 0;
+    qsort_s(NULL, 1, sizeof(int), compare_by_sign, &sign);
+    qsort_s(numbers, 5, 0, compare_by_sign, &sign);
+    assert_null(bsearch_s(&key, numbers, 5, sizeof(int), NULL, NULL));
+    assert_int_equal(rand_s(NULL), EINVAL);
+    assert_int_equal(invalid, 4);
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(rand_s(&random), 0);
+        seen |= random;
+    }
+    assert_int_equal(seen, UINT_MAX); /* wrong once in 2^35 */
+    _set_invalid_parameter_handler(NULL);
+}
+
+static void scanning(void **state)
+{
+    char word[8], letter[2], rest[20];
+    LONG number = 0;
+    DWORD unsigned_number;
+    __int64 big;
+    double real;
+    int count = 0, hex;
+    FILE *file = tmpfile();
+
+    (void)state;
+    assert_int_equal(sscanf_s("12 -5000000000 2.5 word x", "%ld %I64d %lf %s %c", &number, &big, &real, word,
+                              (unsigned)sizeof(word), letter, 1u), 5);
+    assert_int_equal(number, 12);
+    assert_true(big == -5000000000LL && real == 2.5);
+    assert_string_equal(word, "word");
+    assert_int_equal(letter[0], 'x');
+    assert_int_equal(sscanf_s("4294967295,ff", "%lu,%x%n", &unsigned_number, &hex, &count), 2);
+    assert_int_equal(unsigned_number, 4294967295u);
+    assert_int_equal(hex, 255);
+    /* a text that does not fit: the buffer is empty, the scan ends */
+    strcpy(word, "before");
+    assert_int_equal(sscanf_s("1 toolongword 2", "%ld %s %ld", &number, word, 8u, &number), 1);
+    assert_string_equal(word, "");
+    assert_int_equal(number, 1);
+    assert_int_equal(sscanf_s("abcdefgh", "%7s", word, 8u), 1); /* the width limits it */
+    assert_string_equal(word, "abcdefg");
+    assert_int_equal(sscanf_s("key=value]x", "%[a-z]=%[^]]", word, 8u, rest, 20u), 2);
+    assert_string_equal(word, "key");
+    assert_string_equal(rest, "value");
+    assert_int_equal(sscanf_s("7 skipped 8", "%ld %*s %ld", &number, &number), 2);
+    assert_int_equal(number, 8);
+    assert_int_equal(sscanf_s("100%", "%ld%%", &number), 1);
+    assert_int_equal(sscanf_s("", "%ld", &number), EOF);
+    assert_int_equal(sscanf_s("x", "%ld", &number), 0);
+    assert_int_equal(sscanf_s("a=1", "b=%ld", &number), 0);
+    assert_int_equal(sscanf_s("ab", "%c", letter, 0u), 0);
+    assert_int_equal(sscanf_s("ab", "%2c", letter, 2u), 1);
+    assert_memory_equal(letter, "ab", 2);
+
+    fputs("17 name\n18 other\n", file);
+    rewind(file);
+    assert_int_equal(fscanf_s(file, "%ld %s", &number, word, 8u), 2);
+    assert_int_equal(fscanf_s(file, "%ld %s", &number, rest, 20u), 2);
+    assert_int_equal(number, 18);
+    assert_string_equal(word, "name");
+    assert_string_equal(rest, "other");
+    assert_int_equal(fscanf_s(file, "%ld", &number), EOF);
+    fclose(file);
+    _set_invalid_parameter_handler(note_invalid);
+    invalid = 0;
+    assert_int_equal(sscanf_s(NULL, "%ld", &number), EOF);
+    assert_int_equal(invalid, 1);
+    _set_invalid_parameter_handler(NULL);
+}
+
+static void short_formats(void **state)
+{
+    char text[10] = "xxxxxxxxx";
+
+    (void)state;
+    assert_true(_snprintf(text, 3, "%I64d", 12345LL) < 0);
+    assert_string_equal(text, "123xxxxxx");
+    assert_int_equal(_snprintf(text, 3, "%d", 678), 3);
+    assert_string_equal(text, "678xxxxxx");
+    assert_int_equal(_snprintf(text, 4, "%d", 901), 3);
+    assert_string_equal(text, "901");
+    assert_int_equal(_snprintf(NULL, 0, "%I64d", 12345LL), 5);
+}
+
 static void keys(void **state)
 {
     (void)state;
@@ -443,6 +549,9 @@ int main(void)
         cmocka_unit_test(errors_files_and_the_environment),
         cmocka_unit_test(the_calendar),
         cmocka_unit_test(time_zones),
+        cmocka_unit_test(sorting_and_searching),
+        cmocka_unit_test(scanning),
+        cmocka_unit_test(short_formats),
         cmocka_unit_test(keys),
         cmocka_unit_test(intrinsics),
         cmocka_unit_test(constants),

@@ -4,6 +4,7 @@
 #include <interlock/exception.h>
 #include <interlock/ntstatus.h>
 #include <windows.h>
+#include <winternl.h>
 
 #include <fenv.h>
 #include <pthread.h>
@@ -476,6 +477,7 @@ static VOID WINAPI look_at_the_stack(LPVOID parameter)
     (void)parameter;
     GetCurrentThreadStackLimits(&low_of_fiber, &high_of_fiber);
     address_on_fiber = (ULONG_PTR)__builtin_frame_address(0);
+    assert_int_equal((ULONG_PTR)NtCurrentTeb()->NtTib.StackLimit, low_of_fiber);
     SwitchToFiber(home);
 }
 
@@ -492,6 +494,7 @@ static void stack_limits(void **state)
     assert_int_equal(high_of_fiber - low_of_fiber, 3 << 20);
     assert_in_range(address_on_fiber, low_of_fiber, high_of_fiber);
     assert_true(high_of_fiber <= low || low_of_fiber >= high);
+    assert_int_equal((ULONG_PTR)NtCurrentTeb()->NtTib.StackBase, high);
     DeleteFiber(first);
     convert_back();
 }

@@ -110,6 +110,14 @@ static void sets_and_macros(void **state)
     assert_ptr_equal(LoadLibraryA("API-MS-Win-Core-Synch-l1-2-0"), GetModuleHandleA("kernelbase"));
     assert_ptr_equal(LoadLibraryW(u"api-ms-win-crt-runtime-l1-1-0.dll"), crt);
     assert_ptr_equal(GetProcAddress(LoadLibraryA("api-ms-win-core-synch-l1-2-0"), "WaitOnAddress"), WaitOnAddress);
+    assert_ptr_equal(LoadLibraryA("winmm.dll"), GetModuleHandleA("WinMM"));
+    assert_ptr_equal(LoadLibraryW(u"winmm"), GetModuleHandleA("api-ms-win-mm-time-l1-1-0.dll"));
+    assert_ptr_equal(GetProcAddress(LoadLibraryA("winmm"), "timeBeginPeriod"), timeBeginPeriod);
+    assert_ptr_equal(GetProcAddress(LoadLibraryA("winmm"), "timeGetTime"), timeGetTime);
+    assert_ptr_equal(GetProcAddress(LoadLibraryA("winmm"), "timeSetEvent"), timeSetEvent);
+    assert_ptr_equal(GetProcAddress(kernel, "timeGetTime"), timeGetTime);
+    assert_not_found(GetProcAddress(kernel, "timeKillEvent"), ERROR_PROC_NOT_FOUND);
+    assert_not_found(GetProcAddress(LoadLibraryA("winmm"), "CloseHandle"), ERROR_PROC_NOT_FOUND);
     assert_not_found(GetModuleHandleA("api-ms-win-core-"), ERROR_MOD_NOT_FOUND);
     assert_not_found(GetModuleHandleA("api-ms-win-gdi-1"), ERROR_MOD_NOT_FOUND);
     assert_non_null(GetModuleHandleA("msvcrt"));

@@ -96,6 +96,10 @@ static void the_environment_block(void **state)
 
     (void)state;
     assert_ptr_equal(NtCurrentTeb(), teb);
+    ULONG_PTR low, high, here = (ULONG_PTR)__builtin_frame_address(0);
+    GetCurrentThreadStackLimits(&low, &high);
+    assert_true((ULONG_PTR)teb->NtTib.StackLimit == low && (ULONG_PTR)teb->NtTib.StackBase == high);
+    assert_true(low < here && here < high);
     assert_ptr_equal(teb->NtTib.Self, teb);
     assert_int_equal(HandleToULong(teb->ClientId.UniqueProcess), GetCurrentProcessId());
     SetLastError(1234);

@@ -1,6 +1,7 @@
 /* Win32 waits: results, last errors, alerts that Win32 does not know of. */
 #include "../nt/handles.h"
 
+#include <interlock/manyobjects.h>
 #include <interlock/win32/base.h>
 #include <interlock/win32/sync.h>
 
@@ -33,6 +34,42 @@ static void test_single(void **state)
     check(NtSetEvent(event, NULL) == STATUS_SUCCESS);
     expect(WaitForSingleObjectEx(event, 1000, TRUE), WAIT_OBJECT_0, UNTOUCHED);
     close_handle(event);
+}
+
+static VOID NTAPI run_nothing(PVOID context, PVOID first, PVOID second)
+{
+    (void)context, (void)first, (void)second;
+}
+
+static void test_many(void **state)
+{
+    HANDLE many[300];
+    DWORD index = 99;
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(many); i += 1) {
+        many[i] = make(SynchronizationEvent, FALSE);
+    }
+    expect(WaitForManyObjects(ARRAYSIZE(many), many, FALSE, 1, FALSE, &index), WAIT_TIMEOUT, UNTOUCHED);
+    assert_int_equal(index, 0);
+    check(NtSetEvent(many[WAIT_TIMEOUT], NULL) == STATUS_SUCCESS);
+    expect(WaitForManyObjects(ARRAYSIZE(many), many, FALSE, INFINITE, TRUE, &index), WAIT_OBJECT_0, UNTOUCHED);
+    assert_int_equal(index, WAIT_TIMEOUT);
+    check(NtQueueApcThread(NtCurrentThread(), run_nothing, NULL, NULL, NULL) == STATUS_SUCCESS);
+    expect(WaitForManyObjects(ARRAYSIZE(many), many, TRUE, INFINITE, TRUE, NULL), WAIT_IO_COMPLETION, UNTOUCHED);
+    check(NtAlertThread(NtCurrentThread()) == STATUS_SUCCESS); /* not Win32's: the wait goes on */
+    expect(WaitForManyObjects(ARRAYSIZE(many), many, TRUE, 1, TRUE, NULL), WAIT_TIMEOUT, UNTOUCHED);
+    expect(WaitForManyObjects(0, many, FALSE, 0, FALSE, &index), WAIT_FAILED, ERROR_INVALID_PARAMETER);
+    expect(WaitForManyObjects(MAXIMUM_MANY_OBJECTS + 1, many, FALSE, 0, FALSE, &index), WAIT_FAILED,
+           ERROR_INVALID_PARAMETER);
+    expect(WaitForManyObjects(ARRAYSIZE(many), NULL, FALSE, 0, FALSE, &index), WAIT_FAILED, ERROR_NOACCESS);
+    close_handle(many[299]);
+    many[299] = many[0];
+    expect(WaitForManyObjects(ARRAYSIZE(many), many, TRUE, 0, FALSE, &index), WAIT_FAILED, ERROR_INVALID_PARAMETER);
+    many[299] = NULL;
+    expect(WaitForManyObjects(ARRAYSIZE(many), many, FALSE, 0, FALSE, &index), WAIT_FAILED, ERROR_INVALID_HANDLE);
+    for (ULONG i = 0; i < 299; i += 1) {
+        close_handle(many[i]);
+    }
 }
 
 static void test_failures(void **state)
@@ -249,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WATCHED(test_single),
+        WATCHED(test_many),
         WATCHED(test_failures),
         WATCHED(test_multiple),
         WATCHED(test_abandoned),

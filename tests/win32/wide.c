@@ -120,7 +120,8 @@ static void formats_of_numbers(void **state)
     expect_format(u"-1 255 -1 65535", u"%hhd %hhu %hd %hu", 0xFF, 0x1FF, 0xFFFF, 0x1FFFF);
     expect_format(u"-5000000000 5000000000 5000000000", u"%lld %I64u %zu", -5000000000LL, 5000000000ULL,
                   (size_t)5000000000ULL);
-    expect_format(u"-7 8 9", u"%ld %I32u %Iu", -7L, 8u, (size_t)9);
+    expect_format(u"-7 8 9", u"%ld %I32u %Iu", -7, 8u, (size_t)9);
+    expect_format(u"-1 4294967295 ffffffff", u"%ld %lu %lx", (LONG)-1, (DWORD)-1, (DWORD)-1);
     expect_format(u"00042 +42   42 42   ", u"%05d %+d %4d %-5d", 42, 42, 42, 42);
     expect_format(u"0x2a 0042", u"%#x %.4d", 42, 42);
     expect_format(u"1.50 1.5e+00 2", u"%.2f %.1e %g", 1.5, 1.5, 2.0);

@@ -172,6 +172,128 @@ static void all_of_both_kinds(void **state)
     drop(&a);
 }
 
+/* Many objects, outside and here. More outside ones than the world links for one wait are looked at now and then. */
+#define MANY 100
+
+typedef struct many_call {
+    actor actor;
+    PVOID object[2 * MANY];
+    ULONG count;
+    WAIT_TYPE type;
+    KWAIT_BLOCK blocks[KE_MANY_WAIT_BLOCKS(2 * MANY)];
+    PLARGE_INTEGER timeout;
+    NTSTATUS status;
+    ULONG index;
+} many_call;
+
+static void perform_many(void *argument)
+{
+    many_call *call = argument;
+    call->index = 4711;
+    call->status = KeWaitForManyObjects(call->count, call->object, call->type, Executive, KernelMode, FALSE,
+                                        call->timeout, call->blocks, &call->index);
+}
+
+static void begin_many(many_call *call, WAIT_TYPE type)
+{
+    call->type = type;
+    tell(&call->actor, perform_many, call);
+    await(is_committed(call->actor.thread));
+}
+
+static void many_of_both_kinds(void **state)
+{
+    static proxy shared[MANY];
+    static KEVENT local[MANY];
+    static many_call call;
+    (void)state;
+    for (ULONG i = 0; i < MANY; i++) {
+        make_event(&shared[i], TRUE, 0);
+        KeInitializeEvent(&local[i], SynchronizationEvent, FALSE);
+    }
+    start_actor(&call.actor);
+    /* 50 of them are shared: linked, whatever the place. 100: the last ones are looked at. */
+    for (ULONG outside = 50; outside <= MANY; outside += 50) {
+        call.count = outside + MANY;
+        for (ULONG i = 0; i < outside; i++)
+            call.object[2 * i] = &shared[i];
+        for (ULONG i = 0, at = 1; i < MANY; i++) {
+            call.object[at] = &local[i];
+            at += at < 2 * outside - 1 ? 2 : 1;
+        }
+        for (ULONG i = 0; i < call.count; i += 13) {
+            begin_many(&call, WaitAny);
+            KeSetEvent(call.object[i], 0, FALSE);
+            await(is_idle(&call.actor));
+            assert_int_equal(call.status, STATUS_WAIT_0);
+            assert_int_equal(call.index, i);
+            assert_false(poll_object(call.object[i]));
+        }
+    }
+    call.timeout = &(LARGE_INTEGER){.QuadPart = -5 * MILLISECOND};
+    run_on(&call.actor, perform_many, &call);
+    assert_int_equal(call.status, STATUS_TIMEOUT);
+    assert_int_equal(call.index, 0);
+    call.timeout = NULL;
+
+    /* All of 50 shared and 100 local ones; the last is of either kind. */
+    call.count = 50 + MANY;
+    for (ULONG i = 0; i < call.count; i++)
+        call.object[i] = i < 50 ? (PVOID)&shared[i] : &local[i - 50];
+    for (ULONG last = 0; last < call.count; last += 149) {
+        begin_many(&call, WaitAll);
+        for (ULONG i = 0; i < call.count; i++)
+            if (i != last)
+                KeSetEvent(call.object[i], 0, FALSE);
+        assert_int_equal(KeReadStateEvent(call.object[75]), 1);
+        KeSetEvent(call.object[last], 0, FALSE);
+        await(is_idle(&call.actor));
+        assert_int_equal(call.status, STATUS_WAIT_0);
+        for (ULONG i = 0; i < call.count; i++)
+            assert_int_equal(KeReadStateEvent(call.object[i]), 0);
+    }
+    for (ULONG i = 0; i < MANY; i++)
+        call.object[i] = &shared[i];
+    call.count = MANY;
+    run_on(&call.actor, perform_many, &call);
+    assert_int_equal(call.status, STATUS_NOT_SUPPORTED);
+    end_actor(&call.actor);
+    for (ULONG i = 0; i < MANY; i++)
+        drop(&shared[i]);
+}
+
+/* A shared mutant whose owner has ended, and one that the thread acquires. */
+static void many_mutants(void **state)
+{
+    static many_call call, owner;
+    proxy m;
+    KEVENT local[MANY];
+    (void)state;
+    make_proxy(&m, WoMutant, MutantObject, 1, 0);
+    for (ULONG i = 0; i < MANY; i++) {
+        KeInitializeEvent(&local[i], SynchronizationEvent, FALSE);
+        call.object[i] = &local[i];
+    }
+    call.object[90] = &m;
+    call.count = MANY;
+    start_actor(&call.actor);
+    start_actor(&owner.actor);
+    owner.object[0] = &m;
+    owner.count = 1;
+    owner.type = WaitAny;
+    run_on(&owner.actor, perform_many, &owner);
+    assert_int_equal(owner.status, STATUS_WAIT_0);
+    begin_many(&call, WaitAny);
+    end_actor(&owner.actor);
+    await(is_idle(&call.actor));
+    assert_int_equal(call.status, STATUS_ABANDONED_WAIT_0);
+    assert_int_equal(call.index, 90);
+    end_actor(&call.actor);
+    assert_int_equal(wait_for_object(&m, NULL), STATUS_ABANDONED);
+    assert_int_equal(KeReleaseMutant(&m.mutant, 0, FALSE, FALSE), 0);
+    drop(&m);
+}
+
 /* What ends a wait besides its objects. */
 static int apcs;
 
@@ -442,6 +564,8 @@ int main(void)
         WATCHED(any_of_both_kinds),
         WATCHED(all_outside),
         WATCHED(all_of_both_kinds),
+        WATCHED(many_of_both_kinds),
+        WATCHED(many_mutants),
         WATCHED(interruptions),
         WATCHED(a_thread_that_ends_abandons),
         WATCHED(signal_and_wait),

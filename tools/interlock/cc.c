@@ -14,8 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -fPIC: all code of Windows may be in a DLL. -fms-extensions: as gcc for Windows has it. */
+/* -fPIC: all code of Windows may be in a DLL. -fms-extensions: as gcc for Windows has it. The formats are Microsoft's
+   (keywords.h): the compiler would check them by the host's rules. */
 static const char predefined[] = "-D_WIN32=1 -D_WIN64=1 -DWIN32=1 -D_INTEGRAL_MAX_BITS=64 -fshort-wchar -fms-extensions -fPIC "
+                                 "-D__INTERLOCK_CC__=1 -Wno-format -fno-builtin-printf -fno-builtin-fprintf "
+                                 "-fno-builtin-sprintf -fno-builtin-snprintf -fno-builtin-vprintf -fno-builtin-vfprintf "
+                                 "-fno-builtin-vsprintf -fno-builtin-vsnprintf "
 #if defined(__x86_64__)
                                  "-D_M_X64=100 -D_M_AMD64=100 "
 #elif defined(__aarch64__)
@@ -157,6 +161,13 @@ static void add_library(words *command)
     words_add(command, "-linterlock");
 }
 
+/* The main of a program that has a wmain, as _tmain is with UNICODE. The linker takes it if there is no main. */
+static void add_wide_main(words *command)
+{
+    words_format(command, "-L%s", place_library());
+    words_add(command, "-l:libinterlock-wmain.a");
+}
+
 /* All of it, before the libraries of the caller: one of them may have the same names. */
 static void add_private_library(words *command)
 {
@@ -190,6 +201,8 @@ static int compile(driver *self)
         add_private_library(&command);
     for (size_t i = 0; i < self->arguments.count; i++)
         words_add(&command, self->arguments.word[i]);
+    if (self->links && self->has_input)
+        add_wide_main(&command);
     if (!self->is_private && self->links && self->has_input)
         add_library(&command);
     if (self->import_library == NULL)

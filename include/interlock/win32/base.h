@@ -378,6 +378,25 @@ WINBASEAPI int WINAPI lstrcmpiW(LPCWSTR lpString1, LPCWSTR lpString2);
 #define lstrcmp INTERLOCK_AW(lstrcmp)
 #define lstrcmpi INTERLOCK_AW(lstrcmpi)
 
+/*
+ * Formats of 8 bits. `interlock cc` makes them the printf family of the sources that it compiles. A format without a
+ * conversion of Microsoft's is left to the host's function. In the others, sizes are those of the wide formats (widestring.h); %s, %hs, %c and %hc are
+ * narrow, and %S, %ls, %ws, %C and %lc wide, and written in UTF-8.
+ */
+
+/* vprintf, printf, vfprintf, fprintf: formats to standard output or to a stream. Only in Interlock. */
+WINBASEAPI int InterlockVprintf(const char *Format, va_list Arguments);
+WINBASEAPI int InterlockPrintf(const char *Format, ...);
+WINBASEAPI int InterlockVfprintf(FILE *Stream, const char *Format, va_list Arguments);
+WINBASEAPI int InterlockFprintf(FILE *Stream, const char *Format, ...);
+
+/* vsprintf, sprintf, vsnprintf, snprintf: formats into a buffer. Returns the length that the whole text has. Only in
+   Interlock. */
+WINBASEAPI int InterlockVsprintf(char *Buffer, const char *Format, va_list Arguments);
+WINBASEAPI int InterlockSprintf(char *Buffer, const char *Format, ...);
+WINBASEAPI int InterlockVsnprintf(char *Buffer, size_t Count, const char *Format, va_list Arguments);
+WINBASEAPI int InterlockSnprintf(char *Buffer, size_t Count, const char *Format, ...);
+
 /* System information. The machine, the version, the environment. */
 
 #define PROCESSOR_ARCHITECTURE_INTEL 0

@@ -29,6 +29,35 @@ WINBASEAPI _invalid_parameter_handler _get_thread_local_invalid_parameter_handle
 /* Calls the handler, without a description; ends the process if there is none. Since XP. */
 WINBASEAPI void _invalid_parameter_noinfo(void);
 
+/* Formats. */
+
+/* Formats into a buffer. Returns the length; a negative value if it is more than Count. The text is terminated only if there
+   is room for that. A NULL buffer of 0 bytes asks for the length. The conversions are Microsoft's (win32/base.h). Since NT 3.1. */
+WINBASEAPI int _vsnprintf(char *Buffer, size_t Count, const char *Format, va_list Arguments);
+WINBASEAPI int _snprintf(char *Buffer, size_t Count, const char *Format, ...);
+
+/* Reads from a stream or a string. %s, %c and %[ take a buffer and its size, as unsigned int; a text that does not fit leaves
+   the buffer empty and ends the scan. An l is 32 bits, I64 is 64. Returns how many were stored; EOF at the end of the input.
+   Differs: narrow text only. Since XP. */
+WINBASEAPI int vscanf_s(const char *Format, va_list Arguments);
+WINBASEAPI int scanf_s(const char *Format, ...);
+WINBASEAPI int vfscanf_s(FILE *Stream, const char *Format, va_list Arguments);
+WINBASEAPI int fscanf_s(FILE *Stream, const char *Format, ...);
+WINBASEAPI int vsscanf_s(const char *Buffer, const char *Format, va_list Arguments);
+WINBASEAPI int sscanf_s(const char *Buffer, const char *Format, ...);
+
+/* Numbers, sorting and searching. */
+
+/* Stores a random number for cryptographic use. Returns EINVAL for NULL. Since XP. */
+WINBASEAPI errno_t rand_s(unsigned int *RandomValue);
+
+/* Sorts, and searches a sorted array; the comparison gets Context first. The search returns NULL if there is none. Since
+   XP. */
+WINBASEAPI void qsort_s(void *Base, size_t Count, size_t Width, int (*Compare)(void *, const void *, const void *),
+                        void *Context);
+WINBASEAPI void *bsearch_s(const void *Key, const void *Base, size_t Count, size_t Width,
+                           int (*Compare)(void *, const void *, const void *), void *Context);
+
 /* The calendar. */
 
 struct _timeb {

@@ -10,6 +10,28 @@
 struct interlock_keywords; /* a translation unit of this header alone must declare something */
 #endif
 
+/*
+ * Under `interlock cc` the printf family is Microsoft's, whether it is called, passed on, or named std::printf. The compiler
+ * knows the functions by these names and no longer as its own (-fno-builtin-printf and so on), so it does not check their
+ * formats by the host's rules.
+ */
+#if defined(__INTERLOCK_CC__) && !defined(__ASSEMBLER__)
+#pragma redefine_extname printf InterlockPrintf
+#pragma redefine_extname fprintf InterlockFprintf
+#pragma redefine_extname sprintf InterlockSprintf
+#pragma redefine_extname snprintf InterlockSnprintf
+#pragma redefine_extname vprintf InterlockVprintf
+#pragma redefine_extname vfprintf InterlockVfprintf
+#pragma redefine_extname vsprintf InterlockVsprintf
+#pragma redefine_extname vsnprintf InterlockVsnprintf
+#pragma redefine_extname wprintf InterlockWprintf
+#pragma redefine_extname fwprintf InterlockFwprintf
+#pragma redefine_extname swprintf InterlockSnwprintf
+#pragma redefine_extname vwprintf InterlockVwprintf
+#pragma redefine_extname vfwprintf InterlockVfwprintf
+#pragma redefine_extname vswprintf InterlockVsnwprintf
+#endif
+
 /* Calling conventions. There is only one. */
 #ifndef __stdcall
 #define __stdcall

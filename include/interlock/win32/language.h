@@ -14,6 +14,7 @@
 #ifndef __cplusplus
 #include <interlock/win32/sal1.h>
 #endif
+#include <interlock/win32/longs.h>
 #include <interlock/win32/version.h>
 
 #define DECLSPEC_THREAD __declspec(thread)
@@ -38,7 +39,5 @@
 #define _stricmp strcasecmp
 #define _strnicmp strncasecmp
 #define _strdup strdup
-#define _snprintf snprintf
-#define _vsnprintf vsnprintf
 
 #endif

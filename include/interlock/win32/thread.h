@@ -86,8 +86,8 @@ WINBASEAPI DWORD WINAPI ResumeThread(HANDLE hThread);
 /* Returns the pseudo handle -2. Since NT 3.1. */
 WINBASEAPI HANDLE WINAPI GetCurrentThread(VOID);
 
-/* Returns the thread environment block, which winternl.h declares. Differs: this call stores the ids; the limits of the
-   stack are not there. Since NT 3.1. */
+/* Returns the thread environment block, which winternl.h declares. Differs: this call stores the ids and the
+   limits of the stack; StackLimit is that of the whole stack. Since NT 3.1. */
 NTSYSAPI struct _TEB *NTAPI NtCurrentTeb(VOID);
 
 /* Returns the id of the calling thread: the host's thread id. Since NT 3.1. */

@@ -1,0 +1,33 @@
+/*
+ * stdio.h of the host, and what Microsoft's adds. Under `interlock cc` without the checked forms of _FORTIFY_SOURCE, which are
+ * inline functions that call the host's own printf, and without attributes that say that formats are the host's.
+ */
+#ifndef INTERLOCK_WIN32_STDIO_H
+#define INTERLOCK_WIN32_STDIO_H
+
+#ifdef __INTERLOCK_CC__
+#include <features.h>
+#pragma push_macro("__USE_FORTIFY_LEVEL")
+#pragma push_macro("__format__")
+#undef __USE_FORTIFY_LEVEL
+#define __USE_FORTIFY_LEVEL 0
+#undef __format__
+#define __format__(Kind, Format, First) __unused__
+#include_next <stdio.h>
+#pragma pop_macro("__format__")
+#pragma pop_macro("__USE_FORTIFY_LEVEL")
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* as in interlock/win32/crt.h, which needs this header itself */
+int _vsnprintf(char *Buffer, size_t Count, const char *Format, __builtin_va_list Arguments);
+int _snprintf(char *Buffer, size_t Count, const char *Format, ...);
+#ifdef __cplusplus
+}
+#endif
+#else
+#include_next <stdio.h>
+#endif
+
+#endif
