@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include <interlock/win32/base.h>
+#include <interlock/win32/crt.h>
 
 #include "base.h"
 
 #include "../ex/format.h"
+#include "../hal/hal.h"
 
 static BOOLEAN BaseWriteToStream(PVOID Context, PCCH Text, SIZE_T Length)
 {
