@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 
 #define PATH_SIZE 48
@@ -163,10 +162,4 @@ VOID HalFlushWriteBuffers(VOID)
     if (!HalBarrierAllThreads() && HalpCall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) {
         HalpOutwaitStores();
     }
-}
-
-BOOLEAN HalQueryRandom(PVOID Buffer, SIZE_T Size)
-{
-    /* Up to 256 bytes are not interrupted, and before the host has collected any, we do not wait for them. */
-    return HalpCall(SYS_getrandom, Buffer, Size, GRND_NONBLOCK) == (LONG_PTR)Size;
 }

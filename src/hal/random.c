@@ -1,0 +1,10 @@
+/* random.c: bits that nobody can guess. */
+#include "halp.h"
+
+#include <sys/random.h>
+
+BOOLEAN HalQueryRandom(PVOID Buffer, SIZE_T Size)
+{
+    /* Up to 256 bytes are not interrupted, and before the host has collected any, we do not wait for them. */
+    return HalpCall(SYS_getrandom, Buffer, Size, GRND_NONBLOCK) == (LONG_PTR)Size;
+}
