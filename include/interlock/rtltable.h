@@ -83,6 +83,24 @@ typedef struct _RTL_GENERIC_TABLE {
 C_ASSERT(sizeof(RTL_SPLAY_LINKS) == 24 && sizeof(RTL_BALANCED_LINKS) == 32);
 C_ASSERT(sizeof(RTL_GENERIC_TABLE) == 72 && sizeof(RTL_AVL_TABLE) == 104);
 
+typedef struct _UNICODE_PREFIX_TABLE_ENTRY {
+    CSHORT NodeTypeCode;
+    CSHORT NameLength;
+    struct _UNICODE_PREFIX_TABLE_ENTRY *NextPrefixTree;
+    struct _UNICODE_PREFIX_TABLE_ENTRY *CaseMatch; /* a ring of the entries that differ in case only */
+    RTL_SPLAY_LINKS Links;
+    PUNICODE_STRING Prefix;
+} UNICODE_PREFIX_TABLE_ENTRY, *PUNICODE_PREFIX_TABLE_ENTRY;
+
+typedef struct _UNICODE_PREFIX_TABLE {
+    CSHORT NodeTypeCode;
+    CSHORT NameLength;
+    PUNICODE_PREFIX_TABLE_ENTRY NextPrefixTree;
+    PUNICODE_PREFIX_TABLE_ENTRY LastNextEntry;
+} UNICODE_PREFIX_TABLE, *PUNICODE_PREFIX_TABLE;
+
+C_ASSERT(sizeof(UNICODE_PREFIX_TABLE_ENTRY) == 56 && sizeof(UNICODE_PREFIX_TABLE) == 24);
+
 INTERLOCK_BEGIN
 
 /* Splay links. The caller links nodes with the macros, and orders them. */
@@ -228,6 +246,28 @@ NTSYSAPI ULONG RtlNumberGenericTableElementsAvl(PRTL_AVL_TABLE Table);
 
 /* Returns TRUE if the table is empty. Since XP. */
 NTSYSAPI BOOLEAN RtlIsGenericTableEmptyAvl(PRTL_AVL_TABLE Table);
+
+/* Prefix tables. Entries are paths, which begin with a backslash; one is a prefix of a path if the path equals it or continues
+   with a backslash. The caller keeps the entries and their strings. */
+
+/* Initializes an empty table. Since NT 3.1. */
+NTSYSAPI VOID RtlInitializeUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable);
+
+/* Inserts an entry. Returns FALSE if the table has one with the same string, also in case. Since NT 3.1. */
+NTSYSAPI BOOLEAN RtlInsertUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_STRING Prefix,
+                                        PUNICODE_PREFIX_TABLE_ENTRY PrefixTableEntry);
+
+/* Removes an entry. Since NT 3.1. */
+NTSYSAPI VOID RtlRemoveUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_PREFIX_TABLE_ENTRY PrefixTableEntry);
+
+/* Returns the entry with the longest prefix of a path; NULL if there is none. From character CaseInsensitiveIndex on, case is
+   ignored. Since NT 3.1. */
+NTSYSAPI PUNICODE_PREFIX_TABLE_ENTRY RtlFindUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_STRING FullName,
+                                                          ULONG CaseInsensitiveIndex);
+
+/* Returns the first entry, or the one that follows the last one returned; NULL behind the last one. The table keeps the
+   position, also while entries are inserted and removed. Since NT 3.1. */
+NTSYSAPI PUNICODE_PREFIX_TABLE_ENTRY RtlNextUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, BOOLEAN Restart);
 
 INTERLOCK_END
 

@@ -125,7 +125,9 @@ VOID RtlCopyUnicodeString(PUNICODE_STRING DestinationString, PCUNICODE_STRING So
     USHORT Length = 0;
     if (SourceString != NULL) {
         Length = RtlpShorter(SourceString->Length, DestinationString->MaximumLength);
-        memmove(DestinationString->Buffer, SourceString->Buffer, Length);
+        if (Length != 0) { /* an empty string may have no buffer */
+            memmove(DestinationString->Buffer, SourceString->Buffer, Length);
+        }
         if (Length + sizeof(WCHAR) <= DestinationString->MaximumLength) {
             DestinationString->Buffer[Length / sizeof(WCHAR)] = 0;
         }
@@ -138,7 +140,9 @@ VOID RtlCopyString(PSTRING DestinationString, const STRING *SourceString)
     USHORT Length = 0;
     if (SourceString != NULL) {
         Length = RtlpShorter(SourceString->Length, DestinationString->MaximumLength);
-        memmove(DestinationString->Buffer, SourceString->Buffer, Length);
+        if (Length != 0) { /* an empty string may have no buffer */
+            memmove(DestinationString->Buffer, SourceString->Buffer, Length);
+        }
     }
     DestinationString->Length = Length;
 }

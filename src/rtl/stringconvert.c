@@ -18,10 +18,16 @@ typedef struct _RTLP_CONVERSION {
     BOOLEAN Invalid;
 } RTLP_CONVERSION;
 
+/* An empty string may have no buffer. */
+static SIZE_T RtlpStoreWide(PCCH Source, SIZE_T Length, PWCH Target, SIZE_T Room, PBOOLEAN Invalid)
+{
+    return Length != 0 ? ExpUtf8ToWide(Source, Length, Target, Room, Invalid) : 0;
+}
+
 static RTLP_CONVERSION RtlpToWide(PCCH Source, SIZE_T Length, PWCH Target, SIZE_T Room)
 {
     RTLP_CONVERSION Result = {0};
-    Result.Needed = ExpUtf8ToWide(Source, Length, NULL, 0, &Result.Invalid);
+    Result.Needed = RtlpStoreWide(Source, Length, NULL, 0, &Result.Invalid);
     Result.Stored = Result.Needed;
     if (Result.Needed > Room) {
         Result.Stored = Room;
@@ -30,7 +36,7 @@ static RTLP_CONVERSION RtlpToWide(PCCH Source, SIZE_T Length, PWCH Target, SIZE_
         }
     }
     if (Room != 0) {
-        ExpUtf8ToWide(Source, Length, Target, Room, NULL);
+        RtlpStoreWide(Source, Length, Target, Room, NULL);
     }
     if (Result.Stored != 0 && Result.Needed > Room && Target[Room - 1] == RTLP_NEVER_WIDE) {
         Result.Stored--;
@@ -149,7 +155,7 @@ static NTSTATUS RtlpConvertToWide(PUNICODE_STRING Destination, const STRING *Sou
     if (Size > Destination->MaximumLength) {
         return STATUS_BUFFER_OVERFLOW;
     }
-    ExpUtf8ToWide(Source->Buffer, Source->Length, Destination->Buffer, Units, NULL);
+    RtlpStoreWide(Source->Buffer, Source->Length, Destination->Buffer, Units, NULL);
     if (Size > Destination->Length) {
         Destination->Buffer[Units] = 0;
     }

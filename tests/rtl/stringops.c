@@ -107,6 +107,23 @@ static void copying(void **state)
     }
 }
 
+static void empty_strings_without_buffers(void **state)
+{
+    UNICODE_STRING empty = {0}, target = {0};
+    STRING bytes = {0}, other = {0};
+
+    (void)state;
+    RtlCopyUnicodeString(&target, &empty);
+    RtlCopyString(&other, &bytes);
+    assert_int_equal(RtlAppendUnicodeStringToString(&target, &empty), STATUS_SUCCESS);
+    assert_int_equal(RtlAppendStringToString(&other, &bytes), STATUS_SUCCESS);
+    assert_true(RtlEqualUnicodeString(&target, &empty, TRUE));
+    assert_true(RtlEqualString(&other, &bytes, TRUE));
+    assert_int_equal(RtlUpcaseUnicodeString(&target, &empty, FALSE), STATUS_SUCCESS);
+    assert_int_equal(RtlxAnsiStringToUnicodeSize(&bytes), 2);
+    assert_int_equal(RtlxUnicodeStringToAnsiSize(&empty), 1);
+}
+
 static void copying_over_itself(void **state)
 {
     WCHAR buffer[] = u"abcdef";
@@ -708,6 +725,7 @@ int main(void)
         cmocka_unit_test(declared_strings),
         cmocka_unit_test(copying),
         cmocka_unit_test(copying_over_itself),
+        cmocka_unit_test(empty_strings_without_buffers),
         cmocka_unit_test(appending),
         cmocka_unit_test(appending_bytes),
         cmocka_unit_test(appending_to_the_largest),

@@ -267,7 +267,12 @@ static void balanced_table(void **state)
             assert_int_equal(found != NULL, present[key]);
             continue;
         } else {
-            assert_int_equal(RtlDeleteElementGenericTableAvl(&table, &e), present[key]);
+            if (present[key] && step % 2 != 0) {
+                RtlLookupElementGenericTableFullAvl(&table, &e, &node, &result);
+                RtlDeleteElementGenericTableAvlEx(&table, node);
+            } else {
+                assert_int_equal(RtlDeleteElementGenericTableAvl(&table, &e), present[key]);
+            }
             count -= present[key];
             deleted += present[key];
             assert_int_equal(table.DeleteCount, deleted);
@@ -511,12 +516,120 @@ static void splay_links(void **state)
     }
 }
 
+/* Paths of two components in two cases, with all of their prefixes, against a search of all. */
+#define PATHS 12
+
+static const WCHAR *const paths[PATHS] = {
+    u"\\", u"\\a", u"\\A", u"\\a\\b", u"\\A\\b", u"\\a\\B", u"\\ab", u"\\a\\b\\c", u"\\x", u"\\x\\y\\z", u"\\X\\Y\\Z", u"\\b",
+};
+
+static unsigned wide_length(const WCHAR *text)
+{
+    unsigned length = 0;
+
+    while (text[length] != 0)
+        length++;
+    return length;
+}
+
+static bool same(WCHAR a, WCHAR b, bool insensitive)
+{
+    return a == b || (insensitive && (a | 0x20) == (b | 0x20));
+}
+
+/* Is it a prefix? Returns its length, 0 if not. */
+static unsigned model_prefix(const UNICODE_STRING *prefix, const UNICODE_STRING *name, ULONG index)
+{
+    unsigned length = prefix->Length / 2, i;
+
+    if (prefix->Length > name->Length)
+        return 0;
+    for (i = 0; i < length; i++) {
+        if (!same(prefix->Buffer[i], name->Buffer[i], i >= index))
+            return 0;
+    }
+    return length == 1 || i == name->Length / 2u || name->Buffer[i] == '\\' ? length : 0;
+}
+
+static void prefix_table(void **state)
+{
+    UNICODE_PREFIX_TABLE table;
+    UNICODE_PREFIX_TABLE_ENTRY entries[PATHS], *entry;
+    UNICODE_STRING strings[PATHS];
+    bool present[PATHS] = {false};
+    test_random random;
+
+    (void)state;
+    random_seed(&random, 11);
+    RtlInitializeUnicodePrefix(&table);
+    for (int i = 0; i < PATHS; i++)
+        strings[i] = (UNICODE_STRING){(USHORT)(2 * wide_length(paths[i])), (USHORT)(2 * wide_length(paths[i])), (PWSTR)paths[i]};
+    assert_null(RtlNextUnicodePrefix(&table, TRUE));
+    for (int step = 0; step < 3000; step++) {
+        int n = (int)random_below(&random, PATHS), seen = 0, count = 0;
+        ULONG index = random_below(&random, 8);
+        unsigned longest = 0;
+        UNICODE_STRING name = strings[random_below(&random, PATHS)];
+
+        if (present[n]) {
+            UNICODE_PREFIX_TABLE_ENTRY other;
+
+            assert_false(RtlInsertUnicodePrefix(&table, &strings[n], &other));
+            RtlRemoveUnicodePrefix(&table, &entries[n]);
+        } else {
+            assert_true(RtlInsertUnicodePrefix(&table, &strings[n], &entries[n]));
+        }
+        present[n] = !present[n];
+        for (int i = 0; i < PATHS; i++) {
+            unsigned length = present[i] ? model_prefix(&strings[i], &name, index) : 0;
+
+            count += present[i];
+            longest = length > longest ? length : longest;
+        }
+        entry = RtlFindUnicodePrefix(&table, &name, index);
+        assert_int_equal(entry != NULL, longest != 0);
+        if (entry != NULL) {
+            assert_int_equal(entry->Prefix->Length, 2 * longest);
+            assert_int_equal(model_prefix(entry->Prefix, &name, index), longest);
+        }
+        for (entry = RtlNextUnicodePrefix(&table, TRUE); entry != NULL; entry = RtlNextUnicodePrefix(&table, FALSE)) {
+            assert_true(present[entry - entries]);
+            seen++;
+        }
+        assert_int_equal(seen, count);
+    }
+}
+
+/* An entry that was returned may be removed; the enumeration continues behind it. */
+static void prefixes_removed_on_the_way(void **state)
+{
+    UNICODE_PREFIX_TABLE table;
+    UNICODE_PREFIX_TABLE_ENTRY entries[PATHS], *entry;
+    UNICODE_STRING strings[PATHS];
+    unsigned seen = 0;
+
+    (void)state;
+    RtlInitializeUnicodePrefix(&table);
+    for (int i = 0; i < PATHS; i++) {
+        strings[i] = (UNICODE_STRING){(USHORT)(2 * wide_length(paths[i])), (USHORT)(2 * wide_length(paths[i])), (PWSTR)paths[i]};
+        assert_true(RtlInsertUnicodePrefix(&table, &strings[i], &entries[i]));
+    }
+    for (entry = RtlNextUnicodePrefix(&table, TRUE); entry != NULL; entry = RtlNextUnicodePrefix(&table, FALSE)) {
+        assert_false(seen & 1u << (entry - entries));
+        seen |= 1u << (entry - entries);
+        if ((entry - entries) % 3 != 2)
+            RtlRemoveUnicodePrefix(&table, entry);
+    }
+    assert_int_equal(seen, (1u << PATHS) - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generic_table),            cmocka_unit_test(without_memory), cmocka_unit_test(balanced_table),
         cmocka_unit_test(enumeration_with_changes), cmocka_unit_test(directory),      cmocka_unit_test(first_match),
-        cmocka_unit_test(splay_links),
+        cmocka_unit_test(splay_links),              cmocka_unit_test(prefix_table),
+        cmocka_unit_test(prefixes_removed_on_the_way),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

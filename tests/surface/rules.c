@@ -27,7 +27,9 @@ static const struct rule rules[] = {
     {"_cputs", NOT_CALLED, 0, "writes between the results; tests/win32/crt.c calls it"},
     {"_putch", NOT_CALLED, 0, "writes between the results; tests/win32/crt.c calls it"},
     {"_getch*", NOT_CALLED, 0, "waits for a key; tests/win32/crt.c calls it"},
-    {"RtlFreeUnicodeString", NOT_CALLED, 0, "frees what it gets; tests/win32/native.c calls it"},
+    {"RtlFree*String", NOT_CALLED, 0, "frees what it gets; tests/rtl/stringops.c calls it"},
+    {"RtlInsertElementGenericTableFull*", NOT_CALLED, 0, "the node is one of the table; tests/rtl/table.c calls it"},
+    {"RtlDeleteElementGenericTableAvlEx", NOT_CALLED, 0, "the node is one of the table; tests/rtl/table.c calls it"},
     {"InterlockAttachModule", NOT_CALLED, 0, "calls what it gets; tests/win32/notify.c calls it"},
     {"InterlockDetachModule", NOT_CALLED, 0, "calls what it gets; tests/win32/notify.c calls it"},
     {"InterlockWcsto*", SETS_ERRNO, 0, "the C library's wcstol and wcstoul for this width of characters"},
@@ -70,6 +72,12 @@ static const struct rule rules[] = {
     {"NtAlertMultipleThreadByThreadId", TRUSTS_NUMBERS, 0, "the count is that of the array"},
     {"InterlockWcsn*", TRUSTS_NUMBERS | MAY_FAULT, 0, "the count is that of the buffer"},
     {"MultiByteToWideChar", TRUSTS_NUMBERS, 0, "the count is that of the text"},
+    {"Rtl*To*N", TRUSTS_NUMBERS, 0, "the counts are those of the buffers"},
+    {"Rtl*ByteTo*Size", TRUSTS_NUMBERS, 0, "the count is that of the text"},
+    {"Rtl*To*ByteSize", TRUSTS_NUMBERS, 0, "the count is that of the text"},
+    {"RtlFillMemory*", TRUSTS_NUMBERS, 0, "the count is that of the buffer"},
+    {"RtlCompareMemoryUlong", TRUSTS_NUMBERS, 0, "the count is that of the buffer"},
+    {"RtlIsZeroMemory", TRUSTS_NUMBERS, 0, "the count is that of the buffer"},
 
     /* NULL in place of a handle. */
     {"*Duplicate*", TAKES_ANY, 0, "no target process: only the source is closed"},

@@ -203,6 +203,49 @@ static void make_fast_mutex(void *place)
     ExInitializeFastMutex((PFAST_MUTEX)place);
 }
 
+/* One node, which is the whole tree. */
+static void make_splay(void *place)
+{
+    RtlInitializeSplayLinks((PRTL_SPLAY_LINKS)place);
+}
+
+/* Tables that cannot allocate. */
+static PVOID allocate_nothing(void)
+{
+    return NULL;
+}
+
+static RTL_GENERIC_COMPARE_RESULTS compare_equal(void)
+{
+    return GenericEqual;
+}
+
+#define TABLE_ROUTINE(type, routine) ((type)(void (*)(void))routine)
+
+static void make_generic_table(void *place)
+{
+    RtlInitializeGenericTable((PRTL_GENERIC_TABLE)place, TABLE_ROUTINE(PRTL_GENERIC_COMPARE_ROUTINE, compare_equal),
+                              TABLE_ROUTINE(PRTL_GENERIC_ALLOCATE_ROUTINE, allocate_nothing),
+                              TABLE_ROUTINE(PRTL_GENERIC_FREE_ROUTINE, allocate_nothing), NULL);
+}
+
+static void make_avl_table(void *place)
+{
+    RtlInitializeGenericTableAvl((PRTL_AVL_TABLE)place, TABLE_ROUTINE(PRTL_AVL_COMPARE_ROUTINE, compare_equal),
+                                 TABLE_ROUTINE(PRTL_AVL_ALLOCATE_ROUTINE, allocate_nothing),
+                                 TABLE_ROUTINE(PRTL_AVL_FREE_ROUTINE, allocate_nothing), NULL);
+}
+
+/* The only entry of its table. */
+static void make_prefix_entry(void *place)
+{
+    static UNICODE_STRING root = RTL_CONSTANT_STRING(u"\\");
+    UNICODE_PREFIX_TABLE table;
+
+    RtlInitializeUnicodePrefix(&table);
+    RtlInsertUnicodePrefix(&table, &root, (PUNICODE_PREFIX_TABLE_ENTRY)place);
+}
+
 static void make_resource(void *place)
 {
     ExInitializeResourceLite(place);
@@ -329,6 +372,10 @@ static const struct maker {
     {"RTL_RESOURCE*", make_rtl_resource},
     {"RTL_BARRIER*", make_barrier},
     {"LIST_ENTRY*", make_list},
+    {"RTL_SPLAY_LINKS*", make_splay},
+    {"RTL_GENERIC_TABLE*", make_generic_table},
+    {"RTL_AVL_TABLE*", make_avl_table},
+    {"UNICODE_PREFIX_TABLE_ENTRY*", make_prefix_entry},
     {"OBJECT_ATTRIBUTES*", make_attributes},
     {"UNICODE_STRING*", make_string},
     {"SECURITY_ATTRIBUTES*", make_security},
