@@ -5,6 +5,7 @@
 
 #include <interlock/interlocked.h>
 #include <interlock/ke.h>
+#include <interlock/lookaside.h>
 #include <interlock/rtl.h>
 
 struct entry {
