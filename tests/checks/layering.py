@@ -41,8 +41,8 @@ HOOKS = "trace.h"
 CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 # The public headers below every layer, and one more of a layer. Another one without the name of a layer is a part of the
 # header that includes it.
-BASE = {"annotations.h", "bugcodes.h", "dpfilter.h", "driverspecs.h", "exception.h", "guid.h", "interlocked.h", "ntdef.h", "ntstatus.h", "windef.h",
-        "winstatus.h"}
+BASE = {"annotations.h", "bugcodes.h", "dpfilter.h", "driverspecs.h", "exception.h", "guid.h", "interlocked.h",
+        "ntdef.h", "ntstatus.h", "windef.h", "winstatus.h"}
 MORE = {"threadpool.h": "rtl", "tpenviron.h": "rtl", "dbg.h": "ex", "lookaside.h": "ex"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
