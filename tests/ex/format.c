@@ -62,7 +62,7 @@ static void test_integers(void **state)
     EXPECT("42   |", "%*d|", -5, 42);
     EXPECT("042", "%.*d", 3, 42);
     EXPECT("42", "%.*d", -3, 42);
-    EXPECT("-9223372036854775808", "%I64d", (LONGLONG)1 << 63);
+    EXPECT("-9223372036854775808", "%I64d", (LONGLONG)(1ull << 63));
     EXPECT("18446744073709551615", "%llu", ~0ull);
     EXPECT("1777777777777777777777", "%llo", ~0ull);
     EXPECT("ffffffffffffffff FFFFFFFF", "%I64x %I32X", ~0ull, ~0u);

@@ -34,9 +34,9 @@ static void user_mode_cannot_use_it(void **state)
         assert_int_equal(NtWaitForMultipleObjects(1, &tried, WaitAny, FALSE, NULL), STATUS_INVALID_HANDLE);
         assert_int_equal(NtSetInformationObject(tried, ObjectHandleFlagInformation, &flags, sizeof(flags)),
                          STATUS_INVALID_HANDLE);
-        assert_int_equal(NtDuplicateObject(NtCurrentProcess(), tried, NtCurrentProcess(), &copy, 0, 0,
-                                           DUPLICATE_SAME_ACCESS),
-                         STATUS_INVALID_HANDLE);
+        assert_int_equal(
+            NtDuplicateObject(NtCurrentProcess(), tried, NtCurrentProcess(), &copy, 0, 0, DUPLICATE_SAME_ACCESS),
+            STATUS_INVALID_HANDLE);
         assert_int_equal(ObReferenceObjectByHandle(tried, 0, NULL, UserMode, &object, NULL), STATUS_INVALID_HANDLE);
         assert_int_equal(NtClose(tried), STATUS_INVALID_HANDLE);
     }
@@ -98,7 +98,8 @@ static void threads_and_processes(void **state)
     InitializeObjectAttributes(&object, NULL, OBJ_KERNEL_HANDLE, NULL, NULL);
     assert_int_equal(ZwOpenThread(&handle, 0, &object, &self), STATUS_SUCCESS);
     assert_true((LONG_PTR)handle < 0);
-    assert_int_equal(NtSetInformationThread(handle, ThreadPriority, &priority, sizeof(priority)), STATUS_INVALID_HANDLE);
+    assert_int_equal(NtSetInformationThread(handle, ThreadPriority, &priority, sizeof(priority)),
+                     STATUS_INVALID_HANDLE);
     assert_int_equal(ZwSetInformationThread(handle, ThreadPriority, &priority, sizeof(priority)), STATUS_SUCCESS);
     assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
     assert_int_equal(NtOpenThread(&handle, 0, &object, &self), STATUS_ACCESS_DENIED);
@@ -166,9 +167,13 @@ static void no_handles(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(user_mode_cannot_use_it), cmocka_unit_test(kernel_mode_can_use_both),
-        cmocka_unit_test(opened_by_pointer),       cmocka_unit_test(system_threads),
-        cmocka_unit_test(threads_and_processes),   cmocka_unit_test(many),                    cmocka_unit_test(no_handles),
+        cmocka_unit_test(user_mode_cannot_use_it),
+        cmocka_unit_test(kernel_mode_can_use_both),
+        cmocka_unit_test(opened_by_pointer),
+        cmocka_unit_test(system_threads),
+        cmocka_unit_test(threads_and_processes),
+        cmocka_unit_test(many),
+        cmocka_unit_test(no_handles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,7 +186,7 @@ static void not_in_another_process(void **state)
         pause();
         _exit(0);
     }
-    assert_int_equal(PspOpenProcess(ULongToHandle((ULONG)child), 0, PROCESS_ALL_ACCESS, &process), STATUS_SUCCESS);
+    assert_int_equal(PspOpenProcess(UserMode, ULongToHandle((ULONG)child), 0, PROCESS_ALL_ACCESS, &process), STATUS_SUCCESS);
     assert_int_equal(PsCreateSystemThread(&thread, SYNCHRONIZE, NULL, process, NULL, do_nothing, NULL),
                      STATUS_ACCESS_DENIED);
     assert_null(thread);

@@ -3,11 +3,13 @@
 #define INTERLOCK_TESTS_SURFACE_EVERYTHING_H
 
 #include <interlock/bugcodes.h>
+#include <interlock/dbg.h>
 #include <interlock/ex.h>
 #include <interlock/exception.h>
 #include <interlock/interlocked.h>
 #include <interlock/io.h>
 #include <interlock/ke.h>
+#include <interlock/lookaside.h>
 #include <interlock/nt.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>

@@ -107,6 +107,13 @@ static HANDLE make_handle(unsigned kind)
     }
 }
 
+static bool is_semaphore(HANDLE handle)
+{
+    SEMAPHORE_BASIC_INFORMATION basic;
+
+    return NT_SUCCESS(NtQuerySemaphore(handle, SemaphoreBasicInformation, &basic, sizeof(basic), NULL));
+}
+
 /* The call before may have taken what the object had. */
 static void refresh(unsigned kind)
 {
@@ -115,7 +122,7 @@ static void refresh(unsigned kind)
     } else if (kind == PAIR) {
         NtSetLowEventPair(handles[kind]);
         NtSetHighEventPair(handles[kind]);
-    } else if (kind == EVENT && !SetEvent(handles[kind])) {
+    } else if ((kind == EVENT && !SetEvent(handles[kind])) || (kind == SEMAPHORE && !is_semaphore(handles[kind]))) {
         handles[kind] = make_handle(kind); /* something has closed it */
     }
 }
