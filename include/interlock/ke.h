@@ -823,7 +823,7 @@ NTKERNELAPI ULONG_PTR KeIpiGenericCall(PKIPI_BROADCAST_WORKER BroadcastFunction,
 
 /*
  * Device queues. A queue of requests for a device that serves one at a time. Busy says that the device has one: then an
- * entry is queued, otherwise the caller serves it at once. All at DISPATCH_LEVEL.
+ * entry is queued, otherwise the caller serves it at once. At DISPATCH_LEVEL or below.
  */
 
 typedef struct _KDEVICE_QUEUE_ENTRY {

@@ -38,8 +38,8 @@ static PLIST_ENTRY KiFindKey(PKDEVICE_QUEUE DeviceQueue, ULONG64 SortKey)
 /* NULL: behind all of them. */
 static BOOLEAN KiInsertDeviceEntry(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY Entry, const ULONG *SortKey)
 {
-    KLOCK_QUEUE_HANDLE Handle;
-    KeAcquireInStackQueuedSpinLock(&DeviceQueue->Lock, &Handle);
+    KIRQL OldIrql;
+    KeAcquireSpinLock(&DeviceQueue->Lock, &OldIrql);
     BOOLEAN Busy = DeviceQueue->Busy;
     if (Busy) {
         Entry->SortKey = SortKey != NULL ? *SortKey : 0;
@@ -48,7 +48,7 @@ static BOOLEAN KiInsertDeviceEntry(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_EN
     }
     DeviceQueue->Busy = TRUE;
     Entry->Inserted = Busy;
-    KeReleaseInStackQueuedSpinLock(&Handle);
+    KeReleaseSpinLock(&DeviceQueue->Lock, OldIrql);
     return Busy;
 }
 
@@ -65,9 +65,9 @@ BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTR
 /* MustBeBusy: else a queue that is not is an answer, not a bugcheck. */
 static PKDEVICE_QUEUE_ENTRY KiRemoveDeviceEntry(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey, BOOLEAN MustBeBusy)
 {
-    KLOCK_QUEUE_HANDLE Handle;
+    KIRQL OldIrql;
     PKDEVICE_QUEUE_ENTRY Removed = NULL;
-    KeAcquireInStackQueuedSpinLock(&DeviceQueue->Lock, &Handle);
+    KeAcquireSpinLock(&DeviceQueue->Lock, &OldIrql);
     if (MustBeBusy && !DeviceQueue->Busy) {
         KeBugCheckEx(DEVICE_QUEUE_NOT_BUSY, (ULONG_PTR)DeviceQueue, 0, 0, 0);
     }
@@ -80,7 +80,7 @@ static PKDEVICE_QUEUE_ENTRY KiRemoveDeviceEntry(PKDEVICE_QUEUE DeviceQueue, ULON
     } else {
         DeviceQueue->Busy = FALSE;
     }
-    KeReleaseInStackQueuedSpinLock(&Handle);
+    KeReleaseSpinLock(&DeviceQueue->Lock, OldIrql);
     return Removed;
 }
 
@@ -101,13 +101,13 @@ PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(PKDEVICE_QUEUE DeviceQueue, 
 
 BOOLEAN KeRemoveEntryDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry)
 {
-    KLOCK_QUEUE_HANDLE Handle;
-    KeAcquireInStackQueuedSpinLock(&DeviceQueue->Lock, &Handle);
+    KIRQL OldIrql;
+    KeAcquireSpinLock(&DeviceQueue->Lock, &OldIrql);
     BOOLEAN Inserted = DeviceQueueEntry->Inserted;
     if (Inserted) {
         RemoveEntryList(&DeviceQueueEntry->DeviceListEntry);
         DeviceQueueEntry->Inserted = FALSE;
     }
-    KeReleaseInStackQueuedSpinLock(&Handle);
+    KeReleaseSpinLock(&DeviceQueue->Lock, OldIrql);
     return Inserted;
 }

@@ -8,6 +8,8 @@
 #include <interlock/exception.h>
 #include <interlock/interlocked.h>
 #include <interlock/io.h>
+#include <interlock/iotest.h>
+#include <interlock/irp.h>
 #include <interlock/ke.h>
 #include <interlock/lookaside.h>
 #include <interlock/nt.h>

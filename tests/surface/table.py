@@ -18,7 +18,7 @@ from tap import Tap  # noqa: E402
 
 LAYERS = (("Nt", "service"), ("Zw", "kernel"), ("Rtl", "runtime"), ("Tp", "runtime"),
           ("Ke", "kernel"), ("Kf", "kernel"), ("Ex", "kernel"), ("Ob", "kernel"), ("Ps", "kernel"),
-          ("Io", "kernel"))
+          ("Io", "kernel"), ("Mm", "kernel"))
 WORDS = {"u8": "8", "i8": "8", "u16": "16", "i16": "16", "u32": "32", "i32": "32", "u64": "64", "i64": "64"}
 NOT_HANDLES = {"UniqueThreadId": "id", "ThreadId": "id", "ProcessId": "id", "hHeap": "heap", "HeapHandle": "heap"}
 OBJECTS = (("keyed", "keyedevent"), ("eventpair", "eventpair"), ("event", "event"), ("semaphore", "semaphore"),

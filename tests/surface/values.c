@@ -323,6 +323,16 @@ static void make_io_work_item(void *place)
     IoInitializeWorkItem(place, place);
 }
 
+static void make_device_queue(void *place)
+{
+    KeInitializeDeviceQueue(place);
+}
+
+static void make_remove_lock(void *place)
+{
+    IoInitializeRemoveLockEx(place, 0, 0, 0, sizeof(IO_REMOVE_LOCK_COMMON_BLOCK));
+}
+
 static void make_pushlock_block(void *place)
 {
     memset(place, 0, sizeof(EX_PUSH_LOCK_WAIT_BLOCK));
@@ -388,6 +398,8 @@ static const struct maker {
     {"SECURITY_ATTRIBUTES*", make_security},
     {"WORK_QUEUE_ITEM*", make_work_item},
     {"IO_WORKITEM*", make_io_work_item},
+    {"KDEVICE_QUEUE*", make_device_queue},
+    {"IO_REMOVE_LOCK*", make_remove_lock},
     {"EX_PUSH_LOCK_WAIT_BLOCK*", make_pushlock_block},
     {"TP_CALLBACK_ENVIRON_V3*", make_environment},
     {"KSPIN_LOCK_QUEUE*", make_lock_queue},
@@ -482,10 +494,12 @@ static const char *const made_kinds[] = {"KTHREAD*",
                                          "block",
                                          "timerqueue"};
 
-/* Known inside of a callback only, or not to a program that has no devices. */
+/* Known inside of a callback only, or to a program with a driver: tests/io calls what takes them. */
 static const char *const lacking_kinds[] = {"TP_IO*",       "TP_CALLBACK_INSTANCE*", "pooltimer",      "poolwait",
                                             "IO_FILE*",     "_va_list_tag*",         "__va_list_tag*", "DEVICE_OBJECT*",
-                                            "ACCESS_STATE*"};
+                                            "ACCESS_STATE*", "DRIVER_OBJECT*",       "FILE_OBJECT*",   "IRP*",
+                                            "MDL*",          "IO_CSQ*",              "IO_CSQ_IRP_CONTEXT*",
+                                            "IO_TEST_REQUEST*"};
 
 static bool is_among(const char *kind, const char *const *list, size_t count)
 {
