@@ -94,7 +94,7 @@ static void a_grandchild_has_its_own_waiter(void **state)
 
     (void)state;
     assert_int_equal(pipe(ready) | pipe(go), 0);
-    ULONG processes = view->World->Processes;
+    ULONG processes = __atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED);
     pid_t first = fork();
     if (first == 0)
         run_first(ready[1], go[0]);
