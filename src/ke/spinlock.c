@@ -55,7 +55,8 @@ DECLSPEC_NOINLINE BOOLEAN KiTryVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK Spi
 DECLSPEC_NOINLINE VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
 {
     KSPIN_LOCK Word = __atomic_load_n(SpinLock, __ATOMIC_RELAXED);
-    if (KiSpinLockOwner(Word) != Thread) {
+    /* KI_SPIN_LOCK_HELD alone: acquired before the verifier was on */
+    if (KiSpinLockOwner(Word) != Thread && Word != KI_SPIN_LOCK_HELD) {
         KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)KiSpinLockOwner(Word), 0);
     }
     KiOrderRelease(Thread, SpinLock);

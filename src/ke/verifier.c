@@ -1,35 +1,40 @@
 /*
  * verifier.c: turns the verifier on and off while the process runs.
  *
- * The verifier's notes have to match the locks that are held: a spinlock that was acquired without a note would be
- * accused when it is released. Notes are about spinlocks, and their owners own a processor at DISPATCH_LEVEL. So the
- * switch is made while every processor is in a DPC: then no thread holds one. Locks that are acquired below
- * DISPATCH_LEVEL name their owner in every mode.
+ * A spinlock that was acquired before has no note and no owner in its word, and must not be accused when it is released.
+ * Its owner owns a processor until then. So
+ *
+ * 1. every processor is forgiven KI_HELD_LOCKS releases without a note, before the verifier is on;
+ * 2. after all threads have passed a barrier, each acquire has a note. A processor that is free then has no lock from
+ *    before, and loses what it was forgiven. One that is busy keeps it: a wrong release there may go unnoticed;
+ * 3. a word that says "held" without an owner is taken for one from before (KiVerifySpinLockOwned).
+ *
+ * Locks that are acquired below DISPATCH_LEVEL name their owner in every mode.
  */
-#include "bugreport.h"
 #include "irql.h"
 
 #include <interlock/verifier.h>
 
-static VOID KiSwitchVerifier(PKDPC Dpc, PVOID Context, PVOID SystemArgument1, PVOID SystemArgument2)
+static VOID KiSetNotes(PKPRCB Prcb, ULONG Forgiven)
 {
-    PKPRCB Prcb = KiCurrentThread()->Prcb;
-    BOOLEAN Enable = *(PBOOLEAN)Context;
-    UNREFERENCED_PARAMETER(Dpc);
     Prcb->HeldLocks = 0;
-    Prcb->HeldLocksUnnoted = 0;
-    Prcb->BuildType = (USHORT)((Prcb->BuildType & ~PRCB_BUILD_DEBUG) | (Enable ? PRCB_BUILD_DEBUG : 0));
-    if (KeSignalCallDpcSynchronize(SystemArgument2)) {
-        /* relaxed: the barrier around it orders it for all threads that own a processor; others see it soon */
-        __atomic_store_n(&KiVerifierEnabled, Enable, __ATOMIC_RELAXED);
+    Prcb->HeldLocksUnnoted = Forgiven;
+}
+
+static VOID KiForgetForgiven(PKTHREAD Thread)
+{
+    for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
+        if (KiTryRaiseOnProcessor(Thread, KiProcessorBlock[Number])) {
+            KiSetNotes(KiProcessorBlock[Number], 0);
+            KiLowerIrql(Thread, PASSIVE_LEVEL);
+        }
     }
-    KeSignalCallDpcSynchronize(SystemArgument2);
-    KeSignalCallDpcDone(SystemArgument1);
 }
 
 NTSTATUS VfEnableVerifier(BOOLEAN Enable)
 {
-    if (KeGetCurrentIrql() != PASSIVE_LEVEL) {
+    PKTHREAD Thread = KiCurrentThread();
+    if (Thread->Irql != PASSIVE_LEVEL) {
         return STATUS_INVALID_DEVICE_STATE;
     }
 #ifdef INTERLOCK_DEBUG
@@ -37,9 +42,21 @@ NTSTATUS VfEnableVerifier(BOOLEAN Enable)
         return STATUS_NOT_SUPPORTED;
     }
 #endif
-    Enable = Enable != FALSE;
-    if (Enable != KiVerifierEnabled) {
-        KeGenericCallDpc(KiSwitchVerifier, &Enable);
+    if ((Enable != FALSE) == KiVerifierEnabled) {
+        return STATUS_SUCCESS;
+    }
+    for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
+        PKPRCB Prcb = KiProcessorBlock[Number];
+        Prcb->BuildType = (USHORT)((Prcb->BuildType & ~PRCB_BUILD_DEBUG) | (Enable ? PRCB_BUILD_DEBUG : 0));
+        if (Enable) {
+            KiSetNotes(Prcb, KI_HELD_LOCKS);
+        }
+    }
+    /* release: pairs with the barrier, after which all threads read the new value and the notes */
+    __atomic_store_n(&KiVerifierEnabled, Enable != FALSE, __ATOMIC_RELEASE);
+    HalBarrierAllThreads();
+    if (Enable) {
+        KiForgetForgiven(Thread);
     }
     return STATUS_SUCCESS;
 }

@@ -142,8 +142,9 @@ static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
         }
     }
     if (NT_SUCCESS(Status)) {
+        /* it has its creator's name */
         Status = HalIsFaultInjected() ? STATUS_INSUFFICIENT_RESOURCES
-                                      : HalCreateThread(PspStartThread, Thread, Create->StackSize, NULL); /* it has its creator's name */
+                                      : HalCreateThread(PspStartThread, Thread, Create->StackSize, NULL);
     }
     if (!NT_SUCCESS(Status)) {
         KiFlushThreadApcs(&Thread->Tcb);

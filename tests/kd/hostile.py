@@ -32,7 +32,7 @@ MEMORY = 4 << 30
 ROUNDS = int(os.environ.get("INTERLOCK_HOSTILE_ROUNDS", 16 if SANITIZED else 4)) # the sanitizers see more
 
 VIEWS = [["threads", "-v"], ["threads", "--stack"], ["deadlocks", "--stack"], ["graph", "-v"], ["locks"],
-         ["locks", "-v"], ["handles"], ["qlocks"], ["dpcs", "-v"], ["timers"], ["object", "owned"],
+         ["locks", "-v"], ["handles"], ["qlocks"], ["dpcs", "-v"], ["timers"], ["pool"], ["object", "owned"],
          ["top", "-n", "1", "-v"]]
 
 FEW_VIEWS = [] if SANITIZED else [["locks"]] # of as much as is ever looked at

@@ -475,6 +475,52 @@ static void with_the_verifier(void **state)
     }
 }
 
+/* Locks that were acquired before it was on are not accused, and later mistakes are found all the same. */
+
+static KSPIN_LOCK old_lock, old_queued;
+static volatile int holding, enabled;
+
+static void hold_across_the_switch(void *argument, unsigned index)
+{
+    KLOCK_QUEUE_HANDLE handle;
+    KIRQL old;
+
+    (void)argument, (void)index;
+    KeAcquireSpinLock(&old_lock, &old);
+    KeAcquireInStackQueuedSpinLockAtDpcLevel(&old_queued, &handle);
+    __atomic_store_n(&holding, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&enabled, __ATOMIC_ACQUIRE))
+        sched_yield();
+    KeReleaseInStackQueuedSpinLockFromDpcLevel(&handle);
+    KeReleaseSpinLock(&old_lock, old);
+}
+
+static void release_a_free_lock(void *context)
+{
+    (void)context;
+    KfRaiseIrql(DISPATCH_LEVEL);
+    KeReleaseSpinLockFromDpcLevel(&old_lock);
+}
+
+static void locks_from_before(void **state)
+{
+    test_threads *holder;
+
+    (void)state;
+    if (VfIsVerifierEnabled() || KeNumberProcessors == 1)
+        skip();
+    holding = enabled = 0;
+    holder = start_threads(1, hold_across_the_switch, NULL);
+    while (!__atomic_load_n(&holding, __ATOMIC_ACQUIRE))
+        sched_yield();
+    assert_int_equal(VfEnableVerifier(TRUE), STATUS_SUCCESS);
+    __atomic_store_n(&enabled, 1, __ATOMIC_RELEASE);
+    join_threads(holder, 60);
+    assert_int_equal(VfExpectBugCheck(release_a_free_lock, NULL, NULL), SPIN_LOCK_NOT_OWNED);
+    assert_int_equal(VfEnableVerifier(FALSE), STATUS_SUCCESS);
+    everything_is_as_before();
+}
+
 static void not_at_raised_levels(void **state)
 {
     KIRQL old;
@@ -516,7 +562,8 @@ int main(void)
         WITH_SET_UP(without_a_bugcheck), WITH_SET_UP(as_a_statement), WITH_SET_UP(one_in_another),
         WITH_SET_UP(inside_a_region_with_a_mutex), WITH_SET_UP(at_apc_level), WITH_SET_UP(what_is_not_caught),
         WITH_SET_UP(a_child_that_ends_otherwise), WITH_SET_UP(apcs_are_delivered), WITH_SET_UP(a_held_lock_is_counted),
-        WITH_SET_UP(with_the_verifier), WITH_SET_UP(not_at_raised_levels),
+        WITH_SET_UP(with_the_verifier), WITH_SET_UP(locks_from_before),
+        WITH_SET_UP(not_at_raised_levels),
     };
     return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
 }

@@ -257,6 +257,20 @@ void crowd(void)
     }
 }
 
+/* Pool memory. */
+
+void pool_memory(void)
+{
+    for (int i = 0; i < 10; i++) {
+        PVOID block = ExAllocatePoolWithTag(i < 4 ? NonPagedPool : PagedPool, 100, 0x6f766544);
+
+        if (i % 2 != 0)
+            ExFreePool(block);
+    }
+    ExAllocatePoolWithTag(NonPagedPool, 5000, 0x20707249);
+    ExFreePool(ExAllocatePoolWithTag(PagedPool, 1, 0x0166646d));
+}
+
 /* Threads without a description. */
 
 static DWORD WINAPI wait_without_name(void *context)
@@ -278,18 +292,4 @@ void nameless(void)
     printf("named_by_host %u\n", id_of_last_thread);
     while (LOAD(threads_made) < 2)
         Sleep(1);
-}
-
-/* Pool memory. */
-
-void pool_memory(void)
-{
-    for (int i = 0; i < 10; i++) {
-        PVOID block = ExAllocatePoolWithTag(i < 4 ? NonPagedPool : PagedPool, 100, 0x6f766544);
-
-        if (i % 2 != 0)
-            ExFreePool(block);
-    }
-    ExAllocatePoolWithTag(NonPagedPool, 5000, 0x20707249);
-    ExFreePool(ExAllocatePoolWithTag(PagedPool, 1, 0x0166646d));
 }
