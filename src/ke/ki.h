@@ -132,7 +132,7 @@ typedef struct _KTHREAD {
     struct _KPRCB *LastPrcb;         /* the one it owned last, and tries first; or NULL */
     ULONG IdealProcessor;
     BOOLEAN SystemAffinityActive;
-    BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
+    BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program; relaxed: PsIsSystemThread looks at any thread */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR ServiceRoutines;           /* > 0: runs interrupt service routines */
     UCHAR HostInterrupts;            /* > 0: in a host interrupt */
@@ -218,8 +218,8 @@ typedef struct _KTHREAD {
     volatile ULONG ThreadId;         /* the host's; 0: the slot is free */
     volatile ULONG HostHold;         /* KI_HOST_HOLD: may the host be called about ThreadId? */
     ULONG ThreadIdBeforeFork;        /* of the forking thread, in the parent; 0: the thread has not forked */
-    BOOLEAN Foreign;                 /* adopted, not created by the library */
-    BOOLEAN UserThread;              /* created by NtCreateThreadEx, or of a thread pool */
+    BOOLEAN Foreign;                 /* adopted, not created by the library; relaxed, as IsIdleThread */
+    BOOLEAN UserThread;              /* created by NtCreateThreadEx, or of a thread pool; likewise */
     ULONGLONG CreateTime;
 } KTHREAD;
 
