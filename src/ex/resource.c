@@ -629,8 +629,8 @@ KI_ORDER_MODE ExpOrderModeOf(EXP_ACCESS Access)
                                                 : KiOrderShared;
 }
 
-static DECLSPEC_NOINLINE __attribute__((cold)) BOOLEAN ExpAcquireVerifiedResource(PERESOURCE Resource, EXP_ACCESS Access,
-                                                                         BOOLEAN Wait, PVOID Site)
+static DECLSPEC_NOINLINE BOOLEAN ExpAcquireVerifiedResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait,
+                                                            PVOID Site)
 {
     PKTHREAD Thread = KiCurrentThread();
     ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL);
