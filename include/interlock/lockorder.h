@@ -1,5 +1,4 @@
-/* lockorder.h: what a program tells and asks the verifier about the locks that it holds. Interlock's own: Windows has none
-   of it. */
+/* lockorder.h: what a program tells and asks the verifier about the locks that it holds. */
 #ifndef INTERLOCK_LOCKORDER_PUBLIC_H
 #define INTERLOCK_LOCKORDER_PUBLIC_H
 
@@ -7,19 +6,21 @@
 
 INTERLOCK_BEGIN
 
+/* The verifier's lock order. docs/locks.md describes it. */
+
 /* Names the class of a lock in the lock order, and its level in that class. Locks of one class at different levels have to
    be acquired in the order of their levels, lowest first; at the same level, in any order that is always the same. Call it
    after the lock was initialized and before it is acquired. Without the verifier it does nothing. IRQL <= DISPATCH_LEVEL.
-   Since Interlock 0.1. */
+   Only in Interlock. */
 NTSYSAPI VOID KdSetLockClass(PVOID Lock, PCSTR ClassName, ULONG Level);
 
 /* Forgets the orders seen so far, as between tests that use the same locks differently. Locks that are held stay known.
-   IRQL <= DISPATCH_LEVEL. Since Interlock 0.1. */
+   IRQL <= DISPATCH_LEVEL. Only in Interlock. */
 NTSYSAPI VOID KdResetLockOrder(VOID);
 
 /* Returns how many things the calling thread has not released: locks that the verifier watches, a raised IRQL, critical
    and guarded regions. Lists them on standard error, each with the place where it was acquired. 0 is what the end of a
-   test expects. Since Interlock 0.1. */
+   test expects. Only in Interlock. */
 NTSYSAPI ULONG KdCheckReleased(VOID);
 
 INTERLOCK_END

@@ -173,49 +173,59 @@ NTSYSAPI BOOLEAN RtlConvertSRWLockSharedToExclusive(PRTL_SRWLOCK SRWLock);
 /* Converts exclusive to shared and lets waiting sharers in. Never blocks. Since 10. */
 NTSYSAPI VOID RtlConvertSRWLockExclusiveToShared(PRTL_SRWLOCK SRWLock);
 
+#if INTERLOCK_SRWLOCK_WATCHED
+#pragma push_macro("NTSYSAPI")
+#undef NTSYSAPI
+#define NTSYSAPI static __attribute__((always_inline))
+#endif
+
 /* Initializes a free lock. Since Vista. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock)
 {
     RtlpInitializeSRWLock(SRWLock);
 }
 
 /* Blocks until the lock is acquired exclusively. Since Vista. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     RtlpAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Blocks until the lock is acquired shared, behind waiting exclusive acquires. Since Vista. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     RtlpAcquireSRWLockShared(SRWLock);
 }
 
 /* Acquires the lock exclusively if it is free. Returns TRUE if it did. Since 7. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline BOOLEAN RtlTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     return RtlpTryAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Acquires the lock shared if that is possible at once. Returns TRUE if it did. Since 7. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline BOOLEAN RtlTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     return RtlpTryAcquireSRWLockShared(SRWLock);
 }
 
 /* Releases an exclusive acquire, on any thread. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Since
    Vista. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     RtlpReleaseSRWLockExclusive(SRWLock);
 }
 
 /* Releases a shared acquire, on any thread. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Differs: with
    waiters queued, an exclusive owner looks like one sharer, and releasing it this way goes unnoticed. Since Vista. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     RtlpReleaseSRWLockShared(SRWLock);
 }
+
+#if INTERLOCK_SRWLOCK_WATCHED
+#pragma pop_macro("NTSYSAPI")
+#endif
 
 /*
  * Run-once. One-time initialization; zeroed memory has not begun. The low RTL_RUN_ONCE_CTX_RESERVED_BITS bits of a

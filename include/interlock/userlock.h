@@ -28,13 +28,11 @@ NTSYSAPI VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
 #define RTLP_SRWLOCK_ONE_SHARER ((ULONG_PTR)0x11)
 
 /* A program built with DBG calls the library for each operation, so that the verifier can keep the lock order. Then the
-   functions are static: those of the library by the same names are without the calls. */
+   inline functions are static: those of the library by the same names are without the calls. */
 #if defined(DBG) && DBG
-#define INTERLOCK_SRWLOCK_WATCHED TRUE
-#define INTERLOCK_SRWLOCK_API(Export) FORCEINLINE
+#define INTERLOCK_SRWLOCK_WATCHED 1
 #else
-#define INTERLOCK_SRWLOCK_WATCHED FALSE
-#define INTERLOCK_SRWLOCK_API(Export) Export inline
+#define INTERLOCK_SRWLOCK_WATCHED 0
 #endif
 
 typedef enum _RTLP_SRWLOCK_CALL {
@@ -50,15 +48,21 @@ typedef enum _RTLP_SRWLOCK_CALL {
 /* Internal: an operation of a program built with DBG. */
 NTSYSAPI BOOLEAN RtlpWatchSRWLock(PRTL_SRWLOCK SRWLock, RTLP_SRWLOCK_CALL Call);
 
+#if INTERLOCK_SRWLOCK_WATCHED
+#pragma push_macro("NTSYSAPI")
+#undef NTSYSAPI
+#define NTSYSAPI static __attribute__((always_inline))
+#endif
+
 /* Internal: one compare-exchange, acq_rel: an acquire pairs with the release before it. Guesses the common value
    instead of reading it: a read would have to wait for the last store to the cache line. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To)
+NTSYSAPI inline BOOLEAN RtlpChangeSRWLock(PRTL_SRWLOCK SRWLock, ULONG_PTR From, ULONG_PTR To)
 {
     return __atomic_compare_exchange_n((volatile ULONG_PTR *)SRWLock, &From, To, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /* Internal: InitializeSRWLock, inline. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpInitializeSRWLock(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlpInitializeSRWLock(PRTL_SRWLOCK SRWLock)
 {
     __atomic_store_n((volatile ULONG_PTR *)SRWLock, 0, __ATOMIC_RELEASE);
     if (INTERLOCK_SRWLOCK_WATCHED) {
@@ -67,7 +71,7 @@ INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpInitializeSRWLock(PRTL_SRWLOCK SRWLock)
 }
 
 /* Internal: AcquireSRWLockExclusive, inline. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlpAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     if (INTERLOCK_SRWLOCK_WATCHED) {
         RtlpWatchSRWLock(SRWLock, RtlpSRWLockAcquireExclusive);
@@ -77,7 +81,7 @@ INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpAcquireSRWLockExclusive(PRTL_SRWLOCK SR
 }
 
 /* Internal: AcquireSRWLockShared, inline. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlpAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     if (INTERLOCK_SRWLOCK_WATCHED) {
         RtlpWatchSRWLock(SRWLock, RtlpSRWLockAcquireShared);
@@ -87,7 +91,7 @@ INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpAcquireSRWLockShared(PRTL_SRWLOCK SRWLo
 }
 
 /* Internal: TryAcquireSRWLockExclusive, inline. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlpTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline BOOLEAN RtlpTryAcquireSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     if (INTERLOCK_SRWLOCK_WATCHED) {
         return RtlpWatchSRWLock(SRWLock, RtlpSRWLockTryExclusive);
@@ -96,7 +100,7 @@ INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlpTryAcquireSRWLockExclusive(PRTL_SRWL
 }
 
 /* Internal: TryAcquireSRWLockShared, inline. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlpTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline BOOLEAN RtlpTryAcquireSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     if (INTERLOCK_SRWLOCK_WATCHED) {
         return RtlpWatchSRWLock(SRWLock, RtlpSRWLockTryShared);
@@ -105,7 +109,7 @@ INTERLOCK_SRWLOCK_API(NTSYSAPI) BOOLEAN RtlpTryAcquireSRWLockShared(PRTL_SRWLOCK
 }
 
 /* Internal: ReleaseSRWLockExclusive, inline. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlpReleaseSRWLockExclusive(PRTL_SRWLOCK SRWLock)
 {
     if (INTERLOCK_SRWLOCK_WATCHED) {
         RtlpWatchSRWLock(SRWLock, RtlpSRWLockReleaseExclusive);
@@ -115,7 +119,7 @@ INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpReleaseSRWLockExclusive(PRTL_SRWLOCK SR
 }
 
 /* Internal: ReleaseSRWLockShared, inline. */
-INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
+NTSYSAPI inline VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
 {
     if (INTERLOCK_SRWLOCK_WATCHED) {
         RtlpWatchSRWLock(SRWLock, RtlpSRWLockReleaseShared);
@@ -123,6 +127,10 @@ INTERLOCK_SRWLOCK_API(NTSYSAPI) VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLo
         RtlpReleaseSRWLockSharedContended(SRWLock);
     }
 }
+
+#if INTERLOCK_SRWLOCK_WATCHED
+#pragma pop_macro("NTSYSAPI")
+#endif
 
 /* Run-once. */
 

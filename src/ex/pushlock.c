@@ -680,7 +680,7 @@ VOID ExpNotePushLock(PEX_PUSH_LOCK PushLock)
     }
 }
 
-static DECLSPEC_NOINLINE VOID ExpAcquireVerified(PEX_PUSH_LOCK PushLock, ULONG Flags, BOOLEAN Exclusive, PVOID Site)
+static DECLSPEC_NOINLINE VOID ExpAcquireWatched(PEX_PUSH_LOCK PushLock, ULONG Flags, BOOLEAN Exclusive, PVOID Site)
 {
     KI_ORDER_MODE Mode = Exclusive ? KiOrderExclusive : KiOrderShared;
     ExpCheckAcquire(PushLock, ExpPublicFlags(Flags));
@@ -697,7 +697,7 @@ static DECLSPEC_NOINLINE VOID ExpAcquireVerified(PEX_PUSH_LOCK PushLock, ULONG F
     }
 }
 
-static DECLSPEC_NOINLINE BOOLEAN ExpTryVerified(PEX_PUSH_LOCK PushLock, ULONG Flags, BOOLEAN Exclusive, PVOID Site)
+static DECLSPEC_NOINLINE BOOLEAN ExpTryWatched(PEX_PUSH_LOCK PushLock, ULONG Flags, BOOLEAN Exclusive, PVOID Site)
 {
     ExpCheckAcquire(PushLock, ExpPublicFlags(Flags));
     BOOLEAN Acquired = Exclusive ? ExpTryAcquirePushLockExclusive(PushLock) : ExpTryAcquirePushLockShared(PushLock);
@@ -723,7 +723,7 @@ DECLSPEC_NOINLINE VOID ExpWatchRelease(PEX_PUSH_LOCK Word, ULONG Flags)
 VOID ExfAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpAcquireVerified(PushLock, Flags, TRUE, __builtin_return_address(0));
+        ExpAcquireWatched(PushLock, Flags, TRUE, __builtin_return_address(0));
         return;
     }
     ExpAcquirePushLockExclusive(PushLock, ExpMethodsFor(Flags));
@@ -732,7 +732,7 @@ VOID ExfAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 VOID ExfAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpAcquireVerified(PushLock, Flags, FALSE, __builtin_return_address(0));
+        ExpAcquireWatched(PushLock, Flags, FALSE, __builtin_return_address(0));
         return;
     }
     ExpAcquirePushLockShared(PushLock, ExpMethodsFor(Flags));
@@ -741,14 +741,14 @@ VOID ExfAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 BOOLEAN ExfTryAcquirePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     return __builtin_expect(KiVerifierEnabled, FALSE)
-               ? ExpTryVerified(PushLock, Flags, TRUE, __builtin_return_address(0))
+               ? ExpTryWatched(PushLock, Flags, TRUE, __builtin_return_address(0))
                : ExpTryAcquirePushLockExclusive(PushLock);
 }
 
 BOOLEAN ExfTryAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     return __builtin_expect(KiVerifierEnabled, FALSE)
-               ? ExpTryVerified(PushLock, Flags, FALSE, __builtin_return_address(0))
+               ? ExpTryWatched(PushLock, Flags, FALSE, __builtin_return_address(0))
                : ExpTryAcquirePushLockShared(PushLock);
 }
 

@@ -632,8 +632,8 @@ KI_ORDER_MODE ExpOrderModeOf(EXP_ACCESS Access)
                                                 : KiOrderShared;
 }
 
-static DECLSPEC_NOINLINE __attribute__((cold)) BOOLEAN ExpAcquireVerified(PERESOURCE Resource, EXP_ACCESS Access,
-                                                                         BOOLEAN Wait, PVOID Site)
+static DECLSPEC_NOINLINE BOOLEAN ExpAcquireVerifiedResource(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait,
+                                                            PVOID Site)
 {
     PKTHREAD Thread = KiCurrentThread();
     ExpVerifyResource(Resource, EXP_ACQUIRED_WITH_APCS, APC_LEVEL);
@@ -651,7 +651,7 @@ static DECLSPEC_NOINLINE __attribute__((cold)) BOOLEAN ExpAcquireVerified(PERESO
 FORCEINLINE BOOLEAN ExpAcquireChecked(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        return ExpAcquireVerified(Resource, Access, Wait, __builtin_return_address(0));
+        return ExpAcquireVerifiedResource(Resource, Access, Wait, __builtin_return_address(0));
     }
     ExpCheckAnyResource(Resource);
     return ExpAcquireResource(Resource, Access, Wait);
@@ -707,7 +707,7 @@ PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource)
 /* Releasing. */
 
 /* What an owner pointer has is in the lock order of no thread. */
-static DECLSPEC_NOINLINE VOID ExpVerifyRelease(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
+static DECLSPEC_NOINLINE VOID ExpVerifyResourceRelease(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
 {
     ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL);
     if (!(OwnerThread & EXP_OWNER_POINTER)) {
@@ -718,7 +718,7 @@ static DECLSPEC_NOINLINE VOID ExpVerifyRelease(PERESOURCE Resource, ERESOURCE_TH
 FORCEINLINE VOID ExpReleaseFor(PERESOURCE Resource, PKTHREAD Thread, ERESOURCE_THREAD OwnerThread)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        ExpVerifyRelease(Resource, OwnerThread);
+        ExpVerifyResourceRelease(Resource, OwnerThread);
     }
     ExpCheckAnyResource(Resource);
     ExpLockResource(Resource, Thread);

@@ -42,6 +42,8 @@ typedef struct _KI_ORDER_EDGE {
     PVOID Held;                  /* the two locks by which it was first seen, */
     PVOID Site;                  /* where the first of them was acquired, */
     PVOID Acquired;
+    UCHAR HeldKind;
+    UCHAR AcquiredKind;
     KI_ORDER_STACK Stack;        /* and the second */
 } KI_ORDER_EDGE, *PKI_ORDER_EDGE;
 
@@ -78,7 +80,7 @@ typedef struct _KI_ORDER_LOCK {
     PKI_ORDER_NODE Class;        /* NULL: not watched */
     PKI_ORDER_NODE Own;          /* NULL: no lock of its class was acquired beside it */
     ULONG Holders;
-    UCHAR Kind;
+    UCHAR Kind;                  /* KiOrderKinds: it has a named class, and was not acquired yet */
 } KI_ORDER_LOCK, *PKI_ORDER_LOCK;
 
 typedef struct _KI_ORDER_ENTRY {
@@ -118,6 +120,7 @@ static PKI_ORDER_HELD KiFreeOrderHeld;
 static PKI_ORDER_HELD KiAllOrderHeld;
 static KI_ORDER_NAME *KiOrderNames;
 static ULONG KiOrderSearch;
+static BOOLEAN KiOrderWatchesWaits; /* every thread has KI_WAIT_NEXT_VERIFIED */
 
 #define KI_ORDER_KIND_NAME(Kind, Name, Flags) [Kind] = Name,
 #define KI_ORDER_KIND_FLAGS(Kind, Name, Flags) [Kind] = Flags,
@@ -126,6 +129,7 @@ static const UCHAR KiOrderKindFlags[KiOrderKinds] = {KI_ORDER_KIND_LIST(KI_ORDER
 
 VOID KiOrderReadSettings(VOID)
 {
+    KiOrderWatchesWaits = KiVerifierEnabled;
     KiOrderAction = KiReadSetting("INTERLOCK_LOCK_ORDER", KiOrderOff, KiOrderStops, KiOrderStops);
 }
 
@@ -356,6 +360,9 @@ static KIRQL KiEnterOrderWith(PKTHREAD Thread, PVOID Address, KI_ORDER_KIND Kind
 {
     KIRQL Irql = KiEnterOrder(Thread);
     *Lock = KiFindOrderLock(Address);
+    if (*Lock != NULL && (*Lock)->Kind == KiOrderKinds) {
+        (*Lock)->Kind = (UCHAR)Kind;
+    }
     if (*Lock == NULL || (*Lock)->Kind != Kind) {
         KiLeaveOrder(Thread, Irql);
         BOOLEAN Lasting = KiIsLastingLock(Address, Kind);
@@ -394,11 +401,25 @@ static VOID KiPutInOrderClass(PKTHREAD Thread, const KI_ORDER_KEY *Key)
     KiLeaveOrder(Thread, Irql);
 }
 
+/* The verifier was turned on while threads run. One that is about to change its WaitNext may lose the bit: then its waits
+   count as those with a timeout. */
+static VOID KiWatchWaits(VOID)
+{
+    PKTHREAD Thread;
+    for (ULONG Number = 0; (Thread = KiThreadFromNumber(Number)) != NULL; Number++) {
+        __atomic_fetch_or(&Thread->WaitNext, KI_WAIT_NEXT_VERIFIED, __ATOMIC_RELAXED);
+    }
+    KiOrderWatchesWaits = TRUE;
+}
+
 DECLSPEC_NOINLINE VOID KiOrderInitialize(PVOID Lock, KI_ORDER_KIND Kind)
 {
     KI_ORDER_KEY Key = {.Kind = (UCHAR)Kind, .Lock = Lock};
     if (KiOrderAction == KiOrderOff || !KiSystemIsUsable) {
         return;
+    }
+    if (!KiOrderWatchesWaits) {
+        KiWatchWaits();
     }
     Key.SiteCount = HalCaptureStack(1, Key.Site, KI_ORDER_SITE);
     KiPutInOrderClass(KiCurrentThread(), &Key);
@@ -475,7 +496,7 @@ VOID KdSetLockClass(PVOID Lock, PCSTR ClassName, ULONG Level)
     KIRQL Irql = KiEnterOrder(Thread);
     PKI_ORDER_LOCK Known = KiFindOrderLock(Lock);
     KI_ORDER_KEY Key = {
-        .Name = KiInternName(ClassName), .Level = Level, .Kind = Known != NULL ? Known->Kind : 0, .Lock = Lock};
+        .Name = KiInternName(ClassName), .Level = Level, .Kind = Known != NULL ? Known->Kind : KiOrderKinds, .Lock = Lock};
     KiLeaveOrder(Thread, Irql);
     if (Key.Name != NULL) {
         KiPutInOrderClass(Thread, &Key);
@@ -517,7 +538,6 @@ typedef struct _KI_ORDER_REPORT {
     ULONG EdgeCount;
     ULONG Length;            /* of the cycle, with the new edge */
     KI_ORDER_EDGE Edge[KI_ORDER_CYCLE];
-    UCHAR EdgeKind[KI_ORDER_CYCLE][2];
     PCSTR EdgeName[KI_ORDER_CYCLE][2];
     KI_ORDER_STACK Stack[2]; /* by level: where it was held low, and acquired high */
     KI_ORDER_STACK Now;
@@ -602,8 +622,8 @@ static VOID KiPrintOrderReport(const KI_ORDER_REPORT *Report)
     KiPrintOrderStack(&Report->Now);
     for (ULONG Index = 0; Index < Report->EdgeCount; Index++) {
         const KI_ORDER_EDGE *Edge = &Report->Edge[Index];
-        KiDescribeLock(Edge->Acquired, Report->EdgeKind[Index][1], Report->EdgeName[Index][1], Second);
-        KiDescribeLock(Edge->Held, Report->EdgeKind[Index][0], Report->EdgeName[Index][0], First);
+        KiDescribeLock(Edge->Acquired, Edge->AcquiredKind, Report->EdgeName[Index][1], Second);
+        KiDescribeLock(Edge->Held, Edge->HeldKind, Report->EdgeName[Index][0], First);
         HalPrint("  Before, by thread %u: %s was acquired under %s:\n", Edge->Stack.ThreadId, Second, First);
         KiPrintSite("the outer one was acquired by", Edge->Site);
         KiPrintOrderStack(&Edge->Stack);
@@ -698,8 +718,6 @@ static VOID KiFillCycle(PKI_ORDER_REPORT Report, PKI_ORDER_NODE From, ULONG Way)
         if (Report->EdgeCount < KI_ORDER_CYCLE) {
             ULONG Index = Report->EdgeCount++;
             Report->Edge[Index] = *Edge;
-            Report->EdgeKind[Index][0] = Edge->From->Kind;
-            Report->EdgeKind[Index][1] = Edge->To->Kind;
             Report->EdgeName[Index][0] = Edge->From->Name;
             Report->EdgeName[Index][1] = Edge->To->Name;
         }
@@ -765,6 +783,8 @@ static VOID KiAddOrder(PKTHREAD Thread, const KI_ORDER_ENTRY *Held, PKI_ORDER_LO
         Edge->Held = Held->Lock->Address;
         Edge->Site = Held->Site;
         Edge->Acquired = Lock->Address;
+        Edge->HeldKind = Held->Lock->Kind;
+        Edge->AcquiredKind = Lock->Kind;
         KiCaptureOrderStack(Thread, &Edge->Stack);
         Edge->Next = From->Edges;
         From->Edges = Edge;

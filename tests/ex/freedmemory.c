@@ -27,7 +27,7 @@ typedef struct block {
 } block;
 
 static KTIMER outer_timer;
-static volatile int waiting, leave;
+static volatile int waiting;
 
 static VOID no_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
 {

@@ -530,6 +530,28 @@ static void test_levels(void **state)
     expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, child_before_parent, NULL);
 }
 
+/* A lock that no call has initialized has a name too. */
+static RTL_SRWLOCK inner_lock = RTL_SRWLOCK_INIT, outer_lock = RTL_SRWLOCK_INIT;
+
+static void inner_before_outer(void *unused)
+{
+    (void)unused;
+    RtlAcquireSRWLockExclusive(&inner_lock);
+    RtlAcquireSRWLockExclusive(&outer_lock);
+}
+
+static void test_names_of_static_locks(void **state)
+{
+    (void)state;
+    KdSetLockClass(&outer_lock, "page", 1);
+    KdSetLockClass(&inner_lock, "page", 2);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, inner_before_outer, NULL);
+    RtlAcquireSRWLockExclusive(&outer_lock);
+    RtlAcquireSRWLockExclusive(&inner_lock);
+    RtlReleaseSRWLockExclusive(&inner_lock);
+    RtlReleaseSRWLockExclusive(&outer_lock);
+}
+
 /* 6. */
 static KSPIN_LOCK mine, of_dpc;
 static KEVENT ran;
@@ -828,6 +850,7 @@ int main(void)
         LOCK_TEST(test_philosophers),
         LOCK_TEST(test_classes),
         LOCK_TEST(test_levels),
+        LOCK_TEST(test_names_of_static_locks),
         LOCK_TEST(test_interrupted_owner),
         LOCK_TEST(test_level_of_dpc),
         LOCK_TEST(test_level_of_interrupt),

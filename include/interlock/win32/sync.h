@@ -194,48 +194,58 @@ typedef RTL_SRWLOCK SRWLOCK, *PSRWLOCK;
 
 #define SRWLOCK_INIT RTL_SRWLOCK_INIT
 
+#if INTERLOCK_SRWLOCK_WATCHED
+#pragma push_macro("WINBASEAPI")
+#undef WINBASEAPI
+#define WINBASEAPI static __attribute__((always_inline))
+#endif
+
 /* Initializes a free lock. Since Vista. */
-INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID InitializeSRWLock(PSRWLOCK SRWLock)
+WINBASEAPI inline VOID InitializeSRWLock(PSRWLOCK SRWLock)
 {
     RtlpInitializeSRWLock(SRWLock);
 }
 
 /* Blocks until the lock is acquired exclusively. Not recursive. Since Vista. */
-INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID AcquireSRWLockExclusive(PSRWLOCK SRWLock)
+WINBASEAPI inline VOID AcquireSRWLockExclusive(PSRWLOCK SRWLock)
 {
     RtlpAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Blocks until the lock is acquired shared, behind waiting exclusive acquires. Since Vista. */
-INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID AcquireSRWLockShared(PSRWLOCK SRWLock)
+WINBASEAPI inline VOID AcquireSRWLockShared(PSRWLOCK SRWLock)
 {
     RtlpAcquireSRWLockShared(SRWLock);
 }
 
 /* Acquires the lock exclusively if it is free. Returns TRUE if it did. Since 7. */
-INTERLOCK_SRWLOCK_API(WINBASEAPI) BOOLEAN TryAcquireSRWLockExclusive(PSRWLOCK SRWLock)
+WINBASEAPI inline BOOLEAN TryAcquireSRWLockExclusive(PSRWLOCK SRWLock)
 {
     return RtlpTryAcquireSRWLockExclusive(SRWLock);
 }
 
 /* Acquires the lock shared if that is possible at once. Returns TRUE if it did. Since 7. */
-INTERLOCK_SRWLOCK_API(WINBASEAPI) BOOLEAN TryAcquireSRWLockShared(PSRWLOCK SRWLock)
+WINBASEAPI inline BOOLEAN TryAcquireSRWLockShared(PSRWLOCK SRWLock)
 {
     return RtlpTryAcquireSRWLockShared(SRWLock);
 }
 
 /* Releases an exclusive acquire. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Since Vista. */
-INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID ReleaseSRWLockExclusive(PSRWLOCK SRWLock)
+WINBASEAPI inline VOID ReleaseSRWLockExclusive(PSRWLOCK SRWLock)
 {
     RtlpReleaseSRWLockExclusive(SRWLock);
 }
 
 /* Releases a shared acquire. Raises STATUS_RESOURCE_NOT_OWNED if the lock is not held. Differs: as
    RtlReleaseSRWLockShared. Since Vista. */
-INTERLOCK_SRWLOCK_API(WINBASEAPI) VOID ReleaseSRWLockShared(PSRWLOCK SRWLock)
+WINBASEAPI inline VOID ReleaseSRWLockShared(PSRWLOCK SRWLock)
 {
     RtlpReleaseSRWLockShared(SRWLock);
 }
+
+#if INTERLOCK_SRWLOCK_WATCHED
+#pragma pop_macro("WINBASEAPI")
+#endif
 
 /* Condition variables. rtl.h explains them. */
 
