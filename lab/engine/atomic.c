@@ -378,8 +378,16 @@ static void replace(lab_thread *t, lab_cell *c, uintptr_t address, size_t size, 
         empty_buffer(t);
 }
 
-/* An access that reads: which version, if versions are kept, and its value. */
-static u128 look(lab_thread *t, uint32_t number, lab_c11_request request, int32_t *version)
+static u128 look_c11(lab_thread *t, uint32_t number, const lab_c11_request *request, int32_t *version)
+{
+    const lab_cell *c = lab_cell_of(number);
+
+    *version = lab_c11_choose(t, number, request);
+    return lab_c11_value(c, *version, request->address, request->size);
+}
+
+/* The announced read-modify-write, or compare-exchange: the value that it finds, and under c11 in which version. */
+static inline u128 look(lab_thread *t, uint32_t number, bool compares, int failure, int32_t *version)
 {
     lab_cell *c = lab_cell_of(number);
 
@@ -387,9 +395,10 @@ static u128 look(lab_thread *t, uint32_t number, lab_c11_request request, int32_
     if (keeps_versions(c))
         ensure_history(c);
     if (!is_c11(c))
-        return lab_value_read(request.address, request.size);
-    *version = lab_c11_choose(t, number, &request);
-    return lab_c11_value(c, *version, request.address, request.size);
+        return lab_value_read(t->op.address, t->op.size);
+    lab_c11_request request = {.access = C11_MODIFY, .order = t->op.order, .compares = compares, .failure = failure,
+                               .expected = t->operand, .address = t->op.address, .size = t->op.size};
+    return look_c11(t, number, &request, version);
 }
 
 u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 operand, int order, uintptr_t pc)
@@ -408,8 +417,7 @@ u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 oper
     t->rmw = (uint8_t)kind;
     lab_sched_point(t);
     lab_race_access(address, size, true, true, pc);
-    lab_c11_request request = {.access = C11_MODIFY, .order = order, .address = address, .size = size};
-    u128 old = look(t, number, request, &version);
+    u128 old = look(t, number, false, 0, &version);
     lab_step_make(t, t->op.accesses, t->op.access);
     lab_cell *c = lab_cell_of(number);
     u128 value = lab_value_combine(kind, old, operand, size);
@@ -437,9 +445,7 @@ static bool compare_exchange(uintptr_t address, size_t size, u128 *expected, u12
     t->operand = *expected;
     t->desired = desired;
     lab_sched_point(t);
-    lab_c11_request request = {.access = C11_MODIFY, .order = order, .compares = true, .failure = failure,
-                               .expected = *expected, .address = address, .size = size};
-    u128 old = look(t, number, request, &version);
+    u128 old = look(t, number, true, failure, &version);
     bool success = old == *expected;
     if (success && weak && lab->run.weak_failures != 0 && lab_explore_choose(2) == 1) {
         lab->run.weak_failures--;
@@ -544,6 +550,8 @@ void lab_atomic_observe(lab_thread *t, uint32_t number)
 /* Every thread executes a full barrier. */
 void lab_atomic_barrier_all(void)
 {
+    if (!lab_sched_active())
+        return;
     if (lab->options.model == MODEL_C11)
         lab_c11_barrier_all();
     else if (lab->options.model == MODEL_TSO)

@@ -615,6 +615,11 @@ static inline void lab_memory_check(uintptr_t address, lab_granule *shadow, uint
 
 const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size);
 
+/* reuse.c */
+char *lab_reuse_choose(size_t size, size_t alignment); /* a freed block, or NULL: a new one */
+void lab_reuse_begin_free(uintptr_t pc);
+void lab_reuse_end_free(char *address);
+
 /* signals.c */
 void lab_signals_install(void);
 

@@ -27,7 +27,8 @@ static const char usage[] =
     "usage: %s [options] [scenario...]\n"
     "  --list                 lists the scenarios of this program\n"
     "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
-    "  --model M              memory model: sc (default), tso (x86), c11 (all that the memory orders allow)\n"
+    "  --model M              memory model: sc (default), tso (x86), c11 (RC11: all that the memory orders\n"
+    "                         allow, except load buffering)\n"
     "  --schedules N          the limit per scenario (default 1000000)\n"
     "  --seconds S            the time per scenario (default 10, or its share of --minutes)\n"
     "  --minutes M            the time for all scenarios: each gets its share of what is left\n"
@@ -64,7 +65,7 @@ const char *const lab_model_names[MODELS] = {"sc", "tso", "c11"};
 void lab_set_model(const char *name)
 {
     for (int i = 0; i < MODELS; i++) {
-        if (strcmp(name, lab_model_names[i]) == 0) {
+        if (strcmp(name, lab_model_names[i]) == 0 || (i == MODEL_C11 && strcmp(name, "rc11") == 0)) {
             lab->options.model = (lab_model)i;
             lab->options.weak = i != MODEL_SC;
             return;
@@ -262,6 +263,7 @@ static const char *describe_extent(const LAB_SCENARIO *scenario, const lab_resul
 static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number)
 {
     uint32_t jobs = lab->options.jobs;
+    const char *model = scenario->Model != NULL ? scenario->Model : lab_model_names[lab->options.model];
 
     lab->options.verbose = scenario->Expect == NULL && !lab->options.brief;
     lab->options.to_stderr = tap;
@@ -291,11 +293,11 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
     if (tap)
         printf("%s %u - %s: %s\n", good ? "ok" : "not ok", number, scenario->Name, text);
     else
-        printf("  %s%s, %lu pruned, %lu cut off, %.1f steps each, %.2f s, %.0f schedules/s, model %s\n",
+        printf("  %s%s, %lu pruned, %lu cut off, %.1f steps each, %.2f s, %.0f schedules/s, model %s%s\n",
                good && scenario->Expect != NULL ? "as expected: " : "", text, r.pruned, r.truncated,
                (double)r.steps / (double)(r.schedules + r.pruned + 1e-9), r.seconds,
                (double)(r.schedules + r.pruned) / (r.seconds + 1e-9),
-               scenario->Model != NULL ? scenario->Model : lab_model_names[lab->options.model]);
+               model, strcmp(model, lab_model_names[MODEL_C11]) == 0 ? " (no load buffering)" : "");
     fflush(stdout);
     return good;
 }

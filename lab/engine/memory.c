@@ -272,11 +272,7 @@ uint64_t lab_memory_hash(void)
     return lab_memory_hash_bytes(hash + heap, lab->start.heap_top, heap);
 }
 
-/*
- * The heap. A block that is freed stays poisoned for the rest of the schedule, unless blocks may be used again: then
- * which block of the same size an allocation gets is a choice, one of which is a new block. The end of one life of a
- * block happens before its next one.
- */
+/* The heap. A block that is freed stays poisoned for the rest of the schedule, unless it is used again (reuse.c). */
 
 static void set_poison(char *from, size_t size, lab_poison value)
 {
@@ -296,70 +292,27 @@ static void set_poison(char *from, size_t size, lab_poison value)
     }
 }
 
-/* Which blocks are free is the state of the heap. */
-static void step_on_heap(lab_thread *t, uintptr_t pc)
-{
-    lab_step_announce(t, OP_LOCAL, 0, pc);
-    lab_step_access(t, lab_cell_pseudo(PSEUDO_HEAP), true);
-    lab_sched_point(t);
-}
-
-static bool fits(const lab_freed *f, size_t size, size_t alignment)
-{
-    const block *header = (const block *)f->address - 1;
-    return (header->size + 7) / 8 == (size + 7) / 8 && (uintptr_t)f->address % alignment == 0;
-}
-
-/* NULL: a new block. */
+/* A block that was freed before, or NULL. */
 static void *allocate_again(size_t size, size_t alignment)
 {
-    lab_thread *t = lab->current;
-    uint32_t candidates[MAX_FREED], count = 0;
+    char *address = lab_reuse_choose(size, alignment);
 
-    if (lab->start.reuses != 0)
-        step_on_heap(t, t->op.pc);
-    for (uint32_t i = 0; i < lab->run.freed; i++)
-        if (fits(&lab->freed[i], size, alignment))
-            candidates[count++] = i;
-    uint32_t choice = 0;
-    if (count != 0 && lab->run.reuses == 0)
-        lab_explore_cut(CUT_REUSE);
-    else if (count != 0)
-        choice = lab_explore_choose(1 + count);
-    if (lab->start.reuses != 0)
-        lab_step_make(t, 1, t->op.access);
-    if (choice == 0)
+    if (address == NULL)
         return NULL;
-    lab_freed taken = lab->freed[candidates[choice - 1]];
-    block *header = (block *)taken.address - 1;
-    lab->freed[candidates[choice - 1]] = lab->freed[--lab->run.freed];
-    lab->run.reuses -= lab->run.reuses != UNLIMITED;
-    lab_clock_join(&t->sync, &taken.clock);
+    block *header = (block *)address - 1;
     header->freed = 0;
     header->size = size;
     header->number = lab->run.allocations++;
-    set_poison(taken.address, (size + 7) & ~7ul, POISON_NONE);
-    memset(taken.address, 0, size);
-    lab_atomic_plain_write((uintptr_t)taken.address, size);
-    return taken.address;
-}
-
-static void remember_freed(char *address)
-{
-    lab_thread *t = lab->current;
-
-    if (lab->run.freed == MAX_FREED) {
-        lab_explore_cut(CUT_REUSE);
-        return;
-    }
-    lab->freed[lab->run.freed++] = (lab_freed){address, t->sync};
-    t->sync.at[t->number]++;
+    set_poison(address, (size + 7) & ~7ul, POISON_NONE);
+    memset(address, 0, size);
+    lab_atomic_plain_write((uintptr_t)address, size);
+    return address;
 }
 
 void *lab_memory_allocate(size_t size, size_t alignment)
 {
     lab_memory_initialize();
-    void *again = lab_sched_active() ? allocate_again(size, alignment < 16 ? 16 : alignment) : NULL;
+    void *again = allocate_again(size, alignment < 16 ? 16 : alignment);
     if (again != NULL)
         return again;
     alignment = alignment < 16 ? 16 : alignment;
@@ -392,18 +345,14 @@ bool lab_memory_free(void *address, uintptr_t pc)
     if ((char *)address < lab->heap || (char *)address >= lab->run.heap_top || header->magic != HEADER_MAGIC ||
         header->freed != 0)
         return false;
-    if (lab_sched_active() && lab->start.reuses != 0) {
-        step_on_heap(lab->current, pc);
-        lab_step_make(lab->current, 1, lab->current->op.access);
-        if (header->freed != 0)
-            return false;
-    }
+    lab_reuse_begin_free(pc);
+    if (header->freed != 0) /* by another thread, before this step */
+        return false;
     if (lab_sched_active()) /* like a write to all of it: a thread that still uses it races */
         lab_race_access((uintptr_t)address, header->size, true, false, pc);
     header->freed = 1;
     set_poison(address, (header->size + 7) & ~7ul, POISON_FREED);
-    if (lab_sched_active())
-        remember_freed(address);
+    lab_reuse_end_free(address);
     return true;
 }
 

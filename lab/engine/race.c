@@ -19,14 +19,14 @@ static void lab_report_race(const lab_slot *earlier, uintptr_t address, bool wri
                    'a' + lab->current->number, here, address);
 }
 
-static bool races(const lab_slot *old, const lab_slot *new, bool ordered)
+static inline bool races(const lab_slot *old, const lab_slot *new, bool ordered)
 {
     return !ordered && (old->mask & new->mask) && ((old->flags | new->flags) & SLOT_WRITE) &&
            !(old->flags & new->flags & SLOT_ATOMIC);
 }
 
 /* What races with the old one races with the new one. */
-static bool is_replaced(const lab_slot *old, const lab_slot *new, bool ordered)
+static inline bool is_replaced(const lab_slot *old, const lab_slot *new, bool ordered)
 {
     bool own = old->thread == new->thread;
 
@@ -106,8 +106,10 @@ static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mas
         }
         g->slots[kept++] = *old;
     }
-    if (g->aside != 0)
-        look_aside(&lab->aside[g->aside - 1], &new, address, pc);
+    if (g->aside != 0) {
+        lab_slot copy = new; /* keeps `new` in registers */
+        look_aside(&lab->aside[g->aside - 1], &copy, address, pc);
+    }
     if (!covered) {
         if (kept == SLOTS) {
             put_aside(g);

@@ -266,6 +266,24 @@ void lab_atomic_fence(int order, uintptr_t pc)
         machine_pass(LOCKED_CYCLES);
 }
 
+/* Memory is not used again. */
+char *lab_reuse_choose(size_t size, size_t alignment)
+{
+    (void)size;
+    (void)alignment;
+    return NULL;
+}
+
+void lab_reuse_begin_free(uintptr_t pc)
+{
+    (void)pc;
+}
+
+void lab_reuse_end_free(char *address)
+{
+    (void)address;
+}
+
 void lab_atomic_plain_write(uintptr_t address, size_t size)
 {
     (void)address;

@@ -204,7 +204,7 @@ static void suspend_myself(void)
 static void resume_stopped(void)
 {
     PKTHREAD thread = find_target();
-    while (!is_stopped(thread))
+    while (!is_stopped(thread) || !__atomic_load_n(&held, __ATOMIC_RELAXED)) /* its state orders nothing */
         ;
     resume(thread);
 }

@@ -140,6 +140,9 @@ static void alerter(void)
         KeAlertThread(thread, KernelMode);
 }
 LAB_SCENARIO(wo_alert, .Setup = one_event, .Threads = {setter, alertable_waiter, alerter}, .Finish = consumed_once);
+/* The thread that alerts reads the number of the wait that it has seen in the register. */
+LAB_SCENARIO(wo_alert_c11, .Setup = one_event, .Threads = {setter, alertable_waiter, alerter}, .Finish = consumed_once,
+             .Model = "c11");
 
 /* Mutants: one owner at a time; a mutant whose owner ends is reported as abandoned exactly once. */
 static void one_mutant(void)

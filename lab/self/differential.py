@@ -27,7 +27,7 @@ def outcomes(program, seed, *options):
     for name, verdict in re.findall(r"^random_(\d+):\s+(.*)$", text, re.M):
         number = seed + int(name)
         schedules[number] = int(re.search(r"(\d+) schedules", verdict).group(1))
-        if re.match(r"exhaustive(,| up to 200)", verdict):
+        if re.match(r"exhaustive( up to 200 preemptions)?( with at most \d timeouts)?, ", verdict):
             complete.add(number)
     return found, complete, schedules
 

@@ -148,7 +148,8 @@ static BOOLEAN KiServeRequests(PKTHREAD Thread)
 
 VOID KiStartWantedThreads(PKTHREAD Thread)
 {
-    if (KiServeRequests(Thread) && __atomic_exchange_n(&KiRefusals, 1, __ATOMIC_RELAXED) == 0) {
+    /* release: what was refused comes before; KiRetryRefusedThreads, if it takes this, finds it */
+    if (KiServeRequests(Thread) && __atomic_exchange_n(&KiRefusals, 1, __ATOMIC_RELEASE) == 0) {
         KiWakeClock();
     }
 }
@@ -159,7 +160,8 @@ BOOLEAN KiRetryRefusedThreads(PKTHREAD Thread)
     if (__atomic_load_n(&KiRefusals, __ATOMIC_RELAXED) == 0) {
         return FALSE;
     }
-    __atomic_store_n(&KiRefusals, 0, __ATOMIC_RELAXED);
+    /* acquire, and an exchange: of two threads at KiRefusals, the second sees what the first has done */
+    __atomic_exchange_n(&KiRefusals, 0, __ATOMIC_ACQUIRE);
     if (!KiServeRequests(Thread)) {
         return FALSE;
     }

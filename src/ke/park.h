@@ -206,7 +206,7 @@ FORCEINLINE BOOLEAN KiParkOnWord(PKTHREAD Thread, KI_PARK_USE Use, volatile ULON
         KiBeginPatience(&Patience, Thread, Use);
     }
     for (;;) {
-        /* acquire, both: pair with the release by which the waker changes the word */
+        /* acquire: pairs with the release by which the waker changes the word */
         ULONG Value = __atomic_load_n(Word, __ATOMIC_ACQUIRE);
         if (IsDone(Value, Context)) {
             return TRUE;
@@ -214,8 +214,9 @@ FORCEINLINE BOOLEAN KiParkOnWord(PKTHREAD Thread, KI_PARK_USE Use, volatile ULON
         if (KiParkPolicy[Use].SpinCycles != 0 && KiStayAwake(&Patience, Thread, Use)) {
             continue;
         }
+        /* seq_cst: before Deadline looks at what KiReconsiderDeadline's callers have changed */
         if ((Value & Mark) != Mark &&
-            !__atomic_compare_exchange_n(Word, &Value, Value | Mark, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            !__atomic_compare_exchange_n(Word, &Value, Value | Mark, FALSE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
             continue;
         }
         if (!HalDispatch.Wait(Word, Value | Mark, Deadline != NULL ? Deadline(Context) : &NoDeadline)) {

@@ -160,7 +160,11 @@ static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
 /* Rule 4 of outside.h. */
 static KI_OUTSIDE_CLAIM KiClaimInterrupted(PKTHREAD Thread, ULONG Register)
 {
-    /* acquire: the register is read again after the number */
+    /* acquire, both: the number is not older than the register that shows the wait, and the register is read again
+       after the number */
+    if (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_ACQUIRE) != Register) {
+        return KiOutsideOtherWait;
+    }
     ULONG64 Number = __atomic_load_n(&Thread->OutsideNumber, __ATOMIC_ACQUIRE);
     return KiReadRegister(Thread) == Register ? KiOutsideOperations->Claim(Thread, Number) : KiOutsideOtherWait;
 }

@@ -104,8 +104,9 @@ VOID KiReconsiderDeadline(PKTHREAD Thread)
 {
     C_ASSERT((KI_SLEEPING & KI_WOKEN) == KI_AWAKE);
     /* release: pairs with the acquire in KiParkOnWord; KiNextWake then sees what the caller has changed: the register, as
-       KiFinishResume left it, or KiClockMissing */
-    if (__atomic_fetch_and(&Thread->WakeWord, KI_WOKEN, __ATOMIC_RELEASE) == KI_SLEEPING) {
+       KiFinishResume left it, or KiClockMissing. seq_cst: KiBeginWait may have overwritten the word since, which the
+       release does not survive; then KiParkOnWord's mark comes after this, and KiIsClockMissing after the change. */
+    if (__atomic_fetch_and(&Thread->WakeWord, KI_WOKEN, __ATOMIC_SEQ_CST) == KI_SLEEPING) {
         HalDispatch.Wake(&Thread->WakeWord, 1);
     }
 }

@@ -518,7 +518,7 @@ static VOID KiRunClock(PVOID Context)
     ULONG64 Next[2];
 
     UNREFERENCED_PARAMETER(Context);
-    Thread->IsIdleThread = TRUE;
+    __atomic_store_n(&Thread->IsIdleThread, TRUE, __ATOMIC_RELAXED);
     for (;;) {
         /* acq_rel: see 4 above */
         __atomic_exchange_n(&KiClockWake, 0, __ATOMIC_ACQ_REL);
@@ -554,8 +554,8 @@ static BOOLEAN KiServeClock(PVOID Context, BOOLEAN HasThread)
     ULONG64 Next[2];
     if (!HasThread) {
         KiExpireTimers(KiCurrentThread(), Next);
-        /* acq_rel: comes before the words that KiReconsiderDeadline writes, by which the sleepers see it */
-        if (__atomic_exchange_n(&KiClockMissing, 1, __ATOMIC_ACQ_REL) == 0) {
+        /* seq_cst: comes before the words that KiReconsiderDeadline writes, by which the sleepers see it */
+        if (__atomic_exchange_n(&KiClockMissing, 1, __ATOMIC_SEQ_CST) == 0) {
             /* acquire: as in KiThreadFromNumber; a thread adopted later reads KiClockMissing when it first sleeps */
             ULONG Count = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
             for (ULONG Number = 0; Number < Count; Number += 1) {

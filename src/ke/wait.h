@@ -283,8 +283,9 @@ VOID KiPollClock(VOID); /* by threads that wait, outside of their wait */
 
 FORCEINLINE BOOLEAN KiIsClockMissing(VOID)
 {
-    /* relaxed: the thread that sets it wakes the sleepers (KiReconsiderDeadline) */
-    return __atomic_load_n(&KiClockMissing, __ATOMIC_RELAXED) != 0;
+    /* seq_cst, like the mark in KiParkOnWord before it: a thread that reads the old value is found asleep by the thread
+       that sets it (KiReconsiderDeadline) */
+    return __atomic_load_n(&KiClockMissing, __ATOMIC_SEQ_CST) != 0;
 }
 
 /*
