@@ -126,12 +126,21 @@ static bool describe_element(Dwarf_Die *type, Dwarf_Word offset, char *text, siz
     return describe_inside(&element, offset % bytes, text, size, depth + 1);
 }
 
+/* The first byte of a structure of the library stands for the object. */
+static bool is_object_of_library(Dwarf_Die *type, Dwarf_Word offset)
+{
+    const char *file = offset == 0 ? dwarf_decl_file(type) : NULL;
+    return file != NULL && strstr(file, "/interlock/") != NULL;
+}
+
 /* Parts inside of what has no parts are named by their offset. */
 static bool describe_inside(Dwarf_Die *type, Dwarf_Word offset, char *text, size_t size, int depth)
 {
     int tag = dwarf_tag(type);
     bool known = false;
 
+    if (is_object_of_library(type, offset))
+        return true;
     if (depth < DEEPEST && (tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type))
         known = (offset != 0 || depth != 0 || tag == DW_TAG_structure_type || tag == DW_TAG_class_type) &&
                 describe_member(type, offset, text, size, depth);
@@ -147,9 +156,6 @@ static void shorten(char *text)
 {
     static const char *const inner[] = {".__data", ".__size", ".__align", "._M_", ".__", ".Ptr", ".Value"};
 
-    char *whole = strstr(text, ".Header.Lock"); /* the first word of an object of the kernel */
-    if (whole != NULL && whole[strlen(".Header.Lock")] == '\0')
-        *whole = '\0';
     for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
         char *found = strstr(text, inner[i]);
         if (found != NULL)

@@ -53,9 +53,9 @@ static void add_compiler(words *list, bool cxx)
     add_compiler_command(list, cxx);
     if (!cxx)
         words_add(list, "-std=gnu11");
-    words_split(list,
-              "-O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-optimize-sibling-calls "
-              "--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 " INTERLOCK_USER_ARGS);
+    words_split(list, "-O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-optimize-sibling-calls " INTERLOCK_USER_ARGS);
+    if (strstr(list->word[0], "clang") == NULL)
+        words_split(list, "--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1");
     if (place_is_build())
         words_add(list, "-I" INTERLOCK_SOURCE_ROOT "/lab/include");
     words_format(list, "-isystem%s", place_include());
