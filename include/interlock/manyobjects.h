@@ -27,7 +27,7 @@ INTERLOCK_BEGIN
    WAIT_ABANDONED_0, with the index of the object in *lpIndex (0 after a wait for all); or WAIT_TIMEOUT,
    WAIT_IO_COMPLETION, WAIT_FAILED. lpIndex may be NULL. No or too many handles, or a duplicate object in a wait for all,
    are ERROR_INVALID_PARAMETER; a wait for all of more than 64 objects that are shared between processes is
-   ERROR_NOT_SUPPORTED. Differs: Windows has no such function. */
+   ERROR_NOT_SUPPORTED. Only in Interlock. */
 WINBASEAPI DWORD WINAPI WaitForManyObjects(DWORD nCount, const HANDLE *lpHandles, BOOL bWaitAll, DWORD dwMilliseconds,
                                            BOOL bAlertable, DWORD *lpIndex);
 
