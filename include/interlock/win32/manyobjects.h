@@ -1,5 +1,5 @@
 /*
- * manyobjects.h: a wait for more than 64 handles. Windows has no such function; WaitForMultipleObjects stays at 64.
+ * win32/manyobjects.h: a wait for more than 64 handles. Windows has no such function; WaitForMultipleObjects stays at 64.
  *
  * Any: consumes exactly one object, the one with the lowest index that is signaled. All: consumes all objects at one
  * instant, or none. Both are those of WaitForMultipleObjects, and so are timeouts, APCs and abandoned mutexes. Only the
@@ -13,8 +13,8 @@
  *
  * NtWaitForManyObjects (nt.h) and KeWaitForManyObjects (ke.h) are the same wait below this one.
  */
-#ifndef INTERLOCK_MANYOBJECTS_H
-#define INTERLOCK_MANYOBJECTS_H
+#ifndef INTERLOCK_WIN32_MANYOBJECTS_H
+#define INTERLOCK_WIN32_MANYOBJECTS_H
 
 #include <interlock/win32/base.h>
 
