@@ -76,7 +76,7 @@ deb:
 	@scripts/package
 
 install:
-	@scripts/ensure-deps build
+	@scripts/ensure-deps build debugger
 	@scripts/configure build/install --prefix='$(PREFIX)' -Dtests=disabled -Dbench=disabled
 	@meson install -C build/install
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi

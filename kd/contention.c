@@ -12,14 +12,17 @@
 
 static const char usage[] =
     "usage: interlock contention [--top N] [--json] [-o FILE] [--] COMMAND [ARGUMENTS]\n"
+    "       interlock contention [--top N] [--json] [-o FILE] [--seconds N] PID\n"
     "       interlock contention [--top N] [--json] [-o FILE] --read RECORDING\n"
     "  --top N      so many locks, those that were waited for longest (10)\n"
     "  -o FILE      where the report goes (standard error)\n"
+    "  --seconds N  how long a running process is recorded; otherwise until it ends or the command is interrupted\n"
     "  --read       a recording that a process has left which INTERLOCK_CONTENTION was set for\n";
 
 static const struct option known[] = {
     {"output", required_argument, NULL, 'o'}, {"top", required_argument, NULL, 't'},
-    {"json", no_argument, NULL, 'j'},         {"read", required_argument, NULL, 'r'},
+    {"json", no_argument, NULL, 'j'},         {"seconds", required_argument, NULL, 's'},
+    {"read", required_argument, NULL, 'r'},
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
@@ -113,7 +116,7 @@ static report make_report(kd_recording *recording)
     size_t count = 0;
 
     for (uint32_t i = 0; i < recording->file->Units; i++) {
-        if (entries[i].State == TraceEntryReady && entries[i].Frames <= TRACE_CONTENTION_FRAMES &&
+        if (entries[i].State == TraceEntryReady && (entries[i].Count != 0 || entries[i].Waiting > 0) && entries[i].Frames <= TRACE_CONTENTION_FRAMES &&
             entries[i].Kind < KiLockKinds) {
             found = kd_grow(found, count, sizeof(*found));
             found[count++] = &entries[i];

@@ -390,13 +390,22 @@ static void print_suspicion(const kd_snapshot *snapshot, const kd_suspicion *sus
     const kd_lock *lock = &snapshot->locks[suspicion->lock];
     char text[512];
 
-    printf("Possible deadlock: %s does not say who holds it.\n", kd_describe_lock(lock, text, sizeof(text)));
+    printf("Possible deadlock: %s is held and does not record by which thread.\n",
+           kd_describe_lock(lock, text, sizeof(text)));
     for (size_t i = 0; i < lock->waiter_count; i++)
         printf("    %s waits for it\n", kd_describe_thread(snapshot, lock->waiters[i].thread, text, sizeof(text)));
     for (size_t i = 0; i < suspicion->count; i++)
-        printf("    %s waits for a thread that does: if this one holds it, none of them gets on\n",
+        printf("%s%s", i == 0 ? "    It is a deadlock only if the holder is among the threads that wait for these: " : ", ",
                kd_describe_thread(snapshot, suspicion->suspects[i], text, sizeof(text)));
-    printf("\n");
+    printf("\n\n");
+}
+
+int kd_status_of(const kd_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->deadlocks->cycle_count; i++)
+        if (snapshot->deadlocks->cycles[i].certain)
+            return KD_DEADLOCKED;
+    return 0;
 }
 
 void kd_print_deadlocks(const kd_snapshot *snapshot)

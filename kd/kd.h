@@ -47,6 +47,20 @@ typedef struct kd_target kd_target;
 
 /* NULL: it has reported the reason. Quiet: reports nothing, and another process guards it (guard.c). */
 kd_target *kd_open(const char *what, bool quiet);
+/* save.c: the pages that are read of the process from now on are noted. */
+kd_target *kd_open_noting(const char *process);
+void kd_note_pages(kd_target *target, kd_address address, uint64_t size);
+void kd_sort_noted(kd_target *target);
+uint32_t kd_own_thread_id(kd_target *target, int host_thread); /* the id that the thread has for its process */
+
+/* In units of 100 ns. 0: not known, as of a core file. */
+typedef struct kd_time {
+    uint64_t interrupt, system;
+} kd_time;
+#define KD_NOTE_OWNER "Interlock"
+#define KD_NOTE_TIME 1
+kd_time kd_time_now(void);
+kd_time kd_time_of(const kd_target *target); /* when a snapshot was taken; of a process, now */
 void kd_close(kd_target *target);
 int kd_process_of(const kd_target *target);       /* 0: a core file */
 bool kd_is_there(kd_target *target);              /* it is still the process that was opened */
@@ -306,6 +320,7 @@ kd_snapshot *kd_snapshot_of_world(const char *path, bool quiet);
 void kd_snapshot_free(kd_snapshot *snapshot);
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none */
 int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id);
+kd_address kd_start_address(const kd_thread *thread); /* 0: the library did not create it */
 
 /* walk.c */
 void kd_inconsistent(kd_snapshot *snapshot, const char *what, kd_address where, const char *why);
@@ -370,8 +385,13 @@ typedef struct kd_deadlocks {
     size_t suspicion_count;
 } kd_deadlocks;
 
+/* compare.c: of two processes or files. The exit status. */
+int kd_compare(const char *before, const char *after, bool as_json);
+
 void kd_find_deadlocks(kd_snapshot *snapshot);
 void kd_print_deadlocks(const kd_snapshot *snapshot);             /* nothing if there are none */
+#define KD_DEADLOCKED 3 /* the exit status */
+int kd_status_of(const kd_snapshot *snapshot);                    /* KD_DEADLOCKED if a deadlock is certain, else 0 */
 void kd_json_deadlocks(json *out, const kd_snapshot *snapshot);   /* two members of an object */
 
 /* view.c: what the views share. */
@@ -387,7 +407,8 @@ typedef struct kd_view {
     const char *arguments;
     bool has_argument, needs_argument;
     bool has_dot;
-    int (*show)(kd_snapshot *snapshot, const kd_options *options);
+    int (*show)(kd_snapshot *snapshot, const kd_options *options); /* 0: shown; 1: it has said why not */
+    int (*status)(const kd_snapshot *snapshot); /* the exit status once it is shown; NULL: 0 */
 } kd_view;
 
 extern const kd_view kd_threads_view, kd_deadlocks_view, kd_locks_view, kd_object_view, kd_handles_view;

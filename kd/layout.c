@@ -1,6 +1,8 @@
 /* layout.c: checks, layer by layer, that the process's structures match those that the debugger was compiled with. */
 #include "kd.h"
 
+#include "trace/recording.h"
+
 #include <string.h>
 
 static const ULONG ex_resource[] = {EXP_RESOURCE_LAYOUT};
@@ -8,6 +10,7 @@ static const ULONG ex_waiter[] = {EXP_WAITER_LAYOUT};
 static const ULONG ob[] = {OBP_LAYOUT};
 static const ULONG ps[] = {PSP_LAYOUT};
 static const ULONG rtl_waiter[] = {RTLP_WAITER_LAYOUT};
+static const ULONG trace[] = {TRACE_RECORDING_LAYOUT};
 static const ULONG wo[] = {WO_LAYOUT};
 
 static const struct {
@@ -18,6 +21,7 @@ static const struct {
     {"ExpResourceLayout", ex_resource, sizeof(ex_resource)}, {"ExpWaiterLayout", ex_waiter, sizeof(ex_waiter)},
     {"ObpLayout", ob, sizeof(ob)},                           {"PspLayout", ps, sizeof(ps)},
     {"RtlpWaiterLayout", rtl_waiter, sizeof(rtl_waiter)},         {"WopLayout", wo, sizeof(wo)},
+    {"TraceRecordingLayout", trace, sizeof(trace)},
 };
 
 bool kd_has_known_layout(kd_target *target)

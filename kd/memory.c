@@ -303,12 +303,33 @@ static bool read_core(kd_target *target, kd_address address, void *buffer, size_
     return true;
 }
 
+void kd_note_pages(kd_target *target, kd_address address, uint64_t size)
+{
+    for (kd_address page = address / KD_PAGE * KD_PAGE; size != 0 && page < address + size; page += KD_PAGE) {
+        if (!kd_index_add(&target->noted_pages, page, 0))
+            continue;
+        target->noted = kd_grow(target->noted, target->noted_count, sizeof(kd_address));
+        target->noted[target->noted_count++] = page;
+    }
+}
+
+void kd_sort_noted(kd_target *target)
+{
+    if (target->noted_count != 0)
+        qsort(target->noted, target->noted_count, sizeof(kd_address), kd_by_address);
+}
+
 bool kd_read(kd_target *target, kd_address address, void *buffer, size_t size)
 {
     if (address == 0 || address + size < address || !kd_spend_work(target, 1 + size / BYTES_PER_WORK))
         return false;
-    return target->process != 0 ? read_process(target, address, buffer, size)
-                                : read_core(target, address, buffer, size);
+    if (target->process == 0)
+        return read_core(target, address, buffer, size);
+    if (!read_process(target, address, buffer, size))
+        return false;
+    if (target->noting)
+        kd_note_pages(target, address, size);
+    return true;
 }
 
 /* Up to the first page that cannot be read. */

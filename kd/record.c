@@ -1,4 +1,5 @@
-/* record.c: runs a command with recording on, and collects the recordings of the command and its children. */
+/* record.c: runs a command with recording on, and collects the recordings of the command and its children. attach.c is for a
+   process that runs already. */
 #include "record.h"
 
 #include <dirent.h>
@@ -18,6 +19,7 @@
 static int parse_one(int option, const char *usage, kd_record_options *options)
 {
     uint64_t limit;
+    char *end;
 
     switch (option) {
     case 'o':
@@ -32,6 +34,11 @@ static int parse_one(int option, const char *usage, kd_record_options *options)
         if (!kd_parse_number(optarg, &options->top) || options->top == 0)
             return kd_say("--top takes a number of locks, from 1"), 2;
         return 0;
+    case 's':
+        options->seconds = strtod(optarg, &end);
+        if (*optarg == '\0' || *end != '\0' || !(options->seconds > 0) || options->seconds > 1e9)
+            return kd_say("--seconds takes a time above 0, not %s", optarg), 2;
+        return 0;
     case 'j':
         options->json = true;
         return 0;
@@ -45,6 +52,12 @@ static int parse_one(int option, const char *usage, kd_record_options *options)
     }
 }
 
+/* A number alone: no command has such a name. */
+static bool is_process(char **command)
+{
+    return command[1] == NULL && command[0][0] != '\0' && strspn(command[0], "0123456789") == strlen(command[0]);
+}
+
 int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options)
 {
     int option, result = 0;
@@ -56,6 +69,8 @@ int kd_parse_record(int argc, char **argv, const char *usage, const struct optio
     options->command = argv + optind;
     if ((options->command[0] == NULL) == (options->recording == NULL))
         return fputs(usage, stderr), 2;
+    if (options->seconds != 0 && (options->recording != NULL || !is_process(options->command)))
+        return kd_say("--seconds is for a process that runs already"), 2;
     return 0;
 }
 
@@ -195,6 +210,13 @@ static bool open_recording(const char *path, TRACE_CONTENT content, kd_recording
     return true;
 }
 
+void kd_add_recording(kd_recordings *recordings, const char *path, const TRACE_FILE *file, size_t size)
+{
+    recordings->list = kd_grow(recordings->list, recordings->count, sizeof(*recordings->list));
+    recordings->list[recordings->count++] =
+        (kd_recording){.path = strdup(path), .file = file, .size = size, .dwfl = open_modules(file), .stopped = file->End == 0};
+}
+
 static int by_start(const void *one, const void *other)
 {
     uint64_t a = ((const kd_recording *)one)->file->Start, b = ((const kd_recording *)other)->file->Start;
@@ -253,6 +275,8 @@ int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_option
     *recordings = (kd_recordings){.list = NULL};
     if (options->recording != NULL)
         return read_one(options->recording, content, recordings);
+    if (is_process(options->command))
+        return kd_attach(content, options, recordings);
     if (asprintf(&folder, "%s/interlock-XXXXXX", parent != NULL && parent[0] != '\0' ? parent : "/tmp") < 0)
         return 1;
     if (mkdtemp(folder) == NULL) {

@@ -14,7 +14,8 @@ typedef struct kd_record_options {
     const char *recording; /* one that is there already; NULL: a command is run */
     const char *limit;     /* in megabytes; NULL: the library's own */
     uint64_t top;
-    char **command;        /* ended by NULL */
+    double seconds;        /* how long a process is recorded; 0: until it ends or the user interrupts */
+    char **command;        /* ended by NULL; or the id of a process */
 } kd_record_options;
 
 /* One process. */
@@ -23,6 +24,7 @@ typedef struct kd_recording {
     const TRACE_FILE *file;
     size_t size;
     struct Dwfl *dwfl;     /* its modules; NULL: they are not known */
+    bool stopped;          /* the process went on */
     kd_segments segments;
 } kd_recording;
 
@@ -33,11 +35,14 @@ typedef struct kd_recordings {
     int status;            /* what the command ended with, as a shell has it */
 } kd_recordings;
 
-/* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -j, -r RECORDING, -h. 0, the status to end with, or -1: it has helped. */
+/* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -s SECONDS, -j, -r RECORDING, -h. 0, the status to end with, or -1: it has helped. */
 int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options);
 /* 0, or the status to end with: it has said why. */
 int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_options *options,
               kd_recordings *recordings);
+/* Of a process that runs already; the same results. */
+int kd_attach(TRACE_CONTENT content, const kd_record_options *options, kd_recordings *recordings);
+void kd_add_recording(kd_recordings *recordings, const char *path, const TRACE_FILE *file, size_t size); /* it has the mapping */
 void kd_discard(kd_recordings *recordings);
 struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address address); /* NULL: none */
 

@@ -184,7 +184,7 @@ static int show_path(const char *path, bool quiet, json *out)
         write_world(out, snapshot);
     else
         print_world(snapshot);
-    status = has_certain_deadlock(snapshot) ? 3 : 0;
+    status = has_certain_deadlock(snapshot) ? KD_DEADLOCKED : 0;
     kd_snapshot_free(snapshot);
     return status;
 }

@@ -20,7 +20,34 @@ static uint64_t read_clock(clockid_t clock)
     return (uint64_t)now.tv_sec * 10000000 + (uint64_t)now.tv_nsec / 100;
 }
 
+kd_time kd_time_now(void)
+{
+    return (kd_time){.interrupt = read_clock(CLOCK_MONOTONIC), .system = read_clock(CLOCK_REALTIME) + SYSTEM_TIME_OF_1970};
+}
+
 /* Threads. */
+
+kd_address kd_start_address(const kd_thread *thread)
+{
+    const ETHREAD *object = thread->object;
+
+    return object->Win32StartAddress != NULL ? KD_ADDRESS(object->Win32StartAddress)
+           : object->UserStartRoutine != NULL ? KD_ADDRESS(object->UserStartRoutine) : KD_ADDRESS(object->StartRoutine);
+}
+
+/* The host's name, unless the thread has it from its process: then that of its start routine. */
+static const char *name_without_description(kd_snapshot *snapshot, const kd_thread *thread, const char *host, size_t length)
+{
+    char clean[NAME_SIZE], process[NAME_SIZE], symbol[KD_SYMBOL_SIZE];
+    const char *routine;
+
+    kd_clean(clean, sizeof(clean), host, length);
+    if (kd_start_address(thread) == 0 || !kd_process_name(snapshot->target, process, sizeof(process)) ||
+        strcmp(clean, process) != 0 || !kd_symbol(snapshot->target, kd_start_address(thread), symbol))
+        return kd_keep(snapshot, clean);
+    routine = strchr(symbol, '!');
+    return kd_keep(snapshot, routine != NULL ? routine + 1 : symbol);
+}
 
 static void read_host_state(kd_snapshot *snapshot, kd_thread *thread)
 {
@@ -44,11 +71,8 @@ static void read_host_state(kd_snapshot *snapshot, kd_thread *thread)
         thread->user_time /= (double)sysconf(_SC_CLK_TCK);
         thread->kernel_time /= (double)sysconf(_SC_CLK_TCK);
     }
-    if (thread->name[0] == '\0') {
-        char clean[NAME_SIZE];
-
-        thread->name = kd_keep(snapshot, kd_clean(clean, sizeof(clean), name + 1, (size_t)(end - name - 1)));
-    }
+    if (thread->name[0] == '\0')
+        thread->name = name_without_description(snapshot, thread, name + 1, (size_t)(end - name - 1));
 }
 
 static void read_name(kd_snapshot *snapshot, kd_thread *thread)
@@ -268,13 +292,12 @@ static void free_deadlocks(kd_deadlocks *deadlocks)
 static kd_snapshot *take_once(kd_target *target, bool alone)
 {
     kd_snapshot *snapshot = kd_allocate(1, sizeof(*snapshot));
+    kd_time now = kd_time_of(target);
 
     snapshot->target = target;
     snapshot->alone = alone;
-    if (kd_process_of(target) != 0) {
-        snapshot->now = read_clock(CLOCK_MONOTONIC);
-        snapshot->system_time = read_clock(CLOCK_REALTIME) + SYSTEM_TIME_OF_1970;
-    }
+    snapshot->now = now.interrupt;
+    snapshot->system_time = now.system;
     if (!collect_process(snapshot) || !collect_threads(snapshot)) {
         kd_say("the threads cannot be read: the process has ended, or its memory is damaged");
         kd_snapshot_free(snapshot);

@@ -1,5 +1,5 @@
 /* symbol.c: names of addresses, and stacks. */
-#include "kd.h"
+#include "variable.h"
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -27,9 +27,11 @@ typedef struct symbol {
     uint64_t size;
     const char *name;
     int rank;                /* of two at the same address the higher one is shown */
+    bool data;
 } symbol;
 
 typedef struct symbols {
+    kd_variables *variables; /* NULL: they have not been asked for */
     size_t count;
     symbol list[];
 } symbols;
@@ -68,7 +70,7 @@ static symbols *read_symbols(Dwfl_Module *module)
 
         if (is_shown(&raw, name))
             all->list[all->count++] = (symbol){
-                .begin = address, .size = raw.st_size, .name = name,
+                .begin = address, .size = raw.st_size, .name = name, .data = GELF_ST_TYPE(raw.st_info) == STT_OBJECT,
                 .rank = (raw.st_size != 0 ? 4 : 0) + (GELF_ST_BIND(raw.st_info) == STB_GLOBAL ? 2
                                                       : GELF_ST_BIND(raw.st_info) == STB_WEAK ? 1 : 0)};
     }
@@ -78,16 +80,21 @@ static symbols *read_symbols(Dwfl_Module *module)
     return all;
 }
 
-static const symbol *find_symbol(Dwfl_Module *module, kd_address address)
+static symbols *symbols_of(Dwfl_Module *module)
 {
     void **kept;
-    const symbols *all;
-    size_t count;
 
     dwfl_module_info(module, &kept, NULL, NULL, NULL, NULL, NULL, NULL);
     if (*kept == NULL)
         *kept = read_symbols(module);
-    all = *kept;
+    return *kept;
+}
+
+static const symbol *find_symbol(Dwfl_Module *module, kd_address address)
+{
+    const symbols *all = symbols_of(module);
+    size_t count;
+
     count = kd_count_up_to(all->list, all->count, sizeof(symbol), address);
     /* one that begins earlier may still reach as far */
     for (size_t i = count; i > 0 && count - i < MOST_NESTED; i--) {
@@ -105,6 +112,8 @@ static int forget(Dwfl_Module *module, void **kept, const char *name, Dwarf_Addr
     (void)name;
     (void)begin;
     (void)context;
+    if (*kept != NULL)
+        kd_free_variables(((symbols *)*kept)->variables);
     free(*kept);
     *kept = NULL;
     return DWARF_CB_OK;
@@ -115,20 +124,39 @@ void kd_forget_symbols(Dwfl *dwfl)
     dwfl_getmodules(dwfl, forget, NULL, 0);
 }
 
+/* What of the variable the address is. Returns the offset that is left. */
+static uint64_t name_inside(Dwfl_Module *module, const symbol *found, kd_address address, char inside[KD_SYMBOL_SIZE])
+{
+    symbols *all = symbols_of(module);
+    uint64_t offset = address - found->begin;
+
+    inside[0] = '\0';
+    if (!found->data)
+        return offset;
+    if (all->variables == NULL)
+        all->variables = kd_read_variables(module);
+    kd_guard_begin(KD_FILE_SECONDS, "the types of its modules cannot be read");
+    kd_name_inside(all->variables, module, found->begin, &offset, inside, KD_SYMBOL_SIZE);
+    kd_guard_end();
+    return offset;
+}
+
 bool kd_symbol_in(Dwfl_Module *module, kd_address address, char buffer[KD_SYMBOL_SIZE])
 {
     const symbol *found = module != NULL ? find_symbol(module, address) : NULL;
     const char *name;
-    char raw[2 * KD_SYMBOL_SIZE];
+    char raw[3 * KD_SYMBOL_SIZE], inside[KD_SYMBOL_SIZE];
+    uint64_t offset;
 
     buffer[0] = '\0';
     if (found == NULL)
         return false;
     name = base_name(dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-    snprintf(raw, sizeof(raw), "%.*s!%.*s", KD_SYMBOL_SIZE / 2, name != NULL ? name : "?", KD_SYMBOL_SIZE, found->name);
+    offset = name_inside(module, found, address, inside);
+    snprintf(raw, sizeof(raw), "%.*s!%.*s%s", KD_SYMBOL_SIZE / 2, name != NULL ? name : "?", KD_SYMBOL_SIZE, found->name, inside);
     kd_clean(buffer, KD_SYMBOL_SIZE - OFFSET_SIZE, raw, sizeof(raw));
-    if (address != found->begin)
-        snprintf(buffer + strlen(buffer), OFFSET_SIZE, "+0x%" PRIx64, address - found->begin);
+    if (offset != 0)
+        snprintf(buffer + strlen(buffer), OFFSET_SIZE, "+0x%" PRIx64, offset);
     return true;
 }
 

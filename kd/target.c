@@ -440,6 +440,16 @@ static bool has_thread(const kd_target *target, int thread)
     return faccessat(target->folder, path, F_OK, 0) == 0;
 }
 
+uint32_t kd_own_thread_id(kd_target *target, int host_thread)
+{
+    char path[64];
+    uint32_t own = 0;
+    size_t count;
+
+    snprintf(path, sizeof(path), "task/%d/status", host_thread);
+    return last_number(kd_open_of_process(target, path), &own, &count) ? own : (uint32_t)host_thread;
+}
+
 int kd_host_thread(kd_target *target, uint32_t id)
 {
     int found;
@@ -480,6 +490,34 @@ static bool open_process(kd_target *target, const char *what)
     return true;
 }
 
+/* A snapshot has the time in a note of its own. */
+static void find_time(kd_target *target)
+{
+    size_t headers;
+
+    if (elf_getphdrnum(target->core, &headers) != 0)
+        return;
+    for (size_t i = 0; i < headers && i < KD_MOST_REGIONS; i++) {
+        GElf_Phdr header;
+        GElf_Nhdr note;
+        size_t at = 0, name, contents;
+        Elf_Data *data;
+
+        if (gelf_getphdr(target->core, (int)i, &header) == NULL || header.p_type != PT_NOTE)
+            continue;
+        data = elf_getdata_rawchunk(target->core, (int64_t)header.p_offset, header.p_filesz, ELF_T_NHDR);
+        while (data != NULL && (at = gelf_getnote(data, at, &note, &name, &contents)) > 0)
+            if (note.n_type == KD_NOTE_TIME && note.n_namesz == sizeof(KD_NOTE_OWNER) && note.n_descsz == sizeof(kd_time) &&
+                memcmp((char *)data->d_buf + name, KD_NOTE_OWNER, sizeof(KD_NOTE_OWNER)) == 0)
+                memcpy(&target->taken, (char *)data->d_buf + contents, sizeof(kd_time));
+    }
+}
+
+kd_time kd_time_of(const kd_target *target)
+{
+    return target->process != 0 ? kd_time_now() : target->taken;
+}
+
 static bool open_core(kd_target *target, const char *what)
 {
     static const Dwfl_Callbacks callbacks = {
@@ -503,12 +541,13 @@ static bool open_core(kd_target *target, const char *what)
     if (target->dwfl == NULL || dwfl_core_file_report(target->dwfl, target->core, NULL) < 0 ||
         dwfl_report_end(target->dwfl, NULL, NULL) != 0 || !kd_map_core(target))
         return FAIL(target, "the core file %s cannot be read: %s", what, dwfl_errmsg(-1));
+    find_time(target);
     if (!find_block(target))
         return FAIL(target, "%s is not the core file of a program that uses Interlock", what);
     return true;
 }
 
-kd_target *kd_open(const char *what, bool quiet)
+static kd_target *open_target(const char *what, bool quiet, bool noting)
 {
     kd_target *target = kd_allocate(1, sizeof(*target));
 
@@ -517,12 +556,23 @@ kd_target *kd_open(const char *what, bool quiet)
     kd_guard_start(quiet);
     target->file = target->folder = target->self = -1;
     target->quiet = quiet;
+    target->noting = noting;
     kd_renew_budget(target, 1);
     if ((is_process_id(what, &target->process) ? open_process(target, what) : open_core(target, what)) &&
         is_readable_version(target, what))
         return target;
     kd_close(target);
     return NULL;
+}
+
+kd_target *kd_open(const char *what, bool quiet)
+{
+    return open_target(what, quiet, false);
+}
+
+kd_target *kd_open_noting(const char *process)
+{
+    return open_target(process, false, true);
 }
 
 void kd_close(kd_target *target)
@@ -543,6 +593,8 @@ void kd_close(kd_target *target)
         close(target->self);
     kd_forget_memory(target);
     kd_index_free(&target->host_threads);
+    kd_index_free(&target->noted_pages);
+    free(target->noted);
     free(target->segments.list);
     free(target->roots);
     free(target);

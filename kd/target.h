@@ -41,6 +41,11 @@ struct kd_target {
     bool spent;            /* more was asked for */
     kd_index host_threads; /* by the id that a thread has in its own namespace; see kd_host_thread */
     bool has_namespace;
+    bool noting;           /* what is read of the process is noted */
+    kd_address *noted;     /* pages */
+    size_t noted_count;
+    kd_index noted_pages;
+    kd_time taken;         /* of a snapshot */
 };
 
 /* memory.c */

@@ -50,15 +50,6 @@ static void object_type(kd_snapshot *snapshot, const kd_block *block, const char
         *name = kd_object_type_name(header.Type & KOBJECT_TYPE_MASK);
 }
 
-/* The start routine. 0: the library did not create the thread. */
-static kd_address start_address(const kd_thread *thread)
-{
-    const ETHREAD *object = thread->object;
-
-    return object->Win32StartAddress != NULL ? KD_ADDRESS(object->Win32StartAddress)
-           : object->UserStartRoutine != NULL ? KD_ADDRESS(object->UserStartRoutine) : KD_ADDRESS(object->StartRoutine);
-}
-
 /* The mapping that contains its stack pointer, which the host reports for a thread that does not run. */
 static bool read_stack_limits(kd_snapshot *snapshot, const kd_thread *thread, kd_address *pointer, kd_address *limit,
                               kd_address *base)
@@ -192,8 +183,8 @@ static void json_origin(json *out, kd_snapshot *snapshot, const kd_thread *threa
 
     json_time(out, "user_time", thread->user_time);
     json_time(out, "kernel_time", thread->kernel_time);
-    json_address(out, "start_address", start_address(thread));
-    kd_symbol(snapshot->target, start_address(thread), symbol);
+    json_address(out, "start_address", kd_start_address(thread));
+    kd_symbol(snapshot->target, kd_start_address(thread), symbol);
     json_string(out, "start_symbol", symbol[0] != '\0' ? symbol : NULL);
     if (!with_limits)
         return;
@@ -384,7 +375,7 @@ static void print_time(const char *name, double seconds)
 
 void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread)
 {
-    kd_address start = start_address(thread), pointer, limit, base;
+    kd_address start = kd_start_address(thread), pointer, limit, base;
     char symbol[KD_SYMBOL_SIZE] = "";
 
     printf("    ");
@@ -508,6 +499,7 @@ const kd_view kd_deadlocks_view = {
     .arguments = "[--json] [--stack] PID|CORE\n"
                  "  --stack   with the stacks of the threads that are stuck",
     .show = show_deadlocks,
+    .status = kd_status_of,
 };
 
 int command_deadlocks(int argc, char **argv)

@@ -8,14 +8,17 @@
 
 static const char usage[] =
     "usage: interlock trace [-o FILE] [--limit MEGABYTES] [--] COMMAND [ARGUMENTS]\n"
+    "       interlock trace [-o FILE] [--limit MEGABYTES] [--seconds N] PID\n"
     "       interlock trace [-o FILE] --convert RECORDING\n"
     "  -o FILE      where the trace goes, %p is the id of the process (interlock-%p.json)\n"
     "  --limit N    how much is kept of each process; what is older is dropped and counted (32)\n"
+    "  --seconds N  how long a running process is recorded; otherwise until it ends or the command is interrupted\n"
     "  --convert    a recording that a process has left which INTERLOCK_TRACE was set for\n";
 
 static const struct option known[] = {
     {"output", required_argument, NULL, 'o'},
     {"limit", required_argument, NULL, 'l'},
+    {"seconds", required_argument, NULL, 's'},
     {"convert", required_argument, NULL, 'r'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -78,7 +81,7 @@ static bool convert(kd_recording *recording, const char *path)
         return false;
     }
     kd_say("%s: %llu events of %u thread%s%s", path, (unsigned long long)summary.Events, summary.Threads,
-           summary.Threads == 1 ? "" : "s", recording->file->End == 0 ? ", the process did not end by itself" : "");
+           summary.Threads == 1 ? "" : "s", recording->file->End == 0 && !recording->stopped ? ", the process did not end by itself" : "");
     if (summary.Dropped != 0)
         kd_say("%llu older events were dropped, --limit allows for more", (unsigned long long)summary.Dropped);
     return true;

@@ -29,6 +29,12 @@ static int usage(const kd_view *view, FILE *to)
     return to == stderr ? 2 : 0;
 }
 
+static int refuse(const kd_view *view, const char *why, const char *word)
+{
+    kd_say("%s %s", why, word);
+    return usage(view, stderr);
+}
+
 /* 0: go on; otherwise the status plus 1. */
 static int parse(const kd_view *view, int argc, char **argv, kd_options *options)
 {
@@ -44,13 +50,13 @@ static int parse(const kd_view *view, int argc, char **argv, kd_options *options
         else if (strcmp(argv[i], "--help") == 0)
             return usage(view, stdout) + 1;
         else if (argv[i][0] == '-' && argv[i][1] != '\0')
-            return usage(view, stderr) + 1;
+            return refuse(view, "there is no option", argv[i]) + 1;
         else if (options->target == NULL)
             options->target = argv[i];
         else if (options->argument == NULL && view->has_argument)
             options->argument = argv[i];
         else
-            return usage(view, stderr) + 1;
+            return refuse(view, "one argument too many:", argv[i]) + 1;
     }
     if (options->target == NULL || (view->needs_argument && options->argument == NULL))
         return usage(view, stderr) + 1;
@@ -76,6 +82,8 @@ int kd_run(const kd_view *view, int argc, char **argv)
         kd_note_spent(snapshot);
         if (status == 0 && !options.json)
             kd_write_faults(options.dot ? stderr : stdout, snapshot);
+        if (status == 0 && view->status != NULL)
+            status = view->status(snapshot);
         kd_snapshot_free(snapshot);
     } else {
         status = 1;

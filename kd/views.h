@@ -14,6 +14,7 @@ int command_handles(int argc, char **argv);
 int command_qlocks(int argc, char **argv);
 int command_dpcs(int argc, char **argv);
 int command_timers(int argc, char **argv);
+int command_snapshot(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_view(int argc, char **argv); /* if it is built: INTERLOCK_VIEW */
 /* These run a command, and end with its status. */

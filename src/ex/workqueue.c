@@ -108,7 +108,7 @@ static VOID ExpWorkerThread(PVOID Context)
     PEXP_WORK_QUEUE WorkQueue = Context;
     KPRIORITY Priority = (KPRIORITY)(WorkQueue - ExpWorkQueues);
     PKTHREAD Thread = KiCurrentThread();
-    Thread->Foreign = FALSE;
+    __atomic_store_n(&Thread->Foreign, FALSE, __ATOMIC_RELAXED);
     for (;;) {
         KeSetPriorityThread(Thread, Priority != 0 ? Priority : 1);
         /* relaxed: a setting */

@@ -173,7 +173,7 @@ static BOOLEAN KiRepeatInterrupts(VOID)
 static VOID KiRepeater(PVOID Context)
 {
     UNREFERENCED_PARAMETER(Context);
-    KiCurrentThread()->Foreign = FALSE;
+    __atomic_store_n(&KiCurrentThread()->Foreign, FALSE, __ATOMIC_RELAXED);
     for (;;) {
         /* acquire: read before the flags, so a flag that the walk misses changes the number */
         ULONG Seen = __atomic_load_n(&KiRepeatsWanted, __ATOMIC_ACQUIRE);

@@ -128,7 +128,7 @@ typedef struct _KTHREAD {
     struct _KPRCB *LastPrcb;         /* the one it owned last, and tries first; or NULL */
     ULONG IdealProcessor;
     BOOLEAN SystemAffinityActive;
-    BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program */
+    BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program; relaxed: PsIsSystemThread looks at any thread */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR HostInterrupts;            /* > 0: in a host interrupt */
     UCHAR OwnThreadUse;              /* != 0: starts a thread of the library's own, see ownthread.c */
@@ -211,7 +211,7 @@ typedef struct _KTHREAD {
     volatile ULONG ThreadId;         /* the host's; 0: the slot is free */
     volatile ULONG HostHold;         /* KI_HOST_HOLD: may the host be called about ThreadId? */
     ULONG ThreadIdBeforeFork;        /* of the forking thread, in the parent; 0: the thread has not forked */
-    BOOLEAN Foreign;                 /* adopted, not created by the library */
+    BOOLEAN Foreign;                 /* adopted, not created by the library; relaxed, as IsIdleThread */
     ULONGLONG CreateTime;
 } KTHREAD;
 

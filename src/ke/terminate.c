@@ -130,7 +130,7 @@ VOID KiExitIfRequested(PKTHREAD Thread)
 static VOID KiReaper(PVOID Context)
 {
     UNREFERENCED_PARAMETER(Context);
-    KiCurrentThread()->Foreign = FALSE;
+    __atomic_store_n(&KiCurrentThread()->Foreign, FALSE, __ATOMIC_RELAXED);
     for (;;) {
         /* acquire: read before the list, so a thread that the list misses changes the number */
         ULONG Seen = __atomic_load_n(&KiReaperWakes, __ATOMIC_ACQUIRE);

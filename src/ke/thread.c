@@ -346,7 +346,7 @@ PKTHREAD KiAdoptThread(VOID)
     if (Thread == NULL) {
         KeBugCheckEx(CID_HANDLE_CREATION, 0, 0, HalCurrentThreadId(), KI_THREAD_CHUNK * KI_THREAD_CHUNKS);
     }
-    Thread->Foreign = TRUE;
+    __atomic_store_n(&Thread->Foreign, TRUE, __ATOMIC_RELAXED);
     if (!KiStartThread(Thread)) {
         KiDropThread(Thread);
     }

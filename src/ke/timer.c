@@ -518,7 +518,7 @@ static VOID KiRunClock(PVOID Context)
     ULONG64 Next[2];
 
     UNREFERENCED_PARAMETER(Context);
-    Thread->IsIdleThread = TRUE;
+    __atomic_store_n(&Thread->IsIdleThread, TRUE, __ATOMIC_RELAXED);
     for (;;) {
         /* acq_rel: see 4 above */
         __atomic_exchange_n(&KiClockWake, 0, __ATOMIC_ACQ_REL);

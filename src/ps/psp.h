@@ -18,7 +18,7 @@ typedef struct _ETHREAD {
     PVOID StartContext;
     PCLIENT_ID StartClientId;        /* where the new thread first writes its id; NULL: nowhere */
     PVOID Win32StartAddress;
-    BOOLEAN UserThread;              /* created by NtCreateThreadEx */
+    BOOLEAN UserThread;              /* created by NtCreateThreadEx; relaxed: PsIsSystemThread looks at any thread */
     BOOLEAN Terminating;             /* PspExitThread was called; written by the thread itself */
     BOOLEAN HideFromDebugger;
     EX_PUSH_LOCK NameLock;

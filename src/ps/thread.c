@@ -142,7 +142,7 @@ static NTSTATUS PspLaunchThread(PETHREAD Thread, PPSP_CREATE Create)
         }
     }
     if (NT_SUCCESS(Status)) {
-        Status = HalCreateThread(PspStartThread, Thread, Create->StackSize, "interlock");
+        Status = HalCreateThread(PspStartThread, Thread, Create->StackSize, NULL); /* it has its creator's name */
     }
     if (!NT_SUCCESS(Status)) {
         KiFlushThreadApcs(&Thread->Tcb);
@@ -166,7 +166,7 @@ NTSTATUS PspCreateThread(PPSP_CREATE Create, ULONG Attributes, ACCESS_MASK Desir
     }
     Thread->StartRoutine = Create->StartRoutine;
     Thread->UserStartRoutine = Create->UserStartRoutine;
-    Thread->UserThread = Create->UserStartRoutine != NULL;
+    __atomic_store_n(&Thread->UserThread, Create->UserStartRoutine != NULL, __ATOMIC_RELAXED);
     Thread->Win32StartAddress = Thread->UserThread ? (PVOID)Create->UserStartRoutine : (PVOID)Create->StartRoutine;
     Thread->StartContext = Create->StartContext;
     Thread->StartClientId = Create->ClientId;

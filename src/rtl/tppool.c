@@ -264,8 +264,8 @@ static VOID TppWorkerThread(PVOID Context)
 {
     PTPP_WORKER Worker = Context;
     PKTHREAD Thread = KiCurrentThread();
-    Thread->Foreign = FALSE;
-    ((PETHREAD)Thread)->UserThread = TRUE;
+    __atomic_store_n(&Thread->Foreign, FALSE, __ATOMIC_RELAXED);
+    __atomic_store_n(&((PETHREAD)Thread)->UserThread, TRUE, __ATOMIC_RELAXED);
     PspNotifyThreadStart((PETHREAD)Thread);
     KiEnterService(Thread);
     RtlpCurrentTeb()->ThreadPoolData = Worker;

@@ -107,12 +107,23 @@ static PTRACE_TRACK TracepTakeTrack(PTRACE_FILE File)
     return Track;
 }
 
+/* What the thread began in an earlier recording, and ended after that had stopped, is not open any more. */
+static VOID TracepJoinRecording(PKTHREAD Thread, PTRACE_TRACK Track)
+{
+    ULONG Beginnings = TraceRecording[TraceEvents].Beginnings;
+    if (TracepThread(Thread)->Beginning != Beginnings) {
+        TracepThread(Thread)->Beginning = Beginnings;
+        Track->Depth = 0;
+    }
+}
+
 /* Of the current thread. NULL: there is no room, or the process ends. */
 static PTRACE_TRACK TracepTrackOf(PKTHREAD Thread)
 {
     PTRACE_FILE File = TraceRecording[TraceEvents].File;
     PTRACE_TRACK Track = TracepThread(Thread)->Track;
     if (Track != NULL) {
+        TracepJoinRecording(Thread, Track);
         return Track;
     }
     Track = TracepTakeTrack(File);
@@ -123,6 +134,7 @@ static PTRACE_TRACK TracepTrackOf(PKTHREAD Thread)
     Track->ThreadId = HalCurrentThreadId();
     Track->Depth = 0;
     Track->Busy = FALSE;
+    TracepThread(Thread)->Beginning = TraceRecording[TraceEvents].Beginnings;
     /* release: pairs with the acquire in TraceThreadName, by which another thread finds the track */
     __atomic_store_n(&TracepThread(Thread)->Track, Track, __ATOMIC_RELEASE);
     if (!TracepLockTracks()) {
@@ -261,6 +273,9 @@ static PTRACE_EVENT TracepOpenEvent(PKTHREAD Thread)
 static PTRACE_EVENT TracepInnermostEvent(PKTHREAD Thread)
 {
     PTRACE_TRACK Track = TracepThread(Thread)->Track;
+    if (Track != NULL) {
+        TracepJoinRecording(Thread, Track);
+    }
     return Track != NULL && Track->Depth != 0 && Track->Depth <= TRACE_DEPTH ? &Track->Open[Track->Depth - 1] : NULL;
 }
 
@@ -354,6 +369,18 @@ static PTRACE_CONTENTION_ENTRY TracepFindEntry(const TRACE_CONTENTION_ENTRY *Wan
     return NULL;
 }
 
+VOID TracepForgetContention(PTRACE_FILE File)
+{
+    PTRACE_CONTENTION_ENTRY Entry = (PTRACE_CONTENTION_ENTRY)(File + 1);
+    for (ULONG Number = 0; Number < TRACE_CONTENTION_ENTRIES; Number += 1, Entry += 1) {
+        /* relaxed: statistics. A thread that still ends an acquire of the earlier recording may count here */
+        __atomic_store_n(&Entry->Count, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&Entry->Time, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&Entry->Longest, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&Entry->Waiting, 0, __ATOMIC_RELAXED);
+    }
+}
+
 /* In a host interrupt the unwinder itself may be what was interrupted: no stack then. */
 static DECLSPEC_NOINLINE VOID TracepEnterContention(PTRACE_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind,
                                                     BOOLEAN Exclusive, ULONG Owner)
@@ -378,6 +405,9 @@ static VOID TracepLeaveContention(PTRACE_CONTENTION Contention)
 {
     PTRACE_CONTENTION_ENTRY Entry = Contention->Entry;
     ULONG64 Time = HalQueryNanoseconds() - Contention->Begin;
+    if (Contention->Begin < TraceRecording[TraceContention].File->Start) {
+        return; /* it began in an earlier recording, whose counts are forgotten */
+    }
     ULONG64 Longest = __atomic_load_n(&Entry->Longest, __ATOMIC_RELAXED);
     __atomic_fetch_add(&Entry->Count, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&Entry->Time, Time, __ATOMIC_RELAXED);

@@ -293,7 +293,9 @@ static VOID TracepVisitEvents(PTRACEP_WRITER Writer, const TRACE_TRACK *Track, T
     const TRACE_CHUNK *Chunk = TracepUnitOf(Writer->File, Track->Oldest);
     for (ULONG Round = 0; Chunk != NULL && Round < Writer->File->Units; Round++) {
         for (ULONG Index = 0; Index < TracepCountOf(Chunk); Index++) {
-            Visit(Writer, &Chunk->Event[Index]);
+            if (Chunk->Event[Index].End >= Writer->File->Start) { /* the others are of an earlier recording */
+                Visit(Writer, &Chunk->Event[Index]);
+            }
         }
         Chunk = TracepUnitOf(Writer->File, Chunk->Next);
     }
@@ -336,7 +338,7 @@ static VOID TracepMeasureTrack(PTRACEP_WRITER Writer, const TRACE_TRACK *Track)
     TracepVisitEvents(Writer, Track, TracepNoteEvent);
     for (ULONG Index = 0; Index < TracepDepthOf(Track); Index++) {
         ULONG64 Begin = Track->Open[Index].Begin;
-        Writer->Last = Begin > Writer->Last ? Begin : Writer->Last;
+        Writer->Last = Begin + 1 > Writer->Last ? Begin + 1 : Writer->Last; /* an event that began lasts */
     }
     Writer->Summary->Dropped += Track->Dropped;
 }
@@ -370,7 +372,7 @@ static VOID TracepPutTrack(PTRACEP_WRITER Writer, const TRACE_TRACK *Track)
         return;
     }
     TracepPutName(Writer, "thread_name", Track->ThreadId, Track->Name);
-    for (ULONG Index = 0; Index < TracepDepthOf(Track); Index++) {
+    for (ULONG Index = 0; Index < TracepDepthOf(Track) && Track->Open[Index].Begin >= Writer->File->Start; Index++) {
         TRACE_EVENT Event = Track->Open[Index];
         Event.End = Writer->Last;
         TracepPutEvent(Writer, Track->ThreadId, &Event, FALSE);

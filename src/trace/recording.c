@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "../ke/debugdata.h"
+
 #define TRACE_DEFAULT_LIMIT 32 /* in megabytes */
 #define TRACE_RAW ".trace"     /* a file with this ending is not converted; `interlock trace` reads it */
 #define TRACE_BUFFER 65536
@@ -12,6 +14,10 @@ TRACE_RECORDING TraceRecording[] = {
     [TraceEvents] = {.Setting = "INTERLOCK_TRACE"},
     [TraceContention] = {.Setting = "INTERLOCK_CONTENTION"},
 };
+
+KD_REGISTER_ROOT(TraceActive);
+KD_REGISTER_ROOT(TraceRecording);
+KD_REGISTER_LAYOUT(TraceRecordingLayout, TRACE_RECORDING_LAYOUT);
 
 /* Beginning. */
 
@@ -81,25 +87,48 @@ static BOOLEAN TracepTryCreate(PTRACE_RECORDING Recording, TRACE_CONTENT Content
     return Recording->File != NULL;
 }
 
+static BOOLEAN TracepCreateInMemory(PTRACE_RECORDING Recording, HAL_FILE_PROBLEM *Problem)
+{
+    *Problem = (HAL_FILE_PROBLEM){0};
+    Recording->File = HalCreateMappedFile(NULL, Recording->Size, &Recording->Descriptor, Problem);
+    return Recording->File != NULL;
+}
+
+static BOOLEAN TracepCreateFile(PTRACE_RECORDING Recording, TRACE_CONTENT Content, BOOLEAN WithId)
+{
+    HAL_FILE_PROBLEM Problem;
+    BOOLEAN Created = Recording->Pattern[0] == '\0'
+                          ? TracepCreateInMemory(Recording, &Problem)
+                          : TracepTryCreate(Recording, Content, WithId, &Problem) ||
+                                (Problem.InUse && TracepTryCreate(Recording, Content, TRUE, &Problem));
+    if (!Created) {
+        HalPrint("interlock: %s: cannot write %s: %s; nothing is recorded\n", Recording->Setting,
+                 Recording->Path[0] != '\0' ? Recording->Path : Recording->Output.Path, Problem.Text);
+    }
+    return Created;
+}
+
 static VOID TracepCreate(TRACE_CONTENT Content, BOOLEAN WithId)
 {
     PTRACE_RECORDING Recording = &TraceRecording[Content];
-    HAL_FILE_PROBLEM Problem;
-    if (!TracepTryCreate(Recording, Content, WithId, &Problem) &&
-        !(Problem.InUse && TracepTryCreate(Recording, Content, TRUE, &Problem))) {
-        HalPrint("interlock: %s: cannot write %s: %s; nothing is recorded\n", Recording->Setting,
-                 Recording->Path[0] != '\0' ? Recording->Path : Recording->Output.Path, Problem.Text);
+    if (Recording->File == NULL && !TracepCreateFile(Recording, Content, WithId)) {
         return;
     }
     PTRACE_FILE File = Recording->File;
+    Recording->Beginnings += 1;
+    if (Content == TraceContention && Recording->Beginnings > 1) {
+        TracepForgetContention(File);
+    }
     File->Content = Content;
     File->ProcessId = HalCurrentProcessId();
     File->Start = HalQueryNanoseconds();
+    File->End = 0;
     File->Units = (ULONG)((Recording->Size - sizeof(*File)) / TraceUnitSize(Content));
     HalQueryProgramName(File->Program, sizeof(File->Program));
     File->ModulesLength = HalQueryModules(File->Modules, sizeof(File->Modules));
-    File->Magic = TRACE_MAGIC;
-    __atomic_fetch_or(&TraceActive, 1u << Content, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire of a debugger, which finds the head complete */
+    __atomic_store_n(&File->Magic, TRACE_MAGIC, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&TraceActive, 1u << Content, __ATOMIC_RELEASE); /* release: threads find the file */
 }
 
 static VOID TracepReadSetting(TRACE_CONTENT Content, PCSTR Default, SIZE_T Size)
@@ -125,8 +154,12 @@ VOID TraceInitialize(VOID)
                            TRACE_CONTENTION_ENTRIES * sizeof(TRACE_CONTENTION_ENTRY));
 }
 
+/* Not in an interrupt of the host, which may have come inside of the host's allocator. */
 DECLSPEC_NOINLINE ULONG TracepBeginPostponed(VOID)
 {
+    if (KiCurrentThread()->HostInterrupts != 0) {
+        return __atomic_load_n(&TraceActive, __ATOMIC_RELAXED);
+    }
     ULONG Active = __atomic_fetch_and(&TraceActive, TRACE_CONTENTS, __ATOMIC_RELAXED);
     for (ULONG Content = 0; Content < RTL_NUMBER_OF(TraceRecording); Content++) {
         if (Active & (1u << (TRACE_POSTPONED + Content))) {
@@ -140,19 +173,24 @@ DECLSPEC_NOINLINE ULONG TracepBeginPostponed(VOID)
 VOID TraceForkChild(VOID)
 {
     ULONG Active = __atomic_exchange_n(&TraceActive, 0, __ATOMIC_RELAXED);
-    if (Active != 0) {
-        TracepForgetTracks();
-    }
+    BOOLEAN Recorded = Active != 0;
     for (ULONG Content = 0; Content < RTL_NUMBER_OF(TraceRecording); Content++) {
-        if (Active & (1u << Content)) {
-            HalUnmapFile(TraceRecording[Content].File, TraceRecording[Content].Size, TraceRecording[Content].Descriptor);
-            TraceRecording[Content].File = NULL;
+        PTRACE_RECORDING Recording = &TraceRecording[Content];
+        if (Recording->File != NULL) {
+            HalUnmapFile(Recording->File, Recording->Size, Recording->Descriptor);
+            Recording->File = NULL;
+            Recorded = TRUE;
         }
-        /* A child has no stream of its own. */
-        if (TraceRecording[Content].Output.Stream) {
-            HalDiscardOutput(&TraceRecording[Content].Output);
+        /* A child has no stream of its own, and no debugger has asked for it. */
+        if (Recording->Output.Stream) {
+            HalDiscardOutput(&Recording->Output);
             Active &= ~(1u << Content);
+        } else if (Recording->Pattern[0] == '\0') {
+            Active &= ~((1u | 1u << TRACE_POSTPONED) << Content);
         }
+    }
+    if (Recorded) {
+        TracepForgetTracks();
     }
     Active = (Active | Active >> TRACE_POSTPONED) & TRACE_CONTENTS;
     __atomic_store_n(&TraceActive, Active << TRACE_POSTPONED, __ATOMIC_RELAXED);

@@ -46,7 +46,7 @@ typedef struct _TRACE_FILE {
     ULONG64 Magic;
     ULONG Content;            /* TRACE_CONTENT */
     ULONG ProcessId;
-    ULONG64 Start;
+    ULONG64 Start;            /* of this recording; older events are of one that a debugger stopped */
     volatile ULONG64 End;     /* 0: the process did not end in order */
     ULONG ModulesLength;      /* the host's list of modules, as text */
     ULONG Units;              /* in the file: tracks and chunks, or contended acquires */

@@ -269,7 +269,7 @@ static DWORD BaseDeliverControl(LPVOID Parameter)
 static VOID BaseConsoleRoutine(PVOID Context)
 {
     UNREFERENCED_PARAMETER(Context);
-    KiCurrentThread()->IsIdleThread = TRUE; /* the process may end while it runs */
+    __atomic_store_n(&KiCurrentThread()->IsIdleThread, TRUE, __ATOMIC_RELAXED); /* the process may end while it runs */
     for (;;) {
         PVOID Event = (PVOID)(ULONG_PTR)HalAwaitConsoleEvent();
         HANDLE Thread = CreateThread(NULL, 0, BaseDeliverControl, Event, 0, NULL);

@@ -71,7 +71,7 @@ static VOID BaseCheckMemory(VOID)
 static VOID BaseWatchMemory(PVOID Context)
 {
     UNREFERENCED_PARAMETER(Context);
-    KiCurrentThread()->IsIdleThread = TRUE; /* the process may end while it runs */
+    __atomic_store_n(&KiCurrentThread()->IsIdleThread, TRUE, __ATOMIC_RELAXED); /* the process may end while it runs */
     for (;;) {
         BaseCheckMemory();
         HalAwaitMemoryPressure(BASE_CHECK_INTERVAL);

@@ -17,7 +17,7 @@
 static BOOLEAN WopIsDamaged(PWO_VIEW View)
 {
     ULONG State = __atomic_load_n(&View->World->State, __ATOMIC_ACQUIRE);
-    return (State != WoLive && (State != WoEnded || !View->MayHaveEnded)) ||
+    return (State != WoLive && (State != WoEnded || !__atomic_load_n(&View->MayHaveEnded, __ATOMIC_RELAXED))) ||
            __atomic_load_n(&View->Poisoned, __ATOMIC_ACQUIRE) != 0;
 }
 

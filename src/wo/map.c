@@ -93,7 +93,7 @@ static NTSTATUS WopMapWorld(PWO_VIEW View)
     View->World = Mapping.Memory;
     View->Mapped = WO_MAXIMUM_SIZE;
     View->File = Mapping.File;
-    View->MayHaveEnded = TRUE;
+    __atomic_store_n(&View->MayHaveEnded, TRUE, __ATOMIC_RELAXED);
     __atomic_store_n(&View->Poisoned, 0, __ATOMIC_RELAXED);
     if (!HalGuardMapping(View->World, WO_ADDRESS_SPACE, &View->Poisoned)) {
         Status = STATUS_INSUFFICIENT_RESOURCES;
@@ -157,7 +157,7 @@ static NTSTATUS WopAttach(PWO_PLACE Place)
     }
     if (NT_SUCCESS(Status)) {
         Place->ProcessId = HalCurrentProcessId();
-        View->MayHaveEnded = FALSE;
+        __atomic_store_n(&View->MayHaveEnded, FALSE, __ATOMIC_RELAXED);
         WopCleanDead(View);
         Status = WopStartSession(Place);
         if (!NT_SUCCESS(Status)) {
@@ -237,7 +237,7 @@ VOID WopLeaveWorld(PWO_PLACE Place)
 {
     PWO_VIEW View = &Place->View;
     BOOLEAN Last = FALSE;
-    View->MayHaveEnded = TRUE;
+    __atomic_store_n(&View->MayHaveEnded, TRUE, __ATOMIC_RELAXED);
     if (!WopLock(View)) {
         return;
     }

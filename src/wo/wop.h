@@ -221,7 +221,7 @@ struct _WO_VIEW {
     ULONG64 Key;               /* of this process */
     WO_INDEX Self;             /* this process's record; 0: not attached */
     volatile ULONG Poisoned;   /* 0, or WO_VIEW_ */
-    BOOLEAN MayHaveEnded;      /* while this process attaches, and from its exit on */
+    BOOLEAN MayHaveEnded;      /* while this process attaches, and from its exit on; relaxed: its session reads it */
     WO_CURSOR Cursor;          /* under the lock */
     HAL_FILE_ID File;
     BOOLEAN Machine;           /* of an administrator, who alone removes it */

@@ -322,15 +322,24 @@ static void check_files(const char *session)
         fail("%s is left", path);
 }
 
-static void end_everything(void)
+static void await_all(pid_t which)
 {
     double deadline = now() + SECONDS_OF_PATIENCE;
+    pid_t ended;
 
-    atomic_store(&ledger->stop, true);
-    while (waitpid(-1, NULL, WNOHANG) != -1 && now() < deadline)
+    while ((ended = waitpid(which, NULL, WNOHANG)) != -1 && now() < deadline)
         usleep(1000);
-    if (errno != ECHILD)
+    if (ended != -1)
         fail("processes are left at the end");
+}
+
+/* The anchor, in a group of its own, is the last and exits in order: a grandchild ends by _exit, which leaves the file. */
+static void end_everything(void)
+{
+    atomic_store(&ledger->stop, true);
+    await_all(0);
+    atomic_store(&ledger->stop_anchor, true);
+    await_all(-1);
 }
 
 int main(int argc, char **argv)
@@ -357,6 +366,7 @@ int main(int argc, char **argv)
     anchor_process = fork();
     if (anchor_process == 0)
         anchor();
+    setpgid(anchor_process, 0);
     run_for(seconds);
     seconds = now() - began;
     end_everything();

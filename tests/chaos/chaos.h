@@ -45,7 +45,7 @@ typedef struct chaos_loss {
 } chaos_loss;
 
 typedef struct chaos_ledger {
-    atomic_bool pause, stop;
+    atomic_bool pause, stop, stop_anchor;
     bool rubbish;                    /* somebody writes rubbish into the world: a worker that notices ends */
     chaos_slot slot[SLOTS];
     atomic_uint owner[MUTEXES];      /* the slot of the thread inside, plus 1 */

@@ -236,7 +236,7 @@ void worker(unsigned seed)
 void anchor(void)
 {
     open_everything();
-    while (!atomic_load(&ledger->stop))
+    while (!atomic_load(&ledger->stop_anchor))
         usleep(1000);
     exit(0);
 }

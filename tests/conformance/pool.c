@@ -352,6 +352,7 @@ static void Registrations(void)
     SHOW(DeleteTimerQueueTimer(NULL, timer, NULL));
     SetEvent(opened);
     CloseHandle(semaphore);
+    CloseHandle(mutex);
 }
 
 int main(void)
@@ -364,6 +365,8 @@ int main(void)
     Legacy();
     Cancels();
     Registrations();
+    CloseHandle(entered);
+    CloseHandle(opened);
     CloseHandle(done);
     return 0;
 }

@@ -1,11 +1,13 @@
 """What the tests of the debugger share: programs that wait in known ways, and how to look at them."""
 
+import http.client
 import itertools
 import json
 import os
 import subprocess
 import sys
 import time
+from urllib.parse import urlsplit
 
 sys.path.insert(0, sys.argv[1])
 from tap import Tap  # noqa: E402,F401
@@ -26,12 +28,17 @@ def interlock(*words, **options):
                           check=False, **options)
 
 
+DEADLOCKED = 3
+
+
 def view(*words):
-    """The JSON of a view that must succeed."""
+    """The JSON of a view that must succeed. Only `deadlocks` has a status for what it found."""
     result = interlock(*words, "--json")
-    if result.returncode != 0:
+    found = json.loads(result.stdout) if result.returncode in (0, DEADLOCKED) else {}
+    expected = DEADLOCKED if words[0] == "deadlocks" and any(d["certain"] for d in found.get("deadlocks", [])) else 0
+    if result.returncode != expected:
         raise AssertionError(f"interlock {words}: {result.returncode}: {result.stderr}")
-    return json.loads(result.stdout)
+    return found
 
 
 class Program:
@@ -67,6 +74,41 @@ class Program:
 
     def __getattr__(self, name):
         return self.facts[name]
+
+
+class View:
+    """A running `interlock view`."""
+
+    def __init__(self, *words):
+        # Not a with block: __exit__ ends it.
+        self.process = subprocess.Popen([INTERLOCK, "view", *map(str, words)], stdout=subprocess.PIPE, text=True)
+        self.address = self.process.stdout.readline().strip()
+        parts = urlsplit(self.address)
+        self.port, self.token = parts.port, parts.path.strip("/")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def ask(self, path, method="GET", host=None, body=None):
+        """(status, headers, body) of a path that is whole."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            connection.request(method, path, body=body, headers={"Host": host or f"127.0.0.1:{self.port}"})
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+        finally:
+            connection.close()
+
+    def get(self, path):
+        return self.ask(f"/{self.token}/{path}")
+
+    def api(self, path):
+        return json.loads(self.get(f"api/{path}")[2])
 
 
 def until(take, is_so):

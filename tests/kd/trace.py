@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from kdtest import INTERLOCK, Tap, differences, number
+from kdtest import INTERLOCK, Program, Tap, differences, number, until, view
 
 TRACED, LIBRARY = map(os.path.abspath, sys.argv[5:7])
 PROBES = sys.argv[7]
@@ -425,9 +426,65 @@ def probes(tap, folder):
     tap.case("probes: gdb stops at one", problems)
 
 
+def attach_trace(folder, p, *words):
+    path = Path(folder) / "attached.json"
+    result = run([INTERLOCK, "trace", "-o", path, *words, p.id], folder)
+    return (Trace(path) if path.exists() else None), result
+
+
+def attached(tap, folder):
+    """A process that runs already: begun and stopped, again and again, and killed meanwhile."""
+    with Program("busy") as p:
+        lengths = []
+        for _ in range(3):
+            trace, result = attach_trace(folder, p, "--seconds", "0.3")
+            times = [e["ts"] for e in trace.of("wait")]
+            lengths.append((result.returncode, len(times) > 0, max(times) - min(times) < 60e6, misnested(trace)))
+        tap.case("attached: each recording has its own events only", differences("recordings", lengths, [(0, True, True, [])] * 3))
+        counts = []
+        for _ in range(2):
+            result = run([INTERLOCK, "contention", "--json", "--seconds", "0.3", p.id], folder)
+            counts.append(sum(lock["count"] for lock in json.loads(result.stderr)["processes"][0]["locks"]))
+        tap.case("attached: contention, twice", [] if all(counts) else [counts])
+        with subprocess.Popen([INTERLOCK, "trace", "-o", f"{folder}/killed.json", str(p.id)], stderr=subprocess.PIPE,
+                              text=True) as command:
+            command.stderr.readline() # it says that it records
+            busy = run([INTERLOCK, "trace", "-o", "second.json", "--seconds", "0.1", p.id], folder)
+            time.sleep(0.3)
+            p.process.kill()
+            command.stderr.read()
+        tap.case("attached: one at a time", [] if busy.returncode == 1 and "recorded already" in busy.stderr else [busy])
+        tap.case("attached: a process that is killed leaves what was recorded",
+                 differences("status", command.returncode, 0)
+                 + ([] if Trace(Path(folder) / "killed.json").of("wait") else ["no wait"]))
+    with Program("busy") as p:
+        with subprocess.Popen([INTERLOCK, "trace", "-o", f"{folder}/interrupted.json", str(p.id)], stderr=subprocess.PIPE,
+                              text=True) as command:
+            command.stderr.readline()
+            time.sleep(0.3)
+            command.send_signal(signal.SIGINT)
+            command.stderr.read()
+        seen = Trace(Path(folder) / "interrupted.json").of("wait")
+        tap.case("attached: an interrupt stops it, and the process goes on",
+                 differences("status", command.returncode, 0) + ([] if seen else ["no wait"])
+                 + differences("process", p.process.poll(), None))
+    with Program("orphan") as p:
+        until(lambda: view("deadlocks", p.id), lambda d: d["deadlocks"])
+        _, result = attach_trace(folder, p, "--seconds", "0.1")
+        tap.case("attached: a process in which nothing happens",
+                 [] if result.returncode == 0 and "nothing was recorded" in result.stderr else [result])
+    with Program("busy", INTERLOCK_TRACE=f"{folder}/own.json") as p:
+        _, result = attach_trace(folder, p, "--seconds", "0.1")
+        tap.case("attached: not over a recording of the process's own",
+                 [] if result.returncode == 1 and "recorded already" in result.stderr else [result])
+    for words in (["--seconds", "0", "1"], ["--seconds", "1", "true"], ["--seconds", "x", "1"]):
+        result = run([INTERLOCK, "trace", *words], folder)
+        tap.case(f"attached: {' '.join(words)} is refused", differences("status", result.returncode, 2))
+
+
 def main():
     tap = Tap()
-    for cases in (waits, acquires, contention, interruptions, ends, processes, limits, settings, wrong_use, probes):
+    for cases in (attached, waits, acquires, contention, interruptions, ends, processes, limits, settings, wrong_use, probes):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 cases(tap, folder)

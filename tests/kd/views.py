@@ -169,6 +169,16 @@ def srw_locks(tap):
         tap.case("an SRW lock that was waited for against a critical section: probable", problems)
 
 
+def names_of_threads(tap):
+    """Without a description: the start routine, unless the host knows a name of the thread's own."""
+    with Program("nameless") as p:
+        threads = {t["id"]: t["name"] for t in view("threads", p.id)["threads"]}
+        tap.case("threads: a thread without a description has the name of its start routine",
+                 differences("name", threads[p.nameless], "wait_without_name")
+                 + differences("set by the host", threads[p.named_by_host], "by the host")
+                 + differences("main", threads[p.id], "kd-program"))
+
+
 def mutants(tap):
     with Program("wait-all") as p:
         found = take_deadlocks(p, 2)
@@ -421,7 +431,7 @@ def refusals(tap):
 def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     tap = Tap()
-    for cases in (resources, core_file, srw_locks, mutants, other_deadlocks, processors, zoo, shared_bucket, moving,
+    for cases in (resources, core_file, srw_locks, mutants, names_of_threads, other_deadlocks, processors, zoo, shared_bucket, moving,
                   refusals):
         try:
             cases(tap)

@@ -15,9 +15,8 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from kdtest import INTERLOCK, PATIENCE, SANITIZED, SHARED, Program, Tap, differences, interlock, number, until, view
+from kdtest import INTERLOCK, PATIENCE, SANITIZED, SHARED, Program, Tap, View, differences, interlock, number, until, view
 
 PROTECTION = {
     "Content-Security-Policy": "default-src 'self'",
@@ -25,41 +24,6 @@ PROTECTION = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-
-
-class View:
-    """A running `interlock view`."""
-
-    def __init__(self, *words):
-        # Not a with block: __exit__ ends it.
-        self.process = subprocess.Popen([INTERLOCK, "view", *map(str, words)], stdout=subprocess.PIPE, text=True)
-        self.address = self.process.stdout.readline().strip()
-        parts = urlsplit(self.address)
-        self.port, self.token = parts.port, parts.path.strip("/")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def ask(self, path, method="GET", host=None, body=None):
-        """(status, headers, body) of a path that is whole."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        try:
-            connection.request(method, path, body=body, headers={"Host": host or f"127.0.0.1:{self.port}"})
-            answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read()
-        finally:
-            connection.close()
-
-    def get(self, path):
-        return self.ask(f"/{self.token}/{path}")
-
-    def api(self, path):
-        return json.loads(self.get(f"api/{path}")[2])
 
 
 def listening(process):

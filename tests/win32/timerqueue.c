@@ -352,7 +352,8 @@ static void test_delete_inside_callback(void **state)
     entry e = {.ran = make_event(SynchronizationEvent)};
     (void)state;
     for (int i = 0; i < 20; i += 1) {
-        assert_true(CreateTimerQueueTimer(&e.handle, NULL, delete_itself, &e, 0, 1, 0));
+        /* periodic, but not due again before it is deleted: two callbacks would both delete it */
+        assert_true(CreateTimerQueueTimer(&e.handle, NULL, delete_itself, &e, 0, 600000, 0));
         wait_event(e.ran);
     }
     NtClose(e.ran);

@@ -94,7 +94,7 @@ static void a_grandchild_has_its_own_waiter(void **state)
 
     (void)state;
     assert_int_equal(pipe(ready) | pipe(go), 0);
-    ULONG processes = view->World->Processes;
+    ULONG processes = __atomic_load_n(&view->World->Processes, __ATOMIC_RELAXED);
     pid_t first = fork();
     if (first == 0)
         run_first(ready[1], go[0]);
@@ -135,9 +135,72 @@ static void a_forged_notification_is_noticed(void **state)
     assert_int_equal(await_process(child), 0);
 }
 
+/* Processes that exit in order, all at once: the last one removes the file. */
+#define LEAVING 6
+
+static void enter_and_leave(void)
+{
+    char byte;
+
+    if (CreateEventA(NULL, FALSE, FALSE, "leaving") == NULL || write(STDOUT_FILENO, "", 1) != 1)
+        _exit(1);
+    exit(read(STDIN_FILENO, &byte, 1) == 0 ? 0 : 2); /* the end of the pipe: for all at once */
+}
+
+static pid_t start_leaver(int go[2], int ready[2])
+{
+    pid_t child;
+
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        dup2(go[0], STDIN_FILENO);
+        dup2(ready[1], STDOUT_FILENO);
+        close(go[1]);
+        execl("/proc/self/exe", "leftovers", "leave", (char *)NULL);
+        _exit(3);
+    }
+    return child;
+}
+
+static void leave_at_once(const char *path)
+{
+    pid_t children[LEAVING];
+    int go[2], ready[2];
+    char byte;
+
+    assert_int_equal(pipe(go) | pipe(ready), 0);
+    for (int i = 0; i < LEAVING; i++)
+        children[i] = start_leaver(go, ready);
+    for (int i = 0; i < LEAVING; i++)
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(access(path, F_OK), 0);
+    close(go[1]);
+    for (int i = 0; i < LEAVING; i++)
+        assert_int_equal(await_process(children[i]), 0);
+    assert_int_equal(access(path, F_OK), -1);
+    close(go[0]);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static void the_last_of_many_removes_the_file(void **state)
+{
+    const char *own = getenv("INTERLOCK_SESSION");
+    char session[64], path[sizeof(own_view()->Path) + sizeof(session)];
+
+    (void)state;
+    snprintf(session, sizeof(session), "leaving-%d", (int)getpid());
+    snprintf(path, sizeof(path), "%.*s%s", (int)(strlen(own_view()->Path) - strlen(own)), own_view()->Path, session);
+    setenv("INTERLOCK_SESSION", session, 1);
+    for (int i = 0; i < 10; i++)
+        leave_at_once(path);
+}
+
 int main(int argc, char **argv)
 {
-    (void)argv;
+    if (argc > 1 && strcmp(argv[1], "leave") == 0)
+        enter_and_leave();
     if (argc > 1)
         forge_a_notification();
 
@@ -145,7 +208,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_owned_mutex_goes_with_its_last_handle),
         cmocka_unit_test(an_owned_mutex_stays_while_others_have_handles),
         cmocka_unit_test(a_grandchild_has_its_own_waiter),
-        cmocka_unit_test(a_forged_notification_is_noticed),
+        cmocka_unit_test(the_last_of_many_removes_the_file),
+        cmocka_unit_test(a_forged_notification_is_noticed), /* last: it renames the session */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 #include "views.h"
 #endif
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,31 +15,40 @@ typedef struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommand;
 
+/* What is left out of this build is still listed, and says so. */
+#ifdef INTERLOCK_KD
+#define DEBUGGER(run) run
+#else
+#define DEBUGGER(run) NULL
+#endif
+#ifdef INTERLOCK_VIEW
+#define PAGE(run) run
+#else
+#define PAGE(run) NULL
+#endif
+
 static const subcommand subcommands[] = {
     {"cc", "compile and link Win32 sources in C", command_cc},
     {"c++", "compile and link Win32 sources in C++", command_cxx},
     {"port", "what of a Win32 source tree is there, what is missing, what to look at", command_port},
     {"lab", "run a test under every schedule", command_lab},
     {"machine", "make the world of names that all users share: Global\\", command_machine},
-#ifdef INTERLOCK_KD
-    {"ps", "the processes that use Interlock", command_ps},
-    {"session", "objects that processes share: names, handles, owners, waiters, deadlocks", command_session},
-    {"threads", "the threads of a process or core file, and what they wait for", command_threads},
-    {"deadlocks", "threads whose waits can never end, and why", command_deadlocks},
-    {"graph", "threads, wait blocks, objects and owners: who waits for whom", command_graph},
-    {"locks", "locks with their owners and waiters", command_locks},
-    {"object", "a dispatcher object, its flags and waiters", command_object},
-    {"handles", "the handle table", command_handles},
-    {"qlocks", "the numbered queued spinlocks by processor", command_qlocks},
-    {"dpcs", "what runs and waits on the processors", command_dpcs},
-    {"timers", "the timers that are set", command_timers},
-    {"trace", "run a command and write its waits, signals and contended acquires as a trace", command_trace},
-    {"contention", "run a command and show its most contended locks, with stacks", command_contention},
-    {"top", "deadlocks, contended locks and long waits, refreshed", command_top},
-#ifdef INTERLOCK_VIEW
-    {"view", "all of it on a web page, live", command_view},
-#endif
-#endif
+    {"ps", "the processes that use Interlock", DEBUGGER(command_ps)},
+    {"session", "objects that processes share: names, handles, owners, waiters, deadlocks", DEBUGGER(command_session)},
+    {"threads", "the threads of a process or core file, and what they wait for", DEBUGGER(command_threads)},
+    {"deadlocks", "threads whose waits can never end, and why", DEBUGGER(command_deadlocks)},
+    {"graph", "threads, wait blocks, objects and owners: who waits for whom", DEBUGGER(command_graph)},
+    {"locks", "locks with their owners and waiters", DEBUGGER(command_locks)},
+    {"object", "a dispatcher object, its flags and waiters", DEBUGGER(command_object)},
+    {"handles", "the handle table", DEBUGGER(command_handles)},
+    {"qlocks", "the numbered queued spinlocks by processor", DEBUGGER(command_qlocks)},
+    {"dpcs", "what runs and waits on the processors", DEBUGGER(command_dpcs)},
+    {"timers", "the timers that are set", DEBUGGER(command_timers)},
+    {"snapshot", "a process in a file for the other views, and what moved between two", DEBUGGER(command_snapshot)},
+    {"trace", "the waits, signals and contended acquires of a command or process, as a trace", DEBUGGER(command_trace)},
+    {"contention", "the most contended locks of a command or process, with stacks", DEBUGGER(command_contention)},
+    {"top", "deadlocks, contended locks and long waits, refreshed", DEBUGGER(command_top)},
+    {"view", "all of it on a web page, live", PAGE(command_view)},
 };
 
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -46,8 +57,22 @@ static int usage(FILE *to)
 {
     fprintf(to, "usage: interlock SUBCOMMAND [arguments]\n");
     for (size_t i = 0; i < SUBCOMMANDS; i++)
-        fprintf(to, "  %-10s %s\n", subcommands[i].name, subcommands[i].purpose);
+        fprintf(to, "  %-10s %s%s\n", subcommands[i].name, subcommands[i].purpose,
+                subcommands[i].run == NULL ? " (not in this build)" : "");
+    fprintf(to, "  %-10s what a subcommand takes: interlock help SUBCOMMAND\n", "help");
     return to == stderr ? 2 : 0;
+}
+
+static int version(void)
+{
+    printf("interlock %s\n", INTERLOCK_VERSION);
+    return 0;
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "interlock: there is no subcommand %s\n", name);
+    return usage(stderr);
 }
 
 /* NULL: there is none of that name. */
@@ -67,23 +92,44 @@ static const subcommand *find_by_link(const char *path)
     return strncmp(name, "interlock-", 10) == 0 ? find(name + 10) : NULL;
 }
 
+/* Compilers have a version of their own. */
+static bool is_compiler(const subcommand *c)
+{
+    return c->run == command_cc || c->run == command_cxx;
+}
+
+static int run(const subcommand *c, int argc, char **argv)
+{
+    if (c->run == NULL) {
+        fprintf(stderr, "interlock: %s is not in this build: it was made without %s (scripts/ensure-deps tools)\n", c->name,
+                strcmp(c->name, "view") == 0 ? "libmicrohttpd" : "libdw");
+        return 2;
+    }
+    return argc == 2 && strcmp(argv[1], "--version") == 0 && !is_compiler(c) ? version() : c->run(argc, argv);
+}
+
+static int help(const char *name)
+{
+    const subcommand *found = find(name);
+    char option[] = "--help", *words[] = {found != NULL ? (char *)(uintptr_t)found->name : NULL, option, NULL};
+
+    return found != NULL ? run(found, 2, words) : unknown(name);
+}
+
 int main(int argc, char **argv)
 {
     const subcommand *found = argc > 0 ? find_by_link(argv[0]) : NULL;
 
     if (found != NULL)
-        return found->run(argc, argv);
+        return run(found, argc, argv);
     if (argc < 2)
         return usage(stderr);
-    if (strcmp(argv[1], "--help") == 0)
+    if (strcmp(argv[1], "--version") == 0)
+        return version();
+    if (argc > 2 && strcmp(argv[1], "help") == 0)
+        return help(argv[2]);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)
         return usage(stdout);
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("interlock %s\n", INTERLOCK_VERSION);
-        return 0;
-    }
     found = find(argv[1]);
-    if (found != NULL)
-        return found->run(argc - 1, argv + 1);
-    fprintf(stderr, "interlock: there is no subcommand %s\n", argv[1]);
-    return usage(stderr);
+    return found != NULL ? run(found, argc - 1, argv + 1) : unknown(argv[1]);
 }

@@ -61,6 +61,8 @@ static const struct {
     {"zoo", zoo},
     {"shared-bucket", shared_bucket},
     {"busy", busy},
+    {"nameless", nameless},
+    {"healthy", healthy},
     {"other-version", other_version},
     {"other-layout", other_layout},
     {"not-ready", not_ready},

@@ -1,6 +1,8 @@
 /* objects.c: scenes of objects: mutants, events, one of everything. */
 #include "program.h"
 
+#include <pthread.h>
+
 static HANDLE mutants[3], event, semaphore;
 static CRITICAL_SECTION debugged;
 static CONDITION_VARIABLE condition = CONDITION_VARIABLE_INIT;
@@ -253,4 +255,27 @@ void crowd(void)
 
         CloseHandle(thread);
     }
+}
+
+/* Threads without a description. */
+
+static DWORD WINAPI wait_without_name(void *context)
+{
+    if (context != NULL)
+        pthread_setname_np(pthread_self(), context);
+    __atomic_add_fetch(&threads_made, 1, __ATOMIC_RELEASE);
+    WaitForSingleObject(go[0], INFINITE);
+    return 0;
+}
+
+void nameless(void)
+{
+    static char name[] = "by the host";
+
+    CreateThread(NULL, 0, wait_without_name, NULL, 0, &id_of_last_thread);
+    printf("nameless %u\n", id_of_last_thread);
+    CreateThread(NULL, 0, wait_without_name, name, 0, &id_of_last_thread);
+    printf("named_by_host %u\n", id_of_last_thread);
+    while (LOAD(threads_made) < 2)
+        Sleep(1);
 }

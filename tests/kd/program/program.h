@@ -46,6 +46,8 @@ void queued_locks(void);
 void zoo(void);
 void shared_bucket(void);
 void busy(void);
+void nameless(void);
+void healthy(void);
 void rtl_resource_against_section(void);
 void service(void);
 void crowd(void);

@@ -1,6 +1,8 @@
 /* service.c: scenes like those of real programs, and processes that do not hold still. */
 #include "program.h"
 
+#include <sched.h>
+
 static CRITICAL_SECTION played_section;
 static SRWLOCK played_srw = SRWLOCK_INIT;
 static HANDLE played_mutant, semaphore;
@@ -31,6 +33,89 @@ void busy(void)
     played_mutant = CreateMutexA(NULL, FALSE, "m0");
     for (int i = 0; i < 4; i++)
         make(play, "player");
+}
+
+/* Threads that contend for locks of every kind and never hold two: nothing in it is ever a deadlock. */
+
+#define HEALTHY_THREADS 8
+
+static CRITICAL_SECTION healthy_sections[3];
+static SRWLOCK healthy_srw[2];
+static struct {
+    ULONG number;
+    ERESOURCE resource;
+    EX_PUSH_LOCK push;
+} healthy_pair;
+
+static void stay(unsigned *seed)
+{
+    for (volatile unsigned i = rand_r(seed) % 3000; i > 0; i--)
+        continue;
+    if (rand_r(seed) % 64 == 0)
+        sched_yield();
+}
+
+static void hold_one(unsigned *seed)
+{
+    unsigned number = rand_r(seed) % 6;
+
+    switch (rand_r(seed) % 6) {
+    case 0:
+    case 1:
+        EnterCriticalSection(&healthy_sections[number % 3]);
+        stay(seed);
+        LeaveCriticalSection(&healthy_sections[number % 3]);
+        break;
+    case 2:
+        AcquireSRWLockExclusive(&healthy_srw[number % 2]);
+        stay(seed);
+        ReleaseSRWLockExclusive(&healthy_srw[number % 2]);
+        break;
+    case 3:
+        AcquireSRWLockShared(&healthy_srw[number % 2]);
+        stay(seed);
+        ReleaseSRWLockShared(&healthy_srw[number % 2]);
+        break;
+    case 4:
+        WaitForSingleObject(played_mutant, INFINITE);
+        stay(seed);
+        ReleaseMutex(played_mutant);
+        break;
+    default:
+        KeEnterCriticalRegion();
+        if (number % 2) {
+            ExAcquireResourceExclusiveLite(&healthy_pair.resource, TRUE);
+            stay(seed);
+            ExReleaseResourceLite(&healthy_pair.resource);
+        } else {
+            ExAcquirePushLockExclusive(&healthy_pair.push);
+            stay(seed);
+            ExReleasePushLockExclusive(&healthy_pair.push);
+        }
+        KeLeaveCriticalRegion();
+        break;
+    }
+}
+
+static DWORD WINAPI live_healthily(void *context)
+{
+    unsigned seed = 1 + GetCurrentThreadId();
+
+    (void)context;
+    for (;;)
+        hold_one(&seed);
+    return 0;
+}
+
+void healthy(void)
+{
+    for (int i = 0; i < 3; i++)
+        InitializeCriticalSection(&healthy_sections[i]);
+    ExInitializeResourceLite(&healthy_pair.resource);
+    ExInitializePushLock(&healthy_pair.push);
+    played_mutant = CreateMutexA(NULL, FALSE, NULL);
+    for (int i = 0; i < HEALTHY_THREADS; i++)
+        make(live_healthily, "healthy");
 }
 
 /*
