@@ -965,7 +965,7 @@ NTKERNELAPI NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_
 /* KeWaitForMultipleObjects for up to 65,535 objects. WaitBlockArray has KE_MANY_WAIT_BLOCKS(Count) entries; nothing is
    allocated. Returns STATUS_WAIT_0 or STATUS_ABANDONED_WAIT_0, with the index of the object in *Index (0 after a wait for
    all), or another status of a wait. Index may be NULL. More objects are a bugcheck. A wait for all of more than 64 objects
-   that are shared between processes is STATUS_NOT_SUPPORTED. Differs: Windows has no such function. */
+   that are shared between processes is STATUS_NOT_SUPPORTED. Only in Interlock. */
 NTKERNELAPI NTSTATUS KeWaitForManyObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
                                           KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                           PKWAIT_BLOCK WaitBlockArray, PULONG Index);

@@ -407,7 +407,7 @@ NTSYSCALLAPI NTSTATUS NtWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WA
 /* NtWaitForMultipleObjects for up to 65,535 handles. Returns STATUS_WAIT_0 or STATUS_ABANDONED_WAIT_0, with the index of
    the object in *Index (0 after a wait for all), or another status of a wait. Index may be NULL. No or too many handles are
    STATUS_INVALID_PARAMETER_1; no memory for the wait is STATUS_INSUFFICIENT_RESOURCES; a wait for all of more than 64
-   objects that are shared between processes is STATUS_NOT_SUPPORTED. Differs: Windows has no such function. */
+   objects that are shared between processes is STATUS_NOT_SUPPORTED. Only in Interlock. */
 NTSYSCALLAPI NTSTATUS NtWaitForManyObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
                                            PLARGE_INTEGER Timeout, PULONG Index);
 

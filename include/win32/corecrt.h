@@ -94,6 +94,10 @@ FORCEINLINE errno_t _set_errno(int Value)
 #undef INTERLOCK_CRT_SPAN
 #undef INTERLOCK_CRT_BREAK
 
+#define _timezone timezone
+#define _daylight daylight
+#define _tzname tzname
+
 #define printf_s printf
 #define fprintf_s fprintf
 #define vprintf_s vprintf

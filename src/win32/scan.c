@@ -106,27 +106,42 @@ static VOID BaseWriteDirective(const BASE_DIRECTIVE *Directive, PCSTR Allocate, 
              *Allocate != 0 ? "" : Directive->Size, (int)Directive->Length, Directive->Type);
 }
 
+/* %c stores as many characters as its width says, and no terminator. */
+static int BaseScanCharacters(PBASE_INPUT Input, const BASE_DIRECTIVE *Directive, PSTR Buffer, SIZE_T Room)
+{
+    CHAR Format[BASE_LONGEST_DIRECTIVE + 32];
+    if ((Directive->Width != 0 ? Directive->Width : 1) > Room) {
+        if (Room != 0) {
+            *Buffer = 0;
+        }
+        return 0;
+    }
+    BaseWriteDirective(Directive, "", Format, sizeof(Format));
+    return BaseScanOne(Input, Format, Buffer);
+}
+
 static int BaseScanText(PBASE_INPUT Input, const BASE_DIRECTIVE *Directive, PBASE_TARGETS Targets)
 {
     CHAR Format[BASE_LONGEST_DIRECTIVE + 32];
     PSTR Buffer = va_arg(Targets->List, PSTR);
     SIZE_T Room = va_arg(Targets->List, UINT);
-    SIZE_T Length = Directive->Width != 0 ? Directive->Width : 1; /* of %c, which stores no terminator */
-    BOOLEAN Terminates = *Directive->Type != 'c';
     PSTR Found = NULL;
+    if (*Directive->Type == 'c') {
+        return BaseScanCharacters(Input, Directive, Buffer, Room);
+    }
     BaseWriteDirective(Directive, "m", Format, sizeof(Format));
     int Result = BaseScanOne(Input, Format, (PVOID)&Found);
     if (Result != 1) {
         return Result;
     }
-    Length = Terminates ? strlen(Found) + 1 : Length;
-    if (Length > Room) {
+    SIZE_T Size = strlen(Found) + 1;
+    if (Size <= Room) {
+        memcpy(Buffer, Found, Size);
+    } else {
+        Result = 0;
         if (Room != 0) {
             *Buffer = 0;
         }
-        Result = 0;
-    } else {
-        memcpy(Buffer, Found, Length);
     }
     free(Found);
     return Result;

@@ -10,42 +10,49 @@
 
 #ifdef __INTERLOCK_CC__
 
-/* seq_cst, all of them: a full barrier, which the forms with Acquire and Release may have. */
+/* Internal: InterlockedIncrement of a long. seq_cst: a full barrier. */
 FORCEINLINE long InterlockLongIncrement(volatile void *Target)
 {
     return __atomic_add_fetch((long volatile *)Target, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Internal: InterlockedDecrement of a long. seq_cst: a full barrier. */
 FORCEINLINE long InterlockLongDecrement(volatile void *Target)
 {
     return __atomic_sub_fetch((long volatile *)Target, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Internal: InterlockedExchange of a long. seq_cst: a full barrier. */
 FORCEINLINE long InterlockLongExchange(volatile void *Target, long Value)
 {
     return __atomic_exchange_n((long volatile *)Target, Value, __ATOMIC_SEQ_CST);
 }
 
+/* Internal: InterlockedExchangeAdd of a long. seq_cst: a full barrier. */
 FORCEINLINE long InterlockLongExchangeAdd(volatile void *Target, long Value)
 {
     return __atomic_fetch_add((long volatile *)Target, Value, __ATOMIC_SEQ_CST);
 }
 
+/* Internal: InterlockedAnd of a long. seq_cst: a full barrier. */
 FORCEINLINE long InterlockLongAnd(volatile void *Target, long Value)
 {
     return __atomic_fetch_and((long volatile *)Target, Value, __ATOMIC_SEQ_CST);
 }
 
+/* Internal: InterlockedOr of a long. seq_cst: a full barrier. */
 FORCEINLINE long InterlockLongOr(volatile void *Target, long Value)
 {
     return __atomic_fetch_or((long volatile *)Target, Value, __ATOMIC_SEQ_CST);
 }
 
+/* Internal: InterlockedXor of a long. seq_cst: a full barrier. */
 FORCEINLINE long InterlockLongXor(volatile void *Target, long Value)
 {
     return __atomic_fetch_xor((long volatile *)Target, Value, __ATOMIC_SEQ_CST);
 }
 
+/* Internal: InterlockedCompareExchange of a long. seq_cst: a full barrier. */
 FORCEINLINE long InterlockLongCompareExchange(volatile void *Target, long Exchange, long Comperand)
 {
     __atomic_compare_exchange_n((long volatile *)Target, &Comperand, Exchange, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);

@@ -1,5 +1,5 @@
 /*
- * manyobjects.h: a wait for more than 64 handles. Windows has no such function; WaitForMultipleObjects stays at 64.
+ * win32/manyobjects.h: a wait for more than 64 handles. Windows has no such function; WaitForMultipleObjects stays at 64.
  *
  * Any: consumes exactly one object, the one with the lowest index that is signaled. All: consumes all objects at one
  * instant, or none. Both are those of WaitForMultipleObjects, and so are timeouts, APCs and abandoned mutexes. Only the
@@ -13,8 +13,8 @@
  *
  * NtWaitForManyObjects (nt.h) and KeWaitForManyObjects (ke.h) are the same wait below this one.
  */
-#ifndef INTERLOCK_MANYOBJECTS_H
-#define INTERLOCK_MANYOBJECTS_H
+#ifndef INTERLOCK_WIN32_MANYOBJECTS_H
+#define INTERLOCK_WIN32_MANYOBJECTS_H
 
 #include <interlock/win32/base.h>
 
@@ -27,7 +27,7 @@ INTERLOCK_BEGIN
    WAIT_ABANDONED_0, with the index of the object in *lpIndex (0 after a wait for all); or WAIT_TIMEOUT,
    WAIT_IO_COMPLETION, WAIT_FAILED. lpIndex may be NULL. No or too many handles, or a duplicate object in a wait for all,
    are ERROR_INVALID_PARAMETER; a wait for all of more than 64 objects that are shared between processes is
-   ERROR_NOT_SUPPORTED. Differs: Windows has no such function. */
+   ERROR_NOT_SUPPORTED. Only in Interlock. */
 WINBASEAPI DWORD WINAPI WaitForManyObjects(DWORD nCount, const HANDLE *lpHandles, BOOL bWaitAll, DWORD dwMilliseconds,
                                            BOOL bAlertable, DWORD *lpIndex);
 
