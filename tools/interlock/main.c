@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         return usage(stderr);
     if (strcmp(argv[1], "--version") == 0)
         return version();
-    if (argc > 2 && strcmp(argv[1], "help") == 0)
+    if (argc > 2 && strcmp(argv[1], "help") == 0 && strcmp(argv[2], "--help") != 0)
         return help(argv[2]);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)
         return usage(stdout);
