@@ -141,7 +141,12 @@ NTKERNELAPI PSLIST_ENTRY ExInterlockedPopEntrySList(PSLIST_HEADER ListHead, PKSP
 
 /* Addresses that a user passes. */
 
-#define MM_USER_PROBE_ADDRESS 0x00007FFFFFFF0000ULL
+/* The end of the host's user addresses, which is above that of Windows: stacks are there. */
+#ifdef __aarch64__
+#define MM_USER_PROBE_ADDRESS 0x0000FFFFFFFFF000ULL
+#else
+#define MM_USER_PROBE_ADDRESS 0x00007FFFFFFFF000ULL
+#endif
 
 /* Raises STATUS_DATATYPE_MISALIGNMENT or STATUS_ACCESS_VIOLATION unless a buffer is aligned and in the address space of
    user mode. An empty buffer is always fine. Differs: kernel memory is in the same address space. Since NT 3.1. */

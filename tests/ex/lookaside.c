@@ -16,7 +16,7 @@ static PVOID list_seen;
 static PVOID count_allocate(POOL_TYPE type, SIZE_T bytes, ULONG tag)
 {
     __atomic_fetch_add(&allocated, 1, __ATOMIC_RELAXED);
-    type_seen = type;
+    __atomic_store_n(&type_seen, type, __ATOMIC_RELAXED);
     return ExAllocatePoolWithTag(type, bytes, tag);
 }
 
