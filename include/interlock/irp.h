@@ -607,10 +607,11 @@ NTKERNELAPI NTSTATUS IoSetCompletionRoutineEx(PDEVICE_OBJECT DeviceObject, PIRP 
                                               BOOLEAN InvokeOnSuccess, BOOLEAN InvokeOnError, BOOLEAN InvokeOnCancel);
 
 /* Sends the packet to a driver and returns what its dispatch routine returns; IoCallDriver is a macro for it.
-   NO_MORE_IRP_STACK_LOCATIONS if the packet has none left. DRIVER_VERIFIER_IOMANAGER_VIOLATION: 0x03 not a packet, 0x04 not a
-   device, 0x10 above DISPATCH_LEVEL, 0x203 with a cancel routine, 0x05 the dispatch routine has changed the IRQL, 0x224
-   returned another status than it completed with, 0x226 neither completed the packet nor returned STATUS_PENDING, 0x23D did
-   not mark it pending, 0x23E did not return STATUS_PENDING. Since NT 3.1. */
+   NO_MORE_IRP_STACK_LOCATIONS if the packet has none left, INCONSISTENT_IRP if there is no such major function.
+   DRIVER_VERIFIER_IOMANAGER_VIOLATION: 0x03 not a packet, 0x04 not a device, 0x10 above DISPATCH_LEVEL, 0x203 with a
+   cancel routine, 0x05 the dispatch routine has changed the IRQL, 0x224 returned another status than it completed with,
+   0x226 neither completed the packet nor returned STATUS_PENDING, 0x23D did not mark it pending, 0x23E did not return
+   STATUS_PENDING. Since NT 3.1. */
 NTKERNELAPI NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp);
 #define IoCallDriver IofCallDriver
 

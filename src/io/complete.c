@@ -75,6 +75,9 @@ static VOID IopCheckCall(PDEVICE_OBJECT Device, PIRP Irp)
     if (Irp->CurrentLocation <= 1) {
         KeBugCheckEx(NO_MORE_IRP_STACK_LOCATIONS, (ULONG_PTR)Irp, 0, 0, 0);
     }
+    if (IoGetNextIrpStackLocation(Irp)->MajorFunction > IRP_MJ_MAXIMUM_FUNCTION) {
+        KeBugCheckEx(INCONSISTENT_IRP, (ULONG_PTR)Irp, 0, 0, 0);
+    }
 }
 
 NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
@@ -400,9 +403,9 @@ static BOOLEAN IopHasRequests(PETHREAD Thread)
 }
 
 /*
- * Cancels the requests of a thread that ends. The thread itself waits until they are delivered. One that was terminated runs no
- * more: its completed requests stay in its queue of APCs, which is run down next, and later ones find the queue closed. Meanwhile
- * nothing leaves the list (requirement 3).
+ * Cancels the requests of a thread that ends. The thread itself waits until they are delivered. One that was terminated
+ * runs no more, so the reaper calls the drivers' cancel routines: its completed requests stay in its queue of APCs,
+ * which is run down next, and later ones find the queue closed. Meanwhile nothing leaves the list (requirement 3).
  */
 static VOID IopCancelThreadIo(PETHREAD Thread, BOOLEAN WasTerminated)
 {

@@ -301,9 +301,16 @@ static void run_out_of_locations(void *argument)
     IoCallDriver(device, irp);
 }
 
+static void send_no_function(void *argument)
+{
+    (void)argument;
+    IoCallDriver(device, own_irp(IRP_MJ_MAXIMUM_FUNCTION + 1));
+}
+
 static void test_sending(void **state)
 {
     (void)state;
+    expect_bugcheck(INCONSISTENT_IRP, send_no_function, NULL);
     expect_violation(DRIVER_VERIFIER_IOMANAGER_VIOLATION, 0x03, send_no_irp, NULL);
     expect_violation(DRIVER_VERIFIER_IOMANAGER_VIOLATION, 0x04, send_to_nothing, NULL);
     expect_violation(DRIVER_VERIFIER_IOMANAGER_VIOLATION, 0x10, send_at_high_level, NULL);
