@@ -73,6 +73,7 @@ typedef struct _VF_EXPECTATION {
     SHORT SpecialApcDisable;
     ULONG DispatcherDepth;
     ULONG Mutants;
+    ULONG Held;
     PVOID ExceptionList;
     jmp_buf Context;
 } VF_EXPECTATION, *PVF_EXPECTATION;

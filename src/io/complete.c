@@ -24,6 +24,8 @@
  */
 #include "iop.h"
 
+#include "../ke/callback.h"
+
 #define IOP_EXIT_PATIENCE 300 /* seconds that a thread's end waits for its cancelled requests */
 #define IOP_COMPLETION_IRQL 0xfa
 
@@ -32,12 +34,16 @@
 /* The one place that calls a driver's dispatch routine. */
 static NTSTATUS IopDispatch(PDRIVER_DISPATCH Routine, PDEVICE_OBJECT Device, PIRP Irp)
 {
+    PKTHREAD Thread = KiCurrentThread();
     KIRQL Irql = KeGetCurrentIrql();
+    KI_CALLBACK Callback;
+    KiBeginCallback(Thread, &Callback);
     NTSTATUS Status = Routine(Device, Irp);
     if (KeGetCurrentIrql() != Irql) {
         KeBugCheckEx(DRIVER_VERIFIER_IOMANAGER_VIOLATION, IOP_DISPATCH_CHANGED_IRQL, (ULONG_PTR)Device, Irql,
                      KeGetCurrentIrql());
     }
+    KiEndCallback(Thread, &Callback, KiCallbackDispatch, (PVOID)Routine);
     return Status;
 }
 

@@ -14,6 +14,7 @@
  */
 #include "bugreport.h"
 #include "irql.h"
+#include "lockorder.h"
 
 #include <interlock/verifier.h>
 #include <string.h>
@@ -77,6 +78,7 @@ BOOLEAN VfBeginExpectation(PVF_EXPECTATION Expectation)
     Expectation->DispatcherDepth = Thread->DispatcherDepth;
     Expectation->ExceptionList = Thread->ExceptionList;
     Expectation->Mutants = KiCountMutants(Thread);
+    Expectation->Held = KiVerifierEnabled ? KiOrderCountHeld(Thread) : 0;
     Expectation->Active = TRUE;
     Thread->ExpectedBugCheck = Expectation;
     return TRUE;
@@ -151,6 +153,9 @@ static VOID KiRestoreThread(PKTHREAD Thread, const VF_EXPECTATION *Expectation, 
     if (Found->LocksHeld != 0) {
         Thread->Prcb->HeldLocks = 0;
         Thread->Prcb->HeldLocksUnnoted = 0;
+    }
+    if (KiVerifierEnabled) {
+        KiOrderForgetHeld(Thread, Expectation->Held); /* locks that stay held do not come before others */
     }
     if (Thread->Irql > DISPATCH_LEVEL) {
         KiSetIrql(Thread, DISPATCH_LEVEL); /* interrupts that are pending are served when the level drops further */

@@ -1023,6 +1023,18 @@ VOID KiOrderForgetHeld(PKTHREAD Thread, ULONG Older)
     KiLeaveOrder(Thread, Irql);
 }
 
+VOID KiOrderForgetAllHeld(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KIRQL Irql = KiEnterOrder(Thread);
+    for (PKI_ORDER_HELD Held = KiAllOrderHeld; Held != NULL; Held = Held->Next) {
+        while (Held->Count != 0) {
+            KiRemoveEntry(Held, &Held->Entry[Held->Count - 1]);
+        }
+    }
+    KiLeaveOrder(Thread, Irql);
+}
+
 /* Gives back the list of a thread. */
 static VOID KiFreeHeld(PKI_ORDER_HELD Held)
 {

@@ -85,6 +85,7 @@ ULONG KiOrderCountHeld(PKTHREAD Thread);
 PVOID KiOrderFindLeft(PKTHREAD Thread, ULONG Older);
 ULONG KiOrderPrintHeld(PKTHREAD Thread, ULONG Older); /* all but the Older oldest ones; returns how many */
 VOID KiOrderForgetHeld(PKTHREAD Thread, ULONG Older); /* after a bugcheck that a test expected: all but these */
+VOID KiOrderForgetAllHeld(VOID);                  /* the verifier was off: what was released meanwhile was not noticed */
 VOID KiOrderEndThread(PKTHREAD Thread);           /* a bugcheck if it is a system thread and holds what it must not */
 VOID KiOrderDropThread(PKTHREAD Thread);          /* it has ended, or never ran */
 /* The memory is freed. Returns a lock in it that is held, or NULL. Abandons: except for a mutant. */

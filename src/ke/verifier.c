@@ -12,6 +12,7 @@
  * Locks that are acquired below DISPATCH_LEVEL name their owner in every mode.
  */
 #include "irql.h"
+#include "lockorder.h"
 
 #include <interlock/verifier.h>
 
@@ -44,6 +45,9 @@ NTSTATUS VfEnableVerifier(BOOLEAN Enable)
 #endif
     if ((Enable != FALSE) == KiVerifierEnabled) {
         return STATUS_SUCCESS;
+    }
+    if (Enable) {
+        KiOrderForgetAllHeld();
     }
     for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
         PKPRCB Prcb = KiProcessorBlock[Number];
