@@ -263,10 +263,12 @@ static void end_in_use(void *argument)
     pthread_join(thread, NULL);
 }
 
-/* The stack of a thread that ends. */
+/* The stack of a thread that ends. AddressSanitizer keeps variables elsewhere, and reports their use itself. */
 static void test_stack(void **state)
 {
     (void)state;
+    if (test_slowdown() != 1)
+        return;
     expect_violation(TIMER_OR_DPC_INVALID, 0, end_in_use, (void *)&rows[0]);
     expect_violation(TIMER_OR_DPC_INVALID, 0, end_in_use, (void *)&rows[1]);
     expect_violation(TIMER_OR_DPC_INVALID, 1, end_in_use, (void *)&rows[2]);
