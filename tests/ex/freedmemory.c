@@ -27,7 +27,7 @@ typedef struct block {
 } block;
 
 static KTIMER outer_timer;
-static volatile int waiting;
+static unsigned long waiting; /* the id of the thread that waits, or is about to */
 
 static VOID no_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
 {
@@ -146,7 +146,7 @@ static void hold_mutant(block *b)
 
 static void *wait_for_event(void *event)
 {
-    __atomic_store_n(&waiting, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&waiting, (unsigned long)(ULONG_PTR)PsGetCurrentThreadId(), __ATOMIC_SEQ_CST);
     KeWaitForSingleObject(event, Executive, KernelMode, FALSE, NULL);
     return NULL;
 }
@@ -154,9 +154,10 @@ static void *wait_for_event(void *event)
 static void let_wait(block *b)
 {
     pthread_t thread;
+    unsigned long id;
     KeInitializeEvent(&b->event, NotificationEvent, FALSE);
     pthread_create(&thread, NULL, wait_for_event, &b->event);
-    while (!__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) || IsListEmpty(&b->event.Header.WaitListHead)) {
+    while ((id = __atomic_load_n(&waiting, __ATOMIC_SEQ_CST)) == 0 || !sleeps_in_the_host(id)) {
         LARGE_INTEGER moment = {.QuadPart = -10000};
         KeDelayExecutionThread(KernelMode, FALSE, &moment);
     }
