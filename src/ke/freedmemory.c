@@ -37,19 +37,17 @@ static PKAPC KiFindQueuedApc(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOI
    an object in this memory, so what the blocks say of a wait that lasts is true. */
 static PVOID KiFindWaitedObject(PKTHREAD Thread, PVOID Base, PVOID End)
 {
-    /* relaxed, all: see above */
-    if (__atomic_load_n(&Thread->State, __ATOMIC_RELAXED) != Waiting ||
-        __atomic_load_n(&Thread->WaitBlockList, __ATOMIC_RELAXED) != Thread->WaitBlock) {
+    /* acquire: pairs with the commit of the wait, before which the thread has written the rest */
+    ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_ACQUIRE);
+    if (!(Register & KI_WAIT_ACTIVE) || (Register & KI_WAIT_STATE_MASK) != WaitCommitted ||
+        Thread->WaitBlockList != Thread->WaitBlock) {
         return NULL;
     }
-    ULONG Count = __atomic_load_n(&Thread->WaitBlockCount, __ATOMIC_RELAXED);
-    for (ULONG Index = 0; Index < Count && Index < THREAD_WAIT_OBJECTS; Index++) {
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount && Index < THREAD_WAIT_OBJECTS; Index++) {
         PKWAIT_BLOCK Block = &Thread->WaitBlock[Index];
-        PVOID Object = __atomic_load_n(&Block->Object, __ATOMIC_RELAXED);
-        if (KiIsInMemory(Object, Base, End) && __atomic_load_n(&Block->WaitType, __ATOMIC_RELAXED) != KI_HINT_BLOCK &&
-            __atomic_load_n(&Block->BlockState, __ATOMIC_RELAXED) == WaitBlockActive &&
-            (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_ACTIVE)) {
-            return Object;
+        if (KiIsInMemory(Block->Object, Base, End) && Block->WaitType != KI_HINT_BLOCK &&
+            __atomic_load_n(&Thread->WaitRegister, __ATOMIC_ACQUIRE) == Register) {
+            return Block->Object;
         }
     }
     return NULL;

@@ -27,7 +27,7 @@ typedef struct block {
 } block;
 
 static KTIMER outer_timer;
-static volatile int waiting;
+static unsigned long waiting; /* the id of the thread that waits, or is about to */
 
 static VOID no_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
 {
@@ -146,7 +146,7 @@ static void hold_mutant(block *b)
 
 static void *wait_for_event(void *event)
 {
-    __atomic_store_n(&waiting, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&waiting, (unsigned long)(ULONG_PTR)PsGetCurrentThreadId(), __ATOMIC_SEQ_CST);
     KeWaitForSingleObject(event, Executive, KernelMode, FALSE, NULL);
     return NULL;
 }
@@ -154,9 +154,10 @@ static void *wait_for_event(void *event)
 static void let_wait(block *b)
 {
     pthread_t thread;
+    unsigned long id;
     KeInitializeEvent(&b->event, NotificationEvent, FALSE);
     pthread_create(&thread, NULL, wait_for_event, &b->event);
-    while (!__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) || IsListEmpty(&b->event.Header.WaitListHead)) {
+    while ((id = __atomic_load_n(&waiting, __ATOMIC_SEQ_CST)) == 0 || !sleeps_in_the_host(id)) {
         LARGE_INTEGER moment = {.QuadPart = -10000};
         KeDelayExecutionThread(KernelMode, FALSE, &moment);
     }
@@ -263,10 +264,12 @@ static void end_in_use(void *argument)
     pthread_join(thread, NULL);
 }
 
-/* The stack of a thread that ends. */
+/* The stack of a thread that ends. AddressSanitizer keeps variables elsewhere, and reports their use itself. */
 static void test_stack(void **state)
 {
     (void)state;
+    if (test_slowdown() != 1)
+        return;
     expect_violation(TIMER_OR_DPC_INVALID, 0, end_in_use, (void *)&rows[0]);
     expect_violation(TIMER_OR_DPC_INVALID, 0, end_in_use, (void *)&rows[1]);
     expect_violation(TIMER_OR_DPC_INVALID, 1, end_in_use, (void *)&rows[2]);

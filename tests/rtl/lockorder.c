@@ -478,7 +478,9 @@ typedef struct object {
 } object;
 
 static object objects[3];
-static volatile unsigned three = 3, two = 2; /* an unrolled loop would be several calls: several classes */
+
+/* An unrolled loop would be several calls: several classes. */
+#define KEEP_ROLLED(index) __asm__ volatile("" : "+r"(index))
 
 static void item_before_list(void *unused)
 {
@@ -490,7 +492,8 @@ static void item_before_list(void *unused)
 static void test_classes(void **state)
 {
     (void)state;
-    for (unsigned index = 0; index < three; index++) {
+    for (unsigned index = 0; index < 3; index++) {
+        KEEP_ROLLED(index);
         RtlInitializeCriticalSection(&objects[index].list);
         RtlInitializeCriticalSection(&objects[index].item);
     }
@@ -651,8 +654,10 @@ static void test_new_locks(void **state)
     for (unsigned round = 0; round < 2; round++) {
         FAST_MUTEX *pool = ExAllocatePool2(POOL_FLAG_NON_PAGED, 2 * sizeof(FAST_MUTEX), 0x6b636f4c);
         assert_non_null(pool);
-        for (unsigned index = 0; index < two; index++)
+        for (unsigned index = 0; index < 2; index++) {
+            KEEP_ROLLED(index);
             ExInitializeFastMutex(&pool[index]);
+        }
         ExAcquireFastMutex(&pool[round]);
         ExAcquireFastMutex(&pool[1 - round]);
         ExReleaseFastMutex(&pool[1 - round]);
@@ -660,8 +665,10 @@ static void test_new_locks(void **state)
         ExFreePool(pool);
     }
     for (unsigned round = 0; round < 2; round++) { /* initialized again */
-        for (unsigned fork = 0; fork < two; fork++)
+        for (unsigned fork = 0; fork < 2; fork++) {
+            KEEP_ROLLED(fork);
             KeInitializeSpinLock(&ring[fork]);
+        }
         KIRQL outer, inner;
         KeAcquireSpinLock(&ring[round], &outer);
         KeAcquireSpinLock(&ring[1 - round], &inner);
