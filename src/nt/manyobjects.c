@@ -1,6 +1,20 @@
 /* manyobjects.c: a wait for many handles. */
 #include "waitobjects.h"
 
+/* What the wait waits for. A WaitAll leaves out objects that are always signaled: they share one dispatcher header, and
+   the wait refuses duplicates. What is left is never empty. Returns how many. */
+static ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, PVOID WaitObjects[])
+{
+    ULONG Chosen = 0;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        if (WaitType == WaitAny || !ObpIsAlwaysSignaled(Objects[Index])) {
+            WaitObjects[Chosen] = ObpWaitObject(Objects[Index]);
+            Chosen += 1;
+        }
+    }
+    return Chosen;
+}
+
 /* One allocation: the objects, the objects to wait for, the wait blocks. */
 #define NTP_SIZE_OF_MANY(Count) ((Count) * 2 * sizeof(PVOID) + KE_MANY_WAIT_BLOCKS(Count) * sizeof(KWAIT_BLOCK))
 

@@ -32,18 +32,4 @@ static inline NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCE
     return STATUS_SUCCESS;
 }
 
-/* What the wait waits for. A WaitAll leaves out objects that are always signaled: they share one dispatcher header, and
-   the wait refuses duplicates. What is left is never empty. Returns how many. */
-static inline ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, PVOID WaitObjects[])
-{
-    ULONG Chosen = 0;
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        if (WaitType == WaitAny || !ObpIsAlwaysSignaled(Objects[Index])) {
-            WaitObjects[Chosen] = ObpWaitObject(Objects[Index]);
-            Chosen += 1;
-        }
-    }
-    return Chosen;
-}
-
 #endif
