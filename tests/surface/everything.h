@@ -36,5 +36,6 @@
 #include <interlock/win32/wct.h>
 #include <interlock/win32.h>
 #include <interlock/winerror.h>
+#include <interlock/win32/manyobjects.h>
 
 #endif
