@@ -90,7 +90,7 @@
     X(INVALID_SOFTWARE_INTERRUPT, "requested IRQL", "current IRQL", "", "")                        \
     X(IRQL_NOT_DISPATCH_LEVEL, "current IRQL", "object or routine", "", "")                        \
     X(IRQL_NOT_GREATER_OR_EQUAL, "current IRQL", "requested IRQL", "", "routine")                  \
-    X(IRQL_NOT_LESS_OR_EQUAL, "address or object referenced, or requested IRQL", "current IRQL",   \
+    X(IRQL_NOT_LESS_OR_EQUAL, "address referenced or requested IRQL", "current IRQL",              \
       "0 read, 1 write, 8 execute", "instruction or routine")                                      \
     X(MAXIMUM_WAIT_OBJECTS_EXCEEDED, "number of objects", "limit", "wait block array", "")         \
     X(MUTEX_LEVEL_NUMBER_VIOLATION, "thread", "mutex", "level held", "level of the mutex")         \

@@ -201,7 +201,7 @@ def run(program, options, scenarios, model, schedules, environment=None):
             match = re.match(r"(not )?ok \d+ - (\w+): (?:FAILED: )?(.*)", line)
             if match:
                 verdict = match.group(3) if match.group(1) else None
-                if verdict == "the explorer itself failed" and time.monotonic() - begin > SECONDS:
+                if (verdict or "").startswith("the explorer itself failed") and time.monotonic() - begin > SECONDS:
                     verdict = "hangs between two steps"
                 results.append((match.group(2), verdict))
                 begin = time.monotonic()

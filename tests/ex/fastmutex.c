@@ -452,7 +452,7 @@ static void misuse_9(void **state)
                          violations[i].argument);
     }
     expect_bugcheck(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, release_free, NULL);
-    expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, acquire_at_dispatch_level_free, NULL);
+    expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, acquire_at_dispatch_level_free, NULL); /* KeRaiseIrql to a lower level */
 }
 
 /* 9: without the verifier the owner waits for itself, until somebody else lets it go on. */

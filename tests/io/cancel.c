@@ -458,7 +458,7 @@ static void test_thread_ends(void **state)
     KeInitializeEvent(&sent, NotificationEvent, FALSE);
     assert_int_equal(PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, send_and_end, NULL),
                      STATUS_SUCCESS);
-    assert_int_equal(NtWaitForSingleObject(thread, FALSE, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwWaitForSingleObject(thread, FALSE, NULL), STATUS_SUCCESS);
     assert_int_equal(cancels, 1);
     assert_int_equal(delivered.Status, STATUS_CANCELLED); /* before the thread was gone */
     ZwClose(thread);
