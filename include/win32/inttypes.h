@@ -2,6 +2,8 @@
 #ifndef INTERLOCK_WIN32_INTTYPES_H
 #define INTERLOCK_WIN32_INTTYPES_H
 
+#pragma GCC system_header /* include_next */
+
 #include_next <inttypes.h>
 
 #if defined(__INTERLOCK_CC__) && defined(__LP64__) && defined(PRId64)

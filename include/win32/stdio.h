@@ -5,6 +5,8 @@
 #ifndef INTERLOCK_WIN32_STDIO_H
 #define INTERLOCK_WIN32_STDIO_H
 
+#pragma GCC system_header /* include_next */
+
 #ifdef __INTERLOCK_CC__
 #include <features.h>
 #pragma push_macro("__USE_FORTIFY_LEVEL")

@@ -51,7 +51,8 @@ ALLOWED = {
                          "posix_fallocate", "readlink", "rename", "sigtimedwait", "unlink"},
                         "within HALP_HOST_CALLS"),
     "win32/crt.c": ({"fflush", "fputs", "putc"}, "_cputs and _putch write to a stream of the C library: what the caller asked for"),
-    "win32/widefmt.c": ({"fwrite"}, "fwprintf of the C library for this width of characters: what the caller asked for"),
+    "win32/scan.c": ({"fscanf"}, "fscanf_s of the C library: what the caller asked for"),
+    "win32/widefmt.c": ({"fwrite", "vfprintf"}, "printf of the C library, for this width of characters: what the caller asked for"),
 }
 
 

@@ -7,7 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-FORGET = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+# Comments, strings, and members that are structures: some have the name of a function.
+FORGET = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\}\s*\w+;', re.S)
 
 
 def own_names(include):
