@@ -34,8 +34,8 @@ static NTSTATUS add_device(void)
     if (NT_SUCCESS(status))
         status = PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, thread_routine, NULL);
     if (thread != NULL) {
-        NtWaitForSingleObject(thread, FALSE, NULL);
-        NtClose(thread);
+        ZwWaitForSingleObject(thread, FALSE, NULL);
+        ZwClose(thread);
     }
     if (event != NULL)
         NtClose(event);

@@ -741,7 +741,7 @@ static void end_with_resource(void *unused)
     HANDLE thread;
     (void)unused;
     if (NT_SUCCESS(PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, keep_resource, NULL)))
-        NtWaitForSingleObject(thread, FALSE, NULL);
+        ZwWaitForSingleObject(thread, FALSE, NULL);
 }
 
 static void keep_section(void *argument, unsigned index)
