@@ -23,18 +23,20 @@ struct kd_variables {
     variable *list; /* in the order of their addresses */
 };
 
-/* FALSE: it is not at a fixed address. */
+/* FALSE: it is not at a fixed address. gcc writes the address, clang its number in a table. */
 static bool find_address(Dwarf_Die *die, Dwarf_Addr *address)
 {
-    Dwarf_Attribute attribute;
+    Dwarf_Attribute attribute, indexed;
     Dwarf_Op *operation;
     size_t count;
 
     if (dwarf_attr(die, DW_AT_location, &attribute) == NULL || dwarf_getlocation(&attribute, &operation, &count) != 0 ||
-        count != 1 || operation[0].atom != DW_OP_addr)
+        count != 1)
         return false;
+    if (operation[0].atom == DW_OP_addrx)
+        return dwarf_getlocation_attr(&attribute, operation, &indexed) == 0 && dwarf_formaddr(&indexed, address) == 0;
     *address = operation[0].number;
-    return true;
+    return operation[0].atom == DW_OP_addr;
 }
 
 static void add_variables(kd_variables *all, Dwarf_Die *unit, Dwarf_Addr bias)
