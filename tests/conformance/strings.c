@@ -318,6 +318,7 @@ static void Guids(void)
             ShowStatus("text", 0, RtlStringFromGUIDFunction(&guid, &string));
             printf(" maximum %d", string.MaximumLength);
             ShowUnits(&string, 39);
+            RtlFreeUnicodeString(&string);
         }
     }
 }

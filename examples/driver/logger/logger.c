@@ -176,19 +176,20 @@ LoggerTimerDpc(
     )
 {
     PLOGGER Logger = (PLOGGER)DeferredContext;
+    KLOCK_QUEUE_HANDLE LockHandle;
     BOOLEAN Queue;
 
     UNREFERENCED_PARAMETER(Dpc);
     UNREFERENCED_PARAMETER(SystemArgument1);
     UNREFERENCED_PARAMETER(SystemArgument2);
 
-    KeAcquireSpinLockAtDpcLevel(&Logger->Lock);
+    KeAcquireInStackQueuedSpinLockAtDpcLevel(&Logger->Lock, &LockHandle);
     Queue = !Logger->FlushQueued && !Logger->Stopping && Logger->Count != 0 &&
             ExAcquireRundownProtection(&Logger->Rundown);
     if (Queue) {
         Logger->FlushQueued = TRUE;
     }
-    KeReleaseSpinLockFromDpcLevel(&Logger->Lock);
+    KeReleaseInStackQueuedSpinLockFromDpcLevel(&LockHandle);
 
     if (Queue) {
         ExQueueWorkItem(&Logger->FlushItem, DelayedWorkQueue);
@@ -202,16 +203,16 @@ LoggerWorker(
     )
 {
     PLOGGER Logger = (PLOGGER)Parameter;
-    KIRQL OldIrql;
+    KLOCK_QUEUE_HANDLE LockHandle;
 
     PAGED_CODE();
 
     LoggerFlush(Logger);
 
-    KeAcquireSpinLock(&Logger->Lock, &OldIrql);
+    KeAcquireInStackQueuedSpinLock(&Logger->Lock, &LockHandle);
     ExInitializeWorkItem(&Logger->FlushItem, LoggerWorker, Logger);
     Logger->FlushQueued = FALSE;
-    KeReleaseSpinLock(&Logger->Lock, OldIrql);
+    KeReleaseInStackQueuedSpinLock(&LockHandle);
 
     ExReleaseRundownProtection(&Logger->Rundown);
 }
@@ -222,13 +223,13 @@ LoggerDelete(
     PLOGGER Logger
     )
 {
-    KIRQL OldIrql;
+    KLOCK_QUEUE_HANDLE LockHandle;
 
     PAGED_CODE();
 
-    KeAcquireSpinLock(&Logger->Lock, &OldIrql);
+    KeAcquireInStackQueuedSpinLock(&Logger->Lock, &LockHandle);
     Logger->Stopping = TRUE;
-    KeReleaseSpinLock(&Logger->Lock, OldIrql);
+    KeReleaseInStackQueuedSpinLock(&LockHandle);
 
     KeCancelTimer(&Logger->FlushTimer);
     KeFlushQueuedDpcs();
