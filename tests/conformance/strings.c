@@ -39,6 +39,7 @@ FUNCTION(LONG, RtlUnicodeStringToInteger, (const Wide *, ULONG, ULONG *));
 FUNCTION(LONG, RtlCharToInteger, (PCSTR, ULONG, ULONG *));
 FUNCTION(LONG, RtlGUIDFromString, (const Wide *, GUID *));
 FUNCTION(LONG, RtlStringFromGUID, (const GUID *, Wide *));
+FUNCTION(VOID, RtlFreeUnicodeString, (Wide *));
 FUNCTION(LONG, RtlAnsiStringToUnicodeString, (Wide *, const Narrow *, BOOLEAN));
 FUNCTION(LONG, RtlUnicodeStringToAnsiString, (Narrow *, const Wide *, BOOLEAN));
 FUNCTION(LONG, RtlUTF8ToUnicodeN, (PWSTR, ULONG, ULONG *, PCSTR, ULONG));
@@ -83,6 +84,7 @@ static void FindFunctions(void)
     FIND(RtlCharToInteger);
     FIND(RtlGUIDFromString);
     FIND(RtlStringFromGUID);
+    FIND(RtlFreeUnicodeString);
     FIND(RtlAnsiStringToUnicodeString);
     FIND(RtlUnicodeStringToAnsiString);
     FIND(RtlUTF8ToUnicodeN);
@@ -318,7 +320,7 @@ static void Guids(void)
             ShowStatus("text", 0, RtlStringFromGUIDFunction(&guid, &string));
             printf(" maximum %d", string.MaximumLength);
             ShowUnits(&string, 39);
-            RtlFreeUnicodeString(&string);
+            RtlFreeUnicodeStringFunction(&string);
         }
     }
 }
