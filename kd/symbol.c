@@ -170,6 +170,7 @@ typedef struct walk {
     void (*visit)(const kd_frame *frame, void *context);
     void *context;
     int count;
+    pid_t thread; /* of a core file */
 } walk;
 
 /* For code compiled by clang, which omits the index that dwfl_module_getsrc uses. */
@@ -224,6 +225,16 @@ static int visit_frame(Dwfl_Frame *state, void *context)
     return ++w->count < MOST_FRAMES ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
+/* All threads are visited: libdwfl loses memory if a search of a core file ends before. */
+static int visit_thread(Dwfl_Thread *thread, void *context)
+{
+    walk *w = context;
+
+    if (dwfl_thread_tid(thread) == w->thread && w->count == 0)
+        dwfl_thread_getframes(thread, visit_frame, w);
+    return DWARF_CB_OK;
+}
+
 const char *kd_stack(kd_target *target, uint32_t id, kd_visit_frame *visit, void *context)
 {
     walk w = {.target = target, .visit = visit, .context = context};
@@ -237,7 +248,11 @@ const char *kd_stack(kd_target *target, uint32_t id, kd_visit_frame *visit, void
                                             : dwfl_core_file_attach(dwfl, kd_core(target)) < 0))
         return dwfl_errmsg(-1);
     kd_guard_begin(KD_FILE_SECONDS, "a thread cannot be stopped to read its stack");
-    dwfl_getthread_frames(dwfl, (pid_t)thread, visit_frame, &w);
+    w.thread = (pid_t)thread;
+    if (process != 0)
+        dwfl_getthread_frames(dwfl, (pid_t)thread, visit_frame, &w);
+    else
+        dwfl_getthreads(dwfl, visit_thread, &w);
     kd_guard_end();
     return w.count > 0 ? NULL : dwfl_errmsg(-1);
 }
