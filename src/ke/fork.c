@@ -301,6 +301,7 @@ VOID KiForkChild(VOID)
     KiInheritQueues(Survivor); /* an APC that forks inside a wait */
 
     KiOrderForkChild(Survivor);
+    KiSlotInitializationLock = 0;
     KiOrphanThreads(Survivor);
     KiRebuildFreeSlots();
     KiOwnThreadForkChild();

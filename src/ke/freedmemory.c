@@ -16,10 +16,9 @@ typedef struct _KI_IN_USE {
     ULONG_PTR Parameter[4];
 } KI_IN_USE, *PKI_IN_USE;
 
-static PKAPC KiFindQueuedApc(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOID End)
+static PKAPC KiFindQueuedApc(PKTHREAD Thread, PVOID Base, PVOID End)
 {
     PKAPC Found = NULL;
-    KiEnterDispatcher(Current);
     KiAcquireLock(&Thread->ApcQueueLock);
     for (ULONG Mode = KernelMode; Mode < MaximumMode; Mode += 1) {
         PLIST_ENTRY Head = &Thread->ApcState.ApcListHead[Mode];
@@ -29,7 +28,6 @@ static PKAPC KiFindQueuedApc(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOI
         }
     }
     KiReleaseLock(&Thread->ApcQueueLock);
-    KiExitDispatcher(Current);
     return Found;
 }
 
@@ -53,6 +51,21 @@ static PVOID KiFindWaitedObject(PKTHREAD Thread, PVOID Base, PVOID End)
     return NULL;
 }
 
+/* A slot that is freed meanwhile stays as it is, unless another thread takes it: the lock keeps that out. */
+static PKAPC KiFindQueuedApcInSlot(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOID End)
+{
+    PKAPC Apc = NULL;
+    KiEnterDispatcher(Current);
+    KiAcquireLock(&KiSlotInitializationLock);
+    /* acquire: pairs with the store of a thread that was allocated before the verifier was on */
+    if (__atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_ACQUIRE) == KiSlotUsed) {
+        Apc = KiFindQueuedApc(Thread, Base, End);
+    }
+    KiReleaseLock(&KiSlotInitializationLock);
+    KiExitDispatcher(Current);
+    return Apc;
+}
+
 static BOOLEAN KiFindByThreads(PVOID Base, PVOID End, PKI_IN_USE InUse)
 {
     PKTHREAD Current = KiCurrentThread();
@@ -61,7 +74,7 @@ static BOOLEAN KiFindByThreads(PVOID Base, PVOID End, PKI_IN_USE InUse)
         if (__atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) != KiSlotUsed) {
             continue;
         }
-        PKAPC Apc = KiFindQueuedApc(Current, Thread, Base, End);
+        PKAPC Apc = KiFindQueuedApcInSlot(Current, Thread, Base, End);
         if (Apc != NULL) {
             *InUse = (KI_IN_USE){DRIVER_VERIFIER_DETECTED_VIOLATION,
                                  {KI_FREED_QUEUED_APC, (ULONG_PTR)Apc, (ULONG_PTR)Base, (ULONG_PTR)End}};

@@ -247,6 +247,8 @@ static VOID KiInitializeThread(PKTHREAD Thread)
     KiInitializeSuspension(Thread);
 }
 
+KI_LOCK KiSlotInitializationLock;
+
 PKTHREAD KiAllocateThread(VOID)
 {
     KI_THREAD_SLOT *Slot = KiPopFreeSlot();
@@ -256,12 +258,19 @@ PKTHREAD KiAllocateThread(VOID)
     if (Slot == NULL) {
         return NULL;
     }
+    BOOLEAN Verified = KiVerifierEnabled;
+    if (Verified) {
+        KiAcquireLock(&KiSlotInitializationLock);
+    }
     KiInitializeThread(&Slot->Tcb);
     if (KiThreadObjectRoutines.Initialize != NULL) {
         KiThreadObjectRoutines.Initialize(&Slot->Tcb);
     }
     /* seq_cst: pairs with KiForEachThread; either that finds the thread, or the thread finds the new settings */
     __atomic_store_n(&Slot->Use, KiSlotUsed, __ATOMIC_SEQ_CST);
+    if (Verified) {
+        KiReleaseLock(&KiSlotInitializationLock);
+    }
     return &Slot->Tcb;
 }
 

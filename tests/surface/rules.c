@@ -97,8 +97,8 @@ static const struct rule rules[] = {
     /* On Windows user mode does the work and faults at the pointer. */
     {"InterlockW*", MAY_FAULT, 0, "functions of the C library"},
     {"InterlockV*", MAY_FAULT, 0, "functions of the C library"},
-    {"InterlockSnwprintf", MAY_FAULT, 0, "functions of the C library"},
-    {"InterlockFwprintf", MAY_FAULT, 0, "functions of the C library"},
+    {"Interlock*printf", MAY_FAULT | SETS_ERRNO, 0, "functions of the C library"},
+    {"_*snprintf", MAY_FAULT | SETS_ERRNO, 0, "functions of the C library"},
     {"*SRWLock*", MAY_FAULT, 0, "a lock"},
     {"*ConditionVariable*", MAY_FAULT, 0, "a lock"},
     {"*CriticalSection*", MAY_FAULT, 0, "a lock"},
