@@ -101,8 +101,11 @@ static PVOID ExpAllocate(ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag)
     if (Memory == NULL) {
         return NULL;
     }
-    if (KiVerifierEnabled && !Zero) {
-        memset(Memory + Offset, EXP_POOL_FILL, NumberOfBytes);
+    if (KiVerifierEnabled) {
+        KiNoteNewMemory(Memory + Offset, NumberOfBytes);
+        if (!Zero) {
+            memset(Memory + Offset, EXP_POOL_FILL, NumberOfBytes);
+        }
     }
     *ExpPoolHeader(Memory + Offset) = (EXP_POOL_HEADER){EXP_POOL_ALLOCATED, Tag, (ULONG)Offset, PoolType};
     ExpNotePoolAllocated(Memory + Offset, PoolType, NumberOfBytes, Tag);

@@ -128,6 +128,11 @@ static VOID KiVerifyFreed(PVOID Base, SIZE_T Size, BOOLEAN Abandons)
     }
 }
 
+VOID KiNoteNewMemory(PVOID Base, SIZE_T Size)
+{
+    (VOID)KiOrderForgetRange(Base, Size, TRUE);
+}
+
 VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size)
 {
     KiVerifyFreed(Base, Size, FALSE);

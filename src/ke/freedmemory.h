@@ -23,6 +23,7 @@
 
 /* Before the memory is freed, while KiVerifierEnabled. What they find is a bugcheck. IRQL <= DISPATCH_LEVEL. */
 VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size);
+VOID KiNoteNewMemory(PVOID Base, SIZE_T Size); /* locks that were there went with memory that the program freed itself */
 VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size); /* its mutant may have an owner, and is abandoned */
 VOID KiVerifyStackAtExit(PKTHREAD Thread);
 

@@ -164,6 +164,9 @@ PVOID ObpCreateObject(POBJECT_TYPE Type, SIZE_T Size)
     if (Header == NULL) {
         return NULL;
     }
+    if (KiVerifierEnabled) {
+        KiNoteNewMemory(Header->Body, Size);
+    }
     ObpInitializeObject(Header->Body, Type);
     return Header->Body;
 }

@@ -61,6 +61,11 @@ def views(tap, folder):
         tap.note("no page in this build")
 
 
+def waits_of_listener(p):
+    """None: it has ended."""
+    return next((t["context_switches"] for t in view("threads", p.id)["threads"] if t["name"] == "listener"), None)
+
+
 def comparisons(tap, folder):
     before, after = Path(folder) / "before", Path(folder) / "after"
     with settled() as p:
@@ -72,8 +77,9 @@ def comparisons(tap, folder):
                                                        waiting))
         held = [lock for lock in same["locks"] if lock["same_owner"]]
         tap.case("compare: who holds a lock both times", [] if any(o["lock"]["name"] == "kd-program!cache" for o in held) else [held])
+        switches = waits_of_listener(p)
         p.start()
-        until(lambda: view("threads", p.id), lambda d: not any(t["name"] == "listener" and t.get("wait") for t in d["threads"]))
+        until(lambda: waits_of_listener(p), lambda now: now != switches)
         take(p.id, after)
         result = interlock("snapshot", "--json", "--compare", before, after)
         moved = json.loads(result.stdout)
