@@ -102,18 +102,25 @@ FORCEINLINE ULONG HalpUnwind(PVOID *Frames, ULONG Count)
 #endif
 }
 
-/* The first use loads the unwinder, which must not happen in a signal handler or without memory. */
+/* The first use loads the unwinder, which must not happen in a signal handler, without memory, or in an allocator of the
+   program that calls the library. Until then there are no stacks. */
+static BOOLEAN HalpHasUnwinder;
+
 VOID HalpInitializeStackTrace(VOID)
 {
     PVOID Frame;
 
     HalpUnwind(&Frame, 1);
+    __atomic_store_n(&HalpHasUnwinder, TRUE, __ATOMIC_RELEASE); /* release: pairs with the acquire in HalCaptureStack */
 }
 
 DECLSPEC_NOINLINE ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count)
 {
     HALP_HOST_CALLS;
     PVOID Found[DEEPEST_STACK];
+    if (!__atomic_load_n(&HalpHasUnwinder, __ATOMIC_ACQUIRE)) {
+        return 0;
+    }
     ULONG Skip = FramesToSkip < DEEPEST_STACK ? FramesToSkip + 1 : DEEPEST_STACK;
     ULONG Depth = HalpUnwind(Found, Count + Skip < DEEPEST_STACK ? Count + Skip : DEEPEST_STACK);
     ULONG Frame;

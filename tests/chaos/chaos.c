@@ -329,8 +329,12 @@ static void await_all(pid_t which)
 
     while ((ended = waitpid(which, NULL, WNOHANG)) != -1 && now() < deadline)
         usleep(1000);
-    if (ended != -1)
-        fail("processes are left at the end");
+    if (ended == -1)
+        return;
+    fail("processes are left at the end");
+    for (unsigned i = 0; i < SLOTS; i++) /* they keep the output open, and whoever reads it waits for them */
+        if (atomic_load(&ledger->slot[i].process) != 0)
+            kill(atomic_load(&ledger->slot[i].process), SIGKILL);
 }
 
 /* The anchor, in a group of its own, is the last and exits in order: a grandchild ends by _exit, which leaves the file. */
