@@ -176,7 +176,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
     }
     if (KiVerifierEnabled) {
         ExpVerifyFree(P, Header->PoolType);
-        KiVerifyFreedMemory(P, HalQueryAllocationSize((PUCHAR)P - Header->Offset) - Header->Offset);
+        KiVerifyFreedMemory(P, ExpPoolBytes(P, Header->Offset));
     }
     ExpNotePoolFreed(P, Header->PoolType, Header->Tag);
     HalFree((PUCHAR)P - Header->Offset);

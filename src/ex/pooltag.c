@@ -168,6 +168,12 @@ VOID ExpNotePoolAllocated(PVOID Block, ULONG PoolType, SIZE_T NumberOfBytes, ULO
     }
 }
 
+SIZE_T ExpPoolBytes(PVOID Block, SIZE_T Offset)
+{
+    UNREFERENCED_PARAMETER(Offset);
+    return ExpFrontOf(Block)->Bytes;
+}
+
 VOID ExpNotePoolFreed(PVOID Block, ULONG PoolType, ULONG Tag)
 {
     PEXP_POOL_STRIPE Stripe = ExpStripeOf(ExpFindRow(ExpKeyOf(Tag, (PoolType & PagedPool) != 0), TRUE));

@@ -42,9 +42,11 @@ typedef struct _EXP_POOL_TAG {
 #ifdef INTERLOCK_HOST
 VOID ExpNotePoolAllocated(PVOID Block, ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag);
 VOID ExpNotePoolFreed(PVOID Block, ULONG PoolType, ULONG Tag); /* the header's */
+SIZE_T ExpPoolBytes(PVOID Block, SIZE_T Offset); /* of the block in the host's allocation */
 #else
 #define ExpNotePoolAllocated(Block, PoolType, NumberOfBytes, Tag) ((VOID)0)
 #define ExpNotePoolFreed(Block, PoolType, Tag) ((VOID)0)
+#define ExpPoolBytes(Block, Offset) (HalQueryAllocationSize((PUCHAR)(Block) - (Offset)) - (Offset))
 #endif
 
 #endif

@@ -249,7 +249,7 @@ FORCEINLINE BOOLEAN HalIsFaultInjected(VOID)
 PVOID HalAllocateWithoutFault(SIZE_T Size, SIZE_T Alignment); /* likewise; for what the caller does not know of */
 PVOID HalAllocateUninitialized(SIZE_T Size, SIZE_T Alignment); /* likewise; holds whatever was there */
 VOID HalFree(PVOID Memory);
-SIZE_T HalQueryAllocationSize(PVOID Memory);         /* at least what was asked for */
+SIZE_T HalQueryAllocationSize(PVOID Memory);         /* at least what was asked for; 0: unknown */
 ULONG HalQueryPageSize(VOID);
 /* Whole pages, zeroed, from the host itself: works inside malloc, too. NULL: there are none. */
 PVOID HalAllocatePages(SIZE_T Size);

@@ -114,6 +114,7 @@ VOID HalpDemangle(PSTR Name, SIZE_T Size); /* in place; a name that is none of C
 /* insidelibc.c, diag.c: called once by HalCompleteInitialization. */
 VOID HalpStayLoaded(VOID);
 VOID HalpInitializeStackTrace(VOID);
+VOID HalpInitializeSizes(VOID);
 
 VOID HalpAnnounceExit(VOID); /* fiber.c: to sanitizers, before pthread_exit */
 

@@ -87,6 +87,7 @@ static VOID HalpComplete(VOID)
 {
     HalpStayLoaded();
     HalpInitializeStackTrace();
+    HalpInitializeSizes();
     if (pthread_atfork(HalpForkPrepare, HalpForkParent, HalpForkChild) != 0) {
         HalPrint("interlock: the host refuses fork handlers\n");
         HalAbort();

@@ -1,6 +1,7 @@
 /* memory.c: memory from the C library's heap, and pages from the host. */
 #include "halp.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -85,9 +86,20 @@ VOID HalFree(PVOID Memory)
     errno = Error;
 }
 
+/* A program may have a malloc of its own and leave the host's malloc_usable_size, which knows nothing of it. */
+static BOOLEAN HalpKnowsSizes;
+
+VOID HalpInitializeSizes(VOID)
+{
+    Dl_info Allocator, Size;
+
+    HalpKnowsSizes = dladdr((PVOID)(ULONG_PTR)malloc, &Allocator) != 0 &&
+                     dladdr((PVOID)(ULONG_PTR)malloc_usable_size, &Size) != 0 && Allocator.dli_fbase == Size.dli_fbase;
+}
+
 SIZE_T HalQueryAllocationSize(PVOID Memory)
 {
-    return malloc_usable_size(Memory);
+    return HalpKnowsSizes ? malloc_usable_size(Memory) : 0;
 }
 
 ULONG HalQueryPageSize(VOID)

@@ -194,7 +194,8 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
     }
     if (!OwnsMemory) {
         if (KiVerifierEnabled) {
-            KiVerifyFreedObject(Header, HalQueryAllocationSize(Header));
+            SIZE_T Size = HalQueryAllocationSize(Header);
+            KiVerifyFreedObject(Header, Size != 0 ? Size : sizeof(OBJECT_HEADER) + sizeof(DISPATCHER_HEADER));
         }
         HalFree(Header);
     }
