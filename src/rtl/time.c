@@ -95,11 +95,14 @@ static LONGLONG RtlpStartOfYear(LONG Year)
 
 static BOOLEAN RtlpTimeToSeconds(PLARGE_INTEGER Time, LONG Year, PULONG Seconds)
 {
-    LONGLONG Since = Time->QuadPart - RtlpStartOfYear(Year);
-    if (Since < 0 || Since / RTLP_UNITS_PER_SECOND > MAXULONG) {
+    if (Time->QuadPart < RtlpStartOfYear(Year)) {
         return FALSE;
     }
-    *Seconds = (ULONG)(Since / RTLP_UNITS_PER_SECOND);
+    LONGLONG Since = (Time->QuadPart - RtlpStartOfYear(Year)) / RTLP_UNITS_PER_SECOND;
+    if (Since > MAXULONG) {
+        return FALSE;
+    }
+    *Seconds = (ULONG)Since;
     return TRUE;
 }
 
