@@ -32,8 +32,9 @@ static PKAPC KiFindQueuedApc(PKTHREAD Thread, PVOID Base, PVOID End)
 }
 
 /* A wait that uses the thread's own blocks: an array of the caller may be gone. The thread cannot begin another wait for
-   an object in this memory, so what the blocks say of a wait that lasts is true. */
-static PVOID KiFindWaitedObject(PKTHREAD Thread, PVOID Base, PVOID End)
+   an object in this memory, so what the blocks say of a wait that lasts is true. They are read while the thread may write
+   them for another wait: the register, read again, says whether that was so. */
+static __attribute__((no_sanitize_thread)) PVOID KiFindWaitedObject(PKTHREAD Thread, PVOID Base, PVOID End)
 {
     /* acquire: pairs with the commit of the wait, before which the thread has written the rest */
     ULONG Register = __atomic_load_n(&Thread->WaitRegister, __ATOMIC_ACQUIRE);
@@ -57,7 +58,7 @@ static PKAPC KiFindQueuedApcInSlot(PKTHREAD Current, PKTHREAD Thread, PVOID Base
     PKAPC Apc = NULL;
     KiEnterDispatcher(Current);
     KiAcquireLock(&KiSlotInitializationLock);
-    /* acquire: pairs with the store of a thread that was allocated before the verifier was on */
+    /* acquire: pairs with the store in KiAllocateThread */
     if (__atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_ACQUIRE) == KiSlotUsed) {
         Apc = KiFindQueuedApc(Thread, Base, End);
     }

@@ -340,7 +340,7 @@ extern volatile ULONG KiThreadsEnded;
 VOID KiDropThread(PKTHREAD Thread);              /* drops the thread's own reference */
 VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
-extern KI_LOCK KiSlotInitializationLock; /* with the verifier on: who holds it may read any slot, used or not */
+extern KI_LOCK KiSlotInitializationLock;         /* no slot gets a new thread meanwhile */
 
 /* terminate.c */
 /* Requests the end of another thread, which is not waited for. A thread that already ends is only resumed. */

@@ -258,9 +258,8 @@ PKTHREAD KiAllocateThread(VOID)
     if (Slot == NULL) {
         return NULL;
     }
-    BOOLEAN Verified = KiVerifierEnabled;
-    if (Verified) {
-        KiAcquireLock(&KiSlotInitializationLock);
+    for (ULONG Round = 0; !KiTryAcquireLock(&KiSlotInitializationLock); Round++) {
+        KiBackOff(Round); /* a thread that is being adopted cannot park */
     }
     KiInitializeThread(&Slot->Tcb);
     if (KiThreadObjectRoutines.Initialize != NULL) {
@@ -268,9 +267,7 @@ PKTHREAD KiAllocateThread(VOID)
     }
     /* seq_cst: pairs with KiForEachThread; either that finds the thread, or the thread finds the new settings */
     __atomic_store_n(&Slot->Use, KiSlotUsed, __ATOMIC_SEQ_CST);
-    if (Verified) {
-        KiReleaseLock(&KiSlotInitializationLock);
-    }
+    KiReleaseLock(&KiSlotInitializationLock);
     return &Slot->Tcb;
 }
 

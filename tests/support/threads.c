@@ -179,6 +179,22 @@ static void start_watching(void)
     pthread_detach(thread);
 }
 
+/* The watching thread may hold the lock when another one forks. */
+static void lock_watch(void)
+{
+    pthread_mutex_lock(&watch_lock);
+}
+
+static void unlock_watch(void)
+{
+    pthread_mutex_unlock(&watch_lock);
+}
+
+__attribute__((constructor)) static void keep_watch_over_forks(void)
+{
+    require(pthread_atfork(lock_watch, unlock_watch, unlock_watch), "pthread_atfork");
+}
+
 void watchdog_start(unsigned seconds)
 {
     pthread_mutex_lock(&watch_lock);
