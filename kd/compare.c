@@ -1,6 +1,6 @@
 /*
  * compare.c: what moved between two snapshots of a process, and what did not. A thread has not moved if it is still in the
- * same wait: no context switch since, and the same objects.
+ * same wait, as for a deadlock (kd_has_waited_since).
  */
 #include "kd.h"
 #include "views.h"
@@ -32,20 +32,6 @@ static bool is_alive(const kd_thread *thread)
     return thread->process_id == 0 && thread->raw->State != Terminated;
 }
 
-static bool is_same_wait(const comparison *c, const kd_thread *before, const kd_thread *after)
-{
-    if (!before->waiting || !after->waiting || before->raw->ContextSwitches != after->raw->ContextSwitches ||
-        before->block_count != after->block_count || before->wait_number != after->wait_number)
-        return false;
-    for (size_t i = 0; i < after->block_count; i++) {
-        int old = before->blocks[i].lock, new = after->blocks[i].lock;
-
-        if ((old < 0) != (new < 0) || (new >= 0 && c->before->locks[old].address != c->after->locks[new].address))
-            return false;
-    }
-    return true;
-}
-
 static void add(comparison *c, movement how, int before, int after)
 {
     c->threads = kd_grow(c->threads, c->count, sizeof(change));
@@ -63,7 +49,7 @@ static void compare_threads(comparison *c)
         if (before < 0 || c->before->threads[before].address != after->address)
             add(c, NEW, -1, (int)i);
         else
-            add(c, is_same_wait(c, &c->before->threads[before], after) ? STILL : MOVED, before, (int)i);
+            add(c, after->waiting && kd_has_waited_since(c->before, c->after, after) ? STILL : MOVED, before, (int)i);
     }
     for (size_t i = 0; i < c->before->own_count; i++)
         if (is_alive(&c->before->threads[i]) && kd_thread_with_id(c->after, c->before->threads[i].id) < 0)

@@ -321,6 +321,8 @@ kd_snapshot *kd_snapshot_of_world(const char *path, bool quiet);
 void kd_snapshot_free(kd_snapshot *snapshot);
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none */
 int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id);
+/* Is the thread of Now in the same wait as Before? */
+bool kd_has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread);
 kd_address kd_start_address(const kd_thread *thread); /* 0: the library did not create it */
 
 /* walk.c */

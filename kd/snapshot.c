@@ -332,7 +332,7 @@ static bool is_same_lock(const kd_lock *one, const kd_lock *other)
  * owners; so both must find them deadlocked. A waiter of a resource may wake once to boost the owners; its wait is still
  * the same.
  */
-static bool has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread)
+bool kd_has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread)
 {
     int index = kd_thread_at(before, thread->address);
     const kd_thread *then = index >= 0 ? &before->threads[index] : NULL;
@@ -361,13 +361,13 @@ static bool is_confirmed(const kd_snapshot *before, const kd_snapshot *now)
 {
     for (size_t i = 0; i < now->thread_count; i++)
         if (now->threads[i].deadlocked &&
-            (!has_waited_since(before, now, &now->threads[i]) || !was_deadlocked(before, &now->threads[i])))
+            (!kd_has_waited_since(before, now, &now->threads[i]) || !was_deadlocked(before, &now->threads[i])))
             return false;
     for (size_t i = 0; i < now->deadlocks->suspicion_count; i++) {
         const kd_suspicion *suspicion = &now->deadlocks->suspicions[i];
 
         for (size_t s = 0; s < suspicion->count; s++)
-            if (!has_waited_since(before, now, &now->threads[suspicion->suspects[s]]))
+            if (!kd_has_waited_since(before, now, &now->threads[suspicion->suspects[s]]))
                 return false;
     }
     return true;

@@ -88,7 +88,7 @@ NTKERNELAPI VOID ObFastDereferenceObject(PEX_FAST_REF FastRef, PVOID Object);
    after it has held the lock exclusively. Since XP. */
 NTKERNELAPI PVOID ObFastReplaceObject(PEX_FAST_REF FastRef, PVOID Object);
 
-/* Callback objects. Routines that whoever notifies the object calls, in the order of their registration. */
+/* Callback objects. A notification calls the registered routines, in the order of their registration. */
 
 typedef struct _CALLBACK_OBJECT *PCALLBACK_OBJECT;
 typedef VOID CALLBACK_FUNCTION(PVOID CallbackContext, PVOID Argument1, PVOID Argument2);

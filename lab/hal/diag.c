@@ -161,7 +161,7 @@ bool lab_describe_address(uintptr_t Address, char *Buffer, size_t Size)
     return false;
 }
 
-/* A breakpoint of the code under test is a finding like any raised status, whoever watches the explorer. */
+/* A breakpoint of the code under test is a failure like any raised status, even if a debugger is attached to the explorer. */
 BOOLEAN HalIsDebuggerPresent(VOID)
 {
     return FALSE;

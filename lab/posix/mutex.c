@@ -209,7 +209,7 @@ int lab_posix_mutex_leave(pthread_mutex_t *mutex, const char *call, uintptr_t pc
     return 0;
 }
 
-/* The owner ends: the next one is told. */
+/* The owner exits: the next acquire returns EOWNERDEAD. */
 void lab_posix_mutex_owner_died(pthread_mutex_t *mutex)
 {
     mutex_state *m = state_of(mutex);

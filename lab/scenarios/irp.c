@@ -1,5 +1,5 @@
 /*
- * Requests: each is completed exactly once, whoever gets there first: the driver, the thread that cancels, the queue that it is in.
+ * Requests: each is completed exactly once: by the driver, by the thread that cancels, or by the queue that it is in.
  * The requirements are in src/io/cancel.c, complete.c, removelock.c and startio.c.
  */
 #include <interlock/iotest.h>

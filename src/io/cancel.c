@@ -11,7 +11,7 @@
  *                       returns Routine                      v
  *                                                         NULL: the cancel routine owns the packet
  *
- * 1. Every change is an exchange, and whoever gets Routine out of the word owns the packet and completes it. A driver that gets
+ * 1. Every change is an exchange, and the thread that takes Routine out of the word owns the packet and completes it. A driver that gets
  *    NULL for a routine that it has set must leave the packet to that routine, and not look at it once the routine can complete it:
  *    that is, once the locks are released under which the packet was found.
  * 2. IoCancelIrp sets Cancel before it exchanges the word, and a driver that sets a routine looks at Cancel afterwards. So one of

@@ -2,7 +2,7 @@
  * removelock.c: remove locks.
  *
  * IoCount is 1 plus the number of owners. IoReleaseRemoveLockAndWait sets Removed, gives back its own share and the 1, and waits
- * until the count is 0; whoever brings it there sets RemoveEvent.
+ * until the count is 0; the release that reaches 0 sets RemoveEvent.
  *
  * 1. An acquire counts first and looks at Removed afterwards; the remover sets Removed first and gives back its share afterwards.
  *    So an acquire either sees Removed, or the remover sees its count and waits. Both are sequentially consistent.
