@@ -3,6 +3,7 @@
 #include "record.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +45,12 @@ static int parse_one(int option, const char *usage, kd_record_options *options)
         return 0;
     case 'r':
         options->recording = optarg;
+        return 0;
+    case 'f':
+        options->flame = optarg;
+        return 0;
+    case 'F':
+        options->folded = optarg;
         return 0;
     case 'h':
         return fputs(usage, stdout), -1;
@@ -180,6 +187,8 @@ static struct Dwfl *open_modules(const TRACE_FILE *file)
 
 struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address address)
 {
+    if (recording->target != NULL)
+        return kd_module_at(recording->target, address);
     return recording->dwfl != NULL ? kd_module_in(recording->dwfl, &recording->segments, address) : NULL;
 }
 
@@ -250,6 +259,70 @@ static void collect(const char *folder, TRACE_CONTENT content, kd_recordings *re
         qsort(recordings->list, recordings->count, sizeof(*recordings->list), by_start);
 }
 
+/* A core file or a snapshot. */
+static bool is_core(const char *path)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    Elf64_Ehdr head;
+    bool is = file >= 0 && read(file, &head, sizeof(head)) == (ssize_t)sizeof(head) &&
+              memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_type == ET_CORE;
+
+    if (file >= 0)
+        close(file);
+    return is;
+}
+
+const TRACE_FILE *kd_read_contention(kd_target *target, bool *active)
+{
+    static TRACE_RECORDING recording;
+    size_t size = 0;
+    kd_address bits = kd_root(target, "TraceActive", NULL), at = kd_root(target, "TraceRecording", &size);
+    uint32_t word;
+    char *memory;
+    bool read = true;
+
+    *active = false;
+    if (bits == 0 || size < (TraceContention + 1) * sizeof(recording) || !kd_read(target, bits, &word, sizeof(word)) ||
+        !kd_read(target, at + TraceContention * sizeof(recording), &recording, sizeof(recording)) ||
+        recording.File == NULL || recording.Size != KD_CONTENTION_SIZE)
+        return NULL;
+    *active = (word & 1u << TraceContention) != 0;
+    at = KD_ADDRESS(recording.File);
+    memory = mmap(NULL, KD_CONTENTION_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        kd_no_memory();
+    /* the names of modules, which are between the two, are known from the target */
+    read = kd_read(target, at, memory, TRACE_UNIT);
+    for (size_t i = sizeof(TRACE_FILE); read && i < KD_CONTENTION_SIZE; i += sizeof(TRACE_CONTENTION_ENTRY))
+        read = kd_read(target, at + i, memory + i, sizeof(TRACE_CONTENTION_ENTRY));
+    if (read && TraceIsFile((const TRACE_FILE *)memory, KD_CONTENTION_SIZE, TraceContention))
+        return (const TRACE_FILE *)memory;
+    munmap(memory, KD_CONTENTION_SIZE);
+    return NULL;
+}
+
+static int read_core(const char *path, kd_recordings *recordings)
+{
+    kd_target *target = kd_open(path, false);
+    const TRACE_FILE *file;
+    bool active;
+
+    if (target == NULL)
+        return 1;
+    kd_renew_budget(target, 1);
+    file = kd_read_contention(target, &active);
+    if (file == NULL) {
+        kd_say("%s has no recording of contention: the process did not record, or recorded into a file", path);
+        kd_close(target);
+        return 1;
+    }
+    recordings->list = kd_grow(NULL, 0, sizeof(*recordings->list));
+    recordings->list[recordings->count++] = (kd_recording){
+        .path = strdup(path), .file = file, .size = KD_CONTENTION_SIZE, .target = target, .stopped = true};
+    recordings->target = target;
+    return 0;
+}
+
 static int read_one(const char *path, TRACE_CONTENT content, kd_recordings *recordings)
 {
     recordings->list = kd_grow(NULL, 0, sizeof(*recordings->list));
@@ -273,6 +346,8 @@ int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_option
     int result;
 
     *recordings = (kd_recordings){.list = NULL};
+    if (content == TraceContention && is_core(options->recording != NULL ? options->recording : options->command[0]))
+        return read_core(options->recording != NULL ? options->recording : options->command[0], recordings);
     if (options->recording != NULL)
         return read_one(options->recording, content, recordings);
     if (is_process(options->command))
@@ -310,5 +385,7 @@ void kd_discard(kd_recordings *recordings)
         free(recordings->list[i].segments.list);
         free(recordings->list[i].path);
     }
+    if (recordings->target != NULL)
+        kd_close(recordings->target);
     free(recordings->list);
 }

@@ -6,12 +6,14 @@
 
 #include <getopt.h>
 
-#include "trace/tracefile.h"
+#include "trace/recording.h"
 
 typedef struct kd_record_options {
     bool json;
     const char *output;    /* NULL: the default */
     const char *recording; /* one that is there already; NULL: a command is run */
+    const char *flame;     /* where a flame graph goes, and */
+    const char *folded;    /* its text; NULL: none */
     const char *limit;     /* in megabytes; NULL: the library's own */
     uint64_t top;
     double seconds;        /* how long a process is recorded; 0: until it ends or the user interrupts */
@@ -24,6 +26,7 @@ typedef struct kd_recording {
     const TRACE_FILE *file;
     size_t size;
     struct Dwfl *dwfl;     /* its modules; NULL: they are not known */
+    kd_target *target;     /* or whose they are, if the recording was read from its memory */
     bool stopped;          /* the process went on */
     kd_segments segments;
 } kd_recording;
@@ -33,9 +36,10 @@ typedef struct kd_recordings {
     size_t count;
     int process;           /* of the command; 0: none was run */
     int status;            /* what the command ended with, as a shell has it */
+    kd_target *target;     /* a core file that they were read from; NULL: none */
 } kd_recordings;
 
-/* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -s SECONDS, -j, -r RECORDING, -h. 0, the status to end with, or -1: it has helped. */
+/* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -s SECONDS, -j, -r RECORDING, -f FLAME, -F FOLDED, -h. 0, the status to end with, or -1: it has helped. */
 int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options);
 /* 0, or the status to end with: it has said why. */
 int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_options *options,
@@ -43,6 +47,9 @@ int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_option
 /* Of a process that runs already; the same results. */
 int kd_attach(TRACE_CONTENT content, const kd_record_options *options, kd_recordings *recordings);
 void kd_add_recording(kd_recordings *recordings, const char *path, const TRACE_FILE *file, size_t size); /* it has the mapping */
+/* What a process or core file has in its memory, copied. NULL: it records nothing, or it is not there. */
+const TRACE_FILE *kd_read_contention(kd_target *target, bool *active);
+#define KD_CONTENTION_SIZE (sizeof(TRACE_FILE) + TRACE_CONTENTION_ENTRIES * sizeof(TRACE_CONTENTION_ENTRY))
 void kd_discard(kd_recordings *recordings);
 struct Dwfl_Module *kd_recorded_module(kd_recording *recording, kd_address address); /* NULL: none */
 

@@ -104,7 +104,7 @@ static void continue_all(stopped *all)
 static bool read_by_views(kd_target *target)
 {
     static const kd_view *const views[] = {&kd_threads_view, &kd_locks_view, &kd_handles_view, &kd_graph_view,
-                                           &kd_qlocks_view, &kd_dpcs_view, &kd_timers_view, &kd_pool_view};
+                                           &kd_qlocks_view, &kd_dpcs_view, &kd_timers_view, &kd_pool_view, &kd_contention_view};
     kd_options options = {.json = true, .verbose = true, .file = fopen("/dev/null", "we")};
     kd_snapshot *snapshot = options.file != NULL ? kd_snapshot_take(target) : NULL;
 

@@ -25,7 +25,7 @@
 
 static const kd_view *const views[] = {
     &kd_graph_view, &kd_threads_view, &kd_deadlocks_view, &kd_locks_view, &kd_handles_view,
-    &kd_qlocks_view, &kd_dpcs_view, &kd_timers_view, &kd_pool_view,
+    &kd_qlocks_view, &kd_dpcs_view, &kd_timers_view, &kd_pool_view, &kd_contention_view,
 };
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))

@@ -244,9 +244,10 @@ static DECLSPEC_NOINLINE VOID ExpContendForMutex(PFAST_MUTEX Mutex, KWAIT_REASON
     KTRACE_CONTENTION_END(Mutex, Kind, TRUE);
 }
 
-static DECLSPEC_NOINLINE VOID ExpReleaseContendedMutex(PFAST_MUTEX Mutex, ULONG64 Word)
+static DECLSPEC_NOINLINE VOID ExpReleaseContendedMutex(PFAST_MUTEX Mutex, ULONG64 Word, KI_LOCK_KIND Kind)
 {
     ULONG64 New;
+    KTRACE_RELEASING(Mutex, Kind, TRUE, KiCurrentThread());
     if (ExpForgetInheritedWaiters(Mutex)) {
         Word = ExpReadMutex(Mutex);
     }
@@ -264,6 +265,7 @@ static DECLSPEC_NOINLINE VOID ExpReleaseContendedMutex(PFAST_MUTEX Mutex, ULONG6
     if (New != EXP_FREE && !(Word & EXP_WOKEN)) {
         KeSetEventBoostPriority(&Mutex->Event, NULL);
     }
+    KTRACE_RELEASED(TRUE);
 }
 
 /* The verifier. */
@@ -378,7 +380,7 @@ FORCEINLINE BOOLEAN ExpTryAcquireFastMutex(PFAST_MUTEX Mutex)
                : ExpTryOwnFastMutex(Thread, Mutex);
 }
 
-FORCEINLINE VOID ExpReleaseFastMutex(PFAST_MUTEX Mutex, EXP_LEVEL Level)
+FORCEINLINE VOID ExpReleaseFastMutex(PFAST_MUTEX Mutex, KI_LOCK_KIND Kind, EXP_LEVEL Level)
 {
     PKTHREAD Thread = KiCurrentThread();
     ULONG64 Word = EXP_HELD;
@@ -391,7 +393,7 @@ FORCEINLINE VOID ExpReleaseFastMutex(PFAST_MUTEX Mutex, EXP_LEVEL Level)
     }
     ExpSetMutexOwner(Mutex, NULL);
     if (__builtin_expect(!ExpChangeMutex(Mutex, &Word, EXP_FREE), 0)) {
-        ExpReleaseContendedMutex(Mutex, Word);
+        ExpReleaseContendedMutex(Mutex, Word, Kind);
     }
     if (Level == ExpRaisesLevel) {
         KiLowerIrql(Thread, OldIrql);
@@ -405,7 +407,7 @@ VOID ExAcquireFastMutex(PFAST_MUTEX FastMutex)
 
 VOID ExReleaseFastMutex(PFAST_MUTEX FastMutex)
 {
-    ExpReleaseFastMutex(FastMutex, ExpRaisesLevel);
+    ExpReleaseFastMutex(FastMutex, KiLockFastMutex, ExpRaisesLevel);
 }
 
 BOOLEAN ExTryToAcquireFastMutex(PFAST_MUTEX FastMutex)
@@ -420,7 +422,7 @@ VOID ExAcquireFastMutexUnsafe(PFAST_MUTEX FastMutex)
 
 VOID ExReleaseFastMutexUnsafe(PFAST_MUTEX FastMutex)
 {
-    ExpReleaseFastMutex(FastMutex, ExpKeepsLevel);
+    ExpReleaseFastMutex(FastMutex, KiLockFastMutex, ExpKeepsLevel);
 }
 
 VOID KeInitializeGuardedMutex(PKGUARDED_MUTEX GuardedMutex)
@@ -445,7 +447,7 @@ VOID KeAcquireGuardedMutex(PKGUARDED_MUTEX GuardedMutex)
 
 VOID KeReleaseGuardedMutex(PKGUARDED_MUTEX GuardedMutex)
 {
-    ExpReleaseFastMutex(GuardedMutex, ExpRaisesLevel);
+    ExpReleaseFastMutex(GuardedMutex, KiLockGuardedMutex, ExpRaisesLevel);
 }
 
 BOOLEAN KeTryToAcquireGuardedMutex(PKGUARDED_MUTEX GuardedMutex)
@@ -460,5 +462,5 @@ VOID KeAcquireGuardedMutexUnsafe(PKGUARDED_MUTEX GuardedMutex)
 
 VOID KeReleaseGuardedMutexUnsafe(PKGUARDED_MUTEX GuardedMutex)
 {
-    ExpReleaseFastMutex(GuardedMutex, ExpKeepsLevel);
+    ExpReleaseFastMutex(GuardedMutex, KiLockGuardedMutex, ExpKeepsLevel);
 }

@@ -309,15 +309,18 @@ static VOID ExpPassOnPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METH
 /* Releasing. */
 
 /* By the only owner of a lock with waiters. FALSE: *Value has changed. */
-static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, const EXP_PUSH_LOCK_METHODS *Methods)
+static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, BOOLEAN Exclusive,
+                                   const EXP_PUSH_LOCK_METHODS *Methods)
 {
     ULONG_PTR Found = *Value;
+    KTRACE_RELEASING(Lock, Methods->Kind, Exclusive, KiCurrentThread());
     if (!ExpChangePushLock(Lock, Value, (Found & ~(LOCKED | MULTIPLE)) | WAKING)) {
         return FALSE;
     }
     if (!(Found & WAKING)) {
         ExpPassOnPushLock(Lock, Methods);
     }
+    KTRACE_RELEASED(TRUE);
     return TRUE;
 }
 
@@ -332,7 +335,7 @@ static VOID ExpReleaseExclusive(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG
         if (!ExpIsPushLockHeldExclusive(Value)) {
             Methods->NotOwned(Lock);
         }
-        Done = Value == LOCKED ? ExpChangePushLock(Lock, &Value, 0) : ExpTryReleaseWaited(Lock, &Value, Methods);
+        Done = Value == LOCKED ? ExpChangePushLock(Lock, &Value, 0) : ExpTryReleaseWaited(Lock, &Value, TRUE, Methods);
     } while (!Done);
 }
 
@@ -371,14 +374,16 @@ VOID ExpReleasePushLockShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METH
         }
         /* With K, M has another meaning and there is one sharer. */
         if (!Counted && (Value & (MULTIPLE | WAKING)) == MULTIPLE) {
+            KTRACE_RELEASING(Lock, Methods->Kind, FALSE, KiCurrentThread());
             /* acq_rel: what each sharer did comes before the last one's release */
             if (__atomic_sub_fetch(ExpSharersOf(Lock), 1, __ATOMIC_ACQ_REL) != 0) {
+                KTRACE_RELEASED(FALSE);
                 return;
             }
             Counted = TRUE;
         }
         if (Value & WAITING) {
-            Done = ExpTryReleaseWaited(Lock, &Value, Methods);
+            Done = ExpTryReleaseWaited(Lock, &Value, FALSE, Methods);
         } else {
             Done = ExpChangePushLock(Lock, &Value, Value == LOCKED + SHARE ? 0 : Value - SHARE);
         }
@@ -575,10 +580,17 @@ VOID ExpConvertPushLockToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_ME
         if (!ExpIsPushLockHeldExclusive(Value)) {
             Methods->NotOwned(Lock);
         }
-        New = Value & WAITING ? Value | WAKING | MULTIPLE : LOCKED + SHARE;
+        New = LOCKED + SHARE;
+        if (Value & WAITING) {
+            KTRACE_RELEASING(Lock, Methods->Kind, TRUE, KiCurrentThread());
+            New = Value | WAKING | MULTIPLE;
+        }
     } while (!ExpChangePushLock(Lock, &Value, New));
     if ((Value & (WAITING | WAKING)) == WAITING) {
         ExpPassOnPushLock(Lock, Methods);
+    }
+    if (Value & WAITING) {
+        KTRACE_RELEASED(TRUE);
     }
 }
 

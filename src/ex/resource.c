@@ -316,6 +316,9 @@ static DECLSPEC_NOINLINE VOID ExpAwaitResource(PERESOURCE Resource, PEXP_RESOURC
 VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released)
 {
     PEXP_RESOURCE_WAIT Next;
+    if (Released == NULL) {
+        return;
+    }
     for (PEXP_RESOURCE_WAIT Block = Released; Block != NULL; Block = Next) {
         Next = Block->Next;
         if (Block->Exclusive) {
@@ -324,6 +327,7 @@ VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released)
             KeReleaseSemaphore(&Block->Semaphore, IO_NO_INCREMENT, 1, FALSE);
         }
     }
+    KTRACE_RELEASED(TRUE);
 }
 
 /* Owners. */
@@ -360,6 +364,9 @@ PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource)
 {
     ExpForgetInheritedResourceWaiters(Resource);
     PEXP_RESOURCE_WAIT Released = (PEXP_RESOURCE_WAIT)Resource->SharedWaiters;
+    if (Released != NULL) {
+        KTRACE_RELEASING(Resource, KiLockResource, TRUE, KiCurrentThread());
+    }
     ExpMarkExclusive(Resource, FALSE);
     Resource->SharedWaiters = NULL;
     ExpCountWaiters(&Resource->NumberOfSharedWaiters, -(LONG)Resource->NumberOfSharedWaiters);
@@ -391,6 +398,7 @@ static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BO
     if (Resource->SharedWaiters == NULL && Resource->ExclusiveWaiters == NULL) {
         return NULL;
     }
+    KTRACE_RELEASING(Resource, KiLockResource, WasExclusive, KiCurrentThread());
     if (Resource->SharedWaiters != NULL && (WasExclusive || Resource->ExclusiveWaiters == NULL)) {
         return ExpShareResource(Resource);
     }

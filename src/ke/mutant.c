@@ -10,6 +10,8 @@
 
 #include "lockorder.h"
 
+#include "../trace/trace.h"
+
 static VOID KiInitializeMutantObject(PRKMUTANT Mutant, LONG State, PKTHREAD Owner, UCHAR ApcDisable)
 {
     KiInitializeBareHeader(&Mutant->Header, MutantObject, State);
@@ -146,18 +148,20 @@ BOOLEAN KiTryAcquireMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
 
 /* Releasing. */
 
-static DECLSPEC_NOINLINE VOID KiFreeMutantSlow(PKMUTANT Mutant, KPRIORITY Increment)
+static DECLSPEC_NOINLINE VOID KiFreeMutantSlow(PKMUTANT Mutant, KPRIORITY Increment, PKTHREAD Owner)
 {
     LONG Free = 1;
     PKTHREAD NewOwner = NULL;
     KI_SIGNAL Signal = {.Update = KiUpdateState, .Context = &Free, .Increment = Increment, .Released = &NewOwner};
     LONG Previous;
+    KTRACE_RELEASING(Mutant, KiLockMutant, TRUE, Owner);
     KiSignal(&Mutant->Header, &Signal, &Previous);
+    KTRACE_RELEASED(TRUE);
     KiPassOnLentPriority(KiCurrentThread(), NewOwner);
 }
 
 /* Gives up ownership. Returns ApcDisable for KiLeavesRegion, 0 if a DPC had it. */
-FORCEINLINE UCHAR KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned)
+FORCEINLINE UCHAR KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, PKTHREAD Owner)
 {
     UCHAR ApcDisable = Mutant->ApcDisable;
     Mutant->Abandoned = Abandoned;
@@ -172,7 +176,7 @@ FORCEINLINE UCHAR KiFreeMutant(PKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Aba
     ULONG64 Word = KiReadHeader(&Mutant->Header);
     do {
         if (Word & (KI_LOCKED | KI_WAITERS)) {
-            KiFreeMutantSlow(Mutant, Increment);
+            KiFreeMutantSlow(Mutant, Increment, Owner);
             break;
         }
     } while (!KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, 1)));
@@ -207,7 +211,7 @@ FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, B
         }
     } else {
         KiEnterDispatcher(Thread); /* a fork must not find a mutant that has no owner and is not free */
-        UCHAR ApcDisable = KiFreeMutant(Mutant, Increment, Abandoned);
+        UCHAR ApcDisable = KiFreeMutant(Mutant, Increment, Abandoned, Thread);
         KiExitDispatcher(Thread);
         if (KiLeavesRegion(ApcDisable, Mutant, Thread)) {
             KeLeaveCriticalRegion();
@@ -246,7 +250,7 @@ VOID KiAbandonMutants(PKTHREAD Thread)
     }
     while (!IsListEmpty(&Thread->MutantListHead)) {
         PKMUTANT Mutant = CONTAINING_RECORD(Thread->MutantListHead.Flink, KMUTANT, MutantListEntry);
-        UCHAR ApcDisable = KiFreeMutant(Mutant, MUTANT_INCREMENT, TRUE);
+        UCHAR ApcDisable = KiFreeMutant(Mutant, MUTANT_INCREMENT, TRUE, Thread);
         if (KiLeavesRegion(ApcDisable, Mutant, Thread)) {
             Thread->KernelApcDisable += 1;
         }

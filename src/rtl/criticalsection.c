@@ -396,6 +396,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
     HANDLE Event = NULL;
     BOOLEAN Wakes;
     LONG New;
+    KTRACE_RELEASING(CriticalSection, KiLockCriticalSection, TRUE, KiCurrentThread());
     do {
         Wakes = RtlpWaitersOf(Old) != 0 && (Old & RTLP_NONE_WOKEN);
         New = Wakes ? Old + RTLP_FREE - RTLP_NONE_WOKEN + RTLP_ONE_WAITER : Old | RTLP_FREE;
@@ -408,6 +409,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
     } else if (Wakes) {
         RtlWakeAddressSingle(&CriticalSection->LockCount);
     }
+    KTRACE_RELEASED(TRUE);
     if (Yields) {
         HalDispatch.Yield();
     }

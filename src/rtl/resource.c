@@ -24,6 +24,7 @@
 #include "criticalsection.h"
 
 #include "../ke/lockorder.h"
+#include "../trace/trace.h"
 
 #define RTLP_MOST_WAITERS MAXLONG
 #define RTLP_RESOURCE_SECTION (RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE | RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO)
@@ -200,10 +201,12 @@ static RTLP_ADMITTED RtlpHandOffResource(PRTL_RESOURCE Resource)
 }
 
 /* With the section left: the waiter may delete the resource. */
-static VOID RtlpWakeAdmitted(RTLP_ADMITTED Admitted)
+static VOID RtlpWakeAdmitted(PRTL_RESOURCE Resource, RTLP_ADMITTED Admitted, BOOLEAN WasExclusive)
 {
     if (Admitted.Count != 0) {
+        KTRACE_RELEASING(Resource, KiLockRtlResource, WasExclusive, KiCurrentThread());
         NtReleaseSemaphore(Admitted.Semaphore, Admitted.Count, NULL);
+        KTRACE_RELEASED(TRUE);
     }
 }
 
@@ -224,15 +227,18 @@ static VOID RtlpReportResourceWait(PRTL_RESOURCE Resource, PCSTR Function)
     RtlpReportPossibleDeadlock(&Wait);
 }
 
-static VOID RtlpAwaitRtlResource(PRTL_RESOURCE Resource, HANDLE Semaphore, PCSTR Function)
+static VOID RtlpAwaitRtlResource(PRTL_RESOURCE Resource, BOOLEAN Exclusive, PCSTR Function)
 {
+    HANDLE Semaphore = Exclusive ? Resource->ExclusiveSemaphore : Resource->SharedSemaphore;
     LARGE_INTEGER Timeout;
     PLARGE_INTEGER Limit = Resource->Flags & RTL_RESOURCE_FLAG_LONG_TERM ? NULL : RtlpDeadlockTimeout(&Timeout);
     NTSTATUS Status;
     RtlpCountContention(Resource->DebugInfo);
+    KTRACE_CONTENTION_BEGIN(Resource, KiLockRtlResource, Exclusive, RtlpExclusiveOwner(Resource));
     while ((Status = NtWaitForSingleObject(Semaphore, FALSE, Limit)) == STATUS_TIMEOUT) {
         RtlpReportResourceWait(Resource, Function);
     }
+    KTRACE_CONTENTION_END(Resource, KiLockRtlResource, Exclusive);
     if (!NT_SUCCESS(Status)) {
         RtlRaiseStatus(Status);
     }
@@ -243,7 +249,7 @@ static VOID RtlpWaitToOwn(PRTL_RESOURCE Resource, PCSTR Function)
 {
     Resource->NumberOfWaitingExclusive += 1;
     RtlpUnlockResource(Resource);
-    RtlpAwaitRtlResource(Resource, Resource->ExclusiveSemaphore, Function);
+    RtlpAwaitRtlResource(Resource, TRUE, Function);
     RtlpSetExclusiveOwner(Resource, RtlpOwnId());
 }
 
@@ -256,7 +262,7 @@ FORCEINLINE BOOLEAN RtlpAcquireShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
     }
     RtlpUnlockResource(Resource);
     if (!Granted && Wait) {
-        RtlpAwaitRtlResource(Resource, Resource->SharedSemaphore, "RtlAcquireResourceShared");
+        RtlpAwaitRtlResource(Resource, FALSE, "RtlAcquireResourceShared");
     }
     return Granted || Wait;
 }
@@ -323,7 +329,7 @@ VOID RtlReleaseResource(PRTL_RESOURCE Resource)
     if (KiVerifierEnabled) {
         KiOrderRelease(KiCurrentThread(), RtlpOrderOf(Resource));
     }
-    RtlpWakeAdmitted(Admitted);
+    RtlpWakeAdmitted(Resource, Admitted, Active < 0);
 }
 
 VOID RtlConvertSharedToExclusive(PRTL_RESOURCE Resource)
@@ -357,7 +363,7 @@ VOID RtlConvertExclusiveToShared(PRTL_RESOURCE Resource)
     if (KiVerifierEnabled) {
         KiOrderConvert(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderSharedPasses);
     }
-    RtlpWakeAdmitted(Admitted);
+    RtlpWakeAdmitted(Resource, Admitted, TRUE);
 }
 
 VOID RtlDumpResource(PRTL_RESOURCE Resource)

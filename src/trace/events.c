@@ -1,4 +1,4 @@
-/* events.c: records waits, signals, wakes and contended acquires. Theory in tracefile.h. */
+/* events.c: records waits, signals, wakes and holds. Theory in tracefile.h. */
 #include "tracep.h"
 
 #include <stdio.h>
@@ -7,14 +7,13 @@
 #include "../ke/wait.h"
 
 #define MOST_ROUNDS_FOR_TRACKS 240 /* about a tenth of a second */
-#define CONTENTION_PROBES 64
 
-static ULONG TracepIdOf(PKTHREAD Thread)
+ULONG TracepIdOf(PKTHREAD Thread)
 {
     return Thread != NULL ? __atomic_load_n(&Thread->ThreadId, __ATOMIC_RELAXED) : 0;
 }
 
-static VOID TracepCountDropped(PTRACE_FILE File)
+VOID TracepCountDropped(PTRACE_FILE File)
 {
     /* relaxed: a statistic */
     __atomic_fetch_add(&File->Dropped, 1, __ATOMIC_RELAXED);
@@ -254,7 +253,7 @@ static VOID TracepRecord(PTRACE_TRACK Track, const TRACE_EVENT *Event)
 }
 
 /* An event that begins; the caller stores its Kind last. NULL: it is not kept. */
-static PTRACE_EVENT TracepOpenEvent(PKTHREAD Thread)
+PTRACE_EVENT TracepOpenEvent(PKTHREAD Thread)
 {
     PTRACE_TRACK Track = TracepTrackOf(Thread);
     if (Track == NULL) {
@@ -279,7 +278,7 @@ static PTRACE_EVENT TracepInnermostEvent(PKTHREAD Thread)
     return Track != NULL && Track->Depth != 0 && Track->Depth <= TRACE_DEPTH ? &Track->Open[Track->Depth - 1] : NULL;
 }
 
-static VOID TracepCloseEvent(PKTHREAD Thread)
+VOID TracepCloseEvent(PKTHREAD Thread)
 {
     PTRACE_EVENT Event = TracepInnermostEvent(Thread);
     PTRACE_TRACK Track = TracepThread(Thread)->Track;
@@ -298,6 +297,7 @@ VOID TraceThreadEnd(PKTHREAD Thread)
 {
     PTRACE_TRACK Track = TracepThread(Thread)->Track;
     TRACE_EVENT Last = {.Kind = TraceEnded};
+    TracepAbandonAcquires(Thread);
     if (Track == NULL || !TracepLockTracks()) {
         return;
     }
@@ -322,133 +322,6 @@ VOID TraceThreadEnd(PKTHREAD Thread)
     __atomic_store_n(&Track->State, TraceTrackEnded, __ATOMIC_RELEASE);
     __atomic_fetch_add(&TracepTracksLeft, 1, __ATOMIC_RELAXED);
     KiReleaseLock(&TracepTrackLock);
-}
-
-/* Contended acquires: a hash table of locks and the stacks that waited for them. */
-
-static ULONG64 TracepHash(ULONG64 Hash, ULONG64 Word)
-{
-    Hash = (Hash ^ Word) * 0x9e3779b97f4a7c15ull;
-    return Hash ^ Hash >> 32;
-}
-
-static BOOLEAN TracepIsSameEntry(const TRACE_CONTENTION_ENTRY *Entry, const TRACE_CONTENTION_ENTRY *Wanted)
-{
-    return Entry->Hash == Wanted->Hash && Entry->Lock == Wanted->Lock && Entry->Kind == Wanted->Kind &&
-           Entry->Exclusive == Wanted->Exclusive && Entry->Frames == Wanted->Frames &&
-           memcmp(Entry->Frame, Wanted->Frame, Wanted->Frames * sizeof(Wanted->Frame[0])) == 0;
-}
-
-/* An entry that another thread is filling is passed over: at worst two have the same stack, and a reader adds them. */
-static PTRACE_CONTENTION_ENTRY TracepFindEntry(const TRACE_CONTENTION_ENTRY *Wanted)
-{
-    PTRACE_FILE File = TraceRecording[TraceContention].File;
-    PTRACE_CONTENTION_ENTRY Entries = (PTRACE_CONTENTION_ENTRY)(File + 1);
-    for (ULONG Probe = 0; Probe < CONTENTION_PROBES; Probe++) {
-        PTRACE_CONTENTION_ENTRY Entry = &Entries[(Wanted->Hash + Probe) % TRACE_CONTENTION_ENTRIES];
-        ULONG State = __atomic_load_n(&Entry->State, __ATOMIC_ACQUIRE);
-        /* acquire: pairs with the release below, by a thread that was faster */
-        if (State == TraceEntryFree && __atomic_compare_exchange_n(&Entry->State, &State, TraceEntryFilling, FALSE,
-                                                                   __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-            Entry->Kind = Wanted->Kind;
-            Entry->Exclusive = Wanted->Exclusive;
-            Entry->Frames = Wanted->Frames;
-            Entry->Hash = Wanted->Hash;
-            Entry->Lock = Wanted->Lock;
-            memcpy(Entry->Frame, Wanted->Frame, sizeof(Entry->Frame));
-            /* release: pairs with both acquires above */
-            __atomic_store_n(&Entry->State, TraceEntryReady, __ATOMIC_RELEASE);
-            __atomic_fetch_add(&File->UnitsUsed, 1, __ATOMIC_RELAXED);
-            return Entry;
-        }
-        if (State == TraceEntryReady && TracepIsSameEntry(Entry, Wanted)) {
-            return Entry;
-        }
-    }
-    TracepCountDropped(File);
-    return NULL;
-}
-
-VOID TracepForgetContention(PTRACE_FILE File)
-{
-    PTRACE_CONTENTION_ENTRY Entry = (PTRACE_CONTENTION_ENTRY)(File + 1);
-    for (ULONG Number = 0; Number < TRACE_CONTENTION_ENTRIES; Number += 1, Entry += 1) {
-        /* relaxed: statistics. A thread that still ends an acquire of the earlier recording may count here */
-        __atomic_store_n(&Entry->Count, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&Entry->Time, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&Entry->Longest, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&Entry->Waiting, 0, __ATOMIC_RELAXED);
-    }
-}
-
-/* In a host interrupt the unwinder itself may be what was interrupted: no stack then. */
-static DECLSPEC_NOINLINE VOID TracepEnterContention(PTRACE_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind,
-                                                    BOOLEAN Exclusive, ULONG Owner)
-{
-    TRACE_CONTENTION_ENTRY Wanted = {.Lock = (ULONG64)Lock, .Kind = (UCHAR)Kind, .Exclusive = Exclusive != FALSE};
-    if (KiCurrentThread()->HostInterrupts == 0) {
-        Wanted.Frames = (USHORT)HalCaptureStack(2, Wanted.Frame, TRACE_CONTENTION_FRAMES);
-    }
-    Wanted.Hash = TracepHash(TracepHash(0, Wanted.Lock), (ULONG64)Kind << 1 | Wanted.Exclusive);
-    for (ULONG Frame = 0; Frame < Wanted.Frames; Frame++) {
-        Wanted.Hash = TracepHash(Wanted.Hash, Wanted.Frame[Frame]);
-    }
-    Contention->Entry = TracepFindEntry(&Wanted);
-    if (Contention->Entry != NULL) {
-        /* relaxed, here and below: statistics */
-        __atomic_fetch_add(&Contention->Entry->Waiting, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&Contention->Entry->LastOwner, Owner, __ATOMIC_RELAXED);
-    }
-}
-
-static VOID TracepLeaveContention(PTRACE_CONTENTION Contention)
-{
-    PTRACE_CONTENTION_ENTRY Entry = Contention->Entry;
-    ULONG64 Time = HalQueryNanoseconds() - Contention->Begin;
-    if (Contention->Begin < TraceRecording[TraceContention].File->Start) {
-        return; /* it began in an earlier recording, whose counts are forgotten */
-    }
-    ULONG64 Longest = __atomic_load_n(&Entry->Longest, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&Entry->Count, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&Entry->Time, Time, __ATOMIC_RELAXED);
-    while (Longest < Time && !__atomic_compare_exchange_n(&Entry->Longest, &Longest, Time, FALSE, __ATOMIC_RELAXED,
-                                                          __ATOMIC_RELAXED)) {
-    }
-    __atomic_fetch_sub(&Entry->Waiting, 1, __ATOMIC_RELAXED);
-}
-
-VOID TraceContended(PTRACE_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, ULONG Owner)
-{
-    Contention->Begin = HalQueryNanoseconds();
-    if (TracepRecords(TraceEvents)) {
-        PTRACE_EVENT Event = TracepOpenEvent(KiCurrentThread());
-        if (Event != NULL) {
-            Event->Begin = Contention->Begin;
-            Event->Object = (ULONG64)Lock;
-            Event->Argument = Owner;
-            Event->Type = (UCHAR)Kind;
-            Event->Flags = Exclusive ? TRACE_EXCLUSIVE : 0;
-            /* release: the event is complete for a reader that finds its kind */
-            __atomic_store_n(&Event->Kind, TraceAcquire, __ATOMIC_RELEASE);
-        }
-    }
-    if (TracepRecords(TraceContention)) {
-        TracepEnterContention(Contention, Lock, Kind, Exclusive, Owner);
-    }
-}
-
-/* An acquire that began in the parent of a fork has its entry there, and ends nothing here. */
-VOID TraceAcquired(PTRACE_CONTENTION Contention)
-{
-    if (Contention->Begin != 0 && TracepRecords(TraceEvents)) {
-        TracepCloseEvent(KiCurrentThread());
-    }
-    if (TracepRecords(TraceContention)) {
-        PTRACE_CONTENTION_ENTRY First = (PTRACE_CONTENTION_ENTRY)(TraceRecording[TraceContention].File + 1);
-        if (Contention->Entry >= First && Contention->Entry < First + TRACE_CONTENTION_ENTRIES) {
-            TracepLeaveContention(Contention);
-        }
-    }
 }
 
 /* Waits, signals and wakes. */
@@ -505,11 +378,9 @@ VOID TraceWaitBegin(PKI_WAIT Wait)
             TracepDescribeWait(Event, Wait);
         }
     }
-    if (TracepRecords(TraceContention) && KiObjectBlocks(Thread) == 1 && TracepTypeWaitedFor(Wait, 0) == MutantObject) {
+    if (KiObjectBlocks(Thread) == 1 && TracepTypeWaitedFor(Wait, 0) == MutantObject) {
         PKMUTANT Mutant = CONTAINING_RECORD(Thread->WaitBlockList->Object, KMUTANT, Header);
-        PKTHREAD Owner = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);
-        TracepThread(Thread)->Mutant.Begin = HalQueryNanoseconds();
-        TracepEnterContention(&TracepThread(Thread)->Mutant, Mutant, KiLockMutant, TRUE, TracepIdOf(Owner));
+        TracepBeginMutantWait(Thread, Mutant);
     }
 }
 
@@ -535,10 +406,7 @@ VOID TraceWaitEnd(PKI_WAIT Wait, LONG_PTR Result)
         Own->Flow = 0;
         TracepCloseEvent(Thread);
     }
-    if (Own->Mutant.Entry != NULL) {
-        TracepLeaveContention(&Own->Mutant);
-        Own->Mutant.Entry = NULL;
-    }
+    TracepEndMutantWait(Thread, Result == STATUS_WAIT_0 || Result == STATUS_ABANDONED_WAIT_0);
 }
 
 VOID TraceSignaled(PDISPATCHER_HEADER Header, ULONG64 Word, ULONG64 Begin)
@@ -571,6 +439,23 @@ VOID TraceWoken(PKTHREAD Thread)
             .Kind = TraceWake,
         };
         TracepThread(Thread)->Flow = Event.Flow;
+        TracepRecord(Track, &Event);
+    }
+}
+
+VOID TracepRecordHold(const TRACE_RELEASE *Release)
+{
+    PTRACE_TRACK Track = TracepTrackOf(KiCurrentThread());
+    if (Track != NULL) {
+        TRACE_EVENT Event = {
+            .Begin = Release->Begin,
+            .End = Release->End,
+            .Object = (ULONG64)Release->Lock,
+            .Argument = Release->Waiters,
+            .Kind = TraceHold,
+            .Type = (UCHAR)Release->Kind,
+            .Flags = Release->Exclusive ? TRACE_EXCLUSIVE : 0,
+        };
         TracepRecord(Track, &Event);
     }
 }

@@ -116,6 +116,7 @@ PCSTR TraceLockKindName(ULONG Kind)
         [KiLockCriticalSection] = "critical section",
         [KiLockMutant] = "mutant",
         [KiLockSpinLock] = "spinlock",
+        [KiLockRtlResource] = "RTL resource",
     };
     C_ASSERT(sizeof(Names) / sizeof(Names[0]) == KiLockKinds);
     return TRACEP_NAME(Names, Kind);
@@ -244,6 +245,20 @@ static VOID TracepPutAcquire(PTRACEP_WRITER Writer, ULONG ThreadId, const TRACE_
     TracepPut(Writer, "%s}}", Finished ? "" : ",\"unfinished\":true");
 }
 
+/* Holds of several locks need not be nested, as slices of a thread must be: each lock has a track of its own. */
+static VOID TracepPutHold(PTRACEP_WRITER Writer, ULONG ThreadId, const TRACE_EVENT *Event)
+{
+    for (ULONG End = 0; End < 2; End++) {
+        TracepBeginEvent(Writer, End ? "e" : "b", ThreadId);
+        TracepPutTime(Writer, "ts", End ? Event->End : Event->Begin);
+        TracepPut(Writer, ",\"id\":\"0x%" PRIx64 "\",\"cat\":\"hold\",\"name\":\"held: %s", (uint64_t)Event->Object,
+                  TraceLockKindName(Event->Type));
+        TracepPutObject(Writer, Event);
+        TracepPut(Writer, ",\"kind\":\"%s\",\"exclusive\":%s,\"thread\":%u,\"waiters\":%u}}", TraceLockKindName(Event->Type),
+                  Event->Flags & TRACE_EXCLUSIVE ? "true" : "false", ThreadId, (ULONG)Event->Argument);
+    }
+}
+
 static VOID TracepPutEvent(PTRACEP_WRITER Writer, ULONG ThreadId, const TRACE_EVENT *Event, BOOLEAN Finished)
 {
     switch (Event->Kind) {
@@ -252,6 +267,9 @@ static VOID TracepPutEvent(PTRACEP_WRITER Writer, ULONG ThreadId, const TRACE_EV
         break;
     case TraceAcquire:
         TracepPutAcquire(Writer, ThreadId, Event, Finished);
+        break;
+    case TraceHold:
+        TracepPutHold(Writer, ThreadId, Event);
         break;
     case TraceSignal:
         TracepPutSlice(Writer, ThreadId, Event);

@@ -128,6 +128,9 @@ static VOID TracepCreate(TRACE_CONTENT Content, BOOLEAN WithId)
     File->ModulesLength = HalQueryModules(File->Modules, sizeof(File->Modules));
     /* release: pairs with the acquire of a debugger, which finds the head complete */
     __atomic_store_n(&File->Magic, TRACE_MAGIC, __ATOMIC_RELEASE);
+    if ((__atomic_load_n(&TraceActive, __ATOMIC_RELAXED) & TRACE_CONTENTS) == 0) {
+        TracepForgetWaiters();
+    }
     __atomic_fetch_or(&TraceActive, 1u << Content, __ATOMIC_RELEASE); /* release: threads find the file */
 }
 
@@ -191,6 +194,7 @@ VOID TraceForkChild(VOID)
     }
     if (Recorded) {
         TracepForgetTracks();
+        TracepForgetWaiters();
     }
     Active = (Active | Active >> TRACE_POSTPONED) & TRACE_CONTENTS;
     __atomic_store_n(&TraceActive, Active << TRACE_POSTPONED, __ATOMIC_RELAXED);

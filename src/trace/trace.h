@@ -24,6 +24,9 @@ struct _KI_WAIT;
 typedef struct _TRACE_CONTENTION {
     ULONG64 Begin;                     /* 0: it is not */
     struct _TRACE_CONTENTION_ENTRY *Entry;
+    PVOID Lock;
+    KI_LOCK_KIND Kind;
+    BOOLEAN Exclusive;
 } TRACE_CONTENTION, *PTRACE_CONTENTION;
 
 extern ULONG TraceActive; /* what is recorded (tracep.h); 0: nothing */
@@ -45,6 +48,8 @@ VOID TraceSignaled(PDISPATCHER_HEADER Header, ULONG64 Word, ULONG64 Begin);
 VOID TraceWoken(PKTHREAD Thread);
 VOID TraceContended(PTRACE_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, ULONG Owner);
 VOID TraceAcquired(PTRACE_CONTENTION Contention);
+VOID TraceReleasing(PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, PKTHREAD Holder);
+VOID TraceReleased(BOOLEAN Last);
 
 /* Around the part of a wait in which the thread sleeps. */
 #define KTRACE_WAIT_BEGIN(Wait)                                                                                        \
@@ -87,7 +92,7 @@ VOID TraceAcquired(PTRACE_CONTENTION Contention);
 
 /* Around the slow path of an acquire. Owner: the owner's thread id, 0: unknown. */
 #define KTRACE_CONTENTION_BEGIN(Lock, Kind, Exclusive, Owner)                                                          \
-    TRACE_CONTENTION TraceAcquiring = {0, NULL};                                                                            \
+    TRACE_CONTENTION TraceAcquiring = {.Begin = 0};                                                                          \
     do {                                                                                                               \
         HAL_PROBE3(contention_begin, Lock, Kind, (ULONG)(Exclusive));                                                  \
         if (TraceIsActive()) {                                                                                           \
@@ -100,6 +105,26 @@ VOID TraceAcquired(PTRACE_CONTENTION Contention);
         HAL_PROBE3(contention_end, Lock, Kind, (ULONG)(Exclusive));                                                    \
         if (TraceIsActive()) {                                                                                           \
             TraceAcquired(&TraceAcquiring);                                                                            \
+        }                                                                                                              \
+    } while (0)
+
+/*
+ * Around the release of a lock that has waiters: KTRACE_RELEASING before it can be acquired, KTRACE_RELEASED afterwards on
+ * the same thread, which captures the stack when nobody waits for that. Neither accesses the lock, which may be gone. A
+ * release that retries may repeat the first one. Holder: the thread whose hold ends. Last: no other thread still holds it.
+ */
+#define KTRACE_RELEASING(Lock, Kind, Exclusive, Holder)                                                                \
+    do {                                                                                                               \
+        HAL_PROBE3(contended_release, Lock, Kind, (ULONG)(Exclusive));                                                 \
+        if (TraceIsActive()) {                                                                                         \
+            TraceReleasing((PVOID)(Lock), (KI_LOCK_KIND)(Kind), Exclusive, Holder);                                    \
+        }                                                                                                              \
+    } while (0)
+
+#define KTRACE_RELEASED(Last)                                                                                          \
+    do {                                                                                                               \
+        if (TraceIsActive()) {                                                                                         \
+            TraceReleased(Last);                                                                                       \
         }                                                                                                              \
     } while (0)
 
@@ -134,6 +159,8 @@ VOID TraceAcquired(PTRACE_CONTENTION Contention);
         }                                                                                                              \
     } while (0)
 #define KTRACE_CONTENTION_END(Lock, Kind, Exclusive) ((VOID)0)
+#define KTRACE_RELEASING(Lock, Kind, Exclusive, Holder) ((VOID)(Kind), (VOID)(Exclusive), (VOID)(Holder))
+#define KTRACE_RELEASED(Last) ((VOID)0)
 #define KTRACE_THREAD_END(Thread) ((VOID)0)
 #define KTRACE_INITIALIZE() ((VOID)0)
 #define KTRACE_FORK_CHILD() ((VOID)0)

@@ -31,7 +31,7 @@
 
 #include <interlock/ke.h>
 
-#define TRACE_MAGIC 0x3245434152544b49ull /* IKTRACE2 */
+#define TRACE_MAGIC 0x3345434152544b49ull /* IKTRACE3 */
 #define TRACE_UNIT 4096
 #define TRACE_MODULES (256 * 1024)
 #define TRACE_NAME 32
@@ -70,6 +70,7 @@ typedef enum _KI_LOCK_KIND {
     KiLockCriticalSection,
     KiLockMutant,
     KiLockSpinLock,
+    KiLockRtlResource,
     KiLockKinds
 } KI_LOCK_KIND;
 
@@ -79,6 +80,7 @@ typedef enum _TRACE_KIND {
     TraceAcquire, /* Object: the lock; Type: KI_LOCK_KIND; Argument: the owner's id */
     TraceSignal,  /* Status: the previous state */
     TraceWake,    /* Argument: the thread's id; Status: how its wait ends; Flow: this wake */
+    TraceHold,    /* Object: the lock; Type: KI_LOCK_KIND; Argument: the threads that waited when it was released */
     TraceEnded      /* Name: of the thread, which ended at End; not counted as an event */
 } TRACE_KIND;
 
@@ -150,7 +152,10 @@ typedef struct _TRACE_TRACK {
 
 C_ASSERT(sizeof(TRACE_TRACK) <= TRACE_UNIT);
 
-/* All contended acquires of one lock from the same stack. Claimed by compare-exchange of State, found by hash. */
+/*
+ * What one stack did with one lock: the acquires that waited, or the releases of holds that others waited for. Claimed by
+ * compare-exchange of State, found by hash.
+ */
 #define TRACE_CONTENTION_FRAMES 24
 
 typedef enum _TRACE_ENTRY_STATE {
@@ -159,23 +164,55 @@ typedef enum _TRACE_ENTRY_STATE {
     TraceEntryReady
 } TRACE_ENTRY_STATE;
 
+typedef enum _TRACE_ENTRY_ROLE {
+    TraceWaited,
+    TraceHeld,
+    TraceEntryRoles
+} TRACE_ENTRY_ROLE;
+
+/*
+ * A histogram of times. Bucket 0 has what is shorter than 256 ns; above that each octave has four buckets, so a time is
+ * known to a quarter. The last bucket has everything from 8 minutes.
+ */
+#define TRACE_BUCKETS 128
+#define TRACE_FIRST_OCTAVE 8
+
 typedef struct _TRACE_CONTENTION_ENTRY {
     volatile ULONG State;     /* TRACE_ENTRY_STATE */
     UCHAR Kind;               /* KI_LOCK_KIND */
     BOOLEAN Exclusive;
-    USHORT Frames;
+    UCHAR Frames;
+    UCHAR Role;               /* TRACE_ENTRY_ROLE */
     ULONG64 Hash;
     ULONG64 Lock;
     volatile ULONG64 Count;
     volatile ULONG64 Time;    /* total */
     volatile ULONG64 Longest;
     volatile LONG Waiting;    /* acquires that have not got the lock yet */
-    volatile ULONG LastOwner; /* at the last contended acquire; 0: unknown */
-    ULONG64 Reserved;
+    volatile ULONG LastOwner; /* at the last contended acquire, or that released last; 0: unknown */
+    volatile ULONG64 Blocked; /* of holds: how long all threads together waited for them */
     ULONG64 Frame[TRACE_CONTENTION_FRAMES];
+    volatile ULONG Bucket[TRACE_BUCKETS];
 } TRACE_CONTENTION_ENTRY, *PTRACE_CONTENTION_ENTRY;
 
-C_ASSERT(sizeof(TRACE_CONTENTION_ENTRY) == 256);
+C_ASSERT(sizeof(TRACE_CONTENTION_ENTRY) == 768);
+
+FORCEINLINE ULONG TraceBucketOf(ULONG64 Nanoseconds)
+{
+    if (Nanoseconds < 1ull << TRACE_FIRST_OCTAVE) {
+        return 0;
+    }
+    ULONG Octave = 63 - (ULONG)__builtin_clzll(Nanoseconds);
+    ULONG Bucket = 1 + (Octave - TRACE_FIRST_OCTAVE) * 4 + (ULONG)(Nanoseconds >> (Octave - 2) & 3);
+    return Bucket < TRACE_BUCKETS ? Bucket : TRACE_BUCKETS - 1;
+}
+
+/* The shortest time in a bucket. */
+FORCEINLINE ULONG64 TraceBucketBegin(ULONG Bucket)
+{
+    ULONG Octave = TRACE_FIRST_OCTAVE + (Bucket - 1) / 4;
+    return Bucket == 0 ? 0 : (4ull + (Bucket - 1) % 4) << (Octave - 2);
+}
 
 FORCEINLINE ULONG TraceUnitSize(ULONG Content)
 {

@@ -5,12 +5,22 @@
 #include "recording.h"
 #include "trace.h"
 
+/* A hold that ends. */
+typedef struct _TRACE_RELEASE {
+    PVOID Lock;
+    ULONG64 Begin, End;             /* of the part that others waited for */
+    ULONG64 Blocked;                /* how long they have waited for it, all together */
+    ULONG Waiters;                  /* 0: none, it is not recorded */
+    ULONG Holder;                   /* its id */
+    KI_LOCK_KIND Kind;
+    BOOLEAN Exclusive;
+} TRACE_RELEASE, *PTRACE_RELEASE;
+
 /* A thread's room. */
 typedef struct _TRACE_THREAD {
     PTRACE_TRACK Track;             /* where the thread records; NULL: nowhere yet */
     ULONG Beginning;                /* of the recording in which it last did */
     ULONG64 Flow;                   /* the wake that ends its wait; the waker stores it before it stores WakeWord */
-    TRACE_CONTENTION Mutant;        /* the mutant that it waits for */
 } TRACE_THREAD, *PTRACE_THREAD;
 
 KI_THREAD_ROOM(TRACE_THREAD, Trace, TracepThread);
@@ -30,7 +40,18 @@ static inline BOOLEAN TracepRecords(TRACE_CONTENT Content)
 
 /* events.c */
 VOID TracepForgetTracks(VOID);                  /* in a forked child, which has no other thread */
-VOID TracepForgetContention(PTRACE_FILE File);  /* what an earlier recording counted */
 VOID TracepFinishTrackNames(PTRACE_FILE File);  /* the process ends: tracks keep their threads */
+PTRACE_EVENT TracepOpenEvent(PKTHREAD Thread);
+VOID TracepCloseEvent(PKTHREAD Thread);
+VOID TracepRecordHold(const TRACE_RELEASE *Release);
+ULONG TracepIdOf(PKTHREAD Thread);
+VOID TracepCountDropped(PTRACE_FILE File);
+
+/* contention.c */
+VOID TracepForgetContention(PTRACE_FILE File);  /* what an earlier recording counted */
+VOID TracepForgetWaiters(VOID);                 /* of every lock: those of an earlier recording, or of the parent */
+VOID TracepBeginMutantWait(PKTHREAD Thread, PKMUTANT Mutant);
+VOID TracepEndMutantWait(PKTHREAD Thread, BOOLEAN Acquired);
+VOID TracepAbandonAcquires(PKTHREAD Thread);    /* it ended inside of them */
 
 #endif

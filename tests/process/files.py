@@ -45,7 +45,7 @@ def is_recording(data, setting):
             return sum(event.get("cat") == "wait" for event in json.loads(data)["traceEvents"]) == 3
         except ValueError:
             return False
-    return data[:8] == b"IKTRACE2"
+    return data[:8] == b"IKTRACE3"
 
 
 def names(folder):
