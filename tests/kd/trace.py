@@ -133,7 +133,7 @@ def waits(tap, folder):
     if not counts or counts[-1] != 0 or max(counts) < 1 or min(counts) < 0:
         problems = [f"waiting threads: {counts}"]
     tap.case("waits: how many threads wait", problems)
-    problems = [f"{e}" for e in trace.events if e["ph"] not in "MXsfC" or (e["ph"] == "X" and e["dur"] <= 0)]
+    problems = [f"{e}" for e in trace.events if e["ph"] not in "MXsfCbe" or (e["ph"] == "X" and e["dur"] <= 0)]
     problems += differences("process", [e["args"]["name"] for e in trace.events if e["name"] == "process_name"],
                             [Path(TRACED).name])
     tap.case("waits: nothing else, and properly nested", problems + misnested(trace))
@@ -148,6 +148,7 @@ KINDS = {
     "guarded_mutex": ("guarded mutex", "guarded_mutex", True, True),
     "push_lock": ("pushlock", "push_lock", True, False),
     "resource": ("resource", "resource", True, True),
+    "rtl_resource": ("RTL resource", "rtl_resource", True, True),
     "mutant": ("mutant", "mutant", True, True),
 }
 
@@ -168,6 +169,18 @@ def acquires(tap, folder):
     tap.case("locks: each contended acquire, with the kind of the lock and its owner",
              differences("acquires", {k: n for k, n in found.items() if k[1] in addresses}, expected))
     tap.case("locks: each waits inside", nested + misnested(trace))
+    found = collections.Counter()
+    problems = []
+    for begin, end in zip(*([e for e in trace.events if e["ph"] == phase and e["cat"] == "hold"] for phase in "be")):
+        args = begin["args"]
+        found[args["kind"], number(args["object"]), args["exclusive"], args["thread"]] += 1
+        if (begin["id"], begin["name"]) != (end["id"], end["name"]) or end["ts"] < begin["ts"] or args["waiters"] != 1:
+            problems.append((begin, end))
+    expected = collections.Counter()
+    for name, (kind, _, _, _) in KINDS.items():
+        expected[kind, said[name], True, main] += ROUNDS
+    tap.case("locks: each hold that a thread waited for, on a track of its lock",
+             problems + differences("holds", {k: n for k, n in found.items() if k[1] in addresses}, dict(expected)))
 
 
 def contention(tap, folder):
@@ -191,17 +204,23 @@ def contention(tap, folder):
         problems += differences(f"{name}: count", [s["count"] for s in stacks], [ROUNDS])
         problems += differences(f"{name}: owner", lock["last_owner"], said["process"] if owned else None)
         problems += differences(f"{name}: waiting", lock["waiting"], 0)
+        holds = lock.get("holds", {"count": 0, "last_thread": 0})
+        releases = [f"release_{name.removesuffix('_shared')}" in
+                    [frame["symbol"].split("!")[-1].split("+")[0] for frame in holder["stack"]]
+                    for holder in lock.get("holders", [])]
+        problems += differences(f"{name}: holds", (holds["count"], holds["last_thread"], set(releases)),
+                                (2 * ROUNDS if name.startswith("srw") else ROUNDS, said["process"], {True}))
         for stack in stacks:
             frames = [frame["symbol"].split("!")[-1].split("+")[0] for frame in stack["stack"]]
             if f"contend_{name}" not in frames or "contend" not in frames:
                 problems.append(f"{name}: {frames}")
-    tap.case("contention: counts, owners and stacks of every kind of lock", problems)
+    tap.case("contention: counts, owners and stacks of every kind of lock, and who held it meanwhile", problems)
 
     result = run([INTERLOCK, "contention", "--top", 1, TRACED, "locks", "exit3"], folder)
     problems = differences("exit", result.returncode, 3)
     lines = result.stderr.splitlines()
     for wanted in (r"Contended locks of .*, process \d+:", r"critical section 0x[0-9a-f]+ \(.*!section\)",
-                   r" +5 times, .*, at most .*, last held by thread \d+", r" +exclusively: 5 times, .*",
+                   r" +waited for: 5 times, .*, at most .*, last held by thread \d+", r" +waited exclusively: 5 times, .*",
                    r" +[0-9a-f]+ .*!contend_section\+0x[0-9a-f]+( \[.* @ \d+\])?", r"and \d+ other locks"):
         if not any(re.fullmatch(wanted, line) for line in lines):
             problems.append(f"no line like {wanted} in {result.stderr}")
@@ -393,7 +412,8 @@ def wrong_use(tap, folder):
 
 
 # How many arguments each has.
-ARGUMENTS = {"wait_begin": 4, "wait_end": 4, "signal": 2, "wake": 2, "contention_begin": 3, "contention_end": 3}
+ARGUMENTS = {"wait_begin": 4, "wait_end": 4, "signal": 2, "wake": 2, "contention_begin": 3, "contention_end": 3,
+             "contended_release": 3}
 
 
 def probes(tap, folder):

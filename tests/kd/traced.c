@@ -37,6 +37,7 @@ static FAST_MUTEX fast_mutex;
 static KGUARDED_MUTEX guarded_mutex;
 static EX_PUSH_LOCK push_lock;
 static ERESOURCE resource;
+static RTL_RESOURCE rtl_resource;
 static volatile LONG step;
 static DWORD worker_id;
 
@@ -179,6 +180,8 @@ typedef struct lock_kind {
     void (*give_back)(void);
 } lock_kind;
 
+#define END __asm__ volatile("") /* the call before it has a frame to return to */
+
 #define CONTENDER(name)                                                                                                \
     static __attribute__((noinline)) void contend_##name(void)                                                         \
     {                                                                                                                  \
@@ -187,21 +190,21 @@ typedef struct lock_kind {
     }
 
 static inline void acquire_srw(void) { AcquireSRWLockExclusive(&srw); }
-static void release_srw(void) { ReleaseSRWLockExclusive(&srw); }
+static __attribute__((noinline)) void release_srw(void) { ReleaseSRWLockExclusive(&srw); END; }
 static inline void acquire_srw_shared(void) { AcquireSRWLockShared(&srw); }
-static void release_srw_shared(void) { ReleaseSRWLockShared(&srw); }
+static __attribute__((noinline)) void release_srw_shared(void) { ReleaseSRWLockShared(&srw); END; }
 static inline void acquire_section(void) { EnterCriticalSection(&section); }
-static void release_section(void) { LeaveCriticalSection(&section); }
+static __attribute__((noinline)) void release_section(void) { LeaveCriticalSection(&section); END; }
 static inline void acquire_fast_mutex(void) { ExAcquireFastMutex(&fast_mutex); }
-static void release_fast_mutex(void) { ExReleaseFastMutex(&fast_mutex); }
+static __attribute__((noinline)) void release_fast_mutex(void) { ExReleaseFastMutex(&fast_mutex); END; }
 static inline void acquire_guarded_mutex(void) { KeAcquireGuardedMutex(&guarded_mutex); }
-static void release_guarded_mutex(void) { KeReleaseGuardedMutex(&guarded_mutex); }
+static __attribute__((noinline)) void release_guarded_mutex(void) { KeReleaseGuardedMutex(&guarded_mutex); END; }
 static inline void acquire_push_lock(void)
 {
     KeEnterCriticalRegion();
     ExAcquirePushLockExclusive(&push_lock);
 }
-static void release_push_lock(void)
+static __attribute__((noinline)) void release_push_lock(void)
 {
     ExReleasePushLockExclusive(&push_lock);
     KeLeaveCriticalRegion();
@@ -211,13 +214,15 @@ static inline void acquire_resource(void)
     KeEnterCriticalRegion();
     ExAcquireResourceExclusiveLite(&resource, TRUE);
 }
-static void release_resource(void)
+static __attribute__((noinline)) void release_resource(void)
 {
     ExReleaseResourceLite(&resource);
     KeLeaveCriticalRegion();
 }
 static inline void acquire_mutant(void) { KeWaitForSingleObject(&mutant, Executive, KernelMode, FALSE, NULL); }
-static void release_mutant(void) { KeReleaseMutant(&mutant, 0, FALSE, FALSE); }
+static __attribute__((noinline)) void release_mutant(void) { KeReleaseMutant(&mutant, 0, FALSE, FALSE); END; }
+static inline void acquire_rtl_resource(void) { RtlAcquireResourceExclusive(&rtl_resource, TRUE); }
+static __attribute__((noinline)) void release_rtl_resource(void) { RtlReleaseResource(&rtl_resource); END; }
 
 CONTENDER(srw)
 CONTENDER(srw_shared)
@@ -227,6 +232,7 @@ CONTENDER(guarded_mutex)
 CONTENDER(push_lock)
 CONTENDER(resource)
 CONTENDER(mutant)
+CONTENDER(rtl_resource)
 
 static const lock_kind kinds[] = {
     {"srw", &srw, acquire_srw, release_srw, contend_srw, release_srw},
@@ -236,6 +242,7 @@ static const lock_kind kinds[] = {
      release_guarded_mutex},
     {"push_lock", &push_lock, acquire_push_lock, release_push_lock, contend_push_lock, release_push_lock},
     {"resource", &resource, acquire_resource, release_resource, contend_resource, release_resource},
+    {"rtl_resource", &rtl_resource, acquire_rtl_resource, release_rtl_resource, contend_rtl_resource, release_rtl_resource},
     {"mutant", &mutant, acquire_mutant, release_mutant, contend_mutant, release_mutant},
     {"section", &section, acquire_section, release_section, contend_section, release_section},
 };
@@ -607,6 +614,7 @@ int main(int argc, char **argv)
     ExInitializeFastMutex(&fast_mutex);
     KeInitializeGuardedMutex(&guarded_mutex);
     ExInitializeResourceLite(&resource);
+    RtlInitializeResource(&rtl_resource);
     for (int i = 1; i < argc; i++)
         run(argv[i], argv[0]);
     return 0;
