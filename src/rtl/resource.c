@@ -177,7 +177,7 @@ static BOOLEAN RtlpTryOwn(PRTL_RESOURCE Resource)
 /* Waiters that were handed the resource and do not know yet. */
 typedef struct _RTLP_ADMITTED {
     HANDLE Semaphore;
-    LONG Count;
+    LONG Count; /* -1: one, whom sharers kept waiting */
 } RTLP_ADMITTED;
 
 static RTLP_ADMITTED RtlpAdmitSharers(PRTL_RESOURCE Resource)
@@ -189,7 +189,7 @@ static RTLP_ADMITTED RtlpAdmitSharers(PRTL_RESOURCE Resource)
 }
 
 /* It is free. An exclusive waiter enters its own id when it runs; until then there is none. */
-static RTLP_ADMITTED RtlpHandOffResource(PRTL_RESOURCE Resource)
+static RTLP_ADMITTED RtlpHandOffResource(PRTL_RESOURCE Resource, BOOLEAN WasShared)
 {
     RtlpSetExclusiveOwner(Resource, NULL);
     if (Resource->NumberOfWaitingExclusive == 0) {
@@ -197,16 +197,21 @@ static RTLP_ADMITTED RtlpHandOffResource(PRTL_RESOURCE Resource)
     }
     Resource->NumberOfWaitingExclusive -= 1;
     Resource->NumberOfActive = -1;
-    return (RTLP_ADMITTED){Resource->ExclusiveSemaphore, 1};
+    return (RTLP_ADMITTED){Resource->ExclusiveSemaphore, WasShared ? -1 : 1};
 }
 
 /* With the section left: the waiter may delete the resource. */
-static VOID RtlpWakeAdmitted(PRTL_RESOURCE Resource, RTLP_ADMITTED Admitted, BOOLEAN WasExclusive)
+static DECLSPEC_NOINLINE VOID RtlpWakeAdmittedWaiters(PRTL_RESOURCE Resource, RTLP_ADMITTED Admitted)
+{
+    KTRACE_RELEASING(Resource, KiLockRtlResource, Admitted.Count > 0, KiCurrentThread());
+    NtReleaseSemaphore(Admitted.Semaphore, Admitted.Count > 0 ? Admitted.Count : 1, NULL);
+    KTRACE_RELEASED(TRUE);
+}
+
+static VOID RtlpWakeAdmitted(PRTL_RESOURCE Resource, RTLP_ADMITTED Admitted)
 {
     if (Admitted.Count != 0) {
-        KTRACE_RELEASING(Resource, KiLockRtlResource, WasExclusive, KiCurrentThread());
-        NtReleaseSemaphore(Admitted.Semaphore, Admitted.Count, NULL);
-        KTRACE_RELEASED(TRUE);
+        RtlpWakeAdmittedWaiters(Resource, Admitted);
     }
 }
 
@@ -227,7 +232,7 @@ static VOID RtlpReportResourceWait(PRTL_RESOURCE Resource, PCSTR Function)
     RtlpReportPossibleDeadlock(&Wait);
 }
 
-static VOID RtlpAwaitRtlResource(PRTL_RESOURCE Resource, BOOLEAN Exclusive, PCSTR Function)
+static DECLSPEC_NOINLINE VOID RtlpAwaitRtlResource(PRTL_RESOURCE Resource, BOOLEAN Exclusive, PCSTR Function)
 {
     HANDLE Semaphore = Exclusive ? Resource->ExclusiveSemaphore : Resource->SharedSemaphore;
     LARGE_INTEGER Timeout;
@@ -323,13 +328,13 @@ VOID RtlReleaseResource(PRTL_RESOURCE Resource)
     Resource->NumberOfActive += Active > 0 ? -1 : 1;
     RTLP_ADMITTED Admitted = {NULL, 0};
     if (Resource->NumberOfActive == 0) {
-        Admitted = RtlpHandOffResource(Resource);
+        Admitted = RtlpHandOffResource(Resource, Active > 0);
     }
     RtlpUnlockResource(Resource);
     if (KiVerifierEnabled) {
         KiOrderRelease(KiCurrentThread(), RtlpOrderOf(Resource));
     }
-    RtlpWakeAdmitted(Resource, Admitted, Active < 0);
+    RtlpWakeAdmitted(Resource, Admitted);
 }
 
 VOID RtlConvertSharedToExclusive(PRTL_RESOURCE Resource)
@@ -363,7 +368,7 @@ VOID RtlConvertExclusiveToShared(PRTL_RESOURCE Resource)
     if (KiVerifierEnabled) {
         KiOrderConvert(KiCurrentThread(), RtlpOrderOf(Resource), KiOrderSharedPasses);
     }
-    RtlpWakeAdmitted(Resource, Admitted, TRUE);
+    RtlpWakeAdmitted(Resource, Admitted);
 }
 
 VOID RtlDumpResource(PRTL_RESOURCE Resource)
