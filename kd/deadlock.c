@@ -395,7 +395,7 @@ static void print_suspicion(const kd_snapshot *snapshot, const kd_suspicion *sus
     for (size_t i = 0; i < lock->waiter_count; i++)
         printf("    %s waits for it\n", kd_describe_thread(snapshot, lock->waiters[i].thread, text, sizeof(text)));
     for (size_t i = 0; i < suspicion->count; i++)
-        printf("%s%s", i == 0 ? "    It is a deadlock only if the holder is among the threads that wait for these: " : ", ",
+        printf("%s%s", i == 0 ? "    It is a deadlock only if one of the threads that wait for these holds it, which is not known: " : ", ",
                kd_describe_thread(snapshot, suspicion->suspects[i], text, sizeof(text)));
     printf("\n\n");
 }

@@ -409,6 +409,7 @@ static void print_thread(const kd_snapshot *snapshot, const kd_graph *graph, int
 {
     const kd_graph_thread *node = &graph->threads[index];
     const kd_thread *thread = &snapshot->threads[node->thread];
+    size_t left_out = 0;
     char text[192];
 
     printf("%s  ", kd_describe_thread(snapshot, node->thread, text, sizeof(text)));
@@ -421,8 +422,14 @@ static void print_thread(const kd_snapshot *snapshot, const kd_graph *graph, int
     if (thread->waiting && snapshot->now != 0 && !thread->probable)
         printf(", %.3f s", kd_waited(snapshot, thread));
     printf("%s\n", stuck_text(thread, node->cycle >= 0));
-    for (size_t b = 0; b < thread->block_count; b++)
-        print_block(snapshot, graph, node->first_block + (int)b);
+    for (size_t b = 0; b < thread->block_count; b++) {
+        if (kd_is_block_shown(snapshot, thread, b))
+            print_block(snapshot, graph, node->first_block + (int)b);
+        else
+            left_out++;
+    }
+    if (left_out != 0)
+        printf("    and %zu objects that nobody owns\n", left_out);
 }
 
 static void print_graph(kd_snapshot *snapshot, const kd_graph *graph, bool verbose)

@@ -433,6 +433,8 @@ void kd_print_stack(kd_target *target, uint32_t id);
 double kd_seconds(uint64_t interval);
 
 /* threads.c */
+/* Of a wait for more objects than Windows allows, text has a few, and those that have owners. */
+bool kd_is_block_shown(const kd_snapshot *snapshot, const kd_thread *thread, size_t block);
 double kd_waited(const kd_snapshot *snapshot, const kd_thread *thread);
 bool kd_time_left(const kd_snapshot *snapshot, const kd_thread *thread, double *left);
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #define MOST_OWNERS_SHOWN 16
+#define BLOCKS_SHOWN 8
 
 static const struct {
     uint32_t bit;
@@ -271,12 +272,27 @@ static void print_block(kd_snapshot *snapshot, const kd_block *block)
     printf("\n");
 }
 
-static void print_wait(kd_snapshot *snapshot, const kd_thread *thread)
+bool kd_is_block_shown(const kd_snapshot *snapshot, const kd_thread *thread, size_t block)
 {
+    int lock = thread->blocks[block].lock;
+
+    return thread->block_count <= MAXIMUM_WAIT_OBJECTS || block < BLOCKS_SHOWN ||
+           (lock >= 0 && snapshot->locks[lock].owner_count != 0);
+}
+
+static void print_wait(kd_snapshot *snapshot, const kd_thread *thread, bool all)
+{
+    size_t left_out = 0;
     double left;
 
-    for (size_t i = 0; i < thread->block_count; i++)
-        print_block(snapshot, &thread->blocks[i]);
+    for (size_t i = 0; i < thread->block_count; i++) {
+        if (all || kd_is_block_shown(snapshot, thread, i))
+            print_block(snapshot, &thread->blocks[i]);
+        else
+            left_out++;
+    }
+    if (left_out != 0)
+        printf("        and %zu objects that nobody owns: `interlock threads PID %u` has them\n", left_out, thread->id);
     printf("    WaitRegister.State %s  WaitIrql %u  WaitBlockCount %u\n",
            kd_wait_state_name(thread->raw->WaitRegister & KI_WAIT_STATE_MASK), thread->raw->WaitIrql,
            thread->raw->WaitBlockCount);
@@ -354,7 +370,7 @@ void kd_print_thread(kd_snapshot *snapshot, const kd_thread *thread, const kd_op
     }
     print_title(snapshot, thread);
     if (thread->waiting)
-        print_wait(snapshot, thread);
+        print_wait(snapshot, thread, options->argument != NULL);
     print_owned(snapshot, thread);
     print_counters(thread->raw);
     print_priority(thread->raw);
@@ -385,7 +401,7 @@ void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread)
     }
     print_title(snapshot, thread);
     if (thread->waiting)
-        print_wait(snapshot, thread);
+        print_wait(snapshot, thread, false);
     print_counters(thread->raw);
     print_time("UserTime", thread->user_time);
     print_time("KernelTime", thread->kernel_time);

@@ -243,7 +243,8 @@ def print_thread(thread):
 
 
 class InterlockCommand(gdb.Command):
-    """What Interlock knows of the program: interlock threads, interlock waits, interlock locks."""
+    """What Interlock knows of the program: interlock threads, interlock waits, interlock locks,
+    interlock pool."""
 
     def __init__(self):
         super().__init__("interlock", gdb.COMMAND_STATUS, gdb.COMPLETE_NONE, True)
@@ -355,8 +356,33 @@ class Locks(Subcommand):
             print(f"Critical section @ {address_title(section)}: {describe_section(section.dereference())}")
 
 
+class Pool(Subcommand):
+    """Pool memory by tag, as poolmon shows it: what has most bytes first."""
+
+    def show(self):
+        table = optional("ExpPoolTags")
+        if table is None:
+            print("The program has no pool.")
+            return
+        paged = 1 << 32
+        rows = []
+        for number in range(table.type.range()[1] + 1):
+            key = int(table[number]["Key"])
+            if key == 0:
+                continue
+            stripes = [table[number]["Stripe"][i] for i in range(table[number]["Stripe"].type.range()[1] + 1)]
+            allocations, frees, size = (sum(int(s[name]) for s in stripes) for name in ("Allocations", "Frees", "Bytes"))
+            size = (size + 2 ** 63) % 2 ** 64 - 2 ** 63 # a block may be freed in another stripe than it was allocated in
+            tag = "".join(chr(key >> 8 * i & 0xFF) if 0x20 <= key >> 8 * i & 0xFF < 0x7F else "." for i in range(4))
+            rows.append((-size, tag, "Paged" if key & paged else "Nonp", allocations, frees, size))
+        print(" Tag  Type      Allocs       Frees        Diff       Bytes")
+        for _, tag, kind, allocations, frees, size in sorted(rows):
+            print(f" {tag} {kind:5} {allocations:11} {frees:11} {allocations - frees:11} {size:11}")
+
+
 gdb.pretty_printers.append(find_printer)
 InterlockCommand()
 Threads("threads")
 Waits("waits")
 Locks("locks")
+Pool("pool")

@@ -61,6 +61,15 @@ def cases(tap):
                f"Mutant, owned 2 times by thread {p.sleeper} (sleeper)")
         expect(tap, "locks: a mutant that is owned", gdb(p, "interlock locks"),
                f": Mutant, owned 2 times by thread {p.sleeper} (sleeper)")
+    for program in (STATIC, SHARED):
+        with Program("pool", program) as p:
+            output = gdb(p, "interlock pool")
+            lines = [line.split() for line in output[0].splitlines()]
+            rows = [[" ".join(line[:-5]), *line[-5:]] for line in lines if len(line) > 5 and line[-5] in ("Nonp", "Paged")]
+            wanted = [["Irp", "Nonp", "1", "0", "1", "5000"], ["Devo", "Paged", "6", "3", "3", "300"],
+                      ["Devo", "Nonp", "4", "2", "2", "200"], ["mdf.", "Paged", "1", "1", "0", "0"]]
+            mine = [row for row in rows if row[0] in ("Irp", "Devo", "mdf.")]
+            tap.case("pool: rows by tag, the most bytes first", [] if mine == wanted else [f"{mine} in\n{output[0]}{output[1]}"])
     expect_none = subprocess.run(["gdb", "-q", "-nx", "-batch", "-ex", f"source {sys.argv[5]}", "-ex",
                                   "interlock threads"], capture_output=True, text=True, timeout=PATIENCE, check=False)
     tap.case("without a program it says so",

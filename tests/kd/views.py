@@ -396,13 +396,111 @@ def moving(tap):
         tap.case("it still runs", [] if p.process.poll() is None else ["it has ended"])
 
 
+def innocent(tap):
+    """A thread that waits behind a waiter of an SRW lock has never touched the lock, and is not said to hold it."""
+    with Program("innocent") as p:
+        found = until(lambda: view("deadlocks", p.id), lambda d: d["possible_deadlocks"])
+        threads = view("threads", p.id)
+        possible = found["possible_deadlocks"]
+        problems = differences("certain", (found["deadlocks"], found["deadlocked_threads"]), ([], []))
+        problems += differences("possible", [(number(d["lock"]["address"]), d["lock"]["owners"], [w["id"] for w in d["lock"]["waiters"]],
+                                              [s["id"] for s in d["suspects"]]) for d in possible], [(p.srw, [], [p.bob], [p.carol])])
+        problems += differences("deadlocked", [t["id"] for t in threads["threads"] if t["deadlocked"] or t["orphaned"]], [])
+        problems += differences("owns", thread_of(threads, p.carol)["owns"], [])
+        result = interlock("deadlocks", p.id)
+        text = result.stdout
+        problems += differences("status", result.returncode, 0)
+        if not re.search(rf"only if one of the threads that wait for these holds it, which is not known: thread {p.carol} \(carol\)\n", text) \
+                or "held by" in text or re.search(r"^(Deadlock|Probable)", text, re.M):
+            problems.append(text)
+        edges = [e for e in view("graph", p.id)["edges"] if e["cycle"] is not None and e["cycle"] >= 0]
+        problems += differences("cycles in the graph", edges, [])
+        tap.case("a thread that never touched an SRW lock: possible at most, and no thread is deadlocked", problems)
+        p.start()
+        after = until(lambda: view("deadlocks", p.id), lambda d: not d["possible_deadlocks"])
+        tap.case("and nothing is possible any more when the owner has released it",
+                 differences("possible", after["possible_deadlocks"], []))
+
+
+def many_objects(tap):
+    """Waits for 100 and 1,000 objects: threads, deadlocks, the graph, and a snapshot of them."""
+    with Program("many") as p, tempfile.TemporaryDirectory() as folder:
+        expected = {p.alice: (100, "WaitAny", False), p.dave: (1000, "WaitAny", False), p.bob: (1000, "WaitAll", True),
+                    p.carol: (1, "WaitAny", True), p.erin: (1000, "WaitAny", False)}
+
+        def shape(target):
+            return {t["id"]: (len(t["wait"]["blocks"]), t["wait"]["blocks"][0]["wait_type"], t["deadlocked"])
+                    for t in view("threads", target)["threads"] if t.get("wait") and t["wait"]["blocks"]}
+        until(lambda: shape(p.id), lambda found: found == expected)
+        taken = f"{folder}/snapshot"
+        interlock("snapshot", "-o", taken, p.id)
+        for what, target in (("the process", p.id), ("a snapshot", taken)):
+            problems = differences("waits", shape(target), expected)
+            threads = view("threads", target)
+            counts = {t["id"]: t["wait"]["block_count"] for t in threads["threads"] if t["id"] in expected}
+            problems += differences("counts", counts, {i: n for i, (n, _, _) in expected.items()})
+            dave = thread_of(threads, p.dave)["wait"]["blocks"]
+            problems += differences("objects", [number(b["object"]) for b in dave], [p.bare + 24 * i for i in range(1000)])
+            problems += differences("names", dave[999]["waits_for"]["name"].split("!")[-1], "bare_events[999]")
+            bob = thread_of(threads, p.bob)["wait"]["blocks"]
+            problems += differences("the mutant among them", [(i, [o["id"] for o in b["waits_for"]["owners"]]) for i, b in enumerate(bob)
+                                                              if b["waits_for"]["owners"]], [(500, [p.carol])])
+            problems += differences("inconsistent", threads["inconsistent"], [])
+            tap.case(f"many objects: threads of {what}", problems)
+            found = view("deadlocks", target)
+            cycle = [{(link["thread"]["id"], link["held_by"]) for link in d["chain"]} for d in found["deadlocks"] if d["certain"]]
+            tap.case(f"many objects: a deadlock through one of a thousand, in {what}",
+                     differences("cycle", cycle, [{(p.bob, p.carol), (p.carol, p.bob)}])
+                     + differences("stuck", sorted(found["deadlocked_threads"]), sorted([p.bob, p.carol]))
+                     + differences("possible", found["possible_deadlocks"], []))
+            graph = view("graph", target)
+            tap.case(f"many objects: the graph of {what}",
+                     differences("blocks", len(graph["blocks"]), 3101)
+                     + differences("red", sorted(t["thread"] for t in graph["threads"] if t["cycle"] is not None and t["cycle"] >= 0),
+                                   sorted([p.bob, p.carol])))
+            text = interlock("threads", target).stdout
+            problems = [] if text.count("\n") < 150 else [f"{text.count(chr(10))} lines"]
+            problems += differences("left out", sorted(map(int, re.findall(r"and (\d+) objects that nobody owns", text))),
+                                    [92, 991, 991, 992])
+            problems += [] if re.search(rf"mutant \S+ \(.*of-carol\), owned by {p.carol}", text) else [text]
+            whole = interlock("threads", target, p.dave).stdout
+            problems += differences("all of one thread", whole.count("NotificationEvent"), 1000)
+            text = interlock("graph", target).stdout
+            problems += [] if text.count("\n") < 150 and "nobody owns" in text else [text[:1000]]
+            tap.case(f"many objects: text of {what} has what matters", problems)
+
+
+def pool_rows(target):
+    found = view("pool", target)
+    return {(t["tag"], t["paged"]): (t["allocations"], t["frees"], t["blocks"], t["bytes"]) for t in found["tags"]}
+
+
+POOL = {("Devo", False): (4, 2, 2, 200), ("Devo", True): (6, 3, 3, 300), ("Irp ", False): (1, 0, 1, 5000),
+        ("mdf.", True): (1, 1, 0, 0)}
+
+
+def pool_of_file(tap):
+    """The same rows in a snapshot and in a core file."""
+    with Program("pool", SHARED) as p, tempfile.TemporaryDirectory() as folder:
+        live = pool_rows(p.id)
+        interlock("snapshot", "-o", f"{folder}/snapshot", p.id)
+        targets = [f"{folder}/snapshot"]
+        if not SANITIZED and shutil.which("gcore"):
+            subprocess.run(["gcore", "-o", f"{folder}/core", str(p.id)], check=True, capture_output=True, timeout=2 * PATIENCE)
+            targets.append(f"{folder}/core.{p.id}")
+        for target in targets:
+            rows = pool_rows(target)
+            tap.case(f"pool memory by tag, of {os.path.basename(target).split('.')[0]}",
+                     differences("mine", {key: value for key, value in rows.items() if key in POOL}, POOL)
+                     + differences("all", rows, live))
+
+
 def pool(tap):
     for executable in (STATIC, SHARED):
         with Program("pool", executable) as p:
             found = view("pool", p.id)
-            rows = {(t["tag"], t["paged"]): (t["allocations"], t["frees"], t["blocks"], t["bytes"]) for t in found["tags"]}
-            expected = {("Devo", False): (4, 2, 2, 200), ("Devo", True): (6, 3, 3, 300), ("Irp ", False): (1, 0, 1, 5000),
-                        ("mdf.", True): (1, 1, 0, 0)}
+            rows = pool_rows(p.id)
+            expected = POOL
             problems = differences("rows", {key: value for key, value in rows.items() if key in expected}, expected)
             mine = [(t["tag"], t["paged"]) for t in found["tags"] if (t["tag"], t["paged"]) in expected]
             problems += differences("by bytes", mine, [("Irp ", False), ("Devo", True), ("Devo", False), ("mdf.", True)])
@@ -452,8 +550,8 @@ def refusals(tap):
 def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     tap = Tap()
-    for cases in (resources, core_file, srw_locks, mutants, names_of_threads, other_deadlocks, processors, zoo, shared_bucket, pool, moving,
-                  refusals):
+    for cases in (resources, core_file, srw_locks, mutants, names_of_threads, other_deadlocks, processors, zoo, shared_bucket, pool, pool_of_file, innocent,
+                  many_objects, moving, refusals):
         try:
             cases(tap)
         except (AssertionError, KeyError, StopIteration, IndexError, TypeError, OSError,

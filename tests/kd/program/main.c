@@ -81,6 +81,8 @@ static const struct {
     {"shared-mixed", shared_mixed},
     {"shared-busy", shared_busy},
     {"pool", pool_memory},
+    {"many", many_objects},
+    {"innocent", innocent},
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,8 @@
 /* objects.c: scenes of objects: mutants, events, one of everything. */
 #include "program.h"
 
+#include <interlock/win32/manyobjects.h>
+
 #include <pthread.h>
 
 static HANDLE mutants[3], event, semaphore;
@@ -292,4 +294,85 @@ void nameless(void)
     printf("named_by_host %u\n", id_of_last_thread);
     while (LOAD(threads_made) < 2)
         Sleep(1);
+}
+
+/* Waits for a hundred and a thousand objects. bob waits for all, also for what carol has; carol for what bob has. alice and
+   erin wait for any, also for that: the events may come. */
+
+#define MANY 1000
+#define SOME 100
+
+static HANDLE many_events[MANY], of_bob, of_carol;
+static KEVENT bare_events[MANY];
+
+static DWORD WINAPI wait_for_any_of_some(void *context)
+{
+    DWORD index;
+
+    (void)context;
+    WaitForManyObjects(SOME, many_events, FALSE, INFINITE, TRUE, &index);
+    return 0;
+}
+
+static DWORD WINAPI wait_for_any_of_bare(void *context)
+{
+    static KWAIT_BLOCK blocks[KE_MANY_WAIT_BLOCKS(MANY)];
+    static PVOID objects[MANY];
+    ULONG index;
+
+    (void)context;
+    for (int i = 0; i < MANY; i++)
+        objects[i] = &bare_events[i];
+    KeWaitForManyObjects(MANY, objects, WaitAny, Executive, KernelMode, FALSE, NULL, blocks, &index);
+    return 0;
+}
+
+static DWORD WINAPI wait_for_all_of_many(void *context)
+{
+    HANDLE all[MANY];
+
+    (void)context;
+    memcpy(all, many_events, sizeof(all));
+    all[MANY / 2] = of_carol;
+    WaitForSingleObject(of_bob, INFINITE);
+    meet(0);
+    WaitForManyObjects(MANY, all, TRUE, INFINITE, FALSE, NULL);
+    return 0;
+}
+
+static DWORD WINAPI own_one_of_many(void *context)
+{
+    (void)context;
+    WaitForSingleObject(of_carol, INFINITE);
+    meet(1);
+    WaitForSingleObject(of_bob, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI wait_for_any_of_many(void *context)
+{
+    HANDLE any[MANY];
+
+    (void)context;
+    memcpy(any, many_events, sizeof(any));
+    any[MANY - 1] = of_carol;
+    WaitForManyObjects(MANY, any, FALSE, INFINITE, FALSE, NULL);
+    return 0;
+}
+
+void many_objects(void)
+{
+    for (int i = 0; i < MANY; i++) {
+        many_events[i] = CreateEventA(NULL, TRUE, FALSE, NULL);
+        KeInitializeEvent(&bare_events[i], NotificationEvent, FALSE);
+    }
+    of_bob = CreateMutexA(NULL, FALSE, "of-bob");
+    of_carol = CreateMutexA(NULL, FALSE, "of-carol");
+    say("bare", bare_events);
+    make(wait_for_any_of_some, "alice");
+    make(wait_for_any_of_bare, "dave");
+    make(wait_for_all_of_many, "bob");
+    make(own_one_of_many, "carol");
+    WaitForSingleObject(go[1], INFINITE); /* carol has hers */
+    make(wait_for_any_of_many, "erin");
 }

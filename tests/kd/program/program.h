@@ -61,6 +61,8 @@ void shared_lock(void);
 void shared_choice(void);
 void shared_mixed(void);
 void pool_memory(void);
+void many_objects(void);
+void innocent(void);
 void shared_busy(void);
 
 #endif

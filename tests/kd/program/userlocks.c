@@ -208,3 +208,48 @@ void without_main(void)
     puts("ready");
     pthread_exit(NULL);
 }
+
+/* bob has the section and waits for the SRW lock of a thread that waits for nobody, carol waits for the section: she has
+   never touched the lock. */
+
+static DWORD WINAPI own_srw_and_sleep(void *context)
+{
+    (void)context;
+    AcquireSRWLockExclusive(&srw);
+    SetEvent(go[0]);
+    WaitForSingleObject(started, INFINITE);
+    ReleaseSRWLockExclusive(&srw);
+    return 0;
+}
+
+static DWORD WINAPI section_then_srw_of_sleeper(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&section);
+    AcquireSRWLockExclusive(&srw);
+    ReleaseSRWLockExclusive(&srw);
+    LeaveCriticalSection(&section);
+    return 0;
+}
+
+static DWORD WINAPI section_alone(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&section);
+    LeaveCriticalSection(&section);
+    return 0;
+}
+
+void innocent(void)
+{
+    InitializeCriticalSection(&section);
+    say("srw", &srw);
+    say("section", &section);
+    started = CreateEventA(NULL, TRUE, FALSE, NULL);
+    make(own_srw_and_sleep, "alice");
+    WaitForSingleObject(go[0], INFINITE);
+    make(section_then_srw_of_sleeper, "bob");
+    while (LOAD(srw.Ptr) == (PVOID)1) /* until he waits */
+        Sleep(1);
+    make(section_alone, "carol");
+}
