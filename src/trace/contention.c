@@ -141,9 +141,6 @@ static VOID TracepBeginHold(PTRACEP_WAITED Waited, ULONG64 Now)
 /* Acquired: otherwise the thread does not wait any more. A sharer that joins others continues their hold. */
 static VOID TracepRemoveWaiter(PKTHREAD Thread, const TRACE_CONTENTION *Contention, ULONG64 Now, BOOLEAN Acquired)
 {
-    if (!TracepIsKnown(Contention->Begin)) {
-        return;
-    }
     KiEnterDispatcher(Thread);
     PTRACEP_SET Set = TracepLockSet(Thread, Contention->Lock);
     if (Set != NULL) {
@@ -317,7 +314,7 @@ static VOID TracepCountTime(PTRACE_CONTENTION_ENTRY Entry, ULONG64 Time)
 
 /* Acquires. */
 
-/* An acquire that began in the parent of a fork has its entry there; one that began in an earlier recording is forgotten. */
+/* One that began in an earlier recording is forgotten. */
 static PTRACE_CONTENTION_ENTRY TracepEntryOf(const TRACE_CONTENTION *Contention)
 {
     PTRACE_FILE File = TracepRecords(TraceContention) ? TraceRecording[TraceContention].File : NULL;
@@ -336,9 +333,12 @@ static VOID TracepEnterEntry(PTRACE_CONTENTION Contention, PTRACE_CONTENTION_ENT
     }
 }
 
-/* The wait is over; Acquired: as it should be. */
+/* The wait is over; Acquired: as it should be. One of the parent of a fork must not begin a recording of the child. */
 static VOID TracepEndAcquire(PKTHREAD Thread, const TRACE_CONTENTION *Contention, BOOLEAN Acquired)
 {
+    if (!TracepIsKnown(Contention->Begin)) {
+        return;
+    }
     ULONG64 Now = HalQueryNanoseconds();
     PTRACE_CONTENTION_ENTRY Entry = TracepEntryOf(Contention);
     TracepRemoveWaiter(Thread, Contention, Now, Acquired);

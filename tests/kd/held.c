@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -342,6 +343,24 @@ static void leave(void)
     usleep(1000);
 }
 
+/* A child, forked while a thread waits for a section, becomes another program. */
+static void forks(void)
+{
+    pid_t child;
+
+    say("section", &section);
+    enter_section();
+    waiter w = start(enter_section, leave_section);
+    child = fork();
+    if (child == 0) {
+        execlp("true", "true", NULL);
+        _exit(98);
+    }
+    waitpid(child, NULL, 0);
+    leave_section();
+    join(w);
+}
+
 /* For ever, until standard input ends. */
 
 static DWORD WINAPI be_busy(void *context)
@@ -371,7 +390,7 @@ static const struct {
     void (*run)(void);
 } scenarios[] = {
     {"order", order}, {"crowd", crowd},     {"sharers", sharers}, {"recursion", recursion}, {"dead", dead},
-    {"pointer", pointer}, {"convert", convert}, {"leave", leave},     {"busy", busy},
+    {"pointer", pointer}, {"convert", convert}, {"leave", leave},     {"forks", forks},     {"busy", busy},
 };
 
 int main(int argc, char **argv)

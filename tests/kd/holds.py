@@ -148,6 +148,15 @@ def owners(tap, folder):
              + differences("section", (section["count"], section["waiting"], section["holds"]["count"]), (1, 0, 0)))
 
 
+def forked(tap, folder):
+    result = run([HELD, "forks"], folder, INTERLOCK_CONTENTION="own.contention")
+    left = sorted(p.name for p in Path(folder).iterdir())
+    report = Report(folder, "forks")
+    tap.case("forks: a child that becomes another program leaves nothing, even if threads waited",
+             differences("exit", result.returncode, 0) + differences("files", left, ["own.contention"])
+             + report.inconsistencies() + differences("holds", report.holds("section"), [("leave_section", True, 1)]))
+
+
 def text(tap, folder):
     result = run([INTERLOCK, "contention", "--", HELD, "order"], folder)
     problems = differences("exit", result.returncode, 0)
@@ -273,7 +282,7 @@ def attached(tap, folder):
 
 def main():
     tap = Tap()
-    for cases in (order, several_waiters, kinds, owners, text, flame, rubbish, attached):
+    for cases in (order, several_waiters, kinds, owners, forked, text, flame, rubbish, attached):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 cases(tap, folder)

@@ -48,7 +48,7 @@ static const subcommand subcommands[] = {
     {"pool", "pool memory by tag", DEBUGGER(command_pool)},
     {"snapshot", "a process in a file for the other views, and what moved between two", DEBUGGER(command_snapshot)},
     {"trace", "the waits, signals and contended acquires of a command or process, as a trace", DEBUGGER(command_trace)},
-    {"contention", "the most contended locks of a command or process, with stacks", DEBUGGER(command_contention)},
+    {"contention", "the most contended locks of a command or process: who waited, and who held them", DEBUGGER(command_contention)},
     {"top", "deadlocks, contended locks and long waits, refreshed", DEBUGGER(command_top)},
     {"view", "all of it on a web page, live", PAGE(command_view)},
 };
