@@ -282,8 +282,8 @@ static BOOLEAN RtlpSleep(PRTL_CRITICAL_SECTION CriticalSection, HANDLE Event, LO
     return Status != STATUS_TIMEOUT;
 }
 
-/* Requirement 7. If it returns the thread waits again. */
-static VOID RtlpWaitedTooLong(PRTL_CRITICAL_SECTION CriticalSection, ULONG Times)
+/* Requirement 7. FALSE: the thread waits again; otherwise it waits no longer. */
+static BOOLEAN RtlpWaitedTooLong(PRTL_CRITICAL_SECTION CriticalSection, ULONG Times)
 {
     LONG LockCount = RtlpReadLockCount(CriticalSection);
     RTLP_LONG_WAIT Wait = {
@@ -295,12 +295,11 @@ static VOID RtlpWaitedTooLong(PRTL_CRITICAL_SECTION CriticalSection, ULONG Times
         .DebugInfo = CriticalSection->DebugInfo,
     };
     RtlpReportPossibleDeadlock(&Wait);
-    if (Times > 1 && RtlpStopWaiting(CriticalSection)) {
-        RtlRaiseStatus(STATUS_POSSIBLE_DEADLOCK);
-    }
+    return Times > 1 && RtlpStopWaiting(CriticalSection);
 }
 
-static VOID RtlpWaitToEnter(PRTL_CRITICAL_SECTION CriticalSection)
+/* FALSE: it has given up. */
+static BOOLEAN RtlpWaitToEnter(PRTL_CRITICAL_SECTION CriticalSection)
 {
     HANDLE Event = RtlpAgreeHowToWait(CriticalSection);
     BOOLEAN Waits = FALSE;
@@ -316,9 +315,12 @@ static VOID RtlpWaitToEnter(PRTL_CRITICAL_SECTION CriticalSection)
         }
         while (!RtlpSleep(CriticalSection, Event, LockCount)) {
             TimedOut += 1;
-            RtlpWaitedTooLong(CriticalSection, TimedOut);
+            if (RtlpWaitedTooLong(CriticalSection, TimedOut)) {
+                return FALSE;
+            }
         }
     }
+    return TRUE;
 }
 
 /* Entering and leaving. */
@@ -363,8 +365,9 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpEnterSlow(PRTL_CRITICAL_SECTION CriticalSe
     if (!RtlpTryTake(CriticalSection)) {
         KiCountContention(Thread);
         KTRACE_CONTENTION_BEGIN(CriticalSection, KiLockCriticalSection, TRUE, RtlpReadOwner(CriticalSection));
-        if (!RtlpTakeAwake(Thread, CriticalSection)) {
-            RtlpWaitToEnter(CriticalSection);
+        if (!RtlpTakeAwake(Thread, CriticalSection) && !RtlpWaitToEnter(CriticalSection)) {
+            KTRACE_CONTENTION_GIVEN_UP();
+            RtlRaiseStatus(STATUS_POSSIBLE_DEADLOCK);
         }
         KTRACE_CONTENTION_END(CriticalSection, KiLockCriticalSection, TRUE);
     }

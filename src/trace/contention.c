@@ -401,7 +401,7 @@ VOID TraceContended(PTRACE_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind,
     }
 }
 
-VOID TraceAcquired(PTRACE_CONTENTION Contention)
+static VOID TracepEndContention(PTRACE_CONTENTION Contention, BOOLEAN Acquired)
 {
     PKTHREAD Thread = KiCurrentThread();
     if (Contention->Begin == 0) {
@@ -411,7 +411,17 @@ VOID TraceAcquired(PTRACE_CONTENTION Contention)
         TracepCloseEvent(Thread);
     }
     TracepForgetAcquire(TracepActivityOf(Thread), Contention);
-    TracepEndAcquire(Thread, Contention, TRUE);
+    TracepEndAcquire(Thread, Contention, Acquired);
+}
+
+VOID TraceAcquired(PTRACE_CONTENTION Contention)
+{
+    TracepEndContention(Contention, TRUE);
+}
+
+VOID TraceGivenUp(PTRACE_CONTENTION Contention)
+{
+    TracepEndContention(Contention, FALSE);
 }
 
 /* A wait for a mutant is a wait, of which TraceWaitBegin and TraceWaitEnd record the events. */

@@ -48,6 +48,7 @@ VOID TraceSignaled(PDISPATCHER_HEADER Header, ULONG64 Word, ULONG64 Begin);
 VOID TraceWoken(PKTHREAD Thread);
 VOID TraceContended(PTRACE_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, ULONG Owner);
 VOID TraceAcquired(PTRACE_CONTENTION Contention);
+VOID TraceGivenUp(PTRACE_CONTENTION Contention);
 VOID TraceReleasing(PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, PKTHREAD Holder);
 VOID TraceReleased(BOOLEAN Last);
 
@@ -108,6 +109,14 @@ VOID TraceReleased(BOOLEAN Last);
         }                                                                                                              \
     } while (0)
 
+/* Instead of the end: the thread does not wait any more, and has not acquired the lock. */
+#define KTRACE_CONTENTION_GIVEN_UP()                                                                                   \
+    do {                                                                                                               \
+        if (TraceIsActive()) {                                                                                         \
+            TraceGivenUp(&TraceAcquiring);                                                                             \
+        }                                                                                                              \
+    } while (0)
+
 /*
  * Around the release of a lock that has waiters: KTRACE_RELEASING before it can be acquired, KTRACE_RELEASED afterwards on
  * the same thread, which captures the stack when nobody waits for that. Neither accesses the lock, which may be gone. A
@@ -159,6 +168,7 @@ VOID TraceReleased(BOOLEAN Last);
         }                                                                                                              \
     } while (0)
 #define KTRACE_CONTENTION_END(Lock, Kind, Exclusive) ((VOID)0)
+#define KTRACE_CONTENTION_GIVEN_UP() ((VOID)0)
 #define KTRACE_RELEASING(Lock, Kind, Exclusive, Holder) ((VOID)(Kind), (VOID)(Exclusive), (VOID)(Holder))
 #define KTRACE_RELEASED(Last) ((VOID)0)
 #define KTRACE_THREAD_END(Thread) ((VOID)0)

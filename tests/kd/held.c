@@ -343,6 +343,26 @@ static void leave(void)
     usleep(1000);
 }
 
+/* A wait for a section that is given up: STATUS_POSSIBLE_DEADLOCK. */
+
+static void enter_or_give_up(void)
+{
+    __try {
+        enter_section();
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        printf("raised %#x\n", (unsigned)GetExceptionCode());
+    }
+}
+
+static void given_up(void)
+{
+    say("section", &section);
+    enter_section();
+    waiter w = start(enter_or_give_up, nothing);
+    join(w);
+    leave_section();
+}
+
 /* A child, forked while a thread waits for a section, becomes another program. */
 static void forks(void)
 {
@@ -390,7 +410,7 @@ static const struct {
     void (*run)(void);
 } scenarios[] = {
     {"order", order}, {"crowd", crowd},     {"sharers", sharers}, {"recursion", recursion}, {"dead", dead},
-    {"pointer", pointer}, {"convert", convert}, {"leave", leave},     {"forks", forks},     {"busy", busy},
+    {"pointer", pointer}, {"convert", convert}, {"leave", leave},     {"forks", forks},     {"given-up", given_up},     {"busy", busy},
 };
 
 int main(int argc, char **argv)

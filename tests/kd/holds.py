@@ -38,9 +38,9 @@ def functions(stack):
 class Report:
     """Of a scenario of HELD, that it has run itself."""
 
-    def __init__(self, folder, *scenario):
+    def __init__(self, folder, *scenario, **settings):
         self.result = run([INTERLOCK, "contention", "--json", "-o", "report", "--top", 100, "--flame", "flame.svg",
-                           "--folded", "folded", "--", HELD, *scenario], folder)
+                           "--folded", "folded", "--", HELD, *scenario], folder, **settings)
         self.said = {name: int(value, 0) for name, value in (line.split() for line in self.result.stdout.splitlines())}
         self.process, = json.loads((Path(folder) / "report").read_text("utf-8"))["processes"]
         self.folder = Path(folder)
@@ -146,6 +146,14 @@ def owners(tap, folder):
              report.inconsistencies()
              + differences("mutant", (mutant["count"], mutant["waiting"], mutant["holds"]["count"]), (1, 0, 0))
              + differences("section", (section["count"], section["waiting"], section["holds"]["count"]), (1, 0, 0)))
+
+
+def given_up(tap, folder):
+    report = Report(folder, "given-up", INTERLOCK_CRITICAL_SECTION_TIMEOUT="1")
+    section = report.lock("section")
+    tap.case("a wait for a section that raised: it is over, and nobody held for it",
+             report.inconsistencies() + differences("raised", report.said.get("raised"), 0xc0000194)
+             + differences("section", (section.get("count"), section.get("waiting"), section["holds"]["count"]), (1, 0, 0)))
 
 
 def forked(tap, folder):
@@ -282,7 +290,7 @@ def attached(tap, folder):
 
 def main():
     tap = Tap()
-    for cases in (order, several_waiters, kinds, owners, forked, text, flame, rubbish, attached):
+    for cases in (order, several_waiters, kinds, owners, given_up, forked, text, flame, rubbish, attached):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 cases(tap, folder)
