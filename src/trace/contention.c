@@ -18,7 +18,7 @@
  * their total never exceeds that of the waits.
  *
  * The table has sets of a few places, each with a lock of the kernel's own, held for some additions. A thread in a host
- * interrupt may have interrupted the owner of that lock, and gives up after a while. A lock that finds its set full has
+ * interrupt may have interrupted the owner of that lock, and only tries. A lock that finds its set full has
  * no holds recorded; both are counted as dropped. Nothing is allocated, and nothing here waits for a program's lock.
  *
  * Acquires and holds are then counted by lock and stack, in the file (tracefile.h).
@@ -30,7 +30,6 @@
 #define TRACEP_PROBES 64
 #define TRACEP_SETS 512
 #define TRACEP_WAYS 8
-#define TRACEP_INTERRUPT_TRIES 100
 
 /* Locks that are waited for. */
 
@@ -66,13 +65,7 @@ static PTRACEP_SET TracepLockSet(PKTHREAD Thread, PVOID Lock)
         KiAcquireLock(&Set->Lock);
         return Set;
     }
-    for (ULONG Try = 0; Try < TRACEP_INTERRUPT_TRIES; Try++) {
-        if (KiTryAcquireLock(&Set->Lock)) {
-            return Set;
-        }
-        HalPause();
-    }
-    return NULL;
+    return KiTryAcquireLock(&Set->Lock) ? Set : NULL;
 }
 
 /* An RTL resource begins with a critical section, which is waited for on its own. Otherwise the kind is what the waiter
