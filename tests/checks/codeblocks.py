@@ -42,6 +42,18 @@ def matches(expected, actual):
     return re.fullmatch(pattern, actual) is not None
 
 
+def is_part(shown, text):
+    """Whether these are whole lines of the text, in order; a line … stands for lines that are left out."""
+    at = 0
+    for piece in re.split(r"^…\n", "\n" + shown, flags=re.M):
+        piece = "\n" + piece.strip("\n") + "\n"
+        at = ("\n" + text).find(piece, at)
+        if at < 0:
+            return False
+        at += len(piece) - 1
+    return True
+
+
 class Checker:
     def __init__(self, root, library, command, has_lab, options, work):
         self.root, self.library, self.command = root, library, command
@@ -63,6 +75,10 @@ class Checker:
             path = self.root / block.directives["file"]
             text = path.read_text(encoding="utf-8") if path.is_file() else ""
             return text, [] if text == block.text else [f"it is not {block.directives['file']} any more"]
+        if "part" in block.directives:
+            path = self.root / block.directives["part"]
+            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+            return text, [] if is_part(block.text, text) else [f"it is no part of {block.directives['part']}"]
         if "frame" in block.directives:
             lines = block.directives["frame"].split("\n")
             if lines.count(PLACE) != 1:
@@ -84,7 +100,7 @@ class Checker:
         text, problems = self.source(block)
         if problems:
             return problems
-        stem = Path(block.directives.get("file", f"block{block.line}")).stem
+        stem = Path(block.directives.get("file") or block.directives.get("part") or f"block{block.line}").stem
         folder = Path(tempfile.mkdtemp(dir=self.work))
         source, target = folder / f"{stem}.{block.language}", folder / stem
         source.write_text(text, encoding="utf-8")
@@ -283,6 +299,10 @@ BAD = {
     "a success that should be a failure": ("```c\nint main(void)\n{\n    return 0;\n}\n```\n\n<!-- code: fails -->\n"
                                            "```output\n…\n```\n", "ends with 0"),
     "a file that has changed": ("<!-- code: file Makefile -->\n\n```c\nint x;\n```\n", "not Makefile any more"),
+    "a part that has changed": ("<!-- code: part examples/win32/jobs.c -->\n```c\nint main(void)\n{\n…\nint x;\n```\n",
+                                "no part of examples/win32/jobs.c"),
+    "parts in another order": ("<!-- code: part examples/win32/jobs.c -->\n```c\nint main(void)\n…\n#include <windows.h>\n"
+                               "```\n", "no part of"),
     "a frame without a place": ("<!-- code: frame\nint x;\n-->\n```c\nint y;\n```\n", "its frame has no line"),
     "a frame that the block does not fit": ("<!-- code: frame\nint f(void) {\n@\n}\n-->\n```c\nreturn x;\n```\n", "undeclared"),
     "output of nothing": ("```output\none\n```\n", "nobody compiles"),
