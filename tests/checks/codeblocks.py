@@ -24,6 +24,7 @@ FILE = r"\w[\w-]*\.(?:c|h|py|txt|md)"
 FUNCTION = r"(?:Ke|Ki|Exp?|Obp?|Psp?|Iop?|Ntp?|Zw|Rtlp?|Tpp?|Halp?|Lab|Kd)[A-Z]\w+"
 NOT_OURS = ("test.c", "program.c", "service.c", "stdio.h")  # names of a reader's files, headers of the host
 ELSEWHERE = ("cmake",)
+INTERNAL_SETTING = "INTERLOCK_INHERITED"  # what CreateProcess tells the child
 TIMEOUT = 120
 
 
@@ -65,7 +66,7 @@ class Checker:
         self.helps, self.words, self.files = {}, set(), set(NOT_OURS)
         for path in (path for folder in SOURCES for path in (root / folder).rglob("*") if path.is_file()):
             self.files.add(path.name)
-            if path.suffix in (".c", ".h"):
+            if path.suffix in (".c", ".h") or path.parent.name == "scripts":
                 self.words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
         self.files.update(path.name for path in (*pages(root), *root.iterdir()))
 
@@ -194,6 +195,8 @@ class Checker:
             elif re.fullmatch(FILE, span):
                 if span not in self.files:
                     yield f"there is no file {span}"
+            elif (setting := re.match(r"(?:-D)?(INTERLOCK_[A-Z0-9_]+)\b", span)) and setting.group(1) not in self.words:
+                yield f"there is no setting {setting.group(1)}"
             elif re.fullmatch(FUNCTION, span) and span not in self.words and not span.endswith("Xxx"):
                 yield f"there is no {span}"
 
@@ -321,6 +324,7 @@ BAD = {
     "a command in the text": ("`make nothing`\n", "no make nothing"),
     "a path in the text": ("`src/ke/nothing.c`\n", "no src/ke/nothing.c"),
     "a file in the text": ("`nothing.c`\n", "no file nothing.c"),
+    "a setting in the text": ("`INTERLOCK_NOTHING=1`\n", "no setting INTERLOCK_NOTHING"),
     "a function in the text": ("`KeSetEvents`\n", "no KeSetEvents"),
 }
 
@@ -349,6 +353,11 @@ def main():
                 tap.case(str(block), problems)
                 count += 1
             tap.case(f"{page}: the commands, files and functions that it names exist", checker.spans(prose(path)))
+        read = {name for path in (root / "src").rglob("*.c")
+                for name in re.findall(r'"(INTERLOCK_[A-Z_]+)"', path.read_text(encoding="utf-8"))} - {INTERNAL_SETTING}
+        settings = (root / "docs/settings.md").read_text(encoding="utf-8")
+        tap.case("docs/settings.md has every setting that the library reads",
+                 [name for name in sorted(read) if f"`{name}`" not in settings] if read else ["none was found"])
         tap.case("there are code blocks", [] if count else ["none was found"])
         listed = re.findall(r"^  ([a-z]+) ", run([command, "--help"])[1], re.M)
         tap.case("each subcommand has --help", [name for name in listed if run([command, name, "--help"])[0] != 0]
