@@ -80,7 +80,7 @@ class Results:
         """Seconds of each suite, and the slowest programs: lines for a person."""
         suites, slowest = {}, sorted(self.entries, key=lambda entry: -entry["duration"])[:5]
         for entry in self.entries:
-            suite = entry["suite"][0].split(":")[-1] if entry["suite"] else "others"
+            suite = entry["name"].split(" / ")[0].split(":")[-1]
             suites[suite] = suites.get(suite, 0) + entry["duration"]
         yield ", ".join(f"{name} {seconds:.0f} s" for name, seconds in sorted(suites.items(), key=lambda one: -one[1]))
         yield "longest: " + ", ".join(f"{entry['name'].split(' / ')[-1]} {entry['duration']:.0f} s" for entry in slowest)
