@@ -310,10 +310,8 @@ static VOID TracepCountTime(PTRACE_CONTENTION_ENTRY Entry, ULONG64 Time)
 /* One that began in an earlier recording is forgotten. */
 static PTRACE_CONTENTION_ENTRY TracepEntryOf(const TRACE_CONTENTION *Contention)
 {
-    PTRACE_FILE File = TracepRecords(TraceContention) ? TraceRecording[TraceContention].File : NULL;
-    PTRACE_CONTENTION_ENTRY First = (PTRACE_CONTENTION_ENTRY)(File + 1);
-    BOOLEAN Counts = File != NULL && Contention->Entry >= First && Contention->Entry < First + TRACE_CONTENTION_ENTRIES &&
-                     Contention->Begin >= File->Start;
+    BOOLEAN Counts = Contention->Entry != NULL && TracepRecords(TraceContention) &&
+                     Contention->Begin >= TraceRecording[TraceContention].File->Start;
     return Counts ? Contention->Entry : NULL;
 }
 

@@ -30,7 +30,7 @@ static SRWLOCK srw = SRWLOCK_INIT;
 static KMUTANT mutant;
 static ERESOURCE resource;
 static RTL_RESOURCE rtl_resource;
-static volatile LONG rounds = ROUNDS; /* volatile: unrolled, each round would have a stack of its own */
+static volatile LONG rounds = ROUNDS, long_rounds = 2; /* volatile: unrolled, each round would have a stack of its own */
 
 static void say(const char *name, const volatile void *address)
 {
@@ -147,7 +147,7 @@ static void order(void)
     say("section", &section);
     for (LONG i = 0; i < rounds; i++)
         hold_shortly();
-    for (LONG i = 0; i < 2; i++)
+    for (LONG i = 0; i < long_rounds; i++)
         hold_long(now_in_milliseconds() - begin + 20);
 }
 
