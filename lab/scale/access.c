@@ -129,15 +129,18 @@ static void note_load(scale_thread *t, uintptr_t address, u128 value, uintptr_t 
 
 /*
  * A transfer begins when those of the same line that were asked for before are over. Half of it is the way to the cache
- * that has the line: so long it can still be used there. Then it is taken, and the other half is the way back.
+ * that has the line: so long it can still be used there. Then it is taken, and the other half is the way back, which is
+ * what is returned.
  */
-static void fetch_line(scale_thread *t, cache_line *line)
+static uint64_t fetch_line(scale_thread *t, cache_line *line, bool write)
 {
     uint64_t start = t->clock > line->busy_until ? t->clock : line->busy_until;
+    uint64_t cycles = cache_crosses(line, t->base.number, write) ? NODE_CYCLES : LINE_CYCLES;
 
-    line->busy_until = start + LINE_CYCLES;
-    t->clock = start + LINE_CYCLES / 2;
+    line->busy_until = start + cycles;
+    t->clock = start + cycles / 2;
     machine_take_turn(t);
+    return cycles / 2;
 }
 
 /* TRUE: the thread's own cache has answered. */
@@ -154,11 +157,10 @@ static bool access_line(scale_thread *t, uintptr_t address, bool write, bool loc
     }
     machine_take_turn(t);
     bool hit = cache_has(line, t->base.number, write);
-    if (!hit)
-        fetch_line(t, line);
+    uint64_t way_back = hit ? 0 : fetch_line(t, line, write);
     if (cache_access(line, t->base.number, write) != CACHE_COLD && !hit)
         note_place(pc, address, (cache_line_kind)line->kind);
-    t->clock += hit ? (locked ? LOCKED_CYCLES : HIT_CYCLES) : LINE_CYCLES / 2;
+    t->clock += hit ? (locked ? LOCKED_CYCLES : HIT_CYCLES) : way_back;
     return hit;
 }
 

@@ -15,6 +15,8 @@
 #define HELD_CYCLES   50
 #define LEAST_BETWEEN 100
 #define MOST_BETWEEN  300
+#define MOST_POSTED   4
+#define MOST_COUNTED  2560
 
 static struct count_state {
     const scale_lock *lock;
@@ -23,6 +25,7 @@ static struct count_state {
     uint64_t began;
     bool prepared, finished;
     scale_result result;
+    uint32_t posted[MOST_COUNTED]; /* and not served yet, by poster */
 } count;
 
 static void start(uint64_t now)
@@ -73,6 +76,38 @@ void count_holds(void)
     machine_pass(HELD_CYCLES);
 }
 
+/* The bookkeeping is the test's own and costs nothing; the waiting takes time. */
+void count_posted(void)
+{
+    scale_thread *t = machine_current();
+
+    count.posted[t->base.number]++;
+    while (count.posted[t->base.number] >= MOST_POSTED) {
+        machine_pass(CALL_CYCLES);
+        machine_take_turn(t);
+    }
+}
+
+void count_served(uint32_t poster)
+{
+    count.posted[poster]--;
+}
+
+uint32_t count_processor(void)
+{
+    return machine_current()->base.number;
+}
+
+uint32_t count_processors(void)
+{
+    return machine_processors();
+}
+
+uint32_t count_node(void)
+{
+    return cache_node(machine_current()->base.number);
+}
+
 /* Not always as long, or all processors would go in step. */
 static void do_something_else(scale_thread *t)
 {
@@ -121,11 +156,18 @@ static VOID yield(VOID)
     machine_pass(CALL_CYCLES);
 }
 
+/* Threads of the library run on the machine's processors as far as the library knows. */
+static ULONG current_processor(VOID)
+{
+    return lab->current != NULL ? lab->current->number % machine_processors() : 0;
+}
+
 static void set_up(void)
 {
     const char *heap = lab->run.heap_top;
 
     HalDispatch.Yield = yield;
+    HalDispatch.CurrentProcessor = current_processor;
     count.lock->setup();
     cache_set_kind((uintptr_t)&data, sizeof(data), KIND_DATA);
     count_lock((void *)heap, (size_t)(lab->run.heap_top - heap));
@@ -158,12 +200,13 @@ static bool run_counted(uint32_t processors)
     return run_together(processors) && count.finished;
 }
 
-bool count_measure(const scale_lock *lock, uint32_t processors, uint64_t acquisitions, scale_result *result)
+bool count_measure(const scale_lock *lock, uint32_t processors, uint32_t nodes, uint64_t acquisitions,
+                   scale_result *result)
 {
     count.lock = lock;
     count.wanted = lock->first != 0 ? lock->first : acquisitions;
     count.warm_up = lock->first != 0 ? 0 : acquisitions / 4;
-    machine_start(processors, run, access_line_taken);
+    machine_start((machine_shape){processors, nodes, lock->library_threads}, run, access_line_taken);
     set_up();
     bool done = run_together(processors) && run_alone(processors) && run_counted(processors);
     *result = count.result;

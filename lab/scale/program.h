@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #define MAX_SIZES 32
+#define MOST_NUMA_NODES 64
 
 typedef struct options {
     uint32_t sizes[MAX_SIZES];
@@ -15,6 +16,7 @@ typedef struct options {
     const char *lock; /* NULL: all */
     const char *plot; /* NULL: no */
     uint64_t acquisitions;
+    uint32_t nodes;
     unsigned jobs;
     bool lines, json;
 } options;
@@ -27,7 +29,7 @@ typedef struct measurement {
 /* One lock on one machine. */
 typedef struct cell {
     const scale_lock *lock;
-    uint32_t processors;
+    uint32_t processors, nodes;
     uint64_t acquisitions;
     pid_t process;
     int from;
