@@ -31,6 +31,7 @@ typedef enum cache_line_kind { KIND_OTHER, KIND_LOCK, KIND_DATA, KINDS } cache_l
 typedef struct cache_line {
     uintptr_t address;   /* divided by CACHE_LINE; 0: an empty place of the table */
     uint64_t busy_until; /* of the machine that uses the model: transfers of a line follow each other */
+    uint64_t wanted_in;  /* the same's: nodes in which it is, or will be after the transfers that were asked for */
     uint64_t transfers, invalidations;
     uint32_t sharers; /* LINE_SHARED: number of its set */
     uint16_t owner;   /* LINE_EXCLUSIVE, LINE_MODIFIED */

@@ -1,7 +1,8 @@
 /*
  * count.c: what is counted, and from when to when. A lock that adapts to its use is first used by all processors, for
  * some rounds each. Then each goes two rounds alone, so that it has touched everything that is its own. At last they go
- * round together, and after a while the counting begins. It ends when there are enough acquisitions, and nobody stops
+ * round together, beginning in an order that is not that of their numbers, because a queue keeps the order in which it
+ * was formed and neighbours are in one node. After a while the counting begins. It ends when there are enough acquisitions, and nobody stops
  * before.
  */
 #include "../hal/labhal.h"
@@ -108,11 +109,16 @@ uint32_t count_node(void)
     return cache_node(machine_current()->base.number);
 }
 
+static uint64_t random_of(scale_thread *t)
+{
+    t->random = t->random * 6364136223846793005ull + 1442695040888963407ull;
+    return t->random >> 40;
+}
+
 /* Not always as long, or all processors would go in step. */
 static void do_something_else(scale_thread *t)
 {
-    t->random = t->random * 6364136223846793005ull + 1442695040888963407ull;
-    machine_pass(LEAST_BETWEEN + (t->random >> 40) % (MOST_BETWEEN - LEAST_BETWEEN));
+    machine_pass(LEAST_BETWEEN + random_of(t) % (MOST_BETWEEN - LEAST_BETWEEN));
 }
 
 /* The thread becomes one of the library, on its own processor. */
@@ -147,6 +153,7 @@ static void run(void *argument)
     for (int i = 0; i < ROUNDS_ALONE && count.lock->first == 0; i++)
         count.lock->round();
     machine_gate();
+    machine_pass(random_of(t) % ((uint64_t)LEAST_BETWEEN * machine_processors()));
     for (;;)
         go_round(t);
 }

@@ -151,6 +151,7 @@ void machine_stop(void)
 
 bool machine_run(void)
 {
+    lab->only_schedule = true;
     lab->running = true;
     machine_leave();
     lab->running = false;

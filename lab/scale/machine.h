@@ -52,7 +52,7 @@ typedef struct scale_thread {
     uint32_t load_count;
     const scale_load *marker; /* NULL: none is known */
     uint32_t turns;
-    const cache_line *watched; /* it does not run before somebody takes that line, or for a while */
+    bool watches;             /* it does not run before somebody takes a line that it has loaded, or for a while */
     uint64_t catches_up_with;  /* turns that it has slept through are made up for until then */
 
     /* For the counts. */

@@ -42,6 +42,7 @@ bool measure_cells(cell *cells, size_t count, unsigned jobs, bool lines); /* FAL
 /* table.c */
 double per_acquisition(const scale_result *result, uint64_t number);
 uint64_t lock_transfers(const scale_result *result); /* whatever the lock moves: all but the data that it protects */
+uint64_t lock_crossings(const scale_result *result); /* of these, between nodes */
 void print_tables(const options *o, const cell *cells, size_t count);
 void print_json(const cell *cells, size_t count);
 void print_lines(const scale_lock *lock, uint32_t processors, const scale_result *result);

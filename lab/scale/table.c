@@ -39,7 +39,7 @@ static uint64_t lock_cold(const scale_result *result)
     return result->counts[KIND_LOCK].cold + result->counts[KIND_OTHER].cold;
 }
 
-static uint64_t crossings(const scale_result *result)
+uint64_t lock_crossings(const scale_result *result)
 {
     return result->counts[KIND_LOCK].crossings + result->counts[KIND_OTHER].crossings;
 }
@@ -89,7 +89,7 @@ void print_tables(const options *o, const cell *cells, size_t count)
 {
     print_table("Lines transferred between caches for one acquisition and release", lock_transfers, o, cells, count);
     if (o->nodes > 1)
-        print_table("\nOf these, between nodes", crossings, o, cells, count);
+        print_table("\nOf these, between nodes", lock_crossings, o, cells, count);
     print_table("\nCycles of the machine for one: those of processors that run side by side count once", cycles, o,
                 cells, count);
 }
@@ -115,7 +115,7 @@ static void print_json_cell(const cell *c)
             "\"crossings\":%.3f,\"cycles\":%.3f},",
             per_acquisition(r, lock_transfers(r)), per_acquisition(r, own_transfers(r)),
             per_acquisition(r, data_transfers(r)), per_acquisition(r, lock_invalidations(r)),
-            per_acquisition(r, lock_cold(r)), per_acquisition(r, crossings(r)), per_acquisition(r, r->cycles));
+            per_acquisition(r, lock_cold(r)), per_acquisition(r, lock_crossings(r)), per_acquisition(r, r->cycles));
         print_kind("lock_lines", &r->counts[KIND_LOCK]);
         printf(",");
         print_kind("data_lines", &r->counts[KIND_DATA]);
