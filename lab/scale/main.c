@@ -11,9 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MANY        64   /* up to so many processors, */
-#define FEW_WANTED  1000 /* acquisitions that are counted where each costs as much as there are processors, */
-#define MANY_WANTED 2000
+/* So many acquisitions are counted, up to so many processors: each may cost as much as there are processors. */
+#define MANY          64
+#define VERY_MANY     512
+#define MANY_WANTED   2000
+#define FEW_WANTED    1000
+#define FEWEST_WANTED 250
 
 static const char usage[] =
     "usage: lab-scale [options]\n"
@@ -32,7 +35,7 @@ static uint64_t default_acquisitions(const scale_lock *lock, uint32_t processors
 {
     if (lock->parallel)
         return processors > MANY_WANTED / 4 ? 4ull * processors : MANY_WANTED;
-    return processors <= MANY ? MANY_WANTED : FEW_WANTED;
+    return processors <= MANY ? MANY_WANTED : processors <= VERY_MANY ? FEW_WANTED : FEWEST_WANTED;
 }
 
 /* In the process of one count. */
