@@ -2,8 +2,9 @@
  * count.c: what is counted, and from when to when. A lock that adapts to its use is first used by all processors, for
  * some rounds each. Then each goes two rounds alone, so that it has touched everything that is its own. At last they go
  * round together, beginning in an order that is not that of their numbers, because a queue keeps the order in which it
- * was formed and neighbours are in one node. After a while the counting begins. It ends when there are enough acquisitions, and nobody stops
- * before.
+ * was formed and neighbours are in one node. The counting begins when all have arrived and the lock has been acquired for
+ * a while: the arrival of very many processors would count more than what follows. It ends when there are enough
+ * acquisitions, and nobody stops before.
  */
 #include "../hal/labhal.h"
 
@@ -22,9 +23,10 @@
 static struct count_state {
     const scale_lock *lock;
     uint64_t warm_up, wanted;
-    uint64_t acquired;
+    uint64_t acquired; /* since the preparation, then since the counting began */
     uint64_t began;
-    bool prepared, finished;
+    uint32_t arrived;  /* processors that go round together */
+    bool prepared, counting, finished;
     scale_result result;
     uint32_t posted[MOST_COUNTED]; /* and not served yet, by poster */
 } count;
@@ -34,6 +36,8 @@ static void start(uint64_t now)
     cache_clear_counts();
     access_lines_from_here();
     count.began = now;
+    count.acquired = 0;
+    count.counting = true;
 }
 
 static void finish(uint64_t now)
@@ -64,11 +68,14 @@ void count_acquired(void)
 
     if (!count.prepared)
         return;
-    if (count.acquired++ >= count.warm_up && waited > count.result.longest_wait)
-        count.result.longest_wait = waited;
-    if (count.acquired == count.warm_up)
-        start(t->clock);
-    if (count.acquired == count.warm_up + count.wanted)
+    count.acquired++;
+    if (!count.counting) {
+        if (count.acquired >= count.warm_up && count.arrived == machine_processors())
+            start(t->clock);
+        return;
+    }
+    count.result.longest_wait = waited > count.result.longest_wait ? waited : count.result.longest_wait;
+    if (count.acquired == count.wanted)
         finish(t->clock);
 }
 
@@ -154,6 +161,8 @@ static void run(void *argument)
         count.lock->round();
     machine_gate();
     machine_pass(random_of(t) % ((uint64_t)LEAST_BETWEEN * machine_processors()));
+    machine_take_turn(t);
+    count.arrived++;
     for (;;)
         go_round(t);
 }
