@@ -148,6 +148,8 @@ const bench_row bench_rows[] = {
     TAIL("tail-timer", "tail-timer", 1, BRIEF, "a timer of 1 ms: how late"),
     TAIL("tail-sleep", "tail-sleep", 1, BRIEF, "sleep for 1 ms: how late"),
 
+    VALUE("idle", "idle", 100, "wakeups", 0, BRIEF, "100 waiting threads and a periodic timer, per expiration"),
+
     VALUE("bytes-lock", "bytes-lock", 1, "bytes", 0, BRIEF, "size of a lock"),
     VALUE("bytes-event", "bytes-event", 1, "bytes", 0, FULL, "size of an event or a semaphore"),
     VALUE("bytes-timer", "bytes-timer", 1, "bytes", 0, FULL, "size of a timer"),

@@ -1,4 +1,5 @@
 /* The same by the C library and the system calls of Linux. */
+#include "../idle.h"
 #include "../tail.h"
 
 #include <errno.h>
@@ -125,6 +126,54 @@ static void await_poll(void)
     poll(NULL, 0, 1);
 }
 
+/* The same idleness: threads that wait, and one that a timer wakes. */
+static sem_t idle_gate;
+static unsigned ticks;
+static int ticker_stops;
+
+static void await_idle_gate(unsigned number)
+{
+    (void)number;
+    idle_arrive();
+    sem_wait(&idle_gate);
+}
+
+static void tick(void *unused)
+{
+    struct timespec period = {0, IDLE_PERIOD * 1000000L};
+    struct itimerspec due = {.it_value = period, .it_interval = period};
+    int ticker = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    uint64_t expired;
+
+    (void)unused;
+    timerfd_settime(ticker, 0, &due, NULL);
+    while (!__atomic_load_n(&ticker_stops, __ATOMIC_ACQUIRE) &&
+           read(ticker, &expired, sizeof(expired)) == sizeof(expired))
+        __atomic_fetch_add(&ticks, 1, __ATOMIC_RELAXED);
+    close(ticker);
+}
+
+static unsigned count_ticks(void)
+{
+    return __atomic_load_n(&ticks, __ATOMIC_RELAXED);
+}
+
+static double idle_wakeups(const bench_row *row)
+{
+    (void)row;
+    sem_init(&idle_gate, 0, 0);
+    ticker_stops = 0;
+    bench_thread *ticker = bench_thread_start(tick, NULL);
+    idle_start(await_idle_gate);
+    idle_counts counts = idle_watch(count_ticks);
+    __atomic_store_n(&ticker_stops, 1, __ATOMIC_RELEASE);
+    for (unsigned i = 0; i < IDLE_WAITERS; i++)
+        sem_post(&idle_gate);
+    idle_end();
+    bench_thread_join(ticker);
+    return counts.expirations == 0 ? 0 : (double)(counts.of_waiters + counts.of_others) / counts.expirations;
+}
+
 BENCH_CONTENDERS(tails, "")
 {
     sem_init(&semaphore, 0, 0);
@@ -141,4 +190,5 @@ BENCH_CONTENDERS(tails, "")
     bench_add_tail_sleep("tail-timer", BENCH_PEER, "futex", await_futex);
     bench_add_tail_sleep("tail-sleep", BENCH_PEER, "nanosleep", await_nanosleep);
     bench_add_tail_sleep("tail-sleep", BENCH_PEER, "poll", await_poll);
+    bench_add_value("idle", BENCH_PEER, "glibc sem_t, timerfd", 0, idle_wakeups);
 }
