@@ -65,18 +65,14 @@ bench_heap_use bench_heap(void (*use)(void), void (*block)(void), void (*release
 }
 
 /* The first ones may find room that others have left. */
-double bench_heap_each(void *(*make)(void), void (*release)(void *))
+double bench_heap_each(void *(*make)(void))
 {
-    static void *made[2 * OBJECTS];
     double before = 0;
 
     for (unsigned i = 0; i < 2 * OBJECTS; i++) {
         if (i == OBJECTS)
             before = heap_in_use();
-        made[i] = make();
+        bench_keep(make());
     }
-    before = heap_in_use() - before;
-    for (unsigned i = 0; i < 2 * OBJECTS; i++)
-        release(made[i]);
-    return before / OBJECTS;
+    return (heap_in_use() - before) / OBJECTS;
 }

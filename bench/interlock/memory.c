@@ -73,24 +73,13 @@ static void *new_section(void)
     return made;
 }
 
-static void close_handle(void *handle)
-{
-    NtClose(handle);
-}
-
-static void delete_section(void *section)
-{
-    RtlDeleteCriticalSection(section);
-    free(section);
-}
-
-BENCH_HEAP_OF(heap_of_event, new_event, close_handle)
-BENCH_HEAP_OF(heap_of_semaphore, new_semaphore, close_handle)
-BENCH_HEAP_OF(heap_of_mutant, new_mutant, close_handle)
-BENCH_HEAP_OF(heap_of_timer, new_timer, close_handle)
-BENCH_HEAP_OF(heap_of_port, new_port, close_handle)
-BENCH_HEAP_OF(heap_of_handle, new_handle, close_handle)
-BENCH_HEAP_OF(heap_of_section, new_section, delete_section)
+BENCH_HEAP_OF(heap_of_event, new_event)
+BENCH_HEAP_OF(heap_of_semaphore, new_semaphore)
+BENCH_HEAP_OF(heap_of_mutant, new_mutant)
+BENCH_HEAP_OF(heap_of_timer, new_timer)
+BENCH_HEAP_OF(heap_of_port, new_port)
+BENCH_HEAP_OF(heap_of_handle, new_handle)
+BENCH_HEAP_OF(heap_of_section, new_section)
 
 static void use(void)
 {

@@ -177,8 +177,8 @@ static void *new_mutex(void)
     return made;
 }
 
-BENCH_HEAP_OF(heap_of_semaphore, new_semaphore, free)
-BENCH_HEAP_OF(heap_of_mutex, new_mutex, free)
+BENCH_HEAP_OF(heap_of_semaphore, new_semaphore)
+BENCH_HEAP_OF(heap_of_mutex, new_mutex)
 
 BENCH_CONTENDERS(glibc, gnu_get_libc_version())
 {

@@ -17,6 +17,7 @@
 #define HELD_CYCLES   50
 #define LEAST_BETWEEN 100
 #define MOST_BETWEEN  300
+#define ARRIVAL_CYCLES 400 /* for each processor: more than the transfer that its arrival takes */
 #define MOST_POSTED   4
 #define MOST_COUNTED  2560
 
@@ -160,7 +161,7 @@ static void run(void *argument)
     for (int i = 0; i < ROUNDS_ALONE && count.lock->first == 0; i++)
         count.lock->round();
     machine_gate();
-    machine_pass(random_of(t) % ((uint64_t)LEAST_BETWEEN * machine_processors()));
+    machine_pass(random_of(t) % ((uint64_t)ARRIVAL_CYCLES * machine_processors()));
     machine_take_turn(t);
     count.arrived++;
     for (;;)

@@ -103,9 +103,11 @@ static void print_kind(const char *name, const cache_counts *c)
 
 static void print_json_cell(const cell *c)
 {
+    static const char *const groups[GROUPS] = {"exclusive", "shared", "objects"};
     const scale_result *r = &c->m.result;
 
-    printf("{\"lock\":\"%s\",\"processors\":%u,\"nodes\":%u,\"finished\":%s", c->lock->name, c->processors, c->nodes,
+    printf("{\"lock\":\"%s\",\"group\":\"%s\",\"processors\":%u,\"nodes\":%u,\"finished\":%s", c->lock->name,
+           groups[c->lock->group], c->processors, c->nodes,
            c->m.finished ? "true" : "false");
     if (c->m.finished) {
         printf(",\"acquisitions\":%lu,\"cycles\":%lu,\"longest_wait\":%lu,", r->acquisitions, r->cycles,
