@@ -8,6 +8,7 @@
  * The same requests may be given as arguments, for a debugger or callgrind.
  */
 #include "drivers.h"
+#include "tail.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,26 @@ void bench_add_value(const char *family, bench_side side, const char *contender,
 
     added->target = target;
     added->value = value;
+}
+
+void bench_add_tail_lock(const char *family, bench_side side, const char *contender,
+                         void (*work)(bench_worker *, struct bench_tail *))
+{
+    add_entry(family, BENCH_KIND_TAIL, side, contender)->tail_work = work;
+}
+
+void bench_add_tail_wake(const char *family, bench_side side, const char *contender, void (*signal)(unsigned side),
+                         void (*await)(unsigned side))
+{
+    entry *added = add_entry(family, BENCH_KIND_TAIL, side, contender);
+
+    added->signal = signal;
+    added->await = await;
+}
+
+void bench_add_tail_sleep(const char *family, bench_side side, const char *contender, void (*millisecond)(void))
+{
+    add_entry(family, BENCH_KIND_TAIL, side, contender)->millisecond = millisecond;
 }
 
 void bench_no_target(void)
@@ -206,7 +227,7 @@ static void make_measurements(void)
 
 static void print_measurement(const measurement *of)
 {
-    static const char *const kinds[] = {"loop", "contended", "exchange", "stream", "value"};
+    static const char *const kinds[] = {"loop", "contended", "exchange", "stream", "value", "tail"};
     static const char *const sides[] = {"floor", "peer", "interlock"};
     const bench_row *row = of->row;
     int ours = of->by->side == BENCH_INTERLOCK;
@@ -240,7 +261,8 @@ static measurement *made_small(const measurement *of)
 {
     static bench_row row;
     static measurement made;
-    unsigned most = of->row->kind == BENCH_KIND_CONTENDED ? SMALL_CROWD : SMALL;
+    int crowd = of->row->kind == BENCH_KIND_CONTENDED || of->row->kind == BENCH_KIND_TAIL;
+    unsigned most = crowd ? SMALL_CROWD : SMALL;
 
     row = *of->row;
     row.number = row.number > most ? most : row.number;
@@ -248,11 +270,26 @@ static measurement *made_small(const measurement *of)
     return &made;
 }
 
+/* [[upper end in ns, how many], ...] */
+static void print_tail(const bench_tail *tail)
+{
+    const char *before = "";
+
+    printf(", \"longest\": %.0f, \"tail\": [", (double)tail->longest);
+    for (unsigned bucket = 0; bucket < BENCH_TAIL_BUCKETS; bucket++) {
+        if (tail->counts[bucket] != 0) {
+            printf("%s[%.0f, %.0f]", before, (double)bench_tail_end(bucket), (double)tail->counts[bucket]);
+            before = ", ";
+        }
+    }
+    printf("]");
+}
+
 static void answer_sample(measurement *of, unsigned milliseconds)
 {
     int two = uses_two_processors(of->row) && bench_processors() > 1 && milliseconds != 0;
     double lines[2] = {0, 0}, calibrations[2];
-    sample result = {0, -1};
+    sample result = {0, -1, NULL};
 
     calibrations[0] = calibrate_processors(of->row);
     lines[0] = two ? line_round_trip() : 0;
@@ -264,6 +301,8 @@ static void answer_sample(measurement *of, unsigned milliseconds)
         printf(", \"line\": [%.1f, %.1f]", lines[0], lines[1]);
     if (result.fairness >= 0)
         printf(", \"fairness\": %.6g", result.fairness);
+    if (result.tail != NULL)
+        print_tail(result.tail);
     printf("}\n");
 }
 

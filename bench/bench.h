@@ -22,6 +22,7 @@ typedef enum bench_kind {
     BENCH_KIND_EXCHANGE,  /* two threads that signal each other in turn: ns there and back */
     BENCH_KIND_STREAM,    /* producers and consumers of a queue: ns per item */
     BENCH_KIND_VALUE,     /* a number that is no time */
+    BENCH_KIND_TAIL,      /* how long each of many operations took: percentiles, see tail.h */
 } bench_kind;
 
 typedef enum bench_side { BENCH_FLOOR, BENCH_PEER, BENCH_INTERLOCK } bench_side;
@@ -32,7 +33,7 @@ typedef enum bench_place { BENCH_SAME, BENCH_TWO, BENCH_ANYWHERE } bench_place;
 typedef struct bench_row {
     const char *name, *family;
     bench_kind kind;
-    unsigned number; /* loop: of objects; contended: threads; exchange: the place; stream: producers */
+    unsigned number; /* loop: of objects; contended, tail: threads; exchange: the place; stream: producers */
     unsigned other;  /* contended: per cent of reads; stream: consumers */
     const char *unit;
     double target;        /* of Interlock's contenders that name none themselves; 0: none */
@@ -69,6 +70,15 @@ void bench_add_exchange(const char *family, bench_side side, const char *contend
 void bench_add_stream(const char *family, bench_side side, const char *contender, void (*put)(bench_item *),
                       bench_item *(*get)(void));
 void bench_add_value(const char *family, bench_side side, const char *contender, double target, bench_value *value);
+
+/* A tail of each sort: of threads that want the same lock (BENCH_TAIL_WORK of tail.h), of a thread that another one wakes,
+   and of a wait for a millisecond, of which only what is beyond it counts. */
+struct bench_tail;
+void bench_add_tail_lock(const char *family, bench_side side, const char *contender,
+                         void (*work)(bench_worker *, struct bench_tail *));
+void bench_add_tail_wake(const char *family, bench_side side, const char *contender, void (*signal)(unsigned side),
+                         void (*await)(unsigned side));
+void bench_add_tail_sleep(const char *family, bench_side side, const char *contender, void (*millisecond)(void));
 
 /* The contender that was added last is not what the target of its rows is about. */
 void bench_no_target(void);

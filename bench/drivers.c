@@ -1,5 +1,6 @@
 /* The kinds of measurement. */
 #include "drivers.h"
+#include "tail.h"
 
 #include <string.h>
 
@@ -8,6 +9,9 @@
 #define FEWEST_ITEMS       4096
 #define ITEMS_PER_PRODUCER 65536
 #define MOST_THREADS       64
+#define FEWEST_WAITS       8
+#define ASLEEP_AFTER       200000 /* nanoseconds: longer than any contender spins */
+#define MILLISECOND        1000000
 
 uint64_t bench_shared[2][16] __attribute__((aligned(128)));
 
@@ -267,6 +271,149 @@ static void sample_stream(measurement *of, unsigned milliseconds, sample *result
     sample_timed(of, milliseconds, run_stream, result);
 }
 
+/* Tails. What has been recorded stays until the next sample. */
+
+static bench_tail recorded;
+
+static double percentile(const bench_tail *tail, double share)
+{
+    uint64_t all = 0, below = 0;
+    unsigned bucket = 0;
+
+    for (unsigned i = 0; i < BENCH_TAIL_BUCKETS; i++)
+        all += tail->counts[i];
+    while (bucket < BENCH_TAIL_BUCKETS - 1 && (double)(below + tail->counts[bucket]) < share * (double)all)
+        below += tail->counts[bucket++];
+    return (double)bench_tail_end(bucket);
+}
+
+static void add_tail(const bench_tail *tail)
+{
+    for (unsigned i = 0; i < BENCH_TAIL_BUCKETS; i++)
+        recorded.counts[i] += tail->counts[i];
+    recorded.longest = tail->longest > recorded.longest ? tail->longest : recorded.longest;
+}
+
+typedef struct tail_member {
+    bench_worker worker __attribute__((aligned(128)));
+    crowd *all;
+    const entry *by;
+    bench_tail tail;
+} tail_member;
+
+static void work_for_tail(void *argument)
+{
+    tail_member *self = argument;
+
+    if (self->all->bound)
+        bench_bind((int)self->worker.index);
+    await_go(self->all);
+    self->by->tail_work(&self->worker, &self->tail);
+}
+
+static void record_lock(const measurement *of, unsigned milliseconds)
+{
+    unsigned threads = of->row->number;
+    crowd all = {.bound = threads <= (unsigned)bench_processors()};
+    tail_member *members = aligned_allocate(sizeof(*members) * threads);
+    bench_thread **handles = aligned_allocate(sizeof(void *) * threads);
+
+    for (unsigned i = 0; i < threads; i++) {
+        members[i].worker = (bench_worker){&all.stop, 0, i, (i + 1) * 0x9E3779B97F4A7C15u, 0};
+        members[i].all = &all;
+        members[i].by = of->by;
+        handles[i] = bench_thread_start(work_for_tail, &members[i]);
+    }
+    let_go(&all, threads);
+    bench_sleep(milliseconds);
+    __atomic_store_n(&all.stop, 1, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < threads; i++) {
+        bench_thread_join(handles[i]);
+        add_tail(&members[i].tail);
+    }
+    aligned_free(handles);
+    aligned_free(members);
+}
+
+/* A thread that waits, and when the signal was sent. */
+typedef struct sleeper {
+    const entry *by;
+    uint64_t sent __attribute__((aligned(128)));
+    int waits __attribute__((aligned(128))); /* it is about to wait */
+    int stop;
+} sleeper;
+
+static void await_signals(void *argument)
+{
+    sleeper *self = argument;
+
+    bench_bind(bench_processors() > 1);
+    for (;;) {
+        __atomic_store_n(&self->waits, 1, __ATOMIC_RELEASE);
+        self->by->await(0);
+        uint64_t now = bench_now();
+        if (__atomic_load_n(&self->stop, __ATOMIC_ACQUIRE))
+            return;
+        bench_tail_record(&recorded, now - self->sent);
+    }
+}
+
+static void signal_sleeper(sleeper *to)
+{
+    uint64_t since;
+
+    while (!__atomic_load_n(&to->waits, __ATOMIC_ACQUIRE))
+        bench_yield();
+    __atomic_store_n(&to->waits, 0, __ATOMIC_RELAXED);
+    for (since = bench_now(); bench_now() - since < ASLEEP_AFTER;)
+        bench_pause();
+    to->sent = bench_now();
+    to->by->signal(0);
+}
+
+static void record_wake(const measurement *of, unsigned milliseconds)
+{
+    sleeper one = {.by = of->by};
+    bench_thread *thread = bench_thread_start(await_signals, &one);
+    uint64_t until = bench_now() + (uint64_t)milliseconds * MILLISECOND;
+
+    bench_bind(0);
+    for (unsigned i = 0; i < FEWEST_WAITS || bench_now() < until; i++)
+        signal_sleeper(&one);
+    while (!__atomic_load_n(&one.waits, __ATOMIC_ACQUIRE))
+        bench_yield();
+    __atomic_store_n(&one.stop, 1, __ATOMIC_RELEASE);
+    of->by->signal(0);
+    bench_thread_join(thread);
+    bench_unbind();
+}
+
+static void record_sleep(const measurement *of, unsigned milliseconds)
+{
+    uint64_t until = bench_now() + (uint64_t)milliseconds * MILLISECOND;
+
+    for (unsigned i = 0; i < FEWEST_WAITS || bench_now() < until; i++) {
+        uint64_t took = bench_now();
+
+        of->by->millisecond();
+        took = bench_now() - took;
+        bench_tail_record(&recorded, took > MILLISECOND ? took - MILLISECOND : 0);
+    }
+}
+
+static void sample_tail(measurement *of, unsigned milliseconds, sample *result)
+{
+    memset(&recorded, 0, sizeof(recorded));
+    if (of->by->tail_work != NULL)
+        record_lock(of, milliseconds);
+    else if (of->by->await != NULL)
+        record_wake(of, milliseconds);
+    else
+        record_sleep(of, milliseconds);
+    result->value = percentile(&recorded, 0.99);
+    result->tail = &recorded;
+}
+
 static void sample_value(measurement *of, unsigned milliseconds, sample *result)
 {
     (void)milliseconds;
@@ -278,7 +425,7 @@ void take_sample(measurement *of, unsigned milliseconds, sample *result)
     static void (*const drivers[])(measurement *, unsigned, sample *) = {
         [BENCH_KIND_LOOP] = sample_loop,         [BENCH_KIND_CONTENDED] = sample_contended,
         [BENCH_KIND_EXCHANGE] = sample_exchange, [BENCH_KIND_STREAM] = sample_stream,
-        [BENCH_KIND_VALUE] = sample_value,
+        [BENCH_KIND_VALUE] = sample_value,       [BENCH_KIND_TAIL] = sample_tail,
     };
 
     drivers[of->row->kind](of, milliseconds, result);
@@ -288,6 +435,7 @@ int uses_two_processors(const bench_row *row)
 {
     return row->kind == BENCH_KIND_CONTENDED || row->kind == BENCH_KIND_STREAM ||
            (row->kind == BENCH_KIND_EXCHANGE && row->number != BENCH_SAME) ||
+           (row->kind == BENCH_KIND_TAIL && row->number > 1) ||
            (strcmp(row->family, "process-event") == 0 && row->number != 0);
 }
 

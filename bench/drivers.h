@@ -16,6 +16,8 @@ typedef struct entry {
     void (*await)(unsigned side);
     void (*put)(bench_item *);
     bench_item *(*get)(void);
+    void (*tail_work)(bench_worker *, struct bench_tail *);
+    void (*millisecond)(void);
 } entry;
 
 typedef struct measurement { /* a row by one contender */
@@ -27,6 +29,7 @@ typedef struct measurement { /* a row by one contender */
 
 typedef struct sample {
     double value, fairness;
+    const struct bench_tail *tail; /* NULL: the row has none */
 } sample;
 
 void take_sample(measurement *of, unsigned milliseconds, sample *result);

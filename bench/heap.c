@@ -5,6 +5,7 @@
 #include "bench.h"
 
 #define THREADS 64
+#define OBJECTS 4096
 #define SETTLE  20 /* milliseconds, for the last threads to get into their sleep */
 
 typedef struct stage {
@@ -61,4 +62,17 @@ bench_heap_use bench_heap(void (*use)(void), void (*block)(void), void (*release
     for (unsigned i = 0; i < THREADS; i++)
         bench_thread_join(threads[i]);
     return (bench_heap_use){(heap[1] - heap[0]) / THREADS, (heap[2] - heap[1]) / THREADS};
+}
+
+/* The first ones may find room that others have left. */
+double bench_heap_each(void *(*make)(void))
+{
+    double before = 0;
+
+    for (unsigned i = 0; i < 2 * OBJECTS; i++) {
+        if (i == OBJECTS)
+            before = heap_in_use();
+        bench_keep(make());
+    }
+    return (heap_in_use() - before) / OBJECTS;
 }

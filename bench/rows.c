@@ -34,6 +34,11 @@
         row, family, BENCH_KIND_VALUE, number, 0, unit, target, 0, NULL, brief, title                                  \
     }
 
+#define TAIL(row, family, threads, brief, title)                                                                       \
+    {                                                                                                                  \
+        row, family, BENCH_KIND_TAIL, threads, 0, "ns", 0, 0, NULL, brief, title                                       \
+    }
+
 const bench_row bench_rows[] = {
     LOOP("exclusive", "exclusive", 1, 0, BRIEF, "lock, unlock"),
     LOOP("shared", "shared", 1, 0, BRIEF, "lock for reading, unlock"),
@@ -136,9 +141,20 @@ const bench_row bench_rows[] = {
     LOOP("pool-512-waits", "pool-waits", 512, 0, BRIEF, "512 thread-pool waits satisfied, per wait"),
     LOOP("new-thread", "new-thread", 1, 0, BRIEF, "start and end a thread that uses the library once"),
 
+    TAIL("tail-lock-2", "tail-lock", 2, FULL, "acquire a lock, 2 threads"),
+    TAIL("tail-lock-4", "tail-lock", 4, BRIEF, "acquire a lock, 4 threads"),
+    TAIL("tail-lock-16", "tail-lock", 16, FULL, "acquire a lock, 16 threads"),
+    TAIL("tail-wake", "tail-wake", 2, BRIEF, "wake a sleeping thread, from the signal to its return"),
+    TAIL("tail-timer", "tail-timer", 1, BRIEF, "a timer of 1 ms: how late"),
+    TAIL("tail-sleep", "tail-sleep", 1, BRIEF, "sleep for 1 ms: how late"),
+
+    VALUE("idle", "idle", 100, "wakeups", 0, BRIEF, "100 waiting threads and a periodic timer, per expiration"),
+
     VALUE("bytes-lock", "bytes-lock", 1, "bytes", 0, BRIEF, "size of a lock"),
     VALUE("bytes-event", "bytes-event", 1, "bytes", 0, FULL, "size of an event or a semaphore"),
     VALUE("bytes-timer", "bytes-timer", 1, "bytes", 0, FULL, "size of a timer"),
+    VALUE("bytes-object", "bytes-object", 1, "bytes", 0, BRIEF, "heap per object that is created"),
+    VALUE("bytes-handle", "bytes-handle", 1, "bytes", 0, BRIEF, "heap per further handle to an object"),
     VALUE("bytes-thread", "bytes-thread", 1, "bytes", 0, BRIEF, "memory per thread that has used the library"),
     VALUE("bytes-waiter", "bytes-waiter", 1, "bytes", 0, BRIEF, "additional heap per waiting thread"),
 };

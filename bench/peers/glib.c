@@ -1,6 +1,7 @@
 #include <glib.h>
 
 #include "../bench.h"
+#include "../tail.h"
 #include "../exchange.h"
 
 static GMutex mutex;
@@ -16,6 +17,7 @@ BENCH_LOOP(run_shared, g_rw_lock_reader_lock(&rwlock); g_rw_lock_reader_unlock(&
 BENCH_LOOP_WITHIN(run_again, g_rec_mutex_lock(&recursive); (void)row, g_rec_mutex_lock(&recursive);
                   g_rec_mutex_unlock(&recursive), g_rec_mutex_unlock(&recursive))
 BENCH_LOOP(run_queue, g_async_queue_push(own_queue, &one); bench_keep(g_async_queue_pop(own_queue)))
+BENCH_TAIL_WORK(tail_mutex, g_mutex_lock(&mutex), g_mutex_unlock(&mutex))
 BENCH_MUTEX_WORK(work_mutex, g_mutex_lock(&mutex), g_mutex_unlock(&mutex))
 BENCH_CONDITION(condition, GMutex lock; GCond variable, g_mutex_lock(&letter->lock), g_mutex_unlock(&letter->lock),
                                         g_cond_wait(&letter->variable, &letter->lock), g_cond_signal(&letter->variable))
@@ -67,5 +69,6 @@ BENCH_CONTENDERS(glib, BENCH_VERSION)
     bench_add_stream("queue", BENCH_PEER, "GLib GAsyncQueue", put, get);
     bench_add_stream("port", BENCH_PEER, "GLib GAsyncQueue", put, get);
     bench_add_loop("pool-work", BENCH_PEER, "GLib GThreadPool", 0, run_work);
+    bench_add_tail_lock("tail-lock", BENCH_PEER, "GLib GMutex", tail_mutex);
     bench_add_value("bytes-lock", BENCH_PEER, "GLib GMutex", 0, size_mutex);
 }

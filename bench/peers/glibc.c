@@ -4,6 +4,7 @@
 #include <gnu/libc-version.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdlib.h>
 
 #include "../heap.h"
 #include "../exchange.h"
@@ -139,6 +140,13 @@ static void open_gate(void)
     sem_post(&gate);
 }
 
+static double heap_of_thread(const bench_row *row)
+{
+    (void)row;
+    sem_init(&gate, 0, 0);
+    return bench_heap(use, block, open_gate).of_thread;
+}
+
 static double heap_of_waiter(const bench_row *row)
 {
     (void)row;
@@ -149,6 +157,28 @@ static double heap_of_waiter(const bench_row *row)
 BENCH_SIZE(size_mutex, sizeof(pthread_mutex_t))
 BENCH_SIZE(size_rwlock, sizeof(pthread_rwlock_t))
 BENCH_SIZE(size_semaphore, sizeof(sem_t))
+
+/* An object that is found by a pointer, on the heap. */
+static void *new_semaphore(void)
+{
+    sem_t *made = malloc(sizeof(*made));
+
+    if (made != NULL)
+        sem_init(made, 0, 0);
+    return made;
+}
+
+static void *new_mutex(void)
+{
+    pthread_mutex_t *made = malloc(sizeof(*made));
+
+    if (made != NULL)
+        pthread_mutex_init(made, NULL);
+    return made;
+}
+
+BENCH_HEAP_OF(heap_of_semaphore, new_semaphore)
+BENCH_HEAP_OF(heap_of_mutex, new_mutex)
 
 BENCH_CONTENDERS(glibc, gnu_get_libc_version())
 {
@@ -177,6 +207,9 @@ BENCH_CONTENDERS(glibc, gnu_get_libc_version())
     bench_add_stream("port", BENCH_PEER, "glibc mutex, condition, list", put, get);
     bench_add_loop("stack", BENCH_PEER, "glibc mutex, list", 0, run_stack);
     bench_add_contended("stack", BENCH_PEER, "glibc mutex, list", work_stack);
+    bench_add_value("bytes-object", BENCH_PEER, "glibc sem_t, malloc", 0, heap_of_semaphore);
+    bench_add_value("bytes-object", BENCH_PEER, "glibc mutex, malloc", 0, heap_of_mutex);
+    bench_add_value("bytes-thread", BENCH_PEER, "glibc sem_t", 0, heap_of_thread);
     bench_add_value("bytes-waiter", BENCH_PEER, "glibc sem_t", 0, heap_of_waiter);
     bench_add_value("bytes-lock", BENCH_PEER, "glibc mutex", 0, size_mutex);
     bench_add_value("bytes-lock", BENCH_PEER, "glibc rwlock", 0, size_rwlock);

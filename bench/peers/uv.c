@@ -16,6 +16,7 @@ BENCH_TIMERS(timers, uv_timer_t, uv_timer_init(loop, timer), uv_timer_start(time
              uv_timer_stop(timer))
 BENCH_EXPIRY(timers, uv_timer_t, fired, uv_update_time(loop), uv_run(loop, UV_RUN_DEFAULT))
 BENCH_SIZE(size_timer, sizeof(uv_timer_t))
+BENCH_SIZE(size_async, sizeof(uv_async_t))
 
 static void do_work(uv_work_t *request)
 {
@@ -50,5 +51,6 @@ BENCH_CONTENDERS(uv, BENCH_VERSION)
     bench_add_loop("timer-cancel", BENCH_PEER, "libuv", 0, timers_run_cancel);
     bench_add_value("timer-expiry", BENCH_PEER, "libuv", 0, timers_expiry);
     bench_add_value("bytes-timer", BENCH_PEER, "libuv", 0, size_timer);
+    bench_add_value("bytes-event", BENCH_PEER, "libuv uv_async_t", 0, size_async);
     bench_add_loop("pool-work", BENCH_PEER, "libuv uv_queue_work", 0, run_work);
 }

@@ -1,12 +1,18 @@
-"""Puts the numbers of a run into docs/performance.md: each table between its two markers, and the plots."""
+"""Puts the numbers of the runs into docs/performance.md: each table between its two markers, and the plots.
+
+docs/performance has the data: a record for each kind of processor, the instruction counts, the cache lines that the
+simulated machine counted (lab/scale), and why.json, a sentence for each row in which a peer may be ahead."""
 
 import json
 import re
 import statistics
 
-from . import plots, results
+from . import plots, results, scale
 
 BEGIN, END = "<!-- bench: {} -->", "<!-- end -->"
+BEHIND = 1.05  # so many times better is a peer that is listed
+FAIR = 0.4  # a contended lock that is less fair does not count for Interlock
+PEERS = ("glibc", "linux", "std", "nsync", "absl", "ck", "urcu", "tbb", "uv", "glib", "event", "wine")
 
 
 def cell(text):
@@ -15,10 +21,21 @@ def cell(text):
 
 def table(headings, lines):
     kept = [i for i in range(len(headings)) if i == 0 or any(line[i] for line in lines)]
+    words = {headings[0], "processor", "why"}
     out = ["| " + " | ".join(headings[i] for i in kept) + " |",
-           "|" + "|".join("---" if i == 0 else "---:" for i in kept) + "|"]
+           "|" + "|".join("---" if headings[i] in words else "---:" for i in kept) + "|"]
     out += ["| " + " | ".join(cell(line[i]) for i in kept) + " |" for line in lines]
     return "\n".join(out)
+
+
+def kind_of(record):
+    """Two words for the kind of processor: the name of its file, with a hyphen and in small letters."""
+    name = re.sub(r"\(.*?\)|@.*|,.*|\b(CPU|Processor)\b", " ", record["machine"]["processor"])
+    return " ".join(name.split()[:2]) or "unknown"
+
+
+def file_of(record):
+    return kind_of(record).lower().replace(" ", "-") + ".json"
 
 
 def best_of(row, side, fairness):
@@ -28,107 +45,182 @@ def best_of(row, side, fairness):
     return choose(found, key=lambda r: r["median"]) if found else None
 
 
+def wanted_fairness(row):
+    if row["unit"] != "M/s":
+        return 0
+    return max([r["fairness_target"] for r in row["results"] if "fairness_target" in r], default=FAIR)
+
+
 def named(result):
     if result is None:
         return "none"
     return f"{results.number(result['median'])} {result['contender']}" + fair(result)
 
 
-def summary_line(row, title, fairness):
-    mine, peer = best_of(row, "interlock", fairness), best_of(row, "peer", fairness)
-    line = [title, results.number(results.floor_of(row)), named(peer), named(mine)]
-    if mine is None:
-        return line + [""] * 4
-    return line + [results.ratio(mine["median"], peer["median"]) if peer else "",
-                   results.ratio(mine["median"], results.floor_of(row)), f"{100 * mine['spread']:.0f} %",
-                   results.aim(row, mine)]
-
-
-def summary(record):
-    """A line for each row: floor, best peer, Interlock's best, target. Contended rows have another one for fair locks."""
-    lines = []
-    for row in record["rows"]:
-        if row["unit"] == "bytes" or best_of(row, "interlock", 0) is None or best_of(row, "peer", 0) is None:
-            continue
-        lines.append(summary_line(row, f"{row['title']}, {row['unit']}", 0))
-        wanted = max([r["fairness_target"] for r in row["results"] if "fairness_target" in r], default=0.4)
-        fair_line = summary_line(row, f"the same, fairness at least {wanted:g}", wanted)
-        if row["unit"] == "M/s" and fair_line[1:] != lines[-1][1:]:
-            lines.append(fair_line)
-    return table(["", "floor", "best peer (fairness)", "Interlock (fairness)", "to best peer", "to floor", "spread",
-                  "target"], lines)
-
-
 def fair(result):
     return f" ({results.fairness(result['fairness'])})" if "fairness" in result else ""
 
 
-def rows_table(record, families):
+def is_compared(row):
+    return (row["unit"] not in results.COUNTED and row["kind"] != "tail"
+            and best_of(row, "interlock", 0) is not None and best_of(row, "peer", 0) is not None)
+
+
+def all_rows(records):
+    """[(row, {index of the record: its row}), ...] in the order of the longest record."""
+    order = sorted(range(len(records)), key=lambda i: -len(records[i]["rows"]))
+    names = dict.fromkeys(row["name"] for i in order for row in records[i]["rows"])
+    by_name = [{row["name"]: row for row in record["rows"]} for record in records]
+    found = [{i: rows[name] for i, rows in enumerate(by_name) if name in rows} for name in names]
+    return [(next(iter(of.values())), of) for of in found]
+
+
+def titled(row):
+    return f"{row['title']} (`{row['name']}`), {row['unit']}"
+
+
+# The summary
+
+def summary_cells(row, fairness):
+    if row is None:
+        return [""] * 3
+    mine, peer = best_of(row, "interlock", fairness), best_of(row, "peer", fairness)
+    both = mine is not None and peer is not None
+    return [named(peer), named(mine), results.ratio(mine["median"], peer["median"]) if both else ""]
+
+
+def summary(records):
+    """A line for each row, the processors side by side. Contended rows have another one for fair locks."""
+    headings = [""]
+    for record in records:
+        headings += [f"{kind_of(record)}: best peer", "Interlock", "ratio"]
+    lines = []
+    for row, of in all_rows(records):
+        if not any(is_compared(each) for each in of.values()):
+            continue
+        cells = [cell for i in range(len(records)) for cell in summary_cells(of.get(i), 0)]
+        lines.append([f"{row['title']}, {row['unit']}", *cells])
+        wanted = max(wanted_fairness(each) for each in of.values())
+        cells = [cell for i in range(len(records)) for cell in summary_cells(of.get(i), wanted)]
+        if wanted and cells != lines[-1][1:]:
+            lines.append([f"the same, fairness at least {wanted:g}", *cells])
+    return table(headings, lines)
+
+
+# All rows
+
+def rows_table(records, families):
+    """The tables of these families, one after the other for each processor of which all contenders are known."""
+    whole = [record for record in records if not record.get("partial")]
     parts = []
-    for row in record["rows"]:
+    for row, of in all_rows(whole):
         if row["family"] not in families:
             continue
-        lines = [[results.SIDES[r["side"]] + ": " + line[0], *line[1:]]
-                 for r, line in ((r, results.columns(row, r)) for r in row["results"])]
-        note = results.notes(row)
-        parts.append(f"**{row['title']}** (`{row['name']}`), {row['unit']}"
-                     + (", more is better" if results.higher_is_better(row) else "") + (f"; {note}" if note else "")
-                     + "\n\n" + table(results.HEADINGS, lines))
-    return "\n\n".join(parts) if parts else "Not measured."
+        for i, each in of.items():
+            shown, headings = results.table_of(each)
+            lines = [[results.SIDES[r["side"]] + ": " + line[0], *line[1:]] for r, line in zip(each["results"], shown)]
+            notes = [kind_of(whole[i])] if len(whole) > 1 else []
+            notes += ["more is better"] if results.higher_is_better(each) else []
+            notes += [results.notes(each)] if results.notes(each) else []
+            parts.append(f"**{each['title']}** (`{each['name']}`), {each['unit']}"
+                         + "".join(f"; {note}" for note in notes) + "\n\n" + table(headings, lines))
+    return "\n\n".join(parts) if parts else "Not measured yet."
 
+
+# Where a peer is better
 
 def behind(row):
-    """How many times better the best peer is than Interlock's best; 0 where there is nothing to compare."""
-    mine, peer = best_of(row, "interlock", 0), best_of(row, "peer", 0)
-    if mine is None or peer is None or row["unit"] == "bytes" or 0 in (mine["median"], peer["median"]):
+    """How many times better the best peer is than the best of Interlock that is fair; 0: there is nothing to compare."""
+    if not is_compared(row):
+        return 0
+    mine, peer = best_of(row, "interlock", wanted_fairness(row)), best_of(row, "peer", 0)
+    if mine is None:
+        return float("inf")
+    if 0 in (mine["median"], peer["median"]):
         return 0
     return (peer["median"] / mine["median"]) ** (1 if results.higher_is_better(row) else -1)
 
 
-def losses(record):
-    """Every row in which a peer is better than all of Interlock, by how much."""
-    lines = [[f"{row['title']} (`{row['name']}`), {row['unit']}", named(best_of(row, "peer", 0)),
-              named(best_of(row, "interlock", 0)), f"{behind(row):.2f}"]
-             for row in record["rows"] if behind(row) > 1.05]
+def explain(records, reasons):
+    """Gives each row that is behind its sentence. Returns what is missing."""
+    missing = []
+    for record in records:
+        for row in record["rows"]:
+            row.pop("why", None)
+            if behind(row) > BEHIND:
+                if row["name"] in reasons:
+                    row["why"] = reasons[row["name"]]
+                else:
+                    missing.append(f"{row['name']} ({kind_of(record)}, {behind(row):.2f} times)")
+    return missing
+
+
+def losses(records):
+    """Every row in which a peer is better than all of Interlock, by how much, and why."""
+    lines = []
+    for row, of in all_rows(records):
+        for i, each in of.items():
+            if behind(each) > BEHIND:
+                mine = best_of(each, "interlock", wanted_fairness(each)) or best_of(each, "interlock", 0)
+                times = f"{behind(each):.2f}" if behind(each) != float("inf") else f"fairness below {wanted_fairness(each):g}"
+                lines.append([titled(each), kind_of(records[i]), named(best_of(each, "peer", 0)), named(mine), times,
+                              each.get("why", "")])
     if not lines:
         return "None by more than 5 %."
-    return table(["row", "best peer", "Interlock's best", "times better"], lines)
+    return table(["row", "processor", "best peer", "Interlock's best", "times better", "why"], lines)
 
 
-def missed(record):
+def missed(records):
     """Every contender of Interlock that has a target and does not reach it, the best peer beside it."""
-    lines = [[f"{row['title']} (`{row['name']}`), {row['unit']}", named(result), results.aim(row, result),
-              named(best_of(row, "peer", 0))]
-             for row in record["rows"] for result in row["results"] if results.misses(row, result)]
+    lines = [[titled(each), kind_of(records[i]), named(result), results.aim(each, result),
+              named(best_of(each, "peer", 0))]
+             for _, of in all_rows(records) for i, each in of.items() for result in each["results"]
+             if results.misses(each, result)]
     if not lines:
         return "All were reached."
-    return table(["row", "Interlock", "target", "best peer"], lines)
+    return table(["row", "processor", "Interlock", "target", "best peer"], lines)
 
 
-def numbers(record):
-    """Three of them, for the front door: an uncontended lock, a hand-over, and where Interlock is furthest behind."""
-    by_name = {row["name"]: row for row in record["rows"]}
-    chosen = [by_name[name] for name in ("exclusive", "event-two") if name in by_name]
-    worst = max(record["rows"], key=behind)
-    lines = [f"- {row['title']}: {named(best_of(row, 'interlock', 0))}, best peer {named(best_of(row, 'peer', 0))} "
-             f"({row['unit']})" for row in chosen]
-    lines.append(f"- slowest relative to a peer: {worst['title']}: {named(best_of(worst, 'interlock', 0))}, best peer "
-                 f"{named(best_of(worst, 'peer', 0))} ({worst['unit']})")
+def front(row):
+    """As on the front page: without its unit in the middle of the numbers."""
+    return f"{named(best_of(row, 'interlock', 0))}, best peer {named(best_of(row, 'peer', 0))} ({row['unit']})"
+
+
+def numbers(records):
+    """For the front door: an uncontended lock, a hand-over, and where Interlock is furthest behind, by processor."""
+    lines = []
+    for record in records:
+        by_name = {row["name"]: row for row in record["rows"]}
+        where = f"{kind_of(record)}, {record['machine']['date'][:10]}"
+        lines += [f"- {row['title']}: {front(row)}; {where}"
+                  for row in (by_name.get(name) for name in ("exclusive", "event-two")) if row is not None]
+        compared = [row for row in record["rows"] if 0 < behind(row) < float("inf")]
+        if compared:
+            worst = max(compared, key=behind)
+            lines.append(f"- slowest relative to a peer: {worst['title']}: {front(worst)}; {where}")
     return "\n".join(lines)
 
 
-def conditions(record):
-    where, load = record["machine"], record["load"]
-    versions = ", ".join(f"{name} {version}".strip() for name, version in record["versions"].items()
-                         if not name.startswith(("interlock", "floor")))
-    samples = statistics.median(r["used"] for row in record["rows"] for r in row["results"] if row["unit"] != "bytes")
-    quiet = ("Nothing else was running" if record["quiet"] else "**Preliminary: the machine was not quiet.** "
-             "During the run")
+def condition(record):
+    where = record["machine"]
+    text = (f"- **{kind_of(record)}**, {where['date'][:10]}: {where['processors']} × {where['processor']}"
+            + (f", {where['model']}" if "model" in where else "") + (" (virtual)" if where["virtual"] else ""))
+    if record.get("partial"):
+        return text + (f"; `{record['mode']}` mode. Only rows in which a peer or a target was ahead, and of each side the "
+                       "best contender, were kept.")
+    versions = ", ".join(f"{name} {record['versions'][name]}".strip() for name in PEERS if name in record["versions"])
+    samples = statistics.median(r["used"] for row in record["rows"] for r in row["results"]
+                                if row["unit"] not in results.COUNTED)
+    load = record["load"]
     shares = (f"other programs had {100 * load['others']:.1f} % of the processors and the host took "
-              f"{100 * load['steal']:.1f} %")
-    return (f"Measured on {where['date'][:10]}: {where['processors']} × {where['processor']}"
-            f"{' (virtual)' if where['virtual'] else ''}, Linux {where['kernel']}, {where['compiler']}; "
-            f"`{record['mode']}` mode, {samples:g} samples of each contender (median). Peers: {versions}. " + quiet + (": " if record["quiet"] else " ") + shares + ".")
+              f"{100 * load['steal']:.1f} %.")
+    quiet = "Nothing else was running: " if record["quiet"] else "**Preliminary: the machine was not quiet:** "
+    return (f"{text}, Linux {where['kernel']}, {where['compiler']}; `{record['mode']}` mode, {samples:g} samples of each "
+            f"contender (median). Peers: {versions}. " + quiet + shares)
+
+
+def conditions(records):
+    return "\n".join(condition(record) for record in records)
 
 
 def instructions(counts):
@@ -144,6 +236,8 @@ def instructions(counts):
     return table(["", "floor", "peers", "Interlock"], lines)
 
 
+# Files
+
 def fill(text, sections):
     """Replaces what is between the markers of each section; a marker without a section is an error."""
     def replace(match):
@@ -155,19 +249,60 @@ def fill(text, sections):
     return re.sub(r"<!-- bench: ([^>]*?) -->\n.*?<!-- end -->", replace, text, flags=re.S)
 
 
-def write(record, counts, documents, images, copy):
-    sections = {
-        "summary": lambda: summary(record),
-        "rows": lambda families: rows_table(record, families),
-        "losses": lambda: losses(record),
-        "missed": lambda: missed(record),
-        "numbers": lambda: numbers(record),
-        "conditions": lambda: conditions(record),
-        "instructions": lambda: instructions(counts),
-    }
-    for document in documents:
-        text = document.read_text()
-        if (filled := fill(text, sections)) != text:
-            document.write_text(filled)
-    copy.write_text(json.dumps(record, separators=(",", ":")) + "\n")
-    return plots.draw(record["rows"], images)
+def read(path, default):
+    return json.loads(path.read_text()) if path.exists() else default
+
+
+class Data:
+    """What is in docs/performance."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        other = ("instructions.json", "scale.json", "why.json")
+        self.records = [read(path, None) for path in sorted(directory.glob("*.json")) if path.name not in other]
+        self.counts = read(directory / "instructions.json", [])
+        self.scale = read(directory / "scale.json", [])
+        self.unexplained = explain(self.records, read(directory / "why.json", {}))
+
+    def sections(self):
+        return {
+            "summary": lambda: summary(self.records),
+            "rows": lambda families: rows_table(self.records, families),
+            "losses": lambda: losses(self.records),
+            "missed": lambda: missed(self.records),
+            "numbers": lambda: numbers(self.records),
+            "conditions": lambda: conditions(self.records),
+            "instructions": lambda: instructions(self.counts),
+            "scale": lambda what: scale.table(self.scale, what, table),
+        }
+
+    def pages(self, documents):
+        """[(path, its text as it should be), ...]"""
+        return [(path, fill(path.read_text(), self.sections())) for path in documents]
+
+    def save(self):
+        for record in self.records:
+            indent = 1 if record.get("partial") else None
+            (self.directory / file_of(record)).write_text(
+                json.dumps(record, indent=indent, separators=None if indent else (",", ":")) + "\n")
+
+    def newest(self):
+        whole = [record for record in self.records if not record.get("partial")]
+        return max(whole, key=lambda record: record["machine"]["date"]) if whole else None
+
+
+def put(record, directory):
+    """Puts a run into the data: it takes the place of the last one on this kind of processor."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / file_of(record)).write_text(json.dumps(record, separators=(",", ":")) + "\n")
+
+
+def write(data, documents, images):
+    """Returns the names of what has been drawn."""
+    for path, text in data.pages(documents):
+        if text != path.read_text():
+            path.write_text(text)
+    data.save()
+    newest = data.newest()
+    drawn = plots.draw(newest["rows"], images) if newest else []
+    return drawn + scale.draw(data.scale, images)

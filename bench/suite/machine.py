@@ -29,6 +29,8 @@ def _output(*command):
 def describe():
     return {
         "processor": _first("/proc/cpuinfo", "model name"),
+        "model": ", ".join(f"{key} {_first('/proc/cpuinfo', name)}" for key, name in
+                           (("family", "cpu family"), ("model", "model\t"), ("stepping", "stepping"))),
         "processors": len(os.sched_getaffinity(0)),
         "virtual": "hypervisor" in _first("/proc/cpuinfo", "flags").split(),
         "kernel": platform.release(),

@@ -1,4 +1,4 @@
-"""SVG with gnuplot. The colours are readable on white and on dark paper."""
+"""SVG with gnuplot, without a background. The colours are readable on white and on dark paper."""
 
 import math
 import shutil
@@ -126,6 +126,37 @@ def line_panels(path, panels, xlabel):
         ]
     body.append("unset multiplot")
     run_gnuplot(path, width, height, "\n".join(body))
+
+
+def stacked_panels(path, panels, xlabel):
+    """As line_panels, one below the other, each with a key of its own: for many lines. Peers are thin."""
+    heights = [max(300, 100 + 22 * len(lines)) for _, _, _, lines in panels]
+    above = 0
+    colours = OUR_COLOURS + PEER_COLOURS
+    body = ["set multiplot", f"set xlabel {quote(xlabel)}", "set logscale xy", "set lmargin 9", "set rmargin 42",
+            "set key outside right top maxcols 1"]
+    for index, (title, ylabel, _, lines) in enumerate(panels):
+        above += heights[index]
+        numbers = sorted({x for _, points in lines.values() for x, _ in points})
+        data, drawn = [], []
+        for name, (side, points) in lines.items():
+            block = f"$s{index}_{len(data)}"
+            data.append(f"{block} << EOD\n" + "\n".join(f"{x} {y}" for x, y in points) + "\nEOD")
+            number = len(data) - 1
+            style = "linewidth 1" if side == "peer" else "linewidth 2.4"
+            drawn.append(f"{block} using 1:2 with linespoints {style} pointtype {4 + number % 10} pointsize 0.7 "
+                         f"linecolor rgb \"{colours[number % len(colours)]}\" title {quote(name)}")
+        body += data + [
+            f"set origin 0,{1 - above / sum(heights):.4f}",
+            f"set size 1,{heights[index] / sum(heights):.4f}",
+            f"set title {quote(title)}",
+            f"set ylabel {quote(ylabel)}",
+            f"set xrange [{min(numbers) / 1.3:.3f}:{max(numbers) * 1.3:.3f}]",
+            "set xtics (" + ", ".join(f'"{x:,}" {x}' for x in numbers) + ")",
+            "plot " + ", \\\n".join(drawn),
+        ]
+    body.append("unset multiplot")
+    run_gnuplot(path, 900, sum(heights), "\n".join(body))
 
 
 def fairness_of(result):

@@ -5,6 +5,8 @@ import statistics
 from .agents import REGIME_GAP
 
 HIGHER_IS_BETTER = ("M/s",)
+COUNTED = ("bytes", "wakeups")  # no clock has a part in it
+PERCENTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 def regimes(samples):
@@ -51,6 +53,24 @@ def usable(result):
     return good or [s for s in result["samples"] if not s.get("foreign")] or result["samples"]
 
 
+def tail_of(samples):
+    """The percentiles over all samples together; the buckets of each are (upper end, how many)."""
+    buckets = {}
+    for sample in samples:
+        for end, count in sample["tail"]:
+            buckets[end] = buckets.get(end, 0) + count
+    everything = sum(buckets.values())
+    found = {"operations": everything, "max": max(sample["longest"] for sample in samples)}
+    for name, share in PERCENTILES.items():
+        below = 0
+        for end in sorted(buckets):
+            below += buckets[end]
+            if below >= share * everything:
+                found[name] = min(end, found["max"])
+                break
+    return found
+
+
 def summarize(result):
     samples = usable(result)
     values = [sample["value"] for sample in samples]
@@ -60,6 +80,8 @@ def summarize(result):
     result["spread"] = (max(values) - min(values)) / middle if middle else 0
     result["used"] = len(values)
     result["disturbed"] = sum(1 for s in samples if s.get("disturbed"))
+    if "tail" in samples[0]:
+        result["tail"] = tail_of(samples)
     if "fairness" in samples[0]:
         result["fairness"] = statistics.median(sample["fairness"] for sample in samples)
 
@@ -143,6 +165,12 @@ def columns(row, result):
     ]
 
 
+def tail_columns(result):
+    tail = result["tail"]
+    return [result["contender"], *(number(tail[name]) for name in (*PERCENTILES, "max")), f"{tail['operations']:,}"]
+
+
+TAIL_HEADINGS = ["", *PERCENTILES, "max", "operations"]
 HEADINGS = ["", "median", "best", "spread", "fairness", "to best peer", "to floor", "target"]
 SIDES = {"floor": "floor", "peer": "peer", "interlock": "Interlock"}
 
@@ -159,14 +187,22 @@ def notes(row):
     return "; ".join(found)
 
 
+def table_of(row):
+    """(a line for each result, the headings)"""
+    if row["kind"] == "tail":
+        return [tail_columns(result) for result in row["results"]], TAIL_HEADINGS
+    return [columns(row, result) for result in row["results"]], HEADINGS
+
+
 def heading(row):
     return f"{row['title']} [{row['name']}], {row['unit']}" + (", more is better" if higher_is_better(row) else "")
 
 
 def print_row(row):
-    lines = [(SIDES[result["side"]], *columns(row, result)) for result in row["results"]]
-    kept = [0, 1, *(i for i in range(2, len(HEADINGS) + 1) if any(line[i] for line in lines))]
-    table = [("", *HEADINGS), *lines]
+    shown, headings = table_of(row)
+    lines = [(SIDES[result["side"]], *line) for result, line in zip(row["results"], shown)]
+    kept = [0, 1, *(i for i in range(2, len(headings) + 1) if any(line[i] for line in lines))]
+    table = [("", *headings), *lines]
     widths = {i: max(len(line[i]) for line in table) for i in kept}
     print(f"\n{heading(row)}" + (f"  ({notes(row)})" if notes(row) else ""))
     for line in table:

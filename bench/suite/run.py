@@ -67,6 +67,8 @@ def duration(measurement, options):
     if measurement["kind"] == "contended":
         threads = measurement["number"]
         return (400 if threads > 4 else 200) if longer else (150 if threads > 4 else 60)
+    if measurement["kind"] == "tail":
+        return 400 if longer else 150
     if measurement["kind"] in ("exchange", "stream"):
         return 40 if longer else 12
     return 20 if longer else 4
@@ -83,14 +85,14 @@ def take(measurement, options):
     agent = measurement["agent"]
     for _ in range(tries(options)):
         sample = agent.sample(measurement, duration(measurement, options))
-        if measurement["unit"] == "bytes" or not agent.is_disturbed(sample):
+        if measurement["unit"] in results.COUNTED or not agent.is_disturbed(sample):
             return sample
     sample["disturbed"] = True
     return sample
 
 
 def repeats_of(measurements, options):
-    if measurements[0]["kind"] == "value" and measurements[0]["unit"] == "bytes":
+    if measurements[0]["unit"] in results.COUNTED:
         return 1
     if options.smoke:
         return 1
@@ -108,7 +110,7 @@ def order(count, repeat, options):
 def run_row(name, measurements, options):
     row = new_row(name, measurements)
     for measurement in measurements:
-        if not options.smoke and measurement["kind"] != "value":
+        if not options.smoke and measurement["kind"] not in ("value", "tail"):
             measurement["agent"].sample(measurement, duration(measurement, options))
     repeats = repeats_of(measurements, options)
     for repeat in range(repeats):

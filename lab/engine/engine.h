@@ -493,6 +493,7 @@ typedef struct lab_engine {
     bool preparing;      /* Setup is running */
     bool failing;        /* a failure is being recorded */
     bool quiet;          /* no thread runs: Invariant, Finish */
+    bool only_schedule;  /* there is no other one: nothing has to be undone after it */
     bool tracing;
     bool uses_cancellation; /* a schedule has called pthread_cancel: waits look whether they were cancelled */
     bool tracking;       /* cycle.c: states are compared */

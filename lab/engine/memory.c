@@ -281,7 +281,7 @@ static void set_poison(char *from, size_t size, lab_poison value)
 
         if (shadow->poison == value)
             continue;
-        if (lab->running) {
+        if (lab->running && !lab->only_schedule) {
             if (memory->poisoned_count == sizeof(memory->poisoned) / sizeof(memory->poisoned[0]))
                 lab_sched_fail(VERDICT_UNSUPPORTED, 0, "a schedule allocates and frees too much memory");
             memory->poisoned[memory->poisoned_count].shadow = shadow;

@@ -5,8 +5,8 @@
  * Loops that wait for a change are most of what a machine with many processors does, and nothing happens in them: the
  * line is in the cache, and the same value is loaded again. A thread that loads what it has loaded before, at the same
  * place, without having done anything else since, is such a loop: each turn costs it PAUSE_CYCLES, because that is what
- * is in the loop and cannot be seen from here. After a few turns it leaves the queue until somebody takes the line from
- * its cache, or for SPIN_CYCLES, since a loop may count its turns. Then it makes up for the turns that it has slept
+ * is in the loop and cannot be seen from here. After a few turns it leaves the queue until somebody takes one of the
+ * loop's lines from its cache, or for SPIN_CYCLES, since a loop may count its turns. Then it makes up for the turns that it has slept
  * through: it runs in the past, where its own cache still answers, until its clock has come to the present. So the
  * code makes every turn that it would have made, at the right time, and nobody has to be asked meanwhile. One that ends
  * its loop by itself in the past does whatever is next in the present, at most SPIN_CYCLES late.
@@ -74,20 +74,29 @@ static void forget_loop(scale_thread *t)
     t->turns = 0;
 }
 
+/* A loop may look at several words: any of them may end it. */
+static bool is_line_of_loop(const scale_thread *t, const cache_line *line)
+{
+    for (uint32_t i = 0; i < t->load_count; i++)
+        if (t->loads[i].address / CACHE_LINE == line->address)
+            return true;
+    return false;
+}
+
 void access_line_taken(uint32_t processor, const cache_line *line)
 {
     scale_thread *t = machine_thread(processor);
 
-    if (t->watched == line)
+    if (t->watches && is_line_of_loop(t, line))
         machine_hurry(t, machine_current()->clock > t->clock ? machine_current()->clock : t->clock);
 }
 
-static void sleep_until_taken(scale_thread *t, const cache_line *line)
+static void sleep_until_taken(scale_thread *t)
 {
-    t->watched = line;
+    t->watches = true;
     machine_queue(t, t->clock + SPIN_CYCLES);
     machine_leave();
-    t->watched = NULL;
+    t->watches = false;
     t->catches_up_with = t->key;
 }
 
@@ -122,22 +131,31 @@ static void note_load(scale_thread *t, uintptr_t address, u128 value, uintptr_t 
     if (t->marker == NULL)
         t->marker = load;
     if (t->marker == load && ++t->turns >= TURNS_IN_QUEUE)
-        sleep_until_taken(t, cache_find(address));
+        sleep_until_taken(t);
 }
 
 /* Accesses. */
 
 /*
  * A transfer begins when those of the same line that were asked for before are over. Half of it is the way to the cache
- * that has the line: so long it can still be used there. Then it is taken, and the other half is the way back.
+ * that has the line, or that will have it by then: so long it can still be used there. Then it is taken, and the other half is the way back, which is
+ * what is returned.
  */
-static void fetch_line(scale_thread *t, cache_line *line)
+static uint64_t fetch_line(scale_thread *t, cache_line *line, bool write)
 {
-    uint64_t start = t->clock > line->busy_until ? t->clock : line->busy_until;
+    uint64_t own = 1ull << cache_node(t->base.number);
+    bool moves = t->clock < line->busy_until;
+    uint64_t start = moves ? line->busy_until : t->clock;
+    bool crosses = !moves  ? cache_crosses(line, t->base.number, write)
+                   : write ? line->wanted_in != own
+                           : (line->wanted_in & own) == 0;
+    uint64_t cycles = crosses ? NODE_CYCLES : LINE_CYCLES;
 
-    line->busy_until = start + LINE_CYCLES;
-    t->clock = start + LINE_CYCLES / 2;
+    line->wanted_in = write ? own : line->wanted_in | own;
+    line->busy_until = start + cycles;
+    t->clock = start + cycles / 2;
     machine_take_turn(t);
+    return cycles / 2;
 }
 
 /* TRUE: the thread's own cache has answered. */
@@ -154,11 +172,10 @@ static bool access_line(scale_thread *t, uintptr_t address, bool write, bool loc
     }
     machine_take_turn(t);
     bool hit = cache_has(line, t->base.number, write);
-    if (!hit)
-        fetch_line(t, line);
+    uint64_t way_back = hit ? 0 : fetch_line(t, line, write);
     if (cache_access(line, t->base.number, write) != CACHE_COLD && !hit)
         note_place(pc, address, (cache_line_kind)line->kind);
-    t->clock += hit ? (locked ? LOCKED_CYCLES : HIT_CYCLES) : LINE_CYCLES / 2;
+    t->clock += hit ? (locked ? LOCKED_CYCLES : HIT_CYCLES) : way_back;
     return hit;
 }
 

@@ -56,7 +56,7 @@ static scale_thread *longest_sleeper(uintptr_t address)
 {
     scale_thread *found = NULL;
 
-    for (uint32_t i = 0; i < machine_processors(); i++) {
+    for (uint32_t i = 0; i < machine_threads(); i++) {
         scale_thread *t = machine_thread(i);
 
         if (t->waits_on == address && (found == NULL || t->ticket < found->ticket))

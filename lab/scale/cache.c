@@ -20,6 +20,7 @@
 
 typedef struct cache_model {
     uint32_t processors;
+    uint32_t divided, nodes; /* processors of all nodes */
     cache_invalidated *invalidated;
     cache_line **lines; /* a hash table, open addressing */
     size_t places, used;
@@ -50,11 +51,25 @@ void cache_initialize(uint32_t processors, cache_invalidated *invalidated)
     free(model.free_sets);
     memset(&model, 0, sizeof(model));
     model.processors = processors;
+    cache_divide(processors, 1);
     model.invalidated = invalidated;
     model.places = FIRST_PLACES;
     model.lines = need(calloc(model.places, sizeof(*model.lines)));
     model.set_words = (processors + 63) / 64;
     model.set_count = 1; /* NO_SET */
+}
+
+/* Nodes. */
+
+void cache_divide(uint32_t processors, uint32_t nodes)
+{
+    model.divided = processors;
+    model.nodes = nodes;
+}
+
+uint32_t cache_node(uint32_t processor)
+{
+    return processor % model.divided * model.nodes / model.divided;
 }
 
 /* Lines. */
@@ -190,6 +205,26 @@ bool cache_has(const cache_line *line, uint32_t processor, bool write)
     return false;
 }
 
+static bool has_sharer(const cache_line *line, uint32_t node, bool inside)
+{
+    for (uint32_t word = 0; word < model.set_words; word++)
+        for (uint64_t left = set_of(line)[word]; left != 0; left &= left - 1)
+            if ((cache_node(word * 64 + (uint32_t)__builtin_ctzll(left)) == node) == inside)
+                return true;
+    return false;
+}
+
+/* A read is answered by the nearest cache that has the line, a write waits for all of them. Memory is everywhere. */
+bool cache_crosses(const cache_line *line, uint32_t processor, bool write)
+{
+    if (model.nodes == 1 || line->state == LINE_UNCACHED || cache_has(line, processor, write))
+        return false;
+    uint32_t node = cache_node(processor);
+    if (line->state != LINE_SHARED)
+        return cache_node(line->owner) != node;
+    return write ? has_sharer(line, node, false) : !has_sharer(line, node, true);
+}
+
 static cache_answer miss(const cache_line *line, uint32_t processor)
 {
     if (line->state == LINE_UNCACHED)
@@ -228,6 +263,7 @@ cache_answer cache_access(cache_line *line, uint32_t processor, bool write)
         return CACHE_HIT;
     }
     cache_answer answer = miss(line, processor);
+    counts->crossings += cache_crosses(line, processor, write);
     counts->cold += answer == CACHE_COLD;
     counts->transfers += answer == CACHE_TRANSFER;
     counts->upgrades += answer == CACHE_UPGRADE;

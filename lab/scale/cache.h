@@ -31,6 +31,7 @@ typedef enum cache_line_kind { KIND_OTHER, KIND_LOCK, KIND_DATA, KINDS } cache_l
 typedef struct cache_line {
     uintptr_t address;   /* divided by CACHE_LINE; 0: an empty place of the table */
     uint64_t busy_until; /* of the machine that uses the model: transfers of a line follow each other */
+    uint64_t wanted_in;  /* the same's: nodes in which it is, or will be after the transfers that were asked for */
     uint64_t transfers, invalidations;
     uint32_t sharers; /* LINE_SHARED: number of its set */
     uint16_t owner;   /* LINE_EXCLUSIVE, LINE_MODIFIED */
@@ -41,6 +42,7 @@ typedef struct cache_line {
 /* What has been counted since cache_clear_counts, in lines of one kind. */
 typedef struct cache_counts {
     uint64_t hits, cold, transfers, upgrades, invalidations;
+    uint64_t crossings; /* transfers and upgrades that had to ask another node */
 } cache_counts;
 
 /* Accesses that had to ask other caches. */
@@ -52,6 +54,10 @@ static inline uint64_t cache_remote(const cache_counts *counts)
 typedef void cache_invalidated(uint32_t processor, const cache_line *line);
 
 void cache_initialize(uint32_t processors, cache_invalidated *invalidated); /* forgets everything; NULL: nobody asks */
+/* The first `processors` are divided into nodes of the same size; the others belong to the nodes in turn. */
+void cache_divide(uint32_t processors, uint32_t nodes);
+uint32_t cache_node(uint32_t processor);
+bool cache_crosses(const cache_line *line, uint32_t processor, bool write); /* would it have to ask another node? */
 cache_line *cache_find(uintptr_t address);                                  /* makes it, in no cache, if it is new */
 bool cache_has(const cache_line *line, uint32_t processor, bool write);     /* would it be a hit? */
 cache_answer cache_access(cache_line *line, uint32_t processor, bool write);

@@ -34,6 +34,18 @@ static struct {
 } resource;
 
 static struct {
+    RTL_CRITICAL_SECTION section ON_LINES;
+} critical;
+
+static struct {
+    FAST_MUTEX mutex ON_LINES;
+} fast;
+
+static struct {
+    KMUTANT mutant ON_LINES;
+} mutant;
+
+static struct {
     EX_RUNDOWN_REF word ON_LINES;
 } rundown;
 
@@ -45,7 +57,7 @@ static struct {
 
 scale_data data;
 
-static void change_data(void)
+void count_change_data(void)
 {
     data.value += 1;
     count_holds();
@@ -70,7 +82,7 @@ static void round_spin(void)
     count_begins();
     KeAcquireSpinLockAtDpcLevel(&spin.word);
     count_acquired();
-    change_data();
+    count_change_data();
     KeReleaseSpinLockFromDpcLevel(&spin.word);
 }
 
@@ -81,7 +93,7 @@ static void round_queued_spin(void)
     count_begins();
     KeAcquireInStackQueuedSpinLockAtDpcLevel(&spin.word, &handle);
     count_acquired();
-    change_data();
+    count_change_data();
     KeReleaseInStackQueuedSpinLockFromDpcLevel(&handle);
 }
 
@@ -100,6 +112,15 @@ static void round_shared_spin(void)
     ExReleaseSpinLockSharedFromDpcLevel(&shared_spin.word);
 }
 
+static void round_exclusive_spin(void)
+{
+    count_begins();
+    ExAcquireSpinLockExclusiveAtDpcLevel(&shared_spin.word);
+    count_acquired();
+    count_change_data();
+    ExReleaseSpinLockExclusiveFromDpcLevel(&shared_spin.word);
+}
+
 /* Pushlocks. */
 
 static void setup_push(void)
@@ -114,7 +135,7 @@ static void round_push_exclusive(void)
     count_begins();
     ExAcquirePushLockExclusive(&push.word);
     count_acquired();
-    change_data();
+    count_change_data();
     ExReleasePushLockExclusive(&push.word);
     KeLeaveCriticalRegion();
 }
@@ -152,7 +173,7 @@ static void round_cache_aware_exclusive(void)
     count_begins();
     ExAcquireCacheAwarePushLockExclusive(allocated.push);
     count_acquired();
-    change_data();
+    count_change_data();
     ExReleaseCacheAwarePushLockExclusive(allocated.push);
     KeLeaveCriticalRegion();
 }
@@ -170,6 +191,17 @@ static void round_auto_expand_shared(void)
     count_acquired();
     read_data();
     ExReleaseAutoExpandPushLockShared(allocated.growing, held, 0);
+    KeLeaveCriticalRegion();
+}
+
+static void round_auto_expand_exclusive(void)
+{
+    KeEnterCriticalRegion();
+    count_begins();
+    ExAcquireAutoExpandPushLockExclusive(allocated.growing, 0);
+    count_acquired();
+    count_change_data();
+    ExReleaseAutoExpandPushLockExclusive(allocated.growing, 0);
     KeLeaveCriticalRegion();
 }
 
@@ -225,6 +257,62 @@ static void round_resource_shared(void)
     KeLeaveCriticalRegion();
 }
 
+static void round_resource_exclusive(void)
+{
+    KeEnterCriticalRegion();
+    count_begins();
+    ExAcquireResourceExclusiveLite(&resource.resource, TRUE);
+    count_acquired();
+    count_change_data();
+    ExReleaseResourceLite(&resource.resource);
+    KeLeaveCriticalRegion();
+}
+
+static void setup_critical(void)
+{
+    RtlInitializeCriticalSection(&critical.section);
+    count_lock(&critical, sizeof(critical));
+}
+
+static void round_critical(void)
+{
+    count_begins();
+    RtlEnterCriticalSection(&critical.section);
+    count_acquired();
+    count_change_data();
+    RtlLeaveCriticalSection(&critical.section);
+}
+
+static void setup_fast(void)
+{
+    ExInitializeFastMutex(&fast.mutex);
+    count_lock(&fast, sizeof(fast));
+}
+
+static void round_fast(void)
+{
+    count_begins();
+    ExAcquireFastMutex(&fast.mutex);
+    count_acquired();
+    count_change_data();
+    ExReleaseFastMutex(&fast.mutex);
+}
+
+static void setup_mutant(void)
+{
+    KeInitializeMutant(&mutant.mutant, FALSE);
+    count_lock(&mutant, sizeof(mutant));
+}
+
+static void round_mutant(void)
+{
+    count_begins();
+    KeWaitForSingleObject(&mutant.mutant, Executive, KernelMode, FALSE, NULL);
+    count_acquired();
+    count_change_data();
+    KeReleaseMutant(&mutant.mutant, 0, FALSE, FALSE);
+}
+
 static void setup_slim(void)
 {
     RtlInitializeSRWLock(&slim.word);
@@ -236,7 +324,7 @@ static void round_slim_exclusive(void)
     count_begins();
     RtlAcquireSRWLockExclusive(&slim.word);
     count_acquired();
-    change_data();
+    count_change_data();
     RtlReleaseSRWLockExclusive(&slim.word);
 }
 
@@ -249,37 +337,55 @@ static void round_slim_shared(void)
     RtlReleaseSRWLockShared(&slim.word);
 }
 
+#define REFERENCE(named, rounds)                                                                                       \
+    {                                                                                                                  \
+        .name = named, .setup = setup_references, .round = rounds, .reference = true                                   \
+    }
+#define EXCLUSIVE(named, sets, rounds)                                                                                 \
+    {                                                                                                                  \
+        .name = named, .setup = sets, .round = rounds                                                                  \
+    }
+#define SHARED(named, sets, rounds, ...)                                                                               \
+    {                                                                                                                  \
+        .name = named, .group = GROUP_SHARED, .setup = sets, .round = rounds, __VA_ARGS__                              \
+    }
+#define OBJECT(named, sets, rounds, ...)                                                                               \
+    {                                                                                                                  \
+        .name = named, .group = GROUP_OBJECTS, .setup = sets, .round = rounds, __VA_ARGS__                             \
+    }
+
+#define MOST_WORKERS 520 /* of the default pool, and the clock */
+
 const scale_lock scale_locks[] = {
+    REFERENCE("compare-exchange lock (reference)", round_compare_exchange),
+    REFERENCE("ticket lock (reference)", round_ticket),
+    REFERENCE("MCS lock (reference)", round_mcs),
+    REFERENCE("cohort lock (reference)", round_cohort),
     {.name = "spinlock", .setup = setup_spin, .round = round_spin, .at_dispatch = true},
     {.name = "queued spinlock", .setup = setup_spin, .round = round_queued_spin, .at_dispatch = true},
-    {.name = "pushlock, exclusive", .setup = setup_push, .round = round_push_exclusive},
-    {.name = "SRW lock, exclusive", .setup = setup_slim, .round = round_slim_exclusive},
-    {.name = "cache-aware pushlock, exclusive", .setup = setup_cache_aware_push, .round = round_cache_aware_exclusive},
-    {.name = "pushlock, shared", .setup = setup_push, .round = round_push_shared, .parallel = true},
-    {.name = "SRW lock, shared", .setup = setup_slim, .round = round_slim_shared, .parallel = true},
-    {.name = "RW spinlock, shared",
-     .setup = setup_shared_spin,
-     .round = round_shared_spin,
-     .at_dispatch = true,
-     .parallel = true},
-    {.name = "ERESOURCE, shared", .setup = setup_resource, .round = round_resource_shared},
-    {.name = "auto-expand pushlock, shared, new",
-     .setup = setup_auto_expand,
-     .round = round_auto_expand_shared,
-     .first = 64},
-    {.name = "auto-expand pushlock, shared, grown",
-     .setup = setup_auto_expand,
-     .round = round_auto_expand_shared,
-     .parallel = true,
-     .warm_up = 200},
-    {.name = "cache-aware pushlock, shared",
-     .setup = setup_cache_aware_push,
-     .round = round_cache_aware_shared,
-     .parallel = true},
-    {.name = "rundown protection", .setup = setup_rundown, .round = round_rundown, .parallel = true},
-    {.name = "cache-aware rundown protection",
-     .setup = setup_cache_aware_rundown,
-     .round = round_cache_aware_rundown,
-     .parallel = true},
+    {.name = "RW spinlock, exclusive", .setup = setup_shared_spin, .round = round_exclusive_spin, .at_dispatch = true},
+    EXCLUSIVE("pushlock, exclusive", setup_push, round_push_exclusive),
+    EXCLUSIVE("SRW lock, exclusive", setup_slim, round_slim_exclusive),
+    EXCLUSIVE("critical section", setup_critical, round_critical),
+    EXCLUSIVE("fast mutex", setup_fast, round_fast),
+    EXCLUSIVE("mutant", setup_mutant, round_mutant),
+    EXCLUSIVE("ERESOURCE, exclusive", setup_resource, round_resource_exclusive),
+    EXCLUSIVE("cache-aware pushlock, exclusive", setup_cache_aware_push, round_cache_aware_exclusive),
+    EXCLUSIVE("auto-expand pushlock, exclusive", setup_auto_expand, round_auto_expand_exclusive),
+    SHARED("pushlock, shared", setup_push, round_push_shared, .parallel = true),
+    SHARED("SRW lock, shared", setup_slim, round_slim_shared, .parallel = true),
+    SHARED("RW spinlock, shared", setup_shared_spin, round_shared_spin, .at_dispatch = true, .parallel = true),
+    SHARED("ERESOURCE, shared", setup_resource, round_resource_shared, .parallel = false),
+    SHARED("auto-expand pushlock, shared, new", setup_auto_expand, round_auto_expand_shared, .first = 64),
+    SHARED("auto-expand pushlock, shared, grown", setup_auto_expand, round_auto_expand_shared, .parallel = true,
+           .warm_up = 200),
+    SHARED("cache-aware pushlock, shared", setup_cache_aware_push, round_cache_aware_shared, .parallel = true),
+    SHARED("rundown protection", setup_rundown, round_rundown, .parallel = true),
+    SHARED("cache-aware rundown protection", setup_cache_aware_rundown, round_cache_aware_rundown, .parallel = true),
+    OBJECT("SLIST: push, pop", setup_list, round_list, .parallel = false),
+    OBJECT("KQUEUE: insert, remove", setup_queue, round_queue, .library_threads = 1),
+    OBJECT("completion port: post, get", setup_port, round_port, .library_threads = 1),
+    OBJECT("thread pool: a work item", setup_pool, round_pool, .warm_up = 4, .library_threads = MOST_WORKERS),
+    OBJECT("timer: set, cancel", setup_timers, round_timers, .parallel = true, .library_threads = 1),
 };
 const size_t scale_lock_count = sizeof(scale_locks) / sizeof(scale_locks[0]);

@@ -6,14 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Which picture it is in. */
+typedef enum scale_group { GROUP_EXCLUSIVE, GROUP_SHARED, GROUP_OBJECTS, GROUPS } scale_group;
+
 typedef struct scale_lock {
     const char *name;
+    scale_group group;
+    bool reference; /* not the library's */
     void (*setup)(void); /* once; what it allocates is the lock's */
     void (*round)(void); /* acquires, counts, releases */
     bool at_dispatch;    /* by threads that are at DISPATCH_LEVEL */
     bool parallel;       /* acquisitions do not wait for each other: there are many of them */
     uint32_t warm_up;    /* rounds of each processor before that, for a lock that adapts to its use */
     uint32_t first;      /* not 0: just the first so many acquisitions of a new lock are counted */
+    uint32_t library_threads; /* at most so many does the library create for it */
 } scale_lock;
 
 /* What they protect, on a line of its own. */
@@ -30,5 +36,32 @@ void count_lock(void *lock, size_t size); /* by setup: this memory is the lock's
 void count_begins(void);
 void count_acquired(void); /* does not return if that was the last one wanted */
 void count_holds(void);    /* time passes, as for somebody who has got the lock for a reason */
+void count_posted(void);   /* work for somebody else: waits if too much of it has not been served yet */
+void count_served(uint32_t poster);
+uint32_t count_processor(void); /* the current one's number */
+uint32_t count_processors(void);
+uint32_t count_node(void);
+
+/* locks.c: what the owner of a lock does. */
+void count_change_data(void);
+
+/* references.c */
+void setup_references(void);
+void round_compare_exchange(void);
+void round_ticket(void);
+void round_mcs(void);
+void round_cohort(void);
+
+/* objects.c */
+void setup_queue(void);
+void round_queue(void);
+void setup_list(void);
+void round_list(void);
+void setup_port(void);
+void round_port(void);
+void setup_pool(void);
+void round_pool(void);
+void setup_timers(void);
+void round_timers(void);
 
 #endif

@@ -13,7 +13,8 @@ const char *const lab_verdict_names[VERDICTS];
 const char *const lab_model_names[MODELS];
 
 static struct machine_state {
-    uint32_t processors;
+    uint32_t processors, room, thread_count;
+    uint32_t under_way; /* of the processors' threads: those that are not at the gate and have not ended */
     bool stopped;
     scale_thread *threads;
     char *stacks;
@@ -24,6 +25,11 @@ static struct machine_state {
 uint32_t machine_processors(void)
 {
     return machine.processors;
+}
+
+uint32_t machine_threads(void)
+{
+    return machine.thread_count;
 }
 
 scale_thread *machine_thread(uint32_t number)
@@ -145,23 +151,32 @@ void machine_stop(void)
 
 bool machine_run(void)
 {
+    lab->only_schedule = true;
     lab->running = true;
     machine_leave();
     lab->running = false;
-    for (uint32_t i = 0; i < machine.processors && !machine.stopped; i++)
-        if (machine.threads[i].waits_on != 0)
-            return false;
-    return true;
+    return machine.stopped || machine.under_way == 0;
 }
 
 /* Threads. */
+
+/* It is at the gate, or has ended. Who waits with a deadline stays in the queue: what has been started is over first. */
+static void arrive(const scale_thread *t)
+{
+    if (!t->is_library && --machine.under_way == 0)
+        switch_to(NULL);
+    else
+        machine_leave();
+}
 
 static void run_thread(void)
 {
     scale_thread *t = machine_current();
 
     t->base.routine(t->base.argument);
-    machine_leave();
+    if (t->base.runs_exit)
+        lab_thread_exit();
+    arrive(t);
     __builtin_unreachable();
 }
 
@@ -183,27 +198,31 @@ static void make_thread(scale_thread *t, uint32_t number, void (*routine)(void *
     t->base.routine = routine;
     t->base.argument = t;
     t->place = NOT_QUEUED;
-    t->at_gate = true;
     t->random = number * 0x9E3779B97F4A7C15ull + 1;
     memcpy(t->base.tls, lab->tls_image, lab->tls_image_size);
     lab_fiber_prepare(&t->base, run_thread);
 }
 
-void machine_start(uint32_t processors, void (*routine)(void *), cache_invalidated *invalidated)
+void machine_start(machine_shape shape, void (*routine)(void *), cache_invalidated *invalidated)
 {
-    machine = (struct machine_state){.processors = processors};
-    machine.threads = map(processors * sizeof(scale_thread));
-    machine.queue = map(processors * sizeof(scale_thread *));
-    machine.stacks = map((size_t)processors * STACK_SIZE);
-    cache_initialize(processors, invalidated);
-    for (uint32_t i = 0; i < processors; i++)
+    uint32_t room = shape.processors + shape.library_threads;
+
+    machine = (struct machine_state){.processors = shape.processors, .room = room, .thread_count = shape.processors};
+    machine.threads = map(room * sizeof(scale_thread));
+    machine.queue = map(room * sizeof(scale_thread *));
+    machine.stacks = map((size_t)room * STACK_SIZE);
+    cache_initialize(room, invalidated);
+    cache_divide(shape.processors, shape.nodes);
+    for (uint32_t i = 0; i < shape.processors; i++) {
         make_thread(&machine.threads[i], i, routine);
+        machine.threads[i].at_gate = true;
+    }
 }
 
 void machine_gate(void)
 {
     machine_current()->at_gate = true;
-    machine_leave();
+    arrive(machine_current());
 }
 
 void machine_open_gate(uint32_t number)
@@ -212,6 +231,7 @@ void machine_open_gate(uint32_t number)
 
     if (t->at_gate) {
         t->at_gate = false;
+        machine.under_way++;
         machine_queue(t, t->clock);
     }
 }
@@ -243,19 +263,39 @@ void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
 
 lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char *name, bool service)
 {
-    (void)argument;
     (void)service;
-    lab_sched_fail(VERDICT_UNSUPPORTED, (uintptr_t)routine, "a lock starts the thread %s", name != NULL ? name : "?");
+    if (machine.thread_count == machine.room)
+        lab_sched_fail(VERDICT_UNSUPPORTED, (uintptr_t)routine, "no room for the thread %s", name != NULL ? name : "?");
+    uint32_t number = machine.thread_count++;
+    scale_thread *t = &machine.threads[number];
+
+    make_thread(t, number, routine);
+    t->base.argument = argument;
+    t->base.name = name;
+    t->is_library = true;
+    t->clock = (lab->current != NULL ? machine_current()->clock : 0) + WAKE_CYCLES;
+    machine_queue(t, t->clock);
+    return &t->base;
 }
 
 void lab_thread_exit(void)
 {
-    lab_sched_fail(VERDICT_UNSUPPORTED, 0, "a thread ends");
+    if (lab_machine.thread_exit != NULL)
+        lab_machine.thread_exit();
+    lab_thread_terminate();
 }
 
 void lab_thread_terminate(void)
 {
-    lab_thread_exit();
+    arrive(machine_current());
+    __builtin_unreachable();
+}
+
+/* There is one process. */
+int LabIsProcessKilled(unsigned Process)
+{
+    (void)Process;
+    return 0;
 }
 
 uint32_t lab_explore_choose(uint32_t count)

@@ -3,7 +3,9 @@
  * the explorer's place behind lab/hal and behind the entry points of the sanitizer: what is declared in engine.h for
  * accesses, blocking and threads is implemented here once more, for one schedule of very many threads.
  *
- * A processor has a cache and runs one thread, a fiber. Each has a clock of its own, in cycles, and who is furthest
+ * A processor has a cache and runs one thread, a fiber. The threads that the library creates for itself (the clock, the
+ * workers of a pool) have processors of their own beyond those of the machine: to the library they run on one of its
+ * processors, in turn. Each has a clock of its own, in cycles, and who is furthest
  * behind runs. An access that its own cache answers costs a cycle; any other is a transfer, which costs LINE_CYCLES
  * and waits for the transfers of that line that were asked for before. So the order of all accesses is one order, and
  * the same in every run.
@@ -18,6 +20,7 @@
 #define HIT_CYCLES    1
 #define LOCKED_CYCLES 20    /* an atomic read-modify-write on a line that the cache owns */
 #define LINE_CYCLES   100   /* a transfer, an upgrade, or from memory */
+#define NODE_CYCLES   300   /* a transfer or an upgrade for which another node has to be asked */
 #define PAUSE_CYCLES  40    /* a turn of a loop that waits for a change */
 #define CALL_CYCLES   1000  /* a call of the host's kernel */
 #define WAKE_CYCLES   10000 /* from the wake to the first instruction of who was woken */
@@ -42,13 +45,14 @@ typedef struct scale_thread {
     uintptr_t waits_on; /* 0: it is not */
     uint64_t ticket;    /* who came first is woken first */
     bool at_gate;
+    bool is_library; /* created by the library: it need not end, and may sleep */
 
     /* In a loop: what it has loaded since it last did anything else, and the load that ends a turn. */
     scale_load loads[MAX_SPIN_LOADS];
     uint32_t load_count;
     const scale_load *marker; /* NULL: none is known */
     uint32_t turns;
-    const cache_line *watched; /* it does not run before somebody takes that line, or for a while */
+    bool watches;             /* it does not run before somebody takes a line that it has loaded, or for a while */
     uint64_t catches_up_with;  /* turns that it has slept through are made up for until then */
 
     /* For the counts. */
@@ -58,10 +62,17 @@ typedef struct scale_thread {
 #define NOT_QUEUED UINT32_MAX
 
 /* machine.c */
-void machine_start(uint32_t processors, void (*routine)(void *), cache_invalidated *invalidated);
+typedef struct machine_shape {
+    uint32_t processors;
+    uint32_t nodes;
+    uint32_t library_threads; /* room for so many */
+} machine_shape;
+
+void machine_start(machine_shape shape, void (*routine)(void *), cache_invalidated *invalidated);
 scale_thread *machine_thread(uint32_t number);
 uint32_t machine_processors(void);
-bool machine_run(void);  /* until it is stopped, or nobody can go on; FALSE: somebody sleeps */
+uint32_t machine_threads(void); /* with those that the library has created */
+bool machine_run(void); /* until it is stopped, or all are at the gate or at their end; FALSE: they sleep */
 void machine_stop(void); /* by a thread: for good */
 void machine_gate(void); /* called by a thread: it stands still until the gate is opened for it */
 void machine_open_gate(uint32_t number);
@@ -97,6 +108,7 @@ typedef struct scale_result {
 } scale_result;
 
 struct scale_lock;
-bool count_measure(const struct scale_lock *lock, uint32_t processors, uint64_t acquisitions, scale_result *result);
+bool count_measure(const struct scale_lock *lock, uint32_t processors, uint32_t nodes, uint64_t acquisitions,
+                   scale_result *result);
 
 #endif

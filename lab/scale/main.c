@@ -11,13 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MANY        64   /* up to so many processors, */
-#define FEW_WANTED  1000 /* acquisitions that are counted where each costs as much as there are processors, */
-#define MANY_WANTED 2000
+/* So many acquisitions are counted, up to so many processors: each may cost as much as there are processors. */
+#define MANY          64
+#define VERY_MANY     512
+#define MANY_WANTED   2000
+#define FEW_WANTED    1000
+#define FEWEST_WANTED 250
 
 static const char usage[] =
     "usage: lab-scale [options]\n"
     "  --processors N,...     of the machine, 1 to 2560 (default 1,2,8,64,512,2560)\n"
+    "  --nodes N              NUMA nodes, among which the processors are divided (default 1)\n"
     "  --lock TEXT            only locks whose name has it\n"
     "  --acquisitions N       so many are counted (default: 250 to 2000, more where they are cheap)\n"
     "  --lines                where the lines were when they were transferred: code, and memory\n"
@@ -31,7 +35,7 @@ static uint64_t default_acquisitions(const scale_lock *lock, uint32_t processors
 {
     if (lock->parallel)
         return processors > MANY_WANTED / 4 ? 4ull * processors : MANY_WANTED;
-    return processors <= MANY ? MANY_WANTED : FEW_WANTED;
+    return processors <= MANY ? MANY_WANTED : processors <= VERY_MANY ? FEW_WANTED : FEWEST_WANTED;
 }
 
 /* In the process of one count. */
@@ -41,28 +45,30 @@ static int measure(char **argv)
     measurement m = {.finished = true};
     const scale_lock *lock = &scale_locks[strtoul(argv[0], NULL, 10)];
     uint32_t processors = (uint32_t)strtoul(argv[1], NULL, 10);
-    int to = atoi(argv[3]);
+    uint32_t nodes = (uint32_t)strtoul(argv[3], NULL, 10);
+    int to = atoi(argv[4]);
 
-    if (!count_measure(lock, processors, strtoull(argv[2], NULL, 10), &m.result)) {
+    if (!count_measure(lock, processors, nodes, strtoull(argv[2], NULL, 10), &m.result)) {
         fprintf(stderr, "lab-scale: %s, %u processors: everybody sleeps\n", lock->name, processors);
         return 2;
     }
-    if (argv[4] != NULL)
+    if (argv[5] != NULL)
         print_lines(lock, processors, &m.result);
     return write(to, &m, sizeof(m)) == (ssize_t)sizeof(m) ? 0 : 2;
 }
 
 static void become_measure(const cell *c, int to, bool lines)
 {
-    char index[16], processors[16], acquisitions[32], descriptor[16];
+    char index[16], processors[16], nodes[16], acquisitions[32], descriptor[16];
 
     snprintf(index, sizeof(index), "%zu", (size_t)(c->lock - scale_locks));
     snprintf(processors, sizeof(processors), "%u", c->processors);
+    snprintf(nodes, sizeof(nodes), "%u", c->nodes);
     snprintf(acquisitions, sizeof(acquisitions), "%lu", c->acquisitions);
     snprintf(descriptor, sizeof(descriptor), "%d", to);
     setenv("INTERLOCK_PROCESSORS", processors, 1);
     unsetenv("INTERLOCK_VERIFIER");
-    execl("/proc/self/exe", "lab-scale", "--measure", index, processors, acquisitions, descriptor,
+    execl("/proc/self/exe", "lab-scale", "--measure", index, processors, acquisitions, nodes, descriptor,
           lines ? "lines" : NULL, NULL);
     perror("lab-scale: execl");
     _exit(2);
@@ -143,6 +149,18 @@ static size_t parse_processors(const char *text, uint32_t *sizes)
     return count;
 }
 
+static uint32_t parse_nodes(const char *text)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+
+    if (end == text || *end != '\0' || value < 1 || value > MOST_NUMA_NODES) {
+        fprintf(stderr, "lab-scale: %s is not a number from 1 to %d\n", text, MOST_NUMA_NODES);
+        exit(2);
+    }
+    return (uint32_t)value;
+}
+
 static void parse(int argc, char **argv, options *o)
 {
     for (int i = 1; i < argc; i++) {
@@ -158,6 +176,8 @@ static void parse(int argc, char **argv, options *o)
             exit(fprintf(stderr, "lab-scale: %s?\n%s", argv[i], usage) < 0 ? 2 : 2);
         else if (i++, strcmp(argv[i - 1], "--processors") == 0)
             o->size_count = parse_processors(value, o->sizes);
+        else if (strcmp(argv[i - 1], "--nodes") == 0)
+            o->nodes = parse_nodes(value);
         else if (strcmp(argv[i - 1], "--lock") == 0)
             o->lock = value;
         else if (strcmp(argv[i - 1], "--acquisitions") == 0)
@@ -184,6 +204,7 @@ static size_t make_cells(const options *o, cell *cells)
             cells[count++] = (cell){
                 .lock = &scale_locks[i],
                 .processors = o->sizes[size],
+                .nodes = o->nodes < o->sizes[size] ? o->nodes : o->sizes[size],
                 .acquisitions = o->acquisitions != 0 ? o->acquisitions : wanted,
             };
         }
@@ -212,11 +233,11 @@ static int run(const options *o)
 
 int main(int argc, char **argv)
 {
-    options o = {.sizes = {1, 2, 8, 64, 512, 2560}, .size_count = 6};
+    options o = {.sizes = {1, 2, 8, 64, 512, 2560}, .size_count = 6, .nodes = 1};
     long host = sysconf(_SC_NPROCESSORS_ONLN);
 
     o.jobs = host > 0 ? (unsigned)host : 1;
-    if (argc >= 6 && strcmp(argv[1], "--measure") == 0)
+    if (argc >= 7 && strcmp(argv[1], "--measure") == 0)
         return measure(argv + 2);
     if (argc == 2 && strcmp(argv[1], "--tap") == 0)
         return run_tests(o.jobs);

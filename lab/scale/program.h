@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #define MAX_SIZES 32
+#define MOST_NUMA_NODES 64
 
 typedef struct options {
     uint32_t sizes[MAX_SIZES];
@@ -15,6 +16,7 @@ typedef struct options {
     const char *lock; /* NULL: all */
     const char *plot; /* NULL: no */
     uint64_t acquisitions;
+    uint32_t nodes;
     unsigned jobs;
     bool lines, json;
 } options;
@@ -27,7 +29,7 @@ typedef struct measurement {
 /* One lock on one machine. */
 typedef struct cell {
     const scale_lock *lock;
-    uint32_t processors;
+    uint32_t processors, nodes;
     uint64_t acquisitions;
     pid_t process;
     int from;
@@ -40,6 +42,7 @@ bool measure_cells(cell *cells, size_t count, unsigned jobs, bool lines); /* FAL
 /* table.c */
 double per_acquisition(const scale_result *result, uint64_t number);
 uint64_t lock_transfers(const scale_result *result); /* whatever the lock moves: all but the data that it protects */
+uint64_t lock_crossings(const scale_result *result); /* of these, between nodes */
 void print_tables(const options *o, const cell *cells, size_t count);
 void print_json(const cell *cells, size_t count);
 void print_lines(const scale_lock *lock, uint32_t processors, const scale_result *result);

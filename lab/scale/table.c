@@ -39,6 +39,11 @@ static uint64_t lock_cold(const scale_result *result)
     return result->counts[KIND_LOCK].cold + result->counts[KIND_OTHER].cold;
 }
 
+uint64_t lock_crossings(const scale_result *result)
+{
+    return result->counts[KIND_LOCK].crossings + result->counts[KIND_OTHER].crossings;
+}
+
 static uint64_t cycles(const scale_result *result)
 {
     return result->cycles;
@@ -83,31 +88,36 @@ static void print_table(const char *title, uint64_t (*value)(const scale_result 
 void print_tables(const options *o, const cell *cells, size_t count)
 {
     print_table("Lines transferred between caches for one acquisition and release", lock_transfers, o, cells, count);
+    if (o->nodes > 1)
+        print_table("\nOf these, between nodes", lock_crossings, o, cells, count);
     print_table("\nCycles of the machine for one: those of processors that run side by side count once", cycles, o,
                 cells, count);
 }
 
 static void print_kind(const char *name, const cache_counts *c)
 {
-    printf("\"%s\":{\"hits\":%lu,\"cold\":%lu,\"transfers\":%lu,\"upgrades\":%lu,\"invalidations\":%lu}", name, c->hits,
-           c->cold, c->transfers, c->upgrades, c->invalidations);
+    printf("\"%s\":{\"hits\":%lu,\"cold\":%lu,\"transfers\":%lu,\"upgrades\":%lu,\"invalidations\":%lu,"
+           "\"crossings\":%lu}",
+           name, c->hits, c->cold, c->transfers, c->upgrades, c->invalidations, c->crossings);
 }
 
 static void print_json_cell(const cell *c)
 {
+    static const char *const groups[GROUPS] = {"exclusive", "shared", "objects"};
     const scale_result *r = &c->m.result;
 
-    printf("{\"lock\":\"%s\",\"processors\":%u,\"finished\":%s", c->lock->name, c->processors,
+    printf("{\"lock\":\"%s\",\"group\":\"%s\",\"processors\":%u,\"nodes\":%u,\"finished\":%s", c->lock->name,
+           groups[c->lock->group], c->processors, c->nodes,
            c->m.finished ? "true" : "false");
     if (c->m.finished) {
         printf(",\"acquisitions\":%lu,\"cycles\":%lu,\"longest_wait\":%lu,", r->acquisitions, r->cycles,
                r->longest_wait);
         printf(
             "\"per_acquisition\":{\"transfers\":%.3f,\"own\":%.3f,\"data\":%.3f,\"invalidations\":%.3f,\"cold\":%.3f,"
-            "\"cycles\":%.3f},",
+            "\"crossings\":%.3f,\"cycles\":%.3f},",
             per_acquisition(r, lock_transfers(r)), per_acquisition(r, own_transfers(r)),
             per_acquisition(r, data_transfers(r)), per_acquisition(r, lock_invalidations(r)),
-            per_acquisition(r, lock_cold(r)), per_acquisition(r, r->cycles));
+            per_acquisition(r, lock_cold(r)), per_acquisition(r, lock_crossings(r)), per_acquisition(r, r->cycles));
         print_kind("lock_lines", &r->counts[KIND_LOCK]);
         printf(",");
         print_kind("data_lines", &r->counts[KIND_DATA]);
@@ -131,7 +141,7 @@ void print_json(const cell *cells, size_t count)
 
 static bool describe_address(uintptr_t address, char *buffer, size_t size)
 {
-    for (uint32_t i = 0; i < machine_processors(); i++) {
+    for (uint32_t i = 0; i < machine_threads(); i++) {
         uintptr_t stack = (uintptr_t)machine_thread(i)->base.stack;
         uintptr_t object = (uintptr_t)KiThreadFromNumber(i);
 

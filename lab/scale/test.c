@@ -139,18 +139,43 @@ static void kinds_of_lines(void)
     expect(cache_remote(cache_get_counts(KIND_OTHER)), 1, "others");
 }
 
+static void nodes_of_processors(void)
+{
+    cache_initialize(10, NULL);
+    cache_divide(8, 4); /* two each; 8 and 9 belong to the first node */
+    expect(cache_node(0), 0, "node of 0");
+    expect(cache_node(1), 0, "node of 1");
+    expect(cache_node(7), 3, "node of 7");
+    expect(cache_node(9), 0, "node of 9");
+    touch(0, 0, true);
+    touch(1, 0, true); /* inside */
+    expect(cache_get_counts(KIND_OTHER)->crossings, 0, "crossings inside a node");
+    touch(2, 0, true);
+    touch(4, 0, false);
+    touch(5, 0, false); /* the neighbour has it */
+    expect(cache_get_counts(KIND_OTHER)->crossings, 2, "crossings of a write and a read");
+    touch(4, 0, true); /* takes it from 2 and from 5 */
+    expect(cache_get_counts(KIND_OTHER)->crossings, 3, "crossings of an upgrade");
+    expect_counts(1, 4, 1, 4);
+}
+
 /* The machine. */
 
 static uint32_t *const word = (uint32_t *)(void *)memory;
 static uint64_t turns, seen_at;
 
-static void start_all(uint32_t processors, void (*routine)(void *))
+static void start_nodes(uint32_t processors, uint32_t nodes, void (*routine)(void *))
 {
     memset(memory, 0, sizeof(memory));
-    machine_start(processors, routine, access_line_taken);
+    machine_start((machine_shape){.processors = processors, .nodes = nodes}, routine, access_line_taken);
     for (uint32_t i = 0; i < processors; i++)
         machine_open_gate(i);
     expect_that(machine_run(), "it ends");
+}
+
+static void start_all(uint32_t processors, void (*routine)(void *))
+{
+    start_nodes(processors, 1, routine);
 }
 
 static void add_one(void *unused)
@@ -168,6 +193,13 @@ static void a_line_goes_round(void)
     for (uint32_t i = 0; i < 100; i++)
         expect(machine_thread(i)->clock, (i + 1) * LINE_CYCLES + LOCKED_CYCLES, "clock");
     expect_counts(1, 99, 0, 99);
+}
+
+static void another_node_takes_longer(void)
+{
+    start_nodes(2, 2, add_one);
+    expect(machine_thread(0)->clock, LINE_CYCLES + LOCKED_CYCLES, "clock of the first");
+    expect(machine_thread(1)->clock, LINE_CYCLES + NODE_CYCLES + LOCKED_CYCLES, "clock of the second");
 }
 
 static void set_or_await(void *argument)
@@ -236,7 +268,7 @@ static void sleepers_are_woken_in_order(void)
 
 /* Locks. */
 
-static cell measured[16];
+static cell measured[40];
 static unsigned jobs_allowed;
 
 static const scale_lock *find_lock(const char *name)
@@ -250,7 +282,7 @@ static const scale_lock *find_lock(const char *name)
 static void measure_sizes(const char *name, const uint32_t *sizes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        measured[i] = (cell){.lock = find_lock(name), .processors = sizes[i], .acquisitions = 600};
+        measured[i] = (cell){.lock = find_lock(name), .processors = sizes[i], .nodes = 1, .acquisitions = 600};
     expect_that(measured[0].lock != NULL && measure_cells(measured, count, jobs_allowed, false), "it is counted");
 }
 
@@ -268,6 +300,39 @@ static void queued_spinlock_is_flat(void)
     for (size_t i = 1; i < 4; i++)
         expect_that(transfers(i) > 1 && transfers(i) <= 8, "between 1 and 8");
     expect_that(transfers(3) <= transfers(2) + 0.5, "no more at 64 than at 8");
+}
+
+static void mcs_is_flat(void)
+{
+    measure_sizes("MCS lock (reference)", sizes, 4);
+    expect(lock_transfers(&measured[0].m.result), 0, "alone");
+    expect_that(transfers(2) < 6.5 && transfers(3) < 6.5, "about six: the word, two nodes, there and back");
+}
+
+/* Every waiter reads the same word after each release. */
+static void ticket_grows_with_its_waiters(void)
+{
+    measure_sizes("ticket lock (reference)", sizes, 4);
+    expect_that(transfers(2) >= 8 && transfers(3) >= 64, "at least one for each processor");
+}
+
+static void measure_nodes(const char *name, uint32_t processors, uint32_t nodes)
+{
+    measured[0] = (cell){.lock = find_lock(name), .processors = processors, .nodes = nodes, .acquisitions = 600};
+    expect_that(measured[0].lock != NULL && measure_cells(measured, 1, jobs_allowed, false), "it is counted");
+}
+
+static void cohort_stays_in_its_node(void)
+{
+    measure_nodes("MCS lock (reference)", 32, 4);
+    scale_result mcs = measured[0].m.result;
+    measure_nodes("cohort lock (reference)", 32, 4);
+    const scale_result *cohort = &measured[0].m.result;
+
+    expect_that(lock_crossings(&mcs) > mcs.acquisitions, "the MCS lock's lines cross for each acquisition");
+    expect_that(lock_crossings(cohort) * 10 < lock_crossings(&mcs), "the cohort lock's a tenth as often at most");
+    measure_nodes("MCS lock (reference)", 32, 1);
+    expect(lock_crossings(&measured[0].m.result), 0, "crossings in one node");
 }
 
 static void spinlock_grows(void)
@@ -314,7 +379,7 @@ static void grown_pushlock_moves_nothing(void)
 static void every_lock_can_be_counted(void)
 {
     for (size_t i = 0; i < scale_lock_count; i++)
-        measured[i] = (cell){.lock = &scale_locks[i], .processors = 5, .acquisitions = 200};
+        measured[i] = (cell){.lock = &scale_locks[i], .processors = 5, .nodes = 1, .acquisitions = 200};
     expect_that(measure_cells(measured, scale_lock_count, jobs_allowed, false), "they are counted");
 }
 
@@ -326,7 +391,7 @@ static void the_same_again(void)
     expect_that(memcmp(&measured[0].m.result, &measured[1].m.result, sizeof(scale_result)) == 0, "the same counts");
 }
 
-_Static_assert(sizeof(measured) / sizeof(measured[0]) >= 14, "a place for every lock");
+_Static_assert(sizeof(measured) / sizeof(measured[0]) >= 29, "a place for every lock");
 
 int run_tests(unsigned jobs)
 {
@@ -338,12 +403,17 @@ int run_tests(unsigned jobs)
     run_case("false sharing is seen", false_sharing);
     run_case("whoever loses a line is told", whose_line_is_taken);
     run_case("kinds of lines are counted apart", kinds_of_lines);
+    run_case("nodes: what crosses", nodes_of_processors);
     run_case("transfers of a line follow each other", a_line_goes_round);
+    run_case("a transfer from another node takes longer", another_node_takes_longer);
     run_case("a loop that waits makes its turns", a_loop_waits_for_a_change);
     run_case("a loop that counts them ends", a_loop_that_counts_ends);
     run_case("sleepers are woken in order", sleepers_are_woken_in_order);
     run_case("every lock can be counted", every_lock_can_be_counted);
     run_case("a second run counts the same", the_same_again);
+    run_case("MCS lock: stays flat", mcs_is_flat);
+    run_case("ticket lock: a transfer for each waiter", ticket_grows_with_its_waiters);
+    run_case("cohort lock: stays in its node", cohort_stays_in_its_node);
     run_case("spinlock: grows with the processors", spinlock_grows);
     run_case("queued spinlock: stays flat", queued_spinlock_is_flat);
     run_case("pushlock, shared: its word moves", shared_pushlock_moves_its_word);

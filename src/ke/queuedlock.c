@@ -70,11 +70,13 @@ static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE L
     if (KiVerifierEnabled && ((ULONG_PTR)Previous & KI_SPIN_LOCK_HELD)) {
         KeBugCheckEx(SPIN_LOCK_INIT_FAILURE, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Previous, 0);
     }
-    BOOLEAN NextInLine = !(KiReadQueueLock(Previous) & LOCK_QUEUE_WAIT);
+    /* The predecessor's line is read only where it matters: the store below would have to fetch it a second time. */
+    BOOLEAN SpinsForLong =
+        HalProcessorsAvailable(KeNumberProcessors) || !(KiReadQueueLock(Previous) & LOCK_QUEUE_WAIT);
     KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_WAIT);
     /* release: WAIT is set before the predecessor can find the entry; pairs with the acquire in KiIsLinked */
     __atomic_store_n(&Previous->Next, LockQueue, __ATOMIC_RELEASE);
-    if (NextInLine || HalProcessorsAvailable(KeNumberProcessors)) {
+    if (SpinsForLong) {
         KiParkOnWord(Thread, KiParkForNextInLine, Word, KI_LOCK_QUEUE_PARKED, KiHasTurnInQueue, NULL, NULL);
     } else {
         KiParkOnWord(Thread, KiParkForQueuedLock, Word, KI_LOCK_QUEUE_PARKED, KiHasTurnInQueue, NULL, NULL);
@@ -144,8 +146,10 @@ FORCEINLINE VOID KiReleaseQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueu
         KiStopAtQueueNotOwner(Thread, SpinLock);
     }
     KiWriteQueueLock(LockQueue, SpinLock, 0);
-    /* release: pairs with the acquire of the next owner */
-    if (__builtin_expect(!__atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED),
+    /* With a successor the word is somebody else's entry, and its line is in the newest waiter's cache: it is left alone.
+       release: pairs with the acquire of the next owner */
+    if (__builtin_expect(KiIsLinked(LockQueue) ||
+                             !__atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED),
                          0)) {
         KiHandToNext(Thread, LockQueue, SpinLock);
     }

@@ -1,0 +1,37 @@
+/*
+ * idle.h: how often the threads of the process wake up while nothing happens. Wakeups are counted by the host: a thread
+ * that wakes and sleeps again has made one voluntary switch more. No clock decides anything, so a busy machine counts
+ * the same.
+ */
+#ifndef INTERLOCK_BENCH_IDLE_H
+#define INTERLOCK_BENCH_IDLE_H
+
+#include <stdint.h>
+
+#define IDLE_WAITERS      100
+#define IDLE_PERIOD       200  /* milliseconds of the timer */
+#define IDLE_MILLISECONDS 2000 /* that are watched */
+
+typedef struct idle_counts {
+    unsigned waiters;     /* threads that wait for what does not come */
+    uint64_t of_waiters;  /* wakeups */
+    uint64_t of_others;   /* those of every other thread but the caller's */
+    unsigned expirations; /* of the timer, meanwhile */
+} idle_counts;
+
+/* By a waiter, before it waits. */
+void idle_arrive(void);
+
+/* Starts IDLE_WAITERS threads; wait(i) is what the i-th does. */
+void idle_start(void (*wait)(unsigned number));
+
+/* When all are asleep, for IDLE_MILLISECONDS. `expirations` tells how often the timer has expired so far. */
+idle_counts idle_watch(unsigned (*expirations)(void));
+
+/* When the waiters have been let go. */
+void idle_end(void);
+
+/* interlock/idle.c: a hundred waits of every kind, a periodic timer with a DPC, an open completion port. */
+idle_counts idle_interlock(void);
+
+#endif
