@@ -150,14 +150,34 @@ NTSYSAPI NTSTATUS RtlWaitOnAddress(volatile VOID *Address, PVOID CompareAddress,
                                    PLARGE_INTEGER Timeout);
 
 /* Wakes the oldest waiter of the address. The NoFence form is for callers that have already ordered their store.
-   Differs: both forms have the fence. Since 8. */
-NTSYSAPI VOID RtlWakeAddressSingle(PVOID Address);
-NTSYSAPI VOID RtlWakeAddressSingleNoFence(PVOID Address);
+   Differs: both forms order it. Since 8. */
+NTSYSAPI inline VOID RtlWakeAddressSingle(PVOID Address)
+{
+    if (!RtlpIsAddressQuiet(Address)) {
+        RtlpWakeAddressSingle(Address);
+    }
+}
+NTSYSAPI inline VOID RtlWakeAddressSingleNoFence(PVOID Address)
+{
+    if (!RtlpIsAddressQuiet(Address)) {
+        RtlpWakeAddressSingle(Address);
+    }
+}
 
 /* Wakes all waiters of the address. The NoFence form is for callers that have already ordered their store. Differs:
-   both forms have the fence. Since 8. */
-NTSYSAPI VOID RtlWakeAddressAll(PVOID Address);
-NTSYSAPI VOID RtlWakeAddressAllNoFence(PVOID Address);
+   both forms order it. Since 8. */
+NTSYSAPI inline VOID RtlWakeAddressAll(PVOID Address)
+{
+    if (!RtlpIsAddressQuiet(Address)) {
+        RtlpWakeAddressAll(Address);
+    }
+}
+NTSYSAPI inline VOID RtlWakeAddressAllNoFence(PVOID Address)
+{
+    if (!RtlpIsAddressQuiet(Address)) {
+        RtlpWakeAddressAll(Address);
+    }
+}
 
 /*
  * Slim reader/writer locks. Eight bytes at any address; zeroed memory is a free lock. The lock has no owner: any thread

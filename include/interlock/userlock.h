@@ -132,6 +132,29 @@ NTSYSAPI inline VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
 #pragma pop_macro("NTSYSAPI")
 #endif
 
+/* Address waits. */
+
+#define RTLP_ADDRESS_BUCKETS 4096
+#define RTLP_ADDRESS_BUCKET_SHIFT 52
+#define RTLP_ADDRESS_HASH 0x9e3779b97f4a7c15ull
+
+/* Internal: not 0 while nobody waits on an address of the bucket and a plain load is enough to know
+   (src/rtl/addresswait.c). */
+extern NTSYSAPI volatile UCHAR RtlpQuietAddresses[RTLP_ADDRESS_BUCKETS];
+
+/* Internal: the wakes where the bucket is not quiet. */
+NTSYSAPI VOID RtlpWakeAddressSingle(PVOID Address);
+NTSYSAPI VOID RtlpWakeAddressAll(PVOID Address);
+
+/* Internal: TRUE: a waiter that comes later sees what the caller has stored. The fence keeps the compiler from moving the
+   load before that store; the waiter makes the barrier for the processor. */
+NTSYSAPI inline BOOLEAN RtlpIsAddressQuiet(PVOID Address)
+{
+    ULONG64 Hash = (ULONG_PTR)Address * RTLP_ADDRESS_HASH;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return __atomic_load_n(&RtlpQuietAddresses[Hash >> RTLP_ADDRESS_BUCKET_SHIFT], __ATOMIC_RELAXED) != 0;
+}
+
 /* Run-once. */
 
 #define RTL_RUN_ONCE_INIT {0}

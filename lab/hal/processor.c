@@ -4,6 +4,8 @@
  */
 #include "labhal.h"
 
+#include "hal/section.h"
+
 #define LABHAL_PROCESSORS 2
 #define MOST_DOUBLINGS    6
 
@@ -20,6 +22,11 @@ BOOLEAN HalProcessorsAvailable(ULONG Count)
 BOOLEAN HalOtherProcessorAvailable(VOID)
 {
     return FALSE;
+}
+
+BOOLEAN HalSectionsOffered(VOID)
+{
+    return TRUE;
 }
 
 ULONG HalSpinsForCycles(ULONG NtCycles)

@@ -2,6 +2,8 @@
  */
 #include "../hal/labhal.h"
 
+#include "hal/section.h"
+
 #include "machine.h"
 
 /* As src/hal/processor.c has it. */
@@ -23,6 +25,12 @@ BOOLEAN HalProcessorsAvailable(ULONG Count)
 BOOLEAN HalOtherProcessorAvailable(VOID)
 {
     return HalProcessorsAvailable(2);
+}
+
+/* Counted as on a host without them. */
+BOOLEAN HalSectionsOffered(VOID)
+{
+    return FALSE;
 }
 
 ULONG HalSpinsForCycles(ULONG NtCycles)

@@ -154,3 +154,56 @@ static void waiter_without_look(void)
 }
 LAB_SCENARIO(address_order, .Threads = {waiter_without_look, wake_one});
 LAB_SCENARIO(address_order_c11, .Threads = {waiter_without_look, waiter_without_look, wake_all}, .Model = "c11");
+
+/* Quiet buckets: the words' buckets have been woken in vain before, so that a wake is a plain load until a waiter comes. */
+static void quieten(volatile ULONG *address, int wakes)
+{
+    for (int i = 0; i < wakes; i++)
+        RtlWakeAddressSingle((PVOID)address);
+}
+
+static void setup_quiet(void)
+{
+    quieten(&word, RTLP_QUIET_AFTER);
+    LabAssert(RtlpIsAddressQuiet((PVOID)&word));
+}
+
+static void setup_almost_quiet(void)
+{
+    quieten(&word, RTLP_QUIET_AFTER - 1);
+    LabAssert(!RtlpIsAddressQuiet((PVOID)&word));
+}
+
+static void wake_in_vain(void)
+{
+    RtlWakeAddressSingle((PVOID)&word);
+}
+LAB_SCENARIO(address_quiet, .Setup = setup_quiet, .Threads = {waiter, wake_one}, .SpuriousWakes = 1);
+LAB_SCENARIO(address_quiet_tso, .Setup = setup_quiet, .Threads = {waiter, wake_one}, .Model = "tso");
+LAB_SCENARIO(address_quiet_c11, .Setup = setup_quiet, .Threads = {waiter, wake_one}, .Model = "c11", .StaleReads = 2);
+LAB_SCENARIO(address_quiet_two_tso, .Setup = setup_quiet, .Threads = {waiter, waiter, wake_all}, .Model = "tso");
+LAB_SCENARIO(address_quiet_two_c11, .Setup = setup_quiet, .Threads = {waiter, waiter, wake_all}, .Model = "c11");
+LAB_SCENARIO(address_quiet_begins, .Setup = setup_almost_quiet, .Threads = {waiter, wake_in_vain, wake_one});
+LAB_SCENARIO(address_quiet_begins_c11, .Setup = setup_almost_quiet, .Threads = {waiter, wake_in_vain, wake_one},
+             .Model = "c11");
+
+/* The quiet begins between two waits of a thread. */
+static void waiter_twice(void)
+{
+    LARGE_INTEGER timeout = {.QuadPart = -10000};
+
+    RtlWaitOnAddress(&word, &zero, sizeof(zero), &timeout);
+    waiter();
+}
+LAB_SCENARIO(address_quiet_again_c11, .Setup = setup_almost_quiet, .Threads = {waiter_twice, wake_in_vain, wake_one},
+             .Model = "c11", .Timeouts = 1);
+
+/* The quiet of a bucket ends for all of its addresses. */
+static void setup_quiet_neighbours(void)
+{
+    find_neighbours();
+    quieten(first, RTLP_QUIET_AFTER);
+    LabAssert(RtlpIsAddressQuiet((PVOID)second));
+}
+LAB_SCENARIO(address_quiet_neighbours, .Setup = setup_quiet_neighbours,
+             .Threads = {first_waiter, second_waiter, wake_both});

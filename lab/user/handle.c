@@ -5,6 +5,8 @@
 
 #include <interlock/nt.h>
 
+#include "ob/obp.h"
+
 static HANDLE event, copy;
 static int closed;
 
@@ -101,3 +103,80 @@ static void waiter(void)
     LabAssert(status == STATUS_TIMEOUT || status == STATUS_INVALID_HANDLE);
 }
 LAB_SCENARIO(handle_wait_against_close, .Setup = setup, .Threads = {waiter, closer}, .Finish = closed_once);
+
+/* Handles that are borrowed, not referenced: a closer waits for the borrower. */
+static void make_borrowable(HANDLE handle)
+{
+    __atomic_fetch_or(&ObpEntryOfHandle(handle)->Object, OBP_BORROWABLE, __ATOMIC_RELAXED);
+}
+
+static void setup_borrowable(void)
+{
+    setup();
+    make_borrowable(event);
+}
+
+static void setup_borrowable_set(void)
+{
+    LabAssert(NtCreateEvent(&event, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, TRUE) == STATUS_SUCCESS);
+    make_borrowable(event);
+}
+
+static void poller(void)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+    NTSTATUS status = NtWaitForSingleObject(event, FALSE, &now);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_TIMEOUT || status == STATUS_INVALID_HANDLE);
+}
+
+/* The tag bits of a handle are ignored. */
+static void closer_by_tagged(void)
+{
+    LabAssert(NtClose((char *)event + 3) == STATUS_SUCCESS);
+    closed = 1;
+}
+LAB_SCENARIO(handle_borrowed_against_close, .Setup = setup_borrowable, .Threads = {user, closer_by_tagged},
+             .Finish = closed_once);
+LAB_SCENARIO(handle_borrowed_against_close_tso, .Setup = setup_borrowable, .Threads = {user, closer},
+             .Finish = closed_once, .Model = "tso");
+LAB_SCENARIO(handle_borrowed_against_close_c11, .Setup = setup_borrowable, .Threads = {user, closer},
+             .Finish = closed_once, .Model = "c11", .StaleReads = 2);
+LAB_SCENARIO(handle_borrowed_wait_against_close, .Setup = setup_borrowable_set, .Threads = {poller, closer},
+             .Finish = closed_once);
+LAB_SCENARIO(handle_borrowed_twice, .Setup = setup_borrowable_set, .Threads = {poller, user, closer},
+             .Finish = closed_once);
+LAB_SCENARIO(handle_borrowed_blocks, .Setup = setup_borrowable, .Threads = {waiter, closer}, .Finish = closed_once);
+
+/* The entry is opened again at once for another object, with other rights: neither the object nor the rights of one are
+   used with those of the other. */
+static HANDLE rest;
+static PVOID second;
+
+static void setup_two(void)
+{
+    setup_borrowable();
+    LabAssert(NtCreateEvent(&rest, EVENT_ALL_ACCESS, NULL, NotificationEvent, FALSE) == STATUS_SUCCESS);
+    LabAssert(ObReferenceObjectByHandle(rest, 0, NULL, KernelMode, &second, NULL) == STATUS_SUCCESS);
+}
+
+static void user_of_either(void)
+{
+    NTSTATUS status = NtSetEvent(event, NULL);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE || status == STATUS_ACCESS_DENIED);
+}
+
+static void reopener(void)
+{
+    LabAssert(NtClose(event) == STATUS_SUCCESS);
+    ObpOpenReservedHandle(event, second, 0, EVENT_QUERY_STATE);
+    make_borrowable(event);
+}
+
+static void second_is_unset(void)
+{
+    LabAssert(KeReadStateEvent(second) == 0);
+}
+LAB_SCENARIO(handle_borrowed_opened_again, .Setup = setup_two, .Threads = {user_of_either, reopener},
+             .Finish = second_is_unset);
+LAB_SCENARIO(handle_borrowed_opened_again_c11, .Setup = setup_two, .Threads = {user_of_either, reopener},
+             .Finish = second_is_unset, .Model = "c11", .StaleReads = 2);

@@ -35,13 +35,21 @@
  *    oldest block goes back into the first slot. Blocks change inside dispatcher sections.
  *
  * The cache-aware kind:
- * 9. Acquire and release read the head, which nobody writes, and change the slot of the processor they run on. The slots
+ * 9. Acquire and release read the head, which is written once, and change the slot of the processor they run on. The slots
  *    are on lines of their own wherever the memory begins.
  * 10. An acquire that meets the beginning of a wait may still succeed through a slot that the waiter has not reached; the
  *     waiter then finds it there. Looking at a common word as well would exclude that, and fail 9.
+ * 11. Until somebody needs more, a slot is changed only by sections of its processor (hal/section.c): a plain addition, for
+ *     which bit 0 is clear in every slot. The first rundown, and a thread on a processor that has no slot, close the sections:
+ *     Closed is ExpSectionsClosing, HalRestartSections makes every section that has not seen that complete or restart, and
+ *     then it is ExpSectionsClosed. A thread that finds them closing closes them as well, so nobody waits. All that is
+ *     described above applies to closed sections.
+ * 12. They stay closed, also when the reference is put to use again: a thread that found them closed may still be about to
+ *     change a slot by compare-exchange, beside which a plain addition would be lost.
  */
 #include "exp.h"
 
+#include "../hal/section.h"
 #include "../ke/fork.h"
 
 /* A slot is the only thing on its line where there is more than one. */
@@ -319,10 +327,43 @@ VOID ExfWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 
 /* The cache-aware kind. */
 
+enum { ExpSectionsOpen, ExpSectionsClosing, ExpSectionsClosed };
+
 typedef struct _EX_RUNDOWN_REF_CACHE_AWARE {
     PEX_RUNDOWN_REF First;
     ULONG Number;
+    volatile ULONG Closed;
 } EX_RUNDOWN_REF_CACHE_AWARE;
+
+C_ASSERT(sizeof(EXP_RUNDOWN_SLOT) == 1 << HAL_SECTION_SLOT_SHIFT);
+
+/* Requirement 11. */
+static DECLSPEC_NOINLINE VOID ExpCloseSections(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
+{
+    ULONG Open = ExpSectionsOpen;
+    /* relaxed: HalRestartSections orders it before the sections that it restarts */
+    __atomic_compare_exchange_n(&RunRef->Closed, &Open, ExpSectionsClosing, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    HalRestartSections();
+    /* release: pairs with the acquire in ExpLeaveSections; what the sections did comes before what its caller does */
+    __atomic_store_n(&RunRef->Closed, ExpSectionsClosed, __ATOMIC_RELEASE);
+}
+
+/* After it the slots can be changed by compare-exchange. */
+FORCEINLINE VOID ExpLeaveSections(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
+{
+    /* acquire: pairs with the release in ExpCloseSections */
+    if (__builtin_expect(__atomic_load_n(&RunRef->Closed, __ATOMIC_ACQUIRE) != ExpSectionsClosed, FALSE)) {
+        ExpCloseSections(RunRef);
+    }
+}
+
+/* FALSE: the sections are closed, or have no slot for this processor. */
+FORCEINLINE BOOLEAN ExpAddInSection(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, LONG_PTR Count)
+{
+    /* relaxed: a hint, the section reads it again */
+    return __atomic_load_n(&RunRef->Closed, __ATOMIC_RELAXED) == ExpSectionsOpen &&
+           HalAddInSection(RunRef->First, RunRef->Number, &RunRef->Closed, (LONG_PTR)ExpRundownUnits(Count));
+}
 
 static PEX_RUNDOWN_REF ExpCurrentRundownSlot(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
 {
@@ -353,6 +394,7 @@ VOID ExInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefC
     }
     RunRefCacheAware->First = (PEX_RUNDOWN_REF)First;
     RunRefCacheAware->Number = Room < KeNumberProcessors ? (ULONG)Room : KeNumberProcessors;
+    RunRefCacheAware->Closed = HalSectionsOffered() ? ExpSectionsOpen : ExpSectionsClosed;
     ExpSetRundownSlots(RunRefCacheAware, 0);
 }
 
@@ -371,19 +413,33 @@ VOID ExFreeCacheAwareRundownProtection(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAw
     ExFreePool(RunRefCacheAware);
 }
 
+static DECLSPEC_NOINLINE BOOLEAN ExpAcquireRundownSlot(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, ULONG Count)
+{
+    ExpLeaveSections(RunRef);
+    return ExpAcquireRundown(ExpCurrentRundownSlot(RunRef), Count);
+}
+
+static DECLSPEC_NOINLINE VOID ExpReleaseRundownSlot(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, ULONG Count)
+{
+    ExpLeaveSections(RunRef);
+    ExpReleaseRundown(ExpCurrentRundownSlot(RunRef), RunRef->First, Count);
+}
+
 BOOLEAN ExAcquireRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
-    return ExpAcquireRundown(ExpCurrentRundownSlot(RunRefCacheAware), 1);
+    return ExpAddInSection(RunRefCacheAware, 1) || ExpAcquireRundownSlot(RunRefCacheAware, 1);
 }
 
 BOOLEAN ExAcquireRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, ULONG Count)
 {
-    return ExpAcquireRundown(ExpCurrentRundownSlot(RunRefCacheAware), Count);
+    return ExpAddInSection(RunRefCacheAware, Count) || ExpAcquireRundownSlot(RunRefCacheAware, Count);
 }
 
 VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, ULONG Count)
 {
-    ExpReleaseRundown(ExpCurrentRundownSlot(RunRef), RunRef->First, Count);
+    if (!ExpAddInSection(RunRef, -(LONG_PTR)Count)) {
+        ExpReleaseRundownSlot(RunRef, Count);
+    }
 }
 
 VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
@@ -393,6 +449,7 @@ VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCach
 
 VOID ExWaitForRundownProtectionReleaseCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
 {
+    ExpLeaveSections(RunRef);
     ExpWaitForRundown(RunRef->First, RunRef->Number);
 }
 
@@ -403,5 +460,6 @@ VOID ExReInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRe
 
 VOID ExRundownCompletedCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
+    ExpLeaveSections(RunRefCacheAware);
     ExpSetRundownSlots(RunRefCacheAware, EX_RUNDOWN_ACTIVE);
 }

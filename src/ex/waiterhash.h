@@ -16,7 +16,9 @@
  * 3. The thread that takes an entry out must wake its owner, and is the only one to access it until then. An owner that
  *    wants to leave and finds its entry gone waits for that wake.
  * 4. Entries of different keys never match, whatever bucket they share. Process is part of the key.
- * 5. That a key has no waiters can be seen without the lock (ExpMayHaveWaiters): the proof is there.
+ * 5. That a key has no waiters can be seen without the lock (ExpMayHaveWaiters): the proof is there. Address waits have a
+ *    cheaper way for a bucket that is woken in vain again and again, and keep their account of it in the bucket
+ *    (rtl/addresswait.c).
  * 6. Nothing is allocated. Zeroed memory is an empty table. A forked child finds the table empty.
  */
 #ifndef INTERLOCK_WAITERHASH_H
@@ -47,6 +49,10 @@ typedef struct _EXP_WAITER_BUCKET {
     volatile ULONG Count;  /* in the list; written under the lock */
     LIST_ENTRY WaiterList;
     ULONG64 Signs;         /* see 2; 0 if Count is */
+    /* Of address waits: see rtl/addresswait.c. */
+    ULONG QuietsEnded;            /* under the lock */
+    volatile ULONG BarrierMade;
+    volatile ULONG VainWakes;
 } EXP_WAITER_BUCKET, *PEXP_WAITER_BUCKET;
 
 /* Read by the debugger. */
@@ -73,15 +79,16 @@ BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread);
 extern EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS] __attribute__((visibility("hidden")));
 
 #define EXP_WAITER_BUCKET_SHIFT 52
+#define EXP_WAITER_HASH 0x9e3779b97f4a7c15ull
 #define EXP_WAITER_SIGN_SHIFT (EXP_WAITER_BUCKET_SHIFT - 6)
 
 C_ASSERT(EXP_WAITER_BUCKETS == 1 << (64 - EXP_WAITER_BUCKET_SHIFT));
 
-/* Multiplying by the golden ratio spreads neighbouring addresses over the high bits. */
+/* Multiplying by the golden ratio spreads neighbouring addresses over the high bits. Without an object it is the
+   hash of RtlpIsAddressQuiet, in a public header. */
 FORCEINLINE ULONG64 ExpHashOf(const EXP_WAIT_KEY *Key)
 {
-    ULONG64 Mixed = (ULONG_PTR)Key->Key ^ ((ULONG_PTR)Key->Object << 13) ^ ((ULONG_PTR)Key->Process << 27);
-    return Mixed * 0x9e3779b97f4a7c15ull;
+    return ((ULONG_PTR)Key->Key ^ ((ULONG_PTR)Key->Object << 13)) * EXP_WAITER_HASH;
 }
 
 FORCEINLINE PEXP_WAITER_BUCKET ExpBucketOf(const EXP_WAIT_KEY *Key)

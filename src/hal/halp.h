@@ -107,6 +107,7 @@ VOID HalpInitializeProcessors(VOID);
 VOID HalpInitializeThreads(VOID);
 VOID HalpInitializeInterrupt(VOID);
 VOID HalpInitializeBarrier(VOID);
+VOID HalpInitializeSections(VOID);
 
 /* demangle.c */
 VOID HalpDemangle(PSTR Name, SIZE_T Size); /* in place; a name that is none of C++ stays */

@@ -79,6 +79,7 @@ VOID HalInitialize(const HAL_CALLBACKS *Callbacks)
         HalpInitializeThreads();
         HalpInitializeInterrupt();
         HalpInitializeBarrier();
+        HalpInitializeSections();
     }
     pthread_mutex_unlock(&Lock);
 }

@@ -128,6 +128,7 @@ typedef struct _KTHREAD {
     KPROCESSOR_MODE PreviousMode;
     BOOLEAN EnableStackSwap;
     volatile ULONG DispatcherDepth;  /* > 0: holds locks of the kernel, must not be parked by a host interrupt */
+    volatile ULONG BorrowedHandle;   /* index of the handle whose object it uses without a reference: ob/borrow.h */
     struct _KPRCB *Prcb;             /* the processor it owns; NULL below DISPATCH_LEVEL */
     struct _KPRCB *LastPrcb;         /* the one it owned last, and tries first; or NULL */
     ULONG IdealProcessor;

@@ -86,11 +86,28 @@ KIRQL KeAcquireSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock)
     return OldIrql;
 }
 
-VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
+/* At DISPATCH_LEVEL already. Without the verifier the thread is of interest only if it has to wait, so the common path does
+   not look it up. */
+
+static DECLSPEC_NOINLINE VOID KiAcquireContendedAtDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    KiAcquireSpinLockSlow(KiCurrentThread(), SpinLock);
+}
+
+static DECLSPEC_NOINLINE VOID KiAcquireVerifiedAtDpcLevel(PKSPIN_LOCK SpinLock, PVOID Site)
 {
     PKTHREAD Thread = KiCurrentThread();
-    KiVerifyAtDispatchLevel(Thread);
-    KiAcquireSpinLock(Thread, SpinLock);
+    KiRequireDispatchLevel(Thread);
+    KiAcquireVerifiedSpinLock(Thread, SpinLock, Site);
+}
+
+VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiAcquireVerifiedAtDpcLevel(SpinLock, __builtin_return_address(0));
+    } else if (__builtin_expect(!KiTakeSpinLock(SpinLock, KI_SPIN_LOCK_HELD), FALSE)) {
+        KiAcquireContendedAtDpcLevel(SpinLock);
+    }
 }
 
 BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
@@ -119,11 +136,20 @@ VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
     KiLowerIrql(Thread, NewIrql);
 }
 
-VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
+static DECLSPEC_NOINLINE VOID KiReleaseVerifiedFromDpcLevel(PKSPIN_LOCK SpinLock)
 {
     PKTHREAD Thread = KiCurrentThread();
-    KiVerifyAtDispatchLevel(Thread);
+    KiRequireDispatchLevel(Thread);
     KiReleaseSpinLock(Thread, SpinLock);
+}
+
+VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiReleaseVerifiedFromDpcLevel(SpinLock);
+    } else {
+        __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
+    }
 }
 
 BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)

@@ -236,6 +236,14 @@ FORCEINLINE KI_AT_ONCE KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Ale
                : KiNotAtOnce;
 }
 
+/* KeSetEvent if one compare-exchange can do it. FALSE: nothing has happened. */
+FORCEINLINE BOOLEAN KiTrySetEventAtOnce(PRKEVENT Event, PLONG Previous)
+{
+    ULONG64 Word = KiReadHeader(&Event->Header);
+    *Previous = KI_STATE(Word);
+    return !(Word & (KI_LOCKED | KI_WAITERS)) && KiCompareExchangeHeader(&Event->Header, &Word, KiWithState(Word, 1));
+}
+
 /* The documented functions but for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, once it has
    released what it holds, and STATUS_MUTANT_LIMIT_EXCEEDED is returned, not raised. */
 NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,

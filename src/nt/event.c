@@ -3,6 +3,7 @@
 
 #include "ntp.h"
 
+#include "../ob/borrow.h"
 #include "../ob/share.h"
 
 static VOID NtpDescribeEvent(PVOID Object, POBP_NEW New)
@@ -135,14 +136,39 @@ FORCEINLINE NTSTATUS NtpChangeEvent(KPROCESSOR_MODE Mode, HANDLE EventHandle, LO
     return STATUS_SUCCESS;
 }
 
+FORCEINLINE BOOLEAN NtpTrySetBorrowedEvent(PKTHREAD Thread, ACCESS_MASK RequiredAccess, HANDLE EventHandle,
+                                           PLONG Previous)
+{
+    PVOID Event = ObpTryBorrowByHandle(Thread, EventHandle, RequiredAccess, &NtpEventType);
+    if (Event == NULL) {
+        return FALSE;
+    }
+    BOOLEAN Set = KiTrySetEventAtOnce(Event, Previous);
+    ObpEndBorrowing(Thread);
+    return Set;
+}
+
+FORCEINLINE NTSTATUS NtpSetEvent(KPROCESSOR_MODE Mode, HANDLE EventHandle, PLONG PreviousState)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    LONG Previous;
+    if (!NtpTrySetBorrowedEvent(Thread, Mode != KernelMode ? EVENT_MODIFY_STATE : 0, EventHandle, &Previous)) {
+        return NTP_SERVICE(NtpChangeEvent(Mode, EventHandle, NtpSet, PreviousState));
+    }
+    if (PreviousState != NULL) {
+        *PreviousState = Previous;
+    }
+    return STATUS_SUCCESS;
+}
+
 NTSTATUS NtSetEvent(HANDLE EventHandle, PLONG PreviousState)
 {
-    return NTP_SERVICE(NtpChangeEvent(UserMode, EventHandle, NtpSet, PreviousState));
+    return NtpSetEvent(UserMode, EventHandle, PreviousState);
 }
 
 NTSTATUS ZwSetEvent(HANDLE EventHandle, PLONG PreviousState)
 {
-    return NTP_SERVICE(NtpChangeEvent(KernelMode, EventHandle, NtpSet, PreviousState));
+    return NtpSetEvent(KernelMode, EventHandle, PreviousState);
 }
 
 NTSTATUS NtResetEvent(HANDLE EventHandle, PLONG PreviousState)

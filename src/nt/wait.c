@@ -1,11 +1,29 @@
 /* wait.c: waiting for objects by handle, and delays. A waiter holds a reference on each object while it waits. */
 #include "waitobjects.h"
 
+#include "../ob/borrow.h"
+
+/* A satisfied wait for an object whose state needs no update. */
+FORCEINLINE BOOLEAN NtpTryConsumeBorrowed(PKTHREAD Thread, HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable)
+{
+    PVOID Object = ObpTryBorrowByHandle(Thread, Handle, Mode != KernelMode ? SYNCHRONIZE : 0, NULL);
+    if (Object == NULL) {
+        return FALSE;
+    }
+    BOOLEAN Consumed = ObpHeaderOf(Object)->Type->WaitProcedure == NULL &&
+                       KiTryConsumeAtOnce(ObpDispatcherObject(Object), Alertable) == KiConsumedAtOnce;
+    ObpEndBorrowing(Thread);
+    return Consumed;
+}
+
 FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
                                             PLARGE_INTEGER Timeout)
 {
     PKTHREAD Thread = KiCurrentThread();
     PVOID Object;
+    if (NtpTryConsumeBorrowed(Thread, Handle, Mode, Alertable)) {
+        return STATUS_SUCCESS;
+    }
     KiEnterService(Thread);
     NTSTATUS Status = ObpReferenceByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Object);
     if (NT_SUCCESS(Status)) {

@@ -9,7 +9,8 @@
  *    none is left the others wait for it. It prepays inside a dispatcher section, so no fork or suspension comes in
  *    between.
  * 3. No lookup succeeds after a close has returned: closing takes the word to 0 by compare-exchange, and the closer
- *    returns the handle's reference and whatever was prepaid.
+ *    returns the handle's reference and whatever was prepaid. A borrower has no reference: the closer waits for it
+ *    (borrow.h).
  * 4. Object and Access belong together: Incarnation grows each time the entry is opened, and a lookup that finds
  *    another Access after its compare-exchange than before starts over.
  * 5. A closed handle stays invalid for long: free entries are reused first in first out, and not before
@@ -18,6 +19,7 @@
  * Rejected: a lock in the entry fails 1 under contention. Counting on the object makes every lookup of a shared object
  * contend on its header, and cannot exclude that the object goes away between reading the entry and counting.
  */
+#include "borrow.h"
 #include "inherit.h"
 
 #include "../ke/debugdata.h"
@@ -271,9 +273,9 @@ static VOID ObpPayInAdvance(POBP_HANDLE_ENTRY Entry, PVOID Object)
     ObpReferenceObjectEx(Object, OBP_PREPAID_BATCH);
     /* Safe even if the handle was closed and reopened for the same object. */
     while (ObpObjectOf(Word) == Object && ObpPrepaidOf(Word) + OBP_PREPAID_BATCH <= OBP_PREPAID_MOST) {
+        ULONG64 New = (Word + OBP_PREPAID_BATCH * OBP_PREPAID_ONE) | OBP_BORROWABLE;
         /* release: a lookup that takes one of these sees them counted on the object */
-        if (__atomic_compare_exchange_n(&Entry->Object, &Word, Word + OBP_PREPAID_BATCH * OBP_PREPAID_ONE, TRUE,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        if (__atomic_compare_exchange_n(&Entry->Object, &Word, New, TRUE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
             return;
         }
     }
@@ -412,6 +414,25 @@ static VOID ObpReleaseHandle(PVOID Object, LONG_PTR References, ACCESS_MASK Gran
     ObpDereferenceObjectEx(Object, References + (Unlinked ? 1 : 0));
 }
 
+static BOOLEAN ObpIsReturned(PKTHREAD Thread, ULONG Index)
+{
+    /* seq_cst: after the barrier; also acquires what ObpEndBorrowing releases, so all that the borrower did is complete */
+    return __atomic_load_n(&Thread->BorrowedHandle, __ATOMIC_SEQ_CST) != Index;
+}
+
+VOID ObpAwaitBorrowers(ULONG Index)
+{
+    HalBarrierAllThreads(); /* pairs with the store of BorrowedHandle; see KiStoreBeforeLook for hosts without it */
+    /* seq_cst: pairs with KiTakeNewSlot; a thread whose slot is not counted yet finds the entry closed */
+    ULONG Slots = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_SEQ_CST);
+    for (ULONG Number = 0; Number < Slots; Number += 1) {
+        PKTHREAD Thread = KiThreadFromNumber(Number);
+        for (ULONG Round = 0; !ObpIsReturned(Thread, Index); Round += 1) {
+            KiBackOff(Round);
+        }
+    }
+}
+
 static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, HANDLE Handle)
 {
     ULONG64 Word = __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED);
@@ -424,9 +445,12 @@ static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, HANDLE Handle)
             return STATUS_HANDLE_NOT_CLOSABLE;
         }
         /* acquire: pairs with the release in ObpOpenReservedHandle, so the Access read below is this handle's; seq_cst:
-           comes before the loads of the ports that threads keep, nt/keptport.h */
+           comes before the loads of the ports that threads keep, nt/keptport.h, and of the handles that they borrow */
     } while (!__atomic_compare_exchange_n(&Entry->Object, &Word, 0, TRUE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     GrantedAccess = (ACCESS_MASK)__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED);
+    if (Word & OBP_BORROWABLE) {
+        ObpAwaitBorrowers(ObpIndexOfHandle(Handle));
+    }
     ObpCancelReservedHandle(Handle);
     ObpReleaseHandle(ObpObjectOf(Word), 1 + (LONG_PTR)ObpPrepaidOf(Word), GrantedAccess);
     return STATUS_SUCCESS;

@@ -205,6 +205,7 @@ NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_M
 #define OBP_INHERIT 1ull
 #define OBP_PROTECT 2ull
 #define OBP_ATTRIBUTES (OBP_INHERIT | OBP_PROTECT)
+#define OBP_BORROWABLE 4ull /* borrow.h */
 #define OBP_ADDRESS 0x0000fffffffffff0ull
 
 typedef struct _OBP_HANDLE_ENTRY {

@@ -3,12 +3,28 @@
  * (waiter.h).
  *
  * 1. No lost wakeup: a waiter enters the hash and then compares the value; a waker changes the value and then reads the
- *    hash. ExpMayHaveWaiters proves that one of the two sees the other.
+ *    hash. ExpMayHaveWaiters proves that one of the two sees the other; for quiet buckets 6 does.
  * 2. A wake of an empty bucket takes no lock. Otherwise it takes the longest waiter of the address or all of them
  *    out of the hash, under the lock of one bucket, and wakes them after that.
  * 3. Waiters of one address leave in the order in which they came. Waiters of other addresses in the bucket stay.
  * 4. A wake and a timeout that meet have one winner: waiter.h.
  * 5. Nothing is allocated, and only the waiter accesses the address: a wake does not.
+ *
+ * Quiet buckets. Between the waker's store and its look at the hash there must be a barrier, or between the waiter's entry
+ * and its comparison one on all threads. The former costs every wake, also one that finds nobody; the latter costs a wait a
+ * system call, a hundred times as much. So a bucket begins with the former, and becomes quiet after RTLP_QUIET_AFTER vain
+ * wakes: from then on a wake is one plain load, inline in the caller (RtlpIsAddressQuiet), until the next waiter ends the
+ * quiet with a barrier on all threads. Whatever the mix of waits and vain wakes, that is at most twice the cost of the
+ * better one of the two.
+ * 6. A bucket becomes quiet under its lock, without waiters in it; a waiter ends the quiet under the lock, when it enters.
+ *    So a waiter whose entry is in the bucket never compares while the bucket is quiet. But a waker may have loaded that it
+ *    is and not yet have made its store visible. The barrier on all threads comes after the end of the quiet and before the
+ *    comparison: a waker that passes it before its load finds the bucket not quiet, and one that passes it after its load
+ *    has made its store visible to the comparison.
+ * 7. Later waiters of a bucket that is not quiet compare after that barrier, too. QuietsEnded counts the ends, and
+ *    BarrierMade is the last one whose barrier is complete; a waiter that finds the two different makes one itself. A
+ *    late store of an older count to BarrierMade costs another barrier, and nothing else.
+ * 8. Without a barrier on all threads (KiDispatcherFence) no bucket becomes quiet.
  */
 #include <interlock/rtl.h>
 
@@ -21,6 +37,12 @@
 KD_REGISTER_LAYOUT(RtlpWaiterLayout, RTLP_WAITER_LAYOUT);
 
 enum { RtlpAwake, RtlpAsleep, RtlpWoken };
+
+/* A bucket has one number, here and inline in programs. */
+C_ASSERT(RTLP_ADDRESS_BUCKETS == EXP_WAITER_BUCKETS && RTLP_ADDRESS_BUCKET_SHIFT == EXP_WAITER_BUCKET_SHIFT &&
+         RTLP_ADDRESS_HASH == EXP_WAITER_HASH);
+
+volatile UCHAR RtlpQuietAddresses[RTLP_ADDRESS_BUCKETS];
 
 VOID RtlpInitializeWaiter(PRTLP_WAITER Waiter, volatile VOID *Address, RTLP_WAIT_KIND Kind)
 {
@@ -71,12 +93,14 @@ static BOOLEAN RtlpSleepUntilWoken(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout)
     return FALSE;
 }
 
+BOOLEAN RtlpSpinForWake(PRTLP_WAITER Waiter)
+{
+    return RtlpIsWoken(Waiter) || KiParkUntil(Waiter->Thread, KiParkForAddress, RtlpIsWoken, Waiter);
+}
+
 NTSTATUS RtlpAwaitWake(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout, BOOLEAN (*TakeOut)(PRTLP_WAITER Waiter))
 {
     ULONG Awake = RtlpAwake;
-    if (RtlpIsWoken(Waiter) || KiParkUntil(Waiter->Thread, KiParkForAddress, RtlpIsWoken, Waiter)) {
-        return STATUS_SUCCESS;
-    }
     /* acq_rel: pairs with the exchange in RtlpWakeTakenWaiters */
     if (!__atomic_compare_exchange_n(&Waiter->State, &Awake, RtlpAsleep, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
         RtlpSleepUntilWoken(Waiter, Timeout)) {
@@ -99,19 +123,45 @@ static BOOLEAN RtlpTakeOutAddressWait(PRTLP_WAITER Waiter)
     return ExpTakeWaiter(&Waiter->Waiter, Waiter->Thread);
 }
 
+static volatile UCHAR *RtlpQuietOf(PEXP_WAITER_BUCKET Bucket)
+{
+    return &RtlpQuietAddresses[Bucket - ExpWaiterTable];
+}
+
+/* Enters the hash, and makes what the waiter's comparison relies on: requirements 6 and 7. */
+static VOID RtlpEnterAddressWait(PRTLP_WAITER Waiter)
+{
+    PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(&Waiter->Waiter.Key, Waiter->Thread);
+    /* relaxed, both: only written under the lock; the barrier below orders the store */
+    if (__atomic_load_n(RtlpQuietOf(Bucket), __ATOMIC_RELAXED)) {
+        __atomic_store_n(RtlpQuietOf(Bucket), FALSE, __ATOMIC_RELAXED);
+        Bucket->QuietsEnded += 1;
+    }
+    ULONG QuietsEnded = Bucket->QuietsEnded;
+    /* relaxed: advisory only */
+    __atomic_store_n(&Bucket->VainWakes, 0, __ATOMIC_RELAXED);
+    ExpInsertWaiter(Bucket, &Waiter->Waiter);
+    ExpUnlockWaiters(Bucket, Waiter->Thread);
+    /* acquire: pairs with the release below, so that the comparison comes after that barrier */
+    if (__builtin_expect(__atomic_load_n(&Bucket->BarrierMade, __ATOMIC_ACQUIRE) != QuietsEnded, FALSE)) {
+        HalBarrierAllThreads();
+        __atomic_store_n(&Bucket->BarrierMade, QuietsEnded, __ATOMIC_RELEASE);
+    }
+}
+
 static NTSTATUS RtlpWaitForChange(volatile VOID *Address, PVOID CompareAddress, SIZE_T AddressSize,
-                                  PLARGE_INTEGER Timeout)
+                                  PLARGE_INTEGER Timeout, BOOLEAN Spins)
 {
     NTSTATUS Status = STATUS_SUCCESS;
     PKTHREAD Thread = KiCurrentThread();
     RTLP_WAITER Waiter;
     KiEnterService(Thread);
     RtlpInitializeWaiter(&Waiter, Address, RtlpAddressWait);
-    PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(&Waiter.Waiter.Key, Thread);
-    ExpInsertWaiter(Bucket, &Waiter.Waiter);
-    ExpUnlockWaiters(Bucket, Thread);
+    RtlpEnterAddressWait(&Waiter);
     if (ExpIsSameValue(Address, CompareAddress, AddressSize)) {
-        Status = RtlpAwaitWake(&Waiter, Timeout, RtlpTakeOutAddressWait);
+        if (!Spins || !RtlpSpinForWake(&Waiter)) {
+            Status = RtlpAwaitWake(&Waiter, Timeout, RtlpTakeOutAddressWait);
+        }
     } else if (!RtlpTakeOutAddressWait(&Waiter)) {
         RtlpAwaitWake(&Waiter, NULL, RtlpTakeOutAddressWait);
     }
@@ -119,58 +169,97 @@ static NTSTATUS RtlpWaitForChange(volatile VOID *Address, PVOID CompareAddress, 
     return Status;
 }
 
+NTSTATUS RtlpWaitOnAddress(volatile VOID *Address, PVOID CompareAddress, SIZE_T AddressSize, PLARGE_INTEGER Timeout)
+{
+    return RtlpWaitForChange(Address, CompareAddress, AddressSize, Timeout, TRUE);
+}
+
+typedef struct _RTLP_COMPARISON {
+    volatile VOID *Address;
+    PVOID CompareAddress;
+    SIZE_T AddressSize;
+} RTLP_COMPARISON, *PRTLP_COMPARISON;
+
+static inline BOOLEAN RtlpHasChanged(PVOID Context)
+{
+    PRTLP_COMPARISON Comparison = Context;
+    return !ExpIsSameValue(Comparison->Address, Comparison->CompareAddress, Comparison->AddressSize);
+}
+
+/* Spins for the value before it enters the hash: a change that comes soon is then one cache line from the thread that makes
+   it, and its wake is a vain one. A wake without a change meets nobody, as if it had come before the call. */
 NTSTATUS RtlWaitOnAddress(volatile VOID *Address, PVOID CompareAddress, SIZE_T AddressSize, PLARGE_INTEGER Timeout)
 {
+    RTLP_COMPARISON Comparison = {Address, CompareAddress, AddressSize};
     if (!ExpIsValueSize(AddressSize)) {
         return STATUS_INVALID_PARAMETER;
     }
-    if (!ExpIsSameValue(Address, CompareAddress, AddressSize)) {
+    if (RtlpHasChanged(&Comparison)) {
         return STATUS_SUCCESS;
     }
     if (Timeout != NULL && Timeout->QuadPart == 0) {
         return STATUS_TIMEOUT;
     }
-    return RtlpWaitForChange(Address, CompareAddress, AddressSize, Timeout);
+    if (KiParkUntil(KiCurrentThread(), KiParkForAddress, RtlpHasChanged, &Comparison)) {
+        return STATUS_SUCCESS;
+    }
+    return RtlpWaitForChange(Address, CompareAddress, AddressSize, Timeout, FALSE);
 }
 
-static DECLSPEC_NOINLINE VOID RtlpWakeAddressWaiters(PVOID Address, ULONG Most)
+static DECLSPEC_NOINLINE VOID RtlpWakeAddressWaiters(const EXP_WAIT_KEY *Key, ULONG Most)
 {
-    EXP_WAIT_KEY Key = RtlpWaitKey(Address, RtlpAddressWait);
     PKTHREAD Thread = KiCurrentThread();
     LIST_ENTRY Taken;
-    PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(&Key, Thread);
-    ExpTakeWaiters(Bucket, &Key, Most, &Taken);
+    PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(Key, Thread);
+    ExpTakeWaiters(Bucket, Key, Most, &Taken);
     ExpUnlockWaiters(Bucket, Thread);
     RtlpWakeTakenWaiters(&Taken);
+}
+
+static DECLSPEC_NOINLINE VOID RtlpBeginQuiet(const EXP_WAIT_KEY *Key)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(Key, Thread);
+    if (Bucket->Count == 0) {
+        /* relaxed: a waiter that comes later reads it under the lock, and a waker that does not see it yet needs not */
+        __atomic_store_n(RtlpQuietOf(Bucket), TRUE, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&Bucket->VainWakes, 0, __ATOMIC_RELAXED);
+    ExpUnlockWaiters(Bucket, Thread);
 }
 
 FORCEINLINE VOID RtlpWakeAddress(PVOID Address, ULONG Most)
 {
     EXP_WAIT_KEY Key = RtlpWaitKey(Address, RtlpAddressWait);
-    if (Address == NULL || !ExpMayHaveWaiters(&Key)) {
+    if (Address == NULL) {
         return;
     }
-    RtlpWakeAddressWaiters(Address, Most);
+    if (ExpMayHaveWaiters(&Key)) {
+        RtlpWakeAddressWaiters(&Key, Most);
+        return;
+    }
+    PEXP_WAITER_BUCKET Bucket = ExpBucketOf(&Key);
+    /* relaxed, both: advisory only, and a lost count delays the quiet */
+    ULONG VainWakes = __atomic_load_n(&Bucket->VainWakes, __ATOMIC_RELAXED) + 1;
+    __atomic_store_n(&Bucket->VainWakes, VainWakes, __ATOMIC_RELAXED);
+    if (__builtin_expect(VainWakes >= RTLP_QUIET_AFTER, FALSE) && !KiDispatcherFence) {
+        RtlpBeginQuiet(&Key);
+    }
 }
 
-VOID RtlWakeAddressSingle(PVOID Address)
+VOID RtlpWakeAddressSingle(PVOID Address)
 {
     RtlpWakeAddress(Address, 1);
 }
 
-VOID RtlWakeAddressAll(PVOID Address)
+VOID RtlpWakeAddressAll(PVOID Address)
 {
     RtlpWakeAddress(Address, MAXULONG);
 }
 
-/* There is no fence to save: the read of the hash has to be a read-modify-write in any case. */
-
-VOID RtlWakeAddressSingleNoFence(PVOID Address)
-{
-    RtlpWakeAddress(Address, 1);
-}
-
-VOID RtlWakeAddressAllNoFence(PVOID Address)
-{
-    RtlpWakeAddress(Address, MAXULONG);
-}
+/* The external definitions of the header's inline functions. */
+extern BOOLEAN RtlpIsAddressQuiet(PVOID Address);
+extern VOID RtlWakeAddressSingle(PVOID Address);
+extern VOID RtlWakeAddressSingleNoFence(PVOID Address);
+extern VOID RtlWakeAddressAll(PVOID Address);
+extern VOID RtlWakeAddressAllNoFence(PVOID Address);

@@ -21,6 +21,8 @@
  */
 #include <interlock/rtl.h>
 
+#include "waiter.h"
+
 #include "../ke/park.h"
 
 #define RTLP_DEFAULT_BARRIER_SPIN 2000
@@ -103,7 +105,7 @@ static VOID RtlpAwaitRound(PRTLP_BARRIER Barrier, ULONG Round, ULONG Flags)
         if ((Flags & RTL_BARRIER_FLAGS_SPIN_ONLY) && !BlocksOnly) {
             KiParkUntil(NULL, KiParkForOther, RtlpIsRoundOver, &Wait);
         } else {
-            RtlWaitOnAddress(&Barrier->Round, &Round, sizeof(Round), NULL);
+            RtlpWaitOnAddress(&Barrier->Round, &Round, sizeof(Round), NULL);
         }
     }
 }
@@ -154,7 +156,7 @@ NTSTATUS RtlDeleteBarrier(PRTL_BARRIER Barrier)
     /* acquire, both: pair with the release in RtlBarrierForDelete */
     ULONG Left = __atomic_or_fetch(Inside, RTLP_DELETING, __ATOMIC_ACQUIRE);
     while (Left != RTLP_DELETING) {
-        RtlWaitOnAddress(Inside, &Left, sizeof(Left), NULL);
+        RtlpWaitOnAddress(Inside, &Left, sizeof(Left), NULL);
         Left = __atomic_load_n(Inside, __ATOMIC_ACQUIRE);
     }
     return STATUS_SUCCESS;

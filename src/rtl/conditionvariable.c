@@ -67,13 +67,18 @@ static BOOLEAN RtlpTakeOutOfCondition(PRTLP_WAITER Waiter)
     return Taken;
 }
 
+static NTSTATUS RtlpAwaitConditionWake(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout)
+{
+    return RtlpSpinForWake(Waiter) ? STATUS_SUCCESS : RtlpAwaitWake(Waiter, Timeout, RtlpTakeOutOfCondition);
+}
+
 NTSTATUS RtlSleepConditionVariableCS(PRTL_CONDITION_VARIABLE ConditionVariable, PRTL_CRITICAL_SECTION CriticalSection,
                                      PLARGE_INTEGER Timeout)
 {
     RTLP_WAITER Waiter;
     RtlpEnterCondition(&Waiter, ConditionVariable);
     RtlLeaveCriticalSection(CriticalSection);
-    NTSTATUS Status = RtlpAwaitWake(&Waiter, Timeout, RtlpTakeOutOfCondition);
+    NTSTATUS Status = RtlpAwaitConditionWake(&Waiter, Timeout);
     KiExitService(Waiter.Thread);
     RtlEnterCriticalSection(CriticalSection);
     return Status;
@@ -118,7 +123,7 @@ NTSTATUS RtlSleepConditionVariableSRW(PRTL_CONDITION_VARIABLE ConditionVariable,
     RtlpCheckSRWLockHeld(SRWLock, Shared);
     RtlpEnterCondition(&Waiter, ConditionVariable);
     RtlpReleaseAs(SRWLock, Shared);
-    NTSTATUS Status = RtlpAwaitWake(&Waiter, Timeout, RtlpTakeOutOfCondition);
+    NTSTATUS Status = RtlpAwaitConditionWake(&Waiter, Timeout);
     KiExitService(Waiter.Thread);
     RtlpAcquireAs(SRWLock, Shared);
     return Status;

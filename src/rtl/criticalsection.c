@@ -64,6 +64,7 @@
  * is set, no waiter is counted, the event is reset, and no thread of the child has sent a wake before.
  */
 #include "criticalsection.h"
+#include "waiter.h"
 
 #include "../ke/fairness.h"
 #include "../ke/lockorder.h"
@@ -274,7 +275,7 @@ static BOOLEAN RtlpSleep(PRTL_CRITICAL_SECTION CriticalSection, HANDLE Event, LO
     PVOID Previous = KiNoteLockWaitedFor(Thread, CriticalSection);
     NTSTATUS Status = Event != NULL
                           ? NtWaitForSingleObject(Event, FALSE, Limit)
-                          : RtlWaitOnAddress(&CriticalSection->LockCount, &LockCount, sizeof(LockCount), Limit);
+                          : RtlpWaitOnAddress(&CriticalSection->LockCount, &LockCount, sizeof(LockCount), Limit);
     KiNoteLockWaitedFor(Thread, Previous);
     if (!NT_SUCCESS(Status)) { /* the program has closed a handle of ours */
         RtlRaiseStatus(Status);

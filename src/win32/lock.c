@@ -11,6 +11,8 @@ C_ASSERT(SYNCHRONIZATION_BARRIER_FLAGS_NO_DELETE == RTL_BARRIER_FLAGS_NO_DELETE)
 extern inline VOID EnterCriticalSection(LPCRITICAL_SECTION lpCriticalSection);
 extern inline BOOL TryEnterCriticalSection(LPCRITICAL_SECTION lpCriticalSection);
 extern inline VOID LeaveCriticalSection(LPCRITICAL_SECTION lpCriticalSection);
+extern VOID WakeByAddressSingle(PVOID Address);
+extern VOID WakeByAddressAll(PVOID Address);
 extern VOID InitializeSRWLock(PSRWLOCK SRWLock);
 extern VOID AcquireSRWLockExclusive(PSRWLOCK SRWLock);
 extern VOID AcquireSRWLockShared(PSRWLOCK SRWLock);
@@ -92,16 +94,6 @@ BOOL WaitOnAddress(volatile VOID *Address, PVOID CompareAddress, SIZE_T AddressS
     LARGE_INTEGER Timeout;
     return BaseWasWoken(
         RtlWaitOnAddress(Address, CompareAddress, AddressSize, BaseFormatTimeOut(&Timeout, dwMilliseconds)));
-}
-
-VOID WakeByAddressSingle(PVOID Address)
-{
-    RtlWakeAddressSingle(Address);
-}
-
-VOID WakeByAddressAll(PVOID Address)
-{
-    RtlWakeAddressAll(Address);
 }
 
 VOID InitOnceInitialize(PINIT_ONCE InitOnce)

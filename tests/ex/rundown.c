@@ -363,6 +363,81 @@ static void test_at_dispatch_level(void **state)
     }
 }
 
+/* 11: sections are those of the host's processor. Closed, the slots are those of any processor that the test pretends. */
+static void close_sections(PEX_RUNDOWN_REF_CACHE_AWARE aware)
+{
+    ExRundownCompletedCacheAware(aware);
+    ExReInitializeRundownProtectionCacheAware(aware);
+}
+
+static LONG_PTR holders_of(PEX_RUNDOWN_REF first)
+{
+    LONG_PTR all = 0;
+    for (ULONG number = 0; number < KeNumberProcessors; number += 1) {
+        all += (LONG_PTR)first[number * 8].Count / 2;
+    }
+    return all;
+}
+
+/* 11 and 12: holders that came in by a section leave by one or without, and a wait waits for them. */
+static void test_sections(void **state)
+{
+    PEX_RUNDOWN_REF_CACHE_AWARE aware;
+    PEX_RUNDOWN_REF first;
+    protection p;
+    actor single;
+    (void)state;
+    start_actor(&single);
+    create(&p, TRUE);
+    aware = p.aware;
+    first = *(PEX_RUNDOWN_REF *)(PVOID)aware;
+    for (ULONG life = 0; life < 3; life += 1) {
+        assert_true(acquire(&p));
+        assert_true(acquire_many(&p, 4));
+        assert_int_equal(holders_of(first), 5);
+        release_many(&p, 2);
+        assert_int_equal(holders_of(first), 3);
+        begin_waiting(&single, &p);
+        assert_false(acquire(&p));
+        release(&p);
+        release(&p);
+        assert_true(is_committed(single.thread));
+        release(&p);
+        await(is_idle(&single));
+        assert_false(acquire(&p));
+        ExReInitializeRundownProtectionCacheAware(aware);
+    }
+    destroy(&p);
+    end_actor(&single);
+}
+
+/* 11: a thread on a processor that has no slot closes the sections and gets in. */
+static void test_processor_without_slot(void **state)
+{
+    UCHAR memory[3 * 64] = {0};
+    PEX_RUNDOWN_REF_CACHE_AWARE aware = (PVOID)ALIGN_UP_BY((ULONG_PTR)memory, 8);
+    cpu_set_t all;
+    LONG_PTR holders = 0;
+    (void)state;
+    ExInitializeRundownProtectionCacheAware(aware, 2 * 64 + 8);
+    PEX_RUNDOWN_REF first = *(PEX_RUNDOWN_REF *)(PVOID)aware;
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    for (int number = 0; number < CPU_SETSIZE; number += 1) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(number, &one);
+        if (CPU_ISSET(number, &all) && sched_setaffinity(0, sizeof(one), &one) == 0) {
+            assert_true(ExAcquireRundownProtectionCacheAware(aware));
+            holders += 1;
+            assert_int_equal(first->Count, 2 * holders);
+        }
+    }
+    sched_setaffinity(0, sizeof(all), &all);
+    ExReleaseRundownProtectionCacheAwareEx(aware, (ULONG)holders);
+    ExWaitForRundownProtectionReleaseCacheAware(aware);
+    assert_false(ExAcquireRundownProtectionCacheAware(aware));
+}
+
 /* Cache-aware 1 and 3: each processor has a line of its own, whatever the address of the memory. */
 static void test_own_line(void **state)
 {
@@ -373,6 +448,7 @@ static void test_own_line(void **state)
         PEX_RUNDOWN_REF_CACHE_AWARE aware = (PVOID)(memory + offset);
         memset(memory, 0xa5, size + 64);
         ExInitializeRundownProtectionCacheAware(aware, size);
+        close_sections(aware);
         PEX_RUNDOWN_REF first = *(PEX_RUNDOWN_REF *)(PVOID)aware;
         assert_int_equal((ULONG_PTR)first % 64, 0);
         assert_true((UCHAR *)first >= (UCHAR *)aware + sizeof(PVOID) + sizeof(ULONG));
@@ -408,6 +484,7 @@ static void test_leave_elsewhere(void **state)
     (void)state;
     start_actor(&single);
     create(&p, TRUE);
+    close_sections(p.aware);
     for (ULONG number = 0; number < 6; number += 1) {
         pretend_processor(number);
         assert_true(acquire(&p));
@@ -446,6 +523,8 @@ int main(void)
         WATCHED(test_word),
         cmocka_unit_test(test_misuse),
         WATCHED(test_at_dispatch_level),
+        WATCHED(test_sections),
+        WATCHED(test_processor_without_slot),
         WATCHED(test_own_line),
         WATCHED(test_too_small),
         WATCHED(test_leave_elsewhere),

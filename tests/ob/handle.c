@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <interlock/nt.h>
 #include <interlock/ob.h>
 #include <interlock/ps.h>
 
@@ -272,6 +273,62 @@ static void verifier_stops_at_bad_closes(void **state)
     ObDereferenceObject(event);
 }
 
+static BOOLEAN is_borrowable(HANDLE handle)
+{
+    return (ObpEntryOfHandle(handle)->Object & OBP_BORROWABLE) != 0;
+}
+
+static void use_often(HANDLE handle)
+{
+    for (int i = 0; i < 0x8000; i++)
+        assert_int_equal(lookup(handle, 0, NULL, KernelMode), STATUS_SUCCESS);
+}
+
+/* borrow.h: a handle that is used often gives the same results as one that is not. */
+static void borrowed_handles(void **state)
+{
+    PKEVENT event = create_event();
+    LARGE_INTEGER now = {.QuadPart = 0};
+    HANDLE all, query, semaphore;
+    LONG previous = -1;
+
+    (void)state;
+    all = open_handle(event, 0, EVENT_ALL_ACCESS);
+    query = open_handle(event, 0, EVENT_QUERY_STATE);
+    assert_int_equal(NtCreateSemaphore(&semaphore, SEMAPHORE_ALL_ACCESS, NULL, 2, 2), STATUS_SUCCESS);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(is_borrowable(all), round);
+        assert_int_equal(NtSetEvent(all, &previous), STATUS_SUCCESS);
+        assert_int_equal(previous, 0);
+        assert_int_equal(NtSetEvent((char *)all + 2, &previous), STATUS_SUCCESS);
+        assert_int_equal(previous, 1);
+        assert_int_equal(NtWaitForSingleObject(all, FALSE, &now), STATUS_SUCCESS);
+        assert_int_equal(NtClearEvent(all), STATUS_SUCCESS);
+        assert_int_equal(NtWaitForSingleObject(all, FALSE, &now), STATUS_TIMEOUT);
+        assert_int_equal(NtSetEvent(query, &previous), STATUS_ACCESS_DENIED);
+        assert_int_equal(NtWaitForSingleObject(query, FALSE, &now), STATUS_ACCESS_DENIED);
+        assert_int_equal(ZwSetEvent(query, NULL), STATUS_SUCCESS);
+        assert_int_equal(ZwWaitForSingleObject(query, FALSE, &now), STATUS_SUCCESS);
+        assert_int_equal(NtClearEvent(all), STATUS_SUCCESS);
+        assert_int_equal(NtSetEvent(semaphore, &previous), STATUS_OBJECT_TYPE_MISMATCH);
+        assert_int_equal(NtWaitForSingleObject(semaphore, FALSE, &now), STATUS_SUCCESS);
+        assert_int_equal(KeGetCurrentThread()->BorrowedHandle, 0);
+        assert_int_equal(KeGetCurrentThread()->DispatcherDepth, 0);
+        if (round == 0) {
+            use_often(all);
+            use_often(query);
+            use_often(semaphore);
+        }
+    }
+    assert_int_equal(NtWaitForSingleObject(semaphore, FALSE, &now), STATUS_TIMEOUT);
+    assert_int_equal(NtClose(all), STATUS_SUCCESS);
+    assert_int_equal(NtSetEvent(all, NULL), STATUS_INVALID_HANDLE);
+    assert_int_equal(NtWaitForSingleObject(all, FALSE, &now), STATUS_INVALID_HANDLE);
+    assert_int_equal(NtClose(query), STATUS_SUCCESS);
+    assert_int_equal(NtClose(semaphore), STATUS_SUCCESS);
+    assert_int_equal(ObDereferenceObject(event), 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -284,6 +341,7 @@ int main(void)
         cmocka_unit_test(closed_handles_stay_invalid),
         cmocka_unit_test(entries_are_used_again),
         cmocka_unit_test(references_do_not_run_out),
+        cmocka_unit_test(borrowed_handles),
         cmocka_unit_test(many_handles_at_once),
         cmocka_unit_test(verifier_stops_at_bad_closes),
     };

@@ -462,6 +462,80 @@ static void other_kinds_of_waiters_stay(void **state)
     end_watchers(&w, 1);
 }
 
+static void wake_in_vain(PVOID address)
+{
+    for (ULONG i = 0; i < RTLP_QUIET_AFTER; i += 1) {
+        RtlWakeAddressSingle(address);
+    }
+}
+
+/* 6: vain wakes make the bucket quiet, a waiter ends that, and is woken; a sleeper of another kind does neither. */
+static void a_waiter_ends_the_quiet(void **state)
+{
+    ULONG value = 0;
+    watcher w[2];
+    (void)state;
+    start_watchers(w, 2, &value, sizeof(value));
+    for (ULONG round = 0; round < 3; round += 1) {
+        wake_in_vain(&value);
+        assert_int_equal(RtlpIsAddressQuiet(&value), !KiDispatcherFence);
+        PEXP_WAITER_BUCKET bucket = lock_bucket(&value);
+        ULONG ended = bucket->QuietsEnded;
+        ExpUnlockWaiters(bucket, KeGetCurrentThread());
+        begin(&w[0]);
+        assert_false(RtlpIsAddressQuiet(&value));
+        assert_int_equal(bucket->QuietsEnded, ended + !KiDispatcherFence);
+        assert_int_equal(bucket->BarrierMade, bucket->QuietsEnded);
+        begin(&w[1]);
+        assert_int_equal(bucket->QuietsEnded, ended + !KiDispatcherFence);
+        RtlWakeAddressSingle(&value);
+        assert_int_equal(result(&w[0]), STATUS_SUCCESS);
+        assert_true(waits(&w[1]));
+        wake_in_vain(&(&value)[1]);
+        assert_false(RtlpIsAddressQuiet(&value));
+        RtlWakeAddressAll(&value);
+        assert_int_equal(result(&w[1]), STATUS_SUCCESS);
+        assert_false(RtlpIsAddressQuiet(&value));
+    }
+    end_watchers(w, 2);
+}
+
+/* 8 */
+static void without_a_barrier_nothing_is_quiet(void **state)
+{
+    static ULONG value;
+    BOOLEAN fence = KiDispatcherFence;
+    (void)state;
+    KiDispatcherFence = TRUE;
+    wake_in_vain(&value);
+    wake_in_vain(&value);
+    assert_false(RtlpIsAddressQuiet(&value));
+    KiDispatcherFence = fence;
+}
+
+/* The quiet of the parent holds in a child, and ends there, too. */
+static void a_forked_child_inherits_the_quiet(void **state)
+{
+    static ULONG value;
+    (void)state;
+    wake_in_vain(&value);
+    pid_t child = fork();
+    if (child == 0) {
+        watcher w;
+        BOOLEAN quiet = RtlpIsAddressQuiet(&value);
+        start_watchers(&w, 1, &value, sizeof(value));
+        begin(&w);
+        BOOLEAN ended = !RtlpIsAddressQuiet(&value);
+        RtlWakeAddressSingle(&value);
+        BOOLEAN woken = result(&w) == STATUS_SUCCESS;
+        _exit(quiet == !KiDispatcherFence && ended && woken ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(RtlpIsAddressQuiet(&value), !KiDispatcherFence);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -482,6 +556,9 @@ int main(void)
         WATCHED(in_a_forked_child),
         WATCHED(a_terminated_waiter_takes_no_wake),
         WATCHED(other_kinds_of_waiters_stay),
+        WATCHED(a_waiter_ends_the_quiet),
+        WATCHED(without_a_barrier_nothing_is_quiet),
+        WATCHED(a_forked_child_inherits_the_quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
 
+#include "rtl/waiter.h"
+
 /* Ping-pong: each side waits for its own value and changes the other's with a plain store. A wake that reads the hash
    before its store is visible, and finds it empty, hangs here. Both values are on the stack. */
 typedef struct rally {
@@ -96,6 +98,41 @@ static void there_and_back(void **state)
 
         run_threads(2, HANG_SECONDS, play_rally, &r);
     }
+}
+
+/* Two waiters and a wake that begins with the bucket quiet, so that it is a plain store and a plain load: a wake that is
+   not ordered by the waiters' barrier hangs here. */
+static struct {
+    volatile ULONG value;
+    volatile ULONG ready;
+    unsigned long rounds;
+} hush;
+
+static void break_the_quiet(void *argument, unsigned index)
+{
+    ULONG waiters = 2;
+    (void)argument;
+    for (ULONG round = 0; round < hush.rounds; round++) {
+        if (index < waiters) {
+            __atomic_add_fetch(&hush.ready, 1, __ATOMIC_SEQ_CST);
+            while (load(&hush.value) == round)
+                require(RtlWaitOnAddress(&hush.value, &round, sizeof(round), NULL) == STATUS_SUCCESS);
+        } else {
+            for (int i = 0; i < RTLP_QUIET_AFTER; i++)
+                RtlWakeAddressAll((PVOID)&hush.value);
+            while (load(&hush.ready) != waiters * (round + 1))
+                YieldProcessor();
+            __atomic_store_n(&hush.value, round + 1, __ATOMIC_RELEASE);
+            RtlWakeAddressAll((PVOID)&hush.value);
+        }
+    }
+}
+
+static void a_quiet_bucket(void **state)
+{
+    (void)state;
+    hush.rounds = test_rounds(10000);
+    run_threads(3, HANG_SECONDS, break_the_quiet, NULL);
 }
 
 /* Tokens lie at a few addresses. A thread that finds none at its address waits there; one that adds a token wakes one
@@ -276,6 +313,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_and_back),
+        cmocka_unit_test(a_quiet_bucket),
         cmocka_unit_test(no_token_is_left),
         cmocka_unit_test(a_wake_and_a_timeout_have_one_winner),
         cmocka_unit_test(all_are_told),

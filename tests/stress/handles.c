@@ -1,6 +1,8 @@
 /* Handles that all threads open, duplicate, use and close at once, sometimes twice. */
 #include "../nt/objecttest.h"
 
+#include "ob/obp.h"
+
 enum { THREADS = 4, SLOTS = 16 };
 
 static HANDLE volatile slots[SLOTS];
@@ -123,11 +125,53 @@ static void one_close_succeeds(void **state)
     assert_int_equal(handles_of("Event"), handles);
 }
 
+/* A handle that is borrowed, and closed meanwhile: its object is freed by the closer, and nobody uses it afterwards. */
+static HANDLE volatile borrowed;
+static unsigned long borrowings;
+
+static void borrow(void *argument, unsigned index)
+{
+    unsigned long rounds = *(unsigned long *)argument;
+    LARGE_INTEGER now = {.QuadPart = 0};
+
+    for (unsigned long i = 0; i < rounds; i++) {
+        HANDLE handle = __atomic_load_n(&borrowed, __ATOMIC_ACQUIRE);
+
+        if (index == 0) {
+            HANDLE fresh;
+
+            assert_int_equal(NtCreateEvent(&fresh, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, FALSE), STATUS_SUCCESS);
+            __atomic_fetch_or(&ObpEntryOfHandle(fresh)->Object, OBP_BORROWABLE, __ATOMIC_RELAXED);
+            __atomic_store_n(&borrowed, fresh, __ATOMIC_RELEASE);
+            if (handle != NULL)
+                close_handle(handle);
+        } else {
+            NTSTATUS status = index % 2 ? NtSetEvent(handle, NULL) : NtWaitForSingleObject(handle, FALSE, &now);
+
+            assert_true(status == STATUS_SUCCESS || status == STATUS_TIMEOUT || status == STATUS_INVALID_HANDLE);
+            __atomic_add_fetch(&borrowings, status == STATUS_SUCCESS, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+static void borrowed_and_closed(void **state)
+{
+    unsigned long rounds = test_rounds(20000);
+    ULONG objects = objects_of("Event");
+
+    (void)state;
+    run_threads(THREADS, 300, borrow, &rounds);
+    close_handle(borrowed);
+    borrowed = NULL;
+    assert_int_equal(objects_of("Event"), objects);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handles_of_everybody),
         cmocka_unit_test(one_close_succeeds),
+        cmocka_unit_test(borrowed_and_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

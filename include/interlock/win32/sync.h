@@ -176,17 +176,27 @@ WINBASEAPI DWORD WINAPI SleepEx(DWORD dwMilliseconds, BOOL bAlertable);
    NT 4.0. */
 WINBASEAPI BOOL WINAPI SwitchToThread(VOID);
 
-/* Address waits. rtl.h explains them. */
+/* Address waits. rtl.h explains them. The wakes are inline, and exported too. */
 
 /* Blocks while AddressSize bytes (1, 2, 4 or 8) at Address equal those at CompareAddress. May wake spuriously. Fails
    with ERROR_TIMEOUT or ERROR_INVALID_PARAMETER. Since 8. */
 WINBASEAPI BOOL WaitOnAddress(volatile VOID *Address, PVOID CompareAddress, SIZE_T AddressSize, DWORD dwMilliseconds);
 
 /* Wakes the oldest waiter of the address. Since 8. */
-WINBASEAPI VOID WakeByAddressSingle(PVOID Address);
+WINBASEAPI inline VOID WakeByAddressSingle(PVOID Address)
+{
+    if (!RtlpIsAddressQuiet(Address)) {
+        RtlpWakeAddressSingle(Address);
+    }
+}
 
 /* Wakes all waiters of the address. Since 8. */
-WINBASEAPI VOID WakeByAddressAll(PVOID Address);
+WINBASEAPI inline VOID WakeByAddressAll(PVOID Address)
+{
+    if (!RtlpIsAddressQuiet(Address)) {
+        RtlpWakeAddressAll(Address);
+    }
+}
 
 /* Slim reader/writer locks. rtl.h explains them. Inline, and exported too. */
 
