@@ -6,6 +6,7 @@ import { byId, duration, html, objectName, plural, setText, title } from './dom.
 const MOST_WAITS = 256; // of a thread, as the server keeps them
 const MOST_ROWS = 300;
 const THINNEST = 0.12; // percent of the width, below which neighbours are drawn as one
+const SHORTEST = 10; // seconds
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300]; // seconds between two marks
 const LOCKS = new Set(
     ('push_lock address_push_lock fast_mutex guarded_mutex resource fast_resource srw_lock critical_section ' +
@@ -34,6 +35,7 @@ export class Timeline {
         this.number = 0;
         this.time = 0;
         this.seconds = 60;
+        this.span = 60;
         this.open = new Set();
         this.filter = '';
         this.onSelect = onSelect;
@@ -94,13 +96,19 @@ export class Timeline {
         this.draw();
     }
 
+    // Seconds that are shown: not more than there is to show.
+    measure() {
+        const first = Math.min(...[...this.threads.values()].flatMap((t) => t.waits.map((w) => w.from)), this.time);
+        this.span = Math.min(this.seconds, Math.max(this.time - first, SHORTEST));
+    }
+
     endOf(wait) {
         return wait.open ? this.time : wait.to;
     }
 
     // Those that had to do with locks first, deadlocked ones before them; then by the time they waited.
     sorted() {
-        const begin = this.time - this.seconds;
+        const begin = this.time - this.span;
         const words = this.filter.split(/\s+/).filter(Boolean);
         const rows = [];
         for (const thread of this.threads.values()) {
@@ -151,13 +159,13 @@ export class Timeline {
             to = Math.max(this.endOf(wait), from);
         return {
             wait,
-            left: ((from - begin) / this.seconds) * 100,
-            right: ((to - begin) / this.seconds) * 100,
+            left: ((from - begin) / this.span) * 100,
+            right: ((to - begin) / this.span) * 100,
         };
     }
 
     track(row) {
-        const begin = this.time - this.seconds;
+        const begin = this.time - this.span;
         const bars = [];
         for (const wait of row.waits) {
             const next = this.bar(wait, begin);
@@ -205,6 +213,7 @@ export class Timeline {
     }
 
     draw() {
+        this.measure();
         const rows = this.folded(this.sorted());
         const focused = this.rows.contains(document.activeElement) ? document.activeElement : null;
         const key = focused?.dataset.group ? `[data-group="${CSS.escape(focused.dataset.group)}"]` : focused?.dataset.id ? `[data-id="${focused.dataset.id}"]` : null;
@@ -215,10 +224,10 @@ export class Timeline {
             this.empty,
             this.number === 0 ? 'A core file has one moment, and no time.' : this.filter ? 'No thread matches.' : 'No thread has waited in this time.',
         );
-        const step = STEPS.find((s) => s >= this.seconds / 6) ?? STEPS[STEPS.length - 1];
+        const step = STEPS.find((s) => s >= this.span / 6) ?? STEPS[STEPS.length - 1];
         const marks = [];
-        for (let ago = 0; ago < this.seconds; ago += step)
-            marks.push(html('span', { style: { left: `${(100 - (ago / this.seconds) * 100).toFixed(2)}%` } }, ago ? `−${duration(ago).replace(' 0 s', '')}` : 'now'));
+        for (let ago = 0; ago < this.span; ago += step)
+            marks.push(html('span', { style: { left: `${(100 - (ago / this.span) * 100).toFixed(2)}%` } }, ago ? `−${duration(ago).replace(' 0 s', '')}` : 'now'));
         this.axis.replaceChildren(html('div', {}, ...marks));
         if (this.pointed) this.describe();
     }
