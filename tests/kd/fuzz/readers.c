@@ -204,6 +204,7 @@ static void end_output(const char *what, bool as_json, bool shown, char **text, 
 static const kd_view *const views[] = {
     &kd_threads_view, &kd_graph_view, &kd_deadlocks_view, &kd_locks_view, &kd_handles_view,
     &kd_qlocks_view,  &kd_dpcs_view,  &kd_timers_view,    &kd_pool_view,  &kd_object_view,
+    &kd_explain_view,
 };
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))
