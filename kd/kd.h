@@ -415,6 +415,7 @@ typedef struct kd_view {
 } kd_view;
 
 extern const kd_view kd_threads_view, kd_deadlocks_view, kd_locks_view, kd_object_view, kd_handles_view;
+extern const kd_view kd_explain_view;
 extern const kd_view kd_qlocks_view, kd_dpcs_view, kd_timers_view, kd_graph_view, kd_pool_view, kd_contention_view;
 
 int kd_run(const kd_view *view, int argc, char **argv);

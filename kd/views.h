@@ -7,6 +7,7 @@ int command_ps(int argc, char **argv);
 int command_session(int argc, char **argv); /* 3: it shows a deadlock */
 int command_threads(int argc, char **argv);
 int command_deadlocks(int argc, char **argv);
+int command_explain(int argc, char **argv); /* 3: there is a deadlock */
 int command_graph(int argc, char **argv);
 int command_locks(int argc, char **argv);
 int command_object(int argc, char **argv);

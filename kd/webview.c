@@ -7,6 +7,7 @@
  */
 #include "history.h"
 #include "views.h"
+#include "waits.h"
 #include "webserver.h"
 
 #include <errno.h>
@@ -41,6 +42,7 @@ typedef struct watch {
     kd_target *target;
     kd_snapshot *snapshot;
     kd_history *history;
+    kd_waits *waits;
     picture pictures[VIEWS];
     int process;            /* a descriptor that is readable when it has ended; -1: a core file */
     bool ended;
@@ -102,6 +104,7 @@ static void take_snapshot(watch *w)
     w->number++;
     kd_renew_budget(w->target, 1);
     kd_history_add(w->history, next);
+    kd_waits_add(w->waits, next);
     w->taken = seconds_now();
     w->tick = SHARE * (w->taken - begin);
     if (w->tick < SHORTEST_TICK)
@@ -197,7 +200,8 @@ static void json_status(json *out, const watch *w)
     json_end(out);
 }
 
-static web_answer answer_history(watch *w, const char *after)
+/* What has changed since a number: samples of the history, waits of the timeline. */
+static web_answer answer_changes(watch *w, const char *after, bool waits)
 {
     web_answer given = {.status = 200, .snapshot = w->number};
     FILE *file = open_memstream(&given.body, &given.size);
@@ -209,8 +213,12 @@ static web_answer answer_history(watch *w, const char *after)
     if (after == NULL || !kd_parse_number(after, &number))
         number = 0;
     json_object(&out, NULL);
-    json_status(&out, w);
-    kd_json_history(&out, w->history, number);
+    if (waits) {
+        kd_json_waits(&out, w->waits, number);
+    } else {
+        json_status(&out, w);
+        kd_json_history(&out, w->history, number);
+    }
     json_end(&out);
     fclose(file);
     return given;
@@ -246,7 +254,9 @@ static web_answer handle(void *context, const web_request *request)
 
     refresh(w);
     if (strcmp(request->path, "history") == 0)
-        return answer_history(w, request->argument(request, "after"));
+        return answer_changes(w, request->argument(request, "after"), false);
+    if (strcmp(request->path, "waits") == 0)
+        return answer_changes(w, request->argument(request, "after"), true);
     if (strcmp(request->path, "object") == 0)
         return answer_object(w, request->argument(request, "of"));
     if (strncmp(request->path, "threads/", 8) == 0)
@@ -392,6 +402,7 @@ static void forget(watch *w)
     if (w->process >= 0)
         close(w->process);
     kd_history_free(w->history);
+    kd_waits_free(w->waits);
     kd_close(w->target);
 }
 
@@ -410,6 +421,7 @@ int command_view(int argc, char **argv)
         w.process = (int)syscall(SYS_pidfd_open, kd_process_of(w.target), 0);
     w.interval = given.interval;
     w.history = kd_history_create();
+    w.waits = kd_waits_create();
     read_name(&w, given.target);
     take_snapshot(&w);
     if (w.snapshot == NULL)

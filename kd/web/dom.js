@@ -10,6 +10,7 @@ function fill(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes)) {
         if (value === null || value === undefined || value === false) continue;
         if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+        else if (name === 'style') Object.assign(node.style, value); // the attribute is forbidden to this page
         else node.setAttribute(name, value === true ? '' : value);
     }
     node.append(...children.filter((child) => child !== null && child !== undefined));

@@ -1,8 +1,8 @@
 // graph.js: draws the wait graph. Elements are kept from one picture to the next, so that a click or a focus does not
 // get lost when the picture changes.
 
-import { byId, condition, duration, objectName, plural, set, setText, svg, threadName, threadNode } from './dom.js';
-import { chainOf, describe, layout, SIZE, WIDTH } from './layout.js';
+import { byId, condition, duration, objectName, plural, set, setText, svg, threadName, threadNode, title } from './dom.js';
+import { chainOf, describe, layout, sizeOf } from './layout.js';
 
 const canvas = document.createElement('canvas').getContext('2d');
 const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif';
@@ -35,14 +35,41 @@ const LONG = 86400; // a timeout of more than a day is not worth its place
 
 const ordinal = (n) => `${n}${['th', 'st', 'nd', 'rd'][n % 100 > 10 && n % 100 < 14 ? 0 : n % 10] ?? 'th'}`;
 
+// a few, and how many more there are
+function some(names, most = 3) {
+    const different = [...new Set(names)];
+    return different.slice(0, most).join(', ') + (different.length > most ? ', …' : '');
+}
+
+function groupLines(node) {
+    const longest = Math.max(...node.threads.map((t) => t.seconds ?? 0));
+    return [
+        ['name', `${plural(node.threads.length, 'thread')} · ${node.kind}`, 14, 22],
+        ['quiet', some(node.threads.map(threadName)) + (longest ? ` · up to ${duration(longest)}` : ''), 14, 41],
+        ['fold right', node.open ? '−' : '+', -12, 22],
+    ];
+}
+
+function objectsLines(node) {
+    const objects = node.members.map((m) => m.data.object);
+    const waiters = objects.reduce((sum, o) => sum + o.waiters.length, 0);
+    return [
+        ['kind', 'folded', 14, 17],
+        ['name', plural(objects.length, title(node.kind)), 14, 35],
+        ['quiet', some(objects.map(objectName)), 14, 51],
+        ['quiet right', waiters ? plural(waiters, 'waiter') : 'nobody waits', -30, 17],
+        ['fold right', node.open ? '−' : '+', -12, 17],
+    ];
+}
+
 // What a node says: the class of each line, its text, and where it is.
 function threadLines(node) {
     const t = node.data;
     if (node.crowd) {
-        const names = [...new Set(node.threads.map(threadName))];
         return [
             ['name', plural(node.threads.length, 'thread'), 14, 22],
-            ['quiet', names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : ''), 14, 41],
+            ['quiet', (t.waiting ? '' : `${t.state.toLowerCase()} · `) + some(node.threads.map(threadName)), 14, 41],
+            ['fold right', '+', -12, 22],
         ];
     }
     let state = t.ended ? 'has ended' : t.moving ? 'moving' : t.waiting ? t.wait_reason : t.state.toLowerCase();
@@ -77,6 +104,7 @@ function blockLines(node, nodes) {
 
 function objectLines(node, nodes) {
     const o = node.data.object;
+    const narrow = node.width < 200;
     const owners = o.owners.map((owner) => {
         const thread = nodes.get(threadNode(owner.id, owner.process_id))?.data;
         const name =
@@ -93,8 +121,8 @@ function objectLines(node, nodes) {
         if (owners.length > 2) state += ` and ${owners.length - 2} more`;
     } else if (o.kind === 'thread') state = 'until it ends';
     else if (node.data.lock && o.held !== 'free') state = o.held === 'shared' ? 'shared' : 'held, owner not known';
-    const waits = o.waiters.length ? plural(o.waiters.length, 'waiter') : 'nobody waits';
-    const counted = o.contention_count ? [['quiet right', `contended ${o.contention_count}×`, -12, 35]] : [];
+    const waits = o.waiters.length ? plural(o.waiters.length, 'waiter') : narrow ? '' : 'nobody waits';
+    const counted = o.contention_count && !narrow ? [['quiet right', `contended ${o.contention_count}×`, -12, 35]] : [];
     return [
         ['kind', node.data.title, 14, 17],
         ['name', objectName(o), 14, 35],
@@ -127,6 +155,10 @@ function linesOf(node, nodes) {
         case 'thread':
         case 'crowd':
             return threadLines(node);
+        case 'group':
+            return groupLines(node);
+        case 'objects':
+            return objectsLines(node);
         case 'block':
             return blockLines(node, nodes);
         case 'object':
@@ -142,7 +174,8 @@ function linesOf(node, nodes) {
 
 function classOf(node) {
     const data = node.data ?? {};
-    const names = ['node', node.type === 'crowd' ? 'thread crowd' : node.type];
+    const names = ['node', { crowd: 'thread crowd', objects: 'group objects', group: 'group threads' }[node.type] ?? node.type];
+    if (node.type === 'group' || node.type === 'objects') return names.concat(node.open ? 'open' : []).join(' ');
     if (data.cycle !== null && data.cycle !== undefined) names.push('cycle');
     else if (data.deadlocked || data.ended) names.push('behind');
     else if (node.suspect) names.push('suspect');
@@ -152,41 +185,67 @@ function classOf(node) {
     return names.join(' ');
 }
 
-const SMALLEST = 0.72; // that still reads well: below that the picture is not fitted to the height
-
-const FONTS = { name: '600 13px', kind: '11px', quiet: '11px' };
+const FONTS = { name: '600 13px', kind: '11px', quiet: '11px', fold: '600 15px' };
+const NARROW = 640; // pixels, below which there are two columns
+const ROW = 54; // pixels for a row: 0.8 of its size
+const MARGIN = { side: 20, top: 26, bottom: 62 };
 
 export class Graph {
     constructor(onSelect) {
         this.svg = byId('graph');
         this.scene = byId('scene');
         this.elements = new Map();
-        this.options = { filter: '', system: false, open: new Set() };
+        this.options = { filter: '', system: false, open: new Set(), folded: false };
         this.view = null;
         this.onSelect = onSelect;
-        for (const [type, text] of [
-            ['processor', 'Processors'],
-            ['thread', 'Threads'],
-            ['block', 'Wait blocks'],
-            ['object', 'Objects and locks'],
-        ]) {
-            byId('titles').append(svg('text', { class: 'column-title', x: SIZE[type].x, y: 12 }, text));
-        }
         this.listen();
     }
 
-    show(data) {
+    // How much there is room for.
+    measure() {
+        const { clientWidth: width, clientHeight: height } = this.svg;
+        if (!width) return;
+        this.options.room = Math.min(Math.max(Math.floor((height - MARGIN.top - MARGIN.bottom) / ROW), 7), 14);
+        if (this.options.narrow === width < NARROW) return;
+        this.options.narrow = width < NARROW;
+        const size = sizeOf(this.options.narrow);
+        byId('titles').replaceChildren(
+            ...[
+                ['processor', 'Processors'],
+                ['thread', 'Threads'],
+                ['block', 'Wait blocks'],
+                ['object', 'Objects and locks'],
+            ]
+                .filter(([type]) => size[type])
+                .map(([type, text]) => svg('text', { class: 'column-title', x: size[type].x, y: 12 }, text)),
+        );
+    }
+
+    // heatOf: how contended a lock was lately
+    show(data, heatOf = this.options.heatOf) {
         this.data = data;
+        this.measure();
+        this.options.heatOf = heatOf;
         this.picture = layout(data, this.options);
+        this.options.folded = this.picture.model.folded;
         this.drawNodes();
         this.drawEdges();
         this.mark();
         this.note();
-        if (!this.view) this.fit();
+        if (!this.view || (!this.moved && this.hasGrown())) this.fit();
     }
 
+    // The reader has asked for another picture.
     again() {
-        if (this.data) this.show(this.data);
+        if (!this.data) return;
+        this.show(this.data);
+        this.fit();
+    }
+
+    // It no longer fits, or has become so small that it should be drawn larger.
+    hasGrown() {
+        const ratio = this.picture.height / this.fitted.height;
+        return this.picture.width !== this.fitted.width || ratio > 1.02 || ratio < 0.7;
     }
 
     drawNodes() {
@@ -247,7 +306,8 @@ export class Graph {
                 atRight = style.includes('right');
             const room = node.width - Math.abs(x) - 10 - (atRight ? 0 : taken(y));
             set(line, { class: style, x: atRight ? node.width + x : x, y, 'text-anchor': atRight ? 'end' : 'start' });
-            setText(line, atRight ? text : fit(text, room, FONTS[style.split(' ')[0]]));
+            // capitals with space between them are wider than what is measured
+            setText(line, atRight ? text : fit(text, style === 'kind' ? room / 1.35 : room, FONTS[style.split(' ')[0]]));
         });
     }
 
@@ -297,8 +357,9 @@ export class Graph {
     press(id) {
         const node = this.picture.nodes.get(id);
         if (!node) return;
-        if (node.type === 'crowd' || node.type === 'more') {
-            this.options.open.add(node.type === 'crowd' ? node.id : node.row.id);
+        if (['crowd', 'more', 'group', 'objects'].includes(node.type)) {
+            const what = node.type === 'more' ? node.row.id : node.id;
+            if (!this.options.open.delete(what)) this.options.open.add(what);
             this.again();
             return;
         }
@@ -312,19 +373,22 @@ export class Graph {
         this.scene.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`);
     }
 
+    // All of it, in both directions.
     fit() {
         const { clientWidth: width, clientHeight: height } = this.svg;
         if (!width || !this.picture) return;
-        const wide = Math.min((width - 48) / WIDTH, 1.25);
-        const whole = Math.min(wide, (height - 92) / this.picture.height);
-        const scale = whole >= SMALLEST ? whole : wide;
-        this.view = { scale, x: Math.max((width - WIDTH * scale) / 2, 24), y: 28 };
+        const { side, top, bottom } = MARGIN;
+        const { width: wide, height: high } = this.picture;
+        const margin = this.options.narrow ? 10 : side;
+        const scale = Math.min((width - 2 * margin) / wide, (height - top - bottom) / high, 1.25);
+        this.view = { scale, x: Math.max((width - wide * scale) / 2, margin), y: top };
+        this.fitted = { width: wide, height: high };
         this.place();
         this.moved = false;
     }
 
     zoom(factor, x = this.svg.clientWidth / 2, y = this.svg.clientHeight / 2) {
-        const scale = Math.min(Math.max(this.view.scale * factor, 0.08), 4);
+        const scale = Math.min(Math.max(this.view.scale * factor, 0.02), 4);
         const ratio = scale / this.view.scale;
         this.view = { scale, x: x - (x - this.view.x) * ratio, y: y - (y - this.view.y) * ratio };
         this.moved = true;
@@ -351,24 +415,35 @@ export class Graph {
 
     listen() {
         const idOf = (event) => event.target.closest?.('[data-id]')?.dataset.id ?? null;
-        let drag = null;
+        // One pointer moves the picture, two zoom it.
+        const pointers = new Map();
+        let far = false;
         this.svg.addEventListener('pointerdown', (event) => {
-            drag = { x: event.clientX, y: event.clientY, far: false };
+            if (!pointers.size) far = false;
+            pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
         });
         window.addEventListener('pointermove', (event) => {
-            if (!drag) return;
-            const x = event.clientX - drag.x,
-                y = event.clientY - drag.y;
-            if (!drag.far && Math.hypot(x, y) < 4) return;
-            drag = { x: event.clientX, y: event.clientY, far: true };
+            const before = pointers.get(event.pointerId);
+            if (!before || !this.view) return;
+            const now = { x: event.clientX, y: event.clientY };
+            if (!far && Math.hypot(now.x - before.x, now.y - before.y) < 4) return;
+            far = true;
             this.svg.classList.add('dragging');
-            this.pan(x, y);
+            const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
+            if (other) {
+                const box = this.svg.getBoundingClientRect();
+                const apart = (p) => Math.max(Math.hypot(p.x - other.x, p.y - other.y), 1);
+                this.zoom(apart(now) / apart(before), other.x - box.left, other.y - box.top);
+            } else this.pan(now.x - before.x, now.y - before.y);
+            pointers.set(event.pointerId, now);
         });
-        window.addEventListener('pointerup', () => {
-            this.dragged = drag?.far;
-            drag = null;
-            this.svg.classList.remove('dragging');
-        });
+        for (const name of ['pointerup', 'pointercancel']) {
+            window.addEventListener(name, (event) => {
+                if (!pointers.delete(event.pointerId)) return;
+                this.dragged = far;
+                if (!pointers.size) this.svg.classList.remove('dragging');
+            });
+        }
         this.svg.addEventListener('click', (event) => {
             if (this.dragged) return;
             const id = idOf(event);
@@ -406,6 +481,8 @@ export class Graph {
             this.again();
         });
         new ResizeObserver(() => {
+            if (!this.data || !this.svg.clientWidth) return;
+            this.show(this.data);
             if (!this.moved) this.fit();
         }).observe(this.svg);
     }

@@ -1,30 +1,46 @@
 // layout.js: where the nodes of the wait graph are. Four columns, after figure 8-39: processors, threads, wait blocks,
-// objects. The same graph always gives the same picture.
+// objects. The same graph with the same options always gives the same picture.
 //
-// A thread and its blocks are a row. Rows are ordered by what matters: deadlocks first. Objects stand as near as
-// possible to the blocks that wait for them. An owner edge goes back to its thread in a lane below the thread's blocks.
+// A thread and its blocks are a row. Rows are ordered by what matters: deadlocks, then the most contended locks, then the
+// longest waits. Objects stand as near as possible to the blocks that wait for them. An owner edge goes back to its thread
+// in a lane below the thread's blocks.
+//
+// What does not fit is folded: threads by the kind of object that they wait for, objects by their kind. A group is a node
+// with a count, and unfolds by a click. Whatever is in a deadlock is never folded.
+//
+// A narrow picture has two columns, threads and objects: what a wait block says is in its thread.
 
-import { objectName, plural, threadName, threadNode } from './dom.js';
+import { objectName, plural, threadName, threadNode, title } from './dom.js';
 
-export const SIZE = {
+const GAPS = { top: 30, row: 14, blockGap: 8, lane: 12, objectGap: 12 };
+const WIDE = {
     processor: { x: 0, width: 148, height: 58 },
     thread: { x: 216, width: 220, height: 54 },
     block: { x: 520, width: 140, height: 36 },
     object: { x: 830, width: 270, height: 60 },
-    top: 34,
-    row: 20,
-    blockGap: 8,
-    lane: 12,
-    objectGap: 14,
+    width: 1100,
+    ...GAPS,
 };
-export const WIDTH = SIZE.object.x + SIZE.object.width;
+const NARROW = {
+    thread: { x: 0, width: 176, height: 54 },
+    object: { x: 224, width: 176, height: 60 },
+    width: 400,
+    ...GAPS,
+};
+
+export const sizeOf = (narrow) => (narrow ? NARROW : WIDE);
 
 const MOST_ROWS = 150; // of threads
 const MOST_BLOCKS = 8; // of one thread, until it is opened
+const FEW_BLOCKS = 3; // likewise, of a picture that is folded
 const CROWD = 4; // more threads than that in the same wait are drawn as one
+const LONGEST = 3; // waits that are shown because they are the longest
+const GROUPS = 3; // rows that are left to groups
+const UNWANTED = 4; // more objects of a kind than that, which one thread holds and nobody waits for, are folded
 
-function index(graph) {
+function index(graph, options) {
     const model = {
+        size: sizeOf(options.narrow),
         threads: new Map(graph.threads.map((t) => [t.id, t])),
         blocks: new Map(graph.blocks.map((b) => [b.id, b])),
         objects: new Map(graph.objects.map((o) => [o.id, o])),
@@ -78,17 +94,31 @@ function crowdOf(model, thread) {
     return `${thread.process_id}|${thread.waiting ? thread.wait_reason : thread.state}|${thread.deadlocked}|${waits}`;
 }
 
+// The locks that somebody waits for, of a thread: those it waits for, those it holds.
+const wantedLock = (model, thread) =>
+    model.blocksOf.get(thread.id).some((b) => {
+        const object = model.objects.get(b.object);
+        return object?.lock && object.object.held !== 'free';
+    });
+const holdsWanted = (model, thread) =>
+    model.owned.get(thread.id).some((id) => model.objects.get(id)?.object.waiters.length);
+
 function rank(model, thread) {
     if (thread.cycle !== null) return 0;
     if (thread.deadlocked || thread.ended) return 1;
     if (model.suspects.has(thread.id)) return 2;
-    if (model.processorOf.has(thread.id)) return 3;
-    if (model.owned.get(thread.id).length) return 4;
-    return thread.waiting ? 5 : 6;
+    if (wantedLock(model, thread)) return 3;
+    if (holdsWanted(model, thread)) return 4;
+    if (model.processorOf.has(thread.id)) return 5;
+    if (model.owned.get(thread.id).length) return 6;
+    return thread.waiting ? 7 : 8;
 }
 
+const ALWAYS = 2; // ranks up to that are never folded
+const CONTENDED = 4; // ranks up to that have to do with a lock that somebody waits for
+
 // Who waits for or holds what belongs together: for each thread the one that stands for all of those.
-function gather(graph, model) {
+function gather(graph, model, heatOf) {
     const parent = new Map();
     const find = (id) => {
         let at = id;
@@ -102,21 +132,28 @@ function gather(graph, model) {
     for (const block of graph.blocks) if (block.object) join(block.thread, block.object);
     for (const edge of graph.edges) if (edge.kind === 'owner' || edge.kind === 'may_own') join(edge.from, edge.to);
     const together = new Map();
+    const least = (a, b) => (b === undefined ? a : Math.min(a, b));
     for (const thread of graph.threads) {
-        const root = find(thread.id),
-            own = rank(model, thread);
-        const known = together.get(root);
-        together.set(root, known === undefined ? own : Math.min(own, known));
+        const root = find(thread.id);
+        const known = together.get(root) ?? {};
+        together.set(root, { ...known, rank: least(rank(model, thread), known.rank), since: least(-(thread.seconds ?? 0), known.since) });
+    }
+    // The heat of its most contended lock; coarse, so that the order does not change from one moment to the next.
+    for (const object of graph.objects) {
+        const group = together.get(find(object.id));
+        if (!group || !object.lock) continue;
+        group.heat = least(-Math.round(Math.log2(1 + heatOf(object.object))), group.heat);
     }
     return (thread) => {
         const root = find(thread.id);
-        return [together.get(root), root];
+        const { rank: own, heat, since } = together.get(root);
+        return [own, own <= ALWAYS ? 0 : (heat ?? 0), own > CONTENDED ? Math.round(since / 5) : 0, root];
     };
 }
 
 // Those in a cycle come in the order of the cycle; others beside those who wait for the same.
-function order(graph, model) {
-    const groupOf = gather(graph, model);
+function order(graph, model, options) {
+    const groupOf = gather(graph, model, options.heatOf ?? ((lock) => lock.waiters.length));
     const inCycle = new Map();
     graph.deadlocks.forEach((deadlock, c) =>
         deadlock.chain.forEach((link, i) => {
@@ -143,13 +180,56 @@ function order(graph, model) {
     };
 }
 
-// Rows: a thread, or a crowd of them with the blocks of the first.
-function makeRows(graph, model, options) {
-    const words = options.filter.toLowerCase().split(/\s+/).filter(Boolean);
-    const shown = graph.threads
-        .filter((t) => !t.system || options.system || model.processorOf.has(t.id))
-        .filter((t) => !words.length || matches(model, t, words))
-        .sort(order(graph, model));
+// The kind of group that a row belongs to: what its threads wait for.
+function kindOf(model, row) {
+    const [thread] = row.threads;
+    if (thread.process_id) return 'other processes';
+    if (!thread.waiting) return thread.moving ? 'moving' : thread.state.toLowerCase();
+    const object = model.objects.get(model.blocksOf.get(thread.id)[0]?.object);
+    return object ? title(object.object.kind) : thread.wait_reason;
+}
+
+// Which rows are drawn by themselves, if there are more than there is room for: those of deadlocks, then of the most
+// contended locks, then the longest waits. The groups of the rest need room too.
+function choose(model, rows, room) {
+    const ranked = rows.map((row) => ({ row, rank: Math.min(...row.threads.map((t) => rank(model, t))) }));
+    const always = (r) => r.rank <= ALWAYS || r.row.unfolded;
+    const chosen = new Set(ranked.filter(always).map((r) => r.row));
+    const left = ranked.filter((r) => !always(r));
+    const longest = left
+        .filter((r) => r.rank > CONTENDED && r.row.threads[0].waiting)
+        .sort((a, b) => (b.row.threads[0].seconds ?? 0) - (a.row.threads[0].seconds ?? 0));
+    const contended = left.filter((r) => r.rank <= CONTENDED);
+    const most = Math.max(room - Math.min(LONGEST, longest.length), chosen.size + CROWD);
+    for (const { row } of contended) if (chosen.size < most) chosen.add(row);
+    for (const { row } of longest.slice(0, LONGEST)) if (chosen.size < room) chosen.add(row);
+    return chosen;
+}
+
+// The rest by kind. A group of one is not worth it.
+function foldRows(model, rows, options) {
+    const groups = new Map();
+    const chosen = choose(model, rows, Math.max(options.room - GROUPS, LONGEST + 1));
+    for (const row of rows) {
+        if (chosen.has(row)) continue;
+        const kind = kindOf(model, row);
+        if (!groups.has(kind)) groups.set(kind, []);
+        groups.get(kind).push(row);
+    }
+    const alone = new Set([...groups.values()].filter((members) => members.length === 1).flat());
+    const folded = rows.filter((row) => chosen.has(row) || alone.has(row));
+    for (const [kind, members] of groups) {
+        if (members.length === 1) continue;
+        const id = `group ${kind}`,
+            open = options.open.has(id);
+        folded.push({ id, kind, threads: members.flatMap((m) => m.threads), group: true, open });
+        if (open) folded.push(...members);
+    }
+    return folded;
+}
+
+// Rows: a thread, or a crowd of more than so many with the blocks of the first.
+function crowd(model, shown, most, options) {
     const crowds = new Map();
     for (const thread of shown) {
         const name = crowdOf(model, thread);
@@ -160,33 +240,55 @@ function makeRows(graph, model, options) {
     const rows = [];
     for (const thread of shown) {
         const name = crowdOf(model, thread);
-        const crowd = name !== null ? crowds.get(name) : [thread];
-        if (crowd.length <= CROWD || options.open.has(`crowd ${name}`)) rows.push({ id: thread.id, threads: [thread] });
-        else if (crowd[0] === thread) rows.push({ id: `crowd ${name}`, threads: crowd, crowd: true });
+        const members = name !== null ? crowds.get(name) : [thread];
+        const unfolded = members.length > most && options.open.has(`crowd ${name}`);
+        if (members.length <= most || unfolded) rows.push({ id: thread.id, threads: [thread], unfolded });
+        else if (members[0] === thread) rows.push({ id: `crowd ${name}`, threads: members, crowd: true });
     }
-    const hidden = rows.slice(MOST_ROWS).reduce((sum, row) => sum + row.threads.length, 0);
+    return rows;
+}
+
+function makeRows(graph, model, options) {
+    const words = options.filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = graph.threads
+        .filter((t) => !t.system || options.system || model.processorOf.has(t.id))
+        .filter((t) => !words.length || matches(model, t, words))
+        .sort(order(graph, model, options));
+    let rows = crowd(model, shown, CROWD, options);
+    // Who filters wants to see what is left, who unfolds what is in it. A picture that is folded stays so until there is
+    // room to spare: threads come and go.
+    const wanted = rows.filter((row) => !row.unfolded).length;
+    model.folded = wanted > (options.folded ? options.room - 3 : options.room) && !words.length;
+    if (model.folded) rows = foldRows(model, crowd(model, shown, 1, options), options);
+    const hidden = rows.slice(MOST_ROWS).reduce((sum, row) => sum + (row.group ? 0 : row.threads.length), 0);
     return { rows: rows.slice(0, MOST_ROWS), hidden, filtered: graph.threads.length - shown.length };
 }
 
 function blocksOfRow(model, row, options) {
-    const blocks = model.blocksOf.get(row.threads[0].id);
-    if (blocks.length <= MOST_BLOCKS || options.open.has(row.id)) return { blocks, hidden: 0 };
+    const blocks = row.group ? [] : model.blocksOf.get(row.threads[0].id);
+    const most = model.folded ? FEW_BLOCKS : MOST_BLOCKS;
+    if (blocks.length <= most || options.open.has(row.id)) return { blocks, hidden: 0 };
     const cyclic = (b) => row.threads[0].cycle !== null && model.objects.get(b.object)?.cycle === row.threads[0].cycle;
-    const kept = blocks.filter((b, i) => i < MOST_BLOCKS - 1 || cyclic(b));
+    const kept = blocks.filter((b, i) => i < most - 1 || cyclic(b));
     return { blocks: kept, hidden: blocks.length - kept.length };
 }
 
+// What is not drawn by itself is drawn as another node.
+function alias(nodes, id, node) {
+    if (id !== node.id) nodes.set(id, { ...node, alias: true });
+}
+
 function placeRow(model, row, top, options, nodes) {
-    const { thread, block, blockGap, lane } = SIZE;
+    const { thread, block, blockGap, lane } = model.size;
     const { blocks, hidden } = blocksOfRow(model, row, options);
-    const count = blocks.length + (hidden ? 1 : 0);
-    const stack = count * (block.height + blockGap) - blockGap;
+    const count = block ? blocks.length + (hidden ? 1 : 0) : 0;
+    const stack = count ? count * (block.height + blockGap) - blockGap : 0;
     const rowHeight = Math.max(thread.height, count ? stack + lane + 6 : 0);
     const holds = row.threads.some((t) => model.owned.get(t.id).length || model.suspects.has(t.id));
     const height = holds ? rowHeight : thread.height; // as far down as the lane in which owner edges come
     const node = {
         ...row,
-        type: row.crowd ? 'crowd' : 'thread',
+        type: row.group ? 'group' : row.crowd ? 'crowd' : 'thread',
         x: thread.x,
         y: top,
         width: thread.width,
@@ -196,7 +298,11 @@ function placeRow(model, row, top, options, nodes) {
         lane: top + Math.max(stack + lane, height - 10),
     };
     nodes.set(row.id, node);
-    for (const id of row.threads.map((t) => t.id)) if (id !== row.id) nodes.set(id, { ...node, alias: true });
+    if (!row.open) for (const { id } of row.threads) alias(nodes, id, node);
+    if (!block || row.group) {
+        if (!row.open) for (const { id } of row.threads) for (const b of model.blocksOf.get(id)) alias(nodes, b.id, node);
+        return rowHeight;
+    }
     blocks.forEach((data, i) => {
         const placed = {
             id: data.id,
@@ -214,7 +320,7 @@ function placeRow(model, row, top, options, nodes) {
     });
     if (row.crowd) {
         for (const other of row.threads.slice(1)) {
-            model.blocksOf.get(other.id).forEach((b, i) => nodes.set(b.id, { ...node.blocks[i], alias: true }));
+            model.blocksOf.get(other.id).forEach((b, i) => node.blocks[i] && alias(nodes, b.id, node.blocks[i]));
         }
     }
     if (hidden) {
@@ -254,10 +360,52 @@ function spread(wanted, step) {
 const middle = (node) => node.y + node.height / 2;
 const mean = (values) => values.reduce((sum, v) => sum + v, 0) / values.length;
 
-function placeObjects(graph, model, nodes) {
-    const { object, objectGap, block } = SIZE;
-    const shown = [],
-        ownersOf = new Map();
+// Objects by kind, if only groups have to do with them, or if they are held and nobody waits; and those for which there
+// is no room, the least contended first.
+function foldObjects(model, shown, options) {
+    const heat = options.heatOf ?? ((lock) => lock.waiters.length);
+    const single = (node) => node.type !== 'group' || node.open;
+    const idle = new Map();
+    for (const one of shown) {
+        const key = one.owners.length === 1 && !one.waiters.length ? `${one.owners[0].id} ${one.data.object.kind}` : null;
+        one.idle = key;
+        if (key) idle.set(key, (idle.get(key) ?? 0) + 1);
+    }
+    const matters = (one) =>
+        one.data.cycle !== null ||
+        one.suspect ||
+        ((one.waiters.some(single) || one.owners.some(single)) && !(one.idle && idle.get(one.idle) > UNWANTED));
+    const wanted = shown.filter(matters).sort((a, b) => {
+        const first = Number(b.data.cycle !== null) - Number(a.data.cycle !== null);
+        return first || Number(b.data.lock) - Number(a.data.lock) || heat(b.data.object) - heat(a.data.object);
+    });
+    const room = Math.max(options.room - GROUPS, LONGEST + 1);
+    const chosen = new Set(wanted.filter((one, i) => i < room || one.data.cycle !== null || one.suspect));
+    const groups = new Map();
+    for (const one of shown) {
+        if (chosen.has(one)) continue;
+        const kind = one.data.object.kind;
+        if (!groups.has(kind)) groups.set(kind, []);
+        groups.get(kind).push(one);
+    }
+    const folded = shown.filter((one) => chosen.has(one));
+    for (const [kind, members] of groups) {
+        const id = `objects ${kind}`,
+            open = options.open.has(id);
+        if (members.length === 1) {
+            folded.push(members[0]);
+            continue;
+        }
+        folded.push({ id, kind, members, open, group: true, wanted: mean(members.map((m) => m.wanted)) });
+        if (open) folded.push(...members.map((m, i) => ({ ...m, wanted: mean(members.map((n) => n.wanted)) + 0.001 * (i + 1) })));
+    }
+    return folded;
+}
+
+function placeObjects(graph, model, nodes, options) {
+    const { object, objectGap } = model.size;
+    const ownersOf = new Map();
+    let shown = [];
     for (const edge of graph.edges) {
         if (edge.kind === 'owner') ownersOf.set(edge.from, [...(ownersOf.get(edge.from) ?? []), edge.to]);
     }
@@ -265,30 +413,36 @@ function placeObjects(graph, model, nodes) {
         const waiters = data.wait_list.map((id) => nodes.get(id)).filter(Boolean);
         const owners = (ownersOf.get(data.id) ?? []).map((id) => nodes.get(id)).filter(Boolean);
         if (!waiters.length && !owners.length) continue;
-        const wanted = waiters.length ? mean(waiters.map((n) => n.y + block.height / 2)) : mean(owners.map(middle));
-        shown.push({ data, wanted: wanted + (waiters.length ? 0 : 1) });
+        const wanted = waiters.length ? mean(waiters.map(middle)) : mean(owners.map(middle));
+        shown.push({ data, waiters, owners, suspect: model.suspects.has(data.id), wanted: wanted + (waiters.length ? 0 : 1) });
     }
-    shown.sort((a, b) => a.wanted - b.wanted || (a.data.id < b.data.id ? -1 : 1));
+    if (model.folded) shown = foldObjects(model, shown, options);
+    const key = (s) => s.id ?? s.data.id;
+    shown.sort((a, b) => a.wanted - b.wanted || (key(a) < key(b) ? -1 : 1));
     const places = spread(
         shown.map((s) => s.wanted - object.height / 2),
         object.height + objectGap,
     );
-    shown.forEach(({ data }, i) =>
-        nodes.set(data.id, {
-            id: data.id,
-            type: 'object',
+    shown.forEach((one, i) => {
+        const node = {
+            id: key(one),
+            type: one.group ? 'objects' : 'object',
             x: object.x,
             width: object.width,
             height: object.height,
             y: places[i],
-            data,
-            suspect: model.suspects.has(data.id),
-        }),
-    );
+            data: one.data ?? {},
+            suspect: one.suspect,
+            ...(one.group ? { kind: one.kind, members: one.members, open: one.open } : {}),
+        };
+        nodes.set(node.id, node);
+        if (one.group && !one.open) for (const member of one.members) alias(nodes, member.data.id, node);
+    });
 }
 
-function placeProcessors(graph, nodes) {
-    const { processor, top } = SIZE;
+function placeProcessors(graph, model, nodes) {
+    const { processor, top } = model.size;
+    if (!processor) return;
     const linked = new Map();
     for (const edge of graph.edges) {
         if ((edge.kind === 'runs' || edge.kind === 'wait_list') && nodes.has(edge.to)) {
@@ -330,27 +484,29 @@ function placeProcessors(graph, nodes) {
 }
 
 // Nothing is above the titles of the columns.
-function moveDown(nodes) {
-    for (const type of ['object', 'processor']) {
-        const column = [...nodes.values()].filter(
-            (n) => n.type === type || (type === 'processor' && n.type === 'idle'),
-        );
-        const above = SIZE.top - Math.min(...column.map((n) => n.y), SIZE.top);
+function moveDown(nodes, top) {
+    for (const types of [
+        ['object', 'objects'],
+        ['processor', 'idle'],
+    ]) {
+        const column = [...nodes.values()].filter((n) => types.includes(n.type));
+        const above = top - Math.min(...column.map((n) => n.y), top);
         for (const node of column) node.y += above;
     }
 }
 
 export function layout(graph, options) {
-    const model = index(graph);
+    const model = index(graph, options);
+    const { top, row: gap, width } = model.size;
     const { rows, hidden, filtered } = makeRows(graph, model, options);
     const nodes = new Map();
-    let y = SIZE.top;
-    for (const row of rows) y += placeRow(model, row, y, options, nodes) + SIZE.row;
-    placeObjects(graph, model, nodes);
-    placeProcessors(graph, nodes);
-    moveDown(nodes);
-    const height = Math.max(...[...nodes.values()].map((n) => n.y + n.height), SIZE.top + 60);
-    return { nodes, edges: route(graph, nodes), width: WIDTH, height, hidden, filtered, model };
+    let y = top;
+    for (const row of rows) y += placeRow(model, row, y, options, nodes) + gap;
+    placeObjects(graph, model, nodes, options);
+    placeProcessors(graph, model, nodes);
+    moveDown(nodes, top);
+    const height = Math.max(...[...nodes.values()].map((n) => n.y + n.height), top + 60);
+    return { nodes, edges: route(graph, model, nodes), width, height, hidden, filtered, model };
 }
 
 // Edges.
@@ -360,9 +516,10 @@ function curve(x1, y1, x2, y2) {
     return `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
 }
 
-function ownerPath(object, thread) {
-    const y = object.y + object.height - 14,
-        x = SIZE.block.x + SIZE.block.width + 14;
+function ownerPath({ block }, object, thread) {
+    const y = object.y + object.height - 14;
+    if (!block) return curve(object.x, y, thread.x + thread.width + 2, thread.y + thread.height - 12);
+    const x = block.x + block.width + 14;
     return `M${object.x} ${y} C${object.x - 70} ${y} ${x + 80} ${thread.lane} ${x} ${thread.lane} H${thread.x + thread.width + 2}`;
 }
 
@@ -374,30 +531,32 @@ function listPath(from, to) {
     return `M${x} ${y1} C${x + bulge} ${y1} ${x + bulge} ${y2} ${x} ${y2}`;
 }
 
-function path(kind, from, to) {
+function path(size, kind, from, to) {
     switch (kind) {
         case 'runs':
         case 'wait_list':
             return curve(from.x + from.width, middle(from), to.x - 2, to.y + 27);
         case 'block':
-            return curve(from.x + from.width, from.y + SIZE.block.height / 2, to.x, middle(to));
+            return curve(from.x + from.width, from.y + size.block.height / 2, to.x, middle(to));
         case 'waits':
-            return curve(from.x + from.width, middle(from), to.x - 2, to.y + 22);
+            return curve(from.x + from.width, from.type === 'block' ? middle(from) : from.y + 20, to.x - 2, to.y + 22);
         case 'list':
             return listPath(from, to);
         default:
-            return ownerPath(from, to);
+            return ownerPath(size, from, to);
     }
 }
 
-// What crowds share is drawn once.
-function route(graph, nodes) {
+// What crowds and groups share is drawn once.
+function route(graph, model, nodes) {
     const edges = new Map();
     for (const edge of graph.edges) {
         const from = nodes.get(edge.from),
             to = nodes.get(edge.to);
         const kind = edge.kind === 'list_next' ? 'list' : edge.kind;
         if (!from || !to || kind === 'list_head' || from.id === to.id) continue;
+        // the order of waiters is that of blocks
+        if (kind === 'list' && (from.type !== 'block' || to.type !== 'block')) continue;
         const id = `${kind} ${from.id} ${to.id}`;
         if (!edges.has(id)) {
             edges.set(id, {
@@ -407,7 +566,7 @@ function route(graph, nodes) {
                 to: to.id,
                 cycle: edge.cycle !== null,
                 probable: edge.probable,
-                d: path(kind, from, to),
+                d: path(model.size, kind, from, to),
             });
         }
     }
@@ -419,7 +578,7 @@ function route(graph, nodes) {
             kind: 'block',
             from: node.row.id,
             to: node.id,
-            d: path('block', nodes.get(node.row.id), node),
+            d: path(model.size, 'block', nodes.get(node.row.id), node),
         });
     }
     return [...edges.values()].sort((a, b) => Number(a.cycle) - Number(b.cycle));
@@ -454,6 +613,10 @@ export function describe(node) {
             }`;
         case 'crowd':
             return `${plural(node.threads.length, 'thread')} in the same wait`;
+        case 'group':
+            return `${plural(node.threads.length, 'thread')} · ${node.kind}. ${node.open ? 'Fold' : 'Unfold'}`;
+        case 'objects':
+            return `${plural(node.members.length, title(node.kind))}. ${node.open ? 'Fold' : 'Unfold'}`;
         case 'block':
             return `Wait block, ${data.wait_type}`;
         case 'object':

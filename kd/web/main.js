@@ -1,13 +1,16 @@
 // main.js: asks the server for what is shown, again and again, and shows it.
 
-import { byId, html, objectName, set, setText, threadName, threadNode } from './dom.js';
+import { byId, duration, html, objectName, set, setText, threadName, threadNode, title } from './dom.js';
 import { Charts } from './chart.js';
 import { Detail } from './detail.js';
 import { Graph } from './graph.js';
-import { handleTable, lockTable, processorTable, threadTable, timerTable } from './tables.js';
+import { handleTable, lockTable, poolTable, processorTable, threadTable, timerTable } from './tables.js';
+import { Timeline } from './timeline.js';
 
 const MOST_SAMPLES = 600;
 const MOST_FAULTS = 8;
+const HEAT_SECONDS = 30; // over which the contention of a lock counts
+const MOST_MATTERS = 4; // of the longest waits, and of the most contended locks
 
 const state = {
     tab: 'graph',
@@ -38,6 +41,7 @@ const nameOf = (id, process = null) => {
 
 const graph = new Graph((id) => select(id));
 const charts = new Charts();
+const timeline = new Timeline((id) => select(id));
 const detail = new Detail(ask, (id) => select(id));
 const tables = {
     threads: {
@@ -57,6 +61,7 @@ const tables = {
     },
     timers: { table: timerTable(byId('view-timers')), rows: (d) => d.timers, options: {} },
     handles: { table: handleTable(byId('view-handles')), rows: (d) => d.handles, options: {} },
+    pool: { table: poolTable(byId('view-pool')), rows: (d) => d.tags, options: {} },
 };
 
 function select(id) {
@@ -182,10 +187,89 @@ function showDeadlocks() {
     byId('deadlocks').replaceChildren(...lines);
 }
 
+// Of each lock, by its address and kind: how many have waited on the average of the last samples, and how often it was
+// contended in a second.
+function heats() {
+    const end = state.samples[state.samples.length - 1]?.time ?? 0;
+    const recent = state.samples.filter((s) => s.time >= end - HEAT_SECONDS);
+    const seconds = recent.reduce((sum, s) => sum + s.interval, 0);
+    const found = new Map();
+    for (const sample of recent) {
+        for (const lock of sample.locks) {
+            const key = `${lock.kind} ${lock.address}`;
+            const known = found.get(key) ?? { lock, waiters: 0, contended: 0 };
+            known.waiters += lock.waiters / recent.length;
+            known.contended += seconds > 0 ? lock.contended / seconds : 0;
+            found.set(key, known);
+        }
+    }
+    return found;
+}
+
+function chip(text, figures, id, bad) {
+    return html(
+        'button',
+        { type: 'button', class: bad ? 'bad' : null, onclick: () => reveal(id) },
+        text,
+        html('span', {}, figures),
+    );
+}
+
+// What one looks for first: who waits longest, for locks before anything else; and which locks are waited for most.
+function showMatters(hot) {
+    const objects = new Map(state.graph.objects.map((o) => [o.id, o]));
+    const first = new Map();
+    for (const block of state.graph.blocks) if (!first.has(block.thread)) first.set(block.thread, objects.get(block.object));
+    const longest = state.graph.threads
+        .filter((t) => t.waiting && !t.system && t.seconds !== null && !t.ended)
+        .map((t) => ({ t, object: first.get(t.id), locked: Number(Boolean(first.get(t.id)?.lock) && t.seconds >= 1) }))
+        .sort((a, b) => b.locked - a.locked || Math.round(b.t.seconds) - Math.round(a.t.seconds) || a.t.thread - b.t.thread)
+        .slice(0, MOST_MATTERS);
+    const contended = [...hot.values()]
+        .sort((a, b) => b.waiters - a.waiters || b.contended - a.contended)
+        .filter((h) => h.waiters >= 0.05)
+        .slice(0, MOST_MATTERS);
+    const groups = [
+        [
+            'Longest waits',
+            longest.map(({ t, object }) =>
+                chip(
+                    threadName(t),
+                    `${duration(t.seconds)}${object ? ` for ${objectName(object.object)}` : ''}`,
+                    t.id,
+                    t.deadlocked,
+                ),
+            ),
+        ],
+        [
+            'Most contended',
+            contended.map((h) =>
+                chip(
+                    objectName(h.lock),
+                    `${title(h.lock.kind)}, ${h.waiters.toFixed(1)} wait${h.contended >= 0.5 ? `, ${Math.round(h.contended)} / s` : ''}`,
+                    objectId(h.lock),
+                    inCycle(h.lock),
+                ),
+            ),
+        ],
+    ].filter(([, chips]) => chips.length);
+    const lines = groups.map(([heading, chips]) => html('div', {}, html('strong', {}, heading), ...chips));
+    const text = lines.map((line) => line.outerHTML).join('');
+    if (text === state.shown.matters) return;
+    state.shown.matters = text;
+    // a focus on the third one stays on the third one
+    const at = [...byId('matters').querySelectorAll('button')].indexOf(document.activeElement);
+    byId('matters').replaceChildren(...lines);
+    if (at >= 0) byId('matters').querySelectorAll('button')[at]?.focus();
+}
+
 function showTab() {
     const { tab } = state;
     if (tab === 'graph') {
-        if (state.graph) graph.show(state.graph);
+        const hot = heats();
+        if (state.graph) graph.show(state.graph, (lock) => hot.get(`${lock.kind} ${lock.address}`)?.waiters ?? 0);
+    } else if (tab === 'timeline') {
+        timeline.show(state.filter);
     } else if (tab === 'contention') {
         charts.show(state.samples);
     } else if (state[tab]) {
@@ -207,12 +291,18 @@ async function update() {
     state.connected = true;
     state.status = history.status;
     state.samples = [...state.samples, ...history.samples].slice(-MOST_SAMPLES);
-    const [graphData, tabData] = await Promise.all([ask('graph'), tables[state.tab] ? ask(state.tab) : null]);
+    const [graphData, tabData, waits] = await Promise.all([
+        ask('graph'),
+        tables[state.tab] ? ask(state.tab) : null,
+        ask(`waits?after=${timeline.number}`),
+    ]);
     if (!graphData.error) state.graph = graphData;
+    if (!waits.error) timeline.take(waits);
     if (tabData && !tabData.error) state[state.tab] = tabData;
     showHead();
     showState();
     showDeadlocks();
+    showMatters(heats());
     showTab();
     if (state.selected) {
         detail.show(state.graph);

@@ -1,4 +1,4 @@
-// tables.js: the lists: threads, locks, processors, timers, handles. Every column sorts.
+// tables.js: the lists: threads, locks, processors, timers, handles, pool memory. Every column sorts.
 
 import { condition, duration, html, objectName, threadName, title } from './dom.js';
 
@@ -277,5 +277,26 @@ export function handleTable(place) {
             column('Object', (h) => h.object, { style: 'mono' }),
         ],
         { empty: 'The handle table is empty.', search: (h) => `${h.handle} ${h.type} ${h.name ?? ''} ${h.object}` },
+    );
+}
+
+export function poolTable(place) {
+    return new Table(
+        place,
+        [
+            column('Tag', (p) => p.tag, { style: 'mono' }),
+            column('Type', (p) => (p.paged ? 'Paged' : 'Nonpaged')),
+            column('Allocations', (p) => p.allocations, { number: true }),
+            column('Frees', (p) => p.frees, { number: true }),
+            column('Blocks', (p) => p.blocks, { number: true }),
+            column('Bytes', (p) => p.bytes, { number: true }),
+            column('Peak', (p) => p.peak_bytes, { number: true }),
+        ],
+        {
+            empty: 'No pool memory was allocated.',
+            sort: 5,
+            descending: true,
+            search: (p) => `${p.tag} ${p.paged ? 'paged' : 'nonpaged'}`,
+        },
     );
 }

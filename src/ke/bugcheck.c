@@ -1,11 +1,15 @@
 /* bugcheck.c: ends the process with a report. */
 #include "bugreport.h"
+#include "debugdata.h"
 #include "park.h"
 #include "../trace/trace.h"
 
 static LIST_ENTRY KiBugCheckCallbacks = {&KiBugCheckCallbacks, &KiBugCheckCallbacks};
 static KI_LOCK KiBugCheckCallbackLock;
 static volatile ULONG KiBugCheckThreadId; /* of the thread that reports; 0: none yet */
+static KI_BUGCHECK KiBugCheckData;         /* what it reports, for a debugger that opens the core file */
+KD_REGISTER_ROOT(KiBugCheckThreadId);
+KD_REGISTER_ROOT(KiBugCheckData);
 
 /* Callbacks. The checksum shows whether a record is still what was registered. */
 
@@ -59,6 +63,7 @@ static DECLSPEC_NORETURN VOID KiStopSystem(const KI_BUGCHECK *BugCheck)
         }
         KiSleepWhile(&KiBugCheckThreadId, Reporter);
     }
+    KiBugCheckData = *BugCheck;
     if (Observer != NULL) {
         Observer(BugCheck);
     }

@@ -38,6 +38,7 @@ static const subcommand subcommands[] = {
     {"session", "objects that processes share: names, handles, owners, waiters, deadlocks", DEBUGGER(command_session)},
     {"threads", "the threads of a process or core file, and what they wait for", DEBUGGER(command_threads)},
     {"deadlocks", "threads whose waits can never end, and why", DEBUGGER(command_deadlocks)},
+    {"explain", "what happened to a process, of a bugcheck's report, a core file or live", DEBUGGER(command_explain)},
     {"graph", "threads, wait blocks, objects and owners: who waits for whom", DEBUGGER(command_graph)},
     {"locks", "locks with their owners and waiters", DEBUGGER(command_locks)},
     {"object", "a dispatcher object, its flags and waiters", DEBUGGER(command_object)},

@@ -69,6 +69,7 @@ static const struct {
     {"rtl-resource", rtl_resource_against_section},
     {"service", service},
     {"crowd", crowd},
+    {"fleet", fleet},
     {"turns", turns},
     {"fork", forked},
     {"fast-resources", crossed_fast_resources},

@@ -51,6 +51,7 @@ void healthy(void);
 void rtl_resource_against_section(void);
 void service(void);
 void crowd(void);
+void fleet(void);
 void turns(void);
 void forked(void);
 void crossed_fast_resources(void);

@@ -1,0 +1,30 @@
+/* bugtable.h: bugchecks and their parameters in words, for the report and for the debugger, which compiles bugtable.c too. */
+#ifndef INTERLOCK_BUGTABLE_H
+#define INTERLOCK_BUGTABLE_H
+
+#include "bugreport.h"
+
+typedef struct _KI_BUGCODE {
+    ULONG Code;
+    PCSTR Name;
+    PCSTR Parameter[KI_BUGCHECK_PARAMETERS];
+} KI_BUGCODE, *PKI_BUGCODE;
+
+/* Of a code whose first parameter is a kind of violation. */
+typedef struct _KI_VIOLATION {
+    ULONG Code;
+    ULONG_PTR Kind;
+    PCSTR Parameter[KI_BUGCHECK_PARAMETERS - 1];
+    PCSTR Description;
+} KI_VIOLATION, *PKI_VIOLATION;
+
+const KI_BUGCODE *KiFindBugCode(ULONG Code); /* of an unknown code, one without a meaning */
+const KI_VIOLATION *KiFindViolation(ULONG Code, ULONG_PTR Kind); /* NULL: the code has no kinds, or this is none */
+PCSTR KiBugSentence(ULONG Code);             /* NULL: its name says it */
+PCSTR KiIrqlName(ULONG_PTR Irql);
+BOOLEAN KiEndsIn(PCSTR Text, PCSTR End);
+/* What a parameter's value is, by its meaning; empty if there is nothing to add. TRUE: it may be an address, which the
+   caller explains. */
+BOOLEAN KiExplainValue(PCSTR Meaning, ULONG_PTR Value, PSTR Buffer, SIZE_T Size);
+
+#endif
