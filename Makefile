@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: help tour test conformance cross bench lab mutate fuzz soak chaos clients reference deb install clean
+.PHONY: help tour test conformance cross bench lab mutate fuzz fuzz-readers soak chaos clients reference deb install clean
 
 help:
 	@echo 'make tour      see Interlock at work: a dozen small programs, explained'
@@ -14,6 +14,7 @@ help:
 	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines (MINUTES=10)'
 	@echo 'make mutate    break the lock-free code in hundreds of ways, one at a time: does the explorer notice?'
 	@echo 'make fuzz      random sequences of calls by several threads beside a model, under ASan (MINUTES=1)'
+	@echo 'make fuzz-readers  damage what the debugger reads, and look at it, under ASan (MINUTES=1)'
 	@echo 'make chaos     kill processes that share objects, a hundred a second, and audit what is left (MINUTES=1)'
 	@echo 'make soak      mix every primitive under ASan and TSan, with threads ended, forks, no memory (MINUTES=10)'
 	@echo 'make clients   build sources for Windows with interlock cc and run their tests (CLIENTS="zstd sqlite")'
@@ -55,6 +56,10 @@ mutate:
 fuzz:
 	@scripts/ensure-deps build test
 	@scripts/fuzz $(or $(MINUTES),1) $(FUZZ_OPTIONS)
+
+fuzz-readers:
+	@scripts/ensure-deps build test tools
+	@scripts/fuzz --readers $(or $(MINUTES),1) $(FUZZ_OPTIONS)
 
 soak:
 	@scripts/ensure-deps build test tools

@@ -5,13 +5,13 @@
  */
 #include "bugadvice.h"
 #include "stopreport.h"
+#include "target.h"
 #include "views.h"
 
 #include "ke/bugtable.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -526,42 +526,29 @@ typedef struct notes {
     siginfo_t info;
 } notes;
 
-static void read_notes(Elf *core, notes *n)
+static bool read_note(const GElf_Nhdr *note, const char *name, const char *contents, void *context)
 {
-    size_t headers = 0;
+    notes *n = context;
 
-    if (elf_getphdrnum(core, &headers) != 0)
-        return;
-    for (size_t i = 0; i < headers && i < KD_MOST_SEGMENTS; i++) {
-        GElf_Phdr header;
-        GElf_Nhdr note;
-        size_t name, content, next = 0;
-        Elf_Data *data;
-
-        if (gelf_getphdr(core, (int)i, &header) == NULL || header.p_type != PT_NOTE ||
-            (data = elf_getdata_rawchunk(core, (int64_t)header.p_offset, header.p_filesz, ELF_T_NHDR)) == NULL)
-            continue;
-        while (!(n->has_status && n->has_info) && (next = gelf_getnote(data, next, &note, &name, &content)) > 0) {
-            if (note.n_type == NT_PRSTATUS && !n->has_status && note.n_descsz == sizeof(n->status)) {
-                memcpy(&n->status, (const char *)data->d_buf + content, sizeof(n->status));
-                n->has_status = true;
-            } else if (note.n_type == NT_SIGINFO && !n->has_info && note.n_descsz == sizeof(n->info)) {
-                memcpy(&n->info, (const char *)data->d_buf + content, sizeof(n->info));
-                n->has_info = true;
-            }
-        }
+    (void)name;
+    if (note->n_type == NT_PRSTATUS && !n->has_status && note->n_descsz == sizeof(n->status)) {
+        memcpy(&n->status, contents, sizeof(n->status));
+        n->has_status = true;
+    } else if (note->n_type == NT_SIGINFO && !n->has_info && note->n_descsz == sizeof(n->info)) {
+        memcpy(&n->info, contents, sizeof(n->info));
+        n->has_info = true;
     }
+    return !n->has_status || !n->has_info;
 }
 
 /* A core file that gcore or interlock snapshot wrote is of a process that went on. */
 static bool find_signal(story *s)
 {
-    Elf *core = kd_core(s->snapshot->target);
     notes n = {.has_status = false};
 
-    if (core == NULL)
+    if (kd_core(s->snapshot->target) == NULL)
         return false;
-    read_notes(core, &n);
+    kd_visit_notes(s->snapshot->target, read_note, &n);
     if (!n.has_status || n.status.pr_cursig <= 0 || n.status.pr_cursig >= NSIG || n.status.pr_pid <= 0 ||
         n.status.pr_cursig == SIGSTOP || n.status.pr_cursig == SIGTRAP)
         return false;

@@ -13,7 +13,7 @@ typedef struct kd_stop_report {
     uint32_t code;
     uint64_t parameter[KI_BUGCHECK_PARAMETERS];
     char sentence[512];                              /* or empty; all of this text is clean */
-    char explanation[KI_BUGCHECK_PARAMETERS][400];   /* of each value, or empty */
+    char explanation[KI_BUGCHECK_PARAMETERS][800];   /* of each value, or empty */
     char thread[256];                                /* the line about the thread, or empty */
     uint32_t thread_id;                              /* 0: not known */
     char frames[KD_MOST_REPORT_FRAMES][300];

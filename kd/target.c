@@ -16,6 +16,7 @@
 #define MOST_ROOTS 64
 #define MOST_SECTIONS 100000
 #define LARGEST_SYMBOLS ((uint64_t)256 << 20)
+#define LARGEST_NOTES ((uint64_t)128 << 20) /* of ten thousand threads */
 #define LARGEST_SCAN ((size_t)64 << 20)
 
 static char *said;
@@ -490,9 +491,10 @@ static bool open_process(kd_target *target, const char *what)
     return true;
 }
 
-/* A snapshot has the time in a note of its own. */
-static void find_time(kd_target *target)
+/* libelf reads whatever size a header claims; a sparse file has that much. */
+void kd_visit_notes(kd_target *target, kd_visit_note *visit, void *context)
 {
+    uint64_t left = LARGEST_NOTES;
     size_t headers;
 
     if (elf_getphdrnum(target->core, &headers) != 0)
@@ -503,14 +505,26 @@ static void find_time(kd_target *target)
         size_t at = 0, name, contents;
         Elf_Data *data;
 
-        if (gelf_getphdr(target->core, (int)i, &header) == NULL || header.p_type != PT_NOTE)
+        if (gelf_getphdr(target->core, (int)i, &header) == NULL || header.p_type != PT_NOTE || header.p_filesz > left)
             continue;
+        left -= header.p_filesz;
         data = elf_getdata_rawchunk(target->core, (int64_t)header.p_offset, header.p_filesz, ELF_T_NHDR);
         while (data != NULL && (at = gelf_getnote(data, at, &note, &name, &contents)) > 0)
-            if (note.n_type == KD_NOTE_TIME && note.n_namesz == sizeof(KD_NOTE_OWNER) && note.n_descsz == sizeof(kd_time) &&
-                memcmp((char *)data->d_buf + name, KD_NOTE_OWNER, sizeof(KD_NOTE_OWNER)) == 0)
-                memcpy(&target->taken, (char *)data->d_buf + contents, sizeof(kd_time));
+            if (!visit(&note, (const char *)data->d_buf + name, (const char *)data->d_buf + contents, context))
+                return;
     }
+}
+
+/* A snapshot has the time in a note of its own. */
+static bool find_time(const GElf_Nhdr *note, const char *name, const char *contents, void *context)
+{
+    kd_target *target = context;
+
+    if (note->n_type != KD_NOTE_TIME || note->n_namesz != sizeof(KD_NOTE_OWNER) || note->n_descsz != sizeof(kd_time) ||
+        memcmp(name, KD_NOTE_OWNER, sizeof(KD_NOTE_OWNER)) != 0)
+        return true;
+    memcpy(&target->taken, contents, sizeof(kd_time));
+    return false;
 }
 
 kd_time kd_time_of(const kd_target *target)
@@ -541,7 +555,7 @@ static bool open_core(kd_target *target, const char *what)
     if (target->dwfl == NULL || dwfl_core_file_report(target->dwfl, target->core, NULL) < 0 ||
         dwfl_report_end(target->dwfl, NULL, NULL) != 0 || !kd_map_core(target))
         return FAIL(target, "the core file %s cannot be read: %s", what, dwfl_errmsg(-1));
-    find_time(target);
+    kd_visit_notes(target, find_time, target);
     if (!find_block(target))
         return FAIL(target, "%s is not the core file of a program that uses Interlock", what);
     return true;

@@ -48,6 +48,10 @@ struct kd_target {
     kd_time taken;         /* of a snapshot */
 };
 
+/* Of a core file: FALSE ends it. The name and the contents are as long as the note says. */
+typedef bool kd_visit_note(const GElf_Nhdr *note, const char *name, const char *contents, void *context);
+void kd_visit_notes(kd_target *target, kd_visit_note *visit, void *context);
+
 /* memory.c */
 bool kd_map_process(kd_target *target); /* FALSE: errno says why, or is 0: it has no memory */
 bool kd_map_core(kd_target *target);

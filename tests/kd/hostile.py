@@ -2,14 +2,17 @@
 """No process and no file that somebody else controls harms `interlock`: every view ends within its limits, with the
 status that the documentation names, with valid JSON, and with no byte that a terminal would obey.
 
-usage: hostile.py CHECKS INTERLOCK STATIC SHARED HOSTILE [sanitized]
+usage: hostile.py CHECKS INTERLOCK STATIC SHARED HOSTILE VIEWS REPLAY TRACED [sanitized]
 
-INTERLOCK_HOSTILE_ROUNDS is how often memory and core files are changed at random, INTERLOCK_HOSTILE_ONLY names the
-groups of cases to run."""
+The views run in one process for each forgery (VIEWS, fuzz/views.c), which checks what they write; the view that has to
+name the forgery is run as the command too. What is damaged at random is read by REPLAY (fuzz/replay.c): a few hundred
+inputs here, for longer with `make fuzz`.
+
+INTERLOCK_HOSTILE_ROUNDS is how often memory and files are changed at random, INTERLOCK_HOSTILE_ONLY names the groups of
+cases to run."""
 
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -24,18 +27,16 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bases import fill
 from kdtest import DEADLOCKED, INTERLOCK, PATIENCE, SANITIZED, STATIC, Program, Tap, differences
 
-HOSTILE = os.path.abspath(sys.argv[5])
+HOSTILE, VIEWS_IN_ONE, REPLAY, TRACED = map(os.path.abspath, sys.argv[5:9])
 CPU_SECONDS = 300 if SANITIZED else 60
 MEMORY = 4 << 30
-ROUNDS = int(os.environ.get("INTERLOCK_HOSTILE_ROUNDS", 16 if SANITIZED else 4)) # the sanitizers see more
+ROUNDS = int(os.environ.get("INTERLOCK_HOSTILE_ROUNDS", 4))
+INPUTS = Path(__file__).resolve().parent / "fuzz/inputs"
 
-VIEWS = [["threads", "-v"], ["threads", "--stack"], ["deadlocks", "--stack"], ["graph", "-v"], ["locks"],
-         ["locks", "-v"], ["handles"], ["qlocks"], ["dpcs", "-v"], ["timers"], ["pool"], ["object", "owned"],
-         ["top", "-n", "1", "-v"]]
-
-FEW_VIEWS = [] if SANITIZED else [["locks"]] # of as much as is ever looked at
+LARGE = "many-threads" # as much as is ever looked at: seconds for a view, so it has one
 
 # What is said to be inconsistent, and by which view.
 EXPECTED = {
@@ -117,25 +118,34 @@ def check(words, result, statuses=(0,)):
     return problems
 
 
-def words_of(view, target, *more):
-    at = 2 if view[0] == "object" else len(view)
-    return [*view[:1], target, *view[1:], *more] if at == 2 else [*view, target, *more]
+def in_one(program, *words):
+    """A program that checks by itself what views write: it aborts if that is wrong."""
+    environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=0"}
+    return subprocess.run([program, *map(str, words)], capture_output=True, timeout=4 * PATIENCE, check=False,
+                          preexec_fn=limit, stdin=subprocess.DEVNULL, env=environment)
 
 
 def look(target, statuses, views=None):
-    problems = []
-    for view in VIEWS if views is None else views:
-        for more in ([], ["--json"]):
-            words = words_of(view, target, *more)
-            # what is looked for may not be found any more
-            found = check(words, run(*words), (0, 1) if view[0] == "object" else statuses)
-            problems += found
-    return problems
+    """All views, or these, as text and as JSON."""
+    if views == []:
+        return []
+    return check(["views of", target, *(views or [])], in_one(VIEWS_IN_ONE, target, *(views or [])), statuses)
 
 
 def inconsistencies(view, target):
     content = json.loads(run(view, target, "--json").stdout or b"{}")
     return {fault["what"] for fault in content.get("inconsistent", [])}
+
+
+def says(name, target):
+    """What is wrong with what the view says about a forgery, which it has to name, as JSON and as text."""
+    view, what = EXPECTED[name]
+    found = inconsistencies(view, target)
+    problems = [] if what in found else [f"{view} does not say that {what} is inconsistent: {found}"]
+    if name != LARGE:
+        text = run(view, target).stdout.decode("utf-8", "replace")
+        problems += [] if re.search(rf"\*\*\* (inconsistent|moving): {what}", text) else [f"{view}: {text[-300:]}"]
+    return problems
 
 
 def forgeries(tap):
@@ -148,33 +158,37 @@ def forgeries(tap):
                 print(f"ok {tap.count + 1} - {name} # SKIP the host does not allow for it")
                 tap.count += 1
                 continue
-            problems = look(p.child, (1,) if name in REFUSED else (0,), FEW_VIEWS if name == "many-threads" else None)
+            problems = look(p.child, (1,) if name in REFUSED else (0,), [] if name == LARGE else None)
             if name in EXPECTED:
-                view, what = EXPECTED[name]
-                found = inconsistencies(view, p.child)
-                problems += [] if what in found else [f"{view} does not say that {what} is inconsistent: {found}"]
-                text = run(view, p.child).stdout.decode("utf-8", "replace")
-                said = re.search(rf"\*\*\* (inconsistent|moving): {what}", text)
-                problems += [] if said else [f"{view}: {text[-300:]}"]
+                problems += says(name, p.child)
             elif name == "nothing":
                 problems += differences("inconsistent", inconsistencies("locks", p.child), set())
             tap.case(f"forged: {name}", problems)
 
 
-def endless(tap):
-    """A read that the process keeps waiting is given up."""
-    with Program("endless", HOSTILE) as p:
-        if p.facts.get("impossible"):
-            print(f"ok {tap.count + 1} - a read that never ends # SKIP there is no userfaultfd for this user")
-            tap.count += 1
-            return
-        with ThreadPoolExecutor() as both: # each of them waits until its patience is at its end
-            handles, result = both.map(lambda words: run(*words), [["handles", p.child], ["ps", "--json"]])
-        problems = check(["handles"], handles, (1,))
-        problems += [] if b"given up" in handles.stderr else [handles]
-        tap.case("a read that never ends is given up", problems)
-        tap.case("ps goes on without it", check(["ps", "--json"], result) +
-                 ([] if str(p.child).encode() in result.stderr else [result.stderr]))
+class Endless:
+    """A read that the process keeps waiting is given up, after a while: the other cases run meanwhile."""
+
+    def __init__(self):
+        self.program = Program("endless", HOSTILE)
+        self.possible = not self.program.facts.get("impossible")
+        self.pool = ThreadPoolExecutor()
+        self.runs = [self.pool.submit(run, *words) for words in (["handles", self.program.child], ["ps", "--json"])] \
+            if self.possible else []
+
+    def __call__(self, tap):
+        with self.program as p:
+            if not self.possible:
+                print(f"ok {tap.count + 1} - a read that never ends # SKIP there is no userfaultfd for this user")
+                tap.count += 1
+                return
+            handles, result = (one.result() for one in self.runs)
+            self.pool.shutdown()
+            problems = check(["handles"], handles, (1,))
+            problems += [] if b"given up" in handles.stderr else [handles]
+            tap.case("a read that never ends is given up", problems)
+            tap.case("ps goes on without it", check(["ps", "--json"], result) +
+                     ([] if str(p.child).encode() in result.stderr else [result.stderr]))
 
 
 def names(tap):
@@ -198,7 +212,7 @@ def names(tap):
         os.link(STATIC, copy) if os.stat(STATIC).st_dev == os.stat(folder).st_dev else \
             subprocess.run(["cp", STATIC, copy], check=True)
         with Program("resources", copy) as p:
-            problems += look(p.id, (0,), [["threads", "--stack"], ["locks", "-v"], ["ps"]][:2])
+            problems += look(p.id, (0,), ["threads", "locks"])
         tap.case("names of files and modules", problems)
 
 
@@ -325,7 +339,7 @@ def programs(tap):
             patched.file.close()
             os.truncate(program, 1 << 40) # so that there is a file wherever a header leads
             with Program("resources", program) as p:
-                found = look(p.id, (0, 1), [["threads", "--stack"], ["locks"]])
+                found = look(p.id, (0, 1), ["threads", "locks"])
                 problems += [f"{what}: {problem}" for problem in found]
             program.unlink()
             count += 1
@@ -339,61 +353,72 @@ def cores(tap):
         tap.count += 1
         return
     problems, count = [], 0
-    chance = random.Random(1)
+    views = ["threads", "locks", "handles", "graph", "deadlocks", "timers", "dpcs", "explain"]
     with tempfile.TemporaryDirectory() as folder:
         with Program("resources") as p:
             subprocess.run(["gcore", "-o", f"{folder}/core", str(p.id)], check=True, capture_output=True,
                            timeout=2 * PATIENCE)
             core = f"{folder}/core.{p.id}"
         patched = Patched(core)
-        begin = os.pread(patched.file.fileno(), 1 << 16, 0)
-        cases = list(elf_patches(begin))
-        # the notes and headers, then anything
-        cases += [(f"word at {at}", [(at, struct.pack("<Q", chance.getrandbits(64) >> chance.randrange(64)))])
-                  for at in (chance.randrange(64, 1 << 14) & ~7 for _ in range(ROUNDS))]
-        cases += [(f"{ROUNDS} words", [(chance.randrange(patched.size - 8) & ~7, chance.randbytes(8))
-                                       for _ in range(500)]) for _ in range(ROUNDS)]
-        for what, patches in cases:
+        for what, patches in elf_patches(os.pread(patched.file.fileno(), 1 << 16, 0)):
             for offset, content in patches:
                 patched.put(offset, content)
-            found = look(core, (0, 1), [VIEWS[count % len(VIEWS)]])
+            found = look(core, (0, 1), [views[count % len(views)]])
             problems += [f"{what}: {problem}" for problem in found]
             patched.restore()
             count += 1
         for size in (1 << 42, patched.size // 2, 1 << 16, 4096, 65, 63, 1):
             os.truncate(core, size)
-            problems += [f"cut to {size}: {problem}" for problem in look(core, (0, 1), [["threads"], ["handles"]])]
+            problems += [f"cut to {size}: {problem}" for problem in look(core, (0, 1), ["threads", "handles"])]
             count += 1
     tap.case(f"{count} {name}", problems)
 
 
 def random_changes(tap):
-    views = [["threads", "-v"], ["graph", "-v"], ["locks", "-v"], ["handles"], ["dpcs", "-v"], ["timers"]]
+    """Of a process: it changes its own memory."""
+    views = ["threads", "graph", "locks", "handles", "dpcs", "timers"]
     problems = []
     with Program("nothing", HOSTILE) as p:
         for seed in range(ROUNDS):
             p.process.stdin.write(f"{seed}\n")
             p.process.stdin.flush()
             p.process.stdout.readline()
-            found = look(p.child, (0, 1), [views[seed % len(views)], views[(seed + 1) % len(views)]])
+            found = look(p.child, (0, 1), views)
             problems += [f"seed {seed}: {problem}" for problem in found]
             if len(problems) > 5:
                 break
     tap.case(f"{ROUNDS} times memory that was changed at random", problems)
 
 
+def random_files(tap):
+    """Memory, core files, recordings, programs and worlds that are damaged: the inputs that are kept, and random ones."""
+    rounds = 50 * ROUNDS
+    with tempfile.TemporaryDirectory() as folder:
+        fill(folder, STATIC, TRACED)
+        kept = sorted(INPUTS.iterdir())
+        result = in_one(REPLAY, folder, 0, rounds, *kept)
+        current = (Path(folder) / "current").read_text(encoding="utf-8")
+        found = [f"{current}: {problem}" for problem in check(["replay"], result)]
+    tap.case(f"{len(kept)} inputs that are kept and {rounds} random ones, over files of every kind", found)
+
+
 def main():
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     tap = Tap()
     only = os.environ.get("INTERLOCK_HOSTILE_ONLY")
-    for cases in (forgeries, endless, names, targets, namespace, programs, cores, random_changes):
-        if only and cases.__name__ not in only.split(","):
-            continue
+    groups = {cases.__name__: cases for cases in (names, targets, namespace, programs, cores, random_changes, random_files,
+                                                  forgeries)}
+    chosen = only.split(",") if only else [*groups, "endless"]
+    endless = None
+    for name in chosen:
+        # not before the names: `ps` waits for it too
+        if "endless" in chosen and name != "names" and endless is None:
+            endless = Endless()
         try:
-            cases(tap)
+            (endless if name == "endless" else groups[name])(tap)
         except (AssertionError, KeyError, StopIteration, IndexError, TypeError, OSError, ValueError,
                 subprocess.SubprocessError) as problem:
-            tap.case(cases.__name__, [repr(problem)])
+            tap.case(name, [repr(problem)])
     tap.done()
 
 

@@ -1,14 +1,12 @@
 /* readers.c: the readers of the debugger over damaged files. */
 #include "readers.h"
 
-#include "check.h"
-#include "kd.h"
+#include "show.h"
 #include "views.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +32,6 @@ static base snapshots[MOST_SNAPSHOTS], program, trace, contention, world;
 static size_t snapshot_count;
 static kd_target *targets[MOST_SNAPSHOTS]; /* stay open: only the memory in the files changes */
 static char output[PATH_MAX];
-static const char *doing = "starting";
-
-static void fail(const char *what, const char *why, const char *text, size_t length)
-{
-    fprintf(stderr, "%s: %s\n%.*s\n", what, why, (int)(length < 4000 ? length : 4000), text);
-    abort();
-}
 
 /* Files. */
 
@@ -168,78 +159,26 @@ static void resize(base *b, const uint8_t *bytes, size_t size)
         fail(b->path, strerror(errno), "", 0);
 }
 
-/* What is written. */
-
-static void check_output(const char *what, bool as_json, char *text, size_t length)
-{
-    const char *problem = problem_of_text(text, length);
-
-    if (problem == NULL && as_json)
-        problem = problem_of_json(text, length);
-    if (problem != NULL)
-        fail(what, problem, text, length);
-}
-
-/* Text goes to stdout. */
-static FILE *before;
-
-static void begin_output(char **text, size_t *length)
-{
-    before = stdout;
-    stdout = open_memstream(text, length);
-    if (stdout == NULL)
-        fail(doing, "there is no memory", "", 0);
-}
-
-static void end_output(const char *what, bool as_json, bool shown, char **text, size_t *length)
-{
-    fclose(stdout);
-    stdout = before;
-    if (shown)
-        check_output(what, as_json, *text, *length);
-    free(*text);
-    *text = NULL;
-}
-
-static const kd_view *const views[] = {
-    &kd_threads_view, &kd_graph_view, &kd_deadlocks_view, &kd_locks_view, &kd_handles_view,
-    &kd_qlocks_view,  &kd_dpcs_view,  &kd_timers_view,    &kd_pool_view,  &kd_object_view,
-    &kd_explain_view,
+static const shown_view views[] = {
+    {&kd_threads_view, NULL, true, false}, {&kd_graph_view, NULL, true, false},   {&kd_deadlocks_view, NULL, false, true},
+    {&kd_locks_view, NULL, true, false},   {&kd_handles_view, NULL, true, false}, {&kd_qlocks_view, NULL, true, false},
+    {&kd_dpcs_view, NULL, true, false},    {&kd_timers_view, NULL, true, false},  {&kd_pool_view, NULL, true, false},
+    {&kd_object_view, "0x4", true, false}, {&kd_explain_view, NULL, true, true},  {&kd_threads_view, NULL, true, true},
 };
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))
 
-static void show_view(kd_snapshot *snapshot, const kd_view *view, bool as_json, bool stack)
-{
-    kd_options options = {.json = as_json, .compact = true, .verbose = true, .stack = stack,
-                          .argument = view->needs_argument ? "0x4" : NULL};
-    char *text = NULL;
-    size_t length = 0;
-    int status;
-
-    doing = view->name;
-    begin_output(&text, &length);
-    options.file = stdout;
-    kd_renew_budget(snapshot->target, 1);
-    status = view->show(snapshot, &options);
-    kd_note_spent(snapshot);
-    if (status == 0 && !as_json)
-        kd_write_faults(stdout, snapshot);
-    end_output(view->name, as_json, status == 0, &text, &length);
-}
-
 /* Two views for each input, one of them as JSON. */
-static void show_target(kd_target *target, uint8_t which, bool stack)
+static void show_target(kd_target *target, uint8_t which)
 {
     kd_snapshot *snapshot;
 
-    doing = "snapshot";
     kd_renew_budget(target, 1);
     snapshot = kd_snapshot_take_alone(target);
     if (snapshot == NULL)
         return;
-    show_view(snapshot, views[which % VIEWS], false, stack);
-    show_view(snapshot, views[which / VIEWS % VIEWS], true, stack);
+    show_view(snapshot, &views[which % VIEWS], false);
+    show_view(snapshot, &views[which / VIEWS % VIEWS], true);
     kd_snapshot_free(snapshot);
 }
 
@@ -257,7 +196,7 @@ static void read_memory(const input *in)
 
     damage_all(&snapshots[number], in->records, in->size, HEADERS < snapshots[number].size ? HEADERS / 16 : 0,
                snapshots[number].size);
-    show_target(targets[number], in->which, false);
+    show_target(targets[number], in->which);
     restore(&snapshots[number]);
 }
 
@@ -265,11 +204,10 @@ static void open_and_show(const base *b, uint8_t which)
 {
     kd_target *target;
 
-    doing = "open";
     target = kd_open(b->path, false);
     if (target == NULL)
         return;
-    show_target(target, which, true);
+    show_target(target, which);
     kd_close(target);
 }
 
@@ -289,24 +227,6 @@ static void read_program(const input *in)
     resize(&program, in->records, in->size);
     open_and_show(&snapshots[in->file % snapshot_count], in->which);
     restore(&program);
-}
-
-static void run_command(int (*command)(int argc, char **argv), const char *name, const char **words, bool as_json)
-{
-    char *argv[8] = {(char *)(uintptr_t)name}, *text = NULL;
-    size_t length = 0;
-    int argc = 1, status;
-
-    while (words[argc - 1] != NULL) {
-        argv[argc] = (char *)(uintptr_t)words[argc - 1];
-        argc++;
-    }
-    argv[argc] = NULL;
-    optind = 0;
-    doing = name;
-    begin_output(&text, &length);
-    status = command(argc, argv);
-    end_output(name, as_json, status == 0 || status == KD_DEADLOCKED, &text, &length);
 }
 
 static void check_file(const char *what, bool as_json)
@@ -411,7 +331,7 @@ static void check_bases(void)
 
     for (size_t i = 0; i < VIEWS * VIEWS; i += VIEWS + 1)
         for (size_t n = 0; n < snapshot_count; n++)
-            show_target(targets[n], (uint8_t)i, true);
+            show_target(targets[n], (uint8_t)i);
     run_command(command_trace, "trace", converted, false);
     check_file("trace", true);
     run_command(command_contention, "contention", contended, false);
