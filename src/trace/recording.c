@@ -161,7 +161,7 @@ VOID TraceInitialize(VOID)
 DECLSPEC_NOINLINE ULONG TracepBeginPostponed(VOID)
 {
     if (KiCurrentThread()->HostInterrupts != 0) {
-        return __atomic_load_n(&TraceActive, __ATOMIC_RELAXED);
+        return __atomic_load_n(&TraceActive, __ATOMIC_ACQUIRE);
     }
     ULONG Active = __atomic_fetch_and(&TraceActive, TRACE_CONTENTS, __ATOMIC_RELAXED);
     for (ULONG Content = 0; Content < RTL_NUMBER_OF(TraceRecording); Content++) {
@@ -169,7 +169,7 @@ DECLSPEC_NOINLINE ULONG TracepBeginPostponed(VOID)
             TracepCreate((TRACE_CONTENT)Content, TRUE);
         }
     }
-    return __atomic_load_n(&TraceActive, __ATOMIC_RELAXED);
+    return __atomic_load_n(&TraceActive, __ATOMIC_ACQUIRE);
 }
 
 /* The parent continues in its file; the child keeps nothing of it. */

@@ -169,7 +169,12 @@ VOID TraceReleased(BOOLEAN Last);
     } while (0)
 #define KTRACE_CONTENTION_END(Lock, Kind, Exclusive) ((VOID)0)
 #define KTRACE_CONTENTION_GIVEN_UP() ((VOID)0)
-#define KTRACE_RELEASING(Lock, Kind, Exclusive, Holder) ((VOID)(Lock), (VOID)(Kind), (VOID)(Exclusive), (VOID)(Holder))
+#define KTRACE_RELEASING(Lock, Kind, Exclusive, Holder)                                                                \
+    do {                                                                                                               \
+        if (0) {                                                                                                       \
+            (VOID)(Lock), (VOID)(Kind), (VOID)(Exclusive), (VOID)(Holder);                                             \
+        }                                                                                                              \
+    } while (0)
 #define KTRACE_RELEASED(Last) ((VOID)0)
 #define KTRACE_THREAD_END(Thread) ((VOID)0)
 #define KTRACE_INITIALIZE() ((VOID)0)

@@ -31,7 +31,8 @@ ULONG TracepBeginPostponed(VOID);
 
 static inline BOOLEAN TracepRecords(TRACE_CONTENT Content)
 {
-    ULONG Active = __atomic_load_n(&TraceActive, __ATOMIC_RELAXED);
+    /* acquire: pairs with the release in TracepCreate; the file and when it began are there */
+    ULONG Active = __atomic_load_n(&TraceActive, __ATOMIC_ACQUIRE);
     if (Active >= 1u << TRACE_POSTPONED) {
         Active = TracepBeginPostponed();
     }
