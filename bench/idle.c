@@ -22,6 +22,8 @@ typedef struct waiter {
 } waiter;
 
 static waiter waiters[IDLE_WAITERS];
+static task ignored[MOST_THREADS];
+static unsigned ignored_count;
 static unsigned arrived;
 static void (*waits)(unsigned number);
 static __thread waiter *own;
@@ -82,7 +84,15 @@ static int read_task(int id, uint64_t *switches)
     return state == 'S' || state == 'D';
 }
 
-/* Of all threads but the caller. */
+static int is_ignored(int id)
+{
+    for (unsigned i = 0; i < ignored_count; i++)
+        if (ignored[i].id == id)
+            return 1;
+    return 0;
+}
+
+/* Of all threads that count but the caller. */
 static unsigned read_tasks(task *tasks, int *all_asleep)
 {
     DIR *directory = opendir("/proc/self/task");
@@ -94,7 +104,7 @@ static unsigned read_tasks(task *tasks, int *all_asleep)
     for (struct dirent *entry; (entry = readdir(directory)) != NULL && count < MOST_THREADS;) {
         int id = atoi(entry->d_name);
 
-        if (id == 0 || id == (int)gettid())
+        if (id == 0 || id == (int)gettid() || is_ignored(id))
             continue;
         tasks[count].id = id;
         *all_asleep &= read_task(id, &tasks[count].switches);
@@ -102,6 +112,13 @@ static unsigned read_tasks(task *tasks, int *all_asleep)
     }
     closedir(directory);
     return count;
+}
+
+void idle_ignore_present(void)
+{
+    int asleep;
+
+    ignored_count = read_tasks(ignored, &asleep);
 }
 
 /* All sleep, and nobody has been awake since the last look. */

@@ -19,6 +19,9 @@ typedef struct idle_counts {
     unsigned expirations; /* of the timer, meanwhile */
 } idle_counts;
 
+/* The threads that are there already do not count: those of a sanitizer wake up now and then. */
+void idle_ignore_present(void);
+
 /* By a waiter, before it waits. */
 void idle_arrive(void);
 

@@ -23,6 +23,7 @@ void bench_add_value(const char *family, bench_side side, const char *contender,
 int main(void)
 {
     bench_platform_begin();
+    idle_ignore_present();
     idle_counts counts = idle_interlock();
     /* The one under way when the counting began, and the one under way when it ended. */
     unsigned most = counts.expirations + 2;

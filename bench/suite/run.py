@@ -68,7 +68,7 @@ def duration(measurement, options):
         threads = measurement["number"]
         return (400 if threads > 4 else 200) if longer else (150 if threads > 4 else 60)
     if measurement["kind"] == "tail":
-        return 400 if longer else 150
+        return 400 if longer else 80
     if measurement["kind"] in ("exchange", "stream"):
         return 40 if longer else 12
     return 20 if longer else 4
@@ -97,7 +97,7 @@ def repeats_of(measurements, options):
     if options.smoke:
         return 1
     short = not (options.full or options.rows)
-    return min(options.repeats, 3) if short and measurements[0]["kind"] == "contended" else options.repeats
+    return min(options.repeats, 3) if short and measurements[0]["kind"] in ("contended", "tail") else options.repeats
 
 
 def order(count, repeat, options):

@@ -4,6 +4,7 @@
 #include <windows.h>
 
 #include "../exchange.h"
+#include "../tail.h"
 
 #define MANY   64
 #define TIMERS 64
@@ -228,6 +229,14 @@ static void initialize(void)
     events[1] = CreateEventW(NULL, FALSE, FALSE, NULL);
 }
 
+BENCH_TAIL_WORK(tail_srw, AcquireSRWLockExclusive(&srw_lock), ReleaseSRWLockExclusive(&srw_lock))
+BENCH_TAIL_WORK(tail_section, EnterCriticalSection(&section), LeaveCriticalSection(&section))
+
+static void sleep_millisecond(void)
+{
+    Sleep(1);
+}
+
 static const char *version(void)
 {
     const char *(CDECL * get_version)(void) =
@@ -267,4 +276,8 @@ BENCH_CONTENDERS(wine, version())
     bench_add_loop("pool-work", BENCH_PEER, "Wine SubmitThreadpoolWork", 0, run_work);
     bench_add_loop("pool-waits", BENCH_PEER, "Wine SetThreadpoolWait", 0, run_waits);
     bench_add_loop("new-thread", BENCH_PEER, "Wine CreateThread", 0, run_thread);
+    bench_add_tail_lock("tail-lock", BENCH_PEER, "Wine SRW lock", tail_srw);
+    bench_add_tail_lock("tail-lock", BENCH_PEER, "Wine critical section", tail_section);
+    bench_add_tail_wake("tail-wake", BENCH_PEER, "Wine event", event_signal, event_await);
+    bench_add_tail_sleep("tail-sleep", BENCH_PEER, "Wine Sleep", sleep_millisecond);
 }

@@ -5,7 +5,7 @@
 
 #define LOWEST 0.03 /* what stands for nothing */
 
-static const char script[] = "set terminal svg size 960,640 font 'sans,13' background '#ffffff'\n"
+static const char script[] = "set terminal svg size 1100,760 font 'sans,13'\n"
                              "set output \"%s\"\n"
                              "set title 'Cache lines transferred for one acquisition and release'\n"
                              "set logscale xy\n"
@@ -13,7 +13,13 @@ static const char script[] = "set terminal svg size 960,640 font 'sans,13' backg
                              "set ylabel 'lines'\n"
                              "set yrange [%g:10000]\n"
                              "set ytics (\"0\" %g, 0.1, 1, 10, 100, 1000, 10000)\n"
-                             "set grid\n"
+                             "set border linecolor '#7d8590'\n" /* readable on white and on dark paper */
+                             "set tics textcolor '#7d8590'\n"
+                             "set title textcolor '#7d8590'\n"
+                             "set key textcolor '#7d8590'\n"
+                             "set xlabel textcolor '#7d8590'\n"
+                             "set ylabel textcolor '#7d8590'\n"
+                             "set grid linecolor '#7d8590'\n"
                              "set key outside right center\n"
                              "set style data linespoints\n";
 

@@ -1,0 +1,53 @@
+"""Tests of what becomes of samples: percentiles, which contender counts, which rows are behind, names of processors."""
+
+import unittest
+
+from . import document, results
+
+
+def row(unit, *found, kind="contended"):
+    keys = ("side", "contender", "median", "fairness")
+    return {"name": "row", "title": "row", "family": "row", "unit": unit, "kind": kind,
+            "results": [dict(zip(keys, each)) for each in found]}
+
+
+class Tails(unittest.TestCase):
+    def test_percentiles_are_over_all_samples(self):
+        samples = [{"tail": [[10, 500], [20, 490]], "longest": 19}, {"tail": [[10, 0], [1000, 10]], "longest": 990}]
+        tail = results.tail_of(samples)
+        self.assertEqual(tail, {"operations": 1000, "max": 990, "p50": 10, "p99": 20, "p99.9": 990})
+
+
+class Behind(unittest.TestCase):
+    def test_less_is_better_for_nanoseconds(self):
+        self.assertAlmostEqual(document.behind(row("ns", ("peer", "a", 10), ("interlock", "b", 12))), 1.2)
+
+    def test_more_is_better_for_rates(self):
+        self.assertAlmostEqual(document.behind(row("M/s", ("peer", "a", 12, 0.1), ("interlock", "b", 10, 0.9))), 1.2)
+
+    def test_only_fair_ones_count_for_interlock(self):
+        several = row("M/s", ("peer", "a", 12, 0.9), ("interlock", "b", 20, 0.1), ("interlock", "c", 10, 0.5))
+        self.assertAlmostEqual(document.behind(several), 1.2)
+        self.assertEqual(document.behind(row("M/s", ("peer", "a", 12, 0.9), ("interlock", "b", 20, 0.1))), float("inf"))
+
+    def test_sizes_are_not_compared(self):
+        self.assertEqual(document.behind(row("bytes", ("peer", "a", 1), ("interlock", "b", 9), kind="value")), 0)
+
+    def test_each_needs_a_reason(self):
+        record = {"machine": {"processor": "AMD EPYC"}, "rows": [row("ns", ("peer", "a", 10), ("interlock", "b", 12))]}
+        self.assertEqual(document.explain([record], {}), ["row (AMD EPYC, 1.20 times)"])
+        self.assertEqual(document.explain([record], {"row": "It is so."}), [])
+        self.assertEqual(record["rows"][0]["why"], "It is so.")
+
+
+class Processors(unittest.TestCase):
+    def test_kinds(self):
+        kinds = {"AMD EPYC": "amd-epyc.json", "AMD EPYC 7B13 64-Core Processor": "amd-epyc.json",
+                 "Intel(R) Xeon(R) Processor @ 2.30GHz": "intel-xeon.json", "Intel Xeon, 2.3 GHz": "intel-xeon.json",
+                 "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz": "intel-xeon.json", "": "unknown.json"}
+        for processor, file in kinds.items():
+            self.assertEqual(document.file_of({"machine": {"processor": processor}}), file)
+
+
+if __name__ == "__main__":
+    unittest.main()
