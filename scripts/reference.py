@@ -125,7 +125,7 @@ def declared(statement):
     statement = " ".join(statement.split())
     if re.match(r"typedef|struct|union|enum|C_ASSERT|INTERLOCK_(?!API)|DECLARE_HANDLE|$", statement):
         return None
-    match = re.search(r"(\w+)\s*\(", statement) or re.search(r"(\w+)$", statement)
+    match = re.search(r"(\w+)\s*\(", statement) or re.search(r"(\w+)(?:\[\w+\])?$", statement)
     while True:
         shorter = NOISE.sub("", statement)
         if shorter == statement:

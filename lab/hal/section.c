@@ -18,7 +18,7 @@ VOID HalRestartSections(VOID)
     }
 }
 
-BOOLEAN HalAddInSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend)
+BOOLEAN HalSimulateSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend)
 {
     ULONG Processor = HalDispatch.CurrentProcessor();
     BOOLEAN Done = FALSE;

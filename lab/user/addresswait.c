@@ -155,23 +155,28 @@ static void waiter_without_look(void)
 LAB_SCENARIO(address_order, .Threads = {waiter_without_look, wake_one});
 LAB_SCENARIO(address_order_c11, .Threads = {waiter_without_look, waiter_without_look, wake_all}, .Model = "c11");
 
-/* Quiet buckets: the words' buckets have been woken in vain before, so that a wake is a plain load until a waiter comes. */
-static void quieten(volatile ULONG *address, int wakes)
+/* Quiet buckets: they have been woken in vain before, so that a wake is a plain load until a waiter comes. */
+static void make_almost_quiet(volatile ULONG *address)
 {
-    for (int i = 0; i < wakes; i++)
-        RtlWakeAddressSingle((PVOID)address);
-}
-
-static void setup_quiet(void)
-{
-    quieten(&word, RTLP_QUIET_AFTER);
-    LabAssert(RtlpIsAddressQuiet((PVOID)&word));
+    bucket_of(address)->VainWakes = RTLP_QUIET_AFTER - 1;
+    LabAssert(!RtlpIsAddressQuiet((PVOID)address));
 }
 
 static void setup_almost_quiet(void)
 {
-    quieten(&word, RTLP_QUIET_AFTER - 1);
-    LabAssert(!RtlpIsAddressQuiet((PVOID)&word));
+    make_almost_quiet(&word);
+}
+
+static void make_quiet(volatile ULONG *address)
+{
+    make_almost_quiet(address);
+    RtlWakeAddressSingle((PVOID)address);
+    LabAssert(RtlpIsAddressQuiet((PVOID)address));
+}
+
+static void setup_quiet(void)
+{
+    make_quiet(&word);
 }
 
 static void wake_in_vain(void)
@@ -202,7 +207,7 @@ LAB_SCENARIO(address_quiet_again_c11, .Setup = setup_almost_quiet, .Threads = {w
 static void setup_quiet_neighbours(void)
 {
     find_neighbours();
-    quieten(first, RTLP_QUIET_AFTER);
+    make_quiet(first);
     LabAssert(RtlpIsAddressQuiet((PVOID)second));
 }
 LAB_SCENARIO(address_quiet_neighbours, .Setup = setup_quiet_neighbours,

@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 
-#if HAL_SECTIONS
-
 /* The kernel's, of which headers of older hosts know nothing. */
 #define MEMBARRIER_RSEQ (1 << 7)
 #define MEMBARRIER_REGISTER_RSEQ (1 << 8)
@@ -31,7 +29,8 @@ static BOOLEAN HalpRegisterAndRestart(VOID)
 
 VOID HalpInitializeSections(VOID)
 {
-    if (&__rseq_size != NULL && __rseq_size >= HALP_SECTION_SIZE && HalBarrierAllThreads() && HalpRegisterAndRestart()) {
+    if (HAL_SECTIONS && &__rseq_size != NULL && __rseq_size >= HALP_SECTION_SIZE && HalBarrierAllThreads() &&
+        HalpRegisterAndRestart()) {
         HalSectionOffset = __rseq_offset;
         HalpSectionsOffered = TRUE;
     }
@@ -52,23 +51,7 @@ VOID HalRestartSections(VOID)
     HalBarrierAllThreads();
 }
 
-#else
-
-VOID HalpInitializeSections(VOID)
-{
-}
-
-BOOLEAN HalSectionsOffered(VOID)
-{
-    return FALSE;
-}
-
-VOID HalRestartSections(VOID)
-{
-    HalBarrierAllThreads();
-}
-
-BOOLEAN HalAddInSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend)
+BOOLEAN HalSimulateSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend)
 {
     UNREFERENCED_PARAMETER(First);
     UNREFERENCED_PARAMETER(Number);
@@ -76,5 +59,3 @@ BOOLEAN HalAddInSection(PVOID First, ULONG Number, const volatile ULONG *Closed,
     UNREFERENCED_PARAMETER(Addend);
     return FALSE;
 }
-
-#endif

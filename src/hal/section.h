@@ -30,8 +30,8 @@
 
 BOOLEAN HalSectionsOffered(VOID); /* known from the start */
 VOID HalRestartSections(VOID);    /* a barrier on all threads, too */
-
-#if HAL_SECTIONS
+/* For what is compiled without sections: the explorer's machine has one that it can see into. */
+BOOLEAN HalSimulateSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend);
 
 /* Where the C library has registered the area of a thread, from the thread pointer. */
 extern LONG_PTR HalSectionOffset __attribute__((visibility("hidden")));
@@ -51,6 +51,7 @@ extern LONG_PTR HalSectionOffset __attribute__((visibility("hidden")));
  */
 FORCEINLINE BOOLEAN HalAddInSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend)
 {
+#if HAL_SECTIONS
     BOOLEAN Done;
     ULONG64 Scratch;
     __asm__ volatile(".pushsection __rseq_cs, \"aw\"\n\t"
@@ -85,12 +86,9 @@ FORCEINLINE BOOLEAN HalAddInSection(PVOID First, ULONG Number, const volatile UL
                        [processor] "i"(HALP_SECTION_PROCESSOR), [current] "i"(HALP_SECTION_CURRENT)
                      : "cc", "memory");
     return Done;
-}
-
 #else
-
-BOOLEAN HalAddInSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend);
-
+    return HalSimulateSection(First, Number, Closed, Addend);
 #endif
+}
 
 #endif

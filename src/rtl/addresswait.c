@@ -12,10 +12,10 @@
  *
  * Quiet buckets. Between the waker's store and its look at the hash there must be a barrier, or between the waiter's entry
  * and its comparison one on all threads. The former costs every wake, also one that finds nobody; the latter costs a wait a
- * system call, a hundred times as much. So a bucket begins with the former, and becomes quiet after RTLP_QUIET_AFTER vain
- * wakes: from then on a wake is one plain load, inline in the caller (RtlpIsAddressQuiet), until the next waiter ends the
- * quiet with a barrier on all threads. Whatever the mix of waits and vain wakes, that is at most twice the cost of the
- * better one of the two.
+ * system call, up to a thousand times as much. So a bucket begins with the former, and becomes quiet after
+ * RTLP_QUIET_AFTER vain wakes: from then on a wake is one plain load, inline in the caller (RtlpIsAddressQuiet), until the
+ * next waiter ends the quiet with a barrier on all threads. Whatever the mix of waits and vain wakes, that is at most twice
+ * the cost of the better one of the two.
  * 6. A bucket becomes quiet under its lock, without waiters in it; a waiter ends the quiet under the lock, when it enters.
  *    So a waiter whose entry is in the bucket never compares while the bucket is quiet. But a waker may have loaded that it
  *    is and not yet have made its store visible. The barrier on all threads comes after the end of the quiet and before the

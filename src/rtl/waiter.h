@@ -49,9 +49,9 @@ NTSTATUS RtlpAwaitWake(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout, BOOLEAN (*Ta
 
 VOID RtlpWakeTakenWaiters(PLIST_ENTRY Taken); /* what ExpTakeWaiters has collected, with no bucket locked */
 
-/* After so many vain wakes a bucket is quiet (addresswait.c). A barrier on all threads takes as long as about this many locked operations on a line of one's own:
-   0.5 us to 4 ns on a Zen, 1 us to 8 ns on a Xeon. */
-#define RTLP_QUIET_AFTER 128
+/* After so many vain wakes a bucket is quiet (addresswait.c). As many locked operations on a line of one's own, of 4 to 8 ns,
+   take as long as a barrier on all threads: 0.4 us alone, 5 us beside running threads. */
+#define RTLP_QUIET_AFTER 1024
 
 /* RtlWaitOnAddress for a caller that has already spun for the value: it spins for a wake only. */
 NTSTATUS RtlpWaitOnAddress(volatile VOID *Address, PVOID CompareAddress, SIZE_T AddressSize, PLARGE_INTEGER Timeout);
