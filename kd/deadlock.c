@@ -113,6 +113,31 @@ static void end(analysis *a)
     free(a->of_lock);
 }
 
+static bool waits_exclusively(const kd_lock *lock, int thread)
+{
+    for (size_t i = 0; i < lock->waiter_count; i++)
+        if (lock->waiters[i].thread == thread)
+            return lock->waiters[i].exclusive;
+    return true;
+}
+
+/*
+ * The owner of a lock that may be acquired again never waits for it. One that seems to was handed the lock by the thread
+ * that released it, and has not run since: for as long as that on a busy host.
+ */
+static bool is_handed_over(const analysis *a, int thread, int number)
+{
+    const kd_lock *lock = &a->snapshot->locks[number];
+
+    if (lock->kind != KD_CRITICAL_SECTION && lock->kind != KD_MUTANT && lock->kind != KD_RESOURCE &&
+        lock->kind != KD_FAST_RESOURCE && lock->kind != KD_RTL_RESOURCE)
+        return false;
+    for (size_t h = a->held.first[thread]; h < a->held.first[thread + 1]; h++)
+        if (a->held.items[h] == number)
+            return lock->hold == KD_EXCLUSIVE || !waits_exclusively(lock, thread);
+    return false;
+}
+
 static void consider(analysis *a, int thread)
 {
     const kd_thread *t = &a->snapshot->threads[thread];
@@ -134,7 +159,8 @@ static void find_those_that_get_on(analysis *a)
         const kd_thread *t = &snapshot->threads[i];
 
         for (size_t b = 0; b < t->block_count; b++)
-            a->coming[i] += t->blocks[b].lock < 0 || a->kept_by[t->blocks[b].lock] == 0;
+            a->coming[i] += t->blocks[b].lock < 0 || a->kept_by[t->blocks[b].lock] == 0 ||
+                            is_handed_over(a, (int)i, t->blocks[b].lock);
         consider(a, (int)i);
     }
     while (a->followed < a->queued) {

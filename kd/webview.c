@@ -197,6 +197,10 @@ static void json_status(json *out, const watch *w)
     json_string(out, "why", w->ended ? w->why : NULL);
     json_number(out, "snapshot", (int64_t)w->number);
     json_real(out, "tick", w->tick);
+    json_array(out, "views");
+    for (size_t i = 0; i < VIEWS; i++)
+        json_string(out, NULL, views[i]->name);
+    json_end(out);
     json_end(out);
 }
 

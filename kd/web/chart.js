@@ -1,6 +1,7 @@
 // chart.js: contention over time, from the samples that the server takes.
 
 import { byId, duration, html, objectName, svg, title } from './dom.js';
+import { contentionTable } from './tables.js';
 
 const MOST_SERIES = 6;
 const STEPS = [5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600]; // seconds between two marks
@@ -139,7 +140,9 @@ export class Charts {
         this.contended = new Chart('Contentions per second', 'By lock, where the lock counts them.');
         this.threads = new Chart('Threads', 'All of them, those that wait, and those that are deadlocked.');
         this.rates = new Chart('Per second', 'Waits that blocked, DPCs and interrupts.');
+        this.recorded = html('div', { class: 'recorded', hidden: true });
         byId('view-contention').append(
+            this.recorded,
             html(
                 'div',
                 { class: 'charts' },
@@ -149,6 +152,21 @@ export class Charts {
                 this.rates.element,
             ),
         );
+    }
+
+    // What is recorded of the process meanwhile (interlock contention PID), if the server has it.
+    showRecorded(answer, filter, options) {
+        const rows = answer?.processes?.[0]?.locks ?? [];
+        this.recorded.hidden = !rows.length;
+        if (!rows.length) return;
+        const fields = Object.keys(rows[0]).join();
+        if (fields !== this.fields) {
+            this.fields = fields;
+            const place = html('div');
+            this.table = contentionTable(place, rows);
+            this.recorded.replaceChildren(html('h2', {}, 'Recorded: who waited, and who held the locks meanwhile'), place);
+        }
+        this.table.show(rows, filter, options);
     }
 
     show(samples) {

@@ -272,6 +272,7 @@ function showTab() {
         timeline.show(state.filter);
     } else if (tab === 'contention') {
         charts.show(state.samples);
+        charts.showRecorded(state.recorded, state.filter, { idOf: objectId, selected: state.selected, onSelect: select });
     } else if (state[tab]) {
         const { table, rows, options } = tables[tab];
         table.show(rows(state[tab]), state.filter, { ...options, selected: state.selected, onSelect: select });
@@ -298,6 +299,8 @@ async function update() {
     ]);
     if (!graphData.error) state.graph = graphData;
     if (!waits.error) timeline.take(waits);
+    const recorded = state.tab === 'contention' && state.status.views.includes('contention');
+    state.recorded = recorded ? await ask('contention') : null;
     if (tabData && !tabData.error) state[state.tab] = tabData;
     showHead();
     showState();

@@ -27,7 +27,7 @@ class Table {
             const text = this.search(row).toLowerCase();
             return words.every((word) => text.includes(word));
         });
-        const value = this.columns[this.sort].value;
+        const value = (this.columns[this.sort] ?? this.columns[0]).value;
         const direction = this.descending ? -1 : 1;
         return rows
             .map((row, i) => [value(row), i, row])
@@ -299,4 +299,45 @@ export function poolTable(place) {
             search: (p) => `${p.tag} ${p.paged ? 'paged' : 'nonpaged'}`,
         },
     );
+}
+
+// seconds of a lock's waits or holds, down to microseconds
+const short = (seconds) => {
+    if (seconds === null || seconds === undefined) return null;
+    if (seconds === 0) return '0';
+    return seconds < 1e-3 ? `${(seconds * 1e6).toFixed(1)} µs` : seconds < 1 ? `${(seconds * 1e3).toFixed(1)} ms` : `${seconds.toFixed(2)} s`;
+};
+
+const outermost = (stack) => stack?.find((frame) => !/^libinterlock|!(Rtl|Ex|Ke|Nt|Ki|Rtlp|Exp)[A-Z]/.test(frame.symbol)) ?? stack?.[0];
+const holder = (lock) => {
+    const frame = outermost(lock.holders?.[0]?.stack);
+    return frame ? frame.symbol.slice(frame.symbol.indexOf('!') + 1) : null;
+};
+
+const seconds = (name, of) => column(name, of, { number: true, show: (l) => short(of(l)) });
+
+// What was recorded of the locks: who waited, and who held them meanwhile. What the server does not have is left out.
+export function contentionTable(place, rows) {
+    const all = [
+        column('Lock', (l) => objectName(l), { show: (l) => html('span', { title: l.name ?? '' }, objectName(l)) }),
+        column('Kind', (l) => title(l.kind)),
+        column('Waits', (l) => l.count, { number: true }),
+        seconds('Waited', (l) => l.seconds),
+        seconds('p50', (l) => l.p50),
+        seconds('p99', (l) => l.p99),
+        seconds('Longest', (l) => l.longest),
+        column('Holds', (l) => l.holds?.count, { number: true }),
+        seconds('Held', (l) => l.holds?.seconds),
+        seconds('Held p99', (l) => l.holds?.p99),
+        seconds('Held longest', (l) => l.holds?.longest),
+        seconds('Others waited', (l) => l.holds?.blocked),
+        column('Most by', holder, { style: 'mono' }),
+    ];
+    const columns = all.filter((c) => rows.some((row) => ![null, undefined].includes(c.value(row))));
+    return new Table(place, columns, {
+        empty: 'No lock was contended.',
+        sort: Math.max(columns.findIndex((c) => c.name === 'Waited'), 0),
+        descending: true,
+        search: (l) => `${l.name} ${title(l.kind)} ${l.address}`,
+    });
 }

@@ -238,6 +238,41 @@ def tables(tap, browser):
              ([] if "Bytes" in " ".join(head) or "No pool memory" in head[0] else [head]))
 
 
+RECORDED = """
+    const real = window.fetch, figures = {count: 62, seconds: 1.729, longest: 0.05048, p50: 0.02377, p99: 0.05048};
+    const lock = {kind: 'critical_section', address: '0x1000', name: 'fleet!orders', ...figures, ...arguments[0]};
+    window.fetch = async (path, options) => {
+        if (path === 'api/contention') return new Response(JSON.stringify({recording: true, processes: [{locks: [lock]}]}));
+        const answer = await real(path, options);
+        if (!path.startsWith('api/history')) return answer;
+        const history = await answer.json();
+        history.status.views.push('contention');
+        return new Response(JSON.stringify(history));
+    };
+    window.realFetch ??= real;"""
+HOLDS = {"holds": {"count": 600, "seconds": 0.5738, "longest": 0.05041, "p99": 0.02936, "blocked": 1.711},
+         "holders": [{"stack": [{"symbol": "libinterlock.so.0!RtlpLeaveContended+0x14c"}, {"symbol": "fleet!flush+0x21"}]}]}
+
+
+def recorded(tap, browser):
+    """The answer of a server that records contention: with holds and without them, what is not there is left out."""
+    problems = []
+    for more, expected in ((HOLDS, ["Lock", "Kind", "Waits", "Waited", "p50", "p99", "Longest", "Holds", "Held", "Held p99",
+                                    "Held longest", "Others waited", "Most by"]),
+                           ({}, ["Lock", "Kind", "Waits", "Waited", "p50", "p99", "Longest"])):
+        browser.js(RECORDED, more)
+        browser.tab("contention")
+        head = until(lambda: browser.texts(".recorded th"), lambda found, wanted=expected: found == wanted)
+        problems += differences("columns", head, expected)
+        cells = browser.texts(".recorded td")
+        problems += [] if cells[:4] == ["orders", "critical section", "62", "1.73 s"] else [cells]
+        problems += [] if not more or ("1.71 s" in cells and any(c.startswith("flush") for c in cells)) else [cells]
+        browser.js("window.fetch = window.realFetch")
+    until(lambda: browser.js("return document.querySelector('.recorded').hidden"), lambda hidden: hidden)
+    problems += [] if browser.js("return document.querySelector('.recorded').hidden") else ["it stays without a server"]
+    tap.case("contention that is recorded is a table of waits and holds", problems)
+
+
 def narrow(tap, browser):
     problems = []
     browser.size(420, 860)
@@ -311,6 +346,7 @@ def main():
             timeline(tap, browser)
             escaping(tap, browser)
             tables(tap, browser)
+            recorded(tap, browser)
             pictures(tap, browser)
             narrow(tap, browser)
             wrong = [entry["message"] for entry in browser.driver.get_log("browser") if entry["level"] != "INFO"]

@@ -215,6 +215,34 @@ def live(tap, p):
         tap.case("live: when the process has ended, the last picture stays", problems)
 
 
+def waits_of(v, thread, after=0):
+    answer = v.api(f"waits?after={after}")
+    return answer["number"], next((t["waits"] for t in answer["threads"] if t["id"] == thread), [])
+
+
+def over_time(tap, _):
+    """The waits of each thread, before the service is told to start and after."""
+    with Program("service") as q, View("--interval", "0.1", q.id) as v:
+        number, waits = until(lambda: waits_of(v, q.writer), lambda found: found[1] and found[1][-1]["deadlocked"])
+        last = waits[-1]
+        problems = differences("writer", (last["open"], last["kind"], last["name"].split("\\")[-1], last["objects"], last["reason"]),
+                               (True, "mutant", "journal", 1, "UserRequest"))
+        problems += [] if last["from"] <= last["to"] else [last]
+        problems += differences("in the same wait, nothing is new", waits_of(v, q.writer, number)[1], [])
+        number, before = until(lambda: waits_of(v, q.listener), lambda found: found[1] and found[1][-1]["open"])
+        q.start()
+        _, after = until(lambda: waits_of(v, q.listener, number), lambda found: len(found[1]) == 2)
+        ended, begun = (after + [None, None])[:2]
+        problems += differences("ended", (ended["open"], ended["from"], ended["kind"]), (False, before[-1]["from"], "event"))
+        problems += differences("begun", (begun["open"], begun["reason"]), (True, "DelayExecution"))
+        problems += [] if ended["to"] <= begun["from"] + 0.05 else [ended, begun] # a tick, by which waits are timed
+        q.process.kill()
+        q.process.wait()
+        until(lambda: v.api("history?after=0")["status"], lambda s: s["ended"])
+        problems += [] if waits_of(v, q.writer)[1] else ["they are gone with the process"]
+        tap.case("live: the waits of each thread over time, also those that have ended", problems)
+
+
 def many(tap, v):
     """However many ask, a snapshot is taken once per tick."""
     begin, first = time.monotonic(), int(v.get("api/graph")[1]["Interlock-Snapshot"])
@@ -244,6 +272,7 @@ def core(tap):
             problems = differences("graph", v.api("graph"), view("graph", target))
             problems += differences("status", {k: v.api("history?after=0")["status"][k] for k in ("target", "ended")},
                                     {"target": "core", "ended": False})
+            problems += differences("waits", v.api("waits?after=0"), {"number": 0, "time": 0, "threads_left_out": 0, "threads": []})
             symbols = [f["symbol"] for f in v.api(f"threads/{p.alice}/stack")["threads"][0]["stack"]]
             problems += [] if any("resource_alice" in s for s in symbols) else [symbols]
             tap.case(name, problems)
@@ -267,7 +296,7 @@ def main():
     tap = Tap()
     with Program("service") as p:
         until(lambda: view("locks", p.id), lambda d: len(d["locks"]) == 3 and d["deadlocks"])
-        for cases in (access, strangers, assets, data, refusals, live):
+        for cases in (access, strangers, assets, data, refusals, over_time, live):
             try:
                 cases(tap, p)
             except (AssertionError, KeyError, StopIteration, IndexError, TypeError, OSError, ValueError,

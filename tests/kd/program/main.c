@@ -63,6 +63,7 @@ static const struct {
     {"busy", busy},
     {"nameless", nameless},
     {"healthy", healthy},
+    {"handed-over", handed_over},
     {"other-version", other_version},
     {"other-layout", other_layout},
     {"not-ready", not_ready},

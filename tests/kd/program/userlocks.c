@@ -1,6 +1,8 @@
 /* userlocks.c: scenes of user mode: its locks, and the ends of threads. */
 #include "program.h"
 
+#include "ke/wait.h"
+
 #include <pthread.h>
 
 static CRITICAL_SECTION section, inner;
@@ -252,4 +254,30 @@ void innocent(void)
     while (LOAD(srw.Ptr) == (PVOID)1) /* until he waits */
         Sleep(1);
     make(section_alone, "carol");
+}
+
+/* A section that was handed to a thread which has not run since: it is the owner, and still in its wait. */
+
+static CRITICAL_SECTION handed_section;
+
+static DWORD WINAPI receiver(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&handed_section);
+    return 0;
+}
+
+void handed_over(void)
+{
+    PETHREAD thread;
+
+    InitializeCriticalSectionEx(&handed_section, 0, RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO);
+    EnterCriticalSection(&handed_section);
+    make(receiver, "receiver");
+    make(receiver, "next");
+    PsLookupThreadByThreadId((HANDLE)(ULONG_PTR)id_of_last_thread, &thread);
+    /* two that wait are counted before they wait */
+    while (LOAD(handed_section.LockCount) > -10 || LOAD(((PKTHREAD)thread)->State) != Waiting)
+        Sleep(1);
+    STORE(handed_section.OwningThread, (HANDLE)(ULONG_PTR)id_of_last_thread);
 }
