@@ -26,7 +26,7 @@ int __wrap_main(int argc, char **argv);
 static const char usage[] =
     "usage: %s [options] [scenario...]\n"
     "  --list                 lists the scenarios of this program\n"
-    "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
+    "  --strategy S           portfolio (default), dpor, bounded, pct, random, states (sc)\n"
     "  --model M              memory model: sc (default), tso (x86), c11 (RC11: all that the memory orders\n"
     "                         allow, except load buffering)\n"
     "  --schedules N          the limit per scenario (default 1000000)\n"
@@ -86,9 +86,9 @@ static int host_status; /* how the last process ended */
 
 static lab_strategy parse_strategy(const char *name)
 {
-    static const char *const names[] = {"portfolio", "dpor", "bounded", "pct", "random"};
+    static const char *const names[] = {"portfolio", "dpor", "bounded", "pct", "random", "states"};
 
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (strcmp(names[i], name) == 0)
             return (lab_strategy)i;
     fprintf(stderr, "lab: unknown strategy %s\n", name);
@@ -255,7 +255,7 @@ static const char *describe_extent(const LAB_SCENARIO *scenario, const lab_resul
     if (!r->exhausted)
         snprintf(preemptions, sizeof(preemptions), " up to %d preemptions", r->bound);
     lab_bounds_describe(scenario, r, limits, sizeof(limits));
-    snprintf(text, sizeof(text), "exhaustive%s%s", preemptions, limits);
+    snprintf(text, sizeof(text), "exhaustive%s%s%s", r->by_states ? " by states" : "", preemptions, limits);
     return text;
 }
 
@@ -487,6 +487,8 @@ static void limit_options(lab_options *o, double minutes)
     o->depth = o->depth > MAX_DEPTH ? MAX_DEPTH : o->depth;
     o->max_steps = o->max_steps > MAX_STEPS - 64 ? MAX_STEPS - 64 : o->max_steps;
     o->patience = o->patience == 0 ? 1 : o->patience;
+    if (o->strategy == STRATEGY_STATES)
+        o->jobs = 1; /* each would visit all states */
     if (o->checkpoint != NULL) { /* what was found at random is not in the tree */
         o->strategy = STRATEGY_DPOR;
         o->schedules = o->schedules == SCHEDULES ? UINT64_MAX : o->schedules;

@@ -6,6 +6,8 @@
 
 static LARGE_INTEGER now, soon = {.QuadPart = -10000};
 
+#define TAG 0x64697247 /* Grid */
+
 /* An operation of a lock: acquire, use, release. */
 #define LOCKED(Name, Acquire, Use, Release) \
     static void Name(void)                  \
@@ -452,7 +454,7 @@ static void run_down_aware(void)
 
 static void make_aware_rundown(void)
 {
-    aware_rundown = ExAllocateCacheAwareRundownProtection(NonPagedPool, 'dirG');
+    aware_rundown = ExAllocateCacheAwareRundownProtection(NonPagedPool, TAG);
 }
 TRIED(aware_use, (void)0, ExAcquireRundownProtectionCacheAware(aware_rundown), protected_read,
       ExReleaseRundownProtectionCacheAware(aware_rundown), (void)0)
