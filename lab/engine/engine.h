@@ -16,6 +16,7 @@
 #ifndef LAB_ENGINE_H
 #define LAB_ENGINE_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -379,6 +380,7 @@ typedef struct lab_options {
     bool brief;     /* report only the verdict of a failure */
     bool calls;     /* the trace shows calls of the library, not the steps inside of them */
     const char *html;     /* a page with the trace is written there */
+    const char *json;     /* results are appended to this file; NULL: none */
     bool show_progress;   /* on the terminal */
     const char *checkpoint; /* a file from which the search continues; NULL: none */
     bool strict;    /* a truncated schedule is a failure */
@@ -501,6 +503,7 @@ typedef struct lab_engine {
     bool tracking;       /* cycle.c: states are compared */
     lab_thread *current; /* NULL: the explorer itself */
     void *main_sp;
+    jmp_buf main_failed; /* not in the program's memory: it has registers of the search */
     uint8_t main_tls[MAX_TLS];
     lab_run_end end;
 

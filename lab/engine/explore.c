@@ -362,11 +362,8 @@ static bool search_quickly(uint64_t schedules, double until)
     return search_randomly(STRATEGY_PCT, 2 * QUICK_SCHEDULES < schedules ? 2 * QUICK_SCHEDULES : schedules, until);
 }
 
-/* A few random schedules first: they show which variables are shared. */
 static bool search_states(uint64_t schedules, double until)
 {
-    if (search_quickly(schedules, until))
-        return true;
     lab->result.found_by = "states";
     lab_states_clear();
     if (search_tree(STRATEGY_STATES, schedules, until))

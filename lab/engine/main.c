@@ -52,7 +52,8 @@ static const char usage[] =
     "  --brief                reports only the verdict of a failure: no minimised schedule, no trace\n"
     "  --function NAME        explores a function of the program instead of main\n"
     "  --argument WORD        an argument of main\n"
-    "  --tap                  output for a test harness\n";
+    "  --tap                  output for a test harness\n"
+    "  --json FILE            also appends a line with the result of each scenario to it\n";
 
 static const char nothing_to_explore[] =
     "lab: there is nothing to explore: no scenario and no main. A scenario is a list of functions that run as threads:\n"
@@ -259,6 +260,35 @@ static const char *describe_extent(const LAB_SCENARIO *scenario, const lab_resul
     return text;
 }
 
+static unsigned count_threads(const LAB_SCENARIO *scenario)
+{
+    unsigned count = 0;
+
+    while (count < LAB_MAXIMUM_THREADS && scenario->Threads[count] != NULL)
+        count++;
+    return count;
+}
+
+static void write_json(const LAB_SCENARIO *scenario, const char *model, const lab_result *r)
+{
+    FILE *file = fopen(lab->options.json, "a");
+    char limits[400];
+
+    if (file == NULL) {
+        perror(lab->options.json);
+        exit(2);
+    }
+    lab_bounds_describe(scenario, r, limits, sizeof(limits));
+    bool bounded = !r->exhausted && r->bound >= 0;
+    fprintf(file,
+            "{\"scenario\": \"%s\", \"threads\": %u, \"model\": \"%s\", \"verdict\": \"%s\", \"search\": \"%s\", "
+            "\"preemptions\": %d, \"limits\": \"%s\", \"schedules\": %lu, \"seconds\": %.2f}\n",
+            scenario->Name, count_threads(scenario), model, lab_verdict_names[r->verdict],
+            r->by_states ? "states" : r->exhausted ? "dpor" : bounded ? "bounded" : "part", bounded ? r->bound : -1,
+            r->exhausted || bounded ? limits : "", r->schedules + r->pruned, r->seconds);
+    fclose(file);
+}
+
 /* TRUE: as expected. */
 static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number)
 {
@@ -299,6 +329,8 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
                (double)(r.schedules + r.pruned) / (r.seconds + 1e-9),
                model, strcmp(model, lab_model_names[MODEL_C11]) == 0 ? " (no load buffering)" : "");
     fflush(stdout);
+    if (lab->options.json != NULL && ended)
+        write_json(scenario, model, &r);
     return good;
 }
 
@@ -391,7 +423,7 @@ static bool take_option(arguments *a, const char *name, const char *value)
     static const char *const options[] = {"--preemptions", "--depth", "--stale", "--timeouts", "--weak-failures", "--steps",
                                           "--patience", "--jobs", "--first-number", "--strategy", "--model", "--schedules",
                                           "--seconds", "--minutes", "--seed", "--processors", "--replay", "--function",
-                                          "--argument", "--html", "--checkpoint"};
+                                          "--argument", "--html", "--checkpoint", "--json", "--behind", "--reuse"};
     bool known = false;
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
@@ -449,6 +481,8 @@ static bool take_option(arguments *a, const char *name, const char *value)
         o->checkpoint = value;
     else if (strcmp(name, "--html") == 0)
         o->html = value;
+    else if (strcmp(name, "--json") == 0)
+        o->json = value;
     else if (strcmp(name, "--replay") == 0)
         a->token = value;
     else

@@ -116,17 +116,21 @@ static void grid_upset(void)
 #define GRID_UPSET(Primitive, Make, Check)                                                                \
     GRID_SHAPE(Primitive, upset, 2, 1, Make, Check, Primitive##_user, Primitive##_user, grid_upset)
 
-/* What a lock protects: another owner at the same time is a race. */
+/* What a lock protects. Another owner at the same time is a race, and is seen where states are compared, too. */
 static int grid_value;
 
-static void grid_write(void)
+static inline void grid_write(void)
 {
-    grid_value += 1;
+    int own = ++grid_value;
+    LabYield();
+    LabAssert(grid_value == own);
 }
 
-static void grid_read(void)
+static inline void grid_read(void)
 {
-    LabAssert(grid_value >= 0);
+    int seen = grid_value;
+    LabYield();
+    LabAssert(grid_value == seen);
 }
 
 #endif
