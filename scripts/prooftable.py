@@ -130,6 +130,11 @@ def is_whole(row):
     return row["search"] in ("dpor", "states")
 
 
+def reach(row):
+    """How far the search came, to compare two of the same scenario."""
+    return 1000 if is_whole(row) else row["preemptions"]
+
+
 def grid_summary(rows):
     """A line per row of the grid, a column per shape and model."""
     cells = {(row["scenario"], row["model"]): row for row in rows}
