@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: help tour test conformance cross bench lab mutate fuzz fuzz-readers soak chaos clients reference deb install clean
+.PHONY: help tour test conformance cross bench lab mutate fuzz fuzz-readers soak chaos clients reference deb install clean proof
 
 help:
 	@echo 'make tour      see Interlock at work: a dozen small programs, explained'
@@ -12,6 +12,7 @@ help:
 	@echo 'make cross     build for aarch64, riscv64 and musl, and run the tests there'
 	@echo 'make bench     measure Interlock beside its peers (FULL=1: everything; ROWS=pattern: some rows)'
 	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines (MINUTES=10)'
+	@echo 'make proof     check the models with spin, explore every primitive, and write docs/proof.md (MINUTES=30)'
 	@echo 'make mutate    break the lock-free code in hundreds of ways, one at a time: does the explorer notice?'
 	@echo 'make fuzz      random sequences of calls by several threads beside a model, under ASan (MINUTES=1)'
 	@echo 'make fuzz-readers  damage what the debugger reads, and look at it, under ASan (MINUTES=1)'
@@ -48,6 +49,10 @@ bench:
 lab:
 	@scripts/ensure-deps build lab
 	@scripts/lab $(if $(MINUTES),--minutes $(MINUTES))
+
+proof:
+	@scripts/ensure-deps build proof
+	@scripts/proof $(if $(MINUTES),--minutes $(MINUTES)) $(PROOF_OPTIONS)
 
 mutate:
 	@scripts/ensure-deps build

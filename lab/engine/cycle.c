@@ -97,12 +97,13 @@ uintptr_t lab_cycle_place(const lab_thread *t)
 }
 
 /* FALSE: unknown. */
-static bool note_position(lab_thread *t)
+bool lab_cycle_note_position(lab_thread *t)
 {
     frame_search search = {.pc = t->op.pc};
 
     if (t->in_interrupt)
         return false;
+    t->unwound = true;
     lab->quiet = true; /* its own locks are no steps */
     _Unwind_Backtrace(look_at_frame, &search);
     lab->quiet = false;
@@ -139,7 +140,7 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
     return hash;
 }
 
-static uint64_t hash_everything(void)
+uint64_t lab_cycle_hash(void)
 {
     const uint64_t limits[] = {lab->run.spurious, lab->run.failures,      lab->run.timeouts,
                                lab->run.deferred, lab->run.weak_failures, lab->run.deaths,
@@ -242,10 +243,10 @@ void lab_cycle_note(void)
 
     if (lab->cycles->count == CYCLE_STEPS || lab->run.steps >= CYCLE_STEPS)
         lab_sched_leave(RUN_SKIPPED);
-    if (t != NULL && t->state != THREAD_DONE && !note_position(t))
+    if (t != NULL && t->state != THREAD_DONE && !lab_cycle_note_position(t))
         return;
     state *now = &lab->cycles->states[lab->cycles->count];
-    now->hash = hash_everything();
+    now->hash = lab_cycle_hash();
     now->event = lab->event_count;
     now->total = lab->run.steps;
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {

@@ -16,6 +16,7 @@
 #ifndef LAB_ENGINE_H
 #define LAB_ENGINE_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -238,6 +239,7 @@ struct lab_thread {
     uintptr_t frame;      /* the program's lowest frame */
     uint64_t registers;   /* a hash of the registers there */
     uintptr_t place;      /* the place in its own function */
+    bool unwound;         /* the unwinder has used its stack */
     uint32_t lent_count;
     uintptr_t lent[MAX_LENT]; /* all addresses on its stack that other threads have accessed */
     /* What it has read since it last wrote: for spin loops. */
@@ -359,6 +361,7 @@ typedef enum lab_strategy {
     STRATEGY_BOUNDED,
     STRATEGY_PCT,
     STRATEGY_RANDOM,
+    STRATEGY_STATES,
     STRATEGY_REPLAY
 } lab_strategy;
 
@@ -377,6 +380,7 @@ typedef struct lab_options {
     bool brief;     /* report only the verdict of a failure */
     bool calls;     /* the trace shows calls of the library, not the steps inside of them */
     const char *html;     /* a page with the trace is written there */
+    const char *json;     /* results are appended to this file; NULL: none */
     bool show_progress;   /* on the terminal */
     const char *checkpoint; /* a file from which the search continues; NULL: none */
     bool strict;    /* a truncated schedule is a failure */
@@ -421,6 +425,7 @@ typedef struct lab_result {
     uint32_t cut; /* CUT_: limits of what `exhausted` and `bound` say */
     uint64_t schedules, pruned, truncated, steps;
     bool exhausted;
+    bool by_states; /* that is: every state, not every schedule */
     int bound; /* all schedules with up to this number of preemptions were run; -1: none */
     lab_verdict verdict;
     uint64_t found_at;
@@ -499,6 +504,7 @@ typedef struct lab_engine {
     bool tracking;       /* cycle.c: states are compared */
     lab_thread *current; /* NULL: the explorer itself */
     void *main_sp;
+    jmp_buf main_failed; /* not in the program's memory: it has registers of the search */
     uint8_t main_tls[MAX_TLS];
     lab_run_end end;
 
@@ -555,6 +561,7 @@ typedef struct lab_engine {
     uint8_t failure_thread;
     uintptr_t failure_callers[EVENT_CALLERS]; /* of the failing thread, innermost first */
     struct lab_cycle_states *cycles;
+    struct lab_state_set *states; /* states.c */
     bool cycle_found;     /* the failure is a cycle */
     uint32_t cycle_event; /* the event from which on the schedule repeats */
 
@@ -740,14 +747,22 @@ bool lab_spin_stir(void); /* threads that spin or yielded get another turn; FALS
 /* cycle.c */
 void lab_cycle_begin(void);
 void lab_cycle_note(void);                      /* before each decision */
+bool lab_cycle_note_position(lab_thread *t);    /* of the running thread; FALSE: unknown */
+uint64_t lab_cycle_hash(void);                  /* of the state; the positions of all threads have been noted */
 uintptr_t lab_cycle_place(const lab_thread *t); /* of the running thread, in its own function; 0: unknown */
 
 /* Before the program continues. */
 static inline void lab_cycle_sweep(void)
 {
-    if (lab != NULL && lab->tracking)
+    if (lab != NULL && (lab->tracking || lab->active == STRATEGY_STATES))
         lab_fiber_clear_stack();
 }
+
+/* states.c */
+void lab_states_clear(void);
+bool lab_states_is_full(void);
+void lab_states_note(uint16_t enabled); /* before each decision */
+uint8_t lab_states_pick(lab_node *n);
 
 /* stuck.c */
 void lab_stuck_describe_brief(const lab_thread *t, char *buffer, size_t size);

@@ -103,6 +103,8 @@ uint8_t lab_explore_pick(uint16_t enabled)
 
     if (branches && lab_explore_is_shared_out() && ++lab->run.branches == SPLIT_DEPTH + 1)
         leave_to_others(lab->node_count);
+    if (lab->active == STRATEGY_STATES)
+        lab_states_note(enabled);
     int32_t previous = lab->last_node;
     int32_t index = (int32_t)lab->node_count;
 
@@ -122,6 +124,9 @@ uint8_t lab_explore_pick(uint16_t enabled)
         break;
     case STRATEGY_BOUNDED:
         n->chosen = lab_bounded_pick(n, previous);
+        break;
+    case STRATEGY_STATES:
+        n->chosen = lab_states_pick(n);
         break;
     case STRATEGY_PCT:
         n->chosen = lab_random_pick_pct(enabled);
@@ -300,7 +305,9 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
         if (finds_failure())
             return true;
         truncated |= lab->end == RUN_TRUNCATED;
-        if (lab->cells_changed || (active == STRATEGY_BOUNDED && shared != lab->shared_changes)) {
+        if (lab->cells_changed || (active != STRATEGY_DPOR && shared != lab->shared_changes)) {
+            if (active == STRATEGY_STATES)
+                lab_states_clear();
             lab->cells_changed = false;
             shared = lab->shared_changes;
             lab->replay_count = 0;
@@ -312,7 +319,8 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
         }
         if (active == STRATEGY_BOUNDED)
             lab_bounded_count();
-        if (lab_progress_is_stopped() || is_over(schedules, until))
+        if (lab_progress_is_stopped() || is_over(schedules, until) ||
+            (active == STRATEGY_STATES && lab_states_is_full()))
             return false;
     }
 }
@@ -352,6 +360,16 @@ static bool search_quickly(uint64_t schedules, double until)
         return true;
     lab->result.found_by = "pct";
     return search_randomly(STRATEGY_PCT, 2 * QUICK_SCHEDULES < schedules ? 2 * QUICK_SCHEDULES : schedules, until);
+}
+
+static bool search_states(uint64_t schedules, double until)
+{
+    lab->result.found_by = "states";
+    lab_states_clear();
+    if (search_tree(STRATEGY_STATES, schedules, until))
+        return true;
+    lab->result.by_states = lab->result.exhausted;
+    return false;
 }
 
 static bool search_portfolio(uint64_t schedules, double start, double seconds)
@@ -405,6 +423,8 @@ static bool search(void)
     case STRATEGY_RANDOM:
         lab->result.found_by = "random";
         return search_randomly(STRATEGY_RANDOM, schedules, until);
+    case STRATEGY_STATES:
+        return search_states(schedules, until);
     default:
         lab->result.found_by = "portfolio";
         return search_portfolio(schedules, start, lab->options.seconds);

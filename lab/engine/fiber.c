@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define CLEARED_BYTES 16384
+#define LITTLE_BYTES  1024
 
 /* In assembly, without a prologue: not every compiler has naked functions. */
 #define SWITCH_BEGIN                                                                                                   \
@@ -14,16 +15,34 @@
     ".type lab_fiber_switch, %function\nlab_fiber_switch:\n\t"
 #define SWITCH_END ".size lab_fiber_switch, . - lab_fiber_switch\n"
 
-/* Clears what deeper calls have left on the stack of the running fiber. */
-__attribute__((noinline)) void lab_fiber_clear_stack(void)
+/* Clears what deeper calls have left on the stack of the running fiber: most of them need little of it, the unwinder much. */
+static __attribute__((noinline)) void clear_little(void)
+{
+    char room[LITTLE_BYTES];
+
+    memset(room, 0, sizeof(room));
+    __asm__ volatile("" : : "r"(room) : "memory");
+}
+
+static __attribute__((noinline)) void clear_much(void)
 {
     char room[CLEARED_BYTES];
-    const lab_thread *t = lab->current;
+
+    memset(room, 0, sizeof(room));
+    __asm__ volatile("" : : "r"(room) : "memory");
+}
+
+void lab_fiber_clear_stack(void)
+{
+    lab_thread *t = lab->current;
 
     if (t == NULL || (char *)__builtin_frame_address(0) - t->stack < 2 * CLEARED_BYTES)
         return;
-    memset(room, 0, sizeof(room));
-    __asm__ volatile("" : : "r"(room) : "memory");
+    if (t->unwound)
+        clear_much();
+    else
+        clear_little();
+    t->unwound = false;
 }
 
 #if defined(__x86_64__) && !defined(LAB_PORTABLE_FIBERS)

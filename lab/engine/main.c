@@ -26,7 +26,7 @@ int __wrap_main(int argc, char **argv);
 static const char usage[] =
     "usage: %s [options] [scenario...]\n"
     "  --list                 lists the scenarios of this program\n"
-    "  --strategy S           portfolio (default), dpor, bounded, pct, random\n"
+    "  --strategy S           portfolio (default), dpor, bounded, pct, random, states (sc)\n"
     "  --model M              memory model: sc (default), tso (x86), c11 (RC11: all that the memory orders\n"
     "                         allow, except load buffering)\n"
     "  --schedules N          the limit per scenario (default 1000000)\n"
@@ -52,7 +52,8 @@ static const char usage[] =
     "  --brief                reports only the verdict of a failure: no minimised schedule, no trace\n"
     "  --function NAME        explores a function of the program instead of main\n"
     "  --argument WORD        an argument of main\n"
-    "  --tap                  output for a test harness\n";
+    "  --tap                  output for a test harness\n"
+    "  --json FILE            also appends a line with the result of each scenario to it\n";
 
 static const char nothing_to_explore[] =
     "lab: there is nothing to explore: no scenario and no main. A scenario is a list of functions that run as threads:\n"
@@ -86,9 +87,9 @@ static int host_status; /* how the last process ended */
 
 static lab_strategy parse_strategy(const char *name)
 {
-    static const char *const names[] = {"portfolio", "dpor", "bounded", "pct", "random"};
+    static const char *const names[] = {"portfolio", "dpor", "bounded", "pct", "random", "states"};
 
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (strcmp(names[i], name) == 0)
             return (lab_strategy)i;
     fprintf(stderr, "lab: unknown strategy %s\n", name);
@@ -255,8 +256,37 @@ static const char *describe_extent(const LAB_SCENARIO *scenario, const lab_resul
     if (!r->exhausted)
         snprintf(preemptions, sizeof(preemptions), " up to %d preemptions", r->bound);
     lab_bounds_describe(scenario, r, limits, sizeof(limits));
-    snprintf(text, sizeof(text), "exhaustive%s%s", preemptions, limits);
+    snprintf(text, sizeof(text), "exhaustive%s%s%s", r->by_states ? " by states" : "", preemptions, limits);
     return text;
+}
+
+static unsigned count_threads(const LAB_SCENARIO *scenario)
+{
+    unsigned count = 0;
+
+    while (count < LAB_MAXIMUM_THREADS && scenario->Threads[count] != NULL)
+        count++;
+    return count;
+}
+
+static void write_json(const LAB_SCENARIO *scenario, const char *model, const lab_result *r)
+{
+    FILE *file = fopen(lab->options.json, "a");
+    char limits[400];
+
+    if (file == NULL) {
+        perror(lab->options.json);
+        exit(2);
+    }
+    lab_bounds_describe(scenario, r, limits, sizeof(limits));
+    bool bounded = !r->exhausted && r->bound >= 0;
+    fprintf(file,
+            "{\"scenario\": \"%s\", \"threads\": %u, \"model\": \"%s\", \"verdict\": \"%s\", \"search\": \"%s\", "
+            "\"preemptions\": %d, \"limits\": \"%s\", \"schedules\": %lu, \"seconds\": %.2f}\n",
+            scenario->Name, count_threads(scenario), model, lab_verdict_names[r->verdict],
+            r->by_states ? "states" : r->exhausted ? "dpor" : bounded ? "bounded" : "part", bounded ? r->bound : -1,
+            r->exhausted || bounded ? limits : "", r->schedules + r->pruned, r->seconds);
+    fclose(file);
 }
 
 /* TRUE: as expected. */
@@ -299,6 +329,8 @@ static bool run_scenario(const LAB_SCENARIO *scenario, bool tap, unsigned number
                (double)(r.schedules + r.pruned) / (r.seconds + 1e-9),
                model, strcmp(model, lab_model_names[MODEL_C11]) == 0 ? " (no load buffering)" : "");
     fflush(stdout);
+    if (lab->options.json != NULL && ended)
+        write_json(scenario, model, &r);
     return good;
 }
 
@@ -391,7 +423,7 @@ static bool take_option(arguments *a, const char *name, const char *value)
     static const char *const options[] = {"--preemptions", "--depth", "--stale", "--timeouts", "--weak-failures", "--steps",
                                           "--patience", "--jobs", "--first-number", "--strategy", "--model", "--schedules",
                                           "--seconds", "--minutes", "--seed", "--processors", "--replay", "--function",
-                                          "--argument", "--html", "--checkpoint"};
+                                          "--argument", "--html", "--checkpoint", "--json", "--behind", "--reuse"};
     bool known = false;
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
@@ -449,6 +481,8 @@ static bool take_option(arguments *a, const char *name, const char *value)
         o->checkpoint = value;
     else if (strcmp(name, "--html") == 0)
         o->html = value;
+    else if (strcmp(name, "--json") == 0)
+        o->json = value;
     else if (strcmp(name, "--replay") == 0)
         a->token = value;
     else
@@ -487,6 +521,8 @@ static void limit_options(lab_options *o, double minutes)
     o->depth = o->depth > MAX_DEPTH ? MAX_DEPTH : o->depth;
     o->max_steps = o->max_steps > MAX_STEPS - 64 ? MAX_STEPS - 64 : o->max_steps;
     o->patience = o->patience == 0 ? 1 : o->patience;
+    if (o->strategy == STRATEGY_STATES)
+        o->jobs = 1; /* each would visit all states */
     if (o->checkpoint != NULL) { /* what was found at random is not in the tree */
         o->strategy = STRATEGY_DPOR;
         o->schedules = o->schedules == SCHEDULES ? UINT64_MAX : o->schedules;

@@ -14,7 +14,6 @@
 #include "../posix/program.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +24,6 @@
 #define FAR_AWAY            (60ull * 10000000) /* a minute */
 
 lab_machine_routines lab_machine;
-static jmp_buf main_failed;
 
 const char *const lab_verdict_names[VERDICTS] = {
     [VERDICT_NONE] = "none",
@@ -75,7 +73,7 @@ void lab_sched_leave(lab_run_end end)
 {
     lab->end = end;
     if (lab->current == NULL)
-        longjmp(main_failed, 1);
+        longjmp(lab->main_failed, 1);
     lab_sched_switch(NULL);
     __builtin_unreachable();
 }
@@ -210,9 +208,13 @@ void lab_sched_check_invariant(void)
     lab->quiet = false;
 }
 
+/* The interrupted step is made afterwards, as it was announced: the handler's own steps must not change what it writes. */
 static void deliver_interrupt(lab_thread *t)
 {
     lab_operation op = t->op;
+    u128 operand = t->operand, desired = t->desired;
+    uint8_t rmw = t->rmw;
+    const lab_gate *gate = t->gate;
 
     t->interrupt_pending = false;
     t->in_interrupt = true;
@@ -223,6 +225,10 @@ static void deliver_interrupt(lab_thread *t)
     lab_machine.interrupt();
     t->in_interrupt = false;
     t->op = op;
+    t->operand = operand;
+    t->desired = desired;
+    t->rmw = rmw;
+    t->gate = gate;
 }
 
 /* Has a frame ended that other threads have accessed? */
@@ -284,7 +290,7 @@ bool lab_sched_prepare(void (*setup)(void))
 {
     lab->verdict = VERDICT_NONE;
     lab->preparing = true;
-    if (setjmp(main_failed) == 0)
+    if (setjmp(lab->main_failed) == 0)
         setup();
     lab->preparing = false;
     return lab->verdict == VERDICT_NONE;
@@ -307,7 +313,7 @@ lab_run_end lab_sched_run(void)
     lab_cycle_begin();
     lab->end = RUN_FINISHED;
     lab->running = true;
-    if (setjmp(main_failed) == 0) {
+    if (setjmp(lab->main_failed) == 0) {
         lab_sched_reschedule();
         if (lab->end == RUN_FINISHED) {
             lab->quiet = true;

@@ -27,7 +27,7 @@ def outcomes(program, seed, *options):
     for name, verdict in re.findall(r"^random_(\d+):\s+(.*)$", text, re.M):
         number = seed + int(name)
         schedules[number] = int(re.search(r"(\d+) schedules", verdict).group(1))
-        if re.match(r"exhaustive( up to 200 preemptions)?( with at most \d timeouts)?, ", verdict):
+        if re.match(r"exhaustive( by states)?( up to 200 preemptions)?( with at most \d timeouts)?, ", verdict):
             complete.add(number)
     return found, complete, schedules
 
@@ -42,15 +42,16 @@ def main():
             seed = turn * PROGRAMS
             limits = ["--schedules", most, "--seconds", "20", "--model", model, "--stale", str(stale)]
             full, all_of, full_runs = outcomes(program, seed, "--strategy", "bounded", "--preemptions", "200", *limits)
-            reduced, done, runs = outcomes(program, seed, "--strategy", "dpor", *limits)
-            for number in sorted(done & set(full)):
-                missed = full[number] - reduced.get(number, set())
-                extra = reduced.get(number, set()) - full[number] if number in all_of else set()
-                text = (f"program {number}, {model}: {len(reduced.get(number, ()))} outcomes, {runs[number]} schedules"
-                        f" instead of {full_runs[number]}{'' if number in all_of else ' or more'}")
-                if missed or extra:
-                    text += f"; {len(missed)} missed, {len(extra)} impossible"
-                results.append((not missed and not extra, text))
+            for strategy in ("dpor", "states") if model == "sc" else ("dpor",):
+                reduced, done, runs = outcomes(program, seed, "--strategy", strategy, *limits)
+                for number in sorted(done & set(full)):
+                    missed = full[number] - reduced.get(number, set())
+                    extra = reduced.get(number, set()) - full[number] if number in all_of else set()
+                    text = (f"program {number}, {model}, {strategy}: {len(reduced.get(number, ()))} outcomes, {runs[number]}"
+                            f" schedules instead of {full_runs[number]}{'' if number in all_of else ' or more'}")
+                    if missed or extra:
+                        text += f"; {len(missed)} missed, {len(extra)} impossible"
+                    results.append((not missed and not extra, text))
     for number, (good, text) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {text}")
     if not results:

@@ -151,3 +151,41 @@ static void none_is_there(void)
     LabAssert(NtpPortType.TotalNumberOfObjects == 0);
 }
 LAB_SCENARIO(port_kept_then_none, .Setup = setup, .Threads = {post_while_open, close_both}, .Finish = none_is_there);
+
+/*
+ * Two threads close the two handles of one port, while a third one calls. Either closer may take the reference out of the
+ * third one's slot, or find the slot in use and leave it to the call's end; in all cases the port goes with its last handle.
+ */
+static void setup_pair(void)
+{
+    setup();
+    LabAssert(NtClose(other) == STATUS_SUCCESS);
+    LabAssert(NtDuplicateObject(NtCurrentProcess(), port, NtCurrentProcess(), &other, 0, 0, DUPLICATE_SAME_ACCESS) ==
+              STATUS_SUCCESS);
+}
+
+static void close_other(void)
+{
+    LabAssert(NtClose(other) == STATUS_SUCCESS);
+}
+
+static void post_twice(void)
+{
+    HANDLE to[] = {port, other};
+    for (ULONG i = 0; i < ARRAYSIZE(to); i++) {
+        NTSTATUS status = post(to[i]);
+        LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE);
+    }
+}
+
+static void post_once(void)
+{
+    NTSTATUS status = post(port);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE);
+}
+LAB_SCENARIO(port_kept_two_closers, .Setup = setup_pair, .Threads = {post_once, close_one, close_other},
+             .Finish = none_is_there);
+LAB_SCENARIO(port_kept_two_closers_twice, .Setup = setup_pair, .Threads = {post_twice, close_one, close_other},
+             .Finish = none_is_there);
+LAB_SCENARIO(port_kept_two_closers_c11, .Setup = setup_pair, .Threads = {post_once, close_one, close_other},
+             .Finish = none_is_there, .Model = "c11");

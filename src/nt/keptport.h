@@ -25,6 +25,14 @@
  *    nor if it stayed behind in the parent of a fork, since then its slot is not in use.
  * 6. The kept port is used only if the entry still has that Access and that port: the handle may have been closed, and
  *    reopened for another object, before the closer gets to the slots.
+ * 7. Two closers of two handles of the port, and a thread that calls: both closers may want the reference in the slot, and
+ *    one compare-exchange of KeptPort gives it to one of them or to the thread. What the thread did with the port happens
+ *    before its end, by the release of UsesKeptPort and the acquire in NtpIsSlotInUse. A model in which the barrier on all
+ *    threads is a fence of the closer alone shows a race here, and one without the barrier a reference that is left over.
+ *    Both are store buffering: the store of UsesKeptPort and the load of KeptPort after it pass each other. The barrier makes
+ *    each thread order the two, which no fence of another thread does. So it is the model that is wrong, not the code. Where
+ *    the host has no such barrier the store is a seq_cst exchange (KiStoreBeforeLook), and the marks are seq_cst as well.
+ *    lab/user/keptport.c has it: port_kept_two_closers, complete under sc, and under RC11 up to a number of preemptions.
  */
 #ifndef INTERLOCK_NT_KEPTPORT_H
 #define INTERLOCK_NT_KEPTPORT_H

@@ -1,0 +1,136 @@
+/*
+ * grid.h: every primitive in the same shapes. A row of the grid is a primitive, a function that makes the object, the
+ * operations, and a check of the end. Its columns are the shapes:
+ *
+ *     grid_X_2x3, grid_X_3x2, grid_X_4x1, grid_X_4x2   threads x operations of each
+ *     grid_X_upset                                     two threads with one operation each, while a third one alerts one
+ *                                                      of them, queues an APC to it, or suspends and resumes it
+ *
+ * In turn n, thread t makes operation t + n (GRID), or always operation t (GRID_ROLES), modulo the number of operations. An
+ * operation never depends on a later one to return, so a schedule in which all threads block is a lost wakeup. Scenarios
+ * name no model: scripts/proof runs them under sc and under c11, and docs/proof.md has the results.
+ */
+#ifndef LAB_GRID_H
+#define LAB_GRID_H
+
+#include <interlock/lab.h>
+
+#include <ntifs.h>
+
+typedef void grid_operation(void);
+
+/* Of the running scenario. */
+static unsigned grid_threads, grid_turns;
+static PKTHREAD grid_users[LAB_MAXIMUM_THREADS];
+
+static void grid_make(void (*make)(void), unsigned threads, unsigned turns)
+{
+    grid_threads = threads;
+    grid_turns = turns;
+    if (make != NULL)
+        make();
+}
+
+static void grid_run(grid_operation *const *operations, unsigned count, BOOLEAN roles)
+{
+    unsigned self = LabCurrentThread();
+
+    __atomic_store_n(&grid_users[self], KeGetCurrentThread(), __ATOMIC_RELEASE);
+    for (unsigned turn = 0; turn < grid_turns; turn++)
+        operations[(roles ? self : self + turn) % count]();
+}
+
+static VOID grid_kernel_routine(PKAPC apc, PKNORMAL_ROUTINE *normal, PVOID *context, PVOID *first, PVOID *second)
+{
+    UNREFERENCED_PARAMETER(apc);
+    UNREFERENCED_PARAMETER(normal);
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(first);
+    UNREFERENCED_PARAMETER(second);
+    LabAssert(KeGetCurrentIrql() == APC_LEVEL);
+}
+
+static VOID grid_normal_routine(PVOID context, PVOID first, PVOID second)
+{
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(first);
+    UNREFERENCED_PARAMETER(second);
+    LabAssert(KeGetCurrentIrql() == PASSIVE_LEVEL);
+}
+
+static void grid_queue_apc(PKTHREAD thread, PKNORMAL_ROUTINE normal, KPROCESSOR_MODE mode)
+{
+    static KAPC apc;
+    KeInitializeApc(&apc, thread, OriginalApcEnvironment, grid_kernel_routine, NULL, normal, mode, NULL);
+    KeInsertQueueApc(&apc, NULL, NULL, IO_NO_INCREMENT);
+}
+
+/* A thread that has not begun cannot be upset. */
+static void grid_upset(void)
+{
+    PKTHREAD thread = __atomic_load_n(&grid_users[LabChoose(2)], __ATOMIC_ACQUIRE);
+
+    if (thread == NULL)
+        return;
+    switch (LabChoose(5)) {
+    case 0:
+        KeAlertThread(thread, KernelMode);
+        break;
+    case 1:
+        grid_queue_apc(thread, NULL, KernelMode);
+        break;
+    case 2:
+        grid_queue_apc(thread, grid_normal_routine, KernelMode);
+        break;
+    case 3:
+        grid_queue_apc(thread, grid_normal_routine, UserMode);
+        break;
+    default:
+        KeSuspendThread(thread);
+        KeResumeThread(thread);
+    }
+}
+
+#define GRID_SHAPE(Primitive, Shape, Threads_, Turns, Make, Check, ...)                                   \
+    static void Primitive##_##Shape##_make(void)                                                          \
+    {                                                                                                     \
+        grid_make(Make, Threads_, Turns);                                                                 \
+    }                                                                                                     \
+    LAB_SCENARIO(grid_##Primitive##_##Shape, .Setup = Primitive##_##Shape##_make, .Finish = Check, .Threads = {__VA_ARGS__})
+
+#define GRID_ROW(Primitive, Roles, Make, Check, ...)                                                      \
+    static void Primitive##_user(void)                                                                    \
+    {                                                                                                     \
+        static grid_operation *const operations[] = {__VA_ARGS__};                                        \
+        grid_run(operations, sizeof(operations) / sizeof(operations[0]), Roles);                          \
+    }                                                                                                     \
+    GRID_SHAPE(Primitive, 2x3, 2, 3, Make, Check, Primitive##_user, Primitive##_user);                    \
+    GRID_SHAPE(Primitive, 3x2, 3, 2, Make, Check, Primitive##_user, Primitive##_user, Primitive##_user);  \
+    GRID_SHAPE(Primitive, 4x1, 4, 1, Make, Check, Primitive##_user, Primitive##_user, Primitive##_user,   \
+               Primitive##_user);                                                                         \
+    GRID_SHAPE(Primitive, 4x2, 4, 2, Make, Check, Primitive##_user, Primitive##_user, Primitive##_user,   \
+               Primitive##_user)
+
+#define GRID(Primitive, Make, Check, ...) GRID_ROW(Primitive, FALSE, Make, Check, __VA_ARGS__)
+#define GRID_ROLES(Primitive, Make, Check, ...) GRID_ROW(Primitive, TRUE, Make, Check, __VA_ARGS__)
+#define GRID_UPSET(Primitive, Make, Check)                                                                \
+    GRID_SHAPE(Primitive, upset, 2, 1, Make, Check, Primitive##_user, Primitive##_user, grid_upset)
+
+/* What a lock protects. Another owner at the same time is a race, and is seen where states are compared, too. */
+static int grid_value;
+
+static inline void grid_write(void)
+{
+    int own = ++grid_value;
+    LabYield();
+    LabAssert(grid_value == own);
+}
+
+static inline void grid_read(void)
+{
+    int seen = grid_value;
+    LabYield();
+    LabAssert(grid_value == seen);
+}
+
+#endif

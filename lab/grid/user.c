@@ -1,0 +1,303 @@
+/* The grid's rows of user mode: nt.h, rtl.h, threadpool.h. */
+#include "grid.h"
+
+#include <interlock/nt.h>
+#include <interlock/rtl.h>
+#include <interlock/threadpool.h>
+
+#include "nt/completion.h"
+#include "rtl/criticalsection.h"
+
+#include "../user/sleepers.h"
+
+static void add(int *count, int number)
+{
+    __atomic_fetch_add(count, number, __ATOMIC_RELAXED);
+}
+
+/* Slim reader/writer locks. */
+static RTL_SRWLOCK lock;
+
+static void srw_is_free(void)
+{
+    LabAssert(lock.Ptr == NULL);
+}
+
+static void srw_exclusive(void)
+{
+    RtlAcquireSRWLockExclusive(&lock);
+    grid_write();
+    RtlReleaseSRWLockExclusive(&lock);
+}
+
+static void srw_shared(void)
+{
+    RtlAcquireSRWLockShared(&lock);
+    grid_read();
+    RtlReleaseSRWLockShared(&lock);
+}
+GRID(srw_lock, sleep_soon, srw_is_free, srw_exclusive, srw_shared);
+GRID_UPSET(srw_lock, sleep_soon, srw_is_free);
+
+/* Critical sections. */
+static RTL_CRITICAL_SECTION section;
+
+static void make_section(void)
+{
+    RtlpTimeout = 0;
+    RtlInitializeCriticalSection(&section);
+    RtlSetCriticalSectionSpinCount(&section, 0);
+    sleep_soon();
+}
+
+static void section_is_free(void)
+{
+    LabAssert(section.LockCount == -1);
+}
+
+static void section_enter(void)
+{
+    RtlEnterCriticalSection(&section);
+    grid_write();
+    RtlLeaveCriticalSection(&section);
+}
+
+static void section_try(void)
+{
+    if (!RtlTryEnterCriticalSection(&section))
+        return;
+    grid_write();
+    RtlLeaveCriticalSection(&section);
+}
+GRID(critical_section, make_section, section_is_free, section_enter, section_try);
+GRID_UPSET(critical_section, make_section, section_is_free);
+
+/* Condition variables: as many units are put as taken, or more. */
+static RTL_CONDITION_VARIABLE condition;
+static int units;
+
+static void put_unit(void)
+{
+    RtlAcquireSRWLockExclusive(&lock);
+    units += 1;
+    RtlReleaseSRWLockExclusive(&lock);
+    RtlWakeConditionVariable(&condition);
+}
+
+static void take_unit(void)
+{
+    RtlAcquireSRWLockExclusive(&lock);
+    while (units == 0)
+        RtlSleepConditionVariableSRW(&condition, &lock, NULL, 0);
+    units -= 1;
+    RtlReleaseSRWLockExclusive(&lock);
+}
+
+static void nothing_waits(void)
+{
+    LabAssert(lock.Ptr == NULL && condition.Ptr == NULL && units >= 0);
+}
+GRID_ROLES(condition_variable, sleep_soon, nothing_waits, take_unit, put_unit, put_unit, take_unit);
+GRID_UPSET(condition_variable, sleep_soon, nothing_waits);
+
+/* Waits on addresses: a lock whose word has three values. */
+static volatile ULONG word;
+
+static void take_word(void)
+{
+    ULONG contended = 2, expected = 0;
+    if (__atomic_compare_exchange_n(&word, &expected, 1, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    while (__atomic_exchange_n(&word, 2, __ATOMIC_ACQUIRE) != 0)
+        RtlWaitOnAddress(&word, &contended, sizeof(contended), NULL);
+}
+
+static void with_word_single(void)
+{
+    take_word();
+    grid_write();
+    if (__atomic_exchange_n(&word, 0, __ATOMIC_RELEASE) == 2)
+        RtlWakeAddressSingle((PVOID)&word);
+}
+
+static void with_word_all(void)
+{
+    take_word();
+    grid_write();
+    if (__atomic_exchange_n(&word, 0, __ATOMIC_RELEASE) == 2)
+        RtlWakeAddressAll((PVOID)&word);
+}
+GRID(address_wait, sleep_soon, NULL, with_word_single, with_word_all);
+GRID_UPSET(address_wait, sleep_soon, NULL);
+
+/* One-time initialization. */
+static RTL_RUN_ONCE once;
+static int initialized DECLSPEC_ALIGN(8);
+
+static ULONG initialize(PRTL_RUN_ONCE run_once, PVOID parameter, PVOID *context)
+{
+    UNREFERENCED_PARAMETER(run_once);
+    UNREFERENCED_PARAMETER(parameter);
+    initialized += 1;
+    *context = &initialized;
+    return TRUE;
+}
+
+static void execute_once(void)
+{
+    int *mine = NULL;
+    LabAssert(RtlRunOnceExecuteOnce(&once, initialize, NULL, (PVOID *)&mine) == STATUS_SUCCESS);
+    LabAssert(mine == &initialized && *mine == 1);
+}
+
+static void check_once(void)
+{
+    int *mine = NULL;
+    NTSTATUS status = RtlRunOnceBeginInitialize(&once, RTL_RUN_ONCE_CHECK_ONLY, (PVOID *)&mine);
+    LabAssert(status == STATUS_UNSUCCESSFUL || (status == STATUS_SUCCESS && *mine == 1));
+}
+GRID(run_once, sleep_soon, NULL, execute_once, check_once, execute_once);
+GRID_UPSET(run_once, sleep_soon, NULL);
+
+/* Barriers: a round of all threads per operation. */
+static RTL_BARRIER barrier;
+static int come, told;
+
+static void make_barrier(void)
+{
+    RtlInitBarrier(&barrier, grid_threads, 0);
+}
+
+static void meet(ULONG flags)
+{
+    int round = __atomic_fetch_add(&come, 1, __ATOMIC_RELAXED) / (int)grid_threads;
+    add(&told, RtlBarrier(&barrier, flags | RTL_BARRIER_FLAGS_NO_DELETE));
+    LabAssert(__atomic_load_n(&come, __ATOMIC_RELAXED) >= (round + 1) * (int)grid_threads);
+}
+
+static void meet_asleep(void)
+{
+    meet(RTL_BARRIER_FLAGS_BLOCK_ONLY);
+}
+
+static void meet_spinning(void)
+{
+    meet(RTL_BARRIER_FLAGS_SPIN_ONLY);
+}
+
+static void each_round_told_one(void)
+{
+    LabAssert(told == (int)grid_turns && come == (int)(grid_threads * grid_turns));
+}
+GRID(barrier, make_barrier, each_round_told_one, meet_asleep, meet_spinning);
+GRID_UPSET(barrier, make_barrier, each_round_told_one);
+
+/* User-mode resources. */
+static RTL_RESOURCE resource;
+
+static void make_resource(void)
+{
+    RtlpTimeout = 0;
+    RtlInitializeResource(&resource);
+    RtlSetCriticalSectionSpinCount(&resource.CriticalSection, 0);
+    sleep_soon();
+}
+
+static void resource_is_free(void)
+{
+    LabAssert(resource.NumberOfActive == 0 && resource.NumberOfWaitingShared == 0);
+    LabAssert(resource.NumberOfWaitingExclusive == 0);
+}
+
+static void resource_exclusive(void)
+{
+    RtlAcquireResourceExclusive(&resource, TRUE);
+    grid_write();
+    RtlReleaseResource(&resource);
+}
+
+static void resource_shared(void)
+{
+    RtlAcquireResourceShared(&resource, TRUE);
+    grid_read();
+    RtlReleaseResource(&resource);
+}
+GRID(rtl_resource, make_resource, resource_is_free, resource_exclusive, resource_shared);
+
+/* Completion ports: as many packets are posted as removed, or more, each removed once. */
+static HANDLE port;
+static int posted, removed;
+static int seen[8];
+
+static void make_port(void)
+{
+    LabAssert(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, NULL, 8) == STATUS_SUCCESS);
+}
+
+static void port_post(void)
+{
+    int number = __atomic_fetch_add(&posted, 1, __ATOMIC_RELAXED);
+    LabAssert(NtSetIoCompletion(port, ULongToPtr(number), NULL, STATUS_SUCCESS, 0) == STATUS_SUCCESS);
+}
+
+static void port_remove(void)
+{
+    PVOID number, context;
+    IO_STATUS_BLOCK block;
+    LabAssert(NtRemoveIoCompletion(port, &number, &context, &block, NULL) == STATUS_SUCCESS);
+    seen[PtrToUlong(number)] += 1; /* a race if another thread got it too */
+    add(&removed, 1);
+}
+
+static void port_adds_up(void)
+{
+    IO_COMPLETION_BASIC_INFORMATION information = {0};
+    LabAssert(NtQueryIoCompletion(port, IoCompletionBasicInformation, &information, sizeof(information), NULL) ==
+              STATUS_SUCCESS);
+    LabAssert(information.Depth == posted - removed);
+    for (int i = 0; i < (int)ARRAYSIZE(seen); i++)
+        LabAssert(seen[i] <= 1);
+}
+GRID_ROLES(completion_port, make_port, port_adds_up, port_post, port_remove);
+GRID_UPSET(completion_port, make_port, port_adds_up);
+
+/* The thread pool: each post runs once, before the wait of its thread returns; a cancelled one need not run. */
+static PTP_WORK work;
+static int ran, cancels;
+
+static VOID count_run(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK item)
+{
+    UNREFERENCED_PARAMETER(instance);
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(item);
+    add(&ran, 1);
+}
+
+static void make_work(void)
+{
+    RtlpTimeout = 0;
+    LabAssert(TpAllocWork(&work, count_run, NULL, NULL) == STATUS_SUCCESS);
+}
+
+static void post_and_wait(void)
+{
+    add(&posted, 1);
+    TpPostWork(work);
+    TpWaitForWork(work, FALSE);
+}
+
+static void post_and_cancel(void)
+{
+    add(&posted, 1);
+    add(&cancels, 1);
+    TpPostWork(work);
+    TpWaitForWork(work, TRUE);
+}
+
+/* A cancel takes all that are pending, also those of other threads. */
+static void work_adds_up(void)
+{
+    LabAssert(ran <= posted && (cancels != 0 || ran == posted));
+}
+GRID(pool_work, make_work, work_adds_up, post_and_wait, post_and_cancel);
+GRID_UPSET(pool_work, make_work, work_adds_up);

@@ -1,0 +1,208 @@
+"""The table of proof: which primitives there are, what was explored of each, and docs/proof.md from docs/proof.json."""
+
+import fnmatch
+import json
+import re
+from pathlib import Path
+
+MODELS = {"sc": "sc", "tso": "tso", "c11": "RC11"}
+SHAPES = ("2x3", "3x2", "4x1", "4x2", "upset")
+PREEMPTIONS = 3  # what four threads must reach
+
+# title: sections of docs/api.md (header, title), rows of the grid (lab/grid), other scenarios
+PRIMITIVES = {
+    "Spinlocks": ([("ke.h", "Spinlocks")], ["spin_lock"], ["spin_lock_*", "crowd_*_spinlock", "freed_*_spinlock"]),
+    "Queued spinlocks": ([("ke.h", "Queued spinlocks")], ["queued_spin_lock"],
+                         ["queued_spin_lock_*", "*_queued_spinlock", "*_numbered_spinlock"]),
+    "Reader/writer spinlocks": ([("ex.h", "Reader/writer spinlocks")], ["rw_spin_lock"], ["rw_spin_lock*", "*_rw_spinlock"]),
+    "Interlocked operations under a spinlock": ([("ex.h", "Interlocked operations under a spinlock")], [], ["interlocked_list*"]),
+    "Deferred procedure calls": ([("ke.h", "Deferred procedure calls and interprocessor interrupts")], ["dpc"],
+                                 ["dpc_*", "ipi_*", "crowd_dpcs*", "crowd_timer_dpcs"]),
+    "Alerts, APCs, suspension, end of a thread": ([("ke.h", "Asynchronous procedure calls"), ("ke.h", "Threads"),
+                                                   ("nt.h", "Threads"), ("nt.h", "User APCs"), ("ps.h", "Threads")], [],
+                                                  ["alert_*", "test_alert*", "apc_*", "suspend_*", "terminate_*", "thread_*",
+                                                   "crowd_alerts", "stop_*"]),
+    "Waiting for one, any, all": ([("ke.h", "Waiting"), ("nt.h", "Waiting by handle"), ("win32/sync.h", "Waiting and sleeping")],
+                                  ["wait_multiple"],
+                                  ["wait_*", "many_*", "dormant_*", "signal_and_wait*",
+                                   "crowd_any_and_all", "crowd_wait_*", "crowd_mixture", "freed_wait*"]),
+    "Events": ([("ke.h", "Events"), ("nt.h", "Events"), ("win32/sync.h", "Events")],
+               ["synchronization_event", "notification_event"],
+               ["event_*", "crowd_*_event", "crowd_history_*_event", "*_notification", "crowd_event*",
+                "crowd_pulse*"]),
+    "Event pairs": ([("ke.h", "Event pairs"), ("nt.h", "Event pairs")], ["event_pair"], ["event_pair*", "*_pair"]),
+    "Gates": ([("ke.h", "Gates")], ["gate"], ["gate_*", "*_gate"]),
+    "Mutants": ([("ke.h", "Mutants and mutexes"), ("nt.h", "Mutants"), ("win32/sync.h", "Mutexes")],
+                ["mutant", "mutant_abandoned"], ["mutant_*", "mutex_*", "*_mutant", "crowd_*_mutex", "freed_last_mutex"]),
+    "Semaphores": ([("ke.h", "Semaphores"), ("nt.h", "Semaphores"), ("win32/sync.h", "Semaphores")], ["semaphore"],
+                   ["semaphore_*", "*_semaphore"]),
+    "Timers": ([("ke.h", "Timers"), ("nt.h", "Timers"), ("win32/sync.h", "Waitable timers")], ["timer"],
+               ["timer_*", "*_timer", "crowd_timer*"]),
+    "Executive timers": ([("ex.h", "Executive timers")], [], ["executive_timer_*"]),
+    "Queues": ([("ke.h", "Queues")], ["queue"], ["queue_*", "crowd_queue*", "crowd_history_queue"]),
+    "Waiting without a thread": ([("ke.h", "Waiting without a thread")], [], ["notification_*"]),
+    "Keyed events": ([("nt.h", "Keyed events")], ["keyed_event"], ["keyed_event_*", "*_keyed_event", "crowd_history_keyed_event"]),
+    "Fast and guarded mutexes": ([("ex.h", "Fast mutexes and guarded mutexes")], ["fast_mutex", "guarded_mutex"],
+                                 ["fast_mutex_*", "guarded_mutex_*", "*_fast_mutex", "*_guarded_mutex"]),
+    "Pushlocks": ([("ex.h", "Pushlocks")], ["pushlock"], ["pushlock_*", "*_pushlock"]),
+    "Cache-aware pushlocks": ([("ex.h", "Cache-aware pushlocks")], ["cache_aware_pushlock"], ["cache_aware_*", "*_cache_aware"]),
+    "Auto-expand pushlocks": ([("ex.h", "Auto-expand pushlocks")], ["auto_expand_pushlock"], ["auto_expand_*", "*_auto_expand"]),
+    "Address-based pushlocks": ([("ex.h", "Address-based pushlocks")], ["address_pushlock"],
+                                ["crowd_*_address", "crowd_*_address_steps", "address_pushlock_*", "pushlock_address*"]),
+    "Executive resources": ([("ex.h", "Executive resources")], ["resource"], ["resource_*", "*_resource"]),
+    "Fast resources": ([("ex.h", "Fast resources")], ["fast_resource"], ["fast_resource*", "*_fast_resource"]),
+    "Rundown protection": ([("ex.h", "Rundown protection")], ["rundown"], ["rundown_*", "*_rundown"]),
+    "Cache-aware rundown protection": ([("ex.h", "Cache-aware rundown protection")], ["cache_aware_rundown"],
+                                       ["rundown_*aware*", "rundown_*slot*"]),
+    "Fast references": ([("ex.h", "Fast references"), ("ob.h", "Fast references to objects")], ["fast_reference"],
+                        ["fast_reference_*", "*_fast_reference"]),
+    "SLISTs": ([("interlocked.h", "Interlocked singly linked lists"), ("ex.h", "Interlocked singly linked lists")], ["slist"],
+               ["slist_*", "*_slist"]),
+    "Work queues": ([("ex.h", "Work queues"), ("io.h", "Work items")], [], ["work_item*", "crowd_work_items"]),
+    "Requests": ([("irp.h", "Request packets"), ("irp.h", "Cancelling"), ("irp.h", "Cancel-safe queues"),
+                  ("irp.h", "Remove locks"), ("irp.h", "StartIo: one request at a time")], [],
+                 ["irp_*", "csq_*", "startio_*", "remove_lock_*"]),
+    "Address waits": ([("rtl.h", "Address waits"), ("win32/sync.h", "Address waits")], ["address_wait"], ["address_*"]),
+    "Alerts by thread id": ([("nt.h", "Alerts by thread id")], [], ["alert_by_id*", "*_alert_by_id"]),
+    "Slim reader/writer locks": ([("rtl.h", "Slim reader/writer locks"), ("win32/sync.h", "Slim reader/writer locks")],
+                                 ["srw_lock"], ["srw_*", "*_srw"]),
+    "Critical sections": ([("rtl.h", "Critical sections"), ("win32/sync.h", "Critical sections")], ["critical_section"],
+                          ["section_*"]),
+    "Condition variables": ([("rtl.h", "Condition variables"), ("win32/sync.h", "Condition variables")],
+                            ["condition_variable"], ["condition_*"]),
+    "Run-once": ([("rtl.h", "Run-once"), ("win32/sync.h", "Run-once")], ["run_once"], ["run_once_*"]),
+    "Barriers": ([("rtl.h", "Barriers"), ("win32/sync.h", "Barriers")], ["barrier"], ["barrier_*"]),
+    "User-mode resources": ([("rtl.h", "User-mode resources")], ["rtl_resource"], ["rtl_resource_*"]),
+    "Completion ports": ([("nt.h", "Completion ports"), ("win32/sync.h", "Completion ports")], ["completion_port"], ["port_*"]),
+    "Wait completion packets": ([("nt.h", "Wait completion packets")], [], ["wait_packet_*"]),
+    "Thread pool": ([("threadpool.h", "Pools"), ("threadpool.h", "Work objects"), ("threadpool.h", "Timer objects"),
+                     ("threadpool.h", "Wait objects"), ("threadpool.h", "Cleanup groups"),
+                     ("threadpool.h", "The older interface")], ["pool_work"], ["pool_*", "pool_4x2_*"]),
+    "Handles, names, services": ([("nt.h", "Handles"), ("ob.h", "Handles"), ("ob.h", "References")], [],
+                                 ["handle_*", "name_*", "service_*"]),
+    "Objects that processes share": ([("nt.h", "Processes")], [], ["wo_*", "world_*"]),
+    "Memory that is freed at once": ([("ex.h", "Pool")], [], ["freed_*"]),
+}
+
+
+def sections_of(page):
+    """{(header, title)} of docs/api.md"""
+    found, header = set(), None
+    for line in page.splitlines():
+        if match := re.match(r"## `interlock/(.*)`", line):
+            header = match.group(1)
+        elif line.startswith("### "):
+            found.add((header, line[4:].strip()))
+    return found
+
+
+def primitive_of(scenario):
+    """The primitive whose longest pattern fits; None: none does."""
+    if match := re.fullmatch(r"grid_(\w+)_(?:%s)" % "|".join(SHAPES), scenario):
+        return next((title for title, (_, rows, _) in PRIMITIVES.items() if match.group(1) in rows), None)
+    best = (0, None)
+    for title, (_, _, patterns) in PRIMITIVES.items():
+        for pattern in patterns:
+            if fnmatch.fnmatchcase(scenario, pattern):
+                best = max(best, (len(pattern), title), key=lambda pair: pair[0])
+    return best[1]
+
+
+def extent(row):
+    """How much was explored, in words."""
+    text = {"dpor": "every schedule", "states": "every state", "part": "a part, at random"}.get(row["search"])
+    text = text or f"up to {row['preemptions']} preemptions"
+    return text + row["limits"].replace(" with ", ", ", 1).replace(" and ", ", ")
+
+
+def strategy(row):
+    return {"part": "pct, random"}.get(row["search"], row["search"])
+
+
+def shape_of(row):
+    match = re.search(r"(\d)x(\d)(_|$)", row["scenario"])
+    if match:
+        return f"{match.group(1)} × {match.group(2)}"
+    return "2 × 1, upset by a third" if row["scenario"].startswith("grid_") else f"{row['threads']} ×"
+
+
+def is_whole(row):
+    return row["search"] in ("dpor", "states")
+
+
+def reach(row):
+    """How far the search came, to compare two of the same scenario."""
+    return 1000 if is_whole(row) else row["preemptions"]
+
+
+def grid_summary(rows):
+    """A line per row of the grid, a column per shape and model."""
+    cells = {(row["scenario"], row["model"]): row for row in rows}
+    columns = [(shape, model) for shape in SHAPES for model in ("sc", "c11")]
+    lines = ["| | " + " | ".join(f"{shape} {MODELS[model]}" for shape, model in columns) + " |",
+             "|---" * (len(columns) + 1) + "|"]
+    for _, (_, names, _) in PRIMITIVES.items():
+        for name in names:
+            line = []
+            for shape, model in columns:
+                row = cells.get((f"grid_{name}_{shape}", model))
+                if row is None:
+                    line.append("")
+                elif row["search"] == "part":
+                    line.append("part")
+                else:
+                    line.append({"dpor": "all", "states": "states"}.get(row["search"], f"≤ {row['preemptions']}"))
+            lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(line) + " |")
+    return lines
+
+
+def render(data):
+    rows = data["rows"]
+    grid = [row for row in rows if row["scenario"].startswith("grid_")]
+    whole = sum(map(is_whole, rows))
+    bounded = sum(row["search"] == "bounded" for row in rows)
+    out = [
+        "# The table of proof", "",
+        "<!-- Made by scripts/proof from proof.json: do not edit. -->", "",
+        "What the explorer ([lab.md](lab.md)) has run of each primitive of [api.md](api.md). `make proof` makes this page, and",
+        "checks the models of [proof/README.md](../proof/README.md). Nothing failed in any run; a failure is never written here.", "",
+        "- **model**: sc, sequential consistency; RC11, all that the memory orders permit except load buffering.",
+        "- **every schedule** (strategy `dpor`): each one that can make a difference, with a check for races in each.",
+        "- **every state** (strategy `states`, sc only): each reachable state; assertions, bugchecks, deadlocks and lost wakeups are",
+        "  complete, races are sought in the schedules that were run ([what is compared](lab.md#how-it-works)).",
+        "- **up to N preemptions** (strategy `bounded`): each schedule in which a thread that could run was preempted N times or less.",
+        "- **a part**: random schedules only. Each limit of a search is named with it.", "",
+        f"{len(rows)} runs: {whole} complete, {bounded} up to some preemptions, {len(rows) - whole - bounded} in part;"
+        f" {sum(row['schedules'] for row in rows):,} schedules in {sum(row['seconds'] for row in rows) / 60:.0f} minutes of processor"
+        f" time. {data['machine']}.", "",
+        "## The grid", "",
+        "Each primitive in the same shapes, threads × operations of each (`lab/grid`). *upset*: two threads, while a third one alerts one",
+        "of them, queues a special, normal or user APC to it, or suspends and resumes it. Timeouts happen at any moment, at most two",
+        "per schedule, where an operation has one. *all*: every schedule; *states*: every state; *≤ N*: up to N preemptions.", "",
+        *grid_summary(grid), "",
+    ]
+    by_primitive = {title: [] for title in PRIMITIVES}
+    for row in rows:
+        by_primitive[primitive_of(row["scenario"])].append(row)
+    for title, (sections, _, _) in PRIMITIVES.items():
+        out += [f"## {title}", "", "In api.md: " + ", ".join(f"{name} (`{header}`)" for header, name in sections) + ".", "",
+                "| scenario | threads × operations | model | strategy | explored | schedules | seconds |",
+                "|---|---|---|---|---|---|---|"]
+        for row in sorted(by_primitive[title], key=lambda r: (not r["scenario"].startswith("grid_"), r["scenario"], r["model"])):
+            out.append(f"| `{row['scenario']}` | {shape_of(row)} | {MODELS[row['model']]} | {strategy(row)} | {extent(row)} |"
+                       f" {row['schedules']:,} | {row['seconds']:.1f} |")
+        out.append("")
+    return "\n".join(out)
+
+
+def load(root):
+    path = Path(root) / "docs" / "proof.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": []}
+
+
+def store(root, data):
+    docs = Path(root) / "docs"
+    head = json.dumps({key: value for key, value in data.items() if key != "rows"})[:-1]
+    lines = ",\n".join(json.dumps(row) for row in data["rows"])
+    (docs / "proof.json").write_text(f'{head}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+    (docs / "proof.md").write_text(render(data), encoding="utf-8")
