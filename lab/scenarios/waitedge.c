@@ -50,3 +50,48 @@ static void set_either(void)
     KeSetEvent(LabChoose(2) ? &first : &second, IO_NO_INCREMENT, FALSE);
 }
 LAB_SCENARIO(wait_aborted_any, .Setup = setup, .Threads = {wait_for_any, set_either});
+
+/*
+ * A signaler that has locked all objects of a WaitAll, and finds one of them taken meanwhile, takes its marks off the
+ * blocks before it unlocks the objects. The next signaler marks them as soon as they are unlocked, and a mark that is
+ * lost is an object that stays locked.
+ */
+static KEVENT objects[3]; /* locked in this order */
+#define lasting objects[0]
+#define taken objects[1]
+#define set_last objects[2]
+
+static void setup_marks(void)
+{
+    KeInitializeEvent(&lasting, NotificationEvent, TRUE);
+    KeInitializeEvent(&taken, SynchronizationEvent, TRUE);
+    KeInitializeEvent(&set_last, SynchronizationEvent, FALSE);
+}
+
+static void wait_for_three(void)
+{
+    PVOID all[] = {&taken, &lasting, &set_last}; /* unlocked in this order */
+
+    LabAssert(KeWaitForMultipleObjects(3, all, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
+}
+
+static void complete(void)
+{
+    KeSetEvent(&set_last, IO_NO_INCREMENT, FALSE);
+}
+
+static void take_and_give_back(void)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+
+    if (KeWaitForSingleObject(&taken, Executive, KernelMode, FALSE, &now) == STATUS_SUCCESS)
+        KeSetEvent(&taken, IO_NO_INCREMENT, FALSE);
+}
+
+static void none_is_locked(void)
+{
+    for (int i = 0; i < 3; i++)
+        LabAssert(!(KiReadHeader(&objects[i].Header) & KI_LOCKED));
+}
+LAB_SCENARIO(wait_all_marks, .Setup = setup_marks, .Threads = {wait_for_three, complete, take_and_give_back},
+             .Finish = none_is_locked);
