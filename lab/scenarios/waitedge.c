@@ -49,7 +49,13 @@ static void set_either(void)
 {
     KeSetEvent(LabChoose(2) ? &first : &second, IO_NO_INCREMENT, FALSE);
 }
-LAB_SCENARIO(wait_aborted_any, .Setup = setup, .Threads = {wait_for_any, set_either});
+
+/* Whichever object ended the wait: the thread's blocks are on no list. */
+static void none_is_linked(void)
+{
+    LabAssert(IsListEmpty(&first.Header.WaitListHead) && IsListEmpty(&second.Header.WaitListHead));
+}
+LAB_SCENARIO(wait_aborted_any, .Setup = setup, .Threads = {wait_for_any, set_either}, .Finish = none_is_linked);
 
 /*
  * A signaler that has locked all objects of a WaitAll, and finds one of them taken meanwhile, takes its marks off the
