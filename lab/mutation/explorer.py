@@ -172,7 +172,7 @@ class Workshop:
                 shutil.copy(self.build.root / path, self.folder / path)
 
     def program(self, name, objects, more=()):
-        target = self.folder / name
+        target = self.folder / name.replace("/", "-")
         words = []
         for word in self.build.link[name]:
             if word == "-Wl,--start-group":
@@ -213,7 +213,14 @@ def counting_programs(build, folder, sources, names, map_jobs):
     objects = shop.compile_changed(changed, outputs, map_jobs)
     counter = shop.folder / "reach.o"
     subprocess.run(["cc", "-O2", "-fPIE", "-c", Path(__file__).parent / "reach.c", "-o", counter], check=True)
-    return dict(zip(names, map_jobs(lambda name: shop.program(name, objects, [counter]), names))), numbers
+
+    def link(name):  # a test with a double of a function cannot have all objects of the library
+        try:
+            return name, shop.program(name, objects, [counter])
+        except BuildError:
+            return name, None
+
+    return {name: program for name, program in map_jobs(link, names) if program is not None}, numbers
 
 
 def counts_of(path, call):

@@ -16,6 +16,7 @@ import unit
 
 ROOMS = ("ke", "ex", "rtl", "nt")
 SCHEDULES = 400
+RANDOM = 200  # random schedules that show which functions a scenario comes to
 SCENARIOS = 32  # that are tried for a mutant, of those that come to the changed function
 TESTS = 24
 
@@ -72,31 +73,36 @@ class Survey:
         self.lock = threading.Lock()
         self.shops = 0
         self.killers = {}
+        self.failing = {}  # {(scenario, model): does it fail without any change?}
 
     def find_reached(self):
         """What comes to each function: measured once, and kept as long as no source and no test changes."""
-        programs = [self.lab.directory / target for target in (*self.lab.programs.values(),
-                                                               *self.tests.targets.values())]
-        stamp = digest("".join(self.sources.values()) + "".join(str(p.stat().st_mtime_ns) for p in programs))
-        kept = self.folder / "reached.json"
-        if kept.exists():
-            found = json.loads(kept.read_text())
-            if found["stamp"] == stamp:
-                self.load(found)
-                return
-        scenarios, _ = explorer.reached(self.lab, self.folder, self.sources, "", self.options, SCHEDULES, ("sc", "c11"),
-                                        self.pool.map)
-        tests, seconds = self.tests.reached(self.folder, self.sources, self.pool.map)
-        found = {"stamp": stamp, "seconds": seconds,
-                 "scenarios": [[*key, models] for key, models in scenarios.items()],
-                 "tests": [[*key, names] for key, names in tests.items()]}
-        kept.write_text(json.dumps(found))
-        self.load(json.loads(kept.read_text()))
+        def measure_scenarios():
+            found, _ = explorer.reached(self.lab, self.folder, self.sources, "", [*self.options, "--strategy", "random"],
+                                        RANDOM, ("sc",), self.pool.map)
+            return [[*key, models["sc"]] for key, models in found.items()]
 
-    def load(self, found):
-        self.seconds = found["seconds"]
-        self.by_scenario = {(path, function): models for path, function, models in found["scenarios"]}
-        self.by_test = {(path, function): names for path, function, names in found["tests"]}
+        def measure_tests():
+            found, seconds = self.tests.reached(self.folder, self.sources, self.pool.map)
+            return {"seconds": seconds, "tests": [[*key, names] for key, names in found.items()]}
+
+        tests = self.keep("tests", self.tests.build, measure_tests)
+        scenarios = self.keep("scenarios", self.lab, measure_scenarios)
+        self.seconds = tests["seconds"]
+        self.by_test = {(path, function): names for path, function, names in tests["tests"]}
+        self.by_scenario = {(path, function): [tuple(scenario) for scenario in names]
+                            for path, function, names in scenarios}
+
+    def keep(self, name, build, measure):
+        programs = [build.directory / target for target in build.programs.values()]
+        stamp = digest("".join(self.sources.values()) + "".join(str(p.stat().st_mtime_ns) for p in programs))
+        path = self.folder / f"{name}.json"
+        if path.exists():
+            kept = json.loads(path.read_text())
+            if kept["stamp"] == stamp:
+                return kept["found"]
+        path.write_text(json.dumps({"stamp": stamp, "found": measure()}))
+        return json.loads(path.read_text())["found"]
 
     def shop(self, build, name):
         if not hasattr(self.local, name):
@@ -122,7 +128,10 @@ class Survey:
         """None, or the test that fails, twice, and how."""
         names = self.by_test.get((mutant.path, mutant.function), [])
         for name in self.ordered(mutant.path, names, TESTS):
-            program = self.shop(self.tests.build, "unit").program(name, objects)
+            try:
+                program = self.shop(self.tests.build, "unit").program(name, objects)
+            except explorer.BuildError:
+                continue  # a double of a function, see counting_programs
             seconds = max(unit.SECONDS, 10 * self.seconds[name])
             if self.tests.run(program, name, seconds) is not None:
                 failure = self.tests.run(program, name, seconds)
@@ -131,12 +140,31 @@ class Survey:
                     return f"{name}: {failure}"
         return None
 
+    def fails_anyway(self, name, scenario, model):
+        """A limit of the scenario, not the change, is what failed."""
+        key = scenario, model
+        if key not in self.failing:
+            program = self.lab.directory / self.lab.programs[name]
+            self.failing[key] = explorer.run(program, self.options, [scenario], model, SCHEDULES)[-1][1] is not None
+        return self.failing[key]
+
+    def run_scenarios(self, program, name, scenarios, model):
+        """(scenario, verdict) of the first that fails because of the change, or None."""
+        while scenarios:
+            scenario, verdict = explorer.run(program, self.options, scenarios, model, SCHEDULES)[-1]
+            if verdict is None:
+                return None
+            if not self.fails_anyway(name, scenario, model):
+                return scenario, verdict
+            scenarios = scenarios[scenarios.index(scenario) + 1:]
+        return None
+
     def attack_with_scenarios(self, mutant, objects):
         """None, or the scenario that fails, its verdict and the model."""
         programs = {}
-        reached = self.by_scenario.get((mutant.path, mutant.function), {})
-        for model in ("c11",) if "->" in mutant.change and "boundary" not in mutant.change else ("sc", "c11"):
-            candidates = [tuple(scenario) for scenario in reached.get(model, [])]
+        candidates = self.by_scenario.get((mutant.path, mutant.function), [])
+        weaker = " -> " in mutant.change and "boundary" not in mutant.change
+        for model in ("c11",) if weaker else ("sc", "c11"):
             chosen = self.ordered(mutant.path, candidates, SCENARIOS)
             for name in explorer.PROGRAMS:
                 scenarios = [scenario for program, scenario in chosen if program == name]
@@ -144,10 +172,10 @@ class Survey:
                     continue
                 if name not in programs:
                     programs[name] = self.shop(self.lab, "lab").program(name, objects)
-                scenario, verdict = explorer.run(programs[name], self.options, scenarios, model, SCHEDULES)[-1]
-                if verdict is not None:
-                    self.remember(mutant.path, (name, scenario))
-                    return f"{scenario}: {verdict}, {model}"
+                killer = self.run_scenarios(programs[name], name, scenarios, model)
+                if killer is not None:
+                    self.remember(mutant.path, (name, killer[0]))
+                    return f"{killer[0]}: {killer[1]}, {model}"
         return None
 
     def judge(self, mutant):

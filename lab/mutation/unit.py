@@ -59,7 +59,7 @@ class Tests:
                 programs[name], name, 60, environment)))
 
         by_function, seconds = {key: [] for key in numbers}, {}
-        for name, failure, took, counts in sorted(map_jobs(measure, names), key=lambda result: result[2]):
+        for name, failure, took, counts in sorted(map_jobs(measure, programs), key=lambda result: result[2]):
             if failure is not None:
                 print(f"mutate: {name} fails without any change: {failure}; it is left out", flush=True)
                 continue
