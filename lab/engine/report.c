@@ -735,9 +735,9 @@ static void print_frames(const char *title, uintptr_t pc, const uintptr_t caller
 
     if (pc == 0 || p->text[0] == '\0')
         return;
-    printf("\n    %s %s", title, p->text);
+    fprintf(out, "\n    %s %s", title, p->text);
     if (p->line[0] != '\0' && strcmp(p->text, p->outer) != 0)
-        printf("\n       %s", p->outer); /* into which it was inlined */
+        fprintf(out, "\n       %s", p->outer); /* into which it was inlined */
     for (int i = 1; i < EVENT_CALLERS && callers[i] != 0; i++) {
         const char *text = place_text(callers[i]);
 
@@ -745,7 +745,7 @@ static void print_frames(const char *title, uintptr_t pc, const uintptr_t caller
             strstr(text, " lab_program_run") != NULL)
             break; /* the explorer's own frames */
         if (text[0] != '\0' && (last == NULL || strcmp(text, last) != 0))
-            printf("\n       %s", text);
+            fprintf(out, "\n       %s", text);
         last = text;
     }
 }
@@ -787,10 +787,9 @@ void lab_report_failure(void)
         fprintf(out, " in thread %c", 'a' + lab->failure_thread);
     fprintf(out, ": ");
     walk_text(lab->text, true);
-    fclose(out);
-    printf("  %s", text);
     print_stack();
-    printf("\n");
+    fclose(out);
+    printf("  %s\n", text);
     if (lab->event_count != 0)
         print_trace(text, token);
     lab_program_print_output();
