@@ -12,7 +12,7 @@ help:
 	@echo 'make cross     build for aarch64, riscv64 and musl, and run the tests there'
 	@echo 'make bench     measure Interlock beside its peers (FULL=1: everything; ROWS=pattern: some rows)'
 	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines (MINUTES=10)'
-	@echo 'make mutate    break the lock-free code in hundreds of ways, one at a time: does the explorer notice?'
+	@echo 'make mutate    break the library in thousands of ways, one at a time: does a test notice? MUTANTS=n of each file'
 	@echo 'make fuzz      random sequences of calls by several threads beside a model, under ASan (MINUTES=1)'
 	@echo 'make chaos     kill processes that share objects, a hundred a second, and audit what is left (MINUTES=1)'
 	@echo 'make soak      mix every primitive under ASan and TSan, with threads ended, forks, no memory (MINUTES=10)'
@@ -49,8 +49,8 @@ lab:
 	@scripts/lab $(if $(MINUTES),--minutes $(MINUTES))
 
 mutate:
-	@scripts/ensure-deps build
-	@scripts/mutate
+	@scripts/ensure-deps build test
+	@scripts/mutate --survey --table $(if $(MUTANTS),--sample $(MUTANTS))
 
 fuzz:
 	@scripts/ensure-deps build test
