@@ -11,7 +11,7 @@ import explorer
 
 ROOMS = ("ke", "ex", "nt", "rtl", "win32")
 LIBRARY = ("src/libinterlock-fast.a.p/", "src/libinterlock.so.")
-SECONDS = 15  # at least, for a test that hangs
+SECONDS = 8  # at least, for a test that hangs
 MEMORY = 4 << 30
 
 
