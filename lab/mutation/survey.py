@@ -200,19 +200,17 @@ class Survey:
         todo = [mutant for mutant in chosen if results.find(mutant, self.sources[mutant.path]) is None]
 
         def judge(mutant):
+            """Kept as soon as it is known: the survey may be interrupted."""
             if seconds and time.monotonic() - begin > seconds:
-                return None
-            return self.judge(mutant)
+                return 0
+            outcome, lab, tests = self.judge(mutant)
+            with self.lock:
+                results.add(mutant, self.sources[mutant.path], outcome, lab, tests)
+                print(f"{outcome:9} {mutant.path}:{mutant.line} {mutant.function}: {mutant.text}: {mutant.change}\n"
+                      f"          lab: {lab or '-'}; tests: {tests or '-'}", flush=True)
+            return 1
 
-        tried = 0
-        for mutant, result in zip(todo, self.pool.map(judge, todo)):
-            if result is None:
-                continue
-            results.add(mutant, self.sources[mutant.path], *result)
-            tried += 1
-            print(f"{result[0]:9} {mutant.path}:{mutant.line} {mutant.function}: {mutant.text}: {mutant.change}\n"
-                  f"          lab: {result[1] or '-'}; tests: {result[2] or '-'}", flush=True)
-        return tried
+        return sum(self.pool.map(judge, todo))
 
 
 def count(paths, sources, results, explained):
