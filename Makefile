@@ -13,7 +13,7 @@ help:
 	@echo 'make bench     measure Interlock beside its peers (FULL=1: everything; ROWS=pattern: some rows)'
 	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines (MINUTES=10)'
 	@echo 'make proof     check the models with spin, explore every primitive, and write docs/proof.md (MINUTES=30)'
-	@echo 'make mutate    break the lock-free code in hundreds of ways, one at a time: does the explorer notice?'
+	@echo 'make mutate    break the library in thousands of ways, one at a time: does a test notice? MUTANTS=n of each file'
 	@echo 'make fuzz      random sequences of calls by several threads beside a model, under ASan (MINUTES=1)'
 	@echo 'make fuzz-readers  damage what the debugger reads, and look at it, under ASan (MINUTES=1)'
 	@echo 'make chaos     kill processes that share objects, a hundred a second, and audit what is left (MINUTES=1)'
@@ -55,8 +55,8 @@ proof:
 	@scripts/proof $(if $(MINUTES),--minutes $(MINUTES)) $(PROOF_OPTIONS)
 
 mutate:
-	@scripts/ensure-deps build
-	@scripts/mutate
+	@scripts/ensure-deps build test
+	@scripts/mutate --survey --table $(if $(MUTANTS),--sample $(MUTANTS))
 
 fuzz:
 	@scripts/ensure-deps build test

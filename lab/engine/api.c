@@ -118,7 +118,7 @@ void LabLeaveLibc(void)
 
 void *LabAllocate(size_t size)
 {
-    return lab_memory_allocate(size, 16);
+    return lab_memory_allocate(size, 16, (uintptr_t)__builtin_return_address(0));
 }
 
 void LabFree(void *memory)

@@ -291,6 +291,15 @@ typedef struct lab_event { /* for the trace */
     const char *call;                 /* OP_CALL: the function */
 } lab_event;
 
+typedef struct lab_past_access { /* for the other side of a race */
+    uintptr_t address; /* of its 8 bytes */
+    uintptr_t pc;
+    uint8_t thread;
+    uintptr_t callers[EVENT_CALLERS];
+} lab_past_access;
+
+#define ACCESSES 65536
+
 typedef enum lab_verdict {
     VERDICT_NONE,
     VERDICT_ASSERTION,
@@ -560,6 +569,7 @@ typedef struct lab_engine {
     uintptr_t failure_pc;
     uint8_t failure_thread;
     uintptr_t failure_callers[EVENT_CALLERS]; /* of the failing thread, innermost first */
+    lab_past_access earlier;                  /* the access that it races with; pc 0: none, or not traced */
     struct lab_cycle_states *cycles;
     struct lab_state_set *states; /* states.c */
     bool cycle_found;     /* the failure is a cycle */
@@ -573,6 +583,8 @@ typedef struct lab_engine {
     double progress_began, progress_shown, progress_saved; /* progress.c */
 
     lab_event *events;
+    lab_past_access *accesses; /* the last ones, while a trace is made */
+    uint32_t access_count;
     uint32_t event_count;
     lab_result result;
 } lab_engine;
@@ -588,7 +600,7 @@ void lab_fiber_clear_stack(void);
 void lab_memory_initialize(void);
 void lab_memory_snapshot(void);
 void lab_memory_restore(void);
-void *lab_memory_allocate(size_t size, size_t alignment);
+void *lab_memory_allocate(size_t size, size_t alignment, uintptr_t pc); /* pc: whose memory it is */
 bool lab_memory_free(void *memory, uintptr_t pc);
 bool lab_memory_is_heap(const void *memory); /* of the program */
 size_t lab_memory_size(const void *memory);  /* of a block of it */
@@ -622,6 +634,7 @@ static inline void lab_memory_check(uintptr_t address, lab_granule *shadow, uint
 }
 
 const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size);
+uintptr_t lab_memory_origin(uintptr_t address, size_t *size); /* where that block was allocated; 0: it is no block */
 
 /* reuse.c */
 char *lab_reuse_choose(size_t size, size_t alignment); /* a freed block, or NULL: a new one */
@@ -899,6 +912,8 @@ void lab_report_call(const char *call, uintptr_t address, uint64_t result, bool 
 char *lab_report_token(char *buffer, size_t size);
 /* The return addresses of the running thread, from pc on. */
 void lab_report_callers(uintptr_t callers[EVENT_CALLERS], uintptr_t pc);
+void lab_report_access(uintptr_t address, uintptr_t pc);
+void lab_report_earlier(uintptr_t address, uintptr_t pc, uint8_t thread);
 void lab_report_place(uintptr_t pc, char *buffer, size_t size);
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size);
 void lab_report_print(const char *text); /* replaces what the two functions above have written by names */

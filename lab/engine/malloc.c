@@ -34,9 +34,9 @@ static bool is_for_program(void)
     return lab == NULL || !lab->started || lab->running || lab->preparing;
 }
 
-static void *allocate(size_t size, size_t alignment, int garbage)
+static void *allocate(size_t size, size_t alignment, int garbage, uintptr_t pc)
 {
-    void *memory = lab_explore_memory_runs_out() ? NULL : lab_memory_allocate(size, alignment);
+    void *memory = lab_explore_memory_runs_out() ? NULL : lab_memory_allocate(size, alignment, pc);
 
     if (memory == NULL)
         errno = ENOMEM;
@@ -54,7 +54,7 @@ static void release(void *memory, uintptr_t pc)
 
 void *__wrap_malloc(size_t size)
 {
-    return is_for_program() ? allocate(size, 0, GARBAGE) : __real_malloc(size);
+    return is_for_program() ? allocate(size, 0, GARBAGE, CALLER) : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
@@ -63,7 +63,7 @@ void *__wrap_calloc(size_t count, size_t size)
 
     if (!is_for_program() || __builtin_mul_overflow(count, size, &bytes))
         return __real_calloc(count, size);
-    return allocate(bytes, 0, 0);
+    return allocate(bytes, 0, 0, CALLER);
 }
 
 static void *reallocate(void *memory, size_t size, uintptr_t pc)
@@ -72,7 +72,7 @@ static void *reallocate(void *memory, size_t size, uintptr_t pc)
         return __real_realloc(memory, size);
     if (memory == NULL && !is_for_program())
         return __real_malloc(size);
-    void *other = allocate(size, 0, GARBAGE);
+    void *other = allocate(size, 0, GARBAGE, pc);
     if (other == NULL || memory == NULL)
         return other;
     size_t kept = lab_memory_size(memory) < size ? lab_memory_size(memory) : size;
@@ -99,19 +99,24 @@ void *__wrap_reallocarray(void *memory, size_t count, size_t size)
     return reallocate(memory, bytes, CALLER);
 }
 
+static void *aligned(size_t alignment, size_t size, uintptr_t pc)
+{
+    return is_for_program() ? allocate(size, alignment, GARBAGE, pc) : __real_aligned_alloc(alignment, size);
+}
+
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return is_for_program() ? allocate(size, alignment, GARBAGE) : __real_aligned_alloc(alignment, size);
+    return aligned(alignment, size, CALLER);
 }
 
 void *__wrap_memalign(size_t alignment, size_t size)
 {
-    return __wrap_aligned_alloc(alignment, size);
+    return aligned(alignment, size, CALLER);
 }
 
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 {
-    void *found = __wrap_aligned_alloc(alignment, size);
+    void *found = aligned(alignment, size, CALLER);
 
     if (found == NULL)
         return ENOMEM;
@@ -119,10 +124,9 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
     return 0;
 }
 
-char *__wrap_strndup(const char *text, size_t size)
+static char *copy_text(const char *text, size_t length, uintptr_t pc)
 {
-    size_t length = strnlen(text, size);
-    char *copy = __wrap_malloc(length + 1);
+    char *copy = is_for_program() ? allocate(length + 1, 0, GARBAGE, pc) : __real_malloc(length + 1);
 
     if (copy != NULL) {
         memcpy(copy, text, length);
@@ -131,9 +135,14 @@ char *__wrap_strndup(const char *text, size_t size)
     return copy;
 }
 
+char *__wrap_strndup(const char *text, size_t size)
+{
+    return copy_text(text, strnlen(text, size), CALLER);
+}
+
 char *__wrap_strdup(const char *text)
 {
-    return __wrap_strndup(text, strlen(text));
+    return copy_text(text, strlen(text), CALLER);
 }
 
 void __wrap_free(void *memory)

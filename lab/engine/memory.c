@@ -41,7 +41,7 @@ typedef struct block {
     size_t size;
     uint32_t number;
     uint32_t freed;
-    uint64_t unused;
+    uint64_t pc; /* where it was allocated */
 } block;
 
 static struct memory_state {
@@ -144,6 +144,7 @@ void lab_memory_initialize(void)
     lab->strong_seen = map(0, 2 * MAX_STEPS * sizeof(*lab->strong_seen));
     lab->given = map(0, MAX_NODES * sizeof(lab_decision));
     lab->events = map(0, MAX_STEPS * sizeof(lab_event));
+    lab->accesses = map(0, ACCESSES * sizeof(lab_past_access));
     lab->generation = 1;
     lab->cell_count = 1 + PSEUDO_CELLS;
 }
@@ -293,7 +294,7 @@ static void set_poison(char *from, size_t size, lab_poison value)
 }
 
 /* A block that was freed before, or NULL. */
-static void *allocate_again(size_t size, size_t alignment)
+static void *allocate_again(size_t size, size_t alignment, uintptr_t pc)
 {
     char *address = lab_reuse_choose(size, alignment);
 
@@ -303,16 +304,17 @@ static void *allocate_again(size_t size, size_t alignment)
     header->freed = 0;
     header->size = size;
     header->number = lab->run.allocations++;
+    header->pc = pc;
     set_poison(address, (size + 7) & ~7ul, POISON_NONE);
     memset(address, 0, size);
     lab_atomic_plain_write((uintptr_t)address, size);
     return address;
 }
 
-void *lab_memory_allocate(size_t size, size_t alignment)
+void *lab_memory_allocate(size_t size, size_t alignment, uintptr_t pc)
 {
     lab_memory_initialize();
-    void *again = allocate_again(size, alignment < 16 ? 16 : alignment);
+    void *again = allocate_again(size, alignment < 16 ? 16 : alignment, pc);
     if (again != NULL)
         return again;
     alignment = alignment < 16 ? 16 : alignment;
@@ -323,7 +325,7 @@ void *lab_memory_allocate(size_t size, size_t alignment)
         return NULL;
     block *header = (block *)(start - sizeof(block));
     char *zone = lab->run.heap_top;
-    *header = (block){.magic = HEADER_MAGIC, .size = size, .number = lab->run.allocations++};
+    *header = (block){.magic = HEADER_MAGIC, .size = size, .number = lab->run.allocations++, .pc = pc};
     if (lab->running)
         memset((void *)start, 0, size);
     char *end = (char *)((start + size + 7) & ~7ul);
@@ -413,6 +415,26 @@ void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc)
                        'a' + owner->number);
 }
 
+static const block *find_block(uintptr_t address)
+{
+    if (address < (uintptr_t)lab->heap || address >= (uintptr_t)lab->run.heap_top)
+        return NULL;
+    for (uintptr_t at = address & ~7ul; at >= (uintptr_t)lab->heap + sizeof(block) && address - at < 1 << 20; at -= 8)
+        if (((const block *)at - 1)->magic == HEADER_MAGIC)
+            return (const block *)at - 1;
+    return NULL;
+}
+
+uintptr_t lab_memory_origin(uintptr_t address, size_t *size)
+{
+    const block *header = find_block(address);
+
+    if (header == NULL)
+        return 0;
+    *size = header->size;
+    return header->pc;
+}
+
 const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size)
 {
     if (address >= (uintptr_t)lab->stacks && address < (uintptr_t)lab->stacks_end) {
@@ -422,15 +444,12 @@ const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size)
         return buffer;
     }
     if (address >= (uintptr_t)lab->heap && address < (uintptr_t)lab->run.heap_top) {
-        for (uintptr_t at = address & ~7ul; at >= (uintptr_t)lab->heap + sizeof(block) && address - at < 1 << 20;
-             at -= 8) {
-            block *header = (block *)at - 1;
-            if (header->magic == HEADER_MAGIC) {
-                snprintf(buffer, size, "heap block %u+%#lx", header->number, address - at);
-                return buffer;
-            }
-        }
-        snprintf(buffer, size, "heap+%#lx", address - (uintptr_t)lab->heap);
+        const block *header = find_block(address);
+
+        if (header != NULL)
+            snprintf(buffer, size, "heap block %u+%#lx", header->number, address - (uintptr_t)(header + 1));
+        else
+            snprintf(buffer, size, "heap+%#lx", address - (uintptr_t)lab->heap);
         return buffer;
     }
     return NULL;

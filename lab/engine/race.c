@@ -13,6 +13,7 @@ static void lab_report_race(const lab_slot *earlier, uintptr_t address, bool wri
 
     lab_report_place(pc, here, sizeof(here));
     lab_report_place(earlier->pc, there, sizeof(there));
+    lab_report_earlier(address, earlier->pc, earlier->thread);
     lab_sched_fail(VERDICT_RACE, pc, "%s %s by thread %c at %s and %s %s by thread %c at %s, on $%lx$",
                    earlier->flags & SLOT_ATOMIC ? "atomic" : "plain", earlier->flags & SLOT_WRITE ? "write" : "read",
                    'a' + earlier->thread, there, atomic ? "atomic" : "plain", write ? "write" : "read",
@@ -125,6 +126,8 @@ void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, ui
 {
     lab_granule *only = (address & 7) + size <= 8 ? lab_memory_shadow(address) : NULL;
 
+    if (__builtin_expect(lab->tracing, false))
+        lab_report_access(address, pc);
     if (only != NULL) {
         access_granule(only, address, (uint8_t)(((1u << size) - 1) << (address & 7)), write, atomic, pc);
         return;

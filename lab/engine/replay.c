@@ -70,6 +70,8 @@ bool lab_replay_run(const LAB_SCENARIO *scenario, const char *decisions)
     lab->replay_count = 0;
     lab->lenient = false;
     lab->tracing = true;
+    lab->access_count = 0;
+    lab->earlier.pc = 0;
     lab_run_end end = lab_sched_run();
     lab->tracing = false;
     if (end == RUN_FAILED)

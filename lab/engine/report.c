@@ -68,6 +68,30 @@ void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int orde
     lab_report_callers(e->callers, e->pc);
 }
 
+/* Of an access to more than 8 bytes, where it begins. */
+void lab_report_access(uintptr_t address, uintptr_t pc)
+{
+    lab_past_access *a = &lab->accesses[lab->access_count++ % ACCESSES];
+
+    *a = (lab_past_access){.address = address & ~7ul, .pc = pc, .thread = lab->current->number};
+    lab_report_callers(a->callers, pc);
+}
+
+/* The calls that led to an access of this schedule. */
+void lab_report_earlier(uintptr_t address, uintptr_t pc, uint8_t thread)
+{
+    uint32_t first = lab->access_count > ACCESSES ? lab->access_count - ACCESSES : 0;
+
+    for (uint32_t i = lab->access_count; lab->tracing && i-- != first;) {
+        const lab_past_access *a = &lab->accesses[i % ACCESSES];
+
+        if (a->thread == thread && (uint32_t)a->pc == (uint32_t)pc && a->address == (address & ~7ul)) {
+            lab->earlier = *a;
+            return;
+        }
+    }
+}
+
 void lab_report_call(const char *call, uintptr_t address, uint64_t result, bool failed, uintptr_t pc)
 {
     uint32_t count = lab->event_count;
@@ -319,6 +343,17 @@ static void print_changes(uintptr_t address, uint8_t but)
         fprintf(out, "\n      nobody else has changed it");
 }
 
+/* Of a variable on the heap: what was allocated, and by whom. */
+static void print_origin(uintptr_t address)
+{
+    size_t size = 0;
+    uintptr_t pc = lab_memory_origin(address, &size);
+    const place *p = find_place(pc);
+
+    if (pc != 0 && p->text[0] != '\0' && p->text[0] != '?')
+        fprintf(out, " (of the %zu bytes that %s allocated)", size, p->text);
+}
+
 /* Finds @pc@ and $address$ in a text, or prints the text with their names. */
 static void walk_text(const char *text, bool print)
 {
@@ -329,14 +364,15 @@ static void walk_text(const char *text, bool print)
 
             if (end != text + 1 && *end == *text) {
                 char symbol[256];
+                size_t bytes = 0;
                 if (!print) {
-                    if (*text == '@')
-                        want_place(value);
+                    want_place(*text == '@' ? value : lab_memory_origin(value, &bytes));
                 } else if (*text == '@') {
                     fputs(value == 0 ? "?" : place_text(value), out);
                 } else {
                     name_address(value, symbol, sizeof(symbol));
                     fputs(symbol, out);
+                    print_origin(value);
                 }
                 text = end + 1;
                 continue;
@@ -691,27 +727,37 @@ static bool concerns_all(lab_verdict verdict)
            verdict == VERDICT_STARVATION || verdict == VERDICT_ENDLESS;
 }
 
-/* Where it failed, and who called that. */
-static void print_stack(void)
+/* A place, and who called that. */
+static void print_frames(const char *title, uintptr_t pc, const uintptr_t callers[EVENT_CALLERS])
 {
     const char *last = NULL;
+    const place *p = find_place(pc);
 
-    if (lab->failure_pc == 0 || place_text(lab->failure_pc)[0] == '\0')
+    if (pc == 0 || p->text[0] == '\0')
         return;
-    const place *p = find_place(lab->failure_pc);
-    printf("\n    at %s", p->text);
+    fprintf(out, "\n    %s %s", title, p->text);
     if (p->line[0] != '\0' && strcmp(p->text, p->outer) != 0)
-        printf("\n       %s", p->outer); /* into which it was inlined */
-    for (int i = 1; i < EVENT_CALLERS && lab->failure_callers[i] != 0; i++) {
-        const char *text = place_text(lab->failure_callers[i]);
+        fprintf(out, "\n       %s", p->outer); /* into which it was inlined */
+    for (int i = 1; i < EVENT_CALLERS && callers[i] != 0; i++) {
+        const char *text = place_text(callers[i]);
 
         if (strstr(text, " run_fiber") != NULL || strstr(text, " run_thread") != NULL || strstr(text, " run_main") != NULL ||
             strstr(text, " lab_program_run") != NULL)
             break; /* the explorer's own frames */
         if (text[0] != '\0' && (last == NULL || strcmp(text, last) != 0))
-            printf("\n       %s", text);
+            fprintf(out, "\n       %s", text);
         last = text;
     }
+}
+
+static void print_stack(void)
+{
+    char title[32];
+
+    print_frames("at", lab->failure_pc, lab->failure_callers);
+    snprintf(title, sizeof(title), "thread %c before, at", (char)('a' + lab->earlier.thread));
+    if (lab->verdict == VERDICT_RACE)
+        print_frames(title, lab->earlier.pc, lab->earlier.callers);
 }
 
 void lab_report_failure(void)
@@ -728,6 +774,9 @@ void lab_report_failure(void)
     want_place(lab->failure_pc);
     for (int i = 0; i < EVENT_CALLERS && lab->failure_callers[i] != 0; i++)
         want_place(lab->failure_callers[i]);
+    want_place(lab->earlier.pc);
+    for (int i = 0; i < EVENT_CALLERS && lab->earlier.callers[i] != 0; i++)
+        want_place(lab->earlier.callers[i]);
     for (uint32_t i = 0; i < lab->event_count; i++)
         want_event_places(&lab->events[i]);
     resolve_places();
@@ -738,10 +787,9 @@ void lab_report_failure(void)
         fprintf(out, " in thread %c", 'a' + lab->failure_thread);
     fprintf(out, ": ");
     walk_text(lab->text, true);
-    fclose(out);
-    printf("  %s", text);
     print_stack();
-    printf("\n");
+    fclose(out);
+    printf("  %s\n", text);
     if (lab->event_count != 0)
         print_trace(text, token);
     lab_program_print_output();

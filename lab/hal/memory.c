@@ -7,7 +7,7 @@ PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment)
     if (lab_explore_memory_runs_out()) {
         return NULL;
     }
-    PVOID Memory = lab_memory_allocate(Size, Alignment);
+    PVOID Memory = lab_memory_allocate(Size, Alignment, LABHAL_CALLER);
     if (Memory != NULL && lab_sched_active()) {
         lab_race_access((uintptr_t)Memory, Size, true, false, LABHAL_CALLER);
     }

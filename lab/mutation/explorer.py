@@ -17,6 +17,7 @@ PROGRAMS = ("scenarios", "user", "world")
 LIBRARY = "lab/libinterlock-lab-instrumented.a.p/"
 SECONDS = 10  # of processor time: a scenario's limit is its number of schedules, this one is for mutants that hang
 REACH_BYTES = 4 * 4096
+COUNT = " extern void mutation_reached(unsigned); mutation_reached({});"
 
 
 class BuildError(Exception):
@@ -26,16 +27,19 @@ class BuildError(Exception):
 class Build:
     """A build directory of Meson: how its objects are compiled, from which files, and how the programs are linked."""
 
-    def __init__(self, root, directory):
+    def __init__(self, root, directory, library=(LIBRARY,), programs=None):
+        """library: folders with the objects of the library; programs: {name: target}, by default those of the lab."""
         self.root = Path(root).resolve()
         self.directory = Path(directory).resolve()
+        self.library = library
+        self.programs = programs or {name: f"lab/lab-{name}" for name in PROGRAMS}
         commands = json.loads((self.directory / "compile_commands.json").read_text())
-        folders = (LIBRARY, *(f"lab/lab-{name}.p/" for name in PROGRAMS))
+        folders = (*library, *(f"{target}.p/" for target in self.programs.values()))
         self.compile = {c["output"]: c["command"] for c in commands if c["output"].startswith(folders)}
         self.users = self.read_users()
         self.definitions = {}
         self.leading = {}
-        self.link = {name: self.read_link(name) for name in PROGRAMS}
+        self.link = {name: self.read_link(target) for name, target in self.programs.items()}
 
     def ninja(self, *arguments):
         return subprocess.run(["ninja", "-C", self.directory, *arguments], check=True, capture_output=True,
@@ -53,8 +57,8 @@ class Build:
                     users.setdefault(str(path.relative_to(self.root)), []).append(current)
         return users
 
-    def read_link(self, name):
-        return self.ninja("-t", "commands", f"lab/lab-{name}").strip().splitlines()[-1].split()
+    def read_link(self, target):
+        return self.ninja("-t", "commands", "-s", target).strip().splitlines()[-1].split()
 
     def users_of(self, path, function):
         """The objects in which a change of function can show: those whose sources name it, by way of headers or not."""
@@ -155,25 +159,24 @@ class Workshop:
         """{object of the build: its replacement} for {path: text}; those that come out the same are left out."""
         for output in outputs:
             self.original(output)
+        made = self.compile_changed(changed, outputs)
+        return {output: target for output, target in made.items() if target.read_bytes() != self.originals[output]}
+
+    def compile_changed(self, changed, outputs, map_jobs=map):
         try:
             for path, text in changed.items():
                 (self.folder / path).write_text(text)
-            made = {}
-            for number, output in enumerate(outputs):
-                target = self.compiled(output, number)
-                if target.read_bytes() != self.originals[output]:
-                    made[output] = target
-            return made
+            return dict(zip(outputs, map_jobs(self.compiled, outputs, range(len(outputs)))))
         finally:
             for path in changed:
                 shutil.copy(self.build.root / path, self.folder / path)
 
     def program(self, name, objects, more=()):
-        target = self.folder / f"lab-{name}"
+        target = self.folder / name.replace("/", "-")
         words = []
         for word in self.build.link[name]:
             if word == "-Wl,--start-group":
-                words += [str(path) for output, path in objects.items() if output.startswith(LIBRARY)]
+                words += [str(path) for output, path in objects.items() if output.startswith(self.build.library)]
                 words += [str(path) for path in more]
             words.append(str(objects[word]) if word in objects else word)
         words[words.index("-o") + 1] = str(target)
@@ -186,6 +189,49 @@ class Workshop:
 def limit_time():
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS + 2, SECONDS + 2))
     os.setpgid(0, 0)
+
+
+def counted(sources):
+    """The sources with a counter at the beginning of each function, and {(path, function): its number}."""
+    numbers, changed = {}, {}
+    for path, source in sources.items():
+        edits = []
+        for function in mutants.functions(path, source):
+            numbers[path, function.name] = len(numbers)
+            edits.append((function.start + 1, COUNT.format(numbers[path, function.name])))
+        for offset, text in reversed(edits):
+            source = source[:offset] + text + source[offset:]
+        changed[path] = source
+    return changed, numbers
+
+
+def counting_programs(build, folder, sources, names, map_jobs):
+    """{name: program that counts which functions of sources it comes to}, and the numbers of the functions"""
+    shop = Workshop(build, folder)
+    changed, numbers = counted(sources)
+    outputs = sorted({output for path, function in numbers for output in build.users_of(path, function)})
+    objects = shop.compile_changed(changed, outputs, map_jobs)
+    counter = shop.folder / "reach.o"
+    subprocess.run(["cc", "-O2", "-fPIE", "-c", Path(__file__).parent / "reach.c", "-o", counter], check=True)
+
+    def link(name):  # a test with a double of a function cannot have all objects of the library
+        try:
+            return name, shop.program(name, objects, [counter])
+        except BuildError:
+            return name, None
+
+    return {name: program for name, program in map_jobs(link, names) if program is not None}, numbers
+
+
+def counts_of(path, call):
+    """What call(environment) returns, how long it took, and how often it came to each function."""
+    path.write_bytes(bytes(REACH_BYTES))
+    begin = time.monotonic()
+    result = call(dict(os.environ, MUTATION_REACH=str(path)))
+    took = time.monotonic() - begin
+    counts = struct.unpack(f"{REACH_BYTES // 4}I", path.read_bytes())
+    path.unlink()
+    return result, took, counts
 
 
 def run(program, options, scenarios, model, schedules, environment=None):
@@ -224,33 +270,12 @@ def reached(build, folder, sources, pattern, options, schedules, models, map_job
     {(path, function): {model: [(program, scenario)], quickest first}}, by running every scenario once. What a scenario
     does not come to in that many schedules it cannot notice a change of either.
     """
-    shop = Workshop(build, folder / "reach")
-    numbers, changed = {}, {}
-    for path, source in sources.items():
-        edits = []
-        for function in mutants.functions(path, source):
-            numbers[path, function.name] = len(numbers)
-            edits.append((function.start + 1, f" extern void mutation_reached(unsigned); mutation_reached("
-                                              f"{numbers[path, function.name]});"))
-        for offset, text in reversed(edits):
-            source = source[:offset] + text + source[offset:]
-        changed[path] = source
-    objects = shop.objects(changed, sorted({output for path, function in numbers
-                                            for output in build.users_of(path, function)}))
-    counter = shop.folder / "reach.o"
-    subprocess.run(["cc", "-O2", "-c", Path(__file__).parent / "reach.c", "-o", counter], check=True)
-    programs = {name: shop.program(name, objects, [counter]) for name in PROGRAMS}
+    programs, numbers = counting_programs(build, folder / "reach", sources, PROGRAMS, map_jobs)
 
     def measure(job):
         (name, scenario), model = job
-        path = shop.folder / f"counts-{scenario}-{model}"
-        path.write_bytes(bytes(REACH_BYTES))
-        begin = time.monotonic()
-        result = run(programs[name], options, [scenario], model, schedules,
-                     dict(os.environ, MUTATION_REACH=str(path)))
-        took = time.monotonic() - begin
-        counts = struct.unpack(f"{REACH_BYTES // 4}I", path.read_bytes())
-        path.unlink()
+        result, took, counts = counts_of(folder / f"counts-{scenario}-{model}", lambda environment: run(
+            programs[name], options, [scenario], model, schedules, environment))
         return job, result[0][1], took, counts
 
     by_function = {key: {model: [] for model in models} for key in numbers}

@@ -11,6 +11,10 @@ the targets that returns the outcome of a look, or a local variable that was fil
   always     the same, taken as true; for an if only
   ignored    one operand of && or || that contains a look is left out, in a condition or in what is returned
   deleted    a statement that is an access, or a call that makes one or wakes somebody, is left out
+
+The survey of whole folders has these for every condition and every call that is a statement, look or not, and
+
+  boundary   < becomes <=, <= becomes <, > becomes >=, >= becomes >, in a condition or in what is returned
 """
 
 import re
@@ -28,6 +32,9 @@ STRENGTH = {"RELAXED": 0, "RELEASE": 0, "ACQUIRE": 1, "ACQ_REL": 1, "SEQ_CST": 2
 WAKES = r"(?:\w+(?:->|\.))?(?:Wake|KeSetEvent\w*|KeAlertThreadById|KiDeliverNotification|KiReleaseLock)"
 
 ACCESS = r"\b(?:__atomic_(?!signal_fence)|Interlocked(?:Compare|Exchange|And|Or|Xor|Add|Increment|Decrement))\w*"
+
+# Neither changes what the program does.
+NO_EFFECT = {"UNREFERENCED_PARAMETER", "__builtin_prefetch", "C_ASSERT", "_Static_assert"}
 
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "do", "else"}
 
@@ -247,9 +254,10 @@ def operands(text):
 
 
 def condition_mutants(path, source, looks):
+    """looks: None for every condition."""
     text = blank(source)
     for function in functions(path, source):
-        filled = looks.variables(function)
+        filled = looks.variables(function) if looks is not None else None
         for keyword, start, end in conditions(function):
             condition = text[start:end]
             shown = one_line(f"{keyword} ({source[start:end].strip()})" if keyword != "return"
@@ -259,25 +267,40 @@ def condition_mutants(path, source, looks):
             def mutant(what, change, edit):
                 return Mutant(path, function.name, what, change, (edit,), line)
 
-            if keyword != "return" and condition.strip() and looks.is_look(condition, filled):
+            if keyword != "return" and condition.strip() and (looks is None or looks.is_look(condition, filled)):
                 yield mutant(shown, "never", (start, end, f"(({source[start:end]}), 0)"))
                 if keyword == "if":
                     yield mutant(shown, "always", (start, end, f"(({source[start:end]}), 1)"))
             for first, last, operator in operands(condition):
                 piece = condition[first:last]
-                if looks.is_look(piece, filled):
+                if looks is None or looks.is_look(piece, filled):
                     neutral = "1" if operator == "&&" else "0"
                     yield mutant(shown, f"ignored: {one_line(source[start + first:start + last])}",
                                  (start + first, start + last, f" {neutral} "))
 
 
+def boundaries(path, source):
+    text = blank(source)
+    for function in functions(path, source):
+        for _, start, end in conditions(function):
+            for match in re.finditer(r"(?<![<>=!-])([<>])(=?)(?![<>=])", text[start:end]):
+                operator = match.group()
+                other = match.group(1) + ("" if match.group(2) else "=")
+                at = start + match.start()
+                # as much of the line as names the place
+                line = source[source.rfind("\n", 0, at) + 1:source.find("\n", at)]
+                yield Mutant(path, function.name, one_line(line), f"boundary: {operator} -> {other}",
+                             ((at, start + match.end(), other),), line_of(source, at))
+
+
 def deletions(path, source, looks):
+    """looks: None for every call."""
     text = blank(source)
     for function in functions(path, source):
         for match in re.finditer(rf"(?<=[;{{}}])\s*(?:\(VOID\))?({WAKES}|\w+)\s*\(", function.body):
             name = match.group(1)
-            if name in KEYWORDS or not (re.fullmatch(ACCESS, name) or name in looks.accessing
-                                        or re.fullmatch(WAKES, name)):
+            if name in KEYWORDS or name in NO_EFFECT or not (looks is None or re.fullmatch(ACCESS, name)
+                                                             or name in looks.accessing or re.fullmatch(WAKES, name)):
                 continue
             end = closing(function.body, match.end() - 1)
             if not re.match(r"\s*;", function.body[end:]):
@@ -306,3 +329,10 @@ def generate(sources, paths):
         source = sources[path]
         every = [*weakened(path, source), *condition_mutants(path, source, looks), *deletions(path, source, looks)]
         yield from unique(sorted(every, key=lambda m: m.line))
+
+
+def survey(path, source):
+    """All mutants of a file by all rules, look or not."""
+    every = [*weakened(path, source), *condition_mutants(path, source, None), *boundaries(path, source),
+             *deletions(path, source, None)]
+    yield from unique(sorted(every, key=lambda m: m.line))

@@ -41,7 +41,7 @@ int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 
     if (lab == NULL)
         lab_posix_unsupported("thrd_create", CALLER);
-    start_of_thread *start = lab_memory_allocate(sizeof(*start), 0);
+    start_of_thread *start = lab_memory_allocate(sizeof(*start), 0, (uintptr_t)__builtin_return_address(0));
     *start = (start_of_thread){routine, argument};
     int error = pthread_create(&made, NULL, run, start);
     if (error == 0) {

@@ -243,7 +243,7 @@ sem_t *sem_open(const char *name, int flags, ...)
         errno = !(flags & O_CREAT) ? ENOENT : ENFILE;
         return SEM_FAILED;
     }
-    sem_t *semaphore = lab_memory_allocate(sizeof(sem_t), 0);
+    sem_t *semaphore = lab_memory_allocate(sizeof(sem_t), 0, (uintptr_t)__builtin_return_address(0));
     sem_init(semaphore, 0, value);
     strcpy(names[unused].name, name);
     names[unused].semaphore = semaphore;

@@ -230,7 +230,7 @@ int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *lib
     (void)library;
     if (lab == NULL || lab->current == NULL)
         return 0; /* of the thread that never ends: the explorer's */
-    struct lab_posix_exit *e = lab_memory_allocate(sizeof(*e), 0);
+    struct lab_posix_exit *e = lab_memory_allocate(sizeof(*e), 0, (uintptr_t)__builtin_return_address(0));
     lab_posix_thread *p = &lab_posix_threads[lab->current->number];
     *e = (struct lab_posix_exit){destructor, object, p->exits};
     p->exits = e;

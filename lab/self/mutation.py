@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT / "lab" / "mutation"), str(ROOT / "tests" / "checks")]
 sys.dont_write_bytecode = True
 
 import mutants  # noqa: E402
+import survey  # noqa: E402
 from tap import Tap  # noqa: E402
 
 SOURCE = """\
@@ -54,6 +55,28 @@ EXPECTED = {
     ("Take", "always"),
     ("Take", "deleted"),
 }
+# What the survey makes besides.
+SURVEYED = """\
+VOID Sort(ULONG *Values, ULONG Count)
+{
+    for (ULONG Index = 1; Index < Count; Index += 1) {
+        if (Values[Index - 1] > Values[Index] && Count >= 2) {
+            Swap(&Values[Index - 1], &Values[Index]);
+        }
+    }
+}
+"""
+EXPECTED_SURVEY = {
+    ("for (Index < Count)", "never"),
+    ("for (ULONG Index = 1; Index < Count; Index += 1) {", "boundary: < -> <="),
+    ("if (Values[Index - 1] > Values[Index] && Count >= 2)", "never"),
+    ("if (Values[Index - 1] > Values[Index] && Count >= 2)", "always"),
+    ("if (Values[Index - 1] > Values[Index] && Count >= 2)", "ignored: Values[Index - 1] > Values[Index]"),
+    ("if (Values[Index - 1] > Values[Index] && Count >= 2)", "ignored: Count >= 2"),
+    ("if (Values[Index - 1] > Values[Index] && Count >= 2) {", "boundary: > -> >="),
+    ("if (Values[Index - 1] > Values[Index] && Count >= 2) {", "boundary: >= -> >"),
+    ("Swap(&Values[Index - 1], &Values[Index])", "deleted"),
+}
 KILLED = "src/ex/slist.c:ExpReplaceAndRemember"
 SURVIVES = "src/ex/slist.c:RtlFirstEntrySList"  # not called by the two scenarios
 
@@ -69,6 +92,31 @@ def check_rules():
     both = [m.apply(SOURCE) for m in made if m.change == "acq_rel -> release"]
     if "__ATOMIC_RELEASE, __ATOMIC_RELAXED" not in both[0]:
         yield "a failing compare-exchange would be stronger than one that succeeds"
+
+
+def check_survey(folder):
+    made = list(mutants.survey("a.c", SURVEYED))
+    found = {(mutant.text, mutant.change) for mutant in made}
+    if found != EXPECTED_SURVEY:
+        yield f"not made: {sorted(EXPECTED_SURVEY - found)}; made: {sorted(found - EXPECTED_SURVEY)}"
+    if len({mutant.apply(SURVEYED) for mutant in made}) != len(made):
+        yield "two mutants are the same"
+    small, large = survey.sample(made, 3), survey.sample(made, 6)
+    if small != large[:3] or survey.sample(reversed(made), 3) != small:
+        yield "a larger sample does not contain the smaller one"
+    path = Path(folder) / "results"
+    results = survey.Results(path)
+    results.add(made[0], SURVEYED, "killed", None, "a/test: status 1")
+    results.add(made[1], SURVEYED, "survived", None, None)
+    again = survey.Results(path)
+    if again.find(made[0], SURVEYED) is None or again.find(made[2], SURVEYED) is not None:
+        yield "results are not found again"
+    if again.find(made[0], SURVEYED + "\n") is not None:
+        yield "a result outlives the text of its file"
+    row = survey.count(["a.c"], {"a.c": SURVEYED}, again, {" | ".join(made[1].key): "Because."})["a.c"]
+    if (row["mutants"], row["tried"], row["tests"], row["lab"], row["killed"], row["explained"], row["survived"]) != (
+            len(made), 2, 1, 0, 1, 1, 0):
+        yield f"counted: {row}"
 
 
 def mutate(build, folder, survivors, what):
@@ -93,6 +141,7 @@ def main():
     tap = Tap()
     tap.case("the rules", check_rules())
     with tempfile.TemporaryDirectory() as folder:
+        tap.case("the survey", check_survey(folder))
         tap.case("mutants that are killed", check_run(
             mutate(build, folder, "", KILLED), 0, "2 mutants in", "2 killed", "slist_two_poppers: assertion"))
         survivor = mutate(build, folder, "", SURVIVES)

@@ -52,6 +52,38 @@ def mains(folder):
     check(code == 0 and "exhaustive" in said and "received" not in said, "options of the compiler; the program prints nothing", said)
 
 
+def races():
+    code, said = lab(here / "heap.c")
+    frames = r"heap.c:\d+ link_to_itself\n +heap.c:\d+ (first|second)\n"
+    found = re.search(rf" +at {frames} +thread [bc] before, at {frames}", said)
+    check(code == 1 and found is not None and found.group(1) != found.group(2), "a race has both stacks", said)
+    check(re.search(r"on heap block \d+\+0x8 \(of the 24 bytes that heap.c:\d+ make_node allocated\)", said) is not None,
+          "a variable on the heap has the place of its allocation", said)
+
+
+def killed_compilation(folder):
+    """The compiler hangs; the command is killed, then the compiler."""
+    compiler = folder / "slow-compiler"
+    compiler.write_text("#!/bin/sh\necho $$ > \"$STARTED\"\nexec sleep 60\n")
+    compiler.chmod(0o755)
+    started = folder / "started"
+    before = set(Path("/tmp").glob("interlock-lab-*"))
+    running = subprocess.Popen([program, "lab", examples / "mailbox.c"], env={**os.environ, "CC": str(compiler),
+                                                                              "STARTED": str(started)})
+    while not started.exists() or not started.read_text().strip():
+        time.sleep(0.01)
+    during = set(Path("/tmp").glob("interlock-lab-*")) - before
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    os.kill(int(started.read_text()), signal.SIGKILL)
+    for _ in range(1000):
+        if not [path for path in during if path.exists()]:
+            break
+        time.sleep(0.01)
+    check(during and not [path for path in during if path.exists()], "a compilation that is killed leaves nothing in /tmp",
+          str(during))
+
+
 def several_files():
     files = (here / "first.c", here / "second.c")
     code, said = lab(*files, "--", "-O2")
@@ -139,6 +171,8 @@ def long_searches(folder):
 
 with tempfile.TemporaryDirectory() as name:
     mains(Path(name))
+    races()
+    killed_compilation(Path(name))
     several_files()
     if shutil.which(os.environ.get("CXX", "g++").split()[-1]):
         cxx()

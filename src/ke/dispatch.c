@@ -244,6 +244,8 @@ static BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block)
     return TRUE;
 }
 
+/* The mark goes before the lock: the next signaler may mark the block at once. The order of the objects is free: a thread
+   that waits for one of them holds only lower ones, and the signaler needs no more locks. */
 static VOID KiUnlockPeersOf(PKI_PEERS Peers, PKTHREAD Thread)
 {
     for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {

@@ -408,6 +408,7 @@ BOOLEAN KeCancelTimer(PKTIMER Timer)
 {
     /* acquire: pairs with the expirer's KiUnlockObject, after which the timer's memory may be freed */
     ULONG64 Word = __atomic_load_n(KiHeaderWord(&Timer->Header), __ATOMIC_ACQUIRE);
+    /* KI_LOCKED: an outside timer never shows Inserted. A local one keeps the bit until it is unlocked. */
     if (!(Word & (KI_LOCKED | KI_TIMER_INSERTED))) {
         return FALSE;
     }

@@ -26,8 +26,10 @@
 #include <string.h>
 
 #define NTP_MAGAZINES     16 /* a power of two */
+#ifndef NTP_ROUNDS /* the explorer has 2 and 2: few packets go all the way */
 #define NTP_ROUNDS        32
 #define NTP_DEPOT_PACKETS 2048
+#endif
 #define NTP_AHEAD         4 /* prefetch distance, in packets */
 
 typedef struct _NTP_BLOCK NTP_BLOCK, *PNTP_BLOCK;

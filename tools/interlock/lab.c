@@ -1,13 +1,16 @@
 /*
  * lab.c: compiles a program for the explorer, links it with the instrumented library, and runs it. The explored program
  * replaces this process's child; its folder is removed before it runs, so that nothing is left behind if it is killed.
+ * Before that, while it is compiled, a process of its own waits for the end of this one and then removes the folder.
  */
 #include "command.h"
 #include "describe.h"
 #include "words.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,13 +145,40 @@ static void add_gdb(words *command)
     words_add(command, "--args");
 }
 
-static void remove_folder(const char *folder, const words *objects, const char *program)
+static void remove_folder(const char *folder)
 {
-    for (size_t i = 0; i < objects->count; i++)
-        if (strncmp(objects->word[i], folder, strlen(folder)) == 0)
-            unlink(objects->word[i]);
-    unlink(program);
+    DIR *files = opendir(folder);
+
+    for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;)
+        unlinkat(dirfd(files), file->d_name, 0);
+    if (files != NULL)
+        closedir(files);
     rmdir(folder);
+}
+
+/* A keyboard's interrupt is for the whole job: the guard survives it. A compiler that still runs may add one more file. */
+static void guard_folder(const char *folder)
+{
+    int ends[2];
+    char byte;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return;
+    if (fork() == 0) {
+        for (int number = 1; number < NSIG; number++)
+            signal(number, SIG_IGN);
+        close(ends[1]);
+        for (int file = 0; file <= 2; file++)
+            close(file);
+        while (read(ends[0], &byte, 1) > 0) {
+        }
+        for (int i = 0; i < 100 && access(folder, F_OK) == 0; i++) {
+            remove_folder(folder);
+            usleep(10000);
+        }
+        _exit(0);
+    }
+    close(ends[0]); /* the other end is closed when this process has ended */
 }
 
 static int count_lines(int argc, char **argv)
@@ -165,6 +195,7 @@ typedef struct lab_command {
     words files, options, extra, objects;
     bool gdb, help;
     const char *keep;
+    const char *temporaries; /* TMPDIR, as the program gets it */
 } lab_command;
 
 /* Options whose value may look like the name of a file. */
@@ -226,10 +257,14 @@ static int run_program(lab_command *c, const char *folder, const char *program)
     } else {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
         words_add(&command, path);
-        remove_folder(folder, &c->objects, program);
+        remove_folder(folder);
     }
     for (size_t w = 0; w < c->options.count; w++)
         words_add(&command, c->options.word[w]);
+    if (c->temporaries != NULL)
+        setenv("TMPDIR", c->temporaries, 1);
+    else
+        unsetenv("TMPDIR");
     setenv("INTERLOCK_COMMAND", place_command(), 1);
     setenv("INTERLOCK_LAB_PROGRAM", c->files.word[0], 1);
     int status = words_run(&command);
@@ -239,7 +274,7 @@ static int run_program(lab_command *c, const char *folder, const char *program)
 
 int command_lab(int argc, char **argv)
 {
-    lab_command c = {.gdb = false};
+    lab_command c = {.temporaries = getenv("TMPDIR")};
     char folder[] = "/tmp/interlock-lab-XXXXXX";
 
     if (argc > 1 && strcmp(argv[1], "--scale") == 0)
@@ -265,6 +300,9 @@ int command_lab(int argc, char **argv)
         perror("interlock: mkdtemp");
         return 2;
     }
+    guard_folder(folder);
+    c.temporaries = c.temporaries != NULL ? strdup(c.temporaries) : NULL; /* setenv may reuse its memory */
+    setenv("TMPDIR", folder, 1); /* for the compiler's own files */
     char temporary[sizeof(folder) + sizeof("/test")];
     snprintf(temporary, sizeof(temporary), "%s/test", folder);
     const char *program = c.keep != NULL ? c.keep : temporary;
@@ -273,6 +311,6 @@ int command_lab(int argc, char **argv)
         status = link_program(&c.objects, &c.extra, has_cxx(&c.files), program);
     if (status == 0 && c.keep == NULL)
         status = run_program(&c, folder, temporary);
-    remove_folder(folder, &c.objects, temporary);
+    remove_folder(folder);
     return status;
 }
