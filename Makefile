@@ -77,7 +77,7 @@ deb:
 
 install:
 	@scripts/ensure-deps build debugger
-	@scripts/configure build/install --prefix='$(PREFIX)' -Dtests=disabled -Dbench=disabled
+	@scripts/configure build/install --prefix='$(PREFIX)' -Dwerror=false -Dtests=disabled -Dbench=disabled
 	@meson install -C build/install
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 
