@@ -99,7 +99,8 @@ FORCEINLINE VOID KiInitializeBareHeader(PDISPATCHER_HEADER Header, UCHAR Type, L
 FORCEINLINE VOID KiInitializeHeader(PDISPATCHER_HEADER Header, UCHAR Type, SIZE_T Size, LONG State)
 {
     KiInitializeBareHeader(Header, Type, State);
-    Header->Size = (UCHAR)(Size / sizeof(LONG));
+    /* All four bytes: they are read as a part of the word, and memcheck knows which ones were never written. */
+    Header->LockNV = Type | (LONG)(Size / sizeof(LONG)) << 16;
 }
 
 /* The object lock. */

@@ -13,8 +13,7 @@
 static VOID KiInitializeMutantObject(PRKMUTANT Mutant, LONG State, PKTHREAD Owner, UCHAR ApcDisable)
 {
     KiInitializeBareHeader(&Mutant->Header, MutantObject, State);
-    Mutant->Header.MutantSize = sizeof(KMUTANT) / sizeof(LONG);
-    Mutant->Header.DpcActive = FALSE;
+    Mutant->Header.LockNV = MutantObject | (LONG)(sizeof(KMUTANT) / sizeof(LONG)) << 8; /* all four bytes, as in KiInitializeHeader */
     Mutant->OwnerThread = Owner;
     Mutant->Abandoned = FALSE;
     Mutant->ApcDisable = ApcDisable;
