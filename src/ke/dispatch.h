@@ -99,8 +99,7 @@ FORCEINLINE VOID KiInitializeBareHeader(PDISPATCHER_HEADER Header, UCHAR Type, L
 FORCEINLINE VOID KiInitializeHeader(PDISPATCHER_HEADER Header, UCHAR Type, SIZE_T Size, LONG State)
 {
     KiInitializeBareHeader(Header, Type, State);
-    /* All four bytes: they are read as a part of the word, and memcheck knows which ones were never written. */
-    Header->LockNV = Type | (LONG)(Size / sizeof(LONG)) << 16;
+    Header->Size = (UCHAR)(Size / sizeof(LONG));
 }
 
 /* The object lock. */

@@ -13,7 +13,8 @@
 static VOID KiInitializeMutantObject(PRKMUTANT Mutant, LONG State, PKTHREAD Owner, UCHAR ApcDisable)
 {
     KiInitializeBareHeader(&Mutant->Header, MutantObject, State);
-    Mutant->Header.LockNV = MutantObject | (LONG)(sizeof(KMUTANT) / sizeof(LONG)) << 8; /* all four bytes, as in KiInitializeHeader */
+    Mutant->Header.MutantSize = sizeof(KMUTANT) / sizeof(LONG);
+    Mutant->Header.DpcActive = FALSE;
     Mutant->OwnerThread = Owner;
     Mutant->Abandoned = FALSE;
     Mutant->ApcDisable = ApcDisable;

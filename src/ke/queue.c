@@ -24,6 +24,7 @@
 VOID KeInitializeQueue(PRKQUEUE Queue, ULONG Count)
 {
     KiInitializeHeader(&Queue->Header, QueueObject, sizeof(KQUEUE), 0);
+    Queue->Header.QueueControlFlags = 0;
     InitializeListHead(&Queue->EntryListHead);
     InitializeListHead(&Queue->ThreadListHead);
     Queue->CurrentCount = 0;

@@ -133,6 +133,7 @@ PKTIMER KiFindSetTimer(PVOID Base, PVOID End, PKDPC *Dpc)
 
 VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
 {
+    Timer->Header.TimerMiscFlags = 0;
     KiInitializeHeader(&Timer->Header, (UCHAR)(TimerNotificationObject + Type), sizeof(*Timer), 0);
 }
 
