@@ -6,7 +6,7 @@ export DESTDIR
 .PHONY: help tour test conformance cross bench lab mutate fuzz soak chaos clients reference amalgamation uses deb rpm dist install clean
 
 help:
-	@echo 'make tour      see Interlock at work: ten small programs, explained'
+	@echo 'make tour      see Interlock at work: a dozen small programs, explained'
 	@echo 'make test      build and test with gcc, clang, ASan+UBSan, TSan and the verifier'
 	@echo 'make conformance  run the same Win32 programs under Wine and with Interlock, and compare'
 	@echo 'make cross     build for aarch64, riscv64 and musl, and run the tests there'

@@ -76,6 +76,15 @@ class Results:
             if wrong:
                 show_failure(self.configuration, self.directory, entry)
 
+    def costs(self):
+        """Seconds of each suite, and the slowest programs: lines for a person."""
+        suites, slowest = {}, sorted(self.entries, key=lambda entry: -entry["duration"])[:5]
+        for entry in self.entries:
+            suite = entry["name"].split(" / ")[0].split(":")[-1]
+            suites[suite] = suites.get(suite, 0) + entry["duration"]
+        yield ", ".join(f"{name} {seconds:.0f} s" for name, seconds in sorted(suites.items(), key=lambda one: -one[1]))
+        yield "longest: " + ", ".join(f"{entry['name'].split(' / ')[-1]} {entry['duration']:.0f} s" for entry in slowest)
+
     @staticmethod
     def forget(directory):
         (directory / "meson-logs" / "testlog.json").unlink(missing_ok=True)

@@ -26,6 +26,10 @@ INTERLOCK_BEGIN
    DbgSetDebugFilterState says otherwise. Since NT 3.1. */
 NTSYSAPI ULONG DbgPrint(PCSTR Format, ...);
 
+/* Prints the text if a kernel debugger is attached, and stores the line that is typed there in Response. There never is
+   one, so it does neither: stores an empty string if Length permits it, and returns 0. Since NT 3.1. */
+NTSYSAPI ULONG DbgPrompt(PCCH Prompt, PCH Response, ULONG Length);
+
 /* Prints if the mask of the component, or that of all components (INTERLOCK_DEBUG_FILTER), has the level's bit. Returns
    STATUS_SUCCESS, also if it prints nothing. Since XP. */
 NTSYSAPI ULONG DbgPrintEx(ULONG ComponentId, ULONG Level, PCSTR Format, ...);

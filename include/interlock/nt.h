@@ -778,6 +778,12 @@ NTSYSAPI NTSTATUS ZwOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, 
                                PCLIENT_ID ClientId);
 NTSYSAPI NTSTATUS ZwSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInformationClass,
                                          PVOID ThreadInformation, ULONG ThreadInformationLength);
+NTSYSAPI NTSTATUS ZwSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                          PVOID ProcessInformation, ULONG ProcessInformationLength);
+
+/* Alerts the thread in kernel mode, for kernel code, without an access check: ends an alertable wait of either mode.
+   Since NT 3.1. */
+NTSYSAPI NTSTATUS ZwAlertThread(HANDLE ThreadHandle);
 
 /* Access rights and structures of completion. */
 

@@ -194,6 +194,15 @@ ULONG DbgPrint(PCSTR Format, ...)
     return Status;
 }
 
+ULONG DbgPrompt(PCCH Prompt, PCH Response, ULONG Length)
+{
+    UNREFERENCED_PARAMETER(Prompt);
+    if (Length != 0) {
+        Response[0] = 0;
+    }
+    return 0;
+}
+
 /* Breakpoints and assertions. */
 
 BOOLEAN KdRefreshDebuggerNotPresent(VOID)

@@ -189,17 +189,31 @@ static NTSTATUS NtpSetProcess(PEPROCESS Process, PROCESSINFOCLASS Class, PVOID I
     }
 }
 
-NTSTATUS NtSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
-                                 PVOID ProcessInformation, ULONG ProcessInformationLength)
+static NTSTATUS NtpSetInformationProcess(KPROCESSOR_MODE Mode, HANDLE ProcessHandle,
+                                         PROCESSINFOCLASS ProcessInformationClass, PVOID ProcessInformation,
+                                         ULONG ProcessInformationLength)
 {
     PEPROCESS Process;
-    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status =
-        NtpReferenceProcessFor(UserMode, ProcessHandle, PROCESS_SET_INFORMATION, ProcessInformation, ProcessInformationLength,
+        NtpReferenceProcessFor(Mode, ProcessHandle, PROCESS_SET_INFORMATION, ProcessInformation, ProcessInformationLength,
                                NtpSizeOfProcessSetting(ProcessInformationClass), &Process);
     if (NT_SUCCESS(Status)) {
         Status = NtpSetProcess(Process, ProcessInformationClass, ProcessInformation);
         ObDereferenceObject(Process);
     }
     return Status;
+}
+
+NTSTATUS NtSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                 PVOID ProcessInformation, ULONG ProcessInformationLength)
+{
+    return NTP_SERVICE(NtpSetInformationProcess(UserMode, ProcessHandle, ProcessInformationClass, ProcessInformation,
+                                                ProcessInformationLength));
+}
+
+NTSTATUS ZwSetInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
+                                 PVOID ProcessInformation, ULONG ProcessInformationLength)
+{
+    return NTP_SERVICE(NtpSetInformationProcess(KernelMode, ProcessHandle, ProcessInformationClass, ProcessInformation,
+                                                ProcessInformationLength));
 }

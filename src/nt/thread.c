@@ -23,11 +23,6 @@ static NTSTATUS NtpReferenceThreadAs(KPROCESSOR_MODE Mode, HANDLE ThreadHandle, 
     return ObReferenceObjectByHandle(ThreadHandle, DesiredAccess, *PsThreadType, Mode, (PVOID *)Thread, NULL);
 }
 
-static NTSTATUS NtpReferenceThread(HANDLE ThreadHandle, ACCESS_MASK DesiredAccess, PETHREAD *Thread)
-{
-    return NtpReferenceThreadAs(UserMode, ThreadHandle, DesiredAccess, Thread);
-}
-
 /* Creating. */
 
 static NTSTATUS NtpTakeAttribute(PPS_ATTRIBUTE Attribute, PPSP_CREATE Create)
@@ -171,7 +166,7 @@ NTSTATUS NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus)
         ThreadHandle = NtCurrentThread();
     }
     KiEnterService(Current);
-    Status = NtpReferenceThread(ThreadHandle, THREAD_TERMINATE, &Thread);
+    Status = NtpReferenceThreadAs(UserMode, ThreadHandle, THREAD_TERMINATE, &Thread);
     if (NT_SUCCESS(Status)) {
         BOOLEAN Self = &Thread->Tcb == Current;
         Status = Self ? STATUS_SUCCESS : PspTerminateThread(Thread, ExitStatus);
@@ -189,15 +184,15 @@ NTSTATUS NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus)
 
 typedef enum _NTP_THREAD_CHANGE { NtpSuspend, NtpResume, NtpAlert, NtpAlertResume } NTP_THREAD_CHANGE;
 
-static NTSTATUS NtpChangeThread(HANDLE ThreadHandle, ACCESS_MASK DesiredAccess, NTP_THREAD_CHANGE Change,
-                                PULONG PreviousSuspendCount)
+static NTSTATUS NtpChangeThread(KPROCESSOR_MODE Mode, HANDLE ThreadHandle, ACCESS_MASK DesiredAccess,
+                                NTP_THREAD_CHANGE Change, PULONG PreviousSuspendCount)
 {
     PKTHREAD Current = KiCurrentThread();
     PETHREAD Thread;
     ULONG PreviousCount = 0;
     NTSTATUS Status;
     KiEnterService(Current);
-    Status = NtpReferenceThread(ThreadHandle, DesiredAccess, &Thread);
+    Status = NtpReferenceThreadAs(Mode, ThreadHandle, DesiredAccess, &Thread);
     if (NT_SUCCESS(Status)) {
         switch (Change) {
         case NtpSuspend:
@@ -207,7 +202,7 @@ static NTSTATUS NtpChangeThread(HANDLE ThreadHandle, ACCESS_MASK DesiredAccess, 
             PreviousCount = KeResumeThread(&Thread->Tcb);
             break;
         case NtpAlert:
-            KeAlertThread(&Thread->Tcb, UserMode);
+            KeAlertThread(&Thread->Tcb, Mode);
             break;
         case NtpAlertResume:
             PreviousCount = KeAlertResumeThread(&Thread->Tcb);
@@ -224,22 +219,27 @@ static NTSTATUS NtpChangeThread(HANDLE ThreadHandle, ACCESS_MASK DesiredAccess, 
 
 NTSTATUS NtSuspendThread(HANDLE ThreadHandle, PULONG PreviousSuspendCount)
 {
-    return NtpChangeThread(ThreadHandle, THREAD_SUSPEND_RESUME, NtpSuspend, PreviousSuspendCount);
+    return NtpChangeThread(UserMode, ThreadHandle, THREAD_SUSPEND_RESUME, NtpSuspend, PreviousSuspendCount);
 }
 
 NTSTATUS NtResumeThread(HANDLE ThreadHandle, PULONG PreviousSuspendCount)
 {
-    return NtpChangeThread(ThreadHandle, THREAD_SUSPEND_RESUME, NtpResume, PreviousSuspendCount);
+    return NtpChangeThread(UserMode, ThreadHandle, THREAD_SUSPEND_RESUME, NtpResume, PreviousSuspendCount);
 }
 
 NTSTATUS NtAlertThread(HANDLE ThreadHandle)
 {
-    return NtpChangeThread(ThreadHandle, THREAD_ALERT, NtpAlert, NULL);
+    return NtpChangeThread(UserMode, ThreadHandle, THREAD_ALERT, NtpAlert, NULL);
+}
+
+NTSTATUS ZwAlertThread(HANDLE ThreadHandle)
+{
+    return NtpChangeThread(KernelMode, ThreadHandle, THREAD_ALERT, NtpAlert, NULL);
 }
 
 NTSTATUS NtAlertResumeThread(HANDLE ThreadHandle, PULONG PreviousSuspendCount)
 {
-    return NtpChangeThread(ThreadHandle, THREAD_SUSPEND_RESUME, NtpAlertResume, PreviousSuspendCount);
+    return NtpChangeThread(UserMode, ThreadHandle, THREAD_SUSPEND_RESUME, NtpAlertResume, PreviousSuspendCount);
 }
 
 ULONG NtGetCurrentProcessorNumber(VOID)

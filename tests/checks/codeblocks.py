@@ -24,6 +24,7 @@ FILE = r"\w[\w-]*\.(?:c|h|py|txt|md)"
 FUNCTION = r"(?:Ke|Ki|Exp?|Obp?|Psp?|Iop?|Ntp?|Zw|Rtlp?|Tpp?|Halp?|Lab|Kd)[A-Z]\w+"
 NOT_OURS = ("test.c", "program.c", "service.c", "stdio.h")  # names of a reader's files, headers of the host
 ELSEWHERE = ("cmake",)
+INTERNAL_SETTING = "INTERLOCK_INHERITED"  # what CreateProcess tells the child
 TIMEOUT = 120
 
 
@@ -42,6 +43,18 @@ def matches(expected, actual):
     return re.fullmatch(pattern, actual) is not None
 
 
+def is_part(shown, text):
+    """Whether these are whole lines of the text, in order; a line … stands for lines that are left out."""
+    at = 0
+    for piece in re.split(r"^…\n", "\n" + shown, flags=re.M):
+        piece = "\n" + piece.strip("\n") + "\n"
+        at = ("\n" + text).find(piece, at)
+        if at < 0:
+            return False
+        at += len(piece) - 1
+    return True
+
+
 class Checker:
     def __init__(self, root, library, command, has_lab, options, work):
         self.root, self.library, self.command = root, library, command
@@ -53,7 +66,7 @@ class Checker:
         self.helps, self.words, self.files = {}, set(), set(NOT_OURS)
         for path in (path for folder in SOURCES for path in (root / folder).rglob("*") if path.is_file()):
             self.files.add(path.name)
-            if path.suffix in (".c", ".h"):
+            if path.suffix in (".c", ".h") or path.parent.name == "scripts":
                 self.words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
         self.files.update(path.name for path in (*pages(root), *root.iterdir()))
 
@@ -63,6 +76,10 @@ class Checker:
             path = self.root / block.directives["file"]
             text = path.read_text(encoding="utf-8") if path.is_file() else ""
             return text, [] if text == block.text else [f"it is not {block.directives['file']} any more"]
+        if "part" in block.directives:
+            path = self.root / block.directives["part"]
+            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+            return text, [] if is_part(block.text, text) else [f"it is no part of {block.directives['part']}"]
         if "frame" in block.directives:
             lines = block.directives["frame"].split("\n")
             if lines.count(PLACE) != 1:
@@ -84,7 +101,7 @@ class Checker:
         text, problems = self.source(block)
         if problems:
             return problems
-        stem = Path(block.directives.get("file", f"block{block.line}")).stem
+        stem = Path(block.directives.get("file") or block.directives.get("part") or f"block{block.line}").stem
         folder = Path(tempfile.mkdtemp(dir=self.work))
         source, target = folder / f"{stem}.{block.language}", folder / stem
         source.write_text(text, encoding="utf-8")
@@ -178,6 +195,8 @@ class Checker:
             elif re.fullmatch(FILE, span):
                 if span not in self.files:
                     yield f"there is no file {span}"
+            elif (setting := re.match(r"(?:-D)?(INTERLOCK_[A-Z0-9_]+)\b", span)) and setting.group(1) not in self.words:
+                yield f"there is no setting {setting.group(1)}"
             elif re.fullmatch(FUNCTION, span) and span not in self.words and not span.endswith("Xxx"):
                 yield f"there is no {span}"
 
@@ -283,6 +302,10 @@ BAD = {
     "a success that should be a failure": ("```c\nint main(void)\n{\n    return 0;\n}\n```\n\n<!-- code: fails -->\n"
                                            "```output\n…\n```\n", "ends with 0"),
     "a file that has changed": ("<!-- code: file Makefile -->\n\n```c\nint x;\n```\n", "not Makefile any more"),
+    "a part that has changed": ("<!-- code: part examples/win32/jobs.c -->\n```c\nint main(void)\n{\n…\nint x;\n```\n",
+                                "no part of examples/win32/jobs.c"),
+    "parts in another order": ("<!-- code: part examples/win32/jobs.c -->\n```c\nint main(void)\n…\n#include <windows.h>\n"
+                               "```\n", "no part of"),
     "a frame without a place": ("<!-- code: frame\nint x;\n-->\n```c\nint y;\n```\n", "its frame has no line"),
     "a frame that the block does not fit": ("<!-- code: frame\nint f(void) {\n@\n}\n-->\n```c\nreturn x;\n```\n", "undeclared"),
     "output of nothing": ("```output\none\n```\n", "nobody compiles"),
@@ -301,6 +324,7 @@ BAD = {
     "a command in the text": ("`make nothing`\n", "no make nothing"),
     "a path in the text": ("`src/ke/nothing.c`\n", "no src/ke/nothing.c"),
     "a file in the text": ("`nothing.c`\n", "no file nothing.c"),
+    "a setting in the text": ("`INTERLOCK_NOTHING=1`\n", "no setting INTERLOCK_NOTHING"),
     "a function in the text": ("`KeSetEvents`\n", "no KeSetEvents"),
 }
 
@@ -329,6 +353,11 @@ def main():
                 tap.case(str(block), problems)
                 count += 1
             tap.case(f"{page}: the commands, files and functions that it names exist", checker.spans(prose(path)))
+        read = {name for path in (root / "src").rglob("*.c")
+                for name in re.findall(r'"(INTERLOCK_[A-Z_]+)"', path.read_text(encoding="utf-8"))} - {INTERNAL_SETTING}
+        settings = (root / "docs/settings.md").read_text(encoding="utf-8")
+        tap.case("docs/settings.md has every setting that the library reads",
+                 [name for name in sorted(read) if f"`{name}`" not in settings] if read else ["none was found"])
         tap.case("there are code blocks", [] if count else ["none was found"])
         listed = re.findall(r"^  ([a-z]+) ", run([command, "--help"])[1], re.M)
         tap.case("each subcommand has --help", [name for name in listed if run([command, name, "--help"])[0] != 0]

@@ -327,10 +327,22 @@ static void test_paged_code(void **state)
     expect_bugcheck(MANUALLY_INITIATED_CRASH, paged_in_a_free_build, NULL);
 }
 
+static void test_prompt_without_debugger(void **state)
+{
+    char response[4] = "old";
+    (void)state;
+    assert_int_equal(DbgPrompt("go on? ", response, sizeof(response)), 0);
+    assert_string_equal(response, "");
+    response[0] = 'x';
+    assert_int_equal(DbgPrompt("go on? ", response, 0), 0);
+    assert_int_equal(response[0], 'x');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_formats, begin, end),
+        cmocka_unit_test(test_prompt_without_debugger),
         cmocka_unit_test_setup_teardown(test_long_text_is_cut, begin, end),
         cmocka_unit_test_setup_teardown(test_filter, begin, end),
         cmocka_unit_test_setup_teardown(test_any_irql, begin, end),

@@ -8,11 +8,12 @@
 
 #include "../../lab/models/kqueue.h"
 
-/* A packet for a shared object is delivered by another thread, soon; the model has it at once. Before the constructors of
-   the test support, which would choose a session. */
-__attribute__((constructor(101))) static void keep_names_here(void)
+/* A packet for a shared object is delivered by another thread, soon; the model has it at once. Inputs take mutants in any
+   order. Before the constructors of the test support, which would choose a session. */
+__attribute__((constructor(101))) static void choose_settings(void)
 {
     setenv("INTERLOCK_SESSION", "private", 1);
+    setenv("INTERLOCK_LOCK_ORDER", "0", 1);
 }
 
 rule wrong_rule = NO_RULE;

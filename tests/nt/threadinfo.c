@@ -165,27 +165,28 @@ static NTSTATUS burn(PVOID argument)
 {
     ULONGLONG until = HalDispatch.QueryInterruptTime() + 300000;
 
-    while (HalDispatch.QueryInterruptTime() < until) {
+    while (HalDispatch.QueryInterruptTime() < until || !__atomic_load_n((ULONG *)argument, __ATOMIC_RELAXED)) {
     }
-    return *(volatile ULONG *)argument == 0;
+    return STATUS_SUCCESS;
 }
 
 static void times_of_running_and_ended_threads(void **state)
 {
     KERNEL_USER_TIMES times, later;
     LARGE_INTEGER now;
-    volatile ULONG stop = 1;
+    ULONG seen_running = 0;
     HANDLE thread;
     ULONG ended = 9;
 
     (void)state;
     KeQuerySystemTime(&now);
-    assert_int_equal(create(&thread, burn, (PVOID)&stop, 0), 0);
+    assert_int_equal(create(&thread, burn, &seen_running, 0), 0);
     assert_int_equal(NtQueryInformationThread(thread, ThreadTimes, &times, sizeof(times), NULL), 0);
     assert_true(times.CreateTime.QuadPart >= now.QuadPart);
     assert_int_equal(times.ExitTime.QuadPart, 0);
     assert_int_equal(NtQueryInformationThread(NtCurrentThread(), ThreadIsTerminated, &ended, 4, NULL), 0);
     assert_int_equal(ended, 0);
+    __atomic_store_n(&seen_running, 1, __ATOMIC_RELAXED);
     join(thread);
     assert_int_equal(NtQueryInformationThread(thread, ThreadIsTerminated, &ended, 4, NULL), 0);
     assert_int_equal(ended, 1);

@@ -101,6 +101,10 @@ static void threads_and_processes(void **state)
     assert_int_equal(NtSetInformationThread(handle, ThreadPriority, &priority, sizeof(priority)),
                      STATUS_INVALID_HANDLE);
     assert_int_equal(ZwSetInformationThread(handle, ThreadPriority, &priority, sizeof(priority)), STATUS_SUCCESS);
+    assert_int_equal(NtAlertThread(handle), STATUS_INVALID_HANDLE);
+    assert_int_equal(ZwAlertThread(handle), STATUS_SUCCESS);
+    assert_true(KeTestAlertThread(KernelMode));
+    assert_false(KeTestAlertThread(UserMode));
     assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
     assert_int_equal(NtOpenThread(&handle, 0, &object, &self), STATUS_ACCESS_DENIED);
     assert_int_equal(NtOpenThread(&handle, THREAD_ALL_ACCESS, &object, &self), STATUS_SUCCESS);
@@ -114,6 +118,12 @@ static void threads_and_processes(void **state)
     assert_int_equal(ZwQueryInformationProcess(handle, ProcessBasicInformation, &basic, sizeof(basic), NULL),
                      STATUS_SUCCESS);
     assert_int_equal(basic.UniqueProcessId, (ULONG_PTR)PsGetCurrentProcessId());
+    assert_int_equal(NtSetInformationProcess(handle, ProcessBasePriority, &basic.BasePriority, sizeof(KPRIORITY)),
+                     STATUS_INVALID_HANDLE);
+    assert_int_equal(ZwSetInformationProcess(handle, ProcessBasePriority, &basic.BasePriority, sizeof(KPRIORITY)),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwSetInformationProcess(handle, ProcessBasePriority, &basic.BasePriority, 1),
+                     STATUS_INFO_LENGTH_MISMATCH);
     assert_int_equal(NtTerminateProcess(handle, STATUS_SUCCESS), STATUS_INVALID_HANDLE);
     assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
     assert_int_equal(NtOpenProcess(&handle, 0, &object, &this_process), STATUS_ACCESS_DENIED);
