@@ -3,7 +3,8 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: help tour test conformance cross bench lab mutate fuzz fuzz-readers soak chaos clients reference deb install clean proof
+.PHONY: help tour test conformance cross bench lab proof mutate fuzz fuzz-readers soak chaos clients reference amalgamation uses deb rpm dist
+.PHONY: install clean
 
 help:
 	@echo 'make tour      see Interlock at work: a dozen small programs, explained'
@@ -20,7 +21,11 @@ help:
 	@echo 'make soak      mix every primitive under ASan and TSan, with threads ended, forks, no memory (MINUTES=10)'
 	@echo 'make clients   build sources for Windows with interlock cc and run their tests (CLIENTS="zstd sqlite")'
 	@echo 'make reference make docs/api.md from the comments of the public headers'
+	@echo 'make amalgamation  write the library as two files, build/amalgamation/interlock.c and .h (PREFIX_SYMBOLS=il_)'
+	@echo 'make uses      test at length how others use it: CMake, Meson, amalgamation, musl-gcc, examples under memcheck'
 	@echo 'make deb       build the Debian packages from the last commit'
+	@echo 'make rpm       build RPM packages from the last commit'
+	@echo 'make dist      the release tarball and its checksum, from the last commit'
 	@echo 'make install   install below PREFIX=$(PREFIX), staged below DESTDIR if that is set'
 	@echo 'make clean     remove everything that was built'
 
@@ -81,13 +86,31 @@ chaos:
 reference:
 	@scripts/reference.py
 
+amalgamation:
+	@scripts/ensure-deps build
+	@scripts/amalgamation $(if $(PREFIX_SYMBOLS),--prefix $(PREFIX_SYMBOLS))
+
+uses:
+	@scripts/ensure-deps build test tools
+	@scripts/uses
+
 deb:
 	@scripts/ensure-deps build tools package
 	@scripts/package
 
+rpm:
+	@scripts/ensure-deps build tools rpm
+	@scripts/rpm
+
+dist:
+	@scripts/ensure-deps build
+	@scripts/configure build/dist -Dtests=disabled -Dbench=disabled
+	@meson dist -C build/dist --no-tests
+	@cd build/dist/meson-dist && sha256sum --check *.sha256sum
+
 install:
 	@scripts/ensure-deps build debugger
-	@scripts/configure build/install --prefix='$(PREFIX)' -Dtests=disabled -Dbench=disabled
+	@scripts/configure build/install --prefix='$(PREFIX)' -Dwerror=false -Dtests=disabled -Dbench=disabled
 	@meson install -C build/install
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <interlock/annotations.h>
+#include <interlock/prefix.h>
 
 /* Linkage. Every public header puts its prototypes between INTERLOCK_BEGIN and INTERLOCK_END. */
 #ifdef __cplusplus

@@ -606,6 +606,7 @@ VOID ExpConvertPushLockToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_ME
 
 static VOID ExpPrepareEvent(PEXP_WAIT_BLOCK Block)
 {
+    Block->WakeEvent.Header.LockNV = 0; /* KeInitializeEvent leaves two bytes, and memcheck knows that they were never written */
     KeInitializeEvent(&Block->WakeEvent, SynchronizationEvent, FALSE);
 }
 

@@ -1,8 +1,8 @@
 /* futex.c: sleeping on a word and waking, and the table of operations that tests replace. */
 #include "halp.h"
+#include "kernelabi.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 
 /*
  * The thread sanitizer holds signals back until the next instrumented operation: the handler of a signal that comes just

@@ -12,9 +12,9 @@
  */
 #include "context.h"
 #include "handler.h"
+#include "kernelabi.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -2,10 +2,10 @@
 #include "machine.h"
 
 #include "halp.h"
+#include "kernelabi.h"
 
 #include <unistd.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,9 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
+
+#define HALP_LONGEST_EXPORT 256 /* bytes, with the prefix; the longest name has 54 */
 
 static BOOLEAN HalpAreInOneObject(PVOID One, PVOID Other)
 {
@@ -48,16 +51,29 @@ PVOID HalFindModuleBase(PVOID Address)
     return dladdr(Address, &Place) != 0 ? Place.dli_fbase : NULL;
 }
 
+/* The name with the prefix that the library's symbols have; NULL if it is too long for any of them. */
+static PCSTR HalpPrefixName(PCSTR Name, PSTR Buffer, SIZE_T Size)
+{
+    if (sizeof(INTERLOCK_SYMBOL_PREFIX) == 1) {
+        return Name;
+    }
+    return snprintf(Buffer, Size, "%s%s", INTERLOCK_SYMBOL_PREFIX, Name) < (int)Size ? Buffer : NULL;
+}
+
 PVOID HalFindExport(HAL_MODULE Module, PCSTR Name)
 {
     HALP_HOST_CALLS;
     PVOID Object = HalpOpenModule(Module);
     PVOID Found;
+    CHAR Buffer[HALP_LONGEST_EXPORT];
 
     if (Object == NULL) {
         return NULL;
     }
-    Found = dlsym(Object, Name);
+    if (Module == HalLibrary) {
+        Name = HalpPrefixName(Name, Buffer, sizeof(Buffer));
+    }
+    Found = Name != NULL ? dlsym(Object, Name) : NULL;
     if (!HalpAreInOneObject(Found, HalpDynamicSection(Object))) {
         Found = NULL;
     }

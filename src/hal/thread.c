@@ -1,9 +1,9 @@
 /* thread.c: host threads: their ids, start and end, their names, times and priorities. */
 #include "halp.h"
+#include "kernelabi.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -328,8 +328,8 @@ VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserT
  * refusal leaves the thread as it was.
  */
 #define NORMAL_PRIORITY 8
-#define LOW_REALTIME_PRIORITY 16
-#define HIGH_PRIORITY 31
+#define HALP_LOW_REALTIME_PRIORITY 16
+#define HALP_HIGH_PRIORITY 31
 #define NICE_STEPS 2
 #define LOWEST_NICE (-20)
 #define HIGHEST_NICE 19
@@ -373,13 +373,13 @@ BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority)
     HALP_SCHEDULING Current = {0};
     HALP_SCHEDULING New = {.Size = sizeof(New)};
 
-    if (NtPriority < 0 || NtPriority > HIGH_PRIORITY ||
+    if (NtPriority < 0 || NtPriority > HALP_HIGH_PRIORITY ||
         syscall(SYS_sched_getattr, ThreadId, &Current, sizeof(Current), 0) != 0) {
         return FALSE;
     }
-    if (NtPriority >= LOW_REALTIME_PRIORITY) {
+    if (NtPriority >= HALP_LOW_REALTIME_PRIORITY) {
         New.Policy = SCHED_FIFO;
-        New.Priority = (UINT32)(NtPriority - LOW_REALTIME_PRIORITY + 1);
+        New.Priority = (UINT32)(NtPriority - HALP_LOW_REALTIME_PRIORITY + 1);
     } else {
         New.Policy = SCHED_OTHER;
         New.Nice = HalpNiceFromPriority(NtPriority);

@@ -34,7 +34,7 @@
 #include "park.h"
 #include "wait.h"
 
-#define KI_TIME_BEFORE_REPEAT 1000ULL /* 100 us */
+#define KI_TIME_BEFORE_SIGNAL_REPEAT 1000ULL /* 100 us */
 
 typedef enum _KI_INTERRUPT_STATE {
     KiInterruptNone,
@@ -180,7 +180,7 @@ static VOID KiRepeater(PVOID Context)
         if (!KiRepeatInterrupts()) {
             KiSleepWhile(&KiRepeatsWanted, Seen);
         }
-        KiSleepUntil(HalDispatch.QueryInterruptTime() + KI_TIME_BEFORE_REPEAT);
+        KiSleepUntil(HalDispatch.QueryInterruptTime() + KI_TIME_BEFORE_SIGNAL_REPEAT);
     }
 }
 

@@ -2,9 +2,11 @@
 #include "ownthread.h"
 
 #include "park.h"
+#include "processend.h"
 #include "timer.h"
 
 static PKI_OWN_THREAD volatile KiOwnThreads;  /* every record that was ever wanted */
+static volatile ULONG KiOwnThreadsStarted;    /* not 0: some were, in this process */
 static volatile ULONG KiRefusals;             /* a request was kept because the host refused the thread */
 
 /* Rule 1. A program's allocator that calls in while it serves pthread_create must not wait for that either. */
@@ -24,7 +26,16 @@ NTSTATUS KiCreateOwnThread(const KI_OWN_KIND *Kind, PVOID Context, SIZE_T StackS
     Thread->OwnThreadUse = KI_CREATION_FORBIDDEN;
     NTSTATUS Status = HalCreateThread(Kind->Routine, Context, StackSize != 0 ? StackSize : Kind->StackSize, Kind->Name);
     Thread->OwnThreadUse = Use;
+    if (NT_SUCCESS(Status)) {
+        /* relaxed: read by the last thread of the program */
+        __atomic_store_n(&KiOwnThreadsStarted, 1, __ATOMIC_RELAXED);
+    }
     return Status;
+}
+
+BOOLEAN KiHasOwnThreads(VOID)
+{
+    return __atomic_load_n(&KiOwnThreadsStarted, __ATOMIC_RELAXED) != 0;
 }
 
 /* In a section: a fork must not find a record that is marked as listed and is not. */
@@ -181,6 +192,7 @@ VOID KiRequestOwnThread(PKTHREAD Thread, PKI_OWN_THREAD Own)
 /* What was requested in the parent is requested again by those that find their work inherited. */
 VOID KiOwnThreadForkChild(VOID)
 {
+    KiOwnThreadsStarted = 0;
     for (PKI_OWN_THREAD Own = KiOwnThreads; Own != NULL; Own = Own->Next) {
         __atomic_store_n(&Own->State, KiOwnThreadAbsent, __ATOMIC_RELAXED);
         __atomic_store_n(&Own->Wanted, KiThreadNotWanted, __ATOMIC_RELAXED);

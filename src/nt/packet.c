@@ -23,6 +23,8 @@
  */
 #include "completion.h"
 
+#include "../ke/processend.h"
+
 #include <string.h>
 
 #define NTP_MAGAZINES     16 /* a power of two */
@@ -64,6 +66,7 @@ typedef struct _NTP_DEPOT {
 static NTP_MAGAZINE NtpMagazine[NTP_MAGAZINES];
 static NTP_DEPOT NtpDepot;
 static LIST_ENTRY NtpBlocks = {&NtpBlocks, &NtpBlocks};
+static BOOLEAN NtpHasBlocks; /* there was a packet */
 
 static PNTP_MAGAZINE NtpCurrentMagazine(VOID)
 {
@@ -165,6 +168,7 @@ static DECLSPEC_NOINLINE PNTP_PACKET NtpMakePacket(VOID)
     Block->Count = NTP_ROUNDS - 1;
     PKTHREAD Thread = KiEnterLocked(&NtpDepot.Lock);
     InsertHeadList(&NtpBlocks, &Block->Link);
+    NtpHasBlocks = TRUE;
     KiExitLocked(&NtpDepot.Lock, Thread);
     return &Block->Packet[0].Packet;
 }
@@ -173,6 +177,15 @@ PNTP_PACKET NtpAllocatePacket(VOID)
 {
     PNTP_PACKET Packet = NtpTakeFrom(NtpCurrentMagazine());
     return __builtin_expect(Packet != NULL, TRUE) ? Packet : NtpMakePacket();
+}
+
+static DECLSPEC_NOINLINE VOID NtpFreeBlocks(PNTP_BLOCK Unused)
+{
+    while (Unused != NULL) {
+        PNTP_BLOCK Next = Unused->NextUnused;
+        HalFree(Unused);
+        Unused = Next;
+    }
 }
 
 VOID NtpFreePacket(PNTP_PACKET Packet)
@@ -186,12 +199,37 @@ VOID NtpFreePacket(PNTP_PACKET Packet)
     Magazine->Packet[Magazine->Count] = Packet;
     Magazine->Count += 1;
     KiExitLocked(&Magazine->Lock, Thread);
-    while (__builtin_expect(Unused != NULL, FALSE)) {
-        PNTP_BLOCK Next = Unused->NextUnused;
-        HalFree(Unused);
-        Unused = Next;
+    if (__builtin_expect(Unused != NULL, FALSE)) {
+        NtpFreeBlocks(Unused);
     }
 }
+
+#ifdef INTERLOCK_HOST
+/* The ports are gone, and the program's other threads: blocks whose packets are all free go back to the heap. */
+static __attribute__((destructor(KI_END_PACKETS))) VOID NtpFreeBlocksAtExit(VOID)
+{
+    PNTP_BLOCK Unused = NULL;
+    if (!NtpHasBlocks || !KiProcessEndsAlone()) {
+        return;
+    }
+    for (ULONG Index = 0; Index <= NTP_MAGAZINES; Index += 1) { /* the last: the depot's own */
+        PNTP_MAGAZINE Magazine = Index < NTP_MAGAZINES ? &NtpMagazine[Index] : NULL;
+        PKTHREAD Outer = Magazine != NULL ? KiEnterLocked(&Magazine->Lock) : NULL;
+        PKTHREAD Thread = KiEnterLocked(&NtpDepot.Lock);
+        PNTP_PACKET *Packets = Magazine != NULL ? Magazine->Packet : NtpDepot.Packet;
+        PULONG Count = Magazine != NULL ? &Magazine->Count : &NtpDepot.Count;
+        while (*Count != 0) {
+            *Count -= 1;
+            NtpReturnToBlock(Packets[*Count], &Unused);
+        }
+        KiExitLocked(&NtpDepot.Lock, Thread);
+        if (Magazine != NULL) {
+            KiExitLocked(&Magazine->Lock, Outer);
+        }
+    }
+    NtpFreeBlocks(Unused);
+}
+#endif
 
 /* Reserve objects: the memory of one packet, so that posting it cannot fail. */
 

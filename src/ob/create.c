@@ -295,6 +295,13 @@ static DECLSPEC_NOINLINE NTSTATUS ObpMakeSystemObjects(VOID)
     return STATUS_SUCCESS;
 }
 
+VOID ObpEndSystemObjects(VOID)
+{
+    if (__atomic_exchange_n(&ObpSystemObjectsMade, FALSE, __ATOMIC_ACQUIRE)) {
+        ObpEndPermanence();
+    }
+}
+
 NTSTATUS ObpEnsureSystemObjects(VOID)
 {
     return __atomic_load_n(&ObpSystemObjectsMade, __ATOMIC_ACQUIRE) ? STATUS_SUCCESS : ObpMakeSystemObjects();

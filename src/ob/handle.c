@@ -24,6 +24,7 @@
 
 #include "../ke/debugdata.h"
 #include "../ke/park.h"
+#include "../ke/processend.h"
 
 #define OBP_REUSE_DELAY 128
 #define OBP_PREPAID_MOST 0xffffu
@@ -498,3 +499,64 @@ NTSTATUS ObpQueryHandleAttributes(HANDLE Handle, BOOLEAN *Inherit, BOOLEAN *Prot
     *ProtectFromClose = (Word & OBP_PROTECT) != 0;
     return Word != 0 || ObpIsPseudoHandle(Handle) ? STATUS_SUCCESS : STATUS_INVALID_HANDLE;
 }
+
+#ifdef INTERLOCK_HOST
+static VOID ObpCloseLeaf(OBP_LEAF_TABLE *Leaf, ULONG FirstIndex)
+{
+    for (ULONG Index = 0; Index < OBP_LEAF; Index++) {
+        POBP_HANDLE_ENTRY Entry = &Leaf->Entry[Index];
+        /* relaxed: no other thread opens or protects handles any more */
+        if (__atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) != 0) {
+            __atomic_fetch_and(&Entry->Object, ~OBP_PROTECT, __ATOMIC_RELAXED);
+            ObpCloseEntry(Entry, ObpHandleOfIndex(FirstIndex + Index));
+        }
+    }
+}
+
+/* Closes the handles that the branch has; frees its tables if nobody else reads them. */
+static VOID ObpEndBranch(ULONG Number, BOOLEAN FreeTables)
+{
+    OBP_BRANCH_TABLE *Branch = ObpRoot[Number];
+    for (ULONG Index = 0; Branch != NULL && Index < OBP_BRANCH; Index++) {
+        if (Branch->Leaf[Index] != NULL) {
+            ObpCloseLeaf(Branch->Leaf[Index], (Number * OBP_BRANCH + Index) * OBP_LEAF);
+        }
+    }
+    if (FreeTables && Branch != NULL) {
+        ObpRoot[Number] = NULL;
+        for (ULONG Index = 0; Index < OBP_BRANCH; Index++) {
+            HalFree(Branch->Leaf[Index]);
+        }
+        HalFree(Branch);
+    }
+}
+
+static BOOLEAN ObpHasTables(VOID)
+{
+    ULONG Number = 0;
+    while (Number < OBP_ROOT && ObpRoot[Number] == NULL) {
+        Number++;
+    }
+    return Number < OBP_ROOT;
+}
+
+/* The rules are in ke/processend.h. */
+static __attribute__((destructor(KI_END_OBJECTS))) VOID ObpEndProcess(VOID)
+{
+    if (!ObpHasTables() || !KiProcessEndsAlone()) {
+        return;
+    }
+    BOOLEAN FreeTables = !KiHasOwnThreads();
+    PKTHREAD Thread = KiCurrentThread();
+    KiEnterService(Thread);
+    for (ULONG Number = 0; Number < OBP_ROOT; Number++) {
+        ObpEndBranch(Number, FreeTables);
+    }
+    if (FreeTables) {
+        ObpTable = (OBP_INDEXES){.Next = 1, .Limit = OBP_KERNEL_BASE};
+        ObpKernelTable = (OBP_INDEXES){.Next = OBP_KERNEL_BASE + 1, .Limit = OBP_HANDLE_LIMIT};
+    }
+    ObpEndSystemObjects();
+    KiExitService(Thread);
+}
+#endif

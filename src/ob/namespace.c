@@ -480,6 +480,34 @@ VOID ObpSetPermanent(PVOID Object, BOOLEAN Permanent)
     }
 }
 
+/* Makes every local object temporary, so that those without handles go. */
+VOID ObpEndPermanence(VOID)
+{
+    for (ULONG Index = 0; Index < ObpNames.BucketCount;) {
+        POBJECT_DIRECTORY Directory = NULL;
+        POBJECT_HEADER_NAME_INFO Info;
+        PKTHREAD Thread = KiEnterLocked(&ObpNames.Lock);
+        for (Info = ObpNames.Bucket[Index]; Info != NULL && !Info->Permanent; Info = Info->HashNext) {
+        }
+        PVOID Object = Info != NULL ? Info->Object : NULL;
+        if (Info != NULL) {
+            Info->Permanent = FALSE;
+            Directory = ObpUnlinkUnused(ObpHeaderOf(Object));
+        }
+        KiExitLocked(&ObpNames.Lock, Thread);
+        if (Directory != NULL) {
+            ObpDereferenceObjectEx(Directory, 1);
+            ObpDereferenceObjectEx(Object, 1);
+        }
+        Index += Object == NULL;
+    }
+    if (ObpNames.NameCount == 0 && ObpNames.Bucket != ObpFewestBuckets) {
+        HalFree(ObpNames.Bucket);
+        ObpNames.Bucket = ObpFewestBuckets;
+        ObpNames.BucketCount = OBP_FEWEST_BUCKETS;
+    }
+}
+
 VOID ObpRemoveName(PVOID Object)
 {
     POBJECT_HEADER_NAME_INFO Info = ObpHeaderOf(Object)->NameInfo;

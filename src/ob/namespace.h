@@ -84,6 +84,7 @@ NTSTATUS ObpResolveName(POBP_REQUEST Request, PVOID RootDirectory, PCUNICODE_STR
 /* For objects that have a NameInfo. Attributes and permanence are those of the world if the object is shared. Closing returns the handles left; Unlinked: the directory's reference on the object
    now belongs to the caller. */
 LONG_PTR ObpCloseNamedHandle(PVOID Object, BOOLEAN *Unlinked);
+VOID ObpEndPermanence(VOID); /* when the process ends */
 VOID ObpSetPermanent(PVOID Object, BOOLEAN Permanent);
 VOID ObpRemoveName(PVOID Object); /* although it has handles */
 ULONG ObpQueryNameAttributes(PVOID Object); /* of OBJ_PERMANENT and OBJ_EXCLUSIVE */
@@ -106,5 +107,6 @@ typedef struct _OBP_SYSTEM_OBJECT {
 
 VOID ObpRegisterSystemObject(POBP_SYSTEM_OBJECT SystemObject);
 NTSTATUS ObpEnsureSystemObjects(VOID);
+VOID ObpEndSystemObjects(VOID); /* when the process ends */
 
 #endif

@@ -11,6 +11,7 @@
 #include "session.h"
 
 #include "../ke/park.h"
+#include "../ke/processend.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -260,7 +261,7 @@ VOID WopLeaveWorld(PWO_PLACE Place)
     }
 }
 
-static __attribute__((destructor)) VOID WopLeaveAtExit(VOID)
+static __attribute__((destructor(KI_END_WORLDS))) VOID WopLeaveAtExit(VOID)
 {
     for (ULONG Number = 0; Number < WO_PLACES; Number += 1) {
         PWO_PLACE Place = &WopPlaces[Number];

@@ -26,6 +26,7 @@ EXPLORED = {"account.c": "assertion", "cancel.c": "deadlock", "philosophers.c": 
             "cache.cpp": "exit status"}
 LAB_OPTIONS = {"publish.c": ["--model", "c11"]}
 # The library may need nothing but the C library and its loader.
+SOURCE = Path(sys.argv[1]).resolve()
 MAY_NEED = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 
@@ -78,7 +79,9 @@ def build_block(text, work, root, environment):
         f"add_executable({name} kernel.c)\n" for name in names) + text)
     problems = [] if names else ["it links no program"]
     problems = problems or run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={root}",
-                               env=environment)[1]
+                               f"-DFETCHCONTENT_SOURCE_DIR_INTERLOCK={SOURCE}", env=environment)[1]
+    if "FetchContent" in text:  # uses.py builds such a project
+        return problems
     return problems or run("cmake", "--build", project / "build")[1]
 
 
@@ -102,6 +105,7 @@ def main():
         shutil.copytree(source / "tests" / "checks" / "install", work)
         for name in BY_CMAKE:
             shutil.copy(work / f"{name}.c", work / f"{name}.cpp")
+        shutil.copy(source / "examples" / "lab" / "account.c", work)
         series = ".".join(version.split(".")[:2])
         lists = work / "CMakeLists.txt"
         lists.write_text(lists.read_text().replace("@VERSION@", series))
@@ -146,6 +150,10 @@ def main():
                     tap.case(f"{program}.{language} by pkg-config {package}, {kind}",
                              failed or run(target, env=environment)[1])
 
+        flags, problems = run("pkg-config", "--static", "--cflags", "--libs", "interlock", env=pkgconfig)
+        problems = problems or run("gcc", "-static", work / "plain.c", "-o", work / "plain-without-loader", *shlex.split(flags))[1]
+        tap.case("plain.c by pkg-config --static and gcc -static", problems or run(work / "plain-without-loader")[1])
+
         flags, problems = run("pkg-config", "--cflags", "interlock-win32", env=pkgconfig)
         for compiler, standards in STANDARDS.items():
             for standard in standards:
@@ -177,6 +185,17 @@ def main():
                 tap.case(f"{program}.{language} by CMake",
                          problems or run(work / "build" / f"{program}-{language}",
                                          env=environment)[1])
+        for name in ("plain-shared", "plain-static", "kernel-static", "user-static"):
+            tap.case(f"{name} by CMake", problems or run(work / "build" / name, env=environment)[1])
+        tap.case("a program that is linked statically does not load the library",
+                 problems or ([] if "libinterlock" not in run("ldd", work / "build" / "plain-static")[0] else ["it does"]))
+        if (root / libdir / "libinterlock-lab.a").exists():
+            said = "" if problems else run(work / "build" / "account-lab", "--seconds", "1")[0]
+            tap.case("Interlock::lab explores a test", problems or ([] if "FAILED: assertion" in said else [said]))
+        if (root / libdir / "libinterlock-tsan.a").exists():
+            said, failed = ("", problems) if problems else run(*races.fixed_addresses(), work / "build" / "races-tsan")
+            tap.case("Interlock::tsan: no report of a correct program",
+                     failed or ([] if said.count("used ") == races.PRIMITIVES and "WARNING" not in said else [said]))
         for block in (block for block in all_blocks(source) if block.language == "cmake"):
             tap.case(f"{block} builds", build_block(block.text, work, root,
                                                         pkgconfig if "interlock-lab" in block.text else environment))

@@ -14,7 +14,9 @@
 #define __out
 #define __inout
 #define __callback
+#if !__has_include(<bits/alltypes.h>) /* musl, which has members of this name */
 #define __reserved
+#endif
 #define __valid
 #define __refparam
 #define __success(Expression)

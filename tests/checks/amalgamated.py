@@ -1,0 +1,67 @@
+"""Unit tests of a build, linked with the amalgamation in place of the library."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+LIBRARY = "src/libinterlock.a"
+
+
+def is_of_hal_alone(build, program):
+    """Whether a test starts the host layer itself, which in the amalgamation the library has done before."""
+    symbols = subprocess.run(["nm", str(build / program)], capture_output=True, text=True).stdout
+    return program.startswith("tests/hal-") and "KiInitializeSystem" not in symbols
+
+
+def unit_tests(build):
+    """(name, program, environment) of the unit tests. One that puts its own functions in the place of the library's is left
+    out, because calls inside of one file are not the linker's to redirect; and one of the host layer alone."""
+    commands = subprocess.run(["ninja", "-C", str(build), "-t", "commands"], check=True, capture_output=True, text=True).stdout
+    links = {}
+    for line in commands.splitlines():
+        found = re.search(r"-o (tests/[\w-]+) ", line)
+        if found and LIBRARY in line:
+            links[found.group(1)] = line
+    listed = json.loads(subprocess.run(["meson", "introspect", "--tests", str(build)], check=True, capture_output=True,
+                                       text=True).stdout)
+    for test in listed:
+        program = os.path.relpath(test["cmd"][0], build)
+        link = links.get(program, "")
+        if any(suite.endswith("unit") for suite in test["suite"]) and link and "--wrap" not in link and \
+                not is_of_hal_alone(Path(build), program):
+            yield test["name"], program, link, test["env"]
+
+
+def try_test(build, folder, replacement, test):
+    """(name, problems) of one unit test."""
+    name, program, link, settings = test
+    target = folder / program.replace("/", "-")
+    words = [str(target) if word == program else str(replacement) if word == LIBRARY else word for word in shlex.split(link)]
+    if not target.exists():
+        linked = subprocess.run(words, cwd=build, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if linked.returncode != 0:
+            return name, [linked.stdout]
+    try:
+        result = subprocess.run([str(target)], cwd=build, env={**os.environ, **settings}, text=True, errors="replace",
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    except subprocess.TimeoutExpired:
+        return name, ["it does not end"]
+    return name, [] if result.returncode == 0 else [result.stdout]
+
+
+def cases(tap, build, folder, replacement, title, one_of=1):
+    """Runs every test, or one of so many, and each of them once: other settings of the same program are left out then."""
+    tests = list(unit_tests(build))
+    if one_of > 1:
+        tests = list({test[1]: test for test in reversed(tests)}.values())[::-1][::one_of]
+    tap.case(f"{title}: there are unit tests", [] if tests else ["none was found"])
+    failed = 0
+    with ThreadPoolExecutor(2) as pool:
+        for name, problems in pool.map(lambda test: try_test(Path(build), Path(folder), replacement, test), tests):
+            failed += bool(problems)
+            tap.case(f"{title}: {name}", problems)
+    tap.note(f"{title}: {len(tests)} tests, {failed} failed")

@@ -1,0 +1,158 @@
+/* What happens when a process ends with objects and threads: the program starts itself and judges by the exit status. */
+#include <interlock/win32.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static HANDLE first, last;
+
+/* Handlers and destructors of the program run before the library closes handles. */
+static void use_handles_late(void)
+{
+    if (!SetEvent(first) || WaitForSingleObject(first, 0) != WAIT_OBJECT_0 || !ReleaseSemaphore(last, 1, NULL)) {
+        _exit(3);
+    }
+}
+
+static __attribute__((destructor)) void use_handles_later(void)
+{
+    if (first != NULL) {
+        use_handles_late();
+    }
+}
+
+/* More than a leaf of the handle table, names, a protected handle, posted packets, an owned mutex. */
+static void open_many_handles(void)
+{
+    HANDLE port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, 0);
+
+    first = CreateEventA(NULL, TRUE, FALSE, "first");
+    for (ULONG i = 0; i < 1000; i++) {
+        CHAR name[32];
+        snprintf(name, sizeof(name), i % 3 == 0 ? "Local\\name%u" : "name%u", i);
+        last = CreateSemaphoreA(NULL, 0, 10, i % 2 == 0 ? name : NULL);
+        PostQueuedCompletionStatus(port, i, 0, NULL);
+    }
+    CreateMutexA(NULL, TRUE, "owned");
+    if (!SetHandleInformation(first, HANDLE_FLAG_PROTECT_FROM_CLOSE, HANDLE_FLAG_PROTECT_FROM_CLOSE) || last == NULL) {
+        _exit(4);
+    }
+}
+
+static void *use_handles_on(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        if (!SetEvent(first) || !ReleaseSemaphore(last, 1, NULL) || WaitForSingleObject(last, INFINITE) != WAIT_OBJECT_0) {
+            _exit(5);
+        }
+    }
+    return NULL;
+}
+
+static void end_with_handles(void)
+{
+    open_many_handles();
+    atexit(use_handles_late);
+}
+
+/* A thread that goes on while the process ends finds its handles open. */
+static void end_beside_a_thread(void)
+{
+    pthread_t thread;
+
+    open_many_handles();
+    if (pthread_create(&thread, NULL, use_handles_on, NULL) != 0) {
+        _exit(6);
+    }
+    usleep(1000);
+}
+
+/* A child that ends leaves its parent's objects alone, the shared ones too. */
+static void end_after_a_child(void)
+{
+    int status = 0;
+    pid_t child;
+
+    open_many_handles();
+    child = fork();
+    if (child == 0) {
+        exit(0);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) {
+        _exit(7);
+    }
+    use_handles_late();
+    for (ULONG i = 0; i < 1000; i += 2) {
+        CHAR name[32];
+        snprintf(name, sizeof(name), "name%u", i);
+        HANDLE again = OpenSemaphoreA(SEMAPHORE_ALL_ACCESS, FALSE, name);
+        if (again == NULL || !CloseHandle(again)) {
+            _exit(8);
+        }
+    }
+}
+
+/* With threads of the library's own. */
+static void end_with_own_threads(void)
+{
+    LARGE_INTEGER due = {.QuadPart = -10000000};
+    HANDLE timer = CreateWaitableTimerA(NULL, FALSE, NULL);
+
+    open_many_handles();
+    if (!SetWaitableTimer(timer, &due, 1, NULL, NULL, FALSE)) {
+        _exit(9);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*routine)(void);
+} ends[] = {
+    {"handles", end_with_handles},
+    {"thread", end_beside_a_thread},
+    {"child", end_after_a_child},
+    {"own", end_with_own_threads},
+};
+
+static void a_process_ends(void **state)
+{
+    const char *name = *state;
+    int status = -1;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/proc/self/exe", "nt-processend", name, (char *)NULL);
+        _exit(10);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+int main(int count, char **arguments)
+{
+    for (size_t i = 0; count == 2 && i < RTL_NUMBER_OF(ends); i++) {
+        if (strcmp(arguments[1], ends[i].name) == 0) {
+            ends[i].routine();
+            return 0;
+        }
+    }
+    const struct CMUnitTest tests[] = {
+        {"with open handles", a_process_ends, NULL, NULL, (void *)"handles"},
+        {"beside a thread that uses them", a_process_ends, NULL, NULL, (void *)"thread"},
+        {"after a child that ended first", a_process_ends, NULL, NULL, (void *)"child"},
+        {"with threads of the library's own", a_process_ends, NULL, NULL, (void *)"own"},
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
