@@ -15,13 +15,14 @@ static HANDLE event_handle, timer_handle;
 static KTIMER timer;
 static ULONG word;
 
-BENCH_TAIL_WORK(tail_push, KeEnterCriticalRegion(); ExAcquirePushLockExclusive(&push_lock),
-                ExReleasePushLockExclusive(&push_lock); KeLeaveCriticalRegion())
+BENCH_TAIL_WORK(tail_push, KeEnterCriticalRegion();
+                ExAcquirePushLockExclusive(&push_lock), ExReleasePushLockExclusive(&push_lock); KeLeaveCriticalRegion())
 BENCH_TAIL_WORK(tail_srw, RtlAcquireSRWLockExclusive(&srw_lock), RtlReleaseSRWLockExclusive(&srw_lock))
 BENCH_TAIL_WORK(tail_section, RtlEnterCriticalSection(&section), RtlLeaveCriticalSection(&section))
 BENCH_TAIL_WORK(tail_fast, ExAcquireFastMutex(&fast_mutex), ExReleaseFastMutex(&fast_mutex))
-BENCH_TAIL_WORK(tail_resource, KeEnterCriticalRegion(); ExAcquireResourceExclusiveLite(&resource, TRUE),
-                ExReleaseResourceLite(&resource); KeLeaveCriticalRegion())
+BENCH_TAIL_WORK(tail_resource, KeEnterCriticalRegion();
+                ExAcquireResourceExclusiveLite(&resource, TRUE), ExReleaseResourceLite(&resource);
+                KeLeaveCriticalRegion())
 
 static void set_event(unsigned side)
 {

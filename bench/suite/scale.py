@@ -75,7 +75,8 @@ def draw(cells, directory):
                 side = "peer" if REFERENCE in c["lock"] else "interlock"
                 lines.setdefault(name, (side, []))[1].append((c["processors"], max(LOWEST,
                                                                                   c["per_acquisition"]["transfers"])))
-        panels.append((title, "cache lines per operation", True, lines))
+        if lines:
+            panels.append((title, "cache lines per operation", True, lines))
     path = directory / "scale.svg"
     plots.stacked_panels(path, panels, "processors")
     return [path]

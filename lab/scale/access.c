@@ -6,10 +6,11 @@
  * line is in the cache, and the same value is loaded again. A thread that loads what it has loaded before, at the same
  * place, without having done anything else since, is such a loop: each turn costs it PAUSE_CYCLES, because that is what
  * is in the loop and cannot be seen from here. After a few turns it leaves the queue until somebody takes one of the
- * loop's lines from its cache, or for SPIN_CYCLES, since a loop may count its turns. Then it makes up for the turns that it has slept
- * through: it runs in the past, where its own cache still answers, until its clock has come to the present. So the
- * code makes every turn that it would have made, at the right time, and nobody has to be asked meanwhile. One that ends
- * its loop by itself in the past does whatever is next in the present, at most SPIN_CYCLES late.
+ * loop's lines from its cache, or for SPIN_CYCLES, since a loop may count its turns. Then it makes up for the turns
+ * that it has slept through: it runs in the past, where its own cache still answers, until its clock has come to the
+ * present. So the code makes every turn that it would have made, at the right time, and nobody has to be asked
+ * meanwhile. One that ends its loop by itself in the past does whatever is next in the present, at most SPIN_CYCLES
+ * late.
  */
 #include "machine.h"
 
@@ -138,8 +139,8 @@ static void note_load(scale_thread *t, uintptr_t address, u128 value, uintptr_t 
 
 /*
  * A transfer begins when those of the same line that were asked for before are over. Half of it is the way to the cache
- * that has the line, or that will have it by then: so long it can still be used there. Then it is taken, and the other half is the way back, which is
- * what is returned.
+ * that has the line, or that will have it by then: so long it can still be used there. Then it is taken, and the other
+ * half is the way back, which is what is returned.
  */
 static uint64_t fetch_line(scale_thread *t, cache_line *line, bool write)
 {

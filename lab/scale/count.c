@@ -2,8 +2,8 @@
  * count.c: what is counted, and from when to when. A lock that adapts to its use is first used by all processors, for
  * some rounds each. Then each goes two rounds alone, so that it has touched everything that is its own. At last they go
  * round together, beginning in an order that is not that of their numbers, because a queue keeps the order in which it
- * was formed and neighbours are in one node. The counting begins when all have arrived and the lock has been acquired for
- * a while: the arrival of very many processors would count more than what follows. It ends when there are enough
+ * was formed and neighbours are in one node. The counting begins when all have arrived and the lock has been acquired
+ * for a while: the arrival of very many processors would count more than what follows. It ends when there are enough
  * acquisitions, and nobody stops before.
  */
 #include "../hal/labhal.h"
@@ -13,20 +13,20 @@
 #include "locks.h"
 #include "machine.h"
 
-#define ROUNDS_ALONE  2
-#define HELD_CYCLES   50
-#define LEAST_BETWEEN 100
-#define MOST_BETWEEN  300
+#define ROUNDS_ALONE   2
+#define HELD_CYCLES    50
+#define LEAST_BETWEEN  100
+#define MOST_BETWEEN   300
 #define ARRIVAL_CYCLES 400 /* for each processor: more than the transfer that its arrival takes */
-#define MOST_POSTED   4
-#define MOST_COUNTED  2560
+#define MOST_POSTED    4
+#define MOST_COUNTED   2560
 
 static struct count_state {
     const scale_lock *lock;
     uint64_t warm_up, wanted;
     uint64_t acquired; /* since the preparation, then since the counting began */
     uint64_t began;
-    uint32_t arrived;  /* processors that go round together */
+    uint32_t arrived; /* processors that go round together */
     bool prepared, counting, finished;
     scale_result result;
     uint32_t posted[MOST_COUNTED]; /* and not served yet, by poster */

@@ -12,13 +12,13 @@ typedef enum scale_group { GROUP_EXCLUSIVE, GROUP_SHARED, GROUP_OBJECTS, GROUPS 
 typedef struct scale_lock {
     const char *name;
     scale_group group;
-    bool reference; /* not the library's */
-    void (*setup)(void); /* once; what it allocates is the lock's */
-    void (*round)(void); /* acquires, counts, releases */
-    bool at_dispatch;    /* by threads that are at DISPATCH_LEVEL */
-    bool parallel;       /* acquisitions do not wait for each other: there are many of them */
-    uint32_t warm_up;    /* rounds of each processor before that, for a lock that adapts to its use */
-    uint32_t first;      /* not 0: just the first so many acquisitions of a new lock are counted */
+    bool reference;           /* not the library's */
+    void (*setup)(void);      /* once; what it allocates is the lock's */
+    void (*round)(void);      /* acquires, counts, releases */
+    bool at_dispatch;         /* by threads that are at DISPATCH_LEVEL */
+    bool parallel;            /* acquisitions do not wait for each other: there are many of them */
+    uint32_t warm_up;         /* rounds of each processor before that, for a lock that adapts to its use */
+    uint32_t first;           /* not 0: just the first so many acquisitions of a new lock are counted */
     uint32_t library_threads; /* at most so many does the library create for it */
 } scale_lock;
 

@@ -160,7 +160,8 @@ bool machine_run(void)
 
 /* Threads. */
 
-/* It is at the gate, or has ended. Who waits with a deadline stays in the queue: what has been started is over first. */
+/* It is at the gate, or has ended. Who waits with a deadline stays in the queue: what has been started is over first.
+ */
 static void arrive(const scale_thread *t)
 {
     if (!t->is_library && --machine.under_way == 0)

@@ -53,7 +53,7 @@ typedef struct scale_thread {
     const scale_load *marker; /* NULL: none is known */
     uint32_t turns;
     bool watches;             /* it does not run before somebody takes a line that it has loaded, or for a while */
-    uint64_t catches_up_with;  /* turns that it has slept through are made up for until then */
+    uint64_t catches_up_with; /* turns that it has slept through are made up for until then */
 
     /* For the counts. */
     uint64_t began;
@@ -72,9 +72,9 @@ void machine_start(machine_shape shape, void (*routine)(void *), cache_invalidat
 scale_thread *machine_thread(uint32_t number);
 uint32_t machine_processors(void);
 uint32_t machine_threads(void); /* with those that the library has created */
-bool machine_run(void); /* until it is stopped, or all are at the gate or at their end; FALSE: they sleep */
-void machine_stop(void); /* by a thread: for good */
-void machine_gate(void); /* called by a thread: it stands still until the gate is opened for it */
+bool machine_run(void);         /* until it is stopped, or all are at the gate or at their end; FALSE: they sleep */
+void machine_stop(void);        /* by a thread: for good */
+void machine_gate(void);        /* called by a thread: it stands still until the gate is opened for it */
 void machine_open_gate(uint32_t number);
 void machine_level_clocks(void); /* everybody's becomes that of the latest */
 void machine_queue(scale_thread *t, uint64_t when);

@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#define MAX_SIZES 32
+#define MAX_SIZES       32
 #define MOST_NUMA_NODES 64
 
 typedef struct options {

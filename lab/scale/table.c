@@ -107,8 +107,7 @@ static void print_json_cell(const cell *c)
     const scale_result *r = &c->m.result;
 
     printf("{\"lock\":\"%s\",\"group\":\"%s\",\"processors\":%u,\"nodes\":%u,\"finished\":%s", c->lock->name,
-           groups[c->lock->group], c->processors, c->nodes,
-           c->m.finished ? "true" : "false");
+           groups[c->lock->group], c->processors, c->nodes, c->m.finished ? "true" : "false");
     if (c->m.finished) {
         printf(",\"acquisitions\":%lu,\"cycles\":%lu,\"longest_wait\":%lu,", r->acquisitions, r->cycles,
                r->longest_wait);
