@@ -41,16 +41,16 @@ VOID RtlpInitializeWaiter(PRTLP_WAITER Waiter, volatile VOID *Address, RTLP_WAIT
 BOOLEAN RtlpSpinForWake(PRTLP_WAITER Waiter);
 
 /*
- * For a waiter that has entered the hash, and has spun. STATUS_TIMEOUT: TakeOut has taken it out. From before it enters until it is out
- * the thread is in a system service (KiEnterService): if the thread is terminated, the wait ends and the waiter comes out,
- * so a terminated thread never consumes a wakeup.
+ * For a waiter that has entered the hash, and has spun. STATUS_TIMEOUT: TakeOut has taken it out. From before it enters
+ * until it is out the thread is in a system service (KiEnterService): if the thread is terminated, the wait ends and the
+ * waiter comes out, so a terminated thread never consumes a wakeup.
  */
 NTSTATUS RtlpAwaitWake(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout, BOOLEAN (*TakeOut)(PRTLP_WAITER Waiter));
 
 VOID RtlpWakeTakenWaiters(PLIST_ENTRY Taken); /* what ExpTakeWaiters has collected, with no bucket locked */
 
-/* After so many vain wakes a bucket is quiet (addresswait.c). As many locked operations on a line of one's own, of 4 to 8 ns,
-   take as long as a barrier on all threads: 0.4 us alone, 5 us beside running threads. */
+/* After so many vain wakes a bucket is quiet (addresswait.c). As many locked operations on a line of one's own, of 4 to
+   8 ns, take as long as a barrier on all threads: 0.4 us alone, 5 us beside running threads. */
 #define RTLP_QUIET_AFTER 1024
 
 /* RtlWaitOnAddress for a caller that has already spun for the value: it spins for a wake only. */
