@@ -16,7 +16,7 @@
 #define MOST_ROOTS 64
 #define MOST_SECTIONS 100000
 #define LARGEST_SYMBOLS ((uint64_t)256 << 20)
-#define LARGEST_NOTES ((uint64_t)128 << 20) /* of ten thousand threads */
+#define LARGEST_NOTES ((uint64_t)512 << 20) /* of a hundred thousand threads */
 #define LARGEST_SCAN ((size_t)64 << 20)
 
 static char *said;
@@ -491,10 +491,28 @@ static bool open_process(kd_target *target, const char *what)
     return true;
 }
 
-/* libelf reads whatever size a header claims; a sparse file has that much. */
-void kd_visit_notes(kd_target *target, kd_visit_note *visit, void *context)
+/* libelf and libdw read whatever size a header claims, and a sparse file has that much. */
+static bool has_large_notes(Elf *core)
 {
     uint64_t left = LARGEST_NOTES;
+    size_t headers;
+
+    if (elf_getphdrnum(core, &headers) != 0)
+        return false;
+    for (size_t i = 0; i < headers && i < KD_MOST_REGIONS; i++) {
+        GElf_Phdr header;
+
+        if (gelf_getphdr(core, (int)i, &header) == NULL || header.p_type != PT_NOTE)
+            continue;
+        if (header.p_filesz > left)
+            return true;
+        left -= header.p_filesz;
+    }
+    return false;
+}
+
+void kd_visit_notes(kd_target *target, kd_visit_note *visit, void *context)
+{
     size_t headers;
 
     if (elf_getphdrnum(target->core, &headers) != 0)
@@ -505,9 +523,8 @@ void kd_visit_notes(kd_target *target, kd_visit_note *visit, void *context)
         size_t at = 0, name, contents;
         Elf_Data *data;
 
-        if (gelf_getphdr(target->core, (int)i, &header) == NULL || header.p_type != PT_NOTE || header.p_filesz > left)
+        if (gelf_getphdr(target->core, (int)i, &header) == NULL || header.p_type != PT_NOTE)
             continue;
-        left -= header.p_filesz;
         data = elf_getdata_rawchunk(target->core, (int64_t)header.p_offset, header.p_filesz, ELF_T_NHDR);
         while (data != NULL && (at = gelf_getnote(data, at, &note, &name, &contents)) > 0)
             if (!visit(&note, (const char *)data->d_buf + name, (const char *)data->d_buf + contents, context))
@@ -551,6 +568,8 @@ static bool open_core(kd_target *target, const char *what)
     target->core = elf_begin(target->file, ELF_C_READ, NULL);
     if (target->core == NULL || gelf_getehdr(target->core, &header) == NULL || header.e_type != ET_CORE)
         return FAIL(target, "%s is not a core file", what);
+    if (has_large_notes(target->core))
+        return FAIL(target, "the core file %s cannot be read: its notes are larger than those of any process", what);
     target->dwfl = dwfl_begin(&callbacks);
     if (target->dwfl == NULL || dwfl_core_file_report(target->dwfl, target->core, NULL) < 0 ||
         dwfl_report_end(target->dwfl, NULL, NULL) != 0 || !kd_map_core(target))

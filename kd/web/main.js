@@ -292,16 +292,17 @@ async function update() {
     state.connected = true;
     state.status = history.status;
     state.samples = [...state.samples, ...history.samples].slice(-MOST_SAMPLES);
+    const { tab } = state; // another one may be opened meanwhile
     const [graphData, tabData, waits] = await Promise.all([
         ask('graph'),
-        tables[state.tab] ? ask(state.tab) : null,
+        tables[tab] ? ask(tab) : null,
         ask(`waits?after=${timeline.number}`),
     ]);
     if (!graphData.error) state.graph = graphData;
     if (!waits.error) timeline.take(waits);
     const recorded = state.tab === 'contention' && state.status.views.includes('contention');
     state.recorded = recorded ? await ask('contention') : null;
-    if (tabData && !tabData.error) state[state.tab] = tabData;
+    if (tabData && !tabData.error) state[tab] = tabData;
     showHead();
     showState();
     showDeadlocks();

@@ -367,6 +367,14 @@ def cores(tap):
             problems += [f"{what}: {problem}" for problem in found]
             patched.restore()
             count += 1
+        # a sparse file has as much as its headers claim
+        phoff = struct.unpack("<Q", os.pread(patched.file.fileno(), 8, 32))[0]
+        begin = next(at for at in range(phoff, 1 << 16, 56) if os.pread(patched.file.fileno(), 4, at) == b"\4\0\0\0")
+        patched.put(begin + 32, struct.pack("<Q", 1 << 38))
+        os.truncate(core, 1 << 42)
+        result = run("threads", core)
+        problems += check(["threads", "large notes"], result, (1,)) + ([] if b"its notes" in result.stderr else [result.stderr])
+        patched.restore()
         for size in (1 << 42, patched.size // 2, 1 << 16, 4096, 65, 63, 1):
             os.truncate(core, size)
             problems += [f"cut to {size}: {problem}" for problem in look(core, (0, 1), ["threads", "handles"])]

@@ -53,6 +53,7 @@ static DWORD WINAPI releaser(void *context)
 {
     (void)context;
     WaitForSingleObject(table_held, INFINITE);
+    KeEnterCriticalRegion();
     ExReleaseResourceLite(&table);
     return 0;
 }
