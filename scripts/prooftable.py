@@ -169,7 +169,7 @@ def render(data):
         "- **model**: sc, sequential consistency; RC11, all that the memory orders permit except load buffering.",
         "- **every schedule** (strategy `dpor`): each one that can make a difference, with a check for races in each.",
         "- **every state** (strategy `states`, sc only): each reachable state; assertions, bugchecks, deadlocks and lost wakeups are",
-        "  complete, races are sought in the schedules that were run ([what is compared](lab.md#how-it-works)).",
+        "  complete, races are sought in the schedules that were run, livelocks are not ([more](lab.md#how-it-works)).",
         "- **up to N preemptions** (strategy `bounded`): each schedule in which a thread that could run was preempted N times or less.",
         "- **a part**: random schedules only. Each limit of a search is named with it.", "",
         f"{len(rows)} runs: {whole} complete, {bounded} up to some preemptions, {len(rows) - whole - bounded} in part;"

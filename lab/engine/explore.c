@@ -424,7 +424,10 @@ static bool search(void)
         lab->result.found_by = "random";
         return search_randomly(STRATEGY_RANDOM, schedules, until);
     case STRATEGY_STATES:
-        return search_states(schedules, until);
+        if (lab->options.model == MODEL_SC)
+            return search_states(schedules, until);
+        lab->result.found_by = "dpor"; /* what a load may read is not in the state */
+        return search_tree(STRATEGY_DPOR, schedules, until);
     default:
         lab->result.found_by = "portfolio";
         return search_portfolio(schedules, start, lab->options.seconds);

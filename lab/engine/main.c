@@ -26,7 +26,7 @@ int __wrap_main(int argc, char **argv);
 static const char usage[] =
     "usage: %s [options] [scenario...]\n"
     "  --list                 lists the scenarios of this program\n"
-    "  --strategy S           portfolio (default), dpor, bounded, pct, random, states (sc)\n"
+    "  --strategy S           portfolio (default), dpor, bounded, pct, random, states (sc; else dpor)\n"
     "  --model M              memory model: sc (default), tso (x86), c11 (RC11: all that the memory orders\n"
     "                         allow, except load buffering)\n"
     "  --schedules N          the limit per scenario (default 1000000)\n"

@@ -10,8 +10,9 @@
  *    its own variables runs on, as with bounded: that step commutes with all others.
  * 3. What is found: assertions, bugchecks, invariants, deadlocks, lost wakeups, leaks, Finish: all that is a matter of the state.
  *    A race or a dead frame is a matter of how the state was reached. Those are sought in the schedules that are run, which are
- *    a part of all.
- * 4. Only under sc: under the other models the older stores that a load may still read would be part of the state.
+ *    a part of all. Cycles, so livelocks and starvation, are not sought.
+ * 4. Only under sc: under the other models the older stores that a load may still read would be part of the state. There it is
+ *    dpor.
  *
  * In a new schedule the nodes before the new branch are the same as in the last one, and so are the positions of threads there:
  * they are not looked up again.
