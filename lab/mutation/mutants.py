@@ -104,7 +104,7 @@ def functions(path, source):
     for match in re.finditer(r"^\{\n", text, re.M):
         head_start = max(text.rfind("\n}", 0, match.start()), text.rfind(";\n", 0, match.start()),
                          text.rfind("\n\n", 0, match.start())) + 1
-        head = text[head_start:match.start()]
+        head = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", text[head_start:match.start()])
         parameters = re.search(r"(\w+)\)?\s*\(", head)
         if parameters is None or ")" not in head:
             continue
