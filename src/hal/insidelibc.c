@@ -68,13 +68,13 @@ static BOOLEAN HalpContains(const struct dl_phdr_info *Object, ULONG_PTR Address
     return FALSE;
 }
 
-/* Context: addresses in the objects whose code counts, ended by 0. The program itself has no name. */
+/* Context: addresses in the objects whose code counts, ended by 0. The program itself has no name; with musl it has one. */
 static int HalpLookAtObject(struct dl_phdr_info *Object, size_t Size, VOID *Context)
 {
     const ULONG_PTR *Landmark = Context;
 
     UNREFERENCED_PARAMETER(Size);
-    if (Object->dlpi_name[0] == '\0') {
+    if (Object->dlpi_name[0] == '\0' || (ULONG_PTR)Object->dlpi_phdr == getauxval(AT_PHDR)) {
         return 0;
     }
     if (HalpContains(Object, (ULONG_PTR)HalpLookAtObject)) {

@@ -1,6 +1,7 @@
 /*
- * processend.h: what the library frees when the process ends normally (main returns, or exit), so that memcheck and
- * LeakSanitizer report leaks of the program alone. On Windows the kernel closes a process's handles when it ends.
+ * processend.h: what the library frees when the process ends normally (main returns, or exit), so that memcheck reports
+ * leaks of the program alone (LeakSanitizer looks earlier, before destructors). On Windows the kernel closes a process's
+ * handles when it ends.
  *
  * 1. Destructors with these priorities run after those of the program, in this order: handles are closed (ob), then packets
  *    are freed (nt), then the process leaves the worlds (wo). Afterwards everything is as before the first call, and a late
