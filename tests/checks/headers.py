@@ -45,7 +45,7 @@ def main():
     cases = []
     for folder, prefix in FOLDERS.items():
         for path in sorted((include / folder).glob("*.h")):
-            line = f"#include <{prefix}{path.name}>\n"
+            line = f"#include <{prefix}{path.name}>\nextern int declared;\n" # a header of macros alone declares nothing
             for language, compilers in COMPILERS.items():
                 for compiler in compilers:
                     name = f"{folder}/{path.name} {language} {compiler}"

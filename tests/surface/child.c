@@ -221,6 +221,7 @@ static _Noreturn void run_calls(struct progress from, unsigned last, struct reco
             records[functions[i].first + n] = shared->record;
         }
     }
+    VfEndFaults(); /* one of the calls may have begun them, and the check allocates */
     shared->in_check = true;
     alarm(seconds);
     if (!is_sound())

@@ -236,7 +236,9 @@ static void blame(unsigned first, unsigned last)
     }
     if (!found) {
         failures[functions[first].layer]++;
-        printf("# %s to %s together leave the process unsound\n", functions[first].name, functions[last].name);
+        run_batch(first, last);
+        printf("# %s to %s together leave the process unsound\n%s\n", functions[first].name, functions[last].name,
+               child_output());
     }
 }
 
