@@ -285,14 +285,8 @@ begin:
         do
         :: i == 2 -> break
         :: else ->
-#ifdef BUG_TEST_UNLOCKED /* the object is tested before it is locked */
-            bit signaled = o[i].count > 0;
-            LOCK(i);
-            signaled = signaled && o[i].count > 0;
-#else
             LOCK(i);
             bit signaled = o[i].count > 0;
-#endif
             if
             :: signaled ->
                 atomic { end_wait(me, Signaled, won) }

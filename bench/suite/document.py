@@ -182,8 +182,11 @@ def missed(records):
 
 
 def front(row):
-    """As on the front page: without its unit in the middle of the numbers."""
-    return f"{named(best_of(row, 'interlock', 0))}, best peer {named(best_of(row, 'peer', 0))} ({row['unit']})"
+    """As on the front page, a clause."""
+    mine, peer = best_of(row, "interlock", 0), best_of(row, "peer", 0)
+    does = "reaches" if results.higher_is_better(row) else "takes"
+    return (f"{mine['contender']} {does} {results.number(mine['median'])} {row['unit']}, the best peer, "
+            f"{peer['contender']}, {results.number(peer['median'])} {row['unit']}")
 
 
 def numbers(records):
@@ -192,12 +195,12 @@ def numbers(records):
     for record in records:
         by_name = {row["name"]: row for row in record["rows"]}
         where = f"{kind_of(record)}, {record['machine']['date'][:10]}"
-        lines += [f"- {row['title']}: {front(row)}; {where}"
+        lines += [f"- {row['title']}: {front(row)} ({where})"
                   for row in (by_name.get(name) for name in ("exclusive", "event-two")) if row is not None]
         compared = [row for row in record["rows"] if 0 < behind(row) < float("inf")]
         if compared:
             worst = max(compared, key=behind)
-            lines.append(f"- slowest relative to a peer: {worst['title']}: {front(worst)}; {where}")
+            lines.append(f"- slowest relative to a peer: {worst['title']}, where {front(worst)} ({where})")
     return "\n".join(lines)
 
 
