@@ -276,6 +276,8 @@ typedef struct kd_fault {
     bool moving;         /* the process changed it during the read: it may be consistent */
 } kd_fault;
 
+#define KD_CHANGED "it changed while it was read"
+
 typedef struct kd_snapshot {
     kd_target *target;
     uint64_t now;        /* interrupt time in 100 ns; 0: a core file, not known */
@@ -326,6 +328,7 @@ bool kd_has_waited_since(const kd_snapshot *before, const kd_snapshot *now, cons
 kd_address kd_start_address(const kd_thread *thread); /* 0: the library did not create it */
 
 /* walk.c */
+bool kd_has_fault(const kd_snapshot *snapshot, const kd_fault *fault);
 void kd_inconsistent(kd_snapshot *snapshot, const char *what, kd_address where, const char *why);
 void kd_note_spent(kd_snapshot *snapshot);
 void kd_write_faults(FILE *out, const kd_snapshot *snapshot);              /* nothing if there are none */

@@ -378,6 +378,27 @@ static bool has_deadlocks(const kd_snapshot *snapshot)
     return snapshot->deadlocks->cycle_count != 0 || snapshot->deadlocks->suspicion_count != 0;
 }
 
+/*
+ * What one snapshot found inconsistent may have been freed and used again between two reads: the object of a wait that has
+ * ended meanwhile. Damage is still there in the next snapshot.
+ */
+static void doubt_faults(const kd_snapshot *before, kd_snapshot *now)
+{
+    for (size_t i = 0; i < now->fault_count; i++)
+        if (!kd_has_fault(before, &now->faults[i])) {
+            now->faults[i].moving = true;
+            now->faults[i].why = KD_CHANGED;
+        }
+}
+
+static bool has_faults(const kd_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->fault_count; i++)
+        if (!snapshot->faults[i].moving)
+            return true;
+    return false;
+}
+
 static void forget_deadlocks(kd_snapshot *snapshot)
 {
     free_deadlocks(snapshot->deadlocks);
@@ -393,15 +414,19 @@ static kd_snapshot *take(kd_target *target, bool alone)
 
     kd_renew_budget(target, 1);
     snapshot = take_once(target, alone);
-    for (int i = 0; snapshot != NULL && !confirmed && has_deadlocks(snapshot) && i < MOST_READS; i++) {
+    for (int i = 0; snapshot != NULL && !confirmed && i < MOST_READS; i++) {
         kd_snapshot *next;
 
+        if (!has_deadlocks(snapshot) && (i > 0 || !has_faults(snapshot)))
+            break;
         /* both together at most twice the budget of one */
         if (i > 0 && !kd_has_left(target, 1 - 1.0 / MOST_READS))
             break;
         kd_renew_budget(target, 1);
         next = take_once(target, alone);
         confirmed = next != NULL && is_confirmed(snapshot, next);
+        if (next != NULL)
+            doubt_faults(snapshot, next);
         kd_snapshot_free(snapshot);
         snapshot = next;
     }

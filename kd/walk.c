@@ -13,14 +13,21 @@
 
 /* What is inconsistent. */
 
-static void note(kd_snapshot *snapshot, kd_fault fault)
+bool kd_has_fault(const kd_snapshot *snapshot, const kd_fault *fault)
 {
     for (size_t i = 0; i < snapshot->fault_count; i++) {
         const kd_fault *known = &snapshot->faults[i];
 
-        if (known->where == fault.where && strcmp(known->what, fault.what) == 0 && strcmp(known->why, fault.why) == 0)
-            return;
+        if (known->where == fault->where && strcmp(known->what, fault->what) == 0 && strcmp(known->why, fault->why) == 0)
+            return true;
     }
+    return false;
+}
+
+static void note(kd_snapshot *snapshot, kd_fault fault)
+{
+    if (kd_has_fault(snapshot, &fault))
+        return;
     if (snapshot->fault_count == MOST_FAULTS) {
         snapshot->faults_left_out++;
         return;
@@ -167,7 +174,7 @@ kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, si
     if (kd_is_spent(snapshot->target))
         broken.why = "it is longer than is looked at";
     else if (!in_order && !still)
-        broken.why = "it changed while it was read";
+        broken.why = KD_CHANGED;
     if (!in_order)
         note(snapshot, (kd_fault){.what = what, .where = broken.at, .why = broken.why,
                                   .moving = !still && !kd_is_spent(snapshot->target)});

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program whose threads never hold two locks, under every view: nothing in it is ever called a deadlock.
+"""A program whose threads never hold two locks, under every view: nothing in it is ever called a deadlock, or damaged.
 
 usage: healthy.py CHECKS INTERLOCK STATIC SHARED SECONDS [view] [sanitized]"""
 
@@ -11,7 +11,8 @@ import time
 from kdtest import Program, Tap, View, interlock, until, view
 
 SECONDS = float(sys.argv[5])
-ALARMS = ("Deadlock:", "DEADLOCK", "deadlock over", "Probable deadlock", "Possible deadlock", "Orphaned", "orphaned lock")
+ALARMS = ("Deadlock:", "DEADLOCK", "deadlock over", "Probable deadlock", "Possible deadlock", "Orphaned", "orphaned lock",
+          "*** inconsistent")
 
 
 def alarms_of(found):
@@ -20,7 +21,11 @@ def alarms_of(found):
         return [alarm for part in found for alarm in alarms_of(part)]
     if not isinstance(found, dict):
         return []
-    alarms = [(name, found[name]) for name in ("deadlocks", "possible_deadlocks", "deadlocked_threads", "deadlocked", "orphaned")
+    damaged = found.get("inconsistent")
+    if isinstance(damaged, list):
+        damaged = [fault for fault in damaged if not fault["moving"]]
+    alarms = [("inconsistent", damaged)] if damaged else []
+    alarms += [(name, found[name]) for name in ("deadlocks", "possible_deadlocks", "deadlocked_threads", "deadlocked", "orphaned")
               if found.get(name)]
     return alarms + [alarm for part in found.values() for alarm in alarms_of(part)]
 
