@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bases import fill
-from kdtest import DEADLOCKED, INTERLOCK, PATIENCE, SANITIZED, STATIC, Program, Tap, differences
+from kdtest import DEADLOCKED, INTERLOCK, PATIENCE, SANITIZED, STATIC, Program, Tap, differences, until
 
 HOSTILE, VIEWS_IN_ONE, REPLAY, TRACED = map(os.path.abspath, sys.argv[5:9])
 CPU_SECONDS = 300 if SANITIZED else 60
@@ -272,8 +272,13 @@ def namespace(tap):
         script.chmod(0o755)
         with Program("resources", script) as p:
             inside = int(Path(f"/proc/{p.id}/task/{p.id}/children").read_text(encoding="ascii").split()[0])
-            threads = json.loads(run("threads", inside, "--stack", "--json").stdout)["threads"]
-            alice = next(t for t in threads if t["id"] == p.alice)
+
+            def take():
+                threads = json.loads(run("threads", inside, "--stack", "--json").stdout)["threads"]
+                return next(t for t in threads if t["id"] == p.alice)
+
+            # now and then a waiter of a resource runs for a moment
+            alice = until(take, lambda t: t["host_state"] == "S")
             tap.case(name, differences("state", alice["host_state"], "S") +
                      ([] if any("resource_alice" in f["symbol"] for f in alice["stack"]) else [alice]))
 
