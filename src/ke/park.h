@@ -66,6 +66,7 @@ typedef enum _KI_PARK_USE {
     KiParkForObject,          /* dispatcher objects, alerts */
     KiParkForQueueEntry,
     KiParkForAddress,         /* address waits, condition variables */
+    KiParkForSharedLock,      /* the lock of a file of shared objects: its holder may be the waker, preempted by this thread */
     KiParkForBarrier,         /* spins for the barrier's own SpinCount */
     KiParkForRetry,           /* a compare-exchange that another thread won: lists */
     KiParkForInterrupt,       /* a running thread that takes a host interrupt */
@@ -106,6 +107,7 @@ static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
     [KiParkForObject]          = { 10240,    0,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForQueueEntry]      = { 10240,    0,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForAddress]         = {  1024,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
+    [KiParkForSharedLock]      = { 10240,    0, 2048, 2048, 0, KiSpinByWaker,  FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForBarrier]         = {  2000,    0,    0,    0, 0, KiSpinAlways,   FALSE, FALSE, KiSleepElsewhere},
     [KiParkForRetry]           = {128000,    0,  344, 5504, 0, KiSpinAlways,   FALSE, FALSE, KiSleepInNaps},
     [KiParkForInterrupt]       = { 20000,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},

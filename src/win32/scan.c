@@ -13,6 +13,7 @@
 #include "../hal/hal.h"
 
 #define BASE_LONGEST_DIRECTIVE 300 /* a %[ with a set of characters */
+#define BASE_FORMAT_SIZE (BASE_LONGEST_DIRECTIVE + 32) /* with sign, width and size */
 
 typedef struct _BASE_INPUT {
     PCSTR Text;   /* what is left of the string; or */
@@ -37,7 +38,7 @@ typedef struct _BASE_DIRECTIVE {
 /* One conversion or literal. Returns the result of the host's scanf. */
 static int BaseScanOne(PBASE_INPUT Input, PCSTR Format, PVOID Target)
 {
-    CHAR Counted[BASE_LONGEST_DIRECTIVE + 16];
+    CHAR Counted[BASE_FORMAT_SIZE + sizeof("%n")];
     int Used = -1;
     if (Input->Stream != NULL) {
         return fscanf(Input->Stream, Format, Target);
@@ -109,7 +110,7 @@ static VOID BaseWriteDirective(const BASE_DIRECTIVE *Directive, PCSTR Allocate, 
 /* %c stores as many characters as its width says, and no terminator. */
 static int BaseScanCharacters(PBASE_INPUT Input, const BASE_DIRECTIVE *Directive, PSTR Buffer, SIZE_T Room)
 {
-    CHAR Format[BASE_LONGEST_DIRECTIVE + 32];
+    CHAR Format[BASE_FORMAT_SIZE];
     if ((Directive->Width != 0 ? Directive->Width : 1) > Room) {
         if (Room != 0) {
             *Buffer = 0;
@@ -122,7 +123,7 @@ static int BaseScanCharacters(PBASE_INPUT Input, const BASE_DIRECTIVE *Directive
 
 static int BaseScanText(PBASE_INPUT Input, const BASE_DIRECTIVE *Directive, PBASE_TARGETS Targets)
 {
-    CHAR Format[BASE_LONGEST_DIRECTIVE + 32];
+    CHAR Format[BASE_FORMAT_SIZE];
     PSTR Buffer = va_arg(Targets->List, PSTR);
     SIZE_T Room = va_arg(Targets->List, UINT);
     PSTR Found = NULL;
@@ -150,7 +151,7 @@ static int BaseScanText(PBASE_INPUT Input, const BASE_DIRECTIVE *Directive, PBAS
 /* 1: assigned. 0, -1, -2: the scan ends. 2: matched without an assignment. */
 static int BaseScanDirective(PBASE_INPUT Input, const BASE_DIRECTIVE *Directive, PBASE_TARGETS Targets)
 {
-    CHAR Format[BASE_LONGEST_DIRECTIVE + 32];
+    CHAR Format[BASE_FORMAT_SIZE];
     if (!Directive->Discards && strchr("sc[", *Directive->Type) != NULL) {
         return BaseScanText(Input, Directive, Targets);
     }
