@@ -57,6 +57,9 @@ typedef struct _KI_OUTSIDE_STATE {
 /* What the world does for ke. Statuses are those of the services; STATUS_FILE_CORRUPT_ERROR: the world is poisoned. */
 typedef struct _KI_OUTSIDE_OPERATIONS {
     NTSTATUS (*ChangeEvent)(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous);
+    /* What one compare-exchange can do, without a lock. FALSE: nothing has happened, and the long way finds out. */
+    BOOLEAN (*TrySetEventAtOnce)(PKI_OUTSIDE Event, PLONG Previous);
+    BOOLEAN (*TryConsumeAtOnce)(PKI_OUTSIDE Object);
     NTSTATUS (*ReleaseSemaphore)(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous);
     NTSTATUS (*ReleaseMutant)(PKI_OUTSIDE Mutant, PKTHREAD Thread, BOOLEAN Abandoned, PLONG Previous);
     /* DueTime: as for KeSetTimer */
@@ -134,6 +137,19 @@ FORCEINLINE BOOLEAN KiIsOutside(PDISPATCHER_HEADER Header)
 FORCEINLINE PKI_OUTSIDE KiOutsideOf(PDISPATCHER_HEADER Header) /* NULL: it is local */
 {
     return KiIsOutside(Header) ? (PKI_OUTSIDE)(PVOID)Header->WaitListHead.Blink : NULL;
+}
+
+/* KiTrySetEventAtOnce and KiTryConsumeAtOnce, for a header that they have found locked. */
+FORCEINLINE BOOLEAN KiTrySetOutsideAtOnce(PDISPATCHER_HEADER Header, PLONG Previous)
+{
+    PKI_OUTSIDE Outside = KiOutsideOf(Header);
+    return Outside != NULL && KiOutsideOperations->TrySetEventAtOnce(Outside, Previous);
+}
+
+FORCEINLINE BOOLEAN KiTryConsumeOutsideAtOnce(PDISPATCHER_HEADER Header)
+{
+    PKI_OUTSIDE Outside = KiOutsideOf(Header);
+    return Outside != NULL && KiOutsideOperations->TryConsumeAtOnce(Outside);
 }
 
 #endif

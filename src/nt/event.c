@@ -143,7 +143,7 @@ FORCEINLINE BOOLEAN NtpTrySetBorrowedEvent(PKTHREAD Thread, ACCESS_MASK Required
     if (Event == NULL) {
         return FALSE;
     }
-    BOOLEAN Set = KiTrySetEventAtOnce(Event, Previous);
+    BOOLEAN Set = KiTrySetEventAtOnce(Event, Previous) || KiTrySetOutsideAtOnce(Event, Previous);
     ObpEndBorrowing(Thread);
     return Set;
 }

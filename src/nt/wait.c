@@ -10,10 +10,15 @@ FORCEINLINE BOOLEAN NtpTryConsumeBorrowed(PKTHREAD Thread, HANDLE Handle, KPROCE
     if (Object == NULL) {
         return FALSE;
     }
-    BOOLEAN Consumed = ObpHeaderOf(Object)->Type->WaitProcedure == NULL &&
-                       KiTryConsumeAtOnce(ObpDispatcherObject(Object), Alertable) == KiConsumedAtOnce;
+    KI_AT_ONCE Found = KiNotAtOnce;
+    if (ObpHeaderOf(Object)->Type->WaitProcedure == NULL) {
+        Found = KiTryConsumeAtOnce(ObpDispatcherObject(Object), Alertable);
+        if (Found == KiLockedAtOnce && KiTryConsumeOutsideAtOnce(ObpDispatcherObject(Object))) {
+            Found = KiConsumedAtOnce;
+        }
+    }
     ObpEndBorrowing(Thread);
-    return Consumed;
+    return Found == KiConsumedAtOnce;
 }
 
 FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,

@@ -139,16 +139,29 @@ FORCEINLINE PWO_OBJECT WopObjectOfProxy(PKI_OUTSIDE Outside)
     return __atomic_load_n(&View->World->State, __ATOMIC_RELAXED) != WoDamaged ? WopAt(View, Outside->Index) : NULL;
 }
 
-/* One compare-exchange, if nobody waits. */
-static NTSTATUS WopChangeOutsideEvent(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous)
+/* One compare-exchange, if nobody waits. FALSE: it is frozen, or no event. */
+FORCEINLINE BOOLEAN WopTryChangeEvent(PKI_OUTSIDE Event, ULONG Value, PLONG Previous)
 {
     PWO_OBJECT Object = WopObjectOfProxy(Event);
     ULONG64 Word = Object != NULL ? WopReadWord(Object) : WO_W;
     while (!(Word & WO_W) && WO_IS_OF_TYPES(Word, WO_EVENTS)) {
-        if (WopChangeWord(Object, &Word, WopWithValue(Word, Change == KiOutsideSet))) {
+        if (WopChangeWord(Object, &Word, WopWithValue(Word, Value))) {
             *Previous = (LONG)WO_VALUE(Word);
-            return STATUS_SUCCESS;
+            return TRUE;
         }
+    }
+    return FALSE;
+}
+
+static BOOLEAN WopTrySetEventAtOnce(PKI_OUTSIDE Event, PLONG Previous)
+{
+    return WopTryChangeEvent(Event, 1, Previous);
+}
+
+static NTSTATUS WopChangeOutsideEvent(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous)
+{
+    if (WopTryChangeEvent(Event, Change == KiOutsideSet, Previous)) {
+        return STATUS_SUCCESS;
     }
     switch (Change) {
     case KiOutsideSet:
@@ -272,6 +285,11 @@ FORCEINLINE NTSTATUS WopTryOutsideObject(PKI_OUTSIDE Outside)
         }
     }
     return STATUS_PENDING;
+}
+
+static BOOLEAN WopTryConsumeAtOnce(PKI_OUTSIDE Object)
+{
+    return WopTryOutsideObject(Object) == STATUS_SUCCESS;
 }
 
 static DECLSPEC_NOINLINE NTSTATUS WopTryOutsideObjects(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count,
@@ -583,6 +601,8 @@ ULONGLONG WopNextNotification(PWO_VIEW View)
 
 static const KI_OUTSIDE_OPERATIONS WopOutsideOperations = {
     .ChangeEvent = WopChangeOutsideEvent,
+    .TrySetEventAtOnce = WopTrySetEventAtOnce,
+    .TryConsumeAtOnce = WopTryConsumeAtOnce,
     .ReleaseSemaphore = WopReleaseOutsideSemaphore,
     .ReleaseMutant = WopReleaseOutsideMutant,
     .SetTimer = WopSetOutsideTimer,

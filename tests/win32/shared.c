@@ -429,6 +429,49 @@ static void access_is_that_of_the_handle(void **state)
     CloseHandle(event);
 }
 
+/* After 0x8000 lookups the object of a handle is borrowed, not referenced (src/ob/borrow.h): nothing else changes. */
+static void handles_that_are_used_often(void **state)
+{
+    HANDLE event = CreateEventA(NULL, FALSE, FALSE, "often");
+    HANDLE semaphore = CreateSemaphoreA(NULL, 0, 2, "often counted");
+    HANDLE mutex = CreateMutexA(NULL, FALSE, "often owned");
+    LONG previous = -1;
+
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 0x8001; i++) {
+            assert_int_equal(NtSetEvent(event, &previous), STATUS_SUCCESS);
+            assert_int_equal(previous, 0);
+            assert_int_equal(WaitForSingleObject(event, 0), WAIT_OBJECT_0);
+            assert_true(ReleaseSemaphore(semaphore, 1, &previous));
+            assert_int_equal(previous, 0);
+            assert_int_equal(WaitForSingleObject(semaphore, 0), WAIT_OBJECT_0);
+            assert_int_equal(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0);
+            assert_true(ReleaseMutex(mutex));
+        }
+        assert_int_equal(WaitForSingleObject(event, 0), WAIT_TIMEOUT);
+        assert_int_equal(WaitForSingleObject(semaphore, 0), WAIT_TIMEOUT);
+        assert_int_equal(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0);
+        assert_int_equal(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0);
+        assert_true(ReleaseMutex(mutex));
+        assert_true(ReleaseMutex(mutex));
+        assert_false(ReleaseMutex(mutex));
+        PROCESS_INFORMATION setter = start_actor("open often");
+        assert_int_equal(WaitForSingleObject(event, LONG_ENOUGH), WAIT_OBJECT_0);
+        assert_int_equal(end_actor(setter), 0);
+        assert_true(SetEvent(event));
+        assert_int_equal(NtSetEvent(event, &previous), STATUS_SUCCESS);
+        assert_int_equal(previous, 1);
+        assert_int_equal(WaitForSingleObject(event, 0), WAIT_OBJECT_0);
+    }
+    assert_true(CloseHandle(event));
+    assert_int_equal(NtSetEvent(event, NULL), STATUS_INVALID_HANDLE);
+    assert_int_equal(WaitForSingleObject(event, 0), WAIT_FAILED);
+    assert_true(CloseHandle(semaphore));
+    assert_true(CloseHandle(mutex));
+    await_end_of_event("often");
+}
+
 static void sessions_do_not_see_each_other(void **state)
 {
     const char *before = getenv("INTERLOCK_SESSION");
@@ -468,6 +511,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(permanent_objects_outlive_their_handles),
         cmocka_unit_test(an_exclusive_object_belongs_to_its_process),
         cmocka_unit_test(access_is_that_of_the_handle),
+        cmocka_unit_test(handles_that_are_used_often),
         cmocka_unit_test(sessions_do_not_see_each_other),
     };
     int code = play_role(argc, argv, roles);
