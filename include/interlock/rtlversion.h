@@ -3,7 +3,6 @@
 #define INTERLOCK_RTLVERSION_H
 
 #include <interlock/ntdef.h>
-#include <interlock/osversion.h>
 
 INTERLOCK_BEGIN
 

@@ -11,7 +11,6 @@
 
 #include <interlock/exception.h>
 #include <interlock/interlocked.h>
-#include <interlock/osversion.h>
 #include <interlock/widestring.h>
 #include <interlock/winerror.h>
 #include <interlock/winstatus.h>
