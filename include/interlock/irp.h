@@ -10,7 +10,6 @@
 #define INTERLOCK_IRP_H
 
 #include <interlock/io.h>
-#include <interlock/iostatus.h>
 #include <interlock/ntstatus.h>
 #include <interlock/ps.h>
 
