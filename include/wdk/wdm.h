@@ -4,7 +4,6 @@
 #include <interlock/bugcodes.h>
 #include <interlock/dbg.h>
 #include <interlock/exception.h>
-#include <interlock/guid.h>
 #include <interlock/io.h>
 #include <interlock/lookaside.h>
 #include <interlock/nt.h>
@@ -19,5 +18,7 @@
 #include <interlock/widenames.h>
 #include <interlock/win32/keywords.h>
 #include <interlock/win32/sal1.h>
+
+#include <guiddef.h>
 
 #endif
