@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDER = ["windef.h", "ntdef.h", "interlocked.h", "widestring.h", "exception.h", "winerror.h", "ke.h", "lockorder.h", "verifier.h", "ex.h", "lookaside.h",
+ORDER = ["windef.h", "ntdef.h", "interlocked.h", "widestring.h", "exception.h", "winerror.h", "ke.h", "verifier.h", "ex.h", "lookaside.h",
          "dbg.h", "ob.h", "ps.h", "io.h", "irp.h", "iotest.h", "nt.h", "userlock.h", "rtl.h", "rtlstring.h",
          "rtlinteger.h", "rtlbitmap.h", "rtltable.h", "rtlrandom.h", "rtlversion.h", "tpenviron.h", "threadpool.h",
          "win32/base.h", "win32/sync.h", "win32/manyobjects.h", "win32/thread.h", "win32/notify.h", "win32/wct.h", "win32/process.h",
