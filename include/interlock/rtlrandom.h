@@ -1,16 +1,8 @@
-/* rtlrandom.h: pseudo-random numbers and unique identifiers. */
+/* rtlrandom.h: pseudo-random numbers. */
 #ifndef INTERLOCK_RTLRANDOM_H
 #define INTERLOCK_RTLRANDOM_H
 
 #include <interlock/ntdef.h>
-
-#ifndef UUID_DEFINED
-#define UUID_DEFINED
-typedef GUID UUID;
-#endif
-#ifndef RPC_NT_UUID_LOCAL_ONLY
-#define RPC_NT_UUID_LOCAL_ONLY ((NTSTATUS)0x40020056)
-#endif
 
 INTERLOCK_BEGIN
 
@@ -25,13 +17,6 @@ NTSYSAPI ULONG RtlRandomEx(PULONG Seed);
 /* Returns the next number of Lehmer's generator, from 0 to MAXLONG - 1, which is also the new seed. At any IRQL. Since NT
    3.1. */
 NTSYSAPI ULONG RtlUniform(PULONG Seed);
-
-/* Unique identifiers. */
-
-/* Stores a new identifier, of version 1: made of the time, which never repeats in a process, and of a random node. Returns
-   RPC_NT_UUID_LOCAL_ONLY, a success, if the host has no random numbers. Differs: the node is not a network address. At
-   PASSIVE_LEVEL. Since 2000. */
-NTKERNELAPI NTSTATUS ExUuidCreate(UUID *Uuid);
 
 INTERLOCK_END
 

@@ -5,7 +5,6 @@
 #include <interlock/dbg.h>
 #include <interlock/exception.h>
 #include <interlock/io.h>
-#include <interlock/lookaside.h>
 #include <interlock/nt.h>
 #include <interlock/irp.h>
 #include <interlock/ps.h>

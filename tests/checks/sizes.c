@@ -6,7 +6,6 @@
 #include <interlock/interlocked.h>
 #include <interlock/irp.h>
 #include <interlock/ke.h>
-#include <interlock/lookaside.h>
 #include <interlock/rtl.h>
 
 struct entry {

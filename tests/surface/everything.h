@@ -11,7 +11,6 @@
 #include <interlock/iotest.h>
 #include <interlock/irp.h>
 #include <interlock/ke.h>
-#include <interlock/lookaside.h>
 #include <interlock/nt.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>
