@@ -6,7 +6,6 @@
 #include <interlock/exception.h>
 #include <interlock/io.h>
 #include <interlock/nt.h>
-#include <interlock/irp.h>
 #include <interlock/ps.h>
 #include <interlock/rtlbitmap.h>
 #include <interlock/rtlinteger.h>

@@ -1,5 +1,5 @@
 /* event.c: events and event pairs by handle. */
-#include <interlock/irp.h>
+#include <interlock/io.h>
 
 #include "ntp.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include <interlock/interlocked.h>
-#include <interlock/irp.h>
+#include <interlock/io.h>
 #include <interlock/ke.h>
 #include <interlock/rtl.h>
 

@@ -9,7 +9,6 @@
 #include <interlock/interlocked.h>
 #include <interlock/io.h>
 #include <interlock/iotest.h>
-#include <interlock/irp.h>
 #include <interlock/ke.h>
 #include <interlock/nt.h>
 #include <interlock/ntdef.h>
