@@ -7,11 +7,7 @@
 #include <interlock/io.h>
 #include <interlock/nt.h>
 #include <interlock/ps.h>
-#include <interlock/rtlbitmap.h>
-#include <interlock/rtlinteger.h>
-#include <interlock/rtlrandom.h>
-#include <interlock/rtltable.h>
-#include <interlock/rtlversion.h>
+#include <interlock/rtldriver.h>
 #include <interlock/threadpool.h>
 #include <interlock/widenames.h>
 #include <interlock/win32/keywords.h>

@@ -1,5 +1,5 @@
 /* memory.c: memory by words. The pointers may have any alignment. */
-#include <interlock/rtlinteger.h>
+#include <interlock/rtldriver.h>
 
 VOID RtlFillMemoryUlonglong(PVOID Destination, SIZE_T Length, ULONGLONG Pattern)
 {

@@ -1,5 +1,5 @@
 /* random.c: pseudo-random numbers. */
-#include <interlock/rtlrandom.h>
+#include <interlock/rtldriver.h>
 
 #define RTLP_RANDOM_RANGE 0x7FFFFFFFu /* a prime */
 

@@ -1,5 +1,5 @@
 /* version.c: the version of Windows that this library is like. */
-#include <interlock/rtlversion.h>
+#include <interlock/rtldriver.h>
 
 #include "version.h"
 

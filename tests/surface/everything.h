@@ -16,11 +16,7 @@
 #include <interlock/ob.h>
 #include <interlock/ps.h>
 #include <interlock/rtl.h>
-#include <interlock/rtlbitmap.h>
-#include <interlock/rtlinteger.h>
-#include <interlock/rtlrandom.h>
-#include <interlock/rtltable.h>
-#include <interlock/rtlversion.h>
+#include <interlock/rtldriver.h>
 #include <interlock/threadpool.h>
 #include <interlock/verifier.h>
 #include <interlock/win32/base.h>
