@@ -12,7 +12,7 @@
 
 #include <interlock/exception.h>
 #include <interlock/ntdef.h>
-#include <interlock/userlock.h>
+#include <interlock/usermode.h>
 #include <interlock/winerror.h>
 
 INTERLOCK_BEGIN

@@ -2,8 +2,7 @@
 #ifndef INTERLOCK_WIN32_THREAD_H
 #define INTERLOCK_WIN32_THREAD_H
 
-#include <interlock/tpenviron.h>
-#include <interlock/userlock.h>
+#include <interlock/usermode.h>
 #include <interlock/win32/base.h>
 
 INTERLOCK_BEGIN
@@ -357,7 +356,7 @@ typedef LPSTARTUPINFOEXA LPSTARTUPINFOEX;
 typedef VOID (*PTP_WIN32_IO_CALLBACK)(PTP_CALLBACK_INSTANCE Instance, PVOID Context, PVOID Overlapped, ULONG IoResult,
                                       ULONG_PTR NumberOfBytesTransferred, PTP_IO Io);
 
-/* Callback environments. How the callbacks of an object run; TP_CALLBACK_ENVIRON is in threadpool.h. */
+/* Callback environments. How the callbacks of an object run; TP_CALLBACK_ENVIRON is in usermode.h. */
 
 /* TpInitializeCallbackEnviron: the pool of the process, normal priority. Since Vista. */
 FORCEINLINE VOID InitializeThreadpoolEnvironment(PTP_CALLBACK_ENVIRON pcbe)
