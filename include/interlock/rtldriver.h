@@ -578,7 +578,7 @@ NTSYSAPI ULONG RtlRandomEx(PULONG Seed);
    3.1. */
 NTSYSAPI ULONG RtlUniform(PULONG Seed);
 
-/* The version of Windows: 10.0, build 19045, a workstation. */
+/* The version of Windows. 10.0, build 19045, a workstation. */
 
 /* Stores the version; dwOSVersionInfoSize, set by the caller, says which of the two structures it is. Since 2000. */
 NTSYSAPI NTSTATUS RtlGetVersion(PRTL_OSVERSIONINFOW lpVersionInformation);

@@ -7,7 +7,6 @@
 #include <ctype.h>
 
 #include <interlock/win32/base.h>
-#include <interlock/win32/program.h>
 
 #include "../hal/environment.h"
 #include "base.h"

@@ -1,6 +1,5 @@
 /* teb.c: what a thread sees of itself. */
 #include <interlock/rtl.h>
-#include <interlock/win32/schedule.h>
 #include <interlock/win32/thread.h>
 
 #include "../hal/hal.h"

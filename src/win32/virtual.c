@@ -11,8 +11,8 @@
  *    that are left over are freed afterwards.
  * 3. Memory without a record is the host's own. VirtualProtect and VirtualQuery ask the host about it.
  */
-#include <interlock/win32/memory.h>
-#include <interlock/win32/schedule.h>
+#include <interlock/win32/base.h>
+#include <interlock/win32/thread.h>
 
 #include "../hal/machine.h"
 #include "../hal/virtual.h"

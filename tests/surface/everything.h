@@ -23,7 +23,6 @@
 #include <interlock/win32/console.h>
 #include <interlock/win32/crt.h>
 #include <interlock/win32/language.h>
-#include <interlock/win32/notify.h>
 #include <interlock/win32/process.h>
 #include <interlock/win32/sync.h>
 #include <interlock/win32/thread.h>
