@@ -1,6 +1,6 @@
 /* procname.c: functions of Windows' modules that are macros, inline or have another name here, for GetProcAddress. */
 #include <interlock/interlocked.h>
-#include <interlock/win32/process.h>
+#include <interlock/win32/extra.h>
 
 #include "base.h"
 

@@ -1,6 +1,6 @@
 /* thread.c: threads, and the thread functions of the C runtime. */
 #include <interlock/win32/base.h>
-#include <interlock/win32/process.h>
+#include <interlock/win32/extra.h>
 #include <interlock/win32/thread.h>
 
 #include "local.h"

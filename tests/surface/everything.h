@@ -20,15 +20,12 @@
 #include <interlock/threadpool.h>
 #include <interlock/verifier.h>
 #include <interlock/win32/base.h>
-#include <interlock/win32/console.h>
+#include <interlock/win32/extra.h>
 #include <interlock/win32/crt.h>
 #include <interlock/win32/language.h>
-#include <interlock/win32/process.h>
 #include <interlock/win32/sync.h>
 #include <interlock/win32/thread.h>
-#include <interlock/win32/wct.h>
 #include <interlock/win32.h>
 #include <interlock/winerror.h>
-#include <interlock/win32/manyobjects.h>
 
 #endif
