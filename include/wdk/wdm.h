@@ -9,8 +9,7 @@
 #include <interlock/ps.h>
 #include <interlock/rtldriver.h>
 #include <interlock/threadpool.h>
-#include <interlock/widenames.h>
-#include <interlock/win32/keywords.h>
+#include <interlock/win32/language.h>
 #include <interlock/win32/sal1.h>
 
 #include <guiddef.h>
