@@ -664,7 +664,7 @@ NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLA
         return KiFinishWait(Status);
     }
     if (Wait.Poll) {
-        HalDispatch.Yield();
+        KiYieldOnce();
     }
     return STATUS_SUCCESS;
 }
