@@ -2,6 +2,7 @@
 #include <limits.h>
 
 #include <interlock/ke.h>
+#include <interlock/rtldriver.h>
 #include <interlock/win32/base.h>
 
 #include "../hal/hal.h"
