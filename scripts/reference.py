@@ -19,16 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDER = ["windef.h", "ntdef.h", "interlocked.h", "widestring.h", "exception.h", "winerror.h", "ke.h", "lockorder.h", "verifier.h", "ex.h", "lookaside.h",
-         "dbg.h", "ob.h", "ps.h", "io.h", "iostatus.h", "irp.h", "iotest.h", "nt.h", "userlock.h", "rtl.h", "rtlstring.h",
-         "rtlinteger.h", "rtlbitmap.h", "rtltable.h", "rtlrandom.h", "rtlversion.h", "tpenviron.h", "threadpool.h",
-         "win32/base.h", "win32/sync.h", "win32/manyobjects.h", "win32/thread.h", "win32/notify.h", "win32/wct.h", "win32/process.h",
-         "win32/console.h", "win32/crt.h", "win32/fiber.h", "win32/memory.h", "win32/program.h", "win32/schedule.h"]
+ORDER = ["windef.h", "ntdef.h", "interlocked.h", "widestring.h", "exception.h", "winerror.h", "ke.h", "verifier.h", "ex.h", "dbg.h",
+         "ob.h", "ps.h", "io.h", "iotest.h", "nt.h", "usermode.h", "rtl.h", "rtldriver.h", "threadpool.h",
+         "win32/base.h", "win32/sync.h", "win32/thread.h", "win32/extra.h", "win32/crt.h"]
 # The header of Windows that declares the same.
-DOORS = {"ke": "ntddk.h", "ex": "ntddk.h", "lookaside": "ntddk.h", "dbg": "ntddk.h", "ob": "ntddk.h", "ps": "ntddk.h",
-         "io": "ntddk.h", "irp": "ntddk.h", "nt": "winternl.h", "rtl": "winternl.h", "rtlstring": "winternl.h",
-         "rtlinteger": "wdm.h", "rtlbitmap": "wdm.h", "rtltable": "ntddk.h", "rtlrandom": "ntddk.h", "rtlversion": "wdm.h",
-         "threadpool": "winternl.h"}
+DOORS = {"ke": "ntddk.h", "ex": "ntddk.h", "dbg": "ntddk.h", "ob": "ntddk.h", "ps": "ntddk.h", "io": "ntddk.h",
+         "nt": "winternl.h", "rtl": "winternl.h", "rtldriver": "ntddk.h", "threadpool": "winternl.h"}
 HEAD = """\
 # Functions
 

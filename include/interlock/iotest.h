@@ -19,7 +19,7 @@
 #ifndef INTERLOCK_IOTEST_H
 #define INTERLOCK_IOTEST_H
 
-#include <interlock/irp.h>
+#include <interlock/io.h>
 
 INTERLOCK_BEGIN
 

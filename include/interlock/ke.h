@@ -11,7 +11,6 @@
 
 #include <interlock/bugcodes.h>
 #include <interlock/interlocked.h>
-#include <interlock/lockorder.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>
 
@@ -1169,6 +1168,23 @@ NTKERNELAPI NTSTATUS KeRegisterObjectDpc(PVOID Object, PRKDPC Dpc, PKWAIT_BLOCK 
 
 /* Cancels the registration. Returns FALSE if the DPC was already queued. Differs: not exported by Windows. Since 8. */
 NTKERNELAPI BOOLEAN KeCancelObjectDpc(PKWAIT_BLOCK WaitBlock);
+
+/* The verifier's lock order. docs/locks.md describes it. */
+
+/* Names the class of a lock in the lock order, and its level in that class. Locks of one class at different levels have to
+   be acquired in the order of their levels, lowest first; at the same level, in any order that is always the same. Call it
+   after the lock was initialized and before it is acquired. Without the verifier it does nothing. IRQL <= DISPATCH_LEVEL.
+   Only in Interlock. */
+NTSYSAPI VOID KdSetLockClass(PVOID Lock, PCSTR ClassName, ULONG Level);
+
+/* Forgets the orders seen so far, as between tests that use the same locks differently. Locks that are held stay known.
+   IRQL <= DISPATCH_LEVEL. Only in Interlock. */
+NTSYSAPI VOID KdResetLockOrder(VOID);
+
+/* Returns how many things the calling thread has not released: locks that the verifier watches, a raised IRQL, critical
+   and guarded regions. Lists them on standard error, each with the place where it was acquired. 0 is what the end of a
+   test expects. Only in Interlock. */
+NTSYSAPI ULONG KdCheckReleased(VOID);
 
 INTERLOCK_END
 

@@ -9,7 +9,6 @@
 #ifndef INTERLOCK_NT_H
 #define INTERLOCK_NT_H
 
-#include <interlock/iostatus.h>
 #include <interlock/ps.h>
 
 INTERLOCK_BEGIN

@@ -156,6 +156,17 @@ typedef struct _CLIENT_ID {
 #define RtlZeroBytes                               RtlZeroMemory
 #define RtlFillBytes                               RtlFillMemory
 
+/* How a request ended. */
+typedef struct _IO_STATUS_BLOCK {
+    __extension__ union {
+        NTSTATUS Status;
+        PVOID Pointer;
+    };
+    ULONG_PTR Information;
+} IO_STATUS_BLOCK, *PIO_STATUS_BLOCK;
+
+C_ASSERT(sizeof(IO_STATUS_BLOCK) == 16);
+
 INTERLOCK_BEGIN
 
 /* Failing fast. */

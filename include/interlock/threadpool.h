@@ -8,7 +8,6 @@
 #define INTERLOCK_THREADPOOL_H
 
 #include <interlock/rtl.h>
-#include <interlock/tpenviron.h>
 
 INTERLOCK_BEGIN
 

@@ -3,12 +3,7 @@
 #define INTERLOCK_WIN32_H
 
 #include <interlock/win32/base.h>
-#include <interlock/win32/notify.h>
 #include <interlock/win32/sync.h>
 #include <interlock/win32/thread.h>
-#include <interlock/win32/fiber.h>
-#include <interlock/win32/memory.h>
-#include <interlock/win32/program.h>
-#include <interlock/win32/schedule.h>
 
 #endif

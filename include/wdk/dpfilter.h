@@ -1,6 +1,6 @@
 #ifndef INTERLOCK_WDK_DPFILTER_H
 #define INTERLOCK_WDK_DPFILTER_H
 
-#include <interlock/dpfilter.h>
+#include <interlock/dbg.h>
 
 #endif

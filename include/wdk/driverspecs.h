@@ -1,6 +1,6 @@
 #ifndef INTERLOCK_WDK_DRIVERSPECS_H
 #define INTERLOCK_WDK_DRIVERSPECS_H
 
-#include <interlock/driverspecs.h>
+#include <interlock/win32/sal1.h>
 
 #endif

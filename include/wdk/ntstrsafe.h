@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <interlock/rtlstring.h>
+#include <interlock/rtl.h>
 #include <interlock/safestring.h>
 
 #define NTSTRSAFE_MAX_CCH                  INTERLOCK_SAFE_MAX_CCH

@@ -4,20 +4,14 @@
 #include <interlock/bugcodes.h>
 #include <interlock/dbg.h>
 #include <interlock/exception.h>
-#include <interlock/guid.h>
 #include <interlock/io.h>
-#include <interlock/lookaside.h>
 #include <interlock/nt.h>
-#include <interlock/irp.h>
 #include <interlock/ps.h>
-#include <interlock/rtlbitmap.h>
-#include <interlock/rtlinteger.h>
-#include <interlock/rtlrandom.h>
-#include <interlock/rtltable.h>
-#include <interlock/rtlversion.h>
+#include <interlock/rtldriver.h>
 #include <interlock/threadpool.h>
-#include <interlock/widenames.h>
-#include <interlock/win32/keywords.h>
+#include <interlock/win32/language.h>
 #include <interlock/win32/sal1.h>
+
+#include <guiddef.h>
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include <interlock/win32/console.h>
+#include <interlock/win32/extra.h>
 
 #define _cprintf printf
 #define getch _getch

@@ -2,6 +2,6 @@
 #define INTERLOCK_WIN32_INCLUDE_WCT_H
 
 #include <windows.h>
-#include <interlock/win32/wct.h>
+#include <interlock/win32/extra.h>
 
 #endif

@@ -7,6 +7,7 @@
 #include <interlock/win32/language.h>
 
 #include <corecrt.h>
+#include <sdkddkver.h>
 #include <winapifamily.h>
 
 #endif

@@ -12,7 +12,7 @@
  * 4. The three public structures begin alike, so one implementation serves them. They differ in the routines: those of
  *    LOOKASIDE_LIST_EX get the list, too.
  */
-#include <interlock/lookaside.h>
+#include <interlock/ex.h>
 
 #include "../ke/irql.h"
 #include "exp.h"

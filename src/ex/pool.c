@@ -47,14 +47,9 @@ static PEXP_POOL_HEADER ExpPoolHeader(PVOID Block)
     return (PEXP_POOL_HEADER)Block - 1;
 }
 
-static BOOLEAN ExpIsPaged(ULONG PoolType)
-{
-    return (PoolType & PagedPool) != 0;
-}
-
 static KIRQL ExpHighestIrql(ULONG PoolType)
 {
-    return ExpIsPaged(PoolType) ? APC_LEVEL : DISPATCH_LEVEL;
+    return PoolType & PagedPool ? APC_LEVEL : DISPATCH_LEVEL;
 }
 
 static VOID ExpVerifyAllocation(ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag)

@@ -346,7 +346,7 @@ VOID ExpReleasePushLockExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_M
     BOOLEAN Yields = (Value & WAITING) && ExpIsPushLockHeldExclusive(Value) && KiCountPass(Thread, Lock);
     ExpReleaseExclusive(Thread, Lock, Value, Methods);
     if (Yields) {
-        HalDispatch.Yield();
+        KiYieldOnce();
     }
 }
 

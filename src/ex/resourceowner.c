@@ -153,11 +153,6 @@ VOID ExpRenameOwner(PERESOURCE Resource, POWNER_ENTRY Entry, ERESOURCE_THREAD Ne
     ExpSetOwnerThread(Entry, NewOwner);
 }
 
-static BOOLEAN ExpIsKind(PEXP_OWNER Owner, USHORT Kind)
-{
-    return Kind == EXP_ANY_OWNER || Owner->Kind == Kind;
-}
-
 /* Only records are remembered: an entry of a fast resource may be in a stack frame that is gone. */
 static PEXP_OWNER ExpGuessOwner(PERESOURCE Resource, PKTHREAD Thread)
 {
@@ -172,7 +167,8 @@ static PEXP_OWNER ExpGuessOwner(PERESOURCE Resource, PKTHREAD Thread)
 static PEXP_OWNER ExpFindInChain(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind)
 {
     PEXP_OWNER Owner = ExpFirstOwner(Resource);
-    while (Owner != NULL && (Owner->Entry.OwnerThread != OwnerThread || !ExpIsKind(Owner, Kind))) {
+    while (Owner != NULL &&
+           (Owner->Entry.OwnerThread != OwnerThread || (Kind != EXP_ANY_OWNER && Owner->Kind != Kind))) {
         Owner = Owner->Next;
     }
     return Owner;

@@ -261,16 +261,11 @@ typedef struct DECLSPEC_CACHEALIGN _EXP_EXCHANGE_LOCK {
 
 static EXP_EXCHANGE_LOCK ExpExchangeLocks[EXP_EXCHANGE_LOCKS];
 
-/* Neighbours, 16 bytes apart, have different locks. */
-static PKI_LOCK ExpExchangeLockOf(LONG64 volatile *Destination)
-{
-    return &ExpExchangeLocks[(ULONG_PTR)Destination / 16 % EXP_EXCHANGE_LOCKS].Lock;
-}
-
 UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 ExchangeHigh, LONG64 ExchangeLow,
                                     LONG64 *ComparandResult)
 {
-    PKI_LOCK Lock = ExpExchangeLockOf(Destination);
+    /* neighbours, 16 bytes apart, have different locks */
+    PKI_LOCK Lock = &ExpExchangeLocks[(ULONG_PTR)Destination / 16 % EXP_EXCHANGE_LOCKS].Lock;
     PKTHREAD Thread = KiEnterLocked(Lock);
     LONG64 Low, High;
     BOOLEAN Equal;

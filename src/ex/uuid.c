@@ -5,7 +5,7 @@
  * Processes differ by the node, which is random with the multicast bit set, as the RFC wants of one that is no address. A
  * child of fork has its parent's random bits, so the process id is mixed in.
  */
-#include <interlock/rtlrandom.h>
+#include <interlock/ex.h>
 
 #include "exp.h"
 

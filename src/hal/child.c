@@ -9,13 +9,6 @@
 
 #define EXIT_CODES 256
 
-static VOID HalpBecomeChild(int Input)
-{
-    HalCloseDescriptor(Input);
-    HalpCall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL); /* a parent that is killed does not leave it behind */
-    signal(SIGABRT, SIG_DFL);                       /* a test framework's handler would run the parent's next test */
-}
-
 static BOOLEAN HalpReadResult(int Input, PVOID Result, SIZE_T Size)
 {
     SIZE_T Used = 0;
@@ -62,7 +55,9 @@ BOOLEAN HalRunChild(PHAL_CHILD Child, VOID (*Routine)(PVOID), PVOID Context, PVO
         Process = fork();
     }
     if (Process == 0) {
-        HalpBecomeChild(Ends[0]);
+        HalCloseDescriptor(Ends[0]);
+        HalpCall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL); /* a parent that is killed does not leave it behind */
+        signal(SIGABRT, SIG_DFL);                       /* a test framework's handler would run the parent's next test */
         Routine(Context);
         _exit(0);
     }

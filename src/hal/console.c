@@ -1,5 +1,5 @@
 /*
- * console.c: reading and writing descriptors, and signals as console events.
+ * console.c: reading and writing descriptors, single keys of the terminal, and signals as console events.
  *
  * The handlers of the four signals stand in front of the program's (handler.c). While the process watches its console they
  * only set a bit and wake the thread that waits for it. Otherwise, and in a forked child, which has no such thread, a
@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <termios.h>
+#include <unistd.h>
 
 /* Descriptors. */
 
@@ -235,4 +236,55 @@ VOID HalTakeDefaultAction(HAL_CONSOLE_EVENT Event)
 BOOLEAN HalSendConsoleEvent(ULONG Group, HAL_CONSOLE_EVENT Event)
 {
     return Group != 1 && Group <= MAXLONG && HalpCall(SYS_kill, -(pid_t)Group, HalpConsoleSignals[Event]) == 0;
+}
+
+/* Single keys of the terminal, from standard input. */
+
+#define HALP_KEYS STDIN_FILENO
+
+/* Bytes one by one, and as they are. FALSE: it is no terminal, and they are read as they come. */
+static BOOLEAN HalpEnterKeyMode(struct termios *Before, BOOLEAN Echo)
+{
+    struct termios Keys;
+
+    if (tcgetattr(HALP_KEYS, Before) != 0) {
+        return FALSE;
+    }
+    Keys = *Before;
+    Keys.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
+    Keys.c_lflag |= Echo ? (tcflag_t)ECHO : 0;
+    Keys.c_cc[VMIN] = 1;
+    Keys.c_cc[VTIME] = 0;
+    return tcsetattr(HALP_KEYS, TCSANOW, &Keys) == 0;
+}
+
+LONG HalReadKey(BOOLEAN Echo)
+{
+    HALP_HOST_CALLS;
+    struct termios Before;
+    BOOLEAN Terminal = HalpEnterKeyMode(&Before, Echo);
+    UCHAR Key;
+    ssize_t Count;
+
+    do {
+        Count = read(HALP_KEYS, &Key, 1);
+    } while (Count < 0 && errno == EINTR);
+    if (Terminal) {
+        tcsetattr(HALP_KEYS, TCSANOW, &Before);
+    }
+    return Count == 1 ? Key : -1;
+}
+
+BOOLEAN HalIsKeyReady(VOID)
+{
+    HALP_HOST_CALLS;
+    struct termios Before;
+    BOOLEAN Terminal = HalpEnterKeyMode(&Before, FALSE);
+    struct pollfd Ready = {.fd = HALP_KEYS, .events = POLLIN};
+    int Count = poll(&Ready, 1, 0);
+
+    if (Terminal) {
+        tcsetattr(HALP_KEYS, TCSANOW, &Before);
+    }
+    return Count == 1 && (Ready.revents & (POLLIN | POLLHUP)) != 0;
 }

@@ -47,13 +47,6 @@ VOID HalCapturePrint(PSTR Buffer, SIZE_T Size)
     }
 }
 
-static VOID HalpAppendToCapture(PCSTR Text)
-{
-    SIZE_T Used = strlen(HalpCapture);
-
-    snprintf(HalpCapture + Used, HalpCaptureSize - Used, "%s", Text);
-}
-
 VOID HalPrint(PCSTR Format, ...)
 {
     HALP_HOST_CALLS;
@@ -70,8 +63,10 @@ VOID HalPrint(PCSTR Format, ...)
         memcpy(Text + sizeof(Text) - 4, "...\n", 4);
     }
     if (HalpCapture != NULL) {
+        SIZE_T Used = strlen(HalpCapture);
+
         Text[Length > 0 && Length < (int)sizeof(Text) ? Length : (int)sizeof(Text) - 1] = '\0';
-        HalpAppendToCapture(Text);
+        snprintf(HalpCapture + Used, HalpCaptureSize - Used, "%s", Text);
         return;
     }
     while (Length > 0) {

@@ -9,7 +9,7 @@
  *    the device's extension stay as long as the routine runs.
  */
 #include <interlock/ex.h>
-#include <interlock/irp.h>
+#include <interlock/io.h>
 
 #include "../ke/interrupt.h"
 

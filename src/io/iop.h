@@ -2,7 +2,7 @@
 #ifndef INTERLOCK_IOP_H
 #define INTERLOCK_IOP_H
 
-#include <interlock/irp.h>
+#include <interlock/io.h>
 
 #include "../ps/psp.h"
 

@@ -46,21 +46,15 @@ static VOID KiExplainAddress(PCSTR Meaning, ULONG_PTR Value, PSTR Buffer, SIZE_T
     }
 }
 
-/* Leaves Buffer empty if there is nothing to add. */
-static VOID KiExplain(PCSTR Meaning, ULONG_PTR Value, PSTR Buffer, SIZE_T Size)
-{
-    if (KiExplainValue(Meaning, Value, Buffer, Size)) {
-        KiExplainAddress(Meaning, Value, Buffer, Size);
-    }
-}
-
 /* The parts of the report. */
 
 static VOID KiPrintParameter(ULONG Number, ULONG_PTR Value, PCSTR Meaning)
 {
     CHAR Explanation[KI_LONGEST_EXPLANATION];
     if (Meaning[0] != '\0') {
-        KiExplain(Meaning, Value, Explanation, sizeof(Explanation));
+        if (KiExplainValue(Meaning, Value, Explanation, sizeof(Explanation))) {
+            KiExplainAddress(Meaning, Value, Explanation, sizeof(Explanation));
+        }
         HalPrint("    %u: 0x%016lX  %s%s%s\n", Number, Value, Meaning, Explanation[0] != '\0' ? ": " : "", Explanation);
     }
 }

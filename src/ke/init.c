@@ -7,7 +7,7 @@
 #include "interrupt.h"
 #include "lockorder.h"
 #include "park.h"
-#include "queuedlock.h"
+#include "spinlock.h"
 #include "park.h"
 #include "../trace/trace.h"
 

@@ -174,7 +174,7 @@ static BOOLEAN KiSleepOutside(PKTHREAD Thread, NTSTATUS *Status)
                                          __ATOMIC_RELAXED)) {
             continue;
         }
-        if (!HalWaitShared(Wake, Seen | KI_OUTSIDE_ASLEEP, &Sleep.Until) && KiOutsideTimeIsUp(Thread, &Sleep, Status)) {
+        if (!KiSleepShared(Wake, Seen | KI_OUTSIDE_ASLEEP, &Sleep.Until) && KiOutsideTimeIsUp(Thread, &Sleep, Status)) {
             return FALSE;
         }
     }

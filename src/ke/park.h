@@ -11,8 +11,8 @@
  *     sleep    On a word, until a waker changes it; in naps, if no waker exists; or not here: the caller
  *              queues the thread and blocks it.
  *
- * How long each stage lasts is a policy, and a policy is a row of KiParkPolicy below. Nothing else above hal spins or calls
- * the host's wait (tests/checks/layering.py).
+ * How long each stage lasts is a policy, and a policy is a row of KiParkPolicy below. Nothing else above hal spins, yields or
+ * calls the host's wait, except for a stall, the clock's own sleep and NtYieldExecution (tests/checks/layering.py).
  *
  * Use. The condition is a static inline function, so each call compiles to a loop of its own:
  *
@@ -24,6 +24,8 @@
  * plain case: sleep while the word has this value. A loop that has to do something else between two looks keeps a
  * KI_PATIENCE of its own and calls KiStayAwake (ex/pushlock.c). A loop that seldom waits at all, and retries a whole
  * operation, counts its rounds and calls KiBackOff: for (ULONG Round = 0; !Try(); Round += 1) KiBackOff(Round);
+ * KiSleepShared sleeps on a word in memory that processes share, whose wakers may die: the caller looks again after each
+ * sleep and chooses how long to trust them.
  *
  * What holds for every policy:
  * 1. Suspension and termination. The host interrupt runs on the spinning or sleeping thread; the wait goes on after it.
@@ -255,6 +257,18 @@ FORCEINLINE VOID KiSleepUntil(ULONGLONG InterruptTime)
     HAL_DEADLINE Deadline = {HalInterruptTime, InterruptTime};
     volatile ULONG Word = 0;
     KiParkOnWord(NULL, KiParkAsleep, &Word, 0, KiIsNever, KiContextIsDeadline, &Deadline);
+}
+
+/* Sleeps while *Word is Value; may wake up spuriously. FALSE: the deadline has passed. */
+FORCEINLINE BOOLEAN KiSleepShared(volatile ULONG *Word, ULONG Value, const HAL_DEADLINE *Deadline)
+{
+    return HalWaitShared(Word, Value, Deadline);
+}
+
+/* Yields once, without a condition: a turn is over (fairness.h), or the program asks for it. */
+FORCEINLINE VOID KiYieldOnce(VOID)
+{
+    HalDispatch.Yield();
 }
 
 /* A line of a hardware thread of the same core arrives after some 65 cycles of the time-stamp counter (2.3 and 2.6 GHz), one

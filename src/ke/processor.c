@@ -22,7 +22,7 @@
 #include "dpc.h"
 #include "interrupt.h"
 #include "park.h"
-#include "queuedlock.h"
+#include "spinlock.h"
 
 #define KI_WAKES_BEFORE_HANDOFF 4
 

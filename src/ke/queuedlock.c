@@ -24,7 +24,7 @@
  *    runs that one last. There only the next in line spins for long. With a host processor for every processor all
  *    waiters may run, and a handoff to a spinning waiter costs a tenth of one to a sleeper: everybody spins for long.
  */
-#include "queuedlock.h"
+#include "spinlock.h"
 
 #include "debugdata.h"
 #include "heldlock.h"

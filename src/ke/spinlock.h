@@ -17,6 +17,10 @@ VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
 VOID KiAcquireVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site);
 BOOLEAN KiTryVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site);
 
+/* The numbered queued spinlocks (queuedlock.c), at the start and in a forked child. */
+VOID KiInitializeLockQueues(PKPRCB Prcb);
+VOID KiResetLockQueues(PKTHREAD Survivor);
+
 FORCEINLINE VOID KiRequireDispatchLevel(PKTHREAD Thread)
 {
     if (__builtin_expect(Thread->Irql < DISPATCH_LEVEL, FALSE)) {

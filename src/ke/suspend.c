@@ -351,15 +351,6 @@ static BOOLEAN KiIsWaitSuspended(PKTHREAD Thread)
     return (Register & KI_WAIT_ACTIVE) != 0 && (Register & KI_WAIT_STATE_MASK) == WaitSuspended;
 }
 
-/* With SuspendLock held. */
-static BOOLEAN KiIsApcQueued(PKTHREAD Thread)
-{
-    KiAcquireLock(&Thread->ApcQueueLock);
-    BOOLEAN Queued = Thread->SchedulerApc.Inserted;
-    KiReleaseLock(&Thread->ApcQueueLock);
-    return Queued;
-}
-
 /* With SuspendLock held. NULL: the thread was not interrupted, but found the suspension in a wait or when it called in. */
 static PVOID KiStoppedFrame(PKTHREAD Thread)
 {
@@ -433,7 +424,10 @@ static NTSTATUS KiTryRegisters(PKTHREAD Current, PKTHREAD Thread, PCONTEXT Conte
     NTSTATUS Status = STATUS_PENDING;
     KiEnterDispatcher(Current);
     KiAcquireLock(&Thread->SuspendLock);
-    if (Thread->SuspendCount == 0 || !KiIsApcQueued(Thread)) {
+    KiAcquireLock(&Thread->ApcQueueLock);
+    BOOLEAN Queued = Thread->SchedulerApc.Inserted;
+    KiReleaseLock(&Thread->ApcQueueLock);
+    if (Thread->SuspendCount == 0 || !Queued) {
         Status = KiAccessStopped(Thread, Context, Write);
     }
     KiReleaseLock(&Thread->SuspendLock);

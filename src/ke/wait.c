@@ -275,7 +275,7 @@ FORCEINLINE BOOLEAN KiSpinForAny(PVOID Object[], ULONG Count, PKTHREAD Thread, N
 
 static inline BOOLEAN KiWasWoken(PVOID Thread)
 {
-    /* relaxed: KiSleepUntilWoken reads it again, with acquire */
+    /* relaxed: KiCommitAndSleep reads it again, with acquire */
     return __atomic_load_n(&((PKTHREAD)Thread)->WakeWord, __ATOMIC_RELAXED) == KI_WOKEN;
 }
 
@@ -664,7 +664,7 @@ NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLA
         return KiFinishWait(Status);
     }
     if (Wait.Poll) {
-        HalDispatch.Yield();
+        KiYieldOnce();
     }
     return STATUS_SUCCESS;
 }

@@ -431,20 +431,7 @@ static inline const HAL_DEADLINE *KiNextWake(PVOID Context)
     return Sleep->Until;
 }
 
-/* TRUE: woken. FALSE: the deadline Sleep->Until has passed, and the thread has ended its wait itself. The waker's half is
-   KiReadyThread. */
-FORCEINLINE BOOLEAN KiSleepUntilWoken(PKI_SLEEP Sleep)
-{
-    PKTHREAD Thread = Sleep->Thread;
-    while (!KiParkOnWord(Thread, KiParkAsleep, &Thread->WakeWord, KI_SLEEPING, KiIsWoken, KiNextWake, Sleep)) {
-        if (KiEndOwnWait(Thread)) {
-            return FALSE;
-        }
-    }
-    return TRUE;
-}
-
-/* Commits the wait and sleeps until it ends. *Result is the status, or the entry that a queue handed over. */
+/* Commits the wait and sleeps until another thread ends it (KiReadyThread is its half), or its own after the deadline. *Result is the status, or the entry that a queue handed over. */
 FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
 {
     PKTHREAD Thread = Wait->Thread;
@@ -459,7 +446,9 @@ FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG
             Wait->Spun = TRUE;
             KiSpinForWake(Thread);
         }
-        *EndedByOther = KiSleepUntilWoken(&Sleep);
+        do {
+            *EndedByOther = KiParkOnWord(Thread, KiParkAsleep, &Thread->WakeWord, KI_SLEEPING, KiIsWoken, KiNextWake, &Sleep);
+        } while (!*EndedByOther && !KiEndOwnWait(Thread));
         KiEnterDispatcher(Thread);
         *Result = *EndedByOther ? Thread->WaitStatus : Sleep.Until == &Sleep.Nap ? STATUS_KERNEL_APC : STATUS_TIMEOUT;
     } else {

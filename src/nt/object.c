@@ -220,17 +220,6 @@ static NTSTATUS NtpQueryTypes(PNTP_ANSWER Answer)
     return STATUS_SUCCESS;
 }
 
-/* 0: the object has no name. */
-static ULONG NtpNameSize(ULONG Length)
-{
-    return Length != 0 ? (ULONG)sizeof(OBJECT_NAME_INFORMATION) + (Length + 1) * (ULONG)sizeof(WCHAR) : 0;
-}
-
-static NTSTATUS NtpQueryObjectName(PVOID Object, PNTP_ANSWER Answer)
-{
-    return ObQueryNameString(Object, Answer->Information, Answer->Length, &Answer->Needed);
-}
-
 static NTSTATUS NtpQueryObjectBasic(HANDLE Handle, PVOID Object, ACCESS_MASK GrantedAccess, PNTP_ANSWER Answer)
 {
     POBJECT_BASIC_INFORMATION Information = Answer->Information;
@@ -250,7 +239,9 @@ static NTSTATUS NtpQueryObjectBasic(HANDLE Handle, PVOID Object, ACCESS_MASK Gra
     Information->HandleCount = ObpQueryHandleCount(Object);
     /* relaxed: for display; without the reference of this call */
     Information->PointerCount = (ULONG)__atomic_load_n(&Header->PointerCount, __ATOMIC_RELAXED) - 1;
-    Information->NameInfoSize = NtpNameSize(Length);
+    if (Length != 0) {
+        Information->NameInfoSize = (ULONG)sizeof(OBJECT_NAME_INFORMATION) + (Length + 1) * (ULONG)sizeof(WCHAR);
+    }
     Information->TypeInfoSize = NtpTypeSize(Header->Type);
     if (Header->Type == &ObpSymbolicLinkType) {
         Information->CreationTime = ((POBJECT_SYMBOLIC_LINK)Object)->CreationTime;
@@ -282,7 +273,7 @@ static NTSTATUS NtpQueryOne(HANDLE Handle, KPROCESSOR_MODE Mode, OBJECT_INFORMAT
         Status = NtpQueryObjectBasic(Handle, Object, HandleInformation.GrantedAccess, Answer);
         break;
     case ObjectNameInformation:
-        Status = NtpQueryObjectName(Object, Answer);
+        Status = ObQueryNameString(Object, Answer->Information, Answer->Length, &Answer->Needed);
         break;
     case ObjectTypeInformation:
         Status = NtpQueryType(Object, Answer);

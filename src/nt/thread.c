@@ -5,6 +5,8 @@
  */
 #include "ntp.h"
 
+#include <interlock/exception.h>
+
 #include "../ps/psp.h"
 
 #define NTP_CREATE_FLAGS                                                                                               \
@@ -565,4 +567,32 @@ NTSTATUS ZwSetInformationThread(HANDLE ThreadHandle, THREADINFOCLASS ThreadInfor
 {
     return NTP_SERVICE(NtpSetInformationThread(KernelMode, ThreadHandle, ThreadInformationClass, ThreadInformation,
                                                ThreadInformationLength));
+}
+
+/* The registers of a suspended thread. */
+
+static NTSTATUS NtpAccessContext(HANDLE ThreadHandle, ACCESS_MASK Access, PCONTEXT Context, BOOLEAN Write)
+{
+    PETHREAD Thread;
+    NTSTATUS Status;
+    if (Context == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    NTP_SERVICE_UNTIL_RETURN();
+    Status = ObReferenceObjectByHandle(ThreadHandle, Access, *PsThreadType, UserMode, (PVOID *)&Thread, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = PspHasEnded(Thread) ? STATUS_THREAD_IS_TERMINATING : KiAccessRegisters(&Thread->Tcb, Context, Write);
+        ObDereferenceObject(Thread);
+    }
+    return Status;
+}
+
+NTSTATUS NtGetContextThread(HANDLE ThreadHandle, PCONTEXT ThreadContext)
+{
+    return NtpAccessContext(ThreadHandle, THREAD_GET_CONTEXT, ThreadContext, FALSE);
+}
+
+NTSTATUS NtSetContextThread(HANDLE ThreadHandle, PCONTEXT ThreadContext)
+{
+    return NtpAccessContext(ThreadHandle, THREAD_SET_CONTEXT, ThreadContext, TRUE);
 }

@@ -5,7 +5,7 @@
  *
  * The root hangs on the right of BalancedRoot, so that every node has a parent with a link to it.
  */
-#include <interlock/rtltable.h>
+#include <interlock/rtldriver.h>
 
 typedef struct _RTLP_AVL_NODE {
     RTL_BALANCED_LINKS Links;

@@ -4,7 +4,7 @@
  * All searches are built on one: where does the next bit of a value come at or behind a position (RtlpFindBit)? It skips
  * words that cannot contain one. Set bits are searched as clear bits of the inverted words.
  */
-#include <interlock/rtlbitmap.h>
+#include <interlock/rtldriver.h>
 
 #define RTLP_BITS 32u
 #define RTLP_NOT_FOUND 0xFFFFFFFFu

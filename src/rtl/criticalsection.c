@@ -415,7 +415,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
     }
     KTRACE_RELEASED(TRUE);
     if (Yields) {
-        HalDispatch.Yield();
+        KiYieldOnce();
     }
     return STATUS_SUCCESS;
 }

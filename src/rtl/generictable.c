@@ -1,5 +1,5 @@
 /* generictable.c: generic tables, splay trees whose elements are also linked in the order of insertion. */
-#include <interlock/rtltable.h>
+#include <interlock/rtldriver.h>
 
 typedef struct _RTLP_GENERIC_NODE {
     RTL_SPLAY_LINKS Links;

@@ -5,7 +5,7 @@
  * is the node, the others hang on it in a ring. A search looks for the whole path, then for the path without its last
  * component, and so on; each of these is a search for an equal string.
  */
-#include <interlock/rtltable.h>
+#include <interlock/rtldriver.h>
 
 #include "../ex/upcase.h"
 

@@ -3,7 +3,7 @@
 #define INTERLOCK_RTLSTRINGP_H
 
 #include <interlock/ex.h>
-#include <interlock/rtlstring.h>
+#include <interlock/rtl.h>
 
 /* The longest UNICODE_STRING with a terminator, in bytes with it. */
 #define RTLP_LARGEST_UNICODE_STRING 0xFFFEu

@@ -3,7 +3,7 @@
  * if node and parent are children of the same side, first the node if not. Any sequence of operations then costs O(log n)
  * each, on average.
  */
-#include <interlock/rtltable.h>
+#include <interlock/rtldriver.h>
 
 /* The link that leads to a node from its parent; NULL for a root. */
 static PRTL_SPLAY_LINKS *RtlpSplayLinkTo(PRTL_SPLAY_LINKS Node)

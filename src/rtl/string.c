@@ -1,7 +1,10 @@
 /* string.c: counted strings. They compare as the names of objects do (ex/upcase.h). */
 #include "rtlstringp.h"
 
+#include "../ex/format.h"
 #include "../ex/upcase.h"
+
+#include <limits.h>
 
 #define RTLP_STRING_TAG 0x67727453u /* "Strg" */
 
@@ -388,4 +391,28 @@ VOID RtlUpperString(PSTRING DestinationString, const STRING *SourceString)
         DestinationString->Buffer[Index] = RtlUpperChar(SourceString->Buffer[Index]);
     }
     DestinationString->Length = Length;
+}
+
+/* The formatter of ntstrsafe.h. */
+
+static int RtlpFormattedLength(SIZE_T Length)
+{
+    return Length > INT_MAX ? -1 : (int)Length;
+}
+
+int InterlockFormatBytes(char *Buffer, size_t Count, const char *Format, va_list Arguments)
+{
+    return RtlpFormattedLength(ExpFormatNarrowString(Buffer, Count, Format, Arguments));
+}
+
+int InterlockFormatUnicode(WCHAR *Buffer, size_t Count, const WCHAR *Format, va_list Arguments)
+{
+    return RtlpFormattedLength(ExpFormatWideString(Buffer, Count, Format, Arguments));
+}
+
+int InterlockFormatUnterminated(WCHAR *Buffer, size_t Count, const WCHAR *Format, va_list Arguments)
+{
+    EXP_OUTPUT Output = {.Buffer = Buffer, .Room = Count, .Wide = TRUE};
+    ExpFormatWide(&Output, EXP_FORMAT_NT, Format, Arguments);
+    return Output.Failed ? -1 : RtlpFormattedLength(Output.Length);
 }

@@ -41,17 +41,12 @@ typedef struct _RTLP_WAIT {
 
 /* With a wait object. */
 
-static PTP_WAIT RtlpWaitOf(PRTLP_WAIT Registration)
-{
-    return CONTAINING_RECORD(Registration->Object, TP_WAIT, Object);
-}
-
 static VOID RtlpStartWait(PRTLP_WAIT Registration)
 {
     PKTHREAD Thread = KiCurrentThread();
     KiEnterService(Thread);
     ObReferenceObject(Registration->Target);
-    TppSetWaitTarget(RtlpWaitOf(Registration), Registration->Target,
+    TppSetWaitTarget(CONTAINING_RECORD(Registration->Object, TP_WAIT, Object), Registration->Target,
                      Registration->Infinite ? NULL : &Registration->Timeout);
     KiExitService(Thread);
 }

@@ -1,13 +1,11 @@
 /* version.c: the version of Windows that this library is like. */
-#include <interlock/rtlversion.h>
-
-#include "version.h"
+#include <interlock/rtldriver.h>
 
 static const RTL_OSVERSIONINFOEXW RtlpVersion = {
     .dwOSVersionInfoSize = sizeof(RTL_OSVERSIONINFOEXW),
-    .dwMajorVersion = RTLP_MAJOR_VERSION,
-    .dwMinorVersion = RTLP_MINOR_VERSION,
-    .dwBuildNumber = RTLP_BUILD_NUMBER,
+    .dwMajorVersion = 10,
+    .dwMinorVersion = 0,
+    .dwBuildNumber = 19045,
     .dwPlatformId = VER_PLATFORM_WIN32_NT,
     .wProductType = VER_NT_WORKSTATION,
 };

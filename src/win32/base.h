@@ -41,13 +41,6 @@ BOOLEAN BaseFindHandleList(struct _PROC_THREAD_ATTRIBUTE_LIST *AttributeList, co
    the prefix and its separator have. NULL: the name begins with none. */
 HANDLE BaseFindNamespace(LPCWSTR Name, PSIZE_T Prefix);
 
-/* procname.c. What a module has under a name that is no exported function; NULL: nothing. */
-#define BASE_IN_KERNEL 0x1u
-#define BASE_IN_NT 0x2u
-#define BASE_IN_CRT 0x4u
-#define BASE_IN_MULTIMEDIA 0x8u
-PVOID BaseFindName(PCSTR Name, ULONG Modules);
-
 /* process.c. An array of strings in one block of memory, ended by NULL; NULL: no memory. HalFree frees it. */
 PSTR *BaseSplitCommandLine(PCSTR CommandLine);
 PSTR *BaseSplitEnvironment(PCSTR Block);

@@ -8,7 +8,7 @@
  * the thread of an event calls a copy of it, so handlers may add and remove.
  */
 #include <interlock/io.h>
-#include <interlock/win32/program.h>
+#include <interlock/win32/base.h>
 #include <interlock/win32/thread.h>
 
 #include "../hal/console.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <interlock/win32/console.h>
+#include <interlock/win32/extra.h>
 #include <interlock/win32/crt.h>
 
 #include "../hal/hal.h"

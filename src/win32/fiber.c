@@ -13,8 +13,6 @@
  * 3. A thread finds its ThreadFiber under BaseFiberLock, and DeleteFiber clears it there: another thread may delete it.
  * 4. A fiber that has ended its thread cannot be switched to. It stays until it is deleted.
  */
-#include <interlock/win32/fiber.h>
-#include <interlock/win32/schedule.h>
 #include <interlock/win32/thread.h>
 
 #include "../hal/fiber.h"

@@ -3,7 +3,6 @@
  * size in front; the blocks of a heap that can be destroyed are on its list.
  */
 #include <interlock/win32/base.h>
-#include <interlock/win32/memory.h>
 
 #include "../ke/ki.h"
 #include "base.h"

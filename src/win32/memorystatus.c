@@ -6,7 +6,7 @@
  * is never older than the call. The levels are those of Windows: memory is low below 32 MB for each 4 GB, at most 64 MB,
  * and high above three times that. It is also low while threads have stalled for a tenth of the last ten seconds.
  */
-#include <interlock/win32/memory.h>
+#include <interlock/win32/base.h>
 
 #include "../hal/machine.h"
 #include "../ke/ki.h"

@@ -278,13 +278,6 @@ static NTSTATUS BaseReservePrefix(LPCWSTR Prefix, PBASE_NAMESPACE *Reserved)
     return STATUS_SUCCESS;
 }
 
-static VOID BaseSetNamespace(PBASE_NAMESPACE Namespace, HANDLE Handle)
-{
-    PKTHREAD Thread = KiEnterLocked(&BaseNamespaceLock);
-    Namespace->Handle = Handle;
-    KiExitLocked(&BaseNamespaceLock, Thread);
-}
-
 /* FALSE: no prefix stands for the handle. */
 static BOOLEAN BaseForgetNamespace(PBASE_NAMESPACE Namespace, HANDLE Handle)
 {
@@ -322,7 +315,9 @@ static HANDLE BaseOpenNamespace(LPSECURITY_ATTRIBUTES Security, PBASE_BOUNDARY B
     }
     HalFree(Text.Buffer);
     if (Namespace != NULL && NT_SUCCESS(Status)) {
-        BaseSetNamespace(Namespace, Handle);
+        PKTHREAD Thread = KiEnterLocked(&BaseNamespaceLock);
+        Namespace->Handle = Handle;
+        KiExitLocked(&BaseNamespaceLock, Thread);
     } else if (Namespace != NULL) {
         BaseForgetNamespace(Namespace, NULL);
     }

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include <interlock/win32/notify.h>
+#include <interlock/win32/base.h>
 
 #include "../hal/hal.h"
 #include "local.h"

@@ -1,5 +1,5 @@
 /* program.c: the environment, the stack, error modes. */
-#include <interlock/win32/program.h>
+#include <interlock/win32/base.h>
 
 #include "../hal/environment.h"
 #include "local.h"

@@ -1,6 +1,5 @@
 /* schedule.c: affinity, priority class and times of processes, the topology of the machine. */
 #include <interlock/ke.h>
-#include <interlock/win32/schedule.h>
 #include <interlock/win32/thread.h>
 
 #include "../hal/machine.h"

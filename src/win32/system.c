@@ -2,10 +2,10 @@
 #include <limits.h>
 
 #include <interlock/ke.h>
+#include <interlock/rtldriver.h>
 #include <interlock/win32/base.h>
 
 #include "../hal/hal.h"
-#include "../rtl/version.h"
 #include "base.h"
 
 #define BASE_ALLOCATION_GRANULARITY 0x10000
@@ -74,22 +74,23 @@ WORD GetMaximumProcessorGroupCount(VOID)
 
 DWORD GetVersion(VOID)
 {
-    return MAKELONG(MAKEWORD(RTLP_MAJOR_VERSION, RTLP_MINOR_VERSION), RTLP_BUILD_NUMBER);
+    RTL_OSVERSIONINFOW Version = {.dwOSVersionInfoSize = sizeof(Version)};
+    RtlGetVersion(&Version);
+    return MAKELONG(MAKEWORD(Version.dwMajorVersion, Version.dwMinorVersion), Version.dwBuildNumber);
 }
 
 /* The A and the W form begin with the same members. */
 static BOOL BaseFillVersion(LPOSVERSIONINFOA Information, DWORD Plain, DWORD Extended, LONG ProductType)
 {
     DWORD Size = Information->dwOSVersionInfoSize;
+    RTL_OSVERSIONINFOW Version = {.dwOSVersionInfoSize = sizeof(Version)};
     if (Size != Plain && Size != Extended) {
         return BaseBoolStatus(STATUS_BUFFER_TOO_SMALL);
     }
+    RtlGetVersion(&Version);
     memset(Information, 0, Size);
+    memcpy(Information, &Version, FIELD_OFFSET(RTL_OSVERSIONINFOW, szCSDVersion));
     Information->dwOSVersionInfoSize = Size;
-    Information->dwMajorVersion = RTLP_MAJOR_VERSION;
-    Information->dwMinorVersion = RTLP_MINOR_VERSION;
-    Information->dwBuildNumber = RTLP_BUILD_NUMBER;
-    Information->dwPlatformId = VER_PLATFORM_WIN32_NT;
     if (Size == Extended) {
         *((PUCHAR)Information + ProductType) = VER_NT_WORKSTATION;
     }

@@ -1,9 +1,11 @@
 /* thread.c: threads, and the thread functions of the C runtime. */
 #include <interlock/win32/base.h>
-#include <interlock/win32/process.h>
+#include <interlock/win32/extra.h>
 #include <interlock/win32/thread.h>
 
 #include "local.h"
+
+#include "../rtl/teb.h"
 
 #define BASE_CREATION_FLAGS (CREATE_SUSPENDED | STACK_SIZE_PARAM_IS_A_RESERVATION)
 #define BASE_SATURATION ((HIGH_PRIORITY + 1) / 2)
@@ -504,4 +506,20 @@ void _endthread(void)
         CloseHandle(Thread);
     }
     ExitThread(0);
+}
+
+/* What a thread sees of itself. */
+
+PTEB NtCurrentTeb(VOID)
+{
+    PTEB Teb = RtlpCurrentTeb();
+    Teb->NtTib.Self = &Teb->NtTib;
+    Teb->ClientId.UniqueProcess = ULongToHandle(KiInitialProcess.ProcessId); /* another one after a fork */
+    Teb->ClientId.UniqueThread = ULongToHandle(HalCurrentThreadId());
+    /* asked again only on another stack than last time: that of a fiber, or the thread's own */
+    ULONG_PTR Here = (ULONG_PTR)__builtin_frame_address(0);
+    if (Here < (ULONG_PTR)Teb->NtTib.StackLimit || Here >= (ULONG_PTR)Teb->NtTib.StackBase) {
+        GetCurrentThreadStackLimits((PULONG_PTR)&Teb->NtTib.StackLimit, (PULONG_PTR)&Teb->NtTib.StackBase);
+    }
+    return Teb;
 }

@@ -11,8 +11,8 @@
  *    that are left over are freed afterwards.
  * 3. Memory without a record is the host's own. VirtualProtect and VirtualQuery ask the host about it.
  */
-#include <interlock/win32/memory.h>
-#include <interlock/win32/schedule.h>
+#include <interlock/win32/base.h>
+#include <interlock/win32/thread.h>
 
 #include "../hal/machine.h"
 #include "../hal/virtual.h"
@@ -59,11 +59,6 @@ static ULONG_PTR BaseRoundDown(ULONG_PTR Address, ULONG_PTR Unit)
     return Address / Unit * Unit;
 }
 
-static ULONG_PTR BaseRoundUp(ULONG_PTR Address, ULONG_PTR Unit)
-{
-    return BaseRoundDown(Address + Unit - 1, Unit);
-}
-
 static ULONG_PTR BaseGranularity(VOID)
 {
     ULONG Page = HalQueryPageSize();
@@ -78,7 +73,7 @@ static BOOLEAN BaseSetRange(PBASE_CHANGE Change, LPCVOID Address, SIZE_T Size, U
         return FALSE;
     }
     Change->Begin = BaseRoundDown(Begin, Unit);
-    Change->End = BaseRoundUp(Begin + Size, HalQueryPageSize());
+    Change->End = BaseRoundDown(Begin + Size + HalQueryPageSize() - 1, HalQueryPageSize());
     return TRUE;
 }
 
@@ -327,13 +322,6 @@ static PBASE_REGION BaseCreateRegion(const BASE_CHANGE *Change, DWORD Protect, D
     return Region;
 }
 
-static VOID BaseMoveRegion(PBASE_REGION Region, PVOID Base)
-{
-    ULONG_PTR Size = Region->End - Region->Begin;
-    Region->Begin = Region->Spans->Begin = (ULONG_PTR)Base;
-    Region->End = Region->Spans->End = (ULONG_PTR)Base + Size;
-}
-
 /* With the lock held, so that nobody finds the mapping without its record. STATUS_RETRY: there is no room. */
 static NTSTATUS BaseReserveRegion(PBASE_REGION Region, PVOID *Base)
 {
@@ -350,7 +338,8 @@ static NTSTATUS BaseReserveRegion(PBASE_REGION Region, PVOID *Base)
         }
     }
     if (NT_SUCCESS(Status)) {
-        BaseMoveRegion(Region, *Base);
+        Region->Begin = Region->Spans->Begin = (ULONG_PTR)*Base;
+        Region->End = Region->Spans->End = (ULONG_PTR)*Base + Size;
         BaseInsertRegion(Region);
     }
     return Status;

@@ -1,7 +1,7 @@
 /* wait.c: waiting for objects, sleeping. Success and timeout leave the last error alone. */
 #include "base.h"
 
-#include <interlock/win32/manyobjects.h>
+#include <interlock/win32/extra.h>
 #include <interlock/win32/sync.h>
 
 VOID BaseBeginWait(PBASE_WAIT_TIME Time, ULONG Milliseconds, BOOL Alertable)

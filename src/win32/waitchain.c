@@ -10,7 +10,7 @@
  *    were waiting at the same time in between.
  * 3. A wait that the world has granted is over, even if its thread does not know yet.
  */
-#include <interlock/win32/wct.h>
+#include <interlock/win32/extra.h>
 
 #include "base.h"
 

@@ -78,17 +78,11 @@ int InterlockVwprintf(const WCHAR *Format, va_list Arguments)
 
 #define BASE_FIRST_TRY 512
 
-/* Format is behind the '%'. */
-static PCSTR BaseSkipDigits(PCSTR Format)
-{
-    return Format + strspn(Format, "-+ #0123456789.*");
-}
-
 /* Does the host's printf print the same? */
 static BOOLEAN BaseIsOfHost(PCSTR Format)
 {
     while ((Format = strchr(Format, '%')) != NULL) {
-        Format = BaseSkipDigits(Format + 1);
+        Format += 1 + strspn(Format + 1, "-+ #0123456789.*");
         size_t Size = strspn(Format, "hlwI");
         CHAR Type = Format[Size];
         if (Format[0] == 'I' || Format[0] == 'w' || Type == 'S' || Type == 'C' || Type == 'p') {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define WO_PIECE (256 * 1024ull) /* by which a file grows */
+
 typedef union _WO_RECORD_WORD {
     WO_RECORD Record;
     ULONG64 Word;
@@ -84,6 +86,17 @@ static WO_INDEX WopTakeFree(PWO_VIEW View, ULONG Class)
     }
     WopEditUlong(View, &World->FreeRecord[Class], Header.Record.Next);
     return Index;
+}
+
+/* Size needs no journal: a file that is larger than it says is legal, and one process at a time makes it larger. */
+static BOOLEAN WopGrow(PWO_VIEW View, ULONG64 Size)
+{
+    ULONG64 Wanted = (Size + WO_PIECE - 1) / WO_PIECE * WO_PIECE;
+    if (View->Path[0] == '\0' || Wanted > View->Mapped || !HalGrowSharedFile(View->Path, &View->File, Wanted)) {
+        return FALSE;
+    }
+    View->World->Size = Wanted;
+    return TRUE;
 }
 
 static WO_INDEX WopTakeFromTop(PWO_VIEW View, ULONG Class)

@@ -49,12 +49,6 @@ VOID WopBeginChain(PWOP_CHAIN Chain, PWO_VIEW View, PWO_OBJECT Object, WO_INTENT
     WopEdit(View, &View->World->Intention, Intention);
 }
 
-static VOID WopContinueChain(PWOP_CHAIN Chain)
-{
-    WopCommit(Chain->View);
-    WopBegin(Chain->View);
-}
-
 VOID WopEndChain(PWOP_CHAIN Chain, PWO_OBJECT Object)
 {
     WopEdit(Chain->View, &Chain->View->World->Intention, WoNoIntention);
@@ -265,13 +259,6 @@ static VOID WopGrantAny(PWOP_CHAIN Chain, PWO_OBJECT Object, PWO_WAITER Waiter, 
     }
 }
 
-static VOID WopGrantWatch(PWOP_CHAIN Chain, PWO_WAITER Waiter)
-{
-    if (WopClaimFor(Chain->View, Waiter, STATUS_WAIT_0)) {
-        WopUnlinkBlocks(Chain, Waiter);
-    }
-}
-
 /* The object of a block that is not signaled for the wait, frozen, or NULL. Without Freezing it only looks, and freezes
    the one that it finds. A timer that is due is not signaled yet: its waiter expires it. */
 static PWO_OBJECT WopFindMissing(PWOP_CHAIN Chain, PWO_WAITER Waiter, BOOLEAN Freezing, PULONG Missing)
@@ -347,7 +334,9 @@ static VOID WopGrantBlock(PWOP_CHAIN Chain, PWO_OBJECT Object, PWO_WAITER Waiter
         WopGrantAll(Chain, Waiter, Number);
         break;
     case WoWatch:
-        WopGrantWatch(Chain, Waiter);
+        if (WopClaimFor(Chain->View, Waiter, STATUS_WAIT_0)) {
+            WopUnlinkBlocks(Chain, Waiter);
+        }
         break;
     default:
         WopPoison(Chain->View, "a wait has an unknown kind");
@@ -367,11 +356,6 @@ static ULONG WopNextOfOther(PWO_VIEW View, ULONG Block)
     return Block;
 }
 
-static ULONG WopEditsToGrant(PWO_WAITER Waiter)
-{
-    return 5 * Waiter->Count + 8;
-}
-
 VOID WopReleaseWaiters(PWOP_CHAIN Chain, PWO_OBJECT Object)
 {
     ULONG Block = Object->Waiters.First;
@@ -382,8 +366,9 @@ VOID WopReleaseWaiters(PWOP_CHAIN Chain, PWO_OBJECT Object)
             return;
         }
         ULONG Next = WopNextOfOther(Chain->View, Block);
-        if (!WopHasRoom(Chain->View, WopEditsToGrant(Waiter), 1)) {
-            WopContinueChain(Chain);
+        if (!WopHasRoom(Chain->View, 5 * Waiter->Count + 8, 1)) { /* edits of one grant */
+            WopCommit(Chain->View);
+            WopBegin(Chain->View);
         }
         WopGrantBlock(Chain, Object, Waiter, Number);
         Block = Next;

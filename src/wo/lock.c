@@ -108,7 +108,7 @@ static BOOLEAN WopNap(PWO_VIEW View, ULONG64 *Value, ULONGLONG Nap)
     } else if (__atomic_load_n(&World->Lock, __ATOMIC_SEQ_CST) != *Value) {
         return FALSE;
     }
-    return !HalWaitShared(&World->LockWake, Wake, &Deadline) &&
+    return !KiSleepShared(&World->LockWake, Wake, &Deadline) &&
            __atomic_load_n(&World->Lock, __ATOMIC_RELAXED) == *Value;
 }
 

@@ -8,7 +8,7 @@
  */
 #include "wop.h"
 
-#include "../ke/ki.h"
+#include "../ke/park.h"
 
 #define WO_NAP 500000ull /* 50 ms */
 
@@ -215,7 +215,7 @@ NTSTATUS WoRequest(PWO_VIEW View, ULONG ProcessId, PWO_REQUEST Request)
             /* acquire: pairs with the journal's release */
             ULONG Seen = __atomic_load_n(State, __ATOMIC_ACQUIRE);
             if (Seen != WoAnswered) {
-                HalWaitShared(State, Seen, &Deadline);
+                KiSleepShared(State, Seen, &Deadline);
             }
         }
         Status = NT_SUCCESS(Status) ? Request->Status : Status;

@@ -103,7 +103,7 @@ static VOID WopSleep(volatile ULONG *Word, ULONG Seen, BOOLEAN Soon, ULONGLONG *
         Deadline = (HAL_DEADLINE){HalInterruptTime, Look};
         *Interval *= 2;
     }
-    if (HalWaitShared(Word, Seen, &Deadline)) {
+    if (KiSleepShared(Word, Seen, &Deadline)) {
         *Interval = WO_FIRST_LOOK;
     }
 }

@@ -170,7 +170,7 @@ ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self);       /* by the waiting thre
 NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self);
 /* By the waiting thread: FALSE: it still waits, and may sleep on WoWakeWord while that is *Seen. */
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status);
-volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self); /* shared between processes: HalWaitShared, HalWakeShared */
+volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self); /* shared between processes: KiSleepShared, HalWakeShared */
 /* When to look again although nobody wakes the thread: the earliest timer among its objects. FALSE: never. */
 BOOLEAN WoNextDue(PWO_VIEW View, WO_INDEX Self, PHAL_DEADLINE Due);
 VOID WoExpireTimers(PWO_VIEW View, WO_INDEX Self);        /* signals the timers among its objects that are due */

@@ -275,7 +275,6 @@ BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind); /* poisons not
 VOID WopPoison(PWO_VIEW View, PCSTR Reason);
 
 /* world.c. */
-BOOLEAN WopGrow(PWO_VIEW View, ULONG64 Size);                        /* the file, to at least Size; with the lock held */
 
 /* lock.c. FALSE: poisoned, and the lock is not held. Repairs after a dead owner before it returns TRUE. From WopLock to
    WopUnlock the thread is in a dispatcher section: it is not suspended or terminated, and no fork happens. */

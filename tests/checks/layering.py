@@ -5,7 +5,8 @@
 2. Only src/hal knows the host.
 3. Tracing is reached through its hooks, trace/trace.h, alone.
 4. User mode (rtl, win32) reaches objects through nt: it uses no private name of ob, ps or io but the DOORS.
-5. Above hal only ke/park.h spins, naps and sleeps in the host."""
+5. Above hal only ke/park.h spins, yields, naps and sleeps in the host.
+6. Only ke/ownthread.c starts threads of the library's own, and ps those of the program."""
 
 import re
 import sys
@@ -34,18 +35,20 @@ DOORS = {
     "ObpQueryPath": "likewise",
     "ObpQueryPathOfShared": "likewise",
 }
-PARKING = re.compile(r"\b(HalPause|HalPauseFor|HalGiveWay|HalDispatch\s*\.\s*Wait)\s*\(")
-# Files that may: the parking layer, and a stall, which waits for nobody.
-PARKS = {"src/ke/park.h": PARKING, "src/ke/park.c": PARKING, "src/ke/time.c": re.compile(r"HalPause\b")}
+PARKING = re.compile(r"\b(HalPause|HalPauseFor|HalGiveWay|HalDispatch\s*\.\s*(?:Wait|Yield)|HalWaitShared|HalYieldToOther|"
+                     r"HalClockWait)\s*\(")
+# Files that may: the parking layer, and those that wait for no other thread: a stall, the clock, NtYieldExecution.
+PARKS = {"src/ke/park.h": PARKING, "src/ke/park.c": PARKING, "src/ke/time.c": re.compile(r"HalPause\b"),
+         "src/ke/timer.c": re.compile(r"HalClockWait\b"), "src/nt/wait.c": re.compile(r"HalYieldToOther\b")}
+STARTING = re.compile(r"\bHalCreateThread\s*\(")
+STARTS = {"src/ke/ownthread.c", "src/ps/thread.c"}
 HOOKS = "trace.h"
 CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 # The public headers below every layer, and one more of a layer. Another one without the name of a layer is a part of the
 # header that includes it.
-BASE = {"annotations.h", "bugcodes.h", "dpfilter.h", "driverspecs.h", "exception.h", "guid.h", "interlocked.h", "ntdef.h", "ntstatus.h", "osversion.h", "prefix.h",
-        "safeinteger.h", "safestring.h", "widenames.h", "widestring.h", "windef.h", "winstatus.h"}
-MORE = {"verifier.h": "ke", "threadpool.h": "rtl", "tpenviron.h": "rtl", "rtlbitmap.h": "rtl", "rtlinteger.h": "rtl", "rtltable.h": "rtl",
-        "rtlversion.h": "rtl", "rtlrandom.h": "ex", "dbg.h": "ex", "lookaside.h": "ex", "iostatus.h": "io", "irp.h": "io",
-        "iotest.h": "io"}
+BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h", "prefix.h",
+        "safeinteger.h", "safestring.h", "widestring.h", "windef.h"}
+MORE = {"verifier.h": "ke", "dbg.h": "ex", "iotest.h": "io", "rtldriver.h": "rtl", "threadpool.h": "rtl"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
 # on the host's kernel.
@@ -166,6 +169,9 @@ def check_file(root, path):
         for match in PARKING.finditer(code):
             if not (allowed := PARKS.get(str(relative))) or not allowed.match(match.group(0)):
                 yield f"{at(code, match)}: threads wait through ke/park.h, not by {match.group(1)}()"
+        for match in STARTING.finditer(code):
+            if str(relative) not in STARTS:
+                yield f"{at(code, match)}: threads of the library are started by ke/ownthread.c"
         for match in ASSEMBLY.finditer(code):
             yield f"{at(code, match)}: only src/hal may have assembly with operands"
 
@@ -215,6 +221,9 @@ CLEAN = {
 PLANTED = {
     "a spin beside the parking layer": ("src/ex/spin.c", "void f(void) { HalPause(); }\n"),
     "a sleep beside the parking layer": ("src/ke/time.c", "void f(void) { HalDispatch.Wait(a, 1, d); }\n"),
+    "a yield beside the parking layer": ("src/ex/yield.c", "void f(void) { HalDispatch.Yield(); }\n"),
+    "a sleep on a shared word beside the parking layer": ("src/wo/lock.c", "void f(void) { HalWaitShared(a, 1, d); }\n"),
+    "a thread that is started beside ownthread.c": ("src/io/watch.c", "void f(void) { HalCreateThread(a, b, 0, c); }\n"),
     "an internal header of a higher layer": ("src/ke/b.c", "#include \"ob/obp.h\"\n"),
     "a public header of a higher layer": ("src/hal/b.c", "#include <interlock/ke.h>\n"),
     "a public header that includes a higher one":

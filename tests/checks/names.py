@@ -4,7 +4,9 @@
 1. A function name is defined once. Two definitions in the branches of an #if count as two: such a function has one
    definition, and the #if is inside of it.
 2. A static function does not shadow: it has not the name of a function that a header declares, nor of a macro.
-3. No macro has a name of one letter."""
+3. No macro has a name of one letter.
+4. The walks of docs/architecture.md name functions and files as they are: each function is defined in one of the walk's files, and
+   each walk says how many of both it names."""
 
 import collections
 import re
@@ -16,6 +18,7 @@ from pathlib import Path
 
 from tap import Tap
 
+WALK = re.compile(r"^\*\*(.+?)\*\* \(.*?; (\d+) in (\d+)\)\n(.*?)(?=^\*\*|^## |\Z)", re.M | re.S)
 ONE_LETTER = re.compile(r"^\s*#\s*define\s+([A-Za-z])\b", re.M)
 Tag = collections.namedtuple("Tag", "name path line kind static")
 
@@ -39,6 +42,21 @@ def places(found):
     return ", ".join(f"{tag.path}:{tag.line}" for tag in found)
 
 
+def wrong_walks(text, functions):
+    """functions: {name: [Tag, ...]}"""
+    for title, count, of_files, walk in WALK.findall(text):
+        names = set(re.findall(r"`([A-Z]\w+)`", walk))
+        files = set(re.findall(r"\b[a-z0-9]+/\w+\.[ch]\b", walk))
+        if (len(names), len(files)) != (int(count), int(of_files)):
+            yield f"{title}: it names {len(names)} functions in {len(files)} files"
+        for name in sorted(names):
+            if not {tag.path for tag in functions.get(name, [])} & {f"src/{file}" for file in files}:
+                yield f"{title}: {name} is in none of its files"
+        for file in sorted(files):
+            if not any(tag.path == f"src/{file}" for name in names for tag in functions.get(name, [])):
+                yield f"{title}: none of its functions is in {file}"
+
+
 def problems(root):
     functions = collections.defaultdict(list)
     declared = collections.defaultdict(list)
@@ -56,8 +74,10 @@ def problems(root):
         text = path.read_text(encoding="utf-8")
         letters += [f"{match[1]}: {path.relative_to(root)}:{text.count(chr(10), 0, match.start(1)) + 1}"
                     for match in ONE_LETTER.finditer(text)]
+    page = root / "docs" / "architecture.md"
+    walks = list(wrong_walks(page.read_text(encoding="utf-8") if page.exists() else "", functions))
     return {"a function is defined once": twice, "no static function shadows": shadows,
-            "no macro has a name of one letter": letters}
+            "no macro has a name of one letter": letters, "the walks are those of the code": walks}
 
 
 CLEAN = {
@@ -65,6 +85,8 @@ CLEAN = {
     "src/a.h": "int KiRead(int x);\nstatic inline int KiTwice(int x) { return 2 * x; }\n",
     "src/a.c": "#define LIST(Do) Do(1)\nint KiRead(int x) { return x; }\nstatic int KiHelp(void);\n"
                "static int KiHelp(void) { return 1; }\n",
+    "docs/architecture.md": "**Walking** (9 in 3; 2 in 1)\n1. `KiWalk` (ke/a.c) calls `KiRun`.\n\n## Next\n`KiNone`\n",
+    "src/ke/a.c": "int KiWalk(void) { return 1; }\nint KiRun(void) { return 1; }\n",
     "src/b.c": "int KeOpen(int x)\n{\n#ifdef A\n    return x;\n#else\n    return 0;\n#endif\n}\n",
 }
 PLANTED = {
@@ -74,6 +96,9 @@ PLANTED = {
     "a function in a header and in a file": ("src/c.c", "static int KiTwice(int x) { return x; }\n"),
     "a static function with the name of a public one": ("src/b.c", "static int KeOpen(int x) { return x; }\n"),
     "a static function with the name of a macro": ("src/c.c", "#define KiMost 3\n#undef KiMost\nstatic int KiMost(void) { return 3; }\n"),
+    "a walk that names a function of another file": ("docs/architecture.md", "**Walking** (9 in 3; 1 in 1)\n1. `KiHelp` (ke/a.c).\n"),
+    "a walk that counts wrong": ("docs/architecture.md", "**Walking** (9 in 3; 2 in 1)\n1. `KiWalk` (ke/a.c).\n"),
+    "a walk through a file of no function": ("docs/architecture.md", "**Walking** (9 in 3; 1 in 2)\n1. `KiWalk` (ke/a.c, ke/none.c).\n"),
     "a macro of one letter": ("src/c.c", "# define X(Name) Name\n"),
     "a constant of one letter": ("src/c.h", "#define n 3\n"),
 }

@@ -4,9 +4,8 @@
 #include <stdio.h>
 
 #include <interlock/interlocked.h>
-#include <interlock/irp.h>
+#include <interlock/io.h>
 #include <interlock/ke.h>
-#include <interlock/lookaside.h>
 #include <interlock/rtl.h>
 
 struct entry {

@@ -1,5 +1,5 @@
 /* Lookaside lists: what they keep, their statistics, their depth, the routines of the program. */
-#include <interlock/lookaside.h>
+#include <interlock/ex.h>
 
 #include "ke/ki.h"
 #include "support.h"

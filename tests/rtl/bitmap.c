@@ -1,7 +1,7 @@
 /* bitmap.c: bitmaps, against a model that looks at one bit at a time. */
 #include "support.h"
 
-#include <interlock/rtlbitmap.h>
+#include <interlock/rtldriver.h>
 
 #define WORDS 8
 #define NONE 0xFFFFFFFFu

@@ -2,7 +2,7 @@
 #include "support.h"
 
 #include <interlock/ex.h>
-#include <interlock/rtlstring.h>
+#include <interlock/rtl.h>
 
 #include <stdlib.h>
 

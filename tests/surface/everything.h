@@ -9,33 +9,23 @@
 #include <interlock/interlocked.h>
 #include <interlock/io.h>
 #include <interlock/iotest.h>
-#include <interlock/irp.h>
 #include <interlock/ke.h>
-#include <interlock/lookaside.h>
 #include <interlock/nt.h>
 #include <interlock/ntdef.h>
 #include <interlock/ntstatus.h>
 #include <interlock/ob.h>
 #include <interlock/ps.h>
 #include <interlock/rtl.h>
-#include <interlock/rtlbitmap.h>
-#include <interlock/rtlinteger.h>
-#include <interlock/rtlrandom.h>
-#include <interlock/rtltable.h>
-#include <interlock/rtlversion.h>
+#include <interlock/rtldriver.h>
 #include <interlock/threadpool.h>
 #include <interlock/verifier.h>
 #include <interlock/win32/base.h>
-#include <interlock/win32/console.h>
+#include <interlock/win32/extra.h>
 #include <interlock/win32/crt.h>
 #include <interlock/win32/language.h>
-#include <interlock/win32/notify.h>
-#include <interlock/win32/process.h>
 #include <interlock/win32/sync.h>
 #include <interlock/win32/thread.h>
-#include <interlock/win32/wct.h>
 #include <interlock/win32.h>
 #include <interlock/winerror.h>
-#include <interlock/win32/manyobjects.h>
 
 #endif

@@ -1,7 +1,7 @@
 /* Win32 waits: results, last errors, alerts that Win32 does not know of. */
 #include "../nt/handles.h"
 
-#include <interlock/win32/manyobjects.h>
+#include <interlock/win32/extra.h>
 #include <interlock/win32/base.h>
 #include <interlock/win32/sync.h>
 

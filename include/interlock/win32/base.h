@@ -1,6 +1,6 @@
 /*
  * win32/base.h: kernel32's types and constants, errors, handles, memory, modules, strings, the machine, clocks,
- * exceptions. Part of win32.h. A function that fails sets the last error.
+ * exceptions, the program's environment and console, DllMain. Part of win32.h. A function that fails sets the last error.
  */
 #ifndef INTERLOCK_WIN32_BASE_H
 #define INTERLOCK_WIN32_BASE_H
@@ -11,10 +11,8 @@
 
 #include <interlock/exception.h>
 #include <interlock/interlocked.h>
-#include <interlock/osversion.h>
 #include <interlock/widestring.h>
 #include <interlock/winerror.h>
-#include <interlock/winstatus.h>
 
 INTERLOCK_BEGIN
 
@@ -83,6 +81,65 @@ typedef INT_PTR(WINAPI *PROC)(VOID);
 #define WAIT_TIMEOUT 258
 #define WAIT_FAILED ((DWORD)0xFFFFFFFF)
 #define STILL_ACTIVE ((DWORD)0x00000103)
+
+/* Some statuses, as DWORDs. ntstatus.h has all of them as NTSTATUS values and takes their place, before or after.
+   WIN32_NO_STATUS keeps them out, as on Windows. */
+#if !defined(INTERLOCK_NTSTATUS_H) && !defined(WIN32_NO_STATUS)
+#define INTERLOCK_WINSTATUS
+#define STATUS_WAIT_0 ((DWORD)0x00000000)
+#define STATUS_ABANDONED_WAIT_0 ((DWORD)0x00000080)
+#define STATUS_USER_APC ((DWORD)0x000000C0)
+#define STATUS_TIMEOUT ((DWORD)0x00000102)
+#define STATUS_PENDING ((DWORD)0x00000103)
+#define DBG_EXCEPTION_HANDLED ((DWORD)0x00010001)
+#define DBG_CONTINUE ((DWORD)0x00010002)
+#define STATUS_FATAL_APP_EXIT ((DWORD)0x40000015)
+#define DBG_TERMINATE_THREAD ((DWORD)0x40010003)
+#define DBG_TERMINATE_PROCESS ((DWORD)0x40010004)
+#define DBG_CONTROL_C ((DWORD)0x40010005)
+#define DBG_PRINTEXCEPTION_C ((DWORD)0x40010006)
+#define DBG_RIPEXCEPTION ((DWORD)0x40010007)
+#define DBG_CONTROL_BREAK ((DWORD)0x40010008)
+#define DBG_COMMAND_EXCEPTION ((DWORD)0x40010009)
+#define STATUS_GUARD_PAGE_VIOLATION ((DWORD)0x80000001)
+#define STATUS_DATATYPE_MISALIGNMENT ((DWORD)0x80000002)
+#define STATUS_BREAKPOINT ((DWORD)0x80000003)
+#define STATUS_SINGLE_STEP ((DWORD)0x80000004)
+#define STATUS_LONGJUMP ((DWORD)0x80000026)
+#define STATUS_UNWIND_CONSOLIDATE ((DWORD)0x80000029)
+#define DBG_EXCEPTION_NOT_HANDLED ((DWORD)0x80010001)
+#define STATUS_ACCESS_VIOLATION ((DWORD)0xC0000005)
+#define STATUS_IN_PAGE_ERROR ((DWORD)0xC0000006)
+#define STATUS_INVALID_HANDLE ((DWORD)0xC0000008)
+#define STATUS_INVALID_PARAMETER ((DWORD)0xC000000D)
+#define STATUS_NO_MEMORY ((DWORD)0xC0000017)
+#define STATUS_ILLEGAL_INSTRUCTION ((DWORD)0xC000001D)
+#define STATUS_NONCONTINUABLE_EXCEPTION ((DWORD)0xC0000025)
+#define STATUS_INVALID_DISPOSITION ((DWORD)0xC0000026)
+#define STATUS_ARRAY_BOUNDS_EXCEEDED ((DWORD)0xC000008C)
+#define STATUS_FLOAT_DENORMAL_OPERAND ((DWORD)0xC000008D)
+#define STATUS_FLOAT_DIVIDE_BY_ZERO ((DWORD)0xC000008E)
+#define STATUS_FLOAT_INEXACT_RESULT ((DWORD)0xC000008F)
+#define STATUS_FLOAT_INVALID_OPERATION ((DWORD)0xC0000090)
+#define STATUS_FLOAT_OVERFLOW ((DWORD)0xC0000091)
+#define STATUS_FLOAT_STACK_CHECK ((DWORD)0xC0000092)
+#define STATUS_FLOAT_UNDERFLOW ((DWORD)0xC0000093)
+#define STATUS_INTEGER_DIVIDE_BY_ZERO ((DWORD)0xC0000094)
+#define STATUS_INTEGER_OVERFLOW ((DWORD)0xC0000095)
+#define STATUS_PRIVILEGED_INSTRUCTION ((DWORD)0xC0000096)
+#define STATUS_STACK_OVERFLOW ((DWORD)0xC00000FD)
+#define STATUS_DLL_NOT_FOUND ((DWORD)0xC0000135)
+#define STATUS_ORDINAL_NOT_FOUND ((DWORD)0xC0000138)
+#define STATUS_ENTRYPOINT_NOT_FOUND ((DWORD)0xC0000139)
+#define STATUS_CONTROL_C_EXIT ((DWORD)0xC000013A)
+#define STATUS_DLL_INIT_FAILED ((DWORD)0xC0000142)
+#define STATUS_FLOAT_MULTIPLE_FAULTS ((DWORD)0xC00002B4)
+#define STATUS_FLOAT_MULTIPLE_TRAPS ((DWORD)0xC00002B5)
+#define STATUS_HEAP_CORRUPTION ((DWORD)0xC0000374)
+#define STATUS_STACK_BUFFER_OVERRUN ((DWORD)0xC0000409)
+#define STATUS_INVALID_CRUNTIME_PARAMETER ((DWORD)0xC0000417)
+#define STATUS_ASSERTION_FAILURE ((DWORD)0xC0000420)
+#endif
 
 #define MUTEX_MODIFY_STATE MUTANT_QUERY_STATE
 #define MUTEX_ALL_ACCESS MUTANT_ALL_ACCESS
@@ -272,6 +329,141 @@ WINBASEAPI BOOL WINAPI GlobalUnlock(HGLOBAL hMem);
 
 /* Returns the size of a block; 0 on failure. Since NT 3.1. */
 WINBASEAPI SIZE_T WINAPI GlobalSize(HGLOBAL hMem);
+
+typedef enum _HEAP_INFORMATION_CLASS {
+    HeapCompatibilityInformation = 0,
+    HeapEnableTerminationOnCorruption = 1
+} HEAP_INFORMATION_CLASS;
+
+/* Checks a block, or with NULL all blocks of a heap. Differs: of the process heap, blocks that are named only. Since
+   NT 3.5. */
+WINBASEAPI BOOL WINAPI HeapValidate(HANDLE hHeap, DWORD dwFlags, LPCVOID lpMem);
+
+/* Returns the largest free block; 0 on failure. Differs: the heap of the C library is not compacted; returns the rest of
+   the heap's limit. Since NT 3.5. */
+WINBASEAPI SIZE_T WINAPI HeapCompact(HANDLE hHeap, DWORD dwFlags);
+
+/* Makes other threads wait that use the heap, until HeapUnlock. Recursive. Differs: only threads that call HeapLock wait.
+   Since NT 3.5. */
+WINBASEAPI BOOL WINAPI HeapLock(HANDLE hHeap);
+WINBASEAPI BOOL WINAPI HeapUnlock(HANDLE hHeap);
+
+/* Sets and queries an option. Differs: checked, without effect; HeapCompatibilityInformation is 2, a low-fragmentation
+   heap. Since XP. */
+WINBASEAPI BOOL WINAPI HeapSetInformation(HANDLE HeapHandle, HEAP_INFORMATION_CLASS HeapInformationClass,
+                                          PVOID HeapInformation, SIZE_T HeapInformationLength);
+WINBASEAPI BOOL WINAPI HeapQueryInformation(HANDLE HeapHandle, HEAP_INFORMATION_CLASS HeapInformationClass,
+                                            PVOID HeapInformation, SIZE_T HeapInformationLength, PSIZE_T ReturnLength);
+
+/* Stores the heaps of the process, as many as there is room for, and returns how many there are. Since NT 3.5. */
+WINBASEAPI DWORD WINAPI GetProcessHeaps(DWORD NumberOfHeaps, PHANDLE ProcessHeaps);
+
+/*
+ * Virtual memory. Reservations begin at multiples of 64 KB. VirtualProtect and VirtualQuery also know memory that did not
+ * come from VirtualAlloc: the program's code and data, stacks, mapped files.
+ */
+
+#define MEM_COMMIT 0x00001000
+#define MEM_RESERVE 0x00002000
+#define MEM_DECOMMIT 0x00004000
+#define MEM_RELEASE 0x00008000
+#define MEM_FREE 0x00010000
+#define MEM_PRIVATE 0x00020000
+#define MEM_MAPPED 0x00040000
+#define MEM_RESET 0x00080000
+#define MEM_TOP_DOWN 0x00100000
+#define MEM_WRITE_WATCH 0x00200000
+#define MEM_PHYSICAL 0x00400000
+#define MEM_RESET_UNDO 0x01000000
+#define MEM_IMAGE 0x01000000
+#define MEM_LARGE_PAGES 0x20000000
+
+#define PAGE_NOACCESS 0x01
+#define PAGE_READONLY 0x02
+#define PAGE_READWRITE 0x04
+#define PAGE_WRITECOPY 0x08
+#define PAGE_EXECUTE 0x10
+#define PAGE_EXECUTE_READ 0x20
+#define PAGE_EXECUTE_READWRITE 0x40
+#define PAGE_EXECUTE_WRITECOPY 0x80
+#define PAGE_GUARD 0x100
+#define PAGE_NOCACHE 0x200
+#define PAGE_WRITECOMBINE 0x400
+
+typedef struct _MEMORY_BASIC_INFORMATION {
+    PVOID BaseAddress;
+    PVOID AllocationBase;
+    DWORD AllocationProtect;
+    SIZE_T RegionSize;
+    DWORD State;
+    DWORD Protect;
+    DWORD Type;
+} MEMORY_BASIC_INFORMATION, *PMEMORY_BASIC_INFORMATION;
+
+C_ASSERT(sizeof(MEMORY_BASIC_INFORMATION) == 48);
+
+/* Reserves or commits pages, or both; NULL on failure. Committed pages are zeroed. Fails with ERROR_INVALID_ADDRESS for a
+   commitment outside of a reservation and for a reservation that meets another. Differs: a guard page stays one: an access
+   is a fault of the host; no large pages, write watches or physical memory. Since NT 3.1. */
+WINBASEAPI LPVOID WINAPI VirtualAlloc(LPVOID lpAddress, SIZE_T dwSize, DWORD flAllocationType, DWORD flProtect);
+
+/* VirtualAlloc, VirtualFree and VirtualProtect for a process. Differs: this process only; another one is
+   ERROR_NOT_SUPPORTED. Since NT 4.0. */
+WINBASEAPI LPVOID WINAPI VirtualAllocEx(HANDLE hProcess, LPVOID lpAddress, SIZE_T dwSize, DWORD flAllocationType,
+                                        DWORD flProtect);
+WINBASEAPI BOOL WINAPI VirtualFreeEx(HANDLE hProcess, LPVOID lpAddress, SIZE_T dwSize, DWORD dwFreeType);
+WINBASEAPI BOOL WINAPI VirtualProtectEx(HANDLE hProcess, LPVOID lpAddress, SIZE_T dwSize, DWORD flNewProtect,
+                                        PDWORD lpflOldProtect);
+WINBASEAPI SIZE_T WINAPI VirtualQueryEx(HANDLE hProcess, LPCVOID lpAddress, PMEMORY_BASIC_INFORMATION lpBuffer,
+                                        SIZE_T dwLength);
+
+/* Decommits pages, or releases a whole reservation, whose size must then be 0. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI VirtualFree(LPVOID lpAddress, SIZE_T dwSize, DWORD dwFreeType);
+
+/* Changes the protection of committed pages and stores that of the first one. Fails with ERROR_INVALID_ADDRESS if one of
+   them is not committed. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI VirtualProtect(LPVOID lpAddress, SIZE_T dwSize, DWORD flNewProtect, PDWORD lpflOldProtect);
+
+/* Describes the pages from an address on that have the same state and protection. Returns the bytes that it has written;
+   0 on failure. Since NT 3.1. */
+WINBASEAPI SIZE_T WINAPI VirtualQuery(LPCVOID lpAddress, PMEMORY_BASIC_INFORMATION lpBuffer, SIZE_T dwLength);
+
+/* Keeps committed pages in memory, and lets them go again. Fails with ERROR_WORKING_SET_QUOTA if that is more than the
+   host permits. Differs: VirtualUnlock succeeds for pages that were not locked. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI VirtualLock(LPVOID lpAddress, SIZE_T dwSize);
+WINBASEAPI BOOL WINAPI VirtualUnlock(LPVOID lpAddress, SIZE_T dwSize);
+
+/* Physical memory. */
+
+typedef enum _MEMORY_RESOURCE_NOTIFICATION_TYPE {
+    LowMemoryResourceNotification,
+    HighMemoryResourceNotification
+} MEMORY_RESOURCE_NOTIFICATION_TYPE;
+
+typedef struct _MEMORYSTATUSEX {
+    DWORD dwLength;
+    DWORD dwMemoryLoad;
+    DWORDLONG ullTotalPhys;
+    DWORDLONG ullAvailPhys;
+    DWORDLONG ullTotalPageFile;
+    DWORDLONG ullAvailPageFile;
+    DWORDLONG ullTotalVirtual;
+    DWORDLONG ullAvailVirtual;
+    DWORDLONG ullAvailExtendedVirtual;
+} MEMORYSTATUSEX, *LPMEMORYSTATUSEX;
+
+C_ASSERT(sizeof(MEMORYSTATUSEX) == 64);
+
+/* Stores how much memory there is and how much of it is free. Differs: of the host, not of a control group. Since
+   2000. */
+WINBASEAPI BOOL WINAPI GlobalMemoryStatusEx(LPMEMORYSTATUSEX lpBuffer);
+
+/* Opens an object that is signaled while memory is scarce, or while there is plenty of it. Differs: the host is asked
+   every second, and when its memory pressure rises where it reports that. Since XP. */
+WINBASEAPI HANDLE WINAPI CreateMemoryResourceNotification(MEMORY_RESOURCE_NOTIFICATION_TYPE NotificationType);
+
+/* Stores whether that is the case now. Since XP. */
+WINBASEAPI BOOL WINAPI QueryMemoryResourceNotification(HANDLE ResourceNotificationHandle, PBOOL ResourceState);
 
 /*
  * Modules. kernel32, kernelbase, ntdll, msvcrt and ucrtbase, with or without .dll and in any case, are this library, as are
@@ -653,6 +845,188 @@ WINBASEAPI BOOL WINAPI IsDebuggerPresent(VOID);
 WINBASEAPI VOID WINAPI OutputDebugStringA(LPCSTR lpOutputString);
 WINBASEAPI VOID WINAPI OutputDebugStringW(LPCWSTR lpOutputString);
 #define OutputDebugString INTERLOCK_AW(OutputDebugString)
+
+/* Environment. It is the host's: getenv sees what SetEnvironmentVariable sets. */
+
+/* Sets a variable, or removes it if the value is NULL. Fails with ERROR_INVALID_PARAMETER for a name that is empty or has
+   an equals sign, with ERROR_ENVVAR_NOT_FOUND if there is nothing to remove. Differs: names are case sensitive. Since
+   NT 3.1. */
+WINBASEAPI BOOL WINAPI SetEnvironmentVariableA(LPCSTR lpName, LPCSTR lpValue);
+WINBASEAPI BOOL WINAPI SetEnvironmentVariableW(LPCWSTR lpName, LPCWSTR lpValue);
+#define SetEnvironmentVariable INTERLOCK_AW(SetEnvironmentVariable)
+
+/* Returns a copy of all variables, each terminated, with an empty one at the end; NULL on failure. Since NT 3.1. */
+WINBASEAPI LPCH WINAPI GetEnvironmentStringsA(VOID);
+WINBASEAPI LPWCH WINAPI GetEnvironmentStringsW(VOID);
+#define GetEnvironmentStrings INTERLOCK_AW(GetEnvironmentStrings)
+
+/* Frees such a copy. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI FreeEnvironmentStringsA(LPCH penv);
+WINBASEAPI BOOL WINAPI FreeEnvironmentStringsW(LPWCH penv);
+#define FreeEnvironmentStrings INTERLOCK_AW(FreeEnvironmentStrings)
+
+/* The file. */
+
+/* Stores the path of a module's file and returns its length. If that does not fit it is truncated and terminated, the
+   result is the size and the last error ERROR_INSUFFICIENT_BUFFER. Differs: a path of the host; the modules of Windows are
+   the file of this library. Since NT 3.1. */
+WINBASEAPI DWORD WINAPI GetModuleFileNameA(HMODULE hModule, LPSTR lpFilename, DWORD nSize);
+WINBASEAPI DWORD WINAPI GetModuleFileNameW(HMODULE hModule, LPWSTR lpFilename, DWORD nSize);
+#define GetModuleFileName INTERLOCK_AW(GetModuleFileName)
+
+/* The stack. */
+
+/* Stores the return addresses of the callers and a hash of them. Returns how many there are. Since XP. */
+NTSYSAPI USHORT NTAPI RtlCaptureStackBackTrace(ULONG FramesToSkip, ULONG FramesToCapture, PVOID *BackTrace,
+                                               PULONG BackTraceHash);
+#define CaptureStackBackTrace RtlCaptureStackBackTrace
+
+/* Error modes. */
+
+/* Returns the thread's error mode. Since 7. */
+WINBASEAPI DWORD WINAPI GetThreadErrorMode(VOID);
+
+/* Sets the thread's error mode and stores the old one. Fails with ERROR_INVALID_PARAMETER for unknown bits. Differs:
+   stored, without effect. Since 7. */
+WINBASEAPI BOOL WINAPI SetThreadErrorMode(DWORD dwNewMode, LPDWORD lpOldMode);
+
+/*
+ * Standard handles and console. A standard handle is a descriptor object (io.h): it can be waited on, and passed to
+ * CreateProcess. ReadFile and WriteFile take every descriptor object.
+ */
+
+#define STD_INPUT_HANDLE ((DWORD)-10)
+#define STD_OUTPUT_HANDLE ((DWORD)-11)
+#define STD_ERROR_HANDLE ((DWORD)-12)
+
+#define FILE_TYPE_UNKNOWN 0x0000
+#define FILE_TYPE_DISK 0x0001
+#define FILE_TYPE_CHAR 0x0002
+#define FILE_TYPE_PIPE 0x0003
+
+#define CTRL_C_EVENT 0
+#define CTRL_BREAK_EVENT 1
+#define CTRL_CLOSE_EVENT 2
+#define CTRL_LOGOFF_EVENT 5
+#define CTRL_SHUTDOWN_EVENT 6
+
+#define ENABLE_PROCESSED_INPUT 0x0001
+#define ENABLE_LINE_INPUT 0x0002
+#define ENABLE_ECHO_INPUT 0x0004
+#define ENABLE_PROCESSED_OUTPUT 0x0001
+#define ENABLE_WRAP_AT_EOL_OUTPUT 0x0002
+#define ENABLE_VIRTUAL_TERMINAL_PROCESSING 0x0004
+
+typedef BOOL(WINAPI *PHANDLER_ROUTINE)(DWORD CtrlType);
+
+/* Returns a standard handle; NULL if its descriptor is closed, INVALID_HANDLE_VALUE if there is no such handle. Since
+   NT 3.1. */
+WINBASEAPI HANDLE WINAPI GetStdHandle(DWORD nStdHandle);
+
+/* Sets a standard handle. Differs: the host's descriptors 0 to 2 stay what they are. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI SetStdHandle(DWORD nStdHandle, HANDLE hHandle);
+
+/* Returns whether a handle is a file, a console or a pipe; FILE_TYPE_UNKNOWN on failure. Differs: of descriptor objects.
+   Since NT 3.1. */
+WINBASEAPI DWORD WINAPI GetFileType(HANDLE hFile);
+
+/* Reads at least one byte and at most as many as asked; 0 at the end of a file. Fails with ERROR_BROKEN_PIPE at the end of
+   a pipe. Differs: descriptor objects; overlapped is ERROR_NOT_SUPPORTED. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI ReadFile(HANDLE hFile, LPVOID lpBuffer, DWORD nNumberOfBytesToRead, LPDWORD lpNumberOfBytesRead,
+                                LPOVERLAPPED lpOverlapped);
+
+/* Writes all bytes. Fails with ERROR_NO_DATA if nobody can read them; there is no SIGPIPE. Differs: as ReadFile. Since
+   NT 3.1. */
+WINBASEAPI BOOL WINAPI WriteFile(HANDLE hFile, LPCVOID lpBuffer, DWORD nNumberOfBytesToWrite,
+                                 LPDWORD lpNumberOfBytesWritten, LPOVERLAPPED lpOverlapped);
+
+/* Writes text to a terminal, as UTF-8. Fails with ERROR_INVALID_HANDLE for anything else. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI WriteConsoleA(HANDLE hConsoleOutput, const VOID *lpBuffer, DWORD nNumberOfCharsToWrite,
+                                     LPDWORD lpNumberOfCharsWritten, LPVOID lpReserved);
+WINBASEAPI BOOL WINAPI WriteConsoleW(HANDLE hConsoleOutput, const VOID *lpBuffer, DWORD nNumberOfCharsToWrite,
+                                     LPDWORD lpNumberOfCharsWritten, LPVOID lpReserved);
+#define WriteConsole INTERLOCK_AW(WriteConsole)
+
+/* Stores the mode of a terminal. Fails with ERROR_INVALID_HANDLE for anything else. Differs: always the default. Since
+   NT 3.1. */
+WINBASEAPI BOOL WINAPI GetConsoleMode(HANDLE hConsoleHandle, LPDWORD lpMode);
+
+/* Sets the mode of a terminal. Differs: checked, without effect. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI SetConsoleMode(HANDLE hConsoleHandle, DWORD dwMode);
+
+/* Adds a handler for console events, or removes it; NULL makes the process ignore CTRL_C_EVENT, or not. Each event calls
+   the handlers on a thread of its own, the last one first, until one returns TRUE. If none does, the signal takes its
+   default action. Fails with ERROR_INVALID_PARAMETER if there is no such handler. Differs: SIGINT is CTRL_C_EVENT, SIGQUIT
+   CTRL_BREAK_EVENT, SIGHUP CTRL_CLOSE_EVENT, SIGTERM CTRL_SHUTDOWN_EVENT; the last two end the process even if a handler
+   returns TRUE, without a time limit. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI SetConsoleCtrlHandler(PHANDLER_ROUTINE HandlerRoutine, BOOL Add);
+
+/* Sends CTRL_C_EVENT or CTRL_BREAK_EVENT to a process group, 0: that of the caller. Differs: SIGINT and SIGQUIT to a group
+   of the host. Since NT 3.1. */
+WINBASEAPI BOOL WINAPI GenerateConsoleCtrlEvent(DWORD dwCtrlEvent, DWORD dwProcessGroupId);
+
+/*
+ * Notifications. DllMain and TLS callbacks. A loader of Windows finds them in a module by itself. Here a program or a
+ * shared object names them once, at file scope:
+ *
+ *     BOOL WINAPI DllMain(HINSTANCE Module, DWORD Reason, LPVOID Reserved);
+ *     INTERLOCK_DLL_MAIN(DllMain);
+ *     INTERLOCK_TLS_CALLBACK(OnThread);
+ *
+ * Both are called as on Windows, one at a time under a recursive lock:
+ * DLL_PROCESS_ATTACH  by a constructor of the module. DllMain returns FALSE: STATUS_DLL_INIT_FAILED is raised.
+ * DLL_THREAD_ATTACH   on each thread that the library creates, before its routine; never on the thread that has loaded
+ *                     the module. A thread of the host calls InterlockAttachThread if it wants this.
+ * DLL_THREAD_DETACH   on each thread of the library or of the host that ends after the library knew it, after the
+ *                     callbacks of fiber-local storage; not on terminated threads.
+ * DLL_PROCESS_DETACH  by a destructor of the module. Reserved is NULL if the module is unloaded, not NULL if the process
+ *                     ends.
+ * TLS callbacks are called before DllMain.
+ */
+
+#define DLL_PROCESS_DETACH 0
+#define DLL_PROCESS_ATTACH 1
+#define DLL_THREAD_ATTACH 2
+#define DLL_THREAD_DETACH 3
+
+typedef VOID(NTAPI *PIMAGE_TLS_CALLBACK)(PVOID DllHandle, DWORD Reason, PVOID Reserved);
+
+/* One notified routine of a module; one of the two is NULL. The macros define them. */
+typedef struct _INTERLOCK_MODULE {
+    LIST_ENTRY Links;
+    BOOL(WINAPI *EntryPoint)(HINSTANCE Module, DWORD Reason, LPVOID Reserved);
+    PIMAGE_TLS_CALLBACK TlsCallback;
+    HMODULE Base;           /* where the host has mapped the module */
+    BOOLEAN NoThreadCalls;  /* DisableThreadLibraryCalls */
+} INTERLOCK_MODULE, *PINTERLOCK_MODULE;
+
+#define INTERLOCK_NOTIFY(Name, EntryPoint, TlsCallback)                                                                \
+    static INTERLOCK_MODULE InterlockModule##Name = {{NULL, NULL}, EntryPoint, TlsCallback, NULL, FALSE};              \
+    __attribute__((constructor)) static VOID InterlockAttach##Name(VOID)                                               \
+    {                                                                                                                  \
+        InterlockAttachModule(&InterlockModule##Name);                                                                 \
+    }                                                                                                                  \
+    __attribute__((destructor)) static VOID InterlockDetach##Name(VOID)                                                \
+    {                                                                                                                  \
+        InterlockDetachModule(&InterlockModule##Name);                                                                 \
+    }                                                                                                                  \
+    C_ASSERT(sizeof(InterlockModule##Name) != 0)
+#define INTERLOCK_DLL_MAIN(Function) INTERLOCK_NOTIFY(Function, Function, NULL)
+#define INTERLOCK_TLS_CALLBACK(Function) INTERLOCK_NOTIFY(Function, NULL, Function)
+
+/* Adds a routine and calls it with DLL_PROCESS_ATTACH. Raises STATUS_DLL_INIT_FAILED if it returns FALSE. Only in
+   Interlock. */
+WINBASEAPI VOID InterlockAttachModule(PINTERLOCK_MODULE Module);
+
+/* Calls a routine with DLL_PROCESS_DETACH and removes it. Only in Interlock. */
+WINBASEAPI VOID InterlockDetachModule(PINTERLOCK_MODULE Module);
+
+/* Calls all routines with DLL_THREAD_ATTACH, for a thread that the library has not created. Only in Interlock. */
+WINBASEAPI VOID InterlockAttachThread(VOID);
+
+/* Ends the thread notifications of a module. Fails with ERROR_INVALID_PARAMETER if it has none. Differs: knows modules
+   with INTERLOCK_DLL_MAIN; TLS callbacks do not matter. Since NT 3.5. */
+WINBASEAPI BOOL WINAPI DisableThreadLibraryCalls(HMODULE hLibModule);
 
 INTERLOCK_END
 

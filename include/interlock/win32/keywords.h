@@ -1,6 +1,6 @@
 /*
  * win32/keywords.h: what Microsoft's compilers know before the first header. Macros only: `interlock cc` includes it before
- * every source, and language.h for sources that other compilers compile. windef.h, which drivers include too, has the few
+ * every source, language.h for sources that other compilers compile. windef.h, which drivers include too, has the few
  * that its own declarations need.
  */
 #ifndef INTERLOCK_WIN32_KEYWORDS_H

@@ -8,7 +8,7 @@
 #ifndef INTERLOCK_WIN32_SYNC_H
 #define INTERLOCK_WIN32_SYNC_H
 
-#include <interlock/userlock.h>
+#include <interlock/usermode.h>
 #include <interlock/win32/base.h>
 
 INTERLOCK_BEGIN

@@ -1,7 +1,7 @@
 /* objects.c: scenes of objects: mutants, events, one of everything. */
 #include "program.h"
 
-#include <interlock/win32/manyobjects.h>
+#include <interlock/win32/extra.h>
 
 #include <pthread.h>
 

@@ -1,5 +1,7 @@
-/* memory.c: memory by words. The pointers may have any alignment. */
-#include <interlock/rtlinteger.h>
+/* driver.c: the small functions of rtldriver.h: memory by words, pseudo-random numbers. */
+#include <interlock/rtldriver.h>
+
+/* Memory by words. The pointers may have any alignment. */
 
 VOID RtlFillMemoryUlonglong(PVOID Destination, SIZE_T Length, ULONGLONG Pattern)
 {
@@ -29,4 +31,29 @@ BOOLEAN RtlIsZeroMemory(PVOID Buffer, SIZE_T Length)
     const UCHAR *Bytes = Buffer;
     /* Zero if the first byte is, and each byte equals the one before. */
     return Length == 0 || (Bytes[0] == 0 && memcmp(Bytes, Bytes + 1, Length - 1) == 0);
+}
+
+/* Pseudo-random numbers. */
+
+#define RTLP_RANDOM_RANGE 0x7FFFFFFFu /* a prime */
+
+/* Lehmer's generator with an increment. */
+ULONG RtlUniform(PULONG Seed)
+{
+    *Seed = (ULONG)(((ULONGLONG)*Seed * 0x7FFFFFED + 0x7FFFFFC3) % RTLP_RANDOM_RANGE);
+    return *Seed;
+}
+
+/* A step of the seed with full period, whose low bits are weak, and a permutation that mixes them (PCG, RXS-M-XS). */
+ULONG RtlRandomEx(PULONG Seed)
+{
+    ULONG State = *Seed;
+    ULONG Mixed = ((State >> ((State >> 28) + 4)) ^ State) * 277803737u;
+    *Seed = State * 747796405u + 2891336453u;
+    return ((Mixed >> 22) ^ Mixed) % RTLP_RANDOM_RANGE;
+}
+
+ULONG RtlRandom(PULONG Seed)
+{
+    return RtlRandomEx(Seed);
 }
