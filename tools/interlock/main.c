@@ -51,7 +51,7 @@ static const subcommand subcommands[] = {
     {"trace", "the waits, signals and contended acquires of a command or process, as a trace", DEBUGGER(command_trace)},
     {"contention", "the most contended locks of a command or process: who waited, and who held them", DEBUGGER(command_contention)},
     {"top", "deadlocks, contended locks and long waits, refreshed", DEBUGGER(command_top)},
-    {"view", "all of it on a web page, live", PAGE(command_view)},
+    {"view", "everything on a live web page", PAGE(command_view)},
 };
 
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -62,7 +62,7 @@ static int usage(FILE *to)
     for (size_t i = 0; i < SUBCOMMANDS; i++)
         fprintf(to, "  %-10s %s%s\n", subcommands[i].name, subcommands[i].purpose,
                 subcommands[i].run == NULL ? " (not in this build)" : "");
-    fprintf(to, "  %-10s what a subcommand takes: interlock help SUBCOMMAND\n", "help");
+    fprintf(to, "  %-10s the usage of a subcommand: interlock help SUBCOMMAND\n", "help");
     return to == stderr ? 2 : 0;
 }
 
@@ -104,7 +104,7 @@ static bool is_compiler(const subcommand *c)
 static int run(const subcommand *c, int argc, char **argv)
 {
     if (c->run == NULL) {
-        fprintf(stderr, "interlock: %s is not in this build: it was made without %s (scripts/ensure-deps tools)\n", c->name,
+        fprintf(stderr, "interlock: %s is not in this build: it was built without %s (scripts/ensure-deps tools)\n", c->name,
                 strcmp(c->name, "view") == 0 ? "libmicrohttpd" : "libdw");
         return 2;
     }
