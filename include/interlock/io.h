@@ -24,7 +24,8 @@ NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 
 /*
  * Work items. Run by the threads of ExQueueWorkItem. The device or driver object is passed to the routine and referenced
- * from the queueing until the routine has returned. It may be NULL, or what a test has in its place: that is only passed. A routine may free its item or queue it again.
+ * from the queueing until the routine has returned. It may be NULL, or whatever a test uses instead: the library only
+ * passes it on. A routine may free its item or queue it again.
  */
 
 typedef struct _DEVICE_OBJECT *PDEVICE_OBJECT;

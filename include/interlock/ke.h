@@ -1095,7 +1095,7 @@ NTKERNELAPI VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime);
 NTKERNELAPI ULONGLONG KeQueryInterruptTime(VOID);
 NTKERNELAPI ULONGLONG KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp);
 
-/* Returns the interrupt time without the time that the machine slept. Differs: the same, see there. Since 7, 10. */
+/* Returns the interrupt time without the time that the machine slept. Differs: as KeQueryInterruptTime. Since 7, 10. */
 NTKERNELAPI ULONGLONG KeQueryUnbiasedInterruptTime(VOID);
 NTKERNELAPI ULONGLONG KeQueryUnbiasedInterruptTimePrecise(PULONG64 QpcTimeStamp);
 
@@ -1109,7 +1109,7 @@ NTKERNELAPI ULONG KeQueryTimeIncrement(VOID);
    3.1. */
 NTKERNELAPI LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency);
 
-/* Spins for some microseconds. Since NT 3.1. */
+/* Spins for a number of microseconds. Since NT 3.1. */
 NTKERNELAPI VOID KeStallExecutionProcessor(ULONG MicroSeconds);
 
 /* Queues. Entries are FIFO, waiting threads LIFO, and at most Count of the threads run at a time. */

@@ -1,4 +1,4 @@
-/* lockorder.h: what a program tells and asks the verifier about the locks that it holds. */
+/* lockorder.h: a program's interface to the verifier's lock order and held locks. */
 #ifndef INTERLOCK_LOCKORDER_PUBLIC_H
 #define INTERLOCK_LOCKORDER_PUBLIC_H
 
@@ -19,8 +19,8 @@ NTSYSAPI VOID KdSetLockClass(PVOID Lock, PCSTR ClassName, ULONG Level);
 NTSYSAPI VOID KdResetLockOrder(VOID);
 
 /* Returns how many things the calling thread has not released: locks that the verifier watches, a raised IRQL, critical
-   and guarded regions. Lists them on standard error, each with the place where it was acquired. 0 is what the end of a
-   test expects. Only in Interlock. */
+ * and guarded regions. Lists them on standard error, each with the place where it was acquired. At the end of a test it
+ * should return 0. Only in Interlock. */
 NTSYSAPI ULONG KdCheckReleased(VOID);
 
 INTERLOCK_END
