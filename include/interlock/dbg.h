@@ -27,7 +27,7 @@ INTERLOCK_BEGIN
 NTSYSAPI ULONG DbgPrint(PCSTR Format, ...);
 
 /* Prints the text if a kernel debugger is attached, and stores the line typed there in Response. There is never one
- * here, so it does neither: it stores an empty string if Length permits it, and returns 0. Since NT 3.1. */
+   here, so it does neither: it stores an empty string if Length permits it, and returns 0. Since NT 3.1. */
 NTSYSAPI ULONG DbgPrompt(PCCH Prompt, PCH Response, ULONG Length);
 
 /* Prints if the mask of the component, or that of all components (INTERLOCK_DEBUG_FILTER), has the level's bit. Returns
@@ -49,14 +49,14 @@ NTSYSAPI NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN
 typedef VOID (*PDEBUG_PRINT_CALLBACK)(PSTRING Output, ULONG ComponentId, ULONG Level);
 
 /* Registers or removes a routine that receives all output, at the caller's IRQL. A removed routine no longer runs.
- * Returns STATUS_INSUFFICIENT_RESOURCES if eight are registered, STATUS_INVALID_PARAMETER to register one twice,
- * STATUS_NOT_FOUND to remove one that is not registered. The routine must not remove itself. Since Vista. */
+   Returns STATUS_INSUFFICIENT_RESOURCES if eight are registered, STATUS_INVALID_PARAMETER to register one twice,
+   STATUS_NOT_FOUND to remove one that is not registered. The routine must not remove itself. Since Vista. */
 NTSYSAPI NTSTATUS DbgSetDebugPrintCallback(PDEBUG_PRINT_CALLBACK DebugPrintCallback, BOOLEAN Enable);
 
 /* Breakpoints. */
 
 /* Breaks into the debugger, and returns when it continues. Without one it raises STATUS_BREAKPOINT, which is a bugcheck
- * if uncaught. Since NT 3.1. */
+   if uncaught. Since NT 3.1. */
 NTSYSAPI VOID DbgBreakPoint(VOID);
 
 /* The same; the debugger sees the status. Since NT 4.0. */
@@ -91,7 +91,7 @@ NTKERNELAPI BOOLEAN KdRefreshDebuggerNotPresent(VOID);
 /* Assertions. */
 
 /* Prints the failed assertion and breaks into the debugger. Without one it raises STATUS_BREAKPOINT, which is a
- * bugcheck if uncaught. Differs: does not ask what to do. Since NT 3.1. */
+   bugcheck if uncaught. Differs: does not ask what to do. Since NT 3.1. */
 NTSYSAPI VOID RtlAssert(PVOID VoidFailedAssertion, PVOID VoidFileName, ULONG LineNumber, PSTR MutableMessage);
 
 /* Internal: ASSERT and similar macros. Returns Holds. */
@@ -118,10 +118,8 @@ FORCEINLINE BOOLEAN RtlpNtAssert(BOOLEAN Holds, PCSTR Expression, PCSTR File, UL
 /* Internal: the RTL_SOFT_ forms only print. Returns Holds. */
 NTSYSAPI BOOLEAN RtlpSoftAssert(BOOLEAN Holds, PCSTR Expression, PCSTR File, ULONG Line, PCSTR Message);
 
-/*
- * Internal: the value of a VERIFY macro in free builds. A function, so that the compiler does not warn about an unused
- * value.
- */
+/* Internal: the value of a VERIFY macro in free builds. A function, so that the compiler does not warn about an unused
+   value. */
 FORCEINLINE BOOLEAN RtlpVerified(BOOLEAN Holds)
 {
     return Holds;

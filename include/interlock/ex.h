@@ -269,18 +269,18 @@ typedef const POOL_EXTENDED_PARAMETER *PCPOOL_EXTENDED_PARAMETER;
 C_ASSERT(sizeof(POOL_EXTENDED_PARAMETER) == 16);
 
 /* Allocates zeroed memory, 16-byte aligned, page aligned from 4096 bytes on. Returns NULL if memory is exhausted or the
- * flags are bad; with POOL_FLAG_RAISE_ON_FAILURE it raises a status instead. Memory of POOL_FLAG_UNINITIALIZED is not
- * initialized; the verifier fills it with 0xCD. Differs: there is one pool; quota and session are ignored. Since 10. */
+   flags are bad; with POOL_FLAG_RAISE_ON_FAILURE it raises a status instead. Memory of POOL_FLAG_UNINITIALIZED is not
+   initialized; the verifier fills it with 0xCD. Differs: there is one pool; quota and session are ignored. Since 10. */
 NTKERNELAPI PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag);
 
 /* The same with parameters. Fails for a parameter that is not optional and neither a priority nor a node. Differs:
- * parameters have no effect. Since 10. */
+   parameters have no effect. Since 10. */
 NTKERNELAPI PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag,
                                   PCPOOL_EXTENDED_PARAMETER ExtendedParameters, ULONG ExtendedParametersCount);
 
 /* Allocates memory, uninitialized unless the type has POOL_ZERO_ALLOCATION; the verifier fills it with 0xCD. Returns
- * NULL if memory is exhausted, or raises STATUS_INSUFFICIENT_RESOURCES with POOL_RAISE_IF_ALLOCATION_FAILURE. Tag 0 is
- * a bugcheck. Differs: there is one pool. Since NT 3.5. */
+   NULL if memory is exhausted, or raises STATUS_INSUFFICIENT_RESOURCES with POOL_RAISE_IF_ALLOCATION_FAILURE. Tag 0 is
+   a bugcheck. Differs: there is one pool. Since NT 3.5. */
 NTKERNELAPI PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag);
 
 /* ExAllocatePoolWithTag with the tag None. Since NT 3.1. */

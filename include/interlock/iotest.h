@@ -28,8 +28,8 @@ typedef struct _IO_TEST_REQUEST *PIO_TEST_REQUEST;
 /* Drivers. */
 
 /* Creates a driver object \Driver\Name and calls DriverEntry with a registry path that ends in Name. Returns its
- * status; after an error the driver object no longer exists. STATUS_OBJECT_NAME_COLLISION: a driver of that name is
- * loaded. At PASSIVE_LEVEL. Only in Interlock. */
+   status; after an error the driver object no longer exists. STATUS_OBJECT_NAME_COLLISION: a driver of that name is
+   loaded. At PASSIVE_LEVEL. Only in Interlock. */
 NTKERNELAPI NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OBJECT *DriverObject);
 
 /* Calls DriverUnload and drops the driver object. Returns STATUS_INVALID_DEVICE_REQUEST if the driver has no such routine,

@@ -491,10 +491,8 @@ NTKERNELAPI VOID IoDetachDevice(PDEVICE_OBJECT TargetDevice);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDevice(PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDeviceReference(PDEVICE_OBJECT DeviceObject);
 
-/*
- * Returns the device below, or at the bottom of the stack, with a reference; the first returns NULL if there is none.
- * Since XP.
- */
+/* Returns the device below, or at the bottom of the stack, with a reference; the first returns NULL if there is none.
+   Since XP. */
 NTKERNELAPI PDEVICE_OBJECT IoGetLowerDeviceObject(PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetDeviceAttachmentBaseRef(PDEVICE_OBJECT DeviceObject);
 
@@ -764,12 +762,12 @@ NTKERNELAPI NTSTATUS IoAcquireRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag
                                            ULONG RemlockSize);
 
 /* Releases the lock; IoReleaseRemoveLock is a macro for it. A lock that is not held, or with DBG=1 a tag with which it
- * was not acquired: DRIVER_VERIFIER_DETECTED_VIOLATION 0xD5. Since 2000. */
+   was not acquired: DRIVER_VERIFIER_DETECTED_VIOLATION 0xD5. Since 2000. */
 NTKERNELAPI VOID IoReleaseRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize);
 
 /* Releases the lock, refuses further acquires, and blocks until all users have released it. IoReleaseRemoveLockAndWait
- * is a macro for it. A second call, or a wrong tag: DRIVER_VERIFIER_DETECTED_VIOLATION 0xD6. At PASSIVE_LEVEL. Since
- * 2000. */
+   is a macro for it. A second call, or a wrong tag: DRIVER_VERIFIER_DETECTED_VIOLATION 0xD6. At PASSIVE_LEVEL. Since
+   2000. */
 NTKERNELAPI VOID IoReleaseRemoveLockAndWaitEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize);
 
 #define IoInitializeRemoveLock(Lock, Tag, Maxmin, HighWater)                                                           \
@@ -792,7 +790,7 @@ NTKERNELAPI VOID IoStartNextPacket(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelab
 NTKERNELAPI VOID IoStartNextPacketByKey(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable, ULONG Key);
 
 /* DeferredStartIo: StartIo is not called again before it has returned. NonCancelable: it is called without a check
- * whether the packet was cancelled. Since XP. */
+   whether the packet was cancelled. Since XP. */
 NTKERNELAPI VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN DeferredStartIo, BOOLEAN NonCancelable);
 
 /* Internal: the DPC in a device object. */

@@ -19,8 +19,8 @@ NTSYSAPI VOID KdSetLockClass(PVOID Lock, PCSTR ClassName, ULONG Level);
 NTSYSAPI VOID KdResetLockOrder(VOID);
 
 /* Returns how many things the calling thread has not released: locks that the verifier watches, a raised IRQL, critical
- * and guarded regions. Lists them on standard error, each with the place where it was acquired. At the end of a test it
- * should return 0. Only in Interlock. */
+   and guarded regions. Lists them on standard error, each with the place where it was acquired. At the end of a test it
+   should return 0. Only in Interlock. */
 NTSYSAPI ULONG KdCheckReleased(VOID);
 
 INTERLOCK_END

@@ -349,9 +349,9 @@ NTSYSCALLAPI NTSTATUS NtOpenTimer(PHANDLE TimerHandle, ACCESS_MASK DesiredAccess
                                   POBJECT_ATTRIBUTES ObjectAttributes);
 
 /* Sets the due time, a period in milliseconds and an APC for the calling thread; stores the previous state in
- * PreviousState, which may be NULL. The Ex form takes a structure with a tolerable delay. Returns
- * STATUS_INSUFFICIENT_RESOURCES if the host refuses a thread for the clock. Differs: ResumeTimer and WakeContext are
- * STATUS_TIMER_RESUME_IGNORED: timers do not wake the host. Since NT 3.1, 7. */
+   PreviousState, which may be NULL. The Ex form takes a structure with a tolerable delay. Returns
+   STATUS_INSUFFICIENT_RESOURCES if the host refuses a thread for the clock. Differs: ResumeTimer and WakeContext are
+   STATUS_TIMER_RESUME_IGNORED: timers do not wake the host. Since NT 3.1, 7. */
 NTSYSCALLAPI NTSTATUS NtSetTimer(HANDLE TimerHandle, PLARGE_INTEGER DueTime, PTIMER_APC_ROUTINE TimerApcRoutine,
                                  PVOID TimerContext, BOOLEAN ResumeTimer, LONG Period, PBOOLEAN PreviousState);
 NTSYSCALLAPI NTSTATUS NtSetTimerEx(HANDLE TimerHandle, TIMER_SET_INFORMATION_CLASS TimerSetInformationClass,

@@ -15,9 +15,9 @@ INTERLOCK_BEGIN
 /* The verifier. INTERLOCK_VERIFIER=1 turns it on for a whole process. */
 
 /* Turns the verifier on or off: all that INTERLOCK_VERIFIER=1 checks, from now on. Releasing a lock that is held at
- * this moment is no violation. Returns STATUS_INVALID_DEVICE_STATE above PASSIVE_LEVEL, and STATUS_NOT_SUPPORTED if
- * this build cannot turn it off. Call it before other threads use the library, for example at the beginning of main.
- * PASSIVE_LEVEL. Only in Interlock. */
+   this moment is no violation. Returns STATUS_INVALID_DEVICE_STATE above PASSIVE_LEVEL, and STATUS_NOT_SUPPORTED if
+   this build cannot turn it off. Call it before other threads use the library, for example at the beginning of main.
+   PASSIVE_LEVEL. Only in Interlock. */
 INTERLOCK_API NTSTATUS VfEnableVerifier(BOOLEAN Enable);
 
 /* TRUE: the verifier is on. Any IRQL. Only in Interlock. */
@@ -46,10 +46,10 @@ typedef VOID VF_ROUTINE(PVOID Context);
 typedef VF_ROUTINE *PVF_ROUTINE;
 
 /* Runs the routine and returns the code of its bugcheck, or 0 if it returned. BugCheck may be NULL. The bugcheck ends the
- * routine as longjmp would, and the thread continues in its previous state: its IRQL, its processor, its critical and
- * guarded regions, its affinity, its __try frames; mutexes that it acquired are released. Other locks stay as they are.
- * A bugcheck of another thread, in an interrupt service routine, or inside a lock of the library ends the process as
- * always. Below DISPATCH_LEVEL. Only in Interlock. */
+   routine as longjmp would, and the thread continues in its previous state: its IRQL, its processor, its critical and
+   guarded regions, its affinity, its __try frames; mutexes that it acquired are released. Other locks stay as they are.
+   A bugcheck of another thread, in an interrupt service routine, or inside a lock of the library ends the process as
+   always. Below DISPATCH_LEVEL. Only in Interlock. */
 INTERLOCK_API ULONG VfExpectBugCheck(PVF_ROUTINE Routine, PVOID Context, PVF_BUGCHECK BugCheck);
 
 /* The same in a forked child, which catches the bugcheck of any thread in any state and leaves this process alone. The

@@ -128,7 +128,7 @@ BOOLEAN KiExplainValue(PCSTR Meaning, ULONG_PTR Value, PSTR Buffer, SIZE_T Size)
 {
     Buffer[0] = '\0';
     if (strchr(Meaning, ',') != NULL || strstr(Meaning, "<<") != NULL) {
-        return FALSE; /* it lists values already */
+        return FALSE; /* it already lists values */
     }
     if (strstr(Meaning, "IRQL") != NULL && Value < KI_SMALLEST_ADDRESS) {
         snprintf(Buffer, Size, "%s", KiIrqlName(Value));

@@ -99,7 +99,7 @@ WINBASEAPI BOOL WINAPI ReadFile(HANDLE hFile, LPVOID lpBuffer, DWORD nNumberOfBy
                                 LPOVERLAPPED lpOverlapped);
 
 /* Writes all bytes. Fails with ERROR_NO_DATA if there is no reader; there is no SIGPIPE. Differs: as ReadFile. Since NT
- * 3.1. */
+   3.1. */
 WINBASEAPI BOOL WINAPI WriteFile(HANDLE hFile, LPCVOID lpBuffer, DWORD nNumberOfBytesToWrite,
                                  LPDWORD lpNumberOfBytesWritten, LPOVERLAPPED lpOverlapped);
 

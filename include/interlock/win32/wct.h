@@ -84,10 +84,10 @@ WINBASEAPI HWCT WINAPI OpenThreadWaitChainSession(DWORD Flags, PWAITCHAINCALLBAC
 WINBASEAPI VOID WINAPI CloseThreadWaitChainSession(HWCT WctHandle);
 
 /* Stores up to 16 nodes, alternating between threads and what they wait on, and whether they form a cycle. Fails with
- * ERROR_OBJECT_NOT_FOUND if there is no such thread, with ERROR_MORE_DATA if the chain is longer; the nodes that fit
- * are valid. WCT_OUT_OF_PROC_FLAG: shared mutexes are followed into other processes. Differs: a thread of another
- * process must have used a shared object, and what it waits for in its own process is not known (WctStatusUnknown);
- * critical sections, mutexes, threads and processes: anything else is WctUnknownType. Since Vista. */
+   ERROR_OBJECT_NOT_FOUND if there is no such thread, with ERROR_MORE_DATA if the chain is longer; the nodes that fit
+   are valid. WCT_OUT_OF_PROC_FLAG: shared mutexes are followed into other processes. Differs: a thread of another
+   process must have used a shared object, and what it waits for in its own process is not known (WctStatusUnknown);
+   critical sections, mutexes, threads and processes: anything else is WctUnknownType. Since Vista. */
 WINBASEAPI BOOL WINAPI GetThreadWaitChain(HWCT WctHandle, DWORD_PTR Context, DWORD Flags, DWORD ThreadId,
                                           LPDWORD NodeCount, PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
 
