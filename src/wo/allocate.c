@@ -1,6 +1,6 @@
 /*
- * allocate.c: records. Sizes are powers of two; a free record is in the list of its size, and a list that is empty takes
- * from the end of the world, which grows.
+ * allocate.c: records. Sizes are powers of two; a free record is in the list of its size; if the list is empty, the
+ * record comes from the end of the world, which grows.
  */
 #include "wop.h"
 
@@ -27,7 +27,7 @@ FORCEINLINE SIZE_T WopSizeOfClass(ULONG Class)
     return (SIZE_T)WO_UNIT << Class;
 }
 
-/* The header of the record at Index, whatever it is. FALSE: there is no record, or none that can be. */
+/* The header of the record at Index, whatever it is. FALSE: there is no record, or its header is invalid. */
 static BOOLEAN WopReadRecord(PWO_VIEW View, WO_INDEX Index, WO_RECORD_WORD *Header)
 {
     ULONG64 Top = __atomic_load_n(&View->World->Top, __ATOMIC_RELAXED);
@@ -58,7 +58,7 @@ PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind)
     return WopAt(View, Index);
 }
 
-/* Undoing this transaction makes the record what it was: its contents must stay. */
+/* Undoing this transaction restores the record: its contents must stay. */
 static BOOLEAN WopWasFreedJustNow(PWO_VIEW View, WO_INDEX Index)
 {
     const WO_WORLD *World = View->World;

@@ -3,7 +3,7 @@
 
 #define WO_PIECE (256 * 1024ull) /* by which a file grows */
 
-/* Size needs no journal: a file that is larger than it says is legal, and one process at a time makes it larger. */
+/* Size needs no journal: a file larger than Size is legal, and one process at a time extends it. */
 BOOLEAN WopGrow(PWO_VIEW View, ULONG64 Size)
 {
     ULONG64 Wanted = (Size + WO_PIECE - 1) / WO_PIECE * WO_PIECE;
