@@ -12,7 +12,7 @@
 static VOID HalpBecomeChild(int Input)
 {
     HalCloseDescriptor(Input);
-    HalpCall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL); /* a parent that is killed does not leave it behind */
+    HalpCall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL); /* it dies with a parent that is killed */
     signal(SIGABRT, SIG_DFL);                       /* a test framework's handler would run the parent's next test */
 }
 

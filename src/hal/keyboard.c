@@ -7,7 +7,7 @@
 
 #define HALP_KEYS STDIN_FILENO
 
-/* Bytes one by one, and as they are. FALSE: it is no terminal, and they are read as they come. */
+/* Unbuffered, unmodified bytes. FALSE: it is not a terminal, and bytes are read as they arrive. */
 static BOOLEAN HalpEnterKeyMode(struct termios *Before, BOOLEAN Echo)
 {
     struct termios Keys;

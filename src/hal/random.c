@@ -1,4 +1,4 @@
-/* random.c: bits that nobody can guess. */
+/* random.c: cryptographically random bits. */
 #include "halp.h"
 
 #include <sys/random.h>

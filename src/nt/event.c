@@ -74,7 +74,7 @@ NTSTATUS ZwCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_A
         NtpCreateEvent(KernelMode, EventHandle, DesiredAccess, ObjectAttributes, EventType, InitialState));
 }
 
-/* With a handle that keeps it; the caller gets no reference of its own. */
+/* The handle keeps the event alive; the caller gets no reference. */
 static PKEVENT NtpCreateDriverEvent(PUNICODE_STRING EventName, PHANDLE EventHandle, EVENT_TYPE EventType)
 {
     OBJECT_ATTRIBUTES Attributes;

@@ -1,8 +1,8 @@
 /* manyobjects.c: a wait for many handles. */
 #include "waitobjects.h"
 
-/* What the wait waits for. A WaitAll leaves out objects that are always signaled: they share one dispatcher header, and
-   the wait refuses duplicates. What is left is never empty. Returns how many. */
+/* The objects of the wait. A WaitAll omits objects that are always signaled: they share one dispatcher header, and the
+   wait rejects duplicates. The result is never empty. Returns the count. */
 static ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, PVOID WaitObjects[])
 {
     ULONG Chosen = 0;

@@ -1,5 +1,5 @@
 /*
- * memorycondition.c: the events that say how much memory there is, \KernelObjects\LowMemoryCondition and
+ * memorycondition.c: the events for scarce and for plentiful memory, \KernelObjects\LowMemoryCondition and
  * HighMemoryCondition. win32/memorystatus.c decides when they are set.
  */
 #include "ntp.h"

@@ -51,7 +51,8 @@ static NTSTATUS NtpWaitForObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitTy
     KWAIT_BLOCK WaitBlocks[MAXIMUM_WAIT_OBJECTS];
     ULONG Chosen = 0;
 
-    for (ULONG Index = 0; Index < Count; Index += 1) { /* as NtpChooseWaitObjects, which costs one instruction more for each object here */
+    for (ULONG Index = 0; Index < Count; Index += 1) { /* like NtpChooseWaitObjects, which would cost one more
+                                                          instruction per object here */
         if (WaitType == WaitAny || !ObpIsAlwaysSignaled(Objects[Index])) {
             WaitObjects[Chosen] = ObpWaitObject(Objects[Index]);
             Chosen += 1;

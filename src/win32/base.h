@@ -33,7 +33,7 @@ typedef struct _BASE_WAIT_TIME {
 VOID BaseBeginWait(PBASE_WAIT_TIME Time, ULONG Milliseconds, BOOL Alertable);
 BOOLEAN BaseWaitAgain(PBASE_WAIT_TIME Time, NTSTATUS Status); /* FALSE: Status is the result of the wait */
 
-/* attributes.c: the handles that a child inherits. FALSE: the list, which may be NULL, does not say. */
+/* attributes.c: the handles that a child inherits. FALSE: the list, which may be NULL, does not have the attribute. */
 struct _PROC_THREAD_ATTRIBUTE_LIST;
 BOOLEAN BaseFindHandleList(struct _PROC_THREAD_ATTRIBUTE_LIST *AttributeList, const HANDLE **List, PULONG Count);
 
@@ -41,7 +41,7 @@ BOOLEAN BaseFindHandleList(struct _PROC_THREAD_ATTRIBUTE_LIST *AttributeList, co
    the prefix and its separator have. NULL: the name begins with none. */
 HANDLE BaseFindNamespace(LPCWSTR Name, PSIZE_T Prefix);
 
-/* procname.c. What a module has under a name that is no exported function; NULL: nothing. */
+/* procname.c. What a module has under a name that is not an exported function; NULL: nothing. */
 #define BASE_IN_KERNEL 0x1u
 #define BASE_IN_NT 0x2u
 #define BASE_IN_CRT 0x4u

@@ -454,7 +454,7 @@ void _endthreadex(unsigned _Retval)
 
 /*
  * _beginthread: the handle belongs to the thread, which closes it when it ends. So the thread is created suspended
- * until it knows its handle. As documented, a caller that uses the handle later is on its own.
+ * until it knows its handle. As documented, the caller must not rely on the handle later.
  */
 typedef struct _BASE_CRT_START {
     _beginthread_proc_type Start;
