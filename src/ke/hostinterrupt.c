@@ -6,7 +6,7 @@
  * pause could keep it in the handler forever. So at most one is in flight:
  *
  *     InterruptState   None        none was sent, or it has been served
- *                      Wanted one is in flight, or the thread is checking and has to check again
+ *                      Wanted      one is in flight, or the thread is checking and has to check again
  *                      Looking     the thread is checking
  *
  * 1. The requester that changes None to Wanted sends. If that fails the state becomes None again, and the thread finds

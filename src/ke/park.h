@@ -6,8 +6,8 @@
  *     spin     The thread pauses and checks again. A handoff between two running processors takes a fraction of a
  *              microsecond, the wakeup of a sleeper a hundred times that. Pointless where no other processor is
  *              available.
- *     yield The thread yields its processor and checks again: the thread that it waits for may have been preempted,
- *     perhaps by this one.
+ *     yield    The thread yields its processor and checks again: the thread that it waits for may have been
+ *              preempted, perhaps by this one.
  *     sleep    On a word, until a waker changes it; in naps, if no waker exists; or not here: the caller
  *              queues the thread and blocks it.
  *
