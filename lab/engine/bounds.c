@@ -1,7 +1,7 @@
 /*
- * bounds.c: the limits of a search that is called exhaustive, told with the verdict if, and only if, something was not
- * tried because of them. How often the scenario itself allows a fault (SpuriousWakes, AllocationFailures, ...) is what it
- * asks for, not a limit of the search.
+ * bounds.c: the limits of a search that is called exhaustive, reported with the verdict if, and only if, something was
+ * not tried because of them. How often the scenario itself allows a fault (SpuriousWakes, AllocationFailures, ...) is
+ * part of the scenario, not a limit of the search.
  */
 #include "engine.h"
 

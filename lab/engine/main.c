@@ -523,7 +523,7 @@ static void limit_options(lab_options *o, double minutes)
     o->patience = o->patience == 0 ? 1 : o->patience;
     if (o->strategy == STRATEGY_STATES)
         o->jobs = 1; /* each would visit all states */
-    if (o->checkpoint != NULL) { /* what was found at random is not in the tree */
+    if (o->checkpoint != NULL) { /* random schedules are not in the tree */
         o->strategy = STRATEGY_DPOR;
         o->schedules = o->schedules == SCHEDULES ? UINT64_MAX : o->schedules;
         o->seconds = o->seconds <= 0 ? 1e9 : o->seconds;

@@ -1,6 +1,6 @@
 /*
  * main.c: the program. Every count is made in a process of its own, because the number of processors is read when the
- * library is loaded; the processes run beside each other, and none of them knows of the others.
+ * library is loaded; the processes run concurrently and independently.
  */
 #include "program.h"
 
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* So many acquisitions are counted, up to so many processors: each may cost as much as there are processors. */
+/* Acquisitions to count, up to a number of processors: the cost of each may grow with the number of processors. */
 #define MANY          64
 #define VERY_MANY     512
 #define MANY_WANTED   2000
@@ -74,7 +74,7 @@ static void become_measure(const cell *c, int to, bool lines)
     _exit(2);
 }
 
-/* In the process that asks for them. */
+/* In the parent process. */
 
 static void start(cell *c, bool lines)
 {

@@ -1,4 +1,4 @@
-/* table.c: how the counts are shown. */
+/* table.c: the output of the counts. */
 #include "program.h"
 
 #include "ke/ki.h"
