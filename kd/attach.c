@@ -1,10 +1,10 @@
 /*
- * attach.c: records a process that runs already.
+ * attach.c: records a running process.
  *
  * The library begins a recording with the next event when it finds a bit in TraceActive (trace/recording.h). Without a setting
  * that names a file, the recording is in memory that the process shares through a descriptor. So the debugger writes one
- * word, keeps the memory by the descriptor even if the process ends, and writes the word again to stop. Nothing of the
- * process is stopped meanwhile, and no file is left behind.
+ * word, keeps the memory by the descriptor even if the process ends, and writes the word again to stop. The process is
+ * not stopped, and no file is left behind.
  */
 #include "record.h"
 #include "target.h"
@@ -63,7 +63,7 @@ static bool read_state(attachment *a, uint32_t *active, TRACE_RECORDING *recordi
            kd_read(a->target, a->recording, recording, sizeof(*recording));
 }
 
-/* Only a regular file: what a descriptor of a process leads to may do something when it is opened. */
+/* Only a regular file: opening anything else that a descriptor refers to may have side effects. */
 static int open_memory(const attachment *a, int number)
 {
     char path[64];

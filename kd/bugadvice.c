@@ -1,5 +1,5 @@
 /*
- * bugadvice.c: which rule a bugcheck stands for, and what to look at: what !analyze adds to the name and the parameters,
+ * bugadvice.c: which rule a bugcheck stands for, and where to look: what !analyze adds to the name and the parameters,
  * which are in src/ke/bugtable.c. A row is for a code, or for kinds of violation of a code.
  */
 #include "bugadvice.h"

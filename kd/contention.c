@@ -1,4 +1,4 @@
-/* contention.c: `interlock contention`: the locks that threads had to wait for most, where, and who held them meanwhile. */
+/* contention.c: `interlock contention`: the most contended locks, where threads waited, and which threads held them. */
 #include "profile.h"
 #include "views.h"
 
@@ -33,7 +33,7 @@ static const struct option known[] = {
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
-/* For people. */
+/* Text. */
 
 /* At most 8 characters. */
 static const char *interval(uint64_t nanoseconds, char buffer[32])
@@ -161,7 +161,7 @@ static void print_profile(FILE *to, const kd_profile *p, uint64_t top)
         fprintf(to, "%llu acquires or holds had no room and are missing\n", (unsigned long long)file->Dropped);
 }
 
-/* For programs. */
+/* JSON. */
 
 static const char *kind_name(unsigned kind)
 {
@@ -300,7 +300,7 @@ static void write_reports(FILE *to, const kd_recordings *recordings, const kd_re
     }
 }
 
-/* What a process that is being recorded has counted so far: for the page, and for `interlock snapshot`. */
+/* The counts so far of a process that is being recorded: for the page, and for `interlock snapshot`. */
 static int show(kd_snapshot *snapshot, const kd_options *options)
 {
     bool active;

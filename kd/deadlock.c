@@ -3,7 +3,7 @@
  *
  * A thread can proceed if it does not wait, if it waits for an object without a known owner (any thread may signal it),
  * or if all owners of the object can proceed. A WaitAny needs one such object, a WaitAll needs all of them. The threads
- * for which this can be derived, step by step, are all that ever run again, whatever kinds of locks are involved.
+ * for which this can be derived, step by step, are all that can ever run again, whatever kinds of locks are involved.
  *
  * Every other thread waits for another one of them, or for a lock whose owner has exited. Following these waits leads
  * to the cause: a cycle, which is a deadlock, or an orphaned lock, which is not, because its waiters do not wait for
@@ -16,7 +16,7 @@
 
 #define MOST_STEPS 2000000 /* budget of the search for suspects */
 
-/* One that nothing is known of, or that loses the lock when it ends. */
+/* One about which nothing is known, or that loses the lock when it ends. */
 static bool is_unknown_owner(const kd_owner *owner)
 {
     return owner->thread < 0 && (owner->id == 0 || owner->cannot_orphan);
@@ -122,8 +122,8 @@ static bool waits_exclusively(const kd_lock *lock, int thread)
 }
 
 /*
- * The owner of a lock that may be acquired again never waits for it. One that seems to was handed the lock by the thread
- * that released it, and has not run since: for as long as that on a busy host.
+ * The owner of a lock that may be acquired again never waits for it. One that seems to was handed the lock by the
+ * releasing thread and has not run since, which can take long on a busy host.
  */
 static bool is_handed_over(const analysis *a, int thread, int number)
 {
@@ -380,7 +380,7 @@ void kd_find_deadlocks(kd_snapshot *snapshot)
     snapshot->deadlocks = deadlocks;
 }
 
-/* Showing them. */
+/* Output. */
 
 static void print_cycle(const kd_snapshot *snapshot, const kd_cycle *cycle)
 {

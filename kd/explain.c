@@ -1,7 +1,7 @@
 /*
- * explain.c: `interlock explain`: what happened to a process, in a paragraph, after !analyze -v: which rule was broken, by
- * which thread, who holds what, what to look at. Of the report that a bugcheck has left in a log, of a core file, or of a
- * process that runs.
+ * explain.c: `interlock explain`: what happened to a process, in a paragraph, after !analyze -v: which rule was broken,
+ * by which thread, which thread holds what, where to look. For a bugcheck report in a log, a core file, or a running
+ * process.
  */
 #include "bugadvice.h"
 #include "stopreport.h"
@@ -99,7 +99,7 @@ static void describe_thread(const story *s, char *buffer, size_t size)
         snprintf(buffer, size, "a thread that the report does not name");
 }
 
-/* NULL: no code that is known. */
+/* NULL: an unknown code. */
 static const char *name_of(uint32_t code)
 {
     return code != 0 && KiFindBugCode(code)->Code == code ? KiFindBugCode(code)->Name : NULL;
@@ -134,7 +134,7 @@ static void add_waiters(const kd_lock *lock, char *buffer, size_t size)
         snprintf(buffer + used, size - used, ", %zu wait%s for it", lock->waiter_count, lock->waiter_count == 1 ? "s" : "");
 }
 
-/* What is known of a lock: who holds it, how many wait. */
+/* A lock: its owners, and how many threads wait. */
 static void describe_lock_fully(const story *s, const kd_lock *lock, char *buffer, size_t size)
 {
     char text[512], owner[192] = "";
@@ -452,7 +452,7 @@ static void keep_frame(const kd_frame *frame, void *context)
         s->frames[s->frame_count++] = *frame;
 }
 
-/* From the function that stopped the process on, as the report has it. */
+/* Starts at the function that stopped the process, as in the report. */
 static void drop_inner_frames(story *s, kd_address caller)
 {
     for (size_t i = 0; caller != 0 && i < s->frame_count; i++) {
@@ -472,7 +472,7 @@ static void blame(story *s, uint32_t id)
         s->stack_problem = kd_stack(s->snapshot->target, id, keep_frame, s);
 }
 
-/* What a parameter of a bugcheck is: a value by its meaning; otherwise a thread, a lock, or a symbol. */
+/* Describes a parameter of a bugcheck: a value by its meaning; otherwise a thread, a lock, or a symbol. */
 static void explain_parameter(story *s, size_t number)
 {
     kd_address value = s->bug.parameter[number];
@@ -541,7 +541,7 @@ static bool read_note(const GElf_Nhdr *note, const char *name, const char *conte
     return !n->has_status || !n->has_info;
 }
 
-/* A core file that gcore or interlock snapshot wrote is of a process that went on. */
+/* A core file that gcore or interlock snapshot wrote belongs to a process that continued. */
 static bool find_signal(story *s)
 {
     notes n = {.has_status = false};
@@ -613,7 +613,7 @@ static int explain_report(const char *text, size_t length, const char *what, con
     return 0;
 }
 
-/* All of it, up to the limit. NULL: errno says why. */
+/* All of it, up to the limit. NULL: errno has the reason. */
 static char *read_all(int file, size_t *length)
 {
     char *text = NULL;
@@ -640,7 +640,7 @@ static char *read_all(int file, size_t *length)
     return NULL;
 }
 
-/* Is it a text, and not a core file or something that views refuse? -1: it cannot be opened, which the view says. */
+/* Is it a text, and not a core file or something that views refuse? -1: it cannot be opened, which the view reports. */
 static int open_text(const char *path)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -677,7 +677,7 @@ static const char *text_of(int argc, char **argv, bool *as_json)
         if (strcmp(argv[i], "--json") == 0)
             *as_json = true;
         else if ((argv[i][0] == '-' && argv[i][1] != '\0') || strcmp(only, "-") != 0)
-            return NULL; /* kd_run knows the options */
+            return NULL; /* kd_run parses the options */
         else
             only = argv[i];
     }

@@ -155,7 +155,7 @@ void kd_guard_end(void)
     guard(depth < MOST_GUARDS ? outer[depth].what : NULL, depth < MOST_GUARDS ? outer[depth].seconds : 0);
 }
 
-/* Children that look into one process each. */
+/* Children that inspect one process each. */
 
 pid_t kd_start_child(void (*run)(const char *process, int to), const char *process, int cpu_seconds, int *from)
 {

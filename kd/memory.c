@@ -128,7 +128,7 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* What is mapped there: nothing, a file, or one of the kernel's words in brackets. */
+/* What is mapped there: nothing, a file, or one of the kernel's names in brackets. */
 static bool is_memory(const char *what)
 {
     if (what[0] == '\0' || begins_with(what, "[heap]") || begins_with(what, "[stack") || begins_with(what, "[anon"))

@@ -75,7 +75,7 @@ static size_t flags_of(const object *o, flag flags[16])
     return count;
 }
 
-/* What the object has beside its header. */
+/* What the object has besides its header. */
 static size_t members_of(const object *o, flag members[8])
 {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* processorview.c: `interlock qlocks`, `interlock dpcs` and `interlock timers`: what belongs to the processors. */
+/* processorview.c: `interlock qlocks`, `interlock dpcs` and `interlock timers`: the processors. */
 #include "kd.h"
 #include "views.h"
 
@@ -223,7 +223,7 @@ static void show_queue(kd_snapshot *snapshot, kd_address address, const KDPC_DAT
     kd_address *dpcs = NULL;
     size_t count = 0;
 
-    /* The queue of a processor that has had none is not even initialized. */
+    /* The queue of a processor that never had a DPC is not initialized. */
     if (data->DpcListHead.Flink != NULL && KD_ADDRESS(data->DpcListHead.Flink) != head)
         dpcs = kd_list(snapshot, "DPCs of a processor", head, offsetof(KDPC, DpcListEntry), &count, NULL);
     if (out != NULL) {

@@ -1,5 +1,5 @@
-/* record.c: runs a command with recording on, and collects the recordings of the command and its children. attach.c is for a
-   process that runs already. */
+/* record.c: runs a command with recording on, and collects the recordings of the command and its children. attach.c is
+   for a running process. */
 #include "record.h"
 
 #include <dirent.h>
@@ -162,7 +162,7 @@ static int run(char **command, kd_recordings *recordings)
     return 0;
 }
 
-/* The modules of the process at its end, or if it did not come to that at its beginning. */
+/* The modules of the process at its end, or, without an orderly end, at its beginning. */
 static struct Dwfl *open_modules(const TRACE_FILE *file)
 {
     static char *debug_path;
@@ -233,7 +233,7 @@ static int by_start(const void *one, const void *other)
     return a < b ? -1 : a > b;
 }
 
-/* Opens what is in the folder, and removes it: what is open stays. */
+/* Opens and removes the files in the folder: open files stay readable. */
 static void collect(const char *folder, TRACE_CONTENT content, kd_recordings *recordings)
 {
     DIR *directory = opendir(folder);

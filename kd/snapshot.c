@@ -163,7 +163,7 @@ static bool read_thread(kd_snapshot *snapshot, kd_address address, kd_thread *th
     thread->moving = !still;
     thread->system = thread->raw->IsIdleThread;
     thread->waiting = still && is_committed(thread->raw);
-    if (!still && same && snapshot->fault_count < MOST_WRONG_WAITS) /* room for what else is wrong */
+    if (!still && same && snapshot->fault_count < MOST_WRONG_WAITS) /* room for other inconsistencies */
         kd_inconsistent(snapshot, "thread", thread->address, "its wait blocks cannot be read, or are not its own");
     for (size_t i = 0; thread->waiting && i < thread->raw->WaitBlockCount; i++) {
         thread->blocks = kd_grow(thread->blocks, thread->block_count, sizeof(kd_block));
@@ -252,7 +252,7 @@ int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id)
 {
     int found = kd_index_find(&snapshot->threads_by_id, id);
 
-    /* what was owned at a fork is owned under the id of before */
+    /* what was owned at a fork is recorded under the old id */
     return found >= 0 || id == 0 ? found : kd_index_find(&snapshot->threads_before_fork, id);
 }
 
@@ -379,8 +379,8 @@ static bool has_deadlocks(const kd_snapshot *snapshot)
 }
 
 /*
- * What one snapshot found inconsistent may have been freed and used again between two reads: the object of a wait that has
- * ended meanwhile. Damage is still there in the next snapshot.
+ * What one snapshot finds inconsistent may have been freed and reused between two reads: the object of a wait that has
+ * ended meanwhile. Real damage is still there in the next snapshot.
  */
 static void doubt_faults(const kd_snapshot *before, kd_snapshot *now)
 {

@@ -1,6 +1,6 @@
 /*
- * stopreport.c: reads the report of a bugcheck back from a log. What else is in the log is skipped, also what a logger
- * wrote before each line. Nothing of it is trusted.
+ * stopreport.c: reads the report of a bugcheck back from a log. Other lines of the log are skipped, and so are a
+ * logger's prefixes. The log is not trusted.
  */
 #include "stopreport.h"
 
@@ -31,7 +31,7 @@ static bool next_line(lines *l, char *line, size_t size)
     return true;
 }
 
-/* A hexadecimal number with 0x; moves on behind it. */
+/* Parses a hexadecimal number with 0x, and advances past it. */
 static bool take_hex(const char **at, uint64_t *value)
 {
     char *end;

@@ -304,7 +304,7 @@ static DIR *open_tasks(const kd_target *target)
     return tasks;
 }
 
-/* A process lives on after its main thread has exited, but that thread's id has no memory then. 0: no live thread. */
+/* A process continues after its main thread has exited, but that thread's id has no memory then. 0: no live thread. */
 static int living_thread(const kd_target *target)
 {
     DIR *tasks = open_tasks(target);
@@ -558,7 +558,7 @@ static bool open_core(kd_target *target, const char *what)
     GElf_Ehdr header;
     struct stat status;
 
-    /* Opening a FIFO must not block, nor make a terminal ours. */
+    /* Opening a FIFO must not block, nor acquire a controlling terminal. */
     target->file = open(what, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (target->file < 0 || fstat(target->file, &status) != 0)
         return FAIL(target, "%s is neither a process id nor a file that can be read: %s", what, strerror(errno));

@@ -349,7 +349,7 @@ static void print_priority(const KTHREAD *raw)
            boost_of(raw));
 }
 
-/* A thread of another process: what it waits for, as far as that is known. */
+/* A thread of another process, with its known waits. */
 static void print_foreign(const kd_snapshot *snapshot, const kd_thread *thread)
 {
     char text[640];
@@ -414,7 +414,7 @@ void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread)
     print_priority(thread->raw);
 }
 
-/* The index of the requested thread. FALSE: there is none, which it has reported. */
+/* The index of the requested thread. FALSE: there is none, which was reported. */
 static bool find_one(const kd_snapshot *snapshot, const kd_options *options, int *thread)
 {
     uint64_t id;

@@ -1,6 +1,6 @@
 /*
  * top.c: `interlock top`: the terminal, refreshed. A frame is written into memory, cut to the size of the terminal, and
- * printed at once. Without a terminal frames follow each other.
+ * printed at once. Without a terminal frames are printed one after the other.
  */
 #include "history.h"
 #include "views.h"
@@ -40,7 +40,7 @@ typedef struct top {
 
 static volatile sig_atomic_t ended, resized;
 
-/* What is printed. */
+/* Output. */
 
 static int by_locks(const void *one, const void *other, void *context)
 {
@@ -489,7 +489,7 @@ static bool parse_seconds(const char *text, double *seconds)
     return end != text && *end == '\0' && *seconds >= 0.1 && *seconds <= 3600;
 }
 
-/* 0: go on; otherwise the status plus 1. */
+/* 0: continue; otherwise the status plus 1. */
 static int parse(top *t, int argc, char **argv)
 {
     bool wrong = false;

@@ -31,7 +31,7 @@ static const kd_view *const views[] = {
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))
 
-/* What a view has last shown. */
+/* The last output of a view. */
 typedef struct picture {
     char *text;
     size_t size;
@@ -296,7 +296,7 @@ static bool parse_seconds(const char *text, double *seconds)
     return end != text && *end == '\0' && *seconds >= SHORTEST_TICK && *seconds <= 3600;
 }
 
-/* 0: go on; otherwise the status plus 1. */
+/* 0: continue; otherwise the status plus 1. */
 static int parse(arguments *given, int argc, char **argv)
 {
     bool wrong = false;

@@ -69,7 +69,7 @@ static void add_paths(char ***paths, size_t *count, const char *folder)
         closedir(files);
 }
 
-/* Those of other users, for one who may read them. */
+/* Those of other users, if they are readable. */
 static void add_users(char ***paths, size_t *count, const char *own)
 {
     DIR *users = opendir("/run/user");
@@ -307,7 +307,7 @@ static char *read_path(reader *r, uint32_t name)
     return strdup(kd_clean(clean, sizeof(clean), raw, (size_t)(to - raw)));
 }
 
-/* What the host says of it; the whole of the process is not looked at. */
+/* The host's information about it; the process itself is not inspected. */
 static void ask_host(kd_world_process *process)
 {
     char path[64], text[512];
@@ -426,7 +426,7 @@ static uint64_t id_key(uint32_t process, uint32_t thread)
     return (uint64_t)process << 32 | thread;
 }
 
-/* A wait for an object that is not there was read while it changed: it says nothing. */
+/* A wait for a missing object was read while it changed: it is ignored. */
 static void connect_thread(reader *r, int index)
 {
     kd_world *w = r->world;

@@ -1,11 +1,11 @@
 /*
- * faults.c: interlock faults: runs a test again and again, until each call stack of an allocation has failed once.
+ * faults.c: interlock faults: runs a test repeatedly, until each call stack of an allocation has failed once.
  *
  * A run fails one allocation: the library chooses it and writes it to the state file before it fails (src/ke/fault.h). This
- * command writes how the run ended. So the file always says what was found, and a command that was interrupted continues
- * where it was:
+ * command writes how the run ended. So the file always has the results, and an interrupted command continues where it
+ * stopped:
  *
- *     command ARGUMENTS        first line: whose state it is
+ *     command ARGUMENTS        first line: the command of this state file
  *     fault RUN STACK FRAMES   by the test
  *     leak RUN BLOCKS          by the test, at its end
  *     result RUN HOW NUMBER    HOW: exit, signal, hung, exception, interrupted
@@ -40,7 +40,7 @@ typedef struct options {
     char **command;
 } options;
 
-/* What the file says of one run. */
+/* The record of one run. */
 typedef struct run {
     char stack[20];
     char *frames;
@@ -217,7 +217,7 @@ static bool await(pid_t child, long seconds, int *status)
     return in_time;
 }
 
-/* cmocka turns a fault of the machine into a failed test. */
+/* cmocka turns a hardware fault into a failed test. */
 static bool log_has_exception(const options *o)
 {
     char path[LONGEST_PATH], line[LONGEST_LINE];
@@ -256,7 +256,7 @@ static void make_run(const options *o, unsigned long number, run *r)
     r->has_result = true;
 }
 
-/* What was found. */
+/* Results. */
 
 static bool is_finding(const run *r)
 {

@@ -1,4 +1,4 @@
-/* machine.c: interlock machine: makes the world that the names of all users are in. */
+/* machine.c: interlock machine: creates the world for the names of all users. */
 #include "command.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@ typedef struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommand;
 
-/* What is left out of this build is still listed, and says so. */
+/* Subcommands that are not in this build are still listed, and marked. */
 #ifdef INTERLOCK_KD
 #define DEBUGGER(run) run
 #else
@@ -87,7 +87,7 @@ static const subcommand *find(const char *name)
     return NULL;
 }
 
-/* interlock-cc is interlock cc: build systems want a compiler of one word. */
+/* interlock-cc is interlock cc: build systems need a one-word compiler. */
 static const subcommand *find_by_link(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;

@@ -1,8 +1,8 @@
 /*
- * analyse.c: which functions of Windows a source uses, and what in it will not work as it did.
+ * analyse.c: which functions of Windows a source uses, and what will not work as on Windows.
  *
- * There is no parser of declarations: a rule looks at a few tokens around the one that it is about. What matters is that
- * names in comments, strings, other namespaces and members of classes are not taken for functions of Windows.
+ * There is no parser for declarations: a rule checks a few tokens around its own. Names in comments, strings, other
+ * namespaces and members of classes must not be mistaken for functions of Windows.
  */
 #include "tree.h"
 
@@ -395,7 +395,8 @@ static void look_at_word(analysis *self, size_t i)
         look_at_typedef(self, i);
 }
 
-/* extern "C" { and namespace x { are no depth; their closing braces are not told from others, so the depth stays at 0. */
+/* extern "C" { and namespace x { do not count; their closing braces are not distinguished from others, so the depth
+   stays at 0. */
 static bool opens_scope(const analysis *self, size_t i)
 {
     if (i != 0 && at(self, i - 1)->kind == TOKEN_STRING)
@@ -500,7 +501,7 @@ static void decide_candidates(tree *self)
         qsort(list->place, list->count, sizeof(*list->place), compare_places);
 }
 
-/* A header of that name in the tree is the one that is meant. */
+/* If the tree has a header of that name, that one is meant. */
 static void drop_own_headers(tree *self)
 {
     for (size_t file = 0; file < self->file_count; file++) {
