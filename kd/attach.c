@@ -100,7 +100,7 @@ static bool begin(attachment *a, const char *limit)
     if (!read_state(a, &active, &recording))
         return kd_say("its memory cannot be read"), false;
     if ((active & bits_of(a)) != 0)
-        return kd_say("the process is recorded already"), false;
+        return kd_say("the process is already being recorded"), false;
     if (recording.Pattern[0] != '\0')
         return kd_say("%s names a file for the process, which writes it when it ends",
                       a->content == TraceEvents ? "INTERLOCK_TRACE" : "INTERLOCK_CONTENTION"), false;
@@ -161,12 +161,12 @@ static bool read_recording(const attachment *a, const char *process, kd_recordin
     if (fstat(a->file, &status) == 0 && status.st_size > 0)
         memory = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return kd_say("what was recorded cannot be read"), false;
+        return kd_say("the recording cannot be read"), false;
     while (size < (size_t)status.st_size && (part = pread(a->file, memory + size, (size_t)status.st_size - size, (off_t)size)) > 0)
         size += (size_t)part;
     if (!TraceIsFile((const TRACE_FILE *)memory, size, a->content)) {
         munmap(memory, (size_t)status.st_size);
-        return kd_say("what was recorded is damaged"), false;
+        return kd_say("the recording is damaged"), false;
     }
     kd_add_recording(recordings, process, (const TRACE_FILE *)memory, (size_t)status.st_size);
     return true;

@@ -17,13 +17,13 @@ static const char usage[] =
     "usage: interlock contention [OPTIONS] [--] COMMAND [ARGUMENTS]\n"
     "       interlock contention [OPTIONS] [--seconds N] PID\n"
     "       interlock contention [OPTIONS] CORE|--read RECORDING\n"
-    "  --top N      so many locks, those that were waited for longest (10)\n"
+    "  --top N      the N locks with the longest waits (10)\n"
     "  --json       the report as JSON\n"
-    "  -o FILE      where the report goes (standard error)\n"
-    "  --flame FILE   also a flame graph, as SVG: who held locks while others waited, and who waited\n"
-    "  --folded FILE  the same as text, a line a stack, in nanoseconds: for other tools\n"
+    "  -o FILE      writes the report to FILE (default: standard error)\n"
+    "  --flame FILE   also writes a flame graph (SVG): holds that others waited for, and waits\n"
+    "  --folded FILE  the same as text, one line per stack, in nanoseconds, for other tools\n"
     "  --seconds N  how long a running process is recorded; otherwise until it ends or the command is interrupted\n"
-    "  --read       a recording that a process has left which INTERLOCK_CONTENTION was set for\n";
+    "  --read       a recording left by a process that ran with INTERLOCK_CONTENTION\n";
 
 static const struct option known[] = {
     {"output", required_argument, NULL, 'o'}, {"top", required_argument, NULL, 't'},

@@ -362,7 +362,7 @@ static void suspect_all(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlo
             suspect(&s, deadlocks, (int)i);
     }
     if (s.steps >= MOST_STEPS)
-        kd_inconsistent(snapshot, "possible deadlocks", 0, "there are more of them than is looked at");
+        kd_inconsistent(snapshot, "possible deadlocks", 0, "there are too many to inspect all of them");
     free(s.seen);
     free(s.found);
 }
@@ -387,7 +387,7 @@ static void print_cycle(const kd_snapshot *snapshot, const kd_cycle *cycle)
     char thread[192], lock[512], owner[192];
 
     if (cycle->orphaned)
-        printf("Orphaned lock: its owner has ended, and nobody will release it.\n");
+        printf("Orphaned lock: its owner has ended, and no thread will release it.\n");
     else if (cycle->certain)
         printf("Deadlock: these threads wait for each other.\n");
     else
@@ -416,7 +416,7 @@ static void print_suspicion(const kd_snapshot *snapshot, const kd_suspicion *sus
     const kd_lock *lock = &snapshot->locks[suspicion->lock];
     char text[512];
 
-    printf("Possible deadlock: %s is held and does not record by which thread.\n",
+    printf("Possible deadlock: %s is held, but does not record its owner.\n",
            kd_describe_lock(lock, text, sizeof(text)));
     for (size_t i = 0; i < lock->waiter_count; i++)
         printf("    %s waits for it\n", kd_describe_thread(snapshot, lock->waiters[i].thread, text, sizeof(text)));

@@ -189,12 +189,12 @@ static void tell_signal(story *s)
         add(s, "Look at the stack: the first function of the program in it used what it should not. If its memory was freed before, "
                "AddressSanitizer shows by whom. ");
     else if (s->signal == SIGABRT)
-        add(s, "The program ended itself (abort, an assertion, an exception that nobody caught), or somebody sent the signal, as a "
+        add(s, "The program ended itself (abort, an assertion, an uncaught exception), or another process sent the signal, as a "
                "watchdog does. ");
     else
-        add(s, "Somebody sent it, or a limit was reached. ");
+        add(s, "Another process sent it, or a limit was reached. ");
     if (kd_status_of(s->snapshot) == KD_DEADLOCKED)
-        add(s, "The process was deadlocked at that time: the cycle below is why it did not go on. ");
+        add(s, "The process was deadlocked at that time: the cycle below is why it did not continue. ");
     if (s->thread >= 0 && s->snapshot->threads[s->thread].owned_count != 0)
         add(s, "The thread holds locks, below: what they protect may be half changed. ");
 }
@@ -207,7 +207,7 @@ static void tell_deadlock(story *s)
         deadlocked += s->snapshot->threads[i].deadlocked;
     add(s, "The process hangs: the waits of %zu thread%s can never end. ", deadlocked, deadlocked == 1 ? "" : "s");
     if (s->snapshot->deadlocks->cycles[0].orphaned)
-        add(s, "A lock is held by a thread that has ended, so nobody will release it: look for a path out of that thread without a "
+        add(s, "A lock is held by a thread that has ended, so no thread will release it: look for a path out of that thread without a "
                "release, or for TerminateThread. ");
     else
         add(s, "They hold what the next one waits for. Locks have to be acquired in one order by all threads: the stacks (interlock "
@@ -230,7 +230,7 @@ static void tell_nothing(story *s)
         if (t->waiting && !t->system && (longest < 0 || t->raw->WaitTime < snapshot->threads[longest].raw->WaitTime))
             longest = (int)i;
     }
-    add(s, "Nothing is wrong that can be seen: no bugcheck, no signal, no deadlock. %zu of %zu threads wait", waiting, living);
+    add(s, "Nothing looks wrong: no bugcheck, no signal, no deadlock. %zu of %zu threads wait", waiting, living);
     if (longest >= 0) {
         const kd_thread *t = &snapshot->threads[longest];
 
@@ -244,7 +244,7 @@ static void tell_nothing(story *s)
     if (snapshot->deadlocks->suspicion_count != 0)
         add(s, "A deadlock is possible, if one of the threads below holds a lock that does not record its owner. ");
     else
-        add(s, "If it should do something, look at who ought to signal what its threads wait for: interlock threads --stack. ");
+        add(s, "If it should do something, find the code that should signal what its threads wait for: interlock threads --stack. ");
 }
 
 static void tell(story *s)
@@ -581,8 +581,8 @@ static int show_explanation(kd_snapshot *snapshot, const kd_options *options)
 const kd_view kd_explain_view = {
     .name = "explain",
     .arguments = "[--json] [PID|CORE|REPORT]\n"
-                 "Explains what happened to a process: the report that a bugcheck has left in a log, a core file, or a process\n"
-                 "that runs. Without a name, or with -, the report is read from the standard input.\n"
+                 "Explains what happened to a process, from a bugcheck report in a log, a core file, or a running process.\n"
+                 "Without a name, or with -, the report is read from standard input.\n"
                  "The exit status is 0, or 3 if there is a certain deadlock.",
     .show = show_explanation,
     .status = kd_status_of,

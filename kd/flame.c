@@ -239,7 +239,7 @@ static const struct {
     TRACE_ENTRY_ROLE role;
     const char *title;
 } pictures[] = {
-    {TraceHeld, "Held while others waited: how long they did, by the stack that released the lock"},
+    {TraceHeld, "Held while others waited: their waiting time, by the stack that released the lock"},
     {TraceWaited, "Waited: by the stack that acquired the lock"},
 };
 

@@ -93,7 +93,7 @@ void kd_unlimit_memory(void)
 static void on_bus_error(int number)
 {
     (void)number;
-    end_with("a file that it reads was cut off meanwhile, or cannot be read");
+    end_with("a file that it reads was truncated meanwhile, or cannot be read");
 }
 
 static void start_watch(void)

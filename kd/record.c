@@ -77,7 +77,7 @@ int kd_parse_record(int argc, char **argv, const char *usage, const struct optio
     if ((options->command[0] == NULL) == (options->recording == NULL))
         return fputs(usage, stderr), 2;
     if (options->seconds != 0 && (options->recording != NULL || !is_process(options->command)))
-        return kd_say("--seconds is for a process that runs already"), 2;
+        return kd_say("--seconds is for a running process"), 2;
     return 0;
 }
 
@@ -355,7 +355,7 @@ int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_option
     if (asprintf(&folder, "%s/interlock-XXXXXX", parent != NULL && parent[0] != '\0' ? parent : "/tmp") < 0)
         return 1;
     if (mkdtemp(folder) == NULL) {
-        kd_say("cannot make a folder for what is recorded, %s: %s", folder, strerror(errno));
+        kd_say("cannot create a folder for the recordings, %s: %s", folder, strerror(errno));
         free(folder);
         return 1;
     }

@@ -365,7 +365,7 @@ static int save(const char *process, FILE *to, const char *name)
     int result = 1;
 
     if (!stop_all(&all, (pid_t)strtol(process, NULL, 10)))
-        kd_say("the threads cannot be stopped, another debugger may be attached: what moves may be inconsistent");
+        kd_say("the threads cannot be stopped, another debugger may be attached: changing data may be inconsistent");
     target = kd_open_noting(process);
     if (target != NULL && read_by_views(target)) {
         notes = make_notes(target, &all);
@@ -382,9 +382,9 @@ static int save(const char *process, FILE *to, const char *name)
 
 static const char usage[] = "usage: interlock snapshot [-o FILE] PID\n"
                             "       interlock snapshot [--json] --compare BEFORE AFTER\n"
-                            "  -o FILE    where the snapshot goes; otherwise to the standard output\n"
-                            "  --compare  what moved between two, and what did not. Each is a snapshot, a core file or a process\n"
-                            "Every view takes a snapshot in place of a process: interlock view FILE, interlock threads FILE.\n";
+                            "  -o FILE    writes the snapshot to FILE (default: standard output)\n"
+                            "  --compare  what changed between two, and what did not. Each is a snapshot, a core file or a process\n"
+                            "Every view accepts a snapshot instead of a process: interlock view FILE, interlock threads FILE.\n";
 
 typedef struct settings {
     const char *words[2];

@@ -230,7 +230,7 @@ static int show_worlds(char **given, json *out)
 
 static const char usage[] = "usage: interlock session [--json] [SESSION|FILE...]\n"
                             "Shows the worlds of shared objects: processes, objects, handles, owners and waiters.\n"
-                            "  SESSION   what INTERLOCK_SESSION is for its processes; the usual one is default\n"
+                            "  SESSION   the value of INTERLOCK_SESSION of its processes; usually default\n"
                             "  FILE      the file of a world, with its directory\n"
                             "The exit status is 3 if there is a deadlock.\n";
 

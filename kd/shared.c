@@ -53,7 +53,7 @@ static void read_worlds(kd_snapshot *s)
         s->worlds[n] = kd_world_of_process(s->target, &place.View);
         if (s->worlds[n] == NULL)
             kd_inconsistent(s, "world of shared objects", KD_ADDRESS(place.View.World),
-                            "it cannot be read, or is larger than is looked at");
+                            "it cannot be read, or is too large");
     }
 }
 
@@ -501,7 +501,7 @@ static void complete(kd_snapshot *s, size_t first)
     look_into_others(s, &filled);
     check_waits(s);
     if (s->thread_count - s->own_count >= MOST_FOREIGN)
-        kd_inconsistent(s, "threads of other processes", 0, "there are more of them than is looked at");
+        kd_inconsistent(s, "threads of other processes", 0, "there are too many to inspect all of them");
 }
 
 void kd_collect_shared(kd_snapshot *s)

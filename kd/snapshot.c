@@ -205,7 +205,7 @@ static bool collect_threads(kd_snapshot *snapshot)
         !kd_read(snapshot->target, used_root, &used, sizeof(used)))
         return false;
     if (used > KI_THREAD_CHUNK * KI_THREAD_CHUNKS) {
-        kd_inconsistent(snapshot, "KiThreadSlotsUsed", used_root, "it is more than there can be");
+        kd_inconsistent(snapshot, "KiThreadSlotsUsed", used_root, "it exceeds the possible maximum");
         used = KI_THREAD_CHUNK * KI_THREAD_CHUNKS;
     }
     for (size_t c = 0; c * KI_THREAD_CHUNK < used; c++) {
@@ -227,7 +227,7 @@ static bool collect_threads(kd_snapshot *snapshot)
                 break;
             }
             if (!kd_has_left(snapshot->target, KD_BEHIND_THREADS)) {
-                kd_inconsistent(snapshot, "threads", address, "there are more of them than is looked at");
+                kd_inconsistent(snapshot, "threads", address, "there are too many to inspect all of them");
                 kd_index_free(&seen);
                 return true;
             }
@@ -269,7 +269,7 @@ static bool collect_process(kd_snapshot *snapshot)
         return false;
     if (snapshot->processors > INTERLOCK_MAXIMUM_PROCESSORS) {
         kd_inconsistent(snapshot, "KeNumberProcessors", kd_root(target, "KeNumberProcessors", NULL),
-                        "it is more than there can be");
+                        "it exceeds the possible maximum");
         snapshot->processors = INTERLOCK_MAXIMUM_PROCESSORS;
     }
     snapshot->process_id = process.ProcessId;
@@ -312,7 +312,7 @@ static kd_snapshot *take_once(kd_target *target, bool alone)
         kd_renew_budget(target, LAST_SHARE);
     /* Freed memory does not return: what is readable now was readable before. */
     if (!kd_is_there(target)) {
-        kd_say("the process has ended while it was looked at");
+        kd_say("the process ended during the inspection");
         kd_snapshot_free(snapshot);
         return NULL;
     }

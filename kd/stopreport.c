@@ -146,10 +146,10 @@ const char *kd_read_report(const char *text, size_t length, kd_stop_report *repo
     while (stop == NULL && next_line(&l, line, sizeof(line)))
         stop = behind(line, STOP);
     if (stop == NULL)
-        return "there is no report of a bugcheck in it: that begins with \"*** STOP:\"";
+        return "it contains no bugcheck report, which begins with \"*** STOP:\"";
     before = (size_t)(stop - strlen(STOP) - line); /* what a logger has put before each line */
     if (!take_parameters(stop, report))
-        return "the report is cut off or damaged: behind \"*** STOP:\" there are a code and four parameters";
+        return "the report is truncated or damaged: a code and four parameters follow \"*** STOP:\"";
     if (!next_line(&l, line, sizeof(line)))
         return NULL;
     name = strlen(line) >= before ? line + before : line;

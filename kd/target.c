@@ -337,14 +337,14 @@ static bool may_look(kd_target *target, const char *what)
     }
     if (!kd_map_process(target)) {
         if (errno == EACCES || errno == EPERM)
-            return FAIL(target, "process %s belongs to somebody else: run this as that user, or as root", what);
+            return FAIL(target, "process %s belongs to another user: run this as that user, or as root", what);
         return FAIL(target, "process %s has no memory: it is ending, or a thread of the kernel", what);
     }
     for (size_t i = 0; i < target->region_count; i++)
         if (target->regions[i].readable && kd_read(target, target->regions[i].begin, &byte, 1))
             return true;
     return FAIL(target,
-                "the host does not let this user look into process %s: run this as root, or see "
+                "the host does not permit this user to inspect process %s: run this as root, or see "
                 "kernel.yama.ptrace_scope",
                 what);
 }

@@ -292,7 +292,7 @@ static void print_wait(kd_snapshot *snapshot, const kd_thread *thread, bool all)
             left_out++;
     }
     if (left_out != 0)
-        printf("        and %zu objects that nobody owns: `interlock threads PID %u` has them\n", left_out, thread->id);
+        printf("        and %zu objects without an owner: `interlock threads PID %u` has them\n", left_out, thread->id);
     printf("    WaitRegister.State %s  WaitIrql %u  WaitBlockCount %u\n",
            kd_wait_state_name(thread->raw->WaitRegister & KI_WAIT_STATE_MASK), thread->raw->WaitIrql,
            thread->raw->WaitBlockCount);
@@ -320,7 +320,7 @@ static void print_title(kd_snapshot *snapshot, const kd_thread *thread)
     printf("THREAD %016" PRIx64 "  Cid %04x.%04x (%u)  %s  ", thread->address, snapshot->process_id, thread->id,
            thread->id, thread->name);
     if (thread->moving)
-        printf("it moves too fast to be looked at\n");
+        printf("it changes too fast to be read\n");
     else if (thread->waiting)
         printf("WAIT: (%s) %s %s%s%s\n", kd_wait_reason_name(raw->WaitReason), mode_name(raw->WaitMode),
                raw->Alertable ? "Alertable" : "Non-Alertable",

@@ -475,10 +475,10 @@ static int watch(top *t)
 static const char usage_text[] =
     "usage: interlock top [--batch] [-n FRAMES] [-d SECONDS] [--json] [-v] PID|CORE\n"
     "  --batch      prints one frame after the other, as without a terminal\n"
-    "  -n FRAMES    ends after so many\n"
-    "  -d SECONDS   from one to the next (1)\n"
+    "  -n FRAMES    stops after this many frames\n"
+    "  -d SECONDS   the interval between two frames (1)\n"
     "  --json       the counters of each frame\n"
-    "  -v           also locks that nobody holds, and the threads of the library itself\n"
+    "  -v           also free locks, and the threads of the library itself\n"
     "On a terminal, q quits and h lists the keys.\n";
 
 static bool parse_seconds(const char *text, double *seconds)

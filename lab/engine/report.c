@@ -340,7 +340,7 @@ static void print_changes(uintptr_t address, uint8_t but)
             fprintf(out, ": %#lx -> %#lx", e->before, e->after);
     }
     if (!any)
-        fprintf(out, "\n      nobody else has changed it");
+        fprintf(out, "\n      no other thread has changed it");
 }
 
 /* Of a variable on the heap: what was allocated, and where. */
@@ -669,7 +669,7 @@ static void print_trace(const char *text, const char *token)
         if (!is_interesting(e) || (shown != NULL && is_repeated(shown, e)))
             continue;
         if (lab->cycle_found && i >= lab->cycle_event && !t.marked) {
-            printf("        ==== from here to the end, again and again ====\n");
+            printf("        ==== from here to the end, repeated ====\n");
             t.marked = true;
             t.last = NULL;
         }

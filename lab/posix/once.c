@@ -22,7 +22,7 @@ static bool is_open(const lab_thread *t)
 
 static void describe(const lab_thread *t, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "waits for the initialization of $%lx$, which another thread makes", t->op.address);
+    snprintf(buffer, size, "waits for the initialization of $%lx$, which another thread runs", t->op.address);
 }
 
 static const lab_gate once_gate = {is_open, describe};

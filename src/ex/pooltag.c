@@ -284,7 +284,7 @@ static ULONG64 ExpListLeaks(const VF_POOL_MARK *Mark)
         }
     }
     if (Leaks > EXP_MOST_LISTED) {
-        HalPrint("  and %llu blocks more\n", Leaks - EXP_MOST_LISTED);
+        HalPrint("  and %llu more blocks\n", Leaks - EXP_MOST_LISTED);
     }
     return Leaks;
 }

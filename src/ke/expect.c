@@ -188,7 +188,7 @@ VOID KiCatchBugCheck(const KI_BUGCHECK *BugCheck)
     Expectation->Active = FALSE;
     Expectation->Mark = 0;
     if (Reason != NULL) {
-        HalPrint("interlock: an expected bugcheck is not caught: %s (VfExpectBugCheckInChild does)\n", Reason);
+        HalPrint("interlock: an expected bugcheck is not caught: %s (VfExpectBugCheckInChild catches it)\n", Reason);
         return;
     }
     Found = Expectation->BugCheck != NULL ? Expectation->BugCheck : &Unwanted;

@@ -614,7 +614,7 @@ static VOID KiPrintOrderReport(const KI_ORDER_REPORT *Report)
                  Report->Level, First, Report->HeldLevel);
     } else {
         HalPrint("*** Lock order: %s is acquired under %s, and the other way round%s\n", Second, First,
-                 Report->Length > 2 ? " by way of others" : "");
+                 Report->Length > 2 ? " through other locks" : "");
     }
     KiPrintInitialized(Second, &Report->Initialized[0]);
     KiPrintInitialized(First, &Report->Initialized[1]);

@@ -132,7 +132,7 @@ VOID WopFree(PWO_VIEW View, WO_INDEX Index)
     PWO_WORLD World = View->World;
     WO_RECORD_WORD Header;
     if (!WopReadRecord(View, Index, &Header) || Header.Record.Kind == WoFree) {
-        WopPoison(View, "a record is freed that is none");
+        WopPoison(View, "the record to free is not a record");
         return;
     }
     Header.Record.Kind = WoFree;

@@ -153,7 +153,7 @@ static NTSTATUS WopAttach(PWO_PLACE Place)
         Status = WopTryAttach(View);
     }
     if (Status == STATUS_ACCESS_DENIED && !View->Machine) {
-        HalPrint("interlock: %s is not a file of this user alone: names are not shared with other processes\n",
+        HalPrint("interlock: %s is not a private file of this user: names are not shared with other processes\n",
                  View->Path);
     }
     if (NT_SUCCESS(Status)) {

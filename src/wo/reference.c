@@ -78,7 +78,7 @@ VOID WopDropHandles(PWO_VIEW View, PWO_REFERENCE Reference, ULONG Handles)
         return;
     }
     if (Handles > Reference->Handles || Handles > Object->Handles) {
-        WopPoison(View, "more handles are closed than there were");
+        WopPoison(View, "more handles are closed than were open");
         return;
     }
     if (Handles != 0) {

@@ -62,8 +62,8 @@ static const char help[] =
     "usage: interlock faults [--state FILE] [--timeout SECONDS] [--most RUNS] [--fresh] [-v] [--] COMMAND [ARGUMENTS]\n"
     "       interlock faults --only STACK [--state FILE] [--] COMMAND [ARGUMENTS]\n\n"
     "Runs a test of driver code until each distinct call stack of an allocation or creation has failed once, one per run,\n"
-    "with the verifier on. Reports the failures that made the test crash, hang or leak. The state file has what was found;\n"
-    "the same command continues where it was interrupted. --fresh begins again. --only repeats one failure, with the\n"
+    "with the verifier on. Reports the failures that made the test crash, hang or leak. Results are kept in the state file;\n"
+    "the same command continues where it was interrupted. --fresh starts over. --only repeats one failure, with the\n"
     "test's output; a debugger may be the command.\n\n"
     "Exit status: 0 if nothing was found, 1 if something was, or the test fails by itself, 2 for wrong usage.\n";
 
@@ -328,7 +328,7 @@ static int summarize(const state *s)
         leaks += r->leaks != 0;
     }
     printf("%zu stacks have failed%s: %zu made the test crash, %zu hang, %zu leak\n", faults,
-           s->complete ? ", all that there are" : "", crashes, hangs, leaks);
+           s->complete ? ", which is all of them" : "", crashes, hangs, leaks);
     return findings != 0;
 }
 
@@ -344,8 +344,8 @@ static bool begin(const options *o, state *s)
         unlink(o->state);
     read_state(o->state, s);
     if (s->exists && strcmp(s->command, command) != 0) {
-        fprintf(stderr, "interlock faults: %s is of another command: %s\n"
-                "--fresh begins again, --state names another file\n", o->state, s->command);
+        fprintf(stderr, "interlock faults: %s belongs to another command: %s\n"
+                "--fresh starts over, --state names another file\n", o->state, s->command);
         return false;
     }
     if (s->exists)
