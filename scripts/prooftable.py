@@ -7,7 +7,7 @@ from pathlib import Path
 
 MODELS = {"sc": "sc", "tso": "tso", "c11": "RC11"}
 SHAPES = ("2x3", "3x2", "4x1", "4x2", "upset")
-PREEMPTIONS = 3  # what four threads must reach
+PREEMPTIONS = 3  # the bound that four threads must reach
 
 # title: sections of docs/api.md (header, title), rows of the grid (lab/grid), other scenarios
 PRIMITIVES = {
@@ -131,7 +131,7 @@ def is_whole(row):
 
 
 def reach(row):
-    """How far the search came, to compare two of the same scenario."""
+    """How far the search got, to compare two of the same scenario."""
     return 1000 if is_whole(row) else row["preemptions"]
 
 
